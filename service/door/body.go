@@ -9,7 +9,6 @@ import (
 	"errors"
 	"hash"
 	"io"
-	"net/http"
 	"os"
 	"time"
 )
@@ -21,22 +20,37 @@ import (
 
 const (
 	defaultMemory = 64 << 20
-	pieceSize     = 16 << 10
+	readSize      = 16 << 10
 )
 
-// body is one that has come. Close it.
+// errFull: the bodies that are being read have no room for another.
+var errFull = errors.New("door: too many bytes are being read")
+
+// body is one that comes. Close it.
 type body struct {
 	door   *Door
 	size   int64
-	digest hash.Hash
-	data   []byte   // in memory
-	file   *os.File // or here, encrypted
+	came   int64
+	digest hash.Hash // of what came
+	data   []byte    // in memory
+	file   *os.File  // or here, encrypted
 	block  cipher.Block
+	to     cipher.StreamWriter // to the file
 }
 
-// newBody makes room for a body, in memory or in a file.
-func (d *Door) newBody(size int64) (*body, error) {
-	b := &body{door: d, size: size, digest: sha256.New()}
+// newBody makes room for a body, in memory or in a file. It fails with errFull while others
+// have it.
+func (d *Door) newBody(size int64) (b *body, err error) {
+	if d.inFlight.Add(size) > d.InFlight {
+		d.inFlight.Add(-size)
+		return nil, errFull
+	}
+	defer func() {
+		if err != nil {
+			d.inFlight.Add(-size)
+		}
+	}()
+	b = &body{door: d, size: size, digest: sha256.New()}
 	if d.inMemory.Add(size) <= d.Memory {
 		b.data = make([]byte, 0, size)
 		return b, nil
@@ -46,16 +60,14 @@ func (d *Door) newBody(size int64) (*body, error) {
 	if _, err := rand.Read(key[:]); err != nil {
 		return nil, err
 	}
-	block, err := aes.NewCipher(key[:])
-	if err != nil {
+	if b.block, err = aes.NewCipher(key[:]); err != nil {
 		return nil, err
 	}
-	file, err := os.CreateTemp(d.Folder, "body-*")
-	if err != nil {
+	if b.file, err = os.CreateTemp(d.Folder, "body-*"); err != nil {
 		return nil, err
 	}
-	b.block, b.file = block, file
-	_ = os.Remove(file.Name()) // where open files cannot be, Close does
+	b.to = cipher.StreamWriter{S: b.stream(), W: b.file}
+	_ = os.Remove(b.file.Name()) // where open files cannot be, Close does
 	return b, nil
 }
 
@@ -64,25 +76,25 @@ func (b *body) stream() cipher.Stream {
 	return cipher.NewCTR(b.block, make([]byte, aes.BlockSize))
 }
 
-// readFrom reads the body.
-func (b *body) readFrom(from io.Reader) (n int64, err error) {
-	from = io.TeeReader(io.LimitReader(from, b.size), b.digest)
+// readFrom reads the next n bytes of the body, of which there are as many. It keeps what came,
+// also if it fails, but after an os.PathError: the body is lost then.
+func (b *body) readFrom(from io.Reader, n int64) error {
+	from = io.TeeReader(io.LimitReader(from, n), b.digest)
+	end := b.came + n
+	var err error
 	if b.file == nil {
-		for err == nil && int64(len(b.data)) < b.size {
+		for err == nil && b.came < end {
 			var k int
-			k, err = from.Read(b.data[len(b.data):min(int64(len(b.data)+pieceSize), b.size)])
-			b.data = b.data[:len(b.data)+k]
+			k, err = from.Read(b.data[b.came:min(b.came+readSize, end)])
+			b.came += int64(k)
+			b.data = b.data[:b.came]
 		}
-		return int64(len(b.data)), short(int64(len(b.data)), b.size, err)
+	} else {
+		n, err = io.CopyBuffer(b.to, from, make([]byte, readSize))
+		b.came += n
 	}
-	to := cipher.StreamWriter{S: b.stream(), W: b.file}
-	n, err = io.CopyBuffer(to, from, make([]byte, pieceSize))
-	return n, short(n, b.size, err)
-}
-
-func short(n, size int64, err error) error {
 	switch {
-	case n == size:
+	case b.came == end:
 		return nil
 	case err == nil || err == io.EOF:
 		return io.ErrUnexpectedEOF
@@ -103,6 +115,7 @@ func (b *body) reader() (io.Reader, error) {
 
 // Close gives the room free.
 func (b *body) Close() {
+	b.door.inFlight.Add(-b.size)
 	if b.file == nil {
 		b.data = nil
 		b.door.inMemory.Add(-b.size)
@@ -110,34 +123,6 @@ func (b *body) Close() {
 	}
 	_ = b.file.Close()
 	_ = os.Remove(b.file.Name())
-}
-
-// read reads a body of the length that was told, while the bytes of all bodies have room.
-// The caller closes it, and takes its length off the bytes in flight.
-func (d *Door) read(w http.ResponseWriter, r *http.Request) (b *body, ok bool) {
-	n := r.ContentLength
-	if d.inFlight.Add(n) > d.InFlight {
-		d.inFlight.Add(-n)
-		d.refuse(w, "full", "ask again")
-		return nil, false
-	}
-	b, err := d.newBody(n)
-	if err == nil {
-		var came int64
-		if came, err = b.readFrom(r.Body); err == nil {
-			return b, true
-		}
-		b.Close()
-		if failed := new(os.PathError); !errors.As(err, &failed) {
-			d.inFlight.Add(-n)
-			d.refuse(w, "slow", "%d of %d bytes came, and then nothing, or too little", came, n)
-			return nil, false
-		}
-	}
-	d.inFlight.Add(-n)
-	d.Log.Error("there is no room for a body on the disk", "error", err.Error())
-	d.refuse(w, "full", "ask again")
-	return nil, false
 }
 
 // transferTime is how long bytes may take that come or go at a bearable speed.

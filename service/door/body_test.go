@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,7 +93,7 @@ func TestManyMessages(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = s.run.ReadMessage(context.Background(), runner.Peer{Index: i}, bytes.NewReader(announce),
-			int64(len(announce)))
+			int64(len(announce)), time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,6 +168,51 @@ func TestBodyInFile(t *testing.T) {
 	}
 	if status, kind, body := send(t, post(announce[1:])); status != 409 || kind != "due" {
 		t.Errorf("another: %d %s %s", status, kind, body)
+	}
+}
+
+// What one leader had is taken again by another that was set back and waits for it: the door's own
+// word that it is held does not stand in the way.
+func TestHeldByLeaderBefore(t *testing.T) {
+	s := newSite(t, door.Options{})
+	config := s.fed.Settled.Config(1)
+	announce, err := protocol.NewClientSeries(config.Label, 1, s.identities[0], nil).Succeed(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for leader := range 2 {
+		if leader > 0 {
+			s.lead(t, 0)
+		}
+		s.gather(t)
+		path := "/v1/federations/" + s.fed.ID + "/messages"
+		if status, kind, body := send(t, s.request(t, "POST", path, announce, s.identities[0])); status !=
+			202 {
+			t.Fatalf("%d %s %s", status, kind, body)
+		}
+		got, err := s.run.Status(context.Background())
+		if err != nil || got.BytesIn != int64(len(announce)) {
+			t.Errorf("%d bytes came of %d: %v", got.BytesIn, len(announce), err)
+		}
+	}
+}
+
+// A body takes room in memory while it is open, up to the last byte that there is; one that waits
+// in a file takes none.
+func TestRoomIsGivenBack(t *testing.T) {
+	d := door.New(door.Options{Memory: 10, Folder: t.TempDir()})
+	for range 2 {
+		got := door.Held(t, d, 4, 7, 6, 1)
+		if want := []int64{4, 4, 10, 10, 6, 6, 0, 0}; !slices.Equal(got, want) {
+			t.Errorf("the room taken is %v, want %v", got, want)
+		}
+	}
+}
+
+// A body that waited in a file leaves none open.
+func TestBodyFileIsClosed(t *testing.T) {
+	if !door.Closed(t, door.New(door.Options{Memory: 1, Folder: t.TempDir()})) {
+		t.Error("the file is open")
 	}
 }
 

@@ -66,6 +66,8 @@ type Options struct {
 	Ready func() error     // nil: always
 	// Healthy fails if the process should be started again; nil: it never should.
 	Healthy func() error
+	// Certificates returns what certificates of the door say about their next ones; nil: nothing.
+	Certificates func() []NextCertificate
 }
 
 // Door is the handler. It is safe for concurrent use.
@@ -83,12 +85,37 @@ type Door struct {
 	bodies map[string]bool     // federation and party whose body is being read
 	last   map[string][32]byte // digest of the last message taken
 	warned time.Time           // that clocks differ
-	Counts Counts
+	// uploads are by federation and party, those that wait for their next piece.
+	uploads map[string]*upload
+	Counts  Counts
 }
 
 // Counts are for metrics.
 type Counts struct {
-	Requests, Refused, BytesIn, BytesOut atomic.Int64
+	Requests, BytesIn, BytesOut atomic.Int64
+
+	mutex   sync.Mutex
+	refused map[string]int64
+}
+
+// Refused returns how many requests were refused, by the kind of the problem.
+func (c *Counts) Refused() map[string]int64 {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	out := make(map[string]int64, len(refusals))
+	for kind := range refusals {
+		out[kind] = c.refused[kind]
+	}
+	return out
+}
+
+func (c *Counts) refuse(kind string) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.refused == nil {
+		c.refused = make(map[string]int64)
+	}
+	c.refused[kind]++
 }
 
 // Bounds.
@@ -120,6 +147,7 @@ var Routes = []string{
 	"GET /healthz",
 	"GET /readyz",
 	"GET /v1/openapi.json",
+	"GET /v1/certificates",
 	"GET /v1/federations",
 	"GET /v1/federations/{id}",
 	"GET /v1/federations/{id}/roster",
@@ -159,12 +187,14 @@ func New(o Options) *Door {
 		parties:   newLimits[string](math.MaxInt), // as many as rosters have
 		bodies:    make(map[string]bool),
 		last:      make(map[string][32]byte),
+		uploads:   make(map[string]*upload),
 	}
 	d.patient = Patient(http.HandlerFunc(d.serve), o.Patience)
 	handlers := map[string]http.HandlerFunc{
 		"GET /healthz":                                  d.healthy,
 		"GET /readyz":                                   d.ready,
 		"GET /v1/openapi.json":                          d.openAPI,
+		"GET /v1/certificates":                          d.certificates,
 		"GET /v1/federations":                           d.list,
 		"GET /v1/federations/{id}":                      d.signed(anybody, d.describe),
 		"GET /v1/federations/{id}/roster":               d.signed(anybody, d.roster),
@@ -196,6 +226,11 @@ func (d *Door) serve(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", "default-src 'none'")
+	if d.Certificates != nil {
+		if all := d.Certificates(); len(all) > 0 {
+			h.Set(HeaderCertificates, digestOf(all))
+		}
+	}
 	_, pattern := d.mux.Handler(r)
 	if !forParties(pattern) && (d.tooMany(w, r) || d.doubtful(w, r)) {
 		return

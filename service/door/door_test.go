@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -34,6 +35,7 @@ type site struct {
 	server     *httptest.Server
 	fed        *federation.Federation
 	roster     []byte
+	mutex      sync.Mutex // of run, which may be another
 	run        *runner.Runner
 	committee  []byte
 	identities []ed25519.PrivateKey
@@ -48,6 +50,8 @@ func (s *site) Find(id string) (door.Known, bool) {
 }
 
 func (s *site) Entries() []door.Known {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
 	return []door.Known{{Federation: s.fed, Runner: s.run,
 		Files: federation.Files{Roster: s.roster, Committee: s.committee}}}
 }
@@ -111,6 +115,17 @@ func newSiteFrom(
 	if s.fed, err = federation.New(files); err != nil {
 		t.Fatal(err)
 	}
+	s.lead(t, outRoom)
+	o.Federations = s
+	s.Door = door.New(o)
+	s.server = httptest.NewServer(s.Door)
+	t.Cleanup(s.server.Close)
+	return s
+}
+
+// lead has a runner lead that has nothing recorded.
+func (s *site) lead(t testing.TB, outRoom int64) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	embedded, err := record.StartEmbedded(ctx, record.EmbeddedOptions{Folder: t.TempDir(), Name: "n"})
 	if err != nil {
@@ -120,7 +135,7 @@ func newSiteFrom(
 	if err != nil {
 		t.Fatal(err)
 	}
-	records, err := record.Open(ctx, embedded.JS, 1, key)
+	records, err := record.Open(ctx, embedded.JS, 1, record.NewKeys(*key))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,12 +143,12 @@ func newSiteFrom(
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.run, err = runner.Start(ctx, runner.Options{
+	run, err := runner.Start(ctx, runner.Options{
 		Federation: s.fed,
 		Records:    records,
 		Hold:       hold,
 		Node:       "n",
-		Key:        key,
+		Keys:       record.NewKeys(*key),
 		OutRoom:    outRoom,
 		Log:        slog.New(slog.DiscardHandler),
 	})
@@ -144,18 +159,16 @@ func newSiteFrom(
 	group.Add(1)
 	go func() {
 		defer group.Done()
-		_ = s.run.Run(ctx)
+		_ = run.Run(ctx)
 	}()
-	o.Federations = s
-	s.Door = door.New(o)
-	s.server = httptest.NewServer(s.Door)
 	t.Cleanup(func() {
-		s.server.Close()
 		cancel()
 		group.Wait()
 		embedded.Close()
 	})
-	return s
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.run = run
 }
 
 // request is one that is signed by a party, unless it is changed.
@@ -278,6 +291,8 @@ func TestRefusals(t *testing.T) {
 		{"a parameter twice", get(f + "/next?round=1&round=1"), 400, "query"},
 		{"more seen than there can be", get(f + "/next?seen=a,b,c,d,e"), 400, "query"},
 		{"a wait below 0", get(f + "/next?wait=-1"), 400, "query"},
+		{"a wait that is no number", get(f + "/next?wait=NaN"), 400, "query"},
+		{"more sessions than there can be", get(f + "/next?sessions=1,2,3,4,5"), 400, "query"},
 		{"a wait without end", get(f + "/next?wait=1e9"), 400, "query"},
 		{"a least number that is not decimal", get(f + "/next?least=a"), 400, "query"},
 		{"a long query", get(f + "/next?seen=" + strings.Repeat("a", 2000)), 400, "query"},
@@ -298,6 +313,19 @@ func TestRefusals(t *testing.T) {
 			r.Header.Del("Content-Digest")
 		}), 401, "unsigned"},
 		{"a body that is no message", post([]byte("abc")), 422, "message"},
+		{"a piece that says too little", s.request(t, "POST", f+"/messages?offset=0", []byte("a"), me),
+			400, "query"},
+		{"a piece that says too much", s.piece(t, long, 0, 3, me, "&what=1"), 400, "query"},
+		{"a piece of no digest", change(s.piece(t, long, 0, 3, me, ""), func(r *http.Request) {
+			r.URL.RawQuery = "upload=ab&length=9&offset=0"
+			if err := signature.Sign(r, []byte("abc"), me, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+		}), 400, "query"},
+		{"a piece beyond the end", s.request(t, "POST", f+"/messages?upload="+strings.Repeat("0", 64)+
+			"&length=2&offset=0", []byte("abc"), me), 400, "query"},
+		{"a piece of a message that is too long", s.piece(t, long, 0, 3, me, ""), 413, "oversized"},
+		{"a piece that nothing goes before", s.piece(t, long[:9], 3, 6, me, ""), 409, "offset"},
 	}
 	document := openapi.Read(t, door.OpenAPI())
 	for _, c := range cases {
@@ -365,6 +393,83 @@ func TestManyAddresses(t *testing.T) {
 	}
 }
 
+// Whoever has an IPv6 address has its network's other addresses, and one of IPv4 is the same
+// however it is written: neither gets more by them. A zone is not part of an address.
+func TestAddress(t *testing.T) {
+	for remote, want := range map[string]string{
+		"192.0.2.1:443":                   "192.0.2.1",
+		"192.0.2.1":                       "192.0.2.1",
+		"[::ffff:192.0.2.1]:443":          "192.0.2.1",
+		"[::ffff:127.0.0.1]:443":          "127.0.0.1",
+		"[2001:db8:1:2:3:4:5:6]:443":      "2001:db8:1:2::",
+		"[2001:db8:1:2:ffff:ffff:ff::]:1": "2001:db8:1:2::",
+		"[2001:db8:1:3::1]:443":           "2001:db8:1:3::",
+		"[fe80::1%eth0]:443":              "fe80::",
+		"[::1]:443":                       "::1",
+		"::1":                             "::1",
+	} {
+		if got, ok := door.Address(remote); !ok || got.String() != want {
+			t.Errorf("%s: %v %v, want %s", remote, got, ok, want)
+		}
+	}
+	for _, remote := range []string{"", "@", "host:1", "192.0.2:1"} {
+		if got, ok := door.Address(remote); ok || got.IsValid() {
+			t.Errorf("%q is %v", remote, got)
+		}
+	}
+}
+
+// A question that may be a copy of one that another server was asked is refused, with the number
+// that the next has to be above.
+func TestCopiedQuestion(t *testing.T) {
+	began := time.Now().UnixNano()
+	s := newSite(t, door.Options{})
+	up := time.Now().UnixNano()
+	path := "/v1/federations/" + s.fed.ID + "/next?wait=20&number=1"
+	answer, err := http.DefaultClient.Do(s.request(t, "GET", path, nil, s.identities[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	last, err := strconv.ParseInt(answer.Header.Get(door.HeaderNumber), 10, 64)
+	if answer.StatusCode != 409 || err != nil || last < began || last > up {
+		t.Errorf("%d, last %d: %v", answer.StatusCode, last, err)
+	}
+}
+
+// Strangers of one IPv6 network, and one that writes its IPv4 address in two ways, share a rate.
+func TestRateOfNetwork(t *testing.T) {
+	now := time.Now()
+	for _, c := range []struct {
+		other string
+		want  int
+	}{
+		{"[2001:db8:1:2:3:4:5:6]:1", 429},
+		{"[2001:db8:1:3::1]:1", 200},
+		{"192.0.2.1:1", 429},
+		{"192.0.2.2:1", 200},
+	} {
+		d := door.New(door.Options{PerSecond: 1, Now: func() time.Time { return now }})
+		ask := func(from string) int {
+			r := httptest.NewRequest("GET", "/healthz", nil)
+			r.RemoteAddr = from
+			w := httptest.NewRecorder()
+			d.ServeHTTP(w, r)
+			return w.Code
+		}
+		for range 10 {
+			for _, from := range []string{"[2001:db8:1:2::1]:1", "[::ffff:192.0.2.1]:1"} {
+				if got := ask(from); got != 200 {
+					t.Fatalf("%s: %d", from, got)
+				}
+			}
+		}
+		if got := ask(c.other); got != c.want {
+			t.Errorf("%s: %d, want %d", c.other, got, c.want)
+		}
+	}
+}
+
 // gather has all parties there, so that a session forms.
 func (s *site) gather(t testing.TB) {
 	t.Helper()
@@ -396,13 +501,19 @@ func eventually(t testing.TB, what string, is func() bool) {
 // begin sends the first bytes of a body, over a connection of its own.
 func (s *site) begin(t testing.TB, body []byte, first int, who ed25519.PrivateKey) net.Conn {
 	t.Helper()
-	r := s.request(t, "POST", "/v1/federations/"+s.fed.ID+"/messages", body, who)
+	return s.beginOf(t, s.request(t, "POST", "/v1/federations/"+s.fed.ID+"/messages", body, who),
+		body, first)
+}
+
+// beginOf sends the first bytes of a request's body.
+func (s *site) beginOf(t testing.TB, r *http.Request, body []byte, first int) net.Conn {
+	t.Helper()
 	connection, err := net.Dial("tcp", strings.TrimPrefix(s.server.URL, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprintf(connection, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n", r.URL.Path,
-		len(body))
+	fmt.Fprintf(connection, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n",
+		r.URL.RequestURI(), len(body))
 	for _, name := range []string{"Signature", "Signature-Input", "Content-Digest"} {
 		fmt.Fprintf(connection, "%s: %s\r\n", name, r.Header.Get(name))
 	}
@@ -410,8 +521,8 @@ func (s *site) begin(t testing.TB, body []byte, first int, who ed25519.PrivateKe
 	return connection
 }
 
-// A body that stops coming is given up, a second body of the same party beside it is
-// refused, and so is one for which there is no room.
+// A body that stops coming is given up, a second body of the same party next to it is
+// refused, and so is one for which there is no room. None of them keeps room.
 func TestSlowBody(t *testing.T) {
 	s := newSite(t, door.Options{InFlight: 1000, Patience: time.Hour})
 	f := "/v1/federations/" + s.fed.ID
@@ -428,6 +539,9 @@ func TestSlowBody(t *testing.T) {
 	if status, kind, _ := send(t, r); kind != "full" {
 		t.Errorf("a body without room: %d %s", status, kind)
 	}
+	if n := door.Waiting(s.Door); n != 800 {
+		t.Errorf("%d bytes are in flight, want the 800 of the first body", n)
+	}
 	s = newSite(t, door.Options{Patience: 500 * time.Millisecond})
 	s.gather(t)
 	connection = s.begin(t, body, 2, s.identities[0])
@@ -438,9 +552,19 @@ func TestSlowBody(t *testing.T) {
 	if err != nil || !strings.Contains(string(answer[:n]), " 408 ") {
 		t.Errorf("a slow body: %q %v", answer[:n], err)
 	}
+	if n, m := door.Waiting(s.Door), door.Room(s.Door); n != 0 || m != 0 {
+		t.Errorf("a slow body leaves %d bytes in flight and %d in memory", n, m)
+	}
+	s = newSite(t, door.Options{Memory: 1, Folder: filepath.Join(t.TempDir(), "missing")})
+	s.gather(t)
+	r = s.request(t, "POST", "/v1/federations/"+s.fed.ID+"/messages", body, s.identities[0])
+	if status, kind, _ := send(t, r); kind != "full" || door.Waiting(s.Door) != 0 {
+		t.Errorf("a body that no disk takes: %d %s, %d bytes in flight", status, kind,
+			door.Waiting(s.Door))
+	}
 }
 
-// What a party reads is what it is signed for; models have ranges and ETags.
+// A party reads what its signature names; models have ranges and ETags.
 func TestResources(t *testing.T) {
 	s := newSite(t, door.Options{})
 	f := "/v1/federations/" + s.fed.ID

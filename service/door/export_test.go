@@ -2,14 +2,19 @@ package door
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
+	"os"
 	"testing"
 	"time"
 )
 
 // Waiting is how many bytes the bodies have that are being read or taken.
 func Waiting(d *Door) int64 { return d.inFlight.Load() }
+
+// Room is how many bytes of these are held in memory.
+func Room(d *Door) int64 { return d.inMemory.Load() }
 
 // Store stores a body in a file, and returns the file's bytes and a reader of the body.
 func Store(t *testing.T, d *Door, sent []byte) (stored []byte, reader io.Reader) {
@@ -19,7 +24,7 @@ func Store(t *testing.T, d *Door, sent []byte) (stored []byte, reader io.Reader)
 		t.Fatal(err)
 	}
 	t.Cleanup(b.Close)
-	if _, err := b.readFrom(bytes.NewReader(sent)); err != nil {
+	if err := b.readFrom(bytes.NewReader(sent), b.size); err != nil {
 		t.Fatal(err)
 	}
 	stored = make([]byte, len(sent))
@@ -30,6 +35,37 @@ func Store(t *testing.T, d *Door, sent []byte) (stored []byte, reader io.Reader)
 		t.Fatal(err)
 	}
 	return stored, reader
+}
+
+// Held stores bodies of so many bytes, closes them, and returns the room in memory that is taken
+// after each of these.
+func Held(t *testing.T, d *Door, sizes ...int64) (held []int64) {
+	t.Helper()
+	var bodies []*body
+	for _, size := range sizes {
+		b, err := d.newBody(size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bodies, held = append(bodies, b), append(held, Room(d))
+	}
+	for _, b := range bodies {
+		b.Close()
+		held = append(held, Room(d))
+	}
+	return held
+}
+
+// Closed stores a body in a file, closes it, and reports whether the file is closed.
+func Closed(t *testing.T, d *Door) bool {
+	t.Helper()
+	b, err := d.newBody(d.Memory + 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Close()
+	_, err = b.file.Stat()
+	return errors.Is(err, os.ErrClosed)
 }
 
 // Addresses is how many addresses a door may remember.

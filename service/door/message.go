@@ -10,10 +10,15 @@ import (
 	"github.com/hushsum/hushsum/service/runner"
 )
 
-// message takes a body, after all that can be checked without it.
+// message takes a body, after all that can be checked without it: a message, or a piece of one.
 func (d *Door) message(w http.ResponseWriter, r *http.Request, c *caller) {
 	if r.ContentLength < 0 {
 		d.refuse(w, "length", "send Content-Length")
+		return
+	}
+	p, err := pieceOf(r, c.signed)
+	if err != nil {
+		d.refuse(w, "query", "%v", err)
 		return
 	}
 	due, most, err := c.Runner.Due(r.Context(), c.peer)
@@ -25,55 +30,59 @@ func (d *Door) message(w http.ResponseWriter, r *http.Request, c *caller) {
 		d.refuse(w, "leader", "%v", err)
 		return
 	}
-	if r.ContentLength > int64(most) {
-		d.refuse(w, "oversized", "%d bytes, at most %d are read", r.ContentLength, most)
+	if p.length > int64(most) {
+		d.refuse(w, "oversized", "%d bytes, at most %d are read", p.length, most)
+		return
+	}
+	if !p.whole && r.ContentLength > PieceSize {
+		d.refuse(w, "oversized", "%d bytes, a piece has at most %d", r.ContentLength, PieceSize)
 		return
 	}
 	d.mutex.Lock()
-	again := d.last[c.key()] == c.signed.Digest && r.ContentLength > 0
+	again := d.last[c.key()] == p.digest && p.length > 0
 	busy := d.bodies[c.key()]
-	if !busy && (due || again) {
+	if !busy {
 		d.bodies[c.key()] = true
 	}
 	d.mutex.Unlock()
-	switch {
-	case !due && again:
-		d.mutex.Lock()
-		delete(d.bodies, c.key())
-		d.mutex.Unlock()
-		held(w) // a copy of what is held already
-		return
-	case busy:
+	if busy && (due || !again) {
 		d.refuse(w, "busy", "send one at a time")
 		return
+	}
+	if !busy {
+		defer func() {
+			d.mutex.Lock()
+			delete(d.bodies, c.key())
+			d.mutex.Unlock()
+		}()
+	}
+	switch {
+	case !due && again:
+		held(w) // a copy of what is held already
+		return
 	case !due:
+		d.take(c.key()).discard()
 		d.refuse(w, "due", "ask what is next")
 		return
 	}
-	defer func() {
-		d.mutex.Lock()
-		delete(d.bodies, c.key())
-		d.mutex.Unlock()
-	}()
-	b, ok := d.read(w, r)
+	b, ok := d.receive(w, r, c, p)
 	if !ok {
 		return
 	}
-	defer d.inFlight.Add(-r.ContentLength)
 	defer b.Close()
-	if [32]byte(b.digest.Sum(nil)) != c.signed.Digest {
-		d.refuse(w, "digest", "Content-Digest does not fit")
+	if [32]byte(b.digest.Sum(nil)) != p.digest {
+		d.refuse(w, "digest", "%s does not fit", p.named())
 		return
 	}
 	message, err := b.reader()
 	if err == nil {
-		err = c.Runner.ReadMessage(r.Context(), c.peer, message, b.size)
+		err = c.Runner.ReadMessage(r.Context(), c.peer, message, b.size, b.began)
 	}
 	switch {
 	case err == nil:
 		d.Counts.BytesIn.Add(b.size)
 		d.mutex.Lock()
-		d.last[c.key()] = c.signed.Digest
+		d.last[c.key()] = p.digest
 		d.mutex.Unlock()
 		held(w)
 	case errors.Is(err, runner.ErrStopped), r.Context().Err() != nil:

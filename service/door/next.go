@@ -32,12 +32,12 @@ func parseAsk(r *http.Request) (ask runner.Ask, wait time.Duration, err error) {
 		value := values[0]
 		switch name {
 		case "sessions":
+			if value == "" {
+				continue
+			}
 			for _, part := range strings.Split(value, ",") {
-				if value == "" || len(ask.Sessions) == 4 {
-					break
-				}
 				n, err := strconv.ParseUint(part, 10, 63)
-				if err != nil {
+				if err != nil || len(ask.Sessions) == 4 {
 					return ask, 0, errors.New("sessions are up to 4 numbers with commas between")
 				}
 				ask.Sessions = append(ask.Sessions, n)

@@ -51,7 +51,7 @@ func (l *limits[K]) allow(who K, perSecond float64, now time.Time) bool {
 // another. Looking through all of them takes its time, under the lock: once a second,
 // however many strangers come. The lock is held.
 func (l *limits[K]) forget(now time.Time) bool {
-	if since := now.Sub(l.swept); since >= 0 && since < time.Second {
+	if now.Sub(l.swept) < time.Second {
 		return false
 	}
 	l.swept = now
@@ -74,7 +74,7 @@ func Address(remote string) (a netip.Addr, ok bool) {
 		return netip.Addr{}, false
 	}
 	if a = a.Unmap(); a.Is6() && !a.IsLoopback() {
-		prefix, err := a.WithZone("").Prefix(64)
+		prefix, err := a.Prefix(64)
 		if err != nil {
 			return netip.Addr{}, false
 		}

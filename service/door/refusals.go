@@ -14,7 +14,7 @@ type Problem struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// Refusal is what all problems of a kind have in common.
+// Refusal holds what all problems of a kind have in common.
 type Refusal struct {
 	Status int
 	Title  string
@@ -35,6 +35,7 @@ var refusals = map[string]Refusal{
 	"oversized": {http.StatusRequestEntityTooLarge, "The body is longer than any message that is due"},
 	"due":       {http.StatusConflict, "No such message is due of this party"},
 	"copied":    {http.StatusConflict, "The question is a copy, or older than another"},
+	"offset":    {http.StatusConflict, "The piece does not begin where the upload ends"},
 	"busy":      {http.StatusConflict, "Another body of this party is being read"},
 	"full":      {http.StatusServiceUnavailable, "Too many bytes are being read"},
 	"slow":      {http.StatusRequestTimeout, "The body came too slowly, or broke off"},
@@ -55,7 +56,7 @@ const ProblemPrefix = "urn:hushsum:problem:"
 
 // refuse answers with a problem.
 func (d *Door) refuse(w http.ResponseWriter, kind, format string, a ...any) {
-	d.Counts.Refused.Add(1)
+	d.Counts.refuse(kind)
 	p := refusals[kind]
 	if p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", retryAfter)

@@ -49,6 +49,14 @@ type Files struct {
 	Succession []byte
 }
 
+// Committee lists the members of the committee, nil if sums are pairwise.
+func (f *Federation) Committee() *keyexchange.Roster {
+	if one := f.Settled.Oneshot(); one != nil {
+		return one.Committee
+	}
+	return nil
+}
+
 // Read reads a federation's file, the roster next to it, and the model if it names one.
 func Read(name string) (*Federation, error) {
 	f, _, err := ReadFiles(name)
@@ -171,10 +179,6 @@ func newJob(j *job.Job, text []byte, files job.Files) (*Federation, error) {
 	if !j.Recovers() && !j.Oneshot() {
 		return nil, j.Mistake("sum.recovery", "write sum.recovery = true, or parties.drop_out",
 			"a federation's sums survive parties that drop out")
-	}
-	if j.Sum.Buffer > 0 {
-		return nil, j.Mistake("sum.buffer", "leave it out, or use Coordinator and Participant",
-			"the service's rounds wait for all that come")
 	}
 	declared := j.Digest()
 	f := &Federation{

@@ -153,12 +153,6 @@ func TestWorld(t *testing.T) {
 	j.World.Drop, j.Parties.DropOut = 0, 0
 	_, err = federation.Of(j, job.Files{Roster: f.Settled.Roster()})
 	expectMistake(t, "no drop-outs", err, 9, "sum.recovery")
-	j.Sum.Protocol, j.Sum.Buffer = "oneshot", 5
-	_, err = federation.Of(j, job.Files{Roster: f.Settled.Roster()})
-	var mistake *job.ConfigError
-	if !errors.As(err, &mistake) || mistake.Path != "sum.buffer" {
-		t.Errorf("a buffer: %v", err)
-	}
 }
 
 // Every mistake is found with its line and what to do.

@@ -39,7 +39,7 @@ func (n *Node) After(ctx context.Context, id string) (*federation.Files, error) 
 
 // before asks the leader of a federation that has ended what its parties have spent.
 func (n *Node) before(ctx context.Context, id string) ([]byte, error) {
-	out, err := n.order(ctx, id, order{What: "before"})
+	out, err := n.order(ctx, id, page.Order{What: "before"})
 	return out.Before, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/service/record"
 )
 
 // This file has how nodes know each other's messages: they go over NATS, which may be an
@@ -39,9 +40,9 @@ type number [16]byte
 
 const headSize = 8 + len(number{})
 
-// between is what a node keeps to send and open messages. It is safe for concurrent use.
+// between holds what a node keeps to send and open messages. It is safe for concurrent use.
 type between struct {
-	key     *keyexchange.SealKey
+	keys    *record.Keys
 	now     func() time.Time
 	started time.Time // before which nothing is known of what was opened
 
@@ -50,8 +51,8 @@ type between struct {
 	swept time.Time
 }
 
-func newBetween(key *keyexchange.SealKey, now func() time.Time) *between {
-	return &between{key: key, now: now, had: make(map[number]time.Time),
+func newBetween(keys *record.Keys, now func() time.Time) *between {
+	return &between{keys: keys, now: now, had: make(map[number]time.Time),
 		started: now().Truncate(time.Millisecond)}
 }
 
@@ -69,7 +70,7 @@ func (b *between) seal(purpose, id string, question number, body []byte) ([]byte
 	head := make([]byte, headSize, headSize+len(body))
 	binary.BigEndian.PutUint64(head, uint64(b.now().UnixMilli()))
 	copy(head[8:], own[:])
-	sealed, err := keyexchange.Seal(&nonce, b.key, append(head, body...),
+	sealed, err := keyexchange.Seal(&nonce, b.keys.Newest(), append(head, body...),
 		associatedOf(purpose, id, question))
 	return sealed, own, err
 }
@@ -77,7 +78,7 @@ func (b *between) seal(purpose, id string, question number, body []byte) ([]byte
 // open opens a message once.
 func (b *between) open(purpose, id string, question number, sealed []byte,
 ) (body []byte, own number, err error) {
-	plain, err := keyexchange.Open(b.key, sealed, associatedOf(purpose, id, question))
+	plain, err := b.keys.Open(sealed, associatedOf(purpose, id, question))
 	if err != nil || len(plain) < headSize {
 		return nil, own, errForged
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/service/record"
 )
 
 // A message between nodes opens once, for its federation, its purpose and its question, under the
@@ -17,7 +18,7 @@ func TestBetween(t *testing.T) {
 	}
 	at := time.Now()
 	newNode := func(key *keyexchange.SealKey) *between {
-		return newBetween(key, func() time.Time { return at })
+		return newBetween(record.NewKeys(*key), func() time.Time { return at })
 	}
 	a, b := newNode(key), newNode(key)
 	sealed, own, err := a.seal(forOrder, "id", number{}, []byte("pause"))

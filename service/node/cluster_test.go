@@ -23,15 +23,19 @@ import (
 	"github.com/hushsum/hushsum/service/runner"
 )
 
-// clusterConfig makes a node's configuration that of one of three.
+// clusterConfig makes a node's configuration that of one of three, or of some on a NATS.
 func clusterConfig(folder string, j job, which int, c node.Options) node.Options {
 	c.Name = fmt.Sprint("node-", which)
 	c.Folder = filepath.Join(folder, c.Name)
 	c.Listen = strings.TrimPrefix(j.Doors[which], "http://")
-	c.Cluster, c.Peers = j.Peers[which], j.Peers
 	var err error
 	c.Key, err = node.ReadKey(filepath.Join(folder, "shared.key"), false)
 	child(err)
+	if len(j.NATS) > 0 {
+		c.NATS = j.NATS[which]
+		return c
+	}
+	c.Cluster, c.Peers = j.Peers[which], j.Peers
 	text, err := os.ReadFile(filepath.Join(folder, "routes.pem"))
 	child(err)
 	pair, err := tls.X509KeyPair(text, text)

@@ -178,7 +178,7 @@ func TestKillCommitteeServerAtEveryStep(t *testing.T) {
 		}
 	}
 	server.start(t)
-	status := awaitEnd(t, folder, parties, 3*time.Minute)
+	status := awaitEnd(t, folder, parties)
 	awaitMembers(t, folder, j.Members)
 	sums := compareSums(t, folder)
 	if status.Round != *killRounds || status.Lost != 0 || sums != *killRounds {
@@ -196,9 +196,23 @@ func TestKillCommitteeServerAtEveryStep(t *testing.T) {
 // Server, members and parties are killed at random moments.
 func TestKillCommitteeAtRandom(t *testing.T) {
 	t.Parallel()
+	for name, j := range map[string]job{
+		"all that come": {},
+		"the first":     {Buffer: 4, DropOut: 0.5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			killCommittee(t, j)
+		})
+	}
+}
+
+func killCommittee(t *testing.T, j job) {
+	t.Helper()
 	folder := t.TempDir()
 	rounds := 8 * *killRounds
-	j := job{Address: "http://" + freePort(t), Parties: jobParties, Length: 20, Members: jobMembers}
+	j.Address, j.Parties = "http://"+freePort(t), jobParties
+	j.Length, j.Members = 20, jobMembers
 	prepareJob(t, folder, rounds, j)
 	parties := startJobParties(t, folder, j.Parties)
 	members := startJobMembers(t, folder, j.Members)
@@ -224,7 +238,7 @@ func TestKillCommitteeAtRandom(t *testing.T) {
 			p.start(t)
 		}
 	}
-	status := awaitEnd(t, folder, parties, 3*time.Minute)
+	status := awaitEnd(t, folder, parties)
 	awaitMembers(t, folder, j.Members)
 	sums := compareSums(t, folder)
 	if status.Round != rounds || sums != rounds-status.Lost {

@@ -1,7 +1,17 @@
 package node
 
+import "time"
+
 // SayLeaves says to all nodes, under the key of one of them, that a node leaves a federation.
 func SayLeaves(n *Node, name, id string) {
 	third := &Node{Options: Options{Name: name}, conn: n.conn, between: n.between}
 	third.say(id, true)
+}
+
+// Unled has the node not know any more that it leads a federation, nor anybody else.
+func (n *Node) Unled(id string) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	e := n.entries[id]
+	e.runner, e.leader, e.heard = nil, lead{}, time.Time{}
 }

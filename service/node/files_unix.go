@@ -2,7 +2,11 @@
 
 package node
 
-import "syscall"
+import (
+	"io/fs"
+	"os"
+	"syscall"
+)
 
 // mostFiles is how many files are counted with, however many a process may open.
 const mostFiles = 1 << 20
@@ -14,4 +18,28 @@ func openFiles() int {
 		return 0
 	}
 	return int(min(uint64(limit.Cur), mostFiles))
+}
+
+// usedFiles returns how many files this process has open, 0 if it is not known.
+func usedFiles() int {
+	for _, folder := range []string{"/proc/self/fd", "/dev/fd"} {
+		if open, err := os.ReadDir(folder); err == nil {
+			return len(open) - 1 // the folder itself
+		}
+	}
+	return 0
+}
+
+// diskOf returns the bytes that are free and that there are on a folder's disk, 0 if not known.
+func diskOf(folder string) (free, size uint64) {
+	var s syscall.Statfs_t
+	if syscall.Statfs(folder, &s) != nil {
+		return 0, 0
+	}
+	return uint64(s.Bavail) * uint64(s.Bsize), uint64(s.Blocks) * uint64(s.Bsize)
+}
+
+func ownedByRoot(info fs.FileInfo) bool {
+	s, is := info.Sys().(*syscall.Stat_t)
+	return is && s.Uid == 0
 }

@@ -1,15 +1,11 @@
 package node_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/ed25519"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -21,6 +17,7 @@ import (
 
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/internal/jobtest"
+	"github.com/hushsum/hushsum/internal/signed"
 	"github.com/hushsum/hushsum/internal/suite"
 	jobs "github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -34,6 +31,9 @@ const (
 	waysRounds  = 3
 	waysLength  = 37
 )
+
+// ways holds it. Its sums are pairwise, or by a committee of so many members.
+type ways struct{ members int }
 
 // waysVector returns what a party submits in a round, shorter than the clip of 1.
 func waysVector(i, round int) []float64 {
@@ -71,21 +71,31 @@ func (h *held) keep(round, i int, values [][]uint64) {
 // All hold the same job, with one digest, that of the file.
 func TestFourWays(t *testing.T) {
 	suite.OnlyLong(t) // a cluster takes its time to form, and a program to be built
+	ways{}.hold(t)
+}
+
+// TestFourWaysOneshot is TestFourWays, with a committee and one message of each party a round.
+func TestFourWaysOneshot(t *testing.T) {
+	suite.OnlyLong(t)
+	ways{members: jobMembers}.hold(t)
+}
+
+func (h ways) hold(t *testing.T) {
 	var byNodes, byTCP *hushsum.Settled
 	t.Run("Service", func(t *testing.T) {
 		var got *held
-		byNodes, got = waysByNodes(t)
+		byNodes, got = h.byNodes(t)
 		checkMeans(t, &got.means, stepOfJob)
-		checkVirtual(t, byNodes, got)
+		h.checkVirtual(t, byNodes, got)
 	})
 	t.Run("TCP", func(t *testing.T) {
 		var got *held
-		byTCP, got = waysByTCP(t)
+		byTCP, got = h.byTCP(t)
 		checkMeans(t, &got.means, stepOfJob)
-		checkVirtual(t, byTCP, got)
+		h.checkVirtual(t, byTCP, got)
 	})
 	t.Run("Python", func(t *testing.T) {
-		means := waysByPython(t)
+		means := h.byPython(t)
 		checkMeans(t, &means, stepOfJob)
 	})
 	if byNodes == nil || byTCP == nil {
@@ -94,15 +104,13 @@ func TestFourWays(t *testing.T) {
 	if a, b := byNodes.Layout(), byTCP.Layout(); !reflect.DeepEqual(a, b) {
 		t.Errorf("the layouts are %v and %v", a, b)
 	}
-	folder := t.TempDir()
-	declareWays(t, folder)
-	file, err := jobs.Load(filepath.Join(folder, "federation.toml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := h.declare(t, t.TempDir())
 	for of, settled := range map[string]*hushsum.Settled{"nodes": byNodes, "TCP": byTCP} {
 		if got, want := settled.Job().Digest(), file.Digest(); got != want {
 			t.Errorf("the digest of the job is %x for %s, and %x of the file", got, of, want)
+		}
+		if got, want := settled.Job().Explain(), file.Explain(); !reflect.DeepEqual(got, want) {
+			t.Errorf("the plan is %q for %s, and %q of the file", got, of, want)
 		}
 	}
 }
@@ -140,49 +148,90 @@ func checkMeans(t *testing.T, means *[waysRounds][]float64, step float64) {
 
 // checkVirtual holds the rounds once more in virtual time, with what parties have submitted, and
 // compares the sums.
-func checkVirtual(t *testing.T, settled *hushsum.Settled, h *held) {
+func (h ways) checkVirtual(t *testing.T, settled *hushsum.Settled, of *held) {
 	t.Helper()
+	sums := h.virtual(t, settled, of)
+	if len(sums) != waysRounds {
+		t.Fatalf("%d sums in virtual time", len(sums))
+	}
+	for r, sum := range sums {
+		if !reflect.DeepEqual(sum, of.sums[r]) {
+			t.Errorf("the sum of round %d is another in virtual time", r+1)
+		}
+	}
+}
+
+func (h ways) virtual(t *testing.T, settled *hushsum.Settled, of *held) (sums [][][]uint64) {
+	t.Helper()
+	layout := settled.Layout()
+	if h.members > 0 {
+		terms := settled.Oneshot().Terms
+		w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{
+			Parties:   waysParties,
+			Members:   h.members,
+			Survivors: waysParties,
+			Rounds:    waysRounds,
+			Terms:     terms,
+			Vector: func(i int, round uint64) []int64 {
+				return signed.Values(layout, of.submitted[round-1][i])
+			},
+		})
+		for _, seat := range slices.Concat(w.Members, w.Parties) {
+			seat.Start()
+		}
+		w.Run(w.Ended)
+		for round := range uint64(len(w.Values)) {
+			sums = append(sums, signed.Ring(layout, w.Values[round+1]))
+		}
+		return sums
+	}
 	w := jobtest.New(t, 1, jobtest.Options{
 		Parties:   waysParties,
 		Survivors: waysParties,
 		Rounds:    waysRounds,
 		Hybrid:    true,
-		Layout:    settled.Layout(),
+		Layout:    layout,
 		Vector: func(i int, round uint64) [][]uint64 {
-			return h.submitted[round-1][i]
+			return of.submitted[round-1][i]
 		},
 	})
 	for _, p := range w.Parties {
 		p.Start()
 	}
 	w.Run(w.Ended)
-	if len(w.Sums) != waysRounds {
-		t.Fatalf("%d sums in virtual time", len(w.Sums))
+	for _, sum := range w.Sums {
+		sums = append(sums, sum.Values)
 	}
-	for r, sum := range w.Sums {
-		if !reflect.DeepEqual(sum.Values, h.sums[r]) {
-			t.Errorf("the sum of round %d is another in virtual time", r+1)
-		}
-	}
+	return sums
 }
 
-// declareWays writes the job that is held.
-func declareWays(t *testing.T, folder string) {
+// declare writes the job that is held, and reads it.
+func (h ways) declare(t *testing.T, folder string) *jobs.Job {
 	t.Helper()
-	declare(t, folder, waysRounds, waysLength, "1m", "sum.recovery = true", "")
+	sum := "recovery = true"
+	if h.members > 0 {
+		sum = fmt.Sprintf(`protocol = "oneshot", committee = "committee.txt", members = %d`, h.members)
+	}
+	declare(t, folder, waysRounds, waysLength, "1m",
+		fmt.Sprintf("parties.count = %d\nsum = { %s }", waysParties, sum), "")
+	file, err := jobs.Load(filepath.Join(folder, "federation.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
-// waysByNodes has three nodes of the service hold the federation, with a process each.
-func waysByNodes(t *testing.T) (*hushsum.Settled, *held) {
+// byNodes has three nodes of the service hold the federation, with a process each.
+func (h ways) byNodes(t *testing.T) (*hushsum.Settled, *held) {
 	t.Helper()
 	folder := t.TempDir()
-	j := job{Parties: waysParties, Length: waysLength, Silence: 3 * time.Second}
+	j := job{Parties: waysParties, Length: waysLength, Members: h.members, Silence: 3 * time.Second}
 	for range 3 {
 		j.Peers = append(j.Peers, freePort(t))
 		j.Doors = append(j.Doors, "http://"+freePort(t))
 	}
 	prepareJob(t, folder, waysRounds, j)
-	declareWays(t, folder)
+	h.declare(t, folder)
 	prepareCluster(t, folder)
 	fed, err := federation.Read(filepath.Join(folder, "federation.toml"))
 	if err != nil {
@@ -197,6 +246,7 @@ func waysByNodes(t *testing.T) (*hushsum.Settled, *held) {
 		p.start(t)
 		t.Cleanup(func() { p.kill() })
 	}
+	startJobMembers(t, folder, h.members)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	got := new(held)
@@ -249,8 +299,8 @@ func waysByNodes(t *testing.T) (*hushsum.Settled, *held) {
 	return fed.Settled, got
 }
 
-// waysByTCP has a Coordinator and Participants hold the federation.
-func waysByTCP(t *testing.T) (*hushsum.Settled, *held) {
+// byTCP has a Coordinator and Participants hold the federation.
+func (h ways) byTCP(t *testing.T) (*hushsum.Settled, *held) {
 	t.Helper()
 	var identities []ed25519.PrivateKey
 	var members []keyexchange.Entry
@@ -267,22 +317,33 @@ func waysByTCP(t *testing.T) (*hushsum.Settled, *held) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := t.TempDir()
-	declareWays(t, folder)
-	declared, err := jobs.Load(filepath.Join(folder, "federation.toml"))
-	if err != nil {
-		t.Fatal(err)
+	files := jobs.Files{Roster: roster}
+	var helpers []ed25519.PrivateKey
+	if h.members > 0 {
+		helpers, files.Committee = newPeople(t, "member-", h.members)
 	}
-	settled, err := declared.Settle(jobs.Files{Roster: roster})
+	settled, err := h.declare(t, t.TempDir()).Settle(files)
 	if err != nil {
 		t.Fatal(err)
 	}
 	own := identities[waysParties]
-	listener, err := hushsum.ListenTCP("127.0.0.1:0", own, roster)
-	if err != nil {
-		t.Fatal(err)
+	// meet listens for those of a roster, and returns how each dials.
+	meet := func(list *keyexchange.Roster) (
+		*hushsum.TCPListener, func(identity ed25519.PrivateKey) hushsum.Dialer,
+	) {
+		listener, err := hushsum.ListenTCP("127.0.0.1:0", own, list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { listener.Close() })
+		return listener, func(identity ed25519.PrivateKey) hushsum.Dialer {
+			return &hushsum.TCPDialer{Address: listener.Address(), Identity: identity,
+				Coordinator: own.Public().(ed25519.PublicKey)}
+		}
 	}
-	defer listener.Close()
+	listener, dialer := meet(roster)
+	var group, helping sync.WaitGroup
+	defer helping.Wait()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	got := new(held)
@@ -297,16 +358,19 @@ func waysByTCP(t *testing.T) (*hushsum.Settled, *held) {
 			return model, nil
 		},
 	}
-	var group sync.WaitGroup
+	if h.members > 0 {
+		meetings, dialer := meet(files.Committee)
+		c.Committee = meetings
+		for _, identity := range helpers {
+			m := hushsum.Member{Job: settled, Identity: identity, Dialer: dialer(identity)}
+			helping.Go(func() { _ = m.Run(ctx) }) // or it has not heard of the end
+		}
+	}
 	for i, identity := range identities[:waysParties] {
 		p := hushsum.Participant{
 			Job:      settled,
 			Identity: identity,
-			Dialer: &hushsum.TCPDialer{
-				Address:     listener.Address(),
-				Identity:    identity,
-				Coordinator: own.Public().(ed25519.PublicKey),
-			},
+			Dialer:   dialer(identity),
 			Work: func(_ context.Context, round uint64, _ []float64) ([]float64, error) {
 				return waysVector(i, int(round)), nil
 			},
@@ -324,86 +388,4 @@ func waysByTCP(t *testing.T) (*hushsum.Settled, *held) {
 		t.Fatalf("%+v, %v", result, err)
 	}
 	return settled, got
-}
-
-// waysByPython has Python's package hold the federation.
-func waysByPython(t *testing.T) (means [waysRounds][]float64) {
-	t.Helper()
-	folder := t.TempDir()
-	declareWays(t, folder)
-	var given struct {
-		Job     string                             `json:"job"`
-		Vectors [waysRounds][waysParties][]float64 `json:"vectors"`
-	}
-	given.Job = filepath.Join(folder, "federation.toml")
-	for r := range given.Vectors {
-		for i := range given.Vectors[r] {
-			given.Vectors[r][i] = waysVector(i, r+1)
-		}
-	}
-	var got struct {
-		Digest string
-		Means  [][]float64
-	}
-	runPython(t, "fourways.py", given, &got)
-	declared, err := jobs.Load(given.Job)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := declared.Digest(); got.Digest != hex.EncodeToString(want[:]) {
-		t.Errorf("Python's digest of the job is %s, the file's %x", got.Digest, want)
-	}
-	copy(means[:], got.Means)
-	return means
-}
-
-// runPython runs a program of testdata with Python's package, by programs of this tree, and reads
-// what it prints; both sides are JSON. Without NumPy the test skips, unless
-// HUSHSUM_REQUIRE_PYTHON=1.
-func runPython(t *testing.T, program string, in, out any) {
-	t.Helper()
-	python := ""
-	for _, name := range []string{"python3", "/usr/bin/python3"} {
-		if exec.Command(name, "-c", "import numpy").Run() == nil {
-			python = name
-			break
-		}
-	}
-	switch {
-	case python != "":
-	case os.Getenv("HUSHSUM_REQUIRE_PYTHON") == "1":
-		t.Fatal("there is no python3 with numpy")
-	default:
-		t.Skip("needs python3 with numpy, which is not there")
-	}
-	binary := filepath.Join(t.TempDir(), "hushsum")
-	build := exec.Command("go", "build", "-o", binary, ".")
-	build.Dir = filepath.Join("..", "..", "cmd", "hushsum")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	given, err := json.Marshal(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	module, err := filepath.Abs(filepath.Join("..", "..", "python"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := strings.Join([]string{module, os.Getenv("PYTHONPATH")}, string(os.PathListSeparator))
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	run := exec.CommandContext(ctx, python, filepath.Join("testdata", program))
-	run.Env = append(os.Environ(), "PYTHONPATH="+path, "PYTHONDONTWRITEBYTECODE=1",
-		"HUSHSUM_BINARY="+binary)
-	run.Stdin = bytes.NewReader(given)
-	var complaint bytes.Buffer
-	run.Stderr = &complaint
-	printed, err := run.Output()
-	if err == nil {
-		err = json.Unmarshal(printed, out)
-	}
-	if err != nil {
-		t.Fatalf("%v\n%s", err, complaint.Bytes())
-	}
 }

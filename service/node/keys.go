@@ -4,10 +4,8 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -24,6 +22,7 @@ import (
 	"github.com/hushsum/hushsum/internal/lock"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/page"
+	"github.com/hushsum/hushsum/service/record"
 )
 
 // Files of a node's folder.
@@ -58,21 +57,13 @@ func (n *Node) keys() (err error) {
 		}
 		n.Name = strings.TrimSpace(string(name))
 	}
-	if n.Key == nil {
-		if n.Key, err = ReadKey(filepath.Join(n.Folder, fileKey), true); err != nil {
-			return err
-		}
+	if err := n.readKeys(); err != nil {
+		return err
 	}
-	if n.Certificate == nil && !n.Plain {
-		text, err := keep(filepath.Join(n.Folder, fileCertificate), n.selfSigned)
-		if err != nil {
+	if !n.Plain {
+		if err := n.openCertificate(); err != nil {
 			return err
 		}
-		pair, err := tls.X509KeyPair(text, text)
-		if err != nil {
-			return err
-		}
-		n.Certificate = &pair
 	}
 	n.tokens, n.NewTokens, err = page.OpenTokens(filepath.Join(n.Folder, fileTokens))
 	if err != nil || len(n.NewTokens) == 0 {
@@ -112,18 +103,59 @@ var ErrLocked = errors.New("node: another node runs with this folder; stop it, o
 var ErrExposed = errors.New("node: others may read a file that has a secret")
 
 // Private fails with [ErrExposed] if a file may be read or written by others than its owner, on
-// systems that have such permissions.
+// systems that have such permissions. The group may read a file of root's where this process is
+// not root's: so Kubernetes mounts secrets.
 func Private(name string) error {
 	info, err := os.Stat(name)
-	if err != nil || runtime.GOOS == "windows" || info.Mode().Perm()&0o077 == 0 {
+	if err != nil || runtime.GOOS == "windows" {
 		return err
 	}
+	if private(info.Mode().Perm(), ownedByRoot(info) && os.Geteuid() > 0) {
+		return nil
+	}
 	return fmt.Errorf("%w: chmod 600 %s", ErrExposed, name)
+}
+
+func private(mode fs.FileMode, mounted bool) bool {
+	return mode&0o077 == 0 || mounted && mode&0o037 == 0
+}
+
+// readKeys reads the keys that seal records.
+func (n *Node) readKeys() error {
+	if n.Key != nil {
+		n.seals = record.NewKeys(*n.Key)
+		return nil
+	}
+	create := n.KeyFile == ""
+	if create {
+		n.KeyFile = filepath.Join(n.Folder, fileKey)
+	}
+	n.keyFile.name = n.KeyFile
+	n.keyFile.changed() // whatever it becomes from here on is read again
+	keys, err := readKeys(n.KeyFile, create)
+	if err != nil {
+		return err
+	}
+	n.seals = record.NewKeys(keys[0], keys[1:]...)
+	return nil
 }
 
 // ReadKey reads a key from a file of 64 hexadecimal digits, which none but its owner may read;
 // where there is none it makes one, if it may.
 func ReadKey(name string, create bool) (*keyexchange.SealKey, error) {
+	keys, err := readKeys(name, create)
+	if err != nil {
+		return nil, err
+	}
+	if len(keys) > 1 {
+		return nil, fmt.Errorf("%w: %s has more than one", ErrKeys, name)
+	}
+	return &keys[0], nil
+}
+
+// readKeys reads a file of one key a line, which none but its owner may read; where there is none
+// it makes one with a key, if it may.
+func readKeys(name string, create bool) ([]keyexchange.SealKey, error) {
 	var text []byte
 	var err error
 	if create {
@@ -147,11 +179,7 @@ func ReadKey(name string, create bool) (*keyexchange.SealKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("node: the key that seals: %w", err)
 	}
-	b, err := hex.DecodeString(strings.TrimSpace(string(text)))
-	if err != nil || len(b) != len(keyexchange.SealKey{}) {
-		return nil, fmt.Errorf("node: %s has no key of 64 hexadecimal digits", name)
-	}
-	return (*keyexchange.SealKey)(b), nil
+	return parseKeys(name, text)
 }
 
 // selfSigned makes a certificate for ten years, whose fingerprint parties pin.

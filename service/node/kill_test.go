@@ -15,6 +15,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	ossignal "os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -30,6 +31,7 @@ import (
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/node"
+	"github.com/hushsum/hushsum/service/page"
 	"github.com/hushsum/hushsum/service/party"
 	"github.com/hushsum/hushsum/service/record"
 	"github.com/hushsum/hushsum/service/runner"
@@ -57,9 +59,17 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	case "server":
 		childServer()
+	case "nats":
+		childNATS()
 	default:
 		if k, found := strings.CutPrefix(role, "member "); found {
 			childMember(k)
+			return
+		}
+		if k, found := strings.CutPrefix(role, "several "); found {
+			which, err := strconv.Atoi(k)
+			child(err)
+			childSeveral(which)
 			return
 		}
 		if strings.HasPrefix(role, "load ") {
@@ -86,16 +96,23 @@ func tell(line string) {
 	fmt.Println(line)
 }
 
-// job is what the processes of a test are told, in a file.
+// job tells the processes of a test what to do, in a file.
 type job struct {
 	Address string // of the door that parties use
 	Parties int
 	Length  int
 	Members int      // of a committee, 0: sums are pairwise
+	Buffer  int      // submissions of a round, 0: all that come
 	Peers   []string // of a cluster's nodes
 	Doors   []string
+	NATS    []string // by node, of an external one
 	Silence time.Duration
+	Probe   time.Duration
 	Step    string // how long a step waits; empty: 10 s
+	DropOut float64
+	Privacy string // of a job with a committee; empty: no noise
+	Records bool   // parties train on rows, each of which epsilon protects
+	Resume  bool   // a federation that has paused
 }
 
 const jobParties = 8
@@ -136,6 +153,8 @@ func childServer() {
 		Plain:   !strings.HasPrefix(j.Address, "https:"),
 		Grace:   700 * time.Millisecond,
 		Silence: j.Silence,
+		Probe:   j.Probe,
+		Now:     childClock(folder, "node"+os.Getenv("HUSHSUM_TEST_NODE")),
 		Log:     slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
 		Summed: func(round int, parties []int, sum [][]uint64) {
 			if os.Getenv("HUSHSUM_TEST_LOAD") != "" {
@@ -175,12 +194,26 @@ func childServer() {
 	if _, err := n.Create(context.Background(), *files); !errors.Is(err, record.ErrExists) {
 		child(err)
 	}
+	stop := make(chan os.Signal, 1)
+	ossignal.Notify(stop, syscall.SIGTERM)
 	for {
-		s, err := n.Status(context.Background(), fed.ID)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		s, err := n.Status(ctx, fed.ID)
+		cancel()
 		if err == nil {
 			leave(folder, "status", s)
+			if j.Resume && s.State == "paused" {
+				_, _ = n.Do(context.Background(), fed.ID, page.Order{What: "resume", Who: "a test"})
+			}
 		}
-		time.Sleep(100 * time.Millisecond)
+		select {
+		case err := <-n.Hangs:
+			child(err)
+		case <-stop:
+			n.Close()
+			return
+		case <-time.After(100 * time.Millisecond):
+		}
 	}
 }
 
@@ -203,13 +236,9 @@ func childParty(role string) {
 		Server:     server,
 		Folder:     filepath.Join(folder, fmt.Sprint("party-", i)),
 		Key:        key,
-		Trainer: party.TrainerFunc(func(_ context.Context, w *party.Work) (*party.Update, error) {
-			v := make([]float64, j.Length)
-			for k := range v {
-				v[k] = float64((w.Round*31+i*7+k)%11-5) / 50
-			}
-			return &party.Update{Vector: v}, nil
-		}),
+		Trainer:    j.trainer(folder, fed, i),
+		Book:       &party.Book{File: filepath.Join(folder, fmt.Sprint("book-", i)), Key: key},
+		Log:        childLog(folder, i),
 		Submitted: func(round int, values [][]uint64) {
 			leave(folder, fmt.Sprintf("submissions/%d-%d", round, i), values)
 		},
@@ -217,6 +246,23 @@ func childParty(role string) {
 	_, err = p.Run(context.Background())
 	child(err)
 	leave(folder, fmt.Sprint("done-", i), true)
+}
+
+// trainer makes that of a party.
+func (j *job) trainer(folder string, fed *federation.Federation, i int) party.Trainer {
+	if j.Records {
+		return childHospital(folder, fed, i)
+	}
+	return party.TrainerFunc(func(_ context.Context, w *party.Work) (*party.Update, error) {
+		if j.Buffer > 0 { // each at its own speed
+			time.Sleep(time.Duration(20*(i+1)) * time.Millisecond)
+		}
+		v := make([]float64, j.Length)
+		for k := range v {
+			v[k] = float64((w.Round*31+i*7+k)%11-5) / 50
+		}
+		return &party.Update{Vector: v}, nil
+	})
 }
 
 // childWay reads secrets, and makes the way to the server.
@@ -240,6 +286,7 @@ func childWay(
 	}
 	server, err := party.NewServer(address, pin, identity)
 	child(err)
+	server.Now = childClock(folder, secret)
 	return server, identity, &key
 }
 
@@ -247,7 +294,13 @@ func childWay(
 func leave(folder, name string, v any) {
 	var b bytes.Buffer
 	child(gob.NewEncoder(&b).Encode(v))
-	child(hushsum.FileStore(filepath.Join(folder, name)).Save(b.Bytes()))
+	store := hushsum.FileStore(filepath.Join(folder, name))
+	err := store.Save(b.Bytes())
+	for errors.Is(err, syscall.EMFILE) { // while a test takes the files away
+		time.Sleep(10 * time.Millisecond)
+		err = store.Save(b.Bytes())
+	}
+	child(err)
 }
 
 func find(folder, name string, into any) error {
@@ -276,8 +329,16 @@ func prepareJob(t *testing.T, folder string, rounds int, j job) {
 	}
 	if j.Members > 0 {
 		prepareRoster(t, folder, "committee.txt", "member-", "member-secret-", j.Members)
-		declare(t, folder, rounds, j.Length, cmp.Or(j.Step, "10s"), "parties.drop_out = 0.3\n"+
-			`sum = { protocol = "oneshot", committee = "committee.txt" }`, "")
+		sum := `protocol = "oneshot", committee = "committee.txt"`
+		if j.Buffer > 0 {
+			sum += fmt.Sprintf(", buffer = %d", j.Buffer)
+		}
+		declare(t, folder, rounds, j.Length, cmp.Or(j.Step, "10s"), fmt.Sprintf(
+			"parties.drop_out = %v\nsum = { %s }", cmp.Or(j.DropOut, 0.3), sum), j.Privacy)
+		return
+	}
+	if j.Records {
+		declareHospitals(t, folder, rounds)
 		return
 	}
 	declare(t, folder, rounds, j.Length, cmp.Or(j.Step, "10s"), "parties.drop_out = 0.3",
@@ -373,6 +434,7 @@ var ports sync.Map
 // process is a child that is started again whenever it was killed.
 type process struct {
 	role, folder string
+	binary       string // empty: this test's
 	environment  []string
 	mutex        sync.Mutex
 	command      *exec.Cmd
@@ -383,7 +445,7 @@ func (p *process) start(t *testing.T, environment ...string) {
 	t.Helper()
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	c := exec.Command(os.Args[0])
+	c := exec.Command(cmp.Or(p.binary, os.Args[0]))
 	c.Env = append(os.Environ(), roleVariable+"="+p.role, "HUSHSUM_TEST_FOLDER="+p.folder,
 		"GOMAXPROCS=1")
 	c.Env = append(append(c.Env, p.environment...), environment...)
@@ -409,6 +471,18 @@ func (p *process) kill() bool {
 	return err == nil
 }
 
+// stop has the process end as a supervisor does, and waits for it.
+func (p *process) stop(t *testing.T) {
+	t.Helper()
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	<-p.died
+	p.command = nil
+}
+
 // killed waits until the process has killed itself; done ends the wait.
 func (p *process) killed(t *testing.T, limit time.Duration) {
 	t.Helper()
@@ -422,7 +496,10 @@ func (p *process) killed(t *testing.T, limit time.Duration) {
 		p.command = nil
 		p.mutex.Unlock()
 	case <-time.After(limit):
-		t.Fatalf("%s took no decision for %v", p.role, limit)
+		var s runner.Status
+		_ = find(p.folder, "status", &s)
+		t.Fatalf("%s took no decision for %v: %s, %s, round %d, %s: %+v", p.role, limit, s.State, s.Why,
+			s.Round, s.Stage, s.Parties)
 	}
 }
 
@@ -439,14 +516,18 @@ func startJobParties(t *testing.T, folder string, parties int) []*process {
 }
 
 // awaitEnd waits until the federation has ended and all parties have the last model.
-func awaitEnd(t *testing.T, folder string, parties []*process, limit time.Duration) *runner.Status {
+//
+// How long that takes depends on the machine. What fails is standing still.
+func awaitEnd(t *testing.T, folder string, parties []*process) *runner.Status {
 	t.Helper()
-	deadline := time.Now().Add(limit)
+	const limit = 3 * time.Minute
+	deadline, round, done := time.Now().Add(limit), 0, 0
 	for {
 		var s runner.Status
 		err := find(folder, "status", &s)
+		was := done
+		done = 0
 		if err == nil && s.State == "ended" {
-			done := 0
 			for i := range parties {
 				var yes bool
 				if find(folder, fmt.Sprint("done-", i), &yes) == nil {
@@ -457,9 +538,12 @@ func awaitEnd(t *testing.T, folder string, parties []*process, limit time.Durati
 				return &s
 			}
 		}
+		if s.Round > round || done > was {
+			deadline, round = time.Now().Add(limit), max(round, s.Round)
+		}
 		if time.Now().After(deadline) {
-			t.Fatalf("after %v: %v, %s %s, round %d, parties %v", limit, err, s.State, s.Stage, s.Round,
-				s.Parties)
+			t.Fatalf("nothing moves for %v: %v, %s %s, round %d, parties %v", limit, err, s.State, s.Stage,
+				s.Round, s.Parties)
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
@@ -469,6 +553,16 @@ func awaitEnd(t *testing.T, folder string, parties []*process, limit time.Durati
 // and sums of one round with each other. It returns how many rounds have one.
 func compareSums(t *testing.T, folder string) (rounds int) {
 	t.Helper()
+	rounds, wrong := wrongSums(t, folder)
+	for _, w := range wrong {
+		t.Error(w)
+	}
+	return rounds
+}
+
+// wrongSums is compareSums for who counts what is wrong.
+func wrongSums(t *testing.T, folder string) (rounds int, wrong []string) {
+	t.Helper()
 	files, err := os.ReadDir(filepath.Join(folder, "sums"))
 	if err != nil {
 		t.Fatal(err)
@@ -477,7 +571,7 @@ func compareSums(t *testing.T, folder string) (rounds int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unused := 64 - fed.Settled.Layout()[0].Bits
+	layout := fed.Settled.Layout()
 	seen := make(map[string]summed)
 	for _, f := range files {
 		if strings.Contains(f.Name(), ".new") {
@@ -489,27 +583,36 @@ func compareSums(t *testing.T, folder string) (rounds int) {
 			t.Fatal(err)
 		}
 		if had, found := seen[round]; found {
-			if !slices.Equal(had.Parties, s.Parties) || !slices.Equal(had.Sum[0], s.Sum[0]) {
-				t.Errorf("round %s has two sums", round)
+			if !slices.Equal(had.Parties, s.Parties) || !slices.EqualFunc(had.Sum, s.Sum, slices.Equal) {
+				wrong = append(wrong, fmt.Sprintf("round %s has two sums", round))
 			}
 			continue
 		}
 		seen[round] = s
-		want := make([]uint64, len(s.Sum[0]))
+		want := make([][]uint64, len(s.Sum))
+		for l := range want {
+			want[l] = make([]uint64, len(s.Sum[l]))
+		}
 		for _, i := range s.Parties {
 			var values [][]uint64
 			if err := find(folder, fmt.Sprintf("submissions/%s-%d", round, i), &values); err != nil {
 				t.Fatal(err)
 			}
-			for k, x := range values[0] {
-				want[k] += x
+			for l := range want {
+				for k, x := range values[l] {
+					want[l][k] += x
+				}
 			}
 		}
-		if !slices.EqualFunc(want, s.Sum[0], func(x, y uint64) bool { return (x-y)<<unused == 0 }) {
-			t.Errorf("the sum of round %s is not that of parties %v", round, s.Parties)
+		for l, lane := range layout {
+			unused := 64 - lane.Bits
+			if !slices.EqualFunc(want[l], s.Sum[l], func(x, y uint64) bool { return (x-y)<<unused == 0 }) {
+				wrong = append(wrong, fmt.Sprintf("sum %d of round %s is not that of parties %v", l+1, round,
+					s.Parties))
+			}
 		}
 	}
-	return len(seen)
+	return len(seen), wrong
 }
 
 // The server is killed before, between and after the two writes of every decision of the
@@ -537,7 +640,7 @@ func TestKillServerAtEveryStep(t *testing.T) {
 		}
 	}
 	server.start(t)
-	status := awaitEnd(t, folder, parties, 3*time.Minute)
+	status := awaitEnd(t, folder, parties)
 	sums := compareSums(t, folder)
 	if status.Round != *killRounds || status.Lost != 0 || sums != *killRounds {
 		t.Errorf("%d rounds, %d lost, %d sums: want %d, 0, %d", status.Round, status.Lost, sums,
@@ -600,7 +703,7 @@ func killAndRestore(t *testing.T, members int) {
 		t.Fatal(err)
 	}
 	server.start(t)
-	status := awaitEnd(t, folder, parties, 3*time.Minute)
+	status := awaitEnd(t, folder, parties)
 	sums := compareSums(t, folder)
 	if status.Round != rounds || status.Lost < 3 || sums < rounds-2 {
 		t.Errorf("%d rounds, %d lost, %d sums", status.Round, status.Lost, sums)
@@ -628,9 +731,23 @@ func lastSum(t *testing.T, folder string) (last int) {
 // Parties and the server are killed at random moments.
 func TestKillAtRandom(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
 	rounds := 8 * *killRounds // which take a quarter of a second or less where nobody is killed
 	j := job{Address: "http://" + freePort(t), Parties: jobParties, Length: 20}
+	killAtRandom(t, t.TempDir(), rounds, j, strikes{12 * *killRounds, 1, 500 * time.Millisecond, 0})
+}
+
+// strikes are kills at random moments.
+type strikes struct {
+	most, together int           // kills at most; parties that are killed at a time at most
+	pause, away    time.Duration // at most between strikes, and until who was killed is started again
+}
+
+// killAtRandom runs a job, and returns its end and when somebody was killed.
+func killAtRandom(
+	t *testing.T, folder string, rounds int, j job, by strikes,
+) (status *runner.Status, kills []time.Time) {
+	t.Helper()
+	j.Resume = true // several rounds in a row may be lost, the more the slower the machine is
 	prepareJob(t, folder, rounds, j)
 	parties := startJobParties(t, folder, j.Parties)
 	server := &process{role: "server", folder: folder}
@@ -642,23 +759,30 @@ func TestKillAtRandom(t *testing.T) {
 	}
 	t.Logf("-kill.seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	kills := 0
-	for kills < 12**killRounds {
-		time.Sleep(time.Duration(50+random.IntN(500)) * time.Millisecond)
+	for len(kills) < by.most {
+		time.Sleep(50*time.Millisecond + time.Duration(random.Int64N(int64(by.pause))))
 		var s runner.Status
 		if find(folder, "status", &s) == nil && (s.State == "ended" || s.Round >= rounds-1) {
 			break // the last round is to have a sum
 		}
-		p := server
+		struck := []*process{server}
 		if random.IntN(4) > 0 {
-			p = parties[random.IntN(len(parties))]
+			struck = nil
+			for _, i := range random.Perm(len(parties))[:1+random.IntN(by.together)] {
+				struck = append(struck, parties[i])
+			}
 		}
-		if p.kill() {
-			kills++
+		for _, p := range struck {
+			if p.kill() {
+				kills = append(kills, time.Now())
+			}
+		}
+		time.Sleep(time.Duration(random.Int64N(int64(by.away) + 1)))
+		for _, p := range struck {
 			p.start(t)
 		}
 	}
-	status := awaitEnd(t, folder, parties, 3*time.Minute)
+	status = awaitEnd(t, folder, parties)
 	sums := compareSums(t, folder)
 	if status.Round != rounds || sums != rounds-status.Lost {
 		t.Errorf("%d rounds, %d lost, %d sums", status.Round, status.Lost, sums)
@@ -666,6 +790,7 @@ func TestKillAtRandom(t *testing.T) {
 	if last := status.History[len(status.History)-1]; last.Parties == 0 {
 		t.Errorf("the last round was lost: %s", last.Lost)
 	}
-	killed.Add(int64(kills))
-	t.Logf("%d kills, %d of %d rounds lost", kills, status.Lost, rounds)
+	killed.Add(int64(len(kills)))
+	t.Logf("%d kills, %d of %d rounds lost", len(kills), status.Lost, rounds)
+	return status, kills
 }

@@ -19,12 +19,16 @@ import (
 
 // This file has how a node finds federations, and leads those that nobody else leads.
 
-// lead is what a leader says each second.
+// lead holds the message that a leader sends each second.
 type lead struct {
 	Node        string `json:"node"`
 	Address     string `json:"address"`
 	Fingerprint string `json:"fingerprint"`
-	Leaving     bool   `json:"leaving,omitempty"`
+	// Next is the fingerprint of a certificate that may be shown from any moment on.
+	Next    string `json:"next,omitempty"`
+	Leaving bool   `json:"leaving,omitempty"`
+	// For is the node that is to lead next, if one was chosen.
+	For string `json:"for,omitempty"`
 }
 
 // look finds federations, and leads those that it may.
@@ -119,7 +123,7 @@ func (n *Node) lead(e *entry) {
 				}
 				continue
 			}
-			if n.ctx.Err() == nil {
+			if err != nil && n.ctx.Err() == nil {
 				n.Log.Warn("this node does not lead any more", "federation", e.federation.Job.Name,
 					"error", err.Error())
 			}
@@ -139,17 +143,20 @@ func (n *Node) mayClaim(e *entry) bool {
 		return true
 	}
 	n.mutex.Lock()
-	leaving, heard := e.leader.Leaving, e.heard
+	leader, heard := e.leader, e.heard
 	n.mutex.Unlock()
-	if leaving || time.Since(heard) > n.Silence {
+	if leader.Leaving && leader.For != "" && leader.For != n.Name {
+		return time.Since(heard) > passWait
+	}
+	if leader.Leaving || time.Since(heard) > n.Silence {
 		return true
 	}
 	if time.Since(heard) < 2*beat {
 		return false
 	}
 	// Nobody has ever led it, or this node did before it was started again.
-	leader, err := n.records.Leader(n.ctx, e.federation.ID)
-	return err == nil && (leader == "" || leader == n.Name)
+	name, err := n.records.Leader(n.ctx, e.federation.ID)
+	return err == nil && (name == "" || name == n.Name)
 }
 
 // led claims and leads, until that ends.
@@ -162,16 +169,23 @@ func (n *Node) led(e *entry) error {
 		return err
 	}
 	hold.Fault = n.Fault
+	n.takesBack(e)
+	next := ""
 	r, err := runner.Start(ctx, runner.Options{
 		Federation: e.federation,
 		Records:    n.records,
 		Hold:       hold,
 		Node:       n.Name,
-		Key:        n.Key,
+		Keys:       n.seals,
 		Log:        n.Log,
 		Grace:      n.Grace,
 		Judge:      n.Judge,
+		Traces:     n.Traces,
 		Summed:     n.Summed,
+		Pass: func() bool {
+			next = n.pass()
+			return next != ""
+		},
 	})
 	if err != nil {
 		return err
@@ -184,6 +198,7 @@ func (n *Node) led(e *entry) error {
 	e.runner, e.leader = r, lead{}
 	n.mutex.Unlock()
 	n.Log.Info("this node leads", "federation", e.federation.Job.Name)
+	n.sayHere(presence{})
 	var beats sync.WaitGroup
 	beats.Add(1)
 	go func() {
@@ -213,8 +228,13 @@ func (n *Node) led(e *entry) error {
 		e.heard = time.Now()
 	}
 	n.mutex.Unlock()
-	if n.ctx.Err() != nil {
+	switch {
+	case n.ctx.Err() != nil:
 		n.say(id, true)
+	case errors.Is(err, runner.ErrPassed):
+		n.passed(e, next)
+		n.sayHere(presence{})
+		return nil
 	}
 	return err
 }
@@ -238,14 +258,19 @@ func (n *Node) confirm(ctx context.Context, e *entry, r *runner.Runner) {
 	}
 }
 
-func (n *Node) say(id string, leaving bool) {
-	b, err := json.Marshal(lead{n.Name, n.Advertise, n.Fingerprint, leaving})
+func (n *Node) say(id string, leaving bool) { n.tell(id, lead{Leaving: leaving}) }
+
+// tell tells all nodes about who leads.
+func (n *Node) tell(id string, l lead) {
+	l.Node, l.Address = n.Name, n.Advertise
+	l.Fingerprint, l.Next = n.certificate.shown()
+	b, err := json.Marshal(l)
 	if err == nil {
 		b, _, err = n.between.seal(forLead, id, number{}, b)
 	}
 	if err == nil {
 		_ = n.conn.Publish(subjectLead+id, b)
-		if leaving {
+		if l.Leaving {
 			_ = n.conn.FlushTimeout(time.Second)
 		}
 	}
@@ -276,7 +301,8 @@ func (n *Node) hear(m *nats.Msg) {
 	if l.Node == n.Name {
 		return
 	}
-	if e.proxy == nil || e.leader.Address != l.Address || e.leader.Fingerprint != l.Fingerprint {
+	if e.proxy == nil || e.leader.Address != l.Address || e.leader.Fingerprint != l.Fingerprint ||
+		e.leader.Next != l.Next {
 		e.proxy = n.proxy(l)
 	}
 	e.leader, e.heard = l, time.Now()

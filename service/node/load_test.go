@@ -79,7 +79,24 @@ func memory(pid int, field string) int64 {
 // peak is the most memory that a process had, in bytes.
 func peak(pid int) int64 { return memory(pid, "VmHWM") }
 
-// loadVector is what a party submits.
+// processorSeconds is how long the processor worked for a process, 0 where that is not told: fields
+// 14 and 15 of its stat, in hundredths of a second. The name of the program, before them, may have
+// spaces, and ends with the last bracket.
+func processorSeconds(pid int) float64 {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
+	if len(fields) < 13 {
+		return 0
+	}
+	user, _ := strconv.ParseInt(fields[11], 10, 64)
+	system, _ := strconv.ParseInt(fields[12], 10, 64)
+	return float64(user+system) / 100
+}
+
+// loadVector returns the vector that a party submits.
 func loadVector(i, d int) []float64 {
 	v := make([]float64, d)
 	x := float64(i%7-3) / 4 / math.Sqrt(float64(d))
@@ -179,8 +196,9 @@ func runLoad(t *testing.T, n, d, rounds int) (serverPeak int64) {
 	}
 	serverPeak = peak(server.command.Process.Pid)
 	t.Logf("%d parties, d = %d: all %.1f s, of these rounds %.1f s; a party sends %.0f kB; "+
-		"peak memory: server %d MB, processes of parties %d MB", n, d, total.Seconds(), seconds,
-		float64(all.Sent)/float64(all.Stayed)/1000, serverPeak>>20, all.Peaks)
+		"the server %.1f s of the processor; peak memory: server %d MB, processes of parties %d MB",
+		n, d, total.Seconds(), seconds, float64(all.Sent)/float64(all.Stayed)/1000,
+		processorSeconds(server.command.Process.Pid), serverPeak>>20, all.Peaks)
 	if *loadMembers > 0 {
 		t.Logf("a submission and its keys take %.1f kB; %d MB came in", float64(fed.Up())/1000,
 			s.BytesIn>>20)

@@ -15,6 +15,7 @@ import (
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/node"
+	"github.com/hushsum/hushsum/service/page"
 	"github.com/hushsum/hushsum/service/runner"
 )
 
@@ -54,7 +55,7 @@ func TestStrangerAtNATS(t *testing.T) {
 	}
 	awaitStatus(ctx, t, other, fed.ID, led)
 	for _, what := range []string{"pause", "resume"} {
-		if _, err := other.Do(ctx, fed.ID, what, "ann", nil); err != nil {
+		if _, err := other.Do(ctx, fed.ID, page.Order{What: what, Who: "ann"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -120,6 +121,20 @@ func TestWaitsForNATS(t *testing.T) {
 	if _, err := node.Start(short, config); err == nil || strings.Contains(err.Error(), "pass") {
 		t.Errorf("nobody listens there: %v", err)
 	}
+	// A balancer takes connections for it, and ends them.
+	balancer, err := net.Listen("tcp", free)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan bool, 1)
+	go func() {
+		c, err := balancer.Accept()
+		if err == nil {
+			_ = c.Close()
+		}
+		_ = balancer.Close()
+		ended <- true
+	}()
 	started := make(chan error, 1)
 	go func() {
 		n, err := node.Start(ctx, config)
@@ -128,6 +143,7 @@ func TestWaitsForNATS(t *testing.T) {
 		}
 		started <- err
 	}()
+	<-ended
 	time.Sleep(50 * time.Millisecond)
 	_, host, _ := strings.Cut(address, "@")
 	pass(t, free, host)

@@ -8,6 +8,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -18,17 +19,21 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/door"
@@ -50,8 +55,14 @@ type Options struct {
 	Open      bool            // the page can be read without a token
 	Operators *page.Operators // by their keys, beside tokens
 
-	Certificate *tls.Certificate // of the door; nil: one of its own, kept in the folder
-	Plain       bool             // the door speaks HTTP, on loopback only: for tests
+	// CertificateFile and CertificateKey have the door's certificate and its key; without them it has
+	// one of its own, kept in the folder. Files with .next behind their names have the one that comes
+	// next: it is announced for Overlap, 0 for 7 days, and shown then, or once it is in the place of
+	// the present one. Certificate stands in the place of all that, for tests.
+	CertificateFile, CertificateKey string
+	Overlap                         time.Duration
+	Certificate                     *tls.Certificate
+	Plain                           bool // the door speaks HTTP, on loopback only: for tests
 
 	// NATS is the URL of an external JetStream, and NATSOptions how to connect to it: TLS,
 	// credentials; or Cluster the host:port on which this
@@ -63,13 +74,20 @@ type Options struct {
 	Peers       []string
 	ClusterTLS  *tls.Config
 
-	Key *keyexchange.SealKey // seals records; nil: one of its own, kept in the folder
-	Log *slog.Logger
+	// KeyFile has the keys that seal records, one a line: the first seals, all open. It is read again
+	// whenever it changes. Empty: one of the node's own, kept in the folder. Key stands in its place,
+	// for tests.
+	KeyFile string
+	Key     *keyexchange.SealKey
+	Log     *slog.Logger
 
 	Grace time.Duration // see runner.Options
 	// Silence is how long nothing may be heard of a leader before another node claims; 0
 	// for 10 s.
 	Silence time.Duration
+	// Probe is the time between two probes of the record, 0 for 5 s; other times in which a record
+	// heals, or in which files of keys and certificates are read, go by it.
+	Probe time.Duration
 	// PerSecond and InFlight are the door's.
 	PerSecond float64
 	InFlight  int64
@@ -85,8 +103,9 @@ type Options struct {
 	// Now tells the time that the door compares signatures with; nil: time.Now.
 	Now func() time.Time
 
-	// Judge and Summed are runner.Options', and Fault record.Hold's, for every federation.
+	// Judge, Traces and Summed are runner.Options', and Fault record.Hold's, for every federation.
 	Judge  func(model []float64) float64
+	Traces trace.TracerProvider
 	Summed func(round int, parties []int, sum [][]uint64)
 	Fault  func(step string)
 }
@@ -117,6 +136,10 @@ type Node struct {
 	alone    bool
 	health   health
 	between  *between
+	seals    *record.Keys
+	keyFile  watched
+
+	certificate certificate
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -124,12 +147,19 @@ type Node struct {
 
 	mutex   sync.Mutex
 	entries map[string]*entry
-	looked  bool // all that is recorded is in entries
+	looked  bool                // all that is recorded is in entries
+	others  map[string]*present // nodes that were heard, this one too
+	passing passing
 
 	Door        *door.Door
 	Address     string // of the door, with its scheme
 	Fingerprint string // of its certificate, empty for HTTP
 	Page        string // address of the page
+	// Hangs gets an error if the record hangs in this process, which then has to end without
+	// Close: what was decided is recorded.
+	Hangs chan error
+	// Removed gets [ErrRemoved] if an operator has removed this node, which then has to end.
+	Removed     chan error
 	servers     []*http.Server
 	connections int // that the door may have
 	tokens      *page.Tokens
@@ -148,6 +178,7 @@ type entry struct {
 	warned     time.Time              // of a message about who leads that does not open
 	doubt      chan struct{}          // another node says that it leads, while this one does
 	proxy      *httputil.ReverseProxy // to the leader
+	shown      shown
 }
 
 // Start starts a node. Close it.
@@ -161,7 +192,12 @@ func Start(ctx context.Context, c Options) (n *Node, err error) {
 	if c.Patience == 0 {
 		c.Patience = door.DefaultPatience
 	}
-	n = &Node{Options: c, entries: make(map[string]*entry)}
+	if c.Probe == 0 {
+		c.Probe = probeEvery
+	}
+	n = &Node{Options: c, health: health{every: c.Probe}, Hangs: make(chan error, 1),
+		Removed: make(chan error, 1), entries: make(map[string]*entry),
+		others: make(map[string]*present)}
 	n.ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
 		if err != nil {
@@ -172,14 +208,25 @@ func Start(ctx context.Context, c Options) (n *Node, err error) {
 	if err := n.keys(); err != nil {
 		return n, err
 	}
-	n.between = newBetween(n.Key, time.Now)
+	if _, err := os.Stat(n.leftFile()); err == nil {
+		return n, ErrRemoved
+	}
+	n.between = newBetween(n.seals, time.Now)
 	if err := n.connect(ctx); err != nil {
+		return n, err
+	}
+	if err := n.mayBe(ctx); err != nil {
+		return n, err
+	}
+	if err := n.opens(ctx); err != nil {
 		return n, err
 	}
 	if err := n.serve(); err != nil {
 		return n, err
 	}
-	n.group.Add(2)
+	n.group.Add(4)
+	go n.beats()
+	go n.reload()
 	go n.look()
 	go n.watch()
 	return n, nil
@@ -215,7 +262,7 @@ func (n *Node) connect(ctx context.Context) (err error) {
 	}
 	// A cluster takes its time until it can store anything.
 	for began, told := time.Now(), false; ; {
-		n.records, err = record.Open(ctx, js, replicas, n.Key)
+		n.records, err = record.Open(ctx, js, replicas, n.seals)
 		if err == nil || ctx.Err() != nil || time.Since(began) > formTime {
 			break
 		}
@@ -232,14 +279,23 @@ func (n *Node) connect(ctx context.Context) (err error) {
 	case err != nil:
 		return err
 	}
-	_, err = n.conn.Subscribe(subjectLead+"*", n.hear)
+	if _, err = n.conn.Subscribe(subjectLead+"*", n.hear); err != nil {
+		return err
+	}
+	_, err = n.conn.Subscribe(subjectNode, n.hearNode)
 	return err
 }
+
+// notYet are the errors of a NATS that may answer later: what stands before it, such as a balancer,
+// takes connections and ends them.
+var notYet = []error{nats.ErrNoServers, nats.ErrTimeout, io.EOF, syscall.ECONNRESET,
+	syscall.EPIPE}
 
 // reach connects to an external NATS, and waits for one that does not answer yet.
 func (n *Node) reach(ctx context.Context) (*nats.Conn, error) {
 	options := append([]nats.Option{nats.MaxReconnects(-1), nats.Name("hushsumd " + n.Name),
-		nats.PingInterval(beat), nats.MaxPingsOutstanding(3)}, n.NATSOptions...)
+		nats.PingInterval(beat), nats.MaxPingsOutstanding(3), nats.ReconnectWait(beat / 4)},
+		n.NATSOptions...)
 	for told := false; ; {
 		conn, err := nats.Connect(n.NATS, options...)
 		if err == nil {
@@ -247,7 +303,7 @@ func (n *Node) reach(ctx context.Context) (*nats.Conn, error) {
 		}
 		// Errors do not tell the URL, and so no password.
 		err = fmt.Errorf("%w at the URL of --nats: %w", record.ErrUnavailable, err)
-		if !errors.Is(err, nats.ErrNoServers) && !errors.Is(err, nats.ErrTimeout) {
+		if !slices.ContainsFunc(notYet, func(e error) bool { return errors.Is(err, e) }) {
 			return nil, err
 		}
 		if !told {
@@ -276,6 +332,8 @@ func (n *Node) serve() error {
 		Now:         n.Now,
 		Ready:       n.ready,
 		Healthy:     n.health.healthy,
+
+		Certificates: n.statements,
 	})
 	files := openFiles()
 	connections, pageConnections, reserve := shares(files)
@@ -300,12 +358,11 @@ func (n *Node) serve() error {
 	listener = bound(listener, connections, n.PerAddress, n.Log)
 	if !n.Plain {
 		n.Address = "https://" + address
-		digest := sha256.Sum256(n.Certificate.Certificate[0])
-		n.Fingerprint = hex.EncodeToString(digest[:])
+		n.Fingerprint, _ = n.certificate.shown()
 		listener = tls.NewListener(listener, &tls.Config{
-			MinVersion:   tls.VersionTLS13,
-			Certificates: []tls.Certificate{*n.Certificate},
-			NextProtos:   []string{"http/1.1"},
+			MinVersion:     tls.VersionTLS13,
+			GetCertificate: n.certificate.get,
+			NextProtos:     []string{"http/1.1"},
 		})
 	}
 	if n.Advertise == "" {
@@ -321,7 +378,7 @@ func (n *Node) serve() error {
 	}
 	n.Page = "http://" + admin.Addr().String()
 	n.run(page.New(page.Options{
-		Federations: n,
+		Federations: shows{n},
 		Tokens:      n.tokens,
 		Operators:   n.Operators,
 		Open:        n.Open,
@@ -428,11 +485,15 @@ func (n *Node) proxy(l lead) *httputil.ReverseProxy {
 	}
 	transport := &http.Transport{MaxIdleConnsPerHost: 64, ResponseHeaderTimeout: time.Minute}
 	if l.Fingerprint != "" {
-		digest, err := hex.DecodeString(l.Fingerprint)
-		if err != nil || len(digest) != sha256.Size {
-			return nil
+		var pins [][32]byte
+		for _, one := range []string{l.Fingerprint, cmp.Or(l.Next, l.Fingerprint)} {
+			digest, err := hex.DecodeString(one)
+			if err != nil || len(digest) != sha256.Size {
+				return nil
+			}
+			pins = append(pins, [32]byte(digest))
 		}
-		transport.TLSClientConfig = party.Pinned([32]byte(digest))
+		transport.TLSClientConfig = party.Pinned(pins...)
 	}
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
@@ -489,13 +550,17 @@ func (f *federations) Entries() []door.Known {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	var out []door.Known
-	for _, e := range f.entries {
+	for _, e := range f.sorted() {
 		out = append(out, f.entry(e))
 	}
-	slices.SortFunc(out, func(x, y door.Known) int {
-		return strings.Compare(x.Federation.Job.Name, y.Federation.Job.Name)
-	})
 	return out
+}
+
+// sorted returns all, by name. The caller has the mutex.
+func (f *federations) sorted() []*entry {
+	return slices.SortedFunc(maps.Values(f.entries), func(x, y *entry) int {
+		return strings.Compare(x.federation.Job.Name, y.federation.Job.Name)
+	})
 }
 
 // newName makes a name for a node.

@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"context"
 	"crypto/ed25519"
 	"encoding/hex"
 	"fmt"
@@ -33,7 +34,9 @@ type oneFile struct {
 	test *learning.Dataset
 	keys []ed25519.PrivateKey // of parties, and behind them the coordinator's
 
-	roster *keyexchange.Roster
+	roster    *keyexchange.Roster
+	helpers   []ed25519.PrivateKey // members of the committee, of a job that has one
+	committee *keyexchange.Roster
 }
 
 func newOneFile(t *testing.T, more string) *oneFile {
@@ -66,7 +69,32 @@ model = { name = "softmax", features = %d, classes = 2 }
 	if f.job, err = declaration.Load(f.path); err != nil {
 		t.Fatal(err)
 	}
+	if f.job.Oneshot() {
+		f.helpers, f.committee = newPeople(t, "member-", jobMembers)
+	}
 	return f
+}
+
+// newPeople makes identities and their roster.
+func newPeople(
+	t *testing.T, prefix string, n int,
+) (keys []ed25519.PrivateKey, list *keyexchange.Roster) {
+	t.Helper()
+	var members []keyexchange.Entry
+	for k := range n {
+		key, err := keyexchange.GenerateIdentity(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, key)
+		members = append(members, keyexchange.Entry{Name: fmt.Sprint(prefix, k),
+			Key: key.Public().(ed25519.PublicKey)})
+	}
+	list, err := keyexchange.NewRoster(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys, list
 }
 
 // same compares what two sides say of the job.
@@ -113,7 +141,7 @@ func (f *oneFile) carried(
 	where string, listener hushsum.Listener, dialer func(i int) hushsum.Dialer,
 ) (model []float64, included [][]int) {
 	f.Helper()
-	settled, err := f.job.Settle(declaration.Files{Roster: f.roster})
+	settled, err := f.job.Settle(declaration.Files{Roster: f.roster, Committee: f.committee})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -130,7 +158,18 @@ func (f *oneFile) carried(
 		included = append(included, r.Parties)
 		return apply(r, model)
 	}
-	var group sync.WaitGroup
+	var group, helping sync.WaitGroup
+	meetings := new(hushsum.Memory)
+	within, stop := context.WithCancel(f.Context())
+	defer helping.Wait()
+	defer stop()
+	if f.committee != nil {
+		c.Committee = meetings
+	}
+	for k, key := range f.helpers {
+		m := hushsum.Member{Job: settled, Identity: key, Dialer: meetings.Dialer(k)}
+		helping.Go(func() { _ = m.Run(within) }) // or it has not heard of the end
+	}
 	for i := range f.rows {
 		p := hushsum.Participant{Job: settled, Identity: f.keys[i], Dialer: dialer(i)}
 		if p.Submit, err = training.Submit(settled, i, f.rows[i], nil); err != nil {
@@ -199,7 +238,17 @@ func (f *oneFile) expected(simulated []float64, included [][]int) []float64 {
 // Participants within a process and over TCP. All have the digest and the words that the file has,
 // and so has Python. Without noise all come to the same model to the last bit.
 func TestOneFile(t *testing.T) {
-	f := newOneFile(t, oneFileTraining)
+	newOneFile(t, oneFileTraining).everywhere()
+}
+
+// TestOneFileOneshot is TestOneFile, with a committee and one message of each party a round.
+func TestOneFileOneshot(t *testing.T) {
+	newOneFile(t, oneFileOneshot).everywhere()
+}
+
+// everywhere compares the model of each way with the simulated one.
+func (f *oneFile) everywhere() {
+	f.Helper()
 	simulated := f.simulated()
 	for _, way := range []struct {
 		name string
@@ -214,6 +263,10 @@ func TestOneFile(t *testing.T) {
 const (
 	oneFileTraining = `training = { rule = "scaffold", mask = "soft", steps = 4, rate = 0.3 }
 server = { rule = "fedadam", beta1 = 0.9 }
+`
+	oneFileOneshot = `training = { rule = "fedprox", steps = 4, rate = 0.3 }
+server = { rule = "fedadam", beta1 = 0.9 }
+sum = { protocol = "oneshot", committee = "committee.txt", members = 5 }
 `
 	oneFileNoise = `training = { rule = "fedprox", steps = 4, rate = 0.3 }
 privacy = { noise = "discrete-gaussian", multiplier = 0.02, clip = 1.0 }
@@ -288,10 +341,11 @@ func (f *oneFile) byPython() (got pythonic) {
 		Y []int     `json:"y"`
 	}
 	var given struct {
-		Job  string `json:"job"`
-		Rows []rows `json:"rows"`
+		Job     string `json:"job"`
+		Rows    []rows `json:"rows"`
+		Members int    `json:"members"` // of a committee
 	}
-	given.Job = f.path
+	given.Job, given.Members = f.path, len(f.helpers)
 	for _, own := range f.rows {
 		given.Rows = append(given.Rows, rows{own.X, own.Labels})
 	}
@@ -315,6 +369,9 @@ func TestOneFileOfPython(t *testing.T) {
 	got, simulated := f.byPython(), f.simulated()
 	f.equal("Python, tried out", got.Tried, simulated)
 	f.equal("Python over TCP", got.Carried, f.expected(simulated, got.Included))
+	f = newOneFile(t, oneFileOneshot)
+	got, simulated = f.byPython(), f.simulated()
+	f.equal("Python over TCP with a committee", got.Carried, f.expected(simulated, got.Included))
 	f = newOneFile(t, oneFileNoise)
 	got, simulated = f.byPython(), f.simulated()
 	f.near([][]float64{simulated, got.Tried, got.Carried})

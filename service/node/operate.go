@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/hushsum/hushsum/service/door"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/page"
 	"github.com/hushsum/hushsum/service/record"
@@ -20,14 +21,6 @@ import (
 )
 
 // This file has how operators reach the leader of a federation from any node.
-
-// order is a question or order to a leader.
-type order struct {
-	What string `json:"what"` // status, before, pause, resume or end
-	Who  string `json:"who"`
-	// If, unless nil, is the number of decisions that the operator has seen.
-	If *uint64 `json:"seen,omitempty"`
-}
 
 // reply is its answer.
 type reply struct {
@@ -57,7 +50,7 @@ func (n *Node) reply(r *runner.Runner, m *nats.Msg) {
 		n.Log.Warn("an order over NATS is not obeyed", "federation", id, "error", err.Error())
 		return
 	}
-	var o order
+	var o page.Order // or a question: status, before
 	var out reply
 	if err = json.Unmarshal(body, &o); err == nil {
 		out, err = obey(ctx, r, o)
@@ -110,13 +103,13 @@ func parseReply(b []byte) (out reply, err error) {
 }
 
 // obey does what an order says.
-func obey(ctx context.Context, r *runner.Runner, o order) (out reply, err error) {
+func obey(ctx context.Context, r *runner.Runner, o page.Order) (out reply, err error) {
 	if out.Status, err = r.Status(ctx); err != nil {
 		return out, err
 	}
-	if o.If != nil && *o.If != out.Status.Decisions {
+	if o.Seen != nil && *o.Seen != out.Status.Decisions {
 		return out, fmt.Errorf("%w: %d decisions were made, not %d", page.ErrStale,
-			out.Status.Decisions, *o.If)
+			out.Status.Decisions, *o.Seen)
 	}
 	switch o.What {
 	case "status":
@@ -124,12 +117,18 @@ func obey(ctx context.Context, r *runner.Runner, o order) (out reply, err error)
 	case "before":
 		out.Before, err = r.Before(ctx)
 		return out, err
+	case orderReseal:
+		err = r.Reseal(ctx)
 	case "pause":
 		err = r.Pause(ctx, o.Who)
 	case "resume":
 		err = r.Resume(ctx, o.Who)
 	case "end":
 		err = r.EndNow(ctx, o.Who)
+	case "exclude":
+		err = r.Exclude(ctx, o.Who, o.Party)
+	case "readmit":
+		err = r.Readmit(ctx, o.Who, o.Party)
 	default:
 		return out, fmt.Errorf("node: there is no order %.20q", o.What)
 	}
@@ -141,7 +140,7 @@ func obey(ctx context.Context, r *runner.Runner, o order) (out reply, err error)
 }
 
 // order asks the leader of a federation, in this node or another.
-func (n *Node) order(ctx context.Context, id string, o order) (reply, error) {
+func (n *Node) order(ctx context.Context, id string, o page.Order) (reply, error) {
 	n.mutex.Lock()
 	e := n.entries[id]
 	var r *runner.Runner
@@ -190,36 +189,16 @@ func (n *Node) order(ctx context.Context, id string, o order) (reply, error) {
 	return out, nil
 }
 
-// Listing returns all federations, by name; where no leader answers only what is declared.
-func (n *Node) Listing(ctx context.Context) []*runner.Status {
-	var out []*runner.Status
-	for _, e := range (*federations)(n).Entries() {
-		s, err := n.Status(ctx, e.Federation.ID)
-		if err != nil {
-			s = &runner.Status{
-				Name:   e.Federation.Job.Name,
-				ID:     e.Federation.ID,
-				Job:    e.Federation.JobDigest,
-				State:  "without a leader",
-				Rounds: e.Federation.Settled.Rounds(),
-			}
-		}
-		out = append(out, s)
-	}
-	return out
-}
-
-// Status returns one federation's.
+// Status returns one federation's, of its leader.
 func (n *Node) Status(ctx context.Context, id string) (*runner.Status, error) {
-	out, err := n.order(ctx, id, order{What: "status"})
+	out, err := n.order(ctx, id, page.Order{What: "status"})
 	return out.Status, err
 }
 
-// Do pauses, resumes or ends a federation. decisions, unless nil, must be their present
-// number, or it fails with page.ErrStale.
-func (n *Node) Do(ctx context.Context, id, what, who string, decisions *uint64,
-) (*runner.Status, error) {
-	out, err := n.order(ctx, id, order{What: what, Who: who, If: decisions})
+// Do has a federation do what an operator orders. It fails with page.ErrStale where that has not
+// seen the present number of decisions.
+func (n *Node) Do(ctx context.Context, id string, o page.Order) (*runner.Status, error) {
+	out, err := n.order(ctx, id, o)
 	return out.Status, err
 }
 
@@ -242,14 +221,8 @@ func (n *Node) Model(ctx context.Context, id string) ([]byte, error) {
 	return runner.RecordedModel(ctx, e.federation, n.records)
 }
 
-// Meaning says in words what a federation means for a party.
-func (n *Node) Meaning(id string) []string {
-	e, found := (*federations)(n).Find(id)
-	if !found {
-		return nil
-	}
-	return e.Federation.Meaning()
-}
+// Known returns what a federation declares.
+func (n *Node) Known(id string) (door.Known, bool) { return (*federations)(n).Find(id) }
 
 // AuditLog returns the last lines of a federation's audit log.
 func (n *Node) AuditLog(ctx context.Context, id string) ([]record.Line, error) {

@@ -92,6 +92,27 @@ func takePart(
 	identities []ed25519.PrivateKey, update []float64,
 ) {
 	t.Helper()
+	takePartBy(ctx, t, fed, reachAt(address), identities, func(context.Context, *party.Work,
+	) (*party.Update, error) {
+		return &party.Update{Vector: update}, nil
+	})
+}
+
+// reach makes parties' ways to a server.
+type reach func(identity ed25519.PrivateKey) (*party.Server, error)
+
+func reachAt(address string) reach {
+	return func(identity ed25519.PrivateKey) (*party.Server, error) {
+		return party.NewServer(address, "", identity)
+	}
+}
+
+// takePartBy is takePart by a reach of the test's own, with a trainer.
+func takePartBy(
+	ctx context.Context, t *testing.T, fed *federation.Federation, reach reach,
+	identities []ed25519.PrivateKey, train party.TrainerFunc,
+) {
+	t.Helper()
 	var group sync.WaitGroup
 	for i, identity := range identities {
 		dir := t.TempDir()
@@ -99,14 +120,15 @@ func takePart(
 		if err != nil {
 			t.Fatal(err)
 		}
-		way, err := party.NewServer(address, "", identity)
+		way, err := reach(identity)
+		if err == nil {
+			err = way.KeepCertificates(filepath.Join(dir, "certificates.json"))
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		p := party.Party{Federation: fed, Identity: identity, Server: way, Folder: dir, Key: key,
-			Trainer: party.TrainerFunc(func(context.Context, *party.Work) (*party.Update, error) {
-				return &party.Update{Vector: update}, nil
-			})}
+			Trainer: train}
 		group.Add(1)
 		go func() {
 			defer group.Done()
@@ -176,7 +198,7 @@ func goesOnWith(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	for _, order := range []string{"pause", "resume"} {
-		if _, err := n.Do(ctx, fed.ID, order, "ann", nil); err != nil {
+		if _, err := n.Do(ctx, fed.ID, page.Order{What: order, Who: "ann"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -445,14 +467,16 @@ func TestExternalNATS(t *testing.T) {
 		t.Errorf("%d decisions without a party", first.Decisions)
 	}
 	wrong := uint64(7)
-	if _, err := other.Do(ctx, fed.ID, "pause", "ann", &wrong); !errors.Is(err, page.ErrStale) {
+	asked := page.Order{What: "pause", Who: "ann", Seen: &wrong}
+	if _, err := other.Do(ctx, fed.ID, asked); !errors.Is(err, page.ErrStale) {
 		t.Errorf("a number that was not seen: %v", err)
 	}
-	if s, err := other.Do(ctx, fed.ID, "pause", "ann", &first.Decisions); err != nil ||
+	asked = page.Order{What: "pause", Who: "ann", Seen: &first.Decisions}
+	if s, err := other.Do(ctx, fed.ID, asked); err != nil ||
 		s.State != "paused" {
 		t.Errorf("%+v %v", s, err)
 	}
-	if _, err := other.Do(ctx, fed.ID, "resume", "ann", nil); err != nil {
+	if _, err := other.Do(ctx, fed.ID, page.Order{What: "resume", Who: "ann"}); err != nil {
 		t.Error(err)
 	}
 	go func() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,7 +14,9 @@ import (
 
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/node"
+	"github.com/hushsum/hushsum/service/page"
 	"github.com/hushsum/hushsum/service/party"
+	"github.com/hushsum/hushsum/service/record"
 	"github.com/hushsum/hushsum/service/runner"
 )
 
@@ -46,8 +49,15 @@ func startSmallOf(t *testing.T, rounds int, step string, c node.Options) *small 
 	return startIn(t, folder, c)
 }
 
-// startIn starts a node with the federation that a folder declares.
+// startIn starts a node without TLS with the federation that a folder declares.
 func startIn(t *testing.T, folder string, c node.Options) *small {
+	t.Helper()
+	c.Plain = true
+	return startNodeIn(t, folder, c)
+}
+
+// startNodeIn starts a node with the federation that a folder declares.
+func startNodeIn(t *testing.T, folder string, c node.Options) *small {
 	t.Helper()
 	s := &small{t: t, folder: folder, log: new(safeBuffer)}
 	var err error
@@ -58,7 +68,6 @@ func startIn(t *testing.T, folder string, c node.Options) *small {
 	}
 	c.Folder = filepath.Join(s.folder, "node")
 	c.Listen = "127.0.0.1:0"
-	c.Plain = true
 	c.Log = slog.New(slog.NewTextHandler(s.log, nil))
 	if s.node, err = node.Start(context.Background(), c); err != nil {
 		t.Fatal(err)
@@ -220,24 +229,75 @@ func TestAllFailInTraining(t *testing.T) {
 	}
 	// Who has said that it is absent is not waited for: the pause would come after hours.
 	status := s.await("the pause", func(s *runner.Status) bool { return s.State == "paused" })
-	if status.Lost != 5 || status.Round != 5 || !strings.Contains(status.Why, "5 rounds in a row") ||
+	if status.Lost != 1 || status.Round != 1 || !strings.Contains(status.Why, "nobody submitted") ||
 		!strings.Contains(status.Why, "0 parties submitted") {
 		t.Errorf("paused after %d rounds, %d lost: %q", status.Round, status.Lost, status.Why)
 	}
-	if n := trained.Load(); n > 5*smallParties {
-		t.Errorf("%d trainings in 5 rounds of %d parties", n, smallParties)
+	if n := trained.Load(); n > smallParties {
+		t.Errorf("%d trainings of %d parties in a round", n, smallParties)
 	}
 	time.Sleep(time.Second)
-	if now := s.await("a status", func(*runner.Status) bool { return true }); now.Round != 5 {
+	if now := s.await("a status", func(*runner.Status) bool { return true }); now.Round != 1 {
 		t.Errorf("paused, round %d", now.Round)
 	}
 	broken.Store(false)
-	if _, err := s.node.Do(context.Background(), s.fed.ID, "resume", "a test", nil); err != nil {
+	asked := page.Order{What: "resume", Who: "a test"}
+	if _, err := s.node.Do(context.Background(), s.fed.ID, asked); err != nil {
 		t.Fatal(err)
 	}
 	status = s.await("the end", func(s *runner.Status) bool { return s.State == "ended" })
 	s.group.Wait()
-	if status.Round != 8 || status.Lost != 5 {
+	if status.Round != 8 || status.Lost != 1 {
 		t.Errorf("%d rounds, %d lost", status.Round, status.Lost)
+	}
+}
+
+// A party that hangs is left out by an operator's order, in the audit log: the round ends without
+// it, and so do those that follow, until it is readmitted. Who is not in the roster is refused.
+func TestExclude(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	prepareJob(t, folder, 5, job{Address: "http://127.0.0.1:1", Parties: smallParties, Length: 5,
+		Step: "1h"})
+	s := startIn(t, folder, node.Options{Grace: 500 * time.Millisecond})
+	defer s.node.Close()
+	ctx := context.Background()
+	hangs := make(chan struct{})
+	for i := range smallParties {
+		s.run(ctx, i, nil, new(safeBuffer), func() error {
+			if i == 2 {
+				<-hangs
+			}
+			return nil
+		})
+	}
+	s.await("a round", func(s *runner.Status) bool { return s.Round == 1 })
+	asked := page.Order{What: "exclude", Party: "nobody", Who: "a test"}
+	if _, err := s.node.Do(ctx, s.fed.ID, asked); !errors.Is(err, runner.ErrParty) {
+		t.Errorf("nobody is excluded: %v", err)
+	}
+	asked = page.Order{What: "exclude", Party: "party-2", Who: "ann"}
+	status, err := s.node.Do(ctx, s.fed.ID, asked)
+	if err != nil || status.Parties[2].State != "left out" {
+		t.Fatalf("%+v, %v", status, err)
+	}
+	status = s.await("three sums", func(s *runner.Status) bool { return len(s.History) >= 3 })
+	for _, p := range status.History {
+		if p.Lost != "" || p.Parties != smallParties-1 {
+			t.Errorf("round %d has %d parties: %s", p.Round, p.Parties, p.Lost)
+		}
+	}
+	close(hangs)
+	asked = page.Order{What: "readmit", Party: "party-2", Who: "ann"}
+	if _, err := s.node.Do(ctx, s.fed.ID, asked); err != nil && !errors.Is(err, runner.ErrState) {
+		t.Fatal(err)
+	}
+	s.await("the end", func(s *runner.Status) bool { return s.State == "ended" })
+	s.group.Wait()
+	lines, err := s.node.AuditLog(ctx, s.fed.ID)
+	if err != nil || !slices.ContainsFunc(lines, func(l record.Line) bool {
+		return l.Event == "left out" && l.Note == "party-2 by ann"
+	}) {
+		t.Errorf("the audit log has %+v, %v", lines, err)
 	}
 }

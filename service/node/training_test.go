@@ -257,21 +257,7 @@ func trainBetweenMachines(
 	t *testing.T, text string, own []*learning.Dataset, stop int,
 ) (out overHTTP) {
 	t.Helper()
-	var members []keyexchange.Entry
-	var identities []ed25519.PrivateKey
-	for i := range own {
-		key, err := keyexchange.GenerateIdentity(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		identities = append(identities, key)
-		members = append(members, keyexchange.Entry{Name: fmt.Sprint("p", i),
-			Key: key.Public().(ed25519.PublicKey)})
-	}
-	list, err := keyexchange.NewRoster(members)
-	if err != nil {
-		t.Fatal(err)
-	}
+	identities, list := newPeople(t, "p", len(own))
 	roster, err := list.MarshalText()
 	if err != nil {
 		t.Fatal(err)
@@ -305,12 +291,34 @@ func trainBetweenMachines(
 		t.Fatal(err)
 	}
 	defer func() { n.Close() }()
-	fed, err := n.Create(ctx, federation.Files{Text: []byte(text), Roster: roster})
+	files := federation.Files{Text: []byte(text), Roster: roster}
+	var helpers []ed25519.PrivateKey
+	if strings.Contains(text, `"oneshot"`) {
+		var committee *keyexchange.Roster
+		helpers, committee = newPeople(t, "member-", jobMembers)
+		if files.Committee, err = committee.MarshalText(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fed, err := n.Create(ctx, files)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var group sync.WaitGroup
-	files := make([][]byte, len(own))
+	for k, identity := range helpers {
+		server, err := party.NewServer(n.Address, "", identity)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := party.Member{Federation: fed, Identity: identity, Server: server,
+			Folder: filepath.Join(folder, fmt.Sprint("member-", k)), Key: &keyexchange.SealKey{1}}
+		group.Go(func() {
+			if err := m.Run(ctx); err != nil {
+				t.Errorf("member %d: %v", k, err)
+			}
+		})
+	}
+	models := make([][]byte, len(own))
 	for i := range own {
 		dir := filepath.Join(folder, fmt.Sprint(i))
 		if err := os.Mkdir(dir, 0o700); err != nil {
@@ -334,7 +342,7 @@ func trainBetweenMachines(
 		go func() {
 			defer group.Done()
 			var err error
-			if files[i], err = p.Run(ctx); err != nil {
+			if models[i], err = p.Run(ctx); err != nil {
 				t.Errorf("party %d: %v", i, err)
 			}
 		}()
@@ -353,7 +361,7 @@ func trainBetweenMachines(
 	}
 	group.Wait()
 	out.fed = fed
-	if _, out.model, _, err = tensor.Parse(files[0]); err != nil {
+	if _, out.model, _, err = tensor.Parse(models[0]); err != nil {
 		t.Fatal(err)
 	}
 	if out.status, err = n.Status(ctx, fed.ID); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/hushsum/hushsum/service/record"
@@ -15,19 +16,23 @@ import (
 
 const (
 	probeEvery = 5 * time.Second
-	// A record that has failed probes for so long, on a disk that takes writes, is started again;
-	// and then not before the second while, twice as long each time.
-	failsFor   = 12 * time.Second
-	healEvery  = 20 * time.Second
-	longestTry = 5 * time.Minute
 	room       = 1 << 20 // bytes that a disk takes if it is not full
+	helpless   = 3       // starts of the record that did not help
+
+	leastPatience = 10 * time.Second
+	restartTime   = time.Minute
 )
 
-// errDisk: the disk of the node's folder takes no writes.
-var errDisk = errors.New("node: the disk takes no writes; make room")
+// What a node does not mend itself: the disk of its folder takes no writes, and the process has no
+// files left.
+var (
+	errDisk  = errors.New("node: the disk takes no writes; make room")
+	errFiles = errors.New("node: no more files can be opened; let the process open more")
+)
 
 // health is what the last probes of the record said.
 type health struct {
+	every  time.Duration // between probes
 	mutex  sync.Mutex
 	since  time.Time // of the first of the failures in a row
 	failed error     // the last; nil: the last probe succeeded
@@ -35,6 +40,15 @@ type health struct {
 	pause  time.Duration
 	starts int // since it was well
 }
+
+// failsFor is how long a record fails probes, on a disk that takes writes, until it is started
+// again.
+func (h *health) failsFor() time.Duration { return h.every * 12 / 5 }
+
+// healEvery is the time from there to the next start, and twice as long each time, up to longest.
+func (h *health) healEvery() time.Duration { return 4 * h.every }
+
+func (h *health) longest() time.Duration { return 60 * h.every }
 
 // note notes the outcome of a probe.
 func (h *health) note(err error, now time.Time) {
@@ -54,12 +68,13 @@ func (h *health) note(err error, now time.Time) {
 func (h *health) due(off bool, now time.Time) bool {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	if h.failed == nil || errors.Is(h.failed, errDisk) || now.Sub(h.tried) < h.pause ||
-		!off && now.Sub(h.since) < failsFor {
+	if h.failed == nil || errors.Is(h.failed, errDisk) || errors.Is(h.failed, errFiles) ||
+		now.Sub(h.tried) < h.pause ||
+		!off && now.Sub(h.since) < h.failsFor() {
 		return false
 	}
 	h.tried, h.starts = now, h.starts+1
-	h.pause = min(max(healEvery, 2*h.pause), longestTry)
+	h.pause = min(max(h.healEvery(), 2*h.pause), h.longest())
 	return true
 }
 
@@ -86,13 +101,13 @@ func (h *health) healthy() error {
 func (h *health) long(now time.Time) bool {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	return h.failed != nil && now.Sub(h.since) >= failsFor
+	return h.failed != nil && now.Sub(h.since) >= h.failsFor()
 }
 
 func (h *health) helpless() bool {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	return h.starts > 2
+	return h.starts >= helpless
 }
 
 // watch probes the record for as long as the node runs, and has it start again where that helps.
@@ -102,10 +117,14 @@ func (n *Node) watch() {
 		select {
 		case <-n.ctx.Done():
 			return
-		case <-time.After(probeEvery):
+		case <-time.After(n.Probe):
 		}
-		err := n.probe()
+		returned, err := within(n.patience(), n.probe)
 		if n.ctx.Err() != nil {
+			return
+		}
+		if !returned {
+			n.hangs()
 			return
 		}
 		was := n.health.ready()
@@ -120,10 +139,47 @@ func (n *Node) watch() {
 			continue
 		}
 		n.Log.Warn("the record is started again")
-		if err := n.embedded.Restart(); err != nil {
+		returned, err = within(restartTime, n.embedded.Restart)
+		if !returned {
+			n.hangs()
+			return
+		}
+		if err != nil {
 			n.Log.Error("the record does not start", "error", err.Error())
 		}
 	}
+}
+
+// errHangs: JetStream in this process waits for itself for ever, as it does when the disk becomes
+// full in the wrong moment. Nothing in the process mends that, and closing it would wait too.
+var errHangs = errors.New("node: the record hangs; start this process again")
+
+// patience is how long a probe may take, of which each part has bounds of its own.
+func (n *Node) patience() time.Duration { return max(4*n.Probe, leastPatience) }
+
+// hangs tells everybody that this process has to be started again.
+func (n *Node) hangs() {
+	n.Log.Error("the record hangs: this process ends, to be started again")
+	n.health.note(errHangs, time.Now())
+	n.health.mutex.Lock()
+	n.health.starts = helpless
+	n.health.mutex.Unlock()
+	n.Hangs <- errHangs
+}
+
+// within calls, and reports whether the call returned in a time. A process that was frozen gives
+// it half of that time again.
+func within(limit time.Duration, call func() error) (returned bool, err error) {
+	done := make(chan error, 1)
+	go func() { done <- call() }()
+	for range 2 {
+		select {
+		case err := <-done:
+			return true, err
+		case <-time.After(limit / 2):
+		}
+	}
+	return false, nil
 }
 
 // cutOff reports whether the record has no way to take decisions of this node.
@@ -133,7 +189,10 @@ func (n *Node) cutOff() bool { return !n.conn.IsConnected() || n.health.long(tim
 // does.
 func (n *Node) probe() error {
 	if n.embedded != nil {
-		if err := writes(n.Folder); err != nil {
+		switch err := writes(n.Folder); {
+		case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE):
+			return fmt.Errorf("%w: %w", errFiles, err)
+		case err != nil:
 			return fmt.Errorf("%w: %w", errDisk, err)
 		}
 		if !n.embedded.Enabled() {

@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -13,7 +14,8 @@ import (
 // if JetStream is off, and then ever more rarely; the process is not well once that has not helped
 // twice, and is as soon as a probe succeeds.
 func TestHealth(t *testing.T) {
-	var h health
+	h := health{every: probeEvery}
+	failsFor, healEvery := h.failsFor(), h.healEvery()
 	at := time.Now()
 	pass := func(d time.Duration) time.Time { at = at.Add(d); return at }
 	silent := fmt.Errorf("%w: timeout", record.ErrUnavailable)
@@ -25,6 +27,10 @@ func TestHealth(t *testing.T) {
 	h.note(fmt.Errorf("%w: full", errDisk), pass(probeEvery))
 	if h.due(false, pass(time.Hour)) || !errors.Is(h.ready(), errDisk) || h.healthy() != nil {
 		t.Error("a start makes no room on a disk")
+	}
+	h.note(fmt.Errorf("%w: EMFILE", errFiles), at)
+	if h.due(true, at) || errors.Is(h.ready(), errDisk) {
+		t.Error("a process without files is not told to make room on its disk, nor started again")
 	}
 	h.note(silent, at)
 	if !h.due(false, at) {
@@ -48,5 +54,33 @@ func TestHealth(t *testing.T) {
 	h.note(silent, at)
 	if !h.due(true, at) {
 		t.Error("a JetStream that is off is started again at once")
+	}
+}
+
+// A call that does not return is told from one that fails, and from one that returns.
+func TestWithin(t *testing.T) {
+	for range 2 {
+		failed := errors.New("failed")
+		returned, err := within(time.Hour, func() error { return failed })
+		if !returned || !errors.Is(err, failed) {
+			t.Errorf("a call that fails: %v, %v", returned, err)
+		}
+	}
+	forEver := make(chan error)
+	if returned, _ := within(time.Millisecond, func() error { return <-forEver }); returned {
+		t.Error("a call that waits for ever has returned")
+	}
+	close(forEver)
+}
+
+// A node whose record hangs is neither ready nor well, and says that its process has to end.
+func TestHangs(t *testing.T) {
+	n := &Node{Options: Options{Log: slog.New(slog.DiscardHandler)}, Hangs: make(chan error, 1)}
+	n.hangs()
+	if err := n.health.healthy(); !errors.Is(err, errHangs) || !errors.Is(n.ready(), errHangs) {
+		t.Errorf("healthy: %v", err)
+	}
+	if err := <-n.Hangs; !errors.Is(err, errHangs) {
+		t.Error(err)
 	}
 }

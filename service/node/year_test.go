@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
+	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -42,7 +45,8 @@ type yearWorld struct {
 	ctx       context.Context
 	node      *node.Node
 	operator  ed25519.PrivateKey
-	seal      *keyexchange.SealKey
+	keys      string // file of seal keys
+	door      string // file of the door's certificate
 	hospitals map[string]*hospital
 	group     sync.WaitGroup
 
@@ -65,7 +69,10 @@ func (w *yearWorld) comes(name string, f *federation.Federation) {
 	h := w.hospitals[name]
 	stopped := make(chan error, 1)
 	h.stopped = stopped
-	server, err := party.NewServer(w.node.Address, "", h.key)
+	server, err := party.NewServer(w.node.Address, w.pin(), h.key)
+	if err == nil {
+		err = server.KeepCertificates(h.certificates())
+	}
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -160,13 +167,85 @@ func (w *yearWorld) ended(f *federation.Federation) *runner.Status {
 // again stops the node and starts it again, at the same address.
 func (w *yearWorld) again(config node.Options) {
 	w.Helper()
-	config.Listen = strings.TrimPrefix(w.node.Address, "http://")
+	config.Listen = strings.TrimPrefix(w.node.Address, "https://")
 	w.node.Close()
 	var err error
 	if w.node, err = node.Start(w.ctx, config); err != nil {
 		w.Fatal(err)
 	}
 	w.Cleanup(func() { w.node.Close() })
+}
+
+// config is that of a node with a new folder, and the seal key and certificate of now.
+func (w *yearWorld) config() node.Options {
+	return node.Options{Folder: w.TempDir(), Listen: "127.0.0.1:0", KeyFile: w.keys,
+		CertificateFile: w.door}
+}
+
+func (w *yearWorld) write(file string, text []byte) {
+	w.Helper()
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// pin is the fingerprint of the door's certificate, as an operator tells it now.
+func (w *yearWorld) pin() string {
+	w.Helper()
+	pair, err := tls.LoadX509KeyPair(w.door, w.door)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(pair.Certificate[0]))
+}
+
+func (h *hospital) certificates() string { return filepath.Join(h.folder, "certificates.json") }
+
+func (w *yearWorld) eventually(what string, is func() bool) {
+	w.Helper()
+	for !is() {
+		if w.ctx.Err() != nil {
+			w.Fatal(what)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// otherSealKey changes the key that seals while hospitals take part.
+func (w *yearWorld) otherSealKey(newer string) {
+	w.Helper()
+	old, err := os.ReadFile(w.keys)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.write(w.keys, []byte(newer+string(old)))
+	w.eventually("the new key does not seal", func() bool {
+		k, err := w.node.Keys(w.ctx)
+		return err == nil && len(k) == 2
+	})
+	if k, err := w.node.Rewrite(w.ctx); err != nil || k[1].Objects > 0 {
+		w.Fatalf("%+v: %v", k, err)
+	}
+	w.write(w.keys, []byte(newer))
+	w.eventually("the old key stays", func() bool {
+		k, err := w.node.Keys(w.ctx)
+		return err == nil && len(k) == 1
+	})
+}
+
+// otherCertificate changes that of the door, which the hospitals have pinned.
+func (w *yearWorld) otherCertificate(names []string) {
+	w.Helper()
+	w.write(w.door+".next", madeCertificate(w.T))
+	for _, name := range names {
+		w.eventually("a hospital does not learn of the next certificate", func() bool {
+			_, err := os.Stat(w.hospitals[name].certificates())
+			return err == nil
+		})
+	}
+	if err := os.Rename(w.door+".next", w.door); err != nil {
+		w.Fatal(err)
+	}
 }
 
 // restored goes on with a new node, at the same address, from a backup.
@@ -176,34 +255,29 @@ func (w *yearWorld) restored(f *federation.Federation) {
 	if err := w.node.WriteBackup(w.ctx, &file); err != nil {
 		w.Fatal(err)
 	}
-	config := plainNode(w.TempDir())
-	config.Key = w.seal
-	w.again(config)
+	w.again(w.config())
 	if _, err := w.node.ReadBackup(w.ctx, &file); err != nil {
 		w.Fatal(err)
 	}
 	awaitStatus(w.ctx, w.T, w.node, f.ID, func(s *runner.Status) bool { return s.Leader != "" })
 }
 
-// Twelve federations go on from each other while hospitals leave, join, and lose a key, and the
-// node is started again, and restored from a backup: the model goes on, no round is lost, and what
-// each hospital has spent is the same by the server's ledger, by its own book, and to an accountant
-// that sees messages only.
+// Twelve federations go on from each other while hospitals leave, join, and lose a key, the seal
+// key and the door's certificate change, and the node is started again, and restored from a backup:
+// the model goes on, no round is lost, and what each hospital has spent is the same by the server's
+// ledger, by its own book, and to an accountant that sees messages only.
 func TestYear(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
 	defer cancel()
-	config := plainNode(t.TempDir())
-	seal, err := keyexchange.GenerateSealKey(nil)
-	if err != nil {
+	w := &yearWorld{T: t, ctx: ctx, operator: newIdentity(t), hospitals: map[string]*hospital{},
+		keys: filepath.Join(t.TempDir(), "seal.key"), door: filepath.Join(t.TempDir(), "door.pem")}
+	w.write(w.keys, []byte(strings.Repeat("1a", 32)+"\n"))
+	w.write(w.door, madeCertificate(t))
+	config := w.config()
+	var err error
+	if w.node, err = node.Start(ctx, config); err != nil {
 		t.Fatal(err)
 	}
-	config.Key = seal
-	first, err := node.Start(ctx, config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &yearWorld{T: t, ctx: ctx, node: first, operator: newIdentity(t), seal: seal,
-		hospitals: map[string]*hospital{}}
 	t.Cleanup(func() { w.node.Close() })
 	w.seen, err = accounting.NewLedger(accounting.ServerView,
 		accounting.Target{Epsilon: 100, Delta: 1e-5})
@@ -228,10 +302,13 @@ privacy = { noise = "discrete-gaussian", epsilon = 1.0, clip = 1.0 }
 			t.Fatalf("month %d: %+v", month-1, s)
 		}
 		switch month {
-		case 8:
+		case 5:
+			w.otherSealKey(strings.Repeat("2b", 32) + "\n")
+		case 8: // all connections are new from here on
+			w.otherCertificate(names)
 			w.again(config)
 			awaitStatus(ctx, t, w.node, f.ID, func(s *runner.Status) bool { return s.Leader != "" })
-		case 10: // another machine, with the seal key of the first
+		case 10: // another machine, with the seal key and the certificate of now
 			w.restored(f)
 		}
 		files, err := w.node.After(ctx, f.ID)

@@ -31,7 +31,7 @@ func (s *site) known(enough func(Role) bool, next http.HandlerFunc) http.Handler
 		if isSigned(r) {
 			var err error
 			if o, digest, err = s.signed(r); err != nil {
-				fail(w, err)
+				fail(w, r, err)
 				return
 			}
 		}
@@ -42,12 +42,12 @@ func (s *site) known(enough func(Role) bool, next http.HandlerFunc) http.Handler
 			s.unauthorized(w, r)
 			return
 		default:
-			problem(w, "role", "it takes a token, or a key, that operates")
+			problem(w, r, "role", "it takes a token, or a key, that operates")
 			return
 		}
 		if isSigned(r) {
 			if err := compare(r, digest); err != nil {
-				fail(w, err)
+				fail(w, r, err)
 				return
 			}
 		}
@@ -80,7 +80,8 @@ func (s *site) operate(next http.HandlerFunc) http.HandlerFunc {
 // unauthorized asks programs for a token, and sends people to where they give theirs.
 func (s *site) unauthorized(w http.ResponseWriter, r *http.Request) {
 	if forPrograms(r) {
-		problem(w, "token", "send an operator's token as Authorization: Bearer, or sign by a key of one")
+		problem(w, r, "token",
+			"send an operator's token as Authorization: Bearer, or sign by a key of one")
 		return
 	}
 	http.Redirect(w, r, "/login", http.StatusSeeOther)

@@ -28,7 +28,7 @@ func (s *site) backup(w http.ResponseWriter, r *http.Request) {
 	case err == nil:
 		s.Log.Info("a backup was taken", "by", who(r).Name, "bytes", out.n)
 	case out.n == 0:
-		fail(w, err)
+		fail(w, r, err)
 	default: // the caller sees that the answer breaks off
 		s.Log.Error("a backup broke off", "error", err.Error())
 		panic(http.ErrAbortHandler)
@@ -38,7 +38,7 @@ func (s *site) backup(w http.ResponseWriter, r *http.Request) {
 func (s *site) restore(w http.ResponseWriter, r *http.Request) {
 	ids, err := s.Federations.ReadBackup(r.Context(), r.Body)
 	if err != nil {
-		fail(w, err)
+		fail(w, r, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

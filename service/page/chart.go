@@ -9,15 +9,96 @@ import (
 	"github.com/hushsum/hushsum/service/runner"
 )
 
-// chart draws the accuracy over the rounds, if anything measures it.
-func chart(history []runner.Past) template.HTML {
-	const width, height, margin = 640, 180, 30
-	type point struct{ x, y float64 }
-	var points []point
-	low, high := math.Inf(1), math.Inf(-1)
-	last := 0
+// This file draws figures as SVG. What colours say in them, words, shapes or dashes say too.
+
+// figure is one of them, with a name for the page's updates.
+type figure struct {
+	ID, Caption string
+	Drawn       template.HTML
+}
+
+// figures draws what there is to draw of a federation.
+func figures(s *runner.Status) (out []figure) {
+	for _, f := range []figure{
+		{"figure-accuracy", "Accuracy by round", accuracies(s.History)},
+		{"figure-epsilon", "ε that is left, by round", burnDown(s)},
+		{"figure-parties", "Parties in the sum by round; dashed: the fewest that a sum takes; " +
+			"✕: no sum", sums(s)},
+		{"figure-steps", "Seconds that steps take on average, since this node leads", steps(s.Steps)},
+	} {
+		if f.Drawn != "" {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// Of a drawing, in its own units.
+const (
+	drawWidth  = 360.
+	drawHeight = 170.
+	drawLeft   = 44.
+	drawRight  = 10.
+	drawTop    = 14.
+	drawBottom = 28.
+)
+
+// drawing has rounds from left to right and values from low to high.
+type drawing struct {
+	first, last float64
+	low, high   float64
+	inside      strings.Builder
+}
+
+func (d *drawing) x(round float64) float64 {
+	return drawLeft + (round-d.first)/max(1, d.last-d.first)*(drawWidth-drawLeft-drawRight)
+}
+
+func (d *drawing) y(value float64) float64 {
+	part := (value - d.low) / (d.high - d.low)
+	return drawHeight - drawBottom - part*(drawHeight-drawTop-drawBottom)
+}
+
+// svg returns the drawing, with numbers in a format at its axes and a label for those who do not
+// see it.
+func (d *drawing) svg(format, label string) template.HTML {
+	const bottom = drawHeight - drawBottom
+	text := func(x, y float64, anchor, format string, value any) {
+		fmt.Fprintf(&d.inside, `<text x="%.0f" y="%.0f" text-anchor="%s">%s</text>`, x, y, anchor,
+			template.HTMLEscapeString(fmt.Sprintf(format, value)))
+	}
+	text(drawLeft-5, drawTop+5, "end", format, d.high)
+	text(drawLeft-5, bottom+4, "end", format, d.low)
+	text(drawLeft, drawHeight-8, "start", "round %.0f", d.first)
+	text(drawWidth-drawRight, drawHeight-8, "end", "round %.0f", d.last)
+	fmt.Fprintf(&d.inside, `<path class="axis" d="M%.1f %.1f V%.1f H%.1f"/>`, drawLeft, drawTop, bottom,
+		drawWidth-drawRight)
+	return wrap(drawHeight, label, d.inside.String())
+}
+
+func wrap(height float64, label, inside string) template.HTML {
+	return template.HTML(fmt.Sprintf(`<svg viewBox="0 0 %.0f %.0f" role="img" aria-label="%s">%s</svg>`,
+		drawWidth, height, template.HTMLEscapeString(label), inside))
+}
+
+// curve draws a line through points of rounds and values.
+func (d *drawing) curve(points [][2]float64) {
+	var path strings.Builder
+	for i, p := range points {
+		command := 'L'
+		if i == 0 {
+			command = 'M'
+		}
+		fmt.Fprintf(&path, "%c%.1f %.1f ", command, d.x(p[0]), d.y(p[1]))
+	}
+	fmt.Fprintf(&d.inside, `<path class="curve" d="%s"/>`, path.String())
+}
+
+// accuracies draws the accuracy over the rounds, if anything measures it.
+func accuracies(history []runner.Past) template.HTML {
+	var points [][2]float64
+	d := drawing{low: math.Inf(1), high: math.Inf(-1)}
 	for _, p := range history {
-		last = max(last, p.Round)
 		y := p.Accuracy
 		if y == 0 && p.Metric != nil {
 			y = p.Metric.Accuracy
@@ -25,30 +106,110 @@ func chart(history []runner.Past) template.HTML {
 		if p.Parties == 0 || y == 0 {
 			continue
 		}
-		points = append(points, point{float64(p.Round), y})
-		low, high = min(low, y), max(high, y)
+		points = append(points, [2]float64{float64(p.Round), y})
+		d.low, d.high = min(d.low, y), max(d.high, y)
 	}
 	if len(points) < 2 {
 		return ""
 	}
-	if high-low < .01 {
-		low, high = low-.005, high+.005
+	if d.high-d.low < 0.01 {
+		d.low, d.high = d.low-0.005, d.high+0.005
 	}
-	var path strings.Builder
-	for i, p := range points {
-		x := margin + (p.x-1)/max(1, float64(last-1))*(width-2*margin)
-		y := height - margin - (p.y-low)/(high-low)*(height-2*margin)
-		command := "L"
-		if i == 0 {
-			command = "M"
+	first, last := points[0], points[len(points)-1]
+	d.first, d.last = first[0], last[0]
+	d.curve(points)
+	return d.svg("%.3f", fmt.Sprintf("accuracy over rounds: %.3f in round %.0f, %.3f in round %.0f",
+		first[1], first[0], last[1], last[0]))
+}
+
+// burnDown draws what is left of epsilon over the rounds that were begun, and the rounds to come.
+func burnDown(s *runner.Status) template.HTML {
+	if s.Budget == 0 || len(s.History) == 0 {
+		return ""
+	}
+	left := func(spent float64) float64 { return max(0, s.Budget-spent) }
+	d := drawing{last: float64(s.Rounds), high: s.Budget}
+	var points [][2]float64
+	if s.History[0].Round == 1 {
+		points = append(points, [2]float64{0, s.Budget})
+	}
+	for _, p := range s.History {
+		if p.Epsilon > 0 {
+			points = append(points, [2]float64{float64(p.Round), left(p.Epsilon)})
 		}
-		fmt.Fprintf(&path, "%s%.1f %.1f ", command, x, y)
 	}
-	return template.HTML(fmt.Sprintf(`<svg class="chart" viewBox="0 0 %d %d" role="img" `+
-		`aria-label="accuracy over rounds"><path class="axis" d="M%d %d V%d H%d"/>`+
-		`<path class="line" d="%s"/><text x="%d" y="%d">%.3f</text><text x="%d" y="%d">%.3f</text>`+
-		`<text x="%d" y="%d">round 1</text><text x="%d" y="%d" text-anchor="end">round %d</text></svg>`,
-		width, height, margin, margin, height-margin, width-margin, path.String(),
-		2, margin+4, high, 2, height-margin-2, low,
-		margin, height-10, width-margin, height-10, last))
+	points = append(points, [2]float64{float64(s.Round), left(s.Epsilon)})
+	d.curve(points)
+	fmt.Fprintf(&d.inside, `<circle class="bar" cx="%.1f" cy="%.1f" r="4"/>`, d.x(float64(s.Round)),
+		d.y(left(s.Epsilon)))
+	return d.svg("%.3g", fmt.Sprintf("epsilon that is left: %.3g of %.3g after round %d of %d",
+		left(s.Epsilon), s.Budget, s.Round, s.Rounds))
+}
+
+// mostBars is how many rounds are drawn as bars.
+const mostBars = 60
+
+// sums draws how many parties the last sums had.
+func sums(s *runner.Status) template.HTML {
+	history := s.History[max(0, len(s.History)-mostBars):]
+	if len(history) == 0 {
+		return ""
+	}
+	last := history[len(history)-1]
+	d := drawing{first: float64(history[0].Round), last: float64(last.Round), high: float64(s.Least)}
+	lost := 0
+	for _, p := range history {
+		d.high = max(d.high, float64(p.Parties))
+	}
+	if d.high == 0 {
+		d.high = 1
+	}
+	step := (drawWidth - drawLeft - drawRight) / max(1, d.last-d.first+1)
+	width := max(1.5, 0.7*step)
+	for _, p := range history {
+		// A bar stands within the axis, also that of the first round and of the last.
+		x := drawLeft + (float64(p.Round)-d.first+0.5)*step
+		y, bottom := d.y(float64(p.Parties)), d.y(0)
+		if p.Parties == 0 {
+			lost++
+			arm := min(5, width/2)
+			fmt.Fprintf(&d.inside, `<path class="cross" d="M%.1f %.1f L%.1f %.1f M%.1f %.1f L%.1f %.1f"/>`,
+				x-arm, bottom-2-2*arm, x+arm, bottom-2, x-arm, bottom-2, x+arm, bottom-2-2*arm)
+			continue
+		}
+		fmt.Fprintf(&d.inside, `<rect class="bar" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`,
+			x-width/2, y, width, bottom-y)
+	}
+	fmt.Fprintf(&d.inside, `<path class="bound" d="M%.1f %.1f H%.1f"/>`, drawLeft,
+		d.y(float64(s.Least)), drawWidth-drawRight)
+	return d.svg("%.0f", fmt.Sprintf("parties in the sums of rounds %d to %d: %d in the last; "+
+		"%d rounds without a sum; a sum takes %d", history[0].Round, last.Round, last.Parties, lost,
+		s.Least))
+}
+
+// steps draws how long steps take on average.
+func steps(all []runner.StepTimes) template.HTML {
+	const row, below = 34., 16.
+	longest, n := 0., 0
+	var label []string
+	mean := func(x *runner.StepTimes) float64 { return x.Seconds / float64(x.Within[len(x.Within)-1]) }
+	for i := range all {
+		longest = max(longest, mean(&all[i]))
+	}
+	var b strings.Builder
+	for i := range all {
+		x := &all[i]
+		words := fmt.Sprintf("%s: %.3g s, %d times", x.Step, mean(x), x.Within[len(x.Within)-1])
+		words = strings.TrimSuffix(words, ", 1 times")
+		label = append(label, words)
+		y := float64(n) * row
+		fmt.Fprintf(&b, `<text x="0" y="%.0f">%s</text><rect class="bar" x="0" y="%.0f" width="%.1f" `+
+			`height="10"/>`, y+below-4, template.HTMLEscapeString(words), y+below,
+			max(1, mean(x)/max(longest, 1e-9)*(drawWidth-drawRight)))
+		n++
+	}
+	if n == 0 {
+		return ""
+	}
+	return wrap(float64(n)*row, "average seconds by step. "+strings.Join(label, "; "), b.String())
 }

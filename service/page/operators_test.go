@@ -119,12 +119,16 @@ func TestOperatorsByKey(t *testing.T) {
 			r.Header.Set("Authorization", "Bearer "+fresh[1])
 		}, 403},
 		{"an order", operates, "POST", f + "/pause", `"41"`, "", nil, 200},
+		{"a reader's order of a party", reads, "POST", f + "/parties/b/exclude", `"41"`, "", nil, 403},
+		{"no order of a party", operates, "POST", f + "/parties/b/pause", `"41"`, "", nil, 404},
+		{"no order of all", operates, "POST", f + "/exclude", `"41"`, "", nil, 404},
+		{"an order of a party", operates, "POST", f + "/parties/b/exclude", `"41"`, "", nil, 200},
 	} {
 		if got := send(c.key, c.method, c.path, c.match, c.body, c.change); got != c.status {
 			t.Errorf("%s: %d, want %d", c.name, got, c.status)
 		}
 	}
-	if got := strings.Join(s.done, " "); got != "pause" || s.who != "bob" {
+	if got := strings.Join(s.done, " "); got != "pause exclude b" || s.who != "bob" {
 		t.Errorf("orders %q, the last by %q", got, s.who)
 	}
 	clock = clock.Add(time.Hour)
@@ -211,6 +215,13 @@ func TestOperatorsChange(t *testing.T) {
 	expect("a broken file again", 403, 200)
 	if got := log.String(); strings.Count(got, "line 2: 2 words, want 3") != 1 {
 		t.Errorf("the log does not say once what is wrong: %s", got)
+	}
+	again := strings.Count(log.String(), "was read again")
+	write(line("operate", "bob", bob))
+	expect("a file that was mended", 403, 200)
+	expect("a file that was mended", 403, 200)
+	if n := strings.Count(log.String(), "was read again"); n != again+1 {
+		t.Errorf("the log says %d times that the file was mended: %s", n-again, log.String())
 	}
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)

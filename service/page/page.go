@@ -7,15 +7,12 @@ package page
 import (
 	"context"
 	"embed"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"html/template"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/pprof"
-	"strconv"
 	"strings"
 	"time"
 
@@ -28,20 +25,43 @@ import (
 // ErrStale: the federation has moved on since the operator looked.
 var ErrStale = errors.New("page: the federation has moved on; look again")
 
-// Federations is what the page shows.
+// Federations holds what the page shows.
 type Federations interface {
 	Listing(ctx context.Context) []*runner.Status
+	Signals(ctx context.Context) Signals
+	Health(ctx context.Context) *Health
 	Status(ctx context.Context, id string) (*runner.Status, error)
-	// Do pauses, resumes or ends; decisions, if not nil, is how many the operator has seen.
-	Do(ctx context.Context, id, what, who string, decisions *uint64) (*runner.Status, error)
+	Do(ctx context.Context, id string, o Order) (*runner.Status, error)
 	Model(ctx context.Context, id string) ([]byte, error)
-	Meaning(id string) []string
+	// Known returns what a federation declares.
+	Known(id string) (door.Known, bool)
 	// After returns what a federation begins with that goes on from one that has ended.
 	After(ctx context.Context, id string) (*federation.Files, error)
 	AuditLog(ctx context.Context, id string) ([]record.Line, error)
 	Declare(ctx context.Context, files federation.Files) (id string, err error)
 	WriteBackup(ctx context.Context, w io.Writer) error
 	ReadBackup(ctx context.Context, backup io.Reader) (ids []string, err error)
+	// Keys returns under which keys the record is sealed, and Rewrite too, once it has sealed under
+	// the newest what it could.
+	Keys(ctx context.Context) ([]Key, error)
+	Rewrite(ctx context.Context) ([]Key, error)
+	Cluster
+}
+
+// Order tells a federation what to do, on an operator's word.
+type Order struct {
+	What  string  `json:"what"` // pause, resume or end; of a party exclude or readmit
+	Party string  `json:"party,omitempty"`
+	Who   string  `json:"who"`
+	Seen  *uint64 `json:"seen,omitempty"` // decisions that the operator has seen; nil: any
+}
+
+// known reports whether there is such an order.
+func (o *Order) known() bool {
+	if o.Party != "" {
+		return o.What == "exclude" || o.What == "readmit"
+	}
+	return o.What == "pause" || o.What == "resume" || o.What == "end"
 }
 
 // Options make a page.
@@ -62,10 +82,7 @@ type Options struct {
 //go:embed assets
 var assets embed.FS
 
-type site struct {
-	Options
-	templates *template.Template
-}
+type site struct{ Options }
 
 const (
 	cookie      = "hushsum-token"
@@ -76,10 +93,17 @@ const (
 // Routes are the patterns of all handlers.
 var Routes = []string{
 	"GET /{$}",
+	"GET /live",
+	"GET /node",
+	"GET /node/live",
 	"GET /federations/{id}",
 	"GET /federations/{id}/live",
+	"GET /federations/{id}/report",
+	"GET /federations/{id}/end",
+	"GET /federations/{id}/parties/{party}/exclude",
 	"GET /federations/{id}/model.safetensors",
 	"POST /federations/{id}/{what}",
+	"POST /federations/{id}/parties/{party}/{what}",
 	"GET /login",
 	"POST /login",
 	"GET /page.css",
@@ -93,8 +117,13 @@ var Routes = []string{
 	"GET /v1/federations/{id}/audit",
 	"GET /v1/federations/{id}/after",
 	"POST /v1/federations/{id}/{what}",
+	"POST /v1/federations/{id}/parties/{party}/{what}",
 	"GET /v1/backup",
 	"POST /v1/restore",
+	"GET /v1/keys",
+	"POST /v1/keys/rewrite",
+	"GET /v1/nodes",
+	"POST /v1/nodes/{node}/remove",
 	"GET /debug/pprof/{$}",
 	"GET /debug/pprof/{profile}",
 	"GET /debug/pprof/profile",
@@ -102,37 +131,17 @@ var Routes = []string{
 
 // New makes the handler.
 func New(o Options) http.Handler {
-	s := &site{Options: o}
-	s.templates = template.Must(template.New("").Funcs(template.FuncMap{
-		"number": func(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) },
-		"percent": func(part, whole float64) float64 {
-			if whole <= 0 {
-				return 0
-			}
-			return min(100, 100*part/whole)
-		},
-		"chart": chart,
-		"last": func(h []runner.Past) *runner.Past {
-			if len(h) == 0 {
-				return nil
-			}
-			return &h[len(h)-1]
-		},
-		"states":  states,
-		"awaited": awaited,
-		"reversed": func(h []runner.Past) []runner.Past {
-			var out []runner.Past
-			for i := len(h) - 1; i >= 0 && len(out) < 50; i-- {
-				out = append(out, h[i])
-			}
-			return out
-		},
-	}).ParseFS(assets, "assets/*.html"))
+	s := &site{o}
 	mux := http.NewServeMux()
 	handlers := map[string]http.HandlerFunc{
 		"GET /{$}":                                s.read(s.home),
+		"GET /live":                               s.read(s.liveHome),
+		"GET /node":                               s.read(s.node),
+		"GET /node/live":                          s.read(s.liveNode),
 		"GET /federations/{id}":                   s.read(s.federation),
 		"GET /federations/{id}/live":              s.read(s.live),
+		"GET /federations/{id}/report":            s.read(s.report),
+		"GET /federations/{id}/end":               s.operate(s.confirmEnd),
 		"GET /federations/{id}/model.safetensors": s.read(s.model),
 		"POST /federations/{id}/{what}":           s.operate(s.form),
 		"GET /login":                              s.loginForm,
@@ -148,18 +157,28 @@ func New(o Options) http.Handler {
 		"GET /v1/federations/{id}/audit":          s.read(s.auditJSON),
 		"GET /v1/federations/{id}/after":          s.read(s.afterJSON),
 		"POST /v1/federations/{id}/{what}":        s.operate(s.doJSON),
-		"GET /v1/backup":                          s.operate(s.backup),
-		"POST /v1/restore":                        s.operate(s.restore),
-		"GET /debug/pprof/{$}":                    s.operate(pprof.Index),
-		"GET /debug/pprof/{profile}":              s.operate(pprof.Index),
-		"GET /debug/pprof/profile":                s.operate(pprof.Profile),
+
+		"POST /v1/federations/{id}/parties/{party}/{what}": s.operate(s.doJSON),
+
+		"GET /federations/{id}/parties/{party}/exclude": s.operate(s.confirmExclude),
+		"POST /federations/{id}/parties/{party}/{what}": s.operate(s.form),
+
+		"GET /v1/backup":               s.operate(s.backup),
+		"POST /v1/restore":             s.operate(s.restore),
+		"GET /v1/keys":                 s.read(s.keysJSON),
+		"POST /v1/keys/rewrite":        s.operate(s.rewrite),
+		"GET /v1/nodes":                s.read(s.nodesJSON),
+		"POST /v1/nodes/{node}/remove": s.operate(s.removeNode),
+		"GET /debug/pprof/{$}":         s.operate(pprof.Index),
+		"GET /debug/pprof/{profile}":   s.operate(pprof.Index),
+		"GET /debug/pprof/profile":     s.operate(pprof.Profile),
 	}
 	for _, pattern := range Routes {
 		mux.HandleFunc(pattern, handlers[pattern])
 	}
 	guard := http.NewCrossOriginProtection()
-	guard.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		problem(w, "origin", "send it from the server's own page, or without a browser")
+	guard.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		problem(w, r, "origin", "send it from the server's own page, or without a browser")
 	}))
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -169,12 +188,12 @@ func New(o Options) http.Handler {
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cache-Control", "no-store")
-		if _, pattern := mux.Handler(r); pattern != "" || !forPrograms(r) {
+		if _, pattern := mux.Handler(r); pattern != "" || !forPrograms(r) && !forPeople(r) {
 			mux.ServeHTTP(w, r)
 		} else if otherMethod(mux, r) {
-			problem(w, "method", fmt.Sprintf("%.10s", r.Method))
+			problem(w, r, "method", fmt.Sprintf("%.10s", r.Method))
 		} else {
-			problem(w, "route", "see /v1/openapi.json")
+			problem(w, r, "route", fmt.Sprintf("%.100s is none; programs see /v1/openapi.json", r.URL.Path))
 		}
 	})
 	return door.Patient(guard.Handler(handler), o.Patience)
@@ -198,111 +217,15 @@ func asset(w http.ResponseWriter, r *http.Request) {
 
 func healthy(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") }
 
-func (s *site) render(w http.ResponseWriter, name string, data any) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	if err := s.templates.ExecuteTemplate(w, name, data); err != nil {
-		s.Log.Warn("a page broke off", "error", err.Error())
-	}
-}
-
-func (s *site) home(w http.ResponseWriter, r *http.Request) {
-	s.render(w, "home.html", s.Federations.Listing(r.Context()))
-}
-
-// view is what the page of a federation shows.
-type view struct {
-	*runner.Status
-	Meaning []string
-	Audit   []record.Line
-	Operate bool
-}
-
-func (s *site) view(r *http.Request) (*view, error) {
-	id := r.PathValue("id")
-	status, err := s.Federations.Status(r.Context(), id)
-	if err != nil {
-		return nil, err
-	}
-	v := &view{
-		Status:  status,
-		Meaning: s.Federations.Meaning(id),
-		Operate: who(r).Role == Operate,
-	}
-	return v, nil
-}
-
-func (s *site) federation(w http.ResponseWriter, r *http.Request) {
-	v, err := s.view(r)
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	if lines, err := s.Federations.AuditLog(r.Context(), v.ID); err == nil {
-		for i := len(lines) - 1; i >= 0 && len(v.Audit) < 30; i-- {
-			v.Audit = append(v.Audit, lines[i])
-		}
-	}
-	s.render(w, "federation.html", v)
-}
-
-// live sends the changing part of the page whenever it changes, as server-sent events.
-func (s *site) live(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "text/event-stream")
-	controller := http.NewResponseController(w)
-	last := ""
-	for {
-		v, err := s.view(r)
-		var b strings.Builder
-		if err == nil {
-			err = s.templates.ExecuteTemplate(&b, "live.html", v)
-		}
-		if text := b.String(); err == nil && text != last {
-			last = text
-			encoded, _ := json.Marshal(text)
-			if _, err := fmt.Fprintf(w, "data: %s\n\n", encoded); err != nil {
-				return
-			}
-			if controller.Flush() != nil {
-				return
-			}
-		}
-		select {
-		case <-r.Context().Done():
-			return
-		case <-time.After(refresh):
-		}
-	}
-}
-
 func (s *site) model(w http.ResponseWriter, r *http.Request) {
 	b, err := s.Federations.Model(r.Context(), r.PathValue("id"))
 	if err != nil {
-		fail(w, err)
+		fail(w, r, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Disposition", `attachment; filename="model.safetensors"`)
 	_, _ = w.Write(b)
-}
-
-func orders(what string) bool { return what == "pause" || what == "resume" || what == "end" }
-
-// form does what a button says.
-func (s *site) form(w http.ResponseWriter, r *http.Request) {
-	id, what := r.PathValue("id"), r.PathValue("what")
-	switch {
-	case !orders(what):
-		problem(w, "route", "pause, resume or end")
-		return
-	case isSigned(r): // which could be sent again: it names no state
-		problem(w, "match", "a signed order goes to /v1"+r.URL.Path+", with If-Match")
-		return
-	}
-	if _, err := s.Federations.Do(r.Context(), id, what, who(r).Name, nil); err != nil {
-		fail(w, err)
-		return
-	}
-	http.Redirect(w, r, "/federations/"+id, http.StatusSeeOther)
 }
 
 func (s *site) loginForm(w http.ResponseWriter, _ *http.Request) {

@@ -1,27 +1,16 @@
 package page_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/cookiejar"
 	"net/http/httptest"
-	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
-	"github.com/chromedp/chromedp"
-
-	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/service/door"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/internal/openapi"
@@ -29,110 +18,6 @@ import (
 	"github.com/hushsum/hushsum/service/record"
 	"github.com/hushsum/hushsum/service/runner"
 )
-
-// shown is a federation as the page gets it.
-type shown struct {
-	mutex  sync.Mutex
-	status runner.Status
-	done   []string
-	who    string // gave the last order
-	fails  error  // what orders fail with
-	breaks error  // what backups break off with
-}
-
-func newShown() *shown {
-	s := &shown{status: runner.Status{
-		Name: "study", ID: strings.Repeat("ab", 32), State: "running", Stage: "submitting", Session: 1,
-		Round: 7, Rounds: 20, Lost: 1, Epsilon: 3.2, Budget: 8, Delta: 1e-5, Least: 7, Leader: "node-1",
-		Protects: "each record of a party", Against: "the server and any 2 parties",
-		Decisions: 41, BytesIn: 123456,
-		Parties: []runner.PartyStatus{
-			{Name: "north", State: "here"}, {Name: "south", State: "late"}, {Name: "east", State: "gone"},
-			{Name: "<script>alert(1)</script>", State: "never"},
-		},
-		Committee: []runner.PartyStatus{
-			{Name: "notary", State: "here", Awaited: true}, {Name: "court", State: "here"},
-		},
-	}}
-	for i := range 7 {
-		p := runner.Past{Round: i + 1, Session: 1, Parties: 9, Seconds: 1.5, Epsilon: .4 * float64(i+1),
-			Accuracy: .6 + .03*float64(i), Began: time.Now()}
-		if i == 3 {
-			p = runner.Past{Round: 4, Lost: "too few parties"}
-		}
-		s.status.History = append(s.status.History, p)
-	}
-	return s
-}
-
-func (s *shown) Listing(context.Context) []*runner.Status {
-	out, _ := s.Status(context.Background(), s.status.ID)
-	return []*runner.Status{out}
-}
-
-func (s *shown) Status(_ context.Context, id string) (*runner.Status, error) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	if id != s.status.ID {
-		return nil, record.ErrNone
-	}
-	out := s.status
-	return &out, nil
-}
-
-func (s *shown) Do(
-	ctx context.Context, id, what, who string, decisions *uint64,
-) (*runner.Status, error) {
-	if s.fails != nil {
-		return nil, s.fails
-	}
-	if decisions != nil && *decisions != s.status.Decisions {
-		return nil, page.ErrStale
-	}
-	s.mutex.Lock()
-	s.done, s.who = append(s.done, what), who
-	s.status.State = map[string]string{"pause": "paused", "resume": "running", "end": "ended"}[what]
-	s.mutex.Unlock()
-	return s.Status(ctx, id)
-}
-
-func (s *shown) Model(context.Context, string) ([]byte, error) { return []byte("model"), nil }
-
-func (s *shown) Meaning(string) []string { return []string{"It means what it says."} }
-
-func (s *shown) After(context.Context, string) (*federation.Files, error) {
-	return &federation.Files{Text: []byte("rounds = 2"), Roster: []byte("a")}, nil
-}
-
-func (s *shown) AuditLog(context.Context, string) ([]record.Line, error) {
-	return []record.Line{{Time: time.Unix(0, 0), Event: "begun", Round: 7, Parties: 9}}, nil
-}
-
-func (s *shown) Declare(_ context.Context, files federation.Files) (string, error) {
-	if string(files.Text) == "bad" {
-		return "", &job.ConfigError{Line: 3, Path: "rounds", Reason: "0 is too few"}
-	}
-	return s.status.ID, nil
-}
-
-func (s *shown) WriteBackup(_ context.Context, w io.Writer) error {
-	if s.fails != nil {
-		return s.fails
-	}
-	_, err := io.WriteString(w, "sealed")
-	if err == nil {
-		err = s.breaks
-	}
-	return err
-}
-
-func (s *shown) ReadBackup(_ context.Context, r io.Reader) ([]string, error) {
-	b, err := io.ReadAll(r)
-	if err == nil && s.fails == nil && string(b) != "sealed" {
-		err = record.ErrAltered
-	}
-	return []string{s.status.ID}, errors.Join(err, s.fails)
-}
 
 // newPage serves a page; the tokens are read's and operate's.
 func newPage(t *testing.T, open bool) (s *shown, server *httptest.Server, tokens []string) {
@@ -155,6 +40,7 @@ func newPage(t *testing.T, open bool) (s *shown, server *httptest.Server, tokens
 		Tokens:      store,
 		Open:        open,
 		Log:         slog.New(slog.DiscardHandler),
+		Counts:      new(door.Counts),
 	}))
 	t.Cleanup(server.Close)
 	return s, server, tokens
@@ -206,13 +92,14 @@ func TestOpenAPI(t *testing.T) {
 	document := openapi.Read(t, page.OpenAPI())
 	document.Check(t, page.Routes, page.Refusals(), "login 401", "profiles 404")
 	for name, sent := range map[string]any{
-		"Problem":  door.Problem{},
-		"Declared": page.Declared{},
-		"Status":   runner.Status{},
-		"Party":    runner.PartyStatus{},
-		"Past":     runner.Past{},
-		"Metric":   federation.Metric{},
-		"Line":     record.Line{},
+		"Problem":   door.Problem{},
+		"Declared":  page.Declared{},
+		"Status":    runner.Status{},
+		"StepTimes": runner.StepTimes{},
+		"Party":     runner.PartyStatus{},
+		"Past":      runner.Past{},
+		"Metric":    federation.Metric{},
+		"Line":      record.Line{},
 	} {
 		document.Fields(t, name, sent)
 	}
@@ -318,6 +205,18 @@ func TestRoles(t *testing.T) {
 		{"POST", "/federations/" + s.status.ID + "/end", "", "", "", 303},
 		{"POST", "/federations/" + s.status.ID + "/end", read, "", "", 403},
 		{"POST", "/federations/" + s.status.ID + "/erase", operate, "", "", 404},
+		{"GET", "/federations/" + s.status.ID + "/report", read, "", "", 200},
+		{"GET", "/federations/" + s.status.ID + "/report", "", "", "", 303},
+		{"GET", "/federations/" + s.status.ID + "/end", read, "", "", 403},
+		{"GET", "/federations/" + s.status.ID + "/end", operate, "", "", 200},
+		{"GET", "/federations/none/end", operate, "", "", 404},
+		{"POST", "/federations/" + s.status.ID + "/end", operate, "", "", 422},
+		{"GET", "/federations/" + s.status.ID + "/parties/south/exclude", operate, "", "", 200},
+		{"POST", "/federations/" + s.status.ID + "/parties/south/exclude", operate, "", "", 422},
+		{"POST", "/federations/" + s.status.ID + "/parties/south/exclude", read, "", "", 403},
+		{"POST", "/federations/" + s.status.ID + "/parties/south/erase", operate, "", "", 404},
+		{"GET", "/node", "", "", "", 303},
+		{"GET", "/node", read, "", "", 200},
 		{"GET", "/v1/nothing", read, "", "", 404},
 		{"DELETE", f, operate, "", "", 405},
 		{"GET", "/v1/openapi.json", "", "", "", 200},
@@ -325,6 +224,18 @@ func TestRoles(t *testing.T) {
 		{"GET", "/healthz", "", "", "", 200},
 		{"GET", "/debug/pprof/", "", "", "", 303},
 		{"POST", "/v1/federations", operate, "", `{"text":"Z29vZA=="}`, 201},
+		{"GET", "/v1/keys", "", "", "", 401},
+		{"GET", "/v1/keys", read, "", "", 200},
+		{"POST", "/v1/keys/rewrite", read, "", "", 403},
+		{"POST", "/v1/keys/rewrite", operate, "", "", 200},
+		{"GET", "/v1/nodes", "", "", "", 401},
+		{"GET", "/v1/nodes", read, "", "", 200},
+		{"POST", "/v1/nodes/node-1/remove", read, "*", "", 403},
+		{"POST", "/v1/nodes/node-1/remove", operate, "", "", 428},
+		{"POST", "/v1/nodes/node-1/remove", operate, `"3"`, "", 412},
+		{"POST", "/v1/nodes/node-9/remove", operate, `"4"`, "", 409},
+		{"POST", "/v1/nodes/node-1/remove", operate, `"4"`, "", 409},
+		{"POST", "/v1/nodes/node-1/remove?force=true", operate, `"4"`, "", 200},
 		{"GET", "/v1/backup", "", "", "", 401},
 		{"GET", "/v1/backup", read, "", "", 403},
 		{"GET", "/v1/backup", operate, "", "", 200},
@@ -388,118 +299,6 @@ func TestCrossOrigin(t *testing.T) {
 	_ = answer.Body.Close()
 	if answer.StatusCode != http.StatusForbidden || len(s.done) > 0 {
 		t.Errorf("%d, orders %v", answer.StatusCode, s.done)
-	}
-}
-
-// Without JavaScript: log in, look, pause by a button.
-func TestPlainPage(t *testing.T) {
-	s, server, tokens := newPage(t, false)
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := &http.Client{Jar: jar}
-	post := func(path string, form url.Values) (int, string) {
-		answer, err := client.PostForm(server.URL+path, form)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer answer.Body.Close()
-		b, _ := io.ReadAll(answer.Body)
-		return answer.StatusCode, string(b)
-	}
-	if status, _ := post("/login", url.Values{"token": {"no"}}); status != http.StatusUnauthorized {
-		t.Errorf("a wrong token: %d", status)
-	}
-	if status, body := post("/login", url.Values{"token": {tokens[1]}}); status != 200 ||
-		!strings.Contains(body, "study") {
-		t.Fatalf("%d %s", status, body)
-	}
-	_, body := post("/federations/"+s.status.ID+"/pause", nil)
-	for _, want := range []string{"paused", "7</b> of 20", "3.2",
-		"of each record of a party, against the server and any 2 parties",
-		"1 here, 1 late, 1 gone, 1 never",
-		"&lt;script&gt;alert", "no sum", "It means what it says.",
-		"waited for: <b>notary</b>", "Resume", "<svg"} {
-		if !strings.Contains(body, want) {
-			t.Errorf("the page lacks %q", want)
-		}
-	}
-	if strings.Contains(body, "<script>alert") {
-		t.Error("a party's name is not escaped")
-	}
-	outside := regexp.MustCompile(`(src|href|action)="([^"]*)"`)
-	for _, m := range outside.FindAllStringSubmatch(body, -1) {
-		if !strings.HasPrefix(m[2], "/") || strings.HasPrefix(m[2], "//") {
-			t.Errorf("an asset from elsewhere: %s", m[0])
-		}
-	}
-}
-
-// What people see in a browser, with live updates; the screenshot is left where
-// HUSHSUM_SCREENSHOT says. It skips without Chromium.
-func TestScreenshot(t *testing.T) {
-	browser := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if found, err := exec.LookPath(name); err == nil {
-			browser = found
-		}
-	}
-	if browser == "" {
-		t.Skip("needs chromium")
-	}
-	s, server, _ := newPage(t, true)
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(browser),
-		chromedp.NoSandbox, chromedp.WindowSize(1100, 1500))
-	ctx, cancel := chromedp.NewExecAllocator(context.Background(), options...)
-	defer cancel()
-	ctx, cancel = chromedp.NewContext(ctx)
-	defer cancel()
-	ctx, cancel = context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	address := server.URL + "/federations/" + s.status.ID
-	if err := chromedp.Do(ctx, chromedp.Navigate(address),
-		chromedp.WaitVisible(`#live[data-updates]`)); err != nil {
-		t.Fatal(err)
-	}
-	s.mutex.Lock()
-	s.status.Round, s.status.Stage = 8, "revealing"
-	s.mutex.Unlock()
-	if err := chromedp.Do(ctx, chromedp.WaitVisible(`#live[data-updates="2"]`)); err != nil {
-		t.Fatal(err)
-	}
-	text, err1 := chromedp.Run(ctx, chromedp.Text("#live"))
-	title, err2 := chromedp.Run(ctx, chromedp.Title())
-	shot, err3 := chromedp.Run(ctx, chromedp.FullScreenshot(100))
-	if err := errors.Join(err1, err2, err3); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(text, "revealing") || !strings.Contains(title, "study") {
-		t.Errorf("title %q, text %q", title, text)
-	}
-	if name := os.Getenv("HUSHSUM_SCREENSHOT"); name != "" {
-		if err := os.WriteFile(name, shot, 0o600); err != nil {
-			t.Error(err)
-		}
-	}
-	if len(shot) < 10_000 {
-		t.Errorf("a screenshot of %d bytes", len(shot))
-	}
-}
-
-// Metrics can be read by Prometheus: a name, labels and a number on each line.
-func TestMetrics(t *testing.T) {
-	_, server, tokens := newPage(t, false)
-	_, body, _ := call(t, "GET", server.URL+"/metrics", tokens[0], "", "")
-	line := regexp.MustCompile(`^hushsum_[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? [0-9.e+-]+$`)
-	lines := strings.Split(strings.TrimSpace(body), "\n")
-	for _, l := range lines {
-		if !line.MatchString(l) {
-			t.Errorf("no metric: %q", l)
-		}
-	}
-	if len(lines) < 9 || strings.Contains(body, "north") {
-		t.Errorf("%d metrics, or a party's name: %s", len(lines), body)
 	}
 }
 

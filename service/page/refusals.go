@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/service/door"
@@ -28,12 +29,15 @@ var refusals = map[string]door.Refusal{
 	"route":      {Status: http.StatusNotFound, Title: "There is no such resource"},
 	"method":     {Status: http.StatusMethodNotAllowed, Title: "The resource lacks this method"},
 	"exists":     {Status: http.StatusConflict, Title: "The federation is declared already"},
+	"quorum":     {Status: http.StatusConflict, Title: "The nodes that are left would not be enough"},
+	"node":       {Status: http.StatusConflict, Title: "The node cannot be removed"},
 	"occupied":   {Status: http.StatusConflict, Title: "The server has federations"},
 	"state":      {Status: http.StatusConflict, Title: "The federation is not in a state for it"},
 	"stale":      {Status: http.StatusPreconditionFailed, Title: "The federation has moved on"},
 	"oversized":  {Status: http.StatusRequestEntityTooLarge, Title: "The body is too long"},
 	"federation": {Status: http.StatusUnprocessableEntity, Title: "The federation cannot be declared"},
 	"backup":     {Status: http.StatusUnprocessableEntity, Title: "The backup cannot be restored"},
+	"name":       {Status: http.StatusUnprocessableEntity, Title: "The name was not typed"},
 	"match":      {Status: http.StatusPreconditionRequired, Title: "The order must say what was seen"},
 	"leader": {Status: http.StatusServiceUnavailable,
 		Title: "No node leads the federation at the moment"},
@@ -42,14 +46,28 @@ var refusals = map[string]door.Refusal{
 // Refusals returns the kinds of problems that the page answers with.
 func Refusals() map[string]door.Refusal { return refusals }
 
-// problem answers with a problem of a kind.
-func problem(w http.ResponseWriter, kind, detail string) {
+// forPeople reports whether a request is a person's in a browser.
+func forPeople(r *http.Request) bool {
+	return !forPrograms(r) && strings.Contains(r.Header.Get("Accept"), "text/html")
+}
+
+// problem answers with a problem of a kind, as a page to people.
+func problem(w http.ResponseWriter, r *http.Request, kind, detail string) {
 	p := refusals[kind]
 	switch p.Status {
 	case http.StatusServiceUnavailable:
 		w.Header().Set("Retry-After", "1")
 	case http.StatusUnauthorized:
 		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	if forPeople(r) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.WriteHeader(p.Status)
+		_ = templates.ExecuteTemplate(w, "problem.html", struct {
+			door.Refusal
+			Detail string
+		}{p, detail})
+		return
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.Status)
@@ -62,7 +80,7 @@ func problem(w http.ResponseWriter, kind, detail string) {
 }
 
 // fail answers with the problem that an error is.
-func fail(w http.ResponseWriter, err error) {
+func fail(w http.ResponseWriter, r *http.Request, err error) {
 	kind := "state"
 	for _, k := range []struct {
 		is   error
@@ -75,7 +93,10 @@ func fail(w http.ResponseWriter, err error) {
 		{errOversized, "oversized"},
 		{errBroken, "query"},
 		{record.ErrNone, "unknown"},
+		{runner.ErrParty, "unknown"},
 		{ErrStale, "stale"},
+		{ErrQuorum, "quorum"},
+		{ErrNode, "node"},
 		{record.ErrCut, "backup"},
 		{record.ErrAltered, "backup"},
 		{record.ErrOtherKey, "backup"},
@@ -93,7 +114,7 @@ func fail(w http.ResponseWriter, err error) {
 			break
 		}
 	}
-	problem(w, kind, err.Error())
+	problem(w, r, kind, err.Error())
 }
 
 var (

@@ -4,20 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto"
-	"crypto/ed25519"
-	"crypto/sha256"
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -66,6 +58,7 @@ type Server struct {
 	number   atomic.Uint64 // of the last question; it begins with a time
 	identity crypto.Signer
 	client   *http.Client
+	pins     *pins // nil: certificates that this machine trusts
 }
 
 // Where parties, and members of the committee, ask and send.
@@ -79,85 +72,6 @@ const (
 	mostJSON   = 1 << 20
 	mostRoster = 256 << 20
 )
-
-// NewServer makes the way to the server at an address, https:// or, on loopback, http://; or at
-// several with commas between, the nodes of one server: parties begin at different ones, and those
-// that do not answer or cannot help are passed over. fingerprint is SHA-256 over its certificate in
-// hexadecimal digits, or several with commas between; empty for a certificate that this machine
-// trusts. Proxies are taken from the environment. It fails with [ErrServer].
-func NewServer(address, fingerprint string, identity crypto.Signer) (*Server, error) {
-	s := &Server{identity: identity}
-	for _, one := range strings.Split(address, ",") {
-		base, err := checkAddress(one)
-		if err != nil {
-			return nil, err
-		}
-		s.bases = append(s.bases, base)
-	}
-	s.number.Store(uint64(time.Now().UnixNano()))
-	if key, ok := identity.Public().(ed25519.PublicKey); ok {
-		s.at.Store(int64(key[0]))
-	}
-	transport := &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: dialTime}).DialContext,
-		TLSHandshakeTimeout:   dialTime,
-		ResponseHeaderTimeout: answerTime,
-		IdleConnTimeout:       90 * time.Second,
-		MaxIdleConnsPerHost:   4,
-		ForceAttemptHTTP2:     true,
-	}
-	if fingerprint != "" {
-		var pins [][32]byte
-		for _, one := range strings.Split(fingerprint, ",") {
-			pin, err := hex.DecodeString(strings.ReplaceAll(strings.ToLower(one), ":", ""))
-			if err != nil || len(pin) != sha256.Size {
-				return nil, fmt.Errorf("%w: a fingerprint has 64 hexadecimal digits", ErrServer)
-			}
-			pins = append(pins, [32]byte(pin))
-		}
-		transport.TLSClientConfig = Pinned(pins...)
-	}
-	s.client = &http.Client{
-		Transport: transport,
-		// Nobody but the server that was named is sent anything.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	return s, nil
-}
-
-// checkAddress returns an address without a path.
-func checkAddress(address string) (string, error) {
-	u, err := url.Parse(address)
-	wrong := fmt.Errorf("%w: %q is no address such as https://host:port", ErrServer, address)
-	if err != nil || u.Host == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" {
-		return "", wrong
-	}
-	switch u.Scheme {
-	case "https":
-	case "http":
-		if ip, err := netip.ParseAddr(u.Hostname()); err != nil || !ip.IsLoopback() {
-			return "", fmt.Errorf("%w: http:// is for 127.0.0.1 only, use https://", ErrServer)
-		}
-	default:
-		return "", wrong
-	}
-	return u.Scheme + "://" + u.Host, nil
-}
-
-// Pinned trusts certificates of these fingerprints, whoever they name.
-func Pinned(fingerprints ...[32]byte) *tls.Config {
-	return &tls.Config{
-		MinVersion:         tls.VersionTLS13,
-		InsecureSkipVerify: true, // VerifyPeerCertificate compares the certificate itself
-		VerifyPeerCertificate: func(raw [][]byte, _ [][]*x509.Certificate) error {
-			if len(raw) == 0 || !slices.Contains(fingerprints, sha256.Sum256(raw[0])) {
-				return fmt.Errorf("%w: its certificate has another fingerprint", ErrServer)
-			}
-			return nil
-		},
-	}
-}
 
 // do sends a signed request, to the next node if one does not answer or cannot help, and to each
 // once at most. The caller closes the answer's body.
@@ -211,8 +125,9 @@ func (s *Server) doAt(
 	s.sent.Add(int64(len(body)))
 	answer, err := s.client.Do(r)
 	if err != nil {
-		return nil, err
+		return nil, withAdvice(err)
 	}
+	s.learn(ctx, base, answer.Header.Get(door.HeaderCertificates))
 	if answer.StatusCode >= 300 {
 		defer answer.Body.Close()
 		refusal := &RefusalError{Status: answer.StatusCode}
@@ -225,6 +140,17 @@ func (s *Server) doAt(
 		return nil, refusal
 	}
 	return answer, nil
+}
+
+// withAdvice says what helps where TLS of no version is shared, as with a proxy that ends it and
+// whose certificate's fingerprint is named. The library has no type for that alert.
+func withAdvice(err error) error {
+	if !strings.Contains(err.Error(), "protocol version") {
+		return err
+	}
+	return fmt.Errorf("%w; what answers there, a proxy perhaps, has too old a TLS: turn on 1.3, or "+
+		"leave out its fingerprint if an authority has signed its certificate, with which 1.2 will do",
+		err)
 }
 
 // read sends a request and reads an answer of at most so many bytes.
@@ -418,15 +344,6 @@ func nextOf(answer *http.Response) (runner.Next, error) {
 // Send sends a message.
 func (s *Server) Send(ctx context.Context, id string, message []byte) error {
 	return s.send(ctx, partyPath(id), message)
-}
-
-func (s *Server) send(ctx context.Context, path string, message []byte) error {
-	answer, err := s.do(ctx, http.MethodPost, path+"/messages", message)
-	if err != nil {
-		return err
-	}
-	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 4<<10))
-	return answer.Body.Close()
 }
 
 // mostInitial is the most bytes of a federation's first model.

@@ -50,12 +50,18 @@ func (d *Declared) Train(ctx context.Context, w *Work) (*Update, error) {
 	if err != nil {
 		return nil, err
 	}
-	values, err := d.party.Submit(ctx, s)
+	update := new(Update)
+	if d.federation.Settled.Buffer() > 0 {
+		update.Message = new(job.Message)
+		*update.Message, err = d.party.Message(ctx, s)
+	} else {
+		update.Values, err = d.party.Submit(ctx, s)
+	}
 	if errors.Is(err, training.ErrVariates) {
 		err = fmt.Errorf("%w: %w", ErrStored, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &Update{Values: values}, nil
+	return update, nil
 }

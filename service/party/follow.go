@@ -13,89 +13,138 @@ import (
 	"github.com/hushsum/hushsum/service/federation"
 )
 
-// This file has how a party goes on in a federation that goes on from its own.
+// This file has how a party, or a member of a committee, goes on in a federation that goes on from
+// its own.
 
 // Successor returns the federation that goes on from the party's own, at the word of an operator of
 // its Policy's Follow, and that Policy and Book allow; nil if there is none. It fails with
 // [ErrPolicy] if there are only such as they do not allow.
 func (p *Party) Successor(ctx context.Context) (*federation.Federation, error) {
-	list, err := p.Server.successors(ctx, p.Federation.ID)
-	if err != nil {
-		return nil, err
-	}
-	var refused error
-	for _, s := range list {
-		next, err := p.Server.whole(ctx, s.ID)
-		var r *RefusalError
-		switch {
-		case errors.As(err, &r) && r.Kind == "stranger":
-			refused = errors.Join(refused, fmt.Errorf("%w: %s (%.16s…): this party's key is not in its "+
-				"roster", ErrPolicy, s.Name, s.ID))
-			continue
-		case err != nil:
-			return nil, err
-		}
-		if err = p.mayFollow(next, s.Succession); err == nil {
-			return next, nil
-		}
-		refused = errors.Join(refused, fmt.Errorf("%w: %s (%.16s…): %w", ErrPolicy, s.Name, s.ID, err))
-	}
-	return nil, refused
+	return p.Server.successor(ctx, p.Federation.ID, p.mayFollow)
 }
 
 // mayFollow returns an error unless the party goes on from its federation in another.
 func (p *Party) mayFollow(next *federation.Federation, succession []byte) error {
-	signer, err := next.Signer(succession)
-	if err != nil {
-		return err
-	}
-	if p.Policy == nil || p.Book == nil {
-		return errors.New("the party has no policy or no book")
-	}
 	key, _ := p.Identity.Public().(ed25519.PublicKey)
 	roster := next.Settled.Roster()
 	i, found := roster.Index(key)
-	joined, _, renewed := Changes(p.Federation.Settled.Roster(), roster)
-	switch {
-	case next.Settled.Before().Federation != p.Federation.ID:
-		return errors.New("it goes on from another")
-	case !slices.Contains(p.Policy.Follow, hex.EncodeToString(signer)):
-		return fmt.Errorf("it is signed by %x, whom follow does not have", []byte(signer))
-	case !found:
-		return errors.New("this party's key is not in its roster")
-	case len(joined)+len(renewed) > p.Policy.FollowJoined:
-		return fmt.Errorf("it has %d parties or keys that are new, follow_joined is %d; join it by "+
-			"hand, with the roster's fingerprint", len(joined)+len(renewed), p.Policy.FollowJoined)
-	}
-	if err := p.Policy.Check(next); err != nil {
+	if err := p.Policy.mayFollow(p.Federation, next, succession, found); err != nil {
 		return err
+	}
+	if p.Book == nil {
+		return errors.New("the party has no book")
 	}
 	return p.Book.Check(p.Policy, next, roster.Name(i))
 }
 
-// Changes lists the names of those who have joined a roster, left it, and have another key in it.
-func Changes(was, is *keyexchange.Roster) (joined, left, renewed []string) {
-	keys := map[string]ed25519.PublicKey{}
-	for i := range was.Len() {
-		keys[was.Name(i)] = was.Key(i)
+// Successor returns the federation that goes on from the member's own, as [Party.Successor] does. A
+// member has no book, since it spends nothing.
+func (m *Member) Successor(ctx context.Context) (*federation.Federation, error) {
+	return m.Server.successor(ctx, m.Federation.ID, m.mayFollow)
+}
+
+// mayFollow returns an error unless the member goes on from its federation in another.
+func (m *Member) mayFollow(next *federation.Federation, succession []byte) error {
+	found := false
+	if list := next.Committee(); list != nil {
+		key, _ := m.Identity.Public().(ed25519.PublicKey)
+		_, found = list.Index(key)
 	}
-	for i := range is.Len() {
-		name := is.Name(i)
-		key, found := keys[name]
+	return m.Policy.mayFollow(m.Federation, next, succession, found)
+}
+
+// successor returns the first federation that goes on from another and that may be followed.
+func (s *Server) successor(
+	ctx context.Context, id string, may func(next *federation.Federation, succession []byte) error,
+) (*federation.Federation, error) {
+	list, err := s.successors(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var refused error
+	for _, l := range list {
+		next, err := s.whole(ctx, l.ID)
+		var r *RefusalError
+		switch {
+		case errors.As(err, &r) && r.Kind == "stranger":
+			refused = errors.Join(refused,
+				fmt.Errorf("%w: %s (%.16s…): %w", ErrPolicy, l.Name, l.ID, errUnlisted))
+			continue
+		case err != nil:
+			return nil, err
+		}
+		if err = may(next, l.Succession); err == nil {
+			return next, nil
+		}
+		refused = errors.Join(refused, fmt.Errorf("%w: %s (%.16s…): %w", ErrPolicy, l.Name, l.ID, err))
+	}
+	return nil, refused
+}
+
+var errUnlisted = errors.New("this identity's key is not in its list")
+
+// mayFollow returns an error unless a policy has whoever it is of go on from a federation in
+// another, in whose roster or committee they are listed, or not.
+func (p *Policy) mayFollow(
+	was, next *federation.Federation, succession []byte, listed bool,
+) error {
+	signer, err := next.Signer(succession)
+	if err != nil {
+		return err
+	}
+	if p == nil {
+		return errors.New("there is no policy")
+	}
+	// Whoever writes the committee's list alone reads every update, and so do parties that are
+	// invented: both lists count.
+	joined, _, renewed := Changes(was.Settled.Roster(), next.Settled.Roster())
+	members, _, changed := Changes(was.Committee(), next.Committee())
+	added := len(joined) + len(renewed) + len(members) + len(changed)
+	switch {
+	case next.Settled.Before().Federation != was.ID:
+		return errors.New("it goes on from another")
+	case !slices.Contains(p.Follow, hex.EncodeToString(signer)):
+		return fmt.Errorf("it is signed by %x, whom follow does not have", []byte(signer))
+	case !listed:
+		return errUnlisted
+	case added > p.FollowJoined:
+		return fmt.Errorf("it has %d parties, members or keys that are new, follow_joined is %d; join "+
+			"it by hand, with the fingerprints of its lists", added, p.FollowJoined)
+	}
+	return p.Check(next)
+}
+
+// Changes lists the names of those who have joined a roster, or a committee, left it, and have
+// another key in it. Nil is a list of nobody.
+func Changes(was, is *keyexchange.Roster) (joined, left, renewed []string) {
+	before, now := entries(was), entries(is)
+	keys := map[string]ed25519.PublicKey{}
+	for _, e := range before {
+		keys[e.Name] = e.Key
+	}
+	for _, e := range now {
+		key, found := keys[e.Name]
 		switch {
 		case !found:
-			joined = append(joined, name)
-		case !key.Equal(is.Key(i)):
-			renewed = append(renewed, name)
+			joined = append(joined, e.Name)
+		case !key.Equal(e.Key):
+			renewed = append(renewed, e.Name)
 		}
-		delete(keys, name)
+		delete(keys, e.Name)
 	}
-	for i := range was.Len() {
-		if _, gone := keys[was.Name(i)]; gone {
-			left = append(left, was.Name(i))
+	for _, e := range before {
+		if _, gone := keys[e.Name]; gone {
+			left = append(left, e.Name)
 		}
 	}
 	return joined, left, renewed
+}
+
+func entries(r *keyexchange.Roster) (out []keyexchange.Entry) {
+	for i := 0; r != nil && i < r.Len(); i++ {
+		out = append(out, keyexchange.Entry{Name: r.Name(i), Key: r.Key(i)})
+	}
+	return out
 }
 
 // whole works a federation out from what the server alone says: only as much is to be trusted as

@@ -17,7 +17,8 @@ import (
 type sending struct {
 	*running
 	sender *drive.Sender
-	offer  uint64 // the round that it has a message of, 0: none
+	offer  uint64  // the round that it has a message of, 0: none
+	making *making // with sum.buffer, what the trainer is at, or has made
 }
 
 func (s *sending) load() error {
@@ -48,7 +49,8 @@ func (s *sending) load() error {
 }
 
 func (s *sending) ask() runner.Ask {
-	return runner.Ask{Round: s.sender.Told(), Absent: s.absent, Offer: s.offer, Seen: s.seen}
+	return runner.Ask{Round: s.sender.Told(), Absent: s.absent, Offer: s.offer, Seen: s.seen,
+		Working: s.making != nil && !s.making.told}
 }
 
 // take does what is next.
@@ -68,6 +70,9 @@ func (s *sending) take(next *runner.Next) error {
 // proceed does what the party has decided: saves, then sends, then trains.
 func (s *sending) proceed(ctx context.Context) error {
 	for {
+		if err := s.finish(); err != nil {
+			return err
+		}
 		ready, some := s.sender.Ready()
 		if !some {
 			return nil
@@ -123,6 +128,13 @@ func (s *sending) work(ctx context.Context, ask *drive.Ask) error {
 	case w == nil: // the round went on
 		return nil
 	}
+	if ask.ID.Made > 0 {
+		return s.submitMade(ask, w)
+	}
+	if s.Federation.Settled.Buffer() > 0 {
+		s.begin(ask.ID, w)
+		return nil
+	}
 	update, err := s.train(s.working, w)
 	switch cause := context.Cause(s.working); {
 	case ctx.Err() != nil:
@@ -135,16 +147,30 @@ func (s *sending) work(ctx context.Context, ask *drive.Ask) error {
 			return localError{err}
 		}
 	}
+	return s.answer(ask, w, update, err)
+}
+
+// opening is the digest by which an opening names what a round begins with.
+func opening(w *Work) [32]byte {
 	digest := oneshot.NewBroadcastHash()
 	_, _ = digest.Write(w.File) // a hash takes all
+	return [32]byte(digest.Sum(nil))
+}
+
+// answer makes the message of an update, or of zeros where there is a reason for them.
+func (s *sending) answer(ask *drive.Ask, w *Work, update *Update, why error) (err error) {
 	var values []int64
-	if err == nil {
-		values, err = s.values(update, w)
+	if why == nil {
+		var rounds uint64
+		if ask.ID.Made > 0 {
+			rounds = ask.Round - ask.ID.Made
+		}
+		values, why = s.values(update, w, rounds)
 	}
-	if err != nil {
-		err = s.sender.None(ask.ID, [32]byte(digest.Sum(nil)), err)
+	if why != nil {
+		err = s.sender.None(ask.ID, opening(w), why)
 	} else {
-		err = s.sender.Answer(ask.ID, [32]byte(digest.Sum(nil)), values)
+		err = s.sender.Answer(ask.ID, opening(w), values)
 	}
 	if err != nil {
 		return localError{err}
@@ -152,19 +178,23 @@ func (s *sending) work(ctx context.Context, ask *drive.Ask) error {
 	return nil
 }
 
-// values encodes an update, without noise, which is in the mask.
-func (s *sending) values(update *Update, w *Work) ([]int64, error) {
+// values encodes an update that was begun so many rounds before, without noise, which is in the
+// mask.
+func (s *sending) values(update *Update, w *Work, rounds uint64) ([]int64, error) {
+	settled, digest := s.Federation.Settled, job.BroadcastDigest(w.File)
 	values, err := update.Values, error(nil)
-	if values == nil {
-		var vector []float64
-		if vector, err = s.Federation.Join(update.Vector, update.Loss, update.Accuracy); err != nil {
-			return nil, err
+	switch {
+	case update.Message != nil:
+		values, err = settled.EncodeMessage(digest, 0, update.Message.Weighed(rounds), s.random)
+	case values == nil:
+		m := job.Message{Vector: update.Vector}.Weighed(rounds)
+		m.Vector, err = s.Federation.Join(m.Vector, update.Loss, update.Accuracy)
+		if err == nil {
+			values, err = settled.EncodeDigest(digest, m.Vector, s.random)
 		}
-		digest := job.BroadcastDigest(w.File)
-		values, err = s.Federation.Settled.EncodeDigest(digest, vector, s.random)
-		if err != nil {
-			return nil, err
-		}
+	}
+	if err != nil {
+		return nil, err
 	}
 	if s.Submitted != nil {
 		s.Submitted(w.Round, values)

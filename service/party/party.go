@@ -18,6 +18,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/hushsum/hushsum"
@@ -50,8 +51,10 @@ type Update struct {
 	Vector         []float64
 	Loss, Accuracy float64
 	// Values is the whole submission, in place of Vector, of a training that the
-	// federation declares: see [Declared].
-	Values [][]uint64
+	// federation declares: see [Declared]. With sum.buffer it is Message, since the round that it
+	// is submitted in is not known yet.
+	Values  [][]uint64
+	Message *job.Message
 }
 
 // Trainer trains on a party's own rows. An error is an absence in that round, and with noise a
@@ -123,6 +126,11 @@ type running struct {
 	working context.Context // of what the party is at, see watch
 	turns   bool            // it has a place of Turns
 	worker  instant.Worker  // of a federation with an instant
+
+	// With sum.buffer:
+	life      context.Context // of Run
+	trainings sync.WaitGroup
+	woken     chan struct{} // has one when the trainer has ended; else nil
 }
 
 // Waits after a request that failed.
@@ -160,16 +168,38 @@ func (p *Party) Run(ctx context.Context) (model []byte, err error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer r.worker.Wait()
+	defer r.trainings.Wait()
 	defer cancel()
+	if r.life = ctx; p.Federation.Settled.Buffer() > 0 {
+		r.woken = make(chan struct{}, 1)
+	}
 	if err := r.run(ctx, kindParty); err != nil {
 		return nil, err
 	}
+	guard := r.guard()
+	if err := r.tellSpent(&guard); err != nil {
+		return nil, err
+	}
 	if p.Book != nil {
-		if err := p.Book.end(p.Federation.ID, r.guard()); err != nil {
+		if err := p.Book.end(p.Federation.ID, guard); err != nil {
 			return nil, err
 		}
 	}
 	return r.last(ctx)
+}
+
+// tellSpent writes into the log what this party's own ledger has, whatever the server counts.
+func (r *running) tellSpent(guard *drive.Guard) error {
+	log := r.Log.With("submissions", guard.Count())
+	spent, err := guard.Spent()
+	if err != nil {
+		return err
+	}
+	if spent != nil {
+		log = log.With("epsilon", spent.Upper, "against", spent.View.String())
+	}
+	log.Info("the federation has ended")
+	return nil
 }
 
 // enter has the party's book accept the federation.
@@ -340,8 +370,15 @@ func (r *running) turn(ctx context.Context) (done bool, err error) {
 		r.working, stop = r.watch(ctx, next.Session)
 		return r.takeTurn(ctx)
 	}
-	next, err := r.Server.next(ctx, r.path, r.ask(), r.most, due)
-	if err != nil {
+	seen := r.seen
+	waiting, heard := r.hearing(ctx)
+	defer heard()
+	next, err := r.Server.next(waiting, r.path, r.ask(), r.most, due)
+	switch {
+	case err != nil && context.Cause(waiting) == errMade && ctx.Err() == nil:
+		r.seen = seen // what was being read is asked for again
+		return false, r.proceed(ctx)
+	case err != nil:
 		return false, err
 	}
 	switch next.Kind {
@@ -599,7 +636,7 @@ func (r *running) train(ctx context.Context, w *Work) (update *Update, err error
 			return err
 		case update == nil:
 			return fmt.Errorf("%w: it returned no update", ErrTraining)
-		case update.Values == nil && len(update.Vector) != len(w.Model):
+		case update.Values == nil && update.Message == nil && len(update.Vector) != len(w.Model):
 			return fmt.Errorf("%w: the update has %d numbers, the model %d", ErrTraining,
 				len(update.Vector), len(w.Model))
 		}
@@ -616,12 +653,13 @@ func (r *running) train(ctx context.Context, w *Work) (update *Update, err error
 // check returns why an update is not of the federation's form: the trainer is another's, and
 // another round would not mend it.
 func (r *running) check(update *Update) error {
+	encoded := update.Values != nil || update.Message != nil
 	switch declared := r.Federation.Settled.Trains(); {
-	case declared && update.Values == nil:
+	case declared && !encoded:
 		return errors.New("party: the federation declares the training; use Declared")
 	case declared:
 		return nil
-	case update.Values != nil: // which nothing would clip, nor add noise to
+	case encoded: // which nothing would clip, nor add noise to
 		return errors.New("party: the federation declares no training; leave Vector, not Values")
 	}
 	return nil
@@ -719,6 +757,9 @@ func (r *running) watch(
 		<-done
 	}
 }
+
+// errMade ends a question: the party has something to say.
+var errMade = errors.New("party: the trainer has ended")
 
 var errWentOn = errors.New("party: the round went on without this party")
 

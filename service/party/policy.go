@@ -42,9 +42,9 @@ type Policy struct {
 	// MaxEpsilonYear bounds what all federations of the last 365 days and this one spend together,
 	// by the party's [Book], which it requires.
 	MaxEpsilonYear float64 `toml:"max_epsilon_year"`
-	// Follow has keys of operators, 64 hexadecimal digits each, at whose word the party goes on in a
-	// federation that goes on from one that it took part in, if that is within this policy and has at
-	// most FollowJoined parties that were not in the roster.
+	// Follow has keys of operators, 64 hexadecimal digits each, at whose word the party, or the
+	// member of a committee, goes on in a federation that goes on from one that it took part in, if
+	// that is within this policy and has at most FollowJoined parties, members and keys that are new.
 	Follow       []string `toml:"follow"`
 	FollowJoined int      `toml:"follow_joined"`
 	// Unit is the least that epsilon may protect, where one of these bounds it: party, which is

@@ -4,8 +4,13 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/hex"
 	"errors"
+	"io"
+	"log"
 	"log/slog"
 	"math"
 	"net/http"
@@ -262,6 +267,57 @@ sum = { adversary = "curious", recovery = true }
 	for _, i := range []int{-1, 2} {
 		if _, err := NewDeclared(f, i, nil, t.TempDir()); !errors.Is(err, job.ErrConfig) {
 			t.Errorf("party %d: %v", i, err)
+		}
+	}
+}
+
+// A proxy's certificate by an authority is good with TLS 1.2, by suites that are authenticated
+// encryption; a fingerprint is a node's own certificate, which speaks TLS 1.3.
+func TestVersionsOfTLS(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		most            uint16
+		suite           uint16
+		trusted, pinned bool
+	}{
+		{"1.3", tls.VersionTLS13, 0, true, true},
+		{"1.2", tls.VersionTLS12, 0, true, false},
+		{"1.2 GCM", tls.VersionTLS12, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, true, false},
+		{"1.2 CBC", tls.VersionTLS12, tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA, false, false},
+		{"1.2 RSA", tls.VersionTLS12, tls.TLS_RSA_WITH_AES_128_GCM_SHA256, false, false},
+		{"1.1", tls.VersionTLS11, 0, false, false},
+	} {
+		server := httptest.NewUnstartedServer(http.NotFoundHandler())
+		server.Config.ErrorLog = log.New(io.Discard, "", 0)
+		server.TLS = &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: c.most}
+		if c.suite != 0 {
+			server.TLS.CipherSuites = []uint16{c.suite}
+		}
+		server.StartTLS()
+		defer server.Close()
+		digest := sha256.Sum256(server.Certificate().Raw)
+		for pin, good := range map[string]bool{
+			"": c.trusted, hex.EncodeToString(digest[:]): c.pinned,
+		} {
+			identity := ed25519.NewKeyFromSeed(make([]byte, 32))
+			way, err := NewServer(server.URL, pin, identity)
+			if err != nil {
+				t.Fatal(err)
+			}
+			config := way.client.Transport.(*http.Transport).TLSClientConfig
+			if pin == "" {
+				config.RootCAs = x509.NewCertPool()
+				config.RootCAs.AddCert(server.Certificate())
+			}
+			err = way.Send(context.Background(), "f", []byte("message"))
+			var refusal *RefusalError
+			if answered := errors.As(err, &refusal); answered != good {
+				t.Errorf("%s, pinned %v: %v", c.name, pin != "", err)
+			}
+			old := c.most < tls.VersionTLS12 || pin != "" && c.most < tls.VersionTLS13
+			if old != strings.Contains(err.Error(), "turn on 1.3") {
+				t.Errorf("%s, pinned %v says: %v", c.name, pin != "", err)
+			}
 		}
 	}
 }

@@ -23,7 +23,7 @@ const backupTries = 10 // at a federation that makes decisions meanwhile
 // Named returns what a state names.
 type Named func(state []byte) ([]*Ref, error)
 
-// Backup writes all federations to a file that is sealed under the key of the record: the
+// Backup writes all federations to a file that is sealed under the newest key of the record: the
 // definition, the audit log, and of one moment the pointer and the state with all that it names.
 // All of it was opened and compared with its digest. Rounds go on meanwhile.
 func (r *Records) Backup(ctx context.Context, w io.Writer, named Named) error {
@@ -31,7 +31,7 @@ func (r *Records) Backup(ctx context.Context, w io.Writer, named Named) error {
 	if err != nil {
 		return err
 	}
-	file, err := newBackupWriter(w, &r.key)
+	file, err := newBackupWriter(w, r.keys.Newest())
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (r *Records) backUp(ctx context.Context, file *backupWriter, id string, nam
 // all of it is verified, and nothing is changed if it fails with [ErrCut], [ErrAltered],
 // [ErrOtherKey] or [ErrNotEmpty].
 func (r *Records) Restore(ctx context.Context, file io.ReadSeeker) (ids []string, err error) {
-	made, err := readBackup(file, &r.key, func(f *frame) error { return f.check() })
+	made, err := readBackup(file, r.keys, func(f *frame) error { return f.check() })
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func (r *Records) Restore(ctx context.Context, file io.ReadSeeker) (ids []string
 	// Definitions come last: with them nodes find a federation, and lead it.
 	var definitions []*Definition
 	var o jetstream.ObjectStore
-	_, err = readBackup(file, &r.key, func(f *frame) (err error) {
+	_, err = readBackup(file, r.keys, func(f *frame) (err error) {
 		if f.kind == frameDefinition {
 			if o, err = r.objects(ctx, f.definition.ID); err == nil {
 				definitions = append(definitions, f.definition)
@@ -180,7 +180,7 @@ func (r *Records) Restore(ctx context.Context, file io.ReadSeeker) (ids []string
 func (r *Records) restore(ctx context.Context, o jetstream.ObjectStore, id string, f *frame) error {
 	switch f.kind {
 	case frameObject:
-		return r.store(ctx, o, f.name, f.body)
+		return r.store(ctx, o, f.name, "", f.body)
 	case framePointer:
 		err := r.retry(ctx, func(ctx context.Context) error {
 			_, err := r.pointers.Put(ctx, id, f.body)

@@ -25,7 +25,7 @@ func backedUp(t *testing.T) (file []byte, r *record.Records, js jetstream.JetStr
 		t.Fatal(err)
 	}
 	t.Cleanup(e.Close)
-	if r, err = record.Open(ctx, e.JS, 1, backupKey(t)); err != nil {
+	if r, err = record.Open(ctx, e.JS, 1, record.NewKeys(*backupKey(t))); err != nil {
 		t.Fatal(err)
 	}
 	d := record.Definition{ID: id, Text: []byte("text"), Roster: bytes.Repeat([]byte("r"), 300<<10),

@@ -29,7 +29,7 @@ var (
 	ErrCut = errors.New("record: the backup is cut short: it ends before its end; copy it again")
 	// ErrAltered: the file is not as it was written.
 	ErrAltered = errors.New("record: the backup was altered or damaged; use another copy")
-	// ErrOtherKey: the file is whole, and does not open under this key.
+	// ErrOtherKey: the file is whole, and opens under none of the keys.
 	ErrOtherKey = errors.New("record: the backup is sealed under another key; start the node with " +
 		"the seal key of the cluster that it is of")
 	// ErrNoBackup: the file is something else, or of a later program.
@@ -140,7 +140,7 @@ func ReadBackup(file io.Reader) error {
 
 // readBackup reads a backup and returns when it was made. Each frame is shown once it has opened,
 // before it is known whether the rest is whole: read twice. Without a key nothing is opened.
-func readBackup(file io.Reader, key *keyexchange.SealKey, show func(*frame) error,
+func readBackup(file io.Reader, keys *Keys, show func(*frame) error,
 ) (made time.Time, err error) {
 	digest := sha256.New()
 	buffered := bufio.NewReaderSize(file, 1<<16)
@@ -171,10 +171,10 @@ func readBackup(file io.Reader, key *keyexchange.SealKey, show func(*frame) erro
 		if _, err := io.CopyN(&box, in, int64(size)); err != nil {
 			return made, cut(err)
 		}
-		if key == nil || wrong != nil {
+		if keys == nil || wrong != nil {
 			continue
 		}
-		f, err := openFrame(key, box.Bytes(), placeOf(number, place))
+		f, err := openFrame(keys, box.Bytes(), placeOf(number, place))
 		switch {
 		case err != nil && place == 0:
 			wrong = ErrOtherKey
@@ -205,7 +205,7 @@ func readBackup(file io.Reader, key *keyexchange.SealKey, show func(*frame) erro
 		return made, ErrAltered
 	case wrong != nil:
 		return made, wrong
-	case key != nil && kind != frameEnd:
+	case keys != nil && kind != frameEnd:
 		return made, ErrAltered
 	case err != io.EOF:
 		return made, err
@@ -220,8 +220,8 @@ func cut(err error) error {
 	return err
 }
 
-func openFrame(key *keyexchange.SealKey, box, place []byte) (*frame, error) {
-	plain, err := keyexchange.Open(key, box, place)
+func openFrame(keys *Keys, box, place []byte) (*frame, error) {
+	plain, err := keys.Open(box, place)
 	if err != nil || len(plain) < 2 || len(plain) < 2+int(plain[1]) {
 		return nil, ErrAltered
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,6 +21,8 @@ type Embedded struct {
 	options *server.Options
 	Conn    *nats.Conn
 	JS      jetstream.JetStream
+	system  *nats.Conn // to the account of the system, nil for a node alone
+	secret  string     // of its user
 
 	mutex  sync.Mutex
 	server *server.Server
@@ -39,6 +42,8 @@ type EmbeddedOptions struct {
 const (
 	clusterName = "hushsum"
 	startTime   = 20 * time.Second
+	userNode    = "node" // of a cluster's own client port, with a password that is drawn anew
+	userSystem  = "system"
 )
 
 // StartEmbedded starts a JetStream in this process that takes no connections but this
@@ -66,7 +71,6 @@ func StartEmbedded(ctx context.Context, o EmbeddedOptions) (*Embedded, error) {
 		// takes a password that nobody is told.
 		options.DontListen = false
 		options.Host, options.Port = "127.0.0.1", server.RANDOM_PORT
-		options.Authorization = nats.NewInbox() + nats.NewInbox()
 		options.Cluster = server.ClusterOpts{
 			Name:       clusterName,
 			Host:       host,
@@ -83,16 +87,27 @@ func StartEmbedded(ctx context.Context, o EmbeddedOptions) (*Embedded, error) {
 		}
 	}
 	e := &Embedded{options: options}
+	if len(o.Peers) > 0 {
+		e.secret = nats.NewInbox() + nats.NewInbox()
+	}
 	if err := e.start(); err != nil {
 		return nil, err
 	}
 	connect := []nats.Option{nats.InProcessServer(current{e}), nats.MaxReconnects(-1),
 		nats.Name(o.Name), nats.ErrorHandler(quiet)}
-	if options.Authorization != "" {
-		connect = append(connect, nats.Token(options.Authorization))
+	as := func(user string) (*nats.Conn, error) {
+		options := connect
+		if e.secret != "" {
+			options = append(slices.Clone(connect), nats.UserInfo(user, e.secret))
+		}
+		return nats.Connect("", options...)
 	}
 	var err error
-	if e.Conn, err = nats.Connect("", connect...); err != nil {
+	e.Conn, err = as(userNode)
+	if err == nil && e.secret != "" {
+		e.system, err = as(userSystem)
+	}
+	if err != nil {
 		e.Close()
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
@@ -105,7 +120,16 @@ func StartEmbedded(ctx context.Context, o EmbeddedOptions) (*Embedded, error) {
 
 // start starts a server. The caller has the mutex, or is alone.
 func (e *Embedded) start() error {
-	s, err := server.NewServer(e.options.Clone())
+	options := e.options.Clone()
+	if e.secret != "" {
+		system := server.NewAccount(server.DEFAULT_SYSTEM_ACCOUNT)
+		options.Accounts, options.SystemAccount = []*server.Account{system}, system.Name
+		options.Users = []*server.User{
+			{Username: userNode, Password: e.secret},
+			{Username: userSystem, Password: e.secret, Account: system},
+		}
+	}
+	s, err := server.NewServer(options)
 	if err != nil {
 		return fmt.Errorf("record: %w", err)
 	}
@@ -166,8 +190,10 @@ func hostPort(s string) (host string, port int, err error) {
 
 // Close stops the server, gracefully.
 func (e *Embedded) Close() {
-	if e.Conn != nil {
-		e.Conn.Close()
+	for _, conn := range []*nats.Conn{e.Conn, e.system} {
+		if conn != nil {
+			conn.Close()
+		}
 	}
 	e.mutex.Lock()
 	defer e.mutex.Unlock()

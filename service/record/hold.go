@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ type Hold struct {
 	records  *Records
 	id       string
 	objects  jetstream.ObjectStore
+	stream   jetstream.Stream // that objects are in; nil: not asked for yet
 	pointer  pointer
 	revision uint64
 	// spent is the state before the present one, with what only it names: a slow reader may want
@@ -131,9 +133,9 @@ func (h *Hold) State(ctx context.Context) ([]byte, error) {
 // The state may be one that was never decided, of a leader that another followed: give up what it
 // has open.
 func (h *Hold) Back(ctx context.Context) (begun uint64, err error) {
-	all, err := h.objects.List(ctx)
-	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
-		return 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	all, err := h.records.list(ctx, h.objects)
+	if err != nil {
+		return 0, err
 	}
 	if h.tried == nil {
 		h.tried = make(map[string]bool)
@@ -225,24 +227,54 @@ func (h *Hold) Decide(ctx context.Context, state []byte, spent ...*Ref) error {
 			continue
 		}
 		for _, name := range old.names() {
-			short, cancel := context.WithTimeout(ctx, attemptTime)
-			_ = h.objects.Delete(short, name) // what is left is found by Tidy
-			cancel()
+			_ = h.remove(ctx, name) // what is left is found by Tidy
 		}
 	}
 	h.fault("sending")
 	return nil
 }
 
+// remove deletes an object without a trace. JetStream leaves a message that says so, for ever;
+// these keep files alive that are otherwise of deleted objects, 2 MB of each.
+func (h *Hold) remove(ctx context.Context, name string) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, attemptTime)
+	defer cancel()
+	if err = h.objects.Delete(ctx, name); err != nil {
+		return err
+	}
+	bucket := bucketObjects + h.id[:16]
+	if h.stream == nil {
+		if h.stream, err = h.records.js.Stream(ctx, "OBJ_"+bucket); err != nil {
+			return err
+		}
+	}
+	said := "$O." + bucket + ".M." + base64.URLEncoding.EncodeToString([]byte(name))
+	return h.stream.Purge(ctx, jetstream.WithPurgeSubject(said))
+}
+
+// list lists the objects that there are. A list is a consumer's: what JetStream began to send
+// before it was started again never ends, so that each try has its time.
+func (r *Records) list(ctx context.Context, o jetstream.ObjectStore,
+) (all []*jetstream.ObjectInfo, err error) {
+	err = r.retry(ctx, func(ctx context.Context) (err error) {
+		all, err = o.List(ctx)
+		if errors.Is(err, jetstream.ErrNoObjectsFound) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return all, nil
+}
+
 // Tidy deletes the objects that nobody names any more: those of decisions that never
 // became one.
 func (h *Hold) Tidy(ctx context.Context, keep ...*Ref) error {
-	all, err := h.objects.List(ctx)
-	if errors.Is(err, jetstream.ErrNoObjectsFound) {
-		return nil
-	}
+	all, err := h.records.list(ctx, h.objects)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return err
 	}
 	wanted := make(map[string]bool)
 	for _, ref := range append(keep, h.pointer.State) {
@@ -258,7 +290,7 @@ func (h *Hold) Tidy(ctx context.Context, keep ...*Ref) error {
 			strings.HasPrefix(info.Name, probe) {
 			continue
 		}
-		if err := h.objects.Delete(ctx, info.Name); err != nil {
+		if err := h.remove(ctx, info.Name); err != nil {
 			return fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
 	}

@@ -50,8 +50,8 @@ func (r *Records) objects(ctx context.Context, id string) (o jetstream.ObjectSto
 	return o, nil
 }
 
-// associated is what a part of an object is sealed with, so that it opens in its own place
-// only.
+// associated returns the data that a part of an object is sealed with, so that it opens in its own
+// place only.
 func associated(id string, ref *Ref, part int) []byte {
 	if ref.Sealing == 0 { // one box, whatever the parts
 		return fmt.Appendf(nil, "hushsum/2 record 1\n%s\n%s", id, ref.Name)
@@ -141,26 +141,31 @@ func (r *Records) putPart(
 	if err != nil {
 		return err
 	}
-	box, err := keyexchange.Seal(&nonce, &r.key, part, associated)
+	key := r.keys.Newest()
+	box, err := keyexchange.Seal(&nonce, key, part, associated)
 	if err != nil {
 		return err
 	}
-	return r.store(ctx, o, name, box)
+	return r.store(ctx, o, name, KeyName(key), box)
 }
 
-// store stores a part that is sealed.
+// store stores a part that is sealed, with the name of the key if that is known.
 func (r *Records) store(
-	ctx context.Context, o jetstream.ObjectStore, name string, box []byte,
+	ctx context.Context, o jetstream.ObjectStore, name, under string, box []byte,
 ) error {
 	piece := uint32(pieceSize)
 	if len(box) > partSize/4 {
 		piece = largePiece
 	}
+	meta := jetstream.ObjectMeta{
+		Name: name,
+		Opts: &jetstream.ObjectMetaOptions{ChunkSize: piece},
+	}
+	if under != "" {
+		meta.Metadata = map[string]string{metaKey: under}
+	}
 	err := r.retryOf(ctx, len(box), func(ctx context.Context) error {
-		_, err := o.Put(ctx, jetstream.ObjectMeta{
-			Name: name,
-			Opts: &jetstream.ObjectMetaOptions{ChunkSize: piece},
-		}, bytes.NewReader(box))
+		_, err := o.Put(ctx, meta, bytes.NewReader(box))
 		return err
 	})
 	if err != nil {
@@ -232,7 +237,7 @@ func (r *Records) getParts(
 		if err != nil {
 			return nil, err
 		}
-		part, err := keyexchange.Open(&r.key, box, associated(id, ref, k))
+		part, err := r.keys.Open(box, associated(id, ref, k))
 		if err != nil {
 			return nil, notOpened(ref)
 		}
@@ -269,7 +274,7 @@ func (r *Records) getWhole(
 			return nil, err
 		}
 	}
-	b, err := keyexchange.Open(&r.key, box, associated(id, ref, 0))
+	b, err := r.keys.Open(box, associated(id, ref, 0))
 	if err != nil {
 		return nil, notOpened(ref)
 	}

@@ -19,8 +19,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
-
-	"github.com/hushsum/hushsum/keyexchange"
 )
 
 // Errors of records.
@@ -87,16 +85,16 @@ const (
 // Records is all federations' records in one JetStream.
 type Records struct {
 	js          jetstream.JetStream
-	key         keyexchange.SealKey
+	keys        *Keys
 	replicas    int
 	definitions jetstream.KeyValue
 	pointers    jetstream.KeyValue
 }
 
 // Open makes or finds the buckets and the stream. replicas is 1 or 3.
-func Open(ctx context.Context, js jetstream.JetStream, replicas int, key *keyexchange.SealKey,
+func Open(ctx context.Context, js jetstream.JetStream, replicas int, keys *Keys,
 ) (*Records, error) {
-	r := &Records{js: js, key: *key, replicas: replicas}
+	r := &Records{js: js, keys: keys, replicas: replicas}
 	err := r.retry(ctx, func(ctx context.Context) (err error) {
 		r.definitions, err = js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
 			Bucket:       bucketDefinitions,
@@ -304,7 +302,7 @@ func (r *Records) List(ctx context.Context) ([]string, error) {
 		for id := range lister.Keys() {
 			ids = append(ids, id)
 		}
-		return nil
+		return ctx.Err() // of a list that was cut
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)

@@ -29,7 +29,7 @@ func open(t *testing.T, folder string, key *keyexchange.SealKey) (*record.Record
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := record.Open(context.Background(), e.JS, 1, key)
+	r, err := record.Open(context.Background(), e.JS, 1, record.NewKeys(*key))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +283,7 @@ func TestLongObjects(t *testing.T) {
 	if err != nil || first.Parts != 3 {
 		t.Fatalf("%+v, %v", first, err)
 	}
-	// A part opens in its own place of its own object only, and a size is what was said.
+	// A part opens in its own place of its own object only, and has the size that was stated.
 	for what, ref := range map[string]record.Ref{
 		"fewer parts":   {Name: first.Name, Digest: first.Digest, Size: first.Size, Parts: 2, Sealing: 2},
 		"a later part":  {Name: first.Name + ".1", Digest: first.Digest, Size: first.Size, Sealing: 2},
@@ -342,7 +342,7 @@ func TestSpentObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	r, err := record.Open(ctx, e.JS, 1, newKey(t))
+	r, err := record.Open(ctx, e.JS, 1, record.NewKeys(*newKey(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -425,5 +425,45 @@ func TestClusterAddress(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%q: %v, want %s", c.listen, err, c.says)
 		}
+	}
+}
+
+// What decisions replace leaves nothing: after 120 of them JetStream has as many messages as after
+// 20.
+func TestDecisionsLeaveNothing(t *testing.T) {
+	ctx := context.Background()
+	e, err := record.StartEmbedded(ctx, record.EmbeddedOptions{Folder: t.TempDir(), Name: "n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	r, err := record.Open(ctx, e.JS, 1, record.NewKeys(*newKey(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := r.Claim(ctx, id, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var messages []uint64
+	for k := range 120 {
+		object, err := h.Put(ctx, "model", []byte("a model"))
+		if err == nil {
+			err = h.Decide(ctx, []byte("a state"), object)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (k+1)%20 != 0 {
+			continue
+		}
+		stream, err := e.JS.Stream(ctx, "OBJ_hushsum-objects-"+id[:16])
+		if err != nil {
+			t.Fatal(err)
+		}
+		messages = append(messages, stream.CachedInfo().State.Msgs)
+	}
+	if messages[len(messages)-1] != messages[0] {
+		t.Errorf("messages after each 20 decisions: %d", messages)
 	}
 }

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"bufio"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -23,7 +24,7 @@ type Peer struct {
 	Member bool
 }
 
-// Ask is what a party or a member says when it asks what is next.
+// Ask holds the question of a party or a member about what is next.
 type Ask struct {
 	Sessions []uint64 // that it has keys for
 	Least    uint64   // the least number of a session that it may join
@@ -70,7 +71,7 @@ const (
 	End     Kind = "end"     // the federation has ended; the model is the last one
 )
 
-// Next is what is next for a party.
+// Next holds the answer.
 type Next struct {
 	Kind    Kind
 	Item    string // name it as seen
@@ -95,7 +96,7 @@ func (n *Next) Sent() {
 // Next waits until there is something for a party or a member to do, or ctx ends, when it returns
 // Nothing. Call the result's Sent. It fails with [ErrStopped] or [CopiedError].
 func (r *Runner) Next(ctx context.Context, p Peer, ask Ask) (Next, error) {
-	if err := r.acquire(ctx); err != nil {
+	if err := r.acquireFor(ctx, p); err != nil {
 		return Next{}, orNothing(ctx, err)
 	}
 	if err := r.numbered(p, ask.Number); err != nil {
@@ -104,12 +105,21 @@ func (r *Runner) Next(ctx context.Context, p Peer, ask Ask) (Next, error) {
 	}
 	r.peer(p).polls++
 	r.connected(p, &ask)
-	r.poke()
+	r.Poke()
 	r.release()
-	room := int64(0)
+	room, out := int64(0), r.out
+	if p.Member {
+		out = r.council
+	}
 	left := func() {
-		r.out.Release(room)
+		out.Release(room)
+		if !p.Member {
+			r.crowd <- struct{}{}
+		}
 		<-r.lock
+		if !p.Member {
+			<-r.crowd
+		}
 		if at := r.peer(p); at.polls == 1 {
 			at.polls = 0
 			r.gone(p)
@@ -117,16 +127,16 @@ func (r *Runner) Next(ctx context.Context, p Peer, ask Ask) (Next, error) {
 			at.polls--
 		}
 		r.release()
-		r.poke()
+		r.Poke()
 	}
 	for {
 		room = min(r.largest.Load(), r.OutRoom)
-		if r.out.Acquire(ctx, room) != nil {
+		if out.Acquire(ctx, room) != nil {
 			room = 0
 			left()
 			return Next{}, nil
 		}
-		if err := r.acquire(ctx); err != nil {
+		if err := r.acquireFor(ctx, p); err != nil {
 			left()
 			return Next{}, orNothing(ctx, err)
 		}
@@ -142,14 +152,14 @@ func (r *Runner) Next(ctx context.Context, p Peer, ask Ask) (Next, error) {
 		case size <= room:
 			next.sent = left
 			return next, nil
-		case r.out.TryAcquire(size - room):
+		case out.TryAcquire(size - room):
 			room, next.sent = size, left
 			return next, nil
 		default: // the first of their size: made again when there is room
-			r.out.Release(room)
+			out.Release(room)
 			continue
 		}
-		r.out.Release(room)
+		out.Release(room)
 		room = 0
 		var timer <-chan time.Time
 		if again > 0 {
@@ -246,27 +256,32 @@ func (r *Runner) again(p Peer, n *Next, ask *Ask, when *time.Duration) bool {
 	return false
 }
 
-// ReadMessage takes a message of a party or a member, of so many bytes, which are all there to be
-// read. A copy of one that it has is taken like the first. It fails with [ErrStopped], [ErrEnded],
-// or an error of package protocol or oneshot.
-func (r *Runner) ReadMessage(ctx context.Context, p Peer, message io.Reader, size int64) error {
+// ReadMessage takes a message of a party or a member, of so many bytes, which began to come then
+// and are all there to be read. A copy of one that it has is taken like the first. It fails with
+// [ErrStopped], [ErrEnded], or an error of package protocol or oneshot.
+func (r *Runner) ReadMessage(
+	ctx context.Context, p Peer, message io.Reader, size int64, came time.Time,
+) error {
 	var whole []byte
+	buffered := bufio.NewReaderSize(message, 16)
 	if r.committee != nil { // which holds it until the members have checked it
 		whole = make([]byte, size)
-		if _, err := io.ReadFull(message, whole); err != nil {
+		if _, err := io.ReadFull(buffered, whole); err != nil {
 			return err
 		}
 	}
-	if err := r.acquire(ctx); err != nil {
+	if err := r.acquireFor(ctx, p); err != nil {
 		return err
 	}
 	defer r.release()
 	now := r.now()
 	r.heard(p)
+	begins, _ := buffered.Peek(2)
+	submission := r.submits(p, begins)
 	var err error
 	switch {
 	case r.server != nil:
-		err = r.server.ReadMessage(now, p.Index, message)
+		err = r.server.ReadMessage(now, p.Index, buffered)
 	case p.Member:
 		err = r.committee.ReceiveMember(now, p.Index, whole)
 	default:
@@ -277,12 +292,16 @@ func (r *Runner) ReadMessage(ctx context.Context, p Peer, message io.Reader, siz
 		return nil
 	case errors.Is(err, drive.ErrEnded):
 		return ErrEnded
-	case err != nil:
+	}
+	if submission {
+		r.tracing.submission(r.names[p.Index], came, r.now(), err)
+	}
+	if err != nil {
 		r.refused++
 		return err
 	}
 	r.bytesIn += size
-	r.poke()
+	r.Poke()
 	return nil
 }
 
@@ -290,7 +309,7 @@ func (r *Runner) ReadMessage(ctx context.Context, p Peer, message io.Reader, siz
 // began with: the model as a safetensors file. It fails with [ErrNotDue] if that round is
 // not the present one, 0 standing for the last model.
 func (r *Runner) Broadcast(ctx context.Context, i, round int) ([]byte, error) {
-	if err := r.acquire(ctx); err != nil {
+	if err := r.acquireFor(ctx, Peer{Index: i}); err != nil {
 		return nil, err
 	}
 	defer r.release()
@@ -357,7 +376,7 @@ func (r *Runner) cast(round uint64, fresh [32]byte) ([]byte, error) {
 // Due reports whether a message of a party or a member is waited for, and how long it can be at
 // most. It fails with [ErrStopped] or [ErrEnded].
 func (r *Runner) Due(ctx context.Context, p Peer) (due bool, most int, err error) {
-	if err := r.acquire(ctx); err != nil {
+	if err := r.acquireFor(ctx, p); err != nil {
 		return false, 0, err
 	}
 	defer r.release()

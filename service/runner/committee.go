@@ -34,8 +34,12 @@ type leader interface {
 	Absent(now drive.Time, party int, round uint64) bool
 	Here(party int) (here, ever bool)
 	Due(party int) bool
+	Until() drive.Time
 	Pending(party int) func(yield func(drive.Item) bool)
 
+	Excluded(party int) bool
+	Exclude(now drive.Time, party int, why string)
+	Readmit(now drive.Time, party int, why string)
 	Pause(now drive.Time, why string)
 	Resume(now drive.Time, why string)
 	End(now drive.Time, why string)
@@ -177,7 +181,8 @@ func (r *Runner) stored(name string) (io.ReadCloser, error) {
 // committeeConfig returns what drive has to know of a federation with a committee.
 func (r *Runner) committeeConfig(c drive.ServerConfig, sums *oneshot.Config) drive.CommitteeConfig {
 	c.Broadcast = r.inOpening
-	return drive.CommitteeConfig{ServerConfig: c, Sums: sums, Stored: r.stored}
+	return drive.CommitteeConfig{ServerConfig: c, Sums: sums, Stored: r.stored,
+		Buffer: r.Federation.Settled.Buffer()}
 }
 
 // inOpening makes the broadcast of a round, and returns the digest that its opening has.
@@ -191,13 +196,13 @@ func (r *Runner) inOpening(round uint64, fresh [32]byte) (digest [32]byte, err e
 	return [32]byte(h.Sum(nil)), err
 }
 
-// committeeStatus is what people see of the committee, nil if there is none.
+// committeeStatus returns what people see of the committee, nil if there is none.
 func (r *Runner) committeeStatus(overdue bool) (out []PartyStatus) {
 	for k := range r.members {
 		here, ever := r.committee.MemberHere(k)
 		due := r.committee.MemberDue(k)
 		p := PartyStatus{Name: r.Federation.Settled.Oneshot().Committee.Name(k), Awaited: due}
-		p.State = stateOf(here, ever, overdue && due)
+		p.State = stateOf(here, ever || r.seenMembers[k], overdue && due)
 		out = append(out, p)
 	}
 	return out

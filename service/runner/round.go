@@ -79,6 +79,7 @@ func (r *Runner) apply(a *drive.Apply) error {
 		return err
 	}
 	model := r.model
+	done := r.tracing.sum(r.now(), len(a.Parties))
 	go func() {
 		out := applied{round: a.Round}
 		var sum [][]uint64
@@ -95,6 +96,7 @@ func (r *Runner) apply(a *drive.Apply) error {
 		if out.err == nil && r.Judge != nil {
 			out.accuracy = r.Judge(out.model)
 		}
+		done(out.err)
 		r.applied <- out
 	}()
 	return nil
@@ -162,6 +164,10 @@ func (r *Runner) note(notices []drive.Notice) (lines []record.Line) {
 				r.missing = nil
 			}
 			r.Log.Warn("the record was set back", "round", n.Round, "note", line.Note)
+		case drive.Excluded, drive.Readmitted:
+			line.Event, line.Parties = map[bool]string{true: "left out",
+				false: "readmitted"}[n.Kind == drive.Excluded], 1
+			line.Note = r.names[n.Party] + " " + line.Note
 		case drive.Paused:
 			line.Event, r.why = "paused", line.Note
 		case drive.Resumed:
@@ -189,13 +195,14 @@ func (r *Runner) past(n drive.Notice, p Past) {
 	p.Round, p.Session = int(n.Round), n.Session
 	p.Began, p.Seconds = time.Unix(0, int64(began)), time.Duration(r.now()-began).Seconds()
 	p.Epsilon = r.epsilon()
+	r.tracing.end(r.now(), p.Parties, p.Lost)
 	r.history = append(r.history, p)
 	if more := len(r.history) - mostHistory; more > 0 {
 		r.history = slices.Delete(r.history, 0, more)
 	}
 }
 
-// epsilon is what any party has spent at most. It is worked out once for a ledger, which is
+// epsilon returns the most that any party has spent. It is worked out once for a ledger, which is
 // another after every round: people and programs ask again and again.
 func (r *Runner) epsilon() float64 {
 	ledger := r.drive.Ledger()

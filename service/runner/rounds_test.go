@@ -111,7 +111,7 @@ func (f *follower) send(m drive.Message) {
 	}
 	// Whoever is left out is refused.
 	_ = f.ReadMessage(f.t.Context(), Peer{Index: f.index}, bytes.NewReader(message),
-		int64(len(message)))
+		int64(len(message)), time.Now())
 }
 
 func (f *follower) answer(ask drive.Ask) error {

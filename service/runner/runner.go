@@ -16,13 +16,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/record"
 )
@@ -33,6 +33,8 @@ var (
 	ErrStopped = errors.New("runner: this node does not lead the federation now")
 	// ErrNotDue: the runner waits for no such message of this party.
 	ErrNotDue = errors.New("runner: no such message is due of this party")
+	// ErrPassed: this runner leads no more since [Options].Pass said so.
+	ErrPassed = errors.New("runner: another node is to lead the federation")
 	// ErrEnded: the federation has ended.
 	ErrEnded = errors.New("runner: the federation has ended")
 )
@@ -43,7 +45,7 @@ type Options struct {
 	Records    *record.Records
 	Hold       *record.Hold
 	Node       string
-	Key        *keyexchange.SealKey // seals the sessions' states
+	Keys       *record.Keys // seal the sessions' states
 	Log        *slog.Logger
 	// Grace is how long a party counts as there that was heard of and has no request open; 0:
 	// [DefaultGrace].
@@ -52,13 +54,17 @@ type Options struct {
 	// parties are told of a decision in the same moment, and what each is sent is made for
 	// it. One message may be longer.
 	OutRoom int64
+	// Pass is asked between rounds whether this runner ends, so that another leads; nil: it does not.
+	Pass func() bool
 	// Judge tells the accuracy of a model on rows that no party has; nil: nobody does.
 	Judge func(model []float64) float64
+	// Traces takes spans of rounds; nil: there are none.
+	Traces trace.TracerProvider
 	// Summed, for tests, is shown each sum before it is decoded; may be nil.
 	Summed func(round int, parties []int, sum [][]uint64)
 }
 
-// peer is what the runner knows of a party or a member, in memory only.
+// peer holds what the runner knows of a party or a member, in memory only.
 type peer struct {
 	polls     int    // that are open
 	number    uint64 // of the last question
@@ -71,12 +77,14 @@ type peer struct {
 type Runner struct {
 	Options
 	lock    chan struct{} // holds one token while free
+	crowd   chan struct{} // holds one while a party waits for the lock
 	wake    chan struct{}
 	applied chan applied // at most one model at a time is made
 	made    applied      // the last
 	stopped error
-	out     *semaphore.Weighted
-	largest atomic.Int64 // bytes of the messages that were sent
+	out     *semaphore.Weighted // bytes on their way to parties
+	council *semaphore.Weighted // to members of the committee
+	largest atomic.Int64        // bytes of the messages that were sent
 	began   time.Time
 
 	drive     leader
@@ -97,10 +105,16 @@ type Runner struct {
 
 	parties []peer
 	members []peer // of the committee
-	names   []string
-	bytesIn int64
-	most    int // bytes of a message
-	refused int64
+	seen    []bool // parties that were ever here, under an earlier leader too
+	steps   stepTimes
+	was     drive.Status // when steps were timed last
+	tracing tracing
+
+	seenMembers []bool
+	names       []string
+	bytesIn     int64
+	most        int // bytes of a message
+	refused     int64
 }
 
 // Past is a round that is over.
@@ -151,9 +165,11 @@ func Start(ctx context.Context, o Options) (*Runner, error) {
 	r := &Runner{
 		Options:   o,
 		lock:      make(chan struct{}, 1),
+		crowd:     make(chan struct{}, 1),
 		wake:      make(chan struct{}, 1),
 		applied:   make(chan applied, 1),
 		out:       semaphore.NewWeighted(o.OutRoom),
+		council:   semaphore.NewWeighted(o.OutRoom),
 		began:     time.Now(),
 		optimizer: o.Federation.Optimizer(),
 		parties:   make([]peer, n),
@@ -166,6 +182,8 @@ func Start(ctx context.Context, o Options) (*Runner, error) {
 	for i := range n {
 		r.names = append(r.names, settled.Roster().Name(i))
 	}
+	r.tracing = r.newTracing()
+	r.seen, r.seenMembers = make([]bool, n), make([]bool, len(r.members))
 	r.lock <- struct{}{}
 	if err := r.load(ctx); err != nil {
 		return nil, err
@@ -187,6 +205,20 @@ func (r *Runner) acquire(ctx context.Context) error {
 	return nil
 }
 
+// acquireFor is acquire for a party or a member. Of thousands of parties one at a time stands in
+// the queue for the lock, so that no other stands in front of a member, or of the runner itself.
+func (r *Runner) acquireFor(ctx context.Context, p Peer) error {
+	if !p.Member {
+		select {
+		case r.crowd <- struct{}{}:
+			defer func() { <-r.crowd }()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return r.acquire(ctx)
+}
+
 func (r *Runner) release() { r.lock <- struct{}{} }
 
 // now is the time by a clock that does not go back, in which the record has times too.
@@ -195,7 +227,8 @@ func (r *Runner) now() drive.Time {
 }
 
 // Run leads until ctx ends, when it saves what it holds, or until a decision cannot be
-// recorded, which is returned. The runner is then of no more use.
+// recorded, which is returned, or until Pass has it end, with [ErrPassed]. The runner is then of no
+// more use.
 func (r *Runner) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -216,11 +249,14 @@ func (r *Runner) Run(ctx context.Context) error {
 			r.release()
 			return err
 		}
-		if err == nil {
+		ends := err != nil
+		if !ends {
 			if err = r.take(ctx, answer); err == nil {
 				err = r.proceed(ctx)
 			}
-		} else {
+			ends = errors.Is(err, ErrPassed)
+		}
+		if ends {
 			// A graceful end: the next runner goes on in mid-step.
 			if r.server != nil {
 				r.server.Keep()
@@ -233,6 +269,7 @@ func (r *Runner) Run(ctx context.Context) error {
 		}
 		if err != nil {
 			r.stopped = err
+			r.tracing.end(r.now(), 0, "this node leads no more")
 			r.announce()
 		} else if wake := r.drive.Wake(); wake != drive.Never {
 			timer.Reset(time.Duration(wake - r.now()))
@@ -247,6 +284,9 @@ func (r *Runner) Run(ctx context.Context) error {
 // proceed decides what is due, and does it.
 func (r *Runner) proceed(ctx context.Context) error {
 	for {
+		if r.Pass != nil && r.between() && r.Pass() {
+			return ErrPassed
+		}
 		if err := r.drive.Tick(r.now()); err != nil {
 			return err
 		}
@@ -256,8 +296,19 @@ func (r *Runner) proceed(ctx context.Context) error {
 	}
 }
 
+// between reports whether no round is open, no session forms, and all that was decided is recorded.
+func (r *Runner) between() bool {
+	at := r.drive.Status()
+	if _, some := r.drive.Ready(); some {
+		return false
+	}
+	resting := func(s drive.Stage) bool { return s == 0 || s == drive.Resting }
+	return at.Ended != "" || resting(at.Stage) && resting(at.Next.Stage)
+}
+
 // carry does what was decided, if anything was: records it, then lets parties have what follows.
 func (r *Runner) carry(ctx context.Context) (some bool, err error) {
+	r.timeSteps()
 	ready, some := r.drive.Ready()
 	if !some {
 		return false, nil
@@ -269,6 +320,8 @@ func (r *Runner) carry(ctx context.Context) (some bool, err error) {
 		}
 	}
 	orders := r.drive.Advance(r.now())
+	r.timeSteps()
+	r.tracing.follow(r.drive.Status(), r.now())
 	for _, line := range lines {
 		r.audit(line)
 	}
@@ -324,7 +377,8 @@ func (p *peer) wait() <-chan struct{} {
 	return p.changed
 }
 
-func (r *Runner) poke() {
+// Poke has the runner look whether anything is due.
+func (r *Runner) Poke() {
 	select {
 	case r.wake <- struct{}{}:
 	default:

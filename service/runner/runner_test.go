@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
@@ -65,7 +66,8 @@ shape = [4]
 	if l.key, err = keyexchange.GenerateSealKey(nil); err != nil {
 		t.Fatal(err)
 	}
-	if l.records, err = record.Open(context.Background(), embedded.JS, 1, l.key); err != nil {
+	if l.records, err = record.Open(context.Background(), embedded.JS, 1,
+		record.NewKeys(*l.key)); err != nil {
 		t.Fatal(err)
 	}
 	l.Runner = l.start("n")
@@ -84,7 +86,7 @@ func (l *led) start(node string) *Runner {
 		Records:    l.records,
 		Hold:       hold,
 		Node:       node,
-		Key:        l.key,
+		Keys:       record.NewKeys(*l.key),
 		Log:        slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -334,7 +336,7 @@ func TestOtherFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Start(context.Background(), Options{Federation: l.fed, Records: l.records, Hold: hold,
-		Node: "next", Key: l.key, Log: slog.New(slog.DiscardHandler)})
+		Node: "next", Keys: record.NewKeys(*l.key), Log: slog.New(slog.DiscardHandler)})
 	want := fmt.Sprint("format ", stateFormat+1)
 	if !errors.Is(err, record.ErrRecord) || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v", err)
@@ -363,4 +365,32 @@ func TestLastModel(t *testing.T) {
 	if err != nil || slices.Equal(first, after) {
 		t.Errorf("the model before the change: %v", err)
 	}
+}
+
+// Of many parties that wait for the lock, one at most comes before a member that asks later.
+func TestMembersFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &Runner{lock: make(chan struct{}, 1), crowd: make(chan struct{}, 1)}
+		var order []Peer
+		ask := func(p Peer) {
+			if err := r.acquireFor(t.Context(), p); err != nil {
+				t.Error(err)
+				return
+			}
+			order = append(order, p)
+			r.release()
+		}
+		for i := range 100 {
+			go ask(Peer{Index: i})
+		}
+		synctest.Wait()
+		member := Peer{Index: 3, Member: true}
+		go ask(member)
+		synctest.Wait()
+		r.release() // which lets the first in
+		synctest.Wait()
+		if at := slices.Index(order, member); len(order) != 101 || at > 1 {
+			t.Errorf("%d got in, the member behind %d parties", len(order), at)
+		}
+	})
 }

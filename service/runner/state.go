@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/record"
@@ -23,7 +24,7 @@ import (
 // and 1 and 2 had in fields of their own what Drive has now.
 const stateFormat = 3
 
-// state is what a decision records. Sessions are sealed on their own by protocol, and
+// state holds what a decision records. Sessions are sealed on their own by protocol, and
 // the whole by package record.
 type state struct {
 	Format  int
@@ -35,6 +36,7 @@ type state struct {
 	Objects []object // with a committee, in place of both
 	After   int      // rounds that the model has behind it
 	Drive   []byte   // of drive.Server.State, or with a committee of drive.Committee.State
+	Figures *figures // nil in states of earlier releases
 
 	// Of earlier formats.
 	Round     int
@@ -183,8 +185,10 @@ func (r *Runner) record(ctx context.Context) error {
 		Why:     r.why,
 		Model:   r.modelRef,
 		After:   r.after(),
+		Figures: r.figures(),
 	}
-	if err := r.recordDrive(ctx, &out); err != nil {
+	key := r.Keys.Newest()
+	if err := r.recordDrive(ctx, &out, key); err != nil {
 		return err
 	}
 	b, err := encode(out)
@@ -196,7 +200,27 @@ func (r *Runner) record(ctx context.Context) error {
 		return err
 	}
 	r.spent = nil
+	if *r.Keys.Newest() != *key { // there is another since
+		return r.record(ctx)
+	}
 	return nil
+}
+
+// Reseal records the present state once more, under the newest key within and without, and again,
+// so that no older state is kept.
+func (r *Runner) Reseal(ctx context.Context) error {
+	if err := r.acquire(ctx); err != nil {
+		return err
+	}
+	defer r.release()
+	ctx = context.WithoutCancel(ctx)
+	err := r.proceed(ctx) // nothing is decided and unrecorded then
+	for range 2 {
+		if err == nil {
+			err = r.record(ctx)
+		}
+	}
+	return r.fatal(err)
 }
 
 func (r *Runner) putModel(ctx context.Context) (*record.Ref, error) {
@@ -208,17 +232,19 @@ func (r *Runner) putModel(ctx context.Context) (*record.Ref, error) {
 const sumObject = "sum"
 
 // recordDrive stores what drive has to keep: objects first, since the state names them.
-func (r *Runner) recordDrive(ctx context.Context, out *state) (err error) {
+func (r *Runner) recordDrive(
+	ctx context.Context, out *state, key *keyexchange.SealKey,
+) (err error) {
 	if r.committee != nil {
 		if err = r.keep(ctx, r.committee.Objects(), r.committee.Needed()); err != nil {
 			return err
 		}
 		out.Objects = r.objects
-		out.Drive, err = r.committee.State(r.Key)
+		out.Drive, err = r.committee.State(key)
 		return err
 	}
 	var sum io.WriterTo
-	if out.Drive, sum, err = r.server.State(r.Key); err != nil {
+	if out.Drive, sum, err = r.server.State(key); err != nil {
 		return err
 	}
 	var objects []drive.Object
@@ -291,6 +317,10 @@ func (r *Runner) loadState(ctx context.Context) error {
 		return err
 	}
 	r.history, r.why, r.modelRef = in.History, in.Why, in.Model
+	if in.Figures != nil {
+		copy(r.seen, in.Figures.Seen)
+		copy(r.seenMembers, in.Figures.Members)
+	}
 	if r.objects = in.Objects; in.Sum != nil {
 		r.objects = []object{{sumObject, in.sumName(), in.Sum}}
 	}
@@ -322,14 +352,17 @@ func (r *Runner) begins(config drive.ServerConfig) (err error) {
 	return err
 }
 
-// loadDrive makes the server again of a state of any format.
+// loadDrive makes the server again of a state of any format, by whichever key opens it.
 func (r *Runner) loadDrive(ctx context.Context, in *state, config drive.ServerConfig) (err error) {
-	if one := r.Federation.Settled.Oneshot(); one != nil {
-		r.committee, err = drive.ReadCommittee(r.committeeConfig(config, one), r.Key, r.now(), in.Drive)
-		r.drive = r.committee
-	} else {
-		r.server, err = r.loadServer(ctx, in, config)
-		r.drive = r.server
+	for _, key := range r.Keys.All() {
+		tried := r.loadDriveBy(ctx, in, config, &key)
+		if err == nil || tried == nil {
+			err = tried
+		}
+		if tried == nil || errors.Is(tried, record.ErrUnavailable) ||
+			errors.Is(tried, record.ErrMissing) {
+			break
+		}
 	}
 	if err != nil && !errors.Is(err, record.ErrUnavailable) {
 		return fmt.Errorf("%w: %w", record.ErrRecord, err)
@@ -337,8 +370,21 @@ func (r *Runner) loadDrive(ctx context.Context, in *state, config drive.ServerCo
 	return err
 }
 
+func (r *Runner) loadDriveBy(
+	ctx context.Context, in *state, config drive.ServerConfig, key *keyexchange.SealKey,
+) (err error) {
+	if one := r.Federation.Settled.Oneshot(); one != nil {
+		r.committee, err = drive.ReadCommittee(r.committeeConfig(config, one), key, r.now(), in.Drive)
+		r.drive = r.committee
+	} else {
+		r.server, err = r.loadServer(ctx, in, config, key)
+		r.drive = r.server
+	}
+	return err
+}
+
 func (r *Runner) loadServer(
-	ctx context.Context, in *state, config drive.ServerConfig,
+	ctx context.Context, in *state, config drive.ServerConfig, key *keyexchange.SealKey,
 ) (*drive.Server, error) {
 	var sum io.Reader
 	if in.Sum != nil {
@@ -349,9 +395,9 @@ func (r *Runner) loadServer(
 		sum = bytes.NewReader(b)
 	}
 	if in.Format >= 3 {
-		return drive.ReadServer(config, r.Key, r.now(), in.Drive, sum)
+		return drive.ReadServer(config, key, r.now(), in.Drive, sum)
 	}
-	series, err := protocol.ReadServerSeries(config.Label, r.Key, in.Series, sum)
+	series, err := protocol.ReadServerSeries(config.Label, key, in.Series, sum)
 	if err != nil {
 		return nil, err
 	}

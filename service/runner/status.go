@@ -3,19 +3,21 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/job"
 )
 
-// Status is what people see of a federation. It says of a single party only whether it
+// Status reports what people see of a federation. It says of a single party only whether it
 // is there and has sent what is due.
 type Status struct {
 	Name    string  `json:"name"`
 	ID      string  `json:"id"`
 	Job     string  `json:"job,omitempty"` // digest of what is declared, see job.Job.Digest
-	State   string  `json:"state"`         // waiting, running, paused or ended
+	State   string  `json:"state"`         // waiting, running, paused or ended; or Silent, Leaderless
 	Why     string  `json:"why,omitempty"`
 	Stage   string  `json:"stage,omitempty"`
 	Session uint64  `json:"session"`
@@ -31,6 +33,15 @@ type Status struct {
 	Against  string `json:"against,omitempty"`
 
 	Least int `json:"least"` // parties in a sum
+	// Buffer is how many submissions a round takes, of a job with sum.buffer, and Taken how many the
+	// open one has.
+	Buffer int `json:"buffer,omitempty"`
+	Taken  int `json:"taken,omitempty"`
+
+	// Since is when the step began that is under way, and Until when it has waited long enough for
+	// those who are here and have not answered: nil where it waits for nobody of them.
+	Since *time.Time `json:"since,omitempty"`
+	Until *time.Time `json:"until,omitempty"`
 
 	Parties   []PartyStatus `json:"parties"`
 	Committee []PartyStatus `json:"committee,omitempty"` // of one-message sums
@@ -40,15 +51,25 @@ type Status struct {
 	Decisions uint64 `json:"decisions"`
 	BytesIn   int64  `json:"bytes_in"` // since this runner leads
 	Refused   int64  `json:"refused"`
+
+	Steps []StepTimes `json:"steps,omitempty"`
+	// Recorded is when the figures were recorded, where no leader answers.
+	Recorded *time.Time `json:"recorded,omitempty"`
 }
+
+// States of a federation whose leader does not answer, and of one that nobody leads.
+const (
+	Silent     = "not answering"
+	Leaderless = "without a leader"
+)
 
 // PartyStatus is whether a party is there.
 type PartyStatus struct {
 	Name string `json:"name"`
-	// State is here, gone, never for who was not seen yet, or late for who is here and is
-	// waited for, since more than half of the time that a step has.
+	// State is here, gone, never for who was not seen yet, late for who is here and is waited
+	// for, since more than half of the time that a step has, or left out for who is in no sum.
 	State string `json:"state"`
-	// Awaited reports of a member of the committee whether its answer is waited for.
+	// Awaited reports whether an answer of it is due in the step that is under way.
 	Awaited bool `json:"awaited,omitempty"`
 }
 
@@ -71,52 +92,62 @@ func (r *Runner) Status(ctx context.Context) (*Status, error) {
 	}
 	defer r.release()
 	at := r.drive.Status()
-	out := &Status{
-		Name:      r.Federation.Job.Name,
-		ID:        r.Federation.ID,
-		Job:       r.Federation.JobDigest,
-		State:     "waiting",
-		Round:     int(at.Round),
-		Rounds:    r.Federation.Settled.Rounds(),
-		Lost:      int(at.Lost),
-		Epsilon:   r.epsilon(),
-		Least:     r.Federation.Settled.MinSurvivors(),
-		History:   slices.Clone(r.history),
-		Leader:    r.Node,
-		Decisions: r.Hold.Number(),
-		BytesIn:   r.bytesIn,
-		Refused:   r.refused,
-	}
-	if j := r.Federation.Job; j.Noisy() {
-		out.Budget, out.Delta = j.Privacy.Epsilon, j.Privacy.Delta
-		out.Protects, out.Against = j.Protects(), j.Against()
-	}
-	switch {
-	case at.Ended != "":
-		out.State, out.Why = "ended", at.Ended
-	case at.Paused:
-		out.State, out.Why = "paused", r.why
-	case r.committee != nil:
-		if out.Stage = at.Stage.String(); at.Stage >= drive.Submitting {
-			out.State, out.Why = "running", r.why
-		}
-	case at.Session == 0:
-	default:
-		out.Stage, out.Session = at.Stage.String(), at.Session
-		if at.Session != at.Next.Number {
-			out.State, out.Why = "running", r.why
+	out := Declared(r.Federation)
+	out.Round, out.Lost, out.Epsilon = int(at.Round), int(at.Lost), r.epsilon()
+	out.History, out.Leader = slices.Clone(r.history), r.Node
+	out.Decisions, out.BytesIn, out.Refused = r.Hold.Number(), r.bytesIn, r.refused
+	out.Taken, out.Steps = at.Taken, r.steps.all()
+	out.State, out.Why = r.stands(at)
+	if at.Ended == "" && !at.Paused {
+		switch {
+		case r.committee != nil:
+			out.Stage = at.Stage.String()
+		case at.Session != 0:
+			out.Stage, out.Session = at.Stage.String(), at.Session
 		}
 	}
 	step := drive.Time(r.Federation.Job.Time.StepTime)
 	open := at.Session != 0 || r.committee != nil
-	overdue := open && at.Stage != drive.Resting && r.now()-at.Since > step/2
+	open = open && at.Stage != drive.Resting && at.Stage != drive.Applying && at.Ended == ""
+	overdue := open && r.now()-at.Since > step/2
+	if open {
+		out.Since = atTime(at.Since)
+		if until := r.drive.Until(); until > 0 && until < drive.Never {
+			out.Until = atTime(until)
+		}
+	}
 	for i := range r.parties {
 		here, ever := r.drive.Here(i)
-		state := stateOf(here, ever, overdue && r.drive.Due(i))
-		out.Parties = append(out.Parties, PartyStatus{Name: r.names[i], State: state})
+		due := open && r.drive.Due(i) && !r.drive.Excluded(i)
+		p := PartyStatus{Name: r.names[i], State: stateOf(here, ever || r.seen[i], overdue && due),
+			Awaited: due}
+		if r.drive.Excluded(i) {
+			p.State = "left out"
+		}
+		out.Parties = append(out.Parties, p)
 	}
 	out.Committee = r.committeeStatus(overdue)
 	return out, nil
+}
+
+// atTime returns a time of the runner's clock.
+func atTime(t drive.Time) *time.Time {
+	out := time.Unix(0, int64(t)).UTC()
+	return &out
+}
+
+// stands returns the state of a federation, and why it is in it.
+func (r *Runner) stands(at drive.Status) (state, why string) {
+	switch {
+	case at.Ended != "":
+		return "ended", at.Ended
+	case at.Paused:
+		return "paused", r.why
+	case r.committee != nil && at.Stage >= drive.Submitting,
+		r.committee == nil && at.Session != 0 && at.Session != at.Next.Number:
+		return "running", r.why
+	}
+	return "waiting", ""
 }
 
 // ErrRunning: the federation has not ended.
@@ -154,6 +185,27 @@ func (r *Runner) Resume(ctx context.Context, who string) error {
 	return r.order(ctx, func() { r.drive.Resume(r.now(), "by "+who) })
 }
 
+// ErrParty: the roster has no party of that name.
+var ErrParty = errors.New("runner: the roster has no party of that name")
+
+// Exclude leaves a party out of all later sums, until it is readmitted. It fails with [ErrParty].
+func (r *Runner) Exclude(ctx context.Context, who, party string) error {
+	return r.ofParty(ctx, party, func(i int) { r.drive.Exclude(r.now(), i, "by "+who) })
+}
+
+// Readmit ends that, also for a party that has spoilt a round. It fails with [ErrParty].
+func (r *Runner) Readmit(ctx context.Context, who, party string) error {
+	return r.ofParty(ctx, party, func(i int) { r.drive.Readmit(r.now(), i, "by "+who) })
+}
+
+func (r *Runner) ofParty(ctx context.Context, party string, order func(i int)) error {
+	i := slices.Index(r.names, party)
+	if i < 0 {
+		return fmt.Errorf("%w: %.60q", ErrParty, party)
+	}
+	return r.order(ctx, func() { order(i) })
+}
+
 // EndNow ends the federation; an open round has no sum.
 func (r *Runner) EndNow(ctx context.Context, who string) error {
 	err := r.order(ctx, func() { r.drive.End(r.now(), "ended by "+who) })
@@ -173,7 +225,7 @@ func (r *Runner) order(ctx context.Context, order func()) error {
 		return ErrState
 	}
 	order()
-	r.poke() // what is due next is another time
+	r.Poke() // what is due next is another time
 	return r.fatal(r.proceed(context.WithoutCancel(ctx)))
 }
 
@@ -182,7 +234,7 @@ func (r *Runner) fatal(err error) error {
 	if err != nil {
 		r.stopped = err
 		r.announce()
-		r.poke()
+		r.Poke()
 	}
 	return err
 }

@@ -160,8 +160,9 @@ func TestProfile(t *testing.T) {
 		"another name": func(h http.Header) {
 			h.Set("Signature", strings.Replace(h.Get("Signature"), "sig1", "sig2", 1))
 		},
-		"a text": func(h http.Header) { h.Set("Signature", `sig1="x"`) },
-		"a list": func(h http.Header) { h.Set("Signature", "sig1=()") },
+		"two headers": func(h http.Header) { h.Add("Signature", h.Get("Signature")) },
+		"a text":      func(h http.Header) { h.Set("Signature", `sig1="x"`) },
+		"a list":      func(h http.Header) { h.Set("Signature", "sig1=()") },
 	} {
 		r := request(t, http.MethodGet, "/p", nil)
 		byHand(r, plain, three+good)
@@ -198,10 +199,11 @@ func TestDigests(t *testing.T) {
 		good:                                 nil,
 		good + ", sha-512=:AAAA:":            signature.ErrUnsigned,
 		strings.Replace(good, "256", "3", 1): signature.ErrUnsigned,
-		"sha-256=:AAAA:":                     signature.ErrUnsigned,
-		"sha-256=1":                          signature.ErrUnsigned,
-		"sha-256=()":                         signature.ErrUnsigned,
-		"=":                                  signature.ErrUnsigned,
+		"sha-256=:" + base64Of(make([]byte, 33)) + ":": signature.ErrUnsigned,
+		"sha-256=:AAAA:": signature.ErrUnsigned,
+		"sha-256=1":      signature.ErrUnsigned,
+		"sha-256=()":     signature.ErrUnsigned,
+		"=":              signature.ErrUnsigned,
 	} {
 		r := request(t, http.MethodPost, "/p", []byte("body"))
 		r.Header.Set("Content-Digest", digest)
@@ -216,5 +218,10 @@ func TestDigests(t *testing.T) {
 	r.Header.Add("Content-Digest", good)
 	if _, err := signature.Verify(r, now); !errors.Is(err, signature.ErrUnsigned) {
 		t.Errorf("two headers: %v", err)
+	}
+	r = request(t, http.MethodPost, "/p", nil)
+	r.ContentLength = -1 // a body in chunks
+	if _, err := signature.Verify(r, now); !errors.Is(err, signature.ErrUnsigned) {
+		t.Errorf("a body of unknown length without a digest: %v", err)
 	}
 }

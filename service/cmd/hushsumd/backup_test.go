@@ -77,6 +77,17 @@ sum.recovery = true
 	}
 	try(0, "bytes", "backup", at("one"), "--admin", first.Page, "--token-file", token(first, 1))
 	try(1, "exists", "backup", at("one"), "--admin", first.Page, "--token-file", token(first, 1))
+	try(2, "list, add or remove", "node", "show")
+	try(2, "name the node", "node", "remove")
+	try(0, "1 of 1 nodes are here, 1 decide: none of them may fail", "node", "list", "--admin",
+		first.Page, "--token-file", token(first, 0))
+	try(1, "403", "node", "remove", first.Name, "--admin", first.Page, "--token-file", token(first, 0))
+	try(1, "that is all", "node", "remove", first.Name, "--admin", first.Page, "--identity",
+		at("ann.pem"))
+	try(2, "list or rewrite", "key")
+	try(1, "403", "key", "rewrite", "--admin", first.Page, "--token-file", token(first, 0))
+	try(0, "seals", "key", "list", "--admin", first.Page, "--token-file", token(first, 0))
+	try(0, "seals", "key", "rewrite", "--admin", first.Page, "--identity", at("ann.pem"))
 	try(0, "bytes", "backup", at("two"), "--admin", first.Page, "--identity", at("ann.pem"))
 	info, err := os.Stat(at("two"))
 	if err != nil || info.Mode().Perm() != 0o600 {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/service/runner"
@@ -97,7 +98,7 @@ func says(t *testing.T, args ...string) (int, string) {
 	return code, b.text.String()
 }
 
-// printed is what a command and the processes that it starts print.
+// printed holds what a command and the processes that it starts print.
 type printed struct {
 	mutex sync.Mutex
 	text  bytes.Buffer
@@ -177,6 +178,9 @@ clip = 1.0
 		{[]string{"serve", "--nats", "b:1", "--nats-creds", "x", "--nats-nkey", "y"}, 2,
 			[]string{"exclude each other"}},
 		{[]string{"serve", "--folder", at("node"), "--key", exposed}, 1, []string{"chmod 600 " + exposed}},
+		{[]string{"serve", "--cert", file, "--cert-key", exposed}, 1, []string{"chmod 600 " + exposed}},
+		{[]string{"serve", "--cluster", "127.0.0.1:1", "--peers", "a:1,b:1,c:1", "--key", seal,
+			"--cluster-key", exposed}, 1, []string{"chmod 600 " + exposed}},
 		{[]string{"serve", "--folder", at("node"), "--operators", file}, 1, []string{"line 1",
 			"operate NAME KEY"}},
 		{[]string{"join"}, 2, []string{"--train or --rows"}},
@@ -187,6 +191,8 @@ clip = 1.0
 			[]string{"refused", "is the server running"}},
 		{[]string{"join", "--server", "https://127.0.0.1:1", "--identity", at("a.pem"), "--train", "x",
 			"--roster", at("roster.txt"), "--train-time", "-1s"}, 2, []string{"--train-time"}},
+		{[]string{"member", "--server", "https://127.0.0.1:1", "--identity", at("a.pem"), "--roster",
+			at("roster.txt"), "--folder", at("p"), "--follow"}, 2, []string{"operators in follow"}},
 		{[]string{"serve", "--rate", "-1"}, 2, []string{"--rate is a number above 0"}},
 		{[]string{"serve", "--silence", "1s"}, 2, []string{"--silence is 3s or more"}},
 		{[]string{"serve", "--cluster", "127.0.0.1:1", "--peers", "127.0.0.1:1,127.0.0.1:2", "--key", "x"},
@@ -228,6 +234,26 @@ func TestShowWithoutLeader(t *testing.T) {
 	if text := b.String(); err != nil || strings.Contains(text, "round 0") ||
 		!strings.Contains(text, "no node answers for it") {
 		t.Errorf("%v %s", err, text)
+	}
+}
+
+// For whom a step waits is told, with since when and until when.
+func TestShowWaiting(t *testing.T) {
+	var b bytes.Buffer
+	since := time.Date(2026, 12, 1, 20, 0, 0, 0, time.UTC)
+	until := since.Add(time.Minute)
+	s := &runner.Status{Name: "study", State: "running", Leader: "node-1",
+		Since: &since, Until: &until,
+		Parties: []runner.PartyStatus{{Name: "north", State: "here"},
+			{Name: "south", State: "late", Awaited: true}}}
+	err := show(s, false, streams{out: &b})
+	for _, want := range []string{
+		"began at 2026-12-01T20:00:00Z, and waits until 2026-12-01T20:01:00Z",
+		" here\n", " late, waited for\n",
+	} {
+		if err != nil || !strings.Contains(b.String(), want) {
+			t.Errorf("%v, it lacks %q: %s", err, want, b.String())
+		}
 	}
 }
 

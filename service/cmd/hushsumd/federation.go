@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/page"
@@ -17,14 +19,16 @@ import (
 )
 
 func federationCommand(ctx context.Context, args []string, std streams) error {
-	f := flags("federation", "federation ORDER [FILE|NAME] [FOLDER]", `
-The orders are check, create, list, show, pause, resume, end and after.
+	f := flags("federation", "federation ORDER [FILE|NAME] [FOLDER|PARTY]", `
+The orders are check, create, list, show, pause, resume, end, exclude, readmit and after.
 
 "check FILE" reads a job's file and the roster next to it, and says in words what it means for a
 party and what the server takes. The others ask a server, by its page's address: "create FILE"
 declares a federation by a job, whose [world] stays here, and prints its identifier last,
 "list" lists them, "show NAME" shows one, and "pause", "resume" and "end" do that; an ended
-federation does not begin again. "after NAME FOLDER" writes the files of a federation that goes on
+federation does not begin again. "exclude NAME PARTY" leaves a party out of all sums that follow,
+until "readmit NAME PARTY", which holds for one that has spoilt a round too; the audit log has both.
+"after NAME FOLDER" writes the files of a federation that goes on
 from one that has ended: its job, roster and last model, and what its parties have spent, which
 counts. Change what is to change, and create it; with --identity this operator signs that it goes on
 from the other, which parties may follow. They take an operator's token from --token-file or
@@ -46,7 +50,9 @@ are signed.`, std)
 	switch {
 	case what == "after" && len(words) < 3:
 		return misuse("after takes a name and a folder")
-	case what != "after" && len(words) == 3:
+	case ofParty(what) && len(words) < 3:
+		return misuse("%s takes a name and a party", what)
+	case what != "after" && !ofParty(what) && len(words) == 3:
 		return misuse("%q is one argument too many", words[2])
 	}
 	if !slices.Contains(orders, what) {
@@ -73,13 +79,17 @@ are signed.`, std)
 		return show(s, *asJSON, std)
 	case "after":
 		return o.after(ctx, argument, words[2], std)
-	case "pause", "resume", "end":
+	case "pause", "resume", "end", "exclude", "readmit":
 		s, err := o.find(ctx, argument)
 		if err != nil {
 			return err
 		}
 		after := new(runner.Status)
-		if err := o.ask(ctx, http.MethodPost, "/v1/federations/"+s.ID+"/"+what, nil,
+		path := "/v1/federations/" + s.ID + "/"
+		if ofParty(what) {
+			path += "parties/" + url.PathEscape(words[2]) + "/"
+		}
+		if err := o.ask(ctx, http.MethodPost, path+what, nil,
 			fmt.Sprintf("\"%d\"", s.Decisions), after); err != nil {
 			return err
 		}
@@ -88,7 +98,11 @@ are signed.`, std)
 	return nil
 }
 
-var orders = []string{"check", "create", "list", "show", "pause", "resume", "end", "after"}
+var orders = []string{"check", "create", "list", "show", "pause", "resume", "end", "exclude",
+	"readmit", "after"}
+
+// ofParty reports whether an order is of one party.
+func ofParty(what string) bool { return what == "exclude" || what == "readmit" }
 
 // check says what a file means.
 func check(file string, std streams) error {
@@ -244,25 +258,41 @@ func show(s *runner.Status, asJSON bool, std streams) error {
 			fmt.Fprintf(std.out, ", %s", more)
 		}
 	}
+	fmt.Fprintln(std.out)
+	leader := "led by " + s.Leader
 	if s.Leader == "" {
-		fmt.Fprintln(std.out, "\nno node answers for it at the moment: another takes over soon, if "+
+		fmt.Fprintln(std.out, "no node answers for it at the moment: another takes over soon, if "+
 			"more than half of the nodes are there")
-		return nil
+		if s.Recorded == nil {
+			return nil
+		}
+		leader = "as recorded at " + s.Recorded.UTC().Format(time.RFC3339)
 	}
-	fmt.Fprintf(std.out, "\nround %d of %d, %d lost, led by %s\n", s.Round, s.Rounds, s.Lost, s.Leader)
+	fmt.Fprintf(std.out, "round %d of %d, %d lost, %s\n", s.Round, s.Rounds, s.Lost, leader)
 	if s.Budget > 0 {
 		fmt.Fprintf(std.out, "epsilon %.4g of %g for %s, at delta %g, against %s\n", s.Epsilon, s.Budget,
 			s.Protects, s.Delta, s.Against)
 	}
+	if s.Since != nil {
+		fmt.Fprintf(std.out, "the step began at %s", s.Since.UTC().Format(time.RFC3339))
+		if s.Until != nil {
+			fmt.Fprintf(std.out, ", and waits until %s at the latest", s.Until.UTC().Format(time.RFC3339))
+		}
+		fmt.Fprintln(std.out)
+	}
 	for _, p := range s.Parties {
-		fmt.Fprintf(std.out, "  %-30s %s\n", p.Name, p.State)
+		fmt.Fprintf(std.out, "  %-30s %s\n", p.Name, standing(&p))
 	}
 	for _, p := range s.Committee {
-		state := p.State
-		if p.Awaited {
-			state += ", waited for"
-		}
-		fmt.Fprintf(std.out, "  %-30s %s, of the committee\n", p.Name, state)
+		fmt.Fprintf(std.out, "  %-30s %s, of the committee\n", p.Name, standing(&p))
 	}
 	return nil
+}
+
+// standing is a party's state, and whether it is waited for.
+func standing(p *runner.PartyStatus) string {
+	if p.Awaited {
+		return p.State + ", waited for"
+	}
+	return p.State
 }

@@ -55,7 +55,6 @@ without a header, the last of each line the class, from 0.`, std)
 	f.DurationVar(&j.limit, "train-time", 10*time.Minute, "longest that it may take")
 	f.StringVar(&j.out, "out", "", "`file` for the last model")
 	f.IntVar(&j.spent, "spent", 0, "last `round` that may have your submission: the state is lost for good")
-	f.BoolVar(&j.followed, "follow", false, "go on in those that go on from it, as --policy says")
 	f.StringVar(&j.book, "book", "", "`file` of what this party spends in all federations; default: "+
 		"book in the folder")
 	f.Uint64Var(&j.least, "least-number", 0, "with --spent: `number` above those of all sessions so far")
@@ -67,15 +66,10 @@ without a header, the last of each line the class, from 0.`, std)
 		return misuse("give either --train or --rows")
 	case j.limit <= 0:
 		return misuse("--train-time is a span of time above 0, such as 10m")
-	case j.followed && j.policy == "":
-		return misuse("--follow takes a --policy with operators in follow")
 	}
 	p, err := j.peer(ctx, std)
 	if err != nil {
 		return err
-	}
-	if j.followed && len(p.Policy.Follow) == 0 {
-		return misuse("--follow: the policy has no operators in follow")
 	}
 	p.Book = &party.Book{File: cmp.Or(j.book, filepath.Join(j.folder, "book")), Key: p.Key}
 	p.LeastNumber = j.least
@@ -83,6 +77,9 @@ without a header, the last of each line the class, from 0.`, std)
 		return err
 	}
 	if err := j.agree(p.Federation, std); err != nil {
+		return err
+	}
+	if err := started(); err != nil {
 		return err
 	}
 	for {
@@ -99,7 +96,7 @@ without a header, the last of each line the class, from 0.`, std)
 		if !j.followed {
 			return nil
 		}
-		if err := j.follow(ctx, p, std); err != nil {
+		if err := j.follow(ctx, p, p.Successor, std); err != nil {
 			return err
 		}
 		if p.Trainer, err = j.trainer(p.Federation, p.Identity, p.Folder, std); err != nil {
@@ -108,7 +105,7 @@ without a header, the last of each line the class, from 0.`, std)
 	}
 }
 
-// joining is what join or member was told.
+// joining holds the flags of join or member.
 type joining struct {
 	address, fingerprint, name    string
 	rosterFile, rosterPrint       string
@@ -135,6 +132,7 @@ func (j *joining) flags(f *flag.FlagSet, folder string) {
 	f.StringVar(&j.folder, "folder", folder, "`folder` of one's state")
 	f.StringVar(&j.key, "key", "", "`file` with the key that seals it; default: one in the folder")
 	f.StringVar(&j.policy, "policy", "", "TOML `file` of what one insists on")
+	f.BoolVar(&j.followed, "follow", false, "go on in those that go on from it, as --policy says")
 	f.BoolVar(&j.accept, "accept", false, "accept without asking")
 	f.StringVar(&j.log, "log", "info", "least `level` that is logged")
 }
@@ -162,6 +160,9 @@ func (j *joining) peer(ctx context.Context, std streams) (*party.Party, error) {
 			return nil, err
 		}
 	}
+	if err := j.follows(p.Policy); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(j.folder, 0o700); err != nil {
 		return nil, err
 	}
@@ -173,6 +174,9 @@ func (j *joining) peer(ctx context.Context, std streams) (*party.Party, error) {
 		return nil, err
 	}
 	if p.Server, err = party.NewServer(j.address, j.fingerprint, identity); err != nil {
+		return nil, err
+	}
+	if err := p.Server.KeepCertificates(filepath.Join(j.folder, "certificates.json")); err != nil {
 		return nil, err
 	}
 	if p.Federation, err = j.find(ctx, p.Server); err != nil {
@@ -314,7 +318,7 @@ func advise(err error) error {
 	return err
 }
 
-// accepted is what the folder pins.
+// accepted holds what the folder pins.
 type accepted struct {
 	ID     string    `json:"id"`
 	Name   string    `json:"name"`

@@ -7,6 +7,9 @@
 //	hushsumd member              help as a member of a committee
 //	hushsumd identity, roster    keys of parties, and lists of them
 //	hushsumd federation          check, create, list, show, pause, resume, end
+//	hushsumd backup, restore     all federations to a file, and back
+//	hushsumd key                 the keys that seal the record
+//	hushsumd node                the nodes of a server
 //	hushsumd version
 package main
 
@@ -57,6 +60,8 @@ func commands() []command {
 		{"federation", "check, create, list, show, pause, resume or end a federation", federationCommand},
 		{"backup", "write all federations of a server to one sealed file, while it runs", backup},
 		{"restore", "restore a backup to a server without federations", restore},
+		{"key", "say under which keys the record is sealed, and seal it under the newest", keyCommand},
+		{"node", "list the nodes of a server, wait for one, or remove one", nodeCommand},
 		{"version", "print the version", printVersion},
 	}
 }

@@ -15,11 +15,11 @@ It helps in a federation whose parties send one message a round, as a member of 
 makes a key for each round, checks which parties are in the sum, signs that once, and tells the
 server the sum of its parts of their keys. It sees nothing of what parties submit. At first it shows
 in words what the federation means and asks; what was accepted is pinned in the folder, and any
-change asks again.
+change asks again. With --follow it goes on in federations that go on from this one.
 
 The folder has the member's state, under its own key. A member that has lost it says with --spent up
 to which round it may have helped: it helps in none of these again. A folder is for one member of one
-federation, and for no party.`, std)
+federation, with folders of those that go on from it, and for no party.`, std)
 	var j joining
 	j.flags(f, "hushsum-member")
 	f.IntVar(&j.spent, "spent", 0, "last `round` that it may have helped in: the state is lost for good")
@@ -41,19 +41,29 @@ federation, and for no party.`, std)
 	if err := j.agree(p.Federation, std); err != nil {
 		return err
 	}
-	m := party.Member{
-		Federation: p.Federation,
-		Identity:   p.Identity,
-		Server:     p.Server,
-		Folder:     p.Folder,
-		Key:        p.Key,
-		Policy:     p.Policy,
-		Log:        p.Log,
-		Spent:      p.Spent,
+	if err := started(); err != nil {
+		return err
 	}
-	if err := m.Run(ctx); err != nil {
-		return advise(err)
+	for {
+		m := party.Member{
+			Federation: p.Federation,
+			Identity:   p.Identity,
+			Server:     p.Server,
+			Folder:     p.Folder,
+			Key:        p.Key,
+			Policy:     p.Policy,
+			Log:        p.Log,
+			Spent:      p.Spent,
+		}
+		if err := m.Run(ctx); err != nil {
+			return advise(err)
+		}
+		fmt.Fprintln(std.out, "the federation has ended")
+		if !j.followed {
+			return nil
+		}
+		if err := j.follow(ctx, p, m.Successor, std); err != nil {
+			return err
+		}
 	}
-	fmt.Fprintln(std.out, "the federation has ended")
-	return nil
 }

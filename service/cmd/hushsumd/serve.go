@@ -24,9 +24,12 @@ three nodes are one; with --nats it is yours. It may be stopped, upgraded or kil
 moment: what was decided is recorded before it is sent.
 
 At the first start it writes two operators' tokens to a file in its folder, and keeps their hashes.
-At each start it prints the fingerprint of the door's certificate, which parties pin.`, std)
+At each start it prints the fingerprint of the door's certificate, which parties pin.
+
+Where OTEL_EXPORTER_OTLP_ENDPOINT names a collector of OpenTelemetry, it gets the spans of rounds, by
+HTTP.`, std)
 	var c node.Options
-	var operators, certificate, key, sealKey, log, peers, clusterCA, clusterCert, clusterKey string
+	var operators, log, peers, clusterCA, clusterCert, clusterKey string
 	var external natsFlags
 	var declared files
 	f.StringVar(&c.Folder, "folder", "hushsum", "`folder` of this node's keys and record")
@@ -35,9 +38,13 @@ At each start it prints the fingerprint of the door's certificate, which parties
 	f.StringVar(&c.Advertise, "advertise", "", "`https://host:port` by which other nodes reach the door")
 	f.StringVar(&c.Admin, "admin", "127.0.0.1:8080", "`host:port` of the page; keep it on loopback")
 	f.StringVar(&operators, "operators", "", "`file` of operators' keys: lines of operate|read NAME KEY")
-	f.StringVar(&certificate, "cert", "", "PEM `file` of the door's certificate; default: its own")
-	f.StringVar(&key, "cert-key", "", "PEM `file` of its key")
-	f.StringVar(&sealKey, "key", "", "`file` with the key that seals records, the same on all nodes")
+	f.StringVar(&c.CertificateFile, "cert", "",
+		"PEM `file` of the door's certificate; default: its own; FILE.next is the one to come")
+	f.StringVar(&c.CertificateKey, "cert-key", "", "PEM `file` of its key")
+	f.DurationVar(&c.Overlap, "cert-overlap", 7*24*time.Hour,
+		"for which a certificate is announced before it is shown")
+	f.StringVar(&c.KeyFile, "key", "", "`file` with the keys that seal records, the same on all nodes: the "+
+		"first seals, all open; it may change while the node runs")
 	f.StringVar(&external.address, "nats", "",
 		"`URL` of an external NATS with JetStream; @FILE reads it from a file")
 	f.StringVar(&external.ca, "nats-ca", "", "PEM `file` of the authority of its certificate")
@@ -66,18 +73,20 @@ At each start it prints the fingerprint of the door's certificate, which parties
 		return err
 	}
 	switch {
-	case (certificate == "") != (key == ""):
+	case (c.CertificateFile == "") != (c.CertificateKey == ""):
 		return misuse("--cert and --cert-key go together")
 	case (c.Cluster == "") != (peers == ""):
 		return misuse("--cluster and --peers go together")
 	case c.Cluster != "" && c.NATS != "":
 		return misuse("--cluster and --nats exclude each other")
-	case (c.Cluster != "" || c.NATS != "") && sealKey == "":
+	case (c.Cluster != "" || c.NATS != "") && c.KeyFile == "":
 		return misuse("several nodes take one --key; make it with: " +
 			"(umask 077; openssl rand -hex 32 > seal.key)")
 	case c.Cluster != "" && strings.Count(peers, ",") < 2:
 		return misuse("--peers names all nodes of the cluster, three or more; two cannot go on without " +
 			"each other")
+	case c.Overlap <= 0:
+		return misuse("--cert-overlap is a span of time above 0, such as 168h")
 	case !(c.PerSecond > 0):
 		return misuse("--rate is a number above 0")
 	case c.Silence < 3*time.Second:
@@ -90,16 +99,11 @@ At each start it prints the fingerprint of the door's certificate, which parties
 			return err
 		}
 	}
-	if certificate != "" {
-		pair, err := tls.LoadX509KeyPair(certificate, key)
-		if err != nil {
-			return err
-		}
-		c.Certificate = &pair
-	}
-	if sealKey != "" {
-		if c.Key, err = node.ReadKey(sealKey, false); err != nil {
-			return err
+	for _, name := range []string{c.CertificateKey, clusterKey} {
+		if name != "" {
+			if err := node.Private(name); err != nil {
+				return err
+			}
 		}
 	}
 	if c.Cluster != "" {
@@ -108,11 +112,21 @@ At each start it prints the fingerprint of the door's certificate, which parties
 			return err
 		}
 	}
+	var sent func()
+	if c.Traces, sent, err = traces(ctx, c.Log); err != nil {
+		return err
+	}
+	defer sent()
 	n, err := node.Start(ctx, c)
 	if err != nil {
 		return err
 	}
-	defer n.Close()
+	hangs := false // and closing would wait too
+	defer func() {
+		if !hangs {
+			n.Close()
+		}
+	}()
 	fmt.Fprintf(std.out, "door         %s\nfingerprint  %s\npage         %s\n", n.Address,
 		n.Fingerprint, n.Page)
 	if n.TokensFile != "" {
@@ -135,9 +149,19 @@ At each start it prints the fingerprint of the door's certificate, which parties
 			fmt.Fprintf(std.out, "federation   %s  %s\n", made.Job.Name, made.ID)
 		}
 	}
-	<-ctx.Done()
-	fmt.Fprintln(std.out, "stopping: what is held is recorded")
-	return nil
+	if err := started(); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(std.out, "stopping: what is held is recorded")
+		return nil
+	case err := <-n.Removed: // it hands over, and ends
+		return err
+	case err := <-n.Hangs:
+		hangs = true
+		return err
+	}
 }
 
 // files is a flag that may come more than once.

@@ -1,6 +1,7 @@
-"""Holds a job by the package's coordinator and parties; prints its digest and each round's mean.
+"""Holds a job by the package's coordinator and parties; prints digest, words and means.
 
-Standard input has as JSON the path of the job's file, and the vectors by round and party.
+Standard input has as JSON the path of the job's file, how many members a committee has, and the
+vectors by round and party.
 """
 
 import json
@@ -15,7 +16,8 @@ given = json.load(sys.stdin)
 vectors = np.array(given["vectors"])
 job = hushsum.Job.load(given["job"])
 keys = {f"party-{i}": hushsum.Identity.generate() for i in range(vectors.shape[1])}
-settled = job.settle(keys)
+helpers = {f"member-{k}": hushsum.Identity.generate() for k in range(given["members"])}
+settled = job.settle(keys, committee=helpers or None)
 own = hushsum.Identity.generate()
 means = []
 
@@ -37,13 +39,18 @@ def take_part(i: int, key: hushsum.Identity) -> None:
         failed.append(err)
 
 
+def help_out(key: hushsum.Identity) -> None:
+    hushsum.join(settled, url=coordinator.committee_url, identity=key, coordinator=own.public)
+
+
 threads = [threading.Thread(target=take_part, args=(i, key))
            for i, key in enumerate(keys.values())]
-for t in threads:
+helping = [threading.Thread(target=help_out, args=(key,), daemon=True) for key in helpers.values()]
+for t in threads + helping:
     t.start()
 coordinator.run()
 for t in threads:
     t.join()
 if failed:
     raise failed[0]
-json.dump({"digest": job.digest(), "means": means}, sys.stdout)
+json.dump({"digest": job.digest(), "explain": settled.explain(), "means": means}, sys.stdout)

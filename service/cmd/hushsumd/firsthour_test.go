@@ -1,0 +1,71 @@
+package main
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hushsum/hushsum/internal/suite"
+)
+
+// The shell's commands of docs/first-hour.md, one after the other, with free ports in place of 8443
+// and 8080.
+func TestFirstHour(t *testing.T) {
+	suite.OnlyLong(t) // rounds of a second each
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("there is no bash")
+	}
+	page, err := os.ReadFile(filepath.FromSlash("../../../docs/first-hour.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := "set -euo pipefail\ntrap 'kill $(jobs -p) 2> /dev/null || true' EXIT\n"
+	shown := ""
+	for i, block := range strings.Split("\n"+string(page), "\n```") {
+		if i%2 == 0 {
+			continue
+		}
+		if commands, is := strings.CutPrefix(block, "sh\n"); is {
+			script += commands + "\n"
+		} else {
+			shown += block
+		}
+	}
+	door, admin := freeAddress(t), freeAddress(t)
+	script = strings.NewReplacer("127.0.0.1:8443", door, "hushsumd serve",
+		"hushsumd serve --listen "+door+" --admin "+admin, "federation show",
+		"federation show --admin http://"+admin, "federation create",
+		"federation create --admin http://"+admin).Replace(script)
+	folder := t.TempDir()
+	command := exec.CommandContext(t.Context(), bash, "-c", script)
+	command.Dir = filepath.FromSlash("../../..")
+	command.Env = append(os.Environ(), "GOBIN="+folder, "TMPDIR="+folder,
+		"PATH="+folder+string(os.PathListSeparator)+os.Getenv("PATH"))
+	out, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for line := range strings.Lines(strings.TrimSpace(shown)) {
+		if !strings.Contains(string(out), strings.TrimSpace(line)) {
+			t.Errorf("%q was not printed, but\n%s", line, out)
+		}
+	}
+	if shown == "" {
+		t.Error("the page shows nothing of what is printed")
+	}
+}
+
+// freeAddress is one of loopback on which nobody listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}

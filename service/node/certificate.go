@@ -1,0 +1,238 @@
+package node
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/service/door"
+)
+
+// This file has the door's certificate, and how another takes its place while parties that pin it
+// go on: it is announced, signed by the present one, for a declared time, and shown from then on at
+// the latest.
+
+const (
+	suffixNext     = ".next"                 // of the files of a certificate that is to come
+	fileSaid       = "next-certificate.json" // what the present one says of it
+	defaultOverlap = 7 * 24 * time.Hour
+)
+
+// certificate is that of a door.
+type certificate struct {
+	files, nextFiles [2]string // of the certificate and of its key, which may be one
+	watched          []*watched
+	said             string // file of the statement
+	now              func() time.Time
+
+	mutex   sync.Mutex
+	present *tls.Certificate
+	next    *tls.Certificate // nil: none is to come
+	word    *door.NextCertificate
+}
+
+// now tells the time that the door goes by.
+func (n *Node) now() time.Time {
+	if n.Now != nil {
+		return n.Now()
+	}
+	return time.Now()
+}
+
+func fingerprint(c *tls.Certificate) [32]byte { return sha256.Sum256(c.Certificate[0]) }
+
+// readPair reads a certificate and its key, which none but its owner may read.
+func readPair(files [2]string) (*tls.Certificate, error) {
+	pair, err := tls.LoadX509KeyPair(files[0], files[1])
+	if err == nil {
+		err = Private(files[1])
+	}
+	if err != nil {
+		return nil, fmt.Errorf("node: the door's certificate: %w", err)
+	}
+	return &pair, nil
+}
+
+// openCertificate reads the certificate of the door.
+func (n *Node) openCertificate() error {
+	c := &n.certificate
+	c.now = n.now
+	c.said = filepath.Join(n.Folder, fileSaid)
+	if n.Certificate != nil { // of a test, for good
+		c.present = n.Certificate
+		return nil
+	}
+	c.files = [2]string{n.CertificateFile, cmp.Or(n.CertificateKey, n.CertificateFile)}
+	if n.CertificateFile == "" {
+		name := filepath.Join(n.Folder, fileCertificate)
+		if _, err := keep(name, n.selfSigned); err != nil {
+			return err
+		}
+		c.files = [2]string{name, name}
+	}
+	for i, name := range c.files {
+		c.nextFiles[i] = name + suffixNext
+	}
+	for _, name := range slices.Concat(c.files[:], c.nextFiles[:]) {
+		c.watched = append(c.watched, &watched{name: name})
+		c.watched[len(c.watched)-1].changed()
+	}
+	b, err := os.ReadFile(c.said)
+	if err == nil {
+		c.word = new(door.NextCertificate)
+		err = json.Unmarshal(b, c.word)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("node: %s: %w", c.said, err)
+	}
+	if c.present, err = readPair(c.files); err != nil {
+		return err
+	}
+	if err := n.announce(); err != nil {
+		return err
+	}
+	n.show(c.present)
+	return nil
+}
+
+// renew reads the files again if they have changed, and shows the next certificate once the time of
+// the present one is over.
+func (n *Node) renew() {
+	c := &n.certificate
+	changed := false
+	for _, w := range c.watched {
+		changed = w.changed() || changed
+	}
+	if changed {
+		pair, err := readPair(c.files)
+		if err == nil {
+			n.show(pair)
+			err = n.announce()
+		}
+		if err != nil { // of which one may be written and the other not yet
+			n.Log.Error("the door's certificate stays", "error", err.Error())
+		}
+	}
+	c.mutex.Lock()
+	present := c.present
+	c.mutex.Unlock()
+	n.show(present)
+}
+
+// show shows a certificate from now on, or the next once it is time for that, whatever the files of
+// the present one have.
+func (n *Node) show(pair *tls.Certificate) {
+	c := &n.certificate
+	c.mutex.Lock()
+	was := c.present
+	if c.next != nil && c.over() && c.word.Next == fmt.Sprintf("%x", fingerprint(c.next)) {
+		pair = c.next
+	}
+	c.present = pair
+	c.mutex.Unlock()
+	if fingerprint(was) != fingerprint(pair) {
+		n.Log.Warn("the door shows another certificate", "fingerprint",
+			fmt.Sprintf("%x", fingerprint(pair)))
+	}
+}
+
+// over reports whether the time of the certificate before the next is over. The caller has the
+// mutex.
+func (c *certificate) over() bool { return c.word != nil && !c.now().Before(c.word.Until) }
+
+// announce has the present certificate say which one comes next, if there are files of one.
+func (n *Node) announce() error {
+	c := &n.certificate
+	next, err := readPair(c.nextFiles)
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if errors.Is(err, fs.ErrNotExist) {
+		c.next = nil
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	c.next = next
+	name := fmt.Sprintf("%x", fingerprint(next))
+	if fingerprint(c.present) == fingerprint(next) || c.word != nil && c.word.Next == name {
+		return nil
+	}
+	until := n.now().Add(cmp.Or(n.Overlap, defaultOverlap))
+	word, err := door.SignNext(c.present, fingerprint(next), until)
+	if err != nil {
+		return err
+	}
+	b, err := json.Marshal(word)
+	if err == nil {
+		err = hushsum.FileStore(c.said).Save(b) // the time stays, over other starts too
+	}
+	if err != nil {
+		return err
+	}
+	c.word = word
+	n.Log.Warn("another certificate is announced to parties", "fingerprint", name, "until",
+		word.Until.Format(time.RFC3339))
+	return nil
+}
+
+// shown returns the fingerprints of the certificates that the door shows and may show next.
+func (c *certificate) shown() (present, next string) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.present != nil {
+		f := fingerprint(c.present)
+		present = hex.EncodeToString(f[:])
+	}
+	if c.next != nil {
+		f := fingerprint(c.next)
+		next = hex.EncodeToString(f[:])
+	}
+	return present, next
+}
+
+// get is a tls.Config's GetCertificate.
+func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.present, nil
+}
+
+// says returns what the certificate of this node said about its next, as long as that is of use.
+func (c *certificate) says() *door.NextCertificate {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.over() {
+		return nil
+	}
+	return c.word
+}
+
+// statements returns what the certificates of all nodes say: a party may have pinned those of nodes
+// that it does not ask.
+func (n *Node) statements() (all []door.NextCertificate) {
+	add := func(c *door.NextCertificate) {
+		if c != nil && n.now().Before(c.Until) && !slices.ContainsFunc(all,
+			func(had door.NextCertificate) bool { return string(had.Signature) == string(c.Signature) }) {
+			all = append(all, *c)
+		}
+	}
+	add(n.certificate.says())
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	for _, p := range n.others {
+		add(p.Certificate)
+	}
+	return all
+}

@@ -1,0 +1,118 @@
+package node_test
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+
+	jobs "github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/service/node"
+	"github.com/hushsum/hushsum/service/party"
+	"github.com/hushsum/hushsum/service/runner"
+)
+
+// followed runs whoever run is of in a federation and in those that go on from it, n in all.
+func followed(
+	t *testing.T, n int, f *federation.Federation, run func(*federation.Federation) error,
+	successor func() (*federation.Federation, error),
+) {
+	for k := range n {
+		if err := run(f); err != nil {
+			t.Error(err)
+			return
+		}
+		if k == n-1 {
+			return
+		}
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+			next, err := successor()
+			if next != nil {
+				f = next
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Errorf("no successor: %v", err)
+				return
+			}
+		}
+	}
+}
+
+// Parties and the members of their committee go on by themselves in a federation that goes on from
+// theirs: its sums are of all parties, and no round is lost.
+func TestCommitteeFollows(t *testing.T) {
+	t.Parallel()
+	folder, ctx := t.TempDir(), context.Background()
+	prepareJob(t, folder, 1, job{Address: "http://127.0.0.1:1", Parties: smallParties, Length: 5,
+		Step: "1h", Members: jobMembers, Privacy: "noise = \"discrete-gaussian\"\nepsilon = 2.0"})
+	s := startIn(t, folder, node.Options{Grace: 500 * time.Millisecond})
+	defer s.node.Close()
+	operator := newIdentity(t)
+	key := hex.EncodeToString(operator.Public().(ed25519.PublicKey))
+	policy := &party.Policy{Follow: []string{key}}
+	for i := range smallParties {
+		p, err := loadParty(s.folder, i, s.fed, s.node.Address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Policy, p.Log = policy, slog.New(slog.DiscardHandler)
+		p.Book = &party.Book{File: filepath.Join(folder, fmt.Sprint("book-", i)), Key: p.Key}
+		p.Trainer = party.TrainerFunc(func(context.Context, *party.Work) (*party.Update, error) {
+			return &party.Update{Vector: loadVector(i, 5)}, nil
+		})
+		s.group.Go(func() {
+			followed(t, 2, s.fed, func(f *federation.Federation) error {
+				p.Federation, p.Folder = f, filepath.Join(folder, fmt.Sprint("party-", i, f.ID[:16]))
+				_, err := p.Run(ctx)
+				return err
+			}, func() (*federation.Federation, error) { return p.Successor(ctx) })
+		})
+	}
+	for k := range jobMembers {
+		p, err := loadPeer(s.folder, fmt.Sprint("member-secret-", k), s.fed, s.node.Address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := party.Member{Identity: p.Identity, Server: p.Server, Key: p.Key, Policy: policy}
+		s.group.Go(func() {
+			followed(t, 2, s.fed, func(f *federation.Federation) error {
+				m.Federation, m.Folder = f, filepath.Join(folder, fmt.Sprint("member-", k, f.ID[:16]))
+				return m.Run(ctx)
+			}, func() (*federation.Federation, error) { return m.Successor(ctx) })
+		})
+	}
+	ended := func(s *runner.Status) bool { return s.State == "ended" }
+	s.await("the end", ended)
+	files, err := s.node.After(ctx, s.fed.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := jobs.Parse("job.toml", files.Text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Privacy.Epsilon = 4 // of both
+	if files.Text, err = j.MarshalText(); err != nil {
+		t.Fatal(err)
+	}
+	if s.fed, err = federation.New(*files); err != nil {
+		t.Fatal(err)
+	}
+	if files.Succession, err = s.fed.Sign(operator); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.node.Create(ctx, *files); err != nil {
+		t.Fatal(err)
+	}
+	status := s.await("the end of the second", ended)
+	s.group.Wait()
+	if status.Round != 1 || status.Lost != 0 || status.History[0].Parties != smallParties {
+		t.Errorf("%+v", status.History)
+	}
+}

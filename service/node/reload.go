@@ -1,0 +1,211 @@
+package node
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/service/page"
+	"github.com/hushsum/hushsum/service/record"
+)
+
+// This file has how a node takes other keys and certificates while it runs: it looks five times
+// between two probes of the record, once a second, whether their files are others.
+
+// settling is for how long a file may be changed again without another time or length.
+const settling = 2 * time.Second
+
+// watched is a file that is read again once it has changed.
+type watched struct {
+	name string
+	read fs.FileInfo // when it was read last, nil if it was not there
+	when time.Time
+}
+
+// changed reports whether the file may have other content than when changed was called last.
+func (w *watched) changed() bool {
+	info, err := os.Stat(w.name)
+	was := w.read
+	if err != nil {
+		w.read = nil
+		return was != nil
+	}
+	same := was != nil && os.SameFile(info, was) && info.Size() == was.Size() &&
+		info.ModTime().Equal(was.ModTime()) && w.when.Sub(info.ModTime()).Abs() >= settling
+	w.read, w.when = info, time.Now()
+	return !same
+}
+
+// reload reads what has changed, for as long as the node runs.
+func (n *Node) reload() {
+	defer n.group.Done()
+	for {
+		select {
+		case <-n.ctx.Done():
+			return
+		case <-time.After(n.Probe / 5):
+		}
+		if n.Key == nil && n.keyFile.changed() {
+			n.reloadKeys()
+		}
+		if !n.Plain {
+			n.renew()
+		}
+	}
+}
+
+// ErrKeys: the file of the keys that seal cannot be used.
+var ErrKeys = errors.New("node: unusable file of the keys that seal")
+
+// parseKeys reads one key a line, of which the first seals and all open.
+func parseKeys(name string, text []byte) (keys []keyexchange.SealKey, err error) {
+	for line := range strings.Lines(string(text)) {
+		b, err := hex.DecodeString(strings.TrimSpace(line))
+		if err != nil || len(b) != len(keyexchange.SealKey{}) {
+			return nil, fmt.Errorf("%w: %s has a line that is no key of 64 hexadecimal digits", ErrKeys,
+				name)
+		}
+		if key := keyexchange.SealKey(b); !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 || len(keys) > mostKeys {
+		return nil, fmt.Errorf("%w: %s has %d keys; 1 to %d go", ErrKeys, name, len(keys), mostKeys)
+	}
+	return keys, nil
+}
+
+// mostKeys bounds what is tried to open something.
+const mostKeys = 8
+
+// reloadKeys takes the keys that the file has now. One that is not in it any more stays while
+// something is sealed under it.
+func (n *Node) reloadKeys() {
+	keys, err := readKeys(n.KeyFile, false)
+	if err != nil {
+		n.Log.Error("the file of seal keys is of no use: the keys that it had before stay",
+			"error", err.Error())
+		return
+	}
+	had := n.seals.All()
+	if slices.Equal(had, keys) {
+		return
+	}
+	var gone []keyexchange.SealKey
+	for _, key := range had {
+		if !slices.Contains(keys, key) {
+			gone = append(gone, key)
+		}
+	}
+	n.seals.Set(append(slices.Clone(keys), gone...)) // until it is known that they are not needed
+	if len(gone) > 0 {
+		kept := n.needed(gone)
+		n.seals.Set(append(slices.Clone(keys), kept...))
+	}
+	n.Log.Info("the file of seal keys was read again", "seals", record.KeyName(n.seals.Newest()),
+		"keys", len(n.seals.All()))
+}
+
+// needed returns those of some keys under which something is sealed, or may be. The file then
+// counts as changed, so that they are looked at again.
+func (n *Node) needed(keys []keyexchange.SealKey) (kept []keyexchange.SealKey) {
+	ctx, cancel := context.WithTimeout(n.ctx, sealedTime)
+	defer cancel()
+	count, err := n.records.Sealed(ctx, true)
+	for _, key := range keys {
+		name := record.KeyName(&key)
+		switch {
+		case err != nil:
+			n.Log.Error("a seal key is not in the file any more, and stays, since the record does not "+
+				"say whether something is sealed under it", "key", name, "error", err.Error())
+		case count[name] > 0:
+			n.Log.Error("a seal key is not in the file any more, and stays: put its line back, and run "+
+				"'hushsumd key rewrite'", "key", name, "sealed", count[name])
+		default:
+			n.Log.Info("a seal key is gone: nothing is sealed under it", "key", name)
+			continue
+		}
+		kept = append(kept, key)
+	}
+	if kept != nil {
+		n.keyFile.read = nil
+	}
+	return kept
+}
+
+// sealedTime is how long it may take to look what is sealed under which key.
+const sealedTime = time.Minute
+
+// ErrSealed: something is sealed under a key that the node does not have.
+var ErrSealed = errors.New("node: a key is missing under which something is sealed")
+
+// opens fails with [ErrSealed] if the record says that something is sealed under another key than
+// the node's. That a record does not say it is no failure.
+func (n *Node) opens(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, sealedTime)
+	defer cancel()
+	count, err := n.records.Sealed(ctx, false)
+	if err != nil {
+		n.Log.Warn("the record does not say under which keys it is sealed", "error", err.Error())
+		return nil
+	}
+	for _, key := range n.seals.All() {
+		delete(count, record.KeyName(&key))
+	}
+	for name, parts := range count {
+		if name != "" {
+			return fmt.Errorf("%w: %d objects are under the key %s; add its line to the file of --key, "+
+				"behind that of the key that seals", ErrSealed, parts, name)
+		}
+	}
+	return nil
+}
+
+// Keys says which keys this node has, and how much is sealed under each.
+func (n *Node) Keys(ctx context.Context) ([]page.Key, error) {
+	count, err := n.records.Sealed(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	var out []page.Key
+	for i, key := range n.seals.All() {
+		name := record.KeyName(&key)
+		out = append(out, page.Key{Name: name, Seals: i == 0, Objects: count[name]})
+		delete(count, name)
+	}
+	for name, objects := range count {
+		out = append(out, page.Key{Name: name, Missing: true, Objects: objects})
+	}
+	return out, nil
+}
+
+// Rewrite seals under the newest key what is sealed under others, while rounds go on, and says how
+// much is left: what nobody leads, or a leader seals that has not read its file yet.
+func (n *Node) Rewrite(ctx context.Context) ([]page.Key, error) {
+	n.mutex.Lock()
+	ids := make([]string, 0, len(n.entries))
+	for id := range n.entries {
+		ids = append(ids, id)
+	}
+	n.mutex.Unlock()
+	slices.Sort(ids)
+	for _, id := range ids {
+		if _, err := n.order(ctx, id, page.Order{What: orderReseal}); err != nil {
+			n.Log.Warn("a federation's state is not sealed anew", "federation", id, "error", err.Error())
+		}
+	}
+	if err := n.records.Reseal(ctx); err != nil {
+		return nil, err
+	}
+	return n.Keys(ctx)
+}
+
+// orderReseal has a leader record its state under the newest key.
+const orderReseal = "reseal"

@@ -1,0 +1,186 @@
+package node
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/hushsum/hushsum/service/page"
+	"github.com/hushsum/hushsum/service/record"
+	"github.com/hushsum/hushsum/service/runner"
+)
+
+// This file has what a node shows of federations, whether or not their leaders answer.
+
+const (
+	showTime  = time.Second      // for a leader to answer, and for the record
+	readAgain = 10 * time.Second // what is recorded of one that nobody leads
+)
+
+// shown holds the figures of a federation that were shown last.
+type shown struct {
+	mutex  sync.Mutex
+	last   *runner.Status // nil: nothing yet
+	when   time.Time      // it was true
+	looked time.Time      // at the record
+}
+
+// shows is the node as its page sees it.
+type shows struct{ *Node }
+
+// Status returns what a federation's leader says, or what was recorded of it last.
+func (s shows) Status(ctx context.Context, id string) (*runner.Status, error) {
+	s.mutex.Lock()
+	e := s.entries[id]
+	s.mutex.Unlock()
+	if e == nil {
+		return nil, record.ErrNone
+	}
+	short, cancel := context.WithTimeout(ctx, showTime)
+	defer cancel()
+	out, err := s.Node.Status(short, id)
+	switch {
+	case err == nil:
+		e.shown.keep(out)
+		return out, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	}
+	return s.recorded(ctx, e), nil
+}
+
+// keep keeps what a leader said.
+func (s *shown) keep(status *runner.Status) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.last, s.when, s.looked = status, time.Now(), time.Time{}
+}
+
+// recorded returns the last figures of a federation whose leader does not answer, or that has none.
+func (n *Node) recorded(ctx context.Context, e *entry) *runner.Status {
+	_, led := n.leads(e)
+	e.shown.mutex.Lock()
+	defer e.shown.mutex.Unlock()
+	if !led && time.Since(e.shown.looked) > readAgain {
+		short, cancel := context.WithTimeout(ctx, showTime)
+		defer cancel()
+		s, err := runner.RecordedStatus(short, e.federation, n.records)
+		if err == nil {
+			e.shown.last = s
+		}
+		if e.shown.last != nil {
+			e.shown.looked = time.Now()
+		}
+	}
+	out := runner.Declared(e.federation)
+	if last := e.shown.last; last != nil {
+		copied := *last
+		out = &copied
+		if out.Recorded == nil && !e.shown.when.IsZero() {
+			when := e.shown.when
+			out.Recorded = &when
+		}
+	}
+	out.Leader, out.Stage, out.Session = "", "", 0
+	switch {
+	case out.State == "ended":
+	case led:
+		out.State, out.Why = runner.Silent, ""
+	case out.State == "paused":
+		out.State, out.Why = runner.Leaderless, "it was paused: "+out.Why
+	default:
+		out.State, out.Why = runner.Leaderless, ""
+	}
+	return out
+}
+
+// leads reports whether this node leads a federation, and whether any is heard to.
+func (n *Node) leads(e *entry) (here, somewhere bool) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	here = e.runner != nil
+	return here, here || e.leader.Node != "" && !e.leader.Leaving && time.Since(e.heard) <= n.Silence
+}
+
+// Listing returns all federations, by name. None waits for another.
+func (n *Node) Listing(ctx context.Context) []*runner.Status {
+	return each(n, func(e *entry) *runner.Status {
+		out, err := shows{n}.Status(ctx, e.federation.ID)
+		if err != nil {
+			return n.recorded(ctx, e)
+		}
+		return out
+	})
+}
+
+// each calls for each federation at once, and returns what comes of them, by name.
+func each[T any](n *Node, call func(*entry) T) []T {
+	n.mutex.Lock()
+	all := (*federations)(n).sorted()
+	n.mutex.Unlock()
+	out := make([]T, len(all))
+	var group sync.WaitGroup
+	for i, e := range all {
+		group.Go(func() { out[i] = call(e) })
+	}
+	group.Wait()
+	return out
+}
+
+// Signals returns what monitors get of this node, and of the federations that it leads or that
+// nobody does: so each is told of once in a cluster.
+func (s shows) Signals(ctx context.Context) page.Signals {
+	out := page.Signals{Ready: s.ready() == nil, Decides: s.health.ready() == nil,
+		OpenFiles: usedFiles(), MostFiles: openFiles()}
+	out.DiskFree, out.DiskSize = diskOf(s.Folder)
+	out.Federations = each(s.Node, func(e *entry) page.Figures {
+		f := page.Figures{Name: e.federation.Job.Name}
+		here, led := s.leads(e)
+		if f.Led = led; here || !led {
+			status, err := s.Status(ctx, e.federation.ID)
+			if err != nil {
+				status = s.recorded(ctx, e)
+			}
+			f.Status = status
+		}
+		return f
+	})
+	return out
+}
+
+// Health returns how this node is, for its operator.
+func (s shows) Health(ctx context.Context) *page.Health {
+	out := &page.Health{Name: s.Name, Door: s.Advertise, Fingerprint: s.Fingerprint,
+		OpenFiles: usedFiles(), MostFiles: openFiles()}
+	if err := s.ready(); err != nil {
+		out.NotReady = err.Error()
+	}
+	if err := s.health.ready(); err != nil {
+		out.NotDeciding = err.Error()
+	}
+	out.DiskFree, out.DiskSize = diskOf(s.Folder)
+	s.mutex.Lock()
+	out.Federations = len(s.entries)
+	for _, e := range s.entries {
+		if e.runner != nil {
+			out.Leads++
+		}
+	}
+	s.mutex.Unlock()
+	switch {
+	case s.embedded == nil:
+		out.Where = "on a NATS of the operator's"
+	case s.alone:
+		out.Where = "in this process, on this node alone"
+	default:
+		out.Where = "in the nodes' processes, in a cluster"
+		out.Group = s.embedded.Group()
+	}
+	ctx, cancel := context.WithTimeout(ctx, showTime)
+	defer cancel()
+	var err error
+	if out.Record, err = s.records.Health(ctx); err != nil {
+		out.Unread = err.Error()
+	}
+	return out
+}

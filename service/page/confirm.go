@@ -1,0 +1,95 @@
+package page
+
+import (
+	"net/http"
+	"net/url"
+)
+
+// This file has what a person's orders take: a button for what can be taken back, and for what
+// cannot the name, typed.
+
+// final says what the orders mean that cannot be undone.
+var final = map[string]string{
+	"end": "The federation ends for good. A round that is open has no sum, and its epsilon is " +
+		"spent. To go on later takes another federation, which every party has to accept.",
+	"exclude": "From now on nobody waits for the party, and it is in no sum, until it is let " +
+		"back in. The audit log names who ordered it.",
+}
+
+// confirmation is a form that asks for the name.
+type confirmation struct {
+	ID, Name, Party    string
+	Title, Means, Want string
+	Action             string
+	Wrong              bool
+}
+
+// confirmation returns the form of an order.
+func (s *site) confirmation(r *http.Request, o Order) (*confirmation, error) {
+	status, err := s.Federations.Status(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	c := &confirmation{ID: status.ID, Name: status.Name, Party: o.Party, Means: final[o.What],
+		Title: "End " + status.Name, Want: status.Name, Action: "/federations/" + status.ID}
+	if o.Party != "" {
+		c.Title, c.Want = "Leave "+o.Party+" out", o.Party
+		c.Action += "/parties/" + url.PathEscape(o.Party)
+	}
+	c.Action += "/" + o.What
+	return c, nil
+}
+
+func (s *site) confirmEnd(w http.ResponseWriter, r *http.Request) {
+	s.confirm(w, r, Order{What: "end"})
+}
+
+func (s *site) confirmExclude(w http.ResponseWriter, r *http.Request) {
+	s.confirm(w, r, Order{What: "exclude", Party: r.PathValue("party")})
+}
+
+func (s *site) confirm(w http.ResponseWriter, r *http.Request, o Order) {
+	c, err := s.confirmation(r, o)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	s.render(w, "confirm.html", c)
+}
+
+// form does what a button says.
+func (s *site) form(w http.ResponseWriter, r *http.Request) {
+	o := Order{What: r.PathValue("what"), Party: r.PathValue("party"), Who: who(r).Name}
+	switch {
+	case !o.known():
+		problem(w, r, "route", "pause, resume or end; of a party exclude or readmit")
+		return
+	case isSigned(r): // which could be sent again: it names no state
+		problem(w, r, "match", "a signed order goes to /v1"+r.URL.Path+", with If-Match")
+		return
+	}
+	if final[o.What] != "" {
+		c, err := s.confirmation(r, o)
+		if err != nil {
+			fail(w, r, err)
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, 4<<10)
+		if r.PostFormValue("name") != c.Want {
+			if !forPeople(r) {
+				problem(w, r, "name", "send the name as name=…, as the form of the page does")
+				return
+			}
+			c.Wrong = true
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			w.WriteHeader(refusals["name"].Status)
+			s.render(w, "confirm.html", c)
+			return
+		}
+	}
+	if _, err := s.Federations.Do(r.Context(), r.PathValue("id"), o); err != nil {
+		fail(w, r, err)
+		return
+	}
+	http.Redirect(w, r, "/federations/"+r.PathValue("id"), http.StatusSeeOther)
+}

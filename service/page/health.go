@@ -1,0 +1,46 @@
+package page
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/hushsum/hushsum/service/record"
+)
+
+// Health is how a node is, with its record.
+type Health struct {
+	Name, Door, Fingerprint string
+	// NotReady and NotDeciding say why the node is not ready, and why the record does not take its
+	// decisions. Empty: it is, it does.
+	NotReady, NotDeciding string
+	DiskFree, DiskSize    uint64 // 0: not known
+	OpenFiles, MostFiles  int
+	Leads, Federations    int
+	Where                 string         // the record is, in words
+	Group                 *record.Group  // nil: there is none, or it is not this process's
+	Record                *record.Health // nil: it cannot be read, and Unread says why
+	Unread                string
+}
+
+// stands is the word for a stream's state.
+func stands(s record.Stream) string {
+	switch {
+	case !s.Decides():
+		return "failing"
+	case !s.Well():
+		return "behind"
+	}
+	return "well"
+}
+
+const refreshHealth = 2 * time.Second // which asks all streams' leaders
+
+func (s *site) node(w http.ResponseWriter, r *http.Request) {
+	s.render(w, "node.html", s.Federations.Health(r.Context()))
+}
+
+func (s *site) liveNode(w http.ResponseWriter, r *http.Request) {
+	s.stream(w, r, "health.html", refreshHealth, func() (any, error) {
+		return s.Federations.Health(r.Context()), nil
+	})
+}

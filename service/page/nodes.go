@@ -1,0 +1,134 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// This file has how an operator's program sees the nodes of a server, and removes one.
+
+// Errors of removals.
+var (
+	// ErrQuorum: without the node the others would decide nothing, or could not do without any.
+	ErrQuorum = errors.New("page: the quorum would suffer")
+	// ErrNode: there is no such node, or it cannot be removed here.
+	ErrNode = errors.New("page: the node cannot be removed")
+)
+
+// Node is a node as another sees it.
+type Node struct {
+	Name    string     `json:"name"`
+	Member  bool       `json:"member"` // of the embedded cluster that decides
+	Here    bool       `json:"here"`
+	Door    string     `json:"door,omitempty"`
+	Version string     `json:"version,omitempty"`
+	Seals   string     `json:"seals,omitempty"` // name of the key that it seals under
+	Leads   int        `json:"leads"`           // federations
+	Seen    *time.Time `json:"seen,omitempty"`  // when it was heard last
+}
+
+// Nodes are those of a server.
+type Nodes struct {
+	Nodes []Node `json:"nodes"`
+	// Members decide, more than half of them: Quorum. Missing is how many more may be away. All three
+	// are 0 where the record is on an operator's NATS, whose own servers decide.
+	Members int `json:"members"`
+	Quorum  int `json:"quorum"`
+	Missing int `json:"missing"`
+	// Copying counts the streams of the record that lack a copy, or have one that is behind.
+	Copying  int    `json:"copying"`
+	Revision uint64 `json:"revision"` // of removals, for If-Match
+}
+
+// Say says in words who decides.
+func (n *Nodes) Say() string {
+	if n.Members == 0 {
+		return "the record is on another NATS, whose own servers decide"
+	}
+	here := n.Missing + n.Quorum
+	text := fmt.Sprintf("%d of %d nodes are here, %d decide", here, n.Members, n.Quorum)
+	switch {
+	case n.Missing < 0:
+		text += ": nothing is decided"
+	case n.Missing == 0:
+		text += ": none of them may fail"
+	case n.Missing == 1:
+		text += ": 1 may fail"
+	default:
+		text += fmt.Sprintf(": %d may fail", n.Missing)
+	}
+	if n.Copying > 0 {
+		text += fmt.Sprintf("; %d streams of the record are being copied", n.Copying)
+	}
+	return text
+}
+
+// NodeOrder removes a node.
+type NodeOrder struct {
+	Name  string
+	Force bool // whatever it does to the quorum
+	Who   string
+	Seen  *uint64 // Nodes.Revision; nil: any
+}
+
+// Cluster holds what a page shows of a server's nodes.
+type Cluster interface {
+	Nodes(ctx context.Context) (*Nodes, error)
+	// RemoveNode fails with [ErrQuorum], saying what would be lost, [ErrNode] and [ErrStale].
+	RemoveNode(ctx context.Context, o NodeOrder) (*Nodes, error)
+}
+
+func (s *site) nodesJSON(w http.ResponseWriter, r *http.Request) {
+	nodes, err := s.Federations.Nodes(r.Context())
+	s.answerNodes(w, r, nodes, err)
+}
+
+func (s *site) answerNodes(w http.ResponseWriter, r *http.Request, nodes *Nodes, err error) {
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	w.Header().Set("ETag", fmt.Sprintf("%q", strconv.FormatUint(nodes.Revision, 10)))
+	answer(w, nodes)
+}
+
+func (s *site) removeNode(w http.ResponseWriter, r *http.Request) {
+	o := NodeOrder{Name: r.PathValue("node"), Who: who(r).Name,
+		Force: r.URL.Query().Get("force") == "true"}
+	seen, ok := matched(w, r)
+	if !ok {
+		return
+	}
+	o.Seen = seen
+	nodes, err := s.Federations.RemoveNode(r.Context(), o)
+	if err == nil {
+		s.Log.Warn("a node was removed", "node", o.Name, "by", o.Who, "forced", o.Force)
+	}
+	s.answerNodes(w, r, nodes, err)
+}
+
+// matched reads If-Match of an order: a number, nil for a star. Otherwise it answers.
+func matched(w http.ResponseWriter, r *http.Request) (seen *uint64, ok bool) {
+	switch match := r.Header.Get("If-Match"); match {
+	case "":
+		problem(w, r, "match", "send If-Match: the ETag of the status, or *")
+		return nil, false
+	case "*":
+		if isSigned(r) { // a copy of it could be sent again
+			problem(w, r, "match", "a signed order takes the ETag of the status, and no star")
+			return nil, false
+		}
+		return nil, true
+	default:
+		n, err := strconv.ParseUint(strings.Trim(match, `"`), 10, 64)
+		if err != nil {
+			problem(w, r, "stale", "the ETag is not one of this resource")
+		}
+		return &n, err == nil
+	}
+}

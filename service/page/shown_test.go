@@ -1,0 +1,216 @@
+package page_test
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/service/page"
+	"github.com/hushsum/hushsum/service/record"
+	"github.com/hushsum/hushsum/service/runner"
+)
+
+// shown is a federation as the page gets it.
+type shown struct {
+	mutex  sync.Mutex
+	status runner.Status
+	done   []string
+	who    string // gave the last order
+	fails  error  // what orders fail with
+	breaks error  // what backups break off with
+
+	declare sync.Once
+	known   door.Known
+}
+
+func newShown() *shown {
+	s := &shown{status: runner.Status{
+		Name: "study", ID: strings.Repeat("ab", 32), State: "running", Stage: "submitting", Session: 1,
+		Round: 7, Rounds: 20, Lost: 1, Epsilon: 3.2, Budget: 8, Delta: 1e-5, Least: 7, Leader: "node-1",
+		Protects: "each record of a party", Against: "the server and any 2 parties",
+		Decisions: 41, BytesIn: 123456,
+		Parties: []runner.PartyStatus{
+			{Name: "north", State: "here"}, {Name: "south", State: "late"}, {Name: "east", State: "gone"},
+			{Name: "<script>alert(1)</script>", State: "never"},
+		},
+		Committee: []runner.PartyStatus{
+			{Name: "notary", State: "here", Awaited: true}, {Name: "court", State: "here"},
+		},
+	}}
+	for i := range 7 {
+		p := runner.Past{Round: i + 1, Session: 1, Parties: 9, Seconds: 1.5, Epsilon: .4 * float64(i+1),
+			Accuracy: .6 + .03*float64(i), Began: time.Now()}
+		if i == 3 {
+			p = runner.Past{Round: 4, Lost: "too few parties"}
+		}
+		s.status.History = append(s.status.History, p)
+	}
+	return s
+}
+
+func (s *shown) Listing(context.Context) []*runner.Status {
+	out, _ := s.Status(context.Background(), s.status.ID)
+	return []*runner.Status{out}
+}
+
+func (s *shown) Signals(ctx context.Context) page.Signals {
+	out := page.Signals{Ready: true, Decides: true, DiskFree: 3 << 30, DiskSize: 7 << 30,
+		OpenFiles: 40, MostFiles: 1024}
+	for _, f := range s.Listing(ctx) {
+		out.Federations = append(out.Federations, page.Figures{Name: f.Name, Led: f.Recorded == nil,
+			Status: f})
+	}
+	return out
+}
+
+func (s *shown) Health(context.Context) *page.Health {
+	copies := []record.Copy{{Node: "node-2", Current: true}, {Node: "node-3", Offline: true}}
+	return &page.Health{
+		Name: "node-1", Door: "https://10.0.0.1:8443", Fingerprint: strings.Repeat("cd", 32),
+		NotReady: "node: nobody leads study", DiskFree: 3 << 30, DiskSize: 7 << 30, OpenFiles: 40,
+		MostFiles: 1024, Leads: 1, Federations: 2, Where: "in the nodes' processes, in a cluster",
+		Group: &record.Group{Leader: "node-2", Nodes: 3, Quorum: 2},
+		Record: &record.Health{Bytes: 12_345_678, Streams: []record.Stream{
+			{Name: "KV_hushsum-pointers", Leader: "node-1", Wanted: 3, Copies: copies, Messages: 7,
+				Bytes: 4321},
+			{Name: "OBJ_hushsum-objects-abababababababab", Wanted: 3, Copies: copies},
+			{Name: "HUSHSUM-AUDIT", Leader: "node-2", Wanted: 3, Messages: 40, Bytes: 9000,
+				Copies: []record.Copy{{Node: "node-1", Current: true}, {Node: "node-3", Current: true}}},
+		}},
+	}
+}
+
+func (s *shown) Status(_ context.Context, id string) (*runner.Status, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if id != s.status.ID {
+		return nil, record.ErrNone
+	}
+	out := s.status
+	return &out, nil
+}
+
+func (s *shown) Do(
+	ctx context.Context, id string, o page.Order,
+) (*runner.Status, error) {
+	if s.fails != nil {
+		return nil, s.fails
+	}
+	if o.Seen != nil && *o.Seen != s.status.Decisions {
+		return nil, page.ErrStale
+	}
+	s.mutex.Lock()
+	s.done, s.who = append(s.done, strings.TrimSpace(o.What+" "+o.Party)), o.Who
+	if o.Party == "" {
+		s.status.State = map[string]string{"pause": "paused", "resume": "running",
+			"end": "ended"}[o.What]
+	}
+	s.mutex.Unlock()
+	return s.Status(ctx, id)
+}
+
+func (s *shown) Model(context.Context, string) ([]byte, error) { return []byte("model"), nil }
+
+func (s *shown) Known(string) (door.Known, bool) {
+	s.declare.Do(func() {
+		var roster strings.Builder
+		for i, name := range []string{"north", "south", "east", "west"} {
+			fmt.Fprintf(&roster, "%s %x\n", name, []byte(partyKey(byte(i))))
+		}
+		files := federation.Files{Roster: []byte(roster.String()), Text: []byte(`name = "study"
+rounds = 20
+seed = 1
+parties.roster = "roster.txt"
+parties.drop_out = 0.25
+sum.adversary = "curious"
+privacy.clip = 1.0
+privacy.noise = "discrete-gaussian"
+privacy.epsilon = 8.0
+privacy.delta = 1e-5
+privacy.bits = 32
+[[model.tensor]]
+name = "w"
+shape = [4]
+`)}
+		f, err := federation.New(files)
+		if err != nil {
+			panic(err)
+		}
+		s.known = door.Known{Federation: f, Files: files}
+	})
+	return s.known, true
+}
+
+// partyKey makes the public key of a party.
+func partyKey(number byte) ed25519.PublicKey {
+	seed := make([]byte, ed25519.SeedSize)
+	seed[0] = number
+	key, _ := ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey)
+	return key
+}
+
+func (s *shown) After(context.Context, string) (*federation.Files, error) {
+	return &federation.Files{Text: []byte("rounds = 2"), Roster: []byte("a")}, nil
+}
+
+func (s *shown) AuditLog(context.Context, string) ([]record.Line, error) {
+	return []record.Line{{Time: time.Unix(0, 0), Event: "begun", Round: 7, Parties: 9},
+		{Time: time.Unix(9, 0), Event: "paused", Round: 7, Note: "by ann"}}, nil
+}
+
+func (s *shown) Declare(_ context.Context, files federation.Files) (string, error) {
+	if string(files.Text) == "bad" {
+		return "", &job.ConfigError{Line: 3, Path: "rounds", Reason: "0 is too few"}
+	}
+	return s.status.ID, nil
+}
+
+func (s *shown) WriteBackup(_ context.Context, w io.Writer) error {
+	if s.fails != nil {
+		return s.fails
+	}
+	_, err := io.WriteString(w, "sealed")
+	if err == nil {
+		err = s.breaks
+	}
+	return err
+}
+
+func (s *shown) Keys(context.Context) ([]page.Key, error) {
+	return []page.Key{{Name: "0123456789abcdef", Seals: true, Objects: 3}}, s.fails
+}
+
+func (s *shown) Rewrite(ctx context.Context) ([]page.Key, error) { return s.Keys(ctx) }
+
+func (s *shown) Nodes(context.Context) (*page.Nodes, error) {
+	return &page.Nodes{Nodes: []page.Node{{Name: "node-1", Member: true, Here: true}}, Members: 1,
+		Quorum: 1, Revision: 4}, s.fails
+}
+
+func (s *shown) RemoveNode(ctx context.Context, o page.NodeOrder) (*page.Nodes, error) {
+	switch {
+	case o.Seen != nil && *o.Seen != 4:
+		return nil, page.ErrStale
+	case o.Name != "node-1":
+		return nil, page.ErrNode
+	case !o.Force:
+		return nil, page.ErrQuorum
+	}
+	return s.Nodes(ctx)
+}
+
+func (s *shown) ReadBackup(_ context.Context, r io.Reader) ([]string, error) {
+	b, err := io.ReadAll(r)
+	if err == nil && s.fails == nil && string(b) != "sealed" {
+		err = record.ErrAltered
+	}
+	return []string{s.status.ID}, errors.Join(err, s.fails)
+}

@@ -1,0 +1,229 @@
+package page
+
+import (
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hushsum/hushsum/service/record"
+	"github.com/hushsum/hushsum/service/runner"
+)
+
+// This file has what pages show, and how they are brought up to date.
+
+// templates are those of all pages.
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"number":  func(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) },
+	"percent": percent,
+	"figures": figures,
+	"class":   func(state string) string { return strings.ReplaceAll(state, " ", "-") },
+	"shape":   shape,
+	"path":    url.PathEscape,
+	"clock":   func(t *time.Time) string { return t.UTC().Format("15:04:05") },
+	"ago":     func(t *time.Time) time.Duration { return time.Since(*t).Round(time.Second) },
+	"left":    left,
+	"bytes":   bytesOf,
+	"states":  states,
+	"stands":  stands,
+	"awaited": awaited,
+	"reversed": func(h []runner.Past) []runner.Past {
+		var out []runner.Past
+		for i := len(h) - 1; i >= 0 && len(out) < 50; i-- {
+			out = append(out, h[i])
+		}
+		return out
+	},
+}).ParseFS(assets, "assets/*.html"))
+
+func percent(part, whole float64) float64 {
+	if whole <= 0 {
+		return 0
+	}
+	return min(100, 100*part/whole)
+}
+
+// Shapes stand before words, so that a state is seen from afar and without colours. They are drawn,
+// since fonts differ in what they have for such characters.
+const (
+	full     = `<circle cx="6" cy="6" r="5"/>`
+	ring     = `<circle cx="6" cy="6" r="4.3" fill="none" stroke-width="1.4"/>`
+	half     = ring + `<path d="M6 1.7 A4.3 4.3 0 0 1 6 10.3 Z"/>`
+	point    = `<circle cx="6" cy="6" r="1.8"/>`
+	bars     = `<path d="M2.5 1 H4.5 V11 H2.5 Z M7.5 1 H9.5 V11 H7.5 Z"/>`
+	square   = `<path d="M1.5 1.5 H10.5 V10.5 H1.5 Z"/>`
+	triangle = `<path d="M6 1 L11.5 11 H0.5 Z"/>`
+	cross    = `<path d="M2 2 L10 10 M10 2 L2 10" fill="none" stroke-width="1.8"/>`
+)
+
+var shapes = map[string]string{
+	"running": full, "waiting": ring, "paused": bars, "ended": square,
+	runner.Silent: triangle, runner.Leaderless: triangle,
+	"here": full, "late": half, "gone": ring, "never": point, "left out": cross,
+	"well": full, "behind": half, "not ready": half, "failing": triangle,
+	"warning": triangle, "no sum": cross,
+}
+
+// shape draws that of a state; those who listen get its word alone.
+func shape(state string) template.HTML {
+	return template.HTML(`<svg class="shape" viewBox="0 0 12 12" aria-hidden="true">` +
+		shapes[state] + `</svg>`)
+}
+
+// left is how long it is until then, nothing if it is over.
+func left(t *time.Time) string {
+	if d := time.Until(*t).Round(time.Second); d > 0 {
+		return d.String()
+	}
+	return ""
+}
+
+func bytesOf(n uint64) string {
+	const units = "kMGT"
+	if n < 1000 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	x, k := float64(n)/1000, 0
+	for ; x >= 999.5 && k < len(units)-1; k++ {
+		x /= 1000
+	}
+	return fmt.Sprintf("%.3g %cB", x, units[k])
+}
+
+// mostNamed is how many of those who are waited for are named.
+const mostNamed = 12
+
+// waited tells of those whose answers are due.
+type waited struct {
+	Count int
+	Names string
+}
+
+// awaited names those whose answers are due, those who are here first; nil: nobody's is.
+func awaited(peers []runner.PartyStatus) *waited {
+	out := &waited{}
+	var names []string
+	for _, here := range []bool{true, false} {
+		for _, p := range peers {
+			if !p.Awaited || here != (p.State == "here" || p.State == "late") {
+				continue
+			}
+			out.Count++
+			if p.State != "here" {
+				p.Name += " (" + p.State + ")"
+			}
+			if len(names) < mostNamed {
+				names = append(names, p.Name)
+			}
+		}
+	}
+	if out.Count == 0 {
+		return nil
+	}
+	out.Names = strings.Join(names, ", ")
+	if more := out.Count - len(names); more > 0 {
+		out.Names += fmt.Sprintf(" and %d more", more)
+	}
+	return out
+}
+
+// states counts parties by state.
+func states(parties []runner.PartyStatus) map[string]int {
+	out := map[string]int{"here": 0, "late": 0, "gone": 0, "never": 0}
+	for _, p := range parties {
+		out[p.State]++
+	}
+	return out
+}
+
+func (s *site) render(w http.ResponseWriter, name string, data any) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if err := templates.ExecuteTemplate(w, name, data); err != nil {
+		s.Log.Warn("a page broke off", "error", err.Error())
+	}
+}
+
+func (s *site) home(w http.ResponseWriter, r *http.Request) {
+	s.render(w, "home.html", s.Federations.Listing(r.Context()))
+}
+
+func (s *site) liveHome(w http.ResponseWriter, r *http.Request) {
+	s.stream(w, r, "list.html", 3*refresh, func() (any, error) {
+		return s.Federations.Listing(r.Context()), nil
+	})
+}
+
+// view holds what the page of a federation shows.
+type view struct {
+	*runner.Status
+	Meaning []string
+	Audit   []record.Line
+	Operate bool
+}
+
+func (s *site) view(r *http.Request) (*view, error) {
+	id := r.PathValue("id")
+	status, err := s.Federations.Status(r.Context(), id)
+	if err != nil {
+		return nil, err
+	}
+	v := &view{Status: status, Operate: who(r).Role == Operate && status.Recorded == nil}
+	return v, nil
+}
+
+func (s *site) federation(w http.ResponseWriter, r *http.Request) {
+	v, err := s.view(r)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	if known, found := s.Federations.Known(v.ID); found {
+		v.Meaning = known.Federation.Meaning()
+	}
+	if lines, err := s.Federations.AuditLog(r.Context(), v.ID); err == nil {
+		for i := len(lines) - 1; i >= 0 && len(v.Audit) < 30; i-- {
+			v.Audit = append(v.Audit, lines[i])
+		}
+	}
+	s.render(w, "federation.html", v)
+}
+
+func (s *site) live(w http.ResponseWriter, r *http.Request) {
+	s.stream(w, r, "live.html", refresh, func() (any, error) { return s.view(r) })
+}
+
+// stream sends the changing part of a page whenever it changes, as server-sent events. What cannot
+// be had at the moment is tried again.
+func (s *site) stream(w http.ResponseWriter, r *http.Request, name string, every time.Duration,
+	data func() (any, error),
+) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	controller := http.NewResponseController(w)
+	last := ""
+	for {
+		v, err := data()
+		var b strings.Builder
+		if err == nil {
+			err = templates.ExecuteTemplate(&b, name, v)
+		}
+		if text := b.String(); err == nil && text != last {
+			last = text
+			encoded, _ := json.Marshal(text)
+			if _, err := fmt.Fprintf(w, "data: %s\n\n", encoded); err != nil {
+				return
+			}
+			if controller.Flush() != nil {
+				return
+			}
+		}
+		select {
+		case <-r.Context().Done():
+			return
+		case <-time.After(every):
+		}
+	}
+}

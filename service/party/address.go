@@ -1,0 +1,118 @@
+package party
+
+import (
+	"crypto"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// NewServer makes the way to the server at an address, https:// or, on loopback, http://; or at
+// several with commas between, the nodes of one server: parties begin at different ones, and those
+// that do not answer or cannot help are passed over. fingerprint is SHA-256 over its certificate in
+// hexadecimal digits, or several with commas between, and stands for those that come after it too
+// (see [Server.KeepCertificates]); empty for a certificate that this machine
+// trusts. Proxies are taken from the environment. It fails with [ErrServer].
+func NewServer(address, fingerprint string, identity crypto.Signer) (*Server, error) {
+	s := &Server{identity: identity}
+	for _, one := range strings.Split(address, ",") {
+		base, err := checkAddress(one)
+		if err != nil {
+			return nil, err
+		}
+		s.bases = append(s.bases, base)
+	}
+	s.number.Store(uint64(time.Now().UnixNano()))
+	if key, ok := identity.Public().(ed25519.PublicKey); ok {
+		s.at.Store(int64(key[0]))
+	}
+	transport := &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: dialTime}).DialContext,
+		TLSClientConfig:       trusted(),
+		TLSHandshakeTimeout:   dialTime,
+		ResponseHeaderTimeout: answerTime,
+		IdleConnTimeout:       90 * time.Second,
+		MaxIdleConnsPerHost:   4,
+		ForceAttemptHTTP2:     true,
+	}
+	if fingerprint != "" {
+		var pins [][32]byte
+		for _, one := range strings.Split(fingerprint, ",") {
+			pin, err := hex.DecodeString(strings.ReplaceAll(strings.ToLower(one), ":", ""))
+			if err != nil || len(pin) != sha256.Size {
+				return nil, fmt.Errorf("%w: a fingerprint has 64 hexadecimal digits", ErrServer)
+			}
+			pins = append(pins, [32]byte(pin))
+		}
+		s.pins = newPins(pins)
+		s.pins.now = func() time.Time {
+			if s.Now != nil {
+				return s.Now()
+			}
+			return time.Now()
+		}
+		transport.TLSClientConfig = pinned(s.pins)
+	}
+	s.client = &http.Client{
+		Transport: transport,
+		// Nobody but the server that was named is sent anything.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return s, nil
+}
+
+// checkAddress returns an address without a path.
+func checkAddress(address string) (string, error) {
+	u, err := url.Parse(address)
+	wrong := fmt.Errorf("%w: %q is no address such as https://host:port", ErrServer, address)
+	if err != nil || u.Host == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" {
+		return "", wrong
+	}
+	switch u.Scheme {
+	case "https":
+	case "http":
+		if ip, err := netip.ParseAddr(u.Hostname()); err != nil || !ip.IsLoopback() {
+			return "", fmt.Errorf("%w: http:// is for 127.0.0.1 only, use https://", ErrServer)
+		}
+	default:
+		return "", wrong
+	}
+	return u.Scheme + "://" + u.Host, nil
+}
+
+// trusted takes certificates that this machine trusts. Proxies that end TLS may have 1.2 alone, of
+// which suites with forward secrecy and authenticated encryption are taken.
+func trusted() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		CipherSuites: []uint16{ // of TLS 1.2; those of 1.3 are not chosen here
+			tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+			tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+			tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+			tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+			tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+			tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+		},
+	}
+}
+
+// Pinned trusts certificates of these fingerprints, whoever they name, with TLS 1.3 alone: they
+// are nodes' own.
+func Pinned(fingerprints ...[32]byte) *tls.Config { return pinned(newPins(fingerprints)) }
+
+func pinned(p *pins) *tls.Config {
+	return &tls.Config{
+		MinVersion:            tls.VersionTLS13,
+		InsecureSkipVerify:    true, // VerifyPeerCertificate compares the certificate itself
+		VerifyPeerCertificate: p.verify,
+	}
+}

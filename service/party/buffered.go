@@ -1,0 +1,112 @@
+package party
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hushsum/hushsum/drive"
+)
+
+// This file has a party of a federation with sum.buffer: it trains while rounds come and go, and
+// submits what it made of a model in the round that has room for it.
+
+// making holds a training on a round's model, and what came of it.
+type making struct {
+	id     drive.AskID
+	of     *Work
+	cancel context.CancelFunc
+	ended  chan struct{}
+	told   bool    // drive knows that it has ended
+	update *Update // once it has
+	err    error
+}
+
+// begin has the trainer work while the party goes on. What it was at is told to end, and waited
+// for.
+func (s *sending) begin(id drive.AskID, w *Work) {
+	last := s.making
+	if last != nil {
+		last.cancel()
+	}
+	ctx, cancel := context.WithCancel(s.life)
+	m := &making{id: id, of: w, cancel: cancel, ended: make(chan struct{})}
+	s.making = m
+	s.trainings.Go(func() {
+		defer cancel()
+		if last != nil {
+			<-last.ended
+		}
+		m.update, m.err = s.trainInTurn(ctx, w)
+		close(m.ended)
+		select {
+		case s.woken <- struct{}{}:
+		default:
+		}
+	})
+}
+
+// trainInTurn trains with a place in Turns of its own.
+func (s *sending) trainInTurn(ctx context.Context, w *Work) (*Update, error) {
+	if s.Turns != nil {
+		select {
+		case s.Turns <- struct{}{}:
+			defer func() { <-s.Turns }()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return s.train(ctx, w)
+}
+
+// finish takes what the trainer has made since.
+func (s *sending) finish() error {
+	m := s.making
+	if m == nil || m.told {
+		return nil
+	}
+	select {
+	case <-m.ended:
+		m.told = true
+	default:
+		return nil
+	}
+	if m.err == nil {
+		if err := s.check(m.update); err != nil {
+			return localError{err}
+		}
+		s.sender.Finished(m.id)
+		return nil
+	}
+	if err := s.sender.None(m.id, opening(m.of), m.err); err != nil {
+		return localError{err}
+	}
+	return nil
+}
+
+// submitMade submits in the round of w what was made of an earlier model, weighed by how many
+// rounds before that was begun.
+func (s *sending) submitMade(ask *drive.Ask, w *Work) error {
+	m := s.making
+	if m == nil || !m.told || m.id.Round != ask.ID.Made {
+		s.sender.Absent(ask.ID, fmt.Errorf("%w: nothing was made in round %d", drive.ErrRound,
+			ask.ID.Made))
+		return nil
+	}
+	return s.answer(ask, w, m.update, m.err)
+}
+
+// hearing returns a context for a request that waits, which ends once the trainer has.
+func (r *running) hearing(ctx context.Context) (context.Context, context.CancelFunc) {
+	if r.woken == nil {
+		return ctx, func() {}
+	}
+	waiting, stop := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-r.woken:
+			stop(errMade)
+		case <-waiting.Done():
+		}
+	}()
+	return waiting, func() { stop(nil) }
+}

@@ -1,0 +1,97 @@
+package party
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+
+	"github.com/hushsum/hushsum/service/door"
+)
+
+// mostWaits is how often in a row a piece waits for what clears by itself, such as the connection
+// of the piece before, whose end the server has not heard of: for some 16 s in all.
+const mostWaits = 8
+
+// send sends a message: in one request, or if it is long in pieces, each where the one before
+// ended. How many requests that are, and how long each, follows from the message's length and
+// from what breaks.
+func (s *Server) send(ctx context.Context, path string, message []byte) error {
+	path += "/messages"
+	if len(message) <= door.PieceSize {
+		_, err := s.post(ctx, path, message)
+		return err
+	}
+	path += fmt.Sprintf("?upload=%x&length=%d", sha256.Sum256(message), len(message))
+	at, asking := 0, true // asking how much has come
+	failedAt, waits := -1, 0
+	var failed error
+	for {
+		var piece []byte
+		if !asking {
+			piece = message[at:min(at+door.PieceSize, len(message))]
+		}
+		answer, err := s.post(ctx, path+"&offset="+strconv.Itoa(at), piece)
+		switch {
+		case err == nil && answer.StatusCode == http.StatusAccepted:
+			return nil
+		case err == nil:
+			text := answer.Header.Get(door.HeaderOffset)
+			came, err := strconv.ParseUint(text, 10, 62)
+			switch {
+			case err != nil || came >= uint64(len(message)) || !asking && int(came) != at+len(piece):
+				return fmt.Errorf("%w: %.20q of %d bytes have come", errOther, text, len(message))
+			case failed != nil && int(came) <= failedAt:
+				return failed // nothing has come since; the caller asks what is next
+			}
+			if int(came) > at {
+				waits = 0
+			}
+			at, asking, failed = int(came), false, nil
+		case ctx.Err() != nil:
+			return err
+		case clears(err) && waits < mostWaits:
+			if err := sleep(ctx, min(firstWait<<waits, longestWait)); err != nil {
+				return err
+			}
+			waits, asking = waits+1, true
+		case asking || final(err):
+			return err
+		default:
+			failed, failedAt, asking = err, at, true
+		}
+	}
+}
+
+// clears reports whether a refusal is of something that passes, while the upload is kept.
+func clears(err error) bool {
+	var refusal *RefusalError
+	return errors.As(err, &refusal) && (refusal.Kind == "busy" || refusal.Kind == "rate")
+}
+
+// final reports whether the server has refused the message, and not the piece: then nothing is
+// kept.
+func final(err error) bool {
+	var refusal *RefusalError
+	if !errors.As(err, &refusal) {
+		return false
+	}
+	switch refusal.Kind {
+	case "", "slow", "offset", "leader":
+		return false
+	}
+	return true
+}
+
+// post sends a body, and reads what little is answered.
+func (s *Server) post(ctx context.Context, path string, body []byte) (*http.Response, error) {
+	answer, err := s.do(ctx, http.MethodPost, path, body)
+	if err != nil {
+		return nil, err
+	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 4<<10))
+	return answer, answer.Body.Close()
+}

@@ -1,0 +1,200 @@
+package record
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/hushsum/hushsum/keyexchange"
+)
+
+// This file has the keys that records are sealed under, and how a record comes under another key
+// while it is in use. Each stored part says under which key it is, by a digest that tells nothing
+// of the key: who changes that in JetStream's files could as well delete the part.
+
+// Keys are keys that seal: the first seals, all open. They are safe for concurrent use.
+type Keys struct {
+	ring atomic.Pointer[[]keyexchange.SealKey]
+}
+
+// NewKeys makes keys of one or more.
+func NewKeys(first keyexchange.SealKey, others ...keyexchange.SealKey) *Keys {
+	k := new(Keys)
+	k.Set(append([]keyexchange.SealKey{first}, others...))
+	return k
+}
+
+// Set replaces all keys, by one at least.
+func (k *Keys) Set(ring []keyexchange.SealKey) {
+	ring = slices.Clone(ring)
+	k.ring.Store(&ring)
+}
+
+// All returns the keys, that which seals first.
+func (k *Keys) All() []keyexchange.SealKey { return *k.ring.Load() }
+
+// Newest returns the key that seals.
+func (k *Keys) Newest() *keyexchange.SealKey { return &k.All()[0] }
+
+// Open opens what one of the keys has sealed. It fails with keyexchange.ErrOpen.
+func (k *Keys) Open(sealed, associated []byte) (plain []byte, err error) {
+	plain, _, err = k.open(sealed, associated)
+	return plain, err
+}
+
+// open is Open, and returns by which key.
+func (k *Keys) open(sealed, associated []byte) (plain []byte, by *keyexchange.SealKey, err error) {
+	for _, key := range k.All() {
+		if plain, err = keyexchange.Open(&key, sealed, associated); err == nil {
+			return plain, &key, nil
+		}
+	}
+	return nil, nil, err
+}
+
+// KeyName names a key without telling it: 16 hexadecimal digits.
+func KeyName(key *keyexchange.SealKey) string {
+	digest := sha256.Sum256(append([]byte("hushsum/2 name of a seal key 1\n"), key[:]...))
+	return hex.EncodeToString(digest[:8])
+}
+
+// metaKey is where an object's metadata has the name of the key that seals it. Objects of earlier
+// releases lack it.
+const metaKey = "seal-key"
+
+// stored is an object with its parts, as JetStream lists them.
+type stored struct {
+	ref   Ref
+	under map[string]string // by the part's name the name of its key, empty where that is not told
+}
+
+// storedOf makes objects of what JetStream lists.
+func storedOf(all []*jetstream.ObjectInfo) (out []*stored) {
+	index := make(map[string]*stored)
+	for _, info := range all {
+		if strings.HasPrefix(info.Name, probe) {
+			continue
+		}
+		base, _, _ := strings.Cut(info.Name, ".")
+		s := index[base]
+		if s == nil {
+			s = &stored{ref: Ref{Name: base, Sealing: sealing}, under: make(map[string]string)}
+			index[base] = s
+			out = append(out, s)
+		} else {
+			s.ref.Parts = max(s.ref.Parts, 1) + 1
+		}
+		s.under[info.Name] = info.Metadata[metaKey]
+	}
+	return out
+}
+
+// Sealed counts the parts of objects of all federations by the name of the key that they are
+// sealed under. Those of earlier releases do not say it: with try they are opened to find out.
+// Where that is not found they are counted as "".
+func (r *Records) Sealed(ctx context.Context, try bool) (map[string]int, error) {
+	count := make(map[string]int)
+	err := r.eachObject(ctx, func(o jetstream.ObjectStore, id string, s *stored) error {
+		for k, name := range s.ref.names() {
+			under := s.under[name]
+			if under == "" && try { // of an earlier release
+				_, by, err := r.openPart(ctx, o, id, s, k, name)
+				if errors.Is(err, ErrMissing) {
+					continue // deleted meanwhile
+				}
+				if err != nil && !errors.Is(err, ErrRecord) {
+					return err
+				}
+				if by != nil {
+					under = KeyName(by)
+				}
+			}
+			count[under]++
+		}
+		return nil
+	})
+	return count, err
+}
+
+// Reseal seals under the newest key what is sealed under another, where it lies: rounds go on
+// meanwhile. States it leaves to whoever leads, since they have boxes within: decisions replace
+// them.
+func (r *Records) Reseal(ctx context.Context) error {
+	newest := KeyName(r.keys.Newest())
+	return r.eachObject(ctx, func(o jetstream.ObjectStore, id string, s *stored) error {
+		if strings.HasPrefix(s.ref.Name, kindState) {
+			return nil
+		}
+		for k, name := range s.ref.names() {
+			if s.under[name] == newest {
+				continue
+			}
+			plain, _, err := r.openPart(ctx, o, id, s, k, name)
+			if errors.Is(err, ErrRecord) {
+				continue // it is counted as left, or was deleted
+			}
+			if err != nil {
+				return err
+			}
+			if err := r.putPart(ctx, o, name, plain, associated(id, &s.ref, k)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// openPart opens a part of an object, and returns by which key. An object of sealing 1 in one part
+// is found to be that, and its ref says so then; of one in more, no part opens alone.
+func (r *Records) openPart(
+	ctx context.Context, o jetstream.ObjectStore, id string, s *stored, k int, name string,
+) (plain []byte, by *keyexchange.SealKey, err error) {
+	box, err := r.getPart(ctx, o, name, partSize+keyexchange.SealOverhead)
+	if err != nil {
+		return nil, nil, err
+	}
+	plain, by, err = r.keys.open(box, associated(id, &s.ref, k))
+	if err != nil && s.ref.Parts == 0 && s.ref.Sealing == sealing {
+		old := Ref{Name: s.ref.Name}
+		if plain, by, err = r.keys.open(box, associated(id, &old, k)); err == nil {
+			s.ref = old
+		}
+	}
+	if err != nil {
+		return nil, nil, notOpened(&s.ref)
+	}
+	return plain, by, nil
+}
+
+// eachObject calls with each object of all federations.
+func (r *Records) eachObject(
+	ctx context.Context, call func(o jetstream.ObjectStore, id string, s *stored) error,
+) error {
+	ids, err := r.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		o, err := r.objects(ctx, id)
+		if err != nil {
+			return err
+		}
+		all, err := r.list(ctx, o)
+		if err != nil {
+			return err
+		}
+		for _, s := range storedOf(all) {
+			if err := call(o, id, s); err != nil {
+				return fmt.Errorf("the federation %.16s…: %w", id, err)
+			}
+		}
+	}
+	return nil
+}

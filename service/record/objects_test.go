@@ -1,0 +1,149 @@
+package record_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/service/record"
+)
+
+// sealing1 seals an object as the first releases did, one box whatever the parts.
+func sealing1(t *testing.T, key *keyexchange.SealKey, id, name string, plain []byte) []byte {
+	t.Helper()
+	nonce, err := keyexchange.GenerateNonce(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	box, err := keyexchange.Seal(&nonce, key, plain, []byte("hushsum/2 record 1\n"+id+"\n"+name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return box
+}
+
+// Who rewrites JetStream's files, and has no key, can pass off no object as another: neither one
+// that was altered, nor that of another name, nor that of another federation under the same key.
+// The state of another federation is led by nobody.
+func TestObjectsOfAnother(t *testing.T) {
+	ctx, key := context.Background(), newKey(t)
+	e, err := record.StartEmbedded(ctx, record.EmbeddedOptions{Folder: t.TempDir(), Name: "n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	r, err := record.Open(ctx, e.JS, 1, record.NewKeys(*key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := strings.Repeat("7a", 32)
+	// Objects of federations whose identifiers begin alike lie in one bucket.
+	alike := id[:16] + strings.Repeat("0", len(id)-16)
+	h, err := r.Claim(ctx, id, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Decide(ctx, []byte("our state")); err != nil {
+		t.Fatal(err)
+	}
+	other, err := r.Claim(ctx, theirs, "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Decide(ctx, []byte("their state")); err != nil {
+		t.Fatal(err)
+	}
+	bucket := func(id string) jetstream.ObjectStore {
+		t.Helper()
+		store, err := e.JS.ObjectStore(ctx, "hushsum-objects-"+id[:16])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return store
+	}
+	from, to := bucket(id), bucket(theirs)
+	put := func(store jetstream.ObjectStore, name string, box []byte) {
+		t.Helper()
+		if _, err := store.PutBytes(ctx, name, box); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const name = "model-0123456789abcdef"
+	old := sealing1(t, key, id, name, []byte("a model"))
+	put(from, name, old)
+	stored, err := h.Put(ctx, "model", []byte("a model"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ref := range []*record.Ref{stored, {Name: name, Digest: stored.Digest, Size: stored.Size}} {
+		box, err := from.GetBytes(ctx, ref.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		refused := func(what, id string, ref record.Ref) {
+			t.Helper()
+			if b, err := r.Get(ctx, id, &ref); !errors.Is(err, record.ErrRecord) {
+				t.Errorf("sealing %d, %s: %q, %v, want ErrRecord", ref.Sealing, what, b, err)
+			}
+		}
+		if b, err := r.Get(ctx, id, ref); err != nil || string(b) != "a model" {
+			t.Fatalf("sealing %d: %q, %v", ref.Sealing, b, err)
+		}
+		put(to, ref.Name, box)
+		refused("copied to another federation", theirs, *ref)
+		refused("of a federation whose identifier begins alike", alike, *ref)
+		renamed := *ref
+		renamed.Name += "0"
+		put(from, renamed.Name, box)
+		refused("under another name", id, renamed)
+		digest := *ref
+		digest.Digest = strings.Map(func(c rune) rune { return c ^ 1 }, ref.Digest)
+		refused("of another digest", id, digest)
+		smaller, larger := *ref, *ref
+		smaller.Size--
+		larger.Size++
+		refused("of a smaller size", id, smaller)
+		refused("of a larger size", id, larger)
+		for k := range box {
+			box[k] ^= 1
+			put(from, ref.Name, box)
+			box[k] ^= 1
+			refused("altered", id, *ref)
+		}
+	}
+
+	pointers, err := e.JS.KeyValue(ctx, "hushsum-pointers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry, err := pointers.Get(ctx, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := from.List(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, info := range all {
+		if strings.HasPrefix(info.Name, "state-") {
+			box, err := from.GetBytes(ctx, info.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			put(to, info.Name, box)
+		}
+	}
+	if _, err := pointers.Put(ctx, theirs, entry.Value()); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := r.State(ctx, theirs); !errors.Is(err, record.ErrRecord) {
+		t.Errorf("another federation's state: %q, %v", b, err)
+	}
+	if _, err := r.Claim(ctx, theirs, "c"); !errors.Is(err, record.ErrRecord) {
+		t.Errorf("another federation's state is led: %v", err)
+	}
+}

@@ -1,0 +1,175 @@
+package runner
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/service/record"
+)
+
+// This file has what people and monitors see of a federation that nobody leads, and how long steps
+// take.
+
+// figures holds what a decision records for people, who ask also while nobody leads.
+type figures struct {
+	At            time.Time
+	State, Why    string
+	Round, Lost   int
+	Epsilon       float64
+	Decisions     uint64
+	Seen, Members []bool // who has ever been here
+}
+
+// figures are those of the decision that is recorded next.
+func (r *Runner) figures() *figures {
+	at := r.drive.Status()
+	for i := range r.seen {
+		_, ever := r.drive.Here(i)
+		r.seen[i] = r.seen[i] || ever
+	}
+	for k := range r.seenMembers {
+		_, ever := r.committee.MemberHere(k)
+		r.seenMembers[k] = r.seenMembers[k] || ever
+	}
+	out := &figures{At: time.Now(), Round: int(at.Round), Lost: int(at.Lost), Epsilon: r.epsilon(),
+		Decisions: r.Hold.Number() + 1, Seen: slices.Clone(r.seen),
+		Members: slices.Clone(r.seenMembers)}
+	out.State, out.Why = r.stands(at)
+	return out
+}
+
+// Declared is the status of a federation of which only the declaration is known.
+func Declared(f *federation.Federation) *Status {
+	out := &Status{
+		Name:   f.Job.Name,
+		ID:     f.ID,
+		Job:    f.JobDigest,
+		Rounds: f.Settled.Rounds(),
+		Least:  f.Settled.MinSurvivors(),
+		Buffer: f.Settled.Buffer(),
+	}
+	if j := f.Job; j.Noisy() {
+		out.Budget, out.Delta = j.Privacy.Epsilon, j.Privacy.Delta
+		out.Protects, out.Against = j.Protects(), j.Against()
+	}
+	return out
+}
+
+// RecordedStatus returns what the last decision of a federation recorded for people, whoever leads
+// it. Of one that was decided by an earlier release it knows the rounds that were over. It fails
+// with the errors of package record.
+func RecordedStatus(ctx context.Context, f *federation.Federation, records *record.Records,
+) (*Status, error) {
+	out := Declared(f)
+	b, err := records.State(ctx, f.ID)
+	if err != nil {
+		return nil, err
+	}
+	var in state
+	if b != nil {
+		if in, err = parseState(b); err != nil {
+			return nil, err
+		}
+	}
+	at := in.Figures
+	if at == nil {
+		at = &figures{State: "waiting", Why: in.Why}
+		for _, p := range in.History {
+			at.Round, at.Epsilon = p.Round, p.Epsilon
+			at.At = p.Began.Add(time.Duration(p.Seconds * float64(time.Second)))
+			if p.Lost != "" {
+				at.Lost++
+			}
+		}
+	}
+	out.State, out.Why, out.History = at.State, at.Why, in.History
+	out.Round, out.Lost, out.Epsilon, out.Decisions = at.Round, at.Lost, at.Epsilon, at.Decisions
+	if !at.At.IsZero() {
+		out.Recorded = &at.At
+	}
+	roster := f.Settled.Roster()
+	for i := range roster.Len() {
+		ever := i < len(at.Seen) && at.Seen[i]
+		out.Parties = append(out.Parties,
+			PartyStatus{Name: roster.Name(i), State: stateOf(false, ever, false)})
+	}
+	if one := f.Settled.Oneshot(); one != nil {
+		for k := range one.Committee.Len() {
+			ever := k < len(at.Members) && at.Members[k]
+			out.Committee = append(out.Committee,
+				PartyStatus{Name: one.Committee.Name(k), State: stateOf(false, ever, false)})
+		}
+	}
+	return out, nil
+}
+
+// StepTimes is how long steps of a kind took, of the rounds that this runner led.
+type StepTimes struct {
+	Step    string  `json:"step"`
+	Seconds float64 `json:"seconds"` // in all
+	// Within counts those that took no longer than the bounds of [StepBounds], one after another,
+	// and then all.
+	Within []uint64 `json:"within"`
+}
+
+// StepBounds are those of [StepTimes], in seconds.
+var StepBounds = []float64{0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3600}
+
+// stepTimes counts them. It has a lock of its own, since a runner's is held while it records.
+type stepTimes struct {
+	mutex sync.Mutex
+	of    map[string]*StepTimes
+}
+
+// add counts a step.
+func (s *stepTimes) add(step string, took time.Duration) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	x := s.of[step]
+	if x == nil {
+		x = &StepTimes{Step: step, Within: make([]uint64, len(StepBounds)+1)}
+		if s.of == nil {
+			s.of = make(map[string]*StepTimes)
+		}
+		s.of[step] = x
+	}
+	x.Seconds += took.Seconds()
+	for i := range x.Within {
+		if i == len(StepBounds) || took.Seconds() <= StepBounds[i] {
+			x.Within[i]++
+		}
+	}
+}
+
+// all returns copies, by name.
+func (s *stepTimes) all() (out []StepTimes) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for _, x := range s.of {
+		x := *x
+		x.Within = slices.Clone(x.Within)
+		out = append(out, x)
+	}
+	slices.SortFunc(out, func(a, b StepTimes) int { return strings.Compare(a.Step, b.Step) })
+	return out
+}
+
+// timeSteps counts the step that is over, if one is. Waiting for the next round is none.
+func (r *Runner) timeSteps() {
+	was, at := r.was, r.drive.Status()
+	r.was = at
+	if was.Since == 0 || was.Stage == drive.Resting || was.Stage == at.Stage && was.Since == at.Since {
+		return
+	}
+	end := at.Since
+	if at.Stage == 0 || end <= was.Since {
+		end = r.now()
+	}
+	r.steps.add(was.Stage.String(), time.Duration(end-was.Since))
+	r.tracing.step(was.Stage.String(), was.Since, end)
+}
