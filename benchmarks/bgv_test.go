@@ -20,7 +20,7 @@ const (
 	uploadBits    = 23
 )
 
-// BenchmarkUpload is what a party sends for each bit of its input ("bytes-per-bit"), and
+// BenchmarkUpload measures what a party sends for each bit of its input ("bytes-per-bit"), and
 // takes for it ("party-ms"), by package oneshot and by lattigo's BGV under a public key,
 // with the smallest modulus by which the sum of all parties comes out right. What BGV
 // would need besides, a committee that shares the key and noise that protects the sum,

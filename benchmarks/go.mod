@@ -3,6 +3,7 @@ module github.com/hushsum/hushsum/benchmarks
 go 1.26.0
 
 require (
+	filippo.io/edwards25519 v1.2.0
 	github.com/cloudflare/circl v1.6.5
 	github.com/google/differential-privacy/go/v3 v3.0.0
 	github.com/hashicorp/vault v1.21.4
@@ -12,7 +13,6 @@ require (
 )
 
 require (
-	filippo.io/edwards25519 v1.2.0 // indirect
 	github.com/ALTree/bigfloat v0.2.0 // indirect
 	github.com/bwesterb/go-ristretto v1.2.4 // indirect
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect

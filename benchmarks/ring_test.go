@@ -9,7 +9,7 @@ import (
 	"github.com/hushsum/hushsum/internal/ring"
 )
 
-// BenchmarkProduct is what a party does for each 2,048 coordinates of a sum of one message:
+// BenchmarkProduct measures what a party does for each 2,048 coordinates of a sum of one message:
 // a public element in transformed form times its key, back to coefficients. It is done by
 // internal/ring and by lattigo's ring, and reports microseconds and lattigo's as a multiple
 // of hushsum's ("×").

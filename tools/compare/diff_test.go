@@ -74,7 +74,7 @@ func TestCases(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	for _, file := range files {
-		if filepath.Base(file) == "committee.toml" {
+		if name := filepath.Base(file); name == "committee.toml" || name == "open.toml" {
 			continue // no earlier program simulates one-message sums in virtual time
 		}
 		line := "simulate ROOT/simulation/scenarios/" + filepath.Base(file) + " --json"

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// entry is a file of an archive.
+type entry struct {
+	name    string // with slashes
+	content []byte
+	mode    int64
+}
+
+// archives writes the programs, the chart and the notes.
+func (r *release) archives() error {
+	if err := os.MkdirAll(filepath.Join(r.out, "dist"), 0o755); err != nil {
+		return err
+	}
+	for _, p := range r.platforms {
+		name := fmt.Sprintf("hushsum-%s-%s-%s", r.version, p.os, p.arch)
+		var entries []entry
+		for _, program := range programs {
+			content, err := os.ReadFile(filepath.Join(r.built(p), p.program(program.name)))
+			if err != nil {
+				return err
+			}
+			entries = append(entries, entry{path.Join(name, p.program(program.name)), content, 0o755})
+		}
+		for _, page := range []string{"LICENSE", "README.md", "CHANGELOG.md"} {
+			content, err := os.ReadFile(filepath.Join(r.source, page))
+			if err != nil {
+				return err
+			}
+			entries = append(entries, entry{path.Join(name, page), content, 0o644})
+		}
+		write, ending := r.tarred, ".tar.gz"
+		if p.os == "windows" {
+			write, ending = r.zipped, ".zip"
+		}
+		if err := r.write(name+ending, entries, write); err != nil {
+			return err
+		}
+	}
+	chart, err := r.chart()
+	if err != nil {
+		return err
+	}
+	name := "hushsum-chart-" + strings.TrimPrefix(r.version, "v") + ".tgz"
+	if err := r.write(name, chart, r.tarred); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(filepath.Join(r.source, "CHANGELOG.md"))
+	if err != nil {
+		return err
+	}
+	notes, err := unreleased(string(text))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(r.out, "notes.txt"), []byte(notes), 0o644)
+}
+
+func (r *release) write(name string, entries []entry, to func(io.Writer, []entry) error) error {
+	var b bytes.Buffer
+	if err := to(&b, entries); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(r.out, "dist", name), b.Bytes(), 0o644)
+}
+
+// tarred writes a compressed archive whose bytes depend on the entries and the commit's time alone.
+func (r *release) tarred(w io.Writer, entries []entry) error {
+	compressed := gzip.NewWriter(w)
+	archive := tar.NewWriter(compressed)
+	for _, e := range entries {
+		if err := archive.WriteHeader(&tar.Header{Name: e.name, Mode: e.mode,
+			Size: int64(len(e.content)), ModTime: r.time, Format: tar.FormatUSTAR}); err != nil {
+			return err
+		}
+		if _, err := archive.Write(e.content); err != nil {
+			return err
+		}
+	}
+	return errors.Join(archive.Close(), compressed.Close())
+}
+
+// zipped is tarred for those who have zip.
+func (r *release) zipped(w io.Writer, entries []entry) error {
+	archive := zip.NewWriter(w)
+	for _, e := range entries {
+		h := &zip.FileHeader{Name: e.name, Method: zip.Deflate, Modified: r.time}
+		h.SetMode(fs.FileMode(e.mode))
+		to, err := archive.CreateHeader(h)
+		if err != nil {
+			return err
+		}
+		if _, err := to.Write(e.content); err != nil {
+			return err
+		}
+	}
+	return archive.Close()
+}
+
+// chart returns the chart's files, with this version.
+func (r *release) chart() (entries []entry, err error) {
+	folder := filepath.Join(r.source, "deploy", "chart")
+	err = filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(folder, name)
+		if relative == "Chart.yaml" {
+			content = versioned(content, strings.TrimPrefix(r.version, "v"))
+		}
+		entries = append(entries, entry{path.Join("hushsum", filepath.ToSlash(relative)), content, 0o644})
+		return err
+	})
+	return entries, err
+}
+
+// versioned has the chart's version, and that of what it runs.
+func versioned(chart []byte, version string) []byte {
+	lines := strings.Split(strings.TrimRight(string(chart), "\n"), "\n")
+	lines = slices.DeleteFunc(lines, func(line string) bool {
+		return strings.HasPrefix(line, "version:") || strings.HasPrefix(line, "appVersion:")
+	})
+	lines = append(lines, "version: "+version, "appVersion: "+version, "")
+	return []byte(strings.Join(lines, "\n"))
+}
+
+// unreleased returns the part of the changelog under that heading.
+func unreleased(changelog string) (string, error) {
+	_, after, ok := strings.Cut(changelog, "\n## Unreleased\n")
+	notes, _, _ := strings.Cut(after, "\n## ")
+	if notes = strings.TrimSpace(notes); !ok || notes == "" {
+		return "", errors.New("CHANGELOG.md has nothing under Unreleased")
+	}
+	return notes + "\n", nil
+}
+
+// sums writes the digests of what is in dist.
+func (r *release) sums() error {
+	files, err := os.ReadDir(filepath.Join(r.out, "dist"))
+	if err != nil {
+		return err
+	}
+	var lines strings.Builder
+	for _, f := range files {
+		content, err := os.ReadFile(filepath.Join(r.out, "dist", f.Name()))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&lines, "%x  %s\n", sha256.Sum256(content), f.Name())
+	}
+	fmt.Print(lines.String())
+	return os.WriteFile(filepath.Join(r.out, "dist", "SHA256SUMS"), []byte(lines.String()), 0o644)
+}

@@ -1,0 +1,217 @@
+// Release makes and tests a release of all that people install, and tags nothing:
+//
+//	go run -C tools ./release v0.1.0 FOLDER
+//
+// The folder, which must not be there, gets
+//
+//	proxy/        the modules as a proxy of Go's serves them, without replace directives
+//	release.patch what the tagged commit changes: go.mod and go.sum of the modules in the clone
+//	dist/         programs and wheels for each platform, the chart, SHA256SUMS
+//	sbom/         the modules in each program, in CycloneDX's form
+//	notes.txt     what CHANGELOG.md has under Unreleased
+//
+// Programs are built by go install from that proxy, as people will, twice with caches of their own,
+// and compared byte for byte. The wheel of this platform is installed and asked for an epsilon. It
+// takes the committed tree; the modules that others wrote come from this user's module cache, or by
+// GOPROXY. The last line is "release ok".
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/semver"
+)
+
+// release is one release in the making.
+type release struct {
+	version   string // v1.2.3
+	out       string // folder, absolute
+	source    string // the tree of the commit
+	time      time.Time
+	platforms []platform
+	once      bool
+	began     time.Time
+}
+
+func main() {
+	platforms := flag.String("platforms",
+		"linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64",
+		"for which programs and wheels are made, as os/arch with commas between")
+	once := flag.Bool("once", false, "builds programs once, and does not compare")
+	flag.Usage = func() {
+		fmt.Fprintln(flag.CommandLine.Output(), "Usage: release [flags] VERSION FOLDER")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	if flag.NArg() != 2 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	if err := run(flag.Arg(0), flag.Arg(1), *platforms, *once); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+func run(version, folder, platforms string, once bool) error {
+	if semver.Canonical(version) != version {
+		return fmt.Errorf("%q is no version such as v0.1.0", version)
+	}
+	targets, err := parsePlatforms(platforms)
+	if err != nil {
+		return err
+	}
+	out, err := filepath.Abs(folder)
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(out, 0o755); err != nil {
+		return fmt.Errorf("the folder must be new: %w", err)
+	}
+	work, err := os.MkdirTemp("", "release-*")
+	if err != nil {
+		return err
+	}
+	defer removeAll(work)
+	r := &release{version: version, out: out, source: filepath.Join(work, "source"),
+		platforms: targets, once: once, began: time.Now()}
+	for _, step := range []struct {
+		name string
+		do   func(work string) error
+	}{
+		{"the committed tree", r.export},
+		{"modules", func(string) error { return r.modules() }},
+		{"programs", r.programs},
+		{"bills of materials", func(string) error { return r.bills() }},
+		{"archives, the chart, the notes", func(string) error { return r.archives() }},
+		{"wheels", r.wheels},
+		{"sums", func(string) error { return r.sums() }},
+	} {
+		fmt.Printf("\n== %s (%.0fs)\n", step.name, time.Since(r.began).Seconds())
+		if err := step.do(work); err != nil {
+			return fmt.Errorf("%s: %w", step.name, err)
+		}
+	}
+	return r.list()
+}
+
+// export writes the committed tree.
+func (r *release) export(string) error {
+	root, err := command("", nil, "git", "rev-parse", "--show-toplevel")
+	if err != nil {
+		return err
+	}
+	root = strings.TrimSpace(root)
+	changed, err := command(root, nil, "git", "status", "--porcelain")
+	if err != nil {
+		return err
+	}
+	if changed != "" {
+		return fmt.Errorf("commit or put away what has changed first:\n%s", changed)
+	}
+	told, err := command(root, nil, "git", "log", "-1", "--format=%ct %H")
+	if err != nil {
+		return err
+	}
+	var seconds int64
+	var commit string
+	if _, err := fmt.Sscan(told, &seconds, &commit); err != nil {
+		return err
+	}
+	r.time = time.Unix(seconds, 0).UTC()
+	fmt.Println("commit", commit, "of", r.time.Format(time.DateTime))
+	if err := os.Mkdir(r.source, 0o755); err != nil {
+		return err
+	}
+	_, err = command(root, nil, "git", "clone", "--quiet", "--no-hardlinks", root, r.source)
+	return err
+}
+
+// list prints what was made.
+func (r *release) list() error {
+	fmt.Println()
+	err := filepath.WalkDir(r.out, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			relative, _ := filepath.Rel(r.out, path)
+			fmt.Printf("%10d  %s\n", info.Size(), filepath.ToSlash(relative))
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	tags := make([]string, len(published))
+	for i, m := range published {
+		tags[i] = m.tag(r.version)
+	}
+	fmt.Printf("\nTo publish: git apply release.patch, commit, and tag that commit %s.\nrelease ok\n",
+		strings.Join(tags, " "))
+	return nil
+}
+
+// command runs a program in a folder, and returns what it prints.
+func command(folder string, env []string, name string, args ...string) (string, error) {
+	c := exec.Command(name, args...)
+	c.Dir, c.Env = folder, append(os.Environ(), env...)
+	var errors strings.Builder
+	c.Stderr = &errors
+	out, err := c.Output()
+	if err != nil {
+		err = fmt.Errorf("%s %s: %w\n%s%s", name, strings.Join(args, " "), err, out, errors.String())
+	}
+	return string(out), err
+}
+
+// removeAll removes a folder with caches in it, whose files may not be written to.
+func removeAll(folder string) {
+	_ = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			_ = os.Chmod(path, 0o755)
+		}
+		return nil
+	})
+	_ = os.RemoveAll(folder)
+}
+
+// platform names a system and a processor that programs run on.
+type platform struct{ os, arch string }
+
+func (p platform) String() string { return p.os + "/" + p.arch }
+
+// program returns a program's file name.
+func (p platform) program(name string) string {
+	if p.os == "windows" {
+		return name + ".exe"
+	}
+	return name
+}
+
+func parsePlatforms(list string) (found []platform, err error) {
+	for text := range strings.SplitSeq(list, ",") {
+		p := platform{}
+		p.os, p.arch, _ = strings.Cut(text, "/")
+		if wheelTags[p] == "" {
+			return nil, fmt.Errorf("%q is no platform that releases have", text)
+		}
+		if !slices.Contains(found, p) {
+			found = append(found, p)
+		}
+	}
+	return found, nil
+}
+
+// here is this machine's platform.
+var here = platform{runtime.GOOS, runtime.GOARCH}
