@@ -16,7 +16,7 @@ type floor struct {
 }
 
 // floors are the house from the roof to the ground: a package imports rooms of floors below its
-// own. README.md draws them.
+// own. docs/packages.md draws them.
 var floors = []floor{
 	{[]string{"cmd/hushsum", "service/cmd/hushsumd", "examples"}, "commands"},
 	{[]string{"sidecar", "service"}, "other languages; many machines"},
@@ -182,14 +182,14 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// The picture in README.md is that of the floors.
+// The picture in docs/packages.md is that of the floors.
 func TestPicture(t *testing.T) {
-	readme, err := os.ReadFile(path.Join(root, "README.md"))
+	readme, err := os.ReadFile(path.Join(root, "docs/packages.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := picture(); !strings.Contains(string(readme), "```\n"+want+"```\n") {
-		t.Errorf("README.md has another picture than:\n%s", want)
+		t.Errorf("docs/packages.md has another picture than:\n%s", want)
 	}
 }
 

@@ -87,7 +87,7 @@ func TestFunctionNames(t *testing.T) {
 			if signature != "([]byte) ([]byte, error)" {
 				t.Errorf("%s: %s.%s is %s", s.at(f), receiver, name, signature)
 			}
-			// A private key is read by ParseKey, beside ParsePublicKey.
+			// A private key is read by ParseKey, next to ParsePublicKey.
 			if !parsers[s.dir()+"."+receiver] &&
 				!parsers[s.dir()+"."+strings.TrimPrefix(receiver, "Private")] {
 				t.Errorf("%s: there is no Parse%s", s.at(f), receiver)

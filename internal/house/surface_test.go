@@ -15,7 +15,7 @@ var kept = []struct{ why, names string }{
 	{"a job of one's own has no file to keep its state in", ".MemoryStore"},
 	{"float32 has what float64 has", ".Participant.Run32"},
 	{"a word of a file, of which others are used",
-		".Pairwise simulation/scenario.AtBegin simulation/scenario.AtReveal " +
+		"simulation/scenario.AtBegin simulation/scenario.AtReveal " +
 			"simulation/scenario.AtSign simulation/scenario.AtSubmit job/old.FormFederation " +
 			"job/old.FormScenario job/old.FormSpec " +
 			"service/federation.Uniform"},
