@@ -125,8 +125,9 @@ func TestCrowdOfStrangers(t *testing.T) {
 		var all *idlers
 		if block%2 == 1 {
 			all = comeIdle(crowd, at)
-			for began := time.Now(); all.came.Load() < crowd && time.Since(began) < time.Minute; {
-				time.Sleep(50 * time.Millisecond) // a full queue may keep some out
+			deadline := time.Now().Add(time.Minute) // a full queue may keep some out
+			for all.came.Load() < crowd && time.Now().Before(deadline) {
+				time.Sleep(50 * time.Millisecond)
 			}
 		}
 		_ = find(folder, "status", &s)

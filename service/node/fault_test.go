@@ -50,25 +50,30 @@ func newFaulty(t *testing.T, target string) *faulty {
 		_ = l.Close()
 		f.cut()
 	})
-	go func() {
-		for {
-			near, err := l.Accept()
-			if err != nil {
-				return
-			}
-			far, err := net.Dial("tcp", target)
-			if err != nil {
-				_ = near.Close()
-				continue
-			}
-			f.mutex.Lock()
-			f.connections[near], f.connections[far] = true, true
-			f.mutex.Unlock()
-			go f.carry(near, far)
-			go f.carry(far, near)
-		}
-	}()
+	go relay(l, target, func(near, far net.Conn) {
+		f.mutex.Lock()
+		f.connections[near], f.connections[far] = true, true
+		f.mutex.Unlock()
+		go f.carry(near, far)
+		go f.carry(far, near)
+	})
 	return f
+}
+
+// relay connects each connection that comes with a target, until the listener is closed.
+func relay(l net.Listener, target string, join func(near, far net.Conn)) {
+	for {
+		near, err := l.Accept()
+		if err != nil {
+			return
+		}
+		far, err := net.Dial("tcp", target)
+		if err != nil {
+			_ = near.Close()
+			continue
+		}
+		join(near, far)
+	}
 }
 
 func (f *faulty) carry(from, to net.Conn) {

@@ -136,30 +136,19 @@ func cutting(t *testing.T, target string, bytes int64, cuts *atomic.Int64) (addr
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			near, err := l.Accept()
-			if err != nil {
-				return
+	go relay(l, target, func(near, far net.Conn) {
+		end := func() { _, _ = near.Close(), far.Close() }
+		go func() {
+			defer end()
+			if n, _ := io.CopyN(far, near, bytes); n == bytes {
+				cuts.Add(1)
 			}
-			far, err := net.Dial("tcp", target)
-			if err != nil {
-				_ = near.Close()
-				continue
-			}
-			end := func() { _, _ = near.Close(), far.Close() }
-			go func() {
-				defer end()
-				if n, _ := io.CopyN(far, near, bytes); n == bytes {
-					cuts.Add(1)
-				}
-			}()
-			go func() {
-				defer end()
-				_, _ = io.Copy(near, far)
-			}()
-		}
-	}()
+		}()
+		go func() {
+			defer end()
+			_, _ = io.Copy(near, far)
+		}()
+	})
 	return "http://" + l.Addr().String()
 }
 

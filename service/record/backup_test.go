@@ -20,14 +20,7 @@ import (
 func backedUp(t *testing.T) (file []byte, r *record.Records, js jetstream.JetStream) {
 	t.Helper()
 	ctx := context.Background()
-	e, err := record.StartEmbedded(ctx, record.EmbeddedOptions{Folder: t.TempDir(), Name: "n"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.Close)
-	if r, err = record.Open(ctx, e.JS, 1, record.NewKeys(*backupKey(t))); err != nil {
-		t.Fatal(err)
-	}
+	e, r := embedded(t, backupKey(t))
 	d := record.Definition{ID: id, Text: []byte("text"), Roster: bytes.Repeat([]byte("r"), 300<<10),
 		Created: time.Now().UTC()}
 	if err := r.Create(ctx, d, []byte("the first model"), []byte("spent before")); err != nil {

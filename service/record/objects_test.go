@@ -31,15 +31,7 @@ func sealing1(t *testing.T, key *keyexchange.SealKey, id, name string, plain []b
 // The state of another federation is led by nobody.
 func TestObjectsOfAnother(t *testing.T) {
 	ctx, key := context.Background(), newKey(t)
-	e, err := record.StartEmbedded(ctx, record.EmbeddedOptions{Folder: t.TempDir(), Name: "n"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	r, err := record.Open(ctx, e.JS, 1, record.NewKeys(*key))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e, r := embedded(t, key)
 	theirs := strings.Repeat("7a", 32)
 	// Objects of federations whose identifiers begin alike lie in one bucket.
 	alike := id[:16] + strings.Repeat("0", len(id)-16)

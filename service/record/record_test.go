@@ -36,6 +36,21 @@ func open(t *testing.T, folder string, key *keyexchange.SealKey) (*record.Record
 	return r, e.Close
 }
 
+// embedded is a record on a new embedded JetStream, which ends with the test.
+func embedded(t *testing.T, key *keyexchange.SealKey) (*record.Embedded, *record.Records) {
+	t.Helper()
+	e, err := record.StartEmbedded(t.Context(), record.EmbeddedOptions{Folder: t.TempDir(), Name: "n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	r, err := record.Open(t.Context(), e.JS, 1, record.NewKeys(*key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e, r
+}
+
 func newKey(t *testing.T) *keyexchange.SealKey {
 	t.Helper()
 	key, err := keyexchange.GenerateSealKey(nil)
@@ -337,15 +352,7 @@ func TestLongObjects(t *testing.T) {
 // Only the newest state and the one before it stay on the disk, with what they name.
 func TestSpentObjects(t *testing.T) {
 	ctx := context.Background()
-	e, err := record.StartEmbedded(ctx, record.EmbeddedOptions{Folder: t.TempDir(), Name: "n"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	r, err := record.Open(ctx, e.JS, 1, record.NewKeys(*newKey(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e, r := embedded(t, newKey(t))
 	h, err := r.Claim(ctx, id, "a")
 	if err != nil {
 		t.Fatal(err)
@@ -432,15 +439,7 @@ func TestClusterAddress(t *testing.T) {
 // 20.
 func TestDecisionsLeaveNothing(t *testing.T) {
 	ctx := context.Background()
-	e, err := record.StartEmbedded(ctx, record.EmbeddedOptions{Folder: t.TempDir(), Name: "n"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	r, err := record.Open(ctx, e.JS, 1, record.NewKeys(*newKey(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e, r := embedded(t, newKey(t))
 	h, err := r.Claim(ctx, id, "a")
 	if err != nil {
 		t.Fatal(err)

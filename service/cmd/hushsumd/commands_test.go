@@ -110,6 +110,22 @@ func (p *printed) Write(b []byte) (int, error) {
 	return p.text.Write(b)
 }
 
+// rosterOf makes identities at their names with .pem, and returns their roster.
+func rosterOf(t *testing.T, at func(name string) string, names ...string) (roster string) {
+	t.Helper()
+	for _, name := range names {
+		if code, text := says(t, "identity", "new", at(name+".pem")); code != 0 {
+			t.Fatal(text)
+		}
+		code, line := says(t, "roster", "line", name, at(name+".pem"))
+		if code != 0 {
+			t.Fatal(line)
+		}
+		roster += line
+	}
+	return roster
+}
+
 // What goes wrong is said with the place and the remedy.
 func TestMessages(t *testing.T) {
 	t.Setenv("HUSHSUM_TOKEN", "")
@@ -121,17 +137,7 @@ func TestMessages(t *testing.T) {
 		}
 		return at(name)
 	}
-	roster := ""
-	for _, name := range []string{"a", "b", "c", "d"} {
-		if code, text := says(t, "identity", "new", at(name+".pem")); code != 0 {
-			t.Fatal(text)
-		}
-		code, line := says(t, "roster", "line", name, at(name+".pem"))
-		if code != 0 {
-			t.Fatal(line)
-		}
-		roster += line
-	}
+	roster := rosterOf(t, at, "a", "b", "c", "d")
 	write("roster.txt", roster)
 	good := `name = "s"
 rounds = 3

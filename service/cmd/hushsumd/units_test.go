@@ -102,17 +102,7 @@ func notified(t *testing.T) func() bool {
 func TestUnitsStart(t *testing.T) {
 	folder := t.TempDir()
 	at := func(name string) string { return filepath.Join(folder, name) }
-	roster := ""
-	for _, name := range []string{"identity", "b", "c", "d"} {
-		if code, text := says(t, "identity", "new", at(name+".pem")); code != 0 {
-			t.Fatal(text)
-		}
-		code, line := says(t, "roster", "line", name, at(name+".pem"))
-		if code != 0 {
-			t.Fatal(line)
-		}
-		roster += line
-	}
+	roster := rosterOf(t, at, "identity", "b", "c", "d")
 	for name, text := range map[string]string{"roster.txt": roster, "s.toml": created,
 		"policy.toml": "colluders = 0\n"} {
 		if err := os.WriteFile(at(name), []byte(text), 0o600); err != nil {

@@ -32,17 +32,7 @@ BenchmarkParty/n=1000/pairwise	 1	 140 party-ms	 9000 server-ms	 160 setup-ms
 // pairwise ones: of the run that -crossing names into the folder of -crossing-out, or of a
 // sample.
 func TestCrossing(t *testing.T) {
-	text, out := crossingSample, *crossingOut
-	if *crossing != "" {
-		b, err := os.ReadFile(*crossing)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text = string(b)
-	}
-	if out == "" {
-		out = t.TempDir()
-	}
+	text, out := drawnRun(t, *crossing, crossingSample, *crossingOut)
 	series := parseCrossing(t, text)
 	if len(series["hybrid"]["party-ms"]) < 2 || len(series["pairwise"]["party-ms"]) < 2 {
 		t.Fatalf("two sizes at least are needed: %v", series)
@@ -72,13 +62,7 @@ func TestCrossing(t *testing.T) {
 			c.Add(line, dots)
 			c.Key(s.name, line, dots)
 		}
-		path := filepath.Join(out, figure.file)
-		if err := c.Save(path); err != nil {
-			t.Fatal(err)
-		}
-		if b, err := os.ReadFile(path); err != nil || !strings.Contains(string(b), "<svg") {
-			t.Errorf("%s is no figure: %v", path, err)
-		}
+		saveFigure(t, c, filepath.Join(out, figure.file))
 	}
 	for _, kind := range []string{"hybrid", "x25519"} {
 		for _, against := range []string{"pairwise", "with set-up", "sparse"} {
@@ -86,6 +70,46 @@ func TestCrossing(t *testing.T) {
 				t.Logf("%s costs a party less than %s from %.0f parties on", kind, against, n)
 			}
 		}
+	}
+}
+
+// drawnRun returns a benchmark's output, of a file or else a sample, and the folder of its figures.
+func drawnRun(t *testing.T, file, sample, folder string) (text, out string) {
+	t.Helper()
+	if folder == "" {
+		folder = t.TempDir()
+	}
+	if file == "" {
+		return sample, folder
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b), folder
+}
+
+// metricsOf returns the metrics of a benchmark's line by their units.
+func metricsOf(t *testing.T, fields []string) map[string]float64 {
+	t.Helper()
+	values := make(map[string]float64)
+	for i := 2; i+1 < len(fields); i += 2 {
+		value, err := strconv.ParseFloat(fields[i], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values[fields[i+1]] = value
+	}
+	return values
+}
+
+func saveFigure(t *testing.T, c *Chart, path string) {
+	t.Helper()
+	if err := c.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(path); err != nil || !strings.Contains(string(b), "<svg") {
+		t.Errorf("%s is no figure: %v", path, err)
 	}
 }
 
@@ -110,12 +134,7 @@ func parseCrossing(t *testing.T, text string) map[string]map[string]plotter.XYs 
 		if err != nil {
 			t.Fatal(err)
 		}
-		values := make(map[string]float64)
-		for i := 2; i+1 < len(fields); i += 2 {
-			if values[fields[i+1]], err = strconv.ParseFloat(fields[i], 64); err != nil {
-				t.Fatal(err)
-			}
-		}
+		values := metricsOf(t, fields)
 		for metric, value := range values {
 			add(kind, metric, n, value)
 		}

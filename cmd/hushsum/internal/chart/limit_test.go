@@ -5,10 +5,8 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -31,17 +29,7 @@ BenchmarkLimit/n=10/d=10000  3 0.2 client-limit-ms 0.9 client-ms 0.2 server-limi
 // TestLimit draws the figures of BENCHMARKS.md on what a round takes next to the time of its masks
 // alone, against the number of coordinates and against that of the parties.
 func TestLimit(t *testing.T) {
-	text, out := limitSample, *limitOut
-	if *limit != "" {
-		b, err := os.ReadFile(*limit)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text = string(b)
-	}
-	if out == "" {
-		out = t.TempDir()
-	}
+	text, out := drawnRun(t, *limit, limitSample, *limitOut)
 	points := parseLimit(t, text)
 	for _, figure := range []struct {
 		file, title, x string
@@ -78,13 +66,7 @@ func TestLimit(t *testing.T) {
 			c.Add(drawn, dots)
 			c.Key(s.name, drawn, dots)
 		}
-		path := filepath.Join(out, figure.file)
-		if err := c.Save(path); err != nil {
-			t.Fatal(err)
-		}
-		if b, err := os.ReadFile(path); err != nil || !strings.Contains(string(b), "<svg") {
-			t.Errorf("%s is no figure: %v", path, err)
-		}
+		saveFigure(t, c, filepath.Join(out, figure.file))
 	}
 }
 
@@ -99,7 +81,7 @@ func parseLimit(t *testing.T, text string) (points []limitPoint) {
 	t.Helper()
 	for scanner := bufio.NewScanner(strings.NewReader(text)); scanner.Scan(); {
 		fields := strings.Fields(scanner.Text())
-		p := limitPoint{metrics: make(map[string]float64)}
+		var p limitPoint
 		if len(fields) < 4 {
 			continue
 		}
@@ -107,13 +89,7 @@ func parseLimit(t *testing.T, text string) (points []limitPoint) {
 		if _, err := fmt.Sscanf(name, "BenchmarkLimit n=%g d=%g", &p.n, &p.d); err != nil {
 			continue
 		}
-		for i := 2; i+1 < len(fields); i += 2 {
-			value, err := strconv.ParseFloat(fields[i], 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			p.metrics[fields[i+1]] = value
-		}
+		p.metrics = metricsOf(t, fields)
 		points = append(points, p)
 	}
 	return points
