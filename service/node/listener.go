@@ -153,6 +153,14 @@ func (l *boundedListener) Close() error {
 	return l.Listener.Close()
 }
 
+// counts returns how many connections there are of the known and of strangers.
+func (l *boundedListener) counts() (known, strangers int) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	strangers = l.strangers.Len()
+	return l.open - strangers, strangers
+}
+
 // take takes a connection in, and returns that which makes room, nil if none must. Without room
 // it takes none, and returns how long to wait before it may be called again.
 func (l *boundedListener) take(

@@ -162,6 +162,7 @@ type Node struct {
 	Removed     chan error
 	servers     []*http.Server
 	connections int // that the door may have
+	atDoor      *boundedListener
 	tokens      *page.Tokens
 	lock        io.Closer // of the folder
 	NewTokens   []string  // made at this start
@@ -355,7 +356,8 @@ func (n *Node) serve() error {
 		}
 		n.Address = "http://" + address
 	}
-	listener = bound(listener, connections, n.PerAddress, n.Log)
+	n.atDoor = bound(listener, connections, n.PerAddress, n.Log)
+	listener = n.atDoor
 	if !n.Plain {
 		n.Address = "https://" + address
 		n.Fingerprint, _ = n.certificate.shown()

@@ -132,6 +132,8 @@ func each[T any](n *Node, call func(*entry) T) []T {
 func (s shows) Signals(ctx context.Context) page.Signals {
 	out := page.Signals{Ready: s.ready() == nil, Decides: s.health.ready() == nil,
 		OpenFiles: usedFiles(), MostFiles: openFiles()}
+	out.Known, out.Strangers = s.atDoor.counts()
+	out.MostConnections = s.connections
 	out.DiskFree, out.DiskSize = diskOf(s.Folder)
 	out.Federations = each(s.Node, func(e *entry) page.Figures {
 		f := page.Figures{Name: e.federation.Job.Name}

@@ -20,7 +20,9 @@ type Signals struct {
 	DiskFree, DiskSize uint64
 	OpenFiles          int // 0: not known
 	MostFiles          int
-	Federations        []Figures
+	// Connections at the parties' door, and how many there may be; 0: not known.
+	Known, Strangers, MostConnections int
+	Federations                       []Figures
 }
 
 // Figures holds those of a federation.
@@ -43,6 +45,8 @@ var families = []family{
 	{"disk_size_bytes", "bytes of the disk of the node's folder", "gauge"},
 	{"open_files", "files that the process has open", "gauge"},
 	{"open_files_limit", "files that the process may open", "gauge"},
+	{"door_connections", "connections at the parties' door, of the known and of strangers", "gauge"},
+	{"door_connections_limit", "connections that the parties' door may have", "gauge"},
 	{"door_requests_total", "requests at the parties' door", "counter"},
 	{"door_refused_total", "requests that the door refused, by kind", "counter"},
 	{"door_bytes_in_total", "bytes of bodies that came in by the door", "counter"},
@@ -136,6 +140,11 @@ func (s *site) metrics(w http.ResponseWriter, r *http.Request) {
 	if at.OpenFiles > 0 && at.MostFiles > 0 {
 		out.add("open_files", float64(at.OpenFiles))
 		out.add("open_files_limit", float64(at.MostFiles))
+	}
+	if at.MostConnections > 0 {
+		out.add("door_connections", float64(at.Known), "of", "known")
+		out.add("door_connections", float64(at.Strangers), "of", "strangers")
+		out.add("door_connections_limit", float64(at.MostConnections))
 	}
 	for _, f := range at.Federations {
 		out.add("has_leader", one(f.Led), "federation", f.Name)

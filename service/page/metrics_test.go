@@ -79,7 +79,8 @@ func TestMetrics(t *testing.T) {
 	federation := `federation="a \"study\" of \\ names"`
 	for series, want := range map[string]float64{
 		"ready": 1, "record_ready": 1, "disk_free_bytes": 3 << 30, "open_files": 40,
-		"has_leader{": 1, "figures_age_seconds{": 0, "rounds_begun_total{": 7, "rounds_lost_total{": 1,
+		"door_connections_limit": 400, "has_leader{": 1,
+		"figures_age_seconds{": 0, "rounds_begun_total{": 7, "rounds_lost_total{": 1,
 		"rounds_planned{": 20, "epsilon_spent{": 3.2, "epsilon_budget{": 8, "paused{": 0, "ended{": 0,
 		"decisions_total{": 41, "parties_least{": 7,
 		`parties{,state="never"`: 1, `members{,state="here"`: 2,
@@ -94,6 +95,11 @@ func TestMetrics(t *testing.T) {
 		}
 		if value, found := got.values[name]; !found || value != want {
 			t.Errorf("%s is %v, want %v", name, value, want)
+		}
+	}
+	for of, want := range map[string]float64{"known": 12, "strangers": 3} {
+		if value := got.values[`hushsum_door_connections{of="`+of+`"}`]; value != want {
+			t.Errorf("%v connections of %s, want %v", value, of, want)
 		}
 	}
 	if last := got.values["hushsum_last_sum_seconds{"+federation+"}"]; last <
