@@ -24,7 +24,7 @@ const (
 	Refused                           // Session, Err: a message was refused
 	Waiting                           // Session, Round, Parties at the coordinator that are waited for
 	Rejected                          // Party at the coordinator, Err: its job or roster is another
-	LeftOut                           // Party at the coordinator, Session, Round: it spoilt the round
+	LeftOut                           // Party at the coordinator, Session, Round, Err: it spoilt it
 	// Those that follow a coordinator reports once a second at most, with the Count of
 	// connections since the last, and Err of the last of them.
 	Unknown    // closed: keys that are not in the roster

@@ -67,6 +67,10 @@ func TestOneshotJob(t *testing.T) {
 		"covered":       func(p *job.Job) { p.Sum.Covered = true },
 		"hybrid":        func(p *job.Job) { p.Sum.Classical = false },
 		"with noise":    func(p *job.Job) { p.Privacy.Noise, p.Privacy.Epsilon = "discrete-gaussian", 8 },
+		"bounded": func(p *job.Job) {
+			p.Privacy.Noise, p.Privacy.Epsilon = "discrete-gaussian", 8
+			p.Sum.Bounded, p.Parties.Colluders = true, 1
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -291,6 +295,15 @@ func TestOneshotErrors(t *testing.T) {
 		{"sum.faults", func(p *job.Job) { p.Sum.Protocol, p.Sum.Faults = "", 1 }},
 		{"sum.covered", func(p *job.Job) { p.Sum.Protocol, p.Sum.Covered = "", true }},
 		{"sum.protocol", func(p *job.Job) { p.Parties.DropOut = 0.9 }}, // one survivor
+		{"sum.bounded", func(p *job.Job) { p.Sum.Protocol, p.Sum.Bounded = "", true }},
+		{"sum.bounded", func(p *job.Job) { p.Sum.Bounded, p.Parties.Colluders = true, 1 }}, // no noise
+		{"sum.bounded", func(p *job.Job) {
+			p.Sum.Bounded, p.Privacy.Noise, p.Privacy.Epsilon = true, "discrete-gaussian", 8
+		}},
+		{"sum.bounded", func(p *job.Job) {
+			p.Sum.Bounded, p.Privacy.Noise, p.Privacy.Epsilon = true, "discrete-gaussian", 8
+			p.Parties.Colluders, p.Sum.Covered = 1, true
+		}},
 	} {
 		plan := oneshotJob()
 		c.change(plan)

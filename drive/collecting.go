@@ -338,7 +338,8 @@ func (s *Committee) Offer(now Time, party int, round uint64) {
 }
 
 // Receive takes a party's submission. It fails with the errors of oneshot.Server, with
-// [ErrExcluded], [ErrOften] or [ErrEnded]; all are the party's, and nothing has changed then.
+// [ErrExcluded], [ErrOften] or [ErrEnded]; all are the party's, and nothing has changed then, but
+// that a party whose proof does not hold is left out from now on (oneshot.ErrProof).
 // oneshot.ErrFull means that it was not told to upload, or no more: it is told again.
 func (s *Committee) Receive(now Time, party int, message []byte) error {
 	s.clock(now)
@@ -363,6 +364,7 @@ func (s *Committee) Receive(now Time, party int, message []byte) error {
 	switch {
 	case err == nil:
 		s.parties.learned.answered(&s.step, s.now)
+	case s.convict(err):
 	case errors.Is(err, oneshot.ErrFull):
 		s.enqueue(party)
 	case errors.Is(err, oneshot.ErrDuplicate), errors.Is(err, oneshot.ErrPhase):
@@ -371,6 +373,21 @@ func (s *Committee) Receive(now Time, party int, message []byte) error {
 	}
 	s.touchParty(party)
 	return err
+}
+
+// convict leaves a party out of the job if an error has evidence that it cheated: see
+// oneshot.Terms.Norm. Its [Notice] has the error.
+func (s *Committee) convict(err error) bool {
+	var blamed *oneshot.PartyError
+	if !errors.As(err, &blamed) || blamed.Evidence == nil {
+		return false
+	}
+	if !s.spoilers.excluded(blamed.Party) {
+		s.spoilers.of[blamed.Party].Excluded = true
+		s.decided(Notice{Kind: Spoiler, Round: s.round, Party: blamed.Party, Err: blamed})
+		s.touchParty(blamed.Party)
+	}
+	return true
 }
 
 // memberSender is added to a member's index in a header (SPEC-ONESHOT.md §6).
@@ -386,9 +403,12 @@ func (s *Committee) ReceiveMember(now Time, member int, message []byte) error {
 	if _, err := headerOf(message, memberSender+uint32(member)); err != nil {
 		return err
 	}
-	due := s.server.Awaits(member)
+	due, convicted := s.server.Awaits(member), len(s.server.Convicted())
 	if err := s.server.Receive(message); err != nil {
 		return err
+	}
+	for _, blamed := range s.server.Convicted()[convicted:] {
+		s.convict(blamed)
 	}
 	if due {
 		w := &s.step

@@ -1,13 +1,18 @@
 package drive_test
 
 import (
+	"errors"
 	"fmt"
+	"math/big"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/jobtest"
 	"github.com/hushsum/hushsum/internal/suite"
+	"github.com/hushsum/hushsum/noise"
+	"github.com/hushsum/hushsum/oneshot"
 )
 
 func startAll(w *jobtest.Council) {
@@ -167,6 +172,58 @@ func TestCommitteeTease(t *testing.T) {
 		w.RunFor(200 * drive.Second)
 		if !w.Ended() || len(w.Sums) != 3 || w.Lost() != 0 {
 			w.Fatal("%d sums, %d lost: %+v", len(w.Sums), w.Lost(), w.Hub.Drive().Status())
+		}
+	}
+}
+
+// A party whose proof does not hold is left out from then on, with evidence that convinces others,
+// and no round is lost for it; once readmitted, it may show the same again. The server dies in
+// between.
+func TestCommitteeBounded(t *testing.T) {
+	law, err := noise.DiscreteGaussian(big.NewRat(50*3, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	terms := oneshot.Terms{Length: 3, Bits: 8, MinSurvivors: 4, Colluders: 1, Faults: 1,
+		KEM: oneshot.KEMX25519, Noise: law, Norm: 250}
+	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 6, Members: 5, Survivors: 4,
+		Rounds: 6, Terms: terms})
+	const cheat = 2
+	w.Parties[cheat].Shift()
+	startAll(w)
+	named := func() (all []*oneshot.PartyError) {
+		for _, n := range w.Notices {
+			var blamed *oneshot.PartyError
+			if n.Kind != drive.Spoiler {
+				continue
+			}
+			if n.Party != cheat || !errors.As(n.Err, &blamed) || !errors.Is(n.Err, oneshot.ErrProof) ||
+				blamed.Evidence.Party() != cheat || blamed.Evidence.Verify() != nil ||
+				blamed.Evidence.Round() != n.Round {
+				w.Fatal("%+v", n)
+			}
+			all = append(all, blamed)
+		}
+		return all
+	}
+	w.Run(func() bool { return len(w.Sums) == 1 })
+	if len(named()) != 1 || !w.Hub.Drive().Excluded(cheat) {
+		w.Fatal("%v, excluded: %v", named(), w.Hub.Drive().Excluded(cheat))
+	}
+	w.Hub.Kill()
+	w.Hub.Start()
+	w.Run(func() bool { return len(w.Sums) == 2 })
+	if !w.Hub.Drive().Excluded(cheat) {
+		w.Fatal("another server has forgotten who cheated")
+	}
+	w.Hub.Drive().Readmit(w.Now(), cheat, "it promised")
+	w.RunFor(100 * drive.Second)
+	if !w.Ended() || len(w.Sums) != 6 || w.Lost() != 0 || len(named()) != 2 {
+		w.Fatal("%d sums, %d lost, named %v", len(w.Sums), w.Lost(), named())
+	}
+	for round, parties := range w.Sums {
+		if len(parties) != 5 || slices.Contains(parties, cheat) {
+			w.Fatal("round %d is of %v", round, parties)
 		}
 	}
 }

@@ -203,9 +203,11 @@ func (s *Sender) submit(id AskID, broadcast [32]byte, values []int64, zeros erro
 	switch {
 	case errors.Is(err, oneshot.ErrRandom):
 		return err
-	case zeros == nil && (errors.Is(err, oneshot.ErrRange) || errors.Is(err, oneshot.ErrLength)):
+	case zeros == nil && (errors.Is(err, oneshot.ErrRange) || errors.Is(err, oneshot.ErrLength) ||
+		errors.Is(err, oneshot.ErrNorm)):
 		return s.None(id, broadcast, err)
 	case err != nil:
+		s.unsaved = s.unsaved || errors.Is(err, oneshot.ErrMissed) // the round's number is used
 		s.asked, s.opening = nil, nil
 		s.report(Refused, id.Round, err)
 		s.out.Away = append(s.out.Away, Absence{id.Round, Guarded})

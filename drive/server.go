@@ -182,7 +182,7 @@ const (
 	Unbegun                          // Session, Round, Err: too few came, which costs nothing
 	Awaited                          // Session, Round, Parties are waited for
 	Stall                            // Session, Round, Party let a step pass
-	Spoiler                          // Session, Round, Party is left out from now on
+	Spoiler                          // Session, Round, Party, Err or nil: it is left out from now on
 	Summed                           // Session, Round, Parties are in the sum
 	Lost                             // Session, Round, Err: there is no sum
 	SetBack                          // Round, Skipped: parties know of so many more, lost ones now

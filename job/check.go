@@ -195,7 +195,8 @@ func (c *checker) cheating() bool { return c.Sum.Adversary == "" || c.Sum.Advers
 func (c *checker) sum() {
 	s, n := &c.Sum, c.Size()
 	c.takes(c.Oneshot(), "pairwise sums have no committee", `leave it out, or write sum.protocol = "oneshot"`,
-		"sum.committee", "sum.members", "sum.faults", "sum.covered", "sum.buffer")
+		"sum.committee", "sum.members", "sum.faults", "sum.covered", "sum.bounded", "sum.buffer")
+	c.bounded()
 	c.buffer(n)
 	c.refuse(c.Oneshot() && !c.cheating(), "sum.adversary", "leave it out, and see sum.covered",
 		"one-message sums are for a server that cheats")
@@ -216,6 +217,20 @@ func (c *checker) sum() {
 		"%d neighbours of each of %d parties do not add up", s.Degree, n)
 	c.takes(!c.Noisy(), "sums with noise have privacy.bits and a scale that follows", "leave it out",
 		"sum.range", "sum.fraction_bits")
+}
+
+// bounded checks proofs of norms.
+func (c *checker) bounded() {
+	b := c.Sum.Bounded
+	c.refuse(b && c.Sum.Covered, "sum.bounded", "use one of bounded and covered",
+		"proofs are of submissions that are not covered")
+	c.refuse(b && !c.Noisy(), "sum.bounded", `write privacy.noise = "discrete-gaussian" and a clip`,
+		"what is proved is that a clipped vector and its noise are short")
+	c.refuse(b && c.Parties.Colluders == 0, "sum.bounded",
+		"write parties.colluders, how many parties may cheat",
+		"a sum has room for what cheats can add within the bound, and there are none by what is written")
+	c.refuse(b && c.Training.stored(), "training.rule", "use fedavg or fedprox",
+		"control variates have no clip that bounds them")
 }
 
 // buffer checks rounds that take the first so many submissions.

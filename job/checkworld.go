@@ -32,6 +32,12 @@ func (c *checker) world() {
 	c.refuse(w.Fidelity == "crowd" && c.Recovers() && w.Drop > c.Parties.DropOut, "world.drop",
 		"write less, or more in parties.drop_out", "of a sum %v may be missing, and %v drop out",
 		c.Parties.DropOut, w.Drop)
+	c.refuse(w.Malicious > 0 && !c.Oneshot(), "world.malicious",
+		`write sum.protocol = "oneshot", or leave it out`, "who cheats in a pairwise sum spoils it")
+	c.refuse(w.Malicious > 0 && c.Sum.Covered, "world.malicious", "leave one of the two out",
+		"cheats in covered sums are not simulated")
+	c.refuse(w.Malicious > 0 && !c.Noisy(), "world.malicious", "write privacy.noise, or leave it out",
+		"without noise there is no clip that a cheat could exceed")
 	c.refuse(w.LostRounds > 0 && w.Fidelity != "ring" && w.Fidelity != "clear", "world.lost_rounds",
 		`write world.fidelity = "ring"`, "sums by message are lost by what happens to parties")
 	c.refuse(w.LostRounds > 0 && w.LostRounds >= c.Rounds, "world.lost_rounds", "write less",

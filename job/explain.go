@@ -164,6 +164,10 @@ func (j *Job) sayServer() string {
 	case !j.Recovers():
 		return text + "All parties of a round must submit, or it gives nothing."
 	}
+	if j.Sum.Bounded {
+		text += "Each party proves that what it adds is no longer than the clip, up to a factor of " +
+			"2.74; one that cannot is refused by name, and the others' sum comes out. "
+	}
 	if j.Parties.DropOut == 0 {
 		return text + "Sums go on without parties that are away."
 	}
@@ -252,6 +256,9 @@ func (j *Job) sayWorld() (lines []string) {
 	if w.Drop > 0 {
 		lines = append(lines, fmt.Sprintf("In a simulation %s %% of the parties drop out of each round.",
 			percent(w.Drop)))
+	}
+	if w.Malicious > 0 {
+		lines = append(lines, fmt.Sprintf("In a simulation %v of the parties cheat.", w.Malicious))
 	}
 	if w.LostRounds > 0 {
 		lines = append(lines, fmt.Sprintf("In a simulation %s lost.",

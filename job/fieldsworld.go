@@ -46,6 +46,10 @@ var theWorld = inWorld(tableOf(
 	number("world.drop", func(j *Job) *float64 { return &j.World.Drop }, share,
 		"Drops this part of the parties out of each round.").unit("share of the parties").or(0.0).
 		flag("drop", "F"),
+	number("world.malicious", func(j *Job) *float64 { return &j.World.Malicious }, share,
+		"Has this part of the parties cheat: each moves the sum against what it learnt, as far as the "+
+			"sum's range lets all of them; with sum.bounded their proofs do not hold.").
+		unit("share of the parties").or(0.0).flag("malicious", "F"),
 	whole("world.lost_rounds", func(j *Job) *int { return &j.World.LostRounds }, between(0, MaxRounds),
 		"Loses so many rounds, drawn by seed: there is no sum of what parties submit in them.").
 		unit("rounds").or(0),

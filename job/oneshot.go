@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"math"
@@ -8,7 +9,9 @@ import (
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/oneshot"
+	"github.com/hushsum/hushsum/privacy"
 )
 
 // Protocol names the protocol that takes the sums of a [Plan].
@@ -33,6 +36,40 @@ func (p *Protocol) UnmarshalText(text []byte) error {
 	default:
 		return fmt.Errorf("%w: %.40q is no protocol, want pairwise or oneshot", ErrConfig, text)
 	}
+}
+
+// Terms returns those of the sums of a job with defaults whose parties are counted, by the layout
+// of a submission and its noise, nil: none.
+func (j *Job) Terms(layout masking.Layout, m *privacy.Mechanism) oneshot.Terms {
+	t := oneshot.Terms{
+		MinSurvivors: j.Parties.Fewest(j.Parties.Count),
+		Colluders:    j.Parties.Colluders,
+		Faults:       cmp.Or(j.Sum.Faults, max(1, (j.Sum.Members-1)/4)),
+		Covered:      j.Sum.Covered,
+		Stale:        j.Sum.Stale,
+	}
+	if j.Sum.Classical {
+		t.KEM = oneshot.KEMX25519
+	}
+	for _, segment := range layout {
+		t.Length += segment.Length
+		// Of one party: the ring has room for the sum of all.
+		t.Bits = max(t.Bits, segment.Bits-bits.Len(uint(j.Parties.Count))+2)
+	}
+	if m == nil {
+		return t
+	}
+	t.Noise = m.Vector.Shares.Law
+	// No coordinate is longer than the vector.
+	t.Bits = bits.Len64(uint64(math.Ceil(m.Vector.Sensitivity.L2))) + 1
+	if j.Sum.Bounded {
+		norm := m.Vector.Sensitivity.L2
+		if m.Signs != nil {
+			norm = math.Hypot(norm, m.Signs.Sensitivity.L2)
+		}
+		t.Norm = int64(math.Ceil(norm * (1 + 0x1p-50)))
+	}
+	return t
 }
 
 // validateOneshot checks what is only for Oneshot, or not for it.

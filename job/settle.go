@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/bits"
 	"os"
 	"path/filepath"
 
@@ -339,26 +338,8 @@ func (x *settling) committee() error {
 	if x.Job.Sum.Members != committee.Len() {
 		x.Sum.Members = committee.Len()
 	}
-	terms := oneshot.Terms{
-		MinSurvivors: x.out.survivors,
-		Colluders:    x.Parties.Colluders,
-		Faults:       cmp.Or(x.Sum.Faults, max(1, (committee.Len()-1)/4)),
-		Covered:      x.Sum.Covered,
-		Stale:        x.Sum.Stale,
-	}
-	for _, segment := range x.out.layout {
-		terms.Length += segment.Length
-		// Of one party: the ring has room for the sum of all.
-		terms.Bits = max(terms.Bits, segment.Bits-bits.Len(uint(x.Parties.Count))+2)
-	}
-	if m := x.out.mechanism; m != nil {
-		terms.Noise = m.Vector.Shares.Law
-		// No coordinate is longer than the vector.
-		terms.Bits = bits.Len64(uint64(math.Ceil(m.Vector.Sensitivity.L2))) + 1
-	}
-	if x.Sum.Classical {
-		terms.KEM = oneshot.KEMX25519
-	}
+	terms := x.Job.Terms(x.out.layout, x.out.mechanism)
+	terms.MinSurvivors = x.out.survivors
 	members := committee.Digest()
 	x.out.digest = sha256.Sum256(fmt.Appendf(nil, "hushsum/3 settled with a committee\n%x\n%x",
 		x.out.digest, members))

@@ -90,6 +90,9 @@ type Sum struct {
 	Faults int
 	// Covers submissions until the committee agrees on who is in the sum. Default: false.
 	Covered bool
+	// Has each party prove that what it adds is no longer than the clip, up to a factor of 2.74; who
+	// cannot is refused, with evidence. Default: false.
+	Bounded bool
 	// Has a round take this many submissions, while parties that are slower train on. Range: 0, or 2
 	// to parties.count (parties). Default: 0: all that come.
 	Buffer int

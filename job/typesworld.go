@@ -22,6 +22,10 @@ type World struct {
 	// Drops this part of the parties out of each round. Range: 0 to below 1 (share of the parties).
 	// Default: 0.0.
 	Drop float64
+	// Has this part of the parties cheat: each moves the sum against what it learnt, as far as the
+	// sum's range lets all of them; with sum.bounded their proofs do not hold. Range: 0 to below 1
+	// (share of the parties). Default: 0.0.
+	Malicious float64
 	// Loses so many rounds, drawn by seed: there is no sum of what parties submit in them. Range: 0
 	// to 1,000,000 (rounds). Default: 0.
 	LostRounds int

@@ -51,10 +51,12 @@ func Declared(declared *job.Job, parties []*learning.Dataset, test *learning.Dat
 		Sum:   map[string]Sum{"messages": Private, "ring": Ring, "clear": Clear}[j.World.Fidelity],
 		Range: j.Sum.Range, FractionBits: j.Sum.FractionBits,
 		Colluders: j.Parties.Colluders, Drop: j.World.Drop, LostRounds: j.World.LostRounds,
-		Beside: !j.World.SkipClear, Seed: j.Seed, EvaluateEvery: j.World.EvaluateEvery,
+		Malicious: j.World.Malicious,
+		Beside:    !j.World.SkipClear, Seed: j.Seed, EvaluateEvery: j.World.EvaluateEvery,
 	}
 	if j.Oneshot() {
-		o.Oneshot = &Oneshot{Members: j.Sum.Members, Faults: j.Sum.Faults, Covered: j.Sum.Covered}
+		o.Oneshot = &Oneshot{Members: j.Sum.Members, Faults: j.Sum.Faults, Covered: j.Sum.Covered,
+			Bounded: j.Sum.Bounded}
 		if j.Sum.Classical {
 			o.Oneshot.KEM = oneshot.KEMX25519
 		}

@@ -7,14 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/bits"
 	"time"
 
 	"github.com/hushsum/hushsum/internal/cores"
+	"github.com/hushsum/hushsum/internal/crook"
 	"github.com/hushsum/hushsum/internal/signed"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/oneshot"
+	"github.com/hushsum/hushsum/privacy"
 )
 
 // Oneshot has package oneshot take the sums: a party sends one message a round, and a
@@ -26,7 +28,9 @@ type Oneshot struct {
 	// Faults is how many members may collude, lie or be silent; 0: a fourth of all
 	// but one.
 	Faults  int
-	Covered bool        // see oneshot.Terms
+	Covered bool // see oneshot.Terms
+	// Bounded has parties prove that what they add is within the clip, with Noise.
+	Bounded bool
 	KEM     oneshot.KEM // of the members' keys
 }
 
@@ -69,6 +73,7 @@ type oneshotSums struct {
 	now        func() time.Time
 	progress   func(round, done int)
 	committee  Committee // of all members together
+	honest     int       // parties that do not cheat, the first ones
 }
 
 // newOneshotSums makes parties and committee for submissions of the layout; noisy is nil
@@ -79,6 +84,7 @@ func newOneshotSums(
 	s := &oneshotSums{
 		layout:   layout,
 		drops:    newDropOuts(o.Seed, o.DropOuts()),
+		honest:   len(o.Parties) - o.Cheats(),
 		now:      o.Now,
 		progress: progress,
 	}
@@ -87,23 +93,17 @@ func newOneshotSums(
 		return nil, err
 	}
 	parties, how := len(o.Parties), o.Oneshot.withDefaults()
-	terms := oneshot.Terms{
-		MinSurvivors: cmp.Or(counted.MinSurvivors, parties),
-		Colluders:    counted.Colluders,
-		Faults:       how.Faults,
-		Covered:      how.Covered,
-		KEM:          how.KEM,
+	declared := job.Job{
+		Parties: job.Parties{Count: parties, Colluders: counted.Colluders},
+		Sum: job.Sum{Members: how.Members, Faults: how.Faults, Covered: how.Covered,
+			Bounded: how.Bounded},
 	}
-	for _, segment := range layout {
-		terms.Length += segment.Length
-		// Encoders leave room for the sum of all parties, of which one takes its part;
-		// counts have no sign.
-		terms.Bits = max(terms.Bits, segment.Bits-bits.Len(uint(parties))+2)
-	}
+	var mechanism *privacy.Mechanism
 	if noisy != nil {
-		terms.Noise = noisy.Vector.Shares.Law
-		terms.Bits = bits.Len64(uint64(math.Ceil(noisy.Vector.Sensitivity.L2))) + 1
+		mechanism = noisy.Mechanism
 	}
+	terms := declared.Terms(layout, mechanism)
+	terms.MinSurvivors, terms.KEM = cmp.Or(counted.MinSurvivors, parties), how.KEM
 	s.config = &oneshot.Config{Label: sessionLabel, Terms: terms}
 	if s.config.Roster, s.identities, err = newRoster(parties, partyName); err != nil {
 		return nil, err
@@ -192,7 +192,7 @@ func (s *oneshotSums) play(
 	for first := 0; first < len(leaves); first += oneshot.DefaultBatch {
 		last := min(first+oneshot.DefaultBatch, len(leaves))
 		if err := r.collect(round, first, leaves[first:last], opening, broadcast, submit,
-			&done); err != nil {
+			&done, &out); err != nil {
 			return out, err
 		}
 	}
@@ -256,6 +256,7 @@ func (r *oneshotRound) ask(envelopes []oneshot.Envelope) error {
 // collect has the parties from first on submit, and the committee take them in.
 func (r *oneshotRound) collect(
 	round, first int, leaves []moment, opening, broadcast []byte, submit submitter, done *int,
+	out *outcome,
 ) error {
 	messages := make([][]byte, len(leaves))
 	costs := make([]Cost, len(leaves))
@@ -273,7 +274,8 @@ func (r *oneshotRound) collect(
 			return failure(round, first+i, err)
 		}
 		values := signed.Values(r.layout, made.values)
-		if messages[i], err = party.Submit(opening, broadcast, values); err != nil {
+		messages[i], err = r.message(party, opening, broadcast, values)
+		if err != nil {
 			return failure(round, first+i, err)
 		}
 		costs[i] = Cost{BytesUp: int64(len(messages[i])), Train: made.train, Client: r.now().Sub(start)}
@@ -292,7 +294,12 @@ func (r *oneshotRound) collect(
 		if message == nil {
 			continue
 		}
-		if err := r.serve(func() error { return r.server.Receive(message) }); err != nil {
+		err := r.serve(func() error { return r.server.Receive(message) })
+		if errors.Is(err, oneshot.ErrProof) && first+i >= r.honest {
+			out.refused++
+			continue
+		}
+		if err != nil {
 			return failure(round, first+i, err)
 		}
 		if r.config.Covered {
@@ -320,6 +327,28 @@ func (r *oneshotRound) collect(
 		return err
 	}
 	return r.tell(settled)
+}
+
+// message returns what a party sends: an honest one its values, and a cheat its own.
+func (r *oneshotRound) message(
+	p *oneshot.Party, opening, broadcast []byte, values []int64,
+) ([]byte, error) {
+	if p.Index() < r.honest {
+		return p.Submit(opening, broadcast, values)
+	}
+	// All cheats together take half of the sum's range.
+	parties := len(r.identities)
+	most := int64(parties) << (r.config.Bits - 1) / int64(2*(parties-r.honest))
+	shift := make([]int64, len(values))
+	for k, v := range values {
+		shift[k] = -most * int64(cmp.Compare(v, 0))
+	}
+	clear(values)
+	message, err := p.Submit(opening, broadcast, values)
+	if err != nil {
+		return nil, err
+	}
+	return crook.Shift(r.config, r.identities[p.Index()], message, shift)
 }
 
 // finish takes the key off.

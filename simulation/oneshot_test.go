@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/privacy"
+	"github.com/hushsum/hushsum/protocol"
 )
 
 // TestOneshot: with a committee and exact sums a run is the pairwise run weight for
@@ -58,6 +60,12 @@ func TestOneshotNoise(t *testing.T) {
 	if got.Rounds[0].MaxAbsDiff == 0 {
 		t.Error("there is no noise")
 	}
+	options.Oneshot.Bounded, options.Colluders = true, 1
+	got, err = Run(context.Background(), options, nil)
+	if err != nil || got.Rounds[0].MaxAbsDiff == 0 {
+		t.Errorf("with a bound: %v", err)
+	}
+	options.Oneshot.Bounded, options.Colluders = false, 0
 	noise.Family = accounting.FamilySkellam
 	if _, err := Run(context.Background(), options, nil); !errors.Is(err, job.ErrConfig) {
 		t.Error(err)
@@ -65,6 +73,38 @@ func TestOneshotNoise(t *testing.T) {
 	noise.Family, noise.Bits = accounting.FamilyDiscreteGaussian, 8
 	if _, err := Run(context.Background(), options, nil); !errors.Is(err, job.ErrConfig) {
 		t.Errorf("noise too narrow to hide keys: %v", err)
+	}
+}
+
+// TestMalicious: one cheat takes the model; with a bound cheats are refused, in each round, and the
+// model is that of the others.
+func TestMalicious(t *testing.T) {
+	options := noisy(t, DefaultNoise())
+	options.Noise.Multiplier = 2
+	options.Recovery = &protocol.Recovery{MinSurvivors: len(options.Parties) - 1}
+	options.Colluders, options.Malicious = 1, 0.01
+	honest := len(options.Parties) - 1
+	var off [2]float64
+	for k, bounded := range []bool{false, true} {
+		options.Oneshot = &Oneshot{Members: 4, KEM: oneshot.KEMX25519, Bounded: bounded}
+		got, err := Run(context.Background(), options, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range got.Rounds {
+			if refused := map[bool]int{true: 1}[bounded]; r.Lost != nil || r.Refused != refused ||
+				r.Parties != honest+1-refused || bounded && slices.Contains(r.Included, honest) {
+				t.Errorf("bounded %v: %d of %v refused, %v", bounded, r.Refused, r.Included, r.Lost)
+			}
+		}
+		off[k] = got.Rounds[len(got.Rounds)-1].MaxAbsDiff
+	}
+	if off[0] < 5*off[1] {
+		t.Errorf("a cheat moves the model by %v, and noise by %v", off[0], off[1])
+	}
+	options.Oneshot.Covered, options.Oneshot.Bounded = true, false
+	if _, err := Run(context.Background(), options, nil); !errors.Is(err, job.ErrConfig) {
+		t.Error(err)
 	}
 }
 

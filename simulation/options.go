@@ -105,6 +105,10 @@ type Options struct {
 	// have trained, and are charged. Recovery then says with MinSurvivors how many a sum takes at
 	// least, whose noise is enough; other fields are of the protocol.
 	Drop float64
+	// Malicious is the part of the parties that cheat, the last ones, from 0 to below 1; with Oneshot
+	// and Noise. Each moves the sum against what it learnt, as far as the sum's range lets all of
+	// them; with Oneshot.Bounded its proof does not hold, and it is refused.
+	Malicious float64
 	// LostRounds is how many rounds, drawn by Seed, have no sum of what their parties submit; not for
 	// Private sums.
 	LostRounds int
@@ -204,6 +208,9 @@ func (o Options) settled() *Options {
 	o.Budget = o.Budget.WithDefaults()
 	return &o
 }
+
+// Cheats returns how many parties cheat: Malicious times all of them, rounded up.
+func (o Options) Cheats() int { return int(math.Ceil(o.Malicious * float64(len(o.Parties)))) }
 
 // DropOuts returns how many parties drop out of each round: Drop times all of them,
 // rounded to the nearest whole number. Unless sums are Private it is how many messages a round

@@ -53,6 +53,8 @@ type RoundResult struct {
 	// Dropped is how many parties dropped out. Those that did after they submitted
 	// are in the sum all the same.
 	Dropped int
+	// Refused is how many parties were refused for cheating: see Options.Malicious.
+	Refused int
 	// Lost is nil, or why there is no sum: too few parties were left to unmask one
 	// (protocol.ErrTooFew with the particulars), or too few were drawn. The models are
 	// then those of the round before.

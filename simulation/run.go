@@ -404,7 +404,7 @@ func (x *run) sumUpdates(ctx context.Context, r *RoundResult, means [][]float64)
 	if err != nil {
 		return err
 	}
-	r.Dropped = out.dropped
+	r.Dropped, r.Refused = out.dropped, out.refused
 	for i := range works[0] {
 		r.Largest = max(r.Largest, works[0][i].Largest)
 	}

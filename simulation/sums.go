@@ -26,6 +26,7 @@ type outcome struct {
 	included []int      // whose submissions are in the sum, with hidden coins those with luck
 	summed   int        // submissions in the sum
 	dropped  int        // of those who were told of the round
+	refused  int        // who cheated
 	lost     error      // too few were left to unmask anything, or too few were drawn
 	cost     Cost       // of one party, the mean over all; of the server
 }

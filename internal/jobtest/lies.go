@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/crook"
 	"github.com/hushsum/hushsum/internal/wire"
 )
 
@@ -96,6 +97,18 @@ func (m *Mob) lieParty(s *Seat) {
 			b[45] ^= byte(1 + m.pick(7))
 			return b
 		}
+	}
+}
+
+// Shift has a party submit another vector than it has proved: see oneshot.Terms.Norm.
+func (s *Seat) Shift() {
+	w := s.world
+	s.Rewrite = func(b []byte) []byte {
+		out, err := crook.Shift(w.sums, identities()[s.index], b, []int64{1000})
+		if err != nil {
+			w.Fatal("party %d: %v", s.index, err)
+		}
+		return out
 	}
 }
 

@@ -101,6 +101,8 @@ class Job(Declared):
                 the others (members). Default: a fourth of the others.
             covered: Covers submissions until the committee agrees on who is in the sum.
                 Default: false.
+            bounded: Has each party prove that what it adds is no longer than the clip, up
+                to a factor of 2.74; who cannot is refused, with evidence. Default: false.
             buffer: Has a round take this many submissions, while parties that are slower
                 train on. Range: 0, or 2 to parties.count (parties). Default: 0: all that
                 come.
@@ -124,6 +126,7 @@ class Job(Declared):
         members: int = 13
         faults: int = 0
         covered: bool = False
+        bounded: bool = False
         buffer: int = 0
         stale: int = 0
         max_weight: int = 0
@@ -357,6 +360,9 @@ class Job(Declared):
                 to 200 characters each. Default: one, at server.
             drop: Drops this part of the parties out of each round. Range: 0 to below 1
                 (share of the parties). Default: 0.0.
+            malicious: Has this part of the parties cheat: each moves the sum against what
+                it learnt, as far as the sum's range lets all of them; with sum.bounded their
+                proofs do not hold. Range: 0 to below 1 (share of the parties). Default: 0.0.
             lost_rounds: Loses so many rounds, drawn by seed: there is no sum of what
                 parties submit in them. Range: 0 to 1,000,000 (rounds). Default: 0.
             tolerance: Lets a party leave once no weight is further from its own than
@@ -547,6 +553,7 @@ class Job(Declared):
         topology: Literal["server", "serverless"] = "server"
         servers: Sequence[str] = ()
         drop: float = 0.0
+        malicious: float = 0.0
         lost_rounds: int = 0
         tolerance: float = 0.0
         reference: Reference = Reference()

@@ -1,17 +1,21 @@
 package node
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/hushsum/hushsum/internal/durable"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/record"
 	"github.com/hushsum/hushsum/service/runner"
@@ -159,6 +163,17 @@ func (n *Node) mayClaim(e *entry) bool {
 	return err == nil && (name == "" || name == n.Name)
 }
 
+// keepEvidence writes what shows others that a party cheated to the folder evidence of the node's.
+// The file is named by the party's place in the roster, since names may have slashes.
+func (n *Node) keepEvidence(id string, round uint64, party int, b []byte) (string, error) {
+	folder := filepath.Join(n.Folder, "evidence", id)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", err
+	}
+	name := filepath.Join(folder, fmt.Sprintf("round-%d-party-%d.evidence", round, party))
+	return name, durable.Write(name, bytes.NewReader(b))
+}
+
 // led claims and leads, until that ends.
 func (n *Node) led(e *entry) error {
 	ctx, cancel := context.WithCancel(n.ctx)
@@ -181,7 +196,10 @@ func (n *Node) led(e *entry) error {
 		Grace:      n.Grace,
 		Judge:      n.Judge,
 		Traces:     n.Traces,
-		Summed:     n.Summed,
+		Evidence: func(round uint64, party int, evidence []byte) (string, error) {
+			return n.keepEvidence(id, round, party, evidence)
+		},
+		Summed: n.Summed,
 		Pass: func() bool {
 			next = n.pass()
 			return next != ""

@@ -298,6 +298,9 @@ func (r *Runner) ReadMessage(
 	}
 	if err != nil {
 		r.refused++
+		if errors.Is(err, oneshot.ErrProof) { // it is decided that the party is left out
+			r.Poke()
+		}
 		return err
 	}
 	r.bytesIn += size

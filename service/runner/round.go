@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/signed"
+	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/record"
@@ -122,6 +124,25 @@ func (r *Runner) take(ctx context.Context, a *applied) error {
 	return nil
 }
 
+// keepEvidence keeps what shows others that a party cheated, if a notice has it, and says where.
+func (r *Runner) keepEvidence(n drive.Notice) string {
+	var blamed *oneshot.PartyError
+	if r.Evidence == nil || !errors.As(n.Err, &blamed) || blamed.Evidence == nil {
+		return ""
+	}
+	b, err := blamed.Evidence.AppendBinary(nil)
+	where := ""
+	if err == nil {
+		where, err = r.Evidence(n.Round, n.Party, b)
+	}
+	if err != nil {
+		r.Log.Error("evidence is not kept", "party", r.names[n.Party], "round", n.Round, "error", err)
+		return fmt.Sprintf("; the evidence is not kept: %v", err)
+	}
+	r.Log.Warn("a party cheated", "party", r.names[n.Party], "round", n.Round, "evidence", where)
+	return "; hushsum verify " + where
+}
+
 // note keeps in mind what is decided, for people, and returns what the audit log gets once that is
 // recorded.
 func (r *Runner) note(notices []drive.Notice) (lines []record.Line) {
@@ -155,7 +176,7 @@ func (r *Runner) note(notices []drive.Notice) (lines []record.Line) {
 			line.Event = "lost"
 		case drive.Spoiler:
 			line.Event, line.Parties = "left out", 1
-			line.Note = r.names[n.Party] + " spoilt a round, or tried to"
+			line.Note = r.names[n.Party] + " spoilt a round, or tried to" + r.keepEvidence(n)
 		case drive.SetBack:
 			line.Event, line.Epsilon = "set back", r.epsilon()
 			line.Note = fmt.Sprintf("parties know of %d rounds that the record does not have", n.Skipped)

@@ -2,13 +2,10 @@ package scenario
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -118,26 +115,9 @@ func (r *run) newCommittee() (c *committee, err error) {
 
 // terms are those of the sums.
 func (c *committee) terms() oneshot.Terms {
-	r, n := c.run, len(c.run.parties)
-	t := oneshot.Terms{
-		MinSurvivors: r.Parties.Fewest(n),
-		Colluders:    r.Parties.Colluders,
-		Faults:       cmp.Or(r.Sum.Faults, max(1, (r.Sum.Members-1)/4)),
-		Covered:      r.Sum.Covered,
-		Stale:        r.Sum.Stale,
-	}
-	for _, segment := range c.codec.layout {
-		t.Length += segment.Length
-		t.Bits = max(t.Bits, segment.Bits-bits.Len(uint(n))+2) // of one party
-	}
-	if m := c.codec.mechanism; m != nil {
-		t.Noise = m.Vector.Shares.Law
-		t.Bits = bits.Len64(uint64(math.Ceil(m.Vector.Sensitivity.L2))) + 1
-	}
-	if r.Sum.Classical {
-		t.KEM = oneshot.KEMX25519
-	}
-	return t
+	j := *c.run.Job
+	j.Parties.Count = len(c.run.parties)
+	return j.Terms(c.codec.layout, c.codec.mechanism)
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
@@ -283,7 +263,11 @@ func (c *committee) notice(n drive.Notice) {
 	case drive.Stall:
 		wait(n.Party)
 	case drive.Spoiler:
-		c.run.note(fmt.Sprintf("%s has spoilt round %d, and is left out", name(n.Party), n.Round))
+		done := "spoilt"
+		if n.Err != nil { // there is evidence
+			done = "cheated in"
+		}
+		c.run.note(fmt.Sprintf("%s has %s round %d, and is left out", name(n.Party), done, n.Round))
 	}
 }
 

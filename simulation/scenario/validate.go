@@ -75,6 +75,7 @@ func (w *world) checkScope() error {
 		{j.World.Data.Split != "", "world.data.split", "virtual time deals rows by world.data.draw"},
 		{j.World.Fidelity == "clear", "world.fidelity",
 			`in virtual time sums are of whole numbers, by "messages", "crowd" or "ring"`},
+		{j.World.Malicious > 0, "world.malicious", "all parties are honest in virtual time"},
 		{j.World.LostRounds > 0, "world.lost_rounds",
 			"virtual time loses what its parties do not finish"},
 		{j.World.Drop > 0 && j.World.Fidelity != crowded && !j.Oneshot(), "world.drop",

@@ -141,7 +141,8 @@ func (v *jobFlags) preset() (*job.Job, error) {
 	if unit, _ := v.set.Of("privacy.unit"); unit == "record" {
 		return v.recordsPreset()
 	}
-	name, noise := "census", v.given["epsilon"]
+	name := "census"
+	noise := v.given["epsilon"] || v.given["bounded"] || v.given["malicious"]
 	if law, ok := v.set.Of("privacy.noise"); ok {
 		noise = law != "none"
 	}

@@ -58,6 +58,11 @@ of parties, and a committee of --members takes the key off the sum; a fourth of
 those next to one may collude with the server. Noise must then be
 discrete-gaussian, and hides the parties' keys: privacy against the
 server is computational. Drop-outs are those who do not submit.
+
+With --bounded each party proves that what it adds is no longer than the clip,
+up to a factor of 2.74, and a party that cannot is refused by name. --malicious
+F has a part of the parties cheat: see what they do to the model without
+--bounded. Without FILE both bring noise and a clip.
 `
 
 const simulateNoise = `With --noise, what is summed is each party's update: its new weights less the
@@ -139,6 +144,7 @@ const simulateJSON = `With --json there is one object per line, first one for ea
   train_ms, client_ms        a party's training, and its work for the sum
   server_ms                  the server's work for all parties
   dropped                    parties that dropped out, at whatever moment
+  refused                    parties that cheated and were refused
   lost                       whether too few were left
   epsilon, epsilon_public    spent so far against the server and the public,
                              upper bounds; null without noise or finite bound
@@ -147,7 +153,7 @@ const simulateJSON = `With --json there is one object per line, first one for ea
   neighbour                  by what vector of one party, in units of the sum, the
                              lower bound is attained; left out if it is 0
 then one with "summary": true. It has the same keys, of the last round; but
-bytes, times and dropped are totals over all rounds, largest_weight is the
+bytes, times, dropped and refused are totals over all rounds, largest_weight is the
 largest of all, and mask the one that the flag says. What is of a model is null
 if no round was completed. Besides:
   complete                   whether all rounds were run
@@ -167,6 +173,7 @@ if no round was completed. Besides:
                              one member's work in all rounds, and what it gets
   recovery                   "off", or the adversary: "cheating" or "curious"
   drop, colluders            as the flags say
+  bounded, malicious         as the flags say
   threshold                  shares that rebuild a secret; 0 without recovery
   min_survivors              the fewest parties in a sum
   lost_rounds                how many rounds were lost

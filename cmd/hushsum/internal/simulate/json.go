@@ -32,6 +32,7 @@ type jsonRound struct {
 	ClientMS      float64  `json:"client_ms"`
 	ServerMS      float64  `json:"server_ms"`
 	Dropped       int      `json:"dropped"`
+	Refused       int      `json:"refused"`
 	Lost          bool     `json:"lost"`
 	jsonSpent
 }
@@ -84,6 +85,8 @@ type jsonSummary struct {
 
 	Recovery     string  `json:"recovery"`
 	Drop         float64 `json:"drop"`
+	Bounded      bool    `json:"bounded"`
+	Malicious    float64 `json:"malicious"`
 	Colluders    int     `json:"colluders"`
 	Threshold    int     `json:"threshold"`
 	MinSurvivors int     `json:"min_survivors"`
@@ -130,6 +133,7 @@ func (j *jsonLines) newRound(r *simulation.RoundResult) jsonRound {
 		ClientMS:      milliseconds(r.Cost.Client),
 		ServerMS:      milliseconds(r.Cost.Server),
 		Dropped:       r.Dropped,
+		Refused:       r.Refused,
 		Lost:          r.Lost != nil,
 		jsonSpent:     newJSONSpent(r.Server, r.Public),
 	}
@@ -149,12 +153,14 @@ func (j *jsonLines) newRound(r *simulation.RoundResult) jsonRound {
 
 func (j *jsonLines) end(r *simulation.Result, took time.Duration) {
 	last := simulation.RoundResult{Parties: j.perRound()}
-	dropped := 0
+	dropped, refused := 0, 0
 	for i := range r.Rounds {
 		last = r.Rounds[i]
 		dropped += last.Dropped
+		refused += last.Refused
 	}
 	last.Cost, last.Dropped, last.Largest = r.Total(), dropped, largest(r)
+	last.Refused = refused
 	last.Server, last.Public = r.Server, r.Public
 	o := &j.options
 	s := jsonSummary{
@@ -178,6 +184,8 @@ func (j *jsonLines) end(r *simulation.Result, took time.Duration) {
 		MemberMS:       milliseconds(r.Committee.Work),
 		Recovery:       "off",
 		Drop:           o.Drop,
+		Malicious:      o.Malicious,
+		Bounded:        o.Oneshot != nil && o.Oneshot.Bounded,
 		MinSurvivors:   j.perRound(),
 		LostRounds:     r.Lost(),
 		Unit:           j.unit,

@@ -212,6 +212,15 @@ func (v *jobFlags) fill(j *job.Job, parties []*learning.Dataset) error {
 			j.Sum.MaxWeight = max(j.Sum.MaxWeight, d.Len())
 		}
 	}
+	if v.file == "" && j.Oneshot() && (j.World.Malicious > 0 || j.Sum.Bounded) {
+		cheats := max(1, int(math.Ceil(j.World.Malicious*float64(n))))
+		if !v.given["colluders"] {
+			j.Parties.Colluders = cheats
+		}
+		if !v.given["drop-out"] && !v.given["drop"] {
+			j.Parties.DropOut = float64(cheats) / float64(n)
+		}
+	}
 	if v.file == "" && j.Noisy() && j.Oneshot() && !v.given["bits"] {
 		j.Privacy.Bits = max(j.Privacy.Bits, simulation.OneshotBits(n))
 	}

@@ -123,6 +123,13 @@ func (t *table) begin() {
 	} else {
 		t.Screen.Recovery(t.shown.recovery, o.Colluders, t.perRound(), o.DropOuts(), len(o.Parties))
 	}
+	if n := o.Cheats(); n > 0 {
+		what := "nothing bounds what they add"
+		if o.Oneshot.Bounded {
+			what = "what they send has no proof"
+		}
+		t.Field("cheats", "%d of %s; %s", n, show.Plural(len(o.Parties), "party"), what)
+	}
 	server := ""
 	if t.averaging {
 		server = "; the server's are for all"

@@ -1,0 +1,111 @@
+// Package crook cheats in package oneshot, as a party whose program was changed would: for tests
+// and simulations of what refuses it.
+package crook
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"github.com/hushsum/hushsum/internal/ring"
+	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/oneshot"
+)
+
+var errShape = errors.New("crook: want an open submission of a round with all members")
+
+// degree is that of the ring: SPEC-ONESHOT.md §3.
+const degree = 2048
+
+// Shift adds to the first values under a party's mask, however much, and signs what comes of it for
+// the party: with a bound its proof then does not hold. All members of the committee must have keys
+// in the round. The layout is that of SPEC-ONESHOT.md §5 and §14.2, and not shared with package
+// oneshot, which cannot be asked to cheat.
+func Shift(c *oneshot.Config, key crypto.Signer, message []byte, by []int64) ([]byte, error) {
+	figures, err := c.Parameters()
+	if err != nil {
+		return nil, err
+	}
+	if c.Covered || len(message) != figures.Up || len(by) > c.Length {
+		return nil, errShape
+	}
+	out := bytes.Clone(message)
+	h, body, err := wire.ParseHeader(out)
+	if err != nil {
+		return nil, err
+	}
+	members, values := c.Committee.Len(), figures.Polynomials
+	if c.Norm > 0 {
+		values++ // of f_0
+	}
+	box := 32 + 32*values + 32 + 16
+	if c.KEM != oneshot.KEMX25519 {
+		box += 1088 // the ciphertext of ML-KEM-768
+	}
+	take := func(size int) (part []byte) {
+		part, body = body[:size], body[size:]
+		return part
+	}
+	masked := take(((c.Length+figures.Spare)*figures.ModulusBits + 7) / 8)
+	var extra []byte
+	if c.Stale > 0 {
+		extra = take(8)
+	}
+	var dealing []byte
+	if c.Norm > 0 {
+		dealing = take(32 * (2 + figures.Threshold))
+	}
+	proof := take(len(body) - members*(32+box) - keyexchange.SignatureSize)
+	level := make([][]byte, 0, 256)
+	for range members {
+		level = append(level, take(32))
+	}
+	r := ring.New(degree, figures.Modulus)
+	y := make([]uint64, c.Length+figures.Spare)
+	r.AddPacked(y, masked)
+	r.AddSigned(y[:len(by)], by)
+	r.AppendPacked(masked[:0], y)
+
+	for size := 1; len(level) > 1 || size < members; size *= 2 {
+		if len(level)%2 == 1 {
+			level = append(level, empty(size))
+		}
+		var up [][]byte
+		for k := 0; k < len(level); k += 2 {
+			up = append(up, hash("hushsum/oneshot/1 node", level[k], level[k+1]))
+		}
+		level = up
+	}
+	statement := slices.Concat(h.Session[:], binary.BigEndian.AppendUint32(nil, h.Sender), level[0],
+		hash("hushsum/oneshot/1 masked", masked), extra)
+	label := "hushsum/oneshot/1 party"
+	switch {
+	case c.Norm > 0:
+		label = "hushsum/oneshot/2 party"
+		statement = slices.Concat(statement, hash("hushsum/oneshot/2 dealing", dealing),
+			hash("hushsum/oneshot/2 proof digest", proof))
+	case c.Stale > 0:
+		label = "hushsum/oneshot/1 stale"
+	}
+	signature, err := keyexchange.Sign(key, label, statement)
+	copy(out[len(out)-len(signature):], signature[:])
+	return out, err
+}
+
+// empty is the root of a tree over so many places without a leaf.
+func empty(places int) []byte {
+	if places == 1 {
+		return make([]byte, 32)
+	}
+	half := empty(places / 2)
+	return hash("hushsum/oneshot/1 node", half, half)
+}
+
+func hash(label string, parts ...[]byte) []byte {
+	d := sha256.Sum256(append([]byte(label), slices.Concat(parts...)...))
+	return d[:]
+}
