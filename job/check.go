@@ -23,12 +23,16 @@ func (j *Job) Validate() error {
 func (j *Job) mistakes() []*ConfigError {
 	r := &reader{source: j.read}
 	r.check(j, &theJob, "")
-	if len(r.wrong) > 0 {
+	c := &checker{Job: j, add: r.add}
+	if c.rounds(); len(r.wrong) > 0 {
 		return r.wrong // rules compare what is inside its range
 	}
-	c := &checker{Job: j, add: r.add}
-	for _, rule := range []func(){c.parties, c.sum, c.privacy, c.records, c.model, c.training,
-		c.server, c.world, c.worldParties, c.worldMembers} {
+	rules := []func(){c.parties, c.sum, c.privacy, c.records, c.queries, c.world, c.worldParties,
+		c.worldMembers}
+	if !j.Asks() {
+		rules = append(rules, c.model, c.training, c.server)
+	}
+	for _, rule := range rules {
 		rule()
 	}
 	return r.wrong
@@ -116,6 +120,13 @@ func (j *Job) fewest(n int) int {
 		least = min(least, j.Sum.Buffer)
 	}
 	return least
+}
+
+// rounds are there, unless queries say how many there are.
+func (c *checker) rounds() {
+	if c.Rounds == 0 && !c.Asks() {
+		c.add("rounds", &ConfigError{Reason: "it is missing", Advice: theJob.find("rounds").row.write()})
+	}
 }
 
 func (c *checker) parties() {
@@ -255,7 +266,7 @@ func (c *checker) privacy() {
 	c.takes(c.Noisy(), "there is no noise", `write privacy.noise = "discrete-gaussian", or leave it out`,
 		"privacy.epsilon", "privacy.before", "privacy.multiplier",
 		"privacy.delta", "privacy.bits", "privacy.sign_share")
-	c.refuse(c.Noisy() && p.Clip == 0, "privacy.clip",
+	c.refuse(c.Noisy() && p.Clip == 0 && !c.Asks(), "privacy.clip",
 		"write the L2 norm that what a unit adds is clipped to, such as 1.0",
 		"noise hides what is bounded")
 	c.refuse(c.Noisy() && p.Epsilon == 0 && p.Multiplier == 0, "privacy.epsilon",

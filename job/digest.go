@@ -69,6 +69,7 @@ func (j *Job) WithDefaults() *Job {
 	own := j.Clone()
 	p, m := &own.Privacy, &own.Model
 	own.Parties.Count = own.Size()
+	own.fillQueries()
 	if p.Bits == 0 && own.Noisy() && !own.Oneshot() {
 		p.Bits = 32
 	}

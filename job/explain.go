@@ -51,7 +51,7 @@ func (j *Job) explain(s *Settled) []string {
 		lines = append(lines, fmt.Sprintf("That counts the noise of the %s that a sum has at least.",
 			count(s.survivors-j.Parties.Colluders, "honest party", "honest parties")))
 	}
-	if j.Model.Name != "" || j.PerRecord() {
+	if j.Model.Name != "" || j.PerRecord() && !j.Asks() {
 		lines = append(lines, j.sayTraining())
 	}
 	return append(lines, j.saySums()...)
@@ -67,6 +67,10 @@ func (s *Settled) sayMean() string {
 	n := s.Roster().Len()
 	if s.survivors < n {
 		missing = "; the round goes on without those that are missing"
+	}
+	if s.job.Asks() {
+		return fmt.Sprintf("In one sum the server and all parties learn the answers that the rows of at "+
+			"least %d of the %d parties of the roster give together%s.", s.survivors, n, missing)
 	}
 	if s.job.PerRecord() {
 		return fmt.Sprintf("In each of %s the server and all parties learn the sum of what the records "+
@@ -108,6 +112,9 @@ func (j *Job) sayWho() string {
 	if n := j.Size(); n > 0 {
 		parties = count(n, "party", "parties")
 	}
+	if j.Asks() {
+		return parties + j.sayQueries()
+	}
 	model := "bring vectors of " + count(j.Model.Length, "number", "numbers")
 	switch {
 	case j.Model.Name != "":
@@ -144,6 +151,26 @@ func (j *Job) sayWho() string {
 			j.Privacy.SubmitAfter)
 	}
 	return text
+}
+
+// sayQueries says what parties answer together.
+func (j *Job) sayQueries() string {
+	names := make([]string, len(j.Query))
+	for i, q := range j.Query {
+		names[i] = q.Name + " (" + q.Kind + ")"
+	}
+	return fmt.Sprintf(" answer %s about rows of their own, all in one round of one sum of %s: %s.",
+		count(len(names), "query", "queries"), count(j.Model.Length, "number", "numbers"),
+		strings.Join(names, ", "))
+}
+
+// sayRows says which rows count, and what noise hides of them.
+func (j *Job) sayRows() string {
+	if j.PerRecord() {
+		return ""
+	}
+	return fmt.Sprintf(" Of a party %s at most, and the noise hides all of them.",
+		count(j.Parties.Rows, "row counts", "rows count"))
 }
 
 func (j *Job) sayServer() string {
@@ -185,7 +212,10 @@ func (j *Job) sayNoise() string {
 		return "There is no noise: sums may tell about a party, and no epsilon holds."
 	}
 	text := fmt.Sprintf("Noise (%s) hides vectors of L2 norm up to %v", p.Noise, p.Clip)
-	if j.PerRecord() {
+	switch {
+	case j.Asks():
+		text = fmt.Sprintf("Noise (%s) hides what %s adds to the answers", p.Noise, j.Protects())
+	case j.PerRecord():
 		text = fmt.Sprintf("Noise (%s) hides gradients of L2 norm up to %v, of %s", p.Noise, p.Clip,
 			j.Protects())
 	}
@@ -203,6 +233,9 @@ func (j *Job) sayNoise() string {
 			"against %s.", p.Epsilon, j.Protects(), p.Delta, j.Against())
 	default:
 		text += "."
+	}
+	if j.Asks() {
+		text += j.sayRows()
 	}
 	return text
 }

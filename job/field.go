@@ -24,6 +24,7 @@ const (
 	Instant Kind = "instant"
 	Texts   Kind = "list of texts"
 	Wholes  Kind = "list of whole numbers"
+	Numbers Kind = "list of numbers"
 	Spans   Kind = "list of times"
 )
 
@@ -192,6 +193,10 @@ func texts[T any](path string, at func(*T) *[]string, sentence string) *row {
 
 func wholes[T any](path string, at func(*T) *[]int, sentence string) *row {
 	return newRow(Wholes, path, at, sentence)
+}
+
+func numbers[T any](path string, at func(*T) *[]float64, sentence string) *row {
+	return newRow(Numbers, path, at, sentence)
 }
 
 func spans[T any](path string, at func(*T) *[]time.Duration, sentence string) *row {

@@ -13,6 +13,8 @@ const (
 	maxRows    = 10_000_000
 	// DefaultBits are of a coordinate of a sum with noise, where a job says none.
 	DefaultBits = 32
+	queryBits   = 48 // of a job with queries, whose vectors are short
+	maxBins     = 1 << 16
 	maxTime     = 1000 * 3600 // seconds, of a step and of what happens in a world
 )
 
@@ -42,7 +44,8 @@ var theJob = tableOf(
 	text("about", func(j *Job) *string { return &j.About },
 		"Tells parties what they consent to.").form("up to 500 characters", atMost(500)),
 	whole("rounds", func(j *Job) *int { return &j.Rounds }, between(1, MaxRounds),
-		"Counts the steps of the model, each of one private sum or two.").required().flag("rounds", "N"),
+		"Counts the steps of the model, each of one private sum or two.").
+		means("required; 1 with queries").flag("rounds", "N"),
 	seed("seed", func(j *Job) *uint64 { return &j.Seed },
 		"Draws the first model and the batches.").or(uint64(0)).flag("seed", "N"),
 
@@ -65,6 +68,9 @@ var theJob = tableOf(
 	whole("parties.participations", func(j *Job) *int { return &j.Parties.Participations }, from(0),
 		"Bounds the rounds that a party submits in, by its own ledger, whoever draws them.").
 		says("0, or 1 to rounds").unit("rounds").means("0: all").flag("participations", "K"),
+	whole("parties.rows", func(j *Job) *int { return &j.Parties.Rows }, between(1, maxRows),
+		"Bounds the rows of a party that queries count; of more it takes the first.").
+		unit("rows").means("1; with the record unit privacy.records"),
 	number("parties.hidden", func(j *Job) *float64 { return &j.Parties.Hidden }, between(0, 1),
 		"Has each party take part by its own secret coin with this probability, and else send zeros "+
 			"with its share of the noise.").
@@ -140,7 +146,7 @@ var theJob = tableOf(
 		"Lets epsilon fail with this probability.").unit("probability").or(1e-5).flag("delta", "D"),
 	number("privacy.clip", func(j *Job) *float64 { return &j.Privacy.Clip }, positive,
 		"Clips what a unit adds, in L2 norm.").unit("of the vector").
-		means("none; required with noise").flag("clip", "C"),
+		means("none; required with noise; 1 with queries").flag("clip", "C"),
 	number("privacy.clip_quantile", func(j *Job) *float64 { return &j.Privacy.ClipQuantile }, share,
 		"Has the clip follow this quantile of the norms.").means("0: a fixed clip").
 		flag("clip-quantile", "Q"),
@@ -158,7 +164,7 @@ var theJob = tableOf(
 		"Gives the signs of a mask this part of the budget.").unit("share").or(0.5),
 	whole("privacy.bits", func(j *Job) *int { return &j.Privacy.Bits }, between(8, 64),
 		"Sets the width of a coordinate of a sum with noise.").unit("bits").
-		means("32; with oneshot as its keys need").flag("bits", "B"),
+		means("32; with oneshot as its keys need; with queries 48").flag("bits", "B"),
 
 	text("model.name", func(j *Job) *string { return &j.Model.Name },
 		"Names a model that the job trains itself.").
@@ -169,7 +175,7 @@ var theJob = tableOf(
 	whole("model.classes", func(j *Job) *int { return &j.Model.Classes }, between(2, 1<<16),
 		"Counts the classes of rows.").means("in a simulation the data's"),
 	whole("model.length", func(j *Job) *int { return &j.Model.Length }, between(1, MaxLength),
-		"Counts the numbers of a bare vector.").means("the model's"),
+		"Counts the numbers of a bare vector.").means("the model's, or the queries'"),
 	many("model.tensor", func(j *Job) *[]Tensor { return &j.Model.Tensor }, theTensor),
 	text("model.file", func(j *Job) *string { return &j.Model.File },
 		"Names the file of the first model, safetensors or npz.").
@@ -237,6 +243,9 @@ var theJob = tableOf(
 	number("metrics.share", func(j *Job) *float64 { return &j.Metrics.Share }, share,
 		"Gives loss and accuracy this part of the clip, to be summed with the updates.").unit("share").
 		means("0: none are summed"),
+
+	many("column", func(j *Job) *[]Column { return &j.Column }, theColumn),
+	many("query", func(j *Job) *[]Query { return &j.Query }, theQuery),
 
 	instant("time.start", func(j *Job) *time.Time { return &j.Time.Start },
 		"Begins the first round.").means("at once").of(Schedule),

@@ -19,6 +19,7 @@ var products = []struct {
 	made func(present []byte) ([]byte, error)
 }{
 	{"types.go", withComments},
+	{"typesquery.go", withComments},
 	{"typesworld.go", withComments},
 	{page, withTables},
 	{"schema.json", withSchema},

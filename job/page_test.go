@@ -25,6 +25,8 @@ var sections = []struct{ name, about string }{
 	{"training", "What a party does in a round, where the job has a model that it trains itself."},
 	{"server", "How a mean makes the next model."},
 	{"metrics", "Loss and accuracy, summed with the updates."},
+	{"column", "What the rows look like that parties bring to queries, a table for each column."},
+	{"query", "What is asked of the rows of all parties together, a table for each question."},
 	{"time", "When rounds are held. It may change while a job runs, and is in no digest."},
 	{"world", "What a simulation needs and a deployment has: data, places, links, mishaps. It is " +
 		"sent to nobody, and in no digest."},
@@ -48,8 +50,8 @@ func withTables(present []byte) ([]byte, error) {
 		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n| field | type, unit | values | default | |\n"+
 			"|---|---|---|---|---|\n", heading, s.about)
 		for f := range Fields() {
-			if first, _, within := strings.Cut(f.Path, "."); first == s.name && within ||
-				s.name == "" && !within {
+			if first, _, within := strings.Cut(f.Path, "."); within &&
+				strings.TrimSuffix(first, "[]") == s.name || s.name == "" && !within {
 				told++
 				fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", f.Path, typeAndUnit(f),
 					wordsOr(f), escaped(f.Default), escaped(f.Sentence))

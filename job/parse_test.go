@@ -76,7 +76,7 @@ func TestText(t *testing.T) {
 	j := new(Job)
 	rows(&theJob, j, func(r *row, owner any) {
 		for _, v := range []any{"x1", int64(3), int64(9), 0.3, true, "5s", "2027-01-31T08:00:00Z",
-			[]any{"x1", "y2"}, []any{int64(3)}, []any{"5s"}, "server", "oneshot", "member-1"} {
+			[]any{"x1", "y2"}, []any{int64(3)}, []any{0.3}, []any{"5s"}, "server", "oneshot", "member-1"} {
 			if r.Kind == Word {
 				v = r.Words[len(r.Words)-1]
 			}

@@ -105,6 +105,8 @@ func attributeOf(name string, r *row) attribute {
 		a.hint, a.value = "Sequence[str]", "()"
 	case Wholes:
 		a.hint, a.value = "Sequence[int]", "()"
+	case Numbers:
+		a.hint, a.value = "Sequence[float]", "()"
 	}
 	switch p := r.preset.(type) {
 	case string:

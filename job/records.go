@@ -86,6 +86,9 @@ func (c *checker) records() {
 	c.refuse(c.Model.Name == "lenet-norm", "model.name", "use lenet",
 		"batch normalisation mixes records, so that no clip bounds what one of them does")
 	c.refuse(c.Oneshot(), "sum.protocol", `write "pairwise"`, "one-message sums are of parties' vectors")
+	if c.Asks() {
+		return // which refuse all that is of training
+	}
 	c.refuse(c.Training.Rule != "" && c.Training.Rule != "fedavg", "training.rule", "leave it out",
 		"a round is one step over the records that coins draw")
 	c.takes(false, "a round is one step over the records that coins draw, at server.rate",

@@ -76,13 +76,14 @@ func schemaOfRow(r *row) map[string]any {
 		Span:    {"type": "string", "pattern": spanPattern},
 		Instant: {"type": "string", "format": "date-time"},
 		Texts:   {"type": "string"}, Wholes: {"type": "integer"},
-		Spans: {"type": "string", "pattern": spanPattern},
+		Numbers: {"type": "number"},
+		Spans:   {"type": "string", "pattern": spanPattern},
 	}[r.Kind]
 	if one["type"] == "integer" || one["type"] == "number" {
 		bound(one, r.in)
 	}
 	s := one
-	if slices.Contains([]Kind{Texts, Wholes, Spans}, r.Kind) {
+	if slices.Contains([]Kind{Texts, Wholes, Numbers, Spans}, r.Kind) {
 		s = map[string]any{"type": "array", "items": one}
 	}
 	s["description"] = strings.TrimSpace(r.Sentence + " " + domain(r.Field))
@@ -217,6 +218,8 @@ func TestSchema(t *testing.T) {
 	for _, c := range []struct{ text, wrong string }{
 		{`{"name": "x", "rounds": 1, "colour": 3}`, ": colour is unknown"},
 		{`{"rounds": 1}`, ": name is missing"},
+		{`{"name": "x", "query": [{"name": "a", "kind": "median"}]}`, "query.0.kind: median is none of " +
+			"[count sum mean variance histogram crosstab quantiles]"},
 		{`{"name": "x", "rounds": "1"}`, "rounds: 1 is no integer"},
 		{`{"name": "x", "rounds": 1.5}`, "rounds: 1.5 is no integer"},
 		{`{"name": "x", "rounds": 0}`, "rounds: 0 is outside: minimum 1"},

@@ -174,7 +174,7 @@ func (x *settling) noise() error {
 			"write how many all parties have together, as far as that is public",
 			"nothing says with which probability a record is drawn")
 	}
-	if x.PerRecord() && p.SubmitAfter == 0 {
+	if x.PerRecord() && p.SubmitAfter == 0 && !x.Asks() {
 		return x.Mistake("privacy.submit_after",
 			`write how long training takes at most, such as "1m"`,
 			"who has drawn many records would answer later than who has drawn few")

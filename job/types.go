@@ -10,7 +10,8 @@ type Job struct {
 	Name string
 	// Tells parties what they consent to. Values: up to 500 characters.
 	About string
-	// Counts the steps of the model, each of one private sum or two. Range: 1 to 1,000,000. Required.
+	// Counts the steps of the model, each of one private sum or two. Range: 1 to 1,000,000. Default:
+	// required; 1 with queries.
 	Rounds int
 	// Draws the first model and the batches. Range: 0 to 2^63−1. Default: 0.
 	Seed    uint64
@@ -22,6 +23,8 @@ type Job struct {
 	Training Training
 	Server   Server
 	Metrics  Metrics
+	Column   []Column
+	Query    []Query
 	Time     Time
 	World    World
 
@@ -50,6 +53,9 @@ type Parties struct {
 	// Bounds the rounds that a party submits in, by its own ledger, whoever draws them. Range: 0, or
 	// 1 to rounds (rounds). Default: 0: all.
 	Participations int
+	// Bounds the rows of a party that queries count; of more it takes the first. Range: 1 to
+	// 10,000,000 (rows). Default: 1; with the record unit privacy.records.
+	Rows int
 	// Has each party take part by its own secret coin with this probability, and else send zeros with
 	// its share of the noise. Range: 0 to 1 (probability). Default: 0: all take part.
 	Hidden float64
@@ -134,7 +140,7 @@ type Privacy struct {
 	// Lets epsilon fail with this probability. Range: above 0, below 1 (probability). Default: 1e-05.
 	Delta float64
 	// Clips what a unit adds, in L2 norm. Range: above 0 (of the vector). Default: none; required
-	// with noise.
+	// with noise; 1 with queries.
 	Clip float64
 	// Has the clip follow this quantile of the norms. Range: 0 to below 1. Default: 0: a fixed clip.
 	ClipQuantile float64
@@ -150,7 +156,7 @@ type Privacy struct {
 	// what it made in each. Range: 0, or 2 to rounds (rounds). Default: 0: independent noise.
 	Factorise int
 	// Sets the width of a coordinate of a sum with noise. Range: 8 to 64 (bits). Default: 32; with
-	// oneshot as its keys need.
+	// oneshot as its keys need; with queries 48.
 	Bits int
 }
 
@@ -163,7 +169,8 @@ type Model struct {
 	Features int
 	// Counts the classes of rows. Range: 2 to 65,536. Default: in a simulation the data's.
 	Classes int
-	// Counts the numbers of a bare vector. Range: 1 to 134,217,728. Default: the model's.
+	// Counts the numbers of a bare vector. Range: 1 to 134,217,728. Default: the model's, or the
+	// queries'.
 	Length int
 	Tensor []Tensor
 	// Names the file of the first model, safetensors or npz. Values: a file, as seen from the job's.

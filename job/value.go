@@ -98,6 +98,17 @@ func (r *row) set(owner any, v any) *ConfigError {
 			return refuse()
 		}
 		return r.keep(func() { *p = out }, fits, out)
+	case *[]float64:
+		var out []float64
+		fits := true
+		if !elements(func(v any) bool {
+			x, ok := asNumber(v)
+			out, fits = append(out, x), fits && r.in.holds(x)
+			return ok
+		}) {
+			return refuse()
+		}
+		return r.keep(func() { *p = out }, fits, out)
 	case *[]time.Duration:
 		var out []time.Duration
 		fits := true
@@ -138,7 +149,7 @@ func (r *row) write() string {
 		Text: "text", Word: "one of " + r.Range, Whole: "a whole number", Number: "a number",
 		Truth: "true or false", Span: `a time such as "300ms" or "10m"`,
 		Instant: `an instant such as 2027-01-31T08:00:00Z`, Texts: "a list of texts",
-		Wholes: "a list of whole numbers", Spans: "a list of times",
+		Wholes: "a list of whole numbers", Numbers: "a list of numbers", Spans: "a list of times",
 	}[r.Kind]
 	if r.Range == "" || r.Kind == Word || r.Kind == Instant {
 		return "write " + what
@@ -181,6 +192,8 @@ func (r *row) check(owner any) *ConfigError {
 	case []string:
 		v = anys(list)
 	case []int:
+		v = anys(list)
+	case []float64:
 		v = anys(list)
 	case []time.Duration:
 		v = anys(list)
@@ -253,19 +266,21 @@ func (r *row) parse(text string) (any, bool) {
 	case Truth:
 		b, err := strconv.ParseBool(text)
 		return b, err == nil
-	case Texts, Spans, Wholes:
+	case Texts, Spans, Wholes, Numbers:
 		var out []any
 		for _, one := range strings.Split(text, ",") {
-			one = strings.TrimSpace(one)
-			if r.Kind != Wholes {
-				out = append(out, one)
-				continue
+			var v any = strings.TrimSpace(one)
+			var err error
+			switch r.Kind {
+			case Wholes:
+				v, err = strconv.ParseInt(v.(string), 10, 64)
+			case Numbers:
+				v, err = strconv.ParseFloat(v.(string), 64)
 			}
-			n, err := strconv.ParseInt(one, 10, 64)
 			if err != nil {
 				return text, false
 			}
-			out = append(out, n)
+			out = append(out, v)
 		}
 		return out, true
 	}
@@ -291,6 +306,8 @@ func format(v any) string {
 	case []string:
 		return formats(v)
 	case []int:
+		return formats(v)
+	case []float64:
 		return formats(v)
 	case []time.Duration:
 		return formats(v)

@@ -114,6 +114,7 @@ func checkDeclared(j *job.Job, parties int) error {
 		is                bool
 		path, advice, why string
 	}{
+		{j.Asks(), "query", "ask it by package query", "a training asks nothing"},
 		{j.Model.Name == "", "model", `write model.name = "logistic"`,
 			"a party's own program trains, and a simulation has none"},
 		{j.Size() > 0 && j.Size() != parties, "parties.count", "deal rows to as many",

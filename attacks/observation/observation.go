@@ -2,12 +2,12 @@
 // samples of noise and the time that they take.
 //
 // Most of it is a curious server's: masked values beside inputs that became known
-// (Snooping), sums of cohorts that differ by one party (Differencing), sums of rounds in
-// which parties came and went (Disaggregation; Lam 2021, "Gradient Disaggregation"), and
-// with clients' help the sums of signs (SignLeak). An outsider looks at the digits of
-// floating-point noise (FloatSupport; Mironov 2012), a process on the same machine at the
-// clock (SamplerTiming). A client adds to its submission what no encoder lets through
-// (WrapAround).
+// (Snooping), sums of cohorts that differ by one party (Differencing), counts that differ by
+// one person (QueryDifferencing), sums of rounds in which parties came and went
+// (Disaggregation; Lam 2021, "Gradient Disaggregation"), and with clients' help the sums of
+// signs (SignLeak). An outsider looks at the digits of floating-point noise (FloatSupport;
+// Mironov 2012), a process on the same machine at the clock (SamplerTiming). A client adds
+// to its submission what no encoder lets through (WrapAround).
 //
 // [Disaggregate] is over plain data, to be turned on other systems.
 package observation
@@ -17,7 +17,8 @@ import "github.com/hushsum/hushsum/attacks"
 // Attacks returns the attacks of the family, in the order of the report.
 func Attacks() []attacks.Attack {
 	return []attacks.Attack{
-		snooping, differencing, disaggregation, floatSupport, samplerTiming, wrapAround, signLeak,
+		snooping, differencing, queryDifferencing, disaggregation, floatSupport, samplerTiming,
+		wrapAround, signLeak,
 	}
 }
 
@@ -31,4 +32,5 @@ const (
 	partRoundedLogarithm   = 55
 	partReferenceLaplace   = 56
 	partSigns              = 57
+	partQueries            = 58 // and 59
 )

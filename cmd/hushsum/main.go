@@ -1,6 +1,7 @@
 // Command hushsum runs private sums, and what is built on them, on one machine.
 //
 //	hushsum simulate     train a model over a private sum, and in the clear to compare
+//	hushsum query        ask declared queries of many parties' rows
 //	hushsum account      say what rounds of noisy sums spend of privacy
 //	hushsum calibrate    find the noise, rounds or sampling for a privacy budget
 //	hushsum experiment   rerun a table of the papers
@@ -22,6 +23,7 @@ import (
 	"os/signal"
 
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/account"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/ask"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/attack"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/completion"
@@ -36,6 +38,7 @@ import (
 func commands() []cli.Command {
 	return []cli.Command{
 		simulate.Command(),
+		ask.Command(),
 		account.Command(),
 		account.CalibrateCommand(),
 		experiment.Command(),

@@ -22,7 +22,7 @@ var floors = []floor{
 	{[]string{"sidecar", "service"}, "other languages; many machines"},
 	{[]string{"attacks", "fuzz"}, "everything below, under attack"},
 	{[]string{"simulation"}, "many parties on one machine"},
-	{[]string{".", "training"}, "jobs in processes; how they train"},
+	{[]string{".", "training", "query"}, "jobs in processes; training; queries"},
 	{[]string{"job", "drive", "learning"}, "declared; decided; models, data"},
 	{[]string{"privacy", "oblivious"}, "noise and ε of what is released"},
 	{[]string{"aggregation", "protocol", "oneshot"}, "floats to integers; sums"},

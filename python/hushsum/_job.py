@@ -20,7 +20,7 @@ class Job(Declared):
             dashes and underscores. Required.
         about: Tells parties what they consent to. Values: up to 500 characters.
         rounds: Counts the steps of the model, each of one private sum or two. Range: 1 to
-            1,000,000. Required.
+            1,000,000. Default: required; 1 with queries.
         seed: Draws the first model and the batches. Range: 0 to 2^63−1. Default: 0.
         parties: See :class:`Parties`.
         sum: See :class:`Sum`.
@@ -29,6 +29,8 @@ class Job(Declared):
         training: See :class:`Training`.
         server: See :class:`Server`.
         metrics: See :class:`Metrics`.
+        column: See :class:`Column`.
+        query: See :class:`Query`.
         time: See :class:`Time`.
         world: See :class:`World`.
     """
@@ -52,6 +54,9 @@ class Job(Declared):
                 2 to parties.count (parties). Default: 0: all.
             participations: Bounds the rounds that a party submits in, by its own ledger,
                 whoever draws them. Range: 0, or 1 to rounds (rounds). Default: 0: all.
+            rows: Bounds the rows of a party that queries count; of more it takes the
+                first. Range: 1 to 10,000,000 (rows). Default: 1; with the record unit
+                privacy.records.
             hidden: Has each party take part by its own secret coin with this probability,
                 and else send zeros with its share of the noise. Range: 0 to 1 (probability).
                 Default: 0: all take part.
@@ -78,6 +83,7 @@ class Job(Declared):
         colluders: int = 0
         per_round: int = 0
         participations: int = 0
+        rows: int = 0
         hidden: float = 0.0
 
     @dataclass(frozen=True, kw_only=True)
@@ -157,7 +163,7 @@ class Job(Declared):
             delta: Lets epsilon fail with this probability. Range: above 0, below 1
                 (probability). Default: 1e-05.
             clip: Clips what a unit adds, in L2 norm. Range: above 0 (of the vector).
-                Default: none; required with noise.
+                Default: none; required with noise; 1 with queries.
             clip_quantile: Has the clip follow this quantile of the norms. Range: 0 to
                 below 1. Default: 0: a fixed clip.
             clip_rate: Sets how fast the clip follows. Range: above 0. Default: 0.2.
@@ -170,7 +176,7 @@ class Job(Declared):
             sign_share: Gives the signs of a mask this part of the budget. Range: above 0,
                 below 1 (share). Default: 0.5.
             bits: Sets the width of a coordinate of a sum with noise. Range: 8 to 64
-                (bits). Default: 32; with oneshot as its keys need.
+                (bits). Default: 32; with oneshot as its keys need; with queries 48.
         """
 
         unit: Literal["party", "record"] = "party"
@@ -202,7 +208,7 @@ class Job(Declared):
             classes: Counts the classes of rows. Range: 2 to 65,536. Default: in a
                 simulation the data's.
             length: Counts the numbers of a bare vector. Range: 1 to 134,217,728. Default:
-                the model's.
+                the model's, or the queries'.
             tensor: See :class:`Tensor`.
             file: Names the file of the first model, safetensors or npz. Values: a file,
                 as seen from the job's.
@@ -322,6 +328,78 @@ class Job(Declared):
                 updates. Range: 0 to below 1 (share). Default: 0: none are summed.
         """
 
+        share: float = 0.0
+
+    @dataclass(frozen=True, kw_only=True)
+    class Column:
+        """What the rows look like that parties bring to queries, a table for each column.
+
+        Attributes:
+            name: Names a column, as the head of a party's rows has it. Values: 1 to 60
+                letters, digits, dots, dashes and underscores. Required.
+            type: Says what its values are: numbers, whole numbers, or one of some words.
+                Values: number, whole, category. Required.
+            unit: Says what a number counts, as years. Values: up to 60 characters.
+            range: Bounds the numbers of a column: the least and the most. Default: none;
+                required of numbers.
+            outside: Says what becomes of a number outside of the range: it counts as the
+                nearest inside, or not. Values: clip, drop. Default: "clip".
+            categories: Lists the words of a category. Values: 1 to 200 characters each.
+                Default: none; required of categories.
+            blank: Lists what stands for a missing value, next to nothing at all, such as
+                a question mark. Values: 1 to 200 characters each. Default: none.
+            missing: Says what becomes of a row without a value here, or with an unknown
+                one: the party's program refuses its rows, queries of the column leave the row
+                out, or it counts as a category of its own. Values: refuse, drop, category.
+                Default: "refuse".
+        """
+
+        name: str
+        type: Literal["", "number", "whole", "category"]
+        unit: str = ""
+        range: Sequence[float] = ()
+        outside: Literal["clip", "drop"] = "clip"
+        categories: Sequence[str] = ()
+        blank: Sequence[str] = ()
+        missing: Literal["refuse", "drop", "category"] = "refuse"
+
+    @dataclass(frozen=True, kw_only=True)
+    class Query:
+        """What is asked of the rows of all parties together, a table for each question.
+
+        Attributes:
+            name: Names a query, and its answer. Values: 1 to 60 letters, digits, dots,
+                dashes and underscores. Required.
+            kind: Says what is asked: how many rows there are, of a column's numbers the
+                sum, the mean, the variance or quantiles, how many rows are in each bin of a
+                column, or of two. Values: count, sum, mean, variance, histogram, crosstab,
+                quantiles. Required.
+            column: Names the column that it is of. Values: 1 to 60 letters, digits, dots,
+                dashes and underscores. Default: none; required but for a count.
+            by: Names the other column of a crosstab. Values: 1 to 60 letters, digits,
+                dots, dashes and underscores. Default: none; required of a crosstab.
+            where: Asks of the rows only for which it holds: conditions such as age >= 65
+                with and between them. Values: up to 500 characters. Default: none: all rows.
+            bins: Cuts the range of a column of numbers into so many parts of equal width.
+                Range: 2 to 65,536 (bins). Default: 10, or one for each of up to 20 whole
+                numbers; of quantiles 256, and a power of two.
+            by_bins: Cuts the range of the other column. Range: 2 to 65,536 (bins).
+                Default: as bins.
+            at: Lists the quantiles that are asked for, in ascending order. Range: above
+                0, below 1. Default: 0.25, 0.5 and 0.75.
+            share: Gives the query this part of the budget: its noise is 1/√share of what
+                it were alone. Range: above 0, to 1 (share). Default: equal parts of what is
+                left.
+        """
+
+        name: str
+        kind: Literal["", "count", "sum", "mean", "variance", "histogram", "crosstab", "quantiles"]
+        column: str = ""
+        by: str = ""
+        where: str = ""
+        bins: int = 0
+        by_bins: int = 0
+        at: Sequence[float] = ()
         share: float = 0.0
 
     @dataclass(frozen=True, kw_only=True)
@@ -564,7 +642,7 @@ class Job(Declared):
 
     name: str
     about: str = ""
-    rounds: int
+    rounds: int = 0
     seed: int = 0
     parties: Parties = Parties()
     sum: Sum = Sum()
@@ -573,5 +651,7 @@ class Job(Declared):
     training: Training = Training()
     server: Server = Server()
     metrics: Metrics = Metrics()
+    column: Sequence[Column] = ()
+    query: Sequence[Query] = ()
     time: Time = Time()
     world: World = World()

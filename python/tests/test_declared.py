@@ -38,7 +38,8 @@ crash = [{ round = 3, at = "sign" }]
 TYPES = {
     "text": str, "time": str, "instant": str, "whole number": int, "number": float,
     "true or false": bool, "list of texts": typing.Sequence[str],
-    "list of whole numbers": typing.Sequence[int], "list of times": typing.Sequence[str],
+    "list of whole numbers": typing.Sequence[int],
+    "list of numbers": typing.Sequence[float], "list of times": typing.Sequence[str],
 }
 
 

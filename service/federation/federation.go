@@ -167,6 +167,10 @@ func Of(j *job.Job, files job.Files) (*Federation, error) { return newJob(j, nil
 
 // newJob works a job out. Without a text, and where that has a world, the text is made of the job.
 func newJob(j *job.Job, text []byte, files job.Files) (*Federation, error) {
+	if j.Asks() {
+		return nil, j.Mistake("query", "ask it with hushsum query, on one machine",
+			"the service asks no queries yet")
+	}
 	world := !emptyWorld(j)
 	if world || text == nil { // the world is for a simulation only, and sent to nobody
 		j = j.Clone()

@@ -182,6 +182,14 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// A job with queries is refused until the service can ask them.
+func TestQueriesRefused(t *testing.T) {
+	const text = "name = \"a\"\nsum.recovery = true\nquery = [{ name = \"n\", kind = \"count\" }]\n" +
+		"parties = { count = 10, roster = \"roster.txt\" }\n"
+	_, err := federation.New(federation.Files{Text: []byte(text), Roster: rosterOf(t, 10)})
+	expectMistake(t, "queries", err, 3, "hushsum query")
+}
+
 // expectMistake looks for the line of a mistake, 0: any, and what its text says.
 func expectMistake(t *testing.T, change string, err error, line int, want string) {
 	t.Helper()

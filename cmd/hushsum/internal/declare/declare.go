@@ -182,7 +182,8 @@ meant without it, and the flag by which commands set it.
 const fieldsJSON = `With --json there is one array, with an object for each field:
   path          as in a file; lists have brackets, as in parties.group[].name
   kind          text, word, whole number, number, true or false, time, instant,
-                list of texts, list of whole numbers, list of times
+                list of texts, list of whole numbers, list of numbers, list of
+                times
   unit, range, default, sentence
                 texts, or empty
   words         only of a word: those that it can be

@@ -56,6 +56,10 @@ func simulate(ctx context.Context, args []string, std cli.Streams) int {
 	if err != nil {
 		return v.refused(flags, err, std)
 	}
+	if j.Asks() {
+		err := j.Mistake("query", "ask it with hushsum query", "a job with queries trains nothing")
+		return v.refused(flags, err, std)
+	}
 	if scenario.Needs(j) || j.World.Data.Set == datasets.KDD || v.old || v.sweep != "" || v.out != "" {
 		if err := j.Validate(); err != nil {
 			return v.refused(flags, err, std)

@@ -1,0 +1,236 @@
+// Package ask has the command query, which asks the queries of a job of rows that are there: it
+// runs all parties on this machine, each with its own rows, over the job's own private sum.
+package ask
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/jobs"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
+	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/query"
+)
+
+const about = `Usage: hushsum query FILE --rows CSV [flags]
+
+Asks the queries that FILE, a job, declares. All parties run on this machine, each
+with rows of its own, and the job's private sum is all that is shared: what is
+printed is read from that sum. --rows deals the rows of one file to the parties in
+a random order, by world.seed; --folder has a file for each, such as
+party-1.csv. Rows are CSV, with a line that names the columns.
+
+Rows are checked against the job's columns before anything is sent. Who has them
+is told on standard error what was clipped, dropped, missing or unknown, by
+column and line.
+
+With --plan nothing is asked and no file of rows is needed: it says what each
+query would cost and how far its answer would be off.
+`
+
+const aboutJSON = `With --json there is one array, with an object for each query:
+  name, kind    as declared
+  value         a number; of a histogram and of quantiles a list, of a crosstab a
+                list of lists
+  interval      least and most of the 95 % interval; lists of them, as of values
+  labels        of lists: bins or quantiles; of a crosstab those of both columns
+  margins       of a crosstab: value and interval of both margins
+  unit          rows, or as the column says
+  epsilon       what the query would spend if it were the only one; null without
+                noise. All together spend at most the job's privacy.epsilon
+With --plan it has, next to name, kind and epsilon:
+  numbers       of the vector that is summed
+  share         of the budget
+  margin, of    half of the 95 % interval, and what it counts
+`
+
+func manual() *cli.Manual {
+	return &cli.Manual{
+		Takes:  "It takes one FILE, and flags.",
+		About:  about,
+		Topics: []cli.Topic{cli.JSONHelp(aboutJSON)},
+		Examples: []string{
+			"hushsum query examples/queries/adult.toml --plan",
+			"hushsum query examples/queries/adult.toml --rows examples/queries/census.csv",
+			"hushsum query study.toml --folder rows --json --set privacy.epsilon=2",
+		},
+	}
+}
+
+// Command is query.
+func Command() cli.Command {
+	return cli.Command{Name: "query",
+		About: "ask declared queries of many parties' rows",
+		Run:   run}
+}
+
+// asked holds what the command line says.
+type asked struct {
+	file, rows, folder, header string
+	plan, json                 bool
+	set                        jobs.Settings
+}
+
+func run(ctx context.Context, args []string, std cli.Streams) int {
+	var v asked
+	flags := flag.NewFlagSet("query", flag.ContinueOnError)
+	flags.StringVar(&v.rows, "rows", "", "`CSV` file whose rows are dealt to the parties")
+	flags.StringVar(&v.folder, "folder", "", "`FOLDER` with the rows of each party, in NAME.csv")
+	flags.StringVar(&v.header, "header", "",
+		"`NAMES` of the columns, with commas, of files that do not begin with them")
+	flags.BoolVar(&v.plan, "plan", false, "say what it would cost and give, and ask nothing")
+	flags.Var(jobs.SetFlag{Settings: &v.set}, "set",
+		"`PATH=VALUE` in place of what the file says of a field; once for each")
+	flags.BoolVar(&v.json, "json", false, "print JSON instead of tables")
+	operands, code, ok := cli.ParseOperands(flags, manual(), 1, args, std)
+	if !ok {
+		return code
+	}
+	wrong := func(cause, advice string) int {
+		return cli.WrongUsage(flags, &cli.Problem{Cause: cause, Advice: advice}, std)
+	}
+	switch {
+	case len(operands) == 0:
+		return wrong("which file?", "Name a job's file, or - for standard input.")
+	case v.rows != "" && v.folder != "":
+		return wrong("--rows and --folder are two sources of rows", "Leave one out.")
+	case v.rows == "" && v.folder == "" && !v.plan:
+		return wrong("whose rows?", "Add --rows FILE or --folder FOLDER, or --plan to ask nothing.")
+	}
+	v.file = operands[0]
+	err := v.ask(ctx, std)
+	switch {
+	case err == nil:
+		return cli.ExitOK
+	case ctx.Err() != nil:
+		return cli.Interrupted("query", std)
+	case len(job.Errors(err)) > 0:
+		return jobs.Failed("query", err, std)
+	}
+	var rows *query.RowsError
+	if errors.As(err, &rows) {
+		text := *rows
+		text.Advice = ""
+		err = &cli.Problem{Cause: strings.TrimPrefix(text.Error(), "query: "),
+			Advice: cli.Sentence(rows.Advice), Err: err}
+	}
+	return cli.Failed("query", err, std)
+}
+
+// ask does what the command line says.
+func (v *asked) ask(ctx context.Context, std cli.Streams) error {
+	name, text, err := jobs.Read(v.file)
+	if err != nil {
+		return err
+	}
+	j, err := job.Parse(name, text, v.set.Texts()...)
+	if err != nil {
+		return err
+	}
+	switch {
+	case !j.Asks():
+		return j.Mistake("query", "write [[query]], or train with hushsum simulate",
+			"the job asks nothing")
+	case j.Size() == 0:
+		return j.Mistake("parties.count", "write how many parties there are",
+			"here a roster is made, and none is read")
+	case j.Privacy.Before != "":
+		return j.Mistake("privacy.before", "leave it out", "nothing was spent before")
+	}
+	names := names(j)
+	var parties []*query.Rows
+	if v.rows != "" || v.folder != "" {
+		if parties, err = v.read(j, names, std); err != nil {
+			return err
+		}
+		if j.PerRecord() && j.Privacy.Records == 0 {
+			for _, own := range parties {
+				j.Privacy.Records += own.Len()
+			}
+		}
+	}
+	w, err := newWorld(j, names)
+	if err != nil {
+		return err
+	}
+	w.tellUncounted(parties, std)
+	if v.plan {
+		return v.showPlan(w, std)
+	}
+	if err := w.run(ctx, parties); err != nil {
+		return err
+	}
+	return v.show(w, std)
+}
+
+// names are the parties', as the job's groups have them.
+func names(j *job.Job) (list []string) {
+	for _, g := range j.Parties.Group {
+		if g.Count < 2 {
+			list = append(list, g.Name)
+			continue
+		}
+		for k := range g.Count {
+			list = append(list, fmt.Sprint(g.Name, "-", k+1))
+		}
+	}
+	for i := len(list); i < j.Size(); i++ {
+		list = append(list, fmt.Sprint("party-", i+1))
+	}
+	return list
+}
+
+// read reads the rows of all parties, and tells of each file what its columns say is wrong.
+func (v *asked) read(j *job.Job, names []string, std cli.Streams) ([]*query.Rows, error) {
+	schema := query.NewSchema(j)
+	var header []string
+	if v.header != "" {
+		for _, name := range strings.Split(v.header, ",") {
+			header = append(header, strings.TrimSpace(name))
+		}
+	}
+	file := func(path string) (*query.Rows, error) {
+		in, err := os.Open(path)
+		if err != nil {
+			return nil, &cli.Problem{Cause: err.Error(), Err: err}
+		}
+		defer in.Close()
+		rows, report, err := schema.Read(path, in, header)
+		tell(report, std)
+		return rows, err
+	}
+	if v.rows != "" {
+		rows, err := file(v.rows)
+		if err != nil {
+			return nil, err
+		}
+		return rows.Deal(len(names), j.World.Seed), nil
+	}
+	var parties []*query.Rows
+	for _, name := range names {
+		rows, err := file(filepath.Join(v.folder, name+".csv"))
+		if err != nil {
+			return nil, err
+		}
+		parties = append(parties, rows)
+	}
+	return parties, nil
+}
+
+// tell says on standard error what reading a file found.
+func tell(r *query.Report, std cli.Streams) {
+	for _, f := range r.Findings {
+		lines := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(f.Lines)), ", "), "[]")
+		if f.Rows > len(f.Lines) {
+			lines += " …"
+		}
+		fmt.Fprintf(std.Err, "%s: %s: %s %s, at line %s\n", filepath.Base(r.File), f.Column,
+			show.Plural(f.Rows, "value"), f.What, lines)
+	}
+}

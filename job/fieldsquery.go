@@ -1,0 +1,56 @@
+package job
+
+// columnName is the form of a column's name, in words.
+const columnName = "1 to 60 letters, digits, dots, dashes and underscores"
+
+var theColumn = tableOf(
+	text("name", func(c *Column) *string { return &c.Name },
+		"Names a column, as the head of a party's rows has it.").
+		form(columnName, namePattern.MatchString).required(),
+	word("type", func(c *Column) *string { return &c.Type }, "number whole category",
+		"Says what its values are: numbers, whole numbers, or one of some words.").required(),
+	text("unit", func(c *Column) *string { return &c.Unit }, "Says what a number counts, as years.").
+		form("up to 60 characters", atMost(60)),
+	numbers("range", func(c *Column) *[]float64 { return &c.Range },
+		"Bounds the numbers of a column: the least and the most.").
+		means("none; required of numbers"),
+	word("outside", func(c *Column) *string { return &c.Outside }, "clip drop",
+		"Says what becomes of a number outside of the range: it counts as the nearest inside, or not.").
+		or("clip"),
+	texts("categories", func(c *Column) *[]string { return &c.Categories },
+		"Lists the words of a category.").means("none; required of categories"),
+	texts("blank", func(c *Column) *[]string { return &c.Blank },
+		"Lists what stands for a missing value, next to nothing at all, such as a question mark.").
+		means("none"),
+	word("missing", func(c *Column) *string { return &c.Missing }, "refuse drop category",
+		"Says what becomes of a row without a value here, or with an unknown one: the party's program "+
+			"refuses its rows, queries of the column leave the row out, or it counts as a category of its "+
+			"own.").or("refuse"),
+)
+
+var theQuery = tableOf(
+	text("name", func(q *Query) *string { return &q.Name }, "Names a query, and its answer.").
+		form(columnName, namePattern.MatchString).required(),
+	word("kind", func(q *Query) *string { return &q.Kind },
+		"count sum mean variance histogram crosstab quantiles",
+		"Says what is asked: how many rows there are, of a column's numbers the sum, the mean, the "+
+			"variance or quantiles, how many rows are in each bin of a column, or of two.").required(),
+	text("column", func(q *Query) *string { return &q.Column }, "Names the column that it is of.").
+		form(columnName, namePattern.MatchString).means("none; required but for a count"),
+	text("by", func(q *Query) *string { return &q.By }, "Names the other column of a crosstab.").
+		form(columnName, namePattern.MatchString).means("none; required of a crosstab"),
+	text("where", func(q *Query) *string { return &q.Where },
+		"Asks of the rows only for which it holds: conditions such as age >= 65 with and between them.").
+		form("up to 500 characters", atMost(500)).means("none: all rows"),
+	whole("bins", func(q *Query) *int { return &q.Bins }, between(2, maxBins),
+		"Cuts the range of a column of numbers into so many parts of equal width.").unit("bins").
+		means("10, or one for each of up to 20 whole numbers; of quantiles 256, and a power of two"),
+	whole("by_bins", func(q *Query) *int { return &q.ByBins }, between(2, maxBins),
+		"Cuts the range of the other column.").unit("bins").means("as bins"),
+	numbers("at", func(q *Query) *[]float64 { return &q.At },
+		"Lists the quantiles that are asked for, in ascending order.").within(inside).
+		means("0.25, 0.5 and 0.75"),
+	number("share", func(q *Query) *float64 { return &q.Share }, limits{hi: 1, above: true},
+		"Gives the query this part of the budget: its noise is 1/√share of what it were alone.").
+		unit("share").means("equal parts of what is left"),
+)

@@ -1,0 +1,335 @@
+package job
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+)
+
+// This file has what follows from columns and queries, and the rules of both.
+
+// Bins of queries that say none.
+const (
+	defaultBins  = 10
+	mostEach     = 20 // whole numbers that have a bin each
+	quantileBins = 256
+)
+
+// defaultQuantiles are those of a query that says none.
+var defaultQuantiles = []float64{0.25, 0.5, 0.75}
+
+// Asks reports whether the job asks queries of rows.
+func (j *Job) Asks() bool { return len(j.Query) > 0 }
+
+// columnNamed returns the column of a name, nil if there is none.
+func (j *Job) columnNamed(name string) *Column {
+	for i := range j.Column {
+		if j.Column[i].Name == name {
+			return &j.Column[i]
+		}
+	}
+	return nil
+}
+
+// Numeric reports whether the values of a column are numbers.
+func (c *Column) Numeric() bool { return c.Type == "number" || c.Type == "whole" }
+
+// Words returns the categories of a column, with the one of its own that missing values have.
+func (c *Column) Words() []string {
+	if c.Missing == "category" {
+		return append(slices.Clone(c.Categories), missingCategory)
+	}
+	return c.Categories
+}
+
+// missingCategory is the category of missing values, where they have one.
+const missingCategory = "missing"
+
+// Width returns how long the range of a column of numbers is; of whole numbers how many there are.
+func (c *Column) Width() float64 {
+	if len(c.Range) != 2 {
+		return 0
+	}
+	if c.Type == "whole" {
+		return c.Range[1] - c.Range[0] + 1
+	}
+	return c.Range[1] - c.Range[0]
+}
+
+// cells is how many cells an axis of a table has.
+func (c *Column) cells(declared int) int {
+	switch {
+	case c == nil:
+		return 0
+	case c.Type == "category":
+		return len(c.Words())
+	case declared == 0 && c.Type == "whole" && c.Width() <= mostEach:
+		return int(c.Width())
+	}
+	return cmp.Or(declared, defaultBins)
+}
+
+// leaves is how many parts quantiles cut a range into.
+func (c *Column) leaves(declared int) int {
+	if declared == 0 && c != nil && c.Type == "whole" && c.Width() <= quantileBins {
+		return max(2, 1<<bits.Len(uint(c.Width()-1)))
+	}
+	return cmp.Or(declared, quantileBins)
+}
+
+// fillQueries fills in what queries leave to their columns, and what of the job follows from them:
+// one round of a vector whose L2 norm is 1 for what a unit adds.
+func (j *Job) fillQueries() {
+	if !j.Asks() {
+		return
+	}
+	left, open := 1.0, 0
+	for _, q := range j.Query {
+		left -= q.Share
+		if q.Share == 0 {
+			open++
+		}
+	}
+	for i := range j.Query {
+		q := &j.Query[i]
+		column, by := j.columnNamed(q.Column), j.columnNamed(q.By)
+		if q.Share == 0 {
+			q.Share = left / float64(open)
+		}
+		switch q.Kind {
+		case "histogram", "crosstab":
+			if column != nil && column.Numeric() {
+				q.Bins = column.cells(q.Bins)
+			}
+			if by != nil && by.Numeric() {
+				q.ByBins = by.cells(q.ByBins)
+			}
+		case "quantiles":
+			q.Bins = column.leaves(q.Bins)
+			if q.At == nil {
+				q.At = defaultQuantiles
+			}
+		}
+	}
+	j.Rounds = 1
+	j.Model.Length = int(min(j.queryNumbers(), MaxLength))
+	if j.Parties.Rows == 0 {
+		j.Parties.Rows = 1
+		if j.PerRecord() {
+			j.Parties.Rows = j.Privacy.Records
+		}
+	}
+	if j.Noisy() {
+		j.Privacy.Clip = 1
+		if j.Privacy.Bits == 0 && !j.Oneshot() {
+			j.Privacy.Bits = queryBits
+		}
+		return
+	}
+	j.Sum.Range = float64(j.Parties.Rows) * j.largest()
+}
+
+// largest is the most that a row adds to a coordinate of a sum without noise.
+func (j *Job) largest() float64 {
+	most := 1.0
+	for _, q := range j.Query {
+		if c := j.columnNamed(q.Column); q.Kind == "sum" && c != nil && len(c.Range) == 2 {
+			most = max(most, math.Abs(c.Range[0]), math.Abs(c.Range[1]))
+		}
+	}
+	return most
+}
+
+// queryNumbers is how many numbers the vector of all queries has.
+func (j *Job) queryNumbers() (n float64) {
+	for i := range j.Query {
+		n += j.Query[i].numbers(j)
+	}
+	return n
+}
+
+// numbers is how many numbers of the vector are a query's: of a mean also the count, of a variance
+// also the sum, of quantiles all levels of a binary tree.
+func (q *Query) numbers(j *Job) float64 {
+	column, by := j.columnNamed(q.Column), j.columnNamed(q.By)
+	switch q.Kind {
+	case "mean":
+		return 2
+	case "variance":
+		return 3
+	case "histogram":
+		return float64(column.cells(q.Bins))
+	case "crosstab":
+		return float64(column.cells(q.Bins)) * float64(by.cells(q.ByBins))
+	case "quantiles":
+		return float64(2*column.leaves(q.Bins) - 1)
+	}
+	return 1
+}
+
+// queries checks what goes with queries.
+func (c *checker) queries() {
+	if !c.Asks() {
+		const why, advice = "there are no queries", "leave it out, or write [[query]]"
+		c.takes(false, why, advice, "parties.rows")
+		c.refuse(len(c.Column) > 0, "column", advice, "it is of no use: %s", why)
+		return
+	}
+	for _, e := range theJob.entries {
+		if e.row == nil || e.row.Required {
+			continue
+		}
+		section, _, _ := strings.Cut(e.row.Path, ".")
+		switch section {
+		case "model", "training", "server", "metrics":
+			c.takes(false, "queries train nothing", "leave it out", e.row.Path)
+		}
+	}
+	for _, e := range theJob.entries {
+		if path := e.path(); strings.HasPrefix(path, "world.") && path != "world.seed" &&
+			path != "world.drop" {
+			used := e.list != nil && e.list.len(c.Job) > 0 || e.row != nil && !e.row.zero(c.Job)
+			c.refuse(used, path, "leave it out", "it is of no use: parties answer at once, of rows of "+
+				"their own")
+		}
+	}
+	c.refuse(len(c.Model.Tensor) > 0, "model.tensor", "leave it out",
+		"it is of no use: queries train nothing")
+	c.takes(false, "it follows from columns and queries", "leave it out", "rounds", "privacy.clip",
+		"sum.range")
+	c.takes(false, "queries are asked of all parties, in one round", "leave it out",
+		"parties.per_round", "parties.participations", "parties.hidden", "sum.buffer",
+		"sum.max_weight", "privacy.factorise", "privacy.clip_quantile", "privacy.clip_rate",
+		"privacy.submit_after", "privacy.sign_share")
+	c.takes(false, "a row counts by itself", "leave it out", "privacy.group")
+	c.refuse(c.Noisy() && c.Privacy.Noise != "discrete-gaussian", "privacy.noise",
+		"use discrete-gaussian", "intervals of answers are for normal noise")
+	c.refuse(c.PerRecord() && c.Privacy.Records > 0 && c.Parties.Rows > c.Privacy.Records,
+		"parties.rows", "write less", "all parties together have %d records", c.Privacy.Records)
+	c.columns()
+	names := map[string]bool{}
+	given, open := 0.0, 0
+	for i := range c.Query {
+		q, at := &c.Query[i], fmt.Sprintf("query.%d", i)
+		c.refuse(names[q.Name], at+".name", "use another", "%q is taken", q.Name)
+		names[q.Name] = true
+		c.query(q, at)
+		if given += q.Share; q.Share == 0 {
+			open++
+		}
+	}
+	const about = 1e-9 // to 1, of shares such as three of 0.3333333333
+	c.refuse(given > 1+about || open > 0 && given > 1-about, "query", "write smaller shares",
+		"the shares of the budget that are given add up to %v", given)
+	c.refuse(open == 0 && given < 1-about, "query", "leave one out, which takes the rest",
+		"the shares of the budget add up to %v, and to 1 they should", given)
+	c.refuse(c.queryNumbers() > maxQueryNumbers, "query", "use fewer bins",
+		"answers of %.0f numbers are more than %d", c.queryNumbers(), maxQueryNumbers)
+}
+
+// maxQueryNumbers is the most numbers that all queries have together.
+const maxQueryNumbers = 1 << 22
+
+// columns checks the columns.
+func (c *checker) columns() {
+	names := map[string]bool{}
+	for i := range c.Column {
+		column, at := &c.Column[i], fmt.Sprintf("column.%d", i)
+		c.refuse(names[column.Name], at+".name", "use another", "%q is taken", column.Name)
+		names[column.Name] = true
+		if column.Numeric() {
+			r := column.Range
+			c.refuse(len(r) != 2 || !(r[0] < r[1]), at+".range", "write the least and the most, as in "+
+				"[18, 100]", "noise hides what is bounded")
+			c.refuse(len(r) == 2 && !(math.Abs(r[0]) <= maxNumber && math.Abs(r[1]) <= maxNumber),
+				at+".range", "use another unit", "numbers above 2^40 leave no room for a sum")
+			c.refuse(column.Type == "whole" && len(r) == 2 && (r[0] != math.Trunc(r[0]) ||
+				r[1] != math.Trunc(r[1])), at+".range", "write whole numbers",
+				"it bounds whole numbers")
+			c.refuse(column.Categories != nil, at+".categories", "leave it out",
+				"it is of no use: values are numbers")
+			c.refuse(column.Missing == "category", at+".missing", `write "drop" or "refuse"`,
+				"numbers have no category")
+			continue
+		}
+		c.refuse(len(column.Categories) == 0, at+".categories", `list them, as in ["F", "M"]`,
+			"nothing says which there are")
+		c.refuse(column.Range != nil, at+".range", "leave it out", "it is of no use: values are words")
+		c.refuse(column.Outside != "", at+".outside", "leave it out",
+			"it is of no use: values are words")
+		c.refuse(column.Unit != "", at+".unit", "leave it out", "it is of no use: values are words")
+		words := column.Words()
+		slices.Sort(words)
+		c.refuse(len(slices.Compact(words)) != len(column.Words()), at+".categories", "list each once",
+			"one is there twice")
+		c.refuse(len(column.Categories) > maxBins, at+".categories", "list fewer",
+			"there are more than %d", maxBins)
+		for _, blank := range column.Blank {
+			c.refuse(slices.Contains(column.Categories, blank), at+".blank", "leave one of the two out",
+				"%q is a category too", blank)
+		}
+	}
+}
+
+// maxNumber is the largest bound of a column's numbers.
+const maxNumber = 1 << 40
+
+// query checks a query, at its path.
+func (c *checker) query(q *Query, at string) {
+	refuse := func(wrong bool, field, advice, format string, a ...any) {
+		c.refuse(wrong, at+"."+field, advice, format, a...)
+	}
+	column, by := c.columnNamed(q.Column), c.columnNamed(q.By)
+	refuse(q.Kind == "count" && q.Column != "", "column", "leave it out, or write where",
+		"a count is of rows")
+	refuse(q.Kind != "count" && q.Column == "", "column", "name a column",
+		"it is missing: a %s is of a column", q.Kind)
+	refuse(q.Column != "" && column == nil, "column", c.columnsThere(), "there is no column %q",
+		q.Column)
+	tabled := q.Kind == "histogram" || q.Kind == "crosstab"
+	numeric := column != nil && column.Numeric()
+	refuse(column != nil && q.Kind != "count" && !tabled && !numeric, "column",
+		"name a column of numbers, or ask for a histogram", "%q has words, which have no %s", q.Column,
+		q.Kind)
+	refuse(q.Kind != "crosstab" && q.By != "", "by", `leave it out, or write kind = "crosstab"`,
+		"a %s is of one column", q.Kind)
+	refuse(q.Kind == "crosstab" && q.By == "", "by", "name the other column", "it is missing")
+	refuse(q.By != "" && (by == nil || q.By == q.Column), "by", c.columnsThere(),
+		"there is no other column %q", q.By)
+	c.bins(q.Bins, at+".bins", numeric && (tabled || q.Kind == "quantiles"), column,
+		q.Kind == "quantiles")
+	c.bins(q.ByBins, at+".by_bins", q.Kind == "crosstab" && by != nil && by.Numeric(), by, false)
+	refuse(q.Kind != "quantiles" && q.At != nil, "at", `leave it out, or write kind = "quantiles"`,
+		"it is of quantiles")
+	refuse(q.At != nil && (len(q.At) > 100 || !slices.IsSorted(q.At) ||
+		len(slices.Compact(slices.Clone(q.At))) != len(q.At)), "at",
+		"write up to 100 in ascending order, each once", "they are not in order")
+	refuse(q.Share > 0 && !c.Noisy(), "share", "leave it out, or name privacy.noise",
+		"it is of no use: there is no budget to divide")
+	_, err := c.Conditions(q)
+	refuse(err != nil, "where", `write it as in "age >= 65 and sex = F"`, "%v", err)
+}
+
+// bins checks how many bins there are of a column.
+func (c *checker) bins(n int, at string, use bool, column *Column, tree bool) {
+	c.refuse(n > 0 && !use, at, "leave it out", "it is of no use: nothing of numbers is cut")
+	c.refuse(n > 0 && use && tree && n&(n-1) != 0, at, "write a power of two, such as 256",
+		"quantiles halve a range again and again")
+	c.refuse(n > 0 && use && !tree && column.Type == "whole" && float64(n) > column.Width(), at,
+		"use fewer", "there are fewer whole numbers in the range")
+}
+
+// columnsThere says which columns there are.
+func (c *checker) columnsThere() string {
+	var names []string
+	for i := range c.Column {
+		names = append(names, c.Column[i].Name)
+	}
+	if len(names) == 0 {
+		return "describe it in a [[column]]"
+	}
+	return fmt.Sprintf("name one of %q", names)
+}

@@ -1,0 +1,117 @@
+package job
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Condition is one of a query's where: the value of a column is compared with a number, or with a
+// word.
+type Condition struct {
+	Column string
+	Op     string  // =, !=, <, <=, > or >=
+	Number float64 // of a column of numbers; of categories the place in Words
+}
+
+// Conditions returns those of a query, all of which must hold of a row. It fails if they are not
+// written as they should be, or if a column or a word is unknown.
+func (j *Job) Conditions(q *Query) (all []Condition, err error) {
+	rest := strings.TrimSpace(q.Where)
+	for rest != "" {
+		if len(all) > 0 {
+			after, found := strings.CutPrefix(rest, "and ")
+			if !found {
+				return nil, fmt.Errorf("between conditions there is no and before %s", show(rest))
+			}
+			rest = strings.TrimSpace(after)
+		}
+		var c Condition
+		if c, rest, err = j.condition(rest); err != nil {
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// ops are the comparisons, those of two characters first.
+var ops = []string{"!=", "<=", ">=", "=", "<", ">"}
+
+// condition reads one condition and returns the rest.
+func (j *Job) condition(text string) (c Condition, rest string, err error) {
+	end := strings.IndexFunc(text, func(r rune) bool {
+		return !strings.ContainsRune("._-", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') &&
+			(r < 'a' || r > 'z')
+	})
+	if end < 0 {
+		end = len(text)
+	}
+	c.Column = text[:end]
+	column := j.columnNamed(c.Column)
+	if column == nil {
+		return c, "", fmt.Errorf("there is no column %s", show(c.Column))
+	}
+	rest = strings.TrimSpace(text[end:])
+	k := slices.IndexFunc(ops, func(op string) bool { return strings.HasPrefix(rest, op) })
+	if k < 0 {
+		return c, "", fmt.Errorf("behind %s there is none of =, !=, <, <=, > and >=", c.Column)
+	}
+	c.Op = ops[k]
+	rest = strings.TrimSpace(rest[len(c.Op):])
+	value, rest, err := cutWord(rest)
+	if err != nil {
+		return c, "", err
+	}
+	if column.Numeric() {
+		if c.Number, err = strconv.ParseFloat(value, 64); err != nil || math.IsNaN(c.Number) {
+			return c, "", fmt.Errorf("%s is no number, and %s has numbers", show(value), c.Column)
+		}
+		return c, rest, nil
+	}
+	place := slices.Index(column.Words(), value)
+	switch {
+	case c.Op != "=" && c.Op != "!=":
+		return c, "", fmt.Errorf("words such as those of %s are compared by = and !=", c.Column)
+	case place < 0:
+		return c, "", fmt.Errorf("%s is no category of %s", show(value), c.Column)
+	}
+	c.Number = float64(place)
+	return c, rest, nil
+}
+
+// cutWord cuts a text behind its first word, which may stand between single quotes.
+func cutWord(text string) (value, rest string, err error) {
+	if quoted, is := strings.CutPrefix(text, "'"); is {
+		value, rest, closed := strings.Cut(quoted, "'")
+		if !closed {
+			return "", "", fmt.Errorf("a quote is not closed")
+		}
+		return value, strings.TrimSpace(rest), nil
+	}
+	value, rest, _ = strings.Cut(text, " ")
+	if value == "" {
+		return "", "", fmt.Errorf("a condition has no value")
+	}
+	return value, strings.TrimSpace(rest), nil
+}
+
+// Holds reports whether a condition is true of a value. A value that is missing is NaN, and of that
+// none is.
+func (c *Condition) Holds(x float64) bool {
+	switch c.Op {
+	case "=":
+		return x == c.Number
+	case "!=":
+		return x != c.Number && !math.IsNaN(x)
+	case "<":
+		return x < c.Number
+	case "<=":
+		return x <= c.Number
+	case ">":
+		return x > c.Number
+	}
+	return x >= c.Number
+}

@@ -1,0 +1,229 @@
+package query
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+)
+
+// z95 is the two-sided normal quantile of 95 %.
+const z95 = 1.959963984540054
+
+// Cell is a number with its 95 % interval.
+type Cell struct {
+	Label     string // of a bin, or of a quantile such as 0.5; empty: there is one number
+	By        string // of a crosstab's other column
+	Value     float64
+	Low, High float64
+}
+
+// within has the interval hold the value, and both be inside of what can be.
+func (c Cell) within(least, most float64) Cell {
+	c.Value = min(max(c.Value, least), most)
+	c.Low = min(max(c.Low, least), c.Value)
+	c.High = max(min(c.High, most), c.Value)
+	return c
+}
+
+// Answer holds what the rows of all parties say to a query.
+type Answer struct {
+	Name, Kind string
+	Unit       string // of the numbers: the column's, its square, or rows
+	// Cells have one number of a count, a sum, a mean and a variance; of a histogram one for each
+	// bin, of quantiles one for each, and of a crosstab one for each pair of bins, by rows.
+	Cells []Cell
+	// Margins are of a crosstab: those of its column, and those of the other.
+	Margins [2][]Cell
+	// Epsilon bounds what the query would spend if it were the only one, with this noise; +Inf
+	// without. All together spend what [Plan.Spent] says, which is less than the sum.
+	Epsilon float64
+}
+
+// MarshalJSON returns an object with name, kind, value, interval, epsilon (null without noise) and
+// unit. A histogram and quantiles have lists of values and intervals, with their labels; a crosstab
+// has lists of lists, the labels of both columns, and its margins as two histograms.
+func (a Answer) MarshalJSON() ([]byte, error) {
+	type object = map[string]any
+	interval := func(c Cell) [2]float64 { return [2]float64{c.Low, c.High} }
+	list := func(cells []Cell, label func(Cell) string) (values, intervals []any, labels []string) {
+		for _, c := range cells {
+			values, intervals = append(values, c.Value), append(intervals, interval(c))
+			labels = append(labels, label(c))
+		}
+		return values, intervals, labels
+	}
+	first := func(c Cell) string { return c.Label }
+	out := object{"name": a.Name, "kind": a.Kind, "unit": a.Unit, "epsilon": nil}
+	if !math.IsInf(a.Epsilon, 1) {
+		out["epsilon"] = a.Epsilon
+	}
+	switch a.Kind {
+	case "histogram", "quantiles":
+		out["value"], out["interval"], out["labels"] = list(a.Cells, first)
+	case "crosstab":
+		var values, intervals, margins []any
+		labels := make([][]string, 2)
+		_, _, labels[0] = list(a.Margins[0], first)
+		_, _, labels[1] = list(a.Margins[1], first)
+		width := len(a.Margins[1])
+		for from := 0; from < len(a.Cells); from += width {
+			v, i, _ := list(a.Cells[from:from+width], first)
+			values, intervals = append(values, v), append(intervals, i)
+		}
+		for _, m := range a.Margins {
+			v, i, _ := list(m, first)
+			margins = append(margins, object{"value": v, "interval": i})
+		}
+		out["value"], out["interval"], out["labels"], out["margins"] = values, intervals, labels, margins
+	default:
+		out["value"], out["interval"] = a.Cells[0].Value, interval(a.Cells[0])
+	}
+	return json.Marshal(out)
+}
+
+// Answers reads the mean of so many parties' vectors, as the job's sum is decoded. It fails with
+// [ErrConfig] if that is not of this plan.
+func (p *Plan) Answers(mean []float64, parties int) ([]Answer, error) {
+	all := p.settled.Roster().Len()
+	if len(mean) != p.length || parties < 1 || parties > all {
+		return nil, fmt.Errorf("%w: a mean of %d numbers over %d parties, of %d and %d", ErrConfig,
+			len(mean), parties, p.length, all)
+	}
+	over := float64(parties)
+	if p.job.PerRecord() {
+		over = float64(p.job.Batch())
+	}
+	s := &sum{plan: p, values: make([]float64, len(mean)), deviation: p.deviation(parties)}
+	for i, x := range mean {
+		s.values[i] = x * over
+	}
+	s.absent = float64(all-parties) * float64(p.job.Parties.Rows)
+	if p.job.PerRecord() {
+		s.absent = min(s.absent, float64(p.job.Privacy.Records))
+	}
+	var out []Answer
+	for i := range p.asks {
+		a := &p.asks[i]
+		answer := s.answer(a)
+		answer.Name, answer.Kind, answer.Unit = a.Name, a.Kind, a.unit()
+		answer.Epsilon = a.epsilon
+		out = append(out, answer)
+	}
+	return out, nil
+}
+
+// unit is that of a query's numbers.
+func (a *ask) unit() string {
+	switch {
+	case a.Kind == "count" || a.Kind == "histogram" || a.Kind == "crosstab":
+		return "rows"
+	case a.Kind == "variance" && a.column.Unit != "":
+		return a.column.Unit + "²"
+	}
+	return a.column.Unit
+}
+
+// deviation is that of a coordinate of the sum of so many parties: by noise and by rounding, of
+// which a party's is 1/4 at most in squares of integers.
+func (p *Plan) deviation(parties int) float64 {
+	n := float64(parties)
+	if m := p.settled.Mechanism(); m != nil {
+		return math.Hypot(m.StdDev(parties), math.Sqrt(n/4)/m.Encoder.Scale)
+	}
+	return math.Sqrt(n/12) * math.Ldexp(1, -p.job.Sum.FractionBits)
+}
+
+// sum is a decoded sum.
+type sum struct {
+	plan      *Plan
+	values    []float64
+	deviation float64 // of each
+	absent    float64 // most rows of parties that are missing
+}
+
+// of returns a query's part of the sum, in rows or in the unit of its column, and the deviation of
+// its numbers.
+func (s *sum) of(a *ask) (values []float64, deviation float64) {
+	for _, x := range s.values[a.from : a.from+a.length] {
+		if x /= a.scale; a.exact {
+			x = math.Round(x)
+		}
+		values = append(values, x)
+	}
+	if !a.exact {
+		deviation = s.deviation / a.scale
+	}
+	return values, deviation
+}
+
+func (s *sum) answer(a *ask) Answer {
+	x, deviation := s.of(a)
+	reach := z95 * deviation
+	switch a.Kind {
+	case "sum":
+		least, most := s.absent*min(0, a.column.Range[0]), s.absent*max(0, a.column.Range[1])
+		return Answer{Cells: []Cell{{Value: x[0], Low: x[0] - reach + least, High: x[0] + reach + most}}}
+	case "mean":
+		return Answer{Cells: []Cell{s.mean(a, x, reach)}}
+	case "variance":
+		return Answer{Cells: []Cell{s.variance(a, x, reach)}}
+	case "histogram":
+		return Answer{Cells: s.counts(a, x, reach)}
+	case "crosstab":
+		return s.crosstab(a, x, reach)
+	case "quantiles":
+		return Answer{Cells: s.quantiles(a, x, deviation)}
+	}
+	return Answer{Cells: []Cell{s.count(x[0], x[0], reach)}}
+}
+
+// most is how many rows there can be. With the record unit that is known about only.
+func (s *sum) most() float64 {
+	if s.plan.job.PerRecord() {
+		return math.Inf(1)
+	}
+	return float64(s.plan.Rows())
+}
+
+// count is a number of rows, with a value that is consistent with others.
+func (s *sum) count(noisy, value, reach float64) Cell {
+	c := Cell{Value: value, Low: noisy - reach, High: max(0, noisy+reach) + s.absent}
+	return c.within(0, s.most())
+}
+
+// counts are those of bins.
+func (s *sum) counts(a *ask, noisy []float64, reach float64) (cells []Cell) {
+	for i, value := range projected(noisy, s.most()) {
+		c := s.count(noisy[i], value, reach)
+		c.Label = a.column.label(i)
+		cells = append(cells, c)
+	}
+	return cells
+}
+
+func (s *sum) crosstab(a *ask, noisy []float64, reach float64) (out Answer) {
+	width := a.by.bins
+	values := projected(noisy, s.most())
+	// Of both margins the noisy and the consistent counts.
+	lines, columns := make([][2]float64, a.column.bins), make([][2]float64, width)
+	for i, value := range values {
+		c := s.count(noisy[i], value, reach)
+		c.Label, c.By = a.column.label(i/width), a.by.label(i%width)
+		out.Cells = append(out.Cells, c)
+		for _, m := range []*[2]float64{&lines[i/width], &columns[i%width]} {
+			m[0] += noisy[i]
+			m[1] += value
+		}
+	}
+	for i, m := range lines {
+		c := s.count(m[0], m[1], reach*math.Sqrt(float64(width)))
+		c.Label = a.column.label(i)
+		out.Margins[0] = append(out.Margins[0], c)
+	}
+	for i, m := range columns {
+		c := s.count(m[0], m[1], reach*math.Sqrt(float64(a.column.bins)))
+		c.Label = a.by.label(i)
+		out.Margins[1] = append(out.Margins[1], c)
+	}
+	return out
+}

@@ -1,0 +1,65 @@
+package query
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/hushsum/hushsum/job"
+)
+
+// axis cuts the values of a column into bins.
+type axis struct {
+	*job.Column
+	at   int // place of the column in the schema
+	bins int
+}
+
+// each reports whether a whole number has a bin of its own; bins that are left have none.
+func (a *axis) each() bool { return a.Type == "whole" && float64(a.bins) >= a.Width() }
+
+// width is how wide a bin is.
+func (a *axis) width() float64 {
+	if a.each() {
+		return 1
+	}
+	return a.Width() / float64(a.bins)
+}
+
+// bin returns the bin of a value, which is inside of the range.
+func (a *axis) bin(x float64) int {
+	if !a.Numeric() {
+		return int(x)
+	}
+	return min(int((x-a.Range[0])/a.width()), a.bins-1)
+}
+
+// edge is where a bin begins, and the one before it ends: bins is the end of the last.
+func (a *axis) edge(bin int) float64 { return a.Range[0] + float64(bin)*a.width() }
+
+// least and most return the ends of a bin: of whole numbers those inside.
+func (a *axis) least(bin int) float64 {
+	if a.Type == "whole" {
+		return math.Ceil(a.edge(bin))
+	}
+	return a.edge(bin)
+}
+
+func (a *axis) most(bin int) float64 {
+	if a.Type == "whole" {
+		return min(math.Ceil(a.edge(bin+1))-1, a.Range[1])
+	}
+	return min(a.edge(bin+1), a.Range[1])
+}
+
+// label names a bin.
+func (a *axis) label(bin int) string {
+	if !a.Numeric() {
+		return a.Words()[bin]
+	}
+	text := func(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
+	if low, high := a.least(bin), a.most(bin); low != high {
+		return fmt.Sprintf("%s to %s", text(low), text(high))
+	}
+	return text(a.least(bin))
+}

@@ -1,0 +1,30 @@
+// Package query asks declared questions of the rows of many parties: how many there are, sums,
+// means and variances of columns, histograms, cross tables and quantiles, all by one private sum.
+//
+// A job with [[query]] tables (package job) is settled like any other. A [Schema] reads a party's
+// rows and checks them before anything is sent; a [Plan] turns them into the party's vector, which
+// the job's own sum takes, and the mean of all vectors into answers.
+//
+// # One vector
+//
+// Each query has its coordinates in the vector, and a row adds to them a part of L2 norm √share at
+// most, share being the query's part of the budget. Shares add up to 1, so that a row adds norm 1
+// to all queries together: the whole batch is one Gaussian mechanism of sensitivity 1, and costs
+// what its job's privacy.epsilon says, however many queries there are. Where the unit is a party,
+// its rows are bounded by parties.rows, and their sum is divided by that; where it is a record, the
+// sum is not.
+//
+// # Answers
+//
+// The noise of a decoded sum is normal for all that is seen here, of a known deviation, to which
+// the rounding of parties is added. Intervals hold the truth, of the rows of all parties, in 95 %
+// of the answers: linear ones and means exactly (Fieller 1954), variances to first order,
+// quantiles by inverting a test at each end. If parties are missing, intervals are widened by the
+// most that their rows could change. Values are then made consistent, which costs no privacy: no
+// count is below 0, the cells of a table add up to its margins (the closest table without negative
+// counts that has the same total), quantiles ascend.
+//
+// Quantiles are read from a binary tree of counts (Hay et al. 2010, "Boosting the Accuracy of
+// Differentially Private Histograms Through Consistency"): each row counts once on each level, and
+// least squares joins the levels.
+package query

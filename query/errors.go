@@ -1,0 +1,42 @@
+package query
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The errors of this package.
+var (
+	// ErrConfig: a job has no queries, or a plan is given what is not its own.
+	ErrConfig = errors.New("query: unusable configuration")
+	// ErrRows: rows are not what the job's columns say. See [RowsError].
+	ErrRows = errors.New("query: rows are not as the job says")
+)
+
+// RowsError says what is wrong with rows, and where. It is [ErrRows]. It is for the party that has
+// the rows: who else is told learns something of them.
+type RowsError struct {
+	File   string
+	Line   int    // from 1; 0: it is of no line
+	Column string // empty: it is of no column
+	Reason string // which holds no value of a row
+	Advice string // what to do
+}
+
+func (e *RowsError) Error() string {
+	where := e.File
+	if e.Line > 0 {
+		where += fmt.Sprintf(":%d", e.Line)
+	}
+	if e.Column != "" {
+		where += ": " + e.Column
+	}
+	text := fmt.Sprintf("query: %s: %s", where, e.Reason)
+	if e.Advice != "" {
+		text += "; " + e.Advice
+	}
+	return text
+}
+
+// Is makes errors.Is(err, ErrRows) true.
+func (e *RowsError) Is(target error) bool { return target == ErrRows }

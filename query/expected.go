@@ -1,0 +1,58 @@
+package query
+
+import "math"
+
+// Expected says what a query will cost and how far its answer will be off, before it is asked.
+type Expected struct {
+	Name, Kind string
+	Numbers    int     // of the vector
+	Share      float64 // of the budget; 0 without noise
+	Epsilon    float64 // as an [Answer] has it
+	// Margin is half of the 95 % interval where no party is missing: of each count of a table, and
+	// of quantiles of the rows below at the worst edge, as a share of all. Means, variances and
+	// quantiles are counted for all the rows that may come and values that are spread evenly over
+	// the range.
+	Margin float64
+	Of     string // what the margin counts: rows, the unit of a column, or a share of rows
+}
+
+// Rows returns how many rows may count: of all parties together.
+func (p *Plan) Rows() int {
+	if p.job.PerRecord() {
+		return p.job.Privacy.Records
+	}
+	return p.settled.Roster().Len() * p.job.Parties.Rows
+}
+
+// Expected says what each query will cost and give.
+func (p *Plan) Expected() (all []Expected) {
+	parties := p.settled.Roster().Len()
+	deviation := p.deviation(parties)
+	rows := float64(p.Rows())
+	for i := range p.asks {
+		a := &p.asks[i]
+		e := Expected{Name: a.Name, Kind: a.Kind, Numbers: a.length, Share: a.Share,
+			Epsilon: a.epsilon, Of: a.unit()}
+		if !p.job.Noisy() {
+			e.Share = 0
+		}
+		if !a.exact {
+			e.Margin = z95 * deviation / a.scale
+		}
+		switch a.Kind {
+		case "mean":
+			e.Margin *= a.half / rows
+		case "variance": // of evenly spread y the means of y and 2y² − 1 are 0 and −1/3
+			e.Margin *= a.half * a.half / rows * math.Sqrt(0.25+1./36)
+		case "quantiles":
+			worst := 0.0
+			for edge := range a.column.bins {
+				worst = max(worst, spread(edge, a.column.bins, float64(edge)/float64(a.column.bins)))
+			}
+			e.Margin *= math.Sqrt(worst) / rows
+			e.Of = "share of rows"
+		}
+		all = append(all, e)
+	}
+	return all
+}

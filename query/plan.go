@@ -1,0 +1,225 @@
+package query
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/privacy"
+)
+
+// Plan is all queries of a settled job, compiled into one vector. It is safe for concurrent use.
+type Plan struct {
+	settled *job.Settled
+	job     *job.Job
+	asks    []ask
+	length  int
+}
+
+// ask is a query with its place in the vector.
+type ask struct {
+	*job.Query
+	conditions []condition
+	column, by *axis // nil: the query has none
+	from       int   // first coordinate
+	length     int
+	weight     float64 // L2 norm of what a row adds, 0 without noise
+	scale      float64 // of what a unit row adds to the vector
+	exact      bool    // without noise, and of whole numbers
+	half, mid  float64 // of the range: a value is mid + half·y, and |y| ≤ 1
+	root       float64 // largest magnitude of the range
+	epsilon    float64 // see [Answer]
+	levels     int     // of a tree, without the root
+}
+
+// condition is one of a query, with the place of its column.
+type condition struct {
+	job.Condition
+	at int
+}
+
+// New compiles the queries of a settled job. It fails with [ErrConfig] if the job has none,
+// and as the accounting does.
+func New(settled *job.Settled) (*Plan, error) {
+	j := settled.Job()
+	if j == nil || !j.Asks() {
+		return nil, fmt.Errorf("%w: the job has no queries", ErrConfig)
+	}
+	p := &Plan{settled: settled, job: j}
+	for i := range j.Query {
+		a, err := p.compile(&j.Query[i])
+		if err != nil {
+			return nil, err
+		}
+		if a.epsilon, err = p.epsilon(&a); err != nil {
+			return nil, fmt.Errorf("query: %s: %w", a.Name, err)
+		}
+		a.from = p.length
+		p.length += a.length
+		p.asks = append(p.asks, a)
+	}
+	if p.length != settled.Length() {
+		return nil, fmt.Errorf("%w: the job's vector has %d numbers, its queries %d", ErrConfig,
+			settled.Length(), p.length)
+	}
+	return p, nil
+}
+
+// compile works one query out.
+func (p *Plan) compile(q *job.Query) (ask, error) {
+	a := ask{Query: q, length: 1, scale: 1}
+	place := func(name string) int {
+		return slices.IndexFunc(p.job.Column, func(c job.Column) bool { return c.Name == name })
+	}
+	on := func(name string, bins int) *axis {
+		k := place(name)
+		if k < 0 {
+			return nil
+		}
+		c := &p.job.Column[k]
+		if !c.Numeric() {
+			bins = len(c.Words())
+		}
+		return &axis{Column: c, at: k, bins: bins}
+	}
+	a.column, a.by = on(q.Column, q.Bins), on(q.By, q.ByBins)
+	conditions, err := p.job.Conditions(q)
+	if err != nil {
+		return a, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	for _, c := range conditions {
+		a.conditions = append(a.conditions, condition{c, place(c.Column)})
+	}
+	if a.column != nil && a.column.Numeric() {
+		low, high := a.column.Range[0], a.column.Range[1]
+		a.half, a.mid = (high-low)/2, low+(high-low)/2
+		a.root = max(math.Abs(low), math.Abs(high))
+	}
+	parts := 1.0 // coordinates that a row changes by 1 at most, all at once
+	switch q.Kind {
+	case "sum":
+		a.exact = a.column.Type == "whole"
+		parts = a.root * a.root
+	case "mean":
+		a.length, parts = 2, 2
+	case "variance":
+		a.length, parts = 3, 3
+	case "histogram":
+		a.length, a.exact = a.column.bins, true
+	case "crosstab":
+		a.length, a.exact = a.column.bins*a.by.bins, true
+	case "quantiles":
+		a.length, a.exact = 2*a.column.bins-1, true
+		parts = float64(bits.Len(uint(a.column.bins))) // levels
+	default:
+		a.exact = true
+	}
+	if !p.job.Noisy() {
+		return a, nil
+	}
+	a.exact = false
+	a.weight = math.Sqrt(q.Share)
+	a.scale = a.weight / math.Sqrt(parts)
+	if !p.job.PerRecord() {
+		a.scale /= float64(p.job.Parties.Rows)
+	}
+	return a, nil
+}
+
+// Length returns how many numbers a party's vector has.
+func (p *Plan) Length() int { return p.length }
+
+// Vector returns what a party brings to the sum, of rows that a [Schema] of the same job has read:
+// of more than parties.rows the first. It is as secret as the rows are.
+func (p *Plan) Vector(rows *Rows) []float64 {
+	v := make([]float64, p.length)
+	for _, row := range rows.values[:min(len(rows.values), p.job.Parties.Rows)] {
+		for i := range p.asks {
+			p.asks[i].add(v[p.asks[i].from:], row)
+		}
+	}
+	return v
+}
+
+// add adds a row to a query's coordinates, if it counts.
+func (a *ask) add(v, row []float64) {
+	for i := range a.conditions {
+		if c := &a.conditions[i]; !c.Holds(row[c.at]) {
+			return
+		}
+	}
+	x, y, bin := 0.0, 0.0, 0
+	if a.column != nil {
+		if x = row[a.column.at]; math.IsNaN(x) {
+			return
+		}
+		y = (x - a.mid) / a.half
+		bin = a.column.bin(x)
+	}
+	switch a.Kind {
+	case "sum":
+		v[0] += a.scale * x
+	case "mean":
+		v[0] += a.scale
+		v[1] += a.scale * y
+	case "variance":
+		v[0] += a.scale
+		v[1] += a.scale * y
+		v[2] += a.scale * (2*y*y - 1) // its norm is least where y² is between 0 and 1
+	case "crosstab":
+		other := row[a.by.at]
+		if math.IsNaN(other) {
+			return
+		}
+		v[bin*a.by.bins+a.by.bin(other)] += a.scale
+	case "quantiles":
+		for node := a.column.bins + bin; node > 0; node /= 2 {
+			v[node-1] += a.scale
+		}
+	default:
+		v[bin] += a.scale
+	}
+}
+
+// Spent returns what all answers together spend of a unit, against the server; without noise its
+// Upper is +Inf.
+func (p *Plan) Spent() (accounting.Spent, error) {
+	if !p.job.Noisy() {
+		return accounting.Spent{Bound: accounting.Bound{Upper: math.Inf(1)}}, nil
+	}
+	return p.settled.Round().Spent(accounting.ServerView, 1, p.job.Privacy.Delta)
+}
+
+// epsilon bounds what a query would spend if it were the only one, with the noise that it has: by
+// the accounting of a release of its own.
+func (p *Plan) epsilon(a *ask) (float64, error) {
+	m := p.settled.Mechanism()
+	if m == nil {
+		return math.Inf(1), nil
+	}
+	multiplier := m.Vector.SumStdDev(m.Vector.Shares.MinHonest) / m.Vector.Sensitivity.L2
+	release := privacy.Release{
+		Contributors: privacy.Contributors{
+			Parties:      p.settled.Roster().Len(),
+			MinSurvivors: p.settled.MinSurvivors(),
+			Colluders:    p.job.Parties.Colluders,
+		},
+		Noise: privacy.Noise{
+			Family:     accounting.FamilyDiscreteGaussian,
+			Multiplier: multiplier / a.weight,
+			Clip:       p.job.Privacy.Clip,
+			Bits:       max(p.job.Privacy.Bits, m.Encoder.Bits),
+		},
+		Dimension: a.length,
+		Records:   p.job.Records(),
+	}
+	round, err := release.Round()
+	if err != nil {
+		return 0, err
+	}
+	spent, err := round.Spent(accounting.ServerView, 1, p.job.Privacy.Delta)
+	return spent.Upper, err
+}

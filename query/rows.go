@@ -1,0 +1,205 @@
+package query
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hushsum/hushsum/job"
+)
+
+// maxRows is the most rows that are read of a file.
+const maxRows = 10_000_000
+
+// Schema reads rows as a job's columns describe them.
+type Schema struct{ columns []job.Column }
+
+// NewSchema returns the schema of a valid job.
+func NewSchema(j *job.Job) *Schema { return &Schema{j.WithDefaults().Column} }
+
+// Rows are of one party, as the schema has them: numbers inside of their range, and of categories
+// the place of a word.
+type Rows struct {
+	values [][]float64 // by row and column; NaN is no value
+}
+
+// Len returns how many rows there are.
+func (r *Rows) Len() int { return len(r.values) }
+
+// Deal deals the rows to so many parties in a random order that follows from the seed, about as
+// many to each. It protects nothing, and is for simulations.
+func (r *Rows) Deal(parties int, seed uint64) []*Rows {
+	order := rand.New(rand.NewPCG(seed, 0x726f7773)).Perm(len(r.values))
+	dealt := make([]*Rows, parties)
+	for i := range dealt {
+		dealt[i] = &Rows{}
+		for _, k := range order[i*len(order)/parties : (i+1)*len(order)/parties] {
+			dealt[i].values = append(dealt[i].values, r.values[k])
+		}
+	}
+	return dealt
+}
+
+// Finding tells something of a column.
+type Finding struct {
+	Column string `json:"column"`
+	What   string `json:"what"` // clipped, dropped, missing or unknown
+	Rows   int    `json:"rows"`
+	Lines  []int  `json:"lines"` // of the first of them
+}
+
+// Report says what reading a file found. It is for the party alone.
+type Report struct {
+	File     string    `json:"file"`
+	Rows     int       `json:"rows"`
+	Findings []Finding `json:"findings"`
+}
+
+// mostLines is how many lines a finding names.
+const mostLines = 5
+
+// note counts something at a line.
+func (r *Report) note(column, what string, line int) {
+	k := slices.IndexFunc(r.Findings, func(f Finding) bool {
+		return f.Column == column && f.What == what
+	})
+	if k < 0 {
+		k = len(r.Findings)
+		r.Findings = append(r.Findings, Finding{Column: column, What: what})
+	}
+	f := &r.Findings[k]
+	if f.Rows++; len(f.Lines) < mostLines {
+		f.Lines = append(f.Lines, line)
+	}
+}
+
+// Read reads rows from CSV text, with commas, whose first line names the columns, unless header
+// does; file is its name, for messages. Columns that the schema does not have are left out. The
+// report says what was clipped, dropped, missing or unknown. It fails with a [RowsError], if a
+// column is not there, a row lacks a value that the job refuses to be without, or the text is no
+// CSV; the report is returned with it, and has all that was found. It reads to the end in any case.
+func (s *Schema) Read(file string, text io.Reader, header []string) (*Rows, *Report, error) {
+	in := csv.NewReader(text)
+	in.TrimLeadingSpace, in.ReuseRecord = true, true
+	report, rows := &Report{File: file, Findings: []Finding{}}, &Rows{}
+	broken := func(err error) error {
+		wrong := &RowsError{File: file, Reason: "it cannot be read"}
+		var parse *csv.ParseError
+		if errors.As(err, &parse) {
+			wrong.Line, wrong.Reason = parse.Line, parse.Err.Error()
+		}
+		return wrong
+	}
+	if header == nil {
+		first, err := in.Read()
+		if err != nil {
+			return nil, report, broken(err)
+		}
+		for _, name := range first {
+			header = append(header, strings.TrimSpace(strings.TrimPrefix(name, "\ufeff")))
+		}
+	}
+	at, err := s.places(file, header)
+	if err != nil {
+		return nil, report, err
+	}
+	in.FieldsPerRecord = len(header)
+	var refused *RowsError
+	for {
+		record, err := in.Read()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, report, broken(err)
+		}
+		if report.Rows++; report.Rows > maxRows {
+			return nil, report, &RowsError{File: file, Reason: "it has more than ten million rows",
+				Advice: "bring a part of them"}
+		}
+		values := make([]float64, len(s.columns))
+		for i := range s.columns {
+			c := &s.columns[i]
+			x, what := value(c, record[at[i]])
+			values[i] = x
+			if what == "" {
+				continue
+			}
+			line, _ := in.FieldPos(at[i])
+			report.note(c.Name, what, line)
+			if (what == missing || what == unknown) && c.Missing == "refuse" && refused == nil {
+				refused = &RowsError{File: file, Line: line, Column: c.Name,
+					Reason: fmt.Sprintf("the value is %s, and the job refuses rows without one", what),
+					Advice: `mend the row, or declare missing = "drop"`}
+			}
+		}
+		rows.values = append(rows.values, values)
+	}
+	if refused != nil {
+		return nil, report, refused
+	}
+	return rows, report, nil
+}
+
+// places finds the columns in the header.
+func (s *Schema) places(file string, header []string) (at []int, err error) {
+	for _, c := range s.columns {
+		k := slices.Index(header, c.Name)
+		wrong := &RowsError{File: file, Line: 1, Column: c.Name}
+		switch {
+		case k < 0:
+			wrong.Reason = "there is no such column in the header"
+			wrong.Advice = "name it there, or mend the name in the job"
+			return nil, wrong
+		case slices.Contains(header[k+1:], c.Name):
+			wrong.Reason = "it is in the header twice"
+			return nil, wrong
+		}
+		at = append(at, k)
+	}
+	return at, nil
+}
+
+// What a finding can be.
+const (
+	clipped = "clipped"
+	dropped = "dropped"
+	missing = "missing"
+	unknown = "unknown"
+)
+
+// value reads one field, and says what of it is not as it should be.
+func value(c *job.Column, text string) (x float64, what string) {
+	text = strings.TrimSpace(text)
+	if text == "" || slices.Contains(c.Blank, text) {
+		what = missing
+	} else if !c.Numeric() {
+		if k := slices.Index(c.Categories, text); k >= 0 {
+			return float64(k), ""
+		}
+		what = unknown
+	} else {
+		var err error
+		x, err = strconv.ParseFloat(text, 64)
+		if err != nil || math.IsNaN(x) || c.Type == "whole" && x != math.Trunc(x) {
+			what = unknown
+		}
+	}
+	switch {
+	case what != "" && c.Missing == "category":
+		return float64(len(c.Categories)), what
+	case what != "":
+		return math.NaN(), what
+	case x >= c.Range[0] && x <= c.Range[1]:
+		return x, ""
+	case c.Outside == "drop":
+		return math.NaN(), dropped
+	}
+	return min(max(x, c.Range[0]), c.Range[1]), clipped
+}

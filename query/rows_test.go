@@ -1,0 +1,143 @@
+package query
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hushsum/hushsum/job"
+)
+
+const read = `name = "read"
+parties = { count = 2, rows = 4 }
+column = [
+  { name = "age", type = "whole", range = [18, 100] },
+  { name = "dose", type = "number", range = [0.0, 1.0], outside = "drop", missing = "drop" },
+  { name = "sex", type = "category", categories = ["F", "M"], missing = "category", blank = ["?"] },
+]
+query = [
+  { name = "n", kind = "count" },
+  { name = "dose", kind = "sum", column = "dose" },
+  { name = "age", kind = "histogram", column = "age", bins = 2 },
+  { name = "sexes", kind = "crosstab", column = "sex", by = "dose", by_bins = 2, where = "age < 90" },
+  { name = "ages", kind = "quantiles", column = "age", at = [0.5] },
+]
+`
+
+func schemaOf(t *testing.T, text string) *Schema {
+	t.Helper()
+	j, err := job.Parse("job.toml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewSchema(j)
+}
+
+// What is clipped, dropped, missing and unknown is told by name and line, and counts as declared.
+func TestRead(t *testing.T) {
+	const text = "\ufeffsex, age,other,dose\nF,20,x,0.25\nM,17,x,0.75\n\"?\",30,x,2\n" +
+		"X,101,x,\nF, 40,x,nan\n"
+	rows, report, err := schemaOf(t, read).Read("a.csv", strings.NewReader(text), nil)
+	if err != nil || rows.Len() != 5 || report.Rows != 5 {
+		t.Fatal(rows, report, err)
+	}
+	want := []Finding{
+		{"age", "clipped", 2, []int{3, 5}}, {"dose", "dropped", 1, []int{4}},
+		{"sex", "missing", 1, []int{4}}, {"dose", "missing", 1, []int{5}},
+		{"sex", "unknown", 1, []int{5}}, {"dose", "unknown", 1, []int{6}},
+	}
+	if len(report.Findings) != len(want) {
+		t.Errorf("%+v", report.Findings)
+	}
+	for _, f := range want {
+		if !slices.ContainsFunc(report.Findings, func(g Finding) bool {
+			return g.Column == f.Column && g.What == f.What && g.Rows == f.Rows &&
+				slices.Equal(g.Lines, f.Lines)
+		}) {
+			t.Errorf("no %+v in %+v", f, report.Findings)
+		}
+	}
+	// The same without a header of its own.
+	_, body, _ := strings.Cut(text, "\n")
+	again, _, err := schemaOf(t, read).Read("a.csv", strings.NewReader(body),
+		[]string{"sex", "age", "other", "dose"})
+	if err != nil || again.Len() != rows.Len() {
+		t.Error(again, err)
+	}
+}
+
+// Rows that are not as the job says are refused with their line, and without a value of them.
+func TestReadRefuses(t *testing.T) {
+	for _, c := range []struct {
+		text, want string
+		line       int
+	}{
+		{"age,sex,dose\n20,F,0.1\n,M,0.2\n", "age: the value is missing", 3},
+		{"age,sex,dose\n20,F,0.1\n19.5,M,0.2\n", "age: the value is unknown", 3},
+		{"age,sex,dose\n20,F,0.1\nSECRET,M,0.2\n", "age: the value is unknown", 3},
+		{"age,dose\n20,0.1\n", "sex: there is no such column", 1},
+		{"age,sex,dose,age\n20,F,0.1,2\n", "age: it is in the header twice", 1},
+		{"age,sex,dose\n20,F\n", "wrong number of fields", 2},
+		{"age,sex,dose\n20,\"F,1\n", "extraneous or missing", 2},
+		{"", "it cannot be read", 0},
+	} {
+		_, report, err := schemaOf(t, read).Read("a.csv", strings.NewReader(c.text), nil)
+		var wrong *RowsError
+		if !errors.As(err, &wrong) || !errors.Is(err, ErrRows) || report == nil ||
+			!strings.Contains(err.Error(), c.want) || c.line > 1 && wrong.Line != c.line {
+			t.Errorf("%q: %v, want line %d and %q", c.text, err, c.line, c.want)
+		}
+		if err != nil && strings.Contains(err.Error(), "SECRET") {
+			t.Errorf("%v tells a value", err)
+		}
+	}
+}
+
+// Rows are dealt to all parties, each once, and alike for a seed.
+func TestDeal(t *testing.T) {
+	rows := &Rows{}
+	for i := range 103 {
+		rows.values = append(rows.values, []float64{float64(i)})
+	}
+	seen := map[float64]bool{}
+	dealt, again := rows.Deal(10, 3), rows.Deal(10, 3)
+	for i, own := range dealt {
+		if own.Len() < 10 || own.Len() > 11 {
+			t.Errorf("party %d has %d rows", i, own.Len())
+		}
+		for k, row := range own.values {
+			if seen[row[0]] || again[i].values[k][0] != row[0] {
+				t.Errorf("row %v", row)
+			}
+			seen[row[0]] = true
+		}
+	}
+	if len(seen) != 103 {
+		t.Errorf("%d rows were dealt", len(seen))
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	j, err := job.Parse("job.toml", []byte(read))
+	if err != nil {
+		f.Fatal(err)
+	}
+	s := NewSchema(j)
+	f.Add("age,sex,dose\n20,F,0.1\n")
+	f.Add("age,sex,dose\n20,?,1e400\n99,M,-Inf\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		rows, _, err := s.Read("x", strings.NewReader(text), nil)
+		if err != nil {
+			if !errors.Is(err, ErrRows) {
+				t.Fatal(err)
+			}
+			return
+		}
+		for _, row := range rows.values {
+			if row[0] < 18 || row[0] > 100 || row[1] < 0 || row[1] > 1 || row[2] < 0 || row[2] > 2 {
+				t.Fatalf("%v", row)
+			}
+		}
+	})
+}
