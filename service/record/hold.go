@@ -207,7 +207,7 @@ func (h *Hold) Get(ctx context.Context, ref *Ref) ([]byte, error) {
 
 // Decide records a decision. When it returns what was decided may be sent. If it
 // fails nothing may be, and the hold is of no more use: claim again. Objects in spent
-// are deleted after the next decision, best effort.
+// are deleted after the next decision, or later ones if that fails.
 func (h *Hold) Decide(ctx context.Context, state []byte, spent ...*Ref) error {
 	h.fault("object")
 	ref, err := h.Put(ctx, fmt.Sprint(kindState, h.pointer.Number+1), state)
@@ -222,15 +222,25 @@ func (h *Hold) Decide(ctx context.Context, state []byte, spent ...*Ref) error {
 	if err := h.write(ctx); err != nil {
 		return err
 	}
-	for _, old := range older {
+	for k, old := range older {
 		if old == nil {
 			continue
 		}
-		for _, name := range old.names() {
-			_ = h.remove(ctx, name) // what is left is found by Tidy
+		if err := h.removeAll(ctx, old); err != nil { // the next decision tries again
+			h.spent = append(h.spent, older[k:]...)
+			break
 		}
 	}
 	h.fault("sending")
+	return nil
+}
+
+func (h *Hold) removeAll(ctx context.Context, ref *Ref) error {
+	for _, name := range ref.names() {
+		if err := h.remove(ctx, name); err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+			return err
+		}
+	}
 	return nil
 }
 

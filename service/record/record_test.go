@@ -466,3 +466,34 @@ func TestDecisionsLeaveNothing(t *testing.T) {
 		t.Errorf("messages after each 20 decisions: %d", messages)
 	}
 }
+
+// Probes leave one message however many there were, of processes that do not know of each other too.
+func TestProbesLeaveOne(t *testing.T) {
+	ctx := context.Background()
+	e, r := embedded(t, newKey(t))
+	if _, err := r.Claim(ctx, id, "a"); err != nil {
+		t.Fatal(err)
+	}
+	messages := func() uint64 {
+		stream, err := e.JS.Stream(ctx, "OBJ_hushsum-objects-"+id[:16])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return stream.CachedInfo().State.Msgs
+	}
+	before := messages()
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for range 25 {
+				if err := r.Probe(ctx, id, "a"); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if after := messages(); after != before+1 {
+		t.Errorf("%d messages before 100 probes, %d after", before, after)
+	}
+}
