@@ -32,7 +32,6 @@ type ask struct {
 	half, mid  float64 // of the range: a value is mid + half·y, and |y| ≤ 1
 	root       float64 // largest magnitude of the range
 	epsilon    float64 // see [Answer]
-	levels     int     // of a tree, without the root
 }
 
 // condition is one of a query, with the place of its column.
