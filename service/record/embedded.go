@@ -56,8 +56,11 @@ func StartEmbedded(ctx context.Context, o EmbeddedOptions) (*Embedded, error) {
 		JetStream:  true,
 		StoreDir:   o.Folder,
 		SyncAlways: true,
-		NoSigs:     true,
-		NoLog:      true,
+		// Then JetStream also makes room: what was deleted stays on the disk until this, 8 MB at a time,
+		// where anything older is still there, such as a first model.
+		SyncInterval: 2 * time.Second,
+		NoSigs:       true,
+		NoLog:        true,
 	}
 	if len(o.Peers) > 0 {
 		if o.TLS == nil {

@@ -497,3 +497,46 @@ func TestProbesLeaveOne(t *testing.T) {
 		t.Errorf("%d messages before 100 probes, %d after", before, after)
 	}
 }
+
+// What decisions replace leaves the disk soon, also where an older object stays, such as a first
+// model.
+func TestOlderObjectKeepsNothing(t *testing.T) {
+	ctx := context.Background()
+	folder := t.TempDir()
+	e, err := record.StartEmbedded(ctx, record.EmbeddedOptions{Folder: folder, Name: "n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	r, err := record.Open(ctx, e.JS, 1, record.NewKeys(*newKey(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := r.Claim(ctx, id, "a")
+	if err == nil {
+		_, err = h.Put(ctx, "model", []byte("which stays"))
+	}
+	state := make([]byte, 1<<20)
+	for range 40 {
+		if err == nil {
+			err = h.Decide(ctx, state)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := func() (all int64) {
+		_ = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, _ error) error {
+			if info, err := d.Info(); err == nil && !d.IsDir() {
+				all += info.Size()
+			}
+			return nil
+		})
+		return all
+	}
+	for deadline := time.Now().Add(time.Minute); size() > 20<<20; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d bytes stay of 40 MB of states, of which two are needed", size())
+		}
+	}
+}
