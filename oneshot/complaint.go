@@ -109,7 +109,8 @@ func (s *settled) convicts(context *[32]byte, c *claim) bool {
 		root = rootOf(leaf(context, c.Party, c.Member, c.Plain), c.Member, c.Path)
 	}
 	signed := statement(context, c.Party, root, masked, c.Extra, bindDigest(c.Dealing, digest[:]))
-	if keyexchange.Verify(s.Roster.Key(c.Party), s.statementLabel(), signed, &c.Signature) != nil {
+	if keyexchange.Verify(s.identity(c.Party), s.statementLabel(c.Party), signed,
+		&c.Signature) != nil {
 		return false
 	}
 	if c.Member >= 0 {

@@ -75,6 +75,7 @@ type settled struct {
 	packing shamir.Packing
 	keys    *noise.Table // of the key's coefficients
 	noise   *noise.Table // of a party's noise
+	dealt   *noise.Table // of a member's, nil if members deal none
 }
 
 // latest is the configuration that was settled last, so that many parties in one
@@ -120,9 +121,14 @@ func (c *Config) newSettled() (*settled, error) {
 	if s.noise, err = noise.NewTable(s.share); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
+	if s.CommitteeNoise {
+		if s.dealt, err = noise.NewTable(s.member); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+		}
+	}
 	s.digest = s.computeDigest()
 	s.most = wire.HeaderSize + max(s.submissionSize(s.c), s.openingSize(s.c), 4+maxBatch*s.entrySize(),
-		s.partSize(s.n), s.c*(4+64), s.complaintSize(maxBatch, maxBatch))
+		s.partSize(s.dealers()), s.c*(4+64), s.complaintSize(maxBatch, maxBatch))
 	return s, nil
 }
 
@@ -155,6 +161,9 @@ func (s *settled) computeDigest() [32]byte {
 		b.AddUint8(1)
 		b.AddUint64(s.bound)
 		b.AddUint32(uint32(s.lanes))
+	}
+	if s.CommitteeNoise {
+		b.AddUint8(2)
 	}
 	return hash(labelConfig, b.BytesOrPanic())
 }

@@ -53,7 +53,7 @@ func (w *world) deal(i int, d dealer) []byte {
 		d.values(values)
 	}
 	noisy := make([]int64, s.length)
-	m := &submission{masked: must(s.mask(rand.Reader, &inner, key, values, noisy))}
+	m := &submission{masked: must(s.mask(s.noise.NewSampler(rand.Reader), &inner, key, values, noisy))}
 	if d.masked != nil {
 		d.masked(s, m.masked)
 	}
@@ -73,7 +73,7 @@ func (w *world) deal(i int, d dealer) []byte {
 	}
 	var covers []shamir.Share
 	if s.Covered {
-		p := &Party{config: s, self: i}
+		p := &submitter{config: s, self: i}
 		covers = must(p.cover(rand.Reader, &inner, indices, m))
 		if d.covers != nil {
 			d.covers(covers)
@@ -128,7 +128,7 @@ func (w *world) deal(i int, d dealer) []byte {
 	if d.signed != nil {
 		d.signed(signed)
 	}
-	m.signature = must(keyexchange.Sign(w.keys[i], s.statementLabel(), signed))
+	m.signature = must(keyexchange.Sign(w.keys[i], s.statementLabel(i), signed))
 	if d.after != nil {
 		d.after(s, m)
 	}

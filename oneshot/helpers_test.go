@@ -53,6 +53,9 @@ type world struct {
 	opening []byte
 
 	convicted []*PartyError // by the batch that was settled last
+
+	// noise, if it is not nil, changes what a member deals; nil keeps it back.
+	noise func(k int, message []byte) []byte
 }
 
 // newWorld makes a world of n parties and c members.
@@ -88,7 +91,17 @@ func (w *world) begin(has func(k int) bool) error {
 	}
 	for k, m := range w.members {
 		if has == nil || has(k) {
-			if _, err := m.Receive(w.opening); err != nil {
+			dealt, err := m.Receive(w.opening)
+			if err != nil {
+				return err
+			}
+			if w.noise != nil {
+				dealt = w.noise(k, dealt)
+			}
+			if dealt == nil {
+				continue
+			}
+			if err := w.server.Receive(dealt); err != nil {
 				return err
 			}
 		}

@@ -31,6 +31,7 @@ const (
 	labelStale     = "hushsum/oneshot/1 stale" // in place of it, with the broadcast's round
 	labelBounded   = "hushsum/oneshot/2 party" // in place of both, with dealing and proof
 	labelClosing   = "hushsum/oneshot/1 closing"
+	labelNoise     = "hushsum/oneshot/2 noise" // by a member that deals noise
 )
 
 // hash is SHA-256 over a label and parts, of which all but the last have a

@@ -52,7 +52,8 @@ type memberRound struct {
 	sum     shamir.PackedShare
 	covers  []byte // shares of the covers of those in, in the chain's order
 	chain   [32]byte
-	parties int // how many are in
+	parties int // how many are in, members that dealt noise too
+	noises  int // and how many members are
 }
 
 // pendingPart holds what a member has of a party until its batch is settled.
@@ -138,7 +139,7 @@ func (m *Member) Receive(message []byte) ([]byte, error) {
 	case typeInvite:
 		return m.receiveInvite(h, body)
 	case typeOpening:
-		return nil, m.receiveOpening(h, body)
+		return m.receiveOpening(h, body)
 	}
 	var receive func([]byte) ([]byte, error)
 	var due phase
@@ -204,32 +205,42 @@ func (m *Member) receiveInvite(h wire.Header, body []byte) ([]byte, error) {
 	return m.output, nil
 }
 
-func (m *Member) receiveOpening(h wire.Header, body []byte) error {
+// receiveOpening opens the round, and answers with noise if members deal it.
+func (m *Member) receiveOpening(h wire.Header, body []byte) ([]byte, error) {
 	s := m.config
 	switch {
 	case h.Session != s.digest:
-		return ErrContext
+		return nil, ErrContext
 	case m.open == nil || h.Round != m.round:
-		return fmt.Errorf("%w: there is no key for round %d", ErrPhase, h.Round)
+		return nil, fmt.Errorf("%w: there is no key for round %d", ErrPhase, h.Round)
 	case m.open.phase != phaseKeyed:
-		return ErrDuplicate
+		return nil, ErrDuplicate
 	}
 	o, err := s.parseOpening(h.Round, body)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !o.members.Has(m.self) ||
 		!slices.Equal(s.key(o.keys[place(o.members, m.self)]), m.open.public) {
-		return ErrOwnKey
+		return nil, ErrOwnKey
+	}
+	r, context := m.open, s.context(h.Round, o)
+	var output []byte
+	if s.CommitteeNoise {
+		d := submitter{s, m.signer, m.random, s.n + m.self, s.dealt}
+		noise, err := d.submission(&context, o, h.Round, make([]int64, s.Length))
+		if err != nil {
+			return nil, err
+		}
+		output = noise.append(m.header(typeSubmission, &context))
 	}
 	m.used = h.Round
-	r := m.open
-	r.phase, r.context, r.members = phaseOpen, s.context(h.Round, o), o.members
-	r.seen = wire.NewSet(s.n)
+	r.phase, r.context, r.members = phaseOpen, context, o.members
+	r.seen = wire.NewSet(s.dealers())
 	r.sum = shamir.PackedShare{Index: uint32(m.self) + 1, Values: make([][32]byte, s.Polynomials)}
 	r.chain = r.context
-	m.output = nil
-	return nil
+	m.output = output
+	return output, nil
 }
 
 // place returns how many members of the set come before k.
@@ -257,7 +268,10 @@ func (m *Member) receiveBatch(body []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: batch %d", ErrPhase, number)
 	}
 	for i := range entries {
-		if party := entries[i].party; r.seen.Has(party) {
+		if party := entries[i].party; (party >= s.n) != (s.CommitteeNoise && number == 1) {
+			return nil, fmt.Errorf("%w: noise of members is in the first batch, parties in the others",
+				ErrEncoding)
+		} else if r.seen.Has(party) {
 			return nil, s.partyError(party, ErrDuplicate)
 		}
 	}
@@ -303,7 +317,8 @@ func (m *Member) check(e *entry) (pendingPart, []byte) {
 	defer clear(plain)
 	root := rootOf(leaf(&r.context, e.party, m.self, plain), m.self, e.path)
 	signed := statement(&r.context, e.party, root, e.masked, e.extra, bindDigest(e.dealing, e.proof))
-	if keyexchange.Verify(s.Roster.Key(e.party), s.statementLabel(), signed, &e.signature) != nil {
+	if keyexchange.Verify(s.identity(e.party), s.statementLabel(e.party), signed,
+		&e.signature) != nil {
 		return pendingPart{}, nil
 	}
 	if s.scheme != nil &&
@@ -357,6 +372,9 @@ func (m *Member) receiveSettled(body []byte) ([]byte, error) {
 		r.covers = append(r.covers, p.cover...)
 		r.chain = extend(&r.chain, p.statement)
 		r.parties++
+		if m.config.CommitteeNoise && r.batches == 1 {
+			r.noises++
+		}
 	}
 	for i := range r.pending {
 		r.pending[i].erase()
@@ -380,8 +398,10 @@ func (m *Member) receiveClosing(body []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: batches are missing or not settled", ErrPhase)
 	case c.batches != r.batches || c.parties != r.parties || c.chain != r.chain:
 		return nil, ErrStatement
-	case r.parties < s.MinSurvivors:
-		return nil, fmt.Errorf("%w: %d parties, want %d", ErrTooFew, r.parties, s.MinSurvivors)
+	case r.parties-r.noises < s.MinSurvivors:
+		return nil, fmt.Errorf("%w: %d parties, want %d", ErrTooFew, r.parties-r.noises, s.MinSurvivors)
+	case r.noises < s.noises():
+		return nil, fmt.Errorf("%w: noise of %d members, want %d", ErrTooFew, r.noises, s.noises())
 	}
 	signature, err := keyexchange.Sign(m.signer, labelClosing,
 		closingStatement(&r.context, &r.chain, r.parties))

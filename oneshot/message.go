@@ -1,6 +1,7 @@
 package oneshot
 
 import (
+	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -18,7 +19,7 @@ const (
 	typeInvite      wire.Type = 64 // server → members: make a key for the round
 	typeKey         wire.Type = 65 // member → server: a signed key
 	typeOpening     wire.Type = 66 // server → parties, members: the round's keys
-	typeSubmission  wire.Type = 67 // party → server: the one message
+	typeSubmission  wire.Type = 67 // party → server: the one message; or member → server: noise
 	typeBatch       wire.Type = 68 // server → member: boxes and statements
 	typeDisputes    wire.Type = 69 // member → server: which of them are bad
 	typeSettled     wire.Type = 70 // server → members: which of them are in
@@ -220,8 +221,11 @@ func statement(
 	return append(b, bound...)
 }
 
-// statementLabel is under what parties sign it.
-func (s *settled) statementLabel() string {
+// statementLabel is under what dealers sign it.
+func (s *settled) statementLabel(dealer int) string {
+	if dealer >= s.n {
+		return labelNoise
+	}
 	if s.scheme != nil {
 		return labelBounded
 	}
@@ -316,7 +320,7 @@ func (s *settled) parseBatch(body []byte) (int, []entry, error) {
 		if err != nil {
 			return 0, nil, err
 		}
-		if party <= last || party >= s.n {
+		if party <= last || party >= s.dealers() {
 			return 0, nil, fmt.Errorf("%w: a batch is not ascending or goes beyond the roster", ErrEncoding)
 		}
 		e.party, last = party, party
@@ -415,6 +419,39 @@ func parseNumber(body []byte) (int, []byte, error) {
 	return int(x), body[4:], nil
 }
 
+// dealers is how many there are of those whose messages are added up: parties by roster index and,
+// if members deal noise, those by committee index after them.
+func (s *settled) dealers() int {
+	if s.CommitteeNoise {
+		return s.n + s.c
+	}
+	return s.n
+}
+
+// dealer returns the index that a sender of a submission has among dealers.
+func (s *settled) dealer(sender uint32) (int, bool) {
+	if sender >= memberSender && s.CommitteeNoise {
+		sender = min(sender-memberSender, uint32(s.c)) + uint32(s.n)
+	}
+	return int(sender), sender < uint32(s.dealers())
+}
+
+// identity is the key that a dealer signs with.
+func (s *settled) identity(dealer int) ed25519.PublicKey {
+	if dealer >= s.n {
+		return s.Committee.Key(dealer - s.n)
+	}
+	return s.Roster.Key(dealer)
+}
+
+// noises returns how many members' noise a sum has, at least: 0 if members deal none.
+func (s *settled) noises() int {
+	if s.CommitteeNoise {
+		return s.c - s.Faults
+	}
+	return 0
+}
+
 // header begins a message.
 func (s *settled) header(kind wire.Type, session *[32]byte, round uint64, sender uint32) []byte {
 	h := wire.Header{Type: kind, Session: *session, Round: round, Sender: sender}
@@ -428,7 +465,11 @@ func (s *settled) parse(message []byte) (wire.Header, []byte, error) {
 	return wire.ParseHeader(message)
 }
 
+// partyError names a dealer.
 func (s *settled) partyError(party int, err error) error {
+	if party >= s.n {
+		return s.memberError(party-s.n, err)
+	}
 	return &PartyError{Party: party, Name: s.Roster.Name(party), Err: err}
 }
 

@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// falseAlarm is the probability with which each of the four statistics of TestNoiseLaw
+// falseAlarm is the probability with which each of the four statistics of checkLaw
 // would reject the right law on fresh seeds; the seeds are fixed.
 const falseAlarm = 1e-6
 
@@ -44,8 +44,13 @@ func TestNoiseLaw(t *testing.T) {
 			counts[e]++
 		}
 	}
+	checkLaw(t, noises, counts, n*sigma*sigma)
+}
+
+// checkLaw compares noise with a discrete Gaussian of the given variance.
+func checkLaw(t *testing.T, noises []float64, counts map[int64]int, variance float64) {
+	t.Helper()
 	count := float64(len(noises))
-	variance := float64(n * sigma * sigma)
 	var mean, second, fourth float64
 	for _, e := range noises {
 		mean += e / count

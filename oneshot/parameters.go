@@ -23,6 +23,11 @@ type Terms struct {
 	// 6.4 at least, since it also hides the key. The zero Law asks for exact sums,
 	// which cost 13 to 18 bits more a value.
 	Noise noise.Law
+	// CommitteeNoise has the members deal the noise, each in a message of its own without an input.
+	// Noise is then the law that the noise of C − 2·Faults members of a committee of C adds up to:
+	// no sum has that of fewer honest ones, whoever the parties are. Parties add only what hides
+	// their keys, a deviation of 6.4. Needs Noise, and no Norm.
+	CommitteeNoise bool
 	// MinSurvivors is the least number of parties in a sum.
 	MinSurvivors int
 	// Colluders is how many parties may collude with the server, c. MinSurvivors −
@@ -140,6 +145,7 @@ func Parameters(parties, members int, t Terms) (Figures, error) {
 type derived struct {
 	Figures
 	share  noise.Law // of a party's noise in a coordinate
+	member noise.Law // of a member's, if members deal noise
 	tail   int64     // |Σ e| stays below it
 	off    int64     // and so does a sum of what has no input, with what Colluders parties add
 	limit  int64     // values are −limit to limit − 1
@@ -177,17 +183,27 @@ func derive(n, members int, t *Terms) (*derived, error) {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, ErrCoveredNorm)
 	case t.Norm != 0 && t.Noise.Family() == 0:
 		return nil, fmt.Errorf("%w: %w", ErrConfig, ErrExactNorm)
+	case t.CommitteeNoise && t.Noise.Family() == 0:
+		return nil, fmt.Errorf("%w: CommitteeNoise without Noise", ErrConfig)
+	case t.CommitteeNoise && t.Norm != 0:
+		return nil, fmt.Errorf("%w: CommitteeNoise with Norm is not built; leave one of them out",
+			ErrConfig)
 	}
 	d := &derived{limit: 1 << (t.Bits - 1), share: keyLaw(), lanes: narrow}
 	d.Scale = 1
 	if t.Noise.Family() != 0 {
-		if err := d.shareOf(n, t); err != nil {
+		if err := d.shareOf(n, members, t); err != nil {
 			return nil, err
 		}
 	}
 	variance, _ := d.share.Scale().Float64()
 	sigma := math.Sqrt(variance)
-	tail := math.Ceil(lanesSpread * sigma * math.Sqrt(float64(n)))
+	dealers, spread := n, sigma*math.Sqrt(float64(n))
+	if t.CommitteeNoise {
+		dealers += members
+		spread = math.Sqrt(variance*float64(n) + ratFloat(d.member.Scale())*float64(members))
+	}
+	tail := math.Ceil(lanesSpread * spread)
 	if tail > 1<<48 {
 		return nil, fmt.Errorf("%w: the noise is too wide for any modulus", ErrConfig)
 	}
@@ -208,16 +224,21 @@ func derive(n, members int, t *Terms) (*derived, error) {
 		}
 	}
 	d.bytes(members, t)
-	return d, d.margin(n, t.Length, sigma)
+	return d, d.margin(dealers, t.Length, sigma)
 }
 
-// shareOf sets the law of a party's noise.
-func (d *derived) shareOf(n int, t *Terms) error {
+// shareOf sets the law of a party's noise, or of a member's if members deal it.
+func (d *derived) shareOf(n, members int, t *Terms) error {
 	if t.Noise.Family() != noise.FamilyDiscreteGaussian {
 		return fmt.Errorf("%w: the noise is %v, want a discrete Gaussian: no other law hides the key",
 			ErrConfig, t.Noise)
 	}
 	shares := noise.Shares{Parties: n, MinHonest: t.MinSurvivors - t.Colluders, Law: t.Noise}
+	who, share := "party", &d.share
+	if t.CommitteeNoise {
+		shares.Parties, shares.MinHonest = members, members-2*t.Faults
+		who, share = "member", &d.member
+	}
 	law, err := shares.Party()
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
@@ -225,10 +246,10 @@ func (d *derived) shareOf(n int, t *Terms) error {
 	if law.Scale().Cmp(minVariance) < 0 {
 		v, _ := law.Scale().Float64()
 		return fmt.Errorf(
-			"%w: a party's noise deviates by %.2f, want 6.4 at least, for it also hides the key: "+
-				"scale the inputs up, or ask for exact sums", ErrConfig, math.Sqrt(v))
+			"%w: a %s's noise deviates by %.2f, want 6.4 at least, for it also hides the key: "+
+				"scale the inputs up, or ask for exact sums", ErrConfig, who, math.Sqrt(v))
 	}
-	d.share = law
+	*share = law
 	return nil
 }
 
@@ -275,6 +296,9 @@ func (d *derived) committee(members int, t *Terms) {
 	d.Answers = d.Threshold + t.Faults
 	d.Quorum = (members+t.Faults)/2 + 1
 	d.Keys = max(d.Answers, d.Quorum)
+	if t.CommitteeNoise {
+		d.Keys = max(d.Keys, members-t.Faults)
+	}
 }
 
 // margin estimates the attack on the masks and refuses what is too cheap.

@@ -110,7 +110,8 @@ func (p *Party) SubmitDigest(
 		return nil, err
 	}
 	context := s.context(h.Round, o)
-	m, err := p.submission(&context, o, made, values)
+	d := submitter{s, p.signer, p.random, p.self, s.noise}
+	m, err := d.submission(&context, o, made, values)
 	if errors.Is(err, ErrMissed) {
 		p.last, p.output = h.Round, nil
 	}
@@ -138,7 +139,16 @@ func (s *settled) checkValues(values []int64) error {
 	return s.checkNorm(values)
 }
 
-func (p *Party) submission(
+// submitter is who sends a submission: a party, or a member that deals noise.
+type submitter struct {
+	config *settled
+	signer crypto.Signer
+	random io.Reader
+	self   int // as in [settled.dealers]
+	noise  *noise.Table
+}
+
+func (p *submitter) submission(
 	context *[32]byte, o *opening, made uint64, values []int64,
 ) (*submission, error) {
 	s := p.config
@@ -155,7 +165,7 @@ func (p *Party) submission(
 		defer clear(noisy)
 	}
 	var err error
-	if m.masked, err = s.mask(random, context, key, values, noisy); err != nil {
+	if m.masked, err = s.mask(p.noise.NewSampler(random), context, key, values, noisy); err != nil {
 		return nil, err
 	}
 	indices := make([]uint32, 0, len(o.keys))
@@ -216,7 +226,7 @@ func (p *Party) submission(
 		bound = s.bind(m)
 	}
 	signed := statement(context, p.self, root, hash(labelMasked, m.masked), m.extra, bound)
-	if m.signature, err = keyexchange.Sign(p.signer, s.statementLabel(), signed); err != nil {
+	if m.signature, err = keyexchange.Sign(p.signer, s.statementLabel(p.self), signed); err != nil {
 		return nil, err
 	}
 	return m, nil
@@ -226,13 +236,12 @@ func (p *Party) submission(
 // block ends where the coordinates do: fewer samples only make it harder. What the key hides goes
 // into noisy, if that is not nil.
 func (s *settled) mask(
-	random io.Reader, context *[32]byte, key, values, noisy []int64,
+	sampler *noise.Sampler, context *[32]byte, key, values, noisy []int64,
 ) ([]byte, error) {
 	ringKey := hash(labelRing, context[:])
 	public := s.ring.NewExpander(&ringKey)
 	factor := s.ring.NewFactor(key)
 	defer clear(factor)
-	sampler := s.noise.NewSampler(random)
 	y, plain := make([]uint64, degree), make([]int64, degree)
 	defer clear(plain)
 	masked := make([]byte, 0, s.packed)
@@ -265,7 +274,7 @@ func (s *settled) mask(
 }
 
 // cover draws the key of the cover, shares it, commits to it and hides y under it.
-func (p *Party) cover(
+func (p *submitter) cover(
 	random io.Reader, context *[32]byte, indices []uint32, m *submission,
 ) ([]shamir.Share, error) {
 	key, err := shamir.GenerateSecret(random)

@@ -132,8 +132,8 @@ func (s *Server) Receive(message []byte) error {
 	if err != nil {
 		return err
 	}
-	if h.Sender < uint32(s.config.n) {
-		party := int(h.Sender)
+	party, ok := s.config.dealer(h.Sender)
+	if ok && (h.Sender < memberSender || h.Type == typeSubmission) {
 		if h.Type != typeSubmission {
 			return s.config.partyError(party, fmt.Errorf("%w: %d", ErrType, h.Type))
 		}
@@ -233,7 +233,8 @@ func (s *Server) Awaits(member int) bool {
 	case !r.members.Has(member) || r.excluded.Has(member):
 		return false
 	case r.step == stepSubmissions:
-		return r.flight != nil && r.disputes[member].Bytes() == nil
+		return r.flight != nil && r.disputes[member].Bytes() == nil || s.config.CommitteeNoise &&
+			r.number == 0 && !r.received.Has(s.config.n+member)
 	case r.step == stepSigned:
 		_, found := r.signature(member)
 		return !found
@@ -251,7 +252,7 @@ func (s *Server) Settled() int {
 	if s.open == nil {
 		return 0
 	}
-	return s.open.parties
+	return s.open.parties - len(s.config.members(s.open.included))
 }
 
 // Taken returns how many parties are in the sum by the batches that are settled, or may be by what
@@ -260,7 +261,23 @@ func (s *Server) Taken() int {
 	if s.open == nil {
 		return 0
 	}
-	return s.open.parties + len(s.open.flight) + len(s.open.waiting)
+	taken := s.Settled()
+	for _, list := range [][]*submitted{s.open.flight, s.open.waiting} {
+		for _, sub := range list {
+			if sub.party < s.config.n {
+				taken++
+			}
+		}
+	}
+	return taken
+}
+
+// NoiseTaken returns how many members have dealt noise in the open round.
+func (s *Server) NoiseTaken() int {
+	if s.open == nil {
+		return 0
+	}
+	return len(s.config.members(s.open.received))
 }
 
 // Received returns the parties that have submitted in the open round, in the sum or not, in
@@ -269,7 +286,7 @@ func (s *Server) Received() []int {
 	if s.open == nil {
 		return nil
 	}
-	return slices.Collect(s.open.received.All())
+	return s.config.parties(s.open.received)
 }
 
 // Members returns the members that have keys in the open round, nil before [Server.Open].
@@ -327,7 +344,8 @@ func (s *Server) OpenDigest(broadcast [32]byte) ([]byte, error) {
 	r.context = s.config.context(s.round, o)
 	r.opening = o.append(s.config.header(typeOpening, &s.config.digest, s.round, wire.ServerIndex))
 	r.chain = r.context
-	r.received, r.included = wire.NewSet(s.config.n), wire.NewSet(s.config.n)
+	dealers := s.config.dealers()
+	r.received, r.included = wire.NewSet(dealers), wire.NewSet(dealers)
 	r.excluded = wire.NewSet(s.config.c)
 	r.disputes = make([]wire.Set, s.config.c)
 	r.charges = make([]*big.Rat, s.config.c)
@@ -349,7 +367,9 @@ func (s *Server) receiveSubmission(h wire.Header, body []byte, party int) error 
 	switch {
 	case r.received.Has(party):
 		return ErrDuplicate
-	case len(r.waiting) == s.batch:
+	case party >= c.n && (r.number > 0 || !r.members.Has(party-c.n)):
+		return fmt.Errorf("%w: noise of members goes into the first batch", ErrPhase)
+	case party < c.n && s.Waiting() == s.batch:
 		return ErrFull
 	}
 	sub, err := c.checkSubmission(h.Round, &r.context, r.members, party, bytes.Clone(body))
@@ -394,34 +414,43 @@ func (s *settled) checkSubmission(
 	levels := tree(leaves, s.depth)
 	masked := hash(labelMasked, m.masked)
 	signed := statement(context, party, levels[s.depth][0], masked, m.extra, s.bind(m))
-	if err := keyexchange.Verify(s.Roster.Key(party), s.statementLabel(), signed,
+	if err := keyexchange.Verify(s.identity(party), s.statementLabel(party), signed,
 		&m.signature); err != nil {
 		return nil, err
 	}
 	return &submitted{party: party, body: body, masked: masked, statement: signed, levels: levels}, nil
 }
 
-// Waiting returns how many submissions wait for a batch.
+// Waiting returns how many parties' submissions wait for a batch.
 func (s *Server) Waiting() int {
 	if s.open == nil {
 		return 0
 	}
-	return len(s.open.waiting)
+	waiting := 0
+	for _, sub := range s.open.waiting {
+		if sub.party < s.config.n {
+			waiting++
+		}
+	}
+	return waiting
 }
 
 // Batch returns, for each member, the statements and boxes of the parties that wait,
 // or again those of the batch that is with the members. Send them, wait for the
 // answers, and call [Server.Settle]. It fails with [ErrPhase] if nobody waits.
+//
+// With [Terms.CommitteeNoise] the first batch is of the members' noise, all that has come: it fails
+// with [ErrTooFew] while that is of fewer than C − Faults members. Wait for all, as long as that
+// makes sense.
 func (s *Server) Batch() ([]Envelope, error) {
 	if s.open == nil || s.open.step != stepSubmissions {
 		return nil, fmt.Errorf("%w: no round is open for submissions", ErrPhase)
 	}
 	c, r := s.config, s.open
 	if r.flight == nil {
-		if len(r.waiting) == 0 {
-			return nil, fmt.Errorf("%w: no submission waits", ErrPhase)
+		if err := s.chooseFlight(); err != nil {
+			return nil, err
 		}
-		r.flight, r.waiting = r.waiting, nil
 		slices.SortFunc(r.flight, func(a, b *submitted) int { return cmp.Compare(a.party, b.party) })
 		r.number++
 		clear(r.disputes)
@@ -502,6 +531,12 @@ func (s *Server) Settle() ([]byte, error) {
 	}
 	c, r := s.config, s.open
 	in := wire.NewSet(len(r.flight))
+	if c.CommitteeNoise && r.number == 1 {
+		if err := s.settleNoise(in); err != nil {
+			return nil, err
+		}
+		return s.settled(in), nil
+	}
 	most := big.NewRat(int64(c.Colluders), int64(c.Faults))
 	for i, sub := range r.flight {
 		if r.claimed(sub.party) {
@@ -525,10 +560,16 @@ func (s *Server) Settle() ([]byte, error) {
 			}
 		}
 	}
+	return s.settled(in), nil
+}
+
+// settled ends the batch and returns the message that tells of it.
+func (s *Server) settled(in wire.Set) []byte {
+	r := s.open
 	r.flight = nil
 	clear(r.disputes)
-	return appendNumbered(c.header(typeSettled, &r.context, s.round, wire.ServerIndex), r.number, in),
-		nil
+	return appendNumbered(s.config.header(typeSettled, &r.context, s.round, wire.ServerIndex),
+		r.number, in)
 }
 
 // add puts a submission into the sum.

@@ -26,8 +26,8 @@ func (s *Server) Close() ([]byte, error) {
 	switch {
 	case r.flight != nil:
 		return nil, fmt.Errorf("%w: a batch is not settled", ErrPhase)
-	case r.parties < s.config.MinSurvivors:
-		return nil, fmt.Errorf("%w: %d parties are in, want %d", ErrTooFew, r.parties,
+	case s.Settled() < s.config.MinSurvivors:
+		return nil, fmt.Errorf("%w: %d parties are in, want %d", ErrTooFew, s.Settled(),
 			s.config.MinSurvivors)
 	}
 	r.step, r.waiting = stepSigned, nil
@@ -38,7 +38,39 @@ func (s *Server) Close() ([]byte, error) {
 
 // Included returns the parties in the sum, in ascending order, from [Server.Close]
 // until the next round begins.
-func (s *Server) Included() []int { return slices.Collect(s.included.All()) }
+func (s *Server) Included() []int { return s.config.parties(s.included) }
+
+// NoiseOf returns the members whose noise is in the sum of the open round or the last one, in
+// ascending order; nobody before their batch is settled.
+func (s *Server) NoiseOf() []int {
+	in := s.included
+	if s.open != nil && s.open.step > stepKeys {
+		in = s.open.included
+	}
+	return s.config.members(in)
+}
+
+// parties returns those of a set of dealers.
+func (s *settled) parties(set wire.Set) []int {
+	var out []int
+	for i := range set.All() {
+		if i < s.n {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// members returns those of a set of dealers, by committee index.
+func (s *settled) members(set wire.Set) []int {
+	var out []int
+	for i := range set.All() {
+		if i >= s.n {
+			out = append(out, i-s.n)
+		}
+	}
+	return out
+}
 
 func (s *Server) receiveSigned(body []byte, member int) error {
 	r := s.open
@@ -88,7 +120,7 @@ func (s *Server) Certificate() ([]byte, error) {
 	if r.step == stepSigned {
 		r.step = stepParts
 		r.parts = make([][]byte, s.config.c)
-		r.uncovered = wire.NewSet(s.config.n)
+		r.uncovered = wire.NewSet(s.config.dealers())
 	}
 	return r.signatures.Append(s.config.header(typeCertificate, &r.context, s.round,
 		wire.ServerIndex)), nil
@@ -215,16 +247,17 @@ func (s *Server) Uncover(message []byte) error {
 		return err
 	}
 	c, r := s.config, s.open
-	_, ok := r.placeOf(h.Sender)
+	party, _ := c.dealer(h.Sender)
+	_, ok := r.placeOf(uint32(party))
 	switch {
 	case !ok:
 		return fmt.Errorf("%w: %d is not in the sum", ErrSender, h.Sender)
 	case h.Type != typeSubmission:
 		return fmt.Errorf("%w: %d", ErrType, h.Type)
 	case h.Round != s.round || h.Session != r.context:
-		return c.partyError(int(h.Sender), ErrContext)
+		return c.partyError(party, ErrContext)
 	}
-	return s.uncoverOne(int(h.Sender), body)
+	return s.uncoverOne(party, body)
 }
 
 // ReadBatch is [Server.Uncover] of those of a batch that are in the sum, as [Server.Flight] has

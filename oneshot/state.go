@@ -74,6 +74,7 @@ type memberRoundState struct {
 	Sum             [][32]byte
 	Covers          []byte
 	Parties         int
+	Noises          int
 }
 
 type pendingState struct {
@@ -100,6 +101,7 @@ func (m *Member) Save(key *keyexchange.SealKey) ([]byte, error) {
 			Sum:     r.sum.Values,
 			Covers:  r.covers,
 			Parties: r.parties,
+			Noises:  r.noises,
 		}
 		if r.private != nil {
 			out.Open.Private = r.private.seed[:]
@@ -168,6 +170,7 @@ func (m *Member) loadRound(in *memberRoundState) (*memberRound, error) {
 		sum:     shamir.PackedShare{Index: index, Values: in.Sum},
 		covers:  in.Covers,
 		parties: in.Parties,
+		noises:  in.Noises,
 	}
 	var err error
 	if len(in.Private) != 0 {
@@ -178,7 +181,7 @@ func (m *Member) loadRound(in *memberRoundState) (*memberRound, error) {
 	if r.members, err = loadSet(in.Members, m.config.c); err != nil {
 		return nil, err
 	}
-	if r.seen, err = loadSet(in.Seen, m.config.n); err != nil {
+	if r.seen, err = loadSet(in.Seen, m.config.dealers()); err != nil {
 		return nil, err
 	}
 	for _, p := range in.Pending {
@@ -296,7 +299,7 @@ func LoadServer(
 
 func (s *Server) load(in *serverState) (err error) {
 	s.round = in.Round
-	if s.included, err = loadSet(in.Included, s.config.n); err != nil {
+	if s.included, err = loadSet(in.Included, s.config.dealers()); err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)
 	}
 	if in.Open != nil {
@@ -334,10 +337,10 @@ func (s *Server) loadRound(in *serverRoundState) (*serverRound, error) {
 		n    int
 	}{
 		{&r.members, in.Members, c.c},
-		{&r.received, in.Received, c.n},
+		{&r.received, in.Received, c.dealers()},
 		{&r.excluded, in.Excluded, c.c},
-		{&r.uncovered, in.Uncovered, c.n},
-		{&r.included, in.Included, c.n},
+		{&r.uncovered, in.Uncovered, c.dealers()},
+		{&r.included, in.Included, c.dealers()},
 	} {
 		if *set.to, err = loadSet(set.from, set.n); err != nil {
 			return nil, err

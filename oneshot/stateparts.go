@@ -30,7 +30,7 @@ type coverState struct {
 func (s *Server) SaveParts(key *keyexchange.SealKey) ([]byte, error) {
 	out := serverPartsState{Server: *s.state()}
 	if r := s.open; r != nil && r.step > stepKeys {
-		received, err := wire.ParseSet(bytes.Clone(r.received.Bytes()), s.config.n)
+		received, err := wire.ParseSet(bytes.Clone(r.received.Bytes()), s.config.dealers())
 		if err != nil {
 			panic("oneshot: " + err.Error()) // it is a set of as many
 		}
@@ -96,7 +96,7 @@ func (s *settled) readBatch(
 			return fmt.Errorf("%w: %w", ErrState, err)
 		}
 		party, body, err := parseNumber(one)
-		if err != nil || party >= s.n {
+		if err != nil || party >= s.dealers() {
 			return fmt.Errorf("%w: a batch of nobody", ErrState)
 		}
 		if err := take(party, body); err != nil {

@@ -254,7 +254,7 @@ func (r *recorded) dealing(t *testing.T, s *settled, i int, message []byte) vect
 		}
 		d.Key = append(d.Key, byte(c))
 	}
-	d.Masked = must(s.mask(seeded(i), &context, key, d.Values, nil))
+	d.Masked = must(s.mask(s.noise.NewSampler(seeded(i)), &context, key, d.Values, nil))
 	_, body, err := wire.ParseHeader(message)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,152 @@
+package oneshot
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hushsum/hushsum/internal/wire"
+)
+
+// chooseFlight moves submissions that wait into the batch that goes to the members: first the
+// members' noise, if they deal it, then parties.
+func (s *Server) chooseFlight() error {
+	c, r := s.config, s.open
+	var first, rest []*submitted
+	noise := c.CommitteeNoise && r.number == 0
+	for _, sub := range r.waiting {
+		if (sub.party >= c.n) == noise {
+			first = append(first, sub)
+		} else {
+			rest = append(rest, sub)
+		}
+	}
+	switch {
+	case noise && len(first) < c.noises():
+		return fmt.Errorf("%w: %d members have dealt noise, want %d", ErrTooFew, len(first), c.noises())
+	case len(first) == 0:
+		return fmt.Errorf("%w: no submission waits", ErrPhase)
+	}
+	r.flight, r.waiting = first, rest
+	return nil
+}
+
+// settleNoise decides whose noise is in: C − Faults members at least, none of whom disputes
+// another's. There are as many, since honest members do not dispute one another. Members that
+// dispute noise that is in have no further part in the round.
+func (s *Server) settleNoise(in wire.Set) error {
+	c, r := s.config, s.open
+	g := newQuarrels(c.c)
+	dealt := wire.NewSet(c.c)
+	for i, sub := range r.flight {
+		d := sub.party - c.n
+		dealt.Add(d)
+		for k := range r.members.All() {
+			if r.disputes[k].Has(i) {
+				g.add(k, d)
+			}
+		}
+	}
+	out := wire.NewSet(c.c)
+	for k := range c.c {
+		if !dealt.Has(k) {
+			out.Add(k) // it is one of the Faults: its word against another's costs nobody else
+		}
+	}
+	if !g.withdraw(out, dealt.Len()-c.noises()) {
+		return fmt.Errorf("%w: more than %d members deal bad noise or dispute what is good", ErrTooFew,
+			c.Faults)
+	}
+	for i, sub := range r.flight {
+		d := sub.party - c.n
+		if out.Has(d) {
+			continue
+		}
+		in.Add(i)
+		r.add(c, sub)
+		for k := range r.members.All() {
+			if r.disputes[k].Has(i) {
+				r.excluded.Add(k)
+			}
+		}
+	}
+	return nil
+}
+
+// maxTries bounds the search. It takes 1.5^Faults at most, and far fewer if any: a
+// member that many dispute is out at once.
+const maxTries = 1 << 20
+
+// quarrels says who of the members disputes whose noise.
+type quarrels struct {
+	by, against []wire.Set // by member
+	tries       int
+}
+
+func newQuarrels(members int) *quarrels {
+	g := &quarrels{tries: maxTries}
+	for range members {
+		g.by = append(g.by, wire.NewSet(members))
+		g.against = append(g.against, wire.NewSet(members))
+	}
+	return g
+}
+
+func (g *quarrels) add(by, against int) {
+	g.by[by].Add(against)
+	g.against[against].Add(by)
+}
+
+// with returns those not out who quarrel with a member, and how many of them dispute its noise.
+func (g *quarrels) with(k int, out wire.Set) (others []int, disputed int) {
+	for j := range g.by {
+		against := g.against[k].Has(j)
+		if !out.Has(j) && (against || g.by[k].Has(j)) {
+			others = append(others, j)
+			if against {
+				disputed++
+			}
+		}
+	}
+	return others, disputed
+}
+
+// withdraw adds at most so many members to out that no two of the others quarrel. Of those that
+// quarrel with as many others it takes one that is disputed: no member is lost to the round then.
+func (g *quarrels) withdraw(out wire.Set, most int) bool {
+	g.tries--
+	worst, degree, accusers := -1, 0, 0
+	var quarrel []int
+	for k := range g.by {
+		if out.Has(k) {
+			continue
+		}
+		others, disputed := g.with(k, out)
+		if n := len(others); n > degree || n > 0 && n == degree && disputed > accusers {
+			worst, degree, accusers, quarrel = k, n, disputed, others
+		}
+	}
+	if worst < 0 {
+		return true
+	}
+	if most <= 0 || g.tries < 0 {
+		return false
+	}
+	out.Add(worst)
+	if g.withdraw(out, most-1) {
+		return true
+	}
+	out.Remove(worst)
+	if len(quarrel) > most || slices.Contains(quarrel, worst) { // it disputes itself
+		return false
+	}
+	for _, j := range quarrel {
+		out.Add(j)
+	}
+	if g.withdraw(out, most-len(quarrel)) {
+		return true
+	}
+	for _, j := range quarrel {
+		out.Remove(j)
+	}
+	return false
+}
