@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
@@ -26,6 +27,7 @@ type Mechanism struct {
 	rate         float64
 	records      *Records
 	band         Band
+	committee    *Committee
 }
 
 // Layout returns the segments of a submission: the vector, with its dimension brought
@@ -45,6 +47,17 @@ func (m *Mechanism) lanes() aggregation.Lanes {
 // much is left in any case. In the mean of k vectors it is a k-th part of that.
 func (m *Mechanism) StdDev(shares int) float64 {
 	return m.Vector.SumStdDev(shares) / m.Encoder.Scale
+}
+
+// SumStdDev returns the standard deviation of the noise in each coordinate of a sum of so many
+// parties, in the units of the vectors: StdDev of as many, or what all members of a committee add and
+// what hides the parties' keys.
+func (m *Mechanism) SumStdDev(parties int) float64 {
+	if m.committee == nil {
+		return m.StdDev(parties)
+	}
+	own := ownNoise * math.Sqrt(float64(parties)) / m.Encoder.Scale
+	return math.Hypot(m.StdDev(m.committee.Members), own)
 }
 
 // Records returns what the release has of them, nil if the noise hides parties.
@@ -148,6 +161,9 @@ func (m *Mechanism) Encode(
 // Blank returns the submission of a party without luck, see [Release].Rate:
 // vectors of zeros, which are zeros under any rotation, with its share of the noise.
 func (m *Mechanism) Blank(random io.Reader) ([][]uint64, error) {
+	if m.committee != nil {
+		return nil, m.single()
+	}
 	layout, err := m.Layout()
 	if err != nil {
 		return nil, err

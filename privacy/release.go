@@ -13,8 +13,11 @@ import (
 type Release struct {
 	Contributors Contributors
 	Noise        Noise
-	Dimension    int    // coordinates of a party's vector, at least 1
-	Signs        *Signs // a second lane next to the vectors, nil: none
+	// Committee, if not nil, has a committee add the noise, in place of the parties: discrete
+	// Gaussian, without Signs and Band.
+	Committee *Committee
+	Dimension int    // coordinates of a party's vector, at least 1
+	Signs     *Signs // a second lane next to the vectors, nil: none
 	// Records, if not nil, has the noise hide each record of a party, and not the party: Noise.Clip
 	// is then the norm of a record's part of its vector. Not with Signs.
 	Records *Records
@@ -77,6 +80,9 @@ func (r *Release) validate() error {
 		return err
 	}
 	if _, err := r.Contributors.MinHonest(); err != nil {
+		return err
+	}
+	if _, err := r.shares(); err != nil {
 		return err
 	}
 	if r.Records != nil {
@@ -144,13 +150,47 @@ func (r *Release) Round() (accounting.Round, error) {
 	return m.Round(), nil
 }
 
+// shares are those who share the noise.
+func (r *Release) shares() (Contributors, error) {
+	switch {
+	case r.Committee == nil:
+		return r.Contributors, nil
+	case r.Noise.Family != accounting.FamilyDiscreteGaussian:
+		return Contributors{}, bad("Noise.Family", "use discrete Gaussian noise",
+			"%v noise of a committee hides no key", r.Noise.Family)
+	case r.Signs != nil:
+		return Contributors{}, bad("Committee", "leave out Signs", "one message has one lane")
+	case r.Band != nil:
+		return Contributors{}, bad("Committee", "leave out Band",
+			"members keep no noise from one round to the next")
+	}
+	return r.Committee.contributors()
+}
+
+// ownNoise hides a party's key where a committee adds the noise: see package oneshot.
+const ownNoise = 6.4
+
+// room returns the multiplier of noise that a ring must have room for, of all parties or, from a
+// committee, of all members, and as much again, of which parties' own noise may be half.
+func (r *Release) room(multiplier float64, honest int) (ratio float64, shares int) {
+	if r.Committee == nil {
+		return multiplier, honest
+	}
+	all := float64(r.Committee.Members) / float64(honest)
+	return multiplier * math.Sqrt(2*all), r.Contributors.Parties
+}
+
 // mechanism is Mechanism of a valid release for any multiplier, without tables.
 func (r *Release) mechanism(multiplier float64) (*Mechanism, error) {
-	honest, err := r.Contributors.MinHonest()
+	contributors, err := r.shares()
 	if err != nil {
 		return nil, err
 	}
-	m := &Mechanism{contributors: r.Contributors, rate: r.Rate, records: r.Records, band: r.Band}
+	honest, err := contributors.MinHonest()
+	if err != nil {
+		return nil, err
+	}
+	m := &Mechanism{contributors: contributors, committee: r.Committee, rate: r.Rate, records: r.Records, band: r.Band}
 	if m.rate == 0 {
 		m.rate = 1
 	}
@@ -171,8 +211,11 @@ func (r *Release) mechanism(multiplier float64) (*Mechanism, error) {
 	}
 	if r.Band != nil {
 		m.Encoder, bounds, err = r.Band.chooseScale(e, vector, honest)
-	} else if m.Encoder, err = e.ChooseScale(vector, honest); err == nil {
-		bounds, err = m.Encoder.Sensitivity()
+	} else {
+		room, shares := r.room(vector, honest)
+		if m.Encoder, err = e.ChooseScale(room, shares); err == nil {
+			bounds, err = m.Encoder.Sensitivity()
+		}
 	}
 	switch {
 	case errors.Is(err, aggregation.ErrBits):
@@ -186,8 +229,18 @@ func (r *Release) mechanism(multiplier float64) (*Mechanism, error) {
 	case err != nil:
 		return nil, because("Noise", err)
 	}
-	if m.Vector, err = newLane(r.Noise.Family, r.Contributors, honest, bounds, vector); err != nil {
+	if m.Vector, err = newLane(r.Noise.Family, contributors, honest, bounds, vector); err != nil {
 		return nil, err
+	}
+	own := ownNoise * math.Sqrt(float64(r.Contributors.Parties))
+	if r.Committee != nil && m.Vector.SumStdDev(r.Committee.Members) < own {
+		return nil, &ConfigError{
+			Field: "Noise.Bits",
+			Reason: fmt.Sprintf("the committee's noise deviates by %.3g units, and what hides the keys of "+
+				"%d parties by %.3g", m.Vector.SumStdDev(r.Committee.Members), r.Contributors.Parties, own),
+			Advice: "use more bits, or more noise",
+			Err:    errTooLittle,
+		}
 	}
 	if r.Signs == nil {
 		return m, nil

@@ -32,6 +32,9 @@ type Oneshot struct {
 	// Bounded has parties prove that what they add is within the clip, with Noise.
 	Bounded bool
 	KEM     oneshot.KEM // of the members' keys
+	// CommitteeNoise has the members add the noise, see oneshot.Terms. OneshotBits leaves room for
+	// it where the multiplier is 1 or more.
+	CommitteeNoise bool
 }
 
 // OneshotBits returns how many bits of the ring let the noise of one among so many parties
@@ -104,6 +107,7 @@ func newOneshotSums(
 	}
 	terms := declared.Terms(layout, mechanism)
 	terms.MinSurvivors, terms.KEM = cmp.Or(counted.MinSurvivors, parties), how.KEM
+	terms.CommitteeNoise = how.CommitteeNoise
 	s.config = &oneshot.Config{Label: sessionLabel, Terms: terms}
 	if s.config.Roster, s.identities, err = newRoster(parties, partyName); err != nil {
 		return nil, err
@@ -163,6 +167,7 @@ type oneshotRound struct {
 	ctx     context.Context
 	cost    Cost
 	covered [][]byte // submissions to be given again, by party
+	dealt   [][]byte // noise, by member
 }
 
 // skip leaves a round out; the session of others has its own numbers.
@@ -186,6 +191,14 @@ func (s *oneshotSums) play(
 	}
 	if err := r.tell(opening); err != nil {
 		return out, err
+	}
+	if s.config.CommitteeNoise {
+		for _, m := range s.members {
+			r.dealt = append(r.dealt, m.Output())
+		}
+		if err := r.settle(); err != nil {
+			return out, err
+		}
 	}
 	leaves := s.drops.next(len(s.identities))
 	done := 0
@@ -309,6 +322,11 @@ func (r *oneshotRound) collect(
 	if r.server.Waiting() == 0 {
 		return nil
 	}
+	return r.settle()
+}
+
+// settle has the committee take in what waits.
+func (r *oneshotRound) settle() error {
 	var envelopes []oneshot.Envelope
 	if err := r.serve(func() (err error) {
 		envelopes, err = r.server.Batch()
@@ -367,6 +385,11 @@ func (r *oneshotRound) finish(out *outcome) error {
 		if r.config.Covered {
 			for _, i := range out.included {
 				if err := r.server.Uncover(r.covered[i]); err != nil {
+					return err
+				}
+			}
+			for _, k := range r.server.NoiseOf() {
+				if err := r.server.Uncover(r.dealt[k]); err != nil {
 					return err
 				}
 			}

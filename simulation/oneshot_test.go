@@ -76,6 +76,42 @@ func TestOneshotNoise(t *testing.T) {
 	}
 }
 
+// TestOneshotCommitteeNoise: the noise of members is accounted, with C − 2f of them, and the sum has
+// it, covered or not.
+func TestOneshotCommitteeNoise(t *testing.T) {
+	n := DefaultNoise()
+	n.Multiplier = 2
+	options := noisy(t, n)
+	options.Noise.Family = accounting.FamilyDiscreteGaussian
+	for _, covered := range []bool{false, true} {
+		options.Oneshot = &Oneshot{Members: 7, Faults: 2, Covered: covered, CommitteeNoise: true,
+			KEM: oneshot.KEMX25519}
+		got, err := Run(context.Background(), options, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		release, err := options.Release()
+		if err != nil {
+			t.Fatal(err)
+		}
+		round, err := release.Round()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if round.Shares != 3 || got.Rounds[0].MaxAbsDiff == 0 {
+			t.Errorf("%d shares, off by %v", round.Shares, got.Rounds[0].MaxAbsDiff)
+		}
+		spent, err := round.Spent(accounting.ServerView, options.Rounds, privacy.DefaultDelta)
+		if err != nil || spent.Upper != got.Server.Upper {
+			t.Errorf("ε is %v, want %v (%v)", got.Server.Upper, spent.Upper, err)
+		}
+	}
+	options.Noise = nil
+	if err := options.Validate(); !errors.Is(err, job.ErrConfig) {
+		t.Errorf("no noise to add: %v", err)
+	}
+}
+
 // TestMalicious: one cheat takes the model; with a bound cheats are refused, in each round, and the
 // model is that of the others.
 func TestMalicious(t *testing.T) {

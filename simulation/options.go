@@ -259,6 +259,10 @@ func (o *Options) release() (*privacy.Release, error) {
 	if r.Contributors, err = o.contributors(); err != nil {
 		return nil, err
 	}
+	if o.Oneshot != nil && o.Oneshot.CommitteeNoise {
+		how := o.Oneshot.withDefaults()
+		r.Committee = &privacy.Committee{Members: how.Members, Faults: how.Faults}
+	}
 	if o.Mask.Kind != aggregation.NoMask {
 		r.Signs = &privacy.Signs{Dimension: d, Part: o.SignShare}
 	}

@@ -38,7 +38,7 @@ func (o Options) Signal(ctx context.Context) (s Signal, err error) {
 		per = float64(o.Records.Batch)
 	}
 	d := float64(release.Dimension)
-	s.Noise = mechanism.StdDev(x.PerRound) * math.Sqrt(d) / per
+	s.Noise = mechanism.SumStdDev(x.PerRound) * math.Sqrt(d) / per
 	if b := mechanism.Band(); b != nil {
 		s.Noise *= b.Error(x.Rounds) / math.Sqrt(float64(x.Rounds+1)/2)
 		x.Factorise = 0 // all are asked
