@@ -210,6 +210,7 @@ func TestBufferConfig(t *testing.T) {
 		func(c *drive.CommitteeConfig) { c.Buffer = -1 },
 		func(c *drive.CommitteeConfig) { sums := *c.Sums; sums.Stale = 0; c.Sums = &sums },
 		func(c *drive.CommitteeConfig) { c.Buffer = 0 },
+		func(c *drive.CommitteeConfig) { sums := *c.Sums; sums.CommitteeNoise = true; c.Sums = &sums },
 	} {
 		c := w.Hub.Config()
 		change(&c)

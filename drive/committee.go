@@ -103,6 +103,10 @@ func newCommittee(c CommitteeConfig, now Time) (*Committee, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.Sums.CommitteeNoise {
+		return nil, fmt.Errorf("%w: noise by members is not carried here, drive oneshot.Server itself",
+			oneshot.ErrConfig)
+	}
 	if c.Batch == 0 {
 		c.Batch = oneshot.DefaultBatch
 	}

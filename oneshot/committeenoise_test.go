@@ -220,6 +220,9 @@ func TestMembersNoiseRefused(t *testing.T) {
 	if _, err := s.Batch(); !errors.Is(err, ErrTooFew) {
 		t.Errorf("noise of 4 of 7: %v", err)
 	}
+	if got := s.config.statementLabel(s.config.n); got != "hushsum/oneshot/2 noise" {
+		t.Errorf("members sign noise under %q", got)
+	}
 	// Member 0's noise in the name of member 1, of party 0, and with a bit wrong.
 	for name, change := range map[string]func(m []byte){
 		"of member 1": func(m []byte) { m[wire.HeaderSize-1] = 1 },
@@ -378,4 +381,78 @@ func TestMembersNoiseTerms(t *testing.T) {
 	if d.Keys != 8 || ratFloat(d.member.Scale()) != 100 || ratFloat(d.share.Scale()) != 40.96 {
 		t.Errorf("%d keys, a member's variance %v, a party's %v", d.Keys, d.member, d.share)
 	}
+}
+
+// TestMembersNoiseCoalitions: f members that are silent, dispute at random, deal boxes that do not
+// open, or send parts that are wrong, whichever they are. With ρ = C − 4f no round is lost, and
+// each sum has the noise of C − f members.
+func TestMembersNoiseCoalitions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("seconds of sealing")
+	}
+	const members, faults = 10, 2
+	terms := membersNoise(10, members, faults)
+	terms.PerPolynomial = members - 4*faults
+	boxBytes := must(newWorld(3, members, terms).config.settle()).boxSize()
+	rapid.Check(t, func(t *rapid.T) {
+		random := mathrand.New(mathrand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		w := newWorld(3, members, terms)
+		bad := random.Perm(members)[:faults]
+		faulty := func(k int) bool { return slices.Contains(bad, k) }
+		w.noise = func(k int, m []byte) []byte {
+			if !faulty(k) {
+				return m
+			}
+			if random.IntN(4) == 0 {
+				return nil
+			}
+			m = slices.Clone(m)
+			for j := range members {
+				if random.IntN(3) == 0 {
+					m[len(m)-keyexchange.SignatureSize-(members-j)*boxBytes] ^= 1
+				}
+			}
+			return m
+		}
+		if err := w.begin(nil); err != nil {
+			t.Fatal(err)
+		}
+		entries := w.server.NoiseTaken()
+		if err := w.deliver(func(k int, disputes []byte) []byte {
+			if !faulty(k) {
+				return disputes
+			}
+			if random.IntN(4) == 0 {
+				return nil
+			}
+			for i := range entries {
+				disputes[wire.HeaderSize+4+i/8] ^= byte(random.IntN(2)) << (i % 8)
+			}
+			return disputes
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if in := w.server.NoiseOf(); len(in) < members-faults {
+			t.Fatalf("noise of %v, %v are faulty", in, bad)
+		}
+		for i := range w.keys {
+			if err := w.server.Receive(must(w.submit(i))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.deliver(nil); err != nil {
+			t.Fatal(err)
+		}
+		sum, err := w.finish(func(step, k int, answer []byte) []byte {
+			if faulty(k) && step == 1 {
+				answer = slices.Clone(answer)
+				answer[wire.HeaderSize+random.IntN(10)] ^= 1
+			}
+			return answer
+		})
+		if err != nil {
+			t.Fatalf("%v, %v are faulty", err, bad)
+		}
+		w.near(t, sum, w.total(0, 1, 2))
+	})
 }

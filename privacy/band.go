@@ -221,7 +221,8 @@ func (m *Mechanism) EncodeAt(
 // single refuses the encodings that know no offset, or would add a member's share to each vector.
 func (m *Mechanism) single() error {
 	if m.committee != nil {
-		return fmt.Errorf("%w: the committee adds the noise, encode by the Encoder", aggregation.ErrConfig)
+		return fmt.Errorf("%w: the committee adds the noise, encode by the Encoder",
+			aggregation.ErrConfig)
 	}
 	if m.band != nil {
 		return fmt.Errorf("%w: a vector of a band has an offset, use EncodeAt", aggregation.ErrConfig)

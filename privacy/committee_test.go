@@ -33,15 +33,15 @@ func analytic(z float64, rounds int) float64 {
 	return low
 }
 
-// TestCommitteeFigures: ε is that of C − 2f members' noise, who may be missing and who may know the
-// server; held values are of another program, and at each of them the difference of the two laws, summed over
-// a grid, is 1e-5. With everybody honest the noise is that of C members, and ε by it what is left of the claim.
+// TestCommitteeFigures: ε is that of the noise of C − 2f members, where f are missing and f tell
+// the server theirs. Held values are of another program, and at each of them the difference of the
+// two laws, summed over a grid, is 1e-5. With everybody honest the noise is that of C members.
 func TestCommitteeFigures(t *testing.T) {
 	for _, c := range []struct {
 		members, faults int
 		multiplier      float64
 		rounds          int
-		held, honest    float64 // ε with f members that lie and f that are silent; with all honest
+		held, honest    float64 // ε where f members lie and f are silent, and where all are honest
 	}{
 		{4, 1, 1, 1, 4.3772, 2.9432},
 		{13, 3, 2, 10, 7.5113, 5.2039},
@@ -59,14 +59,15 @@ func TestCommitteeFigures(t *testing.T) {
 		}
 		spent, err := round.Spent(accounting.ServerView, c.rounds, DefaultDelta)
 		if err != nil || !near(spent.Upper, c.held) || !near(analytic(c.multiplier, c.rounds), c.held) {
-			t.Errorf("%+v: ε %v, and %.4f by the profile (%v)", c, spent, analytic(c.multiplier, c.rounds), err)
+			t.Errorf("%+v: ε %v, and %.4f by the profile (%v)", c, spent,
+				analytic(c.multiplier, c.rounds), err)
 		}
 		// C shares are C/(C − 2f) times the variance.
 		all := m.Vector.SumStdDev(c.members) / m.Vector.Sensitivity.L2
 		if got := analytic(all, c.rounds); !near(got, c.honest) {
 			t.Errorf("%+v: ε %.4f with everybody honest", c, got)
 		}
-		// A member less than may be missing leaves no more than is claimed, one more leaves less.
+		// The noise of C − 2f members is all that is claimed: one less is too little.
 		least := m.Vector.SumStdDev(c.members-2*c.faults) / m.Vector.Sensitivity.L2
 		if !near(least, c.multiplier) || near(m.Vector.SumStdDev(c.members-2*c.faults-1), least) {
 			t.Errorf("%+v: the multiplier of C − 2f members is %v", c, least)
@@ -107,9 +108,9 @@ func TestCommitteeRefused(t *testing.T) {
 	}
 }
 
-// TestCommitteeUtility prints the noise of a mean, in clipping norms, of the parties' and of a
-// committee's noise of the same ε, and checks that it is √(C/(C − 2f)) and √(n/(n·0.8 − c)) times the
-// noise that ε counts.
+// TestCommitteeUtility prints the noise of a mean, in clipping norms, where parties and where a
+// committee add it for the same ε, and checks that it is √(C/(C − 2f)) and √(n/(n·0.8 − c)) times
+// what ε counts.
 func TestCommitteeUtility(t *testing.T) {
 	const members, faults = 13, 3
 	for _, n := range []int{30, 100, 1000} {

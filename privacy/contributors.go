@@ -57,9 +57,9 @@ func (c Contributors) MinHonest() (int, error) {
 }
 
 // Committee has the members of a committee add the noise of sums, each of which has that of
-// Members − Faults of them at least: Faults may be silent, or known to whoever cheats. Noise is then
-// that of Members − 2·Faults shares, and who the parties are does not count. Parties add of their
-// own what hides keys, which nothing is claimed for: see package oneshot.
+// Members − Faults of them at least: Faults may be silent, or known to whoever cheats. Noise is
+// then that of Members − 2·Faults shares, and who the parties are does not count. Parties add of
+// their own what hides keys, which nothing is claimed for: see package oneshot.
 type Committee struct {
 	Members int // 4 to 255
 	Faults  int // 1 to a third of all but one
@@ -68,10 +68,11 @@ type Committee struct {
 // contributors are the members, as those who share the noise.
 func (c *Committee) contributors() (Contributors, error) {
 	if c.Members < 4 || c.Members > 255 || c.Faults < 1 || 3*c.Faults >= c.Members {
-		return Contributors{}, bad("Committee", "use 4 to 255 members, of whom fewer than a third are faulty",
+		return Contributors{}, bad("Committee", "use 4 to 255, of whom fewer than a third are faulty",
 			"%d of %d members are no faults of a committee", c.Faults, c.Members)
 	}
-	return Contributors{Parties: c.Members, MinSurvivors: c.Members - c.Faults, Colluders: c.Faults}, nil
+	least := c.Members - c.Faults
+	return Contributors{Parties: c.Members, MinSurvivors: least, Colluders: c.Faults}, nil
 }
 
 // maxParties is the most that package noise divides a law among.

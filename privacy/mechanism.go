@@ -50,8 +50,8 @@ func (m *Mechanism) StdDev(shares int) float64 {
 }
 
 // SumStdDev returns the standard deviation of the noise in each coordinate of a sum of so many
-// parties, in the units of the vectors: StdDev of as many, or what all members of a committee add and
-// what hides the parties' keys.
+// parties, in the units of the vectors: StdDev of as many, or of what all members of a committee
+// add together with what hides the parties' keys.
 func (m *Mechanism) SumStdDev(parties int) float64 {
 	if m.committee == nil {
 		return m.StdDev(parties)

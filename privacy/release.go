@@ -190,7 +190,13 @@ func (r *Release) mechanism(multiplier float64) (*Mechanism, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Mechanism{contributors: contributors, committee: r.Committee, rate: r.Rate, records: r.Records, band: r.Band}
+	m := &Mechanism{
+		contributors: contributors,
+		committee:    r.Committee,
+		rate:         r.Rate,
+		records:      r.Records,
+		band:         r.Band,
+	}
 	if m.rate == 0 {
 		m.rate = 1
 	}
