@@ -72,8 +72,8 @@ func (s *Server) settleNoise(in wire.Set) error {
 	return nil
 }
 
-// maxTries bounds the search. It takes 1.5^Faults at most, and far fewer if any: a
-// member that many dispute is out at once.
+// maxTries bounds the search, which takes 1.62^Faults steps at most: enough for 28 Faults whatever
+// they do. With more a round may be lost to quarrels that are laid out to be hard.
 const maxTries = 1 << 20
 
 // quarrels says who of the members disputes whose noise.
@@ -136,8 +136,11 @@ func (g *quarrels) withdraw(out wire.Set, most int) bool {
 		return true
 	}
 	out.Remove(worst)
-	if len(quarrel) > most || slices.Contains(quarrel, worst) { // it disputes itself
+	switch {
+	case len(quarrel) > most, slices.Contains(quarrel, worst): // it disputes itself
 		return false
+	case degree == 1:
+		return false // all that is left is pairs, of which either is as good
 	}
 	for _, j := range quarrel {
 		out.Add(j)

@@ -525,6 +525,11 @@ func (s *Server) Answered() int {
 // is out of the round. So c parties and f members that lie shut out at most c + f
 // honest parties and fewer than f honest members. Parties that a complaint convicts are out, and
 // cost nobody a charge.
+//
+// Of the batch of members' noise, with [Terms.CommitteeNoise], it takes that of members of whom
+// none disputes another's, C − Faults of them at least; who disputes one of these is out of the
+// round. It fails with [ErrTooFew] if there are no such members, which takes more than Faults that
+// lie.
 func (s *Server) Settle() ([]byte, error) {
 	if s.open == nil || s.open.step != stepSubmissions || s.open.flight == nil {
 		return nil, fmt.Errorf("%w: no batch is with the members", ErrPhase)
@@ -589,7 +594,7 @@ func (r *serverRound) add(c *settled, sub *submitted) {
 }
 
 // Excluded returns the members that are out of the round for having disputed too
-// much, in ascending order.
+// much, or noise of members that is in, in ascending order.
 func (s *Server) Excluded() []int {
 	var out []int
 	if s.open != nil && s.open.step > stepKeys {
