@@ -467,7 +467,8 @@ func TestDecisionsLeaveNothing(t *testing.T) {
 	}
 }
 
-// Probes leave one message however many there were, of processes that do not know of each other too.
+// Probes leave one message however many there were, also of processes that do not know of each
+// other.
 func TestProbesLeaveOne(t *testing.T) {
 	ctx := context.Background()
 	e, r := embedded(t, newKey(t))
