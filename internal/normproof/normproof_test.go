@@ -67,3 +67,55 @@ func TestLimits(t *testing.T) {
 		t.Errorf("a vector eight times too long: %v", err)
 	}
 }
+
+// TestEdges: the ends of ranges are within them, and what is beyond is not.
+func TestEdges(t *testing.T) {
+	for _, c := range []struct {
+		change func(p *Parameters)
+		good   bool
+	}{
+		{func(p *Parameters) { p.LaneBits = 10 }, true},
+		{func(p *Parameters) { p.LaneBits = 9 }, false},
+		{func(p *Parameters) { p.LaneBits = 62 }, true},
+		{func(p *Parameters) { p.LaneBits = 63 }, false},
+		{func(p *Parameters) { p.Threshold = 255 }, true},
+		{func(p *Parameters) { p.Threshold = 256 }, false},
+		{func(p *Parameters) { p.PerPolynomial = 3 }, false},
+		{func(p *Parameters) { p.PerPolynomial = 0 }, false},
+		{func(p *Parameters) { p.Length = 1 }, true},
+		{func(p *Parameters) { p.Length = 0 }, false},
+		{func(p *Parameters) { p.Bound = 0 }, false},
+		{func(p *Parameters) { p.KeyBound = 1 << 32 }, true},
+		{func(p *Parameters) { p.KeyBound = 1<<32 + 1 }, false},
+		{func(p *Parameters) { p.Degree = 4 }, false},
+		{func(p *Parameters) { p.Degree = 24 }, false},
+		{func(p *Parameters) { p.Modulus -= 32 }, false},
+		{func(p *Parameters) { p.Bound = p.Modulus * p.Modulus / (wrap * wrap) }, true},
+		{func(p *Parameters) { p.Bound = p.Modulus*p.Modulus/(wrap*wrap) + 1 }, false},
+	} {
+		p := tiny
+		c.change(&p)
+		if _, err := New(p); (err == nil) != c.good || err != nil && !errors.Is(err, ErrConfig) {
+			t.Errorf("%+v: %v", p, err)
+		}
+	}
+}
+
+// TestTestVectors: numbers of test vectors are below the modulus, and each comes as often.
+func TestTestVectors(t *testing.T) {
+	s := &Scheme{Parameters: Parameters{Modulus: 17}, tests: 40}
+	var count [17]int
+	for _, v := range s.testVectors(&[32]byte{5}) {
+		for _, x := range v {
+			count[x]++ // beyond 16 there is no place
+		}
+	}
+	// χ² of 16 degrees of freedom is beyond 64 with a probability of 1e-7; the vectors are fixed.
+	want, sum := 40*rows/17., 0.
+	for _, n := range count {
+		sum += (float64(n) - want) * (float64(n) - want) / want
+	}
+	if sum > 64 {
+		t.Errorf("χ² is %.1f: %d", sum, count)
+	}
+}
