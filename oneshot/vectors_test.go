@@ -46,6 +46,7 @@ type (
 		Covered       bool   `json:"covered"`
 		KEM           int    `json:"kem"`
 		Stale         int    `json:"stale,omitempty"`
+		Norm          int64  `json:"norm,omitempty"`
 	}
 	vectorFigures struct {
 		Modulus     uint64 `json:"modulus"`
@@ -107,6 +108,10 @@ type (
 		Remove int      `json:"remove"`
 		Insert hexBytes `json:"insert"`
 		Error  string   `json:"error"`
+		// Signature, if there is one, takes the place of the last 64 bytes then.
+		Signature hexBytes `json:"signature,omitempty"`
+		// Spends says that the sender is out of the round for it; otherwise nothing changes.
+		Spends bool `json:"spends,omitempty"`
 
 		message []byte
 	}
@@ -138,7 +143,7 @@ func record(t *testing.T, description string, terms Terms) *recorded {
 	out.Config = vectorConfig{Label: s.Label, Length: s.Length, Bits: s.Bits,
 		MinSurvivors: s.MinSurvivors, Colluders: s.Colluders,
 		Faults: s.Faults, PerPolynomial: s.Figures.PerPolynomial, Covered: s.Covered, KEM: int(s.KEM),
-		Stale: s.Stale}
+		Stale: s.Stale, Norm: s.Norm}
 	if s.Terms.Noise.Family() != 0 {
 		out.Config.Noise = s.Terms.Noise.Scale().RatString()
 	}
@@ -181,12 +186,20 @@ func record(t *testing.T, description string, terms Terms) *recorded {
 	context := w.server.open.context
 	out.Context = context[:]
 	for i := range w.keys {
-		message := must(w.submit(i))
+		deals := s.Norm > 0 && i == boundedCheat
+		var message []byte
+		if deals {
+			message = w.deal(i, dealer{parts: moved(boundedWronged)})
+		} else {
+			message = must(w.submit(i))
+		}
 		r.note(fmt.Sprintf("party %d", i), "server", message)
 		if err := w.server.Receive(message); err != nil {
 			t.Fatal(err)
 		}
-		out.Dealings = append(out.Dealings, r.dealing(t, s, i, message))
+		if !deals {
+			out.Dealings = append(out.Dealings, r.dealing(t, s, i, message))
+		}
 	}
 	for _, e := range must(w.server.Batch()) {
 		r.note("server", member(e.To), e.Message)
@@ -269,7 +282,11 @@ func (r *recorded) dealing(t *testing.T, s *settled, i int, message []byte) vect
 	}
 	root := tree(leaves, s.depth)[s.depth][0]
 	d.Root = root[:]
-	d.Statement = statement(&context, i, root, hash(labelMasked, m.masked), m.extra, nil)
+	var bound []byte
+	if s.scheme != nil {
+		bound = s.bind(m)
+	}
+	d.Statement = statement(&context, i, root, hash(labelMasked, m.masked), m.extra, bound)
 	return d
 }
 
@@ -354,6 +371,7 @@ var errorNames = []struct {
 	{"ErrReplay", ErrReplay}, {"ErrTooFew", ErrTooFew}, {"ErrStatement", ErrStatement},
 	{"ErrLost", ErrLost}, {"ErrExcluded", ErrExcluded}, {"ErrFull", ErrFull},
 	{"ErrPhase", ErrPhase}, {"ErrBroadcast", ErrBroadcast},
+	{"ErrProof", ErrProof}, {"ErrComplaint", ErrComplaint},
 }
 
 func nameOf(err error) string {
@@ -451,8 +469,8 @@ func (r *recorded) present(t *testing.T, one vectorRefusal) string {
 	if one.Error != "" && nameOf(err) != one.Error {
 		t.Errorf("%v, want %s", err, one.Error)
 	}
-	if after := opened(t, key, w, one.To, k, save()); !bytes.Equal(before, after) {
-		t.Error("the state has changed")
+	if after := opened(t, key, w, one.To, k, save()); bytes.Equal(before, after) == one.Spends {
+		t.Errorf("the state has changed: %v", !one.Spends)
 	}
 	return nameOf(err)
 }
