@@ -169,6 +169,12 @@ func TestBoundFigures(t *testing.T) {
 			t.Errorf("%d spare coordinates", d.Spare)
 		}
 	}
+	// Where nothing else asks for so large a modulus, the bound does.
+	wide := bounded(Terms{})
+	wide.Norm = 1 << 22
+	if d := must(derive(5, 7, &wide)); float64(d.Modulus) < 343*float64(wide.Norm) {
+		t.Errorf("modulus %d for a bound of %d", d.Modulus, wide.Norm)
+	}
 	// Between the squares that a bound is over, none is cut.
 	terms := usual()
 	terms.Noise = must(noise.DiscreteGaussian(big.NewRat(8900*820, 20)))

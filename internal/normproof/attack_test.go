@@ -409,3 +409,23 @@ func TestTorsion(t *testing.T) {
 		t.Error("the equation holds without the cofactor")
 	}
 }
+
+// TestWeightsKnown: were the weights of equations known before the responses, wrong responses would
+// make up for each other. They are made from the whole proof.
+func TestWeightsKnown(t *testing.T) {
+	s := tinyScheme()
+	n := newInstance(s, 70, 500)
+	c := new(cheat)
+	d, encoded := c.prove(t, s, n)
+	p, chi, h5 := c.decoded(t, d, encoded)
+	known := hash(labelCombine, h5[:])
+	seven := small(7)
+	p.blinds[0].MultiplyAdd(challenge(&known, labelCombine), seven, p.blinds[0])
+	p.blinds[1].Subtract(p.blinds[1], seven)
+	if !pedersen.IsSmall(s.difference(p, chi, nil, &h5)) {
+		t.Error("the attack does not work where weights are known")
+	}
+	if pedersen.IsSmall(s.difference(p, chi, encoded, &h5)) {
+		t.Error("the weights do not depend on the responses")
+	}
+}
