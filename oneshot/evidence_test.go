@@ -179,3 +179,21 @@ func FuzzEvidence(f *testing.F) {
 		}
 	})
 }
+
+// TestEvidenceOfNobody: evidence about who is not in the roster, or of who is not in the committee,
+// is none.
+func TestEvidenceOfNobody(t *testing.T) {
+	for name, change := range map[string]func(c *claim){
+		"proof.evidence":  func(c *claim) { c.Party = 5 },
+		"shares.evidence": func(c *claim) { c.Member = 7 },
+	} {
+		e, err := ParseEvidence(readEvidence(t, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(&e.claim)
+		if _, err := ParseEvidence(must(e.AppendBinary(nil))); !errors.Is(err, ErrEncoding) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
