@@ -67,6 +67,10 @@ func TestOneshotJob(t *testing.T) {
 		"covered":       func(p *job.Job) { p.Sum.Covered = true },
 		"hybrid":        func(p *job.Job) { p.Sum.Classical = false },
 		"with noise":    func(p *job.Job) { p.Privacy.Noise, p.Privacy.Epsilon = "discrete-gaussian", 8 },
+		"noise by members": func(p *job.Job) {
+			p.Privacy.Noise, p.Privacy.Epsilon = "discrete-gaussian", 8
+			p.Privacy.NoiseBy, p.Sum.Covered = "committee", true
+		},
 		"bounded": func(p *job.Job) {
 			p.Privacy.Noise, p.Privacy.Epsilon = "discrete-gaussian", 8
 			p.Sum.Bounded, p.Parties.Colluders = true, 1

@@ -26,15 +26,20 @@ func (s *Committee) collect() (again bool, err error) {
 	if s.buffer > 0 {
 		s.grant() // who may upload is waited for
 	}
+	if s.deals() {
+		if again, err := s.deal(); again || err != nil {
+			return again, err
+		}
+	}
 	over := s.over()
-	waiting := s.server.Waiting()
-	if !s.flight && waiting > 0 && (waiting >= s.batch || over || s.now >= s.lull()) {
+	waiting, asks := s.server.Waiting(), s.asks()
+	if !asks && waiting > 0 && (waiting >= s.batch || over || s.now >= s.lull()) {
 		return true, s.dispatch()
 	}
 	if s.buffer == 0 {
 		s.grant()
 	}
-	if s.flight || !over {
+	if asks || !over {
 		return false, nil
 	}
 	closing, err := s.server.Close()
@@ -60,6 +65,42 @@ func (s *Committee) collect() (again bool, err error) {
 	s.sent = append(s.sent, sent{Name: "closing", All: closing})
 	s.enter(Signing)
 	return true, nil
+}
+
+// deals reports whether the members' noise is collected, which is the round's first batch. Parties
+// upload meanwhile, and go to the members after it.
+func (s *Committee) deals() bool {
+	return s.sums.CommitteeNoise && s.stage == Submitting && s.server.BatchNumber() == 0
+}
+
+// asks reports whether members are waited for while parties submit: for noise, or for their word on
+// a batch.
+func (s *Committee) asks() bool { return s.flight || s.deals() }
+
+// deal sends the members' noise to all of them, once all has come that is waited for. Without that
+// of enough members the round is lost.
+func (s *Committee) deal() (again bool, err error) {
+	over, tell := s.members.over(&s.answers, s.now, council{s, true})
+	if tell {
+		s.tellAwaited(&s.answers, true)
+	}
+	ends := s.answers.since.after(s.config.StepTime)
+	late := !s.answers.fresh && s.now >= ends && s.answers.blocking == 0
+	if !over && !late {
+		return false, nil
+	}
+	err = s.dispatch()
+	switch {
+	case !errors.Is(err, oneshot.ErrTooFew):
+		return err == nil, err
+	case late:
+		unpaid := s.chargeReceived()
+		s.lose(err)
+		return true, unpaid
+	}
+	s.answers.stuck = true
+	s.later(ends)
+	return false, nil
 }
 
 // lull is when a batch that is not full goes to the members: parties come a few times less often
@@ -128,6 +169,7 @@ func (s *Committee) dispatch() error {
 	if err != nil {
 		return err
 	}
+	s.members.learned.ended(&s.answers, Submitting) // of noise; there is nothing to learn else
 	s.sendBatch(envelopes)
 	s.flight, s.answers, s.save = true, waiting{fresh: true}, true
 	s.members.markAll(&s.answers, s.now, council{s, true})
@@ -150,11 +192,16 @@ func (s *Committee) sendBatch(envelopes []oneshot.Envelope) {
 	s.sent = append(kept, next)
 }
 
-// settle ends the batch that is with the members.
+// settle ends the batch that is with the members. If too many of them dispute each other's noise,
+// the round is lost.
 func (s *Committee) settle() error {
 	s.members.learned.ended(&s.answers, Preparing)
 	settled, err := s.server.Settle()
-	if err != nil {
+	if errors.Is(err, oneshot.ErrTooFew) {
+		unpaid := s.chargeReceived()
+		s.lose(err)
+		return unpaid
+	} else if err != nil {
 		return err
 	}
 	number := s.server.BatchNumber()
@@ -412,7 +459,7 @@ func (s *Committee) ReceiveMember(now Time, member int, message []byte) error {
 	}
 	if due {
 		w := &s.step
-		if s.flight {
+		if s.asks() {
 			w = &s.answers
 		}
 		s.members.learned.answered(w, s.now)

@@ -44,7 +44,7 @@ type Committee struct {
 	server  *oneshot.Server
 	stage   Stage
 	step    waiting // of the stage: for parties in Submitting, else for members
-	answers waiting // for the members' word on a batch
+	answers waiting // for the members' word on a batch, or for their noise
 	flight  bool    // a batch is with them
 	invite  []byte
 	sent    []sent  // to the members with keys, of the round that is open
@@ -102,10 +102,6 @@ func newCommittee(c CommitteeConfig, now Time) (*Committee, error) {
 	figures, err := c.Sums.Parameters()
 	if err != nil {
 		return nil, err
-	}
-	if c.Sums.CommitteeNoise {
-		return nil, fmt.Errorf("%w: noise by members is not carried here, drive oneshot.Server itself",
-			oneshot.ErrConfig)
 	}
 	if c.Batch == 0 {
 		c.Batch = oneshot.DefaultBatch
@@ -270,6 +266,7 @@ func (s *Committee) open() (again bool, err error) {
 	s.sent = []sent{{Name: "opening", All: opening}}
 	s.queue, s.tried = nil, 0
 	clear(s.offers)
+	s.answers = waiting{fresh: s.sums.CommitteeNoise}
 	s.enter(Submitting)
 	return true, nil
 }

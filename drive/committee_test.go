@@ -11,8 +11,15 @@ import (
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/jobtest"
 	"github.com/hushsum/hushsum/internal/suite"
+	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/noise"
 	"github.com/hushsum/hushsum/oneshot"
+)
+
+// Types of members' messages, SPEC-ONESHOT.md §6.
+const (
+	submissionType = 67
+	disputesType   = 69
 )
 
 func startAll(w *jobtest.Council) {
@@ -31,6 +38,8 @@ func TestCommitteePlain(t *testing.T) {
 		{Parties: 3, Members: 4, Survivors: 2, Faults: 1, Rounds: 3},
 		{Parties: 5, Members: 7, Survivors: 4, Colluders: 1, Faults: 2, Rounds: 3, Covered: true},
 		{Parties: 9, Members: 4, Survivors: 6, Faults: 1, Rounds: 2, Batch: 2},
+		{Parties: 9, Members: 7, Survivors: 6, Faults: 2, Rounds: 2, Batch: 2, MembersNoise: true},
+		{Parties: 3, Members: 4, Survivors: 2, Faults: 1, Rounds: 3, Covered: true, MembersNoise: true},
 	} {
 		w := jobtest.NewCouncil(t, 1, o)
 		startAll(w)
@@ -153,6 +162,74 @@ func TestCommitteeSpoiler(t *testing.T) {
 		for _, n := range w.Notices {
 			if n.Kind == drive.Spoiler && n.Party != 2 {
 				w.Fatal("party %d is named", n.Party)
+			}
+		}
+	}
+}
+
+// With noise by members, one that deals none costs a StepTime and no round; where more than Faults
+// deal none, or dispute everybody's, rounds are lost one after the other and nothing stands still.
+func TestCommitteeNoiseMissing(t *testing.T) {
+	silent := func(w *jobtest.Council, k int) {
+		w.Members[k].Silent = func(b []byte) bool { return b[1] == submissionType }
+	}
+	disputes := func(w *jobtest.Council, k int) {
+		w.Members[k].Rewrite = func(b []byte) []byte {
+			if b = slices.Clone(b); b[1] == disputesType && len(b) == wire.HeaderSize+5 {
+				b[wire.HeaderSize+4] = 1<<5 - 1
+			}
+			return b
+		}
+	}
+	for _, c := range []struct {
+		name       string
+		lie        func(w *jobtest.Council, k int)
+		who        []int
+		sums, lost int
+	}{
+		{"one is silent", silent, []int{3}, 4, 0},
+		{"two are silent", silent, []int{1, 3}, 0, 4},
+		{"one disputes all", disputes, []int{3}, 4, 0},
+		{"two dispute all", disputes, []int{1, 3}, 0, 4},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 3, Members: 5, Survivors: 2,
+				Faults: 1, Rounds: 4, MembersNoise: true})
+			for _, k := range c.who {
+				c.lie(w, k)
+			}
+			startAll(w)
+			w.RunFor(100 * drive.Second)
+			if !w.Ended() || len(w.Sums) != c.sums || int(w.Lost()) != c.lost {
+				w.Fatal("%d sums, %d lost: %+v", len(w.Sums), w.Lost(), w.Hub.Drive().Status())
+			}
+			for _, n := range w.Notices {
+				if n.Kind == drive.Lost && !errors.Is(n.Err, oneshot.ErrTooFew) {
+					w.Fatal("lost for %v", n.Err)
+				}
+			}
+		})
+	}
+}
+
+// A server that dies while members deal their noise, or before it has settled, loses no round: who
+// had dealt sends the same again.
+func TestCommitteeNoiseRestarts(t *testing.T) {
+	for _, covered := range []bool{false, true} {
+		for after := 1; after < 16; after++ {
+			w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 3, Members: 4, Survivors: 2,
+				Faults: 1, Rounds: 1, Covered: covered, MembersNoise: true})
+			w.Members[2].Late = 30 * drive.Millisecond
+			startAll(w)
+			w.Run(func() bool { return w.Hub.Drive().Status().Stage == drive.Submitting })
+			for range after {
+				w.Step()
+			}
+			w.Hub.Kill()
+			w.Hub.Start()
+			w.Run(w.Ended)
+			if len(w.Sums) != 1 || w.Lost() != 0 {
+				w.Fatal("covered %v, after %d: %d sums, %d lost", covered, after, len(w.Sums), w.Lost())
 			}
 		}
 	}

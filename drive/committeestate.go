@@ -37,9 +37,9 @@ func (s *Committee) Wake() Time {
 	switch {
 	case s.mayGrant():
 		return s.now
-	case s.flight && step <= s.now: // the round is not closed before the members have answered
+	case s.asks() && step <= s.now: // the round is not closed before the members have answered
 		return min(wake, s.members.wake(&s.answers, s.now, council{s, true}))
-	case s.flight:
+	case s.asks():
 		return min(wake, step, s.members.wake(&s.answers, s.now, council{s, true}))
 	case waiting >= s.batch:
 		return s.now
@@ -91,7 +91,7 @@ func (s *Committee) Advance(now Time) Orders {
 		s.step = waiting{since: s.now}
 		s.people().markAll(&s.step, s.now, s.claims())
 	}
-	if s.flight && s.answers.fresh {
+	if s.asks() && s.answers.fresh {
 		s.answers = waiting{since: s.now}
 		s.members.markAll(&s.answers, s.now, council{s, true})
 	}
@@ -339,9 +339,8 @@ func (s *Committee) take(in *committeeState) error {
 		}
 		s.flight = true
 		s.sendBatch(envelopes)
-		s.answers.since = s.now
 	}
-	s.step.since = s.now
+	s.step.since, s.answers.since = s.now, s.now
 	s.mark()
 	return nil
 }

@@ -16,7 +16,7 @@ func (s *Committee) people() *room {
 // mark finds out anew whom the steps wait for.
 func (s *Committee) mark() {
 	s.people().markAll(&s.step, s.now, s.claims())
-	if s.flight {
+	if s.asks() {
 		s.members.markAll(&s.answers, s.now, council{s, true})
 	}
 }
@@ -31,7 +31,7 @@ func (s *Committee) claims() claims {
 // Until is [Server.Until], of parties and members; [Never] where a party waits for room.
 func (s *Committee) Until() Time {
 	latest := s.people().until(&s.step, s.claims())
-	if s.flight {
+	if s.asks() {
 		latest = max(latest, s.members.until(&s.answers, council{s, true}))
 	}
 	return latest
@@ -53,7 +53,8 @@ func (s *Committee) touchParty(party int) {
 }
 
 func (s *Committee) touchMember(member int) {
-	if s.flight {
+	if s.asks() {
+		s.answers.stuck = false
 		s.members.markOne(&s.answers, s.now, council{s, true}, member)
 	}
 	if s.stage != Submitting {
@@ -62,10 +63,11 @@ func (s *Committee) touchMember(member int) {
 	}
 }
 
-// council is a step that waits for members: the stage's, or on a batch.
+// council is a step that waits for members: the stage's, or next to the parties for noise and for
+// their word on a batch.
 type council struct {
 	*Committee
-	flight bool
+	aside bool
 }
 
 func (c council) awaits(member int) bool { return c.stage != Resting && c.server.Awaits(member) }
@@ -79,7 +81,7 @@ func (c council) passed(member int) bool {
 func (c council) patience(member int) Time {
 	stage := c.stage
 	if c.flight {
-		stage = Preparing // the place of what members take for a batch
+		stage = Preparing // the place of what members take for a batch; for noise it is Submitting
 	}
 	return c.members.patience(&c.lapses, member, c.round, stage)
 }
@@ -94,10 +96,15 @@ func (c council) stall(member int) {
 
 func (council) share() Time { return 8 }
 
-// enough says of a batch whether the round can go on with those who have answered. Other steps that
-// end with too few are stuck until more come, and a round bears more faults the more keys it has.
+// enough says of noise and of a batch whether the round can go on with those who have answered.
+// Other steps that end with too few are stuck until more come, and a round bears more faults the
+// more keys it has.
 func (c council) enough() (is, soon bool) {
-	if c.flight {
+	switch {
+	case c.deals():
+		is = c.server.NoiseTaken() >= c.sums.Committee.Len()-c.sums.Faults
+		return is, is
+	case c.aside:
 		is = len(c.answers.delays) >= c.figures.Keys
 		return is, is
 	}

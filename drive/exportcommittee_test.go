@@ -71,7 +71,7 @@ func (s *Committee) Shape() (common string, parties, members []string) {
 	b.add(past(s.begun + s.config.Pace))
 	x := s.server
 	b.add(x.Round(), x.Keys(), x.Settled(), x.Taken(), x.Waiting(), x.BatchNumber(), x.Signed(),
-		x.Parts())
+		x.Parts(), x.NoiseTaken())
 	for _, one := range s.sent {
 		b.add(one.Name)
 	}

@@ -266,6 +266,12 @@ func (c *checker) privacy() {
 	c.takes(c.Noisy(), "there is no noise", `write privacy.noise = "discrete-gaussian", or leave it out`,
 		"privacy.epsilon", "privacy.before", "privacy.multiplier",
 		"privacy.delta", "privacy.bits", "privacy.sign_share")
+	c.refuse(p.NoiseBy == "committee" && !c.Noisy(), "privacy.noise_by",
+		`write privacy.noise = "discrete-gaussian", or leave it out`, "there is no noise to add")
+	c.refuse(p.NoiseBy == "committee" && !c.Oneshot(), "privacy.noise_by",
+		`leave it out, or write sum.protocol = "oneshot"`, "pairwise sums have no committee")
+	c.refuse(p.NoiseBy == "committee" && c.Sum.Bounded, "privacy.noise_by",
+		"use one of the two", "members do not prove that their noise is short, as sum.bounded takes")
 	c.refuse(c.Noisy() && p.Clip == 0 && !c.Asks(), "privacy.clip",
 		"write the L2 norm that what a unit adds is clipped to, such as 1.0",
 		"noise hides what is bounded")

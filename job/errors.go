@@ -72,6 +72,7 @@ var ofPrivacy = map[string]string{
 	"Noise.Clip":                "privacy.clip",
 	"Noise.Family":              "privacy.noise",
 	"Noise.Multiplier":          "privacy.epsilon",
+	"Committee":                 "privacy.noise_by",
 	"Contributors.Parties":      "parties.count",
 	"Contributors.Colluders":    "parties.colluders",
 	"Contributors.MinSurvivors": "parties.drop_out",

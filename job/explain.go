@@ -234,6 +234,11 @@ func (j *Job) sayNoise() string {
 	default:
 		text += "."
 	}
+	if c := j.Adders(); c != nil {
+		text += fmt.Sprintf(" The committee adds it, %s of %d members in any sum; epsilon rests on %d "+
+			"honest ones of these, and on no party.", count(c.Members-c.Faults, "share", "shares"),
+			c.Members, c.Members-2*c.Faults)
+	}
 	if j.Asks() {
 		text += j.sayRows()
 	}

@@ -133,6 +133,10 @@ var theJob = tableOf(
 	word("privacy.noise", func(j *Job) *string { return &j.Privacy.Noise },
 		"none discrete-gaussian discrete-laplace skellam",
 		"Names the law of the noise.").or("none").flag("noise", "NAME"),
+	word("privacy.noise_by", func(j *Job) *string { return &j.Privacy.NoiseBy }, "parties committee",
+		"Names who adds the noise: each party a share, or each member of the committee of one-message "+
+			"sums, and epsilon then rests on the honest members.").
+		or("parties").flag("noise-by", "WHO"),
 	number("privacy.epsilon", func(j *Job) *float64 { return &j.Privacy.Epsilon }, positive,
 		"Bounds what all rounds spend of the privacy of each unit, against the server.").
 		means("none: privacy.multiplier sets the noise").flag("epsilon", "E"),

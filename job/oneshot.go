@@ -38,13 +38,27 @@ func (p *Protocol) UnmarshalText(text []byte) error {
 	}
 }
 
+// faults is how many members of a job with defaults may lie or be silent.
+func (j *Job) faults() int { return cmp.Or(j.Sum.Faults, max(1, (j.Sum.Members-1)/4)) }
+
+// noisyMembers reports whether the committee adds the noise.
+func (j *Job) noisyMembers() bool { return j.Noisy() && j.Privacy.NoiseBy == "committee" }
+
+// Adders returns who adds the noise of a job with defaults in place of the parties; nil: nobody.
+func (j *Job) Adders() *privacy.Committee {
+	if !j.noisyMembers() {
+		return nil
+	}
+	return &privacy.Committee{Members: j.Sum.Members, Faults: j.faults()}
+}
+
 // Terms returns those of the sums of a job with defaults whose parties are counted, by the layout
 // of a submission and its noise, nil: none.
 func (j *Job) Terms(layout masking.Layout, m *privacy.Mechanism) oneshot.Terms {
 	t := oneshot.Terms{
 		MinSurvivors: j.Parties.Fewest(j.Parties.Count),
 		Colluders:    j.Parties.Colluders,
-		Faults:       cmp.Or(j.Sum.Faults, max(1, (j.Sum.Members-1)/4)),
+		Faults:       j.faults(),
 		Covered:      j.Sum.Covered,
 		Stale:        j.Sum.Stale,
 	}
@@ -59,7 +73,7 @@ func (j *Job) Terms(layout masking.Layout, m *privacy.Mechanism) oneshot.Terms {
 	if m == nil {
 		return t
 	}
-	t.Noise = m.Vector.Shares.Law
+	t.Noise, t.CommitteeNoise = m.Vector.Shares.Law, j.noisyMembers()
 	// No coordinate is longer than the vector.
 	t.Bits = bits.Len64(uint64(math.Ceil(m.Vector.Sensitivity.L2))) + 1
 	if j.Sum.Bounded {

@@ -133,6 +133,9 @@ func (x *settling) who() error {
 		return x.Mistake("parties.count", "leave it out, or mend one of the two",
 			"the roster has %d parties, and it says %d", roster.Len(), n)
 	}
+	if committee := x.files.Committee; committee != nil {
+		x.Sum.Members = committee.Len()
+	}
 	survivors := x.Parties.Count
 	if x.Recovers() || x.Oneshot() {
 		survivors = x.fewest(survivors)
@@ -184,6 +187,7 @@ func (x *settling) noise() error {
 			Colluders: x.Parties.Colluders},
 		Noise: privacy.Noise{Multiplier: p.Multiplier, Clip: p.Clip,
 			Bits: cmp.Or(p.Bits, DefaultBits)},
+		Committee: x.Adders(),
 		Dimension: d,
 		Rate:      x.Parties.Hidden,
 		Records:   x.Records(),
@@ -334,9 +338,6 @@ func (x *settling) committee() error {
 	if committee == nil {
 		return x.Mistake("sum.committee", `write sum.committee = "committee.txt"`,
 			"one-message sums take a committee")
-	}
-	if x.Job.Sum.Members != committee.Len() {
-		x.Sum.Members = committee.Len()
 	}
 	terms := x.Job.Terms(x.out.layout, x.out.mechanism)
 	terms.MinSurvivors = x.out.survivors

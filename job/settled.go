@@ -367,11 +367,11 @@ func (s *Settled) StdDev(parties int) float64 {
 		return 0
 	}
 	if s.job != nil && s.job.PerRecord() {
-		return s.mechanism.StdDev(parties) / float64(s.job.Batch())
+		return s.mechanism.SumStdDev(parties) / float64(s.job.Batch())
 	}
 	over := float64(parties)
 	if q := s.Hidden(); q > 0 {
 		over *= q
 	}
-	return s.mechanism.StdDev(parties) / over
+	return s.mechanism.SumStdDev(parties) / over
 }

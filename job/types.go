@@ -128,6 +128,10 @@ type Privacy struct {
 	// Names the law of the noise. Values: none, discrete-gaussian, discrete-laplace, skellam.
 	// Default: "none".
 	Noise string
+	// Names who adds the noise: each party a share, or each member of the committee of one-message
+	// sums, and epsilon then rests on the honest members. Values: parties, committee. Default:
+	// "parties".
+	NoiseBy string
 	// Bounds what all rounds spend of the privacy of each unit, against the server. Range: above 0.
 	// Default: none: privacy.multiplier sets the noise.
 	Epsilon float64

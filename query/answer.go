@@ -128,7 +128,7 @@ func (a *ask) unit() string {
 func (p *Plan) deviation(parties int) float64 {
 	n := float64(parties)
 	if m := p.settled.Mechanism(); m != nil {
-		return math.Hypot(m.StdDev(parties), math.Sqrt(n/4)/m.Encoder.Scale)
+		return math.Hypot(m.SumStdDev(parties), math.Sqrt(n/4)/m.Encoder.Scale)
 	}
 	return math.Sqrt(n/12) * math.Ldexp(1, -p.job.Sum.FractionBits)
 }

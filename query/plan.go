@@ -212,6 +212,7 @@ func (p *Plan) epsilon(a *ask) (float64, error) {
 			Clip:       p.job.Privacy.Clip,
 			Bits:       max(p.job.Privacy.Bits, m.Encoder.Bits),
 		},
+		Committee: p.job.Adders(),
 		Dimension: a.length,
 		Records:   p.job.Records(),
 	}

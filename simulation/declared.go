@@ -56,7 +56,7 @@ func Declared(declared *job.Job, parties []*learning.Dataset, test *learning.Dat
 	}
 	if j.Oneshot() {
 		o.Oneshot = &Oneshot{Members: j.Sum.Members, Faults: j.Sum.Faults, Covered: j.Sum.Covered,
-			Bounded: j.Sum.Bounded}
+			Bounded: j.Sum.Bounded, CommitteeNoise: j.Adders() != nil}
 		if j.Sum.Classical {
 			o.Oneshot.KEM = oneshot.KEMX25519
 		}

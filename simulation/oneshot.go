@@ -101,13 +101,15 @@ func newOneshotSums(
 		Sum: job.Sum{Members: how.Members, Faults: how.Faults, Covered: how.Covered,
 			Bounded: how.Bounded},
 	}
+	if how.CommitteeNoise {
+		declared.Privacy = job.Privacy{Noise: "discrete-gaussian", NoiseBy: "committee"}
+	}
 	var mechanism *privacy.Mechanism
 	if noisy != nil {
 		mechanism = noisy.Mechanism
 	}
 	terms := declared.Terms(layout, mechanism)
 	terms.MinSurvivors, terms.KEM = cmp.Or(counted.MinSurvivors, parties), how.KEM
-	terms.CommitteeNoise = how.CommitteeNoise
 	s.config = &oneshot.Config{Label: sessionLabel, Terms: terms}
 	if s.config.Roster, s.identities, err = newRoster(parties, partyName); err != nil {
 		return nil, err

@@ -349,7 +349,7 @@ func (o *Options) validatePrivacy() error {
 	case !(o.SignShare > 0 && o.SignShare < 1):
 		return bad("privacy.sign_share", "use a number between 0 and 1", "%v is no part", o.SignShare)
 	case o.Noise == nil && o.Oneshot != nil && o.Oneshot.CommitteeNoise:
-		return bad("privacy.noise", "leave out CommitteeNoise", "a committee has no noise to add")
+		return bad("privacy.noise_by", "leave out CommitteeNoise", "a committee has no noise to add")
 	case o.Noise == nil:
 		return nil
 	case o.Sum == Clear:

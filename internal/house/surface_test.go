@@ -12,7 +12,6 @@ import (
 // kept has the exported names that nothing in the checkout uses outside of their package, with why
 // they stay, by "folder.Name" or "folder.Type.Method".
 var kept = []struct{ why, names string }{
-	{"of sums that no job asks for yet", "oneshot.Server.NoiseTaken"},
 	{"a job of one's own has no file to keep its state in", ".MemoryStore"},
 	{"float32 has what float64 has", ".Participant.Run32"},
 	{"a word of a file, of which others are used",

@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"math/big"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/noise"
 	"github.com/hushsum/hushsum/oneshot"
 )
 
@@ -26,6 +28,7 @@ type CouncilOptions struct {
 	Parties, Members, Survivors, Colluders, Faults int
 	Rounds                                         uint64
 	Covered, Pause                                 bool
+	MembersNoise                                   bool // members deal noise of 50 a coordinate
 	Batch, Buffer, Stale                           int
 	Submissions                                    uint64
 	StepTime                                       drive.Time // 0: 10 s
@@ -109,6 +112,13 @@ func NewCouncil(tb testing.TB, seed uint64, o CouncilOptions) *Council {
 	if o.Terms.Length == 0 {
 		o.Terms = oneshot.Terms{Length: 3, Bits: 8, MinSurvivors: o.Survivors, Colluders: o.Colluders,
 			Faults: o.Faults, Covered: o.Covered, KEM: oneshot.KEMX25519, Stale: o.Stale}
+		if o.MembersNoise {
+			law, err := noise.DiscreteGaussian(big.NewRat(50*int64(o.Members-2*o.Faults), 1))
+			if err != nil {
+				tb.Fatal(err)
+			}
+			o.Terms.Noise, o.Terms.CommitteeNoise = law, true
+		}
 	}
 	w.sums = &oneshot.Config{
 		Label: "council", Roster: roster("party", o.Parties, 0),
@@ -467,6 +477,9 @@ func (w *Council) noise(parties int) float64 {
 		return 0
 	}
 	variance, _ := t.Noise.Scale().Float64()
+	if c := w.sums.Committee.Len(); t.CommitteeNoise {
+		return 13 * math.Sqrt(variance*float64(c)/float64(c-2*t.Faults)+6.4*6.4*float64(parties))
+	}
 	return 13 * math.Sqrt(variance*float64(parties)/float64(t.MinSurvivors-t.Colluders))
 }
 

@@ -51,6 +51,7 @@ func NewMob(tb testing.TB, seed uint64, choices Choices) *Mob {
 		o.Buffer, o.Stale = o.Survivors+m.pick(o.Parties-o.Survivors+1), 1+m.pick(3)
 		o.Submissions = uint64(m.pick(3)) // 0: one a round
 	}
+	o.MembersNoise = m.pick(3) == 0
 	slow := drive.Time(1+m.pick(50)) * drive.Millisecond
 	o.Delay = func() drive.Time { return 1 + drive.Time(m.choices.IntN(int(slow))) }
 	work := drive.Time(1+m.pick(2000)) * drive.Millisecond

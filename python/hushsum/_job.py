@@ -154,6 +154,9 @@ class Job(Declared):
                 data's.
             noise: Names the law of the noise. Values: none, discrete-gaussian,
                 discrete-laplace, skellam. Default: "none".
+            noise_by: Names who adds the noise: each party a share, or each member of the
+                committee of one-message sums, and epsilon then rests on the honest members.
+                Values: parties, committee. Default: "parties".
             epsilon: Bounds what all rounds spend of the privacy of each unit, against the
                 server. Range: above 0. Default: none: privacy.multiplier sets the noise.
             before: Names the file of what the parties have spent before, which counts.
@@ -183,6 +186,7 @@ class Job(Declared):
         group: str = ""
         records: int = 0
         noise: Literal["none", "discrete-gaussian", "discrete-laplace", "skellam"] = "none"
+        noise_by: Literal["parties", "committee"] = "parties"
         epsilon: float = 0.0
         before: str = ""
         multiplier: float = 0.0

@@ -271,6 +271,10 @@ sum = { protocol = "oneshot", committee = "committee.txt", members = 5 }
 	oneFileNoise = `training = { rule = "fedprox", steps = 4, rate = 0.3 }
 privacy = { noise = "discrete-gaussian", multiplier = 0.02, clip = 1.0 }
 `
+	oneFileMembersNoise = `training = { rule = "fedprox", steps = 4, rate = 0.3 }
+sum = { protocol = "oneshot", committee = "committee.txt", members = 5 }
+privacy = { noise = "discrete-gaussian", multiplier = 0.02, clip = 1.0, bits = 24, noise_by = "committee" }
+`
 )
 
 // equal compares a model with the simulated one, to the last bit.
@@ -313,12 +317,22 @@ func (f *oneFile) near(models [][]float64) {
 
 // With little noise they run, and come to models that differ, by less than what was learnt.
 func TestOneFileWithNoise(t *testing.T) {
-	f := newOneFile(t, oneFileNoise)
+	newOneFile(t, oneFileNoise).alike()
+}
+
+// With noise by the members of a committee they come to models as like.
+func TestOneFileMembersNoise(t *testing.T) {
+	newOneFile(t, oneFileMembersNoise).alike()
+}
+
+// alike compares the models of all ways where there is little noise.
+func (f *oneFile) alike() {
+	f.Helper()
 	models := [][]float64{f.simulated()}
 	for _, run := range []func() ([]float64, [][]int){f.served, f.remembered, f.byTCP} {
 		model, included := run()
 		if len(included) == 0 {
-			t.Fatal("there is no sum")
+			f.Fatal("there is no sum")
 		}
 		models = append(models, model)
 	}
