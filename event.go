@@ -57,6 +57,7 @@ var ofDrive = map[drive.NoticeKind]EventKind{
 	drive.Awaited:   Waiting,
 	drive.Stall:     Stalled,
 	drive.Spoiler:   LeftOut,
+	drive.Liar:      Refused,
 	drive.Summed:    Summed,
 	drive.Lost:      Lost,
 	drive.SetBack:   SetBack,

@@ -423,8 +423,15 @@ func (s *Committee) Receive(now Time, party int, message []byte) error {
 }
 
 // convict leaves a party out of the job if an error has evidence that it cheated: see
-// oneshot.Terms.Norm. Its [Notice] has the error.
+// oneshot.Terms.Norm. Its [Notice] has the error. A member that cheats in its noise is named too,
+// and remains: it is one of the faults that each round bears.
 func (s *Committee) convict(err error) bool {
+	var member *oneshot.MemberError
+	if errors.As(err, &member) && member.Evidence != nil {
+		s.notices = append(s.notices, Notice{Kind: Liar, Round: s.round, Party: member.Member,
+			Member: true, Err: member})
+		return true
+	}
 	var blamed *oneshot.PartyError
 	if !errors.As(err, &blamed) || blamed.Evidence == nil {
 		return false
@@ -452,6 +459,9 @@ func (s *Committee) ReceiveMember(now Time, member int, message []byte) error {
 	}
 	due, convicted := s.server.Awaits(member), len(s.server.Convicted())
 	if err := s.server.Receive(message); err != nil {
+		if s.convict(err) {
+			s.touchMember(member)
+		}
 		return err
 	}
 	for _, blamed := range s.server.Convicted()[convicted:] {

@@ -305,6 +305,45 @@ func TestCommitteeBounded(t *testing.T) {
 	}
 }
 
+// With a bound and noise by members, a member whose proof does not hold is named each time, with
+// evidence that convinces others, and no round is lost for it; a party that cheats next to it is
+// left out.
+func TestCommitteeBoundedNoise(t *testing.T) {
+	law, err := noise.DiscreteGaussian(big.NewRat(50*3, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	terms := oneshot.Terms{Length: 3, Bits: 8, MinSurvivors: 4, Colluders: 1, Faults: 1,
+		KEM: oneshot.KEMX25519, Noise: law, Norm: 250, CommitteeNoise: true}
+	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 6, Members: 5, Survivors: 4,
+		Rounds: 3, Terms: terms})
+	const cheat, liar = 2, 3
+	w.Parties[cheat].Shift()
+	w.Members[liar].Shift()
+	startAll(w)
+	w.RunFor(100 * drive.Second)
+	if !w.Ended() || len(w.Sums) != 3 || w.Lost() != 0 {
+		w.Fatal("%d sums, %d lost", len(w.Sums), w.Lost())
+	}
+	spoilers, liars := 0, 0
+	for _, n := range w.Notices {
+		var member *oneshot.MemberError
+		switch n.Kind {
+		case drive.Spoiler:
+			spoilers++
+		case drive.Liar:
+			liars++
+			if n.Party != liar || !n.Member || !errors.As(n.Err, &member) || member.Member != liar ||
+				!errors.Is(n.Err, oneshot.ErrProof) || member.Evidence.Verify() != nil {
+				w.Fatal("%+v", n)
+			}
+		}
+	}
+	if spoilers != 1 || liars != 3 || !w.Hub.Drive().Excluded(cheat) {
+		w.Fatal("%d parties and %d members are named", spoilers, liars)
+	}
+}
+
 // A round that one party keeps from its sum, by silence or by what is refused, is lost after a
 // StepTime where the others are too few: the job does not stand still.
 func TestCommitteeStandstill(t *testing.T) {

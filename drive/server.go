@@ -191,6 +191,7 @@ const (
 	Ended                            // Round, Err
 	Excluded                         // Round, Party, Err: left out by an operator
 	Readmitted                       // Round, Party, Err: by an operator too
+	Liar                             // Round, Party, Err: what it dealt for noise convicts this member
 )
 
 // Notice tells people who watch the job what happened. It has no secrets.
@@ -272,7 +273,7 @@ func (s *Server) enter(x *session, stage Stage) {
 
 var noticeNames = []string{"", "forms", "dropped", "formed", "took over", "begun", "not begun",
 	"waiting", "stalled", "left out", "summed", "lost", "set back", "paused", "resumed", "ended",
-	"excluded", "readmitted"}
+	"excluded", "readmitted", "lied about noise"}
 
 // String returns the kind in words.
 func (k NoticeKind) String() string {

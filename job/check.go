@@ -270,8 +270,6 @@ func (c *checker) privacy() {
 		`write privacy.noise = "discrete-gaussian", or leave it out`, "there is no noise to add")
 	c.refuse(p.NoiseBy == "committee" && !c.Oneshot(), "privacy.noise_by",
 		`leave it out, or write sum.protocol = "oneshot"`, "pairwise sums have no committee")
-	c.refuse(p.NoiseBy == "committee" && c.Sum.Bounded, "privacy.noise_by",
-		"use one of the two", "members do not prove that their noise is short, as sum.bounded takes")
 	c.refuse(c.Noisy() && p.Clip == 0 && !c.Asks(), "privacy.clip",
 		"write the L2 norm that what a unit adds is clipped to, such as 1.0",
 		"noise hides what is bounded")

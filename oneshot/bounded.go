@@ -11,6 +11,7 @@ import (
 
 	"github.com/hushsum/hushsum/internal/entropy"
 	"github.com/hushsum/hushsum/internal/normproof"
+	"github.com/hushsum/hushsum/noise"
 	"github.com/hushsum/hushsum/shamir"
 )
 
@@ -23,46 +24,68 @@ const (
 	mostSpare = 64        // more than there are spare coordinates
 )
 
-// bounded sets the bound on a party's vector, what colluders may add to a sum, and the lanes.
-func (d *derived) bounded(n int, t *Terms) error {
-	ceil := func(x *big.Int) *big.Int { // of the root
-		root := new(big.Int).Sqrt(x)
-		if new(big.Int).Mul(root, root).Cmp(x) < 0 {
-			root.Add(root, big.NewInt(1))
-		}
-		return root
+// ceilRoot returns ⌈√x⌉.
+func ceilRoot(x *big.Int) *big.Int {
+	root := new(big.Int).Sqrt(x)
+	if new(big.Int).Mul(root, root).Cmp(x) < 0 {
+		root.Add(root, big.NewInt(1))
 	}
-	scale := d.share.Scale()
+	return root
+}
+
+// boundOf returns β² of vectors of a norm with noise of a law.
+func boundOf(norm int64, law noise.Law, length int) (uint64, error) {
+	scale := law.Scale()
 	variance := new(big.Int).Add(scale.Num(), scale.Denom())
 	variance.Sub(variance, big.NewInt(1)).Quo(variance, scale.Denom())
-	length := big.NewInt(int64(t.Length + mostSpare))
-	norm := big.NewInt(t.Norm)
+	d := big.NewInt(int64(length + mostSpare))
 	// V² + 15·V·σ + σ²·(D + 11·√D), each rounded up.
-	square := new(big.Int).Mul(norm, norm)
-	cross := new(big.Int).Mul(norm, ceil(variance))
+	square := new(big.Int).Mul(big.NewInt(norm), big.NewInt(norm))
+	cross := new(big.Int).Mul(big.NewInt(norm), ceilRoot(variance))
 	square.Add(square, cross.Mul(cross, big.NewInt(15)))
-	wide := new(big.Int).Mul(ceil(length), big.NewInt(11))
-	square.Add(square, wide.Mul(wide.Add(wide, length), variance))
+	wide := new(big.Int).Mul(ceilRoot(d), big.NewInt(11))
+	square.Add(square, wide.Mul(wide.Add(wide, d), variance))
 	if square.BitLen() > 64 {
-		return fmt.Errorf("%w: Norm %d and its noise are too long for a proof: want 2^32 at most",
-			ErrConfig, t.Norm)
+		return 0, fmt.Errorf("%w: Norm %d and its noise are too long for a proof: want 2^32 at most",
+			ErrConfig, norm)
 	}
-	d.bound = square.Uint64()
-	cheats := new(big.Int).Mul(ceil(square), big.NewInt(longest*int64(t.Colluders)))
-	cheats.Add(cheats, big.NewInt(99)).Quo(cheats, big.NewInt(100))
-	d.off += cheats.Int64() // below 2^61
+	return square.Uint64(), nil
+}
+
+// mostOf returns what so many can add to a sum, each within a bound: below 2^61.
+func mostOf(bound uint64, n int) int64 {
+	x := ceilRoot(new(big.Int).SetUint64(bound))
+	x.Mul(x, big.NewInt(longest*int64(n))).Add(x, big.NewInt(99))
+	return x.Quo(x, big.NewInt(100)).Int64()
+}
+
+// bounded sets the bounds on vectors of parties and on noise of members, what those that cheat may
+// add to a sum, and the lanes.
+func (d *derived) bounded(n, members int, t *Terms) (err error) {
+	if d.bound, err = boundOf(t.Norm, d.share, t.Length); err != nil {
+		return err
+	}
+	dealers, liars := n, t.Colluders
+	d.off += mostOf(d.bound, t.Colluders)
+	if t.CommitteeNoise {
+		if d.memberBound, err = boundOf(0, d.member, t.Length); err != nil {
+			return err
+		}
+		dealers, liars = dealers+members, liars+t.Faults
+		d.off += mostOf(d.memberBound, t.Faults)
+	}
 	if d.off > 1<<48 {
 		return fmt.Errorf("%w: what colluders may add is too much for any modulus", ErrConfig)
 	}
 	// (13·6.4)² is 6922.24.
-	lane := ceil(big.NewInt(6923*int64(n))).Int64() + longKey*int64(t.Colluders)
+	lane := ceilRoot(big.NewInt(6923*int64(dealers))).Int64() + longKey*int64(liars)
 	d.lanes = max(narrow, lanes(1+bits.Len64(uint64(lane-1))))
 	return nil
 }
 
 // unwrapped is the least modulus for which no long vector looks short, 0 without a bound.
 func (d *derived) unwrapped() *big.Int {
-	x := new(big.Int).SetUint64(d.bound)
+	x := new(big.Int).SetUint64(max(d.bound, d.memberBound))
 	root := new(big.Int).Sqrt(x)
 	if d.bound != 0 {
 		root.Add(root, big.NewInt(1))
@@ -70,22 +93,38 @@ func (d *derived) unwrapped() *big.Int {
 	return root.Mul(root, big.NewInt(unwrapped))
 }
 
-// prover sets what proves and verifies.
-func (d *derived) prover(t *Terms) (err error) {
-	d.scheme, err = normproof.New(normproof.Parameters{
+// provers sets what proves and verifies.
+func (d *derived) provers(t *Terms) (err error) {
+	if d.scheme, err = d.prover(t, d.bound); err != nil || !t.CommitteeNoise {
+		return err
+	}
+	d.memberScheme, err = d.prover(t, d.memberBound)
+	return err
+}
+
+func (d *derived) prover(t *Terms, bound uint64) (*normproof.Scheme, error) {
+	scheme, err := normproof.New(normproof.Parameters{
 		Degree:        degree,
 		Modulus:       d.Modulus,
 		Length:        t.Length + d.Spare,
-		Bound:         d.bound,
+		Bound:         bound,
 		KeyBound:      keyBound,
 		PerPolynomial: d.PerPolynomial,
 		Threshold:     d.Threshold,
 		LaneBits:      int(d.lanes),
 	})
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	return nil
+	return scheme, nil
+}
+
+// prover returns what proves and verifies of a dealer, nil without Norm.
+func (s *settled) prover(dealer int) *normproof.Scheme {
+	if dealer >= s.n {
+		return s.memberScheme
+	}
+	return s.scheme
 }
 
 // checkNorm takes the same time for all values within the bound.
@@ -256,10 +295,19 @@ func (s *settled) proofStatement(
 		Context: *context,
 		RingKey: hash(labelRing, context[:]),
 		Party:   uint32(party),
+		Role:    s.role(party),
 		Root:    root,
 		Digest:  masked,
 		Masked:  y,
 	}
+}
+
+// role is that of a dealer in a proof: 0 of a party, 1 of a member.
+func (s *settled) role(dealer int) uint8 {
+	if dealer >= s.n {
+		return 1
+	}
+	return 0
 }
 
 // prove fills in a submission's dealing and proof.
@@ -270,7 +318,7 @@ func (s *settled) prove(
 	y := make([]uint64, s.length)
 	s.ring.AddPacked(y, m.masked)
 	t := s.proofStatement(context, party, root, hash(labelMasked, m.masked), y)
-	dealing, proof, err := s.scheme.Prove(random, t, w)
+	dealing, proof, err := s.prover(party).Prove(random, t, w)
 	switch {
 	case errors.Is(err, normproof.ErrLimit):
 		return ErrMissed
@@ -288,7 +336,7 @@ func (s *settled) checkProof(
 	y := make([]uint64, s.length)
 	s.ring.AddPacked(y, m.masked)
 	t := s.proofStatement(context, party, root, hash(labelMasked, m.masked), y)
-	if s.scheme.Verify(t, parseDealing(m.dealing), m.proof) != nil {
+	if s.prover(party).Verify(t, parseDealing(m.dealing), m.proof) != nil {
 		return ErrProof
 	}
 	return nil
@@ -309,7 +357,7 @@ func (s *settled) fits(
 	}
 	values = append(values[s.Polynomials:], values[:s.Polynomials]...)
 	t := s.proofStatement(context, party, root, masked, nil)
-	ok, err := s.scheme.Fits(t, parseDealing(dealing), uint32(member)+1, values)
+	ok, err := s.prover(party).Fits(t, parseDealing(dealing), uint32(member)+1, values)
 	// A dealing that is no encoding is the server's to refuse, and convicts nobody here.
 	return ok || err != nil
 }

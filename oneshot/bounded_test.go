@@ -412,7 +412,8 @@ func TestBoundedState(t *testing.T) {
 	}
 	must(w.server.Settle())
 	got := w.server.Convicted()
-	if len(got) != 1 || got[0].Party != 0 || got[0].Evidence.Verify() != nil {
+	if named, ok := got[0].(*PartyError); len(got) != 1 || !ok || named.Party != 0 ||
+		named.Evidence.Verify() != nil {
 		t.Errorf("%v are convicted", got)
 	}
 }

@@ -179,8 +179,8 @@ func (r *serverRound) claimed(party int) bool {
 	return false
 }
 
-// checkProof verifies the proof of a submission that is otherwise in order. It fails with a
-// [PartyError].
+// checkProof verifies the proof of a submission that is otherwise in order. It fails with an error
+// that has evidence.
 func (s *Server) checkProof(sub *submitted) error {
 	c, r := s.config, s.open
 	m, err := c.parseSubmission(sub.body, r.members.Len())
@@ -203,25 +203,40 @@ func (s *Server) checkProof(sub *submitted) error {
 	})
 }
 
-// convicted returns the error that names a party, with evidence.
-func (s *Server) convicted(c *claim) *PartyError {
-	return &PartyError{
-		Party: c.Party,
-		Name:  s.config.Roster.Name(c.Party),
-		Err:   ErrProof,
-		Evidence: &Evidence{
-			config:  &s.config.Config,
-			round:   s.round,
-			opening: s.open.opening[wire.HeaderSize:],
-			claim:   *c,
-		},
+// convicted returns the error that names a dealer, with evidence.
+func (s *Server) convicted(c *claim) error {
+	evidence := &Evidence{
+		config:  &s.config.Config,
+		round:   s.round,
+		opening: s.open.opening[wire.HeaderSize:],
+		claim:   *c,
 	}
+	err := s.config.partyError(c.Party, ErrProof)
+	switch named := err.(type) {
+	case *PartyError:
+		named.Evidence = evidence
+	case *MemberError:
+		named.Evidence = evidence
+	}
+	return err
+}
+
+// convicting returns the evidence of an error, nil if it has none.
+func convicting(err error) *Evidence {
+	switch named := err.(type) {
+	case *PartyError:
+		return named.Evidence
+	case *MemberError:
+		return named.Evidence
+	}
+	return nil
 }
 
 // Convicted returns an error for each party that members' complaints have convicted in the open
-// round, with [Evidence], in the order of the complaints.
-func (s *Server) Convicted() []*PartyError {
-	var out []*PartyError
+// round, and for each member by the noise that it dealt: a [PartyError] or [MemberError] with
+// [Evidence], in the order of the complaints.
+func (s *Server) Convicted() []error {
+	var out []error
 	if s.open != nil {
 		for i := range s.open.claims {
 			out = append(out, s.convicted(&s.open.claims[i]))

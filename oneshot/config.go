@@ -164,6 +164,9 @@ func (s *settled) computeDigest() [32]byte {
 	}
 	if s.CommitteeNoise {
 		b.AddUint8(2)
+		if s.scheme != nil {
+			b.AddUint64(s.memberBound)
+		}
 	}
 	return hash(labelConfig, b.BytesOrPanic())
 }

@@ -1,6 +1,7 @@
 package oneshot
 
 import (
+	"crypto"
 	"crypto/rand"
 	"errors"
 	mathrand "math/rand/v2"
@@ -31,7 +32,7 @@ type dealer struct {
 	after   func(s *settled, m *submission)  // changes what is sent
 }
 
-// deal returns the submission of party i under the world's opening.
+// deal returns the submission of party i under the world's opening, or the noise of member i − n.
 func (w *world) deal(i int, d dealer) []byte {
 	s := must(w.config.settle())
 	h, body, err := wire.ParseHeader(w.opening)
@@ -48,12 +49,17 @@ func (w *world) deal(i int, d dealer) []byte {
 	if err := s.keys.NewSampler(nil).Fill(key); err != nil {
 		panic(err)
 	}
-	values := w.values(i)
+	values, table, signer, sender := make([]int64, s.Length), s.dealt, crypto.Signer(nil), uint32(i)
+	if i < s.n {
+		values, table, signer = w.values(i), s.noise, w.keys[i]
+	} else {
+		signer, sender = w.members[i-s.n].signer, memberSender+uint32(i-s.n)
+	}
 	if d.values != nil {
 		d.values(values)
 	}
 	noisy := make([]int64, s.length)
-	m := &submission{masked: must(s.mask(s.noise.NewSampler(rand.Reader), &inner, key, values, noisy))}
+	m := &submission{masked: must(s.mask(table.NewSampler(rand.Reader), &inner, key, values, noisy))}
 	if d.masked != nil {
 		d.masked(s, m.masked)
 	}
@@ -128,11 +134,11 @@ func (w *world) deal(i int, d dealer) []byte {
 	if d.signed != nil {
 		d.signed(signed)
 	}
-	m.signature = must(keyexchange.Sign(w.keys[i], s.statementLabel(i), signed))
+	m.signature = must(keyexchange.Sign(signer, s.statementLabel(i), signed))
 	if d.after != nil {
 		d.after(s, m)
 	}
-	return m.append(s.header(typeSubmission, &context, h.Round, uint32(i)))
+	return m.append(s.header(typeSubmission, &context, h.Round, sender))
 }
 
 // badBoxes spoils the boxes of the given members.

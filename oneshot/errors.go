@@ -58,8 +58,8 @@ var (
 	// ErrExcluded: the member has disputed too often and is not heard in this round.
 	ErrExcluded = errors.New("oneshot: the member has disputed too much and is out of the round")
 	// ErrProof: the party's proof that its values are within [Terms.Norm] does not hold, or
-	// shares that it dealt do not fit it. The error is a [PartyError] with [Evidence]; the party is
-	// out of the round.
+	// shares that it dealt do not fit it. The error is a [PartyError] with [Evidence], or a
+	// [MemberError] where members deal noise; the vector is out of the round.
 	ErrProof = errors.New("oneshot: the proof of a bounded norm does not hold")
 	// ErrComplaint: the member opened what it says convicts a party, and it does not. The member
 	// is out of the round.
@@ -140,6 +140,8 @@ type MemberError struct {
 	Member int    // committee index
 	Name   string // committee name
 	Err    error
+	// Evidence, if it is not nil, shows anybody that the member cheated in noise that it dealt.
+	Evidence *Evidence
 }
 
 func (e *MemberError) Error() string {

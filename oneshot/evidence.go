@@ -12,10 +12,11 @@ import (
 	"github.com/hushsum/hushsum/noise"
 )
 
-// Evidence shows anybody that a party of a round with [Terms.Norm] cheated: what it signed, with
-// the proof that does not hold, or with shares that do not fit it. All that the check takes is in
-// it: the configuration and the members' keys too. Who relies on it compares the party's key with
-// the one that it knows. [Evidence.AppendBinary] and [ParseEvidence] have it travel.
+// Evidence shows anybody that a party of a round with [Terms.Norm] cheated, or a member in noise
+// that it dealt: what it signed, with the proof that does not hold, or with shares that do not fit
+// it. All that the check takes is in it: the configuration and the members' keys too. A reader
+// compares the key of the party or member with the one that it knows. [Evidence.AppendBinary] and
+// [ParseEvidence] have it travel.
 type Evidence struct {
 	config  *Config
 	round   uint64
@@ -29,14 +30,27 @@ func (e *Evidence) Config() *Config { return e.config }
 // Round returns the number of the round.
 func (e *Evidence) Round() uint64 { return e.round }
 
-// Party returns the roster index of the party.
-func (e *Evidence) Party() int { return e.claim.Party }
+// Party returns the roster index of the party, −1 if it is a member that cheated.
+func (e *Evidence) Party() int {
+	if _, noise := e.NoiseOf(); noise {
+		return -1
+	}
+	return e.claim.Party
+}
+
+// NoiseOf returns the committee index of the member that cheated in noise that it dealt, and
+// false if it is a party that cheated.
+func (e *Evidence) NoiseOf() (int, bool) {
+	k := e.claim.Party - e.config.Roster.Len()
+	return k, k >= 0
+}
 
 // Member returns the committee index of the member to which shares were dealt that do not fit, and
 // false if it is the proof that does not hold.
 func (e *Evidence) Member() (int, bool) { return e.claim.Member, e.claim.Member >= 0 }
 
-// Verify returns nil if the party cheated. It fails with [ErrEvidence] if nothing says so.
+// Verify returns nil if the party or member cheated. It fails with [ErrEvidence] if nothing says
+// so.
 func (e *Evidence) Verify() error {
 	s, err := e.config.settle()
 	if err != nil {
@@ -62,6 +76,9 @@ const (
 	aboutShares uint8 = 1
 )
 
+// byMembers is added to the KEM of evidence from rounds in which members deal noise.
+const byMembers uint8 = 1 << 7
+
 // AppendBinary appends the form that [ParseEvidence] reads:
 //
 //	struct {
@@ -70,12 +87,12 @@ const (
 //	    opaque roster<…>, committee<…>;     // as text, lengths in uint32
 //	    uint32 length, bits, survivors, colluders, faults, perPolynomial;
 //	    opaque noise<1..255>;               // as in the configuration's digest, length in uint8
-//	    uint8 kem;
+//	    uint8 kem;                          // plus 128 if members deal noise
 //	    uint32 stale;
 //	    uint64 norm, round;
 //	    opaque opening<…>;                  // body, length in uint32
 //	    uint8 about;                        // 0 the proof, 1 the shares of a member
-//	    uint32 party;
+//	    uint32 party;                       // of a member that dealt noise, after all parties
 //	    opaque signature[64];
 //	    opaque extra[…], dealing[…];        // as in Submission
 //	    select (about) {
@@ -107,7 +124,11 @@ func (e *Evidence) AppendBinary(b []byte) ([]byte, error) {
 	w.AddUint8LengthPrefixed(func(w *cryptobyte.Builder) {
 		w.AddBytes([]byte(s.Noise.Scale().RatString()))
 	})
-	w.AddUint8(uint8(s.KEM))
+	kem := uint8(s.KEM)
+	if s.CommitteeNoise {
+		kem |= byMembers
+	}
+	w.AddUint8(kem)
 	w.AddUint32(uint32(s.Stale))
 	w.AddUint64(uint64(s.Norm))
 	w.AddUint64(e.round)
@@ -165,7 +186,8 @@ func ParseEvidence(b []byte) (*Evidence, error) {
 	if t.Noise, err = parseLaw(r.bytes(int(r.uint8()))); err != nil {
 		return nil, err
 	}
-	t.KEM = KEM(r.uint8())
+	kem := r.uint8()
+	t.KEM, t.CommitteeNoise = KEM(kem&^byMembers), kem&byMembers != 0
 	t.Stale = int(r.uint32() & (1<<31 - 1))
 	t.Norm = int64(r.uint64() & (1<<63 - 1))
 	e.round = r.uint64()
@@ -215,7 +237,7 @@ func (e *Evidence) parseClaim(s *settled, members wire.Set, r *reader) error {
 		c.Plain = r.bytes(s.plainSize())
 	}
 	switch {
-	case !r.ok || len(r.rest) != 0 || about > aboutShares || c.Party >= s.n ||
+	case !r.ok || len(r.rest) != 0 || about > aboutShares || c.Party >= s.dealers() ||
 		c.Member >= 0 && !(c.Member < s.c && members.Has(c.Member)):
 		return fmt.Errorf("%w: of what a party signed", ErrEncoding)
 	case c.Member >= 0:

@@ -18,6 +18,24 @@ var rewriteEvidence = flag.Bool("evidence", false, "make testdata/*.evidence ane
 // evidenceFiles are vectors of both kinds.
 var evidenceFiles = []string{"proof.evidence", "shares.evidence"}
 
+// noiseFile is one against a member, which dealt false noise.
+const (
+	noiseFile = "noise.evidence"
+	noiseLiar = 4
+)
+
+// TestNoiseEvidence: the vector convicts a member, and neither another one nor a party.
+func TestNoiseEvidence(t *testing.T) {
+	if *rewriteEvidence {
+		writeEvidence(t)
+	}
+	e, err := ParseEvidence(readEvidence(t, noiseFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkNoiseEvidence(t, e, noiseLiar)
+}
+
 func readEvidence(t testing.TB, name string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", name))
@@ -50,6 +68,20 @@ func writeEvidence(t *testing.T) {
 		if err := os.WriteFile(filepath.Join("testdata", evidenceFiles[i]), b, 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+	w = newWorld(5, 7, boundedNoise(7, 2))
+	if err := w.begin(nil); err != nil {
+		t.Fatal(err)
+	}
+	w.server.open.received.Remove(5 + noiseLiar)
+	var member *MemberError
+	err := w.server.Receive(w.deal(5+noiseLiar, cheats["uniform y"]))
+	if !errors.As(err, &member) {
+		t.Fatal(err)
+	}
+	b := must(member.Evidence.AppendBinary(nil))
+	if err := os.WriteFile(filepath.Join("testdata", noiseFile), b, 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 

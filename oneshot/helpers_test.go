@@ -52,7 +52,8 @@ type world struct {
 	server  *Server
 	opening []byte
 
-	convicted []*PartyError // by the batch that was settled last
+	convicted []*PartyError  // by the batch that was settled last
+	liars     []*MemberError // by the noise that they dealt
 
 	// noise, if it is not nil, changes what a member deals; nil keeps it back.
 	noise func(k int, message []byte) []byte
@@ -159,7 +160,15 @@ func (w *world) deliver(change func(k int, disputes []byte) []byte) error {
 	if err != nil {
 		return err
 	}
-	w.convicted = w.server.Convicted()
+	w.convicted, w.liars = nil, nil
+	for _, err := range w.server.Convicted() {
+		switch named := err.(type) {
+		case *PartyError:
+			w.convicted = append(w.convicted, named)
+		case *MemberError:
+			w.liars = append(w.liars, named)
+		}
+	}
 	for _, e := range envelopes {
 		if _, err := w.members[e.To].Receive(settled); err != nil && !errors.Is(err, ErrLost) {
 			return err

@@ -2,6 +2,7 @@ package oneshot
 
 import (
 	"crypto"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -229,10 +230,12 @@ func (m *Member) receiveOpening(h wire.Header, body []byte) ([]byte, error) {
 	if s.CommitteeNoise {
 		d := submitter{s, m.signer, m.random, s.n + m.self, s.dealt}
 		noise, err := d.submission(&context, o, h.Round, make([]int64, s.Length))
-		if err != nil {
+		switch {
+		case err == nil:
+			output = noise.append(m.header(typeSubmission, &context))
+		case !errors.Is(err, ErrMissed): // else it deals none, and is one of the Faults
 			return nil, err
 		}
-		output = noise.append(m.header(typeSubmission, &context))
 	}
 	m.used = h.Round
 	r.phase, r.context, r.members = phaseOpen, context, o.members

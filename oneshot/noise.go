@@ -31,14 +31,17 @@ func (s *Server) chooseFlight() error {
 }
 
 // settleNoise decides whose noise is in: C − Faults members at least, none of whom disputes
-// another's. There are as many, since honest members do not dispute one another. Members that
-// dispute noise that is in have no further part in the round.
+// another's, nor is convicted by a complaint. There are as many, since honest members do not
+// dispute one another. Members that dispute noise that is in have no further part in the round.
 func (s *Server) settleNoise(in wire.Set) error {
 	c, r := s.config, s.open
 	g := newQuarrels(c.c)
 	dealt := wire.NewSet(c.c)
 	for i, sub := range r.flight {
 		d := sub.party - c.n
+		if r.claimed(sub.party) {
+			continue
+		}
 		dealt.Add(d)
 		for k := range r.members.All() {
 			if r.disputes[k].Has(i) {
@@ -52,7 +55,7 @@ func (s *Server) settleNoise(in wire.Set) error {
 			out.Add(k) // it is one of the Faults: its word against another's costs nobody else
 		}
 	}
-	if !g.withdraw(out, dealt.Len()-c.noises()) {
+	if spare := dealt.Len() - c.noises(); spare < 0 || !g.withdraw(out, spare) {
 		return fmt.Errorf("%w: more than %d members deal bad noise or dispute what is good", ErrTooFew,
 			c.Faults)
 	}

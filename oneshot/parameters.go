@@ -26,7 +26,8 @@ type Terms struct {
 	// CommitteeNoise has the members deal the noise, each in a message of its own without an input.
 	// Noise is then the law that the noise of C − 2·Faults members of a committee of C adds up to:
 	// no sum has that of fewer honest ones, whoever the parties are. Parties add only what hides
-	// their keys, a deviation of 6.4. Needs Noise, and no Norm.
+	// their keys, a deviation of 6.4. Needs Noise. With Norm members prove that their noise is no
+	// longer than noise is.
 	CommitteeNoise bool
 	// MinSurvivors is the least number of parties in a sum.
 	MinSurvivors int
@@ -149,9 +150,11 @@ type derived struct {
 	tail   int64     // |Σ e| stays below it
 	off    int64     // and so does a sum of what has no input, with what Colluders parties add
 	limit  int64     // values are −limit to limit − 1
-	bound  uint64    // β², 0 without Norm
 	lanes  lanes
-	scheme *normproof.Scheme // nil without Norm
+
+	// With Norm, else 0 and nil: β² of parties, and of members if they deal noise.
+	bound, memberBound   uint64
+	scheme, memberScheme *normproof.Scheme
 }
 
 func derive(n, members int, t *Terms) (*derived, error) {
@@ -185,9 +188,6 @@ func derive(n, members int, t *Terms) (*derived, error) {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, ErrExactNorm)
 	case t.CommitteeNoise && t.Noise.Family() == 0:
 		return nil, fmt.Errorf("%w: CommitteeNoise without Noise", ErrConfig)
-	case t.CommitteeNoise && t.Norm != 0:
-		return nil, fmt.Errorf("%w: CommitteeNoise with Norm is not built; leave one of them out",
-			ErrConfig)
 	}
 	d := &derived{limit: 1 << (t.Bits - 1), share: keyLaw(), lanes: narrow}
 	d.Scale = 1
@@ -210,7 +210,7 @@ func derive(n, members int, t *Terms) (*derived, error) {
 	d.tail = int64(tail)
 	d.off = d.tail
 	if t.Norm != 0 {
-		if err := d.bounded(n, t); err != nil {
+		if err := d.bounded(n, members, t); err != nil {
 			return nil, err
 		}
 	}
@@ -219,7 +219,7 @@ func derive(n, members int, t *Terms) (*derived, error) {
 	}
 	d.committee(members, t)
 	if t.Norm != 0 {
-		if err := d.prover(t); err != nil {
+		if err := d.provers(t); err != nil {
 			return nil, err
 		}
 	}

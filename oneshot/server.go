@@ -138,8 +138,8 @@ func (s *Server) Receive(message []byte) error {
 			return s.config.partyError(party, fmt.Errorf("%w: %d", ErrType, h.Type))
 		}
 		if err := s.receiveSubmission(h, body, party); err != nil {
-			if named, ok := err.(*PartyError); ok { // with evidence
-				return named
+			if convicting(err) != nil {
+				return err // it is named, with evidence
 			}
 			return s.config.partyError(party, err)
 		}

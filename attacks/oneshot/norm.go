@@ -177,9 +177,10 @@ func (n *normWorld) play(message []byte) (*outcome, error) {
 	if err := n.settle(); err != nil {
 		return nil, err
 	}
-	for _, named := range n.server.Convicted() {
-		if named.Party != parties-1 {
-			return nil, fmt.Errorf("an honest party is convicted: %w", named)
+	for _, err := range n.server.Convicted() {
+		var named *oneshot.PartyError
+		if !errors.As(err, &named) || named.Party != parties-1 {
+			return nil, fmt.Errorf("somebody honest is convicted: %w", err)
 		}
 		out.named, out.proof = true, named.Evidence
 	}

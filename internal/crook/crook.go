@@ -21,10 +21,10 @@ var errShape = errors.New("crook: want an open submission of a round with all me
 // degree is that of the ring: SPEC-ONESHOT.md §3.
 const degree = 2048
 
-// Shift adds to the first values under a party's mask, however much, and signs what comes of it for
-// the party: with a bound its proof then does not hold. All members of the committee must have keys
-// in the round. The layout is that of SPEC-ONESHOT.md §5 and §14.2, and not shared with package
-// oneshot, which cannot be asked to cheat.
+// Shift adds to the first values under a party's mask, or under that of noise that a member deals,
+// however much, and signs what comes of it: with a bound the proof then does not hold. All members
+// of the committee must have keys in the round. The layout is that of SPEC-ONESHOT.md §5 and §14.2,
+// and not shared with package oneshot, which cannot be asked to cheat.
 func Shift(c *oneshot.Config, key crypto.Signer, message []byte, by []int64) ([]byte, error) {
 	figures, err := c.Parameters()
 	if err != nil {
@@ -80,7 +80,11 @@ func Shift(c *oneshot.Config, key crypto.Signer, message []byte, by []int64) ([]
 		}
 		level = up
 	}
-	statement := slices.Concat(h.Session[:], binary.BigEndian.AppendUint32(nil, h.Sender), level[0],
+	dealer := h.Sender
+	if noise := dealer >= 1<<31; noise {
+		dealer += uint32(c.Roster.Len()) - 1<<31
+	}
+	statement := slices.Concat(h.Session[:], binary.BigEndian.AppendUint32(nil, dealer), level[0],
 		hash("hushsum/oneshot/1 masked", masked), extra)
 	label := "hushsum/oneshot/1 party"
 	switch {
@@ -90,6 +94,9 @@ func Shift(c *oneshot.Config, key crypto.Signer, message []byte, by []int64) ([]
 			hash("hushsum/oneshot/2 proof digest", proof))
 	case c.Stale > 0:
 		label = "hushsum/oneshot/1 stale"
+	}
+	if dealer != h.Sender {
+		label = "hushsum/oneshot/2 noise"
 	}
 	signature, err := keyexchange.Sign(key, label, statement)
 	copy(out[len(out)-len(signature):], signature[:])

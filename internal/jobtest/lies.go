@@ -100,13 +100,21 @@ func (m *Mob) lieParty(s *Seat) {
 	}
 }
 
-// Shift has a party submit another vector than it has proved: see oneshot.Terms.Norm.
+// Shift has a party submit another vector than it has proved, or a member other noise: see
+// oneshot.Terms.Norm.
 func (s *Seat) Shift() {
 	w := s.world
+	key := identities()[s.index]
+	if s.member {
+		key = identities()[w.options.Parties+s.index]
+	}
 	s.Rewrite = func(b []byte) []byte {
-		out, err := crook.Shift(w.sums, identities()[s.index], b, []int64{1000})
+		if kindOf(b) != 67 {
+			return b
+		}
+		out, err := crook.Shift(w.sums, key, b, []int64{1 << 20})
 		if err != nil {
-			w.Fatal("party %d: %v", s.index, err)
+			w.Fatal("party or member %d: %v", s.index, err)
 		}
 		return out
 	}

@@ -163,14 +163,14 @@ func (n *Node) mayClaim(e *entry) bool {
 	return err == nil && (name == "" || name == n.Name)
 }
 
-// keepEvidence writes what shows others that a party cheated to the folder evidence of the node's.
-// The file is named by the party's place in the roster, since names may have slashes.
-func (n *Node) keepEvidence(id string, round uint64, party int, b []byte) (string, error) {
+// keepEvidence writes what shows others who cheated to the folder evidence of the node's. The file
+// is named by the place in the roster or the committee, since names may have slashes.
+func (n *Node) keepEvidence(id string, round uint64, who string, b []byte) (string, error) {
 	folder := filepath.Join(n.Folder, "evidence", id)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return "", err
 	}
-	name := filepath.Join(folder, fmt.Sprintf("round-%d-party-%d.evidence", round, party))
+	name := filepath.Join(folder, fmt.Sprintf("round-%d-%s.evidence", round, who))
 	return name, durable.Write(name, bytes.NewReader(b))
 }
 
@@ -196,8 +196,8 @@ func (n *Node) led(e *entry) error {
 		Grace:      n.Grace,
 		Judge:      n.Judge,
 		Traces:     n.Traces,
-		Evidence: func(round uint64, party int, evidence []byte) (string, error) {
-			return n.keepEvidence(id, round, party, evidence)
+		Evidence: func(round uint64, who string, evidence []byte) (string, error) {
+			return n.keepEvidence(id, round, who, evidence)
 		},
 		Summed: n.Summed,
 		Pass: func() bool {

@@ -124,22 +124,36 @@ func (r *Runner) take(ctx context.Context, a *applied) error {
 	return nil
 }
 
-// keepEvidence keeps what shows others that a party cheated, if a notice has it, and says where.
+// evidenceOf returns what shows others who cheated, if a notice has it, with the kind and name of
+// who did.
+func (r *Runner) evidenceOf(n drive.Notice) (evidence *oneshot.Evidence, kind, name string) {
+	var party *oneshot.PartyError
+	var member *oneshot.MemberError
+	switch {
+	case errors.As(n.Err, &party):
+		return party.Evidence, "party", party.Name
+	case errors.As(n.Err, &member):
+		return member.Evidence, "member", member.Name
+	}
+	return nil, "", ""
+}
+
+// keepEvidence keeps what shows others who cheated, if a notice has it, and says where.
 func (r *Runner) keepEvidence(n drive.Notice) string {
-	var blamed *oneshot.PartyError
-	if r.Evidence == nil || !errors.As(n.Err, &blamed) || blamed.Evidence == nil {
+	evidence, kind, name := r.evidenceOf(n)
+	if r.Evidence == nil || evidence == nil {
 		return ""
 	}
-	b, err := blamed.Evidence.AppendBinary(nil)
+	b, err := evidence.AppendBinary(nil)
 	where := ""
 	if err == nil {
-		where, err = r.Evidence(n.Round, n.Party, b)
+		where, err = r.Evidence(n.Round, fmt.Sprint(kind, "-", n.Party), b)
 	}
 	if err != nil {
-		r.Log.Error("evidence is not kept", "party", r.names[n.Party], "round", n.Round, "error", err)
+		r.Log.Error("evidence is not kept", kind, name, "round", n.Round, "error", err)
 		return fmt.Sprintf("; the evidence is not kept: %v", err)
 	}
-	r.Log.Warn("a party cheated", "party", r.names[n.Party], "round", n.Round, "evidence", where)
+	r.Log.Warn("a "+kind+" cheated", kind, name, "round", n.Round, "evidence", where)
 	return "; hushsum verify " + where
 }
 
@@ -177,6 +191,9 @@ func (r *Runner) note(notices []drive.Notice) (lines []record.Line) {
 		case drive.Spoiler:
 			line.Event, line.Parties = "left out", 1
 			line.Note = r.names[n.Party] + " spoilt a round, or tried to" + r.keepEvidence(n)
+		case drive.Liar:
+			_, _, name := r.evidenceOf(n)
+			line.Event, line.Note = "lied", name+" dealt false noise"+r.keepEvidence(n)
 		case drive.SetBack:
 			line.Event, line.Epsilon = "set back", r.epsilon()
 			line.Note = fmt.Sprintf("parties know of %d rounds that the record does not have", n.Skipped)

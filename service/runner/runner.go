@@ -60,9 +60,9 @@ type Options struct {
 	Judge func(model []float64) float64
 	// Traces takes spans of rounds; nil: there are none.
 	Traces trace.TracerProvider
-	// Evidence keeps what shows others that a party cheated (package oneshot), and says where; nil:
-	// nobody keeps it.
-	Evidence func(round uint64, party int, evidence []byte) (where string, err error)
+	// Evidence keeps what shows others that a party cheated, or a member (package oneshot), and says
+	// where; who has letters, digits and dashes. nil: nobody keeps it.
+	Evidence func(round uint64, who string, evidence []byte) (where string, err error)
 	// Summed, for tests, is shown each sum before it is decoded; may be nil.
 	Summed func(round int, parties []int, sum [][]uint64)
 }

@@ -61,7 +61,7 @@ called wrongly, 130 interrupted.
 func Command() cli.Command {
 	return cli.Command{
 		Name:  "verify",
-		About: "check evidence that a party of a sum cheated",
+		About: "check evidence that a party or member of a sum cheated",
 		Run:   verify,
 	}
 }
@@ -76,7 +76,7 @@ type finding struct {
 
 // Accused is who is said to have cheated.
 type Accused struct {
-	Party         int    `json:"party"`
+	Party         int    `json:"party"` // -1: a member of the committee, in noise that it dealt
 	Name          string `json:"name"`
 	Key           string `json:"key"`
 	Label         string `json:"label"`
@@ -117,7 +117,11 @@ func verify(_ context.Context, args []string, std cli.Streams) int {
 		return code
 	}
 	s := show.Screen{Std: std}
-	s.Field("party", "%s, number %d of the roster, cheated", f.Name, f.Party)
+	if f.Party >= 0 {
+		s.Field("party", "%s, number %d of the roster, cheated", f.Name, f.Party)
+	} else {
+		s.Field("member", "%s of the committee cheated in noise that it dealt", f.Name)
+	}
 	s.Printf("%-10s%s\n", "key", f.Key)
 	if f.About == "proof" {
 		s.Field("how", "it signed a vector with a proof of its norm that does not hold")
@@ -145,13 +149,16 @@ func find(name string, b []byte) *finding {
 	}
 	f.Accused = &Accused{
 		Party:         e.Party(),
-		Name:          config.Roster.Name(e.Party()),
-		Key:           hex.EncodeToString(config.Roster.Key(e.Party())),
 		Label:         config.Label,
 		Round:         e.Round(),
 		Configuration: hex.EncodeToString(digest[:]),
 		About:         "proof",
 	}
+	people, index := config.Roster, e.Party()
+	if k, noise := e.NoiseOf(); noise {
+		people, index = config.Committee, k
+	}
+	f.Name, f.Key = people.Name(index), hex.EncodeToString(people.Key(index))
 	if member, shares := e.Member(); shares {
 		f.About, f.Member = "shares", config.Committee.Name(member)
 	}
