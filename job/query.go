@@ -34,6 +34,18 @@ func (j *Job) columnNamed(name string) *Column {
 	return nil
 }
 
+// ColumnsOf returns the names of the columns that a query of a valid job reads, each once.
+func (j *Job) ColumnsOf(q *Query) []string {
+	names := []string{q.Column, q.By}
+	conditions, _ := j.Conditions(q) // of a valid job they are right
+	for _, c := range conditions {
+		names = append(names, c.Column)
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // Numeric reports whether the values of a column are numbers.
 func (c *Column) Numeric() bool { return c.Type == "number" || c.Type == "whole" }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/job/old"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/query"
 	"github.com/hushsum/hushsum/service/tensor"
 	"github.com/hushsum/hushsum/training"
 )
@@ -35,7 +36,8 @@ type Federation struct {
 	// World reports whether the file has a world for simulations, which Text has not.
 	World bool
 
-	training *training.Training // nil: parties train by programs of their own
+	training *training.Training // nil: parties train by programs of their own, or are asked
+	asks     *query.Plan        // nil: nothing is asked
 }
 
 // Files holds what a federation is made of: the text of its file, and what the files have that
@@ -167,10 +169,6 @@ func Of(j *job.Job, files job.Files) (*Federation, error) { return newJob(j, nil
 
 // newJob works a job out. Without a text, and where that has a world, the text is made of the job.
 func newJob(j *job.Job, text []byte, files job.Files) (*Federation, error) {
-	if j.Asks() {
-		return nil, j.Mistake("query", "ask it with hushsum query, on one machine",
-			"the service asks no queries yet")
-	}
 	world := !emptyWorld(j)
 	if world || text == nil { // the world is for a simulation only, and sent to nobody
 		j = j.Clone()
@@ -221,7 +219,7 @@ func (f *Federation) settle(
 	digest := f.Settled.Digest()
 	f.ID = hex.EncodeToString(digest[:])
 	if !trains {
-		return nil
+		return f.settleQueries()
 	}
 	if f.training, err = training.Of(f.Settled); err != nil {
 		return err

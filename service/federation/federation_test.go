@@ -182,12 +182,38 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// A job with queries is refused until the service can ask them.
-func TestQueriesRefused(t *testing.T) {
+// A federation with queries has a model that is the mean of what parties bring, and tells what it
+// asks; of others there are no answers.
+func TestQueries(t *testing.T) {
 	const text = "name = \"a\"\nsum.recovery = true\nquery = [{ name = \"n\", kind = \"count\" }]\n" +
 		"parties = { count = 10, roster = \"roster.txt\" }\n"
-	_, err := federation.New(federation.Files{Text: []byte(text), Roster: rosterOf(t, 10)})
-	expectMistake(t, "queries", err, 3, "hushsum query")
+	f, err := federation.New(federation.Files{Text: []byte(text), Roster: rosterOf(t, 10)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Spec.Len() != 1 || !f.Exact() || f.Questions() == nil || f.Settled.Trains() {
+		t.Errorf("%+v", f.Spec)
+	}
+	for _, line := range f.Meaning() {
+		if strings.Contains(line, "model") {
+			t.Errorf("it asks, and says %q", line)
+		}
+	}
+	asked, err := f.Asked([]float64{0.5}, 10)
+	if err != nil || asked.Answers[0].Cells[0].Value != 5 || len(asked.Questions) != 1 ||
+		asked.Epsilon != 0 {
+		t.Errorf("%+v: %v", asked, err)
+	}
+	if asked, err = f.Asked(nil, 0); err != nil || asked.Answers != nil {
+		t.Errorf("%+v: %v", asked, err)
+	}
+	trains, err := federation.New(federation.Files{Text: []byte(declared), Roster: rosterOf(t, 10)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := trains.Asked(nil, 0); !errors.Is(err, federation.ErrAsks) {
+		t.Errorf("it asks: %v", err)
+	}
 }
 
 // expectMistake looks for the line of a mistake, 0: any, and what its text says.

@@ -36,6 +36,10 @@ func (f *Federation) Next(
 	if err != nil {
 		return nil, nil, err
 	}
+	if f.asks != nil { // the answers are read from it
+		next, err = f.stored(mean)
+		return next, nil, err
+	}
 	update, m := f.Part(mean, len(parties))
 	if next, err = optimizer.Apply(model, update, nil); err != nil {
 		return nil, nil, err

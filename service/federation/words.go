@@ -11,9 +11,13 @@ import (
 // Meaning says in sentences what taking part means for a party: what the job means, and what the
 // service carries.
 func (f *Federation) Meaning() []string {
-	out := append(f.Settled.Explain(), fmt.Sprintf("The model has %d shared numbers, of type %s.",
-		f.Spec.Len(), f.Job.Model.DType))
+	out := f.Settled.Explain()
+	if f.asks == nil {
+		out = append(out, fmt.Sprintf("The model has %d shared numbers, of type %s.", f.Spec.Len(),
+			f.Job.Model.DType))
+	}
 	switch m := &f.Job.Model; {
+	case f.asks != nil: // which Explain tells in whole
 	case m.File != "":
 		out = append(out, "The first model is that of the file "+m.File+".")
 	case f.Initial != nil:

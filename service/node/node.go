@@ -180,6 +180,7 @@ type entry struct {
 	doubt      chan struct{}          // another node says that it leads, while this one does
 	proxy      *httputil.ReverseProxy // to the leader
 	shown      shown
+	asked      *federation.Asked // with its answers, once there are some
 }
 
 // Start starts a node. Close it.

@@ -37,6 +37,8 @@ type Federations interface {
 	Known(id string) (door.Known, bool)
 	// After returns what a federation begins with that goes on from one that has ended.
 	After(ctx context.Context, id string) (*federation.Files, error)
+	// Answers returns what a federation asks, and what came of it.
+	Answers(ctx context.Context, id string) (*federation.Asked, error)
 	AuditLog(ctx context.Context, id string) ([]record.Line, error)
 	Declare(ctx context.Context, files federation.Files) (id string, err error)
 	WriteBackup(ctx context.Context, w io.Writer) error
@@ -102,6 +104,7 @@ var Routes = []string{
 	"GET /federations/{id}/end",
 	"GET /federations/{id}/parties/{party}/exclude",
 	"GET /federations/{id}/model.safetensors",
+	"GET /federations/{id}/answers.csv",
 	"POST /federations/{id}/{what}",
 	"POST /federations/{id}/parties/{party}/{what}",
 	"GET /login",
@@ -116,6 +119,7 @@ var Routes = []string{
 	"GET /v1/federations/{id}",
 	"GET /v1/federations/{id}/audit",
 	"GET /v1/federations/{id}/after",
+	"GET /v1/federations/{id}/answers",
 	"POST /v1/federations/{id}/{what}",
 	"POST /v1/federations/{id}/parties/{party}/{what}",
 	"GET /v1/backup",
@@ -143,6 +147,7 @@ func New(o Options) http.Handler {
 		"GET /federations/{id}/report":            s.read(s.report),
 		"GET /federations/{id}/end":               s.operate(s.confirmEnd),
 		"GET /federations/{id}/model.safetensors": s.read(s.model),
+		"GET /federations/{id}/answers.csv":       s.read(s.answersCSV),
 		"POST /federations/{id}/{what}":           s.operate(s.form),
 		"GET /login":                              s.loginForm,
 		"POST /login":                             s.login,
@@ -156,6 +161,7 @@ func New(o Options) http.Handler {
 		"GET /v1/federations/{id}":                s.read(s.statusJSON),
 		"GET /v1/federations/{id}/audit":          s.read(s.auditJSON),
 		"GET /v1/federations/{id}/after":          s.read(s.afterJSON),
+		"GET /v1/federations/{id}/answers":        s.read(s.answersJSON),
 		"POST /v1/federations/{id}/{what}":        s.operate(s.doJSON),
 
 		"POST /v1/federations/{id}/parties/{party}/{what}": s.operate(s.doJSON),

@@ -94,6 +94,7 @@ func TestOpenAPI(t *testing.T) {
 	for name, sent := range map[string]any{
 		"Problem":   door.Problem{},
 		"Declared":  page.Declared{},
+		"Asked":     federation.Asked{},
 		"Status":    runner.Status{},
 		"StepTimes": runner.StepTimes{},
 		"Party":     runner.PartyStatus{},

@@ -94,6 +94,7 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 		{errBroken, "query"},
 		{record.ErrNone, "unknown"},
 		{runner.ErrParty, "unknown"},
+		{federation.ErrAsks, "route"},
 		{ErrStale, "stale"},
 		{ErrQuorum, "quorum"},
 		{ErrNode, "node"},

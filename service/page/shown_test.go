@@ -117,6 +117,13 @@ func (s *shown) Do(
 	return s.Status(ctx, id)
 }
 
+func (s *shown) Answers(_ context.Context, id string) (*federation.Asked, error) {
+	if id != s.status.ID {
+		return nil, record.ErrNone
+	}
+	return nil, federation.ErrAsks
+}
+
 func (s *shown) Model(context.Context, string) ([]byte, error) { return []byte("model"), nil }
 
 func (s *shown) Known(string) (door.Known, bool) {

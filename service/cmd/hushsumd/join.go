@@ -47,11 +47,16 @@ the unit is a record, "coins" of round.json says how many records the command ma
 (count), with which probability each (rate), how many at most (most, else it leaves zeros), and to
 which norm it clips each one's gradient (clip); the update is minus their sum, in float64. Where
 the federation declares the training, give --rows in place of a command: a CSV file of numbers
-without a header, the last of each line the class, from 0.`, std)
+without a header, the last of each line the class, from 0. Where it asks queries, --rows is a CSV
+file whose first line names the columns, or --header does; what of it is clipped, missing or
+unknown is told here, by column and line, and to nobody else.`, std)
 	var j joining
 	j.flags(f, "hushsum-party")
 	f.StringVar(&j.train, "train", "", "`command` that trains, by the shell")
-	f.StringVar(&j.rows, "rows", "", "CSV `file` of this party's rows, where the training is declared")
+	f.StringVar(&j.rows, "rows", "", "CSV `file` of this party's rows, where the training is declared "+
+		"or queries are asked")
+	f.StringVar(&j.header, "header", "", "`names` of the columns, with commas, of rows for queries that "+
+		"do not begin with them")
 	f.DurationVar(&j.limit, "train-time", 10*time.Minute, "longest that it may take")
 	f.StringVar(&j.out, "out", "", "`file` for the last model")
 	f.IntVar(&j.spent, "spent", 0, "last `round` that may have your submission: the state is lost for good")
@@ -112,6 +117,7 @@ type joining struct {
 	committeeFile, committeePrint string
 	identity, key, policy, log    string
 	folder, train, rows, out      string
+	header                        string
 	limit                         time.Duration
 	spent                         int
 	least                         uint64
@@ -195,6 +201,16 @@ func (j *joining) trainer(
 	f *federation.Federation, identity crypto.Signer, folder string, std streams,
 ) (party.Trainer, error) {
 	switch declared := f.Settled.Trains(); {
+	case f.Questions() != nil && j.rows == "":
+		return nil, errors.New("the federation asks queries of rows; give --rows in place of --train")
+	case f.Questions() != nil:
+		rows, err := j.readTable(f.Job, std)
+		if err != nil {
+			return nil, err
+		}
+		return party.NewAsked(f, rows)
+	case j.header != "":
+		return nil, errors.New("--header is for rows of a federation that asks queries; leave it out")
 	case declared && j.rows == "":
 		return nil, errors.New("the federation declares how parties train; give --rows in place of " +
 			"--train")

@@ -1,0 +1,149 @@
+package query
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+)
+
+// WriteCSV writes answers as a table with a line of names: a line for each number, with what it is
+// of, its interval, and what the query would spend alone. Without noise that is empty.
+func WriteCSV(w io.Writer, answers []Answer) error {
+	out := csv.NewWriter(w)
+	_ = out.Write([]string{"name", "kind", "unit", "label", "by", "value", "low", "high", "epsilon"})
+	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+	for _, a := range answers {
+		epsilon := ""
+		if !math.IsInf(a.Epsilon, 1) {
+			epsilon = number(a.Epsilon)
+		}
+		for _, c := range a.Cells {
+			_ = out.Write([]string{a.Name, a.Kind, a.Unit, c.Label, c.By, number(c.Value), number(c.Low),
+				number(c.High), epsilon})
+		}
+	}
+	out.Flush()
+	return out.Error() // of any line
+}
+
+// cells puts values and intervals together; label names each.
+func cells(values []float64, intervals [][2]float64, label func(i int) (label, by string),
+) (all []Cell, err error) {
+	if len(values) != len(intervals) {
+		return nil, fmt.Errorf("%w: an answer of %d values and %d intervals", ErrConfig, len(values),
+			len(intervals))
+	}
+	for i, x := range values {
+		c := Cell{Value: x, Low: intervals[i][0], High: intervals[i][1]}
+		c.Label, c.By = label(i)
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// UnmarshalJSON reads what MarshalJSON has written, of whatever kind: a number, a list with labels,
+// or a table with margins. It fails with [ErrConfig] if lists are of different lengths.
+func (a *Answer) UnmarshalJSON(text []byte) error {
+	var in struct {
+		Name, Kind, Unit        string
+		Epsilon                 *float64
+		Value, Interval, Labels json.RawMessage
+		Margins                 []struct {
+			Value    []float64
+			Interval [][2]float64
+		}
+	}
+	if err := json.Unmarshal(text, &in); err != nil {
+		return err
+	}
+	out := Answer{Name: in.Name, Kind: in.Kind, Unit: in.Unit, Epsilon: math.Inf(1)}
+	if in.Epsilon != nil {
+		out.Epsilon = *in.Epsilon
+	}
+	var err error
+	switch {
+	case len(in.Margins) == 2:
+		err = out.table(in.Value, in.Interval, in.Labels)
+		for side := range in.Margins {
+			m, labels := in.Margins[side], [2][]string{}
+			if err == nil {
+				err = json.Unmarshal(in.Labels, &labels)
+			}
+			if err == nil && len(labels[side]) != len(m.Value) {
+				err = fmt.Errorf("%w: a margin without its labels", ErrConfig)
+			}
+			if err == nil {
+				out.Margins[side], err = cells(m.Value, m.Interval, func(i int) (string, string) {
+					return labels[side][i], ""
+				})
+			}
+		}
+	case in.Labels != nil:
+		err = out.list(in.Value, in.Interval, in.Labels)
+	default:
+		one := Cell{}
+		var interval [2]float64
+		if err = json.Unmarshal(in.Value, &one.Value); err == nil {
+			err = json.Unmarshal(in.Interval, &interval)
+		}
+		one.Low, one.High = interval[0], interval[1]
+		out.Cells = []Cell{one}
+	}
+	if err == nil {
+		*a = out
+	}
+	return err
+}
+
+// list reads values with labels.
+func (a *Answer) list(value, interval, label json.RawMessage) error {
+	var values []float64
+	var intervals [][2]float64
+	var labels []string
+	for text, into := range map[*json.RawMessage]any{&value: &values, &interval: &intervals,
+		&label: &labels} {
+		if err := json.Unmarshal(*text, into); err != nil {
+			return err
+		}
+	}
+	if len(labels) != len(values) {
+		return fmt.Errorf("%w: %d values and %d labels", ErrConfig, len(values), len(labels))
+	}
+	var err error
+	a.Cells, err = cells(values, intervals, func(i int) (string, string) { return labels[i], "" })
+	return err
+}
+
+// table reads the lines of a crosstab.
+func (a *Answer) table(value, interval, label json.RawMessage) error {
+	var values [][]float64
+	var intervals [][][2]float64
+	var labels [2][]string
+	for text, into := range map[*json.RawMessage]any{&value: &values, &interval: &intervals,
+		&label: &labels} {
+		if err := json.Unmarshal(*text, into); err != nil {
+			return err
+		}
+	}
+	if len(values) != len(labels[0]) || len(intervals) != len(values) {
+		return fmt.Errorf("%w: a table of %d lines, %d intervals and %d labels", ErrConfig, len(values),
+			len(intervals), len(labels[0]))
+	}
+	for i := range values {
+		if len(values[i]) != len(labels[1]) {
+			return fmt.Errorf("%w: a line of %d values and %d labels", ErrConfig, len(values[i]),
+				len(labels[1]))
+		}
+		line, err := cells(values[i], intervals[i], func(k int) (string, string) {
+			return labels[0][i], labels[1][k]
+		})
+		if err != nil {
+			return err
+		}
+		a.Cells = append(a.Cells, line...)
+	}
+	return nil
+}

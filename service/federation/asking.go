@@ -1,0 +1,75 @@
+package federation
+
+import (
+	"errors"
+	"math"
+
+	"github.com/hushsum/hushsum/query"
+	"github.com/hushsum/hushsum/service/tensor"
+)
+
+// This file has federations that ask queries. The model of one is the mean of what its parties
+// have submitted, in float64: zeros before its one sum, and from then on what its answers are read
+// from.
+
+// ErrAsks: the federation asks no queries.
+var ErrAsks = errors.New("federation: it asks no queries")
+
+// settleQueries compiles the queries, if there are some.
+func (f *Federation) settleQueries() (err error) {
+	if !f.Job.Asks() {
+		return nil
+	}
+	f.Spec.DType = tensor.Float64 // no answer is rounded
+	f.asks, err = query.New(f.Settled)
+	return err
+}
+
+// Questions returns the plan of the queries that are asked, nil if the federation asks none.
+func (f *Federation) Questions() *query.Plan { return f.asks }
+
+// Asked tells what a federation asks, and what came of it.
+type Asked struct {
+	Name string `json:"name"`
+	ID   string `json:"id"`
+	// Before is the federation that it goes on from, if it counts what was spent there.
+	Before  string `json:"before,omitempty"`
+	Parties int    `json:"parties"` // in the sum; 0: there are no answers
+	Of      int    `json:"of"`      // parties of the roster
+	// Epsilon bounds what the queries spend together, by themselves, at Delta; 0 without noise.
+	Epsilon  float64 `json:"epsilon,omitempty"`
+	Delta    float64 `json:"delta,omitempty"`
+	Protects string  `json:"protects,omitempty"` // whom epsilon is of
+	Against  string  `json:"against,omitempty"`
+	// Questions has the canonical text of each query, in their order: see [query.Plan.Questions].
+	Questions []string       `json:"questions"`
+	Answers   []query.Answer `json:"answers,omitempty"`
+}
+
+// Asked returns what is asked, and the answers of a model, if a sum of so many parties gave it; 0:
+// there is none yet. It fails with [ErrAsks].
+func (f *Federation) Asked(model []float64, parties int) (*Asked, error) {
+	if f.asks == nil {
+		return nil, ErrAsks
+	}
+	out := &Asked{Name: f.Job.Name, ID: f.ID, Parties: parties, Of: f.Settled.Roster().Len()}
+	var err error
+	if out.Questions, err = f.asks.Questions(); err != nil {
+		return nil, err
+	}
+	if before := f.Settled.Before(); before != nil {
+		out.Before = before.Federation
+	}
+	spent, err := f.asks.Spent()
+	if err != nil {
+		return nil, err
+	}
+	if !math.IsInf(spent.Upper, 1) {
+		out.Epsilon, out.Delta = spent.Upper, f.Job.Privacy.Delta
+		out.Protects, out.Against = f.Job.Protects(), f.Job.Against()
+	}
+	if parties > 0 {
+		out.Answers, err = f.asks.Answers(model, parties)
+	}
+	return out, err
+}

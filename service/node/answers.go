@@ -1,0 +1,61 @@
+package node
+
+import (
+	"context"
+
+	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/service/record"
+	"github.com/hushsum/hushsum/service/tensor"
+)
+
+// This file has what a federation asks, and what came of it.
+
+// Answers returns what a federation asks, with the answers if there are some. It fails with
+// [record.ErrNone], [federation.ErrAsks], and the errors of the record.
+func (n *Node) Answers(ctx context.Context, id string) (*federation.Asked, error) {
+	n.mutex.Lock()
+	e := n.entries[id]
+	var kept *federation.Asked
+	if e != nil {
+		kept = e.asked
+	}
+	n.mutex.Unlock()
+	switch {
+	case e == nil:
+		return nil, record.ErrNone
+	case e.federation.Questions() == nil:
+		return nil, federation.ErrAsks
+	case kept != nil:
+		return kept, nil
+	}
+	// The status first: the model that is read after it has any sum that it tells of.
+	status, err := (shows{n}).Status(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	parties := 0
+	for _, p := range status.History {
+		parties = max(parties, p.Parties)
+	}
+	var model []float64
+	if parties > 0 {
+		b, err := n.Model(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		var notes map[string]string
+		if _, model, notes, err = tensor.Parse(b); err != nil {
+			return nil, err
+		}
+		if notes["after"] == "0" { // the record here is behind
+			return nil, record.ErrUnavailable
+		}
+	}
+	out, err := e.federation.Asked(model, parties)
+	if err == nil && parties > 0 { // which does not change any more
+		n.mutex.Lock()
+		e.asked = out
+		n.mutex.Unlock()
+	}
+	return out, err
+}

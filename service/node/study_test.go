@@ -1,0 +1,212 @@
+package node_test
+
+import (
+	"context"
+	"crypto/ed25519"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/query"
+	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/service/node"
+	"github.com/hushsum/hushsum/service/party"
+	"github.com/hushsum/hushsum/service/runner"
+)
+
+// studyText asks of rows with an age and a sex.
+const studyText = `name = "clinics"
+parties = { roster = "roster.txt", drop_out = 0.3, rows = 100 }
+time = { step_time = "2m" }
+column = [
+  { name = "age", type = "whole", unit = "years", range = [18, 100] },
+  { name = "sex", type = "category", categories = ["F", "M"], missing = "category" },
+]
+query = [
+  { name = "older", kind = "count", where = "age >= 65" },
+  { name = "age", kind = "mean", column = "age" },
+  { name = "sexes", kind = "histogram", column = "sex" },
+]
+`
+
+// asking is a node, the parties of a roster, and their rows.
+type asking struct {
+	*testing.T
+	ctx       context.Context
+	node      *node.Node
+	config    node.Options
+	parties   []ed25519.PrivateKey
+	members   []ed25519.PrivateKey
+	roster    *keyexchange.Roster
+	committee *keyexchange.Roster
+	folder    string
+	rowsOf    func(i int) string // CSV
+	group     sync.WaitGroup
+}
+
+// newAsking starts a node for so many parties.
+func newAsking(t *testing.T, parties int) *asking {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	w := &asking{T: t, ctx: ctx, folder: t.TempDir(), rowsOf: clinic}
+	w.parties, w.roster = newPeople(t, "p", parties)
+	w.members, w.committee = newPeople(t, "member-", jobMembers)
+	w.config = node.Options{Folder: filepath.Join(w.folder, "node"), Name: "test",
+		Listen: "127.0.0.1:0", Admin: "127.0.0.1:0", Open: true, Plain: true}
+	var err error
+	if w.node, err = node.Start(ctx, w.config); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		w.group.Wait()
+		w.node.Close()
+	})
+	return w
+}
+
+// clinic makes the rows of a party: 50, of which 20 are 70 years old, 20 men.
+func clinic(int) string {
+	return "sex,age\n" + strings.Repeat("F,40\nM,70\n", 20) + strings.Repeat("F,40\n", 10)
+}
+
+// files are those of a job for the roster.
+func (w *asking) files(text string) federation.Files {
+	w.Helper()
+	files := federation.Files{Text: []byte(text)}
+	var err error
+	if files.Roster, err = w.roster.MarshalText(); err != nil {
+		w.Fatal(err)
+	}
+	if strings.Contains(text, `"oneshot"`) {
+		if files.Committee, err = w.committee.MarshalText(); err != nil {
+			w.Fatal(err)
+		}
+	}
+	return files
+}
+
+// rows reads those of a party by the schema of a federation.
+func (w *asking) rows(f *federation.Federation, i int) (*query.Rows, error) {
+	rows, _, err := query.NewSchema(f.Job).Read(fmt.Sprint("p", i, ".csv"),
+		strings.NewReader(w.rowsOf(i)), nil)
+	return rows, err
+}
+
+// party makes a party, with a folder of its own in each federation.
+func (w *asking) party(f *federation.Federation, i int) party.Party {
+	w.Helper()
+	dir := filepath.Join(w.folder, fmt.Sprint("p", i), f.ID[:16])
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		w.Fatal(err)
+	}
+	server, err := party.NewServer(w.node.Address, "", w.parties[i])
+	if err != nil {
+		w.Fatal(err)
+	}
+	p := party.Party{Federation: f, Identity: w.parties[i], Server: server, Folder: dir,
+		Key: &keyexchange.SealKey{byte(i + 1)}}
+	rows, err := w.rows(f, i)
+	if err != nil {
+		w.Fatal(err)
+	}
+	if p.Trainer, err = party.NewAsked(f, rows); err != nil {
+		w.Fatal(err)
+	}
+	return p
+}
+
+// help has the committee help, if there is one.
+func (w *asking) help(f *federation.Federation) {
+	w.Helper()
+	if f.Committee() == nil {
+		return
+	}
+	for k, identity := range w.members {
+		server, err := party.NewServer(w.node.Address, "", identity)
+		if err != nil {
+			w.Fatal(err)
+		}
+		m := party.Member{Federation: f, Identity: identity, Server: server,
+			Folder: filepath.Join(w.folder, fmt.Sprint("member-", k), f.ID[:16]),
+			Key:    &keyexchange.SealKey{1}}
+		w.group.Go(func() {
+			if err := m.Run(w.ctx); err != nil && w.ctx.Err() == nil {
+				w.Errorf("member %d: %v", k, err)
+			}
+		})
+	}
+}
+
+// asked waits until a federation has ended, and returns its answers.
+func (w *asking) asked(f *federation.Federation) *federation.Asked {
+	w.Helper()
+	awaitStatus(w.ctx, w.T, w.node, f.ID, func(s *runner.Status) bool { return s.State == "ended" })
+	out, err := w.node.Answers(w.ctx, f.ID)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return out
+}
+
+// Ten sites are asked over HTTP, by both protocols, with noise and without: answers are those of
+// the rows of all.
+func TestStudyAnswers(t *testing.T) {
+	for name, more := range map[string]string{
+		"pairwise": "",
+		"oneshot":  "sum = { protocol = \"oneshot\", committee = \"committee.txt\" }\n",
+		"noise":    "privacy = { noise = \"discrete-gaussian\", epsilon = 100.0 }\n",
+		"oneshot with noise": "sum = { protocol = \"oneshot\", committee = \"committee.txt\" }\n" +
+			"privacy = { noise = \"discrete-gaussian\", epsilon = 100.0 }\n",
+		"records": "privacy = { noise = \"discrete-gaussian\", epsilon = 100.0, unit = \"record\", " +
+			"records = 500 }\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newAsking(t, 10)
+			f, err := w.node.Create(w.ctx, w.files(more+studyText))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if before, err := w.node.Answers(w.ctx, f.ID); err != nil || before.Parties != 0 ||
+				before.Answers != nil || len(before.Questions) != 3 {
+				t.Errorf("%+v: %v", before, err)
+			}
+			w.help(f)
+			for i := range w.parties {
+				p := w.party(f, i)
+				w.group.Go(func() {
+					if _, err := p.Run(w.ctx); err != nil {
+						t.Errorf("party %d: %v", i, err)
+					}
+				})
+			}
+			got := w.asked(f)
+			w.group.Wait()
+			all := got.Answers
+			if got.Parties != 10 || len(all) != 3 {
+				t.Fatalf("%+v", got)
+			}
+			// Three half widths are 5.9 deviations of the noise.
+			near := func(c query.Cell, want float64) {
+				t.Helper()
+				if half := (c.High-c.Low)/2 + 1e-6; math.Abs(c.Value-want) > 3*half {
+					t.Errorf("%v, want %v", c, want)
+				}
+			}
+			near(all[0].Cells[0], 200)
+			near(all[1].Cells[0], 52)
+			near(all[2].Cells[0], 300)
+			near(all[2].Cells[1], 200)
+			near(all[2].Cells[2], 0)
+			if noisy := strings.Contains(more, "noise"); noisy != (got.Epsilon > 0) || got.Epsilon > 100 {
+				t.Errorf("epsilon %v", got.Epsilon)
+			}
+		})
+	}
+}
