@@ -133,7 +133,7 @@ func TestBoundFigures(t *testing.T) {
 		n, colluders int
 		lanes        lanes
 	}{
-		{10_000, 0, 19}, {10_000, 290, 19}, {10_000, 300, 20}, {100_000, 1000, 21},
+		{10_000, 0, 19}, {10_000, 278, 19}, {10_000, 279, 20}, {100_000, 1000, 21},
 		{1_000_000, 10_000, 25},
 	} {
 		terms := usual()
@@ -143,7 +143,7 @@ func TestBoundFigures(t *testing.T) {
 		if d.lanes != c.lanes {
 			t.Errorf("%d parties, %d cheats: lanes of %d bits, want %d", c.n, c.colluders, d.lanes, c.lanes)
 		}
-		room := 13*6.4*math.Sqrt(float64(c.n)) + 873*float64(c.colluders)
+		room := 13*6.4*math.Sqrt(float64(c.n)) + 910*float64(c.colluders)
 		if half := math.Exp2(float64(d.lanes - 1)); room > half || d.lanes > narrow && room < half/2 {
 			t.Errorf("%d parties, %d cheats: sums of %g in lanes of %d bits", c.n, c.colluders, room,
 				d.lanes)
@@ -157,8 +157,8 @@ func TestBoundFigures(t *testing.T) {
 			t.Errorf("β² is %d, want %g", d.bound, want)
 		}
 		beta := math.Sqrt(want)
-		off := float64(d.tail) + 2.74*float64(c.colluders)*beta
-		if q := float64(d.Modulus); q < 343*beta || q < 2*(float64(c.n)*128+off) || q < 8*off {
+		off := float64(d.tail) + 2.85*float64(c.colluders)*beta
+		if q := float64(d.Modulus); q < 24*beta || q < 2*(float64(c.n)*128+off) || q < 4.5*off {
 			t.Errorf("%d parties, %d cheats: modulus %g", c.n, c.colluders, q)
 		}
 		terms.Norm = 0
@@ -172,7 +172,7 @@ func TestBoundFigures(t *testing.T) {
 	// Where nothing else asks for so large a modulus, the bound does.
 	wide := bounded(Terms{})
 	wide.Norm = 1 << 22
-	if d := must(derive(5, 7, &wide)); float64(d.Modulus) < 343*float64(wide.Norm) {
+	if d := must(derive(5, 7, &wide)); float64(d.Modulus) < 24*float64(wide.Norm) {
 		t.Errorf("modulus %d for a bound of %d", d.Modulus, wide.Norm)
 	}
 	// Between the squares that a bound is over, none is cut.

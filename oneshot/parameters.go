@@ -261,11 +261,15 @@ func (d *derived) modulus(n int, exact bool) error {
 		d.Scale = d.limit << (1 + bits.Len(uint(n-1)))
 		need.Mul(big.NewInt(d.Scale), big.NewInt(2*d.tail+2))
 	} else {
-		// Twice the largest sum; and four times what noise alone spreads over, so
-		// that a false key shows.
+		// Twice the largest sum; and four times what noise alone spreads over, or a little more than
+		// twice with a bound, so that a false key shows.
 		need.Mul(big.NewInt(d.limit), big.NewInt(int64(n))).Add(need, big.NewInt(d.off)).Lsh(need, 1)
-		wide := big.NewInt(d.off)
-		if wide.Lsh(wide, 3).Cmp(need) > 0 {
+		halves := int64(16)
+		if d.bound != 0 {
+			halves = 9
+		}
+		wide := new(big.Int).Mul(big.NewInt(d.off), big.NewInt(halves))
+		if wide.Rsh(wide, 1).Cmp(need) > 0 {
 			need = wide
 		}
 		if long := d.unwrapped(); long.Cmp(need) > 0 {

@@ -178,8 +178,8 @@ func TestShapes(t *testing.T) {
 		"secrets":      func(p *Parameters) { p.PerPolynomial = 3 },
 		"no secrets":   func(p *Parameters) { p.PerPolynomial = 0 },
 		"lanes":        func(p *Parameters) { p.LaneBits = 9 },
-		// β = 3009.3 is the largest for this modulus.
-		"wrap": func(p *Parameters) { p.Bound = 3010 * 3010 },
+		// β = 43008.04 is the largest for this modulus.
+		"wrap": func(p *Parameters) { p.Bound = 43009 * 43009 },
 	} {
 		p := tiny
 		change(&p)
@@ -188,7 +188,7 @@ func TestShapes(t *testing.T) {
 		}
 	}
 	p := tiny
-	p.Bound = 3009 * 3009
+	p.Bound = 43008 * 43008
 	if _, err := New(p); err != nil {
 		t.Error(err)
 	}

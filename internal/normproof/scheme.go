@@ -38,7 +38,7 @@ const (
 	floodRows = 128 // sums that are shown, under noise
 	floodBits = 117 // of that noise
 	slack     = 225 // ‖u‖² ≤ slack·β², for rows sums u
-	wrap      = 343 // the least modulus, in β
+	wrap      = 24  // the least modulus, in β: SPEC-ONESHOT.md §13.6
 	smallKey  = 256 // beyond every coefficient of a key
 	laneRoom  = 251 // bits of a scalar that lanes may take
 )
