@@ -2,6 +2,7 @@ package normproof
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"filippo.io/edwards25519"
 
@@ -47,31 +48,33 @@ const (
 type proof struct {
 	sums, flood   [32]byte // C_u, C_m
 	flooded       []flooded
-	first         [commitments][32]byte // A
-	norms         [2][2][32]byte        // E_0, E_1 of u and of u'
-	tested        *edwards25519.Scalar  // ⟨Λ, a⟩
-	responses     []*edwards25519.Scalar
+	first         [commitments][32]byte  // A
+	norms         [2][2][32]byte         // E_0, E_1 of u and of u'
+	tested        *edwards25519.Scalar   // ⟨Λ, a⟩
+	responses     []*edwards25519.Scalar // those of the key, at their places, are nil when decoded
 	blinds        [commitments]*edwards25519.Scalar
 	normBlinds    [2]*edwards25519.Scalar
+	halves        [2][32]byte             // X, Y: halves of the key's responses with the other half's points,
+	halfTests     [2]*edwards25519.Scalar // and coefficients
+	folded        []*edwards25519.Scalar
 	points        [commitments]*edwards25519.Point // C_u and C_m at their places
 	firstPoints   [commitments]*edwards25519.Point
 	normPoints    [2][2]*edwards25519.Point
+	halfPoints    [2]*edwards25519.Point
 	sumsEncoded   []byte // of flooded
 	firstsEncoded []byte // A, E, ⟨Λ, a⟩
+	restEncoded   []byte // responses and blinds, X, Y, x, y
 }
 
 // Size returns the bytes of a proof.
 func (s *Scheme) Size() int {
-	return 32*(2+commitments+4+1+s.count+commitments+2) + sumSize*floodRows
+	return 32*(2+commitments+4+1+s.count-s.Degree/2+commitments+2+4) + sumSize*floodRows
 }
 
 func (s *Scheme) append(b []byte, p *proof) []byte {
 	b = append(append(b, p.sums[:]...), p.flood[:]...)
-	b = append(append(b, p.sumsEncoded...), p.firstsEncoded...)
-	for _, c := range p.responses {
-		b = append(b, c.Bytes()...)
-	}
-	for _, c := range append(p.blinds[:], p.normBlinds[:]...) {
+	b = append(append(append(b, p.sumsEncoded...), p.firstsEncoded...), p.restEncoded...)
+	for _, c := range p.folded {
 		b = append(b, c.Bytes()...)
 	}
 	return b
@@ -95,6 +98,17 @@ func (p *proof) encodeFirsts() {
 		p.firstsEncoded = append(p.firstsEncoded, p.norms[i][1][:]...)
 	}
 	p.firstsEncoded = append(p.firstsEncoded, p.tested.Bytes()...)
+}
+
+// encodeRest fills in what the challenge that folds is over.
+func (s *Scheme) encodeRest(p *proof) {
+	for _, c := range slices.Concat(p.responses[s.Degree:], p.blinds[:], p.normBlinds[:]) {
+		p.restEncoded = append(p.restEncoded, c.Bytes()...)
+	}
+	p.restEncoded = append(append(p.restEncoded, p.halves[0][:]...), p.halves[1][:]...)
+	for _, c := range p.halfTests {
+		p.restEncoded = append(p.restEncoded, c.Bytes()...)
+	}
 }
 
 // CheckEncoding fails with [ErrEncoding] if the dealing or the proof are none of the parameters.
@@ -151,14 +165,26 @@ func (s *Scheme) decode(b []byte) (*proof, error) {
 		}
 	}
 	p.tested = scalar()
-	for range s.count {
-		p.responses = append(p.responses, scalar())
+	folded := 32 * s.Degree / 2
+	p.restEncoded = b[:len(b)-folded]
+	p.responses = make([]*edwards25519.Scalar, s.count)
+	for i := s.Degree; i < s.count; i++ {
+		p.responses[i] = scalar()
 	}
 	for i := range p.blinds {
 		p.blinds[i] = scalar()
 	}
 	for i := range p.normBlinds {
 		p.normBlinds[i] = scalar()
+	}
+	for i := range p.halves {
+		p.halfPoints[i] = point(&p.halves[i])
+	}
+	for i := range p.halfTests {
+		p.halfTests[i] = scalar()
+	}
+	for range s.Degree / 2 {
+		p.folded = append(p.folded, scalar())
 	}
 	if !ok {
 		return nil, ErrEncoding

@@ -146,11 +146,11 @@ func (s *Scheme) equation(
 	return e
 }
 
-// of returns ⟨coefficients, w⟩.
-func (e *equation) of(w []*edwards25519.Scalar) *edwards25519.Scalar {
+// dot returns ⟨a, b⟩.
+func dot(a, b []*edwards25519.Scalar) *edwards25519.Scalar {
 	sum := edwards25519.NewScalar()
-	for i, c := range e.coefficients {
-		sum.MultiplyAdd(c, w[i], sum)
+	for i := range a {
+		sum.MultiplyAdd(a[i], b[i], sum)
 	}
 	return sum
 }

@@ -293,7 +293,7 @@ func (v *prover) respond(e *equation, h4 *[32]byte) {
 			})
 		}
 	}
-	p.tested = e.of(a)
+	p.tested = dot(e.coefficients, a)
 	p.encodeFirsts()
 	h5 := hash(labelEnd, h4[:], p.firstsEncoded)
 	chi := challenge(&h5, labelChallenge)
@@ -305,6 +305,30 @@ func (v *prover) respond(e *equation, h4 *[32]byte) {
 	}
 	for i, b := range normBlinds {
 		p.normBlinds[i] = b[0].MultiplyAdd(chi, b[1], b[0])
+	}
+	v.halve(e, &h5)
+}
+
+// halve folds the key's responses into half as many (Bünz, Bootle, Boneh, Poelstra, Wuille, Maxwell
+// 2018, one step). They tell nothing, so that times may depend on them.
+func (v *prover) halve(e *equation, h5 *[32]byte) {
+	p, half := &v.proof, v.Degree/2
+	low, high := p.responses[:half], p.responses[half:v.Degree]
+	for i, part := range [2][]*edwards25519.Scalar{low, high} {
+		other := half * (1 - i)
+		scalars := make([]*edwards25519.Scalar, firstPoint+v.Degree)
+		for j := range scalars {
+			scalars[j] = edwards25519.NewScalar()
+		}
+		copy(scalars[firstPoint+other:], part)
+		p.halves[i] = [32]byte(v.points().SumVarTime(scalars, nil).Bytes())
+		p.halfTests[i] = dot(part, e.coefficients[other:][:half])
+	}
+	v.encodeRest(p)
+	h6 := hash(labelHalves, h5[:], p.restEncoded)
+	psi := challenge(&h6, labelFold)
+	for i := range low {
+		p.folded = append(p.folded, new(edwards25519.Scalar).MultiplyAdd(psi, high[i], low[i]))
 	}
 }
 

@@ -23,6 +23,8 @@ const (
 	labelWeight    = "hushsum/oneshot/2 proof weight"
 	labelEnd       = "hushsum/oneshot/2 proof end"
 	labelChallenge = "hushsum/oneshot/2 proof challenge"
+	labelHalves    = "hushsum/oneshot/2 proof halves"
+	labelFold      = "hushsum/oneshot/2 proof fold"
 	labelCombine   = "hushsum/oneshot/2 proof combine"
 )
 

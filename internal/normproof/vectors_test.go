@@ -29,8 +29,10 @@ type vector struct {
 	KeyPoint, MaskPoint     string
 	Combined                []string
 	Proof                   string
-	H0, H1, H2, H3, H4, H5  string // hashes between
+	H0, H1, H2, H3          string // hashes between
+	H4, H5, H6              string
 	Gamma, Weight, Response string // scalars made from h0, h4 and h5
+	Fold                    string // and from h6
 }
 
 func vectorOf(t *testing.T, name string, s *Scheme, n *instance) *vector {
@@ -59,14 +61,17 @@ func vectorOf(t *testing.T, name string, s *Scheme, n *instance) *vector {
 	h3 := hash(labelFlood, h2[:], p.flood[:])
 	h4 := hash(labelSum, h3[:], p.sumsEncoded)
 	h5 := hash(labelEnd, h4[:], p.firstsEncoded)
+	h6 := hash(labelHalves, h5[:], p.restEncoded)
 	for to, h := range map[*string]*[32]byte{
 		&v.H0: &h0, &v.H1: &h1, &v.H2: &h2, &v.H3: &h3, &v.H4: &h4, &v.H5: &h5,
+		&v.H6: &h6,
 	} {
 		*to = hex.EncodeToString(h[:])
 	}
 	v.Gamma = hex.EncodeToString(challenge(&h0, labelGamma).Bytes())
 	v.Weight = hex.EncodeToString(challenge(&h4, labelWeight).Bytes())
 	v.Response = hex.EncodeToString(challenge(&h5, labelChallenge).Bytes())
+	v.Fold = hex.EncodeToString(challenge(&h6, labelFold).Bytes())
 	return v
 }
 

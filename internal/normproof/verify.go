@@ -60,20 +60,29 @@ func (s *Scheme) Verify(t *Statement, d *Dealing, encoded []byte) error {
 	h4 := hash(labelSum, h3[:], p.sumsEncoded)
 	h5 := hash(labelEnd, h4[:], p.firstsEncoded)
 	chi := challenge(&h5, labelChallenge)
+	h6 := hash(labelHalves, h5[:], p.restEncoded)
+	psi := challenge(&h6, labelFold)
 
 	sums := make([]*edwards25519.Scalar, floodRows)
 	for i := range sums {
 		sums[i] = p.flooded[i].scalar()
 	}
 	e := s.equation(s.fold(t, &h1, &h2), &h1, &h3, &h4, sums, gamma, combined)
-	want := new(edwards25519.Scalar).MultiplyAdd(chi, e.total, p.tested)
-	if e.of(p.responses).Equal(want) != 1 {
-		return ErrProof
-	}
-	if !pedersen.IsSmall(s.difference(p, chi, encoded, &h5)) {
+	if !s.linear(p, e, chi, psi) || !pedersen.IsSmall(s.difference(p, chi, psi, encoded, &h5)) {
 		return ErrProof
 	}
 	return nil
+}
+
+// linear reports whether ⟨Λ, responses⟩ = θ + χ·λ, ψ times both, with the key's responses folded.
+func (s *Scheme) linear(p *proof, e *equation, chi, psi *edwards25519.Scalar) bool {
+	want := new(edwards25519.Scalar).MultiplyAdd(chi, e.total, p.tested)
+	want.Subtract(want, dot(e.coefficients[s.Degree:], p.responses[s.Degree:]))
+	want.MultiplyAdd(want, psi, p.halfTests[0])
+	want.MultiplyAdd(new(edwards25519.Scalar).Multiply(psi, psi), p.halfTests[1], want)
+	low, high := e.coefficients[:s.Degree/2], e.coefficients[s.Degree/2:s.Degree]
+	got := new(edwards25519.Scalar).MultiplyAdd(psi, dot(low, p.folded), dot(high, p.folded))
+	return got.Equal(want) == 1
 }
 
 // groups returns where the witnesses of each commitment begin and end.
@@ -116,7 +125,7 @@ func (s *Scheme) limit(i int) *big.Int {
 // times a weight made from the whole proof: with one that differs by more than a point of small
 // order, the sum does but for one weight in 2^252.
 func (s *Scheme) difference(
-	p *proof, chi *edwards25519.Scalar, encoded []byte, h5 *[32]byte,
+	p *proof, chi, psi *edwards25519.Scalar, encoded []byte, h5 *[32]byte,
 ) *edwards25519.Point {
 	h := hash(labelCombine, h5[:], encoded)
 	base := challenge(&h, labelCombine)
@@ -129,12 +138,23 @@ func (s *Scheme) difference(
 		terms = append(terms, pedersen.Term{Scalar: new(edwards25519.Scalar).Negate(c), Point: point})
 	}
 	for i, group := range s.groups() { // Com(responses) = A + χ·C
-		for j := group[0]; j < group[1]; j++ {
-			scalars[firstPoint+j] = new(edwards25519.Scalar).Multiply(weight, p.responses[j])
+		by := weight
+		if i == ofKey { // ψ times it: Com(ψ·folded, folded) + ψ·blind·F = ψ·(A + χ·C) + X + ψ²·Y
+			by = new(edwards25519.Scalar).Multiply(weight, psi)
+			minus(weight, p.halfPoints[0])
+			minus(new(edwards25519.Scalar).Multiply(by, psi), p.halfPoints[1])
+			for j, c := range p.folded {
+				scalars[firstPoint+j] = new(edwards25519.Scalar).Multiply(by, c)
+				scalars[firstPoint+len(p.folded)+j] = new(edwards25519.Scalar).Multiply(weight, c)
+			}
+		} else {
+			for j := group[0]; j < group[1]; j++ {
+				scalars[firstPoint+j] = new(edwards25519.Scalar).Multiply(weight, p.responses[j])
+			}
 		}
-		blind.MultiplyAdd(weight, p.blinds[i], blind)
-		minus(weight, p.firstPoints[i])
-		minus(new(edwards25519.Scalar).Multiply(weight, chi), p.points[i])
+		blind.MultiplyAdd(by, p.blinds[i], blind)
+		minus(by, p.firstPoints[i])
+		minus(new(edwards25519.Scalar).Multiply(by, chi), p.points[i])
 		weight = new(edwards25519.Scalar).Multiply(weight, base)
 	}
 	for i := range p.norms { // (Σ responses² − χ²·limit)·H + blind·F = E_0 + χ·E_1

@@ -284,7 +284,7 @@ def verify(v, values=None):
     bounded = n + 520 + nu
     count = bounded + 128 + rho
     proof = bytes.fromhex(v["Proof"])
-    if len(proof) != 32 * (count + 17) + 1920:
+    if len(proof) != 32 * (count - n // 2 + 21) + 1920:
         raise Refused("encoding")
     combined = [Reader(bytes.fromhex(c)).scalar() for c in v["Combined"]]
     if len(combined) != v["Threshold"]:
@@ -301,8 +301,12 @@ def verify(v, values=None):
     a = [reader.point() for _ in range(4)]
     e = [reader.point() for _ in range(4)]
     theta = reader.scalar()
-    z = [reader.scalar() for _ in range(count)]
+    rest = reader.b[: 32 * (count - n + 10)]
+    z = [None] * n + [reader.scalar() for _ in range(n, count)]
     blinds = [reader.scalar() for _ in range(6)]
+    halves = [reader.point() for _ in range(2)]
+    half_tests = [reader.scalar() for _ in range(2)]
+    folded = [reader.scalar() for _ in range(n // 2)]
 
     fields = [bytes.fromhex(v[k]) for k in ("Config", "Context")]
     fields += [u(v["Party"], 4), u(v["Role"], 1), u(v["Bound"], 8), u(v["KeyBound"], 8)]
@@ -316,9 +320,11 @@ def verify(v, values=None):
     omega = scalar("weight", h4)
     h5 = H("end", h4, firsts)
     chi = scalar("challenge", h5)
+    h6 = H("halves", h5, rest)
+    psi = scalar("fold", h6)
     if values is not None:
-        values.update(H0=h0, H1=h1, H2=h2, H3=h3, H4=h4, H5=h5)
-        values.update(Gamma=gamma, Weight=omega, Response=chi)
+        values.update(H0=h0, H1=h1, H2=h2, H3=h3, H4=h4, H5=h5, H6=h6)
+        values.update(Gamma=gamma, Weight=omega, Response=chi, Fold=psi)
 
     weight = [1]
     for _ in range(nu + 256 + 128 + rho):
@@ -356,7 +362,9 @@ def verify(v, values=None):
         i = k // lanes
         power = pow(gamma, i // rho + 1, L)
         coefficients[k] += weight[at + i % rho] * power * 2 ** (v["LaneBits"] * (k % lanes))
-    if (sum(c * x for c, x in zip(coefficients, z)) - theta - chi * total) % L:
+    key = theta + chi * total - sum(c * x for c, x in zip(coefficients[n:], z[n:]))
+    got = sum((psi * coefficients[i] + coefficients[n // 2 + i]) * x for i, x in enumerate(folded))
+    if (got - psi * key - half_tests[0] - psi * psi * half_tests[1]) % L:
         raise Refused("proof")
 
     blind_point, norm_point = generator(0), generator(1)
@@ -364,6 +372,10 @@ def verify(v, values=None):
     for (first, end), first_message, c, blind in zip(ranges, a, commitments, blinds):
         scalars = [blind] + z[first:end] + [L - 1, -chi % L]
         points = [blind_point] + [generator(2 + i) for i in range(first, end)] + [first_message, c]
+        if first == 0:
+            scalars = [psi * blind % L] + [psi * x % L for x in folded] + folded
+            scalars += [-psi % L, -psi * chi % L, L - 1, -psi * psi % L]
+            points += halves
         if not small(combine(scalars, points)):
             raise Refused("proof")
     for k, bound in enumerate((v["Bound"], v["KeyBound"])):
