@@ -51,12 +51,12 @@ type proof struct {
 	first         [commitments][32]byte  // A
 	norms         [2][2][32]byte         // E_0, E_1 of u and of u'
 	tested        *edwards25519.Scalar   // ⟨Λ, a⟩
-	responses     []*edwards25519.Scalar // those of the key, at their places, are nil when decoded
+	responses     []*edwards25519.Scalar // decoded: nil for the key
 	blinds        [commitments]*edwards25519.Scalar
 	normBlinds    [2]*edwards25519.Scalar
-	halves        [2][32]byte             // X, Y: halves of the key's responses with the other half's points,
-	halfTests     [2]*edwards25519.Scalar // and coefficients
-	folded        []*edwards25519.Scalar
+	halves        [2][32]byte                      // X, Y
+	halfTests     [2]*edwards25519.Scalar          // x, y
+	folded        []*edwards25519.Scalar           // z'
 	points        [commitments]*edwards25519.Point // C_u and C_m at their places
 	firstPoints   [commitments]*edwards25519.Point
 	normPoints    [2][2]*edwards25519.Point
