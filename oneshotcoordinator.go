@@ -71,7 +71,12 @@ func (c *oneshotCoordinator) run(ctx context.Context) (*Result, error) {
 		case err := <-failed:
 			return nil, err
 		case a := <-c.events:
-			c.fromParty(a)
+			for _, one := range c.together(a) {
+				c.fromParty(one)
+				if err := c.proceed(); err != nil {
+					return nil, err
+				}
+			}
 		case a := <-c.members.events:
 			c.fromMember(a)
 		case e := <-c.notices:
@@ -208,6 +213,26 @@ func (c *oneshotCoordinator) greet(h *hub, a arrival) (frames.Hello, bool) {
 	}
 	h.admit(a)
 	return hello, true
+}
+
+// together returns what came from a party, and where there are proofs also what has come behind it,
+// so that they are checked next to each other.
+func (c *oneshotCoordinator) together(first arrival) []arrival {
+	all := []arrival{first}
+	if c.Job.Oneshot().Norm == 0 {
+		return all
+	}
+	for range len(c.events) {
+		all = append(all, <-c.events)
+	}
+	var submissions []drive.Submission
+	for _, a := range all {
+		if len(a.frame) > 0 && a.frame[0] == frames.KindMessage && c.parties[a.party] == a.from {
+			submissions = append(submissions, drive.Submission{Party: a.party, Message: a.frame[1:]})
+		}
+	}
+	c.drive.Check(submissions)
+	return all
 }
 
 // fromParty handles what came from a party. Nothing of it ends the job.

@@ -384,6 +384,25 @@ func (s *Committee) Offer(now Time, party int, round uint64) {
 	}
 }
 
+// A Submission is a message of a party that waits to be received.
+type Submission struct {
+	Party   int
+	Message []byte
+}
+
+// Check checks proofs ahead of submissions that [Committee.Receive] is given next, as
+// oneshot.Server.Check does: on all cores, and without changing anything.
+func (s *Committee) Check(submissions []Submission) {
+	var messages [][]byte
+	for _, one := range submissions {
+		_, err := headerOf(one.Message, uint32(one.Party))
+		if err == nil && s.ended == "" && !s.spoilers.excluded(one.Party) && !s.done(one.Party) {
+			messages = append(messages, one.Message)
+		}
+	}
+	s.server.Check(messages)
+}
+
 // Receive takes a party's submission. It fails with the errors of oneshot.Server, with
 // [ErrExcluded], [ErrOften] or [ErrEnded]; all are the party's, and nothing has changed then, but
 // that a party whose proof does not hold is left out from now on (oneshot.ErrProof).

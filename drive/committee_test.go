@@ -1,6 +1,7 @@
 package drive_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/big"
@@ -413,5 +414,62 @@ func TestMemberSpent(t *testing.T) {
 	w.Run(w.Ended)
 	if len(w.Sums) != 2 || w.Lost() != 2 || w.Sums[3] == nil {
 		w.Fatal("%d sums, %d lost", len(w.Sums), w.Lost())
+	}
+}
+
+// What is checked ahead is received as what is not: of parties that cheat, that are left out, or in
+// whose name somebody else sends.
+func TestCommitteeCheck(t *testing.T) {
+	law, err := noise.DiscreteGaussian(big.NewRat(50*2, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	terms := oneshot.Terms{Length: 3, Bits: 8, MinSurvivors: 2, Faults: 1, KEM: oneshot.KEMX25519,
+		Noise: law, Norm: 250}
+	var says [2][]string
+	for ahead := range 2 {
+		w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 5, Members: 4, Survivors: 2,
+			Rounds: 2, Terms: terms})
+		w.Parties[1].Shift()
+		submissions := make(map[int]drive.Submission)
+		for i, p := range w.Parties {
+			rewrite := p.Rewrite
+			p.Rewrite = func(b []byte) []byte {
+				if rewrite != nil {
+					b = rewrite(b)
+				}
+				submissions[i] = drive.Submission{Party: i, Message: bytes.Clone(b)}
+				return b[:20] // which is refused, and not waited for
+			}
+		}
+		startAll(w)
+		w.Run(func() bool { return len(submissions) == 5 })
+		d := w.Hub.Drive()
+		d.Exclude(w.Now(), 4, "a test")
+		var all []drive.Submission
+		for i := range 5 {
+			all = append(all, submissions[i])
+		}
+		all = append(all, all...)
+		all = append(all, drive.Submission{Party: 2, Message: all[3].Message}, drive.Submission{})
+		if ahead == 1 {
+			d.Check(all)
+		}
+		for _, one := range all {
+			said := fmt.Sprint(d.Receive(w.Now(), one.Party, one.Message), d.Excluded(one.Party))
+			says[ahead] = append(says[ahead], said)
+		}
+		if !d.Excluded(1) || !d.Has(0) || d.Has(4) {
+			t.Errorf("what came is not taken as it should be: %q", says[ahead])
+		}
+		w.RunFor(30 * drive.Second)
+		says[ahead] = append(says[ahead], fmt.Sprint(w.Sums[1]))
+		d.End(w.Now(), "enough")
+		if d.Check(all); d.Receive(w.Now(), 0, all[0].Message) != drive.ErrEnded {
+			t.Error("a job that has ended goes on")
+		}
+	}
+	if !slices.Equal(says[0], says[1]) {
+		t.Errorf("%q, and without checks ahead %q", says[1], says[0])
 	}
 }

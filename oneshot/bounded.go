@@ -329,14 +329,25 @@ func (s *settled) prove(
 	return nil
 }
 
+// claimOf returns what the proof of a submission claims.
+func (s *settled) claimOf(
+	context *[32]byte, party int, root [32]byte, m *submission,
+) *normproof.Claim {
+	y := make([]uint64, s.length)
+	s.ring.AddPacked(y, m.masked)
+	return &normproof.Claim{
+		Statement: s.proofStatement(context, party, root, hash(labelMasked, m.masked), y),
+		Dealing:   parseDealing(m.dealing),
+		Proof:     m.proof,
+	}
+}
+
 // checkProof verifies a submission's proof. It fails with [ErrProof].
 func (s *settled) checkProof(
 	context *[32]byte, party int, root [32]byte, m *submission,
 ) error {
-	y := make([]uint64, s.length)
-	s.ring.AddPacked(y, m.masked)
-	t := s.proofStatement(context, party, root, hash(labelMasked, m.masked), y)
-	if s.prover(party).Verify(t, parseDealing(m.dealing), m.proof) != nil {
+	c := s.claimOf(context, party, root, m)
+	if s.prover(party).Verify(c.Statement, c.Dealing, c.Proof) != nil {
 		return ErrProof
 	}
 	return nil

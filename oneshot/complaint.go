@@ -188,7 +188,13 @@ func (s *Server) checkProof(sub *submitted) error {
 		panic("oneshot: " + err.Error()) // it was parsed before
 	}
 	root := sub.levels[c.depth][0]
-	if c.checkProof(&r.context, sub.party, root, m) == nil {
+	ahead, known := r.verdicts[sub.party]
+	holds := ahead.holds
+	if !known || ahead.statement != string(sub.statement) {
+		holds = c.checkProof(&r.context, sub.party, root, m) == nil
+	}
+	delete(r.verdicts, sub.party)
+	if holds {
 		return nil
 	}
 	return s.convicted(&claim{

@@ -49,15 +49,16 @@ type serverRound struct {
 	context [32]byte
 	members wire.Set // who has a key
 
-	received wire.Set     // the parties that submitted
-	waiting  []*submitted // for a batch
-	flight   []*submitted // the batch that is with the members
-	number   int          // of that batch, or of the last
-	disputes []wire.Set   // by member, of the batch in flight; empty where none came
-	charges  []*big.Rat   // by member
-	claims   []claim      // against parties that members' complaints convict
-	excluded wire.Set     // members that disputed too much
-	sum      []uint64     // of the y of those in
+	verdicts map[int]verdict // by dealer, of proofs that were checked ahead; it is not saved
+	received wire.Set        // the parties that submitted
+	waiting  []*submitted    // for a batch
+	flight   []*submitted    // the batch that is with the members
+	number   int             // of that batch, or of the last
+	disputes []wire.Set      // by member, of the batch in flight; empty where none came
+	charges  []*big.Rat      // by member
+	claims   []claim         // against parties that members' complaints convict
+	excluded wire.Set        // members that disputed too much
+	sum      []uint64        // of the y of those in
 	chain    [32]byte
 	included wire.Set
 	parties  int     // how many are
@@ -341,6 +342,7 @@ func (s *Server) OpenDigest(broadcast [32]byte) ([]byte, error) {
 		}
 	}
 	r.step = stepSubmissions
+	r.verdicts = make(map[int]verdict)
 	r.context = s.config.context(s.round, o)
 	r.opening = o.append(s.config.header(typeOpening, &s.config.digest, s.round, wire.ServerIndex))
 	r.chain = r.context
@@ -364,12 +366,10 @@ func (s *Server) receiveSubmission(h wire.Header, body []byte, party int) error 
 		return err
 	}
 	c, r := s.config, s.open
-	switch {
-	case r.received.Has(party):
-		return ErrDuplicate
-	case party >= c.n && (r.number > 0 || !r.members.Has(party-c.n)):
-		return fmt.Errorf("%w: noise of members goes into the first batch", ErrPhase)
-	case party < c.n && s.Waiting() == s.batch:
+	if err := s.refuses(party); err != nil {
+		return err
+	}
+	if party < c.n && s.Waiting() == s.batch {
 		return ErrFull
 	}
 	sub, err := c.checkSubmission(h.Round, &r.context, r.members, party, bytes.Clone(body))
@@ -383,6 +383,18 @@ func (s *Server) receiveSubmission(h wire.Header, body []byte, party int) error 
 		}
 	}
 	r.waiting = append(r.waiting, sub)
+	return nil
+}
+
+// refuses returns why a submission of a dealer is refused whatever it is, nil if it is not.
+func (s *Server) refuses(dealer int) error {
+	c, r := s.config, s.open
+	switch {
+	case r.received.Has(dealer):
+		return ErrDuplicate
+	case dealer >= c.n && (r.number > 0 || !r.members.Has(dealer-c.n)):
+		return fmt.Errorf("%w: noise of members goes into the first batch", ErrPhase)
+	}
 	return nil
 }
 

@@ -324,6 +324,7 @@ func (s *Server) loadRound(in *serverRoundState) (*serverRound, error) {
 		claims:   in.Claims,
 		sum:      in.Sum,
 		disputes: make([]wire.Set, len(in.Disputes)),
+		verdicts: make(map[int]verdict),
 	}
 	for k, key := range in.Keys {
 		if len(key) != 0 {

@@ -303,6 +303,9 @@ func (r *oneshotRound) collect(
 	if err != nil {
 		return err
 	}
+	if err := r.serve(func() error { r.server.Check(messages); return nil }); err != nil {
+		return err
+	}
 	for i, message := range messages {
 		r.cost.add(costs[i])
 		r.cost.BytesDown += int64(len(opening) + len(broadcast))

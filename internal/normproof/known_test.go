@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	"filippo.io/edwards25519"
-
-	"github.com/hushsum/hushsum/internal/pedersen"
 )
 
 // TestWeightsKnown: were the weights of equations known before the responses, wrong responses would
@@ -20,10 +18,10 @@ func TestWeightsKnown(t *testing.T) {
 	seven := small(7)
 	p.blinds[ofMask].MultiplyAdd(challenge(&known, labelCombine), seven, p.blinds[ofMask])
 	p.blinds[ofSums].Subtract(p.blinds[ofSums], seven)
-	if !pedersen.IsSmall(s.difference(p, chi, folding(p, &h5), nil, &h5)) {
+	if !s.combined(p, chi, folding(p, &h5), nil, &h5).holds(s) {
 		t.Error("the attack does not work where weights are known")
 	}
-	if pedersen.IsSmall(s.difference(p, chi, folding(p, &h5), encoded, &h5)) {
+	if s.combined(p, chi, folding(p, &h5), encoded, &h5).holds(s) {
 		t.Error("the weights do not depend on the responses")
 	}
 }
@@ -43,7 +41,7 @@ func TestFoldKnown(t *testing.T) {
 	}
 	e := s.equation(c.tests, &c.h1, &c.h3, &c.h4, c.sums, c.gamma, combined)
 	holds := func(psi *edwards25519.Scalar) bool {
-		return s.linear(p, e, chi, psi) && pedersen.IsSmall(s.difference(p, chi, psi, encoded, &h5))
+		return s.linear(p, e, chi, psi) && s.combined(p, chi, psi, encoded, &h5).holds(s)
 	}
 	if !holds(psi) {
 		t.Fatal("the proof does not hold")

@@ -26,6 +26,7 @@ const (
 	labelHalves    = "hushsum/oneshot/2 proof halves"
 	labelFold      = "hushsum/oneshot/2 proof fold"
 	labelCombine   = "hushsum/oneshot/2 proof combine"
+	labelBatch     = "hushsum/oneshot/2 proof batch"
 )
 
 // hash is SHA-256 over a label and parts, the lengths of which the label and the parameters fix.

@@ -39,16 +39,28 @@ func horner(c []*edwards25519.Scalar, x *edwards25519.Scalar) *edwards25519.Scal
 // statement that the caller made wrongly, with [ErrEncoding] or with [ErrProof]; whoever signed
 // dealing and proof is to blame for either of these.
 func (s *Scheme) Verify(t *Statement, d *Dealing, encoded []byte) error {
-	if err := s.check(t); err != nil {
+	r, err := s.relate(t, d, encoded)
+	if err != nil {
 		return err
+	}
+	if !r.holds(s) {
+		return ErrProof
+	}
+	return nil
+}
+
+// relate checks all of a proof but the equations between points, which it returns as one.
+func (s *Scheme) relate(t *Statement, d *Dealing, encoded []byte) (*relation, error) {
+	if err := s.check(t); err != nil {
+		return nil, err
 	}
 	p, err := s.decode(encoded)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	dealt, combined, err := s.parse(d)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p.points[ofKey], p.points[ofMask] = dealt[0], dealt[1]
 
@@ -68,10 +80,10 @@ func (s *Scheme) Verify(t *Statement, d *Dealing, encoded []byte) error {
 		sums[i] = p.flooded[i].scalar()
 	}
 	e := s.equation(s.fold(t, &h1, &h2), &h1, &h3, &h4, sums, gamma, combined)
-	if !s.linear(p, e, chi, psi) || !pedersen.IsSmall(s.difference(p, chi, psi, encoded, &h5)) {
-		return ErrProof
+	if !s.linear(p, e, chi, psi) {
+		return nil, ErrProof
 	}
-	return nil
+	return s.combined(p, chi, psi, encoded, &h5), nil
 }
 
 // linear reports whether ⟨Λ, responses⟩ = θ + χ·λ, ψ times both, with the key's responses folded.
@@ -121,21 +133,39 @@ func (s *Scheme) limit(i int) *big.Int {
 	return new(big.Int).Mul(big.NewInt(slack), new(big.Int).SetUint64(bound))
 }
 
-// difference returns a sum of the differences of both sides of all equations between points, each
-// times a weight made from the whole proof: with one that differs by more than a point of small
-// order, the sum does but for one weight in 2^252.
-func (s *Scheme) difference(
+// A relation is an equation between points: scalars times the generators and terms add up to a
+// point of small order.
+type relation struct {
+	scalars []*edwards25519.Scalar
+	terms   []pedersen.Term
+	digest  [32]byte // of the whole proof
+}
+
+// sum returns the difference of both sides.
+func (r *relation) sum(s *Scheme) *edwards25519.Point {
+	return s.points().SumVarTime(r.scalars, r.terms)
+}
+
+// holds reports whether the equation does: points of small order change no verdict.
+func (r *relation) holds(s *Scheme) bool { return pedersen.IsSmall(r.sum(s)) }
+
+// combined returns all equations between points as one, each times a weight made from the whole
+// proof: with one whose sides differ by more than a point of small order, the sum does but for one
+// weight in 2^252.
+func (s *Scheme) combined(
 	p *proof, chi, psi *edwards25519.Scalar, encoded []byte, h5 *[32]byte,
-) *edwards25519.Point {
-	h := hash(labelCombine, h5[:], encoded)
-	base := challenge(&h, labelCombine)
+) *relation {
+	r := &relation{
+		scalars: make([]*edwards25519.Scalar, firstPoint+s.count),
+		digest:  hash(labelCombine, h5[:], encoded),
+	}
+	base := challenge(&r.digest, labelCombine)
 	weight := small(1)
-	scalars := make([]*edwards25519.Scalar, firstPoint+s.count)
 	blind, norm := edwards25519.NewScalar(), edwards25519.NewScalar()
-	scalars[blindPoint], scalars[normPoint] = blind, norm
-	var terms []pedersen.Term
+	r.scalars[blindPoint], r.scalars[normPoint] = blind, norm
 	minus := func(c *edwards25519.Scalar, point *edwards25519.Point) {
-		terms = append(terms, pedersen.Term{Scalar: new(edwards25519.Scalar).Negate(c), Point: point})
+		negative := new(edwards25519.Scalar).Negate(c)
+		r.terms = append(r.terms, pedersen.Term{Scalar: negative, Point: point})
 	}
 	for i, group := range s.groups() { // Com(responses) = A + χ·C
 		by := weight
@@ -144,12 +174,12 @@ func (s *Scheme) difference(
 			minus(weight, p.halfPoints[0])
 			minus(new(edwards25519.Scalar).Multiply(by, psi), p.halfPoints[1])
 			for j, c := range p.folded {
-				scalars[firstPoint+j] = new(edwards25519.Scalar).Multiply(by, c)
-				scalars[firstPoint+len(p.folded)+j] = new(edwards25519.Scalar).Multiply(weight, c)
+				r.scalars[firstPoint+j] = new(edwards25519.Scalar).Multiply(by, c)
+				r.scalars[firstPoint+len(p.folded)+j] = new(edwards25519.Scalar).Multiply(weight, c)
 			}
 		} else {
 			for j := group[0]; j < group[1]; j++ {
-				scalars[firstPoint+j] = new(edwards25519.Scalar).Multiply(weight, p.responses[j])
+				r.scalars[firstPoint+j] = new(edwards25519.Scalar).Multiply(weight, p.responses[j])
 			}
 		}
 		blind.MultiplyAdd(by, p.blinds[i], blind)
@@ -170,7 +200,7 @@ func (s *Scheme) difference(
 		minus(new(edwards25519.Scalar).Multiply(weight, chi), p.normPoints[i][1])
 		weight = new(edwards25519.Scalar).Multiply(weight, base)
 	}
-	return s.points().SumVarTime(scalars, terms)
+	return r
 }
 
 // scalarOf returns a public number of less than 128 bits.

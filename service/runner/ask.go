@@ -270,10 +270,18 @@ func (r *Runner) ReadMessage(
 			return err
 		}
 	}
+	if r.committee != nil && !p.Member {
+		one := &drive.Submission{Party: p.Index, Message: whole}
+		r.ahead.add(one)
+		defer r.ahead.remove(one)
+	}
 	if err := r.acquireFor(ctx, p); err != nil {
 		return err
 	}
 	defer r.release()
+	if r.committee != nil && !p.Member {
+		r.committee.Check(r.ahead.take())
+	}
 	now := r.now()
 	r.heard(p)
 	begins, _ := buffered.Peek(2)

@@ -93,6 +93,7 @@ type Runner struct {
 	drive     leader
 	server    *drive.Server    // the same, nil with a committee
 	committee *drive.Committee // the same, nil without one
+	ahead     ahead            // submissions that wait for the lock
 	optimizer *aggregation.Optimizer
 	mostOf    *accounting.Ledger // that mostSpent is of
 	mostSpent float64

@@ -1,0 +1,80 @@
+package normproof
+
+import (
+	"context"
+
+	"filippo.io/edwards25519"
+
+	"github.com/hushsum/hushsum/internal/cores"
+	"github.com/hushsum/hushsum/internal/pedersen"
+)
+
+// A Claim is a proof of a statement.
+type Claim struct {
+	Statement *Statement
+	Dealing   *Dealing
+	Proof     []byte
+}
+
+// VerifyAll returns what [Scheme.Verify] says of each of n claims, on all cores: equations between
+// points are checked as one, which saves a fifth of the work at 10^5 values, and one by one if that
+// does not hold. claim(i) is called once, by any goroutine, so that few statements are in memory at
+// a time.
+func (s *Scheme) VerifyAll(n int, claim func(i int) *Claim) []error {
+	errs, relations := make([]error, n), make([]*relation, n)
+	each(n, func(i int) {
+		c := claim(i)
+		relations[i], errs[i] = s.relate(c.Statement, c.Dealing, c.Proof)
+	})
+	if s.together(relations).holds(s) {
+		return errs
+	}
+	each(n, func(i int) {
+		if relations[i] != nil && !relations[i].holds(s) {
+			errs[i] = ErrProof
+		}
+	})
+	return errs
+}
+
+// together returns the sum of relations, nil ones left out, each times a weight made from all of
+// their proofs: if one of them does not hold, the sum does for few weights of 2^252 alone.
+func (s *Scheme) together(relations []*relation) *relation {
+	var digests [][]byte
+	for _, r := range relations {
+		if r != nil {
+			digests = append(digests, r.digest[:])
+		}
+	}
+	all := &relation{digest: hash(labelBatch, digests...)}
+	for range firstPoint + s.count {
+		all.scalars = append(all.scalars, edwards25519.NewScalar())
+	}
+	base := challenge(&all.digest, labelBatch)
+	weight := small(1)
+	for _, r := range relations {
+		if r == nil {
+			continue
+		}
+		for i, c := range r.scalars {
+			all.scalars[i].MultiplyAdd(weight, c, all.scalars[i])
+		}
+		for _, t := range r.terms {
+			c := new(edwards25519.Scalar).Multiply(weight, t.Scalar)
+			all.terms = append(all.terms, pedersen.Term{Scalar: c, Point: t.Point})
+		}
+		weight = new(edwards25519.Scalar).Multiply(weight, base)
+	}
+	return all
+}
+
+// each calls work for 0 to n − 1 on all cores.
+func each(n int, work func(i int)) {
+	err := cores.Each(context.Background(), n, func(i int) error {
+		work(i)
+		return nil
+	}, nil)
+	if err != nil {
+		panic("normproof: " + err.Error()) // cannot happen: nothing fails and nothing is cancelled
+	}
+}

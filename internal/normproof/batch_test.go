@@ -1,0 +1,148 @@
+package normproof
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"filippo.io/edwards25519"
+
+	"github.com/hushsum/hushsum/internal/pedersen"
+)
+
+// verdicts compares what VerifyAll says with what Verify says of each claim.
+func verdicts(t *testing.T, s *Scheme, claims []*Claim) []error {
+	t.Helper()
+	calls := make([]int, len(claims))
+	got := s.VerifyAll(len(claims), func(i int) *Claim {
+		calls[i]++
+		return claims[i]
+	})
+	for i, c := range claims {
+		want := s.Verify(c.Statement, c.Dealing, c.Proof)
+		if !errors.Is(got[i], want) || (want == nil) != (got[i] == nil) {
+			t.Errorf("claim %d: %v in a batch, %v by itself", i, got[i], want)
+		}
+		if calls[i] != 1 {
+			t.Errorf("claim %d is asked for %d times", i, calls[i])
+		}
+	}
+	return got
+}
+
+// Any mixture of proofs that hold, that fail in scalars, in points, in both or in their encoding,
+// or that have points of small order more has the verdicts that each has by itself.
+func TestBatch(t *testing.T) {
+	s := tinyScheme()
+	identity := [32]byte{1}
+	encoded := plusSmall(t, identity)
+	torsion, err := pedersen.Parse(&encoded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	makes := []func(seed uint64) *Claim{
+		func(seed uint64) *Claim {
+			n := newInstance(s, seed, 500)
+			d, proof := n.prove(t, s, seed)
+			return &Claim{n.statement, d, proof}
+		},
+		func(seed uint64) *Claim { // a small point more
+			n := newInstance(s, seed, 500)
+			d, proof := (&cheat{torsion: torsion}).prove(t, s, n)
+			return &Claim{n.statement, d, proof}
+		},
+	}
+	spoil := func(name string, change func(c *Claim)) {
+		makes = append(makes, func(seed uint64) *Claim {
+			c := makes[0](seed)
+			change(c)
+			return c
+		})
+	}
+	makes = append(makes, func(seed uint64) *Claim { // another blind: points alone fail
+		n := newInstance(s, seed, 500)
+		c := new(cheat)
+		d, _ := c.prove(t, s, n)
+		p := &c.proof
+		p.blinds[ofMask].Add(p.blinds[ofMask], small(1))
+		p.restEncoded = nil
+		s.encodeRest(p)
+		h5 := hash(labelEnd, c.h4[:], p.firstsEncoded)
+		for i := range p.folded {
+			low, high := p.responses[i], p.responses[s.Degree/2+i]
+			p.folded[i].MultiplyAdd(folding(p, &h5), high, low)
+		}
+		claim := &Claim{n.statement, d, s.append(nil, p)}
+		if _, err := s.relate(claim.Statement, d, claim.Proof); err != nil {
+			t.Error("scalars fail:", err)
+		}
+		return claim
+	})
+	spoil("a response", func(c *Claim) { c.Proof[s.Size()-32] ^= 1 })
+	spoil("the statement", func(c *Claim) { c.Statement.Party++ })
+	spoil("the encoding", func(c *Claim) { c.Proof[s.Size()-1] = 255 })
+	spoil("the dealing", func(c *Claim) { c.Dealing.Combined[0][0] ^= 1 })
+	spoil("the shape", func(c *Claim) { c.Statement.Masked = c.Statement.Masked[1:] })
+	var claims []*Claim
+	for seed, one := range makes {
+		claims = append(claims, one(uint64(seed)+80))
+	}
+	if got := verdicts(t, s, claims); got[0] != nil || got[1] != nil ||
+		!errors.Is(got[2], ErrProof) || !errors.Is(got[5], ErrEncoding) || !errors.Is(got[7], ErrShape) {
+		t.Error(got)
+	}
+	verdicts(t, s, nil)
+	r := rand.New(rand.NewPCG(13, 14))
+	for range 20 {
+		var some []*Claim
+		for range r.IntN(6) {
+			some = append(some, claims[r.IntN(len(claims))])
+		}
+		verdicts(t, s, some)
+	}
+}
+
+// Were weights of a batch known before its proofs are, proofs that fail would make up for each
+// other. The weights are made from all proofs.
+func TestBatchWeights(t *testing.T) {
+	s := tinyScheme()
+	var proofs [2]*proof
+	var psi [2]*edwards25519.Scalar
+	var relate [2]func() *relation
+	for i := range proofs {
+		n := newInstance(s, 90+uint64(i), 500)
+		c := new(cheat)
+		d, encoded := c.prove(t, s, n)
+		p, chi, h5 := c.decoded(t, d, encoded)
+		proofs[i], psi[i] = p, folding(p, &h5)
+		relate[i] = func() *relation {
+			p.restEncoded = nil
+			s.encodeRest(p)
+			return s.combined(p, chi, psi[i], s.append(nil, p), &h5)
+		}
+	}
+	both := func() []*relation { return []*relation{relate[0](), relate[1]()} }
+	if !s.together(both()).holds(s) {
+		t.Fatal("two proofs do not hold")
+	}
+	// Blinds of the first commitment have the weight ψ in a proof, and the first proof's is 1.
+	honest := s.together(both())
+	weight := challenge(&honest.digest, labelBatch)
+	seven := small(7)
+	more := new(edwards25519.Scalar).Multiply(weight, psi[1])
+	proofs[0].blinds[ofKey].MultiplyAdd(more, seven, proofs[0].blinds[ofKey])
+	less := new(edwards25519.Scalar).Multiply(psi[0], seven)
+	proofs[1].blinds[ofKey].Subtract(proofs[1].blinds[ofKey], less)
+	now := both()
+	if now[0].holds(s) || now[1].holds(s) {
+		t.Fatal("a proof holds that was changed")
+	}
+	sum := edwards25519.NewIdentityPoint()
+	sum.Add(now[0].sum(s), new(edwards25519.Point).ScalarMult(weight, now[1].sum(s)))
+	if !pedersen.IsSmall(sum) {
+		t.Error("the attack does not work where weights are known")
+	}
+	if s.together(now).holds(s) {
+		t.Error("the weights do not depend on the proofs")
+	}
+}

@@ -1,0 +1,83 @@
+package oneshot
+
+import (
+	"context"
+
+	"github.com/hushsum/hushsum/internal/cores"
+	"github.com/hushsum/hushsum/internal/normproof"
+)
+
+// verdict says of a submission whether its proof holds.
+type verdict struct {
+	statement string // what the party signed: it has digests of all that the proof is about
+	holds     bool
+}
+
+// Check verifies proofs ahead, on all cores, of submissions that [Server.Receive] is given next: it
+// takes less time for each then, and everything else is the same, results and saved states too. Of
+// each party it verifies one message, the first that is due, so that a party costs the server one
+// proof a round. Messages are not kept. Without [Terms.Norm] it does nothing.
+func (s *Server) Check(messages [][]byte) {
+	c, r := s.config, s.open
+	if c.scheme == nil || r == nil || r.step != stepSubmissions {
+		return
+	}
+	var bodies [][]byte
+	var dealers []int
+	taken := make(map[int]bool)
+	for _, message := range messages {
+		h, body, err := c.parse(message)
+		if err != nil || h.Type != typeSubmission ||
+			s.checkRound(h, &r.context, stepSubmissions) != nil {
+			continue
+		}
+		dealer, ok := c.dealer(h.Sender)
+		if _, known := r.verdicts[dealer]; !ok || known || taken[dealer] || s.refuses(dealer) != nil {
+			continue
+		}
+		taken[dealer] = true
+		bodies, dealers = append(bodies, body), append(dealers, dealer)
+	}
+	subs := make([]*submitted, len(bodies))
+	each(len(bodies), func(i int) {
+		// What is refused here is refused by Receive, with its error.
+		subs[i], _ = c.checkSubmission(s.round, &r.context, r.members, dealers[i], bodies[i])
+	})
+	for _, scheme := range []*normproof.Scheme{c.scheme, c.memberScheme} {
+		var some []*submitted
+		for _, sub := range subs {
+			if sub != nil && c.prover(sub.party) == scheme {
+				some = append(some, sub)
+			}
+		}
+		if len(some) == 0 {
+			continue
+		}
+		errs := scheme.VerifyAll(len(some), func(i int) *normproof.Claim {
+			return s.claimOf(some[i])
+		})
+		for i, err := range errs {
+			r.verdicts[some[i].party] = verdict{string(some[i].statement), err == nil}
+		}
+	}
+}
+
+// claimOf returns what the proof of a submission claims.
+func (s *Server) claimOf(sub *submitted) *normproof.Claim {
+	m, err := s.config.parseSubmission(sub.body, s.open.members.Len())
+	if err != nil {
+		panic("oneshot: " + err.Error()) // it was parsed before
+	}
+	return s.config.claimOf(&s.open.context, sub.party, sub.levels[s.config.depth][0], m)
+}
+
+// each calls work for 0 to n − 1 on all cores.
+func each(n int, work func(i int)) {
+	err := cores.Each(context.Background(), n, func(i int) error {
+		work(i)
+		return nil
+	}, nil)
+	if err != nil {
+		panic("oneshot: " + err.Error()) // cannot happen: nothing fails and nothing is cancelled
+	}
+}
