@@ -8,12 +8,12 @@ import (
 )
 
 // BenchmarkProof is a party's submission and the server's check of it, without a bound and with
-// one, of 10^5 values and 10^6, at several numbers of parties, and a committee of 40 of whom 10 may
-// be faulty; noise is as long as the bound on the sum of 18. It reports a party's milliseconds from
-// the opening to its message ("party-ms"), those of the server to take it in ("server-ms"), and to
-// take in each of 16 that it has checked together ("batch-ms"), the message's and the proof's
-// kilobytes ("up-kB", "proof-kB"), a member's milliseconds for each party ("member-ms") and the bits
-// of a coefficient ("bits"):
+// one, of 10^5 values and 10^6, at several numbers of parties, and a committee of 40 of whom 10
+// may be faulty; noise is as long as the bound on the sum of 18. It reports a party's milliseconds
+// from the opening to its message ("party-ms"), those of the server to take it in ("server-ms"),
+// and to take in each of 16 that it has checked together ("batch-ms"), the message's and the
+// proof's kilobytes ("up-kB", "proof-kB"), a member's milliseconds for each party ("member-ms")
+// and the bits of a coefficient ("bits"):
 //
 //	go test ./oneshot -run NONE -bench Proof -cpu 1
 //
