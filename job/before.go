@@ -18,6 +18,7 @@ var ErrBefore = errors.New("job: this is no record of what was spent before")
 type Before struct {
 	Federation string             // of the last of these jobs, 64 hexadecimal digits
 	Unit       string             // whom epsilon protects there, as [Job.Protects] has it
+	Study      float64            // privacy.study there, 0: none
 	Ledger     *accounting.Ledger // against the server
 }
 
@@ -26,6 +27,7 @@ type beforeFile struct {
 	Format     int                `json:"format"`
 	Federation string             `json:"federation"`
 	Unit       string             `json:"unit"`
+	Study      float64            `json:"study,omitempty"`
 	Ledger     *accounting.Ledger `json:"ledger"`
 }
 
@@ -33,7 +35,8 @@ const beforeFormat = 1
 
 // MarshalText returns the one text that has it.
 func (b *Before) MarshalText() ([]byte, error) {
-	text, err := json.MarshalIndent(beforeFile{beforeFormat, b.Federation, b.Unit, b.Ledger}, "", " ")
+	text, err := json.MarshalIndent(beforeFile{beforeFormat, b.Federation, b.Unit,
+		b.Study, b.Ledger}, "", " ")
 	return append(text, '\n'), err
 }
 
@@ -55,7 +58,7 @@ func (b *Before) UnmarshalText(text []byte) error {
 	case f.Ledger == nil || f.Ledger.View() != accounting.ServerView:
 		return fmt.Errorf("%w: it has no ledger against the server", ErrBefore)
 	}
-	out := Before{f.Federation, f.Unit, f.Ledger}
+	out := Before{f.Federation, f.Unit, f.Study, f.Ledger}
 	again, err := out.MarshalText()
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrBefore, err)
@@ -88,6 +91,11 @@ func (x *settling) before() (*accounting.Ledger, error) {
 	if b.Unit != x.Protects() {
 		return nil, fail("declare a federation without it", "epsilon was of %s before, and is now of %s",
 			b.Unit, x.Protects())
+	}
+	if b.Study != 0 && b.Study != x.Privacy.Study {
+		return nil, x.Mistake("privacy.study",
+			fmt.Sprintf("write %v, as it was, or declare a federation that goes on from none", b.Study),
+			"the study's budget was %v, and here it is %v", b.Study, x.Privacy.Study)
 	}
 	var names []string
 	for i := range x.files.Roster.Len() {

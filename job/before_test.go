@@ -134,6 +134,17 @@ func TestBeforeRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	more := noisy + "before = \"before.json\"\n"
+	b.Unit, b.Study = "each party", 5
+	study, err := b.MarshalText()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := after(t, first.Roster(), more+"study = 5.0\n", study); err != nil {
+		t.Errorf("a study goes on: %v", err)
+	}
+	if _, err := after(t, first.Roster(), more+"study = 5.0\n", text); err != nil {
+		t.Errorf("a study begins: %v", err)
+	}
 	for _, c := range []struct {
 		name, more, path string
 		text             []byte
@@ -142,6 +153,9 @@ func TestBeforeRefused(t *testing.T) {
 		{"no file", more, "privacy.before", nil},
 		{"no name", noisy, "privacy.before", text},
 		{"another unit", more, "privacy.before", unit},
+		{"a study without its budget", more, "privacy.study", study},
+		{"another budget of the study", more + "study = 6.0\n", "privacy.study", study},
+		{"more than the study has", more + "study = 3.9\n", "privacy.epsilon", text},
 		{"another text", more, "privacy.before", append([]byte(" "), text...)},
 		{"no name and no noise", "", "privacy.before", text},
 		{"no noise", "privacy.before = \"before.json\"\n", "privacy.before", text},

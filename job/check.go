@@ -276,7 +276,10 @@ func (c *checker) privacy() {
 	c.refuse(c.Noisy() && p.Epsilon == 0 && p.Multiplier == 0, "privacy.epsilon",
 		"write a budget such as 4.0, or privacy.multiplier", "nothing says how much noise there is")
 	c.takes(p.Epsilon > 0, "there is no budget that it counts against", "write privacy.epsilon",
-		"privacy.before")
+		"privacy.before", "privacy.study")
+	c.refuse(p.Study > 0 && p.Epsilon > p.Study, "privacy.epsilon",
+		fmt.Sprintf("write up to %v, and end the study once that is spent", p.Study),
+		"the study may spend %v in all, and %v is more", p.Study, p.Epsilon)
 	c.refuse(c.Noisy() && c.Oneshot() && p.Noise != "discrete-gaussian", "privacy.noise",
 		"use discrete-gaussian", "%s noise does not hide the keys of one-message sums", p.Noise)
 	c.refuse(p.Clip != 0 && !(p.Clip >= 0x1p-500 && p.Clip <= 0x1p500), "privacy.clip",

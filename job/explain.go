@@ -47,6 +47,10 @@ func (j *Job) explain(s *Settled) []string {
 	if s != nil && s.before != nil {
 		lines = append(lines, s.sayBefore())
 	}
+	if study := j.Privacy.Study; study > 0 {
+		lines = append(lines, fmt.Sprintf("It belongs to a study: with all that go on from it it may "+
+			"spend epsilon %v, and nobody takes part in more.", study))
+	}
 	if s != nil && j.Noisy() {
 		lines = append(lines, fmt.Sprintf("That counts the noise of the %s that a sum has at least.",
 			count(s.survivors-j.Parties.Colluders, "honest party", "honest parties")))

@@ -143,6 +143,9 @@ var theJob = tableOf(
 	text("privacy.before", func(j *Job) *string { return &j.Privacy.Before },
 		"Names the file of what the parties have spent before, which counts.").
 		form("a file, as seen from the job's", someText).of(Content),
+	number("privacy.study", func(j *Job) *float64 { return &j.Privacy.Study }, positive,
+		"Bounds epsilon of this job and of all that go on from it, over the life of a roster.").
+		means("none: each has a budget of its own"),
 	number("privacy.multiplier", func(j *Job) *float64 { return &j.Privacy.Multiplier }, positive,
 		"Sets the standard deviation of a sum's noise over the L2 sensitivity.").
 		means("the least that keeps privacy.epsilon").flag("noise-multiplier", "Z"),

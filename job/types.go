@@ -141,6 +141,9 @@ type Privacy struct {
 	// Names the file of what the parties have spent before, which counts. Values: a file, as seen
 	// from the job's.
 	Before string
+	// Bounds epsilon of this job and of all that go on from it, over the life of a roster. Range:
+	// above 0. Default: none: each has a budget of its own.
+	Study float64
 	// Lets epsilon fail with this probability. Range: above 0, below 1 (probability). Default: 1e-05.
 	Delta float64
 	// Clips what a unit adds, in L2 norm. Range: above 0 (of the vector). Default: none; required

@@ -24,6 +24,21 @@ func (p *Plan) Rows() int {
 	return p.settled.Roster().Len() * p.job.Parties.Rows
 }
 
+// Blur returns how many rows all answers together do not tell from none: a group of fewer moves
+// them by less than half of a 95 % interval, by the noise of the fewest honest parties, whatever it
+// has in common. It is 0 without noise. It follows from what is declared, and from no rows.
+func (p *Plan) Blur() float64 {
+	m := p.settled.Mechanism()
+	if m == nil {
+		return 0
+	}
+	rows := 1.0 // that add norm 1 to the vector
+	if !p.job.PerRecord() {
+		rows = float64(p.job.Parties.Rows)
+	}
+	return z95 * m.SumStdDev(m.Vector.Shares.MinHonest) * rows
+}
+
 // Expected says what each query will cost and give.
 func (p *Plan) Expected() (all []Expected) {
 	parties := p.settled.Roster().Len()

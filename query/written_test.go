@@ -19,7 +19,7 @@ func TestWritten(t *testing.T) {
 		{Name: "h", Kind: "histogram", Unit: "rows", Cells: []Cell{a("F", "", 1), a("M", "", 2)},
 			Epsilon: math.Inf(1)},
 		{Name: "c", Kind: "crosstab", Unit: "rows", Epsilon: 1,
-			Cells: []Cell{a("F", "1 to 2", 1), a("F", "3", 2), a("M", "1 to 2", 3), a("M", "3", 4)},
+			Cells:   []Cell{a("F", "1 to 2", 1), a("F", "3", 2), a("M", "1 to 2", 3), a("M", "3", 4)},
 			Margins: [2][]Cell{{a("F", "", 3), a("M", "", 7)}, {a("1 to 2", "", 4), a("3", "", 6)}}},
 	}
 	text, err := json.Marshal(answers)
@@ -96,5 +96,30 @@ query = [{ name = "n", `
 	}
 	if of(count) != of(count, "parties.count=5") {
 		t.Error("the question depends on how many are asked")
+	}
+}
+
+// With all parties there, all honest, and one count, as many rows are not told from none as half
+// of the count's interval has: with the record unit, and with the party's.
+func TestBlur(t *testing.T) {
+	const head = `name = "a"
+parties.count = 20
+query = [{ name = "n", kind = "count" }]
+`
+	const noise = `privacy = { noise = "discrete-gaussian", epsilon = 1.0`
+	record := ", unit = \"record\", records = 500 }\n"
+	for _, text := range []string{head + noise + " }\n", head + noise + record,
+		head + noise + " }\nparties.rows = 7\n"} {
+		p := planOf(t, text)
+		if blur, margin := p.Blur(), p.Expected()[0].Margin; math.Abs(blur/margin-1) > 0.01 {
+			t.Errorf("%v rows are not told from none, and the margin is %v", blur, margin)
+		}
+	}
+	few := planOf(t, head+noise+" }\n", "parties.drop_out=0.4", "parties.colluders=2")
+	if blur, margin := few.Blur(), few.Expected()[0].Margin; blur > margin*0.8 {
+		t.Errorf("%v by the noise of the fewest, and %v by that of all", blur, margin)
+	}
+	if planOf(t, head).Blur() != 0 {
+		t.Error("without noise all is told")
 	}
 }

@@ -161,6 +161,8 @@ class Job(Declared):
                 server. Range: above 0. Default: none: privacy.multiplier sets the noise.
             before: Names the file of what the parties have spent before, which counts.
                 Values: a file, as seen from the job's.
+            study: Bounds epsilon of this job and of all that go on from it, over the life
+                of a roster. Range: above 0. Default: none: each has a budget of its own.
             multiplier: Sets the standard deviation of a sum's noise over the L2
                 sensitivity. Range: above 0. Default: the least that keeps privacy.epsilon.
             delta: Lets epsilon fail with this probability. Range: above 0, below 1
@@ -189,6 +191,7 @@ class Job(Declared):
         noise_by: Literal["parties", "committee"] = "parties"
         epsilon: float = 0.0
         before: str = ""
+        study: float = 0.0
         multiplier: float = 0.0
         delta: float = 1e-05
         clip: float = 0.0

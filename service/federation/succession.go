@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/tensor"
 )
@@ -64,13 +65,21 @@ func (f *Federation) Signer(succession []byte) (ed25519.PublicKey, error) {
 }
 
 // Continued returns the text of a job that goes on from this federation's: the same under another
-// name, with the files model.safetensors, roster.txt, committee.txt, and, if what was spent counts,
-// before.json.
+// name, with the files model.safetensors, unless it asks queries, roster.txt, committee.txt, and,
+// if what was spent counts, before.json.
 func (f *Federation) Continued(before bool) ([]byte, error) {
 	j := f.Job.Clone()
+	if f.asks == nil {
+		j.Model.File, j.Model.Tensor, j.Model.Length, j.Model.Init = "model.safetensors", nil, 0, "zeros"
+	} else {
+		// What follows from queries is not to be written.
+		var err error
+		if j, err = job.Parse("", f.Text); err != nil {
+			return nil, err
+		}
+	}
 	j.Name = nextName(j.Name)
 	j.Parties.Roster, j.Parties.Count, j.Parties.Group = "roster.txt", 0, nil
-	j.Model.File, j.Model.Tensor, j.Model.Length, j.Model.Init = "model.safetensors", nil, 0, "zeros"
 	j.Time.Start = time.Time{}
 	if j.Oneshot() {
 		j.Sum.Committee = "committee.txt"

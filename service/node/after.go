@@ -25,9 +25,11 @@ func (n *Node) After(ctx context.Context, id string) (*federation.Files, error) 
 	if err != nil {
 		return nil, err
 	}
-	model, err := n.Model(ctx, id)
-	if err != nil {
-		return nil, err
+	var model []byte
+	if e.Federation.Questions() == nil {
+		if model, err = n.Model(ctx, id); err != nil {
+			return nil, err
+		}
 	}
 	text, err := e.Federation.Continued(before != nil)
 	if err != nil {
@@ -54,6 +56,9 @@ func (n *Node) succeeds(
 			return err
 		}
 	}
+	if err := n.studies(f); err != nil {
+		return err
+	}
 	before := f.Settled.Before()
 	if before == nil {
 		return nil
@@ -67,6 +72,31 @@ func (n *Node) succeeds(
 	case !bytes.Equal(spent, files.Before):
 		return fmt.Errorf("%w: privacy.before is not what the parties of %.16s… have spent; have it "+
 			"written anew by 'hushsumd federation after'", page.ErrStale, before.Federation)
+	}
+	return nil
+}
+
+// studies returns an error if a federation would have a study spend its budget twice: it begins one
+// for a roster that has one here, or goes on from what another goes on from.
+func (n *Node) studies(f *federation.Federation) error {
+	if f.Job.Privacy.Study == 0 {
+		return nil
+	}
+	before := f.Settled.Before()
+	for _, e := range (*federations)(n).Entries() {
+		other := e.Federation
+		was := other.Settled.Before()
+		switch {
+		case other.ID == f.ID || other.Job.Privacy.Study == 0:
+		case before == nil && other.Settled.Roster().Digest() == f.Settled.Roster().Digest():
+			return f.Job.Mistake("privacy.study", fmt.Sprintf("go on from its last federation: hushsumd "+
+				"federation after %s", other.Job.Name), "these parties have a study, and a budget is not "+
+				"spent twice")
+		case before != nil && was != nil && was.Federation == before.Federation:
+			return f.Job.Mistake("privacy.before", fmt.Sprintf("go on from that: hushsumd federation after "+
+				"%s", other.Job.Name), "%s goes on from the same federation, and a study spends its "+
+				"budget once", other.Job.Name)
+		}
 	}
 	return nil
 }

@@ -61,7 +61,13 @@ func TestMain(m *testing.M) {
 		childServer()
 	case "nats":
 		childNATS()
+	case "study":
+		childStudy()
 	default:
+		if k, found := strings.CutPrefix(role, "asked "); found {
+			childAsked(k)
+			return
+		}
 		if k, found := strings.CutPrefix(role, "member "); found {
 			childMember(k)
 			return

@@ -3,15 +3,18 @@ package node_test
 import (
 	"context"
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	jobs "github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/query"
 	"github.com/hushsum/hushsum/service/federation"
@@ -53,7 +56,7 @@ type asking struct {
 // newAsking starts a node for so many parties.
 func newAsking(t *testing.T, parties int) *asking {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	w := &asking{T: t, ctx: ctx, folder: t.TempDir(), rowsOf: clinic}
 	w.parties, w.roster = newPeople(t, "p", parties)
 	w.members, w.committee = newPeople(t, "member-", jobMembers)
@@ -110,8 +113,9 @@ func (w *asking) party(f *federation.Federation, i int) party.Party {
 	if err != nil {
 		w.Fatal(err)
 	}
-	p := party.Party{Federation: f, Identity: w.parties[i], Server: server, Folder: dir,
-		Key: &keyexchange.SealKey{byte(i + 1)}}
+	key := &keyexchange.SealKey{byte(i + 1)}
+	p := party.Party{Federation: f, Identity: w.parties[i], Server: server, Folder: dir, Key: key,
+		Book: &party.Book{File: filepath.Join(w.folder, fmt.Sprint("book-", i)), Key: key}}
 	rows, err := w.rows(f, i)
 	if err != nil {
 		w.Fatal(err)
@@ -158,6 +162,7 @@ func (w *asking) asked(f *federation.Federation) *federation.Asked {
 // Ten sites are asked over HTTP, by both protocols, with noise and without: answers are those of
 // the rows of all.
 func TestStudyAnswers(t *testing.T) {
+	t.Parallel()
 	for name, more := range map[string]string{
 		"pairwise": "",
 		"oneshot":  "sum = { protocol = \"oneshot\", committee = \"committee.txt\" }\n",
@@ -208,5 +213,127 @@ func TestStudyAnswers(t *testing.T) {
 				t.Errorf("epsilon %v", got.Epsilon)
 			}
 		})
+	}
+}
+
+// One site's policy does not allow a column, and one's rows are not as the job says: it learns
+// where. Both take no part, and the answers are of the eight others. The next batch goes on from
+// the first, and does not read that column: the site that refused takes part, and what both batches
+// spend is within the budget of their study. A question that was answered is known again.
+func TestStudy(t *testing.T) {
+	t.Parallel()
+	w := newAsking(t, 10)
+	good := w.rowsOf
+	w.rowsOf = func(i int) string {
+		if i == 9 {
+			return strings.Replace(good(i), "M,70", "M,seventy", 1)
+		}
+		return good(i)
+	}
+	policy := &party.Policy{Follow: []string{operatorKey()}, MaxEpsilonMonth: 10, Unit: "record"}
+	strict := *policy
+	strict.QueryColumns = []string{"age"}
+	const noise = "privacy = { noise = \"discrete-gaussian\", epsilon = 4.0, study = 8.0, " +
+		"unit = \"record\", records = 500 }\n"
+	f, err := w.node.Create(w.ctx, w.files(noise+studyText))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.rows(f, 9)
+	var rows *query.RowsError
+	if !errors.As(err, &rows) || rows.File != "p9.csv" || rows.Line != 3 || rows.Column != "age" {
+		t.Errorf("the site is told %v", err)
+	}
+	run := func(f *federation.Federation, i int, policy *party.Policy) error {
+		p := w.party(f, i)
+		p.Policy = policy
+		_, err := p.Run(w.ctx)
+		return err
+	}
+	if err := run(f, 8, &strict); !errors.Is(err, party.ErrPolicy) ||
+		!strings.Contains(err.Error(), "query sexes reads the column sex") {
+		t.Errorf("the policy of a site says %v", err)
+	}
+	for i := range 8 {
+		w.group.Go(func() {
+			if err := run(f, i, policy); err != nil {
+				t.Errorf("site %d: %v", i, err)
+			}
+		})
+	}
+	first := w.asked(f)
+	w.group.Wait()
+	if first.Parties != 8 || len(first.Answers) != 3 {
+		t.Fatalf("%+v", first)
+	}
+	older := first.Answers[0].Cells[0]
+	if older.Value < 140 || older.Value > 180 || older.High < older.Value+200-20 {
+		t.Errorf("of 160 rows of eight sites and at most 200 of the others: %+v", older)
+	}
+
+	next := func(epsilon float64, queries string) (*federation.Batch, error) {
+		files, err := w.node.After(w.ctx, f.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, _, _ := strings.Cut(studyText, "query = [")
+		j, err := jobs.Parse("next.toml", []byte(strings.Replace(noise, "4.0, study = 8.0",
+			fmt.Sprint(epsilon), 1)+before+queries))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return federation.Next(j, *files)
+	}
+	if _, err := next(7, "query = [{ name = \"all\", kind = \"count\" }]"); !errors.Is(err,
+		jobs.ErrConfig) || !strings.Contains(err.Error(), "the study would have spent") {
+		t.Errorf("the study pays for it: %v", err)
+	}
+	batch, err := next(3, "query = [{ name = \"old\", kind = \"count\", where = \"age >= 65\" }, "+
+		"{ name = \"all\", kind = \"count\" }]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if batch.Before < 3.9 || batch.Own > 3 || batch.Total < batch.Before || batch.Study != 8 {
+		t.Errorf("%+v", batch)
+	}
+	questions, err := batch.Federation.Questions().Questions()
+	if err != nil || questions[0] != first.Questions[0] || slices.Contains(first.Questions,
+		questions[1]) {
+		t.Errorf("%v: %v", questions, err)
+	}
+	if batch.Files.Succession, err = batch.Federation.Sign(operator); err != nil {
+		t.Fatal(err)
+	}
+	second, err := w.node.Create(w.ctx, batch.Files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 9 {
+		w.group.Go(func() {
+			p := w.party(f, i)
+			if p.Policy = policy; i == 8 {
+				p.Policy = &strict
+			}
+			followed, err := p.Successor(w.ctx)
+			if err != nil || followed == nil || followed.ID != second.ID {
+				t.Errorf("site %d goes on in %v: %v", i, followed, err)
+				return
+			}
+			if err := run(followed, i, p.Policy); err != nil {
+				t.Errorf("site %d: %v", i, err)
+			}
+		})
+	}
+	got := w.asked(second)
+	w.group.Wait()
+	if all := got.Answers; got.Parties != 9 || got.Before != f.ID || len(all) != 2 ||
+		math.Abs(all[0].Cells[0].Value-180) > 20 || math.Abs(all[1].Cells[0].Value-450) > 20 {
+		t.Errorf("%+v", got)
+	}
+	// The book has both, the first in the second.
+	entries, err := w.party(second, 0).Book.Entries()
+	if err != nil || len(entries) != 2 || entries[1].Before != f.ID ||
+		math.Abs(entries[1].Spent-batch.Total) > 1e-6*batch.Total || entries[1].Own > 3.01 {
+		t.Errorf("%+v: %v", entries, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/lock"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -36,9 +37,13 @@ type Entry struct {
 	Unit     string    `json:"unit"`
 	Epsilon  float64   `json:"epsilon"` // of all rounds; 0: none is promised
 	Delta    float64   `json:"delta"`
-	Spent    float64   `json:"spent"` // by the party's own ledger, once it has ended
+	Own      float64   `json:"own,omitempty"`   // what its rounds spend without those before
+	Study    float64   `json:"study,omitempty"` // privacy.study
+	Spent    float64   `json:"spent"`           // by the party's own ledger, once it has ended
 	Accepted time.Time `json:"accepted"`
 	Ended    time.Time `json:"ended"` // zero: it goes on
+	// Declined says that the party took no part, and went on in one that goes on from it.
+	Declined bool `json:"declined,omitempty"`
 }
 
 // text is the content of a book's file.
@@ -52,6 +57,7 @@ const (
 	bookFormat = 1
 	bookOwner  = "hushsum/4 book of federations"
 	year       = 365 * 24 * time.Hour
+	month      = 30 * 24 * time.Hour
 	bookTime   = 5 * time.Second // that another process may hold it
 )
 
@@ -136,12 +142,19 @@ func (b *Book) change(change func(t *text) error) error {
 }
 
 // Check fails with [ErrPolicy] if a federation counts less than this party has spent in the one
-// that it goes on from, or would have it spend more in a year than its policy allows. name is the
-// party's in the roster.
-func (b *Book) Check(p *Policy, f *federation.Federation, name string) error {
+// that it goes on from, has another budget for their study, goes on from what another of the study
+// goes on from already, or would have the party spend more in a month or a year than its policy
+// allows. name is the party's in the roster. declined are federations, one after the other, in
+// which it takes no part.
+func (b *Book) Check(p *Policy, f *federation.Federation, name string,
+	declined ...*federation.Federation,
+) error {
 	t, err := b.read()
 	if err != nil {
 		return err
+	}
+	for _, d := range declined {
+		t.decline(b.entry(d))
 	}
 	return b.check(t.Entries, p, f, name)
 }
@@ -154,35 +167,79 @@ func (b *Book) check(entries []Entry, p *Policy, f *federation.Federation, name 
 	at := func(id string) int {
 		return slices.IndexFunc(entries, func(e Entry) bool { return e.ID == id })
 	}
-	if i := at(next.Before); next.Before != "" && i >= 0 && entries[i].Spent > 0 {
+	if i := at(next.Before); next.Before != "" && i >= 0 {
+		was := &entries[i]
 		counted, err := f.Settled.Before().Ledger.Spent(name)
 		if err != nil {
 			return err
 		}
-		if own := entries[i].Spent; counted.Upper < own*(1-1e-9) {
+		other := slices.IndexFunc(entries, func(e Entry) bool {
+			return e.Before == next.Before && e.ID != next.ID
+		})
+		switch {
+		case was.Spent > 0 && counted.Upper < was.Spent*(1-1e-9):
 			return fail("it counts epsilon %.4g that %s has spent before, and by its own book it was %.4g",
-				counted.Upper, name, own)
+				counted.Upper, name, was.Spent)
+		case was.Study > 0 && next.Study != was.Study:
+			return fail("by this party's book its study may spend epsilon %g, and by the job %g", was.Study,
+				next.Study)
+		case next.Study > 0 && other >= 0:
+			return fail("%s goes on from the same federation, and a study spends its budget once",
+				entries[other].Name)
 		}
 	}
-	if p == nil || p.MaxEpsilonYear == 0 || at(f.ID) >= 0 {
+	if p == nil || !p.ofTime() || at(f.ID) >= 0 {
 		return nil
 	}
-	spent, delta := 0.0, 0.0
-	for _, e := range lasting(append(slices.Clone(entries), next), b.now()) {
-		most := e.Epsilon
-		if !e.Ended.IsZero() {
-			most = e.Spent
+	entries = append(slices.Clone(entries), next)
+	for _, bound := range []struct {
+		span, field string
+		most        float64
+		of          []Entry
+		epsilon     func(e *Entry) float64
+	}{
+		{"month", "max_epsilon_month", p.MaxEpsilonMonth, recent(entries, b.now()), (*Entry).own},
+		{"year", "max_epsilon_year", p.MaxEpsilonYear, lasting(entries, b.now()), (*Entry).most},
+	} {
+		spent, delta := 0.0, 0.0
+		for i := range bound.of {
+			spent, delta = spent+bound.epsilon(&bound.of[i]), delta+bound.of[i].Delta
 		}
-		if most == 0 && e.Ended.IsZero() {
-			most = math.Inf(1)
+		if bound.most > 0 && spent > bound.most {
+			return fail("with it this party may spend epsilon %.4g in a %s, at delta %.3g; %s is %g", spent,
+				bound.span, delta, bound.field, bound.most)
 		}
-		spent, delta = spent+most, delta+e.Delta
-	}
-	if spent > p.MaxEpsilonYear {
-		return fail("with it this party may spend epsilon %.4g in a year, at delta %.3g; "+
-			"max_epsilon_year is %g", spent, delta, p.MaxEpsilonYear)
 	}
 	return nil
+}
+
+// most is what a federation may spend, or has, with those that it goes on from.
+func (e *Entry) most() float64 {
+	switch {
+	case !e.Ended.IsZero():
+		return e.Spent
+	case e.Epsilon == 0:
+		return math.Inf(1)
+	}
+	return e.Epsilon
+}
+
+// own is what a federation may spend by itself. Entries of earlier releases do not say.
+func (e *Entry) own() float64 {
+	if e.Own > 0 || e.Declined {
+		return e.Own
+	}
+	return e.most()
+}
+
+// recent lists the entries of the last month: what each spends by itself adds up.
+func recent(entries []Entry, now time.Time) (out []Entry) {
+	for _, e := range entries {
+		if e.Ended.IsZero() || now.Sub(e.Ended) < month {
+			out = append(out, e)
+		}
+	}
+	return out
 }
 
 // lasting lists the entries of the last year, but for those whose epsilon is in another's: epsilons
@@ -199,11 +256,39 @@ func lasting(entries []Entry, now time.Time) (out []Entry) {
 	return out
 }
 
+// Decline notes that the party takes no part in a federation that goes on from its last one, so
+// that it can go on in one that goes on from that. What it has spent until then stays counted.
+func (b *Book) Decline(f *federation.Federation) error {
+	return b.change(func(t *text) error {
+		t.decline(b.entry(f))
+		return nil
+	})
+}
+
+// decline notes a federation, unless it is there.
+func (t *text) decline(e Entry) {
+	if slices.ContainsFunc(t.Entries, func(o Entry) bool { return o.ID == e.ID }) {
+		return
+	}
+	e.Declined, e.Epsilon, e.Own, e.Ended = true, 0, 0, e.Accepted
+	for _, o := range t.Entries {
+		if o.ID == e.Before {
+			e.Spent, e.Delta = o.Spent, o.Delta
+		}
+	}
+	t.Entries = append(t.Entries, e)
+}
+
 func (b *Book) entry(f *federation.Federation) Entry {
 	j := f.Job
 	out := Entry{ID: f.ID, Name: j.Name, Unit: j.Protects(), Accepted: b.now()}
 	if j.Noisy() {
-		out.Epsilon, out.Delta = j.Privacy.Epsilon, j.Privacy.Delta
+		out.Epsilon, out.Delta, out.Study = j.Privacy.Epsilon, j.Privacy.Delta, j.Privacy.Study
+		own, err := f.Settled.Round().Spent(accounting.ServerView,
+			f.Settled.Charges(f.Settled.Submissions()), j.Privacy.Delta)
+		if err == nil { // else it is unknown, and counts with those before
+			out.Own = own.Upper
+		}
 	}
 	if before := f.Settled.Before(); before != nil {
 		out.Before = before.Federation

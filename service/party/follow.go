@@ -17,83 +17,118 @@ import (
 // its own.
 
 // Successor returns the federation that goes on from the party's own, at the word of an operator of
-// its Policy's Follow, and that Policy and Book allow; nil if there is none. It fails with
-// [ErrPolicy] if there are only such as they do not allow.
+// its Policy's Follow, and that Policy and Book allow; nil if there is none. One that they do not
+// allow is passed over, if another goes on from it that they do: the party's book then has it as
+// declined. It fails with [ErrPolicy] if there are only such as they do not allow.
 func (p *Party) Successor(ctx context.Context) (*federation.Federation, error) {
-	return p.Server.successor(ctx, p.Federation.ID, p.mayFollow)
+	next, passed, err := p.Server.successor(ctx, p.Federation.ID, p.mayFollow)
+	for _, f := range passed {
+		if err == nil {
+			err = p.Book.Decline(f)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return next, nil
 }
 
-// mayFollow returns an error unless the party goes on from its federation in another.
-func (p *Party) mayFollow(next *federation.Federation, succession []byte) error {
+// mayFollow returns an error unless the party goes on from its federation in another: errWord, if
+// it is not to be passed over either.
+func (p *Party) mayFollow(s successor) error {
 	key, _ := p.Identity.Public().(ed25519.PublicKey)
-	roster := next.Settled.Roster()
+	roster := s.next.Settled.Roster()
 	i, found := roster.Index(key)
-	if err := p.Policy.mayFollow(p.Federation, next, succession, found); err != nil {
+	if err := p.Policy.mayFollow(p.Federation, s, found); err != nil {
 		return err
 	}
 	if p.Book == nil {
 		return errors.New("the party has no book")
 	}
-	return p.Book.Check(p.Policy, next, roster.Name(i))
+	return p.Book.Check(p.Policy, s.next, roster.Name(i), s.passed...)
 }
 
 // Successor returns the federation that goes on from the member's own, as [Party.Successor] does. A
 // member has no book, since it spends nothing.
 func (m *Member) Successor(ctx context.Context) (*federation.Federation, error) {
-	return m.Server.successor(ctx, m.Federation.ID, m.mayFollow)
+	next, _, err := m.Server.successor(ctx, m.Federation.ID, m.mayFollow)
+	return next, err
 }
 
 // mayFollow returns an error unless the member goes on from its federation in another.
-func (m *Member) mayFollow(next *federation.Federation, succession []byte) error {
+func (m *Member) mayFollow(s successor) error {
 	found := false
-	if list := next.Committee(); list != nil {
+	if list := s.next.Committee(); list != nil {
 		key, _ := m.Identity.Public().(ed25519.PublicKey)
 		_, found = list.Index(key)
 	}
-	return m.Policy.mayFollow(m.Federation, next, succession, found)
+	return m.Policy.mayFollow(m.Federation, s, found)
 }
 
-// successor returns the first federation that goes on from another and that may be followed.
-func (s *Server) successor(
-	ctx context.Context, id string, may func(next *federation.Federation, succession []byte) error,
-) (*federation.Federation, error) {
-	list, err := s.successors(ctx, id)
-	if err != nil {
-		return nil, err
-	}
+// successor is a federation that says that it goes on from another.
+type successor struct {
+	next       *federation.Federation
+	succession []byte
+	from       string                   // identifier of the one that it is to go on from
+	passed     []*federation.Federation // between that of the party and this one, in order
+}
+
+// mostPassed is how many federations are passed over, one after the other.
+const mostPassed = 100
+
+// successor returns the first federation that goes on from another and that may be followed, and
+// those in between.
+func (s *Server) successor(ctx context.Context, id string, may func(successor) error,
+) (found *federation.Federation, passed []*federation.Federation, err error) {
 	var refused error
-	for _, l := range list {
-		next, err := s.whole(ctx, l.ID)
-		var r *RefusalError
-		switch {
-		case errors.As(err, &r) && r.Kind == "stranger":
-			refused = errors.Join(refused,
-				fmt.Errorf("%w: %s (%.16s…): %w", ErrPolicy, l.Name, l.ID, errUnlisted))
-			continue
-		case err != nil:
-			return nil, err
+	for from := id; len(passed) < mostPassed; {
+		list, err := s.successors(ctx, from)
+		if err != nil {
+			return nil, nil, err
 		}
-		if err = may(next, l.Succession); err == nil {
-			return next, nil
+		var over *federation.Federation
+		for _, l := range list {
+			next, err := s.whole(ctx, l.ID)
+			var r *RefusalError
+			switch {
+			case errors.As(err, &r) && r.Kind == "stranger":
+				refused = errors.Join(refused,
+					fmt.Errorf("%w: %s (%.16s…): %w", ErrPolicy, l.Name, l.ID, errUnlisted))
+				continue
+			case err != nil:
+				return nil, nil, err
+			}
+			if err = may(successor{next, l.Succession, from, passed}); err == nil {
+				return next, passed, nil
+			}
+			if over == nil && !errors.Is(err, errWord) && !errors.Is(err, federation.ErrSuccession) {
+				over = next
+			}
+			refused = errors.Join(refused, fmt.Errorf("%w: %s (%.16s…): %w", ErrPolicy, l.Name, l.ID, err))
 		}
-		refused = errors.Join(refused, fmt.Errorf("%w: %s (%.16s…): %w", ErrPolicy, l.Name, l.ID, err))
+		if over == nil {
+			break
+		}
+		from, passed = over.ID, append(passed, over)
 	}
-	return nil, refused
+	return nil, nil, refused
 }
 
 var errUnlisted = errors.New("this identity's key is not in its list")
 
+// errWord: nobody whom the policy follows says that it goes on.
+var errWord = errors.New("it is not by the word of an operator of follow")
+
 // mayFollow returns an error unless a policy has whoever it is of go on from a federation in
 // another, in whose roster or committee they are listed, or not.
-func (p *Policy) mayFollow(
-	was, next *federation.Federation, succession []byte, listed bool,
-) error {
-	signer, err := next.Signer(succession)
+func (p *Policy) mayFollow(was *federation.Federation, s successor, listed bool) error {
+	next := s.next
+	signer, err := next.Signer(s.succession)
 	if err != nil {
 		return err
 	}
 	if p == nil {
-		return errors.New("there is no policy")
+		return fmt.Errorf("%w: there is no policy", errWord)
 	}
 	// Whoever writes the committee's list alone reads every update, and so do parties that are
 	// invented: both lists count.
@@ -101,10 +136,10 @@ func (p *Policy) mayFollow(
 	members, _, changed := Changes(was.Committee(), next.Committee())
 	added := len(joined) + len(renewed) + len(members) + len(changed)
 	switch {
-	case next.Settled.Before().Federation != was.ID:
-		return errors.New("it goes on from another")
+	case next.Settled.Before().Federation != s.from:
+		return fmt.Errorf("%w: it goes on from another", errWord)
 	case !slices.Contains(p.Follow, hex.EncodeToString(signer)):
-		return fmt.Errorf("it is signed by %x, whom follow does not have", []byte(signer))
+		return fmt.Errorf("%w: it is signed by %x, whom follow does not have", errWord, []byte(signer))
 	case !listed:
 		return errUnlisted
 	case added > p.FollowJoined:

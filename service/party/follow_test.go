@@ -124,19 +124,20 @@ func TestMayFollow(t *testing.T) {
 		}
 		now := time.Now()
 		p := Party{Federation: from, Identity: seedOf(0), Policy: c.policy, Book: newBook(t, &now)}
-		if err := p.mayFollow(next, word); (err == nil) != c.party {
+		to := successor{next: next, succession: word, from: from.ID}
+		if err := p.mayFollow(to); (err == nil) != c.party {
 			t.Errorf("%s: party: %v", name, err)
 		}
 		m := Member{Federation: from, Identity: seedOf(100), Policy: c.policy}
-		if err := m.mayFollow(next, word); (err == nil) != c.member {
+		if err := m.mayFollow(to); (err == nil) != c.member {
 			t.Errorf("%s: member: %v", name, err)
 		}
 		word[40] ^= 1
-		if err := m.mayFollow(next, word); !errors.Is(err, federation.ErrSuccession) {
+		if err := m.mayFollow(to); !errors.Is(err, federation.ErrSuccession) {
 			t.Errorf("%s: another word: %v", name, err)
 		}
 		p.Book = nil
-		if word[40] ^= 1; p.mayFollow(next, word) == nil {
+		if word[40] ^= 1; p.mayFollow(to) == nil {
 			t.Errorf("%s: a party without a book", name)
 		}
 	}

@@ -212,8 +212,9 @@ func (p *Party) enter() error {
 			name = roster.Name(i)
 		}
 		return p.Book.begin(p.Policy, p.Federation, name)
-	case p.Policy != nil && p.Policy.MaxEpsilonYear > 0:
-		return &hushsum.ConfigError{Path: "Book", Reason: "the policy bounds epsilon by the year",
+	case p.Policy != nil && p.Policy.ofTime():
+		return &hushsum.ConfigError{Path: "Book",
+			Reason: "the policy bounds epsilon by the month or the year",
 			Advice: "give the party a book"}
 	}
 	return nil

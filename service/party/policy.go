@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,6 +43,17 @@ type Policy struct {
 	// MaxEpsilonYear bounds what all federations of the last 365 days and this one spend together,
 	// by the party's [Book], which it requires.
 	MaxEpsilonYear float64 `toml:"max_epsilon_year"`
+	// MaxEpsilonMonth bounds the same of the last 30 days, in which what was spent earlier in
+	// federations that the others go on from does not count.
+	MaxEpsilonMonth float64 `toml:"max_epsilon_month"`
+	// QueryColumns and QueryKinds list the columns that queries may read, in conditions too, and the
+	// kinds that they may be of; empty: all.
+	QueryColumns []string `toml:"query_columns"`
+	QueryKinds   []string `toml:"query_kinds"`
+	// SmallestGroup is the fewest rows that answers may tell from none: see [query.Plan.Blur]. It is
+	// compared with the noise that is declared, and never with this party's rows: a party that
+	// refused because few of them match would tell that, and nobody knows how many others have.
+	SmallestGroup float64 `toml:"smallest_group"`
 	// Follow has keys of operators, 64 hexadecimal digits each, at whose word the party, or the
 	// member of a committee, goes on in a federation that goes on from one that it took part in, if
 	// that is within this policy and has at most FollowJoined parties, members and keys that are new.
@@ -95,6 +107,8 @@ func ReadPolicy(name string) (*Policy, error) {
 		{"max_epsilon_round", p.MaxEpsilonRound},
 		{"max_delta", p.MaxDelta},
 		{"max_epsilon_year", p.MaxEpsilonYear},
+		{"max_epsilon_month", p.MaxEpsilonMonth},
+		{"smallest_group", p.SmallestGroup},
 		{"follow_joined", float64(p.FollowJoined)},
 		{"max_bytes_round", float64(p.MaxBytesRound)},
 	} {
@@ -135,7 +149,7 @@ func (p *Policy) Check(f *federation.Federation) error {
 		return fmt.Errorf("%w: %s", ErrPolicy, fmt.Sprintf(format, a...))
 	}
 	one := f.Settled.Oneshot()
-	bounds := p.MaxEpsilon > 0 || p.MaxEpsilonRound > 0 || p.MaxDelta > 0 || p.MaxEpsilonYear > 0
+	bounds := p.MaxEpsilon > 0 || p.MaxEpsilonRound > 0 || p.MaxDelta > 0 || p.ofTime()
 	switch {
 	case p.JobDigest != "" && f.JobDigest == "":
 		return fail("job_digest is of a job, and its file is one of an earlier release")
@@ -164,6 +178,9 @@ func (p *Policy) Check(f *federation.Federation) error {
 	case p.MaxDelta > 0 && own.Delta > p.MaxDelta:
 		return fail("its delta is %g, max_delta is %g", own.Delta, p.MaxDelta)
 	}
+	if err := p.checkQueries(f); err != nil {
+		return err
+	}
 	if p.MaxEpsilonRound > 0 {
 		spent, err := f.Settled.Round().Spent(accounting.ServerView, 1, own.Delta)
 		if err != nil {
@@ -188,6 +205,36 @@ func (p *Policy) Check(f *federation.Federation) error {
 	}
 	if p.MaxBytesRound > 0 && up > p.MaxBytesRound {
 		return fail("a round sends %d bytes, max_bytes_round is %d", up, p.MaxBytesRound)
+	}
+	return nil
+}
+
+// ofTime reports whether the policy bounds epsilon by the month or the year.
+func (p *Policy) ofTime() bool { return p.MaxEpsilonMonth > 0 || p.MaxEpsilonYear > 0 }
+
+// checkQueries fails with [ErrPolicy] if a federation asks what the policy does not allow, and
+// names the query.
+func (p *Policy) checkQueries(f *federation.Federation) error {
+	plan := f.Questions()
+	if plan == nil {
+		return nil
+	}
+	for i := range f.Job.Query {
+		q := &f.Job.Query[i]
+		if len(p.QueryKinds) > 0 && !slices.Contains(p.QueryKinds, q.Kind) {
+			return fmt.Errorf("%w: query %s is a %s, and query_kinds has %s", ErrPolicy, q.Name, q.Kind,
+				strings.Join(p.QueryKinds, ", "))
+		}
+		for _, column := range f.Job.ColumnsOf(q) {
+			if len(p.QueryColumns) > 0 && !slices.Contains(p.QueryColumns, column) {
+				return fmt.Errorf("%w: query %s reads the column %s, and query_columns has %s", ErrPolicy,
+					q.Name, column, strings.Join(p.QueryColumns, ", "))
+			}
+		}
+	}
+	if blur := plan.Blur(); blur < p.SmallestGroup {
+		return fmt.Errorf("%w: its answers tell groups of %.3g rows from none, smallest_group is %g",
+			ErrPolicy, blur, p.SmallestGroup)
 	}
 	return nil
 }

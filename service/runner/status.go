@@ -168,7 +168,8 @@ func (r *Runner) Before(ctx context.Context) ([]byte, error) {
 		return nil, nil
 	}
 	f := r.Federation
-	before := job.Before{Federation: f.ID, Unit: f.Job.Protects(), Ledger: ledger}
+	before := job.Before{Federation: f.ID, Unit: f.Job.Protects(), Study: f.Job.Privacy.Study,
+		Ledger: ledger}
 	return before.MarshalText()
 }
 

@@ -23,6 +23,7 @@ import (
 
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/query"
 	"github.com/hushsum/hushsum/service/door"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/node"
@@ -101,11 +102,18 @@ unknown is told here, by column and line, and to nobody else.`, std)
 		if !j.followed {
 			return nil
 		}
-		if err := j.follow(ctx, p, p.Successor, std); err != nil {
-			return err
-		}
-		if p.Trainer, err = j.trainer(p.Federation, p.Identity, p.Folder, std); err != nil {
-			return err
+		for p.Trainer = nil; p.Trainer == nil; {
+			if err := j.follow(ctx, p, p.Successor, std); err != nil {
+				return err
+			}
+			p.Trainer, err = j.trainer(p.Federation, p.Identity, p.Folder, std)
+			if errors.Is(err, query.ErrRows) { // which are mended, or fit the next again
+				fmt.Fprintln(std.out, err)
+				err = p.Book.Decline(p.Federation)
+			}
+			if err != nil {
+				return err
+			}
 		}
 	}
 }
