@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/hushsum/hushsum/internal/answers"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/query"
 )
@@ -27,14 +28,7 @@ func (j *joining) readTable(asked *job.Job, std streams) (*query.Rows, error) {
 	}
 	defer file.Close()
 	rows, report, err := query.NewSchema(asked).Read(j.rows, file, header)
-	for _, f := range report.Findings {
-		lines := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(f.Lines)), ", "), "[]")
-		if f.Rows > len(f.Lines) {
-			lines += " …"
-		}
-		fmt.Fprintf(std.err, "%s: %s: values %s: %d, at line %s\n", filepath.Base(report.File), f.Column,
-			f.What, f.Rows, lines)
-	}
+	answers.WriteReport(std.err, report)
 	if err != nil {
 		return nil, fmt.Errorf("this party takes no part, and nothing of its rows has left: %w", err)
 	}

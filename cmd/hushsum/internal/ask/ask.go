@@ -13,7 +13,7 @@ import (
 
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/jobs"
-	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
+	"github.com/hushsum/hushsum/internal/answers"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/query"
 )
@@ -202,7 +202,7 @@ func (v *asked) read(j *job.Job, names []string, std cli.Streams) ([]*query.Rows
 		}
 		defer in.Close()
 		rows, report, err := schema.Read(path, in, header)
-		tell(report, std)
+		answers.WriteReport(std.Err, report)
 		return rows, err
 	}
 	if v.rows != "" {
@@ -221,16 +221,4 @@ func (v *asked) read(j *job.Job, names []string, std cli.Streams) ([]*query.Rows
 		parties = append(parties, rows)
 	}
 	return parties, nil
-}
-
-// tell says on standard error what reading a file found.
-func tell(r *query.Report, std cli.Streams) {
-	for _, f := range r.Findings {
-		lines := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(f.Lines)), ", "), "[]")
-		if f.Rows > len(f.Lines) {
-			lines += " …"
-		}
-		fmt.Fprintf(std.Err, "%s: %s: %s %s, at line %s\n", filepath.Base(r.File), f.Column,
-			show.Plural(f.Rows, "value"), f.What, lines)
-	}
 }

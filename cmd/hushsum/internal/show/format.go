@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/internal/numbers"
 )
 
 // Percent is 0 of nothing.
@@ -32,14 +33,14 @@ func Short(d time.Duration) string {
 }
 
 // Epsilon prints an upper bound, rounded up.
-func Epsilon(e float64) string { return rounded(e, 1) }
+func Epsilon(e float64) string { return numbers.Epsilon(e) }
 
 // LowerBound prints a lower bound, rounded down, or a dash if none is proved.
 func LowerBound(s accounting.Spent) string {
 	if !(s.Lower > 0) {
 		return "-"
 	}
-	return rounded(s.Lower, -1)
+	return numbers.Rounded(s.Lower, -1)
 }
 
 // AttainedBy names the neighbour that attains the lower bound and says how far below the
@@ -72,40 +73,11 @@ func Unbounded(s accounting.Spent) string {
 	return "No finite epsilon could be proved"
 }
 
-// rounded prints a number of 0 or more with four decimals, or digits if it is large
-// or small: rounded up if sign is 1, down if it is -1.
-func rounded(x, sign float64) string {
-	switch {
-	case math.IsInf(x, 1) || math.IsNaN(x):
-		return "infinite"
-	case x >= 10000:
-		return Short4(x * (1 + sign*5e-4))
-	case x > 0 && x < .01:
-		unit := math.Pow(10, math.Floor(math.Log10(x))-3)
-		return Short4(sign * math.Ceil(sign*x/unit) * unit)
-	}
-	return fmt.Sprintf("%.4f", sign*math.Ceil(sign*x*1e4)/1e4)
-}
-
 // Short4 prints a number with four digits.
-func Short4(x float64) string { return fmt.Sprintf("%.4g", x) }
+func Short4(x float64) string { return numbers.Short4(x) }
 
 // Grouped prints a number of 0 or more with commas between thousands.
-func Grouped(n int) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
+func Grouped(n int) string { return numbers.Grouped(n) }
 
 // Plural prints a number with its noun.
-func Plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	if stem, ok := strings.CutSuffix(noun, "y"); ok {
-		return Grouped(n) + " " + stem + "ies"
-	}
-	return Grouped(n) + " " + noun + "s"
-}
+func Plural(n int, noun string) string { return numbers.Plural(n, noun) }

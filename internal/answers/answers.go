@@ -1,0 +1,159 @@
+// Package answers writes what queries cost and what came of them as tables for people.
+package answers
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/hushsum/hushsum/internal/numbers"
+	"github.com/hushsum/hushsum/query"
+)
+
+// figure writes a number for people: whole ones in full, others to so many digits that the last
+// says something next to the interval's width.
+func figure(x, width float64) string {
+	if math.Abs(x) >= 1e15 {
+		return numbers.Short4(x)
+	}
+	digits := 0
+	if width > 0 {
+		digits = max(0, 1-int(math.Floor(math.Log10(width))))
+	} else if x != math.Trunc(x) {
+		digits = 4
+	}
+	text := strconv.FormatFloat(math.Abs(x), 'f', min(digits, 8), 64)
+	whole, rest, dot := strings.Cut(text, ".")
+	n, err := strconv.Atoi(whole)
+	if err != nil {
+		return text
+	}
+	if text = numbers.Grouped(n); dot {
+		text += "." + rest
+	}
+	if x < 0 && strings.Trim(text, "0.") != "" {
+		text = "-" + text
+	}
+	return text
+}
+
+// width is that of a cell's interval; of whole numbers, which need no digits behind the point, 0.
+func width(c query.Cell) float64 {
+	if c.Value == math.Trunc(c.Value) && c.Low == math.Trunc(c.Low) && c.High == math.Trunc(c.High) {
+		return 0
+	}
+	return c.High - c.Low
+}
+
+// interval writes a cell's.
+func interval(c query.Cell) string {
+	width := width(c)
+	return figure(c.Low, width) + " to " + figure(c.High, width)
+}
+
+// clip cuts a text to fit a column.
+func clip(text string, width int) string {
+	if runes := []rune(text); len(runes) > width {
+		return string(runes[:width-1]) + "…"
+	}
+	return text
+}
+
+// WritePlan writes a table of what queries will cost and give, and what that counts for.
+func WritePlan(w io.Writer, expected []query.Expected) {
+	fmt.Fprintf(w, "%-22s %-9s %7s %7s %8s  %s\n", "query", "kind", "numbers", "share", "epsilon",
+		"95 % margin")
+	for _, e := range expected {
+		epsilon := "-"
+		if !math.IsInf(e.Epsilon, 1) {
+			epsilon = numbers.Epsilon(e.Epsilon)
+		}
+		fmt.Fprintf(w, "%-22s %-9s %7d %6.1f%% %8s  %s\n", clip(e.Name, 22), e.Kind, e.Numbers,
+			100*e.Share, epsilon, clip(Margin(e), 22))
+	}
+}
+
+// Margin writes half of the 95 % interval that an answer will have.
+func Margin(e query.Expected) string {
+	switch {
+	case !(e.Margin > 0):
+		return "exact"
+	case e.Of == "share of rows":
+		return fmt.Sprintf("± %.2g %% of rows", 100*e.Margin)
+	}
+	return strings.TrimSpace(fmt.Sprintf("± %s %s", figure(e.Margin, e.Margin), e.Of))
+}
+
+// Assumes says for which rows the margins of a plan are.
+func Assumes(rows int) string {
+	return fmt.Sprintf("Margins are half of 95 %% intervals with no party missing; of means, "+
+		"variances and quantiles for %s and values spread evenly over the range.",
+		numbers.Plural(rows, "row"))
+}
+
+// mostCells is how many cells of an answer a table shows.
+const mostCells = 40
+
+// Write writes a table of answers.
+func Write(w io.Writer, all []query.Answer) {
+	fmt.Fprintf(w, "%-30s %12s   %-24s %7s\n", "query", "answer", "95 % interval", "epsilon")
+	for _, a := range all {
+		epsilon := "-"
+		if !math.IsInf(a.Epsilon, 1) {
+			epsilon = numbers.Epsilon(a.Epsilon)
+		}
+		title := fmt.Sprintf("%s (%s)", a.Name, a.Kind)
+		if a.Unit != "" {
+			title = fmt.Sprintf("%s (%s, %s)", a.Name, a.Kind, a.Unit)
+		}
+		if len(a.Cells) == 1 && a.Cells[0].Label == "" {
+			line(w, title, a.Cells[0], epsilon)
+			continue
+		}
+		fmt.Fprintf(w, "%-68s %7s\n", clip(title, 68), epsilon)
+		for i, c := range a.Cells {
+			if i == mostCells {
+				fmt.Fprintf(w, "  … and %s: see --json\n", numbers.Plural(len(a.Cells)-i, "other"))
+				break
+			}
+			line(w, "  "+Label(a, c), c, "")
+		}
+	}
+}
+
+// Label names a cell of an answer: a bin, two of them, or a quantile; empty: there is one number.
+func Label(a query.Answer, c query.Cell) string {
+	label := c.Label
+	if a.Kind == "quantiles" {
+		label = "at " + label
+	}
+	if c.By != "" {
+		label += ", " + c.By
+	}
+	return label
+}
+
+// Value and Interval write a cell with as many digits as say something.
+func Value(c query.Cell) string    { return figure(c.Value, width(c)) }
+func Interval(c query.Cell) string { return interval(c) }
+
+// line writes one number.
+func line(w io.Writer, title string, c query.Cell, epsilon string) {
+	text := fmt.Sprintf("%-30s %12s   %-24s %7s", clip(title, 30), Value(c), Interval(c), epsilon)
+	fmt.Fprintf(w, "%s\n", strings.TrimRight(text, " "))
+}
+
+// WriteReport says what reading a file found, for whoever has the rows.
+func WriteReport(w io.Writer, r *query.Report) {
+	for _, f := range r.Findings {
+		lines := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(f.Lines)), ", "), "[]")
+		if f.Rows > len(f.Lines) {
+			lines += " …"
+		}
+		fmt.Fprintf(w, "%s: %s: %s %s, at line %s\n", filepath.Base(r.File), f.Column,
+			numbers.Plural(f.Rows, "value"), f.What, lines)
+	}
+}
