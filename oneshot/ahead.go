@@ -16,10 +16,10 @@ type verdict struct {
 // Check verifies proofs ahead, on all cores, of submissions that [Server.Receive] is given next: it
 // takes less time for each then, and everything else is the same, results and saved states too. Of
 // each party it verifies one message, the first that is due, so that a party costs the server one
-// proof a round. Messages are not kept. Without [Terms.Norm] it does nothing.
+// proof a round. Messages are not kept. Without [Terms.Norm], and with Covered, it does nothing.
 func (s *Server) Check(messages [][]byte) {
 	c, r := s.config, s.open
-	if c.scheme == nil || r == nil || r.step != stepSubmissions {
+	if c.scheme == nil || c.reduces || r == nil || r.step != stepSubmissions {
 		return
 	}
 	var bodies [][]byte
@@ -68,7 +68,8 @@ func (s *Server) claimOf(sub *submitted) *normproof.Claim {
 	if err != nil {
 		panic("oneshot: " + err.Error()) // it was parsed before
 	}
-	return s.config.claimOf(&s.open.context, sub.party, sub.levels[s.config.depth][0], m)
+	return s.config.claimOf(&s.open.context, sub.party, sub.levels[s.config.depth][0], m,
+		s.config.unpack(m.masked), m.proof)
 }
 
 // each calls work for 0 to n − 1 on all cores.

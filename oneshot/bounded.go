@@ -286,11 +286,12 @@ func bindDigest(dealing, proofDigest []byte) []byte {
 	return append(d[:], proofDigest...)
 }
 
-// proofStatement returns the statement of a proof. y may be nil where shares alone are compared.
+// proofStatement returns the statement of a proof, masked being the digest of what is sent and
+// extra as in a submission. y may be nil where shares alone are compared.
 func (s *settled) proofStatement(
-	context *[32]byte, party int, root, masked [32]byte, y []uint64,
+	context *[32]byte, party int, root, masked [32]byte, extra []byte, y []uint64,
 ) *normproof.Statement {
-	return &normproof.Statement{
+	t := &normproof.Statement{
 		Config:  s.digest,
 		Context: *context,
 		RingKey: hash(labelRing, context[:]),
@@ -300,6 +301,10 @@ func (s *settled) proofStatement(
 		Digest:  masked,
 		Masked:  y,
 	}
+	if s.Covered {
+		t.Commitment = extra[:32]
+	}
+	return t
 }
 
 // role is that of a dealer in a proof: 0 of a party, 1 of a member.
@@ -310,14 +315,12 @@ func (s *settled) role(dealer int) uint8 {
 	return 0
 }
 
-// prove fills in a submission's dealing and proof.
+// prove fills in a submission's dealing and proof, of y.
 func (s *settled) prove(
-	random io.Reader, context *[32]byte, party int, root [32]byte, m *submission,
+	random io.Reader, context *[32]byte, party int, root [32]byte, m *submission, y []uint64,
 	w *normproof.Witness,
 ) error {
-	y := make([]uint64, s.length)
-	s.ring.AddPacked(y, m.masked)
-	t := s.proofStatement(context, party, root, hash(labelMasked, m.masked), y)
+	t := s.proofStatement(context, party, root, hash(labelMasked, m.masked), m.extra, y)
 	dealing, proof, err := s.prover(party).Prove(random, t, w)
 	switch {
 	case errors.Is(err, normproof.ErrLimit):
@@ -329,34 +332,42 @@ func (s *settled) prove(
 	return nil
 }
 
-// claimOf returns what the proof of a submission claims.
-func (s *settled) claimOf(
-	context *[32]byte, party int, root [32]byte, m *submission,
-) *normproof.Claim {
+// unpack returns the coefficients of packed ones.
+func (s *settled) unpack(masked []byte) []uint64 {
 	y := make([]uint64, s.length)
-	s.ring.AddPacked(y, m.masked)
+	s.ring.AddPacked(y, masked)
+	return y
+}
+
+// claimOf returns what a proof of y claims, in a submission of which both may be covered.
+func (s *settled) claimOf(
+	context *[32]byte, party int, root [32]byte, m *submission, y []uint64, proof []byte,
+) *normproof.Claim {
 	return &normproof.Claim{
-		Statement: s.proofStatement(context, party, root, hash(labelMasked, m.masked), y),
+		Statement: s.proofStatement(context, party, root, hash(labelMasked, m.masked), m.extra, y),
 		Dealing:   parseDealing(m.dealing),
-		Proof:     m.proof,
+		Proof:     proof,
 	}
 }
 
-// checkProof verifies a submission's proof. It fails with [ErrProof].
+// checkProof verifies a proof of y. It fails with [ErrProof].
 func (s *settled) checkProof(
-	context *[32]byte, party int, root [32]byte, m *submission,
+	context *[32]byte, party int, root [32]byte, m *submission, y []uint64, proof []byte,
 ) error {
-	c := s.claimOf(context, party, root, m)
-	if s.prover(party).Verify(c.Statement, c.Dealing, c.Proof) != nil {
+	c := s.claimOf(context, party, root, m, y, proof)
+	if verify(s.prover(party), c.Statement, c.Dealing, c.Proof) != nil {
 		return ErrProof
 	}
 	return nil
 }
 
+// verify is a variable for tests that have many rounds with the same proofs.
+var verify = (*normproof.Scheme).Verify
+
 // fits reports whether what a member was dealt is scalars that lie on the dealing. It is false for
 // a dealer that cheats alone, if leaf, root, dealing and signature are right.
 func (s *settled) fits(
-	context *[32]byte, party, member int, root, masked [32]byte, dealing, plain []byte,
+	context *[32]byte, party, member int, root, masked [32]byte, extra, dealing, plain []byte,
 ) bool {
 	var values []*edwards25519.Scalar
 	for range 1 + s.Polynomials {
@@ -367,7 +378,7 @@ func (s *settled) fits(
 		values, plain = append(values, v), plain[scalarSize:]
 	}
 	values = append(values[s.Polynomials:], values[:s.Polynomials]...)
-	t := s.proofStatement(context, party, root, masked, nil)
+	t := s.proofStatement(context, party, root, masked, extra, nil)
 	ok, err := s.prover(party).Fits(t, parseDealing(dealing), uint32(member)+1, values)
 	// A dealing that is no encoding is the server's to refuse, and convicts nobody here.
 	return ok || err != nil

@@ -112,7 +112,6 @@ func TestNormErrors(t *testing.T) {
 		{func(t *Terms) { t.Norm = -1 }, ErrConfig},
 		{func(t *Terms) { t.Norm = 1 << 32 }, ErrConfig},
 		{func(t *Terms) { t.Norm = 1<<32 - 1 }, ErrConfig}, // there is no room for its noise
-		{func(t *Terms) { t.Covered = true }, ErrCoveredNorm},
 		{func(t *Terms) { t.Noise = noise.Law{} }, ErrExactNorm},
 	} {
 		terms := usual()

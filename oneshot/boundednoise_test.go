@@ -126,8 +126,8 @@ func TestBoundedNoiseRoles(t *testing.T) {
 		t.Errorf("bounds %d and %d", s.bound, s.memberBound)
 	}
 	var context, root [32]byte
-	if s.proofStatement(&context, 4, root, root, nil).Role != 0 ||
-		s.proofStatement(&context, 5, root, root, nil).Role != 1 {
+	if s.proofStatement(&context, 4, root, root, nil, nil).Role != 0 ||
+		s.proofStatement(&context, 5, root, root, nil, nil).Role != 1 {
 		t.Error("roles of proofs")
 	}
 	party := must(w.submit(0))

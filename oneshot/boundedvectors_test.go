@@ -157,3 +157,86 @@ func (r *recorded) boundedRefusals(t *testing.T) (out []vectorRefusal) {
 	}
 	return out
 }
+
+// TestCoveredVectors: a covered round with a bound, of SPEC-ONESHOT.md §16, in which a party is out
+// again.
+func TestCoveredVectors(t *testing.T) {
+	r := record(t, "covered with a bound, noise, X25519; party 3 has a value of twice the bound",
+		covered(Terms{Colluders: 1, KEM: KEMX25519}))
+	compare(t, "bounded-covered.json", r.out)
+	if slices.Contains(r.out.Included, boundedCheat) {
+		t.Error("the cheat is in the sum")
+	}
+	refusals := r.coveredRefusals()
+	for i, one := range refusals {
+		t.Run(one.Name, func(t *testing.T) { refusals[i].Error = r.present(t, one) })
+	}
+	compare(t, "bounded-covered-refusals.json", refusals)
+}
+
+// coveredRefusals lists bad evidence, reductions and covers with the errors that they must give.
+func (r *recorded) coveredRefusals() (out []vectorRefusal) {
+	s := must(r.config.settle())
+	first := func(kind int) int {
+		return slices.IndexFunc(r.out.Messages, func(m vectorMessage) bool { return m.Type == kind })
+	}
+	add := func(name, to string, after int, message []byte, want string) {
+		one := vectorRefusal{Name: name, After: after, To: to, Error: want, message: message}
+		one.describe(r.out.Messages)
+		out = append(out, one)
+	}
+	guilty, reduction, covers := first(78), first(79), first(77)
+	evidence := r.out.Messages[guilty].Message
+	size := 4 + coverPlainSize + 32*s.depth
+	at := len(evidence) - 2*size // where opened leaves begin
+	for _, c := range []struct {
+		name   string
+		change func(b []byte)
+		want   string
+	}{
+		{"of another party", func(b []byte) { b[bodyAt+3] = 2 }, "ErrEvidence"},
+		{"of nobody", func(b []byte) { b[bodyAt+3] = 5 }, "ErrEncoding"},
+		{"another signature", func(b []byte) { b[bodyAt+4] ^= 1 }, "ErrEvidence"},
+		{"another commitment", func(b []byte) { b[bodyAt+68] ^= 1 }, "ErrEvidence"},
+		{"another y", func(b []byte) { b[bodyAt+68+s.extraSize()+s.dealingSize()] ^= 1 }, "ErrEvidence"},
+		{"another proof", func(b []byte) { b[at-1] ^= 1 }, "ErrEvidence"},
+		{"another member", func(b []byte) { b[at+3] = 3; b[at+size+3] = 4 }, "ErrEvidence"},
+		{"another value", func(b []byte) { b[at+4] ^= 1 }, "ErrEvidence"},
+		{"another blind", func(b []byte) { b[at+4+scalarSize] ^= 1 }, "ErrEvidence"},
+		{"another path", func(b []byte) { b[len(b)-1] ^= 1 }, "ErrEvidence"},
+		{"one member twice", func(b []byte) { copy(b[at+size:], b[at:at+size]) }, "ErrEncoding"},
+		{"a member without a key", func(b []byte) { b[at+size+3] = 6 }, "ErrEncoding"},
+		{"a value that is no scalar", func(b []byte) {
+			copy(b[at+4:], bytes.Repeat([]byte{255}, 32))
+		}, "ErrEncoding"},
+	} {
+		changed := bytes.Clone(evidence)
+		c.change(changed)
+		add("guilty: "+c.name, "member 2", guilty, changed, c.want)
+	}
+	add("guilty: a byte less", "member 2", guilty, evidence[:len(evidence)-1], "ErrTruncated")
+	add("guilty: a byte more", "member 2", guilty, append(bytes.Clone(evidence), 0), "ErrTrailing")
+	add("guilty: twice", "member 2", guilty+1, evidence, "ErrDuplicate")
+	add("guilty: before covers are opened", "member 2", first(73), evidence, "ErrPhase")
+	all := r.out.Messages[reduction].Message
+	set := func(b byte) []byte { return append(bytes.Clone(all[:bodyAt]), b) }
+	add("reduction: nobody, and somebody is convicted", "member 2", guilty+1, set(0), "ErrStatement")
+	add("reduction: somebody without evidence", "member 2", guilty+1, set(1<<boundedCheat|1),
+		"ErrStatement")
+	add("reduction: somebody else", "member 2", guilty+1, set(1), "ErrStatement")
+	add("reduction: before its evidence", "member 2", guilty, all, "ErrStatement")
+	add("reduction: beyond the roster", "member 2", guilty+1, set(1<<boundedCheat|1<<5), "ErrEncoding")
+	add("reduction: longer", "member 2", guilty+1, append(bytes.Clone(all), 0), "ErrTrailing")
+	add("reduction: twice", "member 2", reduction+1, all, "ErrPhase")
+	opened := r.out.Messages[covers].Message
+	add("covers: a byte less", "server", covers, opened[:len(opened)-1], "ErrTruncated")
+	add("covers: a byte more", "server", covers, append(bytes.Clone(opened), 0), "ErrTrailing")
+	bad := bytes.Clone(opened)
+	copy(bad[bodyAt:], bytes.Repeat([]byte{255}, 32))
+	add("covers: a value that is no scalar", "server", covers, bad, "ErrEncoding")
+	add("covers: twice", "server", covers+1, opened, "ErrDuplicate")
+	add("covers: before the certificate", "server", first(73), opened, "ErrPhase")
+	part := r.out.Messages[first(74)].Message
+	add("part: before the reduction", "server", covers+1, part, "ErrPhase")
+	return out
+}

@@ -15,7 +15,7 @@ import (
 //	    opaque entries[⌈entries/8⌉];        // as in typeDisputes
 //	    struct {
 //	        uint32 place;                   // of an entry that is not among those
-//	        opaque plain[plain size];       // what was in its box
+//	        opaque plain[part's plain size]; // what was in its box, but for values of the cover
 //	    } opened[…];                        // by ascending place, at least one
 //	} Complaint;
 type complaint struct {
@@ -35,7 +35,7 @@ func (s *settled) complaintSize(entries, opened int) int {
 	if s.scheme == nil {
 		return 0
 	}
-	return 4 + (entries+7)/8 + opened*(4+s.plainSize())
+	return 4 + (entries+7)/8 + opened*(4+s.partPlainSize())
 }
 
 func (c *complaint) append(b []byte) []byte {
@@ -58,7 +58,7 @@ func (s *settled) parseComplaint(body []byte, entries int) (*complaint, error) {
 	}
 	c := &complaint{number: number, disputes: disputes}
 	body = body[head:]
-	size := 4 + s.plainSize()
+	size := 4 + s.partPlainSize()
 	switch {
 	case len(body) == 0 || len(body)%size != 0:
 		return nil, fmt.Errorf("%w: a complaint of %d bytes, want a multiple of %d", ErrTruncated,
@@ -98,6 +98,8 @@ type claim struct {
 	Digest [32]byte // of the proof,
 	Path   [][32]byte
 	Plain  []byte
+
+	Opened []openedCover // Packed and Proof are under a cover, which these take off
 }
 
 // convicts reports whether the party signed what a proof or a leaf shows to be false.
@@ -108,16 +110,26 @@ func (s *settled) convicts(context *[32]byte, c *claim) bool {
 	} else {
 		root = rootOf(leaf(context, c.Party, c.Member, c.Plain), c.Member, c.Path)
 	}
+	if len(c.Opened) > 0 {
+		var ok bool
+		if root, ok = s.openedRoot(context, c); !ok {
+			return false
+		}
+	}
 	signed := statement(context, c.Party, root, masked, c.Extra, bindDigest(c.Dealing, digest[:]))
 	if keyexchange.Verify(s.identity(c.Party), s.statementLabel(c.Party), signed,
 		&c.Signature) != nil {
 		return false
 	}
 	if c.Member >= 0 {
-		return !s.fits(context, c.Party, c.Member, root, masked, c.Dealing, c.Plain)
+		return !s.fits(context, c.Party, c.Member, root, masked, c.Extra, c.Dealing, c.Plain)
 	}
-	m := &submission{masked: c.Packed, dealing: c.Dealing, proof: c.Proof}
-	return s.checkProof(context, c.Party, root, m) != nil
+	m := &submission{masked: c.Packed, extra: c.Extra, dealing: c.Dealing, proof: c.Proof}
+	if len(c.Opened) > 0 {
+		_, err := s.uncovers(context, c.Party, root, m, c.Opened)
+		return err != nil
+	}
+	return s.checkProof(context, c.Party, root, m, s.unpack(c.Packed), c.Proof) != nil
 }
 
 // receiveComplaint takes a member's word on a batch with leaves that convict parties. If one does
@@ -191,7 +203,7 @@ func (s *Server) checkProof(sub *submitted) error {
 	ahead, known := r.verdicts[sub.party]
 	holds := ahead.holds
 	if !known || ahead.statement != string(sub.statement) {
-		holds = c.checkProof(&r.context, sub.party, root, m) == nil
+		holds = c.checkProof(&r.context, sub.party, root, m, c.unpack(m.masked), m.proof) == nil
 	}
 	delete(r.verdicts, sub.party)
 	if holds {
@@ -238,9 +250,9 @@ func convicting(err error) *Evidence {
 	return nil
 }
 
-// Convicted returns an error for each party that members' complaints have convicted in the open
-// round, and for each member by the noise that it dealt: a [PartyError] or [MemberError] with
-// [Evidence], in the order of the complaints.
+// Convicted returns an error for each party that members' complaints, or covers that they opened,
+// have convicted in the open round, and for each member by the noise that it dealt: a [PartyError]
+// or [MemberError] with [Evidence], in the order in which that was found.
 func (s *Server) Convicted() []error {
 	var out []error
 	if s.open != nil {

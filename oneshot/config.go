@@ -66,10 +66,11 @@ type settled struct {
 	Config
 	derived
 	digest  [32]byte
-	n, c    int // parties, members
-	depth   int // of the tree of leaves
-	length  int // coefficients of a submission: Length + Spare
-	packed  int // their bytes
+	n, c    int  // parties, members
+	depth   int  // of the tree of leaves
+	reduces bool // Covered with Norm: who is in is reduced once covers are open
+	length  int  // coefficients of a submission: Length + Spare
+	packed  int  // their bytes
 	most    int
 	ring    *ring.Ring
 	packing shamir.Packing
@@ -110,7 +111,11 @@ func (c *Config) newSettled() (*settled, error) {
 		return nil, err
 	}
 	s.derived = *d
+	s.reduces = s.Covered && s.scheme != nil
 	s.depth = bits.Len(uint(s.c - 1))
+	if s.reduces {
+		s.depth++
+	}
 	s.length = s.Length + s.Spare
 	s.packing = shamir.Packing{PerPolynomial: s.Figures.PerPolynomial, Privacy: s.Faults}
 	s.ring = ring.New(degree, s.Modulus)
@@ -129,6 +134,9 @@ func (c *Config) newSettled() (*settled, error) {
 	s.digest = s.computeDigest()
 	s.most = wire.HeaderSize + max(s.submissionSize(s.c), s.openingSize(s.c), 4+maxBatch*s.entrySize(),
 		s.partSize(s.dealers()), s.c*(4+64), s.complaintSize(maxBatch, maxBatch))
+	if s.reduces {
+		s.most = max(s.most, wire.HeaderSize+max(s.dealers()*coverPlainSize, s.guiltySize()))
+	}
 	return s, nil
 }
 
@@ -208,6 +216,10 @@ func (d *derived) bytes(members int, t *Terms) {
 		derived: *d,
 		c:       members,
 		depth:   bits.Len(uint(members - 1)),
+		reduces: t.Covered && t.Norm != 0,
+	}
+	if s.reduces {
+		s.depth++
 	}
 	s.packed = ((t.Length+d.Spare)*d.ModulusBits + 7) / 8
 	d.Up = wire.HeaderSize + s.submissionSize(members)
@@ -217,7 +229,9 @@ func (d *derived) bytes(members int, t *Terms) {
 	if t.KEM == KEMX25519 {
 		seal, open = timePerSealPlain, timePerOpenPlain
 	}
-	if t.Covered {
+	if s.reduces {
+		d.MemberHeld = coverPlainSize + d.Polynomials*scalarSize
+	} else if t.Covered {
 		d.MemberHeld = scalarSize
 	}
 	d.PartyTime = time.Duration(members)*(seal+timePerVerify) +

@@ -2,6 +2,7 @@ package oneshot
 
 import (
 	"crypto"
+	"crypto/cipher"
 	"crypto/rand"
 	"errors"
 	mathrand "math/rand/v2"
@@ -17,19 +18,20 @@ import (
 // dealer makes submissions that no honest party makes. Its fields change what it
 // does; the zero value is honest.
 type dealer struct {
-	values  func([]int64)                    // changes the input, also out of range
-	masked  func(s *settled, y []byte)       // changes packed y
-	parts   func(parts []shamir.PackedShare) // changes what is dealt
-	box     func(member int, box []byte)     // changes a box
-	covers  func(shares []shamir.Share)      // changes the shares of the cover
-	context func(context [32]byte) [32]byte  // deals under another context
-	leaf    func(member int, leaf *[32]byte) // changes a leaf
-	key     func(key []int64)                // changes the key that is dealt, not the one that masks
-	dealing func(dealing []byte)             // with a bound: changes C_s ‖ C_0 ‖ P
-	proof   func(proof []byte)               // and the proof
-	copied  []byte                           // or it is the other's whose submission this is
-	signed  func(statement []byte)           // changes what is signed
-	after   func(s *settled, m *submission)  // changes what is sent
+	values     func([]int64)                    // changes the input, also out of range
+	masked     func(s *settled, y []byte)       // changes packed y
+	parts      func(parts []shamir.PackedShare) // changes what is dealt
+	box        func(member int, box []byte)     // changes a box
+	covers     func(shares []shamir.Share)      // changes the shares of the cover
+	commitment func(commitment []byte)          // and what the key of it is compared with
+	context    func(context [32]byte) [32]byte  // deals under another context
+	leaf       func(member int, leaf *[32]byte) // changes a leaf
+	key        func(key []int64)                // changes the key that is dealt, not what masks
+	dealing    func(dealing []byte)             // with a bound: changes C_s ‖ C_0 ‖ P
+	proof      func(proof []byte)               // and the proof
+	copied     []byte                           // or it is the other's whose submission this is
+	signed     func(statement []byte)           // changes what is signed
+	after      func(s *settled, m *submission)  // changes what is sent
 }
 
 // deal returns the submission of party i under the world's opening, or the noise of member i − n.
@@ -77,22 +79,35 @@ func (w *world) deal(i int, d dealer) []byte {
 	if d.parts != nil {
 		d.parts(parts)
 	}
+	var y []uint64
+	if s.scheme != nil {
+		y = s.unpack(m.masked)
+	}
 	var covers []shamir.Share
+	var stream cipher.Stream
 	if s.Covered {
 		p := &submitter{config: s, self: i}
-		covers = must(p.cover(rand.Reader, &inner, indices, m))
+		if covers, stream, err = p.cover(rand.Reader, &inner, indices, m); err != nil {
+			panic(err)
+		}
 		if d.covers != nil {
 			d.covers(covers)
 		}
+		if d.commitment != nil {
+			d.commitment(m.extra)
+		}
 	}
-	leaves := make([][32]byte, s.c)
+	if s.Stale > 0 {
+		m.extra = append(m.extra, uint64Bytes(w.made(i))...)
+	}
+	leaves := make([][32]byte, s.leafPlaces())
 	for at, part := range parts {
 		k := int(part.Index) - 1
 		var plain []byte
 		for _, v := range part.Values {
 			plain = append(plain, v[:]...)
 		}
-		if s.Covered {
+		if s.Covered && !s.reduces {
 			plain = append(plain, covers[at].Value[:]...)
 		}
 		plain = append(plain, make([]byte, blindSize)...)
@@ -100,21 +115,25 @@ func (w *world) deal(i int, d dealer) []byte {
 		if d.leaf != nil {
 			d.leaf(k, &leaves[k])
 		}
-		m.leaves = append(m.leaves, leaves[k][:]...)
+		if s.reduces {
+			plain = append(append(plain, covers[at].Value[:]...), make([]byte, blindSize)...)
+			leaves[s.coverPlace(k)] = coverLeaf(&inner, i, k, plain[s.partPlainSize():])
+		}
 		box := must(seal(must(s.KEM.parseKey(s.key(o.keys[at]))), boxInfo(&inner, i, k), plain))
 		if d.box != nil {
 			d.box(k, box)
 		}
 		m.boxes = append(m.boxes, box...)
 	}
+	m.leaves = s.appendLeaves(nil, leaves, o.members)
 	root := tree(leaves, s.depth)[s.depth][0]
 	if s.scheme != nil {
 		w := &normproof.Witness{Key: key, Noisy: noisy, Polynomials: polynomials}
-		err := s.prove(rand.Reader, &inner, i, root, m, w)
+		err := s.prove(rand.Reader, &inner, i, root, m, y, w)
 		if errors.Is(err, ErrMissed) { // there is no proof: what is sent is one of zeros
 			clear(noisy)
 			clear(key)
-			err = s.prove(rand.Reader, &inner, i, root, m, w)
+			err = s.prove(rand.Reader, &inner, i, root, m, y, w)
 		}
 		if err != nil {
 			panic(err)
@@ -128,6 +147,9 @@ func (w *world) deal(i int, d dealer) []byte {
 		}
 		if d.proof != nil {
 			d.proof(m.proof)
+		}
+		if s.Covered {
+			stream.XORKeyStream(m.proof, m.proof)
 		}
 	}
 	signed := statement(&inner, i, root, hash(labelMasked, m.masked), m.extra, s.bind(m))
@@ -274,6 +296,11 @@ func (w *world) run(messages [][]byte) ([]int64, error) {
 					return nil, err
 				}
 			}
+		}
+	}
+	if w.server.config.reduces {
+		if err := w.reduce(nil); err != nil {
+			return nil, err
 		}
 	}
 	return w.server.Sum()

@@ -98,9 +98,6 @@ var (
 	// ErrExactNorm: a bound for exact sums. Noise is part of what is proved: ask for Noise, or
 	// leave Norm out.
 	ErrExactNorm = errors.New("oneshot: exact sums have no proof of a norm; set Noise, or no Norm")
-	// ErrCoveredNorm: a bound for covered sums, which is not built. Leave out Covered or Norm.
-	ErrCoveredNorm = errors.New(
-		"oneshot: covered sums with a bound are not built; leave one of them out")
 	// ErrParts: the members' parts do not determine the key: more than Faults of them
 	// are wrong, or a party dealt parts of no key. The round is lost.
 	ErrParts = errors.New("oneshot: the members' parts do not fit together; the round is lost")

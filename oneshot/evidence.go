@@ -74,10 +74,15 @@ func (e *Evidence) Verify() error {
 const (
 	aboutProof  uint8 = 0
 	aboutShares uint8 = 1
+	aboutCover  uint8 = 2
 )
 
-// byMembers is added to the KEM of evidence from rounds in which members deal noise.
-const byMembers uint8 = 1 << 7
+// What is added to the KEM of evidence: from rounds in which members deal noise, and from covered
+// ones.
+const (
+	byMembers  uint8 = 1 << 7
+	underCover uint8 = 1 << 6
+)
 
 // AppendBinary appends the form that [ParseEvidence] reads:
 //
@@ -87,17 +92,18 @@ const byMembers uint8 = 1 << 7
 //	    opaque roster<…>, committee<…>;     // as text, lengths in uint32
 //	    uint32 length, bits, survivors, colluders, faults, perPolynomial;
 //	    opaque noise<1..255>;               // as in the configuration's digest, length in uint8
-//	    uint8 kem;                          // plus 128 if members deal noise
+//	    uint8 kem;                          // plus 128 if members deal noise, 64 if covered
 //	    uint32 stale;
 //	    uint64 norm, round;
 //	    opaque opening<…>;                  // body, length in uint32
-//	    uint8 about;                        // 0 the proof, 1 the shares of a member
+//	    uint8 about;                        // 0 the proof, 1 the shares of a member, 2 a cover
 //	    uint32 party;                       // of a member that dealt noise, after all parties
 //	    opaque signature[64];
 //	    opaque extra[…], dealing[…];        // as in Submission
 //	    select (about) {
 //	        case 0: opaque root[32], masked[…], proof[…];
 //	        case 1: uint32 member; opaque masked[32], digest[32], path[…][32], plain[…];
+//	        case 2: opaque masked[…], proof[…]; Opened opened[f + 1];   // as in Guilty
 //	    };
 //	} Evidence;
 //
@@ -128,6 +134,9 @@ func (e *Evidence) AppendBinary(b []byte) ([]byte, error) {
 	if s.CommitteeNoise {
 		kem |= byMembers
 	}
+	if s.Covered {
+		kem |= underCover
+	}
 	w.AddUint8(kem)
 	w.AddUint32(uint32(s.Stale))
 	w.AddUint64(uint64(s.Norm))
@@ -136,15 +145,19 @@ func (e *Evidence) AppendBinary(b []byte) ([]byte, error) {
 	w.AddBytes(e.opening)
 	c := &e.claim
 	about := aboutShares
-	if c.Member < 0 {
+	switch {
+	case len(c.Opened) > 0:
+		about = aboutCover
+	case c.Member < 0:
 		about = aboutProof
 	}
 	w.AddUint8(about)
-	w.AddUint32(uint32(c.Party))
-	w.AddBytes(c.Signature[:])
-	w.AddBytes(c.Extra)
-	w.AddBytes(c.Dealing)
-	if about == aboutProof {
+	w.AddBytes(c.appendSigned(nil))
+	switch about {
+	case aboutCover:
+		w.AddBytes(c.appendOpened(nil))
+		return w.Bytes()
+	case aboutProof:
 		w.AddBytes(c.Root[:])
 		w.AddBytes(c.Packed)
 		w.AddBytes(c.Proof)
@@ -187,7 +200,8 @@ func ParseEvidence(b []byte) (*Evidence, error) {
 		return nil, err
 	}
 	kem := r.uint8()
-	t.KEM, t.CommitteeNoise = KEM(kem&^byMembers), kem&byMembers != 0
+	t.KEM, t.CommitteeNoise, t.Covered = KEM(kem&^byMembers&^underCover), kem&byMembers != 0,
+		kem&underCover != 0
 	t.Stale = int(r.uint32() & (1<<31 - 1))
 	t.Norm = int64(r.uint64() & (1<<63 - 1))
 	e.round = r.uint64()
@@ -219,28 +233,28 @@ func ParseEvidence(b []byte) (*Evidence, error) {
 func (e *Evidence) parseClaim(s *settled, members wire.Set, r *reader) error {
 	c := &e.claim
 	about := r.uint8()
-	c.Party = int(r.uint32() & (1<<31 - 1))
-	copy(c.Signature[:], r.bytes(len(c.Signature)))
-	c.Extra, c.Dealing = r.bytes(s.extraSize()), r.bytes(s.dealingSize())
-	if about == aboutProof {
+	err := s.parseSigned(c, r)
+	switch {
+	case err != nil:
+	case about == aboutCover:
+		err = s.parseOpened(c, members, r)
+	case about == aboutProof:
 		c.Member = -1
 		copy(c.Root[:], r.bytes(32))
 		c.Packed, c.Proof = r.bytes(s.packed), r.bytes(s.proofSize())
-	} else {
+	default:
 		c.Member = int(r.uint32() & (1<<31 - 1))
 		copy(c.Masked[:], r.bytes(32))
 		copy(c.Digest[:], r.bytes(32))
-		for range s.depth {
-			c.Path = append(c.Path, [32]byte{})
-			copy(c.Path[len(c.Path)-1][:], r.bytes(32))
-		}
-		c.Plain = r.bytes(s.plainSize())
+		c.Path = r.path(s.depth)
+		c.Plain = r.bytes(s.partPlainSize())
 	}
 	switch {
-	case !r.ok || len(r.rest) != 0 || about > aboutShares || c.Party >= s.dealers() ||
+	case err != nil || !r.ok || len(r.rest) != 0 || about > aboutCover ||
+		s.Covered != (about == aboutCover) && about != aboutShares ||
 		c.Member >= 0 && !(c.Member < s.c && members.Has(c.Member)):
 		return fmt.Errorf("%w: of what a party signed", ErrEncoding)
-	case c.Member >= 0:
+	case about != aboutProof:
 		return nil
 	case s.ring.CheckPacked(c.Packed, s.length) != nil ||
 		s.scheme.CheckEncoding(parseDealing(c.Dealing), c.Proof) != nil:
@@ -276,6 +290,16 @@ type reader struct {
 func (r *reader) bytes(n int) []byte {
 	var out []byte
 	r.ok = r.ok && n >= 0 && r.rest.ReadBytes(&out, n)
+	return out
+}
+
+// path reads so many hashes.
+func (r *reader) path(n int) (out [][32]byte) {
+	for range n {
+		var one [32]byte
+		copy(one[:], r.bytes(len(one)))
+		out = append(out, one)
+	}
 	return out
 }
 

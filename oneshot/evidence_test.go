@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,8 +16,8 @@ import (
 
 var rewriteEvidence = flag.Bool("evidence", false, "make testdata/*.evidence anew")
 
-// evidenceFiles are vectors of both kinds.
-var evidenceFiles = []string{"proof.evidence", "shares.evidence"}
+// evidenceFiles are vectors of each kind.
+var evidenceFiles = []string{"proof.evidence", "shares.evidence", "cover.evidence"}
 
 // noiseFile is one against a member, which dealt false noise.
 const (
@@ -69,6 +70,19 @@ func writeEvidence(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	w, messages := reducing(t, 5, map[int]dealer{3: cheats["uniform y"]})
+	for _, m := range messages {
+		if err := w.server.Uncover(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !errors.As(w.server.Convicted()[0], &named) {
+		t.Fatal(w.server.Convicted())
+	}
+	b := must(named.Evidence.AppendBinary(nil))
+	if err := os.WriteFile(filepath.Join("testdata", evidenceFiles[2]), b, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	w = newWorld(5, 7, boundedNoise(7, 2))
 	if err := w.begin(nil); err != nil {
 		t.Fatal(err)
@@ -79,7 +93,7 @@ func writeEvidence(t *testing.T) {
 	if !errors.As(err, &member) {
 		t.Fatal(err)
 	}
-	b := must(member.Evidence.AppendBinary(nil))
+	b = must(member.Evidence.AppendBinary(nil))
 	if err := os.WriteFile(filepath.Join("testdata", noiseFile), b, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -98,8 +112,9 @@ func TestEvidence(t *testing.T) {
 			t.Fatal(err)
 		}
 		member, shares := e.Member()
-		if e.Party() != []int{1, 3}[i] || shares != (i == 1) || shares && member != 4 ||
-			e.Round() != 1 || e.Config().Roster.Name(e.Party()) != []string{"party-1", "party-3"}[i] {
+		party := []int{1, 3, 3}[i]
+		if e.Party() != party || shares != (i == 1) || shares && member != 4 || e.Round() != 1 ||
+			e.Config().Roster.Name(party) != fmt.Sprint("party-", party) || e.Config().Covered != (i == 2) {
 			t.Errorf("%s: about party %d, member %d of round %d", name, e.Party(), member, e.Round())
 		}
 		if err := e.Verify(); err != nil {

@@ -97,9 +97,21 @@ const (
 	blindSize  = 32
 )
 
+// coverPlainSize is the length of what a leaf of a cover is of.
+const coverPlainSize = scalarSize + blindSize
+
 // plainSize is the length of what is in a box: a value of each polynomial, in a
 // covered round one of the cover's, with a bound one of what hides P, and the blind.
 func (s *settled) plainSize() int {
+	if s.reduces {
+		return s.partPlainSize() + coverPlainSize
+	}
+	return s.partPlainSize()
+}
+
+// partPlainSize is the length of what a leaf is of: all of it, but for a value of the cover and its
+// blind in a covered round with a bound, which have a leaf of their own.
+func (s *settled) partPlainSize() int {
 	size := s.Polynomials*scalarSize + blindSize
 	if s.Covered || s.scheme != nil {
 		size += scalarSize

@@ -23,6 +23,7 @@ const (
 	// Of version 2, with a bound:
 	labelDealing     = "hushsum/oneshot/2 dealing"
 	labelProofDigest = "hushsum/oneshot/2 proof digest"
+	labelCoverLeaf   = "hushsum/oneshot/2 cover leaf"
 	labelEvidence    = "hushsum/oneshot/2 evidence" // in front of it
 
 	// Of signatures:

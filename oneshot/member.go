@@ -35,6 +35,7 @@ const (
 	phaseOpen                // the round is open
 	phaseSigned              // it has signed who is in
 	phaseLost                // it cannot answer
+	phaseOpened              // it has opened covers
 )
 
 // memberRound holds what a member keeps of a round until it has answered.
@@ -51,7 +52,9 @@ type memberRound struct {
 	pending []pendingPart
 	waiting bool // the last batch is not settled
 	sum     shamir.PackedShare
-	covers  []byte // shares of the covers of those in, in the chain's order
+	covers  []byte     // shares of the covers of those in, in the chain's order
+	kept    []keptPart // their parts in the same order, where covers are opened before
+	guilty  wire.Set   // of these dealers, those that evidence has convicted
 	chain   [32]byte
 	parties int // how many are in, members that dealt noise too
 	noises  int // and how many members are
@@ -59,6 +62,7 @@ type memberRound struct {
 
 // pendingPart holds what a member has of a party until its batch is settled.
 type pendingPart struct {
+	dealer    int
 	good      bool
 	part      shamir.PackedShare
 	cover     []byte
@@ -111,6 +115,9 @@ func (m *Member) erase() {
 	}
 	clear(m.open.sum.Values)
 	clear(m.open.covers)
+	for i := range m.open.kept {
+		clear(m.open.kept[i].values)
+	}
 	for i := range m.open.pending {
 		m.open.pending[i].erase()
 	}
@@ -153,6 +160,10 @@ func (m *Member) Receive(message []byte) ([]byte, error) {
 		receive, due = m.receiveClosing, phaseOpen
 	case typeCertificate:
 		receive, due = m.receiveCertificate, phaseSigned
+	case typeGuilty:
+		receive, due = m.receiveGuilty, phaseOpened
+	case typeReduction:
+		receive, due = m.receiveReduction, phaseOpened
 	default:
 		return nil, fmt.Errorf("%w: %d", ErrType, h.Type)
 	}
@@ -318,17 +329,27 @@ func (m *Member) check(e *entry) (pendingPart, []byte) {
 		return pendingPart{}, nil
 	}
 	defer clear(plain)
-	root := rootOf(leaf(&r.context, e.party, m.self, plain), m.self, e.path)
+	part := plain[:s.partPlainSize()]
+	root := rootOf(leaf(&r.context, e.party, m.self, part), m.self, e.path[:s.depth])
+	if s.reduces && rootOf(coverLeaf(&r.context, e.party, m.self, plain[len(part):]),
+		s.coverPlace(m.self), e.path[s.depth:]) != root {
+		return pendingPart{}, nil
+	}
 	signed := statement(&r.context, e.party, root, e.masked, e.extra, bindDigest(e.dealing, e.proof))
 	if keyexchange.Verify(s.identity(e.party), s.statementLabel(e.party), signed,
 		&e.signature) != nil {
 		return pendingPart{}, nil
 	}
 	if s.scheme != nil &&
-		!s.fits(&r.context, e.party, m.self, root, e.masked, e.dealing, plain) {
-		return pendingPart{}, slices.Clone(plain)
+		!s.fits(&r.context, e.party, m.self, root, e.masked, e.extra, e.dealing, part) {
+		return pendingPart{}, slices.Clone(part)
 	}
-	p := pendingPart{good: true, statement: signed, part: shamir.PackedShare{Index: r.sum.Index}}
+	p := pendingPart{
+		dealer:    e.party,
+		good:      true,
+		statement: signed,
+		part:      shamir.PackedShare{Index: r.sum.Index},
+	}
 	for k := range s.Polynomials {
 		v := [32]byte(plain[k*scalarSize:])
 		if _, err := shamir.ParseSecret(v[:]); err != nil {
@@ -338,7 +359,10 @@ func (m *Member) check(e *entry) (pendingPart, []byte) {
 	}
 	if s.Covered {
 		p.cover = slices.Clone(plain[s.Polynomials*scalarSize:][:scalarSize])
-		if _, err := shamir.ParseSecret(p.cover); err != nil {
+		if s.reduces {
+			p.cover = slices.Clone(plain[len(part):])
+		}
+		if _, err := shamir.ParseSecret(p.cover[:scalarSize]); err != nil {
 			return pendingPart{}, nil
 		}
 	}
@@ -369,7 +393,10 @@ func (m *Member) receiveSettled(body []byte) ([]byte, error) {
 	}
 	for i := range in.All() {
 		p := &r.pending[i]
-		if err := r.sum.Add(&p.part); err != nil {
+		if m.config.reduces {
+			r.kept = append(r.kept, keptPart{p.dealer, p.part.Values})
+			p.part.Values = nil
+		} else if err := r.sum.Add(&p.part); err != nil {
 			panic("oneshot: " + err.Error()) // both were checked
 		}
 		r.covers = append(r.covers, p.cover...)
@@ -416,21 +443,31 @@ func (m *Member) receiveClosing(body []byte) ([]byte, error) {
 	return m.output, nil
 }
 
-// receiveCertificate answers with the sum of parts, once, and erases it.
+// receiveCertificate answers with the sum of parts, once, and erases it; or with values of covers,
+// where these are opened before.
 func (m *Member) receiveCertificate(body []byte) ([]byte, error) {
 	s, r := m.config, m.open
 	if err := s.checkCertificate(body, r.members,
 		closingStatement(&r.context, &r.chain, r.parties)); err != nil {
 		return nil, err
 	}
+	if s.reduces {
+		return m.openCovers(), nil
+	}
+	return m.answer(r.covers), nil
+}
+
+// answer returns the sum of parts, with what is revealed next to it, and erases the round.
+func (m *Member) answer(covers []byte) []byte {
+	r := m.open
 	out := m.header(typePart, &r.context)
 	for i := range r.sum.Values {
 		out = append(out, r.sum.Values[i][:]...)
 	}
-	out = append(out, r.covers...)
+	out = append(out, covers...)
 	m.erase()
 	m.output = out
-	return out, nil
+	return out
 }
 
 // checkCertificate checks that enough members signed the statement. Two such

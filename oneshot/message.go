@@ -28,6 +28,11 @@ const (
 	typeCertificate wire.Type = 73 // server → members: enough of those
 	typePart        wire.Type = 74 // member → server: the sum of parts
 	typeComplaint   wire.Type = 76 // member → server: typeDisputes, and leaves that convict
+
+	// With Covered and Norm, between typeCertificate and typePart:
+	typeCovers    wire.Type = 77 // member → server: values of covers
+	typeGuilty    wire.Type = 78 // server → members: evidence on a dealer that is in
+	typeReduction wire.Type = 79 // server → members: who is out again
 )
 
 // memberSender is added to a member's committee index where a header's sender is a
@@ -145,18 +150,19 @@ func NewBroadcastHash() gohash.Hash {
 // the given number of members:
 //
 //	struct {
-//	    opaque masked[⌈(d + spare)·b/8⌉];   // y, packed; or covered
+//	    opaque masked[⌈(d + spare)·b/8⌉];   // y, packed; or covered, and the proof after it
 //	    opaque commitment[32];              // to the cover; only if covered
 //	    uint64 made;                        // round of the broadcast; only with Stale
 //	    opaque dealing[2 + r][32];          // C_s, C_0, P; only with Norm
 //	    opaque proof[proof size];           // only with Norm
 //	    opaque leaves[…][32];               // by ascending member
+//	    opaque coverLeaves[…][32];          // by ascending member; only if covered with Norm
 //	    opaque boxes[…][box size];          // by ascending member
 //	    opaque signature[64];
 //	} Submission;
 func (s *settled) submissionSize(members int) int {
-	return s.packed + s.extraSize() + s.dealingSize() + s.proofSize() + members*(32+s.boxSize()) +
-		keyexchange.SignatureSize
+	return s.packed + s.extraSize() + s.dealingSize() + s.proofSize() + s.leavesSize(members) +
+		members*s.boxSize() + keyexchange.SignatureSize
 }
 
 // extraSize is the length of what some configurations have in a submission.
@@ -200,7 +206,7 @@ func (s *settled) parseSubmission(body []byte, members int) (*submission, error)
 	m.extra, body = body[:s.extraSize()], body[s.extraSize():]
 	m.dealing, body = body[:s.dealingSize()], body[s.dealingSize():]
 	m.proof, body = body[:s.proofSize()], body[s.proofSize():]
-	m.leaves, body = body[:32*members], body[32*members:]
+	m.leaves, body = body[:s.leavesSize(members)], body[s.leavesSize(members):]
 	m.boxes, body = body[:s.boxSize()*members], body[s.boxSize()*members:]
 	m.signature = [keyexchange.SignatureSize]byte(body)
 	return m, nil
@@ -264,13 +270,13 @@ func (s *settled) checkExtra(extra []byte, round uint64) error {
 //	        uint64 made;                    // only with Stale
 //	        opaque dealing[2 + r][32];      // only with Norm
 //	        opaque proof[32];               // its digest, only with Norm
-//	        opaque path[⌈log₂ C⌉][32];
+//	        opaque path[⌈log₂ C⌉][32];      // two of them, each one longer, if covered with Norm
 //	        opaque box[box size];
 //	    } entries[…];                       // by ascending party
 //	} Batch;
 func (s *settled) entrySize() int {
 	return 4 + keyexchange.SignatureSize + 32 + s.extraSize() + s.dealingSize() + s.proofDigestSize() +
-		32*s.depth + s.boxSize()
+		32*s.pathLength() + s.boxSize()
 }
 
 // entry is one party in a batch.
@@ -329,7 +335,7 @@ func (s *settled) parseBatch(body []byte) (int, []entry, error) {
 		e.extra, one = one[:s.extraSize()], one[s.extraSize():]
 		e.dealing, one = one[:s.dealingSize()], one[s.dealingSize():]
 		e.proof, one = one[:s.proofDigestSize()], one[s.proofDigestSize():]
-		for range s.depth {
+		for range s.pathLength() {
 			e.path, one = append(e.path, [32]byte(one)), one[32:]
 		}
 		e.box = one
@@ -401,7 +407,7 @@ func extend(chain *[32]byte, statement []byte) [32]byte {
 // order of the chain.
 func (s *settled) partSize(parties int) int {
 	size := s.Polynomials * scalarSize
-	if s.Covered {
+	if s.Covered && !s.reduces {
 		size += parties * scalarSize
 	}
 	return size

@@ -182,8 +182,6 @@ func derive(n, members int, t *Terms) (*derived, error) {
 		return nil, fmt.Errorf("%w: KEM %d", ErrConfig, t.KEM)
 	case t.Norm < 0 || t.Norm > maxNorm:
 		return nil, fmt.Errorf("%w: Norm %d, want 0 for no bound, or 1 to 2^32 − 1", ErrConfig, t.Norm)
-	case t.Norm != 0 && t.Covered:
-		return nil, fmt.Errorf("%w: %w", ErrConfig, ErrCoveredNorm)
 	case t.Norm != 0 && t.Noise.Family() == 0:
 		return nil, fmt.Errorf("%w: %w", ErrConfig, ErrExactNorm)
 	case t.CommitteeNoise && t.Noise.Family() == 0:

@@ -177,9 +177,14 @@ func (p *submitter) submission(
 		return nil, err
 	}
 	defer erase(polynomials)
+	var y []uint64
+	if s.scheme != nil {
+		y = s.unpack(m.masked)
+	}
 	var covers []shamir.Share
+	var stream cipher.Stream
 	if s.Covered {
-		if covers, err = p.cover(random, context, indices, m); err != nil {
+		if covers, stream, err = p.cover(random, context, indices, m); err != nil {
 			return nil, err
 		}
 	}
@@ -188,7 +193,7 @@ func (p *submitter) submission(
 	}
 	plain := make([]byte, 0, s.plainSize())
 	defer clear(plain[:cap(plain)])
-	leaves := make([][32]byte, s.c)
+	leaves := make([][32]byte, s.leafPlaces())
 	for i, part := range parts {
 		member := int(part.Index) - 1
 		plain = plain[:0]
@@ -196,16 +201,24 @@ func (p *submitter) submission(
 			plain = append(plain, v[:]...)
 		}
 		clear(part.Values)
-		if s.Covered {
+		if s.Covered && !s.reduces {
 			plain = append(plain, covers[i].Value[:]...)
-			covers[i] = shamir.Share{}
 		}
-		plain = plain[:s.plainSize()]
-		if err := entropy.Read("oneshot", random, plain[len(plain)-blindSize:]); err != nil {
+		if plain, err = appendBlind(random, plain); err != nil {
 			return nil, err
 		}
 		leaves[member] = leaf(context, p.self, member, plain)
-		m.leaves = append(m.leaves, leaves[member][:]...)
+		if s.reduces {
+			plain = append(plain, covers[i].Value[:]...)
+			if plain, err = appendBlind(random, plain); err != nil {
+				return nil, err
+			}
+			at := s.coverPlace(member)
+			leaves[at] = coverLeaf(context, p.self, member, plain[s.partPlainSize():])
+		}
+		if s.Covered {
+			covers[i] = shamir.Share{}
+		}
 		public, err := s.KEM.parseKey(s.key(o.keys[i]))
 		if err != nil {
 			return nil, s.memberError(member, err)
@@ -216,12 +229,16 @@ func (p *submitter) submission(
 		}
 		m.boxes = append(m.boxes, box...)
 	}
+	m.leaves = s.appendLeaves(nil, leaves, o.members)
 	root := tree(leaves, s.depth)[s.depth][0]
 	var bound []byte
 	if s.scheme != nil {
 		w := &normproof.Witness{Key: key, Noisy: noisy, Polynomials: polynomials}
-		if err := s.prove(random, context, p.self, root, m, w); err != nil {
+		if err := s.prove(random, context, p.self, root, m, y, w); err != nil {
 			return nil, err
+		}
+		if s.Covered {
+			stream.XORKeyStream(m.proof, m.proof)
 		}
 		bound = s.bind(m)
 	}
@@ -273,23 +290,31 @@ func (s *settled) mask(
 	return masked, nil
 }
 
-// cover draws the key of the cover, shares it, commits to it and hides y under it.
+// appendBlind appends random bytes.
+func appendBlind(random io.Reader, b []byte) ([]byte, error) {
+	b = b[:len(b)+blindSize]
+	return b, entropy.Read("oneshot", random, b[len(b)-blindSize:])
+}
+
+// cover draws the key of the cover, shares it, commits to it and hides y under it. What follows in
+// the stream is for a proof.
 func (p *submitter) cover(
 	random io.Reader, context *[32]byte, indices []uint32, m *submission,
-) ([]shamir.Share, error) {
+) ([]shamir.Share, cipher.Stream, error) {
 	key, err := shamir.GenerateSecret(random)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer clear(key[:])
 	shares, err := shamir.Split(random, key, p.config.Faults+1, indices)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	c := coverCommitment(context, p.self, &key)
 	m.extra = c[:]
-	coverWith(&key, m.masked)
-	return shares, nil
+	stream := coverStream(&key)
+	stream.XORKeyStream(m.masked, m.masked)
+	return shares, stream, nil
 }
 
 // coverCommitment binds a party to the key of its cover, which has 252 bits of
@@ -298,9 +323,9 @@ func coverCommitment(context *[32]byte, party int, key *shamir.Secret) [32]byte 
 	return hash(labelCommitment, context[:], uint32Bytes(party), key[:])
 }
 
-// coverWith adds the keystream of AES-256-CTR, whose counter begins at zero, under a key
-// derived from the cover's: it covers and uncovers.
-func coverWith(key *shamir.Secret, masked []byte) {
+// coverStream is the keystream of AES-256-CTR, whose counter begins at zero, under a key derived
+// from the cover's: it covers and uncovers.
+func coverStream(key *shamir.Secret) cipher.Stream {
 	derived, err := hkdf.Key(sha256.New, key[:], nil, labelCover, 32)
 	if err != nil {
 		panic("oneshot: " + err.Error()) // the length is a constant
@@ -310,5 +335,5 @@ func coverWith(key *shamir.Secret, masked []byte) {
 	if err != nil {
 		panic("oneshot: " + err.Error()) // an AES-256 key has 32 bytes
 	}
-	cipher.NewCTR(block, make([]byte, aes.BlockSize)).XORKeyStream(masked, masked)
+	return cipher.NewCTR(block, make([]byte, aes.BlockSize))
 }

@@ -39,6 +39,7 @@ const (
 	stepSubmissions
 	stepSigned
 	stepParts
+	stepCovers // after stepSigned, where covers are opened before parts
 )
 
 // serverRound holds what the server keeps of the round that is open.
@@ -67,7 +68,9 @@ type serverRound struct {
 	signatures wire.Certificate // by ascending member
 	parts      [][]byte         // by member
 	key        *unlocked        // once the parts were put together
-	uncovered  wire.Set         // the parties whose covered y are in the sum
+	uncovered  wire.Set         // the dealers whose covered y are in the sum, or convict them
+	opened     [][]byte         // values of covers, by member, where these are opened before parts
+	order      []int32          // places in the chain by ascending dealer, once covers are taken off
 }
 
 // submitted is a submission on its way into the sum.
@@ -85,6 +88,7 @@ type cover struct {
 	party      uint32
 	masked     [32]byte // digest of y
 	commitment [32]byte
+	stated     [32]byte // digest of its statement, if covers are opened before parts
 }
 
 // NewServer makes a server that sends batches of the given number of parties to the
@@ -170,6 +174,8 @@ func (s *Server) receiveMember(h wire.Header, body []byte, member int) error {
 		receive, due = s.receiveSigned, stepSigned
 	case typePart:
 		receive, due = s.receivePart, stepParts
+	case typeCovers:
+		receive, due = s.receiveCovers, stepCovers
 	default:
 		return fmt.Errorf("%w: %d", ErrType, h.Type)
 	}
@@ -239,6 +245,8 @@ func (s *Server) Awaits(member int) bool {
 	case r.step == stepSigned:
 		_, found := r.signature(member)
 		return !found
+	case r.step == stepCovers:
+		return r.opened[member] == nil
 	}
 	return r.parts[member] == nil
 }
@@ -377,7 +385,7 @@ func (s *Server) receiveSubmission(h wire.Header, body []byte, party int) error 
 		return err
 	}
 	r.received.Add(party)
-	if c.scheme != nil {
+	if c.scheme != nil && !c.reduces {
 		if err := s.checkProof(sub); err != nil {
 			return err // and the party is spent: each check takes the server far longer than the party
 		}
@@ -414,16 +422,13 @@ func (s *settled) checkSubmission(
 			return nil, fmt.Errorf("%w: %w", ErrEncoding, err)
 		}
 	}
-	if s.scheme != nil && s.scheme.CheckEncoding(parseDealing(m.dealing), m.proof) != nil {
+	switch {
+	case s.reduces && s.scheme.CheckDealing(parseDealing(m.dealing)) != nil,
+		s.scheme != nil && !s.reduces &&
+			s.scheme.CheckEncoding(parseDealing(m.dealing), m.proof) != nil:
 		return nil, fmt.Errorf("%w: of dealing or proof", ErrEncoding)
 	}
-	leaves := make([][32]byte, s.c)
-	at := 0
-	for k := range members.All() {
-		leaves[k] = [32]byte(m.leaves[32*at:])
-		at++
-	}
-	levels := tree(leaves, s.depth)
+	levels := tree(s.parseLeaves(m.leaves, members), s.depth)
 	masked := hash(labelMasked, m.masked)
 	signed := statement(context, party, levels[s.depth][0], masked, m.extra, s.bind(m))
 	if err := keyexchange.Verify(s.identity(party), s.statementLabel(party), signed,
@@ -485,7 +490,7 @@ func (s *Server) Batch() ([]Envelope, error) {
 				extra:     m.extra,
 				dealing:   m.dealing,
 				proof:     proofDigest(m.proof),
-				path:      path(sub.levels, k),
+				path:      c.paths(sub.levels, k),
 				box:       m.boxes[box*c.boxSize():][:c.boxSize()],
 			}
 			message = e.append(message)
@@ -596,7 +601,11 @@ func (r *serverRound) add(c *settled, sub *submitted) {
 		panic("oneshot: " + err.Error()) // it was parsed before
 	}
 	if c.Covered {
-		r.covers = append(r.covers, cover{uint32(sub.party), sub.masked, [32]byte(m.extra)})
+		one := cover{party: uint32(sub.party), masked: sub.masked, commitment: [32]byte(m.extra)}
+		if c.reduces {
+			one.stated = hash(labelChain, sub.statement)
+		}
+		r.covers = append(r.covers, one)
 	} else {
 		c.ring.AddPacked(r.sum, m.masked)
 	}

@@ -104,9 +104,9 @@ func (s *Server) Signed() int {
 	return len(s.open.signatures)
 }
 
-// Certificate returns the message to all members with the signatures that have come;
-// each answers with its part. Called again it has those that came since. It fails
-// with [ErrTooFew] while they are fewer than [Figures.Quorum], and with [ErrPhase]
+// Certificate returns the message to all members with the signatures that have come; each answers
+// with its part, or with Covered and Norm by opening covers. Called again it has those that came
+// since. It fails with [ErrTooFew] while they are fewer than [Figures.Quorum], and with [ErrPhase]
 // before [Server.Close].
 func (s *Server) Certificate() ([]byte, error) {
 	if s.open == nil || s.open.step < stepSigned {
@@ -118,8 +118,10 @@ func (s *Server) Certificate() ([]byte, error) {
 			s.config.Quorum)
 	}
 	if r.step == stepSigned {
-		r.step = stepParts
-		r.parts = make([][]byte, s.config.c)
+		r.step, r.parts = stepParts, make([][]byte, s.config.c)
+		if s.config.reduces {
+			r.step, r.opened = stepCovers, make([][]byte, s.config.c)
+		}
 		r.uncovered = wire.NewSet(s.config.dealers())
 	}
 	return r.signatures.Append(s.config.header(typeCertificate, &r.context, s.round,
@@ -147,11 +149,16 @@ func (s *Server) receivePart(body []byte, member int) error {
 	return nil
 }
 
-// Parts returns how many members have sent their parts.
+// Parts returns how many members have sent their parts; or, with Covered and Norm, what they open
+// covers with, until [Server.Reduce].
 func (s *Server) Parts() int {
 	n := 0
 	if s.open != nil {
-		for _, part := range s.open.parts {
+		parts := s.open.parts
+		if s.open.step == stepCovers {
+			parts = s.open.opened
+		}
+		for _, part := range parts {
 			if part != nil {
 				n++
 			}
@@ -165,7 +172,6 @@ type unlocked struct {
 	factor ring.Factor
 	wrong  []int // members whose parts are wrong
 	covers *shamir.Combiner
-	places []int32 // in the chain, by ascending party
 }
 
 // unlock puts the members' parts together.
@@ -203,7 +209,7 @@ func (s *Server) unlock() error {
 	for _, index := range wrong {
 		u.wrong = append(u.wrong, int(index)-1)
 	}
-	if c.Covered {
+	if c.Covered && !c.reduces {
 		var indices []uint32
 		for i := range shares {
 			if !slices.Contains(wrong, shares[i].Index) {
@@ -213,14 +219,22 @@ func (s *Server) unlock() error {
 		if u.covers, err = shamir.NewCombiner(c.Faults+1, indices); err != nil {
 			return fmt.Errorf("%w: %w", ErrParts, err)
 		}
-		for i := range r.covers {
-			u.places = append(u.places, int32(i))
-		}
-		slices.SortFunc(u.places, func(a, b int32) int {
-			return cmp.Compare(r.covers[a].party, r.covers[b].party)
-		})
 	}
 	r.key = u
+	return nil
+}
+
+// ready finds out whether covers can be taken off.
+func (s *Server) ready() error {
+	switch {
+	case !s.config.reduces:
+		return s.unlock()
+	case s.open == nil || s.open.step != stepCovers:
+		return fmt.Errorf("%w: covers are not opened", ErrPhase)
+	case s.Parts() <= s.config.Faults:
+		return fmt.Errorf("%w: %d members have opened covers, want %d", ErrTooFew, s.Parts(),
+			s.config.Faults+1)
+	}
 	return nil
 }
 
@@ -235,6 +249,11 @@ func (s *Server) unlock() error {
 // round is lost then: the sum of the keys has that party's. Until so many members have
 // sent their parts that Faults of them cannot hide a good cover, one that does not open
 // is [ErrParts], and names nobody.
+//
+// With [Terms.Norm] it is called once Faults + 1 members or more have opened covers. A party whose
+// submission does not open, or whose proof does not hold, is no error then: it is among
+// [Server.Convicted], and [Server.Reduce] has it left out of the sum. It fails with [ErrTooFew]
+// while members' values fit too few of the party's leaves.
 func (s *Server) Uncover(message []byte) error {
 	if !s.config.Covered {
 		return fmt.Errorf("%w: submissions are not covered", ErrPhase)
@@ -243,7 +262,7 @@ func (s *Server) Uncover(message []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := s.unlock(); err != nil {
+	if err := s.ready(); err != nil {
 		return err
 	}
 	c, r := s.config, s.open
@@ -266,7 +285,7 @@ func (s *Server) ReadBatch(batch io.Reader) error {
 	if !s.config.Covered {
 		return fmt.Errorf("%w: submissions are not covered", ErrPhase)
 	}
-	if err := s.unlock(); err != nil {
+	if err := s.ready(); err != nil {
 		return err
 	}
 	r := s.open
@@ -280,13 +299,21 @@ func (s *Server) ReadBatch(batch io.Reader) error {
 
 // placeOf returns the place of a party of the sum in the chain.
 func (r *serverRound) placeOf(party uint32) (int, bool) {
-	at, ok := slices.BinarySearchFunc(r.key.places, party, func(place int32, party uint32) int {
+	if r.order == nil {
+		for i := range r.covers {
+			r.order = append(r.order, int32(i))
+		}
+		slices.SortFunc(r.order, func(a, b int32) int {
+			return cmp.Compare(r.covers[a].party, r.covers[b].party)
+		})
+	}
+	at, ok := slices.BinarySearchFunc(r.order, party, func(place int32, party uint32) int {
 		return cmp.Compare(r.covers[place].party, party)
 	})
 	if !ok {
 		return 0, false
 	}
-	return int(r.key.places[at]), true
+	return int(r.order[at]), true
 }
 
 // uncoverOne uncovers the submission of a party that is in the sum.
@@ -302,6 +329,9 @@ func (s *Server) uncoverOne(party int, body []byte) error {
 	}
 	if hash(labelMasked, m.masked) != r.covers[place].masked {
 		return c.partyError(party, ErrContext)
+	}
+	if c.reduces {
+		return s.judge(party, place, m)
 	}
 	masked := bytes.Clone(m.masked)
 	if err := r.uncover(c, place, masked); err != nil {
@@ -337,14 +367,14 @@ func (r *serverRound) uncover(c *settled, place int, masked []byte) error {
 	if err != nil {
 		return err
 	}
-	coverWith(&key, masked)
+	coverStream(&key).XORKeyStream(masked, masked)
 	return c.ring.CheckPacked(masked, c.length)
 }
 
-// Sum takes the key off and returns the sum of the inputs, with its noise unless the
-// sum is exact. Call it when enough members have sent parts; if the round is covered,
-// after [Server.Uncover] of every party in the sum. A sum ends the round; after an
-// error one may wait for more parts and try again.
+// Sum takes the key off and returns the sum of the inputs, with its noise unless the sum is exact.
+// Call it when enough members have sent parts; if the round is covered, after [Server.Uncover] of
+// every party in the sum, and with [Terms.Norm] after [Server.Reduce]. A sum ends the round; after
+// an error one may wait for more parts and try again.
 //
 // It fails with [ErrTooFew] while fewer than [Figures.Answers] parts have come; with
 // [ErrParts] if they do not fit together, which more than Faults wrong ones do, or a

@@ -75,9 +75,17 @@ type memberRoundState struct {
 	Covers          []byte
 	Parties         int
 	Noises          int
+	Kept            []keptState
+	Guilty          []byte // a set; empty before covers are opened
+}
+
+type keptState struct {
+	Dealer int
+	Values [][32]byte
 }
 
 type pendingState struct {
+	Dealer    int
 	Good      bool
 	Part      [][32]byte
 	Cover     []byte
@@ -102,6 +110,10 @@ func (m *Member) Save(key *keyexchange.SealKey) ([]byte, error) {
 			Covers:  r.covers,
 			Parties: r.parties,
 			Noises:  r.noises,
+			Guilty:  r.guilty.Bytes(),
+		}
+		for _, one := range r.kept {
+			out.Open.Kept = append(out.Open.Kept, keptState{one.dealer, one.values})
 		}
 		if r.private != nil {
 			out.Open.Private = r.private.seed[:]
@@ -109,7 +121,7 @@ func (m *Member) Save(key *keyexchange.SealKey) ([]byte, error) {
 		for i := range r.pending {
 			p := &r.pending[i]
 			out.Open.Pending = append(out.Open.Pending,
-				pendingState{p.good, p.part.Values, p.cover, p.statement})
+				pendingState{p.dealer, p.good, p.part.Values, p.cover, p.statement})
 		}
 	}
 	return sealState(m.random, key, m.config, ownerMemberUsed, m.self, &out)
@@ -184,9 +196,16 @@ func (m *Member) loadRound(in *memberRoundState) (*memberRound, error) {
 	if r.seen, err = loadSet(in.Seen, m.config.dealers()); err != nil {
 		return nil, err
 	}
+	if r.guilty, err = loadSet(in.Guilty, m.config.dealers()); err != nil {
+		return nil, err
+	}
+	for _, one := range in.Kept {
+		r.kept = append(r.kept, keptPart{one.Dealer, one.Values})
+	}
 	for _, p := range in.Pending {
 		r.pending = append(r.pending,
 			pendingPart{
+				dealer:    p.Dealer,
 				good:      p.Good,
 				part:      shamir.PackedShare{Index: index, Values: p.Part},
 				cover:     p.Cover,
@@ -222,7 +241,7 @@ type serverRoundState struct {
 	Parties         int
 	Covers          []coverState
 	Signatures      []byte
-	Parts           [][]byte
+	Parts, Opened   [][]byte
 }
 
 type submittedState struct {
@@ -269,12 +288,14 @@ func (s *Server) state() *serverState {
 			Sum:        r.sum,
 			Signatures: r.signatures.Append(nil),
 			Parts:      r.parts,
+			Opened:     r.opened,
 		}
 		for _, d := range r.disputes {
 			out.Open.Disputes = append(out.Open.Disputes, d.Bytes())
 		}
 		for _, one := range r.covers {
-			out.Open.Covers = append(out.Open.Covers, coverState{one.party, one.masked, one.commitment})
+			out.Open.Covers = append(out.Open.Covers,
+				coverState{one.party, one.masked, one.commitment, one.stated})
 		}
 	}
 	return out
@@ -361,20 +382,26 @@ func (s *Server) loadRound(in *serverRoundState) (*serverRound, error) {
 		}
 	}
 	for _, one := range in.Covers {
-		r.covers = append(r.covers, cover{one.Party, one.Masked, one.Commitment})
+		r.covers = append(r.covers, cover{one.Party, one.Masked, one.Commitment, one.Stated})
 	}
 	if r.signatures, err = wire.ParseCertificate(in.Signatures, c.c); err != nil {
 		return nil, err
 	}
-	if r.step == stepParts {
-		r.parts = make([][]byte, c.c)
-		for k, part := range in.Parts {
-			if len(part) != 0 {
-				r.parts[k] = part
-			}
-		}
+	if r.step >= stepParts {
+		r.parts, r.opened = loadAnswers(in.Parts, c.c), loadAnswers(in.Opened, c.c)
 	}
 	return r, nil
+}
+
+// loadAnswers reads what members have answered, nil for those that have not.
+func loadAnswers(in [][]byte, members int) [][]byte {
+	out := make([][]byte, members)
+	for k, answer := range in {
+		if len(answer) != 0 {
+			out[k] = answer
+		}
+	}
+	return out
 }
 
 func (s *Server) loadSubmitted(r *serverRound, in []submittedState) ([]*submitted, error) {

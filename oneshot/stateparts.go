@@ -20,8 +20,8 @@ type serverPartsState struct {
 }
 
 type coverState struct {
-	Party              uint32
-	Masked, Commitment [32]byte
+	Party                      uint32
+	Masked, Commitment, Stated [32]byte
 }
 
 // SaveParts is [Server.Save] without submissions. Those of the batch that is with the members are

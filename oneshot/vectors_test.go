@@ -188,7 +188,9 @@ func record(t *testing.T, description string, terms Terms) *recorded {
 	for i := range w.keys {
 		deals := s.Norm > 0 && i == boundedCheat
 		var message []byte
-		if deals {
+		if deals && s.Covered {
+			message = w.deal(i, cheats["a value of twice the bound"])
+		} else if deals {
 			message = w.deal(i, dealer{parts: moved(boundedWronged)})
 		} else {
 			message = must(w.submit(i))
@@ -231,19 +233,37 @@ func record(t *testing.T, description string, terms Terms) *recorded {
 			}
 		}
 	}
-	out.Included = w.server.Included()
 	if s.Covered {
-		for _, m := range slices.Clone(out.Messages) {
-			if i := slices.IndexFunc(out.Included,
-				func(i int) bool { return m.From == fmt.Sprintf("party %d", i) }); i >= 0 {
-				if err := w.server.Uncover(m.Message); err != nil {
-					t.Fatal(err)
+		r.uncover(w)
+	}
+	if s.reduces {
+		for _, message := range must(w.server.Reduce()) {
+			r.note("server", "members", message)
+			for k, m := range w.members[:6] {
+				if answer := must(m.Receive(message)); answer != nil {
+					r.note(member(k), "server", answer)
+					if err := w.server.Receive(answer); err != nil {
+						t.Fatal(err)
+					}
 				}
 			}
 		}
 	}
+	out.Included = w.server.Included()
 	out.Sum = must(w.server.Sum())
 	return r
+}
+
+// uncover gives the server the submissions of those that are in again.
+func (r *recorded) uncover(w *world) {
+	in := w.server.Included()
+	for _, m := range slices.Clone(r.out.Messages) {
+		if slices.ContainsFunc(in, func(i int) bool { return m.From == fmt.Sprintf("party %d", i) }) {
+			if err := w.server.Uncover(m.Message); err != nil {
+				panic(err)
+			}
+		}
+	}
 }
 
 // dealing tells a party's secrets, drawn again from its stream.
@@ -273,12 +293,16 @@ func (r *recorded) dealing(t *testing.T, s *settled, i int, message []byte) vect
 		t.Fatal(err)
 	}
 	m := must(s.parseSubmission(body, 6))
-	leaves := make([][32]byte, s.c)
+	leaves := make([][32]byte, s.leafPlaces())
 	d.Plain = make([]hexBytes, s.c)
 	for k := range 6 {
 		d.Plain[k] = must(open(r.members[k].open.private, boxInfo(&context, i, k),
 			m.boxes[k*s.boxSize():][:s.boxSize()]))
-		leaves[k] = leaf(&context, i, k, d.Plain[k])
+		part := s.partPlainSize()
+		leaves[k] = leaf(&context, i, k, d.Plain[k][:part])
+		if s.reduces {
+			leaves[s.coverPlace(k)] = coverLeaf(&context, i, k, d.Plain[k][part:])
+		}
 	}
 	root := tree(leaves, s.depth)[s.depth][0]
 	d.Root = root[:]
@@ -369,7 +393,7 @@ var errorNames = []struct {
 	{"ErrDuplicate", ErrDuplicate}, {"ErrSignature", ErrSignature},
 	{"ErrCertificate", ErrCertificate}, {"ErrKey", ErrKey}, {"ErrOwnKey", ErrOwnKey},
 	{"ErrReplay", ErrReplay}, {"ErrTooFew", ErrTooFew}, {"ErrStatement", ErrStatement},
-	{"ErrLost", ErrLost}, {"ErrExcluded", ErrExcluded}, {"ErrFull", ErrFull},
+	{"ErrLost", ErrLost}, {"ErrEvidence", ErrEvidence}, {"ErrExcluded", ErrExcluded}, {"ErrFull", ErrFull},
 	{"ErrPhase", ErrPhase}, {"ErrBroadcast", ErrBroadcast},
 	{"ErrProof", ErrProof}, {"ErrComplaint", ErrComplaint},
 }
@@ -420,6 +444,11 @@ func (r *recorded) deliverOne(w *world, m vectorMessage) {
 			must(w.server.Close())
 		case 73:
 			must(w.server.Certificate())
+		case 78, 79:
+			if w.server.open.step == stepCovers {
+				r.uncover(w)
+				must(w.server.Reduce())
+			}
 		}
 		for _, member := range w.members[:6] {
 			if _, err := member.Receive(m.Message); err != nil {

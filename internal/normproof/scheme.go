@@ -168,6 +168,12 @@ type Dealing struct {
 	Combined  [][32]byte // P = f_0 + Σ γ^j·f_j, all r coefficients
 }
 
+// CheckDealing fails with [ErrEncoding] for what is no dealing of the scheme's.
+func (s *Scheme) CheckDealing(d *Dealing) error {
+	_, _, err := s.parse(d)
+	return err
+}
+
 // parse returns the dealing's points and the scalars of P.
 func (s *Scheme) parse(d *Dealing) (
 	points [2]*edwards25519.Point, p []*edwards25519.Scalar, err error,
