@@ -478,7 +478,7 @@ func (s *Committee) ReceiveMember(now Time, member int, message []byte) error {
 	}
 	due, convicted := s.server.Awaits(member), len(s.server.Convicted())
 	if err := s.server.Receive(message); err != nil {
-		if s.convict(err) {
+		if s.convict(err) || errors.Is(err, oneshot.ErrComplaint) { // it is out of the round
 			s.touchMember(member)
 		}
 		return err

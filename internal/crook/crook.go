@@ -70,21 +70,12 @@ func Shift(c *oneshot.Config, key crypto.Signer, message []byte, by []int64) ([]
 	r.AddSigned(y[:len(by)], by)
 	r.AppendPacked(masked[:0], y)
 
-	for size := 1; len(level) > 1 || size < members; size *= 2 {
-		if len(level)%2 == 1 {
-			level = append(level, empty(size))
-		}
-		var up [][]byte
-		for k := 0; k < len(level); k += 2 {
-			up = append(up, hash("hushsum/oneshot/1 node", level[k], level[k+1]))
-		}
-		level = up
-	}
+	top := rootOf(level)
 	dealer := h.Sender
 	if noise := dealer >= 1<<31; noise {
 		dealer += uint32(c.Roster.Len()) - 1<<31
 	}
-	statement := slices.Concat(h.Session[:], binary.BigEndian.AppendUint32(nil, dealer), level[0],
+	statement := slices.Concat(h.Session[:], binary.BigEndian.AppendUint32(nil, dealer), top,
 		hash("hushsum/oneshot/1 masked", masked), extra)
 	label := "hushsum/oneshot/1 party"
 	switch {
@@ -101,6 +92,22 @@ func Shift(c *oneshot.Config, key crypto.Signer, message []byte, by []int64) ([]
 	signature, err := keyexchange.Sign(key, label, statement)
 	copy(out[len(out)-len(signature):], signature[:])
 	return out, err
+}
+
+// rootOf returns the root of the tree over leaves.
+func rootOf(level [][]byte) []byte {
+	members := len(level)
+	for size := 1; len(level) > 1 || size < members; size *= 2 {
+		if len(level)%2 == 1 {
+			level = append(level, empty(size))
+		}
+		var up [][]byte
+		for k := 0; k < len(level); k += 2 {
+			up = append(up, hash("hushsum/oneshot/1 node", level[k], level[k+1]))
+		}
+		level = up
+	}
+	return level[0]
 }
 
 // empty is the root of a tree over so many places without a leaf.

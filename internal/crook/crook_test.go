@@ -124,3 +124,62 @@ func roster(t *testing.T, kind string, n int) (*keyexchange.Roster, []ed25519.Pr
 	}
 	return r, keys
 }
+
+// What a dealer submits that cheats in nothing is in the sum, and what it deals badly is named by
+// the member to whom it is dealt, in committees and crowds with wide lanes too.
+func TestDealer(t *testing.T) {
+	law, err := noise.DiscreteGaussian(big.NewRat(50*2, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct{ members, parties, colluders int }{{4, 4, 1}, {7, 320, 300}} {
+		c := &oneshot.Config{Label: "crook", Terms: oneshot.Terms{Length: 5, Bits: 8,
+			MinSurvivors: x.colluders + 2, Colluders: x.colluders, Faults: 1, Noise: law, Norm: 290,
+			KEM: oneshot.KEMX25519}}
+		var parties, signers []ed25519.PrivateKey
+		c.Roster, parties = roster(t, "party", x.parties)
+		c.Committee, signers = roster(t, "member", x.members)
+		server := must(oneshot.NewServer(c, 0))(t)
+		var members []*oneshot.Member
+		invite := server.Invite()
+		for _, key := range signers {
+			m := must(oneshot.NewMember(c, key, nil))(t)
+			members = append(members, m)
+			if err := server.Receive(must(m.Receive(invite))(t)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		opening := must(server.Open([]byte("model")))(t)
+		for i := range 2 {
+			d := crook.Dealer{Config: c, Key: parties[i], Party: i, Vector: []int64{100, -100, 3}}
+			if i == 1 {
+				d.Spoil = func(k int, values [][32]byte) {
+					if k == 2 {
+						values[len(values)-1][0] ^= 1
+					}
+				}
+			}
+			if err := server.Receive(must(d.Submit(opening))(t)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, m := range members {
+			must(m.Receive(opening))(t)
+		}
+		for _, e := range must(server.Batch())(t) {
+			if err := server.Receive(must(members[e.To].Receive(e.Message))(t)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		must(server.Settle())(t)
+		var named *oneshot.PartyError
+		if got := server.Convicted(); len(got) != 1 || !errors.As(got[0], &named) || named.Party != 1 {
+			t.Errorf("%v are convicted", got)
+		} else if k, leaf := named.Evidence.Member(); k != 2 || !leaf || named.Evidence.Verify() != nil {
+			t.Error("the evidence does not hold")
+		}
+		if server.Settled() != 1 {
+			t.Errorf("%d parties are in", server.Settled())
+		}
+	}
+}

@@ -157,3 +157,31 @@ func bodyOf(message []byte) int {
 	_, body, _ := wire.ParseHeader(message)
 	return len(body)
 }
+
+// Misdeal has a party deal one member a share that does not fit what it signed: see
+// oneshot.Terms.Norm. Everything else of its submission is in order.
+func (s *Seat) Misdeal(member int) {
+	w := s.world
+	sent := make(map[uint64][]byte) // one answer a round
+	s.Rewrite = func(b []byte) []byte {
+		h, _, _ := wire.ParseHeader(b)
+		if out := sent[h.Round]; out != nil {
+			return out
+		}
+		d := crook.Dealer{Config: w.sums, Key: identities()[s.index], Party: s.index,
+			Spoil: func(k int, values [][32]byte) {
+				if k == member {
+					values[0][0] ^= 1
+				}
+			}}
+		for item := range w.Hub.Drive().Pending(s.index) {
+			out, err := d.Submit(item.Own)
+			if err != nil {
+				w.Fatal("party %d: %v", s.index, err)
+			}
+			sent[h.Round] = out
+			return out
+		}
+		return b
+	}
+}
