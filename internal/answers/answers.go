@@ -157,3 +157,27 @@ func WriteReport(w io.Writer, r *query.Report) {
 			numbers.Plural(f.Rows, "value"), f.What, lines)
 	}
 }
+
+// Planned is a query as plans have it in JSON.
+type Planned struct {
+	Name    string   `json:"name"`
+	Kind    string   `json:"kind"`
+	Numbers int      `json:"numbers"`
+	Share   float64  `json:"share"`
+	Epsilon *float64 `json:"epsilon"`
+	Margin  float64  `json:"margin"`
+	Of      string   `json:"of"`
+}
+
+// Plan returns what is expected for JSON.
+func Plan(expected []query.Expected) []Planned {
+	out := []Planned{}
+	for _, e := range expected {
+		p := Planned{e.Name, e.Kind, e.Numbers, e.Share, nil, e.Margin, e.Of}
+		if !math.IsInf(e.Epsilon, 1) {
+			p.Epsilon = &e.Epsilon
+		}
+		out = append(out, p)
+	}
+	return out
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/query"
 )
 
 // This file has how a study asks on: each batch of queries is a federation that goes on from the
@@ -16,22 +17,30 @@ import (
 
 // Batch is a job's queries as the next federation of a study.
 type Batch struct {
-	Files      Files
+	Questions []string // canonical texts of all queries of the job, see [query.Plan.Questions]
+	Asked     []int    // places of those that are asked: no answer to them is known
+	Files     Files
+	// Federation asks them; nil: all answers are known.
 	Federation *Federation
-	// Own bounds what the queries spend by themselves, Before what the party with most has spent, and
-	// Total both together, which is the new federation's privacy.epsilon. Study is the budget of the
-	// study, 0 without one. All are 0 without noise.
+	// Own bounds what the queries spend by themselves, Before what the party with most has spent,
+	// and Total both together, which is the new federation's privacy.epsilon. Study is the budget of
+	// the study, 0 without one. All are 0 without noise.
 	Own, Before, Total, Study float64
 }
 
-// Next makes a batch of a job, whose privacy.epsilon or multiplier is of its queries alone, and of
-// the files with which a federation goes on from the last one of a study: roster, committee, what
-// was spent before and the study's budget are theirs. It fails with a [job.ConfigError], also if
-// the study cannot spend so much.
-func Next(asked *job.Job, after Files) (*Batch, error) {
+// Next makes a batch of a job, whose privacy.epsilon or multiplier is of all its queries by
+// themselves, and of the files with which a federation goes on from the last one of a study:
+// roster, committee, what was spent before and the study's budget are theirs. Queries whose answer
+// is known by their canonical text are left out, and the others keep the noise that they have by
+// the job, so that all spend less. It fails with a [job.ConfigError], also if the study cannot
+// spend so much.
+func Next(asked *job.Job, after Files, known func(question string) bool) (*Batch, error) {
 	last, err := job.Parse("", after.Text)
 	if err != nil {
 		return nil, err
+	}
+	if !asked.Asks() {
+		return nil, asked.Mistake("query", "write [[query]]", "the job asks nothing")
 	}
 	own := asked.Clone()
 	own.World, own.Name = job.World{}, last.Name
@@ -45,73 +54,101 @@ func Next(asked *job.Job, after Files) (*Batch, error) {
 	if own.Privacy.Study == 0 && own.Noisy() {
 		own.Privacy.Study = last.Privacy.Study
 	}
-	out := &Batch{Study: own.Privacy.Study, Files: Files{Roster: after.Roster,
+	b := &Batch{Study: own.Privacy.Study, Files: Files{Roster: after.Roster,
 		Committee: after.Committee}}
-	if own.Noisy() && after.Before != nil {
-		if err := out.counts(own, after.Before); err != nil {
-			return nil, err
-		}
-		own.Privacy.Before, out.Files.Before = "before.json", after.Before
-	}
-	if out.Files.Text, err = own.MarshalText(); err != nil {
+	alone, err := b.settle(own)
+	if err != nil {
 		return nil, err
 	}
-	if out.Federation, err = New(out.Files); err != nil {
-		return nil, err
+	if err := b.leaveOut(own, alone, known); err != nil || b.Asked == nil {
+		return b, err
 	}
-	if out.Total == 0 && own.Noisy() {
-		spent, err := out.Federation.Settled.Round().Spent(accounting.ServerView, 1,
-			out.Federation.Job.Privacy.Delta)
-		if err != nil {
+	if own.Noisy() {
+		if err := b.count(own, alone, after.Before); err != nil {
 			return nil, err
 		}
-		out.Own, out.Total = spent.Upper, spent.Upper
 	}
-	return out, nil
+	if b.Files.Text, err = own.MarshalText(); err != nil {
+		return nil, err
+	}
+	b.Federation, err = New(b.Files)
+	return b, err
 }
 
-// counts fixes the noise that the queries have by themselves, and has epsilon count what was spent
-// before.
-func (b *Batch) counts(own *job.Job, text []byte) error {
-	before := new(job.Before)
-	if err := before.UnmarshalText(text); err != nil {
-		return own.Mistake("privacy.before", "have it written by 'hushsumd federation after'", "%v", err)
+// leaveOut leaves out the queries of a job, settled alone, whose answers are known, and fixes the
+// noise of the others.
+func (b *Batch) leaveOut(
+	own *job.Job, alone *job.Settled, known func(question string) bool,
+) error {
+	plan, err := query.New(alone)
+	if err == nil {
+		b.Questions, err = plan.Questions()
 	}
-	alone := own.Clone()
-	alone.Privacy.Study = 0
-	settled, err := b.settle(alone)
 	if err != nil {
 		return err
+	}
+	var left []job.Query
+	part := 0.0 // of the budget
+	for i, question := range b.Questions {
+		if known == nil || !known(question) {
+			b.Asked = append(b.Asked, i)
+			left = append(left, own.Query[i])
+			part += alone.Job().Query[i].Share
+		}
+	}
+	if !own.Noisy() || b.Asked == nil {
+		own.Query = left
+		return nil
 	}
 	if own.Privacy.Multiplier == 0 {
-		// Six digits: batches that cost the same are lines of the ledger that are the same.
-		m := settled.Mechanism().Vector
-		z := m.SumStdDev(m.Shares.MinHonest) / m.Sensitivity.L2
-		unit := math.Pow(10, math.Floor(math.Log10(z))-5)
-		text := strconv.FormatFloat(math.Ceil(z/unit)*unit, 'g', 6, 64)
-		if own.Privacy.Multiplier, err = strconv.ParseFloat(text, 64); err != nil {
-			return err
+		m := alone.Mechanism().Vector
+		own.Privacy.Multiplier = m.SumStdDev(m.Shares.MinHonest) / m.Sensitivity.L2
+	}
+	if len(left) < len(own.Query) { // else shares are as they are written
+		own.Privacy.Multiplier /= math.Sqrt(part)
+		for k, i := range b.Asked {
+			left[k].Share = alone.Job().Query[i].Share / part
 		}
-		alone.Privacy.Multiplier = own.Privacy.Multiplier
-		if settled, err = b.settle(alone); err != nil {
-			return err
-		}
+		left[len(left)-1].Share = 0 // the rest
 	}
-	var names []string
-	for i := range settled.Roster().Len() {
-		names = append(names, settled.Roster().Name(i))
-	}
-	delta := settled.Job().Privacy.Delta
-	ledger, err := accounting.NewLedger(accounting.ServerView,
-		accounting.Target{Epsilon: math.MaxFloat64, Delta: delta})
-	if err == nil {
-		err = ledger.Carry(before.Ledger, names...)
-	}
+	own.Query = left
+	// Six digits: batches that cost the same are lines of the ledger that are the same.
+	z := own.Privacy.Multiplier
+	unit := math.Pow(10, math.Floor(math.Log10(z))-5)
+	text := strconv.FormatFloat(math.Ceil(z/unit)*unit, 'g', 6, 64)
+	own.Privacy.Multiplier, err = strconv.ParseFloat(text, 64)
+	return err
+}
+
+// count has epsilon of a job, whose noise is fixed, count what was spent before.
+func (b *Batch) count(own *job.Job, alone *job.Settled, text []byte) error {
+	delta := alone.Job().Privacy.Delta
+	settled, err := b.settle(own)
 	if err != nil {
 		return err
 	}
-	most := func() (float64, error) {
-		most := 0.0
+	ledger, err := accounting.NewLedger(accounting.ServerView,
+		accounting.Target{Epsilon: math.MaxFloat64, Delta: delta})
+	if err != nil {
+		return err
+	}
+	roster := settled.Roster()
+	var names []string
+	for i := range roster.Len() {
+		names = append(names, roster.Name(i))
+	}
+	if text != nil {
+		before := new(job.Before)
+		if err := before.UnmarshalText(text); err != nil {
+			return own.Mistake("privacy.before", "have it written by 'hushsumd federation after'", "%v",
+				err)
+		}
+		if err := ledger.Carry(before.Ledger, names...); err != nil {
+			return err
+		}
+		own.Privacy.Before, b.Files.Before = "before.json", text
+	}
+	most := func() (most float64, err error) {
 		for _, name := range names {
 			spent, err := ledger.Spent(name)
 			if err != nil {
@@ -124,10 +161,13 @@ func (b *Batch) counts(own *job.Job, text []byte) error {
 	if b.Before, err = most(); err != nil {
 		return err
 	}
-	if err := ledger.SpendRound(settled.Round(), names...); errors.Is(err, accounting.ErrBudget) {
-		return own.Mistake("privacy.epsilon", "ask less, or with a smaller epsilon",
-			"nothing bounds what is spent with these queries, and %.4g before them", b.Before)
-	} else if err != nil {
+	const advice = "ask less, or with a smaller epsilon"
+	err = ledger.SpendRound(settled.Round(), names...)
+	if errors.Is(err, accounting.ErrBudget) {
+		return own.Mistake("privacy.epsilon", advice, "nothing bounds what is spent with these "+
+			"queries, and %.4g before them", b.Before)
+	}
+	if err != nil {
 		return err
 	}
 	if b.Total, err = most(); err != nil {
@@ -141,14 +181,14 @@ func (b *Batch) counts(own *job.Job, text []byte) error {
 	const above = 1 + 1e-9 // so that the last of all digits does not matter
 	own.Privacy.Epsilon = b.Total * above
 	if b.Study > 0 && own.Privacy.Epsilon > b.Study {
-		return own.Mistake("privacy.epsilon", "ask less, or with a smaller epsilon",
-			"with these queries, which spend %.4g, the study would have spent %.4g: %.4g are spent, and "+
-				"its budget is %v", b.Own, b.Total, b.Before, b.Study)
+		return own.Mistake("privacy.epsilon", advice, "with these queries, which spend %.4g, the study "+
+			"would have spent %.4g: %.4g are spent, and its budget is %v", b.Own, b.Total, b.Before,
+			b.Study)
 	}
 	return nil
 }
 
-// settle works a job out for the lists of the batch.
+// settle works a job out for the lists of the batch, whatever the study may spend.
 func (b *Batch) settle(j *job.Job) (*job.Settled, error) {
 	var files job.Files
 	var err error
@@ -160,5 +200,7 @@ func (b *Batch) settle(j *job.Job) (*job.Settled, error) {
 			return nil, fmt.Errorf("%w: the study's committee: %w", job.ErrConfig, err)
 		}
 	}
+	j = j.Clone()
+	j.Privacy.Study = 0
 	return j.Settle(files)
 }

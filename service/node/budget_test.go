@@ -322,7 +322,7 @@ query = [{ name = "q", %s }]
 		if err != nil {
 			t.Fatal(err)
 		}
-		next, err := federation.Next(j, w.after(f.ID))
+		next, err := federation.Next(j, w.after(f.ID), nil)
 		if err != nil {
 			refused = err
 			break

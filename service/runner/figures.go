@@ -52,6 +52,11 @@ func Declared(f *federation.Federation) *Status {
 		Rounds: f.Settled.Rounds(),
 		Least:  f.Settled.MinSurvivors(),
 		Buffer: f.Settled.Buffer(),
+		Study:  f.Job.Privacy.Study,
+		Asks:   len(f.Job.Query),
+	}
+	if before := f.Settled.Before(); before != nil {
+		out.Before = before.Federation
 	}
 	if j := f.Job; j.Noisy() {
 		out.Budget, out.Delta = j.Privacy.Epsilon, j.Privacy.Delta

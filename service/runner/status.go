@@ -27,6 +27,11 @@ type Status struct {
 	Epsilon float64 `json:"epsilon"`
 	Budget  float64 `json:"budget"`
 	Delta   float64 `json:"delta"`
+	// Before is the federation that it goes on from, whose epsilon is in Epsilon, and Study what all
+	// that go on from each other may spend; 0: that has no bound.
+	Before string  `json:"before,omitempty"`
+	Study  float64 `json:"study,omitempty"`
+	Asks   int     `json:"asks,omitempty"` // queries
 	// With noise Protects and Against say of whom epsilon is, and against whom: "each party", "the
 	// server and any 2 parties".
 	Protects string `json:"protects,omitempty"`

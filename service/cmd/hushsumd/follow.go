@@ -17,8 +17,8 @@ import (
 )
 
 // followPause is about how long a party or a member waits between two questions for a federation to
-// go on in.
-const followPause = 10 * time.Second
+// go on in. Tests wait less.
+var followPause = 10 * time.Second
 
 // follows refuses --follow without operators to follow.
 func (j *joining) follows(policy *party.Policy) error {

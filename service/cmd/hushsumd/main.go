@@ -7,6 +7,7 @@
 //	hushsumd member              help as a member of a committee
 //	hushsumd identity, roster    keys of parties, and lists of them
 //	hushsumd federation          check, create, list, show, pause, resume, end
+//	hushsumd query               answers of a study, and more questions
 //	hushsumd backup, restore     all federations to a file, and back
 //	hushsumd key                 the keys that seal the record
 //	hushsumd node                the nodes of a server
@@ -58,6 +59,7 @@ func commands() []command {
 		{"identity", "make or show a party's identity", identity},
 		{"roster", "write a roster's line, or show a roster and its fingerprint", rosterCommand},
 		{"federation", "check, create, list, show, pause, resume or end a federation", federationCommand},
+		{"query", "print the answers of a federation, or ask its roster more", queryCommand},
 		{"backup", "write all federations of a server to one sealed file, while it runs", backup},
 		{"restore", "restore a backup to a server without federations", restore},
 		{"key", "say under which keys the record is sealed, and seal it under the newest", keyCommand},

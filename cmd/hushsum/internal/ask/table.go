@@ -36,27 +36,11 @@ func queries(n int) string {
 	return fmt.Sprintf("%d queries", n)
 }
 
-// plannedJSON is an element of what --plan --json prints.
-type plannedJSON struct {
-	Name    string   `json:"name"`
-	Kind    string   `json:"kind"`
-	Numbers int      `json:"numbers"`
-	Share   float64  `json:"share"`
-	Epsilon *float64 `json:"epsilon"`
-	Margin  float64  `json:"margin"`
-	Of      string   `json:"of"`
-}
-
 // showPlan says what it would cost and give.
 func (v *asked) showPlan(w *world, std cli.Streams) error {
 	expected := w.plan.Expected()
 	if v.json {
-		out := []plannedJSON{}
-		for _, e := range expected {
-			out = append(out, plannedJSON{e.Name, e.Kind, e.Numbers, e.Share, show.Finite(e.Epsilon),
-				e.Margin, e.Of})
-		}
-		show.JSON(std, out)
+		show.JSON(std, answers.Plan(expected))
 		return nil
 	}
 	s := &show.Screen{Std: std}

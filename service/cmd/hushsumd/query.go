@@ -1,0 +1,294 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/hushsum/hushsum/internal/answers"
+	"github.com/hushsum/hushsum/internal/numbers"
+	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/query"
+	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/service/page"
+	"github.com/hushsum/hushsum/service/runner"
+)
+
+// questioner is the command query.
+type questioner struct {
+	*operator
+	plan, json, csv, again bool
+	std                    streams
+}
+
+func queryCommand(ctx context.Context, args []string, std streams) error {
+	f := flags("query", "query NAME [FILE] [flags]", `
+It prints the answers of a federation that asks queries, each with its 95 % interval. With FILE, a
+job with [[query]], it asks the same roster more: the queries become the next federation, which goes
+on from the last one of NAME's and counts what was spent, and the answers are printed once they are
+there. The epsilon of FILE is of its queries by themselves; parties and budget are the study's. What
+was asked before is answered from the record and costs nothing; the queries that are left keep the
+noise that FILE gives them. --plan says what they would cost and give, and asks nothing.
+
+With --identity this operator signs that the one goes on from the other, which parties follow;
+without it they join by hand.`, std)
+	q := questioner{std: std}
+	var read func() error
+	q.operator, read = operatorFlags(f)
+	f.BoolVar(&q.plan, "plan", false, "say what it would cost and give, and ask nothing")
+	f.BoolVar(&q.json, "json", false, "print JSON")
+	f.BoolVar(&q.csv, "csv", false, "print the answers as CSV")
+	f.BoolVar(&q.again, "again", false, "ask also what was asked before")
+	words, err := parseAmong(f, args, 2)
+	switch {
+	case err != nil:
+		return err
+	case len(words) == 0:
+		return misuse("name a federation that asks queries")
+	case len(words) == 1 && (q.plan || q.again):
+		return misuse("--plan and --again are for more queries: name the file of a job that has them")
+	case q.json && q.csv, q.plan && q.csv:
+		return misuse("--csv goes with neither --json nor --plan")
+	}
+	if err := read(); err != nil {
+		return err
+	}
+	s, err := q.find(ctx, words[0])
+	if err != nil {
+		return err
+	}
+	if len(words) == 2 {
+		return inFile(words[1], q.more(ctx, s, words[1]))
+	}
+	asked, err := q.asked(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	if asked.Parties == 0 {
+		return fmt.Errorf("%s has no answers: it is %s; see 'hushsumd federation show %s'", s.Name,
+			s.State, s.Name)
+	}
+	return q.print(asked, asked.Answers, nil)
+}
+
+// asked returns what a federation asks, and its answers if there are some.
+func (q *questioner) asked(ctx context.Context, id string) (*federation.Asked, error) {
+	out := new(federation.Asked)
+	return out, q.ask(ctx, http.MethodGet, "/v1/federations/"+id+"/answers", nil, "", out)
+}
+
+// study returns a federation, those that it goes on from, and those that go on from it, in order.
+func (q *questioner) study(
+	ctx context.Context, s *runner.Status,
+) (chain []*runner.Status, err error) {
+	all, err := q.all(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for at := s; at != nil; {
+		chain = append([]*runner.Status{at}, chain...)
+		before := at.Before
+		at = nil
+		for _, other := range all {
+			if before != "" && other.ID == before {
+				at = other
+			}
+		}
+	}
+	for at := s; at != nil; {
+		var next *runner.Status
+		for _, other := range all {
+			if other.Before != at.ID {
+				continue
+			}
+			if next != nil {
+				return nil, fmt.Errorf("%s and %s go on from %s; name one of them", next.Name, other.Name,
+					at.Name)
+			}
+			next = other
+		}
+		if at = next; at != nil {
+			chain = append(chain, at)
+		}
+	}
+	return chain, nil
+}
+
+// more asks the queries of a file, or says what they would cost.
+func (q *questioner) more(ctx context.Context, s *runner.Status, file string) error {
+	j, err := job.Load(file)
+	if err != nil {
+		return err
+	}
+	chain, err := q.study(ctx, s)
+	if err != nil {
+		return err
+	}
+	known, from := map[string]query.Answer{}, map[string]string{}
+	for _, s := range chain {
+		if s.Asks == 0 || q.again {
+			continue
+		}
+		asked, err := q.asked(ctx, s.ID)
+		if err != nil {
+			return err
+		}
+		for i, a := range asked.Answers {
+			known[asked.Questions[i]], from[asked.Questions[i]] = a, s.Name
+		}
+	}
+	last := chain[len(chain)-1]
+	var after page.Declared
+	if err := q.ask(ctx, http.MethodGet, "/v1/federations/"+last.ID+"/after", nil, "",
+		&after); err != nil {
+		return err
+	}
+	batch, err := federation.Next(j, federation.Files(after), func(question string) bool {
+		_, found := known[question]
+		return found
+	})
+	if err != nil {
+		return err
+	}
+	names := map[string]string{}
+	all := make([]query.Answer, len(j.Query))
+	for i, question := range batch.Questions {
+		a, found := known[question]
+		if !found {
+			continue
+		}
+		a.Name = j.Query[i].Name
+		all[i], names[a.Name] = a, from[question]
+	}
+	if q.plan {
+		return q.printPlan(batch, all, names)
+	}
+	if batch.Federation == nil {
+		return q.print(nil, all, names)
+	}
+	if batch.Federation.Settled.Before() != nil && q.identity != nil {
+		if batch.Files.Succession, err = batch.Federation.Sign(q.identity); err != nil {
+			return err
+		}
+	}
+	var made struct{ ID string }
+	if err := q.ask(ctx, http.MethodPost, "/v1/federations", page.Declared(batch.Files), "",
+		&made); err != nil {
+		return err
+	}
+	fmt.Fprintf(q.std.err, "asked in %s, %s; an answer comes once enough parties take part\n",
+		batch.Federation.Job.Name, made.ID)
+	asked, err := q.await(ctx, made.ID)
+	if err != nil {
+		return err
+	}
+	for k, i := range batch.Asked {
+		all[i] = asked.Answers[k]
+	}
+	return q.print(asked, all, names)
+}
+
+// await waits for the answers of a federation.
+func (q *questioner) await(ctx context.Context, id string) (*federation.Asked, error) {
+	for {
+		s := new(runner.Status)
+		if err := q.ask(ctx, http.MethodGet, "/v1/federations/"+id, nil, "", s); err != nil {
+			return nil, err
+		}
+		asked, err := q.asked(ctx, id)
+		switch {
+		case err != nil:
+			return nil, err
+		case asked.Parties > 0:
+			return asked, nil
+		case s.State == "ended":
+			return nil, fmt.Errorf("%s has ended without answers: %s", s.Name, s.Why)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(300 * time.Millisecond):
+		}
+	}
+}
+
+// print prints answers, those of now with what they are of, and says which were known.
+func (q *questioner) print(
+	asked *federation.Asked, all []query.Answer, known map[string]string,
+) error {
+	switch {
+	case q.json:
+		return json.NewEncoder(q.std.out).Encode(all)
+	case q.csv:
+		return query.WriteCSV(q.std.out, all)
+	}
+	if asked != nil {
+		fmt.Fprintf(q.std.out, "parties   %s of %s\n", numbers.Grouped(asked.Parties),
+			numbers.Grouped(asked.Of))
+		if asked.Epsilon > 0 {
+			fmt.Fprintf(q.std.out, "epsilon   %s of %s for these together, at delta %v,\n"+
+				"          against %s\n", numbers.Epsilon(asked.Epsilon), asked.Protects, asked.Delta,
+				asked.Against)
+		}
+		fmt.Fprintln(q.std.out)
+	}
+	answers.Write(q.std.out, all)
+	q.printKnown(all, known)
+	return nil
+}
+
+// printKnown says which answers were there before.
+func (q *questioner) printKnown(all []query.Answer, known map[string]string) {
+	first := true
+	for _, a := range all {
+		if from, found := known[a.Name]; found {
+			if first {
+				fmt.Fprintln(q.std.out)
+			}
+			first = false
+			fmt.Fprintf(q.std.out, "%s was answered in %s, and costs nothing\n", a.Name, from)
+		}
+	}
+}
+
+// planned is what --plan --json prints.
+type planned struct {
+	Before  float64           `json:"before"` // spent by the party with most
+	Own     float64           `json:"own"`    // of these queries by themselves
+	Total   float64           `json:"total"`
+	Study   float64           `json:"study"` // 0: no budget
+	Known   map[string]string `json:"known"` // by name, the federation that answered
+	Queries []answers.Planned `json:"queries"`
+}
+
+// printPlan says what a batch would cost and give.
+func (q *questioner) printPlan(
+	b *federation.Batch, all []query.Answer, known map[string]string,
+) error {
+	var expected []query.Expected
+	rows := 0
+	if b.Federation != nil {
+		expected, rows = b.Federation.Questions().Expected(), b.Federation.Questions().Rows()
+	}
+	if q.json {
+		return json.NewEncoder(q.std.out).Encode(planned{b.Before, b.Own, b.Total, b.Study, known,
+			answers.Plan(expected)})
+	}
+	w := q.std.out
+	if b.Total > 0 {
+		fmt.Fprintf(w, "epsilon   %s by themselves; with the %s that are spent %s",
+			numbers.Epsilon(b.Own), numbers.Epsilon(b.Before), numbers.Epsilon(b.Total))
+		if b.Study > 0 {
+			fmt.Fprintf(w, "\nstudy     %.4g of its budget of %g would be left", b.Study-b.Total, b.Study)
+		}
+		fmt.Fprint(w, "\n\n")
+	}
+	if b.Federation != nil {
+		answers.WritePlan(w, expected)
+		fmt.Fprintf(w, "\n%s\n", answers.Assumes(rows))
+	}
+	q.printKnown(all, known)
+	return nil
+}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hushsum/hushsum/query"
+	"github.com/hushsum/hushsum/service/node"
+	"github.com/hushsum/hushsum/service/page"
+)
+
+const firstQuestions = `name = "clinics"
+parties = { roster = "roster.txt", rows = 40, drop_out = 0.25 }
+time.step_time = "1m"
+privacy = { unit = "record", records = 160, noise = "discrete-gaussian", epsilon = 2.0, study = 4.0 }
+column = [
+  { name = "age", type = "whole", unit = "years", range = [18, 100] },
+  { name = "sex", type = "category", categories = ["F", "M"] },
+]
+query = [
+  { name = "older", kind = "count", where = "age >= 65" },
+  { name = "sexes", kind = "histogram", column = "sex" },
+]
+`
+
+// A study by its commands: four sites join with their rows, one of which hears of a number that is
+// clipped and one of a column that is missing; they are asked twice more, and a question that was
+// answered is answered from the record. What the study cannot spend is refused.
+func TestQuery(t *testing.T) {
+	followPause = 100 * time.Millisecond
+	folder := t.TempDir()
+	at := func(name string) string { return filepath.Join(folder, name) }
+	write := func(name, text string) string {
+		if err := os.WriteFile(at(name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return at(name)
+	}
+	roster := rosterOf(t, at, "north", "south", "east", "west")
+	_, key := says(t, "identity", "new", at("operator.pem"))
+	key = strings.TrimSpace(key[strings.LastIndex(strings.TrimSpace(key), " ")+1:])
+	operators, err := page.OpenOperators(write("operators.txt", "operate ann "+key+"\n"),
+		slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	n, err := node.Start(ctx, node.Options{Folder: at("node"), Name: "n", Listen: "127.0.0.1:0",
+		Admin: "127.0.0.1:0", Open: true, Operators: operators})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	write("roster.txt", roster)
+	as := []string{"--admin", n.Page, "--identity", at("operator.pem")}
+	run := func(code int, args ...string) string {
+		t.Helper()
+		got, text := says(t, append(args, as...)...)
+		if got != code {
+			t.Fatalf("%v: %d %s", args, got, text)
+		}
+		return text
+	}
+	run(0, "federation", "create", write("study.toml", firstQuestions))
+	if text := run(1, "query", "clinics"); !strings.Contains(text, "has no answers: it is ") {
+		t.Error(text)
+	}
+
+	policy := write("policy.toml", "follow = [\""+key+"\"]\nunit = \"record\"\nmax_epsilon = 4.0\n")
+	rows := "sex,age\n" + strings.Repeat("F,40\nM,70\n", 20)
+	join := func(ctx context.Context, name, rows string) (int, string) {
+		b := new(printed)
+		args := []string{"join", "--server", n.Address, "--fingerprint", n.Fingerprint, "--identity",
+			at(name + ".pem"), "--roster", at("roster.txt"), "--folder", at("folder-" + name), "--rows",
+			write(name+".csv", rows), "--accept", "--follow", "--policy", policy, "--log", "error"}
+		code := dispatch(ctx, args, streams{nil, b, b})
+		b.mutex.Lock()
+		defer b.mutex.Unlock()
+		return code, b.text.String()
+	}
+	code, text := join(ctx, "west", "sexe,age\nF,40\n")
+	if code != 1 || !strings.Contains(text, "west.csv:1: sex: there is no such column") ||
+		!strings.Contains(text, "nothing of its rows has left") {
+		t.Errorf("%d %s", code, text)
+	}
+	var group sync.WaitGroup
+	within, leave := context.WithCancel(ctx)
+	for i, name := range []string{"north", "south", "east", "west"} {
+		group.Go(func() {
+			own := rows
+			if i == 0 {
+				own = strings.Replace(own, "M,70", "M,170", 1)
+			}
+			code, text := join(within, name, own)
+			if code != exitInterrupted || i == 0 != strings.Contains(text,
+				"north.csv: age: 1 value clipped, at line 3\n") {
+				t.Errorf("%s: %d %s", name, code, text)
+			}
+		})
+	}
+	for {
+		if code, _ := says(t, append([]string{"query", "clinics"}, as...)...); code == 0 {
+			break
+		}
+		if ctx.Err() != nil {
+			t.Fatal("no answers in time")
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	text = run(0, "query", "clinics")
+	for _, want := range []string{"parties   4 of 4\n", "older (count, rows)", "\n  M ",
+		"of each record of a party for these together"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("nothing says %q: %s", want, text)
+		}
+	}
+	if text = run(0, "query", "clinics", "--csv"); !strings.HasPrefix(text, "name,kind,unit,") ||
+		strings.Count(text, "\n") != 4 {
+		t.Error(text)
+	}
+
+	next := write("next.toml", strings.NewReplacer("epsilon = 2.0, study = 4.0", "epsilon = 1.0",
+		"roster = \"roster.txt\"", "count = 4", `{ name = "sexes", kind = "histogram", column = "sex" }`,
+		`{ name = "age", kind = "mean", column = "age" }`).Replace(firstQuestions))
+	text = run(0, "query", "clinics", next, "--plan")
+	for _, want := range []string{"epsilon   0.6", "study     1.", "of its budget of 4 would be left",
+		"age                    mean", "older was answered in clinics, and costs nothing"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("nothing says %q: %s", want, text)
+		}
+	}
+	var plan planned
+	if err := json.Unmarshal([]byte(run(0, "query", "clinics", next, "--plan", "--json")),
+		&plan); err != nil || plan.Own > 0.75 || plan.Study != 4 || len(plan.Queries) != 1 ||
+		plan.Known["older"] != "clinics" {
+		t.Errorf("%+v: %v", plan, err)
+	}
+	text = run(0, "query", "clinics", next, "--json")
+	var all []query.Answer
+	if err := json.Unmarshal([]byte(text[strings.Index(text, "["):]), &all); err != nil ||
+		len(all) != 2 || all[1].Kind != "mean" {
+		t.Fatalf("%v: %s", err, text)
+	}
+	if x := all[1].Cells[0]; x.Value < 40 || x.Value > 70 {
+		t.Errorf("%+v", x)
+	}
+	// Both are known now, and asked of nobody.
+	awaitEnd(t, ctx, n, "clinics-2")
+	before := len(n.Listing(ctx))
+	text = run(0, "query", "clinics", next)
+	if !strings.Contains(text, "older was answered in clinics,") ||
+		!strings.Contains(text, "age was answered in clinics-2,") || len(n.Listing(ctx)) != before {
+		t.Error(text)
+	}
+	costly := write("costly.toml", strings.NewReplacer("epsilon = 2.0, study = 4.0",
+		"epsilon = 6.0", "age >= 65", "age >= 66").Replace(firstQuestions))
+	text = run(1, "query", "clinics-2", costly)
+	if !strings.Contains(text, "costly.toml:4: privacy.epsilon") ||
+		!strings.Contains(text, "its budget is 4") {
+		t.Error(text)
+	}
+	leave()
+	group.Wait()
+	if _, err := n.Answers(ctx, strings.Repeat("0", 64)); err == nil {
+		t.Error("answers of nothing")
+	}
+	if asked, err := n.Answers(ctx, n.Listing(ctx)[1].ID); err != nil || asked.Parties != 4 ||
+		asked.Name != "clinics-2" {
+		t.Errorf("%+v: %v", asked, err)
+	}
+}
+
+// awaitEnd waits until a federation has ended.
+func awaitEnd(t *testing.T, ctx context.Context, n *node.Node, name string) {
+	t.Helper()
+	for ctx.Err() == nil {
+		for _, s := range n.Listing(ctx) {
+			if s.Name == name && s.State == "ended" {
+				return
+			}
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatal(fmt.Sprint(name, " does not end"))
+}
+
+// What the command is called with is checked first.
+func TestQueryMistakes(t *testing.T) {
+	for want, args := range map[string][]string{
+		"name a federation":        {},
+		"name the file of a job":   {"a", "--plan"},
+		"--csv goes with neither":  {"a", "b", "--csv", "--json"},
+		"is one argument too many": {"a", "b", "c"},
+	} {
+		code, text := says(t, append([]string{"query"}, args...)...)
+		if code != exitUsage || !strings.Contains(text, want) {
+			t.Errorf("%v: %d %s", args, code, text)
+		}
+	}
+}
