@@ -234,6 +234,16 @@ func (w *world) batch(number, k int, dealings []*dealing) []byte {
 // sum takes members through batches of dealings, all of which are in, and returns the
 // key's sum, if enough of them answer. Refusals are no error: they are the defence.
 func (w *world) sum(who []int, batches ...[]*dealing) ([]int64, bool, error) {
+	// The server takes what it gets: it needs no faults corrected.
+	secrets, _, err := shamir.CombinePackedVarTime(w.packing(), 0, w.answers(who, batches...))
+	if err != nil {
+		return nil, false, nil
+	}
+	return unpack(secrets), true, nil
+}
+
+// answers returns the parts of those members that answer.
+func (w *world) answers(who []int, batches ...[]*dealing) (shares []shamir.PackedShare) {
 	chain, count := w.context[:], 0
 	for _, batch := range batches {
 		for _, d := range batch {
@@ -259,7 +269,6 @@ func (w *world) sum(who []int, batches ...[]*dealing) ([]int64, bool, error) {
 		signatures = append(signatures,
 			wire.PartySignature{Party: k, Signature: [64]byte(answer[wire.HeaderSize:])})
 	}
-	var shares []shamir.PackedShare
 	for _, k := range who {
 		part, err := w.members[k].Receive(signatures.Append(w.header(typeCertificate, &w.context)))
 		if err != nil {
@@ -267,12 +276,7 @@ func (w *world) sum(who []int, batches ...[]*dealing) ([]int64, bool, error) {
 		}
 		shares = append(shares, w.share(k, part[wire.HeaderSize:]))
 	}
-	// The server takes what it gets: it needs no faults corrected.
-	secrets, _, err := shamir.CombinePackedVarTime(w.packing(), 0, shares)
-	if err != nil {
-		return nil, false, nil
-	}
-	return unpack(secrets), true, nil
+	return shares
 }
 
 // share reads the body of a member's part.

@@ -83,7 +83,7 @@ func (d *Dealer) Submit(message []byte) ([]byte, error) {
 	masked := r.AppendPacked(nil, y)
 
 	// §5 and §14.2: polynomials, leaves and boxes.
-	lanes := laneBits(c)
+	lanes := LaneBits(c.Roster.Len(), c.Colluders)
 	polynomials := d.polynomials(key, lanes, &figures)
 	suite := []byte("hushsum/oneshot/1 box")
 	var leaves, boxes [][]byte
@@ -112,11 +112,7 @@ func (d *Dealer) Submit(message []byte) ([]byte, error) {
 	}
 	top := rootOf(leaves)
 
-	scheme, err := normproof.New(normproof.Parameters{
-		Degree: degree, Modulus: figures.Modulus, Length: len(noisy), Bound: boundOf(c),
-		KeyBound: 319 * 319, PerPolynomial: figures.PerPolynomial, Threshold: figures.Threshold,
-		LaneBits: lanes,
-	})
+	scheme, err := Scheme(c)
 	if err != nil {
 		return nil, err
 	}
@@ -223,8 +219,21 @@ func boundOf(c *oneshot.Config) uint64 {
 	return square.Add(square, norm.Mul(norm, norm)).Uint64()
 }
 
-// laneBits returns b' (SPEC-ONESHOT.md §14.1).
-func laneBits(c *oneshot.Config) int {
-	room := root(big.NewInt(6923*int64(c.Roster.Len()))).Int64() + 910*int64(c.Colluders)
+// Scheme returns what proves and verifies of parties, where members deal no noise.
+func Scheme(c *oneshot.Config) (*normproof.Scheme, error) {
+	figures, err := c.Parameters()
+	if err != nil {
+		return nil, err
+	}
+	return normproof.New(normproof.Parameters{
+		Degree: degree, Modulus: figures.Modulus, Length: c.Length + figures.Spare, Bound: boundOf(c),
+		KeyBound: 319 * 319, PerPolynomial: figures.PerPolynomial, Threshold: figures.Threshold,
+		LaneBits: LaneBits(c.Roster.Len(), c.Colluders),
+	})
+}
+
+// LaneBits returns b' of so many parties, of whom some may collude (SPEC-ONESHOT.md §14.1).
+func LaneBits(parties, colluders int) int {
+	room := root(big.NewInt(6923*int64(parties))).Int64() + 910*int64(colluders)
 	return max(19, 1+bits.Len64(uint64(room-1)))
 }
