@@ -75,6 +75,10 @@ func TestOneshotJob(t *testing.T) {
 			p.Privacy.Noise, p.Privacy.Epsilon = "discrete-gaussian", 8
 			p.Sum.Bounded, p.Parties.Colluders = true, 1
 		},
+		"bounded and covered": func(p *job.Job) {
+			p.Privacy.Noise, p.Privacy.Epsilon = "discrete-gaussian", 8
+			p.Sum.Bounded, p.Sum.Covered, p.Parties.Colluders = true, true, 1
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -303,10 +307,6 @@ func TestOneshotErrors(t *testing.T) {
 		{"sum.bounded", func(p *job.Job) { p.Sum.Bounded, p.Parties.Colluders = true, 1 }}, // no noise
 		{"sum.bounded", func(p *job.Job) {
 			p.Sum.Bounded, p.Privacy.Noise, p.Privacy.Epsilon = true, "discrete-gaussian", 8
-		}},
-		{"sum.bounded", func(p *job.Job) {
-			p.Sum.Bounded, p.Privacy.Noise, p.Privacy.Epsilon = true, "discrete-gaussian", 8
-			p.Parties.Colluders, p.Sum.Covered = 1, true
 		}},
 	} {
 		plan := oneshotJob()

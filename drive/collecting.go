@@ -249,12 +249,20 @@ func (s *Committee) reveal() (again bool, err error) {
 	if !over && !late {
 		return false, nil
 	}
+	opens := s.opens()
 	if err = errWaits; parts != s.tried || late {
-		s.tried = parts
-		s.values, err = s.sum()
+		if s.tried = parts; opens {
+			err = s.reduce()
+		} else {
+			s.values, err = s.sum()
+		}
 	}
 	var blamed *oneshot.PartyError
 	switch {
+	case err == nil && opens:
+		s.tried = 0
+		s.enter(Revealing)
+		return true, nil
 	case err == nil:
 		s.of, s.ask = s.server.Included(), true
 		s.enter(Applying)
@@ -275,14 +283,54 @@ func (s *Committee) reveal() (again bool, err error) {
 var errWaits = errors.New("drive: more parts may come")
 
 func (s *Committee) sum() ([]int64, error) {
-	if s.sums.Covered {
-		for number := 1; number <= s.server.BatchNumber(); number++ {
-			if err := s.uncover(fmt.Sprint("batch", number)); err != nil {
-				return nil, err
-			}
+	if s.sums.Covered && s.sums.Norm == 0 {
+		if err := s.uncoverAll(); err != nil {
+			return nil, err
 		}
 	}
 	return s.server.Sum()
+}
+
+const reduction = "reduction"
+
+// opens reports whether members have opened covers, or are about to, and reveal their parts when
+// parties whose proof does not hold are out again.
+func (s *Committee) opens() bool {
+	return s.sums.Covered && s.sums.Norm != 0 && s.stage == Revealing &&
+		!slices.ContainsFunc(s.sent, func(x sent) bool { return x.Name == reduction })
+}
+
+// reduce takes covers off, and has the members leave out whom that convicts.
+func (s *Committee) reduce() error {
+	convicted := len(s.server.Convicted())
+	err := s.uncoverAll()
+	for _, blamed := range s.server.Convicted()[convicted:] {
+		s.convict(blamed)
+	}
+	if err != nil {
+		return err
+	}
+	messages, err := s.server.Reduce()
+	if err != nil {
+		return err
+	}
+	for i, message := range messages {
+		name := reduction
+		if i < len(messages)-1 {
+			name = fmt.Sprint("guilty", i+1)
+		}
+		s.sent = append(s.sent, sent{Name: name, All: message})
+	}
+	return nil
+}
+
+func (s *Committee) uncoverAll() error {
+	for number := 1; number <= s.server.BatchNumber(); number++ {
+		if err := s.uncover(fmt.Sprint("batch", number)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *Committee) uncover(name string) error {

@@ -258,12 +258,18 @@ func TestCommitteeTease(t *testing.T) {
 // and no round is lost for it; once readmitted, it may show the same again. The server dies in
 // between.
 func TestCommitteeBounded(t *testing.T) {
+	for name, covered := range map[string]bool{"open": false, "covered": true} {
+		t.Run(name, func(t *testing.T) { testCommitteeBounded(t, covered) })
+	}
+}
+
+func testCommitteeBounded(t *testing.T, covered bool) {
 	law, err := noise.DiscreteGaussian(big.NewRat(50*3, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	terms := oneshot.Terms{Length: 3, Bits: 8, MinSurvivors: 4, Colluders: 1, Faults: 1,
-		KEM: oneshot.KEMX25519, Noise: law, Norm: 250}
+		KEM: oneshot.KEMX25519, Noise: law, Norm: 250, Covered: covered}
 	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 6, Members: 5, Survivors: 4,
 		Rounds: 6, Terms: terms})
 	const cheat = 2
@@ -310,12 +316,19 @@ func TestCommitteeBounded(t *testing.T) {
 // evidence that convinces others, and no round is lost for it; a party that cheats next to it is
 // left out.
 func TestCommitteeBoundedNoise(t *testing.T) {
+	for name, covered := range map[string]bool{"open": false, "covered": true} {
+		t.Run(name, func(t *testing.T) { testCommitteeBoundedNoise(t, covered) })
+	}
+}
+
+func testCommitteeBoundedNoise(t *testing.T, covered bool) {
 	law, err := noise.DiscreteGaussian(big.NewRat(50*3, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	terms := oneshot.Terms{Length: 3, Bits: 8, MinSurvivors: 4, Colluders: 1, Faults: 1,
-		KEM: oneshot.KEMX25519, Noise: law, Norm: 250, CommitteeNoise: true}
+		KEM: oneshot.KEMX25519, Noise: law, Norm: 250, CommitteeNoise: true,
+		Covered: covered}
 	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 6, Members: 5, Survivors: 4,
 		Rounds: 3, Terms: terms})
 	const cheat, liar = 2, 3

@@ -233,8 +233,6 @@ func (c *checker) sum() {
 // bounded checks proofs of norms.
 func (c *checker) bounded() {
 	b := c.Sum.Bounded
-	c.refuse(b && c.Sum.Covered, "sum.bounded", "use one of bounded and covered",
-		"proofs are of submissions that are not covered")
 	c.refuse(b && !c.Noisy(), "sum.bounded", `write privacy.noise = "discrete-gaussian" and a clip`,
 		"what is proved is that a clipped vector and its noise are short")
 	c.refuse(b && c.Parties.Colluders == 0, "sum.bounded",

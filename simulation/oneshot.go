@@ -385,20 +385,28 @@ func (r *oneshotRound) finish(out *outcome) error {
 			return err
 		}
 	}
-	out.included = r.server.Included()
-	return r.serve(func() error {
-		if r.config.Covered {
-			for _, i := range out.included {
-				if err := r.server.Uncover(r.covered[i]); err != nil {
-					return err
-				}
-			}
-			for _, k := range r.server.NoiseOf() {
-				if err := r.server.Uncover(r.dealt[k]); err != nil {
-					return err
-				}
+	if r.config.Covered {
+		if err := r.serve(r.uncover); err != nil {
+			return err
+		}
+	}
+	if r.config.Covered && r.config.Norm > 0 {
+		var messages [][]byte
+		if err := r.serve(func() (err error) {
+			messages, err = r.server.Reduce()
+			return err
+		}); err != nil {
+			return err
+		}
+		for _, message := range messages {
+			if err := r.tell(message); err != nil {
+				return err
 			}
 		}
+	}
+	out.refused += len(r.server.Convicted())
+	out.included = r.server.Included()
+	return r.serve(func() error {
 		sum, err := r.server.Sum()
 		if err != nil {
 			return err
@@ -406,4 +414,19 @@ func (r *oneshotRound) finish(out *outcome) error {
 		out.sum = signed.Ring(r.layout, sum)
 		return nil
 	})
+}
+
+// uncover takes covers off the submissions that are in.
+func (r *oneshotRound) uncover() error {
+	for _, i := range r.server.Included() {
+		if err := r.server.Uncover(r.covered[i]); err != nil {
+			return err
+		}
+	}
+	for _, k := range r.server.NoiseOf() {
+		if err := r.server.Uncover(r.dealt[k]); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -120,8 +120,10 @@ func TestMalicious(t *testing.T) {
 	options.Recovery = &protocol.Recovery{MinSurvivors: len(options.Parties) - 1}
 	options.Colluders, options.Malicious = 1, 0.01
 	honest := len(options.Parties) - 1
-	for _, bounded := range []bool{false, true} {
-		options.Oneshot = &Oneshot{Members: 4, KEM: oneshot.KEMX25519, Bounded: bounded}
+	for _, how := range []Oneshot{{}, {Bounded: true}, {Bounded: true, Covered: true}} {
+		bounded := how.Bounded
+		how.Members, how.KEM = 4, oneshot.KEMX25519
+		options.Oneshot = &how
 		got, err := Run(context.Background(), options, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -129,7 +131,7 @@ func TestMalicious(t *testing.T) {
 		for _, r := range got.Rounds {
 			if refused := map[bool]int{true: 1}[bounded]; r.Lost != nil || r.Refused != refused ||
 				r.Parties != honest+1-refused || bounded && slices.Contains(r.Included, honest) {
-				t.Errorf("bounded %v: %d of %v refused, %v", bounded, r.Refused, r.Included, r.Lost)
+				t.Errorf("%+v: %d of %v refused, %v", how, r.Refused, r.Included, r.Lost)
 			}
 		}
 	}

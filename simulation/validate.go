@@ -195,8 +195,9 @@ func (o *Options) validateSums() error {
 	case !(o.Malicious >= 0 && o.Malicious < 1):
 		return bad("world.malicious", "use a number from 0 to below 1, such as 0.05",
 			"%v is no part of the parties", o.Malicious)
-	case o.Malicious > 0 && (o.Oneshot == nil || o.Oneshot.Covered || o.Noise == nil):
-		return bad("world.malicious", "use Oneshot, not Covered, and Noise, or 0",
+	case o.Malicious > 0 && (o.Oneshot == nil || o.Noise == nil ||
+		o.Oneshot.Covered && !o.Oneshot.Bounded):
+		return bad("world.malicious", "use Oneshot, not Covered but with Bounded, and Noise, or 0",
 			"parties cheat in one-message sums with a clip")
 	case !(o.Drop >= 0 && o.Drop <= 1):
 		return bad("world.drop", "use a number from 0 to 1, such as 0.1 for a tenth of the parties",

@@ -16,21 +16,22 @@ import (
 	"github.com/hushsum/hushsum/oneshot"
 )
 
-var errShape = errors.New("crook: want an open submission of a round with all members")
+var errShape = errors.New("crook: want a submission of a round with all members, open or bounded")
 
 // degree is that of the ring: SPEC-ONESHOT.md §3.
 const degree = 2048
 
 // Shift adds to the first values under a party's mask, or under that of noise that a member deals,
 // however much, and signs what comes of it: with a bound the proof then does not hold. All members
-// of the committee must have keys in the round. The layout is that of SPEC-ONESHOT.md §5 and §14.2,
-// and not shared with package oneshot, which cannot be asked to cheat.
+// of the committee must have keys in the round. Under a cover it changes what is there, which makes
+// another vector of it; that takes a bound. The layout is that of SPEC-ONESHOT.md §5, §14.2 and
+// §16.2, and not shared with package oneshot, which cannot be asked to cheat.
 func Shift(c *oneshot.Config, key crypto.Signer, message []byte, by []int64) ([]byte, error) {
 	figures, err := c.Parameters()
 	if err != nil {
 		return nil, err
 	}
-	if c.Covered || len(message) != figures.Up || len(by) > c.Length {
+	if c.Covered && c.Norm == 0 || len(message) != figures.Up || len(by) > c.Length {
 		return nil, errShape
 	}
 	out := bytes.Clone(message)
@@ -42,7 +43,11 @@ func Shift(c *oneshot.Config, key crypto.Signer, message []byte, by []int64) ([]
 	if c.Norm > 0 {
 		values++ // of f_0
 	}
+	leaves := 1 // of a member
 	box := 32 + 32*values + 32 + 16
+	if c.Covered {
+		leaves, box = 2, box+32+32
+	}
 	if c.KEM != oneshot.KEMX25519 {
 		box += 1088 // the ciphertext of ML-KEM-768
 	}
@@ -51,31 +56,40 @@ func Shift(c *oneshot.Config, key crypto.Signer, message []byte, by []int64) ([]
 		return part
 	}
 	masked := take(((c.Length+figures.Spare)*figures.ModulusBits + 7) / 8)
-	var extra []byte
-	if c.Stale > 0 {
-		extra = take(8)
+	more := 0
+	if c.Covered {
+		more += 32
 	}
+	if c.Stale > 0 {
+		more += 8
+	}
+	extra := take(more)
 	var dealing []byte
 	if c.Norm > 0 {
 		dealing = take(32 * (2 + figures.Threshold))
 	}
-	proof := take(len(body) - members*(32+box) - keyexchange.SignatureSize)
-	level := make([][]byte, 0, 256)
-	for range members {
-		level = append(level, take(32))
+	proof := take(len(body) - members*(32*leaves+box) - keyexchange.SignatureSize)
+	half := func() []byte {
+		return rootOf(slices.Collect(slices.Chunk(take(32*members), 32)))
 	}
-	r := ring.New(degree, figures.Modulus)
-	y := make([]uint64, c.Length+figures.Spare)
-	r.AddPacked(y, masked)
-	r.AddSigned(y[:len(by)], by)
-	r.AppendPacked(masked[:0], y)
-
-	top := rootOf(level)
+	root := half()
+	if c.Covered {
+		root = hash("hushsum/oneshot/1 node", root, half())
+	}
+	if c.Covered {
+		masked[0] ^= 1
+	} else {
+		r := ring.New(degree, figures.Modulus)
+		y := make([]uint64, c.Length+figures.Spare)
+		r.AddPacked(y, masked)
+		r.AddSigned(y[:len(by)], by)
+		r.AppendPacked(masked[:0], y)
+	}
 	dealer := h.Sender
 	if noise := dealer >= 1<<31; noise {
 		dealer += uint32(c.Roster.Len()) - 1<<31
 	}
-	statement := slices.Concat(h.Session[:], binary.BigEndian.AppendUint32(nil, dealer), top,
+	statement := slices.Concat(h.Session[:], binary.BigEndian.AppendUint32(nil, dealer), root,
 		hash("hushsum/oneshot/1 masked", masked), extra)
 	label := "hushsum/oneshot/1 party"
 	switch {

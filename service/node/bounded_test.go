@@ -3,6 +3,7 @@ package node_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,6 +67,12 @@ func (s *small) cheat(ctx context.Context, i int) error {
 // A party whose proof does not hold is told so, left out and named, with a file that convinces
 // others; the others' sums come out, of that round too.
 func TestBoundedOverHTTP(t *testing.T) {
+	for name, covered := range map[string]bool{"open": false, "covered": true} {
+		t.Run(name, func(t *testing.T) { testBoundedOverHTTP(t, covered) })
+	}
+}
+
+func testBoundedOverHTTP(t *testing.T, covered bool) {
 	t.Parallel()
 	const rounds, cheat = 3, 1
 	folder := t.TempDir()
@@ -73,7 +80,8 @@ func TestBoundedOverHTTP(t *testing.T) {
 	prepareRoster(t, folder, "roster.txt", "party-", "secret-", j.Parties)
 	prepareRoster(t, folder, "committee.txt", "member-", "member-secret-", j.Members)
 	declare(t, folder, rounds, 5, "1h", "parties.drop_out = 0.25\nparties.colluders = 1\n"+
-		`sum = { protocol = "oneshot", committee = "committee.txt", bounded = true }`,
+		`sum = { protocol = "oneshot", committee = "committee.txt", bounded = true, covered = `+
+		fmt.Sprint(covered)+` }`,
 		"noise = \"discrete-gaussian\"\nmultiplier = 1.0\nepsilon = 1000")
 	s := startIn(t, folder, node.Options{})
 	defer s.node.Close()
@@ -89,7 +97,9 @@ func TestBoundedOverHTTP(t *testing.T) {
 	}
 	var refused *party.RefusalError
 	err := s.cheat(ctx, cheat)
-	if !errors.As(err, &refused) || !strings.Contains(refused.Detail, "proof") {
+	switch {
+	case covered && err == nil: // who has not seen its proof cannot refuse it
+	case !errors.As(err, &refused) || !strings.Contains(refused.Detail, "proof"):
 		t.Fatalf("what does not hold: %v", err)
 	}
 	status := s.await("the end", func(s *runner.Status) bool { return s.State == "ended" })
