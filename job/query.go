@@ -273,8 +273,7 @@ func (c *checker) columns() {
 		c.refuse(column.Outside != "", at+".outside", "leave it out",
 			"it is of no use: values are words")
 		c.refuse(column.Unit != "", at+".unit", "leave it out", "it is of no use: values are words")
-		words := column.Words()
-		slices.Sort(words)
+		words := slices.Sorted(slices.Values(column.Words()))
 		c.refuse(len(slices.Compact(words)) != len(column.Words()), at+".categories", "list each once",
 			"one is there twice")
 		c.refuse(len(column.Categories) > maxBins, at+".categories", "list fewer",

@@ -141,3 +141,21 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// Categories stay in the order in which they are declared, also once the job has been validated.
+func TestCategoriesInOrder(t *testing.T) {
+	p := planOf(t, `name = "a"
+parties.count = 4
+column = [{ name = "size", type = "category", categories = ["small", "large", "huge"] }]
+query = [{ name = "n", kind = "histogram", column = "size" }]
+`)
+	answers, err := p.Answers([]float64{0.5, 0.25, 0}, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"small", "large", "huge"} {
+		if c := answers[0].Cells[i]; c.Label != want || c.Value != []float64{2, 1, 0}[i] {
+			t.Errorf("%+v, want %s", c, want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package federation
 import (
 	"errors"
 	"math"
+	"sync"
 
 	"github.com/hushsum/hushsum/query"
 	"github.com/hushsum/hushsum/service/tensor"
@@ -21,8 +22,20 @@ func (f *Federation) settleQueries() (err error) {
 		return nil
 	}
 	f.Spec.DType = tensor.Float64 // no answer is rounded
-	f.asks, err = query.New(f.Settled)
-	return err
+	if f.asks, err = query.New(f.Settled); err != nil {
+		return err
+	}
+	f.expected = sync.OnceValue(f.asks.Expected)
+	return nil
+}
+
+// Expected returns what each query will cost and give: see [query.Plan.Expected]. That is
+// worked out once.
+func (f *Federation) Expected() []query.Expected {
+	if f.asks == nil {
+		return nil
+	}
+	return f.expected()
 }
 
 // Questions returns the plan of the queries that are asked, nil if the federation asks none.

@@ -38,6 +38,7 @@ type Federation struct {
 
 	training *training.Training // nil: parties train by programs of their own, or are asked
 	asks     *query.Plan        // nil: nothing is asked
+	expected func() []query.Expected
 }
 
 // Files holds what a federation is made of: the text of its file, and what the files have that

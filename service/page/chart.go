@@ -59,9 +59,15 @@ func (d *drawing) y(value float64) float64 {
 	return drawHeight - drawBottom - part*(drawHeight-drawTop-drawBottom)
 }
 
-// svg returns the drawing, with numbers in a format at its axes and a label for those who do not
-// see it.
+// svg returns the drawing of rounds, with numbers in a format at its axes and a label for those who
+// do not see it.
 func (d *drawing) svg(format, label string) template.HTML {
+	return d.framed(format, fmt.Sprintf("round %.0f", d.first), fmt.Sprintf("round %.0f", d.last),
+		label)
+}
+
+// framed returns the drawing with words at the ends of what goes from left to right.
+func (d *drawing) framed(format, from, to, label string) template.HTML {
 	const bottom = drawHeight - drawBottom
 	text := func(x, y float64, anchor, format string, value any) {
 		fmt.Fprintf(&d.inside, `<text x="%.0f" y="%.0f" text-anchor="%s">%s</text>`, x, y, anchor,
@@ -69,8 +75,8 @@ func (d *drawing) svg(format, label string) template.HTML {
 	}
 	text(drawLeft-5, drawTop+5, "end", format, d.high)
 	text(drawLeft-5, bottom+4, "end", format, d.low)
-	text(drawLeft, drawHeight-8, "start", "round %.0f", d.first)
-	text(drawWidth-drawRight, drawHeight-8, "end", "round %.0f", d.last)
+	text(drawLeft, drawHeight-8, "start", "%s", from)
+	text(drawWidth-drawRight, drawHeight-8, "end", "%s", to)
 	fmt.Fprintf(&d.inside, `<path class="axis" d="M%.1f %.1f V%.1f H%.1f"/>`, drawLeft, drawTop, bottom,
 		drawWidth-drawRight)
 	return wrap(drawHeight, label, d.inside.String())

@@ -121,12 +121,18 @@ func (s *shown) Answers(_ context.Context, id string) (*federation.Asked, error)
 	if id != s.status.ID {
 		return nil, record.ErrNone
 	}
-	return nil, federation.ErrAsks
+	if s.status.Asks == 0 {
+		return nil, federation.ErrAsks
+	}
+	return answered(s.status.State == "ended")
 }
 
 func (s *shown) Model(context.Context, string) ([]byte, error) { return []byte("model"), nil }
 
 func (s *shown) Known(string) (door.Known, bool) {
+	if s.status.Asks > 0 {
+		return door.Known{Federation: questions()}, true
+	}
 	s.declare.Do(func() {
 		var roster strings.Builder
 		for i, name := range []string{"north", "south", "east", "west"} {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/answers"
 	"github.com/hushsum/hushsum/service/record"
 	"github.com/hushsum/hushsum/service/runner"
 )
@@ -31,6 +32,9 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"states":  states,
 	"stands":  stands,
 	"awaited": awaited,
+	"epsilon": epsilonOf,
+	"margin":  answers.Margin,
+	"minus":   func(a, b float64) float64 { return max(0, a-b) },
 	"reversed": func(h []runner.Past) []runner.Past {
 		var out []runner.Past
 		for i := len(h) - 1; i >= 0 && len(out) < 50; i-- {
@@ -163,6 +167,7 @@ type view struct {
 	Meaning []string
 	Audit   []record.Line
 	Operate bool
+	Asked   *asked // nil: nothing is asked, or that cannot be had
 }
 
 func (s *site) view(r *http.Request) (*view, error) {
@@ -172,6 +177,21 @@ func (s *site) view(r *http.Request) (*view, error) {
 		return nil, err
 	}
 	v := &view{Status: status, Operate: who(r).Role == Operate && status.Recorded == nil}
+	if status.Asks == 0 {
+		return v, nil
+	}
+	a, err := s.Federations.Answers(r.Context(), id)
+	if err != nil { // the rest is shown
+		s.Log.Warn("answers are not shown", "error", err.Error())
+		return v, nil
+	}
+	v.Asked = &asked{Asked: a}
+	if known, found := s.Federations.Known(id); found && a.Parties == 0 {
+		v.Asked.Expected = known.Federation.Expected()
+		if plan := known.Federation.Questions(); plan != nil {
+			v.Asked.Assumes = answers.Assumes(plan.Rows())
+		}
+	}
 	return v, nil
 }
 

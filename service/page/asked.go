@@ -1,0 +1,147 @@
+package page
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/hushsum/hushsum/internal/answers"
+	"github.com/hushsum/hushsum/internal/numbers"
+	"github.com/hushsum/hushsum/query"
+	"github.com/hushsum/hushsum/service/federation"
+)
+
+// This file draws what a federation asks, and what came of it.
+
+// asked holds what the page shows of a federation that asks queries.
+type asked struct {
+	*federation.Asked
+	Expected []query.Expected // nil once there are answers
+	Assumes  string           // what they are for
+}
+
+// mostLines is how many numbers of an answer the page has; the file has all.
+const mostLines = 200
+
+// tableLine is a number in the table of answers.
+type tableLine struct{ Query, Of, Value, Interval, Epsilon string }
+
+// Lines are those of the table.
+func (a *asked) Lines() (out []tableLine) {
+	for _, x := range a.Answers {
+		title := x.Name
+		if x.Unit != "" {
+			title += ", " + x.Unit
+		}
+		epsilon := ""
+		if !math.IsInf(x.Epsilon, 1) {
+			epsilon = numbers.Epsilon(x.Epsilon)
+		}
+		for i, c := range x.Cells {
+			if i == mostLines {
+				of := fmt.Sprintf("… and %s", numbers.Plural(len(x.Cells)-i, "other"))
+				out = append(out, tableLine{Query: title, Of: of})
+				break
+			}
+			out = append(out, tableLine{title, answers.Label(x, c), answers.Value(c), answers.Interval(c),
+				epsilon})
+		}
+	}
+	return out
+}
+
+// Figures draws the answers of more than one number.
+func (a *asked) Figures() (out []figure) {
+	for i, x := range a.Answers {
+		if len(x.Cells) < 2 {
+			continue
+		}
+		f := figure{ID: "answer-" + strconv.Itoa(i), Caption: fmt.Sprintf("%s (%s); lines are 95 %% "+
+			"intervals", x.Name, strings.TrimSuffix(x.Kind+", "+x.Unit, ", ")), Drawn: cellBars(x)}
+		if x.Kind == "quantiles" {
+			f.Drawn = quantiles(x)
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// epsilonOf writes what a planned query would spend by itself.
+func epsilonOf(e query.Expected) string {
+	if math.IsInf(e.Epsilon, 1) {
+		return ""
+	}
+	return numbers.Epsilon(e.Epsilon)
+}
+
+// mostAnswerBars is how many cells of an answer are drawn.
+const mostAnswerBars = 40
+
+// cellBars draws the cells of an answer, one below the other, each with its interval.
+func cellBars(a query.Answer) template.HTML {
+	const row, below, thick = 34., 16., 10.
+	cells := a.Cells[:min(len(a.Cells), mostAnswerBars)]
+	low, high := 0., 0.
+	for _, c := range cells {
+		low, high = min(low, c.Low, c.Value), max(high, c.High, c.Value)
+	}
+	if high == low {
+		high = low + 1
+	}
+	x := func(value float64) float64 {
+		return 2 + (value-low)/(high-low)*(drawWidth-drawRight-2)
+	}
+	var b strings.Builder
+	var words []string
+	for i, c := range cells {
+		text := fmt.Sprintf("%s: %s (%s)", answers.Label(a, c), answers.Value(c), answers.Interval(c))
+		words = append(words, text)
+		y := float64(i)*row + below
+		from, to := min(x(0), x(c.Value)), max(x(0), x(c.Value))
+		fmt.Fprintf(&b, `<text x="0" y="%.0f">%s</text><rect class="bar" x="%.1f" y="%.0f" width="%.1f" `+
+			`height="%.0f"/>`, y-4, template.HTMLEscapeString(text), from, y, max(0.5, to-from), thick)
+		reach(&b, x(c.Low), x(c.High), y+thick/2)
+	}
+	height := float64(len(cells)) * row
+	if more := len(a.Cells) - len(cells); more > 0 {
+		fmt.Fprintf(&b, `<text x="0" y="%.0f">… and %s: see the table</text>`, height+12,
+			numbers.Plural(more, "other"))
+		height += 18
+	}
+	return wrap(height, a.Name+". "+strings.Join(words, "; "), b.String())
+}
+
+// reach draws an interval as a line with ends.
+func reach(b *strings.Builder, low, high, y float64) {
+	fmt.Fprintf(b, `<path class="reach" d="M%.1f %.1f H%.1f M%.1f %.1f V%.1f M%.1f %.1f V%.1f"/>`, low,
+		y, high, low, y-4, y+4, high, y-4, y+4)
+}
+
+// quantiles draws them as a curve, each with its interval, over the part of the rows below.
+func quantiles(a query.Answer) template.HTML {
+	d := drawing{first: 0, last: 1, low: math.Inf(1), high: math.Inf(-1)}
+	var points [][2]float64
+	var words []string
+	for _, c := range a.Cells {
+		at, err := strconv.ParseFloat(c.Label, 64)
+		if err != nil {
+			return cellBars(a)
+		}
+		points = append(points, [2]float64{at, c.Value})
+		d.low, d.high = min(d.low, c.Low), max(d.high, c.High)
+		words = append(words, fmt.Sprintf("%s: %s (%s)", answers.Label(a, c), answers.Value(c),
+			answers.Interval(c)))
+	}
+	if d.high == d.low {
+		d.high = d.low + 1
+	}
+	d.curve(points)
+	for i, c := range a.Cells {
+		x := d.x(points[i][0])
+		fmt.Fprintf(&d.inside, `<path class="reach" d="M%.1f %.1f V%.1f M%.1f %.1f H%.1f M%.1f %.1f H%.1f"/>`,
+			x, d.y(c.Low), d.y(c.High), x-4, d.y(c.Low), x+4, x-4, d.y(c.High), x+4)
+	}
+	return d.framed("%.4g", "0 % of rows", "100 %", a.Name+". "+strings.Join(words, "; "))
+}
