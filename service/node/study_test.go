@@ -5,7 +5,9 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"io"
 	"math"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -265,6 +267,19 @@ func TestStudy(t *testing.T) {
 	w.group.Wait()
 	if first.Parties != 8 || len(first.Answers) != 3 {
 		t.Fatalf("%+v", first)
+	}
+	answer, err := http.Get(w.node.Page + "/federations/" + f.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := io.ReadAll(answer.Body)
+	answer.Body.Close()
+	for _, want := range []string{"Of the rows of <b>8</b> of 10 parties", "<td>older, rows</td>",
+		"<td>age, years</td>", "<td>sexes, rows</td><td>F</td>", `id="answer-2"`,
+		"may spend &epsilon; 8"} {
+		if err != nil || !strings.Contains(string(page), want) {
+			t.Errorf("the page lacks %q: %v", want, err)
+		}
 	}
 	older := first.Answers[0].Cells[0]
 	if older.Value < 140 || older.Value > 180 || older.High < older.Value+200-20 {

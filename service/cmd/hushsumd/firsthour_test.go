@@ -15,17 +15,40 @@ import (
 // and 8080.
 func TestFirstHour(t *testing.T) {
 	suite.OnlyLong(t) // rounds of a second each
+	runPage(t, pageOf(t, "first-hour.md"))
+}
+
+// The commands of docs/analytics.md between machines, in the same way.
+func TestBetweenMachines(t *testing.T) {
+	suite.OnlyLong(t) // programs are built, and parties wait for what goes on
+	_, section, found := strings.Cut(pageOf(t, "analytics.md"), "\n## Between machines\n")
+	section, _, end := strings.Cut(section, "\n## ")
+	if !found || !end {
+		t.Fatal("there is no such section")
+	}
+	runPage(t, section)
+}
+
+// pageOf reads a page of the documentation.
+func pageOf(t *testing.T, name string) string {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(filepath.FromSlash("../../../docs"), name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(page)
+}
+
+// runPage runs the commands of a page, and looks in what they print for what it shows.
+func runPage(t *testing.T, page string) {
+	t.Helper()
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		t.Skip("there is no bash")
 	}
-	page, err := os.ReadFile(filepath.FromSlash("../../../docs/first-hour.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	script := "set -euo pipefail\ntrap 'kill $(jobs -p) 2> /dev/null || true' EXIT\n"
 	shown := ""
-	for i, block := range strings.Split("\n"+string(page), "\n```") {
+	for i, block := range strings.Split("\n"+page, "\n```") {
 		if i%2 == 0 {
 			continue
 		}
@@ -39,7 +62,8 @@ func TestFirstHour(t *testing.T) {
 	script = strings.NewReplacer("127.0.0.1:8443", door, "hushsumd serve",
 		"hushsumd serve --listen "+door+" --admin "+admin, "federation show",
 		"federation show --admin http://"+admin, "federation create",
-		"federation create --admin http://"+admin).Replace(script)
+		"federation create --admin http://"+admin, "hushsumd query", "hushsumd query --admin http://"+admin,
+	).Replace(script)
 	folder := t.TempDir()
 	command := exec.CommandContext(t.Context(), bash, "-c", script)
 	command.Dir = filepath.FromSlash("../../..")

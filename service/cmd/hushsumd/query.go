@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/hushsum/hushsum/internal/answers"
@@ -287,7 +288,7 @@ func (q *questioner) printPlan(
 	}
 	if b.Federation != nil {
 		answers.WritePlan(w, expected)
-		fmt.Fprintf(w, "\n%s\n", answers.Assumes(rows))
+		fmt.Fprintf(w, "\n%s\n", strings.Replace(answers.Assumes(rows), "; ", ";\n", 1))
 	}
 	q.printKnown(all, known)
 	return nil

@@ -77,7 +77,7 @@ func TestQuery(t *testing.T) {
 
 	policy := write("policy.toml", "follow = [\""+key+"\"]\nunit = \"record\"\nmax_epsilon = 4.0\n")
 	rows := "sex,age\n" + strings.Repeat("F,40\nM,70\n", 20)
-	join := func(ctx context.Context, name, rows string) (int, string) {
+	join := func(ctx context.Context, name, rows, policy string) (int, string) {
 		b := new(printed)
 		args := []string{"join", "--server", n.Address, "--fingerprint", n.Fingerprint, "--identity",
 			at(name + ".pem"), "--roster", at("roster.txt"), "--folder", at("folder-" + name), "--rows",
@@ -87,9 +87,14 @@ func TestQuery(t *testing.T) {
 		defer b.mutex.Unlock()
 		return code, b.text.String()
 	}
-	code, text := join(ctx, "west", "sexe,age\nF,40\n")
+	code, text := join(ctx, "west", "sexe,age\nF,40\n", policy)
 	if code != 1 || !strings.Contains(text, "west.csv:1: sex: there is no such column") ||
 		!strings.Contains(text, "nothing of its rows has left") {
+		t.Errorf("%d %s", code, text)
+	}
+	sums := write("sums.toml", "follow = [\""+key+"\"]\nquery_kinds = [\"sum\"]\n")
+	if code, text = join(ctx, "west", rows, sums); code != 1 ||
+		!strings.Contains(text, "query older is a count, and query_kinds has sum") {
 		t.Errorf("%d %s", code, text)
 	}
 	var group sync.WaitGroup
@@ -100,7 +105,7 @@ func TestQuery(t *testing.T) {
 			if i == 0 {
 				own = strings.Replace(own, "M,70", "M,170", 1)
 			}
-			code, text := join(within, name, own)
+			code, text := join(within, name, own, policy)
 			if code != exitInterrupted || i == 0 != strings.Contains(text,
 				"north.csv: age: 1 value clipped, at line 3\n") {
 				t.Errorf("%s: %d %s", name, code, text)
