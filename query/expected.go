@@ -36,7 +36,7 @@ func (p *Plan) Blur() float64 {
 	if !p.job.PerRecord() {
 		rows = float64(p.job.Parties.Rows)
 	}
-	return z95 * m.SumStdDev(m.Vector.Shares.MinHonest) * rows
+	return z95 * m.StdDev(m.Vector.Shares.MinHonest) * rows
 }
 
 // Expected says what each query will cost and give.

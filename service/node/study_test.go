@@ -104,8 +104,22 @@ func (w *asking) rows(f *federation.Federation, i int) (*query.Rows, error) {
 	return rows, err
 }
 
-// party makes a party, with a folder of its own in each federation.
+// party makes a party that is asked.
 func (w *asking) party(f *federation.Federation, i int) party.Party {
+	w.Helper()
+	p := w.peer(f, i)
+	rows, err := w.rows(f, i)
+	if err != nil {
+		w.Fatal(err)
+	}
+	if p.Trainer, err = party.NewAsked(f, rows); err != nil {
+		w.Fatal(err)
+	}
+	return p
+}
+
+// peer makes a party without a trainer, with a folder of its own in each federation.
+func (w *asking) peer(f *federation.Federation, i int) party.Party {
 	w.Helper()
 	dir := filepath.Join(w.folder, fmt.Sprint("p", i), f.ID[:16])
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -116,16 +130,8 @@ func (w *asking) party(f *federation.Federation, i int) party.Party {
 		w.Fatal(err)
 	}
 	key := &keyexchange.SealKey{byte(i + 1)}
-	p := party.Party{Federation: f, Identity: w.parties[i], Server: server, Folder: dir, Key: key,
+	return party.Party{Federation: f, Identity: w.parties[i], Server: server, Folder: dir, Key: key,
 		Book: &party.Book{File: filepath.Join(w.folder, fmt.Sprint("book-", i)), Key: key}}
-	rows, err := w.rows(f, i)
-	if err != nil {
-		w.Fatal(err)
-	}
-	if p.Trainer, err = party.NewAsked(f, rows); err != nil {
-		w.Fatal(err)
-	}
-	return p
 }
 
 // help has the committee help, if there is one.
@@ -171,6 +177,8 @@ func TestStudyAnswers(t *testing.T) {
 		"noise":    "privacy = { noise = \"discrete-gaussian\", epsilon = 100.0 }\n",
 		"oneshot with noise": "sum = { protocol = \"oneshot\", committee = \"committee.txt\" }\n" +
 			"privacy = { noise = \"discrete-gaussian\", epsilon = 100.0 }\n",
+		"noise of members": "sum = { protocol = \"oneshot\", committee = \"committee.txt\" }\n" +
+			"privacy = { noise = \"discrete-gaussian\", epsilon = 100.0, noise_by = \"committee\" }\n",
 		"records": "privacy = { noise = \"discrete-gaussian\", epsilon = 100.0, unit = \"record\", " +
 			"records = 500 }\n",
 	} {
@@ -350,5 +358,90 @@ func TestStudy(t *testing.T) {
 	if err != nil || len(entries) != 2 || entries[1].Before != f.ID ||
 		math.Abs(entries[1].Spent-batch.Total) > 1e-6*batch.Total || entries[1].Own > 3.01 {
 		t.Errorf("%+v: %v", entries, err)
+	}
+}
+
+// A study trains, asks, and trains again: one ledger has all three, and the budget is of all.
+func TestStudyTrains(t *testing.T) {
+	t.Parallel()
+	w := newAsking(t, 4)
+	run := func(f *federation.Federation) {
+		t.Helper()
+		for i := range w.parties {
+			w.group.Go(func() {
+				var p party.Party
+				if f.Questions() != nil {
+					p = w.party(f, i)
+				} else {
+					p = w.peer(f, i)
+					p.Trainer = party.TrainerFunc(func(_ context.Context, work *party.Work,
+					) (*party.Update, error) {
+						return &party.Update{Vector: make([]float64, len(work.Model))}, nil
+					})
+				}
+				if _, err := p.Run(w.ctx); err != nil {
+					t.Errorf("party %d: %v", i, err)
+				}
+			})
+		}
+		awaitStatus(w.ctx, t, w.node, f.ID, func(s *runner.Status) bool { return s.State == "ended" })
+		w.group.Wait()
+	}
+	const trains = `name = "study"
+rounds = 2
+parties = { roster = "roster.txt", drop_out = 0.25 }
+model.length = 3
+privacy = { noise = "discrete-gaussian", clip = 1.0, epsilon = 1.0, study = 2.0`
+	first, err := w.node.Create(w.ctx, w.files(trains+" }\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(first)
+
+	j, err := jobs.Parse("next.toml", []byte("privacy.noise = \"discrete-gaussian\"\n"+
+		"privacy.epsilon = 1.0\n"+studyText))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := w.node.After(w.ctx, first.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch, err := federation.Next(j, *files, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, err := w.node.Create(w.ctx, batch.Files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(asked)
+	if batch.Study != 2 || batch.Before < 0.9 || batch.Total < 1.2 || batch.Total > 1.6 {
+		t.Errorf("%+v", batch)
+	}
+
+	if files, err = w.node.After(w.ctx, asked.ID); err != nil || files.Model != nil {
+		t.Fatalf("%v, and a model: %v", err, files.Model != nil)
+	}
+	for epsilon, allowed := range map[string]bool{"2.0": true, "2.1": false} {
+		files.Text = []byte(strings.Replace(trains, "epsilon = 1.0",
+			"before = \"before.json\", epsilon = "+epsilon, 1) + " }\n")
+		last, err := federation.New(*files)
+		if (err == nil) != allowed {
+			t.Errorf("epsilon %s: %v", epsilon, err)
+		}
+		if !allowed {
+			continue
+		}
+		if last, err = w.node.Create(w.ctx, *files); err != nil {
+			t.Fatal(err)
+		}
+		run(last)
+		status, err := w.node.Status(w.ctx, last.ID)
+		entries, err2 := w.peer(last, 0).Book.Entries()
+		if err != nil || err2 != nil || len(entries) != 3 || status.Epsilon < 1.9 ||
+			math.Abs(entries[2].Spent-status.Epsilon) > 1e-9 || entries[2].Before != asked.ID {
+			t.Errorf("%v by the ledger, %+v by the book: %v, %v", status.Epsilon, entries, err, err2)
+		}
 	}
 }

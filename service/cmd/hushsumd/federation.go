@@ -13,6 +13,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/numbers"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/page"
 	"github.com/hushsum/hushsum/service/runner"
@@ -272,6 +273,14 @@ func show(s *runner.Status, asJSON bool, std streams) error {
 	if s.Budget > 0 {
 		fmt.Fprintf(std.out, "epsilon %.4g of %g for %s, at delta %g, against %s\n", s.Epsilon, s.Budget,
 			s.Protects, s.Delta, s.Against)
+	}
+	if s.Study > 0 {
+		fmt.Fprintf(std.out, "of its study's epsilon %g is %.4g left\n", s.Study,
+			max(0, s.Study-s.Epsilon))
+	}
+	if s.Asks > 0 {
+		fmt.Fprintf(std.out, "it asks %s: see 'hushsumd query %s'\n", numbers.Plural(s.Asks, "query"),
+			s.Name)
 	}
 	if s.Since != nil {
 		fmt.Fprintf(std.out, "the step began at %s", s.Since.UTC().Format(time.RFC3339))

@@ -128,6 +128,11 @@ func TestQuery(t *testing.T) {
 			t.Errorf("nothing says %q: %s", want, text)
 		}
 	}
+	if text = run(0, "federation", "show", "clinics"); !strings.Contains(text,
+		"it asks 2 queries: see 'hushsumd query clinics'\n") ||
+		!strings.Contains(text, "of its study's epsilon 4 is 2 left") {
+		t.Error(text)
+	}
 	if text = run(0, "query", "clinics", "--csv"); !strings.HasPrefix(text, "name,kind,unit,") ||
 		strings.Count(text, "\n") != 4 {
 		t.Error(text)
