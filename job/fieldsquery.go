@@ -32,13 +32,23 @@ var theQuery = tableOf(
 	text("name", func(q *Query) *string { return &q.Name }, "Names a query, and its answer.").
 		form(columnName, namePattern.MatchString).required(),
 	word("kind", func(q *Query) *string { return &q.Kind },
-		"count sum mean variance histogram crosstab quantiles",
+		"count sum mean variance covariance correlation histogram crosstab quantiles survival linear",
 		"Says what is asked: how many rows there are, of a column's numbers the sum, the mean, the "+
-			"variance or quantiles, how many rows are in each bin of a column, or of two.").required(),
+			"variance or quantiles, of two columns the covariance or the correlation, how many rows are in "+
+			"each bin of a column, or of two, how many rows an event has not come to over time, or a linear "+
+			"model of a column.").required(),
 	text("column", func(q *Query) *string { return &q.Column }, "Names the column that it is of.").
 		form(columnName, namePattern.MatchString).means("none; required but for a count"),
-	text("by", func(q *Query) *string { return &q.By }, "Names the other column of a crosstab.").
-		form(columnName, namePattern.MatchString).means("none; required of a crosstab"),
+	text("by", func(q *Query) *string { return &q.By },
+		"Names the other column of a crosstab, a covariance or a correlation.").
+		form(columnName, namePattern.MatchString).means("none; required of these"),
+	texts("on", func(q *Query) *[]string { return &q.On },
+		"Lists the columns of numbers that a linear model predicts the column from.").
+		means("none; required of a linear model"),
+	text("event", func(q *Query) *string { return &q.Event },
+		"Says of which rows the event of a survival curve has come at the time in the column, as where "+
+			"does; other rows are known about until then, and no longer.").
+		form("up to 500 characters", atMost(500)).means("none; required of a survival curve"),
 	text("where", func(q *Query) *string { return &q.Where },
 		"Asks of the rows only for which it holds: conditions such as age >= 65 with and between them.").
 		form("up to 500 characters", atMost(500)).means("none: all rows"),

@@ -36,10 +36,12 @@ func (j *Job) columnNamed(name string) *Column {
 
 // ColumnsOf returns the names of the columns that a query of a valid job reads, each once.
 func (j *Job) ColumnsOf(q *Query) []string {
-	names := []string{q.Column, q.By}
-	conditions, _ := j.Conditions(q) // of a valid job they are right
-	for _, c := range conditions {
-		names = append(names, c.Column)
+	names := append([]string{q.Column, q.By}, q.On...)
+	for _, text := range []string{q.Where, q.Event} {
+		conditions, _ := j.conditions(text) // of a valid job they are right
+		for _, c := range conditions {
+			names = append(names, c.Column)
+		}
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
 	slices.Sort(names)
@@ -112,7 +114,7 @@ func (j *Job) fillQueries() {
 			q.Share = left / float64(open)
 		}
 		switch q.Kind {
-		case "histogram", "crosstab":
+		case "histogram", "crosstab", "survival":
 			if column != nil && column.Numeric() {
 				q.Bins = column.cells(q.Bins)
 			}
@@ -164,7 +166,8 @@ func (j *Job) queryNumbers() (n float64) {
 }
 
 // numbers is how many numbers of the vector are a query's: of a mean also the count, of a variance
-// also the sum, of quantiles all levels of a binary tree.
+// also the sum, of quantiles all levels of a binary tree, of a linear model all products of two of 1
+// and its columns.
 func (q *Query) numbers(j *Job) float64 {
 	column, by := j.columnNamed(q.Column), j.columnNamed(q.By)
 	switch q.Kind {
@@ -172,6 +175,15 @@ func (q *Query) numbers(j *Job) float64 {
 		return 2
 	case "variance":
 		return 3
+	case "covariance":
+		return 4
+	case "correlation":
+		return 6
+	case "survival":
+		return 2 * float64(column.cells(q.Bins))
+	case "linear":
+		k := float64(len(q.On) + 2)
+		return k * (k + 1) / 2
 	case "histogram":
 		return float64(column.cells(q.Bins))
 	case "crosstab":
@@ -305,13 +317,24 @@ func (c *checker) query(q *Query, at string) {
 	refuse(column != nil && q.Kind != "count" && !tabled && !numeric, "column",
 		"name a column of numbers, or ask for a histogram", "%q has words, which have no %s", q.Column,
 		q.Kind)
-	refuse(q.Kind != "crosstab" && q.By != "", "by", `leave it out, or write kind = "crosstab"`,
-		"a %s is of one column", q.Kind)
-	refuse(q.Kind == "crosstab" && q.By == "", "by", "name the other column", "it is missing")
+	joint := q.Kind == "covariance" || q.Kind == "correlation"
+	refuse(q.Kind != "crosstab" && !joint && q.By != "", "by",
+		`leave it out, or write kind = "crosstab"`, "it is not of two columns")
+	refuse((q.Kind == "crosstab" || joint) && q.By == "", "by", "name the other column",
+		"it is missing")
 	refuse(q.By != "" && (by == nil || q.By == q.Column), "by", c.columnsThere(),
 		"there is no other column %q", q.By)
-	c.bins(q.Bins, at+".bins", numeric && (tabled || q.Kind == "quantiles"), column,
-		q.Kind == "quantiles")
+	refuse(joint && by != nil && !by.Numeric(), "by", "name a column of numbers",
+		"%q has words, which have no %s", q.By, q.Kind)
+	c.predictors(q, at)
+	_, wrong := c.Event(q)
+	refuse(q.Kind == "survival" && strings.TrimSpace(q.Event) == "", "event",
+		`write it as in "status = dead"`, "it is missing: rows survive until it comes")
+	refuse(q.Kind != "survival" && q.Event != "", "event", `leave it out, or write kind = "survival"`,
+		"it is of survival curves")
+	refuse(wrong != nil, "event", `write it as in "status = dead"`, "%v", wrong)
+	c.bins(q.Bins, at+".bins", numeric && (tabled || q.Kind == "quantiles" || q.Kind == "survival"),
+		column, q.Kind == "quantiles")
 	c.bins(q.ByBins, at+".by_bins", q.Kind == "crosstab" && by != nil && by.Numeric(), by, false)
 	refuse(q.Kind != "quantiles" && q.At != nil, "at", `leave it out, or write kind = "quantiles"`,
 		"it is of quantiles")
@@ -322,6 +345,29 @@ func (c *checker) query(q *Query, at string) {
 		"it is of no use: there is no budget to divide")
 	_, err := c.Conditions(q)
 	refuse(err != nil, "where", `write it as in "age >= 65 and sex = F"`, "%v", err)
+}
+
+// mostPredictors is how many columns a linear model has, at most.
+const mostPredictors = 20
+
+// predictors checks the columns of a linear model.
+func (c *checker) predictors(q *Query, at string) {
+	at += ".on"
+	c.refuse(q.Kind != "linear" && q.On != nil, at, `leave it out, or write kind = "linear"`,
+		"it is of linear models")
+	c.refuse(q.Kind == "linear" && len(q.On) == 0, at, "list the columns that it predicts from",
+		"it is missing")
+	c.refuse(len(q.On) > mostPredictors, at, "list fewer", "there are more than %d", mostPredictors)
+	seen := map[string]bool{q.Column: true}
+	for _, name := range q.On {
+		column := c.columnNamed(name)
+		c.refuse(column == nil, at, c.columnsThere(), "there is no column %q", name)
+		c.refuse(column != nil && !column.Numeric(), at, "list columns of numbers",
+			"%q has words", name)
+		c.refuse(column != nil && seen[name], at, "list others, each once",
+			"%q is there twice, or is what is predicted", name)
+		seen[name] = true
+	}
 }
 
 // bins checks how many bins there are of a column.

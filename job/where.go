@@ -18,8 +18,13 @@ type Condition struct {
 
 // Conditions returns those of a query, all of which must hold of a row. It fails if they are not
 // written as they should be, or if a column or a word is unknown.
-func (j *Job) Conditions(q *Query) (all []Condition, err error) {
-	rest := strings.TrimSpace(q.Where)
+func (j *Job) Conditions(q *Query) (all []Condition, err error) { return j.conditions(q.Where) }
+
+// Event returns the conditions of the event of a query, as [Job.Conditions] does.
+func (j *Job) Event(q *Query) (all []Condition, err error) { return j.conditions(q.Event) }
+
+func (j *Job) conditions(text string) (all []Condition, err error) {
+	rest := strings.TrimSpace(text)
 	for rest != "" {
 		if len(all) > 0 {
 			after, found := strings.CutPrefix(rest, "and ")

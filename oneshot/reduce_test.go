@@ -372,6 +372,11 @@ func TestFramed(t *testing.T) {
 	if err := w.server.Receive(part); err != nil {
 		t.Error(err)
 	}
+	other := w.members[5] // that has not got anything of who is out
+	other.open.kept = slices.DeleteFunc(other.open.kept, func(k keptPart) bool { return k.dealer == 4 })
+	if _, err := other.Receive(guilty); !errors.Is(err, ErrEvidence) {
+		t.Errorf("evidence of a dealer that is not in: %v", err)
+	}
 	// The next round's members take no evidence of this one.
 	if err := w.begin(nil); err != nil {
 		t.Fatal(err)

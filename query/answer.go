@@ -29,9 +29,15 @@ func (c Cell) within(least, most float64) Cell {
 type Answer struct {
 	Name, Kind string
 	Unit       string // of the numbers: the column's, its square, or rows
-	// Cells have one number of a count, a sum, a mean and a variance; of a histogram one for each
-	// bin, of quantiles one for each, and of a crosstab one for each pair of bins, by rows.
+	// Cells have one number of a count, a sum, a mean, a variance, a covariance and a correlation;
+	// of a histogram one for each bin, of quantiles one for each, of a crosstab one for each pair
+	// of bins, by rows, of a survival curve one for the end of each bin, and of a linear model the
+	// intercept and then the slopes, in the order of its columns.
 	Cells []Cell
+	// Errors are of a linear model: the standard errors of cells as estimates for whomever the rows
+	// were drawn from, by what the model does not explain and by noise. Intervals are of the model
+	// of the rows themselves.
+	Errors []float64
 	// Margins are of a crosstab: those of its column, and those of the other.
 	Margins [2][]Cell
 	// Epsilon bounds what the query would spend if it were the only one, with this noise; +Inf
@@ -58,7 +64,7 @@ func (a Answer) MarshalJSON() ([]byte, error) {
 		out["epsilon"] = a.Epsilon
 	}
 	switch a.Kind {
-	case "histogram", "quantiles":
+	case "histogram", "quantiles", "survival", "linear":
 		out["value"], out["interval"], out["labels"] = list(a.Cells, first)
 	case "crosstab":
 		var values, intervals, margins []any
@@ -77,6 +83,9 @@ func (a Answer) MarshalJSON() ([]byte, error) {
 		out["value"], out["interval"], out["labels"], out["margins"] = values, intervals, labels, margins
 	default:
 		out["value"], out["interval"] = a.Cells[0].Value, interval(a.Cells[0])
+	}
+	if a.Errors != nil {
+		out["standard_error"] = a.Errors
 	}
 	return json.Marshal(out)
 }
@@ -119,6 +128,12 @@ func (a *ask) unit() string {
 		return "rows"
 	case a.Kind == "variance" && a.column.Unit != "":
 		return a.column.Unit + "²"
+	case a.Kind == "covariance" && a.column.Unit != "" && a.by.Unit != "":
+		return a.column.Unit + " · " + a.by.Unit
+	case a.Kind == "survival":
+		return "share of rows"
+	case a.Kind == "correlation" || a.Kind == "covariance" || a.Kind == "linear":
+		return ""
 	}
 	return a.column.Unit
 }
@@ -167,6 +182,14 @@ func (s *sum) answer(a *ask) Answer {
 		return Answer{Cells: []Cell{s.mean(a, x, reach)}}
 	case "variance":
 		return Answer{Cells: []Cell{s.variance(a, x, reach)}}
+	case "covariance":
+		return Answer{Cells: []Cell{s.covariance(a, x, reach)}}
+	case "correlation":
+		return Answer{Cells: []Cell{s.correlation(a, x, reach)}}
+	case "survival":
+		return Answer{Cells: s.survival(a, x, reach)}
+	case "linear":
+		return s.linear(a, x, reach)
 	case "histogram":
 		return Answer{Cells: s.counts(a, x, reach)}
 	case "crosstab":

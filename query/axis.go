@@ -15,6 +15,13 @@ type axis struct {
 	bins int
 }
 
+// half and mid are of the range: a value is mid + half·y, and |y| ≤ 1.
+func (a *axis) half() float64 { return (a.Range[1] - a.Range[0]) / 2 }
+func (a *axis) mid() float64  { return a.Range[0] + a.half() }
+
+// scaled returns y.
+func (a *axis) scaled(x float64) float64 { return (x - a.mid()) / a.half() }
+
 // each reports whether a whole number has a bin of its own; bins that are left have none.
 func (a *axis) each() bool { return a.Type == "whole" && float64(a.bins) >= a.Width() }
 
@@ -52,12 +59,16 @@ func (a *axis) most(bin int) float64 {
 	return min(a.edge(bin+1), a.Range[1])
 }
 
+func text(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
+
+// until names the end of a bin.
+func (a *axis) until(bin int) string { return text(a.most(bin)) }
+
 // label names a bin.
 func (a *axis) label(bin int) string {
 	if !a.Numeric() {
 		return a.Words()[bin]
 	}
-	text := func(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 	if low, high := a.least(bin), a.most(bin); low != high {
 		return fmt.Sprintf("%s to %s", text(low), text(high))
 	}

@@ -1,5 +1,6 @@
 // Package query asks declared questions of the rows of many parties: how many there are, sums,
-// means and variances of columns, histograms, cross tables and quantiles, all by one private sum.
+// means and variances of columns, covariances and correlations, histograms, cross tables and
+// quantiles, survival curves and linear models, all by one private sum.
 //
 // A job with [[query]] tables (package job) is settled like any other. A [Schema] reads a party's
 // rows and checks them before anything is sent; a [Plan] turns them into the party's vector, which
@@ -18,11 +19,12 @@
 //
 // The noise of a decoded sum is normal for all that is seen here, of a known deviation, to which
 // the rounding of parties is added. Intervals hold the truth, of the rows of all parties, in 95 %
-// of the answers: linear ones and means exactly (Fieller 1954), variances to first order,
-// quantiles by inverting a test at each end. If parties are missing, intervals are widened by the
-// most that their rows could change. Values are then made consistent, which costs no privacy: no
-// count is below 0, the cells of a table add up to its margins (the closest table without negative
-// counts that has the same total), quantiles ascend.
+// of the answers: linear ones and means exactly (Fieller 1954), variances, covariances,
+// correlations, curves and models to first order, quantiles by inverting a test at each end. If
+// parties are missing, intervals are widened by the most that their rows could change. Values are
+// then made consistent, which costs no privacy: no count is below 0, the cells of a table add up to
+// its margins (the closest table without negative counts that has the same total), quantiles
+// ascend.
 //
 // Quantiles are read from a binary tree of counts (Hay et al. 2010, "Boosting the Accuracy of
 // Differentially Private Histograms Through Consistency"): each row counts once on each level, and

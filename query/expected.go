@@ -56,9 +56,18 @@ func (p *Plan) Expected() (all []Expected) {
 		}
 		switch a.Kind {
 		case "mean":
-			e.Margin *= a.half / rows
+			e.Margin *= a.column.half() / rows
 		case "variance": // of evenly spread y the means of y and 2y² − 1 are 0 and −1/3
-			e.Margin *= a.half * a.half / rows * math.Sqrt(0.25+1./36)
+			e.Margin *= a.column.half() * a.column.half() / rows * math.Sqrt(0.25+1./36)
+		case "covariance": // of two that are evenly spread and independent
+			e.Margin *= a.column.half() * a.by.half() / rows
+		case "correlation":
+			e.Margin *= 3 / rows
+		case "survival":
+			e.Margin, e.Of = a.evenly(rows, e.Margin), "share of rows"
+		case "linear": // of a slope, where all columns are evenly spread and independent
+			e.Margin *= 3 / rows * a.column.half() / a.on[0].half()
+			e.Of = slopeUnit(a.column, a.on[0])
 		case "quantiles":
 			worst := 0.0
 			for edge := range a.column.bins {

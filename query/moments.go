@@ -18,7 +18,8 @@ func (s *sum) mean(a *ask, x []float64, reach float64) Cell {
 		}
 	}
 	c = c.within(-1, 1)
-	c.Value, c.Low, c.High = a.mid+a.half*c.Value, a.mid+a.half*c.Low, a.mid+a.half*c.High
+	mid, half := a.column.mid(), a.column.half()
+	c.Value, c.Low, c.High = mid+half*c.Value, mid+half*c.Low, mid+half*c.High
 	return c.within(a.column.Range[0], a.column.Range[1])
 }
 
@@ -41,7 +42,7 @@ func (s *sum) variance(a *ask, x []float64, reach float64) Cell {
 		}
 	}
 	c = c.within(0, 1)
-	unit := a.half * a.half
+	unit := a.column.half() * a.column.half()
 	return Cell{Value: unit * c.Value, Low: unit * c.Low, High: unit * c.High}
 }
 

@@ -23,13 +23,14 @@ type Plan struct {
 type ask struct {
 	*job.Query
 	conditions []condition
-	column, by *axis // nil: the query has none
-	from       int   // first coordinate
+	event      []condition // of a survival curve
+	column, by *axis       // nil: the query has none
+	on         []*axis     // of a linear model
+	from       int         // first coordinate
 	length     int
 	weight     float64 // L2 norm of what a row adds, 0 without noise
 	scale      float64 // of what a unit row adds to the vector
 	exact      bool    // without noise, and of whole numbers
-	half, mid  float64 // of the range: a value is mid + half·y, and |y| ≤ 1
 	root       float64 // largest magnitude of the range
 	epsilon    float64 // see [Answer]
 }
@@ -85,17 +86,22 @@ func (p *Plan) compile(q *job.Query) (ask, error) {
 		return &axis{Column: c, at: k, bins: bins}
 	}
 	a.column, a.by = on(q.Column, q.Bins), on(q.By, q.ByBins)
-	conditions, err := p.job.Conditions(q)
-	if err != nil {
-		return a, fmt.Errorf("%w: %w", ErrConfig, err)
+	for _, name := range q.On {
+		a.on = append(a.on, on(name, 0))
 	}
-	for _, c := range conditions {
-		a.conditions = append(a.conditions, condition{c, place(c.Column)})
+	for into, read := range map[*[]condition]func(*job.Query) ([]job.Condition, error){
+		&a.conditions: p.job.Conditions, &a.event: p.job.Event,
+	} {
+		conditions, err := read(q)
+		if err != nil {
+			return a, fmt.Errorf("%w: %w", ErrConfig, err)
+		}
+		for _, c := range conditions {
+			*into = append(*into, condition{c, place(c.Column)})
+		}
 	}
 	if a.column != nil && a.column.Numeric() {
-		low, high := a.column.Range[0], a.column.Range[1]
-		a.half, a.mid = (high-low)/2, low+(high-low)/2
-		a.root = max(math.Abs(low), math.Abs(high))
+		a.root = max(math.Abs(a.column.Range[0]), math.Abs(a.column.Range[1]))
 	}
 	parts := 1.0 // coordinates that a row changes by 1 at most, all at once
 	switch q.Kind {
@@ -106,6 +112,15 @@ func (p *Plan) compile(q *job.Query) (ask, error) {
 		a.length, parts = 2, 2
 	case "variance":
 		a.length, parts = 3, 3
+	case "covariance":
+		a.length, parts = 4, 4
+	case "correlation":
+		a.length, parts = 6, 6
+	case "survival":
+		a.length, a.exact = 2*a.column.bins, true
+	case "linear":
+		a.length = products(len(a.on) + 2)
+		parts = float64(a.length)
 	case "histogram":
 		a.length, a.exact = a.column.bins, true
 	case "crosstab":
@@ -155,7 +170,9 @@ func (a *ask) add(v, row []float64) {
 		if x = row[a.column.at]; math.IsNaN(x) {
 			return
 		}
-		y = (x - a.mid) / a.half
+		if a.column.Numeric() {
+			y = a.column.scaled(x)
+		}
 		bin = a.column.bin(x)
 	}
 	switch a.Kind {
@@ -168,6 +185,43 @@ func (a *ask) add(v, row []float64) {
 		v[0] += a.scale
 		v[1] += a.scale * y
 		v[2] += a.scale * (2*y*y - 1) // its norm is least where y² is between 0 and 1
+	case "covariance", "correlation":
+		other := row[a.by.at]
+		if math.IsNaN(other) {
+			return
+		}
+		z := a.by.scaled(other)
+		for i, term := range []float64{1, y, z, y * z, 2*y*y - 1, 2*z*z - 1}[:a.length] {
+			v[i] += a.scale * term
+		}
+	case "survival":
+		came := 1
+		for i := range a.event {
+			c := &a.event[i]
+			if math.IsNaN(row[c.at]) {
+				return
+			}
+			if !c.Holds(row[c.at]) {
+				came = 0
+			}
+		}
+		v[2*bin+came] += a.scale
+	case "linear":
+		terms := []float64{1}
+		for _, on := range a.on {
+			if math.IsNaN(row[on.at]) {
+				return
+			}
+			terms = append(terms, on.scaled(row[on.at]))
+		}
+		terms = append(terms, y)
+		at := 0
+		for i := range terms {
+			for _, term := range terms[i:] {
+				v[at] += a.scale * terms[i] * term
+				at++
+			}
+		}
 	case "crosstab":
 		other := row[a.by.at]
 		if math.IsNaN(other) {

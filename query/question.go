@@ -36,6 +36,7 @@ func (p *Plan) Questions() (all []string, err error) {
 			k := slices.IndexFunc(p.job.Column, func(c job.Column) bool { return c.Name == name })
 			out.Columns = append(out.Columns, p.job.Column[k])
 		}
+		q.Event = strings.Join(strings.Fields(q.Event), " ")
 		out.Query = q
 		text, err := json.Marshal(out)
 		if err != nil {

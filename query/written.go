@@ -51,6 +51,7 @@ func (a *Answer) UnmarshalJSON(text []byte) error {
 		Name, Kind, Unit        string
 		Epsilon                 *float64
 		Value, Interval, Labels json.RawMessage
+		Errors                  []float64 `json:"standard_error"`
 		Margins                 []struct {
 			Value    []float64
 			Interval [][2]float64
@@ -59,7 +60,7 @@ func (a *Answer) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &in); err != nil {
 		return err
 	}
-	out := Answer{Name: in.Name, Kind: in.Kind, Unit: in.Unit, Epsilon: math.Inf(1)}
+	out := Answer{Name: in.Name, Kind: in.Kind, Unit: in.Unit, Errors: in.Errors, Epsilon: math.Inf(1)}
 	if in.Epsilon != nil {
 		out.Epsilon = *in.Epsilon
 	}

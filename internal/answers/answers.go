@@ -50,6 +50,9 @@ func width(c query.Cell) float64 {
 
 // interval writes a cell's.
 func interval(c query.Cell) string {
+	if c.High == math.MaxFloat64 {
+		return "anything"
+	}
 	width := width(c)
 	return figure(c.Low, width) + " to " + figure(c.High, width)
 }
@@ -64,14 +67,14 @@ func clip(text string, width int) string {
 
 // WritePlan writes a table of what queries will cost and give, and what that counts for.
 func WritePlan(w io.Writer, expected []query.Expected) {
-	fmt.Fprintf(w, "%-22s %-9s %7s %7s %8s  %s\n", "query", "kind", "numbers", "share", "epsilon",
+	fmt.Fprintf(w, "%-20s %-11s %7s %7s %8s  %s\n", "query", "kind", "numbers", "share", "epsilon",
 		"95 % margin")
 	for _, e := range expected {
 		epsilon := "-"
 		if !math.IsInf(e.Epsilon, 1) {
 			epsilon = numbers.Epsilon(e.Epsilon)
 		}
-		fmt.Fprintf(w, "%-22s %-9s %7d %6.1f%% %8s  %s\n", clip(e.Name, 22), e.Kind, e.Numbers,
+		fmt.Fprintf(w, "%-20s %-11s %7d %6.1f%% %8s  %s\n", clip(e.Name, 20), e.Kind, e.Numbers,
 			100*e.Share, epsilon, clip(Margin(e), 22))
 	}
 }
@@ -127,8 +130,11 @@ func Write(w io.Writer, all []query.Answer) {
 // Label names a cell of an answer: a bin, two of them, or a quantile; empty: there is one number.
 func Label(a query.Answer, c query.Cell) string {
 	label := c.Label
-	if a.Kind == "quantiles" {
+	switch a.Kind {
+	case "quantiles":
 		label = "at " + label
+	case "survival":
+		label = "by " + label
 	}
 	if c.By != "" {
 		label += ", " + c.By

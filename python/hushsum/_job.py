@@ -378,13 +378,22 @@ class Job(Declared):
             name: Names a query, and its answer. Values: 1 to 60 letters, digits, dots,
                 dashes and underscores. Required.
             kind: Says what is asked: how many rows there are, of a column's numbers the
-                sum, the mean, the variance or quantiles, how many rows are in each bin of a
-                column, or of two. Values: count, sum, mean, variance, histogram, crosstab,
-                quantiles. Required.
+                sum, the mean, the variance or quantiles, of two columns the covariance or the
+                correlation, how many rows are in each bin of a column, or of two, how many
+                rows an event has not come to over time, or a linear model of a column.
+                Values: count, sum, mean, variance, covariance, correlation, histogram,
+                crosstab, quantiles, survival, linear. Required.
             column: Names the column that it is of. Values: 1 to 60 letters, digits, dots,
                 dashes and underscores. Default: none; required but for a count.
-            by: Names the other column of a crosstab. Values: 1 to 60 letters, digits,
-                dots, dashes and underscores. Default: none; required of a crosstab.
+            by: Names the other column of a crosstab, a covariance or a correlation.
+                Values: 1 to 60 letters, digits, dots, dashes and underscores. Default: none;
+                required of these.
+            on: Lists the columns of numbers that a linear model predicts the column from.
+                Values: 1 to 200 characters each. Default: none; required of a linear model.
+            event: Says of which rows the event of a survival curve has come at the time
+                in the column, as where does; other rows are known about until then, and no
+                longer. Values: up to 500 characters. Default: none; required of a survival
+                curve.
             where: Asks of the rows only for which it holds: conditions such as age >= 65
                 with and between them. Values: up to 500 characters. Default: none: all rows.
             bins: Cuts the range of a column of numbers into so many parts of equal width.
@@ -400,9 +409,14 @@ class Job(Declared):
         """
 
         name: str
-        kind: Literal["", "count", "sum", "mean", "variance", "histogram", "crosstab", "quantiles"]
+        kind: Literal[
+            "", "count", "sum", "mean", "variance", "covariance", "correlation", "histogram",
+            "crosstab", "quantiles", "survival", "linear",
+        ] = 
         column: str = ""
         by: str = ""
+        on: Sequence[str] = ()
+        event: str = ""
         where: str = ""
         bins: int = 0
         by_bins: int = 0
