@@ -42,6 +42,8 @@ func (j *Job) explain(s *Settled) []string {
 	if j.Sum.Classical {
 		lines = append(lines, "Who records the messages and has a quantum computer later reads all of "+
 			"them: key exchange is classical.")
+	} else if s != nil && s.oneshot != nil {
+		lines = append(lines, sayMasks(s.oneshot)...)
 	}
 	lines = append(lines, j.sayNoise())
 	if s != nil && s.before != nil {

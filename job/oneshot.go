@@ -173,3 +173,18 @@ func (s *Settled) Oneshot() *oneshot.Config {
 	out := *s.oneshot
 	return &out
 }
+
+// quantumBits is the exponent of 2 in the cost of ML-KEM-768 to a quantum computer, as its authors
+// count it (core-SVP).
+const quantumBits = 165
+
+// sayMasks says where the masks of one-message sums hold off less than the keys do.
+func sayMasks(c *oneshot.Config) []string {
+	figures, err := c.Parameters()
+	if err != nil || figures.CoreSVPQuantum >= quantumBits {
+		return nil
+	}
+	return []string{fmt.Sprintf("Keys are hybrid, with ML-KEM-768; the masks, modulo a number of "+
+		"%d bits, are less strong against a quantum computer: 2^%.0f in place of 2^%d.",
+		figures.ModulusBits, figures.CoreSVPQuantum, quantumBits)}
+}

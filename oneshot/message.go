@@ -91,8 +91,8 @@ func (s *settled) parseOpening(round uint64, body []byte) (*opening, error) {
 	if err := wire.Exactly(body, s.openingSize(count)); err != nil {
 		return nil, err
 	}
-	if count < s.Answers {
-		return nil, fmt.Errorf("%w: %d members have keys, want %d", ErrTooFew, count, s.Answers)
+	if count < s.Keys {
+		return nil, fmt.Errorf("%w: %d members have keys, want %d", ErrTooFew, count, s.Keys)
 	}
 	o := &opening{broadcast: [32]byte(body), members: members}
 	body = body[head:]

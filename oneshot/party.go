@@ -84,10 +84,10 @@ func (p *Party) SubmitDigest(
 		return nil, err
 	}
 	switch {
-	case h.Type != typeOpening:
-		return nil, fmt.Errorf("%w: %d", ErrType, h.Type)
 	case h.Sender != wire.ServerIndex:
 		return nil, ErrSender
+	case h.Type != typeOpening:
+		return nil, fmt.Errorf("%w: %d", ErrType, h.Type)
 	case h.Session != s.digest:
 		return nil, ErrContext
 	case h.Round <= p.last:

@@ -145,4 +145,15 @@ func TestBatchWeights(t *testing.T) {
 	if s.together(now).holds(s) {
 		t.Error("the weights do not depend on the proofs")
 	}
+	// From differences that make up for each other by this weight to some that do by 1.
+	proofs[0].blinds[ofKey].Subtract(proofs[0].blinds[ofKey],
+		new(edwards25519.Scalar).Multiply(more, seven))
+	proofs[0].blinds[ofKey].MultiplyAdd(psi[1], seven, proofs[0].blinds[ofKey])
+	now = both()
+	if !pedersen.IsSmall(new(edwards25519.Point).Add(now[0].sum(s), now[1].sum(s))) {
+		t.Error("the attack does not work where weights are 1")
+	}
+	if s.together(now).holds(s) {
+		t.Error("the weights of all proofs are the same")
+	}
 }
