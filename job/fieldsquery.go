@@ -34,9 +34,9 @@ var theQuery = tableOf(
 	word("kind", func(q *Query) *string { return &q.Kind },
 		"count sum mean variance covariance correlation histogram crosstab quantiles survival linear",
 		"Says what is asked: how many rows there are, of a column's numbers the sum, the mean, the "+
-			"variance or quantiles, of two columns the covariance or the correlation, how many rows are in "+
-			"each bin of a column, or of two, how many rows an event has not come to over time, or a linear "+
-			"model of a column.").required(),
+			"variance or quantiles, of two columns the covariance or the correlation, how many rows are "+
+			"in each bin of a column, or of two, how many rows an event has not come to over time, or a "+
+			"linear model of a column.").required(),
 	text("column", func(q *Query) *string { return &q.Column }, "Names the column that it is of.").
 		form(columnName, namePattern.MatchString).means("none; required but for a count"),
 	text("by", func(q *Query) *string { return &q.By },

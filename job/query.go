@@ -166,8 +166,8 @@ func (j *Job) queryNumbers() (n float64) {
 }
 
 // numbers is how many numbers of the vector are a query's: of a mean also the count, of a variance
-// also the sum, of quantiles all levels of a binary tree, of a linear model all products of two of 1
-// and its columns.
+// also the sum, of quantiles all levels of a binary tree, of a linear model all products of two of
+// 1 and its columns.
 func (q *Query) numbers(j *Job) float64 {
 	column, by := j.columnNamed(q.Column), j.columnNamed(q.By)
 	switch q.Kind {
@@ -365,7 +365,7 @@ func (c *checker) predictors(q *Query, at string) {
 		c.refuse(column != nil && !column.Numeric(), at, "list columns of numbers",
 			"%q has words", name)
 		c.refuse(column != nil && seen[name], at, "list others, each once",
-			"%q is there twice, or is what is predicted", name)
+			"%q is there twice, or the model predicts it", name)
 		seen[name] = true
 	}
 }

@@ -373,7 +373,8 @@ func TestFramed(t *testing.T) {
 		t.Error(err)
 	}
 	other := w.members[5] // that has not got anything of who is out
-	other.open.kept = slices.DeleteFunc(other.open.kept, func(k keptPart) bool { return k.dealer == 4 })
+	other.open.kept = slices.DeleteFunc(other.open.kept,
+		func(k keptPart) bool { return k.dealer == 4 })
 	if _, err := other.Receive(guilty); !errors.Is(err, ErrEvidence) {
 		t.Errorf("evidence of a dealer that is not in: %v", err)
 	}

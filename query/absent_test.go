@@ -11,9 +11,9 @@ import (
 var exactly = strings.Replace(jointly, `privacy = { noise = "discrete-gaussian", epsilon = 1.0 }
 `, "", 1)
 
-// TestAbsentJoint: without noise the interval of a covariance, a correlation and a curve holds the truth
-// of all parties, whatever the rows are that a missing one has: of each kind that pulls one way, and at
-// random.
+// TestAbsentJoint: without noise the interval of a covariance, a correlation and a curve holds the
+// truth of all parties, whatever the rows are that a missing one has: of each kind that pulls one
+// way, and at random.
 func TestAbsentJoint(t *testing.T) {
 	p := planOf(t, exactly, "parties.rows=40", "parties.drop_out=0.25", "parties.count=4")
 	random := rand.New(rand.NewPCG(5, 5))
