@@ -219,7 +219,7 @@ func TestSchema(t *testing.T) {
 		{`{"name": "x", "rounds": 1, "colour": 3}`, ": colour is unknown"},
 		{`{"rounds": 1}`, ": name is missing"},
 		{`{"name": "x", "query": [{"name": "a", "kind": "median"}]}`, "query.0.kind: median is none of " +
-			"[count sum mean variance covariance correlation "+
+			"[count sum mean variance covariance correlation " +
 			"histogram crosstab quantiles survival linear]"},
 		{`{"name": "x", "rounds": "1"}`, "rounds: 1 is no integer"},
 		{`{"name": "x", "rounds": 1.5}`, "rounds: 1.5 is no integer"},
