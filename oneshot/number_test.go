@@ -194,3 +194,32 @@ func TestMemberStatesBefore(t *testing.T) {
 		})
 	}
 }
+
+// TestOpeningKeys: nobody takes an opening with fewer keys than a round needs, of answers or of
+// signatures, whatever the server makes of it.
+func TestOpeningKeys(t *testing.T) {
+	terms := small(Terms{PerPolynomial: 1})
+	w := newWorld(5, 10, terms)
+	p := must(w.config.Parameters())
+	if p.Quorum <= p.Answers || p.Keys != p.Quorum {
+		t.Fatalf("%d answers, quorum %d, %d keys", p.Answers, p.Quorum, p.Keys)
+	}
+	lax := *w.server.config
+	lax.Keys = p.Answers
+	w.server.config = &lax
+	for keys, want := range map[int]error{p.Keys - 1: ErrTooFew, p.Keys: nil} {
+		invite := w.server.Invite()
+		for _, m := range w.members[:keys] {
+			if err := w.server.Receive(must(m.Receive(invite))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		opening := must(w.server.Open([]byte("model")))
+		if _, err := w.members[0].Receive(opening); !errors.Is(err, want) {
+			t.Errorf("%d keys: a member says %v", keys, err)
+		}
+		if _, err := w.party(0).Submit(opening, []byte("model"), w.values(0)); !errors.Is(err, want) {
+			t.Errorf("%d keys: a party says %v", keys, err)
+		}
+	}
+}
