@@ -168,7 +168,7 @@ func TestBoundedNoiseTerms(t *testing.T) {
 		t.Errorf("a party's bound is %d, and %d where it adds the noise", all.bound, parties.bound)
 	}
 	crowd := terms
-	for n, colluders := range map[int]int{5: 1, 4000: 293, 1 << 17: 1 << 13} {
+	for n, colluders := range map[int]int{5: 1, 4400: 280, 1 << 17: 1 << 13} {
 		crowd.MinSurvivors, crowd.Colluders = n, colluders
 		d, err := derive(n, 10, &crowd)
 		if err != nil {
