@@ -3,7 +3,9 @@ package node
 import (
 	"context"
 
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/service/page"
 	"github.com/hushsum/hushsum/service/record"
 	"github.com/hushsum/hushsum/service/tensor"
 )
@@ -58,4 +60,45 @@ func (n *Node) Answers(ctx context.Context, id string) (*federation.Asked, error
 		n.mutex.Unlock()
 	}
 	return out, err
+}
+
+// Plan says what the queries of a job would cost and give in a federation that goes on from one
+// that has ended. It asks nothing.
+func (n *Node) Plan(ctx context.Context, id string, text []byte) (*page.Planned, error) {
+	j, err := job.Parse("", text)
+	if err != nil {
+		return nil, err
+	}
+	files, err := n.After(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]string{}
+	for at := id; at != ""; {
+		e, found := (*federations)(n).Find(at)
+		if !found { // it was held elsewhere
+			break
+		}
+		if e.Federation.Questions() != nil {
+			asked, err := n.Answers(ctx, at)
+			if err != nil {
+				return nil, err
+			}
+			for i := range asked.Answers {
+				known[asked.Questions[i]] = asked.Name
+			}
+		}
+		at = ""
+		if before := e.Federation.Settled.Before(); before != nil {
+			at = before.Federation
+		}
+	}
+	batch, err := federation.Next(j, *files, func(question string) bool {
+		_, found := known[question]
+		return found
+	})
+	if err != nil {
+		return nil, err
+	}
+	return page.NewPlanned(batch, j, known), nil
 }

@@ -324,6 +324,11 @@ func TestStudy(t *testing.T) {
 		questions[1]) {
 		t.Errorf("%v", questions)
 	}
+	if plan, err := w.node.Plan(w.ctx, f.ID, batch.Files.Text); err != nil ||
+		plan.Known["old"] != "clinics" || len(plan.Queries) != 1 || plan.Total > batch.Total ||
+		plan.Study != 8 {
+		t.Errorf("%+v: %v", plan, err)
+	}
 	if batch.Files.Succession, err = batch.Federation.Sign(operator); err != nil {
 		t.Fatal(err)
 	}

@@ -1,26 +1,29 @@
 package page_test
 
 import (
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/query"
 	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/service/page"
+	"github.com/hushsum/hushsum/service/record"
 	"github.com/hushsum/hushsum/service/runner"
 )
 
 // questions is a federation that asks of four parties.
 var questions = sync.OnceValue(func() *federation.Federation {
-	var roster strings.Builder
-	for i, name := range []string{"north", "south", "east", "west"} {
-		fmt.Fprintf(&roster, "%s %x\n", name, []byte(partyKey(byte(i))))
-	}
-	f, err := federation.New(federation.Files{Roster: []byte(roster.String()), Text: []byte(
+	f, err := federation.New(federation.Files{Roster: fourParties(), Text: []byte(
 		`name = "study"
 parties = { roster = "roster.txt", rows = 100, drop_out = 0.25 }
 sum.adversary = "curious"
@@ -42,6 +45,45 @@ query = [
 	}
 	return f
 })
+
+// fourParties is their roster.
+func fourParties() []byte {
+	var roster strings.Builder
+	for i, name := range []string{"north", "south", "east", "west"} {
+		fmt.Fprintf(&roster, "%s %x\n", name, []byte(partyKey(byte(i))))
+	}
+	return []byte(roster.String())
+}
+
+// Plan plans what goes on from questions, whose first answer is known.
+func (s *shown) Plan(_ context.Context, id string, text []byte) (*page.Planned, error) {
+	switch {
+	case id != s.status.ID:
+		return nil, record.ErrNone
+	case s.status.State != "ended":
+		return nil, runner.ErrRunning
+	}
+	j, err := job.Parse("", text)
+	if err != nil {
+		return nil, err
+	}
+	f := questions()
+	next, err := f.Continued(false)
+	if err != nil {
+		return nil, err
+	}
+	all, err := f.Questions().Questions()
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]string{all[0]: "study"}
+	batch, err := federation.Next(j, federation.Files{Text: next, Roster: fourParties()},
+		func(question string) bool { return known[question] != "" })
+	if err != nil {
+		return nil, err
+	}
+	return page.NewPlanned(batch, j, known), nil
+}
 
 // answered is what it asks, with the answers of three parties with the same rows or without them.
 func answered(is bool) (*federation.Asked, error) {
@@ -128,5 +170,72 @@ func TestAnswers(t *testing.T) {
 	lines, err := csv.NewReader(strings.NewReader(get(path+"/answers.csv", 200))).ReadAll()
 	if err != nil || len(lines) != 1+1+8+4+3+60 || lines[2][0] != "decades" || lines[2][8] == "" {
 		t.Errorf("%d lines: %v", len(lines), err)
+	}
+}
+
+// Whoever operates sees by a form, or as JSON, what more questions would cost and give. What was
+// answered costs nothing, a mistake is told next to the form, and nothing is asked.
+func TestPlan(t *testing.T) {
+	s, server, tokens := newPage(t, false)
+	path := "/federations/" + s.status.ID + "/plan"
+	send := func(method, path, token string, form url.Values) (int, string) {
+		t.Helper()
+		r, err := http.NewRequest(method, server.URL+path, strings.NewReader(form.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Authorization", "Bearer "+token)
+		answer, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		b, _ := io.ReadAll(answer.Body)
+		return answer.StatusCode, string(b)
+	}
+	if status, body := send("GET", path, tokens[1], nil); status != 404 {
+		t.Errorf("it trains: %d %s", status, body)
+	}
+	planned(&s.status)
+	text := string(questions().Text)
+	for _, c := range []struct {
+		method, token, job string
+		state              string
+		status             int
+		want               string
+	}{
+		{"GET", tokens[0], "", "waiting", 403, "operates"},
+		{"GET", tokens[1], "", "waiting", 200, `kind = &#34;crosstab&#34;`},
+		{"POST", tokens[1], text, "waiting", 409, "not ended"},
+		{"POST", tokens[0], text, "ended", 403, "operates"},
+		{"POST", tokens[1], text, "ended", 200, "older was answered in study, and costs nothing"},
+		{"POST", tokens[1], text, "ended", 200, "<td>decades</td><td>histogram</td><td>± "},
+		{"POST", tokens[1], "nam = 1", "ended", 422, "did you mean name"},
+		{"POST", tokens[1], strings.Replace(text, "2.0, study = 4.0", "9.0", 1), "ended", 422,
+			"its budget is 4"},
+	} {
+		s.status.State = c.state
+		status, body := send(c.method, path, c.token, url.Values{"job": {c.job}})
+		if status != c.status || !strings.Contains(body, c.want) {
+			t.Errorf("%s %.20q of one that is %s: %d, want %d and %q: %s", c.method, c.job, c.state, status,
+				c.status, c.want, body)
+		}
+	}
+	body, err := json.Marshal(map[string][]byte{"text": []byte(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, got, _ := call(t, "POST", server.URL+"/v1"+path, tokens[1], "", string(body))
+	var plan page.Planned
+	if err := json.Unmarshal([]byte(got), &plan); err != nil || status != 200 || plan.Study != 4 ||
+		plan.Known["older"] != "study" || len(plan.Queries) != 4 || plan.Own > 2 || plan.Rows != 400 {
+		t.Errorf("%d %+v: %v", status, plan, err)
+	}
+	for body, want := range map[string]int{"{": 400, `{"text":"YQ==","more":1}`: 400,
+		`{"text":"YQ=="}`: 422, `{"text":"` + strings.Repeat("YWFh", 30_000) + `"}`: 413} {
+		if status, got, _ := call(t, "POST", server.URL+"/v1"+path, tokens[1], "", body); status != want {
+			t.Errorf("%.30s: %d %s", body, status, got)
+		}
 	}
 }

@@ -172,6 +172,7 @@ var scenes = []scene{
 	{name: "answers", width: 1100, set: answers},
 	{name: "answers-phone", width: 360, dark: true, set: answers},
 	{name: "questions", width: 360, set: planned},
+	{name: "more-questions", path: "plan", width: 360, set: answers},
 	{name: "list", path: "/", width: 1100},
 	{name: "list-phone", path: "/", width: 360, dark: true},
 	{name: "report", path: "report", width: 900, set: nearlySpent},

@@ -39,6 +39,8 @@ type Federations interface {
 	After(ctx context.Context, id string) (*federation.Files, error)
 	// Answers returns what a federation asks, and what came of it.
 	Answers(ctx context.Context, id string) (*federation.Asked, error)
+	// Plan says what the queries of a job's text would cost and give in one that goes on from it.
+	Plan(ctx context.Context, id string, text []byte) (*Planned, error)
 	AuditLog(ctx context.Context, id string) ([]record.Line, error)
 	Declare(ctx context.Context, files federation.Files) (id string, err error)
 	WriteBackup(ctx context.Context, w io.Writer) error
@@ -105,6 +107,8 @@ var Routes = []string{
 	"GET /federations/{id}/parties/{party}/exclude",
 	"GET /federations/{id}/model.safetensors",
 	"GET /federations/{id}/answers.csv",
+	"GET /federations/{id}/plan",
+	"POST /federations/{id}/plan",
 	"POST /federations/{id}/{what}",
 	"POST /federations/{id}/parties/{party}/{what}",
 	"GET /login",
@@ -120,6 +124,7 @@ var Routes = []string{
 	"GET /v1/federations/{id}/audit",
 	"GET /v1/federations/{id}/after",
 	"GET /v1/federations/{id}/answers",
+	"POST /v1/federations/{id}/plan",
 	"POST /v1/federations/{id}/{what}",
 	"POST /v1/federations/{id}/parties/{party}/{what}",
 	"GET /v1/backup",
@@ -148,6 +153,8 @@ func New(o Options) http.Handler {
 		"GET /federations/{id}/end":               s.operate(s.confirmEnd),
 		"GET /federations/{id}/model.safetensors": s.read(s.model),
 		"GET /federations/{id}/answers.csv":       s.read(s.answersCSV),
+		"GET /federations/{id}/plan":              s.operate(s.planForm),
+		"POST /federations/{id}/plan":             s.operate(s.plan),
 		"POST /federations/{id}/{what}":           s.operate(s.form),
 		"GET /login":                              s.loginForm,
 		"POST /login":                             s.login,
@@ -162,6 +169,7 @@ func New(o Options) http.Handler {
 		"GET /v1/federations/{id}/audit":          s.read(s.auditJSON),
 		"GET /v1/federations/{id}/after":          s.read(s.afterJSON),
 		"GET /v1/federations/{id}/answers":        s.read(s.answersJSON),
+		"POST /v1/federations/{id}/plan":          s.operate(s.planJSON),
 		"POST /v1/federations/{id}/{what}":        s.operate(s.doJSON),
 
 		"POST /v1/federations/{id}/parties/{party}/{what}": s.operate(s.doJSON),

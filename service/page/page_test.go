@@ -90,11 +90,13 @@ func kindOf(t *testing.T, status int, h http.Header, body string) string {
 // of the table, which the documentation has too.
 func TestOpenAPI(t *testing.T) {
 	document := openapi.Read(t, page.OpenAPI())
-	document.Check(t, page.Routes, page.Refusals(), "login 401", "profiles 404")
+	document.Check(t, page.Routes, page.Refusals(), "login 401", "profiles 404",
+		"planShown 422")
 	for name, sent := range map[string]any{
 		"Problem":   door.Problem{},
 		"Declared":  page.Declared{},
 		"Asked":     federation.Asked{},
+		"Planned":   page.Planned{},
 		"Status":    runner.Status{},
 		"StepTimes": runner.StepTimes{},
 		"Party":     runner.PartyStatus{},

@@ -164,7 +164,7 @@ func (q *questioner) more(ctx context.Context, s *runner.Status, file string) er
 		all[i], names[a.Name] = a, from[question]
 	}
 	if q.plan {
-		return q.printPlan(batch, all, names)
+		return q.printPlan(page.NewPlanned(batch, j, from), all)
 	}
 	if batch.Federation == nil {
 		return q.print(nil, all, names)
@@ -254,42 +254,24 @@ func (q *questioner) printKnown(all []query.Answer, known map[string]string) {
 	}
 }
 
-// planned is what --plan --json prints.
-type planned struct {
-	Before  float64           `json:"before"` // spent by the party with most
-	Own     float64           `json:"own"`    // of these queries by themselves
-	Total   float64           `json:"total"`
-	Study   float64           `json:"study"` // 0: no budget
-	Known   map[string]string `json:"known"` // by name, the federation that answered
-	Queries []answers.Planned `json:"queries"`
-}
-
 // printPlan says what a batch would cost and give.
-func (q *questioner) printPlan(
-	b *federation.Batch, all []query.Answer, known map[string]string,
-) error {
-	var expected []query.Expected
-	rows := 0
-	if b.Federation != nil {
-		expected, rows = b.Federation.Questions().Expected(), b.Federation.Questions().Rows()
-	}
+func (q *questioner) printPlan(p *page.Planned, all []query.Answer) error {
 	if q.json {
-		return json.NewEncoder(q.std.out).Encode(planned{b.Before, b.Own, b.Total, b.Study, known,
-			answers.Plan(expected)})
+		return json.NewEncoder(q.std.out).Encode(p)
 	}
 	w := q.std.out
-	if b.Total > 0 {
+	if p.Total > 0 {
 		fmt.Fprintf(w, "epsilon   %s by themselves; with the %s that are spent %s",
-			numbers.Epsilon(b.Own), numbers.Epsilon(b.Before), numbers.Epsilon(b.Total))
-		if b.Study > 0 {
-			fmt.Fprintf(w, "\nstudy     %.4g of its budget of %g would be left", b.Study-b.Total, b.Study)
+			numbers.Epsilon(p.Own), numbers.Epsilon(p.Before), numbers.Epsilon(p.Total))
+		if p.Study > 0 {
+			fmt.Fprintf(w, "\nstudy     %.4g of its budget of %g would be left", p.Left(), p.Study)
 		}
 		fmt.Fprint(w, "\n\n")
 	}
-	if b.Federation != nil {
-		answers.WritePlan(w, expected)
-		fmt.Fprintf(w, "\n%s\n", strings.Replace(answers.Assumes(rows), "; ", ";\n", 1))
+	if len(p.Queries) > 0 {
+		answers.WritePlan(w, p.Expected())
+		fmt.Fprintf(w, "\n%s\n", strings.Replace(p.Assumes(), "; ", ";\n", 1))
 	}
-	q.printKnown(all, known)
+	q.printKnown(all, p.Known)
 	return nil
 }

@@ -148,7 +148,7 @@ func TestQuery(t *testing.T) {
 			t.Errorf("nothing says %q: %s", want, text)
 		}
 	}
-	var plan planned
+	var plan page.Planned
 	if err := json.Unmarshal([]byte(run(0, "query", "clinics", next, "--plan", "--json")),
 		&plan); err != nil || plan.Own > 0.75 || plan.Study != 4 || len(plan.Queries) != 1 ||
 		plan.Known["older"] != "clinics" {

@@ -275,7 +275,7 @@ func (d *Document) Fields(t testing.TB, name string, sent any) {
 	has := make(map[string]bool)
 	for _, f := range reflect.VisibleFields(reflect.TypeOf(sent)) {
 		field, options, tagged := strings.Cut(f.Tag.Get("json"), ",")
-		if field == "-" || f.Anonymous {
+		if field == "-" || f.Anonymous || !f.IsExported() {
 			continue
 		}
 		has[field] = true

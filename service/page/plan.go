@@ -1,0 +1,134 @@
+package page
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/hushsum/hushsum/internal/answers"
+	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/query"
+	"github.com/hushsum/hushsum/service/federation"
+)
+
+// This file has what more questions would cost and give, before they are asked.
+
+// Planned says what a job's queries would cost and give, as the next federation of a study.
+type Planned struct {
+	// Own bounds what those that are asked spend by themselves, Before what the party with most has
+	// spent, Total both together; Study is the budget of all, 0 without one. All are 0 without noise.
+	Own    float64 `json:"own"`
+	Before float64 `json:"before"`
+	Total  float64 `json:"total"`
+	Study  float64 `json:"study"`
+	// Known has by name the federation that has answered a query, which costs nothing.
+	Known    map[string]string `json:"known"`
+	Queries  []answers.Planned `json:"queries"` // that would be asked
+	Rows     int               `json:"rows"`    // that margins are counted for
+	expected []query.Expected
+}
+
+// NewPlanned returns the plan of a batch. known names for the texts of questions the federations
+// that have answered them, and j is the job that has all queries.
+func NewPlanned(b *federation.Batch, j *job.Job, known map[string]string) *Planned {
+	out := &Planned{Own: b.Own, Before: b.Before, Total: b.Total, Study: b.Study,
+		Known: map[string]string{}}
+	for i, question := range b.Questions {
+		if from, found := known[question]; found && !slices.Contains(b.Asked, i) {
+			out.Known[j.Query[i].Name] = from
+		}
+	}
+	if b.Federation != nil {
+		out.expected = b.Federation.Expected()
+		out.Rows = b.Federation.Questions().Rows()
+	}
+	out.Queries = answers.Plan(out.expected)
+	return out
+}
+
+// Expected is what Queries are made of.
+func (p *Planned) Expected() []query.Expected { return p.expected }
+
+// Assumes says what margins are counted for.
+func (p *Planned) Assumes() string { return answers.Assumes(p.Rows) }
+
+// Left is what would be left of the study's budget.
+func (p *Planned) Left() float64 { return max(0, p.Study-p.Total) }
+
+// mostQuestions bounds the text of a job that is planned.
+const mostQuestions = 64 << 10
+
+func (s *site) planJSON(w http.ResponseWriter, r *http.Request) {
+	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, 2*mostQuestions))
+	decoder.DisallowUnknownFields()
+	var q struct { // Questions of the document
+		Text []byte `json:"text"`
+	}
+	err := decoder.Decode(&q)
+	if long := new(http.MaxBytesError); errors.As(err, &long) || len(q.Text) > mostQuestions {
+		fail(w, r, errOversized)
+		return
+	}
+	if err != nil {
+		problem(w, r, "query", err.Error())
+		return
+	}
+	out, err := s.Federations.Plan(r.Context(), r.PathValue("id"), q.Text)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	answer(w, out)
+}
+
+// planning is the form of a plan, and what came of it.
+type planning struct {
+	ID, Name, Text, Wrong string
+	Planned               *Planned // nil: nothing was planned
+}
+
+func (s *site) planForm(w http.ResponseWriter, r *http.Request) {
+	if p, err := s.planning(r); err != nil {
+		fail(w, r, err)
+	} else {
+		s.render(w, "plan.html", p)
+	}
+}
+
+// planning returns the form, with the queries of the federation itself in it.
+func (s *site) planning(r *http.Request) (*planning, error) {
+	status, err := s.Federations.Status(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	p := &planning{ID: status.ID, Name: status.Name}
+	if known, found := s.Federations.Known(status.ID); found {
+		if known.Federation.Questions() == nil {
+			return nil, federation.ErrAsks
+		}
+		p.Text = string(known.Federation.Text)
+	}
+	return p, nil
+}
+
+func (s *site) plan(w http.ResponseWriter, r *http.Request) {
+	p, err := s.planning(r)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, 4*mostQuestions) // as forms write it
+	p.Text = r.PostFormValue("job")
+	p.Planned, err = s.Federations.Plan(r.Context(), p.ID, []byte(p.Text))
+	switch {
+	case errors.Is(err, job.ErrConfig):
+		p.Wrong = err.Error()
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.WriteHeader(refusals["federation"].Status)
+	case err != nil:
+		fail(w, r, err)
+		return
+	}
+	s.render(w, "plan.html", p)
+}
