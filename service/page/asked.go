@@ -55,13 +55,13 @@ func (a *asked) Lines() (out []tableLine) {
 // Figures draws the answers of more than one number.
 func (a *asked) Figures() (out []figure) {
 	for i, x := range a.Answers {
-		if len(x.Cells) < 2 {
+		if len(x.Cells) < 2 || x.Kind == "linear" { // whose numbers have units of their own
 			continue
 		}
 		f := figure{ID: "answer-" + strconv.Itoa(i), Caption: fmt.Sprintf("%s (%s); lines are 95 %% "+
 			"intervals", x.Name, strings.TrimSuffix(x.Kind+", "+x.Unit, ", ")), Drawn: cellBars(x)}
-		if x.Kind == "quantiles" {
-			f.Drawn = quantiles(x)
+		if x.Kind == "quantiles" || x.Kind == "survival" {
+			f.Drawn = curve(x)
 		}
 		out = append(out, f)
 	}
@@ -85,12 +85,16 @@ func cellBars(a query.Answer) template.HTML {
 	cells := a.Cells[:min(len(a.Cells), mostAnswerBars)]
 	low, high := 0., 0.
 	for _, c := range cells {
-		low, high = min(low, c.Low, c.Value), max(high, c.High, c.Value)
+		low, high = min(low, c.Value), max(high, c.Value)
+		if bounded(c) {
+			low, high = min(low, c.Low), max(high, c.High)
+		}
 	}
 	if high == low {
 		high = low + 1
 	}
 	x := func(value float64) float64 {
+		value = min(max(value, low), high)
 		return 2 + (value-low)/(high-low)*(drawWidth-drawRight-2)
 	}
 	var b strings.Builder
@@ -119,17 +123,24 @@ func reach(b *strings.Builder, low, high, y float64) {
 		y, high, low, y-4, y+4, high, y-4, y+4)
 }
 
-// quantiles draws them as a curve, each with its interval, over the part of the rows below.
-func quantiles(a query.Answer) template.HTML {
-	d := drawing{first: 0, last: 1, low: math.Inf(1), high: math.Inf(-1)}
+// bounded reports whether an interval has ends: some answers may be anything.
+func bounded(c query.Cell) bool {
+	return c.Low > -math.MaxFloat64 && c.High < math.MaxFloat64
+}
+
+// curve draws quantiles over the part of the rows below, and survival over time, each with its
+// interval.
+func curve(a query.Answer) template.HTML {
+	d := drawing{first: math.Inf(1), last: math.Inf(-1), low: math.Inf(1), high: math.Inf(-1)}
 	var points [][2]float64
 	var words []string
 	for _, c := range a.Cells {
 		at, err := strconv.ParseFloat(c.Label, 64)
-		if err != nil {
+		if err != nil || !bounded(c) {
 			return cellBars(a)
 		}
 		points = append(points, [2]float64{at, c.Value})
+		d.first, d.last = min(d.first, at), max(d.last, at)
 		d.low, d.high = min(d.low, c.Low), max(d.high, c.High)
 		words = append(words, fmt.Sprintf("%s: %s (%s)", answers.Label(a, c), answers.Value(c),
 			answers.Interval(c)))
@@ -137,11 +148,16 @@ func quantiles(a query.Answer) template.HTML {
 	if d.high == d.low {
 		d.high = d.low + 1
 	}
+	from, to := answers.Label(a, a.Cells[0]), answers.Label(a, a.Cells[len(a.Cells)-1])
+	if a.Kind == "quantiles" {
+		d.first, d.last, from, to = 0, 1, "0 % of rows", "100 %"
+	}
 	d.curve(points)
 	for i, c := range a.Cells {
 		x := d.x(points[i][0])
-		fmt.Fprintf(&d.inside, `<path class="reach" d="M%.1f %.1f V%.1f M%.1f %.1f H%.1f M%.1f %.1f H%.1f"/>`,
-			x, d.y(c.Low), d.y(c.High), x-4, d.y(c.Low), x+4, x-4, d.y(c.High), x+4)
+		fmt.Fprintf(&d.inside, `<path class="reach" d="M%.1f %.1f V%.1f M%.1f %.1f H%.1f `+
+			`M%.1f %.1f H%.1f"/>`, x, d.y(c.Low), d.y(c.High), x-4, d.y(c.Low), x+4, x-4, d.y(c.High),
+			x+4)
 	}
-	return d.framed("%.4g", "0 % of rows", "100 %", a.Name+". "+strings.Join(words, "; "))
+	return d.framed("%.3g", from, to, a.Name+". "+strings.Join(words, "; "))
 }

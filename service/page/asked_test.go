@@ -31,12 +31,15 @@ privacy = { unit = "record", records = 400, noise = "discrete-gaussian", epsilon
 column = [
   { name = "age", type = "whole", unit = "years", range = [18, 100] },
   { name = "sex", type = "category", categories = ["F", "<M>"] },
+  { name = "size", type = "number", range = [0, 2] },
 ]
 query = [
   { name = "older", kind = "count", where = "age >= 65" },
   { name = "decades", kind = "histogram", column = "age", bins = 8 },
   { name = "sex-by-age", kind = "crosstab", column = "sex", by = "age", by_bins = 2 },
   { name = "half", kind = "quantiles", column = "age", at = [0.25, 0.5, 0.75], share = 0.4 },
+  { name = "stay", kind = "survival", column = "age", bins = 4, event = "sex = F" },
+  { name = "line", kind = "linear", column = "age", on = ["size"] },
   { name = "many", kind = "histogram", column = "age", bins = 60 },
 ]
 `)})
@@ -92,9 +95,9 @@ func answered(is bool) (*federation.Asked, error) {
 		return f.Asked(nil, 0)
 	}
 	var text strings.Builder
-	text.WriteString("age,sex\n")
+	text.WriteString("age,sex,size\n")
 	for i := range 100 {
-		fmt.Fprintf(&text, "%d,%s\n", 20+i*i%70, []string{"F", "<M>"}[i%2])
+		fmt.Fprintf(&text, "%d,%s,%v\n", 20+i*i%70, []string{"F", "<M>"}[i%2], float64(i%5)/2)
 	}
 	rows, _, err := query.NewSchema(f.Job).Read("rows.csv", strings.NewReader(text.String()), nil)
 	if err != nil {
@@ -156,7 +159,7 @@ func TestAnswers(t *testing.T) {
 	answers(&s.status)
 	body = get(path, 200)
 	has(body, "Of the rows of <b>3</b> of 4 parties: intervals hold whatever",
-		`id="answer-1"`, `id="answer-2"`, `id="answer-3"`, `class="reach"`, "at 0.5: ",
+		`id="answer-1"`, `id="answer-2"`, `id="answer-3"`, `class="reach"`, "at 0.5: ", "by 59: ",
 		"<td>older, rows</td><td></td><td>", "&lt;M&gt;, 18 to 59", "… and 20 others: see the table",
 		path+"/answers.csv", "may spend &epsilon; 4: <b>2.5</b> is left")
 	if strings.Contains(body, "<M>") {
@@ -164,11 +167,11 @@ func TestAnswers(t *testing.T) {
 	}
 	var asked federation.Asked
 	if err := json.Unmarshal([]byte(get("/v1"+path+"/answers", 200)), &asked); err != nil ||
-		asked.Parties != 3 || asked.Of != 4 || len(asked.Answers) != 5 || len(asked.Questions) != 5 {
+		asked.Parties != 3 || asked.Of != 4 || len(asked.Answers) != 7 || len(asked.Questions) != 7 {
 		t.Errorf("%+v: %v", asked, err)
 	}
 	lines, err := csv.NewReader(strings.NewReader(get(path+"/answers.csv", 200))).ReadAll()
-	if err != nil || len(lines) != 1+1+8+4+3+60 || lines[2][0] != "decades" || lines[2][8] == "" {
+	if err != nil || len(lines) != 1+1+8+4+3+4+2+60 || lines[2][0] != "decades" || lines[2][8] == "" {
 		t.Errorf("%d lines: %v", len(lines), err)
 	}
 }
@@ -229,7 +232,7 @@ func TestPlan(t *testing.T) {
 	status, got, _ := call(t, "POST", server.URL+"/v1"+path, tokens[1], "", string(body))
 	var plan page.Planned
 	if err := json.Unmarshal([]byte(got), &plan); err != nil || status != 200 || plan.Study != 4 ||
-		plan.Known["older"] != "study" || len(plan.Queries) != 4 || plan.Own > 2 || plan.Rows != 400 {
+		plan.Known["older"] != "study" || len(plan.Queries) != 6 || plan.Own > 2 || plan.Rows != 400 {
 		t.Errorf("%d %+v: %v", status, plan, err)
 	}
 	for body, want := range map[string]int{"{": 400, `{"text":"YQ==","more":1}`: 400,

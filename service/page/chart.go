@@ -51,7 +51,11 @@ type drawing struct {
 }
 
 func (d *drawing) x(round float64) float64 {
-	return drawLeft + (round-d.first)/max(1, d.last-d.first)*(drawWidth-drawLeft-drawRight)
+	span := d.last - d.first
+	if !(span > 0) {
+		span = 1
+	}
+	return drawLeft + (round-d.first)/span*(drawWidth-drawLeft-drawRight)
 }
 
 func (d *drawing) y(value float64) float64 {
