@@ -143,7 +143,7 @@ func TestQuery(t *testing.T) {
 		`{ name = "age", kind = "mean", column = "age" }`).Replace(firstQuestions))
 	text = run(0, "query", "clinics", next, "--plan")
 	for _, want := range []string{"epsilon   0.6", "study     1.", "of its budget of 4 would be left",
-		"age                    mean", "older was answered in clinics, and costs nothing"} {
+		"age                  mean", "older was answered in clinics, and costs nothing"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("nothing says %q: %s", want, text)
 		}
