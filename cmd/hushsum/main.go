@@ -7,6 +7,8 @@
 //	hushsum experiment   rerun a table of the papers
 //	hushsum attack       attack private sums, with and without each defence
 //	hushsum job          check a declared job, and list what there is to declare
+//	hushsum identity     make or show the key of a party or coordinator
+//	hushsum roster       make, change, show and check a list of parties
 //	hushsum verify       check evidence that a party of a sum cheated
 //	hushsum completion   print what completes this command in a shell
 //	hushsum man          print a manual page
@@ -29,6 +31,7 @@ import (
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/completion"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/declare"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/experiment"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/people"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/serve"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/simulate"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/verify"
@@ -44,6 +47,8 @@ func commands() []cli.Command {
 		experiment.Command(),
 		attack.Command(),
 		declare.Command(),
+		people.Identity(),
+		people.Roster(),
 		verify.Command(),
 		completion.Command(commands),
 		completion.ManCommand(commands),

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/keyfile"
 	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/record"
@@ -133,7 +134,7 @@ func TestBackup(t *testing.T) {
 		t.Errorf("restored to a node of another key: %v", err)
 	}
 	config.Folder = t.TempDir()
-	if config.Key, err = node.ReadKey(b.sealKey(), false); err != nil {
+	if config.Key, err = keyfile.SealKey(b.sealKey(), false); err != nil {
 		t.Fatal(err)
 	}
 	n, err := node.Start(context.Background(), config)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/internal/keyfile"
 	"github.com/hushsum/hushsum/service/door"
 )
 
@@ -56,7 +57,7 @@ func fingerprint(c *tls.Certificate) [32]byte { return sha256.Sum256(c.Certifica
 func readPair(files [2]string) (*tls.Certificate, error) {
 	pair, err := tls.LoadX509KeyPair(files[0], files[1])
 	if err == nil {
-		err = Private(files[1])
+		err = keyfile.Private(files[1])
 	}
 	if err != nil {
 		return nil, fmt.Errorf("node: the door's certificate: %w", err)
@@ -76,7 +77,7 @@ func (n *Node) openCertificate() error {
 	c.files = [2]string{n.CertificateFile, cmp.Or(n.CertificateKey, n.CertificateFile)}
 	if n.CertificateFile == "" {
 		name := filepath.Join(n.Folder, fileCertificate)
-		if _, err := keep(name, n.selfSigned); err != nil {
+		if _, err := keyfile.Keep(name, n.selfSigned); err != nil {
 			return err
 		}
 		c.files = [2]string{name, name}

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/keyfile"
 	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/runner"
@@ -29,7 +30,7 @@ func clusterConfig(folder string, j job, which int, c node.Options) node.Options
 	c.Folder = filepath.Join(folder, c.Name)
 	c.Listen = strings.TrimPrefix(j.Doors[which], "http://")
 	var err error
-	c.Key, err = node.ReadKey(filepath.Join(folder, "shared.key"), false)
+	c.Key, err = keyfile.SealKey(filepath.Join(folder, "shared.key"), false)
 	child(err)
 	if len(j.NATS) > 0 {
 		c.NATS = j.NATS[which]
@@ -55,7 +56,7 @@ func clusterConfig(folder string, j job, which int, c node.Options) node.Options
 // prepareCluster writes what the nodes share.
 func prepareCluster(t *testing.T, folder string) {
 	t.Helper()
-	if _, err := node.ReadKey(filepath.Join(folder, "shared.key"), true); err != nil {
+	if _, err := keyfile.SealKey(filepath.Join(folder, "shared.key"), true); err != nil {
 		t.Fatal(err)
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

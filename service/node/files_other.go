@@ -2,8 +2,6 @@
 
 package node
 
-import "io/fs"
-
 // openFiles returns how many files this process may open, 0 if it is not known.
 func openFiles() int { return 0 }
 
@@ -12,5 +10,3 @@ func usedFiles() int { return 0 }
 
 // diskOf returns the bytes that are free and that there are on a folder's disk, 0 if not known.
 func diskOf(string) (free, size uint64) { return 0, 0 }
-
-func ownedByRoot(fs.FileInfo) bool { return false }

@@ -3,7 +3,6 @@
 package node
 
 import (
-	"io/fs"
 	"os"
 	"syscall"
 )
@@ -37,9 +36,4 @@ func diskOf(folder string) (free, size uint64) {
 		return 0, 0
 	}
 	return uint64(s.Bavail) * uint64(s.Bsize), uint64(s.Blocks) * uint64(s.Bsize)
-}
-
-func ownedByRoot(info fs.FileInfo) bool {
-	s, is := info.Sys().(*syscall.Stat_t)
-	return is && s.Uid == 0
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/keyfile"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/node"
@@ -112,7 +113,7 @@ func TestTokensOfFailedStart(t *testing.T) {
 	if err != nil || string(text) != strings.Join(n.NewTokens, "\n")+"\n" {
 		t.Errorf("%s: %v", n.TokensFile, err)
 	}
-	if err := node.Private(n.TokensFile); err != nil {
+	if err := keyfile.Private(n.TokensFile); err != nil {
 		t.Error(err)
 	}
 	n.Close()

@@ -25,6 +25,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"github.com/hushsum/hushsum/internal/keyfile"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/node"
@@ -116,7 +117,7 @@ func takePartBy(
 	var group sync.WaitGroup
 	for i, identity := range identities {
 		dir := t.TempDir()
-		key, err := node.ReadKey(filepath.Join(dir, "seal.key"), true)
+		key, err := keyfile.SealKey(filepath.Join(dir, "seal.key"), true)
 		if err != nil {
 			t.Fatal(err)
 		}

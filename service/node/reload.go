@@ -2,15 +2,14 @@ package node
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/keyfile"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/page"
 	"github.com/hushsum/hushsum/service/record"
@@ -61,34 +60,10 @@ func (n *Node) reload() {
 	}
 }
 
-// ErrKeys: the file of the keys that seal cannot be used.
-var ErrKeys = errors.New("node: unusable file of the keys that seal")
-
-// parseKeys reads one key a line, of which the first seals and all open.
-func parseKeys(name string, text []byte) (keys []keyexchange.SealKey, err error) {
-	for line := range strings.Lines(string(text)) {
-		b, err := hex.DecodeString(strings.TrimSpace(line))
-		if err != nil || len(b) != len(keyexchange.SealKey{}) {
-			return nil, fmt.Errorf("%w: %s has a line that is no key of 64 hexadecimal digits", ErrKeys,
-				name)
-		}
-		if key := keyexchange.SealKey(b); !slices.Contains(keys, key) {
-			keys = append(keys, key)
-		}
-	}
-	if len(keys) == 0 || len(keys) > mostKeys {
-		return nil, fmt.Errorf("%w: %s has %d keys; 1 to %d go", ErrKeys, name, len(keys), mostKeys)
-	}
-	return keys, nil
-}
-
-// mostKeys bounds what is tried to open something.
-const mostKeys = 8
-
 // reloadKeys takes the keys that the file has now. One that is not in it any more stays while
 // something is sealed under it.
 func (n *Node) reloadKeys() {
-	keys, err := readKeys(n.KeyFile, false)
+	keys, err := keyfile.SealKeys(n.KeyFile, false)
 	if err != nil {
 		n.Log.Error("the file of seal keys is of no use: the keys that it had before stay",
 			"error", err.Error())

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/keyfile"
 	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/learning"
@@ -324,7 +325,7 @@ func trainBetweenMachines(
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		key, err := node.ReadKey(filepath.Join(dir, "seal.key"), true)
+		key, err := keyfile.SealKey(filepath.Join(dir, "seal.key"), true)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/keyfile"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/page"
@@ -32,7 +33,7 @@ func TestBackup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		seal, err := node.ReadKey(at("seal.key"), true)
+		seal, err := keyfile.SealKey(at("seal.key"), true)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/hushsum/hushsum/internal/keyfile"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/job/old"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -167,7 +168,7 @@ func newRoster(names []string, folder func(i int) string) (*keyexchange.Roster, 
 		if err != nil {
 			return nil, err
 		}
-		if err := writeIdentity(filepath.Join(dir, "identity.pem"), key); err != nil {
+		if err := keyfile.WriteIdentity(filepath.Join(dir, "identity.pem"), key); err != nil {
 			return nil, err
 		}
 		entries = append(entries, keyexchange.Entry{Name: name, Key: key.Public().(ed25519.PublicKey)})

@@ -12,8 +12,8 @@ import (
 	"strconv"
 
 	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/internal/keyfile"
 	"github.com/hushsum/hushsum/learning"
-	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/party"
 )
 
@@ -109,7 +109,7 @@ func devPeer(folder, dir string, std streams) (p *party.Party, err error) {
 	if p.Federation, err = readFederation(folder); err != nil {
 		return nil, err
 	}
-	identity, err := readIdentity(filepath.Join(dir, "identity.pem"))
+	identity, err := keyfile.ReadIdentity(filepath.Join(dir, "identity.pem"))
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func devPeer(folder, dir string, std streams) (p *party.Party, err error) {
 	if p.Server, err = party.NewServer(site.Address, site.Fingerprint, identity); err != nil {
 		return nil, err
 	}
-	if p.Key, err = node.ReadKey(filepath.Join(dir, "seal.key"), true); err != nil {
+	if p.Key, err = keyfile.SealKey(filepath.Join(dir, "seal.key"), true); err != nil {
 		return nil, err
 	}
 	p.Log, err = logger(std.err, "error")

@@ -3,15 +3,11 @@ package main
 import (
 	"context"
 	"crypto/ed25519"
-	"crypto/x509"
 	"encoding/hex"
-	"encoding/pem"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 
-	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/internal/keyfile"
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
@@ -28,20 +24,14 @@ one, and prints the public key that goes into the roster; "show" prints it again
 	file := f.Arg(1)
 	switch f.Arg(0) {
 	case "new":
-		if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s is there already; a lost identity means another roster", file)
-		}
-		key, err := keyexchange.GenerateIdentity(nil)
+		key, err := keyfile.NewIdentity(file, nil)
 		if err != nil {
 			return err
 		}
-		if err := writeIdentity(file, key); err != nil {
-			return err
-		}
-		fmt.Fprintf(std.out, "%x\n", []byte(key.Public().(ed25519.PublicKey)))
+		fmt.Fprintf(std.out, "%x\n", []byte(key))
 		return nil
 	case "show":
-		key, err := readIdentity(file)
+		key, err := keyfile.ReadIdentity(file)
 		if err != nil {
 			return err
 		}
@@ -49,35 +39,6 @@ one, and prints the public key that goes into the roster; "show" prints it again
 		return nil
 	}
 	return misuse("%q is neither new nor show", f.Arg(0))
-}
-
-func writeIdentity(file string, key ed25519.PrivateKey) error {
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return err
-	}
-	text := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
-	return hushsum.FileStore(file).Save(text)
-}
-
-func readIdentity(file string) (ed25519.PrivateKey, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	block, rest := pem.Decode(text)
-	if block == nil || block.Type != "PRIVATE KEY" || len(rest) > 0 {
-		return nil, fmt.Errorf("%s is no identity; make one with 'hushsumd identity new FILE'", file)
-	}
-	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-	if err != nil {
-		return nil, fmt.Errorf("%s is no identity in PKCS #8", file)
-	}
-	private, ok := key.(ed25519.PrivateKey)
-	if !ok {
-		return nil, fmt.Errorf("%s has a key of another kind than Ed25519", file)
-	}
-	return private, nil
 }
 
 func rosterCommand(_ context.Context, args []string, std streams) error {
@@ -91,7 +52,7 @@ the roster can invent parties.`, std)
 	}
 	switch {
 	case f.Arg(0) == "line" && f.NArg() == 3:
-		key, err := readIdentity(f.Arg(2))
+		key, err := keyfile.ReadIdentity(f.Arg(2))
 		if err != nil {
 			return err
 		}

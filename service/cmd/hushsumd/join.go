@@ -22,11 +22,11 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/internal/keyfile"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/query"
 	"github.com/hushsum/hushsum/service/door"
 	"github.com/hushsum/hushsum/service/federation"
-	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/party"
 )
 
@@ -161,7 +161,7 @@ func (j *joining) peer(ctx context.Context, std streams) (*party.Party, error) {
 	case j.committeeFile != "" && j.committeePrint != "":
 		return nil, misuse("give --committee or --committee-fingerprint")
 	}
-	identity, err := readIdentity(j.identity)
+	identity, err := keyfile.ReadIdentity(j.identity)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func (j *joining) peer(ctx context.Context, std streams) (*party.Party, error) {
 	if create {
 		key = filepath.Join(j.folder, "seal.key")
 	}
-	if p.Key, err = node.ReadKey(key, create); err != nil {
+	if p.Key, err = keyfile.SealKey(key, create); err != nil {
 		return nil, err
 	}
 	if p.Server, err = party.NewServer(j.address, j.fingerprint, identity); err != nil {

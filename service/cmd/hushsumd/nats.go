@@ -8,7 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/hushsum/hushsum/service/node"
+	"github.com/hushsum/hushsum/internal/keyfile"
 )
 
 // natsFlags say how a node reaches an operator's NATS. No secret is among them, since others of the
@@ -46,7 +46,7 @@ func (f *natsFlags) read() (address string, options []nats.Option, err error) {
 		}
 	}
 	for _, name := range secret {
-		if err := node.Private(name); err != nil {
+		if err := keyfile.Private(name); err != nil {
 			return "", nil, err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/keyfile"
 	"github.com/hushsum/hushsum/service/door"
 	"github.com/hushsum/hushsum/service/signature"
 )
@@ -51,7 +52,7 @@ func operatorFlags(f *flag.FlagSet) (o *operator, read func() error) {
 		if tokenFile != "" {
 			return misuse("--identity and --token-file exclude each other")
 		}
-		o.identity, err = readIdentity(identityFile)
+		o.identity, err = keyfile.ReadIdentity(identityFile)
 		return err
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/keyfile"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/page"
@@ -101,7 +102,7 @@ HTTP.`, std)
 	}
 	for _, name := range []string{c.CertificateKey, clusterKey} {
 		if name != "" {
-			if err := node.Private(name); err != nil {
+			if err := keyfile.Private(name); err != nil {
 				return err
 			}
 		}

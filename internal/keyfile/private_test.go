@@ -1,4 +1,4 @@
-package node
+package keyfile
 
 import (
 	"io/fs"
