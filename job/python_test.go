@@ -173,6 +173,9 @@ func (c *class) write(b *strings.Builder, indent string) {
 		for _, part := range fold(words+",", 90-len(indent)) {
 			line("        %s", part)
 		}
-		line("    ]%s = %s", end, a.value)
+		if a.value != "" {
+			end += " = " + a.value
+		}
+		line("    ]%s", end)
 	}
 }

@@ -412,7 +412,7 @@ class Job(Declared):
         kind: Literal[
             "", "count", "sum", "mean", "variance", "covariance", "correlation", "histogram",
             "crosstab", "quantiles", "survival", "linear",
-        ] = 
+        ]
         column: str = ""
         by: str = ""
         on: Sequence[str] = ()
