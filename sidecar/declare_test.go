@@ -170,11 +170,6 @@ func TestJobSettleRefuses(t *testing.T) {
 			t.Errorf("%s: %+v", more, a.Error)
 		}
 	}
-	const asks = "name = \"a\"\nparties.count = 3\nquery = [{ name = \"n\", kind = \"count\" }]\n"
-	a := c.try("job.settle", map[string]any{"roster": settled["roster"]}, []byte(asks))
-	if a.Error == nil || a.Error.Kind != "config" || a.Error.Field != "query" {
-		t.Errorf("a job with queries: %+v", a.Error)
-	}
 	trains := strings.Replace(vectorJob, "model.length = 2",
 		`model = { name = "logistic", features = 2, classes = 2 }`, 1)
 	const instant = "privacy = { noise = \"skellam\", epsilon = 9.0, clip = 1.0, " +

@@ -19,6 +19,7 @@ import (
 	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/query"
 )
 
 // ErrRequest: a call is not one that there is, or not of its form.
@@ -78,6 +79,8 @@ var kinds = []struct {
 	{"too-large", accounting.ErrTooLarge, "count in larger units, or use dimension=2"},
 	{"ledger", accounting.ErrLedger, "load what Ledger.save returned"},
 	{"counts", audit.ErrCounts, ""},
+	{"rows", query.ErrRows, ""},
+	{"config", query.ErrConfig, ""},
 	{"bits", aggregation.ErrBits, "use more bits"},
 	{"not-finite", aggregation.ErrNotFinite, "look for what made NaN or infinity in training"},
 	{"length", aggregation.ErrLength, "give as many numbers as the job's length"},
@@ -183,6 +186,10 @@ func newFault(err error) *faultJSON {
 	case errors.As(err, &differs):
 		f.Field = differs.Field
 		f.Reason = fmt.Sprintf("%s is %s here and %s there", differs.Field, differs.Ours, differs.Theirs)
+	}
+	var rows *query.RowsError
+	if errors.As(err, &rows) {
+		f.Field, f.Reason, f.Advice = rows.Column, rows.Reason, rows.Advice
 	}
 	var party *protocol.PartyError
 	if errors.As(err, &party) {

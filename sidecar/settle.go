@@ -159,8 +159,6 @@ func settleJob(s *sidecar, r *request) (any, [][]byte, error) {
 func serves(j *declared.Job) error {
 	const advice = "leave it out, or have the service run the job"
 	switch {
-	case j.Asks():
-		return j.Mistake("query", "ask it with hushsum query", "queries are compiled in Go alone")
 	case j.Metrics.Share > 0:
 		return j.Mistake("metrics.share", advice, "metrics are summed by the service alone")
 	case j.Model.File != "":

@@ -108,7 +108,7 @@ func handlers() map[string]handler {
 	all := make(map[string]handler)
 	for _, family := range []map[string]handler{
 		declareCalls, settleCalls, rowCalls, trialCalls, jobCalls, partyCalls, serverCalls, oneshotCalls,
-		accountingCalls, noiseCalls, auditCalls,
+		accountingCalls, noiseCalls, auditCalls, queryCalls,
 		{"close": closeObject, "identity": identityCall},
 	} {
 		for name, h := range family {

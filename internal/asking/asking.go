@@ -1,4 +1,6 @@
-package ask
+// Package asking asks the queries of a job of rows that are there: it runs all parties in this
+// process, each with its own rows, over the job's own private sum.
+package asking
 
 import (
 	"context"
@@ -12,24 +14,56 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum"
-	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
-	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/query"
 )
 
-// world is a job with all its parties, on this machine.
-type world struct {
-	job        *job.Job
+// World is a job with all its parties, in this process. It asks once.
+type World struct {
+	Job     *job.Job
+	Plan    *query.Plan
+	Parties int // of the job
+	Present int // in the sum, once it has run
+	Answers []query.Answer
+
 	settled    *job.Settled
-	plan       *query.Plan
 	parties    []crypto.Signer
 	committee  []crypto.Signer
-	answers    []query.Answer
-	present    int    // parties in the sum
 	inCallback error  // of reading the sum
 	away       []bool // parties that the simulation has drop out
+}
+
+// Names returns the names of the parties, as the job's groups have them.
+func Names(j *job.Job) (list []string) {
+	for _, g := range j.Parties.Group {
+		if g.Count < 2 {
+			list = append(list, g.Name)
+			continue
+		}
+		for k := range g.Count {
+			list = append(list, fmt.Sprint(g.Name, "-", k+1))
+		}
+	}
+	for i := len(list); i < j.Size(); i++ {
+		list = append(list, fmt.Sprint("party-", i+1))
+	}
+	return list
+}
+
+// Check says what of a job is not for asking on one machine.
+func Check(j *job.Job) error {
+	switch {
+	case !j.Asks():
+		return j.Mistake("query", "write [[query]], or train with hushsum simulate",
+			"the job asks nothing")
+	case j.Size() == 0:
+		return j.Mistake("parties.count", "write how many parties there are",
+			"here a roster is made, and none is read")
+	case j.Privacy.Before != "":
+		return j.Mistake("privacy.before", "leave it out", "nothing was spent before")
+	}
+	return nil
 }
 
 // people makes identities, and their roster.
@@ -50,14 +84,15 @@ func people(names []string) (signers []crypto.Signer, roster *keyexchange.Roster
 // mostParties is how many run on one machine at a time, each with its connection.
 const mostParties = 10_000
 
-func newWorld(j *job.Job, names []string) (*world, error) {
+// New makes the parties of a job that Check takes, of which the named are all.
+func New(j *job.Job, names []string) (*World, error) {
 	if len(names) > mostParties {
 		return nil, j.Mistake("parties.count", "declare fewer", "more than %d do not run on one machine",
 			mostParties)
 	}
 	j = j.Clone()
 	j.Time.Start, j.Time.Pace = time.Time{}, 0 // which are for deployments
-	w := &world{away: make([]bool, len(names))}
+	w := &World{Parties: len(names), away: make([]bool, len(names))}
 	var files job.Files
 	var err error
 	if w.parties, files.Roster, err = people(names); err != nil {
@@ -75,36 +110,23 @@ func newWorld(j *job.Job, names []string) (*world, error) {
 	if w.settled, err = j.Settle(files); err != nil {
 		return nil, err
 	}
-	w.job = w.settled.Job()
-	n := int(math.Round(w.job.World.Drop * float64(len(names))))
+	w.Job = w.settled.Job()
+	n := int(math.Round(w.Job.World.Drop * float64(len(names))))
 	if len(names)-n < w.settled.MinSurvivors() {
 		return nil, j.Mistake("world.drop", "write less, or more in parties.drop_out",
 			"of %d parties %d are in the sum at least, and %d would be away", len(names),
 			w.settled.MinSurvivors(), n)
 	}
-	order := rand.New(rand.NewPCG(w.job.World.Seed, 1)).Perm(len(names))
+	order := rand.New(rand.NewPCG(w.Job.World.Seed, 1)).Perm(len(names))
 	for _, i := range order[:n] {
 		w.away[i] = true
 	}
-	w.plan, err = query.New(w.settled)
+	w.Plan, err = query.New(w.settled)
 	return w, err
 }
 
-// tellUncounted says on standard error how many rows are more than a party may bring.
-func (w *world) tellUncounted(parties []*query.Rows, std cli.Streams) {
-	all, more := 0, 0
-	for _, own := range parties {
-		all += own.Len()
-		more += max(0, own.Len()-w.job.Parties.Rows)
-	}
-	if more > 0 {
-		fmt.Fprintf(std.Err, "parties.rows: %s of %s do not count: of each party the first %s\n",
-			show.Grouped(more), show.Plural(all, "row"), show.Grouped(w.job.Parties.Rows))
-	}
-}
-
-// run has all parties that are there answer, over the job's private sum.
-func (w *world) run(ctx context.Context, rows []*query.Rows) error {
+// Run has all parties that are there answer, over the job's private sum.
+func (w *World) Run(ctx context.Context, rows []*query.Rows) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var network, meetings hushsum.Memory
@@ -119,7 +141,7 @@ func (w *world) run(ctx context.Context, rows []*query.Rows) error {
 			continue
 		}
 		all.Go(func() {
-			vector := w.plan.Vector(rows[i]) // before the round, whose time it is not to take
+			vector := w.Plan.Vector(rows[i]) // before the round, whose time it is not to take
 			party := hushsum.Participant{Job: w.settled, Identity: identity, Dialer: network.Dialer(i),
 				Work: func(context.Context, uint64, []float64) ([]float64, error) {
 					return vector, nil
@@ -150,8 +172,8 @@ func (w *world) run(ctx context.Context, rows []*query.Rows) error {
 }
 
 // apply reads the sum. What it fails with ends the command.
-func (w *world) apply(r hushsum.Round, model []float64) ([]float64, error) {
-	w.present = len(r.Parties)
-	w.answers, w.inCallback = w.plan.Answers(r.Mean, w.present)
+func (w *World) apply(r hushsum.Round, model []float64) ([]float64, error) {
+	w.Present = len(r.Parties)
+	w.Answers, w.inCallback = w.Plan.Answers(r.Mean, w.Present)
 	return model, nil
 }

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .party import Mean, Party, Server
     from .plan import Plan
     from .settled import Identity, Settled
+    from .queries import Answer, Answers, Queries, query
     from .simulation import Simulation, simulate
 
 __version__ = "0.1.0"
@@ -51,15 +52,16 @@ _LATER = {
     **dict.fromkeys(("Mean", "Party", "Server"), "party"),
     "Plan": "plan",
     **dict.fromkeys(("Identity", "Settled"), "settled"),
+    **dict.fromkeys(("Answer", "Answers", "Queries", "query"), "queries"),
     **dict.fromkeys(("Simulation", "simulate"), "simulation"),
 }
 
 __all__ = [
-    "Arrays", "BudgetError", "Calibration", "ConfigError", "Coordinator", "Error", "Identity",
+    "Answer", "Answers", "Arrays", "BudgetError", "Calibration", "ConfigError", "Coordinator", "Error", "Identity",
     "Interval", "Job", "Ledger", "Mean", "MessageError", "Party", "Plan", "PlanError",
-    "ProcessError", "Progress", "RequestError", "Server", "Settled", "SidecarError", "Simulation",
+    "ProcessError", "Progress", "Queries", "RequestError", "Server", "Settled", "SidecarError", "Simulation",
     "StateError", "Structure", "TooFewError", "audit_one_run", "audit_scores",
-    "calibrate", "delta", "epsilon", "join", "sample_noise", "simulate",
+    "calibrate", "delta", "epsilon", "join", "query", "sample_noise", "simulate",
 ]
 
 

@@ -97,7 +97,7 @@ class ProcessError(Error):
 _CLASSES: dict[str, type[Error]] = {
     **dict.fromkeys(
         ("config", "bits", "length", "range", "not-finite", "counts", "identity", "unreachable",
-         "unsupported", "too-large"),
+         "unsupported", "too-large", "rows"),
         ConfigError,
     ),
     **dict.fromkeys(("request", "object"), RequestError),
@@ -122,7 +122,7 @@ def from_fault(fault: Mapping[str, Any]) -> Error:
     # That a call is not of its form is no news to who called a function: what of it, is.
     text = fault["reason"] if kind == "request" else fault["text"]
     for package in ("hushsum", "drive", "protocol", "privacy", "accounting", "aggregation", "noise",
-                    "keyexchange", "masking", "sidecar", "audit", "oneshot", "job"):
+                    "keyexchange", "masking", "sidecar", "audit", "oneshot", "job", "query"):
         text = text.removeprefix(package + ": ")
     return _CLASSES.get(kind, Error)(
         text,

@@ -13,7 +13,9 @@ import (
 
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/jobs"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
 	"github.com/hushsum/hushsum/internal/answers"
+	"github.com/hushsum/hushsum/internal/asking"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/query"
 )
@@ -135,17 +137,10 @@ func (v *asked) ask(ctx context.Context, std cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case !j.Asks():
-		return j.Mistake("query", "write [[query]], or train with hushsum simulate",
-			"the job asks nothing")
-	case j.Size() == 0:
-		return j.Mistake("parties.count", "write how many parties there are",
-			"here a roster is made, and none is read")
-	case j.Privacy.Before != "":
-		return j.Mistake("privacy.before", "leave it out", "nothing was spent before")
+	if err := asking.Check(j); err != nil {
+		return err
 	}
-	names := names(j)
+	names := asking.Names(j)
 	var parties []*query.Rows
 	if v.rows != "" || v.folder != "" {
 		if parties, err = v.read(j, names, std); err != nil {
@@ -157,35 +152,18 @@ func (v *asked) ask(ctx context.Context, std cli.Streams) error {
 			}
 		}
 	}
-	w, err := newWorld(j, names)
+	w, err := asking.New(j, names)
 	if err != nil {
 		return err
 	}
-	w.tellUncounted(parties, std)
+	tellUncounted(w.Job, parties, std)
 	if v.plan {
 		return v.showPlan(w, std)
 	}
-	if err := w.run(ctx, parties); err != nil {
+	if err := w.Run(ctx, parties); err != nil {
 		return err
 	}
 	return v.show(w, std)
-}
-
-// names are the parties', as the job's groups have them.
-func names(j *job.Job) (list []string) {
-	for _, g := range j.Parties.Group {
-		if g.Count < 2 {
-			list = append(list, g.Name)
-			continue
-		}
-		for k := range g.Count {
-			list = append(list, fmt.Sprint(g.Name, "-", k+1))
-		}
-	}
-	for i := len(list); i < j.Size(); i++ {
-		list = append(list, fmt.Sprint("party-", i+1))
-	}
-	return list
 }
 
 // read reads the rows of all parties, and tells of each file what its columns say is wrong.
@@ -223,4 +201,17 @@ func (v *asked) read(j *job.Job, names []string, std cli.Streams) ([]*query.Rows
 		parties = append(parties, rows)
 	}
 	return parties, nil
+}
+
+// tellUncounted says on standard error how many rows are more than a party may bring.
+func tellUncounted(j *job.Job, parties []*query.Rows, std cli.Streams) {
+	all, more := 0, 0
+	for _, own := range parties {
+		all += own.Len()
+		more += max(0, own.Len()-j.Parties.Rows)
+	}
+	if more > 0 {
+		fmt.Fprintf(std.Err, "parties.rows: %s of %s do not count: of each party the first %s\n",
+			show.Grouped(more), show.Plural(all, "row"), show.Grouped(j.Parties.Rows))
+	}
 }

@@ -7,16 +7,17 @@ import (
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
 	"github.com/hushsum/hushsum/internal/answers"
+	"github.com/hushsum/hushsum/internal/asking"
 )
 
 // head says what is asked of whom.
-func (w *world) head(s *show.Screen) error {
-	j := w.job
+func head(w *asking.World, s *show.Screen) error {
+	j := w.Job
 	s.Field("job", "%s: %s in one sum of %s", j.Name, queries(len(j.Query)),
-		show.Plural(w.plan.Length(), "number"))
-	s.Field("parties", "%s, of each %s at most; protocol %s", show.Grouped(len(w.parties)),
+		show.Plural(w.Plan.Length(), "number"))
+	s.Field("parties", "%s, of each %s at most; protocol %s", show.Grouped(w.Parties),
 		show.Plural(j.Parties.Rows, "row"), j.Sum.Protocol)
-	spent, err := w.plan.Spent()
+	spent, err := w.Plan.Spent()
 	if err != nil {
 		return err
 	}
@@ -37,37 +38,37 @@ func queries(n int) string {
 }
 
 // showPlan says what it would cost and give.
-func (v *asked) showPlan(w *world, std cli.Streams) error {
-	expected := w.plan.Expected()
+func (v *asked) showPlan(w *asking.World, std cli.Streams) error {
+	expected := w.Plan.Expected()
 	if v.json {
 		show.JSON(std, answers.Plan(expected))
 		return nil
 	}
 	s := &show.Screen{Std: std}
-	if err := w.head(s); err != nil {
+	if err := head(w, s); err != nil {
 		return err
 	}
 	s.Printf("\n")
 	answers.WritePlan(std.Out, expected)
-	s.Sentence("%s", answers.Assumes(w.plan.Rows()))
+	s.Sentence("%s", answers.Assumes(w.Plan.Rows()))
 	return nil
 }
 
 // show prints the answers.
-func (v *asked) show(w *world, std cli.Streams) error {
+func (v *asked) show(w *asking.World, std cli.Streams) error {
 	if v.json {
-		show.JSON(std, w.answers)
+		show.JSON(std, w.Answers)
 		return nil
 	}
 	s := &show.Screen{Std: std}
-	if err := w.head(s); err != nil {
+	if err := head(w, s); err != nil {
 		return err
 	}
-	if missing := len(w.parties) - w.present; missing > 0 {
+	if missing := w.Parties - w.Present; missing > 0 {
 		s.Field("missing", "%s of the parties: intervals hold whatever their rows may be",
 			show.Grouped(missing))
 	}
 	s.Printf("\n")
-	answers.Write(std.Out, w.answers)
+	answers.Write(std.Out, w.Answers)
 	return nil
 }

@@ -1,0 +1,74 @@
+package asking
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/query"
+)
+
+const text = `name = "a"
+parties = { count = 6, rows = 10 }
+column = [{ name = "age", type = "whole", range = [0, 100] }]
+query = [{ name = "old", kind = "count", where = "age >= 60" }]
+`
+
+// All parties answer over the job's own sum, of either protocol, and those that are away are
+// missing.
+func TestRun(t *testing.T) {
+	for _, set := range [][]string{nil, {"sum.protocol=oneshot"},
+		{"parties.drop_out=0.4", "world.drop=0.34"}} {
+		j, err := job.Parse("a.toml", []byte(text), set...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Check(j); err != nil {
+			t.Fatal(err)
+		}
+		w, err := New(j, Names(j))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, _, err := query.NewSchema(j).Read("rows", strings.NewReader("age\n"+
+			strings.Repeat("70\n20\n", 12)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Run(context.Background(), rows.Deal(6, 1)); err != nil {
+			t.Fatal(err)
+		}
+		cell := w.Answers[0].Cells[0]
+		if len(set) < 2 && (w.Present != 6 || cell.Value != 12) ||
+			len(set) == 2 && (w.Present != 4 || !(cell.Low <= 12 && 12 <= cell.High)) {
+			t.Errorf("%v: %d are there, %+v", set, w.Present, cell)
+		}
+	}
+}
+
+// What is not for one machine is named.
+func TestCheck(t *testing.T) {
+	for _, change := range []func(j *job.Job){
+		func(j *job.Job) { j.Query, j.Column = nil, nil },
+		func(j *job.Job) { j.Parties.Count = 0 },
+		func(j *job.Job) { j.Privacy.Before = "before.toml" },
+	} {
+		j, err := job.Parse("a.toml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(j)
+		if err := Check(j); !errors.Is(err, job.ErrConfig) {
+			t.Error(err)
+		}
+	}
+	j, err := job.Parse("a.toml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(j, make([]string, mostParties+1)); !errors.Is(err, job.ErrConfig) {
+		t.Error(err)
+	}
+}

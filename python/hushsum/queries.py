@@ -1,0 +1,324 @@
+"""Declared questions to the rows of many parties: counts, means, tables, curves and models.
+
+A job with ``[[query]]`` says what is asked, ``docs/analytics.md`` of the project how. Rows are a
+table: the path of a CSV file, a data frame of pandas or Polars, a dictionary of columns, a list of
+dictionaries, or ``(connection, statement)`` of a database (PEP 249)::
+
+    answers = hushsum.query(hushsum.Job.load("study.toml"), frame)
+    print(answers)
+    answers["age"].value, answers["age"].interval
+"""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Iterator, Mapping, Sequence, overload
+
+from . import _sidecar
+from ._declared import Declared
+from .errors import ConfigError
+from .settled import Settled, settled_of
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the rows of all parties say to a query.
+
+    Attributes:
+        name: of the query.
+        kind: what is asked, as declared.
+        value: a number; of a histogram, of quantiles, of a survival curve and of a linear model a
+            list, of a crosstab a list of lists.
+        interval: the least and the most of the 95 % interval, as ``value`` has numbers.
+        unit: rows, or as the column says.
+        epsilon: what the query would spend if it were the only one; ``None`` without noise.
+        labels: of a list its bins, quantiles, times or columns; of a crosstab those of both.
+        margins: of a crosstab, of both columns: ``value`` and ``interval``.
+        standard_error: of the numbers of a linear model, as estimates for whomever the rows were
+            drawn from.
+    """
+
+    name: str
+    kind: str
+    value: Any
+    interval: Any
+    unit: str = ""
+    epsilon: float | None = None
+    labels: Any = None
+    margins: Any = None
+    standard_error: list[float] | None = None
+
+    def rows(self) -> Iterator[tuple[str, str, float, float, float]]:
+        """Return label, other label, value, least and most of each number."""
+        if self.labels is None:
+            yield "", "", self.value, self.interval[0], self.interval[1]
+        elif self.kind == "crosstab":
+            for line, values, intervals in zip(self.labels[0], self.value, self.interval):
+                for label, value, (low, high) in zip(self.labels[1], values, intervals):
+                    yield line, label, value, low, high
+        else:
+            for label, value, (low, high) in zip(self.labels, self.value, self.interval):
+                yield label, "", value, low, high
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw values with their intervals, and return the axes. It takes matplotlib.
+
+        Raises:
+            ModuleNotFoundError: matplotlib is not installed.
+        """
+        try:
+            from matplotlib import pyplot
+        except ModuleNotFoundError:
+            raise ModuleNotFoundError(
+                "Answer.plot draws by matplotlib: install it, of Debian's packages "
+                "python3-matplotlib", name="matplotlib",
+            ) from None
+        ax = ax or pyplot.subplots(layout="constrained")[1]
+        labels, values, below, above = [], [], [], []
+        for label, by, value, low, high in self.rows():
+            labels.append(", ".join(text for text in (label, by) if text) or self.name)
+            values.append(value)
+            below.append(value - low)
+            above.append(high - value)
+        places = range(len(values))
+        if self.kind in ("survival", "quantiles"):
+            ax.errorbar(places, values, [below, above], fmt="o-", capsize=3)
+        else:
+            ax.bar(places, values, yerr=[below, above], capsize=3)
+        ax.set_xticks(list(places), labels, rotation=30 if len(values) > 4 else 0, ha="right"
+                      if len(values) > 4 else "center")
+        ax.set_title(self.name)
+        ax.set_ylabel(self.unit)
+        return ax
+
+
+class Answers(Sequence[Answer]):
+    """The answers of a job, in its order; ``answers["name"]`` is one of them.
+
+    Attributes:
+        epsilon: what all together spend; ``None`` without noise.
+        delta: of epsilon.
+        protects: whom epsilon protects, in words.
+        against: from whom.
+        parties: how many the job has.
+        present: how many are in the sum.
+        reports: of each table what reading it found: it is for whoever has the rows.
+    """
+
+    def __init__(self, result: Mapping[str, Any]) -> None:
+        self._all = [Answer(**answer) for answer in result["answers"]]
+        self.epsilon: float | None = result["epsilon"]
+        self.delta: float = result["delta"]
+        self.protects: str = result["protects"]
+        self.against: str = result["against"]
+        self.parties: int = result["parties"]
+        self.present: int = result["present"]
+        self.reports: list[dict[str, Any]] = result.get("reports", [])
+
+    @overload
+    def __getitem__(self, which: int | str) -> Answer: ...
+    @overload
+    def __getitem__(self, which: slice) -> list[Answer]: ...
+    def __getitem__(self, which: int | str | slice) -> Answer | list[Answer]:
+        if not isinstance(which, str):
+            return self._all[which]
+        for answer in self._all:
+            if answer.name == which:
+                return answer
+        raise KeyError(f"there is no answer {which!r}: there are "
+                       + ", ".join(answer.name for answer in self._all))
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def table(self) -> list[dict[str, Any]]:
+        """Return a dictionary for each number: name, kind, unit, label, by, value, low, high and
+        epsilon."""
+        return [
+            {"name": a.name, "kind": a.kind, "unit": a.unit, "label": label, "by": by, "value": value,
+             "low": low, "high": high, "epsilon": a.epsilon}
+            for a in self._all for label, by, value, low, high in a.rows()
+        ]
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write :meth:`table` to a file."""
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            out = csv.DictWriter(file, self.table()[0])
+            out.writeheader()
+            out.writerows(self.table())
+
+    def to_pandas(self) -> Any:
+        """Return :meth:`table` as a data frame. It takes pandas.
+
+        Raises:
+            ModuleNotFoundError: pandas is not installed.
+        """
+        try:
+            import pandas
+        except ModuleNotFoundError:
+            raise ModuleNotFoundError(
+                "Answers.to_pandas makes a data frame of pandas: install it, of Debian's packages "
+                "python3-pandas", name="pandas",
+            ) from None
+        return pandas.DataFrame(self.table())
+
+    def plot(self) -> Any:
+        """Draw all answers, one under the other, and return the figure. It takes matplotlib.
+
+        Raises:
+            ModuleNotFoundError: matplotlib is not installed.
+        """
+        first = self._all[0].plot()
+        figure = first.figure
+        figure.clear()
+        figure.set_size_inches(7, 2.4 * len(self._all))
+        for answer, ax in zip(self._all, figure.subplots(len(self._all), squeeze=False)[:, 0]):
+            answer.plot(ax)
+        return figure
+
+    def _head(self) -> str:
+        if self.epsilon is None:
+            return "epsilon: none, answers are exact"
+        return (f"epsilon {self.epsilon:.4g} of {self.protects} for all together, at delta "
+                f"{self.delta:g}, against {self.against}")
+
+    def __str__(self) -> str:
+        lines = [self._head()]
+        for a in self._all:
+            for label, by, value, low, high in a.rows():
+                what = ", ".join(text for text in (a.name, label, by) if text)
+                lines.append(f"{what}: {value:.6g} [{low:.6g}, {high:.6g}] {a.unit}".rstrip())
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """Show a table in a notebook."""
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in (
+                r["name"], r["label"], r["by"], f"{r['value']:.6g}",
+                f"{r['low']:.6g} to {r['high']:.6g}", r["unit"])) + "</tr>"
+            for r in self.table()
+        )
+        return (f"<p>{html.escape(self._head())}</p><table><tr><th>query</th><th></th><th></th>"
+                f"<th>answer</th><th>95 % interval</th><th></th></tr>{rows}</table>")
+
+
+def query(job: Declared, rows: Any) -> Answers:
+    """Ask the queries of a job of rows that are here: all parties run on this machine.
+
+    The job's private sum is all that parties share, with its noise. Nothing else of a party's rows is
+    in the answers.
+
+    Args:
+        job: with queries. Its parties are made up.
+        rows: one table, which is dealt to the job's parties, or a list with the table of each. A
+            list of dictionaries of single values is one table.
+
+    Raises:
+        ConfigError: the job is not valid, or rows are not as its columns say.
+    """
+    deal = not isinstance(rows, list) or _is_rows(rows)
+    tables = [rows] if deal else rows
+    read = [_table(table, f"table {i + 1}") for i, table in enumerate(tables)]
+    result, _ = _sidecar.current().call(
+        "query.ask", {"deal": deal, "files": [name for name, _ in read]},
+        [job._text(), *(text for _, text in read)],
+    )
+    return Answers(result)
+
+
+class Queries:
+    """The queries of a job between machines: what a party brings to its sum, and what the coordinator
+    reads from it.
+
+    ::
+
+        asked = hushsum.Queries(settled)
+        hushsum.join(settled, lambda model: asked.vector("rows.csv"), …)   # a party
+
+        coordinator = hushsum.Coordinator(settled, …)                      # who asks
+        answers = asked.answers(mean, parties)
+    """
+
+    def __init__(self, job: Declared | Settled) -> None:
+        self._settled = settled_of(job)
+
+    def vector(self, rows: Any) -> Any:
+        """Return what a party with these rows brings to the sum: as secret as they are.
+
+        Raises:
+            ConfigError: rows are not as the job's columns say; for whoever has them alone.
+        """
+        import numpy as np
+
+        name, text = _table(rows, "the rows")
+        _, (vector,) = self._settled._sidecar.call(
+            "query.vector", {"settled": self._settled.identifier, "file": name}, [text])
+        return np.frombuffer(vector, "<f8").copy()
+
+    def answers(self, mean: Any, parties: int) -> Answers:
+        """Return what the mean of so many parties' vectors says."""
+        import numpy as np
+
+        result, _ = self._settled._sidecar.call(
+            "query.answers", {"settled": self._settled.identifier, "parties": int(parties)},
+            [np.ascontiguousarray(mean, "<f8").tobytes()])
+        return Answers(result)
+
+
+def _table(rows: Any, name: str) -> tuple[str, bytes]:
+    """Return the name of a table, for messages, and its text as CSV."""
+    if isinstance(rows, (str, os.PathLike)):
+        path = Path(rows)
+        return str(path), path.read_bytes()
+    for method in ("to_csv", "write_csv"):  # of pandas, of Polars
+        write = getattr(rows, method, None)
+        if write is not None:
+            out = io.StringIO()
+            write(out, index=False) if method == "to_csv" else out.write(write())
+            return name, out.getvalue().encode()
+    if isinstance(rows, tuple) and len(rows) == 2 and hasattr(rows[0], "cursor"):
+        return name, _text(*_fetched(*rows))
+    if isinstance(rows, Mapping):
+        columns = [list(values) for values in rows.values()]
+        if len({len(values) for values in columns}) > 1:
+            raise ConfigError(
+                "the columns are of different lengths", kind="rows", field="rows",
+                advice="give a value of each row, None where there is none",
+            )
+        return name, _text(list(rows), zip(*columns))
+    if isinstance(rows, list) and rows and _is_rows(rows):
+        names = list(rows[0])
+        return name, _text(names, ([row.get(column) for column in names] for row in rows))
+    raise ConfigError(
+        f"a {type(rows).__name__} is no table", kind="rows", field="rows",
+        advice="give a path, a data frame, a dictionary of columns, a list of dictionaries, or "
+        "(connection, statement)",
+    )
+
+
+def _is_rows(rows: list[Any]) -> bool:
+    """Return whether a list has rows, and not tables: dictionaries of single values."""
+    return not rows or all(
+        isinstance(row, Mapping) and all(isinstance(value, (str, bytes)) or not hasattr(value, "__len__")
+                                         for value in row.values())
+        for row in rows)
+
+
+def _fetched(connection: Any, statement: str) -> tuple[list[str], Any]:
+    cursor = connection.cursor()
+    cursor.execute(statement)
+    return [column[0] for column in cursor.description], cursor
+
+
+def _text(names: Sequence[str], rows: Any) -> bytes:
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(names)
+    for row in rows:
+        writer.writerow("" if value is None or value != value else value for value in row)
+    return out.getvalue().encode()

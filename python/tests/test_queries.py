@@ -1,0 +1,147 @@
+"""Queries: rows of every kind of table, answers, and what is refused."""
+
+import csv
+import sqlite3
+
+import numpy as np
+import pytest
+
+import hushsum
+
+TEXT = """
+name = "people"
+parties = { count = 4, rows = 50 }
+column = [
+  { name = "age", type = "whole", range = [18, 100], unit = "years" },
+  { name = "group", type = "category", categories = ["a", "b"], missing = "category" },
+]
+query = [
+  { name = "old", kind = "count", where = "age >= 60" },
+  { name = "age", kind = "mean", column = "age" },
+  { name = "groups", kind = "histogram", column = "group" },
+  { name = "table", kind = "crosstab", column = "age", by = "group", bins = 2 },
+]
+"""
+ROWS = [{"age": 20 + 3 * i, "group": "ab"[i % 2] if i % 5 else None} for i in range(24)]
+
+
+@pytest.fixture
+def job():
+    return hushsum.Job.parse(TEXT)
+
+
+def columns():
+    return {name: [row[name] for row in ROWS] for name in ("age", "group")}
+
+
+def database():
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE person (age, grp)")
+    connection.executemany("INSERT INTO person VALUES (:age, :group)", ROWS)
+    return connection, 'SELECT age, grp AS "group" FROM person'
+
+
+def file(folder):
+    with open(folder / "rows.csv", "w", newline="") as out:
+        writer = csv.DictWriter(out, ["age", "group"])
+        writer.writeheader()
+        writer.writerows(ROWS)
+    return folder / "rows.csv"
+
+
+def test_every_kind_of_table_says_the_same(job, tmp_path):
+    tables = [ROWS, columns(), database(), file(tmp_path), str(file(tmp_path))]
+    pandas = pytest.importorskip("pandas", reason="data frames take pandas") if _has_pandas() else None
+    if pandas is not None:
+        tables.append(pandas.DataFrame(ROWS))
+    expected = sum(row["age"] for row in ROWS) / len(ROWS)
+    for table in tables:
+        answers = hushsum.query(job, table)
+        assert answers["old"].value == sum(row["age"] >= 60 for row in ROWS)
+        assert answers["age"].value == pytest.approx(expected)
+        assert answers["groups"].labels == ["a", "b", "missing"]
+        assert answers["groups"].value == [9, 10, 5]
+        assert answers.epsilon is None and answers.present == answers.parties == 4
+        assert {report["findings"][0]["what"] for report in answers.reports} == {"missing"}
+
+
+def _has_pandas():
+    try:
+        import pandas  # noqa: F401
+    except ModuleNotFoundError:
+        return False
+    return True
+
+
+def test_a_table_of_each_party(job):
+    answers = hushsum.query(job, [columns(), ROWS, database(), {"age": [70], "group": ["b"]}])
+    assert answers["old"].value == 3 * sum(row["age"] >= 60 for row in ROWS) + 1
+    assert [answer.name for answer in answers] == ["old", "age", "groups", "table"]
+    assert len(answers["table"].value) == 2 and len(answers["table"].margins) == 2
+
+
+def test_answers_travel(job, tmp_path):
+    answers = hushsum.query(job, ROWS)
+    table = answers.table()
+    assert len(table) == 1 + 1 + 3 + 6
+    answers.to_csv(tmp_path / "answers.csv")
+    with open(tmp_path / "answers.csv", newline="") as read:
+        again = list(csv.DictReader(read))
+    assert [row["label"] for row in again] == [row["label"] for row in table]
+    assert "age: " in str(answers) and "<table>" in answers._repr_html_()
+    if _has_pandas():
+        assert list(answers.to_pandas()["name"]) == [row["name"] for row in table]
+
+
+def test_figures(job, tmp_path):
+    pytest.importorskip("matplotlib").use("Agg")
+    answers = hushsum.query(job, ROWS)
+    answers.plot().savefig(tmp_path / "answers.png")
+    assert (tmp_path / "answers.png").stat().st_size > 10_000
+
+
+def test_noise_and_its_price():
+    job = hushsum.Job.parse(TEXT.replace(", rows = 50", "").replace(
+        "column = [", 'privacy = { unit = "record", noise = "discrete-gaussian", epsilon = 2.0 }\n'
+        "column = [", 1))
+    answers = hushsum.query(job, ROWS)
+    assert 1.9 < answers.epsilon <= 2 and answers["old"].epsilon < 2
+    low, high = answers["old"].interval
+    assert low <= answers["old"].value <= high and high > low
+
+
+def test_between_machines(job):
+    """What parties bring, added up by whatever carries it, gives the answers."""
+    roster = [(f"party-{i + 1}", hushsum.Identity.generate().public) for i in range(4)]
+    settled = job.settle(roster)
+    asked = hushsum.Queries(settled)
+    vectors = [asked.vector(ROWS[i::4]) for i in range(4)]
+    answers = asked.answers(np.mean(vectors, axis=0), 4)
+    assert answers["old"].value == sum(row["age"] >= 60 for row in ROWS)
+    assert answers["groups"].value == [9, 10, 5]
+
+
+@pytest.mark.parametrize("rows, field, part", [
+    ([{"years": 3}], "age", "no such column"),
+    ({"age": [1, 2], "group": ["a"]}, "rows", "different lengths"),
+    ({"age": ["old"], "group": ["a"]}, "age", "the value is unknown"),
+    (7, "rows", "a int is no table"),
+    ([], "rows", "a list is no table"),
+    ([{"age": [30], "group": ["a"]}] * 3, "rows", "3 tables are not of 4 parties"),
+])
+def test_refusals(job, rows, field, part):
+    with pytest.raises(hushsum.Error) as refused:
+        hushsum.query(job, rows)
+    assert part in str(refused.value)
+    if field != "rows":
+        assert refused.value.field == field and isinstance(refused.value, hushsum.ConfigError)
+
+
+def test_a_job_without_queries():
+    with pytest.raises(hushsum.ConfigError, match="asks nothing"):
+        hushsum.query(hushsum.Job.parse('name = "a"\nrounds = 1\nparties.count = 3\nmodel.length = 2'), ROWS)
+
+
+def test_no_such_answer(job):
+    with pytest.raises(KeyError, match="there are old, age"):
+        hushsum.query(job, ROWS)["young"]

@@ -1,0 +1,213 @@
+package sidecar
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"math"
+
+	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/internal/answers"
+	"github.com/hushsum/hushsum/internal/asking"
+	declared "github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/query"
+)
+
+// queryCalls ask declared queries of rows.
+var queryCalls = map[string]handler{
+	"query.ask":     askQueries,
+	"query.plan":    planQueries,
+	"query.vector":  vectorOfRows,
+	"query.answers": answersOfMean,
+}
+
+// askedJSON holds what came of queries, or what they would cost.
+type askedJSON struct {
+	Answers  []json.RawMessage `json:"answers,omitempty"`
+	Expected []answers.Planned `json:"expected,omitempty"`
+	Epsilon  *float64          `json:"epsilon"` // of all together; nil without noise
+	Delta    float64           `json:"delta"`
+	Protects string            `json:"protects"` // whom, in words
+	Against  string            `json:"against"`
+	Parties  int               `json:"parties"`
+	Present  int               `json:"present"` // in the sum
+	Rows     int               `json:"rows"`    // that may count
+	Reports  []*query.Report   `json:"reports,omitempty"`
+}
+
+// describe fills in what follows from the job.
+func (a *askedJSON) describe(j *declared.Job, p *query.Plan) error {
+	spent, err := p.Spent()
+	if err != nil {
+		return err
+	}
+	if !math.IsInf(spent.Upper, 1) {
+		a.Epsilon = &spent.Upper
+	}
+	a.Delta, a.Protects, a.Against, a.Rows = j.Privacy.Delta, j.Protects(), j.Against(), p.Rows()
+	return nil
+}
+
+// take puts answers in.
+func (a *askedJSON) take(all []query.Answer) error {
+	for i := range all {
+		text, err := json.Marshal(all[i])
+		if err != nil {
+			return err
+		}
+		a.Answers = append(a.Answers, text)
+	}
+	return nil
+}
+
+// worldOf reads a job that is asked here, of so many parties if it says none.
+func worldOf(text []byte, parties, records int) (*declared.Job, []string, error) {
+	j, err := declared.Parse("the job", text)
+	if err != nil {
+		return nil, nil, err
+	}
+	if j.Size() == 0 {
+		j.Parties.Count = parties
+	}
+	if err := asking.Check(j); err != nil {
+		return nil, nil, err
+	}
+	if j.PerRecord() && j.Privacy.Records == 0 {
+		j.Privacy.Records = records
+	}
+	return j, asking.Names(j), nil
+}
+
+// planQueries says what the queries of a job will cost and give.
+func planQueries(_ *sidecar, r *request) (any, [][]byte, error) {
+	if err := r.take(&struct{}{}, 1); err != nil {
+		return nil, nil, err
+	}
+	j, names, err := worldOf(r.blobs[0].private(), 0, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	w, err := asking.New(j, names)
+	if err != nil {
+		return nil, nil, err
+	}
+	out := &askedJSON{Expected: answers.Plan(w.Plan.Expected()), Parties: w.Parties}
+	return out, nil, out.describe(w.Job, w.Plan)
+}
+
+// askQueries runs all parties of a job here. The blobs are its text and rows as CSV text: of all
+// parties, which are dealt to them, or of each.
+func askQueries(s *sidecar, r *request) (any, [][]byte, error) {
+	var with struct {
+		Deal  bool     `json:"deal"`  // the rows are of one table
+		Files []string `json:"files"` // names of tables, for messages
+	}
+	if err := r.takeWith(&with); err != nil {
+		return nil, nil, err
+	}
+	tables := len(r.blobs) - 1
+	if tables < 1 || with.Deal && tables != 1 || len(with.Files) != tables {
+		return nil, nil, requestError("", "query.ask comes with %d blobs and %d names of tables",
+			len(r.blobs), len(with.Files))
+	}
+	text := r.blobs[0].private()
+	j, err := declared.Parse("the job", text)
+	if err != nil {
+		return nil, nil, err
+	}
+	out := &askedJSON{}
+	var parties []*query.Rows
+	records := 0
+	for i, blob := range r.blobs[1:] {
+		rows, report, err := query.NewSchema(j).Read(with.Files[i], bytes.NewReader(blob.private()), nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		out.Reports = append(out.Reports, report)
+		parties, records = append(parties, rows), records+rows.Len()
+	}
+	j, names, err := worldOf(text, tables, records)
+	if err != nil {
+		return nil, nil, err
+	}
+	if with.Deal {
+		parties = parties[0].Deal(len(names), j.World.Seed)
+	}
+	if len(parties) != len(names) {
+		return nil, nil, fieldError("rows", "give one table, or one of each party",
+			"%d tables are not of %d parties", len(parties), len(names))
+	}
+	w, err := asking.New(j, names)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := w.Run(s.ctx, parties); err != nil {
+		return nil, nil, err
+	}
+	out.Parties, out.Present = w.Parties, w.Present
+	if err := out.take(w.Answers); err != nil {
+		return nil, nil, err
+	}
+	return out, nil, out.describe(w.Job, w.Plan)
+}
+
+// planOf compiles the queries of a settled job.
+func planOf(s *sidecar, settled uint64) (*hushsum.Settled, *query.Plan, error) {
+	j, err := lookup[*hushsum.Settled](s, settled, "job")
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := query.New(j)
+	return j, p, err
+}
+
+// vectorOfRows returns what a party brings to the sum of a networked job.
+func vectorOfRows(s *sidecar, r *request) (any, [][]byte, error) {
+	var with struct {
+		Settled uint64 `json:"settled"`
+		File    string `json:"file"` // for messages
+	}
+	if err := r.take(&with, 1); err != nil {
+		return nil, nil, err
+	}
+	j, p, err := planOf(s, with.Settled)
+	if err != nil {
+		return nil, nil, err
+	}
+	file := cmp.Or(with.File, "the rows")
+	rows, report, err := query.NewSchema(j.Job()).Read(file, bytes.NewReader(r.blobs[0].private()), nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	return struct {
+		Report *query.Report `json:"report"`
+	}{report}, [][]byte{floatBlob(p.Vector(rows))}, nil
+}
+
+// answersOfMean reads the mean of a networked job.
+func answersOfMean(s *sidecar, r *request) (any, [][]byte, error) {
+	var with struct {
+		Settled uint64 `json:"settled"`
+		Parties int    `json:"parties"` // in the sum
+	}
+	if err := r.take(&with, 1); err != nil {
+		return nil, nil, err
+	}
+	j, p, err := planOf(s, with.Settled)
+	if err != nil {
+		return nil, nil, err
+	}
+	mean, err := floats[float64](r.blobs[0].private())
+	if err != nil {
+		return nil, nil, requestError("", "the mean: %v", err)
+	}
+	all, err := p.Answers(mean, with.Parties)
+	if err != nil {
+		return nil, nil, err
+	}
+	out := &askedJSON{Parties: j.Roster().Len(), Present: with.Parties}
+	if err := out.take(all); err != nil {
+		return nil, nil, err
+	}
+	return out, nil, out.describe(j.Job(), p)
+}
