@@ -175,7 +175,8 @@ func vectorOfRows(s *sidecar, r *request) (any, [][]byte, error) {
 		return nil, nil, err
 	}
 	file := cmp.Or(with.File, "the rows")
-	rows, report, err := query.NewSchema(j.Job()).Read(file, bytes.NewReader(r.blobs[0].private()), nil)
+	text := bytes.NewReader(r.blobs[0].private())
+	rows, report, err := query.NewSchema(j.Job()).Read(file, text, nil)
 	if err != nil {
 		return nil, nil, err
 	}
