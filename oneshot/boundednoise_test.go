@@ -185,6 +185,16 @@ func TestBoundedNoiseTerms(t *testing.T) {
 	if err != nil || d.memberBound <= d.bound {
 		t.Errorf("members' noise that is longer than what parties add: %v", err)
 	}
+	// Where one member may be faulty, nothing else asks for so large a modulus as its bound does:
+	// there is a power of two between for one of these, so that bits are missing.
+	for _, sigma := range []int64{1000, 1300, 1700} {
+		loud := membersNoise(sigma, 10, 1)
+		loud.Norm, loud.Colluders, loud.Length = 1, 1, 10_000
+		if d, err := derive(5, 10, &loud); err != nil ||
+			float64(d.Modulus) < unwrapped*math.Sqrt(float64(d.memberBound)) {
+			t.Errorf("the modulus is too short for members' noise of %d: %v", sigma, err)
+		}
+	}
 	w := newWorld(5, 7, boundedNoise(7, 2))
 	digest := must(w.config.settle()).digest
 	if got := hex.EncodeToString(digest[:8]); got != "9521763801a901ac" {
