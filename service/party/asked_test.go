@@ -172,3 +172,17 @@ func TestNewAsked(t *testing.T) {
 		t.Errorf("it asks nothing: %v", err)
 	}
 }
+
+// A federation whose noise bounds nothing is entered, and counts without a bound.
+func TestBookWithoutBound(t *testing.T) {
+	now := time.Now()
+	b := newBook(t, &now)
+	f := fewOf(t, fewText+"noise = \"discrete-gaussian\"\nmultiplier = 0.001\n")
+	if err := b.begin(nil, f, bookParty); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Check(&Policy{MaxEpsilonMonth: 1e6}, asking(t, "asks", "1.0", "", nil),
+		bookParty); !errors.Is(err, ErrPolicy) {
+		t.Errorf("nothing bounds the other: %v", err)
+	}
+}

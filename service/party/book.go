@@ -286,7 +286,7 @@ func (b *Book) entry(f *federation.Federation) Entry {
 		out.Epsilon, out.Delta, out.Study = j.Privacy.Epsilon, j.Privacy.Delta, j.Privacy.Study
 		own, err := f.Settled.Round().Spent(accounting.ServerView,
 			f.Settled.Charges(f.Settled.Submissions()), j.Privacy.Delta)
-		if err == nil { // else it is unknown, and counts with those before
+		if err == nil && !math.IsInf(own.Upper, 1) { // else it counts with those before
 			out.Own = own.Upper
 		}
 	}
