@@ -102,9 +102,17 @@
 // scalar statistics; [Coins] has the binomial accounting, which counts only coins
 // that colluders do not know, and composes over the coordinates of a vector.
 //
+// # Joint
+//
+// [Joint] adds binomial noise of one party's variance that no n − 1 parties know,
+// whoever of them cheats: a key of all n, coins that each party in turn flips or not under
+// the encryption, proofs of all that is sent, and one decryption, of the sum. For small
+// vectors; docs/joint-noise.md has the protocol and the argument. It needs neither
+// transfers nor package protocol.
+//
 // # Constant time
 //
-// Base transfers, extension, masks and choices take time that depends on public
+// Base transfers, extension, masks and choices, and what a [Joint] makes, take time that depends on public
 // sizes only. Noise under [Exact] takes longer for larger values; see [Table].
 // Erasing is best effort: Go and the libraries may have copied a secret elsewhere.
 //

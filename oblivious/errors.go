@@ -39,6 +39,14 @@ var (
 	// ErrLength: a vector has another length than Config.Length, or a value outside
 	// the ring.
 	ErrLength = errors.New("oblivious: a vector does not fit the configuration")
+	// ErrSignature: a message of a [Joint] does not carry its sender's signature over what
+	// this party has seen before. It was changed or made up on its way, or the sender was
+	// shown other messages: compare them, and begin another session.
+	ErrSignature = errors.New("oblivious: not signed by the sender over what came before")
+	// ErrProof: a party of a [Joint] signed a message with a proof that does not hold; a
+	// [PeerError] names it. Keep the message, which convinces others, and begin another
+	// session without that party.
+	ErrProof = errors.New("oblivious: a proof does not hold")
 	// ErrNoBound: no finite ε is proved for this use; the error says why.
 	ErrNoBound = errors.New("oblivious: no privacy bound")
 )
@@ -56,4 +64,8 @@ func (e *PeerError) Unwrap() error { return e.Err }
 
 func configError(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...)
+}
+
+func noBound(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrNoBound}, args...)...)
 }

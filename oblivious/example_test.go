@@ -193,3 +193,47 @@ func ExamplePublished() {
 	// the receiver knows the terms' difference, but for its sign: true
 	// bound: false
 }
+
+// Three hospitals count their cases in two wards, up to 100 each, so that nobody learns more of a
+// count than ε = 1 allows, even if the two others pool what they know.
+func ExampleJoint() {
+	identities, roster, err := roster("north", "south", "west")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	coins, err := oblivious.LeastJointCoins(1, 1, 1, 1e-6) // a patient changes one count by one
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	config := &oblivious.JointConfig{Label: "cases 2026-11", Roster: roster, Length: 2, Bound: 100,
+		Coins: coins}
+	var parties []*oblivious.Joint
+	for i, counts := range [][]uint64{{31, 7}, {12, 0}, {57, 9}} {
+		party, err := oblivious.NewJoint(config, identities[i], i, counts, nil)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		parties = append(parties, party)
+	}
+	sum, err := oblivious.RunJoint(parties) // elsewhere Next and Receive, over a network
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	epsilon, err := config.Epsilon(1, 1, 1e-6)
+	fmt.Printf("coins %v, variance %g, ε = %.2f, %v\n", coins, config.Variance(), epsilon.Upper, err)
+	for k, counted := range []float64{100, 16} {
+		noise := float64(sum[k]) - config.Centre() - counted
+		fmt.Println("noise within 40:", noise >= -40 && noise <= 40)
+	}
+	for _, p := range parties {
+		p.Erase()
+	}
+	// Output:
+	// coins [80], variance 20, ε = 1.00, <nil>
+	// noise within 40: true
+	// noise within 40: true
+}

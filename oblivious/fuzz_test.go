@@ -101,3 +101,44 @@ func FuzzReceive(f *testing.F) {
 		}
 	})
 }
+
+// FuzzJoint: a message of a Joint that parses is the only encoding of what it says, and a party
+// takes nothing that its peer did not make for the step, signed as it may be.
+func FuzzJoint(f *testing.F) {
+	var stages [stageSum][]*Joint
+	for stage := range stageSum {
+		stages[stage] = jointTrio(f, 8, stage)
+		message, err := stages[stage][1].Next()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(byte(stage), message, false)
+		m, err := stages[stage][1].config.parseJoint(message)
+		if err != nil {
+			f.Fatal(err)
+		}
+		stages[stage] = jointTrio(f, 8, stage)
+		f.Add(byte(stage), m.body[:len(m.body)/2], true)
+		f.Add(byte(stage), append(bytes.Clone(m.body), 0), true)
+	}
+	f.Fuzz(func(t *testing.T, stage byte, message []byte, sign bool) {
+		parties := stages[stage%byte(stageSum)]
+		if sign {
+			if stage%byte(stageSum) == byte(stageConfirm) && len(message) == 0 {
+				return // the one that is to come
+			}
+			message = parties[1].forge(t, message)
+		} else if m, err := parties[0].config.parseJoint(message); err != nil ||
+			!bytes.Equal(m.append(nil), message) {
+			if err == nil {
+				t.Fatal("two encodings of one message")
+			}
+		} else {
+			return // it may be the honest one
+		}
+		at := parties[0].at()
+		if err := parties[0].Receive(message); err == nil || parties[0].at() != at {
+			t.Fatal("taken")
+		}
+	})
+}

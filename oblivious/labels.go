@@ -20,6 +20,19 @@ const (
 	labelCheck   = "hushsum/1 oblivious check"
 	labelProof   = "hushsum/1 oblivious proof"
 	labelPad     = "hushsum/1 oblivious pad"
+
+	labelJointConfig     = "hushsum/1 joint config"
+	labelJointKeys       = "hushsum/1 joint keys"
+	labelJointInputs     = "hushsum/1 joint inputs"
+	labelJointTurn       = "hushsum/1 joint turn"
+	labelJointBody       = "hushsum/1 joint body"
+	labelJointMessage    = "hushsum/1 joint message"
+	labelJointKeyProof   = "hushsum/1 joint proof of a key"
+	labelJointInputProof = "hushsum/1 joint proof of an input"
+	labelJointTurnProof  = "hushsum/1 joint proof of a turn"
+	labelJointShareProof = "hushsum/1 joint proof of a share"
+	labelJointWeights    = "hushsum/1 joint weights of a share"
+	labelJointCheck      = "hushsum/1 joint check"
 )
 
 // digest is SHA-256 over a label and parts, of which all but the last have a

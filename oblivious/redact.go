@@ -15,6 +15,12 @@ func (Transfer) Format(s fmt.State, _ rune) { redact.Format(s, "oblivious.Transf
 func (Transfer) MarshalJSON() ([]byte, error) { return redact.JSON("oblivious.Transfer") }
 
 // Format writes that the value is secret.
+func (Joint) Format(s fmt.State, _ rune) { redact.Format(s, "oblivious.Joint") }
+
+// MarshalJSON says that the value is secret.
+func (Joint) MarshalJSON() ([]byte, error) { return redact.JSON("oblivious.Joint") }
+
+// Format writes that the value is secret.
 func (Published) Format(s fmt.State, _ rune) { redact.Format(s, "oblivious.Published") }
 
 // MarshalJSON says that the value is secret.

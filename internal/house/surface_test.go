@@ -22,7 +22,7 @@ var kept = []struct{ why, names string }{
 	{"theorems, to compare the accountant's bounds with",
 		"accounting.AdvancedComposition accounting.BasicComposition accounting.DefaultOrders " +
 			"accounting.DistributedGaussianRDP accounting.FixedSizeGaussianRDP " +
-			"accounting.GaussianDelta accounting.GaussianZCDP accounting.NewRDP accounting.Pair " +
+			"accounting.GaussianDelta accounting.GaussianZCDP accounting.NewRDP " +
 			"accounting.RDP.FixedSize accounting.RDP.Orders accounting.RDP.Plus " +
 			"accounting.RDP.Poisson " +
 			"accounting.SkellamRDP accounting.ZCDP.EpsilonClassic"},

@@ -77,25 +77,62 @@ func addEights(sum *[32]byte, b []byte) {
 
 // multiply adds digit k of value, less 8, times point i to sums[k].
 func (g *Generators) multiply(sums []accumulator, i int, value *[32]byte) {
-	table := &g.multiples[i]
 	for k := range sums {
-		digit := int64(value[k/2]>>(4*(k%2))&15) - 8
-		sign := digit >> 63 // 0 or −1
-		size := (digit ^ sign) - sign
-		var b affine
-		b.plus.One() // the identity
-		b.minus.One()
-		for j := range table {
-			// other² − 1 is negative for other = 0 alone.
-			other := int64(j+1) - size
-			is := int(uint64(other*other-1) >> 63)
-			b.plus.Select(&table[j].plus, &b.plus, is)
-			b.minus.Select(&table[j].minus, &b.minus, is)
-			b.product.Select(&table[j].product, &b.product, is)
-		}
-		b.negateIf(int(sign & 1))
+		b := times(&g.multiples[i], value, k)
 		sums[k].add(&b)
 	}
+}
+
+// times returns digit k of value, less 8, times the point of the table, in constant time.
+func times(table *[8]affine, value *[32]byte, k int) (b affine) {
+	digit := int64(value[k/2]>>(4*(k%2))&15) - 8
+	sign := digit >> 63 // 0 or −1
+	size := (digit ^ sign) - sign
+	b.plus.One() // the identity
+	b.minus.One()
+	for j := range table {
+		// other² − 1 is negative for other = 0 alone.
+		other := int64(j+1) - size
+		is := int(uint64(other*other-1) >> 63)
+		b.plus.Select(&table[j].plus, &b.plus, is)
+		b.minus.Select(&table[j].minus, &b.minus, is)
+		b.product.Select(&table[j].product, &b.product, is)
+	}
+	b.negateIf(int(sign & 1))
+	return b
+}
+
+// A Base is a point with what multiplying it by many scalars takes. It does not change and may
+// be shared.
+type Base struct {
+	multiples [64][8]affine // 1 to 8 times 16^k times the point
+}
+
+// NewBase returns the tables of a point.
+func NewBase(p *edwards25519.Point) *Base {
+	b := new(Base)
+	p = new(edwards25519.Point).Set(p)
+	for k := range b.multiples {
+		b.multiples[k] = multiples(p)
+		for range 4 {
+			p.Double(p)
+		}
+	}
+	return b
+}
+
+// Multiply returns s times the point, in constant time.
+func (b *Base) Multiply(s *edwards25519.Scalar) *edwards25519.Point {
+	var value [32]byte
+	addEights(&value, s.Bytes())
+	var sum accumulator
+	sum.zero()
+	for k := range b.multiples {
+		digit := times(&b.multiples[k], &value, k)
+		sum.add(&digit)
+	}
+	clear(value[:])
+	return sum.point()
 }
 
 // SumVarTime returns Σ scalars[i]·(point i) + Σ others[j].Scalar·others[j].Point, in a time that
@@ -108,11 +145,14 @@ func (g *Generators) SumVarTime(scalars []*edwards25519.Scalar, others []Term) *
 		points = append(points, &g.multiples[i][0])
 		digits = append(digits, bytesOf(s))
 	}
-	for _, t := range others {
-		_, _, z, _ := t.Point.ExtendedCoordinates()
-		a := newAffine(t.Point, z.Invert(z))
-		points = append(points, &a)
+	outside := make([]*edwards25519.Point, len(others))
+	for i, t := range others {
+		outside[i] = t.Point
 		digits = append(digits, bytesOf(t.Scalar))
+	}
+	tables := affines(outside)
+	for i := range tables {
+		points = append(points, &tables[i])
 	}
 	total := edwards25519.NewIdentityPoint()
 	var buckets [129]accumulator

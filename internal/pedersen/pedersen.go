@@ -103,40 +103,43 @@ var twiceD = func() *field.Element {
 // of the curve.
 type affine struct{ plus, minus, product field.Element }
 
-// newAffine returns the point (X/Z, Y/Z), given 1/Z.
-func newAffine(p *edwards25519.Point, inverse *field.Element) (a affine) {
-	x, y, _, _ := p.ExtendedCoordinates()
-	x.Multiply(x, inverse)
-	y.Multiply(y, inverse)
-	a.plus.Add(y, x)
-	a.minus.Subtract(y, x)
-	a.product.Multiply(x, y)
-	a.product.Multiply(&a.product, twiceD)
-	return a
-}
-
-// multiples returns 1 to 8 times p. One inversion serves them all (Montgomery 1987, "Speeding the
-// Pollard and elliptic curve methods of factorization").
-func multiples(p *edwards25519.Point) (out [8]affine) {
-	var points [8]edwards25519.Point
-	var before [8]field.Element // products of all Z that come before
+// affines returns points in that form. One inversion serves them all (Montgomery 1987, "Speeding
+// the Pollard and elliptic curve methods of factorization").
+func affines(points []*edwards25519.Point) []affine {
+	out := make([]affine, len(points))
+	before := make([]field.Element, len(points)) // products of all Z that come before
 	product := new(field.Element).One()
-	for i := range points {
-		points[i].Set(p)
-		if i > 0 {
-			points[i].Add(&points[i-1], p)
-		}
+	for i, p := range points {
 		before[i].Set(product)
-		_, _, z, _ := points[i].ExtendedCoordinates()
+		_, _, z, _ := p.ExtendedCoordinates()
 		product.Multiply(product, z)
 	}
 	rest := product.Invert(product)
 	for i := len(points) - 1; i >= 0; i-- {
-		_, _, z, _ := points[i].ExtendedCoordinates()
-		out[i] = newAffine(&points[i], before[i].Multiply(&before[i], rest))
+		x, y, z, _ := points[i].ExtendedCoordinates()
+		inverse := before[i].Multiply(&before[i], rest) // 1/Z
 		rest.Multiply(rest, z)
+		x.Multiply(x, inverse)
+		y.Multiply(y, inverse)
+		a := &out[i]
+		a.plus.Add(y, x)
+		a.minus.Subtract(y, x)
+		a.product.Multiply(x, y)
+		a.product.Multiply(&a.product, twiceD)
 	}
 	return out
+}
+
+// multiples returns 1 to 8 times p.
+func multiples(p *edwards25519.Point) [8]affine {
+	points := make([]*edwards25519.Point, 8)
+	for i := range points {
+		points[i] = new(edwards25519.Point).Set(p)
+		if i > 0 {
+			points[i].Add(points[i-1], p)
+		}
+	}
+	return [8]affine(affines(points))
 }
 
 // negateIf makes a its negative if cond is 1, and leaves it if cond is 0, in the same time.

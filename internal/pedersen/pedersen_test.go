@@ -312,3 +312,30 @@ func BenchmarkSum(b *testing.B) {
 		}
 	})
 }
+
+// A base multiplies as the library does, at the ends of digits and elsewhere, points with a part
+// of small order too.
+func TestBase(t *testing.T) {
+	text := "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a"
+	small := [32]byte(must(hex.DecodeString(text)))
+	eighth, err := Parse(&small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := NewGenerators(testLabel, 1).Point(0)
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, p := range []*edwards25519.Point{
+		g, edwards25519.NewGeneratorPoint(), edwards25519.NewIdentityPoint(),
+		new(edwards25519.Point).Add(g, eighth),
+	} {
+		base, scalars := NewBase(p), extremes(t)
+		for range 20 {
+			scalars = append(scalars, randomScalar(t, r))
+		}
+		for i, s := range scalars {
+			if base.Multiply(s).Equal(new(edwards25519.Point).ScalarMult(s, p)) != 1 {
+				t.Errorf("scalar %d: another product", i)
+			}
+		}
+	}
+}

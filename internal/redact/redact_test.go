@@ -40,6 +40,7 @@ var secret = []reflect.Type{
 	reflect.TypeFor[masking.Vector](),
 	reflect.TypeFor[noise.Sampler](),
 	reflect.TypeFor[noise.Source](),
+	reflect.TypeFor[oblivious.Joint](),
 	reflect.TypeFor[oblivious.Published](),
 	reflect.TypeFor[oblivious.PublishedServer](),
 	reflect.TypeFor[oblivious.PublishedView](),
@@ -64,7 +65,7 @@ var public = map[string]string{
 	"keyexchange": "EncapsulationKey Entry Nonce PublicKey Purpose Roster",
 	"masking":     "Layout Segment",
 	"noise":       "Exact Family Law Shares Sum Table",
-	"oblivious":   "Candidates Claim Coins Config Noise PeerError Sampling",
+	"oblivious":   "Candidates Claim Coins Config JointConfig Noise PeerError Sampling",
 	"oneshot":     "Config Envelope Evidence Figures KEM MemberError PartyError Terms",
 	"protocol": "Adversary Carrier Config Envelope Local MissingError Params Party PartyError " +
 		"Recovery Step Submission Summer",
