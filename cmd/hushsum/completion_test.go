@@ -2,8 +2,10 @@ package main
 
 import (
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/hushsum/hushsum/job"
 )
@@ -64,6 +66,51 @@ func TestCompletionIsWhole(t *testing.T) {
 				t.Errorf("%s: no %s", args, path)
 			}
 		}
+	}
+}
+
+// The manual page is one that its readers' programs take without a warning, and what they show of
+// it fits a terminal of 80 columns, but for the few words that are longer.
+func TestManIsRead(t *testing.T) {
+	_, page, _ := call(t.Context(), "man")
+	shown := 0
+	for _, args := range [][]string{
+		{"groff", "-man", "-Tutf8", "-ww", "-P-c", "-P-b", "-P-u", "-"},
+		{"mandoc", "-man", "-Tutf8", "-Owidth=80", "-W", "warning"},
+	} {
+		path, err := exec.LookPath(args[0])
+		if err != nil {
+			continue
+		}
+		var errs strings.Builder
+		c := exec.Command(path, args[1:]...)
+		c.Stdin, c.Stderr = strings.NewReader(page), &errs
+		out, err := c.Output()
+		for line := range strings.Lines(errs.String()) {
+			if !strings.Contains(line, "missing date") { // which would differ in each build
+				t.Errorf("%s: %s", args[0], line)
+			}
+		}
+		if len(out) == 0 {
+			t.Errorf("%s: %v", args[0], err)
+		}
+		shown++
+		text := regexp.MustCompile(".\b").ReplaceAllString(string(out), "") // what mandoc strikes over
+		for _, want := range []string{"SYNOPSIS", "hushsum simulate", "--epsilon", "privacy.epsilon",
+			"Usage: hushsum query FILE", "EXIT STATUS"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s does not show %q", args[0], want)
+			}
+		}
+		for line := range strings.Lines(text) {
+			line = strings.TrimRight(line, "\n")
+			if utf8.RuneCountInString(line) > 80 && strings.Contains(strings.TrimSpace(line), " ") {
+				t.Errorf("%s: a line of %d characters: %q", args[0], utf8.RuneCountInString(line), line)
+			}
+		}
+	}
+	if shown == 0 {
+		t.Skip("there is neither groff nor mandoc")
 	}
 }
 

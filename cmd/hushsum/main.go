@@ -16,13 +16,13 @@
 //
 // Run hushsum help for a list of commands, hushsum help COMMAND for one of them,
 // and hushsum --version for the version. It exits with 0 on success, 1 on failure,
-// 2 when it was called wrongly, and 130 when it was interrupted.
+// 2 when it was called wrongly, 130 when it was interrupted, and 143 when SIGTERM ended it; either
+// signal leaves it time to keep what it has done, and a second one does not.
 package main
 
 import (
 	"context"
 	"os"
-	"os/signal"
 
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/account"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/ask"
@@ -58,8 +58,7 @@ func commands() []cli.Command {
 
 func main() {
 	program := &cli.Program{Commands: commands()}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	// Whoever interrupts twice does not want to wait for a clean end.
-	context.AfterFunc(ctx, stop)
+	ctx, stop := cli.UntilSignal(context.Background())
+	defer stop()
 	os.Exit(program.Run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -38,10 +38,10 @@ const accountJSON = `With --json there is one object:
   adjacency         "add-remove", "zero-out" (against the server, with
                     --shares or with --factorise), "replace-one"
   reason            only if epsilon is null: why
-  other             if --rate is below 1 and the unit a party, the same for the other adversary:
-                    adversary, adjacency, accountant, epsilon, epsilon_lower and
-                    reason; null if both have the same epsilon, or if there is
-                    no bound against the other
+  other             if --rate is below 1 and the unit a party, the same for the
+                    other adversary: adversary, adjacency, accountant, epsilon,
+                    epsilon_lower and reason; null if both have the same
+                    epsilon, or if there is no bound against the other
 Without --json both adversaries are shown if --rate is below 1.
 `
 

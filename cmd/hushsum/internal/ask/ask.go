@@ -41,8 +41,8 @@ const aboutJSON = `With --json there is one array, with an object for each query
   value         a number; of a histogram, of quantiles, of a survival curve and of
                 a linear model a list, of a crosstab a list of lists
   interval      least and most of the 95 % interval; lists of them, as of values
-  labels        of lists: bins, times, quantiles or columns; of a crosstab those of
-                both columns
+  labels        of lists: bins, times, quantiles or columns; of a crosstab those
+                of both columns
   standard_error of a linear model: of its numbers as estimates, see the page
   margins       of a crosstab: value and interval of both margins
   unit          rows, or as the column says

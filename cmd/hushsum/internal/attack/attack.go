@@ -61,7 +61,7 @@ func attackManual() *cli.Manual {
 		About:  attackAbout,
 		Topics: []cli.Topic{cli.JSONHelp(attackJSON)},
 		Codes: `Exit codes: 0 all is in order, 1 something is toothless or broken or failed to
-run, 2 called wrongly, 130 interrupted.
+run, 2 called wrongly, 130 interrupted, 143 ended by SIGTERM.
 `,
 		Examples: []string{"hushsum attack", "hushsum attack --run 'Split|Collusion' --out report"},
 	}

@@ -19,10 +19,12 @@ const (
 	ExitFailure     = 1
 	ExitUsage       = 2
 	ExitInterrupted = 130 // 128 + SIGINT, as shells have it
+	ExitTerminated  = 143 // 128 + SIGTERM
 )
 
 // ExitCodes is the part of every help about them.
-const ExitCodes = `Exit codes: 0 success, 1 failure, 2 called wrongly, 130 interrupted.
+const ExitCodes = `Exit codes: 0 success, 1 failure, 2 called wrongly, 130 interrupted,
+143 ended by SIGTERM.
 `
 
 // Command is one subcommand. A package of its own makes it, and main lists it.
@@ -56,6 +58,9 @@ func (p *Program) Run(ctx context.Context, args []string, stdout, stderr io.Writ
 	out := &StickyWriter{W: stdout}
 	std := Streams{Out: out, Err: stderr, Live: isTerminal(stdout), Now: p.Now}
 	code := p.dispatch(ctx, args, std)
+	if code == ExitInterrupted {
+		code = InterruptedBy(ctx)
+	}
 	if out.Err != nil {
 		fmt.Fprintf(stderr, "hushsum: cannot write the output: %v\n", out.Err)
 		if code == ExitOK {
@@ -73,7 +78,7 @@ func (p *Program) dispatch(ctx context.Context, args []string, std Streams) int 
 	name, args := args[0], args[1:]
 	switch name {
 	case "version", "-version", "--version":
-		fmt.Fprintln(std.Out, version())
+		fmt.Fprintln(std.Out, Version())
 		return ExitOK
 	case "help", "-h", "-help", "--help":
 		if len(args) == 0 || args[0] == "help" {

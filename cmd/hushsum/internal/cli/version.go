@@ -5,8 +5,9 @@ import (
 	"runtime/debug"
 )
 
-// version says what was built, as the toolchain recorded it.
-func version() string {
+// Version says what was built, as the toolchain recorded it: the name and the number, then what
+// else there is after a comma.
+func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "hushsum (built without version information)"

@@ -100,11 +100,13 @@ func manPage(ctx context.Context, all []cli.Command, args []string, std cli.Stre
 // description returns what the command is, by its commands' own flags and helps and by the table of
 // fields.
 func description(ctx context.Context, all []cli.Command) *script.Program {
+	version, _, _ := strings.Cut(cli.Version(), ",")
 	p := &script.Program{
-		Name:   "hushsum",
-		About:  "private sums: parties learn the sum of their vectors and nothing else",
-		Groups: map[string]string{},
-		Codes:  cli.ExitCodes,
+		Name:    "hushsum",
+		About:   "private sums: parties learn the sum of their vectors and nothing else",
+		Version: version,
+		Groups:  map[string]string{},
+		Codes:   cli.ExitCodes,
 	}
 	for _, c := range all {
 		if c.Below == nil {

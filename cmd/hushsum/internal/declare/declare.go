@@ -68,7 +68,7 @@ func checkManual() *cli.Manual {
 		About:  checkAbout,
 		Topics: []cli.Topic{cli.JSONHelp(checkJSON)},
 		Codes: `Exit codes: 0 it is valid, 1 it is not or cannot be read, 2 called wrongly, 130
-interrupted.
+interrupted, 143 ended by SIGTERM.
 `,
 		Examples: []string{
 			"hushsum job check study-7.toml",

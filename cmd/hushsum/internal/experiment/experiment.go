@@ -35,10 +35,10 @@ fewer than those of the papers, as the table says. --long is the fuller form.
 
 With --out it writes files there, all at the end: NAME.csv with a line for each
 row and seed, NAME-FIGURE.csv with the points of each figure, NAME-FIGURE.svg,
-and NAME.json, which lists them. Ctrl-C ends the run early; what was done is
-printed, and written to the folder incomplete in that of --out. With --keep FILE
-each arm and seed is written to FILE as it is done, and not run again when the
-same command is: a run of hours can be ended and goes on.
+and NAME.json, which lists them. Ctrl-C or SIGTERM ends the run early; what was
+done is printed, and written to the folder incomplete in that of --out. With
+--keep FILE each arm and seed is written to FILE as it is done, and not run again
+when the same command is: a run of hours can be ended and goes on.
 `
 
 const experimentJSON = `With --json there is one object:
@@ -251,7 +251,7 @@ func (v *experimentFlags) run(ctx context.Context, e *experiments.Experiment, st
 	}
 	if t == nil || !t.Any() {
 		if interrupted {
-			err = &cli.Problem{Cause: "interrupted before anything was done"}
+			err = &cli.Problem{Cause: "interrupted before anything was done", Advice: v.goingOn()}
 		}
 		cli.Complain(std.Err, "hushsum experiment", err)
 		if interrupted {
@@ -280,7 +280,7 @@ func (v *experimentFlags) run(ctx context.Context, e *experiments.Experiment, st
 	switch {
 	case interrupted:
 		cli.Complain(std.Err, "hushsum experiment", &cli.Problem{
-			Cause: "interrupted; the table holds what was done",
+			Cause: "interrupted; the table holds what was done", Advice: v.goingOn(),
 		})
 		return cli.ExitInterrupted
 	case err != nil:
@@ -289,6 +289,14 @@ func (v *experimentFlags) run(ctx context.Context, e *experiments.Experiment, st
 		return fail(results.FolderProblem(wrong))
 	}
 	return cli.ExitOK
+}
+
+// goingOn says how a run that was interrupted goes on.
+func (v *experimentFlags) goingOn() string {
+	if v.keep == "" {
+		return "Give --keep FILE to go on from what was done."
+	}
+	return "The same command goes on from what was done: it is in " + v.keep + "."
 }
 
 // dataProblem says what to do about data that cannot be read.

@@ -3,23 +3,27 @@ package script
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // Man returns a manual page, in the macros of man(7).
 func (p *Program) Man() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, ".TH %s 1\n.SH NAME\n%s \\- %s\n", strings.ToUpper(p.Name), p.Name, roff(p.About))
+	fmt.Fprintf(&b, ".TH %s 1 \"\" \"%s\"\n.nh\n.ad l\n", strings.ToUpper(p.Name), roff(p.Version))
+	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", p.Name, roff(p.About))
 	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n.I COMMAND\n[flags]\n", p.Name)
 	b.WriteString(".SH COMMANDS\n")
 	for _, c := range p.Commands {
 		fmt.Fprintf(&b, ".SS %s %s\n%s.\n", p.Name, c.Name, roff(c.About))
-		verbatim(&b, c.Help)
+		for part := range strings.SplitSeq(strings.Trim(c.Help, "\n"), "\n\n") {
+			paragraph(&b, strings.Trim(part, "\n"))
+		}
 		for _, f := range c.Flags {
 			entry(&b, "--"+f.Name, f.Arg, f.Usage)
 		}
 		if len(c.Examples) > 0 {
 			b.WriteString(".PP\nExamples:\n")
-			verbatim(&b, strings.Join(c.Examples, "\n"))
+			verbatim(&b, ".PP", c.Examples)
 		}
 	}
 	b.WriteString(".SH FIELDS OF A JOB\nA file has them, and\n.B \\-\\-set\n.IR PATH = VALUE\n" +
@@ -40,15 +44,49 @@ func entry(b *strings.Builder, name, value, text string) {
 	fmt.Fprintf(b, "\n%s\n", roff(text))
 }
 
-// verbatim writes lines as they are.
-func verbatim(b *strings.Builder, text string) {
-	fmt.Fprintf(b, ".PP\n.nf\n%s\n.fi\n", roff(strings.Trim(text, "\n")))
+// paragraph writes a part of a help: sentences as text that is filled, and the call after "Usage:"
+// and lines that begin with spaces, which are tables, as they are.
+func paragraph(b *strings.Builder, text string) {
+	lines, before := strings.Split(text, "\n"), ".PP"
+	for len(lines) > 0 {
+		asIs := func(line string) bool { return line[:1] == " " || strings.HasPrefix(text, "Usage:") }
+		n := 1
+		for n < len(lines) && asIs(lines[n]) == asIs(lines[0]) {
+			n++
+		}
+		if asIs(lines[0]) {
+			verbatim(b, before, lines[:n])
+		} else {
+			fmt.Fprintf(b, "%s\n%s\n", before, roff(strings.Join(lines[:n], "\n")))
+		}
+		lines, before = lines[n:], ".br"
+	}
+}
+
+// width is how many characters a line of a page may have, and indent how many stand before text.
+const width, indent = 80, 7
+
+// verbatim writes lines as they are, after a request that begins or goes on with a paragraph. What
+// all of them begin with they lose, so that a help's lines have room next to the page's margin;
+// where they do not, the margin is less.
+func verbatim(b *strings.Builder, before string, lines []string) {
+	margin, longest := width, 0
+	for _, l := range lines {
+		margin = min(margin, len(l)-len(strings.TrimLeft(l, " ")))
+		longest = max(longest, utf8.RuneCountInString(l))
+	}
+	cut := make([]string, len(lines))
+	for i, l := range lines {
+		cut[i] = l[margin:]
+	}
+	at := max(0, min(indent+margin, width-longest+margin))
+	fmt.Fprintf(b, "%s\n.in %dn\n.nf\n%s\n.fi\n.in\n", before, at, roff(strings.Join(cut, "\n")))
 }
 
 // roff writes text so that nothing in it is a request or an escape, in ASCII.
 func roff(text string) string {
 	var b strings.Builder
-	for _, r := range strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text) {
+	for _, r := range strings.NewReplacer(`\`, `\e`, "-", `\-`, "…", "...").Replace(text) {
 		if r < 0x80 {
 			b.WriteRune(r)
 		} else {

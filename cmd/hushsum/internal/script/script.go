@@ -12,6 +12,7 @@ import (
 // Program is the command, with all that it takes.
 type Program struct {
 	Name, About string
+	Version     string // name and number of what was built
 	Commands    []Command
 	Groups      map[string]string // what commands do that have others below them
 	Settings    []Setting         // the fields that flags with PATH=VALUE set

@@ -11,7 +11,7 @@ import (
 
 // sample is a small program with all that completion has.
 var sample = &Program{
-	Name: "sums", About: "adds up", Codes: "Exit codes: 0 success, 1 failure.\n",
+	Name: "sums", About: "adds up", Version: "sums v1", Codes: "Exit codes: 0 success, 1 failure.\n",
 	Groups: map[string]string{"job": "jobs"},
 	Commands: []Command{
 		{Name: "run", About: "runs it's work", Help: "Usage: sums run\n.not a request\n'nor this\n",
@@ -181,7 +181,7 @@ _sums
 
 func TestMan(t *testing.T) {
 	page := sample.Man()
-	for _, want := range []string{".TH SUMS 1\n", ".SS sums job check\n", "\n\\&.not a request\n",
+	for _, want := range []string{".TH SUMS 1 \"\" \"sums v1\"\n", ".SS sums job check\n", "\n\\&.not a request\n",
 		"\n\\&'nor this\n", "\\fB\\-\\-law\\fR \\fInone|skellam\\fR\nof the noise\n", `no \e table`,
 		"\\fBsum.protocol\\fR\nTakes.\n", `Counts \[u2212] up.`, "Exit codes: 0 success"} {
 		if !strings.Contains(page, want) {

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
@@ -74,7 +72,7 @@ func serve(ctx context.Context, args []string, std cli.Streams) int {
 	}
 	if socket == "" {
 		// Nothing is to be saved, and reading does not end by itself.
-		stop := context.AfterFunc(ctx, func() { os.Exit(cli.ExitInterrupted) })
+		stop := context.AfterFunc(ctx, func() { os.Exit(cli.InterruptedBy(ctx)) })
 		defer stop()
 		err = sidecar.Serve(ctx, struct {
 			io.Reader
@@ -102,8 +100,6 @@ func endWithParent(parent int) {
 
 // serveSocket listens at a Unix socket that only this user can open.
 func serveSocket(ctx context.Context, path string, memory sidecar.Memory) error {
-	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGTERM)
-	defer cancel()
 	listener, err := listenPrivately(path)
 	if err != nil {
 		return err

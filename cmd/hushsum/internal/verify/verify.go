@@ -48,7 +48,7 @@ func manual() *cli.Manual {
 		About:  about,
 		Topics: []cli.Topic{cli.JSONHelp(aboutJSON)},
 		Codes: `Exit codes: 0 the party cheated, 1 nothing says so or the file cannot be read, 2
-called wrongly, 130 interrupted.
+called wrongly, 130 interrupted, 143 ended by SIGTERM.
 `,
 		Examples: []string{
 			"hushsum verify party-3.evidence",

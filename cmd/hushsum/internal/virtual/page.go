@@ -74,7 +74,7 @@ func (v *Run) report(
 		return results.FolderProblem(err)
 	}
 	if !v.JSON {
-		fmt.Fprintf(std.Out, "%d files in %s\n", len(paths), v.Out)
+		fmt.Fprintf(std.Out, "%d files in %s\n", len(paths), filepath.Dir(paths[0]))
 	}
 	return nil
 }

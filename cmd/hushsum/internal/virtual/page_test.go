@@ -9,10 +9,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/clitest"
 	"github.com/hushsum/hushsum/internal/realdata"
 )
 
@@ -129,6 +131,26 @@ func TestSweep(t *testing.T) {
 	cancel()
 	if _, _, code := simulated(t, ended, "--sweep", "seed=3,4"); code != cli.ExitInterrupted {
 		t.Errorf("an interrupted sweep: exit %d", code)
+	}
+	// What was done is shown and written, apart from what a whole sweep wrote.
+	terminated, end := context.WithCancelCause(t.Context())
+	end(&cli.Signalled{Signal: syscall.SIGTERM})
+	partly, errs, code := simulated(t, terminated, "--sweep", "seed=2,3 parties=3,4", "--keep", kept,
+		"--json", "--out", dir)
+	if code != cli.ExitTerminated || !strings.Contains(clitest.Flat(errs),
+		"interrupted after 2 of 4 combinations The same command goes on from what was done") {
+		t.Errorf("a sweep that SIGTERM ends: exit %d: %s", code, errs)
+	}
+	if partly != lines[2]+"\n"+lines[3]+"\n" {
+		t.Errorf("it shows\n%s", partly)
+	}
+	manifest, err := os.ReadFile(filepath.Join(dir, "incomplete", "latency-sweep.json"))
+	if err != nil || !bytes.Contains(manifest, []byte(`"ended": "interrupted"`)) {
+		t.Errorf("%s, %v", manifest, err)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "latency-sweep.csv")); err != nil ||
+		bytes.Count(text, []byte("\n")) != 5 {
+		t.Errorf("the whole sweep's table is now\n%s, %v", text, err)
 	}
 }
 

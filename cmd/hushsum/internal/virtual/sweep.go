@@ -20,6 +20,7 @@ import (
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/chart"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/results"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/simulation/scenario"
 
@@ -114,28 +115,40 @@ func (v *Run) runSweep(
 		}
 		defer store.Close()
 	}
-	if err := sweepAll(ctx, runs, rows, store, std); err != nil {
-		if ctx.Err() != nil {
-			advice := "Give --keep FILE or --out DIR to go on from what was done."
-			if store != nil {
-				advice = "The same command goes on from what was done: it is in " + v.keptFile() + "."
-			}
-			cli.Complain(std.Err, "hushsum simulate", &cli.Problem{Cause: "interrupted", Advice: advice})
-			return cli.ExitInterrupted
-		}
+	err = sweepAll(ctx, runs, rows, store, std)
+	interrupted := err != nil && ctx.Err() != nil
+	if err != nil && !interrupted {
 		return cli.Failed("simulate", err, std)
 	}
-	v.showSweep(axes, runs, std)
-	if failures(runs) == len(runs) {
-		p := &cli.Problem{Cause: "--sweep: no combination came to an outcome"}
-		return cli.Failed("simulate", p, std)
+	done := slices.DeleteFunc(slices.Clone(runs), func(r *sweepRun) bool { return r.outcome == nil })
+	if len(done) > 0 || !interrupted {
+		v.showSweep(axes, done, std)
 	}
-	if v.Out != "" {
-		if err := v.reportSweep(j, axes, runs, std); err != nil {
+	some := failures(done) < len(done)
+	if v.Out != "" && some {
+		if err := v.reportSweep(j, axes, done, !interrupted, std); err != nil {
 			return cli.Failed("simulate", results.FolderProblem(err), std)
 		}
 	}
+	switch {
+	case interrupted:
+		return v.sweepInterrupted(len(done), len(runs), std)
+	case !some:
+		p := &cli.Problem{Cause: "--sweep: no combination came to an outcome"}
+		return cli.Failed("simulate", p, std)
+	}
 	return cli.ExitOK
+}
+
+// sweepInterrupted says how far a sweep came, and how it goes on.
+func (v *Run) sweepInterrupted(done, of int, std cli.Streams) int {
+	advice := "Give --keep FILE or --out DIR to go on from what was done."
+	if path := v.keptFile(); path != "" {
+		advice = "The same command goes on from what was done: it is in " + path + "."
+	}
+	cause := fmt.Sprintf("interrupted after %d of %s", done, show.Plural(of, "combination"))
+	cli.Complain(std.Err, "hushsum simulate", &cli.Problem{Cause: cause, Advice: advice})
+	return cli.ExitInterrupted
 }
 
 // why says what is wrong with a combination, and what to do.
@@ -355,9 +368,10 @@ func drawTradeOff(path, title string, axes []sweepAxis, runs []*sweepRun) error 
 	return c.Save(path)
 }
 
-// reportSweep writes the trade-off as a table, a figure and a page.
+// reportSweep writes the trade-off as a table, a figure and a page; complete is whether runs are
+// all combinations.
 func (v *Run) reportSweep(
-	j *job.Job, axes []sweepAxis, runs []*sweepRun, std cli.Streams,
+	j *job.Job, axes []sweepAxis, runs []*sweepRun, complete bool, std cli.Streams,
 ) error {
 	name := v.Base + "-sweep"
 	records := [][]string{nil}
@@ -374,7 +388,11 @@ func (v *Run) reportSweep(
 		}
 		records = append(records, append(row, r.outcome.Error))
 	}
-	m := results.Manifest{Command: "simulate " + filepath.Base(v.File) + " --sweep", Complete: true}
+	m := results.Manifest{Command: "simulate " + filepath.Base(v.File) + " --sweep",
+		Complete: complete}
+	if !complete {
+		m.Ended = "interrupted"
+	}
 	paths, err := results.Publish(v.Out, name, m, func(stage string) error {
 		if err := results.WriteCSV(filepath.Join(stage, name+".csv"), records); err != nil {
 			return err
@@ -393,7 +411,7 @@ func (v *Run) reportSweep(
 		return writeSweepPage(filepath.Join(stage, name+".html"), figures, j, axes, runs)
 	})
 	if err == nil && len(paths) > 0 && !v.JSON {
-		fmt.Fprintf(std.Out, "%d files in %s\n", len(paths), v.Out)
+		fmt.Fprintf(std.Out, "%d files in %s\n", len(paths), filepath.Dir(paths[0]))
 	}
 	return err
 }
