@@ -81,7 +81,7 @@ func (o Options) Parallel(
 	return nil
 }
 
-// Report is what an attack found.
+// Report holds the findings of an attack.
 type Report struct {
 	Rows    []Row
 	Figures []Figure

@@ -155,7 +155,7 @@ func TestGuardOften(t *testing.T) {
 	}
 }
 
-// Spent is what the accountant certifies for the rounds that count, also beyond the budget.
+// Spent reports the accountant's certificate for the rounds that count, also beyond the budget.
 func TestGuardSpent(t *testing.T) {
 	limits := limitsOf(t, 6, 2)
 	for _, spent := range []uint64{0, 1, 2, 5} {

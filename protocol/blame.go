@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// doubts are what a server knows of who spoils rounds: pairs of parties of which at
-// least one is at fault, since the one dealt a share to the other and what the other
-// revealed was wrong, or nothing because it did not open. Nobody can tell which of
+// doubts hold the evidence of a server about parties that spoil rounds: pairs of parties of
+// which at least one is at fault, since the one dealt a share to the other, and the other
+// revealed an invalid share, or none because it did not open. Nobody can tell which of
 // the two it was, and who must be at fault follows from all pairs together: those
 // who are in every set of few parties that has one of each pair.
 //
@@ -65,7 +65,7 @@ func (d doubts) named(most int) (names []int, atMost int) {
 // spoilers returns how many of the holders of some shares of owner can be at fault if the
 // owner is not and no more than most parties are, 0 or less if the owner must be; used
 // reports whose shares these are. All counterparties of the owner are then at fault,
-// beside those who are named, and of these whoever is not among the holders has no part in
+// with those that are named, and of these whoever is not among the holders has no part in
 // what is wrong.
 func (d doubts) spoilers(owner, most int, used func(party int) bool) int {
 	names, most := d.named(most)

@@ -60,7 +60,7 @@ type (
 	}
 )
 
-// callErrors are the errors of calls beside those of messages.
+// callErrors are the errors of calls, next to those of messages.
 var callErrors = map[string]error{"ErrNumber": ErrNumber, "ErrConfig": ErrConfig,
 	"ErrMaterial": ErrMaterial, "ErrBroadcast": ErrBroadcast, "ErrLength": ErrLength,
 	"ErrRange": ErrRange}
@@ -396,7 +396,7 @@ func playSeries(t *testing.T) *callScript {
 	}
 	p.begin("present", "model")
 	p.submit("model", []uint64{1, 2}, 0, 1)
-	p.succeed(7, 0, 1, 2, 3) // beside the round
+	p.succeed(7, 0, 1, 2, 3) // while the round goes on
 	p.hand("successor")
 	p.submit("model", []uint64{1, 3}, 2)
 	p.plain("present", "Survivors")
@@ -439,7 +439,7 @@ func playWhole(t *testing.T) *callScript {
 	return p.script
 }
 
-// What testdata/calls.json says is what the code makes today.
+// The code still makes all that testdata/calls.json says.
 func TestCallVectors(t *testing.T) {
 	scripts := []*callScript{playCalls(t), playExclusions(t), playSeries(t), playWhole(t)}
 	found := map[string]bool{}

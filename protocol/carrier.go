@@ -7,7 +7,7 @@ import (
 	"github.com/hushsum/hushsum/masking"
 )
 
-// Party is what a [Carrier] needs of a party, such as a [Client].
+// Party has the methods of a party that a [Carrier] needs; a [Client] is one.
 type Party interface {
 	Announce() []byte
 	Receive(message []byte) (answer []byte, err error)
@@ -15,7 +15,7 @@ type Party interface {
 	Submit(broadcast []byte, values ...[]uint64) ([]byte, error)
 }
 
-// Summer is what a [Carrier] needs of a server, such as a [Server].
+// Summer has the methods of a server that a [Carrier] needs; a [Server] is one.
 type Summer interface {
 	Receive(from int, message []byte) error
 	Keys() ([]Envelope, error)

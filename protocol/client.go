@@ -58,7 +58,7 @@ const (
 	phaseSigned
 )
 
-// clientRound is what a client keeps of the round that it is in.
+// clientRound holds the state of a client in a round.
 type clientRound struct {
 	phase        phase
 	broadcast    [32]byte
@@ -277,8 +277,8 @@ func (c *Client) Due() (round uint64, due bool) {
 
 // Submit masks the input for the round that has begun and returns the message
 // that carries it; the keys that masked it are erased. values has one slice per
-// segment of the layout, each value below 2^b of its segment. broadcast is what
-// the server sent to everybody for this round and this input was made from,
+// segment of the layout, each value below 2^b of its segment. broadcast holds the
+// bytes that the server sent to everybody for this round and this input was made from,
 // such as the model (nil if there is none).
 //
 // It fails with [ErrPhase] if no round waits, [ErrBroadcast], [ErrLength],

@@ -38,7 +38,7 @@ const defaultMaxSkip = 1000
 // rounds, in each of which every chain makes a step of about a microsecond.
 const mostDerivations = 1 << 27
 
-// Config is what all parties and the server agree on before a session. It is
+// Config holds all that the parties and the server agree on before a session. It is
 // part of what every key is signed with: sides that disagree refuse each other
 // with [ErrSession]. [Config.Digest] and the JSON form tell where they differ.
 type Config struct {

@@ -49,7 +49,7 @@ func makeConfigs(t *testing.T) []vectorConfig {
 	for _, c := range []struct {
 		about  string
 		n      int
-		fields string // beside the roster and, unless it has one, the layout above
+		fields string // with the roster and, unless it has one, the layout above
 	}{
 		{"all that has a default is left out", 3, ""},
 		{"everything is there", 9, `"label":"Zählung – été","number":1152921504606846976,` +
@@ -142,7 +142,7 @@ func hasLayout(fields string) bool {
 	return json.Unmarshal([]byte("{"+fields+"}"), &object) == nil && object["layout"] != nil
 }
 
-// What testdata/configurations.json says is what the code makes today.
+// The code still makes all that testdata/configurations.json says.
 func TestConfigVectors(t *testing.T) {
 	configs := makeConfigs(t)
 	accepted := 0

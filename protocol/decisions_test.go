@@ -25,7 +25,7 @@ type decisions struct {
 	config  *Config
 	key     keyexchange.SealKey
 	rounds  int
-	parts   bool                        // the sum is saved beside the state
+	parts   bool                        // the sum is saved next to the state
 	away    func(party, round int) bool // a party that misses a round
 	kill    func() bool                 // at every save and every message
 	inputs  [][][]uint64

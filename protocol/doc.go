@@ -35,10 +35,10 @@
 // stays, the others reveal shares of its own mask; of one that drops out, shares of
 // the key to its pair masks of this round; never both.
 //
-// A session forms among whoever comes, from [Config.MinMembers] on. Who comes later,
-// or has lost its state, is in the next one: [ClientSeries] and [ServerSeries] set it up
-// beside the rounds of the present one. With [Server.Gather] a round is held among any
-// MinMembers members that are there, whoever else is away.
+// A session forms among the parties that come, from [Config.MinMembers] on. A party that
+// comes later, or has lost its state, is in the next one: [ClientSeries] and [ServerSeries]
+// set it up during the rounds of the present one. With [Server.Gather] a round is held among
+// any MinMembers members that are present, whichever others are away.
 //
 // Up to a few hundred parties every party shares secrets with every other; beyond
 // that [Parameters] gives the numbers of a sparse graph, for a server that is

@@ -189,7 +189,7 @@ func addOrder(signature []byte) []byte {
 	return out
 }
 
-// What testdata/edges.json says is what the code makes today.
+// The code still makes all that testdata/edges.json says.
 func TestEdges(t *testing.T) {
 	e := edges{Decapsulations: edgeDecapsulations(t), Signatures: edgeSignatures(t)}
 	s := newEdgeSigner(t)

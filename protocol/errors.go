@@ -11,8 +11,8 @@ import (
 	"github.com/hushsum/hushsum/masking"
 )
 
-// Errors of messages. A message that is refused leaves no trace: the state is
-// what it was before.
+// Errors of messages. A message that is refused leaves no trace: the state stays
+// as it was before.
 var (
 	// ErrTruncated: the message ends too early. Check the transport's framing.
 	ErrTruncated = wire.ErrTruncated

@@ -56,7 +56,7 @@ func NewBroadcastHash() gohash.Hash {
 	return h
 }
 
-// broadcastDigest is what Begin says of the broadcast.
+// broadcastDigest returns the digest of the broadcast that Begin carries.
 func broadcastDigest(broadcast []byte) [32]byte { return hash(labelBroadcast, broadcast) }
 
 // holdersDigest names the parties that recovery material is made for.

@@ -214,7 +214,7 @@ func (zeroReader) Read(b []byte) (int, error) {
 }
 
 // A server that is saved in parts comes back with its decisions and, from the survivors
-// on, with the sum that is kept beside it; submissions are sent again.
+// on, with the sum that is kept next to it; submissions are sent again.
 func TestSaveParts(t *testing.T) {
 	l, config, in := begun(t, 4)
 	key := keyexchange.SealKey{3}

@@ -175,7 +175,7 @@ func partKeys(bytesOf func(label string, n int) []byte) []partKey {
 	return out
 }
 
-// What testdata/parts.json says is what the code makes today.
+// The code still makes all that testdata/parts.json says.
 func TestParts(t *testing.T) {
 	checkGolden(t, "parts", makeParts(t))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/hushsum/hushsum/noise"
 )
 
-// BenchmarkParty is what a sum among n parties costs one of them and the server, for
+// BenchmarkParty measures the cost of a sum among n parties to one of them and the server, for
 // comparison with BenchmarkParty of package oneshot in the same run: 100,000 coordinates of
 // 33 bits with noise, hybrid keys, 5 % of the parties gone before they submit; against a
 // cheating server on a complete graph ("pairwise"), and against a semi-malicious one on a
@@ -89,8 +89,8 @@ func benchmarkParty(b *testing.B, n int, recovery *Recovery) {
 	b.ReportMetric(float64(masks), "masks")
 }
 
-// masks is how many masks the server takes off the sum: each survivor's own, and one for
-// each survivor beside somebody who is gone.
+// masks returns the number of masks that the server takes off the sum: each survivor's own,
+// and one for each survivor and each neighbour of it that has dropped out.
 func (r *serverRound) masks() int {
 	masks := 0
 	for owner := range r.participants.All() {

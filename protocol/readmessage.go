@@ -11,7 +11,7 @@ import (
 
 // ReadMessage is [Server.Receive] of a message that is read in pieces, to its end: of a
 // submission no more than 32 KiB and what follows the vector are held as bytes. It takes
-// room for one vector beside the sum, from the first of a round until [Server.Survivors]
+// room for one vector and the sum, from the first of a round until [Server.Survivors]
 // or the sum.
 //
 // A message that is refused or breaks off changes nothing. If r fails, ReadMessage fails

@@ -148,7 +148,7 @@ func round1000(b *testing.B) map[string]*Config {
 
 // BenchmarkClient1000 is one client's round after set-up in the setting of
 // round1000. It reports the milliseconds of the whole ("client-ms") and, measured
-// beside it in the same run, of its parts: "mask-ms" for making and adding the
+// with it in the same run, of its parts: "mask-ms" for making and adding the
 // masks, of which "keystream-ms" for raw keystream of the same length; "share-ms"
 // for splitting two secrets; "seal-ms" for channel keys, sealing and opening;
 // "sign-ms" for signing and checking signatures. "keystream-%" is the keystream's
@@ -247,7 +247,7 @@ func benchmarkClient(b *testing.B, config *Config) {
 
 // BenchmarkServer1000 is the server's work at the end of a round in the setting
 // of round1000: rebuilding the secrets and taking the masks off the sum
-// ("server-ms"), beside raw keystream of the same length as those masks
+// ("server-ms"), with raw keystream of the same length as those masks
 // ("keystream-ms"), and the ratio of the two ("of-keystream" is keystream over
 // server, "times-keystream" its inverse).
 func BenchmarkServer1000(b *testing.B) {

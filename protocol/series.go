@@ -14,9 +14,9 @@ import (
 	"github.com/hushsum/hushsum/masking"
 )
 
-// A series is a chain of sessions with one label and rising numbers. Beside the
-// present session, whose rounds go on, the next may be set up; between two rounds it
-// takes over. Sessions share nothing but the identities of those who are in both: what
+// A series is a chain of sessions with one label and rising numbers. While the rounds
+// of the present session go on, the next may be set up; between two rounds it
+// takes over. Sessions share nothing but the identities of parties that are in both: what
 // a thief takes of one opens nothing of the next. Who is new, lost its state or was
 // left out comes in with the next session, whose roster may be another, as far as each
 // party's caller accepts its configuration.
@@ -333,8 +333,8 @@ func (s *ServerSeries) Successor() *Server { return s.successor }
 // its state is to be told.
 func (s *ServerSeries) Least() uint64 { return s.least }
 
-// seriesState is what Save saves of a series. Sessions are sealed on their own, with
-// their configurations beside them.
+// seriesState holds the fields of a series that Save saves. Sessions are sealed on their
+// own, with their configurations next to them.
 type seriesState struct {
 	Least                      uint64
 	Present, Formed, Successor *sessionState // a server has no Formed
@@ -427,7 +427,7 @@ func (s *ServerSeries) Save(key *keyexchange.SealKey) ([]byte, error) {
 	return s.save(key, (*Server).Save)
 }
 
-// SaveParts returns the state of the series sealed under key, and beside it the sum of the
+// SaveParts returns the state of the series sealed under key, and with it the sum of the
 // round that is open, as [Server.SaveParts] does: only the present session has rounds.
 func (s *ServerSeries) SaveParts(
 	key *keyexchange.SealKey,

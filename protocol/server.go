@@ -49,7 +49,7 @@ type Server struct {
 	intake *masking.Intake
 }
 
-// step is what the server waits for in a round.
+// step names the messages that the server waits for in a round.
 type step uint8
 
 const (
@@ -58,7 +58,7 @@ const (
 	stepReveal
 )
 
-// serverRound is what the server keeps of the round that is open.
+// serverRound holds the state of the server in the round that is open.
 type serverRound struct {
 	step         step
 	participants wire.Set
@@ -152,8 +152,8 @@ func (s *Server) receive(h wire.Header, body []byte, party int) error {
 	return nil
 }
 
-// Begin begins the next round and returns the messages that say so, to all who
-// take part. broadcast is what the parties need for the round, such as the
+// Begin begins the next round and returns the messages that say so, to all parties that
+// take part. broadcast holds the bytes that parties need for the round, such as the
 // model; only its digest is in the message, so the caller sends the broadcast
 // itself. A round that is still open is given up.
 //

@@ -123,7 +123,7 @@ func (s *Server) listKeys() *wire.Keys {
 	return shared
 }
 
-// encapsulationKeysFor is what the message of hybrid keys for a party ends with.
+// encapsulationKeysFor returns the end of the message of hybrid keys for a party.
 func (s *Server) encapsulationKeysFor(party int) []byte {
 	higher := s.topology.higher(party)
 	keys := make([]byte, 0, len(higher)*keyexchange.EncapsulationKeySize)

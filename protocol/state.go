@@ -19,7 +19,7 @@ import (
 // send [Client.Output] again. Loading an older state than the last one saved
 // undoes the erasure of keys and may use a round twice: do not.
 
-// clientState is what Save saves of a client.
+// clientState holds the fields of a client that Save saves.
 type clientState struct {
 	Stage         stage
 	Key           [keyexchange.KeySize]byte              // before Keys
@@ -49,7 +49,7 @@ type chainState struct {
 	Chain [keyexchange.ChainSize]byte
 }
 
-// roundState is what a client keeps of the round that it is in.
+// roundState holds the saved fields of a client's round.
 type roundState struct {
 	Phase        phase
 	Broadcast    [32]byte
@@ -61,8 +61,8 @@ type roundState struct {
 	Sealed       []wire.SealedShare
 }
 
-// nearState is what a client keeps of a neighbour. Without recovery it is the
-// neighbour alone.
+// nearState holds the saved fields of a neighbour. Without recovery it has the
+// neighbour's index alone.
 type nearState struct {
 	Peer     int
 	Channels [keyexchange.ChannelsSize]byte

@@ -12,7 +12,7 @@ import (
 	"github.com/hushsum/hushsum/masking"
 )
 
-// serverState is what Save saves of a server.
+// serverState holds the fields of a server that Save saves.
 type serverState struct {
 	Stage         stage
 	Announcements [][]byte // by party, empty where there is none
@@ -29,13 +29,13 @@ type serverState struct {
 	Open          *openState
 }
 
-// pendingState is what ends set-up for a member that has not been heard of since.
+// pendingState holds the messages that end set-up for a member that has not been heard of since.
 type pendingState struct {
 	Party   int
 	Message []byte // empty: that of the one before, as with classical keys, where all have one
 }
 
-// openState is what the server keeps of the round that is open.
+// openState holds the saved fields of the round that is open.
 type openState struct {
 	Step         step
 	Context      [32]byte
@@ -69,7 +69,7 @@ func (s *Server) Save(key *keyexchange.SealKey) ([]byte, error) {
 }
 
 // SaveParts is [Server.Save] without the sum, which is as long as a submission: it is
-// returned beside the state, to be written to where it is durable before the state is, or
+// returned with the state, to be written to where it is durable before the state is, or
 // nil if none has to be kept. The state has its digest. Nothing in it is secret that the
 // server does not learn anyway.
 //
@@ -100,7 +100,7 @@ func (s *Server) SaveParts(key *keyexchange.SealKey) (state []byte, sum io.Write
 	return state, sum, err
 }
 
-// state is what is saved, but for the sum.
+// state returns all fields that are saved but the sum.
 func (s *Server) state() *serverState {
 	out := &serverState{
 		Stage:        s.stage,
@@ -166,8 +166,8 @@ func LoadServer(config *Config, key *keyexchange.SealKey, state []byte) (*Server
 }
 
 // ReadServer makes the server again that [Server.SaveParts] saved: sum is read to its
-// end, in pieces, if one was returned beside the state, and may be nil otherwise. It fails
-// as [LoadServer] does, also if sum is not what was written.
+// end, in pieces, if one was returned with the state, and may be nil otherwise. It fails
+// as [LoadServer] does, also if sum differs from the one that was written.
 func ReadServer(
 	config *Config, key *keyexchange.SealKey, state []byte, sum io.Reader,
 ) (*Server, error) {
@@ -196,7 +196,7 @@ func readSum(layout masking.Layout, digest []byte, from io.Reader) (*masking.Vec
 		return masking.NewVector(layout)
 	}
 	if from == nil {
-		return nil, errors.New("its sum was saved beside it, and is missing")
+		return nil, errors.New("its sum was saved next to it, and is missing")
 	}
 	intake, err := masking.NewIntake(layout)
 	if err != nil {
@@ -207,7 +207,7 @@ func readSum(layout masking.Layout, digest []byte, from io.Reader) (*masking.Vec
 		return nil, err
 	}
 	if !bytes.Equal(found.Sum(nil), digest) {
-		return nil, errors.New("its sum is not the one that was saved beside it")
+		return nil, errors.New("its sum is not the one that was saved next to it")
 	}
 	return intake.Vector()
 }

@@ -9,7 +9,7 @@ import (
 // This file is for those who keep a loop of their own around a server: where it stands,
 // and what a party that comes now has to be sent.
 
-// Step is what a [Server] waits for, by the message that parties send.
+// Step names what a [Server] waits for, by the message that parties send.
 type Step int
 
 // The steps of a session, and the call that ends each. Without recovery there are none

@@ -64,7 +64,7 @@ func (c *Client) SubmitVector(
 }
 
 // Kept reports whether the last message is a submission that [Client.SubmitVector] gave to
-// the caller, and of which round: it is what has to be sent again after a crash, in the
+// the caller, and of which round: that submission has to be sent again after a crash, in
 // place of [Client.Output].
 func (c *Client) Kept() (round uint64, kept bool) { return c.last, c.kept }
 

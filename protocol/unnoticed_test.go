@@ -129,7 +129,7 @@ func TestSparseCertificateOfStrangers(t *testing.T) {
 	}
 }
 
-// secrets are what a client must not keep beyond a step, by reference.
+// secrets holds values that a client must not keep beyond a step, by reference.
 type secrets struct {
 	channels []*keyexchange.Channels
 	shares   []*[32]byte

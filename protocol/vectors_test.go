@@ -405,7 +405,7 @@ func (r *recorder) pairs(round uint64, participants, absent []int) []vectorPair 
 	return out
 }
 
-// The vectors in testdata are what the code makes today. After a change of the
+// The code still makes the vectors in testdata. After a change of the
 // wire format or the key schedule, which needs a new version, run with -update.
 func TestVectors(t *testing.T) {
 	layout := masking.Layout{{Length: 5, Bits: 20}, {Length: 3, Bits: 64}, {Length: 9, Bits: 3}}

@@ -46,7 +46,7 @@ func (c Counts) Epsilon(delta, alpha float64) (float64, error) {
 	return epsilon, nil
 }
 
-// Result is what an audit has shown.
+// Result holds the outcome of an audit.
 type Result struct {
 	Counts
 	Lower float64 // lower bound on ε, 0 if nothing was shown

@@ -26,7 +26,7 @@ var auditMechanisms = attacks.Attack{
 // claimDelta is δ of the audited claims, but for pure ones.
 const claimDelta = 1e-5
 
-// canarySize is what the canary adds to a run of integer noise; it adds 1 to the others.
+// The canary adds canarySize to a run of integer noise, and 1 to the others.
 const canarySize = 8
 
 // mechanism is a mechanism of the accountant with a claim, and two ways to run it.

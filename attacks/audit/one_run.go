@@ -87,7 +87,7 @@ func (o OneRun) pValue(epsilon, delta float64) float64 {
 
 // playOneRun includes each canary by a fair coin, adds noise to each one's sum, guesses
 // the coins of the most extreme sums, half from each end, and counts the right guesses.
-// sensitivity is what a canary adds to its own sum, in whole units.
+// A canary adds sensitivity to its own sum, in whole units.
 func playOneRun(
 	law noise.Law, sensitivity int64, canaries, guesses int, coins *rand.Rand,
 ) (OneRun, error) {

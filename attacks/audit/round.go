@@ -91,8 +91,8 @@ type privateRound struct {
 	rounds  int              // played
 }
 
-// newPrivateRound sets up a session. What parties really sample has the standard deviation
-// that its noise asks for over weakened; 1 is what the claim is about.
+// newPrivateRound sets up a session. Parties really sample with the standard deviation that
+// the noise asks for over weakened; the claim is about 1.
 func newPrivateRound(a auditedRound, weakened int64) (*privateRound, error) {
 	signers := textbook.Signers(a.parties)
 	config := a.config(signers)
@@ -174,7 +174,7 @@ func (p *privateRound) run(included bool) (float64, error) {
 	return decoded[0], nil
 }
 
-// submission is what a party submits: zeros or the canary, with its share of the noise.
+// submission returns the vector of a party: zeros or the canary, with its share of the noise.
 func submission(e *aggregation.Encoder, canary bool, share []int64) ([][]uint64, error) {
 	update := make([]float64, roundDimension)
 	if canary {

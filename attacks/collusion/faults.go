@@ -83,7 +83,7 @@ func laplaceSumAbsolute(m int, scale float64) float64 {
 }
 
 // calibrationFault audits a claim of ε = 0.1 for 20 parties, which is really one of 2.
-// Beside it stands noise of scale 1/ε in the same units, which honours it.
+// Next to it stands noise of scale 1/ε in the same units, which honours it.
 func calibrationFault(o attacks.Options, runs int) (attacks.Row, error) {
 	published := thesisClaim{
 		epsilon:         0.1,

@@ -55,7 +55,7 @@ func (f finding) missedViolin() violin {
 	return violin{figure: f.figure, label: f.name, sample: missed}
 }
 
-// figures shows the estimates beside the inputs: point by point, and their densities. The
+// figures shows the estimates next to the inputs: point by point, and their densities. The
 // names of the files begin with the prefix.
 func (f finding) figures(prefix, title, label string) []attacks.Figure {
 	return []attacks.Figure{{

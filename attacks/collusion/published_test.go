@@ -8,7 +8,7 @@ import (
 	"github.com/hushsum/hushsum/attacks"
 )
 
-// What the colluders piece together is what went into the sum: with the honest
+// The colluders piece together exactly what went into the sum: with the honest
 // party's own terms and choices nothing but its input is left.
 func TestColluders(t *testing.T) {
 	const parties, length = 4, 50

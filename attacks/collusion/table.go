@@ -138,7 +138,7 @@ func slackEstimates(inputs []float64, n int) (estimates []float64, left cumulant
 }
 
 // runTable measures every row of the table. A row with candidates is of the
-// published protocol, without a defence; what stands beside it is the same adversary
+// published protocol, without a defence; next to it stands the same adversary
 // against the noise shares of package noise with slack for n−1 colluders.
 func runTable(ctx context.Context, o attacks.Options) (*attacks.Report, error) {
 	full, others := 4000, 10000

@@ -70,8 +70,8 @@ func (s *transferSession) estimate(
 	return estimates
 }
 
-// transcript is what a server sees of an exchange of two parties, with what
-// it would like to know of party 0.
+// transcript holds a server's view of an exchange of two parties, with the values of
+// party 0 that it wants to know.
 type transcript struct {
 	inputs, submitted []float64
 	choices           []byte   // of party 0, in the one offer that it gets

@@ -22,7 +22,7 @@ var disaggregation = attacks.Attack{
 	Run:     runDisaggregation,
 }
 
-// Participation is what a curious server has of some rounds in which the same parties
+// Participation holds a curious server's view of some rounds in which the same parties
 // submit about the same updates every time.
 type Participation struct {
 	Sums *mat.Dense // rounds × coordinates

@@ -1,7 +1,7 @@
 // Package observation attacks what is seen without interfering: masked values, sums,
 // samples of noise and the time that they take.
 //
-// Most of it is a curious server's: masked values beside inputs that became known
+// Most of it is a curious server's: masked values next to inputs that became known
 // (Snooping), sums of cohorts that differ by one party (Differencing), counts that differ by
 // one person (QueryDifferencing), sums of rounds in which parties came and went
 // (Disaggregation; Lam 2021, "Gradient Disaggregation"), and with clients' help the sums of

@@ -35,7 +35,7 @@ query = [
 ]
 `
 
-// guarded is what the defence adds, for each row.
+// guarded holds the lines of a job that the defence adds, for each row.
 const guarded = `privacy = { noise = "discrete-gaussian", epsilon = 1.0, unit = "record", records = 12 }
 `
 

@@ -21,7 +21,7 @@ var snooping = attacks.Attack{
 	Run:     runSnooping,
 }
 
-// snooped is what a server learns from one masked vector whose input it has come to
+// snooped holds what a server learns from one masked vector whose input it has come to
 // know: how the masks relate to the input.
 type snooped struct {
 	correlation float64 // of masked values and inputs, coordinate by coordinate

@@ -136,7 +136,7 @@ func keyAfterRows(random *rand.Rand) (known, drawn bool) {
 		if sign != 1 && sign != -1 {
 			continue
 		}
-		s := make([]int64, count) // R·y − R·a·s is what is left
+		s := make([]int64, count) // R·y − R·a·s remains
 		for i := range s {
 			s[i] = -sign * row[i]
 		}

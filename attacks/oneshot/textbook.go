@@ -49,7 +49,7 @@ type textbook struct {
 	answered bool
 }
 
-// dealt is what a member holds of a party.
+// dealt holds a member's shares of a party.
 type dealt struct {
 	share     shamir.PackedShare
 	statement []byte

@@ -196,7 +196,7 @@ func (w *world) parse(party int, body []byte) *dealing {
 	return d
 }
 
-// statement is what the party signs.
+// statement returns the bytes that the party signs.
 func (w *world) statement(d *dealing) []byte {
 	root := d.level()[3][0]
 	return slices.Concat(w.context[:], u32(d.party), root, h("hushsum/oneshot/1 masked", d.masked))

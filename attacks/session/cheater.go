@@ -37,7 +37,7 @@ type cheater struct {
 	forge        bool // fill certificates up with signatures that are none
 }
 
-// partyView is what one party was told in a round, and what it sent.
+// partyView holds the messages that one party was told in a round, and those it sent.
 type partyView struct {
 	context   [32]byte
 	near      []int // the other participants that it was told of
@@ -115,7 +115,7 @@ func (c *cheater) refusedWith(target error) int {
 	return count
 }
 
-// announced is what all parties announce.
+// announced returns the announcements of all parties.
 func (c *cheater) announced() ([]wire.Announce, error) {
 	keys := make([]wire.Announce, len(c.parties))
 	for i, party := range c.parties {
@@ -179,7 +179,7 @@ func (c *cheater) header(kind wire.Type) []byte {
 // set makes a set of parties.
 func (c *cheater) set(parties []int) wire.Set { return wire.SetOf(c.terms.Parties, parties) }
 
-// beginMessage is what tells a party who takes part and what the broadcast is.
+// beginMessage tells a party the participants and the digest of the broadcast.
 func (c *cheater) beginMessage(party int, participants []int, broadcast []byte) []byte {
 	begin := &wire.Begin{
 		Broadcast:    textbook.BroadcastDigest(broadcast),
@@ -266,7 +266,7 @@ func (c *cheater) sealedFor(owner, holder int) wire.SealedShare {
 	return v.masked.Shares[at]
 }
 
-// survivorsMessage is what tells a party who is in the sum.
+// survivorsMessage tells a party which parties are in the sum.
 func (c *cheater) survivorsMessage(party int, list []int) []byte {
 	m := wire.Survivors{Survivors: c.set(list)}
 	for _, owner := range except(list, party) {

@@ -23,7 +23,7 @@ type keyForgery func(c *cheater, party int, key keyexchange.PublicKey) ([64]byte
 // attackKeySubstitution has the server stand in for everybody towards a victim:
 // it gives the victim keys of its own in the places of all others, signed as
 // forge says, and so shares all of the victim's chains. It returns the victim's
-// refusal, if that is what comes of it.
+// refusal, if the victim refuses.
 func (c *cheater) attackKeySubstitution(victim int, input segments, forge keyForgery) error {
 	c.nextRound()
 	keys, err := c.announced()

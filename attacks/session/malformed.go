@@ -22,7 +22,7 @@ var malformed = compared(attacks.Attack{
 // malformedLayout has bits to fill up.
 var malformedLayout = masking.Layout{{Length: 5, Bits: 3}, {Length: 2, Bits: 64}}
 
-// naiveReader reads what it takes to be there. It is what panics.
+// naiveReader reads fields without looking whether they are there, and so panics.
 func naiveReader(parties int) func([]byte) error {
 	return func(message []byte) error {
 		kind, body := wire.Type(message[1]), message[46:]
@@ -69,11 +69,11 @@ func malform(t target, recovery *protocol.Recovery, mutate mutation) (*probe, er
 		}
 		mutants := mutate(message, config)
 		if t.lacks(textbook.Strict) {
-			beside := newProbe(terms.Digest)
+			undefended := newProbe(terms.Digest)
 			for _, mutant := range mutants {
-				beside.deliverOne(naive, mutant)
+				undefended.deliverOne(naive, mutant)
 			}
-			p.panics += beside.panics
+			p.panics += undefended.panics
 		}
 		p.deliver(s, to, mutants, true)
 		return message

@@ -34,7 +34,7 @@ const (
 // modelLayout holds the gradient of the layer.
 var modelLayout = masking.Layout{{Length: layerUnits * layerInputs, Bits: 32}}
 
-// layerUpdate is what a party sends for a model: the gradient of the loss of one
+// layerUpdate returns a party's update of a model: the gradient of the loss of one
 // rectified linear layer on the party's one record, at 16 fractional bits. The
 // broadcast "dead" has biases under which no unit answers to any record, so that
 // the gradient is zero (Pasquini 2022 §4).

@@ -142,7 +142,7 @@ func (r *recordedSession) carry(from, to int, message []byte) []byte {
 	return message
 }
 
-// chain is what the thief takes for the chain of two parties, with the keys that it has.
+// chain returns the thief's guess at the chain of two parties, from the keys that it has.
 func (r *recordedSession) chain(low, high int) (*keyexchange.Chain, error) {
 	agreed := new(keyexchange.Agreement)
 	if r.x25519 {
@@ -171,7 +171,7 @@ func (r *recordedSession) chain(low, high int) (*keyexchange.Chain, error) {
 	return agreed.Chain(r.session, r.config.Roster, low, high), nil
 }
 
-// ciphertext is what the lower of two parties encapsulated for the higher.
+// ciphertext returns the lower party's encapsulation for the higher of two.
 func (r *recordedSession) ciphertext(low, high int) ([]byte, error) {
 	paths := func(wire.Set) ([]int, error) {
 		var lengths []int
@@ -189,7 +189,7 @@ func (r *recordedSession) ciphertext(low, high int) ([]byte, error) {
 	return m.Lower[low].Ciphertext, nil
 }
 
-// pathLength is the number of nodes beside the way from a leaf to the root (RFC 9162
+// pathLength returns the number of nodes next to the path from a leaf to the root (RFC 9162
 // §2.1.3.1).
 func pathLength(leaf, leaves int) int {
 	if leaves <= 1 {

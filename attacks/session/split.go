@@ -98,8 +98,8 @@ func split(
 	return c, nil
 }
 
-// soundRecovery is t = 5, q = 6, MinSurvivors = 6 of 8 parties, two of whom
-// collude; lowRecovery is what would do against a curious server.
+// soundRecovery is t = 5, q = 6, MinSurvivors = 6 of 8 parties, two of which
+// collude; lowRecovery would do against a curious server.
 var (
 	soundRecovery = &protocol.Recovery{}
 	lowRecovery   = &protocol.Recovery{Adversary: protocol.CuriousServer, Threshold: 3}

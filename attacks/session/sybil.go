@@ -86,6 +86,6 @@ func sybilVariants(seed uint64) []variant {
 			return subtractOthers(t, signers, config, inputs)
 		},
 		metrics: []metric{{inputsRecovered, exactly(1), exactly(1)}},
-		limit:   "the sum is what the protocol gives out; noise is what is left of protection",
+		limit:   "the protocol gives out the sum; noise alone still protects",
 	}}
 }

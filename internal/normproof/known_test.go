@@ -26,8 +26,8 @@ func TestWeightsKnown(t *testing.T) {
 	}
 }
 
-// TestFoldKnown: were what folds the responses of the key known before X and x, any would
-// do, and so any key.
+// TestFoldKnown: if the weights that fold the responses of the key were known before X and x,
+// any responses would do, and so any key.
 func TestFoldKnown(t *testing.T) {
 	s := tinyScheme()
 	n := newInstance(s, 71, 500)

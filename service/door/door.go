@@ -1,5 +1,5 @@
-// Package door is what parties reach by HTTPS: a few resources under /v1, described by
-// the OpenAPI document that it serves. It ends what is wrong before it costs anything:
+// Package door serves parties by HTTPS: a few resources under /v1, described by
+// the OpenAPI document that it serves. It refuses an invalid request before it costs anything:
 // rate, headers, roster, signature, what is due, one body a party, bytes in flight; then
 // the body, its speed and its digest; then the protocol's own checks, for the party
 // that signed.

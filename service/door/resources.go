@@ -58,7 +58,7 @@ func (d *Door) list(w http.ResponseWriter, _ *http.Request) {
 	answer(w, out)
 }
 
-// Description is what a party must know to work a federation out for itself.
+// Description says all that a party must know to work a federation out for itself.
 type Description struct {
 	Name   string `json:"name"`
 	ID     string `json:"id"`

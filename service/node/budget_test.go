@@ -510,7 +510,7 @@ func (w *budgetWorld) spent(
 	}
 }
 
-// forked is what was spent before the second federation, from which a third cannot go on.
+// forked returns what was spent before the second federation, from which a third cannot go on.
 func (w *budgetWorld) forked(all []*federation.Federation) []byte {
 	return w.after(all[0].ID).Before
 }

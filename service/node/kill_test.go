@@ -623,7 +623,7 @@ func wrongSums(t *testing.T, folder string) (rounds int, wrong []string) {
 
 // The server is killed before, between and after the two writes of every decision of the
 // set-up and the rounds, by default in half of these places: no decision is made twice, and
-// everything comes to its end. Sums are so long that each is stored beside the states that
+// everything comes to its end. Sums are so long that each is stored next to the states that
 // follow it.
 func TestKillServerAtEveryStep(t *testing.T) {
 	t.Parallel()

@@ -53,7 +53,7 @@ type Options struct {
 	Advertise string
 	Admin     string          // host:port of the operators' page, on loopback
 	Open      bool            // the page can be read without a token
-	Operators *page.Operators // by their keys, beside tokens
+	Operators *page.Operators // by their keys, next to tokens
 
 	// CertificateFile and CertificateKey have the door's certificate and its key; without them it has
 	// one of its own, kept in the folder. Files with .next behind their names have the one that comes

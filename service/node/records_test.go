@@ -30,7 +30,7 @@ func census(t *testing.T, parties int) (own []*learning.Dataset, test *learning.
 	return own, test
 }
 
-// Ten hospitals train over HTTP, and each record of theirs is what epsilon protects: the model is
+// Ten hospitals train over HTTP, and epsilon protects each record of theirs: the model is
 // that of the same steps in the clear, where next to no noise is added and all records are drawn.
 func TestRecordsBetweenMachines(t *testing.T) {
 	own, test := census(t, 10)

@@ -41,7 +41,7 @@ type trained struct {
 
 // The service's models are the simulation's, number by number to the last bit, for every
 // rule, mask and model, over real HTTP: parties hold their own rows, and what rules keep
-// travels beside the model. Federations of earlier releases end as they began.
+// travels with the model. Federations of earlier releases end as they began.
 func TestTrainingEqualsSimulation(t *testing.T) {
 	list := []trained{
 		{name: "scaffold, hard mask, mlp", file: `model.name = "mlp:6"
@@ -244,7 +244,7 @@ features = %d
 classes = 2
 `
 
-// overHTTP is what a federation came to.
+// overHTTP holds the outcome of a federation.
 type overHTTP struct {
 	fed      *federation.Federation
 	model    []float64

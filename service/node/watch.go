@@ -30,7 +30,7 @@ var (
 	errFiles = errors.New("node: no more files can be opened; let the process open more")
 )
 
-// health is what the last probes of the record said.
+// health holds the results of the last probes of the record.
 type health struct {
 	every  time.Duration // between probes
 	mutex  sync.Mutex

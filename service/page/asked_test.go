@@ -88,7 +88,7 @@ func (s *shown) Plan(_ context.Context, id string, text []byte) (*page.Planned, 
 	return page.NewPlanned(batch, j, known), nil
 }
 
-// answered is what it asks, with the answers of three parties with the same rows or without them.
+// answered returns its questions, with or without the answers of three parties with the same rows.
 func answered(is bool) (*federation.Asked, error) {
 	f := questions()
 	if !is {

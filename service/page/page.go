@@ -1,6 +1,6 @@
-// Package page is what operators see and use: one page without assets from elsewhere,
+// Package page serves operators: one page without assets from elsewhere,
 // which works without JavaScript but for live updates, and the same as JSON for programs.
-// It shows of a single party whether it is there and has sent what is due, and nothing
+// It shows of a single party whether it is present and has sent what is due, and nothing
 // that its update says.
 package page
 
@@ -72,7 +72,7 @@ func (o *Order) known() bool {
 type Options struct {
 	Federations Federations
 	Tokens      *Tokens
-	Operators   *Operators       // by their keys, beside tokens
+	Operators   *Operators       // by their keys, next to tokens
 	Open        bool             // anybody who reaches it may read
 	Now         func() time.Time // nil: time.Now
 	Patience    time.Duration    // as that of door.Options

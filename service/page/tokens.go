@@ -14,7 +14,7 @@ import (
 	"github.com/hushsum/hushsum"
 )
 
-// Role is what an operator may do.
+// Role says what an operator may do.
 type Role string
 
 // The roles.

@@ -213,7 +213,7 @@ func (b *Book) check(entries []Entry, p *Policy, f *federation.Federation, name 
 	return nil
 }
 
-// most is what a federation may spend, or has, with those that it goes on from.
+// most returns what a federation may spend, or has, with those that it goes on from.
 func (e *Entry) most() float64 {
 	switch {
 	case !e.Ended.IsZero():
@@ -224,7 +224,7 @@ func (e *Entry) most() float64 {
 	return e.Epsilon
 }
 
-// own is what a federation may spend by itself. Entries of earlier releases do not say.
+// own returns what a federation may spend by itself. Entries of earlier releases do not say.
 func (e *Entry) own() float64 {
 	if e.Own > 0 || e.Declined {
 		return e.Own

@@ -178,8 +178,8 @@ func TestBookRefused(t *testing.T) {
 	}
 }
 
-// A federation that has ended for a party stays ended, whatever the server says later: what the
-// party has spent there is what its book counts.
+// A federation that has ended for a party stays ended, whatever the server says later: the
+// party's book counts what it has spent there.
 func TestBookEnded(t *testing.T) {
 	f := few(t)
 	now := time.Now()

@@ -37,7 +37,7 @@ type Command struct {
 
 const mostMetrics = 64 << 10
 
-// updateFiles are what a command may leave; the first that is there counts.
+// updateFiles names the files that a command may leave; the first that exists counts.
 var updateFiles = []string{"update.safetensors", "update.npz", "trained.safetensors", "trained.npz"}
 
 // Train runs the command.

@@ -15,8 +15,8 @@ import (
 	"github.com/hushsum/hushsum/service/federation"
 )
 
-// old is what a party of format 1 left when it was killed in round 2 of a session, between the
-// saving of its submission and the sending, with the server as it was then.
+// old holds the files that a party of format 1 left when it was killed in round 2 of a session,
+// between the saving of its submission and the sending, with the server as it was then.
 type old struct {
 	State, Counter, Broadcast []byte
 	Server                    [][]byte // of cheat.save

@@ -45,7 +45,7 @@ type Work struct {
 	Coins *job.Coins
 }
 
-// Update is what a party makes of it: the change to the model, and, if the federation
+// Update holds what a party makes of it: the change to the model, and, if the federation
 // sums metrics, the party's own.
 type Update struct {
 	Vector         []float64
@@ -103,7 +103,7 @@ type Party struct {
 	fault  func(file string) error // see store; nil: there is none
 }
 
-// machine is what decides for a party, or for a member of the committee: by sessions, see running
+// A machine decides for a party, or for a member of the committee: by sessions, see running
 // itself, or by one message.
 type machine interface {
 	load() error

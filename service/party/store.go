@@ -32,7 +32,7 @@ var (
 	ErrStored = errors.New("party: the stored state is of no use")
 )
 
-// saved is what a party saves.
+// saved holds the fields that a party saves.
 type saved struct {
 	Format int
 	Number uint64 // of savings, to tell an older copy
@@ -148,7 +148,7 @@ func (s *store) save(v *saved) error {
 }
 
 // keep writes a submission, whose digest belongs into the state that is saved next. It needs
-// no seal: it is what the server is sent.
+// no seal: the server is sent the same bytes.
 func (s *store) keep(submission io.WriterTo) error {
 	digest := sha256.New()
 	if err := durable.Write(s.submission, &teed{submission, digest}); err != nil {

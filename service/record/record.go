@@ -79,7 +79,7 @@ const (
 	attemptTime = 3 * time.Second
 	patience    = 10 * time.Second // of a write or read, over its attempts
 	pause       = 100 * time.Millisecond
-	slowestDisk = 1 << 20 // bytes a second of objects, beside
+	slowestDisk = 1 << 20 // bytes a second of objects, on top
 )
 
 // Records is all federations' records in one JetStream.

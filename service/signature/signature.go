@@ -87,7 +87,7 @@ func Digest(body []byte) string {
 	return "sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"
 }
 
-// Sign signs a request; body is what it will carry, nil for none.
+// Sign signs a request; body has the bytes that it will carry, nil for none.
 func Sign(r *http.Request, body []byte, identity crypto.Signer, now time.Time) error {
 	public, ok := identity.Public().(ed25519.PublicKey)
 	if !ok {
@@ -106,7 +106,7 @@ func Sign(r *http.Request, body []byte, identity crypto.Signer, now time.Time) e
 	return nil
 }
 
-// Signed is what Verify finds out.
+// Signed holds the result of Verify.
 type Signed struct {
 	Key    ed25519.PublicKey
 	Digest [32]byte // of the body, zero for none; the body must still be compared with it

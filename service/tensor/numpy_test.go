@@ -147,7 +147,7 @@ func TestNumPyWrites(t *testing.T) {
 	check(t, packed(t, file))
 }
 
-// What is written is what NumPy reads.
+// NumPy reads the tensors that are written.
 func TestNumPyReads(t *testing.T) {
 	for _, dtype := range []tensor.DType{tensor.Float32, tensor.Float64} {
 		spec := tensor.Spec{DType: dtype, Tensors: []tensor.Tensor{

@@ -67,7 +67,7 @@ func (t Tensor) Len() int {
 	return n
 }
 
-// Spec is what a model consists of.
+// Spec says what a model consists of.
 type Spec struct {
 	DType   DType
 	Tensors []Tensor

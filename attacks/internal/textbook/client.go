@@ -143,7 +143,7 @@ func (c *Client) Receive(message []byte) ([]byte, error) {
 	return receive(h, body)
 }
 
-// sessionOf is what messages of a type name as the session (§9.1).
+// sessionOf returns the session that messages of a type name (§9.1).
 func (c *Client) sessionOf(kind wire.Type) [32]byte {
 	if kind.SetUp() {
 		return c.Terms.Digest

@@ -69,9 +69,9 @@ const (
 	Members
 	// Once: a party's message is taken once (§11.2). Of servers.
 	Once
-	// Sender: a message is of whom it came from (§11.2). Of servers.
+	// Sender: a message belongs to the party that it came from (§11.2). Of servers.
 	Sender
-	// Commitments: what shares give is what its owner committed to (§10.3). Of
+	// Commitments: shares give the secret that its owner committed to (§10.3). Of
 	// servers.
 	Commitments
 	// Correction: wrong shares are corrected (§10.3). Of servers.

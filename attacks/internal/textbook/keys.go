@@ -35,7 +35,7 @@ func SessionID(config [32]byte, keys *wire.Keys) [32]byte {
 // HoldersDigest names the parties that recovery material is for (§5.2).
 func HoldersDigest(holders wire.Set) [32]byte { return hash("hushsum/2 holders", holders.Bytes()) }
 
-// BroadcastDigest is what Begin says of a broadcast (§5.2).
+// BroadcastDigest returns the digest of a broadcast that Begin carries (§5.2).
 func BroadcastDigest(broadcast []byte) [32]byte { return hash("hushsum/2 broadcast", broadcast) }
 
 // Context is the digest of what the participants of a round agree on (§5.2), but
@@ -57,7 +57,7 @@ func Context(
 	return hash("hushsum/2 context", session[:], u64(round), broadcast[:], holders.Bytes(), set)
 }
 
-// Statement is what a survivor signs (§2.3).
+// Statement returns the bytes that a survivor signs (§2.3).
 func Statement(context [32]byte, survivors wire.Set) []byte {
 	return append(context[:], survivors.Bytes()...)
 }

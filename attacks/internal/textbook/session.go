@@ -35,7 +35,7 @@ func NewSession(config *protocol.Config, server Summer, parties []Party) *Sessio
 	return s
 }
 
-// Given is what [protocol.Carrier.Submit] asks for, of inputs by party.
+// Given returns the function that [protocol.Carrier.Submit] asks for, of inputs by party.
 func Given(inputs [][][]uint64) func(party int) ([][]uint64, error) {
 	return func(party int) ([][]uint64, error) { return inputs[party], nil }
 }

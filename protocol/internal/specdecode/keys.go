@@ -38,7 +38,7 @@ func verify(public []byte, message, signature []byte) bool {
 	return len(public) == ed25519.PublicKeySize && ed25519.Verify(public, message, signature)
 }
 
-// shared is what a pair makes its chain of (§5.1).
+// shared holds the secrets from which a pair makes its chain (§5.1).
 type shared struct {
 	mlkem      []byte // nil with classical keys
 	ciphertext []byte

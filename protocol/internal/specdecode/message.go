@@ -25,7 +25,7 @@ var names = map[byte]string{announce: "Announce", keys: "Keys", begin: "Begin", 
 	survivors: "Survivors", signature: "Signed", certificate: "Certificate", reveal: "Reveal",
 	encapsulate: "Encapsulate", members: "Members"}
 
-// header is what every message begins with (§9.1).
+// header holds the fields with which every message begins (§9.1).
 type header struct {
 	kind    byte
 	session []byte

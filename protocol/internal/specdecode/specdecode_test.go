@@ -78,7 +78,7 @@ func TestChangedMessages(t *testing.T) {
 	}
 }
 
-// A vector with one changed value beside the messages is refused.
+// A vector with one changed value outside of the messages is refused.
 func TestChangedValues(t *testing.T) {
 	data := string(read(t, "recovery.json"))
 	for _, field := range []string{"roster_digest", "config_digest", "session_id", "context",

@@ -79,7 +79,7 @@ type vectorParty struct {
 	Random   octets `json:"random_seed"`
 }
 
-// round is what the vector says of one round.
+// round holds the vector's fields of one round.
 type round struct {
 	Round        uint64
 	Broadcast    octets
@@ -100,7 +100,7 @@ type round struct {
 	Sum      []values
 }
 
-// input is what a party puts into a round.
+// input holds the values that a party puts into a round.
 type input struct {
 	Party    int
 	Input    []values

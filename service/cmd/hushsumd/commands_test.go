@@ -73,7 +73,7 @@ func checkDevRun(t *testing.T, equal bool, rounds int, args ...string) {
 	switch {
 	case last.Rounds != rounds || last.Lost != 0 || last.URL == "" || len(last.Job) != 64:
 		t.Errorf("%v: %+v", args, last)
-	case equal && last.Accuracy < 0.5: // with noise it is what chance leaves of it
+	case equal && last.Accuracy < 0.5: // with noise it has what chance leaves of it
 		t.Errorf("%v: %+v", args, last)
 	case equal && (last.Difference == nil || *last.Difference != 0 ||
 		last.Accuracy != last.ClearAccuracy || last.Epsilon != 0):

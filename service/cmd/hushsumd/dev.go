@@ -276,7 +276,7 @@ func follow(
 	}
 }
 
-// devSite is what a party's process is told.
+// devSite tells a party's process where the server is.
 type devSite struct{ Address, Fingerprint string }
 
 func partyFolder(folder string, i int) string {

@@ -61,7 +61,7 @@ func (s *devSeen) summed(_ int, parties []int, _ [][]uint64) {
 	s.included = append(s.included, slices.Clone(parties))
 }
 
-// compare trains the same beside the private sums.
+// compare trains the same next to the private sums.
 func (s *devSeen) compare(ctx context.Context, out *outcome) error {
 	s.mutex.Lock()
 	last, included := s.last, s.included
