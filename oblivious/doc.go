@@ -112,9 +112,9 @@
 //
 // # Constant time
 //
-// Base transfers, extension, masks and choices, and what a [Joint] makes, take time that depends on public
-// sizes only. Noise under [Exact] takes longer for larger values; see [Table].
-// Erasing is best effort: Go and the libraries may have copied a secret elsewhere.
+// Base transfers, extension, masks and choices, and what a [Joint] makes, take time that depends on
+// public sizes only. Noise under [Exact] takes longer for larger values; see [Table]. Erasing is
+// best effort: Go and the libraries may have copied a secret elsewhere.
 //
 // "The thesis" is "A Practical Approach to Federated Learning" (Mugunthan 2022).
 package oblivious

@@ -340,13 +340,17 @@ func TestJointRefusesConfigurations(t *testing.T) {
 			t.Errorf("%s: it has figures", name)
 		}
 	}
-	for name, make := range map[string]func() (*Joint, error){
-		"nil":              func() (*Joint, error) { return NewJoint(nil, identities[0], 0, nil, nil) },
-		"another identity": func() (*Joint, error) { return NewJoint(&good, identities[1], 0, []uint64{0}, nil) },
-		"no identity":      func() (*Joint, error) { return NewJoint(&good, nil, 0, []uint64{0}, nil) },
-		"no party":         func() (*Joint, error) { return NewJoint(&good, identities[0], 2, []uint64{0}, nil) },
+	for name, try := range map[string]func() (*Joint, error){
+		"nil": func() (*Joint, error) { return NewJoint(nil, identities[0], 0, nil, nil) },
+		"another identity": func() (*Joint, error) {
+			return NewJoint(&good, identities[1], 0, []uint64{0}, nil)
+		},
+		"no identity": func() (*Joint, error) { return NewJoint(&good, nil, 0, []uint64{0}, nil) },
+		"no party": func() (*Joint, error) {
+			return NewJoint(&good, identities[0], 2, []uint64{0}, nil)
+		},
 	} {
-		if _, err := make(); !errors.Is(err, ErrConfig) {
+		if _, err := try(); !errors.Is(err, ErrConfig) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

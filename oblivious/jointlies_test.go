@@ -107,7 +107,7 @@ func TestJointLies(t *testing.T) {
 			body := honestBody(t, parties[1])
 			return bytes.Join([][]byte{body[:32], plus(t, body[32:64], 1), body[64:]}, nil)
 		}},
-		{"a bit of 2, proved as far as it goes", stageInputs, func(t *testing.T, parties []*Joint) []byte {
+		{"a bit of 2, as proved as can be", stageInputs, func(t *testing.T, parties []*Joint) []byte {
 			// E − C for a C of −1, on which an honest turn would be honest.
 			j := parties[1]
 			turn := j.turnOf(jointInput, 1)
@@ -407,7 +407,8 @@ func TestJointPhases(t *testing.T) {
 	if message, err := parties[2].Next(); message != nil || err != nil {
 		t.Error("a turn out of turn", err)
 	}
-	if err := parties[0].Receive(parties[2].forge(t, honestBody(t, parties[2]))); !errors.Is(err, ErrPhase) {
+	err = parties[0].Receive(parties[2].forge(t, honestBody(t, parties[2])))
+	if !errors.Is(err, ErrPhase) {
 		t.Error(err)
 	}
 }

@@ -183,7 +183,8 @@ func (j *Joint) makeTurn() ([]byte, error) {
 
 // turnOf is the turn that an input, or a turn, of a party is.
 func (j *Joint) turnOf(kind jointType, party int) *turn {
-	t := &turn{label: labelJointTurnProof, before: j.before, party: party, key: j.key, current: j.coins}
+	t := &turn{label: labelJointTurnProof, before: j.before, party: party, key: j.key,
+		current: j.coins}
 	if kind == jointInput {
 		t.label = labelJointInputProof
 		t.current = trivials(j.config.Length * len(j.config.inputWeights()))

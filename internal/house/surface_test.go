@@ -38,7 +38,6 @@ var kept = []struct{ why, names string }{
 			"noise.Polya"},
 	{"steps of an exchange that programs carry themselves",
 		"oblivious.Published.Choose oblivious.PublishedServer.Relay"},
-	{"without it a sum of coins cannot be read", "oblivious.Config.Centre"},
 	{"sharing that can be checked, and of what is no scalar",
 		"shamir.CombineBytes shamir.SplitBytes shamir.Feldman.VerifySecret " +
 			"shamir.Pedersen.VerifySecret shamir.PedersenShare.BlindingShare"},

@@ -47,13 +47,13 @@ func NewPlanned(b *federation.Batch, j *job.Job, known map[string]string) *Plann
 	return out
 }
 
-// Expected is what Queries are made of.
+// Expected returns what Queries are made of.
 func (p *Planned) Expected() []query.Expected { return p.expected }
 
 // Assumes says what margins are counted for.
 func (p *Planned) Assumes() string { return answers.Assumes(p.Rows) }
 
-// Left is what would be left of the study's budget.
+// Left returns how much would be left of the study's budget.
 func (p *Planned) Left() float64 { return max(0, p.Study-p.Total) }
 
 // mostQuestions bounds the text of a job that is planned.

@@ -181,7 +181,8 @@ _sums
 
 func TestMan(t *testing.T) {
 	page := sample.Man()
-	for _, want := range []string{".TH SUMS 1 \"\" \"sums v1\"\n", ".SS sums job check\n", "\n\\&.not a request\n",
+	for _, want := range []string{".TH SUMS 1 \"\" \"sums v1\"\n", ".SS sums job check\n",
+		"\n\\&.not a request\n",
 		"\n\\&'nor this\n", "\\fB\\-\\-law\\fR \\fInone|skellam\\fR\nof the noise\n", `no \e table`,
 		"\\fBsum.protocol\\fR\nTakes.\n", `Counts \[u2212] up.`, "Exit codes: 0 success"} {
 		if !strings.Contains(page, want) {
