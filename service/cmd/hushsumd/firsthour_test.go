@@ -15,13 +15,13 @@ import (
 // and 8080.
 func TestFirstHour(t *testing.T) {
 	suite.OnlyLong(t) // rounds of a second each
-	runPage(t, pageOf(t, "first-hour.md"))
+	runPage(t, pageOf(t, "docs/first-hour.md"))
 }
 
 // The commands of docs/analytics.md between machines, in the same way.
 func TestBetweenMachines(t *testing.T) {
 	suite.OnlyLong(t) // programs are built, and parties wait for what goes on
-	_, section, found := strings.Cut(pageOf(t, "analytics.md"), "\n## Between machines\n")
+	_, section, found := strings.Cut(pageOf(t, "docs/analytics.md"), "\n## Between machines\n")
 	section, _, end := strings.Cut(section, "\n## ")
 	if !found || !end {
 		t.Fatal("there is no such section")
@@ -32,7 +32,7 @@ func TestBetweenMachines(t *testing.T) {
 // pageOf reads a page of the documentation.
 func pageOf(t *testing.T, name string) string {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join(filepath.FromSlash("../../../docs"), name))
+	page, err := os.ReadFile(filepath.Join(filepath.FromSlash("../../.."), name))
 	if err != nil {
 		t.Fatal(err)
 	}
