@@ -9,6 +9,9 @@
 //	hushsum job          check a declared job, and list what there is to declare
 //	hushsum identity     make or show the key of a party or coordinator
 //	hushsum roster       make, change, show and check a list of parties
+//	hushsum coordinate   run a job between machines
+//	hushsum join         take part in a job between machines
+//	hushsum member       help in a job as a member of its committee
 //	hushsum verify       check evidence that a party of a sum cheated
 //	hushsum completion   print what completes this command in a shell
 //	hushsum man          print a manual page
@@ -31,6 +34,7 @@ import (
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/completion"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/declare"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/experiment"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/operate"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/people"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/serve"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/simulate"
@@ -49,6 +53,9 @@ func commands() []cli.Command {
 		declare.Command(),
 		people.Identity(),
 		people.Roster(),
+		operate.Coordinate(),
+		operate.Join(),
+		operate.Member(),
 		verify.Command(),
 		completion.Command(commands),
 		completion.ManCommand(commands),

@@ -2,10 +2,13 @@ package main
 
 import (
 	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"runtime"
 	"strconv"
+	"syscall"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -29,6 +32,46 @@ func code(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
 	}
+}
+
+// free sets variables to addresses of loopback on which nobody listens: free A B.
+func free(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: free NAME...")
+	}
+	for _, name := range args {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		ts.Check(err)
+		defer l.Close()
+		ts.Setenv(name, l.Addr().String())
+	}
+}
+
+// until waits for a file that a program in the background makes: until means/round-1.json.
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: until file")
+	}
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+			return
+		}
+	}
+	ts.Fatalf("there is no %s after a minute", args[0])
+}
+
+// terminate sends SIGTERM to a command that runs in the background: terminate coordinate.
+func terminate(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: terminate command")
+	}
+	for _, c := range ts.BackgroundCmds() {
+		if len(c.Args) > 1 && c.Args[1] == args[0] {
+			ts.Check(c.Process.Signal(syscall.SIGTERM))
+			return
+		}
+	}
+	ts.Fatalf("no %s runs in the background", args[0])
 }
 
 // mode checks a file's permissions, where there are such: mode 600 north.pem.

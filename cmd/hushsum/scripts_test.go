@@ -15,8 +15,11 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/scripts",
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"code": code,
-			"mode": mode,
+			"code":      code,
+			"free":      free,
+			"mode":      mode,
+			"terminate": terminate,
+			"until":     until,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/children"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/service/tensor"
 )
@@ -85,7 +86,7 @@ func (c *Command) Train(ctx context.Context, w *Work) (*Update, error) {
 	run.Env = append(os.Environ(), "HUSHSUM_WORK="+folder)
 	run.Stdout, run.Stderr = c.Out, c.Out
 	run.WaitDelay = 5 * time.Second
-	endWithChildren(run)
+	children.EndWith(run)
 	if err := run.Run(); err != nil {
 		switch {
 		case outer.Err() != nil:

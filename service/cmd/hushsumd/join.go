@@ -22,7 +22,9 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/internal/answers"
 	"github.com/hushsum/hushsum/internal/keyfile"
+	"github.com/hushsum/hushsum/internal/rows"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/query"
 	"github.com/hushsum/hushsum/service/door"
@@ -212,7 +214,7 @@ func (j *joining) trainer(
 	case f.Questions() != nil && j.rows == "":
 		return nil, errors.New("the federation asks queries of rows; give --rows in place of --train")
 	case f.Questions() != nil:
-		rows, err := j.readTable(f.Job, std)
+		rows, err := answers.ReadRows(std.err, f.Job, j.rows, j.header)
 		if err != nil {
 			return nil, err
 		}
@@ -223,7 +225,7 @@ func (j *joining) trainer(
 		return nil, errors.New("the federation declares how parties train; give --rows in place of " +
 			"--train")
 	case declared:
-		rows, err := readRows(j.rows, f.Job.Model, f.Job.Privacy.Group != "")
+		own, err := rows.ReadOwn(j.rows, f.Job.Model, f.Job.Privacy.Group != "")
 		if err != nil {
 			return nil, err
 		}
@@ -231,7 +233,7 @@ func (j *joining) trainer(
 		if !found {
 			return nil, errors.New("this identity's key is not in the roster")
 		}
-		return party.NewDeclared(f, i, rows, folder)
+		return party.NewDeclared(f, i, own, folder)
 	case j.rows != "":
 		return nil, errors.New("the federation leaves training to the parties; give --train in place " +
 			"of --rows")

@@ -1,14 +1,14 @@
 //go:build unix
 
-package party
+package children
 
 import (
 	"os/exec"
 	"syscall"
 )
 
-// endWithChildren has a command's own children end with it.
-func endWithChildren(c *exec.Cmd) {
+// EndWith has a command's own children end with it, when its context does.
+func EndWith(c *exec.Cmd) {
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 }

@@ -1,4 +1,4 @@
-package main
+package rows
 
 import (
 	"encoding/csv"
@@ -16,10 +16,10 @@ import (
 // mostRows bounds the bytes of a party's file of rows.
 const mostRows = 8 << 30
 
-// readRows reads a party's rows for a training that is declared: a CSV file without a
+// ReadOwn reads a party's rows for a training that is declared: a CSV file without a
 // header, of numbers, the last of each line the class, from 0. With persons each line begins with
 // the name of whose it is.
-func readRows(name string, want job.Model, persons bool) (*learning.Dataset, error) {
+func ReadOwn(name string, want job.Model, persons bool) (*learning.Dataset, error) {
 	file, err := os.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("--rows: %w", err)
@@ -45,7 +45,7 @@ func readRows(name string, want job.Model, persons bool) (*learning.Dataset, err
 		var parse *csv.ParseError
 		switch {
 		case errors.As(err, &parse) && errors.Is(err, csv.ErrFieldCount):
-			return nil, fmt.Errorf("--rows %s: line %d: %d numbers with commas between, the federation's "+
+			return nil, fmt.Errorf("--rows %s: line %d: %d numbers with commas between, the job's "+
 				"rows have %s%d features and the class behind them", name, parse.Line, len(record), form,
 				want.Features)
 		case err != nil:

@@ -1,0 +1,251 @@
+package operate
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"flag"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/people"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
+	"github.com/hushsum/hushsum/internal/answers"
+	"github.com/hushsum/hushsum/internal/rows"
+	"github.com/hushsum/hushsum/query"
+	"github.com/hushsum/hushsum/training"
+)
+
+const joinAbout = `Usage: hushsum join FILE --identity FILE --server ADDRESS --coordinator KEY [flags]
+
+Takes part in the job that FILE declares, which 'hushsum coordinate' runs at ADDRESS.
+The coordinator learns the job's private sums, and nothing else of this party. All
+sides have the same job and roster, or refuse each other and say what differs.
+
+What this party brings is one of
+  --vector  a file of numbers, .csv or .json, which is read again in each round
+  --run     a program that gets {"round": N, "model": [...]} on standard input in
+            each round, and prints a list of numbers
+  --rows    a CSV file of rows: with a line that names the columns, where the job
+            asks queries; without one and with the class last, where it declares
+            how a model is trained
+A job that weighs or masks vectors takes {"vector": [...], "samples": N} for the
+list. What a program prints is as secret as the rows that it comes from.
+
+It can be killed at any time: started by the same command it goes on from its
+folder, which is for one party of one job. It dials again until the job is done. In
+a job with noise a round in which there is no vector is answered with zeros and
+noise, of which only this log tells.
+`
+
+const joinJSON = `With --json there is one object:
+  digest    of the job with its roster, 64 hexadecimal digits
+  model     the last model, a list; not with --out
+`
+
+// joining holds what the command line says of a party.
+type joining struct {
+	side
+	party
+	vector, program, rows, header, out string
+	limit                              time.Duration
+	least                              uint64
+	spent                              int
+}
+
+// party is what parties and members know of the coordinator.
+type party struct{ server, coordinator string }
+
+func (p *party) flags(f *flag.FlagSet) {
+	f.StringVar(&p.server, "server", "", "`ADDRESS` of the coordinator, host:port; required")
+	f.StringVar(&p.coordinator, "coordinator", "", "`KEY` of the coordinator, 64 hexadecimal digits as it "+
+		"prints them, or the file of its identity; required")
+}
+
+// wrong says what is missing.
+func (p *party) wrong() *cli.Problem {
+	switch {
+	case p.server == "":
+		return &cli.Problem{Cause: "where is the coordinator?", Advice: "Add --server HOST:PORT."}
+	case p.coordinator == "":
+		return &cli.Problem{Cause: "which key has the coordinator?",
+			Advice: "Add --coordinator KEY, as the coordinator's owner tells it."}
+	}
+	return nil
+}
+
+// dialer returns how to reach the coordinator.
+func (p *party) dialer(identity ed25519.PrivateKey) (hushsum.Dialer, error) {
+	key, err := people.KeyOf(p.coordinator)
+	if err != nil {
+		return nil, fmt.Errorf("--coordinator: %w", err)
+	}
+	return &hushsum.TCPDialer{Address: p.server, Identity: identity, Coordinator: key}, nil
+}
+
+// Join is the command join.
+func Join() cli.Command {
+	return cli.Command{Name: "join", About: "take part in a job between machines", Run: join}
+}
+
+func join(ctx context.Context, args []string, std cli.Streams) int {
+	var j joining
+	flags := flag.NewFlagSet("join", flag.ContinueOnError)
+	j.side.flags(flags, "hushsum-party")
+	j.party.flags(flags)
+	flags.StringVar(&j.vector, "vector", "", "`FILE` of numbers, .csv or .json")
+	flags.StringVar(&j.program, "run", "", "`COMMAND` of a round, by the shell")
+	flags.DurationVar(&j.limit, "run-time", 10*time.Minute, "longest that it may take, a `TIME`")
+	flags.StringVar(&j.rows, "rows", "", "`CSV` file of this party's rows")
+	flags.StringVar(&j.header, "header", "",
+		"`NAMES` of the columns, with commas, of rows for queries that do not begin with them")
+	flags.StringVar(&j.out, "out", "", "`FILE` for the last model, .csv or .json")
+	flags.IntVar(&j.spent, "spent", 0, "`ROUNDS` that count as spent: the folder is lost for good")
+	flags.Uint64Var(&j.least, "least-number", 0, "with --spent: `NUMBER` above those of all sessions so "+
+		"far, as the coordinator tells it")
+	manual := &cli.Manual{
+		Takes:  "It takes one FILE, and flags.",
+		About:  joinAbout,
+		Topics: []cli.Topic{cli.JSONHelp(joinJSON)},
+		Codes:  codes,
+		Examples: []string{
+			"hushsum join job.toml --identity north.pem --server sums.example.org:7433 \\",
+			"  --coordinator 3d40...660c --vector north.csv",
+			"hushsum join job.toml --identity north.pem --server 127.0.0.1:7433 \\",
+			"  --coordinator coordinator.pem --run './train north'",
+		},
+	}
+	wrong := func() *cli.Problem {
+		sources := 0
+		for _, given := range []string{j.vector, j.program, j.rows} {
+			if given != "" {
+				sources++
+			}
+		}
+		problem := j.party.wrong()
+		switch {
+		case problem != nil:
+			return problem
+		case sources != 1:
+			return &cli.Problem{Cause: "what does this party bring?",
+				Advice: "Give one of --vector, --run and --rows."}
+		case !written(j.out):
+			return &cli.Problem{Cause: "--out: the name of a vector ends with .json or .csv"}
+		}
+		return nil
+	}
+	return j.command(ctx, flags, manual, args, std, wrong,
+		func(ctx context.Context) error { return j.run(ctx, std) })
+}
+
+// run takes part until the job is done.
+func (j *joining) run(ctx context.Context, std cli.Streams) error {
+	o, err := j.settle()
+	if err != nil {
+		return err
+	}
+	number, found := o.files.Roster.Index(o.identity.Public().(ed25519.PublicKey))
+	if !found {
+		return &cli.Problem{Cause: "this identity's key is not in the roster",
+			Advice: "Have it added to the roster of all sides, or give another --identity."}
+	}
+	p := hushsum.Participant{
+		Job: o.Settled, Identity: o.identity, Store: o.store, Key: o.key, Counter: o.countedBy,
+		LeastNumber: j.least, Spent: j.spent, Progress: j.partyProgress(std),
+	}
+	if p.Dialer, err = j.dialer(o.identity); err != nil {
+		return err
+	}
+	if err := j.source(&p, o, number, std); err != nil {
+		return err
+	}
+	model, err := p.Run(ctx)
+	if err != nil {
+		return err
+	}
+	if j.out != "" {
+		if err := writeVector(j.out, model); err != nil {
+			return err
+		}
+		model = nil
+	}
+	if j.json {
+		digest := o.Digest()
+		show.JSON(std, struct {
+			Digest string    `json:"digest"`
+			Model  []float64 `json:"model,omitempty"`
+		}{fmt.Sprintf("%x", digest), model})
+		return nil
+	}
+	fmt.Fprintln(std.Out, "the job is done")
+	return nil
+}
+
+// source has the participant bring what the command line says.
+func (j *joining) source(
+	p *hushsum.Participant, o *settled, number int, std cli.Streams,
+) error {
+	switch asks, trains := o.declared.Asks(), o.Trains(); {
+	case j.rows != "" && asks:
+		plan, err := query.New(o.Settled)
+		if err != nil {
+			return err
+		}
+		own, err := answers.ReadRows(std.Err, o.declared, j.rows, j.header)
+		if err != nil {
+			return err
+		}
+		vector := plan.Vector(own) // before the round, whose time it is not to take
+		p.Work = func(context.Context, uint64, []float64) ([]float64, error) {
+			return slices.Clone(vector), nil
+		}
+		return nil
+	case j.header != "":
+		return errors.New("--header is for rows of a job that asks queries; leave it out")
+	case j.rows != "" && trains:
+		own, err := rows.ReadOwn(j.rows, o.declared.Model, o.declared.Privacy.Group != "")
+		if err != nil {
+			return err
+		}
+		p.Submit, err = training.Submit(o.Settled, number, own,
+			hushsum.FileStore(filepath.Join(j.state, "variates")))
+		return err
+	case j.rows != "":
+		return errors.New("the job neither asks queries nor declares a training: give --vector or --run " +
+			"in place of --rows")
+	case asks || trains:
+		return errors.New("the job says what becomes of rows: give --rows in place of --vector or --run")
+	}
+	bring := func(context.Context, uint64, []float64) (contribution, error) {
+		return readVector(j.vector)
+	}
+	if j.program != "" {
+		run := &program{line: j.program, limit: j.limit, errors: std.Err}
+		bring = func(ctx context.Context, round uint64, model []float64) (contribution, error) {
+			return run.run(ctx, struct {
+				Round uint64    `json:"round"`
+				Model []float64 `json:"model"`
+			}{round, model})
+		}
+	} else if c, err := readVector(j.vector); err != nil { // before others wait for it
+		return err
+	} else if len(c.Vector) != o.Length() {
+		return fmt.Errorf("%s has %d numbers, the job takes %d", j.vector, len(c.Vector), o.Length())
+	}
+	if o.Alone() {
+		p.Work = func(ctx context.Context, round uint64, model []float64) ([]float64, error) {
+			c, err := bring(ctx, round, model)
+			return c.Vector, err
+		}
+		return nil
+	}
+	p.Submit = func(ctx context.Context, round uint64, model []float64) (hushsum.Message, error) {
+		c, err := bring(ctx, round, model)
+		return hushsum.Message{Vector: c.Vector, Samples: c.Samples}, err
+	}
+	return nil
+}

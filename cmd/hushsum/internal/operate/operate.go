@@ -1,0 +1,214 @@
+// Package operate has the commands coordinate, join and member, which run a job between processes
+// over TCP with TLS, without the service: see SPEC-TRANSPORT.md.
+package operate
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/jobs"
+	"github.com/hushsum/hushsum/internal/keyfile"
+	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/keyexchange"
+)
+
+// exitTerminated is the exit code after SIGTERM, as shells have it.
+const exitTerminated = 128 + int(syscall.SIGTERM)
+
+const codes = `Exit codes: 0 the job is done, 1 failure, 2 called wrongly, 130 interrupted and 143
+terminated, after which the same command goes on.
+`
+
+// side holds what every process of a job is given.
+type side struct {
+	file                     string
+	set                      jobs.Settings
+	identity                 string
+	roster, committee, state string
+	sealed, counter          string
+	quiet, json              bool
+}
+
+// flags are those that all sides have; folder is the default of --folder.
+func (s *side) flags(f *flag.FlagSet, folder string) {
+	f.StringVar(&s.identity, "identity", "", "`FILE` of one's identity; required")
+	f.StringVar(&s.roster, "roster", "", "`FILE` of the parties; default: the job's parties.roster")
+	f.StringVar(&s.committee, "committee", "", "`FILE` of the members of the committee, of a job with "+
+		"one-message sums; default: the job's sum.committee")
+	f.StringVar(&s.state, "folder", folder, "`FOLDER` of what must survive this process")
+	f.StringVar(&s.sealed, "key", "", "`FILE` with the key that seals it; default: seal.key in the folder")
+	f.StringVar(&s.counter, "counter", "", "`FILE` outside of the folder that tells an older state, such "+
+		"as a backup, from the newest")
+	f.Var(jobs.SetFlag{Settings: &s.set}, "set",
+		"`PATH=VALUE` in place of what the job says of a field, alike on all sides; once for each")
+	f.BoolVar(&s.quiet, "quiet", false, "print no progress on standard error")
+	f.BoolVar(&s.json, "json", false, "print JSON instead of text at the end")
+}
+
+// command parses arguments and runs.
+func (s *side) command(
+	ctx context.Context, flags *flag.FlagSet, manual *cli.Manual, args []string, std cli.Streams,
+	wrong func() *cli.Problem, run func(ctx context.Context) error,
+) int {
+	operands, code, ok := cli.ParseOperands(flags, manual, 1, args, std)
+	if !ok {
+		return code
+	}
+	var problem *cli.Problem
+	switch {
+	case len(operands) == 0:
+		problem = &cli.Problem{Cause: "which job?", Advice: "Name a job's file."}
+	case s.identity == "":
+		problem = &cli.Problem{Cause: "whose identity?",
+			Advice: "Add --identity FILE; 'hushsum identity new FILE' makes one."}
+	default:
+		problem = wrong()
+	}
+	if problem != nil {
+		return cli.WrongUsage(flags, problem, std)
+	}
+	s.file = operands[0]
+	terminated, stop := signal.NotifyContext(ctx, syscall.SIGTERM)
+	defer stop()
+	err := run(terminated)
+	saved := "; the state is saved in " + s.state + ": the same command goes on"
+	switch {
+	case err == nil:
+		return cli.ExitOK
+	case ctx.Err() != nil:
+		cli.Complain(std.Err, "hushsum "+flags.Name(), &cli.Problem{Cause: "interrupted" + saved})
+		return cli.ExitInterrupted
+	case terminated.Err() != nil:
+		cli.Complain(std.Err, "hushsum "+flags.Name(), &cli.Problem{Cause: "terminated" + saved})
+		return exitTerminated
+	case len(job.Errors(err)) > 0:
+		return jobs.Failed(flags.Name(), err, std)
+	}
+	return cli.Failed(flags.Name(), advised(err), std)
+}
+
+// advised says what helps against errors that flags cause.
+func advised(err error) error {
+	text := err.Error()
+	for _, name := range []string{"hushsum: ", "keyfile: ", "query: ", "training: "} {
+		text = strings.TrimPrefix(text, name)
+	}
+	advice := ""
+	var differs *hushsum.DifferenceError
+	switch {
+	case errors.As(err, &differs) && differs.Field == "identity":
+		advice = "Have the identity's public key added to the roster of all, or give another --identity."
+	case errors.As(err, &differs):
+		advice = "All sides need the same job, roster and committee: compare what 'hushsum job check' and " +
+			"'hushsum roster show' print."
+	case errors.Is(err, hushsum.ErrPeer):
+		advice = "Compare --server and --coordinator with what the coordinator prints when it starts."
+	case errors.Is(err, hushsum.ErrOldState):
+		advice = "Bring the newest --folder back; a party whose state is lost gives --spent and " +
+			"--least-number."
+	case errors.Is(err, hushsum.ErrLocked):
+		advice = "Give each process a --folder of its own."
+	case errors.Is(err, keyfile.ErrIdentity):
+		advice = "Run 'hushsum identity new FILE'."
+	}
+	return &cli.Problem{Cause: text, Advice: advice, Err: err}
+}
+
+// settled is a job with what this side has of it.
+type settled struct {
+	*job.Settled
+	declared  *job.Job
+	files     job.Files
+	identity  ed25519.PrivateKey
+	key       *keyexchange.SealKey
+	store     hushsum.FileStore
+	countedBy hushsum.Counter
+}
+
+// settle reads the job and all files that it names, and makes the folder.
+func (s *side) settle() (*settled, error) {
+	name, text, err := jobs.Read(s.file)
+	if err != nil {
+		return nil, err
+	}
+	j, err := job.Parse(name, text, s.set.Texts()...)
+	if err != nil {
+		return nil, err
+	}
+	o := &settled{declared: j}
+	if j.Model.File != "" || j.Privacy.Before != "" {
+		path := map[bool]string{true: "model.file", false: "privacy.before"}[j.Model.File != ""]
+		return nil, j.Mistake(path, "leave it out, or run the job by hushsumd",
+			"only the service reads that file")
+	}
+	if o.files.Roster, err = s.list(s.roster, j.Parties.Roster); err != nil {
+		return nil, err
+	}
+	if o.files.Roster == nil {
+		return nil, j.Mistake("parties.roster", "name a file, or give --roster; see 'hushsum help roster'",
+			"who the parties are is said nowhere")
+	}
+	if j.Oneshot() {
+		if o.files.Committee, err = s.list(s.committee, j.Sum.Committee); err != nil {
+			return nil, err
+		}
+		if o.files.Committee == nil {
+			return nil, j.Mistake("sum.committee", "name a file, or give --committee; a committee is a roster",
+				"who the members of the committee are is said nowhere")
+		}
+	}
+	if o.Settled, err = j.Settle(o.files); err != nil {
+		return nil, err
+	}
+	if o.identity, err = keyfile.ReadIdentity(s.identity); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(s.state, 0o700); err != nil {
+		return nil, err
+	}
+	sealed := s.sealed
+	if sealed == "" {
+		sealed = filepath.Join(s.state, "seal.key")
+	}
+	if o.key, err = keyfile.SealKey(sealed, s.sealed == ""); err != nil {
+		return nil, err
+	}
+	o.store = hushsum.FileStore(filepath.Join(s.state, "state"))
+	if s.counter != "" {
+		o.countedBy = hushsum.FileCounter(s.counter)
+	}
+	return o, nil
+}
+
+// list reads a roster that a flag or the job names, nil if neither does. The job's is found from
+// the job's folder.
+func (s *side) list(given, declared string) (*keyexchange.Roster, error) {
+	name := given
+	switch {
+	case given == "" && declared == "":
+		return nil, nil
+	case given == "" && filepath.IsAbs(declared):
+		name = declared
+	case given == "":
+		name = filepath.Join(filepath.Dir(s.file), declared)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	roster, err := keyexchange.ParseRoster(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return roster, nil
+}

@@ -1,0 +1,119 @@
+package operate
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/hushsum/hushsum/internal/durable"
+	"github.com/hushsum/hushsum/internal/strict"
+)
+
+// mostBytes bounds what is read of a vector: 2^27 numbers in up to 24 bytes of text.
+const mostBytes = 3 << 30
+
+// contribution holds what a party brings: a vector, and with some jobs the number of rows that it
+// counts with. As JSON it is a list of numbers, or an object.
+type contribution struct {
+	Vector  []float64 `json:"vector"`
+	Samples int       `json:"samples"`
+}
+
+// readVector reads a vector from a file whose name ends with .json or .csv.
+func readVector(name string) (c contribution, err error) {
+	in, err := os.Open(name)
+	if err != nil {
+		return c, err
+	}
+	defer in.Close()
+	b, err := io.ReadAll(io.LimitReader(in, mostBytes+1))
+	switch {
+	case err != nil:
+		return c, err
+	case len(b) > mostBytes:
+		return c, fmt.Errorf("%s: more than %d bytes", name, int64(mostBytes))
+	}
+	switch filepath.Ext(name) {
+	case ".json":
+		c, err = parseJSON(b)
+	case ".csv":
+		c.Vector, err = parseCSV(b)
+	default:
+		err = errors.New("the name of a vector ends with .json or .csv")
+	}
+	if err != nil {
+		return c, fmt.Errorf("%s: %w", name, err)
+	}
+	return c, nil
+}
+
+// parseJSON reads a list of numbers, or an object with vector and samples, and nothing behind it.
+func parseJSON(b []byte) (c contribution, err error) {
+	if b = bytes.TrimSpace(b); bytes.HasPrefix(b, []byte("[")) {
+		err = strict.JSON(b, &c.Vector)
+	} else {
+		err = strict.JSON(b, &c)
+	}
+	if err != nil || bytes.Contains(b, []byte("null")) { // which would count as 0
+		// What is there is not told: it is as secret as the vector.
+		return contribution{}, errors.New(`not a list of numbers, nor {"vector": [...], "samples": N}`)
+	}
+	return c, nil
+}
+
+// parseCSV reads numbers, line by line.
+func parseCSV(b []byte) (values []float64, err error) {
+	r := csv.NewReader(bytes.NewReader(b))
+	r.FieldsPerRecord, r.ReuseRecord, r.TrimLeadingSpace = -1, true, true
+	for {
+		record, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, errors.New("it is no CSV")
+		}
+		for i, text := range record {
+			x, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+			if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+				line, _ := r.FieldPos(i)
+				return nil, fmt.Errorf("line %d: number %d of it is no finite number", line, i+1)
+			}
+			values = append(values, x)
+		}
+	}
+	return values, nil
+}
+
+// writeVector writes numbers to a file, durably, in the form that its name says.
+func writeVector(name string, values []float64) error {
+	var b bytes.Buffer
+	switch filepath.Ext(name) {
+	case ".json":
+		text, err := json.Marshal(values)
+		if err != nil {
+			return err
+		}
+		b.Write(append(text, '\n'))
+	case ".csv":
+		for _, x := range values {
+			b.WriteString(strconv.FormatFloat(x, 'g', -1, 64) + "\n")
+		}
+	default:
+		return fmt.Errorf("%s: the name of a vector ends with .json or .csv", name)
+	}
+	return durable.Write(name, &b)
+}
+
+// written reports whether writeVector knows a file's form.
+func written(name string) bool {
+	return name == "" || filepath.Ext(name) == ".json" || filepath.Ext(name) == ".csv"
+}

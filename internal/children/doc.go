@@ -1,0 +1,2 @@
+// Package children ends what a program that was started has started itself.
+package children
