@@ -1,13 +1,19 @@
 package main
 
 import (
+	"os"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // A script runs this program as a shell would.
-func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"hushsum": main}) }
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
+	testscript.Main(m, map[string]func(){"hushsum": main})
+}
 
 // The files of testdata/scripts call each command: its help, a good use, and mistakes with the exit
 // code and the text on standard error.

@@ -15,13 +15,6 @@ import (
 // asProgram has this binary be the program that it tests, for tests that need a process.
 const asProgram = "HUSHSUM_TEST_PROGRAM"
 
-func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" {
-		main()
-	}
-	os.Exit(m.Run())
-}
-
 // Ctrl-C and SIGTERM end a simulation with what it has done, and the exit code says which.
 func TestSignals(t *testing.T) {
 	if runtime.GOOS == "windows" {
