@@ -11,8 +11,8 @@ import (
 	"github.com/hushsum/hushsum/query"
 )
 
-// ReadRows reads a party's rows for the queries of a job, from a CSV file whose first line names the
-// columns, unless names with commas between do. What is wrong with them is told to w, and to
+// ReadRows reads a party's rows for the queries of a job, from a CSV file whose first line names
+// the columns, unless names with commas between do. What is wrong with them is told to w, and to
 // nobody else.
 func ReadRows(w io.Writer, asked *job.Job, name, names string) (*query.Rows, error) {
 	var header []string

@@ -57,7 +57,7 @@ type joining struct {
 	spent                              int
 }
 
-// party is what parties and members know of the coordinator.
+// party has what parties and members know of the coordinator.
 type party struct{ server, coordinator string }
 
 func (p *party) flags(f *flag.FlagSet) {
@@ -215,7 +215,8 @@ func (j *joining) source(
 			hushsum.FileStore(filepath.Join(j.state, "variates")))
 		return err
 	case j.rows != "":
-		return errors.New("the job neither asks queries nor declares a training: give --vector or --run " +
+		return errors.New("the job neither asks queries nor declares a training: give --vector or " +
+			"--run " +
 			"in place of --rows")
 	case asks || trains:
 		return errors.New("the job says what becomes of rows: give --rows in place of --vector or --run")

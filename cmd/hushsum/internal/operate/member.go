@@ -25,7 +25,8 @@ folder, which is for one member of one job.
 
 // Member is the command member.
 func Member() cli.Command {
-	return cli.Command{Name: "member", About: "help in a job as a member of its committee", Run: member}
+	return cli.Command{Name: "member", About: "help in a job as a member of its committee",
+		Run: member}
 }
 
 func member(ctx context.Context, args []string, std cli.Streams) int {

@@ -109,7 +109,8 @@ func advised(err error) error {
 	case errors.As(err, &differs) && differs.Field == "identity":
 		advice = "Have the identity's public key added to the roster of all, or give another --identity."
 	case errors.As(err, &differs):
-		advice = "All sides need the same job, roster and committee: compare what 'hushsum job check' and " +
+		advice = "All sides need the same job, roster and committee: compare what " +
+			"'hushsum job check' and " +
 			"'hushsum roster show' print."
 	case errors.Is(err, hushsum.ErrPeer):
 		advice = "Compare --server and --coordinator with what the coordinator prints when it starts."
@@ -155,7 +156,8 @@ func (s *side) settle() (*settled, error) {
 		return nil, err
 	}
 	if o.files.Roster == nil {
-		return nil, j.Mistake("parties.roster", "name a file, or give --roster; see 'hushsum help roster'",
+		return nil, j.Mistake("parties.roster",
+			"name a file, or give --roster; see 'hushsum help roster'",
 			"who the parties are is said nowhere")
 	}
 	if j.Oneshot() {
@@ -163,7 +165,8 @@ func (s *side) settle() (*settled, error) {
 			return nil, err
 		}
 		if o.files.Committee == nil {
-			return nil, j.Mistake("sum.committee", "name a file, or give --committee; a committee is a roster",
+			return nil, j.Mistake("sum.committee",
+				"name a file, or give --committee; a committee is a roster",
 				"who the members of the committee are is said nowhere")
 		}
 	}
