@@ -431,14 +431,14 @@ privacy = { noise = "discrete-gaussian", clip = 1.0, epsilon = 1.0, study = 2.0`
 	for epsilon, allowed := range map[string]bool{"2.0": true, "2.1": false} {
 		files.Text = []byte(strings.Replace(trains, "epsilon = 1.0",
 			"before = \"before.json\", epsilon = "+epsilon, 1) + " }\n")
-		last, err := federation.New(*files)
-		if (err == nil) != allowed {
+		if _, err := federation.New(*files); (err == nil) != allowed {
 			t.Errorf("epsilon %s: %v", epsilon, err)
 		}
 		if !allowed {
 			continue
 		}
-		if last, err = w.node.Create(w.ctx, *files); err != nil {
+		last, err := w.node.Create(w.ctx, *files)
+		if err != nil {
 			t.Fatal(err)
 		}
 		run(last)
