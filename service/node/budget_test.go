@@ -51,8 +51,8 @@ func childStudy() {
 		Grace: 700 * time.Millisecond,
 		Log:   slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))})
 	child(err)
-	for _, token := range n.NewTokens { // of the first start; the last of them operates
-		leave(folder, "token", token)
+	if made := len(n.NewTokens); made > 0 { // of the first start; the last of them operates
+		leave(folder, "token", n.NewTokens[made-1])
 	}
 	child(<-n.Hangs)
 }

@@ -37,8 +37,8 @@ With --out it writes files there, all at the end: NAME.csv with a line for each
 row and seed, NAME-FIGURE.csv with the points of each figure, NAME-FIGURE.svg,
 and NAME.json, which lists them. Ctrl-C or SIGTERM ends the run early; what was
 done is printed, and written to the folder incomplete in that of --out. With
---keep FILE each arm and seed is written to FILE as it is done, and not run again
-when the same command is: a run of hours can be ended and goes on.
+--keep FILE each arm and seed is written to FILE as it is done, and not run
+again when the same command is: a run of hours can be ended and goes on.
 `
 
 const experimentJSON = `With --json there is one object:

@@ -20,7 +20,7 @@ import (
 	"github.com/hushsum/hushsum/training"
 )
 
-const joinAbout = `Usage: hushsum join FILE --identity FILE --server ADDRESS --coordinator KEY [flags]
+const joinAbout = `Usage: hushsum join FILE --identity FILE --server ADDRESS --coordinator KEY
 
 Takes part in the job that FILE declares, which 'hushsum coordinate' runs at ADDRESS.
 The coordinator learns the job's private sums, and nothing else of this party. All

@@ -12,7 +12,7 @@ import (
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
 )
 
-const memberAbout = `Usage: hushsum member FILE --identity FILE --server ADDRESS --coordinator KEY [flags]
+const memberAbout = `Usage: hushsum member FILE --identity FILE --server ADDRESS --coordinator KEY
 
 Helps in a job whose parties send one message a round, as a member of its committee:
 it makes a key for each round, signs once which parties are in the sum, and tells

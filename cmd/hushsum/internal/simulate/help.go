@@ -19,9 +19,9 @@ Parties may drop out of rounds (--drop), sums may take one message a party
 (--protocol oneshot), noise may protect what sums say (--noise, --epsilon), and
 other data, models and rules may take the place of the census and its averages.
 Ctrl-C or SIGTERM ends the run early: it prints what was done, and with --out
-writes it to the folder incomplete in that of --out. A sweep goes on from it when
-the same command runs again with --out or --keep. A run without any sum ends with
-code 1, and standard error says why.
+writes it to the folder incomplete in that of --out. A sweep goes on from it
+when the same command runs again with --out or --keep. A run without any sum
+ends with code 1, and standard error says why.
 
 With FILE it simulates a job as the file declares it, latencies, drop-outs and
 budgets among it, and without one a job of its own, which --print shows. Flags,
