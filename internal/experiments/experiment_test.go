@@ -246,21 +246,26 @@ func TestFindings(t *testing.T) {
 	for _, c := range []struct {
 		differences []float64
 		expected    int
+		published   *float64
 		verdict     Verdict
 		says        string
 	}{
-		{[]float64{.014, .016, .015}, 1, Seen, "x: +1.50 points, 95 % interval +1.25 to +1.75 over " +
-			"3 seeds; published +1.50. The published effect is seen."},
-		{[]float64{.004, .006, .005}, 1, Seen, "seen, but its size is outside the interval."},
-		{[]float64{.014, -.016, .015}, 1, NotSeen, "contains 0."},
-		{[]float64{-.014, -.016, -.015}, 1, Opposite, "the other sign."},
-		{[]float64{-.014, -.016, -.015}, -1, Seen, "size is outside the interval."},
-		{[]float64{.014}, 1, NotSeen, "One seed says nothing about the published effect."},
-		{nil, 1, NotSeen, "x: not run."},
-		{[]float64{.014, .016, .015}, 0, None, "published +1.50."},
+		{[]float64{.014, .016, .015}, 1, &published, Seen, "x: +1.50 points, 95 % interval +1.25 to " +
+			"+1.75 over 3 seeds; published +1.50. The published effect is seen."},
+		{[]float64{.004, .006, .005}, 1, &published, Seen, "seen, but its size is outside the interval."},
+		{[]float64{.004, .006, .005}, 1, nil, Seen, "effect is seen."},
+		{[]float64{.014, -.016, .015}, 1, &published, Open, "contains 0 and the effect."},
+		{[]float64{.014, -.016, .015}, 1, nil, Open, "contains 0."},
+		{[]float64{.001, -.001, .0005}, 1, &published, Refuted, "its size is outside the interval."},
+		{[]float64{-.014, -.016, -.015}, 1, &published, Refuted, "its size is outside the interval."},
+		{[]float64{-.014, -.016, -.015}, 1, nil, Refuted, "the difference has the other sign."},
+		{[]float64{-.014, -.016, -.015}, -1, &published, Seen, "size is outside the interval."},
+		{[]float64{.014}, 1, &published, Open, "One seed says nothing about the published effect."},
+		{nil, 1, &published, Open, "x: not run."},
+		{[]float64{.014, .016, .015}, 0, &published, None, "published +1.50."},
 	} {
 		f := Finding{Claim: "x", Percent: true, Measured: interval(c.differences), Expected: c.expected,
-			Published: &published}
+			Published: c.published}
 		if f.Verdict() != c.verdict || !strings.HasSuffix(f.String(), c.says) {
 			t.Errorf("%v: %s, %q", c.differences, f.Verdict(), f.String())
 		}

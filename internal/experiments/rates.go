@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hushsum/hushsum/aggregation"
@@ -36,6 +37,8 @@ func rates(ctx context.Context, o Options) (*Table, error) {
 	rows := pick(o, 1000, 55000, 600)
 	rounds := pick(o, 50, 120, 2)
 	locals := pick(o, []float64{.01, .05}, []float64{.001, .01, .05, .1}, []float64{.01})
+	// The quick form has the papers' best cell too, which is on none of its lines.
+	best := pick(o, []float64{.1}, nil, nil)
 	grid := pick(o, []float64{.1, .25, .4, .55, .7, .8, 1, 1.5, 2},
 		[]float64{.01, .1, .25, .4, .55, .7, .8, 1, 1.5, 2}, []float64{.5, 1})
 	d, err := newImages(o, "fashion-mnist", rows, pick(o, 1000, 10000, 200), 0)
@@ -49,6 +52,7 @@ func rates(ctx context.Context, o Options) (*Table, error) {
 		Notes: []string{
 			"accuracy: the mean of the last ten rounds; rise: how much that is above the mean " +
 				"of the ten before. A training that diverges counts as accuracy 0.",
+			"The papers' best accuracies of both averages are at local rate .1 and server rate 1.",
 			"The papers' server rates are .01, .1, 1, 1.5 and 2: none between .1 and 1, so that " +
 				"a mask, which makes steps shorter, cannot be told from a shorter step.",
 		},
@@ -59,6 +63,32 @@ func rates(ctx context.Context, o Options) (*Table, error) {
 		"of the thesis: momentum 0.9, 1 local epoch, batches of 32, weight decay 1e-5, soft " +
 			"mask with threshold 0.4",
 	}
+	cell := func(local, rate float64, p int) arm {
+		a := arm{labels: []string{fmt.Sprint(local), fmt.Sprint(rate), plainAndMasked[p]}, steps: rounds}
+		if at, ok := ratesPublished[[2]float64{rate, local}]; ok {
+			a.published = percent(at[p])
+		}
+		kind := [2]aggregation.MaskKind{aggregation.NoMask, aggregation.SoftMask}[p]
+		a.run = func(ctx context.Context, seed uint64, step func()) (outcome, error) {
+			s := study{rounds: rounds, training: func(seed uint64, _ bool) (simulation.Options, error) {
+				with, err := d.deal("label-skew", 10, seed)
+				if err != nil {
+					return simulation.Options{}, err
+				}
+				return simulation.Options{
+					Model: lenet(with), Parties: with.parties, Test: with.test, MaxSamples: rows,
+					Local: learning.SGD{Rate: local, Momentum: momentum, WeightDecay: weightDecay,
+						Batch: localBatch, Epochs: 1},
+				}, nil
+			}}
+			out, _, err := s.run(ctx, seed, false, kind, rate, step)
+			if err == nil {
+				out.values = out.values[:3]
+			}
+			return out, err
+		}
+		return a
+	}
 	var arms []arm
 	for k, local := range locals {
 		name := fmt.Sprint(local)
@@ -68,30 +98,8 @@ func rates(ctx context.Context, o Options) (*Table, error) {
 		})
 		curves := map[string]map[uint64]*line{"plain": {}, "masked": {}}
 		for i, rate := range grid {
-			for p, kind := range []aggregation.MaskKind{aggregation.NoMask, aggregation.SoftMask} {
-				average := plainAndMasked[p]
-				a := arm{labels: []string{name, fmt.Sprint(rate), average}, steps: rounds}
-				if at, ok := ratesPublished[[2]float64{rate, local}]; ok {
-					a.published = percent(at[p])
-				}
-				a.run = func(ctx context.Context, seed uint64, step func()) (outcome, error) {
-					s := study{rounds: rounds, training: func(seed uint64, _ bool) (simulation.Options, error) {
-						with, err := d.deal("label-skew", 10, seed)
-						if err != nil {
-							return simulation.Options{}, err
-						}
-						return simulation.Options{
-							Model: lenet(with), Parties: with.parties, Test: with.test, MaxSamples: rows,
-							Local: learning.SGD{Rate: local, Momentum: momentum, WeightDecay: weightDecay,
-								Batch: localBatch, Epochs: 1},
-						}, nil
-					}}
-					out, _, err := s.run(ctx, seed, false, kind, rate, step)
-					if err == nil {
-						out.values = out.values[:3]
-					}
-					return out, err
-				}
+			for p, average := range plainAndMasked {
+				a := cell(local, rate, p)
 				a.done = func(seed uint64, out outcome) {
 					l := curves[average][seed]
 					if l == nil {
@@ -107,29 +115,35 @@ func rates(ctx context.Context, o Options) (*Table, error) {
 			}
 		}
 	}
+	for _, local := range best {
+		arms = append(arms, cell(local, 1, 0), cell(local, 1, 1))
+	}
 	err = t.fill(ctx, o, arms)
-	for _, local := range locals {
+	for _, local := range append(slices.Clone(locals), best...) {
 		for _, rate := range grid {
 			row := func(name string) []string { return []string{fmt.Sprint(local), fmt.Sprint(rate), name} }
 			t.compare(fmt.Sprintf("local rate %v, server rate %v, masked less plain", local, rate),
 				row("masked"), row("plain"), 0, 1)
 		}
+		if slices.Contains(best, local) {
+			continue
+		}
 		// The best of each over the grid, by the mean over seeds.
-		var best [2][]string
+		var chosen [2][]string
 		var top [2]float64
 		for _, rate := range grid {
 			for p, average := range plainAndMasked {
 				labels := []string{fmt.Sprint(local), fmt.Sprint(rate), average}
 				if r := t.row(labels...); r != nil {
 					if m, _, n := r.Mean(0); n > 0 && m > top[p] {
-						top[p], best[p] = m, labels
+						top[p], chosen[p] = m, labels
 					}
 				}
 			}
 		}
-		if best[0] != nil && best[1] != nil {
+		if chosen[0] != nil && chosen[1] != nil {
 			t.compare(fmt.Sprintf("local rate %v, masked at its best server rate %s less plain "+
-				"at its best %s", local, best[1][1], best[0][1]), best[1], best[0], 0, 1)
+				"at its best %s", local, chosen[1][1], chosen[0][1]), chosen[1], chosen[0], 0, 1)
 		}
 	}
 	return t, err

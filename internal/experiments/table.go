@@ -114,26 +114,33 @@ type Finding struct {
 type Verdict string
 
 const (
-	Seen     Verdict = "seen"     // the interval lies on the expected side of 0
-	NotSeen  Verdict = "not seen" // it contains 0, or there is none
-	Opposite Verdict = "opposite" // it lies on the other side
-	None     Verdict = "none"     // nothing was expected
+	Seen    Verdict = "seen"    // the interval lies on the expected side of 0
+	Refuted Verdict = "refuted" // it does not, and the published effect is outside of it
+	Open    Verdict = "open"    // it contains both 0 and the published effect, or there is none
+	None    Verdict = "none"    // nothing was expected
 )
 
-// Verdict compares the interval with the sign that is expected.
+// Verdict compares the interval with the sign that is expected, and with the published
+// size. Of an effect without a size every one on the expected side counts as published: it is
+// refuted if the interval lies on the other side.
 func (f *Finding) Verdict() Verdict {
 	low, high := f.Measured.Low*float64(f.Expected), f.Measured.High*float64(f.Expected)
 	switch {
 	case f.Expected == 0:
 		return None
 	case f.Measured.N < 2:
-		return NotSeen
+		return Open
 	case min(low, high) > 0:
 		return Seen
-	case max(low, high) < 0:
-		return Opposite
+	case max(low, high) < 0, f.outside():
+		return Refuted
 	}
-	return NotSeen
+	return Open
+}
+
+// outside reports whether the published size is known and outside of the interval.
+func (f *Finding) outside() bool {
+	return f.Published != nil && (*f.Published < f.Measured.Low || *f.Published > f.Measured.High)
 }
 
 // String is a sentence or two.
@@ -161,17 +168,26 @@ func (f *Finding) String() string {
 	switch f.Verdict() {
 	case Seen:
 		b.WriteString(" The published effect is seen")
-		if f.Published != nil && (*f.Published < m.Low || *f.Published > m.High) {
+		if f.outside() {
 			b.WriteString(", but its size is outside the interval")
 		}
 		b.WriteString(".")
-	case Opposite:
-		b.WriteString(" The published effect is not seen; the difference has the other sign.")
-	case NotSeen:
+	case Refuted:
+		b.WriteString(" The published effect is refuted in this setting: ")
+		if f.Published != nil {
+			b.WriteString("its size is outside the interval.")
+		} else {
+			b.WriteString("the difference has the other sign.")
+		}
+	case Open:
 		if m.N < 2 {
 			b.WriteString(" One seed says nothing about the published effect.")
 		} else {
-			b.WriteString(" The published effect is not seen: the interval contains 0.")
+			b.WriteString(" The published effect is open: the interval contains 0")
+			if f.Published != nil {
+				b.WriteString(" and the effect")
+			}
+			b.WriteString(".")
 		}
 	}
 	return b.String()

@@ -26,8 +26,10 @@ const experimentAbout = `Usage: hushsum experiment NAME [flags]
 Reruns a table of the papers behind hushsum, or one added to them: trains every
 arm with the same seeds, prints means and standard deviations over seeds with
 the published figures, and says which published differences are seen. An effect
-counts as seen if the 95 % interval of the differences, paired by seed, lies on
-its side of 0 (Student's t). Each comparison has an interval of its own, and of
+is seen if the 95 % interval of the differences, paired by seed, lies on its
+side of 0 (Student's t), else refuted in this setting if the published size is
+outside of the interval, or without a size if the interval lies on the other
+side, and open otherwise. Each comparison has an interval of its own, and of
 many some miss.
 
 The quick form takes some minutes on two cores; its rows, rounds and arms are
@@ -49,8 +51,8 @@ const experimentJSON = `With --json there is one object:
                 is known); fractions are not in percent
   findings      of each its claim, the mean difference, low, high and seeds of
                 the interval, expected (the sign of the published effect, 0 if
-                there is none), published, verdict (seen, not seen, opposite,
-                none) and text
+                there is none), published, verdict (seen, refuted, open, none)
+                and text
   notes, files  sentences, and what was written
 With list it is one object per experiment: name, about, paper and table ("" for
 one that is not a paper's), seeds (0 if nothing is drawn), quick_s and long_s, in
