@@ -18,6 +18,7 @@ import numpy as np
 
 from . import _sidecar, tensors
 from .arrays import Structure, as_array
+from .attempts import Attempts, not_finite
 from .errors import ConfigError, Error, SidecarError
 from .records import Coins, Records
 from .rows import rows_of, working
@@ -86,18 +87,20 @@ def join(
         process = subprocess.Popen(command, stdout=None if not accept else subprocess.DEVNULL,
                                    stderr=subprocess.PIPE, process_group=0 if accept else None)
         stack.callback(_end, process)
+        attempts = Attempts()
         while process.poll() is None:
             try:
                 connection, _ = listener.accept()
             except TimeoutError:
                 continue
             with connection:
-                _serve(connection, train, rows, absent)
+                _serve(connection, train, rows, absent, attempts)
         assert process.stderr is not None
         said = process.stderr.read().decode(errors="replace").strip()
         if process.returncode != 0:
             reason = said.splitlines()[-1] if said else f"it ended with {process.returncode}"
-            raise Error(reason.removeprefix("hushsumd: "), kind="federation")
+            attempts.end(Error(reason.removeprefix("hushsumd: "), kind="federation"))
+        attempts.end()
         last = tensors.read((private / "model.safetensors").read_bytes())
     return last
 
@@ -116,7 +119,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def _serve(
     connection: socket.socket, train: Callable[..., Any], rows: Any,
-    absent: Callable[[int, str], None],
+    absent: Callable[[int, str], None], attempts: Attempts,
 ) -> None:
     """Train once, from the files of a round to the files of an update."""
     work = Path(connection.makefile("rb").readline().decode().rstrip("\n"))
@@ -133,13 +136,19 @@ def _serve(
             made = working(train)(model, round)
         update, metrics = _parts(made)
         arrays = {name: as_array(update[name]) for name in model}
+        for name, array in arrays.items():
+            if not np.isfinite(array).all():
+                raise not_finite(f"[{name!r}]")
         (work / "update.safetensors").write_bytes(tensors.write(arrays))
         if metrics:
             (work / "metrics.json").write_text(json.dumps(metrics))
     except Exception as err:  # of the training function: an absence, or zeros with noise
         absent(round, f"{type(err).__name__}: {err}")
-        connection.sendall(b"failed\n")
+        with contextlib.suppress(OSError):
+            connection.sendall(b"failed\n")
+        attempts.failed(round, err)
         return
+    attempts.succeeded()
     with contextlib.suppress(OSError):  # the round may be over
         connection.sendall(b"ok\n")
 

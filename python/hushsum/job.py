@@ -14,6 +14,7 @@ from . import _sidecar
 from . import federation as _federation
 from ._declared import Declared
 from .arrays import Arrays
+from .attempts import Attempts, not_finite
 from .errors import ConfigError, Error
 from .records import Records
 from .rows import Rows, rows_of, working
@@ -134,7 +135,8 @@ def join(
             a first dimension more. Which are drawn, the clip and the sum are this package's. A
             gradient must be of its record and the model alone. If it raises, this party is
             absent in the round, or with noise submits zeros, so that others cannot tell; the
-            error goes to ``progress``; KeyboardInterrupt ends taking part.
+            error goes to ``progress``, the first is a ``RuntimeWarning`` too, and if every call
+            fails the last raises; KeyboardInterrupt ends taking part.
         progress: is told of each step.
         url: tcp: ``tcp://host:port`` of the :class:`Coordinator`; of a member its
             ``committee_url``.
@@ -160,7 +162,8 @@ def join(
     Raises:
         PlanError: the coordinator has another job; ``field`` says where.
         Error: of kind ``"absent"``: the job is done, and this party was in none of its rounds,
-            or with noise with zeros only.
+            or with noise with zeros only. If that is since every call of ``train`` failed, the
+            first exception is its ``__cause__``.
     """
     tell = progress or (lambda p: None)
     if isinstance(job, str):
@@ -208,32 +211,43 @@ def join(
             call["rows"] = stack.enter_context(Rows(rows))._identifier
         result, _ = settled._sidecar.call("job.join", call, [seed_of(identity), *keys])
         taking = stack.enter_context(_Job(settled._sidecar, result["job"]))
-        for event, blobs in taking.events():
-            if event["event"] == "progress":
-                tell(_progress(event))
-            elif event["event"] == "end":
-                return settled.read(blobs[0]) if blobs else None
-            else:
+        attempts, last = Attempts(), None
+        try:
+            for event, blobs in taking.events():
+                if event["event"] == "progress":
+                    tell(_progress(event))
+                    continue
+                if event["event"] == "end":
+                    last = settled.read(blobs[0]) if blobs else None
+                    continue
+                round = event["round"]
                 try:
                     model, weighs = settled.read(blobs[0]), {}
                     if records is not None and train is not None:
                         vector = _sidecar.shared(
                             records.sum(train, model, settled.structure).data)
                     else:
-                        update, weight = _parts(working(train)(model, event["round"]))
+                        update, weight = _parts(working(train)(model, round))
                         vector, weighs = _checked(settled, update), settled.weight(weight)
                 except Exception as err:
-                    tell(Progress(f"round {event['round']}: absent: {err}", event["round"], 0, []))
+                    tell(Progress(f"round {round}: absent: {err}", round, 0, []))
                     taking.absent(f"{type(err).__name__}")
+                    attempts.failed(round, err)
                     continue
+                attempts.succeeded()
                 taking.answer(vector, **weighs)
-    raise Error("the job ended without a model")
+        except Error as err:
+            attempts.end(err)
+        attempts.end()
+        return last
 
 
 def _checked(settled: Settled, update: Any) -> _sidecar.Blob:
     """Write a vector now, so that what is wrong with it is the training function's fault."""
     room = np.empty(settled.structure.size, "<f8")
     settled.structure.write(update, room)
+    if not np.isfinite(room).all():
+        raise not_finite(settled.structure.not_finite(update) or "")
     return _sidecar.shared(room.data)
 
 

@@ -105,7 +105,7 @@ def simulate(
         job: what is tried out. It may leave the roster out, and features and classes.
         train: gets the model and one of ``parties``; returns an update of the model's
             structure, or a tuple of update, weight and metrics. ``None`` if the job trains its
-            model itself. Where its unit is a record, ``train`` gets some of a party's records,
+            model itself. What it raises ends the simulation. Where its unit is a record, ``train`` gets some of a party's records,
             and returns their gradients, as for :func:`join`; the clear run then clips and draws
             as the private one does, with noise of a millionth of the clip.
         parties: the data of each party, whatever ``train`` takes; ``(features, labels)`` if the

@@ -1,5 +1,6 @@
 """Federations of the service, joined with a training function."""
 
+import contextlib
 import signal
 import subprocess
 import threading
@@ -37,10 +38,16 @@ shape = [2, 3]
 @pytest.fixture
 def site(tmp_path):
     """A server with a federation of four parties."""
+    with running(tmp_path, TOML) as made:
+        yield made
+
+
+@contextlib.contextmanager
+def running(tmp_path, declared):
     keys = identities(4)
     (tmp_path / "roster.txt").write_text(
         "".join(f"{name} {k.public}\n" for name, k in keys.items()))
-    (tmp_path / "federation.toml").write_text(TOML)
+    (tmp_path / "federation.toml").write_text(declared)
     process = subprocess.Popen(
         [PROGRAM, "serve", "--folder", str(tmp_path / "node"), "--listen", "127.0.0.1:0",
          "--admin", "127.0.0.1:0", "--federation", str(tmp_path / "federation.toml"),
@@ -84,6 +91,40 @@ def test_join(site) -> None:
     assert seen == {1, 2, 3} and len(out) == 4
     for model in out.values():
         assert close_to(model["w"], 4.5, 1e-3) and close_to(model["b"], 3, 1e-3)
+
+
+def test_a_party_that_always_fails(tmp_path) -> None:
+    """Its training is heard of, also with noise, where the federation goes on with zeros."""
+    noisy = TOML.replace("privacy.clip = 10.0", """
+privacy = { noise = "discrete-gaussian", epsilon = 80.0, clip = 10.0 }""").replace(
+        "rounds = 3", "rounds = 2")
+    with running(tmp_path, noisy) as (folder, keys, said):
+        out: dict[str, object] = {}
+
+        def party(name: str, key: hushsum.Identity) -> None:
+            def train(model):
+                if name == "party0":
+                    raise ValueError("no such column")
+                return {name: np.ones(a.shape) for name, a in model.items()}
+
+            try:
+                out[name] = hushsum.join(
+                    said["door"], identity=key, train=train, roster=folder / "roster.txt",
+                    fingerprint=said["fingerprint"], folder=folder / name, accept=True)
+            except hushsum.Error as e:
+                out[name] = e
+
+        threads = [threading.Thread(target=party, args=(n, k)) for n, k in keys.items()]
+        with pytest.warns(RuntimeWarning, match="round 1.*no such column.*test_federation") as told:
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join(300)
+    assert len(told) == 1
+    failed = out.pop("party0")
+    assert isinstance(failed, hushsum.Error) and failed.kind == "absent" and failed.advice
+    assert "each of 2 calls" in str(failed) and isinstance(failed.__cause__, ValueError)
+    assert all(set(m) == {"b", "w"} for m in out.values())
 
 
 def test_what_is_refused(site) -> None:

@@ -123,34 +123,68 @@ steps = 4
         assert close_to(tried.model, tried.clear_model, 1e-3)
 
 
-def test_a_party_that_fails_is_absent() -> None:
+def broken(model):
+    raise RuntimeError("no data today")
+
+
+@pytest.mark.parametrize("protocol", ["pairwise", "oneshot"])
+@pytest.mark.parametrize("noise", [{}, {"noise": "discrete-gaussian", "epsilon": 80.0}])
+def test_a_party_that_always_fails(noise, protocol) -> None:
+    """It hears of the first failure at once, and of all of them at the end, from the first."""
     keys = identities(5)
-    settled = job(rounds=2, length=1, drop_out=0.4).settle(keys)
-
-    def broken(model):
-        raise RuntimeError("no data today")
-
+    declared = job(rounds=2, length=1, drop_out=0.4, clip=1.0, **noise)
     steps: list[hushsum.Progress] = []
-    model, out = run_job(settled, keys, hushsum.Identity.generate(),
-                         [broken] + [lambda m: np.ones(1)] * 4, step_time=5.0,
-                         progress=steps.append)
-    assert close_to(model, 2)
+    trains = [broken] + [lambda m: np.ones(1)] * 4
+    with pytest.warns(RuntimeWarning, match="failed in round 1.*no data today.*test_jobs") as said:
+        if protocol == "oneshot":
+            declared = dataclasses.replace(declared, sum=hushsum.Job.Sum(
+                protocol="oneshot", committee="committee.txt", members=4))
+            members = {f"member-{k}": hushsum.Identity.generate() for k in range(4)}
+            model, out = run_oneshot(declared, keys, members, trains, step_time=5.0)
+        else:
+            model, out = run_job(declared.settle(keys), keys, hushsum.Identity.generate(), trains,
+                                 step_time=5.0, progress=steps.append)
+    (first,) = [w for w in said if "no data today" in str(w.message)]
+    assert isinstance(first.message.__cause__, RuntimeError)
+    assert np.isfinite(model).all() if noise else close_to(model, 2)
     told = [s for s in steps if "absent" in s.text]
-    assert {s.party for s in told} == {0} and {s.round for s in told} == {1, 2}
+    if not noise and protocol == "pairwise":
+        assert {s.party for s in told} == {0} and {s.round for s in told} == {1, 2}
     assert all(s.party is None for s in steps if "summed" in s.text)
     absent = out.pop("party0")
     assert isinstance(absent, hushsum.Error) and absent.kind == "absent" and absent.advice
-    assert all(close_to(m, 2) for m in out.values())
+    assert "each of 2 calls" in str(absent) and "no data today" in str(absent)
+    assert isinstance(absent.__cause__, RuntimeError) and absent.__cause__.__traceback__
+    assert all(close_to(out[n], model) for n in list(keys)[1:])
+
+
+def test_a_party_that_fails_once() -> None:
+    """It is warned, and has its model."""
+    keys = identities(5)
+    settled = job(rounds=2, length=1, drop_out=0.4).settle(keys)
+
+    def once(model, round):
+        return np.full(1, np.nan) if round == 1 else np.ones(1)
+
+    with pytest.warns(RuntimeWarning, match="round 1.*NaN or infinity"):
+        model, out = run_job(settled, keys, hushsum.Identity.generate(),
+                             [once] + [lambda m: np.ones(1)] * 4, step_time=5.0)
+    assert close_to(model, 2) and all(close_to(m, 2) for m in out.values())
+
+
+def test_a_simulation_ends_with_what_training_raises() -> None:
+    with pytest.raises(RuntimeError, match="no data today"):
+        hushsum.simulate(job(count=5, roster=""), lambda model, data: broken(model), range(5),
+                         progress=False)
+    with pytest.raises(hushsum.Error, match="NaN"):
+        hushsum.simulate(job(count=5, roster=""), lambda model, data: np.full(5, np.nan), range(5),
+                         progress=False)
 
 
 def test_a_job_without_a_sum_fails() -> None:
     keys = identities(3)
     settled = job(rounds=1, length=1, drop_out=0).settle(keys)
-
-    def broken(model):
-        raise RuntimeError("no data today")
-
-    with pytest.raises(hushsum.Error) as caught:
+    with pytest.warns(RuntimeWarning), pytest.raises(hushsum.Error) as caught:
         run_job(settled, keys, hushsum.Identity.generate(), [broken] * 3, step_time=1.0)
     assert caught.value.kind == "stalled" and caught.value.advice
 
