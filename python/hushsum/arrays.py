@@ -95,6 +95,12 @@ class Structure:
 
     def _write(self, tree: Any, x: Any, into: np.ndarray, at: int, path: str) -> int:
         if isinstance(tree, _Leaf):
+            if isinstance(x, Mapping):
+                raise _differs(
+                    path, f"is a dictionary, where the job has {_described(tree)}",
+                    "return one array, such as np.concatenate([a.ravel() for a in arrays]), or tell "
+                    "the job of the dictionary: settle(like=model), or [[model.tensor]] in its file",
+                )
             a = as_array(x)
             many = into.shape[:-1]
             if a.shape != many + tree.shape:
@@ -107,7 +113,10 @@ class Structure:
             return at + tree.size
         if isinstance(tree, dict):
             if not isinstance(x, Mapping):
-                raise _differs(path, "is no dictionary")
+                entries = ", ".join(f"{k!r}: {_described(t)}" for k, t in list(tree.items())[:8])
+                more = ", …" if len(tree) > 8 else ""
+                raise _differs(path, "is no dictionary, where the job has one",
+                               f"return {{{entries}{more}}}")
             if {str(k) for k in x} != tree.keys():
                 odd = sorted({str(k) for k in x} ^ tree.keys())
                 raise _differs(path, f"has other keys than it should: {', '.join(odd[:8])}")
@@ -169,8 +178,17 @@ def narrow(x: Any) -> bool:
     return bool(np.can_cast(as_array(x).dtype, np.float32))
 
 
-def _differs(path: str, what: str) -> ConfigError:
-    return ConfigError(
-        f"the model{path} {what}", kind="length", field=path or None,
-        advice="give arrays of the shapes that the model was declared with",
-    )
+def _described(tree: Any) -> str:
+    """Return what stands at a place of a structure, in words."""
+    if isinstance(tree, dict):
+        return "a dictionary"
+    if isinstance(tree, list):
+        return f"a list of {len(tree)}"
+    return f"an array of shape {tree.shape}" if tree.shape else "a number"
+
+
+def _differs(
+    path: str, what: str,
+    advice: str = "give arrays of the shapes that the model was declared with",
+) -> ConfigError:
+    return ConfigError(f"the model{path} {what}", kind="length", field=path or None, advice=advice)

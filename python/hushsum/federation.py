@@ -128,17 +128,17 @@ def _serve(
     try:
         model = tensors.read((work / "model.safetensors").read_bytes())
         rows_of(False, rows, train, "coins" in about)
+        doubles = Structure({name: np.zeros(a.shape) for name, a in model.items()})
         if "coins" in about:
-            doubles = Structure({name: np.zeros(a.shape) for name, a in model.items()})
             records = Records(rows, Coins(about["coins"]))
             made = doubles.read(records.sum(train, model, doubles))
         else:
             made = working(train)(model, round)
         update, metrics = _parts(made)
+        path = doubles.not_finite(update)  # and it raises where the structure is another
+        if path is not None:
+            raise not_finite(path)
         arrays = {name: as_array(update[name]) for name in model}
-        for name, array in arrays.items():
-            if not np.isfinite(array).all():
-                raise not_finite(f"[{name!r}]")
         (work / "update.safetensors").write_bytes(tensors.write(arrays))
         if metrics:
             (work / "metrics.json").write_text(json.dumps(metrics))

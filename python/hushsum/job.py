@@ -14,7 +14,7 @@ from . import _sidecar
 from . import federation as _federation
 from ._declared import Declared
 from .arrays import Arrays
-from .attempts import Attempts, not_finite
+from .attempts import Attempts, not_finite, warn
 from .errors import ConfigError, Error
 from .records import Records
 from .rows import Rows, rows_of, working
@@ -92,6 +92,19 @@ def _state(key: bytes | None, state: str | Path | None) -> tuple[dict[str, Any],
     return {"state": str(path), "counter": str(path) + ".counter"}, [key]
 
 
+def _forgets(settled: Settled, member: bool) -> str:
+    """Return what one that takes part without a state loses with its process."""
+    if member:
+        lost = "this member forgets which rounds it has answered in"
+    elif settled.committee is not None:
+        lost = "this party forgets which rounds it has submitted in"
+    else:
+        lost = ("this party loses its place: it waits for the next session, and has forgotten which "
+                "rounds it submitted in")
+    return (f"without a state, if this process ends and is started again {lost}; give state, the path "
+            "of a file, and key, 32 random bytes that you keep")
+
+
 def join(
     job: Declared | Settled | str,
     *,
@@ -141,7 +154,8 @@ def join(
         url: tcp: ``tcp://host:port`` of the :class:`Coordinator`; of a member its
             ``committee_url``.
         coordinator: tcp: its public key, 64 hexadecimal digits, got by a way of your own.
-        state: tcp: file that keeps what the party must not lose when its process ends.
+        state: tcp: file that keeps what the party must not lose when its process ends; without
+            one a ``UserWarning`` says what that is.
         key: tcp: 32 bytes that seal it.
         least_number: for a party that lost its state: a session number that it has not used.
         spent: for a party that lost its state for good: how many rounds count as spent, all
@@ -202,6 +216,8 @@ def join(
         rows_of(settled.trains, rows, train, settled.coins is not None)
     records = Records(rows, settled.coins) if settled.coins is not None else None
     where, keys = _state(key, state)
+    if not where:
+        warn(_forgets(settled, member), UserWarning)
     call = {"settled": settled.identifier, "address": address, "coordinator": coordinator,
             "least_number": int(least_number), "spent": int(spent), **where}
     with contextlib.ExitStack() as stack:

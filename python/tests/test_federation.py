@@ -105,7 +105,8 @@ privacy = { noise = "discrete-gaussian", epsilon = 80.0, clip = 10.0 }""").repla
             def train(model):
                 if name == "party0":
                     raise ValueError("no such column")
-                return {name: np.ones(a.shape) for name, a in model.items()}
+                made = {name: np.ones(a.shape) for name, a in model.items()}
+                return np.ones(8) if name == "party1" else made
 
             try:
                 out[name] = hushsum.join(
@@ -120,7 +121,9 @@ privacy = { noise = "discrete-gaussian", epsilon = 80.0, clip = 10.0 }""").repla
                 t.start()
             for t in threads:
                 t.join(300)
-    assert len(told) == 1
+    assert len(told) == 2
+    failed = out.pop("party1")
+    assert isinstance(failed, hushsum.Error) and "return {'b': " in str(failed.__cause__)
     failed = out.pop("party0")
     assert isinstance(failed, hushsum.Error) and failed.kind == "absent" and failed.advice
     assert "each of 2 calls" in str(failed) and isinstance(failed.__cause__, ValueError)

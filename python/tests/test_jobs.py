@@ -3,6 +3,7 @@
 import dataclasses
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -121,6 +122,34 @@ steps = 4
     else:
         assert tried.epsilon is None and (np.array_equal(model, tried.model) or not everybody)
         assert close_to(tried.model, tried.clear_model, 1e-3)
+
+
+def test_a_party_without_a_state_is_warned(tmp_path) -> None:
+    """It hears what it would lose, and one with a state nothing."""
+    keys = identities(2)
+    settled = job(rounds=1, length=1, drop_out=0).settle(keys)
+    stranger = hushsum.Identity.generate()
+
+    def joining(of, **more):
+        with warnings.catch_warnings(record=True) as said, pytest.raises(hushsum.Error):
+            warnings.simplefilter("always")
+            hushsum.join(of, identity=stranger, url="tcp://127.0.0.1:1",
+                         coordinator=stranger.public, **more)
+        return [str(w.message) for w in said if w.category is UserWarning]
+
+    (said,) = joining(settled, train=len)
+    assert "loses its place" in said and "state" in said and "key" in said
+    assert joining(settled, train=len, state=tmp_path / "s", key=bytes(32)) == []
+    one = hushsum.Job.parse("""name = "one"
+rounds = 1
+parties = { count = 3, roster = "roster.txt" }
+model.length = 1
+sum = { protocol = "oneshot", committee = "committee.txt", members = 4 }
+""").settle(identities(3), committee=identities(4))
+    (said,) = joining(one, train=len)
+    assert "has submitted in" in said and "place" not in said
+    (said,) = joining(one)
+    assert "this member" in said
 
 
 def broken(model):

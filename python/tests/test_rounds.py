@@ -87,7 +87,9 @@ def test_another_broadcast_is_refused() -> None:
 @pytest.mark.parametrize("wrong, says", [
     ({"a": np.zeros(3)}, "other keys"),
     ({"a": np.zeros(2), "b": np.zeros((2, 1))}, "shape"),
-    ([np.zeros(2)], "no dictionary"),
+    ([np.zeros(2)], r"no dictionary.*return \{'a': an array of shape \(2,\), 'b': an array of"),
+    (np.zeros(5), r"no dictionary.*return \{'a'"),
+    ({"a": {"c": np.zeros(2)}, "b": np.zeros(3)}, r"\['a'\] is a dictionary.*shape \(2,\)"),
     ({"a": np.array(["x", "y"]), "b": np.zeros(3)}, "not of numbers"),
 ])
 def test_wrong_structures(wrong: object, says: str) -> None:
@@ -99,6 +101,12 @@ def test_wrong_structures(wrong: object, says: str) -> None:
     with pytest.raises(hushsum.ConfigError, match=says):
         session.parties[0].submit(broadcast, wrong)
     assert session.parties[0].due == 1  # nothing has changed
+
+
+def test_a_dictionary_where_the_job_has_a_vector() -> None:
+    with pytest.raises(hushsum.ConfigError, match=r"shape \(5,\).*return one array.*like=model"):
+        hushsum.simulate(job(count=3, roster=""), lambda model, data: {"w": np.zeros(5)}, range(3),
+                         progress=False)
 
 
 def test_every_stage_may_lose_parties() -> None:
