@@ -98,8 +98,9 @@ class Structure:
             if isinstance(x, Mapping):
                 raise _differs(
                     path, f"is a dictionary, where the job has {_described(tree)}",
-                    "return one array, such as np.concatenate([a.ravel() for a in arrays]), or tell "
-                    "the job of the dictionary: settle(like=model), or [[model.tensor]] in its file",
+                    "return one array, such as np.concatenate([a.ravel() for a in arrays]), or "
+                    "tell the job of the dictionary: settle(like=model), or [[model.tensor]] in "
+                    "its file",
                 )
             a = as_array(x)
             many = into.shape[:-1]

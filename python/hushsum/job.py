@@ -99,10 +99,10 @@ def _forgets(settled: Settled, member: bool) -> str:
     elif settled.committee is not None:
         lost = "this party forgets which rounds it has submitted in"
     else:
-        lost = ("this party loses its place: it waits for the next session, and has forgotten which "
-                "rounds it submitted in")
-    return (f"without a state, if this process ends and is started again {lost}; give state, the path "
-            "of a file, and key, 32 random bytes that you keep")
+        lost = ("this party loses its place: it waits for the next session, and has forgotten "
+                "which rounds it submitted in")
+    return (f"without a state, if this process ends and is started again {lost}; give state, the "
+            "path of a file, and key, 32 random bytes that you keep")
 
 
 def join(
