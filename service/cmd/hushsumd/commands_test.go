@@ -17,7 +17,7 @@ import (
 // TestMain lets dev start this program as its parties, and as its committee.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && (os.Args[1] == devPartyName || os.Args[1] == devMemberName) {
-		os.Exit(dispatch(context.Background(), os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
+		main()
 	}
 	os.Exit(m.Run())
 }
@@ -90,7 +90,7 @@ func says(t *testing.T, args ...string) (int, string) {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	code := dispatch(context.Background(), args, streams{null, b, b})
+	code := dispatch(context.Background(), args, streams{in: null, out: b, err: b})
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	return code, b.text.String()
@@ -128,6 +128,7 @@ func rosterOf(t *testing.T, at func(name string) string, names ...string) (roste
 func TestMessages(t *testing.T) {
 	t.Setenv("HUSHSUM_TOKEN", "")
 	dir := t.TempDir()
+	t.Chdir(dir) // where serve makes a folder
 	at := func(name string) string { return filepath.Join(dir, name) }
 	write := func(name, text string) string {
 		if err := os.WriteFile(at(name), []byte(text), 0o600); err != nil {

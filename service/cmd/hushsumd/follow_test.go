@@ -35,7 +35,7 @@ func TestFollow(t *testing.T) {
 	out := new(bytes.Buffer)
 	err := j.follow(context.Background(), p,
 		func(context.Context) (*federation.Federation, error) { return next, nil },
-		streams{nil, out, out})
+		streams{in: nil, out: out, err: out})
 	if err != nil || p.Federation != next || p.Spent != 0 || p.Folder == j.folder ||
 		!hasFile(filepath.Join(p.Folder, "accepted.json")) {
 		t.Errorf("%+v, %v", p, err)

@@ -11,6 +11,7 @@
 //	hushsumd backup, restore     all federations to a file, and back
 //	hushsumd key                 the keys that seal the record
 //	hushsumd node                the nodes of a server
+//	hushsumd completion, man     what completes this command in a shell; a manual page
 //	hushsumd version
 package main
 
@@ -27,6 +28,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/hushsum/hushsum/internal/script"
 	"github.com/hushsum/hushsum/job"
 )
 
@@ -42,6 +44,9 @@ const (
 type streams struct {
 	in       *os.File
 	out, err io.Writer
+	// described, if it is not nil, is told what a command that is asked for help is, in place of
+	// printing it: completion and the manual page are made of it.
+	described func(script.Command)
 }
 
 // command is one subcommand.
@@ -55,15 +60,17 @@ func commands() []command {
 		{"dev", "a server and parties on this machine, training, with the page", dev},
 		{"serve", "run the server: one node, of three, or on a NATS of yours", serve},
 		{"join", "take part in a federation, with a training command of yours", join},
-		{"member", "help in a federation of one-message sums, as a member of its committee", member},
+		{"member", "help in one-message sums, as a member of their committee", member},
 		{"identity", "make or show a party's identity", identity},
 		{"roster", "write a roster's line, or show a roster and its fingerprint", rosterCommand},
 		{"federation", "check, create, list, show, pause, resume or end a federation", federationCommand},
 		{"query", "print the answers of a federation, or ask its roster more", queryCommand},
-		{"backup", "write all federations of a server to one sealed file, while it runs", backup},
+		{"backup", "write all federations of a running server to one sealed file", backup},
 		{"restore", "restore a backup to a server without federations", restore},
-		{"key", "say under which keys the record is sealed, and seal it under the newest", keyCommand},
+		{"key", "say which keys seal the record, and seal it under the newest", keyCommand},
 		{"node", "list the nodes of a server, wait for one, or remove one", nodeCommand},
+		{"completion", "print what completes this command in bash, zsh or fish", completion},
+		{"man", "print a manual page", manPage},
 		{"version", "print the version", printVersion},
 	}
 }
@@ -78,7 +85,7 @@ func misuse(format string, a ...any) error { return &usageError{fmt.Sprintf(form
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	os.Exit(dispatch(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
+	os.Exit(dispatch(ctx, os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
 }
 
 func dispatch(ctx context.Context, args []string, std streams) int {
@@ -135,23 +142,22 @@ func usage(w io.Writer) {
 		fmt.Fprintf(w, "  %-11s %s\n", c.name, c.about)
 	}
 	fmt.Fprint(w, "\nRun 'hushsumd help COMMAND' for what a command takes.\n"+
-		"Start with 'hushsumd dev'.\n\n"+
-		"Exit codes: 0 success, 1 failure, 2 called wrongly, 130 interrupted.\n")
+		"Start with 'hushsumd dev'.\n\n"+exitCodes+"\n")
+	script.WriteVariables(w, environment)
 }
 
-// flags makes a command's flag set, whose help begins with what the command does.
+// flags makes a command's flag set, whose help begins with how it is called and what it does.
 func flags(name, synopsis, about string, std streams) *flag.FlagSet {
 	f := flag.NewFlagSet(name, flag.ContinueOnError)
 	f.SetOutput(std.err)
 	f.Usage = func() {
-		f.SetOutput(std.out)
-		fmt.Fprintf(std.out, "Usage: hushsumd %s\n\n%s\n", synopsis, strings.TrimSpace(about))
-		has := false
-		f.VisitAll(func(*flag.Flag) { has = true })
-		if has {
-			fmt.Fprint(std.out, "\nFlags:\n")
-			f.PrintDefaults()
+		c := describe(f, synopsis, about)
+		if std.described != nil {
+			std.described(c)
+			return
 		}
+		fmt.Fprint(std.out, c.Help)
+		script.WriteFlags(std.out, c.Flags)
 	}
 	return f
 }
@@ -212,15 +218,21 @@ func printVersion(_ context.Context, args []string, std streams) error {
 	if err := parse(flags("version", "version", "It prints the version.", std), args, 0); err != nil {
 		return err
 	}
-	text := "hushsumd (unknown version)"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		text = "hushsumd " + info.Main.Version + " " + info.GoVersion
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				text += " " + s.Value
-			}
+	fmt.Fprintln(std.out, version())
+	return nil
+}
+
+// version says what was built, as the toolchain recorded it.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "hushsumd (unknown version)"
+	}
+	text := "hushsumd " + info.Main.Version + " " + info.GoVersion
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			text += " " + s.Value
 		}
 	}
-	fmt.Fprintln(std.out, text)
-	return nil
+	return text
 }

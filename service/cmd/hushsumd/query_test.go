@@ -82,7 +82,7 @@ func TestQuery(t *testing.T) {
 		args := []string{"join", "--server", n.Address, "--fingerprint", n.Fingerprint, "--identity",
 			at(name + ".pem"), "--roster", at("roster.txt"), "--folder", at("folder-" + name), "--rows",
 			write(name+".csv", rows), "--accept", "--follow", "--policy", policy, "--log", "error"}
-		code := dispatch(ctx, args, streams{nil, b, b})
+		code := dispatch(ctx, args, streams{in: nil, out: b, err: b})
 		b.mutex.Lock()
 		defer b.mutex.Unlock()
 		return code, b.text.String()

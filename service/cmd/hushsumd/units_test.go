@@ -119,7 +119,7 @@ func TestUnitsStart(t *testing.T) {
 		}
 		out = new(printed)
 		ended, ready := make(chan int, 1), make(chan bool, 1)
-		go func() { ended <- dispatch(ctx, args, streams{null, out, out}) }()
+		go func() { ended <- dispatch(ctx, args, streams{in: null, out: out, err: out}) }()
 		go func() { ready <- was() }()
 		stop = func() {
 			cancel()

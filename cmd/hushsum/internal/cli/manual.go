@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/hushsum/hushsum/internal/script"
 )
 
 // Manual is the help of a command.
@@ -72,15 +74,12 @@ func (m *Manual) print(w io.Writer, flags *flag.FlagSet, name string) error {
 
 // printFlags prints the flags, if there are any.
 func printFlags(w io.Writer, flags *flag.FlagSet) {
-	heading := "\nFlags:\n"
+	var list []script.Flag
 	flags.VisitAll(func(f *flag.Flag) {
 		value, text := FlagText(f)
-		fmt.Fprintln(w, heading+strings.TrimRight("  --"+f.Name+" "+value, " "))
-		heading = ""
-		for _, part := range Wrap(text, Width-8) {
-			fmt.Fprintf(w, "        %s\n", part)
-		}
+		list = append(list, script.Flag{Name: f.Name, Arg: value, Usage: text})
 	})
+	script.WriteFlags(w, list)
 }
 
 // FlagText returns what help calls the value of a flag, and what it does, with its default. A

@@ -9,12 +9,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/hushsum/hushsum/internal/fault"
+	"github.com/hushsum/hushsum/internal/script"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/privacy"
 )
 
 // Width is how many characters a line may have.
-const Width = 80
+const Width = script.Width
 
 // Problem is an error as a user reads it: what is wrong, and on a line of its own
 // what to do.
@@ -75,20 +76,4 @@ func Sentence(clause string) string {
 
 // Wrap breaks text between words into lines of at most the given number of
 // characters; a longer word has a line of its own.
-func Wrap(text string, width int) []string {
-	var lines []string
-	line, length := "", 0
-	for i, word := range strings.Split(text, " ") {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case i == 0:
-			line, length = word, n
-		case length+1+n <= width:
-			line, length = line+" "+word, length+1+n
-		default:
-			lines = append(lines, line)
-			line, length = word, n
-		}
-	}
-	return append(lines, line)
-}
+func Wrap(text string, width int) []string { return script.Wrap(text, width) }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/script"
 	"golang.org/x/term"
 )
 
@@ -27,6 +28,21 @@ const ExitCodes = `Exit codes: 0 success, 1 failure, 2 called wrongly, 130 inter
 143 ended by SIGTERM.
 `
 
+// Environment lists the variables that commands read.
+var Environment = []script.Variable{
+	{
+		Name: "NO_COLOR",
+		About: "If it is not empty, or TERM is dumb, a terminal gets what a file would: no line is " +
+			"written over while work goes on, and there are no colours in either case.",
+	},
+	{Name: "HUSHSUM_DATA", About: "Folder of the data sets, in place of ../shared/data."},
+	{
+		Name: "HUSHSUM_CPU",
+		About: "avx2, aesni or portable: fewer of the processor's instructions are used, for the " +
+			"same result.",
+	},
+}
+
 // Command is one subcommand. A package of its own makes it, and main lists it.
 type Command struct {
 	Name  string
@@ -42,7 +58,7 @@ type Program struct {
 	Now      func() time.Time // by which long runs say that they go on; nil: the clock
 }
 
-// Streams are where a command writes. Live is whether Out is a terminal, on which a line can be
+// Streams are where a command writes. Live is whether Out is a terminal on which a line may be
 // written over.
 type Streams struct {
 	Out, Err io.Writer
@@ -56,7 +72,7 @@ type Streams struct {
 // Run runs the command that args name, and returns the exit code.
 func (p *Program) Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	out := &StickyWriter{W: stdout}
-	std := Streams{Out: out, Err: stderr, Live: isTerminal(stdout), Now: p.Now}
+	std := Streams{Out: out, Err: stderr, Live: live(stdout), Now: p.Now}
 	code := p.dispatch(ctx, args, std)
 	if code == ExitInterrupted {
 		code = InterruptedBy(ctx)
@@ -110,7 +126,8 @@ func (p *Program) usage(w io.Writer) {
 		fmt.Fprintf(w, "  %-10s %s\n", c.Name, c.About)
 	}
 	fmt.Fprint(w, "\nRun 'hushsum help COMMAND' for what a command does and takes, and\n"+
-		"'hushsum --version' for the version.\n\n"+ExitCodes)
+		"'hushsum --version' for the version.\n\n"+ExitCodes+"\n")
+	script.WriteVariables(w, Environment)
 }
 
 // Interruptible works until it is done or ctx ends, whichever comes first; work that
@@ -147,7 +164,10 @@ func (s *StickyWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-func isTerminal(w io.Writer) bool {
+// live reports whether lines may be written over: on a terminal that can do more than print, unless
+// its user wants plain text (no-color.org).
+func live(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" &&
+		term.IsTerminal(int(f.Fd()))
 }

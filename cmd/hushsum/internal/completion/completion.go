@@ -13,7 +13,7 @@ import (
 
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/jobs"
-	"github.com/hushsum/hushsum/cmd/hushsum/internal/script"
+	"github.com/hushsum/hushsum/internal/script"
 	"github.com/hushsum/hushsum/job"
 )
 
@@ -107,6 +107,8 @@ func description(ctx context.Context, all []cli.Command) *script.Program {
 		Version: version,
 		Groups:  map[string]string{},
 		Codes:   cli.ExitCodes,
+
+		Environment: cli.Environment,
 	}
 	for _, c := range all {
 		if c.Below == nil {

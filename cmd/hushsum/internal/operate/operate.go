@@ -9,10 +9,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
@@ -21,9 +19,6 @@ import (
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 )
-
-// exitTerminated is the exit code after SIGTERM, as shells have it.
-const exitTerminated = 128 + int(syscall.SIGTERM)
 
 const codes = `Exit codes: 0 the job is done, 1 failure, 2 called wrongly, 130 interrupted and 143
 terminated, after which the same command goes on.
@@ -78,19 +73,18 @@ func (s *side) command(
 		return cli.WrongUsage(flags, problem, std)
 	}
 	s.file = operands[0]
-	terminated, stop := signal.NotifyContext(ctx, syscall.SIGTERM)
-	defer stop()
-	err := run(terminated)
-	saved := "; the state is saved in " + s.state + ": the same command goes on"
+	err := run(ctx)
 	switch {
 	case err == nil:
 		return cli.ExitOK
 	case ctx.Err() != nil:
-		cli.Complain(std.Err, "hushsum "+flags.Name(), &cli.Problem{Cause: "interrupted" + saved})
-		return cli.ExitInterrupted
-	case terminated.Err() != nil:
-		cli.Complain(std.Err, "hushsum "+flags.Name(), &cli.Problem{Cause: "terminated" + saved})
-		return exitTerminated
+		code, how := cli.InterruptedBy(ctx), "interrupted"
+		if code == cli.ExitTerminated {
+			how = "terminated"
+		}
+		cli.Complain(std.Err, "hushsum "+flags.Name(), &cli.Problem{
+			Cause: how + "; the state is saved in " + s.state + ": the same command goes on"})
+		return code
 	case len(job.Errors(err)) > 0:
 		return jobs.Failed(flags.Name(), err, std)
 	}

@@ -26,10 +26,18 @@ func (p *Program) Man() string {
 			verbatim(&b, ".PP", c.Examples)
 		}
 	}
-	b.WriteString(".SH FIELDS OF A JOB\nA file has them, and\n.B \\-\\-set\n.IR PATH = VALUE\n" +
-		"sets one; 0 is the number of an element of a list.\n")
+	if len(p.Settings) > 0 {
+		b.WriteString(".SH FIELDS OF A JOB\nA file has them, and\n.B \\-\\-set\n.IR PATH = VALUE\n" +
+			"sets one; 0 is the number of an element of a list.\n")
+	}
 	for _, s := range p.Settings {
 		entry(&b, s.Path, "", s.About)
+	}
+	if len(p.Environment) > 0 {
+		b.WriteString(".SH ENVIRONMENT\n")
+	}
+	for _, v := range p.Environment {
+		entry(&b, v.Name, "", v.About)
 	}
 	b.WriteString(".SH EXIT STATUS\n" + roff(strings.TrimSpace(p.Codes)) + "\n")
 	return b.String()
@@ -63,14 +71,14 @@ func paragraph(b *strings.Builder, text string) {
 	}
 }
 
-// width is how many characters a line of a page may have, and indent how many stand before text.
-const width, indent = 80, 7
+// indent is how many characters stand before the text of a page.
+const indent = 7
 
 // verbatim writes lines as they are, after a request that begins or goes on with a paragraph. What
 // all of them begin with they lose, so that a help's lines have room next to the page's margin;
 // where they do not, the margin is less.
 func verbatim(b *strings.Builder, before string, lines []string) {
-	margin, longest := width, 0
+	margin, longest := Width, 0
 	for _, l := range lines {
 		margin = min(margin, len(l)-len(strings.TrimLeft(l, " ")))
 		longest = max(longest, utf8.RuneCountInString(l))
@@ -79,7 +87,7 @@ func verbatim(b *strings.Builder, before string, lines []string) {
 	for i, l := range lines {
 		cut[i] = l[margin:]
 	}
-	at := max(0, min(indent+margin, width-longest+margin))
+	at := max(0, min(indent+margin, Width-longest+margin))
 	fmt.Fprintf(b, "%s\n.in %dn\n.nf\n%s\n.fi\n.in\n", before, at, roff(strings.Join(cut, "\n")))
 }
 

@@ -39,8 +39,10 @@ func fish(p *Program) string {
 		add("after", "-a "+name, abouts[i])
 		add("after help", "-a "+name, abouts[i])
 	}
-	add("after", "-a help", helpAbout)
-	add("after", "-a version", versionAbout)
+	own, abouts := p.own()
+	for i, name := range own {
+		add("after", "-a "+name, abouts[i])
+	}
 	for _, g := range p.groups() {
 		below, abouts := p.below(g)
 		for i, name := range below {

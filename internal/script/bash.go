@@ -2,6 +2,7 @@ package script
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -47,7 +48,7 @@ complete -o bashdefault -o default -F _NAME NAME
 
 func bash(p *Program) string {
 	var b strings.Builder
-	named := strings.NewReplacer("NAME", p.Name, "GROUPS", strings.Join(p.groups(), " | "))
+	named := strings.NewReplacer("NAME", p.Name, "GROUPS", p.groupPattern(" | "))
 	b.WriteString(named.Replace(bashHead))
 	words := func(list ...string) string { return quoted(strings.Join(list, " ")) }
 	for _, c := range p.Commands {
@@ -66,8 +67,9 @@ func bash(p *Program) string {
 	}
 	b.WriteString(bashMiddle)
 	top, _ := p.below("")
+	own, _ := p.own()
 	fmt.Fprintf(&b, "    '') list=%s ;;\n    help) list=%s ;;\n",
-		words(append(top, "help", "version")...), words(top...))
+		words(append(slices.Clone(top), own...)...), words(top...))
 	for _, g := range p.groups() {
 		below, _ := p.below(g)
 		fmt.Fprintf(&b, "    '%[1]s' | 'help %[1]s') list=%[2]s ;;\n", g, words(below...))

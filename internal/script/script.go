@@ -1,15 +1,18 @@
-// Package script writes what is made of the command's own description of itself: completion for
-// three shells, and a manual page.
+// Package script writes what is made of a program's own description of itself: completion for
+// three shells, a manual page, and parts of its help.
 package script
 
 import (
+	"cmp"
+	"fmt"
+	"io"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
 )
 
-// Program is the command, with all that it takes.
+// Program is a command, with all that it takes.
 type Program struct {
 	Name, About string
 	Version     string // name and number of what was built
@@ -17,6 +20,28 @@ type Program struct {
 	Groups      map[string]string // what commands do that have others below them
 	Settings    []Setting         // the fields that flags with PATH=VALUE set
 	Codes       string            // exit codes
+	Environment []Variable        // that it reads, in the order of the manual page
+}
+
+// Variable is one of the environment.
+type Variable struct {
+	Name, About string
+}
+
+// WriteVariables writes what help prints of the environment.
+func WriteVariables(w io.Writer, list []Variable) {
+	fmt.Fprintln(w, "Environment:")
+	for _, v := range list {
+		name := v.Name
+		if len(name) > 15 {
+			fmt.Fprintf(w, "  %s\n", name)
+			name = ""
+		}
+		for _, part := range Wrap(v.About, Width-18) {
+			fmt.Fprintf(w, "  %-15s %s\n", name, part)
+			name = ""
+		}
+	}
 }
 
 // Command is a subcommand.
@@ -48,7 +73,7 @@ type Setting struct {
 
 // files reports whether a flag's value names a file or a folder.
 func (f *Flag) files() bool {
-	return regexp.MustCompile(`^(.*\|)?(PATH|FILE|DIR)$`).MatchString(f.Arg)
+	return regexp.MustCompile(`^(.*\|)?(PATH|FILE|DIR|FOLDER)$`).MatchString(f.Arg)
 }
 
 // sets reports whether a flag's value is a path of a setting and what to set it to.
@@ -96,6 +121,21 @@ func (p *Program) below(group string) (names, abouts []string) {
 // groups returns the commands that have others below them.
 func (p *Program) groups() []string { return slices.Sorted(maps.Keys(p.Groups)) }
 
+// groupPattern returns the pattern of groups for a case of a shell, with bars between them; one
+// that matches no command if there are no groups.
+func (p *Program) groupPattern(bar string) string {
+	return cmp.Or(strings.Join(p.groups(), bar), "''")
+}
+
+// own returns what completion has besides commands, and what each does.
+func (p *Program) own() (names, abouts []string) {
+	names, abouts = []string{"help"}, []string{"say what a command does"}
+	if !slices.ContainsFunc(p.Commands, func(c Command) bool { return c.Name == "version" }) {
+		names, abouts = append(names, "version"), append(abouts, "say what was built")
+	}
+	return names, abouts
+}
+
 // settings returns what may stand after a flag that sets fields: each path with an equals sign, and
 // with each of its words.
 func (p *Program) settings() (texts []string) {
@@ -112,12 +152,6 @@ func (p *Program) settings() (texts []string) {
 func (p *Program) Completion(shell string) string {
 	return map[string]func(*Program) string{"bash": bash, "zsh": zsh, "fish": fish}[shell](p)
 }
-
-// What is no command of its own.
-const (
-	helpAbout    = "say what a command does"
-	versionAbout = "say what was built"
-)
 
 // Shells are those that there is completion for.
 var Shells = []string{"bash", "zsh", "fish"}

@@ -39,7 +39,7 @@ fi
 
 func zsh(p *Program) string {
 	var b strings.Builder
-	named := strings.NewReplacer("NAME", p.Name, "GROUPS", strings.Join(p.groups(), "|"))
+	named := strings.NewReplacer("NAME", p.Name, "GROUPS", p.groupPattern("|"))
 	b.WriteString(named.Replace(zshHead))
 	for _, c := range p.Commands {
 		for _, f := range c.Flags {
@@ -57,7 +57,7 @@ func zsh(p *Program) string {
 	}
 	b.WriteString(zshMiddle)
 	top := described(p.below(""))
-	own := described([]string{"help", "version"}, []string{helpAbout, versionAbout})
+	own := described(p.own())
 	fmt.Fprintf(&b, "    ('') list=(%s %s) ;;\n    (help) list=(%[1]s) ;;\n", top, own)
 	for _, g := range p.groups() {
 		fmt.Fprintf(&b, "    ('%[1]s'|'help %[1]s') list=(%[2]s) ;;\n", g, described(p.below(g)))
