@@ -199,7 +199,7 @@ func (j *Job) sayServer() string {
 	}
 	if j.Sum.Bounded {
 		text += "Each party proves that what it adds is no longer than the clip, up to a factor of " +
-			"2.85; one that cannot is refused by name, and the others' sum comes out. "
+			"3.05; one that cannot is refused by name, and the others' sum comes out. "
 	}
 	if j.Parties.DropOut == 0 {
 		return text + "Sums go on without parties that are away."

@@ -102,7 +102,7 @@ var theJob = tableOf(
 	truth("sum.covered", func(j *Job) *bool { return &j.Sum.Covered },
 		"Covers submissions until the committee agrees on who is in the sum.").flag("covered", ""),
 	truth("sum.bounded", func(j *Job) *bool { return &j.Sum.Bounded },
-		"Has each party prove that what it adds is no longer than the clip, up to a factor of 2.85; who "+
+		"Has each party prove that what it adds is no longer than the clip, up to a factor of 3.05; who "+
 			"cannot is refused, with evidence.").flag("bounded", ""),
 	whole("sum.buffer", func(j *Job) *int { return &j.Sum.Buffer }, from(0),
 		"Has a round take this many submissions, while parties that are slower train on.").

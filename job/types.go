@@ -96,7 +96,7 @@ type Sum struct {
 	Faults int
 	// Covers submissions until the committee agrees on who is in the sum. Default: false.
 	Covered bool
-	// Has each party prove that what it adds is no longer than the clip, up to a factor of 2.85; who
+	// Has each party prove that what it adds is no longer than the clip, up to a factor of 3.05; who
 	// cannot is refused, with evidence. Default: false.
 	Bounded bool
 	// Has a round take this many submissions, while parties that are slower train on. Range: 0, or 2

@@ -18,8 +18,8 @@ import (
 // Numbers of a bound: SPEC-ONESHOT.md §14.1.
 const (
 	keyBound  = 319 * 319 // β_s²: 6.4·√2048, and a tenth more
-	longKey   = 910       // a coefficient of a key that passes: 2.85·β_s
-	longest   = 285       // a vector that passes, in hundredths of β
+	longKey   = 973       // a coefficient of a key that passes: 3.05·β_s
+	longest   = 305       // a vector that passes, in hundredths of β
 	unwrapped = 24        // the least modulus, in β
 	mostSpare = 64        // more than there are spare coordinates
 )

@@ -132,7 +132,7 @@ func TestBoundFigures(t *testing.T) {
 		n, colluders int
 		lanes        lanes
 	}{
-		{10_000, 0, 19}, {10_000, 278, 19}, {10_000, 279, 20}, {100_000, 1000, 21},
+		{10_000, 0, 19}, {10_000, 260, 19}, {10_000, 261, 20}, {100_000, 1000, 21},
 		{1_000_000, 10_000, 25},
 	} {
 		terms := usual()
@@ -142,7 +142,7 @@ func TestBoundFigures(t *testing.T) {
 		if d.lanes != c.lanes {
 			t.Errorf("%d parties, %d cheats: lanes of %d bits, want %d", c.n, c.colluders, d.lanes, c.lanes)
 		}
-		room := 13*6.4*math.Sqrt(float64(c.n)) + 910*float64(c.colluders)
+		room := 13*6.4*math.Sqrt(float64(c.n)) + 973*float64(c.colluders)
 		if half := math.Exp2(float64(d.lanes - 1)); room > half || d.lanes > narrow && room < half/2 {
 			t.Errorf("%d parties, %d cheats: sums of %g in lanes of %d bits", c.n, c.colluders, room,
 				d.lanes)
@@ -156,7 +156,7 @@ func TestBoundFigures(t *testing.T) {
 			t.Errorf("β² is %d, want %g", d.bound, want)
 		}
 		beta := math.Sqrt(want)
-		off := float64(d.tail) + 2.85*float64(c.colluders)*beta
+		off := float64(d.tail) + 3.05*float64(c.colluders)*beta
 		if q := float64(d.Modulus); q < 24*beta || q < 2*(float64(c.n)*128+off) || q < 4.5*off {
 			t.Errorf("%d parties, %d cheats: modulus %g", c.n, c.colluders, q)
 		}

@@ -92,7 +92,7 @@ var (
 	ErrRange = errors.New("oneshot: a value does not fit the configured bits")
 	// ErrNorm: the values are longer than [Terms.Norm]. Clip or scale them.
 	ErrNorm = errors.New("oneshot: the norm of the values is beyond the bound")
-	// ErrMissed: the noise happened to be so long that there is no proof, once in 2^40 times. The
+	// ErrMissed: the noise happened to be so long that there is no proof, once in 2^57 times. The
 	// round's number is used: a second try would tell of the values. Take part in the next round.
 	ErrMissed = errors.New("oneshot: no proof for this noise; miss the round, do not try again")
 	// ErrExactNorm: a bound for exact sums. Noise is part of what is proved: ask for Noise, or

@@ -191,7 +191,7 @@ func (n *normWorld) play(message []byte) (*outcome, error) {
 		return out, nil
 	}
 	for k, v := range sum {
-		// 2.85 times the bound and noise, and the noise of the sum.
+		// 3.05 times the bound and noise, and the noise of the sum.
 		if off := v - total[k]; off > 8*normBound || off < -8*normBound {
 			out.far = true
 		}

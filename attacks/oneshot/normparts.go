@@ -16,9 +16,9 @@ import (
 // The proof's numbers: SPEC-ONESHOT.md §13.2.
 const (
 	rows      = 256
-	slack     = 225
+	slack     = 256
 	unwrapped = 24 // the least modulus, in β
-	longKey   = 910
+	longKey   = 973
 )
 
 // runNormParts takes one part of the proof away at a time, from the steps of SPEC-ONESHOT.md §13

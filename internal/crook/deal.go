@@ -234,6 +234,6 @@ func Scheme(c *oneshot.Config) (*normproof.Scheme, error) {
 
 // LaneBits returns b' of so many parties, of whom some may collude (SPEC-ONESHOT.md §14.1).
 func LaneBits(parties, colluders int) int {
-	room := root(big.NewInt(6923*int64(parties))).Int64() + 910*int64(colluders)
+	room := root(big.NewInt(6923*int64(parties))).Int64() + 973*int64(colluders)
 	return max(19, 1+bits.Len64(uint64(room-1)))
 }

@@ -17,7 +17,7 @@ const (
 	poisonParties = 100
 	poisonClip    = 0.5
 	// provedFactor times the bound is the longest vector that a proof passes: SPEC-ONESHOT §13.
-	provedFactor = 2.85
+	provedFactor = 3.05
 	// poisonTarget is the class that a backdoor has marked rows taken for.
 	poisonTarget = 0
 )

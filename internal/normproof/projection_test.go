@@ -7,8 +7,8 @@ import (
 
 // Constants of the lemma of SPEC-ONESHOT.md §13.6, in units of β.
 const (
-	long     = 2.85                   // the least length that is refused
-	exponent = 2.31                   // t·2.85²
+	long     = 3.05                   // the least length that is refused
+	exponent = 2.31                   // t·3.05²
 	tilt     = exponent / long / long // t
 )
 
@@ -60,14 +60,125 @@ func TestProjection(t *testing.T) {
 	// Step 4: sums beyond q/2.
 	around := 2.02*math.Exp(-wrap*wrap/8./long/long) + 2.02*math.Exp(-tilt*wrap*wrap/4)
 	power := (slack*tilt + rows*math.Log(limit+around)) / math.Ln2
-	t.Logf("‖u‖ ≤ 15β with 2^%.2f at most; %.5f of it for sums beyond q/2", power, around)
+	t.Logf("‖u‖ ≤ 16β with 2^%.2f at most; %.5f of it for sums beyond q/2", power, around)
 	if power >= -128 {
 		t.Errorf("a long vector looks short with 2^%.2f", power)
 	}
 	// The limits depend on all of it.
-	if closer := (slack*tilt + rows*math.Log(1/math.Sqrt(1+exponent))) / math.Ln2; closer < -129 {
+	if closer := (slack*tilt + rows*math.Log(1/math.Sqrt(1+exponent))) / math.Ln2; closer < power-1 {
 		t.Errorf("2^%.2f: the lemma gives away more than a bit", closer)
 	}
+}
+
+// TestProjectionHonest is the numerical part of what SPEC-ONESHOT.md §13.6 says of honest vectors:
+// how rarely one of the bound's own length misses the limit, and a party over its noise, whatever
+// its values are.
+func TestProjectionHonest(t *testing.T) {
+	// The law of long vectors: half of χ² of 256 degrees of freedom.
+	normal := 0.0
+	for j := range rows / 2 {
+		normal += math.Exp(float64(j)*math.Log(slack) - slack - logGamma(float64(j+1)))
+	}
+	t.Logf("χ²: 2^%.2f", math.Log2(normal))
+	if math.Log2(normal) >= -61.5 {
+		t.Error("an honest vector misses the limit too often")
+	}
+	// Vectors of a few equal coordinates, of which one never misses, do so still less often.
+	before := math.Inf(-1)
+	for _, n := range []int{2, 4, 8, 16} {
+		exact := math.Log2(missing(n))
+		t.Logf("%d equal coordinates: 2^%.2f", n, exact)
+		if exact <= before || exact >= math.Log2(normal) {
+			t.Errorf("%d equal coordinates miss with 2^%.2f", n, exact)
+		}
+		before = exact
+	}
+	if missing(1) != 0 {
+		t.Error("a single coordinate misses the limit")
+	}
+	// Every vector, by its moments; and over noise, by those of the whole.
+	if every := moment(128); every >= -57 {
+		t.Errorf("2^%.2f for every vector", every)
+	}
+	worst := math.Inf(-1)
+	for d := 65.; d < 1<<27; d *= 1.5 {
+		for v := 0.01; v < 1e10; v *= 1.5 {
+			least := 0.
+			for _, m := range []int{32, 64, 128} {
+				least = min(least, moment(m)+lengths(d, v, m))
+			}
+			worst = max(worst, least)
+		}
+	}
+	t.Logf("every vector: 2^%.2f; over noise, all lengths of inputs: 2^%.2f", moment(128), worst)
+	if worst >= -57 {
+		t.Errorf("2^%.2f over noise", worst)
+	}
+}
+
+func logGamma(x float64) float64 {
+	y, _ := math.Lgamma(x)
+	return y
+}
+
+// moment returns the logarithm of a bound on the probability that ‖u‖² is beyond the limit, by its
+// moment m, for ‖z‖ = β.
+func moment(m int) float64 {
+	return (logGamma(rows/2+float64(m)) - logGamma(rows/2) - float64(m)*math.Log(slack)) / math.Ln2
+}
+
+// lengths returns the logarithm of the moment m of ‖z‖²/β², for z of d coordinates with normal
+// noise, around a vector of norm v, in deviations of the noise.
+func lengths(d, v float64, m int) float64 {
+	sum, scale, term := 0.0, 0.0, 0.0 // exp(scale) times the sum so far; the logarithm of a term
+	for j := range m + 1 {
+		if term > scale {
+			sum *= math.Exp(scale - term)
+			scale = term
+		}
+		sum += math.Exp(term - scale)
+		term += math.Log(float64(m-j) / float64(j+1) / (d/2 + float64(j)) * v * v / 2)
+	}
+	log := math.Log(sum) + scale + logGamma(d/2+float64(m)) - logGamma(d/2)
+	return (log + float64(m)*math.Log(2/(v*v+15*v+d+11*math.Sqrt(d)))) / math.Ln2
+}
+
+// missing returns the probability that a vector of n equal coordinates and the bound's norm misses
+// the limit, by the law of ‖u‖², each value tilted so that the limit is in the middle.
+func missing(n int) float64 {
+	limit := slack * n
+	law := make([]float64, 4*limit)
+	law[0] = 1
+	tilt := 0.5 / float64(n)
+	row := make([]float64, n+1) // of |u_1|, in units of a coordinate
+	for u := range row {
+		row[u] = math.Exp(logGamma(float64(2*n+1))-logGamma(float64(n+u+1))-logGamma(float64(n-u+1))-
+			float64(2*n)*math.Ln2) * math.Exp(tilt*float64(u*u))
+		if u > 0 {
+			row[u] *= 2
+		}
+	}
+	scale := 0.0
+	for range rows {
+		total := 0.0
+		for s := len(law) - 1; s >= 0; s-- {
+			sum := 0.0
+			for u := 0; u < len(row) && u*u <= s; u++ {
+				sum += row[u] * law[s-u*u]
+			}
+			law[s] = sum
+			total += sum
+		}
+		for s := range law {
+			law[s] /= total
+		}
+		scale += math.Log(total)
+	}
+	tail := 0.0
+	for s := limit + 1; s < len(law); s++ {
+		tail += law[s] * math.Exp(tilt*float64(limit-s))
+	}
+	return tail * math.Exp(scale-tilt*float64(limit))
 }
 
 // TestProjectionLaw compares step 2's sum over frequencies with what a row gives, by enumeration of

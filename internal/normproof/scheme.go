@@ -21,7 +21,7 @@ var (
 	ErrConfig = errors.New("normproof: parameters out of range")
 	// ErrShape: a statement or a witness that is not of the parameters.
 	ErrShape = errors.New("normproof: statement or witness of other parameters")
-	// ErrLimit: the vector or the key is too long, or one of 2^40 vectors within the bound that
+	// ErrLimit: the vector or the key is too long, or one of 2^57 vectors within the bound that
 	// cannot be proved. A second try would tell of the vector: the party misses the round.
 	ErrLimit = errors.New("normproof: beyond the bound; miss the round, do not try again")
 	// ErrEncoding: bytes that are no proof and no dealing of these parameters.
@@ -37,7 +37,7 @@ const (
 	rows      = 256 // random sums of the vector, and as many of the key
 	floodRows = 128 // sums that are shown, under noise
 	floodBits = 117 // of that noise
-	slack     = 225 // ‖u‖² ≤ slack·β², for rows sums u
+	slack     = 256 // ‖u‖² ≤ slack·β², for rows sums u
 	wrap      = 24  // the least modulus, in β: SPEC-ONESHOT.md §13.6
 	smallKey  = 256 // beyond every coefficient of a key
 	laneRoom  = 251 // bits of a scalar that lanes may take
@@ -198,7 +198,7 @@ func (s *Scheme) parse(d *Dealing) (
 
 // sumBits returns b with |x| ≤ 2^b for all sums within a bound.
 func sumBits(bound uint64) int {
-	return int(math.Ceil(math.Log2(15*math.Sqrt(float64(bound))) + 1e-6))
+	return int(math.Ceil(math.Log2(16*math.Sqrt(float64(bound))) + 1e-6))
 }
 
 // quotientBits bounds the quotients of a witness within its bounds.

@@ -108,7 +108,7 @@ class Job(Declared):
             covered: Covers submissions until the committee agrees on who is in the sum.
                 Default: false.
             bounded: Has each party prove that what it adds is no longer than the clip, up
-                to a factor of 2.85; who cannot is refused, with evidence. Default: false.
+                to a factor of 3.05; who cannot is refused, with evidence. Default: false.
             buffer: Has a round take this many submissions, while parties that are slower
                 train on. Range: 0, or 2 to parties.count (parties). Default: 0: all that
                 come.

@@ -70,15 +70,17 @@ def schedule(key):
 
 
 def encrypt(words, block):
-    s = [block >> 96 ^ words[0], block >> 64 & 0xFFFFFFFF ^ words[1]]
-    s += [block >> 32 & 0xFFFFFFFF ^ words[2], block & 0xFFFFFFFF ^ words[3]]
+    a, b = block >> 96 ^ words[0], block >> 64 & 0xFFFFFFFF ^ words[1]
+    c, d = block >> 32 & 0xFFFFFFFF ^ words[2], block & 0xFFFFFFFF ^ words[3]
     c0, c1, c2, c3 = COLUMNS
     for r in range(4, 56, 4):
-        s = [
-            c0[s[i] >> 24] ^ c1[s[i - 3] >> 16 & 255] ^ c2[s[i - 2] >> 8 & 255] ^ c3[s[i - 1] & 255]
-            ^ words[r + i]
-            for i in range(4)
-        ]
+        a, b, c, d = (
+            c0[a >> 24] ^ c1[b >> 16 & 255] ^ c2[c >> 8 & 255] ^ c3[d & 255] ^ words[r],
+            c0[b >> 24] ^ c1[c >> 16 & 255] ^ c2[d >> 8 & 255] ^ c3[a & 255] ^ words[r + 1],
+            c0[c >> 24] ^ c1[d >> 16 & 255] ^ c2[a >> 8 & 255] ^ c3[b & 255] ^ words[r + 2],
+            c0[d >> 24] ^ c1[a >> 16 & 255] ^ c2[b >> 8 & 255] ^ c3[c & 255] ^ words[r + 3],
+        )
+    s = [a, b, c, d]
     out = b""
     for i in range(4):
         w = bytes((BOX[s[i] >> 24], BOX[s[i - 3] >> 16 & 255], BOX[s[i - 2] >> 8 & 255], BOX[s[i - 1] & 255]))
@@ -179,19 +181,22 @@ def scalar(word, h):
     return int.from_bytes(out, "little") % L
 
 
+# The entries that are not zero of the four rows of a byte.
+ENTRIES = [
+    [(i, 1 if b >> 2 * i & 3 == 1 else -1) for i in range(4) if b >> 2 * i & 3 in (1, 2)]
+    for b in range(256)
+]
+
+
 @functools.lru_cache(maxsize=64)
 def matrix(h, first, rows, columns):
     """Columns, each with its entries that are not zero."""
-    b = keystream(h, first, rows // 4 * columns)
-    out = []
-    for l in range(columns):
-        column = []
-        for i in range(rows):
-            pair = b[l * rows // 4 + i // 4] >> 2 * (i % 4) & 3
-            if pair in (1, 2):
-                column.append((i, 1 if pair == 1 else -1))
-        out.append(column)
-    return out
+    size = rows // 4
+    b = keystream(h, first, size * columns)
+    return [
+        [(4 * g + i, sign) for g in range(size) for i, sign in ENTRIES[b[l * size + g]]]
+        for l in range(columns)
+    ]
 
 
 # Section 4.
@@ -219,16 +224,14 @@ def ring_element(key, j, n, q):
 
 
 def words(key, first, bits, q, count):
-    size = 8 * (2 * count + 200)
-    b = keystream(key, first, size)
-    out = []
-    for at in range(0, size, 8):
-        x = int.from_bytes(b[at : at + 8], "little") & ((1 << bits) - 1)
-        if x < q:
-            out.append(x)
-        if len(out) == count:
-            return out
-    raise AssertionError("too few words")
+    length = count + 50
+    while True:  # a word in two is below q at least
+        b = keystream(key, first, 8 * length)
+        out = [int.from_bytes(b[i : i + 8], "little") & ((1 << bits) - 1) for i in range(0, len(b), 8)]
+        out = [x for x in out if x < q]
+        if len(out) >= count:
+            return out[:count]
+        length *= 2
 
 
 @functools.lru_cache(maxsize=64)
@@ -381,7 +384,7 @@ def verify(v, values=None):
     for k, bound in enumerate((v["Bound"], v["KeyBound"])):
         sums_at, squares_at = n + 256 * k, n + 512 + 4 * k
         numbers = z[sums_at : sums_at + 256] + z[squares_at : squares_at + 4]
-        rest = (sum(x * x for x in numbers) - chi * chi * 225 * bound) % L
+        rest = (sum(x * x for x in numbers) - chi * chi * 256 * bound) % L
         scalars = [rest, blinds[4 + k], L - 1, -chi % L]
         if not small(combine(scalars, [norm_point, blind_point, e[2 * k], e[2 * k + 1]])):
             raise Refused("proof")

@@ -62,7 +62,7 @@ discrete-gaussian, and hides the parties' keys: privacy against the
 server is computational. Drop-outs are those who do not submit.
 
 With --bounded each party proves that what it adds is no longer than the clip,
-up to a factor of 2.85, and a party that cannot is refused by name. --malicious
+up to a factor of 3.05, and a party that cannot is refused by name. --malicious
 F has a part of the parties cheat: see what they do to the model without
 --bounded. Without FILE both bring noise and a clip.
 `
