@@ -32,23 +32,28 @@ var theQuery = tableOf(
 	text("name", func(q *Query) *string { return &q.Name }, "Names a query, and its answer.").
 		form(columnName, namePattern.MatchString).required(),
 	word("kind", func(q *Query) *string { return &q.Kind },
-		"count sum mean variance covariance correlation histogram crosstab quantiles survival linear",
+		"count sum mean variance covariance correlation histogram crosstab quantiles survival linear "+
+			"logistic",
 		"Says what is asked: how many rows there are, of a column's numbers the sum, the mean, the "+
 			"variance or quantiles, of two columns the covariance or the correlation, how many rows are "+
-			"in each bin of a column, or of two, how many rows an event has not come to over time, or a "+
-			"linear model of a column.").required(),
+			"in each bin of a column, or of two, how many rows an event has not come to over time, a "+
+			"linear model of a column, or a logistic model of an event.").required(),
 	text("column", func(q *Query) *string { return &q.Column }, "Names the column that it is of.").
-		form(columnName, namePattern.MatchString).means("none; required but for a count"),
+		form(columnName, namePattern.MatchString).
+		means("none; required but for a count and a logistic model"),
 	text("by", func(q *Query) *string { return &q.By },
 		"Names the other column of a crosstab, a covariance or a correlation.").
 		form(columnName, namePattern.MatchString).means("none; required of these"),
 	texts("on", func(q *Query) *[]string { return &q.On },
-		"Lists the columns of numbers that a linear model predicts the column from.").
-		means("none; required of a linear model"),
+		"Lists the columns that a model predicts from: of numbers, and of a logistic model also of "+
+			"words.").
+		means("none; required of a linear and a logistic model"),
 	text("event", func(q *Query) *string { return &q.Event },
-		"Says of which rows the event of a survival curve has come at the time in the column, as where "+
-			"does; other rows are known about until then, and no longer.").
-		form("up to 500 characters", atMost(500)).means("none; required of a survival curve"),
+		"Says of which rows the event has come, as where does: of a survival curve at the time in the "+
+			"column, until which other rows are known about, and no longer; of a logistic model what "+
+			"it predicts.").
+		form("up to 500 characters", atMost(500)).
+		means("none; required of a survival curve and a logistic model"),
 	text("where", func(q *Query) *string { return &q.Where },
 		"Asks of the rows only for which it holds: conditions such as age >= 65 with and between them.").
 		form("up to 500 characters", atMost(500)).means("none: all rows"),

@@ -167,7 +167,7 @@ func (j *Job) queryNumbers() (n float64) {
 
 // numbers is how many numbers of the vector are a query's: of a mean also the count, of a variance
 // also the sum, of quantiles all levels of a binary tree, of a linear model all products of two of
-// 1 and its columns.
+// 1 and its columns, of a logistic one moments of its columns.
 func (q *Query) numbers(j *Job) float64 {
 	column, by := j.columnNamed(q.Column), j.columnNamed(q.By)
 	switch q.Kind {
@@ -184,6 +184,8 @@ func (q *Query) numbers(j *Job) float64 {
 	case "linear":
 		k := float64(len(q.On) + 2)
 		return k * (k + 1) / 2
+	case "logistic":
+		return j.modelNumbers(q)
 	case "histogram":
 		return float64(column.cells(q.Bins))
 	case "crosstab":
@@ -308,13 +310,16 @@ func (c *checker) query(q *Query, at string) {
 	column, by := c.columnNamed(q.Column), c.columnNamed(q.By)
 	refuse(q.Kind == "count" && q.Column != "", "column", "leave it out, or write where",
 		"a count is of rows")
-	refuse(q.Kind != "count" && q.Column == "", "column", "name a column",
+	logistic := q.Kind == "logistic"
+	refuse(logistic && q.Column != "", "column", "leave it out, and write event",
+		"a logistic model is of an event")
+	refuse(q.Kind != "count" && !logistic && q.Column == "", "column", "name a column",
 		"it is missing: a %s is of a column", q.Kind)
 	refuse(q.Column != "" && column == nil, "column", c.columnsThere(), "there is no column %q",
 		q.Column)
 	tabled := q.Kind == "histogram" || q.Kind == "crosstab"
 	numeric := column != nil && column.Numeric()
-	refuse(column != nil && q.Kind != "count" && !tabled && !numeric, "column",
+	refuse(column != nil && q.Kind != "count" && !logistic && !tabled && !numeric, "column",
 		"name a column of numbers, or ask for a histogram", "%q has words, which have no %s", q.Column,
 		q.Kind)
 	joint := q.Kind == "covariance" || q.Kind == "correlation"
@@ -330,8 +335,10 @@ func (c *checker) query(q *Query, at string) {
 	_, wrong := c.Event(q)
 	refuse(q.Kind == "survival" && strings.TrimSpace(q.Event) == "", "event",
 		`write it as in "status = dead"`, "it is missing: rows survive until it comes")
-	refuse(q.Kind != "survival" && q.Event != "", "event", `leave it out, or write kind = "survival"`,
-		"it is of survival curves")
+	refuse(logistic && strings.TrimSpace(q.Event) == "", "event",
+		`write it as in "status = dead"`, "it is missing: the model is of how likely it is")
+	refuse(q.Kind != "survival" && !logistic && q.Event != "", "event",
+		`leave it out, or write kind = "survival"`, "it is of survival curves and logistic models")
 	refuse(wrong != nil, "event", `write it as in "status = dead"`, "%v", wrong)
 	c.bins(q.Bins, at+".bins", numeric && (tabled || q.Kind == "quantiles" || q.Kind == "survival"),
 		column, q.Kind == "quantiles")
@@ -347,23 +354,25 @@ func (c *checker) query(q *Query, at string) {
 	refuse(err != nil, "where", `write it as in "age >= 65 and sex = F"`, "%v", err)
 }
 
-// mostPredictors is how many columns a linear model has, at most.
+// mostPredictors is how many columns a model has, at most.
 const mostPredictors = 20
 
-// predictors checks the columns of a linear model.
+// predictors checks the columns of a model.
 func (c *checker) predictors(q *Query, at string) {
 	at += ".on"
-	c.refuse(q.Kind != "linear" && q.On != nil, at, `leave it out, or write kind = "linear"`,
-		"it is of linear models")
-	c.refuse(q.Kind == "linear" && len(q.On) == 0, at, "list the columns that it predicts from",
+	model := q.Kind == "linear" || q.Kind == "logistic"
+	c.refuse(!model && q.On != nil, at, `leave it out, or write kind = "linear"`,
+		"it is of linear and logistic models")
+	c.refuse(model && len(q.On) == 0, at, "list the columns that it predicts from",
 		"it is missing")
+	c.logistic(q, at)
 	c.refuse(len(q.On) > mostPredictors, at, "list fewer", "there are more than %d", mostPredictors)
 	seen := map[string]bool{q.Column: true}
 	for _, name := range q.On {
 		column := c.columnNamed(name)
 		c.refuse(column == nil, at, c.columnsThere(), "there is no column %q", name)
-		c.refuse(column != nil && !column.Numeric(), at, "list columns of numbers",
-			"%q has words", name)
+		c.refuse(q.Kind == "linear" && column != nil && !column.Numeric(), at,
+			"list columns of numbers", "%q has words", name)
 		c.refuse(column != nil && seen[name], at, "list others, each once",
 			"%q is there twice, or the model predicts it", name)
 		seen[name] = true

@@ -31,12 +31,13 @@ type Answer struct {
 	Unit       string // of the numbers: the column's, its square, or rows
 	// Cells have one number of a count, a sum, a mean, a variance, a covariance and a correlation;
 	// of a histogram one for each bin, of quantiles one for each, of a crosstab one for each pair
-	// of bins, by rows, of a survival curve one for the end of each bin, and of a linear model the
-	// intercept and then the slopes, in the order of its columns.
+	// of bins, by rows, of a survival curve one for the end of each bin, and of a model the intercept
+	// and then the slopes, in the order of its columns; of a logistic one as logarithms of odds, of
+	// a column of words one for each but the first, next to that.
 	Cells []Cell
-	// Errors are of a linear model: the standard errors of cells as estimates for whomever the rows
-	// were drawn from, by what the model does not explain and by noise. Intervals are of the model
-	// of the rows themselves.
+	// Errors are of a model: the standard errors of cells as estimates for whomever the rows were
+	// drawn from, by what the model does not explain and by noise. Intervals are of the model of the
+	// rows themselves.
 	Errors []float64
 	// Margins are of a crosstab: those of its column, and those of the other.
 	Margins [2][]Cell
@@ -64,7 +65,7 @@ func (a Answer) MarshalJSON() ([]byte, error) {
 		out["epsilon"] = a.Epsilon
 	}
 	switch a.Kind {
-	case "histogram", "quantiles", "survival", "linear":
+	case "histogram", "quantiles", "survival", "linear", "logistic":
 		out["value"], out["interval"], out["labels"] = list(a.Cells, first)
 	case "crosstab":
 		var values, intervals, margins []any
@@ -134,6 +135,8 @@ func (a *ask) unit() string {
 		return "share of rows"
 	case a.Kind == "correlation" || a.Kind == "covariance" || a.Kind == "linear":
 		return ""
+	case a.Kind == "logistic":
+		return "log-odds"
 	}
 	return a.column.Unit
 }
@@ -190,6 +193,8 @@ func (s *sum) answer(a *ask) Answer {
 		return Answer{Cells: s.survival(a, x, reach)}
 	case "linear":
 		return s.linear(a, x, reach)
+	case "logistic":
+		return s.logistic(a, x, deviation)
 	case "histogram":
 		return Answer{Cells: s.counts(a, x, reach)}
 	case "crosstab":

@@ -1,6 +1,6 @@
 // Package query asks declared questions of the rows of many parties: how many there are, sums,
 // means and variances of columns, covariances and correlations, histograms, cross tables and
-// quantiles, survival curves and linear models, all by one private sum.
+// quantiles, survival curves, linear and logistic models, all by one private sum.
 //
 // A job with [[query]] tables (package job) is settled like any other. A [Schema] reads a party's
 // rows and checks them before anything is sent; a [Plan] turns them into the party's vector, which
@@ -29,4 +29,8 @@
 // Quantiles are read from a binary tree of counts (Hay et al. 2010, "Boosting the Accuracy of
 // Differentially Private Histograms Through Consistency"): each row counts once on each level, and
 // least squares joins the levels.
+//
+// Logistic models are the maximum of the likelihood of the rows, one by one: its equations sum a
+// smooth function of a row, which moments of Chebyshev polynomials give whatever the coefficients
+// are (Huggins et al. 2017 have them without privacy).
 package query

@@ -9,9 +9,9 @@ type Expected struct {
 	Share      float64 // of the budget; 0 without noise
 	Epsilon    float64 // as an [Answer] has it
 	// Margin is half of the 95 % interval where no party is missing: of each count of a table, and
-	// of quantiles of the rows below at the worst edge, as a share of all. Means, variances and
-	// quantiles are counted for all the rows that may come and values that are spread evenly over
-	// the range.
+	// of quantiles of the rows below at the worst edge, as a share of all. Means, variances,
+	// models and quantiles are counted for all the rows that may come and values that are spread
+	// evenly over the range.
 	Margin float64
 	Of     string // what the margin counts: rows, the unit of a column, or a share of rows
 }
@@ -68,6 +68,14 @@ func (p *Plan) Expected() (all []Expected) {
 		case "linear": // of a slope, where all columns are evenly spread and independent
 			e.Margin *= 3 / rows * a.column.half() / a.on[0].half()
 			e.Of = slopeUnit(a.column, a.on[0])
+		case "logistic": // of the first slope
+			e.Margin = 0
+			if !a.exact {
+				e.Margin = a.logit.evenly(rows, deviation/a.scale)
+			}
+			if unit := a.on[0].Unit; unit != "" {
+				e.Of = "each " + unit // odds change by a factor of e to the power of that
+			}
 		case "quantiles":
 			worst := 0.0
 			for edge := range a.column.bins {

@@ -23,9 +23,10 @@ type Plan struct {
 type ask struct {
 	*job.Query
 	conditions []condition
-	event      []condition // of a survival curve
+	event      []condition // of a survival curve and a logistic model
 	column, by *axis       // nil: the query has none
-	on         []*axis     // of a linear model
+	on         []*axis     // of a model
+	logit      *logit      // of a logistic model
 	from       int         // first coordinate
 	length     int
 	weight     float64 // L2 norm of what a row adds, 0 without noise
@@ -121,6 +122,9 @@ func (p *Plan) compile(q *job.Query) (ask, error) {
 	case "linear":
 		a.length = products(len(a.on) + 2)
 		parts = float64(a.length)
+	case "logistic":
+		a.logit = newLogit(a.on, p.job.Degree(q), p.job.Noisy())
+		a.length = a.logit.length()
 	case "histogram":
 		a.length, a.exact = a.column.bins, true
 	case "crosstab":
@@ -195,17 +199,15 @@ func (a *ask) add(v, row []float64) {
 			v[i] += a.scale * term
 		}
 	case "survival":
-		came := 1
-		for i := range a.event {
-			c := &a.event[i]
-			if math.IsNaN(row[c.at]) {
-				return
-			}
-			if !c.Holds(row[c.at]) {
-				came = 0
-			}
+		came, known := a.came(row)
+		if known {
+			v[2*bin+came] += a.scale
 		}
-		v[2*bin+came] += a.scale
+	case "logistic":
+		came, known := a.came(row)
+		if known {
+			a.logit.add(v, row, float64(came)-0.5, a.scale)
+		}
 	case "linear":
 		terms := []float64{1}
 		for _, on := range a.on {
@@ -235,6 +237,21 @@ func (a *ask) add(v, row []float64) {
 	default:
 		v[bin] += a.scale
 	}
+}
+
+// came returns 1 if the event has come to a row, and 0 if not, and whether the row says so.
+func (a *ask) came(row []float64) (came int, known bool) {
+	came = 1
+	for i := range a.event {
+		c := &a.event[i]
+		if math.IsNaN(row[c.at]) {
+			return 0, false
+		}
+		if !c.Holds(row[c.at]) {
+			came = 0
+		}
+	}
+	return came, true
 }
 
 // Spent returns what all answers together spend of a unit, against the server; without noise its

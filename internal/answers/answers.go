@@ -84,6 +84,8 @@ func Margin(e query.Expected) string {
 	switch {
 	case !(e.Margin > 0):
 		return "exact"
+	case e.Margin == math.MaxFloat64:
+		return "anything"
 	case e.Of == "share of rows":
 		return fmt.Sprintf("± %.2g %% of rows", 100*e.Margin)
 	}

@@ -380,20 +380,23 @@ class Job(Declared):
             kind: Says what is asked: how many rows there are, of a column's numbers the
                 sum, the mean, the variance or quantiles, of two columns the covariance or the
                 correlation, how many rows are in each bin of a column, or of two, how many
-                rows an event has not come to over time, or a linear model of a column.
-                Values: count, sum, mean, variance, covariance, correlation, histogram,
-                crosstab, quantiles, survival, linear. Required.
+                rows an event has not come to over time, a linear model of a column, or a
+                logistic model of an event. Values: count, sum, mean, variance, covariance,
+                correlation, histogram, crosstab, quantiles, survival, linear, logistic.
+                Required.
             column: Names the column that it is of. Values: 1 to 60 letters, digits, dots,
-                dashes and underscores. Default: none; required but for a count.
+                dashes and underscores. Default: none; required but for a count and a logistic
+                model.
             by: Names the other column of a crosstab, a covariance or a correlation.
                 Values: 1 to 60 letters, digits, dots, dashes and underscores. Default: none;
                 required of these.
-            on: Lists the columns of numbers that a linear model predicts the column from.
-                Values: 1 to 200 characters each. Default: none; required of a linear model.
-            event: Says of which rows the event of a survival curve has come at the time
-                in the column, as where does; other rows are known about until then, and no
-                longer. Values: up to 500 characters. Default: none; required of a survival
-                curve.
+            on: Lists the columns that a model predicts from: of numbers, and of a
+                logistic model also of words. Values: 1 to 200 characters each. Default: none;
+                required of a linear and a logistic model.
+            event: Says of which rows the event has come, as where does: of a survival
+                curve at the time in the column, until which other rows are known about, and
+                no longer; of a logistic model what it predicts. Values: up to 500 characters.
+                Default: none; required of a survival curve and a logistic model.
             where: Asks of the rows only for which it holds: conditions such as age >= 65
                 with and between them. Values: up to 500 characters. Default: none: all rows.
             bins: Cuts the range of a column of numbers into so many parts of equal width.
@@ -411,7 +414,7 @@ class Job(Declared):
         name: str
         kind: Literal[
             "", "count", "sum", "mean", "variance", "covariance", "correlation", "histogram",
-            "crosstab", "quantiles", "survival", "linear",
+            "crosstab", "quantiles", "survival", "linear", "logistic",
         ]
         column: str = ""
         by: str = ""

@@ -32,14 +32,14 @@ class Answer:
     Attributes:
         name: of the query.
         kind: what is asked, as declared.
-        value: a number; of a histogram, of quantiles, of a survival curve and of a linear model a
-            list, of a crosstab a list of lists.
+        value: a number; of a histogram, of quantiles, of a survival curve and of a model a list, of a
+            crosstab a list of lists.
         interval: the least and the most of the 95 % interval, as ``value`` has numbers.
         unit: rows, or as the column says.
         epsilon: what the query would spend if it were the only one; ``None`` without noise.
         labels: of a list its bins, quantiles, times or columns; of a crosstab those of both.
         margins: of a crosstab, of both columns: ``value`` and ``interval``.
-        standard_error: of the numbers of a linear model, as estimates for whomever the rows were
+        standard_error: of the numbers of a model, as estimates for whomever the rows were
             drawn from.
     """
 

@@ -55,7 +55,7 @@ func (a *asked) Lines() (out []tableLine) {
 // Figures draws the answers of more than one number.
 func (a *asked) Figures() (out []figure) {
 	for i, x := range a.Answers {
-		if len(x.Cells) < 2 || x.Kind == "linear" { // whose numbers have units of their own
+		if len(x.Cells) < 2 || x.Errors != nil { // a model, whose numbers have units of their own
 			continue
 		}
 		f := figure{ID: "answer-" + strconv.Itoa(i), Caption: fmt.Sprintf("%s (%s); lines are 95 %% "+
