@@ -114,7 +114,8 @@ type job struct {
 	NATS    []string // by node, of an external one
 	Silence time.Duration
 	Probe   time.Duration
-	Step    string // how long a step waits; empty: 10 s
+	Step    string        // how long a step waits; empty: 10 s
+	Grace   time.Duration // empty: 700 ms
 	DropOut float64
 	Privacy string // of a job with a committee; empty: no noise
 	Records bool   // parties train on rows, each of which epsilon protects
@@ -157,7 +158,7 @@ func childServer() {
 		Folder:  filepath.Join(folder, "node"),
 		Listen:  listen,
 		Plain:   !strings.HasPrefix(j.Address, "https:"),
-		Grace:   700 * time.Millisecond,
+		Grace:   cmp.Or(j.Grace, 700*time.Millisecond),
 		Silence: j.Silence,
 		Probe:   j.Probe,
 		Now:     childClock(folder, "node"+os.Getenv("HUSHSUM_TEST_NODE")),

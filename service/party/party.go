@@ -96,7 +96,7 @@ type Party struct {
 	// process share its machine; nil: it waits for nobody.
 	Turns chan struct{}
 
-	// Submitted, for tests, is shown each submission, noise and all, before it is masked.
+	// Submitted, for tests, is shown each submission, noise and all, before it can leave.
 	Submitted func(round int, values [][]uint64)
 
 	random io.Reader
@@ -126,6 +126,7 @@ type running struct {
 	working context.Context // of what the party is at, see watch
 	turns   bool            // it has a place of Turns
 	worker  instant.Worker  // of a federation with an instant
+	filled  filled          // for Submitted
 
 	// With sum.buffer:
 	life      context.Context // of Run
@@ -425,6 +426,7 @@ func (r *bySessions) proceed(ctx context.Context) error {
 		for _, one := range ready.Reports {
 			if one.Kind == drive.Submitted || one.Kind == drive.Blank {
 				r.round = max(r.round, one.Round)
+				r.show(one.Round)
 			}
 		}
 		if ready.Save {
@@ -619,7 +621,7 @@ func (r *running) work(ctx context.Context, ask drive.Ask) error {
 		ID:        ask.ID,
 		Round:     ask.Round,
 		Broadcast: job.BroadcastDigest(w.File),
-		Fill:      func(v *masking.Vector) error { return r.encode(v, update, w) },
+		Fill:      func(v *masking.Vector) error { return r.note(ask.Round, v, r.encode(v, update, w)) },
 		Err:       err,
 	}
 	if err := r.party.Answer(answer); err != nil {
@@ -668,34 +670,47 @@ func (r *running) check(update *Update) error {
 
 // encode writes the submission of an update to v.
 func (r *running) encode(v *masking.Vector, update *Update, w *Work) error {
-	var err error
 	if update.Values != nil {
-		err = v.Set(update.Values...)
+		err := v.Set(update.Values...)
 		for _, values := range update.Values {
 			clear(values)
 		}
-	} else {
-		var vector []float64
-		vector, err = r.Federation.Join(update.Vector, update.Loss, update.Accuracy)
-		if err == nil {
-			err = job.EncodeTo(v, r.Federation.Settled, job.BroadcastDigest(w.File), vector,
-				r.random)
-		}
+		return err
 	}
-	return r.shown(w.Round, v, err)
+	vector, err := r.Federation.Join(update.Vector, update.Loss, update.Accuracy)
+	if err != nil {
+		return err
+	}
+	return job.EncodeTo(v, r.Federation.Settled, job.BroadcastDigest(w.File), vector, r.random)
 }
 
 // blank writes what is submitted where there is no update.
 func (r *running) blank(round uint64, v *masking.Vector) error {
-	return r.shown(int(round), v, r.Federation.Settled.Blank(v, r.random))
+	return r.note(round, v, r.Federation.Settled.Blank(v, r.random))
 }
 
-// shown shows a submission, if it was made.
-func (r *running) shown(round int, v *masking.Vector, err error) error {
+// filled holds the values that were last filled into a vector for a round. Which of them are
+// submitted is known only once the party has counted them.
+type filled struct {
+	round  uint64
+	values [][]uint64
+}
+
+// note notes what was filled into a vector without an error, for who is shown submissions. Only
+// what drive fills in is noted: a trainer that overruns its instant may still encode.
+func (r *running) note(round uint64, v *masking.Vector, err error) error {
 	if err == nil && r.Submitted != nil {
-		r.Submitted(round, v.Values())
+		r.filled = filled{round, v.Values()}
 	}
 	return err
+}
+
+// show shows the submission of a round, which has been counted and cannot have left yet.
+func (r *running) show(round uint64) {
+	if r.Submitted != nil && r.filled.values != nil && r.filled.round == round {
+		r.Submitted(int(round), r.filled.values)
+		r.filled = filled{}
+	}
 }
 
 // open checks a broadcast.
