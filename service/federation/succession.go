@@ -64,27 +64,26 @@ func (f *Federation) Signer(succession []byte) (ed25519.PublicKey, error) {
 	return key, nil
 }
 
-// Continued returns the text of a job that goes on from this federation's: the same under another
-// name, with the files model.safetensors, unless it asks queries, roster.txt, committee.txt, and,
-// if what was spent counts, before.json.
+// Continued returns the text of a job that goes on from this federation's: what that has written,
+// under another name, with the files model.safetensors, unless it asks queries, roster.txt,
+// committee.txt, and, if what was spent counts, before.json. What follows from what is written is
+// left to follow from what an operator changes: bits, say, or how many members a committee has.
 func (f *Federation) Continued(before bool) ([]byte, error) {
-	j := f.Job.Clone()
+	j, err := job.Parse("", f.Text)
+	if err != nil { // of an earlier release
+		j = f.Job.Clone()
+	}
 	if f.asks == nil {
-		j.Model.File, j.Model.Tensor, j.Model.Length, j.Model.Init = "model.safetensors", nil, 0, "zeros"
-	} else {
-		// What follows from queries is not to be written.
-		var err error
-		if j, err = job.Parse("", f.Text); err != nil {
-			return nil, err
-		}
+		m := &j.Model
+		m.File, m.Tensor, m.Length, m.Init = "model.safetensors", nil, 0, ""
 	}
 	j.Name = nextName(j.Name)
 	j.Parties.Roster, j.Parties.Count, j.Parties.Group = "roster.txt", 0, nil
 	j.Time.Start = time.Time{}
 	if j.Oneshot() {
-		j.Sum.Committee = "committee.txt"
+		j.Sum.Committee, j.Sum.Members = "committee.txt", 0
 	}
-	if before {
+	if j.Privacy.Before = ""; before {
 		j.Privacy.Before = "before.json"
 	}
 	return j.MarshalText()
