@@ -203,6 +203,16 @@ func (c *certificate) shown() (present, next string) {
 	return present, next
 }
 
+// expires returns until when the certificate that the door shows is valid; zero: there is none.
+func (c *certificate) expires() time.Time {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.present == nil || c.present.Leaf == nil {
+		return time.Time{}
+	}
+	return c.present.Leaf.NotAfter
+}
+
 // get is a tls.Config's GetCertificate.
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mutex.Lock()

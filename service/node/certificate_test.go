@@ -170,6 +170,10 @@ func changeCertificates(t *testing.T, count int, early bool) {
 	later.Store(true)
 	for i := range nodes {
 		s.eventually("the next certificate is not shown", shown(i))
+		if h := nodes[i].Health(ctx); h.Fingerprint != shows(i) || h.Expires.Before(time.Now()) {
+			t.Errorf("the page tells of %s until %v, and the door shows %s", h.Fingerprint, h.Expires,
+				shows(i))
+		}
 	}
 	s.round(nodes[0])
 	// All connections are new from here on, where nodes are started again on the same ports.

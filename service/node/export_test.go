@@ -1,6 +1,11 @@
 package node
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"github.com/hushsum/hushsum/service/page"
+)
 
 // SayLeaves says to all nodes, under the key of one of them, that a node leaves a federation.
 func SayLeaves(n *Node, name, id string) {
@@ -15,3 +20,6 @@ func (n *Node) Unled(id string) {
 	e := n.entries[id]
 	e.runner, e.leader, e.heard = nil, lead{}, time.Time{}
 }
+
+// Health returns what the page shows of the node.
+func (n *Node) Health(ctx context.Context) *page.Health { return shows{n}.Health(ctx) }

@@ -152,8 +152,10 @@ func (s shows) Signals(ctx context.Context) page.Signals {
 
 // Health returns how this node is, for its operator.
 func (s shows) Health(ctx context.Context) *page.Health {
-	out := &page.Health{Name: s.Name, Door: s.Advertise, Fingerprint: s.Fingerprint,
+	out := &page.Health{Name: s.Name, Door: s.Advertise,
 		OpenFiles: usedFiles(), MostFiles: openFiles()}
+	out.Fingerprint, _ = s.certificate.shown() // which changes while the node runs
+	out.Expires = s.certificate.expires()
 	if err := s.ready(); err != nil {
 		out.NotReady = err.Error()
 	}

@@ -9,7 +9,11 @@ import (
 
 // Health is how a node is, with its record.
 type Health struct {
-	Name, Door, Fingerprint string
+	Name, Door string
+	// Fingerprint is that of the certificate which the door shows now, empty for HTTP, and Expires
+	// the end of its validity.
+	Fingerprint string
+	Expires     time.Time
 	// NotReady and NotDeciding say why the node is not ready, and why the record does not take its
 	// decisions. Empty: it is, it does.
 	NotReady, NotDeciding string
