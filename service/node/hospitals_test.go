@@ -96,7 +96,8 @@ func TestKillHospitalsAtRandom(t *testing.T) {
 		rounds, by = 40, strikes{80, 5, time.Second, 3 * time.Second}
 	}
 	// A party that the machine keeps waiting is not away.
-	j := job{Address: "http://" + freePort(t), Parties: hospitals, Records: true, Grace: 5 * time.Second}
+	j := job{Address: "http://" + freePort(t), Parties: hospitals, Records: true,
+		Grace: 5 * time.Second}
 	status, kills := killAtRandom(t, folder, rounds, j, by)
 	included, made := countSubmissions(t, folder)
 	for i := range j.Parties {

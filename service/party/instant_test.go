@@ -22,7 +22,7 @@ func (s *slow) Read(b []byte) (int, error) {
 	return rand.Read(b)
 }
 
-// What Submitted shows of a round is what the sum has, also where an update is encoded only after
+// Submitted shows of a round the vector that is in the sum, also where an update is encoded only after
 // the instant, at which zeros with noise have left.
 func TestSubmittedAtInstant(t *testing.T) {
 	f := fewOf(t, fewText+noise+"\nsubmit_after = \"100ms\"\n")
