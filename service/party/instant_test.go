@@ -22,8 +22,8 @@ func (s *slow) Read(b []byte) (int, error) {
 	return rand.Read(b)
 }
 
-// Submitted shows of a round the vector that is in the sum, also where an update is encoded only after
-// the instant, at which zeros with noise have left.
+// Submitted shows of a round the vector that is in the sum, also where an update is encoded only
+// after the instant, at which zeros with noise have left.
 func TestSubmittedAtInstant(t *testing.T) {
 	f := fewOf(t, fewText+noise+"\nsubmit_after = \"100ms\"\n")
 	for _, random := range []*slow{{wait: 200 * time.Millisecond}, {}} {
