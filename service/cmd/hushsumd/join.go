@@ -253,29 +253,14 @@ func (j *joining) find(ctx context.Context, server *party.Server) (*federation.F
 	if err != nil {
 		return nil, err
 	}
-	var found []door.Listed
-	for _, l := range listed {
-		if j.name == "" || l.Name == j.name || l.ID == j.name {
-			found = append(found, l)
-		}
+	before, err := j.accepted()
+	if err != nil {
+		return nil, err
 	}
-	if len(found) != 1 {
-		var names []string
-		for _, l := range listed {
-			names = append(names, strconv.Quote(l.Name))
-		}
-		if len(listed) == 0 {
-			return nil, errors.New("the server has no federation yet; come again when its operator has " +
-				"declared one")
-		}
-		if len(found) == 0 {
-			return nil, fmt.Errorf("the server has no federation %q; --federation names one of %s", j.name,
-				strings.Join(names, ", "))
-		}
-		return nil, fmt.Errorf("the server has several; name one with --federation, by its identifier "+
-			"if names are the same: %s", strings.Join(names, ", "))
+	id, err := choose(listed, j.name, before.ID)
+	if err != nil {
+		return nil, err
 	}
-	id := found[0].ID
 	said, err := server.Describe(ctx, id)
 	if err != nil {
 		return nil, err
@@ -298,6 +283,53 @@ func (j *joining) find(ctx context.Context, server *party.Server) (*federation.F
 		}
 	}
 	return server.WorkOut(ctx, id, said, files)
+}
+
+// choose returns the identifier of the federation that a name stands for: of several the one that
+// was accepted before, so that who is started again goes on with it, whatever the operator has
+// declared since.
+func choose(listed []door.Listed, name, accepted string) (id string, err error) {
+	var found []door.Listed
+	for _, l := range listed {
+		if name == "" || l.Name == name || l.ID == name {
+			found = append(found, l)
+		}
+	}
+	switch {
+	case len(listed) == 0:
+		return "", errors.New("the server has no federation yet; come again when its operator has " +
+			"declared one")
+	case len(found) == 0:
+		return "", fmt.Errorf("the server has no federation %q; --federation names one of %s", name,
+			naming(listed))
+	case len(found) == 1:
+		return found[0].ID, nil
+	}
+	for _, l := range found {
+		if l.ID == accepted {
+			return l.ID, nil
+		}
+	}
+	return "", fmt.Errorf("the server has several federations, and none of them was accepted in this "+
+		"--folder; name one with --federation: %s", naming(found))
+}
+
+// naming lists names by which --federation tells federations apart: of those that share one the
+// identifiers.
+func naming(list []door.Listed) string {
+	often := make(map[string]int)
+	for _, l := range list {
+		often[l.Name]++
+	}
+	var names []string
+	for _, l := range list {
+		if often[l.Name] > 1 {
+			names = append(names, fmt.Sprintf("%s (%q)", l.ID, l.Name))
+		} else {
+			names = append(names, strconv.Quote(l.Name))
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // trusted reads a list that this side trusts: a file, or what the server has with a fingerprint
@@ -354,20 +386,43 @@ type accepted struct {
 	Time   time.Time `json:"time"`
 }
 
+// Files of a folder.
+const (
+	fileAccepted = "accepted.json"
+	fileState    = "state" // of package party
+)
+
+// accepted returns what the folder pins, zero if nothing was accepted.
+func (j *joining) accepted() (before accepted, err error) {
+	name := filepath.Join(j.folder, fileAccepted)
+	text, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return before, nil
+	}
+	if err != nil {
+		return before, err
+	}
+	if err := json.Unmarshal(text, &before); err != nil {
+		return before, fmt.Errorf("%s: %w", name, err)
+	}
+	return before, nil
+}
+
 // agree shows what taking part means, unless exactly that was accepted before.
 func (j *joining) agree(f *federation.Federation, std streams) error {
-	name := filepath.Join(j.folder, "accepted.json")
-	text, err := os.ReadFile(name)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	before, err := j.accepted()
+	switch {
+	case err != nil:
 		return err
-	}
-	var before accepted
-	if err == nil {
-		if err := json.Unmarshal(text, &before); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		if before.ID == f.ID {
-			return nil
+	case before.ID == f.ID:
+		return nil
+	case before.ID != "":
+		if _, err := os.Stat(filepath.Join(j.folder, fileState)); err == nil {
+			return fmt.Errorf("%s has the state of %q, which was accepted on %s, and a folder is for one "+
+				"federation; for %q give another --folder, and so that what was spent counts --key %s, "+
+				"and of a party --book %s", j.folder, before.Name, before.Time.Format(time.DateOnly),
+				f.Job.Name, cmp.Or(j.key, filepath.Join(j.folder, "seal.key")),
+				cmp.Or(j.book, filepath.Join(j.folder, "book")))
 		}
 		fmt.Fprintf(std.out, "This is not what was accepted on %s (%s).\n",
 			before.Time.Format(time.DateOnly), before.Name)
@@ -398,5 +453,5 @@ func (j *joining) agree(f *federation.Federation, std streams) error {
 	if err != nil {
 		return err
 	}
-	return hushsum.FileStore(name).Save(b)
+	return hushsum.FileStore(filepath.Join(j.folder, fileAccepted)).Save(b)
 }

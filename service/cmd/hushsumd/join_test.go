@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/service/federation"
+)
+
+// Of several federations the one is meant that is named, or that was accepted in the folder; else it
+// is said which names there are, and identifiers where names are the same.
+func TestChoose(t *testing.T) {
+	one, two := door.Listed{Name: "study", ID: "01"}, door.Listed{Name: "study-2", ID: "02"}
+	again := door.Listed{Name: "study", ID: "03"}
+	for _, c := range []struct {
+		listed         []door.Listed
+		name, accepted string
+		want           string // the identifier, or words of the error
+	}{
+		{nil, "", "", "no federation yet"},
+		{[]door.Listed{one}, "", "", "01"},
+		{[]door.Listed{one}, "", "09", "01"}, // which is then asked about
+		{[]door.Listed{one, two}, "", "01", "01"},
+		{[]door.Listed{one, two}, "", "02", "02"},
+		{[]door.Listed{one, two}, "study-2", "01", "02"},
+		{[]door.Listed{one, two}, "02", "", "02"},
+		{[]door.Listed{one, two}, "", "", `--federation: "study", "study-2"`},
+		{[]door.Listed{one, two}, "", "09", `--federation: "study", "study-2"`},
+		{[]door.Listed{one, two}, "studio", "01", `no federation "studio"; --federation names one of "study"`},
+		{[]door.Listed{one, two, again}, "study", "03", "03"},
+		{[]door.Listed{one, two, again}, "study", "02", `--federation: 01 ("study"), 03 ("study")`},
+		{[]door.Listed{one, two, again}, "", "", `01 ("study"), "study-2", 03 ("study")`},
+	} {
+		id, err := choose(c.listed, c.name, c.accepted)
+		if err == nil && id != c.want || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q of %v, accepted %q: %q, %v, want %q", c.name, c.listed, c.accepted, id, err,
+				c.want)
+		}
+	}
+}
+
+// A folder with the state of one federation is not taken for another, and what was accepted stays;
+// it is said how what was spent goes on to count. Without a state another is asked about.
+func TestFolderOfAnother(t *testing.T) {
+	declared := func(name string) *federation.Federation {
+		var roster strings.Builder
+		for _, name := range []string{"a", "b", "c", "d"} {
+			key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte(name), 32)).Public().(ed25519.PublicKey)
+			fmt.Fprintf(&roster, "%s %x\n", name, []byte(key))
+		}
+		f, err := federation.New(federation.Files{Roster: []byte(roster.String()),
+			Text: []byte(strings.Replace(created, `"s"`, `"`+name+`"`, 1))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	first, next := declared("study"), declared("study-2")
+	j := joining{folder: t.TempDir(), accept: true}
+	out := new(bytes.Buffer)
+	agree := func(f *federation.Federation) error { return j.agree(f, streams{out: out, err: out}) }
+	if err := agree(next); err != nil {
+		t.Fatal(err)
+	}
+	if err := agree(first); err != nil || !strings.Contains(out.String(), "not what was accepted") {
+		t.Errorf("%v: %s", err, out)
+	}
+	if err := os.WriteFile(filepath.Join(j.folder, "state"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := agree(next)
+	if err == nil {
+		t.Fatal("it takes the folder of another")
+	}
+	for _, words := range []string{`state of "study"`, `for "study-2" give another --folder`,
+		"--key " + filepath.Join(j.folder, "seal.key"), "--book " + filepath.Join(j.folder, "book")} {
+		if !strings.Contains(err.Error(), words) {
+			t.Errorf("it does not say %q: %v", words, err)
+		}
+	}
+	if before, err := j.accepted(); err != nil || before.ID != first.ID {
+		t.Errorf("%v is accepted now, %v", before.Name, err)
+	}
+}
