@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/hushsum/hushsum/privacy"
 )
 
 // Explain says in sentences what a valid job declares, before a roster settles it: what a person
@@ -46,6 +48,13 @@ func (j *Job) explain(s *Settled) []string {
 		lines = append(lines, sayMasks(s.oneshot)...)
 	}
 	lines = append(lines, j.sayNoise())
+	units := j.units()
+	if s != nil && !j.PerRecord() {
+		units = s.Roster().Len()
+	}
+	if caution := j.largeDelta(units); caution != "" {
+		lines = append(lines, "Caution: "+caution+".")
+	}
 	if s != nil && s.before != nil {
 		lines = append(lines, s.sayBefore())
 	}
@@ -249,6 +258,28 @@ func (j *Job) sayNoise() string {
 		text += j.sayRows()
 	}
 	return text
+}
+
+// LargeDelta returns a caution where privacy.delta is above one in the parties or records that the
+// job declares, see [privacy.LargeDelta], and nothing otherwise.
+func (j *Job) LargeDelta() string {
+	j = j.WithDefaults()
+	return j.largeDelta(j.units())
+}
+
+func (j *Job) largeDelta(units int) string {
+	if !j.Noisy() {
+		return ""
+	}
+	return privacy.LargeDelta(j.Privacy.Delta, units)
+}
+
+// units counts what epsilon protects, 0 where the job does not say.
+func (j *Job) units() int {
+	if j.PerRecord() {
+		return j.Privacy.Records
+	}
+	return j.Size()
 }
 
 func (j *Job) sayTraining() string {

@@ -38,6 +38,14 @@ func TestRecordsSettle(t *testing.T) {
 			t.Errorf("nothing says %q: %s", want, text)
 		}
 	}
+	if strings.Contains(text, "Caution") {
+		t.Errorf("a small delta is told: %s", text)
+	}
+	j.Privacy.Delta = 1 / 29999.
+	if text := strings.Join(j.Explain(), "\n"); !strings.Contains(text, "above 1 / 30000 units") {
+		t.Errorf("a large delta is not told: %s", text)
+	}
+	j.Privacy.Delta = 1e-5
 	j.Privacy.Group, j.Parties.Colluders = "patient", 2
 	text = strings.Join(j.Explain(), "\n")
 	if !strings.Contains(text, "each patient's records at a party") ||

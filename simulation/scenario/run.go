@@ -131,6 +131,9 @@ func Run(ctx context.Context, j *job.Job, rows Rows, hooks Hooks) (result *Resul
 	if err := r.prepare(); err != nil {
 		return nil, err
 	}
+	if caution := r.LargeDelta(); caution != "" {
+		r.note(caution)
+	}
 	took := r.stopwatch()
 	defer func() {
 		if ended := r.conclude(); err == nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
+	"github.com/hushsum/hushsum/privacy"
 )
 
 const accountAbout = `Usage: hushsum account MECHANISM [flags]
@@ -38,6 +39,8 @@ const accountJSON = `With --json there is one object:
   adjacency         "add-remove", "zero-out" (against the server, with
                     --shares or with --factorise), "replace-one"
   reason            only if epsilon is null: why
+  caution           only with --units and a delta above one in them: why that is
+                    too large
   other             if --rate is below 1 and the unit a party, the same for the
                     other adversary: adversary, adjacency, accountant, epsilon,
                     epsilon_lower and reason; null if both have the same
@@ -72,7 +75,8 @@ type jsonPrivacy struct {
 	Unit            string  `json:"unit"`
 	Delta           float64 `json:"delta"`
 	jsonView
-	Other *jsonView `json:"other"`
+	Other   *jsonView `json:"other"`
+	Caution string    `json:"caution,omitempty"`
 }
 
 // jsonView reports what is spent against one adversary.
@@ -140,6 +144,9 @@ func (r *release) printOther(ctx context.Context, std cli.Streams) {
 	if spent, ok := r.other(ctx); ok {
 		r.printSpent(spent, std)
 	}
+	if caution := privacy.LargeDelta(r.delta, r.units); caution != "" {
+		fmt.Fprintln(std.Out, strings.Join(cli.Wrap("Caution: "+caution+".", cli.Width), "\n"))
+	}
 	each := r.NoiseMultiplier * r.Sensitivity / math.Sqrt(float64(r.Shares))
 	if r.Shares > 1 && each < 1 {
 		text := fmt.Sprintf(
@@ -187,6 +194,7 @@ func (r *release) jsonPrivacy(ctx context.Context, spent accounting.Spent) jsonP
 		Sensitivity: r.Sensitivity, Dimension: r.Dimension, Shares: r.Shares,
 		Unit:  r.Unit.String(),
 		Delta: r.delta, jsonView: r.jsonView(spent),
+		Caution: privacy.LargeDelta(r.delta, r.units),
 	}
 	if spent, ok := r.other(ctx); ok {
 		other := r.jsonView(spent)

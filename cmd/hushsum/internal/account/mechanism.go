@@ -16,6 +16,7 @@ import (
 type release struct {
 	spending.Run
 	delta float64
+	units int // that epsilon protects, each; 0: unknown
 	json  bool
 }
 
@@ -154,6 +155,9 @@ func (r *release) flags(name string) *flag.FlagSet {
 	f.Var(cli.OneOf(&r.Unit, units, "party or record"), "unit",
 		"`party|record` whom epsilon protects; each record is in a round by a coin that its party "+
 			"keeps to itself")
+	f.Var((*cli.IntValue)(&r.units), "units",
+		"`N` clients, or with --unit record records, that there are: a delta above 1/N is named; 0: "+
+			"unknown")
 	f.BoolVar(&r.ReplaceOne, "replace-one", false,
 		"exchange a client for another, in place of adding or removing it")
 	f.BoolVar(&r.json, "json", false, "print one JSON object")
@@ -168,6 +172,10 @@ func (r *release) check(found string) error {
 			Cause:  fmt.Sprintf("--delta: %v is no probability below 1", r.delta),
 			Advice: "Use a small number, such as 1e-5.",
 		}
+	}
+	if r.units < 0 {
+		return &cli.Problem{Cause: fmt.Sprintf("--units: %d is no number of clients", r.units),
+			Advice: "Give how many there are, or leave it out."}
 	}
 	err := r.Check(fields[found])
 	var e *privacy.ConfigError

@@ -47,6 +47,11 @@ func TestJobCheck(t *testing.T) {
 		}
 		return object
 	}
+	_, large, _ := call(t.Context(), "job", "check", file, "--set", "privacy.delta=0.2")
+	if flat := clitest.Flat(large); !strings.Contains(flat, "Caution: delta = 0.2 is above 1 / 10 units") ||
+		strings.Contains(out, "Caution") {
+		t.Errorf("of a large delta it says %s, of another %s", large, out)
+	}
 	one, other := read(file), read(file, "--set", "privacy.epsilon=4", "--set", "world.drop=0.0")
 	digest, _ := one["digest"].(string)
 	if len(digest) != 64 || !strings.Contains(out, digest) || other["digest"] == digest {

@@ -191,6 +191,8 @@ if no round was completed. Besides:
   delta                      at which epsilon is stated; 0 without noise
   epsilon_budget             as --epsilon says; 0 without
   stopped                    whether the budget ended the run early
+  caution                    of a delta above one in the parties or records; left
+                             out if there is none
 `
 
 // simulateManual is the help.

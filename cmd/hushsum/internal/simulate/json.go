@@ -102,6 +102,7 @@ type jsonSummary struct {
 	Delta           float64 `json:"delta"`
 	EpsilonBudget   float64 `json:"epsilon_budget"`
 	Stopped         bool    `json:"stopped"`
+	Caution         string  `json:"caution,omitempty"`
 }
 
 // jsonLines is the presenter of --json.
@@ -212,7 +213,7 @@ func (j *jsonLines) end(r *simulation.Result, took time.Duration) {
 		honest := m.Vector.Shares.MinHonest
 		s.NoiseMultiplier, s.Clip = o.Noise.Multiplier, o.Noise.Clip
 		s.NoiseStdDev, s.NoiseShares, s.Sensitivity = m.StdDev(honest), honest, m.MaxNorm()
-		s.Delta, s.EpsilonBudget = o.Budget.Delta, o.Budget.Epsilon
+		s.Delta, s.EpsilonBudget, s.Caution = o.Budget.Delta, o.Budget.Epsilon, j.caution
 	}
 	show.JSON(j.std, s)
 }

@@ -149,6 +149,30 @@ func TestBudget(t *testing.T) {
 	}
 }
 
+// A delta above one in the parties, or in the records, is told.
+func TestLargeDeltaIsTold(t *testing.T) {
+	const parties = "simulate --clients 8 --rows-per-client 5 --rounds 1 --noise discrete-gaussian " +
+		"--noise-multiplier 1 --delta "
+	for args, caution := range map[string]string{
+		parties + "0.1":                "",
+		parties + "0.2":                "delta = 0.2 is above 1 / 8 units",
+		parties + "0.02 --unit record": "",
+		parties + "0.03 --unit record": "delta = 0.03 is above 1 / 40 units",
+	} {
+		_, out, _ := call(t.Context(), strings.Fields(args)...)
+		if !strings.Contains(out, "Caution: "+caution) && caution != "" ||
+			strings.Contains(out, "Caution") != (caution != "") {
+			t.Errorf("%s: no %q in\n%s", args, caution, out)
+		}
+		_, out, _ = call(t.Context(), strings.Fields(args+" --json")...)
+		objects := decode(t, out)
+		if said, _ := objects[len(objects)-1]["caution"].(string); !strings.HasPrefix(said, caution) ||
+			(said == "") != (caution == "") {
+			t.Errorf("%s --json: %q", args, said)
+		}
+	}
+}
+
 // With noise of the user's own the budget ends the run, or does not let it begin.
 func TestBudgetStops(t *testing.T) {
 	for args, want := range map[string]string{

@@ -36,6 +36,7 @@ type described struct {
 	byRows            bool
 	// unit is whom epsilon protects, protects the same in words, and against whom it is.
 	unit, protects, against string
+	caution                 string // of its delta; empty: none
 }
 
 // perRound is how many parties are in a round.

@@ -290,7 +290,8 @@ func describeJob(j *job.Job) described {
 	d := described{set: j.World.Data.Set, model: j.Model.Name,
 		split: cmp.Or(j.World.Data.Split, "iid"), rule: j.Training.Rule, mask: j.Training.Mask,
 		noise: j.Privacy.Noise, protocol: j.Sum.Protocol, lambda: j.Training.Lambda,
-		unit: j.Privacy.Unit, protects: j.Protects(), against: j.Against()}
+		unit: j.Privacy.Unit, protects: j.Protects(), against: j.Against(),
+		caution: j.LargeDelta()}
 	if d.split == rows.Shuffled {
 		d.averaging, d.split = j.Model.Name == "logistic" && !j.PerRecord(), "iid"
 	}

@@ -274,6 +274,9 @@ func (t *table) end(r *simulation.Result, took time.Duration) {
 		t.Privacy(t.options.Budget.Delta, r.Server, r.Public)
 		t.Sentence("epsilon = %s for %s, against %s.", show.Epsilon(r.Server.Upper), t.protects,
 			t.against)
+		if t.caution != "" {
+			t.Sentence("Caution: %s.", t.caution)
+		}
 	case t.options.Models && final != nil:
 		t.Printf("The largest weight of any party was %.3g; the ring takes up to %v.\n", largest(r),
 			t.options.Range)
