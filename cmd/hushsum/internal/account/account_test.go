@@ -341,7 +341,9 @@ func TestFactorise(t *testing.T) {
 // A delta above one in the units is told, where their number is given.
 func TestLargeDelta(t *testing.T) {
 	const args = "account gaussian --delta 1e-3 --rounds 2"
-	for more, caution := range map[string]bool{"": false, " --units 1000": false, " --units 1001": true} {
+	for more, caution := range map[string]bool{
+		"": false, " --units 1000": false, " --units 1001": true,
+	} {
 		code, out, errs := call(t.Context(), strings.Fields(args+more)...)
 		if code != 0 || errs != "" || strings.Contains(out, "Caution: delta = 0.001") != caution {
 			t.Errorf("%s: code %d, %q, %s", more, code, errs, out)

@@ -48,7 +48,7 @@ func TestJobCheck(t *testing.T) {
 		return object
 	}
 	_, large, _ := call(t.Context(), "job", "check", file, "--set", "privacy.delta=0.2")
-	if flat := clitest.Flat(large); !strings.Contains(flat, "Caution: delta = 0.2 is above 1 / 10 units") ||
+	if !strings.Contains(clitest.Flat(large), "Caution: delta = 0.2 is above 1 / 10 units") ||
 		strings.Contains(out, "Caution") {
 		t.Errorf("of a large delta it says %s, of another %s", large, out)
 	}
