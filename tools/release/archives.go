@@ -13,18 +13,18 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
 // entry is a file of an archive.
 type entry struct {
-	name    string // with slashes
+	name    string // with slashes; one at the end: a folder
 	content []byte
 	mode    int64
+	owner   int
 }
 
-// archives writes the programs, the chart and the notes.
+// archives writes the programs and the chart.
 func (r *release) archives() error {
 	if err := os.MkdirAll(filepath.Join(r.out, "dist"), 0o755); err != nil {
 		return err
@@ -37,14 +37,15 @@ func (r *release) archives() error {
 			if err != nil {
 				return err
 			}
-			entries = append(entries, entry{path.Join(name, p.program(program.name)), content, 0o755})
+			entries = append(entries, entry{
+				name: path.Join(name, p.program(program.name)), content: content, mode: 0o755})
 		}
 		for _, page := range []string{"LICENSE", "README.md", "CHANGELOG.md"} {
 			content, err := os.ReadFile(filepath.Join(r.source, page))
 			if err != nil {
 				return err
 			}
-			entries = append(entries, entry{path.Join(name, page), content, 0o644})
+			entries = append(entries, entry{name: path.Join(name, page), content: content, mode: 0o644})
 		}
 		write, ending := r.tarred, ".tar.gz"
 		if p.os == "windows" {
@@ -59,18 +60,7 @@ func (r *release) archives() error {
 		return err
 	}
 	name := "hushsum-chart-" + strings.TrimPrefix(r.version, "v") + ".tgz"
-	if err := r.write(name, chart, r.tarred); err != nil {
-		return err
-	}
-	text, err := os.ReadFile(filepath.Join(r.source, "CHANGELOG.md"))
-	if err != nil {
-		return err
-	}
-	notes, err := unreleased(string(text))
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(r.out, "notes.txt"), []byte(notes), 0o644)
+	return r.write(name, chart, r.tarred)
 }
 
 func (r *release) write(name string, entries []entry, to func(io.Writer, []entry) error) error {
@@ -81,20 +71,29 @@ func (r *release) write(name string, entries []entry, to func(io.Writer, []entry
 	return os.WriteFile(filepath.Join(r.out, "dist", name), b.Bytes(), 0o644)
 }
 
-// tarred writes a compressed archive whose bytes depend on the entries and the commit's time alone.
-func (r *release) tarred(w io.Writer, entries []entry) error {
-	compressed := gzip.NewWriter(w)
-	archive := tar.NewWriter(compressed)
+// packed writes an archive whose bytes depend on the entries and the commit's time alone.
+func (r *release) packed(w io.Writer, entries []entry) error {
+	archive := tar.NewWriter(w)
 	for _, e := range entries {
-		if err := archive.WriteHeader(&tar.Header{Name: e.name, Mode: e.mode,
-			Size: int64(len(e.content)), ModTime: r.time, Format: tar.FormatUSTAR}); err != nil {
+		h := &tar.Header{Name: e.name, Mode: e.mode, Size: int64(len(e.content)), Uid: e.owner,
+			Gid: e.owner, ModTime: r.time, Typeflag: tar.TypeReg, Format: tar.FormatUSTAR}
+		if strings.HasSuffix(e.name, "/") {
+			h.Typeflag = tar.TypeDir
+		}
+		if err := archive.WriteHeader(h); err != nil {
 			return err
 		}
 		if _, err := archive.Write(e.content); err != nil {
 			return err
 		}
 	}
-	return errors.Join(archive.Close(), compressed.Close())
+	return archive.Close()
+}
+
+// tarred writes packed's archive, compressed.
+func (r *release) tarred(w io.Writer, entries []entry) error {
+	compressed := gzip.NewWriter(w)
+	return errors.Join(r.packed(compressed, entries), compressed.Close())
 }
 
 // zipped is tarred for those who have zip.
@@ -114,7 +113,7 @@ func (r *release) zipped(w io.Writer, entries []entry) error {
 	return archive.Close()
 }
 
-// chart returns the chart's files, with this version.
+// chart returns the chart's files.
 func (r *release) chart() (entries []entry, err error) {
 	folder := filepath.Join(r.source, "deploy", "chart")
 	err = filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
@@ -126,33 +125,11 @@ func (r *release) chart() (entries []entry, err error) {
 			return err
 		}
 		relative, err := filepath.Rel(folder, name)
-		if relative == "Chart.yaml" {
-			content = versioned(content, strings.TrimPrefix(r.version, "v"))
-		}
-		entries = append(entries, entry{path.Join("hushsum", filepath.ToSlash(relative)), content, 0o644})
+		entries = append(entries, entry{
+			name: path.Join("hushsum", filepath.ToSlash(relative)), content: content, mode: 0o644})
 		return err
 	})
 	return entries, err
-}
-
-// versioned has the chart's version, and that of what it runs.
-func versioned(chart []byte, version string) []byte {
-	lines := strings.Split(strings.TrimRight(string(chart), "\n"), "\n")
-	lines = slices.DeleteFunc(lines, func(line string) bool {
-		return strings.HasPrefix(line, "version:") || strings.HasPrefix(line, "appVersion:")
-	})
-	lines = append(lines, "version: "+version, "appVersion: "+version, "")
-	return []byte(strings.Join(lines, "\n"))
-}
-
-// unreleased returns the part of the changelog under that heading.
-func unreleased(changelog string) (string, error) {
-	_, after, ok := strings.Cut(changelog, "\n## Unreleased\n")
-	notes, _, _ := strings.Cut(after, "\n## ")
-	if notes = strings.TrimSpace(notes); !ok || notes == "" {
-		return "", errors.New("CHANGELOG.md has nothing under Unreleased")
-	}
-	return notes + "\n", nil
 }
 
 // sums writes the digests of what is in dist.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"debug/buildinfo"
+	"debug/elf"
 	"errors"
 	"fmt"
 	"os"
@@ -33,6 +35,9 @@ func (r *release) programs(work string) error {
 			if err := os.WriteFile(filepath.Join(r.built(p), name), content, 0o755); err != nil {
 				return err
 			}
+			if err := r.suits(filepath.Join(r.built(p), name), p); err != nil {
+				return fmt.Errorf("%v: %s: %w", p, name, err)
+			}
 		}
 		if r.once {
 			fmt.Printf("%v: built\n", p)
@@ -50,6 +55,47 @@ func (r *release) programs(work string) error {
 		fmt.Printf("%v: built twice, the same\n", p)
 	}
 	return r.ask()
+}
+
+// suits checks a program that this machine may not be able to run: its version, its platform, and
+// that on Linux it needs no other file.
+func (r *release) suits(name string, p platform) error {
+	info, err := buildinfo.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if info.Main.Version != r.version {
+		return fmt.Errorf("it is %s, not %s", info.Main.Version, r.version)
+	}
+	for _, d := range info.Deps {
+		if ours(d.Path) && (d.Version != r.version || d.Replace != nil) {
+			return fmt.Errorf("%s %s is in it, not %s", d.Path, d.Version, r.version)
+		}
+	}
+	for _, s := range info.Settings {
+		want, known := map[string]string{"GOOS": p.os, "GOARCH": p.arch, "CGO_ENABLED": "0"}[s.Key]
+		if known && s.Value != want {
+			return fmt.Errorf("it was built with %s=%s", s.Key, s.Value)
+		}
+	}
+	if p.os != "linux" {
+		return nil
+	}
+	file, err := elf.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	libraries, err := file.ImportedLibraries()
+	if err != nil {
+		return err
+	}
+	for _, part := range file.Progs {
+		if part.Type == elf.PT_INTERP || len(libraries) > 0 {
+			return fmt.Errorf("it is not static: %v", libraries)
+		}
+	}
+	return nil
 }
 
 // build installs the programs from the proxy, with caches in a folder, and returns them by their

@@ -2,18 +2,20 @@
 //
 //	go run -C tools ./release v0.1.0 FOLDER
 //
-// The folder, which must not be there, gets
+// The folder, which must be new, gets
 //
-//	proxy/        the modules as a proxy of Go's serves them, without replace directives
-//	release.patch what the tagged commit changes: go.mod and go.sum of the modules in the clone
-//	dist/         programs and wheels for each platform, the chart, SHA256SUMS
-//	sbom/         the modules in each program, in CycloneDX's form
+//	proxy/        the modules of go.work as a proxy of Go's serves them, without replace directives
+//	release.patch what the tagged commit changes: go.mod, go.sum, the files that say a version, and
+//	              the heading of CHANGELOG.md
+//	dist/         for each platform programs, wheels and bills of materials (CycloneDX), the server's
+//	              images for Linux, the chart, SHA256SUMS
 //	notes.txt     what CHANGELOG.md has under Unreleased
 //
-// Programs are built by go install from that proxy, as people will, twice with caches of their own,
-// and compared byte for byte. The wheel of this platform is installed and asked for an epsilon. It
-// takes the committed tree; the modules that others wrote come from this user's module cache, or by
-// GOPROXY. The last line is "release ok".
+// The patch is committed and tagged in a clone, from which go takes the modules by their tags: they
+// are compared with those of the proxy. Programs are built by go install from that proxy, as people
+// will, twice with caches of their own, and compared byte for byte, as wheels are. The wheel of this
+// platform is installed and asked for an epsilon. It takes the committed tree; the modules that
+// others wrote come from this user's module cache, or by GOPROXY. The last line is "release ok".
 package main
 
 import (
@@ -40,13 +42,14 @@ type release struct {
 	platforms []platform
 	once      bool
 	began     time.Time
+	released  []*releasedModule
 }
 
 func main() {
 	platforms := flag.String("platforms",
 		"linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64",
 		"for which programs and wheels are made, as os/arch with commas between")
-	once := flag.Bool("once", false, "builds programs once, and does not compare")
+	once := flag.Bool("once", false, "builds programs and wheels once, and does not compare")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "Usage: release [flags] VERSION FOLDER")
 		flag.PrintDefaults()
@@ -89,10 +92,13 @@ func run(version, folder, platforms string, once bool) error {
 		do   func(work string) error
 	}{
 		{"the committed tree", r.export},
+		{"notes", func(string) error { return r.notes() }},
 		{"modules", func(string) error { return r.modules() }},
+		{"modules by their tags", r.tags},
 		{"programs", r.programs},
 		{"bills of materials", func(string) error { return r.bills() }},
-		{"archives, the chart, the notes", func(string) error { return r.archives() }},
+		{"archives, the chart", func(string) error { return r.archives() }},
+		{"images", func(string) error { return r.images() }},
 		{"wheels", r.wheels},
 		{"sums", func(string) error { return r.sums() }},
 	} {
@@ -136,6 +142,19 @@ func (r *release) export(string) error {
 	return err
 }
 
+// notes writes what the changelog says of this release.
+func (r *release) notes() error {
+	text, err := os.ReadFile(filepath.Join(r.source, "CHANGELOG.md"))
+	if err != nil {
+		return err
+	}
+	notes, err := unreleased(string(text))
+	if err != nil {
+		return fmt.Errorf("CHANGELOG.md: %w", err)
+	}
+	return os.WriteFile(filepath.Join(r.out, "notes.txt"), []byte(notes), 0o644)
+}
+
 // list prints what was made.
 func (r *release) list() error {
 	fmt.Println()
@@ -153,11 +172,11 @@ func (r *release) list() error {
 	if err != nil {
 		return err
 	}
-	tags := make([]string, len(published))
-	for i, m := range published {
+	tags := make([]string, len(r.released))
+	for i, m := range r.released {
 		tags[i] = m.tag(r.version)
 	}
-	fmt.Printf("\nTo publish: git apply release.patch, commit, and tag that commit %s.\nrelease ok\n",
+	fmt.Printf("\nTo publish: git apply release.patch, commit all of it, and tag that commit %s.\nrelease ok\n",
 		strings.Join(tags, " "))
 	return nil
 }

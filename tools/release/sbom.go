@@ -13,7 +13,7 @@ import (
 // bills writes for each program of each platform which modules are in it, as the toolchain recorded
 // it in the program.
 func (r *release) bills() error {
-	folder := filepath.Join(r.out, "sbom")
+	folder := filepath.Join(r.out, "dist")
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (r *release) bills() error {
 			if err := encoder.Encode(bill(info, program.name)); err != nil {
 				return err
 			}
-			name := fmt.Sprintf("%s-%s-%s.cdx.json", program.name, p.os, p.arch)
+			name := fmt.Sprintf("%s-%s-%s-%s.cdx.json", program.name, r.version, p.os, p.arch)
 			if err := os.WriteFile(filepath.Join(folder, name), text.Bytes(), 0o644); err != nil {
 				return err
 			}

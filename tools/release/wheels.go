@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -20,7 +21,8 @@ var wheelTags = map[platform]string{
 	{"windows", "arm64"}: "win_arm64",
 }
 
-// wheels builds a wheel for each platform, and installs that of this one.
+// wheels builds a wheel for each platform, twice unless once is enough, and installs that of this
+// one.
 func (r *release) wheels(work string) error {
 	python := "/usr/bin/python3" // Debian's, where it is, has the packages that building takes
 	if !builds(python) {
@@ -31,24 +33,22 @@ func (r *release) wheels(work string) error {
 	}
 	number := strings.TrimPrefix(r.version, "v")
 	for _, p := range r.platforms {
-		source := filepath.Join(work, "python-"+p.os+"-"+p.arch)
-		if err := os.CopyFS(source, os.DirFS(filepath.Join(r.source, "python"))); err != nil {
-			return err
-		}
-		if err := numbered(filepath.Join(source, "pyproject.toml"), number); err != nil {
-			return err
-		}
-		env := []string{"HUSHSUM_WHEEL_PLATFORM=" + wheelTags[p],
-			"HUSHSUM_PROGRAMS=" + r.built(p), "PIP_DISABLE_PIP_VERSION_CHECK=1",
-			"SOURCE_DATE_EPOCH=" + strconv.FormatInt(r.time.Unix(), 10)}
-		if _, err := command(source, env, python, "-m", "pip", "wheel", "--quiet", "--no-deps",
-			"--no-index", "--no-build-isolation", "--wheel-dir", filepath.Join(r.out, "dist"),
-			"."); err != nil {
-			return err
-		}
 		name := fmt.Sprintf("hushsum-%s-py3-none-%s.whl", number, wheelTags[p])
-		if _, err := os.Stat(filepath.Join(r.out, "dist", name)); err != nil {
+		first, err := r.wheel(work, python, p, name)
+		if err != nil {
 			return err
+		}
+		if err := os.WriteFile(filepath.Join(r.out, "dist", name), first, 0o644); err != nil {
+			return err
+		}
+		if !r.once {
+			again, err := r.wheel(work, python, p, name)
+			if err != nil {
+				return err
+			}
+			if !bytes.Equal(first, again) {
+				return fmt.Errorf("%s comes out differently when it is built again", name)
+			}
 		}
 		fmt.Println(name)
 		if p == here {
@@ -60,24 +60,30 @@ func (r *release) wheels(work string) error {
 	return nil
 }
 
+// wheel builds the wheel of a platform in folders of its own, and returns it.
+func (r *release) wheel(work, python string, p platform, name string) ([]byte, error) {
+	folder, err := os.MkdirTemp(work, "wheel-*")
+	if err != nil {
+		return nil, err
+	}
+	source := filepath.Join(folder, "source")
+	if err := os.CopyFS(source, os.DirFS(filepath.Join(r.source, "python"))); err != nil {
+		return nil, err
+	}
+	env := []string{"HUSHSUM_WHEEL_PLATFORM=" + wheelTags[p],
+		"HUSHSUM_PROGRAMS=" + r.built(p), "PIP_DISABLE_PIP_VERSION_CHECK=1",
+		"SOURCE_DATE_EPOCH=" + strconv.FormatInt(r.time.Unix(), 10)}
+	if _, err := command(source, env, python, "-m", "pip", "wheel", "--quiet", "--no-deps",
+		"--no-index", "--no-build-isolation", "--wheel-dir", folder, "."); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(filepath.Join(folder, name))
+}
+
 // builds reports whether a Python has the packages that building wheels takes.
 func builds(python string) bool {
 	_, err := command("", nil, python, "-c", "import setuptools, wheel, pip")
 	return err == nil
-}
-
-// numbered writes the version into the package's file.
-func numbered(name, number string) error {
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	before, after, ok := strings.Cut(string(text), "\nversion = \"")
-	_, after, ended := strings.Cut(after, "\"\n")
-	if !ok || !ended {
-		return fmt.Errorf("%s has no version", name)
-	}
-	return os.WriteFile(name, []byte(before+"\nversion = \""+number+"\"\n"+after), 0o644)
 }
 
 // tryWheel installs a wheel into a folder of its own, and asks it what ten rounds spend.
@@ -88,10 +94,14 @@ func (r *release) tryWheel(work, python, name string) error {
 		return err
 	}
 	told, err := command(work, []string{"PYTHONPATH=" + folder, "HUSHSUM_BINARY="}, python, "-c",
-		"import hushsum; print(hushsum.epsilon('gaussian', noise_multiplier=1, rounds=10, delta=1e-6))")
+		"import hushsum; print(hushsum.__version__, "+
+			"hushsum.epsilon('gaussian', noise_multiplier=1, rounds=10, delta=1e-6))")
 	if err != nil {
 		return err
 	}
-	fmt.Print("installed; epsilon of ten rounds: ", told)
+	if !strings.HasPrefix(told, strings.TrimPrefix(r.version, "v")+" ") {
+		return fmt.Errorf("the wheel says that it is %s", told)
+	}
+	fmt.Print("installed; version, epsilon of ten rounds: ", told)
 	return nil
 }
