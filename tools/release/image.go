@@ -15,7 +15,7 @@ import (
 // imageUser is who the server runs as in an image, a number without a name.
 const imageUser = 65532
 
-// imageConfig is what deploy/Dockerfile says of an image (OCI Image Configuration).
+// imageConfig says how an image runs (OCI Image Configuration), as deploy/Dockerfile does.
 type imageConfig struct {
 	User         string
 	ExposedPorts map[string]struct{}

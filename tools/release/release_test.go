@@ -191,7 +191,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// An image is what deploy/Dockerfile says, and each of its files is found by its digest.
+// An image runs as deploy/Dockerfile says, and each of its files is found by its digest.
 func TestImage(t *testing.T) {
 	r := &release{version: "v1.2.3", time: time.Unix(1e9, 0).UTC()}
 	entries, err := r.image([]byte("program"), platform{"linux", "arm64"})

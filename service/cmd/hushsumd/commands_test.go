@@ -12,14 +12,16 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/service/runner"
+	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestMain lets dev start this program as its parties, and as its committee.
+// TestMain lets dev start this program as its parties and as its committee, and scripts run it as a
+// shell would.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && (os.Args[1] == devPartyName || os.Args[1] == devMemberName) {
 		main()
 	}
-	os.Exit(m.Run())
+	testscript.Main(m, map[string]func(){"hushsumd": main})
 }
 
 // A job is trained by parties in processes of their own, and the model is the simulated one to the
