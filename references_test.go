@@ -88,11 +88,11 @@ func TestDocuments(t *testing.T) {
 	named := regexp.MustCompile(`[\w./-]*\w\.md\b`)
 	for path, source := range sources(t, ".go", ".md") {
 		for _, name := range named.FindAllString(source, -1) {
-			beside, fromRoot := filepath.Join(filepath.Dir(path), name), filepath.FromSlash(name)
-			if exists(beside) || exists(fromRoot) || filepath.Base(name) == "report.md" {
+			near, fromRoot := filepath.Join(filepath.Dir(path), name), filepath.FromSlash(name)
+			if exists(near) || exists(fromRoot) || filepath.Base(name) == "report.md" {
 				continue
 			}
-			t.Errorf("%s names %s, which is not there", path, name)
+			t.Errorf("%s names %s, which is not found", path, name)
 		}
 	}
 }

@@ -12,7 +12,7 @@ const (
 	maxTransfers = 1 << 22 // per ordered pair and round: Length, or Length × Coins
 )
 
-// Config is what all parties agree on before a session of the option. It describes
+// Config holds all that parties agree on before a session of the option. It describes
 // one segment of a submission of package protocol.
 type Config struct {
 	// Label names the session, at most 255 bytes. Everything that is derived is

@@ -18,7 +18,7 @@ const (
 	maxJointSum     = 1 << 32 // the largest possible coordinate of a sum
 )
 
-// JointConfig is what all parties of a [Joint] agree on. docs/joint-noise.md has the
+// JointConfig holds all that parties of a [Joint] agree on. docs/joint-noise.md has the
 // protocol.
 type JointConfig struct {
 	// Label names the session, at most 255 bytes. It is used once among the same parties.

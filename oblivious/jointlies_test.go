@@ -26,7 +26,7 @@ func jointTrio(t testing.TB, seed byte, stage jointStage) []*Joint {
 	return parties
 }
 
-// honestBody is what a party would send in its step.
+// honestBody returns the body that an honest party sends in its step.
 func honestBody(t testing.TB, j *Joint) []byte {
 	t.Helper()
 	var body []byte

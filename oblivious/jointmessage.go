@@ -59,7 +59,7 @@ func (m *jointMessage) append(b []byte) []byte {
 	return append(b, m.signature[:]...)
 }
 
-// statement is what is signed.
+// statement returns the bytes that are signed.
 func (m *jointMessage) statement(before [32]byte) []byte {
 	body := sha256.Sum256(m.body)
 	return bytes.Join([][]byte{m.header(), before[:], body[:]}, nil)

@@ -12,7 +12,7 @@ import (
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
-// jointStage is what a session waits for.
+// jointStage says which message a session waits for.
 type jointStage int
 
 const (

@@ -61,7 +61,7 @@ func takeKey(context [32]byte, party int, message []byte) (*edwards25519.Point, 
 	return key, nil
 }
 
-// opening is what decrypts a sum: shares D_k = sk·A_k of all parties.
+// opening decrypts a sum: shares D_k = sk·A_k of all parties.
 type opening struct {
 	before [32]byte
 	sums   []ciphertext // S_k = (A_k, B_k)

@@ -41,7 +41,7 @@ const (
 	turnChunk = 512
 )
 
-// turn is what a turn is about.
+// turn holds the values of a turn.
 type turn struct {
 	label   string
 	before  [32]byte // what the session has agreed on
@@ -65,7 +65,7 @@ func (t *turn) challenge(moves []byte) *edwards25519.Scalar {
 	return challenge(t.label, t.before[:], number(t.party), moves)
 }
 
-// flip is what a party keeps of one ciphertext until it has the challenge.
+// flip holds all that a party keeps of one ciphertext until it has the challenge.
 type flip struct{ bit, r, w, fake, other edwards25519.Scalar }
 
 // make makes the message of a turn by the bits, each 0 or 1. Its time depends on their number

@@ -55,7 +55,7 @@ func expand(key [32]byte, info []byte) [32]byte {
 	return [32]byte(out)
 }
 
-// direction is what a key or a transfer from one party to another is bound to.
+// direction binds a key or a transfer to the party that it is from and the one that it is to.
 func direction(from, to int) []byte {
 	b := binary.BigEndian.AppendUint32(nil, uint32(from))
 	return binary.BigEndian.AppendUint32(b, uint32(to))

@@ -37,7 +37,7 @@ const (
 	typeOffer                         // sender of terms → receiver
 )
 
-// header is what precedes the sealed body.
+// header precedes the sealed body.
 type header struct {
 	kind     messageType
 	round    uint64

@@ -53,7 +53,7 @@ func (n Noise) check() error {
 	return nil
 }
 
-// filler is what draws terms.
+// filler draws terms.
 type filler interface{ Fill([]int64) error }
 
 // sampler prepares drawing one of n shares.

@@ -196,7 +196,7 @@ func (p *Published) Correction() ([]uint64, error) {
 	return out, nil
 }
 
-// PublishedView is what a party knows, by the index of the other party and, within,
+// PublishedView holds all that a party knows, by the index of the other party and, within,
 // by coordinate: what colluders pool. It shares memory with the party.
 type PublishedView struct {
 	Own      []uint64     // its own noise term

@@ -48,7 +48,7 @@ const (
 	stageRound              // a round is open
 )
 
-// peer is what a party shares with another.
+// peer holds all that a party shares with another.
 type peer struct {
 	chain [32]byte // replaced every round
 

@@ -250,7 +250,7 @@ func deliver(t *testing.T, p *Transfer, messages ...[]byte) []protocol.Envelope 
 }
 
 // Two parties, step by step: what comes out of order, twice, cut, changed, for
-// somebody else or from another session is refused, and the sum is what it would
+// somebody else or from another session is refused, and the sum is the one that it would
 // have been.
 func TestTransferRefuses(t *testing.T) {
 	const bits = 16

@@ -13,7 +13,7 @@ import (
 	"github.com/hushsum/hushsum/shamir"
 )
 
-// move is what a party does in a round with a bound.
+// move says how a party acts in a round with a bound.
 type move struct {
 	name   string
 	dealer dealer
@@ -70,7 +70,7 @@ const (
 	showing                           // complains about an honest party with what is in its box
 )
 
-// lie is what the one lying member does.
+// lie says how the one lying member acts.
 type lie struct {
 	member int
 	what   conduct

@@ -42,7 +42,7 @@ func TestParameters(t *testing.T) {
 		p.Quorum != 26 || p.Scale != 1 || p.Spare < minSpare {
 		t.Errorf("%+v", p)
 	}
-	// The design's figures for 33 bits: blocks of 716, 2^209, 67 kB beside y.
+	// The design's figures for 33 bits: blocks of 716, 2^209, 67 kB next to y.
 	big33 := Terms{Length: 100_000, Bits: 19, MinSurvivors: 9000, Colluders: 100, Faults: 10,
 		Noise: gaussian(10, 8900)}
 	p = must(Parameters(10_000, 40, big33))

@@ -38,7 +38,7 @@ type Terms struct {
 	// 1 at least.
 	Faults int
 	// PerPolynomial is how many secrets the members' polynomials carry each, ρ: 1 to
-	// C − 3·Faults for a committee of C, which is what zero means. With C − 4·Faults
+	// C − 3·Faults for a committee of C, which zero stands for. With C − 4·Faults
 	// and C ≥ 5·Faults no round is lost to parties that deal bad boxes either.
 	PerPolynomial int
 	// Covered hides submissions from the server until the committee has agreed on who
@@ -255,7 +255,7 @@ func (d *derived) shareOf(n, members int, t *Terms) error {
 func (d *derived) modulus(n int, exact bool) error {
 	need := new(big.Int)
 	if exact {
-		// Sums lie in −T/2 … T/2 − 1, and T·Σe beside them.
+		// Sums lie in −T/2 … T/2 − 1, and T·Σe is added to them.
 		d.Scale = d.limit << (1 + bits.Len(uint(n-1)))
 		need.Mul(big.NewInt(d.Scale), big.NewInt(2*d.tail+2))
 	} else {

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// conduct is what a member does in a round.
+// conduct says how a member acts in a round.
 type conduct int
 
 const (

@@ -16,7 +16,7 @@ import (
 // then, before they add up parts; dealers whose proof does not hold are out again, by evidence that
 // each member checks.
 
-// keptPart is what a dealer dealt to a member, of the key.
+// keptPart holds the share of the key that a dealer dealt to a member.
 type keptPart struct {
 	dealer int
 	values [][32]byte
@@ -96,7 +96,7 @@ func (s *settled) paths(levels [][][32]byte, member int) [][32]byte {
 	return out
 }
 
-// guiltySize is the length of the body of typeGuilty, which is what evidence ends with:
+// guiltySize is the length of the body of typeGuilty, with which evidence ends:
 //
 //	struct {
 //	    uint32 dealer;

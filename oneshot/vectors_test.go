@@ -372,7 +372,7 @@ func TestVectors(t *testing.T) {
 const bodyAt = wire.HeaderSize
 
 // TestRefusals shows each side messages that it must refuse, at the right moment of the
-// round of round.json, and checks that nothing changes: its saved state is what it was.
+// round of round.json, and checks that nothing changes: its saved state is as it was.
 func TestRefusals(t *testing.T) {
 	r := record(t, "form (a), noise, X25519", vectorTerms(false))
 	refusals := r.refusals(t)
