@@ -92,3 +92,28 @@ func ExampleLedger() {
 	// ann has spent 3.97, <nil>
 	// ben has spent 1.99, <nil>
 }
+
+// A mechanism of one's own is accounted by what it may answer: the probability of each answer with a
+// client and without. Thirty such answers spend less than thirty times the epsilon of one.
+func ExamplePair() {
+	answer := accounting.Pair{
+		P: []float64{0.50, 0.30, 0.20}, // yes, no and nothing, with the client
+		Q: []float64{0.40, 0.35, 0.25}, // the same without
+	}
+	for _, count := range []int{1, 30} {
+		run, err := accounting.Compose(accounting.Step{Mechanism: answer, Count: count})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		b, err := run.Epsilon(1e-6)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%d: %.3f ≤ ε ≤ %.3f\n", count, b.Lower, b.Upper)
+	}
+	// Output:
+	// 1: 0.223 ≤ ε ≤ 0.223
+	// 30: 5.244 ≤ ε ≤ 5.244
+}
