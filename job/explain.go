@@ -210,7 +210,10 @@ func (j *Job) sayServer() string {
 		text += "Each party proves that what it adds is no longer than the clip, up to a factor of " +
 			"3.05; one that cannot is refused by name, and the others' sum comes out. "
 	}
-	if j.Parties.DropOut == 0 {
+	switch n := j.Size(); {
+	case n > 0 && j.fewest(n) == j.Parties.most(n), n == 0 && j.Parties.DropOut == 0 && j.Sum.Buffer == 0:
+		return text + "None of the parties of a round may be missing from its sum."
+	case j.Parties.DropOut == 0:
 		return text + "Sums go on without parties that are away."
 	}
 	whose := "the parties"

@@ -41,6 +41,35 @@ func settle(t *testing.T, more string) (*job.Job, *job.Settled) {
 	return j, s
 }
 
+// Where no party of a round may be missing from its sum, it is said.
+func TestNoneMissing(t *testing.T) {
+	const none = "None of the parties of a round may be missing from its sum."
+	for more, want := range map[string]bool{
+		"sum.recovery = true\n":                                       true,
+		"parties = { count = 10, drop_out = 0.09 }\n":                 true,
+		"parties = { count = 10, drop_out = 0.1 }\n":                  false,
+		"parties = { count = 10, drop_out = 0.1, per_round = 9 }\n":   true,
+		"parties = { count = 10, drop_out = 0.2, per_round = 5 }\n":   false,
+		"sum = { protocol = \"oneshot\", members = 4, buffer = 5 }\n": false,
+		"sum = { protocol = \"oneshot\", members = 4 }\n":             true,
+		"parties = { roster = \"r\", drop_out = 0.1 }\n":              false,
+		"parties.roster = \"r\"\nsum.recovery = true\n":               true,
+		"parties.roster = \"r\"\nsum.adversary = \"curious\"\n":       false, // all must submit
+	} {
+		if !strings.Contains(more, "parties") {
+			more += "parties.count = 10\n"
+		}
+		j, err := job.Parse("job.toml", []byte("name = \"meaning\"\nrounds = 6\n"+
+			"model = { name = \"softmax\", features = 4, classes = 3 }\n"+more))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lines := strings.Join(j.Explain(), "\n"); strings.Contains(lines, none) != want {
+			t.Errorf("%s: %v\n%s", more, want, lines)
+		}
+	}
+}
+
 // What front ends once said differently has one meaning.
 func TestOneMeaning(t *testing.T) {
 	is := func(what string, got, want any) {

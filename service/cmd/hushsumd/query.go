@@ -69,7 +69,7 @@ without it they join by hand.`, std)
 	}
 	if asked.Parties == 0 {
 		return fmt.Errorf("%s has no answers: it is %s; see 'hushsumd federation show %s'", s.Name,
-			s.State, s.Name)
+			standingOf(s), s.Name)
 	}
 	return q.print(asked, asked.Answers, nil)
 }
@@ -193,7 +193,8 @@ func (q *questioner) more(ctx context.Context, s *runner.Status, file string) er
 
 // await waits for the answers of a federation.
 func (q *questioner) await(ctx context.Context, id string) (*federation.Asked, error) {
-	for {
+	told := time.Now() // what lasts a moment is not told
+	for last := ""; ; {
 		s := new(runner.Status)
 		if err := q.ask(ctx, http.MethodGet, "/v1/federations/"+id, nil, "", s); err != nil {
 			return nil, err
@@ -207,12 +208,76 @@ func (q *questioner) await(ctx context.Context, id string) (*federation.Asked, e
 		case s.State == "ended":
 			return nil, fmt.Errorf("%s has ended without answers: %s", s.Name, s.Why)
 		}
+		if now := standingOf(s); now != last && time.Since(told) > waitsAfter {
+			fmt.Fprintf(q.std.err, "%s: %s\n", s.Name, now)
+			last, told = now, time.Now()
+		}
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-time.After(300 * time.Millisecond):
 		}
 	}
+}
+
+// waitsAfter is how long a query waits before it says for whom, and how often it says so at most.
+const waitsAfter = 3 * time.Second
+
+// standingOf returns the state of a federation that has no answers yet, and whom it waits for.
+func standingOf(s *runner.Status) string {
+	words := []string{s.State}
+	if s.Why != "" {
+		words = append(words, s.Why)
+	}
+	if s.State == "paused" {
+		words = append(words, "'hushsumd federation resume' ends that")
+	}
+	if s.State != "waiting" && s.State != "running" {
+		return strings.Join(words, "; ")
+	}
+	here, missing := present(s.Parties)
+	members, silent := present(s.Committee)
+	switch due := append(awaited(s.Parties), awaited(s.Committee)...); {
+	case here < s.Least:
+		words = append(words, fmt.Sprintf("waits for: %s; a sum takes %d of %s, and %d are here",
+			strings.Join(missing, ", "), s.Least, numbers.Plural(len(s.Parties), "party"), here))
+	case len(due) > 0 && s.Until != nil:
+		words = append(words, fmt.Sprintf("waits for: %s, until %s at the latest",
+			strings.Join(due, ", "), s.Until.UTC().Format(time.RFC3339)))
+	case len(due) > 0:
+		words = append(words, "waits for: "+strings.Join(due, ", "))
+	case len(silent) > 0:
+		words = append(words, fmt.Sprintf("of the committee %d of %d are here, not: %s", members,
+			len(s.Committee), strings.Join(silent, ", ")))
+	case len(missing) > 0:
+		words = append(words, "not here: "+strings.Join(missing, ", "))
+	}
+	return strings.Join(words, "; ")
+}
+
+// present returns how many of a list are here, and the names and states of the others.
+func present(list []runner.PartyStatus) (here int, missing []string) {
+	for _, p := range list {
+		switch p.State {
+		case "here", "late":
+			here++
+		case "never":
+			missing = append(missing, p.Name+" (never here)")
+		default:
+			missing = append(missing, p.Name+" ("+p.State+")")
+		}
+	}
+	return here, missing
+}
+
+// awaited returns the names of those of whom an answer is due.
+func awaited(list []runner.PartyStatus) (names []string) {
+	for _, p := range list {
+		if p.Awaited {
+			names = append(names, p.Name)
+		}
+	}
+	return names
 }
 
 // print prints answers, those of now with what they are of, and says which were known.
