@@ -49,7 +49,7 @@ func TestHidden(t *testing.T) {
 		}
 		parties = append(parties, p)
 	}
-	g.run(t.Context(), parties)
+	_, ends := g.runAll(t.Context(), parties)
 	g.check()
 	if len(g.rounds) != 8 {
 		t.Fatalf("%d rounds", len(g.rounds))
@@ -76,7 +76,62 @@ func TestHidden(t *testing.T) {
 	if luck == 0 || unlucky == 0 {
 		t.Errorf("%d with luck, %d without", luck, unlucky)
 	}
+	for i, err := range ends { // a machine may be too slow for the others
+		all := asked[i].Load() != 0 && asked[i].Load() == missed[i].Load()
+		if errors.Is(err, ErrAbsent) != all || !all && err != nil {
+			t.Errorf("party %d ends with %v; with luck in %b, and missed %b", i, err, asked[i].Load(),
+				missed[i].Load())
+		}
+	}
 	if q := g.settled.Round().SecretRate; q != 0.5 {
 		t.Errorf("the accountant has %v", q)
+	}
+}
+
+// A party whose program has nothing at any instant ends with an error, since all that left were
+// zeros with noise; with one vector of three it does not.
+func TestMissedInAllRounds(t *testing.T) {
+	g := declared(t, `name = "missed"
+rounds = 3
+model.length = 4
+parties.count = 4
+sum = { classical = true, recovery = true }
+privacy = { noise = "discrete-gaussian", multiplier = 0.001, clip = 100.0, submit_after = "150ms" }
+`, 4)
+	boom := errors.New("no rows")
+	var missed [4]atomic.Int64
+	var parties []*Participant
+	for i := range 4 {
+		p := g.participant(i, nil)
+		work := p.Work
+		p.Work = func(ctx context.Context, round uint64, model []float64) ([]float64, error) {
+			switch {
+			case i == 0, i == 1 && round < 3:
+				return nil, boom
+			case i == 2:
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return work(ctx, round, model)
+		}
+		p.Progress = func(e Event) {
+			if e.Kind == Absent {
+				missed[i].Add(1)
+			}
+		}
+		parties = append(parties, p)
+	}
+	_, ends := g.runAll(t.Context(), parties)
+	if len(g.rounds) != 3 {
+		t.Fatalf("%d rounds", len(g.rounds))
+	}
+	for i, want := range []error{boom, nil, instant.ErrOverrun, nil} {
+		err := ends[i]
+		switch {
+		case want == nil && missed[i].Load() < 3 && err != nil: // a machine may be too slow for them
+			t.Errorf("party %d: %v", i, err)
+		case want != nil && (!errors.Is(err, ErrAbsent) || !errors.Is(err, want)):
+			t.Errorf("party %d: %v, want %v for all rounds", i, err, want)
+		}
 	}
 }

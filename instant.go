@@ -18,7 +18,9 @@ func (p *participant) workUntil(ctx context.Context, ask drive.Ask, b *frames.Br
 	at := time.Now().Add(time.Duration(ask.After))
 	id := drive.Answer{ID: ask.ID, Round: b.Round, Broadcast: b.Digest}
 	p.broadcast = nil
-	if !ask.Idle {
+	if p.zeros = 0; ask.Idle {
+		p.zeros = b.Round
+	} else {
 		made, err := p.made(ctx, at, b)
 		if ctx.Err() != nil {
 			return ctx.Err()

@@ -159,13 +159,22 @@ func (j *group) check() {
 // run runs the job with parties that do not fail.
 func (j *group) run(ctx context.Context, parties []*Participant) *Result {
 	j.Helper()
+	result, ends := j.runAll(ctx, parties)
+	for i, err := range ends {
+		if err != nil {
+			j.Errorf("party %d: %v", i, err)
+		}
+	}
+	return result
+}
+
+// runAll runs the job, and returns how each party ended.
+func (j *group) runAll(ctx context.Context, parties []*Participant) (*Result, []error) {
+	j.Helper()
 	var wait sync.WaitGroup
+	ends := make([]error, len(parties))
 	for i, p := range parties {
-		wait.Go(func() {
-			if _, err := p.Run(ctx); err != nil {
-				j.Errorf("party %d: %v", i, err)
-			}
-		})
+		wait.Go(func() { _, ends[i] = p.Run(ctx) })
 	}
 	result, err := j.coordinator(nil).Run(ctx)
 	for _, e := range j.events {
@@ -175,7 +184,7 @@ func (j *group) run(ctx context.Context, parties []*Participant) *Result {
 		j.Fatal(err)
 	}
 	wait.Wait()
-	return result
+	return result, ends
 }
 
 // Parties that stay: every round has a sum, of all.

@@ -98,6 +98,7 @@ type participant struct {
 	kept      []byte            // digest of the submission in the store
 	missed    error             // why there was no vector, the last time that there was none
 	blanks    uint64            // submissions of zeros with noise
+	zeros     uint64            // round at whose instant zeros leave: Work had no vector, or no luck
 	link      Link
 	worker    instant.Worker // of a job with an instant
 }
@@ -338,6 +339,9 @@ func (p *participant) tell(r drive.Report) {
 		e.Kind = TookOver
 	case drive.Submitted:
 		e.Kind = Submitted
+		if p.zeros != 0 && p.zeros == r.Round {
+			p.blanks++
+		}
 	case drive.Blank:
 		e.Kind, p.missed = Blank, r.Err
 		p.blanks++
@@ -345,6 +349,9 @@ func (p *participant) tell(r drive.Report) {
 		e.Kind = Absent
 		if r.Err != nil {
 			p.missed = r.Err
+		}
+		if r.Kind == drive.Missed && p.Job.SubmitAfter() > 0 {
+			p.zeros = r.Round
 		}
 	default:
 		e.Kind = Refused
