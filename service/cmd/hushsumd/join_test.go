@@ -13,8 +13,8 @@ import (
 	"github.com/hushsum/hushsum/service/federation"
 )
 
-// Of several federations the one is meant that is named, or that was accepted in the folder; else it
-// is said which names there are, and identifiers where names are the same.
+// Of several federations the one is meant that is named, or that was accepted in the folder; else
+// the error lists names, and identifiers where names are the same.
 func TestChoose(t *testing.T) {
 	one, two := door.Listed{Name: "study", ID: "01"}, door.Listed{Name: "study-2", ID: "02"}
 	again := door.Listed{Name: "study", ID: "03"}
