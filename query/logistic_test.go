@@ -66,21 +66,29 @@ func likeliest(rows [][]float64, outcome []float64) []float64 {
 				m[i][k] += (outcome[r] - p) * x[i]
 			}
 		}
-		for i := range m { // Gauss and Jordan
-			for j := range m {
-				if j != i {
-					f := m[j][i] / m[i][i]
-					for c := range m[j] {
-						m[j][c] -= f * m[i][c]
-					}
-				}
-			}
-		}
-		for i := range beta {
-			beta[i] += m[i][k] / m[i][i]
+		for i, step := range eliminated(m) {
+			beta[i] += step
 		}
 	}
 	return beta
+}
+
+// eliminated solves equations whose right side is their last column.
+func eliminated(m [][]float64) (out []float64) {
+	for i := range m {
+		for j := range m {
+			if j != i {
+				f := m[j][i] / m[i][i]
+				for c := range m[j] {
+					m[j][c] -= f * m[i][c]
+				}
+			}
+		}
+	}
+	for i := range m {
+		out = append(out, m[i][len(m)]/m[i][i])
+	}
+	return out
 }
 
 // outcomeTruth is the model of the rows on columns, of which arm is the third.

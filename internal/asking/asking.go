@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,8 +31,11 @@ type World struct {
 	settled    *job.Settled
 	parties    []crypto.Signer
 	committee  []crypto.Signer
-	inCallback error  // of reading the sum
-	away       []bool // parties that the simulation has drop out
+	inCallback error    // of reading the sum
+	away       []bool   // parties that the simulation has drop out
+	refused    []string // parties whose message was refused: with sum.bounded, for their proofs
+
+	dial func(party int, d hushsum.Dialer) hushsum.Dialer // of tests; nil: d
 }
 
 // Names returns the names of the parties, as the job's groups have them.
@@ -125,6 +129,10 @@ func New(j *job.Job, names []string) (*World, error) {
 	return w, err
 }
 
+// noTime is how long a step waits for parties in place of the job's time: who is there answers, or
+// fails and ends the query, and a processor may take as long as it does.
+const noTime = 1000 * time.Hour
+
 // Run has all parties that are there answer, over the job's private sum.
 func (w *World) Run(ctx context.Context, rows []*query.Rows) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -146,6 +154,9 @@ func (w *World) Run(ctx context.Context, rows []*query.Rows) error {
 				Work: func(context.Context, uint64, []float64) ([]float64, error) {
 					return vector, nil
 				}}
+			if w.dial != nil {
+				party.Dialer = w.dial(i, party.Dialer)
+			}
 			_, err := party.Run(ctx)
 			failed(err)
 		})
@@ -156,7 +167,8 @@ func (w *World) Run(ctx context.Context, rows []*query.Rows) error {
 			failed(member.Run(ctx))
 		})
 	}
-	coordinator := hushsum.Coordinator{Job: w.settled, Listener: &network, Apply: w.apply}
+	coordinator := hushsum.Coordinator{Job: w.settled, Listener: &network, Apply: w.apply,
+		StepTime: noTime, Progress: w.told}
 	if w.committee != nil {
 		coordinator.Committee = &meetings
 	}
@@ -169,6 +181,14 @@ func (w *World) Run(ctx context.Context, rows []*query.Rows) error {
 	}
 	all.Wait()
 	return errors.Join(err, w.inCallback)
+}
+
+// told notes who is refused.
+func (w *World) told(e hushsum.Event) {
+	name := w.settled.Roster().Name(max(0, e.Party))
+	if e.Kind == hushsum.Refused && e.Party >= 0 && !slices.Contains(w.refused, name) {
+		w.refused = append(w.refused, name)
+	}
 }
 
 // apply reads the sum. What it fails with ends the command.

@@ -48,6 +48,28 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// A round in one process is not lost to time, however slow its processors are: with a step time in
+// which nobody answers, all do.
+func TestRunWithoutTime(t *testing.T) {
+	for _, protocol := range []string{"pairwise", "oneshot"} {
+		j, err := job.Parse("a.toml", []byte(text), "sum.protocol="+protocol, "time.step_time=1us")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := New(j, Names(j))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, _, err := query.NewSchema(j).Read("rows", strings.NewReader("age\n70\n"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Run(context.Background(), rows.Deal(6, 1)); err != nil || w.Present != 6 {
+			t.Errorf("%s: %d parties are in the sum, %v", protocol, w.Present, err)
+		}
+	}
+}
+
 // What is not for one machine is named.
 func TestCheck(t *testing.T) {
 	for _, change := range []func(j *job.Job){
