@@ -23,7 +23,7 @@ column = [{ name = "minutes", type = "number", range = [0.0, 1000.0] }]
 query = [{ name = "minutes", kind = "histogram", column = "minutes", bins = 1000 }]
 `
 
-// coreSeconds is what this process has used of processors so far.
+// coreSeconds counts what this process has used of processors so far.
 func coreSeconds() float64 {
 	runtime.GC() // which brings it up to date
 	all := []metrics.Sample{{Name: "/cpu/classes/total:cpu-seconds"},
