@@ -35,6 +35,9 @@ func (j *Job) mistakes() []*ConfigError {
 	for _, rule := range rules {
 		rule()
 	}
+	for _, e := range r.wrong {
+		e.Named = j.named(e.Path)
+	}
 	return r.wrong
 }
 

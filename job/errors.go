@@ -20,6 +20,9 @@ type ConfigError struct {
 	Line   int    `json:"line"` // from 1; 0: there is no place, as for a field that is missing
 	Column int    `json:"column"`
 	Path   string `json:"path"` // as in [Fields], with the number of a list's element; or empty
+	// Named is the path with names of a list's elements for their numbers, as in query.older.where;
+	// empty: none has a name.
+	Named  string `json:"named,omitempty"`
 	Reason string `json:"reason"`
 	Advice string `json:"advice"` // what to do, or empty
 	Err    error  `json:"-"`      // nil, or the error behind it
@@ -37,8 +40,8 @@ func (e *ConfigError) Error() string {
 	default:
 		b.WriteString("job: ")
 	}
-	if e.Path != "" {
-		b.WriteString(e.Path + ": ")
+	if place := e.Place(); place != "" {
+		b.WriteString(place + ": ")
 	}
 	b.WriteString(e.Reason)
 	if e.Advice != "" {
@@ -46,6 +49,9 @@ func (e *ConfigError) Error() string {
 	}
 	return b.String()
 }
+
+// Place returns Named or else Path, for people.
+func (e *ConfigError) Place() string { return cmp.Or(e.Named, e.Path) }
 
 // Is makes errors.Is(err, ErrConfig) true.
 func (e *ConfigError) Is(target error) bool { return target == ErrConfig }
@@ -62,6 +68,7 @@ func (j *Job) Mistake(path, advice, format string, a ...any) *ConfigError {
 			e.Err = err
 		}
 	}
+	e.Named = j.named(path)
 	j.read.find(e)
 	return e
 }

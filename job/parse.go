@@ -75,6 +75,9 @@ func Parse(name string, text []byte, set ...string) (*Job, error) {
 	if len(r.wrong) == 0 {
 		r.wrong = j.mistakes()
 	}
+	for _, e := range r.wrong {
+		e.Named = j.named(e.Path)
+	}
 	if len(r.wrong) > 0 {
 		return nil, r.join()
 	}

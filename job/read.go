@@ -174,7 +174,7 @@ func (j *Job) Get(path string) string {
 }
 
 // Set gives a field a value, as --set PATH=VALUE does. An element of a list goes by its number,
-// from 0: world.party.2.rows. A list of values has commas. It fails with a [ConfigError]; what
+// from 0, or by its name: world.party.2.rows, query.older.where. A list of values has commas. It fails with a [ConfigError]; what
 // does not go with other fields only [Job.Validate] finds.
 func (j *Job) Set(path, text string) error {
 	fail := func(e *ConfigError) error {
@@ -209,11 +209,79 @@ func (j *Job) Set(path, text string) error {
 		}
 		l := t.entries[next].list
 		number, field, _ := strings.Cut(strings.TrimPrefix(rest, l.path+"."), ".")
-		i, err := strconv.Atoi(number)
-		if n := l.len(owner); err != nil || i < 0 || i >= n {
-			return fail(&ConfigError{Reason: fmt.Sprintf("there is no element %s of %d", show(number), n),
+		i, ok := l.element(owner, number)
+		if !ok {
+			return fail(&ConfigError{
+				Reason: fmt.Sprintf("there is no element %s of %d", show(number), l.len(owner)),
 				Advice: "count from 0, as in " + l.path + ".0." + l.rows.entries[0].path()})
 		}
 		owner, t, rest = l.of(owner, i), &l.rows, field
 	}
+}
+
+// element returns which element of a list a number from 0 or a name means.
+func (l *list) element(owner any, text string) (i int, ok bool) {
+	n := l.len(owner)
+	if i, err := strconv.Atoi(text); err == nil {
+		return i, i >= 0 && i < n
+	}
+	for i := range n {
+		if l.name(owner, i) == text {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// name returns by which name paths have an element of a list; empty: by its number. It is one that
+// no other element has, and neither a number nor a path of its own.
+func (l *list) name(owner any, i int) string {
+	e := l.rows.find("name")
+	if e.row == nil {
+		return ""
+	}
+	of := func(i int) string {
+		name, _ := e.row.get(l.of(owner, i)).(string)
+		return name
+	}
+	name := of(i)
+	if _, err := strconv.Atoi(name); err == nil || strings.ContainsAny(name, ". =\t\n") {
+		return ""
+	}
+	for other := range l.len(owner) {
+		if other != i && of(other) == name {
+			return ""
+		}
+	}
+	return name
+}
+
+// named returns a path with names of elements for their numbers: query.older.where of
+// query.3.where. It is empty if no element of it has a name.
+func (j *Job) named(path string) string {
+	var owner any = j
+	t, rest, out, found := &theJob, path, "", false
+	for {
+		k := slices.IndexFunc(t.entries, func(e entry) bool {
+			return e.list != nil && strings.HasPrefix(rest, e.list.path+".")
+		})
+		if k < 0 {
+			break
+		}
+		l := t.entries[k].list
+		number, field, _ := strings.Cut(strings.TrimPrefix(rest, l.path+"."), ".")
+		i, err := strconv.Atoi(number)
+		if err != nil || i < 0 || i >= l.len(owner) {
+			break
+		}
+		if name := l.name(owner, i); name != "" {
+			number, found = name, true
+		}
+		out = join(out, l.path+"."+number)
+		owner, t, rest = l.of(owner, i), &l.rows, field
+	}
+	if !found {
+		return ""
+	}
+	return strings.TrimSuffix(join(out, rest), ".")
 }

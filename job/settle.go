@@ -127,8 +127,7 @@ func (x *settling) who() error {
 	roster, n := x.files.Roster, x.Parties.Count
 	switch {
 	case roster == nil:
-		return x.Mistake("parties.roster", `write parties.roster = "roster.txt"`,
-			"it names no file of parties")
+		return x.noRoster()
 	case n != roster.Len():
 		return x.Mistake("parties.count", "leave it out, or mend one of the two",
 			"the roster has %d parties, and it says %d", roster.Len(), n)
@@ -165,22 +164,14 @@ func (x *settling) length() int {
 func (x *settling) noise() error {
 	p, d := &x.Privacy, x.length()
 	if d == 0 {
-		return x.Mistake("model", "write model.features and model.classes, or fewer of them",
-			"nothing says how long a vector is, or it is too long")
+		return x.noLength()
 	}
 	before, err := x.before()
 	if err != nil || !x.Noisy() {
 		return err
 	}
-	if x.PerRecord() && p.Records == 0 {
-		return x.Mistake("privacy.records",
-			"write how many all parties have together, as far as that is public",
-			"nothing says with which probability a record is drawn")
-	}
-	if x.PerRecord() && p.SubmitAfter == 0 && !x.Asks() {
-		return x.Mistake("privacy.submit_after",
-			`write how long training takes at most, such as "1m"`,
-			"who has drawn many records would answer later than who has drawn few")
+	if missing := x.ofRecords(); len(missing) > 0 {
+		return missing[0]
 	}
 	release := privacy.Release{
 		Contributors: privacy.Contributors{Parties: x.Parties.Count, MinSurvivors: x.out.survivors,

@@ -46,10 +46,10 @@ const checkAbout = `Usage: hushsum job check FILE [flags]
 
 Reads a job, TOML or JSON, from a file or with - from standard input. If it is
 valid it prints its digest, which is the same for the same declaration in a
-simulation, in the service and from Python, and what it declares, in words.
-Files that it names, such as the roster, are not read. If it is not valid it
-prints all that is wrong, each with its line and what to write, and exits with
-1.
+simulation, in the service and from Python, and what it declares, in words; of a
+job that can only be simulated it says which fields are why. Files that it
+names, such as the roster, are not read. If it is not valid it prints all that
+is wrong, each with its line and what to write, and exits with 1.
 `
 
 const checkJSON = `With --json there is one object:
@@ -59,7 +59,10 @@ const checkJSON = `With --json there is one object:
   job           what it declares and is not the default, nested as in a file
   worked_out    of each field that other fields decide, path and value
   mistakes      only if it is not valid: of each its line and column (from 1; 0:
-                it has no place), path, reason and advice
+                it has no place), path, named (the path with names of elements
+                for their numbers, if they have some), reason and advice
+  simulated     only if it can be simulated and not run between parties: of each
+                field that is why its path, reason and advice, as of mistakes
 `
 
 func checkManual() *cli.Manual {
@@ -138,8 +141,8 @@ func showReport(r *jobs.Report, std cli.Streams) {
 			if m.Line > 0 {
 				where += fmt.Sprintf(":%d", m.Line)
 			}
-			if m.Path != "" {
-				where += ": " + m.Path
+			if place := m.Place(); place != "" {
+				where += ": " + place
 			}
 			for _, line := range cli.Wrap(where+": "+m.Reason, cli.Width) {
 				s.Printf("%s\n", line)
@@ -155,7 +158,14 @@ func showReport(r *jobs.Report, std cli.Streams) {
 		s.Printf("%s\n", show.Plural(len(r.Mistakes), "mistake"))
 		return
 	}
-	s.Field("job", "%s, valid", r.Job.Name)
+	if r.Simulated == nil {
+		s.Field("job", "%s, valid", r.Job.Name)
+	} else {
+		s.Field("job", "%s, valid; it can only be simulated", r.Job.Name)
+	}
+	for _, m := range r.Simulated {
+		s.Field("", "%s: %s; %s", m.Place(), m.Reason, m.Advice)
+	}
 	s.Printf("%-10s%s\n", "digest", r.Digest)
 	if r.Job.About != "" {
 		s.Field("about", "%s", r.Job.About)

@@ -17,6 +17,8 @@ type Report struct {
 	Worked []Value  `json:"worked_out,omitempty"` // from other fields
 
 	Mistakes []*job.ConfigError `json:"mistakes,omitempty"`
+	// Simulated says, of a valid job that can only be simulated, why.
+	Simulated []*job.ConfigError `json:"simulated,omitempty"`
 }
 
 // Value is a field's value, as a file has it.
@@ -35,7 +37,7 @@ func Check(file string, text []byte, set []string) *Report {
 	}
 	digest := j.Digest()
 	r.Valid, r.Digest, r.Job = true, hex.EncodeToString(digest[:]), j
-	r.Plan, r.Worked = j.Explain(), worked(j)
+	r.Plan, r.Worked, r.Simulated = j.Explain(), worked(j), j.Simulated()
 	return r
 }
 

@@ -351,7 +351,7 @@ func (v *jobFlags) refused(flags *flag.FlagSet, err error, std cli.Streams) int 
 		return jobs.Failed("simulate", err, std)
 	}
 	e := all[0]
-	cause := e.Path + ": " + e.Reason
+	cause := e.Place() + ": " + e.Reason
 	if name := flagOf(e.Path); name != "" {
 		cause = "--" + name + ": " + e.Reason
 	}
