@@ -174,8 +174,8 @@ func (j *Job) Get(path string) string {
 }
 
 // Set gives a field a value, as --set PATH=VALUE does. An element of a list goes by its number,
-// from 0, or by its name: world.party.2.rows, query.older.where. A list of values has commas. It fails with a [ConfigError]; what
-// does not go with other fields only [Job.Validate] finds.
+// from 0, or by its name: world.party.2.rows, query.older.where. A list of values has commas. It
+// fails with a [ConfigError]; what does not go with other fields only [Job.Validate] finds.
 func (j *Job) Set(path, text string) error {
 	fail := func(e *ConfigError) error {
 		e.Path = path

@@ -13,9 +13,10 @@
 //
 // The patch is committed and tagged in a clone, from which go takes the modules by their tags: they
 // are compared with those of the proxy. Programs are built by go install from that proxy, as people
-// will, twice with caches of their own, and compared byte for byte, as wheels are. The wheel of this
-// platform is installed and asked for an epsilon. It takes the committed tree; the modules that
-// others wrote come from this user's module cache, or by GOPROXY. The last line is "release ok".
+// will, twice with caches of their own, and compared byte for byte, as wheels are. The wheel of
+// this platform is installed and asked for an epsilon. It takes the committed tree; the modules
+// that others wrote come from this user's module cache, or by GOPROXY. The last line is
+// "release ok".
 package main
 
 import (
@@ -176,7 +177,8 @@ func (r *release) list() error {
 	for i, m := range r.released {
 		tags[i] = m.tag(r.version)
 	}
-	fmt.Printf("\nTo publish: git apply release.patch, commit all of it, and tag that commit %s.\nrelease ok\n",
+	fmt.Printf("\nTo publish: git apply release.patch, commit all of it, and tag that commit %s.\n"+
+		"release ok\n",
 		strings.Join(tags, " "))
 	return nil
 }
