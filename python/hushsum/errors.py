@@ -17,7 +17,8 @@ class Error(Exception):
         name: its name in the roster (of a ledger: the client), or ``None``.
         parties: roster indices of the parties that are missing, or ``()``.
         mistakes: all that is wrong with a job, in the order of its lines, or ``()``: ``line`` and
-            ``column`` (0: it has no place), ``path``, ``reason`` and ``advice`` of each.
+            ``column`` (0: it has no place), ``path``, ``reason`` and ``advice`` of each, and
+            ``named``, the path with names of lists' elements, where they have some.
     """
 
     def __init__(
