@@ -40,6 +40,7 @@ query = [
   { name = "half", kind = "quantiles", column = "age", at = [0.25, 0.5, 0.75], share = 0.4 },
   { name = "stay", kind = "survival", column = "age", bins = 4, event = "sex = F" },
   { name = "line", kind = "linear", column = "age", on = ["size"] },
+  { name = "odds", kind = "logistic", event = "sex = F", on = ["size"] },
   { name = "many", kind = "histogram", column = "age", bins = 60 },
 ]
 `)})
@@ -167,11 +168,11 @@ func TestAnswers(t *testing.T) {
 	}
 	var asked federation.Asked
 	if err := json.Unmarshal([]byte(get("/v1"+path+"/answers", 200)), &asked); err != nil ||
-		asked.Parties != 3 || asked.Of != 4 || len(asked.Answers) != 7 || len(asked.Questions) != 7 {
+		asked.Parties != 3 || asked.Of != 4 || len(asked.Answers) != 8 || len(asked.Questions) != 8 {
 		t.Errorf("%+v: %v", asked, err)
 	}
 	lines, err := csv.NewReader(strings.NewReader(get(path+"/answers.csv", 200))).ReadAll()
-	if err != nil || len(lines) != 1+1+8+4+3+4+2+60 || lines[2][0] != "decades" || lines[2][8] == "" {
+	if err != nil || len(lines) != 1+1+8+4+3+4+2+2+60 || lines[2][0] != "decades" || lines[2][8] == "" {
 		t.Errorf("%d lines: %v", len(lines), err)
 	}
 }
@@ -232,7 +233,7 @@ func TestPlan(t *testing.T) {
 	status, got, _ := call(t, "POST", server.URL+"/v1"+path, tokens[1], "", string(body))
 	var plan page.Planned
 	if err := json.Unmarshal([]byte(got), &plan); err != nil || status != 200 || plan.Study != 4 ||
-		plan.Known["older"] != "study" || len(plan.Queries) != 6 || plan.Own > 2 || plan.Rows != 400 {
+		plan.Known["older"] != "study" || len(plan.Queries) != 7 || plan.Own > 2 || plan.Rows != 400 {
 		t.Errorf("%d %+v: %v", status, plan, err)
 	}
 	for body, want := range map[string]int{"{": 400, `{"text":"YQ==","more":1}`: 400,
