@@ -18,6 +18,7 @@ var (
 type RowsError struct {
 	File   string
 	Line   int    // from 1; 0: it is of no line
+	Row    int    // of a table that has no lines, from 1; 0: it is of no row
 	Column string // empty: it is of no column
 	Reason string // which holds no value of a row
 	Advice string // what to do
@@ -27,6 +28,9 @@ func (e *RowsError) Error() string {
 	where := e.File
 	if e.Line > 0 {
 		where += fmt.Sprintf(":%d", e.Line)
+	}
+	if e.Row > 0 {
+		where += fmt.Sprintf(": row %d", e.Row)
 	}
 	if e.Column != "" {
 		where += ": " + e.Column

@@ -51,12 +51,13 @@ type Finding struct {
 	Column string `json:"column"`
 	What   string `json:"what"` // clipped, dropped, missing or unknown
 	Rows   int    `json:"rows"`
-	Lines  []int  `json:"lines"` // of the first of them
+	Lines  []int  `json:"lines"` // of the first of them; of a table, numbers of rows
 }
 
-// Report says what reading a file found. It is for the party alone.
+// Report says what reading a file or a table found. It is for the party alone.
 type Report struct {
 	File     string    `json:"file"`
+	Table    bool      `json:"table,omitempty"` // a [Table]: lines are numbers of rows, from 1
 	Rows     int       `json:"rows"`
 	Findings []Finding `json:"findings"`
 }
@@ -110,41 +111,79 @@ func (s *Schema) Read(file string, text io.Reader, header []string) (*Rows, *Rep
 		return nil, report, err
 	}
 	in.FieldsPerRecord = len(header)
-	var refused *RowsError
+	checked := checker{schema: s, report: report, rows: rows}
 	for {
 		record, err := in.Read()
 		if err == io.EOF {
-			break
+			return checked.result()
 		}
 		if err != nil {
 			return nil, report, broken(err)
 		}
-		if report.Rows++; report.Rows > maxRows {
-			return nil, report, &RowsError{File: file, Reason: "it has more than ten million rows",
-				Advice: "bring a part of them"}
-		}
-		values := make([]float64, len(s.columns))
-		for i := range s.columns {
-			c := &s.columns[i]
-			x, what := value(c, record[at[i]])
-			values[i] = x
-			if what == "" {
-				continue
-			}
+		err = checked.row(func(i int) (string, int, error) {
 			line, _ := in.FieldPos(at[i])
-			report.note(c.Name, what, line)
-			if (what == missing || what == unknown) && c.Missing == "refuse" && refused == nil {
-				refused = &RowsError{File: file, Line: line, Column: c.Name,
-					Reason: fmt.Sprintf("the value is %s, and the job refuses rows without one", what),
-					Advice: `mend the row, or declare missing = "drop"`}
-			}
+			return record[at[i]], line, nil
+		})
+		if err != nil {
+			return nil, report, err
 		}
-		rows.values = append(rows.values, values)
 	}
-	if refused != nil {
-		return nil, report, refused
+}
+
+// checker gathers the rows of one party, and what is wrong with them.
+type checker struct {
+	schema  *Schema
+	report  *Report
+	rows    *Rows
+	refused *RowsError // the first row that lacks a value that the job wants
+}
+
+// row takes one row, of which field returns the text of a column of the schema, and its line.
+func (c *checker) row(field func(column int) (text string, line int, err error)) error {
+	if c.report.Rows++; c.report.Rows > maxRows {
+		return &RowsError{File: c.report.File, Reason: "it has more than ten million rows",
+			Advice: "bring a part of them"}
 	}
-	return rows, report, nil
+	values := make([]float64, len(c.schema.columns))
+	for i := range c.schema.columns {
+		column := &c.schema.columns[i]
+		text, line, err := field(i)
+		if err != nil {
+			return err
+		}
+		x, what := value(column, text)
+		values[i] = x
+		if what == "" {
+			continue
+		}
+		c.report.note(column.Name, what, line)
+		if (what == missing || what == unknown) && column.Missing == "refuse" && c.refused == nil {
+			c.refused = c.wrong(column.Name, line,
+				fmt.Sprintf("the value is %s, and the job refuses rows without one", what),
+				`mend the row, or declare missing = "drop"`)
+		}
+	}
+	c.rows.values = append(c.rows.values, values)
+	return nil
+}
+
+// wrong returns an error at a line, or at a row of a table.
+func (c *checker) wrong(column string, line int, reason, advice string) *RowsError {
+	err := &RowsError{File: c.report.File, Column: column, Reason: reason, Advice: advice}
+	if c.report.Table {
+		err.Row = line
+	} else {
+		err.Line = line
+	}
+	return err
+}
+
+// result returns the rows, unless one of them is refused.
+func (c *checker) result() (*Rows, *Report, error) {
+	if c.refused != nil {
+		return nil, c.report, c.refused
+	}
+	return c.rows, c.report, nil
 }
 
 // places finds the columns in the header.

@@ -161,8 +161,12 @@ func WriteReport(w io.Writer, r *query.Report) {
 		if f.Rows > len(f.Lines) {
 			lines += " …"
 		}
-		fmt.Fprintf(w, "%s: %s: %s %s, at line %s\n", filepath.Base(r.File), f.Column,
-			numbers.Plural(f.Rows, "value"), f.What, lines)
+		where := "line"
+		if r.Table {
+			where = "row"
+		}
+		fmt.Fprintf(w, "%s: %s: %s %s, at %s %s\n", filepath.Base(r.File), f.Column,
+			numbers.Plural(f.Rows, "value"), f.What, where, lines)
 	}
 }
 

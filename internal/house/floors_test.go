@@ -19,7 +19,7 @@ type floor struct {
 // own. docs/packages.md draws them.
 var floors = []floor{
 	{[]string{"cmd/hushsum", "service/cmd/hushsumd", "examples"}, "commands"},
-	{[]string{"sidecar", "service"}, "other languages; many machines"},
+	{[]string{"sidecar", "service", "tables"}, "other languages; many machines; rows"},
 	{[]string{"attacks", "fuzz"}, "everything below, under attack"},
 	{[]string{"simulation"}, "many parties on one machine"},
 	{[]string{".", "training", "query"}, "jobs in processes; training; queries"},

@@ -30,6 +30,7 @@ import (
 	"github.com/hushsum/hushsum/service/door"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/party"
+	"github.com/hushsum/hushsum/tables"
 )
 
 func join(ctx context.Context, args []string, std streams) error {
@@ -50,16 +51,22 @@ the unit is a record, "coins" of round.json says how many records the command ma
 (count), with which probability each (rate), how many at most (most, else it leaves zeros), and to
 which norm it clips each one's gradient (clip); the update is minus their sum, in float64. Where
 the federation declares the training, give --rows in place of a command: a CSV file of numbers
-without a header, the last of each line the class, from 0. Where it asks queries, --rows is a CSV
-file whose first line names the columns, or --header does; what of it is clipped, missing or
-unknown is told here, by column and line, and to nobody else.`, std)
+without a header, the last of each line the class, from 0.
+
+Where it asks queries, --rows is a CSV file whose first line names the columns, or --header does, a
+Parquet file, a SQLite file, or the address of a PostgreSQL database, postgres://user@host/name; of
+both databases --sql selects the rows, and can only read. A password is in PGPASSWORD, in the file
+that PGPASSFILE names, or in an address in a variable: --rows env:DATABASE_URL. Rows are read once
+for each federation; what of them is clipped, missing or unknown is told here, by column and line,
+and to nobody else.`, std)
 	var j joining
 	j.flags(f, "hushsum-party")
 	f.StringVar(&j.train, "train", "", "`command` that trains, by the shell")
-	f.StringVar(&j.rows, "rows", "", "CSV `file` of this party's rows, where the training is declared "+
-		"or queries are asked")
-	f.StringVar(&j.header, "header", "", "`names` of the columns, with commas, of rows for queries that "+
-		"do not begin with them")
+	f.StringVar(&j.rows.Rows, "rows", "", "`file` of this party's rows, or postgres://…, where the "+
+		"training is declared or queries are asked")
+	f.StringVar(&j.rows.SQL, "sql", "", "`statement` that selects its rows of a database")
+	f.StringVar(&j.rows.Header, "header", "", "`names` of the columns, with commas, of a CSV file for "+
+		"queries without them")
 	f.DurationVar(&j.limit, "train-time", 10*time.Minute, "longest that it may take")
 	f.StringVar(&j.out, "out", "", "`file` for the last model")
 	f.IntVar(&j.spent, "spent", 0, "last `round` that may have your submission: the state is lost for good")
@@ -70,7 +77,7 @@ unknown is told here, by column and line, and to nobody else.`, std)
 		return err
 	}
 	switch {
-	case (j.train == "") == (j.rows == ""):
+	case (j.train == "") == (j.rows.Rows == ""):
 		return misuse("give either --train or --rows")
 	case j.limit <= 0:
 		return misuse("--train-time is a span of time above 0, such as 10m")
@@ -81,7 +88,7 @@ unknown is told here, by column and line, and to nobody else.`, std)
 	}
 	p.Book = &party.Book{File: cmp.Or(j.book, filepath.Join(j.folder, "book")), Key: p.Key}
 	p.LeastNumber = j.least
-	if p.Trainer, err = j.trainer(p.Federation, p.Identity, j.folder, std); err != nil {
+	if p.Trainer, err = j.trainer(ctx, p.Federation, p.Identity, j.folder, std); err != nil {
 		return err
 	}
 	if err := j.agree(p.Federation, std); err != nil {
@@ -108,7 +115,7 @@ unknown is told here, by column and line, and to nobody else.`, std)
 			if err := j.follow(ctx, p, p.Successor, std); err != nil {
 				return err
 			}
-			p.Trainer, err = j.trainer(p.Federation, p.Identity, p.Folder, std)
+			p.Trainer, err = j.trainer(ctx, p.Federation, p.Identity, p.Folder, std)
 			if errors.Is(err, query.ErrRows) { // which are mended, or fit the next again
 				fmt.Fprintln(std.out, err)
 				err = p.Book.Decline(p.Federation)
@@ -126,8 +133,8 @@ type joining struct {
 	rosterFile, rosterPrint       string
 	committeeFile, committeePrint string
 	identity, key, policy, log    string
-	folder, train, rows, out      string
-	header                        string
+	folder, train, out            string
+	rows                          tables.Source
 	limit                         time.Duration
 	spent                         int
 	least                         uint64
@@ -208,24 +215,26 @@ func (j *joining) peer(ctx context.Context, std streams) (*party.Party, error) {
 
 // trainer is the training command, or what the federation declares on this party's rows.
 func (j *joining) trainer(
-	f *federation.Federation, identity crypto.Signer, folder string, std streams,
+	ctx context.Context, f *federation.Federation, identity crypto.Signer, folder string, std streams,
 ) (party.Trainer, error) {
 	switch declared := f.Settled.Trains(); {
-	case f.Questions() != nil && j.rows == "":
+	case f.Questions() != nil && j.rows.Rows == "":
 		return nil, errors.New("the federation asks queries of rows; give --rows in place of --train")
 	case f.Questions() != nil:
-		rows, err := answers.ReadRows(std.err, f.Job, j.rows, j.header)
+		rows, err := answers.ReadRows(std.err, f.Job,
+			func(s *query.Schema) (*query.Rows, *query.Report, error) { return j.rows.Read(ctx, s) })
 		if err != nil {
 			return nil, err
 		}
 		return party.NewAsked(f, rows)
-	case j.header != "":
-		return nil, errors.New("--header is for rows of a federation that asks queries; leave it out")
-	case declared && j.rows == "":
+	case j.rows.Header != "" || j.rows.SQL != "":
+		return nil, errors.New("--header and --sql are for rows of a federation that asks queries; " +
+			"leave them out")
+	case declared && j.rows.Rows == "":
 		return nil, errors.New("the federation declares how parties train; give --rows in place of " +
 			"--train")
 	case declared:
-		own, err := rows.ReadOwn(j.rows, f.Job.Model, f.Job.Privacy.Group != "")
+		own, err := rows.ReadOwn(j.rows.Rows, f.Job.Model, f.Job.Privacy.Group != "")
 		if err != nil {
 			return nil, err
 		}
@@ -234,7 +243,7 @@ func (j *joining) trainer(
 			return nil, errors.New("this identity's key is not in the roster")
 		}
 		return party.NewDeclared(f, i, own, folder)
-	case j.rows != "":
+	case j.rows.Rows != "":
 		return nil, errors.New("the federation leaves training to the parties; give --train in place " +
 			"of --rows")
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,21 +17,30 @@ import (
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
 	"github.com/hushsum/hushsum/internal/answers"
 	"github.com/hushsum/hushsum/internal/asking"
+	"github.com/hushsum/hushsum/internal/fault"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/query"
+	"github.com/hushsum/hushsum/tables"
 )
 
-const about = `Usage: hushsum query FILE --rows CSV [flags]
+const about = `Usage: hushsum query FILE --rows SOURCE [flags]
 
 Asks the queries that FILE, a job, declares. All parties run on this machine, each
 with rows of its own, and the job's private sum is all that is shared: what is
 printed is read from that sum. --rows deals the rows of one file to the parties in
 a random order, by world.seed; --folder has a file for each, such as
-party-1.csv. Rows are CSV, with a line that names the columns.
+party-1.csv. Rows are
+
+  a file     CSV with a line that names the columns, Parquet, or SQLite with --sql
+  an address postgres://user@host/database, all parts optional, with --sql
+  env:NAME   such an address in a variable of the environment, with its password
+
+The statement of --sql is run once, and can only read. A password is in such a
+variable, in PGPASSWORD, or in the file that PGPASSFILE names.
 
 Rows are checked against the job's columns before anything is sent. Who has them
 is told on standard error what was clipped, dropped, missing or unknown, by
-column and line.
+column and line, or row of what is no CSV.
 
 With --plan nothing is asked and no file of rows is needed: it says what each
 query would cost and how far its answer would be off.
@@ -62,6 +72,7 @@ func manual() *cli.Manual {
 		Examples: []string{
 			"hushsum query examples/queries/adult.toml --plan",
 			"hushsum query examples/queries/adult.toml --rows examples/queries/census.csv",
+			"hushsum query study.toml --rows study.db --sql 'SELECT age, sex FROM person'",
 			"hushsum query study.toml --folder rows --json --set privacy.epsilon=2",
 		},
 	}
@@ -76,18 +87,21 @@ func Command() cli.Command {
 
 // asked holds what the command line says.
 type asked struct {
-	file, rows, folder, header string
-	plan, json                 bool
-	set                        jobs.Settings
+	file, folder string
+	rows         tables.Source
+	plan, json   bool
+	set          jobs.Settings
 }
 
 func run(ctx context.Context, args []string, std cli.Streams) int {
 	var v asked
 	flags := flag.NewFlagSet("query", flag.ContinueOnError)
-	flags.StringVar(&v.rows, "rows", "", "`CSV` file whose rows are dealt to the parties")
-	flags.StringVar(&v.folder, "folder", "", "`FOLDER` with the rows of each party, in NAME.csv")
-	flags.StringVar(&v.header, "header", "",
-		"`NAMES` of the columns, with commas, of files that do not begin with them")
+	flags.StringVar(&v.rows.Rows, "rows", "", "`SOURCE` of rows that are dealt to the parties")
+	flags.StringVar(&v.folder, "folder", "",
+		"`FOLDER` with the rows of each party, in NAME.csv, NAME.parquet or NAME.db")
+	flags.StringVar(&v.rows.SQL, "sql", "", "`STATEMENT` that selects the rows of a database")
+	flags.StringVar(&v.rows.Header, "header", "",
+		"`NAMES` of the columns, with commas, of CSV files that do not begin with them")
 	flags.BoolVar(&v.plan, "plan", false, "say what it would cost and give, and ask nothing")
 	flags.Var(jobs.SetFlag{Settings: &v.set}, "set",
 		"`PATH=VALUE` in place of what the file says of a field; once for each")
@@ -102,10 +116,10 @@ func run(ctx context.Context, args []string, std cli.Streams) int {
 	switch {
 	case len(operands) == 0:
 		return wrong("which file?", "Name a job's file, or - for standard input.")
-	case v.rows != "" && v.folder != "":
+	case v.rows.Rows != "" && v.folder != "":
 		return wrong("--rows and --folder are two sources of rows", "Leave one out.")
-	case v.rows == "" && v.folder == "" && !v.plan:
-		return wrong("whose rows?", "Add --rows FILE or --folder FOLDER, or --plan to ask nothing.")
+	case v.rows.Rows == "" && v.folder == "" && !v.plan:
+		return wrong("whose rows?", "Add --rows SOURCE or --folder FOLDER, or --plan to ask nothing.")
 	}
 	v.file = operands[0]
 	err := v.ask(ctx, std)
@@ -118,7 +132,11 @@ func run(ctx context.Context, args []string, std cli.Streams) int {
 		return jobs.Failed("query", err, std)
 	}
 	var rows *query.RowsError
-	if errors.As(err, &rows) {
+	var source *fault.Error
+	switch {
+	case errors.Is(err, tables.ErrSource) && errors.As(err, &source):
+		err = &cli.Problem{Cause: source.Reason, Advice: cli.Sentence(source.Advice), Err: err}
+	case errors.As(err, &rows):
 		text := *rows
 		text.Advice = ""
 		err = &cli.Problem{Cause: strings.TrimPrefix(text.Error(), "query: "),
@@ -142,8 +160,8 @@ func (v *asked) ask(ctx context.Context, std cli.Streams) error {
 	}
 	names := asking.Names(j)
 	var parties []*query.Rows
-	if v.rows != "" || v.folder != "" {
-		if parties, err = v.read(j, names, std); err != nil {
+	if v.rows.Rows != "" || v.folder != "" {
+		if parties, err = v.read(ctx, j, names, std); err != nil {
 			return err
 		}
 		if j.PerRecord() && j.Privacy.Records == 0 {
@@ -166,27 +184,18 @@ func (v *asked) ask(ctx context.Context, std cli.Streams) error {
 	return v.show(w, std)
 }
 
-// read reads the rows of all parties, and tells of each file what its columns say is wrong.
-func (v *asked) read(j *job.Job, names []string, std cli.Streams) ([]*query.Rows, error) {
+// read reads the rows of all parties, and tells of each source what its columns say is wrong.
+func (v *asked) read(
+	ctx context.Context, j *job.Job, names []string, std cli.Streams,
+) ([]*query.Rows, error) {
 	schema := query.NewSchema(j)
-	var header []string
-	if v.header != "" {
-		for _, name := range strings.Split(v.header, ",") {
-			header = append(header, strings.TrimSpace(name))
-		}
-	}
-	file := func(path string) (*query.Rows, error) {
-		in, err := os.Open(path)
-		if err != nil {
-			return nil, &cli.Problem{Cause: err.Error(), Err: err}
-		}
-		defer in.Close()
-		rows, report, err := schema.Read(path, in, header)
+	from := func(source tables.Source) (*query.Rows, error) {
+		rows, report, err := source.Read(ctx, schema)
 		answers.WriteReport(std.Err, report)
 		return rows, err
 	}
-	if v.rows != "" {
-		rows, err := file(v.rows)
+	if v.rows.Rows != "" {
+		rows, err := from(v.rows)
 		if err != nil {
 			return nil, err
 		}
@@ -194,13 +203,46 @@ func (v *asked) read(j *job.Job, names []string, std cli.Streams) ([]*query.Rows
 	}
 	var parties []*query.Rows
 	for _, name := range names {
-		rows, err := file(filepath.Join(v.folder, name+".csv"))
+		source := v.rows
+		var err error
+		if source.Rows, err = v.fileOf(name); err != nil {
+			return nil, err
+		}
+		switch filepath.Ext(source.Rows) { // what is for others in the folder is left out
+		case ".csv":
+			source.SQL = ""
+		case ".parquet":
+			source.SQL, source.Header = "", ""
+		default:
+			source.Header = ""
+		}
+		rows, err := from(source)
 		if err != nil {
 			return nil, err
 		}
 		parties = append(parties, rows)
 	}
 	return parties, nil
+}
+
+// fileOf finds a party's file in the folder.
+func (v *asked) fileOf(party string) (found string, err error) {
+	for _, extension := range tables.Extensions() {
+		path := filepath.Join(v.folder, party+extension)
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if found != "" {
+			return "", &cli.Problem{Cause: found + " and " + path + " are both of " + party,
+				Advice: "Leave one of them."}
+		}
+		found = path
+	}
+	if found == "" {
+		return "", &cli.Problem{Cause: v.folder + " has no file of " + party,
+			Advice: "Name it " + party + ".csv, .parquet or .db."}
+	}
+	return found, nil
 }
 
 // tellUncounted says on standard error how many rows are more than a party may bring.

@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -111,6 +112,48 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// people writes a SQLite file with a table of rows.
+func people(t *testing.T, name, rows string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec("CREATE TABLE person (sex, age); INSERT INTO person VALUES " +
+		rows); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Rows of a database answer as those of a file do, for all parties or for some, and what is wrong
+// with them is told by row.
+func TestDatabases(t *testing.T) {
+	file, folder := clitest.Written(t, study), t.TempDir()
+	at := func(name string) string { return filepath.Join(folder, name) }
+	people(t, at("all.db"), "('F', 20), ('M', 30), ('F', 40), ('M', 50), ('F', 60), ('M', 70), "+
+		"(NULL, 80), ('F', 101), ('M', 20), ('M', 20)")
+	people(t, at("party-1.db"), "('F', 20), ('M', 30)")
+	people(t, at("party-4.sqlite"), "(NULL, 80), ('F', 101)")
+	for name, text := range map[string]string{"party-2.csv": "F,40\nM,50\n",
+		"party-3.csv": "F,60\nM,70\n", "party-5.csv": "M,20\nM,20\n"} {
+		if err := os.WriteFile(at(name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, from := range [][]string{{"--rows", at("all.db")},
+		{"--folder", folder, "--header", "sex,age"}} {
+		all, errs := ask(t, append([]string{file, "--sql", "SELECT * FROM person"}, from...)...)
+		if len(all) != 4 || all[0].Value != 6.0 || math.Abs(all[1].Value.(float64)-49) > 1e-4 {
+			t.Fatalf("%v: %+v", from, all)
+		}
+		if !strings.Contains(errs, "sex: 1 value missing, at row") ||
+			!strings.Contains(errs, "age: 1 value clipped, at row") {
+			t.Errorf("%v: %s", from, errs)
+		}
+	}
+}
+
 // With noise an answer is near the truth, and costs what is said.
 func TestNoisyAnswers(t *testing.T) {
 	file := clitest.Written(t, study+"[privacy]\nnoise = \"discrete-gaussian\"\nepsilon = 50.0\n")
@@ -164,6 +207,14 @@ func TestMistakes(t *testing.T) {
 	file, table := clitest.Written(t, study), clitest.Written(t, rows)
 	trains := clitest.Written(t, "name = \"a\"\nrounds = 1\nparties.count = 3\nmodel.length = 1\n")
 	bad := clitest.Written(t, "sex,age\nF,20\nM,\n")
+	db := filepath.Join(t.TempDir(), "rows.db")
+	people(t, db, "('F', 20)")
+	twice := t.TempDir()
+	for _, name := range []string{"party-1.csv", "party-1.db"} {
+		if err := os.WriteFile(filepath.Join(twice, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, c := range []struct {
 		code int
 		want string
@@ -175,7 +226,15 @@ func TestMistakes(t *testing.T) {
 		{2, "no flag --row", []string{file, "--row", table}},
 		{1, "no such file", []string{"none.toml", "--plan"}},
 		{1, "no such file", []string{file, "--rows", "none.csv"}},
-		{1, "no such file", []string{file, "--folder", t.TempDir()}},
+		{1, "has no file of party-1 Name it party-1.csv", []string{file, "--folder", t.TempDir()}},
+		{1, "party-1.db are both of party-1", []string{file, "--folder", twice}},
+		{1, "nothing says which of its rows are meant Add --sql 'SELECT …'.",
+			[]string{file, "--rows", db}},
+		{1, "SQLite says: SQL logic error: no such table: people", []string{file, "--rows", db, "--sql",
+			"SELECT age, sex FROM people"}},
+		{1, "rows.db: row 1: age: the value is missing, and the job refuses", []string{file, "--rows", db,
+			"--sql", "SELECT NULL AS age, sex FROM person"}},
+		{1, "it is no database", []string{file, "--rows", table, "--sql", "SELECT 1"}},
 		{1, "the job asks nothing", []string{trains, "--plan"}},
 		{1, "query.0.where", []string{file, "--plan", "--set", "query.0.where=weight>3"}},
 		{1, "of 5 parties 4 are in the sum at least, and 2 would be away",

@@ -17,6 +17,7 @@ import (
 	"github.com/hushsum/hushsum/internal/answers"
 	"github.com/hushsum/hushsum/internal/rows"
 	"github.com/hushsum/hushsum/query"
+	"github.com/hushsum/hushsum/tables"
 	"github.com/hushsum/hushsum/training"
 )
 
@@ -30,9 +31,10 @@ What this party brings is one of
   --vector  a file of numbers, .csv or .json, which is read again in each round
   --run     a program that gets {"round": N, "model": [...]} on standard input in
             each round, and prints a list of numbers
-  --rows    a CSV file of rows: with a line that names the columns, where the job
-            asks queries; without one and with the class last, where it declares
-            how a model is trained
+  --rows    rows: where the job asks queries a CSV file with a line that names the
+            columns, a Parquet file, or with --sql a SQLite file or the address of a
+            PostgreSQL database; where it declares how a model is trained a CSV file
+            without such a line and with the class last
 A job that weighs or masks vectors takes {"vector": [...], "samples": N} for the
 list. What a program prints is as secret as the rows that it comes from.
 
@@ -51,10 +53,11 @@ const joinJSON = `With --json there is one object:
 type joining struct {
 	side
 	party
-	vector, program, rows, header, out string
-	limit                              time.Duration
-	least                              uint64
-	spent                              int
+	vector, program, out string
+	rows                 tables.Source
+	limit                time.Duration
+	least                uint64
+	spent                int
 }
 
 // party has what parties and members know of the coordinator.
@@ -100,9 +103,10 @@ func join(ctx context.Context, args []string, std cli.Streams) int {
 	flags.StringVar(&j.vector, "vector", "", "`FILE` of numbers, .csv or .json")
 	flags.StringVar(&j.program, "run", "", "`COMMAND` of a round, by the shell")
 	flags.DurationVar(&j.limit, "run-time", 10*time.Minute, "longest that it may take, a `TIME`")
-	flags.StringVar(&j.rows, "rows", "", "`CSV` file of this party's rows")
-	flags.StringVar(&j.header, "header", "",
-		"`NAMES` of the columns, with commas, of rows for queries that do not begin with them")
+	flags.StringVar(&j.rows.Rows, "rows", "", "`FILE` of this party's rows, or postgres://…")
+	flags.StringVar(&j.rows.SQL, "sql", "", "`STATEMENT` that selects its rows of a database")
+	flags.StringVar(&j.rows.Header, "header", "",
+		"`NAMES` of the columns, with commas, of a CSV file for queries without them")
 	flags.StringVar(&j.out, "out", "", "`FILE` for the last model, .csv or .json")
 	flags.IntVar(&j.spent, "spent", 0, "`ROUNDS` that count as spent: the folder is lost for good")
 	flags.Uint64Var(&j.least, "least-number", 0, "with --spent: `NUMBER` above those of all sessions so "+
@@ -121,7 +125,7 @@ func join(ctx context.Context, args []string, std cli.Streams) int {
 	}
 	wrong := func() *cli.Problem {
 		sources := 0
-		for _, given := range []string{j.vector, j.program, j.rows} {
+		for _, given := range []string{j.vector, j.program, j.rows.Rows} {
 			if given != "" {
 				sources++
 			}
@@ -160,7 +164,7 @@ func (j *joining) run(ctx context.Context, std cli.Streams) error {
 	if p.Dialer, err = j.dialer(o.identity); err != nil {
 		return err
 	}
-	if err := j.source(&p, o, number, std); err != nil {
+	if err := j.source(ctx, &p, o, number, std); err != nil {
 		return err
 	}
 	model, err := p.Run(ctx)
@@ -187,15 +191,16 @@ func (j *joining) run(ctx context.Context, std cli.Streams) error {
 
 // source has the participant bring what the command line says.
 func (j *joining) source(
-	p *hushsum.Participant, o *settled, number int, std cli.Streams,
+	ctx context.Context, p *hushsum.Participant, o *settled, number int, std cli.Streams,
 ) error {
 	switch asks, trains := o.declared.Asks(), o.Trains(); {
-	case j.rows != "" && asks:
+	case j.rows.Rows != "" && asks:
 		plan, err := query.New(o.Settled)
 		if err != nil {
 			return err
 		}
-		own, err := answers.ReadRows(std.Err, o.declared, j.rows, j.header)
+		own, err := answers.ReadRows(std.Err, o.declared,
+			func(s *query.Schema) (*query.Rows, *query.Report, error) { return j.rows.Read(ctx, s) })
 		if err != nil {
 			return err
 		}
@@ -204,17 +209,17 @@ func (j *joining) source(
 			return slices.Clone(vector), nil
 		}
 		return nil
-	case j.header != "":
-		return errors.New("--header is for rows of a job that asks queries; leave it out")
-	case j.rows != "" && trains:
-		own, err := rows.ReadOwn(j.rows, o.declared.Model, o.declared.Privacy.Group != "")
+	case j.rows.Header != "" || j.rows.SQL != "":
+		return errors.New("--header and --sql are for rows of a job that asks queries; leave them out")
+	case j.rows.Rows != "" && trains:
+		own, err := rows.ReadOwn(j.rows.Rows, o.declared.Model, o.declared.Privacy.Group != "")
 		if err != nil {
 			return err
 		}
 		p.Submit, err = training.Submit(o.Settled, number, own,
 			hushsum.FileStore(filepath.Join(j.state, "variates")))
 		return err
-	case j.rows != "":
+	case j.rows.Rows != "":
 		return errors.New("the job neither asks queries nor declares a training: give --vector or " +
 			"--run " +
 			"in place of --rows")
