@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/internal/keyfile"
+	"github.com/hushsum/hushsum/internal/numbers"
 	"github.com/hushsum/hushsum/service/door"
 	"github.com/hushsum/hushsum/service/signature"
 )
@@ -44,7 +45,9 @@ func operatorFlags(f *flag.FlagSet) (o *operator, read func() error) {
 			if err != nil {
 				return err
 			}
-			o.token = strings.TrimSpace(string(text))
+			if o.token, err = tokenOf(string(text)); err != nil {
+				return fmt.Errorf("%s: %w", tokenFile, err)
+			}
 		}
 		if identityFile == "" {
 			return nil
@@ -55,6 +58,22 @@ func operatorFlags(f *flag.FlagSet) (o *operator, read func() error) {
 		o.identity, err = keyfile.ReadIdentity(identityFile)
 		return err
 	}
+}
+
+// tokenOf returns the token of a file: of operators.txt, as a node writes it at its first start, the
+// one that operates.
+func tokenOf(text string) (string, error) {
+	tokens := strings.Fields(text)
+	for _, one := range tokens {
+		if strings.HasPrefix(one, "operate-") {
+			return one, nil
+		}
+	}
+	if len(tokens) != 1 {
+		return "", fmt.Errorf("it has %s, and no token that operates; write one into it",
+			numbers.Plural(len(tokens), "word"))
+	}
+	return tokens[0], nil
 }
 
 // parseOperator parses the flags of a command that has an operator and one file.
