@@ -94,9 +94,28 @@ are signed.`, std)
 			fmt.Sprintf("\"%d\"", s.Decisions), after); err != nil {
 			return err
 		}
+		if what == "exclude" {
+			fmt.Fprint(std.err, lacking(after, words[2]))
+		}
 		return show(after, *asJSON, std)
 	}
 	return nil
+}
+
+// lacking warns that no sum can be had without a party that is left out; empty: sums can.
+func lacking(s *runner.Status, party string) string {
+	left := 0
+	for _, p := range s.Parties {
+		if p.State != "left out" {
+			left++
+		}
+	}
+	if left >= s.Least || s.State == "ended" {
+		return ""
+	}
+	return fmt.Sprintf("a sum takes %d of %s, and without %s %d are left: no round has a sum until "+
+		"'hushsumd federation readmit %s %s', or end it\n", s.Least,
+		numbers.Plural(len(s.Parties), "party"), party, left, s.Name, party)
 }
 
 var orders = []string{"check", "create", "list", "show", "pause", "resume", "end", "exclude",

@@ -45,3 +45,18 @@ func TestWaits(t *testing.T) {
 		}
 	}
 }
+
+// Who leaves out a party that every sum needs is warned.
+func TestLacking(t *testing.T) {
+	list := []runner.PartyStatus{{Name: "a", State: "here"}, {Name: "b", State: "left out"},
+		{Name: "c", State: "gone"}}
+	s := &runner.Status{Name: "study", State: "running", Least: 3, Parties: list}
+	const want = "a sum takes 3 of 3 parties, and without b 2 are left: no round has a sum until " +
+		"'hushsumd federation readmit study b', or end it\n"
+	if got := lacking(s, "b"); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if s.Least = 2; lacking(s, "b") != "" {
+		t.Errorf("two are left: %q", lacking(s, "b"))
+	}
+}
