@@ -60,8 +60,8 @@ func operatorFlags(f *flag.FlagSet) (o *operator, read func() error) {
 	}
 }
 
-// tokenOf returns the token of a file: of operators.txt, as a node writes it at its first start, the
-// one that operates.
+// tokenOf returns the token of a file: of operators.txt, as a node writes it at its first start,
+// the one that operates.
 func tokenOf(text string) (string, error) {
 	tokens := strings.Fields(text)
 	for _, one := range tokens {
