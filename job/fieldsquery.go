@@ -58,7 +58,7 @@ var theQuery = tableOf(
 		"Asks of the rows only for which it holds: conditions such as age >= 65 with and between them.").
 		form("up to 500 characters", atMost(500)).means("none: all rows"),
 	whole("bins", func(q *Query) *int { return &q.Bins }, between(2, maxBins),
-		"Cuts the range of a column of numbers into so many parts of equal width.").unit("bins").
+		"Cuts the range of a column of numbers into this many parts of equal width.").unit("bins").
 		means("10, or one for each of up to 20 whole numbers; of quantiles 256, and a power of two"),
 	whole("by_bins", func(q *Query) *int { return &q.ByBins }, between(2, maxBins),
 		"Cuts the range of the other column.").unit("bins").means("as bins"),

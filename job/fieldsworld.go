@@ -12,7 +12,7 @@ var theWorld = inWorld(tableOf(
 	seed("world.seed", func(j *Job) *uint64 { return &j.World.Seed },
 		"Draws rows, losses, delays and drop-outs.").means("seed"),
 	whole("world.evaluate_every", func(j *Job) *int { return &j.World.EvaluateEvery },
-		between(1, MaxRounds), "Judges the model after so many rounds.").unit("rounds").or(1),
+		between(1, MaxRounds), "Judges the model once in this many rounds.").unit("rounds").or(1),
 	truth("world.skip_clear", func(j *Job) *bool { return &j.World.SkipClear },
 		"Leaves out the same training in the clear.").flag("skip-clear", ""),
 
@@ -35,7 +35,7 @@ var theWorld = inWorld(tableOf(
 		"Keeps this share of the rows to judge models on, where a set has none apart.").
 		unit("share of the rows").or(0.25),
 	whole("world.data.most", func(j *Job) *int { return &j.World.Data.Most }, from(0),
-		"Uses so many rows of a set, drawn by seed.").unit("rows").means("0: all"),
+		"Uses this many rows of a set, drawn by seed.").unit("rows").means("0: all"),
 
 	word("world.fidelity", func(j *Job) *string { return &j.World.Fidelity },
 		"messages crowd ring clear", "Says how much of a sum is simulated.").or("messages"),
@@ -51,7 +51,7 @@ var theWorld = inWorld(tableOf(
 			"sum's range lets all of them; with sum.bounded their proofs do not hold.").
 		unit("share of the parties").or(0.0).flag("malicious", "F"),
 	whole("world.lost_rounds", func(j *Job) *int { return &j.World.LostRounds }, between(0, MaxRounds),
-		"Loses so many rounds, drawn by seed: there is no sum of what parties submit in them.").
+		"Loses this many rounds, drawn by seed: there is no sum of what parties submit in them.").
 		unit("rounds").or(0),
 	number("world.tolerance", func(j *Job) *float64 { return &j.World.Tolerance }, from(0),
 		"Lets a party leave once no weight is further from its own than this.").
@@ -75,7 +75,7 @@ var theWorld = inWorld(tableOf(
 		number("loss", func(l *Link) *float64 { return &l.Loss }, between(0, 0.99),
 			"Loses this part of the messages, which are sent again.").unit("share").or(0.0),
 		number("bandwidth", func(l *Link) *float64 { return &l.Bandwidth }, from(0),
-			"Carries so many bytes a second.").unit("bytes/s").means("0: no limit"),
+			"Carries this many bytes a second.").unit("bytes/s").means("0: no limit"),
 	)),
 	many("world.party", func(j *Job) *[]WorldParty { return &j.World.Party }, tableOf(
 		text("name", func(p *WorldParty) *string { return &p.Name }, "Names a party, or a group.").

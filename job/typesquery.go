@@ -57,7 +57,7 @@ type Query struct {
 	// Asks of the rows only for which it holds: conditions such as age >= 65 with and between them.
 	// Values: up to 500 characters. Default: none: all rows.
 	Where string
-	// Cuts the range of a column of numbers into so many parts of equal width. Range: 2 to 65,536
+	// Cuts the range of a column of numbers into this many parts of equal width. Range: 2 to 65,536
 	// (bins). Default: 10, or one for each of up to 20 whole numbers; of quantiles 256, and a power
 	// of two.
 	Bins int

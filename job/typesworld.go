@@ -7,7 +7,7 @@ import "time"
 type World struct {
 	// Draws rows, losses, delays and drop-outs. Range: 0 to 2^63−1. Default: seed.
 	Seed uint64
-	// Judges the model after so many rounds. Range: 1 to 1,000,000 (rounds). Default: 1.
+	// Judges the model once in this many rounds. Range: 1 to 1,000,000 (rounds). Default: 1.
 	EvaluateEvery int
 	// Leaves out the same training in the clear. Default: false.
 	SkipClear bool
@@ -26,7 +26,7 @@ type World struct {
 	// sum's range lets all of them; with sum.bounded their proofs do not hold. Range: 0 to below 1
 	// (share of the parties). Default: 0.0.
 	Malicious float64
-	// Loses so many rounds, drawn by seed: there is no sum of what parties submit in them. Range: 0
+	// Loses this many rounds, drawn by seed: there is no sum of what parties submit in them. Range: 0
 	// to 1,000,000 (rounds). Default: 0.
 	LostRounds int
 	// Lets a party leave once no weight is further from its own than this. Range: 0 or more. Default:
@@ -62,7 +62,7 @@ type Data struct {
 	// Keeps this share of the rows to judge models on, where a set has none apart. Range: above 0,
 	// below 1 (share of the rows). Default: 0.25.
 	Test float64
-	// Uses so many rows of a set, drawn by seed. Range: 0 or more (rows). Default: 0: all.
+	// Uses this many rows of a set, drawn by seed. Range: 0 or more (rows). Default: 0: all.
 	Most int
 }
 
@@ -87,7 +87,7 @@ type Link struct {
 	Jitter time.Duration
 	// Loses this part of the messages, which are sent again. Range: 0 to 0.99 (share). Default: 0.0.
 	Loss float64
-	// Carries so many bytes a second. Range: 0 or more (bytes/s). Default: 0: no limit.
+	// Carries this many bytes a second. Range: 0 or more (bytes/s). Default: 0: no limit.
 	Bandwidth float64
 }
 

@@ -233,7 +233,7 @@ func (c *Config) Digest() ([32]byte, error) {
 // MaxMessage returns the length of the longest message of the session, in
 // bytes, or 0 if the configuration is not valid. A transport should read no more
 // than that. Broadcasts are no messages of the session: the transport carries them
-// by a way of their own.
+// over a channel of its own.
 func (c *Config) MaxMessage() int {
 	own, err := c.settle()
 	if err != nil {

@@ -55,7 +55,7 @@ func serve(
 }
 
 // roster returns identities for the given names, and their roster. In earnest
-// each party makes its own identity, and the roster reaches all of them by a way
+// each party makes its own identity, and the roster reaches all of them over a channel
 // that the server does not control.
 func roster(names ...string) ([]crypto.Signer, *keyexchange.Roster) {
 	var identities []crypto.Signer

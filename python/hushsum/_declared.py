@@ -79,8 +79,8 @@ class Declared:
 
         Args:
             roster: names and public keys (64 hexadecimal digits) of all parties, in an order
-                that all sides share. It must reach every party by a way that the server does
-                not control. ``None``: that of the file that the job names.
+                that all sides share. It must reach every party over a channel that the server
+                does not control. ``None``: that of the file that the job names.
             committee: the same of the members, of a job of one-message sums.
             like: a model; vectors and means then have its structure. ``None``: that of the
                 job's tensors, or arrays of shape ``(length,)``.

@@ -399,9 +399,9 @@ class Job(Declared):
                 Default: none; required of a survival curve and a logistic model.
             where: Asks of the rows only for which it holds: conditions such as age >= 65
                 with and between them. Values: up to 500 characters. Default: none: all rows.
-            bins: Cuts the range of a column of numbers into so many parts of equal width.
-                Range: 2 to 65,536 (bins). Default: 10, or one for each of up to 20 whole
-                numbers; of quantiles 256, and a power of two.
+            bins: Cuts the range of a column of numbers into this many parts of equal
+                width. Range: 2 to 65,536 (bins). Default: 10, or one for each of up to 20
+                whole numbers; of quantiles 256, and a power of two.
             by_bins: Cuts the range of the other column. Range: 2 to 65,536 (bins).
                 Default: as bins.
             at: Lists the quantiles that are asked for, in ascending order. Range: above
@@ -450,8 +450,8 @@ class Job(Declared):
         Attributes:
             seed: Draws rows, losses, delays and drop-outs. Range: 0 to 2^63−1. Default:
                 seed.
-            evaluate_every: Judges the model after so many rounds. Range: 1 to 1,000,000
-                (rounds). Default: 1.
+            evaluate_every: Judges the model once in this many rounds. Range: 1 to
+                1,000,000 (rounds). Default: 1.
             skip_clear: Leaves out the same training in the clear. Default: false.
             data: See :class:`Data`.
             fidelity: Says how much of a sum is simulated. Values: messages, crowd, ring,
@@ -465,7 +465,7 @@ class Job(Declared):
             malicious: Has this part of the parties cheat: each moves the sum against what
                 it learnt, as far as the sum's range lets all of them; with sum.bounded their
                 proofs do not hold. Range: 0 to below 1 (share of the parties). Default: 0.0.
-            lost_rounds: Loses so many rounds, drawn by seed: there is no sum of what
+            lost_rounds: Loses this many rounds, drawn by seed: there is no sum of what
                 parties submit in them. Range: 0 to 1,000,000 (rounds). Default: 0.
             tolerance: Lets a party leave once no weight is further from its own than
                 this. Range: 0 or more. Default: 0: nobody leaves.
@@ -498,8 +498,8 @@ class Job(Declared):
                     growing, anew. Default: by the split.
                 test: Keeps this share of the rows to judge models on, where a set has
                     none apart. Range: above 0, below 1 (share of the rows). Default: 0.25.
-                most: Uses so many rows of a set, drawn by seed. Range: 0 or more (rows).
-                    Default: 0: all.
+                most: Uses this many rows of a set, drawn by seed. Range: 0 or more
+                    (rows). Default: 0: all.
             """
 
             set: str = "synthetic"
@@ -543,7 +543,7 @@ class Job(Declared):
                     "0s".
                 loss: Loses this part of the messages, which are sent again. Range: 0 to
                     0.99 (share). Default: 0.0.
-                bandwidth: Carries so many bytes a second. Range: 0 or more (bytes/s).
+                bandwidth: Carries this many bytes a second. Range: 0 or more (bytes/s).
                     Default: 0: no limit.
             """
 

@@ -153,7 +153,7 @@ def join(
         progress: is told of each step.
         url: tcp: ``tcp://host:port`` of the :class:`Coordinator`; of a member its
             ``committee_url``.
-        coordinator: tcp: its public key, 64 hexadecimal digits, got by a way of your own.
+        coordinator: tcp: its public key, 64 hexadecimal digits, got over a channel of your own.
         state: tcp: file that keeps what the party must not lose when its process ends; without
             one a ``UserWarning`` says what that is.
         key: tcp: 32 bytes that seal it.
@@ -161,8 +161,8 @@ def join(
         spent: for a party that lost its state for good: how many rounds count as spent, all
             that it may have submitted in, at least 1. It takes a ``least_number``. Without it
             a party whose state is not there does not start.
-        roster: https: file of the roster, got by a way that the server's operator does not
-            control.
+        roster: https: file of the roster, got over a channel that the server's operator does
+            not control.
         fingerprint: https: of the server's certificate, if no authority knows it.
         federation: https: its name, if the server has several.
         folder: https: of this party's state, one for each federation.

@@ -39,8 +39,9 @@ It takes part in a federation. At first it shows in words what that means and as
 accepted is pinned in the folder, and any change asks again. All connections are made from
 here; a proxy is taken from HTTPS_PROXY.
 
-The roster must come by a way that the server's operator does not control: give it with
---roster, or its fingerprint, as told by telephone or on paper, with --roster-fingerprint.
+The roster must come over a channel that the server's operator does not control: give
+it with --roster, or its fingerprint, as told by telephone or on paper, with
+--roster-fingerprint.
 
 In each round the training command finds round.json and the model, as model.safetensors and
 model.npz, in the folder that HUSHSUM_WORK names. It leaves update.safetensors or update.npz
