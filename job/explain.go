@@ -211,7 +211,8 @@ func (j *Job) sayServer() string {
 			"3.05; one that cannot is refused by name, and the others' sum comes out. "
 	}
 	switch n := j.Size(); {
-	case n > 0 && j.fewest(n) == j.Parties.most(n), n == 0 && j.Parties.DropOut == 0 && j.Sum.Buffer == 0:
+	case n > 0 && j.fewest(n) == j.Parties.most(n),
+		n == 0 && j.Parties.DropOut == 0 && j.Sum.Buffer == 0:
 		return text + "None of the parties of a round may be missing from its sum."
 	case j.Parties.DropOut == 0:
 		return text + "Sums go on without parties that are away."

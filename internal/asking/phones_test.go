@@ -72,8 +72,8 @@ func TestPhones(t *testing.T) {
 			held++
 		}
 	}
-	t.Logf("%d of %d parties in the sum, %d bytes up from each; %.0f core seconds, %v; %.1f %% of the "+
-		"intervals hold the truth", w.Present, w.Parties, figures.Up, coreSeconds()-before,
+	t.Logf("%d of %d parties in the sum, %d bytes up from each; %.0f core seconds, %v; %.1f %% of "+
+		"the intervals hold the truth", w.Present, w.Parties, figures.Up, coreSeconds()-before,
 		time.Since(began).Round(time.Second), float64(held)/10)
 	if w.Present != 10_000 || held < 930 {
 		t.Errorf("%d parties are in the sum, %d of 1,000 intervals hold the truth", w.Present, held)

@@ -68,7 +68,7 @@ var entry = regexp.MustCompile(`^(Test|Example|Fuzz)`)
 func races(script string) map[string]*regexp.Regexp {
 	raced := map[string]*regexp.Regexp{}
 	for line := range strings.Lines(script) {
-		arguments, ok := strings.CutPrefix(line, "go test -race ")
+		arguments, ok := strings.CutPrefix(strings.TrimSpace(line), "go test -race ")
 		if !ok {
 			continue
 		}

@@ -172,7 +172,8 @@ func TestAnswers(t *testing.T) {
 		t.Errorf("%+v: %v", asked, err)
 	}
 	lines, err := csv.NewReader(strings.NewReader(get(path+"/answers.csv", 200))).ReadAll()
-	if err != nil || len(lines) != 1+1+8+4+3+4+2+2+60 || lines[2][0] != "decades" || lines[2][8] == "" {
+	if err != nil || len(lines) != 1+1+8+4+3+4+2+2+60 ||
+		lines[2][0] != "decades" || lines[2][8] == "" {
 		t.Errorf("%d lines: %v", len(lines), err)
 	}
 }
