@@ -174,9 +174,20 @@ func (j *Job) sayQueries() string {
 	for i, q := range j.Query {
 		names[i] = q.Name + " (" + q.Kind + ")"
 	}
-	return fmt.Sprintf(" answer %s about rows of their own, all in one round of one sum of %s: %s.",
+	text := fmt.Sprintf(" answer %s about rows of their own, all in one round of one sum of %s: %s.",
 		count(len(names), "query", "queries"), count(j.Model.Length, "number", "numbers"),
 		strings.Join(names, ", "))
+	for _, t := range j.Together() {
+		var together []string
+		for _, i := range t.Queries {
+			together = append(together, j.Query[i].Name)
+		}
+		last := len(together) - 1
+		text += fmt.Sprintf(" Answers to %s and %s are read together from %s of the sum, by least "+
+			"squares, which errs less than a measurement of each.",
+			strings.Join(together[:last], ", "), together[last], count(len(t.Strategy.Counts), "number", "numbers"))
+	}
+	return text
 }
 
 // sayRows says which rows count, and what noise hides of them.

@@ -162,12 +162,19 @@ func (j *Job) queryNumbers() (n float64) {
 	for i := range j.Query {
 		n += j.Query[i].numbers(j)
 	}
+	for _, together := range j.Together() {
+		for _, i := range together.Queries {
+			n -= j.Query[i].numbers(j)
+		}
+		n += float64(len(together.Strategy.Counts))
+	}
 	return n
 }
 
 // numbers is how many numbers of the vector are a query's: of a mean also the count, of a variance
 // also the sum, of quantiles all levels of a binary tree, of a linear model all products of two of
-// 1 and its columns, of a logistic one moments of its columns.
+// 1 and its columns, of a logistic one moments of its columns. Queries that are answered together
+// have others.
 func (q *Query) numbers(j *Job) float64 {
 	column, by := j.columnNamed(q.Column), j.columnNamed(q.By)
 	switch q.Kind {

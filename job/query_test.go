@@ -47,8 +47,14 @@ func TestQueriesSettle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = 1 + 1 + 2 + 3 + 5 + 10*4 + (2*8 - 1)
 	full := s.Job()
+	want := 1 + 1 + 2 + 3 + 5 + 10*4 + (2*8 - 1) // by themselves
+	for _, together := range full.Together() {
+		want += len(together.Strategy.Counts)
+		for _, i := range together.Queries {
+			want -= []int{1, 1, 2, 3, 5, 10 * 4, 2*8 - 1}[i]
+		}
+	}
 	if s.Length() != want || s.Rounds() != 1 || full.Privacy.Clip != 1 || full.Privacy.Bits != 48 {
 		t.Errorf("length %d, want %d; %d rounds, clip %v, %d bits", s.Length(), want, s.Rounds(),
 			full.Privacy.Clip, full.Privacy.Bits)

@@ -111,10 +111,19 @@ func (p *Plan) Answers(mean []float64, parties int) ([]Answer, error) {
 	if p.job.PerRecord() {
 		s.absent = min(s.absent, float64(p.job.Privacy.Records))
 	}
+	cells := map[*together]*found{}
+	for _, t := range p.groups {
+		cells[t] = s.find(t)
+	}
 	var out []Answer
 	for i := range p.asks {
 		a := &p.asks[i]
-		answer := s.answer(a)
+		var answer Answer
+		if a.group != nil {
+			answer = s.together(a, cells[a.group])
+		} else {
+			answer = s.answer(a)
+		}
 		answer.Name, answer.Kind, answer.Unit = a.Name, a.Kind, a.unit()
 		answer.Epsilon = a.epsilon
 		out = append(out, answer)
@@ -200,7 +209,7 @@ func (s *sum) answer(a *ask) Answer {
 	case "crosstab":
 		return s.crosstab(a, x, reach)
 	case "quantiles":
-		return Answer{Cells: s.quantiles(a, x, deviation)}
+		return Answer{Cells: s.quantiles(a, a.tree(x, deviation))}
 	}
 	return Answer{Cells: []Cell{s.count(x[0], x[0], reach)}}
 }

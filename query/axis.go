@@ -22,27 +22,19 @@ func (a *axis) mid() float64  { return a.Range[0] + a.half() }
 // scaled returns y.
 func (a *axis) scaled(x float64) float64 { return (x - a.mid()) / a.half() }
 
-// each reports whether a whole number has a bin of its own; bins that are left have none.
-func (a *axis) each() bool { return a.Type == "whole" && float64(a.bins) >= a.Width() }
-
 // width is how wide a bin is.
-func (a *axis) width() float64 {
-	if a.each() {
-		return 1
-	}
-	return a.Width() / float64(a.bins)
-}
+func (a *axis) width() float64 { return a.BinWidth(a.bins) }
 
 // bin returns the bin of a value, which is inside of the range.
-func (a *axis) bin(x float64) int {
-	if !a.Numeric() {
-		return int(x)
-	}
-	return min(int((x-a.Range[0])/a.width()), a.bins-1)
-}
+func (a *axis) bin(x float64) int { return a.Bin(x, a.bins) }
 
 // edge is where a bin begins, and the one before it ends: bins is the end of the last.
 func (a *axis) edge(bin int) float64 { return a.Range[0] + float64(bin)*a.width() }
+
+// share returns which part of values that are spread evenly over the range is below an edge.
+func (a *axis) share(edge int) float64 {
+	return min(1, float64(edge)*a.width()/a.Width())
+}
 
 // least and most return the ends of a bin: of whole numbers those inside.
 func (a *axis) least(bin int) float64 {

@@ -30,6 +30,10 @@
 // Differentially Private Histograms Through Consistency"): each row counts once on each level, and
 // least squares joins the levels.
 //
+// Queries that count rows by the same columns are answered together, where that has less error: the
+// vector has weighted counts of the cells that they tell apart, and least squares makes all answers
+// of these (Li et al. 2015, the matrix mechanism). See [job.Job.Together].
+//
 // Logistic models are the maximum of the likelihood of the rows, one by one: its equations sum a
 // smooth function of a row, which moments of Chebyshev polynomials give whatever the coefficients
 // are (Huggins et al. 2017 have them without privacy).

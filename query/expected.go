@@ -1,6 +1,11 @@
 package query
 
-import "math"
+import (
+	"math"
+	"slices"
+
+	"github.com/hushsum/hushsum/internal/workload"
+)
 
 // Expected says what a query will cost and how far its answer will be off, before it is asked.
 type Expected struct {
@@ -14,6 +19,10 @@ type Expected struct {
 	// evenly over the range.
 	Margin float64
 	Of     string // what the margin counts: rows, the unit of a column, or a share of rows
+	// Together numbers the queries that are answered together, from one measurement of Numbers, from
+	// 1; 0: by itself. Alone is the margin that the query would have by itself.
+	Together int
+	Alone    float64
 }
 
 // Rows returns how many rows may count: of all parties together.
@@ -79,10 +88,18 @@ func (p *Plan) Expected() (all []Expected) {
 		case "quantiles":
 			worst := 0.0
 			for edge := range a.column.bins {
-				worst = max(worst, spread(edge, a.column.bins, float64(edge)/float64(a.column.bins)))
+				worst = max(worst, workload.Spread(edge, a.column.bins, a.column.share(edge)))
 			}
 			e.Margin *= math.Sqrt(worst) / rows
 			e.Of = "share of rows"
+		}
+		if t := a.group; t != nil {
+			e.Together, e.Alone = 1+slices.Index(p.groups, t), e.Margin
+			e.Numbers = len(t.Counts)
+			e.Margin = z95 * deviation / t.scale * t.worst(a)
+			if a.Kind == "quantiles" {
+				e.Margin /= rows
+			}
 		}
 		all = append(all, e)
 	}

@@ -16,6 +16,7 @@ type Plan struct {
 	settled *job.Settled
 	job     *job.Job
 	asks    []ask
+	groups  []*together // of queries that are answered together
 	length  int
 }
 
@@ -27,7 +28,9 @@ type ask struct {
 	column, by *axis       // nil: the query has none
 	on         []*axis     // of a model
 	logit      *logit      // of a logistic model
-	from       int         // first coordinate
+	group      *together   // of which it is a member; nil: it is answered by itself
+	member     int
+	from       int // first coordinate
 	length     int
 	weight     float64 // L2 norm of what a row adds, 0 without noise
 	scale      float64 // of what a unit row adds to the vector
@@ -49,22 +52,49 @@ func New(settled *job.Settled) (*Plan, error) {
 	if j == nil || !j.Asks() {
 		return nil, fmt.Errorf("%w: the job has no queries", ErrConfig)
 	}
+	p, err := newPlan(settled, j.Together())
+	if err != nil {
+		return nil, err
+	}
+	if p.length != settled.Length() {
+		return nil, fmt.Errorf("%w: the job's vector has %d numbers, its queries %d", ErrConfig,
+			settled.Length(), p.length)
+	}
+	return p, nil
+}
+
+// newPlan compiles the queries of a settled job, of which groups are answered together.
+func newPlan(settled *job.Settled, groups []job.Together) (*Plan, error) {
+	j := settled.Job()
 	p := &Plan{settled: settled, job: j}
 	for i := range j.Query {
 		a, err := p.compile(&j.Query[i])
 		if err != nil {
 			return nil, err
 		}
-		if a.epsilon, err = p.epsilon(&a); err != nil {
-			return nil, fmt.Errorf("query: %s: %w", a.Name, err)
-		}
-		a.from = p.length
-		p.length += a.length
 		p.asks = append(p.asks, a)
 	}
-	if p.length != settled.Length() {
-		return nil, fmt.Errorf("%w: the job's vector has %d numbers, its queries %d", ErrConfig,
-			settled.Length(), p.length)
+	for i := range p.asks {
+		a := &p.asks[i]
+		if k := slices.IndexFunc(groups, func(g job.Together) bool {
+			return slices.Contains(g.Queries, i)
+		}); k >= 0 {
+			if i == groups[k].Queries[0] {
+				p.groups = append(p.groups, p.newTogether(&groups[k], p.asks))
+				p.length += len(groups[k].Strategy.Counts)
+			}
+			a.group = p.groups[slices.IndexFunc(p.groups, func(t *together) bool {
+				return slices.Contains(t.asks, i)
+			})]
+			a.member = slices.Index(a.group.asks, i)
+		} else {
+			a.from = p.length
+			p.length += a.length
+		}
+		var err error
+		if a.epsilon, err = p.epsilon(a); err != nil {
+			return nil, fmt.Errorf("query: %s: %w", a.Name, err)
+		}
 	}
 	return p, nil
 }
@@ -154,9 +184,15 @@ func (p *Plan) Length() int { return p.length }
 // of more than parties.rows the first. It is as secret as the rows are.
 func (p *Plan) Vector(rows *Rows) []float64 {
 	v := make([]float64, p.length)
+	bins := make([]int32, len(p.asks))
 	for _, row := range rows.values[:min(len(rows.values), p.job.Parties.Rows)] {
 		for i := range p.asks {
-			p.asks[i].add(v[p.asks[i].from:], row)
+			if p.asks[i].group == nil {
+				p.asks[i].add(v[p.asks[i].from:], row)
+			}
+		}
+		for _, t := range p.groups {
+			t.add(v[t.from:], row, p.asks, bins)
 		}
 	}
 	return v
@@ -270,6 +306,14 @@ func (p *Plan) epsilon(a *ask) (float64, error) {
 	if m == nil {
 		return math.Inf(1), nil
 	}
+	weight, numbers := a.weight, a.length
+	if a.group != nil {
+		weight = math.Sqrt(a.group.Share) * a.group.norm(a.member)
+		numbers = a.bins()
+	}
+	if weight == 0 { // it counts nothing
+		return 0, nil
+	}
 	multiplier := m.Vector.SumStdDev(m.Vector.Shares.MinHonest) / m.Vector.Sensitivity.L2
 	release := privacy.Release{
 		Contributors: privacy.Contributors{
@@ -279,12 +323,12 @@ func (p *Plan) epsilon(a *ask) (float64, error) {
 		},
 		Noise: privacy.Noise{
 			Family:     accounting.FamilyDiscreteGaussian,
-			Multiplier: multiplier / a.weight,
+			Multiplier: multiplier / weight,
 			Clip:       p.job.Privacy.Clip,
 			Bits:       max(p.job.Privacy.Bits, m.Encoder.Bits),
 		},
 		Committee: p.job.Adders(),
-		Dimension: a.length,
+		Dimension: numbers,
 		Records:   p.job.Records(),
 	}
 	round, err := release.Round()

@@ -5,32 +5,73 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+
+	"github.com/hushsum/hushsum/internal/workload"
 )
+
+// tree holds counts of bins from which quantiles are read.
+type tree struct {
+	leaves     []float64 // as least squares gives them
+	consistent []float64 // nil: they are not
+	// deviations returns, for each edge, that of the rows below less q of all; nil: there is none.
+	deviations func(q float64) []float64
+	noise      func(k int) []float64 // draw k of that of leaves
+}
+
+// tree reads nodes whose noise is alike.
+func (a *ask) tree(nodes []float64, deviation float64) *tree {
+	if a.exact {
+		return &tree{leaves: nodes[a.column.bins-1:]}
+	}
+	random := rand.New(rand.NewPCG(1, 1))
+	return &tree{
+		leaves: fitted(nodes),
+		deviations: func(q float64) []float64 {
+			out := make([]float64, a.column.bins+1)
+			for edge := range out {
+				out[edge] = deviation * math.Sqrt(workload.Spread(edge, a.column.bins, q))
+			}
+			return out
+		},
+		noise: func(int) []float64 {
+			noisy := make([]float64, 2*a.column.bins-1)
+			for i := range noisy {
+				noisy[i] = deviation * random.NormFloat64()
+			}
+			return fitted(noisy)
+		},
+	}
+}
 
 // quantiles reads a tree of counts. A quantile q is where the rows below are q of all. At each edge
 // of a bin the noise of both together has a deviation of its own, and the interval holds the bins
 // between edges at which they differ by more than some deviations: see reaches.
-func (s *sum) quantiles(a *ask, nodes []float64, deviation float64) (cells []Cell) {
-	leaves := nodes[a.column.bins-1:]
-	if !a.exact {
-		leaves = fitted(nodes)
-	}
+func (s *sum) quantiles(a *ask, t *tree) (cells []Cell) {
+	leaves := t.leaves
 	below := belowEdges(leaves)
 	total := below[len(leaves)]
 	below = ascending(below)
+	shown, all := below, total // where values are read
+	if t.consistent != nil {
+		shown = belowEdges(t.consistent)
+		all = shown[len(leaves)]
+	}
 	reaches := make([]float64, len(a.At))
-	if deviation > 0 {
-		reaches = a.reaches(below, deviation)
+	if t.deviations != nil {
+		reaches = a.reaches(below, t)
 	}
 	for i, q := range a.At {
-		deviations := a.deviations(q, deviation)
+		deviations := make([]float64, len(below))
+		if t.deviations != nil {
+			deviations = t.deviations(q)
+		}
 		low, high := len(leaves)-1, 0
 		at := low
 		for bin := len(leaves) - 1; bin >= 0; bin-- {
 			if below[bin+1]-q*total >= -reaches[i]*deviations[bin+1]-(1-q)*s.absent {
 				low = bin
 			}
-			if below[bin+1] >= q*total {
+			if shown[bin+1] >= q*all {
 				at = bin
 			}
 			if high == 0 && below[bin]-q*total < reaches[i]*deviations[bin]+q*s.absent {
@@ -39,11 +80,12 @@ func (s *sum) quantiles(a *ask, nodes []float64, deviation float64) (cells []Cel
 		}
 		c := Cell{Label: strconv.FormatFloat(q, 'g', -1, 64)}
 		c.Low, c.High = a.column.least(low), a.column.most(max(low, high))
-		c.Value = a.inside(at, q*total-below[at], below[at+1]-below[at])
+		c.Value = a.inside(at, q*all-shown[at], shown[at+1]-shown[at])
 		cells = append(cells, c.within(a.column.Range[0], a.column.Range[1]))
 	}
 	for i := 1; i < len(cells); i++ { // equal but for the last places of a sum
 		cells[i].Value = max(cells[i].Value, cells[i-1].Value)
+		cells[i].High = max(cells[i].High, cells[i].Value)
 	}
 	return cells
 }
@@ -57,15 +99,6 @@ func belowEdges(leaves []float64) []float64 {
 	return below
 }
 
-// deviations returns, for each edge, that of the rows below less q of all.
-func (a *ask) deviations(q, deviation float64) []float64 {
-	out := make([]float64, a.column.bins+1)
-	for edge := range out {
-		out[edge] = deviation * math.Sqrt(spread(edge, a.column.bins, q))
-	}
-	return out
-}
-
 // replicas is how many times noise is drawn to find out how far intervals of quantiles reach.
 const replicas = 200
 
@@ -76,9 +109,8 @@ const replicas = 200
 // anew over the counts that were found, as if the truth were at the nearest edge, which is the
 // worst place in a bin, and the reach holds it in 95 % of the draws. Nothing of the rows
 // but the noisy counts goes in. The draws follow from a seed: all readers find the same.
-func (a *ask) reaches(below []float64, deviation float64) []float64 {
+func (a *ask) reaches(below []float64, t *tree) []float64 {
 	bins := a.column.bins
-	random := rand.New(rand.NewPCG(1, 1))
 	type target struct {
 		edge       int
 		q          float64
@@ -97,21 +129,13 @@ func (a *ask) reaches(below []float64, deviation float64) []float64 {
 		if span > 0 {
 			q = min(max((below[edge]-below[0])/span, 1e-9), 1-1e-9)
 		}
-		targets = append(targets, target{edge, q, a.deviations(q, deviation), nil})
+		targets = append(targets, target{edge, q, t.deviations(q), nil})
 	}
-	exact := make([]float64, 2*bins-1)
-	for i := range bins {
-		exact[bins-1+i] = below[i+1] - below[i]
-	}
-	for node := bins - 1; node > 0; node-- {
-		exact[node-1] = exact[2*node-1] + exact[2*node]
-	}
-	noisy := make([]float64, len(exact))
-	for range replicas {
-		for i, x := range exact {
-			noisy[i] = x + deviation*random.NormFloat64()
+	for k := range replicas {
+		drawn := belowEdges(t.noise(k))
+		for edge := range drawn {
+			drawn[edge] += below[edge] - below[0]
 		}
-		drawn := belowEdges(fitted(noisy))
 		total := drawn[bins]
 		drawn = ascending(drawn)
 		for k := range targets {

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/hushsum/hushsum/internal/workload"
 )
 
 // A tree that is one is returned as it is; of noisy trees the leaves are those of least squares:
@@ -62,7 +64,7 @@ func TestSpread(t *testing.T) {
 				for i, x := range fitted(nodes) {
 					want += c[i] * x
 				}
-				if got := spread(edge, bins, q); math.Abs(got-want) > 1e-12 {
+				if got := workload.Spread(edge, bins, q); math.Abs(got-want) > 1e-12 {
 					t.Fatalf("edge %d of %d, %v: %v, want %v", edge, bins, q, got, want)
 				}
 			}
@@ -80,7 +82,7 @@ func TestTreeGains(t *testing.T) {
 		worst, flat := 0.0, 0.0
 		for edge := range c.bins {
 			// Each level has as much of the budget; half of all bins alone, less half of the rest.
-			worst = max(worst, spread(edge, c.bins, 0.5)*(math.Log2(float64(c.bins))+1))
+			worst = max(worst, workload.Spread(edge, c.bins, 0.5)*(math.Log2(float64(c.bins))+1))
 			flat = float64(c.bins) / 4
 		}
 		if r := worst / flat; r < c.low || r > c.top {

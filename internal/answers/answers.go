@@ -79,6 +79,39 @@ func WritePlan(w io.Writer, expected []query.Expected) {
 	}
 }
 
+// mostNamed is how many queries a sentence names.
+const mostNamed = 4
+
+// Together says which queries of a plan are answered together, and what that gains: a sentence for
+// each measurement, none if there is no such.
+func Together(expected []query.Expected) (sentences []string) {
+	for group := 1; ; group++ {
+		var names []string
+		measured, ratio := 0, 0.0 // of squares, by themselves over together
+		for _, e := range expected {
+			if e.Together != group {
+				continue
+			}
+			names, measured = append(names, e.Name), e.Numbers
+			if e.Margin > 0 {
+				ratio += e.Alone * e.Alone / (e.Margin * e.Margin)
+			}
+		}
+		if names == nil {
+			return sentences
+		}
+		n := len(names)
+		first, last := names[:n-1], names[n-1]
+		if n > mostNamed {
+			first, last = names[:2], fmt.Sprint(n-2, " others")
+		}
+		sentences = append(sentences, fmt.Sprintf("%s and %s are answered together, from %d numbers: by "+
+			"themselves their margins would be %.2f times as large in the root mean square.",
+			strings.Join(first, ", "), last, measured,
+			math.Sqrt(ratio/float64(n))))
+	}
+}
+
 // Margin writes half of the 95 % interval that an answer will have.
 func Margin(e query.Expected) string {
 	switch {
@@ -179,13 +212,17 @@ type Planned struct {
 	Epsilon *float64 `json:"epsilon"`
 	Margin  float64  `json:"margin"`
 	Of      string   `json:"of"`
+	// Together numbers the queries that are answered together, and Alone is the margin of this one by
+	// itself.
+	Together int     `json:"together,omitempty"`
+	Alone    float64 `json:"alone,omitempty"`
 }
 
 // Plan returns what is expected for JSON.
 func Plan(expected []query.Expected) []Planned {
 	out := []Planned{}
 	for _, e := range expected {
-		p := Planned{e.Name, e.Kind, e.Numbers, e.Share, nil, e.Margin, e.Of}
+		p := Planned{e.Name, e.Kind, e.Numbers, e.Share, nil, e.Margin, e.Of, e.Together, e.Alone}
 		if !math.IsInf(e.Epsilon, 1) {
 			p.Epsilon = &e.Epsilon
 		}

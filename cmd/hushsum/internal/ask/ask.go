@@ -62,6 +62,9 @@ With --plan it has, next to name, kind and epsilon:
   numbers       of the vector that is summed
   share         of the budget
   margin, of    half of the 95 % interval, and what it counts
+  together      a number that queries have in common that are answered together,
+                from one measurement of numbers; none: by itself
+  alone         the margin that such a query would have by itself
 `
 
 func manual() *cli.Manual {

@@ -50,6 +50,9 @@ func (v *asked) showPlan(w *asking.World, std cli.Streams) error {
 	}
 	s.Printf("\n")
 	answers.WritePlan(std.Out, expected)
+	for _, sentence := range answers.Together(expected) {
+		s.Sentence("%s", sentence)
+	}
 	s.Sentence("%s", answers.Assumes(w.Plan.Rows()))
 	return nil
 }
