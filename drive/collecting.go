@@ -267,6 +267,7 @@ func (s *Committee) reveal() (again bool, err error) {
 		s.of, s.ask = s.server.Included(), true
 		s.enter(Applying)
 		return true, nil
+	case errors.Is(err, errLeft):
 	case err == errWaits, errors.Is(err, oneshot.ErrTooFew), errors.Is(err, oneshot.ErrParts):
 		return s.without(err), nil
 	case errors.Is(err, oneshot.ErrCover) && errors.As(err, &blamed):
@@ -279,8 +280,12 @@ func (s *Committee) reveal() (again bool, err error) {
 	return true, nil
 }
 
-// errWaits: no part has come since the last attempt.
-var errWaits = errors.New("drive: more parts may come")
+var (
+	// errWaits: no part has come since the last attempt.
+	errWaits = errors.New("drive: more parts may come")
+	// errLeft: nobody who comes later changes how many are left.
+	errLeft = errors.New("drive: parties that cheat leave too few")
+)
 
 func (s *Committee) sum() ([]int64, error) {
 	if s.sums.Covered && s.sums.Norm == 0 {
@@ -311,7 +316,9 @@ func (s *Committee) reduce() error {
 		return err
 	}
 	messages, err := s.server.Reduce()
-	if err != nil {
+	if errors.Is(err, oneshot.ErrTooFew) {
+		return fmt.Errorf("%w: %w", errLeft, err)
+	} else if err != nil {
 		return err
 	}
 	for i, message := range messages {

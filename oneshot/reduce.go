@@ -259,7 +259,7 @@ func (s *settled) parseGuilty(body []byte, members wire.Set) (*claim, error) {
 //
 // It asks nobody who else was told of it. A dealer that is out here and in there makes answers
 // differ by what it dealt itself, so that together they tell of honest parties what each alone
-// does.
+// does. It counts who is left, since more may be out than collude.
 func (m *Member) receiveReduction(body []byte) ([]byte, error) {
 	s, r := m.config, m.open
 	out, err := wire.ParseSet(body, s.dealers())
@@ -269,10 +269,19 @@ func (m *Member) receiveReduction(body []byte) ([]byte, error) {
 	case !bytes.Equal(out.Bytes(), r.guilty.Bytes()):
 		return nil, fmt.Errorf("%w: who is out is not who was convicted", ErrStatement)
 	}
+	left := wire.NewSet(s.dealers())
+	for i := range r.kept {
+		if dealer := r.kept[i].dealer; !out.Has(dealer) {
+			left.Add(dealer)
+		}
+	}
+	if err := s.checkLeft(left); err != nil {
+		return nil, err
+	}
 	for i := range r.kept {
 		one := &r.kept[i]
 		part := shamir.PackedShare{Index: r.sum.Index, Values: one.values}
-		if out.Has(one.dealer) {
+		if !left.Has(one.dealer) {
 			continue
 		}
 		if err := r.sum.Add(&part); err != nil {
@@ -280,6 +289,19 @@ func (m *Member) receiveReduction(body []byte) ([]byte, error) {
 		}
 	}
 	return m.answer(nil), nil
+}
+
+// checkLeft refuses a sum of the dealers that are left of those that are certified, with fewer
+// parties than the configuration promises, or noise that fewer members dealt than are honest.
+func (s *settled) checkLeft(left wire.Set) error {
+	if n := len(s.parties(left)); n < s.MinSurvivors {
+		return fmt.Errorf("%w: %d parties are left, want %d", ErrTooFew, n, s.MinSurvivors)
+	}
+	want := s.c - 2*s.Faults
+	if n := len(s.members(left)); s.CommitteeNoise && n < want {
+		return fmt.Errorf("%w: noise of %d members is left, want %d", ErrTooFew, n, want)
+	}
+	return nil
 }
 
 // receiveCovers takes a member's values of covers.
@@ -352,7 +374,8 @@ func (s *Server) judge(dealer, place int, m *submission) error {
 // that this is all. Each member answers the last with its part. Call it, with Covered and Norm,
 // after [Server.Uncover] of every dealer that is in. Called again it returns the same messages.
 //
-// It fails with [ErrPhase] before.
+// It fails with [ErrPhase] before, and with [ErrTooFew] if fewer than MinSurvivors parties are
+// left, or noise of fewer than C − 2·Faults members: the round has no sum then.
 func (s *Server) Reduce() ([][]byte, error) {
 	c, r := s.config, s.open
 	if !c.reduces || r == nil || r.step != stepCovers && r.step != stepParts ||
@@ -360,19 +383,25 @@ func (s *Server) Reduce() ([][]byte, error) {
 		return nil, fmt.Errorf("%w: not all covers are off", ErrPhase)
 	}
 	var messages [][]byte
-	out := wire.NewSet(c.dealers())
+	out, left := wire.NewSet(c.dealers()), wire.NewSet(c.dealers())
 	for i := range r.claims {
 		one := &r.claims[i]
 		if len(one.Opened) == 0 {
 			continue
 		}
 		out.Add(one.Party)
-		r.included.Remove(one.Party)
 		message := c.header(typeGuilty, &r.context, s.round, wire.ServerIndex)
 		messages = append(messages, one.appendOpened(one.appendSigned(message)))
 	}
-	s.included = r.included
-	r.step = stepParts
+	for dealer := range r.included.All() {
+		if !out.Has(dealer) {
+			left.Add(dealer)
+		}
+	}
+	if err := c.checkLeft(left); err != nil {
+		return nil, err
+	}
+	r.included, s.included, r.step = left, left, stepParts
 	reduction := c.header(typeReduction, &r.context, s.round, wire.ServerIndex)
 	return append(messages, append(reduction, out.Bytes()...)), nil
 }

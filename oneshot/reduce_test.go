@@ -256,7 +256,19 @@ func reducing(t *testing.T, n int, dealers map[int]dealer) (*world, [][]byte) {
 		} else {
 			messages = append(messages, must(w.submit(i)))
 		}
-		if err := w.server.Receive(messages[i]); err != nil {
+	}
+	w.certified(t, messages, nil)
+	return w, messages
+}
+
+// certified takes a covered round with a bound to the point where members have opened covers. lie
+// may alter what they open.
+func (w *world) certified(
+	t *testing.T, messages [][]byte, lie func(step, k int, answer []byte) []byte,
+) {
+	t.Helper()
+	for _, m := range messages {
+		if err := w.server.Receive(m); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -266,10 +278,9 @@ func reducing(t *testing.T, n int, dealers map[int]dealer) (*world, [][]byte) {
 	if err := w.ask(0, must(w.server.Close()), nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.ask(1, must(w.server.Certificate()), nil); err != nil {
+	if err := w.ask(1, must(w.server.Certificate()), lie); err != nil {
 		t.Fatal(err)
 	}
-	return w, messages
 }
 
 // TestFramed: a server that wants an honest party left out finds no member that believes it. It has
