@@ -7,18 +7,24 @@ var theColumn = tableOf(
 	text("name", func(c *Column) *string { return &c.Name },
 		"Names a column, as the head of a party's rows has it.").
 		form(columnName, namePattern.MatchString).required(),
-	word("type", func(c *Column) *string { return &c.Type }, "number whole category",
-		"Says what its values are: numbers, whole numbers, or one of some words.").required(),
+	word("type", func(c *Column) *string { return &c.Type }, "number whole category text",
+		"Says what its values are: numbers, whole numbers, one of some words, or any word or "+
+			"text.").required(),
 	text("unit", func(c *Column) *string { return &c.Unit }, "Says what a number counts, as years.").
 		form("up to 60 characters", atMost(60)),
 	numbers("range", func(c *Column) *[]float64 { return &c.Range },
 		"Bounds the numbers of a column: the least and the most.").
 		means("none; required of numbers"),
 	word("outside", func(c *Column) *string { return &c.Outside }, "clip drop",
-		"Says what becomes of a number outside of the range: it counts as the nearest inside, or not.").
+		"Says what becomes of a number outside of the range, or of a text that is longer than longest: "+
+			"it counts as the nearest inside, or as its first characters, or it does not count.").
 		or("clip"),
 	texts("categories", func(c *Column) *[]string { return &c.Categories },
 		"Lists the words of a category.").means("none; required of categories"),
+	whole("longest", func(c *Column) *int { return &c.Longest }, between(1, maxWord),
+		"Bounds the length of a text, in UTF-8. Texts are compared in small letters, with one space for "+
+			"all white space between words and none around them.").unit("bytes").
+		means("16 of a text"),
 	texts("blank", func(c *Column) *[]string { return &c.Blank },
 		"Lists what stands for a missing value, next to nothing at all, such as a question mark.").
 		means("none"),
@@ -33,11 +39,12 @@ var theQuery = tableOf(
 		form(columnName, namePattern.MatchString).required(),
 	word("kind", func(q *Query) *string { return &q.Kind },
 		"count sum mean variance covariance correlation histogram crosstab quantiles survival linear "+
-			"logistic",
+			"logistic heavy",
 		"Says what is asked: how many rows there are, of a column's numbers the sum, the mean, the "+
 			"variance or quantiles, of two columns the covariance or the correlation, how many rows are "+
 			"in each bin of a column, or of two, how many rows an event has not come to over time, a "+
-			"linear model of a column, or a logistic model of an event.").required(),
+			"linear model of a column, a logistic model of an event, or which texts are the most "+
+			"frequent, and how many rows have each.").required(),
 	text("column", func(q *Query) *string { return &q.Column }, "Names the column that it is of.").
 		form(columnName, namePattern.MatchString).
 		means("none; required but for a count and a logistic model"),
@@ -65,6 +72,9 @@ var theQuery = tableOf(
 	numbers("at", func(q *Query) *[]float64 { return &q.At },
 		"Lists the quantiles that are asked for, in ascending order.").within(inside).
 		means("0.25, 0.5 and 0.75"),
+	whole("top", func(q *Query) *int { return &q.Top }, between(1, maxTop),
+		"Asks for so many of the most frequent texts at most: fewer come out where noise hides the "+
+			"others.").unit("texts").means("20 of heavy"),
 	number("share", func(q *Query) *float64 { return &q.Share }, limits{hi: 1, above: true},
 		"Gives the query this part of the budget: its noise is 1/√share of what it were alone.").
 		unit("share").means("equal parts of what is left"),

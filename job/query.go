@@ -107,6 +107,11 @@ func (j *Job) fillQueries() {
 			open++
 		}
 	}
+	for i := range j.Column {
+		if c := &j.Column[i]; c.Type == "text" {
+			c.Longest = cmp.Or(c.Longest, defaultWord)
+		}
+	}
 	for i := range j.Query {
 		q := &j.Query[i]
 		column, by := j.columnNamed(q.Column), j.columnNamed(q.By)
@@ -126,6 +131,8 @@ func (j *Job) fillQueries() {
 			if q.At == nil {
 				q.At = defaultQuantiles
 			}
+		case "heavy":
+			q.Top = cmp.Or(q.Top, defaultTop)
 		}
 	}
 	j.Rounds = 1
@@ -173,8 +180,8 @@ func (j *Job) queryNumbers() (n float64) {
 
 // numbers is how many numbers of the vector are a query's: of a mean also the count, of a variance
 // also the sum, of quantiles all levels of a binary tree, of a linear model all products of two of
-// 1 and its columns, of a logistic one moments of its columns. Queries that are answered together
-// have others.
+// 1 and its columns, of a logistic one moments of its columns, of frequent words the signs of all
+// bytes in each bucket. Queries that are answered together have others.
 func (q *Query) numbers(j *Job) float64 {
 	column, by := j.columnNamed(q.Column), j.columnNamed(q.By)
 	switch q.Kind {
@@ -199,6 +206,8 @@ func (q *Query) numbers(j *Job) float64 {
 		return float64(column.cells(q.Bins)) * float64(by.cells(q.ByBins))
 	case "quantiles":
 		return float64(2*column.leaves(q.Bins) - 1)
+	case "heavy":
+		return q.wordNumbers(column)
 	}
 	return 1
 }
@@ -259,7 +268,8 @@ func (c *checker) queries() {
 		"the shares of the budget that are given add up to %v", given)
 	c.refuse(open == 0 && given < 1-about, "query", "leave one out, which takes the rest",
 		"the shares of the budget add up to %v, and to 1 they should", given)
-	c.refuse(c.queryNumbers() > maxQueryNumbers, "query", "use fewer bins",
+	c.refuse(c.queryNumbers() > maxQueryNumbers, "query",
+		"use fewer bins, or ask for fewer or shorter texts",
 		"answers of %.0f numbers are more than %d", c.queryNumbers(), maxQueryNumbers)
 }
 
@@ -286,8 +296,16 @@ func (c *checker) columns() {
 				"it is of no use: values are numbers")
 			c.refuse(column.Missing == "category", at+".missing", `write "drop" or "refuse"`,
 				"numbers have no category")
+			c.refuse(column.Longest > 0, at+".longest", "leave it out",
+				"it is of no use: values are numbers")
 			continue
 		}
+		if column.Type == "text" {
+			c.text(column, at)
+			continue
+		}
+		c.refuse(column.Longest > 0, at+".longest", "leave it out",
+			"it is of no use: all words are known")
 		c.refuse(len(column.Categories) == 0, at+".categories", `list them, as in ["F", "M"]`,
 			"nothing says which there are")
 		c.refuse(column.Range != nil, at+".range", "leave it out", "it is of no use: values are words")
@@ -324,9 +342,12 @@ func (c *checker) query(q *Query, at string) {
 		"it is missing: a %s is of a column", q.Kind)
 	refuse(q.Column != "" && column == nil, "column", c.columnsThere(), "there is no column %q",
 		q.Column)
-	tabled := q.Kind == "histogram" || q.Kind == "crosstab"
+	tabled, heavy := q.Kind == "histogram" || q.Kind == "crosstab", q.Kind == "heavy"
+	free := column != nil && column.Type == "text"
+	c.heavy(q, column, at)
 	numeric := column != nil && column.Numeric()
-	refuse(column != nil && q.Kind != "count" && !logistic && !tabled && !numeric, "column",
+	refuse(column != nil && q.Kind != "count" && !logistic && !tabled && !heavy && !free && !numeric,
+		"column",
 		"name a column of numbers, or ask for a histogram", "%q has words, which have no %s", q.Column,
 		q.Kind)
 	joint := q.Kind == "covariance" || q.Kind == "correlation"
@@ -378,7 +399,9 @@ func (c *checker) predictors(q *Query, at string) {
 	for _, name := range q.On {
 		column := c.columnNamed(name)
 		c.refuse(column == nil, at, c.columnsThere(), "there is no column %q", name)
-		c.refuse(q.Kind == "linear" && column != nil && !column.Numeric(), at,
+		c.refuse(column != nil && column.Type == "text", at, "list columns of numbers",
+			"%q has texts that nobody has listed", name)
+		c.refuse(q.Kind == "linear" && column != nil && column.Type == "category", at,
 			"list columns of numbers", "%q has words", name)
 		c.refuse(column != nil && seen[name], at, "list others, each once",
 			"%q is there twice, or the model predicts it", name)

@@ -6,19 +6,24 @@ type Column struct {
 	// Names a column, as the head of a party's rows has it. Values: 1 to 60 letters, digits, dots,
 	// dashes and underscores. Required.
 	Name string
-	// Says what its values are: numbers, whole numbers, or one of some words. Values: number, whole,
-	// category. Required.
+	// Says what its values are: numbers, whole numbers, one of some words, or any word or text.
+	// Values: number, whole, category, text. Required.
 	Type string
 	// Says what a number counts, as years. Values: up to 60 characters.
 	Unit string
 	// Bounds the numbers of a column: the least and the most. Default: none; required of numbers.
 	Range []float64
-	// Says what becomes of a number outside of the range: it counts as the nearest inside, or not.
-	// Values: clip, drop. Default: "clip".
+	// Says what becomes of a number outside of the range, or of a text that is longer than longest:
+	// it counts as the nearest inside, or as its first characters, or it does not count. Values:
+	// clip, drop. Default: "clip".
 	Outside string
 	// Lists the words of a category. Values: 1 to 200 characters each. Default: none; required of
 	// categories.
 	Categories []string
+	// Bounds the length of a text, in UTF-8. Texts are compared in small letters, with one space for
+	// all white space between words and none around them. Range: 1 to 64 (bytes). Default: 16 of a
+	// text.
+	Longest int `json:",omitempty"`
 	// Lists what stands for a missing value, next to nothing at all, such as a question mark. Values:
 	// 1 to 200 characters each. Default: none.
 	Blank []string
@@ -36,8 +41,9 @@ type Query struct {
 	// Says what is asked: how many rows there are, of a column's numbers the sum, the mean, the
 	// variance or quantiles, of two columns the covariance or the correlation, how many rows are in
 	// each bin of a column, or of two, how many rows an event has not come to over time, a linear
-	// model of a column, or a logistic model of an event. Values: count, sum, mean, variance,
-	// covariance, correlation, histogram, crosstab, quantiles, survival, linear, logistic. Required.
+	// model of a column, a logistic model of an event, or which texts are the most frequent, and how
+	// many rows have each. Values: count, sum, mean, variance, covariance, correlation, histogram,
+	// crosstab, quantiles, survival, linear, logistic, heavy. Required.
 	Kind string
 	// Names the column that it is of. Values: 1 to 60 letters, digits, dots, dashes and underscores.
 	// Default: none; required but for a count and a logistic model.
@@ -66,6 +72,9 @@ type Query struct {
 	// Lists the quantiles that are asked for, in ascending order. Range: above 0, below 1. Default:
 	// 0.25, 0.5 and 0.75.
 	At []float64
+	// Asks for so many of the most frequent texts at most: fewer come out where noise hides the
+	// others. Range: 1 to 1000 (texts). Default: 20 of heavy.
+	Top int `json:",omitempty"`
 	// Gives the query this part of the budget: its noise is 1/√share of what it were alone. Range:
 	// above 0, to 1 (share). Default: equal parts of what is left.
 	Share float64

@@ -70,6 +70,9 @@ func (j *Job) condition(text string) (c Condition, rest string, err error) {
 	if err != nil {
 		return c, "", err
 	}
+	if column.Type == "text" {
+		return c, "", fmt.Errorf("%s has texts, which are compared with nothing", c.Column)
+	}
 	if column.Numeric() {
 		if c.Number, err = strconv.ParseFloat(value, 64); err != nil || math.IsNaN(c.Number) {
 			return c, "", fmt.Errorf("%s is no number, and %s has numbers", show(value), c.Column)

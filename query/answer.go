@@ -30,10 +30,11 @@ type Answer struct {
 	Name, Kind string
 	Unit       string // of the numbers: the column's, its square, or rows
 	// Cells have one number of a count, a sum, a mean, a variance, a covariance and a correlation;
-	// of a histogram one for each bin, of quantiles one for each, of a crosstab one for each pair
-	// of bins, by rows, of a survival curve one for the end of each bin, and of a model the intercept
-	// and then the slopes, in the order of its columns; of a logistic one as logarithms of odds, of
-	// a column of words one for each but the first, next to that.
+	// of frequent words one for each that comes out, the most frequent first, of a histogram one for
+	// each bin, of quantiles one for each, of a crosstab one for each pair of bins, by rows, of a
+	// survival curve one for the end of each bin, and of a model the intercept and then the slopes,
+	// in the order of its columns; of a logistic one as logarithms of odds, of a column of words one
+	// for each but the first, next to that.
 	Cells []Cell
 	// Errors are of a model: the standard errors of cells as estimates for whomever the rows were
 	// drawn from, by what the model does not explain and by noise. Intervals are of the model of the
@@ -47,8 +48,9 @@ type Answer struct {
 }
 
 // MarshalJSON returns an object with name, kind, value, interval, epsilon (null without noise) and
-// unit. A histogram and quantiles have lists of values and intervals, with their labels; a crosstab
-// has lists of lists, the labels of both columns, and its margins as two histograms.
+// unit. A histogram, quantiles, curves, models and frequent words have lists of values and
+// intervals, with their labels; a crosstab has lists of lists, the labels of both columns, and its
+// margins as two histograms.
 func (a Answer) MarshalJSON() ([]byte, error) {
 	type object = map[string]any
 	interval := func(c Cell) [2]float64 { return [2]float64{c.Low, c.High} }
@@ -65,8 +67,12 @@ func (a Answer) MarshalJSON() ([]byte, error) {
 		out["epsilon"] = a.Epsilon
 	}
 	switch a.Kind {
-	case "histogram", "quantiles", "survival", "linear", "logistic":
-		out["value"], out["interval"], out["labels"] = list(a.Cells, first)
+	case "histogram", "quantiles", "survival", "linear", "logistic", "heavy":
+		values, intervals, labels := list(a.Cells, first)
+		if len(a.Cells) == 0 { // no word comes out: lists without any
+			values, intervals, labels = []any{}, []any{}, []string{}
+		}
+		out["value"], out["interval"], out["labels"] = values, intervals, labels
 	case "crosstab":
 		var values, intervals, margins []any
 		labels := make([][]string, 2)
@@ -134,7 +140,8 @@ func (p *Plan) Answers(mean []float64, parties int) ([]Answer, error) {
 // unit is that of a query's numbers.
 func (a *ask) unit() string {
 	switch {
-	case a.Kind == "count" || a.Kind == "histogram" || a.Kind == "crosstab":
+	case a.Kind == "count" || a.Kind == "histogram" || a.Kind == "crosstab" ||
+		a.Kind == "heavy":
 		return "rows"
 	case a.Kind == "variance" && a.column.Unit != "":
 		return a.column.Unit + "²"
@@ -208,6 +215,8 @@ func (s *sum) answer(a *ask) Answer {
 		return Answer{Cells: s.counts(a, x, reach)}
 	case "crosstab":
 		return s.crosstab(a, x, reach)
+	case "heavy":
+		return Answer{Cells: s.heavy(a, x, deviation)}
 	case "quantiles":
 		return Answer{Cells: s.quantiles(a, a.tree(x, deviation))}
 	}

@@ -1,6 +1,7 @@
 // Package query asks declared questions of the rows of many parties: how many there are, sums,
 // means and variances of columns, covariances and correlations, histograms, cross tables and
-// quantiles, survival curves, linear and logistic models, all by one private sum.
+// quantiles, survival curves, linear and logistic models and the most frequent words, all by one
+// private sum.
 //
 // A job with [[query]] tables (package job) is settled like any other. A [Schema] reads a party's
 // rows and checks them before anything is sent; a [Plan] turns them into the party's vector, which
@@ -37,4 +38,10 @@
 // Logistic models are the maximum of the likelihood of the rows, one by one: its equations sum a
 // smooth function of a row, which moments of Chebyshev polynomials give whatever the coefficients
 // are (Huggins et al. 2017 have them without privacy).
+//
+// Frequent words of a vocabulary that nobody has listed are read from the same sum: each adds a
+// code word of norm 1 to one of many buckets, from which it is decoded once noise is on it. A word
+// comes out only if it stands so far above the noise that with probability 1 − δ/2 none does that
+// fewer than two units have, in the noise alone. Parties know which buckets and codes by the names
+// of the job and of the query.
 package query

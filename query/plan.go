@@ -32,6 +32,7 @@ type ask struct {
 	member     int
 	from       int // first coordinate
 	length     int
+	code       *code   // of frequent words
 	weight     float64 // L2 norm of what a row adds, 0 without noise
 	scale      float64 // of what a unit row adds to the vector
 	exact      bool    // without noise, and of whole numbers
@@ -111,7 +112,7 @@ func (p *Plan) compile(q *job.Query) (ask, error) {
 			return nil
 		}
 		c := &p.job.Column[k]
-		if !c.Numeric() {
+		if c.Type == "category" {
 			bins = len(c.Words())
 		}
 		return &axis{Column: c, at: k, bins: bins}
@@ -162,6 +163,9 @@ func (p *Plan) compile(q *job.Query) (ask, error) {
 	case "quantiles":
 		a.length, a.exact = 2*a.column.bins-1, true
 		parts = float64(bits.Len(uint(a.column.bins))) // levels
+	case "heavy":
+		a.code = newCode(p.job.Name, q.Name, q.Buckets(), a.column.Longest)
+		a.length = a.code.buckets * a.code.width()
 	default:
 		a.exact = true
 	}
@@ -188,7 +192,7 @@ func (p *Plan) Vector(rows *Rows) []float64 {
 	for _, row := range rows.values[:min(len(rows.values), p.job.Parties.Rows)] {
 		for i := range p.asks {
 			if p.asks[i].group == nil {
-				p.asks[i].add(v[p.asks[i].from:], row)
+				p.asks[i].add(v[p.asks[i].from:], row, rows.words)
 			}
 		}
 		for _, t := range p.groups {
@@ -198,8 +202,8 @@ func (p *Plan) Vector(rows *Rows) []float64 {
 	return v
 }
 
-// add adds a row to a query's coordinates, if it counts.
-func (a *ask) add(v, row []float64) {
+// add adds a row to a query's coordinates, if it counts. Its texts are places among words.
+func (a *ask) add(v, row []float64, words []string) {
 	for i := range a.conditions {
 		if c := &a.conditions[i]; !c.Holds(row[c.at]) {
 			return
@@ -266,6 +270,12 @@ func (a *ask) add(v, row []float64) {
 			return
 		}
 		v[bin*a.by.bins+a.by.bin(other)] += a.scale
+	case "heavy":
+		word := words[int(x)]
+		bucket, _ := a.code.place(word)
+		for i, sign := range a.code.vector(word) {
+			v[bucket*a.code.width()+i] += a.scale * sign
+		}
 	case "quantiles":
 		for node := a.column.bins + bin; node > 0; node /= 2 {
 			v[node-1] += a.scale

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/hushsum/hushsum/job"
 )
@@ -23,10 +25,11 @@ type Schema struct{ columns []job.Column }
 // NewSchema returns the schema of a valid job.
 func NewSchema(j *job.Job) *Schema { return &Schema{j.WithDefaults().Column} }
 
-// Rows are of one party, as the schema has them: numbers inside of their range, and of categories
-// the place of a word.
+// Rows are of one party, as the schema has them: numbers inside of their range, of categories the
+// place of a word, and texts.
 type Rows struct {
 	values [][]float64 // by row and column; NaN is no value
+	words  []string    // texts: a value is the place of one
 }
 
 // Len returns how many rows there are.
@@ -38,7 +41,7 @@ func (r *Rows) Deal(parties int, seed uint64) []*Rows {
 	order := rand.New(rand.NewPCG(seed, 0x726f7773)).Perm(len(r.values))
 	dealt := make([]*Rows, parties)
 	for i := range dealt {
-		dealt[i] = &Rows{}
+		dealt[i] = &Rows{words: r.words}
 		for _, k := range order[i*len(order)/parties : (i+1)*len(order)/parties] {
 			dealt[i].values = append(dealt[i].values, r.values[k])
 		}
@@ -135,7 +138,8 @@ type checker struct {
 	schema  *Schema
 	report  *Report
 	rows    *Rows
-	refused *RowsError // the first row that lacks a value that the job wants
+	known   map[string]int // places of texts
+	refused *RowsError     // the first row that lacks a value that the job wants
 }
 
 // row takes one row, of which field returns the text of a column of the schema, and its line.
@@ -151,7 +155,7 @@ func (c *checker) row(field func(column int) (text string, line int, err error))
 		if err != nil {
 			return err
 		}
-		x, what := value(column, text)
+		x, what := c.value(column, text)
 		values[i] = x
 		if what == "" {
 			continue
@@ -184,6 +188,60 @@ func (c *checker) result() (*Rows, *Report, error) {
 		return nil, c.report, c.refused
 	}
 	return c.rows, c.report, nil
+}
+
+// value reads one field as value does, and of a text returns where among all it is.
+func (c *checker) value(column *job.Column, text string) (x float64, what string) {
+	if column.Type != "text" {
+		return value(column, text)
+	}
+	if slices.Contains(column.Blank, strings.TrimSpace(text)) {
+		return math.NaN(), missing
+	}
+	word, what := normalized(text, column.Longest)
+	switch {
+	case what == missing || what == unknown:
+		return math.NaN(), what
+	case what == clipped && column.Outside == "drop":
+		return math.NaN(), dropped
+	}
+	k, found := c.known[word]
+	if !found {
+		if c.known == nil {
+			c.known = map[string]int{}
+		}
+		word, k = strings.Clone(word), len(c.rows.words)
+		c.known[word] = k
+		c.rows.words = append(c.rows.words, word)
+	}
+	return float64(k), what
+}
+
+// normalized returns a text as it is compared with others: in small letters, with one space for all
+// white space between words and none around them, up to so many bytes of whole characters. A text
+// that is no UTF-8, or has what is not printed, is unknown. Characters that are composed of others,
+// and those, stay different.
+func normalized(text string, longest int) (word, what string) {
+	if !utf8.ValidString(text) {
+		return "", unknown
+	}
+	word = strings.ToLower(strings.Join(strings.Fields(text), " "))
+	if strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return "", unknown
+	}
+	if len(word) > longest {
+		for longest > 0 && !utf8.RuneStart(word[longest]) {
+			longest--
+		}
+		if word, what = strings.TrimRight(word[:longest], " "), clipped; word == "" {
+			what = unknown // not a character fits
+		}
+		return word, what
+	}
+	if word == "" {
+		what = missing
+	}
+	return word, what
 }
 
 // places finds the columns in the header.

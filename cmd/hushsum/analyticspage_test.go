@@ -42,7 +42,7 @@ func TestAnalyticsPage(t *testing.T) {
 			t.Errorf("hushsum %s: code %d\n%s\nwant\n%s", args, code, got, want)
 		}
 	}
-	if commands != 6 {
+	if commands != 7 {
 		t.Errorf("%d commands", commands)
 	}
 }

@@ -132,6 +132,9 @@ func Assumes(rows int) string {
 		numbers.Plural(rows, "row"))
 }
 
+// None says that an answer has no numbers: of frequent words none stands out.
+const None = "no word has rows enough to stand out"
+
 // mostCells is how many cells of an answer a table shows.
 const mostCells = 40
 
@@ -152,6 +155,9 @@ func Write(w io.Writer, all []query.Answer) {
 			continue
 		}
 		fmt.Fprintf(w, "%-68s %7s\n", clip(title, 68), epsilon)
+		if len(a.Cells) == 0 {
+			fmt.Fprintf(w, "  %s\n", None)
+		}
 		for i, c := range a.Cells {
 			if i == mostCells {
 				fmt.Fprintf(w, "  … and %s: see --json\n", numbers.Plural(len(a.Cells)-i, "other"))

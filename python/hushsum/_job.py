@@ -344,15 +344,19 @@ class Job(Declared):
         Attributes:
             name: Names a column, as the head of a party's rows has it. Values: 1 to 60
                 letters, digits, dots, dashes and underscores. Required.
-            type: Says what its values are: numbers, whole numbers, or one of some words.
-                Values: number, whole, category. Required.
+            type: Says what its values are: numbers, whole numbers, one of some words, or
+                any word or text. Values: number, whole, category, text. Required.
             unit: Says what a number counts, as years. Values: up to 60 characters.
             range: Bounds the numbers of a column: the least and the most. Default: none;
                 required of numbers.
-            outside: Says what becomes of a number outside of the range: it counts as the
-                nearest inside, or not. Values: clip, drop. Default: "clip".
+            outside: Says what becomes of a number outside of the range, or of a text that
+                is longer than longest: it counts as the nearest inside, or as its first
+                characters, or it does not count. Values: clip, drop. Default: "clip".
             categories: Lists the words of a category. Values: 1 to 200 characters each.
                 Default: none; required of categories.
+            longest: Bounds the length of a text, in UTF-8. Texts are compared in small
+                letters, with one space for all white space between words and none around
+                them. Range: 1 to 64 (bytes). Default: 16 of a text.
             blank: Lists what stands for a missing value, next to nothing at all, such as
                 a question mark. Values: 1 to 200 characters each. Default: none.
             missing: Says what becomes of a row without a value here, or with an unknown
@@ -362,11 +366,12 @@ class Job(Declared):
         """
 
         name: str
-        type: Literal["", "number", "whole", "category"]
+        type: Literal["", "number", "whole", "category", "text"]
         unit: str = ""
         range: Sequence[float] = ()
         outside: Literal["clip", "drop"] = "clip"
         categories: Sequence[str] = ()
+        longest: int = 0
         blank: Sequence[str] = ()
         missing: Literal["refuse", "drop", "category"] = "refuse"
 
@@ -380,10 +385,10 @@ class Job(Declared):
             kind: Says what is asked: how many rows there are, of a column's numbers the
                 sum, the mean, the variance or quantiles, of two columns the covariance or the
                 correlation, how many rows are in each bin of a column, or of two, how many
-                rows an event has not come to over time, a linear model of a column, or a
-                logistic model of an event. Values: count, sum, mean, variance, covariance,
-                correlation, histogram, crosstab, quantiles, survival, linear, logistic.
-                Required.
+                rows an event has not come to over time, a linear model of a column, a
+                logistic model of an event, or which texts are the most frequent, and how many
+                rows have each. Values: count, sum, mean, variance, covariance, correlation,
+                histogram, crosstab, quantiles, survival, linear, logistic, heavy. Required.
             column: Names the column that it is of. Values: 1 to 60 letters, digits, dots,
                 dashes and underscores. Default: none; required but for a count and a logistic
                 model.
@@ -406,6 +411,8 @@ class Job(Declared):
                 Default: as bins.
             at: Lists the quantiles that are asked for, in ascending order. Range: above
                 0, below 1. Default: 0.25, 0.5 and 0.75.
+            top: Asks for so many of the most frequent texts at most: fewer come out where
+                noise hides the others. Range: 1 to 1000 (texts). Default: 20 of heavy.
             share: Gives the query this part of the budget: its noise is 1/√share of what
                 it were alone. Range: above 0, to 1 (share). Default: equal parts of what is
                 left.
@@ -414,7 +421,7 @@ class Job(Declared):
         name: str
         kind: Literal[
             "", "count", "sum", "mean", "variance", "covariance", "correlation", "histogram",
-            "crosstab", "quantiles", "survival", "linear", "logistic",
+            "crosstab", "quantiles", "survival", "linear", "logistic", "heavy",
         ]
         column: str = ""
         by: str = ""
@@ -424,6 +431,7 @@ class Job(Declared):
         bins: int = 0
         by_bins: int = 0
         at: Sequence[float] = ()
+        top: int = 0
         share: float = 0.0
 
     @dataclass(frozen=True, kw_only=True)

@@ -32,12 +32,13 @@ class Answer:
     Attributes:
         name: of the query.
         kind: what is asked, as declared.
-        value: a number; of a histogram, of quantiles, of a survival curve and of a model a list, of a
-            crosstab a list of lists.
+        value: a number; of a histogram, of quantiles, of a survival curve, of a model and of frequent
+            words a list, of a crosstab a list of lists.
         interval: the least and the most of the 95 % interval, as ``value`` has numbers.
         unit: rows, or as the column says.
         epsilon: what the query would spend if it were the only one; ``None`` without noise.
-        labels: of a list its bins, quantiles, times or columns; of a crosstab those of both.
+        labels: of a list its bins, quantiles, times, columns or words; of a crosstab those of both
+            columns.
         margins: of a crosstab, of both columns: ``value`` and ``interval``.
         standard_error: of the numbers of a model, as estimates for whomever the rows were
             drawn from.
@@ -148,7 +149,8 @@ class Answers(Sequence[Answer]):
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write :meth:`table` to a file."""
         with open(path, "w", newline="", encoding="utf-8") as file:
-            out = csv.DictWriter(file, self.table()[0])
+            out = csv.DictWriter(file, ("name", "kind", "unit", "label", "by", "value", "low", "high",
+                                        "epsilon"))
             out.writeheader()
             out.writerows(self.table())
 
@@ -190,6 +192,8 @@ class Answers(Sequence[Answer]):
     def __str__(self) -> str:
         lines = [self._head()]
         for a in self._all:
+            if not a.value and isinstance(a.value, list):
+                lines.append(f"{a.name}: no word has rows enough to stand out")
             for label, by, value, low, high in a.rows():
                 what = ", ".join(text for text in (a.name, label, by) if text)
                 lines.append(f"{what}: {value:.6g} [{low:.6g}, {high:.6g}] {a.unit}".rstrip())

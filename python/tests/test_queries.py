@@ -25,6 +25,29 @@ query = [
 ROWS = [{"age": 20 + 3 * i, "group": "ab"[i % 2] if i % 5 else None} for i in range(24)]
 
 
+WORDS = """
+name = "words"
+parties = { count = 5, rows = 100 }
+privacy = { unit = "record", records = 300, noise = "discrete-gaussian", epsilon = 8.0 }
+column = [{ name = "said", type = "text", longest = 8, missing = "drop" }]
+query = [{ name = "words", kind = "heavy", column = "said", top = 3 }]
+"""
+
+
+def test_frequent_words_come_out_and_single_ones_do_not(tmp_path):
+    job = hushsum.Job.parse(WORDS)
+    said = ["Ache"] * 120 + [" cough"] * 80 + [f"w{i}" for i in range(40)] + [None]
+    (words,) = hushsum.query(job, {"said": said})
+    assert words.labels == ["ache", "cough"] and words.kind == "heavy" and words.unit == "rows"
+    assert abs(words.value[0] - 120) < 10 and words.interval[0][0] < words.value[0]
+
+    nothing = hushsum.query(job, {"said": [f"w{i}" for i in range(40)]})
+    assert nothing["words"].value == [] and nothing.table() == []
+    assert "no word" in str(nothing)
+    nothing.to_csv(tmp_path / "nothing.csv")
+    assert (tmp_path / "nothing.csv").read_text().startswith("name,kind,unit,label")
+
+
 @pytest.fixture
 def job():
     return hushsum.Job.parse(TEXT)

@@ -39,6 +39,9 @@ func (a *asked) Lines() (out []tableLine) {
 		if !math.IsInf(x.Epsilon, 1) {
 			epsilon = numbers.Epsilon(x.Epsilon)
 		}
+		if len(x.Cells) == 0 {
+			out = append(out, tableLine{Query: title, Of: answers.None, Epsilon: epsilon})
+		}
 		for i, c := range x.Cells {
 			if i == mostLines {
 				of := fmt.Sprintf("… and %s", numbers.Plural(len(x.Cells)-i, "other"))

@@ -32,6 +32,7 @@ column = [
   { name = "age", type = "whole", unit = "years", range = [18, 100] },
   { name = "sex", type = "category", categories = ["F", "<M>"] },
   { name = "size", type = "number", range = [0, 2] },
+  { name = "said", type = "text", missing = "drop" },
 ]
 query = [
   { name = "older", kind = "count", where = "age >= 65" },
@@ -42,6 +43,8 @@ query = [
   { name = "line", kind = "linear", column = "age", on = ["size"] },
   { name = "odds", kind = "logistic", event = "sex = F", on = ["size"] },
   { name = "many", kind = "histogram", column = "age", bins = 60 },
+  { name = "words", kind = "heavy", column = "said", top = 5 },
+  { name = "rare", kind = "heavy", column = "said", where = "age < 18" },
 ]
 `)})
 	if err != nil {
@@ -96,9 +99,10 @@ func answered(is bool) (*federation.Asked, error) {
 		return f.Asked(nil, 0)
 	}
 	var text strings.Builder
-	text.WriteString("age,sex,size\n")
+	text.WriteString("age,sex,size,said\n")
 	for i := range 100 {
-		fmt.Fprintf(&text, "%d,%s,%v\n", 20+i*i%70, []string{"F", "<M>"}[i%2], float64(i%5)/2)
+		fmt.Fprintf(&text, "%d,%s,%v,%s\n", 20+i*i%70, []string{"F", "<M>"}[i%2], float64(i%5)/2,
+			[]string{"<b>", "cough"}[i%2])
 	}
 	rows, _, err := query.NewSchema(f.Job).Read("rows.csv", strings.NewReader(text.String()), nil)
 	if err != nil {
@@ -162,18 +166,20 @@ func TestAnswers(t *testing.T) {
 	has(body, "Of the rows of <b>3</b> of 4 parties: intervals hold whatever",
 		`id="answer-1"`, `id="answer-2"`, `id="answer-3"`, `class="reach"`, "at 0.5: ", "by 59: ",
 		"<td>older, rows</td><td></td><td>", "&lt;M&gt;, 18 to 59", "… and 20 others: see the table",
+		`id="answer-8"`, "cough: 150", "&lt;b&gt;: 150", "no word has rows enough to stand out",
 		path+"/answers.csv", "may spend &epsilon; 4: <b>2.5</b> is left")
 	if strings.Contains(body, "<M>") {
 		t.Error("a category is not escaped")
 	}
 	var asked federation.Asked
 	if err := json.Unmarshal([]byte(get("/v1"+path+"/answers", 200)), &asked); err != nil ||
-		asked.Parties != 3 || asked.Of != 4 || len(asked.Answers) != 8 || len(asked.Questions) != 8 {
+		asked.Parties != 3 || asked.Of != 4 || len(asked.Answers) != 10 ||
+		len(asked.Questions) != 10 {
 		t.Errorf("%+v: %v", asked, err)
 	}
 	lines, err := csv.NewReader(strings.NewReader(get(path+"/answers.csv", 200))).ReadAll()
-	if err != nil || len(lines) != 1+1+8+4+3+4+2+2+60 ||
-		lines[2][0] != "decades" || lines[2][8] == "" {
+	if err != nil || len(lines) != 1+1+8+4+3+4+2+2+60+2 || lines[2][0] != "decades" ||
+		lines[2][8] == "" {
 		t.Errorf("%d lines: %v", len(lines), err)
 	}
 }
@@ -234,7 +240,7 @@ func TestPlan(t *testing.T) {
 	status, got, _ := call(t, "POST", server.URL+"/v1"+path, tokens[1], "", string(body))
 	var plan page.Planned
 	if err := json.Unmarshal([]byte(got), &plan); err != nil || status != 200 || plan.Study != 4 ||
-		plan.Known["older"] != "study" || len(plan.Queries) != 7 || plan.Own > 2 || plan.Rows != 400 {
+		plan.Known["older"] != "study" || len(plan.Queries) != 9 || plan.Own > 2 || plan.Rows != 400 {
 		t.Errorf("%d %+v: %v", status, plan, err)
 	}
 	for body, want := range map[string]int{"{": 400, `{"text":"YQ==","more":1}`: 400,

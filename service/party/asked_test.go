@@ -61,6 +61,16 @@ func TestPolicyOfQueries(t *testing.T) {
 	if blur < 10 || blur > 100 {
 		t.Fatalf("%v rows are not told from none", blur)
 	}
+	said, err := federation.New(federation.Files{Roster: fewRoster(), Text: []byte(`name = "said"
+parties = { roster = "r", drop_out = 0.25 }
+sum.adversary = "curious"
+column = [{ name = "said", type = "text" }]
+query = [{ name = "words", kind = "heavy", column = "said" }]
+privacy = { noise = "discrete-gaussian", epsilon = 1.0 }
+`)})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		policy Policy
 		f      *federation.Federation
@@ -72,6 +82,9 @@ func TestPolicyOfQueries(t *testing.T) {
 		{Policy{QueryColumns: []string{"age"}}, f, "query men reads the column sex"},
 		{Policy{QueryColumns: []string{"sex"}}, f, "query age reads the column age"},
 		{Policy{QueryKinds: []string{"count", "sum"}}, f, "query age is a mean"},
+		{Policy{QueryKinds: []string{"histogram"}}, said, "query words is a heavy"},
+		{Policy{QueryColumns: []string{"age"}}, said, "query words reads the column said"},
+		{Policy{QueryColumns: []string{"said"}, QueryKinds: []string{"heavy"}}, said, ""},
 		{Policy{SmallestGroup: blur + 1}, f, "smallest_group"},
 		{Policy{SmallestGroup: 1}, plain, "groups of 0 rows"},
 		{Policy{QueryColumns: []string{"none"}, SmallestGroup: 1000}, few(t), ""},

@@ -48,11 +48,11 @@ query would cost and how far its answer would be off.
 
 const aboutJSON = `With --json there is one array, with an object for each query:
   name, kind    as declared
-  value         a number; of a histogram, of quantiles, of a survival curve and of
-                a model a list, of a crosstab a list of lists
+  value         a number; of a histogram, of quantiles, of a survival curve, of a
+                model and of frequent words a list, of a crosstab a list of lists
   interval      least and most of the 95 % interval; lists of them, as of values
-  labels        of lists: bins, times, quantiles or columns; of a crosstab those
-                of both columns
+  labels        of lists: bins, times, quantiles, columns or words; of a crosstab
+                those of both columns
   standard_error of a model: of its numbers as estimates, see the page
   margins       of a crosstab: value and interval of both margins
   unit          rows, or as the column says

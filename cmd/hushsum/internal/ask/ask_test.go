@@ -185,6 +185,38 @@ func TestExample(t *testing.T) {
 	}
 }
 
+// Frequent words come out of the example's made-up rows with their counts, the most frequent first,
+// and where none is frequent the table says so. Nine halves of an interval are 17 deviations.
+func TestExampleWords(t *testing.T) {
+	const file = "../../../../examples/queries/complaints.toml"
+	code, out, errs := call(t, file, "--rows", "../../../../examples/queries/complaints.csv", "--json")
+	var all []struct {
+		Labels   []string
+		Value    []float64
+		Interval [][2]float64
+	}
+	if err := json.Unmarshal([]byte(out), &all); code != 0 || err != nil || len(all) != 1 {
+		t.Fatalf("code %d, %v, %s\n%s", code, err, errs, out)
+	}
+	want := map[string]float64{"cough": 430, "fever": 330, "headache": 250, "sore throat": 190,
+		"back pain": 145, "hay fever": 110}
+	a := all[0]
+	if len(a.Labels) != len(want) || a.Labels[0] != "cough" {
+		t.Errorf("%+v", a)
+	}
+	for i, word := range a.Labels {
+		half := (a.Interval[i][1] - a.Interval[i][0]) / 2
+		if math.Abs(a.Value[i]-want[word]) > 9*half || half > 20 {
+			t.Errorf("%s: %v in %v, want %v", word, a.Value[i], a.Interval[i], want[word])
+		}
+	}
+	rare := clitest.Written(t, "complaint\none\ntwo\nthree\n")
+	code, out, errs = call(t, file, "--rows", rare, "--set", "parties.count=3")
+	if code != 0 || !strings.Contains(out, "no word has rows enough to stand out") {
+		t.Errorf("code %d, %s\n%s", code, errs, out)
+	}
+}
+
 // adultNames are the columns of adult.data.
 const adultNames = "age,workclass,fnlwgt,education,education-num,marital,occupation,relation," +
 	"race,sex,gain,loss,hours,country,income"
