@@ -185,7 +185,8 @@ func (j *Job) sayQueries() string {
 		last := len(together) - 1
 		text += fmt.Sprintf(" Answers to %s and %s are read together from %s of the sum, by least "+
 			"squares, which errs less than a measurement of each.",
-			strings.Join(together[:last], ", "), together[last], count(len(t.Strategy.Counts), "number", "numbers"))
+			strings.Join(together[:last], ", "), together[last],
+			count(len(t.Strategy.Counts), "number", "numbers"))
 	}
 	return text
 }

@@ -21,8 +21,8 @@ query = [{ name = "minutes", kind = "histogram", column = "minutes", bins = 1000
 `
 
 // 1,000 parties, or 10,000 with -longest, answer a histogram of 1,000 bins in one round, with one
-// message each, in this process. The intervals of at least 93 % of the bins hold the truth: where it
-// is near 0 they end there, and hold it more often than in 95 %.
+// message each, in this process. The intervals of at least 93 % of the bins hold the truth: where
+// it is near 0 they end there, and hold it more often than in 95 %.
 func TestPhones(t *testing.T) {
 	suite.OnlyLong(t)
 	parties := 1000
