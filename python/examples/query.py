@@ -2,38 +2,28 @@
 
     python3 python/examples/query.py
 
-Each site has made-up rows in SQLite, but for the first, which has a dictionary of columns.
+The first site has made-up rows in a CSV file, the others have theirs in SQLite.
 """
 
-import random
 import sqlite3
+import tempfile
+from pathlib import Path
 
 import hushsum
 
-job = hushsum.Job.parse("""
-name = "sites"
+job = hushsum.Job.parse("""name = "sites"
 parties = { count = 10, rows = 200 }
 privacy = { unit = "record", records = 2000, noise = "discrete-gaussian", epsilon = 1.0 }
-column = [
-  { name = "age", type = "whole", range = [18, 100], unit = "years" },
-  { name = "smokes", type = "category", categories = ["no", "yes"] },
-]
-query = [
-  { name = "smokers", kind = "count", where = "smokes = yes" },
-  { name = "age", kind = "mean", column = "age" },
-  { name = "ages", kind = "histogram", column = "age", bins = 4 },
-]
-""")
-people = [[(random.randint(18, 90), random.choice(["no", "no", "yes"])) for _ in range(200)]
-          for _ in range(10)]
-sites = [dict(zip(("age", "smokes"), zip(*people[0])))]
-for rows in people[1:]:
-    database = sqlite3.connect(":memory:")
-    database.execute("CREATE TABLE person (age, smokes)")
-    database.executemany("INSERT INTO person VALUES (?, ?)", rows)
-    sites.append((database, "SELECT age, smokes FROM person"))
-answers = hushsum.query(job, sites)
-print(answers)
-every = [age for rows in people for age, _ in rows]
-print(f"true mean {sum(every) / len(every):.6g}, in the interval of "
-      f"{answers['age'].interval[0]:.6g} to {answers['age'].interval[1]:.6g} in 95 % of runs")
+column = [{ name = "age", type = "whole", range = [18, 100], unit = "years" },
+          { name = "smokes", type = "category", categories = ["n", "y"] }]
+query = [{ name = "smokers", kind = "count", where = "smokes = y" },
+         { name = "age", kind = "mean", column = "age" },
+         { name = "ages", kind = "histogram", column = "age", bins = 4 }]""")
+rows = [(i // 200, 18 + 7919 * i % 73, "ynn"[i % 3]) for i in range(2000)]
+database = sqlite3.connect(":memory:")
+database.execute("CREATE TABLE person (site, age, smokes)")
+database.executemany("INSERT INTO person VALUES (?, ?, ?)", rows)
+sites = [(database, f"SELECT age, smokes FROM person WHERE site = {i}") for i in range(1, 10)]
+with tempfile.TemporaryDirectory() as folder:
+    Path(folder, "0").write_text("id,age,smokes\n" + "".join("%d,%d,%s\n" % x for x in rows[:200]))
+    print(hushsum.query(job, [f"{folder}/0", *sites]))

@@ -2,7 +2,7 @@
 
 A job with ``[[query]]`` says what is asked, ``docs/analytics.md`` of the project how. Rows are a
 table: the path of a CSV file, a data frame of pandas or Polars, a dictionary of columns, a list of
-dictionaries, or ``(connection, statement)`` of a database (PEP 249)::
+dictionaries, or ``(connection, statement)`` of a database (PEP 249). Parquet is read as a data frame::
 
     answers = hushsum.query(hushsum.Job.load("study.toml"), frame)
     print(answers)
@@ -190,14 +190,17 @@ class Answers(Sequence[Answer]):
                 f"{self.delta:g}, against {self.against}")
 
     def __str__(self) -> str:
-        lines = [self._head()]
+        table = [("query", "answer", "95 % interval", "unit")]
         for a in self._all:
             if not a.value and isinstance(a.value, list):
-                lines.append(f"{a.name}: no word has rows enough to stand out")
+                table.append((a.name, "none", "no word has rows enough to stand out", ""))
             for label, by, value, low, high in a.rows():
                 what = ", ".join(text for text in (a.name, label, by) if text)
-                lines.append(f"{what}: {value:.6g} [{low:.6g}, {high:.6g}] {a.unit}".rstrip())
-        return "\n".join(lines)
+                table.append((what, f"{value:.6g}", f"{low:.6g} to {high:.6g}", a.unit))
+        width = [max(map(len, column)) for column in zip(*table)]
+        return "\n".join([self._head()] + [
+            f"{row[0]:{width[0]}}  {row[1]:>{width[1]}}  {row[2]:{width[2]}}  {row[3]}".rstrip()
+            for row in table])
 
     def _repr_html_(self) -> str:
         """Show a table in a notebook."""
@@ -278,7 +281,9 @@ def _table(rows: Any, name: str) -> tuple[str, bytes]:
     """Return the name of a table, for messages, and its text as CSV."""
     if isinstance(rows, (str, os.PathLike)):
         path = Path(rows)
-        return str(path), path.read_bytes()
+        text = path.read_bytes()
+        _refuse_binary(str(path), text)
+        return str(path), text
     for method in ("to_csv", "write_csv"):  # of pandas, of Polars
         write = getattr(rows, method, None)
         if write is not None:
@@ -303,6 +308,24 @@ def _table(rows: Any, name: str) -> tuple[str, bytes]:
         advice="give a path, a data frame, a dictionary of columns, a list of dictionaries, or "
         "(connection, statement)",
     )
+
+
+# How files begin that are no text, what they are, and what is given in their place.
+_BINARY = (
+    (b"PAR1", "Parquet", "a data frame, pandas.read_parquet(path) or polars.read_parquet(path),"),
+    (b"PARE", "encrypted Parquet", "a data frame of its rows"),
+    (b"SQLite format 3\0", "SQLite", '(sqlite3.connect(path), "SELECT …")'),
+)
+
+
+def _refuse_binary(name: str, text: bytes) -> None:
+    """Raise where a file is no CSV text by how it begins."""
+    for begins, form, instead in _BINARY:
+        if text.startswith(begins):
+            raise ConfigError(
+                f"{name} is no CSV file, but one of {form}", kind="rows", field="rows",
+                advice=f"give {instead} in its place",
+            )
 
 
 def _is_rows(rows: list[Any]) -> bool:

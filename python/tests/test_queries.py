@@ -1,7 +1,10 @@
 """Queries: rows of every kind of table, answers, and what is refused."""
 
 import csv
+import runpy
 import sqlite3
+import tokenize
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -111,7 +114,7 @@ def test_answers_travel(job, tmp_path):
     with open(tmp_path / "answers.csv", newline="") as read:
         again = list(csv.DictReader(read))
     assert [row["label"] for row in again] == [row["label"] for row in table]
-    assert "age: " in str(answers) and "<table>" in answers._repr_html_()
+    assert "<table>" in answers._repr_html_()
     if _has_pandas():
         assert list(answers.to_pandas()["name"]) == [row["name"] for row in table]
 
@@ -158,6 +161,48 @@ def test_refusals(job, rows, field, part):
     assert part in str(refused.value)
     if field != "rows":
         assert refused.value.field == field and isinstance(refused.value, hushsum.ConfigError)
+
+
+@pytest.mark.parametrize("name, begins, part", [
+    ("rows.parquet", b"PAR1", "pandas.read_parquet(path)"), ("rows", b"PARE", "encrypted Parquet"),
+    ("rows.db", b"SQLite format 3\0", "sqlite3.connect(path)"),
+])
+def test_files_that_are_no_text(job, tmp_path, name, begins, part):
+    """They are refused for what they are, not read as CSV."""
+    (tmp_path / name).write_bytes(begins + bytes(range(256)))
+    for rows in (tmp_path / name, [ROWS] * 3 + [str(tmp_path / name)]):
+        with pytest.raises(hushsum.ConfigError) as refused:
+            hushsum.query(job, rows)
+        assert part in str(refused.value) and name in str(refused.value)
+        assert refused.value.field == "rows" and refused.value.kind == "rows"
+
+
+def test_answers_are_a_table(job):
+    """The columns of a table begin at the same places in all lines."""
+    answers = hushsum.query(job, ROWS)
+    _, head, *lines = str(answers).splitlines()
+    assert head.split() == ["query", "answer", "95", "%", "interval", "unit"]
+    assert len(lines) == len(answers.table())
+    places = [head.index(name) for name in ("95", "unit")]
+    for line, row in zip(lines, answers.table()):
+        assert line.startswith(row["name"]) and f"{row['value']:.6g}" in line
+        assert all(line[at - 2:at] == "  " and line[at] != " " for at in places), line
+
+
+def test_the_example_is_short(capsys):
+    """It has at most 20 lines of code, and prints its answers."""
+    path = Path(__file__).parent.parent / "examples" / "query.py"
+    skipped = {tokenize.ENCODING, tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT,
+               tokenize.DEDENT, tokenize.ENDMARKER}
+    lines = set()
+    with open(path, "rb") as text:
+        for i, token in enumerate(tokenize.tokenize(text.readline)):
+            if token.type not in skipped and i > 1:  # the first text says what it is
+                lines.update(range(token.start[0], token.end[0] + 1))
+    assert len(lines) <= 20
+    runpy.run_path(str(path))
+    assert {"smokers", "age", "ages, 18"} <= {
+        line.split("  ")[0].split(" to ")[0] for line in capsys.readouterr().out.splitlines()}
 
 
 def test_a_job_without_queries():
