@@ -32,6 +32,7 @@ func (n *Node) ReadBackup(ctx context.Context, backup io.Reader) (ids []string, 
 	ids, err = n.records.Restore(ctx, file)
 	if err == nil {
 		n.Log.Warn("a backup was restored", "federations", len(ids))
+		n.find(ids) // so that whoever asks next is told of them
 	}
 	return ids, err
 }

@@ -43,17 +43,7 @@ func (n *Node) look() {
 		if err != nil && n.ctx.Err() == nil {
 			n.Log.Warn("the record does not answer", "error", err.Error())
 		}
-		for _, id := range ids {
-			n.mutex.Lock()
-			known := n.entries[id] != nil
-			n.mutex.Unlock()
-			if known {
-				continue
-			}
-			if err := n.adopt(id); err != nil && n.ctx.Err() == nil {
-				n.Log.Error("a federation cannot be used", "id", id, "error", err.Error())
-			}
-		}
+		n.find(ids)
 		if err == nil {
 			n.mutex.Lock()
 			n.looked = true
@@ -63,6 +53,21 @@ func (n *Node) look() {
 		case <-n.ctx.Done():
 			return
 		case <-time.After(lookAgain):
+		}
+	}
+}
+
+// find makes recorded federations known to this node, but for those that cannot be used.
+func (n *Node) find(ids []string) {
+	for _, id := range ids {
+		n.mutex.Lock()
+		known := n.entries[id] != nil
+		n.mutex.Unlock()
+		if known {
+			continue
+		}
+		if err := n.adopt(id); err != nil && n.ctx.Err() == nil {
+			n.Log.Error("a federation cannot be used", "id", id, "error", err.Error())
 		}
 	}
 }
