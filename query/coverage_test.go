@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 )
@@ -150,10 +151,15 @@ func manyRows(parties, each int) (all [][2]float64, dealt []*Rows) {
 // cells are counted together, and those whose truth is at an end of what can be are left out. Of
 // 1,000 intervals the share is outside of 95 ± 2 % with a probability of 4e-3, and seeds
 // have settled that it is not; those of variances and quantiles are not exact, and may hold more.
+// The short form asks 100 times, for 95 ± 5 % and 1.4 times the error.
 func TestCoverage(t *testing.T) {
 	for _, unit := range []string{"party", "record"} {
 		t.Run(unit, func(t *testing.T) {
-			const parties, each, runs = 30, 200, 1000
+			const parties, each = 30, 200
+			runs, off, worse := 1000, 0.02, 1.1
+			if !suite.Long() {
+				runs, off, worse = 100, 0.05, 1.4
+			}
 			set := []string{"parties.rows=200"}
 			if unit == "record" {
 				set = []string{"privacy.unit=record", "privacy.records=6000"}
@@ -191,10 +197,14 @@ func TestCoverage(t *testing.T) {
 					central.squares[kind])
 				t.Logf("%-9s %5.0f intervals, %.1f %% hold the truth; error %.4g, %.3f times a central "+
 					"curator's", kind, n, 100*share, math.Sqrt(ours.squares[kind]/n), ratio)
-				if !(share >= 0.93 && share <= 0.97) {
+				most := 0.95 + off
+				if kind == "variance" || kind == "quantiles" {
+					most = 1
+				}
+				if !(share >= 0.95-off && share <= most) {
 					t.Errorf("%s: %.1f %% of %.0f intervals hold the truth", kind, 100*share, n)
 				}
-				if !(ratio <= 1.1) {
+				if !(ratio <= worse) {
 					t.Errorf("%s: %.3f times the error of a central curator", kind, ratio)
 				}
 			}

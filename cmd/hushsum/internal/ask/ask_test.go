@@ -268,7 +268,7 @@ func TestMistakes(t *testing.T) {
 			"--sql", "SELECT NULL AS age, sex FROM person"}},
 		{1, "it is no database", []string{file, "--rows", table, "--sql", "SELECT 1"}},
 		{1, "the job asks nothing", []string{trains, "--plan"}},
-		{1, "query.0.where", []string{file, "--plan", "--set", "query.0.where=weight>3"}},
+		{1, "query.n.where", []string{file, "--plan", "--set", "query.0.where=weight>3"}},
 		{1, "of 5 parties 4 are in the sum at least, and 2 would be away",
 			[]string{file, "--rows", table, "--set", "world.drop=0.4"}},
 		{1, ":3: age: the value is missing, and the job refuses rows without one",

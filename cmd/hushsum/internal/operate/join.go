@@ -31,10 +31,10 @@ What this party brings is one of
   --vector  a file of numbers, .csv or .json, which is read again in each round
   --run     a program that gets {"round": N, "model": [...]} on standard input in
             each round, and prints a list of numbers
-  --rows    rows: where the job asks queries a CSV file with a line that names the
-            columns, a Parquet file, or with --sql a SQLite file or the address of a
-            PostgreSQL database; where it declares how a model is trained a CSV file
-            without such a line and with the class last
+  --rows    rows: where the job asks queries a CSV file with a line that names
+            the columns, a Parquet file, or with --sql a SQLite file or the
+            address of a PostgreSQL database; where it declares how a model is
+            trained a CSV file without such a line and with the class last
 A job that weighs or masks vectors takes {"vector": [...], "samples": N} for the
 list. What a program prints is as secret as the rows that it comes from.
 

@@ -32,7 +32,7 @@ func TestJobFlags(t *testing.T) {
 		"--set rouds=2: there is no such field": {"--set", "rouds=2"},
 		"write PATH=VALUE":                      {"--set", "rounds"},
 		"--rounds: 0 is outside":                {"--rounds", "0"},
-		"world.party.0.joins: round 9":          {"--set", "world.party.0.joins=9"},
+		"world.party.Boston.joins: round 9":     {"--set", "world.party.0.joins=9"},
 	} {
 		if _, errs := lines(args...); !strings.Contains(strings.Join(strings.Fields(errs), " "), want) {
 			t.Errorf("%q: %s", args, errs)
