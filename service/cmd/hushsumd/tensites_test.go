@@ -120,7 +120,10 @@ func (w *tenWorld) rows(site int) []string {
 	switch site % 3 {
 	case 1:
 		name += ".db"
-		err = writeSQLite(name, append(all, slices.Repeat([]patient{{100, "F", false}}, 10)...))
+		if err = writeSQLite(name,
+			append(all, slices.Repeat([]patient{{100, "F", false}}, 10)...)); err != nil {
+			w.Fatal(err)
+		}
 		return []string{"--rows", name, "--sql",
 			"SELECT years AS age, sex FROM patient WHERE consent ORDER BY years"}
 	case 2:
