@@ -23,7 +23,8 @@ func TestWords(t *testing.T) {
 		{"parties.roster = \"r.txt\"\nmodel.file = \"m.npz\"\n" +
 			"sum = { recovery = true, adversary = \"curious\" }",
 			[]string{"The parties of the roster improve the model of m.npz", "It names r.txt, m.npz",
-				"follows the protocol", "None of the parties of a round may be missing"}, []string{"In a round"}},
+				"follows the protocol", "None of the parties of a round may"},
+			[]string{"In a round"}},
 		{"parties.count = 20\nmodel.length = 2\nsum = { protocol = \"oneshot\", classical = true }\n" +
 			"privacy = { noise = \"discrete-gaussian\", multiplier = 2.0, clip = 3.0 }",
 			[]string{"a committee of 13", "quantum", "multiplier 2; no epsilon is promised"},
