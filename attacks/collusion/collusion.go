@@ -9,7 +9,8 @@
 // its parties hold and send; CollusionAdult the thesis's own experiment. CollusionFaults
 // shows what is wrong with the published form besides, and CollusionLaw what the noise
 // that is left is worth in ε and δ. What holds against all of them are noise shares with
-// slack for n−1 colluders (package noise), and oblivious transfer of the terms.
+// slack for n−1 colluders (package noise), and oblivious transfer of the terms. JointPooling
+// has the same colluders pool their bits in oblivious.Joint, where these explain nothing.
 package collusion
 
 import "github.com/hushsum/hushsum/attacks"
@@ -18,6 +19,7 @@ import "github.com/hushsum/hushsum/attacks"
 func Attacks() []attacks.Attack {
 	return []attacks.Attack{
 		collusionTable, collusionFaults, collusionLaw, collusionOblivious, collusionAdult,
+		jointPooling,
 	}
 }
 
@@ -41,6 +43,9 @@ const (
 	partTransferEqual  = 303
 	partServer         = 304
 	partTranscript     = 305
+	partJoint          = 306
+	partJointChosen    = 307
+	partJointBits      = 308
 	partTraining       = 400 // and the number of the training more
 	partAdultLaplace   = 402
 	partAdultViews     = 403
