@@ -142,7 +142,8 @@ func TestCount(t *testing.T) {
 	for _, c := range []struct {
 		q    uint64
 		want int
-	}{{0xfc001, 7}, {0x7fffffdd001, 3}, {0x3ffffffa001, 4}, {0x3ffffffffc001, 3}} {
+	}{{0xfc001, 7}, {0x7fffffdd001, 3}, {0x3ffffffa001, 4}, {0x3ffffffffc001, 3},
+		{0xfff88001, 5}} { // whose fourth power is just below 2^128
 		p := tiny
 		p.Modulus, p.Bound = c.q, 1
 		s, err := New(p)
