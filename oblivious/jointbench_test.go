@@ -49,7 +49,7 @@ func BenchmarkJoint(b *testing.B) {
 	}
 }
 
-// jointCost is what a session takes.
+// jointCost holds the time and bytes that a session takes.
 type jointCost struct {
 	party, session time.Duration
 	sent           int // bytes of party 0
