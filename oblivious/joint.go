@@ -2,9 +2,11 @@ package oblivious
 
 import (
 	"encoding/binary"
+	"errors"
 	"math"
 	"math/big"
 	"math/bits"
+	"slices"
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -224,10 +226,22 @@ func mechanismOf(levels []int) (accounting.Mechanism, error) {
 			return nil, noBound("the noise takes more than %d values", maxOutcomes)
 		}
 	}
-	// The ways to throw each value, of 2^coins, as integers.
-	ways := make([]*big.Int, 1, size)
-	ways[0] = big.NewInt(1)
+	// The ways to throw each value, of 2^coins, as integers: the level of most coins by the
+	// binomial theorem, and the others a coin at a time.
+	most := slices.Index(levels, slices.Max(levels))
+	ways := make([]*big.Int, levels[most]<<most+1, size)
+	for k := range ways {
+		ways[k] = new(big.Int)
+	}
+	n, row := int64(levels[most]), big.NewInt(1)
+	for k := range n + 1 {
+		ways[k<<most].Set(row)
+		row.Quo(row.Mul(row, big.NewInt(n-k)), big.NewInt(k+1))
+	}
 	for j, m := range levels {
+		if j == most {
+			continue
+		}
 		for range m {
 			old := len(ways)
 			for range 1 << j {
@@ -258,67 +272,82 @@ func LeastJointCoins(sensitivity, coordinates int, epsilon, delta float64) ([]in
 	if !(epsilon > 0) || sensitivity < 1 || sensitivity > 1<<20 {
 		return nil, configError("need a positive epsilon and a sensitivity of 1 to 2^20")
 	}
-	var best []int
-	var most float64 // of the variance
-	high := maxCoins
-	for smooth := 0; ; smooth++ {
-		var levels []int
-		for range bits.Len(uint(sensitivity - 1)) {
-			levels = append(levels, 1)
-		}
-		for range smooth {
-			levels = append(levels, 4)
-		}
-		levels, err := fillLevel(append(levels, 0), high, sensitivity, coordinates, epsilon, delta)
-		if err != nil && best == nil {
-			return nil, err
-		}
-		config := JointConfig{Coins: levels}
-		if err != nil || best != nil && config.variance() > most {
-			return best, nil
-		}
-		if best == nil {
-			most = 1.05 * config.variance()
-		}
-		best, high = levels, levels[len(levels)-1]
+	config := JointConfig{Coins: append(powersBelow(sensitivity), 0)}
+	enough := func(m int) (bool, error) { // more coins are noise on top, which lowers ε
+		config.Coins[len(config.Coins)-1] = m
+		bound, err := config.Epsilon(sensitivity, coordinates, delta)
+		return err == nil && bound.Upper <= epsilon, err
 	}
+	high := 1
+	for {
+		if ok, err := enough(high); err != nil {
+			return nil, err
+		} else if ok {
+			break
+		}
+		if high >= maxCoins {
+			return nil, configError("%d coins do not suffice", high)
+		}
+		high *= 2
+	}
+	one, err := fewest(enough, high/2, high)
+	if err != nil {
+		return nil, err
+	}
+	levels := append(powersBelow(sensitivity), one)
+	most := 1.05 * (&JointConfig{Coins: levels}).variance()
+	// A level more is taken if the most coins that the variance allows it are enough. Where
+	// there are too many outcomes to say, the next one has half as many.
+	for smooth := 1; ; smooth++ {
+		config.Coins = powersBelow(sensitivity)
+		for range smooth {
+			config.Coins = append(config.Coins, 4)
+		}
+		last := len(config.Coins)
+		allowed := int(math.Ldexp(most-config.variance(), 2-2*last))
+		if allowed < 1 {
+			break
+		}
+		config.Coins = append(config.Coins, 0)
+		if ok, err := enough(allowed); errors.Is(err, ErrNoBound) {
+			continue
+		} else if err != nil {
+			return nil, err
+		} else if !ok {
+			break
+		}
+		levels, high = config.Coins, allowed
+	}
+	if len(levels) == len(powersBelow(sensitivity))+1 {
+		return levels, nil
+	}
+	config.Coins = levels
+	fewer, err := fewest(enough, 0, high)
+	if err != nil {
+		return nil, err
+	}
+	levels[len(levels)-1] = fewer
+	return levels, nil
 }
 
-// fillLevel puts the least number of coins into the last level, at most high. Every coin more
-// lowers ε, being noise on top.
-func fillLevel(
-	levels []int, high, sensitivity, coordinates int, epsilon, delta float64,
-) ([]int, error) {
-	config := JointConfig{Coins: levels}
-	last := &levels[len(levels)-1]
-	var failed error
-	enough := func(m int) bool {
-		*last = m
-		bound, err := config.Epsilon(sensitivity, coordinates, delta)
-		failed = err
-		return err == nil && bound.Upper <= epsilon
-	}
-	low, at := 0, 1 // low is not enough
-	for !enough(at) {
-		if failed != nil {
-			return nil, failed
-		}
-		if at >= high {
-			return nil, configError("%d coins do not suffice", at)
-		}
-		low, at = at, 2*at
-	}
-	for at-low > 1 {
-		if middle := (low + at) / 2; enough(middle) {
-			at = middle
-		} else if failed != nil {
-			return nil, failed
+// powersBelow is one coin of each power of two below a sensitivity.
+func powersBelow(sensitivity int) []int {
+	return slices.Repeat([]int{1}, bits.Len(uint(sensitivity-1)))
+}
+
+// fewest returns the least number above low that is enough, where high is.
+func fewest(enough func(int) (bool, error), low, high int) (int, error) {
+	for high-low > 1 {
+		middle := (low + high) / 2
+		if ok, err := enough(middle); err != nil {
+			return 0, err
+		} else if ok {
+			high = middle
 		} else {
 			low = middle
 		}
 	}
-	*last = at
-	return levels, nil
+	return high, nil
 }
 
 // digest is over all that parties must agree on.
