@@ -379,3 +379,21 @@ def test_simulate() -> None:
     assert noisy.cost > quiet.cost > -1e-3
     assert quiet.std_dev == 0 < noisy.std_dev
     assert "<svg" in noisy._repr_html_() and "privacy costs" in str(noisy)
+    assert "\nepsilon at most " in str(noisy) and "epsilon at most" not in str(quiet)
+
+
+def test_models_that_are_not_the_jobs() -> None:
+    tensors = hushsum.Job.parse("""
+name = "tensors"
+rounds = 1
+parties.count = 2
+model.tensor = [{ name = "w", shape = [3, 4] }, { name = "b", shape = [4] }]
+""")
+    for model, advice in (
+        ({"w": np.zeros((2, 4)), "b": np.zeros(4)},
+         r"tensor w has the shape \(3, 4\), and the model has \(2, 4\)"),
+        ({"w": np.zeros((3, 4))}, "tensor b has .* does not have it"),
+        ({"w": np.zeros((3, 4)), "b": np.zeros(4), "c": np.zeros(1)}, "and of no others"),
+    ):
+        with pytest.raises(hushsum.ConfigError, match=advice):
+            hushsum.simulate(tensors, lambda m, d: m, [0, 1], model, progress=False)
