@@ -46,7 +46,9 @@ type Participant struct {
 	// is seen all the same. In a job with privacy.submit_after the same holds where Work is not done
 	// at the instant, when ctx ends; with parties.hidden it is called with luck only. With sum.buffer
 	// it may take as long as it likes, while rounds come and go; where what it makes would be too
-	// old, ctx ends, and it is called for a newer round once it has returned.
+	// old, ctx ends, and it is called for a newer round once it has returned. With privacy.unit =
+	// "record" epsilon rests on Work, and nothing can check it: it does what [job.Coins] says, see the
+	// example called records.
 	Work func(ctx context.Context, round uint64, model []float64) ([]float64, error)
 	// Work32 is Work for models and vectors of float32, in half the memory, with [Participant.Run32]
 	// in place of Run. A weight that float32 does not hold is rounded to the nearest that it does;

@@ -22,7 +22,7 @@ class BuildPrograms(build_py):
 
     def run(self) -> None:
         super().run()
-        folder = Path(self.build_lib) / "hushsum" / "_bin"
+        folder = Path(self.build_lib).resolve() / "hushsum" / "_bin"  # go build runs elsewhere
         folder.mkdir(parents=True, exist_ok=True)
         given = os.environ.get("HUSHSUM_PROGRAMS")
         for name, package in PROGRAMS.items():

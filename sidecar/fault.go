@@ -67,7 +67,8 @@ var kinds = []struct {
 		"compare the coordinator's key and the roster over a channel of your own"},
 	{"old-state", hushsum.ErrOldState, "bring it back, or give least_number and spent if it is lost"},
 	{"locked", hushsum.ErrLocked, "stop the other one, or give each a state of its own"},
-	{"store", hushsum.ErrStore, "give the key that it was saved with"},
+	{"store", hushsum.ErrStore, "give the job and the key that it was saved with; " +
+		"another job takes a state of its own"},
 	{"number", hushsum.ErrNumber, "use a number that no session has had"},
 	{"spent", drive.ErrSpent, "stop here: agree on another job for what follows"},
 	{"repeated", drive.ErrRepeated,

@@ -2,6 +2,7 @@ package training
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
@@ -20,8 +21,9 @@ func WithRows(j *job.Job, sets ...*learning.Dataset) (*job.Job, error) {
 		{"model.classes", &own.Model.Classes, classesOf(sets...)},
 	} {
 		if *c.said > 0 && *c.said != c.there {
-			return nil, j.Mistake(c.path, "leave it out in a simulation", "it says %d, and the data have %d",
-				*c.said, c.there)
+			advice := fmt.Sprintf("leave it out in a simulation, or have it say what the data of "+
+				"world.data have, as by --set %s=%d", c.path, c.there)
+			return nil, j.Mistake(c.path, advice, "it says %d, and the data have %d", *c.said, c.there)
 		}
 		*c.said = c.there
 	}

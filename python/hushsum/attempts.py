@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from typing import TYPE_CHECKING
 
 from .errors import ConfigError, Error
+
+if TYPE_CHECKING:
+    from .records import Records
 
 _HERE = os.path.dirname(__file__)
 
@@ -19,6 +23,7 @@ class Attempts:
         self._made, self._failed = 0, 0
         self._first: Exception | None = None
         self._round = 0
+        self._left_out = False
 
     def succeeded(self) -> None:
         """Count a call that returned what can be submitted."""
@@ -33,6 +38,15 @@ class Attempts:
             self._first, self._round = err, round
             warn(f"training failed in round {round}, whose sum has nothing of this party's: "
                  f"{_said(err)}; of later failures only progress is told", RuntimeWarning, err)
+
+    def left_out(self, round: int, records: Records | None) -> None:
+        """Warn, once, that gradients of the round were not finite: such a record adds nothing.
+        Answer for the round before, so that nobody else can tell."""
+        if records is not None and records.left_out and not self._left_out:
+            self._left_out = True
+            warn(f"in round {round} the gradients of {records.left_out} of {records.drawn} records "
+                 "are not finite, and add nothing; look for NaN or infinity in the rows, and in "
+                 "training", RuntimeWarning)
 
     def end(self, err: Error | None = None) -> None:
         """Raise if every call failed, with the first exception as the cause; and in any case if

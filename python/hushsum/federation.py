@@ -54,7 +54,7 @@ def join(
     accept: bool,
     least_number: int,
     spent: int,
-    absent: Callable[[int, str], None],
+    tell: Callable[[int, str], None],
 ) -> dict[str, np.ndarray]:
     """Run hushsumd's party, and train in this process when it asks. See hushsum.join."""
     if not hasattr(socket, "AF_UNIX"):
@@ -94,7 +94,7 @@ def join(
             except TimeoutError:
                 continue
             with connection:
-                _serve(connection, train, rows, absent, attempts)
+                _serve(connection, train, rows, tell, attempts)
         assert process.stderr is not None
         said = process.stderr.read().decode(errors="replace").strip()
         if process.returncode != 0:
@@ -119,12 +119,12 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def _serve(
     connection: socket.socket, train: Callable[..., Any], rows: Any,
-    absent: Callable[[int, str], None], attempts: Attempts,
+    tell: Callable[[int, str], None], attempts: Attempts,
 ) -> None:
     """Train once, from the files of a round to the files of an update."""
     work = Path(connection.makefile("rb").readline().decode().rstrip("\n"))
     about = json.loads((work / "round.json").read_text())
-    round = about["round"]
+    round, records = about["round"], None
     try:
         model = tensors.read((work / "model.safetensors").read_bytes())
         rows_of(False, rows, train, "coins" in about)
@@ -143,7 +143,7 @@ def _serve(
         if metrics:
             (work / "metrics.json").write_text(json.dumps(metrics))
     except Exception as err:  # of the training function: an absence, or zeros with noise
-        absent(round, f"{type(err).__name__}: {err}")
+        tell(round, f"absent: {type(err).__name__}: {err}")
         with contextlib.suppress(OSError):
             connection.sendall(b"failed\n")
         attempts.failed(round, err)
@@ -151,6 +151,8 @@ def _serve(
     attempts.succeeded()
     with contextlib.suppress(OSError):  # the round may be over
         connection.sendall(b"ok\n")
+    tell(round, "trained")
+    attempts.left_out(round, records)
 
 
 def _parts(result: Any) -> tuple[Any, dict[str, float]]:

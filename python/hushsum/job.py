@@ -150,7 +150,7 @@ def join(
             absent in the round, or with noise submits zeros, so that others cannot tell; the
             error goes to ``progress``, the first is a ``RuntimeWarning`` too, and if every call
             fails the last raises; KeyboardInterrupt ends taking part.
-        progress: is told of each step.
+        progress: is told of each step; https: of each round that ``train`` was called for.
         url: tcp: ``tcp://host:port`` of the :class:`Coordinator`; of a member its
             ``committee_url``.
         coordinator: tcp: its public key, 64 hexadecimal digits, got over a channel of your own.
@@ -201,7 +201,7 @@ def join(
             job, identity=identity, train=train, rows=rows, roster=roster,
             fingerprint=fingerprint, federation=federation, folder=folder, policy=policy,
             accept=accept, least_number=int(least_number), spent=int(spent),
-            absent=lambda r, why: tell(Progress(f"round {r}: absent: {why}", r, 0, [])),
+            tell=lambda r, what: tell(Progress(f"round {r}: {what}", r, 0, [])),
         )
     if url is None or coordinator is None:
         raise ConfigError(
@@ -252,6 +252,7 @@ def join(
                     continue
                 attempts.succeeded()
                 taking.answer(vector, **weighs)
+                attempts.left_out(round, records)
         except Error as err:
             attempts.end(err)
         attempts.end()

@@ -38,6 +38,7 @@ class Records:
 
     def __init__(self, rows: Any, coins: Coins) -> None:
         self._coins = coins
+        self.drawn, self.left_out = 0, 0  # in the last sum; of these, with gradients not finite
         parts = rows if isinstance(rows, (tuple, list)) else (rows,)
         whose, self._alone = None, not isinstance(rows, (tuple, list))
         if coins.group:
@@ -68,6 +69,7 @@ class Records:
         c = self._coins
         drawn = c.toss(min(len(self._starts) - 1, c.count))
         total = np.zeros(structure.size)
+        self.drawn, self.left_out = len(drawn), 0
         if len(drawn) > c.most:
             return total
         most = max(1, _NUMBERS // max(1, structure.size))
@@ -94,6 +96,7 @@ class Records:
             norms = np.sqrt(np.einsum("ij,ij->i", g, g))
             finite = np.isfinite(norms)
             g[~finite] = 0
+            self.left_out += int(np.count_nonzero(~finite))
             factors = np.minimum(1, self._coins.clip / np.where(finite & (norms > 0), norms, 1))
         clipped: np.ndarray = factors @ g
         return clipped

@@ -93,6 +93,20 @@ def _people(which: str, given: People) -> list[dict[str, str]]:
         ) from None
 
 
+def _fitting(job: Any, like: Any, size: int) -> str:
+    """Return what to do about a model that has more or fewer numbers than the job."""
+    tensors = getattr(getattr(job, "model", None), "tensor", ())
+    for t in tensors:
+        shape = np.shape(like[t.name]) if isinstance(like, dict) and t.name in like else None
+        if shape != tuple(t.shape):
+            has = "does not have it" if shape is None else f"has {shape}"
+            return (f"the job's tensor {t.name} has the shape {tuple(t.shape)}, and the model "
+                    f"{has}: change one of them")
+    if tensors:
+        return "give a model of the tensors of the job, and of no others"
+    return f"declare model.length={size}"
+
+
 class Settled:
     """A job worked out for its parties. Make it by :meth:`Job.settle`.
 
@@ -145,7 +159,7 @@ class Settled:
             raise ConfigError(
                 f"the model has {self.structure.size} numbers and the job {self.length}",
                 kind="length", field="model",
-                advice=f"declare model.length={self.structure.size}",
+                advice=_fitting(job, like, self.structure.size),
             )
 
     def __reduce__(self) -> Any:

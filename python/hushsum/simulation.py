@@ -13,6 +13,7 @@ from . import _sidecar
 from ._declared import Declared
 from .accounting import Interval
 from .arrays import Arrays
+from .attempts import Attempts
 from .errors import ConfigError
 from .job import _parts
 from .records import Records
@@ -27,7 +28,7 @@ class Simulation:
     Attributes:
         job: what was tried out.
         explanation: in sentences, what it declares.
-        epsilon: what the rounds spend of every party; ``None`` without noise.
+        epsilon: what the rounds spend of every party, or record; ``None`` without noise.
         model: the last model of the private run.
         clear_model: the last model of the run in the clear.
         scores: of the private run, what ``evaluate`` returned after each sum.
@@ -51,6 +52,8 @@ class Simulation:
 
     def __str__(self) -> str:
         lines = list(self.explanation)
+        if self.epsilon is not None:
+            lines.append(f"epsilon {self.epsilon}")
         if self.scores:
             lines.append(f"score {self.scores[-1]:.4f} private, {self.clear_scores[-1]:.4f} in the "
                          f"clear: privacy costs {self.cost:+.4f}")
@@ -131,6 +134,7 @@ def simulate(
                 "the job makes its models itself", kind="config",
                 field="apply" if model is None else "model", advice="leave it out",
             )
+        attempts = Attempts()
         bar = _Bar(2 * private.rounds * len(parties) if progress else 0)
 
         def run(settled: Settled, scores: list[float]) -> Any:
@@ -142,7 +146,7 @@ def simulate(
             following: list[_sidecar.Blob] = []  # a model that is not the rule's
             current = None
             with _sidecar.Remote(s, trial["trial"]):
-                for _ in range(settled.rounds):
+                for number in range(1, settled.rounds + 1):
                     begun, (vector,) = s.call("trial.begin", trial, following)
                     for i in begun["parties"]:
                         add, vectors = {**trial, "party": i}, []
@@ -156,6 +160,8 @@ def simulate(
                             vectors = [structure.blob(update)]
                             add |= settled.weight(weight) if settled.weighs else {}
                         s.call("trial.add", add, vectors)
+                        if records:
+                            attempts.left_out(number, records[i])
                         bar.step()
                     _, made = s.call("trial.end", trial)
                     current = settled.read(made[0])
@@ -166,9 +172,12 @@ def simulate(
                         scores.append(float(evaluate(current)))
             return current
 
+        # The rows are those of the parties here, and not of the job's world.
+        explanation = tuple(s for s in private.explain() if not s.startswith("In a simulation "))
         out = Simulation(
-            job=job, explanation=private.explain(), std_dev=private.std_dev,
+            job=job, std_dev=private.std_dev,
             epsilon=private.spent() if private.std_dev else None, model=None, clear_model=None,
+            explanation=explanation,
         )
         out.clear_model = run(clear, out.clear_scores)
         out.model = run(private, out.scores)

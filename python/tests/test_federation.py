@@ -100,6 +100,7 @@ privacy = { noise = "discrete-gaussian", epsilon = 80.0, clip = 10.0 }""").repla
         "rounds = 3", "rounds = 2")
     with running(tmp_path, noisy) as (folder, keys, said):
         out: dict[str, object] = {}
+        steps: list[tuple[str, str]] = []
 
         def party(name: str, key: hushsum.Identity) -> None:
             def train(model):
@@ -111,7 +112,8 @@ privacy = { noise = "discrete-gaussian", epsilon = 80.0, clip = 10.0 }""").repla
             try:
                 out[name] = hushsum.join(
                     said["door"], identity=key, train=train, roster=folder / "roster.txt",
-                    fingerprint=said["fingerprint"], folder=folder / name, accept=True)
+                    fingerprint=said["fingerprint"], folder=folder / name, accept=True,
+                    progress=lambda p: steps.append((name, p.text)))
             except hushsum.Error as e:
                 out[name] = e
 
@@ -128,6 +130,8 @@ privacy = { noise = "discrete-gaussian", epsilon = 80.0, clip = 10.0 }""").repla
     assert isinstance(failed, hushsum.Error) and failed.kind == "absent" and failed.advice
     assert "each of 2 calls" in str(failed) and isinstance(failed.__cause__, ValueError)
     assert all(set(m) == {"b", "w"} for m in out.values())
+    assert ("party2", "round 2: trained") in steps
+    assert ("party0", "round 2: absent: ValueError: no such column") in steps
 
 
 def test_what_is_refused(site) -> None:

@@ -351,6 +351,10 @@ def test_states_outlive_processes(tmp_path) -> None:
     assert (tmp_path / "party0").stat().st_mode & 0o077 == 0
     for name, key in keys.items():
         assert key._seed not in (tmp_path / name).read_bytes()
+    other = job(rounds=3, length=1, drop_out=0).settle(keys)
+    with pytest.raises(hushsum.StateError, match="another job takes a state of its own"):
+        hushsum.join(other, url=running.url, identity=keys["party0"], train=lambda m: np.ones(1),
+                     coordinator=coordinator.public, state=tmp_path / "party0", key=b"p" * 32)
 
 
 def test_simulate() -> None:
@@ -379,3 +383,21 @@ def test_simulate() -> None:
     assert noisy.cost > quiet.cost > -1e-3
     assert quiet.std_dev == 0 < noisy.std_dev
     assert "<svg" in noisy._repr_html_() and "privacy costs" in str(noisy)
+    assert "\nepsilon at most " in str(noisy) and "epsilon at most" not in str(quiet)
+
+
+def test_models_that_are_not_the_jobs() -> None:
+    tensors = hushsum.Job.parse("""
+name = "tensors"
+rounds = 1
+parties.count = 2
+model.tensor = [{ name = "w", shape = [3, 4] }, { name = "b", shape = [4] }]
+""")
+    for model, advice in (
+        ({"w": np.zeros((2, 4)), "b": np.zeros(4)},
+         r"tensor w has the shape \(3, 4\), and the model has \(2, 4\)"),
+        ({"w": np.zeros((3, 4))}, "tensor b has .* does not have it"),
+        ({"w": np.zeros((3, 4)), "b": np.zeros(4), "c": np.zeros(1)}, "and of no others"),
+    ):
+        with pytest.raises(hushsum.ConfigError, match=advice):
+            hushsum.simulate(tensors, lambda m, d: m, [0, 1], model, progress=False)

@@ -65,9 +65,21 @@ def test_the_sum_of_clipped_gradients() -> None:
     for chunk in (1, 7, 1000):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(records, "_NUMBERS", 3 * chunk)
-            got = records.Records(x, records.Coins(COINS)).sum(
-                lambda model, rows: rows * model, 1.0, Structure(np.zeros(3)))
+            own = records.Records(x, records.Coins(COINS))
+            got = own.sum(lambda model, rows: rows * model, 1.0, Structure(np.zeros(3)))
             assert np.allclose(got, -want.sum(axis=0))
+            assert (own.left_out, own.drawn) == (2, 50)
+
+
+def test_gradients_that_are_not_finite_are_told_of() -> None:
+    x = np.ones((40, 3))
+    x[:5] = np.nan
+    job = hushsum.Job.parse(text("length = 3", rounds=2, records=80, parties="count = 2",
+                                 after="100ms"))
+    with pytest.warns(RuntimeWarning, match="round 1.*of [0-9]+ records are not finite") as told:
+        out = hushsum.simulate(job, lambda model, rows: rows * 1.0, [x, x], np.zeros(3),
+                               progress=False)
+    assert len(told) == 1 and np.isfinite(out.model).all()
 
 
 def test_persons_have_one_coin_and_one_clip() -> None:

@@ -148,9 +148,13 @@ func (o *operator) send(
 	}
 	var p door.Problem
 	_ = json.Unmarshal(b, &p)
-	if answer.StatusCode == http.StatusUnauthorized && o.identity == nil && o.token == "" {
-		return nil, errors.New("the server asks who this is: set HUSHSUM_TOKEN, or give --token-file " +
-			"or --identity")
+	if answer.StatusCode == http.StatusUnauthorized && o.identity == nil {
+		if o.token == "" {
+			return nil, errors.New("the server asks who this is: set HUSHSUM_TOKEN, or give --token-file " +
+				"or --identity")
+		}
+		return nil, errors.New("the server does not know this token: compare HUSHSUM_TOKEN, or what " +
+			"--token-file names, with a line of operators.txt in the server's folder")
 	}
 	return nil, fmt.Errorf("the server answers %d %s: %s", answer.StatusCode, p.Title, p.Detail)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/hushsum/hushsum/internal/keyfile"
@@ -119,6 +120,10 @@ HTTP.`, std)
 	}
 	defer sent()
 	n, err := node.Start(ctx, c)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%w; another program has that port: name other addresses by --listen, for "+
+			"parties, and --admin, for the page", err)
+	}
 	if err != nil {
 		return err
 	}

@@ -222,7 +222,8 @@ func (c *coordinating) show(result *hushsum.Result, o *settled, std cli.Streams)
 		Epsilon *float64       `json:"epsilon"`
 		Model   []float64      `json:"model,omitempty"`
 		Answers []query.Answer `json:"answers,omitempty"`
-	}{Digest: fmt.Sprintf("%x", digest), Rounds: result.Rounds, Lost: result.Lost, Model: result.Model}
+	}{Digest: fmt.Sprintf("%x", digest), Rounds: result.Rounds, Lost: result.Lost,
+		Model: o.weights(result.Model)}
 	if result.Spent != nil {
 		out.Epsilon = show.Finite(result.Spent.Upper)
 	}
@@ -237,7 +238,7 @@ func (c *coordinating) show(result *hushsum.Result, o *settled, std cli.Streams)
 		out.Model = nil
 	}
 	if c.out != "" {
-		if err := writeVector(c.out, result.Model); err != nil {
+		if err := writeVector(c.out, out.Model); err != nil {
 			return err
 		}
 		out.Model = nil
@@ -250,7 +251,9 @@ func (c *coordinating) show(result *hushsum.Result, o *settled, std cli.Streams)
 	s.Field("job", "%s, done", o.declared.Name)
 	s.Field("rounds", "%d, of which %d were lost", out.Rounds, out.Lost)
 	if result.Spent != nil {
-		s.Field("epsilon", "%s at delta %v", show.Epsilon(result.Spent.Upper), o.declared.Privacy.Delta)
+		j := o.declared.WithDefaults()
+		s.Field("epsilon", "%s of %s, at delta %v, against %s", show.Epsilon(result.Spent.Upper),
+			j.Protects(), j.Privacy.Delta, j.Against())
 	}
 	if len(out.Answers) > 0 {
 		s.Printf("\n")

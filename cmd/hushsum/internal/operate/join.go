@@ -171,6 +171,7 @@ func (j *joining) run(ctx context.Context, std cli.Streams) error {
 	if err != nil {
 		return err
 	}
+	model = o.weights(model)
 	if j.out != "" {
 		if err := writeVector(j.out, model); err != nil {
 			return err

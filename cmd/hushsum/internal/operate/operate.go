@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
@@ -111,6 +112,10 @@ func advised(err error) error {
 	case errors.Is(err, hushsum.ErrOldState):
 		advice = "Bring the newest --folder back; a party whose state is lost gives --spent and " +
 			"--least-number."
+	case errors.Is(err, hushsum.ErrStore):
+		advice = "What is in --folder is of one job and identity: give another job a --folder of its own."
+	case errors.Is(err, syscall.EADDRINUSE):
+		advice = "Another program, or another coordinator, has that port: give another --listen."
 	case errors.Is(err, hushsum.ErrLocked):
 		advice = "Give each process a --folder of its own."
 	case errors.Is(err, keyfile.ErrIdentity):
@@ -128,6 +133,14 @@ type settled struct {
 	key       *keyexchange.SealKey
 	store     hushsum.FileStore
 	countedBy hushsum.Counter
+}
+
+// weights returns those of a model, without what rules of the job's training keep behind them.
+func (s *settled) weights(model []float64) []float64 {
+	if tensors := s.Tensors(); len(tensors) > 0 && len(model) > tensors[0].Shape[0] {
+		return model[:tensors[0].Shape[0]]
+	}
+	return model
 }
 
 // settle reads the job and all files that it names, and makes the folder.

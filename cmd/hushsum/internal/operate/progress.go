@@ -11,8 +11,16 @@ import (
 
 // progress prints what happens, a line for each event, with the time.
 func (s *side) progress(o *settled, std cli.Streams) func(hushsum.Event) {
-	last := ""
+	last, here, begun := "", map[int]bool{}, false
 	return func(e hushsum.Event) {
+		switch e.Kind {
+		case hushsum.Connected, hushsum.Disconnected:
+			if !e.Member {
+				here[e.Party] = e.Kind == hushsum.Connected
+			}
+		case hushsum.Begun:
+			begun = true
+		}
 		if s.quiet || e.Kind == hushsum.Waiting || e.Kind == hushsum.Joining {
 			return
 		}
@@ -25,12 +33,37 @@ func (s *side) progress(o *settled, std cli.Streams) func(hushsum.Event) {
 			text = strings.Replace(text, fmt.Sprintf("%s %d ", who, e.Party),
 				roster.Name(e.Party)+" ", 1)
 		}
+		if e.Kind == hushsum.Connected && !e.Member && !begun {
+			text += absentees(o, here)
+		}
 		if text == last {
 			return
 		}
 		last = text
 		fmt.Fprintln(std.Err, time.Now().Format(time.TimeOnly), text)
 	}
+}
+
+// absentees says for whom the first round waits, if too few parties are here.
+func absentees(o *settled, here map[int]bool) string {
+	var names []string
+	roster, count := o.files.Roster, 0
+	for i := range roster.Len() {
+		if here[i] {
+			count++
+		} else if len(names) < 5 {
+			names = append(names, roster.Name(i))
+		}
+	}
+	if count >= o.MinSurvivors() {
+		return ""
+	}
+	text := fmt.Sprintf("; %d of %d are here, a round takes %d: not here %s", count, roster.Len(),
+		o.MinSurvivors(), strings.Join(names, ", "))
+	if more := roster.Len() - count - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // partyProgress is progress of a process that is one party or member: events of others do not come.

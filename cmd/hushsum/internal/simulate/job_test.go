@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/clitest"
 	"github.com/hushsum/hushsum/internal/realdata"
 	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/keyexchange"
 )
 
 // Flags and --set take the place of what a file says, and say what is wrong in their own words.
@@ -37,6 +39,55 @@ func TestJobFlags(t *testing.T) {
 		if _, errs := lines(args...); !strings.Contains(strings.Join(strings.Fields(errs), " "), want) {
 			t.Errorf("%q: %s", args, errs)
 		}
+	}
+}
+
+// A roster next to the file says how many parties there are, and what is missing is said.
+func TestJobOfRoster(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "study.toml")
+	declare := func(roster string) {
+		text := "name = \"study\"\nrounds = 1\nworld.data.rows = 20\n" + roster +
+			"model = { name = \"logistic\", features = 40, classes = 2 }\n"
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refuses := func(wants ...string) {
+		t.Helper()
+		code, out, errs := call(t.Context(), "simulate", file)
+		said := strings.Join(strings.Fields(errs), " ")
+		for _, want := range wants {
+			if code != cli.ExitFailure || out != "" || !strings.Contains(said, want) {
+				t.Errorf("exit %d, %q; want %q in %s", code, out, want, errs)
+			}
+		}
+	}
+	declare("")
+	refuses("parties.count: nothing says how many parties there are")
+	declare("parties.roster = \"roster.txt\"\n")
+	refuses("study.toml:4: parties.count: only the roster says how many parties there are",
+		"roster.txt: no such file", "--set parties.count=3")
+	text := ""
+	for _, name := range []string{"north", "south", "east"} {
+		key, err := keyexchange.GenerateIdentity(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text += fmt.Sprintf("%s %x\n", name, key.Public())
+	}
+	if err := os.WriteFile(filepath.Join(dir, "roster.txt"), []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := call(t.Context(), "simulate", file)
+	if code != cli.ExitOK || !strings.Contains(out, "parties   3 with 20 rows each") {
+		t.Errorf("exit %d: %s\n%s", code, errs, out)
+	}
+	code, _, errs = call(t.Context(), "simulate", file, "--set", "model.features=2")
+	if code != cli.ExitFailure || !strings.Contains(strings.Join(strings.Fields(errs), " "),
+		"it says 2, and the data have 40; leave it out in a simulation, or have it say what the data of "+
+			"world.data have, as by --set model.features=40") {
+		t.Errorf("exit %d: %s", code, errs)
 	}
 }
 

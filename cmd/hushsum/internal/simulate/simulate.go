@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ import (
 	"github.com/hushsum/hushsum/internal/rows"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/job/old"
+	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/simulation"
@@ -105,6 +107,9 @@ func (v *jobFlags) declare() (j *job.Job, err error) {
 			return nil, &cli.Problem{Cause: cause, Advice: cli.Sentence(wrong.Advice), Err: err}
 		}
 	}
+	if err := v.count(j); err != nil {
+		return nil, err
+	}
 	if v.given["epsilon"] && !j.Noisy() && !v.given["noise"] {
 		j.Privacy.Noise = "discrete-gaussian"
 	}
@@ -117,6 +122,27 @@ func (v *jobFlags) declare() (j *job.Job, err error) {
 		}
 	}
 	return j, nil
+}
+
+// count has the roster that a file names say how many parties there are, where nothing else does.
+// Of writers there are as many as there are in the data.
+func (v *jobFlags) count(j *job.Job) error {
+	if v.file == "" || j.Size() > 0 || j.Parties.Roster == "" || j.World.Data.Split == "writers" ||
+		j.Asks() || v.sweep != "" {
+		return nil
+	}
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(v.file), j.Parties.Roster))
+	var roster *keyexchange.Roster
+	if err == nil {
+		roster, err = keyexchange.ParseRoster(text)
+	}
+	if err != nil {
+		return j.Mistake("parties.count",
+			"write it, as in --set parties.count=3, or have the roster there",
+			"only the roster says how many parties there are: %s", cli.Plain(err))
+	}
+	j.Parties.Count = roster.Len()
+	return nil
 }
 
 // setRule sets what --rule names.
