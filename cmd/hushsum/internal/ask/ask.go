@@ -177,11 +177,6 @@ func (v *asked) ask(ctx context.Context, std cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	for i, own := range parties {
-		if err := w.Plan.Check("the rows of "+names[i], own); err != nil {
-			return err
-		}
-	}
 	tellUncounted(w.Job, parties, std)
 	if v.plan {
 		return v.showPlan(w, std)
