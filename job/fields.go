@@ -69,7 +69,8 @@ var theJob = tableOf(
 		"Bounds the rounds that a party submits in, by its own ledger, whoever draws them.").
 		says("0, or 1 to rounds").unit("rounds").means("0: all").flag("participations", "K"),
 	whole("parties.rows", func(j *Job) *int { return &j.Parties.Rows }, between(1, maxRows),
-		"Bounds the rows of a party that queries count; of more it takes the first.").
+		"Bounds the rows of a party that queries count; of more it takes the first. With the record "+
+			"unit all count, and it says how many a party that is away may have.").
 		unit("rows").means("1; with the record unit privacy.records"),
 	number("parties.hidden", func(j *Job) *float64 { return &j.Parties.Hidden }, between(0, 1),
 		"Has each party take part by its own secret coin with this probability, and else send zeros "+

@@ -285,8 +285,10 @@ func (c *checker) columns() {
 		names[column.Name] = true
 		if column.Numeric() {
 			r := column.Range
-			c.refuse(len(r) != 2 || !(r[0] < r[1]), at+".range", "write the least and the most, as in "+
-				"[18, 100]", "noise hides what is bounded")
+			const advice = "write the least and the most, as in [18, 100]"
+			c.refuse(len(r) != 2, at+".range", advice, "noise hides what is bounded")
+			c.refuse(len(r) == 2 && !(r[0] < r[1]), at+".range", advice,
+				"the first number is not below the second")
 			c.refuse(len(r) == 2 && !(math.Abs(r[0]) <= maxNumber && math.Abs(r[1]) <= maxNumber),
 				at+".range", "use another unit", "numbers above 2^40 leave no room for a sum")
 			c.refuse(column.Type == "whole" && len(r) == 2 && (r[0] != math.Trunc(r[0]) ||

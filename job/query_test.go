@@ -115,7 +115,7 @@ func TestConditions(t *testing.T) {
 		}
 	}
 	for where, want := range map[string]string{
-		"age >= 3 or age < 2": `before "or age < 2"`, "age ~ 3": "none of =", "": "",
+		"age >= 3 or age < 2": "there is no or", "age >= 3 age < 2": `before "age < 2"`, "age ~ 3": "none of =", "": "",
 		"weight > 2": `no column "weight"`, "sex = '>50 K": "not closed", "age >": "no value",
 		"sex = X": `"X" is no category`, "sex > F": "compared by = and !=", "age > x": "is no number",
 		"age > nan": "is no number",
@@ -123,6 +123,24 @@ func TestConditions(t *testing.T) {
 		_, err := j.Conditions(&Query{Where: where})
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", where, err, want)
+		}
+	}
+}
+
+// A range the wrong way round is told apart from one that is not there.
+func TestRangeOrder(t *testing.T) {
+	for written, want := range map[string]string{
+		", range = [100, 18]": "the first number is not below the second",
+		"":                    "noise hides what is bounded",
+	} {
+		j, err := Parse("x.toml", []byte("name = \"x\"\nparties.count = 3\n"+
+			"column = [{ name = \"age\", type = \"whole\""+written+" }]\n"+
+			"query = [{ name = \"a\", kind = \"mean\", column = \"age\" }]\n"))
+		if err == nil {
+			err = j.Validate()
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", written, err, want)
 		}
 	}
 }

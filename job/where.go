@@ -1,6 +1,7 @@
 package job
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -28,6 +29,10 @@ func (j *Job) conditions(text string) (all []Condition, err error) {
 	for rest != "" {
 		if len(all) > 0 {
 			after, found := strings.CutPrefix(rest, "and ")
+			if strings.HasPrefix(rest, "or ") {
+				return nil, errors.New("there is no or: a query is of rows for which all conditions hold; " +
+					"a query for each side, or a histogram, may do")
+			}
 			if !found {
 				return nil, fmt.Errorf("between conditions there is no and before %s", show(rest))
 			}

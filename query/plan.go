@@ -184,12 +184,35 @@ func (p *Plan) compile(q *job.Query) (ask, error) {
 // Length returns how many numbers a party's vector has.
 func (p *Plan) Length() int { return p.length }
 
+// Counted is how many rows of a party count at most; of more [Plan.Vector] takes the first. Where
+// noise hides a party it is parties.rows. Where it hides a record, all count that parties.rows
+// expects, and more, up to privacy.records: a row that is left out because of others would be let
+// in by one that is not there, so that a record moved the sum by two rows, and not by one.
+func (p *Plan) Counted() int {
+	if p.job.PerRecord() {
+		return p.job.Privacy.Records
+	}
+	return p.job.Parties.Rows
+}
+
+// Check fails with a [RowsError] if a party has more rows than all parties have records, by the
+// job, where noise hides a record: ε would then be of no row. File is the name of the rows.
+func (p *Plan) Check(file string, rows *Rows) error {
+	if !p.job.PerRecord() || rows.Len() <= p.Counted() {
+		return nil
+	}
+	return &RowsError{File: file,
+		Reason: fmt.Sprintf("it has %d rows, and privacy.records says that all parties together "+
+			"have %d: noise hides a row if all count", rows.Len(), p.Counted()),
+		Advice: "declare as many in the job, or bring fewer, chosen by what each row is by itself"}
+}
+
 // Vector returns what a party brings to the sum, of rows that a [Schema] of the same job has read:
-// of more than parties.rows the first. It is as secret as the rows are.
+// of those that count, see [Plan.Counted]. It is as secret as the rows are.
 func (p *Plan) Vector(rows *Rows) []float64 {
 	v := make([]float64, p.length)
 	bins := make([]int32, len(p.asks))
-	for _, row := range rows.values[:min(len(rows.values), p.job.Parties.Rows)] {
+	for _, row := range rows.values[:min(len(rows.values), p.Counted())] {
 		for i := range p.asks {
 			if p.asks[i].group == nil {
 				p.asks[i].add(v[p.asks[i].from:], row, rows.words)

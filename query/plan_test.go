@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -207,5 +208,59 @@ func TestRefused(t *testing.T) {
 		if _, err := p.Answers(make([]float64, c.length), c.parties); !errors.Is(err, ErrConfig) {
 			t.Errorf("%+v: %v", c, err)
 		}
+	}
+}
+
+// Where noise hides a record, a row that is not there moves the sum by norm 1 at most, whatever
+// parties.rows is: no row counts in its place. With 2 the epsilon of the job would be too small.
+func TestRecordsBeyondRows(t *testing.T) {
+	const signed = "name = \"signed\"\nparties = { count = 3, rows = 1 }\n" +
+		"privacy = { unit = \"record\", records = 9, noise = \"discrete-gaussian\", epsilon = 1.0 }\n" +
+		"column = [{ name = \"x\", type = \"number\", range = [-1.0, 1.0] }]\n" +
+		"query = [{ name = \"sum\", kind = \"sum\", column = \"x\" }]\n"
+	s := planOf(t, signed)
+	with := s.Vector(&Rows{values: [][]float64{{1}, {-1}}})
+	without := s.Vector(&Rows{values: [][]float64{{-1}}})
+	if d := math.Abs(with[0] - without[0]); d > 1+1e-12 {
+		t.Errorf("a record moves a sum by %v", d) // by 2, if one row of a party counts
+	}
+	for _, at := range []string{"1", "3", "8"} {
+		p := planOf(t, covered, "privacy.unit=record", "privacy.records=9", "parties.rows="+at,
+			"query.1.share=0.9")
+		random := rand.New(rand.NewPCG(7, 7))
+		most := 0.0
+		for range 500 {
+			all := &Rows{}
+			for range 9 {
+				row := []float64{80 * float64(random.IntN(2)), float64(random.IntN(3))}
+				all.values = append(all.values, row)
+			}
+			with := p.Vector(all)
+			for left := range all.values {
+				less := &Rows{values: slices.Delete(slices.Clone(all.values), left, left+1)}
+				square := 0.0
+				for i, x := range p.Vector(less) {
+					square += (x - with[i]) * (x - with[i])
+				}
+				most = max(most, math.Sqrt(square))
+			}
+			if err := p.Check("a.csv", all); err != nil {
+				t.Fatal(err)
+			}
+			all.values = append(all.values, all.values[0])
+			if err := p.Check("a.csv", all); !errors.Is(err, ErrRows) {
+				t.Fatalf("more rows than records: %v", err)
+			}
+		}
+		if most > 1+1e-12 || most < 0.9 {
+			t.Errorf("with parties.rows = %s a record moves the vector by up to %v", at, most)
+		}
+	}
+	// Noise that hides a party is for the first parties.rows, whatever there are more.
+	p := planOf(t, covered, "parties.rows=2")
+	two := &Rows{values: [][]float64{{1, 0}, {2, 1}}}
+	three := &Rows{values: append(slices.Clone(two.values), []float64{3, 2})}
+	if !slices.Equal(p.Vector(two), p.Vector(three)) || p.Check("a.csv", three) != nil {
+		t.Error("of a party all rows count")
 	}
 }

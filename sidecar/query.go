@@ -177,6 +177,9 @@ func vectorOfRows(s *sidecar, r *request) (any, [][]byte, error) {
 	file := cmp.Or(with.File, "the rows")
 	text := bytes.NewReader(r.blobs[0].private())
 	rows, report, err := query.NewSchema(j.Job()).Read(file, text, nil)
+	if err == nil {
+		err = p.Check(file, rows)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

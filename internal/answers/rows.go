@@ -9,20 +9,28 @@ import (
 	"github.com/hushsum/hushsum/query"
 )
 
-// ReadRows has a party's rows read by the schema of a job that asks queries. What is wrong with
-// them is told to w, and to nobody else.
+// ReadRows has a party's rows read by the schema of a job that asks queries, and checked by its
+// plan. What is wrong with them is told to w, and to nobody else.
 func ReadRows(
-	w io.Writer, asked *job.Job,
+	w io.Writer, asked *job.Job, plan *query.Plan,
 	read func(*query.Schema) (*query.Rows, *query.Report, error),
 ) (*query.Rows, error) {
 	rows, report, err := read(query.NewSchema(asked))
 	WriteReport(w, report)
+	if err == nil {
+		err = plan.Check(report.File, rows)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("this party takes no part, and nothing of its rows has left: %w", err)
 	}
-	if more := rows.Len() - asked.Parties.Rows; more > 0 {
-		fmt.Fprintf(w, "%s: of %d rows the first %d count, as parties.rows says\n",
-			filepath.Base(report.File), rows.Len(), asked.Parties.Rows)
+	switch file := filepath.Base(report.File); {
+	case rows.Len() <= asked.Parties.Rows:
+	case asked.PerRecord():
+		fmt.Fprintf(w, "%s: all %d rows count, and parties.rows expects %d at most; intervals reckon "+
+			"with so many of a party that is away\n", file, rows.Len(), asked.Parties.Rows)
+	default:
+		fmt.Fprintf(w, "%s: of %d rows the first %d count, as parties.rows says\n", file, rows.Len(),
+			asked.Parties.Rows)
 	}
 	return rows, nil
 }

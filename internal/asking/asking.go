@@ -133,8 +133,14 @@ func New(j *job.Job, names []string) (*World, error) {
 // fails and ends the query, and a processor may take as long as it does.
 const noTime = 1000 * time.Hour
 
-// Run has all parties that are there answer, over the job's private sum.
+// Run has all parties that are there answer, over the job's private sum. It fails with a
+// [query.RowsError], before any does, if one has more rows than may count.
 func (w *World) Run(ctx context.Context, rows []*query.Rows) error {
+	for i, own := range rows {
+		if err := w.Plan.Check(fmt.Sprintf("the rows of party %d", i+1), own); err != nil {
+			return err
+		}
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var network, meetings hushsum.Memory

@@ -94,3 +94,31 @@ func TestCheck(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Where noise hides a record a party with more rows than all are said to have is refused, before
+// anybody answers.
+func TestMoreThanRecords(t *testing.T) {
+	for records, want := range map[string]error{"23": query.ErrRows, "24": nil} {
+		j, err := job.Parse("a.toml", []byte(text), "privacy.unit=record",
+			"privacy.records="+records, "privacy.noise=discrete-gaussian", "privacy.epsilon=1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := New(j, Names(j))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, _, err := query.NewSchema(j).Read("rows", strings.NewReader("age\n"+
+			strings.Repeat("70\n20\n", 12)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parties := make([]*query.Rows, 6)
+		for i := range parties {
+			parties[i] = rows
+		}
+		if err := w.Run(context.Background(), parties); !errors.Is(err, want) {
+			t.Errorf("%s records: %v, want %v", records, err, want)
+		}
+	}
+}

@@ -55,7 +55,8 @@ class Job(Declared):
             participations: Bounds the rounds that a party submits in, by its own ledger,
                 whoever draws them. Range: 0, or 1 to rounds (rounds). Default: 0: all.
             rows: Bounds the rows of a party that queries count; of more it takes the
-                first. Range: 1 to 10,000,000 (rows). Default: 1; with the record unit
+                first. With the record unit all count, and it says how many a party that is
+                away may have. Range: 1 to 10,000,000 (rows). Default: 1; with the record unit
                 privacy.records.
             hidden: Has each party take part by its own secret coin with this probability,
                 and else send zeros with its share of the noise. Range: 0 to 1 (probability).

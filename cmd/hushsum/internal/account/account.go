@@ -291,6 +291,14 @@ func (r *release) problem(err error) error {
 			Advice: "Leave out --replace-one.",
 			Err:    err,
 		}
+	case errors.Is(err, accounting.ErrUnreachable) && r.delta == 0 &&
+		!strings.HasSuffix(r.Mechanism, "laplace"):
+		return &cli.Problem{
+			Cause: fmt.Sprintf("target cannot be reached: at delta 0 no amount of %s noise has a finite "+
+				"epsilon", r.Mechanism),
+			Advice: "Give a --delta such as 1e-5, or use discrete-laplace or laplace noise.",
+			Err:    err,
+		}
 	case errors.Is(err, accounting.ErrUnreachable):
 		return &cli.Problem{
 			Cause: "target cannot be reached",

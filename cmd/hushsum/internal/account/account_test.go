@@ -221,6 +221,8 @@ func TestAccountUsage(t *testing.T) {
 			"--noise-multiplier: calibrate looks for it"},
 		{"calibrate gaussian --epsilon 1 --find luck", 2, "want noise-multiplier, rounds or rate"},
 		{"calibrate gaussian --epsilon 1 --delta 0", 1,
+			"target cannot be reached: at delta 0 no amount of gaussian"},
+		{"calibrate laplace --epsilon 1e-300 --delta 0", 1,
 			"target cannot be reached\nAsk for a larger"},
 		{"calibrate gaussian --epsilon 0.01 --find rounds", 1,
 			"target cannot be reached: one round spends epsilon 4.3772 at"},

@@ -248,14 +248,20 @@ func (v *asked) fileOf(party string) (found string, err error) {
 	return found, nil
 }
 
-// tellUncounted says on standard error how many rows are more than a party may bring.
+// tellUncounted says on standard error how many rows are more than parties.rows. Where noise hides
+// a record they count.
 func tellUncounted(j *job.Job, parties []*query.Rows, std cli.Streams) {
 	all, more := 0, 0
 	for _, own := range parties {
 		all += own.Len()
 		more += max(0, own.Len()-j.Parties.Rows)
 	}
-	if more > 0 {
+	switch {
+	case more == 0:
+	case j.PerRecord():
+		fmt.Fprintf(std.Err, "parties.rows: parties have %s more than the %s each that the job expects, "+
+			"and all count\n", show.Plural(more, "row"), show.Grouped(j.Parties.Rows))
+	default:
 		fmt.Fprintf(std.Err, "parties.rows: %s of %s do not count: of each party the first %s\n",
 			show.Grouped(more), show.Plural(all, "row"), show.Grouped(j.Parties.Rows))
 	}

@@ -200,7 +200,7 @@ func (j *joining) source(
 		if err != nil {
 			return err
 		}
-		own, err := answers.ReadRows(std.Err, o.declared,
+		own, err := answers.ReadRows(std.Err, o.declared, plan,
 			func(s *query.Schema) (*query.Rows, *query.Report, error) { return j.rows.Read(ctx, s) })
 		if err != nil {
 			return err
