@@ -13,8 +13,8 @@ import (
 // secret, and sums over those that come up. Both fields are public: a party that has fewer records
 // tells nobody.
 type Records struct {
-	// Count bounds the records of one party; what a party has beyond it is never drawn. ε is for
-	// parties with no more: where there are, one that is left out lets another in.
+	// Count is of all parties together. A party with more takes no part: were some never drawn because
+	// of others, one of these that is not there would let another in.
 	Count int
 	Rate  float64 // probability that a coin comes up, above 0 to 1
 }

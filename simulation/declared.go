@@ -41,6 +41,13 @@ func Declared(declared *job.Job, parties []*learning.Dataset, test *learning.Dat
 	if err != nil {
 		return o, err
 	}
+	if how.Records != nil {
+		for _, d := range parties {
+			if err := how.Records.Fits(d); err != nil {
+				return o, err
+			}
+		}
+	}
 	j = j.WithDefaults()
 	o = Options{
 		Model: how.Model, Parties: parties, Test: test, Rounds: j.Rounds, Local: how.Local,

@@ -2,6 +2,7 @@ package training
 
 import (
 	"encoding/binary"
+	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/internal/entropy"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/privacy"
 )
@@ -41,8 +43,7 @@ func (l *Learner) takeRecords(round, i int, w *Work) error {
 		binary.LittleEndian.PutUint64(seed[:], l.derived("coins", round, i))
 		random = rand.NewChaCha8(seed)
 	}
-	units := r.units(rows)
-	drawn, err := draw(units[:min(len(units), r.Coins.Count)], r.Coins.Rate, random)
+	drawn, err := draw(r.units(rows), r.Coins.Rate, random)
 	if err != nil {
 		return err
 	}
@@ -56,6 +57,23 @@ func (l *Learner) takeRecords(round, i int, w *Work) error {
 	w.Message.Vector, w.Message.Samples = sum, 1
 	for _, x := range sum {
 		w.Norm = math.Hypot(w.Norm, x)
+	}
+	return nil
+}
+
+// Fits returns a [job.ConfigError] if rows do not say whose they are, though they have to, or if a
+// party has more records than all have by the job: one that were never drawn because of others
+// would be drawn if one of these were not there, so that a record moved the sum by two.
+func (r *Records) Fits(rows *learning.Dataset) error {
+	if r.Persons && rows.Writers == nil {
+		return &job.ConfigError{Path: "privacy.group", Reason: "the rows do not say whose they are",
+			Advice: "begin each line with a name or a number of the person's"}
+	}
+	if n := len(r.units(rows)); n > r.Coins.Count {
+		return &job.ConfigError{Path: "privacy.records",
+			Reason: fmt.Sprintf("it says that all parties together have %d, and this one has %d: noise "+
+				"hides a record if all may be drawn", r.Coins.Count, n),
+			Advice: "declare as many in the job, or bring fewer, chosen by what each is by itself"}
 	}
 	return nil
 }

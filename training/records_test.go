@@ -155,8 +155,8 @@ type errReader struct{}
 
 func (errReader) Read([]byte) (int, error) { return 0, errors.New("broken") }
 
-// A party that draws more than there is time for sends zeros; one that has more records than are
-// declared never draws those beyond.
+// A party that draws more than there is time for sends zeros; one that has more records than all
+// parties by the job takes no part, as not all of them could be drawn.
 func TestOverrun(t *testing.T) {
 	rows, _, err := learning.Census(300, 1)
 	if err != nil {
@@ -184,8 +184,13 @@ func TestOverrun(t *testing.T) {
 	if got := sum(10, 1000); got != 0 {
 		t.Errorf("300 drawn where 10 of 1,000 are expected: a sum of norm %v", got)
 	}
-	if got := sum(5, 10); got == 0 || got > 10*.5 {
-		t.Errorf("of a party with 300 records where there are 10: a sum of norm %v", got)
+	made, _ := made(t, func(j *job.Job) {
+		byRecords(j)
+		j.Training.Batch, j.Privacy.Records = 5, 299
+	})
+	var wrong *job.ConfigError
+	if _, err := made.Party(0, rows, nil); !errors.As(err, &wrong) || wrong.Path != "privacy.records" {
+		t.Errorf("a party with 300 records where all have 299: %v", err)
 	}
 }
 

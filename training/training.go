@@ -183,11 +183,13 @@ func (t *Training) learner(s *Standing, party int, rows *learning.Dataset) *Lear
 	return l
 }
 
-// Fits returns a [job.ConfigError] if rows are not of the job's form.
+// Fits returns a [job.ConfigError] if rows are not of the job's form, or more records than all
+// parties have by the job.
 func (t *Training) Fits(rows *learning.Dataset) error {
-	if r := t.options.Records; r != nil && r.Persons && rows.Writers == nil {
-		return &job.ConfigError{Path: "privacy.group", Reason: "the rows do not say whose they are",
-			Advice: "begin each line with a name or a number of the person's"}
+	if r := t.options.Records; r != nil {
+		if err := r.Fits(rows); err != nil {
+			return err
+		}
 	}
 	if rows.Features == t.rows.Features && classesOf(rows) <= t.rows.Classes {
 		return nil

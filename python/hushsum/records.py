@@ -58,6 +58,15 @@ class Records:
                                           return_counts=True)
             self._rows = np.argsort(number.reshape(-1), kind="stable")
             self._starts = np.append(0, np.cumsum(counts))
+        # One that is never drawn because of others would be drawn if one of these were not there,
+        # so that a record moved the sum by two.
+        if len(self._starts) - 1 > coins.count:
+            raise ConfigError(
+                f"privacy.records says that all parties together have {coins.count}, and this one "
+                f"has {len(self._starts) - 1}: noise hides a record if all may be drawn",
+                kind="config", field="privacy.records",
+                advice="declare as many in the job, or bring fewer, chosen by what each is by "
+                       "itself")
 
     def sum(self, gradients: Callable[[Any, Any], Any], model: Any,
             structure: Structure) -> np.ndarray:
@@ -67,7 +76,7 @@ class Records:
         adds nothing, and is no error.
         """
         c = self._coins
-        drawn = c.toss(min(len(self._starts) - 1, c.count))
+        drawn = c.toss(len(self._starts) - 1)
         total = np.zeros(structure.size)
         self.drawn, self.left_out = len(drawn), 0
         if len(drawn) > c.most:

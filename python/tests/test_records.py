@@ -109,7 +109,9 @@ def test_coins() -> None:
     first, second = drawn(), drawn()
     assert abs(first / 1e5 - 0.1) < 0.006 and abs(second / 1e5 - 0.1) < 0.006
     assert first != second or drawn() != first
-    assert drawn(rate=1.0) == 1e5 and drawn(rate=1.0, count=70) == 70
+    assert drawn(rate=1.0) == 1e5
+    with pytest.raises(hushsum.ConfigError, match="together have 70, and this one has 100000"):
+        drawn(count=70)
     assert drawn(most=5000) == 0
     assert records.Records(x[:0], records.Coins(COINS)).sum(
         lambda model, rows: rows, None, Structure(np.zeros(1))) == 0
