@@ -460,6 +460,13 @@ func (n *Node) Close() {
 func (n *Node) Create(
 	ctx context.Context, files federation.Files,
 ) (*federation.Federation, error) {
+	return n.create(ctx, files, "")
+}
+
+// create declares a federation; note goes into the audit log.
+func (n *Node) create(
+	ctx context.Context, files federation.Files, note string,
+) (*federation.Federation, error) {
 	f, err := federation.New(files)
 	if err == nil {
 		err = n.succeeds(ctx, f, files)
@@ -472,7 +479,8 @@ func (n *Node) Create(
 	if err := n.records.Create(ctx, d, files.Model, files.Before); err != nil {
 		return nil, err
 	}
-	line := record.Line{Time: time.Now().UTC(), Node: n.Name, Event: "created", Digest: f.ID}
+	line := record.Line{Time: time.Now().UTC(), Node: n.Name, Event: "created", Digest: f.ID,
+		Note: note}
 	if err := n.records.Audit(ctx, f.ID, line); err != nil {
 		n.Log.Warn("a line of the audit log was not written", "error", err.Error())
 	}

@@ -179,7 +179,7 @@ func (s *shown) AuditLog(context.Context, string) ([]record.Line, error) {
 		{Time: time.Unix(9, 0), Event: "paused", Round: 7, Note: "by ann"}}, nil
 }
 
-func (s *shown) Declare(_ context.Context, files federation.Files) (string, error) {
+func (s *shown) Declare(_ context.Context, _ string, files federation.Files) (string, error) {
 	if string(files.Text) == "bad" {
 		return "", &job.ConfigError{Line: 3, Path: "rounds", Reason: "0 is too few"}
 	}
