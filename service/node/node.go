@@ -347,7 +347,7 @@ func (n *Node) serve() error {
 		"files", files, "files kept for the record", reserve)
 	listener, err := net.Listen("tcp", n.Listen)
 	if err != nil {
-		return err
+		return fmt.Errorf("node: the parties' door: %w; see --listen", err)
 	}
 	address := listener.Addr().String()
 	if n.Plain {
@@ -377,7 +377,7 @@ func (n *Node) serve() error {
 	}
 	admin, err := net.Listen("tcp", n.Admin)
 	if err != nil {
-		return err
+		return fmt.Errorf("node: the operators' page: %w; see --admin", err)
 	}
 	n.Page = "http://" + admin.Addr().String()
 	n.run(page.New(page.Options{
