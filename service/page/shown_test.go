@@ -63,7 +63,8 @@ func (s *shown) Listing(context.Context) []*runner.Status {
 
 func (s *shown) Signals(ctx context.Context) page.Signals {
 	out := page.Signals{Ready: true, Decides: true, DiskFree: 3 << 30, DiskSize: 7 << 30,
-		OpenFiles: 40, MostFiles: 1024, Known: 12, Strangers: 3, MostConnections: 400}
+		OpenFiles: 40, MostFiles: 1024, Known: 12, Strangers: 3, MostConnections: 400,
+		CertificateEnd: time.Unix(1800000000, 0)}
 	for _, f := range s.Listing(ctx) {
 		out.Federations = append(out.Federations, page.Figures{Name: f.Name, Led: f.Recorded == nil,
 			Status: f})
