@@ -105,6 +105,9 @@ func (g *Guard) Last() uint64 { return g.last }
 // Count returns how many submissions have left, or are counted as if they had.
 func (g *Guard) Count() uint64 { return g.count }
 
+// Charges returns how often the submissions have charged the ledger.
+func (g *Guard) Charges() uint64 { return g.limits.charges(g.last, g.count) }
+
 // Spent returns what the submissions have spent; nil without noise. It fails with errors of the
 // accountant.
 func (g *Guard) Spent() (*accounting.Spent, error) {

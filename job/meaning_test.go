@@ -70,6 +70,32 @@ func TestNoneMissing(t *testing.T) {
 	}
 }
 
+// Where more may be missing than an adversary lets, it is said how many may.
+func TestTooFew(t *testing.T) {
+	for parties, wants := range map[string][]string{
+		"count = 3, drop_out = 0.34": {"lets 2 of 3 parties make a sum", "0 colluders a sum takes 3",
+			"allow none (sum.recovery = true, and no drop_out) to be missing"},
+		"count = 10, drop_out = 0.4, colluders = 3": {"3 colluders a sum takes 8",
+			"allow at most 2 of them to be missing"},
+	} {
+		j, err := job.Parse("job.toml", []byte("name = \"few\"\nrounds = 1\nmodel = { name = "+
+			"\"softmax\", features = 4, classes = 3 }\nparties = { "+parties+" }\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = j.Settle(job.Files{Roster: rosterOf(t, j.Parties.Count)})
+		if err == nil {
+			t.Errorf("%s is allowed", parties)
+			continue
+		}
+		for _, want := range wants {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: nothing says %q: %v", parties, want, err)
+			}
+		}
+	}
+}
+
 // What front ends once said differently has one meaning.
 func TestOneMeaning(t *testing.T) {
 	is := func(what string, got, want any) {

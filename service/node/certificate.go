@@ -28,6 +28,7 @@ const (
 	suffixNext     = ".next"                 // of the files of a certificate that is to come
 	fileSaid       = "next-certificate.json" // what the present one says of it
 	defaultOverlap = 7 * 24 * time.Hour
+	endsSoon       = 30 * 24 * time.Hour // when the log begins to say so, once a day
 )
 
 // certificate is that of a door.
@@ -41,6 +42,7 @@ type certificate struct {
 	present *tls.Certificate
 	next    *tls.Certificate // nil: none is to come
 	word    *door.NextCertificate
+	told    time.Time // when the log said that the present one ends
 }
 
 // now tells the time that the door goes by.
@@ -142,10 +144,29 @@ func (n *Node) show(pair *tls.Certificate) {
 	}
 	c.present = pair
 	c.mutex.Unlock()
-	if fingerprint(was) != fingerprint(pair) {
+	changed := fingerprint(was) != fingerprint(pair)
+	n.tellEnd(changed)
+	if changed {
 		n.Log.Warn("the door shows another certificate", "fingerprint",
 			fmt.Sprintf("%x", fingerprint(pair)))
 	}
+}
+
+// tellEnd says once a day that the certificate that is shown ends soon, or has ended, and at once
+// of another one.
+func (n *Node) tellEnd(changed bool) {
+	c := &n.certificate
+	end, now := c.expires(), c.now()
+	if end.IsZero() || end.Sub(now) > endsSoon || !changed && now.Sub(c.told) < 24*time.Hour {
+		return
+	}
+	c.told = now
+	what := "the door's certificate ends soon"
+	if now.After(end) {
+		what = "the door's certificate has ended"
+	}
+	n.Log.Warn(what+": parties that do not pin it refuse it from then on; see Another certificate in "+
+		"docs/service.md", "end", end.UTC().Format(time.RFC3339))
 }
 
 // over reports whether the time of the certificate before the next is over. The caller has the

@@ -3,11 +3,16 @@ package node_test
 import (
 	"context"
 	"crypto/ed25519"
+	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"log/slog"
+	"math/big"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -196,6 +201,45 @@ func changeCertificates(t *testing.T, count int, early bool) {
 		t.Errorf("who has not heard of it: %v", err)
 	}
 	s.end(nodes[count-1])
+}
+
+// A certificate that ends soon, or has ended, is told of in the log at the start, and one that is
+// good for long is not.
+func TestCertificateEnds(t *testing.T) {
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for days, want := range map[int]string{-1: "has ended", 20: "ends soon", 40: ""} {
+		folder, log := t.TempDir(), new(safeBuffer)
+		made := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().AddDate(-1, 0, 0),
+			NotAfter: time.Now().AddDate(0, 0, days)}
+		text, err := x509.CreateCertificate(rand.Reader, made, made, public, private)
+		if err != nil {
+			t.Fatal(err)
+		}
+		both := append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: text}),
+			pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})...)
+		config := plainNode(filepath.Join(folder, "node"))
+		config.Plain, config.Log = false, slog.New(slog.NewTextHandler(log, nil))
+		config.CertificateFile = filepath.Join(folder, "door.pem")
+		if err := os.WriteFile(config.CertificateFile, both, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		n, err := node.Start(context.Background(), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.Close()
+		if got := log.String(); strings.Contains(got, "the door's certificate") != (want != "") ||
+			!strings.Contains(got, want) || strings.Count(got, "the door's certificate") > 1 {
+			t.Errorf("%d days: %s", days, got)
+		}
+	}
 }
 
 // What openssl makes by the words of docs/service.md is announced, of each kind of key.

@@ -347,7 +347,7 @@ func (n *Node) serve() error {
 		"files", files, "files kept for the record", reserve)
 	listener, err := net.Listen("tcp", n.Listen)
 	if err != nil {
-		return err
+		return fmt.Errorf("node: the parties' door: %w; see --listen", err)
 	}
 	address := listener.Addr().String()
 	if n.Plain {
@@ -377,7 +377,7 @@ func (n *Node) serve() error {
 	}
 	admin, err := net.Listen("tcp", n.Admin)
 	if err != nil {
-		return err
+		return fmt.Errorf("node: the operators' page: %w; see --admin", err)
 	}
 	n.Page = "http://" + admin.Addr().String()
 	n.run(page.New(page.Options{
@@ -460,6 +460,13 @@ func (n *Node) Close() {
 func (n *Node) Create(
 	ctx context.Context, files federation.Files,
 ) (*federation.Federation, error) {
+	return n.create(ctx, files, "")
+}
+
+// create declares a federation; note goes into the audit log.
+func (n *Node) create(
+	ctx context.Context, files federation.Files, note string,
+) (*federation.Federation, error) {
 	f, err := federation.New(files)
 	if err == nil {
 		err = n.succeeds(ctx, f, files)
@@ -472,7 +479,8 @@ func (n *Node) Create(
 	if err := n.records.Create(ctx, d, files.Model, files.Before); err != nil {
 		return nil, err
 	}
-	line := record.Line{Time: time.Now().UTC(), Node: n.Name, Event: "created", Digest: f.ID}
+	line := record.Line{Time: time.Now().UTC(), Node: n.Name, Event: "created", Digest: f.ID,
+		Note: note}
 	if err := n.records.Audit(ctx, f.ID, line); err != nil {
 		n.Log.Warn("a line of the audit log was not written", "error", err.Error())
 	}

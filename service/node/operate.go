@@ -232,9 +232,11 @@ func (n *Node) AuditLog(ctx context.Context, id string) ([]record.Line, error) {
 	return n.records.AuditLog(ctx, id, 200)
 }
 
-// Declare declares a federation and returns its identifier.
-func (n *Node) Declare(ctx context.Context, files federation.Files) (string, error) {
-	f, err := n.Create(ctx, files)
+// Declare declares a federation at an operator's order, and returns its identifier.
+func (n *Node) Declare(
+	ctx context.Context, who string, files federation.Files,
+) (string, error) {
+	f, err := n.create(ctx, files, "by "+who)
 	if err != nil {
 		return "", err
 	}

@@ -135,6 +135,7 @@ func (s shows) Signals(ctx context.Context) page.Signals {
 	out.Known, out.Strangers = s.atDoor.counts()
 	out.MostConnections = s.connections
 	out.DiskFree, out.DiskSize = diskOf(s.Folder)
+	out.CertificateEnd = s.certificate.expires()
 	out.Federations = each(s.Node, func(e *entry) page.Figures {
 		f := page.Figures{Name: e.federation.Job.Name}
 		here, led := s.leads(e)

@@ -80,8 +80,13 @@ func (s *site) operate(next http.HandlerFunc) http.HandlerFunc {
 // unauthorized asks programs for a token, and sends people to where they give theirs.
 func (s *site) unauthorized(w http.ResponseWriter, r *http.Request) {
 	if forPrograms(r) {
-		problem(w, r, "token",
-			"send an operator's token as Authorization: Bearer, or sign by a key of one")
+		detail := "send an operator's token as Authorization: Bearer, or sign by a key of one"
+		if r.Header.Get("Authorization") != "" {
+			detail = "it comes with a token that is none of this node: each node makes its own at its " +
+				"first start, in operators.txt of its folder; send one of these, or sign by a key of " +
+				"an operator"
+		}
+		problem(w, r, "token", detail)
 		return
 	}
 	http.Redirect(w, r, "/login", http.StatusSeeOther)

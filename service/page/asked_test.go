@@ -167,7 +167,7 @@ func TestAnswers(t *testing.T) {
 		`id="answer-1"`, `id="answer-2"`, `id="answer-3"`, `class="reach"`, "at 0.5: ", "by 59: ",
 		"<td>older, rows</td><td></td><td>", "&lt;M&gt;, 18 to 59", "… and 20 others: see the table",
 		`id="answer-8"`, "cough: 150", "&lt;b&gt;: 150", "no word has rows enough to stand out",
-		path+"/answers.csv", "may spend &epsilon; 4: <b>2.5</b> is left")
+		path+"/answers.csv", "may spend &epsilon; 4: <b>2.5</b> was left at its end")
 	if strings.Contains(body, "<M>") {
 		t.Error("a category is not escaped")
 	}

@@ -22,7 +22,9 @@ type Signals struct {
 	MostFiles          int
 	// Connections at the parties' door, and how many there may be; 0: not known.
 	Known, Strangers, MostConnections int
-	Federations                       []Figures
+	// CertificateEnd is until when the certificate is valid that the door shows; zero: HTTP.
+	CertificateEnd time.Time
+	Federations    []Figures
 }
 
 // Figures holds those of a federation.
@@ -45,6 +47,7 @@ var families = []family{
 	{"disk_size_bytes", "bytes of the disk of the node's folder", "gauge"},
 	{"open_files", "files that the process has open", "gauge"},
 	{"open_files_limit", "files that the process may open", "gauge"},
+	{"certificate_end_seconds", "Unix time at which the door's certificate ends", "gauge"},
 	{"door_connections", "connections at the parties' door, of the known and of strangers", "gauge"},
 	{"door_connections_limit", "connections that the parties' door may have", "gauge"},
 	{"door_requests_total", "requests at the parties' door", "counter"},
@@ -140,6 +143,9 @@ func (s *site) metrics(w http.ResponseWriter, r *http.Request) {
 	if at.OpenFiles > 0 && at.MostFiles > 0 {
 		out.add("open_files", float64(at.OpenFiles))
 		out.add("open_files_limit", float64(at.MostFiles))
+	}
+	if !at.CertificateEnd.IsZero() {
+		out.add("certificate_end_seconds", float64(at.CertificateEnd.Unix()))
 	}
 	if at.MostConnections > 0 {
 		out.add("door_connections", float64(at.Known), "of", "known")

@@ -79,7 +79,8 @@ func TestMetrics(t *testing.T) {
 	federation := `federation="a \"study\" of \\ names"`
 	for series, want := range map[string]float64{
 		"ready": 1, "record_ready": 1, "disk_free_bytes": 3 << 30, "open_files": 40,
-		"door_connections_limit": 400, "has_leader{": 1,
+		"certificate_end_seconds": 1800000000,
+		"door_connections_limit":  400, "has_leader{": 1,
 		"figures_age_seconds{": 0, "rounds_begun_total{": 7, "rounds_lost_total{": 1,
 		"rounds_planned{": 20, "epsilon_spent{": 3.2, "epsilon_budget{": 8, "paused{": 0, "ended{": 0,
 		"decisions_total{": 41, "parties_least{": 7,

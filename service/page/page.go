@@ -42,7 +42,7 @@ type Federations interface {
 	// Plan says what the queries of a job's text would cost and give in one that goes on from it.
 	Plan(ctx context.Context, id string, text []byte) (*Planned, error)
 	AuditLog(ctx context.Context, id string) ([]record.Line, error)
-	Declare(ctx context.Context, files federation.Files) (id string, err error)
+	Declare(ctx context.Context, who string, files federation.Files) (id string, err error)
 	WriteBackup(ctx context.Context, w io.Writer) error
 	ReadBackup(ctx context.Context, backup io.Reader) (ids []string, err error)
 	// Keys returns under which keys the record is sealed, and Rewrite too, once it has sealed under

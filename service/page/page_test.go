@@ -169,6 +169,20 @@ func TestOpenPage(t *testing.T) {
 	}
 }
 
+// A token that is none of the node's is told from none at all.
+func TestOtherToken(t *testing.T) {
+	_, server, _ := newPage(t, false)
+	for token, want := range map[string]string{
+		"":  "send an operator's token",
+		"x": "a token that is none of this node",
+	} {
+		status, body, _ := call(t, "GET", server.URL+"/v1/federations", token, "", "")
+		if status != 401 || !strings.Contains(body, want) {
+			t.Errorf("%q: %d %s", token, status, body)
+		}
+	}
+}
+
 // Who may do what.
 func TestRoles(t *testing.T) {
 	s, server, tokens := newPage(t, false)

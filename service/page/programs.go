@@ -104,7 +104,7 @@ func (s *site) declare(w http.ResponseWriter, r *http.Request) {
 		problem(w, r, "query", err.Error())
 		return
 	}
-	id, err := s.Federations.Declare(r.Context(), federation.Files(d))
+	id, err := s.Federations.Declare(r.Context(), who(r).Name, federation.Files(d))
 	if err != nil {
 		fail(w, r, err)
 		return

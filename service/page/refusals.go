@@ -18,14 +18,14 @@ import (
 // refusals are the kinds of problems, each with its status and title.
 var refusals = map[string]door.Refusal{
 	"query":      {Status: http.StatusBadRequest, Title: "The body cannot be read"},
-	"token":      {Status: http.StatusUnauthorized, Title: "The request does not say who sends it"},
+	"token":      {Status: http.StatusUnauthorized, Title: "The request comes from no operator"},
 	"unsigned":   {Status: http.StatusUnauthorized, Title: "The request is not signed as it must be"},
 	"signature":  {Status: http.StatusUnauthorized, Title: "The signature does not verify"},
 	"clock":      {Status: http.StatusUnauthorized, Title: "The request was signed at another time"},
 	"stranger":   {Status: http.StatusForbidden, Title: "The key is no operator's"},
 	"role":       {Status: http.StatusForbidden, Title: "The operator may read, and not do this"},
 	"origin":     {Status: http.StatusForbidden, Title: "A page of another site sends the request"},
-	"unknown":    {Status: http.StatusNotFound, Title: "There is no such federation"},
+	"unknown":    {Status: http.StatusNotFound, Title: "There is no such federation or party"},
 	"route":      {Status: http.StatusNotFound, Title: "There is no such resource"},
 	"method":     {Status: http.StatusMethodNotAllowed, Title: "The resource lacks this method"},
 	"exists":     {Status: http.StatusConflict, Title: "The federation is declared already"},

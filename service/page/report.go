@@ -57,8 +57,8 @@ func rosterOf(roster *keyexchange.Roster, states []runner.PartyStatus) (out []re
 }
 
 // ordered are the events of the audit log that people order, or are to know of.
-var ordered = []string{"paused", "resumed", "left out", "readmitted", "ended", "set back",
-	"restored"}
+var ordered = []string{"created", "paused", "resumed", "left out", "readmitted", "ended",
+	"set back", "restored"}
 
 // newReport makes the report on a federation.
 func newReport(status *runner.Status, known door.Known) *report {

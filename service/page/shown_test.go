@@ -63,7 +63,8 @@ func (s *shown) Listing(context.Context) []*runner.Status {
 
 func (s *shown) Signals(ctx context.Context) page.Signals {
 	out := page.Signals{Ready: true, Decides: true, DiskFree: 3 << 30, DiskSize: 7 << 30,
-		OpenFiles: 40, MostFiles: 1024, Known: 12, Strangers: 3, MostConnections: 400}
+		OpenFiles: 40, MostFiles: 1024, Known: 12, Strangers: 3, MostConnections: 400,
+		CertificateEnd: time.Unix(1800000000, 0)}
 	for _, f := range s.Listing(ctx) {
 		out.Federations = append(out.Federations, page.Figures{Name: f.Name, Led: f.Recorded == nil,
 			Status: f})
@@ -179,7 +180,7 @@ func (s *shown) AuditLog(context.Context, string) ([]record.Line, error) {
 		{Time: time.Unix(9, 0), Event: "paused", Round: 7, Note: "by ann"}}, nil
 }
 
-func (s *shown) Declare(_ context.Context, files federation.Files) (string, error) {
+func (s *shown) Declare(_ context.Context, _ string, files federation.Files) (string, error) {
 	if string(files.Text) == "bad" {
 		return "", &job.ConfigError{Line: 3, Path: "rounds", Reason: "0 is too few"}
 	}

@@ -99,6 +99,33 @@ privacy = { noise = "discrete-gaussian", epsilon = 1.0 }
 	}
 }
 
+// A federation that ended before its rounds were held counts in a month as what was spent in it.
+func TestBookOfEndedEarly(t *testing.T) {
+	for often, most := range []float64{1, 2} {
+		now := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+		b := newBook(t, &now)
+		first, other := asking(t, "first", "1.0", "4.0", nil), asking(t, "other", "1.0", "", nil)
+		if err := b.begin(nil, first, bookParty); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Check(&Policy{MaxEpsilonMonth: 1.9}, other, bookParty); !errors.Is(err, ErrPolicy) {
+			t.Errorf("while the first goes on: %v", err)
+		}
+		if err := b.end(first, submitted(t, first, uint64(often))); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Check(&Policy{MaxEpsilonMonth: most}, other, bookParty); err != nil {
+			t.Errorf("after %d rounds of 1: %v", often, err)
+		}
+		if often == 0 {
+			continue
+		}
+		if err := b.Check(&Policy{MaxEpsilonMonth: 1.9}, other, bookParty); !errors.Is(err, ErrPolicy) {
+			t.Errorf("after its round: %v", err)
+		}
+	}
+}
+
 // A month's epsilon counts what federations spend by themselves, also of one that goes on from an
 // older one. A study has one budget, and goes on along one path; what was declined is on it.
 func TestBookOfStudy(t *testing.T) {
@@ -123,7 +150,7 @@ func TestBookOfStudy(t *testing.T) {
 	if err := b.begin(nil, first, bookParty); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.end(first.ID, submitted(t, first, 1)); err != nil {
+	if err := b.end(first, submitted(t, first, 1)); err != nil {
 		t.Fatal(err)
 	}
 	allowed("that counts nothing", 9, next, false) // as its ledger, of this test, has nothing

@@ -37,7 +37,7 @@ type Entry struct {
 	Unit     string    `json:"unit"`
 	Epsilon  float64   `json:"epsilon"` // of all rounds; 0: none is promised
 	Delta    float64   `json:"delta"`
-	Own      float64   `json:"own,omitempty"`   // what its rounds spend without those before
+	Own      float64   `json:"own,omitempty"`   // what its rounds spend, or have, without those before; 0: not known
 	Study    float64   `json:"study,omitempty"` // privacy.study
 	Spent    float64   `json:"spent"`           // by the party's own ledger, once it has ended
 	Accepted time.Time `json:"accepted"`
@@ -224,7 +224,8 @@ func (e *Entry) most() float64 {
 	return e.Epsilon
 }
 
-// own returns what a federation may spend by itself. Entries of earlier releases do not say.
+// own returns what a federation may spend by itself, or has spent. Entries of earlier releases do
+// not say.
 func (e *Entry) own() float64 {
 	if e.Own > 0 || e.Declined {
 		return e.Own
@@ -317,18 +318,30 @@ func (b *Book) begin(p *Policy, f *federation.Federation, name string) error {
 	})
 }
 
-// end notes that a federation has ended, and what the party has spent by its own ledger.
-func (b *Book) end(id string, guard drive.Guard) error {
+// end notes that a federation has ended, and what the party has spent by its own ledger: nothing,
+// where it ended before the party submitted.
+func (b *Book) end(f *federation.Federation, guard drive.Guard) error {
 	spent, err := guard.Spent()
 	if err != nil {
 		return err
 	}
+	own := math.SmallestNonzeroFloat64 // as 0 stands for what is not known
+	if charges := int(guard.Charges()); spent != nil && charges > 0 {
+		x, err := f.Settled.Round().Spent(accounting.ServerView, charges, f.Job.Privacy.Delta)
+		if err != nil {
+			return err
+		}
+		own = x.Upper
+	}
 	return b.change(func(t *text) error {
 		for i := range t.Entries {
-			if e := &t.Entries[i]; e.ID == id && e.Ended.IsZero() {
+			if e := &t.Entries[i]; e.ID == f.ID && e.Ended.IsZero() {
 				e.Ended = b.now()
 				if spent != nil {
 					e.Spent = spent.Upper
+					if e.Own > 0 { // one that ended early has spent less than it might have
+						e.Own = min(e.Own, own)
+					}
 				}
 			}
 		}

@@ -103,7 +103,7 @@ func TestBook(t *testing.T) {
 	allowed("one after another that has not ended", 4.4, next, false)
 	allowed("one after another that has not ended", 4.5, next, true)
 
-	if err := b.end(first.ID, submitted(t, first, 2)); err != nil {
+	if err := b.end(first, submitted(t, first, 2)); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := b.Entries()

@@ -182,7 +182,7 @@ func (p *Party) Run(ctx context.Context) (model []byte, err error) {
 		return nil, err
 	}
 	if p.Book != nil {
-		if err := p.Book.end(p.Federation.ID, guard); err != nil {
+		if err := p.Book.end(p.Federation, guard); err != nil {
 			return nil, err
 		}
 	}

@@ -107,7 +107,7 @@ func TestReadPolicy(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "policy.toml")
 	for text, want := range map[string]string{
 		"least_honest = 3\nkeep = [\"a*\"]":                 "",
-		"least_honst = 3":                                   "least_honst",
+		"least_honst = 3":                                   "did you mean least_honest?",
 		"adversary = \"none\"":                              "adversary",
 		"max_epsilon = 1.0\nMAX_EPSILON = 9.0":              "MAX_EPSILON",
 		"Least_Honest = 3":                                  `write "least_honest"`,
@@ -131,6 +131,9 @@ func TestReadPolicy(t *testing.T) {
 		_, err := ReadPolicy(name)
 		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
+		}
+		if err != nil && (!errors.Is(err, ErrPolicy) || strings.Contains(err.Error(), "federation")) {
+			t.Errorf("%q is said of a federation: %v", text, err)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/internal/strict"
+	"github.com/hushsum/hushsum/internal/suggest"
 	"github.com/hushsum/hushsum/service/federation"
 )
 
@@ -73,6 +75,26 @@ type Policy struct {
 	MaxBytesRound int `toml:"max_bytes_round"`
 }
 
+// unreadable is why a policy's file cannot be read. It is [ErrPolicy], without its words: they are
+// about a federation.
+func unreadable(format string, a ...any) error {
+	return &unreadableError{fmt.Errorf("party: the policy's file: "+format, a...)}
+}
+
+type unreadableError struct{ error }
+
+func (e *unreadableError) Is(target error) bool { return target == ErrPolicy }
+
+func (e *unreadableError) Unwrap() error { return e.error }
+
+// policyKeys lists the keys of a policy's file.
+func policyKeys() (keys []string) {
+	for i, t := 0, reflect.TypeFor[Policy](); i < t.NumField(); i++ {
+		keys = append(keys, t.Field(i).Tag.Get("toml"))
+	}
+	return keys
+}
+
 // ReadPolicy reads a policy from a TOML file.
 func ReadPolicy(name string) (*Policy, error) {
 	b, err := os.ReadFile(name)
@@ -84,17 +106,22 @@ func ReadPolicy(name string) (*Policy, error) {
 		if line := wrong[0].Line; line > 0 {
 			name += fmt.Sprint(":", line)
 		}
-		return nil, fmt.Errorf("%w: %s: %w", ErrPolicy, name, wrong[0])
+		advice := ""
+		key := wrong[0].Key
+		if near := suggest.Nearest(key, policyKeys()); wrong[0].Meant == "" && near != "" && near != key {
+			advice = "; did you mean " + near + "?"
+		}
+		return nil, unreadable("%s: %w%s", name, wrong[0], advice)
 	}
 	if p.JobDigest != "" && !digestPattern.MatchString(p.JobDigest) {
-		return nil, fmt.Errorf("%w: %s: job_digest = %.80q is not 64 hexadecimal digits in lower case, "+
-			"as hushsum job check prints them", ErrPolicy, name, p.JobDigest)
+		return nil, unreadable("%s: job_digest = %.80q is not 64 hexadecimal digits in lower case, "+
+			"as hushsum job check prints them", name, p.JobDigest)
 	}
 	if _, found := strength[p.Adversary]; !found {
-		return nil, fmt.Errorf("%w: %s: there is no adversary %q", ErrPolicy, name, p.Adversary)
+		return nil, unreadable("%s: there is no adversary %q", name, p.Adversary)
 	}
 	if p.Unit != "" && p.Unit != "party" && p.Unit != "record" {
-		return nil, fmt.Errorf("%w: %s: unit = %.80q; use party or record", ErrPolicy, name, p.Unit)
+		return nil, unreadable("%s: unit = %.80q; use party or record", name, p.Unit)
 	}
 	for _, bound := range []struct {
 		name  string
@@ -114,23 +141,23 @@ func ReadPolicy(name string) (*Policy, error) {
 	} {
 		// A bound that is no number would insist on nothing.
 		if !(bound.value >= 0) {
-			return nil, fmt.Errorf("%w: %s: %s = %v; use a number above 0, or leave it out", ErrPolicy, name,
+			return nil, unreadable("%s: %s = %v; use a number above 0, or leave it out", name,
 				bound.name, bound.value)
 		}
 	}
 	for _, key := range p.Follow {
 		if !digestPattern.MatchString(key) {
-			return nil, fmt.Errorf("%w: %s: follow: %.80q is no key of 64 hexadecimal digits in lower "+
-				"case, as hushsumd identity prints it", ErrPolicy, name, key)
+			return nil, unreadable("%s: follow: %.80q is no key of 64 hexadecimal digits in lower "+
+				"case, as hushsumd identity prints it", name, key)
 		}
 	}
 	for _, pattern := range p.Keep {
 		if _, err := path.Match(pattern, ""); err != nil {
-			return nil, fmt.Errorf("%w: %s: keep: %q is no pattern", ErrPolicy, name, pattern)
+			return nil, unreadable("%s: keep: %q is no pattern", name, pattern)
 		}
 	}
 	if p.From < 0 || p.From > 23 || p.Until < 0 || p.Until > 23 {
-		return nil, fmt.Errorf("%w: %s: hours are 0 to 23", ErrPolicy, name)
+		return nil, unreadable("%s: hours are 0 to 23", name)
 	}
 	return p, nil
 }

@@ -167,10 +167,8 @@ func (o *operator) create(ctx context.Context, file string, std streams) error {
 	for _, note := range notes(file, f) {
 		fmt.Fprintln(std.out, note)
 	}
-	if f.Settled.Before() != nil && o.identity != nil {
-		if files.Succession, err = f.Sign(o.identity); err != nil {
-			return err
-		}
+	if files.Succession, err = o.succession(f, std); err != nil {
+		return err
 	}
 	var made struct{ ID string }
 	if err := o.ask(ctx, http.MethodPost, "/v1/federations", page.Declared(*files), "",
@@ -179,6 +177,21 @@ func (o *operator) create(ctx context.Context, file string, std streams) error {
 	}
 	fmt.Fprintln(std.out, made.ID)
 	return nil
+}
+
+// succession has the operator sign that a federation goes on from another. Without a key it says
+// what that means: it cannot be signed later, and a study goes on along one path.
+func (o *operator) succession(f *federation.Federation, std streams) ([]byte, error) {
+	switch {
+	case f.Settled.Before() == nil:
+		return nil, nil
+	case o.identity == nil:
+		fmt.Fprintf(std.err, "no operator's key signs that %s goes on from the last federation: parties "+
+			"with --follow do not go on in it, nor in any after it, and join by hand, in a folder of "+
+			"its own; sign the next by --identity\n", f.Job.Name)
+		return nil, nil
+	}
+	return f.Sign(o.identity)
 }
 
 // after writes the files of a federation that goes on from one that has ended.
@@ -290,11 +303,15 @@ func show(s *runner.Status, asJSON bool, std streams) error {
 	}
 	fmt.Fprintf(std.out, "round %d of %d, %d lost, %s\n", s.Round, s.Rounds, s.Lost, leader)
 	if s.Budget > 0 {
-		fmt.Fprintf(std.out, "epsilon %.4g of %g for %s, at delta %g, against %s\n", s.Epsilon, s.Budget,
-			s.Protects, s.Delta, s.Against)
+		fmt.Fprintf(std.out, "epsilon %.4g of %.4g for %s, at delta %g, against %s\n", s.Epsilon,
+			s.Budget, s.Protects, s.Delta, s.Against)
 	}
 	if s.Study > 0 {
-		fmt.Fprintf(std.out, "of its study's epsilon %g is %.4g left\n", s.Study,
+		left := "is %.4g left"
+		if s.State == "ended" { // and others may have gone on from it
+			left = "was %.4g left at its end"
+		}
+		fmt.Fprintf(std.out, "of its study's epsilon %g "+left+"\n", s.Study,
 			max(0, s.Study-s.Epsilon))
 	}
 	if s.Asks > 0 {

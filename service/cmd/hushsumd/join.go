@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -357,7 +358,9 @@ func trusted(what, file, fingerprint string, fetch func() ([]byte, error)) ([]by
 		return nil, err
 	}
 	if digest := parsed.Digest(); !strings.EqualFold(fingerprint, hex.EncodeToString(digest[:])) {
-		return nil, fmt.Errorf("the server's %s has another fingerprint than the one given", what)
+		return nil, fmt.Errorf("the server's %s has another fingerprint than the one given; see that it "+
+			"was written down right, and else ask the operator and the others which list is the true one",
+			what)
 	}
 	return text, nil
 }
@@ -369,7 +372,15 @@ func advise(err error) error {
 	var name x509.HostnameError
 	var refusal *party.RefusalError
 	var dialed *net.OpError
+	var certificate x509.CertificateInvalidError
 	switch {
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return fmt.Errorf("%w; --server is its door, which speaks HTTPS; the page, for operators, does "+
+			"not", err)
+	case errors.As(err, &refusal) && refusal.Kind == "" && refusal.Status == http.StatusBadRequest:
+		return fmt.Errorf("%w; a door speaks HTTPS: is it --server https://… ?", err)
+	case errors.As(err, &certificate) && certificate.Reason == x509.Expired:
+		return fmt.Errorf("%w; if the clock is right here, its operator is to renew the certificate", err)
 	case errors.As(err, &dialed) && dialed.Op == "dial":
 		return fmt.Errorf("%w; is the server running, and --server its door's address? A proxy is taken "+
 			"from HTTPS_PROXY", err)

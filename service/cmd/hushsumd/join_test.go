@@ -3,7 +3,10 @@ package main
 import (
 	"bytes"
 	"crypto/ed25519"
+	"crypto/x509"
+	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +14,7 @@ import (
 
 	"github.com/hushsum/hushsum/service/door"
 	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/service/party"
 )
 
 // Of several federations the one is meant that is named, or that was accepted in the folder; else
@@ -86,5 +90,26 @@ func TestFolderOfAnother(t *testing.T) {
 	}
 	if before, err := j.accepted(); err != nil || before.ID != first.ID {
 		t.Errorf("%v is accepted now, %v", before.Name, err)
+	}
+}
+
+// What is wrong with an address or a certificate comes with what to do about it.
+func TestAdvice(t *testing.T) {
+	for want, err := range map[string]error{
+		"the page, for operators, does not": http.ErrSchemeMismatch,
+		"is it --server https://":           &party.RefusalError{Status: http.StatusBadRequest},
+		"is to renew the certificate":       x509.CertificateInvalidError{Reason: x509.Expired},
+		"give --fingerprint":                x509.UnknownAuthorityError{},
+		"hushsumd roster line":              &party.RefusalError{Status: 403, Kind: "stranger"},
+		"compare --server":                  party.ErrServer,
+	} {
+		if got := advise(fmt.Errorf("asking: %w", err)); !errors.Is(got, err) ||
+			!strings.Contains(got.Error(), want) {
+			t.Errorf("%v", got)
+		}
+	}
+	refused := &party.RefusalError{Status: http.StatusBadRequest, Kind: "query"}
+	if got := advise(refused); got != error(refused) {
+		t.Errorf("%v", got)
 	}
 }

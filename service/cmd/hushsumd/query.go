@@ -141,6 +141,15 @@ func (q *questioner) more(ctx context.Context, s *runner.Status, file string) er
 		}
 	}
 	last := chain[len(chain)-1]
+	switch last.State {
+	case "waiting", "running", "paused": // of others the server says what is the matter
+		return fmt.Errorf("%s has not ended: it is %s; wait for it, or end it by 'hushsumd federation "+
+			"end %s'", last.Name, standingOf(last), last.Name)
+	}
+	if n := j.Parties.Count; n > 0 && j.Parties.Roster == "" && n != len(last.Parties) {
+		fmt.Fprintf(q.std.err, "%s: parties.count is %d; those who are asked are the %s of %s\n", file,
+			n, numbers.Plural(len(last.Parties), "party"), last.Name)
+	}
 	var after page.Declared
 	if err := q.ask(ctx, http.MethodGet, "/v1/federations/"+last.ID+"/after", nil, "",
 		&after); err != nil {
@@ -169,10 +178,8 @@ func (q *questioner) more(ctx context.Context, s *runner.Status, file string) er
 	if batch.Federation == nil {
 		return q.print(nil, all, names)
 	}
-	if batch.Federation.Settled.Before() != nil && q.identity != nil {
-		if batch.Files.Succession, err = batch.Federation.Sign(q.identity); err != nil {
-			return err
-		}
+	if batch.Files.Succession, err = q.succession(batch.Federation, q.std); err != nil {
+		return err
 	}
 	var made struct{ ID string }
 	if err := q.ask(ctx, http.MethodPost, "/v1/federations", page.Declared(batch.Files), "",

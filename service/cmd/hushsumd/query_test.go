@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,8 @@ import (
 	"github.com/hushsum/hushsum/query"
 	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/page"
+	"github.com/hushsum/hushsum/service/record"
+	"github.com/hushsum/hushsum/service/runner"
 )
 
 const firstQuestions = `name = "clinics"
@@ -128,10 +131,17 @@ func TestQuery(t *testing.T) {
 			t.Errorf("nothing says %q: %s", want, text)
 		}
 	}
+	awaitEnd(t, ctx, n, "clinics")
 	if text = run(0, "federation", "show", "clinics"); !strings.Contains(text,
 		"it asks 2 queries: see 'hushsumd query clinics'\n") ||
-		!strings.Contains(text, "of its study's epsilon 4 is 2 left") {
+		!strings.Contains(text, "of its study's epsilon 4 was 2 left at its end") {
 		t.Error(text)
+	}
+	lines, err := n.AuditLog(ctx, n.Listing(ctx)[0].ID)
+	if err != nil || !slices.ContainsFunc(lines, func(l record.Line) bool {
+		return l.Event == "created" && l.Note == "by ann"
+	}) {
+		t.Errorf("nothing says who declared it: %+v, %v", lines, err)
 	}
 	if text = run(0, "query", "clinics", "--csv"); !strings.HasPrefix(text, "name,kind,unit,") ||
 		strings.Count(text, "\n") != 4 {
@@ -147,6 +157,21 @@ func TestQuery(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("nothing says %q: %s", want, text)
 		}
+	}
+	if strings.Contains(text, "parties.count") {
+		t.Error(text)
+	}
+	five := strings.NewReplacer("epsilon = 2.0, study = 4.0", "epsilon = 1.0",
+		"roster = \"roster.txt\"", "count = 5", "age >= 65", "age >= 64").Replace(firstQuestions)
+	text = run(0, "query", "clinics", write("five.toml", five), "--plan")
+	if !strings.Contains(text, "parties.count is 5; those who are asked are the 4 parties of cli") {
+		t.Error(text)
+	}
+	// By a token nobody signs that it goes on, which is told before it is declared.
+	code, text = says(t, "query", "clinics", at("five.toml"), "--admin", n.Page)
+	if code != 1 || !strings.Contains(text, "no operator's key signs that clinics-2 goes on") ||
+		!strings.Contains(text, "the server asks who this is") {
+		t.Errorf("%d %s", code, text)
 	}
 	var plan page.Planned
 	if err := json.Unmarshal([]byte(run(0, "query", "clinics", next, "--plan", "--json")),
@@ -176,6 +201,29 @@ func TestQuery(t *testing.T) {
 	text = run(1, "query", "clinics-2", costly)
 	if !strings.Contains(text, "costly.toml:4: privacy.epsilon") ||
 		!strings.Contains(text, "its budget is 4") {
+		t.Error(text)
+	}
+	leave()
+	group.Wait()
+	waits := func(name, age string) string {
+		return write(name, strings.NewReplacer("epsilon = 2.0, study = 4.0", "epsilon = 0.2",
+			"age >= 65", age).Replace(firstQuestions))
+	}
+	operator := as[len(as)-1]
+	within, leave = context.WithCancel(ctx)
+	group.Go(func() {
+		b := new(printed)
+		dispatch(within, []string{"query", "clinics", waits("first.toml", "age >= 60"), "--admin", n.Page,
+			"--identity", operator}, streams{out: b, err: b})
+	})
+	for ctx.Err() == nil && !slices.ContainsFunc(n.Listing(ctx), func(s *runner.Status) bool {
+		return s.Name == "clinics-3" && s.State == "waiting"
+	}) {
+		time.Sleep(50 * time.Millisecond)
+	}
+	text = run(1, "query", "clinics", waits("second.toml", "age >= 61"))
+	if !strings.Contains(text, "clinics-3 has not ended: it is waiting") ||
+		!strings.Contains(text, "'hushsumd federation end clinics-3'") {
 		t.Error(text)
 	}
 	leave()
