@@ -9,8 +9,8 @@ import (
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
-// Errors of messages. A message that is refused leaves no trace: the state is
-// what it was before.
+// Errors of messages. A message that is refused leaves no trace: the state stays
+// as it was before.
 var (
 	// ErrTruncated: the message ends too early. Check the transport's framing.
 	ErrTruncated = wire.ErrTruncated

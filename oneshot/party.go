@@ -58,8 +58,8 @@ func (p *Party) Round() uint64 { return p.last }
 // again after a crash.
 func (p *Party) Output() []byte { return p.output }
 
-// Submit answers the opening of a round with the party's one message. broadcast is
-// what values were made from, such as a model; the opening has its digest. A round
+// Submit answers the opening of a round with the party's one message. Values were made
+// from broadcast, such as a model, of which the opening has the digest. A round
 // number is answered once, whatever opening it is asked with: save the party, then
 // send, and after a crash send [Party.Output] again.
 //

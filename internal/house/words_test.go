@@ -3,10 +3,8 @@ package house
 import (
 	"go/ast"
 	"go/token"
-	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -29,18 +27,6 @@ var words = []word{
 // short is a number that begins with its point.
 var short = regexp.MustCompile(`(^|[\s(\[+−|-])\.[0-9]`)
 
-// notYet has the folders and documents whose English is not clean yet. It only gets shorter.
-var notYet = []string{
-	"oblivious", "oneshot",
-}
-
-// unclean reports whether a path is one of notYet.
-func unclean(path string) bool {
-	return slices.ContainsFunc(notYet, func(p string) bool {
-		return within(filepath.ToSlash(filepath.Dir(path)), p) || path == p
-	})
-}
-
 // found returns what is wrong with a text, "" if nothing is.
 func found(text string) string {
 	for _, w := range words {
@@ -55,7 +41,7 @@ func found(text string) string {
 func TestWordsInCode(t *testing.T) {
 	seen := 0
 	for _, s := range sources(t) {
-		if unclean(s.path) || s.path == "internal/house/words_test.go" {
+		if s.path == "internal/house/words_test.go" {
 			continue
 		}
 		for _, group := range s.syntax.Comments {
@@ -94,9 +80,6 @@ func TestWordsInDocuments(t *testing.T) {
 			t.Fatal(err)
 		}
 		path = filepath.ToSlash(path)
-		if unclean(path) {
-			continue
-		}
 		if path == "CONTRIBUTING.md" {
 			text = firstCells(text)
 		}
@@ -148,14 +131,5 @@ func TestWordsAreFound(t *testing.T) {
 	}
 	if got := firstCells("| a | b | c |\nx"); got != "| a | b |\nx" {
 		t.Errorf("the first cells are %q", got)
-	}
-}
-
-// Every folder and document that may wait exists.
-func TestUncleanExists(t *testing.T) {
-	for _, path := range notYet {
-		if _, err := os.Stat(filepath.Join(root, path)); err != nil {
-			t.Errorf("%s is gone: take it from the list", path)
-		}
 	}
 }
