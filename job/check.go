@@ -10,7 +10,7 @@ import (
 )
 
 // Validate returns all that is outside its range, missing, or does not go with the rest, joined:
-// see [Errors]. Whether noise and sessions can be had with so many parties only settling finds.
+// see [Errors]. Only settling finds whether that many parties can have the noise and the sessions.
 func (j *Job) Validate() error {
 	r := &reader{wrong: j.mistakes()}
 	if len(r.wrong) == 0 {
@@ -245,7 +245,7 @@ func (c *checker) bounded() {
 		"control variates have no clip that bounds them")
 }
 
-// buffer checks rounds that take the first so many submissions.
+// buffer checks rounds that take a given number of submissions, the first to come.
 func (c *checker) buffer(n int) {
 	s, p := &c.Sum, &c.Parties
 	c.takes(s.Buffer > 0, "a round takes what all make of its own model", "write sum.buffer too, or "+

@@ -14,7 +14,7 @@ var ErrConfig = errors.New("job: unusable")
 
 // ConfigError says what of a job is unusable, where that stands and what to do. It is
 // [ErrConfig], and unwraps to the reason if another package found it. In JSON it has neither the
-// file, which whoever asked knows, nor the error behind it.
+// file, which the caller knows, nor the error behind it.
 type ConfigError struct {
 	File   string `json:"-"`    // as it was opened; empty: the job was not read from one
 	Line   int    `json:"line"` // from 1; 0: there is no place, as for a field that is missing

@@ -20,9 +20,10 @@ type Message struct {
 	Offset  int       // at which offset of a band the vector is, with correlated noise
 }
 
-// Weighed returns what is sent of a message that was made of the broadcast so many rounds before,
-// in a job with sum.buffer: its numbers times 1/√(1 + rounds), as in "Federated Learning with
-// Buffered Asynchronous Aggregation" (Nguyen et al. 2022). It is for before the vector is clipped.
+// Weighed returns what is sent of a message that was made of the broadcast a given number of rounds
+// before, in a job with sum.buffer: its numbers times 1/√(1 + rounds), as in "Federated Learning
+// with Buffered Asynchronous Aggregation" (Nguyen et al. 2022). It is for before the vector is
+// clipped.
 func (m Message) Weighed(rounds uint64) Message {
 	weight := 1 / math.Sqrt(1+float64(rounds))
 	for _, v := range []*[]float64{&m.Vector, &m.Signed} {
@@ -44,7 +45,7 @@ type Total struct {
 }
 
 // Lanes lay what parties send next to each other in one submission, and read the sum. A lane
-// that a job has no use for is not there. They are safe for concurrent use.
+// that a job has no use for is missing. They are safe for concurrent use.
 type Lanes struct {
 	noisy   *privacy.Mechanism // all that is sent with noise, else the others
 	shape   LaneOptions
@@ -61,7 +62,7 @@ type LaneOptions struct {
 	// Range and FractionBits are of coordinates without noise: see aggregation.Mean.
 	Range        float64
 	FractionBits int
-	// MaxWeight weighs means by rows, up to so many of a party; 0: all have equal weight.
+	// MaxWeight weighs means by rows, up to this many of a party; 0: all have equal weight.
 	MaxWeight             int
 	Signs, Votes, Control bool // the lanes that there are
 	// Noise is the mechanism of all lanes, nil for none, and Clip the norm of a vector in it.
@@ -201,8 +202,8 @@ func (l *Lanes) encodeNoisy(rotation [32]byte, m Message, random io.Reader) ([][
 // noise.
 func (l *Lanes) countNorm() float64 { return aggregation.DefaultCountShare * l.shape.Clip }
 
-// Decode returns what a sum of so many submissions says. It cuts the sum to its rings, and fails
-// with the errors of package aggregation.
+// Decode returns what a sum of a given number of submissions says. It cuts the sum to its rings,
+// and fails with the errors of package aggregation.
 func (l *Lanes) Decode(rotation [32]byte, sum [][]uint64, parties int) (t Total, err error) {
 	layout, err := l.Layout()
 	if err != nil {

@@ -5,7 +5,7 @@ import "fmt"
 // This file has what of the vector a logistic model takes, and its rules. The model's columns of
 // numbers are released as moments: means of products of Chebyshev polynomials, up to a degree.
 
-// degrees are those of the polynomials over so many columns of numbers.
+// degrees are those of the polynomials over a given number of columns.
 var degrees = [...]int{0, 24, 20, 16, 12}
 
 // mostModelNumbers is the most numbers that a logistic model has of the vector.

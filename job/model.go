@@ -77,7 +77,7 @@ func denseNumbers(widths []int) (n float64) {
 }
 
 // lenetSide returns the side of the square images that a LeNet takes, of one plane or three; 0 if
-// rows of so many features are none.
+// rows with that many features are none.
 func lenetSide(features int) (side, planes int) {
 	for _, planes := range []int{1, 3} {
 		side := int(math.Round(math.Sqrt(float64(features / planes))))

@@ -80,7 +80,7 @@ func decodePlain[F aggregation.Float](
 		if err := sum.Load(part, 0, from); err != nil {
 			return err
 		}
-		// A block is a vector of its own: the mean checks what so many parties can make.
+		// A block is a vector of its own: the mean checks what that many parties can make.
 		lane := aggregation.Mean{Parties: o.Parties, Dimension: len(part), Range: o.Range,
 			FractionBits: o.FractionBits}
 		block, err := lane.Decode([][]uint64{part}, parties)

@@ -385,7 +385,8 @@ func (s *Settled) EncodeMessage(
 	return s.lanes.Encode(s.rotation(broadcast, round), m, random)
 }
 
-// DecodeTotal returns what the sum of so many submissions says, of which EncodeMessage made each.
+// DecodeTotal returns what the sum of a given number of submissions says, of which EncodeMessage
+// made each.
 func (s *Settled) DecodeTotal(
 	broadcast [32]byte, round int, sum [][]uint64, parties int,
 ) (Total, error) {

@@ -35,7 +35,7 @@ type Settled struct {
 }
 
 // Settle works the plan out. It fails with a [ConfigError] if the plan cannot be kept
-// with so many parties: if too many may be missing for the adversary that is to be
+// with that many parties: if too many may be missing for the adversary that is to be
 // withstood, or if the noise that the budget takes does not fit the ring. It takes some
 // milliseconds, with noise some more.
 func (p *Plan) Settle(roster *keyexchange.Roster) (*Settled, error) {
@@ -257,7 +257,7 @@ func (s *Settled) Message(vector []float64, samples int) (m Message, err error) 
 // no votes. [EncodeTo] and [DecodeTo] are for these.
 func (s *Settled) Alone() bool { return s.lanes == nil || s.plainable() == nil }
 
-// Decode returns the mean of the vectors in a sum of so many parties' submissions.
+// Decode returns the mean of the vectors in a sum of a given number of parties' submissions.
 func (s *Settled) Decode(broadcast []byte, sum [][]uint64, parties int) ([]float64, error) {
 	return s.DecodeDigest(BroadcastDigest(broadcast), sum, parties)
 }

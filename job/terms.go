@@ -126,8 +126,8 @@ func (s *Settled) Buffer() int {
 	return s.job.Sum.Buffer
 }
 
-// Submissions returns how many a party makes at most, whoever draws its rounds: what it is charged
-// for, and keeps to by its own ledger.
+// Submissions returns how many a party makes at most, however its rounds are drawn: what it is
+// charged for, and keeps to by its own ledger.
 func (s *Settled) Submissions() int {
 	if s.job != nil {
 		return s.job.submissions()

@@ -13,7 +13,8 @@ import (
 // by least squares, since that has less error than to measure each by itself.
 type Together struct {
 	Queries []int // places in the job
-	// Strategy says which counts are measured; the queries of its cells are in the order of Queries.
+	// Strategy says which counts are measured; the queries of its cells are in the order of
+	// Queries.
 	Strategy *workload.Strategy
 }
 
@@ -199,8 +200,9 @@ func (c *Condition) cuts() []float64 {
 	return []float64{c.Number, above}
 }
 
-// Bin returns the bin of a value, which is inside of the range, of so many of equal width. Where
-// whole numbers are fewer than bins each has one of its own, and those that are left have none.
+// Bin returns the bin of a value, which is inside of the range, among a number of bins of equal
+// width. Where whole numbers are fewer than bins each has one of its own, and those that are left
+// have none.
 func (c *Column) Bin(x float64, bins int) int {
 	if !c.Numeric() {
 		return int(x)
@@ -208,7 +210,7 @@ func (c *Column) Bin(x float64, bins int) int {
 	return min(int((x-c.Range[0])/c.BinWidth(bins)), bins-1)
 }
 
-// BinWidth returns how wide each of so many bins is.
+// BinWidth returns the width of each bin, of a number of them.
 func (c *Column) BinWidth(bins int) float64 {
 	if c.Type == "whole" && float64(bins) >= c.Width() {
 		return 1
