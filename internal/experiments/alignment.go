@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strings"
+	"slices"
 
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/simulation"
@@ -14,6 +14,44 @@ import (
 // alignment compares the parties' rules as "Implicit Gradient Alignment" does: one class
 // a party, few of them in a round, and two exchanges counted where there are two.
 func alignment(ctx context.Context, o Options) (*Table, error) {
+	return alignmentForm{"one-class", "one class a party", "of one class each", []alignedRule{
+		{"FedAvg", training.ClientRule{}, 82.90},
+		{"FedProx 0.01", training.ClientRule{Kind: training.FedProx, Mu: 0.01}, 83.20},
+		{"SCAFFOLD", training.ClientRule{Kind: training.SCAFFOLD, Fresh: true}, 84.67},
+		{"SCAFFOLD, stored", training.ClientRule{Kind: training.SCAFFOLD}, 0},
+		{"FedGA 0.025", training.ClientRule{Kind: training.FedGA, Beta: 0.025}, 85.95},
+		{"FedGA 0.05", training.ClientRule{Kind: training.FedGA, Beta: 0.05}, 0},
+		{"FedGA 0.1", training.ClientRule{Kind: training.FedGA, Beta: 0.1}, 0},
+	}, []string{"FedGA 0.025", "FedGA 0.05"}}.run(ctx, o)
+}
+
+// alignmentIID is the same with rows dealt at random.
+func alignmentIID(ctx context.Context, o Options) (*Table, error) {
+	return alignmentForm{"iid", "rows dealt at random", "with rows dealt at random", []alignedRule{
+		{"FedAvg", training.ClientRule{}, 88.32},
+		{"FedProx 0.01", training.ClientRule{Kind: training.FedProx, Mu: 0.01}, 88.18},
+		{"SCAFFOLD", training.ClientRule{Kind: training.SCAFFOLD, Fresh: true}, 88.56},
+		{"FedGA 0.5", training.ClientRule{Kind: training.FedGA, Beta: 0.5}, 0},
+		{"FedGA 1.5", training.ClientRule{Kind: training.FedGA, Beta: 1.5}, 88.66},
+		{"FedGA 2.5", training.ClientRule{Kind: training.FedGA, Beta: 2.5}, 0},
+	}, []string{"FedGA 1.5", "FedGA 2.5"}}.run(ctx, o)
+}
+
+// alignedRule is a rule of parties in the tables of alignment.
+type alignedRule struct {
+	name      string
+	client    training.ClientRule
+	published float64
+}
+
+// alignmentForm is what the experiments of alignment do not share.
+type alignmentForm struct {
+	split, dealt, parties string
+	rules                 []alignedRule
+	claimed               []string // of which the paper says that they are better
+}
+
+func (f alignmentForm) run(ctx context.Context, o Options) (*Table, error) {
 	rows := pick(o, 6000, 60000, 600)
 	updates := pick(o, 200, 3000, 12)
 	last := pick(o, 40, 300, 4)
@@ -27,8 +65,8 @@ func alignment(ctx context.Context, o Options) (*Table, error) {
 		d.smaller(o, 14)
 	}
 	hidden := pick(o, 48, 200, 8)
-	title := fmt.Sprintf("Client rules: MLP %d-%d-10 on Fashion-MNIST, one class a party",
-		d.train.Features, hidden)
+	title := fmt.Sprintf("Client rules: MLP %d-%d-10 on Fashion-MNIST, %s",
+		d.train.Features, hidden, f.dealt)
 	t := &Table{
 		Title: title, Labels: []string{"rule"},
 		Measures: []Measure{accuracyMeasure, {Name: "equal exchanges", Percent: true, Digits: 2},
@@ -47,8 +85,8 @@ func alignment(ctx context.Context, o Options) (*Table, error) {
 		},
 	}
 	t.Settings = []string{
-		fmt.Sprintf("%d training rows, %d test rows; %d parties of one class each, %d in each "+
-			"of %d updates", min(rows, d.train.Len()), d.test.Len(), clients, perRound, updates),
+		fmt.Sprintf("%d training rows, %d test rows; %d parties %s, %d in each of %d "+
+			"updates", min(rows, d.train.Len()), d.test.Len(), clients, f.parties, perRound, updates),
 		"of the paper: 10 local steps, batches of a tenth of a party's rows, weight decay 1e-3, " +
 			"no momentum, server rate 1; local rate 0.1, of its grid",
 		"SCAFFOLD corrects by fresh gradients of the round's parties; stored: by control " +
@@ -56,25 +94,13 @@ func alignment(ctx context.Context, o Options) (*Table, error) {
 	}
 	batch := max(1, rows/clients/10)
 	var arms []arm
-	for _, rule := range []struct {
-		name      string
-		client    training.ClientRule
-		published float64
-	}{
-		{"FedAvg", training.ClientRule{}, 82.90},
-		{"FedProx 0.01", training.ClientRule{Kind: training.FedProx, Mu: 0.01}, 83.20},
-		{"SCAFFOLD", training.ClientRule{Kind: training.SCAFFOLD, Fresh: true}, 84.67},
-		{"SCAFFOLD, stored", training.ClientRule{Kind: training.SCAFFOLD}, 0},
-		{"FedGA 0.025", training.ClientRule{Kind: training.FedGA, Beta: 0.025}, 85.95},
-		{"FedGA 0.05", training.ClientRule{Kind: training.FedGA, Beta: 0.05}, 0},
-		{"FedGA 0.1", training.ClientRule{Kind: training.FedGA, Beta: 0.1}, 0},
-	} {
+	for _, rule := range f.rules {
 		a := arm{labels: []string{rule.name}, steps: updates}
 		if rule.published != 0 {
 			a.published = percent(rule.published)
 		}
 		a.run = func(ctx context.Context, seed uint64, step func()) (outcome, error) {
-			with, err := d.deal("one-class", clients, seed)
+			with, err := d.deal(f.split, clients, seed)
 			if err != nil {
 				return outcome{}, err
 			}
@@ -117,7 +143,7 @@ func alignment(ctx context.Context, o Options) (*Table, error) {
 	err = t.fill(ctx, o, arms)
 	for _, a := range arms[1:] {
 		expected := 0
-		if strings.HasPrefix(a.labels[0], "FedGA 0.0") || a.labels[0] == "SCAFFOLD" {
+		if slices.Contains(f.claimed, a.labels[0]) || a.labels[0] == "SCAFFOLD" {
 			expected = 1
 		}
 		t.compare(a.labels[0]+" less FedAvg, after as many updates", a.labels, arms[0].labels, 0,
@@ -129,9 +155,8 @@ func alignment(ctx context.Context, o Options) (*Table, error) {
 			}
 		}
 	}
-	for _, beta := range []string{"0.025", "0.05"} {
-		t.compare("FedGA "+beta+" less FedAvg on training rows", []string{"FedGA " + beta},
-			[]string{"FedAvg"}, 2, -1)
+	for _, rule := range f.claimed {
+		t.compare(rule+" less FedAvg on training rows", []string{rule}, []string{"FedAvg"}, 2, -1)
 	}
 	return t, err
 }
