@@ -120,7 +120,7 @@ func (l *Ledger) SpendRound(r Round, clients ...string) error {
 	return l.SpendRounds(r, 1, clients...)
 }
 
-// SpendRounds records so many equal rounds, 1 to 2^40, as [Ledger.SpendRound] records one: all
+// SpendRounds records count equal rounds, 1 to 2^40, each as [Ledger.SpendRound] records one: all
 // of them or none.
 func (l *Ledger) SpendRounds(r Round, count int, clients ...string) error {
 	if count < 1 || count > maxCount {

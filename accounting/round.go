@@ -57,10 +57,10 @@ type Round struct {
 	// figures say, such as zeros for a batch that came out too large. It adds (1+e^ε)·Overrun
 	// to δ in each round.
 	Overrun float64 `json:",omitempty"`
-	// Messages, above 1, says that the round is a band, of so many sums in a row: Update bounds what
-	// a client adds to all of them together, in so many times the coordinates, and it may choose
-	// each vector after it has seen the sums before. Samples are of all. A band has neither signs,
-	// coins nor discrete Laplace noise, and protects parties.
+	// Messages, above 1, says that the round is a band of that many sums in a row: Update bounds
+	// what a client adds to all of them together, in that many times the coordinates, and the client
+	// may choose each vector after it has seen the sums before. Samples are those of all sums. A
+	// band has neither signs, coins nor discrete Laplace noise, and protects parties.
 	Messages int `json:",omitempty"`
 }
 
@@ -107,11 +107,11 @@ type Spent struct {
 	Neighbour string
 }
 
-// Views returns ε(server) and ε(public) of the given number of rounds at delta.
-// A client is assumed to take part in every round for the server's view, and to
-// be scheduled with probability Rate for the public's. If its own ledger lets it submit
-// in k rounds of those, retries included, rounds is k, whoever picks them, and Rate is 1: what
-// a server picks amplifies nothing. Errors wrap ErrConfig or ErrTooLarge.
+// Views returns ε(server) and ε(public) of the given number of rounds at delta. A client is
+// assumed to take part in every round for the server's view, and to be scheduled with probability
+// Rate for the public's. If its own ledger lets it submit in k of those rounds, retries included,
+// rounds is k, regardless of who picks them, and Rate is 1: rounds that a server picks amplify
+// nothing. Errors wrap ErrConfig or ErrTooLarge.
 func (r Round) Views(rounds int, delta float64) (server, public Spent, err error) {
 	if server, err = r.Spent(ServerView, rounds, delta); err != nil {
 		return Spent{}, Spent{}, err
@@ -136,7 +136,7 @@ func (r Round) Spent(v View, rounds int, delta float64) (Spent, error) {
 	return spend(charges, v, delta)
 }
 
-// charges are so many rounds.
+// charges returns the charges of the given number of rounds.
 func (r Round) charges(v View, rounds int) ([]charge, error) {
 	if v != ServerView && v != PublicView {
 		return nil, configError("unknown %v", v)

@@ -11,8 +11,8 @@ import (
 
 // Errors of ML-KEM.
 var (
-	// ErrEncapsulationKey: not an ML-KEM-768 encapsulation key: a wrong length, or a
-	// coefficient that is not reduced (FIPS 203 §7.2). Refuse the party that sent it.
+	// ErrEncapsulationKey: not an ML-KEM-768 encapsulation key: its length is invalid, or a
+	// coefficient is not reduced (FIPS 203 §7.2). Refuse the party that sent it.
 	ErrEncapsulationKey = errors.New("keyexchange: not an ML-KEM-768 encapsulation key")
 	// ErrCiphertext: an ML-KEM ciphertext of the wrong length.
 	ErrCiphertext = errors.New("keyexchange: not an ML-KEM-768 ciphertext")
@@ -130,9 +130,9 @@ func (a *Agreement) Encapsulate(
 	return ciphertext, nil
 }
 
-// Decapsulate adds the secret that a ciphertext carries. A ciphertext that was not
-// made for the key gives a secret that nobody else has (FIPS 203 §7.3); one of a
-// wrong length is [ErrCiphertext]. It may fail with [ErrErased].
+// Decapsulate adds the secret that a ciphertext carries. A ciphertext that was not made for the
+// key gives a secret that nobody else has (FIPS 203 §7.3); one of invalid length gives
+// [ErrCiphertext]. It may fail with [ErrErased].
 func (a *Agreement) Decapsulate(key *DecapsulationKey, ciphertext []byte) error {
 	if key.key == nil {
 		return ErrErased

@@ -117,8 +117,8 @@ const shareWork = 1 << 17
 // windowWords is how much of the vector masks go over in turn: it stays in the first-level cache.
 const windowWords = 2048
 
-// applyParts applies masks in so many parts, or fewer, next to each other. A part begins where a
-// window of a segment does.
+// applyParts applies masks in at most the given number of parts, in parallel. A part begins where
+// a window of a segment does.
 func (v *Vector) applyParts(masks []mask, parts int) {
 	cuts := make([]int, 0, parts+1)
 	for s, at := range v.segments() {

@@ -95,10 +95,10 @@ func (c Coins) Delta(sensitivity int, epsilon float64) (float64, error) {
 	return coinsDelta(min(unknown, maxCoins), sensitivity, epsilon)
 }
 
-// Epsilon returns certified bounds of the ε at delta of a vector of so many coordinates, each
-// with unknown coins of its own and each changed by at most sensitivity: coordinates compose as
-// rounds do. Unknown coins are counted as in [Coins.Delta]. It fails with [ErrConfig] for c, and
-// with the errors of package accounting for the others.
+// Epsilon returns certified bounds of the ε at delta of a vector of the given number of
+// coordinates, each with unknown coins of its own and each changed by at most sensitivity:
+// coordinates compose as rounds do. Unknown coins are counted as in [Coins.Delta]. It fails with
+// [ErrConfig] if c is invalid, and with the errors of package accounting if another argument is.
 func (c Coins) Epsilon(sensitivity, coordinates int, delta float64) (accounting.Bound, error) {
 	unknown, err := c.unknown()
 	if err != nil {

@@ -27,9 +27,8 @@ type Config struct {
 	Bits int
 	// Noise is the law of the noise terms.
 	Noise Noise
-	// Coins, if not zero, makes the terms pairwise XOR coins, so many for each
-	// ordered pair and coordinate, in place of Noise, which must then be zero. See
-	// the type [Coins].
+	// Coins, if not zero, makes the terms pairwise XOR coins, that many for each ordered pair and
+	// coordinate, in place of Noise, which must then be zero. See the type [Coins].
 	Coins int
 }
 

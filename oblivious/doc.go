@@ -104,11 +104,11 @@
 //
 // # Joint
 //
-// [Joint] adds binomial noise of one party's variance that no n − 1 parties know,
-// whoever of them cheats: a key of all n, coins that each party in turn flips or not under
-// the encryption, proofs of all that is sent, and one decryption, of the sum. For small
-// vectors; docs/joint-noise.md has the protocol and the argument. It needs neither
-// transfers nor package protocol.
+// [Joint] adds binomial noise of one party's variance that no n − 1 parties know, even if they
+// cheat: a key of all n, coins that each party in turn flips or not under the encryption, proofs
+// of all that is sent, and one decryption, of the sum. It is for small vectors;
+// docs/joint-noise.md has the protocol and the argument. It needs neither transfers nor package
+// protocol.
 //
 // # Constant time
 //

@@ -12,7 +12,7 @@ var (
 	// ErrConfig: the configuration, or a parameter of a function, breaks a rule, which the
 	// error names.
 	ErrConfig = errors.New("oblivious: unusable configuration")
-	// ErrEncoding: the message is not in its canonical form, or of a wrong length.
+	// ErrEncoding: the message is not in its canonical form, or its length is invalid.
 	ErrEncoding = errors.New("oblivious: the message is not in its canonical form")
 	// ErrSender: the message is not from a peer to this party.
 	ErrSender = errors.New("oblivious: the message is not from a peer to this party")

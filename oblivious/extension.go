@@ -28,7 +28,7 @@ import (
 //
 // After every round the seeds are replaced by a hash of themselves.
 
-// choiceSize is the length of the body of a choice message for so many transfers.
+// choiceSize is the length of the body of a choice message for the given number of transfers.
 func choiceSize(transfers int) int { return kappa*columnSize(transfers) + blockSize + sha256.Size }
 
 // columnSize is the length of a column: the transfers rounded up to whole blocks,

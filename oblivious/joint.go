@@ -162,12 +162,11 @@ func (c *JointConfig) variance() (sum float64) {
 	return sum
 }
 
-// Epsilon returns a certified interval of ε at delta of one session against n − 1
-// parties that pool all they know and cheat, for inputs of the remaining one that differ
-// by at most sensitivity in at most so many coordinates at once: 1 and 1 for a count, 1 and
-// 2 for a histogram in which somebody moves, 1 and Length for unrelated bits. It holds
-// against adversaries that cannot break the encryption (computational differential
-// privacy).
+// Epsilon returns a certified interval of ε at delta of one session against n − 1 parties that
+// cheat and pool all they know, for inputs of the remaining one that differ by at most
+// sensitivity in at most the given number of coordinates at once: 1 and 1 for a count, 1 and 2
+// for a histogram in which somebody moves, 1 and Length for unrelated bits. It holds against
+// adversaries that cannot break the encryption (computational differential privacy).
 //
 // Coins of one level are a binomial for any sensitivity. With more levels let k be the least
 // number with sensitivity ≤ 2^k. One coin of each level below k is then a uniform number

@@ -341,10 +341,9 @@ func (j *Joint) Missing() []int {
 	return missing
 }
 
-// Spent reports whether the party has made its share of the decryption, so that others may
-// have read the sum: whoever keeps a budget charges the session's ε then, whether or not the
-// sum comes out here. Before, nobody can read anything, and a session that is given up costs
-// nothing.
+// Spent reports whether the party has made its share of the decryption, so that others may have
+// read the sum: a budget must be charged the session's ε then, whether or not the sum comes out
+// here. Before that nobody can read anything, and a session that is given up costs nothing.
 func (j *Joint) Spent() bool { return j.spent }
 
 // Sum returns the sum of all inputs with the noise, of which [JointConfig.Centre] is the

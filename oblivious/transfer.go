@@ -298,11 +298,11 @@ func (t *Transfer) missingError() error {
 		t.config.Parties-1, missing[0])
 }
 
-// Correction ends the round and returns what the party adds to its input, Length
-// values of the ring: its own noise term, less the masks of the terms that it
-// offered, and the terms that it chose. It is uniform for whoever does not know what
-// the party exchanged with all others. It fails with [ErrMissing] until all peers'
-// messages are in. Then the round is over, and its secrets are erased.
+// Correction ends the round and returns what the party adds to its input, Length values of the
+// ring: its own noise term, less the masks of the terms that it offered, and the terms that it
+// chose. It is uniform to anyone who does not know what the party exchanged with all others. It
+// fails with [ErrMissing] until all peers' messages have arrived. Then the round is over, and its
+// secrets are erased.
 func (t *Transfer) Correction() ([]uint64, error) {
 	if t.dead != nil {
 		return nil, t.dead

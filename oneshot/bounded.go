@@ -52,7 +52,7 @@ func boundOf(norm int64, law noise.Law, length int) (uint64, error) {
 	return square.Uint64(), nil
 }
 
-// mostOf returns what so many can add to a sum, each within a bound: below 2^61.
+// mostOf returns the most that n vectors, each within a bound, can add to a sum: below 2^61.
 func mostOf(bound uint64, n int) int64 {
 	x := ceilRoot(new(big.Int).SetUint64(bound))
 	x.Mul(x, big.NewInt(longest*int64(n))).Add(x, big.NewInt(99))

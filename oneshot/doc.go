@@ -48,8 +48,8 @@
 // MinSurvivors − Colluders shares, with a δ that grows by its chance to tell the
 // keys from random.
 //
-// With [Terms.CommitteeNoise] members deal the noise, and the ε is that of C − 2·Faults members of
-// a committee of C, whoever of the parties colludes.
+// With [Terms.CommitteeNoise] members deal the noise, and the ε is that of C − 2·Faults members
+// of a committee of C, no matter which parties collude.
 //
 // Sums are right whatever Faults members send. A party can spoil one, by a key and a
 // submission that do not fit or by values beyond its range, and nobody can tell who it

@@ -293,7 +293,7 @@ func (r *reader) bytes(n int) []byte {
 	return out
 }
 
-// path reads so many hashes.
+// path reads n hashes.
 func (r *reader) path(n int) (out [][32]byte) {
 	for range n {
 		var one [32]byte

@@ -180,9 +180,9 @@ func (m *Member) Receive(message []byte) ([]byte, error) {
 	return receive(body)
 }
 
-// receiveInvite makes the key of a round, and erases what was left of another. Whoever sends it
-// uses no number up: anybody can write one, and a key that nothing was opened with can be erased
-// and another be made for its number (SPEC-ONESHOT.md §10.3).
+// receiveInvite makes the key of a round, and erases what is left of another. An invitation uses
+// up no number: anybody can write one, and a key that has not opened anything can be erased and
+// replaced by another for its number (SPEC-ONESHOT.md §10.3).
 func (m *Member) receiveInvite(h wire.Header, body []byte) ([]byte, error) {
 	s := m.config
 	switch {
@@ -313,9 +313,8 @@ func (m *Member) receiveBatch(body []byte) ([]byte, error) {
 
 // check opens a box and checks that its party signed what is in it.
 //
-// It is privacy that rests on this, and not correctness only: of whoever adds parts
-// that their parties did not sign, the server can have parties taken out of the sum
-// until one is left.
+// Privacy rests on this, and not only correctness: if members add parts that their parties did
+// not sign, the server can have parties taken out of the sum until one is left.
 //
 // With a bound it returns what was in the box if that convicts the party. Nothing else that was
 // in a box is ever shown: an honest party's parts fit what it signed.

@@ -25,9 +25,9 @@ type Terms struct {
 	Noise noise.Law
 	// CommitteeNoise has the members deal the noise, each in a message of its own without an input.
 	// Noise is then the law that the noise of C − 2·Faults members of a committee of C adds up to:
-	// no sum has that of fewer honest ones, whoever the parties are. Parties add only what hides
-	// their keys, a deviation of 6.4. Needs Noise. With Norm members prove that their noise is no
-	// longer than noise is.
+	// every sum has the noise of at least that many honest members, no matter who the parties are.
+	// Parties add only what hides their keys, a deviation of 6.4. Needs Noise. With Norm members
+	// prove that their noise is no longer than noise is.
 	CommitteeNoise bool
 	// MinSurvivors is the least number of parties in a sum.
 	MinSurvivors int
@@ -53,9 +53,9 @@ type Terms struct {
 	Norm int64
 	// KEM names the scheme of the members' keys.
 	KEM KEM
-	// Stale, if it is not zero, has a party submit in a round what it made from the broadcast of
-	// an earlier one, at most so many rounds before: parties that are slow need not keep up. Which
-	// it was is in what the party signs. 0 to 2^20.
+	// Stale, if it is not zero, has a party submit in a round what it made from the broadcast of an
+	// earlier one, at most that many rounds before: slow parties need not keep up. The party signs
+	// which round it was. 0 to 2^20.
 	Stale int
 }
 

@@ -242,13 +242,12 @@ func (s *Server) ready() error {
 // [Server.Receive] took, of a party in [Server.Included], once the members have sent
 // their parts. The server keeps nothing of it but a digest in between.
 //
-// It fails with [ErrPhase] if the round is not covered or not certified, with
-// [ErrTooFew] or [ErrParts] as [Server.Sum] does, with [ErrContext] for another
-// message than the first, [ErrDuplicate], [ErrSender] for a party that is not in the
-// sum, and with [ErrCover], naming the party, if the submission does not open. The
-// round is lost then: the sum of the keys has that party's. Until so many members have
-// sent their parts that Faults of them cannot hide a good cover, one that does not open
-// is [ErrParts], and names nobody.
+// It fails with [ErrPhase] if the round is not covered or not certified, with [ErrTooFew] or
+// [ErrParts] as [Server.Sum] does, with [ErrContext] for another message than the first,
+// [ErrDuplicate], [ErrSender] for a party that is not in the sum, and with [ErrCover], naming the
+// party, if the submission does not open. The round is lost then: the sum of the keys includes
+// that party's. Until enough members have sent their parts that Faults of them cannot hide a good
+// cover, a submission that does not open gives [ErrParts], which names nobody.
 //
 // With [Terms.Norm] it is called once Faults + 1 members or more have opened covers. A party whose
 // submission does not open, or whose proof does not hold, is no error then: it is among

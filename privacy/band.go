@@ -22,9 +22,9 @@ type Band []float64
 // many rounds as it allows.
 const mostFitted = 1 << 22
 
-// NewBand returns so many coefficients, c_j proportional to (j+1)^−p, with p fitted to the rounds
-// in thousandths: noise in the sum of all vectors until a round is then least, in the mean of
-// squares over the rounds (Fichtenberger, Henzinger, Upadhyay 2022 have p = ½ without an end;
+// NewBand returns length coefficients, c_j proportional to (j+1)^−p, with p fitted to the rounds
+// in thousandths, so that the noise in the sum of all vectors up to a round is least, in the mean
+// of squares over the rounds (Fichtenberger, Henzinger, Upadhyay 2022 have p = ½ without an end;
 // Kalinin, Lampert 2024 cut that). It fails with a [ConfigError] unless 2 ≤ length ≤ rounds.
 func NewBand(length, rounds int) (Band, error) {
 	if length < 2 || length > rounds {
@@ -58,9 +58,9 @@ func powerBand(length, p int) Band {
 	return b
 }
 
-// Error returns by how much the sum of all decoded vectors until a round is off, as the root of the
-// mean of squares over so many rounds, where noise of standard deviation 1 is in each sum. With
-// independent noise that is √((rounds+1)/2).
+// Error returns by how much the sum of all decoded vectors up to a round is off, as the root of
+// the mean of squares over the given number of rounds, if each sum has noise of standard
+// deviation 1. With independent noise that is √((rounds+1)/2).
 func (b Band) Error(rounds int) float64 {
 	// inverse has the first column of the inverse of the matrix that b makes, which is constant
 	// along diagonals; prefix that of its sums.

@@ -100,10 +100,10 @@ func (b Budget) spent(ledger *accounting.Ledger) error {
 // leastMultiplier is below which Calibrate looks no further.
 const leastMultiplier = 0x1p-20
 
-// Calibrate returns the least Noise.Multiplier, to 0.1 %, with which so many rounds
-// keep every party within the budget; Noise.Multiplier itself is not read. It fails as
-// [Release.Mechanism] does, with a [ConfigError] for Noise.Bits if the noise that it
-// takes does not fit the ring; that it can be sampled only Mechanism finds.
+// Calibrate returns the least Noise.Multiplier, to 0.1 %, with which the given number of rounds
+// keeps every party within the budget; it does not read Noise.Multiplier itself. It fails as
+// [Release.Mechanism] does, with a [ConfigError] for Noise.Bits if the noise required does not
+// fit the ring; only Mechanism finds whether that noise can be sampled.
 func (r *Release) Calibrate(b Budget, rounds int) (multiplier float64, err error) {
 	if err := b.limited(); err != nil {
 		return 0, err

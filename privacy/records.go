@@ -13,8 +13,8 @@ import (
 // secret, and sums over those that come up. Both fields are public: a party that has fewer records
 // tells nobody.
 type Records struct {
-	// Count is of all parties together. A party with more takes no part: were some never drawn because
-	// of others, one of these that is not there would let another in.
+	// Count is of all parties together. A party with more takes no part: if some were never drawn
+	// because of others, removing one of those would let another in.
 	Count int
 	Rate  float64 // probability that a coin comes up, above 0 to 1
 }
@@ -31,8 +31,9 @@ func (r *Records) Most() int {
 // Overrun bounds the probability that more records come up than Most.
 func (r *Records) Overrun() float64 { return r.tail(r.Most()) }
 
-// tail bounds the probability that more than so many come up: Chernoff's bound, the exponential
-// of −n times the divergence of a coin with the rate seen from one with the rate tossed.
+// tail bounds the probability that more than most records come up: Chernoff's bound, the
+// exponential of −n times the divergence of a coin with the rate seen from one with the rate
+// tossed.
 func (r *Records) tail(most int) float64 {
 	n, k := float64(r.Count), float64(most+1)
 	switch {

@@ -43,10 +43,10 @@ type Signs struct {
 	MinMultiplier float64
 }
 
-// Votes declares a lane for one vote of each party, 1 or −1, of whom so many are in a
-// sum, expected or in fact. A sum of bits has noise of a twentieth of the parties
-// (Andrew 2021 §3.1), and a bit is two votes; but no more than leaves the vectors 15
-// parts in 16 of the budget.
+// Votes declares a lane for one vote of each party, 1 or −1, with the given number of parties in
+// a sum, expected or actual. A sum of bits has noise of a twentieth of the parties (Andrew 2021
+// §3.1), and a bit is two votes; but the lane takes no more than leaves the vectors 15 parts in
+// 16 of the budget.
 func Votes(parties int) *Signs {
 	return &Signs{Dimension: 1, Part: 1. / 16, MinMultiplier: float64(parties) / 10}
 }

@@ -60,9 +60,9 @@ type Config struct {
 	// Colluders is c, how many parties may pool what they know with the server: at
 	// most N − 2, where N is the number of parties of a round. In a sparse graph it
 	// is the number among any one party's neighbours, Params.CorruptNeighbours.
-	// It is an absolute number, whoever comes: with MinMembers set, choose it (and
-	// in a sparse graph Degree and Threshold, by Parameters for MinMembers parties
-	// with all the corrupt ones among them) for the smallest session.
+	// It is an absolute number, no matter who takes part: with MinMembers set, choose it (and in a
+	// sparse graph Degree and Threshold, by Parameters for MinMembers parties with all the corrupt
+	// ones among them) for the smallest session.
 	Colluders int
 	// Recovery lets rounds survive parties that drop out. With nil, a party that
 	// does not submit costs the round.
@@ -139,12 +139,11 @@ func (a Adversary) graph() graph.Adversary {
 //	              otherwise:       2q > N + c       q = ⌊(N+c)/2⌋ + 1
 //	              sparse graph:     q = t neighbours
 //
-// The quorum is how many survivors must have signed one list of survivors before
-// a party reveals anything. On a complete graph no two lists can be signed by so
-// many, and every sum has at least MinSurvivors − c honest inputs. On a sparse
-// graph nobody certifies one list for all: against a server that cheats after
-// set-up a sum is then sure to have t − c + 1 honest inputs only, and noise must be
-// calibrated to that (SPEC.md, security considerations).
+// The quorum is how many survivors must have signed one list of survivors before a party reveals
+// anything. On a complete graph no two lists can reach a quorum, and every sum has at least
+// MinSurvivors − c honest inputs. On a sparse graph nobody certifies one list for all: against a
+// server that cheats after set-up a sum is then sure to have only t − c + 1 honest inputs, and
+// noise must be calibrated to that (SPEC.md, security considerations).
 type Recovery struct {
 	// Adversary is the server to withstand.
 	Adversary Adversary

@@ -29,11 +29,11 @@ const (
 	MaxNumberJump uint64 = 1 << 40
 )
 
-// ErrNumber: the number of a session cannot be used in the series, and the error says
-// why. It is not above all that were used: take the next one. A party that has lost its
-// state must be told the least number that it may use: no lower than one above the last
-// that it took part in. It is above [MaxNumber], or for a party too far above the least:
-// do not believe whoever proposed it.
+// ErrNumber: the number of a session cannot be used in the series, and the error says why. If it
+// is not above all that were used, take the next one. A party that has lost its state must be
+// told the least number that it may use: no lower than one above the last that it took part in.
+// If it is above [MaxNumber], or for a party too far above the least, do not believe the party
+// that proposed it.
 var ErrNumber = errors.New("protocol: the number cannot be used in this series")
 
 // ClientSeries is one party in a series of sessions. It is not safe for concurrent
@@ -48,12 +48,11 @@ type ClientSeries struct {
 	successor *Client // while it is set up
 }
 
-// NewClientSeries makes the party of the given identity in the series of a label,
-// in no session yet. least is the least number of a session that it may join: 0 for a
-// party that is new. A party that has lost its state must be told one above the last
-// number that it used, by whoever knows it (the server may; told too low a number, a
-// party could be led to announce a key for a session that it was in, to no other harm
-// than that it can be shut out of it).
+// NewClientSeries makes the party of the given identity in the series of a label, in no session
+// yet. least is the least number of a session that it may join: 0 for a party that is new. A
+// party that has lost its state must be told one above the last number that it used, by anyone
+// who knows it (the server may; told too low a number, a party could be led to announce a key for
+// a session that it was in, to no other harm than that it can be shut out of it).
 func NewClientSeries(
 	label string, least uint64, identity crypto.Signer, random io.Reader,
 ) *ClientSeries {

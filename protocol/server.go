@@ -36,7 +36,7 @@ type Server struct {
 
 	// With recovery.
 	holders  wire.Set       // whom the material for the next round is for
-	terms    terms          // of a round among so many
+	terms    terms          // of a round with a given number of parties
 	uploads  []*wire.Upload // by party: for its next round; nil if there is none
 	excluded wire.Set       // parties that are left out
 	doubts   doubts         // of whom one of two is at fault

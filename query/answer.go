@@ -97,8 +97,8 @@ func (a Answer) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// Answers reads the mean of so many parties' vectors, as the job's sum is decoded. It fails with
-// [ErrConfig] if that is not of this plan.
+// Answers reads the mean of the given number of parties' vectors, as the job's sum is decoded. It
+// fails with [ErrConfig] if the mean does not belong to this plan.
 func (p *Plan) Answers(mean []float64, parties int) ([]Answer, error) {
 	all := p.settled.Roster().Len()
 	if len(mean) != p.length || parties < 1 || parties > all {
@@ -157,8 +157,8 @@ func (a *ask) unit() string {
 	return a.column.Unit
 }
 
-// deviation is that of a coordinate of the sum of so many parties: by noise and by rounding, of
-// which a party's is 1/4 at most in squares of integers.
+// deviation returns the standard deviation of a coordinate of the sum of the given number of
+// parties: by noise and by rounding, of which a party's is 1/4 at most in squares of integers.
 func (p *Plan) deviation(parties int) float64 {
 	n := float64(parties)
 	if m := p.settled.Mechanism(); m != nil {

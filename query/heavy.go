@@ -82,8 +82,9 @@ func (r *reader) bucketWords(bucket int, numbers []float64) (out []wordRows) {
 	return out
 }
 
-// The search is for a word of so many rows, in deviations of noise, or of more if the bucket
-// has more; and what it is searched in has noise of at least the share of these rows.
+// The search is for a word of at least soughtRows rows, in deviations of noise, or of more if the
+// bucket has more; the numbers searched have noise of at least the share leastInRows of these
+// rows.
 const (
 	soughtRows  = 12
 	leastInRows = 0.05

@@ -6,7 +6,7 @@ import "math"
 // predictors and the column that is predicted, all scaled to −1 to 1, summed over rows: the count,
 // and all that normal equations take.
 
-// products is how many products there are of two of so many numbers, squares too.
+// products returns how many products of two of n numbers there are, squares included.
 func products(n int) int { return n * (n + 1) / 2 }
 
 // anything is an interval of which nothing is known.

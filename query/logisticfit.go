@@ -230,9 +230,9 @@ func (s *sum) logistic(a *ask, x []float64, deviation float64) (out Answer) {
 	return out
 }
 
-// evenly returns half of the interval of the first slope, for so many rows that are spread evenly,
-// half of them with the event, each column changing its odds by a factor of e over half of its
-// range.
+// evenly returns half of the interval of the first slope, for the given number of rows, spread
+// evenly, half of them with the event, each column changing its odds by a factor of e over half
+// of its range.
 func (l *logit) evenly(rows, deviation float64) float64 {
 	m, beta := &summed{}, make([]float64, l.size)
 	moments := l.basis.even()

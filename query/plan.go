@@ -184,10 +184,10 @@ func (p *Plan) compile(q *job.Query) (ask, error) {
 // Length returns how many numbers a party's vector has.
 func (p *Plan) Length() int { return p.length }
 
-// Counted is how many rows of a party count at most; of more [Plan.Vector] takes the first. Where
-// noise hides a party it is parties.rows. Where it hides a record, all count that parties.rows
-// expects, and more, up to privacy.records: a row that is left out because of others would be let
-// in by one that is not there, so that a record moved the sum by two rows, and not by one.
+// Counted returns how many rows of a party count at most; if there are more, [Plan.Vector] takes
+// the first. Where noise hides a party it is parties.rows. Where it hides a record, all that
+// parties.rows expects count, and more, up to privacy.records: otherwise removing a row would let
+// in one that was left out, and a record would move the sum by two rows instead of one.
 func (p *Plan) Counted() int {
 	if p.job.PerRecord() {
 		return p.job.Privacy.Records

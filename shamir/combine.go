@@ -8,11 +8,10 @@ import (
 	"github.com/hushsum/hushsum/shamir/internal/field"
 )
 
-// Combine rebuilds the secret from at least threshold shares, in any order.
-// Shares beyond the threshold are compared with the others: if the shares do
-// not all lie on one polynomial of degree below threshold, the error is a
-// [WrongSharesError] that names the wrong ones if it can. With exactly
-// threshold shares a wrong one cannot be noticed.
+// Combine rebuilds the secret from at least threshold shares, in any order. Shares beyond the
+// threshold are compared with the others: if the shares do not all lie on one polynomial of
+// degree below threshold, the error is a [WrongSharesError] that names the wrong ones if it can.
+// With exactly threshold shares an incorrect one cannot be noticed.
 //
 // To rebuild several secrets from the same holders, or to go on in spite of
 // wrong shares, use a [Combiner].
