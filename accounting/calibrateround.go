@@ -8,8 +8,8 @@ func (r Round) Within(t Target, v View, rounds int) (bool, error) {
 }
 
 // WithinRDP is Within by Rényi divergence alone for vectors under discrete Gaussian and Skellam
-// noise, which asks for more noise. Jobs that were settled by it go on with the noise that they
-// began with.
+// noise, which requires more noise. Jobs that were settled by it continue with the noise with
+// which they began.
 func (r Round) WithinRDP(t Target, v View, rounds int) (bool, error) {
 	return r.within(t, v, rounds, true)
 }

@@ -1,6 +1,6 @@
-// Package protocol is the private sum, message by message: a server learns the
-// sum of n parties' vectors and nothing else. Parties learn it if the server sends
-// it on, and on its word.
+// Package protocol is the private sum, message by message: a server learns the sum of n parties'
+// vectors and nothing else. Parties learn the sum if the server sends it to them, and must take
+// its word for it.
 //
 // [Client] and [Server] are deterministic state machines: bytes in, bytes out,
 // without clocks or sockets, and without goroutines but while masks are made, and keys

@@ -47,7 +47,7 @@ func sessionID(keys [32]byte, members wire.Set) [32]byte {
 	return hash(labelSession, keys[:], members.Bytes())
 }
 
-// NewBroadcastHash returns the hash that names a broadcast, for one that is made or
+// NewBroadcastHash returns the hash that names a broadcast, for a broadcast that is made or
 // arrives in pieces: write the broadcast to it. Its sum is for [Server.BeginDigest] and
 // [Client.SubmitVector].
 func NewBroadcastHash() gohash.Hash {

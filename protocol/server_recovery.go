@@ -116,8 +116,8 @@ func (s *Server) hold(holders wire.Set) {
 	s.holders, s.terms = holders, s.config.terms(holders.Len())
 }
 
-// Skip gives up the next round number, for a round whose parties do not come. It
-// fails with [ErrPhase] during set-up or a round.
+// Skip gives up the next round number, for a round whose parties do not appear. It fails with
+// [ErrPhase] during set-up or a round.
 func (s *Server) Skip() error {
 	if s.stage != stageReady || s.open != nil {
 		return fmt.Errorf("%w: rounds are skipped between rounds", ErrPhase)
@@ -153,10 +153,10 @@ func (s *Server) receiveUpload(h wire.Header, body []byte, party int) error {
 	return nil
 }
 
-// Survivors ends the submissions and returns the messages that tell the
-// survivors who they are; they answer with signatures. If they are too few the
-// round is over: it fails with [ErrTooFew], and names who did not submit. It
-// fails with [ErrPhase] if no submissions are due, or without recovery.
+// Survivors ends the submissions and returns the messages that tell the survivors who they are;
+// they answer with signatures. If they are too few the round is over: it fails with [ErrTooFew],
+// and names the parties that did not submit. It fails with [ErrPhase] if no submissions are due,
+// or without recovery.
 func (s *Server) Survivors() ([]Envelope, error) {
 	if err := s.endMasked(); err != nil {
 		return nil, err
@@ -222,10 +222,9 @@ func (s *Server) receiveSigned(h wire.Header, body []byte, party int) error {
 	return nil
 }
 
-// Certificate ends the signatures and returns the messages that carry them to
-// the survivors; they answer with shares. If there are too few the round is
-// over: it fails with [ErrTooFew], and names who did not sign. It fails with
-// [ErrPhase] if no signatures are due.
+// Certificate ends the signatures and returns the messages that carry them to the survivors; they
+// answer with shares. If there are too few the round is over: it fails with [ErrTooFew], and
+// names the parties that did not sign. It fails with [ErrPhase] if no signatures are due.
 func (s *Server) Certificate() ([]Envelope, error) {
 	if err := s.endSigned(); err != nil {
 		return nil, err
@@ -299,10 +298,10 @@ func (s *Server) receiveReveal(h wire.Header, body []byte, party int) error {
 	return nil
 }
 
-// Exclude leaves a party out of the rounds that follow, until it is readmitted. The
-// server does so by itself with those of [Server.Excluded]; a caller may have reasons
-// of its own, such as inputs that spoil the model. In the open round the party goes
-// on. A party that the session does not have is passed over.
+// Exclude leaves a party out of the rounds that follow, until it is readmitted. The server
+// excludes those of [Server.Excluded] by itself; a caller may have reasons of its own, such as
+// inputs that spoil the model. The party stays in the open round. Exclude ignores a party that is
+// not in the session.
 func (s *Server) Exclude(party int) {
 	if party >= 0 && party < s.config.parties {
 		s.excluded.Add(party)
@@ -322,9 +321,9 @@ func (s *Server) Exclude(party int) {
 // e rounds are spoilt. SPEC.md §10.4 has the theorem.
 func (s *Server) Excluded() []int { return slices.Collect(s.excluded.All()) }
 
-// Readmit lets an excluded party back in, and forgets what made it doubtful: it is
-// invited again, and takes part once it has uploaded new material. What was wrong by
-// accident costs one more round; a party that cheats will do it again.
+// Readmit lets an excluded party back in, and forgets what made it doubtful: it is invited again,
+// and takes part once it has uploaded new material. A party that erred by accident costs one more
+// round; a party that cheats will do it again.
 func (s *Server) Readmit(party int) {
 	if party >= 0 && party < s.config.parties {
 		s.excluded.Remove(party)
@@ -332,9 +331,9 @@ func (s *Server) Readmit(party int) {
 	}
 }
 
-// Doubts returns the pairs of parties of which the server knows that at least one is at
-// fault, each once with the lower party first, in ascending order: what [Server.Excluded]
-// follows from, to be carried to another session with the same roster by [Server.Doubt].
+// Doubts returns the pairs of parties of which the server knows that at least one is at fault,
+// each once with the lower party first, in ascending order: [Server.Excluded] follows from them,
+// and [Server.Doubt] carries them to another session with the same roster.
 func (s *Server) Doubts() [][2]int { return s.doubts.pairs() }
 
 // Doubt adds pairs of parties of which at least one is at fault, from another session with the
