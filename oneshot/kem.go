@@ -12,8 +12,8 @@ import (
 	"github.com/hushsum/hushsum/shamir"
 )
 
-// KEM is the kind of the members' keys, to which parties seal the parts of their
-// own (HPKE, RFC 9180; draft-ietf-hpke-pq).
+// KEM is the kind of the members' keys, to which parties seal the parts of their own keys (HPKE,
+// RFC 9180; draft-ietf-hpke-pq).
 type KEM uint8
 
 const (

@@ -13,9 +13,9 @@ import (
 	"github.com/hushsum/hushsum/shamir"
 )
 
-// A Member of the committee makes a key for each round, adds up the parts that
-// parties seal to it, and hands the sum to the server once enough members agree on who
-// is in it. It is not safe for concurrent use.
+// A Member of the committee makes a key for each round, adds up the parts that parties seal to
+// it, and hands the sum to the server once enough members agree on which parties are in it. It is
+// not safe for concurrent use.
 type Member struct {
 	config *settled
 	signer crypto.Signer
@@ -69,9 +69,8 @@ type pendingPart struct {
 	statement []byte
 }
 
-// NewMember makes the member of the committee that identity belongs to. random is
-// where its keys come from; nil means crypto/rand. It fails with [ErrConfig] or
-// [ErrIdentity].
+// NewMember makes the member of the committee to which identity belongs. Its keys come from
+// random; nil means crypto/rand. It fails with [ErrConfig] or [ErrIdentity].
 func NewMember(config *Config, identity crypto.Signer, random io.Reader) (*Member, error) {
 	s, err := config.settle()
 	if err != nil {
@@ -90,16 +89,16 @@ func NewMember(config *Config, identity crypto.Signer, random io.Reader) (*Membe
 // Index returns the member's place in the committee.
 func (m *Member) Index() int { return m.self }
 
-// Round returns the number of the round that the member made its last key for. It may go down
+// Round returns the number of the round for which the member made its last key. It may go down
 // until the round is opened.
 func (m *Member) Round() uint64 { return m.round }
 
-// Opened returns the number of the last round that was opened to the member: it answers in none
-// up to it again.
+// Opened returns the number of the last round that was opened to the member: it does not answer
+// in that round or an earlier one again.
 func (m *Member) Opened() uint64 { return m.used }
 
-// Output returns the member's last message, nil if there is none: what to send again
-// after a crash. It is forgotten when the next round begins.
+// Output returns the member's last message, to be sent again after a crash; nil if there is none.
+// The member forgets it when the next round begins.
 func (m *Member) Output() []byte { return m.output }
 
 // Abandon ends the round without an answer and erases its key and parts, as far as
@@ -132,9 +131,9 @@ func (p *pendingPart) erase() {
 	clear(p.cover)
 }
 
-// Receive takes one message of the server and returns the member's answer, or nil
-// where none is due. Save the member, then send. A message that is refused, with
-// one of the package's errors, changes nothing.
+// Receive takes one message of the server and returns the member's answer, or nil if none is due.
+// Save the member, then send. A message that is refused, with one of the package's errors,
+// changes nothing.
 func (m *Member) Receive(message []byte) ([]byte, error) {
 	h, body, err := m.config.parse(message)
 	if err != nil {

@@ -138,8 +138,9 @@ func (s *settled) context(round uint64, o *opening) [32]byte {
 
 func broadcastDigest(broadcast []byte) [32]byte { return hash(labelBroadcast, broadcast) }
 
-// NewBroadcastHash returns the hash that names a broadcast, for one that is made or arrives in
-// pieces: write the broadcast to it. Its sum is for [Server.OpenDigest] and [Party.SubmitDigest].
+// NewBroadcastHash returns the hash that names a broadcast, for a broadcast that is made or
+// arrives in pieces: write the broadcast to it. Its sum is for [Server.OpenDigest] and
+// [Party.SubmitDigest].
 func NewBroadcastHash() gohash.Hash {
 	h := sha256.New()
 	h.Write([]byte(labelBroadcast))

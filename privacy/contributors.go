@@ -2,8 +2,7 @@ package privacy
 
 import "github.com/hushsum/hushsum/protocol"
 
-// Contributors says how many shares of noise are in a sum, and how many can be counted
-// on.
+// Contributors says how many shares of noise are in a sum, and how many of them are certain.
 type Contributors struct {
 	Parties      int // most in a sum, each with a share of the noise; 1 to 2^20
 	MinSurvivors int // fewest in a sum that anybody sees; 0: Parties
@@ -37,8 +36,8 @@ func (c Contributors) minSurvivors() int {
 	return c.MinSurvivors
 }
 
-// MinHonest returns MinSurvivors − Colluders, the number of shares whose noise is
-// enough and is in every sum. It fails with [ErrConfig].
+// MinHonest returns MinSurvivors − Colluders, the number of shares whose noise is enough by
+// itself and is in every sum. It fails with [ErrConfig].
 func (c Contributors) MinHonest() (int, error) {
 	least := c.minSurvivors()
 	switch {

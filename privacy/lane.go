@@ -10,8 +10,8 @@ import (
 	"github.com/hushsum/hushsum/noise"
 )
 
-// Lane is one vector of a submission, as it is in the ring: what bounds it, and the
-// noise of each of its coordinates.
+// Lane is one vector of a submission, as it is in the ring: its bounds, and the noise of each of
+// its coordinates.
 type Lane struct {
 	Sensitivity accounting.Sensitivity // of a sum, after rounding
 	// Shares divides the noise. Its Law is that of MinHonest shares together.

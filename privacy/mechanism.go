@@ -30,8 +30,8 @@ type Mechanism struct {
 	committee    *Committee
 }
 
-// Layout returns the segments of a submission: the vector, with its dimension brought
-// to the next power of two, and the signs if there are any.
+// Layout returns the segments of a submission: the vector, with its dimension rounded up to a
+// power of two, and the signs if there are any.
 func (m *Mechanism) Layout() (masking.Layout, error) { return m.lanes().Layout() }
 
 func (m *Mechanism) lanes() aggregation.Lanes {
@@ -60,15 +60,14 @@ func (m *Mechanism) SumStdDev(parties int) float64 {
 	return math.Hypot(m.StdDev(m.committee.Members), own)
 }
 
-// Records returns what the release has of them, nil if the noise hides parties.
+// Records returns the release's Records, nil if the noise hides parties.
 func (m *Mechanism) Records() *Records { return m.records }
 
-// MaxNorm returns Δ₂ of the vectors, in their own units: Clip and what rounding can
-// add to it.
+// MaxNorm returns Δ₂ of the vectors, in their own units: Clip plus what rounding can add to it.
 func (m *Mechanism) MaxNorm() float64 { return m.Vector.Sensitivity.L2 / m.Encoder.Scale }
 
-// Round returns what one round spends, or one [Band]: the noise of the fewest honest shares against
-// the sensitivity after rounding, and the distance of the samplers from their law.
+// Round returns what one round, or one [Band], spends: the noise of the fewest honest shares
+// against the sensitivity after rounding, and the distance of the samplers from their law.
 func (m *Mechanism) Round() accounting.Round {
 	r := accounting.Round{
 		Family:       m.Vector.Shares.Law.Family(),
@@ -158,8 +157,8 @@ func (m *Mechanism) Encode(
 	return m.lanes().Join(out, beside)
 }
 
-// Blank returns the submission of a party without luck, see [Release].Rate:
-// vectors of zeros, which are zeros under any rotation, with its share of the noise.
+// Blank returns the submission of a party whose coin left it out, see [Release].Rate: vectors of
+// zeros, which are zeros under any rotation, with its share of the noise.
 func (m *Mechanism) Blank(random io.Reader) ([][]uint64, error) {
 	if m.committee != nil {
 		return nil, m.single()

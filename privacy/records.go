@@ -8,10 +8,10 @@ import (
 )
 
 // Records declares that a party's vector is a sum over records of its own, or over persons who
-// have several, each with a part of norm [Noise].Clip at most, and that it is those whom the noise
-// hides: see accounting.RecordUnit. In every round the party tosses a coin for each, fresh and
-// secret, and sums over those that come up. Both fields are public: a party that has fewer records
-// tells nobody.
+// have several, each with a part of norm at most [Noise].Clip, and that the noise hides these:
+// see accounting.RecordUnit. In every round the party tosses a coin for each, fresh and secret,
+// and sums over those that come up. Both fields are public: a party that has fewer records tells
+// nobody.
 type Records struct {
 	// Count is of all parties together. A party with more takes no part: if some were never drawn
 	// because of others, removing one of those would let another in.
@@ -23,7 +23,7 @@ type Records struct {
 const leastOverrun = 0x1p-60
 
 // Most returns how many records a party sums over at most. If more come up it sends zeros, which
-// happens with a probability of [Records.Overrun] at most. So a round takes a bounded time.
+// happens with a probability of at most [Records.Overrun]. So a round takes a bounded time.
 func (r *Records) Most() int {
 	return sort.Search(r.Count, func(most int) bool { return r.tail(most) <= leastOverrun })
 }

@@ -25,8 +25,8 @@ type Schema struct{ columns []job.Column }
 // NewSchema returns the schema of a valid job.
 func NewSchema(j *job.Job) *Schema { return &Schema{j.WithDefaults().Column} }
 
-// Rows are of one party, as the schema has them: numbers inside of their range, of categories the
-// place of a word, and texts.
+// Rows holds the rows of one party in the form of the schema: numbers within their range, for
+// categories the place of a word, and texts.
 type Rows struct {
 	values [][]float64 // by row and column; NaN is no value
 	words  []string    // texts: a value is the place of one
@@ -49,7 +49,7 @@ func (r *Rows) Deal(parties int, seed uint64) []*Rows {
 	return dealt
 }
 
-// Finding tells something of a column.
+// Finding says something about a column.
 type Finding struct {
 	Column string `json:"column"`
 	What   string `json:"what"` // clipped, dropped, missing or unknown
@@ -57,7 +57,7 @@ type Finding struct {
 	Lines  []int  `json:"lines"` // of the first of them; of a table, numbers of rows
 }
 
-// Report says what reading a file or a table found. It is for the party alone.
+// Report says what was found while reading a file or a table. It is for the party alone.
 type Report struct {
 	File     string    `json:"file"`
 	Table    bool      `json:"table,omitempty"` // a [Table]: lines are numbers of rows, from 1
