@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A neighbour is an integer vector that one client may add to a sum. What it spends is a lower
+// A neighbour is an integer vector that one client may add to a sum. Its spending is a lower
 // bound of what the release spends.
 type neighbour []entries
 

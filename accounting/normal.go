@@ -33,7 +33,7 @@ const (
 )
 
 // normal returns μ of the lane's release as a Gaussian, rounded up, +Inf if there is none. With
-// scan it is by whichever bound is less; cut then reports that cutMass counts.
+// scan it uses the lesser of the bounds; cut then reports that cutMass counts.
 func (l Lane) normal(f Family, shares int, scan bool) (mu float64, cut bool, err error) {
 	s, err := l.Sensitivity.check()
 	if err != nil {

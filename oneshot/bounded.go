@@ -260,7 +260,7 @@ func appendDealing(b []byte, d *normproof.Dealing) []byte {
 	return b
 }
 
-// parseDealing reads what dealingSize counts. What is in it is not checked.
+// parseDealing reads the bytes that dealingSize counts. It does not check what they contain.
 func parseDealing(b []byte) *normproof.Dealing {
 	d := &normproof.Dealing{Key: [32]byte(b), Mask: [32]byte(b[32:])}
 	for b = b[64:]; len(b) > 0; b = b[32:] {

@@ -70,14 +70,14 @@ func (e *Evidence) Verify() error {
 	return nil
 }
 
-// What evidence is about.
+// The subjects of evidence.
 const (
 	aboutProof  uint8 = 0
 	aboutShares uint8 = 1
 	aboutCover  uint8 = 2
 )
 
-// What is added to the KEM of evidence: from rounds in which members deal noise, and from covered
+// Flags added to the KEM of evidence: for rounds in which members deal noise, and for covered
 // ones.
 const (
 	byMembers  uint8 = 1 << 7

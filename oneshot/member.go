@@ -468,8 +468,8 @@ func (m *Member) answer(covers []byte) []byte {
 	return out
 }
 
-// checkCertificate checks that enough members signed the statement. Two such
-// certificates of one round number have an honest signer in common, who signs one.
+// checkCertificate checks that enough members signed the statement. Two such certificates of one
+// round number have an honest signer in common, which signs only one.
 func (s *settled) checkCertificate(body []byte, members wire.Set, statement []byte) error {
 	certificate, err := wire.ParseCertificate(body, s.c)
 	if err != nil {

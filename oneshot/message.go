@@ -32,7 +32,7 @@ const (
 	// With Covered and Norm, between typeCertificate and typePart:
 	typeCovers    wire.Type = 77 // member → server: values of covers
 	typeGuilty    wire.Type = 78 // server → members: evidence on a dealer that is in
-	typeReduction wire.Type = 79 // server → members: who is out again
+	typeReduction wire.Type = 79 // server → members: which parties are out again
 )
 
 // memberSender is added to a member's committee index where a header's sender is a
@@ -391,7 +391,8 @@ func parseClosing(body []byte) (*closing, error) {
 	return c, nil
 }
 
-// closingStatement returns the bytes that members sign: the context, who is in and how many.
+// closingStatement returns the bytes that members sign: the context, which parties are in and how
+// many.
 func closingStatement(context, chain *[32]byte, parties int) []byte {
 	b := append(make([]byte, 0, 32+32+4), context[:]...)
 	b = append(b, chain[:]...)

@@ -295,7 +295,7 @@ func appendBlind(random io.Reader, b []byte) ([]byte, error) {
 	return b, entropy.Read("oneshot", random, b[len(b)-blindSize:])
 }
 
-// cover draws the key of the cover, shares it, commits to it and hides y under it. What follows in
+// cover draws the key of the cover, shares it, commits to it and hides y under it. The rest of
 // the stream is for a proof.
 func (p *submitter) cover(
 	random io.Reader, context *[32]byte, indices []uint32, m *submission,

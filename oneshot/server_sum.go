@@ -351,7 +351,7 @@ func (u *unlocked) sure(c *settled) bool {
 	return corrected >= c.Faults-len(u.wrong)
 }
 
-// uncover rebuilds the key of a cover from the members' shares and takes it off.
+// uncover rebuilds the key of a cover from the members' shares and removes the cover.
 func (r *serverRound) uncover(c *settled, place int, masked []byte) error {
 	one := &r.covers[place]
 	var shares []shamir.Share

@@ -231,9 +231,9 @@ func (c *Client) agreeWith(
 	return a, parsed, nil
 }
 
-// encapsulated makes the message that carries ciphertexts to higher peers. All of
-// them are signed at once: who has recorded the session and breaks X25519 later must
-// not have been able to put a ciphertext of its own in the place of one.
+// encapsulated makes the message that carries ciphertexts to higher peers. All of them are signed
+// at once: an adversary that has recorded the session and breaks X25519 later must not have been
+// able to put a ciphertext of its own in the place of one.
 func (c *Client) encapsulated(ciphertexts [][]byte) ([]byte, error) {
 	leaves := make([][32]byte, len(ciphertexts))
 	for k, to := range c.topology.higher(c.self) {

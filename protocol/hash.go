@@ -35,7 +35,7 @@ func commitment(
 		uint32Bytes(party), secret[:])
 }
 
-// keysDigest is a hash over the configuration, who announced in time, and what
+// keysDigest returns a hash over the configuration, the parties that announced in time, and what
 // each of them announced.
 func keysDigest(config [32]byte, keys *wire.Keys) [32]byte {
 	return hash(labelKeys, config[:], keys.AppendShared(nil))

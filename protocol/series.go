@@ -14,12 +14,12 @@ import (
 	"github.com/hushsum/hushsum/masking"
 )
 
-// A series is a chain of sessions with one label and rising numbers. While the rounds
-// of the present session go on, the next may be set up; between two rounds it
-// takes over. Sessions share nothing but the identities of parties that are in both: what
-// a thief takes of one opens nothing of the next. Who is new, lost its state or was
-// left out comes in with the next session, whose roster may be another, as far as each
-// party's caller accepts its configuration.
+// A series is a chain of sessions with one label and rising numbers. While the rounds of the
+// present session go on, the next may be set up; between two rounds it takes over. Sessions share
+// nothing but the identities of parties that are in both: what a thief takes of one opens nothing
+// of the next. A party that is new, lost its state or was left out comes in with the next
+// session, whose roster may be different, as far as each party's caller accepts its
+// configuration.
 
 // Bounds of the numbers in a series, so that a single false number does not use the series up:
 // none is above MaxNumber, and a party joins no session whose number is more than MaxNumberJump

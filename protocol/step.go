@@ -6,8 +6,8 @@ import (
 	"iter"
 )
 
-// This file is for those who keep a loop of their own around a server: where it stands,
-// and what a party that comes now has to be sent.
+// This file is for callers that keep a loop of their own around a server: it says where the
+// server stands, and what to send to a party that connects now.
 
 // Step names what a [Server] waits for, by the message that parties send next.
 type Step int

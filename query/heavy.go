@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// This file reads the most frequent words from a noisy sum of their vectors. Of a bucket the word
-// that stands out most is found first, its part of the sum is taken away, and what is left is
-// searched again, until no word stands out.
+// This file reads the most frequent words from a noisy sum of their vectors. In each bucket it
+// first finds the word that stands out most, subtracts its part of the sum, and searches the rest
+// again, until no word stands out.
 //
 // # When a word comes out
 //

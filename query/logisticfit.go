@@ -180,9 +180,9 @@ func (l *logit) labels() []string {
 	return all
 }
 
-// logistic reads a model. Its intervals are of the model of all rows of the parties that are there,
-// to first order in the noise, and what polynomials miss of its curve added; if noise leaves too
-// little, they are of everything, and values 0.
+// logistic reads a model. Its intervals are for the model of all rows of the parties that are
+// present, to first order in the noise, plus what polynomials miss of its curve; if noise leaves
+// too little, they cover everything, and the values are 0.
 func (s *sum) logistic(a *ask, x []float64, deviation float64) (out Answer) {
 	l := a.logit
 	m, terms := &summed{}, len(l.basis.terms)

@@ -310,7 +310,7 @@ func (a *ask) add(v, row []float64, words []string) {
 	}
 }
 
-// came returns 1 if the event has come to a row, and 0 if not, and whether the row says so.
+// came returns 1 if the event has come to a row, and 0 if not, and whether the row tells.
 func (a *ask) came(row []float64) (came int, known bool) {
 	came = 1
 	for i := range a.event {

@@ -263,7 +263,7 @@ func (s *Schema) places(file string, header []string) (at []int, err error) {
 	return at, nil
 }
 
-// What a finding can be.
+// The kinds of findings.
 const (
 	clipped = "clipped"
 	dropped = "dropped"
