@@ -1,14 +1,15 @@
 package accounting
 
-// Within reports whether so many rounds are within a budget in one view: whether the upper bound
-// of [Round.Spent] is. It saves the lower one, which takes most of the time.
+// Within reports whether the given number of rounds stays within a budget in one view: whether
+// the upper bound of [Round.Spent] does. It leaves out the lower bound, which takes most of the
+// time.
 func (r Round) Within(t Target, v View, rounds int) (bool, error) {
 	return r.within(t, v, rounds, false)
 }
 
 // WithinRDP is Within by Rényi divergence alone for vectors under discrete Gaussian and Skellam
-// noise, which asks for more noise. Jobs that were settled by it go on with the noise that they
-// began with.
+// noise, which requires more noise. Jobs that were settled by it continue with the noise with
+// which they began.
 func (r Round) WithinRDP(t Target, v View, rounds int) (bool, error) {
 	return r.within(t, v, rounds, true)
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/hushsum/hushsum/internal/family"
 )
 
-// Family is a kind of noise on the integers, of which parties add shares. It is one
-// type with noise.Family, and the one name that flags, files and every package has for
-// them: its text, by String and MarshalText, is "discrete-laplace",
-// "discrete-gaussian" or "skellam"; the zero Family is none.
+// Family is a kind of noise on the integers, of which parties add shares. It is the same type as
+// noise.Family, and flags, files and all packages use one name for each family: its text, by
+// String and MarshalText, is "discrete-laplace", "discrete-gaussian" or "skellam"; the zero
+// Family is none.
 type Family = family.Family
 
 const (
@@ -17,16 +17,16 @@ const (
 	// 2009). Exactly m shares, differences of Pólya variables of shape 1/m, add up to
 	// one.
 	FamilyDiscreteLaplace = family.DiscreteLaplace
-	// FamilyDiscreteGaussian: P(k) ∝ exp(−k²/2σ²) (Canonne, Kamath, Steinke 2020). A
-	// sum of m shares is close to one of σ√m (Kairouz, Liu, Steinke 2021), and accounted for
-	// as what it is.
+	// FamilyDiscreteGaussian: P(k) ∝ exp(−k²/2σ²) (Canonne, Kamath, Steinke 2020). A sum of m shares
+	// is close to one of σ√m (Kairouz, Liu, Steinke 2021), but is accounted for exactly as it is
+	// distributed.
 	FamilyDiscreteGaussian = family.DiscreteGaussian
 	// FamilySkellam: differences of two Poisson variables (Agarwal, Kairouz, Liu
 	// 2021). Sums of shares are exact.
 	FamilySkellam = family.Skellam
 )
 
-// Families returns the families of which a [Round] can have noise.
+// Families returns the families of noise that a [Round] can have.
 func Families() []Family {
 	return []Family{FamilyDiscreteLaplace, FamilyDiscreteGaussian, FamilySkellam}
 }

@@ -25,8 +25,8 @@ type Ledger struct {
 	accounts map[string][]charge
 }
 
-// OverBudget says which client a refused round would have taken over its budget.
-// It matches ErrBudget.
+// OverBudget names a client that a refused round would have taken over its budget. It matches
+// ErrBudget.
 type OverBudget struct {
 	Client string
 	Budget Target
@@ -41,8 +41,8 @@ func (e *OverBudget) Error() string {
 // Is reports a match with ErrBudget.
 func (e *OverBudget) Is(target error) bool { return target == ErrBudget }
 
-// NewLedger returns an empty ledger for one view. standard is the budget of every
-// client that has none of its own.
+// NewLedger returns an empty ledger for one view. standard is the budget of every client without
+// one of its own.
 func NewLedger(view View, standard Target) (*Ledger, error) {
 	if view != ServerView && view != PublicView {
 		return nil, configError("unknown %v", view)
@@ -73,8 +73,8 @@ func (l *Ledger) SetBudget(client string, t Target) error {
 
 var errNameless = configError("a client needs a name")
 
-// Clone returns a ledger that has recorded the same and goes on by itself, as for a round that
-// may still come to nothing.
+// Clone returns a copy of the ledger that records independently from then on, such as for a round
+// that may still fail.
 func (l *Ledger) Clone() *Ledger {
 	return &Ledger{
 		view:     l.view,
@@ -84,7 +84,7 @@ func (l *Ledger) Clone() *Ledger {
 	}
 }
 
-// View returns whom the ledger is against.
+// View returns the view whose spending the ledger records.
 func (l *Ledger) View() View { return l.view }
 
 // Budget returns a client's budget.
@@ -111,16 +111,15 @@ func (l *Ledger) Clients() []string {
 	return out
 }
 
-// SpendRound records one round for the given clients: in the view of the server those
-// who take part, in the public view all who might be scheduled. If the round would
-// take any of them over its budget, nothing is recorded and the error is an
-// *OverBudget for the first such client in order. A name that comes twice counts
-// once.
+// SpendRound records one round for the given clients: in the server's view those that take part,
+// in the public view all that might be scheduled. If the round would take any of them over its
+// budget, nothing is recorded and the error is an *OverBudget for the first such client in order.
+// A name that occurs twice counts once.
 func (l *Ledger) SpendRound(r Round, clients ...string) error {
 	return l.SpendRounds(r, 1, clients...)
 }
 
-// SpendRounds records so many equal rounds, 1 to 2^40, as [Ledger.SpendRound] records one: all
+// SpendRounds records count equal rounds, 1 to 2^40, each as [Ledger.SpendRound] records one: all
 // of them or none.
 func (l *Ledger) SpendRounds(r Round, count int, clients ...string) error {
 	if count < 1 || count > maxCount {
@@ -133,7 +132,8 @@ func (l *Ledger) SpendRounds(r Round, count int, clients ...string) error {
 	return l.spend(charge{Round: &r, Count: count}, clients)
 }
 
-// Left returns for each client how many more equal rounds its budget allows, most at the most.
+// Left returns for each client how many more equal rounds its budget allows, but no more than
+// most.
 func (l *Ledger) Left(r Round, most int, clients ...string) ([]int, error) {
 	out, known := make([]int, len(clients)), map[string]int{}
 	for i, id := range clients {
@@ -160,9 +160,8 @@ func (l *Ledger) Left(r Round, most int, clients ...string) ([]int, error) {
 	return out, nil
 }
 
-// Spend records mechanisms instead of a round, under the same rule. In the view
-// of the server sampling does not count: [Sampled] is then its Mechanism, and [ReplaceOne]
-// is at rate 1.
+// Spend records mechanisms instead of a round, under the same rule. In the server's view sampling
+// does not count: [Sampled] then counts as its Mechanism, and [ReplaceOne] as one at rate 1.
 func (l *Ledger) Spend(s Step, clients ...string) error {
 	if s.Mechanism == nil || s.Count < 0 || s.Count > maxCount {
 		return configError("step needs a mechanism and a count from 0 to 2^40")
@@ -282,9 +281,9 @@ func fingerprint(account []charge) string {
 	return fmt.Sprint(lines)
 }
 
-// Carry adds what clients have spent by another ledger to this one, without asking whether there is
-// a budget for it: it is spent. Both must be of one view. A client without an account has spent
-// nothing.
+// Carry adds what clients have spent by another ledger to this one, whether or not their budgets
+// allow it: it has been spent. Both ledgers must be of the same view. A client without an account
+// has spent nothing.
 func (l *Ledger) Carry(from *Ledger, clients ...string) error {
 	if l.view != from.view {
 		return configError("the ledgers are against %v and %v", l.view, from.view)

@@ -43,8 +43,8 @@ type wrappedJSON struct {
 	Mechanism mechanismJSON `json:"mechanism"`
 }
 
-// MarshalJSON saves the ledger. Equal ledgers give equal bytes. A ledger that is
-// not of NewLedger is refused.
+// MarshalJSON saves the ledger. Equal ledgers give equal bytes. It refuses a ledger that
+// NewLedger did not make.
 func (l Ledger) MarshalJSON() ([]byte, error) {
 	if l.accounts == nil {
 		return nil, fmt.Errorf("%w: nothing to save: make it by NewLedger", ErrLedger)
@@ -74,8 +74,8 @@ func (l Ledger) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// UnmarshalJSON loads a ledger saved by MarshalJSON, its view included, in place of
-// what l was. On error, which matches ErrLedger, l is left as it was.
+// UnmarshalJSON loads a ledger saved by MarshalJSON, including its view, and replaces l. If it
+// fails, with an error that matches ErrLedger, it leaves l unchanged.
 func (l *Ledger) UnmarshalJSON(b []byte) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()

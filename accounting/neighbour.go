@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// A neighbour is an integer vector that one client may add to a sum. What it spends is a lower
+// A neighbour is an integer vector that one client may add to a sum. Its spending is a lower
 // bound of what the release spends.
 type neighbour []entries
 
-// entries are so many coordinates that differ by a number, which is not 0.
+// entries are a number of coordinates that all differ by the same amount, which is not 0.
 type entries struct{ coordinates, by int }
 
 // spread returns the vector of equal whole entries in at most n coordinates that is the
@@ -47,7 +47,7 @@ func (s Sensitivity) spread(n int) neighbour {
 	return out.with(n-int(more), int(x))
 }
 
-// with is the vector with so many more coordinates.
+// with returns the vector with more coordinates, each of which differs by the given amount.
 func (n neighbour) with(coordinates, by int) neighbour {
 	last := len(n) - 1
 	switch {
@@ -92,8 +92,8 @@ func (s Sensitivity) longest() neighbour {
 	return best
 }
 
-// squares returns up to so many numbers, falling, whose squares add up to total, or else to as
-// much below it as a search near its root finds.
+// squares returns at most the given number of positive integers, in descending order, whose
+// squares add up to total, or else to the largest sum below it that a search near its root finds.
 func squares(total, most int) (out []int) {
 	best := -1
 	x := int(math.Sqrt(float64(total)))
@@ -187,8 +187,8 @@ func (w witness) read(of epsilonOf) epsilonOf {
 	}
 }
 
-// noiseOf returns the noise of so many shares in one coordinate, by how much the logarithm of its
-// law may be off, and nil if no law is known.
+// noiseOf returns the noise of the given number of shares in one coordinate, and by how much the
+// logarithm of its law may be off; it returns nil if no law is known.
 func (l Lane) noiseOf(f Family, shares, calibrated int) (
 	noise func(by int) Mechanism, off float64,
 ) {

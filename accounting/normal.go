@@ -33,7 +33,7 @@ const (
 )
 
 // normal returns μ of the lane's release as a Gaussian, rounded up, +Inf if there is none. With
-// scan it is by whichever bound is less; cut then reports that cutMass counts.
+// scan it uses the lesser of the bounds; cut then reports that cutMass counts.
 func (l Lane) normal(f Family, shares int, scan bool) (mu float64, cut bool, err error) {
 	s, err := l.Sensitivity.check()
 	if err != nil {
@@ -57,7 +57,7 @@ func (s Sensitivity) norm() float64 {
 	return math.Max(1, math.Min(math.Sqrt(square), math.Floor(s.L1*(1+1e-9))))
 }
 
-// gaussianStep is μ₁ of so many discrete Gaussians of the given parameter together.
+// gaussianStep returns μ₁ of the sum of that many discrete Gaussians of the given parameter.
 func gaussianStep(shares int, variance float64, scan bool) (mu float64, cut bool, err error) {
 	tau, err := SumTau(shares, variance)
 	if err != nil {
@@ -186,10 +186,10 @@ func (t theta) ln(k int) float64 {
 	return math.Log(t.factor[k%n]) - x*x/(2*float64(n)*t.variance)
 }
 
-// shareTheta returns the law of so many shares, or ok = false if that is not tabulated. Of two
-// sums, of a and b shares, the factor of k is Σ over n of the factors of n and k−n, times
-// e^{−(n−ka/(a+b))²/2w²} with w² = variance·ab/(a+b): terms of one sign and of few standard
-// deviations.
+// shareTheta returns the law of the sum of the given number of shares, or ok = false if it is not
+// tabulated. Of two sums, of a and b shares, the factor of k is Σ over n of the factors of n and
+// k−n, times e^{−(n−ka/(a+b))²/2w²} with w² = variance·ab/(a+b): terms of one sign, within few
+// standard deviations.
 func shareTheta(shares int, variance float64) (t theta, ok bool) {
 	t = theta{variance, []float64{1}}
 	if shares == 1 {

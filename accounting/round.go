@@ -20,11 +20,11 @@ type Lane struct {
 // that the caller copies from its configuration.
 type Round struct {
 	Family Family
-	// Unit says whose part the lanes bound, and whose coin has SecretRate.
+	// Unit says whose part the lanes bound, and whose coin SecretRate describes.
 	Unit Unit `json:",omitzero"`
-	// Shares is m, the honest shares that the noise is calibrated to and the only
-	// ones that count, even if more are in a sum. The discrete Laplace of exactly m
-	// is all that is proved; further ones are post-processing.
+	// Shares is m, the honest shares that the noise is calibrated to and the only ones that count,
+	// even if more are in a sum. Only the discrete Laplace of exactly m shares is proved; further
+	// ones are post-processing.
 	Shares int
 	// MinSurvivors is the least number of parties whose sum is ever released;
 	// Colluders of them may subtract their own noise. MinSurvivors − Colluders
@@ -44,38 +44,36 @@ type Round struct {
 	// Rate is the probability with which a client is in a round's schedule; 1
 	// without sampling.
 	Rate float64
-	// HiddenSchedule states that the schedule is Poisson, its seed is uniform,
-	// cannot be ground and is hidden from the outsider. Without it, PublicView has
-	// no amplification.
+	// HiddenSchedule states that the schedule is Poisson and its seed is uniform, cannot be ground
+	// and is hidden from the outsider. Without it, PublicView has no amplification.
 	HiddenSchedule bool
-	// SecretRate is the probability with which what is protected, a party's vector or one
-	// record of it, is in a submission at all, by a coin that its party tosses anew for every
-	// submission and that nothing but the masked sum depends on. It amplifies in both views,
-	// against a server that cheats too. 0 stands for 1, no coin.
+	// SecretRate is the probability that what is protected, a party's vector or one record of it, is
+	// in a submission at all, by a coin that its party tosses anew for every submission and on which
+	// nothing but the masked sum depends. It amplifies in both views, also against a server that
+	// cheats. 0 stands for 1, no coin.
 	SecretRate float64 `json:",omitempty"`
-	// Overrun is the probability in one round that a client submits something else than these
-	// figures say, such as zeros for a batch that came out too large. It adds (1+e^ε)·Overrun
+	// Overrun is the probability in one round that a client submits something other than these
+	// figures describe, such as zeros for a batch that came out too large. It adds (1+e^ε)·Overrun
 	// to δ in each round.
 	Overrun float64 `json:",omitempty"`
-	// Messages, above 1, says that the round is a band, of so many sums in a row: Update bounds what
-	// a client adds to all of them together, in so many times the coordinates, and it may choose
-	// each vector after it has seen the sums before. Samples are of all. A band has neither signs,
-	// coins nor discrete Laplace noise, and protects parties.
+	// Messages, above 1, says that the round is a band of that many sums in a row: Update bounds
+	// what a client adds to all of them together, in that many times the coordinates, and the client
+	// may choose each vector after it has seen the sums before. Samples are those of all sums. A
+	// band has neither signs, coins nor discrete Laplace noise, and protects parties.
 	Messages int `json:",omitempty"`
 }
 
-// A View names who looks.
+// A View names an observer of a run.
 type View int
 
 const (
-	// ServerView is a server with its colluders: it knows who took part, so that only
-	// coins which parties keep to themselves amplify; zero-out adjacency.
+	// ServerView is a server with its colluders: it knows who took part, so that only coins that
+	// parties keep to themselves amplify; zero-out adjacency.
 	ServerView View = iota + 1
-	// PublicView is an outsider who sees released models: amplified if the schedule is
-	// hidden from it. Of a [Round] zero-out adjacency as well, since a party brings
-	// a share of the noise: one that is missing shows in the variance. What has its
-	// noise from elsewhere, and a divisor that is fixed, is private under add/remove
-	// adjacency too, with the same figures.
+	// PublicView is an outsider who sees released models: amplified if the schedule is hidden from
+	// it. For a [Round] it uses zero-out adjacency as well, since a party brings a share of the
+	// noise: a missing share shows in the variance. A release whose noise comes from elsewhere, with
+	// a fixed divisor, is private under add/remove adjacency too, with the same figures.
 	PublicView
 )
 
@@ -91,27 +89,27 @@ func (v View) String() string {
 
 // Spent reports what a run has spent in one view.
 type Spent struct {
-	// Bound is attained at its lower end by Neighbour, if that is above 0. Over vectors
-	// under discrete Laplace noise the two ends are up to a tenth apart, further with
-	// sampling or an ε near δ; under other noise they are within a hundredth from a standard
-	// deviation of 7 units of the sum on.
+	// Bound is attained at its lower end by Neighbour, if that end is above 0. For vectors under
+	// discrete Laplace noise the two ends are up to a tenth apart, further with sampling or an ε
+	// near δ; under other noise they are within a hundredth from a standard deviation of 7 units of
+	// the sum on.
 	Bound
 	Unit Unit
 	View View
-	// Accountant names what proves the upper bound: "PLD", by the worst vector or by a Gaussian
+	// Accountant names the proof of the upper bound: "PLD", by the worst vector or by a Gaussian
 	// that dominates all, or "RDP" where that is less.
 	Accountant string
-	// Neighbour says what one client adds to each sum to attain Lower, as in "40 coordinates
-	// by 125", in integer units. Empty if none is known, with Lower = 0, or if nothing but
-	// mechanisms was recorded, each of which is a pair of neighbours.
+	// Neighbour says what one client adds to each sum to attain Lower, as in "40 coordinates by
+	// 125", in integer units. It is empty if none is known, with Lower = 0, or if only mechanisms
+	// were recorded, each of which is a pair of neighbours.
 	Neighbour string
 }
 
-// Views returns ε(server) and ε(public) of the given number of rounds at delta.
-// A client is assumed to take part in every round for the server's view, and to
-// be scheduled with probability Rate for the public's. If its own ledger lets it submit
-// in k rounds of those, retries included, rounds is k, whoever picks them, and Rate is 1: what
-// a server picks amplifies nothing. Errors wrap ErrConfig or ErrTooLarge.
+// Views returns ε(server) and ε(public) of the given number of rounds at delta. A client is
+// assumed to take part in every round for the server's view, and to be scheduled with probability
+// Rate for the public's. If its own ledger lets it submit in k of those rounds, retries included,
+// rounds is k, regardless of who picks them, and Rate is 1: rounds that a server picks amplify
+// nothing. Errors wrap ErrConfig or ErrTooLarge.
 func (r Round) Views(rounds int, delta float64) (server, public Spent, err error) {
 	if server, err = r.Spent(ServerView, rounds, delta); err != nil {
 		return Spent{}, Spent{}, err
@@ -136,7 +134,7 @@ func (r Round) Spent(v View, rounds int, delta float64) (Spent, error) {
 	return spend(charges, v, delta)
 }
 
-// charges are so many rounds.
+// charges returns the charges of the given number of rounds.
 func (r Round) charges(v View, rounds int) ([]charge, error) {
 	if v != ServerView && v != PublicView {
 		return nil, configError("unknown %v", v)

@@ -2,18 +2,16 @@ package accounting
 
 import "math"
 
-// Sensitivity is by how much one client can change a sum of integer vectors, in
-// integer units and after rounding: bounds on the norms of what it adds. That is the
-// sensitivity when its vector is replaced by zeros or it is added or removed; when
-// its vector is replaced by another, both norms are double. Bounds are not rounded
-// down.
+// Sensitivity bounds how much one client can change a sum of integer vectors, in integer units
+// and after rounding: bounds on the norms of what it adds. That is the sensitivity when its
+// vector is replaced by zeros or it is added or removed; when its vector is replaced by another,
+// both norms are double. Bounds are not rounded down.
 type Sensitivity struct {
 	// L1 is Δ₁, positive. Δ₁ ≤ Δ₂·min(√Dimension, Δ₂) always holds for integers; a
 	// larger L1 is tightened to that, and 0 stands for it.
 	L1 float64
 	L2 float64 // Δ₂, positive
-	// Dimension is the number of coordinates that are released, each with noise of
-	// its own; at least 1.
+	// Dimension is the number of released coordinates, each with noise of its own; at least 1.
 	Dimension int
 }
 

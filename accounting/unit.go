@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// A Unit is whom an ε protects: what neighbours differ in.
+// A Unit says whom an ε protects: by what neighbours differ.
 type Unit int
 
 const (
-	// PartyUnit is a party with all that it has.
+	// PartyUnit is a party with all its data.
 	PartyUnit Unit = iota
-	// RecordUnit is one record of a party, or all records of one person within it: neighbours
-	// differ in what that adds to every sum. Of a party that has many it says little.
+	// RecordUnit is one record of a party, or all records of one person within it: neighbours differ
+	// in what that adds to every sum. It says little about a party that has many.
 	RecordUnit
 )
 
@@ -25,7 +25,7 @@ func (u Unit) String() string {
 	return unitNames[u]
 }
 
-// MarshalText returns the name. It fails with [ErrConfig] for what is no unit.
+// MarshalText returns the name. It fails with [ErrConfig] if u is not a unit.
 func (u Unit) MarshalText() ([]byte, error) {
 	if u < 0 || int(u) >= len(unitNames) {
 		return nil, configError("unknown %v", u)

@@ -17,16 +17,15 @@ var (
 	ErrEncoding = errors.New("keyexchange: not what AppendBinary appends")
 )
 
-// Chain is the key material of one pair of parties: CK_ℓ for the coming round
-// ℓ, from which that round's mask secret and channel keys follow, and the next
-// chain key. Going on erases what was; going back is impossible. See the
-// package comment for the schedule.
+// Chain is the key material of one pair of parties: CK_ℓ for the coming round ℓ, from which that
+// round's mask secret and channel keys follow, and the next chain key. Moving on erases the
+// previous key; going back is impossible. See the package comment for the schedule.
 type Chain struct {
 	key   [32]byte
 	round uint64
 }
 
-// PairSecret is r_uv,ℓ: what two parties share for the masks of one round.
+// PairSecret is r_uv,ℓ, which two parties share for the masks of one round.
 type PairSecret [32]byte
 
 // MaskSeed keys the mask expansion of package masking: an AES-128 key and a
@@ -78,10 +77,9 @@ func (c *Chain) Ahead(round uint64) (*Channels, PairSecret, error) {
 // Erase overwrites the chain key. The chain must not be used again.
 func (c *Chain) Erase() { clear(c.key[:]) }
 
-// MaskSeed derives the seed of the pair's masks in the given context, a digest
-// of all that the two must agree on for the round. Parties that were told
-// different things hold different seeds, so that their masks do not cancel and
-// the sum stays hidden.
+// MaskSeed derives the seed of the pair's masks in the given context, a digest of all that the
+// two must agree on for the round. Parties that were told different things hold different seeds,
+// so that their masks do not cancel and the sum stays hidden.
 func (s *PairSecret) MaskSeed(context [32]byte) MaskSeed {
 	var info [len(labelMask) + 32]byte
 	copy(info[:], labelMask)
@@ -91,8 +89,7 @@ func (s *PairSecret) MaskSeed(context [32]byte) MaskSeed {
 	return seed
 }
 
-// Purpose says what a channel key seals. Every purpose and direction has a key
-// of its own.
+// Purpose says what a channel key seals. Every purpose and direction has its own key.
 type Purpose uint8
 
 // The purposes of channels.
@@ -106,16 +103,15 @@ const purposes = 2
 // ChainSize is the length of an encoded [Chain] in bytes.
 const ChainSize = 8 + 32
 
-// AppendBinary appends what [ParseChain] makes the chain again from: the round in 8
-// bytes, big-endian, and the chain key, [ChainSize] bytes as secret as the chain. It
-// never fails.
+// AppendBinary appends the encoding that [ParseChain] reads: the round in 8 bytes, big-endian,
+// and the chain key, [ChainSize] bytes as secret as the chain. It never fails.
 func (c *Chain) AppendBinary(b []byte) ([]byte, error) {
 	b = binary.BigEndian.AppendUint64(b, c.round)
 	return append(b, c.key[:]...), nil
 }
 
-// ParseChain makes a chain from what [Chain.AppendBinary] appended; it fails with
-// [ErrEncoding]. Parsing a chain that has moved on since undoes the erasure of keys.
+// ParseChain restores a chain that [Chain.AppendBinary] appended; it fails with [ErrEncoding].
+// Parsing a chain that has moved on since undoes the erasure of keys.
 func ParseChain(b []byte) (*Chain, error) {
 	if len(b) != ChainSize {
 		return nil, fmt.Errorf("%w: a chain has %d bytes, want %d", ErrEncoding, len(b), ChainSize)
@@ -133,9 +129,8 @@ type Channels struct {
 	keys [2 * purposes]SealKey
 }
 
-// Channels derives the sealing keys of the current round. They may be derived
-// before the round begins and go on being derivable until [Chain.Next] or
-// [Chain.Skip] moves past it.
+// Channels derives the sealing keys of the current round. They can be derived before the round
+// begins and until [Chain.Next] or [Chain.Skip] moves past it.
 func (c *Chain) Channels() *Channels {
 	var out [ChannelsSize]byte
 	defer clear(out[:])
@@ -156,8 +151,8 @@ func (c *Channels) Key(purpose Purpose, from, to int) *SealKey {
 // ChannelsSize is the length of encoded [Channels] in bytes.
 const ChannelsSize = 2 * purposes * 32
 
-// AppendBinary appends what [ParseChannels] makes the keys again from: [ChannelsSize]
-// bytes as secret as the keys. It never fails.
+// AppendBinary appends the encoding that [ParseChannels] reads: [ChannelsSize] bytes as secret as
+// the keys. It never fails.
 func (c *Channels) AppendBinary(b []byte) ([]byte, error) {
 	for i := range c.keys {
 		b = append(b, c.keys[i][:]...)
@@ -165,8 +160,8 @@ func (c *Channels) AppendBinary(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// ParseChannels makes channels from what [Channels.AppendBinary] appended; it fails
-// with [ErrEncoding].
+// ParseChannels restores channels that [Channels.AppendBinary] appended; it fails with
+// [ErrEncoding].
 func ParseChannels(b []byte) (*Channels, error) {
 	if len(b) != ChannelsSize {
 		return nil, fmt.Errorf("%w: channels have %d bytes, want %d", ErrEncoding, len(b), ChannelsSize)

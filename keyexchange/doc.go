@@ -1,10 +1,10 @@
-// Package keyexchange holds who is who in a session and what two of its
-// parties share: long-term Ed25519 identities in a [Roster], one signed X25519
-// key and one ML-KEM-768 key per party and session, and for every pair a [Chain] of
-// keys that is reseeded one way, round by round.
+// Package keyexchange holds the identities of a session and the keys that two of its parties
+// share: long-term Ed25519 identities in a [Roster], one signed X25519 key and one ML-KEM-768 key
+// per party and session, and for every pair a [Chain] of keys that is reseeded one way, round by
+// round.
 //
-// It is the public-key half of the private sum and is of use to nobody else:
-// most programs want package protocol, which drives it.
+// It is the public-key half of the private sum and serves nothing else: most programs want
+// package protocol, which drives it.
 //
 // # What it promises
 //

@@ -23,9 +23,9 @@ var (
 // ErrRandom: the source of randomness failed.
 var ErrRandom = entropy.Err
 
-// GenerateIdentity makes a long-term Ed25519 identity from 32 bytes of random
-// (nil: crypto/rand). An identity may as well live in a hardware module:
-// wherever one is asked for, any [crypto.Signer] with an Ed25519 key will do.
+// GenerateIdentity makes a long-term Ed25519 identity from 32 bytes of random (nil: crypto/rand).
+// An identity may as well live in a hardware module: any [crypto.Signer] with an Ed25519 key
+// serves as an identity.
 func GenerateIdentity(random io.Reader) (ed25519.PrivateKey, error) {
 	var seed [ed25519.SeedSize]byte
 	if err := read(random, seed[:]); err != nil {
@@ -38,9 +38,9 @@ func GenerateIdentity(random io.Reader) (ed25519.PrivateKey, error) {
 // SignatureSize is the length of a signature in bytes.
 const SignatureSize = ed25519.SignatureSize
 
-// Sign signs a statement under a label that says what kind of statement it is,
-// so that a signature made for one purpose serves no other. The signed bytes
-// are the label's length in one byte, the label, and the statement.
+// Sign signs a statement under a label that says what kind of statement it is, so that a
+// signature made for one purpose is invalid for any other. The signed bytes are the label's
+// length in one byte, the label, and the statement.
 func Sign(signer crypto.Signer, label string, statement []byte) ([SignatureSize]byte, error) {
 	var out [SignatureSize]byte
 	if signer == nil {

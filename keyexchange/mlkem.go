@@ -11,14 +11,14 @@ import (
 
 // Errors of ML-KEM.
 var (
-	// ErrEncapsulationKey: not an ML-KEM-768 encapsulation key: a wrong length, or a
-	// coefficient that is not reduced (FIPS 203 §7.2). Refuse the party that sent it.
+	// ErrEncapsulationKey: not an ML-KEM-768 encapsulation key: its length is invalid, or a
+	// coefficient is not reduced (FIPS 203 §7.2). Refuse the party that sent it.
 	ErrEncapsulationKey = errors.New("keyexchange: not an ML-KEM-768 encapsulation key")
-	// ErrCiphertext: an ML-KEM ciphertext of the wrong length.
+	// ErrCiphertext: an ML-KEM ciphertext has an invalid length.
 	ErrCiphertext = errors.New("keyexchange: not an ML-KEM-768 ciphertext")
 )
 
-// Lengths in bytes of what ML-KEM-768 makes (FIPS 203 §8).
+// Lengths in bytes of the outputs of ML-KEM-768 (FIPS 203 §8).
 const (
 	EncapsulationKeySize = mlkem768.PublicKeySize
 	ciphertextSize       = mlkem768.CiphertextSize
@@ -62,9 +62,9 @@ func (k *DecapsulationKey) Public() ([]byte, error) {
 // DecapsulationKeySize is the length of an encoded [DecapsulationKey] in bytes.
 const DecapsulationKeySize = mlkem768.KeySeedSize
 
-// AppendBinary appends what [ParseDecapsulationKey] makes the key again from, or
-// fails with [ErrErased]: [DecapsulationKeySize] bytes as secret as the key, for the
-// sealed state of a session in set-up.
+// AppendBinary appends the encoding that [ParseDecapsulationKey] reads, or fails with
+// [ErrErased]: [DecapsulationKeySize] bytes as secret as the key, for the sealed state of a
+// session in set-up.
 func (k *DecapsulationKey) AppendBinary(b []byte) ([]byte, error) {
 	if k.key == nil {
 		return nil, ErrErased
@@ -72,8 +72,8 @@ func (k *DecapsulationKey) AppendBinary(b []byte) ([]byte, error) {
 	return append(b, k.seed[:]...), nil
 }
 
-// ParseDecapsulationKey makes a key from what [DecapsulationKey.AppendBinary]
-// appended; it fails with [ErrEncoding].
+// ParseDecapsulationKey restores a key that [DecapsulationKey.AppendBinary] appended; it fails
+// with [ErrEncoding].
 func ParseDecapsulationKey(b []byte) (*DecapsulationKey, error) {
 	if len(b) != DecapsulationKeySize {
 		return nil, fmt.Errorf("%w: a key has %d bytes, want %d", ErrEncoding, len(b),
@@ -82,8 +82,8 @@ func ParseDecapsulationKey(b []byte) (*DecapsulationKey, error) {
 	return newDecapsulationKey((*[DecapsulationKeySize]byte)(b)), nil
 }
 
-// Erase forgets the key, best effort: it overwrites the seed and drops the only reference
-// to what was made from it.
+// Erase forgets the key, best effort: it overwrites the seed and drops the only reference to the
+// values made from it.
 func (k *DecapsulationKey) Erase() { *k = DecapsulationKey{} }
 
 // EncapsulationKey is an ML-KEM-768 key that passed [ParseEncapsulationKey].
@@ -91,11 +91,12 @@ type EncapsulationKey struct {
 	key mlkem768.PublicKey
 }
 
-// EncapsulationDigest is SHA-256 of an encapsulation key; parties sign it in place of the key.
+// EncapsulationDigest returns SHA-256 of an encapsulation key; parties sign it in place of the
+// key.
 func EncapsulationDigest(key []byte) [32]byte { return sha256.Sum256(key) }
 
-// ParseEncapsulationKey takes the 1184-byte encodings whose coefficients are all
-// below the modulus (FIPS 203 §7.2), else fails with [ErrEncapsulationKey].
+// ParseEncapsulationKey accepts the 1184-byte encodings whose coefficients are all below the
+// modulus (FIPS 203 §7.2), and fails otherwise with [ErrEncapsulationKey].
 func ParseEncapsulationKey(b []byte) (*EncapsulationKey, error) {
 	k := new(EncapsulationKey)
 	if err := k.key.Unpack(b); err != nil {
@@ -104,9 +105,9 @@ func ParseEncapsulationKey(b []byte) (*EncapsulationKey, error) {
 	return k, nil
 }
 
-// Agreement holds what two parties agree on during set-up, of which their chain is
-// made. With hybrid keys it is complete once [Agreement.Encapsulate] or
-// [Agreement.Decapsulate] has added the second secret.
+// Agreement holds the secrets that two parties agree on during set-up, from which their chain is
+// made. With hybrid keys it is complete once [Agreement.Encapsulate] or [Agreement.Decapsulate]
+// has added the second secret.
 type Agreement struct {
 	x25519     [32]byte
 	kem        [32]byte
@@ -130,9 +131,9 @@ func (a *Agreement) Encapsulate(
 	return ciphertext, nil
 }
 
-// Decapsulate adds the secret that a ciphertext carries. A ciphertext that was not
-// made for the key gives a secret that nobody else has (FIPS 203 §7.3); one of a
-// wrong length is [ErrCiphertext]. It may fail with [ErrErased].
+// Decapsulate adds the secret that a ciphertext carries. A ciphertext that was not made for the
+// key gives a secret that nobody else has (FIPS 203 §7.3); one of invalid length gives
+// [ErrCiphertext]. It may fail with [ErrErased].
 func (a *Agreement) Decapsulate(key *DecapsulationKey, ciphertext []byte) error {
 	if key.key == nil {
 		return ErrErased
@@ -151,9 +152,9 @@ func (a *Agreement) add(secret *[32]byte, ciphertext []byte) {
 	clear(secret[:])
 }
 
-// Chain makes the chain that two parties share, given by their indices into
-// roster: what they agreed on, bound by HKDF to the session, both identities and
-// the ciphertext. Both sides get the same chain, at round 1.
+// Chain makes the chain that two parties, given by their indices into roster, share: what they
+// agreed on, bound by HKDF to the session, both identities and the ciphertext. Both sides get the
+// same chain, at round 1.
 func (a *Agreement) Chain(session [32]byte, roster *Roster, self, peer int) *Chain {
 	// ML-KEM's secret comes first, as in draft-ietf-tls-ecdhe-mlkem §4.
 	secret := make([]byte, 0, 64)
@@ -179,8 +180,8 @@ func (a *Agreement) Chain(session [32]byte, roster *Roster, self, peer int) *Cha
 // AgreementSize is the length of an encoded [Agreement] in bytes.
 const AgreementSize = 1 + 3*32
 
-// AppendBinary appends what [ParseAgreement] makes the agreement again from:
-// [AgreementSize] bytes as secret as the agreement.
+// AppendBinary appends the encoding that [ParseAgreement] reads: [AgreementSize] bytes as secret
+// as the agreement.
 func (a *Agreement) AppendBinary(b []byte) ([]byte, error) {
 	hybrid := byte(0)
 	if a.hybrid {
@@ -192,8 +193,8 @@ func (a *Agreement) AppendBinary(b []byte) ([]byte, error) {
 	return append(b, a.ciphertext[:]...), nil
 }
 
-// ParseAgreement makes an agreement from what [Agreement.AppendBinary] appended; it
-// fails with [ErrEncoding].
+// ParseAgreement restores an agreement that [Agreement.AppendBinary] appended; it fails with
+// [ErrEncoding].
 func ParseAgreement(b []byte) (*Agreement, error) {
 	if len(b) != AgreementSize || b[0] > 1 {
 		return nil, fmt.Errorf("%w: not an agreement", ErrEncoding)

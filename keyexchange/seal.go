@@ -19,15 +19,15 @@ func GenerateSealKey(random io.Reader) (*SealKey, error) {
 	return key, nil
 }
 
-// SealOverhead is by how many bytes a sealed message is longer than what was
-// sealed: a 24-byte nonce in front and a 16-byte tag behind.
+// SealOverhead is by how many bytes a sealed message is longer than its plaintext: a 24-byte
+// nonce in front and a 16-byte tag behind.
 const SealOverhead = chacha20poly1305.NonceSizeX + chacha20poly1305.Overhead
 
 // ErrOpen: a sealed message was changed, belongs elsewhere, or was sealed under
 // another key.
 var ErrOpen = errors.New("keyexchange: the sealed message does not open")
 
-// Nonce makes two messages that are sealed under one key differ.
+// Nonce makes two messages sealed under the same key differ.
 type Nonce [chacha20poly1305.NonceSizeX]byte
 
 // GenerateNonce draws a nonce from random (nil: crypto/rand). Nonces of 24 bytes may be
@@ -51,8 +51,8 @@ func Seal(nonce *Nonce, key *SealKey, plaintext, associated []byte) ([]byte, err
 	return aead.Seal(out, nonce[:], plaintext, associated), nil
 }
 
-// Open reverses [Seal]; it fails with [ErrOpen] and gives nothing away of a
-// message that does not open.
+// Open reverses [Seal]; it fails with [ErrOpen] and reveals nothing of a message that does not
+// open.
 func Open(key *SealKey, sealed, associated []byte) ([]byte, error) {
 	if len(sealed) < SealOverhead {
 		return nil, ErrOpen

@@ -55,9 +55,8 @@ func (k *PrivateKey) Public() (PublicKey, error) {
 // KeySize is the length of an encoded [PrivateKey] in bytes.
 const KeySize = 32
 
-// AppendBinary appends what [ParseKey] makes the key again from, or fails with
-// [ErrErased]: [KeySize] bytes as secret as the key, for the sealed state of a session
-// in set-up.
+// AppendBinary appends the encoding that [ParseKey] reads, or fails with [ErrErased]: [KeySize]
+// bytes as secret as the key, for the sealed state of a session in set-up.
 func (k *PrivateKey) AppendBinary(b []byte) ([]byte, error) {
 	if !k.held {
 		return nil, ErrErased
@@ -65,8 +64,7 @@ func (k *PrivateKey) AppendBinary(b []byte) ([]byte, error) {
 	return append(b, k.secret[:]...), nil
 }
 
-// ParseKey makes a key from what [PrivateKey.AppendBinary] appended; it fails with
-// [ErrEncoding].
+// ParseKey restores a key that [PrivateKey.AppendBinary] appended; it fails with [ErrEncoding].
 func ParseKey(b []byte) (*PrivateKey, error) {
 	if len(b) != KeySize {
 		return nil, fmt.Errorf("%w: a key has %d bytes, want %d", ErrEncoding, len(b), KeySize)
@@ -77,10 +75,10 @@ func ParseKey(b []byte) (*PrivateKey, error) {
 // Erase overwrites the private key.
 func (k *PrivateKey) Erase() { *k = PrivateKey{} }
 
-// ParsePublicKey takes exactly the 32-byte encodings u < 2^255 − 19 of points
-// that are not of low order, else fails with [ErrPublicKey]. RFC 7748 §5 would
-// have 2^255 − 19 ≤ u < 2^256 reduced: then one point had several encodings,
-// and two parties could agree on a secret but not on the transcript.
+// ParsePublicKey accepts exactly the 32-byte encodings u < 2^255 − 19 of points that are not of
+// low order, and fails otherwise with [ErrPublicKey]. RFC 7748 §5 would have 2^255 − 19 ≤ u <
+// 2^256 reduced: then one point would have several encodings, and two parties could agree on a
+// secret but not on the transcript.
 func ParsePublicKey(b []byte) (PublicKey, error) {
 	if len(b) != 32 {
 		return PublicKey{}, ErrPublicKey
@@ -130,8 +128,8 @@ var lowOrder = [...]PublicKey{
 	},
 }
 
-// Agree returns what this key and a peer's agree on. It fails with [ErrErased],
-// or with [ErrPublicKey] when the secret is all zero (RFC 7748 §6.1).
+// Agree returns the agreement of this key with a peer's. It fails with [ErrErased], or with
+// [ErrPublicKey] if the secret is all zero (RFC 7748 §6.1).
 func (k *PrivateKey) Agree(peerKey PublicKey) (*Agreement, error) {
 	if !k.held {
 		return nil, ErrErased
@@ -146,9 +144,8 @@ func (k *PrivateKey) Agree(peerKey PublicKey) (*Agreement, error) {
 	return a, nil
 }
 
-// NewChain makes the chain that self shares with peer from X25519 alone: what
-// [PrivateKey.Agree] and [Agreement.Chain] make without an encapsulation. It fails
-// as Agree does.
+// NewChain makes the chain that self shares with peer from X25519 alone: the one that
+// [PrivateKey.Agree] and [Agreement.Chain] make without an encapsulation. It fails as Agree does.
 //
 // self and peer are indices into roster, and not the same.
 func (k *PrivateKey) NewChain(

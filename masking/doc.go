@@ -7,10 +7,9 @@
 // subtract the same mask ([Vector.MaskPair]), so that the masks of all pairs
 // cancel in the sum (Bonawitz 2017 §4; the thesis's Protocol 1).
 //
-// A coordinate takes b bits on the wire and 64/⌊64/b⌋ in memory: 25,000,000 of 32
-// bits are 100 MB in both. Long vectors go through memory once: [Vector.Store] and
-// [Vector.Load] reach parts of one, [Vector.WriteTo] writes it piece by piece, and
-// an [Intake] reads it so.
+// A coordinate takes b bits on the wire and 64/⌊64/b⌋ in memory: 25,000,000 of 32 bits are 100 MB
+// in both. Long vectors go through memory once: [Vector.Store] and [Vector.Load] access parts of
+// one, [Vector.WriteTo] writes it piece by piece, and an [Intake] reads it piece by piece.
 //
 // What it promises: a vector to which the mask of a uniform, secret and
 // never reused seed was added is indistinguishable from a uniform one, as far
@@ -19,9 +18,9 @@
 //
 // On amd64 the keystream is made in registers and added in the same pass, by the widest AES
 // instructions that the processor has: of 512 bits ("avx512"), 256 ("avx2") or 128 ("aesni").
-// Elsewhere it is the standard library's ("portable"). The variable HUSHSUM_CPU, with one of these
-// names but the first, leaves out what is faster, for tests and benchmarks. [Masks] applies many
-// masks at a time.
+// Elsewhere the standard library makes it ("portable"). The variable HUSHSUM_CPU, with one of
+// these names except the first, rules out the faster ones, for tests and benchmarks. [Masks]
+// applies many masks at a time.
 //
 // # Constant time
 //

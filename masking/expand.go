@@ -12,8 +12,8 @@ import (
 	"github.com/hushsum/hushsum/internal/cores"
 )
 
-// Seed holds what a mask is expanded from: an AES-128 key (16 bytes) and a nonce
-// (12 bytes), both uniform and secret. A seed masks one vector, once.
+// Seed holds the key from which a mask is expanded: an AES-128 key (16 bytes) and a nonce (12
+// bytes), both uniform and secret. A seed masks one vector, once.
 type Seed [28]byte
 
 // blockSize is how many bytes of keystream are made at a time: few enough to
@@ -28,7 +28,7 @@ var (
 	zeros  [blockSize]byte
 )
 
-// AddMask adds the mask that seed expands to.
+// AddMask adds the mask expanded from seed.
 //
 // Segment i has its own stream: AES-128 in counter mode (SP 800-38A §6.5), the
 // first counter block being the nonce, with i as a 32-bit big-endian number
@@ -42,9 +42,9 @@ func (v *Vector) AddMask(seed *Seed) { v.applyOne(mask{*seed, false}) }
 // SubMask subtracts the mask that [Vector.AddMask] adds.
 func (v *Vector) SubMask(seed *Seed) { v.applyOne(mask{*seed, true}) }
 
-// MaskPair applies the mask that two parties share: the lower of the two adds
-// it, the higher subtracts it, and in the sum of both nothing of it is left.
-// self and peer are the parties' indices, and not the same.
+// MaskPair applies the mask that two parties share: the lower of the two adds it, the higher
+// subtracts it, and it cancels in the sum of both. self and peer are the parties' indices, and
+// not the same.
 func (v *Vector) MaskPair(seed *Seed, self, peer int) {
 	if self < peer {
 		v.AddMask(seed)
@@ -62,8 +62,8 @@ type mask struct {
 // maxGathered is how many masks wait at most: more would not be faster.
 const maxGathered = 8 * batchMasks
 
-// Masks applies masks to a vector, many at a time, so that a long vector comes from memory once
-// for all of them. The vector is not to be touched until [Masks.Apply].
+// Masks applies masks to a vector, many at a time, so that a long vector is read from memory once
+// for all of them. The vector must not be touched until [Masks.Apply].
 type Masks struct {
 	v    *Vector
 	list []mask
@@ -87,7 +87,7 @@ func (m *Masks) gather(one mask) {
 	}
 }
 
-// Apply applies the masks that are not yet, and erases their seeds.
+// Apply applies the masks that are not applied yet, and erases their seeds.
 func (m *Masks) Apply() {
 	m.v.apply(m.list)
 	clear(m.list)
@@ -117,8 +117,8 @@ const shareWork = 1 << 17
 // windowWords is how much of the vector masks go over in turn: it stays in the first-level cache.
 const windowWords = 2048
 
-// applyParts applies masks in so many parts, or fewer, next to each other. A part begins where a
-// window of a segment does.
+// applyParts applies masks in at most the given number of parts, in parallel. A part begins where
+// a window of a segment does.
 func (v *Vector) applyParts(masks []mask, parts int) {
 	cuts := make([]int, 0, parts+1)
 	for s, at := range v.segments() {

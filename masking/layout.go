@@ -43,8 +43,8 @@ func (l Layout) Validate() error {
 	return nil
 }
 
-// PackedSize returns the bytes that [Vector.AppendPacked] writes: every segment
-// takes Length × Bits bits, rounded up to a byte.
+// PackedSize returns how many bytes [Vector.AppendPacked] writes: every segment takes Length ×
+// Bits bits, rounded up to a byte.
 func (l Layout) PackedSize() int {
 	size := 0
 	for _, s := range l {

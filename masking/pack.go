@@ -9,7 +9,7 @@ import (
 
 // Errors of packed vectors.
 var (
-	// ErrPackedSize: the bytes are not as many as [Layout.PackedSize].
+	// ErrPackedSize: the number of bytes is not [Layout.PackedSize].
 	ErrPackedSize = errors.New("masking: a packed vector has the wrong size")
 	// ErrPadding: the bits that fill the last byte of a segment are not zero.
 	ErrPadding = errors.New("masking: a packed vector has bits set in its padding")
@@ -63,9 +63,8 @@ func (s Segment) pack(packed []byte, words []uint64, left int) {
 	}
 }
 
-// ParsePacked reads what [Vector.AppendPacked] wrote. It takes exactly one
-// encoding of each vector and fails with [ErrLayout], [ErrPackedSize] or
-// [ErrPadding].
+// ParsePacked reads what [Vector.AppendPacked] wrote. It accepts exactly one encoding of each
+// vector and fails with [ErrLayout], [ErrPackedSize] or [ErrPadding].
 func ParsePacked(layout Layout, b []byte) (*Vector, error) {
 	v, err := NewVector(layout)
 	if err != nil {
@@ -77,8 +76,8 @@ func ParsePacked(layout Layout, b []byte) (*Vector, error) {
 	return v, nil
 }
 
-// AddPacked adds a packed vector of the same layout without unpacking it first.
-// It fails as [ParsePacked] does, and then leaves v as it was.
+// AddPacked adds a packed vector of the same layout without unpacking it first. It fails as
+// [ParsePacked] does, and then leaves v unchanged.
 func (v *Vector) AddPacked(b []byte) error {
 	if want := v.layout.PackedSize(); len(b) != want {
 		return fmt.Errorf("%w: %d bytes, want %d", ErrPackedSize, len(b), want)
@@ -116,8 +115,8 @@ func (v *Vector) AddPacked(b []byte) error {
 	return nil
 }
 
-// unpack reads words from as many slots, laid end to end, as fill them, or as are
-// there.
+// unpack reads words from as many slots, laid end to end, as fill them, or as
+// packed has.
 func (s Segment) unpack(words []uint64, packed []byte) {
 	wordBits := s.wordBits()
 	if wordBits == 64 && len(packed) == 8*len(words) {

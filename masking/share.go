@@ -16,14 +16,13 @@ var (
 	ErrRandom = entropy.Err
 )
 
-// Share splits v into n additive shares: vectors of the same layout that are
-// uniform but for their sum, which is v modulo 2^b. Any n − 1 of them say
-// nothing about v. Adding them all with [Vector.Add] gives v back. Randomness
-// comes from random (nil: crypto/rand), as many bytes per share as v has in
-// memory. It fails with [ErrShares] if n < 2 and with [ErrRandom].
+// Share splits v into n additive shares: vectors of the same layout that are uniform except for
+// their sum, which is v modulo 2^b. Any n − 1 of them reveal nothing about v. Adding them all
+// with [Vector.Add] gives v back. Randomness comes from random (nil: crypto/rand), as many bytes
+// per share as v has in memory. It fails with [ErrShares] if n < 2 and with [ErrRandom].
 //
-// Shares of the zero vector blind a value that is already shared: add one to
-// each share and the sum is as before.
+// Shares of the zero vector blind a value that is already shared: add one to each share and the
+// sum stays the same.
 func (v *Vector) Share(random io.Reader, n int) ([]*Vector, error) {
 	if n < 2 {
 		return nil, fmt.Errorf("%w: %d asked for", ErrShares, n)

@@ -40,9 +40,9 @@ func (p piece) bits() int {
 // size returns how many bytes the piece packs to.
 func (p piece) size() int { return (p.bits() + 7) / 8 }
 
-// WriteTo writes what [Vector.AppendPacked] appends, through a buffer of 32 KiB.
-// It returns the number of bytes written and the error of w, which may have taken
-// a part: v is as before and can be written again.
+// WriteTo writes the bytes that [Vector.AppendPacked] appends, through a buffer of 32 KiB. It
+// returns the number of bytes written and the error of w, which may have taken a part: v is
+// unchanged and can be written again.
 func (v *Vector) WriteTo(w io.Writer) (written int64, err error) {
 	buffer := pieces.Get().(*[8 * pieceWords]byte)
 	defer pieces.Put(buffer)
@@ -66,13 +66,12 @@ func (v *Vector) WriteTo(w io.Writer) (written int64, err error) {
 	return written, nil
 }
 
-// Intake takes one packed vector after another in pieces of any size, such as they
-// come from a network, without holding the bytes: an [io.Writer] to copy to. A sum
-// gets a vector from [Intake.AddTo] when all of it is there and its sender has
-// nothing more to say that could make it void; one that breaks off changes
-// nothing. That takes room for one vector more. A server that lets many parties
-// send at once and has room for few can make the others wait, or let them write to
-// files and copy those here one by one.
+// Intake takes one packed vector after another in pieces of any size, such as those from a
+// network, without holding the bytes: an [io.Writer] to copy to. A sum gets a vector from
+// [Intake.AddTo] once the vector is complete and its sender has nothing more to say that could
+// make it void; one that breaks off changes nothing. That takes room for one vector more. A
+// server that lets many parties send at once and has room for few can make the others wait, or
+// let them write to files and copy those here one by one.
 //
 // An Intake is not safe for concurrent use.
 type Intake struct {
@@ -95,9 +94,9 @@ func NewIntake(layout Layout) (*Intake, error) {
 	return &Intake{room: room}, nil
 }
 
-// Write takes the next bytes of the vector. It fails with [ErrPackedSize] if they
-// are more than the vector has, and takes none of them then, and with [ErrPadding];
-// after that it takes nothing until [Intake.Reset].
+// Write takes the next bytes of the vector. It fails with [ErrPackedSize] if they are more than
+// the vector has, and then takes none of them, and with [ErrPadding]; after that it takes nothing
+// until [Intake.Reset].
 func (t *Intake) Write(b []byte) (int, error) {
 	if t.err != nil {
 		return 0, t.err
@@ -129,10 +128,9 @@ func (t *Intake) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// AddTo adds the vector that was written to sum, and makes t ready for the next. It
-// fails with what [Intake.Write] last failed with, with [ErrPackedSize] if bytes are
-// missing, so that more can be written, and with [ErrLayoutMismatch]; sum is then
-// as before.
+// AddTo adds the vector that was written to sum, and makes t ready for the next. It fails with
+// the last error of [Intake.Write], with [ErrPackedSize] if bytes are missing, so that more can
+// be written, and with [ErrLayoutMismatch]; sum is then unchanged.
 func (t *Intake) AddTo(sum *Vector) error {
 	if t.err != nil {
 		return t.err
@@ -147,7 +145,7 @@ func (t *Intake) AddTo(sum *Vector) error {
 	return nil
 }
 
-// Vector gives away the vector that was written, and t is done for. It fails as
+// Vector gives away the vector that was written; t must not be used afterwards. It fails as
 // [Intake.AddTo] does.
 func (t *Intake) Vector() (*Vector, error) {
 	if t.err != nil {
@@ -164,7 +162,7 @@ func (t *Intake) Vector() (*Vector, error) {
 // errGiven: the intake has given its room away.
 var errGiven = errors.New("masking: the intake has given its vector away")
 
-// Reset drops what was written, and makes t ready for another vector.
+// Reset discards what was written, and makes t ready for another vector.
 func (t *Intake) Reset() {
 	if t.room == nil {
 		return

@@ -51,8 +51,8 @@ func FromValues(layout Layout, values ...[]uint64) (*Vector, error) {
 	return v, nil
 }
 
-// Set gives v other values, one slice per segment. It fails with [ErrLength] if
-// a length is wrong, and with [ErrRange] if a value is 2^b or more; v is then zero.
+// Set gives v other values, one slice per segment. It fails with [ErrLength] if a length does not
+// fit, and with [ErrRange] if a value is 2^b or more; v is then zero.
 func (v *Vector) Set(values ...[]uint64) error {
 	if len(values) != len(v.layout) {
 		v.Erase()

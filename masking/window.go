@@ -2,8 +2,8 @@ package masking
 
 import "fmt"
 
-// Load copies len(dst) values of a segment, from the given coordinate on, to dst. It
-// fails with [ErrLength] if the segment does not have them.
+// Load copies len(dst) values of a segment, from the given coordinate on, to dst. It fails with
+// [ErrLength] if the segment is too short for them.
 func (v *Vector) Load(dst []uint64, segment, from int) error {
 	s, words, err := v.window(segment, from, len(dst))
 	if err != nil {
@@ -30,9 +30,9 @@ func (v *Vector) Load(dst []uint64, segment, from int) error {
 	return nil
 }
 
-// Store gives values to as many coordinates of a segment, from the given one on. It
-// fails with [ErrLength] if the segment does not have them, and with [ErrRange]
-// if a value is 2^b or more; v is then zero.
+// Store sets as many coordinates of a segment as there are values, from the given one on. It
+// fails with [ErrLength] if the segment is too short for them, and with [ErrRange] if a value is
+// 2^b or more; v is then zero.
 //
 // Load and Store serve vectors too long to have all their values in memory at once,
 // at eight bytes each.

@@ -33,8 +33,7 @@ type cascade struct {
 	reach    int64 // largest absolute value
 }
 
-// grid comes after so many outcomes of the grid before it, and is coarser by a factor of
-// 2^step.
+// grid follows that many outcomes of the grid before it, and is coarser by a factor of 2^step.
 type grid struct{ outcomes, step uint32 }
 
 func (p *cascade) add(s *stage, weight int64) {

@@ -1,9 +1,9 @@
 // Package noise samples integers whose law is proved, for differential privacy.
 //
-// A [Law] is one of the discrete laws that private sums use: discrete Laplace,
-// discrete Gaussian, Skellam, Poisson, Pólya (negative binomial of real shape)
-// and differences of Pólya variables, with rational parameters. Two paths sample
-// one, both from an io.Reader and with integers alone:
+// A [Law] is one of the discrete laws that private sums use: discrete Laplace, discrete Gaussian,
+// Skellam, Poisson, Pólya (negative binomial of real shape) and differences of Pólya variables,
+// with rational parameters. Two types sample a law, both from an io.Reader and with integers
+// alone:
 //
 //   - [Table]: cumulative tables, built once with certified arithmetic. Every sample
 //     takes the same work, a slice is filled at some nanoseconds per
@@ -23,22 +23,21 @@
 //
 // # Constant time
 //
-// [Sampler.Fill] executes the same instructions and touches the same memory
-// whatever it draws: all thresholds are read in order for every word, which is compared
-// with all of them or, on amd64, with those that registers are permuted to; selections
-// are arithmetic on masks, and addresses depend on positions only. The law and the
-// length of the slice are public and do show in its time; so does a failure of
-// the source. [Exact] and [Source] take longer for larger values, measurably: for
-// discrete Laplace noise of σ = 10 the correlation of time and absolute value
-// is about 0.5. Use them where nobody who must not learn the noise can time them.
+// [Sampler.Fill] executes the same instructions and touches the same memory for all values drawn:
+// all thresholds are read in order for every word, which is compared with all of them or, on
+// amd64, with those that registers are permuted to; selections are arithmetic on masks, and
+// addresses depend on positions only. The law and the length of the slice are public and do show
+// in its time; so does a failure of the source. [Exact] and [Source] take longer for larger
+// values, measurably: for discrete Laplace noise of σ = 10 the correlation of time and absolute
+// value is about 0.5. Use them where nobody who must not learn the noise can time them.
 //
 // # Randomness
 //
-// A nil reader means Expand(nil): AES-256 in counter mode, rekeyed from crypto/rand
-// every 32 KiB. What Distance and "exact" say is then computational, as it is of any
-// generator. Pass crypto/rand.Reader itself to leave that to the system's. A
-// reader of fixed bytes makes the samples reproducible, for tests: secret noise must
-// never come from math/rand. A source that fails or ends early gives [ErrRandom]
-// and a cleared slice. A source that delivers bad bytes without an error cannot be
-// told from a good one. Bytes drawn are erased after use, as far as Go allows.
+// A nil reader means Expand(nil): AES-256 in counter mode, rekeyed from crypto/rand every 32 KiB.
+// The claims of Distance and "exact" are then computational, as they are with any generator. Pass
+// crypto/rand.Reader itself to rely on the system's generator alone. A reader of fixed bytes
+// makes the samples reproducible, for tests: secret noise must never come from math/rand. A
+// source that fails or ends early gives [ErrRandom] and a cleared slice. A source that delivers
+// bad bytes without an error cannot be told from a good one. Bytes drawn are erased after use, as
+// far as Go allows.
 package noise

@@ -260,10 +260,9 @@ func (l Law) ratioWeights(
 	return w, c.Add(t, t), true
 }
 
-// Probabilities returns P(lo), …, P(hi), each within 1e-15 relative, also deep
-// in the tails, as far as the range of normal float64 goes. It walks from the law's centre,
-// so values beyond ±2^20, and laws spread over more than that, are
-// [ErrTooLarge]; hi < lo is [ErrConfig].
+// Probabilities returns P(lo), …, P(hi), each within 1e-15 relative, also deep in the tails, as
+// far as the range of normal float64 goes. It starts from the law's centre, so values beyond
+// ±2^20, and laws spread over more than that, are [ErrTooLarge]; hi < lo is [ErrConfig].
 func (l Law) Probabilities(lo, hi int64) ([]float64, error) {
 	if hi < lo {
 		return nil, fmt.Errorf("%w (empty range)", ErrConfig)

@@ -7,10 +7,9 @@ import (
 	"math/bits"
 )
 
-// Exact samples a [Law] with statistical distance zero, whatever its parameters:
-// the reference path, and the one for claims with δ = 0. Its running time
-// depends on the values that it draws (see the package comment). Not safe for
-// concurrent use.
+// Exact samples a [Law] with statistical distance zero, whatever its parameters: it is the
+// reference, and the sampler for claims with δ = 0. Its running time depends on the values that
+// it draws (see the package comment). Not safe for concurrent use.
 //
 // Discrete Laplace, geometric and discrete Gaussian laws use Algorithms 1 to 3 of
 // (Canonne, Kamath, Steinke 2020). The others invert their distribution
@@ -27,9 +26,9 @@ type Exact struct {
 	t        uint64 // ⌊σ⌋ + 1 of Algorithm 3
 }
 
-// NewExact prepares exact sampling of l from random; nil means Expand(nil), an
-// explicit reader is read 256 bytes at a time. The laws sampled by inversion are
-// limited to 2^20 outcomes ([ErrTooLarge]).
+// NewExact prepares exact sampling of l from random; nil means Expand(nil), an explicit reader is
+// read 256 bytes at a time. Laws sampled by inversion are limited to 2^20 outcomes
+// ([ErrTooLarge]).
 func NewExact(l Law, random io.Reader) (*Exact, error) {
 	if l.family == 0 {
 		return nil, fmt.Errorf("%w (the zero Law)", ErrConfig)
@@ -63,10 +62,10 @@ func NewExact(l Law, random io.Reader) (*Exact, error) {
 // Law returns the law that is sampled.
 func (e *Exact) Law() Law { return e.law }
 
-// Distance is zero.
+// Distance returns zero.
 func (e *Exact) Distance() float64 { return 0 }
 
-// Erase forgets the random bytes that were read and not used.
+// Erase forgets the random bytes that were read but not used.
 func (e *Exact) Erase() {
 	if e.src != nil {
 		e.src.Erase()

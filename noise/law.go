@@ -8,9 +8,8 @@ import (
 	"github.com/hushsum/hushsum/internal/family"
 )
 
-// Family is a kind of law. It is one type with accounting.Family. Its text, by String
-// and MarshalText, is "discrete-laplace", "polya-difference" and so on; the zero Family
-// is none.
+// Family is a kind of law. It is the same type as accounting.Family. Its text, by String and
+// MarshalText, is "discrete-laplace", "polya-difference" and so on; the zero Family is none.
 type Family = family.Family
 
 // The families of laws on the integers. p stands for exp(−1/t).
@@ -46,38 +45,36 @@ const (
 	maxRatBits   = 256
 )
 
-// Law is a probability law on the integers with rational parameters. It is
-// immutable and safe for concurrent use. The zero Law is none: everything that
-// takes it answers [ErrConfig].
+// Law is a probability law on the integers with rational parameters. It is immutable and safe for
+// concurrent use. The zero Law is no law: everything that takes it fails with [ErrConfig].
 type Law struct {
 	family Family
 	scale  *big.Rat // t, σ², variance or mean
 	shape  *big.Rat // r of the Pólya laws, else nil
 }
 
-// DiscreteLaplace is the law P(k) ∝ exp(−|k|/t). With sensitivity Δ it is
-// Δ/t-differentially private (Ghosh, Roughgarden, Sundararajan 2009).
-// 2^-20 ≤ t ≤ 2^40.
+// DiscreteLaplace returns the law P(k) ∝ exp(−|k|/t). With sensitivity Δ it is Δ/t-differentially
+// private (Ghosh, Roughgarden, Sundararajan 2009). 2^-20 ≤ t ≤ 2^40.
 func DiscreteLaplace(t *big.Rat) (Law, error) {
 	return newLaw(FamilyDiscreteLaplace, t, nil, maxLog2T)
 }
 
-// DiscreteGaussian is the law P(k) ∝ exp(−k²/2σ²) (Canonne, Kamath, Steinke
-// 2020). The parameter is σ², in squared integer units, 2^-20 ≤ σ² ≤ 2^80.
+// DiscreteGaussian returns the law P(k) ∝ exp(−k²/2σ²) (Canonne, Kamath, Steinke 2020). The
+// parameter is σ², in squared integer units, 2^-20 ≤ σ² ≤ 2^80.
 func DiscreteGaussian(sigma2 *big.Rat) (Law, error) {
 	return newLaw(FamilyDiscreteGaussian, sigma2, nil, maxLog2Scale)
 }
 
-// Skellam is the symmetric Skellam law of the given total variance (Agarwal,
-// Kairouz, Liu 2021): Poisson(variance/2) − Poisson(variance/2).
+// Skellam returns the symmetric Skellam law of the given total variance (Agarwal, Kairouz, Liu
+// 2021): Poisson(variance/2) − Poisson(variance/2).
 func Skellam(variance *big.Rat) (Law, error) {
 	return newLaw(FamilySkellam, variance, nil, maxLog2Scale)
 }
 
-// Poisson is the Poisson law of the given mean.
+// Poisson returns the Poisson law of the given mean.
 func Poisson(mean *big.Rat) (Law, error) { return newLaw(FamilyPoisson, mean, nil, maxLog2T) }
 
-// Polya is the negative binomial law of real shape r and p = exp(−1/t).
+// Polya returns the negative binomial law of real shape r and p = exp(−1/t).
 func Polya(r, t *big.Rat) (Law, error) {
 	if r == nil {
 		return Law{}, fmt.Errorf("%w (shape)", ErrConfig)
@@ -85,9 +82,9 @@ func Polya(r, t *big.Rat) (Law, error) {
 	return newLaw(FamilyPolya, t, r, maxLog2T)
 }
 
-// PolyaDifference is the law of X−Y for independent X, Y ~ Polya(r, t). Sums of
-// independent ones add their shapes; at r = 1 it is DiscreteLaplace(t) (the generalised
-// discrete Laplace law of Harrison, Manurangsi 2025).
+// PolyaDifference returns the law of X−Y for independent X, Y ~ Polya(r, t). Sums of independent
+// ones add their shapes; at r = 1 it is DiscreteLaplace(t) (the generalised discrete Laplace law
+// of Harrison, Manurangsi 2025).
 func PolyaDifference(r, t *big.Rat) (Law, error) {
 	if r == nil {
 		return Law{}, fmt.Errorf("%w (shape)", ErrConfig)
@@ -95,8 +92,8 @@ func PolyaDifference(r, t *big.Rat) (Law, error) {
 	return newLaw(FamilyPolyaDifference, t, r, maxLog2T)
 }
 
-// Rational is the exact value of x, for parameters that come as floats. It
-// refuses NaN and the infinities with [ErrConfig].
+// Rational returns the exact value of x, for parameters given as floats. It refuses NaN and the
+// infinities with [ErrConfig].
 func Rational(x float64) (*big.Rat, error) {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return nil, fmt.Errorf("%w (not finite)", ErrConfig)
@@ -133,7 +130,7 @@ func inLimits(x *big.Rat, top int) error {
 	return nil
 }
 
-// Family tells which law it is; 0 for the zero Law.
+// Family returns the law's family; 0 for the zero Law.
 func (l Law) Family() Family { return l.family }
 
 // Scale returns a copy of the scale parameter: t for discrete Laplace and the
@@ -167,7 +164,7 @@ func (l Law) String() string {
 // symmetric tells whether P(k) = P(−k).
 func (l Law) symmetric() bool { return l.family != FamilyPoisson && l.family != FamilyPolya }
 
-// Mean is the exact mean, rounded to float64. NaN for the zero Law.
+// Mean returns the exact mean, rounded to float64. NaN for the zero Law.
 func (l Law) Mean() float64 {
 	switch l.family {
 	case 0:
@@ -180,8 +177,8 @@ func (l Law) Mean() float64 {
 	return 0
 }
 
-// Variance is the variance to about 1e-14 relative. For the discrete Gaussian it
-// lies slightly below the parameter σ², by 2·10^-7 relative at σ = 1.
+// Variance returns the variance to about 1e-14 relative. For the discrete Gaussian it lies
+// slightly below the parameter σ², by 2·10^-7 relative at σ = 1.
 func (l Law) Variance() float64 {
 	s := ratFloat(l.scale)
 	switch l.family {

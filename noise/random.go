@@ -20,13 +20,12 @@ type expander struct {
 	err    error
 }
 
-// Expand returns an endless reader of pseudorandom bytes: for every 32 KiB it
-// reads 32 bytes from random, keys AES-256 in counter mode with them and forgets the
-// key; bytes handed out are erased. nil means crypto/rand.Reader. It exists
-// because a kernel's generator is several times slower than the samplers; what
-// comes out is indistinguishable from random as far as AES is, no longer
-// unconditionally. It is not safe for concurrent use. After an error of random it
-// keeps failing with [ErrRandom].
+// Expand returns an endless reader of pseudorandom bytes: for every 32 KiB it reads 32 bytes from
+// random, keys AES-256 in counter mode with them and forgets the key; bytes handed out are
+// erased. nil means crypto/rand.Reader. It exists because a kernel's generator is several times
+// slower than the samplers; its output is indistinguishable from random as far as AES is, no
+// longer unconditionally. It is not safe for concurrent use. After an error of random it keeps
+// failing with [ErrRandom].
 func Expand(random io.Reader) io.Reader {
 	return &expander{random: random}
 }

@@ -33,11 +33,11 @@ func scanGeneric(idx []uint32, raw []byte, sums []uint32) {
 // register of it holds.
 const bins = 8
 
-// binned lays the thresholds out for the kernel, which counts those that a word
-// exceeds. First come the last ones of the first seven of eight bins of as many
-// thresholds each, so that seven comparisons find the bin; then, for each place in a
-// bin, the thresholds of all bins side by side, of which a permutation of registers
-// picks that of the word's bin. What fills the last bins is exceeded by no word.
+// binned lays the thresholds out for the kernel, which counts those that a word exceeds. First
+// come the last ones of the first seven of eight bins of as many thresholds each, so that seven
+// comparisons find the bin; then, for each place in a bin, the thresholds of all bins side by
+// side, from which a permutation of registers picks that of the word's bin. No word exceeds the
+// values that fill the last bins.
 func binned(sums []uint32) []int32 {
 	const never = 1<<31 - 1
 	size := max(1, (len(sums)+bins-1)/bins)

@@ -9,10 +9,10 @@ import (
 // maxParties bounds Shares.Parties.
 const maxParties = 1 << 20
 
-// Shares divides the noise of a sum among parties so that the shares of any
-// MinHonest of them suffice: if m parties that nobody else controls answer,
-// their shares alone add up to Law. With at least MinSurvivors answers of which c
-// may belong to colluders that subtract their own shares, m = MinSurvivors − c.
+// Shares divides the noise of a sum among parties so that the shares of any MinHonest of them
+// suffice: if m parties that nobody else controls answer, their shares alone add up to Law. With
+// at least MinSurvivors answers of which c may come from colluders that subtract their own
+// shares, m = MinSurvivors − c.
 //
 // The discrete Laplace law (Pólya differences of shape 1/m, as gamma differences are
 // for the continuous one: Ács, Castelluccia 2011), Skellam (Agarwal, Kairouz, Liu
@@ -47,7 +47,7 @@ func (s Shares) check() error {
 	return nil
 }
 
-// Party is the law that each party samples its share from.
+// Party returns the law from which each party samples its share.
 func (s Shares) Party() (Law, error) {
 	if err := s.check(); err != nil {
 		return Law{}, err
@@ -55,11 +55,10 @@ func (s Shares) Party() (Law, error) {
 	return s.Law.times(1, s.MinHonest)
 }
 
-// Sum is the law of the sum of k independent shares, 1 ≤ k ≤ Parties.
-// The accountant charges Sum(MinHonest): further shares are
-// post-processing and never weaken it. Sum(k) for the k that did answer is the
-// noise in the released sum, k/m times the variance of Law, for accuracy. Fewer
-// shares than MinHonest have a law too, one that protects less.
+// Sum returns the law of the sum of k independent shares, 1 ≤ k ≤ Parties. The accountant charges
+// Sum(MinHonest): further shares are post-processing and never weaken it. Sum(k) for the k
+// parties that did answer is the noise in the released sum, k/m times the variance of Law, for
+// accuracy. Fewer shares than MinHonest have a law too, one that protects less.
 func (s Shares) Sum(k int) (Sum, error) {
 	if err := s.check(); err != nil {
 		return Sum{}, err
@@ -106,9 +105,8 @@ func (l Law) times(k, m int) (Law, error) {
 	return newLaw(l.family, f.Mul(f, l.scale), nil, top)
 }
 
-// Tau is the published bound on how far the sum of m discrete Gaussians of
-// parameter sigma2 each is from one of parameter m·sigma2 (Kairouz, Liu, Steinke
-// 2021):
+// Tau returns the published bound on how far the sum of m discrete Gaussians of parameter sigma2
+// each is from one of parameter m·sigma2 (Kairouz, Liu, Steinke 2021):
 //
 //	τ = 10·Σ_{k=1}^{m−1} exp(−2π²·σ²·k/(k+1)).
 //

@@ -10,9 +10,9 @@ import (
 	"github.com/hushsum/hushsum/internal/entropy"
 )
 
-// Source draws exactly distributed coins from a stream of random bytes. All its
-// methods decide by integer comparisons alone, and take a time that depends on what
-// they draw. The zero Source is NewSource(nil). It is not safe for concurrent use.
+// Source draws exactly distributed coins from a stream of random bytes. All its methods decide by
+// integer comparisons alone, and take a time that depends on the values drawn. The zero Source is
+// NewSource(nil). It is not safe for concurrent use.
 type Source struct {
 	random io.Reader
 	buf    [256]byte
@@ -28,7 +28,7 @@ func NewSource(random io.Reader) *Source {
 	return &Source{random: random}
 }
 
-// Erase forgets the bytes that were read and not used.
+// Erase forgets the bytes that were read but not used.
 func (s *Source) Erase() {
 	clear(s.buf[:])
 	s.n = 0

@@ -52,13 +52,12 @@ func (t *Table) Law() Law {
 	return t.law
 }
 
-// Distance is an upper bound on the statistical (total variation) distance per
-// sample between the table's law and the law itself, computed from the table:
-// N samples together are within N·Distance of N independent samples of the law.
-// It is at most [MaxTableDistance]. It covers the tables' finite precision, the tails that
-// they lack, the composition of wide laws and the sharing of second-table
-// draws; not what [Expand] or another generator adds. A Table that
-// NewTable did not make is at distance 1.
+// Distance returns an upper bound on the statistical (total variation) distance per sample
+// between the table's law and the law itself, computed from the table: N samples together are
+// within N·Distance of N independent samples of the law. It is at most [MaxTableDistance]. It
+// covers the tables' finite precision, the tails that they lack, the composition of wide laws and
+// the sharing of second-table draws, but not what [Expand] or another generator adds. A Table
+// that NewTable did not make is at distance 1.
 func (t *Table) Distance() float64 {
 	if t == nil || t.cascade == nil {
 		return 1
@@ -70,7 +69,7 @@ func (t *Table) Distance() float64 {
 	return f
 }
 
-// Bound is a number that no sample's absolute value exceeds.
+// Bound returns a number that no sample's absolute value exceeds.
 func (t *Table) Bound() int64 {
 	if t == nil || t.cascade == nil {
 		return 0
@@ -93,10 +92,9 @@ func (t *Table) Work() (thresholds, bytes float64) {
 	return thresholds, bytes + coins/8*float64(t.cascade.planes)
 }
 
-// NewSampler returns a sampler that draws from random; nil means Expand(nil). From an
-// explicit reader it takes exactly the bytes that it uses, in the order
-// that the samples are made: one reader state gives one sequence of samples for
-// one sequence of Fill lengths, on every machine.
+// NewSampler returns a sampler that draws from random; nil means Expand(nil). From an explicit
+// reader it takes exactly the bytes that it uses, in the order in which the samples are made: one
+// reader state gives one sequence of samples for one sequence of Fill lengths, on every machine.
 func (t *Table) NewSampler(random io.Reader) *Sampler {
 	if random == nil {
 		random = Expand(nil)
@@ -151,10 +149,10 @@ func (s *Sampler) Fill(dst []int64) error {
 	return nil
 }
 
-// Distance is [Table.Distance].
+// Distance returns [Table.Distance].
 func (s *Sampler) Distance() float64 { return s.table.Distance() }
 
-// Law is [Table.Law].
+// Law returns [Table.Law].
 func (s *Sampler) Law() Law { return s.table.Law() }
 
 func (s *Sampler) erase() {

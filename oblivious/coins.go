@@ -11,18 +11,17 @@ import (
 // maxCoins bounds the number of coins that the accounting takes.
 const maxCoins = 1 << 20
 
-// Coins is the noise of pairwise XOR coins, for a scalar statistic in integers. In
-// each ordered pair, per coin, the sender has a secret bit π and a mask s and offers
-// (s+π, s+1−π); the receiver picks by a secret bit b. The coin π ⊕ b comes into the
-// sum and neither of them knows it alone. A session with Config.Coins = PerPair
-// makes them; the sum then has a binomial variable in it, and [Config.Centre]
-// recentres it.
+// Coins is the noise of pairwise XOR coins, for a scalar statistic in integers. In each ordered
+// pair, per coin, the sender has a secret bit π and a mask s and offers (s+π, s+1−π); the
+// receiver picks by a secret bit b. The coin π ⊕ b enters the sum and neither of them knows it
+// alone. A session with Config.Coins = PerPair makes them; the sum then contains a binomial
+// variable, and [Config.Centre] recentres it.
 //
 // Coins take the values 0 and 1. With ±1 every sum of N coins has the
 // parity of N, and the released number that of the input.
 type Coins struct {
 	Parties   int // n, 2 to 2^12
-	Colluders int // t, 0 to n − 1, who pool what they know, together with the server
+	Colluders int // t, 0 to n − 1, which pool what they know, together with the server
 	// Malicious colluders may offer two equal candidates, which settles the coin
 	// whatever b is. Then only the coins that honest parties sent count.
 	Malicious bool
@@ -69,8 +68,8 @@ func (c Coins) UnknownShare() (float64, error) {
 	return float64(c.unknownPairs()) / float64(c.Parties*(c.Parties-1)), nil
 }
 
-// For returns c with the least PerPair that leaves the given number of coins
-// unknown, such as one from [LeastCoins]. It fails with [ErrConfig].
+// For returns c with the least PerPair that leaves the given number of coins unknown, such as a
+// number from [LeastCoins]. It fails with [ErrConfig].
 func (c Coins) For(unknown int) (Coins, error) {
 	c.PerPair = 1
 	if err := c.check(); err != nil {
@@ -95,10 +94,10 @@ func (c Coins) Delta(sensitivity int, epsilon float64) (float64, error) {
 	return coinsDelta(min(unknown, maxCoins), sensitivity, epsilon)
 }
 
-// Epsilon returns certified bounds of the ε at delta of a vector of so many coordinates, each
-// with unknown coins of its own and each changed by at most sensitivity: coordinates compose as
-// rounds do. Unknown coins are counted as in [Coins.Delta]. It fails with [ErrConfig] for c, and
-// with the errors of package accounting for the others.
+// Epsilon returns certified bounds of the ε at delta of a vector of the given number of
+// coordinates, each with unknown coins of its own and each changed by at most sensitivity:
+// coordinates compose as rounds do. Unknown coins are counted as in [Coins.Delta]. It fails with
+// [ErrConfig] if c is invalid, and with the errors of package accounting if another argument is.
 func (c Coins) Epsilon(sensitivity, coordinates int, delta float64) (accounting.Bound, error) {
 	unknown, err := c.unknown()
 	if err != nil {
@@ -182,10 +181,9 @@ func apart(x, y *big.Float) bool {
 	return x.Sign() > 0 && y.Sign() > 0 && x.MantExp(nil)-y.MantExp(nil) > 130
 }
 
-// LeastCoins returns the smallest number of unknown coins whose δ at
-// epsilon is at most delta, so that by the direction of its rounding the number is
-// never too small. More coins never hurt: they are noise on top. 0 < delta < 1;
-// else, and if 2^20 coins do not suffice, [ErrConfig].
+// LeastCoins returns the smallest number of unknown coins whose δ at epsilon is at most delta; it
+// rounds such that the number is never too small. More coins never hurt: they only add noise. 0 <
+// delta < 1; otherwise, and if 2^20 coins do not suffice, it fails with [ErrConfig].
 func LeastCoins(sensitivity int, epsilon, delta float64) (int, error) {
 	if !(delta > 0 && delta < 1) {
 		return 0, fmt.Errorf("%w: need 0 < delta < 1", ErrConfig)

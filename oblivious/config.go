@@ -12,11 +12,10 @@ const (
 	maxTransfers = 1 << 22 // per ordered pair and round: Length, or Length × Coins
 )
 
-// Config holds all that parties agree on before a session of the option. It describes
-// one segment of a submission of package protocol.
+// Config holds all that parties agree on before a session. It describes one segment of a
+// submission of package protocol.
 type Config struct {
-	// Label names the session, at most 255 bytes. Everything that is derived is
-	// bound to it.
+	// Label names the session, at most 255 bytes. All derived values are bound to it.
 	Label string
 	// Parties is n, from 2. Every one of them must take part in every round.
 	Parties int
@@ -27,13 +26,12 @@ type Config struct {
 	Bits int
 	// Noise is the law of the noise terms.
 	Noise Noise
-	// Coins, if not zero, makes the terms pairwise XOR coins, so many for each
-	// ordered pair and coordinate, in place of Noise, which must then be zero. See
-	// the type [Coins].
+	// Coins, if not zero, makes the terms pairwise XOR coins, that many for each ordered pair and
+	// coordinate, in place of Noise, which must then be zero. See the type [Coins].
 	Coins int
 }
 
-// Validate returns [ErrConfig], with the rule that is broken.
+// Validate returns [ErrConfig], naming the broken rule.
 func (c *Config) Validate() error {
 	switch {
 	case c == nil:
@@ -131,10 +129,10 @@ func (c *Config) copy() Config {
 // mask has the lowest bits bits set.
 func mask(bits int) uint64 { return math.MaxUint64 >> (64 - bits) }
 
-// Add adds a correction to an input, coordinate by coordinate modulo 2^bits: what a
-// party does before protocol.Client.Submit, and the server with
-// [PublishedServer.Correction]. It fails with [ErrLength], and then leaves input as
-// it was, if the lengths differ, a value is 2^bits or more, or bits is not 1 to 64.
+// Add adds a correction to an input, coordinate by coordinate modulo 2^bits, as a party does
+// before protocol.Client.Submit, and the server with [PublishedServer.Correction]. It fails with
+// [ErrLength], and then leaves input unchanged, if the lengths differ, a value is 2^bits or more,
+// or bits is not 1 to 64.
 func Add(input, correction []uint64, bits int) error {
 	if len(input) != len(correction) || bits < 1 || bits > 64 {
 		return ErrLength

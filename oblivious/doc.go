@@ -12,11 +12,11 @@
 //
 // # Published, never for protection
 //
-// [Published] is Protocol 1 of the thesis, faithfully; it exists to be attacked, and
-// must never protect anything. Party i offers each party j two masked candidates
-// s_ij + (γ−γ̄)^b, γ and γ̄ from Gamma(1/n, λ) or, discrete, Pólya variables of
-// shape 1/n; the server permutes and randomises them; j adds one of the two by a
-// secret bit, and i subtracts its s_ij. What is wrong with it and kept on purpose:
+// [Published] is Protocol 1 of the thesis, faithfully; it exists to be attacked, and must never
+// protect anything. Party i offers each party j two masked candidates s_ij + (γ−γ̄)^b, γ and γ̄
+// from Gamma(1/n, λ) or, discrete, Pólya variables of shape 1/n; the server permutes and
+// randomises them; j adds one of the two by a secret bit, and i subtracts its s_ij. Its faults,
+// kept on purpose, are:
 //
 //   - n terms of each of n parties add up to n Laplace variables: the released sum
 //     carries n times the noise variance of the protocol that it is compared with.
@@ -63,14 +63,13 @@
 // extension, and the consistency check of (Keller, Orsini, Scholl 2015) is made on
 // columns, as (Roy 2022) analyses it.
 //
-// What it promises against n − 1 colluding parties and the server, who send what
-// they like: of the remaining party's input they learn what its sum with one Laplace
-// variable of scale λ says: pure ε = Δ₁/λ ([Transfer.Claim]). Its n own terms (one
-// added, one in the hands of each peer) are independent, of shape 1/n each, and
-// known to nobody else, so they add up to exactly that variable; which candidate a
-// peer chooses makes no difference to the law. That the choice is unknown is never
-// counted: a malicious sender can make its two candidates equal. Protection from
-// fewer colluders is at least as good.
+// It promises the following against n − 1 colluding parties and the server, which may send
+// anything: of the remaining party's input they learn what its sum with one Laplace variable of
+// scale λ says: pure ε = Δ₁/λ ([Transfer.Claim]). Its n own terms (one added, one in the hands of
+// each peer) are independent, of shape 1/n each, and known to nobody else, so they add up to
+// exactly that variable; which candidate a peer chooses makes no difference to the law. That the
+// choice is unknown is never counted: a malicious sender can make its two candidates equal.
+// Protection from fewer colluders is at least as good.
 //
 // The limits:
 //
@@ -104,11 +103,11 @@
 //
 // # Joint
 //
-// [Joint] adds binomial noise of one party's variance that no n − 1 parties know,
-// whoever of them cheats: a key of all n, coins that each party in turn flips or not under
-// the encryption, proofs of all that is sent, and one decryption, of the sum. For small
-// vectors; docs/joint-noise.md has the protocol and the argument. It needs neither
-// transfers nor package protocol.
+// [Joint] adds binomial noise of one party's variance that no n − 1 parties know, even if they
+// cheat: a key of all n, coins that each party in turn flips or not under the encryption, proofs
+// of all that is sent, and one decryption, of the sum. It is for small vectors;
+// docs/joint-noise.md has the protocol and the argument. It needs neither transfers nor package
+// protocol.
 //
 // # Constant time
 //

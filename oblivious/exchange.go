@@ -7,9 +7,9 @@ import (
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// Exchange carries the messages of one round among all parties of a session within
-// one process, after set-up if that has not been, and returns their corrections in
-// order: for tests and simulations, and to learn the order of calls.
+// Exchange carries the messages of one round among all parties of a session within one process,
+// after set-up if that is still to be done, and returns their corrections in order: for tests,
+// for simulations, and to show the order of calls.
 func Exchange(parties []*Transfer, round uint64) ([][]uint64, error) {
 	if slices.Contains(parties, nil) || len(parties) == 0 ||
 		len(parties) != parties[0].config.Parties {

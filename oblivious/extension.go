@@ -15,20 +15,19 @@ import (
 // with its choice bits x; the sender, who holds the key of bit Δ_i, gets q_i = t_i ⊕
 // Δ_i·x. Row j then is q_j = t_j ⊕ x_j·Δ, and H(q_j), H(q_j ⊕ Δ) pad the two terms.
 //
-// A cheating receiver could send columns that disagree on x. Against it both sides
-// apply one linear universal hash to their columns (multiplier.hash; its key is a
-// hash of the u_i, so that it is known only when they are fixed), the receiver
-// sends the hash of x and a digest of the hashes of the t_i, and the sender compares
-// with its own. 128 random bits at the end of every column hide x. This is the check
-// of (Roy 2022), "SoftSpokenOT", at its smallest field, which that paper also sets
-// against the row-wise one of (Keller, Orsini, Scholl 2015), whose security it
-// found to be less than proved. It asks no more of the base transfers than they
-// give. Who passes by guessing bits of Δ has won as many bits as it took luck to
-// pass; a check that fails ends the session for good.
+// A cheating receiver could send columns that disagree on x. Against it both sides apply one
+// linear universal hash to their columns (multiplier.hash; its key is a hash of the u_i, so that
+// it is known only when they are fixed), the receiver sends the hash of x and a digest of the
+// hashes of the t_i, and the sender compares with its own. 128 random bits at the end of every
+// column hide x. This is the check of (Roy 2022), "SoftSpokenOT", at its smallest field, which
+// that paper also sets against the row-wise one of (Keller, Orsini, Scholl 2015), whose security
+// it found to be less than proved. It asks no more of the base transfers than they give. A
+// receiver that passes by guessing bits of Δ has won as many bits as it took luck to pass; a
+// check that fails ends the session for good.
 //
 // After every round the seeds are replaced by a hash of themselves.
 
-// choiceSize is the length of the body of a choice message for so many transfers.
+// choiceSize is the length of the body of a choice message for the given number of transfers.
 func choiceSize(transfers int) int { return kappa*columnSize(transfers) + blockSize + sha256.Size }
 
 // columnSize is the length of a column: the transfers rounded up to whole blocks,

@@ -20,27 +20,27 @@ const (
 	maxJointSum     = 1 << 32 // the largest possible coordinate of a sum
 )
 
-// JointConfig holds all that parties of a [Joint] agree on. docs/joint-noise.md has the
+// JointConfig holds all that parties of a [Joint] agree on. docs/joint-noise.md describes the
 // protocol.
 type JointConfig struct {
-	// Label names the session, at most 255 bytes. It is used once among the same parties.
+	// Label names the session, at most 255 bytes. Use it once among the same parties.
 	Label string
-	// Roster has the n parties' identities, from 2 to 64, in the order of their turns. All
-	// of them must stay until the end.
+	// Roster has the n parties' identities, from 2 to 64, in the order of their turns. All of them
+	// must stay until the end.
 	Roster *keyexchange.Roster
 	// Length is d, the number of coordinates.
 	Length int
 	// Bound is the largest value of a coordinate of an input, from 1; inputs are from 0 to
 	// Bound, which each party proves of its own.
 	Bound uint64
-	// Coins has the noise of each coordinate: Coins[j] fair coins that count 2^j each. Of
-	// {m} the noise is binomial of variance m/4, however many parties there are; see
-	// [JointConfig.Epsilon] for what higher levels are good for. At most 32 levels; the
-	// last one has a coin.
+	// Coins holds the noise of each coordinate: Coins[j] fair coins that count 2^j each. With {m}
+	// the noise is binomial of variance m/4, however many parties there are; see
+	// [JointConfig.Epsilon] for the use of higher levels. At most 32 levels; the last one has a
+	// coin.
 	Coins []int
 }
 
-// Validate returns [ErrConfig], with the rule that is broken.
+// Validate returns [ErrConfig], naming the broken rule.
 func (c *JointConfig) Validate() error {
 	switch {
 	case c == nil:
@@ -145,9 +145,9 @@ func (c *JointConfig) Centre() float64 {
 	return float64(c.noiseMax()) / 2
 }
 
-// Variance returns that of the noise in a coordinate of the sum, Σ_j Coins[j]·4^j/4. It
-// is the same whether everybody is honest or all but one collude. 0 if the configuration is
-// not valid.
+// Variance returns the variance of the noise in a coordinate of the sum, Σ_j Coins[j]·4^j/4. It
+// is the same whether everybody is honest or all but one collude. 0 if the configuration is not
+// valid.
 func (c *JointConfig) Variance() float64 {
 	if c.Validate() != nil {
 		return 0
@@ -162,12 +162,11 @@ func (c *JointConfig) variance() (sum float64) {
 	return sum
 }
 
-// Epsilon returns a certified interval of ε at delta of one session against n − 1
-// parties that pool all they know and cheat, for inputs of the remaining one that differ
-// by at most sensitivity in at most so many coordinates at once: 1 and 1 for a count, 1 and
-// 2 for a histogram in which somebody moves, 1 and Length for unrelated bits. It holds
-// against adversaries that cannot break the encryption (computational differential
-// privacy).
+// Epsilon returns a certified interval of ε at delta of one session against n − 1 parties that
+// cheat and pool all they know, for inputs of the remaining one that differ by at most
+// sensitivity in at most the given number of coordinates at once: 1 and 1 for a count, 1 and 2
+// for a histogram in which somebody moves, 1 and Length for unrelated bits. It holds against
+// adversaries that cannot break the encryption (computational differential privacy).
 //
 // Coins of one level are a binomial for any sensitivity. With more levels let k be the least
 // number with sensitivity ≤ 2^k. One coin of each level below k is then a uniform number

@@ -24,9 +24,9 @@ const (
 	stageSum
 )
 
-// Joint is one party of a session in which all parties together add noise to a sum that no
-// n − 1 of them know: docs/joint-noise.md. All that is sent goes to all others, over
-// whatever carries it; [Joint.Next] makes it and [Joint.Receive] takes it.
+// Joint is one party of a session in which all parties together add noise to a sum that no n − 1
+// of them know: docs/joint-noise.md. Every message goes to all others, over any channel;
+// [Joint.Next] makes messages and [Joint.Receive] takes them.
 //
 // A Joint is not safe for concurrent use; it uses all cores.
 type Joint struct {
@@ -54,9 +54,9 @@ type Joint struct {
 	shares [][]*edwards25519.Point // by party
 }
 
-// NewJoint makes a party's side of a session, with the identity that the roster has for the
-// party, and its input: Length numbers from 0 to Bound, which are copied. Randomness comes from
-// random (nil: crypto/rand). It fails with [ErrConfig], or [ErrLength] for the input.
+// NewJoint makes a party's side of a session, with the party's identity in the roster, and its
+// input: Length numbers from 0 to Bound, which are copied. Randomness comes from random (nil:
+// crypto/rand). It fails with [ErrConfig], or [ErrLength] for the input.
 func NewJoint(
 	config *JointConfig, identity crypto.Signer, party int, input []uint64, random io.Reader,
 ) (*Joint, error) {
@@ -100,10 +100,10 @@ func NewJoint(
 	return j, nil
 }
 
-// Next returns the message that is due of this party, to send to all others, and counts it
-// as sent; nil if the party waits for others, or is done. Who asks until nil comes, after
-// every message received, has sent everything that is due. The last message is this party's
-// share of the decryption: see [Joint.Spent]. It fails with [ErrRandom], and then may be
+// Next returns the message that is due from this party, to send to all others, and counts it as
+// sent; nil if the party waits for others, or is done. A caller that calls it until it returns
+// nil, after every message received, has sent everything that is due. The last message is this
+// party's share of the decryption: see [Joint.Spent]. It fails with [ErrRandom], and then may be
 // called again, or with the error that ended the session.
 func (j *Joint) Next() ([]byte, error) {
 	if j.dead != nil {
@@ -200,12 +200,11 @@ func trivials(n int) []ciphertext {
 	return out
 }
 
-// Receive takes a message of another party. It checks all of it, which takes a while for
-// inputs and turns. It fails with [ErrEncoding], [ErrSender], [ErrDuplicate], with
-// [ErrPhase] if the message belongs to another step, or another party's turn (deliver it
-// again after others), with [ErrSignature], or with a [PeerError] of [ErrProof] or
-// [ErrEncoding] if what a party signed is not as it must be. A message that is refused changes
-// nothing.
+// Receive takes a message of another party. It checks all of it, which takes a while for inputs
+// and turns. It fails with [ErrEncoding], [ErrSender], [ErrDuplicate], with [ErrPhase] if the
+// message belongs to another step, or another party's turn (deliver it again after others), with
+// [ErrSignature], or with a [PeerError] of [ErrProof] or [ErrEncoding] if what a party signed is
+// invalid. A refused message changes nothing.
 func (j *Joint) Receive(message []byte) error {
 	if j.dead != nil {
 		return j.dead
@@ -328,8 +327,8 @@ func (j *Joint) sums() []ciphertext {
 	return sums
 }
 
-// Missing returns the parties whose messages the step waits for, in ascending order; this
-// party is among them while its own is due. It is empty when the sum is there.
+// Missing returns the parties whose messages the step waits for, in ascending order; this party
+// is among them while its own is due. It is empty once the sum is available.
 func (j *Joint) Missing() []int {
 	var missing []int
 	for i, body := range j.bodies {
@@ -341,14 +340,13 @@ func (j *Joint) Missing() []int {
 	return missing
 }
 
-// Spent reports whether the party has made its share of the decryption, so that others may
-// have read the sum: whoever keeps a budget charges the session's ε then, whether or not the
-// sum comes out here. Before, nobody can read anything, and a session that is given up costs
-// nothing.
+// Spent reports whether the party has made its share of the decryption, so that others may have
+// read the sum: a budget must be charged the session's ε then, whether or not the sum comes out
+// here. Before that nobody can read anything, and a session that is given up costs nothing.
 func (j *Joint) Spent() bool { return j.spent }
 
-// Sum returns the sum of all inputs with the noise, of which [JointConfig.Centre] is the
-// mean: Length numbers. It fails with [ErrMissing] before all shares of the decryption are in.
+// Sum returns the sum of all inputs with the noise, whose mean is [JointConfig.Centre]: Length
+// numbers. It fails with [ErrMissing] until all shares of the decryption have arrived.
 func (j *Joint) Sum() ([]uint64, error) {
 	if j.dead != nil {
 		return nil, j.dead
@@ -369,8 +367,8 @@ func (j *Joint) Erase() {
 	j.dead = ErrPhase
 }
 
-// RunJoint carries the messages of a session among all its parties, in order, within one
-// process, and returns the sum: for tests and simulations, and to learn the order of calls.
+// RunJoint carries the messages of a session among all its parties, in order, within one process,
+// and returns the sum: for tests, for simulations, and to show the order of calls.
 func RunJoint(parties []*Joint) ([]uint64, error) {
 	if len(parties) == 0 || parties[0] == nil || len(parties) != len(parties[0].bodies) {
 		return nil, configError("RunJoint needs all parties of the session, in order")

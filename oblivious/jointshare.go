@@ -85,8 +85,8 @@ func (o *opening) combine(
 	return m, new(edwards25519.Point).VarTimeMultiScalarMult(rho, shares)
 }
 
-// challenge is over all shares and the two first moves of the proof. What the session agreed
-// on fixes pk and the sums.
+// challenge is over all shares and the two first moves of the proof. pk and the sums are fixed by
+// what the session agreed on.
 func (o *opening) challenge(
 	party int, encoded []byte, k1, k2 *edwards25519.Point,
 ) *edwards25519.Scalar {
@@ -152,8 +152,8 @@ func (o *opening) take(
 	return shares, nil
 }
 
-// open returns the sums, given the shares of all parties: v_k with v_k·G = B_k − Σ D_k, from 0
-// to most. It fails with [ErrProof] if there is none, which cannot be while proofs hold.
+// open returns the sums, given the shares of all parties: v_k with v_k·G = B_k − Σ D_k, from 0 to
+// most. It fails with [ErrProof] if there is no such v_k, which cannot happen while proofs hold.
 func (o *opening) open(shares [][]*edwards25519.Point, most uint64) ([]uint64, error) {
 	points := make([]*edwards25519.Point, len(o.sums))
 	for k := range points {

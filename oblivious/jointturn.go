@@ -13,9 +13,9 @@ import (
 	"github.com/hushsum/hushsum/internal/pedersen"
 )
 
-// A turn takes ciphertexts C of bits, flips each or not by a secret bit s and re-randomises
-// it. Of the pair (C, E − C), E = (0, G) being a ciphertext of 1, the party swaps the two or
-// not; the second of a pair always follows from the first, so only the first is sent:
+// A turn takes ciphertexts C of bits, flips each or not by a secret bit s and re-randomises it.
+// The party swaps the pair (C, E − C), where E = (0, G) is a ciphertext of 1, or does not; the
+// second of a pair always follows from the first, so only the first is sent:
 //
 //	s = 0:  C' =     C + r·(G, P)
 //	s = 1:  C' = E − C + r·(G, P)

@@ -11,7 +11,7 @@ import (
 	"github.com/hushsum/hushsum/noise"
 )
 
-// Sampling is how noise terms are drawn.
+// Sampling says how noise terms are drawn.
 type Sampling int
 
 // The ways of sampling.
@@ -20,8 +20,8 @@ const (
 	// distance zero (noise.Exact). It takes longer for larger values: not where
 	// somebody who must not learn the noise can time it.
 	Exact Sampling = iota
-	// Table draws the same with a fixed amount of work, within 2^-100 of the law
-	// (noise.Table), which δ is charged for. λ is then limited to about 1,000.
+	// Table draws the same with a fixed amount of work, within 2^-100 of the law (noise.Table), for
+	// which δ is charged. λ is then limited to about 1,000.
 	Table
 	// ReferenceContinuous draws the thesis's law, differences of two Gamma(1/n, λ)
 	// variables, in floating point, and rounds to the nearest unit of the ring. NOT
@@ -32,11 +32,11 @@ const (
 
 // Noise is the law of the noise terms: n of them add up to a Laplace variable.
 type Noise struct {
-	// Scale is λ in units of the ring, P(k) ∝ exp(−|k|/λ) for n terms together. The
-	// discrete laws take λ up to several thousand: choose the fixed-point unit
-	// so that it is (see package noise for the exact limits).
+	// Scale is λ in units of the ring, P(k) ∝ exp(−|k|/λ) for n terms together. The discrete laws
+	// allow λ up to several thousand: choose the fixed-point unit accordingly (see package noise for
+	// the exact limits).
 	Scale *big.Rat
-	// Sampling is how terms are drawn.
+	// Sampling says how terms are drawn.
 	Sampling Sampling
 }
 

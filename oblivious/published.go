@@ -30,10 +30,10 @@ func (c *Candidates) clone() Candidates {
 	return Candidates{append([]uint64(nil), c[0]...), append([]uint64(nil), c[1]...)}
 }
 
-// Published is one party of the thesis's Protocol 1, as published: it offers every
-// other party two masked noise terms per coordinate, adds one of each two that it
-// is offered, by secret bits, and subtracts its masks. It exists to be attacked and
-// NEVER protects a release: the package comment lists its faults.
+// Published is one party of the thesis's Protocol 1, as published: it offers every other party
+// two masked noise terms per coordinate, adds one of every two terms that it is offered, by
+// secret bits, and subtracts its masks. It exists to be attacked and NEVER protects a release:
+// the package comment lists its faults.
 //
 // The server that carries the offers is a [PublishedServer]; [RunPublished] carries
 // them within one process.
@@ -112,7 +112,7 @@ func newPublished(
 	return p, nil
 }
 
-// Offer returns the candidates for another party, always the same. It fails with
+// Offer returns the candidates for another party, the same ones in every call. It fails with
 // [ErrSender].
 func (p *Published) Offer(to int) (Candidates, error) {
 	if to < 0 || to >= p.config.Parties || to == p.party {
@@ -142,10 +142,9 @@ func (p *Published) Receive(from int, offer Candidates) error {
 	return nil
 }
 
-// Choose draws fresh secret bits. Calling it again for a later round, on the same
-// candidates, is the thesis's reuse of what was drawn in its Setup, which averages
-// the noise away; make a new Published for each round to have fresh terms. It fails
-// with [ErrRandom].
+// Choose draws fresh secret bits. Calling it again for a later round, on the same candidates, is
+// the thesis's reuse of the draws of its Setup, which averages the noise away; make a new
+// Published for each round to have fresh terms. It fails with [ErrRandom].
 func (p *Published) Choose() error {
 	choices := make([][]byte, p.config.Parties)
 	for j := range choices {
@@ -196,7 +195,7 @@ func (p *Published) Correction() ([]uint64, error) {
 	return out, nil
 }
 
-// PublishedView holds all that a party knows, by the index of the other party and, within,
+// PublishedView holds all that a party knows, by the index of the other party and, within that,
 // by coordinate: what colluders pool. It shares memory with the party.
 type PublishedView struct {
 	Own      []uint64     // its own noise term
@@ -219,8 +218,8 @@ func (p *Published) Claim(*big.Rat) (Claim, error) {
 		"candidates; use Transfer", ErrNoBound)
 }
 
-// PublishedServer carries the offers: of each two candidates it swaps or does not
-// swap places, and it adds one random number to both.
+// PublishedServer carries the offers: it swaps the two candidates of an offer or leaves them in
+// place, and adds one random number to both.
 type PublishedServer struct {
 	config     Config
 	random     io.Reader
@@ -246,10 +245,9 @@ func NewPublishedServer(config *Config, random io.Reader) (*PublishedServer, err
 	return s, nil
 }
 
-// Relay permutes and randomises an offer on its way. The number that it adds must be
-// the same for both candidates, or it could not be taken off without knowing the
-// bit; so their difference goes through. It fails with [ErrSender], [ErrDuplicate],
-// [ErrLength] or [ErrRandom].
+// Relay permutes and randomises an offer on its way. The number that it adds must be the same for
+// both candidates, or it could not be subtracted without knowing the bit; so their difference
+// goes through. It fails with [ErrSender], [ErrDuplicate], [ErrLength] or [ErrRandom].
 func (s *PublishedServer) Relay(from, to int, offer Candidates) (Candidates, error) {
 	n := s.config.Parties
 	switch {
@@ -280,8 +278,8 @@ func (s *PublishedServer) Relay(from, to int, offer Candidates) (Candidates, err
 	return out, nil
 }
 
-// Correction returns what the server adds to the sum to take its own random
-// numbers off, Length values of the ring.
+// Correction returns what the server adds to the sum to remove its own random numbers, Length
+// values of the ring.
 func (s *PublishedServer) Correction() []uint64 { return append([]uint64(nil), s.correction...) }
 
 // Swaps returns the permutations, by sender, receiver and coordinate: 1 where the

@@ -16,11 +16,11 @@ import (
 // maxSkip is how many rounds [Transfer.Begin] may pass over, one derivation each.
 const maxSkip = 1000
 
-// Transfer is one party's side of the option: a deterministic state machine, bytes
-// in and bytes out. Once per session, [Transfer.Setup] makes a message for every
-// peer; in each round, [Transfer.Begin] makes one for every peer, [Transfer.Receive]
-// answers those of the peers, and [Transfer.Correction] returns what the party
-// adds to its input. The caller carries the messages, by any way.
+// Transfer is one party's side of the option: a deterministic state machine, bytes in and bytes
+// out. Once per session, [Transfer.Setup] makes a message for every peer; in each round,
+// [Transfer.Begin] makes one for every peer, [Transfer.Receive] answers those of the peers, and
+// [Transfer.Correction] returns what the party adds to its input. The caller carries the
+// messages, over any channel.
 //
 // It is not safe for concurrent use and cannot be saved: a party that loses it
 // starts a new session.
@@ -104,11 +104,10 @@ func (p *peer) eraseSetup() {
 	p.base, p.other = nil, nil
 }
 
-// NewTransfer begins a session. party is this party's index, 0 to n−1. secrets has n
-// entries: what the party shares with each peer and nobody else, uniform, made for
-// this session (such as keyexchange.Chain.Next of a chain that is used for nothing
-// else); that of the party itself is not used. Randomness comes from random (nil:
-// crypto/rand). It fails with [ErrConfig].
+// NewTransfer begins a session. party is this party's index, 0 to n−1. secrets has n entries: the
+// secret that the party shares with each peer and nobody else, uniform, made for this session
+// (such as keyexchange.Chain.Next of a chain that is used for nothing else); the party's own
+// entry is not used. Randomness comes from random (nil: crypto/rand). It fails with [ErrConfig].
 //
 // Preparing exact samples takes a while for large λ, once: 0.1 s at λ = 100, 1.3 s
 // at 1,000, half a minute at 8,000.
@@ -194,10 +193,10 @@ func (t *Transfer) Setup() ([]protocol.Envelope, error) {
 	return envelopes, nil
 }
 
-// Begin opens a round and makes the party's choices, one message for every peer.
-// Round numbers go up from 1, are used once, and may pass over up to 1,000; what an
-// earlier round left unfinished is given up. It fails with [ErrMissing] before
-// set-up is complete, with [ErrRound] and [ErrRandom].
+// Begin opens a round and makes the party's choices, one message for every peer. Round numbers go
+// up from 1, are used once, and may skip up to 1,000; anything that an earlier round left
+// unfinished is given up. It fails with [ErrMissing] before set-up is complete, with [ErrRound]
+// and [ErrRandom].
 func (t *Transfer) Begin(round uint64) ([]protocol.Envelope, error) {
 	switch {
 	case t.dead != nil:
@@ -298,11 +297,11 @@ func (t *Transfer) missingError() error {
 		t.config.Parties-1, missing[0])
 }
 
-// Correction ends the round and returns what the party adds to its input, Length
-// values of the ring: its own noise term, less the masks of the terms that it
-// offered, and the terms that it chose. It is uniform for whoever does not know what
-// the party exchanged with all others. It fails with [ErrMissing] until all peers'
-// messages are in. Then the round is over, and its secrets are erased.
+// Correction ends the round and returns what the party adds to its input, Length values of the
+// ring: its own noise term, less the masks of the terms that it offered, and the terms that it
+// chose. It is uniform to anyone who does not know what the party exchanged with all others. It
+// fails with [ErrMissing] until all peers' messages have arrived. Then the round is over, and its
+// secrets are erased.
 func (t *Transfer) Correction() ([]uint64, error) {
 	if t.dead != nil {
 		return nil, t.dead
@@ -334,13 +333,12 @@ func (t *Transfer) Correction() ([]uint64, error) {
 	return correction, nil
 }
 
-// Claim returns the privacy of one round against all n − 1 other parties together
-// with the server: ε = Δ₁/λ for inputs that differ by at most delta1 in L1 norm, in
-// units of the ring, with δ = 0 under [Exact] sampling. The n terms that a party
-// made (its own, and of each pair it offered the one that the peer chose) are
-// unknown to everyone else and add up to exactly one Laplace variable. Nothing more
-// is claimed: that nobody knows which candidate was chosen is not counted, since
-// colluding senders can offer two equal ones. Fails with [ErrConfig] or
+// Claim returns the privacy of one round against all n − 1 other parties together with the
+// server: ε = Δ₁/λ for inputs that differ by at most delta1 in L1 norm, in units of the ring,
+// with δ = 0 under [Exact] sampling. The n terms that a party made (its own, and for each pair
+// the offered one that the peer chose) are unknown to everyone else and add up to exactly one
+// Laplace variable. Nothing more is claimed: that nobody knows which candidate was chosen is not
+// counted, since colluding senders can offer two equal ones. It fails with [ErrConfig] or
 // [ErrNoBound].
 func (t *Transfer) Claim(delta1 *big.Rat) (Claim, error) { return t.config.claim(delta1) }
 

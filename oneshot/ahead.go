@@ -13,10 +13,11 @@ type verdict struct {
 	holds     bool
 }
 
-// Check verifies proofs ahead, on all cores, of submissions that [Server.Receive] is given next: it
-// takes less time for each then, and everything else is the same, results and saved states too. Of
-// each party it verifies one message, the first that is due, so that a party costs the server one
-// proof a round. Messages are not kept. Without [Terms.Norm], and with Covered, it does nothing.
+// Check verifies proofs ahead of time, on all cores, of submissions that [Server.Receive] is
+// given next: Receive then takes less time for each, and everything else stays the same,
+// including results and saved states. It verifies one message of each party, the first that is
+// due, so that a party costs the server one proof a round. Messages are not kept. Without
+// [Terms.Norm], and with Covered, it does nothing.
 func (s *Server) Check(messages [][]byte) {
 	c, r := s.config, s.open
 	if c.scheme == nil || c.reduces || r == nil || r.step != stepSubmissions {

@@ -52,7 +52,7 @@ func boundOf(norm int64, law noise.Law, length int) (uint64, error) {
 	return square.Uint64(), nil
 }
 
-// mostOf returns what so many can add to a sum, each within a bound: below 2^61.
+// mostOf returns the most that n vectors, each within a bound, can add to a sum: below 2^61.
 func mostOf(bound uint64, n int) int64 {
 	x := ceilRoot(new(big.Int).SetUint64(bound))
 	x.Mul(x, big.NewInt(longest*int64(n))).Add(x, big.NewInt(99))
@@ -260,7 +260,7 @@ func appendDealing(b []byte, d *normproof.Dealing) []byte {
 	return b
 }
 
-// parseDealing reads what dealingSize counts. What is in it is not checked.
+// parseDealing reads the bytes that dealingSize counts. It does not check what they contain.
 func parseDealing(b []byte) *normproof.Dealing {
 	d := &normproof.Dealing{Key: [32]byte(b), Mask: [32]byte(b[32:])}
 	for b = b[64:]; len(b) > 0; b = b[32:] {

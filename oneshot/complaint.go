@@ -251,8 +251,8 @@ func convicting(err error) *Evidence {
 }
 
 // Convicted returns an error for each party that members' complaints, or covers that they opened,
-// have convicted in the open round, and for each member by the noise that it dealt: a [PartyError]
-// or [MemberError] with [Evidence], in the order in which that was found.
+// have convicted in the open round, and for each member convicted by the noise that it dealt: a
+// [PartyError] or [MemberError] with [Evidence], in the order in which they were convicted.
 func (s *Server) Convicted() []error {
 	var out []error
 	if s.open != nil {

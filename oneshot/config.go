@@ -20,19 +20,18 @@ import (
 // round. Everything is signed and sealed under its digest: sides that disagree
 // refuse each other with [ErrContext].
 type Config struct {
-	// Label names the deployment, at most 255 bytes. Round numbers go up within a
-	// configuration; give every new start one of its own.
+	// Label names the deployment, at most 255 bytes. Round numbers go up within a configuration;
+	// give every new start a label of its own.
 	Label string
 	// Roster lists the parties. It must not come from the server.
 	Roster *keyexchange.Roster
-	// Committee lists the members. It must not come from the server, and at most
-	// Faults of its members may be the server's or its friends'.
+	// Committee lists the members. It must not come from the server, and the server and its friends
+	// may control at most Faults of its members.
 	Committee *keyexchange.Roster
 	Terms
 }
 
-// Parameters returns what follows from the configuration. It fails with
-// [ErrConfig].
+// Parameters returns the figures that follow from the configuration. It fails with [ErrConfig].
 func (c *Config) Parameters() (Figures, error) {
 	s, err := c.settle()
 	if err != nil {

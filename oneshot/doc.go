@@ -3,9 +3,9 @@
 // to take the key off the sum, and the noise that hides the keys is the noise that
 // protects the sum.
 //
-// Use it for phones and for very many parties, who appear once and vanish. Package
-// protocol, where parties stay for four messages, needs no committee, rests on fewer
-// assumptions and gives exact sums at no price.
+// Use it for phones and for very many parties, which appear once and vanish. Package protocol,
+// where parties stay for four messages, needs no committee, rests on fewer assumptions and gives
+// exact sums at no price.
 //
 // # A round
 //
@@ -48,15 +48,15 @@
 // MinSurvivors − Colluders shares, with a δ that grows by its chance to tell the
 // keys from random.
 //
-// With [Terms.CommitteeNoise] members deal the noise, and the ε is that of C − 2·Faults members of
-// a committee of C, whoever of the parties colludes.
+// With [Terms.CommitteeNoise] members deal the noise, and the ε is that of C − 2·Faults members
+// of a committee of C, no matter which parties collude.
 //
-// Sums are right whatever Faults members send. A party can spoil one, by a key and a
-// submission that do not fit or by values beyond its range, and nobody can tell who it
-// was, unless there is a bound: with [Terms.Norm] parties prove that what they send is a
-// vector within it, under the key that they deal, who cheats is named, with [Evidence] that
-// convinces others, and the sum of the rest comes out. The transport must authenticate the
-// members to the server, or strangers can answer in their place and spoil rounds.
+// Sums are right whatever Faults members send. A party can spoil one, by a key and a submission
+// that do not fit or by values beyond its range, and nobody can tell which party it was, unless
+// there is a bound: with [Terms.Norm] parties prove that what they send is a vector within it,
+// under the key that they deal, a party that cheats is named, with [Evidence] that convinces
+// others, and the sum of the rest comes out. The transport must authenticate the members to the
+// server, or strangers can answer in their place and spoil rounds.
 //
 // # Crashes
 //
@@ -66,7 +66,6 @@
 //
 // # Constant time
 //
-// What parties and members do with secrets takes time that depends on the
-// configuration alone. The server puts together what it is meant to learn, in
-// variable time.
+// Operations of parties and members on secrets take time that depends on the configuration alone.
+// The server puts together what it is meant to learn, in variable time.
 package oneshot

@@ -9,8 +9,7 @@ import (
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
-// Errors of messages. A message that is refused leaves no trace: the state stays
-// as it was before.
+// Errors of messages. A refused message leaves no trace: the state stays as it was before.
 var (
 	// ErrTruncated: the message ends too early. Check the transport's framing.
 	ErrTruncated = wire.ErrTruncated
@@ -27,49 +26,47 @@ var (
 	// ErrContext: the message is of another round, or the sides disagree on the
 	// configuration, the broadcast or the members' keys. Compare both sides' Config.
 	ErrContext = errors.New("oneshot: the message is of another configuration or context")
-	// ErrSender: the sender is not in the roster or the committee, or not who may
-	// send this.
+	// ErrSender: the sender is not in the roster or the committee, or may not send this.
 	ErrSender = errors.New("oneshot: the message has an unknown sender")
-	// ErrDuplicate: the sender has already sent this, or something else in its place;
-	// or a batch has a party a second time.
+	// ErrDuplicate: the sender has already sent this, or something else in its place; or a batch
+	// contains a party twice.
 	ErrDuplicate = errors.New("oneshot: there is already a message in this place")
 	// ErrSignature: a signature does not verify under the roster's identity.
 	ErrSignature = keyexchange.ErrSignature
-	// ErrKey: a member's key is not one that can be sealed to.
+	// ErrKey: a member's key cannot be sealed to.
 	ErrKey = errors.New("oneshot: a member's key cannot be used; leave the member out")
-	// ErrOwnKey: the list of keys does not have the key that this member made for the
-	// round.
+	// ErrOwnKey: the list of keys lacks the key that this member made for the round.
 	ErrOwnKey = errors.New("oneshot: the list of keys does not have this member's own")
 	// ErrReplay: the round number has been used, or a higher one has.
 	ErrReplay = errors.New("oneshot: the round number has been used; numbers only go up")
-	// ErrTooFew: fewer members or parties than the configuration asks for.
+	// ErrTooFew: fewer members or parties than the configuration requires.
 	ErrTooFew = errors.New("oneshot: too few members or parties")
-	// ErrStatement: the server closes the round with another list of parties than the
-	// one that this member has added up. Do not answer.
+	// ErrStatement: the server closes the round with another list of parties than the one that this
+	// member has added up. Do not answer.
 	ErrStatement = errors.New(
 		"oneshot: the round is closed over other parties than this member has seen")
 	// ErrCertificate: the signatures on the list of parties are too few, or not on
 	// this member's own.
 	ErrCertificate = errors.New("oneshot: the list of parties is not certified")
-	// ErrLost: this member holds no good part of a party that is in the sum and
-	// cannot answer in this round. It may take part in the next.
+	// ErrLost: this member holds no good part of a party in the sum and cannot answer in this round.
+	// It may take part in the next.
 	ErrLost = errors.New(
 		"oneshot: this member lacks a part of a party in the sum and sits the round out")
-	// ErrExcluded: the member has disputed too often and is not heard in this round.
+	// ErrExcluded: the member has disputed too often and is ignored in this round.
 	ErrExcluded = errors.New("oneshot: the member has disputed too much and is out of the round")
 	// ErrProof: the party's proof that its values are within [Terms.Norm] does not hold, or
 	// shares that it dealt do not fit it. The error is a [PartyError] with [Evidence], or a
 	// [MemberError] where members deal noise; the vector is out of the round.
 	ErrProof = errors.New("oneshot: the proof of a bounded norm does not hold")
-	// ErrComplaint: the member opened what it says convicts a party, and it does not. The member
-	// is out of the round.
+	// ErrComplaint: the member opened something that it says convicts a party, but that does not.
+	// The member is out of the round.
 	ErrComplaint = errors.New("oneshot: the complaint does not convict the party")
-	// ErrEvidence: the evidence does not convict: nothing says that the party cheated.
+	// ErrEvidence: the evidence does not convict: nothing in it shows that the party cheated.
 	ErrEvidence = errors.New("oneshot: the evidence does not convict")
 	// ErrFull: as many submissions wait as the server takes. Call [Server.Batch] and
 	// [Server.Settle], and have the party send again.
 	ErrFull = errors.New("oneshot: too many submissions wait; send this one again later")
-	// ErrPhase: the call or message is not due in the present state.
+	// ErrPhase: the call or message is not due in the current state.
 	ErrPhase = errors.New("oneshot: not due in this state of the round")
 )
 
@@ -79,12 +76,12 @@ var (
 	ErrConfig = errors.New("oneshot: unusable configuration")
 	// ErrIdentity: the signer's key is not in the roster or the committee.
 	ErrIdentity = errors.New("oneshot: the identity is not in the list")
-	// ErrBroadcast: the broadcast that this party was given is not the one that the
-	// round was opened with. Do not submit what was made from it.
+	// ErrBroadcast: the broadcast given to this party is not the one with which the round was
+	// opened. Do not submit what was made from it.
 	ErrBroadcast = errors.New(
 		"oneshot: the broadcast differs from the one that the round was opened with")
-	// ErrStale: the input was made from a broadcast that is too old for the round, or that there
-	// was not yet. Make another from the present one.
+	// ErrStale: the input was made from a broadcast that is too old for the round, or that did not
+	// exist yet. Make another from the present one.
 	ErrStale = errors.New("oneshot: the input was not made from a broadcast that the round takes")
 	// ErrLength: an input has the wrong number of values.
 	ErrLength = errors.New("oneshot: the input has the wrong length")
@@ -92,18 +89,18 @@ var (
 	ErrRange = errors.New("oneshot: a value does not fit the configured bits")
 	// ErrNorm: the values are longer than [Terms.Norm]. Clip or scale them.
 	ErrNorm = errors.New("oneshot: the norm of the values is beyond the bound")
-	// ErrMissed: the noise happened to be so long that there is no proof, once in 2^57 times. The
-	// round's number is used: a second try would tell of the values. Take part in the next round.
+	// ErrMissed: the noise happened to be so long that there is no proof, which occurs once in 2^57
+	// times. The round's number is used: a second try would reveal something of the values. Take
+	// part in the next round.
 	ErrMissed = errors.New("oneshot: no proof for this noise; miss the round, do not try again")
-	// ErrExactNorm: a bound for exact sums. Noise is part of what is proved: ask for Noise, or
-	// leave Norm out.
+	// ErrExactNorm: a bound was set for exact sums. The proof covers noise too: set Noise, or leave
+	// Norm out.
 	ErrExactNorm = errors.New("oneshot: exact sums have no proof of a norm; set Noise, or no Norm")
-	// ErrParts: the members' parts do not determine the key: more than Faults of them
-	// are wrong, or a party dealt parts of no key. The round is lost.
+	// ErrParts: the members' parts do not determine the key: more than Faults of them are invalid,
+	// or a party dealt parts of no key. The round is lost.
 	ErrParts = errors.New("oneshot: the members' parts do not fit together; the round is lost")
-	// ErrNoise: the coordinates that carry nothing but noise are too large: a
-	// party's submission does not fit the key that it dealt. The round is lost,
-	// and nothing says who it was.
+	// ErrNoise: the coordinates that carry only noise are too large: a party's submission does not
+	// fit the key that it dealt. The round is lost, and nothing says which party it was.
 	ErrNoise = errors.New("oneshot: a party's submission does not fit its key; the round is lost")
 	// ErrCover: a covered submission does not open to coefficients, or its key was
 	// not dealt. The error is a [PartyError]. The round is lost.
@@ -120,7 +117,7 @@ type PartyError struct {
 	Party int    // roster index
 	Name  string // roster name
 	Err   error
-	// Evidence, if it is not nil, shows anybody that the party cheated.
+	// Evidence, if it is not nil, proves to anybody that the party cheated.
 	Evidence *Evidence
 }
 
@@ -137,7 +134,7 @@ type MemberError struct {
 	Member int    // committee index
 	Name   string // committee name
 	Err    error
-	// Evidence, if it is not nil, shows anybody that the member cheated in noise that it dealt.
+	// Evidence, if it is not nil, proves to anybody that the member cheated in noise that it dealt.
 	Evidence *Evidence
 }
 

@@ -12,11 +12,11 @@ import (
 	"github.com/hushsum/hushsum/noise"
 )
 
-// Evidence shows anybody that a party of a round with [Terms.Norm] cheated, or a member in noise
-// that it dealt: what it signed, with the proof that does not hold, or with shares that do not fit
-// it. All that the check takes is in it: the configuration and the members' keys too. A reader
-// compares the key of the party or member with the one that it knows. [Evidence.AppendBinary] and
-// [ParseEvidence] have it travel.
+// Evidence proves to anybody that a party of a round with [Terms.Norm] cheated, or a member in
+// noise that it dealt: it has what the cheater signed, with the proof that does not hold, or with
+// shares that do not fit it. It contains all that the check needs: the configuration and the
+// members' keys too. A reader compares the key of the party or member with the one that it knows.
+// [Evidence.AppendBinary] and [ParseEvidence] convert it to bytes and back.
 type Evidence struct {
 	config  *Config
 	round   uint64
@@ -24,13 +24,13 @@ type Evidence struct {
 	claim
 }
 
-// Config returns the configuration that the party signed under.
+// Config returns the configuration under which the party signed.
 func (e *Evidence) Config() *Config { return e.config }
 
 // Round returns the number of the round.
 func (e *Evidence) Round() uint64 { return e.round }
 
-// Party returns the roster index of the party, −1 if it is a member that cheated.
+// Party returns the roster index of the party, −1 if a member cheated.
 func (e *Evidence) Party() int {
 	if _, noise := e.NoiseOf(); noise {
 		return -1
@@ -39,18 +39,18 @@ func (e *Evidence) Party() int {
 }
 
 // NoiseOf returns the committee index of the member that cheated in noise that it dealt, and
-// false if it is a party that cheated.
+// false if a party cheated.
 func (e *Evidence) NoiseOf() (int, bool) {
 	k := e.claim.Party - e.config.Roster.Len()
 	return k, k >= 0
 }
 
-// Member returns the committee index of the member to which shares were dealt that do not fit, and
-// false if it is the proof that does not hold.
+// Member returns the committee index of the member that was dealt shares that do not fit, and
+// false if the evidence is the proof that does not hold.
 func (e *Evidence) Member() (int, bool) { return e.claim.Member, e.claim.Member >= 0 }
 
-// Verify returns nil if the party or member cheated. It fails with [ErrEvidence] if nothing says
-// so.
+// Verify returns nil if the party or member cheated. It fails with [ErrEvidence] if nothing shows
+// that.
 func (e *Evidence) Verify() error {
 	s, err := e.config.settle()
 	if err != nil {
@@ -70,14 +70,14 @@ func (e *Evidence) Verify() error {
 	return nil
 }
 
-// What evidence is about.
+// The subjects of evidence.
 const (
 	aboutProof  uint8 = 0
 	aboutShares uint8 = 1
 	aboutCover  uint8 = 2
 )
 
-// What is added to the KEM of evidence: from rounds in which members deal noise, and from covered
+// Flags added to the KEM of evidence: for rounds in which members deal noise, and for covered
 // ones.
 const (
 	byMembers  uint8 = 1 << 7
@@ -173,9 +173,9 @@ func (e *Evidence) AppendBinary(b []byte) ([]byte, error) {
 	return w.Bytes()
 }
 
-// ParseEvidence reads what [Evidence.AppendBinary] wrote. It does not say that the evidence holds:
-// see [Evidence.Verify]. It fails with [ErrEncoding], or with [ErrConfig] for a configuration that
-// is none or has no bound.
+// ParseEvidence reads what [Evidence.AppendBinary] wrote. It does not check that the evidence
+// holds: see [Evidence.Verify]. It fails with [ErrEncoding], or with [ErrConfig] if the
+// configuration is invalid or has no bound.
 func ParseEvidence(b []byte) (*Evidence, error) {
 	r := reader{cryptobyte.String(b), true}
 	if string(r.bytes(len(labelEvidence))) != labelEvidence {
@@ -293,7 +293,7 @@ func (r *reader) bytes(n int) []byte {
 	return out
 }
 
-// path reads so many hashes.
+// path reads n hashes.
 func (r *reader) path(n int) (out [][32]byte) {
 	for range n {
 		var one [32]byte

@@ -12,15 +12,15 @@ import (
 	"github.com/hushsum/hushsum/shamir"
 )
 
-// KEM is the kind of the members' keys, to which parties seal the parts of their
-// own (HPKE, RFC 9180; draft-ietf-hpke-pq).
+// KEM is the kind of the members' keys, to which parties seal the parts of their own keys (HPKE,
+// RFC 9180; draft-ietf-hpke-pq).
 type KEM uint8
 
 const (
 	// KEMHybrid is ML-KEM-768 with X25519: it holds as long as one of the two does.
 	KEMHybrid KEM = iota
-	// KEMX25519 is X25519 alone: 24 kB in place of 67 for 40 members, and open to
-	// whoever records a round and has a quantum computer later.
+	// KEMX25519 is X25519 alone: 24 kB in place of 67 for 40 members, and open to anyone who records
+	// a round and has a quantum computer later.
 	KEMX25519
 )
 

@@ -13,9 +13,9 @@ import (
 	"github.com/hushsum/hushsum/shamir"
 )
 
-// A Member of the committee makes a key for each round, adds up the parts that
-// parties seal to it, and hands the sum to the server once enough members agree on who
-// is in it. It is not safe for concurrent use.
+// A Member of the committee makes a key for each round, adds up the parts that parties seal to
+// it, and hands the sum to the server once enough members agree on which parties are in it. It is
+// not safe for concurrent use.
 type Member struct {
 	config *settled
 	signer crypto.Signer
@@ -69,9 +69,8 @@ type pendingPart struct {
 	statement []byte
 }
 
-// NewMember makes the member of the committee that identity belongs to. random is
-// where its keys come from; nil means crypto/rand. It fails with [ErrConfig] or
-// [ErrIdentity].
+// NewMember makes the member of the committee to which identity belongs. Its keys come from
+// random; nil means crypto/rand. It fails with [ErrConfig] or [ErrIdentity].
 func NewMember(config *Config, identity crypto.Signer, random io.Reader) (*Member, error) {
 	s, err := config.settle()
 	if err != nil {
@@ -90,16 +89,16 @@ func NewMember(config *Config, identity crypto.Signer, random io.Reader) (*Membe
 // Index returns the member's place in the committee.
 func (m *Member) Index() int { return m.self }
 
-// Round returns the number of the round that the member made its last key for. It may go down
+// Round returns the number of the round for which the member made its last key. It may go down
 // until the round is opened.
 func (m *Member) Round() uint64 { return m.round }
 
-// Opened returns the number of the last round that was opened to the member: it answers in none
-// up to it again.
+// Opened returns the number of the last round that was opened to the member: it does not answer
+// in that round or an earlier one again.
 func (m *Member) Opened() uint64 { return m.used }
 
-// Output returns the member's last message, nil if there is none: what to send again
-// after a crash. It is forgotten when the next round begins.
+// Output returns the member's last message, to be sent again after a crash; nil if there is none.
+// The member forgets it when the next round begins.
 func (m *Member) Output() []byte { return m.output }
 
 // Abandon ends the round without an answer and erases its key and parts, as far as
@@ -132,9 +131,9 @@ func (p *pendingPart) erase() {
 	clear(p.cover)
 }
 
-// Receive takes one message of the server and returns the member's answer, or nil
-// where none is due. Save the member, then send. A message that is refused, with
-// one of the package's errors, changes nothing.
+// Receive takes one message of the server and returns the member's answer, or nil if none is due.
+// Save the member, then send. A message that is refused, with one of the package's errors,
+// changes nothing.
 func (m *Member) Receive(message []byte) ([]byte, error) {
 	h, body, err := m.config.parse(message)
 	if err != nil {
@@ -180,9 +179,9 @@ func (m *Member) Receive(message []byte) ([]byte, error) {
 	return receive(body)
 }
 
-// receiveInvite makes the key of a round, and erases what was left of another. Whoever sends it
-// uses no number up: anybody can write one, and a key that nothing was opened with can be erased
-// and another be made for its number (SPEC-ONESHOT.md §10.3).
+// receiveInvite makes the key of a round, and erases what is left of another. An invitation uses
+// up no number: anybody can write one, and a key that has not opened anything can be erased and
+// replaced by another for its number (SPEC-ONESHOT.md §10.3).
 func (m *Member) receiveInvite(h wire.Header, body []byte) ([]byte, error) {
 	s := m.config
 	switch {
@@ -313,9 +312,8 @@ func (m *Member) receiveBatch(body []byte) ([]byte, error) {
 
 // check opens a box and checks that its party signed what is in it.
 //
-// It is privacy that rests on this, and not correctness only: of whoever adds parts
-// that their parties did not sign, the server can have parties taken out of the sum
-// until one is left.
+// Privacy rests on this, and not only correctness: if members add parts that their parties did
+// not sign, the server can have parties taken out of the sum until one is left.
 //
 // With a bound it returns what was in the box if that convicts the party. Nothing else that was
 // in a box is ever shown: an honest party's parts fit what it signed.
@@ -470,8 +468,8 @@ func (m *Member) answer(covers []byte) []byte {
 	return out
 }
 
-// checkCertificate checks that enough members signed the statement. Two such
-// certificates of one round number have an honest signer in common, who signs one.
+// checkCertificate checks that enough members signed the statement. Two such certificates of one
+// round number have an honest signer in common, which signs only one.
 func (s *settled) checkCertificate(body []byte, members wire.Set, statement []byte) error {
 	certificate, err := wire.ParseCertificate(body, s.c)
 	if err != nil {

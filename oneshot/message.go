@@ -32,7 +32,7 @@ const (
 	// With Covered and Norm, between typeCertificate and typePart:
 	typeCovers    wire.Type = 77 // member → server: values of covers
 	typeGuilty    wire.Type = 78 // server → members: evidence on a dealer that is in
-	typeReduction wire.Type = 79 // server → members: who is out again
+	typeReduction wire.Type = 79 // server → members: which parties are out again
 )
 
 // memberSender is added to a member's committee index where a header's sender is a
@@ -138,8 +138,9 @@ func (s *settled) context(round uint64, o *opening) [32]byte {
 
 func broadcastDigest(broadcast []byte) [32]byte { return hash(labelBroadcast, broadcast) }
 
-// NewBroadcastHash returns the hash that names a broadcast, for one that is made or arrives in
-// pieces: write the broadcast to it. Its sum is for [Server.OpenDigest] and [Party.SubmitDigest].
+// NewBroadcastHash returns the hash that names a broadcast, for a broadcast that is made or
+// arrives in pieces: write the broadcast to it. Its sum is for [Server.OpenDigest] and
+// [Party.SubmitDigest].
 func NewBroadcastHash() gohash.Hash {
 	h := sha256.New()
 	h.Write([]byte(labelBroadcast))
@@ -390,7 +391,8 @@ func parseClosing(body []byte) (*closing, error) {
 	return c, nil
 }
 
-// closingStatement returns the bytes that members sign: the context, who is in and how many.
+// closingStatement returns the bytes that members sign: the context, which parties are in and how
+// many.
 func closingStatement(context, chain *[32]byte, parties int) []byte {
 	b := append(make([]byte, 0, 32+32+4), context[:]...)
 	b = append(b, chain[:]...)

@@ -113,8 +113,9 @@ func (g *quarrels) with(k int, out wire.Set) (others []int, disputed int) {
 	return others, disputed
 }
 
-// withdraw adds at most so many members to out that no two of the others quarrel. Of those that
-// quarrel with as many others it takes one that is disputed: no member is lost to the round then.
+// withdraw adds at most the given number of members to out so that no two of the others quarrel.
+// Of members with equally many quarrels it takes one that is disputed: the round then loses no
+// member.
 func (g *quarrels) withdraw(out wire.Set, most int) bool {
 	g.tries--
 	worst, degree, accusers := -1, 0, 0

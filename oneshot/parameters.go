@@ -18,44 +18,41 @@ type Terms struct {
 	Length int
 	// Bits bounds them: −2^(Bits−1) ≤ v < 2^(Bits−1). 1 to 40.
 	Bits int
-	// Noise is the discrete Gaussian law that the noise of MinSurvivors − Colluders
-	// parties adds up to in each coordinate; each party's share of it must deviate by
-	// 6.4 at least, since it also hides the key. The zero Law asks for exact sums,
-	// which cost 13 to 18 bits more a value.
+	// Noise is the discrete Gaussian law that the noise of MinSurvivors − Colluders parties adds up
+	// to in each coordinate; each party's share of it must deviate by at least 6.4, since it also
+	// hides the key. The zero Law means exact sums, which cost 13 to 18 bits more a value.
 	Noise noise.Law
 	// CommitteeNoise has the members deal the noise, each in a message of its own without an input.
 	// Noise is then the law that the noise of C − 2·Faults members of a committee of C adds up to:
-	// no sum has that of fewer honest ones, whoever the parties are. Parties add only what hides
-	// their keys, a deviation of 6.4. Needs Noise. With Norm members prove that their noise is no
-	// longer than noise is.
+	// every sum has the noise of at least that many honest members, no matter who the parties are.
+	// Parties add only what hides their keys, a deviation of 6.4. Needs Noise. With Norm members
+	// prove that their noise is no longer than noise is.
 	CommitteeNoise bool
 	// MinSurvivors is the least number of parties in a sum.
 	MinSurvivors int
-	// Colluders is how many parties may collude with the server, c. MinSurvivors −
-	// Colluders must be 2 at least: one honest party alone would be read.
+	// Colluders is c, how many parties may collude with the server. MinSurvivors − Colluders must be
+	// at least 2: the input of a single honest party would be read.
 	Colluders int
-	// Faults is how many members may collude with the server, lie or be silent, f:
-	// 1 at least.
+	// Faults is f, how many members may collude with the server, lie or be silent: at least 1.
 	Faults int
-	// PerPolynomial is how many secrets the members' polynomials carry each, ρ: 1 to
-	// C − 3·Faults for a committee of C, which zero stands for. With C − 4·Faults
-	// and C ≥ 5·Faults no round is lost to parties that deal bad boxes either.
+	// PerPolynomial is ρ, how many secrets each of the members' polynomials carries: 1 to C −
+	// 3·Faults for a committee of C, which zero stands for. With C − 4·Faults and C ≥ 5·Faults no
+	// round is lost to parties that deal bad boxes either.
 	PerPolynomial int
-	// Covered hides submissions from the server until the committee has agreed on who
-	// is in the sum. It needs no assumption that the set is chosen independently of
-	// them, for 32 bytes a party and member; the server must be given the
-	// submissions a second time.
+	// Covered hides submissions from the server until the committee has agreed on which parties are
+	// in the sum. It needs no assumption that the set is chosen independently of the submissions,
+	// and costs 32 bytes a party and member; the server must be given the submissions a second time.
 	Covered bool
-	// Norm, if it is not zero, has every party prove that the Euclidean norm of its values is
-	// within it, up to a factor that SPEC-ONESHOT.md §14 says, and noise: no party can then spoil
-	// a sum, or add more than that. Who tries is named, with [Evidence]. Needs Noise, and costs
-	// 90 kB a party. 1 to 2^32 − 1.
+	// Norm, if it is not zero, has every party prove that the Euclidean norm of its values is within
+	// it, up to a factor that SPEC-ONESHOT.md §14 states, and noise: no party can then spoil a sum,
+	// or add more than that. A party that tries is named, with [Evidence]. Needs Noise, and costs 90
+	// kB a party. 1 to 2^32 − 1.
 	Norm int64
 	// KEM names the scheme of the members' keys.
 	KEM KEM
-	// Stale, if it is not zero, has a party submit in a round what it made from the broadcast of
-	// an earlier one, at most so many rounds before: parties that are slow need not keep up. Which
-	// it was is in what the party signs. 0 to 2^20.
+	// Stale, if it is not zero, has a party submit in a round what it made from the broadcast of an
+	// earlier one, at most that many rounds before: slow parties need not keep up. The party signs
+	// which round it was. 0 to 2^20.
 	Stale int
 }
 
@@ -77,19 +74,19 @@ type Figures struct {
 	// party.
 	Up, Down, MemberDown, MemberHeld int
 
-	// PartyTime and MemberTime are about what a party's one message and a member's check
-	// of one party take on one core of the machine of BENCHMARKS.md.
+	// PartyTime and MemberTime are about how long a party's one message and a member's check of one
+	// party take on one core of the machine of BENCHMARKS.md.
 	PartyTime, MemberTime time.Duration
 
-	// BlockSize is β of the cheapest primal attack known on Ring-LWE with what the
-	// published reduction from Hint-RLWE leaves of the deviation, half of it. The rest
-	// are logarithms of costs to base 2: one sieve (core-SVP), and the whole attack in
-	// the model of the Homomorphic Encryption Standard.
+	// BlockSize is β of the cheapest primal attack known on Ring-LWE with the half of the deviation
+	// that the published reduction from Hint-RLWE leaves. The other fields are logarithms of costs
+	// to base 2: one sieve (core-SVP), and the whole attack in the model of the Homomorphic
+	// Encryption Standard.
 	BlockSize               int
 	CoreSVP, CoreSVPQuantum float64
 	Classical, Quantum      float64
-	// HintLoss is the logarithm of what that reduction adds to an adversary's
-	// advantage, all parties together.
+	// HintLoss is the logarithm of how much that reduction adds to an adversary's advantage, for all
+	// parties together.
 	HintLoss float64
 }
 
@@ -130,10 +127,10 @@ var primes = [...]uint64{
 	0x7ffffffec001, 0xffffffffc001, 0x1ffffffff9001, 0x3ffffffffc001,
 }
 
-// Parameters returns what follows for n parties and a committee of the given size. It
-// fails with [ErrConfig] where numbers are out of range, sums would not fit the
-// largest modulus, fewer than two honest inputs could make up a sum, or the best
-// attack known on the masks costs less than 2^128.
+// Parameters returns the figures for n parties and a committee of the given size. It fails with
+// [ErrConfig] where numbers are out of range, sums would not fit the largest modulus, fewer than
+// two honest inputs could make up a sum, or the best attack known on the masks costs less than
+// 2^128.
 func Parameters(parties, members int, t Terms) (Figures, error) {
 	d, err := derive(parties, members, &t)
 	if err != nil {

@@ -29,9 +29,9 @@ type Party struct {
 	output []byte // what was sent in it
 }
 
-// NewParty makes the party of the roster that identity belongs to. random is where
-// keys, noise and shares come from; nil means crypto/rand. (HPKE takes what it needs
-// from crypto/rand itself.) It fails with [ErrConfig] or [ErrIdentity].
+// NewParty makes the party of the roster to which identity belongs. Keys, noise and shares come
+// from random; nil means crypto/rand. (HPKE draws from crypto/rand itself.) It fails with
+// [ErrConfig] or [ErrIdentity].
 func NewParty(config *Config, identity crypto.Signer, random io.Reader) (*Party, error) {
 	s, err := config.settle()
 	if err != nil {
@@ -50,31 +50,30 @@ func NewParty(config *Config, identity crypto.Signer, random io.Reader) (*Party,
 // Index returns the party's place in the roster.
 func (p *Party) Index() int { return p.self }
 
-// Round returns the number of the last round that the party submitted in, 0 before
-// the first.
+// Round returns the number of the last round in which the party submitted, 0 before the first.
 func (p *Party) Round() uint64 { return p.last }
 
-// Output returns the message of the last round, nil before the first: what to send
-// again after a crash.
+// Output returns the message of the last round, to be sent again after a crash; nil before the
+// first.
 func (p *Party) Output() []byte { return p.output }
 
-// Submit answers the opening of a round with the party's one message. Values were made
-// from broadcast, such as a model, of which the opening has the digest. A round
-// number is answered once, whatever opening it is asked with: save the party, then
-// send, and after a crash send [Party.Output] again.
+// Submit answers the opening of a round with the party's one message. Values were made from
+// broadcast, such as a model, whose digest is in the opening. A party answers a round number
+// once, even if asked with another opening: save the party, then send, and after a crash send
+// [Party.Output] again.
 //
-// It fails with [ErrReplay] for a round that is not above the last, with
-// [ErrBroadcast], [ErrLength] and [ErrRange] for inputs, with [ErrKey], [ErrSignature]
-// or [ErrTooFew] for the members' keys in the opening, with [ErrContext] for another
-// configuration, and with [ErrRandom]. The party is then as before. With [Terms.Norm] it fails with
-// [ErrNorm] besides; and with [ErrMissed], after which the round's number is used.
+// It fails with [ErrReplay] for a round that is not above the last, with [ErrBroadcast],
+// [ErrLength] and [ErrRange] for inputs, with [ErrKey], [ErrSignature] or [ErrTooFew] for the
+// members' keys in the opening, with [ErrContext] for another configuration, and with
+// [ErrRandom]. The party is then unchanged. With [Terms.Norm] it also fails with [ErrNorm]; and
+// with [ErrMissed], after which the round's number is used.
 func (p *Party) Submit(opening, broadcast []byte, values []int64) ([]byte, error) {
 	return p.SubmitDigest(opening, broadcastDigest(broadcast), 0, values)
 }
 
-// SubmitDigest is [Party.Submit] with the digest of the broadcast, by [NewBroadcastHash], and with
-// the number of the round whose broadcast the values were made from, as far back as [Terms.Stale]
-// allows; 0 is the round that is open. It fails with [ErrStale] besides.
+// SubmitDigest is [Party.Submit] with the digest of the broadcast, by [NewBroadcastHash], and
+// with the number of the round from whose broadcast the values were made, as far back as
+// [Terms.Stale] allows; 0 is the open round. It also fails with [ErrStale].
 func (p *Party) SubmitDigest(
 	opening []byte, broadcast [32]byte, made uint64, values []int64,
 ) ([]byte, error) {
@@ -296,7 +295,7 @@ func appendBlind(random io.Reader, b []byte) ([]byte, error) {
 	return b, entropy.Read("oneshot", random, b[len(b)-blindSize:])
 }
 
-// cover draws the key of the cover, shares it, commits to it and hides y under it. What follows in
+// cover draws the key of the cover, shares it, commits to it and hides y under it. The rest of
 // the stream is for a proof.
 func (p *submitter) cover(
 	random io.Reader, context *[32]byte, indices []uint32, m *submission,

@@ -369,13 +369,14 @@ func (s *Server) judge(dealer, place int, m *submission) error {
 	return nil
 }
 
-// Reduce returns the messages to all members, in their order, that have dealers whose covered
-// submissions are no vectors within the bound left out of the sum again: evidence on each, and last
-// that this is all. Each member answers the last with its part. Call it, with Covered and Norm,
-// after [Server.Uncover] of every dealer that is in. Called again it returns the same messages.
+// Reduce returns the messages to all members, in the order in which they are to be sent, that
+// have dealers whose covered submissions are not vectors within the bound left out of the sum
+// again: evidence on each, and a last one that says that this is all. Each member answers the
+// last with its part. Call it, with Covered and Norm, after [Server.Uncover] of every dealer that
+// is in the sum. Called again it returns the same messages.
 //
-// It fails with [ErrPhase] before, and with [ErrTooFew] if fewer than MinSurvivors parties are
-// left, or noise of fewer than C − 2·Faults members: the round has no sum then.
+// It fails with [ErrPhase] before that, and with [ErrTooFew] if fewer than MinSurvivors parties
+// are left, or noise of fewer than C − 2·Faults members: the round then has no sum.
 func (s *Server) Reduce() ([][]byte, error) {
 	c, r := s.config, s.open
 	if !c.reduces || r == nil || r.step != stepCovers && r.step != stepParts ||

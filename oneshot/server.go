@@ -11,14 +11,14 @@ import (
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
-// An Envelope is a message of the server and the member that it is for.
+// An Envelope is a message of the server together with the member to which it is addressed.
 type Envelope struct {
 	To      int // committee index
 	Message []byte
 }
 
-// DefaultBatch is how many parties go to the members at a time unless the server is
-// told otherwise.
+// DefaultBatch is how many parties go to the members at a time unless the server is configured
+// otherwise.
 const DefaultBatch = 64
 
 // Server collects submissions and has the committee take the key off their sum. It
@@ -91,9 +91,9 @@ type cover struct {
 	stated     [32]byte // digest of its statement, if covers are opened before parts
 }
 
-// NewServer makes a server that sends batches of the given number of parties to the
-// members, 1 to 1024; 0 means [DefaultBatch]. It keeps as many submissions again
-// while a batch is with the members, and no more. It fails with [ErrConfig].
+// NewServer makes a server that sends batches of the given number of parties to the members, 1 to
+// 1024; 0 means [DefaultBatch]. While a batch is with the members it keeps as many submissions
+// again, and no more. It fails with [ErrConfig].
 func NewServer(config *Config, batch int) (*Server, error) {
 	s, err := config.settle()
 	if err != nil {
@@ -111,8 +111,8 @@ func NewServer(config *Config, batch int) (*Server, error) {
 // Round returns the number of the last round that was begun, 0 before the first.
 func (s *Server) Round() uint64 { return s.round }
 
-// Invite begins the next round and returns the message to all members that asks for
-// their keys. A round that is still open is given up.
+// Invite begins the next round and returns the message that asks all members for their keys. A
+// round that is still open is given up.
 func (s *Server) Invite() []byte {
 	s.round++
 	s.included = wire.Set{}
@@ -122,7 +122,7 @@ func (s *Server) Invite() []byte {
 }
 
 // Skip counts rounds up to a number, which is not below [Server.Round], as held: members know of
-// them, and [Server.Invite] asks for keys of the next. A round that is open is given up.
+// them, and [Server.Invite] asks for keys of the next. It gives up an open round.
 func (s *Server) Skip(to uint64) {
 	if to >= s.round {
 		s.round, s.open, s.included = to, nil, wire.Set{}
@@ -228,8 +228,8 @@ func (s *Server) receiveKey(body []byte, member int) error {
 	return nil
 }
 
-// Awaits reports whether a message of a member is due: its key, its word on the batch that is with
-// the members, its signature or its part.
+// Awaits reports whether a message of a member is due: its key, its answer to the batch that is
+// with the members, its signature or its part.
 func (s *Server) Awaits(member int) bool {
 	r := s.open
 	switch {
@@ -251,12 +251,12 @@ func (s *Server) Awaits(member int) bool {
 	return r.parts[member] == nil
 }
 
-// AwaitsParty reports whether a party may submit in the open round, and has not.
+// AwaitsParty reports whether a party may submit in the open round, and has not yet.
 func (s *Server) AwaitsParty(party int) bool {
 	return s.open != nil && s.open.step == stepSubmissions && !s.open.received.Has(party)
 }
 
-// Settled returns how many parties are in the sum by the batches that are settled.
+// Settled returns how many parties are in the sum by the settled batches.
 func (s *Server) Settled() int {
 	if s.open == nil {
 		return 0
@@ -264,8 +264,8 @@ func (s *Server) Settled() int {
 	return s.open.parties - len(s.config.members(s.open.included))
 }
 
-// Taken returns how many parties are in the sum by the batches that are settled, or may be by what
-// has come.
+// Taken returns how many parties are in the sum by the settled batches, or may yet be by the
+// submissions that have arrived.
 func (s *Server) Taken() int {
 	if s.open == nil {
 		return 0
@@ -319,13 +319,13 @@ func (s *Server) Keys() int {
 	return n
 }
 
-// Open opens the round with the keys that have come and returns the message for
-// all parties and members. The parties make their inputs from broadcast, such as a
-// model; only its digest is in the message. Called again it returns the same message.
+// Open opens the round with the keys that have arrived and returns the message for all parties
+// and members. The parties make their inputs from broadcast, such as a model; only its digest is
+// in the message. Called again it returns the same message.
 //
-// It fails with [ErrTooFew] while fewer than [Figures.Keys] members have sent keys;
-// wait for all, as long as that makes sense: one without a key counts among the
-// Faults. It fails with [ErrPhase] before [Server.Invite].
+// It fails with [ErrTooFew] while fewer than [Figures.Keys] members have sent keys; wait for all,
+// as long as that makes sense: a member without a key counts among the Faults. It fails with
+// [ErrPhase] before [Server.Invite].
 func (s *Server) Open(broadcast []byte) ([]byte, error) {
 	return s.OpenDigest(broadcastDigest(broadcast))
 }
@@ -452,13 +452,13 @@ func (s *Server) Waiting() int {
 	return waiting
 }
 
-// Batch returns, for each member, the statements and boxes of the parties that wait,
-// or again those of the batch that is with the members. Send them, wait for the
-// answers, and call [Server.Settle]. It fails with [ErrPhase] if nobody waits.
+// Batch returns, for each member, the statements and boxes of the parties that wait, or again
+// those of the batch that is with the members. Send them, wait for the answers, and call
+// [Server.Settle]. It fails with [ErrPhase] if no party waits.
 //
-// With [Terms.CommitteeNoise] the first batch is of the members' noise, all that has come: it fails
-// with [ErrTooFew] while that is of fewer than C − Faults members. Wait for all, as long as that
-// makes sense.
+// With [Terms.CommitteeNoise] the first batch has all of the members' noise that has arrived: it
+// fails with [ErrTooFew] while that comes from fewer than C − Faults members. Wait for all, as
+// long as that makes sense.
 func (s *Server) Batch() ([]Envelope, error) {
 	if s.open == nil || s.open.step != stepSubmissions {
 		return nil, fmt.Errorf("%w: no round is open for submissions", ErrPhase)
@@ -533,20 +533,19 @@ func (s *Server) Answered() int {
 	return n
 }
 
-// Settle ends the batch that is with the members: parties that nobody disputes are in
-// the sum, the others are not. It returns the message that tells all members. It
-// fails with [ErrPhase] if no batch is out.
+// Settle ends the batch that is with the members: parties that nobody disputes are in the sum,
+// the others are not. It returns the message that tells all members. It fails with [ErrPhase] if
+// no batch is out.
 //
-// The disputants of a party share one charge, unless more than Faults dispute it, for
-// then it is the party that lies; a member charged with more than Colluders/Faults
-// is out of the round. So c parties and f members that lie shut out at most c + f
-// honest parties and fewer than f honest members. Parties that a complaint convicts are out, and
-// cost nobody a charge.
+// The disputants of a party share one charge, unless more than Faults dispute it, for then the
+// party lies; a member charged with more than Colluders/Faults is out of the round. So c lying
+// parties and f lying members shut out at most c + f honest parties and fewer than f honest
+// members. Parties that a complaint convicts are out, and cost nobody a charge.
 //
-// Of the batch of members' noise, with [Terms.CommitteeNoise], it takes that of members of whom
-// none disputes another's, C − Faults of them at least; who disputes one of these is out of the
-// round. It fails with [ErrTooFew] if there are no such members, which takes more than Faults that
-// lie.
+// From the batch of members' noise, with [Terms.CommitteeNoise], it takes that of members none of
+// whom disputes another's, at least C − Faults of them; a member that disputes one of these is
+// out of the round. It fails with [ErrTooFew] if there are no such members, which requires more
+// than Faults that lie.
 func (s *Server) Settle() ([]byte, error) {
 	if s.open == nil || s.open.step != stepSubmissions || s.open.flight == nil {
 		return nil, fmt.Errorf("%w: no batch is with the members", ErrPhase)
@@ -614,8 +613,8 @@ func (r *serverRound) add(c *settled, sub *submitted) {
 	r.parties++
 }
 
-// Excluded returns the members that are out of the round for having disputed too
-// much, or noise of members that is in, in ascending order.
+// Excluded returns the members that are out of the round because they disputed too much, or
+// disputed noise of members that is in the sum, in ascending order.
 func (s *Server) Excluded() []int {
 	var out []int
 	if s.open != nil && s.open.step > stepKeys {

@@ -14,9 +14,9 @@ import (
 	"github.com/hushsum/hushsum/shamir"
 )
 
-// Close ends the submissions and returns the message that asks all members to sign who
-// is in. Submissions that still wait are dropped. Called again it returns the same
-// message. It fails with [ErrTooFew] while fewer than MinSurvivors parties are in, and
+// Close ends the submissions and returns the message that asks all members to sign which parties
+// are in the sum. Submissions that still wait are dropped. Called again it returns the same
+// message. It fails with [ErrTooFew] while fewer than MinSurvivors parties are in the sum, and
 // with [ErrPhase] while a batch is with the members.
 func (s *Server) Close() ([]byte, error) {
 	if s.open == nil || s.open.step != stepSubmissions && s.open.step != stepSigned {
@@ -41,7 +41,7 @@ func (s *Server) Close() ([]byte, error) {
 func (s *Server) Included() []int { return s.config.parties(s.included) }
 
 // NoiseOf returns the members whose noise is in the sum of the open round or the last one, in
-// ascending order; nobody before their batch is settled.
+// ascending order; none before their batch is settled.
 func (s *Server) NoiseOf() []int {
 	in := s.included
 	if s.open != nil && s.open.step > stepKeys {
@@ -96,7 +96,7 @@ func (r *serverRound) signature(member int) (int, bool) {
 		func(one wire.PartySignature, k int) int { return one.Party - k })
 }
 
-// Signed returns how many members have signed who is in.
+// Signed returns how many members have signed which parties are in the sum.
 func (s *Server) Signed() int {
 	if s.open == nil {
 		return 0
@@ -104,10 +104,10 @@ func (s *Server) Signed() int {
 	return len(s.open.signatures)
 }
 
-// Certificate returns the message to all members with the signatures that have come; each answers
-// with its part, or with Covered and Norm by opening covers. Called again it has those that came
-// since. It fails with [ErrTooFew] while they are fewer than [Figures.Quorum], and with [ErrPhase]
-// before [Server.Close].
+// Certificate returns the message to all members with the signatures that have arrived; each
+// answers with its part, or with Covered and Norm by opening covers. Called again it includes
+// those that have arrived since. It fails with [ErrTooFew] while they are fewer than
+// [Figures.Quorum], and with [ErrPhase] before [Server.Close].
 func (s *Server) Certificate() ([]byte, error) {
 	if s.open == nil || s.open.step < stepSigned {
 		return nil, fmt.Errorf("%w: the round is not closed", ErrPhase)
@@ -149,8 +149,8 @@ func (s *Server) receivePart(body []byte, member int) error {
 	return nil
 }
 
-// Parts returns how many members have sent their parts; or, with Covered and Norm, what they open
-// covers with, until [Server.Reduce].
+// Parts returns how many members have sent their parts, or, with Covered and Norm until
+// [Server.Reduce], how many have sent values that open covers.
 func (s *Server) Parts() int {
 	n := 0
 	if s.open != nil {
@@ -238,17 +238,16 @@ func (s *Server) ready() error {
 	return nil
 }
 
-// Uncover adds a covered submission to the sum: the same message again that
-// [Server.Receive] took, of a party in [Server.Included], once the members have sent
-// their parts. The server keeps nothing of it but a digest in between.
+// Uncover adds a covered submission to the sum: the same message that [Server.Receive] took, sent
+// a second time, of a party in [Server.Included], once the members have sent their parts. In
+// between the server keeps nothing of it but a digest.
 //
-// It fails with [ErrPhase] if the round is not covered or not certified, with
-// [ErrTooFew] or [ErrParts] as [Server.Sum] does, with [ErrContext] for another
-// message than the first, [ErrDuplicate], [ErrSender] for a party that is not in the
-// sum, and with [ErrCover], naming the party, if the submission does not open. The
-// round is lost then: the sum of the keys has that party's. Until so many members have
-// sent their parts that Faults of them cannot hide a good cover, one that does not open
-// is [ErrParts], and names nobody.
+// It fails with [ErrPhase] if the round is not covered or not certified, with [ErrTooFew] or
+// [ErrParts] as [Server.Sum] does, with [ErrContext] for another message than the first,
+// [ErrDuplicate], [ErrSender] for a party that is not in the sum, and with [ErrCover], naming the
+// party, if the submission does not open. The round is lost then: the sum of the keys includes
+// that party's. Until enough members have sent their parts that Faults of them cannot hide a good
+// cover, a submission that does not open gives [ErrParts], which names nobody.
 //
 // With [Terms.Norm] it is called once Faults + 1 members or more have opened covers. A party whose
 // submission does not open, or whose proof does not hold, is no error then: it is among
@@ -279,8 +278,8 @@ func (s *Server) Uncover(message []byte) error {
 	return s.uncoverOne(party, body)
 }
 
-// ReadBatch is [Server.Uncover] of those of a batch that are in the sum, as [Server.Flight] has
-// written it. Those that are uncovered already are passed over.
+// ReadBatch does what [Server.Uncover] does for the submissions of a batch that are in the sum,
+// as [Server.Flight] has written it. It passes over those that are uncovered already.
 func (s *Server) ReadBatch(batch io.Reader) error {
 	if !s.config.Covered {
 		return fmt.Errorf("%w: submissions are not covered", ErrPhase)
@@ -352,7 +351,7 @@ func (u *unlocked) sure(c *settled) bool {
 	return corrected >= c.Faults-len(u.wrong)
 }
 
-// uncover rebuilds the key of a cover from the members' shares and takes it off.
+// uncover rebuilds the key of a cover from the members' shares and removes the cover.
 func (r *serverRound) uncover(c *settled, place int, masked []byte) error {
 	one := &r.covers[place]
 	var shares []shamir.Share
@@ -371,15 +370,15 @@ func (r *serverRound) uncover(c *settled, place int, masked []byte) error {
 	return c.ring.CheckPacked(masked, c.length)
 }
 
-// Sum takes the key off and returns the sum of the inputs, with its noise unless the sum is exact.
-// Call it when enough members have sent parts; if the round is covered, after [Server.Uncover] of
-// every party in the sum, and with [Terms.Norm] after [Server.Reduce]. A sum ends the round; after
-// an error one may wait for more parts and try again.
+// Sum takes the key off and returns the sum of the inputs, with its noise unless the sum is
+// exact. Call it when enough members have sent parts; if the round is covered, after
+// [Server.Uncover] of every party in the sum, and with [Terms.Norm] after [Server.Reduce]. A sum
+// ends the round; after an error the caller may wait for more parts and try again.
 //
-// It fails with [ErrTooFew] while fewer than [Figures.Answers] parts have come; with
-// [ErrParts] if they do not fit together, which more than Faults wrong ones do, or a
-// party that dealt what is no key; with [ErrNoise] if a party's submission does not
-// fit the key that it dealt. It fails with [ErrPhase] before [Server.Certificate].
+// It fails with [ErrTooFew] while fewer than [Figures.Answers] parts have arrived; with
+// [ErrParts] if they do not fit together, because more than Faults are invalid or a party dealt
+// parts of no key; with [ErrNoise] if a party's submission does not fit the key that it dealt. It
+// fails with [ErrPhase] before [Server.Certificate].
 func (s *Server) Sum() ([]int64, error) {
 	if err := s.unlock(); err != nil {
 		return nil, err

@@ -39,8 +39,8 @@ func (p *Party) Save(key *keyexchange.SealKey) ([]byte, error) {
 	return sealState(p.random, key, p.config, ownerParty, p.self, &partyState{p.last, p.output})
 }
 
-// LoadParty makes the party again that [Party.Save] saved under key, with the same
-// configuration and identity. It fails with [ErrState], [ErrConfig] or [ErrIdentity].
+// LoadParty restores the party that [Party.Save] saved under key, with the same configuration and
+// identity. It fails with [ErrState], [ErrConfig] or [ErrIdentity].
 func LoadParty(
 	config *Config, identity crypto.Signer, random io.Reader, key *keyexchange.SealKey, state []byte,
 ) (*Party, error) {
@@ -92,8 +92,8 @@ type pendingState struct {
 	Statement []byte
 }
 
-// Save returns the member's state sealed under key: the key of the round and the
-// parts are in it. It fails only if the source of randomness does.
+// Save returns the member's state sealed under key: it contains the key of the round and the
+// parts. It fails only if the source of randomness does.
 func (m *Member) Save(key *keyexchange.SealKey) ([]byte, error) {
 	out := memberState{Round: m.round, Used: m.used, Output: m.output}
 	if r := m.open; r != nil {
@@ -127,9 +127,8 @@ func (m *Member) Save(key *keyexchange.SealKey) ([]byte, error) {
 	return sealState(m.random, key, m.config, ownerMemberUsed, m.self, &out)
 }
 
-// LoadMember makes the member again that [Member.Save] saved under key, with the
-// same configuration and identity. It fails with [ErrState], [ErrConfig] or
-// [ErrIdentity].
+// LoadMember restores the member that [Member.Save] saved under key, with the same configuration
+// and identity. It fails with [ErrState], [ErrConfig] or [ErrIdentity].
 func LoadMember(
 	config *Config, identity crypto.Signer, random io.Reader, key *keyexchange.SealKey, state []byte,
 ) (*Member, error) {
@@ -249,9 +248,9 @@ type submittedState struct {
 	Body  []byte
 }
 
-// Save returns the server's state sealed under key, which keeps it from being
-// changed. While parts come in it holds what takes the key off the sum. It fails only
-// if the source of randomness does.
+// Save returns the server's state sealed under key, which protects it from changes. While parts
+// come in it holds what takes the key off the sum. It fails only if the source of randomness
+// does.
 func (s *Server) Save(key *keyexchange.SealKey) ([]byte, error) {
 	out := s.state()
 	if r := s.open; r != nil {
@@ -301,9 +300,8 @@ func (s *Server) state() *serverState {
 	return out
 }
 
-// LoadServer makes the server again that [Server.Save] saved under key, with the
-// same configuration and the given size of batches, as in [NewServer]. It fails with
-// [ErrState] or [ErrConfig].
+// LoadServer restores the server that [Server.Save] saved under key, with the same configuration
+// and the given size of batches, as in [NewServer]. It fails with [ErrState] or [ErrConfig].
 func LoadServer(
 	config *Config, batch int, key *keyexchange.SealKey, state []byte,
 ) (*Server, error) {

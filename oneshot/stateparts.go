@@ -24,9 +24,9 @@ type coverState struct {
 	Masked, Commitment, Stated [32]byte
 }
 
-// SaveParts is [Server.Save] without submissions. Those of the batch that is with the members are
-// saved apart, by [Server.Flight]; those that wait for a batch are forgotten, and their parties
-// send them again. [ReadServer] makes the server again.
+// SaveParts is [Server.Save] without submissions. [Server.Flight] saves those of the batch that
+// is with the members separately; those that wait for a batch are forgotten, and their parties
+// send them again. [ReadServer] restores the server.
 func (s *Server) SaveParts(key *keyexchange.SealKey) ([]byte, error) {
 	out := serverPartsState{Server: *s.state()}
 	if r := s.open; r != nil && r.step > stepKeys {
@@ -49,9 +49,9 @@ func (s *Server) SaveParts(key *keyexchange.SealKey) ([]byte, error) {
 	return sealState(nil, key, s.config, ownerServerParts, 0, &out)
 }
 
-// Flight returns the submissions of the batch that is with the members, nil if none is. They have
-// to be durable before the state of [Server.SaveParts], and need to be written once for each
-// [Server.BatchNumber].
+// Flight returns the submissions of the batch that is with the members, nil if there is no such
+// batch. They must be durable before the state of [Server.SaveParts], and need to be written once
+// for each [Server.BatchNumber].
 func (s *Server) Flight() io.WriterTo {
 	if s.open == nil || s.open.flight == nil {
 		return nil
@@ -59,7 +59,7 @@ func (s *Server) Flight() io.WriterTo {
 	return batchOf(s.open.flight)
 }
 
-// BatchNumber returns the number of the batch that is with the members, or of the last one, 0
+// BatchNumber returns the number of the batch that is with the members, or of the last one; 0
 // before the round's first.
 func (s *Server) BatchNumber() int {
 	if s.open == nil {
@@ -106,10 +106,10 @@ func (s *settled) readBatch(
 	return nil
 }
 
-// ReadServer makes the server again that [Server.SaveParts] saved under key, with the same
+// ReadServer restores the server that [Server.SaveParts] saved under key, with the same
 // configuration and the given size of batches; batch is the one that was saved with it, nil if
-// none was. It also reads what [Server.Save] saved, with no batch. It fails with [ErrState] or
-// [ErrConfig].
+// there was none. It also reads what [Server.Save] saved, with no batch. It fails with [ErrState]
+// or [ErrConfig].
 func ReadServer(
 	config *Config, size int, key *keyexchange.SealKey, state []byte, batch io.Reader,
 ) (*Server, error) {

@@ -11,20 +11,20 @@ import (
 )
 
 // Band holds the public coefficients c₀, c₁, … of correlated noise, whose squares add up to 1. A
-// party whose vector is x in one round submits c_j·x in the j-th round from there, for each j, and
-// the sums are decoded: see [Band.Decode]. Parties are cut into as many cohorts as there are
-// coefficients, and the cohorts take turns: in round r those begin whose number is r−1 modulo that.
-// So bands of one party do not overlap, and which of its submissions are at which offset follows
-// from the number of the round alone.
+// party whose vector is x in one round submits c_j·x in the j-th round from there, for each j,
+// and the sums are decoded: see [Band.Decode]. Parties are divided into as many cohorts as there
+// are coefficients, and the cohorts take turns: in round r the cohort begins whose number is r−1
+// modulo that. So the bands of one party do not overlap, and the number of the round alone
+// determines which of its submissions are at which offset.
 type Band []float64
 
 // mostFitted bounds the work of NewBand, in terms of sums. The fit for longer runs is that for as
 // many rounds as it allows.
 const mostFitted = 1 << 22
 
-// NewBand returns so many coefficients, c_j proportional to (j+1)^−p, with p fitted to the rounds
-// in thousandths: noise in the sum of all vectors until a round is then least, in the mean of
-// squares over the rounds (Fichtenberger, Henzinger, Upadhyay 2022 have p = ½ without an end;
+// NewBand returns length coefficients, c_j proportional to (j+1)^−p, with p fitted to the rounds
+// in thousandths, so that the noise in the sum of all vectors up to a round is least, in the mean
+// of squares over the rounds (Fichtenberger, Henzinger, Upadhyay 2022 have p = ½ without an end;
 // Kalinin, Lampert 2024 cut that). It fails with a [ConfigError] unless 2 ≤ length ≤ rounds.
 func NewBand(length, rounds int) (Band, error) {
 	if length < 2 || length > rounds {
@@ -58,9 +58,9 @@ func powerBand(length, p int) Band {
 	return b
 }
 
-// Error returns by how much the sum of all decoded vectors until a round is off, as the root of the
-// mean of squares over so many rounds, where noise of standard deviation 1 is in each sum. With
-// independent noise that is √((rounds+1)/2).
+// Error returns by how much the sum of all decoded vectors up to a round is off, as the root of
+// the mean of squares over the given number of rounds, if each sum has noise of standard
+// deviation 1. With independent noise that is √((rounds+1)/2).
 func (b Band) Error(rounds int) float64 {
 	// inverse has the first column of the inverse of the matrix that b makes, which is constant
 	// along diagonals; prefix that of its sums.
@@ -80,8 +80,8 @@ func (b Band) Error(rounds int) float64 {
 	return math.Sqrt(total / float64(rounds))
 }
 
-// Offset returns at which offset of its band a party is in a round, counted from 1. Before its
-// first band it is at none, and submits zeros.
+// Offset returns the offset, from 0, of a party in its band in a round, where rounds count from
+// 1. Before its first band the party has none, and submits zeros.
 func (b Band) Offset(party int, round uint64) (offset int, ok bool) {
 	first := uint64(party%len(b)) + 1
 	if round < first {
@@ -90,15 +90,15 @@ func (b Band) Offset(party int, round uint64) (offset int, ok bool) {
 	return int((round - first) % uint64(len(b))), true
 }
 
-// Decoded holds what a sum said, once decoded: the sum of the vectors that began in its round.
+// Decoded holds the decoded result of a sum: the sum of the vectors that began in its round.
 type Decoded struct {
 	Round uint64
 	Sum   []float64
 }
 
-// Decode turns the sum of a round into that of the vectors that began in it. earlier are those of
-// earlier rounds, in any order. A round without a sum is not among them; nobody may go on with a
-// vector that began in it, and then the others are decoded without error all the same.
+// Decode turns the sum of a round into that of the vectors that began in it. earlier are the
+// decoded sums of earlier rounds, in any order. A round without a sum is not among them; no party
+// may go on with a vector that began in it, and then the others are still decoded without error.
 func (b Band) Decode(round uint64, sum []float64, earlier []Decoded) []float64 {
 	out := make([]float64, len(sum))
 	copy(out, sum)

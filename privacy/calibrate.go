@@ -8,20 +8,20 @@ import (
 	"github.com/hushsum/hushsum/aggregation"
 )
 
-// DefaultDelta is the δ of a [Budget] that has none.
+// DefaultDelta is the δ of a [Budget] that does not set one.
 const DefaultDelta = 1e-5
 
 // Budget is how much of every party's privacy a run may spend.
 type Budget struct {
 	Epsilon float64 // ε, above 0; 0: there is no limit
 	Delta   float64 // δ at which ε is stated, above 0 and below 1; 0: DefaultDelta
-	// Against is whom Epsilon is against; 0: accounting.ServerView. For the sums of a [Release]
-	// it is the same.
+	// Against is the view that Epsilon holds against; 0: accounting.ServerView. For the sums of a
+	// [Release] it makes no difference.
 	Against accounting.View
-	// ByRDP has [Release.Calibrate] ask for the noise that accounting.Round.WithinRDP does: for jobs
+	// ByRDP has [Release.Calibrate] require the noise that accounting.Round.WithinRDP does: for jobs
 	// that began with it.
 	ByRDP bool
-	// Before has what parties have spent already, by their names, which counts; nil: nothing.
+	// Before records what parties have spent already, by their names, which counts; nil: nothing.
 	Before *accounting.Ledger
 }
 
@@ -53,8 +53,8 @@ func (b Budget) Validate() error {
 	return nil
 }
 
-// Ledger returns a ledger that holds every party to the budget, and has what Before has. It fails
-// with a [ConfigError], also if there is no limit.
+// Ledger returns a ledger that holds every party to the budget, and contains what Before records.
+// It fails with a [ConfigError], also if there is no limit.
 func (b Budget) Ledger() (*accounting.Ledger, error) {
 	if err := b.limited(); err != nil {
 		return nil, err
@@ -100,10 +100,10 @@ func (b Budget) spent(ledger *accounting.Ledger) error {
 // leastMultiplier is below which Calibrate looks no further.
 const leastMultiplier = 0x1p-20
 
-// Calibrate returns the least Noise.Multiplier, to 0.1 %, with which so many rounds
-// keep every party within the budget; Noise.Multiplier itself is not read. It fails as
-// [Release.Mechanism] does, with a [ConfigError] for Noise.Bits if the noise that it
-// takes does not fit the ring; that it can be sampled only Mechanism finds.
+// Calibrate returns the least Noise.Multiplier, to 0.1 %, with which the given number of rounds
+// keeps every party within the budget; it does not read Noise.Multiplier itself. It fails as
+// [Release.Mechanism] does, with a [ConfigError] for Noise.Bits if the noise required does not
+// fit the ring; only Mechanism finds whether that noise can be sampled.
 func (r *Release) Calibrate(b Budget, rounds int) (multiplier float64, err error) {
 	if err := b.limited(); err != nil {
 		return 0, err

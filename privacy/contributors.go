@@ -2,19 +2,18 @@ package privacy
 
 import "github.com/hushsum/hushsum/protocol"
 
-// Contributors says how many shares of noise are in a sum, and how many can be counted
-// on.
+// Contributors says how many shares of noise are in a sum, and how many of them are certain.
 type Contributors struct {
 	Parties      int // most in a sum, each with a share of the noise; 1 to 2^20
 	MinSurvivors int // fewest in a sum that anybody sees; 0: Parties
 	Colluders    int // of those, how many may take their own share out again
 }
 
-// ContributorsOf returns those of the sums of a session, in which so many parties are
-// scheduled in each round, of whom so many may collude. recovery has its defaults filled
-// in, as Config.EffectiveRecovery of package protocol returns it; nil: all must submit. A
-// sparse graph is refused with [ErrConfig]: its colluders are counted among neighbours,
-// which says nothing of how many honest shares are in a sum.
+// ContributorsOf returns the Contributors of the sums of a session with the given number of
+// parties scheduled in each round, of whom at most colluders collude. recovery has its defaults
+// filled in, as Config.EffectiveRecovery of package protocol returns it; nil: all must submit. A
+// sparse graph is refused with [ErrConfig]: its colluders are counted among neighbours, which
+// says nothing of how many honest shares are in a sum.
 func ContributorsOf(parties int, recovery *protocol.Recovery, colluders int) (Contributors, error) {
 	c := Contributors{Parties: parties, Colluders: colluders}
 	if recovery == nil {
@@ -37,8 +36,8 @@ func (c Contributors) minSurvivors() int {
 	return c.MinSurvivors
 }
 
-// MinHonest returns MinSurvivors − Colluders, the number of shares whose noise is
-// enough and is in every sum. It fails with [ErrConfig].
+// MinHonest returns MinSurvivors − Colluders, the number of shares whose noise is enough by
+// itself and is in every sum. It fails with [ErrConfig].
 func (c Contributors) MinHonest() (int, error) {
 	least := c.minSurvivors()
 	switch {
@@ -56,10 +55,10 @@ func (c Contributors) MinHonest() (int, error) {
 	return least - c.Colluders, nil
 }
 
-// Committee has the members of a committee add the noise of sums, each of which has that of
-// Members − Faults of them at least: Faults may be silent, or known to whoever cheats. Noise is
-// then that of Members − 2·Faults shares, and who the parties are does not count. Parties add of
-// their own what hides keys, which nothing is claimed for: see package oneshot.
+// Committee has the members of a committee add the noise of sums, each of which has the noise of
+// at least Members − Faults of them: Faults may be silent, or known to a cheating party. Noise is
+// then that of Members − 2·Faults shares, and who the parties are does not count. Parties add
+// noise of their own to hide keys, for which nothing is claimed: see package oneshot.
 type Committee struct {
 	Members int // 4 to 255
 	Faults  int // 1 to a third of all but one

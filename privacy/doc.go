@@ -1,13 +1,13 @@
-// Package privacy turns a promise of differential privacy into noise, for whoever
-// releases sums of many parties' vectors: it knows nothing of what the vectors are.
+// Package privacy turns a promise of differential privacy into noise for the release of sums of
+// many parties' vectors: it knows nothing of what the vectors are.
 //
-// A [Release] declares the sums of a run: how many parties there are and how many may
-// be missing or collude, how long their vectors are and what bounds them, the family
-// of the noise and how much of it. [Release.Calibrate] finds how much a [Budget] of
-// (ε, δ) takes. [Release.Mechanism] works out the rest: the encoding into a ring, the
-// sensitivity after rounding, the law of each party's share of the noise, and what a
-// round spends. Parties then call [Mechanism.Encode], and whoever has the sum of what
-// they submit calls [Mechanism.Decode]; package protocol takes that sum under masks.
+// A [Release] declares the sums of a run: how many parties there are and how many may be missing
+// or collude, how long their vectors are and what bounds them, the family of the noise and how
+// much of it. [Release.Calibrate] finds how much noise a [Budget] of (ε, δ) takes.
+// [Release.Mechanism] works out the rest: the encoding into a ring, the sensitivity after
+// rounding, the law of each party's share of the noise, and what a round spends. Parties then
+// call [Mechanism.Encode], and the holder of the sum of their submissions calls
+// [Mechanism.Decode]; package protocol takes that sum under masks.
 //
 // # Units
 //

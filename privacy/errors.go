@@ -7,12 +7,11 @@ import (
 	"github.com/hushsum/hushsum/internal/fault"
 )
 
-// ErrConfig: a field is outside its range, or does not go with the others. See
-// [ConfigError].
+// ErrConfig: a field is outside its range, or does not fit the others. See [ConfigError].
 var ErrConfig = errors.New("privacy: unusable configuration")
 
-// ConfigError names the field that is unusable. It is [ErrConfig], and unwraps to the
-// reason if another package found it.
+// ConfigError names the unusable field. It is [ErrConfig], and unwraps to the reason if another
+// package found it.
 type ConfigError struct {
 	Field  string // of Release or Budget, as in "Noise.Bits"
 	Reason string // what is wrong with it

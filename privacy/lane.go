@@ -10,8 +10,8 @@ import (
 	"github.com/hushsum/hushsum/noise"
 )
 
-// Lane is one vector of a submission, as it is in the ring: what bounds it, and the
-// noise of each of its coordinates.
+// Lane is one vector of a submission, as it is in the ring: its bounds, and the noise of each of
+// its coordinates.
 type Lane struct {
 	Sensitivity accounting.Sensitivity // of a sum, after rounding
 	// Shares divides the noise. Its Law is that of MinHonest shares together.
@@ -56,8 +56,8 @@ func unusable(stdDev float64, err error) error {
 	}
 }
 
-// SumStdDev returns the standard deviation of so many shares together, in integers of
-// the ring.
+// SumStdDev returns the standard deviation of the sum of the given number of shares, in integers
+// of the ring.
 func (l *Lane) SumStdDev(shares int) float64 {
 	return math.Sqrt(l.Shares.Law.Variance() * (float64(shares) / float64(l.Shares.MinHonest)))
 }
@@ -96,7 +96,7 @@ func (l *Lane) prepare() error {
 	return nil
 }
 
-// share draws a party's share of the noise. Whoever takes it clears it.
+// share draws a party's share of the noise. The caller clears it.
 func (l *Lane) share(random io.Reader) ([]int64, error) {
 	share := make([]int64, l.Sensitivity.Dimension)
 	if err := l.table.NewSampler(random).Fill(share); err != nil {

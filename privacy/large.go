@@ -8,10 +8,9 @@ import (
 	"github.com/hushsum/hushsum/masking"
 )
 
-// EncodeTo is [Mechanism.Encode] for vectors of which there is no room for a second copy:
-// it writes the submission to v, which has the layout of m, and draws the noise as it goes.
-// A mechanism with signs next to the vectors is refused with aggregation.ErrLength. v is
-// zero after an error.
+// EncodeTo is [Mechanism.Encode] for vectors too large for a second copy: it writes the
+// submission to v, which has the layout of m, and draws the noise as it goes. It refuses a
+// mechanism with signs next to the vectors with aggregation.ErrLength. v is zero after an error.
 func EncodeTo[F aggregation.Float](
 	v *masking.Vector, m *Mechanism, rotation [32]byte, vector []F, random io.Reader,
 ) error {
@@ -28,8 +27,8 @@ func EncodeTo[F aggregation.Float](
 		m.Vector.table.NewSampler(random), random)
 }
 
-// DecodeTo is [Mechanism.Decode] without a second copy, of the vectors only: it writes the
-// mean, of Dimension coordinates, to mean, which is zero after an error.
+// DecodeTo is [Mechanism.Decode] without a second copy, for the vectors only: it writes the mean,
+// of Dimension coordinates, to mean, which is zero after an error.
 func DecodeTo[F aggregation.Float](
 	mean []F, m *Mechanism, rotation [32]byte, sum *masking.Vector, parties int,
 ) error {

@@ -13,9 +13,9 @@ import (
 	"github.com/hushsum/hushsum/noise"
 )
 
-// Mechanism is a [Release] that is worked out: how vectors become submissions with
-// noise, how sums become means, and what that spends. All parties and whoever decodes
-// must have the same. It is safe for concurrent use.
+// Mechanism is a [Release] that is worked out: how vectors become submissions with noise, how
+// sums become means, and what that spends. All parties and the decoder must have the same
+// Mechanism. It is safe for concurrent use.
 type Mechanism struct {
 	// Encoder rounds vectors. Its Rotate is a placeholder: see Encode.
 	Encoder aggregation.Encoder
@@ -30,8 +30,8 @@ type Mechanism struct {
 	committee    *Committee
 }
 
-// Layout returns the segments of a submission: the vector, with its dimension brought
-// to the next power of two, and the signs if there are any.
+// Layout returns the segments of a submission: the vector, with its dimension rounded up to a
+// power of two, and the signs if there are any.
 func (m *Mechanism) Layout() (masking.Layout, error) { return m.lanes().Layout() }
 
 func (m *Mechanism) lanes() aggregation.Lanes {
@@ -42,16 +42,16 @@ func (m *Mechanism) lanes() aggregation.Lanes {
 	return all
 }
 
-// StdDev returns the standard deviation of so many parties' noise in each coordinate
-// of a sum, in the units of the vectors. Of Vector.Shares.MinHonest shares this
-// much is left in any case. In the mean of k vectors it is a k-th part of that.
+// StdDev returns the standard deviation of the noise of the given number of parties in each
+// coordinate of a sum, in the units of the vectors. With Vector.Shares.MinHonest shares it is the
+// noise that is left in any case. In the mean of k vectors it is a k-th part of that.
 func (m *Mechanism) StdDev(shares int) float64 {
 	return m.Vector.SumStdDev(shares) / m.Encoder.Scale
 }
 
-// SumStdDev returns the standard deviation of the noise in each coordinate of a sum of so many
-// parties, in the units of the vectors: StdDev of as many, or of what all members of a committee
-// add together with what hides the parties' keys.
+// SumStdDev returns the standard deviation of the noise in each coordinate of a sum of the given
+// number of parties, in the units of the vectors: StdDev of as many, or of what all members of a
+// committee add together with what hides the parties' keys.
 func (m *Mechanism) SumStdDev(parties int) float64 {
 	if m.committee == nil {
 		return m.StdDev(parties)
@@ -60,15 +60,14 @@ func (m *Mechanism) SumStdDev(parties int) float64 {
 	return math.Hypot(m.StdDev(m.committee.Members), own)
 }
 
-// Records returns what the release has of them, nil if the noise hides parties.
+// Records returns the release's Records, nil if the noise hides parties.
 func (m *Mechanism) Records() *Records { return m.records }
 
-// MaxNorm returns Δ₂ of the vectors, in their own units: Clip and what rounding can
-// add to it.
+// MaxNorm returns Δ₂ of the vectors, in their own units: Clip plus what rounding can add to it.
 func (m *Mechanism) MaxNorm() float64 { return m.Vector.Sensitivity.L2 / m.Encoder.Scale }
 
-// Round returns what one round spends, or one [Band]: the noise of the fewest honest shares against
-// the sensitivity after rounding, and the distance of the samplers from their law.
+// Round returns what one round, or one [Band], spends: the noise of the fewest honest shares
+// against the sensitivity after rounding, and the distance of the samplers from their law.
 func (m *Mechanism) Round() accounting.Round {
 	r := accounting.Round{
 		Family:       m.Vector.Shares.Law.Family(),
@@ -108,9 +107,9 @@ func (m *Mechanism) secretRate() float64 {
 	return 0
 }
 
-// Rotation returns the seed of a round's rotation, which all parties and whoever
-// decodes must use, from randomness that is public but was not known when anybody
-// chose a vector, such as a digest of the session's keys.
+// Rotation returns the seed of a round's rotation, which all parties and the decoder must use,
+// from randomness that is public but was not known when anybody chose a vector, such as a digest
+// of the session's keys.
 func Rotation(public [32]byte, round uint64) [32]byte {
 	b := append([]byte("hushsum/1 rotation of a round"), public[:]...)
 	return sha256.Sum256(binary.BigEndian.AppendUint64(b, round))
@@ -158,8 +157,8 @@ func (m *Mechanism) Encode(
 	return m.lanes().Join(out, beside)
 }
 
-// Blank returns the submission of a party without luck, see [Release].Rate:
-// vectors of zeros, which are zeros under any rotation, with its share of the noise.
+// Blank returns the submission of a party whose coin left it out, see [Release].Rate: vectors of
+// zeros, which are zeros under any rotation, with its share of the noise.
 func (m *Mechanism) Blank(random io.Reader) ([][]uint64, error) {
 	if m.committee != nil {
 		return nil, m.single()
@@ -185,8 +184,8 @@ func (m *Mechanism) Blank(random io.Reader) ([][]uint64, error) {
 	return out, nil
 }
 
-// Decode returns the mean of so many vectors, those that are in the sum, and the sums
-// of signs, nil without that lane. Of 1 party it is the sum itself. It fails as
+// Decode returns the mean of the vectors in a sum, of the given number of parties, and the sums
+// of signs, nil without that lane. With 1 party the mean is the sum itself. It fails as
 // aggregation.Encoder's Decode does.
 func (m *Mechanism) Decode(
 	rotation [32]byte, sum [][]uint64, parties int,

@@ -8,13 +8,13 @@ import (
 )
 
 // Records declares that a party's vector is a sum over records of its own, or over persons who
-// have several, each with a part of norm [Noise].Clip at most, and that it is those whom the noise
-// hides: see accounting.RecordUnit. In every round the party tosses a coin for each, fresh and
-// secret, and sums over those that come up. Both fields are public: a party that has fewer records
-// tells nobody.
+// have several, each with a part of norm at most [Noise].Clip, and that the noise hides these:
+// see accounting.RecordUnit. In every round the party tosses a coin for each, fresh and secret,
+// and sums over those that come up. Both fields are public: a party that has fewer records tells
+// nobody.
 type Records struct {
-	// Count is of all parties together. A party with more takes no part: were some never drawn because
-	// of others, one of these that is not there would let another in.
+	// Count is of all parties together. A party with more takes no part: if some were never drawn
+	// because of others, removing one of those would let another in.
 	Count int
 	Rate  float64 // probability that a coin comes up, above 0 to 1
 }
@@ -23,7 +23,7 @@ type Records struct {
 const leastOverrun = 0x1p-60
 
 // Most returns how many records a party sums over at most. If more come up it sends zeros, which
-// happens with a probability of [Records.Overrun] at most. So a round takes a bounded time.
+// happens with a probability of at most [Records.Overrun]. So a round takes a bounded time.
 func (r *Records) Most() int {
 	return sort.Search(r.Count, func(most int) bool { return r.tail(most) <= leastOverrun })
 }
@@ -31,8 +31,9 @@ func (r *Records) Most() int {
 // Overrun bounds the probability that more records come up than Most.
 func (r *Records) Overrun() float64 { return r.tail(r.Most()) }
 
-// tail bounds the probability that more than so many come up: Chernoff's bound, the exponential
-// of −n times the divergence of a coin with the rate seen from one with the rate tossed.
+// tail bounds the probability that more than most records come up: Chernoff's bound, the
+// exponential of −n times the divergence of a coin with the rate seen from one with the rate
+// tossed.
 func (r *Records) tail(most int) float64 {
 	n, k := float64(r.Count), float64(most+1)
 	switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/hushsum/hushsum/aggregation"
 )
 
-// Release declares the noisy sums of a run, all rounds of which are alike.
+// Release declares the noisy sums of a run whose rounds are all alike.
 type Release struct {
 	Contributors Contributors
 	Noise        Noise
@@ -21,10 +21,11 @@ type Release struct {
 	// Records, if not nil, has the noise hide each record of a party, and not the party: Noise.Clip
 	// is then the norm of a record's part of its vector. Not with Signs.
 	Records *Records
-	// Rate is the probability with which a party's vector is in a round, by a secret coin of the
-	// party's own that it tosses anew for every submission, above 0 to 1; 0: 1. Below 1 the coin
-	// counts against the server too, one that cheats, as long as nothing but the sum depends on it:
-	// all parties submit in every round, at one instant, those without luck [Mechanism.Blank].
+	// Rate is the probability that a party's vector is in a round, by a secret coin of its own that
+	// the party tosses anew for every submission, above 0 to 1; 0: 1. Below 1 the coin also counts
+	// against the server, even one that cheats, as long as nothing but the sum depends on it: all
+	// parties submit in every round, at one instant, and those that the coin leaves out submit
+	// [Mechanism.Blank].
 	Rate float64
 	// Band, if not nil, correlates the noise of as many rounds as it is long, and a round of the
 	// accountant's is then a band: see there. The multiplier is over the norm of a band.
@@ -43,10 +44,10 @@ type Signs struct {
 	MinMultiplier float64
 }
 
-// Votes declares a lane for one vote of each party, 1 or −1, of whom so many are in a
-// sum, expected or in fact. A sum of bits has noise of a twentieth of the parties
-// (Andrew 2021 §3.1), and a bit is two votes; but no more than leaves the vectors 15
-// parts in 16 of the budget.
+// Votes declares a lane for one vote of each party, 1 or −1, with the given number of parties in
+// a sum, expected or actual. A sum of bits has noise of a twentieth of the parties (Andrew 2021
+// §3.1), and a bit is two votes; but the lane takes no more than leaves the vectors 15 parts in
+// 16 of the budget.
 func Votes(parties int) *Signs {
 	return &Signs{Dimension: 1, Part: 1. / 16, MinMultiplier: float64(parties) / 10}
 }
@@ -64,9 +65,9 @@ func (s *Signs) multipliers(z float64) (vector, signs float64) {
 	return z / math.Sqrt((1-r)*(1+r)), s.MinMultiplier
 }
 
-// Validate returns a [ConfigError] for the first field that is outside its range.
-// Whether the sums fit their ring, and whether the noise can be sampled, only
-// [Release.Mechanism] finds.
+// Validate returns a [ConfigError] for the first field that is outside its range. Only
+// [Release.Mechanism] finds whether the sums fit their ring, and whether the noise can be
+// sampled.
 func (r *Release) Validate() error {
 	if err := r.validate(); err != nil {
 		return err
@@ -113,10 +114,10 @@ func (r *Release) validate() error {
 	return nil
 }
 
-// Mechanism works out the release. Besides what Validate finds it fails with a
-// [ConfigError] if a sum does not fit the bits (aggregation.ErrBits), or if the noise
-// is wider than can be sampled (noise.ErrTooLarge). It takes some milliseconds, and
-// tenths of a second for wide discrete Laplace noise.
+// Mechanism works out the release. In addition to what Validate finds it fails with a
+// [ConfigError] if a sum does not fit the bits (aggregation.ErrBits), or if the noise is too wide
+// to be sampled (noise.ErrTooLarge). It takes some milliseconds, and tenths of a second for wide
+// discrete Laplace noise.
 func (r *Release) Mechanism() (*Mechanism, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
@@ -137,8 +138,7 @@ func (r *Release) Mechanism() (*Mechanism, error) {
 	return m, nil
 }
 
-// Round returns what one round spends, as [Mechanism.Round] does, without what it
-// takes to sample.
+// Round returns what one round spends, as [Mechanism.Round] does, without what sampling requires.
 func (r *Release) Round() (accounting.Round, error) {
 	if err := r.Validate(); err != nil {
 		return accounting.Round{}, err

@@ -62,11 +62,11 @@ func (d doubts) named(most int) (names []int, atMost int) {
 	}
 }
 
-// spoilers returns how many of the holders of some shares of owner can be at fault if the
-// owner is not and no more than most parties are, 0 or less if the owner must be; used
-// reports whose shares these are. All counterparties of the owner are then at fault,
-// with those that are named, and of these whoever is not among the holders has no part in
-// what is wrong.
+// spoilers returns how many of the holders of some shares of owner can be at fault if the owner
+// is not and at most the given number of parties are, 0 or less if the owner must be; used
+// reports whose shares these are. All counterparties of the owner are then at fault, together
+// with those that are named, and those of them that are not among the holders have no part in the
+// faulty shares.
 func (d doubts) spoilers(owner, most int, used func(party int) bool) int {
 	names, most := d.named(most)
 	if slices.Contains(names, owner) {

@@ -27,11 +27,11 @@ type Summer interface {
 	Sum() ([][]uint64, error)
 }
 
-// Carrier carries the messages of one session between a server and parties of any
-// kind that are all in this process, in the order of the protocol: [Carrier.SetUp], then
-// [Carrier.Round] again and again, or the steps of a round one by one:
-// [Carrier.Begin], [Carrier.Submit], [Carrier.Certify] and the server's Sum. In each the
-// server makes messages, parties take them, and the server takes their answers.
+// Carrier carries the messages of one session between a server and parties of any kind that all
+// run in this process, in the order of the protocol: [Carrier.SetUp], then [Carrier.Round]
+// repeatedly, or the steps of a round one by one: [Carrier.Begin], [Carrier.Submit],
+// [Carrier.Certify] and the server's Sum. In each the server makes messages, parties take them,
+// and the server takes their answers.
 //
 // In what follows a party is its index in the roster, and the server is party -1. The
 // zero value of every hook does nothing.
@@ -40,26 +40,25 @@ type Carrier[S Summer, P Party] struct {
 	Server  S
 	Clients []P // in the order of the roster
 
-	// Carry sees every message on its way and returns what arrives in its place, nil
-	// for nothing.
+	// Carry sees every message on its way and returns what arrives in its place, nil if nothing
+	// does.
 	Carry func(from, to int, message []byte) []byte
-	// Refused is told of every message that its receiver refuses. The error that it
-	// returns ends the step; with nil the session goes on, as if the message were lost.
-	// Without it a refusal ends the step, or is as a loss if Carry is set.
+	// Refused is called with every message that its receiver refuses. An error that it returns ends
+	// the step; with nil the session goes on, as if the message were lost. Without Refused a refusal
+	// ends the step, or counts as a loss if Carry is set.
 	Refused func(from, to int, err error) error
-	// Work is called before a party works, and what it returns when it has done: a
+	// Work is called before a party works, and the function that it returns is called afterwards: a
 	// place to measure from.
 	Work func(party int) (done func())
-	// Each calls work for 0 to n − 1 and may do so for several at a time, in any order;
-	// it returns the first error, or its own. The hooks must then bear to be called for
-	// different parties at once. The server works alone, when all calls have returned.
-	// Without Each parties work one after another, and the server takes each one's
-	// answer before the next party works.
+	// Each calls work for 0 to n − 1, possibly several at a time and in any order; it returns the
+	// first error, or its own. The hooks must then allow calls for different parties at once. The
+	// server works alone, when all calls have returned. Without Each parties work one after another,
+	// and the server takes each one's answer before the next party works.
 	Each func(n int, work func(i int) error) error
 }
 
-// SetUp has the parties announce their keys and the server answer, until the session
-// is among those who answered.
+// SetUp has the parties announce their keys and the server answer, until the members of the
+// session, the parties that answered, are fixed.
 func (c *Carrier[S, P]) SetUp() error {
 	for i, party := range c.Clients {
 		if err := c.ToServer(i, party.Announce()); err != nil {
@@ -72,11 +71,11 @@ func (c *Carrier[S, P]) SetUp() error {
 	return c.Step(c.Server.Members)
 }
 
-// Round runs one round on the given inputs, one per party, each with one slice
-// per segment; a nil input is a party that does not submit. It returns the sum
-// as [Server.Sum] does; with recovery, [Server.Included] says of whom, and parties
-// that dropped out earlier are invited first. Inputs that do not fit the layout are
-// refused before the round begins, with [ErrLength] or [ErrRange].
+// Round runs one round on the given inputs, one per party, each with one slice per segment; a nil
+// input means that the party does not submit. It returns the sum as [Server.Sum] does; with
+// recovery, [Server.Included] tells whose inputs are in it, and parties that dropped out earlier
+// are invited first. Inputs that do not fit the layout are refused before the round begins, with
+// [ErrLength] or [ErrRange].
 func (c *Carrier[S, P]) Round(broadcast []byte, inputs [][][]uint64) ([][]uint64, error) {
 	// A round that ends halfway costs some parties the next one too, so what cannot
 	// be submitted is found first.
@@ -117,7 +116,7 @@ func (c *Carrier[S, P]) checkInputs(inputs [][][]uint64) error {
 	return nil
 }
 
-// Begin invites who has no recovery material, if no round is open, and begins a round.
+// Begin invites parties without recovery material, if no round is open, and begins a round.
 func (c *Carrier[S, P]) Begin(broadcast []byte) error {
 	if c.Config.Recovery != nil {
 		if err := c.Step(c.Server.Invite); err != nil && !errors.Is(err, ErrPhase) {
@@ -127,8 +126,8 @@ func (c *Carrier[S, P]) Begin(broadcast []byte) error {
 	return c.Step(func() ([]Envelope, error) { return c.Server.Begin(broadcast) })
 }
 
-// Submit has every party of the open round submit what input makes for it; a party
-// whose input is nil does not. input is called as Each says.
+// Submit has every party of the open round submit the input that input makes for it; a party
+// whose input is nil does not submit. input is called as Each says.
 func (c *Carrier[S, P]) Submit(broadcast []byte, input func(party int) ([][]uint64, error)) error {
 	return c.each(len(c.Clients), func(i int) (int, []byte, error) {
 		if _, due := c.Clients[i].Due(); !due {
@@ -144,7 +143,7 @@ func (c *Carrier[S, P]) Submit(broadcast []byte, input func(party int) ([][]uint
 	})
 }
 
-// Certify goes on from the submissions to the shares; without recovery there are none.
+// Certify carries on from the submissions to the shares; without recovery it does nothing.
 func (c *Carrier[S, P]) Certify() error {
 	if c.Config.Recovery == nil {
 		return nil

@@ -109,9 +109,9 @@ func (c *Client) Number() uint64 { return c.config.Number }
 // Party returns the client's own roster index.
 func (c *Client) Party() int { return c.self }
 
-// Receive takes one message of the server. If there is something to answer at
-// once, it returns the answer, to be sent to the server. After a message that
-// begins a round, [Client.Due] is true and the next step is [Client.Submit].
+// Receive takes one message of the server. If the message calls for an answer at once, it returns
+// the answer, to be sent to the server. After a message that begins a round, [Client.Due] is true
+// and the next step is [Client.Submit].
 //
 // A message that is refused, with one of the package's errors, changes nothing.
 func (c *Client) Receive(message []byte) (answer []byte, err error) {
@@ -159,10 +159,10 @@ func (c *Client) Receive(message []byte) (answer []byte, err error) {
 	return answer, err
 }
 
-// Output returns the last message that the client has made, at first [Client.Announce]:
-// never nil. It is part of what [Client.Save] saves: a process that comes back after a
-// crash, or whose connection broke, sends it again and never makes another in its place.
-// Who has had it refuses it. Where [Client.Kept] says so, send the submission instead.
+// Output returns the last message that the client has made, at first [Client.Announce]: never
+// nil. It is part of what [Client.Save] saves: a process that restarts after a crash, or whose
+// connection broke, sends it again and never makes another in its place. A server that has
+// received it refuses it. Where [Client.Kept] says so, send the submission instead.
 func (c *Client) Output() []byte {
 	if c.output == nil {
 		return c.Announce()
@@ -269,17 +269,16 @@ func (c *Client) closeRound() {
 	}
 }
 
-// Due reports whether a round has begun that waits for this party's input, and
-// which.
+// Due reports whether a round has begun that waits for this party's input, and which round that
+// is.
 func (c *Client) Due() (round uint64, due bool) {
 	return c.last, c.open != nil && c.open.phase == phaseBegun
 }
 
-// Submit masks the input for the round that has begun and returns the message
-// that carries it; the keys that masked it are erased. values has one slice per
-// segment of the layout, each value below 2^b of its segment. broadcast holds the
-// bytes that the server sent to everybody for this round and this input was made from,
-// such as the model (nil if there is none).
+// Submit masks the input for the round that has begun and returns the message that carries it;
+// the keys that masked it are erased. values has one slice per segment of the layout, each value
+// below 2^b of its segment. broadcast holds the bytes that the server sent to everybody for this
+// round and from which this input was made, such as the model (nil if there is none).
 //
 // It fails with [ErrPhase] if no round waits, [ErrBroadcast], [ErrLength],
 // [ErrRange] or [ErrRandom]; the round then still waits.

@@ -14,10 +14,9 @@ import (
 
 // This file has how a party sets a session up with the others (SPEC.md §4).
 
-// NewClient makes the party of the given identity, with fresh keys for the
-// session from random (nil: crypto/rand), which it goes on reading from. It
-// fails with [ErrConfig] or, if the roster does not have the identity,
-// [ErrIdentity].
+// NewClient makes the party of the given identity, with fresh keys for the session from random
+// (nil: crypto/rand), from which the party reads later too. It fails with [ErrConfig] or, if the
+// identity is not in the roster, [ErrIdentity].
 func NewClient(config *Config, identity crypto.Signer, random io.Reader) (*Client, error) {
 	c, err := newClient(config, identity, random)
 	if err != nil {
@@ -63,8 +62,8 @@ func (c *settled) signedDigest(e *wire.KeyEntry) *[32]byte {
 	return &e.Digest
 }
 
-// Announce returns the client's first message: its signed keys. It is the same
-// whenever it is asked for.
+// Announce returns the client's first message: its signed keys. Every call returns the same
+// message.
 func (c *Client) Announce() []byte {
 	return c.announce.Append(c.header(wire.TypeAnnounce, c.config.digest, 0))
 }
@@ -74,8 +73,7 @@ func (c *Client) header(kind wire.Type, session [32]byte, round uint64) []byte {
 	return h.Append(nil)
 }
 
-// Enrolled returns the parties that the session is among, in ascending order, nil
-// during set-up.
+// Enrolled returns the parties of the session, in ascending order, nil during set-up.
 func (c *Client) Enrolled() []int {
 	if c.stage != stageReady {
 		return nil
@@ -233,9 +231,9 @@ func (c *Client) agreeWith(
 	return a, parsed, nil
 }
 
-// encapsulated makes the message that carries ciphertexts to higher peers. All of
-// them are signed at once: who has recorded the session and breaks X25519 later must
-// not have been able to put a ciphertext of its own in the place of one.
+// encapsulated makes the message that carries ciphertexts to higher peers. All of them are signed
+// at once: an adversary that has recorded the session and breaks X25519 later must not have been
+// able to put a ciphertext of its own in the place of one.
 func (c *Client) encapsulated(ciphertexts [][]byte) ([]byte, error) {
 	leaves := make([][32]byte, len(ciphertexts))
 	for k, to := range c.topology.higher(c.self) {

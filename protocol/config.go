@@ -38,31 +38,31 @@ const defaultMaxSkip = 1000
 // rounds, in each of which every chain makes a step of about a microsecond.
 const mostDerivations = 1 << 27
 
-// Config holds all that the parties and the server agree on before a session. It is
-// part of what every key is signed with: sides that disagree refuse each other
-// with [ErrSession]. [Config.Digest] and the JSON form tell where they differ.
+// Config holds all that the parties and the server agree on before a session. Every signature on
+// a key covers it: sides that disagree refuse each other with [ErrSession]. [Config.Digest] and
+// the JSON form show where they differ.
 type Config struct {
 	// Label names a series of sessions, such as the deployment, in at most 255
 	// bytes of UTF-8.
 	Label string
-	// Number tells the sessions of a series apart. Use each number once: keys are
-	// signed for a configuration, and those of an earlier session with the same one
-	// could be replayed, which shuts their owners out.
+	// Number tells the sessions of a series apart. Use each number once: keys are signed for a
+	// configuration, and keys of an earlier session with the same number could be replayed, which
+	// shuts their owners out.
 	Number uint64
 	// Roster lists the parties.
 	Roster *keyexchange.Roster
-	// MinMembers is the fewest parties of the roster that a session may form
-	// among, and with recovery that a round may be held among. All other numbers
-	// must be possible for it. Zero means the whole roster.
+	// MinMembers is the fewest parties of the roster that may form a session, and with recovery the
+	// fewest that may hold a round. All other numbers must be possible for it. Zero means the whole
+	// roster.
 	MinMembers int
 	// Layout gives the segments of every submission and their rings.
 	Layout masking.Layout
 	// Colluders is c, how many parties may pool what they know with the server: at
 	// most N − 2, where N is the number of parties of a round. In a sparse graph it
 	// is the number among any one party's neighbours, Params.CorruptNeighbours.
-	// It is an absolute number, whoever comes: with MinMembers set, choose it (and
-	// in a sparse graph Degree and Threshold, by Parameters for MinMembers parties
-	// with all the corrupt ones among them) for the smallest session.
+	// It is an absolute number, no matter who takes part: with MinMembers set, choose it (and in a
+	// sparse graph Degree and Threshold, by Parameters for MinMembers parties with all the corrupt
+	// ones among them) for the smallest session.
 	Colluders int
 	// Recovery lets rounds survive parties that drop out. With nil, a party that
 	// does not submit costs the round.
@@ -76,21 +76,20 @@ type Config struct {
 	// Zero means that both follow from the session's keys, which a cheating
 	// server can try to grind.
 	Seed [32]byte
-	// MaxSkip is how many rounds a party may have missed when it joins the next,
-	// which bounds the work that a round number can ask of it: MaxSkip times the
-	// parties that a party may share secrets with is at most 2^27. Who misses more is
-	// out of the session for good, also if the schedule did not draw it: with PerRound,
-	// MaxSkip times PerRound is at least 14 times the parties of the roster, so that less
-	// than one draw in a million does that. Zero means 1000, more if PerRound
-	// takes more, and less if that is too much work.
+	// MaxSkip is how many rounds a party may have missed when it joins the next, which bounds the
+	// work that a round number can ask of it: MaxSkip times the parties with which a party may share
+	// secrets is at most 2^27. A party that misses more is out of the session for good, even if the
+	// schedule did not draw it: with PerRound, MaxSkip times PerRound is at least 14 times the
+	// parties of the roster, so that less than one draw in a million does that. Zero means 1000,
+	// more if PerRound takes more, and less if that is too much work.
 	MaxSkip uint64
-	// Classical leaves ML-KEM out of the exchange of keys: who records a session
-	// and breaks X25519 later then reads every input.
+	// Classical leaves ML-KEM out of the exchange of keys: an adversary that records a session and
+	// breaks X25519 later then reads every input.
 	Classical bool
 }
 
-// Adversary is the server that a session with recovery is made to withstand,
-// together with the colluding parties.
+// Adversary is the server that a session with recovery must withstand, together with the
+// colluding parties.
 type Adversary int
 
 // The adversaries. The zero value is the strongest.
@@ -139,21 +138,19 @@ func (a Adversary) graph() graph.Adversary {
 //	              otherwise:       2q > N + c       q = ⌊(N+c)/2⌋ + 1
 //	              sparse graph:     q = t neighbours
 //
-// The quorum is how many survivors must have signed one list of survivors before
-// a party reveals anything. On a complete graph no two lists can be signed by so
-// many, and every sum has at least MinSurvivors − c honest inputs. On a sparse
-// graph nobody certifies one list for all: against a server that cheats after
-// set-up a sum is then sure to have t − c + 1 honest inputs only, and noise must be
-// calibrated to that (SPEC.md, security considerations).
+// The quorum is how many survivors must have signed one list of survivors before a party reveals
+// anything. On a complete graph no two lists can reach a quorum, and every sum has at least
+// MinSurvivors − c honest inputs. On a sparse graph nobody certifies one list for all: against a
+// server that cheats after set-up a sum is then sure to have only t − c + 1 honest inputs, and
+// noise must be calibrated to that (SPEC.md, security considerations).
 type Recovery struct {
 	// Adversary is the server to withstand.
 	Adversary Adversary
 	// Threshold is t, the shares that rebuild a secret. Zero means the default.
 	Threshold int
-	// MinSurvivors is the fewest parties in a sum: with fewer, honest parties
-	// refuse to unmask it. Zero means the least that the thresholds allow,
-	// max(t+1, q): with the other defaults 68 of 100 parties, 8 of 10, and all of
-	// 4 or fewer. [Config.EffectiveRecovery] tells it.
+	// MinSurvivors is the fewest parties in a sum: with fewer, honest parties refuse to unmask it.
+	// Zero means the least that the thresholds allow, max(t+1, q): with the other defaults 68 of 100
+	// parties, 8 of 10, and all of 4 or fewer. [Config.EffectiveRecovery] returns it.
 	MinSurvivors int
 	// Degree is the number of neighbours of each party in a sparse graph, from
 	// [Parameters]. Zero means the complete graph. A sparse graph does not
@@ -178,15 +175,13 @@ type Params struct {
 	LiveNeighbours int
 }
 
-// Parameters returns the smallest degree and threshold of a sparse graph of n
-// parties of which the fraction corrupt colludes with the server and the
-// fraction drop drops out, such that privacy fails with probability at most
-// 2^-sigma and some party's secrets cannot be rebuilt with probability at most
-// 2^-eta (Bell 2020, by the exact hypergeometric conditions). Drop-outs are
-// taken to be independent of the graph. Without an outside [Config.Seed], add 60
-// to sigma, for a server that tries many transcripts. It covers a curious and a
-// semi-malicious server. It fails with [ErrConfig], which says what argument is out
-// of range, or that no degree will do.
+// Parameters returns the smallest degree and threshold of a sparse graph of n parties of which
+// the fraction corrupt colludes with the server and the fraction drop drops out, such that
+// privacy fails with probability at most 2^-sigma and some party's secrets cannot be rebuilt with
+// probability at most 2^-eta (Bell 2020, by the exact hypergeometric conditions). Drop-outs are
+// taken to be independent of the graph. Without an outside [Config.Seed], add 60 to sigma, for a
+// server that tries many transcripts. It covers a curious and a semi-malicious server. It fails
+// with [ErrConfig], which says which argument is out of range, or that no degree suffices.
 func Parameters(n int, corrupt, drop float64, sigma, eta int, adversary Adversary) (Params, error) {
 	p, err := graph.Parameters(n, corrupt, drop, sigma, eta, adversary.graph())
 	if err != nil {
@@ -195,8 +190,8 @@ func Parameters(n int, corrupt, drop float64, sigma, eta int, adversary Adversar
 	return Params(p), nil
 }
 
-// Validate returns [ErrConfig], with the rule that is broken, if the
-// configuration cannot keep the package's promises.
+// Validate returns [ErrConfig], naming the broken rule, if the configuration cannot keep the
+// package's promises.
 func (c *Config) Validate() error {
 	_, err := c.settle()
 	return err
@@ -219,9 +214,8 @@ func (c *Config) EffectiveRecovery() (*Recovery, error) {
 	}, nil
 }
 
-// Digest is a hash over every value of the configuration, defaults filled in, and
-// the roster: sides with the same digest have the same configuration. It fails
-// with [ErrConfig].
+// Digest returns a hash over every value of the configuration, defaults filled in, and the
+// roster: sides with the same digest have the same configuration. It fails with [ErrConfig].
 func (c *Config) Digest() ([32]byte, error) {
 	own, err := c.settle()
 	if err != nil {
@@ -230,10 +224,9 @@ func (c *Config) Digest() ([32]byte, error) {
 	return own.digest, nil
 }
 
-// MaxMessage returns the length of the longest message of the session, in
-// bytes, or 0 if the configuration is not valid. A transport should read no more
-// than that. Broadcasts are no messages of the session: the transport carries them
-// over a channel of its own.
+// MaxMessage returns the length of the longest message of the session, in bytes, or 0 if the
+// configuration is not valid. A transport should read no more than that. Broadcasts are not
+// messages of the session: the transport carries them over a channel of its own.
 func (c *Config) MaxMessage() int {
 	own, err := c.settle()
 	if err != nil {

@@ -1,13 +1,12 @@
-// Package protocol is the private sum, message by message: a server learns the
-// sum of n parties' vectors and nothing else. Parties learn it if the server sends
-// it on, and on its word.
+// Package protocol is the private sum, message by message: a server learns the sum of n parties'
+// vectors and nothing else. Parties learn the sum if the server sends it to them, and must take
+// its word for it.
 //
-// [Client] and [Server] are deterministic state machines: bytes in, bytes out,
-// without clocks or sockets, and without goroutines but while masks are made, and keys
-// and signatures checked, on all cores that GOMAXPROCS allows. The caller carries the
-// messages, over any transport, and decides when it has waited long enough. [Local]
-// does so within one process. SPEC.md at the module's root has the protocol byte by
-// byte and the security argument.
+// [Client] and [Server] are deterministic state machines: bytes in, bytes out, without clocks or
+// sockets, and without goroutines except while masks are made, and keys and signatures checked,
+// on all cores that GOMAXPROCS allows. The caller carries the messages, over any transport, and
+// decides when it has waited long enough. [Local] does so within one process. SPEC.md at the
+// module's root has the protocol byte by byte and the security argument.
 //
 // # The session
 //
@@ -29,16 +28,15 @@
 //	          party  → server   Reveal *     shares that take the masks off the sum
 //	between   server → party    Invite *     upload material: you dropped out
 //
-// The steps with a star are those of recovery. Each pair of parties holds a chain
-// of keys that is reseeded every round (package keyexchange) and masks with what
-// it yields (package masking); each party adds a mask of its own. Of a party that
-// stays, the others reveal shares of its own mask; of one that drops out, shares of
-// the key to its pair masks of this round; never both.
+// The steps with a star belong to recovery. Each pair of parties holds a chain of keys that is
+// reseeded every round (package keyexchange) and masks with what it yields (package masking);
+// each party adds a mask of its own. If a party stays, the others reveal shares of its own mask;
+// if it drops out, shares of the key to its pair masks of this round; never both.
 //
-// A session forms among the parties that come, from [Config.MinMembers] on. A party that
-// comes later, or has lost its state, is in the next one: [ClientSeries] and [ServerSeries]
-// set it up during the rounds of the present one. With [Server.Gather] a round is held among
-// any MinMembers members that are present, whichever others are away.
+// A session forms among the parties that appear, from [Config.MinMembers] on. A party that comes
+// later, or has lost its state, is in the next one: [ClientSeries] and [ServerSeries] set it up
+// during the rounds of the present one. With [Server.Gather] a round is held among any MinMembers
+// members that are present, no matter which others are away.
 //
 // Up to a few hundred parties every party shares secrets with every other; beyond
 // that [Parameters] gives the numbers of a sparse graph, for a server that is
@@ -69,36 +67,34 @@
 // transport must authenticate parties to the server, or strangers can submit in a
 // party's place and garble sums too.
 //
-// Who records a session and breaks X25519 later, with a quantum computer, still has
-// ML-KEM-768 before it, unless [Config.Classical] leaves that out.
+// An adversary that records a session and breaks X25519 later, with a quantum computer, must
+// still break ML-KEM-768, unless [Config.Classical] leaves that out.
 //
 // # Crashes
 //
-// [Client.Save] and [Server.Save] work after every step. A party saves, then sends, and
-// sends [Client.Output] again whenever it has connected again. Keep the newest state
-// only: an older one would use keys twice.
+// [Client.Save] and [Server.Save] work after every step. A party saves, then sends, and sends
+// [Client.Output] again whenever it has reconnected. Keep the newest state only: an older one
+// would use keys twice.
 //
-// Of a server its decisions suffice: save when a call returns messages or a sum, and
-// before you send any of it; what it receives need not be saved. After a crash load, and
-// give each party that connects, when it has sent its Output, what [Server.Pending]
-// says. No round is lost by that and nothing is decided twice (SPEC.md §11.3, and
-// TestDecisionsSuffice, which kills a server at every moment of a session).
-// [Server.Step] says which call is next.
+// For a server it suffices to save its decisions: save when a call returns messages or a sum, and
+// before you send any of it; the messages that it receives need not be saved. After a crash load,
+// and give each party that connects, once it has sent its Output, what [Server.Pending] returns.
+// No round is lost by that and nothing is decided twice (SPEC.md §11.3, and TestDecisionsSuffice,
+// which kills a server at every moment of a session). [Server.Step] says which call is next.
 //
 // # Long vectors
 //
-// Vectors of which there is no room for a second copy are encoded, masked and summed in
-// place: [Client.SubmitVector] gives a message that is written in pieces,
-// [Server.ReadMessage] reads it so and changes nothing if it breaks off,
-// [Server.SumVector] gives the sum as it is, and [Server.SaveParts] saves without it. A
-// broadcast is known by its digest ([NewBroadcastHash], [Server.BeginDigest]). What the keys
-// of many parties have in common is in memory once with [Server.PendingParts].
+// Vectors too large for a second copy are encoded, masked and summed in place:
+// [Client.SubmitVector] gives a message that is written in pieces, [Server.ReadMessage] reads it
+// in pieces and changes nothing if it breaks off, [Server.SumVector] gives the sum as it is, and
+// [Server.SaveParts] saves without it. A broadcast is known by its digest ([NewBroadcastHash],
+// [Server.BeginDigest]). With [Server.PendingParts] memory holds once what the keys of many
+// parties have in common.
 //
 // # Constant time
 //
-// What clients do with secrets takes time that depends on the configuration and on
-// who takes part only. The server rebuilds secrets that it is meant to learn, in
-// variable time.
+// Operations of clients on secrets take time that depends only on the configuration and on which
+// parties take part. The server rebuilds secrets that it is meant to learn, in variable time.
 //
 // "The thesis" is "A Practical Approach to Federated Learning" (Mugunthan 2022).
 package protocol

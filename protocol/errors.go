@@ -11,8 +11,7 @@ import (
 	"github.com/hushsum/hushsum/masking"
 )
 
-// Errors of messages. A message that is refused leaves no trace: the state stays
-// as it was before.
+// Errors of messages. A refused message leaves no trace: the state stays as it was before.
 var (
 	// ErrTruncated: the message ends too early. Check the transport's framing.
 	ErrTruncated = wire.ErrTruncated
@@ -30,8 +29,8 @@ var (
 	// disagree on the configuration or the roster.
 	// Compare the two sides' Config and Roster.Digest.
 	ErrSession = errors.New("protocol: the message is of another session or configuration")
-	// ErrSender: the message names another sender than the one it came from, or one
-	// who may not send this.
+	// ErrSender: the message names another sender than the one it came from, or a sender that may
+	// not send this.
 	ErrSender = errors.New("protocol: the message does not name who sent it")
 	// ErrDuplicate: the party has already sent this, or something else in its place.
 	// A party that lost its state during set-up cannot come back with another key:
@@ -41,11 +40,11 @@ var (
 	ErrSignature = keyexchange.ErrSignature
 	// ErrPublicKey: a party's key is not a canonical X25519 key of full order.
 	ErrPublicKey = keyexchange.ErrPublicKey
-	// ErrEncapsulationKey: a party's ML-KEM key is not one.
+	// ErrEncapsulationKey: a party's ML-KEM key is invalid.
 	ErrEncapsulationKey = keyexchange.ErrEncapsulationKey
-	// ErrMembers: the session is not among parties that this one can be with: it
-	// leaves this party out, or has one that did not announce a key; to the server,
-	// the sender is not in the session. Wait for the next session.
+	// ErrMembers: the members of the session do not fit: they leave this party out, or include one
+	// that did not announce a key; to the server, the sender is not in the session. Wait for the
+	// next session.
 	ErrMembers = errors.New(
 		"protocol: the party is not in the session, or the session has a party that did not announce")
 	// ErrOwnKey: the server's list has another key for this party than the one it
@@ -61,20 +60,19 @@ var (
 	ErrSkip = errors.New("protocol: the round is too far ahead")
 	// ErrParticipants: the round leaves out a party that it needs.
 	ErrParticipants = errors.New("protocol: the round does not have the participants that it needs")
-	// ErrTooFew: fewer parties than the session's thresholds allow. Nobody unmasks
-	// anything; wait for more parties, or set the session up with other numbers.
+	// ErrTooFew: fewer parties than the session's thresholds allow. Nobody unmasks anything; wait
+	// for more parties, or set up the session with other numbers.
 	ErrTooFew = errors.New("protocol: too few parties")
-	// ErrSurvivors: the list of survivors leaves this party out or has one that
-	// did not take part.
+	// ErrSurvivors: the list of survivors leaves this party out or includes one that did not take
+	// part.
 	ErrSurvivors = errors.New("protocol: the list of survivors is not one that this party can sign")
-	// ErrCertificate: the signatures on the survivors are too few, or not by those
-	// who may sign.
+	// ErrCertificate: the signatures on the survivors are too few, or not by parties that may sign.
 	ErrCertificate = errors.New("protocol: the survivors are not certified")
-	// ErrMaterial: a party's recovery material or self mask does not rebuild from the
-	// shares that were revealed. The round is lost. Whether that party or holders of its
-	// shares are at fault, as far as it is known, [Server.Excluded] tells.
+	// ErrMaterial: a party's recovery material or self mask does not rebuild from the shares that
+	// were revealed. The round is lost. [Server.Excluded] tells, as far as it is known, whether that
+	// party or holders of its shares are at fault.
 	ErrMaterial = errors.New("protocol: the secrets of a party do not rebuild")
-	// ErrPhase: the call or message is not due in the present state.
+	// ErrPhase: the call or message is not due in the current state.
 	ErrPhase = errors.New("protocol: not due in this state of the session")
 )
 
@@ -84,8 +82,8 @@ var (
 	ErrConfig = errors.New("protocol: unusable configuration")
 	// ErrIdentity: the signer's key is not in the roster.
 	ErrIdentity = errors.New("protocol: the identity is not in the roster")
-	// ErrBroadcast: the broadcast that this party was given is not the one that
-	// the round began with. Do not submit what was made from it.
+	// ErrBroadcast: the broadcast given to this party is not the one with which the round began. Do
+	// not submit what was made from it.
 	ErrBroadcast = errors.New("protocol: the broadcast differs from the one that the round began with")
 	// ErrLength: an input has the wrong number of segments or values.
 	ErrLength = masking.ErrLength
@@ -115,8 +113,8 @@ func (e *PartyError) Error() string {
 // Unwrap returns the reason.
 func (e *PartyError) Unwrap() error { return e.Err }
 
-// MissingError names the parties whose messages did not come. It is
-// [ErrMissing], and [ErrTooFew] if the session could have done with fewer than all.
+// MissingError names the parties whose messages did not arrive. It is [ErrMissing], and
+// [ErrTooFew] if the session could have done with fewer than all.
 type MissingError struct {
 	Round   uint64 // 0 during set-up
 	Parties []int  // roster indices, ascending

@@ -35,7 +35,7 @@ func commitment(
 		uint32Bytes(party), secret[:])
 }
 
-// keysDigest is a hash over the configuration, who announced in time, and what
+// keysDigest returns a hash over the configuration, the parties that announced in time, and what
 // each of them announced.
 func keysDigest(config [32]byte, keys *wire.Keys) [32]byte {
 	return hash(labelKeys, config[:], keys.AppendShared(nil))
@@ -47,7 +47,7 @@ func sessionID(keys [32]byte, members wire.Set) [32]byte {
 	return hash(labelSession, keys[:], members.Bytes())
 }
 
-// NewBroadcastHash returns the hash that names a broadcast, for one that is made or
+// NewBroadcastHash returns the hash that names a broadcast, for a broadcast that is made or
 // arrives in pieces: write the broadcast to it. Its sum is for [Server.BeginDigest] and
 // [Client.SubmitVector].
 func NewBroadcastHash() gohash.Hash {

@@ -44,8 +44,8 @@ type recoveryJSON struct {
 	Degree       int       `json:"degree"`
 }
 
-// MarshalJSON writes the configuration as it is, defaults not filled in. It fails
-// with [ErrConfig] if it is not valid.
+// MarshalJSON writes the configuration as it is, without filling in defaults. It fails with
+// [ErrConfig] if the configuration is not valid.
 func (c Config) MarshalJSON() ([]byte, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -74,9 +74,8 @@ func (c Config) MarshalJSON() ([]byte, error) {
 	return json.Marshal(j)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. It fails with [ErrConfig] if there
-// is a field that it does not know, anything after the end, or a configuration
-// that is not valid, and leaves c as it was.
+// UnmarshalJSON reads what MarshalJSON writes. It fails with [ErrConfig] if there is an unknown
+// field, anything after the end, or an invalid configuration, and then leaves c unchanged.
 func (c *Config) UnmarshalJSON(b []byte) error {
 	fail := func(err error) error { return fmt.Errorf("%w: %w", ErrConfig, err) }
 	var j configJSON

@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// Local runs the server and all parties of a session in one process: for tests,
-// simulations and to learn the order of calls.
+// Local runs the server and all parties of a session in one process, for tests, for simulations
+// and to show the order of calls.
 type Local struct {
 	Carrier[*Server, *Client]
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/hushsum/hushsum/masking"
 )
 
-// ReadMessage is [Server.Receive] of a message that is read in pieces, to its end: of a
-// submission no more than 32 KiB and what follows the vector are held as bytes. It takes
-// room for one vector and the sum, from the first of a round until [Server.Survivors]
-// or the sum.
+// ReadMessage does what [Server.Receive] does, for a message that it reads in pieces, to its end:
+// of a submission it holds no more than 32 KiB and what follows the vector as bytes. It takes
+// room for one vector and the sum, from the first message of a round until [Server.Survivors] or
+// the sum.
 //
-// A message that is refused or breaks off changes nothing. If r fails, ReadMessage fails
-// with [ErrTruncated] and the error of r. It returns when r ends or the message has; the
-// server does nothing else until then, so let parties that are slow write to files first.
+// A message that is refused or breaks off changes nothing. If r fails, ReadMessage fails with
+// [ErrTruncated] and the error of r. It returns when r ends or the message has ended; the server
+// does nothing else until then, so let slow parties write to files first.
 func (s *Server) ReadMessage(from int, r io.Reader) error {
 	if from < 0 || from >= s.config.parties {
 		return fmt.Errorf("%w: there is no party %d", ErrSender, from)

@@ -52,11 +52,11 @@ func (r *rebuilder) prepare() {
 	}
 }
 
-// secret rebuilds the secret of owner from shares, which are in ascending order,
-// and checks it with accept. Wrong shares are corrected if they are few enough: of those
-// whose holders need not be at fault; if that fails, of those whose holders would not
-// even be if the owner were honest; and at last of all. What accept takes is right,
-// whosever shares it came from. It fails with errFewShares or [ErrMaterial].
+// secret rebuilds the secret of owner from shares, which are in ascending order, and checks it
+// with accept. Invalid shares are corrected if they are few enough: first among the shares whose
+// holders need not be at fault; if that fails, among those whose holders would not even be if the
+// owner were honest; and last among all. Any secret that accept takes is right, no matter whose
+// shares it came from. It fails with errFewShares or [ErrMaterial].
 func (r *rebuilder) secret(
 	owner int, shares []shamir.Share, accept func(shamir.Secret) bool,
 ) (shamir.Secret, error) {

@@ -10,13 +10,13 @@ import (
 // This file has series that are put together from sessions which were saved one by one
 // ([Client.Save], [Server.Save]), by programs that kept no series.
 
-// ResumeClientSeries makes the series of a label from its sessions, of which either may be
-// nil: the present one, and the one that is set up. A successor that a Begin or Invite has
-// reached has taken over, and present is erased. least is as for [NewClientSeries], and is
-// raised above the numbers of both sessions. It fails, and changes nothing, with
-// [ErrConfig] if a session has another label, with [ErrIdentity] if one is another party's,
-// with [ErrNumber] if the successor's number is not the higher or one is above [MaxNumber],
-// and with [ErrPhase] if the present session is not set up.
+// ResumeClientSeries makes the series of a label from its sessions, either of which may be nil:
+// the present one, and the one that is set up. A successor that a Begin or Invite has reached has
+// taken over, and present is erased. least is as for [NewClientSeries], and is raised above the
+// numbers of both sessions. It fails, and changes nothing, with [ErrConfig] if a session has
+// another label, with [ErrIdentity] if one is another party's, with [ErrNumber] if the
+// successor's number is not the higher or one is above [MaxNumber], and with [ErrPhase] if the
+// present session is not set up.
 func ResumeClientSeries(
 	label string, least uint64, identity crypto.Signer, random io.Reader, present, successor *Client,
 ) (*ClientSeries, error) {
@@ -51,12 +51,12 @@ func ResumeClientSeries(
 	return s, nil
 }
 
-// ResumeServerSeries makes the series of a label from its sessions, of which either may be
-// nil: the present one, and the one that is set up, which has had no round. least is as for
-// [NewServerSeries], and is raised above the numbers of both. It fails with [ErrConfig] if
-// a session has another label, with [ErrNumber] if the successor's number is not the higher
-// or one is above [MaxNumber], and with [ErrPhase] if the present session is not set up or
-// the successor has had a round: pass it as the present one.
+// ResumeServerSeries makes the series of a label from its sessions, either of which may be nil:
+// the present one, and the one that is set up, which has had no round. least is as for
+// [NewServerSeries], and is raised above the numbers of both. It fails with [ErrConfig] if a
+// session has another label, with [ErrNumber] if the successor's number is not the higher or one
+// is above [MaxNumber], and with [ErrPhase] if the present session is not set up or the successor
+// has had a round: pass it as the present one.
 func ResumeServerSeries(
 	label string, least uint64, present, successor *Server,
 ) (*ServerSeries, error) {

@@ -14,26 +14,26 @@ import (
 	"github.com/hushsum/hushsum/masking"
 )
 
-// A series is a chain of sessions with one label and rising numbers. While the rounds
-// of the present session go on, the next may be set up; between two rounds it
-// takes over. Sessions share nothing but the identities of parties that are in both: what
-// a thief takes of one opens nothing of the next. Who is new, lost its state or was
-// left out comes in with the next session, whose roster may be another, as far as each
-// party's caller accepts its configuration.
+// A series is a chain of sessions with one label and rising numbers. While the rounds of the
+// present session go on, the next may be set up; between two rounds it takes over. Sessions share
+// nothing but the identities of parties that are in both: what a thief takes of one opens nothing
+// of the next. A party that is new, lost its state or was left out comes in with the next
+// session, whose roster may be different, as far as each party's caller accepts its
+// configuration.
 
-// Bounds of the numbers in a series, so that one number that somebody lied about does not
-// use the series up: none is above MaxNumber, and a party joins no session of a number more
-// than MaxNumberJump above the least that it may use.
+// Bounds of the numbers in a series, so that a single false number does not use the series up:
+// none is above MaxNumber, and a party joins no session whose number is more than MaxNumberJump
+// above the least that it may use.
 const (
 	MaxNumber     uint64 = 1<<62 - 1
 	MaxNumberJump uint64 = 1 << 40
 )
 
-// ErrNumber: the number of a session cannot be used in the series, and the error says
-// why. It is not above all that were used: take the next one. A party that has lost its
-// state must be told the least number that it may use: no lower than one above the last
-// that it took part in. It is above [MaxNumber], or for a party too far above the least:
-// do not believe whoever proposed it.
+// ErrNumber: the number of a session cannot be used in the series, and the error says why. If it
+// is not above all that were used, take the next one. A party that has lost its state must be
+// told the least number that it may use: no lower than one above the last that it took part in.
+// If it is above [MaxNumber], or for a party too far above the least, do not believe the party
+// that proposed it.
 var ErrNumber = errors.New("protocol: the number cannot be used in this series")
 
 // ClientSeries is one party in a series of sessions. It is not safe for concurrent
@@ -48,26 +48,24 @@ type ClientSeries struct {
 	successor *Client // while it is set up
 }
 
-// NewClientSeries makes the party of the given identity in the series of a label,
-// in no session yet. least is the least number of a session that it may join: 0 for a
-// party that is new. A party that has lost its state must be told one above the last
-// number that it used, by whoever knows it (the server may; told too low a number, a
-// party could be led to announce a key for a session that it was in, to no other harm
-// than that it can be shut out of it).
+// NewClientSeries makes the party of the given identity in the series of a label, in no session
+// yet. least is the least number of a session that it may join: 0 for a party that is new. A
+// party that has lost its state must be told one above the last number that it used, by anyone
+// who knows it (the server may; told too low a number, a party could be led to announce a key for
+// a session that it was in, to no other harm than that it can be shut out of it).
 func NewClientSeries(
 	label string, least uint64, identity crypto.Signer, random io.Reader,
 ) *ClientSeries {
 	return &ClientSeries{label: label, identity: identity, random: random, least: least}
 }
 
-// Succeed begins the next session, as [NewClient] does, and returns the first
-// message of its set-up. A successor that was begun is given up, unless it is set up: the
-// server may have let it take over, and this party has not been told.
-// It fails with [ErrConfig] if the label is not the series', with [ErrNumber], and as
-// NewClient does.
+// Succeed begins the next session, as [NewClient] does, and returns the first message of its
+// set-up. It gives up a successor that was begun, unless that is set up: the server may have let
+// it take over, and this party has not been told. It fails with [ErrConfig] if the label is not
+// the series', with [ErrNumber], and as NewClient does.
 //
-// The caller's acceptance of the session is that it passes its configuration: it must
-// not take a roster on the server's word.
+// By passing its configuration the caller accepts the session: it must not take a roster on the
+// server's word.
 func (s *ClientSeries) Succeed(config *Config) (announce []byte, err error) {
 	if err := checkSuccessor(config, s.label, s.least); err != nil {
 		return nil, err
@@ -109,11 +107,10 @@ func errMaxNumber(number uint64) error {
 	return fmt.Errorf("%w: %d, a number is at most %d", ErrNumber, number, MaxNumber)
 }
 
-// Receive takes one message of the server and returns what there is to answer, as
-// [Client.Receive] does; it is for the session that the message names, see
-// [ClientSeries.Named]. With the first Begin or Invite of a session after the present one
-// that takes over, and those before it are erased. It fails with [ErrSession] if the message
-// is of no session that the party has.
+// Receive takes one message of the server and returns the answer, if any, as [Client.Receive]
+// does, for the session that the message names, see [ClientSeries.Named]. With the first Begin or
+// Invite of a session after the present one that session takes over, and those before it are
+// erased. It fails with [ErrSession] if the message is of no session that the party has.
 func (s *ClientSeries) Receive(message []byte) (answer []byte, err error) {
 	h, _, err := wire.ParseHeader(message)
 	if err != nil {
@@ -130,8 +127,8 @@ func (s *ClientSeries) Receive(message []byte) (answer []byte, err error) {
 	return answer, err
 }
 
-// Named returns the session that a message names: the present one, one that is to take over,
-// or nil.
+// Named returns the session that a message names: the present one, one that is to take over, or
+// nil.
 func (s *ClientSeries) Named(message []byte) *Client {
 	h, _, err := wire.ParseHeader(message)
 	if err != nil {
@@ -168,8 +165,8 @@ func (s *ClientSeries) forget(c **Client) {
 	}
 }
 
-// Sessions returns the sessions that the party has keys for, by rising numbers: the present
-// one, if there is one, and after it those that may take over.
+// Sessions returns the sessions for which the party has keys, in ascending order of their
+// numbers: the present one, if there is one, and after it those that may take over.
 func (s *ClientSeries) Sessions() []*Client {
 	var out []*Client
 	for _, c := range []*Client{s.present, s.formed, s.successor} {
@@ -186,8 +183,8 @@ func (c *settled) names(session, header [32]byte) bool {
 	return header == session || header == c.digest
 }
 
-// Due reports whether a round of the present session waits for this party's input,
-// and which.
+// Due reports whether a round of the present session waits for this party's input, and which
+// round that is.
 func (s *ClientSeries) Due() (round uint64, due bool) {
 	if s.present == nil {
 		return 0, false
@@ -215,7 +212,7 @@ func (s *ClientSeries) SubmitVector(
 	return s.present.SubmitVector(broadcast, fill)
 }
 
-// Present returns the session whose rounds go on, nil before the first.
+// Present returns the session that holds rounds now, nil before the first.
 func (s *ClientSeries) Present() *Client { return s.present }
 
 // Successor returns the session that is set up, nil if there is none.
@@ -246,9 +243,8 @@ func NewServerSeries(label string, least uint64) *ServerSeries {
 	return &ServerSeries{label: label, least: least}
 }
 
-// Succeed begins the next session, whose set-up is [ServerSeries.Successor]'s. A
-// successor that has not taken over is given up. It fails with [ErrConfig] and
-// [ErrNumber].
+// Succeed begins the next session, whose set-up is [ServerSeries.Successor]'s. It gives up a
+// successor that has not taken over. It fails with [ErrConfig] and [ErrNumber].
 func (s *ServerSeries) Succeed(config *Config) error {
 	if err := checkSuccessor(config, s.label, s.least); err != nil {
 		return err
@@ -276,10 +272,10 @@ func (s *ServerSeries) ReadMessage(from ed25519.PublicKey, r io.Reader) error {
 	return server.ReadMessage(party, io.MultiReader(bytes.NewReader(head), r))
 }
 
-// Receive takes one message of the party that the transport knows by its identity,
-// for the session that the message names, as [Server.Receive] does. It fails with
-// [ErrSession] if the message is of no session, and with [ErrIdentity] if the session
-// that it names does not have the party.
+// Receive takes one message of the party that the transport knows by its identity, for the
+// session that the message names, as [Server.Receive] does. It fails with [ErrSession] if the
+// message is of no session, and with [ErrIdentity] if the party is not in the session that it
+// names.
 func (s *ServerSeries) Receive(from ed25519.PublicKey, message []byte) error {
 	server, party, err := s.receiver(from, message)
 	if err != nil {
@@ -309,9 +305,9 @@ func (s *ServerSeries) receiver(
 	return nil, 0, ErrSession
 }
 
-// TakeOver makes the successor the present session; the one before is gone. It fails
-// with [ErrPhase] while there is no successor, its set-up is not over, or a round of
-// the present session is open.
+// TakeOver makes the successor the present session and discards the one before. It fails with
+// [ErrPhase] while there is no successor, its set-up is not over, or a round of the present
+// session is open.
 func (s *ServerSeries) TakeOver() error {
 	switch {
 	case s.successor == nil || s.successor.stage != stageReady:
@@ -323,14 +319,14 @@ func (s *ServerSeries) TakeOver() error {
 	return nil
 }
 
-// Present returns the session whose rounds go on, nil before the first.
+// Present returns the session that holds rounds now, nil before the first.
 func (s *ServerSeries) Present() *Server { return s.present }
 
 // Successor returns the session that is set up, nil if there is none.
 func (s *ServerSeries) Successor() *Server { return s.successor }
 
-// Least returns the least number that a session may have: what a party that has lost
-// its state is to be told.
+// Least returns the least number that a session may have, which a party that has lost its state
+// is to be told.
 func (s *ServerSeries) Least() uint64 { return s.least }
 
 // seriesState holds the fields of a series that Save saves. Sessions are sealed on their
@@ -352,9 +348,9 @@ func (s *ClientSeries) Save(key *keyexchange.SealKey) ([]byte, error) {
 	return s.save(key, newSessionState)
 }
 
-// SaveWithoutConfigs is [ClientSeries.Save] without the sessions' configurations, for a
-// caller who can make them again by their numbers: among thousands of parties nearly all
-// of a state would be the roster. [LoadClientSeriesWith] loads it.
+// SaveWithoutConfigs is [ClientSeries.Save] without the sessions' configurations, for a caller
+// that can make them again from their numbers: among thousands of parties the roster would be
+// nearly all of a state. [LoadClientSeriesWith] loads it.
 func (s *ClientSeries) SaveWithoutConfigs(key *keyexchange.SealKey) ([]byte, error) {
 	return s.save(key, func(config *Config, state []byte) (*sessionState, error) {
 		return &sessionState{Number: config.Number, State: state}, nil
@@ -383,18 +379,18 @@ func (s *ClientSeries) save(
 	return sealGob(s.random, key, seriesData(s.label, identityOf(s.identity)), &out)
 }
 
-// LoadClientSeries makes the series again that [ClientSeries.Save] saved under key.
-// What the sessions have to send is their [Client.Output]. It fails with [ErrState].
+// LoadClientSeries restores the series that [ClientSeries.Save] saved under key. The sessions
+// have their [Client.Output] to send. It fails with [ErrState].
 func LoadClientSeries(
 	label string, identity crypto.Signer, random io.Reader, key *keyexchange.SealKey, state []byte,
 ) (*ClientSeries, error) {
 	return LoadClientSeriesWith(label, identity, random, key, state, nil)
 }
 
-// LoadClientSeriesWith is [LoadClientSeries], also for what
-// [ClientSeries.SaveWithoutConfigs] saved: configs returns a session's configuration by
-// its number, nil if it does not know it. Another than the session was saved with is
-// refused with [ErrState] or [ErrConfig].
+// LoadClientSeriesWith is [LoadClientSeries], also for states that
+// [ClientSeries.SaveWithoutConfigs] saved: configs returns a session's configuration by its
+// number, nil if it does not know it. A configuration other than the one that the session was
+// saved with is refused with [ErrState] or [ErrConfig].
 func LoadClientSeriesWith(
 	label string, identity crypto.Signer, random io.Reader, key *keyexchange.SealKey, state []byte,
 	configs func(number uint64) *Config,
@@ -427,8 +423,8 @@ func (s *ServerSeries) Save(key *keyexchange.SealKey) ([]byte, error) {
 	return s.save(key, (*Server).Save)
 }
 
-// SaveParts returns the state of the series sealed under key, and with it the sum of the
-// round that is open, as [Server.SaveParts] does: only the present session has rounds.
+// SaveParts returns the state of the series sealed under key, together with the sum of the open
+// round, as [Server.SaveParts] does: only the present session has rounds.
 func (s *ServerSeries) SaveParts(
 	key *keyexchange.SealKey,
 ) (state []byte, sum io.WriterTo, err error) {
@@ -464,14 +460,14 @@ func (s *ServerSeries) save(
 	return sealGob(nil, key, seriesData(s.label, nil), &out)
 }
 
-// LoadServerSeries makes the series again that [ServerSeries.Save] saved under key. It
-// fails with [ErrState].
+// LoadServerSeries restores the series that [ServerSeries.Save] saved under key. It fails with
+// [ErrState].
 func LoadServerSeries(label string, key *keyexchange.SealKey, state []byte) (*ServerSeries, error) {
 	return ReadServerSeries(label, key, state, nil)
 }
 
-// ReadServerSeries makes the series again that [ServerSeries.SaveParts] saved, as
-// [ReadServer] does. It fails with [ErrState].
+// ReadServerSeries restores the series that [ServerSeries.SaveParts] saved, as [ReadServer] does.
+// It fails with [ErrState].
 func ReadServerSeries(
 	label string, key *keyexchange.SealKey, state []byte, sum io.Reader,
 ) (*ServerSeries, error) {

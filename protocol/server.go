@@ -8,7 +8,7 @@ import (
 	"github.com/hushsum/hushsum/masking"
 )
 
-// Envelope is a message of the server and the party that it is for. Messages
+// Envelope is a message of the server together with the party to which it is addressed. Messages
 // for several parties may share their bytes.
 type Envelope struct {
 	To      int // roster index
@@ -36,7 +36,7 @@ type Server struct {
 
 	// With recovery.
 	holders  wire.Set       // whom the material for the next round is for
-	terms    terms          // of a round among so many
+	terms    terms          // of a round with a given number of parties
 	uploads  []*wire.Upload // by party: for its next round; nil if there is none
 	excluded wire.Set       // parties that are left out
 	doubts   doubts         // of whom one of two is at fault
@@ -79,9 +79,9 @@ type serverRound struct {
 	revelations []wire.Reveal // by party
 }
 
-// Receive takes one message of a party. from is whom the transport knows to have
-// sent it: a message that names another sender is refused, so that no party can
-// submit in the place of another.
+// Receive takes one message of a party. from is the party from which the transport knows it came:
+// a message that names another sender is refused, so that no party can submit in the place of
+// another.
 //
 // A message that is refused, with one of the package's errors, changes nothing;
 // the error is a [PartyError] of from, if there is such a party.
@@ -152,21 +152,20 @@ func (s *Server) receive(h wire.Header, body []byte, party int) error {
 	return nil
 }
 
-// Begin begins the next round and returns the messages that say so, to all parties that
-// take part. broadcast holds the bytes that parties need for the round, such as the
-// model; only its digest is in the message, so the caller sends the broadcast
-// itself. A round that is still open is given up.
+// Begin begins the next round and returns the messages that announce it to all parties that take
+// part. broadcast holds the bytes that parties need for the round, such as the model; only its
+// digest is in the message, so the caller sends the broadcast itself. A round that is still open
+// is given up.
 //
-// With recovery, those take part whose material for the round is in. If they are
-// too few it fails with [ErrTooFew], naming who is missing, and no round begins:
-// call [Server.Invite] and wait, or [Server.Skip]. It fails with [ErrPhase]
-// before [Server.Keys].
+// With recovery, the parties take part whose material for the round has arrived. If they are too
+// few it fails with [ErrTooFew], naming the missing ones, and no round begins: call
+// [Server.Invite] and wait, or [Server.Skip]. It fails with [ErrPhase] before [Server.Keys].
 func (s *Server) Begin(broadcast []byte) ([]Envelope, error) {
 	return s.BeginDigest(broadcastDigest(broadcast))
 }
 
-// BeginDigest is [Server.Begin] for a broadcast that is not in one piece: its digest is
-// the sum of [NewBroadcastHash].
+// BeginDigest is [Server.Begin] for a broadcast that is not in one piece: broadcast is its
+// digest, the sum of [NewBroadcastHash].
 func (s *Server) BeginDigest(broadcast [32]byte) ([]Envelope, error) {
 	if s.stage != stageReady {
 		return nil, fmt.Errorf("%w: set-up is not over", ErrPhase)
@@ -378,18 +377,16 @@ func (s *Server) Awaits(party int) bool {
 	}
 }
 
-// Sum ends the round and returns the sum of the inputs, one slice per segment,
-// every value modulo 2^b of its segment. Call it when [Server.Missing] is empty
-// or the caller has waited long enough: after the submissions, or, with recovery,
-// after the shares that follow [Server.Certificate]. [Server.Included] says whose
-// inputs are in it.
+// Sum ends the round and returns the sum of the inputs, one slice per segment, every value modulo
+// 2^b of its segment. Call it when [Server.Missing] is empty or the caller has waited long
+// enough: after the submissions, or, with recovery, after the shares that follow
+// [Server.Certificate]. [Server.Included] tells whose inputs are in it.
 //
-// Whether it fails or not, the round is over and the session goes on with
-// [Server.Begin]. It fails with [ErrMissing], naming them, if parties did not
-// submit and the session has no recovery; with [ErrTooFew] if too few revealed
-// shares, naming who did not; with [ErrMaterial], naming the party, if a party's
-// secrets do not rebuild. What the others sent stays masked and is discarded. It fails with
-// [ErrPhase] if no sum is due.
+// Whether it fails or not, the round is over and the session goes on with [Server.Begin]. It
+// fails with [ErrMissing], naming them, if parties did not submit and the session has no
+// recovery; with [ErrTooFew] if too few parties revealed shares, naming those that did not; with
+// [ErrMaterial], naming the party, if a party's secrets do not rebuild. The submissions of the
+// others stay masked and are discarded. It fails with [ErrPhase] if no sum is due.
 func (s *Server) Sum() ([][]uint64, error) {
 	sum, err := s.SumVector()
 	if err != nil {

@@ -35,11 +35,10 @@ func (s *Server) lacksMaterial(party int) bool {
 	return u == nil || u.Round <= s.round
 }
 
-// Invite returns messages that ask the parties without recovery material for
-// their next round to upload it: those that dropped out, or were not there. Call
-// it between rounds, as often as is useful; a party that answers before the next
-// Begin takes part in it. It fails with [ErrPhase] during set-up or a round, and
-// returns nothing in a session without recovery.
+// Invite returns messages that ask the parties without recovery material for their next round to
+// upload it: those that dropped out, or were absent. Call it between rounds, as often as is
+// useful; a party that answers before the next Begin takes part in it. It fails with [ErrPhase]
+// during set-up or a round, and returns nothing in a session without recovery.
 func (s *Server) Invite() ([]Envelope, error) {
 	if s.stage != stageReady || s.open != nil {
 		return nil, fmt.Errorf("%w: parties are invited between rounds", ErrPhase)
@@ -60,13 +59,12 @@ func (s *Server) invitation() []byte {
 	return append(s.roundHeader(wire.TypeInvite), s.holders.Bytes()...)
 }
 
-// Gather begins anew with those who are present: it uses up a round number, and
-// returns messages that ask exactly these members for recovery material, made for
-// each other. Those who answer before the next [Server.Begin] take part in it; the
-// numbers of that round, and of those that follow until the next Gather, are those
-// of a session of as many parties. It costs one round trip more than a round
-// without, no exchange of keys, and nothing that MinSurvivors promises: any
-// MinMembers members or more can hold a round, whoever else is away.
+// Gather begins anew with the parties that are present: it uses up a round number, and returns
+// messages that ask exactly these members for recovery material, made for each other. Those that
+// answer before the next [Server.Begin] take part in it; the numbers of that round, and of those
+// that follow until the next Gather, are those of a session of as many parties. It costs one
+// round trip more than a round without it, but no exchange of keys, and nothing that MinSurvivors
+// promises: any MinMembers members or more can hold a round, no matter who else is away.
 //
 // Parties that are excluded are left out. It fails with [ErrPhase] during set-up or
 // a round, with [ErrMembers], naming it, if a party is not in the session, with
@@ -118,8 +116,8 @@ func (s *Server) hold(holders wire.Set) {
 	s.holders, s.terms = holders, s.config.terms(holders.Len())
 }
 
-// Skip gives up the next round number, for a round whose parties do not come. It
-// fails with [ErrPhase] during set-up or a round.
+// Skip gives up the next round number, for a round whose parties do not appear. It fails with
+// [ErrPhase] during set-up or a round.
 func (s *Server) Skip() error {
 	if s.stage != stageReady || s.open != nil {
 		return fmt.Errorf("%w: rounds are skipped between rounds", ErrPhase)
@@ -155,10 +153,10 @@ func (s *Server) receiveUpload(h wire.Header, body []byte, party int) error {
 	return nil
 }
 
-// Survivors ends the submissions and returns the messages that tell the
-// survivors who they are; they answer with signatures. If they are too few the
-// round is over: it fails with [ErrTooFew], and names who did not submit. It
-// fails with [ErrPhase] if no submissions are due, or without recovery.
+// Survivors ends the submissions and returns the messages that tell the survivors who they are;
+// they answer with signatures. If they are too few the round is over: it fails with [ErrTooFew],
+// and names the parties that did not submit. It fails with [ErrPhase] if no submissions are due,
+// or without recovery.
 func (s *Server) Survivors() ([]Envelope, error) {
 	if err := s.endMasked(); err != nil {
 		return nil, err
@@ -224,10 +222,9 @@ func (s *Server) receiveSigned(h wire.Header, body []byte, party int) error {
 	return nil
 }
 
-// Certificate ends the signatures and returns the messages that carry them to
-// the survivors; they answer with shares. If there are too few the round is
-// over: it fails with [ErrTooFew], and names who did not sign. It fails with
-// [ErrPhase] if no signatures are due.
+// Certificate ends the signatures and returns the messages that carry them to the survivors; they
+// answer with shares. If there are too few the round is over: it fails with [ErrTooFew], and
+// names the parties that did not sign. It fails with [ErrPhase] if no signatures are due.
 func (s *Server) Certificate() ([]Envelope, error) {
 	if err := s.endSigned(); err != nil {
 		return nil, err
@@ -301,10 +298,10 @@ func (s *Server) receiveReveal(h wire.Header, body []byte, party int) error {
 	return nil
 }
 
-// Exclude leaves a party out of the rounds that follow, until it is readmitted. The
-// server does so by itself with those of [Server.Excluded]; a caller may have reasons
-// of its own, such as inputs that spoil the model. In the open round the party goes
-// on. A party that the session does not have is passed over.
+// Exclude leaves a party out of the rounds that follow, until it is readmitted. The server
+// excludes those of [Server.Excluded] by itself; a caller may have reasons of its own, such as
+// inputs that spoil the model. The party stays in the open round. Exclude ignores a party that is
+// not in the session.
 func (s *Server) Exclude(party int) {
 	if party >= 0 && party < s.config.parties {
 		s.excluded.Add(party)
@@ -315,19 +312,18 @@ func (s *Server) Exclude(party int) {
 // Excluded returns the parties that the server leaves out, in ascending order: those
 // of [Server.Exclude], and those that spoilt rounds or tried to.
 //
-// Let e be c, at least 1. As long as no more than e parties of the session are at
-// fault, the server names nobody else: an owner whose recovery blob does not open or
-// whose secret does not rebuild although e wrong shares could have been corrected, and
-// whoever has dealt or revealed so many wrong shares, or dealt or claimed so many that
-// do not open, that more than e others would have to be at fault instead. And as long
-// as in each round t + 2e neighbours of every party reveal, whoever spoils a round is
-// among those named after it, so that at most e rounds are spoilt. SPEC.md §10.4 has
-// the theorem.
+// Let e be c, at least 1. As long as at most e parties of the session are at fault, the server
+// names nobody else: it names an owner whose recovery blob does not open or whose secret does not
+// rebuild although e invalid shares could have been corrected, and a party that has dealt or
+// revealed so many invalid shares, or dealt or claimed so many that do not open, that more than e
+// others would have to be at fault instead. And as long as in each round t + 2e neighbours of
+// every party reveal, a party that spoils a round is among those named after it, so that at most
+// e rounds are spoilt. SPEC.md §10.4 has the theorem.
 func (s *Server) Excluded() []int { return slices.Collect(s.excluded.All()) }
 
-// Readmit lets an excluded party back in, and forgets what made it doubtful: it is
-// invited again, and takes part once it has uploaded new material. What was wrong by
-// accident costs one more round; a party that cheats will do it again.
+// Readmit lets an excluded party back in, and forgets what made it doubtful: it is invited again,
+// and takes part once it has uploaded new material. A party that erred by accident costs one more
+// round; a party that cheats will do it again.
 func (s *Server) Readmit(party int) {
 	if party >= 0 && party < s.config.parties {
 		s.excluded.Remove(party)
@@ -335,15 +331,15 @@ func (s *Server) Readmit(party int) {
 	}
 }
 
-// Doubts returns the pairs of parties of which the server knows that at least one is at
-// fault, each once with the lower party first, in ascending order: what [Server.Excluded]
-// follows from, to be carried to another session with the same roster by [Server.Doubt].
+// Doubts returns the pairs of parties of which the server knows that at least one is at fault,
+// each once with the lower party first, in ascending order: [Server.Excluded] follows from them,
+// and [Server.Doubt] carries them to another session with the same roster.
 func (s *Server) Doubts() [][2]int { return s.doubts.pairs() }
 
-// Doubt adds pairs of parties of which at least one is at fault, from another session with
-// the same roster, and excludes whoever they name together with those of this session. So
-// a liar gains nothing by a new session. It fails with [ErrMembers], and adds none, if the
-// roster does not have a party or a pair is of one party.
+// Doubt adds pairs of parties of which at least one is at fault, from another session with the
+// same roster, and excludes the parties that they name together with the pairs of this session.
+// So a liar gains nothing by a new session. It fails with [ErrMembers], and adds none, if the
+// roster lacks a party or a pair is of one party.
 func (s *Server) Doubt(pairs [][2]int) error {
 	for _, pair := range pairs {
 		for _, party := range pair {

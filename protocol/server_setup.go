@@ -61,15 +61,15 @@ func (s *Server) receiveAnnounce(_ wire.Header, body []byte, party int) error {
 	return nil
 }
 
-// Keys ends the announcements: it returns the messages that carry the keys of
-// all who have announced to all of these, who with hybrid keys answer with
-// ciphertexts. The others stay out of the session. It fails with [ErrTooFew], naming
-// who is missing, and changes nothing, while they are fewer than MinMembers.
+// Keys ends the announcements: it returns the messages that carry the keys of all parties that
+// have announced to each of them; with hybrid keys they answer with ciphertexts. The others stay
+// out of the session. It fails with [ErrTooFew], naming the missing ones, and changes nothing,
+// while they are fewer than MinMembers.
 //
-// With classical keys that ends set-up, and with recovery the parties answer with
-// their material for the first round. Keys may be called again for those who lost
-// the message: it returns the same for the parties that have not answered.
-// It fails with [ErrPhase] once [Server.Members] has ended set-up.
+// With classical keys that ends set-up, and with recovery the parties answer with their material
+// for the first round. Keys may be called again for parties that lost the message: it returns the
+// same for the parties that have not answered. It fails with [ErrPhase] once [Server.Members] has
+// ended set-up.
 func (s *Server) Keys() ([]Envelope, error) {
 	if err := s.endAnnouncements(); err != nil {
 		return nil, err
@@ -193,16 +193,15 @@ func leavesOf(to []int, ciphertexts [][]byte) [][32]byte {
 	return leaves
 }
 
-// Members ends set-up with hybrid keys: it returns the messages that tell those
-// who have sent ciphertexts that the session is among them, with what others have
-// encapsulated for them. With recovery they answer with their material for the first
-// round. In a sparse graph parties with too few neighbours among them are left out.
+// Members ends set-up with hybrid keys: it returns the messages that tell the parties that have
+// sent ciphertexts that they are the session's members, with what others have encapsulated for
+// them. With recovery they answer with their material for the first round. In a sparse graph
+// parties with too few neighbours among them are left out.
 //
-// It fails with [ErrTooFew], naming who is missing, and changes nothing, while
-// they are fewer than MinMembers; with [ErrPhase] before [Server.Keys]. It may be
-// called again for those who lost the message: it returns the same for members that
-// have not sent anything since. In a session with classical keys it returns
-// nothing.
+// It fails with [ErrTooFew], naming the missing ones, and changes nothing, while they are fewer
+// than MinMembers; with [ErrPhase] before [Server.Keys]. It may be called again for parties that
+// lost the message: it returns the same for members that have not sent anything since. In a
+// session with classical keys it returns nothing.
 func (s *Server) Members() ([]Envelope, error) {
 	if s.stage == stageAnnounce {
 		return nil, fmt.Errorf("%w: the keys are not out", ErrPhase)
@@ -267,8 +266,7 @@ func (s *Server) join(members wire.Set) {
 	s.hold(members)
 }
 
-// Enrolled returns the parties that the session is among, in ascending order, nil
-// during set-up.
+// Enrolled returns the parties of the session, in ascending order, nil during set-up.
 func (s *Server) Enrolled() []int {
 	if s.stage != stageReady {
 		return nil
@@ -276,9 +274,9 @@ func (s *Server) Enrolled() []int {
 	return append([]int(nil), s.topology.list...)
 }
 
-// Holders returns the parties that recovery material is made for, those of the next
-// round, in ascending order: the members, or those of the last [Server.Gather]; nil
-// during set-up or without recovery.
+// Holders returns the parties for which recovery material is made, those of the next round, in
+// ascending order: the members, or those of the last [Server.Gather]; nil during set-up or
+// without recovery.
 func (s *Server) Holders() []int {
 	if s.stage != stageReady || !s.config.recovery {
 		return nil

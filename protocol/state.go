@@ -70,8 +70,8 @@ type nearState struct {
 	Held     bool // the recovery share opened
 }
 
-// Save returns the client's state sealed under key, which is the caller's to make
-// (keyexchange.GenerateSealKey) and keep. It fails only with [ErrRandom].
+// Save returns the client's state sealed under key, which the caller makes
+// (keyexchange.GenerateSealKey) and keeps. It fails only with [ErrRandom].
 //
 // Keep the newest state only. A client that is loaded from an older one and submits
 // again puts two inputs under the same keys: without recovery the server learns
@@ -148,10 +148,9 @@ func (c *Client) save(key *keyexchange.SealKey) ([]byte, error) {
 	return sealGob(c.random, key, stateData(c.config, uint32(c.self)), &s)
 }
 
-// LoadClient makes the client again that [Client.Save] saved under key, with the
-// same configuration and identity; what it has to send is [Client.Output]. See Save
-// for what an old state does. It fails with [ErrState], [ErrConfig] or
-// [ErrIdentity].
+// LoadClient restores the client that [Client.Save] saved under key, with the same configuration
+// and identity; it has its [Client.Output] to send. See Save for the effect of an old state. It
+// fails with [ErrState], [ErrConfig] or [ErrIdentity].
 func LoadClient(
 	config *Config, identity crypto.Signer, random io.Reader, key *keyexchange.SealKey, state []byte,
 ) (client *Client, err error) {

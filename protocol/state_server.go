@@ -57,9 +57,8 @@ type partyState struct {
 	Reveal     []byte
 }
 
-// Save returns the server's state sealed under key, which keeps it from being
-// changed: there is no long-term secret in it. It fails only
-// with [ErrRandom].
+// Save returns the server's state sealed under key, which protects it from changes: there is no
+// long-term secret in it. It fails only with [ErrRandom].
 func (s *Server) Save(key *keyexchange.SealKey) ([]byte, error) {
 	state := s.state()
 	if s.open != nil {
@@ -68,14 +67,13 @@ func (s *Server) Save(key *keyexchange.SealKey) ([]byte, error) {
 	return sealGob(nil, key, stateData(s.config, wire.ServerIndex), state)
 }
 
-// SaveParts is [Server.Save] without the sum, which is as long as a submission: it is
-// returned with the state, to be written to where it is durable before the state is, or
-// nil if none has to be kept. The state has its digest. Nothing in it is secret that the
-// server does not learn anyway.
+// SaveParts is [Server.Save] without the sum, which is as long as a submission: it returns the
+// sum with the state, to be stored durably before the state is, or nil if none has to be kept.
+// The state has its digest. Nothing in it is secret that the server does not learn anyway.
 //
-// While submissions come in, the state is that of the round's beginning, without those
-// that are in: their parties send them again, see the package's documentation. Until the
-// round's end they must be able to.
+// While submissions come in, the state is that of the round's beginning, without the submissions
+// that have arrived: their parties send them again, see the package's documentation. They must be
+// able to until the round ends.
 func (s *Server) SaveParts(key *keyexchange.SealKey) (state []byte, sum io.WriterTo, err error) {
 	out := s.state()
 	switch {
@@ -159,15 +157,15 @@ func (s *Server) state() *serverState {
 	return out
 }
 
-// LoadServer makes the server again that [Server.Save] saved under key, with the
-// same configuration. It fails with [ErrState] or [ErrConfig].
+// LoadServer restores the server that [Server.Save] saved under key, with the same configuration.
+// It fails with [ErrState] or [ErrConfig].
 func LoadServer(config *Config, key *keyexchange.SealKey, state []byte) (*Server, error) {
 	return ReadServer(config, key, state, nil)
 }
 
-// ReadServer makes the server again that [Server.SaveParts] saved: sum is read to its
-// end, in pieces, if one was returned with the state, and may be nil otherwise. It fails
-// as [LoadServer] does, also if sum differs from the one that was written.
+// ReadServer restores the server that [Server.SaveParts] saved: it reads sum to its end, in
+// pieces, if one was returned with the state, and sum may be nil otherwise. It fails as
+// [LoadServer] does, also if sum differs from the one that was written.
 func ReadServer(
 	config *Config, key *keyexchange.SealKey, state []byte, sum io.Reader,
 ) (*Server, error) {

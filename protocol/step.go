@@ -6,15 +6,15 @@ import (
 	"iter"
 )
 
-// This file is for those who keep a loop of their own around a server: where it stands,
-// and what a party that comes now has to be sent.
+// This file is for callers that keep a loop of their own around a server: it says where the
+// server stands, and what to send to a party that connects now.
 
-// Step names what a [Server] waits for, by the message that parties send.
+// Step names what a [Server] waits for, by the message that parties send next.
 type Step int
 
-// The steps of a session, and the call that ends each. Without recovery there are none
-// but StepAnnounce, StepEncapsulate, StepBetween and StepMasked, with classical keys there
-// is no StepEncapsulate.
+// The steps of a session, and the call that ends each. Without recovery there are only
+// StepAnnounce, StepEncapsulate, StepBetween and StepMasked; with classical keys there is no
+// StepEncapsulate.
 const (
 	StepAnnounce    Step = iota + 1 // keys; Server.Keys
 	StepEncapsulate                 // ciphertexts; Server.Members
@@ -34,7 +34,7 @@ func (s Step) String() string {
 	return stepNames[s-StepAnnounce]
 }
 
-// Step returns what the server waits for. [Server.Missing] says of whom.
+// Step returns what the server waits for. [Server.Missing] names the parties.
 func (s *Server) Step() Step {
 	switch {
 	case s.stage == stageAnnounce:
@@ -47,11 +47,11 @@ func (s *Server) Step() Step {
 	return StepMasked + Step(s.open.step)
 }
 
-// EndStep ends the step that the server is at as [Server.Keys], [Server.Members],
-// [Server.Survivors] or [Server.Certificate] does, with that call's errors, and makes no
-// messages: [Server.Pending] makes a party's when it is there to take it. In set-up and on
-// large graphs the messages to all parties together take far more memory than the server
-// does. It fails with [ErrPhase] at other steps, which [Server.Begin] and [Server.Sum] end.
+// EndStep ends the server's current step as [Server.Keys], [Server.Members], [Server.Survivors]
+// or [Server.Certificate] does, with that call's errors, and makes no messages: [Server.Pending]
+// makes a party's once the party can take it. In set-up and on large graphs the messages to all
+// parties together take far more memory than the server does. It fails with [ErrPhase] at other
+// steps, which [Server.Begin] and [Server.Sum] end.
 func (s *Server) EndStep() error {
 	switch step := s.Step(); step {
 	case StepAnnounce:
@@ -68,15 +68,15 @@ func (s *Server) EndStep() error {
 	}
 }
 
-// Pending returns the messages that a party needs to answer what is due, in the order in
-// which it takes them, nothing if it has answered: those of the steps that it has not been
-// heard of in. They are the same bytes as the envelopes were, also after [LoadServer].
-// Send them to a party that has connected, after what it has sent by itself, which is its
-// last message ([Client.Output]): nothing then depends on what was lost. A party may be
-// sent what it has had already, and refuses it.
+// Pending returns the messages that a party needs to answer what is due, in the order in which it
+// takes them, nothing if it has answered: those of the steps in which it has not been heard. They
+// are the same bytes as the envelopes were, also after [LoadServer]. Send them to a party that
+// has connected, after the message that it sends by itself, which is its last ([Client.Output]):
+// nothing then depends on what was lost. A party may be sent a message that it has had already,
+// and refuses it.
 //
-// Whom nothing is pending for and who has no keys for the session announces them, or
-// waits for the next session.
+// A party that has nothing pending and no keys for the session announces them, or waits for the
+// next session.
 func (s *Server) Pending(party int) [][]byte {
 	var out [][]byte
 	for shared, own := range s.PendingParts(party) {
@@ -88,10 +88,10 @@ func (s *Server) Pending(party int) [][]byte {
 	return out
 }
 
-// PendingParts yields the messages of [Server.Pending], each in two parts to be sent one
-// after the other: what it begins with, if that is the same for many parties, and its own
-// rest. The first is the same memory for all of them, which is not to be written to: with
-// hybrid keys of ten thousand parties it is 1.3 MB.
+// PendingParts yields the messages of [Server.Pending], each in two parts to be sent one after
+// the other: its beginning, if that is the same for many parties, and its own rest. The first is
+// the same memory for all of them, which must not be written to: with hybrid keys of ten thousand
+// parties it is 1.3 MB.
 func (s *Server) PendingParts(party int) iter.Seq2[[]byte, []byte] {
 	return func(yield func(shared, own []byte) bool) {
 		if s.stage == stageEncapsulate {

@@ -10,7 +10,7 @@ import (
 // This file is for vectors of which there is no room for a second copy: submissions that
 // are written and read in pieces.
 
-// Submission is a message that carries a masked input, not yet bytes.
+// Submission is a message that carries a masked input, not yet encoded as bytes.
 type Submission struct {
 	head   []byte
 	vector *masking.Vector
@@ -45,9 +45,9 @@ func (s *Submission) bytes() []byte {
 // submission, and masks are added to it in place. broadcast is the sum of
 // [NewBroadcastHash] over the broadcast.
 //
-// The message is the caller's to keep, and is good until the next call of SubmitVector or
-// Submit. It is no part of [Client.Save] and of [Client.Output]: who wants to be able to
-// send it again after a crash writes it down first, then saves, then sends. Who has not
+// The caller keeps the message, which is good until the next call of SubmitVector or Submit. It
+// is no part of [Client.Save] and of [Client.Output]: a caller that wants to be able to send it
+// again after a crash writes it down first, then saves, then sends. A party whose caller has not
 // drops out of the round, as if the message had been lost, and of nothing else.
 //
 // It fails as Submit does, and with the error of fill, whatever it wrote; the round then
@@ -63,11 +63,11 @@ func (c *Client) SubmitVector(
 	return s, nil
 }
 
-// Kept reports whether the last message is a submission that [Client.SubmitVector] gave to
-// the caller, and of which round: that submission has to be sent again after a crash, in
-// place of [Client.Output].
+// Kept reports whether the last message is a submission that [Client.SubmitVector] gave to the
+// caller, and of which round: that submission must be sent again after a crash, in place of
+// [Client.Output].
 func (c *Client) Kept() (round uint64, kept bool) { return c.last, c.kept }
 
-// Release lets go of the room for a vector that the client keeps from one submission to
-// the next. A [Submission] that was made holds on to it.
+// Release frees the room for a vector that the client keeps from one submission to the next. A
+// [Submission] that was made holds on to it.
 func (c *Client) Release() { c.vector = nil }

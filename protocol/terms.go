@@ -30,7 +30,7 @@ type settled struct {
 	mostBeside int // of the messages that carry no vector
 }
 
-// terms are the numbers of a session or a round among so many parties.
+// terms are the numbers of a session or a round, which depend on how many parties it has.
 type terms struct {
 	scheduled    int // N, the parties of a round
 	degree       int // h, the neighbours of each
@@ -106,15 +106,15 @@ func (c *Config) settle() (*settled, error) {
 	return s, nil
 }
 
-// leastSkip returns the least MaxSkip with a schedule, ⌈14·n/N⌉: a party is not drawn for
-// so many rounds with a chance of (1 − N/n)^MaxSkip ≤ e^-14, less than one in a million.
+// leastSkip returns the least MaxSkip with a schedule, ⌈14·n/N⌉: the chance that a party is not
+// drawn for that many rounds is (1 − N/n)^MaxSkip ≤ e^-14, less than one in a million.
 func leastSkip(parties, perRound int) uint64 {
 	return uint64((14*parties + perRound - 1) / perRound)
 }
 
-// settleSkip fills in and checks MaxSkip. Whoever is not drawn for longer than that is out
-// of the session for good: to wait for it would be to lift the bound on the work that one
-// message can ask of a party.
+// settleSkip fills in and checks MaxSkip. A party that is not drawn for longer than that is out
+// of the session for good: waiting for it would lift the bound on the work that one message can
+// ask of a party.
 func (c *settled) settleSkip() error {
 	most := mostDerivations / uint64(c.peers())
 	least := uint64(1)
@@ -183,7 +183,7 @@ func (c *settled) has(t wire.Type) bool {
 	return c.recovery
 }
 
-// scheduledOf returns N in a session of so many members.
+// scheduledOf returns N in a session of the given size.
 func (c *settled) scheduledOf(size int) int {
 	if c.PerRound == 0 {
 		return size

@@ -23,7 +23,7 @@ type topology struct {
 	members wire.Set
 	list    []int // the same, ascending
 	seed    [32]byte
-	terms   terms // of a session of so many members
+	terms   terms // of a session with a given number of members
 
 	schedule map[uint64][]int // rounds that were asked for, by ascending party
 	whole    *graph.Graph     // over all who announced, nil unless it is sparse

@@ -11,12 +11,12 @@ import (
 	"github.com/hushsum/hushsum/shamir"
 )
 
-// This file has how the server takes the masks off a sum.
+// This file contains how the server takes the masks off a sum.
 
-// unmask takes the masks off the sum: of survivors the self mask, of other
-// participants the masks that they share with survivors. If a party's secrets do not
-// rebuild there is no sum, but those of the others are still looked at, for who is to
-// be left out of the rounds that follow.
+// unmask takes the masks off the sum: the self masks of survivors, and the masks that other
+// participants share with survivors. If a party's secrets do not rebuild there is no sum, but
+// those of the others are still checked, to find the parties to leave out of the rounds that
+// follow.
 func (s *Server) unmask(open *serverRound) (failed error) {
 	shares := s.sharesByOwner(open)
 	s.doubtUnopened(open)

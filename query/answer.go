@@ -25,7 +25,7 @@ func (c Cell) within(least, most float64) Cell {
 	return c
 }
 
-// Answer holds what the rows of all parties say to a query.
+// Answer holds the answer of all parties' rows to a query.
 type Answer struct {
 	Name, Kind string
 	Unit       string // of the numbers: the column's, its square, or rows
@@ -36,14 +36,14 @@ type Answer struct {
 	// in the order of its columns; of a logistic one as logarithms of odds, of a column of words one
 	// for each but the first, next to that.
 	Cells []Cell
-	// Errors are of a model: the standard errors of cells as estimates for whomever the rows were
-	// drawn from, by what the model does not explain and by noise. Intervals are of the model of the
-	// rows themselves.
+	// Errors belong to a model: the standard errors of cells as estimates for the population from
+	// which the rows were drawn, by what the model does not explain and by noise. Intervals are
+	// those of the model of the rows themselves.
 	Errors []float64
-	// Margins are of a crosstab: those of its column, and those of the other.
+	// Margins belong to a crosstab: those of its column, and those of the other.
 	Margins [2][]Cell
-	// Epsilon bounds what the query would spend if it were the only one, with this noise; +Inf
-	// without. All together spend what [Plan.Spent] says, which is less than the sum.
+	// Epsilon bounds what the query would spend if it were the only one, with this noise; it is +Inf
+	// without. All together spend what [Plan.Spent] returns, which is less than the sum.
 	Epsilon float64
 }
 
@@ -97,8 +97,8 @@ func (a Answer) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// Answers reads the mean of so many parties' vectors, as the job's sum is decoded. It fails with
-// [ErrConfig] if that is not of this plan.
+// Answers reads the mean of the given number of parties' vectors, as the job's sum is decoded. It
+// fails with [ErrConfig] if the mean does not belong to this plan.
 func (p *Plan) Answers(mean []float64, parties int) ([]Answer, error) {
 	all := p.settled.Roster().Len()
 	if len(mean) != p.length || parties < 1 || parties > all {
@@ -157,8 +157,8 @@ func (a *ask) unit() string {
 	return a.column.Unit
 }
 
-// deviation is that of a coordinate of the sum of so many parties: by noise and by rounding, of
-// which a party's is 1/4 at most in squares of integers.
+// deviation returns the standard deviation of a coordinate of the sum of the given number of
+// parties: by noise and by rounding, of which a party's is 1/4 at most in squares of integers.
 func (p *Plan) deviation(parties int) float64 {
 	n := float64(parties)
 	if m := p.settled.Mechanism(); m != nil {

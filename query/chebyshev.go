@@ -104,7 +104,7 @@ func (b *basis) point(k int, y []float64) {
 	}
 }
 
-// along multiplies each axis of an array with so many axes by a matrix.
+// along multiplies each axis of an array, which has the given number of axes, by a matrix.
 func along(x []float64, axes int, matrix [][]float64) []float64 {
 	width := len(matrix[0])
 	for range axes { // the first axis, which then is the last

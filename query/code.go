@@ -34,8 +34,8 @@ func newCode(job, query string, buckets, longest int) *code {
 	return &code{binary.LittleEndian.Uint64(digest[:]), buckets, longest}
 }
 
-// stirred mixes the bits of a state. Nobody has to be unable to invert it: who knows two words of
-// one bucket gains nothing.
+// stirred mixes the bits of a state. It need not be hard to invert: knowing two words of one
+// bucket gains nothing.
 func stirred(x uint64) uint64 {
 	const odd = 0xbea225f9eb34556d
 	x ^= x >> 32

@@ -4,8 +4,8 @@
 // private sum.
 //
 // A job with [[query]] tables (package job) is settled like any other. A [Schema] reads a party's
-// rows and checks them before anything is sent; a [Plan] turns them into the party's vector, which
-// the job's own sum takes, and the mean of all vectors into answers.
+// rows and checks them before anything is sent; a [Plan] turns them into the party's vector,
+// which the job's own sum takes, and turns the mean of all vectors into answers.
 //
 // # One vector
 //
@@ -35,13 +35,13 @@
 // vector has weighted counts of the cells that they tell apart, and least squares makes all answers
 // of these (Li et al. 2015, the matrix mechanism). See [job.Job.Together].
 //
-// Logistic models are the maximum of the likelihood of the rows, one by one: its equations sum a
-// smooth function of a row, which moments of Chebyshev polynomials give whatever the coefficients
-// are (Huggins et al. 2017 have them without privacy).
+// Logistic models maximise the likelihood of the rows, one by one: the equations sum a smooth
+// function of a row, which moments of Chebyshev polynomials give whatever the coefficients are
+// (Huggins et al. 2017 have them without privacy).
 //
 // Frequent words of a vocabulary that nobody has listed are read from the same sum: each adds a
-// code word of norm 1 to one of many buckets, from which it is decoded once noise is on it. A word
-// comes out only if it stands so far above the noise that with probability 1 − δ/2 none does that
-// fewer than two units have, in the noise alone. Parties know which buckets and codes by the names
-// of the job and of the query.
+// code word of norm 1 to one of many buckets, from which it is decoded once noise is on it. A
+// word comes out only if it stands so far above the noise that with probability 1 − δ/2 no word
+// that fewer than two units have does, in the noise alone. Parties derive the buckets and codes
+// from the names of the job and of the query.
 package query

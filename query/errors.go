@@ -7,14 +7,14 @@ import (
 
 // The errors of this package.
 var (
-	// ErrConfig: a job has no queries, or a plan is given what is not its own.
+	// ErrConfig: a job has no queries, or a plan is given something that is not its own.
 	ErrConfig = errors.New("query: unusable configuration")
-	// ErrRows: rows are not what the job's columns say. See [RowsError].
+	// ErrRows: rows do not match the job's columns. See [RowsError].
 	ErrRows = errors.New("query: rows are not as the job says")
 )
 
-// RowsError says what is wrong with rows, and where. It is [ErrRows]. It is for the party that has
-// the rows: who else is told learns something of them.
+// RowsError says what is wrong with rows, and where. It is [ErrRows]. It is for the party that
+// has the rows: anyone else who sees it learns something about them.
 type RowsError struct {
 	File   string
 	Line   int    // from 1; 0: it is of no line

@@ -7,16 +7,15 @@ import (
 	"github.com/hushsum/hushsum/internal/workload"
 )
 
-// Expected says what a query will cost and how far its answer will be off, before it is asked.
+// Expected says what a query will cost and how far off its answer will be, before it is asked.
 type Expected struct {
 	Name, Kind string
 	Numbers    int     // of the vector
 	Share      float64 // of the budget; 0 without noise
 	Epsilon    float64 // as an [Answer] has it
-	// Margin is half of the 95 % interval where no party is missing: of each count of a table, and
-	// of quantiles of the rows below at the worst edge, as a share of all. Means, variances,
-	// models and quantiles are counted for all the rows that may come and values that are spread
-	// evenly over the range.
+	// Margin is half of the 95 % interval if no party is missing: of each count of a table, and of
+	// quantiles of the rows below at the worst edge, as a share of all. Means, variances, models and
+	// quantiles assume all the rows that may come and values that are spread evenly over the range.
 	Margin float64
 	Of     string // what the margin counts: rows, the unit of a column, or a share of rows
 	// Together numbers the queries that are answered together, from one measurement of Numbers, from
@@ -25,7 +24,7 @@ type Expected struct {
 	Alone    float64
 }
 
-// Rows returns how many rows may count: of all parties together.
+// Rows returns how many rows of all parties together may count.
 func (p *Plan) Rows() int {
 	if p.job.PerRecord() {
 		return p.job.Privacy.Records
@@ -33,9 +32,10 @@ func (p *Plan) Rows() int {
 	return p.settled.Roster().Len() * p.job.Parties.Rows
 }
 
-// Blur returns how many rows all answers together do not tell from none: a group of fewer moves
-// them by less than half of a 95 % interval, by the noise of the fewest honest parties, whatever it
-// has in common. It is 0 without noise. It follows from what is declared, and from no rows.
+// Blur returns the number of rows that all answers together cannot tell from none: a smaller
+// group moves them by less than half of a 95 % interval, by the noise of the fewest honest
+// parties, no matter what its rows have in common. It is 0 without noise. It follows from what is
+// declared, and from no rows.
 func (p *Plan) Blur() float64 {
 	m := p.settled.Mechanism()
 	if m == nil {
@@ -48,7 +48,7 @@ func (p *Plan) Blur() float64 {
 	return z95 * m.StdDev(m.Vector.Shares.MinHonest) * rows
 }
 
-// Expected says what each query will cost and give.
+// Expected returns what each query will cost and give.
 func (p *Plan) Expected() (all []Expected) {
 	parties := p.settled.Roster().Len()
 	deviation := p.deviation(parties)

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// This file reads the most frequent words from a noisy sum of their vectors. Of a bucket the word
-// that stands out most is found first, its part of the sum is taken away, and what is left is
-// searched again, until no word stands out.
+// This file reads the most frequent words from a noisy sum of their vectors. In each bucket it
+// first finds the word that stands out most, subtracts its part of the sum, and searches the rest
+// again, until no word stands out.
 //
 // # When a word comes out
 //
@@ -82,8 +82,9 @@ func (r *reader) bucketWords(bucket int, numbers []float64) (out []wordRows) {
 	return out
 }
 
-// The search is for a word of so many rows, in deviations of noise, or of more if the bucket
-// has more; and what it is searched in has noise of at least the share of these rows.
+// The search is for a word of at least soughtRows rows, in deviations of noise, or of more if the
+// bucket has more; the numbers searched have noise of at least the share leastInRows of these
+// rows.
 const (
 	soughtRows  = 12
 	leastInRows = 0.05

@@ -6,7 +6,7 @@ import "math"
 // predictors and the column that is predicted, all scaled to −1 to 1, summed over rows: the count,
 // and all that normal equations take.
 
-// products is how many products there are of two of so many numbers, squares too.
+// products returns how many products of two of n numbers there are, squares included.
 func products(n int) int { return n * (n + 1) / 2 }
 
 // anything is an interval of which nothing is known.
@@ -87,9 +87,9 @@ func inverse(a [][]float64, least float64) [][]float64 {
 	return out
 }
 
-// linear solves the normal equations. Its intervals are of the model of all rows of the parties
-// that are there, to first order in the noise. If noise leaves the predictors too near to each
-// other, or rows too few, they are of everything, and values 0.
+// linear solves the normal equations. Its intervals are for the model of all rows of the parties
+// that are present, to first order in the noise. If noise leaves the predictors too near to each
+// other, or rows too few, the intervals cover everything, and the values are 0.
 func (s *sum) linear(a *ask, x []float64, reach float64) (out Answer) {
 	size := len(a.on) + 1
 	e := newNormal(x, size)

@@ -180,9 +180,9 @@ func (l *logit) labels() []string {
 	return all
 }
 
-// logistic reads a model. Its intervals are of the model of all rows of the parties that are there,
-// to first order in the noise, and what polynomials miss of its curve added; if noise leaves too
-// little, they are of everything, and values 0.
+// logistic reads a model. Its intervals are for the model of all rows of the parties that are
+// present, to first order in the noise, plus what polynomials miss of its curve; if noise leaves
+// too little, they cover everything, and the values are 0.
 func (s *sum) logistic(a *ask, x []float64, deviation float64) (out Answer) {
 	l := a.logit
 	m, terms := &summed{}, len(l.basis.terms)
@@ -230,9 +230,9 @@ func (s *sum) logistic(a *ask, x []float64, deviation float64) (out Answer) {
 	return out
 }
 
-// evenly returns half of the interval of the first slope, for so many rows that are spread evenly,
-// half of them with the event, each column changing its odds by a factor of e over half of its
-// range.
+// evenly returns half of the interval of the first slope, for the given number of rows, spread
+// evenly, half of them with the event, each column changing its odds by a factor of e over half
+// of its range.
 func (l *logit) evenly(rows, deviation float64) float64 {
 	m, beta := &summed{}, make([]float64, l.size)
 	moments := l.basis.even()

@@ -46,8 +46,8 @@ func (s *sum) variance(a *ask, x []float64, reach float64) Cell {
 	return Cell{Value: unit * c.Value, Low: unit * c.Low, High: unit * c.High}
 }
 
-// mixed bounds the variance of rows of which so many more are anywhere in −1 to 1: at the mean, or
-// at the ends, for which all parts of them are tried, and all shares at both ends.
+// mixed bounds the variance of rows when more of them are added anywhere in −1 to 1: at the mean,
+// or at the ends, for which all parts of them are tried, and all shares at both ends.
 func mixed(low, high, mean, rows, more float64) (least, most float64) {
 	part := more / (rows + more)
 	least, most = (1-part)*max(0, low), high

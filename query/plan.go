@@ -11,7 +11,8 @@ import (
 	"github.com/hushsum/hushsum/privacy"
 )
 
-// Plan is all queries of a settled job, compiled into one vector. It is safe for concurrent use.
+// Plan holds all queries of a settled job, compiled into one vector. It is safe for concurrent
+// use.
 type Plan struct {
 	settled *job.Settled
 	job     *job.Job
@@ -46,8 +47,8 @@ type condition struct {
 	at int
 }
 
-// New compiles the queries of a settled job. It fails with [ErrConfig] if the job has none,
-// and as the accounting does.
+// New compiles the queries of a settled job. It fails with [ErrConfig] if the job has none, and
+// with the errors of the accounting.
 func New(settled *job.Settled) (*Plan, error) {
 	j := settled.Job()
 	if j == nil || !j.Asks() {
@@ -184,10 +185,10 @@ func (p *Plan) compile(q *job.Query) (ask, error) {
 // Length returns how many numbers a party's vector has.
 func (p *Plan) Length() int { return p.length }
 
-// Counted is how many rows of a party count at most; of more [Plan.Vector] takes the first. Where
-// noise hides a party it is parties.rows. Where it hides a record, all count that parties.rows
-// expects, and more, up to privacy.records: a row that is left out because of others would be let
-// in by one that is not there, so that a record moved the sum by two rows, and not by one.
+// Counted returns how many rows of a party count at most; if there are more, [Plan.Vector] takes
+// the first. Where noise hides a party it is parties.rows. Where it hides a record, all that
+// parties.rows expects count, and more, up to privacy.records: otherwise removing a row would let
+// in one that was left out, and a record would move the sum by two rows instead of one.
 func (p *Plan) Counted() int {
 	if p.job.PerRecord() {
 		return p.job.Privacy.Records
@@ -195,8 +196,9 @@ func (p *Plan) Counted() int {
 	return p.job.Parties.Rows
 }
 
-// Check fails with a [RowsError] if a party has more rows than all parties have records, by the
-// job, where noise hides a record: ε would then be of no row. File is the name of the rows.
+// Check fails with a [RowsError] if a party has more rows than all parties have records,
+// according to the job, where noise hides a record: ε would then protect no row. File is the name
+// of the rows.
 func (p *Plan) Check(file string, rows *Rows) error {
 	if !p.job.PerRecord() || rows.Len() <= p.Counted() {
 		return nil
@@ -207,8 +209,8 @@ func (p *Plan) Check(file string, rows *Rows) error {
 		Advice: "declare as many in the job, or bring fewer, chosen by what each row is by itself"}
 }
 
-// Vector returns what a party brings to the sum, of rows that a [Schema] of the same job has read:
-// of those that count, see [Plan.Counted]. It is as secret as the rows are.
+// Vector returns what a party contributes to the sum, from rows that a [Schema] of the same job
+// has read: from those that count, see [Plan.Counted]. It is as secret as the rows are.
 func (p *Plan) Vector(rows *Rows) []float64 {
 	v := make([]float64, p.length)
 	bins := make([]int32, len(p.asks))
@@ -308,7 +310,7 @@ func (a *ask) add(v, row []float64, words []string) {
 	}
 }
 
-// came returns 1 if the event has come to a row, and 0 if not, and whether the row says so.
+// came returns 1 if the event has come to a row, and 0 if not, and whether the row tells.
 func (a *ask) came(row []float64) (came int, known bool) {
 	came = 1
 	for i := range a.event {
@@ -323,8 +325,8 @@ func (a *ask) came(row []float64) (came int, known bool) {
 	return came, true
 }
 
-// Spent returns what all answers together spend of a unit, against the server; without noise its
-// Upper is +Inf.
+// Spent returns what all answers together spend of one unit's privacy, against the server;
+// without noise its Upper is +Inf.
 func (p *Plan) Spent() (accounting.Spent, error) {
 	if !p.job.Noisy() {
 		return accounting.Spent{Bound: accounting.Bound{Upper: math.Inf(1)}}, nil

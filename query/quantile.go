@@ -163,7 +163,7 @@ func needed(below []float64, total float64, edge int, q float64, deviations []fl
 	return max(0, low, high)
 }
 
-// inside returns where in a bin so many of its rows are below.
+// inside returns the place in a bin below which the given part of its rows lies.
 func (a *ask) inside(bin int, part, rows float64) float64 {
 	share := 0.5
 	if rows > 0 {

@@ -18,9 +18,9 @@ type question struct {
 	Noisy   bool         `json:"noisy"`
 }
 
-// Questions returns a canonical text of each query, in their order: it is the same for two queries
-// that ask the same of rows of the same form, whatever their names and shares are, the noise, and
-// the order of their conditions.
+// Questions returns a canonical text of each query, in their order: two queries have the same
+// text if they ask the same of rows of the same form, regardless of their names, their shares,
+// the noise, and the order of their conditions.
 func (p *Plan) Questions() (all []string, err error) {
 	for i := range p.asks {
 		q := *p.asks[i].Query

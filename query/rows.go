@@ -25,8 +25,8 @@ type Schema struct{ columns []job.Column }
 // NewSchema returns the schema of a valid job.
 func NewSchema(j *job.Job) *Schema { return &Schema{j.WithDefaults().Column} }
 
-// Rows are of one party, as the schema has them: numbers inside of their range, of categories the
-// place of a word, and texts.
+// Rows holds the rows of one party in the form of the schema: numbers within their range, for
+// categories the place of a word, and texts.
 type Rows struct {
 	values [][]float64 // by row and column; NaN is no value
 	words  []string    // texts: a value is the place of one
@@ -35,8 +35,8 @@ type Rows struct {
 // Len returns how many rows there are.
 func (r *Rows) Len() int { return len(r.values) }
 
-// Deal deals the rows to so many parties in a random order that follows from the seed, about as
-// many to each. It protects nothing, and is for simulations.
+// Deal deals the rows to the given number of parties in a random order that follows from the
+// seed, about equally many to each. It protects nothing, and is for simulations.
 func (r *Rows) Deal(parties int, seed uint64) []*Rows {
 	order := rand.New(rand.NewPCG(seed, 0x726f7773)).Perm(len(r.values))
 	dealt := make([]*Rows, parties)
@@ -49,7 +49,7 @@ func (r *Rows) Deal(parties int, seed uint64) []*Rows {
 	return dealt
 }
 
-// Finding tells something of a column.
+// Finding says something about a column.
 type Finding struct {
 	Column string `json:"column"`
 	What   string `json:"what"` // clipped, dropped, missing or unknown
@@ -57,7 +57,7 @@ type Finding struct {
 	Lines  []int  `json:"lines"` // of the first of them; of a table, numbers of rows
 }
 
-// Report says what reading a file or a table found. It is for the party alone.
+// Report says what was found while reading a file or a table. It is for the party alone.
 type Report struct {
 	File     string    `json:"file"`
 	Table    bool      `json:"table,omitempty"` // a [Table]: lines are numbers of rows, from 1
@@ -84,10 +84,10 @@ func (r *Report) note(column, what string, line int) {
 }
 
 // Read reads rows from CSV text, with commas, whose first line names the columns, unless header
-// does; file is its name, for messages. Columns that the schema does not have are left out. The
-// report says what was clipped, dropped, missing or unknown. It fails with a [RowsError], if a
-// column is not there, a row lacks a value that the job refuses to be without, or the text is no
-// CSV; the report is returned with it, and has all that was found. It reads to the end in any case.
+// does; file is its name, for messages. Columns that the schema lacks are left out. The report
+// says what was clipped, dropped, missing or unknown. It fails with a [RowsError] if a column is
+// missing, a row lacks a value that the job requires, or the text is not CSV; the report is
+// returned with it, and has all that was found. It reads to the end in any case.
 func (s *Schema) Read(file string, text io.Reader, header []string) (*Rows, *Report, error) {
 	in := csv.NewReader(text)
 	in.TrimLeadingSpace, in.ReuseRecord = true, true
@@ -217,10 +217,10 @@ func (c *checker) value(column *job.Column, text string) (x float64, what string
 	return float64(k), what
 }
 
-// normalized returns a text as it is compared with others: in small letters, with one space for all
-// white space between words and none around them, up to so many bytes of whole characters. A text
-// that is no UTF-8, or has what is not printed, is unknown. Characters that are composed of others,
-// and those, stay different.
+// normalized returns a text in the form in which it is compared with others: in lower case, with
+// one space for all white space between words and none around them, cut to whole characters of at
+// most longest bytes. A text that is not UTF-8, or contains what cannot be printed, is unknown.
+// Composed characters, and the characters that compose them, stay different.
 func normalized(text string, longest int) (word, what string) {
 	if !utf8.ValidString(text) {
 		return "", unknown
@@ -263,7 +263,7 @@ func (s *Schema) places(file string, header []string) (at []int, err error) {
 	return at, nil
 }
 
-// What a finding can be.
+// The kinds of findings.
 const (
 	clipped = "clipped"
 	dropped = "dropped"

@@ -59,8 +59,8 @@ func (s *searcher) follow(t tail) []follower {
 // end follows a tail where there is no place for more of the word.
 var end = []follower{{0, 0, tail{ended: true}}}
 
-// search returns the words that are likeliest in a bucket, the likeliest first: as if one was there
-// so many times, in noise of a deviation in each number. Most are chance.
+// search returns the likeliest words in a bucket, the likeliest first: as if one occurred the
+// given number of times, in noise of a deviation in each number. Most are chance.
 func (s *searcher) search(bucket int, numbers []float64, times, deviation float64) []string {
 	gain := times / math.Sqrt(float64(s.width())) / (deviation * deviation)
 	s.levels[0] = s.levels[0][:0]

@@ -23,8 +23,8 @@ func lifetimes(x []float64) (lost, came, risk []float64) {
 }
 
 // slopes returns, for each bin, the length of the gradient of the logarithm of the curve at its
-// end, by all numbers of the vector: what a noise of deviation 1 in each moves it by. After these
-// bins there are so many later ones.
+// end, by all numbers of the vector: how far noise of deviation 1 in each of them moves it. The
+// given number of later bins follow these.
 func slopes(came, risk []float64, later int) []float64 {
 	// The logarithm is Σ ln(N_i − d_i) − ln N_i over bins i up to this one, and a row of bin k is
 	// in N_i for all i up to k. after sums 1/(N_i − d_i) up to a bin, at 1/N_i.
@@ -77,8 +77,8 @@ func (s *sum) survival(a *ask, noisy []float64, reach float64) (cells []Cell) {
 	return cells
 }
 
-// evenly returns half of the interval in the middle of a curve of so many rows that are spread
-// evenly over bins, half of them with the event.
+// evenly returns half of the interval in the middle of a curve of the given number of rows,
+// spread evenly over bins, half of them with the event.
 func (a *ask) evenly(rows, reach float64) float64 {
 	bins := a.column.bins
 	x := make([]float64, 2*bins)

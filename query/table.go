@@ -12,15 +12,15 @@ import (
 	"github.com/hushsum/hushsum/job"
 )
 
-// Table is rows of named columns that are no CSV text: of a database, or of a file of another
+// Table holds rows of named columns that are not CSV text: of a database, or of a file of another
 // format.
 type Table struct {
 	Name    string   // for messages
 	Columns []string // in the order of a row's values
 
 	// Rows yields rows, each with a value for every column: nil where there is none, or a string, a
-	// bool, an int64, a uint64, a float32, a float64 or a time.Time. A slice is read before the next
-	// is asked for, and may be used again for that. An error ends the rows.
+	// bool, an int64, a uint64, a float32, a float64 or a time.Time. The reader is done with a slice
+	// before it asks for the next, and the slice may be used again for that. An error ends the rows.
 	Rows iter.Seq2[[]any, error]
 }
 
@@ -33,11 +33,11 @@ func (s *Schema) Columns() (names []string) {
 }
 
 // ReadTable reads rows as [Schema.Read] does, with the same result as from CSV text of the same
-// rows: a value counts as its text does there, nil and the empty text are missing. A bool counts
-// as 1 or 0 where numbers are expected, otherwise as true or false, in upper or lower case; a time
-// as its date, with the time of day unless that is midnight, where categories are expected. A
-// value of another type is refused with its column. The error of the table's rows is returned as
-// it is.
+// rows: a value counts as its text does there; nil and the empty text are missing. A bool counts
+// as 1 or 0 where numbers are expected, otherwise as true or false, in upper or lower case; a
+// time as its date, with the time of day unless that is midnight, where categories are expected.
+// A value of another type is refused, naming its column. The error of the table's rows is
+// returned unchanged.
 func (s *Schema) ReadTable(t Table) (*Rows, *Report, error) {
 	report := &Report{File: t.Name, Table: true, Findings: []Finding{}}
 	checked := checker{schema: s, report: report, rows: &Rows{}}

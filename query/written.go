@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// WriteCSV writes answers as a table with a line of names: a line for each number, with what it is
-// of, its interval, and what the query would spend alone. Without noise that is empty.
+// WriteCSV writes answers as a table with a header line: a line for each number, with what it
+// describes, its interval, and what the query would spend alone. Without noise that is empty.
 func WriteCSV(w io.Writer, answers []Answer) error {
 	out := csv.NewWriter(w)
 	_ = out.Write([]string{"name", "kind", "unit", "label", "by", "value", "low", "high", "epsilon"})
@@ -44,8 +44,8 @@ func cells(values []float64, intervals [][2]float64, label func(i int) (label, b
 	return all, nil
 }
 
-// UnmarshalJSON reads what MarshalJSON has written, of whatever kind: a number, a list with labels,
-// or a table with margins. It fails with [ErrConfig] if lists are of different lengths.
+// UnmarshalJSON reads what MarshalJSON has written, whatever its kind: a number, a list with
+// labels, or a table with margins. It fails with [ErrConfig] if lists are of different lengths.
 func (a *Answer) UnmarshalJSON(text []byte) error {
 	var in struct {
 		Name, Kind, Unit        string

@@ -48,7 +48,7 @@ func SplitBytes(
 // CombineBytes rebuilds 32 bytes from at least threshold of the shares that
 // SplitBytes made. Shares beyond the threshold are compared with the others.
 //
-// Errors: as [Combine], and ErrNotBytes if the shares are of something else.
+// Errors: as [Combine], and ErrNotBytes if the shares do not come from SplitBytes.
 func CombineBytes(threshold int, shares []BytesShare) ([32]byte, error) {
 	first := make([]Share, len(shares))
 	second := make([]Share, len(shares))

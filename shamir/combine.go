@@ -8,11 +8,10 @@ import (
 	"github.com/hushsum/hushsum/shamir/internal/field"
 )
 
-// Combine rebuilds the secret from at least threshold shares, in any order.
-// Shares beyond the threshold are compared with the others: if the shares do
-// not all lie on one polynomial of degree below threshold, the error is a
-// [WrongSharesError] that names the wrong ones if it can. With exactly
-// threshold shares a wrong one cannot be noticed.
+// Combine rebuilds the secret from at least threshold shares, in any order. Shares beyond the
+// threshold are compared with the others: if the shares do not all lie on one polynomial of
+// degree below threshold, the error is a [WrongSharesError] that names the wrong ones if it can.
+// With exactly threshold shares an incorrect one cannot be noticed.
 //
 // To rebuild several secrets from the same holders, or to go on in spite of
 // wrong shares, use a [Combiner].
@@ -72,9 +71,8 @@ type Combiner struct {
 	weights func() []field.Element
 }
 
-// NewCombiner returns a Combiner for the holders with the given indices. The
-// time is that of about threshold²/5 multiplications of small numbers, and one
-// inversion.
+// NewCombiner returns a Combiner for the holders with the given indices. It takes the time of
+// about threshold²/5 multiplications of small numbers, and one inversion.
 //
 // Errors: ErrThreshold, ErrIndexZero, ErrDuplicateIndex.
 func NewCombiner(threshold int, indices []uint32) (*Combiner, error) {
@@ -141,9 +139,9 @@ func (c *Combiner) Threshold() int { return c.threshold }
 // expect the shares.
 func (c *Combiner) Indices() []uint32 { return slices.Clone(c.indices) }
 
-// Combine rebuilds a secret from the shares of the first Threshold holders;
-// shares[i] must be that of holder Indices()[i]. Further shares are not looked
-// at. A wrong share is not noticed: check the secret, or use CorrectVarTime.
+// Combine rebuilds a secret from the shares of the first Threshold holders; shares[i] must be
+// that of holder Indices()[i]. Further shares are ignored. A wrong share is not noticed: check
+// the secret, or use CorrectVarTime.
 //
 // Errors: ErrTooFewShares, ErrUnknownIndex, ErrNonCanonical.
 func (c *Combiner) Combine(shares []Share) (Secret, error) {

@@ -40,10 +40,9 @@
 // a secret against commitments is constant time in the share or secret, and
 // variable time in the commitments and indices, which are public.
 //
-// [Combiner.CorrectVarTime] and [CombinePackedVarTime] are variable time in the
-// shares, and so are Combine and CombineBytes once shares disagree: whoever
-// combines knows the secret by then, but should not let strangers measure how
-// long it takes.
+// [Combiner.CorrectVarTime] and [CombinePackedVarTime] are variable time in the shares, and so
+// are Combine and CombineBytes once shares disagree: the party that combines them knows the
+// secret by then, but should not let strangers measure how long it takes.
 //
 // Secret intermediate values are erased when spent, as far as Go allows: the
 // compiler may have left copies on the stack.

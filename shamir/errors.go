@@ -11,13 +11,13 @@ import (
 // holder come wrapped in an [IndexError], which names it. No error contains a
 // secret or a share.
 var (
-	// ErrIndexZero: a holder has index 0, where the secret itself is.
+	// ErrIndexZero: a holder has index 0, which is the place of the secret itself.
 	ErrIndexZero = errors.New("shamir: index is zero; number holders from 1")
 	// ErrDuplicateIndex: two holders or two shares have the same index.
 	ErrDuplicateIndex = errors.New(
 		"shamir: duplicate index; give every holder its own and hand in one share per holder")
-	// ErrUnknownIndex: a share or index does not belong to the Combiner's holders, or not
-	// at its place.
+	// ErrUnknownIndex: a share or index does not belong to the Combiner's holders, or is out of
+	// place.
 	ErrUnknownIndex = errors.New(
 		"shamir: index is not the one expected here; give shares in the order of the combiner's indices")
 	// ErrThreshold: the threshold is below 1 or above the number of holders.
@@ -28,7 +28,7 @@ var (
 	// ErrNonCanonical: 32 bytes do not encode a scalar less than ℓ.
 	ErrNonCanonical = errors.New(
 		"shamir: scalar is not canonical; it must be less than the group order")
-	// ErrLength: an encoding has the wrong length.
+	// ErrLength: an encoding has an invalid length.
 	ErrLength = errors.New("shamir: encoding has the wrong length")
 	// ErrWrongShares: the shares do not lie on one polynomial. The error is a
 	// [WrongSharesError].
@@ -36,11 +36,11 @@ var (
 	// ErrTooManyWrong: more shares are wrong than can be corrected. The error
 	// is a [WrongSharesError] and also an ErrWrongShares.
 	ErrTooManyWrong = errors.New("shamir: too many wrong shares to correct; collect more shares")
-	// ErrRefused: the shares lie on one polynomial, or could be corrected to,
-	// but the caller's check refuses the secret.
+	// ErrRefused: the shares lie on one polynomial, or could be corrected to, but the caller's check
+	// refuses the secret.
 	ErrRefused = errors.New("shamir: the shares agree on a secret that the commitment check " +
 		"refuses; blame the dealer, or more holders than can be corrected")
-	// ErrNotBytes: what was shared is not a byte string from SplitBytes.
+	// ErrNotBytes: the shared value is not a byte string from SplitBytes.
 	ErrNotBytes = errors.New("shamir: the shares are not of a byte string; the dealer did not use " +
 		"SplitBytes, or shares are wrong")
 	// ErrCommitment: an encoded commitment is not a canonical point of the
@@ -57,7 +57,7 @@ var (
 		"shamir: value does not match the commitments; complain about the dealer")
 )
 
-// An IndexError says which index an error is about.
+// An IndexError names the index that an error is about.
 type IndexError struct {
 	Index uint32
 	Err   error
@@ -71,8 +71,8 @@ func (e *IndexError) Unwrap() error { return e.Err }
 // A WrongSharesError says that shares do not lie on one polynomial of degree
 // below the threshold.
 type WrongSharesError struct {
-	// Wrong holds the indices of the wrong shares, in the order of the
-	// shares. It is nil if they are too many to tell.
+	// Wrong holds the indices of the wrong shares, in the order of the shares. It is nil if there
+	// are too many to tell.
 	Wrong []uint32
 	// Limit is the largest number of wrong shares that could have been found:
 	// half of the number of shares beyond the threshold, rounded down.

@@ -6,18 +6,16 @@ import (
 	"github.com/hushsum/hushsum/shamir/internal/field"
 )
 
-// A Packing says how many secrets a polynomial carries and how many holders learn
-// nothing. The secrets are the lowest PerPolynomial coefficients and the next
-// Privacy ones are uniform, so that the values of any Privacy holders are uniform
-// whatever the secrets are, and any PerPolynomial + Privacy holders rebuild
-// everything. In between it is a ramp: each further value tells something (Blakley,
-// Meadows 1984, "Security of ramp schemes"; Franklin, Yung 1992, "Communication
-// complexity of secure computation").
+// A Packing says how many secrets a polynomial carries and how many holders learn nothing. The
+// secrets are the lowest PerPolynomial coefficients and the next Privacy ones are uniform, so
+// that the values of any Privacy holders are uniform whatever the secrets are, and any
+// PerPolynomial + Privacy holders rebuild everything. In between it is a ramp: each further value
+// reveals something (Blakley, Meadows 1984, "Security of ramp schemes"; Franklin, Yung 1992,
+// "Communication complexity of secure computation").
 //
-// Secrets stand in coefficients and not, as in the second paper, at further
-// points: for holders with indices other than zero that is as private, since
-// the values of Privacy holders are then an invertible function of the uniform
-// coefficients, and dealing takes no interpolation.
+// Secrets are in coefficients and not, as in the second paper, at further points: for holders
+// with indices other than zero that is as private, since the values of Privacy holders are then
+// an invertible function of the uniform coefficients, and dealing takes no interpolation.
 type Packing struct {
 	PerPolynomial int // secrets, at least 1
 	Privacy       int // holders that together learn nothing, at least 0
@@ -114,10 +112,9 @@ func (s *PackedShare) Add(t *PackedShare) error {
 	return nil
 }
 
-// CombinePackedVarTime rebuilds the secrets from the shares of any holders, of whom
-// up to faults may hand in whatever they like. It returns PerPolynomial secrets for
-// each polynomial and the indices of the holders whose shares are wrong, in the
-// order of the shares.
+// CombinePackedVarTime rebuilds the secrets from the shares of any holders, of whom up to faults
+// may hand in anything. It returns PerPolynomial secrets for each polynomial and the indices of
+// the holders whose shares are wrong, in the order of the shares.
 //
 // With a shares, e ≤ faults of them wrong, it succeeds exactly if
 //

@@ -32,13 +32,11 @@ var pedersenGenerator = sync.OnceValue(func() *edwards25519.Point {
 	}
 })
 
-// Pedersen holds hiding commitments to the coefficients of a sharing
-// polynomial, the constant term first: a·G + b·H for the coefficient a of the
-// secret's polynomial and b of the blinding's, with the base point G and a
-// second generator H from a hash (Pedersen 1991, "Non-interactive and
-// information-theoretic secure verifiable secret sharing"). They reveal
-// nothing about the secret, to nobody. A dealer who can compute discrete
-// logarithms could open them in two ways.
+// Pedersen holds hiding commitments to the coefficients of a sharing polynomial, the constant
+// term first: a·G + b·H for the coefficient a of the secret's polynomial and b of the blinding's,
+// with the base point G and a second generator H from a hash (Pedersen 1991, "Non-interactive and
+// information-theoretic secure verifiable secret sharing"). They reveal nothing about the secret
+// to anybody. A dealer that can compute discrete logarithms could open them in two ways.
 type Pedersen struct {
 	points []*edwards25519.Point
 }

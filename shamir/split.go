@@ -14,8 +14,8 @@ import (
 // random each, in this order, as in [GenerateSecret]; nil means
 // crypto/rand.Reader. With threshold 1 every share is the secret.
 //
-// The time is that of len(indices)·threshold multiplications by small
-// numbers; indices below 2^11 are the cheapest, and from 2^28 the dearest.
+// It takes the time of len(indices)·threshold multiplications by small numbers; indices below
+// 2^11 are the cheapest, and from 2^28 the most expensive.
 //
 // Errors: ErrThreshold, ErrIndexZero, ErrDuplicateIndex, ErrNonCanonical, or
 // [ErrRandom].

@@ -1,6 +1,6 @@
-// Package tables reads a party's rows for queries from where they are: CSV and Parquet files,
-// SQLite files, and PostgreSQL databases. It is a module of its own, since it brings the libraries
-// that read them; package query reads CSV text and the rows of a program without it.
+// Package tables reads a party's rows for queries from their source: CSV and Parquet files,
+// SQLite files, and PostgreSQL databases. It is a module of its own, since it brings the
+// libraries that read them; package query reads CSV text and the rows of a program without it.
 package tables
 
 import (
@@ -17,22 +17,22 @@ import (
 	"github.com/hushsum/hushsum/query"
 )
 
-// ErrSource: rows cannot be taken from where a source says. What is wrong with the rows themselves
-// is [query.ErrRows].
+// ErrSource: rows cannot be read from a source. [query.ErrRows] is for faults of the rows
+// themselves.
 var ErrSource = errors.New("tables: rows cannot be taken from there")
 
 // Source says where a party's rows are.
 type Source struct {
-	// Rows is the name of a CSV, Parquet or SQLite file, told apart by how they begin; or the address
-	// of a PostgreSQL database, postgres://user@host/name, whose parts are optional as those of psql
-	// are; or env: and the name of a variable of the environment that holds such an address. A
+	// Rows is the name of a CSV, Parquet or SQLite file, told apart by how they begin; or the
+	// address of a PostgreSQL database, postgres://user@host/name, whose parts are optional as
+	// psql's are; or env: and the name of an environment variable that holds such an address. A
 	// password is only in such a variable, or where psql looks for it: PGPASSWORD, or the file that
 	// PGPASSFILE names.
 	Rows string
 	// SQL is the statement that selects rows of a database, each with its columns' names.
 	SQL string
-	// Header has the names of the columns, with commas between, of a CSV file whose first line does
-	// not.
+	// Header has the names of the columns, separated by commas, of a CSV file whose first line lacks
+	// them.
 	Header string
 }
 
@@ -42,10 +42,10 @@ func (s *Source) database() bool {
 		strings.HasPrefix(s.Rows, environment)
 }
 
-// Read reads and checks the rows, as [query.Schema.Read] and [query.Schema.ReadTable] do. Rows are
-// read one after the other; of a database by one statement, in a transaction that can only read.
-// It fails with the errors of these, or with [ErrSource]; no error has a password or a value of a
-// row.
+// Read reads and checks the rows, as [query.Schema.Read] and [query.Schema.ReadTable] do. It
+// reads rows one after the other; from a database by one statement, in a transaction that can
+// only read. It fails with the errors of these, or with [ErrSource]; no error contains a password
+// or a value of a row.
 func (s *Source) Read(
 	ctx context.Context, schema *query.Schema,
 ) (*query.Rows, *query.Report, error) {
@@ -131,5 +131,5 @@ func formNamed(name string) string {
 	return ""
 }
 
-// Extensions returns how names of files of rows end, in order.
+// Extensions returns the file name extensions of files of rows, in order.
 func Extensions() []string { return []string{".csv", ".parquet", ".sqlite", ".sqlite3", ".db"} }

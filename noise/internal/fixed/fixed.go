@@ -20,13 +20,13 @@ type Number [5]uint64
 // One is 1.
 var One = Number{4: 1}
 
-// FromBig is ⌊x·2^256⌋ units, for 0 ≤ x < 2^64.
+// FromBig returns ⌊x·2^256⌋ units, for 0 ≤ x < 2^64.
 func FromBig(x *big.Float) Number {
 	n, _ := new(big.Float).SetPrec(x.Prec()).SetMantExp(x, Bits).Int(nil)
 	return FromInt(n)
 }
 
-// FromInt is n units, 0 ≤ n < 2^320.
+// FromInt returns n units, 0 ≤ n < 2^320.
 func FromInt(n *big.Int) (x Number) {
 	var b [40]byte
 	n.FillBytes(b[:])
@@ -38,7 +38,7 @@ func FromInt(n *big.Int) (x Number) {
 	return x
 }
 
-// Int is x in units.
+// Int returns x in units.
 func (x Number) Int() *big.Int {
 	var b [40]byte
 	for i, w := range x {
@@ -49,7 +49,7 @@ func (x Number) Int() *big.Int {
 	return new(big.Int).SetBytes(b[:])
 }
 
-// IsZero tells whether x is 0.
+// IsZero reports whether x is 0.
 func (x *Number) IsZero() bool { return x[0]|x[1]|x[2]|x[3]|x[4] == 0 }
 
 // Add sets x to x + y, exactly. The sum must be below 2^64.

@@ -21,13 +21,13 @@ func (c Context) up() *big.Float {
 	return new(big.Float).SetPrec(c.Prec).SetMode(big.ToPositiveInf)
 }
 
-// Rat encloses x ≥ 0.
+// Rat returns an interval that encloses x ≥ 0.
 func (c Context) Rat(x *big.Rat) Interval { return Interval{c.down().SetRat(x), c.up().SetRat(x)} }
 
-// Int is the integer n ≥ 0, exact while it fits the precision.
+// Int returns the integer n ≥ 0, exact while it fits the precision.
 func (c Context) Int(n int64) Interval { return Interval{c.down().SetInt64(n), c.up().SetInt64(n)} }
 
-// Unit is the interval [0, 1].
+// Unit returns the interval [0, 1].
 func (c Context) Unit() Interval { return Interval{c.down().SetInt64(0), c.up().SetInt64(1)} }
 
 // Add encloses x + y.
@@ -35,8 +35,7 @@ func (c Context) Add(x, y Interval) Interval {
 	return Interval{c.down().Add(x.Lo, y.Lo), c.up().Add(x.Hi, y.Hi)}
 }
 
-// Sub encloses x − y where that is known to be non-negative: a lower end below
-// zero becomes zero.
+// Sub encloses x − y if that is known to be non-negative: a lower end below zero becomes zero.
 func (c Context) Sub(x, y Interval) Interval {
 	lo, hi := c.down().Sub(x.Lo, y.Hi), c.up().Sub(x.Hi, y.Lo)
 	if lo.Sign() < 0 {
@@ -92,7 +91,7 @@ func (c Context) ExpNeg(a *big.Rat) Interval {
 	return Interval{c.down().Set(e.Lo), c.up().Set(e.Hi)}
 }
 
-// FromFixed is the interval from lo to hi, in units of 2^-bits.
+// FromFixed returns the interval from lo to hi, in units of 2^-bits.
 func FromFixed(lo, hi *big.Int, bits int) Interval {
 	exact := func(n *big.Int) *big.Float {
 		x := new(big.Float).SetPrec(uint(max(n.BitLen(), 64))).SetInt(n)
@@ -106,13 +105,13 @@ func (x Interval) Fixed(bits int) (lo, hi *big.Int) {
 	return Floor(x.Lo, bits), Ceil(x.Hi, bits)
 }
 
-// Floor is ⌊x·2^bits⌋ for x ≥ 0.
+// Floor returns ⌊x·2^bits⌋ for x ≥ 0.
 func Floor(x *big.Float, bits int) *big.Int {
 	n, _ := new(big.Float).SetMantExp(x, bits).Int(nil)
 	return n
 }
 
-// Ceil is ⌈x·2^bits⌉ for x ≥ 0.
+// Ceil returns ⌈x·2^bits⌉ for x ≥ 0.
 func Ceil(x *big.Float, bits int) *big.Int {
 	n, acc := new(big.Float).SetMantExp(x, bits).Int(nil)
 	if acc != big.Exact {

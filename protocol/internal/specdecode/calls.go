@@ -43,9 +43,9 @@ type callStep struct {
 	Least    uint64
 }
 
-// VerifyCalls checks the vectors of calls (§14) as far as one can without being a server:
-// which numbers a series takes, that parties are given what the server sent them and the
-// server, where it is taken, what they made or a change of it, and the sums.
+// VerifyCalls checks the vectors of calls (§14) as far as possible without being a server: which
+// numbers a series takes, that parties are given what the server sent them and the server, where
+// it is taken, what they made or a change of it, and the sums.
 func VerifyCalls(data []byte) error {
 	var scripts []*callScript
 	if err := json.Unmarshal(data, &scripts); err != nil {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// VerifyConfigurations checks the vectors of configurations (§14): which are accepted, and
-// the digests and numbers of these. Whether a key of a roster is acceptable is not looked at.
+// VerifyConfigurations checks the vectors of configurations (§14): which are accepted, and the
+// digests and numbers of these. It does not check whether a key of a roster is acceptable.
 func VerifyConfigurations(data []byte) error {
 	var list []struct {
 		About        string

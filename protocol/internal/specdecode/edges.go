@@ -8,8 +8,8 @@ import (
 	"fmt"
 )
 
-// VerifyEdges checks the vectors of what libraries do differently (§14): ciphertexts that
-// nobody made for the key, and signatures. Identity keys are not looked at, since this
+// VerifyEdges checks the vectors of cases that libraries treat differently (§14): ciphertexts
+// that nobody made for the key, and signatures. It does not check identity keys, since this
 // package has no curve arithmetic.
 func VerifyEdges(data []byte) error {
 	var e struct {

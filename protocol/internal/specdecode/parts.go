@@ -10,9 +10,9 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// VerifyParts checks the vectors of single steps (§14): permutations, expansions of
-// mask seeds, sealed shares and hash trees. Keys are not looked at, since this package
-// has no curve arithmetic.
+// VerifyParts checks the vectors of single steps (§14): permutations, expansions of mask seeds,
+// sealed shares and hash trees. It does not check keys, since this package has no curve
+// arithmetic.
 func VerifyParts(data []byte) error {
 	var p struct {
 		Permutations []struct {
