@@ -19,7 +19,7 @@ type Series struct {
 	X, Y []float64
 }
 
-// Kind is how a series is drawn.
+// Kind says how a series is drawn.
 type Kind int
 
 // The kinds of series.

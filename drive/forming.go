@@ -69,8 +69,8 @@ func (s *Server) outside() (out []int, here, inside int) {
 	return out, here, inside
 }
 
-// broken reports whether the present session can hold no round any more, with so many of its
-// parties here: too few are, and nobody is expected back.
+// broken reports whether the present session can hold no further round, with the given number of
+// its parties here: these are too few, and nobody is expected back.
 func (s *Server) broken(inside int) bool {
 	enrolled := s.series.Present().Enrolled()
 	least := s.present.least

@@ -94,7 +94,8 @@ func (r *room) sweepAway(now Time, gone, likely func(i int)) {
 	}
 }
 
-// beyond returns what more than so many of the parties tell at least, 0 if they are too few.
+// beyond returns the largest number that more parties than the given number of liars tell or
+// exceed; 0 if there are too few parties.
 func (r *room) beyond(liars int, tell func(p *peer) uint64) uint64 {
 	if liars >= len(r.peers) {
 		return 0

@@ -89,8 +89,8 @@ var oldKeys = attacks.Attack{
 	},
 }
 
-// takeOldKeys runs a session with number 1, and sets one up with another in which the
-// last party is not there and its announcement of the first is replayed.
+// takeOldKeys runs a session with number 1, and sets up one with another number in which
+// the last party is absent and its announcement of the first session is replayed.
 func takeOldKeys(number uint64) (taken int, err error) {
 	const parties, absent = 4, 3
 	signers, config := attackConfig(parties, nil, 0)

@@ -20,7 +20,7 @@ type Defence uint
 const (
 	// KeySignatures: others' keys are signed (§4, step 3).
 	KeySignatures Defence = 1 << iota
-	// OwnKey: the list of keys has the own one (§4, step 3).
+	// OwnKey: the list of keys has the party's own (§4, step 3).
 	OwnKey
 	// ValidConfig: the configuration is within its ranges (§3).
 	ValidConfig
