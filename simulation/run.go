@@ -30,7 +30,7 @@ type run struct {
 	account   *account
 }
 
-// Run trains. It calls report, if that is not nil, after every round. A round that
+// Run runs a training. It calls report, if that is not nil, after every round. A round that
 // has too few parties is lost and no failure: the next one begins from the same model.
 // A run with a budget ends before the round that would overspend, which is no failure
 // either, even if that is the first: see Result.Stopped. Run fails, before it begins,

@@ -7,10 +7,10 @@ import (
 	"github.com/hushsum/hushsum/training"
 )
 
-// Signal compares the noise of a run's means with what they are to say: L2 norms, in the units of
-// the weights.
+// Signal compares the noise in a run's means with what the means should show: L2 norms, in the
+// units of the weights.
 type Signal struct {
-	// Noise is of the noise in the mean of a round in which all are there. Of correlated noise, which
+	// Noise is that of the noise in the mean of a round with all parties. Of correlated noise, which
 	// later rounds take back, it is that of independent noise which leaves as much in sums of rounds.
 	Noise  float64
 	Clip   float64 // the most that a mean can be

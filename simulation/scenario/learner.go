@@ -41,7 +41,7 @@ const (
 	drawAnew    = "anew"
 )
 
-// Rows of a party if nothing says how many: of a census so many, of images all that there are.
+// Rows of a party if nothing says how many: this number of a census, of images all that there are.
 const someRows = 200
 
 // images are the sets of which all rows are dealt.
@@ -138,7 +138,7 @@ func (r *run) descend(from []float64, d *learning.Dataset) ([]float64, error) {
 	return w, err
 }
 
-// training is how long a party needs to train on so many rows.
+// training returns how long a party needs to train on the given number of rows.
 func (r *run) training(rows int) time.Duration {
 	t, batch := &r.Training, rows
 	if t.Batch > 0 {

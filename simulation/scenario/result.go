@@ -153,8 +153,8 @@ func (r *Result) Lost() (lost int) {
 	return lost
 }
 
-// Elapsed returns how long all of it took in virtual time, the exchange of keys before the first
-// round with it.
+// Elapsed returns how long all of it took in virtual time, including the exchange of keys before
+// the first round.
 func (r *Result) Elapsed() time.Duration { return r.Final().Began + r.Final().Took }
 
 // Final returns the last round; the zero value if there is none.

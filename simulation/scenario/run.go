@@ -402,7 +402,7 @@ func (r *run) leave(p *party, out *RoundResult, k int, converged bool) {
 	}
 }
 
-// MostCompared is up to how many parties each also has a model of its own rows.
+// MostCompared is the most parties with which each also trains a model of its own rows.
 const MostCompared = 100
 
 // compares reports whether parties are looked at one by one.

@@ -8,8 +8,8 @@ import (
 	"github.com/hushsum/hushsum/job"
 )
 
-// Validate returns what is wrong with a job by itself, or a [job.ConfigError] for the first that
-// cannot be simulated in virtual time. Whether the data suffice only Run finds.
+// Validate returns what is wrong with a job by itself, or a [job.ConfigError] for the first thing
+// that cannot be simulated in virtual time. Only Run finds whether the data suffice.
 func Validate(j *job.Job) error {
 	_, err := settle(j)
 	return err
@@ -273,7 +273,7 @@ func (w *world) tooFew(n, roster int, err error) error {
 	return e
 }
 
-// checkPlaces sees that whoever exchanges messages has a link.
+// checkPlaces checks that parties and servers that exchange messages have a link.
 func (w *world) checkPlaces() error {
 	servers := w.World.Servers
 	for _, k := range w.kinds {
