@@ -18,7 +18,7 @@ import (
 
 // Errors of files of identities.
 var (
-	// ErrExists: there is a file of the name. An identity is never overwritten, since a lost one
+	// ErrExists: a file of that name exists. An identity is never overwritten, since a lost one
 	// means another roster.
 	ErrExists = errors.New("keyfile: the file exists; a lost identity means another roster")
 	// ErrIdentity: a file holds no Ed25519 key in PKCS #8, as PEM, and nothing else.

@@ -8,7 +8,7 @@ import (
 
 // Errors of packed coefficients.
 var (
-	// ErrLength: the bytes are not as many as the coefficients take.
+	// ErrLength: there are fewer or more bytes than the coefficients take.
 	ErrLength = errors.New("ring: packed coefficients have the wrong size")
 	// ErrCanonical: a coefficient is q or more, or padding bits are not zero.
 	ErrCanonical = errors.New("ring: packed coefficients are not canonical")
