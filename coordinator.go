@@ -215,7 +215,7 @@ func (c *coordinator) stop(why error) error {
 	return why
 }
 
-// sleep is how long nothing is due, unless something happens.
+// sleep returns how long nothing is due, unless something happens.
 func (c *coordinator) sleep() time.Duration {
 	sleep := time.Hour
 	if wake := c.drive.Wake(); wake != drive.Never {

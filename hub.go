@@ -170,7 +170,7 @@ func (h *hub) abandon(from *connection) {
 }
 
 // offer queues something for a connection, and reports whether there was room for it. Where there
-// is none, somebody's sending makes some, and is told of by drained.
+// is none, a connection that sends makes some, which drained reports.
 func (h *hub) offer(to *connection, out outgoing) bool {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()

@@ -220,8 +220,8 @@ func (p *participant) connection(ctx context.Context) (model frames.Weights, don
 	if err := p.link.Send(ctx, frames.OfJSON(frames.KindHello, greeting)); err != nil {
 		return nil, false, err
 	}
-	// A coordinator whose state was set back believes its parties how far the job is. Older ones
-	// take this for an absence from a round that there is not, and ignore it.
+	// A coordinator whose state was set back believes its parties about how far the job is. Older
+	// ones take this for an absence from a round that does not exist, and ignore it.
 	if guard := p.party.Guard(); guard.Last() > 0 {
 		told := frames.OfJSON(frames.KindAbsent, frames.Absence{Told: guard.Last()})
 		if err := p.link.Send(ctx, told); err != nil {

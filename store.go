@@ -284,8 +284,8 @@ func (v *vault) get(name string, digest []byte) (io.ReadCloser, error) {
 
 // openVault makes a store an owner's alone and returns the state in it, nil if there is none;
 // without a store there is no vault either. The counter has the number of that state when it
-// returns. lost is the owner's word that the newest state is lost: see load. Who gets a vault
-// closes it.
+// returns. lost is the owner's word that the newest state is lost: see load. The caller closes
+// the vault.
 func openVault(
 	store Store, key *keyexchange.SealKey, counter Counter, owner string, lost bool,
 ) (*vault, []byte, error) {

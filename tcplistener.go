@@ -114,7 +114,7 @@ func (g *guest) why(err error) error {
 	}
 }
 
-// patience is how long the guest may stay when another wants its place.
+// patience returns how long the guest may stay when another wants its place.
 func (g *guest) patience(now time.Time) time.Duration {
 	if g.spoke.Load() {
 		return strangerTime - now.Sub(g.began)

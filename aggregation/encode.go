@@ -156,7 +156,7 @@ func checkNoise(e Encoder, noise Noise) error {
 	return nil
 }
 
-// ring is where the elements of an encoded vector are.
+// ring gives access to the elements of an encoded vector.
 type ring interface {
 	load(dst []uint64, from int) error
 	store(from int, values []uint64) error

@@ -66,7 +66,7 @@ func (s *Committee) full() bool {
 	return s.now >= s.fullAt()
 }
 
-// fullAt is when that will be, and when somebody is waited for no longer.
+// fullAt returns when that will be, and when somebody is waited for no longer.
 func (s *Committee) fullAt() Time {
 	switch {
 	case s.server.Taken() >= s.buffer || s.step.awaited == 0:

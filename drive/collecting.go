@@ -103,7 +103,7 @@ func (s *Committee) deal() (again bool, err error) {
 	return false, nil
 }
 
-// lull is when a batch that is not full goes to the members: parties come a few times less often
+// lull gives when a batch that is not full goes to the members: parties come a few times less often
 // than they did. While a buffer fills, nobody waits for the members.
 func (s *Committee) lull() Time {
 	if s.buffer > 0 {

@@ -5,7 +5,7 @@ import "errors"
 // This file has whom the steps of a committee's rounds wait for: members, parties, or both. How
 // long is in room.go.
 
-// people are those whom the stage waits for.
+// people returns those whom the stage waits for.
 func (s *Committee) people() *room {
 	if s.stage == Submitting {
 		return &s.parties

@@ -82,7 +82,7 @@ func (s *course) due() Time {
 	return max(s.config.Start, s.begun+s.config.Pace)
 }
 
-// later has what depends on who is here looked at again at a time.
+// later schedules another look at what depends on who is here.
 func (s *course) later(t Time) { s.lookAt = min(s.lookAt, t) }
 
 // Behind says, before the first Tick, that the loaded state is older than what was decided, and

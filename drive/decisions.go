@@ -168,7 +168,7 @@ type Item struct {
 	Session uint64
 	Round   uint64 // of the job, if the message begins one: the broadcast goes with it
 	// Shared and Own are the message, in two parts. The first may be memory that all have in
-	// common, and is not to be written to.
+	// common, and must not be written to.
 	Shared, Own []byte
 }
 

@@ -42,7 +42,7 @@ type Limits struct {
 	Account string
 }
 
-// submissions is how many leave at most.
+// submissions returns how many leave at most.
 func (l *Limits) submissions() uint64 {
 	if l.Submissions == 0 {
 		return l.Rounds

@@ -229,7 +229,7 @@ func (r *room) over(w *waiting, now Time, c claims) (over, tell bool) {
 	return w.blocking == 0 && now >= r.quiet(w, c), tell
 }
 
-// untold is how long a step waits for somebody before that is reported.
+// untold returns how long a step waits for somebody before that is reported.
 func (r *room) untold() Time { return min(r.limits.StepTime/4, longestTold) }
 
 // waitedFor lists the parties that a step does wait for.
@@ -272,7 +272,7 @@ func (r *room) quiet(w *waiting, c claims) Time {
 	return until
 }
 
-// wake is when a step may be over.
+// wake returns when a step may be over.
 func (r *room) wake(w *waiting, now Time, c claims) Time {
 	switch {
 	case w.stuck:
@@ -287,7 +287,7 @@ func (r *room) wake(w *waiting, now Time, c claims) Time {
 	return min(w.recheck, w.since+r.untold())
 }
 
-// linger is how long a step waits for a party that was heard of and is not connected. A server
+// linger returns how long a step waits for a party that was heard of and is not connected. A server
 // that is busy with thousands of parties hears of each less often than that, and holds rounds
 // among all of them: they are here for longer.
 func (c *ServerConfig) linger() Time {

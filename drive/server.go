@@ -105,7 +105,7 @@ type ServerConfig struct {
 // Stage names what a session waits for.
 type Stage int
 
-// The stages. The first three set a session up, the last four are of a round.
+// The stages. The first three set a session up, the last four belong to a round.
 const (
 	Announcing    Stage = iota + 1 // keys
 	Encapsulating                  // ciphertexts, with hybrid keys

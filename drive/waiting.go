@@ -116,7 +116,7 @@ func (s *Server) enough(x *session) bool {
 	return s.recovers && len(x.delays) >= s.config.Survivors
 }
 
-// wakeFor is when a session's step may be over.
+// wakeFor returns when a session's step may be over.
 func (s *Server) wakeFor(x *session) Time {
 	if x.stage == Resting || x.stage == Applying {
 		return Never

@@ -142,7 +142,7 @@ func shrinks(squares []float64, clip float64) bool {
 	return true
 }
 
-// addClipped is that of rowClipper: the gradient of a row is its residual times the row.
+// addClipped implements rowClipper: the gradient of a row is its residual times the row.
 func (m Logistic) addClipped(
 	ws *workspace, dst, w []float64, d *Dataset, rows []int, clip float64,
 ) bool {
@@ -162,7 +162,7 @@ func (m Logistic) addClipped(
 	return true
 }
 
-// addClipped is that of rowClipper. The gradient of a dense layer's weights is the product of what
+// addClipped implements rowClipper. The gradient of a dense layer's weights is the product of what
 // enters it and its slopes, and the norm of a product of vectors that of their norms (Goodfellow
 // 2015): no row's gradient is ever written down.
 func (n network) addClipped(

@@ -278,7 +278,7 @@ func (m LeNet) forward(ws *workspace, w []float64, d *Dataset, rows []int, batch
 	return x
 }
 
-// accumulate is that of batchModel: one pass of backpropagation.
+// accumulate implements batchModel: one pass of backpropagation.
 func (m LeNet) accumulate(
 	ws *workspace, dst, w []float64, d *Dataset, rows []int, alpha, beta float64,
 ) {

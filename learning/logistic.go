@@ -164,7 +164,7 @@ func (m Logistic) Scores(dst, w []float64, d *Dataset) error {
 
 func (m Logistic) penalty() float64 { return m.Lambda }
 
-// accumulate is that of batchModel.
+// accumulate implements batchModel.
 func (m Logistic) accumulate(
 	ws *workspace, dst, w []float64, d *Dataset, rows []int, alpha, beta float64,
 ) {

@@ -158,7 +158,7 @@ func (ws *workspace) load(d *Dataset, rows []int) {
 	c.start[f] = n
 }
 
-// accumulate is that of batchModel: one pass of backpropagation.
+// accumulate implements batchModel: one pass of backpropagation.
 func (n network) accumulate(
 	ws *workspace, dst, w []float64, d *Dataset, rows []int, alpha, beta float64,
 ) {

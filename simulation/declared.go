@@ -99,7 +99,7 @@ func recoveryOf(j *job.Job, parties int) *protocol.Recovery {
 		return nil
 	}
 	r := &protocol.Recovery{MinSurvivors: j.Parties.Fewest(parties)}
-	if j.World.Fidelity != "messages" { // all else is of the protocol
+	if j.World.Fidelity != "messages" { // all else belongs to the protocol
 		return r
 	}
 	r.Degree = j.Sum.Degree

@@ -101,9 +101,9 @@ type Options struct {
 	// submits; after that and before it signs who the survivors are; or after that
 	// and before it reveals its shares. It takes Recovery.
 	//
-	// Of other sums it is the fraction of a round's messages that are lost on their way: parties
+	// For other sums it is the fraction of a round's messages that are lost on their way: parties
 	// have trained, and are charged. Recovery then says with MinSurvivors how many a sum takes at
-	// least, whose noise is enough; other fields are of the protocol.
+	// least, whose noise is enough; other fields belong to the protocol.
 	Drop float64
 	// Malicious is the part of the parties that cheat, the last ones, from 0 to below 1; with Oneshot
 	// and Noise. Each moves the sum against what it learnt, as far as the sum's range lets all of
@@ -284,7 +284,7 @@ func (o *Options) band() privacy.Band {
 	return b
 }
 
-// charges is how many submissions a party is charged for at most, or turns.
+// charges returns how many submissions a party is charged for at most, or turns.
 func (o *Options) charges() int {
 	if o.Factorise > 0 {
 		return (o.Rounds + o.Factorise - 1) / o.Factorise
@@ -307,7 +307,7 @@ func (o *Options) expected() int {
 	return o.PerRound
 }
 
-// contributors are those of a sum.
+// contributors returns the contributors to a sum.
 func (o *Options) contributors() (privacy.Contributors, error) {
 	if o.Sum != Private {
 		return privacy.Contributors{Parties: o.PerRound, MinSurvivors: o.fewest()}, nil
@@ -320,7 +320,7 @@ func (o *Options) contributors() (privacy.Contributors, error) {
 	return c, ofPrivacy(err)
 }
 
-// fewest is how many messages a sum that is not Private takes at least.
+// fewest returns how many messages a sum that is not Private takes at least.
 func (o *Options) fewest() int {
 	if o.Recovery == nil {
 		return o.PerRound

@@ -166,7 +166,7 @@ func (p Personal) settle() Personal {
 	return p
 }
 
-// options are those of a run whose sums these are, for what both must satisfy.
+// options returns the options of a run with these sums, for what both must satisfy.
 func (p Personal) options() Options {
 	o := Options{
 		Model: p.Model, Rounds: p.Rounds, PerRound: p.PerRound, Local: p.Local, Sum: p.Sum,

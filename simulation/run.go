@@ -224,7 +224,7 @@ func (x *run) models(out *Result) {
 	}
 }
 
-// summers are those that there are.
+// summers returns the summers of the run.
 func (x *run) summers() []*summer {
 	if x.gradients == nil {
 		return []*summer{x.updates}
@@ -268,7 +268,7 @@ func (x *run) checkData() error {
 	return nil
 }
 
-// learners are those that train in a round, the one of the sums first.
+// learners returns those that train in a round, the one of the sums first.
 func (x *run) learners() []*learner {
 	if x.beside == nil {
 		return []*learner{x.learned}

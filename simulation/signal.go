@@ -17,7 +17,7 @@ type Signal struct {
 	Update float64 // the mean of the first round, without noise
 }
 
-// signalParties are as many as are asked for their first updates.
+// signalParties is how many parties are asked for their first updates.
 const signalParties = 50
 
 // Signal returns how large noise is next to the first updates, which parties find as they would in

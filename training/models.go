@@ -71,7 +71,7 @@ func perceptron(widths string, features, classes int, lambda float64) (learning.
 	return m, nil
 }
 
-// classesOf is how many classes rows have, at least 2.
+// classesOf returns how many classes rows have, at least 2.
 func classesOf(sets ...*learning.Dataset) int {
 	classes := 2
 	for _, d := range sets {

@@ -19,7 +19,7 @@ var chosenMembers = compared(attacks.Attack{
 }, chosenMembersVariants)
 
 // chosenMembersVariants have a server that forms a session among three of seven, one of
-// which colludes. Of five or more, which the parties' configuration asks for, no sum has
+// which colludes. With five or more, as the parties' configuration demands, no sum has
 // fewer than three honest inputs; this one has two.
 func chosenMembersVariants(seed uint64) []variant {
 	const parties, colluder = 7, 6

@@ -80,7 +80,7 @@ func minus(a, b segments) segments {
 // equal reports whether there is a vector a, and it is b.
 func equal(a, b segments) bool { return a != nil && reflect.DeepEqual(a, b) }
 
-// agreements counts equal 64-bit values, of 32. Of unrelated vectors, any agree
+// agreements counts equal 64-bit values, of 32. In unrelated vectors, any agree
 // with probability 32·2^-64.
 func agreements(a, b segments) int {
 	count := 0

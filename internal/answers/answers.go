@@ -40,7 +40,7 @@ func figure(x, width float64) string {
 	return text
 }
 
-// width is that of a cell's interval; of whole numbers, which need no digits behind the point, 0.
+// width returns the width of a cell's interval; 0 for whole numbers, which need no decimals.
 func width(c query.Cell) float64 {
 	if c.Value == math.Trunc(c.Value) && c.Low == math.Trunc(c.Low) && c.High == math.Trunc(c.High) {
 		return 0

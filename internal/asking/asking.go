@@ -129,8 +129,8 @@ func New(j *job.Job, names []string) (*World, error) {
 	return w, err
 }
 
-// noTime is how long a step waits for parties in place of the job's time: who is there answers, or
-// fails and ends the query, and a processor may take as long as it does.
+// noTime is how long a step waits for parties in place of the job's time: a party that is there
+// answers, or fails and ends the query, and a processor may take as long as it does.
 const noTime = 1000 * time.Hour
 
 // Run lets all parties that are there answer, over the job's private sum. It fails with a

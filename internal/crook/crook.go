@@ -18,7 +18,7 @@ import (
 
 var errShape = errors.New("crook: want a submission of a round with all members, open or bounded")
 
-// degree is that of the ring: SPEC-ONESHOT.md §3.
+// degree is the degree of the ring: SPEC-ONESHOT.md §3.
 const degree = 2048
 
 // Shift adds to the first values under a party's mask, or under that of noise that a member deals,

@@ -40,7 +40,7 @@ type Row struct {
 	Published map[string]float64
 }
 
-// of returns the values of a measure that there are.
+// of returns the values of a measure that exist.
 func (r *Row) of(measure int) []float64 {
 	var out []float64
 	for _, v := range r.Values {

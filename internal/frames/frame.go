@@ -53,7 +53,7 @@ type Hello struct {
 // may take part in.
 func (h *Hello) Told() uint64 { return max(h.Least, 1) - 1 }
 
-// Absence says that a party does not submit in a round of the job, or no more than how far it is.
+// Absence says that a party does not submit in a round of the job, or only how far the party is.
 type Absence struct {
 	Told   uint64 `json:"told"`   // the last round that it has submitted in
 	Absent uint64 `json:"absent"` // 0: none, said after hello

@@ -35,7 +35,7 @@ func (m *Mob) lieMember(s *Seat) {
 		s.Away = true
 	case 5: // it tells another number each time, in no order
 		s.Told = func(uint64) uint64 { return m.random.Uint64() >> m.pick(64) }
-	case 6: // what it sends is of the round before, where it has that: an old key, part, signature
+	case 6: // it sends messages of the round before, where it has any: an old key, part, signature
 		old := make(map[wire.Type][][]byte)
 		s.Rewrite = func(b []byte) []byte {
 			kind := kindOf(b)

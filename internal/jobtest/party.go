@@ -150,7 +150,7 @@ func (p *Party) Connect() {
 	}
 }
 
-// redial is how long a party waits between two tries.
+// redial returns how long a party waits between two tries.
 func (w *World) redial() drive.Time {
 	if w.options.Redial == 0 {
 		return drive.Second / 2

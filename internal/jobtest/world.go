@@ -160,7 +160,7 @@ func New(tb testing.TB, seed uint64, o Options) *World {
 	return w
 }
 
-// config is that of the sessions, but for their numbers.
+// config returns the configuration of the sessions, except their numbers.
 func (o Options) config() (protocol.Config, error) {
 	members := make([]keyexchange.Entry, o.Parties)
 	for i := range members {

@@ -25,7 +25,7 @@ var (
 	ErrIdentity = errors.New("keyfile: not an identity; make one with the command 'identity new FILE'")
 )
 
-// pemType is that of PKCS #8.
+// pemType is the PEM type of PKCS #8.
 const pemType = "PRIVATE KEY"
 
 // mostPEM bounds what is read of a file; an Ed25519 key takes some 120 bytes.

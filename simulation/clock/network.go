@@ -43,7 +43,7 @@ func (l *Link) Validate() error {
 	return nil
 }
 
-// retry is how long it takes to see that a message is lost.
+// retry returns how long it takes to see that a message is lost.
 func (l *Link) retry() time.Duration {
 	if l.Retry > 0 {
 		return l.Retry

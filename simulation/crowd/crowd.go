@@ -122,7 +122,7 @@ func (c *Crowd) peer(i, pair int) int {
 	return int(c.higher[pair])
 }
 
-// degree is how many neighbours a party has.
+// degree returns how many neighbours a party has.
 func (c *Crowd) degree() int {
 	if c.higher == nil {
 		return c.options.Parties - 1

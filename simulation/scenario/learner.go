@@ -95,7 +95,7 @@ func (r *run) tooManyRows(path string, rows int) error {
 		"%d rows are more than there are to train on", rows)
 }
 
-// rowsNow is how many rows a party trains on in this round.
+// rowsNow returns how many rows a party trains on in this round.
 func (r *run) rowsNow(p *party) int {
 	if r.World.Data.Draw == drawGrowing {
 		return p.Rows * r.round
@@ -271,7 +271,7 @@ func (r *run) given(p *party) (time.Duration, bool) {
 	return p.Compute[min(r.round, len(p.Compute))-1], true
 }
 
-// workRound is how long a party trains, encodes and masks.
+// workRound returns how long a party trains, encodes and masks.
 func (r *run) workRound(p *party, made *submission, n int) time.Duration {
 	took, ok := r.given(p)
 	if !ok {
@@ -282,7 +282,7 @@ func (r *run) workRound(p *party, made *submission, n int) time.Duration {
 	return took
 }
 
-// work is how long a party needs for another step.
+// work returns how long a party needs for another step.
 func (r *run) work(p *party, step string, n int) time.Duration {
 	if len(p.Compute) > 0 {
 		return 0

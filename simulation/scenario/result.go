@@ -71,7 +71,7 @@ type PartyRound struct {
 	Accuracy     float64       // of the model that it holds; of a crowd, of the federated one
 	MCC          float64
 	Local        float64 // accuracy of what it trained in this round
-	// Alone is of a model that it trained on its own rows only, in all its rounds; 0 in crowds and
+	// Alone judges a model that it trained on its own rows only, in all its rounds; 0 in crowds and
 	// among more than MostCompared parties, which are not looked at one by one.
 	Alone     float64
 	Work      time.Duration

@@ -187,8 +187,8 @@ func (w *world) checkDrawn() error {
 	return nil
 }
 
-// checkFirst sees that those who are there at first are enough for a one-message sum, whose least
-// number is of all that ever join.
+// checkFirst checks that the parties that are there at first are enough for a one-message sum,
+// whose least number counts all that ever join.
 func (w *world) checkFirst(first int) error {
 	if least := w.Parties.Fewest(w.Size()); first < least {
 		return w.Mistake("parties.drop_out", "have more join in round 1, or allow more to drop out",

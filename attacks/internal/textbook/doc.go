@@ -67,14 +67,14 @@ const (
 	Strict
 	// Members: a session is among as many parties as it must be (§4, step 2).
 	Members
-	// Once: a party's message is taken once (§11.2). Of servers.
+	// Once: a party's message is taken once (§11.2). For servers.
 	Once
-	// Sender: a message belongs to the party that it came from (§11.2). Of servers.
+	// Sender: a message belongs to the party that it came from (§11.2). For servers.
 	Sender
-	// Commitments: shares give the secret that its owner committed to (§10.3). Of
+	// Commitments: shares give the secret that its owner committed to (§10.3). For
 	// servers.
 	Commitments
-	// Correction: wrong shares are corrected (§10.3). Of servers.
+	// Correction: wrong shares are corrected (§10.3). For servers.
 	Correction
 )
 
