@@ -21,20 +21,20 @@ import (
 // Coordinator runs a job: it forms sessions among the parties that are there, holds the
 // rounds, and has no secret of any party. Set the fields, then call Run.
 //
-// Package drive decides, see [drive.Server]. A round is held among those who are connected, at
+// Package drive decides, see [drive.Server]. A round is held among the connected parties, at
 // least the job's MinSurvivors. A step of it waits for a party that is connected for StepTime at
 // most, for one that has gone for as long as coming back takes, and not at all for a party that
 // says that it is absent. A party that has let steps pass is waited for less, and soon not at all
-// for some rounds. One that spoils a round is left out of the job, with whatever keys it comes
-// again. A round without a sum, whatever the reason, is lost: it has spent its ε all the same, and
+// for some rounds. One that spoils a round is left out of the job, no matter with which keys it
+// comes again. A round without a sum, for any reason, is lost: it has spent its ε all the same, and
 // counts among the job's Rounds. After five such rounds in a row the job ends, with [ErrStalled].
-// Whoever connects and is not in the session, being new or having lost its state, comes in with
-// the next one, which forms while rounds go on.
+// A party that connects and is not in the session, being new or having lost its state, comes in
+// with the next one, which forms while rounds go on.
 type Coordinator struct {
 	Job      *Settled
 	Listener Listener
-	// Committee is where members are heard, for a job with one-message sums only. Its indices are
-	// those of the committee.
+	// Committee listens for members, for a job with one-message sums only. Its indices are those of
+	// the committee.
 	Committee Listener
 
 	// The first round begins with Model, the job's ModelLength coordinates; nil: zeros. For
@@ -123,17 +123,16 @@ const (
 	queueSize = 32
 )
 
-// ErrStalled: the job ended early, since round after round gave no sum, or ended without any.
+// ErrStalled: the job ended early, because round after round gave no sum, or ended without any.
 // The result is returned with it: what was spent is spent. The events say why each round was
 // lost.
 var ErrStalled = errors.New(
 	"hushsum: the job ended without sums; see the events of its lost rounds")
 
 // Run runs the job to its end. It fails with the context's error; with [ErrStalled]; with
-// [ErrConfig] if a field is of no use; with [ErrOldState] or [ErrStore] if what is stored is of
-// none; with [ErrLocked] if somebody else uses the Store; and with errors of Store and
-// Listener. A job that was stopped goes on from its Store. When Run returns it has no goroutine
-// left.
+// [ErrConfig] if a field is unusable; with [ErrOldState] or [ErrStore] if the stored state is;
+// with [ErrLocked] if somebody else uses the Store; and with errors of Store and Listener. A job
+// that was stopped goes on from its Store. When Run returns it has no goroutine left.
 func (c *Coordinator) Run(ctx context.Context) (*Result, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -216,7 +215,7 @@ func (c *coordinator) stop(why error) error {
 	return why
 }
 
-// sleep is how long nothing is due, unless something happens.
+// sleep returns how long nothing is due, unless something happens.
 func (c *coordinator) sleep() time.Duration {
 	sleep := time.Hour
 	if wake := c.drive.Wake(); wake != drive.Never {

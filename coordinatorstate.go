@@ -18,8 +18,8 @@ type coordinatorState struct {
 	Format int
 	Kept   stored
 	Sum    keptSum
-	// Sessions is of drive.Server.State. Earlier releases have something else of this name, and
-	// so refuse the state.
+	// Sessions comes from drive.Server.State. Earlier releases have something else of this name,
+	// and so refuse the state.
 	Sessions []byte
 }
 
@@ -51,7 +51,7 @@ type earlierState struct {
 	InRow    int
 	Stalled  bool
 	Sessions []sessionState // present, forming; Number 0: none
-	// Committee is of a job with a committee, in a round or between two.
+	// Committee belongs to a job with a committee, in a round or between two.
 	Committee []byte
 }
 

@@ -12,15 +12,15 @@
 // between processes. A job that names a model trains it by rules that it declares, and package
 // training has both functions: see the example of this package that is called training.
 //
-// Where parties can send but one message, or are very many, the job's sum.protocol is oneshot: a
+// Where parties can send only one message, or are very many, the job's sum.protocol is oneshot: a
 // committee, each of whom runs a [Member], helps the coordinator to take the sums.
 //
 // # What is promised
 //
-// That of package protocol, or oneshot, against the server and the colluders that the job names,
-// for the sums; and that of package privacy for what they say: ε counts the noise of MinSurvivors −
-// Colluders honest parties in every sum. The job is a part of every session: two sides
-// whose clipping or noise differ refuse each other and say in which field.
+// The sums have the promise of package protocol, or oneshot, against the server and the colluders
+// that the job names, and what they say has that of package privacy: ε counts the noise of
+// MinSurvivors − Colluders honest parties in every sum. The job is a part of every session: two
+// sides whose clipping or noise differ refuse each other and say in which field.
 //
 // # What must be saved, and when
 //
@@ -33,10 +33,10 @@
 // coordinator's state machine takes each message once: after the last decision every
 // party's last message is one that answers it, or an earlier one, and then the
 // party is sent the decision again, which is kept with it. So whatever is lost is sent
-// again, and no decision is made twice. One thing is asked of a [Store]: an older
-// state than the newest undoes the erasure of keys, and none forgets what was spent; a
-// [Counter] finds both. A store is one owner's at a time. A state that is lost for good is
-// told of, with LeastNumber and Spent of [Participant]: nothing is to be deleted.
+// again, and no decision is made twice. One thing is asked of a [Store]: a state that is older
+// than the newest undoes the erasure of keys, and a missing one forgets what was spent; a
+// [Counter] finds both. A store has one owner at a time. If a state is lost for good, say so
+// with LeastNumber and Spent of [Participant]: nothing is to be deleted.
 //
 // # Long models
 //
@@ -46,7 +46,7 @@
 // state: see [Store]. A party with Work32 and a coordinator with Apply32 or Model32 hold models as
 // float32, in half the memory, whatever the others do: links, stores and digests have float64.
 // From a million weights on they run Go's collector several times a round, when vectors are
-// spent. Those who keep their own loop have EncodeTo and DecodeTo of package job, for float32 too,
+// spent. Programs with their own loop have EncodeTo and DecodeTo of package job, for float32 too,
 // and SubmitVector, ReadMessage, SumVector and SaveParts of package protocol.
 //
 // Times are real ones here, unlike in the packages below, and nothing else is: sums,

@@ -25,15 +25,15 @@ const (
 	Waiting                           // Session, Round, Parties at the coordinator that are waited for
 	Rejected                          // Party at the coordinator, Err: its job or roster is another
 	LeftOut                           // Party at the coordinator, Session, Round, Err: it spoilt it
-	// Those that follow a coordinator reports once a second at most, with the Count of
-	// connections since the last, and Err of the last of them.
+	// A coordinator reports those that follow once a second at most, with the Count of
+	// connections since the last report, and Err of the last of them.
 	Unknown    // closed: keys that are not in the roster
 	Unfinished // closed: they did not say in time whose they are, were too many, or broke
 	Strained   // could not be accepted: there are no descriptors, say; tried again
-	// Those that follow are of a coordinator.
+	// Those that follow are a coordinator's.
 	Stalled // Party, Session, Round: it let a step pass, and is waited for less from now on
-	SetBack // Round, Count: parties know of so many rounds more; they count as spent and lost
-	// The last is of a party.
+	SetBack // Round, Count: parties know of Count more rounds, which count as spent and lost
+	// The last is a party's.
 	Blank // Session, Round, Err: no vector; with noise zeros are submitted, and others are not told
 )
 

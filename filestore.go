@@ -15,8 +15,8 @@ import (
 	"github.com/hushsum/hushsum/internal/lock"
 )
 
-// FileStore is a [Store] in the file of this name, and in files next to it that have the
-// name of something long after a dot, or "lock". A temporary file is written, and renamed.
+// FileStore is a [Store] in the file of this name, and in files next to it whose names add a
+// dot and the name of something long, or "lock". A temporary file is written, and renamed.
 // Give it a folder that others cannot write to.
 type FileStore string
 

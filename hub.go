@@ -146,8 +146,8 @@ func (h *hub) write(ctx context.Context, from *connection) {
 	}
 }
 
-// sends notes since when a connection sends the same, and that so many bytes are not queued any
-// more.
+// sends notes since when a connection has been sending the same, and that own bytes are no longer
+// queued.
 func (h *hub) sends(from *connection, own int, since time.Time) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -170,7 +170,7 @@ func (h *hub) abandon(from *connection) {
 }
 
 // offer queues something for a connection, and reports whether there was room for it. Where there
-// is none, somebody's sending makes some, and is told of by drained.
+// is none, a connection that sends makes some, which drained reports.
 func (h *hub) offer(to *connection, out outgoing) bool {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -206,7 +206,7 @@ func (h *hub) unclog(after time.Duration) {
 	}
 }
 
-// read reads from a connection until it ends, and hands on that it has ended, whoever ended it,
+// read reads from a connection until it ends, and reports the end, no matter which side caused it,
 // for as long as the hub is running: a party that is thought to be there is waited for.
 func (h *hub) read(ctx, running context.Context, party int, from *connection) {
 	for first := true; ; first = false {

@@ -86,7 +86,7 @@ func (l *leader) notice(n drive.Notice) {
 	}
 }
 
-// wait is how long somebody may take to come back who was seen a moment ago.
+// wait returns how long somebody may take to come back who was seen a moment ago.
 func (l *leader) wait(otherwise time.Duration) time.Duration {
 	if l.grace > 0 {
 		return l.grace
@@ -241,7 +241,7 @@ func withoutSum() []byte {
 		frames.Refusal{Ours: "the job ended, and the coordinator knows of no round that gave a sum"})
 }
 
-// farewell is how long parties still have to take the last model: those that have it hang up.
+// farewell returns how long parties still have to take the last model: those that have it hang up.
 func (l *leader) farewell() time.Duration {
 	limit := l.StepTime
 	if len(l.parties) == 0 {

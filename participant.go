@@ -23,7 +23,7 @@ import (
 // ErrRefused: the coordinator does not go on with this party, for the reason given.
 var ErrRefused = errors.New("hushsum: the coordinator refuses this party")
 
-// ErrNumber: the number of a session was used before, or is far above all that were. A party
+// ErrNumber: the number of a session was used before, or is far above all that were used. A party
 // makes keys for a number once.
 var ErrNumber = protocol.ErrNumber
 
@@ -41,8 +41,8 @@ type Participant struct {
 	// coordinator has sent: the change that training on the party's own data makes to
 	// it, say. Both have Length coordinates; model is good until Work returns. It is called
 	// once or more for a round; an error of it is an absence in that round, and is reported
-	// to Progress. With noise it is no absence, from which others could tell something of the
-	// party's rows: zeros with noise are submitted, also where Work panics. What ends the process
+	// to Progress. With noise it is no absence, which would tell others something about the
+	// party's rows: zeros with noise are submitted, also where Work panics. The end of the process
 	// is seen all the same. In a job with privacy.submit_after the same holds where Work is not done
 	// at the instant, when ctx ends; with parties.hidden it is called with luck only. With sum.buffer
 	// it may take as long as it likes, while rounds come and go; where what it makes would be too
@@ -54,9 +54,10 @@ type Participant struct {
 	// in place of Run. A weight that float32 does not hold is rounded to the nearest that it does;
 	// a model of a weight that is too large is refused. It is for sums that are pairwise.
 	Work32 func(ctx context.Context, round uint64, model []float32) ([]float32, error)
-	// Submit is Work of a job in which parties send more than a vector: of one that trains its model
-	// itself, for which training.Submit makes it of a party's rows, and of one that weighs or masks
-	// means, with a vector and its weight as Samples. model has the job's ModelLength coordinates.
+	// Submit is Work for a job in which parties send more than a vector: for one that trains its
+	// model itself, where training.Submit makes it from a party's rows, and for one that weighs or
+	// masks means, with a vector and its weight as Samples. model has the job's ModelLength
+	// coordinates.
 	Submit func(ctx context.Context, round uint64, model []float64) (Message, error)
 
 	// Store keeps what the party must not lose when its process ends; nil: nothing does,
@@ -107,10 +108,10 @@ type participant struct {
 
 // Run takes part until the job is done and returns the last model. It dials again
 // whenever the connection breaks. It fails with the context's error; with [ErrConfig] if
-// a field is of no use; with [ErrJob] if the coordinator has another job, and [ErrPeer] if
-// it is another, or does not know this party; with [ErrOldState] or [ErrStore], if what is
-// stored is of no use; with [ErrLocked], if somebody else uses the Store; and with errors of
-// it.
+// a field is unusable; with [ErrJob] if the coordinator has another job, and [ErrPeer] if
+// it is another coordinator, or does not know this party; with [ErrOldState] or [ErrStore] if
+// the stored state is unusable; with [ErrLocked] if somebody else uses the Store; and with
+// errors of the Store.
 func (p *Participant) Run(ctx context.Context) ([]float64, error) {
 	if p.Work32 != nil {
 		return nil, &ConfigError{Path: "Work32", Reason: "Run takes Work", Advice: "call Run32"}
@@ -219,8 +220,8 @@ func (p *participant) connection(ctx context.Context) (model frames.Weights, don
 	if err := p.link.Send(ctx, frames.OfJSON(frames.KindHello, greeting)); err != nil {
 		return nil, false, err
 	}
-	// A coordinator whose state was set back believes its parties how far the job is. Older ones
-	// take this for an absence from a round that there is not, and ignore it.
+	// A coordinator whose state was set back believes its parties about how far the job is. Older
+	// ones take this for an absence from a round that does not exist, and ignore it.
 	if guard := p.party.Guard(); guard.Last() > 0 {
 		told := frames.OfJSON(frames.KindAbsent, frames.Absence{Told: guard.Last()})
 		if err := p.link.Send(ctx, told); err != nil {
@@ -493,7 +494,7 @@ func refused(body []byte) error {
 }
 
 // LimitsOf returns what the party with a key of the roster agrees to, for its guard. Without a key
-// it is one that has spent nothing before. It fails with errors of the accountant.
+// it assumes a party that has spent nothing before. It fails with errors of the accountant.
 func LimitsOf(s *Settled, key crypto.PublicKey) (drive.Limits, error) {
 	ledger, err := s.Ledger()
 	name := ""

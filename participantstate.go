@@ -10,7 +10,7 @@ import (
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// participantState holds what a participant saves. Least and Clients are of the releases that
+// participantState holds what a participant saves. Least and Clients come from the releases that
 // counted nothing.
 type participantState struct {
 	Least   uint64

@@ -19,7 +19,7 @@ var (
 	// ErrOldState: the Counter knows of a newer state than the one that is stored, or of one
 	// where none is. To go on could use keys twice, and spend a budget twice. Bring the newest
 	// state back. If it is lost for good, a participant says so with LeastNumber and Spent, a
-	// member helps in jobs to come only, and a coordinator begins another job, under another
+	// member helps in later jobs only, and a coordinator begins another job, under another
 	// Name.
 	ErrOldState = errors.New("hushsum: the newest state that was saved is not there")
 	// ErrLocked: somebody else uses the store, in this process or in another: every
@@ -39,8 +39,8 @@ var (
 //	Lock() (io.Closer, error)
 //
 // too, which is called before all others and makes the store the caller's until what it
-// returns is closed. It fails with [ErrLocked] if the store is somebody else's. A store
-// without it is for who sees to it that two never use it at once.
+// returns is closed. It fails with [ErrLocked] if the store is somebody else's. With a store
+// without it, the caller has to make sure that two never use it at once.
 type Store interface {
 	// Save replaces the state. When it returns the state is durable: what follows from
 	// it is sent to others next.
@@ -48,10 +48,10 @@ type Store interface {
 	// Load returns the state that was saved last, nil if there is none.
 	Load() ([]byte, error)
 
-	// Put keeps something long next to the state, by a name of lower-case letters and
-	// digits, in place of what had the name before: of a failure the old one is left. When
-	// it returns it is durable. It is a model that all are sent, a sum under masks, or a
-	// message for the coordinator, and is not sealed: the state has its digest.
+	// Put keeps something long next to the state, under a name of lower-case letters and
+	// digits, in place of what had the name before, which stays if Put fails. When Put returns,
+	// it is durable. It is a model that all are sent, a sum under masks, or a message for the
+	// coordinator, and is not sealed: the state has its digest.
 	Put(name string, long io.WriterTo) error
 	// Get opens what was put last. It fails with an error that is fs.ErrNotExist if there
 	// is nothing.
@@ -130,9 +130,9 @@ func (m *MemoryStore) Get(name string) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(b)), nil
 }
 
-// Counter is a number that only grows, kept where a thief of the state, or who restores
-// a backup of it, cannot turn it back: in a trusted module, on another machine, or at
-// least in another folder.
+// Counter is a number that only grows, kept where a thief of the state, or anyone who
+// restores a backup of it, cannot turn it back: in a trusted module, on another machine, or
+// at least in another folder.
 type Counter interface {
 	// Value returns the number, 0 at first.
 	Value() (uint64, error)
@@ -284,8 +284,8 @@ func (v *vault) get(name string, digest []byte) (io.ReadCloser, error) {
 
 // openVault makes a store an owner's alone and returns the state in it, nil if there is none;
 // without a store there is no vault either. The counter has the number of that state when it
-// returns. lost is the owner's word that the newest state is lost: see load. Who gets a vault
-// closes it.
+// returns. lost is the owner's word that the newest state is lost: see load. The caller closes
+// the vault.
 func openVault(
 	store Store, key *keyexchange.SealKey, counter Counter, owner string, lost bool,
 ) (*vault, []byte, error) {

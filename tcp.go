@@ -75,8 +75,8 @@ type TCPDialer struct {
 	MaxFrame int
 }
 
-// Dial connects. It fails with [ErrPeer] if somebody else answers. That the coordinator does
-// not know the party only its answer tells: then Receive of the link does.
+// Dial connects to the coordinator. It fails with [ErrPeer] if somebody else answers. Only the
+// coordinator's answer tells that it does not know the party: then Receive of the link fails so.
 func (d *TCPDialer) Dial(ctx context.Context) (Link, error) {
 	config, err := tlsConfig(d.Identity, func(key ed25519.PublicKey) error {
 		if !key.Equal(d.Coordinator) {

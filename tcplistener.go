@@ -114,7 +114,7 @@ func (g *guest) why(err error) error {
 	}
 }
 
-// patience is how long the guest may stay when another wants its place.
+// patience returns how long the guest may stay when another wants its place.
 func (g *guest) patience(now time.Time) time.Duration {
 	if g.spoke.Load() {
 		return strangerTime - now.Sub(g.began)
@@ -122,7 +122,7 @@ func (g *guest) patience(now time.Time) time.Duration {
 	return silentTime - now.Sub(g.began)
 }
 
-// ListenTCP listens at an address, as net.Listen has them, with the coordinator's
+// ListenTCP listens at an address in the form that net.Listen takes, with the coordinator's
 // identity.
 func ListenTCP(
 	address string, identity crypto.Signer, roster *keyexchange.Roster,
@@ -160,7 +160,7 @@ func newTCPListener(identity crypto.Signer, roster *keyexchange.Roster) (*TCPLis
 	}, nil
 }
 
-// Address returns where it listens.
+// Address returns the address that the listener listens at.
 func (l *TCPListener) Address() string { return l.listener.Addr().String() }
 
 // serve accepts connections until the listener is closed. That there are no descriptors,

@@ -28,16 +28,16 @@ func reuse(link Link, frame []byte) {
 	}
 }
 
-// Dialer is a party's way to the coordinator.
+// Dialer connects a party to the coordinator.
 type Dialer interface {
-	// Dial makes a new connection. The coordinator knows from it who dials.
+	// Dial makes a new connection, from which the coordinator knows who dials.
 	Dial(ctx context.Context) (Link, error)
 }
 
-// Listener is where the coordinator hears from parties.
+// Listener accepts the parties' connections for the coordinator.
 type Listener interface {
 	// Accept waits for the next connection and says whose it is, by roster index. A
-	// connection of nobody in the roster is closed and not reported.
+	// connection from outside the roster is closed and not reported.
 	Accept(ctx context.Context) (party int, link Link, err error)
 	Close() error
 }

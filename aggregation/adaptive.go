@@ -57,8 +57,8 @@ func (a AdaptiveClip) Validate() error {
 	return err
 }
 
-// Vote is 1 if an update of the given L2 norm, as [Clip] returns it, is within C,
-// and −1 if not or if the norm is NaN: the one coordinate of the lane.
+// Vote returns the one coordinate of the lane: 1 if an update of the given L2 norm, as
+// [Clip] returns it, is within C, and −1 if not or if the norm is NaN.
 func (a AdaptiveClip) Vote(norm float64) []float64 {
 	if norm <= a.Norm {
 		return []float64{1}
@@ -84,7 +84,7 @@ func (a *AdaptiveClip) Update(votes int64, parties int) error {
 	return nil
 }
 
-// MeanNormClip is a clipping norm relative to the updates: factor times the mean
+// MeanNormClip returns a clipping norm relative to the updates: factor times the mean
 // of their L2 norms. "Understanding Clipping for Federated Learning" takes half the
 // mean over all clients and all rounds of a run without clipping, and clips to that
 // in a second run of the same settings. The norms

@@ -179,7 +179,7 @@ func subtract(x, y []float64) ([]float64, error) {
 	return out, nil
 }
 
-// Cosine is the cosine of the angle between two vectors, 0 if one of them is zero:
+// Cosine returns the cosine of the angle between two vectors, 0 if one of them is zero:
 // of a client's update and the last step of the global model, it says how far
 // clients still go the same way. It tells something about the update and is as
 // secret. It fails with [ErrLength] or [ErrNotFinite].

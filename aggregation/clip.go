@@ -18,7 +18,7 @@ const (
 const slack = 0x1p-44
 
 // Clip returns the update scaled down to an L2 norm of at most c, or a copy of
-// it if its norm is no more than that, and the norm that it had. This is the
+// it if its norm is at most c already, and the norm that it had. This is the
 // clipping of differences (McMahan 2018, "Learning Differentially Private
 // Recurrent Language Models", §2): the update is a difference of models, and its
 // direction stays. The CE-FedAvg of "Understanding Clipping for Federated
@@ -48,8 +48,8 @@ func Clip(update []float64, c float64) (clipped []float64, norm float64, err err
 	return clipped, norm, nil
 }
 
-// Clipper is [Clip] for an update of which there is no room for a second copy: it returns what
-// each coordinate becomes.
+// Clipper is [Clip] for an update too long for a second copy: it returns a function that gives
+// each coordinate's clipped value.
 func Clipper[F Float](update []F, c float64) (clipped func(x F) float64, err error) {
 	if err := checkClip(c); err != nil {
 		return nil, err

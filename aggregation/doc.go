@@ -15,7 +15,7 @@
 // server's, through an [Encoder] or [FedAvg]. [Signs] and [Mean] are further
 // lanes of the same submission, laid side by side by [Lanes]: the signs that a
 // [GradientMask] is made from, the clipping votes of [AdaptiveClip], control
-// variates. [Optimizer] makes the next model of the mean and the mask (FedAvg,
+// variates. [Optimizer] makes the next model from the mean and the mask (FedAvg,
 // momentum, FedAdagrad, FedAdam, FedYogi). All of them work on flat vectors, and
 // the server's half needs sums only. [WeightedVector] and [WeightedMean] are for means that are
 // weighted by the parties' rows; [Owners] and [Prune] are for sparse models.
@@ -23,7 +23,7 @@
 // # What it promises
 //
 // Decoding a ring sum gives the integer sum of the rounded inputs bit for bit,
-// whatever the order of the additions and whatever masks cancelled on the way.
+// in any order of the additions and with any masks that cancelled on the way.
 // The bounds behind that are computed with integers, never with rounded floats.
 // A number that does not fit is an error and is never clamped.
 //
@@ -34,8 +34,8 @@
 //
 // # Constant time
 //
-// Encoding takes time that depends on the values. Whoever can time a party to the
-// nanosecond learns about magnitudes.
+// Encoding takes time that depends on the values. Anyone who can time a party to
+// the nanosecond learns about magnitudes.
 //
 // "The thesis" is "A Practical Approach to Federated Learning" (Mugunthan 2022).
 package aggregation

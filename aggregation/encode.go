@@ -21,7 +21,7 @@ type Noise interface {
 // the party's share, one integer for each of the layout's coordinates, drawn by
 // the caller; it must be nil if NoiseStdDev is 0, and must not be otherwise, so
 // that no noise is forgotten. random serves the rounding (nil: crypto/rand), with
-// one byte per coordinate and try and few more.
+// one byte per coordinate and try and a few more.
 //
 // It fails as [Encoder.Validate] does, with [ErrLength] if the update or the
 // noise has the wrong length, with [ErrNotFinite], and with [ErrRandom] if random
@@ -78,8 +78,8 @@ func (e Encoder) Decode(sum [][]uint64, survivors int) ([]float64, error) {
 	return mean, nil
 }
 
-// EncodeTo is [Encoder.Encode] for vectors of which there is no room for a second
-// copy: it writes the submission to a segment of v, and draws the noise, from noise,
+// EncodeTo is [Encoder.Encode] for vectors too long for a second copy: it
+// writes the submission to a segment of v, and draws the noise, from noise,
 // as it goes. noise must be nil if e.NoiseStdDev is 0, and must not be otherwise. It
 // takes some 16 MB on top of the update and v, whatever their length.
 //
@@ -156,7 +156,7 @@ func checkNoise(e Encoder, noise Noise) error {
 	return nil
 }
 
-// ring is where the elements of an encoded vector are.
+// ring gives access to the elements of an encoded vector.
 type ring interface {
 	load(dst []uint64, from int) error
 	store(from int, values []uint64) error

@@ -25,7 +25,7 @@ const MaxUnits = 1 << 20
 // stochastically on the condition that the norm stays below a bound, add noise.
 // That bound, [Encoder.Sensitivity], enters privacy accounting.
 //
-// All parties and whoever decodes must use the same values. Rounding is always
+// All parties and the decoder must use the same values. Rounding is always
 // stochastic: to the nearest, the errors of the parties would not average out,
 // and the bound would not be the one stated. [FixedPoint] rounds to the nearest
 // and bounds no norm, so noise on top of it protects nothing that is calibrated:
@@ -76,8 +76,8 @@ const MaxUnits = 1 << 20
 // coordinate goes up with the probability of its fraction, whatever happens to the others, which
 // is the law of ⌊x + u⌋ for u uniform in [0, 1); and for each u, a vector g that is added moves a
 // coordinate by ⌊g⌋ or ⌈g⌉. So it moves the encoded update by at most Clip·Scale + √d, and no
-// mixture over u tells more than one u. A little is added for the float64 arithmetic of whoever
-// made the sum: see unitNorm. The update is not clipped, but to the norm of all Units together.
+// mixture over u tells more than one u. A little is added for the float64 arithmetic by which the
+// sum was made: see unitNorm. The update is clipped only to the norm of all Units together.
 //
 // # Bias
 //
@@ -91,9 +91,9 @@ type Encoder struct {
 	Parties   int     // most parties in a sum, at least 1
 	Dimension int     // coordinates of an update, at least 1
 	Clip      float64 // L2 norm that an update is clipped to, 2^-500 to 2^500
-	// Units, above 0, says that an update is a sum of at most so many vectors of norm Clip each,
-	// up to MaxUnits, and that it is one of those, and not the update, that Sensitivity is of: see
-	// Units of a sum.
+	// Units, above 0, is the most vectors of norm Clip each that an update is the sum of, up to
+	// MaxUnits; Sensitivity is then that of one of those, and not of the update: see Units of a
+	// sum.
 	Units int
 	Scale float64 // integers per 1.0; Clip·Scale must be 1 to 2^30
 	Bits  int     // b, 1 to 64; 0: the fewest that fit

@@ -40,7 +40,7 @@ var (
 	ErrLength = errors.New("aggregation: wrong length")
 	// ErrRing: a value is 2^b or more, or b is not between 1 and 64.
 	ErrRing = errors.New("aggregation: a value is outside its ring")
-	// ErrSum: the sum is none that parties of this configuration can have made:
-	// one of them uses other parameters, or sent false masks. Discard the round.
+	// ErrSum: parties of this configuration cannot have made the sum: one of them
+	// uses other parameters, or sent false masks. Discard the round.
 	ErrSum = errors.New("aggregation: not a sum of updates of this configuration")
 )

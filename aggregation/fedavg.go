@@ -13,7 +13,7 @@ import (
 // number, and Σ n_k·w_k / Σ n_k is the weighted average. Neither a party's
 // weights nor its number of samples is seen.
 //
-// All parties and whoever decodes must use the same values.
+// All parties and the decoder must use the same values.
 type FedAvg struct {
 	Parties      int     // most parties in a sum, at least 1
 	Dimension    int     // weights of a model, at least 1

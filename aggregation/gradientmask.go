@@ -13,8 +13,8 @@ const (
 	SoftMask                 // 1 from the threshold on, below it the agreement itself
 	HardMask                 // 1 from the threshold on, below it 0
 	// RescaledMask and FlatMask are controls for SoftMask, which makes steps shorter:
-	// what it does beyond that shows against them. RescaledMask is the soft mask over
-	// its mean over coordinates, so that steps are as long as without.
+	// they show what it does beyond that. RescaledMask is the soft mask divided by its
+	// mean over coordinates, so that steps are as long as without a mask.
 	RescaledMask
 	// FlatMask is that mean everywhere: plain averaging with a step as short as the
 	// mask's.
@@ -87,7 +87,7 @@ func (g GradientMask) Weights(signs []int64, clients int) ([]float64, error) {
 	return out, nil
 }
 
-// SumSigns is Σ sign(Δ_n) in the clear. It fails with [ErrLength] if there are no
+// SumSigns returns Σ sign(Δ_n) in the clear. It fails with [ErrLength] if there are no
 // updates or their lengths differ, and with [ErrNotFinite].
 func SumSigns(updates ...[]float64) ([]int64, error) {
 	if len(updates) == 0 {

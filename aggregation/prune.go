@@ -6,14 +6,14 @@ import (
 	"sort"
 )
 
-// Prune returns which weights are kept after the given number of those that were, the
-// ones of smallest magnitude, are pruned; of equal ones the first go first. fixed marks
-// weights that are never pruned (nil: none), and kept what was kept before (nil: all);
-// a weight that is not kept stays so. Pruning by magnitude is (Han 2015, "Learning both
+// Prune returns which weights are kept after a given number of the kept ones, those of
+// smallest magnitude, are pruned; of equal ones the first go first. fixed marks weights
+// that are never pruned (nil: none), and kept those that were kept before (nil: all); a
+// weight that is not kept stays so. Pruning by magnitude is (Han 2015, "Learning both
 // Weights and Connections"); see [PruneCount] for how many.
 //
 // It fails with [ErrLength] if lengths differ, [ErrNotFinite], and [ErrConfig] if there
-// are not as many to prune.
+// are fewer weights to prune.
 func Prune(weights []float64, kept, fixed []bool, count int) ([]bool, error) {
 	if err := checkVectors(weights); err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func Prune(weights []float64, kept, fixed []bool, count int) ([]bool, error) {
 	return next, nil
 }
 
-// PruneCount is how many of the kept weights a pruning takes: the share step of those
+// PruneCount returns how many of the kept weights a pruning takes: the share step of those
 // that remain, or with ofAll of all that can be pruned, but no more than brings the
 // pruned share to target. All are rounded to the nearest. The thesis has a step of 0.1
 // and does not say of what: after t prunings 1 − 0.9^t or t/10 is gone.

@@ -50,8 +50,8 @@ func integerNormBound(c float64, d int, beta float64) uint64 {
 	return uint64(squaredNormBound(c, d, kappaOf(beta)) * (1 + 0x1p-48))
 }
 
-// unitNorm bounds by how much a vector of norm at most c in a sum of up to so many moves the sum
-// once that is rounded without a condition: see [Encoder]. In exact arithmetic that is c + √d. A
+// unitNorm bounds by how much a vector of norm at most c in a sum of up to n moves the sum once
+// that is rounded without a condition: see [Encoder]. In exact arithmetic that is c + √d. A
 // sum of n float64 vectors is off by at most n·2^-53 of the sum of their norms, n·c, in either of
 // two neighbours, the rotation and the clipping to n·c by a few times 2^-48 of n·c; the margin is
 // at least four times all that.

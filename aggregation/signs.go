@@ -10,7 +10,7 @@ import (
 // Signs is the lane that a [GradientMask] needs in addition to the updates: it takes the
 // sign of every coordinate, −1, 0 or 1, into a ring, and the sum of all parties
 // back to Σ sign(Δ_n). Without noise a coordinate takes ⌈log₂(2·Parties + 1)⌉
-// bits, and the mask is that in the clear bit for bit. Whoever decodes learns two
+// bits, and the mask is that in the clear bit for bit. The decoder learns two
 // sums, of updates and of signs, and nothing else.
 //
 // The sign that counts is that of the update before clipping, rotation and

@@ -4,21 +4,21 @@ package aggregation
 // noise; a greater share makes the sum of weights less noisy, and that of updates noisier.
 const DefaultCountShare = 0.25
 
-// WeightedClip is the factor by which a count lane of the given share of the norm takes a
-// clipping norm up: 1 + share²/2, a little more than √(1 + share²) and the same on all
+// WeightedClip returns the factor by which a count lane of the given share of the norm raises
+// a clipping norm: 1 + share²/2, a little more than √(1 + share²) and the same on all
 // machines.
 func WeightedClip(share float64) float64 { return 1 + float64(share*share)/2 }
 
-// WeightedVector returns what a party submits for a weighted mean, its update weighted, and its
+// WeightedVector returns what a party submits for a weighted mean, its weighted update and its
 // weight, so that the mean is the quotient of two sums, Σω·Δ / Σω, and nobody's number of samples
 // is seen: (ω·Δ, s·ω), where
 //
 //	ω = min(samples, maxSamples)/maxSamples
 //
-// and s is countNorm, above 0; samples and maxSamples are at least 1. Of an update that is clipped,
-// and s = share·clip, it has a norm of at most clip·[WeightedClip](share), whatever the number of
-// samples: a party with more than maxSamples counts as if it had as many. Without noise, [FedAvg]
-// does the same exactly.
+// and s is countNorm, above 0; samples and maxSamples are at least 1. For a clipped update and
+// s = share·clip, its norm is at most clip·[WeightedClip](share), whatever the number of samples:
+// a party with more than maxSamples counts as if it had maxSamples. Without noise, [FedAvg] does
+// the same exactly.
 func WeightedVector(update []float64, samples, maxSamples int, countNorm float64) []float64 {
 	weight := float64(min(samples, maxSamples)) / float64(maxSamples)
 	joint := make([]float64, len(update)+1)
@@ -31,7 +31,7 @@ func WeightedVector(update []float64, samples, maxSamples int, countNorm float64
 
 // WeightedMean returns the weighted mean from the mean of the given number of vectors of
 // [WeightedVector], and the sum of their weights. With noise either may be off; a sum of less than
-// 1 counts as 1 in the mean, so that noise is never blown up by more than if one party with a full
+// 1 counts as 1 in the mean, so that noise is never amplified by more than if one party with a full
 // weight had taken part.
 func WeightedMean(
 	joint []float64, vectors int, countNorm float64,

@@ -24,7 +24,7 @@ type Attack struct {
 
 // Options of a run. The zero value is the quick form with made-up data.
 type Options struct {
-	// Seed of everything that is random in a run, but for keys and masks.
+	// Seed seeds everything that is random in a run, except keys and masks.
 	Seed uint64
 	// Data is the folder of the data sets; empty: attacks that read any make up rows.
 	Data string

@@ -6,7 +6,7 @@
 //	session      a cheating server, colluders, thieves and strangers send messages
 //	rounds       coordinators, parties and strangers do what no message of one session shows
 //	oneshot      a cheating server, members, parties and thieves against the one-message sum
-//	observation  whoever sees sums, masked values, samples or times computes with them
+//	observation  observers of sums, masked values, samples or times compute with them
 //	model        updates and models are searched for the rows behind them
 //	audit        runs with and without a canary are told apart, to test a printed ε
 //
@@ -18,7 +18,7 @@
 //
 // # Who should use it
 //
-// Whoever wants to know what stands between an adversary and an input runs
+// To see what stands between an adversary and an input, run
 // go test -v -run Attack ./attacks, or hushsum attack. Some attacks of the literature are
 // also functions over plain data, to be turned on other systems: audits in package audit,
 // gradient disaggregation in observation, membership inference in model.

@@ -14,12 +14,12 @@ type Figure struct {
 type Series struct {
 	Label string
 	Kind  Kind
-	// X and Y of equal length for Line and Points. Density and Violin are of the
+	// X and Y have equal length for Line and Points. Density and Violin show the
 	// sample Y, and have no X.
 	X, Y []float64
 }
 
-// Kind is how a series is drawn.
+// Kind says how a series is drawn.
 type Kind int
 
 // The kinds of series.

@@ -76,7 +76,7 @@ func Between(value, standardError float64, n int, low, high float64) Measure {
 	}
 }
 
-// Proportion returns a measured probability, of so many successes in n trials, with its
+// Proportion returns a probability measured by the successes in n trials, with its
 // Clopper–Pearson interval. It must be from low to high.
 func Proportion(successes, n int, low, high float64) Measure {
 	const alpha = 0.025 // on either side

@@ -34,8 +34,8 @@ func (r Row) Verdict() Verdict {
 type Verdict int
 
 const (
-	// Shown: the attack succeeds as theory says, on a target without the defence; what
-	// becomes of it with the defence, other rows of the attack say.
+	// Shown: the attack succeeds as theory says, on a target without the defence; other
+	// rows of the attack say what becomes of it with the defence.
 	Shown Verdict = iota + 1
 	// Held: the attack fails on the real code, and succeeds without the defence if that
 	// was measured.

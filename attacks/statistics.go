@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// BinomialLower returns the Clopper–Pearson lower bound of a probability from so many
+// BinomialLower returns the Clopper–Pearson lower bound of a probability from the
 // successes in n trials: it is above the truth with probability alpha at most.
 func BinomialLower(successes, n int, alpha float64) float64 {
 	if successes <= 0 {

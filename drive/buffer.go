@@ -9,11 +9,11 @@ import (
 	"github.com/hushsum/hushsum/oneshot"
 )
 
-// This file has rounds that take submissions until so many are in, while parties go on with what
-// they make of earlier broadcasts (Nguyen et al. 2022).
+// This file holds the rounds that take a given number of submissions, while parties go on with
+// what they make of earlier broadcasts (Nguyen et al. 2022).
 
-// bound has no party submit more often than its budget allows, nor than there are rounds. It
-// returns how many fewer times each may than others, where parties have spent something before.
+// bound lets no party submit more often than its budget allows, or than there are rounds. It
+// returns how many fewer times each may submit than others, where parties have spent before.
 func (c *CommitteeConfig) bound() (less []uint64, err error) {
 	least, most := c.Sums.MinSurvivors, c.Sums.Roster.Len()
 	switch {
@@ -46,7 +46,7 @@ func (c *CommitteeConfig) bound() (less []uint64, err error) {
 	return less, nil
 }
 
-// left reports whether so many parties may submit in a further round.
+// left reports whether at least the given number of parties may submit in a further round.
 func (s *Committee) left(least int) bool {
 	for i := range s.parties.peers {
 		if !s.done(i) && !s.spoilers.excluded(i) {
@@ -66,7 +66,7 @@ func (s *Committee) full() bool {
 	return s.now >= s.fullAt()
 }
 
-// fullAt is when that will be, and when somebody is waited for no longer.
+// fullAt returns when that will be, and when somebody is waited for no longer.
 func (s *Committee) fullAt() Time {
 	switch {
 	case s.server.Taken() >= s.buffer || s.step.awaited == 0:
@@ -150,8 +150,8 @@ func (s *Sender) goOn() {
 	}
 }
 
-// Finished takes word that the program has made the vector that it was asked for, where sums take
-// what is made of earlier broadcasts. It is asked for it, with [AskID].Made, once there is room.
+// Finished notes that the program has made the vector that it was asked for, where sums take what
+// is made of earlier broadcasts. It is asked for the vector, with [AskID].Made, once there is room.
 func (s *Sender) Finished(id AskID) {
 	s.shown = false
 	if s.asked == nil || s.asked.ID != id || id.Made > 0 {

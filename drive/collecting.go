@@ -103,7 +103,7 @@ func (s *Committee) deal() (again bool, err error) {
 	return false, nil
 }
 
-// lull is when a batch that is not full goes to the members: parties come a few times less often
+// lull gives when a batch that is not full goes to the members: parties come a few times less often
 // than they did. While a buffer fills, nobody waits for the members.
 func (s *Committee) lull() Time {
 	if s.buffer > 0 {
@@ -135,7 +135,7 @@ func (s *Committee) grant() {
 	}
 }
 
-// hasRoom reports whether one more may upload next to so many.
+// hasRoom reports whether one more party may upload next to the given number.
 func (s *Committee) hasRoom(uploads int) bool {
 	return s.server.Waiting()+uploads < s.batch &&
 		(s.buffer == 0 || s.server.Taken()+uploads < s.buffer)
@@ -348,7 +348,7 @@ func (s *Committee) uncover(name string) error {
 	return errors.Join(s.server.ReadBatch(batch), batch.Close())
 }
 
-// Connected takes a party's coming, or its asking again.
+// Connected notes that a party has connected, or asks again.
 func (s *Committee) Connected(now Time, party int, h Hello) {
 	s.clock(now)
 	p := &s.parties.peers[party]
@@ -357,7 +357,7 @@ func (s *Committee) Connected(now Time, party int, h Hello) {
 	s.arrive(&s.parties, party)
 }
 
-// MemberConnected takes a member's.
+// MemberConnected notes that a member has connected, or asks again.
 func (s *Committee) MemberConnected(now Time, member int, h Hello) {
 	s.clock(now)
 	p := &s.members.peers[member]
@@ -388,10 +388,10 @@ func (s *Committee) leave(r *room, i int) {
 	s.touch(r, i)
 }
 
-// Gone takes the end of a party's connection.
+// Gone notes the end of a party's connection.
 func (s *Committee) Gone(now Time, party int) { s.gone(now, &s.parties, party) }
 
-// MemberGone takes the end of a member's.
+// MemberGone notes the end of a member's connection.
 func (s *Committee) MemberGone(now Time, member int) { s.gone(now, &s.members, member) }
 
 func (s *Committee) gone(now Time, r *room, i int) {
@@ -403,10 +403,10 @@ func (s *Committee) gone(now Time, r *room, i int) {
 	}
 }
 
-// Heard takes a sign of life of a party that need not be connected.
+// Heard notes a sign of life from a party that need not be connected.
 func (s *Committee) Heard(now Time, party int) { s.heard(now, &s.parties, party) }
 
-// MemberHeard takes a member's.
+// MemberHeard notes a sign of life from a member that need not be connected.
 func (s *Committee) MemberHeard(now Time, member int) { s.heard(now, &s.members, member) }
 
 func (s *Committee) heard(now Time, r *room, i int) {
@@ -417,8 +417,8 @@ func (s *Committee) heard(now Time, r *room, i int) {
 	r.peers[i].seen = s.now
 }
 
-// Absent takes a party's word that it does not submit in a round, and reports whether the round
-// waited for it.
+// Absent notes that a party does not submit in a round, as the party says, and reports whether the
+// round waited for it.
 func (s *Committee) Absent(now Time, party int, round uint64) bool {
 	s.clock(now)
 	p := &s.parties.peers[party]
@@ -430,8 +430,8 @@ func (s *Committee) Absent(now Time, party int, round uint64) bool {
 	return true
 }
 
-// Offer takes a party's word that it has a submission for a round. [Committee.Pending] tells it
-// when there is room.
+// Offer notes that a party has a submission for a round, as it says. [Committee.Pending] tells the
+// party when there is room.
 func (s *Committee) Offer(now Time, party int, round uint64) {
 	s.clock(now)
 	if s.stage == Submitting && round == s.round && !s.offers[party].open {
@@ -445,7 +445,7 @@ type Submission struct {
 	Message []byte
 }
 
-// Check checks proofs ahead of submissions that [Committee.Receive] is given next, as
+// Check checks the proofs of submissions before [Committee.Receive] is given them, as
 // oneshot.Server.Check does: on all cores, and without changing anything.
 func (s *Committee) Check(submissions []Submission) {
 	var messages [][]byte
@@ -459,9 +459,9 @@ func (s *Committee) Check(submissions []Submission) {
 }
 
 // Receive takes a party's submission. It fails with the errors of oneshot.Server, with
-// [ErrExcluded], [ErrOften] or [ErrEnded]; all are the party's, and nothing has changed then, but
+// [ErrExcluded], [ErrOften] or [ErrEnded]; all are the party's fault, and change nothing, except
 // that a party whose proof does not hold is left out from now on (oneshot.ErrProof).
-// oneshot.ErrFull means that it was not told to upload, or no more: it is told again.
+// oneshot.ErrFull means that it was not told to upload, or no longer is: it is told again.
 func (s *Committee) Receive(now Time, party int, message []byte) error {
 	s.clock(now)
 	switch {
@@ -522,7 +522,7 @@ func (s *Committee) convict(err error) bool {
 const memberSender = 1 << 31
 
 // ReceiveMember takes one message of a member. It fails with the errors of oneshot.Server and with
-// [ErrEnded]; all are the member's, and nothing has changed then.
+// [ErrEnded]; all are the member's fault, and change nothing.
 func (s *Committee) ReceiveMember(now Time, member int, message []byte) error {
 	s.clock(now)
 	if s.ended != "" {

@@ -13,12 +13,12 @@ import (
 
 // CommitteeConfig holds what the server of a job with a committee knows before anybody comes.
 type CommitteeConfig struct {
-	// ServerConfig is as for a [Server], but that there are no sessions: Session, Label,
+	// ServerConfig is as for a [Server], except that there are no sessions: Session, Label,
 	// Survivors, Colluders, Sample and Draw are not used.
 	ServerConfig
 	Sums *oneshot.Config
-	// Buffer has a round take submissions until so many parties are in, while the others go on with
-	// what they make of earlier broadcasts, as Sums.Stale allows; 0: a round waits for all.
+	// Buffer is how many submissions a round takes, while the other parties go on with what they
+	// make of earlier broadcasts, as Sums.Stale allows; 0: a round waits for all.
 	Buffer int
 	// Batch is how many parties go to the members at a time; 0: oneshot.DefaultBatch.
 	Batch int
@@ -27,11 +27,11 @@ type CommitteeConfig struct {
 	Stored func(name string) (io.ReadCloser, error)
 }
 
-// Committee leads a job whose parties send one message a round, of which a committee takes the
-// key off. It asks the members for keys, opens the round, has as many parties upload at a time as
-// there is room for, has the members check them in batches, sign who is in, and reveal the sum of
-// their keys. It is used as a [Server] is: events change what it knows, [Committee.Tick] decides,
-// and nothing leaves before what it follows from is durable.
+// Committee leads a job whose parties send one message a round, and whose committee takes the key
+// off the sum. It asks the members for keys, opens the round, has as many parties upload at a time
+// as there is room for, has the members check them in batches, sign who is in, and reveal the sum
+// of their keys. It is used as a [Server] is: events change what it knows, [Committee.Tick]
+// decides, and nothing leaves before the decision behind it is durable.
 type Committee struct {
 	course
 	parties, members room

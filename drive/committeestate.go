@@ -140,9 +140,9 @@ func (s *Committee) MemberPending(member int) func(yield func(Item) bool) {
 	}
 }
 
-// Object is something long that is saved next to the state, before it.
+// Object is a long piece of data that is saved next to the state, before it.
 type Object struct {
-	// Name is where it is put, in place of what was there. A body of the same Version is put once.
+	// Name is where it is put, replacing what was there. A body of the same Version is put once.
 	Name, Version string
 	Body          io.WriterTo
 }
@@ -177,7 +177,7 @@ func (s *Committee) Objects() (out []Object) {
 	return out
 }
 
-// Needed returns the names of the objects that may be read again. What was put under another name
+// Needed returns the names of the objects that may be read again. An object under any other name
 // is of no more use once the state is durable.
 func (s *Committee) Needed() (names []string) {
 	if s.sums.Covered && s.stage >= Submitting && s.stage < Applying {
@@ -193,8 +193,8 @@ func (s *Committee) Needed() (names []string) {
 	return names
 }
 
-// State returns what [ReadCommittee] makes the committee's server again from, with the objects
-// that were put. Whoever stores it has to seal it.
+// State returns the bytes from which [ReadCommittee] restores the committee's server, together
+// with the objects that were put. The program that stores them has to seal them.
 func (s *Committee) State(key *keyexchange.SealKey) (state []byte, err error) {
 	out := committeeState{
 		Format: committeeFormat, Stage: s.stage, Sent: slices.Clone(s.sent), Invite: s.invite,
@@ -236,7 +236,7 @@ func (v integers) WriteTo(w io.Writer) (int64, error) {
 	return int64(n), err
 }
 
-// readIntegers reads so many.
+// readIntegers reads n integers, of eight bytes each.
 func readIntegers(r io.Reader, n int) ([]int64, error) {
 	b := make([]byte, 8*n)
 	if _, err := io.ReadFull(r, b); err != nil {
@@ -249,9 +249,9 @@ func readIntegers(r io.Reader, n int) ([]int64, error) {
 	return out, nil
 }
 
-// ReadCommittee makes the committee's server again that State saved under key, with the objects
-// that were put before. Time counts from now on. It fails with [ErrState], and with errors of
-// package oneshot.
+// ReadCommittee restores the committee's server that State saved under key, with the objects that
+// were put before. Time counts from now on. It fails with [ErrState], and with errors of package
+// oneshot.
 func ReadCommittee(
 	c CommitteeConfig, key *keyexchange.SealKey, now Time, state []byte,
 ) (*Committee, error) {
@@ -345,8 +345,8 @@ func (s *Committee) take(in *committeeState) error {
 	return nil
 }
 
-// ResumeCommittee makes the server of a job that goes on from what an earlier program saved, whose
-// round, if one was open, is lost. It fails with [ErrState].
+// ResumeCommittee makes the server of a job that goes on from what an earlier program saved; a
+// round that was open then is lost. It fails with [ErrState].
 func ResumeCommittee(c CommitteeConfig, now Time, r Recorded) (*Committee, error) {
 	s, err := NewCommittee(c, now)
 	if err != nil {

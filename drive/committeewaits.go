@@ -5,7 +5,7 @@ import "errors"
 // This file has whom the steps of a committee's rounds wait for: members, parties, or both. How
 // long is in room.go.
 
-// people are those whom the stage waits for.
+// people returns those whom the stage waits for.
 func (s *Committee) people() *room {
 	if s.stage == Submitting {
 		return &s.parties
@@ -28,7 +28,8 @@ func (s *Committee) claims() claims {
 	return council{s, false}
 }
 
-// Until is [Server.Until], of parties and members; [Never] where a party waits for room.
+// Until returns what [Server.Until] does, for parties and members; [Never] where a party waits for
+// room.
 func (s *Committee) Until() Time {
 	latest := s.people().until(&s.step, s.claims())
 	if s.asks() {
@@ -119,7 +120,7 @@ func (s *Committee) Exclude(now Time, party int, why string) {
 	s.admit(now, party, true, Notice{Kind: Excluded, Party: party, Err: errors.New(why)})
 }
 
-// Readmit ends that, as [Server.Readmit] does.
+// Readmit ends a party's exclusion, as [Server.Readmit] does.
 func (s *Committee) Readmit(now Time, party int, why string) {
 	s.admit(now, party, false, Notice{Kind: Readmitted, Party: party, Err: errors.New(why)})
 }
@@ -192,8 +193,9 @@ func (s *Committee) tellAwaited(w *waiting, members bool) {
 		Notice{Kind: Awaited, Round: s.round, Parties: w.waitedFor(), Member: members})
 }
 
-// still reports whether so many parties can be in the sum yet, all batches being settled: those
-// that were here and had their time are not waited for any more, since they may never submit.
+// still reports whether the given number of parties can yet be in the sum, all batches being
+// settled: parties that were here and had their time are no longer waited for, since they may
+// never submit.
 func (s *Committee) still(least int) bool {
 	least -= s.server.Settled()
 	for i := range s.parties.peers {

@@ -82,11 +82,11 @@ func (s *course) due() Time {
 	return max(s.config.Start, s.begun+s.config.Pace)
 }
 
-// later has what depends on who is here looked at again at a time.
+// later schedules another look at what depends on who is here.
 func (s *course) later(t Time) { s.lookAt = min(s.lookAt, t) }
 
-// Behind tells, before the first Tick, that what was loaded is older than what was decided, and the
-// last round that is known to have been begun. What is open is given up, and the rounds in between
+// Behind says, before the first Tick, that the loaded state is older than what was decided, and
+// which round is the last known to have begun. What is open is given up, and the rounds in between
 // are spent, as when parties know of them.
 func (s *course) Behind(begun uint64) { s.behind, s.missing = true, begun }
 
@@ -98,7 +98,7 @@ func (s *course) lastBegun(known uint64) uint64 {
 	return min(known, s.config.Rounds)
 }
 
-// charge returns the ledger as it is after so many more rounds with some parties.
+// charge returns the ledger as it is after a given number of further rounds with some parties.
 func (s *course) charge(names []string, rounds uint64) (*accounting.Ledger, error) {
 	if s.ledger == nil {
 		return nil, nil
@@ -113,8 +113,8 @@ func (s *course) charge(names []string, rounds uint64) (*accounting.Ledger, erro
 	return after, after.SpendRounds(s.config.Cost, int(rounds), names...)
 }
 
-// chargeSkipped returns the ledger and the counts as they are after so many rounds of which nobody
-// knows who was in them: everybody, as often as it may have been.
+// chargeSkipped returns the ledger and the counts as they are after a given number of rounds whose
+// parties nobody knows: each party counts as having been in as many of them as it may have been.
 func (s *course) chargeSkipped(rounds uint64) (*accounting.Ledger, []uint64, error) {
 	if s.counts == nil {
 		ledger, err := s.charge(s.names, rounds)
@@ -180,7 +180,7 @@ func (s *course) ends(why string) {
 	s.decided(Notice{Kind: Ended, Round: s.round, Err: errors.New(why)})
 }
 
-// Pause has no further round begin. The one that is open goes on to its sum.
+// Pause lets no further round begin. A round that is open goes on to its sum.
 func (s *course) Pause(now Time, why string) {
 	s.clock(now)
 	if s.ended != "" {
@@ -216,5 +216,5 @@ func (s *course) status() Status {
 		Begun: s.begun, Fresh: s.fresh}
 }
 
-// Ledger returns what the parties have spent, nil without noise. It is not to be changed.
+// Ledger returns what the parties have spent, nil without noise. Its caller must not change it.
 func (s *course) Ledger() *accounting.Ledger { return s.ledger }

@@ -113,8 +113,9 @@ func (s *Server) Ready() (Prepared, bool) {
 type Orders struct {
 	// Tell says that [Server.Pending] may have something new, for anybody.
 	Tell bool
-	// Upload lists the parties of a [Committee] that were told to upload since the last time: who
-	// leads thousands has something new for these, and for others only where a stage has begun.
+	// Upload lists the parties of a [Committee] that were told to upload since the last time: a
+	// program that leads thousands has something new for these, and for others only where a stage
+	// has begun.
 	Upload []int
 	Apply  *Apply // what the program is asked; nil: nothing
 }
@@ -167,13 +168,13 @@ type Item struct {
 	Session uint64
 	Round   uint64 // of the job, if the message begins one: the broadcast goes with it
 	// Shared and Own are the message, in two parts. The first may be memory that all have in
-	// common, and is not to be written to.
+	// common, and must not be written to.
 	Shared, Own []byte
 }
 
-// Pending yields what a party has to do, in the order in which it does it: also what it was sent
-// already and has not answered. The carrier keeps whom it has sent what. It yields nothing while
-// a decision is not durable.
+// Pending yields what a party has to do, in the order in which it does it, including what it was
+// sent already and has not answered. The carrier remembers what it has sent to whom. Pending yields
+// nothing while a decision is not durable.
 func (s *Server) Pending(party int) func(yield func(Item) bool) {
 	return func(yield func(Item) bool) {
 		if s.closed(yield) {

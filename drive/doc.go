@@ -4,7 +4,7 @@
 // states and run training, and drive says when.
 //
 // A [Server] leads a job. It forms sessions among the parties that are here, holds the rounds,
-// remembers who has spoilt one or let one wait, and learns from what parties do how long a step
+// remembers who has spoilt one or kept one waiting, and learns from what parties do how long a step
 // waits. Decisions are given out in two steps: [Server.Ready] says what has to be durable, and
 // only once [Server.Advance] is called does [Server.Pending] hand out what follows from it, so
 // that nothing leaves which a crash could take back.
@@ -20,11 +20,11 @@
 // [Member] is one of the committee, and a [Sender] takes a Party's place. A Committee has as many
 // parties upload at a time as there is room for, so that each sends once. A party or a member that
 // is silent costs a round StepTime at most, and is waited for less from then on. A party whose
-// cover does not open is named, and left out of later rounds; whatever else garbles a sum costs
-// that round (SPEC-ONESHOT.md §10.7). TestCommitteeWorlds and the tests next to it play these
-// lies. With a buffer a round takes the first so many submissions, and parties that are slower
-// offer what they made of an earlier broadcast in a later round; each is charged for what it has
-// sent, and MinSurvivors alone says how many a sum has at least.
+// cover does not open is named, and left out of later rounds; anything else that garbles a sum
+// costs that round (SPEC-ONESHOT.md §10.7). TestCommitteeWorlds and the tests next to it play these
+// lies. With a buffer a round takes only a given number of submissions, the first to arrive, and
+// slower parties offer what they made of an earlier broadcast in a later round; each is charged for
+// what it has sent, and MinSurvivors alone says how many a sum has at least.
 //
 // The package has no goroutine, clock, socket or file, and no randomness but what it is given: the
 // same events at the same times give the same decisions. Nothing in it is safe for concurrent use.

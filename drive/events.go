@@ -7,14 +7,14 @@ import (
 
 // This file has what may happen to a server: it changes what the server knows, and decides nothing.
 
-// Hello tells what a party says when it connects.
+// Hello holds what a party says when it connects.
 type Hello struct {
 	Sessions []uint64 // that it has keys for
 	Least    uint64   // the least number of a session that it may join
 	Told     uint64   // the last round of the job that it has submitted in, or knows to be begun
 }
 
-// Connected takes a party's coming, or its asking again.
+// Connected notes that a party has connected, or asks again.
 func (s *Server) Connected(now Time, party int, h Hello) {
 	s.clock(now)
 	p := &s.peers[party]
@@ -32,7 +32,7 @@ func (s *Server) Connected(now Time, party int, h Hello) {
 	s.arrive(party)
 }
 
-// Told takes a party's word of the last round of the job that it knows of.
+// Told notes the last round of the job that a party says it knows of.
 func (s *Server) Told(now Time, party int, round uint64) {
 	s.clock(now)
 	s.told(party, round)
@@ -46,7 +46,7 @@ func (s *Server) told(party int, round uint64) {
 	p.told = round
 }
 
-// Gone takes the end of a party's connection.
+// Gone notes the end of a party's connection.
 func (s *Server) Gone(now Time, party int) {
 	s.clock(now)
 	p := &s.peers[party]
@@ -56,8 +56,9 @@ func (s *Server) Gone(now Time, party int) {
 	}
 }
 
-// Heard takes a sign of life of a party that need not be connected. One that has not asked for
-// anything since the server was loaded, whose message was on its way, is expected, and not here.
+// Heard notes a sign of life from a party that need not be connected. One that has not asked for
+// anything since the server was loaded, its message having been on its way, counts as expected,
+// and not as here.
 func (s *Server) Heard(now Time, party int) {
 	s.clock(now)
 	if s.config.Away > 0 && s.peers[party].known {
@@ -82,8 +83,8 @@ func (s *Server) leave(party int) {
 	s.touch(party)
 }
 
-// Absent takes a party's word that it does not submit in a round of the job, and reports whether
-// the round waited for it.
+// Absent notes that a party does not submit in a round of the job, as the party says, and reports
+// whether the round waited for it.
 func (s *Server) Absent(now Time, party int, round uint64) bool {
 	s.clock(now)
 	p := &s.peers[party]
@@ -96,7 +97,7 @@ func (s *Server) Absent(now Time, party int, round uint64) bool {
 }
 
 // ReadMessage takes one message of a party. It fails with the errors of protocol.ServerSeries, with
-// [ErrExcluded], or with [ErrEnded]; all are the party's, and nothing has changed then.
+// [ErrExcluded], or with [ErrEnded]; all are the party's fault, and change nothing.
 func (s *Server) ReadMessage(now Time, party int, message io.Reader) error {
 	s.clock(now)
 	if s.ended != "" {

@@ -18,11 +18,11 @@ type faults struct {
 // fault holds what one party has done wrong.
 type fault struct {
 	Excluded bool // it has spoilt a round, or is left out by an operator
-	// Stalls is how many rounds it let a step of pass, and Lapse the round from which on it takes
-	// part again.
+	// Stalls is in how many rounds it let a step pass, and Lapse the round from which it takes part
+	// again.
 	Stalls int
 	Lapse  uint64
-	// Caused is how many sessions formed for it, and Until the round from which on another does.
+	// Caused is how many sessions formed for it, and Until the round from which another may.
 	Caused int
 	Until  uint64
 }
@@ -97,8 +97,8 @@ func (s *Server) Exclude(now Time, party int, why string) {
 	s.admit(now, party, Notice{Kind: Excluded, Err: errors.New(why)})
 }
 
-// Readmit ends that, also for a party that has spoilt a round, and forgets what else it did wrong.
-// One that is in no session waits for the next.
+// Readmit ends a party's exclusion, also for spoiling a round, and forgets what else the party did
+// wrong. A party that is in no session waits for the next.
 func (s *Server) Readmit(now Time, party int, why string) {
 	s.admit(now, party, Notice{Kind: Readmitted, Err: errors.New(why)})
 }
@@ -140,7 +140,7 @@ func (s *Server) learnFaults(x *session) {
 	s.faults.doubts = server.Doubts()
 }
 
-// check returns an error unless saved faults are of so many parties.
+// check returns an error unless the saved faults are those of n parties.
 func (f *faults) check(n int) error {
 	if len(f.of) != n {
 		return fmt.Errorf("%w: faults of %d parties", ErrState, len(f.of))

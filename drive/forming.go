@@ -69,8 +69,8 @@ func (s *Server) outside() (out []int, here, inside int) {
 	return out, here, inside
 }
 
-// broken reports whether the present session can hold no round any more, with so many of its
-// parties here: too few are, and nobody is expected back.
+// broken reports whether the present session can hold no further round, with the given number of
+// its parties here: these are too few, and nobody is expected back.
 func (s *Server) broken(inside int) bool {
 	enrolled := s.series.Present().Enrolled()
 	least := s.present.least
@@ -89,7 +89,7 @@ func (s *Server) broken(inside int) bool {
 	return true
 }
 
-// least is how many parties a session takes.
+// least returns how many parties a session takes.
 func (s *Server) least(c *protocol.Config) int {
 	if c.MinMembers == 0 {
 		return max(s.config.Survivors, c.Roster.Len())
@@ -126,7 +126,7 @@ func (s *Server) newSession(c *protocol.Config, stage Stage) *session {
 	return x
 }
 
-// members is who is in the present session, nobody before the first.
+// members returns who is in the present session, nobody before the first.
 func (s *Server) members() wire.Set {
 	out := wire.NewSet(len(s.peers))
 	if s.present != nil {
@@ -181,7 +181,7 @@ func (s *Server) form(look bool) (again bool, err error) {
 	return true, nil
 }
 
-// hereNow is who is here.
+// hereNow returns who is here.
 func (s *Server) hereNow() wire.Set {
 	out := wire.NewSet(len(s.peers))
 	for i := range s.peers {

@@ -28,10 +28,11 @@ var (
 type Limits struct {
 	// Rounds is the number of the job's last round, at least 1.
 	Rounds uint64
-	// Submissions is how many leave at most, whoever picks their rounds; 0: one in each round.
+	// Submissions is how many leave at most, no matter who picks their rounds; 0: one in each
+	// round.
 	Submissions uint64
-	// Every, above 1, says that Cost is of so many rounds in a row, in which the submissions of a
-	// party are parts of one vector: it is charged in the first of them, whichever of them it is in.
+	// Every, above 1, is the number of consecutive rounds that Cost covers, in which a party's
+	// submissions are parts of one vector: it is charged in the first, whichever of them it is in.
 	Every uint64
 	// Cost says what one submission spends, and Ledger holds the party to its budget, with what it has
 	// spent in earlier jobs as far as that counts; nil without noise.
@@ -41,7 +42,7 @@ type Limits struct {
 	Account string
 }
 
-// submissions is how many leave at most.
+// submissions returns how many leave at most.
 func (l *Limits) submissions() uint64 {
 	if l.Submissions == 0 {
 		return l.Rounds
@@ -49,7 +50,7 @@ func (l *Limits) submissions() uint64 {
 	return min(l.Submissions, l.Rounds)
 }
 
-// charges is how often a party is charged that has submitted so many times, in rounds up to last.
+// charges returns how often a party is charged for count submissions, in rounds up to last.
 func (l *Limits) charges(last, count uint64) uint64 {
 	if l.Every < 2 {
 		return count
@@ -57,7 +58,7 @@ func (l *Limits) charges(last, count uint64) uint64 {
 	return bands(last, l.Every)
 }
 
-// bands is how many runs of so many rounds begin up to one.
+// bands returns how many runs of a given number of rounds begin up to a round.
 func bands(round, every uint64) uint64 { return (round + every - 1) / every }
 
 // account is the party's name in its ledger.
@@ -74,7 +75,7 @@ type Guard struct {
 
 // NewGuard makes the guard of a party that may have submitted in every round up to spent, 0 for
 // a party that is new. All of these count as spent, up to as many as it has agreed to, and none is
-// answered again. It fails with [ErrRound] if the job does not have so many rounds, or none.
+// answered again. It fails with [ErrRound] if the job has fewer rounds than that, or none.
 func NewGuard(limits Limits, spent uint64) (*Guard, error) {
 	if limits.Rounds == 0 || spent > limits.Rounds {
 		return nil, fmt.Errorf("%w: %d rounds are spent of %d", ErrRound, spent, limits.Rounds)
@@ -86,8 +87,8 @@ func NewGuard(limits Limits, spent uint64) (*Guard, error) {
 	return g, g.spend(spent, min(spent, limits.submissions()))
 }
 
-// spend counts rounds up to last as answered, so many with a submission, without asking whether
-// there is a budget for them: they are over.
+// spend counts rounds up to last as answered, count of them with a submission, without asking
+// whether there is a budget for them: they are over.
 func (g *Guard) spend(last, count uint64) error {
 	if charges := g.limits.charges(last, count); g.ledger != nil && charges > 0 {
 		err := spendAnyway(g.ledger, g.limits.Cost, int(charges), g.limits.account())
@@ -172,8 +173,8 @@ func (s guardState) restore(limits Limits) (*Guard, error) {
 	return ResumeGuard(limits, s.Last, s.Count)
 }
 
-// ResumeGuard makes the guard again whose [Guard.Last] and [Guard.Count] were saved. It fails
-// with [ErrState] if no guard of these limits has had them.
+// ResumeGuard restores the guard whose [Guard.Last] and [Guard.Count] were saved. It fails with
+// [ErrState] if no guard of these limits can have had them.
 func ResumeGuard(limits Limits, last, count uint64) (*Guard, error) {
 	if count > last || last > limits.Rounds || last > 0 && count == 0 ||
 		count > limits.submissions() {

@@ -42,8 +42,8 @@ func NewMember(c MemberConfig) (*Member, error) {
 	return &Member{config: c, of: of}, nil
 }
 
-// LoadMember makes the member again that [Member.State] saved under key, with what
-// oneshot.Member.Save saved read too. It fails with the errors of oneshot.LoadMember.
+// LoadMember restores the member that [Member.State] saved under key; it also reads what
+// oneshot.Member.Save saved. It fails with the errors of oneshot.LoadMember.
 func LoadMember(c MemberConfig, key *keyexchange.SealKey, state []byte) (*Member, error) {
 	of, err := oneshot.LoadMember(c.Sums, c.Identity, c.Random, key, state)
 	if err != nil {
@@ -52,11 +52,11 @@ func LoadMember(c MemberConfig, key *keyexchange.SealKey, state []byte) (*Member
 	return &Member{config: c, of: of}, nil
 }
 
-// State returns what LoadMember makes the member again from.
+// State returns the bytes from which LoadMember restores the member.
 func (m *Member) State(key *keyexchange.SealKey) ([]byte, error) { return m.of.Save(key) }
 
-// Told returns the last round that was opened to the member, or may have been, which its carrier
-// tells when it connects.
+// Told returns the last round that was opened to the member, or may have been; its carrier tells
+// it when it connects.
 func (m *Member) Told() uint64 { return max(m.of.Opened(), m.config.Spent) }
 
 // Connected has the last answer sent again: it may never have arrived.

@@ -18,7 +18,7 @@ import (
 // PartyConfig holds what a party knows before it takes part.
 type PartyConfig struct {
 	Limits Limits
-	// Session returns the configuration of the session of a number. All have Label.
+	// Session returns the configuration of the session with a given number. All have Label.
 	Session  func(number uint64) *protocol.Config
 	Label    string
 	Identity crypto.Signer // Ed25519, of the roster
@@ -247,8 +247,8 @@ func (p *Party) Join(number uint64) error {
 }
 
 // Receive takes a message of the coordinator. round is the round of the job that the carrier says
-// it belongs to, 0 where it does not say: it is believed only so far that a round which the guard
-// refuses is not worked on, and the answer names it again.
+// it belongs to, 0 where it does not say: it is believed only to the extent that a round which the
+// guard refuses is not worked on, and that the answer names it again.
 func (p *Party) Receive(message []byte, round uint64) error {
 	p.shown = false
 	c := p.series.Named(message)
@@ -311,8 +311,8 @@ func (p *Party) decline(session, round uint64, err error) {
 	p.out.Away = append(p.out.Away, Absence{round, Guarded})
 }
 
-// Absent takes word that this party does not submit in a round, and why, which stays here. With
-// noise that must be for reasons which no row of the party plays a part in: see [Answer].
+// Absent notes that this party does not submit in a round, and why; the reason stays here. With
+// noise it must be one in which no row of the party plays a part: see [Answer].
 func (p *Party) Absent(id AskID, round uint64, why error) {
 	p.shown = false
 	if !p.waiting(id) {
@@ -403,11 +403,11 @@ func (p *Party) fill(a *Answer, v *masking.Vector) error {
 	return Caught(func() error { return a.Fill(v) })
 }
 
-// ErrPanic: the program panicked, where it was to make a vector.
+// ErrPanic: the program panicked when it was to make a vector.
 var ErrPanic = errors.New("drive: the program panicked")
 
-// Caught does work, and returns a panic of it as [ErrPanic]. It is for work on a party's rows in a
-// job with noise: a process that ends tells of them.
+// Caught does work, and returns a panic in it as [ErrPanic]. It is for work on a party's rows in a
+// job with noise: a process that ends tells about them.
 func Caught(work func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -452,8 +452,9 @@ type partyState struct {
 
 const partyFormat = 1
 
-// State returns what [LoadParty] makes the party again from. The keys in it are sealed under key;
-// the whole has to be sealed by whoever stores it, so that nobody else changes what was counted.
+// State returns the bytes from which [LoadParty] restores the party. The keys in it are sealed
+// under key; the program that stores the whole has to seal it, so that nobody else changes what
+// was counted.
 func (p *Party) State(key *keyexchange.SealKey) ([]byte, error) {
 	series, err := p.series.SaveWithoutConfigs(key)
 	if err != nil {
@@ -464,8 +465,8 @@ func (p *Party) State(key *keyexchange.SealKey) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// LoadParty makes the party again that State saved under key. It fails with [ErrState], and with
-// the errors of protocol.LoadClientSeriesWith.
+// LoadParty restores the party that State saved under key. It fails with [ErrState], and with the
+// errors of protocol.LoadClientSeriesWith.
 func LoadParty(c PartyConfig, key *keyexchange.SealKey, state []byte) (*Party, error) {
 	var in partyState
 	if err := gob.NewDecoder(bytes.NewReader(state)).Decode(&in); err != nil {

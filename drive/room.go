@@ -94,7 +94,8 @@ func (r *room) sweepAway(now Time, gone, likely func(i int)) {
 	}
 }
 
-// beyond returns what more than so many of the parties tell at least, 0 if they are too few.
+// beyond returns the largest number that more parties than the given number of liars tell or
+// exceed; 0 if there are too few parties.
 func (r *room) beyond(liars int, tell func(p *peer) uint64) uint64 {
 	if liars >= len(r.peers) {
 		return 0
@@ -228,7 +229,7 @@ func (r *room) over(w *waiting, now Time, c claims) (over, tell bool) {
 	return w.blocking == 0 && now >= r.quiet(w, c), tell
 }
 
-// untold is how long a step waits for somebody before that is reported.
+// untold returns how long a step waits for somebody before that is reported.
 func (r *room) untold() Time { return min(r.limits.StepTime/4, longestTold) }
 
 // waitedFor lists the parties that a step does wait for.
@@ -271,7 +272,7 @@ func (r *room) quiet(w *waiting, c claims) Time {
 	return until
 }
 
-// wake is when a step may be over.
+// wake returns when a step may be over.
 func (r *room) wake(w *waiting, now Time, c claims) Time {
 	switch {
 	case w.stuck:
@@ -286,7 +287,7 @@ func (r *room) wake(w *waiting, now Time, c claims) Time {
 	return min(w.recheck, w.since+r.untold())
 }
 
-// linger is how long a step waits for a party that was heard of and is not connected. A server
+// linger returns how long a step waits for a party that was heard of and is not connected. A server
 // that is busy with thousands of parties hears of each less often than that, and holds rounds
 // among all of them: they are here for longer.
 func (c *ServerConfig) linger() Time {

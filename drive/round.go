@@ -211,7 +211,7 @@ type Status struct {
 	Ended   string // why, empty while the job goes on
 	Stalled bool   // it ended without what it is for
 	Begun   Time   // the last round
-	Taken   int    // submissions that the open round has, where it takes the first so many
+	Taken   int    // submissions that the open round has, where it takes a given number
 	Fresh   [32]byte
 }
 

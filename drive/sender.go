@@ -72,8 +72,8 @@ type senderState struct {
 
 const senderFormat = 1
 
-// State returns what [LoadSender] makes the sender again from. Whoever stores it has to seal it,
-// so that nobody else changes what was counted.
+// State returns the bytes from which [LoadSender] restores the sender. The program that stores them
+// has to seal them, so that nobody else changes what was counted.
 func (s *Sender) State(key *keyexchange.SealKey) ([]byte, error) {
 	party, err := s.of.Save(key)
 	if err != nil {
@@ -84,8 +84,8 @@ func (s *Sender) State(key *keyexchange.SealKey) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// LoadSender makes the sender again that State saved under key, or what a program saved that kept
-// no guard: there every round up to the last counts as spent. It fails with [ErrState], and with
+// LoadSender restores the sender that State saved under key, or one that a program saved without a
+// guard, for which every round up to the last counts as spent. It fails with [ErrState], and with
 // the errors of oneshot.LoadParty.
 func LoadSender(c SenderConfig, key *keyexchange.SealKey, state []byte) (*Sender, error) {
 	s := &Sender{config: c}
@@ -108,7 +108,7 @@ func LoadSender(c SenderConfig, key *keyexchange.SealKey, state []byte) (*Sender
 // Guard returns a copy of the sender's guard.
 func (s *Sender) Guard() Guard { return *s.guard }
 
-// Told returns the last round that the party has submitted in, which its carrier tells when it
+// Told returns the last round that the party has submitted in; its carrier tells it when it
 // connects.
 func (s *Sender) Told() uint64 { return s.of.Round() }
 
@@ -150,7 +150,7 @@ func (s *Sender) Opening(message []byte) {
 	s.ask(0)
 }
 
-// None takes the program's answer that there is no vector, and why, which stays here. It is an
+// None takes the program's answer that there is no vector, and why; the reason stays here. It is an
 // absence in the round, and with noise a submission of zeros. It fails as [Sender.Answer] does.
 func (s *Sender) None(id AskID, broadcast [32]byte, why error) error {
 	if !s.config.Noisy {
@@ -164,8 +164,8 @@ func (s *Sender) None(id AskID, broadcast [32]byte, why error) error {
 	return s.submit(id, broadcast, make([]int64, s.config.Sums.Terms.Length), why)
 }
 
-// Absent takes word that this party does not submit in a round, and why, which stays here. With
-// noise that must be for reasons which no row of the party plays a part in: see [Sender.None].
+// Absent notes that this party does not submit in a round, and why; the reason stays here. With
+// noise it must be one in which no row of the party plays a part: see [Sender.None].
 func (s *Sender) Absent(id AskID, why error) {
 	s.shown = false
 	if s.asked == nil || s.asked.ID != id {

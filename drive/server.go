@@ -53,23 +53,23 @@ const (
 
 // ServerConfig holds what a server knows before anybody comes.
 type ServerConfig struct {
-	// Session returns the configuration of the session of a number. All have Label and one
+	// Session returns the configuration of the session with a given number. All have Label and one
 	// roster. Where its MinMembers is above Survivors, that is how many parties the session takes,
 	// and its rounds where they are gathered. Without recovery a round takes everybody in the
-	// session, and is lost with whoever drops out.
+	// session, and is lost if anybody drops out.
 	Session func(number uint64) *protocol.Config
 	Label   string
 	Rounds  uint64 // of the job
 	// Survivors is how many parties a sum has at least, and Colluders how many may lie together:
-	// what no more than so many say of numbers is not believed.
+	// a number that no more parties than that tell is not believed.
 	Survivors, Colluders int
 
-	// Submissions is how often a party submits at most, by what it has agreed to; 0: in each
-	// round. A round is among parties that have done so least often.
+	// Submissions is how often a party submits at most, as it has agreed to; 0: in each round. A
+	// round is among the parties that have submitted least often.
 	Submissions uint64
 
-	// Every, above 1, says that Cost is of so many rounds in a row: see [Limits]. All parties are
-	// charged in the first of them.
+	// Every, above 1, is the number of consecutive rounds that Cost covers: see [Limits]. All
+	// parties are charged in the first of them.
 	Every uint64
 
 	// Cost says what a round spends, and Ledger holds the parties to their budgets, by their
@@ -83,9 +83,9 @@ type ServerConfig struct {
 	Broadcast func(round uint64, fresh [32]byte) ([32]byte, error)
 
 	// StepTime bounds how long a step waits for parties that are here; 0: 30 s; [Never]: it does
-	// not. Floor is the least that a step waits for parties that are not; 0: 50 ms. ComeBack is how
-	// long a party that wants to come back needs at most, by the carrier's longest wait between
-	// two tries.
+	// not. Floor is the least that a step waits for parties that are away; 0: 50 ms. ComeBack is
+	// the longest that a party needs to come back, given the carrier's longest wait between two
+	// tries.
 	// Away is how long a party counts as here after [Server.Gone], for carriers whose parties
 	// connect for every question anew.
 	StepTime, Floor, ComeBack, Away Time
@@ -97,7 +97,7 @@ type ServerConfig struct {
 	Sample int
 	Draw   func(round uint64, there []int, sample int) []int
 
-	// Pause has five lost rounds in a row pause the job, which ends with them otherwise.
+	// Pause lets five lost rounds in a row pause the job, which would otherwise end with them.
 	Pause  bool
 	Random io.Reader // nil: crypto/rand
 }
@@ -105,7 +105,7 @@ type ServerConfig struct {
 // Stage names what a session waits for.
 type Stage int
 
-// The stages. The first three set a session up, the last four are of a round.
+// The stages. The first three set a session up, the last four belong to a round.
 const (
 	Announcing    Stage = iota + 1 // keys
 	Encapsulating                  // ciphertexts, with hybrid keys
@@ -185,7 +185,7 @@ const (
 	Spoiler                          // Session, Round, Party, Err or nil: it is left out from now on
 	Summed                           // Session, Round, Parties are in the sum
 	Lost                             // Session, Round, Err: there is no sum
-	SetBack                          // Round, Skipped: parties know of so many more, lost ones now
+	SetBack                          // Round, Skipped: parties know of Skipped more, which are lost
 	Paused                           // Round, Err
 	Resumed                          // Round, Err
 	Ended                            // Round, Err
@@ -211,7 +211,7 @@ var (
 	// ErrExcluded: the party has spoilt a round, or an operator left it out, and the job goes on
 	// without it.
 	ErrExcluded = errors.New("drive: the party is left out of the job")
-	// ErrSetBack: the round was held before, by what parties know, and what is saved is older.
+	// ErrSetBack: the round was held before, as parties know, and the saved state is older.
 	ErrSetBack = errors.New("drive: parties know of later rounds")
 	// ErrEnded: the job is over.
 	ErrEnded = errors.New("drive: the job is over")

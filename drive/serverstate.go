@@ -47,10 +47,10 @@ type Recorded struct {
 	Sessions    [2]SessionStage // present, forming
 }
 
-// State returns what [ReadServer] makes the server again from, and a long sum of the round that
-// is open, nil if there is none. The sum goes to the store first, once for each
-// [Server.SumName]. Keys and shares in the state are sealed under key; whoever stores the whole
-// has to seal it, so that nobody else changes what was charged or who is left out.
+// State returns the bytes from which [ReadServer] restores the server, and a long sum of the round
+// that is open, nil if there is none. The sum goes to the store first, once for each
+// [Server.SumName]. Keys and shares in the state are sealed under key; the program that stores the
+// whole has to seal it, so that nobody else changes what was charged or who is left out.
 func (s *Server) State(key *keyexchange.SealKey) (state []byte, sum io.WriterTo, err error) {
 	job := Recorded{
 		Round: s.round, Lost: s.lost, InRow: s.inRow, Fresh: s.fresh, Begun: s.begun,
@@ -106,9 +106,9 @@ func (s *Server) SumName() string {
 	return fmt.Sprintf("sum-%d", s.round)
 }
 
-// ReadServer makes the server again that State saved under key; sum is the long sum that was
-// returned with it, nil if none was. Time counts from now on. It fails with [ErrState], and with
-// errors of package protocol.
+// ReadServer restores the server that State saved under key; sum is the long sum that was returned
+// with it, nil if none was. Time counts from now on. It fails with [ErrState], and with errors of
+// package protocol.
 func ReadServer(
 	c ServerConfig, key *keyexchange.SealKey, now Time, state []byte, sum io.Reader,
 ) (*Server, error) {

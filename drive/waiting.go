@@ -68,8 +68,8 @@ func (t turn) stall(party int) {
 		Notice{Kind: Stall, Session: x.number, Round: s.round, Party: party})
 }
 
-// Until returns when the time ends that steps have for those who are here and have not answered, 0
-// if nobody is waited for.
+// Until returns when steps stop waiting for parties that are here and have not answered, 0 if
+// nobody is waited for.
 func (s *Server) Until() (latest Time) {
 	for _, x := range s.sessions() {
 		if x != nil {
@@ -116,7 +116,7 @@ func (s *Server) enough(x *session) bool {
 	return s.recovers && len(x.delays) >= s.config.Survivors
 }
 
-// wakeFor is when a session's step may be over.
+// wakeFor returns when a session's step may be over.
 func (s *Server) wakeFor(x *session) Time {
 	if x.stage == Resting || x.stage == Applying {
 		return Never

@@ -69,10 +69,10 @@ type adultRow struct {
 // (0.477, 0.523, 0.553).
 //
 // Parsing is strict. A file that is absent gives an error for which
-// errors.Is(err, fs.ErrNotExist) holds; a line with a wrong number of fields, an
+// errors.Is(err, fs.ErrNotExist) holds; a line with too few or too many fields, an
 // unreadable number, an unknown level or an unknown label gives ErrMalformed
 // with file and line; a file cut short, inside a line or between two, and any
-// other row count than the published ones give ErrIncomplete.
+// row count other than the published ones give ErrIncomplete.
 func ReadAdult(dir string) (*Dataset, error) {
 	var rows []adultRow
 	for _, f := range adultFiles {

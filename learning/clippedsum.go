@@ -21,7 +21,7 @@ import (
 //
 // It returns ErrShape and ErrValue for arguments that do not fit, whatever is in the rows, and for
 // models whose gradient is no sum over rows: a LeNet with batch normalisation, and those that are
-// not of this package. dst is then as it was.
+// not of this package. dst is then unchanged.
 func ClippedSum(
 	dst []float64, m Model, w []float64, d *Dataset, units [][]int, clip float64,
 ) error {
@@ -101,7 +101,7 @@ func checkClipped(
 	return own, nil
 }
 
-// knows reports whether a model of so many classes knows the labels of rows.
+// knows reports whether a model of the given number of classes knows the labels of rows.
 func knows(d *Dataset, rows []int, classes int) bool {
 	for _, i := range rows {
 		if y := d.Labels[i]; y < 0 || y >= classes {
@@ -142,7 +142,7 @@ func shrinks(squares []float64, clip float64) bool {
 	return true
 }
 
-// addClipped is that of rowClipper: the gradient of a row is its residual times the row.
+// addClipped implements rowClipper: the gradient of a row is its residual times the row.
 func (m Logistic) addClipped(
 	ws *workspace, dst, w []float64, d *Dataset, rows []int, clip float64,
 ) bool {
@@ -162,7 +162,7 @@ func (m Logistic) addClipped(
 	return true
 }
 
-// addClipped is that of rowClipper. The gradient of a dense layer's weights is the product of what
+// addClipped implements rowClipper. The gradient of a dense layer's weights is the product of what
 // enters it and its slopes, and the norm of a product of vectors that of their norms (Goodfellow
 // 2015): no row's gradient is ever written down.
 func (n network) addClipped(

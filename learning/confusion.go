@@ -8,10 +8,10 @@ type Confusion struct {
 	TP, FP, TN, FN int
 }
 
-// Total is the number of rows counted.
+// Total returns the number of rows counted.
 func (c Confusion) Total() int { return c.TP + c.FP + c.TN + c.FN }
 
-// Accuracy is the share of rows classified correctly, in [0, 1]; 0 when no row
+// Accuracy returns the share of rows classified correctly, in [0, 1]; 0 when no row
 // was counted.
 func (c Confusion) Accuracy() float64 {
 	if c.Total() == 0 {
@@ -20,7 +20,7 @@ func (c Confusion) Accuracy() float64 {
 	return float64(c.TP+c.TN) / float64(c.Total())
 }
 
-// MCC is Matthews' correlation coefficient (Matthews 1975), in [-1, 1]: the
+// MCC returns Matthews' correlation coefficient (Matthews 1975), in [-1, 1]: the
 // correlation between label and prediction. It is 0 when it is undefined, that
 // is when all labels or all predictions are of one class, so a model that
 // always answers with the majority class scores 0.

@@ -82,7 +82,7 @@ func (c convolution) panels(all []panel, b int) []panel {
 	return all
 }
 
-// columns is where a panel is in each map's values, and how long.
+// columns returns where a panel is in each map's values, and how long.
 func (c convolution) columns(p panel) (from, width int) {
 	out := c.out()
 	return (p.image*out + p.row) * out, p.images * p.rows * out

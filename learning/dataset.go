@@ -17,7 +17,7 @@ import (
 //
 // A constant column for the intercept, if there is one, is an ordinary feature;
 // ReadAdult and Census put it last. Labels count from 0. Writers, when it is not
-// nil, names for every row the person whom it comes from.
+// nil, names for every row the person that it comes from.
 type Dataset struct {
 	X        []float64
 	Pixels   []byte
@@ -26,7 +26,7 @@ type Dataset struct {
 	Writers  []int
 }
 
-// Len is the number of rows.
+// Len returns the number of rows.
 func (d *Dataset) Len() int { return len(d.Labels) }
 
 // Row returns row i. It is a slice of X, not a copy; for a data set of Pixels it

@@ -20,8 +20,8 @@ const (
 // 16 into [0, 1], and labels 0..9.
 //
 // Every line holds 64 pixels 0..16 and the label, separated by commas, in plain
-// decimals. Errors are like those of ReadMNIST; another line gives ErrMalformed
-// with its number, another row count ErrIncomplete.
+// decimals. Errors are like those of ReadMNIST; any other line gives ErrMalformed
+// with its number, any other row count ErrIncomplete.
 func ReadDigits(dir string) (*Dataset, error) {
 	var d *Dataset
 	err := readGzip(dir, "digits.csv.gz", "the UCI optical digits", func(r io.Reader) (err error) {

@@ -38,17 +38,17 @@ const kddFeatures = 3 + 66 + 11 + kddColumns - 3 + 1
 
 // ReadKDDCup99 reads kddcup.data_10_percent.gz, the tenth of the KDD Cup 99 intrusion
 // records that is usually taken (DOI 10.24432/C51C7N), from dir: 119 features, label 1 for
-// an attack of any kind and 0 for normal. It keeps so many of the 494,021 rows, drawn by
-// seed, in the order of the file; 0: all, which take 470 MB.
+// an attack of any kind and 0 for normal. It keeps the given number of the 494,021 rows, drawn
+// by seed, in the order of the file; 0: all, which take 470 MB.
 //
 // The three columns that are names become one column a level, levels sorted bytewise. The
 // 38 numbers, some of which reach hundreds of millions, become log(1+x), divided by its
 // largest value over the rows that are kept. Then every row is divided by max(1, its
 // norm), and a constant 1 follows as the last feature, as for [ReadAdult].
 //
-// Errors are like those of [ReadMNIST]; a line that is no such record gives
-// ErrMalformed with its number, another row count ErrIncomplete, and a number of rows that
-// there are not ErrTooFewRows.
+// Errors are like those of [ReadMNIST]; a line that is no such record gives ErrMalformed with
+// its number, any other row count ErrIncomplete, and a number of rows that the file does not
+// have ErrTooFewRows.
 func ReadKDDCup99(dir string, rows int, seed uint64) (*Dataset, error) {
 	if rows < 0 || rows > kddRows {
 		return nil, fault.New(ErrTooFewRows, "", "%d rows of the %d that there are", rows, kddRows)

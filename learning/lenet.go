@@ -108,7 +108,7 @@ func (m LeNet) layers() (conv [2]convolution, top [3]dense) {
 	return conv, top
 }
 
-// NumParams is the length of the parameter vector, and 0 when the sizes make no
+// NumParams returns the length of the parameter vector, and 0 when the sizes make no
 // model.
 func (m LeNet) NumParams() int {
 	if m.Side < 16 || m.Side > 256 || m.Side%4 != 0 || m.Planes < 0 || m.Planes > 64 ||
@@ -132,7 +132,7 @@ func LeNetFor(features, outputs int) (m LeNet, ok bool) {
 	return LeNet{}, false
 }
 
-// Classes is Outputs.
+// Classes returns Outputs.
 func (m LeNet) Classes() int { return m.Outputs }
 
 // Normalisation returns where the parameters of batch norm are, for each convolution
@@ -198,7 +198,7 @@ func (m LeNet) check(w []float64, d *Dataset) error {
 
 func (m LeNet) penalty() float64 { return m.Lambda }
 
-// Loss is the mean cross-entropy on d, in nats, plus the regularisation term.
+// Loss returns the mean cross-entropy on d, in nats, plus the regularisation term.
 func (m LeNet) Loss(w []float64, d *Dataset) (float64, error) {
 	if err := m.check(w, d); err != nil {
 		return 0, err
@@ -278,7 +278,7 @@ func (m LeNet) forward(ws *workspace, w []float64, d *Dataset, rows []int, batch
 	return x
 }
 
-// accumulate is that of batchModel: one pass of backpropagation.
+// accumulate implements batchModel: one pass of backpropagation.
 func (m LeNet) accumulate(
 	ws *workspace, dst, w []float64, d *Dataset, rows []int, alpha, beta float64,
 ) {

@@ -29,10 +29,10 @@ type Logistic struct {
 	Lambda   float64
 }
 
-// NumParams is the length of the parameter vector.
+// NumParams returns the length of the parameter vector.
 func (m Logistic) NumParams() int { return m.Features }
 
-// Classes is 2.
+// Classes returns 2.
 func (m Logistic) Classes() int { return 2 }
 
 // Init returns the zero vector, and nil when the model has no features.
@@ -53,7 +53,7 @@ func (m Logistic) check(w []float64, d *Dataset) error {
 	return d.check(m.Features, 2)
 }
 
-// Loss is F(w) on d: the mean log loss in nats plus the regularisation term.
+// Loss returns F(w) on d: the mean log loss in nats plus the regularisation term.
 // It returns ErrShape, ErrValue or ErrTooFewRows for input that does not fit.
 func (m Logistic) Loss(w []float64, d *Dataset) (float64, error) {
 	if err := m.check(w, d); err != nil {
@@ -164,7 +164,7 @@ func (m Logistic) Scores(dst, w []float64, d *Dataset) error {
 
 func (m Logistic) penalty() float64 { return m.Lambda }
 
-// accumulate is that of batchModel.
+// accumulate implements batchModel.
 func (m Logistic) accumulate(
 	ws *workspace, dst, w []float64, d *Dataset, rows []int, alpha, beta float64,
 ) {

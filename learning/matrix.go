@@ -44,7 +44,7 @@ func Evaluate(m Model, w []float64, d *Dataset) (Matrix, error) {
 	return result, nil
 }
 
-// At is the number of rows with the given label that were taken for class
+// At returns the number of rows with the given label that were taken for class
 // predicted. It panics when one is outside [0, Classes).
 func (m Matrix) At(label, predicted int) int {
 	if predicted < 0 || predicted >= m.Classes {
@@ -53,7 +53,7 @@ func (m Matrix) At(label, predicted int) int {
 	return m.Counts[label*m.Classes+predicted]
 }
 
-// Total is the number of rows counted.
+// Total returns the number of rows counted.
 func (m Matrix) Total() int {
 	n := 0
 	for _, c := range m.Counts {
@@ -62,7 +62,7 @@ func (m Matrix) Total() int {
 	return n
 }
 
-// Accuracy is the share of rows classified correctly, in [0, 1]; 0 when no row
+// Accuracy returns the share of rows classified correctly, in [0, 1]; 0 when no row
 // was counted.
 func (m Matrix) Accuracy() float64 {
 	correct := 0
@@ -72,7 +72,7 @@ func (m Matrix) Accuracy() float64 {
 	return float64(correct) / float64(max(1, m.Total()))
 }
 
-// Recall is the share of the rows of a class that were recognised, in [0, 1]; 0
+// Recall returns the share of the rows of a class that were recognised, in [0, 1]; 0
 // when there was none. It panics when class is outside [0, Classes).
 func (m Matrix) Recall(class int) float64 {
 	rows := 0
@@ -82,7 +82,7 @@ func (m Matrix) Recall(class int) float64 {
 	return float64(m.At(class, class)) / float64(max(1, rows))
 }
 
-// MCC is Matthews' correlation coefficient for any number of classes, the R_K of
+// MCC returns Matthews' correlation coefficient for any number of classes, the R_K of
 // Gorodkin (2004), in [-1, 1]; for two classes it is Confusion.MCC. It is 0 when
 // it is undefined, that is when all labels or all predictions are of one class.
 func (m Matrix) MCC() float64 {

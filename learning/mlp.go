@@ -24,11 +24,11 @@ func (m MLP) network() network {
 	return network{hidden: m.Hidden, features: m.Features, outputs: m.Outputs, lambda: m.Lambda}
 }
 
-// NumParams is the sum over layers of (in + 1)·out, and 0 when the sizes make no
+// NumParams returns the sum over layers of (in + 1)·out, and 0 when the sizes make no
 // model.
 func (m MLP) NumParams() int { return m.network().numParams() }
 
-// Classes is Outputs.
+// Classes returns Outputs.
 func (m MLP) Classes() int { return m.Outputs }
 
 // Init draws every weight from a normal law with mean 0 and variance 2/in (He
@@ -52,7 +52,7 @@ func (m MLP) Init(seed uint64) []float64 {
 	return w
 }
 
-// Loss is the mean cross-entropy on d, in nats, plus the regularisation term.
+// Loss returns the mean cross-entropy on d, in nats, plus the regularisation term.
 func (m MLP) Loss(w []float64, d *Dataset) (float64, error) { return m.network().loss(w, d) }
 
 // Gradient writes the gradient of Loss at w over all rows of d into dst, which

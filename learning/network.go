@@ -158,7 +158,7 @@ func (ws *workspace) load(d *Dataset, rows []int) {
 	c.start[f] = n
 }
 
-// accumulate is that of batchModel: one pass of backpropagation.
+// accumulate implements batchModel: one pass of backpropagation.
 func (n network) accumulate(
 	ws *workspace, dst, w []float64, d *Dataset, rows []int, alpha, beta float64,
 ) {
@@ -183,7 +183,7 @@ func (n network) backward(
 	}
 }
 
-// descend sets dst to beta·dst and what backward found of so many rows.
+// descend sets dst to beta·dst plus what backward found for the given number of rows.
 func (n network) descend(ws *workspace, dst []float64, rows int, beta float64) {
 	for l := range n.layers() {
 		in, out := n.in(l), n.out(l)
@@ -236,7 +236,7 @@ func lossSlopes(z []float64, d *Dataset, outputs int, rows []int) {
 	}
 }
 
-// scoresInto writes the scores of all rows into dst, so many rows at a time.
+// scoresInto writes the scores of all rows into dst, up to atOnce rows at a time.
 func scoresInto(dst []float64, d *Dataset, atOnce int, forward forwardFunc) {
 	ws := workspaces.Get().(*workspace)
 	defer workspaces.Put(ws)

@@ -101,7 +101,7 @@ func PartitionNames() []string {
 // is otherwise returned unchanged where the list above does not say more. Errors:
 // ErrValue for an unknown name (the message lists the known ones), options out of range
 // or data that a name has no use for, ErrShape for a malformed data set, and
-// ErrTooFewRows when somebody would stay empty.
+// ErrTooFewRows when a client would stay empty.
 func Partition(
 	name string, train, test *Dataset, o PartitionOptions,
 ) (clients []*Dataset, unseen *Dataset, err error) {

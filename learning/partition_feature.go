@@ -142,7 +142,7 @@ type source struct {
 	weight [4]float64
 }
 
-// sourcesOf is where every pixel of an image of n × n comes from when it is turned
+// sourcesOf returns where every pixel of an image of n × n comes from when it is turned
 // counter-clockwise about its centre by an angle in degrees.
 func sourcesOf(n int, angle float64) []source {
 	sources := make([]source, n*n)

@@ -18,7 +18,7 @@ type PersonalOptions struct {
 	Train, Validation, Test int
 	// Classes is how many classes a client has, in equal parts; 0: 2.
 	Classes int
-	// Concentration, if not 0, has each client draw its proportions of all classes from a
+	// Concentration, if not 0, lets each client draw its proportions of all classes from a
 	// symmetric Dirichlet law instead, in [0.001, 1e6].
 	Concentration float64
 	Seed          uint64

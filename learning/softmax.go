@@ -20,16 +20,16 @@ func (m Softmax) network() network {
 	return network{features: m.Features, outputs: m.Outputs, lambda: m.Lambda}
 }
 
-// NumParams is (Features + 1)·Outputs, and 0 when the sizes make no model.
+// NumParams returns (Features + 1)·Outputs, and 0 when the sizes make no model.
 func (m Softmax) NumParams() int { return m.network().numParams() }
 
-// Classes is Outputs.
+// Classes returns Outputs.
 func (m Softmax) Classes() int { return m.Outputs }
 
 // Init returns the zero vector: F is convex, so the start does not decide.
 func (m Softmax) Init(uint64) []float64 { return make([]float64, m.NumParams()) }
 
-// Loss is F(w) on d, in nats.
+// Loss returns F(w) on d, in nats.
 func (m Softmax) Loss(w []float64, d *Dataset) (float64, error) { return m.network().loss(w, d) }
 
 // Gradient writes the gradient of F at w over all rows of d into dst, which may

@@ -11,10 +11,10 @@ import (
 	"github.com/hushsum/hushsum/training"
 )
 
-// Declared returns what to run of a job whose parties have some rows, for models that are judged on
-// others. Where the job has a budget and no multiplier the noise is calibrated, which takes a
-// while. It fails with [job.ConfigError], also where the job needs virtual time: see package
-// scenario.
+// Declared returns the options by which to run a job whose parties have some rows, and whose models
+// are judged on others. Where the job has a budget and no multiplier the noise is calibrated, which
+// takes a while. It fails with [job.ConfigError], also where the job needs virtual time: see
+// package scenario.
 func Declared(declared *job.Job, parties []*learning.Dataset, test *learning.Dataset) (
 	o Options, err error,
 ) {
@@ -93,13 +93,13 @@ func Declared(declared *job.Job, parties []*learning.Dataset, test *learning.Dat
 	return o, mistake(declared, o.Validate())
 }
 
-// recoveryOf returns what sums of some of so many parties survive, nil: nothing.
+// recoveryOf returns what sums of some of the given number of parties survive, nil: nothing.
 func recoveryOf(j *job.Job, parties int) *protocol.Recovery {
 	if !j.Recovers() {
 		return nil
 	}
 	r := &protocol.Recovery{MinSurvivors: j.Parties.Fewest(parties)}
-	if j.World.Fidelity != "messages" { // all else is of the protocol
+	if j.World.Fidelity != "messages" { // all else belongs to the protocol
 		return r
 	}
 	r.Degree = j.Sum.Degree

@@ -11,20 +11,20 @@
 // [Personal] trains models that differ from party to party: each keeps parameters of
 // its own and a mask of the weights that it does not prune.
 //
-// Whole federations, with latencies and parties that come and go, as a file declares
-// them, are package scenario, in this folder.
+// Package scenario, in this folder, simulates whole federations as a file declares them, with
+// latencies and parties that come and go.
 //
 // # What is simulated
 //
 // One server and n parties, each with rows of its own. In every round the server
 // broadcasts the model; each party trains from it on its rows, encodes the
 // outcome (packages aggregation and privacy), masks it and submits (package protocol);
-// the server gets the sum over all parties and makes the next model of it, as its rule
-// says, from the first one, which is the model's own Init.
+// the server gets the sum over all parties and makes the next model from it, as its rule
+// says. The first model is the model's own Init.
 //
 // With Options.Recovery parties may drop out: Options.Drop says how many do, of
 // every round, at random moments. The sum, and the training in the clear, is then
-// over those who submitted; a party that dropped out is invited back for the next round. A
+// over the parties that submitted; one that dropped out is invited back for the next round. A
 // round with too few parties left is lost, and training goes on with the old
 // model. Sums that are not Private lose that part of their messages, and
 // Options.LostRounds as a whole.

@@ -50,8 +50,8 @@ var (
 // streamLost is as streamDrop, for the rounds that are lost.
 const streamLost = 0x6c6f7374
 
-// losses returns which of so many messages of a round do not arrive, by their place. It draws anew
-// for each round, so that which rounds are lost changes nothing.
+// losses reports which messages of a round, by their place, do not arrive. It draws anew for each
+// round, so that which rounds are lost changes nothing.
 func (o *Options) losses(round, messages int) []bool {
 	lost := make([]bool, messages)
 	rng := rand.New(rand.NewPCG(o.derived("losses", round, 0), streamDrop))

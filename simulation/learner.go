@@ -19,8 +19,8 @@ func newLearner(o *Options) *learner {
 	return &learner{training.NewLearner(o.training(), o.Parties), o.Clip.Factor}
 }
 
-// Of returns a run that trains so, without its rows: without noise, which what a training says does
-// not have all of.
+// Of returns the options of a run that trains as t says, without its rows, and without noise, for
+// which t does not say enough.
 func Of(t training.Options) Options {
 	return Options{Model: t.Model, Local: t.Local, Client: t.Client, Server: t.Server, Mask: t.Mask,
 		Clip: t.Clip, MaxSamples: t.MaxSamples, Models: t.Models, Seed: t.Seed, Records: t.Records,

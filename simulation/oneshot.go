@@ -19,28 +19,28 @@ import (
 	"github.com/hushsum/hushsum/privacy"
 )
 
-// Oneshot has package oneshot take the sums: a party sends one message a round, and a
+// Oneshot lets package oneshot take the sums: a party sends one message a round, and a
 // committee takes the key off. Noise must then be discrete Gaussian, and is the noise that
-// hides the keys. Of Recovery only MinSurvivors counts; nobody's dropping out after
-// it submitted is noticed.
+// hides the keys. Of Recovery only MinSurvivors counts; a party that drops out after it
+// submitted goes unnoticed.
 type Oneshot struct {
 	Members int // of the committee, 4 to 255; 0: 13
 	// Faults is how many members may collude, lie or be silent; 0: a fourth of all
 	// but one.
 	Faults  int
 	Covered bool // see oneshot.Terms
-	// Bounded has parties prove that what they add is within the clip, with Noise.
+	// Bounded makes parties prove that what they add is within the clip, with Noise.
 	Bounded bool
 	KEM     oneshot.KEM // of the members' keys
-	// CommitteeNoise has the members add the noise, see oneshot.Terms. OneshotBits leaves room for
+	// CommitteeNoise lets the members add the noise, see oneshot.Terms. OneshotBits leaves room for
 	// it where the multiplier is 1 or more.
 	CommitteeNoise bool
 }
 
-// OneshotBits returns how many bits of the ring let the noise of one among so many parties
-// hide its key, with a multiplier of 1/8 and more: an update then has Clip·Scale =
-// 2^(bits−1)/n, and a share of the noise deviates by the multiplier times that over √n, which
-// must be 6.4 at least.
+// OneshotBits returns how many bits of the ring let the noise of one among n parties hide its
+// key, with a multiplier of 1/8 and more: an update then has Clip·Scale = 2^(bits−1)/n, and a
+// share of the noise deviates by the multiplier times that over √n, which must be 6.4 at
+// least.
 func OneshotBits(parties int) int {
 	return 1 + int(math.Ceil(1.5*math.Log2(float64(parties))+math.Log2(6.4*8)))
 }

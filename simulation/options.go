@@ -43,7 +43,7 @@ type Options struct {
 	// aggregation.WeightedVector. Signs, votes, gradients and control variates have equal weight
 	// in any case. 0: so has all.
 	MaxSamples int
-	// Models has parties submit their weights (McMahan 2017, Algorithm 1) and not the
+	// Models makes parties submit their weights (McMahan 2017, Algorithm 1) and not the
 	// difference from the round's model. The next model is the mean, so that Server,
 	// Mask, DifferenceClip and Noise are not for it.
 	Models bool
@@ -51,24 +51,24 @@ type Options struct {
 	// Records, if not nil, has parties sum over records, each of which the noise hides: Local,
 	// Client, Clip, Mask and MaxSamples are then not for it, and Rounds and Noise.Clip are its own.
 	Records *training.Records
-	// Average is of how many of the last rounds the mean of the models is the last one; 0: of none.
+	// Average is the number of last rounds the mean of whose models is the last model; 0: none.
 	Average int
 
 	// PerRound is how many parties are in a round, drawn by Seed; 0: all.
 	PerRound int
-	// Participations is how many rounds a party is in at most, and charged for; 0: all. Those
-	// who were in the fewest are drawn. It is not for Private sums, whose schedule is fixed when
-	// the session is set up.
+	// Participations is how many rounds a party is in at most, and charged for; 0: all. The
+	// parties that were in the fewest are drawn. It is not for Private sums, whose schedule is
+	// fixed when the session is set up.
 	Participations int
-	// Hidden has every party take part in a round with this probability, independently of all
+	// Hidden makes every party take part in a round with this probability, independently of all
 	// others; 0: it does. With Noise that counts against the server too, since all parties submit:
 	// those without luck send zeros with their share of the noise. Coins are then the parties' own,
 	// and means divide by the number of parties that is expected. Without Noise those without luck
 	// are left out.
 	Hidden float64
-	// Factorise, if not 0, correlates the noise of so many rounds: parties take turns to train, each
-	// once in them, and submit parts of what they made in all rounds between. It takes Noise, and a
-	// party is charged for its turns: see [privacy.Band].
+	// Factorise, if not 0, is the number of rounds whose noise is correlated: parties take turns to
+	// train, each once in them, and submit parts of what they made in all rounds between. It takes
+	// Noise, and a party is charged for its turns: see [privacy.Band].
 	Factorise int
 	// Random gives the coins of Hidden with Noise, which must be secret; nil:
 	// crypto/rand. Seed is none, since the first model may tell it.
@@ -78,7 +78,7 @@ type Options struct {
 	// Private sums are repeated without masks, and not for Private sums or with Noise.
 	Replay [][]int
 
-	// Sum is how what parties submit is summed. Without Noise Range is the largest
+	// Sum says how the submissions are summed. Without Noise Range is the largest
 	// magnitude of a coordinate that can be encoded, beyond which a run ends with
 	// aggregation.ErrSaturated, and FractionBits are the binary places of a coordinate,
 	// with MaxSamples of one times rows, up to aggregation.MaxFractionBits; 0: 64 and 20.
@@ -92,8 +92,8 @@ type Options struct {
 	// Colluders is how many parties may pool what they know with the server of Private
 	// sums; see protocol.Config. Their shares of noise are not counted.
 	Colluders int
-	// Oneshot has a committee help with Private sums, to which parties send one message; see
-	// there. Nil: pairwise masks, by package protocol.
+	// Oneshot lets a committee help with Private sums, to which parties send one message; see
+	// [Oneshot]. Nil: pairwise masks, by package protocol.
 	Oneshot *Oneshot
 	// Drop is the fraction of the parties, from 0 to 1, that drop out of each round
 	// and come back for the next: see DropOuts. They are drawn by Seed, each at a random
@@ -101,9 +101,9 @@ type Options struct {
 	// submits; after that and before it signs who the survivors are; or after that
 	// and before it reveals its shares. It takes Recovery.
 	//
-	// Of other sums it is the fraction of a round's messages that are lost on their way: parties
+	// For other sums it is the fraction of a round's messages that are lost on their way: parties
 	// have trained, and are charged. Recovery then says with MinSurvivors how many a sum takes at
-	// least, whose noise is enough; other fields are of the protocol.
+	// least, whose noise is enough; other fields belong to the protocol.
 	Drop float64
 	// Malicious is the part of the parties that cheat, the last ones, from 0 to below 1; with Oneshot
 	// and Noise. Each moves the sum against what it learnt, as far as the sum's range lets all of
@@ -113,11 +113,11 @@ type Options struct {
 	// Private sums.
 	LostRounds int
 
-	// Noise has the rounds sum clipped updates with noise in them, for differential
+	// Noise makes the rounds sum clipped updates with noise in them, for differential
 	// privacy; nil: none. Its Clip is that of difference clipping, so that Clip must be
 	// empty but for Adaptive; Range and FractionBits are not used.
 	//
-	// What a party's rows do to its own training must not show but in the sum: a party
+	// What a party's rows do to its own training must show in the sum only: a party
 	// whose training diverges submits an update of zeros, with its share of the noise.
 	// Rows that do not fit the model end a run before its first round. Other failures,
 	// and what Round tells of single parties, are the experimenter's.
@@ -129,14 +129,14 @@ type Options struct {
 	// there are both noise and a mask, above 0 and below 1; 0: a half.
 	SignShare float64
 
-	// Beside has the same training run in the clear next to it: the same seeds, the same
-	// parties in every round, updates clipped alike, neither rounding nor noise. It has
-	// no part in what is accounted.
+	// Beside runs the same training in the clear as well: the same seeds, the same parties in
+	// every round, updates clipped alike, neither rounding nor noise. It has no part in what
+	// is accounted.
 	Beside bool
 
 	Seed uint64 // of models, draws and batches
-	// EvaluateEvery is after how many rounds models are judged; 0: 1. They always are
-	// after the last one.
+	// EvaluateEvery, in rounds, is the interval at which models are judged; 0: 1. They
+	// always are after the last one.
 	EvaluateEvery int
 
 	// Now is the clock that durations are measured with, such as time.Now; it is
@@ -148,7 +148,7 @@ type Options struct {
 	Progress func(round, done, of int)
 }
 
-// Sum is how the parties' vectors are summed.
+// Sum says how the parties' vectors are summed.
 type Sum int
 
 const (
@@ -225,8 +225,7 @@ func (o Options) DropOuts() int {
 
 // EffectiveRecovery returns Recovery with all defaults filled in, as they are for
 // rounds of PerRound parties, and nil without recovery. Only MinSurvivors counts unless sums are
-// Private. It fails with a [job.ConfigError]
-// if no session of so many parties can have it.
+// Private. It fails with a [job.ConfigError] if no session of that many parties can have it.
 func (o Options) EffectiveRecovery() (*protocol.Recovery, error) {
 	x := o.settled()
 	if x.Sum != Private && x.Recovery != nil {
@@ -285,7 +284,7 @@ func (o *Options) band() privacy.Band {
 	return b
 }
 
-// charges is how many submissions a party is charged for at most, or turns.
+// charges returns how many submissions a party is charged for at most, or turns.
 func (o *Options) charges() int {
 	if o.Factorise > 0 {
 		return (o.Rounds + o.Factorise - 1) / o.Factorise
@@ -308,7 +307,7 @@ func (o *Options) expected() int {
 	return o.PerRound
 }
 
-// contributors are those of a sum.
+// contributors returns the contributors to a sum.
 func (o *Options) contributors() (privacy.Contributors, error) {
 	if o.Sum != Private {
 		return privacy.Contributors{Parties: o.PerRound, MinSurvivors: o.fewest()}, nil
@@ -321,7 +320,7 @@ func (o *Options) contributors() (privacy.Contributors, error) {
 	return c, ofPrivacy(err)
 }
 
-// fewest is how many messages a sum that is not Private takes at least.
+// fewest returns how many messages a sum that is not Private takes at least.
 func (o *Options) fewest() int {
 	if o.Recovery == nil {
 		return o.PerRound

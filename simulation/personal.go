@@ -36,7 +36,7 @@ type Personal struct {
 	// Pull is the weight of ‖θ − received‖, the norm and not its square, in the loss of
 	// a party's first training in a round; 0: none.
 	Pull float64
-	// Own are parameters that stay with a party. What is summed is all others.
+	// Own are the parameters that stay with a party. All others are summed.
 	Own   []learning.Span
 	Prune Pruning
 	// Mix is τ of the server's step θ ← τ·θ̄ + (1−τ)(θ − λ·Δ), where Δ is minus the last
@@ -72,7 +72,8 @@ type Personal struct {
 	Replay [][]int
 
 	Seed uint64
-	// EvaluateEvery is after how many rounds models are judged; 0: only after the last.
+	// EvaluateEvery, in rounds, is the interval at which models are judged; 0: only after the
+	// last.
 	EvaluateEvery int
 
 	Now func() time.Time
@@ -103,7 +104,7 @@ type Pruning struct {
 	// Threshold is an accuracy from 0 to below 1. The thesis has 0.6, and 0.5 for
 	// LotteryFL with two classes.
 	Threshold float64
-	// Rewind has PostPrune rewind what is left to the first model.
+	// Rewind makes PostPrune rewind what is left to the first model.
 	Rewind bool
 }
 
@@ -113,14 +114,14 @@ type SparseMean int
 const (
 	// OverAll is the plain mean: a pruned weight counts as 0. One dense lane.
 	OverAll SparseMean = iota
-	// OverOwners is the mean over those who keep a weight; where nobody does the model
+	// OverOwners is the mean over the parties that keep a weight; where nobody does the model
 	// stays. Two dense lanes, see aggregation.Owners.
 	OverOwners
 	// VotedMask is OverOwners over a mask that all parties share: the counts of owners
 	// are votes, and a coordinate with fewer than Quorum leaves the sums for good. Lanes
 	// are as short as the mask.
 	VotedMask
-	// PublicMask has the server prune the public model by magnitude after each round, by
+	// PublicMask lets the server prune the public model by magnitude after each round, by
 	// Prune.Step up to Prune.Target, and tell the parties, who have no masks of their
 	// own. One lane as short as the mask; nothing is said about any party, so that it
 	// costs no privacy.
@@ -165,7 +166,7 @@ func (p Personal) settle() Personal {
 	return p
 }
 
-// options are those of a run whose sums these are, for what both must satisfy.
+// options returns the options of a run with these sums, for what both must satisfy.
 func (p Personal) options() Options {
 	o := Options{
 		Model: p.Model, Rounds: p.Rounds, PerRound: p.PerRound, Local: p.Local, Sum: p.Sum,
@@ -269,7 +270,7 @@ type PersonalRound struct {
 // received).
 type Judgement struct{ Received, Trained []float64 }
 
-// MeanMin is the mean and the least of accuracies.
+// MeanMin returns the mean and the least of accuracies.
 func MeanMin(accuracies []float64) (mean, least float64) {
 	least = math.Inf(1)
 	for _, a := range accuracies {

@@ -31,7 +31,7 @@ func (x *personal) keeps(k, j int) bool {
 	return (x.kept[k] == nil || x.kept[k][j]) && (x.common == nil || x.common[j])
 }
 
-// numKept is how many of the weights that can be pruned party k keeps.
+// numKept returns how many of the weights that can be pruned party k keeps.
 func (x *personal) numKept(k int) int {
 	n := 0
 	for j := range x.isOwn {
@@ -182,7 +182,7 @@ func (x *personal) jumpStart(ctx context.Context) error {
 		return err
 	}
 	x.model = models[slices.Index(scores, slices.Max(scores))]
-	// Masks are of the parties' own models, which nobody goes on with.
+	// Masks belong to the parties' own models, which nobody goes on with.
 	clear(x.kept)
 	return nil
 }

@@ -93,7 +93,7 @@ func (x *personal) endSession() {
 	x.sums.private = nil
 }
 
-// lane is how a party's model becomes a submission.
+// lane returns the lane by which a party's model becomes a submission.
 func (x *personal) lane() aggregation.Lane {
 	switch {
 	case x.Noise != nil:

@@ -50,7 +50,7 @@ type RoundResult struct {
 	Parties  int   // in the sum, 0 if the round is lost
 	Included []int // which they are
 	Samples  int   // rows behind the sum: as it says itself, or as the parties have them
-	// Dropped is how many parties dropped out. Those that did after they submitted
+	// Dropped is how many parties dropped out. Those that dropped out after they submitted
 	// are in the sum all the same.
 	Dropped int
 	// Refused is how many parties were refused for cheating: see Options.Malicious.

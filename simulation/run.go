@@ -30,7 +30,7 @@ type run struct {
 	account   *account
 }
 
-// Run trains. It calls report, if that is not nil, after every round. A round that
+// Run runs a training. It calls report, if that is not nil, after every round. A round that
 // has too few parties is lost and no failure: the next one begins from the same model.
 // A run with a budget ends before the round that would overspend, which is no failure
 // either, even if that is the first: see Result.Stopped. Run fails, before it begins,
@@ -224,7 +224,7 @@ func (x *run) models(out *Result) {
 	}
 }
 
-// summers are those that there are.
+// summers returns the summers of the run.
 func (x *run) summers() []*summer {
 	if x.gradients == nil {
 		return []*summer{x.updates}
@@ -268,7 +268,7 @@ func (x *run) checkData() error {
 	return nil
 }
 
-// learners are those that train in a round, the one of the sums first.
+// learners returns those that train in a round, the one of the sums first.
 func (x *run) learners() []*learner {
 	if x.beside == nil {
 		return []*learner{x.learned}

@@ -48,7 +48,7 @@ type member struct {
 	session *session
 }
 
-// Submit is that of the client.
+// Submit calls the client's Submit.
 func (m *member) Submit(broadcast []byte, values ...[]uint64) ([]byte, error) {
 	message, err := m.Client.Submit(broadcast, values...)
 	if err != nil {

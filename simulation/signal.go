@@ -7,17 +7,17 @@ import (
 	"github.com/hushsum/hushsum/training"
 )
 
-// Signal compares the noise of a run's means with what they are to say: L2 norms, in the units of
-// the weights.
+// Signal compares the noise in a run's means with what the means should show: L2 norms, in the
+// units of the weights.
 type Signal struct {
-	// Noise is of the noise in the mean of a round in which all are there. Of correlated noise, which
+	// Noise is that of the noise in the mean of a round with all parties. Of correlated noise, which
 	// later rounds take back, it is that of independent noise which leaves as much in sums of rounds.
 	Noise  float64
 	Clip   float64 // the most that a mean can be
 	Update float64 // the mean of the first round, without noise
 }
 
-// signalParties are as many as are asked for their first updates.
+// signalParties is how many parties are asked for their first updates.
 const signalParties = 50
 
 // Signal returns how large noise is next to the first updates, which parties find as they would in

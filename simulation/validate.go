@@ -13,9 +13,9 @@ import (
 	"github.com/hushsum/hushsum/training"
 )
 
-// Validate returns a [job.ConfigError], by the job's field, for the first option out of its range
-// or does not go with the others. Whether the noise fits the ring and can be sampled
-// only [Options.Layout] and [Run] find.
+// Validate returns a [job.ConfigError], by the job's field, for the first option that is out of its
+// range or does not go with the others. Only [Options.Layout] and [Run] find whether the noise
+// fits the ring and can be sampled.
 func (o Options) Validate() error {
 	s := o.settled()
 	for _, check := range []func() error{

@@ -10,7 +10,7 @@ import (
 
 // This file has trainings with correlated noise: see [privacy.Band].
 
-// Begun holds what a party made in the round that its band began in, and submits parts of. It
+// Begun holds what a party made in the round in which its band began, and submits in parts. It
 // is kept before a part is sent.
 type Begun struct {
 	Round  uint64 // 0: nothing

@@ -8,8 +8,9 @@ import (
 	"github.com/hushsum/hushsum/learning"
 )
 
-// This file has what a Coordinator and a Participant of the root package take. The model that they
-// send holds all of a standing, and what the server's rule remembers: whoever has it can go on.
+// This file holds what a Coordinator and a Participant of the root package take. The model that
+// they send holds all of a standing, and what the server's rule remembers: anyone who has it can
+// go on.
 
 // deployed returns the training of a job that those types run.
 func deployed(s *job.Settled) (*Training, error) {
@@ -32,10 +33,10 @@ func First(s *job.Settled) ([]float64, error) {
 }
 
 // Apply returns a Coordinator's Apply, which goes on from First. It keeps nothing from one call to
-// the next. It fails as First does; what it returns with [ErrStanding] and the errors of
-// aggregation.
+// the next. Apply fails as First does, and the function that it returns with [ErrStanding] and the
+// errors of aggregation.
 //
-// Of a job whose parties bring vectors of their own it does the server's part: its rule, on means
+// For a job whose parties bring vectors of their own it does the server's part: its rule, on means
 // with their weights and mask. Then it keeps what the rule remembers for as long as the process
 // lasts: see [Remembers].
 func Apply(s *job.Settled) (func(r job.Round, model []float64) ([]float64, error), error) {
@@ -108,8 +109,8 @@ func noQuantile(j *job.Job) error {
 
 // Submit returns a Participant's Submit for the party of a number in the roster, on its rows. kept
 // is where it keeps control variates, if its rule has any; nil: in memory, and a party that is
-// started again goes on without them. It fails as First does, and if the rows are not of the job's
-// form; what it returns as [Party.Message] does.
+// started again goes on without them. Submit fails as First does, and if the rows are not of the
+// job's form; the function that it returns fails as [Party.Message] does.
 func Submit(s *job.Settled, party int, rows *learning.Dataset, kept Store) (
 	func(ctx context.Context, round uint64, model []float64) (job.Message, error), error,
 ) {

@@ -10,7 +10,7 @@ import (
 	"github.com/hushsum/hushsum/privacy"
 )
 
-// Options say how a model is trained, whoever sums what parties submit.
+// Options say how a model is trained, no matter who sums what parties submit.
 type Options struct {
 	Model learning.Model
 	Local learning.SGD // of a party in a round; its Adjust and Interrupt must be nil
@@ -20,7 +20,7 @@ type Options struct {
 	Server aggregation.Optimizer
 	Mask   aggregation.GradientMask
 	Clip   Clipping
-	// MaxSamples, if above 0, weighs parties by their rows, up to so many.
+	// MaxSamples, if above 0, weighs parties by their rows, up to that number.
 	MaxSamples int
 	Models     bool // parties submit weights, and not updates
 	Restart    bool // parties train from the first model in each round
@@ -52,11 +52,11 @@ type Learner struct {
 	Optimizer aggregation.Optimizer
 	Mean      []float64 // of the models that Average counts, nil before
 	Begun     []Begun   // with a Band, what each party submits parts of
-	// Earlier are with a Band the sums of the rounds before, and Number is the round's in the job,
+	// Earlier are, with a Band, the sums of the rounds before, and Number is the round's in the job,
 	// where rounds without a sum count.
 	Earlier []privacy.Decoded
 	Number  uint64
-	// Quiet has a training that diverges count as an update of zeros.
+	// Quiet lets a training that diverges count as an update of zeros.
 	Quiet bool
 	first []float64
 }

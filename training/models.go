@@ -14,8 +14,8 @@ import (
 // models are examples of the names that newModel knows.
 var models = []string{"softmax", "mlp:200", "lenet", "lenet-norm", "logistic"}
 
-// newModel returns the model of a name for rows of so many features and classes, at least
-// 2. It fails with a [job.ConfigError].
+// newModel returns the model of a name for rows with the given numbers of features and of
+// classes, at least 2. It fails with a [job.ConfigError].
 func newModel(name string, features, classes int, lambda float64) (learning.Model, error) {
 	if !(lambda >= 0) || math.IsInf(lambda, 1) {
 		return nil, &job.ConfigError{Path: "training.lambda",
@@ -71,7 +71,7 @@ func perceptron(widths string, features, classes int, lambda float64) (learning.
 	return m, nil
 }
 
-// classesOf is how many classes rows have, at least 2.
+// classesOf returns how many classes rows have, at least 2.
 func classesOf(sets ...*learning.Dataset) int {
 	classes := 2
 	for _, d := range sets {

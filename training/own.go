@@ -11,7 +11,7 @@ import (
 	"github.com/hushsum/hushsum/learning"
 )
 
-// ErrVariates: what a party's rule had it keep is of another training, or was changed.
+// ErrVariates: the control variates that a party kept are of another training, or were changed.
 var ErrVariates = errors.New("training: the control variates that are kept are of no use")
 
 // Store keeps the control variates of one party, whose rule has it remember them: a
@@ -39,9 +39,9 @@ type Own struct {
 	store    Store
 }
 
-// Party returns the party of a number in the roster. A store of nil is one that lasts as long as
-// the process: a party that is started again then goes on without control variates. It fails with
-// a [job.ConfigError].
+// Party returns the party with a number in the roster. A store of nil lasts as long as the
+// process: a party that is started again then goes on without control variates. It fails with a
+// [job.ConfigError].
 func (t *Training) Party(number int, rows *learning.Dataset, store Store) (*Own, error) {
 	if number < 0 || number >= t.parties {
 		return nil, &job.ConfigError{Path: "parties.count",
@@ -88,7 +88,7 @@ func (p *Own) Message(ctx context.Context, s *Standing) (m job.Message, err erro
 	return m, p.store.Save(b.Bytes())
 }
 
-// Submit is Message, encoded.
+// Submit returns what Message does, encoded.
 func (p *Own) Submit(ctx context.Context, s *Standing) (values [][]uint64, err error) {
 	m, err := p.Message(ctx, s)
 	if err != nil {

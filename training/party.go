@@ -10,7 +10,7 @@ import (
 	"github.com/hushsum/hushsum/learning"
 )
 
-// TakePart returns what party i makes of a round: it trains and clips. mean is that of the
+// TakePart returns what party i makes of a round: it trains and clips. mean is the mean of the
 // round's gradients, for the rules that take it.
 func (l *Learner) TakePart(ctx context.Context, round, i int, mean []float64) (w Work, err error) {
 	if err := ctx.Err(); err != nil {
@@ -64,7 +64,7 @@ func (l *Learner) begins() []float64 {
 	return l.Weights
 }
 
-// Gradient returns that of party i at the round's model.
+// Gradient returns the gradient of party i at the round's model.
 func (l *Learner) Gradient(i int) ([]float64, error) {
 	g := make([]float64, len(l.Weights))
 	return g, l.Model.Gradient(g, l.Weights, l.Parties[i])

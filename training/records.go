@@ -24,12 +24,12 @@ type Records struct {
 	Clip   float64 // L2 norm of a unit's gradient
 	Batch  int     // units that a round expects of all parties
 	Lambda float64 // of L2 regularisation, which the server adds: it is no function of rows
-	// Persons has one coin, and one clip, for all rows of a person within a party, whom Writers
-	// of the rows name.
+	// Persons uses one coin, and one clip, for all rows of a person within a party; Writers of the
+	// rows names the person.
 	Persons bool
 	// Random tosses coins, the party's own; nil: crypto/rand.
 	Random io.Reader
-	// Seeded has coins follow from the seed, for a training in the clear, which hides nothing.
+	// Seeded makes coins follow from the seed, for a training in the clear, which hides nothing.
 	Seeded bool
 }
 
@@ -62,8 +62,8 @@ func (l *Learner) takeRecords(round, i int, w *Work) error {
 }
 
 // Fits returns a [job.ConfigError] if rows do not say whose they are, though they have to, or if a
-// party has more records than all have by the job: one that were never drawn because of others
-// would be drawn if one of these were not there, so that a record moved the sum by two.
+// party has more records than all have by the job: a record that was never drawn because of others
+// would be drawn if one of these were missing, so that a record would move the sum by two.
 func (r *Records) Fits(rows *learning.Dataset) error {
 	if r.Persons && rows.Writers == nil {
 		return &job.ConfigError{Path: "privacy.group", Reason: "the rows do not say whose they are",

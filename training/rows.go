@@ -35,8 +35,8 @@ func WithRows(j *job.Job, sets ...*learning.Dataset) (*job.Job, error) {
 	return own, nil
 }
 
-// CountRecords fills in privacy.records of a job whose unit is a record, where it says none: those
-// that all parties have together, as a simulation may know.
+// CountRecords fills in privacy.records of a job whose unit is a record, where it says none, with
+// the number that all parties have together, as a simulation may know.
 func CountRecords(j *job.Job, parties []*learning.Dataset) {
 	if !j.PerRecord() || j.Privacy.Records > 0 {
 		return

@@ -42,11 +42,11 @@ type ClientRule struct {
 	Kind ClientKind
 	Mu   float64 // of FedProx, 0 or more
 	Beta float64 // of FedGA, 0 or more
-	// OptionI has SCAFFOLD take the gradient at the round's model for the new control
+	// OptionI makes SCAFFOLD take the gradient at the round's model for the new control
 	// variate, which costs a pass over the rows; otherwise the mean of the gradients
 	// on the way, option II.
 	OptionI bool
-	// Fresh has SCAFFOLD correct by the gradients at the round's model, own and mean,
+	// Fresh makes SCAFFOLD correct by the gradients at the round's model, own and mean,
 	// instead of control variates from earlier rounds: "Implicit Gradient Alignment"
 	// compares with that. It takes a sum of gradients before every round, as FedGA does.
 	Fresh bool
@@ -76,15 +76,15 @@ const (
 	ModelClip
 )
 
-// Clipping is how updates are bounded without noise.
+// Clipping says how updates are bounded without noise.
 type Clipping struct {
 	Kind ClipKind
 	// Norm is the L2 norm, above 0. With Factor it is the first round's.
 	Norm float64
-	// Factor, if above 0, has each round clip to Factor times the mean update norm of
+	// Factor, if above 0, makes each round clip to Factor times the mean update norm of
 	// the round before, which nothing protects.
 	Factor float64
-	// Adaptive has the norm follow a quantile of the update norms by votes that are
+	// Adaptive makes the norm follow a quantile of the update norms by votes that are
 	// summed with the updates, from Norm on: see aggregation.AdaptiveClip. Its own
 	// Norm is not read.
 	Adaptive *aggregation.AdaptiveClip

@@ -13,9 +13,9 @@ import (
 	"github.com/hushsum/hushsum/privacy"
 )
 
-// Training holds what a job's parties and server do, for whoever carries the sums: what a party
-// submits, and what follows from a sum. It keeps nothing from one call to the next and is safe for
-// concurrent use.
+// Training holds what a job's parties and server do, for the program that carries the sums: what a
+// party submits, and what follows from a sum. It keeps nothing from one call to the next and is
+// safe for concurrent use.
 type Training struct {
 	options Options
 	parties int
@@ -34,7 +34,7 @@ type Standing struct {
 	Round, Exchange int
 	Variate         []float64 // SCAFFOLD's c, of rules that store control variates
 	// Counted is for each party the round of the last sum that it was in, with such
-	// variates: it is how a party learns which of its own hold.
+	// variates: from it a party learns which of its own hold.
 	Counted  []int
 	Gradient []float64 // mean of the parties', in exchange 2
 	Mean     []float64 // of the models of the last rounds, where that is the last model

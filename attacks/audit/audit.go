@@ -1,4 +1,4 @@
-// Package audit tests a printed ε: whoever may run a mechanism, or a whole private round,
+// Package audit tests a printed ε: an auditor runs a mechanism, or a whole private round,
 // with a canary and without, tells the two apart as well as possible, and what that shows
 // about ε must not exceed the claim.
 //

@@ -16,8 +16,8 @@ var ErrCounts = errors.New("audit: counts or probabilities that no audit has")
 // Counts are the outcomes of a test that tells runs with a canary, the positives, from
 // runs without it.
 type Counts struct {
-	TruePositives, Positives  int // of so many runs with it, judged to be so
-	FalsePositives, Negatives int // of so many runs without it, judged to be with it
+	TruePositives, Positives  int // judged to be with it, of all runs with it
+	FalsePositives, Negatives int // judged to be with it, of all runs without it
 }
 
 // valid reports whether the counts fit together.

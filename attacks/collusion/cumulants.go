@@ -40,8 +40,8 @@ func termLeft(g guess, n int) cumulants {
 	return cumulants{v, k}
 }
 
-// left returns the cumulants of the error of estimate on views of the form. Of the
-// n² terms there are (n−1)(n−2) among colluders, n−1 of their own, n−1 to and n−1
+// left returns the cumulants of the error of estimate on views of the form. The n²
+// terms are (n−1)(n−2) among colluders, n−1 of their own, n−1 to and n−1
 // from the honest party, and its own. Written out in v = 2/n:
 //
 //	T Naive  n²·v = 2n

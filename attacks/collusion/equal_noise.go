@@ -33,8 +33,8 @@ type schemeLaws struct {
 
 // equalNoise compares schemes at the same variance in the released sum, 2nλ², which
 // is that of the published protocol: the published one, oblivious transfer against
-// malicious senders, noise shares with slack for just so many colluders (package
-// noise), and a Laplace variable from each party. Of the published one views are
+// malicious senders, noise shares with slack for just that many colluders (package
+// noise), and a Laplace variable from each party. For the published one views are
 // drawn, and their mean δ is taken.
 //
 // With k honest parties each leaves k/n of the variance, so that none is better by

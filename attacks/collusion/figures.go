@@ -46,7 +46,7 @@ func (f violinFigures) draw(violins []violin) []attacks.Figure {
 	return figures
 }
 
-// missedViolin is of what the estimates miss the inputs by.
+// missedViolin shows by how much the estimates miss the inputs.
 func (f finding) missedViolin() violin {
 	missed := make([]float64, min(len(f.inputs), shownPoints))
 	for i := range missed {

@@ -167,7 +167,7 @@ func (j *jointRun) determined(estimates []float64) attacks.Measure {
 	return squaredCorrelation(attacks.Correlation(j.inputs, estimates), want, standardError, n)
 }
 
-// variance is that of the values.
+// variance returns the variance of the values.
 func variance(values []float64) float64 {
 	_, standardError := attacks.MeanAndError(values)
 	return standardError * standardError * float64(len(values))

@@ -35,7 +35,7 @@ func (l noiseLaw) hockeyStick(epsilon float64, shift int) float64 {
 	return delta
 }
 
-// variance is that of the law.
+// variance returns the variance of the law.
 func (l noiseLaw) variance() float64 {
 	mean, square := 0.0, 0.0
 	for i, p := range l {
@@ -54,7 +54,7 @@ func (l noiseLaw) variance() float64 {
 // safe for concurrent use.
 //
 // What they see of a term that they sent to an honest party are both candidates:
-// one of two values is left, with probability ½ each. Of a term that they received
+// one of two values is left, with probability ½ each. For a term that they received
 // they see the difference d of the candidates and which of them they chose: what is
 // left is the law of g⁰ given g⁰ − g¹ = d. Terms among honest parties are left whole.
 type publishedLaw struct {

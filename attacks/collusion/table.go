@@ -137,7 +137,7 @@ func slackEstimates(inputs []float64, n int) (estimates []float64, left cumulant
 	return estimates, left, nil
 }
 
-// runTable measures every row of the table. A row with candidates is of the
+// runTable measures every row of the table. A row with candidates shows the
 // published protocol, without a defence; next to it stands the same adversary
 // against the noise shares of package noise with slack for n−1 colluders.
 func runTable(ctx context.Context, o attacks.Options) (*attacks.Report, error) {

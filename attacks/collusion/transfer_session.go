@@ -252,7 +252,7 @@ func (s *transferSession) equalise(
 	})
 }
 
-// digest is that of the configuration, which the keys are bound to.
+// digest returns the digest of the configuration, to which the keys are bound.
 func (s *transferSession) digest() [32]byte {
 	b := []byte("hushsum/1 oblivious config")
 	for _, v := range []int{

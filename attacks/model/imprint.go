@@ -200,7 +200,7 @@ func (t *imprintTarget) privateSum(gradients [][]float64, r *rand.Rand) ([]float
 	return decoded, err
 }
 
-// addRing adds values to a sum in the ring of so many bits; nil is a sum of zeros.
+// addRing adds values to a sum in the ring of a given width in bits; nil is a sum of zeros.
 func addRing(sum, values []uint64, bits int) []uint64 {
 	if sum == nil {
 		return slices.Clone(values)

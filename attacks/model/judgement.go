@@ -17,8 +17,8 @@ type Scored struct {
 // Judgement says how well scores tell members from other rows.
 type Judgement struct {
 	// AUC is the probability that a member has a higher score than another row, ties
-	// counting half, and AUCError its standard error (Hanley, McNeil 1982). Scores of
-	// one model or one row are not independent, which that does not count.
+	// counting half, and AUCError its standard error (Hanley, McNeil 1982), which does not
+	// account for the dependence between scores of one model or one row.
 	AUC, AUCError float64
 	// TPR is the share of members found at a false-positive rate of at most FPR.
 	TPR, FPR        float64

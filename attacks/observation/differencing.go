@@ -91,7 +91,7 @@ func runDifferencing(_ context.Context, o attacks.Options) (*attacks.Report, err
 	}}}, nil
 }
 
-// addNoise adds the shares of so many parties to a sum.
+// addNoise adds the noise shares of a given number of parties to a sum.
 func addNoise(sum []int64, share *noise.Sampler, parties int) error {
 	values := make([]int64, len(sum))
 	for range parties {

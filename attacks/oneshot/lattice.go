@@ -129,7 +129,7 @@ func (t toy) rates(first, trials int, sigma float64, hint bool, seed uint64) (ra
 	return out, nil
 }
 
-// prime returns the largest prime of so many bits that is 1 modulo 2n.
+// prime returns the largest prime of the given number of bits that is 1 modulo 2n.
 func prime(bits, n int) uint64 {
 	q := uint64(1)<<bits - uint64(2*n) + 1
 	for !new(big.Int).SetUint64(q).ProbablyPrime(0) {

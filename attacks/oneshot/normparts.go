@@ -83,8 +83,8 @@ func longest(entry func() int64) bool {
 	return passes(sums, modulus, modulus/unwrapped)
 }
 
-// anything reports whether a uniform vector of 1,000 coordinates passes with a modulus of so many
-// times the bound.
+// anything reports whether a uniform vector of 1,000 coordinates passes with a modulus that is a
+// given multiple of the bound.
 func anything(random *rand.Rand, times int64) bool {
 	z := make([]int64, 1000)
 	for i := range z {
@@ -251,7 +251,7 @@ func (r *runner) knownGamma() error {
 	return nil
 }
 
-// edge reports whether lanes of so many bits give back a coefficient, and the next one.
+// edge reports whether lanes of a given width in bits give back a coefficient, and the next one.
 func edge(bits int, coefficient int64) bool {
 	half := int64(1) << (bits - 1)
 	sum := coefficient + half + (5+half)<<bits

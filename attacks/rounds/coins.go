@@ -56,7 +56,7 @@ type watched struct {
 	shares    map[uint64][][]uint64 // the colluder's, of each round
 }
 
-// play plays so many rounds.
+// play plays the given number of rounds.
 func (c coined) play(r *runner, part, rounds uint64) ([]coin, error) {
 	release := privacy.Release{
 		Contributors: privacy.Contributors{Parties: parties, Colluders: 1},

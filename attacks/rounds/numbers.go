@@ -23,8 +23,8 @@ func runRoundAgain(r *runner) error {
 	return nil
 }
 
-// runAgain has the one round of a job held again, with a coordinator that knows nothing of it and
-// lets one party no more connect. The sums differ by what that party has submitted.
+// runAgain holds the one round of a job again, with a coordinator that knows nothing of it and no
+// longer lets one party connect. The sums differ by what that party has submitted.
 func runAgain(r *runner) error {
 	again := func(forget bool) (recovered, most, declined int, err error) {
 		w, err := newWorld(r, options{rounds: 1, deaf: true})
@@ -181,8 +181,8 @@ func runRound(r *runner) error {
 	return nil
 }
 
-// runFar proposes the last number that there is to a party, and then, as it should, the least that
-// the party may use. A party without bounds is one to which the far number was the least.
+// runFar proposes to a party the last possible number, and then, as it should, the least that the
+// party may use. A party without bounds is one to which the far number was the least.
 func runFar(r *runner) error {
 	joins := func(least uint64) (int, error) {
 		w, err := newWorld(r, options{rounds: 1})

@@ -90,8 +90,8 @@ func (p *party) begin(spent, least uint64) (err error) {
 	return err
 }
 
-// renew has the party come again with new keys. One that forgets does not know any more in which
-// rounds it has submitted.
+// renew makes the party come again with new keys. One that forgets no longer knows in which rounds
+// it has submitted.
 func (p *party) renew(forgets bool) error {
 	guard, least := p.machine.Guard(), p.machine.Least()
 	p.machine.Erase()

@@ -16,7 +16,8 @@ import (
 	"github.com/hushsum/hushsum/simulation/scenario"
 )
 
-// This file has what a server learns of a party's rows by who is there, where noise is on the sums.
+// This file shows what a server learns about a party's rows from who is present, where sums have
+// noise.
 
 // presenceEpsilon is the ε that the noise of a run keeps.
 const presenceEpsilon = 0.5

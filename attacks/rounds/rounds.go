@@ -1,7 +1,7 @@
 // Package rounds attacks jobs, which are rounds one after another: what a coordinator, a party or
 // a stranger can do that no message of one session shows. A spoiler comes again with new keys, a
 // coordinator asks a round a second time, parties lie about how far the job is or keep it waiting,
-// who is there tells of rows, messages tell of coins, and strangers take all connections.
+// who is present tells about rows, messages tell about coins, and strangers take all connections.
 //
 // The target with the defences is package drive with parties and a coordinator as programs run
 // them, in virtual time, and the listener of the root package, on this machine. The target without
@@ -57,7 +57,7 @@ type runner struct {
 	rows []attacks.Row
 }
 
-// measured adds a row of exact counts, of which there are so many at most.
+// measured adds a row of exact counts, each out of the given number.
 func (r *runner) measured(name, metric string, of int, undefended, defended count) {
 	r.rows = append(r.rows, attacks.Row{
 		Case:       name,

@@ -235,8 +235,8 @@ func (w *world) note(n drive.Notice) {
 	}
 }
 
-// resume has a coordinator go on that another program's state was handed to, or that has made one
-// up: it has no memory of what parties have done.
+// resume lets a coordinator go on from another program's state, or from one that it has made up: it
+// has no memory of what parties have done.
 func (w *world) resume(round, lost uint64, begun drive.Time) error {
 	server, err := drive.ResumeServer(w.serverConfig(), w.now, drive.Recorded{
 		Round: round, Lost: lost, Begun: begun,

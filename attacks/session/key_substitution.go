@@ -142,7 +142,7 @@ func genuineSignature(c *cheater, party int, _ keyexchange.PublicKey) ([64]byte,
 	return [64]byte(message[len(message)-64:]), nil
 }
 
-// colluderSignature is on the right key, of the wrong identity.
+// colluderSignature signs the right key with the wrong identity.
 func colluderSignature(c *cheater, party int, key keyexchange.PublicKey) ([64]byte, error) {
 	return keyexchange.SignKey(c.signers[keyParties-1], c.terms.Digest, party, key, nil)
 }

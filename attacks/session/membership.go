@@ -19,7 +19,7 @@ var chosenMembers = compared(attacks.Attack{
 }, chosenMembersVariants)
 
 // chosenMembersVariants have a server that forms a session among three of seven, one of
-// which colludes. Of five or more, which the parties' configuration asks for, no sum has
+// which colludes. With five or more, as the parties' configuration demands, no sum has
 // fewer than three honest inputs; this one has two.
 func chosenMembersVariants(seed uint64) []variant {
 	const parties, colluder = 7, 6
@@ -89,8 +89,8 @@ var oldKeys = attacks.Attack{
 	},
 }
 
-// takeOldKeys runs a session with number 1, and sets one up with another in which the
-// last party is not there and its announcement of the first is replayed.
+// takeOldKeys runs a session with number 1, and sets up one with another number in which
+// the last party is absent and its announcement of the first session is replayed.
 func takeOldKeys(number uint64) (taken int, err error) {
 	const parties, absent = 4, 3
 	signers, config := attackConfig(parties, nil, 0)

@@ -103,9 +103,9 @@ func modelVariants(seed uint64) []variant {
 	}
 }
 
-// modelVariant has a session with or without recovery, where the cosine must be within the
-// bounds defended if there is the defence, and so many holders open the target's shares if
-// there is not.
+// modelVariant runs a session with or without recovery. With the defence, the cosine must be
+// within the bounds defended; without it, the number of holders that open the target's shares
+// must be within the bounds opened.
 func modelVariant(
 	name string, seed uint64, recovery *protocol.Recovery, defended, opened bounds,
 ) variant {

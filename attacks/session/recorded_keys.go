@@ -15,8 +15,8 @@ import (
 	"github.com/hushsum/hushsum/shamir"
 )
 
-// recordedKeys is of whoever records a session today and breaks one of the two key
-// exchanges later: the thief is given all private keys of it.
+// recordedKeys is the attack of a thief who records a session today and breaks one of the
+// two key exchanges later: the thief is given all private keys of that exchange.
 var recordedKeys = attacks.Attack{
 	Name:      "RecordedKeys",
 	Adversary: "later thief",

@@ -2,7 +2,7 @@
 // server that is curious, parties that collude, a later thief of states, or anyone at all
 // can do with them.
 //
-// The cheating server has most of it: it shows parties different survivors (SplitView),
+// Most attacks are the cheating server's: it shows parties different survivors (SplitView),
 // participants (SplitParticipants) or models (ModelInconsistency; Pasquini 2022), holds
 // inputs back (LateInput), puts keys or configurations of its own in the place of others'
 // (KeySubstitution, ThresholdDowngrade), and makes up parties (Sybil). What the protocol

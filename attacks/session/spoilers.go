@@ -26,7 +26,7 @@ const spoilerParties, spoiler, framed = 7, 6, 0
 type spoil func(c *textbook.Client, h wire.Header, body []byte) []byte
 
 // spoilerVariants have one spoiler of seven parties, which textbook plays. The target
-// without the defence is textbook, which holds whoever revealed a wrong share
+// without the defence is textbook, which holds the party that revealed a wrong share
 // responsible; with it only package protocol, since textbook has no policy of its own.
 func spoilerVariants(seed uint64) []variant {
 	inputs := randomInputs(seed, attackLayout, spoilerParties)

@@ -18,8 +18,9 @@ type segments = [][]uint64
 // probability 2^-10240, and one 64-bit value of them with 2^-64.
 var attackLayout = masking.Layout{{Length: 256, Bits: 32}, {Length: 32, Bits: 64}}
 
-// attackConfig is a session of n parties with fixed identities, up to so many of whom
-// collude; recovery may be nil. Keys are classical: textbook knows no others.
+// attackConfig returns the signers and the configuration of a session of n parties with
+// fixed identities, of whom up to a given number collude; recovery may be nil. Keys are
+// classical: textbook knows no others.
 func attackConfig(
 	n int, recovery *protocol.Recovery, colluders int,
 ) ([]crypto.Signer, *protocol.Config) {
@@ -79,7 +80,7 @@ func minus(a, b segments) segments {
 // equal reports whether there is a vector a, and it is b.
 func equal(a, b segments) bool { return a != nil && reflect.DeepEqual(a, b) }
 
-// agreements counts equal 64-bit values, of 32. Of unrelated vectors, any agree
+// agreements counts equal 64-bit values, of 32. In unrelated vectors, any agree
 // with probability 32·2^-64.
 func agreements(a, b segments) int {
 	count := 0

@@ -170,7 +170,7 @@ func (w *wrongSession) garbled() []variant {
 	return variants
 }
 
-// corrected has up to two wrong shares of one owner or of all. Of one owner it could be
+// corrected has up to two wrong shares of one owner or of all. With one owner it could be
 // the owner's doing: nobody is named.
 func (w *wrongSession) corrected() variant {
 	return variant{

@@ -13,8 +13,8 @@ import (
 	"github.com/hushsum/hushsum/query"
 )
 
-// figure writes a number for people: whole ones in full, others to so many digits that the last
-// says something next to the interval's width.
+// figure writes a number for people: whole ones in full, others with as many digits as still say
+// something next to the interval's width.
 func figure(x, width float64) string {
 	if math.Abs(x) >= 1e15 {
 		return numbers.Short4(x)
@@ -40,7 +40,7 @@ func figure(x, width float64) string {
 	return text
 }
 
-// width is that of a cell's interval; of whole numbers, which need no digits behind the point, 0.
+// width returns the width of a cell's interval; 0 for whole numbers, which need no decimals.
 func width(c query.Cell) float64 {
 	if c.Value == math.Trunc(c.Value) && c.Low == math.Trunc(c.Low) && c.High == math.Trunc(c.High) {
 		return 0
@@ -83,7 +83,7 @@ func WritePlan(w io.Writer, expected []query.Expected) {
 const mostNamed = 4
 
 // Together says which queries of a plan are answered together, and what that gains: a sentence for
-// each measurement, none if there is no such.
+// each joint measurement, none if there is no such measurement.
 func Together(expected []query.Expected) (sentences []string) {
 	for group := 1; ; group++ {
 		var names []string
@@ -125,7 +125,7 @@ func Margin(e query.Expected) string {
 	return strings.TrimSpace(fmt.Sprintf("± %s %s", figure(e.Margin, e.Margin), e.Of))
 }
 
-// Assumes says for which rows the margins of a plan are.
+// Assumes says which rows the margins of a plan assume.
 func Assumes(rows int) string {
 	return fmt.Sprintf("Margins are half of 95 %% intervals with no party missing; of means, "+
 		"variances and quantiles for %s and values spread evenly over the range.",
@@ -193,7 +193,7 @@ func line(w io.Writer, title string, c query.Cell, epsilon string) {
 	fmt.Fprintf(w, "%s\n", strings.TrimRight(text, " "))
 }
 
-// WriteReport says what reading a file found, for whoever has the rows.
+// WriteReport says what reading a file found, for the owner of the rows.
 func WriteReport(w io.Writer, r *query.Report) {
 	for _, f := range r.Findings {
 		lines := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(f.Lines)), ", "), "[]")
@@ -209,7 +209,7 @@ func WriteReport(w io.Writer, r *query.Report) {
 	}
 }
 
-// Planned is a query as plans have it in JSON.
+// Planned is a query in the JSON form of a plan.
 type Planned struct {
 	Name    string   `json:"name"`
 	Kind    string   `json:"kind"`
@@ -224,7 +224,7 @@ type Planned struct {
 	Alone    float64 `json:"alone,omitempty"`
 }
 
-// Plan returns what is expected for JSON.
+// Plan returns what is expected in its JSON form.
 func Plan(expected []query.Expected) []Planned {
 	out := []Planned{}
 	for _, e := range expected {

@@ -9,7 +9,7 @@ import (
 	"github.com/hushsum/hushsum/query"
 )
 
-// ReadRows has a party's rows read by the schema of a job that asks queries, and checked by its
+// ReadRows reads a party's rows by the schema of a job that asks queries, and checks them by its
 // plan. What is wrong with them is told to w, and to nobody else.
 func ReadRows(
 	w io.Writer, asked *job.Job, plan *query.Plan,

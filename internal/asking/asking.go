@@ -1,5 +1,5 @@
-// Package asking asks the queries of a job of rows that are there: it runs all parties in this
-// process, each with its own rows, over the job's own private sum.
+// Package asking asks the queries of a job of rows at hand: it runs all parties in this process,
+// each with its own rows, over the job's own private sum.
 package asking
 
 import (
@@ -55,7 +55,7 @@ func Names(j *job.Job) (list []string) {
 	return list
 }
 
-// Check says what of a job is not for asking on one machine.
+// Check says what in a job does not allow asking on one machine.
 func Check(j *job.Job) error {
 	switch {
 	case !j.Asks():
@@ -88,7 +88,7 @@ func people(names []string) (signers []crypto.Signer, roster *keyexchange.Roster
 // mostParties is how many run on one machine at a time, each with its connection.
 const mostParties = 10_000
 
-// New makes the parties of a job that Check takes, of which the named are all.
+// New makes the parties of a job that Check accepts; names lists all of them.
 func New(j *job.Job, names []string) (*World, error) {
 	if len(names) > mostParties {
 		return nil, j.Mistake("parties.count", "declare fewer", "more than %d do not run on one machine",
@@ -129,12 +129,12 @@ func New(j *job.Job, names []string) (*World, error) {
 	return w, err
 }
 
-// noTime is how long a step waits for parties in place of the job's time: who is there answers, or
-// fails and ends the query, and a processor may take as long as it does.
+// noTime is how long a step waits for parties in place of the job's time: a party that is there
+// answers, or fails and ends the query, and a processor may take as long as it does.
 const noTime = 1000 * time.Hour
 
-// Run has all parties that are there answer, over the job's private sum. It fails with a
-// [query.RowsError], before any does, if one has more rows than may count.
+// Run lets all parties that are there answer, over the job's private sum. It fails with a
+// [query.RowsError], before any party answers, if one has more rows than may count.
 func (w *World) Run(ctx context.Context, rows []*query.Rows) error {
 	for i, own := range rows {
 		if err := w.Plan.Check(fmt.Sprintf("the rows of party %d", i+1), own); err != nil {

@@ -4,5 +4,5 @@ package children
 
 import "os/exec"
 
-// EndWith leaves it to the system: a command is killed, its children are not.
+// EndWith leaves the children to the system: a command is killed, its children are not.
 func EndWith(*exec.Cmd) {}

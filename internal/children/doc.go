@@ -1,2 +1,2 @@
-// Package children ends what a program that was started has started itself.
+// Package children ends the processes that a started program has started itself.
 package children

@@ -66,7 +66,7 @@ func (g GammaDifference) Sample(src rand.Source) (float64, error) {
 	return d.Rand() - d.Rand(), nil
 }
 
-// Variance returns that of the law.
+// Variance returns the law's variance.
 func (g GammaDifference) Variance() float64 { return 2 * g.Shape * g.Scale * g.Scale }
 
 // Staircase is the staircase law of (Geng, Viswanath 2014) for privacy
@@ -96,7 +96,7 @@ func (s Staircase) Sample(src rand.Source) (float64, error) {
 	return x * s.Sensitivity, nil
 }
 
-// Variance returns that of the law, with its steps as Sample draws them: a geometric number
+// Variance returns the law's variance, with its steps as Sample draws them: a geometric number
 // of whole ones, then a place in the wide or the narrow part of one.
 func (s Staircase) Variance() float64 {
 	b, g := math.Exp(-s.Epsilon), s.Gamma

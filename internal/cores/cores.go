@@ -1,4 +1,4 @@
-// Package cores has work done on all cores.
+// Package cores runs work on all cores.
 package cores
 
 import (

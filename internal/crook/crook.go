@@ -1,5 +1,5 @@
-// Package crook cheats in package oneshot, as a party whose program was changed would: for tests
-// and simulations of what refuses it.
+// Package crook cheats in package oneshot, as a party with a changed program would: for tests and
+// simulations of what refuses it.
 package crook
 
 import (
@@ -18,7 +18,7 @@ import (
 
 var errShape = errors.New("crook: want a submission of a round with all members, open or bounded")
 
-// degree is that of the ring: SPEC-ONESHOT.md §3.
+// degree is the degree of the ring: SPEC-ONESHOT.md §3.
 const degree = 2048
 
 // Shift adds to the first values under a party's mask, or under that of noise that a member deals,
@@ -124,7 +124,7 @@ func rootOf(level [][]byte) []byte {
 	return level[0]
 }
 
-// empty is the root of a tree over so many places without a leaf.
+// empty returns the root of a tree without leaves over a given number of places.
 func empty(places int) []byte {
 	if places == 1 {
 		return make([]byte, 32)

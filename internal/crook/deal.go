@@ -19,8 +19,8 @@ import (
 	"github.com/hushsum/hushsum/oneshot"
 )
 
-// A Dealer submits in a round with a bound as it likes. The proof is of what it submits, if there
-// is one of that.
+// A Dealer submits what it likes in a round with a bound. It proves what it submits, if that has a
+// proof.
 type Dealer struct {
 	Config *oneshot.Config
 	Key    crypto.Signer // the party's
@@ -138,7 +138,7 @@ func (d *Dealer) Submit(message []byte) ([]byte, error) {
 		slices.Concat(boxes...), signature[:]), nil
 }
 
-// polynomials returns f_0, and those that have the key in lanes of so many bits.
+// polynomials returns f_0, and those that have the key in lanes of the given width in bits.
 func (d *Dealer) polynomials(
 	key []int64, lanes int, figures *oneshot.Figures,
 ) (out [][]*edwards25519.Scalar) {
@@ -219,7 +219,7 @@ func boundOf(c *oneshot.Config) uint64 {
 	return square.Add(square, norm.Mul(norm, norm)).Uint64()
 }
 
-// Scheme returns what proves and verifies of parties, where members deal no noise.
+// Scheme returns the scheme that proves and verifies for parties, where members deal no noise.
 func Scheme(c *oneshot.Config) (*normproof.Scheme, error) {
 	figures, err := c.Parameters()
 	if err != nil {
@@ -232,7 +232,7 @@ func Scheme(c *oneshot.Config) (*normproof.Scheme, error) {
 	})
 }
 
-// LaneBits returns b' of so many parties, of whom some may collude (SPEC-ONESHOT.md §14.1).
+// LaneBits returns b' for the given numbers of parties and of colluders (SPEC-ONESHOT.md §14.1).
 func LaneBits(parties, colluders int) int {
 	room := root(big.NewInt(6923*int64(parties))).Int64() + 973*int64(colluders)
 	return max(19, 1+bits.Len64(uint64(room-1)))

@@ -3,8 +3,8 @@
 // on inputs of two classes in random order, and Welch's t-test asks whether the two
 // distributions of times have one mean. It is for tests.
 //
-// A large |t| shows a dependence; a small one shows only that none was seen with so many
-// measurements on this machine. A test of a defence therefore runs next to a leaky twin
+// A large |t| shows a dependence; a small one shows only that none was seen with a given number
+// of measurements on this machine. A test of a defence therefore runs next to a leaky twin
 // that the same number of measurements must find.
 package dudect
 
@@ -32,9 +32,9 @@ var cuts = []float64{.5, .7, .8, .9, .95, .99, 1}
 // Check measures an operation and says whether times show its class, as they must for a
 // leaky twin and must not otherwise. Without the flag -timing it skips the test, see package
 // suite. Where the first measurement says something else, one
-// of four times as many inputs decides: a dependence shows in it all the more, and what
-// only the machine did, or chance, does not come twice. A false alarm has less than 1e-13,
-// a fault of the machine that falls on one class aside.
+// of four times as many inputs decides: a dependence shows in it all the more, and an effect
+// of the machine or of chance does not come twice. A false alarm has a probability below
+// 1e-13, apart from a fault of the machine that falls on one class.
 func Check[T any](t testing.TB, name string, leaks bool, measurements int,
 	prepare func(class int) T, run func(T),
 ) {
@@ -51,9 +51,9 @@ func Check[T any](t testing.TB, name string, leaks bool, measurements int,
 	}
 }
 
-// Measure times run on so many inputs, at random of class 0 or 1, which prepare makes
-// outside of the measurement, and returns the largest |t| of all cuts. What run costs
-// should be a microsecond at least: repeat it within run if it is less.
+// Measure times run on a given number of inputs, at random of class 0 or 1, which prepare
+// makes outside of the measurement, and returns the largest |t| of all cuts. A run should
+// take a microsecond at least: repeat the work within run if it takes less.
 func Measure[T any](measurements int, prepare func(class int) T, run func(T)) float64 {
 	const batch = 256 // inputs that are made before they are timed
 	times := make([][]float64, 2)

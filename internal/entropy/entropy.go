@@ -27,8 +27,8 @@ func Source(random io.Reader) io.Reader {
 const idleReads = 100
 
 // Read fills b from random, or from crypto/rand if random is nil, for the package of the
-// given name. Else b is cleared, and the error is [Err] and the reader's own: io.EOF if
-// it gave nothing at all, and io.ErrUnexpectedEOF if it gave less than b, as of
+// given name. On failure b is cleared, and the error is [Err] and the reader's own: io.EOF
+// if it gave nothing at all, and io.ErrUnexpectedEOF if it gave less than b, as with
 // io.ReadFull. Unlike io.ReadFull it gives up on a reader that goes on returning nothing.
 func Read(name string, random io.Reader, b []byte) error {
 	random = Source(random)
@@ -62,8 +62,8 @@ func Read(name string, random io.Reader, b []byte) error {
 	return nil
 }
 
-// Coin tosses a coin that has luck with a probability of 0 to 1, to 2^-53, by random as [Read] has
-// it.
+// Coin tosses a coin that has luck with a probability of 0 to 1, to 2^-53, with random used as
+// [Read] uses it.
 func Coin(name string, random io.Reader, luck float64) (bool, error) {
 	var b [8]byte
 	if err := Read(name, random, b[:]); err != nil {

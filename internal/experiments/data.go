@@ -28,8 +28,8 @@ func (o Options) load(set string) (train, test *learning.Dataset, err error) {
 	return learning.ReadMNIST(filepath.Join(o.Data, set))
 }
 
-// sample draws n rows without replacement by seed; all of them in their order if
-// there are no more.
+// sample draws n rows without replacement by seed; it returns all in their order if
+// there are n or fewer.
 func sample(d *learning.Dataset, n int, seed uint64) (*learning.Dataset, error) {
 	if n >= d.Len() {
 		return d, nil
@@ -110,8 +110,8 @@ func newImages(o Options, set string, rows, testRows, held int) (*dealer, error)
 	return d, err
 }
 
-// holdOut takes rows out of the training set for validation. Of a data set with
-// writers whole writers are taken out, so that validation is on unseen ones too.
+// holdOut takes rows out of the training set for validation. From a data set with
+// writers it takes whole writers, so that validation is on unseen ones too.
 func (d *dealer) holdOut(rows int) (err error) {
 	order := rand.New(rand.NewPCG(0, 0x40d007)).Perm(d.train.Len())
 	out, in := order[:rows], order[rows:]

@@ -37,7 +37,7 @@ type Options struct {
 	// Progress, if not nil, is told how much of the work is done, in steps whose
 	// number the experiment chooses. It is never called concurrently.
 	Progress func(done, of int)
-	// Store keeps what each arm and seed has come to, and has it not run again; nil: none.
+	// Store keeps the outcome of each arm and seed, so that it is not run again; nil: none.
 	Store Store
 
 	made source // tests only: rows that are made up, and the least work

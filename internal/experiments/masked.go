@@ -15,7 +15,7 @@ import (
 // What the papers on masked averaging have in all of their experiments.
 const (
 	threshold   = aggregation.DefaultThreshold
-	lastRounds  = 10 // accuracies are means over so many last rounds
+	lastRounds  = 10 // the number of last rounds that accuracies are means over
 	momentum    = .9
 	weightDecay = 1e-5
 	localBatch  = 32

@@ -40,7 +40,7 @@ type Row struct {
 	Published map[string]float64
 }
 
-// of returns the values of a measure that there are.
+// of returns the values of a measure that exist.
 func (r *Row) of(measure int) []float64 {
 	var out []float64
 	for _, v := range r.Values {
@@ -121,8 +121,8 @@ const (
 )
 
 // Verdict compares the interval with the sign that is expected, and with the published
-// size. Of an effect without a size every one on the expected side counts as published: it is
-// refuted if the interval lies on the other side.
+// size. For an effect without a published size, any size on the expected side counts as
+// published: it is refuted if the interval lies on the other side.
 func (f *Finding) Verdict() Verdict {
 	low, high := f.Measured.Low*float64(f.Expected), f.Measured.High*float64(f.Expected)
 	switch {
@@ -143,7 +143,7 @@ func (f *Finding) outside() bool {
 	return f.Published != nil && (*f.Published < f.Measured.Low || *f.Published > f.Measured.High)
 }
 
-// String is a sentence or two.
+// String returns the finding in a sentence or two.
 func (f *Finding) String() string {
 	m, unit := f.Measured, ""
 	number := func(x float64) string { return fmt.Sprintf("%+.4f", x) }

@@ -52,7 +52,7 @@ func (f Family) String() string {
 	return fmt.Sprintf("family(%d)", int(f))
 }
 
-// MarshalText returns String of a family that there is. It fails with ErrUnknown.
+// MarshalText returns the String of a known family. It fails with ErrUnknown.
 func (f Family) MarshalText() ([]byte, error) {
 	if f == 0 || int(f) >= len(names) {
 		return nil, fmt.Errorf("%w: %v", ErrUnknown, f)

@@ -1,4 +1,4 @@
-// Package fault has errors whose kind, reason and advice are fields of their own, so
+// Package fault holds errors whose kind, reason and advice are fields of their own, so
 // that a command says them in its own words and order.
 package fault
 
@@ -20,8 +20,8 @@ func New(kind error, advice, reason string, a ...any) error {
 	return &Error{Kind: kind, Reason: fmt.Sprintf(reason, a...), Advice: advice}
 }
 
-// At puts where an error came up before its reason, or before its text if it is no
-// Error. Advice, unless empty, takes the place of its own.
+// At puts the place where an error came up before its reason, or before its text if it
+// is no Error. Advice, unless empty, takes the place of its own.
 func At(where string, err error, advice string) error {
 	return reword(err, where+": ", "", advice)
 }

@@ -1,5 +1,5 @@
-// Package frames has what parties and their coordinator say to each other over a link: frames, what
-// is in those that are no message of a protocol, and bodies of any length in pieces.
+// Package frames holds what parties and their coordinator say to each other over a link: frames,
+// the content of those that are no message of a protocol, and bodies of any length in pieces.
 package frames
 
 import (
@@ -43,17 +43,17 @@ type Hello struct {
 	Job    []string `json:"job,omitempty"` // its lines; none of one that began under a job.Plan
 	Roster string   `json:"roster"`        // its digest, in hexadecimal digits
 	Digest string   `json:"digest"`        // of all that was settled
-	// Sessions are the numbers of those that the party has keys for, and Least the least
+	// Sessions are the numbers of the sessions that the party has keys for, and Least the least
 	// number that it has not used.
 	Sessions []uint64 `json:"sessions"`
 	Least    uint64   `json:"least"`
 }
 
-// Told is the last round that somebody knows of: they say which number is the least that they may
-// take part in.
+// Told returns the last round that somebody knows of: they say which number is the least that they
+// may take part in.
 func (h *Hello) Told() uint64 { return max(h.Least, 1) - 1 }
 
-// Absence says that a party does not submit in a round of the job, or no more than how far it is.
+// Absence says that a party does not submit in a round of the job, or only how far the party is.
 type Absence struct {
 	Told   uint64 `json:"told"`   // the last round that it has submitted in
 	Absent uint64 `json:"absent"` // 0: none, said after hello
@@ -70,12 +70,12 @@ type Refusal struct {
 // New returns a frame of a kind.
 func New(kind byte, body []byte) []byte { return append([]byte{kind}, body...) }
 
-// OfRound is a frame that says a round.
+// OfRound returns a frame that says a round.
 func OfRound(kind byte, round uint64) []byte {
 	return New(kind, binary.BigEndian.AppendUint64(nil, round))
 }
 
-// OfJSON is a frame with a value as JSON.
+// OfJSON returns a frame with a value as JSON.
 func OfJSON(kind byte, v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -113,8 +113,8 @@ type Spool struct {
 	limit int64
 }
 
-// NewSpool makes a file in a folder, of which the name is gone at once where the system
-// can do that.
+// NewSpool makes a file in a folder, whose name is removed at once where the system can
+// do that.
 func NewSpool(folder string, limit int64) (*Spool, error) {
 	file, err := os.CreateTemp(folder, "hushsum-*")
 	if err != nil {

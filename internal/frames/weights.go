@@ -9,8 +9,8 @@ import (
 	"github.com/hushsum/hushsum/aggregation"
 )
 
-// Weights are those of a model, held as float32 or float64. Whatever they are held as, on links,
-// in stores and under hashes they are binary64, the bytes of aggregation.AppendModel.
+// Weights are the weights of a model, held as float32 or float64. In either case, on links, in
+// stores and under hashes they are binary64, the bytes of aggregation.AppendModel.
 type Weights interface {
 	// WriteTo writes the bytes, in pieces. It fails with aggregation.ErrNotFinite.
 	io.WriterTo

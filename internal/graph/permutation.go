@@ -8,7 +8,7 @@ import (
 
 // Seed is the public seed of a graph, in practice the hash of a session's
 // transcript or, for a graph per round, a hash over that and the round number.
-// It must not be open to choice by whom the graph protects against; see
+// The adversaries that the graph protects against must not be able to choose it; see
 // [GrindingBits].
 type Seed [32]byte
 

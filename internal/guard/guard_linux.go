@@ -1,5 +1,5 @@
-// Package guard has memory between pages that end the process if they are touched, for tests of
-// assembly.
+// Package guard provides memory between pages that end the process if they are touched, for tests
+// of assembly.
 package guard
 
 import (

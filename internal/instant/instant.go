@@ -1,4 +1,4 @@
-// Package instant has work done ahead of an instant that does not depend on it.
+// Package instant runs work ahead of an instant that does not depend on it.
 package instant
 
 import (
@@ -16,8 +16,8 @@ type Worker struct {
 	busy chan struct{} // closed once the last work has ended; nil: there was none
 }
 
-// Do has work done and returns its error, or [ErrOverrun] at the instant, or ctx's error. What work
-// writes is the caller's to read only where the error is nil.
+// Do runs work and returns its error, or [ErrOverrun] at the instant, or ctx's error. The caller
+// may read what work writes only where the error is nil.
 func (w *Worker) Do(ctx context.Context, at time.Time, work func(ctx context.Context) error) error {
 	ctx, cancel := context.WithDeadlineCause(ctx, at, ErrOverrun)
 	if w.busy != nil {
@@ -43,7 +43,7 @@ func (w *Worker) Do(ctx context.Context, at time.Time, work func(ctx context.Con
 	}
 }
 
-// Wait waits until no work is done any more.
+// Wait waits until no work is under way.
 func (w *Worker) Wait() {
 	if w.busy != nil {
 		<-w.busy

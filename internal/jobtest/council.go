@@ -67,7 +67,7 @@ type Council struct {
 	sent    map[string][32]byte // by seats, before they lie
 	vectors map[string][]int64
 	uploads map[string]int // of each submission
-	Ages    map[uint64]int // how many submissions were made so many rounds before
+	Ages    map[uint64]int // how many submissions were made a given number of rounds before
 	cost    accounting.Round
 	ledger  *accounting.Ledger
 }
@@ -161,7 +161,7 @@ func (w *Council) Fatal(format string, values ...any) {
 	w.tb.Fatalf(format, values...)
 }
 
-// After has something happen later.
+// After lets something happen later.
 func (w *Council) After(wait drive.Time, do func()) {
 	w.seq++
 	heap.Push(&w.queue, event{w.now + wait, w.seq, do})
@@ -197,19 +197,19 @@ func (w *Council) RunFor(span drive.Time) {
 	w.now = end
 }
 
-// Now is the time.
+// Now returns the time.
 func (w *Council) Now() drive.Time { return w.now }
 
 // Ended reports whether the job is over.
 func (w *Council) Ended() bool { return w.Hub.drive != nil && w.Hub.status().Ended != "" }
 
-// Lost is how many rounds had no sum.
+// Lost returns how many rounds had no sum.
 func (w *Council) Lost() uint64 { return w.lost }
 
 // Guard returns what a party that is running has counted.
 func (w *Council) Guard(party int) drive.Guard { return w.Parties[party].sends.Guard() }
 
-// Name is a party's in ledgers.
+// Name returns a party's name in ledgers.
 func (w *Council) Name(party int) string { return w.sums.Roster.Name(party) }
 
 // Logged reports whether a line of the log has a text.
@@ -324,7 +324,7 @@ type backup struct {
 // Remember returns what is durable now, for SetBack.
 func (h *Hub) Remember() any { return backup{h.state, maps.Clone(h.objects)} }
 
-// SetBack has the server go on with something older, or with nothing.
+// SetBack makes the server go on with something older, or with nothing.
 func (h *Hub) SetBack(old any) {
 	h.Kill()
 	b, _ := old.(backup)
@@ -470,7 +470,8 @@ func (h *Hub) apply(a *drive.Apply) {
 	})
 }
 
-// noise is more than there is in a coordinate of a sum of so many parties: 13 deviations.
+// noise returns a bound, 13 deviations, on the noise in a coordinate of a sum of the given number
+// of parties.
 func (w *Council) noise(parties int) float64 {
 	t := &w.sums.Terms
 	if t.Noise.Family() == 0 {
@@ -483,8 +484,8 @@ func (w *Council) noise(parties int) float64 {
 	return 13 * math.Sqrt(variance*float64(parties)/float64(t.MinSurvivors-t.Colluders))
 }
 
-// CouncilConfigs are those of a committee's server, its members and its parties: for tests that
-// have a carrier of their own.
+// CouncilConfigs returns the configurations of a committee's server, its members and its parties,
+// for tests that have a carrier of their own.
 func CouncilConfigs(tb testing.TB, o CouncilOptions, random io.Reader) (
 	server drive.CommitteeConfig, member func(k int) drive.MemberConfig,
 	party func(i int) drive.SenderConfig,

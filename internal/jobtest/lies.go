@@ -31,11 +31,11 @@ func (m *Mob) lieMember(s *Seat) {
 		}
 	case 3:
 		s.Told = func(uint64) uint64 { return 1 << 40 }
-	case 4: // it is not there
+	case 4: // it is absent
 		s.Away = true
 	case 5: // it tells another number each time, in no order
 		s.Told = func(uint64) uint64 { return m.random.Uint64() >> m.pick(64) }
-	case 6: // what it sends is of the round before, where it has that: an old key, part, signature
+	case 6: // it sends messages of the round before, where it has any: an old key, part, signature
 		old := make(map[wire.Type][][]byte)
 		s.Rewrite = func(b []byte) []byte {
 			kind := kindOf(b)
@@ -100,7 +100,7 @@ func (m *Mob) lieParty(s *Seat) {
 	}
 }
 
-// Shift has a party submit another vector than it has proved, or a member other noise: see
+// Shift makes a party submit another vector than it has proved, or a member other noise: see
 // oneshot.Terms.Norm.
 func (s *Seat) Shift() {
 	w := s.world
@@ -120,7 +120,7 @@ func (s *Seat) Shift() {
 	}
 }
 
-// Tease has a party offer a submission again and again, and never upload it.
+// Tease makes a party offer a submission again and again, and never upload it.
 func (s *Seat) Tease() {
 	var again func(round uint64)
 	again = func(round uint64) {
@@ -158,7 +158,7 @@ func bodyOf(message []byte) int {
 	return len(body)
 }
 
-// Misdeal has a party deal one member a share that does not fit what it signed: see
+// Misdeal makes a party deal one member a share that does not fit what it signed: see
 // oneshot.Terms.Norm. Everything else of its submission is in order.
 func (s *Seat) Misdeal(member int) {
 	w := s.world

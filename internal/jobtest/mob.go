@@ -11,8 +11,8 @@ import (
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
-// Mob is a Council in which everything that can goes wrong, as a seed chooses, until at some time
-// nothing does any more.
+// Mob is a Council in which everything that can go wrong does, as a seed chooses, until from some
+// time on nothing does.
 type Mob struct {
 	*Council
 	choices Choices
@@ -29,7 +29,7 @@ type Mob struct {
 // MobOutcome counts what came of a Mob.
 type MobOutcome struct{ Sums, Lost, Deaths, Saves int }
 
-// pick returns one of so many.
+// pick returns a choice from 0 to n−1.
 func (m *Mob) pick(n int) int { return m.choices.IntN(n) }
 
 // NewMob makes a world with its faults.
@@ -83,7 +83,7 @@ func NewMob(tb testing.TB, seed uint64, choices Choices) *Mob {
 	return m
 }
 
-// span is up to so many seconds.
+// span returns a time below the given number of seconds.
 func (m *Mob) span(seconds int) drive.Time {
 	return drive.Time(m.choices.IntN(seconds * int(drive.Second)))
 }

@@ -34,11 +34,11 @@ type Party struct {
 	vectors map[uint64][][]uint64 // by round of the job
 	seen    seenOfParty
 
-	// Silent has the party take messages and answer none, of the kinds that it reports true for.
+	// Silent makes the party take messages and answer none, of the kinds that it reports true for.
 	Silent func(kind wire.Type) bool
 	// NoVector has the program say that it has nothing for a round.
 	NoVector func(round uint64) bool
-	// Least and Told, if set, make what the party says when it connects of what it should say.
+	// Least and Told, if set, turn what the party should say when it connects into what it says.
 	Least, Told func(honest uint64) uint64
 	// Rewrite changes what it sends; nil: nothing.
 	Rewrite func(h wire.Header, message []byte) []byte
@@ -150,7 +150,7 @@ func (p *Party) Connect() {
 	}
 }
 
-// redial is how long a party waits between two tries.
+// redial returns how long a party waits between two tries.
 func (w *World) redial() drive.Time {
 	if w.options.Redial == 0 {
 		return drive.Second / 2
@@ -158,7 +158,7 @@ func (w *World) redial() drive.Time {
 	return w.options.Redial
 }
 
-// Cut ends the connection, and has both ends know of it.
+// Cut ends the connection, and lets both ends know of it.
 func (p *Party) Cut() {
 	p.link = 0
 	p.leave()
@@ -187,8 +187,8 @@ func (p *Party) CutHere(late drive.Time) {
 	})
 }
 
-// CutThere has the server see the connection end, and the party learn it after a while only, when
-// it dials again.
+// CutThere lets the server see the connection end, and the party learn it after a while only,
+// when it dials again.
 func (p *Party) CutThere(late drive.Time) {
 	link := p.link
 	p.leave()

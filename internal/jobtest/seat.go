@@ -28,10 +28,10 @@ type Seat struct {
 
 	// Die, if set, is asked at places where the process may die: "before", "after", "sent".
 	Die func(place string) bool
-	// Silent has messages stay away, and Rewrite changes them: its own to the server.
+	// Silent makes messages stay away, and Rewrite changes them: its own to the server.
 	Silent  func(message []byte) bool
 	Rewrite func(message []byte) []byte
-	// Told changes what it tells of rounds. NoVector has a party be absent from a round.
+	// Told changes what it tells of rounds. NoVector makes a party absent from a round.
 	Told     func(round uint64) uint64
 	NoVector func(round uint64) bool
 	// Redials is how long it takes to dial again; 0: half a second.

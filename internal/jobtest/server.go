@@ -42,7 +42,7 @@ type image struct {
 	model [32]byte
 }
 
-// Status is that of the server; zero while the process is dead.
+// Status returns the server's status; zero while the process is dead.
 func (s *Server) Status() drive.Status {
 	if s.drive == nil {
 		return drive.Status{}
@@ -50,10 +50,10 @@ func (s *Server) Status() drive.Status {
 	return s.drive.Status()
 }
 
-// Drive is the machine, nil while the process is dead.
+// Drive returns the machine, nil while the process is dead.
 func (s *Server) Drive() *drive.Server { return s.drive }
 
-// Do has an operator, or a party's carrier, tell the machine something.
+// Do lets an operator, or a party's carrier, tell the machine something.
 func (s *Server) Do(order func(d *drive.Server, now drive.Time)) {
 	if s.drive != nil {
 		order(s.drive, s.Now())
@@ -64,7 +64,7 @@ func (s *Server) Do(order func(d *drive.Server, now drive.Time)) {
 // Remember returns what is durable now, for SetBack.
 func (s *Server) Remember() any { return s.disk }
 
-// SetBack has the process, which has ended, find what was durable once.
+// SetBack makes the process, which has ended, find what was durable once.
 func (s *Server) SetBack(remembered any) {
 	w := s.world
 	s.disk = remembered.(image)
@@ -79,10 +79,10 @@ func (s *Server) SetBack(remembered any) {
 	w.Note("the server is set back to round %d", w.seen.saved.Round)
 }
 
-// Saves is how often the state was saved.
+// Saves returns how often the state was saved.
 func (s *Server) Saves() int { return s.saves }
 
-// Now is the time by its own clock.
+// Now returns the time by the server's own clock.
 func (s *Server) Now() drive.Time { return s.world.now + s.Skew }
 
 func (s *Server) config() drive.ServerConfig {

@@ -24,7 +24,8 @@ const (
 	// Calm: enough parties for a round stay, answer and say what is so. The others and the
 	// server come, go and die. No round is lost.
 	Calm Mode = iota
-	// Spoilt: no more parties than may collude spoil rounds. No more rounds are lost than they are.
+	// Spoilt: at most as many parties as may collude spoil rounds. No more rounds are lost than
+	// there are spoilers.
 	Spoilt
 	// Live: anything goes wrong until a time, and from then on not with enough parties for a
 	// round, nor with the server. The job ends in time.
@@ -62,7 +63,7 @@ type rates struct {
 	double, late                            int
 }
 
-// Outcome is how a job ended.
+// Outcome says how a job ended.
 type Outcome struct {
 	Mode            Mode
 	Ended           bool
@@ -72,7 +73,7 @@ type Outcome struct {
 	Faults          int
 }
 
-// NewSwarm makes a world by choices; seed is of what its machines draw.
+// NewSwarm makes a world by choices; seed decides what its machines draw.
 func NewSwarm(tb testing.TB, seed uint64, choices Choices) *Swarm {
 	tb.Helper()
 	s := &Swarm{choices: choices}
@@ -543,7 +544,7 @@ func (s *Swarm) losses(e int) (spoilt, calm, healthy int) {
 	return spoilt, calm, healthy
 }
 
-// Trace is a digest of all that happened.
+// Trace returns a digest of all that happened.
 func (s *Swarm) Trace() string {
 	return fmt.Sprintf("%x %x", s.seen.digest, digestOf([]byte(fmt.Sprint(s.Log))))
 }

@@ -43,7 +43,7 @@ type Options struct {
 	Layout masking.Layout
 	Vector func(party int, round uint64) [][]uint64
 
-	// Members is how few a session of a number may form among; nil: Survivors.
+	// Members is the fewest parties that a session of a number may form among; nil: Survivors.
 	Members func(number uint64) int
 
 	StepTime drive.Time // 0: 10 s
@@ -160,7 +160,7 @@ func New(tb testing.TB, seed uint64, o Options) *World {
 	return w
 }
 
-// config is that of the sessions, but for their numbers.
+// config returns the configuration of the sessions, except their numbers.
 func (o Options) config() (protocol.Config, error) {
 	members := make([]keyexchange.Entry, o.Parties)
 	for i := range members {
@@ -205,7 +205,7 @@ func (o Options) config() (protocol.Config, error) {
 // epsilons remembers what a number of rounds spends: a swarm of worlds asks for few of them often.
 var epsilons sync.Map
 
-// budget returns the cost of a round, and an empty ledger with room for so many.
+// budget returns the cost of a round, and an empty ledger with room for the given number of rounds.
 func budget(tb testing.TB, rounds int) (accounting.Round, *accounting.Ledger) {
 	tb.Helper()
 	cost := accounting.Round{
@@ -257,7 +257,7 @@ func (w *World) Fatal(format string, values ...any) {
 		strings.Join(tail, "\n"))
 }
 
-// After has something happen after a while.
+// After lets something happen after a while.
 func (w *World) After(wait drive.Time, do func()) {
 	w.seq++
 	heap.Push(&w.queue, event{w.now + wait, w.seq, do})
@@ -293,17 +293,17 @@ func (w *World) RunFor(span drive.Time) {
 	w.now = end
 }
 
-// Now is the time.
+// Now returns the time.
 func (w *World) Now() drive.Time { return w.now }
 
 // Ended reports whether the job is over.
 func (w *World) Ended() bool { return w.Server.drive != nil && w.Server.Status().Ended != "" }
 
-// Lost is how many rounds were lost.
+// Lost returns how many rounds were lost.
 func (w *World) Lost() uint64 { return w.lost }
 
-// Configs are those of a job's server, and of its parties: for tests that have a carrier of their
-// own.
+// Configs returns the configurations of a job's server and of its parties, for tests that have a
+// carrier of their own.
 func Configs(tb testing.TB, o Options, random io.Reader) (
 	server drive.ServerConfig, party func(i int) drive.PartyConfig,
 ) {

@@ -18,14 +18,14 @@ import (
 
 // Errors of files of identities.
 var (
-	// ErrExists: there is a file of the name. An identity is never overwritten, since a lost one
+	// ErrExists: a file of that name exists. An identity is never overwritten, since a lost one
 	// means another roster.
 	ErrExists = errors.New("keyfile: the file exists; a lost identity means another roster")
 	// ErrIdentity: a file holds no Ed25519 key in PKCS #8, as PEM, and nothing else.
 	ErrIdentity = errors.New("keyfile: not an identity; make one with the command 'identity new FILE'")
 )
 
-// pemType is that of PKCS #8.
+// pemType is the PEM type of PKCS #8.
 const pemType = "PRIVATE KEY"
 
 // mostPEM bounds what is read of a file; an Ed25519 key takes some 120 bytes.

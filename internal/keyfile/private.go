@@ -13,7 +13,7 @@ var ErrExposed = errors.New("keyfile: others may read a file that has a secret")
 
 // Private fails with [ErrExposed] if a file may be read or written by others than its owner, on
 // systems that have such permissions. The group may read a file of root's where this process is
-// not root's: so Kubernetes mounts secrets.
+// not root's: Kubernetes mounts secrets so.
 func Private(name string) error {
 	info, err := os.Stat(name)
 	if err != nil || runtime.GOOS == "windows" {

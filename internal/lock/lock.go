@@ -16,7 +16,7 @@ const folderName = "lock"
 
 // File makes a file of this name, if there is none, and locks it until what it returns is
 // closed or the process ends. It fails with [ErrHeld] if somebody else has it, in this process
-// or in another. The file stays: who removed it could have two owners at once. Systems without
+// or in another. The file stays: removing it could give it two owners at once. Systems without
 // such locks, such as a browser's, notice owners of the same process only.
 func File(name string) (io.Closer, error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
@@ -31,5 +31,5 @@ func File(name string) (io.Closer, error) {
 	return held, nil
 }
 
-// Folder locks a folder, which must be there, as File locks a file.
+// Folder locks an existing folder, as File locks a file.
 func Folder(folder string) (io.Closer, error) { return File(filepath.Join(folder, folderName)) }

@@ -11,8 +11,8 @@ import (
 // locked is a file that is locked.
 type locked struct{ *os.File }
 
-// Close ends the lock, then closes the file. Of a file that is closed only, the system ends the
-// lock when it has time for that.
+// Close ends the lock, then closes the file. If a file is only closed, the system ends its lock
+// when it has time for that.
 func (l locked) Close() error {
 	err := windows.UnlockFileEx(windows.Handle(l.Fd()), 0, 1, 0, new(windows.Overlapped))
 	if errors.Is(err, windows.ERROR_INVALID_HANDLE) { // closed, as the next line says

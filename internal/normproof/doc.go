@@ -9,8 +9,8 @@
 // that all equations hold: it has some 2,700 witnesses however long y is. Challenges are hashes
 // (Fiat, Shamir 1986, "How to prove yourself").
 //
-// Who can compute discrete logarithms on the day can prove what is false. The proof hides the
-// witness from everybody, for ever, but for 2^-64.
+// A prover who can compute discrete logarithms on the day can prove what is false. The proof hides
+// the witness from everybody, for ever, but for 2^-64.
 //
 // [Scheme.Prove] takes a time that does not depend on secrets, with one exception: how long it
 // searches for four squares tells of the length of 256 random sums, and of nothing else.

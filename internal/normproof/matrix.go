@@ -20,7 +20,7 @@ type matrix struct {
 // columns is how many are in the buffer at a time.
 const columns = 256
 
-// next returns the bytes of the next n columns, at most so many as fit the buffer.
+// next returns the bytes of the next n columns, at most as many as fit the buffer.
 func (m *matrix) next(n int) []byte {
 	if m.buffer == nil {
 		m.buffer = make([]byte, columns*m.rows/4)

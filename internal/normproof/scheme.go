@@ -17,16 +17,17 @@ import (
 
 // Errors.
 var (
-	// ErrConfig: numbers that no proof is possible or sound for.
+	// ErrConfig: numbers for which no proof is possible or sound.
 	ErrConfig = errors.New("normproof: parameters out of range")
 	// ErrShape: a statement or a witness that is not of the parameters.
 	ErrShape = errors.New("normproof: statement or witness of other parameters")
-	// ErrLimit: the vector or the key is too long, or one of 2^57 vectors within the bound that
-	// cannot be proved. A second try would tell of the vector: the party misses the round.
+	// ErrLimit: the vector or the key is too long, or the vector is one of those within the bound,
+	// one in 2^57, that cannot be proved. A second try would tell of the vector: the party misses
+	// the round.
 	ErrLimit = errors.New("normproof: beyond the bound; miss the round, do not try again")
 	// ErrEncoding: bytes that are no proof and no dealing of these parameters.
 	ErrEncoding = errors.New("normproof: not the encoding of a proof")
-	// ErrProof: a proof that does not hold. Who signed it is to blame.
+	// ErrProof: a proof that does not hold. Its signer is to blame.
 	ErrProof = errors.New("normproof: the proof does not hold")
 	// ErrRandom: the source of randomness failed.
 	ErrRandom = entropy.Err

@@ -36,7 +36,7 @@ func horner(c []*edwards25519.Scalar, x *edwards25519.Scalar) *edwards25519.Scal
 }
 
 // Verify returns nil if the proof holds, the same for everybody. It fails with [ErrShape] for a
-// statement that the caller made wrongly, with [ErrEncoding] or with [ErrProof]; whoever signed
+// statement that the caller made wrongly, with [ErrEncoding] or with [ErrProof]; the signer of
 // dealing and proof is to blame for either of these.
 func (s *Scheme) Verify(t *Statement, d *Dealing, encoded []byte) error {
 	r, err := s.relate(t, d, encoded)

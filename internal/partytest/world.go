@@ -39,7 +39,7 @@ type World struct {
 	limits  drive.Limits
 	epsilon float64 // 0 without noise
 	parties []*party
-	tested  int  // of the parties, the first so many are killed, and have bad programs
+	tested  int  // the first parties, this many, are killed and have bad programs
 	honest  bool // the coordinator is
 	kills   int  // that may still come
 
@@ -99,7 +99,7 @@ type budget struct {
 // epsilon of every budget.
 const epsilon = 1
 
-// budgets caches the cost of a round of which so many fit.
+// budgets caches the cost of a round, of which a given number fit.
 var budgets sync.Map
 
 func costOf(tb testing.TB, b budget) accounting.Round {
@@ -125,7 +125,7 @@ func costOf(tb testing.TB, b budget) accounting.Round {
 	return cost
 }
 
-// certified is ε of so many submissions that were seen, by an account of the observer's own.
+// certified returns ε of a number of seen submissions, by an account of the observer's own.
 func (w *World) certified(submissions int) float64 {
 	type of struct {
 		cost        accounting.Round
@@ -143,8 +143,8 @@ func (w *World) certified(submissions int) float64 {
 	return spent.Upper
 }
 
-// New makes a world by choices. The parties draw from random. Of the parties the first
-// so many are under test.
+// New makes a world by choices. The parties draw from random. The first parties, as many as
+// tested says, are under test.
 func New(tb testing.TB, choices Choices, seed uint64, tested int) *World {
 	tb.Helper()
 	var stream [32]byte
@@ -234,7 +234,7 @@ func (w *World) fatal(format string, values ...any) {
 // Seen returns what was seen so far.
 func (w *World) Seen() Seen { return w.seen }
 
-// Honest runs the job as it should be, but for kills of parties, at most so many. Every round of
+// Honest runs the job as it should be, except for at most kills kills of parties. Every round of
 // it has to give the exact sum of all parties, as far as the budget goes.
 func (w *World) Honest(kills int) {
 	w.tb.Helper()
@@ -264,7 +264,8 @@ func (w *World) Honest(kills int) {
 	}
 }
 
-// Cheat runs so many events of a job whose coordinator cheats, or as many as more allows.
+// Cheat runs the given number of events of a job whose coordinator cheats, or as many as more
+// allows.
 func (w *World) Cheat(events int, more func() bool) {
 	w.tb.Helper()
 	w.kills = events

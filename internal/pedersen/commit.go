@@ -102,8 +102,8 @@ func times(table *[8]affine, value *[32]byte, k int) (b affine) {
 	return b
 }
 
-// A Base is a point with what multiplying it by many scalars takes. It does not change and may
-// be shared.
+// A Base is a point with the tables to multiply it by many scalars. It does not change and may be
+// shared.
 type Base struct {
 	multiples [64][8]affine // 1 to 8 times 16^k times the point
 }
@@ -191,7 +191,7 @@ func (g *Generators) SumVarTime(scalars []*edwards25519.Scalar, others []Term) *
 	return total
 }
 
-// A Term is a public point and what it is multiplied by.
+// A Term is a public point and the scalar that multiplies it.
 type Term struct {
 	Scalar *edwards25519.Scalar
 	Point  *edwards25519.Point

@@ -1,13 +1,13 @@
 // Package pedersen commits to vectors (Pedersen 1991, "Non-interactive and
 // information-theoretic secure verifiable secret sharing"): a commitment to w is
 // Σ w_i·G_i + ρ·F for public points G_i and F, whose discrete logarithms to each other nobody
-// knows, and a uniform scalar ρ. It tells nothing of w, to nobody, and who cannot compute discrete
-// logarithms can open it in one way only.
+// knows, and a uniform scalar ρ. It tells nobody anything about w, and a party that cannot compute
+// discrete logarithms can open it in one way only.
 //
 // The curve is edwards25519, whose group has eight times as many points as the group of prime order
-// that the generators lie in. Nothing here asks in which of them a point from outside lies: who
-// compares multiplies both sides by eight, as [IsSmall] does, so that one point more of small order
-// changes no verdict.
+// that the generators lie in. Nothing here asks in which of them a point from outside lies: a
+// comparison multiplies both sides by eight, as [IsSmall] does, so that one point more of small
+// order changes no verdict.
 //
 // [Generators.Commit] takes a time that depends on the sizes that it is given and not on values.
 // [Generators.SumVarTime] is for what is public.
@@ -35,7 +35,7 @@ type Generators struct {
 	multiples [][8]affine // 1 to 8 times each point
 }
 
-// NewGenerators makes as many points as asked for. Point i is eight times the first point that is
+// NewGenerators makes count points. Point i is eight times the first point that is
 // not of small order of those that SHA-256(label ‖ u32(i) ‖ u32(try)), try = 0, 1, …, encodes
 // canonically.
 func NewGenerators(label string, count int) *Generators {

@@ -23,5 +23,5 @@ func text(name string) string { return name + "{redacted}" }
 // Format writes the name of a type in the place of a value.
 func Format(s fmt.State, name string) { _, _ = io.WriteString(s, text(name)) }
 
-// JSON is a string with the name of a type in the place of a value.
+// JSON returns a string with the name of a type in the place of a value.
 func JSON(name string) ([]byte, error) { return []byte(strconv.Quote(text(name))), nil }

@@ -8,7 +8,7 @@ import (
 
 // Errors of packed coefficients.
 var (
-	// ErrLength: the bytes are not as many as the coefficients take.
+	// ErrLength: there are fewer or more bytes than the coefficients take.
 	ErrLength = errors.New("ring: packed coefficients have the wrong size")
 	// ErrCanonical: a coefficient is q or more, or padding bits are not zero.
 	ErrCanonical = errors.New("ring: packed coefficients are not canonical")
@@ -76,9 +76,9 @@ func (r *Ring) AddPacked(dst []uint64, b []byte) {
 	}
 }
 
-// block reads coefficients k to k + 63 of n, those that there are. As eight coefficients fill whole
-// bytes, each block begins with one, for k a multiple of eight. A coefficient of 50 bits at most
-// lies within the eight bytes that begin with its first.
+// block reads coefficients k to k + 63 of n, as far as there are any. As eight coefficients fill
+// whole bytes, each block begins with one, for k a multiple of eight. A coefficient of 50 bits at
+// most lies within the eight bytes that begin with its first.
 func (r *Ring) block(out *[64]uint64, b []byte, k, n int) []uint64 {
 	b = b[k*r.bits/8:]
 	count := min(64, n-k)

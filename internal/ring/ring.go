@@ -4,7 +4,7 @@
 //
 // It is this small because the protocol multiplies by public elements, adds, and
 // does nothing else. No branch and no address depends on coefficients, except in
-// [Ring.Expand], of which all is public, and in the decoding of packed
+// [Ring.Expand], where everything is public, and in the decoding of packed
 // coefficients, which answers to the first bad one.
 package ring
 
@@ -39,7 +39,7 @@ type Ring struct {
 
 // New returns the ring of degree n modulo the prime q. It panics if n is not a
 // power of two from 8 to 2^12, if q is not below 2^50 and 1 modulo 2n, or if it is not
-// prime: both are constants of whoever calls.
+// prime: both are constants of the caller.
 func New(n int, q uint64) *Ring {
 	if n < 8 || n > maxDegree || n&(n-1) != 0 || bits.Len64(q) > MaxModulusBits ||
 		q%(2*uint64(n)) != 1 ||

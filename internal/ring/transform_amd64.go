@@ -136,8 +136,8 @@ func newSplit(width int) (s split) {
 	return s
 }
 
-// groups is how many groups of eight of n coefficients of so many bytes can be taken apart: pairs
-// are read as sixteen bytes, and the last one's must be there.
+// groups returns how many groups of eight can be taken apart of n coefficients of width bits in
+// size bytes: pairs are read as sixteen bytes, and the last one's must be there.
 func (s *split) groups(width, n, size int) int {
 	if room := size - int(s.offsets[3]) - 16; room >= 0 {
 		return min(n/8, room/width+1)

@@ -16,9 +16,9 @@ import (
 // mostRows bounds the bytes of a party's file of rows.
 const mostRows = 8 << 30
 
-// ReadOwn reads a party's rows for a training that is declared: a CSV file without a
-// header, of numbers, the last of each line the class, from 0. With persons each line begins with
-// the name of whose it is.
+// ReadOwn reads a party's rows for a declared training: a CSV file of numbers without a
+// header, the last of each line the class, from 0. With persons each line begins with
+// the name of the person that it belongs to.
 func ReadOwn(name string, want job.Model, persons bool) (*learning.Dataset, error) {
 	file, err := os.Open(name)
 	if err != nil {

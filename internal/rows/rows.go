@@ -25,8 +25,8 @@ const (
 // Shuffled is the split that deals the first rows of all in a random order, as many to each party.
 const Shuffled = "shuffled"
 
-// Of synthetic rows: how many a split has at least to deal, and how many test. Of those of a party
-// so many count unless a job says so, but for images.
+// Of synthetic rows: how many a split has at least to deal, and how many test. ofParty is how many
+// of a party's rows count unless a job says so, but for images.
 const (
 	leastMade = 20_000
 	testMade  = 10_000

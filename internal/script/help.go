@@ -10,7 +10,7 @@ import (
 // Width is how many characters a line of help, or of a manual page, may have.
 const Width = 80
 
-// WriteFlags writes what help prints of flags, if there are any.
+// WriteFlags writes what help prints about flags, if there are any.
 func WriteFlags(w io.Writer, flags []Flag) {
 	heading := "\nFlags:\n"
 	for _, f := range flags {

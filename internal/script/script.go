@@ -23,12 +23,12 @@ type Program struct {
 	Environment []Variable        // that it reads, in the order of the manual page
 }
 
-// Variable is one of the environment.
+// Variable is an environment variable.
 type Variable struct {
 	Name, About string
 }
 
-// WriteVariables writes what help prints of the environment.
+// WriteVariables writes what help prints about the environment.
 func WriteVariables(w io.Writer, list []Variable) {
 	fmt.Fprintln(w, "Environment:")
 	for _, v := range list {
@@ -153,7 +153,7 @@ func (p *Program) Completion(shell string) string {
 	return map[string]func(*Program) string{"bash": bash, "zsh": zsh, "fish": fish}[shell](p)
 }
 
-// Shells are those that there is completion for.
+// Shells lists the shells that have completion.
 var Shells = []string{"bash", "zsh", "fish"}
 
 // quoted writes a text as one word of bash or zsh.

@@ -1,6 +1,6 @@
-// Package spending has the runs that people ask about by name: a mechanism, how much
-// noise it adds, how often it is used and on what part of the clients. It turns them
-// into what package accounting composes.
+// Package spending describes the runs that people ask about by name: a mechanism, how much
+// noise it adds, how often it is used and on what part of the clients. It turns them into
+// what package accounting composes.
 package spending
 
 import (
@@ -28,8 +28,8 @@ type Run struct {
 
 	Rate   float64 // probability with which a client is in a round, above 0 to 1
 	Rounds int
-	// Participations, if not 0, is in how many of Of rounds a client submits at most, by its own
-	// ledger and whoever picks them, and Rounds is then 1.
+	// Participations, if not 0, is the most of Of rounds that a client submits in, by its own
+	// ledger and no matter who picks them, and Rounds is then 1.
 	Participations, Of int
 	// Sensitivity is by how much a client changes the sum: the L1 norm for Laplace's, L2
 	// otherwise.
@@ -37,11 +37,12 @@ type Run struct {
 	Dimension   int // coordinates; matters for discrete Gaussian and Skellam
 	Shares      int // independent discrete Gaussians that the noise is the sum of
 	ReplaceOne  bool
-	// Factorise, if not 0, is for how many rounds what a client makes is submitted in parts: see
-	// [privacy.Band]. Sensitivity bounds all parts of it together, and the client is charged once.
+	// Factorise, if not 0, is the number of rounds over which a client's vector is submitted in
+	// parts: see [privacy.Band]. Sensitivity bounds all parts of it together, and the client is
+	// charged once.
 	Factorise int
-	// Unit is whom it is about. Of records a coin that their party keeps to itself decides at
-	// Rate, which amplifies in both views.
+	// Unit says whom the run is about. For records, a coin that their party keeps to itself decides
+	// at Rate, which amplifies in both views.
 	Unit accounting.Unit
 	View accounting.View
 }
@@ -49,7 +50,7 @@ type Run struct {
 // mostRounds is the most that the accountant takes.
 const mostRounds = 1 << 40
 
-// Check returns a privacy.ConfigError for the first field that no accountant can be asked with.
+// Check returns a privacy.ConfigError for the first field that no accountant can take.
 // searched is a field that is to be found, "" if none is: it is not looked at.
 func (r *Run) Check(searched string) error {
 	discrete := r.Mechanism != "gaussian" && r.Mechanism != "laplace"
@@ -224,10 +225,11 @@ func (r *Run) Lanes() bool {
 	return r.Dimension > 1 || r.Shares > 1 || r.Factorise > 0 && r.Mechanism != "gaussian"
 }
 
-// In is in how many rounds a client is, at most.
+// In returns how many rounds a client is in, at most.
 func (r *Run) In() int { return max(r.Rounds, r.Participations) }
 
-// Charges is how often a client is charged: in every round that it is in, or once for each band.
+// Charges returns how often a client is charged: in every round that it is in, or once for each
+// band.
 func (r *Run) Charges() int {
 	if r.Factorise == 0 {
 		return r.In()

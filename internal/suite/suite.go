@@ -1,4 +1,4 @@
-// Package suite has the flags that choose which tests run. Without any, go test runs what
+// Package suite holds the flags that choose which tests run. Without any, go test runs what
 // depends on nothing but the code: no processor, no load, no clock.
 //
 //	-long     runs the long forms too: more cases of the same tests, some minutes in all
@@ -55,8 +55,8 @@ func OnlyTiming(t testing.TB) {
 	}
 }
 
-// AtOnce lets so many parallel tests run at a time, unless -parallel says how many: a TestMain
-// calls it where such tests mostly wait, which takes no processor.
+// AtOnce lets a given number of parallel tests run at a time, unless -parallel says how many: a
+// TestMain calls it where such tests mostly wait, which takes no processor.
 func AtOnce(tests int) {
 	flag.Parse()
 	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
@@ -66,8 +66,8 @@ func AtOnce(tests int) {
 	}
 }
 
-// Checks has rapid.Check try so many cases in the rest of a test, which must not run next to
-// others, unless -rapid.checks says how many.
+// Checks makes rapid.Check try a given number of cases in the rest of a test, which must not run
+// next to others, unless -rapid.checks says how many.
 func Checks(t testing.TB, cases int) {
 	t.Helper()
 	checks := flag.Lookup("rapid.checks")

@@ -224,8 +224,8 @@ func ParseCertificate(body []byte, n int) (Certificate, error) {
 	})
 }
 
-// Reveal is the body of TypeReveal: shares by ascending owner. Of an owner among
-// the survivors it is the share of its self mask's seed, of another participant
+// Reveal is the body of TypeReveal: shares by ascending owner. For an owner among
+// the survivors it is the share of its self mask's seed, for another participant
 // that of its recovery key. Shares that did not open are left out.
 //
 //	struct {

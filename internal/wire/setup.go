@@ -60,8 +60,8 @@ func ParseAnnounce(body []byte, hybrid bool) (*Announce, error) {
 	return m, nil
 }
 
-// KeyEntry holds what Keys says of one party to everybody: its announcement, with
-// the digest of its encapsulation key in the place of the key.
+// KeyEntry holds what Keys tells everybody about one party: its announcement, with the
+// digest of its encapsulation key in the place of the key.
 //
 //	struct {
 //	    opaque key[32];

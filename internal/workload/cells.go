@@ -2,8 +2,8 @@ package workload
 
 import "encoding/binary"
 
-// MostCells is the most combinations of values that are tried: of more, queries are answered by
-// themselves.
+// MostCells is the most combinations of values that are tried: if there are more, queries are
+// answered by themselves.
 const MostCells = 512
 
 // Query is a count of rows by bins.
@@ -72,7 +72,7 @@ func (c *Cells) alike(i, k int) bool {
 	return true
 }
 
-// Len returns how many there are.
+// Len returns how many cells there are.
 func (c *Cells) Len() int { return len(c.Bins) }
 
 // Of returns the cell of a row by its bins, −1: no query counts it.

@@ -1,7 +1,7 @@
 package workload
 
 // Spread returns the variance, over that of a node's noise, of the rows below an edge of the leaves
-// less q of all rows, as least squares gives them of a binary tree of counts whose noise is alike.
+// less q of all rows, as least squares finds them from a binary tree of counts with equal noise.
 // The fitted count of a node's left child is half of the node's and half of a difference of both
 // children, which is independent of all that is above; so the rows below an edge are a part of the
 // root and parts of the differences along one path.

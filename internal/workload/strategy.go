@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// Strategy measures weighted counts of cells, and answers queries by what least squares makes of
-// them.
+// Strategy measures weighted counts of cells, and answers queries from their least-squares
+// solution.
 type Strategy struct {
 	*Cells
 	Share  float64 // of the budget, of all queries together
 	Counts []Count // that are measured
-	// Ratio has, for each query, the mean variance of its answers over that by itself.
+	// Ratio holds, for each query, the mean variance of its answers over that by itself.
 	Ratio  []float64
 	system *system
 }
@@ -22,7 +22,7 @@ type Count struct {
 	Square float64 // of the weight: of all counts with a cell they add up to 1 at most
 }
 
-// Solve returns (AᵀA)⁻¹w, where A has the weighted counts and w a number for each cell.
+// Solve returns (AᵀA)⁻¹w, where A holds the weighted counts and w a number for each cell.
 func (s *Strategy) Solve(w []float64) []float64 {
 	z := make([]float64, len(w))
 	s.system.solve(w, z)
@@ -44,7 +44,7 @@ const (
 	free     = 10   // steps before any query weighs more than others
 )
 
-// Choose returns a strategy for queries of rows that have one of so many values in each column;
+// Choose returns a strategy for queries of rows whose columns each have one of the given values;
 // nil: there is none that gains.
 func Choose(values [][]float64, queries []Query) *Strategy {
 	cells := newCells(values, queries)

@@ -34,7 +34,7 @@ type Event struct {
 // Now returns how much time has passed since the clock's beginning.
 func (c *Clock) Now() time.Duration { return c.now }
 
-// At has something happen at a time. It fails with [ErrPast].
+// At lets something happen at a time. It fails with [ErrPast].
 func (c *Clock) At(at time.Duration, happens func()) (*Event, error) {
 	if at < c.now {
 		return nil, fmt.Errorf("%w: at %v, now %v", ErrPast, at, c.now)
@@ -48,7 +48,7 @@ func (c *Clock) At(at time.Duration, happens func()) (*Event, error) {
 // End is the last moment that a clock has, 292 years after the first.
 const End = time.Duration(math.MaxInt64)
 
-// After has something happen after a while, at End at the latest; a while below 0 is none.
+// After lets something happen after a while, at End at the latest; a while below 0 counts as 0.
 func (c *Clock) After(while time.Duration, happens func()) *Event {
 	e, err := c.At(c.now+min(max(0, while), End-c.now), happens)
 	if err != nil {
@@ -57,7 +57,7 @@ func (c *Clock) After(while time.Duration, happens func()) *Event {
 	return e
 }
 
-// Cancel takes an event back. One that has happened, or nil, is passed over.
+// Cancel takes an event back. It ignores nil, and an event that has happened.
 func (c *Clock) Cancel(e *Event) {
 	if e != nil && e.index >= 0 {
 		heap.Remove(&c.events, e.index)
@@ -98,14 +98,14 @@ func (q queue) Swap(i, j int) {
 	q[i].index, q[j].index = i, j
 }
 
-// Push is that of heap.Interface.
+// Push implements heap.Interface.
 func (q *queue) Push(x any) {
 	e := x.(*Event)
 	e.index = len(*q)
 	*q = append(*q, e)
 }
 
-// Pop is that of heap.Interface.
+// Pop implements heap.Interface.
 func (q *queue) Pop() any {
 	last := len(*q) - 1
 	e := (*q)[last]

@@ -43,7 +43,7 @@ func (l *Link) Validate() error {
 	return nil
 }
 
-// retry is how long it takes to see that a message is lost.
+// retry returns how long it takes to see that a message is lost.
 func (l *Link) retry() time.Duration {
 	if l.Retry > 0 {
 		return l.Retry
@@ -51,7 +51,7 @@ func (l *Link) retry() time.Duration {
 	return 2 * (l.Latency + l.Jitter)
 }
 
-// Network is places and the links between them. The zero value has none.
+// Network holds places and the links between them. The zero value has none.
 type Network struct {
 	// Seed decides jitter and loss, for each message by its name.
 	Seed  uint64
@@ -79,8 +79,8 @@ func (n *Network) Link(a, b string) (Link, bool) {
 	return l, ok || a == b
 }
 
-// Transit returns how long a message of so many bytes takes; name tells it apart from all
-// others and decides its jitter and losses. It fails with [ErrNoLink].
+// Transit returns how long a message of the given size in bytes takes; name tells it apart from
+// all others and decides its jitter and losses. It fails with [ErrNoLink].
 func (n *Network) Transit(name, from, to string, bytes int) (time.Duration, error) {
 	l, ok := n.Link(from, to)
 	if !ok {

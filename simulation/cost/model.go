@@ -20,8 +20,8 @@ func (l Load) Round() time.Duration { return l.Begin + l.Submit + l.Sign + l.Rev
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// Party predicts the time that a party of a session works. One in the middle of the
-// roster is meant: it encapsulates to half of its neighbours.
+// Party predicts the time that a party in the middle of the session's roster works: it
+// encapsulates to half of its neighbours.
 func (s Session) Party(u Units) Load {
 	s = s.settled()
 	n, h, half := float64(s.Parties), float64(s.Neighbours), float64(s.Neighbours)/2
@@ -114,8 +114,8 @@ func (s Session) Server(u Units) ServerLoad {
 	return ServerLoad{SetUp: seconds(setUp), Submissions: seconds(submissions + n*d*u.Add)}
 }
 
-// Training returns how long so many steps of gradient descent take over rows of a model
-// of so many weights.
+// Training returns how long a number of steps of gradient descent over the given number of
+// rows takes, for a model with the given number of weights.
 func Training(u Units, rows, weights, steps int) time.Duration {
 	return seconds(float64(rows) * float64(weights) * float64(steps) * u.Training)
 }

@@ -74,7 +74,7 @@ type Bytes struct {
 	RoundSent, RoundReceived int64 // without the model
 }
 
-// set is the length of a set of so many parties.
+// set is the length of a set of n parties.
 func set(n int) int { return (n + 7) / 8 }
 
 // blob is the length of the sealed secrets of h pairs.

@@ -122,7 +122,7 @@ func (c *Crowd) peer(i, pair int) int {
 	return int(c.higher[pair])
 }
 
-// degree is how many neighbours a party has.
+// degree returns how many neighbours a party has.
 func (c *Crowd) degree() int {
 	if c.higher == nil {
 		return c.options.Parties - 1
@@ -349,7 +349,7 @@ func (c *Crowd) unmask(gone func(i int) bool) ([]uint64, error) {
 	return sum, nil
 }
 
-// tally adds up what workers have counted in a round of so many submissions.
+// tally adds up what workers have counted in a round of the given number of submissions.
 func (c *Crowd) tally(present int) {
 	c.counts.MasksApart += present * c.degree()
 	c.counts.StepsApart += c.options.Parties * c.degree()

@@ -17,17 +17,17 @@ const maxParties = 1 << 20
 type Options struct {
 	// Parties is how many there are, 2 to 2^20.
 	Parties int
-	// Degree is how many neighbours each shares masks with on a sparse graph, 2 to
+	// Degree is how many neighbours each party shares masks with on a sparse graph, 2 to
 	// Parties − 1, even or with an even number of parties; 0: everybody with everybody.
 	Degree int
-	// Length and Bits are the submission: coordinates of a ring of so many bits.
+	// Length and Bits are the submission's: Length coordinates in a ring of Bits bits.
 	Length, Bits int
 	// Classical leaves ML-KEM out, as protocol.Config does.
 	Classical bool
 	// SelfMasks has every party add a mask of its own and sign who is in the sum, as in
 	// rounds that survive drop-outs. Without, nobody may drop out.
 	SelfMasks bool
-	// Seed is that of the graph.
+	// Seed is the graph's.
 	Seed [32]byte
 	// Workers is how many work at once; 0: one for each core.
 	Workers int

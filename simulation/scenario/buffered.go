@@ -9,9 +9,10 @@ import (
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
-// This file has rounds that take the first so many submissions: parties train while rounds come and
-// go, and submit what they made of an earlier model in the round that has room for it. A party that
-// trains hears of rounds when it has ended, and fetches the model of the one that it begins with.
+// This file holds the rounds that take a given number of submissions, the first to arrive: parties
+// train while rounds come and go, and submit what they made of an earlier model in the round that
+// has room for it. A party hears of rounds once it has trained, and fetches the model of the one
+// that it begins with.
 
 // buffered reports whether rounds are such.
 func (c *committee) buffered() bool { return c.run.Sum.Buffer > 0 }

@@ -113,7 +113,7 @@ func (r *run) newCommittee() (c *committee, err error) {
 	return c, err
 }
 
-// terms are those of the sums.
+// terms returns the terms of the sums.
 func (c *committee) terms() oneshot.Terms {
 	j := *c.run.Job
 	j.Parties.Count = len(c.run.parties)
@@ -271,7 +271,7 @@ func (c *committee) notice(n drive.Notice) {
 	}
 }
 
-// mostWaited is of how many it is told that a round waited for them.
+// mostWaited is the most parties that are reported as having been waited for in a round.
 const mostWaited = 100
 
 // The stages of a round, as they are told.
@@ -303,7 +303,7 @@ func (c *committee) passed(was string) {
 	}
 }
 
-// summing is how long the server works to take the key off.
+// summing returns how long the server works to take the key off.
 func (c *committee) summing() time.Duration {
 	if c.given {
 		return 0
@@ -357,7 +357,7 @@ func (c *committee) pump() {
 
 var errMembers = errors.New("scenario: too few of the committee are there for a round")
 
-// stuck is why nothing happens any more before the round is over.
+// stuck returns why nothing happens any more before the round is over.
 func (c *committee) stuck() error {
 	switch stage := c.server.Status().Stage; {
 	case stage == drive.Announcing:

@@ -8,10 +8,10 @@
 // crowd (package crowd). The time that parties and servers work is given in the job,
 // or what package cost says that they would need in places of their own.
 //
-// What happens next in a private sum package drive decides, as in a deployment: each server
-// leads a job among all parties that it ever has, a session forms among those who are in the
+// Package drive decides what happens next in a private sum, as in a deployment: each server
+// leads a job among all parties that it ever has, a session forms among those that are in the
 // scenario so far, and another is set up during the rounds for parties that join
-// later. A session promises parties.drop_out of those who were in the scenario when it formed, by
+// later. A session promises parties.drop_out of those that were in the scenario when it formed, by
 // one number that its machines keep, and the noise of its sums is calibrated to that number.
 //
 // Where a round is of some of the parties, one server draws them; where these submit a number of
@@ -22,17 +22,17 @@
 // committee are in the scenario too, with places, crashes and lies of their own. Every message of
 // up to a hundred thousand parties is made, carried and opened; nobody stands for anybody.
 //
-// From the same job and data the same comes out, times and models, to the bit. For
-// that the noise is drawn from the world's seed too, which anybody can guess: a
-// simulated model protects nobody, and must not be released. Keys are real ones.
+// The same job and data give the same times and models, to the bit. For that the
+// noise is drawn from the world's seed too, which anybody can guess: a simulated
+// model protects nobody, and must not be released. Keys are real ones.
 //
 // # In sound forms
 //
 //   - A party that subtracts its own noise does so in the copy that it keeps. That copy is
 //     post-processing by that party alone, and no other party's protection changes.
-//   - Whoever leaves by convergence shows by it that its model is near the federated one,
-//     and no noise is on who is there. With noise nobody may leave so; with a law of the
-//     papers nothing is certified then.
+//   - A party that leaves by convergence shows by it that its model is near the federated
+//     one, and no noise hides who is present. With noise nobody may leave so; with a law of
+//     the papers nothing is certified then.
 //   - Without a server each party takes the server's part for itself, of the same masked
 //     submissions, on one certified list of who is in the sum. All see the sum. They begin
 //     a new session together, between rounds, when somebody joins or leaves.

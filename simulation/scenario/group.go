@@ -170,8 +170,8 @@ func (g *group) arrived(p *plan) {
 	}
 }
 
-// config is that of a session among n parties of a roster, less its roster, layout, label and
-// number. The roster is all that are in the scenario at one time or another.
+// config returns the configuration of a session among n parties of a roster, less its roster,
+// layout, label and number. The roster is all that are in the scenario at one time or another.
 func (w *world) config(n, roster int) *protocol.Config {
 	c := &protocol.Config{Colluders: w.Parties.Colluders, MinMembers: n}
 	if !w.Recovers() {
@@ -312,7 +312,7 @@ func (g *group) hubOf(p *party) *hub {
 	return g.hubs[slices.IndexFunc(g.hubs, func(h *hub) bool { return h.owner == p.seat })]
 }
 
-// first is who has the group's sum, nil if nobody has.
+// first returns who has the group's sum, nil if nobody has.
 func (g *group) first() *hub {
 	for _, h := range g.hubs {
 		if h.apply != nil {

@@ -197,7 +197,7 @@ func (h *hub) sleep() {
 	}
 }
 
-// work is how long the server works for what it has decided.
+// work returns how long the server works for what it has decided.
 func (h *hub) work(was, is drive.Status) (took time.Duration) {
 	n := h.group.run.most(len(h.group.active)) // of a round
 	if f := was.Next; f.Number > 0 && f.Stage < drive.Preparing {

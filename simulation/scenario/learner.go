@@ -41,7 +41,7 @@ const (
 	drawAnew    = "anew"
 )
 
-// Rows of a party if nothing says how many: of a census so many, of images all that there are.
+// Rows of a party if nothing says how many: this number of a census, of images all that there are.
 const someRows = 200
 
 // images are the sets of which all rows are dealt.
@@ -95,7 +95,7 @@ func (r *run) tooManyRows(path string, rows int) error {
 		"%d rows are more than there are to train on", rows)
 }
 
-// rowsNow is how many rows a party trains on in this round.
+// rowsNow returns how many rows a party trains on in this round.
 func (r *run) rowsNow(p *party) int {
 	if r.World.Data.Draw == drawGrowing {
 		return p.Rows * r.round
@@ -138,7 +138,7 @@ func (r *run) descend(from []float64, d *learning.Dataset) ([]float64, error) {
 	return w, err
 }
 
-// training is how long a party needs to train on so many rows.
+// training returns how long a party needs to train on the given number of rows.
 func (r *run) training(rows int) time.Duration {
 	t, batch := &r.Training, rows
 	if t.Batch > 0 {
@@ -271,7 +271,7 @@ func (r *run) given(p *party) (time.Duration, bool) {
 	return p.Compute[min(r.round, len(p.Compute))-1], true
 }
 
-// workRound is how long a party trains, encodes and masks.
+// workRound returns how long a party trains, encodes and masks.
 func (r *run) workRound(p *party, made *submission, n int) time.Duration {
 	took, ok := r.given(p)
 	if !ok {
@@ -282,7 +282,7 @@ func (r *run) workRound(p *party, made *submission, n int) time.Duration {
 	return took
 }
 
-// work is how long a party needs for another step.
+// work returns how long a party needs for another step.
 func (r *run) work(p *party, step string, n int) time.Duration {
 	if len(p.Compute) > 0 {
 		return 0

@@ -90,7 +90,7 @@ func (c *codec) settle() error {
 	return err
 }
 
-// bits is how wide a coordinate of a sum with noise is, of so many parties.
+// bits returns how wide a coordinate of a noisy sum of the given number of parties is.
 func (w *world) bits(parties int) int {
 	if w.Privacy.Bits > 0 { // also by default, where sums are pairwise
 		return w.Privacy.Bits
@@ -105,8 +105,8 @@ func (c *codec) honest() int {
 	return max(1, c.run.fewest(n)-c.run.Parties.Colluders)
 }
 
-// least adds up the variance that a party adds to a sum and, of the others', those of the least
-// that are there for certain: whoever drops out or colludes adds the most.
+// least adds up the variance that a party adds to a sum and the smallest of the others', of as many
+// as are there for certain: the parties that drop out or collude are taken to add the most.
 func (c *codec) least(variances []float64, party int) float64 {
 	rest := slices.Delete(slices.Clone(variances), party, party+1)
 	slices.Sort(rest)
@@ -163,7 +163,7 @@ func (c *codec) cut(values [][]uint64) {
 	}
 }
 
-// decode returns the mean of so many vectors.
+// decode returns the mean of the given number of vectors.
 func (c *codec) decode(sum [][]uint64, parties int) ([]float64, error) {
 	if c.mechanism == nil {
 		return c.mean.Decode(sum, parties)

@@ -115,7 +115,7 @@ func (r *run) gather(active []*party) error {
 	return r.failure
 }
 
-// stuck is why nothing happens any more before the round is over.
+// stuck returns why nothing happens any more before the round is over.
 func (r *run) stuck() error {
 	for _, g := range r.playing {
 		if !g.begun() {

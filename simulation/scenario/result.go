@@ -71,7 +71,7 @@ type PartyRound struct {
 	Accuracy     float64       // of the model that it holds; of a crowd, of the federated one
 	MCC          float64
 	Local        float64 // accuracy of what it trained in this round
-	// Alone is of a model that it trained on its own rows only, in all its rounds; 0 in crowds and
+	// Alone judges a model that it trained on its own rows only, in all its rounds; 0 in crowds and
 	// among more than MostCompared parties, which are not looked at one by one.
 	Alone     float64
 	Work      time.Duration
@@ -153,8 +153,8 @@ func (r *Result) Lost() (lost int) {
 	return lost
 }
 
-// Elapsed returns how long all of it took in virtual time, the exchange of keys before the first
-// round with it.
+// Elapsed returns how long all of it took in virtual time, including the exchange of keys before
+// the first round.
 func (r *Result) Elapsed() time.Duration { return r.Final().Began + r.Final().Took }
 
 // Final returns the last round; the zero value if there is none.

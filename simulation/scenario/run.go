@@ -304,7 +304,7 @@ func downAt(crashes []job.Crash, round int, step string) bool {
 	return false
 }
 
-// play plays one round. There are no more if too few are left.
+// play plays one round. No further round is played if too few parties are left.
 func (r *run) play() (more bool, err error) {
 	active := r.active()
 	if len(active) < 2 {
@@ -349,7 +349,7 @@ func (r *run) play() (more bool, err error) {
 	return true, nil
 }
 
-// usedUp is why no more rounds are held of parties that submit a number of times, else empty.
+// usedUp returns why no more rounds are held of parties that submit a number of times, else empty.
 func (r *run) usedUp() string {
 	if r.Parties.Participations == 0 || len(r.groups) == 0 || len(r.groups[0].hubs) == 0 {
 		return ""
@@ -402,7 +402,7 @@ func (r *run) leave(p *party, out *RoundResult, k int, converged bool) {
 	}
 }
 
-// MostCompared is up to how many parties each also has a model of its own rows.
+// MostCompared is the most parties with which each also trains a model of its own rows.
 const MostCompared = 100
 
 // compares reports whether parties are looked at one by one.
@@ -432,7 +432,7 @@ func (r *run) fail(err error) {
 // at has something happen at a time that is not over.
 func (r *run) at(at time.Duration, do func()) { r.clock.After(at-r.clock.Now(), do) }
 
-// transit is how long a message takes.
+// transit returns how long a message takes.
 func (r *run) transit(from, to string, bytes int) time.Duration {
 	if len(r.World.Link) == 0 {
 		return 0
@@ -470,7 +470,7 @@ func (r *run) costs(n int) cost.Session {
 	return s
 }
 
-// serverWork is how long a server of some parties needs for a step of a session of n.
+// serverWork returns how long a server of some parties needs for a step of a session of n.
 func (r *run) serverWork(step string, parties []*party, n int) time.Duration {
 	given := func(p *party) bool { return len(p.Compute) > 0 }
 	if step == "" || slices.ContainsFunc(parties, given) {

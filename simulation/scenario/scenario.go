@@ -54,7 +54,7 @@ func newWorld(j *job.Job) *world {
 	return w
 }
 
-// add adds the parties of a group: those that the world names apart are of a kind of their own.
+// add adds the parties of a group: those that the world names apart get a kind of their own.
 func (w *world) add(at int, g job.Group) {
 	var rest *kind
 	for i := range g.Count {
@@ -70,7 +70,7 @@ func (w *world) add(at int, g job.Group) {
 	}
 }
 
-// most is how many of n parties a round is held among.
+// most returns how many of n parties a round is held among.
 func (w *world) most(n int) int {
 	if k := w.Parties.PerRound; k > 0 {
 		return min(n, k)
@@ -78,10 +78,10 @@ func (w *world) most(n int) int {
 	return n
 }
 
-// fewest is how many of n parties are in a sum at least.
+// fewest returns how many of n parties are in a sum at least.
 func (w *world) fewest(n int) int { return cmp.Or(w.drawn, w.Parties.Fewest(n)) }
 
-// submissions is how often a party submits at most.
+// submissions returns how often a party submits at most.
 func (w *world) submissions() int { return cmp.Or(w.Parties.Participations, w.Rounds) }
 
 // member names the i-th party of a group.
@@ -130,7 +130,7 @@ func withBack(crashes []job.Crash) []job.Crash {
 	return crashes
 }
 
-// path is where a field of the kind is declared, or could be.
+// path returns where a field of the kind is declared, or could be.
 func (k *kind) path(field string) string {
 	switch {
 	case k.entry >= 0:
@@ -141,7 +141,7 @@ func (k *kind) path(field string) string {
 	return "parties.count"
 }
 
-// epsilonPath is where its budget is declared.
+// epsilonPath returns where its budget is declared.
 func (w *world) epsilonPath(k *kind) string {
 	switch {
 	case k.ReferenceEpsilon > 0:

@@ -8,8 +8,8 @@ import (
 	"github.com/hushsum/hushsum/job"
 )
 
-// Validate returns what is wrong with a job by itself, or a [job.ConfigError] for the first that
-// cannot be simulated in virtual time. Whether the data suffice only Run finds.
+// Validate returns what is wrong with a job by itself, or a [job.ConfigError] for the first thing
+// that cannot be simulated in virtual time. Only Run finds whether the data suffice.
 func Validate(j *job.Job) error {
 	_, err := settle(j)
 	return err
@@ -187,8 +187,8 @@ func (w *world) checkDrawn() error {
 	return nil
 }
 
-// checkFirst sees that those who are there at first are enough for a one-message sum, whose least
-// number is of all that ever join.
+// checkFirst checks that the parties that are there at first are enough for a one-message sum,
+// whose least number counts all that ever join.
 func (w *world) checkFirst(first int) error {
 	if least := w.Parties.Fewest(w.Size()); first < least {
 		return w.Mistake("parties.drop_out", "have more join in round 1, or allow more to drop out",
@@ -273,7 +273,7 @@ func (w *world) tooFew(n, roster int, err error) error {
 	return e
 }
 
-// checkPlaces sees that whoever exchanges messages has a link.
+// checkPlaces checks that parties and servers that exchange messages have a link.
 func (w *world) checkPlaces() error {
 	servers := w.World.Servers
 	for _, k := range w.kinds {

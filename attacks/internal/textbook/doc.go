@@ -20,7 +20,7 @@ type Defence uint
 const (
 	// KeySignatures: others' keys are signed (§4, step 3).
 	KeySignatures Defence = 1 << iota
-	// OwnKey: the list of keys has the own one (§4, step 3).
+	// OwnKey: the list of keys has the party's own (§4, step 3).
 	OwnKey
 	// ValidConfig: the configuration is within its ranges (§3).
 	ValidConfig
@@ -67,14 +67,14 @@ const (
 	Strict
 	// Members: a session is among as many parties as it must be (§4, step 2).
 	Members
-	// Once: a party's message is taken once (§11.2). Of servers.
+	// Once: a party's message is taken once (§11.2). For servers.
 	Once
-	// Sender: a message belongs to the party that it came from (§11.2). Of servers.
+	// Sender: a message belongs to the party that it came from (§11.2). For servers.
 	Sender
-	// Commitments: shares give the secret that its owner committed to (§10.3). Of
+	// Commitments: shares give the secret that its owner committed to (§10.3). For
 	// servers.
 	Commitments
-	// Correction: wrong shares are corrected (§10.3). Of servers.
+	// Correction: wrong shares are corrected (§10.3). For servers.
 	Correction
 )
 

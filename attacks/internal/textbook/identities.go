@@ -9,7 +9,7 @@ import (
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
-// Signers are the identities of n parties, the same in every session.
+// Signers returns the identities of n parties, the same in every session.
 func Signers(n int) []crypto.Signer {
 	signers := make([]crypto.Signer, n)
 	for i := range signers {

@@ -38,8 +38,8 @@ func HoldersDigest(holders wire.Set) [32]byte { return hash("hushsum/2 holders",
 // BroadcastDigest returns the digest of a broadcast that Begin carries (§5.2).
 func BroadcastDigest(broadcast []byte) [32]byte { return hash("hushsum/2 broadcast", broadcast) }
 
-// Context is the digest of what the participants of a round agree on (§5.2), but
-// for what is left out.
+// Context returns the digest of what the participants of a round agree on (§5.2),
+// except for what is left out.
 func Context(
 	without Defence, session [32]byte, round uint64, broadcast [32]byte,
 	holders, participants wire.Set,
@@ -62,7 +62,7 @@ func Statement(context [32]byte, survivors wire.Set) []byte {
 	return append(context[:], survivors.Bytes()...)
 }
 
-// ShareData is the associated data of a sealed share (§6.3).
+// ShareData returns the associated data of a sealed share (§6.3).
 func ShareData(
 	purpose keyexchange.Purpose, session [32]byte, round uint64, from, to int,
 	binding [32]byte,
@@ -108,7 +108,7 @@ func blobKey(secret shamir.Secret) keyexchange.SealKey {
 	return keyexchange.SealKey(derive(secret, "hushsum/2 blob key", 32))
 }
 
-// SelfMaskSeed is the seed of the mask that a secret makes (§5.4).
+// SelfMaskSeed returns the seed of the mask that a secret makes (§5.4).
 func SelfMaskSeed(secret shamir.Secret) masking.Seed {
 	return masking.Seed(derive(secret, "hushsum/2 self mask", 28))
 }
@@ -121,5 +121,5 @@ func derive(secret shamir.Secret, label string, n int) []byte {
 	return b
 }
 
-// Index is where a party's shares are taken from the polynomial (§6.2).
+// Index returns where a party's shares are taken from the polynomial (§6.2).
 func Index(party int) uint32 { return uint32(party) + 1 }

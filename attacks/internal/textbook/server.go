@@ -143,7 +143,7 @@ func (s *Server) receiveAnnounce(h wire.Header, body []byte, party int) error {
 	return nil
 }
 
-// Keys ends the exchange of keys, among who has announced.
+// Keys ends the exchange of keys, among the parties that have announced theirs.
 func (s *Server) Keys() ([]protocol.Envelope, error) {
 	if s.announced.Len() < s.Terms.MinMembers && !s.without.has(Members) {
 		return nil, fmt.Errorf("%w: keys of %v", protocol.ErrMissing, s.announced.Missing())

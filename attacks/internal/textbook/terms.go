@@ -135,7 +135,7 @@ func (t *Terms) among(n int, without Defence) (*Terms, error) {
 	return t, nil
 }
 
-// Others are the neighbours of a party: all members but itself, in ascending order.
+// Others returns the neighbours of a party: all members but itself, in ascending order.
 func (t *Terms) Others(party int) []int {
 	var others []int
 	for i := range t.Members.All() {
