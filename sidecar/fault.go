@@ -44,7 +44,7 @@ type faultJSON struct {
 	Name    string `json:"name,omitempty"`    // of that party in the roster
 	Parties []int  `json:"parties,omitempty"` // those missing, by roster index
 
-	Mistakes []*declared.ConfigError `json:"mistakes,omitempty"` // all those of a job
+	Mistakes []*declared.ConfigError `json:"mistakes,omitempty"` // all mistakes in a job
 }
 
 // kinds names the errors that callers distinguish, the more specific ones first, with advice for

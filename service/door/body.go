@@ -31,7 +31,7 @@ type body struct {
 	door   *Door
 	size   int64
 	came   int64
-	digest hash.Hash // of what came
+	digest hash.Hash // of the bytes received
 	data   []byte    // in memory
 	file   *os.File  // or here, encrypted
 	block  cipher.Block

@@ -62,7 +62,7 @@ type patientBody struct {
 	control *http.ResponseController
 
 	mutex sync.Mutex
-	began time.Time // zero until somebody reads
+	began time.Time // zero until the first read
 	came  int64
 	ended bool
 }

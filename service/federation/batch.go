@@ -104,7 +104,7 @@ func (b *Batch) leaveOut(
 		m := alone.Mechanism().Vector
 		own.Privacy.Multiplier = m.SumStdDev(m.Shares.MinHonest) / m.Sensitivity.L2
 	}
-	if len(left) < len(own.Query) { // else shares are as they are written
+	if len(left) < len(own.Query) { // otherwise shares stay as written
 		own.Privacy.Multiplier /= math.Sqrt(part)
 		for k, i := range b.Asked {
 			left[k].Share = alone.Job().Query[i].Share / part

@@ -1,5 +1,5 @@
 // Package federation makes a federation from a job: see package job. It works the job out for the
-// parties of its roster, and has the first model, and computes what follows from a sum.
+// parties of its roster, holds the first model, and computes what follows from a sum.
 //
 // Everything that the job declares is in the label that every key is signed with, so that a party
 // that has accepted a federation takes part in no other under its name.

@@ -71,7 +71,7 @@ func (f *Federation) oneshot() *oneshot.Figures {
 		return nil
 	}
 	figures, err := one.Parameters()
-	if err != nil { // they were had when it was settled
+	if err != nil { // they were available when the job was settled
 		return nil
 	}
 	return &figures

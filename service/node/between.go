@@ -45,7 +45,7 @@ const headSize = 8 + len(number{})
 type between struct {
 	keys    *record.Keys
 	now     func() time.Time
-	started time.Time // before which nothing is known of what was opened
+	started time.Time // nothing is known of messages opened before
 
 	mutex sync.Mutex
 	had   map[number]time.Time // opened of late

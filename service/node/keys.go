@@ -29,7 +29,7 @@ const (
 	fileKey         = "seal.key"
 	fileCertificate = "certificate.pem"
 	fileTokens      = "tokens.json"
-	fileNewTokens   = "operators.txt" // until somebody has read and deleted it
+	fileNewTokens   = "operators.txt" // until an operator has read and deleted it
 )
 
 // keys reads the node's keys from its folder, or makes them.

@@ -175,7 +175,7 @@ func (n *Node) nodes(ctx context.Context) (*page.Nodes, *record.Cluster, error) 
 	n.mutex.Lock()
 	for name, p := range n.others {
 		if !p.here() && n.embedded == nil && time.Since(p.when) > time.Hour {
-			delete(n.others, name) // nobody counts on it
+			delete(n.others, name) // nothing relies on it
 			continue
 		}
 		index[name] = &page.Node{Name: name, Here: p.here(), Door: p.Door, Version: p.Version,

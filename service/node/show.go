@@ -14,7 +14,7 @@ import (
 
 const (
 	showTime  = time.Second      // for a leader to answer, and for the record
-	readAgain = 10 * time.Second // what is recorded of one that nobody leads
+	readAgain = 10 * time.Second // what is recorded of one that has no leader
 )
 
 // shown holds the figures of a federation that were shown last.

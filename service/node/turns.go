@@ -127,7 +127,7 @@ func stateOf(conn net.Conn, state http.ConnState) {
 	case c.gone || c.who == "":
 	case state == http.StateActive:
 		c.rests(nil, nil)
-	case c.asked: // and it was not told
+	case c.asked: // without being told
 		go func() { _ = c.Close() }()
 	default:
 		c.rests(l.idle, nil)

@@ -17,7 +17,7 @@ import (
 
 // This file holds what pages show, and keeps them up to date.
 
-// templates are those of all pages.
+// templates holds the templates of all pages.
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"number":  func(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) },
 	"percent": percent,

@@ -326,7 +326,7 @@ func (b *Book) end(f *federation.Federation, guard drive.Guard) error {
 	if err != nil {
 		return err
 	}
-	own := math.SmallestNonzeroFloat64 // as 0 stands for what is not known
+	own := math.SmallestNonzeroFloat64 // since 0 stands for unknown
 	if charges := int(guard.Charges()); spent != nil && charges > 0 {
 		x, err := f.Settled.Round().Spent(accounting.ServerView, charges, f.Job.Privacy.Delta)
 		if err != nil {

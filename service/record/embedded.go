@@ -42,7 +42,7 @@ type EmbeddedOptions struct {
 const (
 	clusterName = "hushsum"
 	startTime   = 20 * time.Second
-	userNode    = "node" // of a cluster's own client port, with a password that is drawn anew
+	userNode    = "node" // for a cluster's own client port, with a fresh random password
 	userSystem  = "system"
 )
 
@@ -56,8 +56,8 @@ func StartEmbedded(ctx context.Context, o EmbeddedOptions) (*Embedded, error) {
 		JetStream:  true,
 		StoreDir:   o.Folder,
 		SyncAlways: true,
-		// Then JetStream also makes room: what was deleted stays on the disk until this, 8 MB at a time,
-		// where anything older is still there, such as a first model.
+		// JetStream then also frees space: until then deleted data stays on the disk, 8 MB at a
+		// time, where anything older still exists, such as a first model.
 		SyncInterval: 2 * time.Second,
 		NoSigs:       true,
 		NoLog:        true,

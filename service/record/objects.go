@@ -321,8 +321,8 @@ func (r *Records) getPart(ctx context.Context, o jetstream.ObjectStore, name str
 func (r *Records) Probe(ctx context.Context, id, node string) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTime)
 	defer cancel()
-	// The next takes the place of it in one step. An object would leave its content where what
-	// follows on its being written fails, and each of these keeps 8 MB of what is deleted on the disk.
+	// The next message replaces this one in one step. An object would leave its content behind if a
+	// step after the write fails, and each such remnant keeps 8 MB of deleted data on the disk.
 	m := nats.NewMsg("$O." + bucketObjects + id[:16] + ".C." +
 		base64.RawURLEncoding.EncodeToString([]byte(probe+node)))
 	m.Header.Set(jetstream.MsgRollup, jetstream.MsgRollupSubject)

@@ -118,7 +118,7 @@ and to nobody else.`, std)
 				return err
 			}
 			p.Trainer, err = j.trainer(ctx, p.Federation, p.Identity, p.Folder, std)
-			if errors.Is(err, query.ErrRows) { // which are mended, or fit the next again
+			if errors.Is(err, query.ErrRows) { // the party repairs them, or they fit the next one again
 				fmt.Fprintln(std.out, err)
 				err = p.Book.Decline(p.Federation)
 			}
@@ -144,7 +144,7 @@ type joining struct {
 	accept, followed              bool
 }
 
-// flags are those that join and member have in common.
+// flags defines the flags that join and member have in common.
 func (j *joining) flags(f *flag.FlagSet, folder string) {
 	f.StringVar(&j.address, "server", "", "the server's `URL`, https://host:port; with commas, of its nodes")
 	f.StringVar(&j.fingerprint, "fingerprint", "", "of its certificate, if no authority knows it")

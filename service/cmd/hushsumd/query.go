@@ -142,7 +142,7 @@ func (q *questioner) more(ctx context.Context, s *runner.Status, file string) er
 	}
 	last := chain[len(chain)-1]
 	switch last.State {
-	case "waiting", "running", "paused": // of others the server says what is the matter
+	case "waiting", "running", "paused": // for others the server says what is wrong
 		return fmt.Errorf("%s has not ended: it is %s; wait for it, or end it by 'hushsumd federation "+
 			"end %s'", last.Name, standingOf(last), last.Name)
 	}
@@ -289,7 +289,7 @@ func awaited(list []runner.PartyStatus) (names []string) {
 	return names
 }
 
-// print prints answers, those of now with what they are of, and says which were known.
+// print prints answers, the new ones with a description, and says which were known.
 func (q *questioner) print(
 	asked *federation.Asked, all []query.Answer, known map[string]string,
 ) error {
