@@ -303,7 +303,7 @@ func weightsOf(s *hushsum.Settled, model []float64) []float64 {
 type jobJSON struct {
 	Job     uint64 `json:"job"`
 	Address string `json:"address,omitempty"` // where a coordinator listens
-	// Committee is the address at which it hears the members of one-message sums.
+	// Committee is the address at which a coordinator hears the members of one-message sums.
 	Committee string `json:"committee,omitempty"`
 }
 

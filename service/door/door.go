@@ -70,7 +70,7 @@ type Options struct {
 	Certificates func() []NextCertificate
 }
 
-// Door is the handler. It is safe for concurrent use.
+// Door is the handler of the parties' interface. It is safe for concurrent use.
 type Door struct {
 	Options
 	mux      *http.ServeMux
@@ -141,7 +141,7 @@ func WithJob(document []byte) []byte {
 	return bytes.Replace(document, []byte(`"the schema of a job"`), job.Schema(), 1)
 }
 
-// Routes are the patterns of all handlers.
+// Routes lists the patterns of all handlers.
 var Routes = []string{
 	"GET /healthz",
 	"GET /readyz",

@@ -44,7 +44,7 @@ func answer(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-// Listed is a federation in the list.
+// Listed is an entry in the door's list of federations.
 type Listed struct {
 	Name string `json:"name"`
 	ID   string `json:"id"`

@@ -45,7 +45,7 @@ func (f *Federation) Questions() *query.Plan { return f.asks }
 type Asked struct {
 	Name string `json:"name"`
 	ID   string `json:"id"`
-	// Before is the federation that it continues, if it counts what was spent there.
+	// Before is the federation that this one continues, if it counts what was spent there.
 	Before  string `json:"before,omitempty"`
 	Parties int    `json:"parties"` // in the sum; 0: there are no answers
 	Of      int    `json:"of"`      // parties of the roster

@@ -20,7 +20,7 @@ type Batch struct {
 	Questions []string // canonical texts of all queries of the job, see [query.Plan.Questions]
 	Asked     []int    // places of those that are asked: no answer to them is known
 	Files     Files
-	// Federation asks them; nil: all answers are known.
+	// Federation asks the queries; nil: all answers are known.
 	Federation *Federation
 	// Own bounds what the queries spend on their own, Before what the party that spent most has
 	// spent, and Total both together, which is the new federation's privacy.epsilon. Study is the

@@ -93,7 +93,7 @@ const (
 	refresh     = 300 * time.Millisecond
 )
 
-// Routes are the patterns of all handlers.
+// Routes lists the patterns of all handlers.
 var Routes = []string{
 	"GET /{$}",
 	"GET /live",

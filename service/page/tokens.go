@@ -24,7 +24,7 @@ const (
 	Operate Role = "operate" // read too
 )
 
-// Tokens are operators' tokens, stored as hashes.
+// Tokens holds operators' tokens, stored as hashes.
 type Tokens struct {
 	Hashes map[Role]string `json:"hashes"` // SHA-256 in hexadecimal digits
 }

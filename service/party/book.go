@@ -29,7 +29,7 @@ type Book struct {
 	Now  func() time.Time // nil: time.Now
 }
 
-// Entry is a federation in a book.
+// Entry is the entry of a federation in a book.
 type Entry struct {
 	ID       string    `json:"id"`
 	Name     string    `json:"name"`

@@ -24,7 +24,7 @@ import (
 // ErrServer: the server's address or certificate cannot be used, or belongs to another server.
 var ErrServer = errors.New("party: not the server that was named")
 
-// RefusalError is a refusal of the server.
+// RefusalError is a refusal by the server.
 type RefusalError struct {
 	Status int
 	Kind   string // such as due, see package door

@@ -73,7 +73,7 @@ type Policy struct {
 	// server for anything; equal ones mean the whole day.
 	From  int `toml:"from_hour"`
 	Until int `toml:"until_hour"`
-	// MaxBytesRound is the most that a round may send.
+	// MaxBytesRound is the most bytes that a round may send.
 	MaxBytesRound int `toml:"max_bytes_round"`
 }
 

@@ -28,7 +28,7 @@ type Stream struct {
 	Copies          []Copy // but the leader's
 }
 
-// Copy is the copy on one node.
+// Copy is the copy of a stream on one node.
 type Copy struct {
 	Node    string
 	Current bool // it has all that the leader has, and was heard from

@@ -29,8 +29,8 @@ type Hold struct {
 	spent   []*Ref
 	claimed []byte          // the state that the claim found
 	tried   map[string]bool // states that the hold has gone back from
-	// Round is the last that was begun. Each decision records it, so that a leader that has to go
-	// back knows how many are missing.
+	// Round is the last round that was begun. Each decision records it, so that a leader that has to
+	// go back knows how many are missing.
 	Round uint64
 
 	// Fault, for tests, is called before each step of a decision, with its name: object,

@@ -82,7 +82,7 @@ type Next struct {
 	sent    func()
 }
 
-// Len is how many bytes the message has.
+// Len returns the length of the message in bytes.
 func (n *Next) Len() int { return len(n.Shared) + len(n.Message) }
 
 // Sent releases the message's room. Call it once the message is written, or cannot be: until then

@@ -122,7 +122,7 @@ type Runner struct {
 	refused     int64
 }
 
-// Past is a round that is over.
+// Past describes a round that is over.
 type Past struct {
 	Round    int                `json:"round"`
 	Session  uint64             `json:"session"`

@@ -20,7 +20,7 @@ import (
 // ErrFormat: not a safetensors file of this package's types.
 var ErrFormat = errors.New("tensor: not a model in safetensors form")
 
-// DType is how a number is stored.
+// DType is the type in which a number is stored.
 type DType string
 
 // The types.

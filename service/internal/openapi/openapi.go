@@ -18,7 +18,7 @@ import (
 	"github.com/hushsum/hushsum/service/door"
 )
 
-// Document is one that was read.
+// Document is an OpenAPI document that was read.
 type Document struct {
 	OpenAPI    string                           `json:"openapi"`
 	Paths      map[string]map[string]*operation `json:"paths"`

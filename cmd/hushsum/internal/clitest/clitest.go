@@ -24,7 +24,7 @@ func Run(
 	return p.Run(ctx, args, stdout, stderr)
 }
 
-// Call is Run that returns the output.
+// Call runs a program as Run does, and returns the output.
 func Call(
 	ctx context.Context, args []string, commands ...cli.Command,
 ) (code int, stdout, stderr string) {
