@@ -26,7 +26,7 @@ var accountingCalls = map[string]handler{
 
 var infinity = math.Inf(1)
 
-// runJSON is a run that is asked about.
+// runJSON describes a run that a call is about.
 type runJSON struct {
 	Mechanism       string   `json:"mechanism"`
 	NoiseMultiplier float64  `json:"noise_multiplier"`
@@ -45,7 +45,7 @@ type runJSON struct {
 	Adversary       string   `json:"adversary"` // "public", "server"
 }
 
-// or returns what a pointer points to, or what stands for nothing.
+// or returns the value that a pointer points to, or the default for nil.
 func or[T any](p *T, otherwise T) T {
 	if p == nil {
 		return otherwise
@@ -53,7 +53,7 @@ func or[T any](p *T, otherwise T) T {
 	return *p
 }
 
-// run makes and checks a run, of which searched is to be found.
+// run makes and checks a run, in which searched is to be found.
 func (j *runJSON) run(searched string) (*spending.Run, error) {
 	view, err := parseView(j.Adversary)
 	if err != nil {
@@ -83,7 +83,7 @@ func (j *runJSON) run(searched string) (*spending.Run, error) {
 	return r, fieldNames(r.Check(searched))
 }
 
-// fieldNames turns the error of a run's field into one of the field of a call.
+// fieldNames turns an error about a run's field into one about the call's field.
 func fieldNames(err error) error {
 	var e *privacy.ConfigError
 	if !errors.As(err, &e) {
@@ -113,7 +113,7 @@ type intervalJSON struct {
 	Reason     string   `json:"reason,omitempty"`
 }
 
-// finite returns a number that JSON has.
+// finite returns a number if JSON can represent it.
 func finite(x float64) *float64 {
 	if math.IsInf(x, 0) {
 		return nil
@@ -236,7 +236,7 @@ func accountCalibrate(_ *sidecar, r *request) (any, [][]byte, error) {
 	}{run.NoiseMultiplier, run.In(), run.Rate, spentJSON(spent)}, nil, nil
 }
 
-// ledgerObject is a ledger.
+// ledgerObject is a ledger that the program has made.
 type ledgerObject struct {
 	mutex  sync.Mutex
 	ledger *accounting.Ledger

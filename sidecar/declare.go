@@ -8,13 +8,14 @@ import (
 	declared "github.com/hushsum/hushsum/job"
 )
 
-// declareCalls read what is declared; those that run it are jobCalls.
+// declareCalls read declarations; jobCalls run them.
 var declareCalls = map[string]handler{
 	"job.parse":  parseJob,
 	"job.fields": jobFields,
 }
 
-// parsedJSON is a job without what is its default, its digest, and what it declares in words.
+// parsedJSON is a job without fields that have their default, its digest, and its declaration in
+// words.
 type parsedJSON struct {
 	Job     *declared.Job `json:"job"`
 	Digest  string        `json:"digest"`  // 64 hexadecimal digits
@@ -37,7 +38,7 @@ func parseJob(_ *sidecar, r *request) (any, [][]byte, error) {
 	return parsedJSON{j, hex.EncodeToString(digest[:]), j.Explain()}, nil, nil
 }
 
-// jobFields returns the table of all that a job declares.
+// jobFields returns the table of all fields that a job can declare.
 func jobFields(_ *sidecar, r *request) (any, [][]byte, error) {
 	if err := r.take(&struct{}{}, 0); err != nil {
 		return nil, nil, err
@@ -47,7 +48,7 @@ func jobFields(_ *sidecar, r *request) (any, [][]byte, error) {
 	}{slices.Collect(declared.Fields())}, nil, nil
 }
 
-// takeMistakes fills in what is wrong with a job that was read, all of it.
+// takeMistakes lists all mistakes in a job that was read.
 func (f *faultJSON) takeMistakes(err error) {
 	f.Mistakes = declared.Errors(err)
 	if len(f.Mistakes) > 0 {

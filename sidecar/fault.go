@@ -22,10 +22,10 @@ import (
 	"github.com/hushsum/hushsum/query"
 )
 
-// ErrRequest: a call is not one that there is, or not of its form.
+// ErrRequest: a call does not exist, or is not of its form.
 var ErrRequest = errors.New("sidecar: not a call that there is")
 
-// ErrObject: a call is about something that the sidecar does not have.
+// ErrObject: a call names an object that the sidecar does not have.
 var ErrObject = errors.New("sidecar: there is no such object")
 
 var (
@@ -33,7 +33,7 @@ var (
 	errStopped  = errors.New("sidecar: the job was stopped")
 )
 
-// faultJSON is an error as callers get it.
+// faultJSON is an error in the form that callers receive.
 type faultJSON struct {
 	Kind    string `json:"kind"` // for programs, such as "too-few"; see kinds
 	Text    string `json:"text"` // all of it in one sentence
@@ -44,11 +44,11 @@ type faultJSON struct {
 	Name    string `json:"name,omitempty"`    // of that party in the roster
 	Parties []int  `json:"parties,omitempty"` // those missing, by roster index
 
-	Mistakes []*declared.ConfigError `json:"mistakes,omitempty"` // all those of a job
+	Mistakes []*declared.ConfigError `json:"mistakes,omitempty"` // all mistakes in a job
 }
 
-// kinds names the errors that callers tell apart, the more particular ones first, with
-// what to do where an error does not say so itself.
+// kinds names the errors that callers distinguish, the more specific ones first, with advice for
+// those that carry none themselves.
 var kinds = []struct {
 	kind   string
 	err    error
@@ -154,7 +154,7 @@ var kinds = []struct {
 	{"stopped", context.Canceled, ""},
 }
 
-// newFault finds the fields of an error.
+// newFault fills in the fields for an error.
 func newFault(err error) *faultJSON {
 	f := &faultJSON{Kind: "failed", Text: err.Error(), Reason: fault.Reason(err)}
 	for _, k := range kinds {
@@ -174,7 +174,7 @@ func newFault(err error) *faultJSON {
 	case errors.As(err, &plan) && plan.File != "":
 		f.takeMistakes(err)
 	case plan != nil:
-		// In the words of the plan's JSON form.
+		// In the terms of the plan's JSON form.
 		f.Field, f.Reason = snakeCase(plan.Path), plan.Reason
 		if plan.Path == "JSON" && plan.Err != nil {
 			f.Field = "plan"
@@ -212,7 +212,7 @@ func newFault(err error) *faultJSON {
 	return f
 }
 
-// notLedger says that bytes are not what Ledger.save returned.
+// notLedger reports that bytes are not a result of Ledger.save.
 func notLedger() error {
 	return fault.New(accounting.ErrLedger, "load what Ledger.save returned",
 		"the bytes are not of a saved ledger, or were changed")
@@ -233,18 +233,18 @@ func snakeCase(name string) string {
 	return out.String()
 }
 
-// requestError says what is wrong with a call.
+// requestError reports what is wrong with a call.
 func requestError(advice, reason string, a ...any) error {
 	return fault.New(ErrRequest, advice, reason, a...)
 }
 
-// objectError says that something is not found.
+// objectError reports that an object is not found.
 func objectError(noun string, id uint64) error {
 	return fault.New(ErrObject, "make it again, or load its saved state",
 		"there is no %s %d: it was closed, or is another process's", noun, id)
 }
 
-// fieldError says what is wrong with a field of a call.
+// fieldError reports what is wrong with a field of a call.
 func fieldError(field, advice, reason string, a ...any) error {
 	return requestError(advice, "%s: %s", field, fmt.Sprintf(reason, a...))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/hushsum/hushsum/internal/strict"
 )
 
-// version is that of the frames and calls.
+// version is the version of the frames and calls.
 const version = 4
 
 // Bounds of a frame.
@@ -22,10 +22,10 @@ const (
 	maxHeader = 4 << 20 // bytes
 	maxBlobs  = 1 << 14
 	maxBlob   = 1 << 31 // bytes, of one and of all together
-	firstRead = 1 << 20 // bytes that are allocated before they have come
+	firstRead = 1 << 20 // bytes that are allocated before they have arrived
 )
 
-// ErrFrame: what came is not a frame. Where the next one begins is unknown then, so that
+// ErrFrame: the bytes received are not a frame. It is then unknown where the next one begins, so
 // the sidecar answers and ends.
 var ErrFrame = errors.New("sidecar: not a frame of this protocol")
 
@@ -51,8 +51,8 @@ type requestHeader struct {
 	Blobs []blobHeader    `json:"blobs"`
 }
 
-// blobHeader announces a blob. Without an offset it follows in the frame; with one it
-// is there in the shared memory.
+// blobHeader announces a blob. Without an offset it follows in the frame; with one it is in the
+// shared memory.
 type blobHeader struct {
 	Length int64  `json:"length"`
 	Offset *int64 `json:"offset,omitempty"`
@@ -125,7 +125,7 @@ func readRequest(r *bufio.Reader, memory Memory) (*request, error) {
 	return out, refused
 }
 
-// readBlob reads n bytes, and allocates little before any have come.
+// readBlob reads n bytes, and allocates little before any have arrived.
 func readBlob(r *bufio.Reader, n int64) ([]byte, error) {
 	out := make([]byte, 0, min(n, firstRead))
 	for int64(len(out)) < n {
@@ -153,7 +153,7 @@ type body interface {
 	Size() int64
 }
 
-// inMemory is a body that is there as bytes.
+// inMemory is a body that is available as bytes.
 type inMemory []byte
 
 func (b inMemory) Size() int64 { return int64(len(b)) }

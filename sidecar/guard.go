@@ -8,11 +8,11 @@ import (
 	"github.com/hushsum/hushsum/drive"
 )
 
-// A party of a job has one guard in a sidecar, whatever sessions it is in, and whether its
-// objects are closed or not: a coordinator that begins anew, with another session, finds what
-// was counted. It ends with the sidecar; what outlives that is in the saved states.
+// A party of a job has one guard in a sidecar, whatever sessions it is in, and whether its objects
+// are closed or not: a coordinator that begins again, with another session, finds what was counted.
+// The guard ends with the sidecar; what must outlive that is in the saved states.
 
-// maxGuards is how many parties' submissions are counted at a time, for the bound on memory.
+// maxGuards is how many parties' submissions may be counted at a time, to bound memory.
 const maxGuards = 1 << 18
 
 // account names a party of a job.
@@ -21,37 +21,37 @@ type account struct {
 	party [ed25519.PublicKeySize]byte
 }
 
-// counted holds what a guard has counted, see drive.Guard.
+// counted holds the counts of a guard, see drive.Guard.
 type counted struct {
 	last, count uint64
 }
 
-// spent is that of a party of a job which may have submitted in every round up to one, as often as
-// it has agreed to.
+// spent returns the counts of a party of a job that may have submitted in every round up to a given
+// one, as often as it has agreed to.
 func spent(settled *hushsum.Settled, round uint64) counted {
 	return counted{round, min(round, uint64(settled.Submissions()))}
 }
 
-// and returns what was counted by one of two that know a party.
+// and combines two counts of the same party.
 func (c counted) and(other counted) counted {
 	return counted{max(c.last, other.last), max(c.count, other.count)}
 }
 
-// guard counts what a party releases. It is shared by the party's objects.
+// guard counts the releases of a party. The party's objects share it.
 type guard struct {
 	mutex sync.Mutex
 	of    drive.Guard
 }
 
-// counted returns what is saved of the guard.
+// counted returns the counts that are saved of the guard.
 func (g *guard) counted() counted {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	return counted{g.of.Last(), g.of.Count()}
 }
 
-// submit has work make a submission, and count it in next: next replaces what the guard has
-// counted from then on, unless work fails. Nothing can leave then, and nothing is counted.
+// submit has work make a submission, and count it in next: next replaces the guard's counts from
+// then on, unless work fails. Then nothing can leave, and nothing is counted.
 func (g *guard) submit(work func(next *drive.Guard) error) error {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -63,7 +63,7 @@ func (g *guard) submit(work func(next *drive.Guard) error) error {
 	return nil
 }
 
-// learn counts what else is known of the party.
+// learn adds what else is known of the party.
 func (g *guard) learn(limits drive.Limits, known counted) error {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -79,8 +79,8 @@ func (g *guard) learn(limits drive.Limits, known counted) error {
 	return err
 }
 
-// guard returns the guard of a party of a job, which has counted at least what is known. It
-// fails with drive.ErrState if the job has no such rounds.
+// guard returns the guard of a party of a job, which has counted at least what is known. It fails
+// with drive.ErrState if the job has no such rounds.
 func (s *sidecar) guard(
 	settled *hushsum.Settled, identity ed25519.PrivateKey, known counted,
 ) (*guard, error) {
@@ -112,7 +112,8 @@ func (s *sidecar) guard(
 	return g, g.learn(limits, known)
 }
 
-// checkSpent returns what a caller says that a party may have submitted in.
+// checkSpent returns the counts for the rounds that, according to the caller, a party may have
+// submitted in.
 func checkSpent(settled *hushsum.Settled, round uint64) (counted, error) {
 	if most := settled.Rounds(); round > uint64(most) {
 		return counted{}, fieldError("spent", "", "%d is outside 0 to the job's %d rounds", round, most)
@@ -120,7 +121,7 @@ func checkSpent(settled *hushsum.Settled, round uint64) (counted, error) {
 	return spent(settled, round), nil
 }
 
-// uncounted returns what is known of a state that counted nothing: each round up to one that its
+// uncounted returns the counts for a state that counted nothing: each round up to the last that its
 // party was in counts as spent.
 func uncounted(settled *hushsum.Settled, round uint64) counted {
 	return spent(settled, min(round, uint64(settled.Rounds())))

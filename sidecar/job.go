@@ -23,15 +23,15 @@ var jobCalls = map[string]handler{
 	"job.stop":       stopJob,
 }
 
-// job is a Participant or a Coordinator that runs next to the calls. The program asks
-// for what is next (job.next waits for it), works, and answers.
+// job is a Participant or a Coordinator that runs next to the calls. The program asks what is next
+// (job.next waits for it), works, and answers.
 type job struct {
 	cancel context.CancelFunc
 	events chan jobEvent
 
 	mutex sync.Mutex
-	// handed takes the answer to the question that the program was handed last; nil: it has
-	// answered. What it answers belongs to that one, whatever was asked since.
+	// handed receives the answer to the question that the program was given last; nil: it has
+	// answered. Its answer belongs to that question, whatever was asked since.
 	handed chan<- jobAnswer
 }
 
@@ -63,7 +63,7 @@ type jobAnswer struct {
 	absent string
 }
 
-// errAbsent is a party's or a coordinator's own reason.
+// errAbsent is the reason that a party or a coordinator gives itself.
 type errAbsent string
 
 func (e errAbsent) Error() string { return string(e) }
@@ -72,7 +72,7 @@ func (j *job) close() { j.cancel() }
 
 // ask hands an event to the program and waits for its answer.
 func (j *job) ask(ctx context.Context, e jobEvent) (jobAnswer, error) {
-	answer := make(chan jobAnswer, 1) // an answer that comes too late waits for nobody
+	answer := make(chan jobAnswer, 1) // an answer that comes too late blocks nothing
 	e.answer = answer
 	select {
 	case j.events <- e:
@@ -90,8 +90,8 @@ func (j *job) ask(ctx context.Context, e jobEvent) (jobAnswer, error) {
 	}
 }
 
-// progress tells the program of a step, if it is listening or soon will be. party is whom the
-// step is about, at a coordinator; nil: nobody.
+// progress tells the program of a step, if it is listening or soon will be. party is the party that
+// the step is about, at a coordinator; nil: none.
 func (j *job) progress(ctx context.Context, e hushsum.Event, party *int) {
 	out := jobEvent{jobEventJSON: jobEventJSON{
 		Event:   "progress",
@@ -295,7 +295,7 @@ func (s *sidecar) help(
 	return jobJSON{Job: id}, nil, err
 }
 
-// weightsOf returns those of a model, without what rules keep between rounds.
+// weightsOf returns the weights of a model, without the state that rules keep between rounds.
 func weightsOf(s *hushsum.Settled, model []float64) []float64 {
 	return model[:min(len(model), s.Length())]
 }
@@ -303,12 +303,12 @@ func weightsOf(s *hushsum.Settled, model []float64) []float64 {
 type jobJSON struct {
 	Job     uint64 `json:"job"`
 	Address string `json:"address,omitempty"` // where a coordinator listens
-	// Committee is where it hears the members of one-message sums.
+	// Committee is the address at which a coordinator hears the members of one-message sums.
 	Committee string `json:"committee,omitempty"`
 }
 
-// coordinateJob takes the coordinator's identity, the model to begin with (empty:
-// zeros), and with a state the key that seals it.
+// coordinateJob takes the coordinator's identity, the model to begin with (empty: zeros), and with
+// a state the key that seals it.
 func coordinateJob(s *sidecar, r *request) (any, [][]byte, error) {
 	var with struct {
 		Settled   uint64  `json:"settled"`
@@ -408,7 +408,7 @@ func coordinateJob(s *sidecar, r *request) (any, [][]byte, error) {
 	return out, nil, err
 }
 
-// begin sets what a coordinator begins with, and who makes the next models.
+// begin sets the model that a coordinator begins with, and what makes the next models.
 func begin(c *hushsum.Coordinator, first blob, program, stored bool) (err error) {
 	s := c.Job
 	switch {

@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// Memory is memory that a program and its sidecar have both mapped, to pass arrays in. The zero
-// Memory is none. It must not be copied.
+// Memory is memory that a program and its sidecar have both mapped, to pass arrays through. The
+// zero Memory has none. It must not be copied.
 type Memory struct{ shared *mapping }
 
-// mapping is a file that the program makes longer as it needs, and never shorter.
+// mapping is a file that the program extends as it needs, and never shortens.
 type mapping struct {
 	descriptor int
 	mutex      sync.Mutex
-	bytes      []byte // what of it is mapped
+	bytes      []byte // the part of it that is mapped
 }
 
 // at returns a part of the memory.
@@ -47,7 +47,7 @@ func (m Memory) at(offset, length int64) ([]byte, error) {
 	return s.bytes[offset:end:end], nil
 }
 
-// memoryError says that the descriptor is of no use.
+// memoryError reports that the descriptor is unusable.
 func memoryError(format string, a ...any) error {
 	return requestError("give the descriptor of a memfd that is sealed against shrinking "+
 		"(F_SEAL_SHRINK)", "shared memory: %s", fmt.Sprintf(format, a...))

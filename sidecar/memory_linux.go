@@ -4,8 +4,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NewMemory takes the descriptor of a memfd. It must be sealed against becoming shorter,
-// since who reads behind the end of a mapped file is ended by the kernel.
+// NewMemory takes the descriptor of a memfd. It must be sealed against shrinking, since the kernel
+// ends a process that reads past the end of a mapped file.
 func NewMemory(descriptor int) (Memory, error) {
 	seals, err := unix.FcntlInt(uintptr(descriptor), unix.F_GET_SEALS, 0)
 	if err != nil {
@@ -18,8 +18,8 @@ func NewMemory(descriptor int) (Memory, error) {
 	return Memory{&mapping{descriptor: descriptor}}, nil
 }
 
-// grow maps the file as it is now. What was mapped before stays so, since calls may be
-// reading it; it is the same memory, and takes addresses only.
+// grow maps the file at its present size. Earlier mappings stay, since calls may be reading them;
+// they are the same memory, and cost only addresses.
 func (s *mapping) grow() error {
 	var stat unix.Stat_t
 	if err := unix.Fstat(s.descriptor, &stat); err != nil {

@@ -2,8 +2,8 @@
 
 package sidecar
 
-// NewMemory fails: only Linux has files that are sure not to become shorter. Arrays go
-// through the frames elsewhere.
+// NewMemory fails: only Linux has files that are certain not to shrink. On other systems arrays go
+// through the frames.
 func NewMemory(descriptor int) (Memory, error) {
 	return Memory{}, memoryError("descriptor %d: this system has no memfd", descriptor)
 }

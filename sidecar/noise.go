@@ -10,7 +10,7 @@ import (
 
 var noiseCalls = map[string]handler{"noise.sample": sampleNoise}
 
-// maxSamples is how many samples a call may ask for.
+// maxSamples is the most samples that a call may ask for.
 const maxSamples = 1 << 27
 
 // sampleNoise returns samples as little-endian int64.

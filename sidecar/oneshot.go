@@ -43,15 +43,15 @@ var oneshotCalls = map[string]handler{
 	"oneshot.sum":           onMachine(1, serverProgress, oneshotSum),
 }
 
-// machine is a party, a member or the server of rounds of one message. It works on one
-// call at a time.
+// machine is a party, a member or the server in rounds of one message. It works on one call at a
+// time.
 type machine[T any] struct {
 	mutex    sync.Mutex
 	of       T
 	settled  *hushsum.Settled
-	identity ed25519.PrivateKey // nil of a server
-	guard    *guard             // of a party
-	unfit    string             // of a party: see partyObject
+	identity ed25519.PrivateKey // nil for a server
+	guard    *guard             // for a party
+	unfit    string             // for a party: see partyObject
 }
 
 func (m *machine[T]) close() {
@@ -93,7 +93,7 @@ func (s *sidecar) oneshotJob(id uint64) (*hushsum.Settled, *oneshot.Config, erro
 	return settled, config, err
 }
 
-// keep makes an object of a machine, which answers with how far it is.
+// keep makes an object of a machine, and answers with its progress.
 func keep[T any](
 	s *sidecar, m *machine[T], progress func(*machine[T], uint64) any, err error,
 ) (any, [][]byte, error) {
@@ -109,8 +109,8 @@ func keep[T any](
 	return progress(m, id), nil, nil
 }
 
-// openMachine makes the machine of the identity that is the first blob. answered returns the
-// last round that a party has submitted in; it is nil for members, which are not counted.
+// openMachine makes the machine for the identity in the first blob. answered returns the last round
+// that a party has submitted in; it is nil for members, which are not counted.
 func openMachine[T any](
 	s *sidecar, r *request, blobs int, progress func(*machine[T], uint64) any,
 	answered func(T) uint64,
@@ -118,7 +118,7 @@ func openMachine[T any](
 ) (any, [][]byte, error) {
 	var with struct {
 		Settled uint64  `json:"settled"`
-		Spent   *uint64 `json:"spent"` // by a party, as of partyParameters
+		Spent   *uint64 `json:"spent"` // for a party, as in partyParameters
 	}
 	if err := r.take(&with, blobs); err != nil {
 		return nil, nil, err
@@ -142,7 +142,7 @@ func openMachine[T any](
 	clear(seed)
 	m.of, err = open(config, m.identity)
 	if err == nil && answered != nil {
-		// It has counted by the number of its last round: each up to that.
+		// It has counted by the number of its last round: each round up to that.
 		known = known.and(uncounted(settled, answered(m.of)))
 		m.guard, err = s.guard(settled, m.identity, known)
 	}
@@ -204,7 +204,7 @@ func loadOneshotServer(s *sidecar, r *request) (any, [][]byte, error) {
 	return keep(s, m, serverProgress, err)
 }
 
-// onMachine finds the machine of a call that takes so many blobs.
+// onMachine finds the machine of a call that takes a given number of blobs.
 func onMachine[T any](
 	blobs int, progress func(*machine[T], uint64) any,
 	work func(m *machine[T], r *request) (step, error),
@@ -245,13 +245,13 @@ func ofMachine[T any](
 	return progress(m, id), done.blobs, nil
 }
 
-// oneshotJSON is how far a party or a member is.
+// oneshotJSON is the progress of a party or a member.
 type oneshotJSON struct {
 	Object uint64 `json:"object"`
 	Index  int    `json:"index"` // in the roster, or in the committee
 	Round  uint64 `json:"round"`
-	Lost   bool   `json:"lost,omitempty"`  // of a member: see oneshot.Member
-	Unfit  string `json:"unfit,omitempty"` // of a party: see partyJSON
+	Lost   bool   `json:"lost,omitempty"`  // for a member: see oneshot.Member
+	Unfit  string `json:"unfit,omitempty"` // for a party: see partyJSON
 }
 
 func partyProgress(m *machine[*oneshot.Party], id uint64) any {
@@ -262,7 +262,7 @@ func memberProgress(m *machine[*oneshot.Member], id uint64) any {
 	return oneshotJSON{Object: id, Index: m.of.Index(), Round: m.of.Round(), Lost: m.of.Lost()}
 }
 
-// oneshotServerJSON is how far a server is: of the members how many have answered what.
+// oneshotServerJSON is the progress of a server: how many of the members have answered what.
 type oneshotServerJSON struct {
 	Object   uint64   `json:"object"`
 	Round    uint64   `json:"round"`
@@ -295,7 +295,7 @@ func serverProgress(m *machine[*oneshot.Server], id uint64) any {
 
 func nothing[T any](*machine[T], *request) (step, error) { return step{}, nil }
 
-// lastOutput answers with no blob if nothing was made yet.
+// lastOutput answers with no blob if nothing has been made yet.
 func lastOutput[T interface{ Output() []byte }](m *machine[T], _ *request) (step, error) {
 	if output := m.of.Output(); output != nil {
 		return step{blobs: [][]byte{output}}, nil
@@ -315,7 +315,7 @@ func saveMachine[T interface {
 }
 
 // submitOneshot takes the opening, the broadcast and the vector, empty if there is none. A round is
-// one of the job.
+// a round of the job.
 func submitOneshot(s *sidecar, r *request) (any, [][]byte, error) {
 	var with struct {
 		Object uint64 `json:"object"`
@@ -338,7 +338,7 @@ func oneshotSubmit(
 	opening, broadcast := r.blobs[0].private(), r.blobs[1].private()
 	var message []byte
 	err := m.guard.submit(func(next *drive.Guard) error {
-		// An opening that is none, or that it has answered, the party refuses itself.
+		// The party itself refuses an opening that is invalid, or that it has answered.
 		if h, _, err := wire.ParseHeader(opening); err == nil && h.Round > m.of.Round() {
 			if err := next.Charge(h.Round); err != nil {
 				return err
@@ -359,8 +359,8 @@ func oneshotSubmit(
 	return step{blobs: [][]byte{message}}, err
 }
 
-// memberAnswer answers with one blob, or none if there is nothing to answer. A member helps in
-// no round that the job does not have.
+// memberAnswer answers with one blob, or none if there is nothing to answer. A member helps in no
+// round that the job does not have.
 func memberAnswer(m *machine[*oneshot.Member], r *request) (step, error) {
 	message, rounds := r.blobs[0].private(), uint64(m.settled.Rounds())
 	if h, _, err := wire.ParseHeader(message); err == nil && h.Round > rounds {
@@ -409,7 +409,7 @@ func oneshotUncover(m *machine[*oneshot.Server], r *request) (step, error) {
 	return step{}, m.of.Uncover(r.blobs[0].private())
 }
 
-// oneshotSum takes the broadcast that the round was opened with.
+// oneshotSum takes the broadcast with which the round was opened.
 func oneshotSum(m *machine[*oneshot.Server], r *request) (step, error) {
 	sum, err := m.of.Sum()
 	if err != nil {
@@ -426,7 +426,7 @@ func oneshotSum(m *machine[*oneshot.Server], r *request) (step, error) {
 	return step{blobs: [][]byte{floatBlob(total.Mean)}, stdDev: &stdDev, weight: total.Samples}, err
 }
 
-// values encodes a vector, as submission does for sums that are pairwise.
+// values encodes a vector, as submission does for pairwise sums.
 func (m *machine[T]) values(
 	broadcast []byte, vector *vectorCall, b []byte,
 ) (values [][]uint64, err error) {

@@ -31,7 +31,7 @@ type partyObject struct {
 	identity ed25519.PrivateKey
 	guard    *guard
 	kept     body   // the last message, if it is a submission
-	unfit    string // why it is of zeros with noise, if it is
+	unfit    string // why it consists of zeros with noise, if it does
 }
 
 func (p *partyObject) close() {
@@ -41,7 +41,7 @@ func (p *partyObject) close() {
 	clear(p.identity)
 }
 
-// identityCall returns the public key of an identity, of a new one if none is given.
+// identityCall returns the public key of an identity, or of a new one if none is given.
 func identityCall(_ *sidecar, r *request) (any, [][]byte, error) {
 	if err := r.takeWith(&struct{}{}); err != nil {
 		return nil, nil, err
@@ -66,14 +66,15 @@ func identityCall(_ *sidecar, r *request) (any, [][]byte, error) {
 	}{hex.EncodeToString(key)}, [][]byte{seed}, nil
 }
 
-// partyJSON is how far a party is.
+// partyJSON is the progress of a party.
 type partyJSON struct {
 	Party    uint64 `json:"party"` // the object
 	Index    int    `json:"index"` // in the roster
 	Enrolled []int  `json:"enrolled"`
 	Round    uint64 `json:"round"`
 	Due      bool   `json:"due"` // Round waits for this party's vector
-	// Unfit says why the submission is of zeros with noise, of a call that made it.
+	// Unfit says why the submission consists of zeros with noise, in the answer to the call that
+	// made it.
 	Unfit string `json:"unfit,omitempty"`
 }
 
@@ -90,8 +91,8 @@ type sessionParameters struct {
 
 type partyParameters struct {
 	sessionParameters
-	// Spent is the last round of the job that the party may have submitted in, as far as the
-	// caller knows: all up to it count.
+	// Spent is the last round of the job that the party may have submitted in, as far as the caller
+	// knows: all rounds up to it count.
 	Spent uint64 `json:"spent"`
 }
 
@@ -138,7 +139,7 @@ func (r *request) sealKey(i int) (*keyexchange.SealKey, error) {
 	return &key, nil
 }
 
-// addParty makes the party of the identity that is the first blob.
+// addParty makes the party for the identity in the first blob.
 func (s *sidecar) addParty(
 	r *request, with partyParameters, saved savedParty,
 	makeClient func(c *protocol.Config, identity ed25519.PrivateKey) (*protocol.Client, error),
@@ -172,7 +173,7 @@ func (s *sidecar) addParty(
 	if saved.uncounted {
 		round, due := p.client.Due()
 		if due {
-			round-- // there is no submission in it yet
+			round-- // it has no submission in it yet
 		}
 		known = known.and(uncounted(settled, round))
 	}
@@ -200,7 +201,7 @@ func (p *partyObject) last() body {
 	return inMemory(p.client.Announce())
 }
 
-// party finds the party of a call, and has it work on no other meanwhile.
+// party finds the party of a call, and has it work on no other call meanwhile.
 func party(work func(p *partyObject, r *request) ([][]byte, error)) handler {
 	return func(s *sidecar, r *request) (any, [][]byte, error) {
 		var with struct {
@@ -234,8 +235,8 @@ func (r *request) need(n int) error {
 
 func partyState(_ *partyObject, r *request) ([][]byte, error) { return nil, r.need(0) }
 
-// withMessage finds the party of a call that answers with its last message. The party works
-// on nothing else until that is written.
+// withMessage finds the party of a call that answers with its last message. The party works on
+// nothing else until that is written.
 func (s *sidecar) withMessage(
 	id uint64, work func(p *partyObject) error,
 ) (any, [][]byte, error) {
@@ -291,7 +292,7 @@ func partyReceive(p *partyObject, r *request) ([][]byte, error) {
 	return [][]byte{answer}, nil
 }
 
-// private returns bytes that the caller cannot change while they are worked on.
+// private returns bytes that the caller cannot change while they are in use.
 func (b blob) private() []byte {
 	if !b.shared {
 		return b.bytes
@@ -300,7 +301,7 @@ func (b blob) private() []byte {
 }
 
 // partySubmit takes the vector, empty if there is none. It is counted, then masked; the message is
-// written from where it was masked.
+// written from the place where it was masked.
 func partySubmit(s *sidecar, r *request) (any, [][]byte, error) {
 	var with struct {
 		Party     uint64 `json:"party"`

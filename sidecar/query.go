@@ -13,7 +13,7 @@ import (
 	"github.com/hushsum/hushsum/query"
 )
 
-// queryCalls ask declared queries of rows.
+// queryCalls ask declared queries about rows.
 var queryCalls = map[string]handler{
 	"query.ask":     askQueries,
 	"query.plan":    planQueries,
@@ -21,7 +21,7 @@ var queryCalls = map[string]handler{
 	"query.answers": answersOfMean,
 }
 
-// askedJSON holds what came of queries, or what they would cost.
+// askedJSON holds the results of queries, or what they would cost.
 type askedJSON struct {
 	Answers  []json.RawMessage `json:"answers,omitempty"`
 	Expected []answers.Planned `json:"expected,omitempty"`
@@ -35,7 +35,7 @@ type askedJSON struct {
 	Reports  []*query.Report   `json:"reports,omitempty"`
 }
 
-// describe fills in what follows from the job.
+// describe fills in the fields that follow from the job.
 func (a *askedJSON) describe(j *declared.Job, p *query.Plan) error {
 	spent, err := p.Spent()
 	if err != nil {
@@ -48,7 +48,7 @@ func (a *askedJSON) describe(j *declared.Job, p *query.Plan) error {
 	return nil
 }
 
-// take puts answers in.
+// take adds answers.
 func (a *askedJSON) take(all []query.Answer) error {
 	for i := range all {
 		text, err := json.Marshal(all[i])
@@ -60,7 +60,7 @@ func (a *askedJSON) take(all []query.Answer) error {
 	return nil
 }
 
-// worldOf reads a job that is asked here, of so many parties if it says none.
+// worldOf reads a job that is asked here, of a given number of parties if it states none.
 func worldOf(text []byte, parties, records int) (*declared.Job, []string, error) {
 	j, err := declared.Parse("the job", text)
 	if err != nil {
@@ -78,7 +78,7 @@ func worldOf(text []byte, parties, records int) (*declared.Job, []string, error)
 	return j, asking.Names(j), nil
 }
 
-// planQueries says what the queries of a job will cost and give.
+// planQueries returns what the queries of a job will cost and give.
 func planQueries(_ *sidecar, r *request) (any, [][]byte, error) {
 	if err := r.take(&struct{}{}, 1); err != nil {
 		return nil, nil, err
@@ -95,8 +95,8 @@ func planQueries(_ *sidecar, r *request) (any, [][]byte, error) {
 	return out, nil, out.describe(w.Job, w.Plan)
 }
 
-// askQueries runs all parties of a job here. The blobs are its text and rows as CSV text: of all
-// parties, which are dealt to them, or of each.
+// askQueries runs all parties of a job here. The blobs are its text and rows as CSV text: those of
+// all parties, which are dealt to them, or those of each.
 func askQueries(s *sidecar, r *request) (any, [][]byte, error) {
 	var with struct {
 		Deal  bool     `json:"deal"`  // the rows are of one table
@@ -161,7 +161,7 @@ func planOf(s *sidecar, settled uint64) (*hushsum.Settled, *query.Plan, error) {
 	return j, p, err
 }
 
-// vectorOfRows returns what a party brings to the sum of a networked job.
+// vectorOfRows returns the vector that a party contributes to the sum of a networked job.
 func vectorOfRows(s *sidecar, r *request) (any, [][]byte, error) {
 	var with struct {
 		Settled uint64 `json:"settled"`
@@ -188,7 +188,7 @@ func vectorOfRows(s *sidecar, r *request) (any, [][]byte, error) {
 	}{report}, [][]byte{floatBlob(p.Vector(rows))}, nil
 }
 
-// answersOfMean reads the mean of a networked job.
+// answersOfMean reads answers from the mean of a networked job.
 func answersOfMean(s *sidecar, r *request) (any, [][]byte, error) {
 	var with struct {
 		Settled uint64 `json:"settled"`

@@ -9,8 +9,8 @@ import (
 
 var rowCalls = map[string]handler{"rows.new": newRows}
 
-// newRows takes what a party trains on: its features as numbers, row by row, and its labels, the
-// numbers of its classes.
+// newRows takes the rows that a party trains on: its features as numbers, row by row, and its
+// labels, the numbers of its classes.
 func newRows(s *sidecar, r *request) (any, [][]byte, error) {
 	var with struct {
 		Features int `json:"features"` // of a row
@@ -50,5 +50,5 @@ func newRows(s *sidecar, r *request) (any, [][]byte, error) {
 	}{id}, nil, err
 }
 
-// maxClasses is how many classes a model has at most.
+// maxClasses is the most classes that a model may have.
 const maxClasses = 1 << 16

@@ -33,10 +33,10 @@ type serverObject struct {
 	mutex   sync.Mutex
 	server  *protocol.Server
 	settled *hushsum.Settled
-	begun   [32]byte // the broadcast of the round; of a server that was loaded unknown, and 0
+	begun   [32]byte // the broadcast of the round; unknown, and 0, for a server that was loaded
 }
 
-// serverJSON is how far a server is.
+// serverJSON is the progress of a server.
 type serverJSON struct {
 	Server   uint64 `json:"server"` // the object
 	Round    uint64 `json:"round"`
@@ -45,7 +45,7 @@ type serverJSON struct {
 	Included []int  `json:"included"`
 	Excluded []int  `json:"excluded"`
 	Holders  []int  `json:"holders"`
-	// To are the parties that the blobs are messages to, by roster index.
+	// To lists the parties that the blobs are messages to, by roster index.
 	To []int `json:"to,omitempty"`
 	// StdDev is that of the noise in a mean, Weight the sum of the weights of its vectors.
 	StdDev *float64 `json:"std_dev,omitempty"`
@@ -119,7 +119,7 @@ type serverCall struct {
 	Numbers   string `json:"numbers"` // of a mean
 }
 
-// step holds what a call on a server comes to.
+// step holds the result of a call on a server.
 type step struct {
 	to     []int
 	blobs  [][]byte
@@ -127,8 +127,8 @@ type step struct {
 	weight int
 }
 
-// server finds the server of a call that takes so many blobs, and has it work on no
-// other meanwhile.
+// server finds the server of a call that takes a given number of blobs, and has it work on no other
+// call meanwhile.
 func server(
 	blobs int, work func(o *serverObject, with serverCall, r *request) (step, error),
 ) handler {
@@ -170,13 +170,13 @@ func serverReceive(o *serverObject, with serverCall, r *request) (step, error) {
 		return step{}, err
 	}
 	if b := r.blobs[0]; b.shared {
-		// In pieces, of which each is read once.
+		// In pieces, each of which is read once.
 		return step{}, o.server.ReadMessage(from, bytes.NewReader(b.bytes))
 	}
 	return step{}, o.server.Receive(from, r.blobs[0].bytes)
 }
 
-// addressed makes a step of envelopes.
+// addressed makes a step from envelopes.
 func addressed(list []protocol.Envelope, err error) (step, error) {
 	out := step{to: make([]int, 0, len(list))}
 	for _, e := range list {

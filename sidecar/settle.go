@@ -31,7 +31,7 @@ type memberJSON struct {
 	Key  string `json:"key"` // 64 hexadecimal digits
 }
 
-// parseRoster returns nil for no list.
+// parseRoster returns nil for an empty list.
 func parseRoster(members []memberJSON) (*keyexchange.Roster, error) {
 	if members == nil {
 		return nil, nil
@@ -58,13 +58,13 @@ func membersOf(r *keyexchange.Roster) (list []memberJSON) {
 // settledJSON describes a job that was settled with its parties.
 type settledJSON struct {
 	Settled uint64 `json:"settled"`
-	// Digest is over all that the sides must agree on, in 64 hexadecimal digits.
+	// Digest covers all that the sides must agree on, in 64 hexadecimal digits.
 	Digest    string       `json:"digest"`
 	Roster    []memberJSON `json:"roster"`
 	Committee []memberJSON `json:"committee,omitempty"`
 	Rounds    int          `json:"rounds"` // each of one sum
 	Length    int          `json:"length"` // of a vector
-	// Tensors make up a vector, if the job says so.
+	// Tensors make up a vector, if the job declares them.
 	Tensors      []tensorJSON `json:"tensors,omitempty"`
 	Trains       bool         `json:"trains"` // it trains its model itself, on rows
 	Weighs       bool         `json:"weighs"` // vectors have weights
@@ -80,7 +80,7 @@ type tensorJSON struct {
 	Shape []int  `json:"shape"`
 }
 
-// settled keeps what was settled.
+// settled keeps a settled job.
 func (s *sidecar) settled(settled *hushsum.Settled) (any, [][]byte, error) {
 	id, err := s.add(settled)
 	if err != nil {
@@ -124,8 +124,8 @@ func delta(s *hushsum.Settled) float64 {
 // settleJob takes the text of a job.
 func settleJob(s *sidecar, r *request) (any, [][]byte, error) {
 	var with struct {
-		Folder    string       `json:"folder"`    // in which the files are that it names
-		Roster    []memberJSON `json:"roster"`    // left out: of the file that the job names
+		Folder    string       `json:"folder"`    // that holds the files that it names
+		Roster    []memberJSON `json:"roster"`    // left out: from the file that the job names
 		Committee []memberJSON `json:"committee"` // the same
 		tryout
 	}
@@ -155,7 +155,7 @@ func settleJob(s *sidecar, r *request) (any, [][]byte, error) {
 	return s.settled(settled)
 }
 
-// serves refuses what is for the service or the simulator alone.
+// serves refuses jobs that only the service or the simulator can run.
 func serves(j *declared.Job) error {
 	const advice = "leave it out, or have the service run the job"
 	switch {
@@ -173,7 +173,7 @@ func serves(j *declared.Job) error {
 	return nil
 }
 
-// filesOf returns the rosters that are given, and for one that is not that of the job's file.
+// filesOf returns the given rosters, and for one that is missing the one in the job's file.
 func filesOf(
 	j *declared.Job, folder string, roster, committee []memberJSON,
 ) (f declared.Files, err error) {
@@ -201,23 +201,23 @@ func filesOf(
 	return f, err
 }
 
-// tryout says who there is in a job that is tried out.
+// tryout describes the parties of a job that is tried out.
 type tryout struct {
-	Parties int      `json:"parties"` // made up; 0: it is no such job
+	Parties int      `json:"parties"` // made up; 0: the job is not tried out
 	Rows    []uint64 `json:"rows"`    // theirs, from which features and classes follow
 	Clear   bool     `json:"clear"`   // without noise, and where the unit is a party without clip
 }
 
-// Of sums without noise of a job that is tried out in the clear.
+// For sums without noise in a job that is tried out in the clear.
 const (
 	clearRange        = 1 << 16
 	clearFractionBits = 30
-	// Of noise that changes nothing, where the unit is a record: a millionth of the clip.
+	// For noise that changes nothing, where the unit is a record: a millionth of the clip.
 	clearMultiplier = 1e-6
 	clearBits       = 62
 )
 
-// tryout fills in what a job that is tried out need not say, and makes parties up.
+// tryout fills in the fields that a job to be tried out may leave out, and makes up parties.
 func (s *sidecar) tryout(j *declared.Job, with tryout) (
 	*declared.Job, *keyexchange.Roster, error,
 ) {
@@ -251,7 +251,7 @@ func (s *sidecar) tryout(j *declared.Job, with tryout) (
 		}
 	}
 	switch p := &own.Privacy; {
-	case with.Clear && own.PerRecord(): // steps are of clipped gradients, with noise or without
+	case with.Clear && own.PerRecord(): // steps use clipped gradients, with noise or without
 		p.Epsilon, p.Multiplier, p.Bits = 0, clearMultiplier, clearBits
 	case with.Clear:
 		own.Privacy = declared.Privacy{}
@@ -270,7 +270,7 @@ func (s *sidecar) tryout(j *declared.Job, with tryout) (
 	return own, roster, err
 }
 
-// settlePlan is for a job that began under a plan, and ends under it.
+// settlePlan settles a job that began under a plan, and ends under it.
 func settlePlan(s *sidecar, r *request) (any, [][]byte, error) {
 	var with struct {
 		Plan      json.RawMessage `json:"plan"`
@@ -318,7 +318,7 @@ func (s *sidecar) settledOf(r *request) (*hushsum.Settled, *settledCall, error) 
 	return settled, with, err
 }
 
-// explainJob says in sentences what a job declares: that of a plan which takes its place.
+// explainJob explains in sentences what a job declares: for a plan, the job that takes its place.
 func explainJob(s *sidecar, r *request) (any, [][]byte, error) {
 	settled, _, err := s.settledOf(r)
 	if err != nil {
@@ -340,7 +340,7 @@ func explainJob(s *sidecar, r *request) (any, [][]byte, error) {
 	}{j.Explain()}, nil, nil
 }
 
-// jobSpent says what rounds of a job spend of every party.
+// jobSpent returns what rounds of a job spend of every party's privacy.
 func jobSpent(s *sidecar, r *request) (any, [][]byte, error) {
 	settled, with, err := s.settledOf(r)
 	if err != nil {
@@ -364,7 +364,7 @@ func jobSpent(s *sidecar, r *request) (any, [][]byte, error) {
 }
 
 // sessions fails for a job that has no sessions of bare vectors: parties and servers of sessions
-// are made for these.
+// are made for such jobs.
 func sessions(s *hushsum.Settled) error {
 	if s.Trains() {
 		return fault.New(hushsum.ErrConfig, "join it, or coordinate it, with rows",

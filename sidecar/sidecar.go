@@ -17,20 +17,20 @@ import (
 	"github.com/hushsum/hushsum/internal/strict"
 )
 
-// maxCalls is how many calls are worked on at a time; further ones wait to be read.
+// maxCalls is how many calls are processed at a time; further ones wait to be read.
 const maxCalls = 1024
 
-// endTime is how long work may take to end when the program has.
+// endTime is how long work may take to end once the program has ended.
 const endTime = 300 * time.Millisecond
 
-// maxObjects is how many jobs, parties, servers and so on there may be at a time.
+// maxObjects is the most jobs, parties, servers and so on that may exist at a time.
 const maxObjects = 1 << 16
 
-// Serve answers the calls that come on a stream, until it ends. Calls are worked on side
-// by side; those about one object one after another. memory may be the zero Memory. It
-// returns nil when the stream ends between two frames, and [ErrFrame] if what came was no frame,
-// after it has answered so. Work that is under way then has a moment to end, and goes on
-// behind it after that.
+// Serve answers the calls that arrive on a stream, until it ends. It works on calls concurrently,
+// but on those about one object one after another. memory may be the zero Memory. It returns nil
+// when the stream ends between two frames, and [ErrFrame] if the bytes were no frame, after it has
+// answered so. Work in progress then has a moment to end, and after that goes on behind Serve,
+// which has returned.
 func Serve(ctx context.Context, stream io.ReadWriter, memory Memory) error {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &sidecar{
@@ -87,7 +87,7 @@ func Serve(ctx context.Context, stream io.ReadWriter, memory Memory) error {
 	}
 }
 
-// sidecar is a connection to one program, and what it has made.
+// sidecar is a connection to one program, and the objects that it has made.
 type sidecar struct {
 	ctx context.Context
 
@@ -96,11 +96,11 @@ type sidecar struct {
 
 	mutex   sync.Mutex
 	objects map[uint64]any
-	last    uint64 // identifier that was given out
+	last    uint64 // the identifier given out last
 	guards  map[account]*guard
 }
 
-// handler works on one call.
+// handler handles one call.
 type handler func(s *sidecar, r *request) (result any, blobs [][]byte, err error)
 
 // handlers returns all calls. Each family has a file.
@@ -120,12 +120,12 @@ func handlers() map[string]handler {
 
 var byName = sync.OnceValue(handlers)
 
-// call works on one call. A fault of the library is an answer too: the program has
-// other objects here.
+// call handles one call. A fault of the library is an answer too: the program has other objects
+// here.
 func (s *sidecar) call(r *request) (result any, blobs [][]byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			// What p says may have numbers of the caller's: it is not passed on.
+			// The text of p may contain the caller's numbers: it is not passed on.
 			result, blobs, err = nil, nil, fmt.Errorf("%w in %s", errInternal, r.call)
 		}
 	}()
@@ -152,8 +152,8 @@ func suggestion(call string) string {
 	return "use one of " + strings.Join(names, ", ")
 }
 
-// streamed is a result whose blob is written in pieces, from what must stay as it is
-// until then.
+// streamed is a result whose blob is written in pieces, from data that must stay unchanged until
+// then.
 type streamed struct {
 	result any
 	blob   body
@@ -181,18 +181,18 @@ func (s *sidecar) answer(id uint64, result any, blobs [][]byte, err error) error
 	return writeReply(s.out, h, bodies)
 }
 
-// large is how many bytes are given back to the system as soon as they are free.
+// large is how many bytes are returned to the system as soon as they are free.
 const large = 64 << 20
 
-// freed gives memory back if it is much. The collector would keep it for what comes next,
-// and that may be a training step of the program's.
+// freed returns memory to the system if it is much. The collector would keep it for the next
+// allocation, and that may be a training step of the program.
 func freed(bytes int) {
 	if bytes >= large {
 		debug.FreeOSMemory()
 	}
 }
 
-// helloJSON states what the sidecar says of itself.
+// helloJSON states facts about the sidecar.
 type helloJSON struct {
 	Version int `json:"version"`
 	Process int `json:"process"`
@@ -213,7 +213,7 @@ func hello(r *request) (any, error) {
 	return helloJSON{version, os.Getpid()}, nil
 }
 
-// take decodes the parameters of a call that comes with so many blobs.
+// take decodes the parameters of a call that comes with a given number of blobs.
 func (r *request) take(into any, blobs int) error {
 	if err := r.takeWith(into); err != nil {
 		return err
@@ -236,8 +236,8 @@ func (r *request) takeWith(into any) error {
 	return nil
 }
 
-// secret returns a blob that is a key of 32 bytes. It must not have been where others
-// can read it, or change it while it is used.
+// secret returns a blob that is a key of 32 bytes. It must not have been in memory that others can
+// read, or change while it is used.
 func (r *request) secret(i int, noun string) ([]byte, error) {
 	b := r.blobs[i]
 	switch {
@@ -285,7 +285,7 @@ func lookup[T any](s *sidecar, id uint64, noun string) (T, error) {
 // closer is an object that has something to erase or to end.
 type closer interface{ close() }
 
-// closeObject forgets an object, and the keys that it has.
+// closeObject forgets an object, and its keys.
 func closeObject(s *sidecar, r *request) (any, [][]byte, error) {
 	var with struct {
 		Object uint64 `json:"object"`

@@ -13,9 +13,9 @@ import (
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// The state of a party that has submitted goes with the submission, and with what its guard has
-// counted: package protocol saves neither. Neither needs to be sealed; the tag shows that all are
-// of one party and one step.
+// The state of a party that has submitted goes with the submission, and with the counts of its
+// guard: package protocol saves neither. Neither needs to be sealed; the tag shows that all are
+// from one party and one step.
 //
 //	u64 last, u64 count, u32 length, the sealed state, the submission, HMAC-SHA256 over all that
 //
@@ -29,12 +29,12 @@ const (
 // savedParty holds the fields of a saved state.
 type savedParty struct {
 	counted   counted
-	uncounted bool   // it is of a release that counted nothing
+	uncounted bool   // it is from a release that counted nothing
 	state     []byte // of protocol.Client.Save
 	kept      []byte // the last submission; empty: none
 }
 
-// stateTag begins a tag under a key that follows from the one states are sealed with.
+// stateTag begins a tag under a key derived from the one that seals states.
 func stateTag(key *keyexchange.SealKey, label string) (hash.Hash, error) {
 	derived, err := hkdf.Key(sha256.New, key[:], nil, label, sha256.Size)
 	if err != nil {
@@ -44,10 +44,10 @@ func stateTag(key *keyexchange.SealKey, label string) (hash.Hash, error) {
 	return hmac.New(sha256.New, derived), nil
 }
 
-// countedSize is how many bytes say what was counted.
+// countedSize is how many bytes the counts take.
 const countedSize = 16
 
-// sealState puts what was counted, a sealed state and the last submission together.
+// sealState combines the counts, a sealed state and the last submission.
 func sealState(
 	key *keyexchange.SealKey, counted counted, state []byte, kept body,
 ) ([]byte, error) {
@@ -68,7 +68,7 @@ func sealState(
 	return tag.Sum(out.Bytes()), nil
 }
 
-// openState is the inverse of sealState; what it returns is part of the bytes.
+// openState is the inverse of sealState; its results are parts of the bytes.
 func openState(key *keyexchange.SealKey, saved []byte) (savedParty, error) {
 	var out savedParty
 	end := len(saved) - sha256.Size
@@ -102,7 +102,7 @@ func openState(key *keyexchange.SealKey, saved []byte) (savedParty, error) {
 	return out, nil
 }
 
-// notState says that bytes are not what party.save returned under the key.
+// notState reports that bytes are not a result of party.save under the key.
 func notState() error {
 	return fault.New(protocol.ErrState, "load it with the job, number, identity and key of save",
 		"the bytes were not saved under this key, or were changed")

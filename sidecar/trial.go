@@ -22,8 +22,8 @@ var trialCalls = map[string]handler{
 }
 
 // trial is a job without a protocol: vectors are clipped, rounded, given their parties' shares of
-// the noise and added in the ring as in a private sum, only that nothing hides them on their way.
-// For trying out what a job does to a model.
+// the noise and added in the ring as in a private sum, except that nothing hides them on their way.
+// It serves to try out the effect of a job on a model.
 type trial struct {
 	mutex     sync.Mutex
 	settled   *hushsum.Settled
@@ -32,7 +32,7 @@ type trial struct {
 	round     int
 	broadcast [32]byte
 	next, sum *masking.Vector
-	drawn     []int // parties of the round
+	drawn     []int // parties in the round
 	added     []int
 	submit    map[int]submit // by party, with its rows
 }
@@ -40,7 +40,7 @@ type trial struct {
 // submit has a party train.
 type submit func(ctx context.Context, round uint64, model []float64) (hushsum.Message, error)
 
-// newTrial takes the model to begin with, of a job that trains none.
+// newTrial takes the model to begin with, for a job that trains none.
 func newTrial(s *sidecar, r *request) (any, [][]byte, error) {
 	var with struct {
 		Settled uint64 `json:"settled"`
@@ -102,7 +102,7 @@ func modelOf(s *hushsum.Settled, b blob) ([]float64, error) {
 	return model, nil
 }
 
-// trialCall holds what calls on a trial have in common.
+// trialCall holds the arguments that calls on a trial have in common.
 type trialCall struct {
 	Trial uint64  `json:"trial"`
 	Party int     `json:"party"` // from 0
@@ -110,7 +110,7 @@ type trialCall struct {
 	vectorCall
 }
 
-// onTrial finds the trial of a call, and has it work on no other meanwhile.
+// onTrial finds the trial of a call, and has it work on no other call meanwhile.
 func onTrial(work func(s *sidecar, t *trial, with *trialCall, r *request) (any, [][]byte, error),
 ) handler {
 	return func(s *sidecar, r *request) (any, [][]byte, error) {
@@ -128,10 +128,10 @@ func onTrial(work func(s *sidecar, t *trial, with *trialCall, r *request) (any, 
 	}
 }
 
-// weights returns the numbers of the model that are the parties' to change.
+// weights returns the numbers of the model that parties may change.
 func (t *trial) weights() []byte { return floatBlob(slices.Clone(t.model[:t.settled.Length()])) }
 
-// beginTrial begins the next round. It takes the model, if that is another than the last round's.
+// beginTrial begins the next round. It takes the model, if that differs from the last round's.
 func beginTrial(_ *sidecar, t *trial, _ *trialCall, r *request) (any, [][]byte, error) {
 	if t.round >= t.settled.Rounds() {
 		return nil, nil, requestError("", "the job has %d rounds", t.settled.Rounds())
@@ -215,8 +215,8 @@ func (t *trial) encode(s *sidecar, with *trialCall, r *request) error {
 	return encodeMessage(t.next, t.settled, t.broadcast, m)
 }
 
-// endTrial ends the round, and answers with the model that it makes and with the mean, of a job
-// that trains none.
+// endTrial ends the round, and answers with the model that it makes, and with the mean if the job
+// trains none.
 func endTrial(_ *sidecar, t *trial, with *trialCall, r *request) (any, [][]byte, error) {
 	if err := r.need(0); err != nil {
 		return nil, nil, err

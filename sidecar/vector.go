@@ -11,17 +11,17 @@ import (
 	"github.com/hushsum/hushsum/masking"
 )
 
-// What the numbers of a vector are, in the words of calls.
+// The types of a vector's numbers, in the words of calls.
 const (
 	float32s = "float32"
-	float64s = "float64" // where nothing is said
+	float64s = "float64" // the default
 )
 
-// vectorCall says of a vector what calls with one do.
+// vectorCall holds what calls with a vector say about it.
 type vectorCall struct {
 	Numbers string `json:"numbers"`
-	// Weight is that of the vector in a weighted mean, such as the number of rows that it is made
-	// of; left out: 1.
+	// Weight is the weight of the vector in a weighted mean, such as the number of rows that it is
+	// made from; left out: 1.
 	Weight *int `json:"weight"`
 }
 
@@ -40,7 +40,7 @@ func (v *vectorCall) samples(s *hushsum.Settled) (int, error) {
 	return *v.Weight, nil
 }
 
-// check returns an error that is not the vector's.
+// check returns an error in the call that does not lie in the vector.
 func (v *vectorCall) check(s *hushsum.Settled) error {
 	if _, err := v.samples(s); err != nil {
 		return err
@@ -48,7 +48,8 @@ func (v *vectorCall) check(s *hushsum.Settled) error {
 	return checkNumbers(v.Numbers)
 }
 
-// message returns a vector as what a party sends. Its numbers are the caller's no more.
+// message converts a vector into the message that a party sends. Its numbers are no longer the
+// caller's.
 func (v *vectorCall) message(s *hushsum.Settled, vector []byte) (m hushsum.Message, err error) {
 	samples, err := v.samples(s)
 	if err != nil {
@@ -77,8 +78,9 @@ func (v *vectorCall) message(s *hushsum.Settled, vector []byte) (m hushsum.Messa
 	return s.Message(x, samples)
 }
 
-// encoding returns what turns a vector into a submission for a round. A vector that is all that is
-// sent stays where it is; a program that changes it meanwhile garbles a sum by its own input.
+// encoding returns a function that turns a vector into a submission for a round. A vector that is
+// all that is sent stays in place; a program that changes it meanwhile garbles a sum by its own
+// input.
 func (v *vectorCall) encoding(
 	s *hushsum.Settled, broadcast [32]byte, vector []byte,
 ) (func(*masking.Vector) error, error) {
@@ -100,7 +102,7 @@ func (v *vectorCall) encoding(
 	return encodingOf[float64](s, broadcast, vector)
 }
 
-// encodeMessage writes a message as it is submitted.
+// encodeMessage writes a message in the form in which it is submitted.
 func encodeMessage(
 	into *masking.Vector, s *hushsum.Settled, broadcast [32]byte, m hushsum.Message,
 ) error {
@@ -126,12 +128,12 @@ func encodingOf[F aggregation.Float](
 	return func(v *masking.Vector) error { return declared.EncodeTo(v, s, broadcast, x, nil) }, nil
 }
 
-// errNoVector: an empty blob says that training has made none.
+// errNoVector: an empty blob says that training has produced none.
 var errNoVector = errors.New("sidecar: there is no vector")
 
-// submission writes a vector's submission into v by encode. In a job with noise others must not
-// see whether training has made a vector: none, and one with NaN or infinity, is zeros with noise,
-// and unfit says why.
+// submission writes a vector's submission into v with encode. In a job with noise others must not
+// see whether training has produced a vector: none, or one with NaN or infinity, becomes zeros with
+// noise, and unfit says why.
 func submission(
 	s *hushsum.Settled, v *masking.Vector, empty bool, encode func(*masking.Vector) error,
 ) (unfit string, err error) {
@@ -150,8 +152,8 @@ func hides(s *hushsum.Settled, err error) bool {
 		(errors.Is(err, errNoVector) || errors.Is(err, aggregation.ErrNotFinite))
 }
 
-// meanOf returns the mean of a sum, as a blob, and what weights it has together, 0 if the sum does
-// not say.
+// meanOf returns the mean of a sum, as a blob, and the sum of its weights, 0 if the sum does not
+// contain it.
 func meanOf(
 	s *hushsum.Settled, broadcast [32]byte, numbers string, sum *masking.Vector, parties int,
 ) (mean []byte, weight int, err error) {
@@ -172,7 +174,7 @@ func meanOf(
 	return floatBlob(full), 0, err
 }
 
-// numbersOf returns numbers as a blob of a kind that is known.
+// numbersOf returns numbers as a blob of a known type.
 func numbersOf(x []float64, numbers string) []byte {
 	if numbers != float32s {
 		return floatBlob(x)
@@ -184,7 +186,7 @@ func numbersOf(x []float64, numbers string) []byte {
 	return floatBlob(narrow)
 }
 
-// checkNumbers fails if there are no such numbers.
+// checkNumbers fails if there is no such type of numbers.
 func checkNumbers(numbers string) error {
 	switch numbers {
 	case "", float32s, float64s:

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// A body waits until it is whole, so that a party whose connection is slow, or breaks off,
-// keeps nobody else waiting. Many wait at once: what finds no room in memory goes to a file
-// without a name, under a key that only this process has, so that no submission can be
-// found on a disk, masked as it is.
+// A body waits until it is whole, so that a party whose connection is slow or breaks off keeps no
+// other party waiting. Many wait at once: a body for which memory has no room goes to a file
+// without a name, under a key that only this process has, so that no submission can be found on a
+// disk, masked as it is.
 
 const (
 	defaultMemory = 64 << 20
@@ -26,20 +26,20 @@ const (
 // errFull: the bodies that are being read have no room for another.
 var errFull = errors.New("door: too many bytes are being read")
 
-// body is one that comes. Close it.
+// body is a body that is being received. Close it.
 type body struct {
 	door   *Door
 	size   int64
 	came   int64
-	digest hash.Hash // of what came
+	digest hash.Hash // of the bytes received
 	data   []byte    // in memory
 	file   *os.File  // or here, encrypted
 	block  cipher.Block
 	to     cipher.StreamWriter // to the file
 }
 
-// newBody makes room for a body, in memory or in a file. It fails with errFull while others
-// have it.
+// newBody makes room for a body, in memory or in a file. It fails with errFull while others take up
+// all the room.
 func (d *Door) newBody(size int64) (b *body, err error) {
 	if d.inFlight.Add(size) > d.InFlight {
 		d.inFlight.Add(-size)
@@ -76,8 +76,8 @@ func (b *body) stream() cipher.Stream {
 	return cipher.NewCTR(b.block, make([]byte, aes.BlockSize))
 }
 
-// readFrom reads the next n bytes of the body, of which there are as many. It keeps what came,
-// also if it fails, but after an os.PathError: the body is lost then.
+// readFrom reads the next n bytes of the body, which has that many. It keeps what was received even
+// if it fails, except after an os.PathError: then the body is lost.
 func (b *body) readFrom(from io.Reader, n int64) error {
 	from = io.TeeReader(io.LimitReader(from, n), b.digest)
 	end := b.came + n
@@ -113,7 +113,7 @@ func (b *body) reader() (io.Reader, error) {
 	return cipher.StreamReader{S: b.stream(), R: b.file}, nil
 }
 
-// Close gives the room free.
+// Close releases the room.
 func (b *body) Close() {
 	b.door.inFlight.Add(-b.size)
 	if b.file == nil {
@@ -125,7 +125,7 @@ func (b *body) Close() {
 	_ = os.Remove(b.file.Name())
 }
 
-// transferTime is how long bytes may take that come or go at a bearable speed.
+// transferTime is how long bytes may take to arrive or leave at an acceptable speed.
 func transferTime(n int) time.Duration {
 	return DefaultPatience + bytesTime(int64(n))
 }

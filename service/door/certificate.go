@@ -21,12 +21,13 @@ import (
 // ErrNext: a statement about a next certificate that the present one has not signed.
 var ErrNext = errors.New("door: no statement of the present certificate about its next")
 
-// HeaderCertificates has a digest of all statements that GET /v1/certificates has; nothing where
-// there are none.
+// HeaderCertificates holds a digest of all statements that GET /v1/certificates returns; it is
+// absent where there are none.
 const HeaderCertificates = "Hushsum-Certificates"
 
 // NextCertificate says, signed by the key of a certificate, which one comes next, and until when
-// both are good. It proves itself, whoever passes it on, to who has pinned the certificate.
+// both are valid. To a party that has pinned the certificate it proves itself, no matter who passes
+// it on.
 type NextCertificate struct {
 	Certificate []byte    `json:"certificate"` // the present one, in DER
 	Next        string    `json:"next"`        // fingerprint, 64 hexadecimal digits
@@ -60,8 +61,8 @@ func (c *NextCertificate) said() []byte {
 		sha256.Sum256(c.Certificate), c.Next, c.Until.Unix())
 }
 
-// Verify returns the fingerprints of the certificate that says so and of the next. It fails with
-// [ErrNext].
+// Verify returns the fingerprints of the certificate that makes the statement and of the next one.
+// It fails with [ErrNext].
 func (c *NextCertificate) Verify() (present, next [32]byte, err error) {
 	certificate, err := x509.ParseCertificate(c.Certificate)
 	if err != nil {
@@ -86,7 +87,7 @@ func (c *NextCertificate) Verify() (present, next [32]byte, err error) {
 	return sha256.Sum256(c.Certificate), [32]byte(b), nil
 }
 
-// digestOf is over statements, in whatever order.
+// digestOf returns a digest of statements that does not depend on their order.
 func digestOf(all []NextCertificate) string {
 	var signatures []string
 	for _, c := range all {

@@ -1,11 +1,10 @@
-// Package door serves parties by HTTPS: a few resources under /v1, described by
-// the OpenAPI document that it serves. It refuses an invalid request before it costs anything:
-// rate, headers, roster, signature, what is due, one body a party, bytes in flight; then
-// the body, its speed and its digest; then the protocol's own checks, for the party
-// that signed.
+// Package door serves parties over HTTPS: a few resources under /v1, described by the OpenAPI
+// document that it serves. It refuses an invalid request before it costs anything: rate, headers,
+// roster, signature, what is due, one body per party, bytes in flight; then the body, its speed and
+// its digest; then the protocol's own checks, for the party that signed.
 //
-// A node that does not lead a federation passes requests on to the one that does, as
-// they are: the signature is the party's, so that nodes need not trust each other for it.
+// A node that does not lead a federation passes requests on unchanged to the node that does: the
+// signature is the party's, so that nodes need not trust each other.
 package door
 
 import (
@@ -34,7 +33,7 @@ type Known struct {
 	Forward    http.Handler     // to the node that leads; nil if none is known
 }
 
-// Federations finds them.
+// Federations finds the federations that a door serves.
 type Federations interface {
 	Find(id string) (Known, bool)
 	Entries() []Known
@@ -44,33 +43,34 @@ type Federations interface {
 type Options struct {
 	Federations Federations
 	Log         *slog.Logger
-	// PerSecond is how many requests a party may make, 0 for 50, in bursts of ten times as
-	// many; and as many all strangers of one address together. Parties that come through one
-	// proxy, and strangers with them, take nothing of each other's.
+	// PerSecond is how many requests a party may make, 0 for 50, in bursts of ten times that many;
+	// all strangers at one address together may make the same number. Parties that share a proxy,
+	// and strangers behind it, do not use up each other's requests.
 	PerSecond float64
 	// InFlight is how many bytes of bodies are read at once, 0 for 1 GiB.
 	InFlight int64
-	// Memory is how many bytes of these are held in memory, 0 for 64 MiB. Others wait in
-	// files without a name in Folder, the system's for such files if it is empty.
+	// Memory is how many of these bytes are held in memory, 0 for 64 MiB. Others wait in files
+	// without a name in Folder, or in the system's folder for temporary files if it is empty.
 	Memory int64
 	Folder string
-	// Patience is how long nothing may come of a body, 0 for DefaultPatience; see Patient.
+	// Patience is how long a body may pause, 0 for DefaultPatience; see Patient.
 	Patience time.Duration
-	// Known, if not nil, is told of every request that a party has signed, and by which key.
+	// Known, if not nil, is called for every request that a party has signed, with its key.
 	Known func(r *http.Request, key string)
-	// Poll, if not nil, is told of every request of a party that waits until something is next,
-	// which give ends at once. Call ended when it waits no more: it reports whether others need
-	// its connection, which is then closed.
+	// Poll, if not nil, is called for every request of a party that waits until something is next;
+	// give ends that request at once. Call ended when it no longer waits: it reports whether others
+	// need its connection, which is then closed.
 	Poll  func(r *http.Request, give func()) (ended func() (asked bool))
 	Now   func() time.Time // nil: time.Now
 	Ready func() error     // nil: always
 	// Healthy fails if the process should be started again; nil: it never should.
 	Healthy func() error
-	// Certificates returns what certificates of the door say about their next ones; nil: nothing.
+	// Certificates returns the statements of the door's certificates about their next ones; nil:
+	// none.
 	Certificates func() []NextCertificate
 }
 
-// Door is the handler. It is safe for concurrent use.
+// Door is the handler of the parties' interface. It is safe for concurrent use.
 type Door struct {
 	Options
 	mux      *http.ServeMux
@@ -90,7 +90,7 @@ type Door struct {
 	Counts  Counts
 }
 
-// Counts are for metrics.
+// Counts holds figures for metrics.
 type Counts struct {
 	Requests, BytesIn, BytesOut atomic.Int64
 
@@ -136,13 +136,12 @@ var openAPI = WithJob(document)
 // OpenAPI returns the document that describes the interface.
 func OpenAPI() []byte { return openAPI }
 
-// WithJob returns a document of an interface with the schema of a job in the place that it has
-// for one.
+// WithJob returns the document of an interface with the schema of a job inserted at its place.
 func WithJob(document []byte) []byte {
 	return bytes.Replace(document, []byte(`"the schema of a job"`), job.Schema(), 1)
 }
 
-// Routes are the patterns of all handlers.
+// Routes lists the patterns of all handlers.
 var Routes = []string{
 	"GET /healthz",
 	"GET /readyz",
@@ -215,11 +214,11 @@ func New(o Options) *Door {
 	return d
 }
 
-// ServeHTTP answers a request, and reads its body by deadlines.
+// ServeHTTP answers a request, and reads its body under deadlines.
 func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.patient.ServeHTTP(w, r) }
 
-// serve makes the checks that are the same for all requests. What is for parties is counted
-// once it is known who asks.
+// serve makes the checks that are the same for all requests. Requests for parties' resources are
+// counted once it is known who asks.
 func (d *Door) serve(w http.ResponseWriter, r *http.Request) {
 	d.Counts.Requests.Add(1)
 	h := w.Header()
@@ -245,7 +244,7 @@ func (d *Door) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// forParties reports whether a pattern is of a resource that takes a party's signature.
+// forParties reports whether a pattern is that of a resource that requires a party's signature.
 func forParties(pattern string) bool { return strings.Contains(pattern, "{id}") }
 
 // doubtful refuses queries that are long, and those that programs read in different ways.
@@ -263,7 +262,7 @@ func (d *Door) doubtful(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// otherMethod reports whether the path is there with another method.
+// otherMethod reports whether the path exists with another method.
 func (d *Door) otherMethod(r *http.Request) bool {
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		other := r.Clone(r.Context())

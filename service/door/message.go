@@ -10,7 +10,7 @@ import (
 	"github.com/hushsum/hushsum/service/runner"
 )
 
-// message takes a body, after all that can be checked without it: a message, or a piece of one.
+// message takes a body, a message or a piece of one, after all checks that need no body.
 func (d *Door) message(w http.ResponseWriter, r *http.Request, c *caller) {
 	if r.ContentLength < 0 {
 		d.refuse(w, "length", "send Content-Length")
@@ -58,7 +58,7 @@ func (d *Door) message(w http.ResponseWriter, r *http.Request, c *caller) {
 	}
 	switch {
 	case !due && again:
-		held(w) // a copy of what is held already
+		held(w) // a copy of one that is held already
 		return
 	case !due:
 		d.take(c.key()).discard()

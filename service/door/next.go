@@ -18,7 +18,7 @@ const (
 	HeaderItem    = "Hushsum-Item"
 	HeaderSession = "Hushsum-Session"
 	HeaderRound   = "Hushsum-Round"
-	HeaderNumber  = "Hushsum-Number" // of a refusal: that of the last question
+	HeaderNumber  = "Hushsum-Number" // in a refusal: the number of the last question
 )
 
 // parseAsk reads the query of next.
@@ -123,7 +123,7 @@ func (d *Door) next(w http.ResponseWriter, r *http.Request, c *caller) {
 	d.Counts.BytesOut.Add(int64(written))
 }
 
-// poll says that a request waits until something is next, and returns [Options.Poll]'s ended.
+// poll registers a request that waits until something is next, and returns [Options.Poll]'s ended.
 func (d *Door) poll(r *http.Request, give func()) (ended func() (asked bool)) {
 	if d.Poll == nil {
 		return func() bool { return false }

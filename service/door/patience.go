@@ -14,21 +14,21 @@ const slowestBytes = 16 << 10
 // DefaultPatience is how long a server waits for the first bytes of headers and bodies.
 const DefaultPatience = 10 * time.Second
 
-// pauses is how many times as long a body may pause that has begun to come: TCP waits for
-// some seconds before it sends again what was lost.
+// pauses is how many times as long a body may pause once it has begun to arrive: TCP waits for some
+// seconds before it sends lost bytes again.
 const pauses = 3
 
-// patient ends bodies that do not come.
+// patient ends bodies that do not arrive.
 type patient struct {
 	next     http.Handler
 	patience time.Duration
 	now      func() time.Time
 }
 
-// Patient returns a handler that reads bodies by deadlines, which grow with what has come: a
-// long body may take its time, and one of which nothing comes ends its connection after
-// patience, 0 for [DefaultPatience]. That is so as well if the next handler does not read
-// it, when package http looks for its end in order to use the connection again.
+// Patient returns a handler that reads bodies under deadlines, which grow with the bytes received:
+// a long body may take its time, and one of which nothing arrives ends its connection after
+// patience, 0 for [DefaultPatience]. That holds even if the next handler does not read the body,
+// when package http looks for its end in order to use the connection again.
 func Patient(next http.Handler, patience time.Duration) http.Handler {
 	return newPatient(next, patience, time.Now)
 }
@@ -40,7 +40,7 @@ func newPatient(next http.Handler, patience time.Duration, now func() time.Time)
 	return patient{next, patience, now}
 }
 
-// ServeHTTP has the next handler read the body by deadlines.
+// ServeHTTP has the next handler read the body under deadlines.
 func (p patient) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody {
 		p.next.ServeHTTP(w, r)
@@ -53,21 +53,21 @@ func (p patient) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.next.ServeHTTP(w, r)
 }
 
-// patientBody sets its connection's deadline before each read. Others than the handler may
-// read it too, such as a proxy's transport, and after the handler's end its connection's
-// deadlines are another request's.
+// patientBody sets its connection's deadline before each read. Readers other than the handler, such
+// as a proxy's transport, may read it too, and after the handler's end its connection's deadlines
+// belong to another request.
 type patientBody struct {
 	io.ReadCloser
 	patient
 	control *http.ResponseController
 
 	mutex sync.Mutex
-	began time.Time // zero until somebody reads
+	began time.Time // zero until the first read
 	came  int64
 	ended bool
 }
 
-// Read reads what has come by the deadline that follows from what came before.
+// Read reads what has arrived, by the deadline that follows from the bytes received before.
 func (b *patientBody) Read(p []byte) (n int, err error) {
 	if !b.wait() {
 		return 0, http.ErrBodyReadAfterClose
@@ -77,7 +77,7 @@ func (b *patientBody) Read(p []byte) (n int, err error) {
 	defer b.mutex.Unlock()
 	b.came += int64(n)
 	if err == io.EOF && !b.ended {
-		// From here on package http reads to hear that the client is gone, however long the
+		// From here on package http reads to notice that the client is gone, however long the
 		// answer takes.
 		_ = b.control.SetReadDeadline(time.Time{})
 	}
@@ -109,7 +109,7 @@ func (b *patientBody) end() {
 	b.ended = true
 }
 
-// bytesTime is how long bytes may take at the least speed that is borne.
+// bytesTime is how long bytes may take at the lowest speed that is accepted.
 func bytesTime(n int64) time.Duration {
 	return time.Duration(float64(n) / slowestBytes * float64(time.Second))
 }

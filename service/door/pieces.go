@@ -14,19 +14,20 @@ import (
 	"github.com/hushsum/hushsum/service/signature"
 )
 
-// A long message comes in pieces: proxies refuse long bodies, and connections break. Each is a
-// request of its own, whose signed query has the digest and the length of the whole message, so
-// that nothing is taken of a message that is too long, and pieces of two messages do not mix. What
-// came of a piece whose connection broke is kept, and the next begins there. An upload waits in the
-// room that it was given for all of its length, here alone: another leader knows nothing of it.
+// A long message comes in pieces: proxies refuse long bodies, and connections break. Each piece is
+// a request of its own, whose signed query has the digest and the length of the whole message, so
+// that nothing is accepted of a message that is too long, and pieces of two messages do not mix.
+// Received bytes of a piece whose connection broke are kept, and the next begins there. An upload
+// waits in the room reserved for its whole length, on this node alone: another leader knows nothing
+// of it.
 
-// PieceSize is the most bytes of a piece: half of what nginx lets pass unless it is told.
+// PieceSize is the maximum size of a piece in bytes: half of what nginx accepts unless configured.
 const PieceSize = 512 << 10
 
-// HeaderOffset has how many bytes of an upload have come.
+// HeaderOffset holds how many bytes of an upload have arrived.
 const HeaderOffset = "Hushsum-Offset"
 
-// away is how many times as long as a body may stay out an upload may pause between two pieces: its
+// away is the factor by which an upload may pause longer between two pieces than a body may: its
 // party may have to find another node, or its network.
 const away = 12
 
@@ -38,7 +39,7 @@ type piece struct {
 	whole  bool     // the body is the message
 }
 
-// named says what has the message's digest.
+// named returns the name of the header or parameter that has the message's digest.
 func (p *piece) named() string {
 	if p.whole {
 		return "Content-Digest"
@@ -75,7 +76,7 @@ func pieceOf(r *http.Request, s *signature.Signed) (p piece, err error) {
 	return p, nil
 }
 
-// upload is a message of which a part has come.
+// upload is a message of which a part has arrived.
 type upload struct {
 	*body
 	of           [32]byte // digest of the message
@@ -83,15 +84,15 @@ type upload struct {
 	expiry       *time.Timer // while it waits for its next piece
 }
 
-// discard gives the room of an upload free, if there is one.
+// discard releases the room of an upload, if there is one.
 func (u *upload) discard() {
 	if u != nil {
 		u.Close()
 	}
 }
 
-// take takes a caller's upload, which is the taker's until it is kept again. It returns nil if
-// there is none.
+// take takes over a caller's upload, which belongs to the taker until it is kept again. It returns
+// nil if there is none.
 func (d *Door) take(key string) *upload {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
@@ -103,8 +104,8 @@ func (d *Door) take(key string) *upload {
 	return u
 }
 
-// keep keeps an upload for the next piece, by a deadline that only bytes extend: as for one body,
-// with longer pauses.
+// keep keeps an upload for the next piece, under a deadline that only bytes extend: as for one
+// body, with longer pauses.
 func (d *Door) keep(key string, u *upload) {
 	if u == nil {
 		return
@@ -133,8 +134,8 @@ func (d *Door) keep(key string, u *upload) {
 	})
 }
 
-// receive reads a message, or the next piece of one. It returns the message when it is whole, for
-// the caller to close; until then it answers.
+// receive reads a message, or the next piece of one. It returns the message once it is whole, for
+// the caller to close; until then it answers the request itself.
 func (d *Door) receive(
 	w http.ResponseWriter, r *http.Request, c *caller, p piece,
 ) (b *upload, ok bool) {
@@ -193,7 +194,7 @@ func (d *Door) receive(
 	return nil, false
 }
 
-// refuseRoom refuses a body that finds no room.
+// refuseRoom refuses a body for which there is no room.
 func (d *Door) refuseRoom(w http.ResponseWriter, err error) {
 	if !errors.Is(err, errFull) {
 		d.Log.Error("there is no room for a body on the disk", "error", err.Error())
@@ -201,7 +202,7 @@ func (d *Door) refuseRoom(w http.ResponseWriter, err error) {
 	d.refuse(w, "full", "ask again")
 }
 
-// answerOffset says how much of an upload has come.
+// answerOffset reports how much of an upload has arrived.
 func answerOffset(w http.ResponseWriter, at int64) {
 	w.Header().Set(HeaderOffset, strconv.FormatInt(at, 10))
 	answer(w, struct {

@@ -13,13 +13,13 @@ import (
 // maxLimiters is how many addresses are remembered at once.
 const maxLimiters = 100_000
 
-// limiter is that of an address, or of a party.
+// limiter limits the requests of an address, or of a party.
 type limiter struct {
 	*rate.Limiter
 	used time.Time
 }
 
-// limits are limiters by whom they are of. They are safe for concurrent use.
+// limits holds limiters by the address or party that they limit. It is safe for concurrent use.
 type limits[K comparable] struct {
 	mutex sync.Mutex
 	most  int
@@ -31,7 +31,7 @@ func newLimits[K comparable](most int) limits[K] {
 	return limits[K]{most: most, of: make(map[K]*limiter)}
 }
 
-// allow counts a request of somebody who may make so many a second.
+// allow counts a request of a caller that may make a given number of requests per second.
 func (l *limits[K]) allow(who K, perSecond float64, now time.Time) bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -47,8 +47,8 @@ func (l *limits[K]) allow(who K, perSecond float64, now time.Time) bool {
 	return own.AllowN(now, 1)
 }
 
-// forget forgets who has been silent for a minute, and reports whether there is room for
-// another. Looking through all of them takes its time, under the lock: once a second,
+// forget drops callers that have been silent for a minute, and reports whether there is room for
+// another. A search through all of them takes time under the lock: it happens once a second,
 // however many strangers come. The lock is held.
 func (l *limits[K]) forget(now time.Time) bool {
 	if now.Sub(l.swept) < time.Second {
@@ -63,8 +63,8 @@ func (l *limits[K]) forget(now time.Time) bool {
 	return len(l.of) < l.most
 }
 
-// Address returns whose a remote address is, as far as somebody who has one can have no
-// others: it has no port, and of IPv6 the network's part only.
+// Address returns the part of a remote address that its owner cannot vary: no port, and of IPv6
+// only the network's part.
 func Address(remote string) (a netip.Addr, ok bool) {
 	host, _, err := net.SplitHostPort(remote)
 	if err != nil {
@@ -83,15 +83,15 @@ func Address(remote string) (a netip.Addr, ok bool) {
 	return a, true
 }
 
-// free reports whether requests from an address are not counted. Loopback is where proxies of
-// this machine and its own parties are.
+// free reports whether requests from an address are not counted. Proxies on this machine and its
+// own parties use loopback.
 func (d *Door) free(remote string) (a netip.Addr, free bool) {
 	a, known := Address(remote)
 	return a, !known || a.IsLoopback() && d.PerSecond == defaultRate
 }
 
-// tooMany counts a stranger's request, and refuses it if there are too many of its address.
-// What fails with a party's name, but not by its key, is a stranger's.
+// tooMany counts a stranger's request, and refuses it if there are too many from its address. A
+// request that fails under a party's name, but not with its key, counts as a stranger's.
 func (d *Door) tooMany(w http.ResponseWriter, r *http.Request) bool {
 	a, free := d.free(r.RemoteAddr)
 	if free || d.strangers.allow(a, d.PerSecond, d.Now()) {
@@ -101,7 +101,7 @@ func (d *Door) tooMany(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// tooManyOf counts a party's request, and refuses it if there are too many of this party.
+// tooManyOf counts a party's request, and refuses it if there are too many from this party.
 func (d *Door) tooManyOf(w http.ResponseWriter, r *http.Request, c *caller) bool {
 	if _, free := d.free(r.RemoteAddr); free || d.parties.allow(c.key(), d.PerSecond, d.Now()) {
 		return false

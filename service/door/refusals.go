@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// Problem is an error as the door tells it (RFC 9457).
+// Problem is an error as the door reports it (RFC 9457).
 type Problem struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`

@@ -44,7 +44,7 @@ func answer(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-// Listed is a federation in the list.
+// Listed is an entry in the door's list of federations.
 type Listed struct {
 	Name string `json:"name"`
 	ID   string `json:"id"`
@@ -58,7 +58,7 @@ func (d *Door) list(w http.ResponseWriter, _ *http.Request) {
 	answer(w, out)
 }
 
-// Description says all that a party must know to work a federation out for itself.
+// Description holds all that a party must know to work out a federation itself.
 type Description struct {
 	Name   string `json:"name"`
 	ID     string `json:"id"`
@@ -68,7 +68,7 @@ type Description struct {
 	// Committee is the fingerprint of the committee of one-message sums.
 	Committee string `json:"committee,omitempty"`
 	Initial   bool   `json:"initial"` // whether the file names a first model
-	// Before says whether it names what was spent before.
+	// Before reports whether it names what was spent before.
 	Before  bool     `json:"before,omitempty"`
 	Meaning []string `json:"meaning"`
 }
@@ -125,7 +125,7 @@ func (d *Door) before(w http.ResponseWriter, _ *http.Request, c *caller) {
 	_, _ = w.Write(c.Files.Before)
 }
 
-// Successor is a federation that goes on from another, by an operator's word.
+// Successor is a federation that continues another, on an operator's word.
 type Successor struct {
 	Name string `json:"name"`
 	ID   string `json:"id"`
@@ -169,7 +169,7 @@ func (d *Door) model(w http.ResponseWriter, r *http.Request, c *caller) {
 	d.serveModel(w, r, b)
 }
 
-// serveModel serves a file, with ranges and its digest for an ETag.
+// serveModel serves a file, with ranges and its digest as ETag.
 func (d *Door) serveModel(w http.ResponseWriter, r *http.Request, b []byte) {
 	digest := sha256.Sum256(b)
 	w.Header().Set("ETag", `"`+hex.EncodeToString(digest[:])+`"`)
@@ -179,7 +179,7 @@ func (d *Door) serveModel(w http.ResponseWriter, r *http.Request, b []byte) {
 	http.ServeContent(&served{ResponseWriter: w, door: d}, r, "", time.Time{}, file)
 }
 
-// served makes problems of what package http refuses in its own words.
+// served turns refusals of package http into problems.
 type served struct {
 	http.ResponseWriter
 	door    *Door
@@ -201,7 +201,7 @@ func (w *served) WriteHeader(status int) {
 	}
 }
 
-// Write goes on with it.
+// Write continues the answer.
 func (w *served) Write(b []byte) (int, error) {
 	if w.refused {
 		return len(b), nil

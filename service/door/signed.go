@@ -12,7 +12,7 @@ import (
 	"github.com/hushsum/hushsum/service/signature"
 )
 
-// caller is who signed a request, for which federation.
+// caller is a party or member that signed a request, with its federation.
 type caller struct {
 	Known
 	peer   runner.Peer
@@ -24,7 +24,7 @@ func (c *caller) key() string { return fmt.Sprint(c.Federation.ID, c.peer) }
 
 type handler func(w http.ResponseWriter, r *http.Request, c *caller)
 
-// role says whom a resource is for.
+// role says which callers a resource is for.
 type role int
 
 const (
@@ -33,7 +33,7 @@ const (
 	member // of the committee
 )
 
-// find finds whose a key is.
+// find finds the peer that a key belongs to.
 func (of role) find(f *federation.Federation, key ed25519.PublicKey) (p runner.Peer, found bool) {
 	if of != member {
 		if p.Index, found = f.Settled.Roster().Index(key); found || of == party {
@@ -47,12 +47,12 @@ func (of role) find(f *federation.Federation, key ed25519.PublicKey) (p runner.P
 	return p, found
 }
 
-// signed lets through what somebody of a role in the federation of the path has signed.
+// signed lets through requests that a caller of a role in the path's federation has signed.
 func (d *Door) signed(of role, next handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		entry, found := d.Federations.Find(r.PathValue("id"))
-		// A signature is verified before its request is counted, or else strangers would use up
-		// what parties may ask. Who names no party's key is counted first.
+		// A signature is verified before its request is counted, since otherwise strangers would
+		// use up the party's requests. A caller that names no party's key is counted first.
 		named := false
 		if found {
 			_, named = of.find(entry.Federation, signature.Claimed(r))
@@ -100,8 +100,8 @@ func (d *Door) signed(of role, next handler) http.HandlerFunc {
 	}
 }
 
-// warnOfClock says in the log, at most once a minute, that clocks differ: if it is this
-// machine's that is off, nobody is let in.
+// warnOfClock logs, at most once a minute, that clocks differ: if this machine's clock is off, no
+// request is accepted.
 func (d *Door) warnOfClock(err error) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
@@ -112,7 +112,7 @@ func (d *Door) warnOfClock(err error) {
 	}
 }
 
-// led lets through what this node leads, and passes on the rest.
+// led lets through requests for federations that this node leads, and passes on the rest.
 func (d *Door) led(next handler) handler {
 	return func(w http.ResponseWriter, r *http.Request, c *caller) {
 		switch {

@@ -9,14 +9,14 @@ import (
 	"github.com/hushsum/hushsum/service/tensor"
 )
 
-// This file has federations that ask queries. The model of one is the mean of what its parties
-// have submitted, in float64: zeros before its one sum, and from then on what its answers are read
-// from.
+// This file holds federations that ask queries. The model of one is the mean of what its parties
+// have submitted, in float64: zeros before its one sum, and afterwards the values that its answers
+// are read from.
 
 // ErrAsks: the federation asks no queries.
 var ErrAsks = errors.New("federation: it asks no queries")
 
-// settleQueries compiles the queries, if there are some.
+// settleQueries compiles the queries, if there are any.
 func (f *Federation) settleQueries() (err error) {
 	if !f.Job.Asks() {
 		return nil
@@ -29,8 +29,8 @@ func (f *Federation) settleQueries() (err error) {
 	return nil
 }
 
-// Expected returns what each query will cost and give: see [query.Plan.Expected]. That is
-// worked out once.
+// Expected returns what each query will cost and give: see [query.Plan.Expected]. It is computed
+// only once.
 func (f *Federation) Expected() []query.Expected {
 	if f.asks == nil {
 		return nil
@@ -38,18 +38,18 @@ func (f *Federation) Expected() []query.Expected {
 	return f.expected()
 }
 
-// Questions returns the plan of the queries that are asked, nil if the federation asks none.
+// Questions returns the plan of the queries that the federation asks, nil if it asks none.
 func (f *Federation) Questions() *query.Plan { return f.asks }
 
-// Asked tells what a federation asks, and what came of it.
+// Asked holds the queries that a federation asks, and their answers.
 type Asked struct {
 	Name string `json:"name"`
 	ID   string `json:"id"`
-	// Before is the federation that it goes on from, if it counts what was spent there.
+	// Before is the federation that this one continues, if it counts what was spent there.
 	Before  string `json:"before,omitempty"`
 	Parties int    `json:"parties"` // in the sum; 0: there are no answers
 	Of      int    `json:"of"`      // parties of the roster
-	// Epsilon bounds what the queries spend together, by themselves, at Delta; 0 without noise.
+	// Epsilon bounds what the queries spend together, on their own, at Delta; 0 without noise.
 	Epsilon  float64 `json:"epsilon,omitempty"`
 	Delta    float64 `json:"delta,omitempty"`
 	Protects string  `json:"protects,omitempty"` // whom epsilon is of
@@ -59,8 +59,8 @@ type Asked struct {
 	Answers   []query.Answer `json:"answers,omitempty"`
 }
 
-// Asked returns what is asked, and the answers of a model, if a sum of so many parties gave it; 0:
-// there is none yet. It fails with [ErrAsks].
+// Asked returns the federation's queries, and the answers that a model gives if it comes from a sum
+// of the given number of parties; 0: there is none yet. It fails with [ErrAsks].
 func (f *Federation) Asked(model []float64, parties int) (*Asked, error) {
 	if f.asks == nil {
 		return nil, ErrAsks

@@ -12,28 +12,28 @@ import (
 	"github.com/hushsum/hushsum/query"
 )
 
-// This file has how a study asks on: each batch of queries is a federation that goes on from the
-// one before it.
+// This file continues a study: each batch of queries is a federation that continues the one before
+// it.
 
 // Batch is a job's queries as the next federation of a study.
 type Batch struct {
 	Questions []string // canonical texts of all queries of the job, see [query.Plan.Questions]
 	Asked     []int    // places of those that are asked: no answer to them is known
 	Files     Files
-	// Federation asks them; nil: all answers are known.
+	// Federation asks the queries; nil: all answers are known.
 	Federation *Federation
-	// Own bounds what the queries spend by themselves, Before what the party with most has spent,
-	// and Total both together, which is the new federation's privacy.epsilon. Study is the budget of
-	// the study, 0 without one. All are 0 without noise.
+	// Own bounds what the queries spend on their own, Before what the party that spent most has
+	// spent, and Total both together, which is the new federation's privacy.epsilon. Study is the
+	// budget of the study, 0 without one. All are 0 without noise.
 	Own, Before, Total, Study float64
 }
 
-// Next makes a batch of a job, whose privacy.epsilon or multiplier is of all its queries by
-// themselves, and of the files with which a federation goes on from the last one of a study:
-// roster, committee, what was spent before and the study's budget are theirs. Queries whose answer
-// is known by their canonical text are left out, and the others keep the noise that they have by
-// the job, so that all spend less. It fails with a [job.ConfigError], also if the study cannot
-// spend so much.
+// Next makes a batch from a job, whose privacy.epsilon or multiplier covers all its queries on
+// their own, and from the files with which a federation continues the last one of a study: roster,
+// committee, what was spent before and the study's budget come from these. Queries whose answer is
+// known by their canonical text are left out, and the others keep the noise that the job gives
+// them, so that all spend less. It fails with a [job.ConfigError], also if the study's budget does
+// not suffice.
 func Next(asked *job.Job, after Files, known func(question string) bool) (*Batch, error) {
 	last, err := job.Parse("", after.Text)
 	if err != nil {
@@ -104,7 +104,7 @@ func (b *Batch) leaveOut(
 		m := alone.Mechanism().Vector
 		own.Privacy.Multiplier = m.SumStdDev(m.Shares.MinHonest) / m.Sensitivity.L2
 	}
-	if len(left) < len(own.Query) { // else shares are as they are written
+	if len(left) < len(own.Query) { // otherwise shares stay as written
 		own.Privacy.Multiplier /= math.Sqrt(part)
 		for k, i := range b.Asked {
 			left[k].Share = alone.Job().Query[i].Share / part
@@ -112,7 +112,7 @@ func (b *Batch) leaveOut(
 		left[len(left)-1].Share = 0 // the rest
 	}
 	own.Query = left
-	// Six digits: batches that cost the same are lines of the ledger that are the same.
+	// Six digits: batches that cost the same have identical lines in the ledger.
 	z := own.Privacy.Multiplier
 	unit := math.Pow(10, math.Floor(math.Log10(z))-5)
 	text := strconv.FormatFloat(math.Ceil(z/unit)*unit, 'g', 6, 64)
@@ -120,7 +120,7 @@ func (b *Batch) leaveOut(
 	return err
 }
 
-// count has epsilon of a job, whose noise is fixed, count what was spent before.
+// count has the epsilon of a job, whose noise is fixed, include what was spent before.
 func (b *Batch) count(own *job.Job, alone *job.Settled, text []byte) error {
 	delta := alone.Job().Privacy.Delta
 	settled, err := b.settle(own)
@@ -188,7 +188,7 @@ func (b *Batch) count(own *job.Job, alone *job.Settled, text []byte) error {
 	return nil
 }
 
-// settle works a job out for the lists of the batch, whatever the study may spend.
+// settle works out a job for the lists of the batch, whatever the study may spend.
 func (b *Batch) settle(j *job.Job) (*job.Settled, error) {
 	var files job.Files
 	var err error

@@ -1,8 +1,8 @@
-// Package federation makes a federation of a job: see package job. It works the job out for the
-// parties of its roster, has the first model, and what follows from a sum.
+// Package federation makes a federation from a job: see package job. It works the job out for the
+// parties of its roster, holds the first model, and computes what follows from a sum.
 //
-// All that the job declares is in the label that every key is signed with, so that a party that has
-// accepted a federation takes part in no other under its name.
+// Everything that the job declares is in the label that every key is signed with, so that a party
+// that has accepted a federation takes part in no other under its name.
 package federation
 
 import (
@@ -30,10 +30,10 @@ type Federation struct {
 	Kept    []string    // names of those that stay with parties
 	Initial []float64   // the first shared model, nil: zeros
 	ID      string      // 64 hexadecimal digits over all of it
-	// JobDigest is that of the job that is declared, see [job.Job.Digest], in 64 hexadecimal
-	// digits. Empty: the file is of an earlier release.
+	// JobDigest is the digest of the declared job, see [job.Job.Digest], in 64 hexadecimal digits.
+	// Empty: the file is from an earlier release.
 	JobDigest string
-	// World reports whether the file has a world for simulations, which Text has not.
+	// World reports whether the file has a world for simulations, which Text leaves out.
 	World bool
 
 	training *training.Training // nil: parties train by programs of their own, or are asked
@@ -41,14 +41,14 @@ type Federation struct {
 	expected func() []query.Expected
 }
 
-// Files holds what a federation is made of: the text of its file, and what the files have that
-// it names: the parties, the committee of one-message sums, what was spent before, and the first
-// model.
+// Files holds what a federation is made from: the text of its file, and the contents of the files
+// that it names: the parties, the committee of one-message sums, what was spent before, and the
+// first model.
 type Files struct {
 	Text, Roster, Committee, Model []byte
 	Before                         []byte // text of a job.Before
-	// Succession is an operator's word that this federation goes on from the one that Before
-	// names: see Sign. Nil: parties join it by hand.
+	// Succession is an operator's word that this federation continues the one that Before names:
+	// see Sign. Nil: parties join it manually.
 	Succession []byte
 }
 
@@ -66,7 +66,7 @@ func Read(name string) (*Federation, error) {
 	return f, err
 }
 
-// ReadFiles is [Read], and returns what it read, but for a world for simulations.
+// ReadFiles is [Read], and also returns the files that it read, without a world for simulations.
 func ReadFiles(name string) (*Federation, *Files, error) {
 	files, err := readFiles(name)
 	if err != nil {
@@ -119,8 +119,8 @@ func readFiles(name string) (*Files, error) {
 	return out, err
 }
 
-// New works a federation out of what its files have: the bytes of a committee and of a first
-// model only where the text names such files. It fails with a [job.ConfigError].
+// New works out a federation from the contents of its files: the bytes of a committee and of a
+// first model only where the text names such files. It fails with a [job.ConfigError].
 func New(files Files) (*Federation, error) {
 	roster, rosterErr := keyexchange.ParseRoster(files.Roster)
 	j, err := job.Parse("", files.Text)
@@ -153,7 +153,8 @@ func New(files Files) (*Federation, error) {
 	return newJob(j, files.Text, with)
 }
 
-// newEarlier works a file of an earlier release out, under which a federation goes on to its end.
+// newEarlier works out a file from an earlier release, under which a federation continues to its
+// end.
 func newEarlier(text []byte, roster *keyexchange.Roster, model []byte) (*Federation, error) {
 	j, _, _, err := old.Read("", text, fmt.Sprintf("parties.count=%d", roster.Len()))
 	if err != nil {
@@ -164,11 +165,12 @@ func newEarlier(text []byte, roster *keyexchange.Roster, model []byte) (*Federat
 		func(files job.Files) (*job.Settled, error) { return old.Settle(j, text, files) })
 }
 
-// Of works a job out that was read or made already, as [New] does the text of one. It fails with
-// a [job.ConfigError], whose line is that of the file that the job was read from.
+// Of works out a job that was already read or made, as [New] does with the text of one. It fails
+// with a [job.ConfigError], whose line is that of the file that the job was read from.
 func Of(j *job.Job, files job.Files) (*Federation, error) { return newJob(j, nil, files) }
 
-// newJob works a job out. Without a text, and where that has a world, the text is made of the job.
+// newJob works out a job. Without a text, and where that has a world, the text is made from the
+// job.
 func newJob(j *job.Job, text []byte, files job.Files) (*Federation, error) {
 	world := !emptyWorld(j)
 	if world || text == nil { // the world is for a simulation only, and sent to nobody
@@ -193,7 +195,7 @@ func newJob(j *job.Job, text []byte, files job.Files) (*Federation, error) {
 	return f, f.settle(files, j.Settle)
 }
 
-// emptyWorld reports whether a job says nothing of a world.
+// emptyWorld reports whether a job declares no world.
 func emptyWorld(j *job.Job) bool {
 	with, err := j.MarshalText()
 	own := j.Clone()

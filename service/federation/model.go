@@ -10,7 +10,7 @@ import (
 	"github.com/hushsum/hushsum/service/tensor"
 )
 
-// labelFirst begins what the first model is drawn from.
+// labelFirst is the prefix of the text that seeds the first model.
 const labelFirst = "hushsum/2 first model"
 
 // Uniform returns a first model. A tensor of two or more dimensions is drawn uniformly

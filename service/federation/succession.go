@@ -15,15 +15,15 @@ import (
 	"github.com/hushsum/hushsum/service/tensor"
 )
 
-// This file has how a federation goes on from another.
+// This file defines how one federation continues another.
 
-// ErrSuccession: nobody whom one trusts says that a federation goes on from another.
+// ErrSuccession: no trusted operator has signed that a federation continues another.
 var ErrSuccession = errors.New("federation: the succession is not signed")
 
 const labelSuccession = "hushsum/4 succession"
 
-// statement returns what an operator signs: an identifier is over job, roster, ledger and model, so
-// that it is for exactly these.
+// statement returns the bytes that an operator signs: an identifier covers job, roster, ledger and
+// model, so that the statement is for exactly these.
 func (f *Federation) statement() ([]byte, error) {
 	before := f.Settled.Before()
 	if before == nil {
@@ -32,7 +32,7 @@ func (f *Federation) statement() ([]byte, error) {
 	return []byte(f.ID + "\ngoes on from\n" + before.Federation), nil
 }
 
-// Sign returns an operator's word that the federation goes on from the one that its privacy.before
+// Sign returns an operator's word that the federation continues the one that its privacy.before
 // names: the key in 32 bytes and a signature in 64. It fails with [ErrSuccession] if it names none.
 func (f *Federation) Sign(operator ed25519.PrivateKey) ([]byte, error) {
 	statement, err := f.statement()
@@ -47,7 +47,7 @@ func (f *Federation) Sign(operator ed25519.PrivateKey) ([]byte, error) {
 	return append(slices.Clone(key), signature[:]...), nil
 }
 
-// Signer returns the key whose word a succession is. It fails with [ErrSuccession].
+// Signer returns the key of the operator that signed a succession. It fails with [ErrSuccession].
 func (f *Federation) Signer(succession []byte) (ed25519.PublicKey, error) {
 	statement, err := f.statement()
 	if err != nil {
@@ -64,10 +64,11 @@ func (f *Federation) Signer(succession []byte) (ed25519.PublicKey, error) {
 	return key, nil
 }
 
-// Continued returns the text of a job that goes on from this federation's: what that has written,
+// Continued returns the text of a job that continues this federation's: the fields that it has set,
 // under another name, with the files model.safetensors, unless it asks queries, roster.txt,
-// committee.txt, and, if what was spent counts, before.json. What follows from what is written is
-// left to follow from what an operator changes: bits, say, or how many members a committee has.
+// committee.txt, and, if what was spent counts, before.json. Fields that follow from others stay
+// unset, since they may follow from something an operator changes: bits, say, or how many members a
+// committee has.
 func (f *Federation) Continued(before bool) ([]byte, error) {
 	j, err := job.Parse("", f.Text)
 	if err != nil { // of an earlier release
@@ -89,7 +90,7 @@ func (f *Federation) Continued(before bool) ([]byte, error) {
 	return j.MarshalText()
 }
 
-// nextName counts up the number behind the last dash of a name: study, study-2, study-3.
+// nextName increments the number after the last dash of a name: study, study-2, study-3.
 func nextName(name string) string {
 	stem, number := name, 1
 	if at := strings.LastIndexByte(name, '-'); at > 0 {
@@ -100,7 +101,7 @@ func nextName(name string) string {
 	return fmt.Sprint(stem, "-", number+1)
 }
 
-// begin has a training begin with the weights of a file, in place of those of the seed.
+// begin has a training begin with the weights of a file, instead of those drawn from the seed.
 func (f *Federation) begin(file []byte) error {
 	spec, values, _, err := tensor.ParseAny(file)
 	if err != nil {

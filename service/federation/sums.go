@@ -9,14 +9,15 @@ import (
 	"github.com/hushsum/hushsum/training"
 )
 
-// This file has what is summed, and what follows from a sum.
+// This file defines what is summed, and what follows from a sum.
 
-// Optimizer returns the server's rule, at its beginning.
+// Optimizer returns the server's rule, in its initial state.
 func (f *Federation) Optimizer() *aggregation.Optimizer { return training.Optimizer(f.Job) }
 
 // Next returns the model that follows from a round's model, the broadcast that the round began
-// with, and the sum of the submissions of some parties; and what they measured, nil if
-// nobody did. optimizer, of Optimizer, remembers. It fails with errors of aggregation.
+// with, and the sum of the submissions of some parties; and the metrics that they measured, nil if
+// none did. optimizer, of Optimizer, keeps its state between rounds. It fails with errors of
+// aggregation.
 func (f *Federation) Next(
 	optimizer *aggregation.Optimizer, round int, model []float64, broadcast []byte, sum [][]uint64,
 	parties []int,
@@ -50,12 +51,12 @@ func (f *Federation) Next(
 	return next, m, nil
 }
 
-// ErrDiverged: the model that follows from a sum has numbers that its type cannot hold.
+// ErrDiverged: the model that follows from a sum has numbers that its type cannot represent.
 var ErrDiverged = errors.New("federation: the model has diverged, and the one before it stays; " +
 	"lower the rates")
 
-// stored returns a model as it is stored and sent. One with infinite numbers would be refused
-// by all parties, for ever.
+// stored returns a model as it is stored and sent. All parties would refuse one with infinite
+// numbers, for ever.
 func (f *Federation) stored(model []float64) ([]float64, error) {
 	f.Spec.Round(model)
 	for _, x := range model {
@@ -66,12 +67,12 @@ func (f *Federation) stored(model []float64) ([]float64, error) {
 	return model, nil
 }
 
-// maxLoss is the loss that metrics count at most.
+// maxLoss is the largest loss that metrics count.
 const maxLoss = 10
 
-// Join lays a party's metrics behind its update: of an update clipped to its part of the
-// clip, and each metric scaled to its part, the norm is at most the clip, and the noise
-// covers both. loss counts from 0 to 10; accuracy is from 0 to 1.
+// Join appends a party's metrics to its update: with an update clipped to its part of the clip and
+// each metric scaled to its part, the norm is at most the clip, and the noise covers both. loss
+// counts from 0 to 10; accuracy is from 0 to 1.
 func (f *Federation) Join(update []float64, loss, accuracy float64) ([]float64, error) {
 	share := f.Job.Metrics.Share
 	if share == 0 {
@@ -92,8 +93,8 @@ func (f *Federation) Join(update []float64, loss, accuracy float64) ([]float64, 
 	return append(slices.Clone(clipped), unit*bound(loss/maxLoss), unit*bound(accuracy)), nil
 }
 
-// Metric is the mean of what parties measured, each with the standard deviation of the
-// noise in it.
+// Metric is the mean of what parties measured, each value with the standard deviation of the noise
+// in it.
 type Metric struct {
 	Loss        float64 `json:"loss"`
 	LossDev     float64 `json:"loss_dev"`
@@ -101,8 +102,8 @@ type Metric struct {
 	AccuracyDev float64 `json:"accuracy_dev"`
 }
 
-// Part is Join's inverse on the mean of so many parties; without metrics the second is
-// nil.
+// Part is the inverse of Join on the mean of a given number of parties; without metrics the second
+// result is nil.
 func (f *Federation) Part(mean []float64, parties int) (update []float64, m *Metric) {
 	share := f.Job.Metrics.Share
 	if share == 0 {

@@ -9,10 +9,10 @@ import (
 	"github.com/hushsum/hushsum/training"
 )
 
-// This file has what a federation knows of a training that its job declares.
+// This file holds a federation's view of the training that its job declares.
 
-// Standing reads what a model says of a training that is declared, which began with a
-// broadcast; nil: none is at hand. round is the federation's. It fails with tensor.ErrFormat.
+// Standing reads the state of a declared training from a model; the training began with a
+// broadcast, nil: none is at hand. round is the federation's. It fails with tensor.ErrFormat.
 func (f *Federation) Standing(
 	round int, model []float64, broadcast []byte,
 ) (*training.Standing, error) {
@@ -46,8 +46,8 @@ func (f *Federation) Learner() learning.Model {
 	return f.training.Model()
 }
 
-// Weights returns the part of a model that is one of package learning, if the training is
-// declared, else all of it.
+// Weights returns the part of a model that belongs to a model of package learning, if the training
+// is declared, otherwise all of it.
 func (f *Federation) Weights(model []float64) []float64 {
 	if f.training == nil {
 		return model

@@ -8,8 +8,8 @@ import (
 	"github.com/hushsum/hushsum/service/tensor"
 )
 
-// Meaning says in sentences what taking part means for a party: what the job means, and what the
-// service carries.
+// Meaning explains in sentences what taking part means for a party: what the job declares, and what
+// the service transmits.
 func (f *Federation) Meaning() []string {
 	out := f.Settled.Explain()
 	if f.asks == nil {
@@ -31,7 +31,7 @@ func (f *Federation) Meaning() []string {
 		size(f.down())))
 }
 
-// Needs says what the server takes.
+// Needs states the resources that the server needs.
 func (f *Federation) Needs() []string {
 	d, n := f.Spec.Len(), f.Settled.Roster().Len()
 	tables := 700 * n * n // shares, keys and signatures of all pairs, with their copies
@@ -45,7 +45,7 @@ func (f *Federation) Needs() []string {
 	}
 }
 
-// Up returns about how many bytes a party sends in a round.
+// Up returns roughly how many bytes a party sends in a round.
 func (f *Federation) Up() int {
 	if figures := f.oneshot(); figures != nil {
 		return figures.Up
@@ -71,7 +71,7 @@ func (f *Federation) oneshot() *oneshot.Figures {
 		return nil
 	}
 	figures, err := one.Parameters()
-	if err != nil { // they were had when it was settled
+	if err != nil { // they were available when the job was settled
 		return nil
 	}
 	return &figures

@@ -11,11 +11,11 @@ import (
 	"github.com/hushsum/hushsum/service/record"
 )
 
-// This file has how a federation goes on from one that has ended.
+// This file lets a federation continue one that has ended.
 
-// After returns what a federation begins with that goes on from one that has ended: its job
-// under another name, the same roster, its last model, and what its parties have spent. Whoever
-// declares it changes what is to change.
+// After returns the files for a federation that continues one that has ended: its job under another
+// name, the same roster, its last model, and what its parties have spent. The operator who declares
+// it changes what should differ.
 func (n *Node) After(ctx context.Context, id string) (*federation.Files, error) {
 	e, found := (*federations)(n).Find(id)
 	if !found {
@@ -45,9 +45,9 @@ func (n *Node) before(ctx context.Context, id string) ([]byte, error) {
 	return out.Before, err
 }
 
-// succeeds returns an error unless a federation that says that it goes on from another may:
-// an operator's word is for it, and it counts what the other's ledger has. One that this record
-// does not have was held elsewhere; then only the parties know.
+// succeeds returns an error unless a federation that claims to continue another may: an operator's
+// word is for it, and it counts what the other's ledger has. If the other is not in this record it
+// was held elsewhere; then only the parties know.
 func (n *Node) succeeds(
 	ctx context.Context, f *federation.Federation, files federation.Files,
 ) error {
@@ -77,7 +77,7 @@ func (n *Node) succeeds(
 }
 
 // studies returns an error if a federation would have a study spend its budget twice: it begins one
-// for a roster that has one here, or goes on from what another goes on from.
+// for a roster that has one here, or continues a federation that another continues already.
 func (n *Node) studies(f *federation.Federation) error {
 	if f.Job.Privacy.Study == 0 {
 		return nil

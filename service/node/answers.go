@@ -10,10 +10,10 @@ import (
 	"github.com/hushsum/hushsum/service/tensor"
 )
 
-// This file has what a federation asks, and what came of it.
+// This file returns the queries that a federation asks, and their answers.
 
-// Answers returns what a federation asks, with the answers if there are some. It fails with
-// [record.ErrNone], [federation.ErrAsks], and the errors of the record.
+// Answers returns the queries that a federation asks, with the answers if there are any. It fails
+// with [record.ErrNone], [federation.ErrAsks], and the errors of the record.
 func (n *Node) Answers(ctx context.Context, id string) (*federation.Asked, error) {
 	n.mutex.Lock()
 	e := n.entries[id]
@@ -30,7 +30,8 @@ func (n *Node) Answers(ctx context.Context, id string) (*federation.Asked, error
 	case kept != nil:
 		return kept, nil
 	}
-	// The status first: the model that is read after it has any sum that it tells of.
+	// The status first: the model, which is read after it, includes any sum that the status
+	// mentions.
 	status, err := (shows{n}).Status(ctx, id)
 	if err != nil {
 		return nil, err
@@ -54,7 +55,7 @@ func (n *Node) Answers(ctx context.Context, id string) (*federation.Asked, error
 		}
 	}
 	out, err := e.federation.Asked(model, parties)
-	if err == nil && parties > 0 { // which does not change any more
+	if err == nil && parties > 0 { // which no longer changes
 		n.mutex.Lock()
 		e.asked = out
 		n.mutex.Unlock()
@@ -62,7 +63,7 @@ func (n *Node) Answers(ctx context.Context, id string) (*federation.Asked, error
 	return out, err
 }
 
-// Plan says what the queries of a job would cost and give in a federation that goes on from one
+// Plan computes what the queries of a job would cost and give in a federation that continues one
 // that has ended. It asks nothing.
 func (n *Node) Plan(ctx context.Context, id string, text []byte) (*page.Planned, error) {
 	j, err := job.Parse("", text)

@@ -14,8 +14,8 @@ func (n *Node) WriteBackup(ctx context.Context, w io.Writer) error {
 	return n.records.Backup(ctx, w, runner.Named)
 }
 
-// ReadBackup makes an empty record that of a backup, and returns the federations. It fails with the
-// errors of package record, before anything is changed where the file or the record is to blame.
+// ReadBackup fills an empty record from a backup, and returns the federations. It fails with the
+// errors of package record, before anything is changed if the file or the record is the cause.
 func (n *Node) ReadBackup(ctx context.Context, backup io.Reader) (ids []string, err error) {
 	// It is read twice, first to verify all of it.
 	file, err := os.CreateTemp(n.Folder, "restore-*")
@@ -32,7 +32,7 @@ func (n *Node) ReadBackup(ctx context.Context, backup io.Reader) (ids []string, 
 	ids, err = n.records.Restore(ctx, file)
 	if err == nil {
 		n.Log.Warn("a backup was restored", "federations", len(ids))
-		n.find(ids) // so that whoever asks next is told of them
+		n.find(ids) // so that the next request for one finds it
 	}
 	return ids, err
 }

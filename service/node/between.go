@@ -11,12 +11,12 @@ import (
 	"github.com/hushsum/hushsum/service/record"
 )
 
-// This file has how nodes know each other's messages: they go over NATS, which may be an
-// operator's and carry others'. Each is sealed under the key that seals records, for one
-// federation and one purpose, and says when it was made and by which random number. Whoever may
-// publish and read at NATS, without that key, can keep messages back and nothing else.
+// This file seals the messages between nodes: they go over NATS, which may be an operator's and
+// carry others' messages. Each is sealed under the key that seals records, for one federation and
+// one purpose, and states when it was made and its random number. A party that may publish and read
+// at NATS, without that key, can withhold messages and nothing else.
 
-// What a message between nodes is for.
+// Purposes of messages between nodes.
 const (
 	forLead  = "lead"
 	forOrder = "order"
@@ -34,17 +34,18 @@ var (
 		"by more than %v; set them by NTP", clockBound)
 )
 
-// number is the random number of a message, by which copies are known and a reply is bound to its
+// number is the random number of a message, which identifies copies and binds a reply to its
 // question.
 type number [16]byte
 
 const headSize = 8 + len(number{})
 
-// between holds what a node keeps to send and open messages. It is safe for concurrent use.
+// between holds the state that a node needs to send and open messages. It is safe for concurrent
+// use.
 type between struct {
 	keys    *record.Keys
 	now     func() time.Time
-	started time.Time // before which nothing is known of what was opened
+	started time.Time // nothing is known of messages opened before
 
 	mutex sync.Mutex
 	had   map[number]time.Time // opened of late
@@ -60,7 +61,8 @@ func associatedOf(purpose, id string, question number) []byte {
 	return fmt.Appendf(nil, "hushsum/2 between nodes 1\n%s\n%s\n%x", purpose, id, question)
 }
 
-// seal seals a message, or with a question's number the reply to it, and returns its own number.
+// seal seals a message, or the reply to the question with a given number, and returns its own
+// number.
 func (b *between) seal(purpose, id string, question number, body []byte) ([]byte, number, error) {
 	nonce, err := keyexchange.GenerateNonce(nil)
 	if err != nil {
@@ -75,7 +77,7 @@ func (b *between) seal(purpose, id string, question number, body []byte) ([]byte
 	return sealed, own, err
 }
 
-// open opens a message once.
+// open opens a message, once only.
 func (b *between) open(purpose, id string, question number, sealed []byte,
 ) (body []byte, own number, err error) {
 	plain, err := b.keys.Open(sealed, associatedOf(purpose, id, question))

@@ -20,9 +20,9 @@ import (
 	"github.com/hushsum/hushsum/service/door"
 )
 
-// This file has the door's certificate, and how another takes its place while parties that pin it
-// go on: it is announced, signed by the present one, for a declared time, and shown from then on at
-// the latest.
+// This file has the door's certificate, and replaces it while parties that pin it continue: the
+// next one is announced, signed by the present one, for a declared time, and shown at the latest
+// when that time is over.
 
 const (
 	suffixNext     = ".next"                 // of the files of a certificate that is to come
@@ -31,7 +31,7 @@ const (
 	endsSoon       = 30 * 24 * time.Hour // when the log begins to say so, once a day
 )
 
-// certificate is that of a door.
+// certificate is the certificate of a door.
 type certificate struct {
 	files, nextFiles [2]string // of the certificate and of its key, which may be one
 	watched          []*watched
@@ -45,7 +45,7 @@ type certificate struct {
 	told    time.Time // when the log said that the present one ends
 }
 
-// now tells the time that the door goes by.
+// now returns the time that the door uses.
 func (n *Node) now() time.Time {
 	if n.Now != nil {
 		return n.Now()
@@ -55,7 +55,7 @@ func (n *Node) now() time.Time {
 
 func fingerprint(c *tls.Certificate) [32]byte { return sha256.Sum256(c.Certificate[0]) }
 
-// readPair reads a certificate and its key, which none but its owner may read.
+// readPair reads a certificate and its key, which only its owner may be able to read.
 func readPair(files [2]string) (*tls.Certificate, error) {
 	pair, err := tls.LoadX509KeyPair(files[0], files[1])
 	if err == nil {
@@ -133,8 +133,8 @@ func (n *Node) renew() {
 	n.show(present)
 }
 
-// show shows a certificate from now on, or the next once it is time for that, whatever the files of
-// the present one have.
+// show shows a certificate from now on, or the next one if its time has come, whatever the files of
+// the present one contain.
 func (n *Node) show(pair *tls.Certificate) {
 	c := &n.certificate
 	c.mutex.Lock()
@@ -152,8 +152,8 @@ func (n *Node) show(pair *tls.Certificate) {
 	}
 }
 
-// tellEnd says once a day that the certificate that is shown ends soon, or has ended, and at once
-// of another one.
+// tellEnd logs once a day that the certificate that is shown ends soon, or has ended, and at once
+// if it is another one.
 func (n *Node) tellEnd(changed bool) {
 	c := &n.certificate
 	end, now := c.expires(), c.now()
@@ -169,11 +169,11 @@ func (n *Node) tellEnd(changed bool) {
 		"docs/service.md", "end", end.UTC().Format(time.RFC3339))
 }
 
-// over reports whether the time of the certificate before the next is over. The caller has the
+// over reports whether the time of the certificate before the next is over. The caller holds the
 // mutex.
 func (c *certificate) over() bool { return c.word != nil && !c.now().Before(c.word.Until) }
 
-// announce has the present certificate say which one comes next, if there are files of one.
+// announce has the present certificate name the next one, if there are files of one.
 func (n *Node) announce() error {
 	c := &n.certificate
 	next, err := readPair(c.nextFiles)
@@ -224,7 +224,7 @@ func (c *certificate) shown() (present, next string) {
 	return present, next
 }
 
-// expires returns until when the certificate that the door shows is valid; zero: there is none.
+// expires returns the end of validity of the certificate that the door shows; zero: there is none.
 func (c *certificate) expires() time.Time {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -234,14 +234,14 @@ func (c *certificate) expires() time.Time {
 	return c.present.Leaf.NotAfter
 }
 
-// get is a tls.Config's GetCertificate.
+// get serves as the GetCertificate of a tls.Config.
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return c.present, nil
 }
 
-// says returns what the certificate of this node said about its next, as long as that is of use.
+// says returns the statement of this node's certificate about its next, as long as it is of use.
 func (c *certificate) says() *door.NextCertificate {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -251,8 +251,8 @@ func (c *certificate) says() *door.NextCertificate {
 	return c.word
 }
 
-// statements returns what the certificates of all nodes say: a party may have pinned those of nodes
-// that it does not ask.
+// statements returns the statements of the certificates of all nodes: a party may have pinned
+// certificates of nodes that it does not ask.
 func (n *Node) statements() (all []door.NextCertificate) {
 	add := func(c *door.NextCertificate) {
 		if c != nil && n.now().Before(c.Until) && !slices.ContainsFunc(all,

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// mostFiles is how many files are counted with, however many a process may open.
+// mostFiles is the largest number of files that is assumed, however many a process may open.
 const mostFiles = 1 << 20
 
 // openFiles returns how many files this process may open, 0 if it is not known.
@@ -29,7 +29,7 @@ func usedFiles() int {
 	return 0
 }
 
-// diskOf returns the bytes that are free and that there are on a folder's disk, 0 if not known.
+// diskOf returns the free and the total bytes of a folder's disk, 0 if not known.
 func diskOf(folder string) (free, size uint64) {
 	var s syscall.Statfs_t
 	if syscall.Statfs(folder, &s) != nil {

@@ -29,15 +29,15 @@ const (
 	fileKey         = "seal.key"
 	fileCertificate = "certificate.pem"
 	fileTokens      = "tokens.json"
-	fileNewTokens   = "operators.txt" // until somebody has read and deleted it
+	fileNewTokens   = "operators.txt" // until an operator has read and deleted it
 )
 
-// keys reads what the node keeps in its folder, or makes it.
+// keys reads the node's keys from its folder, or makes them.
 func (n *Node) keys() (err error) {
 	if err := os.MkdirAll(n.Folder, 0o700); err != nil {
 		return err
 	}
-	// Two processes in one folder would write over each other's record.
+	// Two processes in one folder would overwrite each other's record.
 	n.lock, err = lock.Folder(n.Folder)
 	if errors.Is(err, lock.ErrHeld) {
 		return fmt.Errorf("%w: %s", ErrLocked, n.Folder)
@@ -71,8 +71,8 @@ func (n *Node) keys() (err error) {
 	return hushsum.FileStore(n.TokensFile).Save([]byte(strings.Join(n.NewTokens, "\n") + "\n"))
 }
 
-// forgetTokens deletes tokens that nobody is told, since the first start has failed: the next
-// makes others.
+// forgetTokens deletes tokens that nobody will see, since the first start has failed: the next
+// start makes others.
 func (n *Node) forgetTokens() {
 	if len(n.NewTokens) > 0 {
 		_ = os.Remove(filepath.Join(n.Folder, fileTokens))
@@ -96,7 +96,7 @@ func (n *Node) readKeys() error {
 		n.KeyFile = filepath.Join(n.Folder, fileKey)
 	}
 	n.keyFile.name = n.KeyFile
-	n.keyFile.changed() // whatever it becomes from here on is read again
+	n.keyFile.changed() // any later change is read again
 	keys, err := keyfile.SealKeys(n.KeyFile, create)
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ import (
 	"github.com/hushsum/hushsum/service/runner"
 )
 
-// This file has how a node finds federations, and leads those that nobody else leads.
+// This file finds federations, and leads those that no other node leads.
 
 // lead holds the message that a leader sends each second.
 type lead struct {
@@ -35,7 +35,7 @@ type lead struct {
 	For string `json:"for,omitempty"`
 }
 
-// look finds federations, and leads those that it may.
+// look finds federations, and leads those that this node may lead.
 func (n *Node) look() {
 	defer n.group.Done()
 	for {
@@ -57,7 +57,7 @@ func (n *Node) look() {
 	}
 }
 
-// find makes recorded federations known to this node, but for those that cannot be used.
+// find makes recorded federations known to this node, except those that cannot be used.
 func (n *Node) find(ids []string) {
 	for _, id := range ids {
 		n.mutex.Lock()
@@ -116,14 +116,14 @@ func (n *Node) know(f *federation.Federation, files federation.Files) {
 	go n.lead(e)
 }
 
-// lead leads a federation whenever nobody else does.
+// lead leads a federation whenever no other node does.
 func (n *Node) lead(e *entry) {
 	defer n.group.Done()
 	for n.ctx.Err() == nil {
 		if n.mayClaim(e) {
 			err := n.led(e)
 			if errors.Is(err, record.ErrRecord) && n.ctx.Err() == nil {
-				// Asking again at once does not mend it; another program may.
+				// Asking again at once does not help; another program may.
 				n.Log.Error("a record cannot be led", "federation", e.federation.Job.Name, "error",
 					err.Error())
 				select {
@@ -163,13 +163,13 @@ func (n *Node) mayClaim(e *entry) bool {
 	if time.Since(heard) < 2*beat {
 		return false
 	}
-	// Nobody has ever led it, or this node did before it was started again.
+	// No node has ever led it, or this node did before it was restarted.
 	name, err := n.records.Leader(n.ctx, e.federation.ID)
 	return err == nil && (name == "" || name == n.Name)
 }
 
-// keepEvidence writes what shows others who cheated to the folder evidence of the node's. The file
-// is named by the place in the roster or the committee, since names may have slashes.
+// keepEvidence saves proof of cheating, which others can check, in the node's folder evidence. The
+// file is named by the place in the roster or the committee, since names may have slashes.
 func (n *Node) keepEvidence(id string, round uint64, who string, b []byte) (string, error) {
 	folder := filepath.Join(n.Folder, "evidence", id)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -179,7 +179,7 @@ func (n *Node) keepEvidence(id string, round uint64, who string, b []byte) (stri
 	return name, durable.Write(name, bytes.NewReader(b))
 }
 
-// led claims and leads, until that ends.
+// led claims a federation and leads it, until that ends.
 func (n *Node) led(e *entry) error {
 	ctx, cancel := context.WithCancel(n.ctx)
 	defer cancel()
@@ -262,8 +262,8 @@ func (n *Node) led(e *entry) error {
 	return err
 }
 
-// confirm has a runner ask the record whether it still leads, whenever another node is heard
-// to say that it does: one that has nothing to decide would go on for ever, and keep the
+// confirm has a runner ask the record whether it still leads, whenever another node is heard to say
+// that it does: a runner that has nothing to decide would otherwise go on for ever, and keep the
 // parties that come to it.
 func (n *Node) confirm(ctx context.Context, e *entry, r *runner.Runner) {
 	for ctx.Err() == nil {
@@ -283,7 +283,7 @@ func (n *Node) confirm(ctx context.Context, e *entry, r *runner.Runner) {
 
 func (n *Node) say(id string, leaving bool) { n.tell(id, lead{Leaving: leaving}) }
 
-// tell tells all nodes about who leads.
+// tell tells all nodes which node leads.
 func (n *Node) tell(id string, l lead) {
 	l.Node, l.Address = n.Name, n.Advertise
 	l.Fingerprint, l.Next = n.certificate.shown()
@@ -299,7 +299,7 @@ func (n *Node) tell(id string, l lead) {
 	}
 }
 
-// hear notes who leads.
+// hear notes which node leads.
 func (n *Node) hear(m *nats.Msg) {
 	id := strings.TrimPrefix(m.Subject, subjectLead)
 	body, _, err := n.between.open(forLead, id, number{}, m.Data)

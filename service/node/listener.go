@@ -14,25 +14,25 @@ import (
 	"github.com/hushsum/hushsum/service/door"
 )
 
-// sendBuffer is how many bytes of an answer the kernel takes, of which Linux keeps room for
-// twice as many, before its reader has had any.
+// sendBuffer is how many bytes of an answer the kernel accepts before its reader has read any;
+// Linux reserves twice that.
 const sendBuffer = 256 << 10
 
 // Bounds of connections.
 const (
-	// Where a process cannot be asked how many files it may open, the door has as many.
+	// Where a process cannot find out how many files it may open, the door has this many.
 	unknownDoor = 4096
 	pageMost    = 64
 	reserveMost = 4096
 	leastDoor   = 16
-	// perParty is how many connections nobody takes from a party: it uses two, and leaves
-	// some behind when a network fails.
+	// perParty is the number of connections that a party always keeps: it uses two, and leaves some
+	// behind when a network fails.
 	perParty = 4
 )
 
-// shares divides the files that a process may open: JetStream and the record have a quarter,
-// 4,096 at most. A connection of the door may take another file, for a body that waits or
-// for a request that is passed on to the node that leads.
+// shares divides the files that a process may open: JetStream and the record get a quarter, 4,096
+// at most. A connection of the door may take another file, for a body that waits or for a request
+// that is passed on to the node that leads.
 func shares(files int) (door, page, reserve int) {
 	if files <= 0 {
 		return unknownDoor, pageMost, 0
@@ -42,23 +42,23 @@ func shares(files int) (door, page, reserve int) {
 	return max((files-page-reserve)/2, leastDoor), page, reserve
 }
 
-// boundedListener bounds connections, and what the kernel holds of answers that are not
-// read. Left to itself it takes some megabytes of each, so that thousands of slow parties
-// fill all the memory that it has for TCP, and every connection crawls; what the runner
-// lets out at once (runner.Options.OutRoom) would then bound nothing.
+// boundedListener bounds connections, and the bytes of unread answers that the kernel holds. Left
+// to itself the kernel takes some megabytes for each, so that thousands of slow parties fill all
+// the memory that it has for TCP, and every connection crawls; the bound on what the runner lets
+// out at once (runner.Options.OutRoom) would then have no effect.
 //
-// A connection is a stranger's until a request by it has been found to be that of somebody
-// who is known. When there are too many, the oldest of a stranger makes room, once it has had a
-// moment to say who it is. If all are known, it is the oldest of whoever has the most, if those
-// are more than anybody needs. Otherwise a new one waits, and those of the kernel's queue behind
-// it, while the known take turns (turns.go).
+// A connection is a stranger's until one of its requests turns out to be from a caller that is
+// known. When there are too many, the oldest of a stranger makes room, once it has had a moment to
+// identify itself. If all are known, it is the oldest of the caller with the most, if those are
+// more than any caller needs. Otherwise a new one waits, and those of the kernel's queue behind it,
+// while the known take turns (turns.go).
 type boundedListener struct {
 	net.Listener
 	most int // connections
 	each int // those of strangers at one address
 	log  *slog.Logger
-	// loopback: the bound at one address is for loopback too, where proxies of this machine
-	// are, and tests.
+	// loopback reports whether the bound at one address applies to loopback too, which proxies on
+	// this machine and tests use.
 	loopback bool
 
 	mutex     sync.Mutex
@@ -66,10 +66,10 @@ type boundedListener struct {
 	strangers *list.List // of *connection, the oldest first
 	addresses map[netip.Addr]*list.List
 	known     map[string]*list.List
-	// Of the known, by whom nothing is asked, and whose request waits, the longest first.
+	// Those of the known that have no request, and those whose request waits, the longest first.
 	idle, polls *list.List
 	gave        time.Time // when a poll was asked to give its place, last
-	counted     time.Time // when who has the most was looked for, last
+	counted     time.Time // when the caller with the most was last looked for
 	told        time.Time
 
 	room   chan struct{} // holds a token when there may be room
@@ -77,7 +77,7 @@ type boundedListener struct {
 	once   sync.Once
 }
 
-// bound bounds a listener. With each 0 an address has an eighth of all.
+// bound bounds a listener. If each is 0 an address may have an eighth of all.
 func bound(l net.Listener, most, each int, log *slog.Logger) *boundedListener {
 	b := &boundedListener{
 		Listener:  l,
@@ -99,12 +99,12 @@ func bound(l net.Listener, most, each int, log *slog.Logger) *boundedListener {
 	return b
 }
 
-// connection is one of a boundedListener.
+// connection is a connection of a boundedListener.
 type connection struct {
 	net.Conn
 	of      *boundedListener
 	address netip.Addr // not valid: not bounded
-	who     string     // empty: a stranger
+	who     string     // empty: a stranger's
 	since   time.Time  // it came, or rests
 
 	inAll, inOwn *list.Element // of the lists that it is in, nil: of none
@@ -147,13 +147,13 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends Accept too.
+// Close closes the listener, which ends Accept too.
 func (l *boundedListener) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return l.Listener.Close()
 }
 
-// counts returns how many connections there are of the known and of strangers.
+// counts returns the number of connections of known callers and of strangers.
 func (l *boundedListener) counts() (known, strangers int) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -161,8 +161,8 @@ func (l *boundedListener) counts() (known, strangers int) {
 	return l.open - strangers, strangers
 }
 
-// take takes a connection in, and returns that which makes room, nil if none must. Without room
-// it takes none, and returns how long to wait before it may be called again.
+// take adds a connection, and returns the one that makes room, nil if none must. Without room it
+// adds none, and returns how long to wait before it may be called again.
 func (l *boundedListener) take(
 	c *connection, now time.Time,
 ) (gives *connection, wait time.Duration) {
@@ -191,7 +191,8 @@ func (l *boundedListener) take(
 	return gives, 0
 }
 
-// surplus is the oldest connection of who has the most, if those are more than anybody needs.
+// surplus returns the oldest connection of the caller with the most, if it has more than any caller
+// needs.
 func (l *boundedListener) surplus() *connection {
 	var most *list.List
 	for _, own := range l.known {
@@ -223,7 +224,7 @@ func removeFrom[K comparable](lists map[K]*list.List, k K, e *list.Element) {
 	}
 }
 
-// leave takes a connection out of the lists of whose it is.
+// leave removes a connection from the lists of its owner.
 func (l *boundedListener) leave(c *connection) {
 	if c.who != "" {
 		removeFrom(l.known, c.who, c.inOwn)
@@ -243,7 +244,7 @@ func (l *boundedListener) remove(c *connection) {
 	}
 }
 
-// tell says in the log, once a minute, that there are too many connections.
+// tell logs, once a minute, that there are too many connections.
 func (l *boundedListener) tell(what string) {
 	if now := time.Now(); now.Sub(l.told) > time.Minute {
 		l.told = now
@@ -259,7 +260,7 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// is says whose a connection is: through a proxy, whose it was last.
+// is records whose connection this is; through a proxy, that of the caller that used it last.
 func (c *connection) is(who string) {
 	l := c.of
 	l.mutex.Lock()
@@ -273,15 +274,15 @@ func (c *connection) is(who string) {
 	l.mayHaveRoom()
 }
 
-// connectionKey is the key under which a request knows its connection.
+// connectionKey is the key under which a request's context holds its connection.
 type connectionKey struct{}
 
-// withConnection is an http.Server's ConnContext.
+// withConnection serves as the ConnContext of an http.Server.
 func withConnection(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, inner(c))
 }
 
-// inner returns what a connection with TLS is over.
+// inner returns the connection beneath one with TLS.
 func inner(c net.Conn) net.Conn {
 	if t, ok := c.(*tls.Conn); ok {
 		return t.NetConn()
@@ -289,14 +290,14 @@ func inner(c net.Conn) net.Conn {
 	return c
 }
 
-// known says that somebody has sent a request who is known, so that its connection stays.
+// known records that a known caller has sent a request, so that its connection stays.
 func known(r *http.Request, who string) {
 	if c := connectionOf(r); c != nil {
 		c.is(who)
 	}
 }
 
-// connectionOf returns the connection of a request, nil if it is of no boundedListener.
+// connectionOf returns the connection of a request, nil if it belongs to no boundedListener.
 func connectionOf(r *http.Request) *connection {
 	c, _ := r.Context().Value(connectionKey{}).(*connection)
 	return c

@@ -1,10 +1,9 @@
-// Package node is one process of the service: JetStream, embedded or the operator's, a
-// leader for each federation that this node claims, the parties' door and the operators'
-// page.
+// Package node is one process of the service: JetStream, embedded or the operator's, a leader for
+// each federation that this node claims, the parties' door and the operators' page.
 //
-// Who leads a federation is a hint, which is heard each second on a subject of its own;
-// who hears nothing for some time claims the record. That two nodes believe to lead does
-// no harm: only one of them can record a decision.
+// The leader's name is a hint, which nodes hear each second on a subject of its own; a node that
+// hears nothing for some time claims the record. If two nodes believe that they lead no harm is
+// done: only one of them can record a decision.
 package node
 
 import (
@@ -55,18 +54,18 @@ type Options struct {
 	Open      bool            // the page can be read without a token
 	Operators *page.Operators // by their keys, next to tokens
 
-	// CertificateFile and CertificateKey have the door's certificate and its key; without them it has
-	// one of its own, kept in the folder. Files with .next behind their names have the one that comes
-	// next: it is announced for Overlap, 0 for 7 days, and shown then, or once it is in the place of
-	// the present one. Certificate stands in the place of all that, for tests.
+	// CertificateFile and CertificateKey name the door's certificate and its key; without them it
+	// uses one of its own, kept in the folder. Files with the suffix .next hold the next
+	// certificate: it is announced for Overlap, 0 for 7 days, and shown then, or once it has
+	// replaced the present one. Certificate replaces all that, for tests.
 	CertificateFile, CertificateKey string
 	Overlap                         time.Duration
 	Certificate                     *tls.Certificate
 	Plain                           bool // the door speaks HTTP, on loopback only: for tests
 
 	// NATS is the URL of an external JetStream, and NATSOptions how to connect to it: TLS,
-	// credentials; or Cluster the host:port on which this
-	// node's own listens for those of Peers, with ClusterTLS. Neither: it is alone.
+	// credentials; or Cluster is the host:port on which this node's own JetStream listens for those
+	// of Peers, with ClusterTLS. Neither: the node is alone.
 	NATS        string
 	NATSOptions []nats.Option
 	Replicas    int // of an external JetStream; 0 for 1
@@ -74,36 +73,35 @@ type Options struct {
 	Peers       []string
 	ClusterTLS  *tls.Config
 
-	// KeyFile has the keys that seal records, one a line: the first seals, all open. It is read again
-	// whenever it changes. Empty: one of the node's own, kept in the folder. Key stands in its place,
-	// for tests.
+	// KeyFile holds the keys that seal records, one per line: the first seals, all open. It is read
+	// again whenever it changes. Empty: the node uses a key of its own, kept in the folder. Key
+	// replaces it, for tests.
 	KeyFile string
 	Key     *keyexchange.SealKey
 	Log     *slog.Logger
 
 	Grace time.Duration // see runner.Options
-	// Silence is how long nothing may be heard of a leader before another node claims; 0
-	// for 10 s.
+	// Silence is how long a leader may be silent before another node claims; 0 for 10 s.
 	Silence time.Duration
-	// Probe is the time between two probes of the record, 0 for 5 s; other times in which a record
-	// heals, or in which files of keys and certificates are read, go by it.
+	// Probe is the time between two probes of the record, 0 for 5 s; other times, in which a record
+	// heals or in which files of keys and certificates are read, scale with it.
 	Probe time.Duration
-	// PerSecond and InFlight are the door's.
+	// PerSecond and InFlight are those of the door.
 	PerSecond float64
 	InFlight  int64
-	// Connections bounds those of the door, 0 for what the files allow that the process may
-	// open; PerAddress those of strangers at one address, 0 for an eighth of them, and without
-	// a bound on loopback.
+	// Connections bounds the door's connections, 0 for as many as the files allow that the process
+	// may open; PerAddress bounds those of strangers at one address, 0 for an eighth of them, and
+	// no bound on loopback.
 	Connections int
 	PerAddress  int
-	// Patience is how long nothing may come of a request's headers or body, 0 for
-	// door.DefaultPatience.
+	// Patience is how long a request's headers or body may pause, 0 for door.DefaultPatience.
 	Patience time.Duration
 
-	// Now tells the time that the door compares signatures with; nil: time.Now.
+	// Now returns the time that the door compares signatures with; nil: time.Now.
 	Now func() time.Time
 
-	// Judge, Traces and Summed are runner.Options', and Fault record.Hold's, for every federation.
+	// Judge, Traces and Summed are as in runner.Options, and Fault as in record.Hold, for every
+	// federation.
 	Judge  func(model []float64) float64
 	Traces trace.TracerProvider
 	Summed func(round int, parties []int, sum [][]uint64)
@@ -147,18 +145,18 @@ type Node struct {
 
 	mutex   sync.Mutex
 	entries map[string]*entry
-	looked  bool                // all that is recorded is in entries
-	others  map[string]*present // nodes that were heard, this one too
+	looked  bool                // all recorded federations are in entries
+	others  map[string]*present // nodes that were heard, including this one
 	passing passing
 
 	Door        *door.Door
 	Address     string // of the door, with its scheme
 	Fingerprint string // of its certificate, empty for HTTP
 	Page        string // address of the page
-	// Hangs gets an error if the record hangs in this process, which then has to end without
-	// Close: what was decided is recorded.
+	// Hangs receives an error if the record hangs in this process, which then has to end without
+	// Close: everything decided is recorded.
 	Hangs chan error
-	// Removed gets [ErrRemoved] if an operator has removed this node, which then has to end.
+	// Removed receives [ErrRemoved] if an operator has removed this node, which then has to end.
 	Removed     chan error
 	servers     []*http.Server
 	connections int // that the door may have
@@ -166,17 +164,17 @@ type Node struct {
 	tokens      *page.Tokens
 	lock        io.Closer // of the folder
 	NewTokens   []string  // made at this start
-	TokensFile  string    // that has them, which only its owner may read; empty without them
+	TokensFile  string    // that holds them, readable only by its owner; empty without them
 }
 
-// entry is a federation in this node.
+// entry is a federation on this node.
 type entry struct {
 	federation *federation.Federation
 	files      federation.Files // that it is of
 	runner     *runner.Runner   // while this node leads
 	leader     lead             // what was heard last
 	heard      time.Time
-	warned     time.Time              // of a message about who leads that does not open
+	warned     time.Time              // of a message about the leader that does not open
 	doubt      chan struct{}          // another node says that it leads, while this one does
 	proxy      *httputil.ReverseProxy // to the leader
 	shown      shown
@@ -262,7 +260,7 @@ func (n *Node) connect(ctx context.Context) (err error) {
 			replicas = min(len(n.Peers), 3)
 		}
 	}
-	// A cluster takes its time until it can store anything.
+	// A cluster takes some time until it can store anything.
 	for began, told := time.Now(), false; ; {
 		n.records, err = record.Open(ctx, js, replicas, n.seals)
 		if err == nil || ctx.Err() != nil || time.Since(began) > formTime {
@@ -288,8 +286,8 @@ func (n *Node) connect(ctx context.Context) (err error) {
 	return err
 }
 
-// notYet are the errors of a NATS that may answer later: what stands before it, such as a balancer,
-// takes connections and ends them.
+// notYet lists the errors of a NATS that may answer later: a proxy in front of it, such as a
+// balancer, accepts connections and ends them.
 var notYet = []error{nats.ErrNoServers, nats.ErrTimeout, io.EOF, syscall.ECONNRESET,
 	syscall.EPIPE}
 
@@ -303,7 +301,7 @@ func (n *Node) reach(ctx context.Context) (*nats.Conn, error) {
 		if err == nil {
 			return conn, nil
 		}
-		// Errors do not tell the URL, and so no password.
+		// Errors omit the URL, and so any password.
 		err = fmt.Errorf("%w at the URL of --nats: %w", record.ErrUnavailable, err)
 		if !slices.ContainsFunc(notYet, func(e error) bool { return errors.Is(err, e) }) {
 			return nil, err
@@ -393,7 +391,7 @@ func (n *Node) serve() error {
 	return nil
 }
 
-// run serves by a listener. Handlers set the deadlines of bodies.
+// run serves on a listener. Handlers set the deadlines of bodies.
 func (n *Node) run(h http.Handler, l net.Listener) {
 	s := &http.Server{
 		Handler:           h,
@@ -434,7 +432,7 @@ func (n *Node) ready() error {
 	return nil
 }
 
-// Close saves what is held, hands the federations over and stops.
+// Close saves what is held, hands over the federations and stops.
 func (n *Node) Close() {
 	n.cancel()
 	for _, s := range n.servers {
@@ -463,7 +461,7 @@ func (n *Node) Create(
 	return n.create(ctx, files, "")
 }
 
-// create declares a federation; note goes into the audit log.
+// create declares a federation and writes a note into the audit log.
 func (n *Node) create(
 	ctx context.Context, files federation.Files, note string,
 ) (*federation.Federation, error) {
@@ -488,7 +486,7 @@ func (n *Node) create(
 	return f, nil
 }
 
-// proxy passes requests on to the node that leads, as they are.
+// proxy passes requests on unchanged to the node that leads.
 func (n *Node) proxy(l lead) *httputil.ReverseProxy {
 	target, err := url.Parse(l.Address)
 	if err != nil {
@@ -556,7 +554,7 @@ func (f *federations) entry(e *entry) door.Known {
 	return out
 }
 
-// Entries returns all, by name.
+// Entries returns all federations, by name.
 func (f *federations) Entries() []door.Known {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -567,7 +565,7 @@ func (f *federations) Entries() []door.Known {
 	return out
 }
 
-// sorted returns all, by name. The caller has the mutex.
+// sorted returns all federations, by name. The caller holds the mutex.
 func (f *federations) sorted() []*entry {
 	return slices.SortedFunc(maps.Values(f.entries), func(x, y *entry) int {
 		return strings.Compare(x.federation.Job.Name, y.federation.Job.Name)

@@ -20,7 +20,7 @@ import (
 	"github.com/hushsum/hushsum/service/record"
 )
 
-// This file has how nodes know each other, and how one is removed for good.
+// This file shows nodes each other's presence, and removes a node for good.
 
 const (
 	subjectNode = "hushsum.node"
@@ -70,7 +70,7 @@ var version = func() string {
 	return info.Main.Version
 }()
 
-// beats says each second that this node is here, and in the end that it stops.
+// beats reports each second that this node is present, and finally that it stops.
 func (n *Node) beats() {
 	defer n.group.Done()
 	for n.ctx.Err() == nil {
@@ -105,7 +105,8 @@ func (n *Node) sayHere(p presence) {
 	}
 }
 
-// hearNode notes who is here. What does not open is of a node with another key, which hear tells.
+// hearNode notes which nodes are present. A message that does not open comes from a node with
+// another key, which hear reports.
 func (n *Node) hearNode(m *nats.Msg) {
 	body, _, err := n.between.open(forNode, "", number{}, m.Data)
 	var p presence
@@ -120,7 +121,7 @@ func (n *Node) hearNode(m *nats.Msg) {
 	n.others[p.Node] = &present{p, time.Now()}
 }
 
-// left notes that this node was removed, also for its next start.
+// left records that this node was removed, also for its next start.
 func (n *Node) left() {
 	if err := os.WriteFile(n.leftFile(), []byte("removed\n"), 0o600); err != nil {
 		n.Log.Error("a file was not written", "error", err.Error())
@@ -134,8 +135,8 @@ func (n *Node) left() {
 
 func (n *Node) leftFile() string { return filepath.Join(n.Folder, fileLeft) }
 
-// mayBe fails with [ErrRemoved] if this node was removed while it did not run. It has become a
-// member of the cluster again by asking, and ceases to be one.
+// mayBe fails with [ErrRemoved] if this node was removed while it did not run. By asking it has
+// become a member of the cluster again, and it ceases to be one.
 func (n *Node) mayBe(ctx context.Context) error {
 	left, _, err := n.records.Left(ctx)
 	if _, gone := left[n.Name]; err != nil || !gone {
@@ -157,8 +158,8 @@ func (n *Node) mayBe(ctx context.Context) error {
 	return ErrRemoved
 }
 
-// Nodes returns the nodes of the server, and who decides. It fails with record.ErrUnavailable where
-// nobody does.
+// Nodes returns the nodes of the server, and which of them decide. It fails with
+// record.ErrUnavailable if none does.
 func (n *Node) Nodes(ctx context.Context) (*page.Nodes, error) {
 	out, _, err := n.nodes(ctx)
 	return out, err
@@ -174,7 +175,7 @@ func (n *Node) nodes(ctx context.Context) (*page.Nodes, *record.Cluster, error) 
 	n.mutex.Lock()
 	for name, p := range n.others {
 		if !p.here() && n.embedded == nil && time.Since(p.when) > time.Hour {
-			delete(n.others, name) // nobody counts on it
+			delete(n.others, name) // nothing relies on it
 			continue
 		}
 		index[name] = &page.Node{Name: name, Here: p.here(), Door: p.Door, Version: p.Version,
@@ -220,7 +221,7 @@ func (n *Node) nodes(ctx context.Context) (*page.Nodes, *record.Cluster, error) 
 // mostCopies is how many copies the record has.
 const mostCopies = 3
 
-// quorum returns how many members there are, how many decide, and how many more may be away.
+// quorum returns how many members there are, how many must agree, and how many more may be away.
 func quorum(c *record.Cluster) (members, decide, missing int) {
 	for _, m := range c.Voters {
 		if m.Here {
@@ -234,7 +235,7 @@ func quorum(c *record.Cluster) (members, decide, missing int) {
 	return members, decide, missing - decide
 }
 
-// lost says what is lost by the removal of a member: nothing, if it is empty.
+// lost describes what the removal of a member would cost: nothing, if it is empty.
 func lost(c *record.Cluster, name string) (words []string) {
 	after := &record.Cluster{}
 	for _, m := range c.Voters {
@@ -273,8 +274,8 @@ func lost(c *record.Cluster, name string) (words []string) {
 	return words
 }
 
-// RemoveNode removes a node for good: it hands over what it leads and stops, if it is here, and the
-// others decide without it.
+// RemoveNode removes a node for good: if it is present it hands over what it leads and stops, and
+// the others decide without it.
 func (n *Node) RemoveNode(ctx context.Context, o page.NodeOrder) (*page.Nodes, error) {
 	before, c, err := n.nodes(ctx)
 	if err != nil {

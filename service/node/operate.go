@@ -20,9 +20,9 @@ import (
 	"github.com/hushsum/hushsum/service/runner"
 )
 
-// This file has how operators reach the leader of a federation from any node.
+// This file lets operators reach the leader of a federation from any node.
 
-// reply is its answer.
+// reply is the leader's answer.
 type reply struct {
 	Status  *runner.Status `json:"status,omitempty"`
 	Error   string         `json:"error,omitempty"`
@@ -33,8 +33,8 @@ type reply struct {
 
 const askTime = 5 * time.Second
 
-// A message of NATS has 1 MB at most. A status of some ten thousand parties is longer, and is
-// sent compressed.
+// A NATS message has 1 MB at most. A status of some ten thousand parties is longer, and is sent
+// compressed.
 const (
 	mostReply  = 700 << 10
 	mostStatus = 256 << 20 // when it is whole again
@@ -71,7 +71,7 @@ func (n *Node) reply(r *runner.Runner, m *nats.Msg) {
 	}
 }
 
-// packReply writes a reply as a message.
+// packReply encodes a reply as a message.
 func packReply(out reply) ([]byte, error) {
 	b, err := json.Marshal(out)
 	if err != nil || len(b) <= mostReply {
@@ -88,7 +88,7 @@ func packReply(out reply) ([]byte, error) {
 	return json.Marshal(reply{Error: "it is too large to be passed on; ask the node that leads"})
 }
 
-// parseReply reads it.
+// parseReply decodes a reply.
 func parseReply(b []byte) (out reply, err error) {
 	if !bytes.HasPrefix(b, []byte{'{'}) {
 		r, err := gzip.NewReader(bytes.NewReader(b))
@@ -102,7 +102,7 @@ func parseReply(b []byte) (out reply, err error) {
 	return out, json.Unmarshal(b, &out)
 }
 
-// obey does what an order says.
+// obey carries out an order.
 func obey(ctx context.Context, r *runner.Runner, o page.Order) (out reply, err error) {
 	if out.Status, err = r.Status(ctx); err != nil {
 		return out, err
@@ -139,7 +139,7 @@ func obey(ctx context.Context, r *runner.Runner, o page.Order) (out reply, err e
 	return out, err
 }
 
-// order asks the leader of a federation, in this node or another.
+// order asks the leader of a federation, on this node or another.
 func (n *Node) order(ctx context.Context, id string, o page.Order) (reply, error) {
 	n.mutex.Lock()
 	e := n.entries[id]
@@ -157,7 +157,7 @@ func (n *Node) order(ctx context.Context, id string, o page.Order) (reply, error
 	case leader == "":
 		return reply{}, runner.ErrStopped
 	}
-	// For this leader only: a copy does nothing at the next one.
+	// For this leader only: a copy has no effect at the next one.
 	b, err := json.Marshal(o)
 	if err != nil {
 		return reply{}, err
@@ -189,21 +189,21 @@ func (n *Node) order(ctx context.Context, id string, o page.Order) (reply, error
 	return out, nil
 }
 
-// Status returns one federation's, of its leader.
+// Status returns the status of a federation, as its leader reports it.
 func (n *Node) Status(ctx context.Context, id string) (*runner.Status, error) {
 	out, err := n.order(ctx, id, page.Order{What: "status"})
 	return out.Status, err
 }
 
-// Do has a federation do what an operator orders. It fails with page.ErrStale where that has not
-// seen the present number of decisions.
+// Do has a federation carry out an operator's order. It fails with page.ErrStale if the operator
+// has not seen the present number of decisions.
 func (n *Node) Do(ctx context.Context, id string, o page.Order) (*runner.Status, error) {
 	out, err := n.order(ctx, id, o)
 	return out.Status, err
 }
 
-// Model returns the last model of a federation, as a safetensors file: the leader's own, or,
-// at other nodes and where nobody leads, the one that is recorded.
+// Model returns the last model of a federation, as a safetensors file: the leader's own, or, on
+// other nodes and where no node leads, the recorded one.
 func (n *Node) Model(ctx context.Context, id string) ([]byte, error) {
 	n.mutex.Lock()
 	e := n.entries[id]
@@ -221,7 +221,7 @@ func (n *Node) Model(ctx context.Context, id string) ([]byte, error) {
 	return runner.RecordedModel(ctx, e.federation, n.records)
 }
 
-// Known returns what a federation declares.
+// Known returns a federation as it was declared.
 func (n *Node) Known(id string) (door.Known, bool) { return (*federations)(n).Find(id) }
 
 // AuditLog returns the last lines of a federation's audit log.

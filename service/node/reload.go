@@ -15,20 +15,20 @@ import (
 	"github.com/hushsum/hushsum/service/record"
 )
 
-// This file has how a node takes other keys and certificates while it runs: it looks five times
-// between two probes of the record, once a second, whether their files are others.
+// This file lets a node take up other keys and certificates while it runs: it checks five times
+// between two probes of the record, once a second, whether their files have changed.
 
-// settling is for how long a file may be changed again without another time or length.
+// settling is how long a file may change again without another time or length.
 const settling = 2 * time.Second
 
 // watched is a file that is read again once it has changed.
 type watched struct {
 	name string
-	read fs.FileInfo // when it was read last, nil if it was not there
+	read fs.FileInfo // when it was last read, nil if it was missing
 	when time.Time
 }
 
-// changed reports whether the file may have other content than when changed was called last.
+// changed reports whether the file may have changed since the last call of changed.
 func (w *watched) changed() bool {
 	info, err := os.Stat(w.name)
 	was := w.read
@@ -60,7 +60,7 @@ func (n *Node) reload() {
 	}
 }
 
-// reloadKeys takes the keys that the file has now. One that is not in it any more stays while
+// reloadKeys takes the keys that the file has now. A key that is no longer in it stays while
 // something is sealed under it.
 func (n *Node) reloadKeys() {
 	keys, err := keyfile.SealKeys(n.KeyFile, false)
@@ -89,7 +89,7 @@ func (n *Node) reloadKeys() {
 }
 
 // needed returns those of some keys under which something is sealed, or may be. The file then
-// counts as changed, so that they are looked at again.
+// counts as changed, so that they are checked again.
 func (n *Node) needed(keys []keyexchange.SealKey) (kept []keyexchange.SealKey) {
 	ctx, cancel := context.WithTimeout(n.ctx, sealedTime)
 	defer cancel()
@@ -115,14 +115,14 @@ func (n *Node) needed(keys []keyexchange.SealKey) (kept []keyexchange.SealKey) {
 	return kept
 }
 
-// sealedTime is how long it may take to look what is sealed under which key.
+// sealedTime is how long it may take to find out what is sealed under which key.
 const sealedTime = time.Minute
 
 // ErrSealed: something is sealed under a key that the node does not have.
 var ErrSealed = errors.New("node: a key is missing under which something is sealed")
 
-// opens fails with [ErrSealed] if the record says that something is sealed under another key than
-// the node's. That a record does not say it is no failure.
+// opens fails with [ErrSealed] if the record says that something is sealed under a key that the
+// node lacks. It does not fail if the record does not say.
 func (n *Node) opens(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, sealedTime)
 	defer cancel()
@@ -143,7 +143,7 @@ func (n *Node) opens(ctx context.Context) error {
 	return nil
 }
 
-// Keys says which keys this node has, and how much is sealed under each.
+// Keys returns this node's keys, and how much is sealed under each.
 func (n *Node) Keys(ctx context.Context) ([]page.Key, error) {
 	count, err := n.records.Sealed(ctx, true)
 	if err != nil {
@@ -161,8 +161,8 @@ func (n *Node) Keys(ctx context.Context) ([]page.Key, error) {
 	return out, nil
 }
 
-// Rewrite seals under the newest key what is sealed under others, while rounds go on, and says how
-// much is left: what nobody leads, or a leader seals that has not read its file yet.
+// Rewrite seals under the newest key what is sealed under others, while rounds go on, and returns
+// how much is left: what has no leader, or what a leader seals that has not read its file yet.
 func (n *Node) Rewrite(ctx context.Context) ([]page.Key, error) {
 	n.mutex.Lock()
 	ids := make([]string, 0, len(n.entries))

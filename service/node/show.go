@@ -10,11 +10,11 @@ import (
 	"github.com/hushsum/hushsum/service/runner"
 )
 
-// This file has what a node shows of federations, whether or not their leaders answer.
+// This file holds a node's view of federations, whether or not their leaders answer.
 
 const (
 	showTime  = time.Second      // for a leader to answer, and for the record
-	readAgain = 10 * time.Second // what is recorded of one that nobody leads
+	readAgain = 10 * time.Second // what is recorded of one that has no leader
 )
 
 // shown holds the figures of a federation that were shown last.
@@ -28,7 +28,7 @@ type shown struct {
 // shows is the node as its page sees it.
 type shows struct{ *Node }
 
-// Status returns what a federation's leader says, or what was recorded of it last.
+// Status returns the status that a federation's leader reports, or the one recorded last.
 func (s shows) Status(ctx context.Context, id string) (*runner.Status, error) {
 	s.mutex.Lock()
 	e := s.entries[id]
@@ -49,7 +49,7 @@ func (s shows) Status(ctx context.Context, id string) (*runner.Status, error) {
 	return s.recorded(ctx, e), nil
 }
 
-// keep keeps what a leader said.
+// keep keeps a leader's report.
 func (s *shown) keep(status *runner.Status) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -94,7 +94,7 @@ func (n *Node) recorded(ctx context.Context, e *entry) *runner.Status {
 	return out
 }
 
-// leads reports whether this node leads a federation, and whether any is heard to.
+// leads reports whether this node leads a federation, and whether any node is heard to.
 func (n *Node) leads(e *entry) (here, somewhere bool) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -102,7 +102,7 @@ func (n *Node) leads(e *entry) (here, somewhere bool) {
 	return here, here || e.leader.Node != "" && !e.leader.Leaving && time.Since(e.heard) <= n.Silence
 }
 
-// Listing returns all federations, by name. None waits for another.
+// Listing returns the status of all federations, by name. None waits for another.
 func (n *Node) Listing(ctx context.Context) []*runner.Status {
 	return each(n, func(e *entry) *runner.Status {
 		out, err := shows{n}.Status(ctx, e.federation.ID)
@@ -113,7 +113,7 @@ func (n *Node) Listing(ctx context.Context) []*runner.Status {
 	})
 }
 
-// each calls for each federation at once, and returns what comes of them, by name.
+// each calls a function for all federations at once, and returns the results, by name.
 func each[T any](n *Node, call func(*entry) T) []T {
 	n.mutex.Lock()
 	all := (*federations)(n).sorted()
@@ -127,8 +127,8 @@ func each[T any](n *Node, call func(*entry) T) []T {
 	return out
 }
 
-// Signals returns what monitors get of this node, and of the federations that it leads or that
-// nobody does: so each is told of once in a cluster.
+// Signals returns the figures of this node for monitors, and of the federations that it leads or
+// that no node leads: so each is reported once in a cluster.
 func (s shows) Signals(ctx context.Context) page.Signals {
 	out := page.Signals{Ready: s.ready() == nil, Decides: s.health.ready() == nil,
 		OpenFiles: usedFiles(), MostFiles: openFiles()}
@@ -151,11 +151,11 @@ func (s shows) Signals(ctx context.Context) page.Signals {
 	return out
 }
 
-// Health returns how this node is, for its operator.
+// Health returns the state of this node, for its operator.
 func (s shows) Health(ctx context.Context) *page.Health {
 	out := &page.Health{Name: s.Name, Door: s.Advertise,
 		OpenFiles: usedFiles(), MostFiles: openFiles()}
-	out.Fingerprint, _ = s.certificate.shown() // which changes while the node runs
+	out.Fingerprint, _ = s.certificate.shown() // it changes while the node runs
 	out.Expires = s.certificate.expires()
 	if err := s.ready(); err != nil {
 		out.NotReady = err.Error()

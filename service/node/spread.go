@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// This file has how federations are spread over nodes. Whoever leads most hands one over to whoever
-// leads least, one after the other, as long as these differ by two: nobody decides for others, and
-// all count alike. A federation goes between two of its rounds, so that none is lost.
+// This file spreads federations over nodes. The node that leads most hands one over to the node
+// that leads least, one after the other, as long as these differ by two: no node decides for
+// others, and all count alike. A federation moves between two of its rounds, so that none is lost.
 
 const (
-	// passEvery is the time between two that a node hands over: until then all have heard who leads
-	// how many.
+	// passEvery is the time between two that a node hands over: by then all have heard how many
+	// each leads.
 	passEvery = 2 * beat
 	// passWait is how long a federation waits for the node that it was handed to.
 	passWait = 3 * beat
-	// passRefused is how long a node hands nothing over after it had to take back what it did.
+	// passRefused is how long a node hands nothing over after it had to take a federation back.
 	passRefused = time.Minute
 )
 
-// passing names what a node is about to hand over. It is under the node's mutex.
+// passing names the federation that a node is about to hand over. The node's mutex guards it.
 type passing struct {
 	to    string // the node that the next may be handed to; empty: none
 	after time.Time
 }
 
-// spread looks whether a federation should be handed over, and has the runners look.
+// spread checks whether a federation should be handed over, and has the runners check.
 func (n *Node) spread() {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -51,7 +51,7 @@ func (n *Node) spread() {
 	}
 }
 
-// passTo returns the node that the named one should hand a federation to, or nothing. One that
+// passTo returns the node that the named one should hand a federation to, or nothing. A node that
 // cannot record decisions gets none, however few it leads.
 func passTo(name string, here []presence) string {
 	slices.SortFunc(here, func(a, b presence) int {
@@ -71,8 +71,8 @@ func passTo(name string, here []presence) string {
 	return ""
 }
 
-// pass is asked by runners between rounds. It returns whom to hand the federation to, once for
-// each that should be.
+// pass is called by runners between rounds. It returns the node to hand the federation to, once for
+// each that should be handed over.
 func (n *Node) pass() (to string) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -87,13 +87,13 @@ func (n *Node) pass() (to string) {
 func (n *Node) passed(e *entry, to string) {
 	n.mutex.Lock()
 	e.leader, e.heard = lead{Node: n.Name, Leaving: true, For: to}, time.Now()
-	e.proxy = nil // of a leader before this one
+	e.proxy = nil // of an earlier leader
 	n.mutex.Unlock()
 	n.tell(e.federation.ID, lead{Leaving: true, For: to})
 	n.Log.Info("this node hands a federation over", "federation", e.federation.Job.Name, "to", to)
 }
 
-// takesBack notes that this node claims what it had handed to another, which did not.
+// takesBack notes that this node claims a federation that it had handed to a node that did not.
 func (n *Node) takesBack(e *entry) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()

@@ -7,35 +7,34 @@ import (
 	"time"
 )
 
-// This file has how the known take turns when they are more than there may be connections. Each
-// has one, by which it asks what is next and waits for the answer. While somebody waits for a
-// connection, those by which nobody has asked for a moment are closed, and then those that have
-// waited longest are told that nothing is next yet, and are closed too; their parties come again,
-// at the end of the kernel's queue. So everybody is heard, whoever came first.
+// This file has known callers take turns when there are more of them than connections. Each has
+// one, by which it asks what is next and waits for the answer. While a new connection waits, those
+// that have had no request for a moment are closed, and then those that have waited longest are
+// told that nothing is next yet, and are closed too; their parties come again, at the end of the
+// kernel's queue. So every party is heard, whatever the order of arrival.
 
 // Times of turns.
 const (
-	// moment is how long a stranger may take to say who it is before it makes room: a handshake
-	// and a request, of a machine that is busy. Who is known may as well take it between requests:
-	// closed under a request that is on its way, a connection loses that.
+	// moment is how long a stranger may take to identify itself before it makes room: a handshake
+	// and a request, of a machine that is busy. A known caller may take as long between requests:
+	// if its connection were closed while a request is on its way, that request would be lost.
 	moment = time.Second
 	// All that wait have their turn every shortestTurn, and one every leastBetween, at most: this
-	// bounds what turns cost, at 500 requests a second.
+	// bounds the cost of turns, at 500 requests a second.
 	shortestTurn = 250 * time.Millisecond
 	leastBetween = 2 * time.Millisecond
-	// countEvery is how often it is looked for who has the most connections.
+	// countEvery is the time between two searches for the caller with the most connections.
 	countEvery = 100 * time.Millisecond
-	// waitAtMost is how long who waits for room does not look for it.
+	// waitAtMost is how long a caller that waits for room does not check for it.
 	waitAtMost = time.Second
 )
 
-// newcomers is how many connections turns are taken for. No more strangers than these take the
+// newcomers is how many connections turns are taken for. No more strangers than that take the
 // places of the known.
 func (l *boundedListener) newcomers() int { return max(1, l.most/8) }
 
-// makeRoom returns the connection that makes room when all are taken. If none does, it has
-// somebody who is known give a place, where it is time for that, and returns how long to wait for
-// room.
+// makeRoom returns the connection that makes room when all are taken. If none does, it has a known
+// caller give up a place, if it is time for that, and returns how long to wait for room.
 func (l *boundedListener) makeRoom(now time.Time) (gives *connection, wait time.Duration) {
 	wait = waitAtMost
 	first := []*list.List{l.strangers, l.idle}
@@ -76,7 +75,7 @@ func (l *boundedListener) makeRoom(now time.Time) (gives *connection, wait time.
 	return nil, wait
 }
 
-// mayHaveRoom wakes who waits for room.
+// mayHaveRoom wakes those that wait for room.
 func (l *boundedListener) mayHaveRoom() {
 	select {
 	case l.room <- struct{}{}:
@@ -84,8 +83,8 @@ func (l *boundedListener) mayHaveRoom() {
 	}
 }
 
-// rests notes that a connection gives its place when others need it: it is in a list, nil for
-// none, and its request, if there is one, is ended by give. It is called with the lock.
+// rests notes that a connection gives up its place when others need it: it is in a list, nil for
+// none, and give ends its request, if there is one. The lock is held.
 func (c *connection) rests(in *list.List, give func()) {
 	if c.resting != nil {
 		c.resting.Remove(c.inResting)
@@ -95,7 +94,7 @@ func (c *connection) rests(in *list.List, give func()) {
 	}
 }
 
-// poll is a door's Poll: it notes that a request waits for something to do.
+// poll serves as a door's Poll: it notes that a request waits for something to do.
 func poll(r *http.Request, give func()) (ended func() (asked bool)) {
 	c := connectionOf(r)
 	if c == nil {
@@ -115,7 +114,7 @@ func poll(r *http.Request, give func()) (ended func() (asked bool)) {
 	}
 }
 
-// stateOf is an http.Server's ConnState: it notes by which connections nobody asks anything.
+// stateOf serves as the ConnState of an http.Server: it notes which connections have no request.
 func stateOf(conn net.Conn, state http.ConnState) {
 	c, ok := inner(conn).(*connection)
 	if !ok || state != http.StateIdle && state != http.StateActive {
@@ -128,7 +127,7 @@ func stateOf(conn net.Conn, state http.ConnState) {
 	case c.gone || c.who == "":
 	case state == http.StateActive:
 		c.rests(nil, nil)
-	case c.asked: // and it was not told
+	case c.asked: // without being told
 		go func() { _ = c.Close() }()
 	default:
 		c.rests(l.idle, nil)

@@ -11,8 +11,8 @@ import (
 	"github.com/hushsum/hushsum/service/record"
 )
 
-// This file has how a node learns whether its record takes decisions, and heals it: JetStream does
-// not mend a store of its own after an error of the disk, but starts well on its files.
+// This file has a node learn whether its record takes decisions, and heal it: JetStream does not
+// repair its own store after a disk error, but starts well on its files.
 
 const (
 	probeEvery = 5 * time.Second
@@ -23,8 +23,8 @@ const (
 	restartTime   = time.Minute
 )
 
-// What a node does not mend itself: the disk of its folder takes no writes, and the process has no
-// files left.
+// Faults that a node cannot repair itself: the disk of its folder takes no writes, and the process
+// has no files left.
 var (
 	errDisk  = errors.New("node: the disk takes no writes; make room")
 	errFiles = errors.New("node: no more files can be opened; let the process open more")
@@ -41,16 +41,15 @@ type health struct {
 	starts int // since it was well
 }
 
-// failsFor is how long a record fails probes, on a disk that takes writes, until it is started
-// again.
+// failsFor is how long a record fails probes, on a disk that takes writes, until it is restarted.
 func (h *health) failsFor() time.Duration { return h.every * 12 / 5 }
 
-// healEvery is the time from there to the next start, and twice as long each time, up to longest.
+// healEvery is the time from then to the next start, doubled each time, up to longest.
 func (h *health) healEvery() time.Duration { return 4 * h.every }
 
 func (h *health) longest() time.Duration { return 60 * h.every }
 
-// note notes the outcome of a probe.
+// note records the outcome of a probe.
 func (h *health) note(err error, now time.Time) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -64,7 +63,7 @@ func (h *health) note(err error, now time.Time) {
 	h.failed = err
 }
 
-// due reports whether the record should be started again now, and counts that it is.
+// due reports whether the record should be restarted now, and counts that it is.
 func (h *health) due(off bool, now time.Time) bool {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -88,8 +87,7 @@ func (h *health) ready() error {
 	return fmt.Errorf("since %s: %w", h.since.UTC().Format(time.RFC3339), h.failed)
 }
 
-// healthy fails if starting the record again has not helped twice: another start of the process
-// may.
+// healthy fails if restarting the record has not helped twice: restarting the process may.
 func (h *health) healthy() error {
 	if err := h.ready(); err != nil && h.helpless() {
 		return err
@@ -97,7 +95,7 @@ func (h *health) healthy() error {
 	return nil
 }
 
-// long reports whether the record has failed for as long as it takes to be started again.
+// long reports whether the record has failed for as long as a restart requires.
 func (h *health) long(now time.Time) bool {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -110,7 +108,7 @@ func (h *health) helpless() bool {
 	return h.starts >= helpless
 }
 
-// watch probes the record for as long as the node runs, and has it start again where that helps.
+// watch probes the record for as long as the node runs, and restarts it where that helps.
 func (n *Node) watch() {
 	defer n.group.Done()
 	for {
@@ -151,13 +149,13 @@ func (n *Node) watch() {
 }
 
 // errHangs: JetStream in this process waits for itself for ever, as it does when the disk becomes
-// full in the wrong moment. Nothing in the process mends that, and closing it would wait too.
+// full at the wrong moment. Nothing in the process can repair that, and closing it would wait too.
 var errHangs = errors.New("node: the record hangs; start this process again")
 
-// patience is how long a probe may take, of which each part has bounds of its own.
+// patience is how long a probe may take, each part of which has bounds of its own.
 func (n *Node) patience() time.Duration { return max(4*n.Probe, leastPatience) }
 
-// hangs tells everybody that this process has to be started again.
+// hangs reports that this process has to be restarted.
 func (n *Node) hangs() {
 	n.Log.Error("the record hangs: this process ends, to be started again")
 	n.health.note(errHangs, time.Now())
@@ -167,8 +165,8 @@ func (n *Node) hangs() {
 	n.Hangs <- errHangs
 }
 
-// within calls, and reports whether the call returned in a time. A process that was frozen gives
-// it half of that time again.
+// within calls a function, and reports whether the call returned within a time limit. A process
+// that was frozen gives it half of that time again.
 func within(limit time.Duration, call func() error) (returned bool, err error) {
 	done := make(chan error, 1)
 	go func() { done <- call() }()
@@ -182,11 +180,11 @@ func within(limit time.Duration, call func() error) (returned bool, err error) {
 	return false, nil
 }
 
-// cutOff reports whether the record has no way to take decisions of this node.
+// cutOff reports whether the record cannot take decisions from this node.
 func (n *Node) cutOff() bool { return !n.conn.IsConnected() || n.health.long(time.Now()) }
 
-// probe writes to the disk and to the record of each federation that this node leads or nobody
-// does.
+// probe writes to the disk and to the record of each federation that this node leads or no node
+// leads.
 func (n *Node) probe() error {
 	if n.embedded != nil {
 		switch err := writes(n.Folder); {
@@ -210,7 +208,7 @@ func (n *Node) probe() error {
 	return nil
 }
 
-// own lists the federations that this node leads, and those that nobody is heard to lead.
+// own lists the federations that this node leads, and those that no node is heard to lead.
 func (n *Node) own() (ids []string) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()

@@ -7,23 +7,24 @@ import (
 	"strings"
 )
 
-// This file has who may do what.
+// This file decides who may do what.
 
-// caller is the key under which a request knows who sends it.
+// caller is the key under which a request's context holds its sender.
 type caller struct{}
 
-// who returns who sends a request, as far as its token or signature tells.
+// who returns the sender of a request, as far as its token or signature tells.
 func who(r *http.Request) operator {
 	o, _ := r.Context().Value(caller{}).(operator)
 	return o
 }
 
-// isSigned reports whether a request comes with a signature, which counts before any token.
+// isSigned reports whether a request is signed; a signature takes precedence over any token.
 func isSigned(r *http.Request) bool {
 	return r.Header.Get("Signature") != "" || r.Header.Get("Signature-Input") != ""
 }
 
-// known has the next handler find in the request who sends it, if its role is enough.
+// known has the next handler find the request's sender in its context, if the sender's role
+// suffices.
 func (s *site) known(enough func(Role) bool, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		o := operator{Name: "an operator", Role: s.role(r)}
@@ -58,7 +59,7 @@ func (s *site) known(enough func(Role) bool, next http.HandlerFunc) http.Handler
 	}
 }
 
-// role returns what a request's token allows.
+// role returns the role that a request's token grants.
 func (s *site) role(r *http.Request) Role {
 	if token, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); found {
 		return s.Tokens.role(token)
@@ -77,7 +78,7 @@ func (s *site) operate(next http.HandlerFunc) http.HandlerFunc {
 	return s.known(func(role Role) bool { return role == Operate }, next)
 }
 
-// unauthorized asks programs for a token, and sends people to where they give theirs.
+// unauthorized asks programs for a token, and sends people to the form that takes theirs.
 func (s *site) unauthorized(w http.ResponseWriter, r *http.Request) {
 	if forPrograms(r) {
 		detail := "send an operator's token as Authorization: Bearer, or sign by a key of one"
@@ -92,7 +93,7 @@ func (s *site) unauthorized(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/login", http.StatusSeeOther)
 }
 
-// forPrograms reports whether a request is for what programs use.
+// forPrograms reports whether a request is for a resource that programs use.
 func forPrograms(r *http.Request) bool {
 	return strings.HasPrefix(r.URL.Path, "/v1/") || r.URL.Path == "/metrics"
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/hushsum/hushsum/query"
 )
 
-// This file has what a federation asks, for programs and as a file.
+// This file serves the queries that a federation asks and their answers, to programs and as a file.
 
 func (s *site) answersJSON(w http.ResponseWriter, r *http.Request) {
 	asked, err := s.Federations.Answers(r.Context(), r.PathValue("id"))
@@ -25,5 +25,5 @@ func (s *site) answersCSV(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	w.Header().Set("Content-Disposition", `attachment; filename="answers.csv"`)
-	_ = query.WriteCSV(w, asked.Answers) // or the caller has gone
+	_ = query.WriteCSV(w, asked.Answers) // it fails only if the caller has gone
 }

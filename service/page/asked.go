@@ -13,7 +13,7 @@ import (
 	"github.com/hushsum/hushsum/service/federation"
 )
 
-// This file draws what a federation asks, and what came of it.
+// This file draws the queries that a federation asks, and their answers.
 
 // asked holds what the page shows of a federation that asks queries.
 type asked struct {
@@ -22,13 +22,13 @@ type asked struct {
 	Assumes  string           // what they are for
 }
 
-// mostLines is how many numbers of an answer the page has; the file has all.
+// mostLines is how many numbers of an answer the page shows; the file has all.
 const mostLines = 200
 
 // tableLine is a number in the table of answers.
 type tableLine struct{ Query, Of, Value, Interval, Epsilon string }
 
-// Lines are those of the table.
+// Lines returns the lines of the table.
 func (a *asked) Lines() (out []tableLine) {
 	for _, x := range a.Answers {
 		title := x.Name
@@ -71,7 +71,7 @@ func (a *asked) Figures() (out []figure) {
 	return out
 }
 
-// epsilonOf writes what a planned query would spend by itself.
+// epsilonOf writes what a planned query would spend on its own.
 func epsilonOf(e query.Expected) string {
 	if math.IsInf(e.Epsilon, 1) {
 		return ""
@@ -82,7 +82,7 @@ func epsilonOf(e query.Expected) string {
 // mostAnswerBars is how many cells of an answer are drawn.
 const mostAnswerBars = 40
 
-// cellBars draws the cells of an answer, one below the other, each with its interval.
+// cellBars draws the cells of an answer, one below another, each with its interval.
 func cellBars(a query.Answer) template.HTML {
 	const row, below, thick = 34., 16., 10.
 	cells := a.Cells[:min(len(a.Cells), mostAnswerBars)]
@@ -131,8 +131,8 @@ func bounded(c query.Cell) bool {
 	return c.Low > -math.MaxFloat64 && c.High < math.MaxFloat64
 }
 
-// curve draws quantiles over the part of the rows below, and survival over time, each with its
-// interval.
+// curve draws quantiles against the part of the rows below, and survival against time, each with
+// its interval.
 func curve(a query.Answer) template.HTML {
 	d := drawing{first: math.Inf(1), last: math.Inf(-1), low: math.Inf(1), high: math.Inf(-1)}
 	var points [][2]float64

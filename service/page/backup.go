@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// This file has how an operator's program takes and restores backups.
+// This file lets an operator's program take and restore backups.
 
 // counted counts what is written.
 type counted struct {

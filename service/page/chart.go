@@ -9,15 +9,15 @@ import (
 	"github.com/hushsum/hushsum/service/runner"
 )
 
-// This file draws figures as SVG. What colours say in them, words, shapes or dashes say too.
+// This file draws figures as SVG. Everything that colours show, words, shapes or dashes show too.
 
-// figure is one of them, with a name for the page's updates.
+// figure is a drawing, with a name for the page's updates.
 type figure struct {
 	ID, Caption string
 	Drawn       template.HTML
 }
 
-// figures draws what there is to draw of a federation.
+// figures draws all that can be drawn of a federation.
 func figures(s *runner.Status) (out []figure) {
 	for _, f := range []figure{
 		{"figure-accuracy", "Accuracy by round", accuracies(s.History)},
@@ -63,14 +63,14 @@ func (d *drawing) y(value float64) float64 {
 	return drawHeight - drawBottom - part*(drawHeight-drawTop-drawBottom)
 }
 
-// svg returns the drawing of rounds, with numbers in a format at its axes and a label for those who
-// do not see it.
+// svg returns the drawing of rounds, with numbers in a format at its axes and a label for people
+// who do not see it.
 func (d *drawing) svg(format, label string) template.HTML {
 	return d.framed(format, fmt.Sprintf("round %.0f", d.first), fmt.Sprintf("round %.0f", d.last),
 		label)
 }
 
-// framed returns the drawing with words at the ends of what goes from left to right.
+// framed returns the drawing with words at both ends of its horizontal axis.
 func (d *drawing) framed(format, from, to, label string) template.HTML {
 	const bottom = drawHeight - drawBottom
 	text := func(x, y float64, anchor, format string, value any) {
@@ -104,7 +104,7 @@ func (d *drawing) curve(points [][2]float64) {
 	fmt.Fprintf(&d.inside, `<path class="curve" d="%s"/>`, path.String())
 }
 
-// accuracies draws the accuracy over the rounds, if anything measures it.
+// accuracies draws the accuracy over the rounds, if it is measured.
 func accuracies(history []runner.Past) template.HTML {
 	var points [][2]float64
 	d := drawing{low: math.Inf(1), high: math.Inf(-1)}
@@ -132,7 +132,7 @@ func accuracies(history []runner.Past) template.HTML {
 		first[1], first[0], last[1], last[0]))
 }
 
-// burnDown draws what is left of epsilon over the rounds that were begun, and the rounds to come.
+// burnDown draws the remaining epsilon against the rounds that have begun, and the rounds to come.
 func burnDown(s *runner.Status) template.HTML {
 	if s.Budget == 0 || len(s.History) == 0 {
 		return ""
@@ -177,7 +177,7 @@ func sums(s *runner.Status) template.HTML {
 	step := (drawWidth - drawLeft - drawRight) / max(1, d.last-d.first+1)
 	width := max(1.5, 0.7*step)
 	for _, p := range history {
-		// A bar stands within the axis, also that of the first round and of the last.
+		// A bar stands within the axis, even that of the first round and of the last.
 		x := drawLeft + (float64(p.Round)-d.first+0.5)*step
 		y, bottom := d.y(float64(p.Parties)), d.y(0)
 		if p.Parties == 0 {

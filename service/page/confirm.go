@@ -5,10 +5,10 @@ import (
 	"net/url"
 )
 
-// This file has what a person's orders take: a button for what can be taken back, and for what
-// cannot the name, typed.
+// This file has a person confirm orders: by a button if an order can be undone, otherwise by typing
+// the name.
 
-// final says what the orders mean that cannot be undone.
+// final explains the orders that cannot be undone.
 var final = map[string]string{
 	"end": "The federation ends for good. A round that is open has no sum, and its epsilon is " +
 		"spent. To go on later takes another federation, which every party has to accept.",
@@ -57,7 +57,7 @@ func (s *site) confirm(w http.ResponseWriter, r *http.Request, o Order) {
 	s.render(w, "confirm.html", c)
 }
 
-// form does what a button says.
+// form carries out a button's order.
 func (s *site) form(w http.ResponseWriter, r *http.Request) {
 	o := Order{What: r.PathValue("what"), Party: r.PathValue("party"), Who: who(r).Name}
 	switch {

@@ -7,10 +7,10 @@ import (
 	"github.com/hushsum/hushsum/service/record"
 )
 
-// Health is how a node is, with its record.
+// Health is the state of a node and of its record.
 type Health struct {
 	Name, Door string
-	// Fingerprint is that of the certificate which the door shows now, empty for HTTP, and Expires
+	// Fingerprint is that of the certificate that the door shows now, empty for HTTP, and Expires
 	// the end of its validity.
 	Fingerprint string
 	Expires     time.Time
@@ -37,7 +37,7 @@ func stands(s record.Stream) string {
 	return "well"
 }
 
-const refreshHealth = 2 * time.Second // which asks all streams' leaders
+const refreshHealth = 2 * time.Second // it asks the leaders of all streams
 
 func (s *site) node(w http.ResponseWriter, r *http.Request) {
 	s.render(w, "node.html", s.Federations.Health(r.Context()))

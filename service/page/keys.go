@@ -2,12 +2,12 @@ package page
 
 import "net/http"
 
-// This file has how an operator's program sees under which keys the record is sealed, and has it
-// sealed anew.
+// This file shows an operator's program the keys under which the record is sealed, and has the
+// record sealed anew.
 
-// Key is a key that seals the record, by its name: nothing tells the key.
+// Key is a key that seals the record, by its name, which does not reveal the key.
 type Key struct {
-	Name    string `json:"name"`    // empty: of objects that open under no key
+	Name    string `json:"name"`    // empty: of objects that no key opens
 	Seals   bool   `json:"seals"`   // what this node writes
 	Missing bool   `json:"missing"` // on this node
 	Objects int    `json:"objects"` // that are sealed under it

@@ -13,7 +13,7 @@ import (
 	"github.com/hushsum/hushsum/service/runner"
 )
 
-// Signals holds the figures of a node for monitors.
+// Signals holds a node's figures for monitors.
 type Signals struct {
 	Ready              bool // the record takes decisions and all federations have leaders
 	Decides            bool // the record takes decisions
@@ -22,24 +22,23 @@ type Signals struct {
 	MostFiles          int
 	// Connections at the parties' door, and how many there may be; 0: not known.
 	Known, Strangers, MostConnections int
-	// CertificateEnd is until when the certificate is valid that the door shows; zero: HTTP.
+	// CertificateEnd is the end of validity of the certificate that the door shows; zero: HTTP.
 	CertificateEnd time.Time
 	Federations    []Figures
 }
 
-// Figures holds those of a federation.
+// Figures holds the figures of a federation.
 type Figures struct {
 	Name string
 	Led  bool // by some node
-	// Status is nil where another node leads, which tells it.
+	// Status is nil if another node leads, which reports it.
 	Status *runner.Status
 }
 
-// family is a metric: its name after hushsum_, what it is, and its type.
+// family is a metric: its name after hushsum_, its description, and its type.
 type family struct{ name, help, kind string }
 
-// families are all metrics that there are, in the order in which they are written. Labels have no
-// party.
+// families lists all metrics, in the order in which they are written. No label names a party.
 var families = []family{
 	{"ready", "1 if the record takes decisions and each federation has a leader", "gauge"},
 	{"record_ready", "1 if the record takes this node's decisions", "gauge"},
@@ -72,15 +71,15 @@ var families = []family{
 	{"step_seconds", "how long steps took, since this node leads", "histogram"},
 }
 
-// samples are lines of the text form of Prometheus, by the name of their metric.
+// samples holds lines of the text form of Prometheus, by the name of their metric.
 type samples map[string][]string
 
-// add adds a value; labels are names and values in turn.
+// add adds a value; labels alternates names and values.
 func (s samples) add(name string, value float64, labels ...string) {
 	s.addTo(name, "", value, labels...)
 }
 
-// addTo is add to one of the series of a histogram.
+// addTo adds a value to one of the series of a histogram.
 func (s samples) addTo(name, suffix string, value float64, labels ...string) {
 	var b strings.Builder
 	for i := 0; i+1 < len(labels); i += 2 {
@@ -97,7 +96,7 @@ func (s samples) addTo(name, suffix string, value float64, labels ...string) {
 		strconv.FormatFloat(value, 'g', -1, 64)))
 }
 
-// escape is for values of labels.
+// escape escapes the values of labels.
 var escape = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
 // write writes all metrics that have a sample.
@@ -120,7 +119,7 @@ func one(is bool) float64 {
 	return 0
 }
 
-// metrics are in the text form of Prometheus.
+// metrics serves the metrics in the text form of Prometheus.
 func (s *site) metrics(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4")
 	out := samples{}
@@ -161,7 +160,7 @@ func (s *site) metrics(w http.ResponseWriter, r *http.Request) {
 	out.write(w)
 }
 
-// figures adds those of a federation. What is not known is left out, and not 0.
+// figures adds the figures of a federation. Unknown ones are left out rather than 0.
 func (s samples) figures(f *runner.Status) {
 	add := func(name string, value float64, labels ...string) {
 		s.add(name, value, append([]string{"federation", f.Name}, labels...)...)

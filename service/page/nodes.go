@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// This file has how an operator's program sees the nodes of a server, and removes one.
+// This file shows an operator's program the nodes of a server, and removes one.
 
 // Errors of removals.
 var (
-	// ErrQuorum: without the node the others would decide nothing, or could not do without any.
+	// ErrQuorum: without the node the others could not decide, or could not lose another.
 	ErrQuorum = errors.New("page: the quorum would suffer")
-	// ErrNode: there is no such node, or it cannot be removed here.
+	// ErrNode: the node does not exist, or it cannot be removed here.
 	ErrNode = errors.New("page: the node cannot be removed")
 )
 
@@ -32,20 +32,20 @@ type Node struct {
 	Seen    *time.Time `json:"seen,omitempty"`  // when it was heard last
 }
 
-// Nodes are those of a server.
+// Nodes holds the nodes of a server.
 type Nodes struct {
 	Nodes []Node `json:"nodes"`
-	// Members decide, more than half of them: Quorum. Missing is how many more may be away. All three
-	// are 0 where the record is on an operator's NATS, whose own servers decide.
+	// Members decide, by more than half of them: Quorum. Missing is how many more may be away. All
+	// three are 0 where the record is on an operator's NATS, whose own servers decide.
 	Members int `json:"members"`
 	Quorum  int `json:"quorum"`
 	Missing int `json:"missing"`
-	// Copying counts the streams of the record that lack a copy, or have one that is behind.
+	// Copying counts the streams of the record that lack a copy, or have one that is out of date.
 	Copying  int    `json:"copying"`
 	Revision uint64 `json:"revision"` // of removals, for If-Match
 }
 
-// Say says in words who decides.
+// Say says in words which nodes decide.
 func (n *Nodes) Say() string {
 	if n.Members == 0 {
 		return "the record is on another NATS, whose own servers decide"
@@ -68,7 +68,7 @@ func (n *Nodes) Say() string {
 	return text
 }
 
-// NodeOrder removes a node.
+// NodeOrder orders the removal of a node.
 type NodeOrder struct {
 	Name  string
 	Force bool // whatever it does to the quorum
@@ -112,7 +112,8 @@ func (s *site) removeNode(w http.ResponseWriter, r *http.Request) {
 	s.answerNodes(w, r, nodes, err)
 }
 
-// matched reads If-Match of an order: a number, nil for a star. Otherwise it answers.
+// matched reads an order's If-Match: a number, nil for a star. If it cannot be used, matched
+// answers.
 func matched(w http.ResponseWriter, r *http.Request) (seen *uint64, ok bool) {
 	switch match := r.Header.Get("If-Match"); match {
 	case "":

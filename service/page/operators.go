@@ -23,25 +23,25 @@ import (
 // ErrOperators: the file of operators' keys cannot be used.
 var ErrOperators = errors.New("page: unusable file of operators")
 
-// operator is somebody who signs requests by a key.
+// operator is an operator that signs requests with a key.
 type operator struct {
 	Name string
 	Role Role
 }
 
-// operatorKeys are operators by their Ed25519 keys.
+// operatorKeys holds operators by their Ed25519 keys.
 type operatorKeys map[[ed25519.PublicKeySize]byte]operator
 
 const (
 	mostOperators    = 1 << 20 // bytes of the file
 	mostOperatorName = 60
-	// A file that was changed so shortly before it was read may be changed once more
-	// without another time or length: it is read again.
+	// A file that was changed this shortly before it was read may be changed once more without
+	// another time or length: it is read again.
 	settling = 2 * time.Second
 )
 
-// Operators are the operators that a file has, as it is: it is looked at whenever somebody
-// signs. Nil has nobody. It is safe for concurrent use.
+// Operators holds the operators in a file as it is now: the file is checked whenever a request is
+// signed. Nil has no operators. It is safe for concurrent use.
 type Operators struct {
 	name string
 	log  *slog.Logger
@@ -50,14 +50,13 @@ type Operators struct {
 	keys  operatorKeys
 	read  fs.FileInfo // of the file that was read last, nil if there was none
 	when  time.Time   // it was read
-	wrong string      // why that file is of no use
+	wrong string      // why that file is unusable
 }
 
-// OpenOperators reads a file with a line for each operator: the role, read or operate, a
-// name, and the public key as hushsumd identity prints it, with single spaces between.
-// Empty lines, and those that begin with #, are left out. It fails with [ErrOperators],
-// naming the line. A file that becomes wrong later is told to the log once, and whoever it
-// had before stays.
+// OpenOperators reads a file with a line for each operator: the role, read or operate, a name, and
+// the public key as hushsum identity prints it, with single spaces between. Empty lines, and those
+// that begin with #, are skipped. It fails with [ErrOperators], naming the line. If the file
+// becomes invalid later, that is logged once, and the operators that it had before stay.
 func OpenOperators(name string, log *slog.Logger) (*Operators, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -66,7 +65,7 @@ func OpenOperators(name string, log *slog.Logger) (*Operators, error) {
 	return o, o.load()
 }
 
-// find returns whose a key is.
+// find returns the operator that a key belongs to.
 func (o *Operators) find(key ed25519.PublicKey) (signer operator, known bool) {
 	if o == nil {
 		return operator{}, false
@@ -82,7 +81,7 @@ func (o *Operators) find(key ed25519.PublicKey) (signer operator, known bool) {
 	return signer, known
 }
 
-// look reads the file again, and says in the log what has become of it.
+// look reads the file again, and logs what has changed.
 func (o *Operators) look() {
 	before, wrong := o.keys, o.wrong
 	err := o.load()
@@ -94,7 +93,7 @@ func (o *Operators) look() {
 	}
 }
 
-// load reads the file. What it had before stays if it is wrong.
+// load reads the file. If it is invalid the operators that it had before stay.
 func (o *Operators) load() error {
 	keys, info, err := readOperators(o.name)
 	o.read, o.when, o.wrong = info, time.Now(), ""
@@ -168,7 +167,7 @@ func parseOperators(text string) (operatorKeys, error) {
 
 func unprintable(r rune) bool { return r <= ' ' || r > '~' }
 
-// signed returns who signed a request, whose body is not read yet. It fails with errors of
+// signed returns the signer of a request, whose body is not read yet. It fails with errors of
 // package signature.
 func (s *site) signed(r *http.Request) (signer operator, digest [sha256.Size]byte, err error) {
 	found, err := signature.Verify(r, s.now())
@@ -182,8 +181,7 @@ func (s *site) signed(r *http.Request) (signer operator, digest [sha256.Size]byt
 	return signer, found.Digest, nil
 }
 
-// compare reads a signed request's body, if it has one, and compares it with the digest
-// that was signed.
+// compare reads a signed request's body, if it has one, and compares it with the signed digest.
 func compare(r *http.Request, digest [sha256.Size]byte) error {
 	if r.ContentLength == 0 {
 		return nil

@@ -1,7 +1,6 @@
-// Package page serves operators: one page without assets from elsewhere,
-// which works without JavaScript but for live updates, and the same as JSON for programs.
-// It shows of a single party whether it is present and has sent what is due, and nothing
-// that its update says.
+// Package page serves operators: one page without assets from elsewhere, which works without
+// JavaScript except for live updates, and the same as JSON for programs. Of a single party it shows
+// whether it is present and has sent what is due, and nothing of what its update contains.
 package page
 
 import (
@@ -25,7 +24,7 @@ import (
 // ErrStale: the federation has moved on since the operator looked.
 var ErrStale = errors.New("page: the federation has moved on; look again")
 
-// Federations holds what the page shows.
+// Federations provides what the page shows.
 type Federations interface {
 	Listing(ctx context.Context) []*runner.Status
 	Signals(ctx context.Context) Signals
@@ -33,34 +32,34 @@ type Federations interface {
 	Status(ctx context.Context, id string) (*runner.Status, error)
 	Do(ctx context.Context, id string, o Order) (*runner.Status, error)
 	Model(ctx context.Context, id string) ([]byte, error)
-	// Known returns what a federation declares.
+	// Known returns a federation as it was declared.
 	Known(id string) (door.Known, bool)
-	// After returns what a federation begins with that goes on from one that has ended.
+	// After returns the files for a federation that continues one that has ended.
 	After(ctx context.Context, id string) (*federation.Files, error)
-	// Answers returns what a federation asks, and what came of it.
+	// Answers returns the queries that a federation asks, and their answers.
 	Answers(ctx context.Context, id string) (*federation.Asked, error)
-	// Plan says what the queries of a job's text would cost and give in one that goes on from it.
+	// Plan computes what the queries of a job's text would cost and give in one that continues it.
 	Plan(ctx context.Context, id string, text []byte) (*Planned, error)
 	AuditLog(ctx context.Context, id string) ([]record.Line, error)
 	Declare(ctx context.Context, who string, files federation.Files) (id string, err error)
 	WriteBackup(ctx context.Context, w io.Writer) error
 	ReadBackup(ctx context.Context, backup io.Reader) (ids []string, err error)
-	// Keys returns under which keys the record is sealed, and Rewrite too, once it has sealed under
-	// the newest what it could.
+	// Keys returns the keys under which the record is sealed; so does Rewrite, after it has sealed
+	// what it could under the newest.
 	Keys(ctx context.Context) ([]Key, error)
 	Rewrite(ctx context.Context) ([]Key, error)
 	Cluster
 }
 
-// Order tells a federation what to do, on an operator's word.
+// Order is an operator's order to a federation.
 type Order struct {
-	What  string  `json:"what"` // pause, resume or end; of a party exclude or readmit
+	What  string  `json:"what"` // pause, resume or end; for a party exclude or readmit
 	Party string  `json:"party,omitempty"`
 	Who   string  `json:"who"`
 	Seen  *uint64 `json:"seen,omitempty"` // decisions that the operator has seen; nil: any
 }
 
-// known reports whether there is such an order.
+// known reports whether such an order exists.
 func (o *Order) known() bool {
 	if o.Party != "" {
 		return o.What == "exclude" || o.What == "readmit"
@@ -73,11 +72,11 @@ type Options struct {
 	Federations Federations
 	Tokens      *Tokens
 	Operators   *Operators       // by their keys, next to tokens
-	Open        bool             // anybody who reaches it may read
+	Open        bool             // anyone who reaches it may read
 	Now         func() time.Time // nil: time.Now
-	Patience    time.Duration    // as that of door.Options
-	// Known, if not nil, is told of every request whose token or signature allows it, and by
-	// whom it is.
+	Patience    time.Duration    // as in door.Options
+	// Known, if not nil, is called for every request that its token or signature permits, with its
+	// sender.
 	Known  func(r *http.Request, who string)
 	Log    *slog.Logger
 	Counts *door.Counts
@@ -94,7 +93,7 @@ const (
 	refresh     = 300 * time.Millisecond
 )
 
-// Routes are the patterns of all handlers.
+// Routes lists the patterns of all handlers.
 var Routes = []string{
 	"GET /{$}",
 	"GET /live",
@@ -213,7 +212,7 @@ func New(o Options) http.Handler {
 	return door.Patient(guard.Handler(handler), o.Patience)
 }
 
-// otherMethod reports whether the path is there with another method.
+// otherMethod reports whether the path exists with another method.
 func otherMethod(mux *http.ServeMux, r *http.Request) bool {
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		other := r.Clone(r.Context())

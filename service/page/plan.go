@@ -12,24 +12,25 @@ import (
 	"github.com/hushsum/hushsum/service/federation"
 )
 
-// This file has what more questions would cost and give, before they are asked.
+// This file computes what more questions would cost and give, before they are asked.
 
-// Planned says what a job's queries would cost and give, as the next federation of a study.
+// Planned holds what a job's queries would cost and give, as the next federation of a study.
 type Planned struct {
-	// Own bounds what those that are asked spend by themselves, Before what the party with most has
-	// spent, Total both together; Study is the budget of all, 0 without one. All are 0 without noise.
+	// Own bounds what the queries to be asked spend on their own, Before what the party that spent
+	// most has spent, Total both together; Study is the budget of all, 0 without one. All are 0
+	// without noise.
 	Own    float64 `json:"own"`
 	Before float64 `json:"before"`
 	Total  float64 `json:"total"`
 	Study  float64 `json:"study"`
-	// Known has by name the federation that has answered a query, which costs nothing.
+	// Known names, by query, the federation that has answered it already, which costs nothing.
 	Known    map[string]string `json:"known"`
 	Queries  []answers.Planned `json:"queries"` // that would be asked
-	Rows     int               `json:"rows"`    // that margins are counted for
+	Rows     int               `json:"rows"`    // that margins are computed for
 	expected []query.Expected
 }
 
-// NewPlanned returns the plan of a batch. known names for the texts of questions the federations
+// NewPlanned returns the plan of a batch. known names, for the texts of questions, the federations
 // that have answered them, and j is the job that has all queries.
 func NewPlanned(b *federation.Batch, j *job.Job, known map[string]string) *Planned {
 	out := &Planned{Own: b.Own, Before: b.Before, Total: b.Total, Study: b.Study,
@@ -47,10 +48,10 @@ func NewPlanned(b *federation.Batch, j *job.Job, known map[string]string) *Plann
 	return out
 }
 
-// Expected returns what Queries are made of.
+// Expected returns the values that Queries were made from.
 func (p *Planned) Expected() []query.Expected { return p.expected }
 
-// Assumes says what margins are counted for.
+// Assumes states what margins are computed for.
 func (p *Planned) Assumes() string { return answers.Assumes(p.Rows) }
 
 // Left returns how much would be left of the study's budget.
@@ -82,7 +83,7 @@ func (s *site) planJSON(w http.ResponseWriter, r *http.Request) {
 	answer(w, out)
 }
 
-// planning is the form of a plan, and what came of it.
+// planning is the form of a plan, and its result.
 type planning struct {
 	ID, Name, Text, Wrong string
 	Planned               *Planned // nil: nothing was planned

@@ -14,7 +14,7 @@ import (
 	"github.com/hushsum/hushsum/service/runner"
 )
 
-// This file has what operators' programs use.
+// This file serves operators' programs.
 
 //go:embed openapi.json
 var embedded []byte
@@ -52,7 +52,7 @@ func (s *site) statusJSON(w http.ResponseWriter, r *http.Request) {
 	answer(w, status)
 }
 
-// etag is the number of decisions, for If-Match.
+// etag returns the number of decisions as an ETag, for If-Match.
 func etag(s *runner.Status) string { return fmt.Sprintf("%q", strconv.FormatUint(s.Decisions, 10)) }
 
 func (s *site) auditJSON(w http.ResponseWriter, r *http.Request) {
@@ -76,8 +76,8 @@ func (s *site) afterJSON(w http.ResponseWriter, r *http.Request) {
 	answer(w, Declared(*files))
 }
 
-// Declared is the body that declares a federation, and what one begins with that goes on from
-// another.
+// Declared is the body that declares a federation, and the response that prepares one which
+// continues another.
 type Declared struct {
 	Text      []byte `json:"text"`
 	Roster    []byte `json:"roster"`
@@ -114,8 +114,8 @@ func (s *site) declare(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"id": id})
 }
 
-// doJSON does what an operator's program says. If-Match has the ETag that it has seen, or
-// a star.
+// doJSON carries out the order of an operator's program. If-Match has the ETag that the program has
+// seen, or a star.
 func (s *site) doJSON(w http.ResponseWriter, r *http.Request) {
 	o := Order{What: r.PathValue("what"), Party: r.PathValue("party"), Who: who(r).Name}
 	if !o.known() {

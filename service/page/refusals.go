@@ -46,12 +46,12 @@ var refusals = map[string]door.Refusal{
 // Refusals returns the kinds of problems that the page answers with.
 func Refusals() map[string]door.Refusal { return refusals }
 
-// forPeople reports whether a request is a person's in a browser.
+// forPeople reports whether a request comes from a person's browser.
 func forPeople(r *http.Request) bool {
 	return !forPrograms(r) && strings.Contains(r.Header.Get("Accept"), "text/html")
 }
 
-// problem answers with a problem of a kind, as a page to people.
+// problem answers with a problem of a kind; people get a page.
 func problem(w http.ResponseWriter, r *http.Request, kind, detail string) {
 	p := refusals[kind]
 	switch p.Status {
@@ -79,7 +79,7 @@ func problem(w http.ResponseWriter, r *http.Request, kind, detail string) {
 	})
 }
 
-// fail answers with the problem that an error is.
+// fail answers with the problem that an error stands for.
 func fail(w http.ResponseWriter, r *http.Request, err error) {
 	kind := "state"
 	for _, k := range []struct {

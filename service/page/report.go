@@ -13,9 +13,9 @@ import (
 	"github.com/hushsum/hushsum/service/runner"
 )
 
-// This file has the report on a federation, for a data-protection officer, to be printed.
+// This file makes the printable report on a federation for a data-protection officer.
 
-// report holds its text and figures.
+// report holds the text and figures of a report.
 type report struct {
 	*runner.Status
 	When        time.Time
@@ -40,11 +40,11 @@ type digest struct{ Of, Value string }
 
 func hexOf(b []byte) string { return hex.EncodeToString(b) }
 
-// was are the words for what is known of a party that a report is about.
+// was maps a party's state to the words that a report uses for it.
 var was = map[string]string{"here": "here", "late": "here", "gone": "here earlier",
 	"never": "never here", "left out": "left out"}
 
-// rosterOf lists those of a roster, with what is known of them.
+// rosterOf lists the parties of a roster, with their states.
 func rosterOf(roster *keyexchange.Roster, states []runner.PartyStatus) (out []reported) {
 	for i := range roster.Len() {
 		p := reported{Name: roster.Name(i), Was: "not known", Key: hexOf(roster.Key(i))}
@@ -56,7 +56,7 @@ func rosterOf(roster *keyexchange.Roster, states []runner.PartyStatus) (out []re
 	return out
 }
 
-// ordered are the events of the audit log that people order, or are to know of.
+// ordered lists the events of the audit log that people order, or should know of.
 var ordered = []string{"created", "paused", "resumed", "left out", "readmitted", "ended",
 	"set back", "restored"}
 

@@ -24,13 +24,13 @@ const (
 	Operate Role = "operate" // read too
 )
 
-// Tokens are operators' tokens, stored as hashes.
+// Tokens holds operators' tokens, stored as hashes.
 type Tokens struct {
 	Hashes map[Role]string `json:"hashes"` // SHA-256 in hexadecimal digits
 }
 
-// OpenTokens reads the file of the tokens' hashes. Where there is none it makes one token
-// of each role, and returns them with their roles, to be told once.
+// OpenTokens reads the file of the tokens' hashes. If it does not exist OpenTokens makes one token
+// of each role, and returns them with their roles, to be shown once.
 func OpenTokens(name string) (t *Tokens, fresh []string, err error) {
 	t = new(Tokens)
 	b, err := os.ReadFile(name)
@@ -60,7 +60,7 @@ func OpenTokens(name string) (t *Tokens, fresh []string, err error) {
 	return t, fresh, hushsum.FileStore(name).Save(b)
 }
 
-// role returns what a token allows.
+// role returns the role that a token grants.
 func (t *Tokens) role(token string) Role {
 	digest := sha256.Sum256([]byte(token))
 	text := []byte(hex.EncodeToString(digest[:]))

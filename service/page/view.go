@@ -15,9 +15,9 @@ import (
 	"github.com/hushsum/hushsum/service/runner"
 )
 
-// This file has what pages show, and how they are brought up to date.
+// This file holds what pages show, and keeps them up to date.
 
-// templates are those of all pages.
+// templates holds the templates of all pages.
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"number":  func(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) },
 	"percent": percent,
@@ -51,8 +51,8 @@ func percent(part, whole float64) float64 {
 	return min(100, 100*part/whole)
 }
 
-// Shapes stand before words, so that a state is seen from afar and without colours. They are drawn,
-// since fonts differ in what they have for such characters.
+// Shapes precede words, so that a state is recognized from a distance and without colours. They are
+// drawn, since fonts differ in such characters.
 const (
 	full     = `<circle cx="6" cy="6" r="5"/>`
 	ring     = `<circle cx="6" cy="6" r="4.3" fill="none" stroke-width="1.4"/>`
@@ -72,13 +72,13 @@ var shapes = map[string]string{
 	"warning": triangle, "no sum": cross,
 }
 
-// shape draws that of a state; those who listen get its word alone.
+// shape draws the shape of a state; screen readers get its word alone.
 func shape(state string) template.HTML {
 	return template.HTML(`<svg class="shape" viewBox="0 0 12 12" aria-hidden="true">` +
 		shapes[state] + `</svg>`)
 }
 
-// left is how long it is until then, nothing if it is over.
+// left returns how long it is until then, nothing if it is over.
 func left(t *time.Time) string {
 	if d := time.Until(*t).Round(time.Second); d > 0 {
 		return d.String()
@@ -98,16 +98,16 @@ func bytesOf(n uint64) string {
 	return fmt.Sprintf("%.3g %cB", x, units[k])
 }
 
-// mostNamed is how many of those who are waited for are named.
+// mostNamed is how many of those that are waited for are named.
 const mostNamed = 12
 
-// waited tells of those whose answers are due.
+// waited describes those whose answers are due.
 type waited struct {
 	Count int
 	Names string
 }
 
-// awaited names those whose answers are due, those who are here first; nil: nobody's is.
+// awaited names those whose answers are due, those who are present first; nil: no answer is due.
 func awaited(peers []runner.PartyStatus) *waited {
 	out := &waited{}
 	var names []string
@@ -167,7 +167,7 @@ type view struct {
 	Meaning []string
 	Audit   []record.Line
 	Operate bool
-	Asked   *asked // nil: nothing is asked, or that cannot be had
+	Asked   *asked // nil: nothing is asked, or the answers are unavailable
 }
 
 func (s *site) view(r *http.Request) (*view, error) {
@@ -181,7 +181,7 @@ func (s *site) view(r *http.Request) (*view, error) {
 		return v, nil
 	}
 	a, err := s.Federations.Answers(r.Context(), id)
-	if err != nil { // the rest is shown
+	if err != nil { // the rest is shown nevertheless
 		s.Log.Warn("answers are not shown", "error", err.Error())
 		return v, nil
 	}
@@ -216,8 +216,8 @@ func (s *site) live(w http.ResponseWriter, r *http.Request) {
 	s.stream(w, r, "live.html", refresh, func() (any, error) { return s.view(r) })
 }
 
-// stream sends the changing part of a page whenever it changes, as server-sent events. What cannot
-// be had at the moment is tried again.
+// stream sends the changing part of a page whenever it changes, as server-sent events. If it is
+// unavailable at the moment stream tries again.
 func (s *site) stream(w http.ResponseWriter, r *http.Request, name string, every time.Duration,
 	data func() (any, error),
 ) {

@@ -15,12 +15,12 @@ import (
 	"time"
 )
 
-// NewServer makes the way to the server at an address, https:// or, on loopback, http://; or at
-// several with commas between, the nodes of one server: parties begin at different ones, and those
-// that do not answer or cannot help are passed over. fingerprint is SHA-256 over its certificate in
-// hexadecimal digits, or several with commas between, and stands for those that come after it too
-// (see [Server.KeepCertificates]); empty for a certificate that this machine
-// trusts. Proxies are taken from the environment. It fails with [ErrServer].
+// NewServer returns the Server at an address, https:// or, on loopback, http://; or at several
+// separated by commas, the nodes of one server: parties begin at different ones, and skip those
+// that do not answer or cannot help. fingerprint is the SHA-256 of its certificate in hexadecimal
+// digits, or several separated by commas, and stands for those that come after it too (see
+// [Server.KeepCertificates]); empty for a certificate that this machine trusts. Proxies are taken
+// from the environment. It fails with [ErrServer].
 func NewServer(address, fingerprint string, identity crypto.Signer) (*Server, error) {
 	s := &Server{identity: identity}
 	for _, one := range strings.Split(address, ",") {
@@ -64,7 +64,7 @@ func NewServer(address, fingerprint string, identity crypto.Signer) (*Server, er
 	}
 	s.client = &http.Client{
 		Transport: transport,
-		// Nobody but the server that was named is sent anything.
+		// Only the named server is sent anything.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return s, nil
@@ -89,8 +89,8 @@ func checkAddress(address string) (string, error) {
 	return u.Scheme + "://" + u.Host, nil
 }
 
-// trusted takes certificates that this machine trusts. Proxies that end TLS may have 1.2 alone, of
-// which suites with forward secrecy and authenticated encryption are taken.
+// trusted accepts certificates that this machine trusts. Proxies that end TLS may support 1.2 only,
+// of which suites with forward secrecy and authenticated encryption are accepted.
 func trusted() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
@@ -105,8 +105,8 @@ func trusted() *tls.Config {
 	}
 }
 
-// Pinned trusts certificates of these fingerprints, whoever they name, with TLS 1.3 alone: they
-// are nodes' own.
+// Pinned trusts certificates with these fingerprints, whatever name they have, with TLS 1.3 only:
+// they are nodes' own.
 func Pinned(fingerprints ...[32]byte) *tls.Config { return pinned(newPins(fingerprints)) }
 
 func pinned(p *pins) *tls.Config {

@@ -20,7 +20,7 @@ import (
 // ErrBook: the party's book was changed, is sealed under another key, or is not the newest.
 var ErrBook = errors.New("party: the book of federations does not open")
 
-// Book has what a party has accepted and spent in all its federations: one after the other, and at
+// Book records what a party has accepted and spent in all its federations: in succession, and at
 // the same time by parties with folders of their own. It is one sealed file, with a counter next to
 // it.
 type Book struct {
@@ -29,20 +29,20 @@ type Book struct {
 	Now  func() time.Time // nil: time.Now
 }
 
-// Entry is a federation in a book.
+// Entry is the entry of a federation in a book.
 type Entry struct {
 	ID       string    `json:"id"`
 	Name     string    `json:"name"`
-	Before   string    `json:"before,omitempty"` // the one that it goes on from, whose epsilon is in it
+	Before   string    `json:"before,omitempty"` // the one that it continues, whose epsilon is in it
 	Unit     string    `json:"unit"`
 	Epsilon  float64   `json:"epsilon"` // of all rounds; 0: none is promised
 	Delta    float64   `json:"delta"`
-	Own      float64   `json:"own,omitempty"`   // what its rounds spend, or have, without those before; 0: not known
+	Own      float64   `json:"own,omitempty"`   // what its rounds spend, or have spent, without earlier ones; 0: unknown
 	Study    float64   `json:"study,omitempty"` // privacy.study
 	Spent    float64   `json:"spent"`           // by the party's own ledger, once it has ended
 	Accepted time.Time `json:"accepted"`
 	Ended    time.Time `json:"ended"` // zero: it goes on
-	// Declined says that the party took no part, and went on in one that goes on from it.
+	// Declined reports that the party took no part, and continued in one that continues this one.
 	Declined bool `json:"declined,omitempty"`
 }
 
@@ -70,7 +70,7 @@ func (b *Book) now() time.Time {
 
 func (b *Book) counter() hushsum.FileCounter { return hushsum.FileCounter(b.File + ".counter") }
 
-// Entries returns what is in the book, in the order in which it was accepted. It fails with
+// Entries returns the entries of the book, in the order in which they were accepted. It fails with
 // [ErrBook].
 func (b *Book) Entries() ([]Entry, error) {
 	t, err := b.read()
@@ -104,7 +104,7 @@ func (b *Book) read() (t text, err error) {
 	return t, nil
 }
 
-// change reads the book, changes it and writes it. Nobody else does meanwhile.
+// change reads the book, changes it and writes it. No other process changes it meanwhile.
 func (b *Book) change(change func(t *text) error) error {
 	held, err := lock.File(b.File + ".lock")
 	for end := time.Now().Add(bookTime); errors.Is(err, lock.ErrHeld) && time.Now().Before(end); {
@@ -142,10 +142,10 @@ func (b *Book) change(change func(t *text) error) error {
 }
 
 // Check fails with [ErrPolicy] if a federation counts less than this party has spent in the one
-// that it goes on from, has another budget for their study, goes on from what another of the study
-// goes on from already, or would have the party spend more in a month or a year than its policy
-// allows. name is the party's in the roster. declined are federations, one after the other, in
-// which it takes no part.
+// that it continues, has another budget for their study, continues a federation that another of the
+// study continues already, or would have the party spend more in a month or a year than its policy
+// allows. name is the party's in the roster. declined lists federations, one after the other, in
+// which the party takes no part.
 func (b *Book) Check(p *Policy, f *federation.Federation, name string,
 	declined ...*federation.Federation,
 ) error {
@@ -213,7 +213,7 @@ func (b *Book) check(entries []Entry, p *Policy, f *federation.Federation, name 
 	return nil
 }
 
-// most returns what a federation may spend, or has, with those that it goes on from.
+// most returns what a federation may spend, or has spent, including those that it continues.
 func (e *Entry) most() float64 {
 	switch {
 	case !e.Ended.IsZero():
@@ -224,8 +224,8 @@ func (e *Entry) most() float64 {
 	return e.Epsilon
 }
 
-// own returns what a federation may spend by itself, or has spent. Entries of earlier releases do
-// not say.
+// own returns what a federation may spend on its own, or has spent. Entries of earlier releases do
+// not record it.
 func (e *Entry) own() float64 {
 	if e.Own > 0 || e.Declined {
 		return e.Own
@@ -233,7 +233,7 @@ func (e *Entry) own() float64 {
 	return e.most()
 }
 
-// recent lists the entries of the last month: what each spends by itself adds up.
+// recent lists the entries of the last month: what each spends on its own adds up.
 func recent(entries []Entry, now time.Time) (out []Entry) {
 	for _, e := range entries {
 		if e.Ended.IsZero() || now.Sub(e.Ended) < month {
@@ -243,9 +243,10 @@ func recent(entries []Entry, now time.Time) (out []Entry) {
 	return out
 }
 
-// lasting lists the entries of the last year, but for those whose epsilon is in another's: epsilons
-// and deltas of the rest add up, whatever any of them was chosen by (basic composition). What was
-// spent in one that the party has not seen end it does not know, and the other may have less of it.
+// lasting lists the entries of the last year, except those whose epsilon is included in another's:
+// the epsilons and deltas of the rest add up, however any of them was chosen (basic composition).
+// The party does not know what it spent in one that it has not seen end, and the other may count
+// less of it.
 func lasting(entries []Entry, now time.Time) (out []Entry) {
 	for _, e := range entries {
 		goesOn := e.Ended.IsZero()
@@ -257,8 +258,8 @@ func lasting(entries []Entry, now time.Time) (out []Entry) {
 	return out
 }
 
-// Decline notes that the party takes no part in a federation that goes on from its last one, so
-// that it can go on in one that goes on from that. What it has spent until then stays counted.
+// Decline records that the party takes no part in a federation that continues its last one, so that
+// it can continue in one that continues that. What it has spent until then stays counted.
 func (b *Book) Decline(f *federation.Federation) error {
 	return b.change(func(t *text) error {
 		t.decline(b.entry(f))
@@ -266,7 +267,7 @@ func (b *Book) Decline(f *federation.Federation) error {
 	})
 }
 
-// decline notes a federation, unless it is there.
+// decline enters a federation, unless the book has it.
 func (t *text) decline(e Entry) {
 	if slices.ContainsFunc(t.Entries, func(o Entry) bool { return o.ID == e.ID }) {
 		return
@@ -305,7 +306,7 @@ func (b *Book) ended(id string) (bool, error) {
 	}), err
 }
 
-// begin enters a federation in which the party takes part from now on, if [Book.Check] allows it.
+// begin enters a federation in which the party takes part from now on, if [Book.Check] permits it.
 func (b *Book) begin(p *Policy, f *federation.Federation, name string) error {
 	return b.change(func(t *text) error {
 		if err := b.check(t.Entries, p, f, name); err != nil {
@@ -318,14 +319,14 @@ func (b *Book) begin(p *Policy, f *federation.Federation, name string) error {
 	})
 }
 
-// end notes that a federation has ended, and what the party has spent by its own ledger: nothing,
-// where it ended before the party submitted.
+// end records that a federation has ended, and what the party has spent by its own ledger: nothing,
+// if it ended before the party submitted.
 func (b *Book) end(f *federation.Federation, guard drive.Guard) error {
 	spent, err := guard.Spent()
 	if err != nil {
 		return err
 	}
-	own := math.SmallestNonzeroFloat64 // as 0 stands for what is not known
+	own := math.SmallestNonzeroFloat64 // since 0 stands for unknown
 	if charges := int(guard.Charges()); spent != nil && charges > 0 {
 		x, err := f.Settled.Round().Spent(accounting.ServerView, charges, f.Job.Privacy.Delta)
 		if err != nil {

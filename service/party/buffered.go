@@ -7,10 +7,10 @@ import (
 	"github.com/hushsum/hushsum/drive"
 )
 
-// This file has a party of a federation with sum.buffer: it trains while rounds come and go, and
-// submits what it made of a model in the round that has room for it.
+// This file runs a party of a federation with sum.buffer: it trains while rounds come and go, and
+// submits the result of training on a model in the round that has room for it.
 
-// making holds a training on a round's model, and what came of it.
+// making holds a training on a round's model, and its result.
 type making struct {
 	id     drive.AskID
 	of     *Work
@@ -21,8 +21,8 @@ type making struct {
 	err    error
 }
 
-// begin has the trainer work while the party goes on. What it was at is told to end, and waited
-// for.
+// begin has the trainer work while the party goes on. A training already in progress is told to
+// end, and begin waits for that.
 func (s *sending) begin(id drive.AskID, w *Work) {
 	last := s.making
 	if last != nil {
@@ -58,7 +58,7 @@ func (s *sending) trainInTurn(ctx context.Context, w *Work) (*Update, error) {
 	return s.train(ctx, w)
 }
 
-// finish takes what the trainer has made since.
+// finish takes the result that the trainer has reached since.
 func (s *sending) finish() error {
 	m := s.making
 	if m == nil || m.told {
@@ -83,8 +83,8 @@ func (s *sending) finish() error {
 	return nil
 }
 
-// submitMade submits in the round of w what was made of an earlier model, weighed by how many
-// rounds before that was begun.
+// submitMade submits in the round of w the result of training on an earlier model, weighted by how
+// many rounds earlier that was begun.
 func (s *sending) submitMade(ask *drive.Ask, w *Work) error {
 	m := s.making
 	if m == nil || !m.told || m.id.Round != ask.ID.Made {

@@ -21,10 +21,10 @@ import (
 	"github.com/hushsum/hushsum/service/signature"
 )
 
-// ErrServer: the server's address or certificate cannot be used, or it is another's.
+// ErrServer: the server's address or certificate cannot be used, or belongs to another server.
 var ErrServer = errors.New("party: not the server that was named")
 
-// RefusalError is a refusal of the server.
+// RefusalError is a refusal by the server.
 type RefusalError struct {
 	Status int
 	Kind   string // such as due, see package door
@@ -48,7 +48,7 @@ func (e *RefusalError) Error() string {
 	return text
 }
 
-// Server is the way to a server. It is safe for concurrent use.
+// Server is a client of one server. It is safe for concurrent use.
 type Server struct {
 	Now func() time.Time // the time that requests are signed with; nil: time.Now
 
@@ -61,7 +61,7 @@ type Server struct {
 	pins     *pins // nil: certificates that this machine trusts
 }
 
-// Where parties, and members of the committee, ask and send.
+// Where parties and members of the committee send questions and messages.
 func partyPath(id string) string  { return "/v1/federations/" + id }
 func memberPath(id string) string { return partyPath(id) + "/committee" }
 
@@ -73,8 +73,8 @@ const (
 	mostRoster = 256 << 20
 )
 
-// do sends a signed request, to the next node if one does not answer or cannot help, and to each
-// once at most. The caller closes the answer's body.
+// do sends a signed request, to the next node if one does not answer or cannot help, and to each at
+// most once. The caller closes the answer's body.
 func (s *Server) do(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
 	for tried := 1; ; tried++ {
 		at := s.at.Load()
@@ -89,8 +89,8 @@ func (s *Server) do(ctx context.Context, method, path string, body []byte) (*htt
 	}
 }
 
-// elsewhere reports whether another node may answer better: this one does not, has no leader or
-// record, has not read its federations or has another clock, or something in its place answers.
+// elsewhere reports whether another node may answer better: this one does not answer, has no leader
+// or record, has not read its federations or has another clock, or something in its place answers.
 func elsewhere(err error) bool {
 	var refusal *RefusalError
 	if !errors.As(err, &refusal) {
@@ -142,8 +142,8 @@ func (s *Server) doAt(
 	return answer, nil
 }
 
-// withAdvice says what helps where TLS of no version is shared, as with a proxy that ends it and
-// whose certificate's fingerprint is named. The library has no type for that alert.
+// withAdvice adds advice for the case that no version of TLS is shared, as with a proxy that ends
+// it and whose certificate's fingerprint was given. The library has no type for that alert.
 func withAdvice(err error) error {
 	if !strings.Contains(err.Error(), "protocol version") {
 		return err
@@ -153,7 +153,7 @@ func withAdvice(err error) error {
 		err)
 }
 
-// read sends a request and reads an answer of at most so many bytes.
+// read sends a request and reads an answer of at most a given number of bytes.
 func (s *Server) read(ctx context.Context, path string, most int64) ([]byte, http.Header, error) {
 	answer, err := s.do(ctx, http.MethodGet, path, nil)
 	if err != nil {
@@ -164,8 +164,8 @@ func (s *Server) read(ctx context.Context, path string, most int64) ([]byte, htt
 	return b, answer.Header, err
 }
 
-// bodyOf reads an answer of at most so many bytes, into a buffer of its length if it says
-// that.
+// bodyOf reads an answer of at most a given number of bytes, into a buffer of the answer's length
+// if the answer states it.
 func bodyOf(answer *http.Response, most int64) ([]byte, error) {
 	if answer.ContentLength > most {
 		return nil, fmt.Errorf("%w: it answers more than %d bytes", ErrServer, most)
@@ -199,7 +199,7 @@ func (s *Server) List(ctx context.Context) ([]door.Listed, error) {
 	return out, strictJSON(b, &out)
 }
 
-// Describe returns what the server says of a federation.
+// Describe returns the server's description of a federation.
 func (s *Server) Describe(ctx context.Context, id string) (*door.Description, error) {
 	b, _, err := s.read(ctx, "/v1/federations/"+url.PathEscape(id), mostJSON)
 	if err != nil {
@@ -227,7 +227,7 @@ func (s *Server) Before(ctx context.Context, id string) ([]byte, error) {
 	return b, err
 }
 
-// successors returns what the server says goes on from a federation.
+// successors returns the federations that, according to the server, continue another.
 func (s *Server) successors(ctx context.Context, id string) ([]door.Successor, error) {
 	b, _, err := s.read(ctx, "/v1/federations/"+url.PathEscape(id)+"/successors", mostJSON)
 	if err != nil {
@@ -237,7 +237,7 @@ func (s *Server) successors(ctx context.Context, id string) ([]door.Successor, e
 	return out, strictJSON(b, &out)
 }
 
-// Model returns the broadcast of a round, or with 0 the last model.
+// Model returns the broadcast of a round, or with round 0 the last model.
 func (s *Server) Model(ctx context.Context, id string, round int, most int64) ([]byte, error) {
 	path := "/v1/federations/" + id + "/model"
 	if round > 0 {
@@ -254,8 +254,7 @@ func (s *Server) Next(
 	return s.next(ctx, partyPath(id), ask, most, nil)
 }
 
-// next calls due with what is next before its message is read, which is given up if due
-// fails.
+// next calls due with the answer before its message is read; if due fails the message is not read.
 func (s *Server) next(
 	ctx context.Context, path string, ask runner.Ask, most int64, due func(next *runner.Next) error,
 ) (runner.Next, error) {
@@ -307,20 +306,20 @@ func (s *Server) next(
 }
 
 // numbered returns the number of the next question. It counts from when the Server was made, and so
-// says nothing of when a party did what.
+// reveals nothing of when a party did what.
 func (s *Server) numbered() uint64 { return s.number.Add(1) }
 
-// above has the next question be of a number above one.
+// above makes the number of the next question larger than a given one.
 func (s *Server) above(number uint64) {
 	for last := s.number.Load(); last < number; last = s.number.Load() {
 		s.number.CompareAndSwap(last, number)
 	}
 }
 
-// errOther: an answer that no server of this kind gives, such as a proxy's own page.
+// errOther: an answer that no server of this kind sends, such as a proxy's own page.
 var errOther = errors.New("party: something else answers in the server's place")
 
-// nextOf reads what an answer says is next.
+// nextOf reads what is next from an answer.
 func nextOf(answer *http.Response) (runner.Next, error) {
 	h := answer.Header
 	next := runner.Next{Kind: runner.Kind(h.Get(door.HeaderNext)), Item: h.Get(door.HeaderItem)}
@@ -346,10 +345,10 @@ func (s *Server) Send(ctx context.Context, id string, message []byte) error {
 	return s.send(ctx, partyPath(id), message)
 }
 
-// mostInitial is the most bytes of a federation's first model.
+// mostInitial is the maximum size of a federation's first model in bytes.
 const mostInitial = 8<<27 + 2<<20
 
-// Sent returns how many bytes of messages were sent, repetitions included.
+// Sent returns how many bytes of messages were sent, including repetitions.
 func (s *Server) Sent() int64 { return s.sent.Load() }
 
 // Initial returns the file of a federation's first model.

@@ -20,20 +20,20 @@ import (
 	"github.com/hushsum/hushsum/service/tensor"
 )
 
-// ErrTraining: the training command failed or left nothing of use.
+// ErrTraining: the training command failed or left no usable result.
 var ErrTraining = errors.New("party: the training command failed")
 
-// Command is a Trainer that runs a program in any language. It finds round.json and the
-// model, as model.safetensors and model.npz, in the folder that HUSHSUM_WORK names, and
-// leaves there update.safetensors or update.npz, the change of the model, or
-// trained.safetensors or trained.npz, the trained weights, and metrics.json if it has any. Where
-// the unit is a record, round.json has the [job.Coins] of the update, and weights are refused.
-// What an earlier round left is deleted before.
+// Command is a Trainer that runs a program in any language. The program finds round.json and the
+// model, as model.safetensors and model.npz, in the folder that HUSHSUM_WORK names, and leaves
+// there update.safetensors or update.npz, the change of the model, or trained.safetensors or
+// trained.npz, the trained weights, and metrics.json if it has any. Where the unit is a record,
+// round.json has the [job.Coins] of the update, and weights are refused. Files that an earlier
+// round left are deleted before.
 type Command struct {
 	Line   string        // for the shell
 	Folder string        // for the files, of this command alone
 	Limit  time.Duration // of a round, 0: none
-	Out    io.Writer     // gets what the command prints; nil: nobody
+	Out    io.Writer     // receives what the command prints; nil: discarded
 }
 
 const mostMetrics = 64 << 10
@@ -99,7 +99,7 @@ func (c *Command) Train(ctx context.Context, w *Work) (*Update, error) {
 	return readUpdate(at, w)
 }
 
-// readUpdate reads what a command has left.
+// readUpdate reads the files that a command has left.
 func readUpdate(at func(string) string, w *Work) (*Update, error) {
 	u := new(Update)
 	var b []byte
@@ -158,8 +158,8 @@ func readUpdate(at func(string) string, w *Work) (*Update, error) {
 	return u, nil
 }
 
-// arrange puts a file's tensors in the order of the model. The file may have more, which
-// stay here: those of the party's own.
+// arrange puts a file's tensors into the order of the model. The file may have more, which stay
+// with the party: its own.
 func arrange(want, have *tensor.Spec, values []float64) ([]float64, error) {
 	at := make(map[string]int)
 	n := 0

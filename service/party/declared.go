@@ -13,16 +13,15 @@ import (
 	"github.com/hushsum/hushsum/training"
 )
 
-// Declared is the Trainer of a federation that declares the training. Make it with
-// [NewDeclared].
+// Declared is the Trainer of a federation that declares the training. Make one with [NewDeclared].
 type Declared struct {
 	federation *federation.Federation
 	party      *training.Own
 }
 
-// NewDeclared makes the trainer of a party, by its number in the roster, on its rows. What
-// the rule has it remember is a file in the folder. It fails with job.ErrConfig if
-// the federation declares no training or the rows are not of its form.
+// NewDeclared returns the trainer of a party, by its number in the roster, on its rows. State that
+// the rule keeps between rounds is a file in the folder. It fails with job.ErrConfig if the
+// federation declares no training or the rows do not fit it.
 func NewDeclared(
 	f *federation.Federation, party int, rows *learning.Dataset, folder string,
 ) (*Declared, error) {
@@ -44,7 +43,7 @@ func NewDeclared(
 	return &Declared{f, own}, nil
 }
 
-// Train does what the federation declares.
+// Train trains as the federation declares.
 func (d *Declared) Train(ctx context.Context, w *Work) (*Update, error) {
 	s, err := d.federation.Standing(w.Round, w.Model, w.File)
 	if err != nil {

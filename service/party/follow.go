@@ -13,13 +13,14 @@ import (
 	"github.com/hushsum/hushsum/service/federation"
 )
 
-// This file has how a party, or a member of a committee, goes on in a federation that goes on from
-// its own.
+// This file lets a party, or a member of a committee, continue in a federation that continues its
+// own.
 
-// Successor returns the federation that goes on from the party's own, at the word of an operator of
-// its Policy's Follow, and that Policy and Book allow; nil if there is none. One that they do not
-// allow is passed over, if another goes on from it that they do: the party's book then has it as
-// declined. It fails with [ErrPolicy] if there are only such as they do not allow.
+// Successor returns the federation that continues the party's own, on the word of an operator
+// listed in its Policy's Follow, and that Policy and Book permit; nil if there is none. One that
+// they do not permit is passed over if another continues it that they do: the party's book then
+// lists it as declined. It fails with [ErrPolicy] if there are only federations that they do not
+// permit.
 func (p *Party) Successor(ctx context.Context) (*federation.Federation, error) {
 	next, passed, err := p.Server.successor(ctx, p.Federation.ID, p.mayFollow)
 	for _, f := range passed {
@@ -33,8 +34,8 @@ func (p *Party) Successor(ctx context.Context) (*federation.Federation, error) {
 	return next, nil
 }
 
-// mayFollow returns an error unless the party goes on from its federation in another: errWord, if
-// it is not to be passed over either.
+// mayFollow returns an error unless the party may continue from its federation in another: errWord,
+// if that one may not be passed over either.
 func (p *Party) mayFollow(s successor) error {
 	key, _ := p.Identity.Public().(ed25519.PublicKey)
 	roster := s.next.Settled.Roster()
@@ -48,14 +49,14 @@ func (p *Party) mayFollow(s successor) error {
 	return p.Book.Check(p.Policy, s.next, roster.Name(i), s.passed...)
 }
 
-// Successor returns the federation that goes on from the member's own, as [Party.Successor] does. A
+// Successor returns the federation that continues the member's own, as [Party.Successor] does. A
 // member has no book, since it spends nothing.
 func (m *Member) Successor(ctx context.Context) (*federation.Federation, error) {
 	next, _, err := m.Server.successor(ctx, m.Federation.ID, m.mayFollow)
 	return next, err
 }
 
-// mayFollow returns an error unless the member goes on from its federation in another.
+// mayFollow returns an error unless the member may continue from its federation in another.
 func (m *Member) mayFollow(s successor) error {
 	found := false
 	if list := s.next.Committee(); list != nil {
@@ -65,19 +66,19 @@ func (m *Member) mayFollow(s successor) error {
 	return m.Policy.mayFollow(m.Federation, s, found)
 }
 
-// successor is a federation that says that it goes on from another.
+// successor is a federation that claims to continue another.
 type successor struct {
 	next       *federation.Federation
 	succession []byte
-	from       string                   // identifier of the one that it is to go on from
+	from       string                   // identifier of the one that it should continue
 	passed     []*federation.Federation // between that of the party and this one, in order
 }
 
-// mostPassed is how many federations are passed over, one after the other.
+// mostPassed is how many successive federations may be passed over.
 const mostPassed = 100
 
-// successor returns the first federation that goes on from another and that may be followed, and
-// those in between.
+// successor returns the first federation that continues another and that may be followed, and those
+// in between.
 func (s *Server) successor(ctx context.Context, id string, may func(successor) error,
 ) (found *federation.Federation, passed []*federation.Federation, err error) {
 	var refused error
@@ -116,11 +117,11 @@ func (s *Server) successor(ctx context.Context, id string, may func(successor) e
 
 var errUnlisted = errors.New("this identity's key is not in its list")
 
-// errWord: nobody whom the policy follows says that it goes on.
+// errWord: no operator whom the policy follows says that it continues the other.
 var errWord = errors.New("it is not by the word of an operator of follow")
 
-// mayFollow returns an error unless a policy has whoever it is of go on from a federation in
-// another, in whose roster or committee they are listed, or not.
+// mayFollow returns an error unless a policy lets its owner continue from one federation in
+// another; listed tells whether the owner is in the other's roster or committee.
 func (p *Policy) mayFollow(was *federation.Federation, s successor, listed bool) error {
 	next := s.next
 	signer, err := next.Signer(s.succession)
@@ -130,8 +131,8 @@ func (p *Policy) mayFollow(was *federation.Federation, s successor, listed bool)
 	if p == nil {
 		return fmt.Errorf("%w: there is no policy", errWord)
 	}
-	// Whoever writes the committee's list alone reads every update, and so do parties that are
-	// invented: both lists count.
+	// Anyone who alone writes the committee's list reads every update, and so do invented parties:
+	// both lists count.
 	joined, _, renewed := Changes(was.Settled.Roster(), next.Settled.Roster())
 	members, _, changed := Changes(was.Committee(), next.Committee())
 	added := len(joined) + len(renewed) + len(members) + len(changed)
@@ -149,8 +150,8 @@ func (p *Policy) mayFollow(was *federation.Federation, s successor, listed bool)
 	return p.Check(next)
 }
 
-// Changes lists the names of those who have joined a roster, or a committee, left it, and have
-// another key in it. Nil is a list of nobody.
+// Changes lists the names of those that have joined a roster or a committee, left it, and have
+// another key in it. Nil is an empty list.
 func Changes(was, is *keyexchange.Roster) (joined, left, renewed []string) {
 	before, now := entries(was), entries(is)
 	keys := map[string]ed25519.PublicKey{}
@@ -182,8 +183,8 @@ func entries(r *keyexchange.Roster) (out []keyexchange.Entry) {
 	return out
 }
 
-// whole works a federation out from what the server alone says: only as much is to be trusted as
-// its identifier is.
+// whole works a federation out from the server's description alone: it is to be trusted only as far
+// as its identifier is.
 func (s *Server) whole(ctx context.Context, id string) (*federation.Federation, error) {
 	said, err := s.Describe(ctx, id)
 	if err != nil {
@@ -201,8 +202,8 @@ func (s *Server) whole(ctx context.Context, id string) (*federation.Federation, 
 	return s.WorkOut(ctx, id, said, files)
 }
 
-// WorkOut works a federation out from what the server says of it and the lists that one trusts:
-// roster and committee. It fails with [ErrServer] if that comes to another identifier.
+// WorkOut works a federation out from the server's description of it and the lists that the caller
+// trusts: roster and committee. It fails with [ErrServer] if the identifier then differs.
 func (s *Server) WorkOut(
 	ctx context.Context, id string, said *door.Description, files federation.Files,
 ) (f *federation.Federation, err error) {

@@ -10,10 +10,10 @@ import (
 	"github.com/hushsum/hushsum/masking"
 )
 
-// This file has a party of a federation with privacy.submit_after: it submits at the instant,
-// whatever its training has come to.
+// This file runs a party of a federation with privacy.submit_after: it submits at the instant,
+// however far its training has come.
 
-// workUntil trains, unless the party's coin has no luck, and has the party submit at the instant.
+// workUntil trains, unless the party's coin excludes it, and has the party submit at the instant.
 func (r *running) workUntil(ctx context.Context, at time.Time, ask drive.Ask, w *Work) error {
 	answer := drive.Answer{
 		ID:        ask.ID,
@@ -30,7 +30,7 @@ func (r *running) workUntil(ctx context.Context, at time.Time, ask drive.Ask, w 
 		if err := r.party.Answer(answer); err != nil {
 			return localError{err}
 		}
-		if err == nil { // else what overruns may still write
+		if err == nil { // otherwise a training that overruns may still write
 			made.Erase()
 		}
 	}
@@ -44,7 +44,7 @@ func (r *running) workUntil(ctx context.Context, at time.Time, ask drive.Ask, w 
 	return nil
 }
 
-// made returns what training makes before the instant, encoded: that takes time too.
+// made returns the result of training before the instant, encoded: encoding takes time too.
 func (r *running) made(at time.Time, w *Work) (v *masking.Vector, err error) {
 	if v, err = masking.NewVector(r.Federation.Settled.Layout()); err != nil {
 		return nil, err

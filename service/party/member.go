@@ -25,8 +25,8 @@ type Member struct {
 	Log        *slog.Logger         // nil: nothing is logged
 
 	// Spent is for a member whose state is lost: the last round that it may have helped in. It
-	// helps in none up to that one. With 0, a counter that knows of a newer state than the folder
-	// has is hushsum.ErrOldState.
+	// helps in none up to that one. With 0, a counter that has seen a newer state than the folder's
+	// is hushsum.ErrOldState.
 	Spent int
 
 	fault func(file string) error // see store; nil: there is none
@@ -85,7 +85,7 @@ func (h *helping) ask() runner.Ask {
 	return runner.Ask{Round: h.member.Told(), Seen: h.seen}
 }
 
-// take does what is next.
+// take handles what is next.
 func (h *helping) take(next *runner.Next) error {
 	switch next.Kind {
 	case runner.Message:

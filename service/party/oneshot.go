@@ -12,8 +12,8 @@ import (
 	"github.com/hushsum/hushsum/service/runner"
 )
 
-// sending is a party that sends one message a round: it says that it has one, and sends it when the
-// server has room.
+// sending is a party that sends one message a round: it announces the message, and sends it when
+// the server has room.
 type sending struct {
 	*running
 	sender *drive.Sender
@@ -53,7 +53,7 @@ func (s *sending) ask() runner.Ask {
 		Working: s.making != nil && !s.making.told}
 }
 
-// take does what is next.
+// take handles what is next.
 func (s *sending) take(next *runner.Next) error {
 	switch next.Kind {
 	case runner.Message:
@@ -67,7 +67,7 @@ func (s *sending) take(next *runner.Next) error {
 	return nil
 }
 
-// proceed does what the party has decided: saves, then sends, then trains.
+// proceed carries out what the party has decided: it saves, then sends, then trains.
 func (s *sending) proceed(ctx context.Context) error {
 	for {
 		if err := s.finish(); err != nil {
@@ -91,7 +91,7 @@ func (s *sending) proceed(ctx context.Context) error {
 	}
 }
 
-// leave sends what may leave, and trains.
+// leave sends what may be sent, and trains.
 func (s *sending) leave(ctx context.Context, out drive.SenderOut) error {
 	for _, away := range out.Away {
 		s.absent = away.Number // which the next question tells
@@ -116,7 +116,7 @@ func (s *sending) leave(ctx context.Context, out drive.SenderOut) error {
 	return s.work(ctx, out.Ask)
 }
 
-// work trains for a round, and makes the party's message of what comes of it.
+// work trains for a round, and makes the party's message from the result.
 func (s *sending) work(ctx context.Context, ask *drive.Ask) error {
 	w, refused, err := s.begun(ctx, int(ask.Round))
 	switch {
@@ -150,7 +150,7 @@ func (s *sending) work(ctx context.Context, ask *drive.Ask) error {
 	return s.answer(ask, w, update, err)
 }
 
-// opening is the digest by which an opening names what a round begins with.
+// opening returns the digest by which an opening names the beginning of a round.
 func opening(w *Work) [32]byte {
 	digest := oneshot.NewBroadcastHash()
 	_, _ = digest.Write(w.File) // a hash takes all
@@ -178,8 +178,8 @@ func (s *sending) answer(ask *drive.Ask, w *Work, update *Update, why error) (er
 	return nil
 }
 
-// values encodes an update that was begun so many rounds before, without noise, which is in the
-// mask.
+// values encodes an update that was begun a given number of rounds before, without noise, which is
+// in the mask.
 func (s *sending) values(update *Update, w *Work, rounds uint64) ([]int64, error) {
 	settled, digest := s.Federation.Settled, job.BroadcastDigest(w.File)
 	values, err := update.Values, error(nil)

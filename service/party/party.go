@@ -1,8 +1,7 @@
-// Package party takes part in a federation: it asks the server what is next, over
-// connections that it opens itself, checks that against what was accepted and the party's
-// own policy, has the party train, and answers. Its state is sealed in one folder and
-// saved before anything that follows from it is sent, so that it may be killed at any
-// moment and started again.
+// Package party takes part in a federation: it asks the server what is next, over connections that
+// it opens itself, checks the answer against what was accepted and the party's own policy, has the
+// party train, and answers. Its state is sealed in one folder and saved before anything that
+// follows from it is sent, so that it may be killed at any moment and restarted.
 package party
 
 import (
@@ -33,7 +32,7 @@ import (
 	"github.com/hushsum/hushsum/service/tensor"
 )
 
-// Work is a round's, for a party to train.
+// Work is a round's work, for a party to train on.
 type Work struct {
 	Round int
 	Spec  *tensor.Spec
@@ -41,30 +40,30 @@ type Work struct {
 	File  []byte // the model, as the safetensors file that came
 	// Metrics says that the federation sums loss and accuracy.
 	Metrics bool
-	// Coins say how the update sums over records, of a federation whose unit is a record.
+	// Coins say how the update sums over records, in a federation whose unit is a record.
 	Coins *job.Coins
 }
 
-// Update holds what a party makes of it: the change to the model, and, if the federation
-// sums metrics, the party's own.
+// Update is the result of a party's work: the change to the model, and, if the federation sums
+// metrics, the party's own.
 type Update struct {
 	Vector         []float64
 	Loss, Accuracy float64
-	// Values is the whole submission, in place of Vector, of a training that the
-	// federation declares: see [Declared]. With sum.buffer it is Message, since the round that it
-	// is submitted in is not known yet.
+	// Values is the whole submission, in place of Vector, of a training that the federation
+	// declares: see [Declared]. With sum.buffer it is Message, since the round in which it will be
+	// submitted is not known yet.
 	Values  [][]uint64
 	Message *job.Message
 }
 
-// Trainer trains on a party's own rows. An error is an absence in that round, and with noise a
-// submission of zeros, so that only this party's log has it; so is a panic then. ctx ends when the
-// round goes on without the party.
+// Trainer trains on a party's own rows. An error counts as an absence in that round, and with noise
+// as a submission of zeros, so that only this party's log shows it; so does a panic then. ctx ends
+// when the round goes on without the party.
 type Trainer interface {
 	Train(ctx context.Context, w *Work) (*Update, error)
 }
 
-// TrainerFunc is a function as a Trainer.
+// TrainerFunc is a function that implements Trainer.
 type TrainerFunc func(ctx context.Context, w *Work) (*Update, error)
 
 // Train calls the function.
@@ -82,29 +81,28 @@ type Party struct {
 	Book       *Book                // nil: what other federations spend is not counted
 	Log        *slog.Logger         // nil: nothing is logged
 
-	// LeastNumber and Spent are for a party whose state is lost: the least number of a
-	// session that it may take part in, which must be above all that it has used, and the
-	// last round that it may have submitted in. All rounds up to that one count as spent, and
-	// none is answered again. Spent above 0 is the party's word that the state is lost: with 0,
-	// a counter that knows of a newer one than the folder has is hushsum.ErrOldState. A state
-	// that is the newest knows better what is spent. Whoever lost the counter too says both in
-	// the same way.
+	// LeastNumber and Spent are for a party whose state is lost: the least number of a session that
+	// it may take part in, which must be above all that it has used, and the last round that it may
+	// have submitted in. All rounds up to that one count as spent, and none is answered again.
+	// Spent above 0 is the party's word that the state is lost: with 0, a counter that has seen a
+	// newer state than the folder's is hushsum.ErrOldState. A state that is the newest knows better
+	// what is spent. A party that lost the counter too sets both in the same way.
 	LeastNumber uint64
 	Spent       int
 
-	// Turns is taken a place of while the party computes, so that many parties of one
-	// process share its machine; nil: it waits for nobody.
+	// Turns holds places, of which the party takes one while it computes, so that many parties of
+	// one process share its machine; nil: it waits for no other.
 	Turns chan struct{}
 
-	// Submitted, for tests, is shown each submission, noise and all, before it can leave.
+	// Submitted, for tests, is shown each submission, including its noise, before it can be sent.
 	Submitted func(round int, values [][]uint64)
 
 	random io.Reader
 	fault  func(file string) error // see store; nil: there is none
 }
 
-// A machine decides for a party, or for a member of the committee: by sessions, see running
-// itself, or by one message.
+// A machine decides for a party, or for a member of the committee: by sessions, see running itself,
+// or by one message.
 type machine interface {
 	load() error
 	ask() runner.Ask
@@ -112,14 +110,14 @@ type machine interface {
 	proceed(ctx context.Context) error
 }
 
-// running is a Party that runs.
+// running is a Party while it runs.
 type running struct {
 	Party
 	machine
 	path    string // where it asks and sends
 	store   *store
 	party   *drive.Party
-	round   uint64 // the last that it submitted in: Spent is only what it may have
+	round   uint64 // the last that it submitted in: Spent is only the last that it may have
 	absent  uint64 // the round that it is absent from
 	seen    []string
 	most    int64
@@ -141,12 +139,12 @@ const (
 	mostSeen    = 4
 )
 
-// Run takes part until the federation ends, and returns the last model's file: at once, if it has
-// ended before by the party's book. It fails
-// with the context's error; with [ErrPolicy], [ErrBook], [ErrStored] or [ErrLocked] before anything
-// is sent; with [ErrServer] if the server is another; and with errors of the folder. A round
-// that the party has submitted in, or that would take it over what it agreed to, is no error:
-// the party declines it, says so in the log, and tells the server that it is absent.
+// Run takes part until the federation ends, and returns the last model's file: at once, if by the
+// party's book it has ended already. It fails with the context's error; with [ErrPolicy],
+// [ErrBook], [ErrStored] or [ErrLocked] before anything is sent; with [ErrServer] if the server is
+// another; and with errors of the folder. A round that the party has submitted in, or that would
+// exceed what it agreed to, is no error: the party declines it, logs that, and tells the server
+// that it is absent.
 func (p *Party) Run(ctx context.Context) (model []byte, err error) {
 	r := &running{Party: *p, path: partyPath(p.Federation.ID)}
 	if err := p.checkLost(); err != nil {
@@ -189,7 +187,7 @@ func (p *Party) Run(ctx context.Context) (model []byte, err error) {
 	return r.last(ctx)
 }
 
-// tellSpent writes into the log what this party's own ledger has, whatever the server counts.
+// tellSpent logs what this party's own ledger shows, whatever the server counts.
 func (r *running) tellSpent(guard *drive.Guard) error {
 	log := r.Log.With("submissions", guard.Count())
 	spent, err := guard.Spent()
@@ -221,7 +219,7 @@ func (p *Party) enter() error {
 	return nil
 }
 
-// guard returns what counts the party's submissions.
+// guard returns the guard that counts the party's submissions.
 func (r *running) guard() drive.Guard {
 	if s, ok := r.machine.(*sending); ok {
 		return s.sender.Guard()
@@ -229,7 +227,7 @@ func (r *running) guard() drive.Guard {
 	return r.party.Guard()
 }
 
-// run takes part until the federation ends, in a folder of a kind of owner.
+// run takes part until the federation ends, in a folder of the given kind of owner.
 func (r *running) run(ctx context.Context, kind string) (err error) {
 	if r.Log == nil {
 		r.Log = slog.New(slog.DiscardHandler)
@@ -281,7 +279,7 @@ func (r *running) run(ctx context.Context, kind string) (err error) {
 	}
 }
 
-// checkLost returns an error unless a lost state is told of in whole.
+// checkLost returns an error unless a lost state is declared in full.
 func (p *Party) checkLost() error {
 	switch rounds := p.Federation.Settled.Rounds(); {
 	case p.Spent < 0 || p.Spent > rounds:
@@ -323,7 +321,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// localError marks errors that asking again does not mend.
+// localError marks errors that asking again does not cure.
 type localError struct{ error }
 
 func (e localError) Unwrap() error { return e.error }
@@ -333,7 +331,7 @@ func fatal(err error) bool {
 	var refusal *RefusalError
 	if errors.As(err, &refusal) {
 		switch refusal.Kind {
-		// Not "clock": clocks are put right, the server's as well as this party's.
+		// Not "clock": clocks are corrected, the server's as well as this party's.
 		case "stranger", "unsigned", "signature":
 			return true
 		}
@@ -360,12 +358,13 @@ func (r *bySessions) ask() runner.Ask {
 	}
 }
 
-// turn asks what is next and does it.
+// turn asks what is next and handles it.
 func (r *running) turn(ctx context.Context) (done bool, err error) {
 	stop := func() {}
 	defer func() { stop() }()
 	defer r.rest()
-	// A place is taken before the message is read: those that wait would hold theirs.
+	// A place is taken before the message is read: those that wait would otherwise hold their
+	// messages.
 	asked := time.Now()
 	due := func(next *runner.Next) error {
 		r.see(next.Item)
@@ -385,7 +384,7 @@ func (r *running) turn(ctx context.Context) (done bool, err error) {
 	}
 	switch next.Kind {
 	case runner.Nothing:
-		// A server that does not wait before it says so is asked ten times a second at most.
+		// A server that answers this without waiting is asked ten times a second at most.
 		return false, sleep(ctx, firstWait-time.Since(asked))
 	}
 	if err := r.take(&next); err != nil {
@@ -394,12 +393,12 @@ func (r *running) turn(ctx context.Context) (done bool, err error) {
 	return next.Kind == runner.End, r.proceed(ctx)
 }
 
-// errNext: what a server of this federation never says.
+// errNext: an answer that a server of this federation never gives.
 func errNext(next *runner.Next) error {
 	return fmt.Errorf("%w: it says %.20q is next", ErrServer, next.Kind)
 }
 
-// take does what is next.
+// take handles what is next.
 func (r *bySessions) take(next *runner.Next) (err error) {
 	switch next.Kind {
 	case runner.Join:
@@ -416,7 +415,7 @@ func (r *bySessions) take(next *runner.Next) (err error) {
 	return nil
 }
 
-// proceed does what the party has decided: saves, then sends, then trains.
+// proceed carries out what the party has decided: it saves, then sends, then trains.
 func (r *bySessions) proceed(ctx context.Context) error {
 	for {
 		ready, some := r.party.Ready()
@@ -500,7 +499,7 @@ func (r *running) takeTurn(ctx context.Context) error {
 	}
 }
 
-// rest gives the party's place in Turns free.
+// rest releases the party's place in Turns.
 func (r *running) rest() {
 	if r.turns {
 		<-r.Turns
@@ -508,7 +507,7 @@ func (r *running) rest() {
 	}
 }
 
-// see notes an item as had. The last few will do.
+// see notes an item as received. It keeps the last few, which suffice.
 func (r *running) see(item string) {
 	if item == "" || slices.Contains(r.seen, item) {
 		return
@@ -519,8 +518,8 @@ func (r *running) see(item string) {
 	}
 }
 
-// send sends a message, which may be the submission that was made last. What the server does
-// not wait for is no error: the next question tells what it does wait for.
+// send sends a message, which may be the latest submission. A message that the server does not wait
+// for is no error: the answer to the next question says what it does wait for.
 func (r *running) send(ctx context.Context, m drive.Message) error {
 	r.rest()
 	message := m.Bytes
@@ -543,8 +542,8 @@ func (r *running) send(ctx context.Context, m drive.Message) error {
 	return err
 }
 
-// post sends a message, and reports whether the server took it. That it does not want it is no
-// error.
+// post sends a message, and reports whether the server accepted it. A refusal because it is not
+// wanted is no error.
 func (r *running) post(ctx context.Context, message []byte) (taken bool, err error) {
 	err = r.Server.send(ctx, r.path, message)
 	var refusal *RefusalError
@@ -561,11 +560,11 @@ func (r *running) post(ctx context.Context, message []byte) (taken bool, err err
 	return err == nil, err
 }
 
-// errRound: a round without a number, which is none of the federation's.
+// errRound: a round without a number, which cannot be one of the federation's.
 var errRound = fmt.Errorf("%w: it names no round", ErrServer)
 
-// begun fetches what a round begins with, nil if the round went on. What is no such model is
-// refused.
+// begun fetches the broadcast that a round begins with, nil if the round went on. A broadcast that
+// is no such model is refused.
 func (r *running) begun(ctx context.Context, round int) (w *Work, refused, err error) {
 	most := int64(r.Federation.Spec.Len())*8 + 2<<20
 	file, err := r.Server.Model(ctx, r.Federation.ID, round, most)
@@ -582,7 +581,7 @@ func (r *running) begun(ctx context.Context, round int) (w *Work, refused, err e
 	return w, nil, nil
 }
 
-// work trains for a round, and has the party answer with what comes of it.
+// work trains for a round, and has the party answer with the result.
 func (r *running) work(ctx context.Context, ask drive.Ask) error {
 	switch ask.Round {
 	case 0:
@@ -630,7 +629,7 @@ func (r *running) work(ctx context.Context, ask drive.Ask) error {
 	return nil
 }
 
-// train has the trainer make an update. With noise it must not end the process.
+// train has the trainer make an update. With noise, a panic must not end the process.
 func (r *running) train(ctx context.Context, w *Work) (update *Update, err error) {
 	work := func() error {
 		update, err = r.Trainer.Train(ctx, w)
@@ -653,8 +652,8 @@ func (r *running) train(ctx context.Context, w *Work) (update *Update, err error
 	return update, err
 }
 
-// check returns why an update is not of the federation's form: the trainer is another's, and
-// another round would not mend it.
+// check returns why an update does not fit the federation: the trainer is code of others, and
+// another round would not help.
 func (r *running) check(update *Update) error {
 	encoded := update.Values != nil || update.Message != nil
 	switch declared := r.Federation.Settled.Trains(); {
@@ -684,7 +683,7 @@ func (r *running) encode(v *masking.Vector, update *Update, w *Work) error {
 	return job.EncodeTo(v, r.Federation.Settled, job.BroadcastDigest(w.File), vector, r.random)
 }
 
-// blank writes what is submitted where there is no update.
+// blank writes the submission for a round without an update.
 func (r *running) blank(round uint64, v *masking.Vector) error {
 	return r.note(round, v, r.Federation.Settled.Blank(v, r.random))
 }
@@ -696,8 +695,8 @@ type filled struct {
 	values [][]uint64
 }
 
-// note notes what was filled into a vector without an error, for who is shown submissions. Only
-// what drive fills in is noted: a trainer that overruns its instant may still encode.
+// note records what was filled into a vector without an error, for Submitted. Only what drive fills
+// in is recorded: a trainer that overruns its instant may still encode.
 func (r *running) note(round uint64, v *masking.Vector, err error) error {
 	if err == nil && r.Submitted != nil {
 		r.filled = filled{round, v.Values()}
@@ -705,7 +704,7 @@ func (r *running) note(round uint64, v *masking.Vector, err error) error {
 	return err
 }
 
-// show shows the submission of a round, which has been counted and cannot have left yet.
+// show passes on the submission of a round, which has been counted and cannot have been sent yet.
 func (r *running) show(round uint64) {
 	if r.Submitted != nil && r.filled.values != nil && r.filled.round == round {
 		r.Submitted(int(round), r.filled.values)
@@ -737,9 +736,8 @@ func (r *running) open(file []byte, round int) (*Work, error) {
 	}, nil
 }
 
-// watch tells the server that this party is there while it is at work, for a session, for more
-// than a moment, by a request that stays open. working ends when the round goes on without
-// the party.
+// watch tells the server that this party is present while it works, for a session, for more than a
+// moment, by a request that stays open. working ends when the round goes on without the party.
 func (r *running) watch(
 	ctx context.Context, session uint64,
 ) (working context.Context, stop func()) {
@@ -774,12 +772,12 @@ func (r *running) watch(
 	}
 }
 
-// errMade ends a question: the party has something to say.
+// errMade ends a question: the party has a result to report.
 var errMade = errors.New("party: the trainer has ended")
 
 var errWentOn = errors.New("party: the round went on without this party")
 
-// last takes the last model.
+// last receives the last model.
 func (r *running) last(ctx context.Context) ([]byte, error) {
 	most := int64(r.Federation.Spec.Len())*8 + 2<<20
 	for wait := firstWait; ; wait = min(2*wait, longestWait) {

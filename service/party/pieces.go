@@ -12,13 +12,13 @@ import (
 	"github.com/hushsum/hushsum/service/door"
 )
 
-// mostWaits is how often in a row a piece waits for what clears by itself, such as the connection
-// of the piece before, whose end the server has not heard of: for some 16 s in all.
+// mostWaits is how often in a row a piece waits for something that passes by itself, such as the
+// connection of the piece before, whose end the server has not noticed: for some 16 s in all.
 const mostWaits = 8
 
-// send sends a message: in one request, or if it is long in pieces, each where the one before
-// ended. How many requests that are, and how long each, follows from the message's length and
-// from what breaks.
+// send sends a message: in one request, or if it is long in pieces, each starting where the one
+// before ended. How many requests that takes, and how long each is, follows from the message's
+// length and from the connections that break.
 func (s *Server) send(ctx context.Context, path string, message []byte) error {
 	path += "/messages"
 	if len(message) <= door.PieceSize {
@@ -66,13 +66,13 @@ func (s *Server) send(ctx context.Context, path string, message []byte) error {
 	}
 }
 
-// clears reports whether a refusal is of something that passes, while the upload is kept.
+// clears reports whether a refusal is temporary, while the upload is kept.
 func clears(err error) bool {
 	var refusal *RefusalError
 	return errors.As(err, &refusal) && (refusal.Kind == "busy" || refusal.Kind == "rate")
 }
 
-// final reports whether the server has refused the message, and not the piece: then nothing is
+// final reports whether the server has refused the message, rather than the piece: then nothing is
 // kept.
 func final(err error) bool {
 	var refusal *RefusalError
@@ -86,7 +86,7 @@ func final(err error) bool {
 	return true
 }
 
-// post sends a body, and reads what little is answered.
+// post sends a body, and reads the short answer.
 func (s *Server) post(ctx context.Context, path string, body []byte) (*http.Response, error) {
 	answer, err := s.do(ctx, http.MethodPost, path, body)
 	if err != nil {

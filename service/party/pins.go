@@ -22,10 +22,11 @@ import (
 // mostPins bounds the changes of certificates that a party remembers.
 const mostPins = 1000
 
-// pins are the certificates that a party takes: those whose fingerprints it was given, and those
-// that one of them, or one that came after it, has named as its next. One that has named another is
-// good until the time that it said, and its word about a third counts for nothing: who steals the
-// key of a certificate that was replaced gets nothing by it from a party that knows.
+// pins holds the certificates that a party accepts: those whose fingerprints it was given, and
+// those that one of them, or one that came after it, has named as its next. One that has named
+// another is good until the time that it stated, and its word about a third counts for nothing:
+// anyone who steals the key of a certificate that was replaced gains nothing from a party that
+// knows.
 type pins struct {
 	given [][32]byte
 	now   func() time.Time
@@ -33,8 +34,8 @@ type pins struct {
 	mutex sync.Mutex
 	next  map[[32]byte]*step // by the certificate that said so
 	said  []door.NextCertificate
-	file  string // that has them; empty: none
-	seen  string // digest of what a node had
+	file  string // that keeps them; empty: none
+	seen  string // digest of the statements that a node had
 }
 
 // step is a change of certificates.
@@ -48,7 +49,7 @@ func newPins(given [][32]byte) *pins {
 	return &pins{given: given, now: time.Now, next: make(map[[32]byte]*step)}
 }
 
-// verify is a tls.Config's VerifyPeerCertificate.
+// verify serves as the VerifyPeerCertificate of a tls.Config.
 func (p *pins) verify(raw [][]byte, _ [][]*x509.Certificate) error {
 	if len(raw) == 0 || !p.good(sha256.Sum256(raw[0])) {
 		return fmt.Errorf("%w: its certificate has another fingerprint", ErrServer)
@@ -65,7 +66,7 @@ func (p *pins) good(fingerprint [32]byte) bool {
 	return p.known(fingerprint)
 }
 
-// known reports whether a certificate was ever one to take. The caller has the mutex.
+// known reports whether a certificate was ever acceptable. The caller holds the mutex.
 func (p *pins) known(fingerprint [32]byte) bool {
 	if slices.Contains(p.given, fingerprint) {
 		return true
@@ -78,7 +79,7 @@ func (p *pins) known(fingerprint [32]byte) bool {
 	return false
 }
 
-// take takes statements that known certificates have signed, and reports whether any was new. Those
+// take adds statements that known certificates have signed, and reports whether any was new. Those
 // that are kept may be of times that are over.
 func (p *pins) take(all []door.NextCertificate, kept bool) (some bool) {
 	p.mutex.Lock()
@@ -106,7 +107,8 @@ func (p *pins) take(all []door.NextCertificate, kept bool) (some bool) {
 	return some
 }
 
-// keep reads what was taken earlier from a file, and writes there what is taken from now on.
+// keep reads the statements taken earlier from a file, and from now on writes there those that are
+// taken.
 func (p *pins) keep(file string) error {
 	b, err := os.ReadFile(file)
 	var all []door.NextCertificate
@@ -124,7 +126,7 @@ func (p *pins) keep(file string) error {
 	return nil
 }
 
-// save writes what was taken.
+// save writes the statements taken.
 func (p *pins) save() error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -138,7 +140,8 @@ func (p *pins) save() error {
 	return hushsum.FileStore(p.file).Save(b)
 }
 
-// KeepCertificates has a party that pins certificates remember in a file which came after them.
+// KeepCertificates has a party that pins certificates remember in a file which ones came after
+// them.
 func (s *Server) KeepCertificates(file string) error {
 	if s.pins == nil {
 		return nil
@@ -147,7 +150,7 @@ func (s *Server) KeepCertificates(file string) error {
 }
 
 // learn asks a node for the next certificates, if an answer's header says that it has others than
-// were seen. What goes wrong is tried again with the next answer.
+// those seen. A failure is retried with the next answer.
 func (s *Server) learn(ctx context.Context, base, digest string) {
 	p := s.pins
 	if p == nil || digest == "" {

@@ -18,23 +18,23 @@ import (
 	"github.com/hushsum/hushsum/service/federation"
 )
 
-// ErrPolicy: the federation asks for more than this party's policy allows.
+// ErrPolicy: the federation asks for more than this party's policy permits.
 var ErrPolicy = errors.New("party: the federation is not within this party's policy")
 
-// Policy is the least that a party insists on. Zero values insist on nothing.
+// Policy is the minimum that a party insists on. Zero values insist on nothing.
 type Policy struct {
-	// JobDigest is that of the only job that is taken part in, as hushsum job check prints it: 64
-	// hexadecimal digits.
+	// JobDigest is the digest of the only job that the party takes part in, as hushsum job check
+	// prints it: 64 hexadecimal digits.
 	JobDigest string `toml:"job_digest"`
-	// LeastHonest is the fewest honest parties in a sum, Colluders how many parties the
-	// federation must withstand, and Adversary the weakest server that it may be made
-	// for: cheating, semi-malicious or curious.
+	// LeastHonest is the fewest honest parties in a sum, Colluders how many parties the federation
+	// must withstand, and Adversary the weakest server that it may be designed for: cheating,
+	// semi-malicious or curious.
 	LeastHonest int    `toml:"least_honest"`
 	Colluders   int    `toml:"colluders"`
 	Adversary   string `toml:"adversary"`
-	// Faults is how many members of a committee the federation must withstand that lie or are
-	// silent, and Covered requires that submissions are covered until the members agree on who is in
-	// the sum. Both are for federations with a committee.
+	// Faults is how many members of a committee that lie or are silent the federation must
+	// withstand, and Covered requires that submissions are covered until the members agree on which
+	// parties are in the sum. Both are for federations with a committee.
 	Faults  int  `toml:"faults"`
 	Covered bool `toml:"covered"`
 	// MaxEpsilon bounds what all rounds spend, MaxEpsilonRound what one round does, and
@@ -43,39 +43,41 @@ type Policy struct {
 	MaxEpsilonRound float64 `toml:"max_epsilon_round"`
 	MaxDelta        float64 `toml:"max_delta"`
 	// MaxEpsilonYear bounds what all federations of the last 365 days and this one spend together,
-	// by the party's [Book], which it requires.
+	// according to the party's [Book], which it requires.
 	MaxEpsilonYear float64 `toml:"max_epsilon_year"`
-	// MaxEpsilonMonth bounds the same of the last 30 days, in which what was spent earlier in
-	// federations that the others go on from does not count.
+	// MaxEpsilonMonth bounds the same over the last 30 days, in which what was spent earlier in
+	// federations that the others continue does not count.
 	MaxEpsilonMonth float64 `toml:"max_epsilon_month"`
-	// QueryColumns and QueryKinds list the columns that queries may read, in conditions too, and the
-	// kinds that they may be of; empty: all.
+	// QueryColumns and QueryKinds list the columns that queries may read, including in conditions,
+	// and the kinds that queries may have; empty: all.
 	QueryColumns []string `toml:"query_columns"`
 	QueryKinds   []string `toml:"query_kinds"`
-	// SmallestGroup is the fewest rows that answers may tell from none: see [query.Plan.Blur]. It is
-	// compared with the noise that is declared, and never with this party's rows: a party that
-	// refused because few of them match would tell that, and nobody knows how many others have.
+	// SmallestGroup is the fewest rows that answers may distinguish from none: see
+	// [query.Plan.Blur]. It is compared with the declared noise, and never with this party's rows:
+	// a party that refused because few of them match would reveal that, and no party knows how many
+	// others have.
 	SmallestGroup float64 `toml:"smallest_group"`
-	// Follow has keys of operators, 64 hexadecimal digits each, at whose word the party, or the
-	// member of a committee, goes on in a federation that goes on from one that it took part in, if
-	// that is within this policy and has at most FollowJoined parties, members and keys that are new.
+	// Follow lists keys of operators, 64 hexadecimal digits each, on whose word the party, or the
+	// member of a committee, continues in a federation that continues one that it took part in, if
+	// that is within this policy and has at most FollowJoined parties, members and keys that are
+	// new.
 	Follow       []string `toml:"follow"`
 	FollowJoined int      `toml:"follow_joined"`
-	// Unit is the least that epsilon may protect, where one of these bounds it: party, which is
-	// the default, or record.
+	// Unit is the least that epsilon may protect, where one of these fields bounds it: party, which
+	// is the default, or record.
 	Unit string `toml:"unit"`
-	// Keep has patterns of the names of tensors that must stay with the party, where the
-	// model has them; a star stands for any characters, slashes too.
+	// Keep lists patterns for the names of tensors that must stay with the party, where the model
+	// has them; a star matches any characters, including slashes.
 	Keep []string `toml:"keep"`
-	// From and Until are the hours of the day, in local time, in which the party asks
-	// the server for anything; equal ones are the whole day.
+	// From and Until are the hours of the day, in local time, between which the party asks the
+	// server for anything; equal ones mean the whole day.
 	From  int `toml:"from_hour"`
 	Until int `toml:"until_hour"`
-	// MaxBytesRound is the most that a round may send.
+	// MaxBytesRound is the most bytes that a round may send.
 	MaxBytesRound int `toml:"max_bytes_round"`
 }
 
-// unreadable is why a policy's file cannot be read. It is [ErrPolicy], without its words: they are
+// unreadable is why a policy's file cannot be read. It is [ErrPolicy], without its text, which is
 // about a federation.
 func unreadable(format string, a ...any) error {
 	return &unreadableError{fmt.Errorf("party: the policy's file: "+format, a...)}
@@ -139,7 +141,7 @@ func ReadPolicy(name string) (*Policy, error) {
 		{"follow_joined", float64(p.FollowJoined)},
 		{"max_bytes_round", float64(p.MaxBytesRound)},
 	} {
-		// A bound that is no number would insist on nothing.
+		// A bound that is not a number would insist on nothing.
 		if !(bound.value >= 0) {
 			return nil, unreadable("%s: %s = %v; use a number above 0, or leave it out", name,
 				bound.name, bound.value)
@@ -167,8 +169,7 @@ var digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 // strength orders the adversaries that a federation can be made for.
 var strength = map[string]int{"": 0, "curious": 1, "semi-malicious": 2, "cheating": 3}
 
-// Check fails with [ErrPolicy], saying what is too little, if a federation is not within
-// the policy.
+// Check fails with [ErrPolicy], naming what falls short, if a federation is not within the policy.
 func (p *Policy) Check(f *federation.Federation) error {
 	own, colluders, adversary := f.Job.Privacy, f.Settled.Colluders(), f.Job.Sum.Adversary
 	honest := f.Settled.MinSurvivors() - colluders
@@ -239,7 +240,7 @@ func (p *Policy) Check(f *federation.Federation) error {
 // ofTime reports whether the policy bounds epsilon by the month or the year.
 func (p *Policy) ofTime() bool { return p.MaxEpsilonMonth > 0 || p.MaxEpsilonYear > 0 }
 
-// checkQueries fails with [ErrPolicy] if a federation asks what the policy does not allow, and
+// checkQueries fails with [ErrPolicy] if a federation asks what the policy does not permit, and
 // names the query.
 func (p *Policy) checkQueries(f *federation.Federation) error {
 	plan := f.Questions()
@@ -266,9 +267,9 @@ func (p *Policy) checkQueries(f *federation.Federation) error {
 	return nil
 }
 
-// kept reports whether a pattern has a tensor stay with the party. Unlike a file's, a star
-// also stands for slashes: that a name has some must not make the pattern keep less. One that
-// is no pattern keeps everything.
+// kept reports whether a pattern has a tensor stay with the party. Unlike a file's, a star also
+// matches slashes: a name with slashes must not make the pattern keep less. An invalid pattern
+// keeps everything.
 func kept(pattern, name string) bool {
 	const other = "\x00" // which no name has
 	whole := func(s string) string { return strings.ReplaceAll(s, "/", other) }
@@ -276,7 +277,7 @@ func kept(pattern, name string) bool {
 	return err != nil || ok
 }
 
-// wait waits for the hours in which the party takes part. Nil has no such hours.
+// wait waits for the hours in which the party takes part. A nil policy has no such hours.
 func (p *Policy) wait(ctx context.Context, now func() time.Time) error {
 	for p != nil && !p.within(now()) {
 		if err := sleep(ctx, time.Minute); err != nil {

@@ -25,17 +25,16 @@ import (
 var (
 	// ErrLocked: another process uses the folder.
 	ErrLocked = errors.New("party: another process takes part with this folder")
-	// ErrStored: the state in the folder was changed, is sealed under another key or for
-	// another federation or party; or the newest is not there, which is hushsum.ErrOldState
-	// too. Bring the newest back, or, if it is lost for good, say so with Spent and
-	// LeastNumber.
+	// ErrStored: the state in the folder was changed, is sealed under another key or for another
+	// federation or party; or the newest is missing, which is hushsum.ErrOldState too. Restore the
+	// newest, or, if it is lost for good, declare that with Spent and LeastNumber.
 	ErrStored = errors.New("party: the stored state is of no use")
 )
 
 // saved holds the fields that a party saves.
 type saved struct {
 	Format int
-	Number uint64 // of savings, to tell an older copy
+	Number uint64 // of saves, to recognize an older copy
 	Round  uint64 // the last that the party has submitted in itself
 	Party  []byte // of drive.Party.State, drive.Sender.State or drive.Member.State
 	Kept   []byte // digest of the submission that is kept next to the state
@@ -61,10 +60,10 @@ const (
 	kindMember = "member"
 )
 
-// sealing is the version of what binds a state to its owner, whatever its format.
+// sealing is the version of how a state is bound to its owner, whatever its format.
 const sealing = 1
 
-// store is a party's folder: its state, a counter and the last submission next to it, and a
+// store is a party's folder: its state, with a counter and the last submission next to it, and a
 // lock.
 type store struct {
 	key        *keyexchange.SealKey
@@ -75,8 +74,8 @@ type store struct {
 	lock       io.Closer
 	number     uint64
 	kept       []byte // digest of the submission in the folder
-	// fault, for tests, is called after each file is written: its error is as if the process
-	// had been killed there.
+	// fault, for tests, is called after each file is written: an error has the effect of killing
+	// the process there.
 	fault func(file string) error
 }
 
@@ -97,7 +96,7 @@ func openStore(
 	if err != nil {
 		return nil, err
 	}
-	// What a process that was killed had half written is an older state.
+	// A file that a killed process left half written is an older state.
 	err = durable.Sweep(folder, func(name string) bool {
 		return slices.Contains([]string{fileState, fileCounter, fileVariates, fileSubmission}, name)
 	})
@@ -116,7 +115,7 @@ func openStore(
 	}, nil
 }
 
-// Close gives the folder free.
+// Close releases the folder.
 func (s *store) Close() { _ = s.lock.Close() }
 
 // save writes the state, then the counter.
@@ -147,8 +146,8 @@ func (s *store) save(v *saved) error {
 	return s.fault(fileCounter)
 }
 
-// keep writes a submission, whose digest belongs into the state that is saved next. It needs
-// no seal: the server is sent the same bytes.
+// keep writes a submission, whose digest goes into the state that is saved next. It needs no seal:
+// the server is sent the same bytes.
 func (s *store) keep(submission io.WriterTo) error {
 	digest := sha256.New()
 	if err := durable.Write(s.submission, &teed{submission, digest}); err != nil {
@@ -158,7 +157,7 @@ func (s *store) keep(submission io.WriterTo) error {
 	return s.fault(fileSubmission)
 }
 
-// teed writes what it writes to another writer too.
+// teed copies everything that it writes to another writer.
 type teed struct {
 	from io.WriterTo
 	also io.Writer
@@ -168,7 +167,7 @@ func (t *teed) WriteTo(w io.Writer) (int64, error) {
 	return t.from.WriteTo(io.MultiWriter(t.also, w))
 }
 
-// submitted reads the submission that the state names, of at most so many bytes. It fails
+// submitted reads the submission that the state names, of at most a given number of bytes. It fails
 // with [ErrStored].
 func (s *store) submitted(most int64) ([]byte, error) {
 	file, err := os.Open(s.submission)
@@ -186,9 +185,9 @@ func (s *store) submitted(most int64) ([]byte, error) {
 	return b, nil
 }
 
-// load reads the state, nil if there is none. lost is the party's word that the newest is
-// lost: one that the counter misses, or that is older, is then none. When it returns the
-// counter has the number of the state.
+// load reads the state, nil if there is none. lost is the party's word that the newest is lost: one
+// that the counter finds missing, or older, then counts as none. When load returns the counter has
+// the number of the state.
 func (s *store) load(lost bool) (*saved, error) {
 	newest, err := s.counter.Value()
 	if err != nil {
@@ -215,7 +214,7 @@ func (s *store) load(lost bool) (*saved, error) {
 		return nil, fmt.Errorf("%w: %w: there is number %d, of %d; %s", ErrStored, hushsum.ErrOldState,
 			s.number, newest, advice)
 	case s.number > newest:
-		// A kill between the two leaves the state one ahead. What is sent from here on follows
+		// A kill between the two leaves the state one ahead. Everything sent from here on follows
 		// from it, so from here on the one before must not open.
 		if err := s.counter.Advance(s.number); err != nil {
 			return nil, err
@@ -224,7 +223,7 @@ func (s *store) load(lost bool) (*saved, error) {
 	return v, nil
 }
 
-// open opens what was stored.
+// open opens a stored state.
 func (s *store) open(box []byte) (*saved, error) {
 	b, err := keyexchange.Open(s.key, box, s.owner)
 	if err != nil {
@@ -239,7 +238,7 @@ func (s *store) open(box []byte) (*saved, error) {
 	return v, nil
 }
 
-// saveState saves what a sender or a member is made again from.
+// saveState saves the state from which a sender or a member is restored.
 func (r *running) saveState(state func(*keyexchange.SealKey) ([]byte, error)) error {
 	b, err := state(r.Key)
 	if err == nil {

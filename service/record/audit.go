@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Line is one of the audit log: who, when, what, digests and sizes. It has no secret.
+// Line is a line of the audit log: who, when, what, digests and sizes. It contains no secret.
 type Line struct {
 	Time    time.Time `json:"time"`
 	Node    string    `json:"node"`
@@ -35,7 +35,7 @@ func (r *Records) Audit(ctx context.Context, id string, line Line) error {
 	return err
 }
 
-// AuditLog reads the last lines of the log, at most so many.
+// AuditLog reads the last lines of the log, at most a given number.
 func (r *Records) AuditLog(ctx context.Context, id string, most int) ([]Line, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTime)
 	defer cancel()
@@ -43,8 +43,8 @@ func (r *Records) AuditLog(ctx context.Context, id string, most int) ([]Line, er
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	// The log is of all federations and grows for as long as they go on: it is read from
-	// further and further back until that is far enough.
+	// The log covers all federations and grows for as long as they go on: it is read from further
+	// and further back until it suffices.
 	state := stream.CachedInfo().State
 	for back := uint64(auditBack); ; back *= auditBack {
 		from := state.FirstSeq
@@ -58,10 +58,11 @@ func (r *Records) AuditLog(ctx context.Context, id string, most int) ([]Line, er
 	}
 }
 
-// auditBack is how many lines are looked at first; then so many times as many.
+// auditBack is how many lines are read at first; then that many times as many.
 const auditBack = 256
 
-// auditFrom reads the last lines of a federation, at most so many, from a line of the log on.
+// auditFrom reads the last lines of a federation, at most a given number, from a line of the log
+// on.
 func (r *Records) auditFrom(ctx context.Context, id string, from uint64, most int) ([]Line, error) {
 	consumer, err := r.js.OrderedConsumer(ctx, streamAudit, jetstream.OrderedConsumerConfig{
 		FilterSubjects: []string{subjectAudit + id},

@@ -12,19 +12,19 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// This file has what a backup is of, and how it becomes a record again. The form of the file is in
-// backupfile.go.
+// This file defines the contents of a backup, and restores a record from one. The format of the
+// file is in backupfile.go.
 
-// ErrNotEmpty: the record has federations, which a backup would be mixed with.
+// ErrNotEmpty: the record has federations, with which a backup would be mixed.
 var ErrNotEmpty = errors.New("record: it has federations; restore to nodes whose folders are new")
 
-const backupTries = 10 // at a federation that makes decisions meanwhile
+const backupTries = 10 // for a federation that makes decisions meanwhile
 
-// Named returns what a state names.
+// Named returns the references in a state.
 type Named func(state []byte) ([]*Ref, error)
 
 // Backup writes all federations to a file that is sealed under the newest key of the record: the
-// definition, the audit log, and of one moment the pointer and the state with all that it names.
+// definition, the audit log, and from one moment the pointer and the state with all that it names.
 // All of it was opened and compared with its digest. Rounds go on meanwhile.
 func (r *Records) Backup(ctx context.Context, w io.Writer, named Named) error {
 	ids, err := r.List(ctx)
@@ -90,8 +90,8 @@ func (r *Records) backUp(ctx context.Context, file *backupWriter, id string, nam
 		}
 		return err
 	}
-	// What a state names may be spent before all of it is read: then there is a newer one. What was
-	// written of the older is named by nothing, and is deleted by whoever leads later.
+	// What a state names may be spent before all of it is read: then there is a newer one. Objects
+	// written for the older one are named by nothing, and a later leader deletes them.
 	var p *pointer
 	for try := 1; ; try++ {
 		if p, _, err = r.pointer(ctx, id); err != nil {
@@ -108,7 +108,7 @@ func (r *Records) backUp(ctx context.Context, file *backupWriter, id string, nam
 		}
 	}
 	if p != nil {
-		p.Leader = "" // whoever is first may claim it
+		p.Leader = "" // the first node may claim it
 		if err := file.json(framePointer, p); err != nil {
 			return err
 		}
@@ -125,9 +125,9 @@ func (r *Records) backUp(ctx context.Context, file *backupWriter, id string, nam
 	return nil
 }
 
-// Restore makes a record that has no federation that of a backup. The file is read twice: first
-// all of it is verified, and nothing is changed if it fails with [ErrCut], [ErrAltered],
-// [ErrOtherKey] or [ErrNotEmpty].
+// Restore fills a record that has no federation from a backup. The file is read twice: first all of
+// it is verified, and nothing is changed if it fails with [ErrCut], [ErrAltered], [ErrOtherKey] or
+// [ErrNotEmpty].
 func (r *Records) Restore(ctx context.Context, file io.ReadSeeker) (ids []string, err error) {
 	made, err := readBackup(file, r.keys, func(f *frame) error { return f.check() })
 	if err != nil {
@@ -143,7 +143,7 @@ func (r *Records) Restore(ctx context.Context, file io.ReadSeeker) (ids []string
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
-	// Definitions come last: with them nodes find a federation, and lead it.
+	// Definitions come last: once they exist nodes find a federation, and lead it.
 	var definitions []*Definition
 	var o jetstream.ObjectStore
 	_, err = readBackup(file, r.keys, func(f *frame) (err error) {
@@ -176,7 +176,7 @@ func (r *Records) Restore(ctx context.Context, file io.ReadSeeker) (ids []string
 	return ids, nil
 }
 
-// restore stores what a frame has, of the federation before it.
+// restore stores the contents of a frame, of the federation before it.
 func (r *Records) restore(ctx context.Context, o jetstream.ObjectStore, id string, f *frame) error {
 	switch f.kind {
 	case frameObject:

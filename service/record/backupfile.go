@@ -17,22 +17,23 @@ import (
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
-// This file has the form of a backup: a line that names it, a random number, frames, a length of 0
-// and the SHA-256 of all before it. A frame is the length of a box and the box, sealed under the
-// key of the record for its place in this file. The last frame says that it is: so no frame can be
-// left out, moved, or taken from another file. The digest has no secret: it tells a file that was
-// cut or damaged from one of another key, also to those who have no key.
+// This file defines the format of a backup: a line that names it, a random number, frames, a length
+// of 0 and the SHA-256 of all before it. A frame is the length of a box and the box, sealed under
+// the key of the record for its place in this file. The last frame is marked as the last: so no
+// frame can be left out, moved, or taken from another file. The digest has no secret: it
+// distinguishes a file that was cut or damaged from one of another key, even for those who have no
+// key.
 
 // Errors of a backup's file.
 var (
-	// ErrCut: the file ends before its end.
+	// ErrCut: the file is incomplete.
 	ErrCut = errors.New("record: the backup is cut short: it ends before its end; copy it again")
-	// ErrAltered: the file is not as it was written.
+	// ErrAltered: the file differs from the one that was written.
 	ErrAltered = errors.New("record: the backup was altered or damaged; use another copy")
-	// ErrOtherKey: the file is whole, and opens under none of the keys.
+	// ErrOtherKey: the file is whole, but none of the keys opens it.
 	ErrOtherKey = errors.New("record: the backup is sealed under another key; start the node with " +
 		"the seal key of the cluster that it is of")
-	// ErrNoBackup: the file is something else, or of a later program.
+	// ErrNoBackup: the file is something else, or from a later program.
 	ErrNoBackup = errors.New("record: the file is no backup that this program reads")
 )
 
@@ -139,7 +140,7 @@ func ReadBackup(file io.Reader) error {
 }
 
 // readBackup reads a backup and returns when it was made. Each frame is shown once it has opened,
-// before it is known whether the rest is whole: read twice. Without a key nothing is opened.
+// before it is known whether the rest is whole: read twice. Without a key no frame is opened.
 func readBackup(file io.Reader, keys *Keys, show func(*frame) error,
 ) (made time.Time, err error) {
 	digest := sha256.New()
@@ -155,7 +156,7 @@ func readBackup(file io.Reader, keys *Keys, show func(*frame) error,
 	}
 	number := [16]byte(start[len(backupMagic):])
 	kind := byte(0)
-	var wrong error // why frames are not opened any more: the digest tells what is the matter
+	var wrong error // why frames are no longer opened: the digest tells the cause
 	for place := uint64(0); ; place++ {
 		var size uint32
 		if err := binary.Read(in, binary.BigEndian, &size); err != nil {
@@ -167,7 +168,7 @@ func readBackup(file io.Reader, keys *Keys, show func(*frame) error,
 		if size > mostFrame {
 			return made, ErrAltered
 		}
-		var box bytes.Buffer // which grows with what comes
+		var box bytes.Buffer // it grows with the bytes that arrive
 		if _, err := io.CopyN(&box, in, int64(size)); err != nil {
 			return made, cut(err)
 		}

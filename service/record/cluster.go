@@ -13,34 +13,35 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// This file has which nodes an embedded cluster is of, and how one leaves it for good.
+// This file finds the nodes of an embedded cluster, and removes one for good.
 
-// keyNodes is the pointer that says who has left: no federation has it for an identifier.
+// keyNodes is the key of the pointer that lists the removed nodes: it is no federation's
+// identifier.
 const keyNodes = "nodes"
 
 // Voter is a node of an embedded cluster.
 type Voter struct {
 	Name string
-	Here bool // the others hear it
+	Here bool // the others hear from it
 	id   string
 }
 
 // Copies lists the nodes that keep a stream of the record.
 type Copies struct {
 	On      []string // names of nodes
-	Current int      // of them that are here and have all of it
-	// CurrentOn has those by name.
+	Current int      // how many of them are present and have all of it
+	// CurrentOn holds those by name.
 	CurrentOn map[string]bool
 }
 
-// Cluster is who decides what is recorded.
+// Cluster holds the nodes that decide what is recorded.
 type Cluster struct {
 	Voters  []Voter
 	Streams []Copies
 }
 
-// Cluster asks who the cluster is of. It fails with [ErrUnavailable] if nobody leads it, which is
-// so while no more than half of its voters are there.
+// Cluster returns the nodes of the cluster. It fails with [ErrUnavailable] if no node leads it,
+// which is so while no more than half of its voters are present.
 func (e *Embedded) Cluster(ctx context.Context) (*Cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -58,7 +59,7 @@ func (e *Embedded) Cluster(ctx context.Context) (*Cluster, error) {
 	out := &Cluster{Voters: []Voter{{Name: meta.Leader, Here: true, id: meta.Peer}}}
 	for _, p := range meta.Replicas {
 		m := Voter{Name: p.Name, Here: !p.Offline, id: p.Peer}
-		if strings.Contains(m.Name, " ") { // one that was not heard since the others were started
+		if strings.Contains(m.Name, " ") { // one that was not heard since the others were restarted
 			m.Name = p.Peer
 		}
 		out.Voters = append(out.Voters, m)
@@ -82,7 +83,7 @@ func (e *Embedded) Cluster(ctx context.Context) (*Cluster, error) {
 	return out, nil
 }
 
-// Away notes that a voter is not here, with its copies.
+// Away records that a voter is absent, with its copies.
 func (c *Cluster) Away(name string) {
 	for i := range c.Voters {
 		if c.Voters[i].Name == name {
@@ -116,8 +117,8 @@ func copiesOf(info *jetstream.StreamInfo) Copies {
 	return c
 }
 
-// Remove takes a voter out of the cluster for good. What it had copies of is copied to another
-// node, if there is one.
+// Remove takes a voter out of the cluster for good. Its copies are made again on another node, if
+// there is one.
 func (e *Embedded) Remove(ctx context.Context, m Voter) error {
 	var answer server.JSApiMetaServerRemoveResponse
 	request := server.JSApiMetaServerRemoveRequest{Server: m.Name, Peer: m.id}
@@ -140,7 +141,7 @@ func (e *Embedded) Remove(ctx context.Context, m Voter) error {
 	}
 }
 
-// ask asks what only the account of the system is answered.
+// ask sends a question that only the system's account gets an answer to.
 func (e *Embedded) ask(ctx context.Context, subject string, question, answer any) error {
 	if e.system == nil {
 		return fmt.Errorf("%w: it is no cluster", ErrUnavailable)
@@ -150,7 +151,7 @@ func (e *Embedded) ask(ctx context.Context, subject string, question, answer any
 		return err
 	}
 	for {
-		// While another leader is found nobody answers, and nobody does later.
+		// While another leader is being found no node answers, and such a request stays unanswered.
 		attempt, cancel := context.WithTimeout(ctx, attemptTime/3)
 		m, err := e.system.RequestMsgWithContext(attempt, &nats.Msg{Subject: subject, Data: b})
 		cancel()
@@ -167,10 +168,10 @@ func (e *Embedded) ask(ctx context.Context, subject string, question, answer any
 	}
 }
 
-// Left are the nodes that were removed for good, by name.
+// Left holds the nodes that were removed for good, by name.
 type Left map[string]time.Time
 
-// Left returns them, with the number of the entry, which a removal has to name.
+// Left returns the removed nodes, with the number of the entry, which a removal has to name.
 func (r *Records) Left(ctx context.Context) (left Left, revision uint64, err error) {
 	left = make(Left)
 	err = r.retry(ctx, func(ctx context.Context) error {
@@ -190,8 +191,8 @@ func (r *Records) Left(ctx context.Context) (left Left, revision uint64, err err
 	return left, revision, nil
 }
 
-// Leaves records that a node is removed for good. It fails with [ErrLost] if somebody else has
-// recorded so since that revision.
+// Leaves records that a node is removed for good. It fails with [ErrLost] if another removal was
+// recorded since that revision.
 func (r *Records) Leaves(ctx context.Context, name string, revision uint64) error {
 	left, now, err := r.Left(ctx)
 	if err != nil {

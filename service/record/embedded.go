@@ -28,12 +28,12 @@ type Embedded struct {
 	server *server.Server
 }
 
-// EmbeddedOptions say how.
+// EmbeddedOptions configure an embedded JetStream.
 type EmbeddedOptions struct {
 	Folder string // where it stores
 	Name   string // of this node, one of its own in a cluster
-	// Listen is the host and port for other nodes, and Peers those of all nodes; empty
-	// for a node alone. TLS secures routes between nodes and is required with them.
+	// Listen is the host and port for other nodes, and Peers those of all nodes; empty for a node
+	// alone. TLS secures routes between nodes and is required with them.
 	Listen string
 	Peers  []string
 	TLS    *tls.Config
@@ -42,13 +42,13 @@ type EmbeddedOptions struct {
 const (
 	clusterName = "hushsum"
 	startTime   = 20 * time.Second
-	userNode    = "node" // of a cluster's own client port, with a password that is drawn anew
+	userNode    = "node" // for a cluster's own client port, with a fresh random password
 	userSystem  = "system"
 )
 
-// StartEmbedded starts a JetStream in this process that takes no connections but this
-// process's and, in a cluster, the other nodes'. Every write is synced to the disk
-// before it is acknowledged.
+// StartEmbedded starts a JetStream in this process that accepts connections only from this process
+// and, in a cluster, from the other nodes. Every write is synced to the disk before it is
+// acknowledged.
 func StartEmbedded(ctx context.Context, o EmbeddedOptions) (*Embedded, error) {
 	options := &server.Options{
 		ServerName: o.Name,
@@ -56,8 +56,8 @@ func StartEmbedded(ctx context.Context, o EmbeddedOptions) (*Embedded, error) {
 		JetStream:  true,
 		StoreDir:   o.Folder,
 		SyncAlways: true,
-		// Then JetStream also makes room: what was deleted stays on the disk until this, 8 MB at a time,
-		// where anything older is still there, such as a first model.
+		// JetStream then also frees space: until then deleted data stays on the disk, 8 MB at a
+		// time, where anything older still exists, such as a first model.
 		SyncInterval: 2 * time.Second,
 		NoSigs:       true,
 		NoLog:        true,
@@ -70,8 +70,8 @@ func StartEmbedded(ctx context.Context, o EmbeddedOptions) (*Embedded, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Without a client port a server opens no routes; this one is on loopback and
-		// takes a password that nobody is told.
+		// Without a client port a server opens no routes; this one is on loopback and requires a
+		// password that nobody is told.
 		options.DontListen = false
 		options.Host, options.Port = "127.0.0.1", server.RANDOM_PORT
 		options.Cluster = server.ClusterOpts{
@@ -121,7 +121,7 @@ func StartEmbedded(ctx context.Context, o EmbeddedOptions) (*Embedded, error) {
 	return e, nil
 }
 
-// start starts a server. The caller has the mutex, or is alone.
+// start starts a server. The caller holds the mutex, or is alone.
 func (e *Embedded) start() error {
 	options := e.options.Clone()
 	if e.secret != "" {
@@ -150,10 +150,10 @@ func (e *Embedded) stop() {
 	e.server.WaitForShutdown()
 }
 
-// quiet leaves out what goes wrong between calls: the calls fail too.
+// quiet suppresses errors between calls: the calls fail too.
 func quiet(*nats.Conn, *nats.Subscription, error) {}
 
-// current connects to the server of now, anew after a restart.
+// current connects to the present server, and again after a restart.
 type current struct{ *Embedded }
 
 func (c current) InProcessConn() (net.Conn, error) {
@@ -163,16 +163,16 @@ func (c current) InProcessConn() (net.Conn, error) {
 	return s.InProcessConn()
 }
 
-// Enabled reports whether the server has not switched JetStream off, as it does when it meets an
-// error of the disk that it does not mend.
+// Enabled reports whether JetStream is still on: the server switches it off when it meets a disk
+// error that it cannot repair.
 func (e *Embedded) Enabled() bool {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
 	return e.server.JetStreamEnabled()
 }
 
-// Restart starts the server anew on its files. Conn, JS and what was made of them go on: what is
-// under way meanwhile fails or takes longer.
+// Restart restarts the server on its files. Conn, JS and everything made from them go on: calls
+// that are under way meanwhile fail or take longer.
 func (e *Embedded) Restart() error {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()

@@ -12,14 +12,14 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Health is how JetStream says that the record is.
+// Health is the state of the record as JetStream reports it.
 type Health struct {
 	Bytes   uint64 // that it stores, in one copy
 	Streams []Stream
 }
 
-// Stream is one of those that make up the record. In a cluster its copies are a Raft group of their
-// own.
+// Stream is one of the streams that make up the record. In a cluster its copies are a Raft group of
+// their own.
 type Stream struct {
 	Name            string
 	Leader          string // node; empty: none, and nothing is decided
@@ -28,17 +28,17 @@ type Stream struct {
 	Copies          []Copy // but the leader's
 }
 
-// Copy is that of one node.
+// Copy is the copy of a stream on one node.
 type Copy struct {
 	Node    string
-	Current bool // it has what the leader has, and was heard of
+	Current bool // it has all that the leader has, and was heard from
 	Offline bool
 	Behind  uint64        // entries
 	Heard   time.Duration // ago
 }
 
 // Well reports whether a stream has a leader and as many copies as are wanted, all of them current.
-// One copy alone has no group and no leader.
+// A single copy has no group and no leader.
 func (s *Stream) Well() bool {
 	if s.Wanted <= 1 {
 		return true
@@ -47,7 +47,7 @@ func (s *Stream) Well() bool {
 	return s.Leader != "" && len(s.Copies)+1 >= s.Wanted && !slices.ContainsFunc(s.Copies, bad)
 }
 
-// Decides reports whether it takes writes: most of its copies are there.
+// Decides reports whether the stream takes writes: most of its copies are present.
 func (s *Stream) Decides() bool {
 	if s.Wanted <= 1 {
 		return true
@@ -61,8 +61,8 @@ func (s *Stream) Decides() bool {
 	return s.Leader != "" && 2*there > s.Wanted
 }
 
-// Health asks JetStream. Streams come by name, those that are not well first. It fails with
-// [ErrUnavailable].
+// Health asks JetStream for the state of the record. Streams are sorted by name, unhealthy ones
+// first. It fails with [ErrUnavailable].
 func (r *Records) Health(ctx context.Context) (*Health, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTime)
 	defer cancel()
@@ -89,7 +89,7 @@ func (r *Records) Health(ctx context.Context) (*Health, error) {
 	return out, nil
 }
 
-// streamOf returns one of the record's, and nil for another's.
+// streamOf returns a stream of the record, and nil for any other.
 func streamOf(info *jetstream.StreamInfo) *Stream {
 	name := info.Config.Name
 	if name != streamAudit && !strings.Contains(name, "_hushsum-") { // of a bucket
@@ -113,13 +113,13 @@ type Group struct {
 	Nodes, Quorum int
 }
 
-// Group returns it; nil: the server is alone, or cannot tell.
+// Group returns the Raft group; nil: the server is alone, or cannot tell.
 func (e *Embedded) Group() *Group {
 	if !e.mutex.TryLock() { // it is being started again
 		return nil
 	}
 	s := e.server
-	e.mutex.Unlock() // whoever starts it again need not wait for its answer
+	e.mutex.Unlock() // the caller that restarts it need not wait for its answer
 	info, err := s.Jsz(&server.JSzOptions{})
 	if err != nil || info.Meta == nil {
 		return nil

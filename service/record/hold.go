@@ -24,13 +24,13 @@ type Hold struct {
 	stream   jetstream.Stream // that objects are in; nil: not asked for yet
 	pointer  pointer
 	revision uint64
-	// spent is the state before the present one, with what only it names: a slow reader may want
-	// them, and whoever finds the present one missing.
+	// spent is the state before the present one, with the objects that only it names: a slow reader
+	// may need them, and so may a leader that finds the present one missing.
 	spent   []*Ref
 	claimed []byte          // the state that the claim found
-	tried   map[string]bool // states that were gone back from
-	// Round is the last that was begun. Each decision tells it, so that whoever has to go back
-	// knows how many are missing.
+	tried   map[string]bool // states that the hold has gone back from
+	// Round is the last round that was begun. Each decision records it, so that a leader that has to
+	// go back knows how many are missing.
 	Round uint64
 
 	// Fault, for tests, is called before each step of a decision, with its name: object,
@@ -38,9 +38,9 @@ type Hold struct {
 	Fault func(step string)
 }
 
-// Claim makes a node the leader of a federation, whoever led it before. A record that does
-// not open it leaves as it is, and fails with [ErrRecord]. It does not fail where the newest state
-// is not there: see [Hold.Back].
+// Claim makes a node the leader of a federation, no matter which node led it before. A record that
+// does not open stays as it is, and Claim fails with [ErrRecord]. It does not fail if the newest
+// state is missing: see [Hold.Back].
 func (r *Records) Claim(ctx context.Context, id, node string) (*Hold, error) {
 	p, revision, err := r.pointer(ctx, id)
 	if err != nil {
@@ -63,8 +63,8 @@ func (r *Records) Claim(ctx context.Context, id, node string) (*Hold, error) {
 	return h, h.write(ctx)
 }
 
-// write moves the pointer from the revision held. An answer that was lost is cleared up
-// by asking again.
+// write moves the pointer from the revision held. If an answer was lost, write finds out by asking
+// again.
 func (h *Hold) write(ctx context.Context) error {
 	b, err := json.Marshal(h.pointer)
 	if err != nil {
@@ -99,8 +99,8 @@ func (h *Hold) write(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
-// Held asks the record whether the claim still holds. It fails with [ErrLost] if another node
-// has claimed since; that the record does not answer says nothing.
+// Held asks the record whether the claim still holds. It fails with [ErrLost] if another node has
+// claimed since; no answer from the record proves nothing.
 func (h *Hold) Held(ctx context.Context) error {
 	_, revision, err := h.records.pointer(ctx, h.id)
 	if err == nil && revision > h.revision {
@@ -126,9 +126,9 @@ func (h *Hold) State(ctx context.Context) ([]byte, error) {
 	return h.Get(ctx, h.pointer.State)
 }
 
-// Back has the hold go back to the newest state that is there, from one that is not or that names
-// something that is not, and returns the last round that is known to have been begun. Nothing is
-// changed before the next decision. It fails with [ErrMissing] if no older state is there.
+// Back returns the hold to the newest state that exists, from one that is missing or that names a
+// missing object, and returns the last round that is known to have been begun. Nothing is changed
+// before the next decision. It fails with [ErrMissing] if no older state exists.
 //
 // The state may be one that was never decided, of a leader that another followed: give up what it
 // has open.
@@ -178,7 +178,7 @@ func (h *Hold) Back(ctx context.Context) (begun uint64, err error) {
 
 const kindState = "state-" // and the number of the decision
 
-// stateNumber tells of which decision a state is, by the name of its first part.
+// stateNumber returns the decision that a state belongs to, by the name of its first part.
 func stateNumber(name string) (number uint64, is bool) {
 	rest, is := strings.CutPrefix(name, kindState)
 	digits, unique, cut := strings.Cut(rest, "-")
@@ -194,7 +194,7 @@ func (h *Hold) Put(ctx context.Context, kind string, b []byte) (*Ref, error) {
 	return h.records.putBytes(ctx, h.objects, h.id, kind, b)
 }
 
-// PutFrom is Put for what is written in pieces, so many bytes in all.
+// PutFrom is Put for an object that is written in pieces and has a given number of bytes in all.
 func (h *Hold) PutFrom(ctx context.Context, kind string, size int, content io.WriterTo,
 ) (*Ref, error) {
 	return h.records.put(ctx, h.objects, h.id, kind, size, content)
@@ -205,9 +205,9 @@ func (h *Hold) Get(ctx context.Context, ref *Ref) ([]byte, error) {
 	return h.records.get(ctx, h.objects, h.id, ref)
 }
 
-// Decide records a decision. When it returns what was decided may be sent. If it
-// fails nothing may be, and the hold is of no more use: claim again. Objects in spent
-// are deleted after the next decision, or later ones if that fails.
+// Decide records a decision. When it returns the decision may be sent. If it fails nothing may be,
+// and the hold is no longer usable: claim again. Objects in spent are deleted after the next
+// decision, or later ones if that fails.
 func (h *Hold) Decide(ctx context.Context, state []byte, spent ...*Ref) error {
 	h.fault("object")
 	ref, err := h.Put(ctx, fmt.Sprint(kindState, h.pointer.Number+1), state)
@@ -244,8 +244,8 @@ func (h *Hold) removeAll(ctx context.Context, ref *Ref) error {
 	return nil
 }
 
-// remove deletes an object without a trace. JetStream leaves a message that says so, for ever;
-// these keep files alive that are otherwise of deleted objects, 2 MB of each.
+// remove deletes an object without a trace. JetStream would leave a message that says so for ever;
+// such messages keep files alive that otherwise hold only deleted objects, 2 MB each.
 func (h *Hold) remove(ctx context.Context, name string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTime)
 	defer cancel()
@@ -262,8 +262,8 @@ func (h *Hold) remove(ctx context.Context, name string) (err error) {
 	return h.stream.Purge(ctx, jetstream.WithPurgeSubject(said))
 }
 
-// list lists the objects that there are. A list is a consumer's: what JetStream began to send
-// before it was started again never ends, so that each try has its time.
+// list lists the existing objects. A list uses a consumer: one that JetStream began to send before
+// it was restarted never ends, so each attempt has a time limit.
 func (r *Records) list(ctx context.Context, o jetstream.ObjectStore,
 ) (all []*jetstream.ObjectInfo, err error) {
 	err = r.retry(ctx, func(ctx context.Context) (err error) {
@@ -279,8 +279,8 @@ func (r *Records) list(ctx context.Context, o jetstream.ObjectStore,
 	return all, nil
 }
 
-// Tidy deletes the objects that nobody names any more: those of decisions that never
-// became one.
+// Tidy deletes the objects that nothing names any more: those of decisions that were never
+// completed.
 func (h *Hold) Tidy(ctx context.Context, keep ...*Ref) error {
 	all, err := h.records.list(ctx, h.objects)
 	if err != nil {

@@ -15,41 +15,42 @@ import (
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
-// This file has the keys that records are sealed under, and how a record comes under another key
-// while it is in use. Each stored part says under which key it is, by a digest that tells nothing
-// of the key: who changes that in JetStream's files could as well delete the part.
+// This file has the keys that records are sealed under, and moves a record to another key while it
+// is in use. Each stored part names the key that it is sealed under, by a digest that reveals
+// nothing of the key: anyone who can change that in JetStream's files could as well delete the
+// part.
 
-// Keys are keys that seal: the first seals, all open. They are safe for concurrent use.
+// Keys holds the keys that seal: the first seals, all open. It is safe for concurrent use.
 type Keys struct {
 	ring atomic.Pointer[[]keyexchange.SealKey]
 }
 
-// NewKeys makes keys of one or more.
+// NewKeys returns Keys that hold one key or more.
 func NewKeys(first keyexchange.SealKey, others ...keyexchange.SealKey) *Keys {
 	k := new(Keys)
 	k.Set(append([]keyexchange.SealKey{first}, others...))
 	return k
 }
 
-// Set replaces all keys, by one at least.
+// Set replaces all keys, with at least one.
 func (k *Keys) Set(ring []keyexchange.SealKey) {
 	ring = slices.Clone(ring)
 	k.ring.Store(&ring)
 }
 
-// All returns the keys, that which seals first.
+// All returns the keys, the one that seals first.
 func (k *Keys) All() []keyexchange.SealKey { return *k.ring.Load() }
 
 // Newest returns the key that seals.
 func (k *Keys) Newest() *keyexchange.SealKey { return &k.All()[0] }
 
-// Open opens what one of the keys has sealed. It fails with keyexchange.ErrOpen.
+// Open opens what any of the keys has sealed. It fails with keyexchange.ErrOpen.
 func (k *Keys) Open(sealed, associated []byte) (plain []byte, err error) {
 	plain, _, err = k.open(sealed, associated)
 	return plain, err
 }
 
-// open is Open, and returns by which key.
+// open is Open, and also returns the key.
 func (k *Keys) open(sealed, associated []byte) (plain []byte, by *keyexchange.SealKey, err error) {
 	for _, key := range k.All() {
 		if plain, err = keyexchange.Open(&key, sealed, associated); err == nil {
@@ -59,23 +60,23 @@ func (k *Keys) open(sealed, associated []byte) (plain []byte, by *keyexchange.Se
 	return nil, nil, err
 }
 
-// KeyName names a key without telling it: 16 hexadecimal digits.
+// KeyName names a key without revealing it: 16 hexadecimal digits.
 func KeyName(key *keyexchange.SealKey) string {
 	digest := sha256.Sum256(append([]byte("hushsum/2 name of a seal key 1\n"), key[:]...))
 	return hex.EncodeToString(digest[:8])
 }
 
-// metaKey is where an object's metadata has the name of the key that seals it. Objects of earlier
+// metaKey is the entry of an object's metadata that names the key that seals it. Objects of earlier
 // releases lack it.
 const metaKey = "seal-key"
 
 // stored is an object with its parts, as JetStream lists them.
 type stored struct {
 	ref   Ref
-	under map[string]string // by the part's name the name of its key, empty where that is not told
+	under map[string]string // by the part's name the name of its key, empty if that is not recorded
 }
 
-// storedOf makes objects of what JetStream lists.
+// storedOf makes objects from JetStream's list.
 func storedOf(all []*jetstream.ObjectInfo) (out []*stored) {
 	index := make(map[string]*stored)
 	for _, info := range all {
@@ -96,15 +97,15 @@ func storedOf(all []*jetstream.ObjectInfo) (out []*stored) {
 	return out
 }
 
-// Sealed counts the parts of objects of all federations by the name of the key that they are
-// sealed under. Those of earlier releases do not say it: with try they are opened to find out.
-// Where that is not found they are counted as "".
+// Sealed counts the parts of objects of all federations by the name of the key that they are sealed
+// under. Those of earlier releases do not name it: with try they are opened to find out. Parts
+// whose key is not found are counted under "".
 func (r *Records) Sealed(ctx context.Context, try bool) (map[string]int, error) {
 	count := make(map[string]int)
 	err := r.eachObject(ctx, func(o jetstream.ObjectStore, id string, s *stored) error {
 		for k, name := range s.ref.names() {
 			under := s.under[name]
-			if under == "" && try { // of an earlier release
+			if under == "" && try { // from an earlier release
 				_, by, err := r.openPart(ctx, o, id, s, k, name)
 				if errors.Is(err, ErrMissing) {
 					continue // deleted meanwhile
@@ -123,8 +124,8 @@ func (r *Records) Sealed(ctx context.Context, try bool) (map[string]int, error) 
 	return count, err
 }
 
-// Reseal seals under the newest key what is sealed under another, where it lies: rounds go on
-// meanwhile. States it leaves to whoever leads, since they have boxes within: decisions replace
+// Reseal seals under the newest key everything that is sealed under another, in place: rounds go on
+// meanwhile. It leaves states to their leaders, since they have boxes within: decisions replace
 // them.
 func (r *Records) Reseal(ctx context.Context) error {
 	newest := KeyName(r.keys.Newest())
@@ -151,8 +152,8 @@ func (r *Records) Reseal(ctx context.Context) error {
 	})
 }
 
-// openPart opens a part of an object, and returns by which key. An object of sealing 1 in one part
-// is found to be that, and its ref says so then; of one in more, no part opens alone.
+// openPart opens a part of an object, and also returns the key. An object of sealing 1 in one part
+// is recognized as that, which its ref then records; of one in more, no part opens alone.
 func (r *Records) openPart(
 	ctx context.Context, o jetstream.ObjectStore, id string, s *stored, k int, name string,
 ) (plain []byte, by *keyexchange.SealKey, err error) {
@@ -173,7 +174,7 @@ func (r *Records) openPart(
 	return plain, by, nil
 }
 
-// eachObject calls with each object of all federations.
+// eachObject calls a function with each object of all federations.
 func (r *Records) eachObject(
 	ctx context.Context, call func(o jetstream.ObjectStore, id string, s *stored) error,
 ) error {

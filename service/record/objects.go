@@ -21,15 +21,15 @@ import (
 // Ref names an object, with its digest.
 type Ref struct {
 	Name   string `json:"name"`
-	Digest string `json:"digest"` // SHA-256 of what is sealed, in hexadecimal digits
+	Digest string `json:"digest"` // SHA-256 of the plain bytes, in hexadecimal digits
 	Size   int    `json:"size"`
-	// Parts is how many objects it is, 0 for one: JetStream refuses writes of which more
-	// than 128 MB wait for the disk.
+	// Parts is how many objects it consists of, 0 for one: JetStream refuses writes while more than
+	// 128 MB of them wait for the disk.
 	Parts   int `json:"parts,omitempty"`
 	Sealing int `json:"sealing,omitempty"` // 0: version 1
 }
 
-// names lists the objects that a Ref's is in.
+// names lists the objects that a Ref consists of.
 func (ref *Ref) names() []string {
 	names := []string{ref.Name}
 	for k := 1; k < ref.Parts; k++ {
@@ -52,8 +52,8 @@ func (r *Records) objects(ctx context.Context, id string) (o jetstream.ObjectSto
 	return o, nil
 }
 
-// associated returns the data that a part of an object is sealed with, so that it opens in its own
-// place only.
+// associated returns the data that a part of an object is sealed with, so that it opens only in its
+// own place.
 func associated(id string, ref *Ref, part int) []byte {
 	if ref.Sealing == 0 { // one box, whatever the parts
 		return fmt.Appendf(nil, "hushsum/2 record 1\n%s\n%s", id, ref.Name)
@@ -67,7 +67,7 @@ func (r *Records) putBytes(ctx context.Context, o jetstream.ObjectStore, id, kin
 	return r.put(ctx, o, id, kind, len(b), bytes.NewReader(b))
 }
 
-// put stores an object of so many bytes under a name of its own.
+// put stores an object of a given number of bytes under a name of its own.
 func (r *Records) put(ctx context.Context, o jetstream.ObjectStore, id, kind string, size int,
 	content io.WriterTo,
 ) (*Ref, error) {
@@ -104,10 +104,10 @@ func (r *Records) put(ctx context.Context, o jetstream.ObjectStore, id, kind str
 	return ref, nil
 }
 
-// errSize is for a caller that wrote something else than it said.
+// errSize is for a caller that wrote another number of bytes than it announced.
 var errSize = errors.New("record: an object is of another size than was said")
 
-// partWriter cuts what is written into parts.
+// partWriter cuts the bytes written to it into parts.
 type partWriter struct {
 	part []byte
 	next int // the number of the part
@@ -151,7 +151,7 @@ func (r *Records) putPart(
 	return r.store(ctx, o, name, KeyName(key), box)
 }
 
-// store stores a part that is sealed, with the name of the key if that is known.
+// store stores a sealed part, with the name of the key if that is known.
 func (r *Records) store(
 	ctx context.Context, o jetstream.ObjectStore, name, under string, box []byte,
 ) error {
@@ -176,7 +176,7 @@ func (r *Records) store(
 	return nil
 }
 
-// Get reads an object of a federation, by whoever leads it.
+// Get reads an object of a federation, whichever node leads it.
 func (r *Records) Get(ctx context.Context, id string, ref *Ref) ([]byte, error) {
 	o, err := r.objects(ctx, id)
 	if err != nil {
@@ -185,7 +185,7 @@ func (r *Records) Get(ctx context.Context, id string, ref *Ref) ([]byte, error) 
 	return r.get(ctx, o, id, ref)
 }
 
-// boxes is shown each part of an object, as it is stored; nil: nobody is.
+// boxes is called with each part of an object, as it is stored; nil: nothing is called.
 type boxes func(name string, box []byte) error
 
 func digestOf(b []byte) string {
@@ -193,8 +193,8 @@ func digestOf(b []byte) string {
 	return hex.EncodeToString(digest[:])
 }
 
-// State reads the newest state of a federation, without claiming it; nil before the first
-// decision. It and what it names are there until some decisions later.
+// State reads the newest state of a federation, without claiming it; nil before the first decision.
+// The state and what it names exist until some decisions later.
 func (r *Records) State(ctx context.Context, id string) ([]byte, error) {
 	p, _, err := r.pointer(ctx, id)
 	if err != nil || p == nil || p.State == nil {
@@ -230,7 +230,7 @@ func (r *Records) read(
 	return b, nil
 }
 
-// getParts reads an object of which each part is sealed.
+// getParts reads an object each part of which is sealed.
 func (r *Records) getParts(
 	ctx context.Context, o jetstream.ObjectStore, id string, ref *Ref, show boxes,
 ) (b []byte, err error) {
@@ -243,7 +243,7 @@ func (r *Records) getParts(
 		if err != nil {
 			return nil, notOpened(ref)
 		}
-		if k == 0 && ref.Parts > 1 { // the size is believed once something has opened
+		if k == 0 && ref.Parts > 1 { // the size is trusted once a part has opened
 			b = make([]byte, 0, min(ref.Size, ref.Parts*partSize))
 		}
 		b = append(b, part...)
@@ -287,8 +287,8 @@ func notOpened(ref *Ref) error {
 	return fmt.Errorf("%w: object %s was changed, or sealed under another key", ErrRecord, ref.Name)
 }
 
-// getPart reads one part of an object, of at most so many bytes. One that was just put may
-// not be on every node yet, so it is asked for again.
+// getPart reads one part of an object, of at most a given number of bytes. One that was just put
+// may not be on every node yet, so getPart asks for it again.
 func (r *Records) getPart(ctx context.Context, o jetstream.ObjectStore, name string, most int,
 ) (part []byte, err error) {
 	began := time.Now()
@@ -321,8 +321,8 @@ func (r *Records) getPart(ctx context.Context, o jetstream.ObjectStore, name str
 func (r *Records) Probe(ctx context.Context, id, node string) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTime)
 	defer cancel()
-	// The next takes the place of it in one step. An object would leave its content where what
-	// follows on its being written fails, and each of these keeps 8 MB of what is deleted on the disk.
+	// The next message replaces this one in one step. An object would leave its content behind if a
+	// step after the write fails, and each such remnant keeps 8 MB of deleted data on the disk.
 	m := nats.NewMsg("$O." + bucketObjects + id[:16] + ".C." +
 		base64.RawURLEncoding.EncodeToString([]byte(probe+node)))
 	m.Header.Set(jetstream.MsgRollup, jetstream.MsgRollupSubject)

@@ -1,14 +1,14 @@
-// Package record keeps what a federation must not lose, on NATS JetStream: a pointer in
-// a key-value bucket that moves by compare-and-set, the sealed states and models that it
-// leads to in an object store, and an audit log in a stream.
+// Package record keeps what a federation must not lose, on NATS JetStream: a pointer in a key-value
+// bucket that moves by compare-and-set, the sealed states and models that it leads to in an object
+// store, and an audit log in a stream.
 //
-// Whoever leads a federation holds the revision of its pointer. A decision is a new
-// object and then a move of the pointer from the revision held; refused, somebody else
-// has claimed the federation, and what was decided is dropped unsent. So a round has one
-// list of participants, one of survivors and one model, whoever believes to lead.
+// The node that leads a federation holds the revision of its pointer. A decision is a new object
+// and then a move of the pointer from the revision held; if the move is refused, another node has
+// claimed the federation, and the decision is dropped unsent. So a round has one list of
+// participants, one of survivors and one model, no matter which nodes believe that they lead.
 //
-// Objects are sealed under a key that JetStream does not have: who rewrites its files
-// can stop a federation or set it back, and no more.
+// Objects are sealed under a key that JetStream does not have: anyone who rewrites its files can
+// stop a federation or set it back, and no more.
 package record
 
 import (
@@ -27,29 +27,29 @@ var (
 	ErrLost = errors.New("record: another node leads this federation now")
 	// ErrUnavailable: JetStream does not answer or has no quorum. Nothing was decided.
 	ErrUnavailable = errors.New("record: JetStream does not answer")
-	// ErrRecord: what is stored does not open: changed, sealed under another key, or of a
-	// format that this program does not know.
+	// ErrRecord: the stored record does not open: it was changed, is sealed under another key, or
+	// has a format that this program does not know.
 	ErrRecord = errors.New("record: the stored record does not open")
-	// ErrMissing: an object that is named is not there. It comes with [ErrRecord].
+	// ErrMissing: a named object is missing. It comes with [ErrRecord].
 	ErrMissing = errors.New("record: an object is not there")
 	// ErrNone: there is no such federation.
 	ErrNone = errors.New("record: no such federation")
-	// ErrExists: there is a federation of this identifier.
+	// ErrExists: a federation with this identifier exists.
 	ErrExists = errors.New("record: the federation is there already")
 )
 
-// Format is the version of what this program writes: of definitions, and of pointers with
-// all that they lead to. It reads it and the one before, and leads nothing of another.
+// Format is the version that this program writes: of definitions, and of pointers with all that
+// they lead to. It reads this version and the one before, and leads nothing of another.
 const Format = 2
 
 // oldest is the oldest version that is read.
 const oldest = max(1, Format-1)
 
-// sealing is the version of how objects are sealed: 1, which is still read, was one box cut
-// into parts; 2 is a box a part, so that no object is in memory twice.
+// sealing is the version of how objects are sealed: 1, which is still read, was one box cut into
+// parts; 2 is one box per part, so that no object is in memory twice.
 const sealing = 2
 
-// readable fails with [ErrRecord] unless a version is read.
+// readable fails with [ErrRecord] unless this program reads a version.
 func readable(what, id string, format int) error {
 	if format >= oldest && format <= Format {
 		return nil
@@ -74,7 +74,7 @@ const (
 	maxParts          = 1 << 12
 )
 
-// Waits on JetStream.
+// Times of waiting for JetStream.
 const (
 	attemptTime = 3 * time.Second
 	patience    = 10 * time.Second // of a write or read, over its attempts
@@ -82,7 +82,7 @@ const (
 	slowestDisk = 1 << 20 // bytes a second of objects, on top
 )
 
-// Records is all federations' records in one JetStream.
+// Records holds the records of all federations in one JetStream.
 type Records struct {
 	js          jetstream.JetStream
 	keys        *Keys
@@ -91,7 +91,7 @@ type Records struct {
 	pointers    jetstream.KeyValue
 }
 
-// Open makes or finds the buckets and the stream. replicas is 1 or 3.
+// Open creates or finds the buckets and the stream. replicas is 1 or 3.
 func Open(ctx context.Context, js jetstream.JetStream, replicas int, keys *Keys,
 ) (*Records, error) {
 	r := &Records{js: js, keys: keys, replicas: replicas}
@@ -126,12 +126,12 @@ func Open(ctx context.Context, js jetstream.JetStream, replicas int, keys *Keys,
 	return r, nil
 }
 
-// retry calls until it succeeds, fails for good, or has taken too long.
+// retry calls a function until it succeeds, fails for good, or has taken too long.
 func (r *Records) retry(ctx context.Context, call func(context.Context) error) error {
 	return r.retryOf(ctx, 0, call)
 }
 
-// retryOf is retry of a call that carries so many bytes.
+// retryOf is retry for a call that carries a given number of bytes.
 func (r *Records) retryOf(ctx context.Context, size int, call func(context.Context) error) error {
 	began := time.Now()
 	carry := time.Duration(float64(size) / slowestDisk * float64(time.Second))
@@ -150,8 +150,8 @@ func (r *Records) retryOf(ctx context.Context, size int, call func(context.Conte
 	}
 }
 
-// permanent reports whether an error says something about what is stored, and not that
-// JetStream could not say.
+// permanent reports whether an error says something about the stored data, rather than that
+// JetStream could not answer.
 func permanent(err error) bool {
 	var api *jetstream.APIError
 	switch {
@@ -164,7 +164,7 @@ func permanent(err error) bool {
 	return false
 }
 
-// wrongSequence reports whether a write was refused since its revision is not the last.
+// wrongSequence reports whether a write was refused because its revision is not the last.
 func wrongSequence(err error) bool {
 	var api *jetstream.APIError
 	return errors.As(err, &api) &&
@@ -182,14 +182,14 @@ type Definition struct {
 	// RosterAt is where a long roster is stored; Definition reads it.
 	RosterAt *Ref `json:"roster_at,omitempty"`
 	// Before is where the text of what was spent before is stored, and Succession an operator's
-	// word that the federation goes on from an earlier one.
+	// word that the federation continues an earlier one.
 	Before     *Ref      `json:"before,omitempty"`
 	Succession []byte    `json:"succession,omitempty"`
 	Model      *Ref      `json:"model,omitempty"`
 	Created    time.Time `json:"created"`
 }
 
-// pointer is where the newest state of a federation is, and who leads it.
+// pointer names the newest state of a federation, and its leader.
 type pointer struct {
 	Format int    `json:"format"`
 	Number uint64 `json:"number"`          // of decisions
@@ -199,7 +199,7 @@ type pointer struct {
 }
 
 // Create records a federation. model is the first model's file, and before the text of what was
-// spent before, nil where there is none. It fails with [ErrExists].
+// spent before, nil if there is none. It fails with [ErrExists].
 func (r *Records) Create(ctx context.Context, d Definition, model, before []byte) error {
 	d.Format = Format
 	if model != nil || before != nil || len(d.Roster) > longRoster {
@@ -252,7 +252,7 @@ func (r *Records) define(ctx context.Context, d *Definition, b []byte) error {
 	return nil
 }
 
-// Definition reads one federation's. It fails with [ErrNone].
+// Definition reads the definition of a federation. It fails with [ErrNone].
 func (r *Records) Definition(ctx context.Context, id string) (*Definition, error) {
 	var b []byte
 	err := r.retry(ctx, func(ctx context.Context) error {
@@ -310,7 +310,7 @@ func (r *Records) List(ctx context.Context) ([]string, error) {
 	return ids, nil
 }
 
-// Leader reads who leads a federation, empty if nobody does.
+// Leader reads the name of the node that leads a federation, empty if none does.
 func (r *Records) Leader(ctx context.Context, id string) (string, error) {
 	p, _, err := r.pointer(ctx, id)
 	if err != nil || p == nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/hushsum/hushsum/drive"
 )
 
-// ahead has the submissions that wait for the runner's lock, so that whoever has it checks the
-// proofs of all of them at once.
+// ahead holds the submissions that wait for the runner's lock, so that the caller that holds it
+// checks the proofs of all of them at once.
 type ahead struct {
 	mu   sync.Mutex
 	wait []*drive.Submission
@@ -20,14 +20,14 @@ func (a *ahead) add(one *drive.Submission) {
 	a.wait = append(a.wait, one)
 }
 
-// remove forgets one, if nobody has taken it.
+// remove drops a submission, unless it was taken.
 func (a *ahead) remove(one *drive.Submission) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.wait = slices.DeleteFunc(a.wait, func(other *drive.Submission) bool { return other == one })
 }
 
-// take returns all of them, which are not waited for any more.
+// take returns all submissions, which then no longer wait.
 func (a *ahead) take() (all []drive.Submission) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

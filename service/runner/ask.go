@@ -16,7 +16,7 @@ import (
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// This file has what parties ask and send.
+// This file answers the questions of parties and takes their messages.
 
 // Peer is a party, or a member of the committee of one-message sums.
 type Peer struct {
@@ -24,22 +24,22 @@ type Peer struct {
 	Member bool
 }
 
-// Ask holds the question of a party or a member about what is next.
+// Ask is the question of a party or a member about what is next.
 type Ask struct {
 	Sessions []uint64 // that it has keys for
 	Least    uint64   // the least number of a session that it may join
 	Round    uint64   // the last round that it knows of
-	Absent   uint64   // a round that it does not submit in
-	Offer    uint64   // a round that it has its one message of, and not been told to upload
-	Seen     []string // items that it has
+	Absent   uint64   // a round that it submits nothing in
+	Offer    uint64   // a round that it has its one message of, but was not told to upload
+	Seen     []string // items that it has seen
 	Working  bool     // it is busy with what it has, and wants to hear only what is newer
-	// Number rises from question to question, so that a copy of an older one changes nothing; 0
-	// for a question that nobody can copy.
+	// Number rises from question to question, so that a copy of an older one changes nothing; 0 for
+	// a question that cannot be copied.
 	Number uint64
 }
 
 // CopiedError refuses a question whose number is not above the last one, or not above the time at
-// which this runner started, in nanoseconds since 1970: who may have copied it is unknown.
+// which this runner started, in nanoseconds since 1970: it is unknown who may have copied it.
 type CopiedError struct {
 	Last uint64 // number the next question above it
 }
@@ -49,7 +49,7 @@ func (e *CopiedError) Error() string {
 		"next one above %d", e.Last)
 }
 
-// numbered notes the number of a question, or fails with [CopiedError].
+// numbered records the number of a question, or fails with [CopiedError].
 func (r *Runner) numbered(p Peer, number uint64) error {
 	at := r.peer(p)
 	if last := max(at.number, uint64(r.began.UnixNano())); number > 0 && number <= last {
@@ -71,22 +71,22 @@ const (
 	End     Kind = "end"     // the federation has ended; the model is the last one
 )
 
-// Next holds the answer.
+// Next is the answer to a question.
 type Next struct {
 	Kind    Kind
 	Item    string // name it as seen
 	Session uint64
 	Round   int    // of the federation, where the message begins one
-	Shared  []byte // what the message begins with: one memory for all parties
-	Message []byte // the rest of it
+	Shared  []byte // the beginning of the message: one memory for all parties
+	Message []byte // the rest of the message
 	sent    func()
 }
 
-// Len is how many bytes the message has.
+// Len returns the length of the message in bytes.
 func (n *Next) Len() int { return len(n.Shared) + len(n.Message) }
 
-// Sent gives the message's room free. Call it once the message is written, or cannot be:
-// until then the party counts as there.
+// Sent releases the message's room. Call it once the message is written, or cannot be: until then
+// the party counts as present.
 func (n *Next) Sent() {
 	if n.sent != nil {
 		n.sent()
@@ -182,7 +182,7 @@ func orNothing(ctx context.Context, err error) error {
 	return err
 }
 
-// next finds what a party or a member has to do, and after what time to look again.
+// next finds what a party or a member has to do, and after how long to look again.
 func (r *Runner) next(p Peer, ask *Ask) (n Next, again time.Duration) {
 	if r.committee != nil {
 		return r.inOrder(p, ask)
@@ -191,7 +191,7 @@ func (r *Runner) next(p Peer, ask *Ask) (n Next, again time.Duration) {
 }
 
 // inSession finds the first item of a session that a party has not seen, or the last that it has
-// seen, not answered and is not at work on.
+// seen, has not answered and is not working on.
 func (r *Runner) inSession(p Peer, ask *Ask) (n Next, again time.Duration) {
 	var last []Next // of each session, what it has seen
 	for item := range r.drive.Pending(p.Index) {
@@ -217,7 +217,7 @@ func (r *Runner) inSession(p Peer, ask *Ask) (n Next, again time.Duration) {
 	return Next{}, again
 }
 
-// kinds are those of what drive has a party do.
+// kinds maps the kinds of drive's items to those of the answer.
 var kinds = map[drive.ItemKind]Kind{
 	drive.Join: Join, drive.Carry: Message, drive.Upload: Upload, drive.Last: End,
 }
@@ -238,8 +238,8 @@ func (r *Runner) asked(p Peer, n *Next) {
 	at.asked, at.askedWhen = n.Item, time.Now()
 }
 
-// again reports whether a party is to have again what it has seen: it is not at work on it, so
-// that its answer was lost, with a runner that died or on the way. Otherwise it says when.
+// again reports whether a party should get again an item that it has seen: it is not working on it,
+// so that its answer was lost, with a runner that died or on the way. Otherwise again says when.
 func (r *Runner) again(p Peer, n *Next, ask *Ask, when *time.Duration) bool {
 	if ask.Working {
 		return false
@@ -256,9 +256,10 @@ func (r *Runner) again(p Peer, n *Next, ask *Ask, when *time.Duration) bool {
 	return false
 }
 
-// ReadMessage takes a message of a party or a member, of so many bytes, which began to come then
-// and are all there to be read. A copy of one that it has is taken like the first. It fails with
-// [ErrStopped], [ErrEnded], or an error of package protocol or oneshot.
+// ReadMessage takes a message of a party or a member, of a given size in bytes, which began to
+// arrive at a given time and is now ready to be read. A copy of a message that it has is accepted
+// like the first. It fails with [ErrStopped], [ErrEnded], or an error of package protocol or
+// oneshot.
 func (r *Runner) ReadMessage(
 	ctx context.Context, p Peer, message io.Reader, size int64, came time.Time,
 ) error {
@@ -316,9 +317,9 @@ func (r *Runner) ReadMessage(
 	return nil
 }
 
-// Broadcast returns to a party, or to nobody of the roster with i negative, what a round
-// began with: the model as a safetensors file. It fails with [ErrNotDue] if that round is
-// not the present one, 0 standing for the last model.
+// Broadcast returns to a party, or with i negative to a caller not on the roster, the beginning of
+// a round: the model as a safetensors file. It fails with [ErrNotDue] if that round is not the
+// present one, 0 standing for the last model.
 func (r *Runner) Broadcast(ctx context.Context, i, round int) ([]byte, error) {
 	if err := r.acquireFor(ctx, Peer{Index: i}); err != nil {
 		return nil, err
@@ -336,7 +337,7 @@ func (r *Runner) Broadcast(ctx context.Context, i, round int) ([]byte, error) {
 	return r.begin()
 }
 
-// after is how many rounds the model has behind it.
+// after is how many rounds the model has gone through.
 func (r *Runner) after() int {
 	at := r.drive.Status()
 	if at.Stage >= drive.Submitting {
@@ -345,7 +346,7 @@ func (r *Runner) after() int {
 	return int(at.Round)
 }
 
-// last returns the last model. All who ask between two rounds share the bytes.
+// last returns the last model. All callers that ask between two rounds share the bytes.
 func (r *Runner) last() ([]byte, error) {
 	after := r.after()
 	if after < int(r.drive.Status().Round) {
@@ -370,8 +371,8 @@ func (r *Runner) begin() ([]byte, error) {
 	return r.cast(at.Round, at.Fresh)
 }
 
-// cast makes the broadcast of a round. What varies between rounds with the same model is fresh,
-// which the rotation follows from.
+// cast makes the broadcast of a round. fresh varies between rounds with the same model, and the
+// rotation follows from it.
 func (r *Runner) cast(round uint64, fresh [32]byte) ([]byte, error) {
 	b, err := r.Federation.Spec.Append(nil, r.model, map[string]string{
 		"federation": r.Federation.ID,
@@ -384,8 +385,8 @@ func (r *Runner) cast(round uint64, fresh [32]byte) ([]byte, error) {
 	return b, err
 }
 
-// Due reports whether a message of a party or a member is waited for, and how long it can be at
-// most. It fails with [ErrStopped] or [ErrEnded].
+// Due reports whether a message of a party or a member is waited for, and its maximum length. It
+// fails with [ErrStopped] or [ErrEnded].
 func (r *Runner) Due(ctx context.Context, p Peer) (due bool, most int, err error) {
 	if err := r.acquireFor(ctx, p); err != nil {
 		return false, 0, err

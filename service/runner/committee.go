@@ -14,8 +14,8 @@ import (
 	"github.com/hushsum/hushsum/service/record"
 )
 
-// This file has what sums of one message add: a committee, which asks and answers as parties do,
-// and objects next to the state.
+// This file adds sums of one message: a committee, which asks and answers as parties do, and
+// objects next to the state.
 
 // leader decides: a drive.Server, or with a committee a drive.Committee.
 type leader interface {
@@ -52,7 +52,7 @@ func (r *Runner) peer(p Peer) *peer {
 	return &r.parties[p.Index]
 }
 
-// connected takes what somebody says who asks.
+// connected takes in what a party or a member says when it asks.
 func (r *Runner) connected(p Peer, ask *Ask) {
 	now := r.now()
 	hello := drive.Hello{Sessions: ask.Sessions, Least: ask.Least, Told: ask.Round}
@@ -90,8 +90,8 @@ func (r *Runner) due(p Peer) bool {
 	return r.drive.Due(p.Index)
 }
 
-// inOrder finds what is next where items follow each other: the one behind the last that was
-// seen, or that again if its answer is due.
+// inOrder finds what is next where items follow each other: the one after the last that was seen,
+// or that one again if its answer is due.
 func (r *Runner) inOrder(p Peer, ask *Ask) (n Next, again time.Duration) {
 	pending := r.drive.Pending
 	if p.Member {
@@ -104,7 +104,7 @@ func (r *Runner) inOrder(p Peer, ask *Ask) (n Next, again time.Duration) {
 		case found.Kind != End && slices.Contains(ask.Seen, found.Item):
 			last, n = found, Next{}
 		case found.Kind == Message && !p.Member && ask.Offer == item.Round:
-			// What it offers answers this, whoever led then.
+			// The offer answers this, whichever node led then.
 		case n.Kind == Nothing:
 			n = found
 		}
@@ -120,13 +120,14 @@ func (r *Runner) inOrder(p Peer, ask *Ask) (n Next, again time.Duration) {
 	return Next{}, again
 }
 
-// object is something long that the state names.
+// object is a long value that the state names.
 type object struct {
 	Name, Version string
 	Ref           *record.Ref
 }
 
-// keep stores what is long, once, and has what is not needed any more deleted after the decision.
+// keep stores long values, once, and has those that are no longer needed deleted after the
+// decision.
 func (r *Runner) keep(ctx context.Context, objects []drive.Object, needed []string) error {
 	for _, o := range objects {
 		if r.find(o.Name, o.Version) != nil {
@@ -147,7 +148,7 @@ func (r *Runner) keep(ctx context.Context, objects []drive.Object, needed []stri
 	return nil
 }
 
-// find finds an object of a name, of that version or, with none, of any; nil: there is none.
+// find finds an object by its name, of that version or, with none, of any; nil: there is none.
 func (r *Runner) find(name, version string) *object {
 	for i := range r.objects {
 		if o := &r.objects[i]; o.Name == name && (version == "" || o.Version == version) {
@@ -178,14 +179,14 @@ func (r *Runner) stored(name string) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(b)), err
 }
 
-// committeeConfig returns what drive has to know of a federation with a committee.
+// committeeConfig returns the configuration that drive needs for a federation with a committee.
 func (r *Runner) committeeConfig(c drive.ServerConfig, sums *oneshot.Config) drive.CommitteeConfig {
 	c.Broadcast = r.inOpening
 	return drive.CommitteeConfig{ServerConfig: c, Sums: sums, Stored: r.stored,
 		Buffer: r.Federation.Settled.Buffer()}
 }
 
-// inOpening makes the broadcast of a round, and returns the digest that its opening has.
+// inOpening makes the broadcast of a round, and returns the digest that its opening contains.
 func (r *Runner) inOpening(round uint64, fresh [32]byte) (digest [32]byte, err error) {
 	b, err := r.cast(round, fresh)
 	if err != nil {
@@ -196,7 +197,7 @@ func (r *Runner) inOpening(round uint64, fresh [32]byte) (digest [32]byte, err e
 	return [32]byte(h.Sum(nil)), err
 }
 
-// committeeStatus returns what people see of the committee, nil if there is none.
+// committeeStatus returns the committee's status as people see it, nil if there is none.
 func (r *Runner) committeeStatus(overdue bool) (out []PartyStatus) {
 	for k := range r.members {
 		here, ever := r.committee.MemberHere(k)

@@ -12,20 +12,19 @@ import (
 	"github.com/hushsum/hushsum/service/record"
 )
 
-// This file has what people and monitors see of a federation that nobody leads, and how long steps
-// take.
+// This file shows people and monitors a federation that has no leader, and how long steps take.
 
-// figures holds what a decision records for people, who ask also while nobody leads.
+// figures holds the data that a decision records for people, who ask even while no node leads.
 type figures struct {
 	At            time.Time
 	State, Why    string
 	Round, Lost   int
 	Epsilon       float64
 	Decisions     uint64
-	Seen, Members []bool // who has ever been here
+	Seen, Members []bool // those that have ever been present
 }
 
-// figures are those of the decision that is recorded next.
+// figures returns the figures of the decision that is recorded next.
 func (r *Runner) figures() *figures {
 	at := r.drive.Status()
 	for i := range r.seen {
@@ -43,7 +42,7 @@ func (r *Runner) figures() *figures {
 	return out
 }
 
-// Declared is the status of a federation of which only the declaration is known.
+// Declared returns the status of a federation of which only the declaration is known.
 func Declared(f *federation.Federation) *Status {
 	out := &Status{
 		Name:   f.Job.Name,
@@ -65,9 +64,9 @@ func Declared(f *federation.Federation) *Status {
 	return out
 }
 
-// RecordedStatus returns what the last decision of a federation recorded for people, whoever leads
-// it. Of one that was decided by an earlier release it knows the rounds that were over. It fails
-// with the errors of package record.
+// RecordedStatus returns the status that the last decision of a federation recorded for people,
+// whichever node leads it. If an earlier release decided it, the rounds that were over are known.
+// It fails with the errors of package record.
 func RecordedStatus(ctx context.Context, f *federation.Federation, records *record.Records,
 ) (*Status, error) {
 	out := Declared(f)
@@ -113,7 +112,7 @@ func RecordedStatus(ctx context.Context, f *federation.Federation, records *reco
 	return out, nil
 }
 
-// StepTimes is how long steps of a kind took, of the rounds that this runner led.
+// StepTimes counts how long steps of a kind took, in the rounds that this runner led.
 type StepTimes struct {
 	Step    string  `json:"step"`
 	Seconds float64 `json:"seconds"` // in all
@@ -122,10 +121,10 @@ type StepTimes struct {
 	Within []uint64 `json:"within"`
 }
 
-// StepBounds are those of [StepTimes], in seconds.
+// StepBounds lists the bounds of [StepTimes], in seconds.
 var StepBounds = []float64{0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3600}
 
-// stepTimes counts them. It has a lock of its own, since a runner's is held while it records.
+// stepTimes counts steps. It has a lock of its own, since a runner's is held while it records.
 type stepTimes struct {
 	mutex sync.Mutex
 	of    map[string]*StepTimes
@@ -151,7 +150,7 @@ func (s *stepTimes) add(step string, took time.Duration) {
 	}
 }
 
-// all returns copies, by name.
+// all returns copies of the counts, by name.
 func (s *stepTimes) all() (out []StepTimes) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -164,7 +163,7 @@ func (s *stepTimes) all() (out []StepTimes) {
 	return out
 }
 
-// timeSteps counts the step that is over, if one is. Waiting for the next round is none.
+// timeSteps counts a step that has ended, if one has. Waiting for the next round does not count.
 func (r *Runner) timeSteps() {
 	was, at := r.was, r.drive.Status()
 	r.was = at

@@ -17,9 +17,9 @@ import (
 	"github.com/hushsum/hushsum/service/record"
 )
 
-// This file has what the runner does for a decision, and what it tells people.
+// This file carries out a decision, and reports it to people.
 
-// config returns what drive has to know of the federation.
+// config returns the configuration that drive needs for the federation.
 func (r *Runner) config() (drive.ServerConfig, error) {
 	f := r.Federation
 	ledger, err := f.Settled.Ledger()
@@ -65,7 +65,7 @@ func (r *Runner) digest(round uint64, fresh [32]byte) (digest [32]byte, err erro
 	return [32]byte(h.Sum(nil)), err
 }
 
-// applied is the next model that a sum gave, or why there is none.
+// applied is the next model that a sum gave, or the reason why there is none.
 type applied struct {
 	round    uint64
 	err      error
@@ -74,7 +74,7 @@ type applied struct {
 	accuracy float64
 }
 
-// apply makes the next model of a sum, while the runner goes on.
+// apply makes the next model from a sum, while the runner goes on.
 func (r *Runner) apply(a *drive.Apply) error {
 	broadcast, err := r.begin()
 	if err != nil {
@@ -124,8 +124,8 @@ func (r *Runner) take(ctx context.Context, a *applied) error {
 	return nil
 }
 
-// evidenceOf returns what shows others who cheated, if a notice has it, with the kind and name of
-// who did.
+// evidenceOf returns the evidence that proves cheating to others, if a notice has it, with the kind
+// and name of the cheat.
 func (r *Runner) evidenceOf(n drive.Notice) (evidence *oneshot.Evidence, kind, name string) {
 	var party *oneshot.PartyError
 	var member *oneshot.MemberError
@@ -138,7 +138,7 @@ func (r *Runner) evidenceOf(n drive.Notice) (evidence *oneshot.Evidence, kind, n
 	return nil, "", ""
 }
 
-// keepEvidence keeps what shows others who cheated, if a notice has it, and says where.
+// keepEvidence keeps the evidence of a notice, if it has any, and says where.
 func (r *Runner) keepEvidence(n drive.Notice) string {
 	evidence, kind, name := r.evidenceOf(n)
 	if r.Evidence == nil || evidence == nil {
@@ -157,7 +157,7 @@ func (r *Runner) keepEvidence(n drive.Notice) string {
 	return "; hushsum verify " + where
 }
 
-// note keeps in mind what is decided, for people, and returns what the audit log gets once that is
+// note remembers what is decided, for people, and returns the lines for the audit log once that is
 // recorded.
 func (r *Runner) note(notices []drive.Notice) (lines []record.Line) {
 	for _, n := range notices {
@@ -227,7 +227,7 @@ func digestOf(b []byte) string {
 	return hex.EncodeToString(d[:])
 }
 
-// past keeps a round that is over in mind.
+// past remembers a round that is over.
 func (r *Runner) past(n drive.Notice, p Past) {
 	began := r.drive.Status().Begun
 	p.Round, p.Session = int(n.Round), n.Session
@@ -240,8 +240,8 @@ func (r *Runner) past(n drive.Notice, p Past) {
 	}
 }
 
-// epsilon returns the most that any party has spent. It is worked out once for a ledger, which is
-// another after every round: people and programs ask again and again.
+// epsilon returns the most that any party has spent. It is computed once per ledger, which changes
+// after every round: people and programs ask again and again.
 func (r *Runner) epsilon() float64 {
 	ledger := r.drive.Ledger()
 	if ledger == nil || r.mostOf == ledger {

@@ -1,12 +1,12 @@
-// Package runner leads a federation: package drive decides, and the runner carries. It holds the
-// private sum's server in memory, takes what parties send, and records each decision before
+// Package runner leads a federation: package drive decides, and the runner carries out. It holds
+// the private sum's server in memory, takes the parties' messages, and records each decision before
 // anything that follows from it is sent.
 //
-// A decision is who is in a session, who takes part in a round and from which model, who
-// is in its sum, what certifies that, and the new model. Between decisions nothing is
-// written: what parties have sent since is held, a party is asked for it again if the
-// runner dies, and sends the same bytes. A runner whose decision is not recorded, for
-// whatever reason, is of no more use; the record is claimed and loaded anew.
+// A decision fixes which parties are in a session, which take part in a round and from which model,
+// which are in its sum, what certifies that, and the new model. Between decisions nothing is
+// written: messages of parties since the last one are held; if the runner dies a party is asked for
+// its message again, and sends the same bytes. A runner whose decision is not recorded, for
+// whatever reason, is no longer usable; the record is claimed and loaded anew.
 package runner
 
 import (
@@ -29,11 +29,11 @@ import (
 
 // Errors of a runner's callers.
 var (
-	// ErrStopped: this runner leads no more; ask the node that does.
+	// ErrStopped: this runner no longer leads; ask the node that does.
 	ErrStopped = errors.New("runner: this node does not lead the federation now")
-	// ErrNotDue: the runner waits for no such message of this party.
+	// ErrNotDue: the runner waits for no such message from this party.
 	ErrNotDue = errors.New("runner: no such message is due of this party")
-	// ErrPassed: this runner leads no more since [Options].Pass said so.
+	// ErrPassed: this runner no longer leads, because [Options].Pass told it to end.
 	ErrPassed = errors.New("runner: another node is to lead the federation")
 	// ErrEnded: the federation has ended.
 	ErrEnded = errors.New("runner: the federation has ended")
@@ -47,27 +47,28 @@ type Options struct {
 	Node       string
 	Keys       *record.Keys // seal the sessions' states
 	Log        *slog.Logger
-	// Grace is how long a party counts as there that was heard of and has no request open; 0:
+	// Grace is how long a party that was heard from and has no request open counts as present; 0:
 	// [DefaultGrace].
 	Grace time.Duration
-	// OutRoom is how many bytes of messages are being written at once, 0 for 64 MiB: all
-	// parties are told of a decision in the same moment, and what each is sent is made for
-	// it. One message may be longer.
+	// OutRoom is how many bytes of messages are being written at once, 0 for 64 MiB: all parties
+	// are told of a decision at the same moment, and the message to each is made for it. One
+	// message may be longer.
 	OutRoom int64
-	// Pass is asked between rounds whether this runner ends, so that another leads; nil: it does not.
+	// Pass is called between rounds: true ends this runner, so that another leads; nil: it never
+	// ends so.
 	Pass func() bool
-	// Judge tells the accuracy of a model on rows that no party has; nil: nobody does.
+	// Judge returns the accuracy of a model on rows that no party has; nil: it is not measured.
 	Judge func(model []float64) float64
 	// Traces takes spans of rounds; nil: there are none.
 	Traces trace.TracerProvider
-	// Evidence keeps what shows others that a party cheated, or a member (package oneshot), and says
-	// where; who has letters, digits and dashes. nil: nobody keeps it.
+	// Evidence keeps evidence that a party or a member cheated, which others can check (package
+	// oneshot), and says where; who has letters, digits and dashes. nil: evidence is not kept.
 	Evidence func(round uint64, who string, evidence []byte) (where string, err error)
 	// Summed, for tests, is shown each sum before it is decoded; may be nil.
 	Summed func(round int, parties []int, sum [][]uint64)
 }
 
-// peer holds what the runner knows of a party or a member, in memory only.
+// peer holds the runner's knowledge of a party or a member, in memory only.
 type peer struct {
 	polls     int    // that are open
 	number    uint64 // of the last question
@@ -109,7 +110,7 @@ type Runner struct {
 
 	parties []peer
 	members []peer // of the committee
-	seen    []bool // parties that were ever here, under an earlier leader too
+	seen    []bool // parties that were ever present, including under an earlier leader
 	steps   stepTimes
 	was     drive.Status // when steps were timed last
 	tracing tracing
@@ -121,7 +122,7 @@ type Runner struct {
 	refused     int64
 }
 
-// Past is a round that is over.
+// Past describes a round that is over.
 type Past struct {
 	Round    int                `json:"round"`
 	Session  uint64             `json:"session"`
@@ -146,17 +147,18 @@ const (
 	comeBack     = 8 * time.Second       // parties wait 7.5 s between two tries at most
 )
 
-// DefaultGrace is how long one of so many parties counts as there once it was heard of.
+// DefaultGrace is how long one of a given number of parties counts as present after it was last
+// heard from.
 func DefaultGrace(parties int) time.Duration {
 	return defaultGrace + time.Duration(parties)*graceForEach
 }
 
-// Silence is how long one of so many parties that is at work may let nothing be heard of it: steps
-// go on without one that does for four times as long.
+// Silence is how long one of a given number of parties that is at work may be silent: steps go on
+// without one that is silent for four times as long.
 func Silence(parties int) time.Duration { return min(DefaultGrace(parties), comeBack) / 4 }
 
-// Start loads what is recorded, or begins, and leads until ctx ends or the record is
-// lost. Call Run next.
+// Start loads the recorded state, or begins, and leads until ctx ends or the record is lost. Call
+// Run next.
 func Start(ctx context.Context, o Options) (*Runner, error) {
 	settled := o.Federation.Settled
 	n := settled.Roster().Len()
@@ -210,7 +212,7 @@ func (r *Runner) acquire(ctx context.Context) error {
 }
 
 // acquireFor is acquire for a party or a member. Of thousands of parties one at a time stands in
-// the queue for the lock, so that no other stands in front of a member, or of the runner itself.
+// the queue for the lock, so that no other is ahead of a member, or of the runner itself.
 func (r *Runner) acquireFor(ctx context.Context, p Peer) error {
 	if !p.Member {
 		select {
@@ -225,14 +227,14 @@ func (r *Runner) acquireFor(ctx context.Context, p Peer) error {
 
 func (r *Runner) release() { r.lock <- struct{}{} }
 
-// now is the time by a clock that does not go back, in which the record has times too.
+// now returns the time of a clock that never goes back; times in the record are of this clock too.
 func (r *Runner) now() drive.Time {
 	return drive.Time(r.began.UnixNano()) + drive.Time(time.Since(r.began))
 }
 
-// Run leads until ctx ends, when it saves what it holds, or until a decision cannot be
-// recorded, which is returned, or until Pass has it end, with [ErrPassed]. The runner is then of no
-// more use.
+// Run leads until ctx ends, when it saves what it holds, or until a decision cannot be recorded,
+// which Run returns, or until Pass has it end, with [ErrPassed]. The runner is then no longer
+// usable.
 func (r *Runner) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -261,7 +263,7 @@ func (r *Runner) Run(ctx context.Context) error {
 			ends = errors.Is(err, ErrPassed)
 		}
 		if ends {
-			// A graceful end: the next runner goes on in mid-step.
+			// A graceful end: the next runner continues in mid-step.
 			if r.server != nil {
 				r.server.Keep()
 			}
@@ -285,7 +287,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	}
 }
 
-// proceed decides what is due, and does it.
+// proceed decides what is due, and carries it out.
 func (r *Runner) proceed(ctx context.Context) error {
 	for {
 		if r.Pass != nil && r.between() && r.Pass() {
@@ -300,7 +302,7 @@ func (r *Runner) proceed(ctx context.Context) error {
 	}
 }
 
-// between reports whether no round is open, no session forms, and all that was decided is recorded.
+// between reports whether no round is open, no session forms, and every decision is recorded.
 func (r *Runner) between() bool {
 	at := r.drive.Status()
 	if _, some := r.drive.Ready(); some {
@@ -310,7 +312,7 @@ func (r *Runner) between() bool {
 	return at.Ended != "" || resting(at.Stage) && resting(at.Next.Stage)
 }
 
-// carry does what was decided, if anything was: records it, then lets parties have what follows.
+// carry carries out a decision, if there is one: records it, then gives parties what follows.
 func (r *Runner) carry(ctx context.Context) (some bool, err error) {
 	r.timeSteps()
 	ready, some := r.drive.Ready()
@@ -332,7 +334,7 @@ func (r *Runner) carry(ctx context.Context) (some bool, err error) {
 	switch {
 	case ready.Save:
 		r.announce()
-	case orders.Tell: // among thousands, the few that it is for
+	case orders.Tell: // among thousands, the few that it concerns
 		for _, i := range orders.Upload {
 			r.parties[i].tell()
 		}
@@ -343,8 +345,8 @@ func (r *Runner) carry(ctx context.Context) (some bool, err error) {
 	return true, nil
 }
 
-// Confirm asks the record whether this runner still leads, and stops it if it does not: one
-// that has nothing to decide would not find out. Call it when another node is heard to lead.
+// Confirm asks the record whether this runner still leads, and stops it if it does not: one that
+// has nothing to decide would not find out. Call it when another node is heard to lead.
 func (r *Runner) Confirm(ctx context.Context) {
 	if r.acquire(ctx) != nil {
 		return
@@ -355,7 +357,7 @@ func (r *Runner) Confirm(ctx context.Context) {
 	}
 }
 
-// announce tells all who wait that there is something new.
+// announce tells all waiting requests that there is something new.
 func (r *Runner) announce() {
 	for i := range r.parties {
 		r.parties[i].tell()
@@ -373,7 +375,7 @@ func (p *peer) tell() {
 	}
 }
 
-// wait returns what is closed when there is something new for a peer.
+// wait returns a channel that is closed when there is something new for a peer.
 func (p *peer) wait() <-chan struct{} {
 	if p.changed == nil {
 		p.changed = make(chan struct{})
@@ -381,7 +383,7 @@ func (p *peer) wait() <-chan struct{} {
 	return p.changed
 }
 
-// Poke has the runner look whether anything is due.
+// Poke has the runner check whether anything is due.
 func (r *Runner) Poke() {
 	select {
 	case r.wake <- struct{}{}:
@@ -401,5 +403,5 @@ func (r *Runner) audit(line record.Line) {
 	}()
 }
 
-// Plan returns what the federation has settled.
+// Plan returns the federation's settled job.
 func (r *Runner) Plan() *hushsum.Settled { return r.Federation.Settled }

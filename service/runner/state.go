@@ -20,12 +20,12 @@ import (
 	"github.com/hushsum/hushsum/service/record"
 )
 
-// stateFormat is the version of state. Of those that are still read, 1 had every sum in Series,
-// and 1 and 2 had in fields of their own what Drive has now.
+// stateFormat is the version of state. Of the versions that are still read, 1 had every sum in
+// Series, and 1 and 2 had in fields of their own what is in Drive now.
 const stateFormat = 3
 
-// state holds what a decision records. Sessions are sealed on their own by protocol, and
-// the whole by package record.
+// state holds the data that a decision records. protocol seals sessions on their own, and package
+// record seals the whole.
 type state struct {
 	Format  int
 	History []Past
@@ -34,7 +34,7 @@ type state struct {
 	Sum     *record.Ref // of the open round, where it is long
 	SumName string
 	Objects []object // with a committee, in place of both
-	After   int      // rounds that the model has behind it
+	After   int      // rounds that the model has gone through
 	Drive   []byte   // of drive.Server.State, or with a committee of drive.Committee.State
 	Figures *figures // nil in states of earlier releases
 
@@ -52,7 +52,7 @@ type state struct {
 	Sessions  [2]drive.SessionStage // present, forming; Number 0: none
 }
 
-// after is how many rounds the model has behind it.
+// after is how many rounds the model has gone through.
 func (s *state) after() int {
 	switch {
 	case s.Format >= 3:
@@ -63,7 +63,7 @@ func (s *state) after() int {
 	return s.Round
 }
 
-// tries is how many rounds in a row were lost in the end, since somebody resumed.
+// tries is how many rounds in a row were lost most recently, since the federation was resumed.
 func (s *state) tries() (lost int) {
 	for _, p := range slices.Backward(s.History) {
 		if p.Lost == "" || p.Round <= s.Resumed {
@@ -74,7 +74,7 @@ func (s *state) tries() (lost int) {
 	return lost
 }
 
-// recorded returns what a state of an earlier format says.
+// recorded returns the data of a state of an earlier format.
 func (s *state) recorded() drive.Recorded {
 	out := drive.Recorded{
 		Round:    uint64(s.Round),
@@ -92,14 +92,14 @@ func (s *state) recorded() drive.Recorded {
 	return out
 }
 
-// modelState is a model with what the server's rule remembers: as it is stored, each number
-// in eight bytes, little-endian; in version 1 as a gob.
+// modelState is a model with the state of the server's rule: as it is stored, each number in eight
+// bytes, little-endian; in version 1 as a gob.
 type modelState struct {
 	Model   []float64
 	Moments [][]float64
 }
 
-// vectors lists what is stored, one after another.
+// vectors lists the stored vectors, one after another.
 func (m *modelState) vectors() [][]float64 { return append([][]float64{m.Model}, m.Moments...) }
 
 func (m *modelState) size() (bytes int) {
@@ -127,8 +127,8 @@ func (m *modelState) WriteTo(w io.Writer) (written int64, err error) {
 	return written, nil
 }
 
-// parseModel reads a model of so many numbers from an object: records of format 1 had gobs,
-// and are led on with the model that they have.
+// parseModel reads a model of a given number of numbers from an object: records of format 1 had
+// gobs, and a federation continues with the model that they hold.
 func parseModel(b []byte, ref *record.Ref, length int) (m modelState, err error) {
 	if ref.Sealing == 0 {
 		if err := decode(b, &m); err != nil {
@@ -200,7 +200,7 @@ func (r *Runner) record(ctx context.Context) error {
 		return err
 	}
 	r.spent = nil
-	if *r.Keys.Newest() != *key { // there is another since
+	if *r.Keys.Newest() != *key { // there has been a newer one since
 		return r.record(ctx)
 	}
 	return nil
@@ -214,7 +214,7 @@ func (r *Runner) Reseal(ctx context.Context) error {
 	}
 	defer r.release()
 	ctx = context.WithoutCancel(ctx)
-	err := r.proceed(ctx) // nothing is decided and unrecorded then
+	err := r.proceed(ctx) // afterwards no decision is unrecorded
 	for range 2 {
 		if err == nil {
 			err = r.record(ctx)
@@ -262,7 +262,7 @@ func (r *Runner) recordDrive(
 	return nil
 }
 
-// load reads the newest state that is there with all that it names, or begins.
+// load reads the newest state that exists with all that it names, or begins.
 func (r *Runner) load(ctx context.Context) error {
 	// An object may not be on every node yet.
 	for began := time.Now(); ; {
@@ -276,7 +276,7 @@ func (r *Runner) load(ctx context.Context) error {
 	}
 }
 
-// goBack loads the newest state that can be, from one of which something is missing.
+// goBack loads the newest state that can be loaded, from one of which something is missing.
 func (r *Runner) goBack(ctx context.Context, missing error) error {
 	for {
 		begun, err := r.Hold.Back(ctx)
@@ -298,7 +298,7 @@ func (r *Runner) goBack(ctx context.Context, missing error) error {
 	}
 }
 
-// loadState reads the state that the hold is at, or begins.
+// loadState reads the state that the hold points to, or begins.
 func (r *Runner) loadState(ctx context.Context) error {
 	config, err := r.config()
 	if err != nil {
@@ -352,7 +352,7 @@ func (r *Runner) begins(config drive.ServerConfig) (err error) {
 	return err
 }
 
-// loadDrive makes the server again of a state of any format, by whichever key opens it.
+// loadDrive restores the server from a state of any format, with whichever key opens it.
 func (r *Runner) loadDrive(ctx context.Context, in *state, config drive.ServerConfig) (err error) {
 	for _, key := range r.Keys.All() {
 		tried := r.loadDriveBy(ctx, in, config, &key)
@@ -412,7 +412,7 @@ func (s *state) sumName() string {
 	return fmt.Sprintf("sum-%d", s.Round)
 }
 
-// parseState reads what record stored.
+// parseState reads the bytes that record stored.
 func parseState(b []byte) (in state, err error) {
 	if err := decode(b, &in); err != nil {
 		return in, err
@@ -424,7 +424,7 @@ func parseState(b []byte) (in state, err error) {
 	return in, nil
 }
 
-// Named returns what a state names, for [record.Records.Backup].
+// Named returns the references in a state, for [record.Records.Backup].
 func Named(b []byte) ([]*record.Ref, error) {
 	in, err := parseState(b)
 	if err != nil {
@@ -454,8 +454,8 @@ func (r *Runner) loadModel(ctx context.Context) error {
 	return nil
 }
 
-// RecordedModel returns the last model that is recorded of a federation, as the file that
-// [Runner.Broadcast] returns, whoever leads it. It fails with the errors of package record.
+// RecordedModel returns the last recorded model of a federation, as the file that
+// [Runner.Broadcast] returns, whichever node leads it. It fails with the errors of package record.
 func RecordedModel(ctx context.Context, f *federation.Federation, records *record.Records,
 ) (file []byte, err error) {
 	// What a state names may be spent before all of it is read: then there is a newer one.
@@ -490,7 +490,7 @@ func recordedModel(ctx context.Context, f *federation.Federation, records *recor
 	return modelFile(f, m.Model, in.after())
 }
 
-// first is the model that a federation begins with.
+// first returns the model that a federation begins with.
 func first(f *federation.Federation) []float64 {
 	if f.Initial != nil {
 		return f.Initial
@@ -498,7 +498,7 @@ func first(f *federation.Federation) []float64 {
 	return make([]float64, f.Spec.Len())
 }
 
-// modelFile writes a model as it is after so many rounds.
+// modelFile writes a model as it is after a given number of rounds.
 func modelFile(f *federation.Federation, model []float64, after int) ([]byte, error) {
 	return f.Spec.Append(nil, model, map[string]string{
 		"federation": f.ID,

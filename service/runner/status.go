@@ -11,12 +11,12 @@ import (
 	"github.com/hushsum/hushsum/job"
 )
 
-// Status reports what people see of a federation. It says of a single party only whether it
-// is there and has sent what is due.
+// Status reports a federation to people. Of a single party it says only whether it is present and
+// has sent what is due.
 type Status struct {
 	Name    string  `json:"name"`
 	ID      string  `json:"id"`
-	Job     string  `json:"job,omitempty"` // digest of what is declared, see job.Job.Digest
+	Job     string  `json:"job,omitempty"` // digest of the declaration, see job.Job.Digest
 	State   string  `json:"state"`         // waiting, running, paused or ended; or Silent, Leaderless
 	Why     string  `json:"why,omitempty"`
 	Stage   string  `json:"stage,omitempty"`
@@ -27,24 +27,24 @@ type Status struct {
 	Epsilon float64 `json:"epsilon"`
 	Budget  float64 `json:"budget"`
 	Delta   float64 `json:"delta"`
-	// Before is the federation that it goes on from, whose epsilon is in Epsilon, and Study what all
-	// that go on from each other may spend; 0: that has no bound.
+	// Before is the federation that it continues, whose epsilon is included in Epsilon, and Study
+	// bounds what all that continue each other may spend; 0: there is no bound.
 	Before string  `json:"before,omitempty"`
 	Study  float64 `json:"study,omitempty"`
 	Asks   int     `json:"asks,omitempty"` // queries
-	// With noise Protects and Against say of whom epsilon is, and against whom: "each party", "the
-	// server and any 2 parties".
+	// With noise Protects names whom epsilon protects, and Against the adversary: "each party",
+	// "the server and any 2 parties".
 	Protects string `json:"protects,omitempty"`
 	Against  string `json:"against,omitempty"`
 
 	Least int `json:"least"` // parties in a sum
-	// Buffer is how many submissions a round takes, of a job with sum.buffer, and Taken how many the
-	// open one has.
+	// Buffer is how many submissions a round takes, in a job with sum.buffer, and Taken how many
+	// the open one has.
 	Buffer int `json:"buffer,omitempty"`
 	Taken  int `json:"taken,omitempty"`
 
-	// Since is when the step began that is under way, and Until when it has waited long enough for
-	// those who are here and have not answered: nil where it waits for nobody of them.
+	// Since is when the present step began, and Until when it has waited long enough for those who
+	// are present and have not answered: nil if it waits for none of them.
 	Since *time.Time `json:"since,omitempty"`
 	Until *time.Time `json:"until,omitempty"`
 
@@ -62,19 +62,19 @@ type Status struct {
 	Recorded *time.Time `json:"recorded,omitempty"`
 }
 
-// States of a federation whose leader does not answer, and of one that nobody leads.
+// States of a federation whose leader does not answer, and of one that has no leader.
 const (
 	Silent     = "not answering"
 	Leaderless = "without a leader"
 )
 
-// PartyStatus is whether a party is there.
+// PartyStatus reports whether a party is present.
 type PartyStatus struct {
 	Name string `json:"name"`
-	// State is here, gone, never for who was not seen yet, late for who is here and is waited
-	// for, since more than half of the time that a step has, or left out for who is in no sum.
+	// State is here, gone, never for a party not seen yet, late for one that is here and has been
+	// waited for longer than half of the step's time, or left out for one that is in no sum.
 	State string `json:"state"`
-	// Awaited reports whether an answer of it is due in the step that is under way.
+	// Awaited reports whether an answer of it is due in the present step.
 	Awaited bool `json:"awaited,omitempty"`
 }
 
@@ -90,7 +90,7 @@ func stateOf(here, ever, late bool) string {
 	return "here"
 }
 
-// Status returns it.
+// Status returns the status of the federation.
 func (r *Runner) Status(ctx context.Context) (*Status, error) {
 	if err := r.acquire(ctx); err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func atTime(t drive.Time) *time.Time {
 	return &out
 }
 
-// stands returns the state of a federation, and why it is in it.
+// stands returns the state of a federation, and the reason for it.
 func (r *Runner) stands(at drive.Status) (state, why string) {
 	switch {
 	case at.Ended != "":
@@ -158,8 +158,8 @@ func (r *Runner) stands(at drive.Status) (state, why string) {
 // ErrRunning: the federation has not ended.
 var ErrRunning = errors.New("runner: the federation has not ended; end it first")
 
-// Before returns what the parties of a federation that has ended have spent, for one that goes on
-// from it: the text of a job.Before, nil without noise. It fails with [ErrRunning].
+// Before returns what the parties of a federation that has ended have spent, for one that continues
+// it: the text of a job.Before, nil without noise. It fails with [ErrRunning].
 func (r *Runner) Before(ctx context.Context) ([]byte, error) {
 	if err := r.acquire(ctx); err != nil {
 		return nil, err
@@ -178,10 +178,10 @@ func (r *Runner) Before(ctx context.Context) ([]byte, error) {
 	return before.MarshalText()
 }
 
-// ErrState: the federation is not in a state for that.
+// ErrState: the federation's state does not permit that.
 var ErrState = errors.New("runner: the federation has ended")
 
-// Pause has no further round begin; the one that is open goes on to its sum.
+// Pause lets no further round begin; the open one goes on to its sum.
 func (r *Runner) Pause(ctx context.Context, who string) error {
 	return r.order(ctx, func() { r.drive.Pause(r.now(), "by "+who) })
 }
@@ -191,7 +191,7 @@ func (r *Runner) Resume(ctx context.Context, who string) error {
 	return r.order(ctx, func() { r.drive.Resume(r.now(), "by "+who) })
 }
 
-// ErrParty: the roster has no party of that name.
+// ErrParty: the roster has no party with that name.
 var ErrParty = errors.New("runner: the roster has no party of that name")
 
 // Exclude leaves a party out of all later sums, until it is readmitted. It fails with [ErrParty].
@@ -199,7 +199,8 @@ func (r *Runner) Exclude(ctx context.Context, who, party string) error {
 	return r.ofParty(ctx, party, func(i int) { r.drive.Exclude(r.now(), i, "by "+who) })
 }
 
-// Readmit ends that, also for a party that has spoilt a round. It fails with [ErrParty].
+// Readmit ends an exclusion, including that of a party that has spoilt a round. It fails with
+// [ErrParty].
 func (r *Runner) Readmit(ctx context.Context, who, party string) error {
 	return r.ofParty(ctx, party, func(i int) { r.drive.Readmit(r.now(), i, "by "+who) })
 }
@@ -212,7 +213,7 @@ func (r *Runner) ofParty(ctx context.Context, party string, order func(i int)) e
 	return r.order(ctx, func() { order(i) })
 }
 
-// EndNow ends the federation; an open round has no sum.
+// EndNow ends the federation; an open round gets no sum.
 func (r *Runner) EndNow(ctx context.Context, who string) error {
 	err := r.order(ctx, func() { r.drive.End(r.now(), "ended by "+who) })
 	if errors.Is(err, ErrState) {
@@ -221,7 +222,7 @@ func (r *Runner) EndNow(ctx context.Context, who string) error {
 	return err
 }
 
-// order has the federation do what an operator wants, and returns once that is recorded.
+// order has the federation carry out an operator's order, and returns once that is recorded.
 func (r *Runner) order(ctx context.Context, order func()) error {
 	if err := r.acquire(ctx); err != nil {
 		return err
@@ -231,7 +232,7 @@ func (r *Runner) order(ctx context.Context, order func()) error {
 		return ErrState
 	}
 	order()
-	r.Poke() // what is due next is another time
+	r.Poke() // what is due next has changed
 	return r.fatal(r.proceed(context.WithoutCancel(ctx)))
 }
 

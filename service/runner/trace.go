@@ -13,7 +13,7 @@ import (
 	"github.com/hushsum/hushsum/internal/wire"
 )
 
-// Attributes of spans. None has what a party submits, or follows from it alone.
+// Attributes of spans. None holds what a party submits, or anything that follows from that alone.
 const (
 	attributeFederation = attribute.Key("hushsum.federation")
 	attributeNode       = attribute.Key("hushsum.node")
@@ -23,7 +23,7 @@ const (
 	attributeStep       = attribute.Key("hushsum.step")
 )
 
-// tracing makes spans: of each round that this runner leads, and in it of its steps, of each
+// tracing makes spans: of each round that this runner leads, and within it of its steps, of each
 // party's submission, from its first byte at the door on, and of the making of the next model.
 // Steps that set a session up belong to no round. The runner's lock guards it.
 type tracing struct {
@@ -45,7 +45,7 @@ func (r *Runner) newTracing() tracing {
 			attributeNode.String(r.Node)}}
 }
 
-// start begins a span in a round, or of one.
+// start begins a span within a round, or that of one.
 func (t *tracing) start(
 	ctx context.Context, name string, at drive.Time, more ...attribute.KeyValue,
 ) (context.Context, trace.Span) {
@@ -53,8 +53,8 @@ func (t *tracing) start(
 		trace.WithAttributes(append(more, t.common...)...))
 }
 
-// follow begins the span of a round that has begun, also under another runner, and ends that of one
-// which is over without having been told of.
+// follow begins the span of a round that has begun, including one under another runner, and ends
+// the span of one whose end was not reported.
 func (t *tracing) follow(at drive.Status, now drive.Time) {
 	open := at.Stage >= drive.Submitting && at.Ended == ""
 	if t.span != nil && !(open && at.Round == t.round) {
@@ -67,7 +67,8 @@ func (t *tracing) follow(at drive.Status, now drive.Time) {
 	}
 }
 
-// end ends the span of a round with a sum of so many parties, or why there is none.
+// end ends the span of a round with the sum of a given number of parties, or the reason why there
+// is none.
 func (t *tracing) end(now drive.Time, parties int, lost string) {
 	if t.span == nil {
 		return
@@ -80,7 +81,7 @@ func (t *tracing) end(now drive.Time, parties int, lost string) {
 	t.span, t.ended = nil, now
 }
 
-// step tells of a step that is over.
+// step records a step that is over.
 func (t *tracing) step(name string, since, until drive.Time) {
 	ctx := context.Background()
 	if t.round > 0 && since >= t.began && (t.span != nil || since < t.ended) {
@@ -90,7 +91,7 @@ func (t *tracing) step(name string, since, until drive.Time) {
 	span.End(trace.WithTimestamp(*atTime(until)))
 }
 
-// submission tells of one that came, and was taken unless err is not nil.
+// submission records one that arrived, and was accepted unless err is not nil.
 func (t *tracing) submission(party string, came time.Time, now drive.Time, err error) {
 	if t.span == nil {
 		return
@@ -113,7 +114,7 @@ func (t *tracing) sum(now drive.Time, parties int) (done func(err error)) {
 	}
 }
 
-// submits reports whether a party's message has its masked input, by its first bytes; with a
+// submits reports whether a party's message contains its masked input, by its first bytes; with a
 // committee parties send nothing else.
 func (r *Runner) submits(p Peer, begins []byte) bool {
 	if r.committee != nil {

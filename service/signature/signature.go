@@ -1,12 +1,12 @@
-// Package signature signs and verifies HTTP requests by the Ed25519 identities of
-// parties and operators, in one profile of HTTP Message Signatures (RFC 9421): the
-// components are @method, @path, @query, with a body content-digest (RFC 9530, sha-256),
-// and with such a header if-match; the parameters are created, keyid (the public key in
-// hexadecimal digits) and alg.
+// Package signature signs and verifies HTTP requests with the Ed25519 identities of parties and
+// operators, in one profile of HTTP Message Signatures (RFC 9421): the components are @method,
+// @path, @query, with a body content-digest (RFC 9530, sha-256), and, if the request has that
+// header, if-match; the parameters are created, keyid (the public key in hexadecimal digits) and
+// alg.
 //
-// The authority is left out, since proxies that end TLS change it; the path has the
-// federation's digest. There is no nonce: a request is good for five minutes, and what
-// it can do twice it does once.
+// The authority is left out, since proxies that end TLS change it; the path has the federation's
+// digest. There is no nonce: a request is valid for five minutes, and sending it twice has the
+// effect of sending it once.
 package signature
 
 import (
@@ -29,13 +29,13 @@ import (
 var (
 	// ErrUnsigned: there is no signature, or none of this profile.
 	ErrUnsigned = errors.New("signature: the request is not signed as it must be")
-	// ErrSignature: the signature is not that of the key it names, or of another request.
+	// ErrSignature: the signature is not that of the key it names, or is that of another request.
 	ErrSignature = errors.New("signature: the signature does not verify")
 	// ErrClock: the signature was made at another time.
 	ErrClock = errors.New("signature: the request was signed at another time")
 )
 
-// window is how far the time of a signature may be from the verifier's.
+// window is by how much the time of a signature may differ from the verifier's.
 const window = 5 * time.Minute
 
 const (
@@ -43,7 +43,7 @@ const (
 	algorithm = "ed25519"
 )
 
-// components are those that are signed, in this order.
+// components lists the signed components, in this order.
 func components(r *http.Request, body bool) []string {
 	list := []string{"@method", "@path", "@query"}
 	if body {
@@ -55,7 +55,7 @@ func components(r *http.Request, body bool) []string {
 	return list
 }
 
-// parameters returns the signature's parameters as they stand in both header and base.
+// parameters returns the signature's parameters as they appear in both header and base.
 func parameters(r *http.Request, body bool, created int64, key ed25519.PublicKey) string {
 	quoted := components(r, body)
 	for i, c := range quoted {
@@ -65,7 +65,7 @@ func parameters(r *http.Request, body bool, created int64, key ed25519.PublicKey
 		[]byte(key), algorithm)
 }
 
-// base is the signature base (RFC 9421 §2.5).
+// base returns the signature base (RFC 9421 §2.5).
 func base(r *http.Request, body bool, parameters string) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\"@method\": %s\n", r.Method)
@@ -81,13 +81,13 @@ func base(r *http.Request, body bool, parameters string) []byte {
 	return []byte(b.String())
 }
 
-// Digest is the value of Content-Digest for a body.
+// Digest returns the value of Content-Digest for a body.
 func Digest(body []byte) string {
 	sum := sha256.Sum256(body)
 	return "sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"
 }
 
-// Sign signs a request; body has the bytes that it will carry, nil for none.
+// Sign signs a request; body holds the bytes that it will carry, nil for none.
 func Sign(r *http.Request, body []byte, identity crypto.Signer, now time.Time) error {
 	public, ok := identity.Public().(ed25519.PublicKey)
 	if !ok {
@@ -106,15 +106,15 @@ func Sign(r *http.Request, body []byte, identity crypto.Signer, now time.Time) e
 	return nil
 }
 
-// Signed holds the result of Verify.
+// Signed is the result of Verify.
 type Signed struct {
 	Key    ed25519.PublicKey
 	Digest [32]byte // of the body, zero for none; the body must still be compared with it
 }
 
-// Verify verifies a request's signature without reading its body. A request that has a
-// body must have its digest signed. It fails with [ErrUnsigned], [ErrSignature] or
-// [ErrClock], and changes nothing.
+// Verify verifies a request's signature without reading its body. If a request has a body its
+// digest must be signed. Verify fails with [ErrUnsigned], [ErrSignature] or [ErrClock], and changes
+// nothing.
 func Verify(r *http.Request, now time.Time) (*Signed, error) {
 	unsigned := func(format string, a ...any) error {
 		return fmt.Errorf("%w: %s", ErrUnsigned, fmt.Sprintf(format, a...))
@@ -184,8 +184,8 @@ func Verify(r *http.Request, now time.Time) (*Signed, error) {
 	return out, nil
 }
 
-// Claimed returns the key that a request says it is signed by, nil if it names none. Nothing
-// is verified.
+// Claimed returns the key that a request claims to be signed with, nil if it names none. Nothing is
+// verified.
 func Claimed(r *http.Request) ed25519.PublicKey {
 	input, err := one(r.Header, "Signature-Input")
 	if err != nil {
@@ -199,7 +199,7 @@ func Claimed(r *http.Request) ed25519.PublicKey {
 	return keyOf(keyid)
 }
 
-// keyOf reads a key as keyid has it, nil if it is none.
+// keyOf reads a key in the form of keyid, nil if it is invalid.
 func keyOf(keyid string) ed25519.PublicKey {
 	key, err := hex.DecodeString(keyid)
 	if err != nil || len(key) != ed25519.PublicKeySize || hex.EncodeToString(key) != keyid {
@@ -208,7 +208,7 @@ func keyOf(keyid string) ed25519.PublicKey {
 	return key
 }
 
-// marshal writes the parameters as they are signed.
+// marshal writes the parameters in the form in which they are signed.
 func marshal(list httpsfv.InnerList) (string, error) { return httpsfv.Marshal(httpsfv.List{list}) }
 
 // one returns the only member of a header that is a dictionary.

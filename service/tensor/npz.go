@@ -13,11 +13,11 @@ import (
 	"strings"
 )
 
-// ErrNPZ: not an .npz file of arrays that this package reads. It says which of an
-// archive's rules, or an array's, is broken.
+// ErrNPZ: not an .npz file of arrays that this package reads. The error says which rule of archives
+// or arrays is broken.
 var ErrNPZ = errors.New("tensor: not a model in .npz form")
 
-// Beginnings of the two forms of files.
+// Magic numbers of the two forms of files.
 const (
 	zipMagic  = "PK\x03\x04"
 	zipsEmpty = "PK\x05\x06"
@@ -27,19 +27,19 @@ const (
 // mostNPYHeader bounds the text before an array's numbers.
 const mostNPYHeader = 4096
 
-// An archive may unpack to so many times its bytes and a small model besides: weights that were
-// trained compress by little, and a file of a few megabytes must not take gigabytes.
+// An archive may unpack to a given multiple of its size plus a small model: trained weights
+// compress only a little, and a file of a few megabytes must not take gigabytes.
 const (
 	mostUnpacked = 8
 	smallModel   = 32 << 20
 )
 
-// npyHeader is the text that NumPy writes, its keys in this order.
+// npyHeader matches the text that NumPy writes, its keys in this order.
 var npyHeader = regexp.MustCompile(
 	`^\{'descr': '([^']*)', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\), \} *\n$`)
 
-// ParseAny reads a model in either form, which its first bytes tell: a zip archive is
-// .npz, and has no notes. It fails with [ErrNPZ] or [ErrFormat].
+// ParseAny reads a model in either form, which its first bytes determine: a zip archive is .npz,
+// and has no notes. It fails with [ErrNPZ] or [ErrFormat].
 func ParseAny(b []byte) (s Spec, values []float64, notes map[string]string, err error) {
 	switch {
 	case bytes.HasPrefix(b, []byte(zipMagic)), bytes.HasPrefix(b, []byte(zipsEmpty)):
@@ -53,9 +53,9 @@ func ParseAny(b []byte) (s Spec, values []float64, notes map[string]string, err 
 }
 
 // ParseNPZ reads the arrays of an .npz file in the archive's order, as numpy.savez and
-// savez_compressed write them: one .npy file for each, stored or deflated, of type <f4 or
-// <f8, the same for all, in C order, finite. It takes up to eight times the archive's bytes and 32
-// MiB of numbers. It fails with [ErrNPZ].
+// savez_compressed write them: one .npy file each, stored or deflated, of type <f4 or <f8, the same
+// for all, in C order, finite. It accepts up to eight times the archive's bytes and 32 MiB of
+// numbers. It fails with [ErrNPZ].
 func ParseNPZ(b []byte) (s Spec, values []float64, err error) {
 	fail := func(format string, a ...any) (Spec, []float64, error) {
 		return Spec{}, nil, fmt.Errorf("%w: %s", ErrNPZ, fmt.Sprintf(format, a...))
@@ -94,8 +94,8 @@ func ParseNPZ(b []byte) (s Spec, values []float64, err error) {
 	return s, values, nil
 }
 
-// readArray reads one array of at most so many numbers, and bytes of them; dtype is that of those
-// before, or empty.
+// readArray reads one array of at most a given number of numbers, and of their bytes; dtype is the
+// type of the arrays before, or empty.
 func readArray(
 	f *zip.File, name string, dtype DType, most, left int,
 ) (Spec, []float64, error) {
@@ -163,7 +163,7 @@ func readArray(
 		return fail("the archive unpacks to more than %d times its size; save it by numpy.savez, which "+
 			"does not compress", mostUnpacked)
 	}
-	// What is there decides what is allocated, not what the header says.
+	// The allocation depends on the bytes present, not on what the header says.
 	data, err := io.ReadAll(io.LimitReader(r, int64(n)*int64(size)+1))
 	if err != nil {
 		return fail("%v", err)
@@ -178,10 +178,10 @@ func readArray(
 	return Spec{DType: own, Tensors: []Tensor{t}}, values, nil
 }
 
-// npyTypes are the types that are read, by NumPy's names.
+// npyTypes maps NumPy's names to the types that are read.
 var npyTypes = map[string]DType{"<f4": Float32, "<f8": Float64}
 
-// otherType says of a type that is not read what it is and what to save in its place.
+// otherType names a type that is not read, and what to save in its place.
 func otherType(descr string) string {
 	const cast = "save .astype('float32') of it"
 	what := ""
@@ -214,7 +214,7 @@ func otherType(descr string) string {
 	return fmt.Sprintf("%s (%.20q); %s", what, descr, cast)
 }
 
-// npyShape reads what is between the brackets: "", "3," or "3, 4".
+// npyShape reads the text between the brackets: "", "3," or "3, 4".
 func npyShape(text string) ([]int, error) {
 	var shape []int
 	if text == "" {
@@ -238,7 +238,7 @@ func npyShape(text string) ([]int, error) {
 	return shape, nil
 }
 
-// numbersOf reads numbers, and says which is not finite, −1 if all are.
+// numbersOf reads numbers, and returns the index of one that is not finite, −1 if all are.
 func numbersOf(dtype DType, data []byte) (values []float64, bad int) {
 	values = make([]float64, len(data)/dtype.Size())
 	for i := range values {

@@ -20,7 +20,7 @@ import (
 // ErrFormat: not a safetensors file of this package's types.
 var ErrFormat = errors.New("tensor: not a model in safetensors form")
 
-// DType is how a number is stored.
+// DType is the type in which a number is stored.
 type DType string
 
 // The types.
@@ -29,7 +29,7 @@ const (
 	Float64 DType = "F64"
 )
 
-// Size is the bytes of a number, 0 for an unknown type.
+// Size returns the bytes of a number, 0 for an unknown type.
 func (t DType) Size() int {
 	switch t {
 	case Float32:
@@ -40,7 +40,7 @@ func (t DType) Size() int {
 	return 0
 }
 
-// Bounds of what is read.
+// Limits on what is read.
 const (
 	maxHeader  = 1 << 20
 	maxTensors = 10_000
@@ -55,7 +55,7 @@ type Tensor struct {
 	Shape []int // empty: one number
 }
 
-// Len returns how many numbers it has.
+// Len returns how many numbers the tensor has.
 func (t Tensor) Len() int {
 	n := 1
 	for _, k := range t.Shape {
@@ -118,7 +118,7 @@ func (s *Spec) unusable() string {
 	return ""
 }
 
-// header is one tensor's in a file.
+// header is the header of one tensor in a file.
 type header struct {
 	DType   DType  `json:"dtype"`
 	Shape   []int  `json:"shape"`
@@ -191,9 +191,8 @@ func (s *Spec) Round(values []float64) {
 	}
 }
 
-// Parse reads a model, its tensors in the order of their data, and its notes. All
-// tensors must have one type, leave no gap, and hold finite numbers. It fails with
-// [ErrFormat].
+// Parse reads a model, its tensors in the order of their data, and its notes. All tensors must have
+// one type, leave no gap, and hold finite numbers. It fails with [ErrFormat].
 func Parse(b []byte) (s Spec, values []float64, notes map[string]string, err error) {
 	fail := func(format string, a ...any) (Spec, []float64, map[string]string, error) {
 		return Spec{}, nil, nil, fmt.Errorf("%w: %s", ErrFormat, fmt.Sprintf(format, a...))
@@ -265,7 +264,7 @@ func Parse(b []byte) (s Spec, values []float64, notes map[string]string, err err
 	return s, values, notes, nil
 }
 
-// Same fails with [ErrFormat] unless a model consists of the same tensors.
+// Same fails with [ErrFormat] unless another model consists of the same tensors.
 func (s *Spec) Same(other *Spec) error {
 	if len(s.Tensors) != len(other.Tensors) {
 		return fmt.Errorf("%w: %d tensors, want %d", ErrFormat, len(other.Tensors), len(s.Tensors))

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// testCase is a command to run, with what of its output is compared.
+// testCase is a command to run, with the part of its output that is compared.
 type testCase struct {
 	args string // of the new version; " | " has a command read what the one before it prints
 	// before is the command line of a version that reads no jobs; empty: args.
@@ -13,11 +13,11 @@ type testCase struct {
 	slow   bool     // takes minutes
 	omit   []string // keys whose values are left out, at any depth
 	only   []string // if not nil, of the outermost objects only these keys
-	// drops says of an object, at any depth, that it is left out.
+	// drops reports whether an object, at any depth, is left out.
 	drops func(map[string]any) bool
 }
 
-// withoutNoise are simulations without noise.
+// withoutNoise lists simulations without noise.
 var withoutNoise = []string{
 	"simulate",
 	"simulate --clients 10 --rounds 5 --rows-per-client 100 --seed 7",
@@ -32,7 +32,7 @@ var withoutNoise = []string{
 	"simulate --model softmax --clients 12 --rounds 3 --split dirichlet-quantity",
 }
 
-// withNoise are simulations with some.
+// withNoise lists simulations with noise.
 var withNoise = []string{
 	"simulate --epsilon 4 --rounds 5",
 	"simulate --noise skellam --noise-multiplier 0.5 --clients 20 --rounds 4",
@@ -41,7 +41,7 @@ var withNoise = []string{
 	"simulate --data digits --epsilon 8 --rounds 3 --mask soft",
 }
 
-// cases are all but the experiments.
+// cases returns all cases except the experiments.
 func cases() []testCase {
 	var all []testCase
 	for _, args := range withoutNoise {
@@ -86,8 +86,9 @@ func cases() []testCase {
 	})
 }
 
-// scenarioCases run the files of simulation/scenarios as they are, and over some of what the tables
-// of docs/scenarios.md are over. What is drawn there follows from the seed, noise included.
+// scenarioCases run the files of simulation/scenarios unchanged, and over some of the values that
+// the tables of docs/scenarios.md cover. All that is drawn there follows from the seed, including
+// noise.
 func scenarioCases() (all []testCase) {
 	for _, s := range []struct {
 		name, sweep string
@@ -128,17 +129,16 @@ func scenarioCases() (all []testCase) {
 	return all
 }
 
-// drawn are the keys of simulate that depend on noise, which is new in every run.
+// drawn lists the keys of simulate that depend on noise, which is new in every run.
 var drawn = []string{
 	"accuracy", "mcc", "max_abs_diff", "largest_weight",
 	"mean_norm", "max_norm", "cosine", "clipped", "clip_norm", "mask",
 }
 
-// fastExperiments are those that take seconds.
+// fastExperiments lists the experiments that take seconds.
 var fastExperiments = []string{"noise"}
 
-// experimentCases are the quick forms of the named experiments, with fewer seeds than
-// usual.
+// experimentCases returns the quick forms of the named experiments, with fewer seeds than usual.
 func experimentCases(names []string) []testCase {
 	var all []testCase
 	for _, name := range names {
@@ -168,7 +168,7 @@ func noisy(object map[string]any) bool {
 	})
 }
 
-// reduce takes out of an outermost object what is not compared.
+// reduce removes from an outermost object everything that is not compared.
 func (c *testCase) reduce(v any) any {
 	object, ok := v.(map[string]any)
 	if !ok {
@@ -184,7 +184,7 @@ func (c *testCase) reduce(v any) any {
 	return c.strip(object)
 }
 
-// strip takes out times, omitted keys and dropped objects, at any depth.
+// strip removes times, omitted keys and dropped objects, at any depth.
 func (c *testCase) strip(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// difference is how two JSON values differ.
+// difference describes how two JSON values differ.
 type difference struct {
 	compared    int // values that both have
 	differences []string

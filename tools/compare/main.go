@@ -1,15 +1,15 @@
-// Command compare says whether two versions of the command print the same figures.
+// Command compare checks whether two versions of the command print the same figures.
 //
 //	go run -C tools ./compare OLD NEW
 //
-// OLD and NEW are revisions of this repository, "." for the working tree, or paths
-// of binaries. It runs commands with the same seeds on both and compares all that
-// depends on no secret randomness: with noise, and in attacks, keys and noise are
-// new in every run, and what follows from them is left out, see cases.go. Times are
-// left out everywhere. Where OLD has no jobs it is given the flags or the earlier form of
-// a file, and NEW the job. Of experiments it runs those that take seconds, or those that
-// -experiments names, and of scenarios those that take minutes with -slow; HUSHSUM_DATA
-// names the folder of the data sets, else they are in ../shared/data, next to the checkout.
+// OLD and NEW are revisions of this repository, "." for the working tree, or paths of binaries. It
+// runs commands with the same seeds on both and compares everything that depends on no secret
+// randomness: with noise, and in attacks, keys and noise are new in every run, and figures that
+// follow from them are left out, see cases.go. Times are left out everywhere. Where OLD has no jobs
+// it is given the flags or the earlier form of a file, and NEW the job. Of experiments it runs
+// those that take seconds, or those that -experiments names, and with -slow also scenarios that
+// take minutes; HUSHSUM_DATA names the folder of the data sets, which is otherwise ../shared/data,
+// next to the checkout.
 //
 // It exits with 0 if all are equal, with 1 if something differs, and with 2 if it
 // could not find out.
@@ -133,7 +133,7 @@ func build(root, version, dir string) (string, error) {
 func output(dir, name string, args ...string) (string, error) {
 	command := exec.Command(name, args...)
 	command.Dir = dir
-	// The workspace of this module is not that of the version which is built.
+	// The workspace of this module is not that of the version being built.
 	command.Env = append(os.Environ(), "GOWORK=", "PWD="+dir)
 	var complaint bytes.Buffer
 	command.Stderr = &complaint
@@ -191,10 +191,10 @@ func (r *runner) run(c testCase) (*difference, error) {
 	return d, nil
 }
 
-// line runs the commands of a line with one of the binaries, each of which reads what the one
-// before it prints, and returns what the last prints and how it ends, with what all complain of.
+// line runs the commands of a line with one of the binaries, each of which reads the output of the
+// one before it, and returns the output of the last and how it ends, with the complaints of all.
 func (r *runner) line(side int, line string) (out []byte, end map[string]any, err error) {
-	// Some versions write files where they are run.
+	// Some versions write files into the folder where they run.
 	dir := filepath.Join(r.dir, "files", fmt.Sprint(side))
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, nil, err
@@ -219,7 +219,8 @@ func (r *runner) line(side int, line string) (out []byte, end map[string]any, er
 	return out, map[string]any{"exit code": code, "stderr": said}, nil
 }
 
-// heartbeat is a line that says how far a long run is, every so many seconds.
+// heartbeat matches a line that reports the progress of a long run, which is printed every few
+// seconds.
 var heartbeat = regexp.MustCompile(
 	`(?m)^hushsum simulate: (key exchange|round \d+ of \d+), .*\n|^hushsum \w+: \d+ of \d+ done.*\n`)
 

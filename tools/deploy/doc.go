@@ -1,3 +1,3 @@
-// Package deploy has the tests of the folder deploy: alarms and board of Prometheus and Grafana,
-// and the chart of Kubernetes.
+// Package deploy tests the folder deploy: the alarms of Prometheus, the board of Grafana, and the
+// chart for Kubernetes.
 package deploy

@@ -3,13 +3,13 @@
 //	go generate ./masking
 //
 // A kernel makes AES-128-CTR keystream in registers and adds it to a vector, or subtracts it,
-// before any of it reaches memory. Eight registers of counter blocks go through the rounds
-// next to each other: a round takes several cycles, and the processor begins one or two a cycle.
+// before any of it reaches memory. Eight registers of counter blocks go through the rounds in
+// parallel: a round takes several cycles, and the processor starts one or two per cycle.
 //
 // Time depends on the length alone. There is one branch, on the number of turns; addresses are
-// those of the vector, of the keys and of constants, at offsets that count up; and all
-// instructions on keys, keystream and the vector are of the kinds whose time does not depend on
-// their operands: AES rounds, logic, additions and shuffles by a constant.
+// those of the vector, of the keys and of constants, at offsets that count up; and all instructions
+// on keys, keystream and the vector are of kinds whose time does not depend on their operands: AES
+// rounds, logic, additions and shuffles by a constant.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// blocks is how many registers of counter blocks go through the rounds next to each other.
+// blocks is how many registers of counter blocks go through the rounds in parallel.
 const blocks = 8
 
 // A width is one kind of vector registers.
@@ -80,8 +80,8 @@ const (
 	numbersAt   = 64 // blocks with the numbers from 0 to 31
 )
 
-// constants writes what counting takes: a block's number is its last four bytes, the lowest
-// first until they are turned around.
+// constants writes the constants that counting needs: a block's number is its last four bytes, the
+// lowest first until they are reversed.
 func constants() Mem {
 	m := GLOBL("counting", RODATA|NOPTR)
 	DATA(swapAt, U64(0x0706050403020100))
@@ -97,7 +97,7 @@ func constants() Mem {
 	return m
 }
 
-// vaes writes what tells whether the processor has AES instructions for registers of 256 bits and
+// vaes writes the test whether the processor has AES instructions for registers of 256 bits and
 // more. That it has leaf 7 follows from AVX2.
 func vaes() {
 	TEXT("hasVAES", NOSPLIT, "func() bool")
@@ -202,7 +202,7 @@ func (w width) skew() int {
 	return 0
 }
 
-// key returns which register has a round key, of 512 bits one of its own.
+// key returns the register that holds a round key, with 512 bits one of its own.
 func (w width) key(round int) int {
 	if w.size == 64 {
 		return keys + round
@@ -227,7 +227,7 @@ func (w width) repeat(from Mem, to VecPhysical) {
 	}
 }
 
-// apply writes what is done with a register of keystream, which it spends, and the words at an
+// apply writes the operation on a register of keystream, which it spends, and the words at an
 // address: the formulas of addSlots and subSlots.
 func (w width) apply(o operation, k VecPhysical, words Mem) {
 	r := w.file
@@ -247,7 +247,7 @@ func (w width) apply(o operation, k VecPhysical, words Mem) {
 			VPSUBQ(k, a, k)
 		} else {
 			VPANDQ(b, r[body], a)
-			VPTERNLOGQ(U8(0x28), r[top], k, b) // top where they do not
+			VPTERNLOGQ(U8(0x28), r[top], k, b) // top where they disagree
 			VPANDQ(r[body], k, k)
 			VPADDQ(k, a, k)
 		}

@@ -2,10 +2,10 @@
 //
 //	go run -C tools ./platforms
 //
-// It runs the analyzers of go vet. That command compiles all that a package imports, the
-// standard library too, anew for each platform: this one reads types from source, in a tenth
-// of the time. It reports what the types, the analyzers and missing functions show; limits
-// that only a compiler knows, as of the size of a type, are left to go build.
+// It runs the analyzers of go vet. That command compiles all that a package imports, the standard
+// library too, anew for each platform: this one reads types from source, in a tenth of the time. It
+// reports errors in types, findings of the analyzers and missing functions; limits that only a
+// compiler knows, such as on the size of a type, are left to go build.
 //
 // It exits with 0 if it found nothing, with 1 if it found something, and with 2 if it could
 // not find out.
@@ -25,7 +25,7 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// A platform says what code is compiled for, and what of ours has to compile for it. "work" is
+// A platform says what code is compiled for, and which of our code has to compile for it. "work" is
 // the library, the command and the service.
 type platform struct {
 	system, processor string
@@ -66,9 +66,8 @@ func fatal(err error) {
 	os.Exit(2)
 }
 
-// check returns what is wrong on the platform with packages of the folder, tests included, in
-// the order of the text. A package and its variant with tests share files: each finding is
-// there once.
+// check returns what is wrong on the platform with packages of the folder, including tests, in the
+// order of the text. A package and its variant with tests share files: each finding appears once.
 func (p platform) check(dir string) ([]string, error) {
 	loaded, err := packages.Load(&packages.Config{
 		Mode:  packages.LoadAllSyntax,
@@ -94,7 +93,7 @@ func (p platform) check(dir string) ([]string, error) {
 	return slices.Sorted(maps.Keys(findings)), err
 }
 
-// analyse adds what the analyzers report.
+// analyse adds the findings of the analyzers.
 func analyse(loaded []*packages.Package, findings map[string]bool) error {
 	analyzers := append([]*analysis.Analyzer{bodies}, vet...)
 	graph, err := checker.Analyze(analyzers, loaded, nil)

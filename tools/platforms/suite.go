@@ -43,7 +43,7 @@ import (
 	"golang.org/x/tools/go/analysis/passes/waitgroup"
 )
 
-// vet holds the analyzers of go vet. A test compares their names with those that go vet has.
+// vet lists the analyzers of go vet. A test compares their names with those of go vet itself.
 var vet = []*analysis.Analyzer{
 	appends.Analyzer,
 	asmdecl.Analyzer,
@@ -82,8 +82,8 @@ var vet = []*analysis.Analyzer{
 	waitgroup.Analyzer,
 }
 
-// bodies reports what a compiler or an assembler would, and types do not show: functions that
-// have no body on a platform, and assembly that nothing here assembles.
+// bodies reports errors that a compiler or an assembler would report, and types do not show:
+// functions without a body on a platform, and assembly that is not assembled here.
 var bodies = &analysis.Analyzer{
 	Name: "bodies",
 	Doc:  "report functions without a body, and assembly for other processors than amd64",
@@ -109,7 +109,7 @@ var bodies = &analysis.Analyzer{
 	},
 }
 
-// linked reports whether a function's body stands elsewhere, by a directive above it.
+// linked reports whether a function's body is elsewhere, by a directive above it.
 func linked(doc *ast.CommentGroup) bool {
 	if doc == nil {
 		return false

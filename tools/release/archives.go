@@ -90,13 +90,13 @@ func (r *release) packed(w io.Writer, entries []entry) error {
 	return archive.Close()
 }
 
-// tarred writes packed's archive, compressed.
+// tarred writes the archive of packed, compressed.
 func (r *release) tarred(w io.Writer, entries []entry) error {
 	compressed := gzip.NewWriter(w)
 	return errors.Join(r.packed(compressed, entries), compressed.Close())
 }
 
-// zipped is tarred for those who have zip.
+// zipped is tarred for people who have zip.
 func (r *release) zipped(w io.Writer, entries []entry) error {
 	archive := zip.NewWriter(w)
 	for _, e := range entries {
@@ -132,7 +132,7 @@ func (r *release) chart() (entries []entry, err error) {
 	return entries, err
 }
 
-// sums writes the digests of what is in dist.
+// sums writes the digests of the files in dist.
 func (r *release) sums() error {
 	files, err := os.ReadDir(filepath.Join(r.out, "dist"))
 	if err != nil {

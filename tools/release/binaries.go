@@ -16,12 +16,12 @@ var programs = []struct{ name, path string }{
 	{"hushsum", library + "/cmd/hushsum"}, {"hushsumd", library + "/service/cmd/hushsumd"},
 }
 
-// built is the folder of a platform's programs.
+// built returns the folder of a platform's programs.
 func (r *release) built(p platform) string {
 	return filepath.Join(filepath.Dir(r.source), "programs", p.os+"-"+p.arch)
 }
 
-// programs builds the programs of all platforms, and those again.
+// programs builds the programs of all platforms, and then builds them again.
 func (r *release) programs(work string) error {
 	for _, p := range r.platforms {
 		first, err := r.build(filepath.Join(work, "go-first"), p)
@@ -57,8 +57,8 @@ func (r *release) programs(work string) error {
 	return r.ask()
 }
 
-// suits checks a program that this machine may not be able to run: its version, its platform, and
-// that on Linux it needs no other file.
+// suits checks a program that this machine may be unable to run: its version, its platform, and on
+// Linux that it needs no other file.
 func (r *release) suits(name string, p platform) error {
 	info, err := buildinfo.ReadFile(name)
 	if err != nil {
@@ -124,7 +124,7 @@ func (r *release) build(caches string, p platform) (map[string][]byte, error) {
 }
 
 // environment has go take this release from the folder, and other modules from the user's cache or
-// by the user's GOPROXY.
+// through the user's GOPROXY.
 func (r *release) environment(caches string, p platform) ([]string, error) {
 	told, err := command("", nil, "go", "env", "GOMODCACHE", "GOPROXY")
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// imageUser is who the server runs as in an image, a number without a name.
+// imageUser is the user that the server runs as in an image, a number without a name.
 const imageUser = 65532
 
-// imageConfig says how an image runs (OCI Image Configuration), as deploy/Dockerfile does.
+// imageConfig says how an image runs (OCI Image Configuration), like deploy/Dockerfile.
 type imageConfig struct {
 	User         string
 	ExposedPorts map[string]struct{}
@@ -46,7 +46,7 @@ func newBlob(content []byte) blob {
 
 func (b blob) path() string { return "blobs/" + strings.Replace(b.digest, ":", "/", 1) }
 
-// describes returns how another file names a blob.
+// describes returns the description by which another file names a blob.
 func (b blob) describes(kind string) map[string]any {
 	return map[string]any{"mediaType": kind, "digest": b.digest, "size": len(b.content)}
 }
@@ -74,8 +74,8 @@ func (r *release) images() error {
 	return nil
 }
 
-// image returns the files of an image with a program and a folder for its data: a layout of OCI's
-// (OCI Image Layout 1.0), and the manifest.json by which docker load knows it too.
+// image returns the files of an image with a program and a folder for its data: an OCI layout (OCI
+// Image Layout 1.0), and the manifest.json that docker load needs.
 func (r *release) image(program []byte, p platform) ([]entry, error) {
 	var layer, compressed bytes.Buffer
 	if err := r.packed(&layer, []entry{

@@ -1,4 +1,4 @@
-// Release makes and tests a release of all that people install, and tags nothing:
+// Release makes and tests a release of everything that people install, and tags nothing:
 //
 //	go run -C tools ./release v0.1.0 FOLDER
 //
@@ -12,11 +12,11 @@
 //	notes.txt     what CHANGELOG.md has under Unreleased
 //
 // The patch is committed and tagged in a clone, from which go takes the modules by their tags: they
-// are compared with those of the proxy. Programs are built by go install from that proxy, as people
-// will, twice with caches of their own, and compared byte for byte, as wheels are. The wheel of
-// this platform is installed and asked for an epsilon. It takes the committed tree; the modules
-// that others wrote come from this user's module cache, or by GOPROXY. The last line is
-// "release ok".
+// are compared with those of the proxy. Programs are built by go install from that proxy, as users
+// will, twice with separate caches, and compared byte for byte, as wheels are. The wheel for this
+// platform is installed and asked for an epsilon. The release uses the committed tree; modules by
+// other authors come from this user's module cache, or through GOPROXY. The last line is "release
+// ok".
 package main
 
 import (
@@ -34,7 +34,7 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// release is one release in the making.
+// release is a release in the making.
 type release struct {
 	version   string // v1.2.3
 	out       string // folder, absolute
@@ -143,7 +143,7 @@ func (r *release) export(string) error {
 	return err
 }
 
-// notes writes what the changelog says of this release.
+// notes writes the changelog's text on this release.
 func (r *release) notes() error {
 	text, err := os.ReadFile(filepath.Join(r.source, "CHANGELOG.md"))
 	if err != nil {
@@ -156,7 +156,7 @@ func (r *release) notes() error {
 	return os.WriteFile(filepath.Join(r.out, "notes.txt"), []byte(notes), 0o644)
 }
 
-// list prints what was made.
+// list prints the results.
 func (r *release) list() error {
 	fmt.Println()
 	err := filepath.WalkDir(r.out, func(path string, d fs.DirEntry, err error) error {
@@ -183,7 +183,7 @@ func (r *release) list() error {
 	return nil
 }
 
-// command runs a program in a folder, and returns what it prints.
+// command runs a program in a folder, and returns its output.
 func command(folder string, env []string, name string, args ...string) (string, error) {
 	c := exec.Command(name, args...)
 	c.Dir, c.Env = folder, append(os.Environ(), env...)

@@ -34,8 +34,8 @@ type releasedModule struct {
 func (m *releasedModule) path() string              { return path.Join(library, m.folder) }
 func (m *releasedModule) tag(version string) string { return path.Join(m.folder, version) }
 
-// findModules returns the modules that go.work joins, each after those that it requires. The others
-// of the clone are for those who work on it.
+// findModules returns the modules that go.work joins, each after those that it requires. The
+// clone's other modules are for its developers.
 func findModules(source string) (list []*releasedModule, err error) {
 	text, err := os.ReadFile(filepath.Join(source, "go.work"))
 	if err != nil {
@@ -142,12 +142,12 @@ func (r *release) git(args ...string) (string, error) {
 	return command(r.source, nil, "git", args...)
 }
 
-// served returns the folder of the proxy that has a module's versions.
+// served returns the folder of the proxy that holds a module's versions.
 func (r *release) served(m *releasedModule) string {
 	return filepath.Join(r.out, "proxy", filepath.FromSlash(m.path()), "@v")
 }
 
-// withoutReplace requires the project's modules by number in place of their folders.
+// withoutReplace requires the project's modules by version instead of by folder.
 func withoutReplace(text []byte, version string) ([]byte, error) {
 	file, err := modfile.Parse("go.mod", text, nil)
 	if err != nil {
@@ -172,8 +172,8 @@ func withoutReplace(text []byte, version string) ([]byte, error) {
 	return file.Format()
 }
 
-// serve writes a module as proxies serve it (go.dev/ref/mod, "GOPROXY protocol"), with the files
-// that git has of it.
+// serve writes a module as proxies serve it (go.dev/ref/mod, "GOPROXY protocol"), with the files of
+// it that git has.
 func (r *release) serve(m *releasedModule, folder, served string) error {
 	base := filepath.Join(served, r.version)
 	archive, err := os.Create(base + ".zip")
@@ -222,7 +222,7 @@ func (r *release) sumsOf(m *releasedModule) (string, error) {
 }
 
 // tags puts the release's tags on the last commit of its clone and has go take the modules from
-// them, as it does where there is no proxy: they have to be those of the proxy.
+// them, as it does without a proxy: they have to equal those of the proxy.
 func (r *release) tags(work string) error {
 	for _, m := range r.released {
 		if _, err := r.git("tag", m.tag(r.version)); err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// number writes the release's number into the files of the clone that say one.
+// number writes the release's number into the files of the clone that state one.
 func (r *release) number() error {
 	plain := strings.TrimPrefix(r.version, "v")
 	for _, f := range []struct {
@@ -47,7 +47,7 @@ func (r *release) number() error {
 
 const unreleasedHeading = "\n## Unreleased\n"
 
-// dated moves what the changelog has under Unreleased under the version and its day.
+// dated moves the changelog's text under Unreleased to the version and its day.
 func dated(changelog, version string, at time.Time) (string, error) {
 	if _, err := unreleased(changelog); err != nil {
 		return "", err
@@ -56,7 +56,7 @@ func dated(changelog, version string, at time.Time) (string, error) {
 		at.Format(time.DateOnly)+"\n", 1), nil
 }
 
-// unreleased returns the part of the changelog under that heading.
+// unreleased returns the part of the changelog under the heading Unreleased.
 func unreleased(changelog string) (string, error) {
 	_, after, ok := strings.Cut(changelog, unreleasedHeading)
 	notes, _, _ := strings.Cut("\n"+after, "\n## ")
@@ -66,7 +66,7 @@ func unreleased(changelog string) (string, error) {
 	return notes + "\n", nil
 }
 
-// charted has the chart's version, and that of what it runs.
+// charted sets the chart's version, and that of the program that it runs.
 func charted(chart, version string) string {
 	var b strings.Builder
 	for line := range strings.Lines(strings.TrimRight(chart, "\n") + "\n") {
@@ -77,7 +77,7 @@ func charted(chart, version string) string {
 	return b.String() + "version: " + version + "\nappVersion: " + version + "\n"
 }
 
-// quotedVersion sets a name at the begin of a line, such as version, to a quoted version.
+// quotedVersion sets a name at the beginning of a line, such as version, to a quoted version.
 func quotedVersion(text, name, version string) (string, error) {
 	begin := "\n" + name + " = \""
 	before, after, ok := strings.Cut(text, begin)

@@ -10,8 +10,8 @@ import (
 	"github.com/CycloneDX/cyclonedx-go"
 )
 
-// bills writes for each program of each platform which modules are in it, as the toolchain recorded
-// it in the program.
+// bills writes for each program of each platform which modules it contains, as the toolchain
+// recorded them in the program.
 func (r *release) bills() error {
 	folder := filepath.Join(r.out, "dist")
 	if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -37,7 +37,8 @@ func (r *release) bills() error {
 	return nil
 }
 
-// bill has a program, its modules by their package URL, and the checksums of go.sum.
+// bill returns the bill of a program: its modules by their package URL, and the checksums of
+// go.sum.
 func bill(info *buildinfo.BuildInfo, name string) *cyclonedx.BOM {
 	b := cyclonedx.NewBOM()
 	program := component(cyclonedx.ComponentTypeApplication, info.Main.Path, info.Main.Version)

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// wheelTags are the platforms of wheels (packaging.python.org, "Platform compatibility tags"). The
-// programs are static, so that those of Linux suit any C library.
+// wheelTags maps platforms to those of wheels (packaging.python.org, "Platform compatibility
+// tags"). The programs are static, so those for Linux suit any C library.
 var wheelTags = map[platform]string{
 	{"linux", "amd64"}:   "manylinux_2_17_x86_64.musllinux_1_1_x86_64",
 	{"linux", "arm64"}:   "manylinux_2_17_aarch64.musllinux_1_1_aarch64",
@@ -21,10 +21,10 @@ var wheelTags = map[platform]string{
 	{"windows", "arm64"}: "win_arm64",
 }
 
-// wheels builds a wheel for each platform, twice unless once is enough, and installs that of this
-// one.
+// wheels builds a wheel for each platform, twice unless once is enough, and installs the one for
+// this platform.
 func (r *release) wheels(work string) error {
-	python := "/usr/bin/python3" // Debian's, where it is, has the packages that building takes
+	python := "/usr/bin/python3" // Debian's, if it exists, has the packages needed for building
 	if !builds(python) {
 		python = "python3"
 	}
@@ -80,7 +80,7 @@ func (r *release) wheel(work, python string, p platform, name string) ([]byte, e
 	return os.ReadFile(filepath.Join(folder, name))
 }
 
-// builds reports whether a Python has the packages that building wheels takes.
+// builds reports whether a Python has the packages that are needed to build wheels.
 func builds(python string) bool {
 	_, err := command("", nil, python, "-c", "import setuptools, wheel, pip")
 	return err == nil

@@ -10,8 +10,8 @@
 // 2^50 in all levels, they are not reduced between them.
 //
 // Time depends on the degree alone. Branches are on counters, addresses count up, and the
-// instructions are additions, multiplications, roundings and shuffles by a constant, of numbers of
-// which none is subnormal.
+// instructions are additions, multiplications, roundings and shuffles by a constant, of numbers
+// none of which is subnormal.
 package main
 
 import (
@@ -129,7 +129,7 @@ func (w width) product(m modulus, a VecVirtual, b VecVirtual) VecVirtual {
 	return h
 }
 
-// reduced takes q off x until it is within ±q/2.
+// reduced subtracts a multiple of q from x that leaves it within ±q/2.
 func (w width) reduced(m modulus, x VecVirtual) {
 	k := w.register()
 	VMULPD(m.inverse, x, k)
@@ -137,7 +137,7 @@ func (w width) reduced(m modulus, x VecVirtual) {
 	VFNMADD231PD(m.q, k, x)
 }
 
-// butterfly is that of Gentleman and Sande: u + v and (u − v)·factor. It spends both.
+// butterfly is the butterfly of Gentleman and Sande: u + v and (u − v)·factor. It spends both.
 func (w width) butterfly(m modulus, reduce bool, u, v, factor VecVirtual) (x, y VecVirtual) {
 	x, d := w.register(), w.register()
 	VADDPD(v, u, x)
@@ -155,8 +155,8 @@ func suffix(reduce bool) string {
 	return ""
 }
 
-// first multiplies entries with those of the factor, and does the levels whose butterflies lie
-// within two registers.
+// first multiplies entries by those of the factor, and does the levels whose butterflies lie within
+// two registers.
 func (w width) first(reduce bool, numbers Mem) {
 	TEXT("first"+suffix(reduce)+w.name, NOSPLIT,
 		"func(dst *float64, a *uint64, f, psi *float64, n int, q, inverse float64)")

@@ -6,8 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// Eight packed coefficients are a whole number of bytes. A pair lies within sixteen bytes from
-// where its first begins, which a shuffle and shifts take apart; how follows from the width of a
+// Eight packed coefficients take a whole number of bytes. A pair lies within sixteen bytes from
+// where its first begins, which a shuffle and shifts take apart; how depends on the width of a
 // coefficient, and is in what package ring calls a split: four offsets, two shuffles, two registers
 // of shifts, and the mask of a coefficient.
 const (
@@ -17,7 +17,7 @@ const (
 	maskAt    = 160
 )
 
-// packed writes what checks and adds packed coefficients.
+// packed writes the code that checks and adds packed coefficients.
 func packed() {
 	loop("checkPacked", "func(b *byte, groups, width int, s *uint64, q uint64, over *[4]uint64)",
 		func(q, zero VecVirtual) (func(x VecVirtual), func()) {

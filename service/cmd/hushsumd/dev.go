@@ -98,7 +98,7 @@ says, where there is no noise, whether the result is that of the simulation.`, s
 	return inFile(spec, runDev(ctx, &o, folder, l, std))
 }
 
-// fromFlags takes dev's own job, with what flags say of it.
+// fromFlags takes dev's own job, with what the flags change in it.
 func (o *devOptions) fromFlags(j *job.Job, data, protocol string) (err error) {
 	switch protocol {
 	case "pairwise":
@@ -125,7 +125,7 @@ func (o *devOptions) fromFlags(j *job.Job, data, protocol string) (err error) {
 	return err
 }
 
-// fromFile takes the job of a file.
+// fromFile takes the job from a file.
 func (o *devOptions) fromFile(f *flag.FlagSet, file string, std streams) (err error) {
 	var twice string
 	f.Visit(func(given *flag.Flag) {
@@ -276,7 +276,7 @@ func follow(
 	}
 }
 
-// devSite tells a party's process where the server is.
+// devSite tells a party's process how to reach the server.
 type devSite struct{ Address, Fingerprint string }
 
 func partyFolder(folder string, i int) string {
@@ -287,7 +287,7 @@ func memberFolder(folder string, k int) string {
 	return filepath.Join(folder, fmt.Sprint("member-", k+1))
 }
 
-// startProcesses starts the parties' processes, and those of the committee. Each ends when its
+// startProcesses starts the processes of the parties and of the committee. Each ends when its
 // standard input does, and so with this process, however that ends.
 func startProcesses(
 	ctx context.Context, folder string, parties, members int, errs io.Writer,

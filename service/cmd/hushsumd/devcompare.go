@@ -30,8 +30,8 @@ func newDevSeen(
 	s := &devSeen{federation: fed, test: own.test, noisy: j.Noisy()}
 	j = j.Clone()
 	j.World = job.World{SkipClear: true}
-	// What sessions withstand, and how models are sent, changes nothing where it is known who was in
-	// a sum.
+	// What sessions withstand and how models are sent change nothing once it is known which parties
+	// were in a sum.
 	j.Model.DType, j.Parties.DropOut, j.Parties.Colluders, j.Parties.PerRound = "", 0, 0, 0
 	j.Sum = job.Sum{MaxWeight: j.Sum.MaxWeight, Range: j.Sum.Range, FractionBits: j.Sum.FractionBits}
 	if p := &j.Privacy; s.noisy {
@@ -61,7 +61,7 @@ func (s *devSeen) summed(_ int, parties []int, _ [][]uint64) {
 	s.included = append(s.included, slices.Clone(parties))
 }
 
-// compare trains the same next to the private sums.
+// compare runs the same training without private sums, to compare.
 func (s *devSeen) compare(ctx context.Context, out *outcome) error {
 	s.mutex.Lock()
 	last, included := s.last, s.included

@@ -24,8 +24,9 @@ var devText []byte
 // mostDev bounds dev's parties, which are processes of one machine.
 const mostDev = 100
 
-// readDevJob reads the job that dev --spec names, and for one release a spec of before there were
-// jobs, of which a note tells. It fails with mistakes joined, each a [job.ConfigError].
+// readDevJob reads the job that dev --spec names and, for one more release, a spec from before
+// there were jobs, which a note points out. It fails with all mistakes joined, each a
+// [job.ConfigError].
 func readDevJob(name string) (j *job.Job, note string, err error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -54,7 +55,7 @@ func parseDevJob(name string, text []byte) (j *job.Job, note string, err error) 
 	return j, note, checkDev(j)
 }
 
-// checkDev refuses what a job may declare and dev cannot do. It fails with a [job.ConfigError].
+// checkDev refuses a job that declares what dev cannot do. It fails with a [job.ConfigError].
 func checkDev(j *job.Job) error {
 	const real = "between machines time, distance and failures are real"
 	const simulate = "leave it out, or run the job by hushsum simulate"
@@ -92,7 +93,7 @@ func checkDev(j *job.Job) error {
 	return nil
 }
 
-// devNames are the parties' in the roster.
+// devNames returns the names of the parties in the roster.
 func devNames(j *job.Job) (list []string) {
 	for _, g := range j.Parties.Group {
 		if g.Count < 2 {
@@ -109,8 +110,8 @@ func devNames(j *job.Job) (list []string) {
 	return list
 }
 
-// prepareDev writes what the parties' processes are given, and works the federation out: that of
-// the job, for rows such as theirs.
+// prepareDev writes the files that the parties' processes are given, and works out the federation:
+// that of the job, for rows such as theirs.
 func prepareDev(
 	folder string, j *job.Job, own *ownRows,
 ) (fed *federation.Federation, files *federation.Files, err error) {
@@ -176,7 +177,7 @@ func newRoster(names []string, folder func(i int) string) (*keyexchange.Roster, 
 	return keyexchange.NewRoster(entries)
 }
 
-// readFederation works out what dev declared.
+// readFederation works out the federation that dev declared.
 func readFederation(folder string) (*federation.Federation, error) {
 	b, err := os.ReadFile(filepath.Join(folder, "federation.json"))
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/hushsum/hushsum/service/party"
 )
 
-// devPartyName and devMemberName are how dev starts its parties, and its committee; they are no
-// commands for people.
+// devPartyName and devMemberName are the names under which dev starts its parties and its
+// committee; they are not commands for people.
 const (
 	devPartyName  = "dev-party"
 	devMemberName = "dev-member"
@@ -32,7 +32,7 @@ func writeRows(name string, rows *learning.Dataset) error {
 	return hushsum.FileStore(name).Save(b.Bytes())
 }
 
-// devProcess runs one of dev's processes, of a number, until dev ends.
+// devProcess runs one of dev's processes, the one of the given number, until dev ends.
 func devProcess(ctx context.Context, args []string, std streams,
 	run func(ctx context.Context, folder string, i int, std streams) error,
 ) error {
@@ -95,7 +95,7 @@ func runDevMember(ctx context.Context, folder string, k int, std streams) error 
 	return m.Run(ctx)
 }
 
-// devPeer reads what dev has left for a process, in a folder of its own.
+// devPeer reads the files that dev has left for a process in a folder of its own.
 func devPeer(folder, dir string, std streams) (p *party.Party, err error) {
 	b, err := os.ReadFile(filepath.Join(folder, "site.json"))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // builtinRowCount is how many synthetic rows dev's own job deals.
 const builtinRowCount = 20_000
 
-// ownRows are the rows of each party, and those that models are judged on.
+// ownRows holds the rows of each party, and those that models are judged on.
 type ownRows struct {
 	parties []*learning.Dataset
 	test    *learning.Dataset
@@ -45,8 +45,8 @@ func dealRows(j *job.Job) (*ownRows, error) {
 	return &ownRows{parties, test, w.Set}, nil
 }
 
-// builtinRows deals the rows of dev's own job: those of a set that was named, else of Adult, or
-// synthetic ones where that is not at hand.
+// builtinRows deals the rows of dev's own job: those of the named set, if one is named, else of
+// Adult, or synthetic ones where that is not available.
 func builtinRows(j *job.Job, named string) (*ownRows, error) {
 	if named != "" {
 		j.World.Data.Set = named

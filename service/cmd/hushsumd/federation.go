@@ -102,7 +102,7 @@ are signed.`, std)
 	return nil
 }
 
-// lacking warns that no sum can be had without a party that is left out; empty: sums can.
+// lacking warns that no sum is possible without a party that is left out; empty: sums are possible.
 func lacking(s *runner.Status, party string) string {
 	left := 0
 	for _, p := range s.Parties {
@@ -121,10 +121,10 @@ func lacking(s *runner.Status, party string) string {
 var orders = []string{"check", "create", "list", "show", "pause", "resume", "end", "exclude",
 	"readmit", "after"}
 
-// ofParty reports whether an order is of one party.
+// ofParty reports whether an order concerns one party.
 func ofParty(what string) bool { return what == "exclude" || what == "readmit" }
 
-// check says what a file means.
+// check explains what a file declares.
 func check(file string, std streams) error {
 	f, err := federation.Read(file)
 	if err != nil {
@@ -145,7 +145,7 @@ func check(file string, std streams) error {
 	return nil
 }
 
-// notes say what whoever declares a federation by a file should know about the file.
+// notes lists what the operator who declares a federation by a file should know about the file.
 func notes(file string, f *federation.Federation) (list []string) {
 	if f.World {
 		list = append(list, "[world] is for simulations and is left out: it is sent to nobody")
@@ -179,8 +179,8 @@ func (o *operator) create(ctx context.Context, file string, std streams) error {
 	return nil
 }
 
-// succession has the operator sign that a federation goes on from another. Without a key it says
-// what that means: it cannot be signed later, and a study goes on along one path.
+// succession has the operator sign that a federation continues another. Without a key it explains
+// the consequence: it cannot be signed later, and a study continues along one path.
 func (o *operator) succession(f *federation.Federation, std streams) ([]byte, error) {
 	switch {
 	case f.Settled.Before() == nil:
@@ -194,7 +194,7 @@ func (o *operator) succession(f *federation.Federation, std streams) ([]byte, er
 	return f.Sign(o.identity)
 }
 
-// after writes the files of a federation that goes on from one that has ended.
+// after writes the files of a federation that continues one that has ended.
 func (o *operator) after(ctx context.Context, name, folder string, std streams) error {
 	s, err := o.find(ctx, name)
 	if err != nil {
@@ -308,7 +308,7 @@ func show(s *runner.Status, asJSON bool, std streams) error {
 	}
 	if s.Study > 0 {
 		left := "is %.4g left"
-		if s.State == "ended" { // and others may have gone on from it
+		if s.State == "ended" { // and others may continue it
 			left = "was %.4g left at its end"
 		}
 		fmt.Fprintf(std.out, "of its study's epsilon %g "+left+"\n", s.Study,
@@ -334,7 +334,7 @@ func show(s *runner.Status, asJSON bool, std streams) error {
 	return nil
 }
 
-// standing is a party's state, and whether it is waited for.
+// standing returns a party's state, and whether the round waits for the party.
 func standing(p *runner.PartyStatus) string {
 	if p.Awaited {
 		return p.State + ", waited for"

@@ -17,8 +17,8 @@ import (
 )
 
 // followPause is about how long a party or a member waits between two questions for a federation to
-// go on in: so that all of a small roster are there when one begins, which waits 8 s for those who
-// come back. Those of large rosters wait twice as long. Tests wait less.
+// continue in, so that all of a small roster are present when one begins, which waits 8 s for those
+// that come back. Those of large rosters wait twice as long. Tests wait less.
 var followPause = 5 * time.Second
 
 // largeRoster has more parties than ask every few seconds.
@@ -32,7 +32,7 @@ func (j *joining) follows(policy *party.Policy) error {
 	return nil
 }
 
-// follow waits for a federation that goes on from p's and that its policy accepts at an operator's
+// follow waits for a federation that continues p's and that p's policy accepts on an operator's
 // word, and makes p take part in it. successor asks for one.
 func (j *joining) follow(ctx context.Context, p *party.Party,
 	successor func(context.Context) (*federation.Federation, error), std streams,
@@ -72,7 +72,7 @@ func (j *joining) follow(ctx context.Context, p *party.Party,
 	}
 }
 
-// difference says how a list has changed.
+// difference prints how a list has changed.
 func difference(w io.Writer, list string, was, is *keyexchange.Roster) {
 	joined, left, renewed := party.Changes(was, is)
 	for _, c := range []struct {

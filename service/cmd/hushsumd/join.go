@@ -118,7 +118,7 @@ and to nobody else.`, std)
 				return err
 			}
 			p.Trainer, err = j.trainer(ctx, p.Federation, p.Identity, p.Folder, std)
-			if errors.Is(err, query.ErrRows) { // which are mended, or fit the next again
+			if errors.Is(err, query.ErrRows) { // the party repairs them, or they fit the next one again
 				fmt.Fprintln(std.out, err)
 				err = p.Book.Decline(p.Federation)
 			}
@@ -144,7 +144,7 @@ type joining struct {
 	accept, followed              bool
 }
 
-// flags are those that join and member have in common.
+// flags defines the flags that join and member have in common.
 func (j *joining) flags(f *flag.FlagSet, folder string) {
 	f.StringVar(&j.address, "server", "", "the server's `URL`, https://host:port; with commas, of its nodes")
 	f.StringVar(&j.fingerprint, "fingerprint", "", "of its certificate, if no authority knows it")
@@ -162,7 +162,7 @@ func (j *joining) flags(f *flag.FlagSet, folder string) {
 	f.StringVar(&j.log, "log", "info", "least `level` that is logged")
 }
 
-// peer makes what flags say of whoever takes part, in a federation that fits the policy.
+// peer makes the party or member that the flags describe, in a federation that fits the policy.
 func (j *joining) peer(ctx context.Context, std streams) (*party.Party, error) {
 	switch {
 	case j.address == "" || j.identity == "":
@@ -215,7 +215,8 @@ func (j *joining) peer(ctx context.Context, std streams) (*party.Party, error) {
 	return p, nil
 }
 
-// trainer is the training command, or what the federation declares on this party's rows.
+// trainer returns the training command, or the training that the federation declares, on this
+// party's rows.
 func (j *joining) trainer(
 	ctx context.Context, f *federation.Federation, identity crypto.Signer, folder string, std streams,
 ) (party.Trainer, error) {
@@ -257,8 +258,8 @@ func (j *joining) trainer(
 	}, nil
 }
 
-// find works the federation out from what the server says and the roster that this party
-// trusts, and refuses one that comes to another identifier.
+// find works the federation out from the server's description and the roster that this party
+// trusts, and refuses one whose identifier then differs.
 func (j *joining) find(ctx context.Context, server *party.Server) (*federation.Federation, error) {
 	listed, err := server.List(ctx)
 	if err != nil {
@@ -296,9 +297,9 @@ func (j *joining) find(ctx context.Context, server *party.Server) (*federation.F
 	return server.WorkOut(ctx, id, said, files)
 }
 
-// choose returns the identifier of the federation that a name stands for: of several the one that
-// was accepted before, so that who is started again goes on with it, whatever the operator has
-// declared since.
+// choose returns the identifier of the federation that a name stands for: among several, the one
+// that was accepted before, so that a party that is started again continues in it, whatever the
+// operator has declared since.
 func choose(listed []door.Listed, name, accepted string) (id string, err error) {
 	var found []door.Listed
 	for _, l := range listed {
@@ -325,8 +326,8 @@ func choose(listed []door.Listed, name, accepted string) (id string, err error) 
 		"--folder; name one with --federation: %s", naming(found))
 }
 
-// naming lists names by which --federation tells federations apart: of those that share one the
-// identifiers.
+// naming lists names by which --federation tells federations apart: identifiers for those that
+// share a name.
 func naming(list []door.Listed) string {
 	often := make(map[string]int)
 	for _, l := range list {
@@ -343,8 +344,8 @@ func naming(list []door.Listed) string {
 	return strings.Join(names, ", ")
 }
 
-// trusted reads a list that this side trusts: a file, or what the server has with a fingerprint
-// that was told by another way.
+// trusted reads a list that this side trusts: a file, or the server's copy if it has a fingerprint
+// that was received over another channel.
 func trusted(what, file, fingerprint string, fetch func() ([]byte, error)) ([]byte, error) {
 	if file != "" {
 		return os.ReadFile(file)
@@ -365,8 +366,7 @@ func trusted(what, file, fingerprint string, fetch func() ([]byte, error)) ([]by
 	return text, nil
 }
 
-// advise says what to do about an error that a server's address, certificate or roster
-// causes.
+// advise explains what to do about an error that a server's address, certificate or roster causes.
 func advise(err error) error {
 	var unknown x509.UnknownAuthorityError
 	var name x509.HostnameError
@@ -429,7 +429,7 @@ func (j *joining) accepted() (before accepted, err error) {
 	return before, nil
 }
 
-// agree shows what taking part means, unless exactly that was accepted before.
+// agree shows what taking part means, unless exactly this was accepted before.
 func (j *joining) agree(f *federation.Federation, std streams) error {
 	before, err := j.accepted()
 	switch {

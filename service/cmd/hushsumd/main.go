@@ -44,8 +44,8 @@ const (
 type streams struct {
 	in       *os.File
 	out, err io.Writer
-	// described, if it is not nil, is told what a command that is asked for help is, in place of
-	// printing it: completion and the manual page are made of it.
+	// described, if it is not nil, is given the description of a command that is asked for help,
+	// instead of printing it: completion and the manual page are made from it.
 	described func(script.Command)
 }
 
@@ -75,7 +75,7 @@ func commands() []command {
 	}
 }
 
-// usageError is a command that was called wrongly.
+// usageError reports that a command was called incorrectly.
 type usageError struct{ text string }
 
 func (e *usageError) Error() string { return e.text }
@@ -117,7 +117,7 @@ func dispatch(ctx context.Context, args []string, std streams) int {
 	return exitUsage
 }
 
-// exit says what went wrong, and with which code to end.
+// exit prints what went wrong, and returns the exit code.
 func exit(err error, name string, std streams) int {
 	var wrong *usageError
 	switch {
@@ -146,7 +146,7 @@ func usage(w io.Writer) {
 	script.WriteVariables(w, environment)
 }
 
-// flags makes a command's flag set, whose help begins with how it is called and what it does.
+// flags makes a command's flag set, whose help begins with the synopsis and what the command does.
 func flags(name, synopsis, about string, std streams) *flag.FlagSet {
 	f := flag.NewFlagSet(name, flag.ContinueOnError)
 	f.SetOutput(std.err)
@@ -162,7 +162,7 @@ func flags(name, synopsis, about string, std streams) *flag.FlagSet {
 	return f
 }
 
-// parse parses flags that no other arguments may follow, but for so many.
+// parse parses flags, followed by at most a given number of other arguments.
 func parse(f *flag.FlagSet, args []string, most int) error {
 	var quiet strings.Builder
 	f.SetOutput(&quiet)
@@ -178,8 +178,8 @@ func parse(f *flag.FlagSet, args []string, most int) error {
 	return nil
 }
 
-// parseAmong parses flags that may stand before, between and behind so many other words,
-// which it returns.
+// parseAmong parses flags that may stand before, between and after other words, at most a given
+// number, and returns these words.
 func parseAmong(f *flag.FlagSet, args []string, most int) (words []string, err error) {
 	for {
 		if err := parse(f, args, len(args)); err != nil {
@@ -195,7 +195,7 @@ func parseAmong(f *flag.FlagSet, args []string, most int) (words []string, err e
 	}
 }
 
-// inFile says in which file the mistakes of an error are that say none themselves.
+// inFile adds the name of a file to those mistakes of an error that name none themselves.
 func inFile(file string, err error) error {
 	for _, wrong := range job.Errors(err) {
 		if wrong.File == "" {
@@ -205,7 +205,7 @@ func inFile(file string, err error) error {
 	return err
 }
 
-// logger logs JSON.
+// logger returns a logger that writes JSON.
 func logger(w io.Writer, level string) (*slog.Logger, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
@@ -222,7 +222,7 @@ func printVersion(_ context.Context, args []string, std streams) error {
 	return nil
 }
 
-// version says what was built, as the toolchain recorded it.
+// version returns what was built, as the toolchain recorded it.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

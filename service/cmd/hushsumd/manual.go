@@ -54,7 +54,7 @@ It prints a manual page of all commands and their flags, to read by: hushsumd ma
 	return nil
 }
 
-// described returns what the program is, by the flags and help of its commands.
+// described returns a description of the program, from the flags and help of its commands.
 func described(ctx context.Context) *script.Program {
 	p := &script.Program{
 		Name:        "hushsumd",
@@ -73,7 +73,7 @@ func described(ctx context.Context) *script.Program {
 	return p
 }
 
-// describe returns what help has of a command: how it is called, what it does in lines that fit a
+// describe returns the help of a command: how it is called, what it does in lines that fit a
 // terminal, and its flags.
 func describe(f *flag.FlagSet, synopsis, about string) script.Command {
 	call := script.Wrap("Usage: hushsumd "+synopsis, script.Width-4)
@@ -97,7 +97,7 @@ var (
 	takesFile  = regexp.MustCompile(`^[a-z |]+ \[?(FILE|NAME \[FILE|IDENTITY)`)
 )
 
-// describeFlag returns a flag as help has it, its value in capitals.
+// describeFlag returns a flag as help shows it, its value in capitals.
 func describeFlag(f *flag.Flag) script.Flag {
 	value, text := flag.UnquoteUsage(f)
 	switch value {

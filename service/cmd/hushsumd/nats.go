@@ -11,15 +11,15 @@ import (
 	"github.com/hushsum/hushsum/internal/keyfile"
 )
 
-// natsFlags say how a node reaches an operator's NATS. No secret is among them, since others of the
-// machine can read the arguments of a process: secrets are in files.
+// natsFlags say how a node reaches an operator's NATS. They hold no secret, since other users of
+// the machine can read the arguments of a process: secrets are in files.
 type natsFlags struct {
 	address              string
 	ca, certificate, key string
 	credentials, seed    string
 }
 
-// read returns the address and how to connect to it.
+// read returns the address and the options for connecting to it.
 func (f *natsFlags) read() (address string, options []nats.Option, err error) {
 	more := f.ca + f.certificate + f.key + f.credentials + f.seed
 	switch {

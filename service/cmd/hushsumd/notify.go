@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// started tells systemd that the program has started, where a unit of Type=notify waits for that.
+// started tells systemd that the program has started, if a unit of Type=notify waits for that.
 func started() error {
 	socket := os.Getenv("NOTIFY_SOCKET")
 	if socket == "" {

@@ -28,7 +28,8 @@ type operator struct {
 	identity     ed25519.PrivateKey // nil: the token
 }
 
-// operatorFlags declares the flags of an operator; once they are parsed read reads what they name.
+// operatorFlags declares an operator's flags; once they are parsed, read reads the files that they
+// name.
 func operatorFlags(f *flag.FlagSet) (o *operator, read func() error) {
 	o = new(operator)
 	var tokenFile, identityFile string
@@ -60,8 +61,8 @@ func operatorFlags(f *flag.FlagSet) (o *operator, read func() error) {
 	}
 }
 
-// tokenOf returns the token of a file: of operators.txt, as a node writes it at its first start,
-// the one that operates.
+// tokenOf returns the token in a file: in operators.txt, which a node writes at its first start,
+// the one whose role is operate.
 func tokenOf(text string) (string, error) {
 	tokens := strings.Fields(text)
 	for _, one := range tokens {
@@ -76,7 +77,7 @@ func tokenOf(text string) (string, error) {
 	return tokens[0], nil
 }
 
-// parseOperator parses the flags of a command that has an operator and one file.
+// parseOperator parses the flags of a command that takes an operator and one file.
 func parseOperator(f *flag.FlagSet, args []string) (o *operator, file string, err error) {
 	o, read := operatorFlags(f)
 	words, err := parseAmong(f, args, 1)
@@ -113,8 +114,8 @@ func (o *operator) ask(ctx context.Context, method, path string, body any, match
 	return json.Unmarshal(b, into)
 }
 
-// send sends a request, whose body is signed if there is an identity, and returns the answer of one
-// that was accepted.
+// send sends a request, signing its body if there is an identity, and returns the answer if the
+// request was accepted.
 func (o *operator) send(
 	ctx context.Context, method, path string, body io.ReadSeeker, signed []byte, match string,
 ) (*http.Response, error) {

@@ -74,13 +74,13 @@ without it they join by hand.`, std)
 	return q.print(asked, asked.Answers, nil)
 }
 
-// asked returns what a federation asks, and its answers if there are some.
+// asked returns what a federation asks, and the answers if there are any.
 func (q *questioner) asked(ctx context.Context, id string) (*federation.Asked, error) {
 	out := new(federation.Asked)
 	return out, q.ask(ctx, http.MethodGet, "/v1/federations/"+id+"/answers", nil, "", out)
 }
 
-// study returns a federation, those that it goes on from, and those that go on from it, in order.
+// study returns a federation, those that it continues, and those that continue it, in order.
 func (q *questioner) study(
 	ctx context.Context, s *runner.Status,
 ) (chain []*runner.Status, err error) {
@@ -117,7 +117,7 @@ func (q *questioner) study(
 	return chain, nil
 }
 
-// more asks the queries of a file, or says what they would cost.
+// more asks the queries of a file, or prints what they would cost.
 func (q *questioner) more(ctx context.Context, s *runner.Status, file string) error {
 	j, err := job.Load(file)
 	if err != nil {
@@ -142,7 +142,7 @@ func (q *questioner) more(ctx context.Context, s *runner.Status, file string) er
 	}
 	last := chain[len(chain)-1]
 	switch last.State {
-	case "waiting", "running", "paused": // of others the server says what is the matter
+	case "waiting", "running", "paused": // for others the server says what is wrong
 		return fmt.Errorf("%s has not ended: it is %s; wait for it, or end it by 'hushsumd federation "+
 			"end %s'", last.Name, standingOf(last), last.Name)
 	}
@@ -200,7 +200,7 @@ func (q *questioner) more(ctx context.Context, s *runner.Status, file string) er
 
 // await waits for the answers of a federation.
 func (q *questioner) await(ctx context.Context, id string) (*federation.Asked, error) {
-	told := time.Now() // what lasts a moment is not told
+	told := time.Now() // a brief wait is not reported
 	for last := ""; ; {
 		s := new(runner.Status)
 		if err := q.ask(ctx, http.MethodGet, "/v1/federations/"+id, nil, "", s); err != nil {
@@ -227,10 +227,12 @@ func (q *questioner) await(ctx context.Context, id string) (*federation.Asked, e
 	}
 }
 
-// waitsAfter is how long a query waits before it says for whom, and how often it says so at most.
+// waitsAfter is how long a query waits before it says for whom, and the least time between two such
+// lines.
 const waitsAfter = 3 * time.Second
 
-// standingOf returns the state of a federation that has no answers yet, and whom it waits for.
+// standingOf returns the state of a federation that has no answers yet, and which parties it waits
+// for.
 func standingOf(s *runner.Status) string {
 	words := []string{s.State}
 	if s.Why != "" {
@@ -262,7 +264,7 @@ func standingOf(s *runner.Status) string {
 	return strings.Join(words, "; ")
 }
 
-// present returns how many of a list are here, and the names and states of the others.
+// present returns how many of a list are present, and the names and states of the others.
 func present(list []runner.PartyStatus) (here int, missing []string) {
 	for _, p := range list {
 		switch p.State {
@@ -277,7 +279,7 @@ func present(list []runner.PartyStatus) (here int, missing []string) {
 	return here, missing
 }
 
-// awaited returns the names of those of whom an answer is due.
+// awaited returns the names of those whose answer is due.
 func awaited(list []runner.PartyStatus) (names []string) {
 	for _, p := range list {
 		if p.Awaited {
@@ -287,7 +289,7 @@ func awaited(list []runner.PartyStatus) (names []string) {
 	return names
 }
 
-// print prints answers, those of now with what they are of, and says which were known.
+// print prints answers, the new ones with a description, and says which were known.
 func (q *questioner) print(
 	asked *federation.Asked, all []query.Answer, known map[string]string,
 ) error {
@@ -312,7 +314,7 @@ func (q *questioner) print(
 	return nil
 }
 
-// printKnown says which answers were there before.
+// printKnown prints which answers were known before.
 func (q *questioner) printKnown(all []query.Answer, known map[string]string) {
 	first := true
 	for _, a := range all {
@@ -326,7 +328,7 @@ func (q *questioner) printKnown(all []query.Answer, known map[string]string) {
 	}
 }
 
-// printPlan says what a batch would cost and give.
+// printPlan prints what a batch would cost and give.
 func (q *questioner) printPlan(p *page.Planned, all []query.Answer) error {
 	if q.json {
 		return json.NewEncoder(q.std.out).Encode(p)

@@ -170,7 +170,7 @@ HTTP.`, std)
 	}
 }
 
-// files is a flag that may come more than once.
+// files is a flag that may be given more than once.
 type files []string
 
 func (l *files) String() string { return strings.Join(*l, " ") }

@@ -15,11 +15,11 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// lastSpans is how long the end of a node waits for a collector.
+// lastSpans is how long a node that ends waits for a collector.
 const lastSpans = 3 * time.Second
 
-// traces returns what takes the spans of rounds, nil unless the environment names a collector, and
-// what sends the last of them. It is set up as OpenTelemetry's variables say.
+// traces returns the provider that takes the spans of rounds, nil unless the environment names a
+// collector, and a function that sends the last of them. OpenTelemetry's variables configure both.
 func traces(ctx context.Context, log *slog.Logger) (trace.TracerProvider, func(), error) {
 	if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" &&
 		os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {

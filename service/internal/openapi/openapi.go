@@ -18,7 +18,7 @@ import (
 	"github.com/hushsum/hushsum/service/door"
 )
 
-// Document is one that was read.
+// Document is an OpenAPI document that was read.
 type Document struct {
 	OpenAPI    string                           `json:"openapi"`
 	Paths      map[string]map[string]*operation `json:"paths"`
@@ -28,7 +28,7 @@ type Document struct {
 		Responses  map[string]response  `json:"responses"`
 	} `json:"components"`
 
-	mux *http.ServeMux // of the operations, to find whose a request is
+	mux *http.ServeMux // of the operations, to find which one serves a request
 }
 
 type operation struct {
@@ -58,7 +58,7 @@ type response struct {
 
 const problemType = "application/problem+json"
 
-// Read reads a document. No key may come twice, and every reference must lead to something.
+// Read reads a document. No key may occur twice, and every reference must resolve.
 func Read(t testing.TB, text []byte) *Document {
 	t.Helper()
 	d := &Document{mux: http.NewServeMux()}
@@ -170,9 +170,9 @@ type handlerOf struct{ *operation }
 // ServeHTTP is never called.
 func (handlerOf) ServeHTTP(http.ResponseWriter, *http.Request) {}
 
-// Check compares the document with the patterns of all handlers and the table of refusals:
-// each is in the other; path parameters are described; every refusal that is documented has
-// kinds of the table with its status, but for those of without, such as "login 401".
+// Check compares the document with the patterns of all handlers and the table of refusals: each is
+// in the other; path parameters are described; every documented refusal has kinds of the table with
+// its status, except those listed in without, such as "login 401".
 func (d *Document) Check(
 	t testing.TB, routes []string, refusals map[string]door.Refusal, without ...string,
 ) {
@@ -227,7 +227,7 @@ func (d *Document) Check(
 	}
 }
 
-// parameters compares those of a path with those that are described.
+// parameters compares the parameters of a path with those that are described.
 func (d *Document) parameters(t testing.TB, path string, o *operation) {
 	t.Helper()
 	for _, p := range o.Parameters {
@@ -245,9 +245,9 @@ func (d *Document) parameters(t testing.TB, path string, o *operation) {
 	}
 }
 
-// Allows fails the test if a request was answered by what the document does not have: of
-// its operation a status, or a kind of problem; of a path without one anything but route
-// and method. kind is empty for what is no problem.
+// Allows fails the test if a request got an answer that the document does not have: for its
+// operation a status, or a kind of problem; for a path without one anything but route and method.
+// kind is empty for an answer that is no problem.
 func (d *Document) Allows(t testing.TB, r *http.Request, status int, kind string) {
 	t.Helper()
 	h, _ := d.mux.Handler(r)
@@ -264,8 +264,8 @@ func (d *Document) Allows(t testing.TB, r *http.Request, status int, kind string
 	}
 }
 
-// Fields compares a schema with the struct that is sent or read as it: each has the fields of
-// the other, and those are required that are never left out.
+// Fields compares a schema with the struct that is sent or read as it: each has the fields of the
+// other, and the required ones are those that are never omitted.
 func (d *Document) Fields(t testing.TB, name string, sent any) {
 	t.Helper()
 	s, found := d.Components.Schemas[name]
@@ -294,8 +294,8 @@ func (d *Document) Fields(t testing.TB, name string, sent any) {
 	}
 }
 
-// Job fails the test unless a field of a schema is a text of which the document has the schema of
-// a job, all of it.
+// Job fails the test unless a field of a schema is a text for which the document has the whole
+// schema of a job.
 func (d *Document) Job(t testing.TB, name, field string) {
 	t.Helper()
 	var described struct {

@@ -61,7 +61,7 @@ func accountManual() *cli.Manual {
 	}
 }
 
-// jsonPrivacy is the object of account and calibrate.
+// jsonPrivacy is the JSON object that account and calibrate print.
 type jsonPrivacy struct {
 	Mechanism       string  `json:"mechanism"`
 	NoiseMultiplier float64 `json:"noise_multiplier"`
@@ -79,7 +79,7 @@ type jsonPrivacy struct {
 	Caution string    `json:"caution,omitempty"`
 }
 
-// jsonView reports what is spent against one adversary.
+// jsonView reports the spending against one adversary.
 type jsonView struct {
 	Adversary    string   `json:"adversary"`
 	Adjacency    string   `json:"adjacency"`
@@ -98,7 +98,7 @@ func (r *release) jsonView(s accounting.Spent) jsonView {
 	}
 }
 
-// Command is account.
+// Command returns the command account.
 func Command() cli.Command {
 	return cli.Command{Name: "account", About: "say what rounds of noisy sums spend of privacy",
 		Run: account, Words: mechanisms}
@@ -138,8 +138,8 @@ func account(ctx context.Context, args []string, std cli.Streams) int {
 	return cli.ExitOK
 }
 
-// printOther prints the view that was not asked for, if it differs and has a figure,
-// and what else a reader may wonder about.
+// printOther prints the view that was not asked for, if it differs and has a figure, and answers to
+// questions that a reader may have.
 func (r *release) printOther(ctx context.Context, std cli.Streams) {
 	if spent, ok := r.other(ctx); ok {
 		r.printSpent(spent, std)
@@ -174,8 +174,8 @@ func (r *release) other(ctx context.Context) (spent accounting.Spent, ok bool) {
 	return spent, err == nil
 }
 
-// adjacency says what of a client changes. With shares of noise one that is missing
-// would show in the variance, so that the client takes part in any case, as in bands.
+// adjacency says what changes of a client between neighbours. With shares of noise a missing client
+// would show in the variance, so the client takes part in any case, as in bands.
 func (r *release) adjacency(view accounting.View) string {
 	switch {
 	case r.ReplaceOne:
@@ -203,7 +203,7 @@ func (r *release) jsonPrivacy(ctx context.Context, spent accounting.Spent) jsonP
 	return j
 }
 
-// who takes part in rounds: a client, or a record.
+// who names the participants of rounds: a client, or a record.
 func (r *release) who() string {
 	if r.Unit == accounting.RecordUnit {
 		return "record"
@@ -211,8 +211,8 @@ func (r *release) who() string {
 	return "client"
 }
 
-// promise says of whom an epsilon is, and against whom. Coins of records are their party's secret,
-// so that they count against everybody.
+// promise says whom an epsilon protects, and against whom. Coins of records are their party's
+// secret, so they count against every adversary.
 func (r *release) promise() string {
 	against := r.View.String()
 	if r.Unit == accounting.RecordUnit {
@@ -221,7 +221,7 @@ func (r *release) promise() string {
 	return fmt.Sprintf("for each %s, against the %s", r.who(), against)
 }
 
-// describe prints the header of the human form.
+// describe prints the header of the output for people.
 func (r *release) describe(std cli.Streams) {
 	what := fmt.Sprintf("%s noise, multiplier %s, sensitivity %v", r.Mechanism,
 		shortest(r.NoiseMultiplier), r.Sensitivity)
@@ -268,7 +268,7 @@ func (r *release) printSpent(s accounting.Spent, std cli.Streams) {
 	}
 }
 
-// problem says what to do about errors of the accountant.
+// problem explains what to do about errors of the accountant.
 func (r *release) problem(err error) error {
 	var said *cli.Problem
 	switch {

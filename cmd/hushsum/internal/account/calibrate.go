@@ -49,7 +49,7 @@ const (
 
 var finds = map[string]string{findNoise: findNoise, findRounds: findRounds, findRate: findRate}
 
-// CalibrateCommand is calibrate.
+// CalibrateCommand returns the command calibrate.
 func CalibrateCommand() cli.Command {
 	return cli.Command{Name: "calibrate",
 		About: "find the noise, rounds or sampling for a privacy budget", Run: calibrate,
@@ -111,7 +111,7 @@ func calibrate(ctx context.Context, args []string, std cli.Streams) int {
 	return cli.ExitOK
 }
 
-// checkCalibration checks the flags, of which some were given.
+// checkCalibration checks the flags, some of which were given.
 func (r *release) checkCalibration(find string, target float64, given map[string]bool) error {
 	switch {
 	case !given["epsilon"]:
@@ -138,7 +138,7 @@ func (r *release) checkCalibration(find string, target float64, given map[string
 	return r.check(find)
 }
 
-// solve sets what is to be found.
+// solve sets the quantity that is to be found.
 func (r *release) solve(find string, t accounting.Target) (err error) {
 	err = r.Calibrate(fields[find], t)
 	try := *r
@@ -163,5 +163,5 @@ func (r *release) solve(find string, t accounting.Target) (err error) {
 	}
 }
 
-// shortest prints a number with as many digits as it has, at most nine.
+// shortest prints a number with as many digits as it needs, at most nine.
 func shortest(x float64) string { return strconv.FormatFloat(x, 'g', 9, 64) }

@@ -12,11 +12,11 @@ import (
 	"github.com/hushsum/hushsum/privacy"
 )
 
-// release is a run of noisy sums, as flags say it.
+// release is a run of noisy sums, as declared by flags.
 type release struct {
 	spending.Run
 	delta float64
-	units int // that epsilon protects, each; 0: unknown
+	units int // that epsilon protects; 0: unknown
 	json  bool
 }
 
@@ -37,7 +37,7 @@ var releaseLaws = []struct{ name, about string }{
 			"for vectors"},
 }
 
-// mechanisms returns their names.
+// mechanisms returns the names of the mechanisms.
 func mechanisms() (names []string) {
 	for _, l := range releaseLaws {
 		names = append(names, l.name)
@@ -61,7 +61,7 @@ func mechanismHelp() string {
 	return b.String()
 }
 
-// privacyHelp holds what the help texts of account and calibrate share.
+// privacyHelp holds the text that the help of account and of calibrate share.
 const privacyHelp = `
 With --rate below 1, each client takes part in each round with that probability,
 independently of all others (Poisson sampling). That counts against the public
@@ -82,7 +82,7 @@ privacy-loss distributions, for vectors those of a Gaussian that is no better
 than the noise; RDP, by Renyi divergence, is used where that proves less.
 `
 
-// takeMechanism takes the name of the law off the arguments.
+// takeMechanism takes the name of the law from the arguments.
 func (r *release) takeMechanism(
 	command string, args []string, std cli.Streams,
 ) (rest []string, code int, ok bool) {
@@ -115,7 +115,7 @@ func (r *release) takeMechanism(
 	return nil, cli.ExitUsage, false
 }
 
-// flags defines what account and calibrate both take.
+// flags defines the flags that account and calibrate share.
 func (r *release) flags(name string) *flag.FlagSet {
 	*r = release{delta: 1e-5, Run: spending.Run{
 		Mechanism:       r.Mechanism,
@@ -164,7 +164,7 @@ func (r *release) flags(name string) *flag.FlagSet {
 	return f
 }
 
-// check finds what no accountant can be asked. found is the flag whose value is to be
+// check finds questions that no accountant can answer. found is the flag whose value is to be
 // found, or empty.
 func (r *release) check(found string) error {
 	if !(r.delta >= 0 && r.delta < 1) {
@@ -198,7 +198,7 @@ func (r *release) check(found string) error {
 var units = map[accounting.Unit]string{accounting.PartyUnit: "party",
 	accounting.RecordUnit: "record"}
 
-// fields are those of a run, by flag.
+// fields maps flags to the fields of a run.
 var fields = map[string]string{
 	"noise-multiplier": "NoiseMultiplier",
 	"rate":             "Rate",
@@ -218,7 +218,7 @@ func (r *release) spent(view accounting.View) (accounting.Spent, error) {
 	return in.Epsilon(r.delta)
 }
 
-// views are the values of --adversary of account and calibrate.
+// views maps views to the values of --adversary of account and calibrate.
 var views = map[accounting.View]string{
 	accounting.PublicView: accounting.PublicView.String(),
 	accounting.ServerView: accounting.ServerView.String(),

@@ -1,5 +1,5 @@
-// Package ask has the command query, which asks the queries of a job of rows that are there: it
-// runs all parties on this machine, each with its own rows, over the job's own private sum.
+// Package ask has the command query, which asks the queries of a job about rows on this machine: it
+// runs all parties here, each with its own rows, over the job's own private sum.
 package ask
 
 import (
@@ -81,14 +81,14 @@ func manual() *cli.Manual {
 	}
 }
 
-// Command is query.
+// Command returns the command query.
 func Command() cli.Command {
 	return cli.Command{Name: "query",
 		About: "ask declared queries of many parties' rows",
 		Run:   run}
 }
 
-// asked holds what the command line says.
+// asked holds the arguments of the command line.
 type asked struct {
 	file, folder string
 	rows         tables.Source
@@ -148,7 +148,7 @@ func run(ctx context.Context, args []string, std cli.Streams) int {
 	return cli.Failed("query", err, std)
 }
 
-// ask does what the command line says.
+// ask carries out the command line.
 func (v *asked) ask(ctx context.Context, std cli.Streams) error {
 	name, text, err := jobs.Read(v.file)
 	if err != nil {
@@ -187,7 +187,7 @@ func (v *asked) ask(ctx context.Context, std cli.Streams) error {
 	return v.show(w, std)
 }
 
-// read reads the rows of all parties, and tells of each source what its columns say is wrong.
+// read reads the rows of all parties, and reports for each source what its columns say is wrong.
 func (v *asked) read(
 	ctx context.Context, j *job.Job, names []string, std cli.Streams,
 ) ([]*query.Rows, error) {
@@ -211,7 +211,7 @@ func (v *asked) read(
 		if source.Rows, err = v.fileOf(name); err != nil {
 			return nil, err
 		}
-		switch filepath.Ext(source.Rows) { // what is for others in the folder is left out
+		switch filepath.Ext(source.Rows) { // settings for the folder's other formats are left out
 		case ".csv":
 			source.SQL = ""
 		case ".parquet":
@@ -248,8 +248,8 @@ func (v *asked) fileOf(party string) (found string, err error) {
 	return found, nil
 }
 
-// tellUncounted says on standard error how many rows are more than parties.rows. Where noise hides
-// a record they count.
+// tellUncounted prints on standard error how many rows exceed parties.rows. Where noise hides a
+// record they count.
 func tellUncounted(j *job.Job, parties []*query.Rows, std cli.Streams) {
 	all, more := 0, 0
 	for _, own := range parties {

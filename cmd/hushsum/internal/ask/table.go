@@ -10,7 +10,7 @@ import (
 	"github.com/hushsum/hushsum/internal/asking"
 )
 
-// head says what is asked of whom.
+// head prints which queries are asked of which parties.
 func head(w *asking.World, s *show.Screen) error {
 	j := w.Job
 	s.Field("job", "%s: %s in one sum of %s", j.Name, queries(len(j.Query)),
@@ -37,7 +37,7 @@ func queries(n int) string {
 	return fmt.Sprintf("%d queries", n)
 }
 
-// showPlan says what it would cost and give.
+// showPlan prints what the queries would cost and give.
 func (v *asked) showPlan(w *asking.World, std cli.Streams) error {
 	expected := w.Plan.Expected()
 	if v.json {

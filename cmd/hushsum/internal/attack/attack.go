@@ -1,5 +1,5 @@
-// Package attack has the command attack, which runs the catalogue of attacks and shows what they
-// find as a table, as JSON, and as a report with figures.
+// Package attack has the command attack, which runs the catalogue of attacks and shows their
+// findings as a table, as JSON, and as a report with figures.
 package attack
 
 import (
@@ -54,7 +54,7 @@ case, metric, undefended and defended (null, or value, lower, upper, confidence,
 samples, min, max: the value must be from min to max), verdict, note.
 `
 
-// attackManual is the help.
+// attackManual returns the help of attack.
 func attackManual() *cli.Manual {
 	return &cli.Manual{
 		Takes:  "It takes flags only. Choose attacks with --run.",
@@ -67,7 +67,7 @@ run, 2 called wrongly, 130 interrupted, 143 ended by SIGTERM.
 	}
 }
 
-// Command is attack.
+// Command returns the command attack.
 func Command() cli.Command {
 	return cli.Command{Name: "attack", About: "attack private sums, with and without each defence",
 		Run: attack}
@@ -134,7 +134,7 @@ func chooseAttacks(run string) ([]attacks.Attack, error) {
 	return chosen, nil
 }
 
-// madeUp says which of the attacks that were run used made-up rows, if any did.
+// madeUp names those of the attacks run that used made-up rows, if any did.
 func (b *battery) madeUp(o attacks.Options) string {
 	var names []string
 	for _, f := range b.done {
@@ -150,7 +150,7 @@ func (b *battery) madeUp(o attacks.Options) string {
 		strings.Join(names, ", "), rows.Root())
 }
 
-// battery runs attacks and shows what they find.
+// battery runs attacks and shows their findings.
 type battery struct {
 	show.Screen
 	json   bool
@@ -162,14 +162,14 @@ type battery struct {
 	note   string // on what the attacks used, for the report too
 }
 
-// finished is an attack with what it found.
+// finished is an attack with its findings.
 type finished struct {
 	attacks.Attack
 	*attacks.Report
 	took time.Duration
 }
 
-// run runs the attacks, shows and writes what they find, and returns the exit code.
+// run runs the attacks, shows and writes their findings, and returns the exit code.
 func (b *battery) run(ctx context.Context, chosen []attacks.Attack, o attacks.Options) int {
 	b.counts = make(map[attacks.Verdict]int)
 	if !b.json {
@@ -234,7 +234,7 @@ func (b *battery) judge(a attacks.Attack, rows []attacks.Row) bool {
 	return good
 }
 
-// conclude prints what there is to say in the end, of so many attacks.
+// conclude prints the closing lines of a run of a given number of attacks.
 func (b *battery) conclude(of int) {
 	w := b.Std.Out
 	if b.json {

@@ -72,9 +72,8 @@ func addPoints(c *chart.Chart, label string, points plotter.XYs) error {
 	return nil
 }
 
-// addViolin draws the density of a sample to both sides of a vertical line, with its
-// median; a sample that is mostly in one place is a dot there, with a line over the
-// rest.
+// addViolin draws the density of a sample on both sides of a vertical line, with its median; a
+// sample that is mostly in one place becomes a dot there, with a line over the rest.
 func addViolin(c *chart.Chart, at float64, sample []float64, spread float64) error {
 	shade, style, dots := c.Style()
 	middle := median(sample)
@@ -123,7 +122,7 @@ func addViolin(c *chart.Chart, at float64, sample []float64, spread float64) err
 	return nil
 }
 
-// finiteSorted returns the values of a sample that are finite, in order.
+// finiteSorted returns the finite values of a sample, in order.
 func finiteSorted(sample []float64) []float64 {
 	sorted := slices.Sorted(slices.Values(sample))
 	return slices.DeleteFunc(sorted, func(x float64) bool {
@@ -131,7 +130,7 @@ func finiteSorted(sample []float64) []float64 {
 	})
 }
 
-// median is 0 of an empty sample.
+// median returns the median of a sample, 0 if it is empty.
 func median(sample []float64) float64 {
 	sorted := finiteSorted(sample)
 	if len(sorted) == 0 {
@@ -140,7 +139,7 @@ func median(sample []float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// extent is how far the samples of all densities and violins reach, together.
+// extent returns how far the samples of all densities and violins reach together.
 func extent(series []attacks.Series) float64 {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, s := range series {
@@ -154,15 +153,14 @@ func extent(series []attacks.Series) float64 {
 	return max(0, high-low)
 }
 
-// isMass reports whether the middle half of a sample is in one place, as far as a
-// figure of such an extent can show.
+// isMass reports whether the middle half of a sample is in one place, as far as a figure of the
+// given extent can show.
 func isMass(sample []float64, spread float64) bool {
 	sorted := finiteSorted(sample)
 	return len(sorted) < 2 || quantile(sorted, .75)-quantile(sorted, .25) <= 1e-3*spread
 }
 
-// highestDensity is the greatest height of the densities, 1 if there is none that is
-// no point mass.
+// highestDensity returns the greatest height of the densities, 1 if each is a point mass.
 func highestDensity(series []attacks.Series, spread float64) float64 {
 	highest := 0.0
 	for _, s := range series {
@@ -178,8 +176,8 @@ func highestDensity(series []attacks.Series, spread float64) float64 {
 	return highest
 }
 
-// densityOrMass is the density of a sample; if that is mostly in one place, a vertical
-// line of the given height there.
+// densityOrMass returns the density of a sample; if that is mostly in one place, a vertical line of
+// the given height there.
 func densityOrMass(sample []float64, spread, height float64) plotter.XYs {
 	if isMass(sample, spread) {
 		at := median(sample)
@@ -188,14 +186,14 @@ func densityOrMass(sample []float64, spread, height float64) plotter.XYs {
 	return density(sample, 0)
 }
 
-// density is a Gaussian kernel estimate with the bandwidth of (Silverman 1986), over
-// the middle 99.8 % of a sample that is not mostly in one place; top, if above 0, is the
-// height to scale to.
+// density returns a Gaussian kernel estimate with the bandwidth of (Silverman 1986), over the
+// middle 99.8 % of a sample that is not mostly in one place; top, if above 0, is the height to
+// scale to.
 func density(sample []float64, top float64) plotter.XYs {
 	const steps = 200
 	sorted := finiteSorted(sample)
 	low, high := quantile(sorted, .001), quantile(sorted, .999)
-	// No peak may be narrower than what the steps can show.
+	// No peak may be narrower than the steps can show.
 	width := max(bandwidth(sorted), 2*(high-low)/steps)
 	low, high = low-3*width, high+3*width
 	out := make(plotter.XYs, steps)
@@ -224,7 +222,7 @@ func density(sample []float64, top float64) plotter.XYs {
 
 func quantile(sorted []float64, p float64) float64 { return sorted[int(p*float64(len(sorted)-1))] }
 
-// bandwidth is 0.9·min(σ, IQR/1.34)·n^(−1/5).
+// bandwidth returns 0.9·min(σ, IQR/1.34)·n^(−1/5).
 func bandwidth(sorted []float64) float64 {
 	n := float64(len(sorted))
 	var mean, square float64

@@ -5,7 +5,7 @@ import (
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
 )
 
-// jsonMeasure is a measurement; bounds that are infinite are null.
+// jsonMeasure is a measurement; infinite bounds are null.
 type jsonMeasure struct {
 	Value      *float64 `json:"value"`
 	Lower      *float64 `json:"lower"`
@@ -32,7 +32,7 @@ func newJSONMeasure(m attacks.Measure) *jsonMeasure {
 	}
 }
 
-// jsonRow is a line of --json.
+// jsonRow is a line that --json prints.
 type jsonRow struct {
 	Attack     string       `json:"attack"`
 	Adversary  string       `json:"adversary"`

@@ -14,8 +14,7 @@ import (
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/results"
 )
 
-// write makes the report and its figures. ended says why attacks are missing, if any
-// are.
+// write makes the report and its figures. ended says why attacks are missing, if any are.
 func (b *battery) write(ended string) (paths []string, err error) {
 	m := results.Manifest{Command: "attack", Complete: ended == "", Ended: ended}
 	paths, err = results.Publish(b.out, "report", m, func(stage string) error {
@@ -48,7 +47,7 @@ and against the real code, where it has to fail. Intervals are at the confidence
 given; a value must be in the range in square brackets.
 `
 
-// report is the Markdown report.
+// report writes the Markdown report.
 func (b *battery) report(w io.Writer, ended string) {
 	fmt.Fprint(w, reportHead)
 	if ended != "" {
@@ -62,7 +61,7 @@ func (b *battery) report(w io.Writer, ended string) {
 	}
 }
 
-// report is the section of an attack.
+// report writes the section of an attack.
 func (f finished) report(w io.Writer) {
 	fmt.Fprintf(w, "\n## %s\n\n%s\n\n- Adversary: %s\n- What stops it: %s\n- Time: %.1f s\n\n",
 		f.Name, f.About, f.Adversary, f.Defence, f.took.Seconds())

@@ -21,7 +21,7 @@ func (b *battery) heading() {
 		"attack", "metric", "undefended", "defended", "bound", "verdict")
 }
 
-// caseName is the name of a row's attack, with the variant.
+// caseName returns the name of a row's attack, with the variant.
 func caseName(a attacks.Attack, row attacks.Row) string {
 	if row.Case == "" {
 		return a.Name
@@ -29,8 +29,8 @@ func caseName(a attacks.Attack, row attacks.Row) string {
 	return a.Name + ": " + row.Case
 }
 
-// summary prints one of an attack's rows with the worst verdict: one on both targets,
-// or on the real code, if there is one.
+// summary prints one of an attack's rows with the worst verdict: a row on both targets, or on the
+// real code, if there is one.
 func (b *battery) summary(a attacks.Attack, rows []attacks.Row) {
 	if len(rows) == 0 {
 		fmt.Fprintf(b.Std.Out, "%-18s nothing to measure\n", a.Name)
@@ -55,8 +55,8 @@ func (b *battery) summary(a attacks.Attack, rows []attacks.Row) {
 	fmt.Fprintf(b.Std.Out, "  by: %s%s\n", a.Adversary, more)
 }
 
-// telling returns the first row that is measured on both targets, or on the real code, or
-// the first of all.
+// telling returns the first row that is measured on both targets, or on the real code, or the first
+// of all.
 func telling(rows []attacks.Row) attacks.Row {
 	chosen := rows[0]
 	for _, r := range slices.Backward(rows) {
@@ -67,7 +67,7 @@ func telling(rows []attacks.Row) attacks.Row {
 	return chosen
 }
 
-// show prints a row, on more lines if it must be.
+// show prints a row, on several lines if necessary.
 func (b *battery) show(name, metric string, row attacks.Row, verdict attacks.Verdict) {
 	names, metrics := cli.Wrap(name, 18), cli.Wrap(metric, 19)
 	figures := []any{figure(row.Undefended), figure(row.Defended), bound(row.Defended), verdict}
@@ -87,7 +87,7 @@ func (b *battery) show(name, metric string, row attacks.Row, verdict attacks.Ver
 	}
 }
 
-// bound prints where a value must be, by the end that an attack would cross.
+// bound prints the bound on a value, at the end that an attack would cross.
 func bound(m attacks.Measure) string {
 	switch {
 	case m.Missing():
@@ -108,7 +108,7 @@ func figure(m attacks.Measure) string {
 	return fmt.Sprintf("%.4g", m.Value)
 }
 
-// total prints how many measurements of so many attacks came to what.
+// total prints the outcomes of the measurements of a given number of attacks.
 func (b *battery) total(of int) {
 	rows := 0
 	var parts []string
@@ -126,7 +126,7 @@ func (b *battery) total(of int) {
 		strings.Join(parts, ", "), time.Since(b.start).Seconds())
 }
 
-// progress shows how far an attack is.
+// progress shows how far an attack has come.
 func (b *battery) progress(name string, done, of int) {
 	if !b.Std.Live || b.json || of < 1 {
 		return

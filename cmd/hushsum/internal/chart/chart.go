@@ -17,8 +17,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// palette has the colours of (Okabe 2008), which the colour-blind can tell apart,
-// less the yellow, which is faint on white.
+// palette holds the colours of (Okabe 2008), which colour-blind people can distinguish, without the
+// yellow, which is faint on white.
 var palette = []color.RGBA{
 	{0x00, 0x72, 0xb2, 0xff},
 	{0xd5, 0x5e, 0x00, 0xff},
@@ -29,8 +29,8 @@ var palette = []color.RGBA{
 	{0x00, 0x00, 0x00, 0xff},
 }
 
-// What tells series apart besides colours: lines that coincide show each other
-// through their gaps, and those below are wider.
+// Besides colours, these distinguish series: lines that coincide show each other through their
+// gaps, and those below are wider.
 var (
 	dashes = [][]vg.Length{nil, {vg.Points(7), vg.Points(3)}, {vg.Points(2), vg.Points(2)}}
 	glyphs = []draw.GlyphDrawer{
@@ -39,13 +39,13 @@ var (
 	}
 )
 
-// Chart is a plot of several series with a legend to the right of its axes, which
-// end where the data end.
+// Chart is a plot of several series with a legend to the right of its axes, which end where the
+// data end.
 type Chart struct {
 	*plot.Plot
 	legend plot.Legend
-	of     int  // series that are to come
-	added  int  // series that there are
+	of     int  // number of series to come
+	added  int  // number of series added
 	keyed  bool // whether the legend has an entry
 }
 
@@ -88,7 +88,7 @@ func (c *Chart) Key(label string, thumbs ...plot.Thumbnailer) {
 	}
 }
 
-// round are ticks at 1, 2 or 5 times a power of ten apart, four to nine of them.
+// round returns ticks that are 1, 2 or 5 times a power of ten apart, four to nine of them.
 func round(low, high float64) (ticks []plot.Tick) {
 	if !(high > low) {
 		return []plot.Tick{{Value: low, Label: strconv.FormatFloat(low, 'g', 4, 64)}}
@@ -102,7 +102,7 @@ func round(low, high float64) (ticks []plot.Tick) {
 		}
 	}
 	for k := math.Ceil(low / step); k*step <= high; k++ {
-		// As many digits as the step has.
+		// With as many digits as the step has.
 		x := k*step + 0 // 0 has no sign
 		label := strconv.FormatFloat(x, 'f', max(0, -exponent), 64)
 		if x != 0 && (math.Abs(x) >= 1e6 || step < 1e-5) {
@@ -119,8 +119,8 @@ func Logarithmic(a *plot.Axis) {
 	a.Scale, a.Tick.Marker = plot.LogScale{}, plot.TickerFunc(powers)
 }
 
-// powers are ticks at the powers of ten, without labels between them; over little more
-// than a decade 2 and 5 times a power have labels too.
+// powers returns ticks at the powers of ten, without labels between them; over little more than a
+// decade 2 and 5 times a power have labels too.
 func powers(low, high float64) (ticks []plot.Tick) {
 	narrow := high < 30*low
 	for e := math.Floor(math.Log10(low)); e <= math.Ceil(math.Log10(high)); e++ {
@@ -145,10 +145,10 @@ const (
 	chartHeight = 11 * vg.Centimeter
 )
 
-// Fonts are families with letters of one width, of which one is on every machine.
+// Fonts lists families with letters of the same widths, one of which is on every machine.
 const Fonts = "'Liberation Sans',Arial,Helvetica,sans-serif"
 
-// Save writes the chart in the format that the path ends with.
+// Save writes the chart in the format named by the end of the path.
 func (c *Chart) Save(path string) error {
 	gap, beside := vg.Points(10), vg.Length(0)
 	if c.keyed {
@@ -177,7 +177,7 @@ func (c *Chart) Save(path string) error {
 	return os.WriteFile(path, named, 0o666)
 }
 
-// FinitePairs are the points that can be shown.
+// FinitePairs returns the points that can be shown.
 func FinitePairs(x, y []float64, positive bool) plotter.XYs {
 	points := make(plotter.XYs, 0, len(x))
 	for i := range x {

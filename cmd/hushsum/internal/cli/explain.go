@@ -10,13 +10,13 @@ import (
 	"github.com/hushsum/hushsum/simulation"
 )
 
-// Failed says why a command did not begin or go on.
+// Failed prints why a command did not begin or continue.
 func Failed(command string, err error, std Streams) int {
 	Complain(std.Err, "hushsum "+command, Explain(err))
 	return ExitFailure
 }
 
-// Explain says in the words of the command what is wrong and which flag helps.
+// Explain restates an error in the terms of the command, with the flag that helps.
 func Explain(err error) error {
 	var said *Problem
 	var config *privacy.ConfigError
@@ -43,7 +43,7 @@ func Explain(err error) error {
 	return err
 }
 
-// Where says in which round and with which party a run failed.
+// Where says in which round and for which party a run failed.
 func Where(err error) string {
 	var failed *simulation.RoundError
 	if !errors.As(err, &failed) || failed.Party < 0 {

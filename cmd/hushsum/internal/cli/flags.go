@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// ParseFlags parses a command's arguments. If the command is not to run, because
-// it was asked for help or called wrongly, ok is false and code the exit code.
+// ParseFlags parses a command's arguments. If the command is not to run, because it was asked for
+// help or called incorrectly, ok is false and code the exit code.
 func ParseFlags(flags *flag.FlagSet, help *Manual, args []string, std Streams) (code int, ok bool) {
 	_, code, ok = ParseOperands(flags, help, 0, args, std)
 	return code, ok
 }
 
-// ParseOperands is ParseFlags for a command that takes arguments too, up to so many, before
-// its flags, between or after them.
+// ParseOperands is ParseFlags for a command that also takes arguments, at most a given number,
+// before its flags, between or after them.
 func ParseOperands(
 	flags *flag.FlagSet, help *Manual, most int, args []string, std Streams,
 ) (operands []string, code int, ok bool) {
@@ -53,7 +53,7 @@ func Given(flags *flag.FlagSet) map[string]bool {
 	return set
 }
 
-// helpAsked says that help was asked for, or one part of it.
+// helpAsked reports that help was asked for, or one part of it.
 type helpAsked struct{ topic string }
 
 func (*helpAsked) Error() string { return "help was asked for" }
@@ -64,8 +64,8 @@ func AsksHelp(arg string) bool {
 	return name == "-h" || name == "-help" || name == "--help"
 }
 
-// setFlags sets flags as package flag does, and returns the arguments after them. It
-// says what is wrong in the words of help, where package flag has texts of its own.
+// setFlags sets flags as package flag does, and returns the arguments after them. Its errors use
+// the words of help, where package flag has texts of its own.
 func setFlags(flags *flag.FlagSet, args []string) (rest []string, err error) {
 	for len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-' {
 		arg := args[0]
@@ -110,7 +110,7 @@ func IsBoolean(f *flag.Flag) bool {
 	return ok && b.IsBoolFlag()
 }
 
-// noFlag says that there is no such flag.
+// noFlag reports that a flag does not exist.
 func noFlag(flags *flag.FlagSet, name string) error {
 	var known []string
 	flags.VisitAll(func(f *flag.Flag) { known = append(known, f.Name) })
@@ -120,7 +120,7 @@ func noFlag(flags *flag.FlagSet, name string) error {
 	}
 }
 
-// Unexpected says that an argument after the flags has no meaning.
+// Unexpected reports that an argument after the flags has no meaning.
 func Unexpected(help *Manual, arg string) error {
 	advice := "It takes flags only."
 	if help.Takes != "" {
@@ -132,14 +132,14 @@ func Unexpected(help *Manual, arg string) error {
 	return &Problem{Cause: fmt.Sprintf("unexpected argument %q", arg), Advice: advice}
 }
 
-// WrongUsage reports that a command was called wrongly.
+// WrongUsage reports that a command was called incorrectly.
 func WrongUsage(flags *flag.FlagSet, err error, std Streams) int {
 	Complain(std.Err, "hushsum "+flags.Name(), err)
 	fmt.Fprintf(std.Err, "Run 'hushsum %s -h' for help.\n", flags.Name())
 	return ExitUsage
 }
 
-// IntValue, FloatValue and SeedValue are flags whose errors say what is wanted.
+// IntValue, FloatValue and SeedValue are flags whose errors say what is expected.
 type (
 	IntValue   int
 	FloatValue float64
@@ -185,14 +185,14 @@ func (v *SeedValue) Set(text string) error {
 	return nil
 }
 
-// choice is a flag with a few values, each of which goes by a name.
+// choice is a flag with a few values, each of which has a name.
 type choice[T comparable] struct {
 	value *T
 	names map[T]string
 	want  string // all names, for people
 }
 
-// OneOf is the flag that sets *value.
+// OneOf returns a flag that sets *value.
 func OneOf[T comparable](value *T, names map[T]string, want string) flag.Value {
 	return choice[T]{value, names, want}
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Group makes a command that calls others by its first argument. Its help is the given
-// one, with a list of them.
+// Group makes a command that calls others by its first argument. Its help is the given text with a
+// list of them.
 func Group(name, about, help string, examples []string, below ...Command) Command {
 	help += "\nCommands:\n"
 	var names []string
@@ -40,7 +40,7 @@ func callBelow(
 		}, std)
 	}
 	name, rest := args[0], args[1:]
-	if AsksHelp(name) { // that of the command that is named, or of the group
+	if AsksHelp(name) { // for the named command, or for the group
 		if _, of, named := strings.Cut(name, "="); named && of != everything {
 			part := ""
 			if name, part, named = strings.Cut(of, "="); named {

@@ -12,24 +12,24 @@ import (
 // Manual is the help of a command.
 type Manual struct {
 	About    string   // how it is called and what it does
-	Topics   []Topic  // what help leaves to parts of its own
+	Topics   []Topic  // parts that help prints only when asked
 	Takes    string   // which arguments; empty: flags only
 	Codes    string   // exit codes; empty: those of every command
 	Examples []string // commands
 }
 
-// Topic is a part of a command's help that is printed when it is asked for.
+// Topic is a part of a command's help that is printed on request.
 type Topic struct {
 	Name, About string
 	Text        string
 }
 
-// JSONHelp is the topic that says what --json prints.
+// JSONHelp returns the topic that describes the output of --json.
 func JSONHelp(text string) Topic {
 	return Topic{Name: "json", About: "what --json prints", Text: text}
 }
 
-// everything is the topic that is all of them, with the rest of the help.
+// everything is the name of all topics together, with the rest of the help.
 const everything = "all"
 
 // print prints the help that a command's -h asks for, or one topic of it.
@@ -82,8 +82,8 @@ func printFlags(w io.Writer, flags *flag.FlagSet) {
 	script.WriteFlags(w, list)
 }
 
-// FlagText returns what help calls the value of a flag, and what it does, with its default. A
-// usage may end with a tab and what the default is in other cases.
+// FlagText returns the name that help gives the value of a flag, and what the flag does, with its
+// default. A usage may end with a tab and the default in other cases.
 func FlagText(f *flag.Flag) (value, text string) {
 	value, text = flag.UnquoteUsage(f)
 	if value != "" {

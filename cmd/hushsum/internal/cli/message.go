@@ -14,15 +14,15 @@ import (
 	"github.com/hushsum/hushsum/privacy"
 )
 
-// Width is how many characters a line may have.
+// Width is the maximum number of characters in a line.
 const Width = script.Width
 
-// Problem is an error as a user reads it: what is wrong, and on a line of its own
-// what to do.
+// Problem is an error in the form that a user reads: what is wrong, and on a line of its own what
+// to do.
 type Problem struct {
 	Cause  string
 	Advice string // a sentence or more, or empty
-	Err    error  // what is behind it, or nil
+	Err    error  // the cause, or nil
 }
 
 func (p *Problem) Error() string { return p.Cause }
@@ -43,8 +43,8 @@ func Complain(w io.Writer, who string, err error) {
 	}
 }
 
-// Plain says what is wrong in the words of a user: the reason of an error that has one
-// apart from its kind, which callers say themselves, or its text.
+// Plain states what is wrong in the words of a user: the reason of an error that has one apart from
+// its kind, which callers name themselves, or its text.
 func Plain(err error) string {
 	var config *privacy.ConfigError
 	if errors.As(err, &config) {
@@ -53,7 +53,7 @@ func Plain(err error) string {
 	return fault.Reason(err)
 }
 
-// FileFault says what is wrong with a data file.
+// FileFault states what is wrong with a data file.
 func FileFault(err error) string {
 	if errors.Is(err, learning.ErrIncomplete) {
 		return "incomplete data file: " + Plain(err)
@@ -74,6 +74,6 @@ func Sentence(clause string) string {
 	return string(unicode.ToUpper(first)) + clause[size:] + end
 }
 
-// Wrap breaks text between words into lines of at most the given number of
-// characters; a longer word has a line of its own.
+// Wrap breaks text between words into lines of at most the given number of characters; a longer
+// word gets a line of its own.
 func Wrap(text string, width int) []string { return script.Wrap(text, width) }

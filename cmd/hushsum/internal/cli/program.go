@@ -23,7 +23,7 @@ const (
 	ExitTerminated  = 143 // 128 + SIGTERM
 )
 
-// ExitCodes is the part of every help about them.
+// ExitCodes is the part of every help that lists the exit codes.
 const ExitCodes = `Exit codes: 0 success, 1 failure, 2 called wrongly, 130 interrupted,
 143 ended by SIGTERM.
 `
@@ -43,29 +43,29 @@ var Environment = []script.Variable{
 	},
 }
 
-// Command is one subcommand. A package of its own makes it, and main lists it.
+// Command is one subcommand. Each has a package of its own that makes it, and main lists it.
 type Command struct {
 	Name  string
 	About string // one line for the list of commands
 	Run   func(ctx context.Context, args []string, std Streams) int
-	Below []Command       // that it calls by its first argument
+	Below []Command       // commands that it calls by its first argument
 	Words func() []string // that its first argument can be; nil: any
 }
 
 // Program is the command hushsum.
 type Program struct {
 	Commands []Command        // in the order of help
-	Now      func() time.Time // by which long runs say that they go on; nil: the clock
+	Now      func() time.Time // clock by which long runs report that they go on; nil: the system's
 }
 
-// Streams are where a command writes. Live is whether Out is a terminal on which a line may be
-// written over.
+// Streams are the streams that a command writes to. Live reports whether Out is a terminal on which
+// a line may be overwritten.
 type Streams struct {
 	Out, Err io.Writer
 	Live     bool
-	Now      func() time.Time // by which long runs say that they go on; nil: the clock
-	// Described, if it is not nil, is told the flags and the help of a command that is asked for
-	// help, which then prints nothing: completion and the manual page are made of them.
+	Now      func() time.Time // clock by which long runs report that they go on; nil: the system's
+	// Described, if it is not nil, is given the flags and the help of a command that is asked for
+	// help, which then prints nothing: completion and the manual page are made from them.
 	Described func(*flag.FlagSet, *Manual)
 }
 
@@ -101,7 +101,7 @@ func (p *Program) dispatch(ctx context.Context, args []string, std Streams) int 
 			p.usage(std.Out)
 			return ExitOK
 		}
-		// The help of a command prints what its -h does.
+		// The help of a command prints the same as its -h.
 		name, args = args[0], []string{strings.Join(append([]string{"-h"}, args[1:]...), "=")}
 	}
 	var names []string
@@ -130,8 +130,8 @@ func (p *Program) usage(w io.Writer) {
 	script.WriteVariables(w, Environment)
 }
 
-// Interruptible works until it is done or ctx ends, whichever comes first; work that
-// does not look at ctx goes on until the program ends.
+// Interruptible works until it is done or ctx ends, whichever comes first; work that ignores ctx
+// goes on until the program ends.
 func Interruptible(ctx context.Context, work func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- work() }()
@@ -143,13 +143,13 @@ func Interruptible(ctx context.Context, work func() error) error {
 	}
 }
 
-// Interrupted says that a command was, before it had anything to show.
+// Interrupted reports that a command was interrupted before it had anything to show.
 func Interrupted(command string, std Streams) int {
 	Complain(std.Err, "hushsum "+command, &Problem{Cause: "interrupted"})
 	return ExitInterrupted
 }
 
-// StickyWriter remembers the first error and writes no more after it.
+// StickyWriter remembers its first error and writes nothing after it.
 type StickyWriter struct {
 	W   io.Writer
 	Err error
@@ -164,7 +164,7 @@ func (s *StickyWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// live reports whether lines may be written over: on a terminal that can do more than print, unless
+// live reports whether lines may be overwritten: on a terminal that can do more than print, unless
 // its user wants plain text (no-color.org).
 func live(w io.Writer) bool {
 	f, ok := w.(*os.File)

@@ -13,11 +13,11 @@ type Signalled struct{ Signal os.Signal }
 
 func (s *Signalled) Error() string { return "ended by the signal " + s.Signal.String() }
 
-// Unwrap has those find it that look for a context's own error.
+// Unwrap returns the context's own error, so that callers which look for it find it.
 func (s *Signalled) Unwrap() error { return context.Canceled }
 
-// UntilSignal returns a context that SIGINT (Ctrl-C) or SIGTERM ends, so that a command keeps what
-// it has done. A second signal ends the process: its sender does not want to wait for that.
+// UntilSignal returns a context that SIGINT (Ctrl-C) or SIGTERM ends, so that a command keeps its
+// results so far. A second signal ends the process: its sender does not want to wait for that.
 func UntilSignal(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)

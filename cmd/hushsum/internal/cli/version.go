@@ -5,8 +5,8 @@ import (
 	"runtime/debug"
 )
 
-// Version says what was built, as the toolchain recorded it: the name and the number, then what
-// else there is after a comma.
+// Version returns what was built, as the toolchain recorded it: the name and the number, then any
+// further details after a comma.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

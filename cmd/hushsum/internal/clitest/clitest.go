@@ -14,8 +14,8 @@ import (
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 )
 
-// Run runs a program that has some commands as a shell would, without a terminal. Its clock
-// stands still: on a busy machine any run may be so long that it says that it goes on.
+// Run runs a program with the given commands as a shell would, without a terminal. Its clock stands
+// still: on a busy machine any run may take so long that it reports that it goes on.
 func Run(
 	ctx context.Context, stdout, stderr io.Writer, args []string, commands ...cli.Command,
 ) (code int) {
@@ -24,7 +24,7 @@ func Run(
 	return p.Run(ctx, args, stdout, stderr)
 }
 
-// Call is Run that returns what is printed.
+// Call runs a program as Run does, and returns the output.
 func Call(
 	ctx context.Context, args []string, commands ...cli.Command,
 ) (code int, stdout, stderr string) {
@@ -45,8 +45,7 @@ func Width(t *testing.T, text string) {
 	}
 }
 
-// Message checks a message on stderr: no long lines, no names of packages, no
-// sentence twice.
+// Message checks a message on stderr: no long lines, no names of packages, no repeated sentence.
 func Message(t *testing.T, text string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
@@ -66,7 +65,7 @@ func Message(t *testing.T, text string) {
 	}
 }
 
-// Written returns the name of a file with a text.
+// Written writes a text to a file and returns the file's name.
 func Written(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "job.toml")

@@ -36,7 +36,7 @@ func completionManual() *cli.Manual {
 	}
 }
 
-// Command is completion, of all commands.
+// Command returns the command completion, for all commands.
 func Command(all func() []cli.Command) cli.Command {
 	return cli.Command{Name: "completion",
 		About: "print what completes this command in bash, zsh or fish",
@@ -74,7 +74,7 @@ const manAbout = `Usage: hushsum man
 Prints a manual page of all commands, their flags and the fields of a job.
 `
 
-// ManCommand is man, of all commands.
+// ManCommand returns the command man, for all commands.
 func ManCommand(all func() []cli.Command) cli.Command {
 	return cli.Command{Name: "man", About: "print a manual page",
 		Run: func(ctx context.Context, args []string, std cli.Streams) int {
@@ -97,8 +97,8 @@ func manPage(ctx context.Context, all []cli.Command, args []string, std cli.Stre
 	return cli.ExitOK
 }
 
-// description returns what the command is, by its commands' own flags and helps and by the table of
-// fields.
+// description returns a description of the command, from its commands' own flags and helps and from
+// the table of fields.
 func description(ctx context.Context, all []cli.Command) *script.Program {
 	version, _, _ := strings.Cut(cli.Version(), ",")
 	p := &script.Program{
@@ -143,7 +143,7 @@ func subcommand(ctx context.Context, c cli.Command) script.Command {
 	return out
 }
 
-// add adds flags and help to what is known of a command.
+// add adds flags and help to the description of a command.
 func add(out *script.Command, flags *flag.FlagSet, help *cli.Manual) {
 	if out.Help != "" {
 		out.Help += "\n"
@@ -175,11 +175,11 @@ func add(out *script.Command, flags *flag.FlagSet, help *cli.Manual) {
 // takesFile matches the help of a command that takes a file.
 var takesFile = regexp.MustCompile(`^Usage: [a-z ]+ \[?FILE\b`)
 
-// lowerWord is a value that help names as it is written, and not by what it is, such as PATH.
+// lowerWord matches a value that help shows literally, rather than by its kind, such as PATH.
 var lowerWord = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 
-// flagWords are those that a flag's value can be: by its own account, by what help calls it, or
-// by the field of a job that it sets.
+// flagWords returns the words that a flag's value can be: from the flag itself, from the name that
+// help gives the value, or from the field of a job that it sets.
 func flagWords(f *flag.Flag, value string) (words []string) {
 	if c, ok := f.Value.(interface{ Known() []string }); ok {
 		return c.Known()

@@ -1,4 +1,4 @@
-// Package datasets reads and deals the rows that commands train on, and says what is wrong with
+// Package datasets reads and deals the rows that commands train on, and reports what is wrong with
 // them in the words of their flags.
 package datasets
 
@@ -18,12 +18,12 @@ import (
 	"github.com/hushsum/hushsum/learning"
 )
 
-// Dealing says which rows there are, and who has them.
+// Dealing describes the rows, and which parties have them.
 type Dealing struct{ rows.World }
 
 func (v *Dealing) shuffled() bool { return v.Split == rows.Shuffled }
 
-// Read returns training and test rows, and a line about them.
+// Read returns training and test rows, and a line that describes them.
 func (v *Dealing) Read() (train, test *learning.Dataset, about string, err error) {
 	switch {
 	case v.Images():
@@ -114,7 +114,7 @@ func adultProblem(err error) error {
 	return err
 }
 
-// fitting says what fits in n rows.
+// fitting says what fits into n rows.
 func (v *Dealing) fitting(n int) string {
 	var ways []string
 	if clients := n / v.Rows; clients >= 2 {
@@ -129,10 +129,10 @@ func (v *Dealing) fitting(n int) string {
 	return "Use " + strings.Join(ways, " or ") + "."
 }
 
-// dataNames are the values of --data that name public data sets, and the one that names none.
+// dataNames lists the values of --data that name public data sets, and the one that names none.
 var dataNames = []string{rows.Synthetic, rows.Adult, rows.Digits, rows.MNIST, rows.FashionMNIST}
 
-// ownTest refuses a share of rows to judge on of a set that has test rows apart.
+// ownTest refuses a share of rows for judging from a set that has separate test rows.
 var ownTest = &cli.Problem{Cause: "world.data.test: the set has test rows of its own",
 	Advice: "Leave it out."}
 
@@ -164,8 +164,8 @@ func imageProblem(err error) error {
 	return err
 }
 
-// DealOut deals the rows: shuffled the first of all in a random order, otherwise as
-// --split says, of each party the first --rows-per-client.
+// DealOut deals the rows: for shuffled, the first of all rows in a random order, otherwise as
+// --split says, for each party the first --rows-per-client.
 func (v *Dealing) DealOut(
 	train, test *learning.Dataset,
 ) ([]*learning.Dataset, *learning.Dataset, error) {
@@ -183,7 +183,7 @@ func (v *Dealing) DealOut(
 	return parties, unseen, err
 }
 
-// splitFits checks that the data has what the split asks for.
+// splitFits checks that the data has what the split requires.
 func (v *Dealing) splitFits(train *learning.Dataset) error {
 	switch {
 	case v.Split == "writers" && train.Writers == nil:

@@ -14,10 +14,10 @@ import (
 	"github.com/hushsum/hushsum/simulation/scenario"
 )
 
-// KDD is the data set that only virtual time knows.
+// KDD is the data set that only virtual time supports.
 const KDD = "kddcup99"
 
-// setOf returns which data set a name or a folder is of, and its folder; empty: of none.
+// setOf returns the data set that a name or a folder stands for, and its folder; empty: none.
 func setOf(name string) (set, dir string) {
 	switch {
 	case slices.Contains(append(dataNames, KDD), name):
@@ -90,7 +90,7 @@ func LoadRows(declared *job.Job) (found scenario.Rows, err error) {
 	return found, nil
 }
 
-// atMost draws that many rows; 0: all.
+// atMost draws at most a given number of rows; 0: all.
 func atMost(d *learning.Dataset, most int, seed uint64) (*learning.Dataset, error) {
 	if most == 0 || most >= d.Len() {
 		return d, nil

@@ -87,7 +87,7 @@ func convertJob(_ context.Context, args []string, std cli.Streams) int {
 	return cli.ExitOK
 }
 
-// writeNew writes a file that is not there yet: what is there could be the old declaration.
+// writeNew writes a file that does not exist yet: an existing one could be the old declaration.
 func writeNew(path string, text []byte) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, fs.ErrExist) {

@@ -22,7 +22,7 @@ trained, and the world in which all of it is simulated. docs/job.md has every
 field.
 `
 
-// Command is job, with the commands below it.
+// Command returns the command job, with the commands below it.
 func Command() cli.Command {
 	return cli.Group("job", "check a declared job, and list what there is to declare", jobAbout,
 		[]string{"hushsum job check study-7.toml", "hushsum job fields privacy"},
@@ -104,14 +104,14 @@ func checkJob(_ context.Context, args []string, std cli.Streams) int {
 	return code
 }
 
-// jobFile is the one file that a command below job reads, and values in place of its own.
+// jobFile is the one file that a command below job reads, with values that replace its own.
 type jobFile struct {
 	name string
 	text []byte
 	set  jobs.Settings
 }
 
-// read reads it as the command line says; not ok: the command ends with the code.
+// read reads the file as the command line says; not ok: the command ends with the code.
 func (f *jobFile) read(
 	flags *flag.FlagSet, m *cli.Manual, args []string, std cli.Streams,
 ) (code int, ok bool) {

@@ -73,7 +73,7 @@ func experimentManual() *cli.Manual {
 	}
 }
 
-// experimentFlags are the values of the command's flags.
+// experimentFlags holds the values of the command's flags.
 type experimentFlags struct {
 	long, json bool
 	seeds      int
@@ -95,7 +95,7 @@ func newExperimentFlags() (*flag.FlagSet, *experimentFlags) {
 	return f, v
 }
 
-// Command is experiment.
+// Command returns the command experiment.
 func Command() cli.Command {
 	return cli.Command{Name: "experiment",
 		About: "rerun a table of the papers, with seeds, as text, CSV and figures",
@@ -108,7 +108,7 @@ func experiment(ctx context.Context, args []string, std cli.Streams) int {
 	return runExperiment(ctx, experiments.All(), args, std)
 }
 
-// runExperiment is experiment for any list of them.
+// runExperiment runs the command experiment with any list of them.
 func runExperiment(
 	ctx context.Context, all []experiments.Experiment, args []string, std cli.Streams,
 ) int {
@@ -217,7 +217,7 @@ func (v *experimentFlags) run(ctx context.Context, e *experiments.Experiment, st
 		cli.Complain(std.Err, "hushsum experiment", err)
 		return cli.ExitFailure
 	}
-	// What takes minutes should not be lost for want of a folder.
+	// Minutes of work should not be lost for want of a folder.
 	if v.out != "" {
 		if err := results.MakeFolder(v.out); err != nil {
 			return fail(err)
@@ -293,7 +293,7 @@ func (v *experimentFlags) run(ctx context.Context, e *experiments.Experiment, st
 	return cli.ExitOK
 }
 
-// goingOn says how a run that was interrupted goes on.
+// goingOn explains how to continue a run that was interrupted.
 func (v *experimentFlags) goingOn() string {
 	if v.keep == "" {
 		return "Give --keep FILE to go on from what was done."

@@ -45,13 +45,13 @@ func drawFigure(path string, f *experiments.Figure) error {
 	return c.Save(path)
 }
 
-// errorPoints are points with error bars.
+// errorPoints holds points with error bars.
 type errorPoints struct {
 	plotter.XYs
 	plotter.YErrors
 }
 
-// means are the points of a series that were measured.
+// means returns the points of a series that were measured.
 func means(s *experiments.Series, percent bool) errorPoints {
 	var points errorPoints
 	for i, x := range s.X {

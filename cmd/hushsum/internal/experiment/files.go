@@ -10,8 +10,8 @@ import (
 	"github.com/hushsum/hushsum/internal/experiments"
 )
 
-// writeExperiment writes the files of a table, and returns their paths. ended says
-// what ended it early.
+// writeExperiment writes the files of a table, and returns their paths. ended says what ended it
+// early.
 func writeExperiment(dir string, t *experiments.Table, ended string) (paths []string, err error) {
 	m := results.Manifest{Command: "experiment " + t.Name, Complete: t.Complete, Ended: ended}
 	return results.Publish(dir, t.Name, m, func(stage string) error {
@@ -35,7 +35,7 @@ func writeExperiment(dir string, t *experiments.Table, ended string) (paths []st
 	})
 }
 
-// tableRecords has a line for each row and seed. Fractions are fractions.
+// tableRecords returns a line for each row and seed. Fractions stay fractions.
 func tableRecords(t *experiments.Table) [][]string {
 	header := append([]string(nil), t.Labels...)
 	header = append(header, "seed")
@@ -66,7 +66,7 @@ func tableRecords(t *experiments.Table) [][]string {
 	return records
 }
 
-// figureRecords has a line for each point and run.
+// figureRecords returns a line for each point and run.
 func figureRecords(f *experiments.Figure) [][]string {
 	records := [][]string{{"series", "run", f.X, f.Y}}
 	for _, s := range f.Series {
@@ -83,7 +83,7 @@ func figureRecords(f *experiments.Figure) [][]string {
 	return records
 }
 
-// number is empty for what was not measured.
+// number formats a number; it is empty for one that was not measured.
 func number(x float64) string {
 	if math.IsNaN(x) {
 		return ""
@@ -91,7 +91,7 @@ func number(x float64) string {
 	return strconv.FormatFloat(x, 'g', -1, 64)
 }
 
-// jsonTable is the object of experiment.
+// jsonTable is the JSON object of experiment.
 type jsonTable struct {
 	Name     string           `json:"name"`
 	Title    string           `json:"title"`

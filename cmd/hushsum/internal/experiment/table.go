@@ -56,7 +56,7 @@ func printExperiment(t *experiments.Table, files []string, took time.Duration, s
 	fmt.Fprintf(std.Out, "The run took %.0f s in all.\n", took.Seconds())
 }
 
-// columns lays the rows of a table out.
+// columns lays out the rows of a table.
 func columns(t *experiments.Table) []string {
 	published := map[string]bool{}
 	for _, r := range t.Rows {
@@ -115,7 +115,7 @@ func columns(t *experiments.Table) []string {
 	return lines
 }
 
-// meanText is the mean with the standard deviation over seeds, if they differ.
+// meanText returns the mean, with the standard deviation over seeds if they differ.
 func meanText(r *experiments.Row, measure int, m experiments.Measure) string {
 	mean, spread, n := r.Mean(measure)
 	if n == 0 {
@@ -133,8 +133,7 @@ func meanText(r *experiments.Row, measure int, m experiments.Measure) string {
 	return text + fmt.Sprintf(" ± %.*f", m.Digits, spread)
 }
 
-// measured prints a number as its measure says, and with an exponent if it is too
-// small for that.
+// measured prints a number as its measure says, and with an exponent if it is too small for that.
 func measured(x float64, m experiments.Measure, digits int) string {
 	if m.Percent {
 		x *= 100

@@ -13,15 +13,15 @@ type Report struct {
 	Valid  bool     `json:"valid"`
 	Digest string   `json:"digest,omitempty"`     // 64 hexadecimal digits
 	Plan   []string `json:"plan,omitempty"`       // sentences
-	Job    *job.Job `json:"job,omitempty"`        // without what is its default
+	Job    *job.Job `json:"job,omitempty"`        // without fields that have their default
 	Worked []Value  `json:"worked_out,omitempty"` // from other fields
 
 	Mistakes []*job.ConfigError `json:"mistakes,omitempty"`
-	// Simulated says, of a valid job that can only be simulated, why.
+	// Simulated says why a valid job can only be simulated.
 	Simulated []*job.ConfigError `json:"simulated,omitempty"`
 }
 
-// Value is a field's value, as a file has it.
+// Value is a field's value, as a file writes it.
 type Value struct {
 	Path  string `json:"path"`
 	Value string `json:"value"`
@@ -41,8 +41,8 @@ func Check(file string, text []byte, set []string) *Report {
 	return r
 }
 
-// worked returns the values that a job's defaults have besides what was declared, where they are
-// no constants.
+// worked returns the values that follow from the declaration as a job's defaults, where these are
+// not constants.
 func worked(j *job.Job) (values []Value) {
 	declared, full := flat(j), flat(j.WithDefaults())
 	for f := range job.Fields() {

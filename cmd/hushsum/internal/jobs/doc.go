@@ -1,3 +1,3 @@
-// Package jobs has what the command says of declared jobs: which of their fields match a pattern,
+// Package jobs describes declared jobs for the command: which of their fields match a pattern,
 // whether a file is one, and what it declares, in words.
 package jobs

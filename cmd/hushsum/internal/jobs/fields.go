@@ -8,7 +8,7 @@ import (
 	"github.com/hushsum/hushsum/job"
 )
 
-// Matching returns the fields whose paths hold a pattern, or match it if it has a star or a
+// Matching returns the fields whose paths contain a pattern, or match it if it has a star or a
 // question mark. All fields match an empty one.
 func Matching(pattern string) []job.Field {
 	out := []job.Field{}
@@ -45,7 +45,7 @@ func Sections() (sections []string) {
 	return sections
 }
 
-// Values says in a line which values a field takes, in which unit, and which it has where none is
+// Values says in a line which values a field takes, in which unit, and which one it has if none is
 // given.
 func Values(f job.Field) string {
 	var parts []string
@@ -73,7 +73,7 @@ func Values(f job.Field) string {
 	return strings.Join(parts, "; ")
 }
 
-// Names returns the last parts of all paths, of which a mistyped pattern may be meant to be one.
+// Names returns the last parts of all paths, one of which a mistyped pattern may have meant.
 func Names() []string {
 	var names []string
 	for f := range job.Fields() {

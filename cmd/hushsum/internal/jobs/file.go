@@ -11,8 +11,8 @@ import (
 	"github.com/hushsum/hushsum/job"
 )
 
-// Read reads a file, or standard input, and one byte more than a job may have, so that its
-// parser refuses what is longer.
+// Read reads a file, or standard input, up to one byte more than a job may have, so that its parser
+// refuses a longer one.
 func Read(name string) (shown string, text []byte, err error) {
 	in := os.Stdin
 	if name == "-" {
@@ -27,7 +27,7 @@ func Read(name string) (shown string, text []byte, err error) {
 	return name, text, err
 }
 
-// Failed says what is wrong with a job, a line for each mistake.
+// Failed prints what is wrong with a job, a line for each mistake.
 func Failed(command string, err error, std cli.Streams) int {
 	all := job.Errors(err)
 	if len(all) == 0 {
@@ -39,13 +39,13 @@ func Failed(command string, err error, std cli.Streams) int {
 	return cli.ExitFailure
 }
 
-// Setting is a field of a job with a value, as a flag or --set has it.
+// Setting is a field of a job with a value, as given by a flag or --set.
 type Setting struct{ Flag, Path, Text string }
 
-// Settings are in the order in which they were given.
+// Settings holds settings in the order in which they were given.
 type Settings []Setting
 
-// Of returns the value that was given last for a path.
+// Of returns the last value given for a path.
 func (s Settings) Of(path string) (text string, given bool) {
 	for _, one := range s {
 		if one.Path == path {
@@ -55,7 +55,7 @@ func (s Settings) Of(path string) (text string, given bool) {
 	return text, given
 }
 
-// Texts returns them as --set has them.
+// Texts returns the settings in the form of --set.
 func (s Settings) Texts() (all []string) {
 	for _, one := range s {
 		all = append(all, one.Path+"="+one.Text)
@@ -63,7 +63,7 @@ func (s Settings) Texts() (all []string) {
 	return all
 }
 
-// SetFlag is --set.
+// SetFlag is the flag --set.
 type SetFlag struct{ *Settings }
 
 func (s SetFlag) String() string { return "" }

@@ -43,14 +43,14 @@ const coordinateJSON = `With --json there is one object:
   answers   of queries, as hushsum query prints them
 `
 
-// coordinating holds what the command line says of a coordinator.
+// coordinating holds the command line of a coordinator.
 type coordinating struct {
 	side
 	listen, members, means, out, program string
 	step                                 time.Duration
 }
 
-// Coordinate is the command coordinate.
+// Coordinate returns the command coordinate.
 func Coordinate() cli.Command {
 	return cli.Command{Name: "coordinate", About: "run a job between machines", Run: coordinate}
 }
@@ -191,11 +191,11 @@ func (c *coordinating) rule(
 	return nil
 }
 
-// answersFile has what a sum answers, since a coordinator that is started again does not read the
+// answersFile holds the answers of a sum, since a coordinator that is restarted does not read the
 // sum again.
 const answersFile = "answers.json"
 
-// answers returns what reads the sum of a job that asks queries.
+// answers returns the function that reads the sum of a job that asks queries.
 func (c *coordinating) answers(
 	plan *query.Plan,
 ) func(r hushsum.Round, model []float64) ([]float64, error) {
@@ -212,7 +212,7 @@ func (c *coordinating) answers(
 	}
 }
 
-// show prints what the job has come to.
+// show prints the result of the job.
 func (c *coordinating) show(result *hushsum.Result, o *settled, std cli.Streams) error {
 	digest := o.Digest()
 	out := struct {

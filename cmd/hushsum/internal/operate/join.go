@@ -49,7 +49,7 @@ const joinJSON = `With --json there is one object:
   model     the last model, a list; not with --out
 `
 
-// joining holds what the command line says of a party.
+// joining holds the command line of a party.
 type joining struct {
 	side
 	party
@@ -60,7 +60,7 @@ type joining struct {
 	spent                int
 }
 
-// party has what parties and members know of the coordinator.
+// party holds what parties and members know of the coordinator.
 type party struct{ server, coordinator string }
 
 func (p *party) flags(f *flag.FlagSet) {
@@ -81,7 +81,7 @@ func (p *party) wrong() *cli.Problem {
 	return nil
 }
 
-// dialer returns how to reach the coordinator.
+// dialer returns a dialer that reaches the coordinator.
 func (p *party) dialer(identity ed25519.PrivateKey) (hushsum.Dialer, error) {
 	key, err := people.KeyOf(p.coordinator)
 	if err != nil {
@@ -90,7 +90,7 @@ func (p *party) dialer(identity ed25519.PrivateKey) (hushsum.Dialer, error) {
 	return &hushsum.TCPDialer{Address: p.server, Identity: identity, Coordinator: key}, nil
 }
 
-// Join is the command join.
+// Join returns the command join.
 func Join() cli.Command {
 	return cli.Command{Name: "join", About: "take part in a job between machines", Run: join}
 }
@@ -190,7 +190,7 @@ func (j *joining) run(ctx context.Context, std cli.Streams) error {
 	return nil
 }
 
-// source has the participant bring what the command line says.
+// source has the participant contribute what the command line says.
 func (j *joining) source(
 	ctx context.Context, p *hushsum.Participant, o *settled, number int, std cli.Streams,
 ) error {
@@ -205,7 +205,7 @@ func (j *joining) source(
 		if err != nil {
 			return err
 		}
-		vector := plan.Vector(own) // before the round, whose time it is not to take
+		vector := plan.Vector(own) // before the round, which it must not delay
 		p.Work = func(context.Context, uint64, []float64) ([]float64, error) {
 			return slices.Clone(vector), nil
 		}

@@ -23,7 +23,7 @@ It can be killed at any time: started by the same command it goes on from its
 folder, which is for one member of one job.
 `
 
-// Member is the command member.
+// Member returns the command member.
 func Member() cli.Command {
 	return cli.Command{Name: "member", About: "help in a job as a member of its committee",
 		Run: member}

@@ -35,7 +35,7 @@ type side struct {
 	quiet, json              bool
 }
 
-// flags are those that all sides have; folder is the default of --folder.
+// flags defines the flags that all sides have; folder is the default of --folder.
 func (s *side) flags(f *flag.FlagSet, folder string) {
 	f.StringVar(&s.identity, "identity", "", "`FILE` of one's identity; required")
 	f.StringVar(&s.roster, "roster", "", "`FILE` of the parties; default: the job's parties.roster")
@@ -92,7 +92,7 @@ func (s *side) command(
 	return cli.Failed(flags.Name(), advised(err), std)
 }
 
-// advised says what helps against errors that flags cause.
+// advised adds advice to errors that flags cause.
 func advised(err error) error {
 	text := err.Error()
 	for _, name := range []string{"hushsum: ", "keyfile: ", "query: ", "training: "} {
@@ -124,7 +124,7 @@ func advised(err error) error {
 	return &cli.Problem{Cause: text, Advice: advice, Err: err}
 }
 
-// settled is a job with what this side has of it.
+// settled is a job with this side's part of it.
 type settled struct {
 	*job.Settled
 	declared  *job.Job
@@ -135,7 +135,8 @@ type settled struct {
 	countedBy hushsum.Counter
 }
 
-// weights returns those of a model, without what rules of the job's training keep behind them.
+// weights returns the weights of a model, without the state that rules of the job's training append
+// to them.
 func (s *settled) weights(model []float64) []float64 {
 	if tensors := s.Tensors(); len(tensors) > 0 && len(model) > tensors[0].Shape[0] {
 		return model[:tensors[0].Shape[0]]
@@ -200,7 +201,7 @@ func (s *side) settle() (*settled, error) {
 	return o, nil
 }
 
-// list reads a roster that a flag or the job names, nil if neither does. The job's is found from
+// list reads a roster that a flag or the job names, nil if neither does. The job's is relative to
 // the job's folder.
 func (s *side) list(given, declared string) (*keyexchange.Roster, error) {
 	name := given

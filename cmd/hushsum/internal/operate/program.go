@@ -14,8 +14,8 @@ import (
 	"github.com/hushsum/hushsum/internal/children"
 )
 
-// program is a command line that is run once a round: JSON comes to its standard input, and JSON is
-// expected on its standard output. What it writes to standard error is shown.
+// program is a command line that is run once a round: it reads JSON from its standard input, and
+// writes JSON to its standard output. Its standard error is shown.
 type program struct {
 	line   string
 	limit  time.Duration // 0: none
@@ -62,7 +62,7 @@ func (p *program) run(ctx context.Context, input any) (c contribution, err error
 	return c, nil
 }
 
-// bounded is a buffer that takes so many bytes.
+// bounded is a buffer that takes at most a given number of bytes.
 type bounded struct {
 	bytes.Buffer
 	most int

@@ -44,7 +44,7 @@ func (s *side) progress(o *settled, std cli.Streams) func(hushsum.Event) {
 	}
 }
 
-// absentees says for whom the first round waits, if too few parties are here.
+// absentees names those that the first round waits for, if too few parties are present.
 func absentees(o *settled, here map[int]bool) string {
 	var names []string
 	roster, count := o.files.Roster, 0
@@ -66,7 +66,7 @@ func absentees(o *settled, here map[int]bool) string {
 	return text
 }
 
-// partyProgress is progress of a process that is one party or member: events of others do not come.
+// partyProgress is progress for a process that is one party or member: it gets no events of others.
 func (s *side) partyProgress(std cli.Streams) func(hushsum.Event) {
 	last := ""
 	return func(e hushsum.Event) {

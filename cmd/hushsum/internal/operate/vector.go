@@ -17,11 +17,11 @@ import (
 	"github.com/hushsum/hushsum/internal/strict"
 )
 
-// mostBytes bounds what is read of a vector: 2^27 numbers in up to 24 bytes of text.
+// mostBytes bounds the size of a vector's file: 2^27 numbers in up to 24 bytes of text.
 const mostBytes = 3 << 30
 
-// contribution holds what a party brings: a vector, and with some jobs the number of rows that it
-// counts with. As JSON it is a list of numbers, or an object.
+// contribution holds what a party contributes: a vector, and in some jobs the number of rows that
+// it counts for. As JSON it is a list of numbers, or an object.
 type contribution struct {
 	Vector  []float64 `json:"vector"`
 	Samples int       `json:"samples"`
@@ -55,15 +55,15 @@ func readVector(name string) (c contribution, err error) {
 	return c, nil
 }
 
-// parseJSON reads a list of numbers, or an object with vector and samples, and nothing behind it.
+// parseJSON reads a list of numbers, or an object with vector and samples, and nothing after it.
 func parseJSON(b []byte) (c contribution, err error) {
 	if b = bytes.TrimSpace(b); bytes.HasPrefix(b, []byte("[")) {
 		err = strict.JSON(b, &c.Vector)
 	} else {
 		err = strict.JSON(b, &c)
 	}
-	if err != nil || bytes.Contains(b, []byte("null")) { // which would count as 0
-		// What is there is not told: it is as secret as the vector.
+	if err != nil || bytes.Contains(b, []byte("null")) { // null would count as 0
+		// The error does not quote the text: it is as secret as the vector.
 		return contribution{}, errors.New(`not a list of numbers, nor {"vector": [...], "samples": N}`)
 	}
 	return c, nil
@@ -93,7 +93,7 @@ func parseCSV(b []byte) (values []float64, err error) {
 	return values, nil
 }
 
-// writeVector writes numbers to a file, durably, in the form that its name says.
+// writeVector writes numbers to a file, durably, in the format that its name implies.
 func writeVector(name string, values []float64) error {
 	var b bytes.Buffer
 	switch filepath.Ext(name) {
@@ -113,7 +113,7 @@ func writeVector(name string, values []float64) error {
 	return durable.Write(name, &b)
 }
 
-// written reports whether writeVector knows a file's form.
+// written reports whether writeVector knows a file's format.
 func written(name string) bool {
 	return name == "" || filepath.Ext(name) == ".json" || filepath.Ext(name) == ".csv"
 }

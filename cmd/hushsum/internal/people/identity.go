@@ -1,5 +1,5 @@
-// Package people has the commands identity and roster: the keys of those who take part, and the
-// list of them.
+// Package people has the commands identity and roster: the keys of participants, and the list of
+// them.
 package people
 
 import (
@@ -24,7 +24,7 @@ a party, a member of a committee, or the coordinator. Others know it by its publ
 key, 64 hexadecimal digits. hushsumd takes the same files.
 `
 
-// Identity is the command identity.
+// Identity returns the command identity.
 func Identity() cli.Command {
 	return cli.Group("identity", "make or show the key of a party or coordinator", identityAbout,
 		[]string{"hushsum identity new north.pem", "hushsum identity show north.pem"},
@@ -100,7 +100,7 @@ func identity(
 	return cli.ExitOK
 }
 
-// failed says what is wrong with a file, and what to do.
+// failed prints what is wrong with a file, and what to do.
 func failed(command string, err error, std cli.Streams) int {
 	var said *cli.Problem
 	if errors.As(err, &said) {

@@ -15,7 +15,8 @@ import (
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
-// KeyOf returns the public key that a text is, or the one of the identity in a file of that name.
+// KeyOf returns the public key that a text contains, or the one of the identity in a file with that
+// name.
 func KeyOf(text string) (ed25519.PublicKey, error) {
 	if len(text) == 2*ed25519.PublicKeySize {
 		if key, err := hex.DecodeString(text); err == nil {
@@ -54,7 +55,8 @@ func linesOf(args []string) (lines string, err error) {
 	return lines, nil
 }
 
-// rosterMode is that of a file of public keys, where the user's mask lets others read.
+// rosterMode is the mode of a file of public keys, which others may read where the user's mask
+// permits.
 const rosterMode = 0o644
 
 // writeRoster checks a roster's text and writes it whole, to a new file or in place of the old.

@@ -24,7 +24,7 @@ does not control, such as the telephone: whoever writes a roster could invent
 parties. A roster that changes makes another job.
 `
 
-// Roster is the command roster.
+// Roster returns the command roster.
 func Roster() cli.Command {
 	return cli.Group("roster", "make, change, show and check a list of parties", rosterAbout,
 		[]string{
@@ -81,11 +81,11 @@ const rosterJSON = `With --json there is one object:
   parties             of each in order: name, key
 `
 
-// edited is a command that ends with a roster.
+// edited is a command whose result is a roster.
 type edited struct {
 	name, about, example string
-	least                int    // arguments behind the file
-	what                 string // what they are
+	least                int    // arguments after the file
+	what                 string // names for these
 	flags                func(*flag.FlagSet)
 	roster               func(file string, args []string) (*keyexchange.Roster, error)
 	list                 bool // print the parties too
@@ -122,7 +122,7 @@ func (e *edited) run(args []string, std cli.Streams) int {
 	return e.print(operands[0], roster, asJSON, std)
 }
 
-// print prints what a roster is.
+// print prints a description of a roster.
 func (e *edited) print(
 	file string, roster *keyexchange.Roster, asJSON bool, std cli.Streams,
 ) int {
@@ -267,7 +267,7 @@ func checkRoster(_ context.Context, args []string, std cli.Streams) int {
 	return e.run(args, std)
 }
 
-// readRoster reads and checks a roster; text is as in the file.
+// readRoster reads and checks a roster; text is the file's content.
 func readRoster(file string) (roster *keyexchange.Roster, text string, err error) {
 	b, err := os.ReadFile(file)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package results keeps what runs come to: in folders that hold a whole run's files or none of
-// them, and in files that an ended run goes on from.
+// Package results keeps the results of runs: in folders that hold a whole run's files or none of
+// them, and in files from which an ended run can continue.
 package results
 
 import (
@@ -22,8 +22,8 @@ func FolderProblem(err error) error {
 	}
 }
 
-// MakeFolder makes the folder of --out, and sees that it can be written to, before work
-// whose outcome would be lost.
+// MakeFolder makes the folder of --out, and checks that it can be written to, before work whose
+// outcome would be lost.
 func MakeFolder(dir string) error {
 	stage, err := makeStage(dir)
 	if err != nil {
@@ -43,21 +43,21 @@ func makeStage(dir string) (stage string, err error) {
 	return os.MkdirTemp(dir, ".hushsum-*")
 }
 
-// incomplete is the folder, in that of --out, for what an ended run has done.
+// incomplete is the folder, within that of --out, for the results of an ended run.
 const incomplete = "incomplete"
 
 // Manifest lists the files of a run. It is written last, as JSON.
 type Manifest struct {
 	Command  string   `json:"command"`
-	Complete bool     `json:"complete"` // whether all that was asked for was done
+	Complete bool     `json:"complete"` // whether everything asked for was done
 	Ended    string   `json:"ended,omitempty"`
 	Files    []string `json:"files"`
 }
 
-// Publish writes the files of a run to a folder, all or none: write makes them in a
-// folder of their own, from which they are moved. Files of the last run, as its
-// manifest under the same name lists them, go. What is not complete goes into the
-// folder incomplete, next to what was complete before.
+// Publish writes the files of a run to a folder, all or none: write makes them in a folder of their
+// own, from which they are moved. Files of the last run, as listed by its manifest under the same
+// name, are removed. Incomplete results go into the folder incomplete, next to earlier complete
+// ones.
 func Publish(
 	dir, name string, m Manifest, write func(stage string) error,
 ) (paths []string, err error) {
@@ -103,8 +103,8 @@ func Publish(
 	return paths, nil
 }
 
-// readManifest returns the files that a manifest lists; none if there is none that
-// can be read. It takes plain names only, of the kinds that runs write.
+// readManifest returns the files that a manifest lists; none if there is no readable one. It
+// accepts plain names only, of the kinds that runs write.
 func readManifest(dir, list string) []string {
 	text, err := os.ReadFile(filepath.Join(dir, list))
 	if err != nil {
@@ -120,8 +120,7 @@ func readManifest(dir, list string) []string {
 	})
 }
 
-// removeListed removes the listed files but for those to keep. One that cannot be
-// removed stays.
+// removeListed removes the listed files except those to keep. One that cannot be removed stays.
 func removeListed(dir string, files, keep []string) {
 	for _, file := range files {
 		if !slices.Contains(keep, file) {
@@ -130,8 +129,8 @@ func removeListed(dir string, files, keep []string) {
 	}
 }
 
-// removeIncomplete removes the files of a run that a complete one has overtaken, and
-// their folder if that was all.
+// removeIncomplete removes the files of a run that a complete one has superseded, and their folder
+// if it is then empty.
 func removeIncomplete(dir, list string) {
 	removeListed(dir, readManifest(dir, list), nil)
 	_ = os.Remove(filepath.Join(dir, list))

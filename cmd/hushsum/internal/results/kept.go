@@ -12,8 +12,8 @@ import (
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 )
 
-// Kept is a file that a run of an experiment can go on from: a line of JSON for each
-// outcome, which is written as soon as it is there.
+// Kept is a file from which a run of an experiment can continue: a line of JSON for each outcome,
+// which is written as soon as it is known.
 type Kept struct {
 	file     *os.File
 	outcomes map[string]json.RawMessage
@@ -24,8 +24,8 @@ type keptLine struct {
 	Outcome json.RawMessage `json:"outcome"`
 }
 
-// OpenKept reads a file, which need not be there yet. A last line that is cut short, as
-// a run that was killed leaves it, is taken off; any other that is no outcome is an error.
+// OpenKept reads a file, which need not exist yet. A last line that is cut short, as a killed run
+// leaves it, is removed; any other that is no outcome is an error.
 func OpenKept(path string) (*Kept, error) {
 	trouble := func(err error) error {
 		var p *fs.PathError
@@ -71,13 +71,13 @@ func OpenKept(path string) (*Kept, error) {
 	return k, nil
 }
 
-// Load is of experiments.Store.
+// Load implements experiments.Store.
 func (k *Kept) Load(key string) ([]byte, bool) {
 	outcome, ok := k.outcomes[key]
 	return outcome, ok
 }
 
-// Save is of experiments.Store.
+// Save implements experiments.Store.
 func (k *Kept) Save(key string, outcome []byte) error {
 	text, err := json.Marshal(keptLine{key, outcome})
 	if err != nil {

@@ -34,10 +34,10 @@ func sidecarManual() *cli.Manual {
 	}
 }
 
-// parentCheck is how often the parent is looked for.
+// parentCheck is the time between two checks for the parent.
 const parentCheck = 200 * time.Millisecond
 
-// Command is sidecar.
+// Command returns the command sidecar.
 func Command() cli.Command {
 	return cli.Command{Name: "sidecar",
 		About: "serve a program in another language, such as Python", Run: serve}
@@ -71,7 +71,7 @@ func serve(ctx context.Context, args []string, std cli.Streams) int {
 		}
 	}
 	if socket == "" {
-		// Nothing is to be saved, and reading does not end by itself.
+		// There is nothing to save, and reading does not end by itself.
 		stop := context.AfterFunc(ctx, func() { os.Exit(cli.InterruptedBy(ctx)) })
 		defer stop()
 		err = sidecar.Serve(ctx, struct {
@@ -88,9 +88,9 @@ func serve(ctx context.Context, args []string, std cli.Streams) int {
 	return cli.ExitOK
 }
 
-// endWithParent ends the process once its parent is gone. Nothing is to be saved: keys
-// are in its memory only. The kernel's signal at a parent's death is of no use, since it
-// comes when the parent's thread ends that started the child.
+// endWithParent ends the process once its parent is gone. There is nothing to save: keys are in its
+// memory only. The kernel's signal at a parent's death does not help, since it comes when the
+// thread of the parent ends that started the child.
 func endWithParent(parent int) {
 	for os.Getppid() == parent {
 		time.Sleep(parentCheck)
@@ -118,7 +118,7 @@ func serveSocket(ctx context.Context, path string, memory sidecar.Memory) error 
 			stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 			defer stop()
 			defer conn.Close()
-			_ = sidecar.Serve(ctx, conn, memory) // what was wrong the program was told
+			_ = sidecar.Serve(ctx, conn, memory) // the program was told what was wrong
 		}()
 	}
 }

@@ -1,5 +1,5 @@
-// Package show prints for people and for programs: numbers, tables with a line that moves, JSON,
-// and signs of life of long runs.
+// Package show prints for people and for programs: numbers, tables with a moving line, JSON, and
+// signs of life of long runs.
 package show
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/hushsum/hushsum/internal/numbers"
 )
 
-// Percent is 0 of nothing.
+// Percent returns d in percent of a total, 0 if the total is 0.
 func Percent[T ~int | ~int64](d, of T) float64 {
 	if of <= 0 {
 		return 0
@@ -43,8 +43,8 @@ func LowerBound(s accounting.Spent) string {
 	return numbers.Rounded(s.Lower, -1)
 }
 
-// AttainedBy names the neighbour that attains the lower bound and says how far below the
-// upper one that is, or is empty.
+// AttainedBy names the neighbour that attains the lower bound and says how far that is below the
+// upper one, or is empty.
 func AttainedBy(s accounting.Spent) string {
 	if s.Neighbour == "" {
 		return ""
@@ -55,7 +55,7 @@ func AttainedBy(s accounting.Spent) string {
 	}
 	whose, where := "one party's vector that", ", in each sum"
 	switch {
-	case strings.HasPrefix(s.Neighbour, "vectors "): // the sums are named there
+	case strings.HasPrefix(s.Neighbour, "vectors "): // these name the sums
 		whose, where = "one party that", ""
 	case s.Unit == accounting.RecordUnit:
 		whose = "a record whose part"
@@ -64,8 +64,7 @@ func AttainedBy(s accounting.Spent) string {
 		LowerBound(s), apart, whose, s.Neighbour, where)
 }
 
-// Unbounded says of an infinite upper bound whether no finite one is true, or none is
-// proved.
+// Unbounded says for an infinite upper bound whether no finite one is true, or none is proved.
 func Unbounded(s accounting.Spent) string {
 	if math.IsInf(s.Lower, 1) {
 		return "There is no finite epsilon"

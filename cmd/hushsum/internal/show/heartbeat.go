@@ -7,8 +7,8 @@ import (
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 )
 
-// heartbeat tells on standard error that a long run goes on, where no line on the
-// terminal shows it.
+// heartbeat reports on standard error that a long run goes on, where no line on the terminal shows
+// it.
 type heartbeat struct {
 	std   cli.Streams
 	quiet bool // a line on the terminal shows it
@@ -28,7 +28,7 @@ func NewHeartbeat(std cli.Streams, json bool, who string) *heartbeat {
 	return &heartbeat{std: std, quiet: std.Live && !json, who: who, now: now, last: now()}
 }
 
-// Beat says how far a run is, unless the last line is too new.
+// Beat reports how far a run has come, unless the last line is too recent.
 func (h *heartbeat) Beat(format string, a ...any) {
 	if t := h.now(); !h.quiet && t.Sub(h.last) >= heartbeatEvery {
 		h.last = t

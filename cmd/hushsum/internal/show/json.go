@@ -19,7 +19,7 @@ func JSON(std cli.Streams, v any) int {
 	return cli.ExitOK
 }
 
-// Finite returns nil, which is null in JSON, for what JSON has no number for.
+// Finite returns nil, which is null in JSON, for a number that JSON cannot represent.
 func Finite(x float64) *float64 {
 	if math.IsInf(x, 0) || math.IsNaN(x) {
 		return nil

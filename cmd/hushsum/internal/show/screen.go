@@ -11,16 +11,16 @@ import (
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// Screen prints for people: lines of at most width characters, and on a terminal one
-// line that is written over while work goes on.
+// Screen prints for people: lines of at most width characters, and on a terminal one line that is
+// overwritten while work goes on.
 type Screen struct {
 	Std   cli.Streams
-	drawn int // characters of the line that is on the terminal
+	drawn int // characters of the line that is now on the terminal
 }
 
 func (s *Screen) Printf(format string, a ...any) { fmt.Fprintf(s.Std.Out, format, a...) }
 
-// Field prints a line of a header, on more lines if it must be.
+// Field prints a line of a header, on several lines if necessary.
 func (s *Screen) Field(label, format string, a ...any) {
 	for _, line := range cli.Wrap(fmt.Sprintf(format, a...), cli.Width-10) {
 		s.Printf("%-10s%s\n", label, line)
@@ -28,13 +28,13 @@ func (s *Screen) Field(label, format string, a ...any) {
 	}
 }
 
-// Sentence prints text of its own, on more lines if it must be.
+// Sentence prints text of its own, on several lines if necessary.
 func (s *Screen) Sentence(format string, a ...any) {
 	s.Printf("\n%s\n", strings.Join(cli.Wrap(fmt.Sprintf(format, a...), cli.Width), "\n"))
 }
 
-// Progress shows how many of a round's parties have done their part. A hundred
-// updates a round are enough, whatever their number.
+// Progress shows how many of a round's parties have done their part. A hundred updates per round
+// suffice, however many parties there are.
 func (s *Screen) Progress(round, done, of int, note string) {
 	if !s.Std.Live || done*100/of == (done-1)*100/of && done != 0 {
 		return
@@ -46,13 +46,13 @@ func (s *Screen) Progress(round, done, of int, note string) {
 	s.Over(fmt.Sprintf("%5s %9s%s", name, fmt.Sprintf("%d/%d", done, of), note))
 }
 
-// Over writes over the line that is on the terminal.
+// Over overwrites the line that is on the terminal.
 func (s *Screen) Over(line string) {
 	s.Printf("\r%-*s", s.drawn, line)
 	s.drawn = max(s.drawn, len(line))
 }
 
-// Wipe takes that line away.
+// Wipe removes that line.
 func (s *Screen) Wipe() {
 	if s.drawn > 0 {
 		s.Printf("\r%s\r", strings.Repeat(" ", s.drawn))
@@ -60,8 +60,8 @@ func (s *Screen) Wipe() {
 	}
 }
 
-// Recovery says in a header what drop-outs a round of so many parties survives, and
-// how many of all there are.
+// Recovery prints in a header which drop-outs a round of a given number of parties survives, and
+// how many parties there are in all.
 func (s *Screen) Recovery(r *protocol.Recovery, colluders, parties, drops, all int) {
 	if r == nil {
 		s.Field("recovery", "off: every party must submit")
@@ -76,7 +76,7 @@ func (s *Screen) Recovery(r *protocol.Recovery, colluders, parties, drops, all i
 	}
 }
 
-// Lost says what became of rounds without a sum.
+// Lost prints what became of rounds without a sum.
 func (s *Screen) Lost(lost, rounds int) {
 	if lost == 0 {
 		return
@@ -90,7 +90,7 @@ func (s *Screen) Lost(lost, rounds int) {
 		lost, Plural(rounds, "round"), were)
 }
 
-// Took says how long a run was.
+// Took prints how long a run took.
 func (s *Screen) Took(d time.Duration) {
 	if d < time.Second {
 		s.Printf("\nThe run took %s ms in all.\n", Short(d))
@@ -99,7 +99,7 @@ func (s *Screen) Took(d time.Duration) {
 	s.Printf("\nThe run took %.1f s in all.\n", d.Seconds())
 }
 
-// Budget says in a header what limits the spending of a unit, against whom.
+// Budget prints in a header what limits the spending of a unit, and against whom.
 func (s *Screen) Budget(b privacy.Budget, unit, against string) {
 	if b.Epsilon == 0 {
 		s.Field("privacy", "epsilon is stated at delta %v; there is no budget", b.Delta)
@@ -115,16 +115,16 @@ type Score interface {
 	MCC() float64
 }
 
-// Outcome says how good the model of private sums is, which are named by sum, after
-// so many rounds.
+// Outcome prints how good the model of private sums is after a given number of rounds; sum names
+// these sums.
 func (s *Screen) Outcome(rounds int, sum string, private Score) {
 	s.Printf("\n%-28s %9s %9s\n", fmt.Sprintf("After %s", Plural(rounds, "round")), "accuracy",
 		"MCC")
 	s.Printf("%-28s %9.4f %9.4f\n", "  over "+sum, private.Accuracy(), private.MCC())
 }
 
-// Compare sets the model in the clear next to it; apart is the largest difference
-// between two of their weights.
+// Compare prints the model in the clear next to it; apart is the largest difference between two of
+// their weights.
 func (s *Screen) Compare(private, plain Score, apart float64) {
 	s.Printf("%-28s %9.4f %9.4f\n", "  in the clear, same seeds", plain.Accuracy(), plain.MCC())
 	s.Printf("%-28s %+9.4f %+9.4f\n", "  difference", private.Accuracy()-plain.Accuracy(),
@@ -132,7 +132,7 @@ func (s *Screen) Compare(private, plain Score, apart float64) {
 	s.Printf("\nThe largest difference between two weights of the models is %.2g.\n", apart)
 }
 
-// Privacy says what a run has spent, in both views.
+// Privacy prints what a run has spent, in both views.
 func (s *Screen) Privacy(delta float64, views ...accounting.Spent) {
 	s.Printf("\n%-28s %9s %9s %12s\n", fmt.Sprintf("Privacy, delta %v", delta), "epsilon",
 		"at least", "proved by")
@@ -152,7 +152,8 @@ func (s *Screen) Privacy(delta float64, views ...accounting.Spent) {
 	}
 }
 
-// Stopped says that the budget of a unit, such as "each party", ended a run after so many rounds.
+// Stopped prints that the budget of a unit, such as "each party", ended a run after a given number
+// of rounds.
 func (s *Screen) Stopped(unit string, rounds int, stop *accounting.OverBudget) {
 	const advice = "Use more noise, fewer rounds, or leave out --noise-multiplier to have it " +
 		"calibrated."

@@ -7,9 +7,9 @@ import (
 	"github.com/hushsum/hushsum/simulation"
 )
 
-// part is one part of a party's cost over the whole run.
+// part is one component of a party's cost over the whole run.
 type part struct {
-	name     string // as a row
+	name     string // as a row's label
 	work     string // what takes the time
 	traffic  string // what takes the bytes
 	time     time.Duration
@@ -18,8 +18,8 @@ type part struct {
 
 func (p *part) bytes() int64 { return p.up + p.down }
 
-// costs says what a party and the server spent on set-up and on so many rounds in
-// total, and on what most; model are the bytes of the broadcast models.
+// costs prints what a party and the server spent on set-up and on a given number of rounds in
+// total, and on what they spent most; model is the bytes of the broadcast models.
 func (t *table) costs(title string, setup, total simulation.Cost, rounds int, model int64) {
 	in := show.Plural(rounds, "round")
 	list := []part{

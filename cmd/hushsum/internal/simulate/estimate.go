@@ -14,31 +14,31 @@ import (
 	"github.com/hushsum/hushsum/simulation"
 )
 
-// What private sums take is told before a run where it is more than this.
+// The cost of private sums is reported before a run if it exceeds these.
 const (
 	tellTime  = 20 * time.Second
 	tellBytes = 2 << 30
 )
 
-// bytesPerPair counts what this process holds of two parties' keys, from 400 and 800
-// parties, with and without recovery.
+// bytesPerPair is the memory of this process for two parties' keys, from 400 and 800 parties, with
+// and without recovery.
 const bytesPerPair = 4100
 
-// probeParties are those of the session from whose time a run's is estimated: enough to
+// probeParties is the size of the session from whose time a run's is estimated: enough parties to
 // time, and few enough for a tenth of a second.
 const probeParties = 20
 
 // pairs counts each two parties twice: both do the work.
 func pairs(parties int) float64 { return float64(parties) * float64(parties-1) }
 
-// estimate is roughly what the private sums of a run take on this machine.
+// estimate is roughly what the private sums of a run cost on this machine.
 type estimate struct {
 	time  time.Duration // of all cores, without training
 	bytes float64
 }
 
-// estimate times a small session of the same kind and goes by the number of pairs, to
-// which work and memory are proportional.
+// estimate times a small session of the same kind and scales by the number of pairs, to which work
+// and memory are proportional.
 func (s *shown) estimate() (estimate, error) {
 	setUp, round, err := s.probe(probeParties)
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *shown) estimate() (estimate, error) {
 	}, nil
 }
 
-// probe times the set-up and a round of a session of so many parties, on one core.
+// probe times the set-up and a round of a session of a given number of parties, on one core.
 func (s *shown) probe(parties int) (setUp, round time.Duration, err error) {
 	var identities []crypto.Signer
 	var members []keyexchange.Entry
@@ -93,11 +93,11 @@ func (s *shown) probe(parties int) (setUp, round time.Duration, err error) {
 	return setUp, time.Since(start), err
 }
 
-// tellEstimate says on standard error what a run will take, if it is much.
+// tellEstimate prints on standard error what a run will cost, if it is much.
 func (s *shown) tellEstimate(std cli.Streams) error {
 	n := len(s.options.Parties)
 	if s.options.Sum != simulation.Private || s.options.Oneshot != nil ||
-		pairs(n) < 300*299 { // which take seconds
+		pairs(n) < 300*299 { // these take seconds
 		return nil
 	}
 	e, err := s.estimate()

@@ -21,7 +21,7 @@ var presets embed.FS
 // jobFlags are the flags of simulate.
 type jobFlags struct {
 	file, out, sweep, keep string
-	old                    bool // the file may be of the form before jobs
+	old                    bool // the file may have the form from before jobs
 	json, print            bool
 	set                    jobs.Settings
 	rule                   string
@@ -30,16 +30,16 @@ type jobFlags struct {
 	given                  map[string]bool
 }
 
-// fieldFlag is the flag of a field.
+// fieldFlag is a flag that sets a field.
 type fieldFlag struct {
 	job.Field
 	*jobs.Settings
 }
 
-// String returns what the field is without the flag, for help.
+// String returns the field's value without the flag, for help.
 func (f *fieldFlag) String() string { return f.Default }
 
-// Set says what is no value at all; what is outside its range the job says.
+// Set refuses a text that is no value at all; the job refuses a value outside the field's range.
 func (f *fieldFlag) Set(text string) (err error) {
 	switch f.Kind {
 	case job.Whole:
@@ -62,10 +62,10 @@ func (f *fieldFlag) Set(text string) (err error) {
 // Known returns the words of the field.
 func (f *fieldFlag) Known() []string { return f.Words }
 
-// IsBoolFlag has package flag take the flag without a value.
+// IsBoolFlag tells package flag that the flag may come without a value.
 func (f *fieldFlag) IsBoolFlag() bool { return f.Kind == job.Truth }
 
-// flagNames are other names of flags.
+// flagNames maps fields to flags with other names.
 var flagNames = map[string]string{"steps": "local-steps"}
 
 func newJobFlags() (*flag.FlagSet, *jobFlags) {
@@ -85,7 +85,7 @@ func newJobFlags() (*flag.FlagSet, *jobFlags) {
 		"time; a key is a path, a flag's name, parties or rows")
 	f.StringVar(&v.keep, "keep", "", "`FILE` to keep the outcomes of a sweep in, so that it can go on\t"+
 		", with --out DIR/sweep.kept")
-	census, _ := parsePreset("census") // which a test reads
+	census, _ := parsePreset("census") // a test reads it
 	images, _ := parsePreset("images")
 	for field := range job.Fields() {
 		if field.Flag == "" {
@@ -115,7 +115,7 @@ func newJobFlags() (*flag.FlagSet, *jobFlags) {
 	return f, v
 }
 
-// flagOf returns the flag that sets a path, empty: none does.
+// flagOf returns the flag that sets a path, empty if none does.
 func flagOf(path string) string {
 	if path == "training.rule" || path == "server.rule" {
 		return "rule"
@@ -128,7 +128,7 @@ func flagOf(path string) string {
 	return ""
 }
 
-// ruleFlags are those of other models and rules, any of which has parties of a census submit
+// ruleFlags lists the flags of other models and rules, any of which has parties of a census submit
 // updates.
 var ruleFlags = []string{
 	"model", "split", "by-rows", "rule", "mask", "mask-threshold", "mu", "beta", "server-rate",
@@ -175,7 +175,7 @@ func (v *jobFlags) preset() (*job.Job, error) {
 		}
 	}
 	if split, _ := v.set.Of("world.data.split"); split == "writers" {
-		j.Parties.Count = 0 // all that there are
+		j.Parties.Count = 0 // all parties that there are
 	}
 	return j, nil
 }
@@ -191,7 +191,7 @@ func (v *jobFlags) recordsPreset() (*job.Job, error) {
 		j.Privacy.Clip, j.Server.Rate, j.Server.Tau = 1, 0.015, 1e-5
 	}
 	if v.given["noise-multiplier"] && !v.given["epsilon"] {
-		j.Privacy.Epsilon = 0 // the noise is as said
+		j.Privacy.Epsilon = 0 // the noise is as declared
 	}
 	return j, nil
 }

@@ -195,7 +195,7 @@ if no round was completed. Besides:
                              out if there is none
 `
 
-// simulateManual is the help.
+// simulateManual returns the help of simulate.
 func simulateManual() *cli.Manual {
 	names := strings.Join(cli.Wrap(strings.Join(learning.PartitionNames(), ", "), cli.Width-34),
 		"\n             ")

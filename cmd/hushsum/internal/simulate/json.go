@@ -10,7 +10,7 @@ import (
 	"github.com/hushsum/hushsum/simulation"
 )
 
-// jsonRound is the object of one round, and the beginning of the summary's.
+// jsonRound is the object of one round, and the beginning of the summary's object.
 type jsonRound struct {
 	Round         int      `json:"round"`
 	Clients       int      `json:"clients"`
@@ -46,7 +46,7 @@ type jsonSpent struct {
 	Neighbour     string   `json:"neighbour,omitempty"`
 }
 
-// newJSONSpent leaves all empty without noise, which has no accountant.
+// newJSONSpent leaves all fields empty without noise, which has no accountant.
 func newJSONSpent(server, public accounting.Spent) jsonSpent {
 	if server.Accountant == "" {
 		return jsonSpent{}
@@ -66,7 +66,7 @@ type jsonSummary struct {
 	Model         string  `json:"model"`
 	Split         string  `json:"split"`
 	Rule          string  `json:"rule"`
-	Mask          string  `json:"mask"` // in place of a round's
+	Mask          string  `json:"mask"` // replaces a round's
 	RowsPerClient float64 `json:"rows_per_client"`
 	Parameters    int     `json:"parameters"`
 	RingBits      int     `json:"ring_bits"`
@@ -218,10 +218,10 @@ func (j *jsonLines) end(r *simulation.Result, took time.Duration) {
 	show.JSON(j.std, s)
 }
 
-// milliseconds keeps microseconds, which is as good as the clock.
+// milliseconds keeps microseconds, which matches the clock's precision.
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// adversaries are those of recovery, by what --json calls them.
+// adversaries maps the adversaries of recovery to their names in --json.
 var adversaries = map[protocol.Adversary]string{
 	protocol.CheatingServer: "cheating",
 	protocol.CuriousServer:  "curious",

@@ -26,7 +26,7 @@ type shown struct {
 	mechanism *privacy.Mechanism // nil without noise
 }
 
-// described holds what is told of a run and is not in its options.
+// described holds the facts about a run that are printed and are not in its options.
 type described struct {
 	averaging         bool // of a census, as federated averaging was first described
 	set, model, split string
@@ -39,7 +39,7 @@ type described struct {
 	caution                 string // of its delta; empty: none
 }
 
-// perRound is how many parties are in a round.
+// perRound returns how many parties are in a round.
 func (s *shown) perRound() int {
 	if s.options.PerRound == 0 {
 		return len(s.options.Parties)
@@ -47,8 +47,8 @@ func (s *shown) perRound() int {
 	return s.options.PerRound
 }
 
-// judge says how good a model is: of averaging, whose labels are 0 and 1, by the
-// formulas for two classes.
+// judge returns how good a model is: with averaging, whose labels are 0 and 1, by the formulas for
+// two classes.
 func (s *shown) judge(m *learning.Matrix) show.Score {
 	if !s.averaging {
 		return m
@@ -107,7 +107,7 @@ func runOptions(
 	return run.ended(ctx, err, result, std)
 }
 
-// tellSignal warns before a run whose noise is larger than what it is to hide.
+// tellSignal warns before a run whose noise is larger than the values that it should hide.
 func (s *shown) tellSignal(ctx context.Context, std cli.Streams) error {
 	if s.mechanism == nil {
 		return nil
@@ -134,7 +134,7 @@ func (s *shown) tellSignal(ctx context.Context, std cli.Streams) error {
 	return nil
 }
 
-// newShown works out what of a run is shown before it begins.
+// newShown computes the facts about a run that are shown before it begins.
 func newShown(d described, data string, o simulation.Options) (s *shown, err error) {
 	s = &shown{described: d, data: data, options: o}
 	if s.recovery, err = o.EffectiveRecovery(); err != nil {

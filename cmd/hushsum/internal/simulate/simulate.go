@@ -1,5 +1,6 @@
-// Package simulate has the command simulate. It makes a job of a file, a preset and flags, runs it
-// over sums by messages, and shows the rounds; package virtual runs what takes virtual time.
+// Package simulate has the command simulate. It makes a job from a file, a preset and flags, runs
+// it over sums by messages, and shows the rounds; package virtual runs the jobs that take virtual
+// time.
 package simulate
 
 import (
@@ -31,13 +32,13 @@ import (
 	"github.com/hushsum/hushsum/training"
 )
 
-// Command is simulate.
+// Command returns the command simulate.
 func Command() cli.Command {
 	return cli.Command{Name: "simulate",
 		About: "train a model over a private sum, and in the clear to compare", Run: simulate}
 }
 
-// simulate simulates a job: of a file, or of a preset, to which flags apply.
+// simulate simulates a job: from a file, or from a preset, to which flags apply.
 func simulate(ctx context.Context, args []string, std cli.Streams) int {
 	flags, v := newJobFlags()
 	operands, code, ok := cli.ParseOperands(flags, simulateManual(), 1, args, std)
@@ -77,8 +78,8 @@ func simulate(ctx context.Context, args []string, std cli.Streams) int {
 	return v.runDeclared(ctx, flags, j, std)
 }
 
-// declare returns the job of the file, or the preset, with what flags say of fields in place of
-// what it says. It may need rows to be valid.
+// declare returns the job of the file, or of the preset, with the values of flags in place of its
+// own. The job may need rows to be valid.
 func (v *jobFlags) declare() (j *job.Job, err error) {
 	if v.file != "" {
 		j, err = v.read()
@@ -113,7 +114,7 @@ func (v *jobFlags) declare() (j *job.Job, err error) {
 	if v.given["epsilon"] && !j.Noisy() && !v.given["noise"] {
 		j.Privacy.Noise = "discrete-gaussian"
 	}
-	if v.file == "" { // what deployments need to say, and nothing of a simulation depends on
+	if v.file == "" { // deployments need it, and no simulation depends on it
 		if j.Parties.Hidden > 0 && j.Privacy.SubmitAfter == 0 {
 			j.Privacy.SubmitAfter = 10 * time.Second
 		}
@@ -124,8 +125,8 @@ func (v *jobFlags) declare() (j *job.Job, err error) {
 	return j, nil
 }
 
-// count has the roster that a file names say how many parties there are, where nothing else does.
-// Of writers there are as many as there are in the data.
+// count takes the number of parties from the roster that a file names, if nothing else states it.
+// There are as many writers as the data has.
 func (v *jobFlags) count(j *job.Job) error {
 	if v.file == "" || j.Size() > 0 || j.Parties.Roster == "" || j.World.Data.Split == "writers" ||
 		j.Asks() || v.sweep != "" {
@@ -145,7 +146,7 @@ func (v *jobFlags) count(j *job.Job) error {
 	return nil
 }
 
-// setRule sets what --rule names.
+// setRule sets the fields that --rule stands for.
 func (v *jobFlags) setRule(j *job.Job) error {
 	if v.rule == "" {
 		return nil
@@ -181,7 +182,7 @@ func (v *jobFlags) setRule(j *job.Job) error {
 	return nil
 }
 
-// runDeclared simulates a job without virtual time: its training by whatever rules, over sums by
+// runDeclared simulates a job without virtual time: its training by any rules, over sums by
 // messages.
 func (v *jobFlags) runDeclared(
 	ctx context.Context, flags *flag.FlagSet, j *job.Job, std cli.Streams,
@@ -226,7 +227,7 @@ func (v *jobFlags) runDeclared(
 // presetRate is the probability of a record's coin in the preset.
 const presetRate = 0.3
 
-// fill fills in what flags leave to the rows and their owners.
+// fill fills in the fields that flags leave to the rows and their owners.
 func (v *jobFlags) fill(j *job.Job, parties []*learning.Dataset) error {
 	n := len(parties)
 	if j.Size() == 0 {
@@ -285,7 +286,8 @@ func (v *jobFlags) fill(j *job.Job, parties []*learning.Dataset) error {
 	return nil
 }
 
-// leftOut says on standard error which of some fields of a job's time the simulation leaves out.
+// leftOut reports on standard error which of some fields about a job's time the simulation leaves
+// out.
 func leftOut(j *job.Job, std cli.Streams, paths ...string) {
 	said := slices.DeleteFunc(paths, func(path string) bool { return j.Get(path) == "" })
 	if len(said) == 0 {
@@ -301,7 +303,7 @@ func leftOut(j *job.Job, std cli.Streams, paths ...string) {
 	})
 }
 
-// printJob prints a job as a file has it.
+// printJob prints a job as a file would declare it.
 func printJob(j *job.Job, std cli.Streams) int {
 	text, err := j.MarshalText()
 	if err != nil {
@@ -311,7 +313,7 @@ func printJob(j *job.Job, std cli.Streams) int {
 	return cli.ExitOK
 }
 
-// describeJob tells a job with its defaults.
+// describeJob describes a job with its defaults.
 func describeJob(j *job.Job) described {
 	d := described{set: j.World.Data.Set, model: j.Model.Name,
 		split: cmp.Or(j.World.Data.Split, "iid"), rule: j.Training.Rule, mask: j.Training.Mask,
@@ -342,13 +344,13 @@ func (v *jobFlags) read() (*job.Job, error) {
 	return parseJob(name, text, v.old)
 }
 
-// fileProblem is one of the file, and not of how the command is called.
+// fileProblem is a problem with the file, rather than with how the command is called.
 type fileProblem struct{ *cli.Problem }
 
-// Unwrap has the problem found.
+// Unwrap returns the problem, so that errors.As finds it.
 func (p *fileProblem) Unwrap() error { return p.Problem }
 
-// parseJob reads the text of a job, or if that may be of a scenario as they were before jobs.
+// parseJob reads the text of a job, or, if permitted, of a scenario in the form from before jobs.
 func parseJob(name string, text []byte, scenarios bool) (*job.Job, error) {
 	if !scenarios || !old.IsScenario(text) {
 		return job.Parse(name, text)
@@ -363,7 +365,7 @@ func (v *jobFlags) base() string {
 	return strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
 }
 
-// refused says what is wrong: of a file with the lines, of flags in their names.
+// refused prints what is wrong: with the lines of a file, or with the names of flags.
 func (v *jobFlags) refused(flags *flag.FlagSet, err error, std cli.Streams) int {
 	all := job.Errors(err)
 	var file *fileProblem

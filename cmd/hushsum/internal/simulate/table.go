@@ -19,15 +19,15 @@ type table struct {
 	columns []column
 }
 
-// column is one of the table's: a heading, so many characters wide, over what it says
-// of a round.
+// column is a column of the table: a heading, a given number of characters wide, above its values
+// for each round.
 type column struct {
 	heading string
 	width   int
 	value   func(r *simulation.RoundResult) string
 }
 
-// newColumns are the columns of a run: 77 to 80 characters with the space between them.
+// newColumns returns the columns of a run: 77 to 80 characters with the space between them.
 func (t *table) newColumns() []column {
 	up := func(r *simulation.RoundResult) string { return show.Grouped(int(r.Cost.BytesUp)) }
 	down := func(r *simulation.RoundResult) string { return show.Grouped(int(r.Cost.BytesDown)) }
@@ -68,7 +68,7 @@ func (t *table) newColumns() []column {
 			column{"sum ms", 8, sum}, column{"server ms", 10, server})
 	}
 	switch {
-	case t.options.Records != nil: // nothing is clipped but records, and nothing masked
+	case t.options.Records != nil: // only records are clipped, and nothing is masked
 		add(column{"norm", 9, norm}, column{"accuracy", 9, correct}, column{"MCC", 8, coefficient})
 	case rules:
 		add(column{"norm", 8, norm}, column{"clipped", 7, clipped}, column{"mask", 6, mask},
@@ -79,7 +79,7 @@ func (t *table) newColumns() []column {
 	return all
 }
 
-// included is how many parties are in a round's sum, of how many.
+// included prints how many parties are in a round's sum, out of how many.
 func (t *table) included(r *simulation.RoundResult) string {
 	if r.Lost != nil {
 		return "lost"
@@ -139,7 +139,7 @@ func (t *table) begin() {
 	t.line(func(c *column) string { return c.heading })
 }
 
-// fieldLosses says what does not arrive of sums that are not by message.
+// fieldLosses prints what does not arrive in sums that do not use messages.
 func (t *table) fieldLosses() {
 	o := &t.options
 	if least := t.shown.recovery; least != nil {
@@ -202,7 +202,7 @@ func (t *table) fieldTraining() {
 	}
 }
 
-// fieldRing says how numbers are encoded, and with which noise.
+// fieldRing prints how numbers are encoded, and with which noise.
 func (t *table) fieldRing() {
 	o := &t.options
 	if o.Sum == simulation.Clear {
@@ -269,7 +269,7 @@ func (t *table) end(r *simulation.Result, took time.Duration) {
 		t.Sentence("No round was completed.")
 	}
 	switch {
-	// also if the first round failed, which may have shown something
+	// even if the first round failed, which may have revealed something
 	case t.mechanism != nil && r.Server.Upper > 0:
 		t.Privacy(t.options.Budget.Delta, r.Server, r.Public)
 		t.Sentence("epsilon = %s for %s, against %s.", show.Epsilon(r.Server.Upper), t.protects,
@@ -297,7 +297,7 @@ func (t *table) end(r *simulation.Result, took time.Duration) {
 	t.Took(took)
 }
 
-// largest is the largest magnitude that any party submitted.
+// largest returns the largest magnitude that any party submitted.
 func largest(r *simulation.Result) (x float64) {
 	for i := range r.Rounds {
 		x = max(x, r.Rounds[i].Largest)

@@ -39,7 +39,7 @@ The rest is there if the file could be read:
   member          only of shares: the member of the committee that got them
 `
 
-// largest is more than any evidence that a server writes.
+// largest is a size beyond that of any evidence that a server writes.
 const largest = 1 << 30
 
 func manual() *cli.Manual {
@@ -57,7 +57,7 @@ called wrongly, 130 interrupted, 143 ended by SIGTERM.
 	}
 }
 
-// Command is verify.
+// Command returns the command verify.
 func Command() cli.Command {
 	return cli.Command{
 		Name:  "verify",
@@ -66,7 +66,7 @@ func Command() cli.Command {
 	}
 }
 
-// finding holds what --json prints.
+// finding holds the output of --json.
 type finding struct {
 	File     string `json:"file"`
 	Convicts bool   `json:"convicts"`
@@ -74,7 +74,7 @@ type finding struct {
 	*Accused
 }
 
-// Accused is who is said to have cheated.
+// Accused names the party or member that is said to have cheated.
 type Accused struct {
 	Party         int    `json:"party"` // -1: a member of the committee, in noise that it dealt
 	Name          string `json:"name"`
@@ -170,7 +170,7 @@ func find(name string, b []byte) *finding {
 	return f
 }
 
-// reason says what is wrong with evidence, without the names of packages.
+// reason states what is wrong with evidence, without the names of packages.
 func reason(err error) string {
 	if errors.Is(err, oneshot.ErrConfig) {
 		return "its configuration is none, or has no bound"

@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/plot/plotter"
 )
 
-// growth is the exponent of a power law through points, by least squares of the
-// logarithms: 1 is linear. It takes two different x above 0; else it is NaN.
+// growth returns the exponent of a power law through points, by least squares of the logarithms: 1
+// is linear. It requires two different x above 0; otherwise it is NaN.
 func growth(points plotter.XYs) float64 {
 	n, sx, sy, sxx, sxy := 0., 0., 0., 0., 0.
 	for _, p := range points {
@@ -27,8 +27,8 @@ func growth(points plotter.XYs) float64 {
 	return math.NaN()
 }
 
-// drawGrowth draws what the simulation itself took against the number of parties, with the
-// fitted exponents. It reports whether the sweep has more than one number of parties.
+// drawGrowth draws the cost of the simulation itself against the number of parties, with the fitted
+// exponents. It reports whether the sweep has more than one number of parties.
 func drawGrowth(path, title string, axes []sweepAxis, runs []*sweepRun) (drawn bool, err error) {
 	at := slices.IndexFunc(axes, func(a sweepAxis) bool { return a.name == "parties" })
 	if at < 0 || len(axes[at].values) < 2 {

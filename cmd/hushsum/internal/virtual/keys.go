@@ -13,7 +13,7 @@ import (
 	"github.com/hushsum/hushsum/job"
 )
 
-// sweepShorts are keys of a sweep for which a path will not do, or is long.
+// sweepShorts holds keys of a sweep for which a path does not suffice, or is long.
 var sweepShorts = map[string]func(j *job.Job, text string) error{
 	"epsilon": setEpsilon,
 	"parties": setParties,
@@ -25,7 +25,8 @@ var sweepShorts = map[string]func(j *job.Job, text string) error{
 	"tolerance": func(j *job.Job, text string) error { return j.Set("world.tolerance", text) },
 }
 
-// setKey gives what a key of a sweep stands for a value: a path, the flag of a field, or a short.
+// setKey gives a value to the field that a key of a sweep stands for: a path, the flag of a field,
+// or a short.
 func setKey(j *job.Job, key, text string) error {
 	if set := sweepShorts[key]; set != nil {
 		return set(j, text)
@@ -38,7 +39,7 @@ func setKey(j *job.Job, key, text string) error {
 	return j.Set(key, text)
 }
 
-// sweepKeys are the names that are no paths.
+// sweepKeys returns the keys that are no paths.
 func sweepKeys() []string {
 	names := slices.Collect(maps.Keys(sweepShorts))
 	for f := range job.Fields() {
@@ -64,7 +65,7 @@ func setEpsilon(j *job.Job, text string) error {
 	return j.Set("privacy.epsilon", text)
 }
 
-// setRows gives all parties as many rows.
+// setRows gives all parties the same number of rows.
 func setRows(j *job.Job, text string) error {
 	for k := range j.World.Party {
 		j.World.Party[k].Rows = 0
@@ -72,8 +73,8 @@ func setRows(j *job.Job, text string) error {
 	return j.Set("world.data.rows", text)
 }
 
-// setParties spreads so many over the groups that are declared, in proportion to how many there
-// are of each: what is left over goes to those that are furthest from their part.
+// setParties spreads a given number of parties over the declared groups, in proportion to their
+// sizes: the remainder goes to the groups that are furthest from their share.
 func setParties(j *job.Job, text string) error {
 	was := j.Size()
 	if err := j.Set("parties.count", text); err != nil || len(j.Parties.Group) == 0 {
@@ -104,10 +105,10 @@ type sweepAxis struct {
 	name   string
 	texts  []string
 	number bool
-	values []float64 // to draw; of texts that are no numbers their places, from 1
+	values []float64 // to draw; for texts that are no numbers their places, from 1
 }
 
-// newAxis reads the values as numbers, if all are.
+// newAxis reads the values as numbers, if all of them are.
 func newAxis(name string, texts []string) sweepAxis {
 	a := sweepAxis{name: name, texts: texts, number: true}
 	for _, text := range texts {
@@ -123,7 +124,7 @@ func newAxis(name string, texts []string) sweepAxis {
 	return a
 }
 
-// width is that of the axis's column.
+// width returns the width of the axis's column.
 func (a *sweepAxis) width() int {
 	most := max(10, len(a.name))
 	for _, text := range a.texts {
@@ -132,7 +133,7 @@ func (a *sweepAxis) width() int {
 	return most
 }
 
-// shown is the value of an axis in JSON.
+// shown returns the value of an axis in JSON.
 func (a *sweepAxis) shown(r *sweepRun, axis int) any {
 	if a.number {
 		return r.values[axis]
@@ -140,7 +141,7 @@ func (a *sweepAxis) shown(r *sweepRun, axis int) any {
 	return r.texts[axis]
 }
 
-// mostCombinations is how many runs a sweep may be.
+// mostCombinations is how many runs a sweep may consist of.
 const mostCombinations = 10_000
 
 // parseSweep reads "epsilon=0.1,1,8 parties=3,10,50".

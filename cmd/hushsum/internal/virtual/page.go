@@ -23,13 +23,13 @@ import (
 //go:embed page.html
 var pageText string
 
-// pageTemplate is the page about a scenario, and about a sweep.
+// pageTemplate is the template of the page about a scenario, and of the one about a sweep.
 var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
 // page holds the contents of a page.
 type page struct {
 	Title, About string
-	Never        string // why nothing of it may be released
+	Never        string // why nothing in it may be released
 	Headline     []headline
 	Sections     []section
 }
@@ -37,7 +37,7 @@ type page struct {
 // headline is a number that stands out.
 type headline struct{ Value, Label string }
 
-// section is a heading, sentences, and a table or a figure.
+// section is a heading, followed by sentences and a table or a figure.
 type section struct {
 	Title  string
 	Text   []string
@@ -97,7 +97,7 @@ func partyRecords(r *scenario.Result) [][]string {
 	return records
 }
 
-// aloneMean is the mean accuracy of models of own rows only; NaN without.
+// aloneMean returns the mean accuracy of models trained on own rows only; NaN without them.
 func aloneMean(r *scenario.RoundResult) float64 {
 	sum, n := 0., 0
 	for _, p := range r.Parties {
@@ -108,7 +108,7 @@ func aloneMean(r *scenario.RoundResult) float64 {
 	return sum / float64(n)
 }
 
-// drawAccuracy draws what the federated model gains over the parties' own.
+// drawAccuracy draws the gain of the federated model over the parties' own.
 func drawAccuracy(path string, r *scenario.Result) error {
 	c := chart.New("Accuracy on rows that nobody has", "round", "accuracy, %", 2)
 	c.Add(plotter.NewGrid())
@@ -165,7 +165,7 @@ func drawSeconds(path string, r *scenario.Result) error {
 	return c.Save(path)
 }
 
-// inline reads a figure for a page.
+// inline reads a figure into a page.
 func inline(path string) (template.HTML, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -175,7 +175,7 @@ func inline(path string) (template.HTML, error) {
 	if at < 0 {
 		return "", fmt.Errorf("%s is no figure", filepath.Base(path))
 	}
-	return template.HTML(text[at:]), nil // drawn here, of numbers and escaped names
+	return template.HTML(text[at:]), nil // drawn here, from numbers and escaped names
 }
 
 func writePage(path string, p *page) error {
@@ -186,7 +186,7 @@ func writePage(path string, p *page) error {
 	return os.WriteFile(path, text.Bytes(), 0o666)
 }
 
-// commonest is the share of rows of the commonest label: what is right without a model.
+// commonest returns the share of rows with the commonest label: the accuracy without a model.
 func commonest(rows *learning.Dataset) float64 {
 	counts, most := map[int]int{}, 0
 	for _, label := range rows.Labels {
@@ -209,8 +209,8 @@ func bytesText(b float64) string {
 	return fmt.Sprintf("%.3g TB", b)
 }
 
-// newPage says what a manager asks: what it costs, what it gains, who gains, what is
-// spent, and what could go wrong.
+// newPage answers a manager's questions: what it costs, what it gains, who gains, what is spent,
+// and what could go wrong.
 func newPage(r *scenario.Result, plain float64, accuracy, seconds string) (*page, error) {
 	last, total := r.Final(), r.Elapsed().Seconds()
 	sent, work, count := 0., 0., 0.

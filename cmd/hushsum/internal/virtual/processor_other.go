@@ -4,6 +4,6 @@ package virtual
 
 import "time"
 
-// processorTime is the time of day, where the system does not say how long a process has
+// processorTime returns the time of day, where the system does not report how long a process has
 // worked.
 func processorTime() time.Time { return time.Now() }

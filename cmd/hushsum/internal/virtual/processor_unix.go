@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// processorTime is a clock of how long this process has worked, on all cores together,
-// which depends little on what else the machine does.
+// processorTime reads a clock of how long this process has worked, on all cores together, which
+// depends little on other load of the machine.
 func processorTime() time.Time {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

@@ -38,7 +38,7 @@ func costSection(
 	return s
 }
 
-// committeeText says what a committee's members did.
+// committeeText describes what a committee's members did.
 func committeeText(r *scenario.Result) []string {
 	var most scenario.MemberRound
 	members := 0
@@ -57,7 +57,7 @@ func committeeText(r *scenario.Result) []string {
 		bytesText(float64(most.Got)), bytesText(float64(most.Sent)))}
 }
 
-// stepRows say how long the steps of each round took, and whom it waited for.
+// stepRows returns how long the steps of each round took, and which parties it waited for.
 func stepRows(r *scenario.Result) (rows [][]string) {
 	for _, round := range r.Rounds[:min(len(r.Rounds), mostRows)] {
 		waited := "nobody"
@@ -120,7 +120,7 @@ func whoSection(last *scenario.RoundResult) section {
 	return s
 }
 
-// mostRows is how many parties have a row each on the page.
+// mostRows is how many parties get a row each on the page.
 const mostRows = 40
 
 func spentSection(r *scenario.Result) section {
@@ -151,7 +151,7 @@ func spentSection(r *scenario.Result) section {
 	return s
 }
 
-// missing counts the submissions that are in no sum, of rounds that were not lost.
+// missing counts the submissions that are missing from the sums, in rounds that were not lost.
 func missing(r *scenario.Result) (missed, of int) {
 	for _, round := range r.Rounds {
 		if round.Lost != "" {
@@ -220,7 +220,7 @@ func writeSweepPage(
 	return writePage(path, p)
 }
 
-// combinations is the table of a sweep, as people read it.
+// combinations returns the table of a sweep, for people.
 func combinations(axes []sweepAxis, runs []*sweepRun) section {
 	s := section{Title: "All combinations"}
 	for _, a := range axes {

@@ -27,14 +27,14 @@ import (
 	"gonum.org/v1/plot/plotter"
 )
 
-// sweepOutcome records what came of one combination, as it is kept.
+// sweepOutcome records the result of one combination, as it is kept.
 type sweepOutcome struct {
 	Accuracy  float64 `json:"accuracy"`
 	MCC       float64 `json:"mcc"`
-	Alone     float64 `json:"alone"`     // mean over parties; 0: of nobody
+	Alone     float64 `json:"alone"`     // mean over parties; 0: of none
 	Seconds   float64 `json:"seconds"`   // of all rounds, virtual
-	Certified float64 `json:"certified"` // the largest; 0: nothing is, and nothing protects
-	Took      float64 `json:"took"`      // seconds that the simulation took, a crowd's of a core
+	Certified float64 `json:"certified"` // the largest; 0: none is, and nothing protects
+	Took      float64 `json:"took"`      // seconds that the simulation took; for a crowd's those of a core
 	Error     string  `json:"error,omitempty"`
 }
 
@@ -47,10 +47,10 @@ type sweepRun struct {
 	outcome *sweepOutcome
 }
 
-// sweepVersion changes when the same job comes to something else.
+// sweepVersion changes when the same job gives another result.
 const sweepVersion = "4"
 
-// digest names a job, with its world, on some rows.
+// digest identifies a job, with its world, on given rows.
 func digest(j *job.Job, rows scenario.Rows) (string, error) {
 	text, err := j.MarshalText()
 	if err != nil {
@@ -90,7 +90,7 @@ func combine(j *job.Job, axes []sweepAxis, rows scenario.Rows) ([]*sweepRun, err
 	return runs, nil
 }
 
-// runSweep runs all combinations, several at a time, and goes on from what is kept.
+// runSweep runs all combinations, several at a time, and continues from kept outcomes.
 func (v *Run) runSweep(
 	ctx context.Context, flags *flag.FlagSet, j *job.Job, rows scenario.Rows, std cli.Streams,
 ) int {
@@ -140,7 +140,7 @@ func (v *Run) runSweep(
 	return cli.ExitOK
 }
 
-// sweepInterrupted says how far a sweep came, and how it goes on.
+// sweepInterrupted prints how far a sweep came, and how to continue it.
 func (v *Run) sweepInterrupted(done, of int, std cli.Streams) int {
 	advice := "Give --keep FILE or --out DIR to go on from what was done."
 	if path := v.keptFile(); path != "" {
@@ -151,7 +151,7 @@ func (v *Run) sweepInterrupted(done, of int, std cli.Streams) int {
 	return cli.ExitInterrupted
 }
 
-// why says what is wrong with a combination, and what to do.
+// why states what is wrong with a combination, and what to do.
 func why(err error) string {
 	var e *job.ConfigError
 	if !errors.As(err, &e) {
@@ -171,7 +171,7 @@ func combination(axes []sweepAxis, r *sweepRun) string {
 	return strings.Join(parts, " ")
 }
 
-// sweepAll runs what is not kept yet, and tells how long the rest will take.
+// sweepAll runs the combinations that are not kept yet, and reports how long the rest will take.
 func sweepAll(
 	ctx context.Context, runs []*sweepRun, rows scenario.Rows, store *results.Kept, std cli.Streams,
 ) error {
@@ -244,8 +244,7 @@ func sweepAll(
 // isCrowd reports whether a simulation works on all cores.
 func isCrowd(j *job.Job) bool { return j.World.Fidelity == "crowd" || j.Oneshot() }
 
-// sweepOne runs one combination. What a job or its training fails with is an
-// outcome too.
+// sweepOne runs one combination. A failure of a job or its training is an outcome too.
 func sweepOne(
 	ctx context.Context, j *job.Job, rows scenario.Rows,
 ) (*sweepOutcome, error) {
@@ -268,7 +267,7 @@ func sweepOne(
 	if a := aloneMean(&last); !math.IsNaN(a) {
 		out.Alone = a
 	}
-	if e := worst(result); !math.IsInf(e, 0) { // which JSON cannot say
+	if e := worst(result); !math.IsInf(e, 0) { // JSON cannot represent it
 		out.Certified = e
 	}
 	if len(result.Rounds) == 0 {
@@ -277,7 +276,7 @@ func sweepOne(
 	return out, nil
 }
 
-// orNone is a number, nil for 0, which says that there is none.
+// orNone returns a number, or nil for 0, which stands for none.
 func orNone(x float64) any {
 	if x == 0 {
 		return nil
@@ -285,7 +284,7 @@ func orNone(x float64) any {
 	return x
 }
 
-// failures counts the combinations that came to nothing.
+// failures counts the combinations without a result.
 func failures(runs []*sweepRun) (n int) {
 	for _, r := range runs {
 		if r.outcome.Error != "" {
@@ -368,7 +367,7 @@ func drawTradeOff(path, title string, axes []sweepAxis, runs []*sweepRun) error 
 	return c.Save(path)
 }
 
-// reportSweep writes the trade-off as a table, a figure and a page; complete is whether runs are
+// reportSweep writes the trade-off as a table, a figure and a page; complete tells whether runs are
 // all combinations.
 func (v *Run) reportSweep(
 	j *job.Job, axes []sweepAxis, runs []*sweepRun, complete bool, std cli.Streams,

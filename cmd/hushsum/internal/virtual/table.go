@@ -13,10 +13,10 @@ import (
 	"github.com/hushsum/hushsum/simulation/scenario"
 )
 
-// lines print one line of JSON for each party and round.
+// lines prints one line of JSON for each party and round.
 type lines struct{ std cli.Streams }
 
-// partyLine is such a line.
+// partyLine is a line for one party and round.
 type partyLine struct {
 	Round    int      `json:"round"`
 	Party    string   `json:"party"`
@@ -59,8 +59,8 @@ func partyLines(r *scenario.RoundResult) []partyLine {
 	return lines
 }
 
-// stepLine is a line for a round of one-message sums: how long its steps took, and whom it waited
-// for.
+// stepLine is a line for a round of one-message sums: how long its steps took, and which parties it
+// waited for.
 type stepLine struct {
 	Round   int         `json:"round"`
 	Seconds float64     `json:"seconds"`
@@ -85,7 +85,7 @@ type memberLine struct {
 	Got    int     `json:"bytes_received"`
 }
 
-// committeeLines are those of a round of one-message sums, of others none.
+// committeeLines returns the lines of a round of one-message sums; other rounds have none.
 func committeeLines(r *scenario.RoundResult) (lines []any) {
 	if len(r.Members) == 0 {
 		return nil
@@ -127,7 +127,7 @@ type table struct {
 	of  *job.Job
 }
 
-// mostShown is how many parties have a line each.
+// mostShown is how many parties get a line each.
 const mostShown = 12
 
 func (t *table) begin(j *job.Job, rows scenario.Rows) {
@@ -146,7 +146,7 @@ func (t *table) begin(j *job.Job, rows scenario.Rows) {
 	t.row("round", "seconds", "in sum", "accuracy", "MCC", "alone", "left for good, or party")
 }
 
-// warnings say what must not be believed of a job's world.
+// warnings lists what must not be believed of a job's world.
 func warnings(j *job.Job) (lines []string) {
 	if law := j.World.Reference.Law; law != "" {
 		lines = append(lines, "NEVER FOR RELEASE: "+law+" noise in floating point is a "+
@@ -194,7 +194,8 @@ func (t *table) round(r scenario.RoundResult) {
 	}
 }
 
-// steps prints how long the steps of a round of one-message sums took, and whom it waited for.
+// steps prints how long the steps of a round of one-message sums took, and which parties it waited
+// for.
 func (t *table) steps(r *scenario.RoundResult) {
 	text := stepsText(r.Steps)
 	if text == "" {
@@ -209,7 +210,7 @@ func (t *table) steps(r *scenario.RoundResult) {
 	}
 }
 
-// stepsText names the steps of a round with their seconds.
+// stepsText lists the steps of a round with their seconds.
 func stepsText(steps []scenario.Step) string {
 	var parts []string
 	for _, s := range steps {
@@ -218,7 +219,7 @@ func stepsText(steps []scenario.Step) string {
 	return strings.Join(parts, ", ")
 }
 
-// listed names some, and says how many others there are.
+// listed lists some names, and states how many others there are.
 func listed(names []string) string {
 	if more := len(names) - mostShown; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:mostShown], ", "), more)
@@ -226,7 +227,7 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// row prints what there is of a round or a party; a long text goes on below itself.
+// row prints the available values of a round or a party; a long text continues below itself.
 func (t *table) row(round, seconds, in, accuracy, mcc, alone, text string) {
 	lead := fmt.Sprintf("%5s %11s %8s %8s %7s %7s  ", round, seconds, in, accuracy, mcc, alone)
 	for _, line := range fold(text, cli.Width-len(lead)) {
@@ -254,7 +255,7 @@ func (t *table) end(r *scenario.Result) {
 	fmt.Fprintf(out, "simulated in %v\n", r.Took.Round(time.Millisecond))
 }
 
-// fold is wrap that breaks words, such as long names, which then go on in the next line.
+// fold is wrap that breaks words, such as long names, which then continue on the next line.
 func fold(text string, width int) (lines []string) {
 	for _, line := range cli.Wrap(text, width) {
 		runes := []rune(line)
@@ -266,7 +267,7 @@ func fold(text string, width int) (lines []string) {
 	return lines
 }
 
-// epsilonText writes a budget or what is spent of it, which without noise is no number.
+// epsilonText writes a budget or how much of it is spent, which without noise is not a number.
 func epsilonText(e float64) string {
 	switch {
 	case math.IsInf(e, 1):
@@ -277,10 +278,10 @@ func epsilonText(e float64) string {
 	return fmt.Sprintf("%.4g", e)
 }
 
-// anyNoise reports whether sums have noise, for release or as published.
+// anyNoise reports whether sums have noise, for release or as in a publication.
 func anyNoise(j *job.Job) bool { return j.Noisy() || j.World.Reference.Law != "" }
 
-// privacyLines say what protects the parties.
+// privacyLines says what protects the parties.
 func privacyLines(r *scenario.Result) (lines []string) {
 	switch {
 	case !anyNoise(r.Job):
@@ -305,7 +306,7 @@ func privacyLines(r *scenario.Result) (lines []string) {
 		r.Job.Against()))
 }
 
-// charged says of how many rounds an epsilon is.
+// charged says how many rounds an epsilon covers.
 func charged(j *job.Job) string {
 	rounds := show.Plural(j.Rounds, "round")
 	if k := j.Parties.Participations; k > 0 && k < j.Rounds {
@@ -314,7 +315,7 @@ func charged(j *job.Job) string {
 	return rounds
 }
 
-// pairLines say what a crowd has done once.
+// pairLines reports the work that a crowd has done once.
 func pairLines(r *scenario.Result) []string {
 	c := r.Pairs
 	if c == nil {

@@ -19,11 +19,11 @@ import (
 	"github.com/hushsum/hushsum/simulation/scenario"
 )
 
-// Run says what of a simulation in virtual time is printed and written.
+// Run says which results of a simulation in virtual time are printed and written.
 type Run struct {
 	File, Base string // of the job; its name without folder and extension
 	Out        string // folder of tables, figures and a page; empty: none
-	Sweep      string // as --sweep has it; empty: the job as it is
+	Sweep      string // in the form of --sweep; empty: the job as it is
 	Keep       string // file of the outcomes of a sweep; empty: the folder's
 	JSON       bool
 }
@@ -32,7 +32,7 @@ type Run struct {
 func (v *Run) Simulate(
 	ctx context.Context, flags *flag.FlagSet, j *job.Job, std cli.Streams,
 ) int {
-	if v.Sweep == "" { // whose combinations are checked one by one
+	if v.Sweep == "" { // its combinations are checked one by one
 		if err := scenario.Validate(j); err != nil {
 			return jobs.Failed("simulate", err, std)
 		}
@@ -101,7 +101,7 @@ type presenter interface {
 	end(r *scenario.Result)
 }
 
-// keptFile is where the outcomes of a sweep are kept.
+// keptFile returns the file in which the outcomes of a sweep are kept.
 func (v *Run) keptFile() string {
 	if v.Keep == "" && v.Out != "" {
 		return filepath.Join(v.Out, "sweep.kept")
