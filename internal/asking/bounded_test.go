@@ -3,6 +3,7 @@ package asking
 import (
 	"context"
 	"crypto"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -43,8 +44,9 @@ func (l *lyingLink) Send(ctx context.Context, frame []byte) error {
 	return l.Link.Send(ctx, frame)
 }
 
-// A party that adds as many rows as a hundred parties have, to a job with queries and proofs, is
-// refused and named, and answers are of the others; without proofs the same lie is in the answer.
+// A party whose vector is a hundred times as long as it may be, in a job with queries and proofs, is
+// refused and named, and answers are of the others; without proofs its lie decides the answer, which
+// is 30 in truth and can be from 0 to 60. Which of both comes out is chance, as vectors are rotated.
 func TestLyingParty(t *testing.T) {
 	const cheat, rows = 2, 10
 	for _, bounded := range []bool{true, false} {
@@ -85,7 +87,7 @@ func TestLyingParty(t *testing.T) {
 			}
 			continue
 		}
-		if w.Present != 6 || len(w.refused) > 0 || c.Value < 40 {
+		if w.Present != 6 || len(w.refused) > 0 || math.Abs(c.Value-30) < 15 {
 			t.Errorf("without proofs: %d parties, %v refused, %+v", w.Present, w.refused, c)
 		}
 	}

@@ -44,7 +44,7 @@ type alignedRule struct {
 	published float64
 }
 
-// alignmentForm is what the experiments of alignment do not share.
+// alignmentForm has all in which the experiments of alignment differ.
 type alignmentForm struct {
 	split, dealt, parties string
 	rules                 []alignedRule

@@ -81,7 +81,7 @@ func otherRules(ctx context.Context, o Options) (*Table, error) {
 	}.run(ctx, o)
 }
 
-// fashionForm is what the experiments of that table do not share.
+// fashionForm has all in which the experiments of that table differ.
 type fashionForm struct {
 	split string
 	rules []maskRule
