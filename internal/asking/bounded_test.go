@@ -44,9 +44,10 @@ func (l *lyingLink) Send(ctx context.Context, frame []byte) error {
 	return l.Link.Send(ctx, frame)
 }
 
-// A party whose vector is a hundred times as long as it may be, in a job with queries and proofs, is
-// refused and named, and answers are of the others; without proofs its lie decides the answer, which
-// is 30 in truth and can be from 0 to 60. Which of both comes out is chance, as vectors are rotated.
+// A party whose vector is a hundred times as long as it may be, in a job with queries and proofs,
+// is refused and named, and answers are of the others; without proofs its lie decides the answer,
+// which is 30 in truth and can be from 0 to 60. Chance, by the rotation of vectors, decides which
+// of both it is.
 func TestLyingParty(t *testing.T) {
 	const cheat, rows = 2, 10
 	for _, bounded := range []bool{true, false} {
