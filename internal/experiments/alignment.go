@@ -109,7 +109,7 @@ func (f alignmentForm) run(ctx context.Context, o Options) (*Table, error) {
 			x := simulation.Options{
 				Model: d.network(hidden), Parties: with.parties, Test: with.test, Rounds: updates,
 				PerRound: perRound,
-				Local:    learning.SGD{Rate: .1, Batch: batch, Steps: 10, WeightDecay: 1e-3},
+				Local:    learning.SGD{Rate: 0.1, Batch: batch, Steps: 10, WeightDecay: 1e-3},
 				Client:   rule.client, Seed: seed,
 			}
 			trained, err := simulation.Run(ctx, x, func(r simulation.RoundResult) {
@@ -149,7 +149,7 @@ func (f alignmentForm) run(ctx context.Context, o Options) (*Table, error) {
 		t.compare(a.labels[0]+" less FedAvg, after as many updates", a.labels, arms[0].labels, 0,
 			expected)
 		if r := t.row(a.labels...); r != nil {
-			if n, _, seeds := r.Mean(3); seeds > 0 && math.Abs(n-float64(updates)) > .5 {
+			if n, _, seeds := r.Mean(3); seeds > 0 && math.Abs(n-float64(updates)) > 0.5 {
 				t.compare(a.labels[0]+" less FedAvg, after as many exchanges", a.labels, arms[0].labels, 1,
 					expected)
 			}

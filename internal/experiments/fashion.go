@@ -22,8 +22,8 @@ type maskRule struct {
 }
 
 func maskRules(all bool) []maskRule {
-	adam := aggregation.Optimizer{Rule: aggregation.RuleFedAdam, Beta1: .9}
-	yogi := aggregation.Optimizer{Rule: aggregation.RuleFedYogi, Beta1: .9}
+	adam := aggregation.Optimizer{Rule: aggregation.RuleFedAdam, Beta1: 0.9}
+	yogi := aggregation.Optimizer{Rule: aggregation.RuleFedYogi, Beta1: 0.9}
 	inside := adam
 	inside.TauInside = true
 	rules := []maskRule{
@@ -32,9 +32,9 @@ func maskRules(all bool) []maskRule {
 			local: 1},
 		{name: "SCAFFOLD", client: training.ClientRule{Kind: training.SCAFFOLD, OptionI: true},
 			rate: 1, local: 1},
-		{name: "FedAdam", server: adam, rate: .05, local: .1, adaptive: true},
-		{name: "FedAdam, constant inside", server: inside, rate: .05, local: .1, adaptive: true},
-		{name: "FedYogi", server: yogi, rate: .05, local: .1, adaptive: true},
+		{name: "FedAdam", server: adam, rate: 0.05, local: 0.1, adaptive: true},
+		{name: "FedAdam, constant inside", server: inside, rate: 0.05, local: 0.1, adaptive: true},
+		{name: "FedYogi", server: yogi, rate: 0.05, local: 0.1, adaptive: true},
 	}
 	if !all {
 		return rules[:1]
@@ -97,7 +97,7 @@ func (f fashionForm) run(ctx context.Context, o Options) (*Table, error) {
 	}
 	// A thirtieth of the rows makes a thirtieth of the local steps; the larger rate, which
 	// is of the papers' grid too, makes up for some of that.
-	rate := pick(o, .05, .01, .05)
+	rate := pick(o, 0.05, 0.01, 0.05)
 	sizes := f.sizes
 	if sizes == nil {
 		sizes = pick(o, map[int]int{10: 90, 100: 180}, map[int]int{10: 120, 100: 500, 500: 2000},
@@ -106,7 +106,7 @@ func (f fashionForm) run(ctx context.Context, o Options) (*Table, error) {
 	dealt := map[string]string{"label-skew": "two main classes with 90 % of a party's rows",
 		"iid": "dealt at random"}[f.split]
 	t := maskedTable("LeNet on Fashion-MNIST, 10 parties a round", "split", "parties", "rule")
-	grid := pick(o, serverRates, serverRates, []float64{.5, 1})
+	grid := pick(o, serverRates, serverRates, []float64{0.5, 1})
 	t.Settings = []string{
 		fmt.Sprintf("%d training rows of %s, %d test rows; %s", rows, imagesAre(d.train), d.test.Len(),
 			dealt),
@@ -157,7 +157,7 @@ func (f fashionForm) run(ctx context.Context, o Options) (*Table, error) {
 // 0.9 and took 0.4.
 func thresholds(ctx context.Context, o Options) (*Table, error) {
 	rows, rounds := pick(o, 1000, 55000, 600), pick(o, 60, 120, 2)
-	rate := pick(o, .05, .01, .05)
+	rate := pick(o, 0.05, 0.01, 0.05)
 	d, err := newImages(o, "fashion-mnist", rows, pick(o, 1000, 10000, 200), 0)
 	if err != nil {
 		return nil, err
@@ -188,8 +188,8 @@ func thresholds(ctx context.Context, o Options) (*Table, error) {
 			}})
 	}
 	add("none", "plain", 0, aggregation.NoMask)
-	all := pick(o, []float64{.2, .4, .6, .8}, []float64{.1, .2, .3, .4, .5, .6, .7, .8, .9},
-		[]float64{.2, .4})
+	all := pick(o, []float64{0.2, 0.4, 0.6, 0.8},
+		[]float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9}, []float64{0.2, 0.4})
 	for _, tau := range all {
 		add(fmt.Sprint(tau), "masked", tau, aggregation.SoftMask)
 	}
