@@ -59,8 +59,23 @@ func (j *committeeJob) member(k int, store Store) *Member {
 	return m
 }
 
+// gathered has a coordinator close the channel once all parties are connected.
+func (j *committeeJob) gathered(c *Coordinator) <-chan struct{} {
+	all, here, tell := make(chan struct{}), map[int]bool{}, c.Progress
+	c.Progress = func(e Event) { // never called concurrently
+		tell(e)
+		if e.Kind == Connected && !e.Member && len(here) < len(j.signers) {
+			if here[e.Party] = true; len(here) == len(j.signers) {
+				close(all)
+			}
+		}
+	}
+	return all
+}
+
 // Parties and members that stay: every round has a sum, of all; with noise, no more is
-// spent than the plan allows.
+// spent than the plan allows. Members come last, so that no round begins without a party that is
+// slow to start.
 func TestOneshotJob(t *testing.T) {
 	for name, change := range map[string]func(p *job.Job){
 		"without noise": func(*job.Job) {},
@@ -87,6 +102,9 @@ func TestOneshotJob(t *testing.T) {
 			j := newCommitteeJob(t, plan, 7, 5)
 			ctx, cancel := context.WithTimeout(t.Context(), jobTime)
 			defer cancel()
+			coordinator := j.coordinator(nil)
+			coordinator.StepTime = jobTime // nobody is too slow
+			all := j.gathered(coordinator)
 			var wait sync.WaitGroup
 			for i := range j.signers {
 				wait.Go(func() {
@@ -97,12 +115,16 @@ func TestOneshotJob(t *testing.T) {
 			}
 			for k := range j.members {
 				wait.Go(func() {
+					select {
+					case <-all:
+					case <-ctx.Done():
+					}
 					if err := j.member(k, nil).Run(ctx); err != nil {
 						t.Errorf("member %d: %v", k, err)
 					}
 				})
 			}
-			result, err := j.coordinator(nil).Run(ctx)
+			result, err := coordinator.Run(ctx)
 			if err != nil {
 				t.Fatal(err, j.events)
 			}
