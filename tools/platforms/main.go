@@ -69,12 +69,17 @@ func fatal(err error) {
 // check returns what is wrong on the platform with packages of the folder, including tests, in the
 // order of the text. A package and its variant with tests share files: each finding appears once.
 func (p platform) check(dir string) ([]string, error) {
-	loaded, err := packages.Load(&packages.Config{
-		Mode:  packages.LoadAllSyntax,
+	config := packages.Config{
 		Dir:   dir,
 		Tests: true,
 		Env:   append(os.Environ(), "GOOS="+p.system, "GOARCH="+p.processor, "CGO_ENABLED=0"),
-	}, p.patterns...)
+	}
+	parse, err := hollowed(config, p.patterns)
+	if err != nil {
+		return nil, err
+	}
+	config.Mode, config.ParseFile = packages.LoadAllSyntax, parse
+	loaded, err := packages.Load(&config, p.patterns...)
 	if err != nil {
 		return nil, err
 	}
