@@ -20,6 +20,10 @@ type PartitionOptions struct {
 	// "dirichlet-labels" (often called α) and "dirichlet-quantity" (β); 0 means
 	// 0.5. The smaller it is, the less the clients are alike.
 	Concentration float64
+	// Loose is the share of a client's images, in [0, 1), whose colour or angle is that of a label
+	// drawn at random and not of their own, for those by label. The larger it is, the more a model
+	// has to go by shapes.
+	Loose float64
 }
 
 // partitions are the ways to deal a training set. deal returns one list of rows
@@ -27,7 +31,7 @@ type PartitionOptions struct {
 var partitions = []struct {
 	name   string
 	deal   func(d *Dataset, o PartitionOptions, rng *rand.Rand) ([][]int, error)
-	recast func(clients []*Dataset, test *Dataset) (*Dataset, error)
+	recast func(clients []*Dataset, test *Dataset, o PartitionOptions, rng *rand.Rand) (*Dataset, error)
 }{
 	{"iid", dealEvenly, nil},
 	{"label-skew", dealLabelSkew, nil},
@@ -130,7 +134,7 @@ func Partition(
 			clients[c] = train.gather(rows)
 		}
 		if p.recast != nil {
-			test, err = p.recast(clients, test)
+			test, err = p.recast(clients, test, o, rng)
 		}
 		if err != nil {
 			return nil, nil, err
@@ -168,6 +172,9 @@ func (o PartitionOptions) check(name string, d *Dataset) error {
 	}
 	if !(o.Concentration >= 1e-3 && o.Concentration <= 1e6) {
 		return fault.New(ErrValue, "", "concentration %v, want one in 0.001..1e6", o.Concentration)
+	}
+	if !(o.Loose >= 0 && o.Loose < 1) {
+		return fault.New(ErrValue, "", "loose colours %v, want a share in [0, 1)", o.Loose)
 	}
 	for i, y := range d.Labels {
 		if y < 0 {

@@ -2,6 +2,8 @@ package learning
 
 import (
 	"math"
+	"math/rand/v2"
+	"slices"
 
 	"github.com/hushsum/hushsum/internal/fault"
 )
@@ -19,7 +21,7 @@ func along(end float64, c, n int) float64 {
 }
 
 // paint colours the clients' images and the test images, see Partition.
-func paint(clients []*Dataset, test *Dataset) (*Dataset, error) {
+func paint(clients []*Dataset, test *Dataset, _ PartitionOptions, _ *rand.Rand) (*Dataset, error) {
 	if err := checkImages(clients[0], test, "colour"); err != nil {
 		return nil, err
 	}
@@ -31,7 +33,7 @@ func paint(clients []*Dataset, test *Dataset) (*Dataset, error) {
 }
 
 // turn rotates the clients' images and the test images, see Partition.
-func turn(clients []*Dataset, test *Dataset) (*Dataset, error) {
+func turn(clients []*Dataset, test *Dataset, _ PartitionOptions, _ *rand.Rand) (*Dataset, error) {
 	if err := checkImages(clients[0], test, "rotation"); err != nil {
 		return nil, err
 	}
@@ -52,7 +54,9 @@ const (
 )
 
 // paintLabels colours images by their labels, see Partition.
-func paintLabels(clients []*Dataset, test *Dataset) (*Dataset, error) {
+func paintLabels(
+	clients []*Dataset, test *Dataset, o PartitionOptions, rng *rand.Rand,
+) (*Dataset, error) {
 	if err := checkImages(clients[0], test, "label-colour"); err != nil {
 		return nil, err
 	}
@@ -61,15 +65,19 @@ func paintLabels(clients []*Dataset, test *Dataset) (*Dataset, error) {
 	}
 	for c, d := range clients {
 		place := along(hueBand, c, len(clients))
-		clients[c] = d.painted(func(label int) float64 { return hueStep*float64(label) + place })
+		seems := d.seeming(o.Loose, rng)
+		clients[c] = d.painted(func(i int) float64 { return hueStep*float64(seems[i]) + place })
 	}
 	// Seven steps on for each label: neighbours in training are no neighbours here.
-	return test.painted(func(label int) float64 { return testHues + testHueStep*float64(7*label%10) }),
-		nil
+	return test.painted(func(i int) float64 {
+		return testHues + testHueStep*float64(7*test.Labels[i]%10)
+	}), nil
 }
 
 // turnLabels rotates the clients' images by their labels, see Partition.
-func turnLabels(clients []*Dataset, test *Dataset) (*Dataset, error) {
+func turnLabels(
+	clients []*Dataset, test *Dataset, o PartitionOptions, rng *rand.Rand,
+) (*Dataset, error) {
 	if err := checkImages(clients[0], test, "label-rotation"); err != nil {
 		return nil, err
 	}
@@ -77,11 +85,27 @@ func turnLabels(clients []*Dataset, test *Dataset) (*Dataset, error) {
 		return nil, err
 	}
 	for c, d := range clients {
-		clients[c] = d.turned(func(label int) float64 {
-			return float64(10*(1+label/2)) * float64(1-2*(label%2))
+		seems := d.seeming(o.Loose, rng)
+		clients[c] = d.turned(func(i int) float64 {
+			return float64(10*(1+seems[i]/2)) * float64(1-2*(seems[i]%2))
 		})
 	}
 	return test, nil
+}
+
+// seeming returns the labels whose colour or angle images have: their own, but for a share of them
+// one of all ten at random.
+func (d *Dataset) seeming(loose float64, rng *rand.Rand) []int {
+	if loose == 0 {
+		return d.Labels
+	}
+	labels := slices.Clone(d.Labels)
+	for i := range labels {
+		if rng.Float64() < loose {
+			labels[i] = rng.IntN(10)
+		}
+	}
+	return labels
 }
 
 func checkTenLabels(clients []*Dataset, test *Dataset, name string) error {
@@ -115,18 +139,19 @@ func checkImages(client, test *Dataset, name string) error {
 func side(d *Dataset) int { return int(math.Round(math.Sqrt(float64(d.Features)))) }
 
 // painted returns the images in fully saturated colours, as three planes; hue is in
-// degrees, by label.
-func (d *Dataset) painted(hue func(label int) float64) *Dataset {
+// degrees, by row.
+func (d *Dataset) painted(hue func(row int) float64) *Dataset {
 	p := &Dataset{
 		Pixels:   make([]byte, 0, 3*len(d.Pixels)),
 		Features: 3 * d.Features,
 		Labels:   d.Labels,
 		Writers:  d.Writers,
 	}
-	for i, label := range d.Labels {
+	for i := range d.Labels {
+		at := hue(i)
 		// Each primary is full within 60° of its own hue and gone from 120° on.
 		for k := range 3 {
-			away := math.Abs(math.Mod(hue(label)-120*float64(k)+540, 360) - 180)
+			away := math.Abs(math.Mod(at-120*float64(k)+540, 360) - 180)
 			part := max(0, min(1, 2-away/60))
 			for _, x := range d.Pixels[i*d.Features : (i+1)*d.Features] {
 				p.Pixels = append(p.Pixels, byte(math.Round(part*float64(x))))
@@ -168,22 +193,23 @@ func sourcesOf(n int, angle float64) []source {
 }
 
 // turned returns the images turned counter-clockwise about their centre by an angle
-// in degrees, by label, interpolated bilinearly.
-func (d *Dataset) turned(angle func(label int) float64) *Dataset {
+// in degrees, by row, interpolated bilinearly.
+func (d *Dataset) turned(angle func(row int) float64) *Dataset {
 	n := side(d)
-	known := map[int][]source{} // the same for all images of a label
+	known := map[float64][]source{} // the same for all images of an angle
 	p := &Dataset{
 		Pixels:   make([]byte, 0, len(d.Pixels)),
 		Features: d.Features,
 		Labels:   d.Labels,
 		Writers:  d.Writers,
 	}
-	for i, label := range d.Labels {
-		if known[label] == nil {
-			known[label] = sourcesOf(n, angle(label))
+	for i := range d.Labels {
+		by := angle(i)
+		if known[by] == nil {
+			known[by] = sourcesOf(n, by)
 		}
 		image := d.Pixels[i*d.Features : (i+1)*d.Features]
-		for _, s := range known[label] {
+		for _, s := range known[by] {
 			var sum float64
 			for k, at := range s.at {
 				sum += s.weight[k] * float64(image[at])

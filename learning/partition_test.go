@@ -273,8 +273,12 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// all is the same for every label.
+// all is the same for every row, and byLabel for the rows of a label.
 func all(x float64) func(int) float64 { return func(int) float64 { return x } }
+
+func byLabel(d *Dataset, of func(label int) float64) func(int) float64 {
+	return func(row int) float64 { return of(d.Labels[row]) }
+}
 
 // Every label of a client has its own hue, other clients' hues of it are in the same
 // band, and no test hue is in any band; the rows are those of iid or label-skew.
@@ -288,7 +292,9 @@ func TestLabelColour(t *testing.T) {
 		must(t, err)
 		hues := map[float64]int{}
 		for c, p := range parts {
-			want := plain[c].painted(func(y int) float64 { return 24*float64(y) + 10*float64(c) })
+			want := plain[c].painted(byLabel(plain[c], func(y int) float64 {
+				return 24*float64(y) + 10*float64(c)
+			}))
 			if !slices.Equal(p.Pixels, want.Pixels) || !slices.Equal(p.Labels, plain[c].Labels) {
 				t.Errorf("%s: client %d has other rows or hues", name, c)
 			}
@@ -300,11 +306,11 @@ func TestLabelColour(t *testing.T) {
 			t.Errorf("%d hues for three clients and ten labels", len(hues))
 		}
 		seen := map[float64]bool{}
-		want := pictures(90, 10).painted(func(y int) float64 {
+		want := pictures(90, 10).painted(byLabel(pictures(90, 10), func(y int) float64 {
 			hue := 252 + 8*float64(7*y%10)
 			seen[hue] = true
 			return hue
-		})
+		}))
 		if !slices.Equal(unseen.Pixels, want.Pixels) || len(seen) != 10 {
 			t.Errorf("%s: the test set has %d hues, or others", name, len(seen))
 		}
@@ -326,7 +332,7 @@ func TestLabelRotation(t *testing.T) {
 		plain, _, err := Partition(split, d, nil, PartitionOptions{Clients: 3, Seed: 1})
 		must(t, err)
 		for c, p := range parts {
-			want := plain[c].turned(func(y int) float64 { return angles[y] })
+			want := plain[c].turned(byLabel(plain[c], func(y int) float64 { return angles[y] }))
 			if !slices.Equal(p.Pixels, want.Pixels) || slices.Equal(p.Pixels, plain[c].Pixels) {
 				t.Errorf("%s: client %d is not turned as its labels are", name, c)
 			}
@@ -339,6 +345,42 @@ func TestLabelRotation(t *testing.T) {
 	if _, _, err := Partition("label-rotation", many, many,
 		PartitionOptions{Clients: 2}); !errors.Is(err, ErrValue) {
 		t.Errorf("eleven labels: %v", err)
+	}
+}
+
+// Loose colours and angles are their label's but for that share, in which they are any label's, and
+// the rows stay as they are. False alarms: a count of 3,000 is off by five standard deviations once
+// in 1.7 million.
+func TestLooseFeatures(t *testing.T) {
+	const loose = 0.3
+	d := pictures(3000, 10)
+	for _, name := range []string{"label-colour-skew", "label-rotation"} {
+		tight, _, err := Partition(name, d, pictures(30, 10), PartitionOptions{Clients: 1, Seed: 1})
+		must(t, err)
+		parts, _, err := Partition(name, d, pictures(30, 10),
+			PartitionOptions{Clients: 1, Seed: 1, Loose: loose})
+		must(t, err)
+		if !slices.Equal(parts[0].Labels, tight[0].Labels) {
+			t.Fatalf("%s: other rows than without", name)
+		}
+		// A label drawn from all ten is the own one once in ten, and black or round images may stay.
+		other, n := 0.0, float64(tight[0].Len())
+		width := tight[0].Features
+		for i := range tight[0].Labels {
+			if !slices.Equal(parts[0].Pixels[i*width:(i+1)*width], tight[0].Pixels[i*width:(i+1)*width]) {
+				other++
+			}
+		}
+		p := loose * 0.9
+		if off := math.Abs(other-n*p) / math.Sqrt(n*p*(1-p)); off > 5 {
+			t.Errorf("%s: %v of %v images are as another label's, %.1f standard deviations off", name, other, n, off)
+		}
+	}
+	for _, bad := range []float64{-0.1, 1, math.NaN()} {
+		if _, _, err := Partition("label-colour", d, pictures(30, 10),
+			PartitionOptions{Clients: 2, Loose: bad}); !errors.Is(err, ErrValue) {
+			t.Errorf("loose %v: %v", bad, err)
+		}
 	}
 }
 
