@@ -160,3 +160,91 @@ func (f alignmentForm) run(ctx context.Context, o Options) (*Table, error) {
 	}
 	return t, err
 }
+
+// alignmentSteps is the paper's setting of a data centre: rows dealt at random, one step a round on
+// a large batch, where FedGA is GradAlign and FedAvg is gradient descent. The paper shows curves.
+func alignmentSteps(ctx context.Context, o Options) (*Table, error) {
+	rows := pick(o, 6000, 60000, 600)
+	updates, last := pick(o, 400, 3000, 6), pick(o, 40, 300, 2)
+	const clients, rate, target = 10, 0.4, 0.78
+	d, err := newDealer(o, "fashion-mnist", rows, pick(o, 2000, 10000, 200))
+	if err != nil {
+		return nil, err
+	}
+	if !o.Long {
+		d.smaller(o, 14)
+	}
+	hidden := pick(o, 48, 200, 8)
+	title := fmt.Sprintf("One step of large batches: MLP %d-%d-10 on Fashion-MNIST, rows dealt at random",
+		d.train.Features, hidden)
+	t := &Table{
+		Title: title, Labels: []string{"batch", "rule"},
+		Measures: []Measure{accuracyMeasure, {Name: "equal exchanges", Percent: true, Digits: 2},
+			{Name: "updates", Digits: 0}},
+		Figures: []Figure{learningFigure("updates", title)},
+		Notes: []string{
+			fmt.Sprintf("accuracy: the mean of the last %d updates; equal exchanges: the mean over those "+
+				"of as many exchanges, which GradAlign reaches in half of the updates; updates: until the "+
+				"model is first right on %v of the test rows, all if it never is.", last, target),
+		},
+		Settings: []string{
+			fmt.Sprintf("%d training rows, %d test rows; %d parties, all in each of %d updates",
+				min(rows, d.train.Len()), d.test.Len(), clients, updates),
+			fmt.Sprintf("of the paper: 1 local step, batches of all or a fifth of a party's rows, weight "+
+				"decay 1e-3, no momentum; local rate %v, of its grid", rate),
+		},
+	}
+	var arms []arm
+	for _, batch := range []struct {
+		name string
+		rows int
+	}{{"all", rows / clients}, {"a fifth", rows / clients / 5}} {
+		for _, beta := range []float64{0, 0.5, 1.5, 2.5} {
+			a := arm{labels: []string{batch.name, "descent"}, steps: updates}
+			rule := training.ClientRule{}
+			if beta > 0 {
+				a.labels[1] = fmt.Sprintf("GradAlign %v", beta)
+				rule = training.ClientRule{Kind: training.FedGA, Beta: beta}
+			}
+			a.run = func(ctx context.Context, seed uint64, step func()) (outcome, error) {
+				with, err := d.deal("iid", clients, seed)
+				if err != nil {
+					return outcome{}, err
+				}
+				exchanges := 1
+				trained, err := simulation.Run(ctx, simulation.Options{
+					Model: d.network(hidden), Parties: with.parties, Test: with.test, Rounds: updates,
+					Local:  learning.SGD{Rate: rate, Batch: batch.rows, Steps: 1, WeightDecay: 1e-3},
+					Client: rule, Seed: seed,
+				}, func(r simulation.RoundResult) {
+					step()
+					exchanges = r.Exchanges
+				})
+				if err != nil {
+					return outcome{}, err
+				}
+				l := learned(trained)
+				at, _ := l.meanOver(updates, last)
+				equal, _ := l.meanOver(updates/exchanges, last/exchanges)
+				until := slices.IndexFunc(l.y, func(y float64) bool { return y >= target })
+				if until < 0 {
+					until = updates - 1
+				}
+				return outcome{[]float64{at, equal, float64(until + 1)}, []line{l}}, nil
+			}
+			arms = append(arms, a)
+		}
+	}
+	err = t.fill(ctx, o, arms)
+	for _, a := range arms {
+		descent := []string{a.labels[0], "descent"}
+		if a.labels[1] == descent[1] {
+			continue
+		}
+		claim := fmt.Sprintf("batches of %s: %s less descent", a.labels[0], a.labels[1])
+		t.compare(claim+", after as many updates", a.labels, descent, 0, 1)
+		t.compare(claim+", after as many exchanges", a.labels, descent, 1, 1)
+		t.compare(claim, a.labels, descent, 2, -1)
+	}
+	return t, err
+}

@@ -69,9 +69,11 @@ func TestTinyForms(t *testing.T) {
 		"rates": 4, "ablations": 25, "clipping": 6, "clipping-many": 6, "privacy": 10,
 		"noise": 2, "alignment": 7, "tickets": 18, "tickets-many": 13,
 		"poisoning": 28, "rules": 30, "thresholds": 3, "alignment-iid": 6,
+		"alignment-steps": 8, "features-loose": 6, "tickets-dirichlet": 10,
 	}
 	// The same code as others, of other sizes.
-	variants := []string{"fashion-iid", "rules", "alignment-iid", "clipping-many", "tickets-many"}
+	variants := []string{"fashion-iid", "rules", "alignment-iid", "clipping-many",
+		"tickets-many", "features-loose", "tickets-dirichlet"}
 	for _, e := range All() {
 		if slices.Contains(variants, e.Name) && !suite.Long() {
 			continue

@@ -301,6 +301,30 @@ func writersOf(d *learning.Dataset) int {
 // features is FedCMNIST and FedRotMNIST: colour or angle tell the label in training and
 // not in the test.
 func features(ctx context.Context, o Options) (*Table, error) {
+	return featuresForm{splits: pick(o, []string{"label-colour-skew", "label-rotation-skew"},
+		[]string{"label-colour", "label-colour-skew", "label-rotation", "label-rotation-skew"},
+		[]string{"label-colour", "label-rotation-skew"})}.run(ctx, o)
+}
+
+// looseFeatures is FedCMNIST with colours that tell the label in a part of the images only, so that
+// shapes are learned too.
+func looseFeatures(ctx context.Context, o Options) (*Table, error) {
+	return featuresForm{splits: pick(o, []string{"label-colour", "label-colour-skew"},
+		[]string{"label-colour", "label-colour-skew"}, []string{"label-colour"}),
+		loose: looseColours}.run(ctx, o)
+}
+
+// looseColours is the share of images that have any label's colour. With it plain averaging comes as
+// near to the published accuracy as it does in the quick form; masked averaging was not looked at.
+const looseColours = 0.5
+
+// featuresForm has all in which the experiments of features differ.
+type featuresForm struct {
+	splits []string
+	loose  float64
+}
+
+func (f featuresForm) run(ctx context.Context, o Options) (*Table, error) {
 	rows := pick(o, 1500, 55000, 600)
 	d, err := newImages(o, "mnist", rows, pick(o, 1000, 10000, 200), pick(o, 1000, 5000, 200))
 	if err != nil {
@@ -323,9 +347,10 @@ func features(ctx context.Context, o Options) (*Table, error) {
 		"own server rates from " + gridText(grid) + ", by rows that are recast as those of the " +
 			"test",
 	}
-	splits := pick(o, []string{"label-colour-skew", "label-rotation-skew"},
-		[]string{"label-colour", "label-colour-skew", "label-rotation",
-			"label-rotation-skew"}, []string{"label-colour", "label-rotation-skew"})
+	if f.loose > 0 {
+		t.Title += " in part of the images"
+		t.Settings[1] += fmt.Sprintf("; %v of the images have the colour of a label drawn at random", f.loose)
+	}
 	published := map[string][2]float64{
 		"label-colour-skew 500": {84.48, 86.22}, "label-colour-skew 100": {85.62, 88.32},
 		"label-colour-skew 10": {86.77, 89.17},
@@ -336,7 +361,7 @@ func features(ctx context.Context, o Options) (*Table, error) {
 	local := learning.SGD{Rate: rate, Momentum: momentum, WeightDecay: weightDecay, Batch: localBatch,
 		Epochs: 1}
 	var all []*study
-	for _, split := range splits {
+	for _, split := range f.splits {
 		for _, clients := range []int{10, 100, 500} {
 			if sizes[clients] == 0 {
 				continue
@@ -346,7 +371,8 @@ func features(ctx context.Context, o Options) (*Table, error) {
 				grid:      grid,
 				published: published[fmt.Sprintf("%s %d", split, clients)],
 				training: func(seed uint64, tune bool) (simulation.Options, error) {
-					with, err := d.dealWith(split, seed, tune, learning.PartitionOptions{Clients: clients})
+					with, err := d.dealWith(split, seed, tune,
+						learning.PartitionOptions{Clients: clients, Loose: f.loose})
 					if err != nil {
 						return simulation.Options{}, err
 					}
