@@ -61,7 +61,7 @@ func TestDevOneshot(t *testing.T) {
 	checkDevRun(t, false, 2, own...)
 }
 
-// checkDevRun runs dev for so many rounds, without noise if the model is to be the simulated one.
+// checkDevRun runs dev for this many rounds, without noise if the model is to be the simulated one.
 func checkDevRun(t *testing.T, equal bool, rounds int, args ...string) {
 	t.Helper()
 	code, out := says(t, append([]string{"dev", "--json", "--exit"}, args...)...)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -31,11 +32,12 @@ federation does not begin again. "exclude NAME PARTY" leaves a party out of all 
 until "readmit NAME PARTY", which holds for one that has spoilt a round too; the audit log has both.
 "after NAME FOLDER" writes the files of a federation that goes on
 from one that has ended: its job, roster and last model, and what its parties have spent, which
-counts. Change what is to change, and create it; with --identity this operator signs that it goes on
-from the other, which parties may follow. They take an operator's token from --token-file or
+counts. Change what is to change, and create it with --identity: this operator signs that it goes on
+from the other, so that parties follow. They take an operator's token from --token-file or
 HUSHSUM_TOKEN, or --identity FILE of a key that the server's --operators has, by which requests
 are signed.`, std)
 	o, read := operatorFlags(f)
+	o.unsignedFlag(f)
 	asJSON := f.Bool("json", false, "print JSON")
 	words, err := parseAmong(f, args, 3)
 	if err != nil {
@@ -61,6 +63,9 @@ are signed.`, std)
 	}
 	if what != "list" && argument == "" {
 		return misuse("%s takes a name or file", what)
+	}
+	if o.unsigned && what != "create" {
+		return misuse("--unsigned is for create")
 	}
 	if err := read(); err != nil {
 		return err
@@ -167,7 +172,7 @@ func (o *operator) create(ctx context.Context, file string, std streams) error {
 	for _, note := range notes(file, f) {
 		fmt.Fprintln(std.out, note)
 	}
-	if files.Succession, err = o.succession(f, std); err != nil {
+	if files.Succession, err = o.succession(f); err != nil {
 		return err
 	}
 	var made struct{ ID string }
@@ -179,19 +184,24 @@ func (o *operator) create(ctx context.Context, file string, std streams) error {
 	return nil
 }
 
-// succession has the operator sign that a federation continues another. Without a key it explains
-// the consequence: it cannot be signed later, and a study continues along one path.
-func (o *operator) succession(f *federation.Federation, std streams) ([]byte, error) {
+// succession has the operator sign that a federation continues another. Without a key it refuses,
+// unless the operator wants that: it cannot be signed later, and a study continues along one path.
+func (o *operator) succession(f *federation.Federation) ([]byte, error) {
 	switch {
-	case f.Settled.Before() == nil:
+	case f.Settled.Before() == nil, o.unsigned:
 		return nil, nil
 	case o.identity == nil:
-		fmt.Fprintf(std.err, "no operator's key signs that %s goes on from the last federation: parties "+
-			"with --follow do not go on in it, nor in any after it, and join by hand, in a folder of "+
-			"its own; sign the next by --identity\n", f.Job.Name)
-		return nil, nil
+		return nil, fmt.Errorf("no operator's key signs that %s goes on from the last federation: parties "+
+			"with --follow would go on neither in it nor in any after it, and would have to join by hand, "+
+			"each in a new folder; sign it by --identity FILE, or add --unsigned", f.Job.Name)
 	}
 	return f.Sign(o.identity)
+}
+
+// unsignedFlag declares the flag by which an operator wants no signature.
+func (o *operator) unsignedFlag(f *flag.FlagSet) {
+	f.BoolVar(&o.unsigned, "unsigned", false, "declare without a signature what goes on from another "+
+		"federation: its parties do not follow")
 }
 
 // after writes the files of a federation that continues one that has ended.

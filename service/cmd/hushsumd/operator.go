@@ -26,6 +26,7 @@ const mostAnswer = 1 << 30 // bytes of an answer in JSON: some have models
 type operator struct {
 	admin, token string
 	identity     ed25519.PrivateKey // nil: the token
+	unsigned     bool               // what it declares may go on from another federation unsigned
 }
 
 // operatorFlags declares an operator's flags; once they are parsed, read reads the files that they

@@ -33,11 +33,12 @@ there. The epsilon of FILE is of its queries by themselves; parties and budget a
 was asked before is answered from the record and costs nothing; the queries that are left keep the
 noise that FILE gives them. --plan says what they would cost and give, and asks nothing.
 
-With --identity this operator signs that the one goes on from the other, which parties follow;
-without it they join by hand.`, std)
+With --identity this operator signs that the one goes on from the other, so that parties follow;
+with --unsigned they join by hand.`, std)
 	q := questioner{std: std}
 	var read func() error
 	q.operator, read = operatorFlags(f)
+	q.unsignedFlag(f)
 	f.BoolVar(&q.plan, "plan", false, "say what it would cost and give, and ask nothing")
 	f.BoolVar(&q.json, "json", false, "print JSON")
 	f.BoolVar(&q.csv, "csv", false, "print the answers as CSV")
@@ -178,7 +179,7 @@ func (q *questioner) more(ctx context.Context, s *runner.Status, file string) er
 	if batch.Federation == nil {
 		return q.print(nil, all, names)
 	}
-	if batch.Files.Succession, err = q.succession(batch.Federation, q.std); err != nil {
+	if batch.Files.Succession, err = q.succession(batch.Federation); err != nil {
 		return err
 	}
 	var made struct{ ID string }

@@ -167,9 +167,14 @@ func TestQuery(t *testing.T) {
 	if !strings.Contains(text, "parties.count is 5; those who are asked are the 4 parties of cli") {
 		t.Error(text)
 	}
-	// By a token nobody signs that it goes on, which is told before it is declared.
+	// By a token nobody signs that it goes on, which is refused unless the operator wants it.
 	code, text = says(t, "query", "clinics", at("five.toml"), "--admin", n.Page)
 	if code != 1 || !strings.Contains(text, "no operator's key signs that clinics-2 goes on") ||
+		!strings.Contains(text, "add --unsigned") {
+		t.Errorf("%d %s", code, text)
+	}
+	code, text = says(t, "query", "clinics", at("five.toml"), "--admin", n.Page, "--unsigned")
+	if code != 1 || strings.Contains(text, "no operator's key") ||
 		!strings.Contains(text, "the server asks who this is") {
 		t.Errorf("%d %s", code, text)
 	}
