@@ -282,7 +282,7 @@ func checkLarge(l *large, mean []float32) error {
 	squares := 0.
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, x := range mean[:first] {
-		// The norm of so many Gaussian numbers is √d, but for a thousandth.
+		// The norm of this many Gaussian numbers is √d, but for a thousandth.
 		want := .99 / math.Sqrt(float64(len(mean))) * rng.NormFloat64() / largeParties
 		squares += (float64(x) - want) * (float64(x) - want)
 	}

@@ -146,7 +146,7 @@ func (g *trainees) start(ctx context.Context) (wait func() [][]float64) {
 	}
 }
 
-// check compares the weights of a model with those of a simulation of so many rounds.
+// check compares the weights of a model with those of a simulation of this many rounds.
 func (g *trainees) check(model []float64, rounds int) {
 	g.Helper()
 	declared, err := training.Of(g.settled)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// bandRound is a band of so many sums, of discrete Gaussian noise of variance V, in which a client
+// bandRound is a band of this many sums, of discrete Gaussian noise of variance V, in which a client
 // adds vectors of squared norm up to square together.
 func bandRound(messages, dim int, variance, square float64) Round {
 	return Round{

@@ -76,7 +76,7 @@ func (a outcomes) cross(b outcomes) outcomes {
 	return out
 }
 
-// times is so many independent releases.
+// times is this many independent releases.
 func (a outcomes) times(n int) outcomes {
 	out := nothing
 	for range n {
@@ -155,7 +155,7 @@ func skellamOutcomes(variance float64, k int) outcomes {
 	return out
 }
 
-// gaussianOutcomes is one coordinate that differs by k, under so many discrete Gaussian shares.
+// gaussianOutcomes is one coordinate that differs by k, under this many discrete Gaussian shares.
 func gaussianOutcomes(shares int, sigma float64, k int) outcomes {
 	const reach = 20
 	one := tabled(func(k float64) float64 { return math.Exp(-k * k / (2 * sigma * sigma)) }, reach)

@@ -98,7 +98,7 @@ func pairOf(law map[int]float64, vector []int) outcomes {
 	return out
 }
 
-// numericEpsilon returns ε(δ) of so many rounds of each of the pairs, the larger direction's,
+// numericEpsilon returns ε(δ) of this many rounds of each of the pairs, the larger direction's,
 // with losses rounded down and up.
 func numericEpsilon(pairs []outcomes, rounds int, delta float64) (low, high float64) {
 	const h, n = 5e-4, 1 << 17

@@ -14,7 +14,7 @@ func exampleRound() Round {
 	}
 }
 
-// signs is the sensitivity of a sum of vectors of so many signs.
+// signs is the sensitivity of a sum of vectors of this many signs.
 func signs(n int) Sensitivity {
 	return Sensitivity{L1: float64(n), L2: math.Sqrt(float64(n)), Dimension: n}
 }

@@ -21,7 +21,7 @@ func logNormal(seed uint64, median drive.Time, sigma float64) func() drive.Time 
 	}
 }
 
-// A round with a buffer closes once so many are in, and no more are, whoever is slow. What was made
+// A round with a buffer closes once that many are in, and no more are, whoever is slow. What was made
 // of an earlier broadcast is in a later sum, no older than may be, and each sum is exact.
 func TestBufferPlain(t *testing.T) {
 	for _, o := range []jobtest.CouncilOptions{

@@ -197,7 +197,7 @@ func TestBufferBefore(t *testing.T) {
 }
 
 // Rounds that a server has skipped count as if everybody had submitted, also where parties have
-// agreed to so many submissions, and have no budget.
+// agreed to that many submissions, and have no budget.
 func TestBufferSkippedCount(t *testing.T) {
 	for _, told := range []uint64{2, 3} {
 		w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 3, Members: 4, Survivors: 3,

@@ -71,7 +71,7 @@ func TestCommitteeComplaint(t *testing.T) {
 			startAll(w)
 			d := w.Hub.Drive
 			w.Run(func() bool { return d().Batches() == 1 })
-			if killed > 0 { // once so many messages have come, or things were saved
+			if killed > 0 { // once that many messages have come, or things were saved
 				for range killed - 1 {
 					w.Step()
 				}

@@ -11,7 +11,7 @@ import (
 	"github.com/hushsum/hushsum/privacy"
 )
 
-// limitsOf are the limits of a job of so many rounds, of which a budget of ε 1 lets so many fit;
+// limitsOf are the limits of a job of this many rounds, of which a budget of ε 1 has room for this many;
 // 0: it has no noise.
 func limitsOf(t *testing.T, rounds uint64, fit int) Limits {
 	t.Helper()
@@ -226,7 +226,7 @@ func TestGuardFormat(t *testing.T) {
 	}
 }
 
-// Where submissions are parts of one vector, a party is charged in the first of so many rounds,
+// Where submissions are parts of one vector, a party is charged in the first of this many rounds,
 // whichever of them it is in; a round is answered once all the same, and what is saved says so.
 func TestGuardBands(t *testing.T) {
 	limits := limitsOf(t, 7, 3)

@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	seeds = flag.Uint64("seeds", 0, "run so many worlds; 0: as many as the form of the tests has")
+	seeds = flag.Uint64("seeds", 0, "run this many worlds; 0: as many as the form of the tests has")
 	first = flag.Uint64("first", 0, "the seed of the first world")
 )
 

@@ -15,9 +15,9 @@ func (c *checker) world() {
 	c.refuse(w.Data.Draw != "" && w.Data.Split != "", "world.data.draw", "leave one of the two out",
 		"rows are dealt once or by round")
 	c.refuse(w.Data.All && w.Data.Rows > 0, "world.data.all", "leave one of the two out",
-		"so many rows of each party are dealt, or all that there are")
+		"this many rows of each party are dealt, or all that there are")
 	c.refuse(w.Data.All && w.Data.Draw == "anew", "world.data.all", "write world.data.rows",
-		"rows that are drawn anew in each round are so many")
+		"rows that are drawn anew in each round are this many")
 	c.takes(strings.HasPrefix(w.Data.Split, "dirichlet"), "it is of the Dirichlet splits",
 		"leave it out", "world.data.concentration")
 	messages := w.Fidelity == "" || w.Fidelity == "messages"

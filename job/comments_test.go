@@ -101,7 +101,7 @@ func domain(f Field) string {
 	return strings.TrimSpace(text)
 }
 
-// fold breaks a text between words into lines of at most so many characters.
+// fold breaks a text between words into lines of at most this many characters.
 func fold(text string, width int) []string {
 	var lines []string
 	for _, word := range strings.Fields(text) {

@@ -73,7 +73,7 @@ var theQuery = tableOf(
 		"Lists the quantiles that are asked for, in ascending order.").within(inside).
 		means("0.25, 0.5 and 0.75"),
 	whole("top", func(q *Query) *int { return &q.Top }, between(1, maxTop),
-		"Asks for so many of the most frequent texts at most: fewer come out where noise hides the "+
+		"Asks for at most this many of the most frequent texts: fewer come out where noise hides the "+
 			"others.").unit("texts").means("20 of heavy"),
 	number("share", func(q *Query) *float64 { return &q.Share }, limits{hi: 1, above: true},
 		"Gives the query this part of the budget: its noise is 1/√share of what it were alone.").

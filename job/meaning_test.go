@@ -127,7 +127,7 @@ func TestOneMeaning(t *testing.T) {
 		is("sums of 6 rounds of "+rule, s.Rounds(), sums)
 	}
 
-	// One encoding without noise, whoever sums: fixed-point, of so many places.
+	// One encoding without noise, whoever sums: fixed-point, of this many places.
 	_, s = settle(t, "")
 	trained, err := training.Of(s)
 	if err != nil {

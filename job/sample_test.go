@@ -33,7 +33,7 @@ func rosterOf(t *testing.T, n int) *keyexchange.Roster {
 	return roster
 }
 
-// sampled settles a job of 500 parties of which so many are in a round.
+// sampled settles a job of 500 parties of which this many are in a round.
 func sampled(t *testing.T, parties, adversary string) (*job.Settled, error) {
 	t.Helper()
 	j, err := job.Parse("job.toml", fmt.Appendf(nil, `name = "sampled"

@@ -72,7 +72,7 @@ type Query struct {
 	// Lists the quantiles that are asked for, in ascending order. Range: above 0, below 1. Default:
 	// 0.25, 0.5 and 0.75.
 	At []float64
-	// Asks for so many of the most frequent texts at most: fewer come out where noise hides the
+	// Asks for at most this many of the most frequent texts: fewer come out where noise hides the
 	// others. Range: 1 to 1000 (texts). Default: 20 of heavy.
 	Top int `json:",omitempty"`
 	// Gives the query this part of the budget: its noise is 1/√share of what it were alone. Range:

@@ -157,7 +157,7 @@ func TestWriteToFails(t *testing.T) {
 	}
 }
 
-// brokenWriter takes so many bytes, and then fails.
+// brokenWriter takes this many bytes, and then fails.
 type brokenWriter struct {
 	left int
 	err  error

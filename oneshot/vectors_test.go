@@ -407,7 +407,7 @@ func nameOf(err error) string {
 	return fmt.Sprint(err)
 }
 
-// replay brings a fresh world to where so many messages have come.
+// replay brings a fresh world to where that many messages have come.
 func (r *recorded) replay(after int) *world {
 	_, keys := people("party", 5)
 	w := &world{config: r.config, keys: keys, server: must(NewServer(r.config, 0))}

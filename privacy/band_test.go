@@ -75,7 +75,7 @@ func TestBandTurns(t *testing.T) {
 	}
 }
 
-// play has one vector begin in each round, for so many rounds, and returns what is decoded of sums
+// play has one vector begin in each round, for this many rounds, and returns what is decoded of sums
 // without the lost rounds. kept says whether those who began in a lost round go on.
 func play(b Band, vectors [][]float64, lost []int, kept bool) (decoded [][]float64) {
 	var earlier []Decoded

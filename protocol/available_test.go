@@ -23,7 +23,7 @@ func onlineConfig(roster *keyexchange.Roster) *Config {
 		Layout: masking.Layout{{Length: 20, Bits: 24}}, Recovery: &Recovery{}}
 }
 
-// leaves draws when each party leaves a round of those who are there, at most so many
+// leaves draws when each party leaves a round of those who are there, at most this many
 // that the round can do without.
 func leaves(rng *rand.Rand, n int, there []int, most int) []drop {
 	pattern := make([]drop, n)

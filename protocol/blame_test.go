@@ -78,7 +78,7 @@ func TestDoubtsForget(t *testing.T) {
 	}
 }
 
-// Of the holders of an owner's shares so many can be at fault as the bound leaves, if the
+// Of the holders of an owner's shares as many can be at fault as the bound leaves, if the
 // owner is not: those who claim that their shares did not open, and those who are named
 // already, count among the few that can, and have no part in it where their shares are not
 // used.

@@ -51,7 +51,7 @@ type coalition struct {
 func coalitionSession(t *testing.T, seed uint64) (spoilt, stopped int) {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	e := 1 + rng.IntN(3)
-	// of whom so many are honest that t + 2e + 1 are without a single spoiler
+	// of whom enough are honest that t + 2e + 1 are without a single spoiler
 	n := 7*e + 3 + rng.IntN(3)
 	recovery := &Recovery{Threshold: (n-1+e)/2 + 1}
 	if rng.IntN(2) == 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
-// setUpOn is a set-up of parties with chosen randomness on so many cores, up to what the
+// setUpOn is a set-up of parties with chosen randomness on this many cores, up to what the
 // server tells the members. It returns the clients, and what each was sent and answered.
 func setUpOn(
 	t *testing.T, cores int, config *Config, signers []crypto.Signer,

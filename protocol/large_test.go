@@ -332,7 +332,7 @@ func FuzzReadMessage(f *testing.F) {
 	})
 }
 
-// pieceReader reads so many bytes at a time.
+// pieceReader reads this many bytes at a time.
 type pieceReader struct {
 	rest []byte
 	size int

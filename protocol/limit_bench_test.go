@@ -61,7 +61,7 @@ func benchmarkLimit(b *testing.B, n, d int) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// inCache is how long it takes to make so many bytes of mask and add them to 16 kB.
+// inCache is how long it takes to make this many bytes of mask and add them to 16 kB.
 func inCache(b *testing.B, bytes int) time.Duration {
 	const length, together = 4096, 32
 	v, err := masking.NewVector(masking.Layout{{Length: length, Bits: 32}})

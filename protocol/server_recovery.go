@@ -315,7 +315,7 @@ func (s *Server) Exclude(party int) {
 // Let e be c, at least 1. As long as at most e parties of the session are at fault, the server
 // names nobody else: it names an owner whose recovery blob does not open or whose secret does not
 // rebuild although e invalid shares could have been corrected, and a party that has dealt or
-// revealed so many invalid shares, or dealt or claimed so many that do not open, that more than e
+// revealed invalid shares, or dealt or claimed ones that do not open, and that more than e
 // others would have to be at fault instead. And as long as in each round t + 2e neighbours of
 // every party reveal, a party that spoils a round is among those named after it, so that at most
 // e rounds are spoilt. SPEC.md §10.4 has the theorem.

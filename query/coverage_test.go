@@ -130,7 +130,7 @@ func truths(rows [][2]float64) map[string][]float64 {
 	return out
 }
 
-// manyRows makes rows for so many parties.
+// manyRows makes rows for this many parties.
 func manyRows(parties, each int) (all [][2]float64, dealt []*Rows) {
 	random := rand.New(rand.NewPCG(7, 7))
 	for range parties {

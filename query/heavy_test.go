@@ -25,7 +25,7 @@ column = [
 query = [{ name = "words", kind = "heavy", column = "word" }]
 `
 
-// vocabulary makes so many words of up to 16 letters, all different.
+// vocabulary makes this many words of up to 16 letters, all different.
 func vocabulary(n int, random *rand.Rand) (words []string) {
 	const first, second = "bcdfghjklmnprstvwz", "aeiou"
 	known := map[string]bool{}
@@ -45,7 +45,7 @@ func vocabulary(n int, random *rand.Rand) (words []string) {
 	return words
 }
 
-// zipf draws so many rows of words, of which the k-th is drawn with a part like k^−1.1.
+// zipf draws this many rows of words, of which the k-th is drawn with a part like k^−1.1.
 func zipf(words []string, rows int, random *rand.Rand) map[string]int {
 	sums := make([]float64, len(words))
 	sum := 0.0

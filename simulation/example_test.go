@@ -10,7 +10,7 @@ import (
 	"github.com/hushsum/hushsum/simulation"
 )
 
-// dealt returns synthetic rows in the hands of so many parties, and rows for tests.
+// dealt returns synthetic rows in the hands of this many parties, and rows for tests.
 func dealt(parties int) ([]*learning.Dataset, *learning.Dataset, error) {
 	rows, _, err := learning.Census(3000, 1)
 	if err != nil {

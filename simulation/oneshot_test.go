@@ -141,7 +141,7 @@ func TestMalicious(t *testing.T) {
 	}
 }
 
-// TestOneshotBits: with so many bits the noise of a party hides its key, for as little
+// TestOneshotBits: with this many bits the noise of a party hides its key, for as little
 // noise as is promised, and three bits less would not do.
 func TestOneshotBits(t *testing.T) {
 	share := func(n, bits int) error {

@@ -55,7 +55,7 @@ func effectiveRecovery(
 		return nil, &job.ConfigError{
 			Path:   "parties.colluders",
 			Reason: fmt.Sprintf("%d is outside 0 to %d", colluders, most),
-			Advice: fmt.Sprintf("%d parties withstand so many with a %v", parties, recovery.Adversary),
+			Advice: fmt.Sprintf("%d parties withstand that many with a %v", parties, recovery.Adversary),
 			Err:    err,
 		}
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/hushsum/hushsum/training"
 )
 
-// census returns the rows of so many parties, and rows for tests.
+// census returns the rows of this many parties, and rows for tests.
 func census(
 	t testing.TB, rows, parties, each int,
 ) (dealt []*learning.Dataset, test *learning.Dataset) {

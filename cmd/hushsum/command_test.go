@@ -107,7 +107,7 @@ func TestWrongUsage(t *testing.T) {
 		{"simulate --set rouds=3", "--set rouds=3: there is no such field\nDid you mean rounds?"},
 		{"simulate --drop 0.1 --colluders 99",
 			"--colluders: 99 is outside 0 to 34\n" +
-				"100 parties withstand so many with a cheating server."},
+				"100 parties withstand that many with a cheating server."},
 		{"simulate --drop 0.1 --min-survivors 10", "--min-survivors: 10 is outside 68 to 100"},
 		{"simulate --recovery --min-survivors 101", "--min-survivors: 101 is outside 68 to 100"},
 	} {

@@ -27,7 +27,7 @@ func ReadRows(
 	case rows.Len() <= asked.Parties.Rows:
 	case asked.PerRecord():
 		fmt.Fprintf(w, "%s: all %d rows count, and parties.rows expects %d at most; intervals reckon "+
-			"with so many of a party that is away\n", file, rows.Len(), asked.Parties.Rows)
+			"with that many of a party that is away\n", file, rows.Len(), asked.Parties.Rows)
 	default:
 		fmt.Fprintf(w, "%s: of %d rows the first %d count, as parties.rows says\n", file, rows.Len(),
 			asked.Parties.Rows)

@@ -31,7 +31,7 @@ var (
 	ErrThresholdRange = errors.New(
 		"graph: threshold out of range: use 1 to the number of share holders")
 	// ErrThresholdTooLow reports a threshold that the colluders can beat.
-	ErrThresholdTooLow = errors.New("graph: threshold too low for so many colluders: raise it, " +
+	ErrThresholdTooLow = errors.New("graph: threshold too low for that many colluders: raise it, " +
 		"accept fewer colluders, or bring more share holders")
 )
 

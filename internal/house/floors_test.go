@@ -250,7 +250,7 @@ func ceiling(width int, above, below []int, roof, ground bool) string {
 	return string(line)
 }
 
-// centred puts text into the middle of so many columns.
+// centred puts text into the middle of this many columns.
 func centred(text string, columns int) string {
 	free := columns - utf8.RuneCountInString(text)
 	if free < 0 {

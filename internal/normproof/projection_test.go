@@ -13,7 +13,7 @@ const (
 )
 
 // highest bounds E[|cos(v/√a)|^(2a)] from above, for v normal of variance exponent/2, for all a
-// from low to high: an upper sum over so many intervals of v.
+// from low to high: an upper sum over this many intervals of v.
 func highest(low, high float64, intervals int) float64 {
 	const end = 12 // 11 deviations
 	sum := math.Erfc(end / math.Sqrt(exponent))

@@ -18,7 +18,7 @@ var sample = &Program{
 			Parts: []string{"json"}, Words: []string{"fast", "slow"}, Examples: []string{"sums run fast"},
 			Flags: []Flag{
 				{Name: "law", Arg: "none|skellam", Usage: "of the noise", Words: []string{"none", "skellam"}},
-				{Name: "rounds", Arg: "N", Usage: "so many"},
+				{Name: "rounds", Arg: "N", Usage: "this many"},
 				{Name: "out", Arg: "DIR", Usage: "to write to"}, {Name: "json", Usage: `no \ table`}}},
 		{Name: "job check", About: "checks", Help: "Usage: sums job check\n", Files: true,
 			Flags: []Flag{{Name: "set", Arg: "PATH=VALUE", Usage: "sets"}}},

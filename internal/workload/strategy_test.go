@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// whole returns so many whole numbers from 0.
+// whole returns this many whole numbers from 0.
 func whole(n int) (list []float64) {
 	for i := range n {
 		list = append(list, float64(i))

@@ -86,7 +86,7 @@ class Declared:
                 job's tensors, or arrays of shape ``(length,)``.
 
         Raises:
-            ConfigError: the job is not valid, or cannot be had with so many parties.
+            ConfigError: the job is not valid, or cannot be had with that many parties.
         """
         from .settled import Settled
 

@@ -412,8 +412,8 @@ class Job(Declared):
                 Default: as bins.
             at: Lists the quantiles that are asked for, in ascending order. Range: above
                 0, below 1. Default: 0.25, 0.5 and 0.75.
-            top: Asks for so many of the most frequent texts at most: fewer come out where
-                noise hides the others. Range: 1 to 1000 (texts). Default: 20 of heavy.
+            top: Asks for at most this many of the most frequent texts: fewer come out
+                where noise hides the others. Range: 1 to 1000 (texts). Default: 20 of heavy.
             share: Gives the query this part of the budget: its noise is 1/√share of what
                 it were alone. Range: above 0, to 1 (share). Default: equal parts of what is
                 left.

@@ -143,7 +143,7 @@ def epsilon(mechanism: str, *, delta: float | None = None, **parameters: Any) ->
             ``sample_rate``, ``sampling_probability``. Default 1.
         rounds: with fresh noise each; also ``steps``, ``num_steps``. Default 1.
         participations: in place of ``rounds``, in how many a client submits at most, by its own
-            ledger and whoever picks them, ``of`` so many rounds.
+            ledger and whoever picks them, ``of`` this many rounds.
         factorise: for how many rounds what a client makes is submitted in parts, with noise
             that is correlated over them; it is charged once for all of them. ``sensitivity``
             bounds the norm of all parts together.

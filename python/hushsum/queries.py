@@ -268,7 +268,7 @@ class Queries:
         return np.frombuffer(vector, "<f8").copy()
 
     def answers(self, mean: Any, parties: int) -> Answers:
-        """Return what the mean of so many parties' vectors says."""
+        """Return what the mean of this many parties' vectors says."""
         import numpy as np
 
         result, _ = self._settled._sidecar.call(

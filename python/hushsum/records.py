@@ -25,7 +25,7 @@ class Coins:
         self.group = str(coins.get("group", ""))
 
     def toss(self, units: int) -> np.ndarray:
-        """Return which of so many units are drawn, by coins that are fresh and secret."""
+        """Return which of this many units are drawn, by coins that are fresh and secret."""
         if self.rate >= 1:
             return np.arange(units)
         coins = np.frombuffer(os.urandom(8 * units), "<u8")

@@ -180,7 +180,7 @@ class Settled:
         return tuple(result["explain"])
 
     def spent(self, rounds: int | None = None) -> Interval:
-        """Return the epsilon that so many rounds spend of every party (default: all)."""
+        """Return the epsilon that this many rounds spend of every party (default: all)."""
         n = self.rounds if rounds is None else rounds
         result, _ = self._sidecar.call("job.spent", {"settled": self.identifier, "rounds": n})
         return Interval.from_result(result, self._delta)

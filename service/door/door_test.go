@@ -77,7 +77,7 @@ func newSiteWith(t testing.TB, o door.Options, declared string, committee []byte
 	return newSiteFrom(t, o, federation.Files{Text: []byte(declared), Committee: committee}, 5, 0)
 }
 
-// newSiteOf is a site of so many parties, whose runner has so much room for messages.
+// newSiteOf is a site of this many parties, whose runner has this much room for messages.
 func newSiteOf(t testing.TB, o door.Options, declared string, parties int, outRoom int64) *site {
 	t.Helper()
 	return newSiteFrom(t, o, federation.Files{Text: []byte(declared)}, parties, outRoom)

@@ -37,7 +37,7 @@ func Store(t *testing.T, d *Door, sent []byte) (stored []byte, reader io.Reader)
 	return stored, reader
 }
 
-// Held stores bodies of so many bytes, closes them, and returns the room in memory that is taken
+// Held stores bodies of this many bytes, closes them, and returns the room in memory that is taken
 // after each of these.
 func Held(t *testing.T, d *Door, sizes ...int64) (held []int64) {
 	t.Helper()

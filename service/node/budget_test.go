@@ -345,7 +345,7 @@ query = [{ name = "q", %s }]
 		f.Job.Privacy.Epsilon, study, seed)
 }
 
-// budgetFor is the epsilon of so many queries that cost as that of a job's text does.
+// budgetFor is the epsilon of this many queries that cost as that of a job's text does.
 func budgetFor(t *testing.T, text, roster []byte, count int) float64 {
 	t.Helper()
 	f, err := federation.New(federation.Files{Text: text, Roster: roster})

@@ -32,7 +32,7 @@ const (
 	waysLength  = 37
 )
 
-// ways holds it. Its sums are pairwise, or by a committee of so many members.
+// ways holds it. Its sums are pairwise, or by a committee of this many members.
 type ways struct{ members int }
 
 // waysVector returns what a party submits in a round, shorter than the clip of 1.

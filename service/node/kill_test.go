@@ -352,7 +352,7 @@ func prepareJob(t *testing.T, folder string, rounds int, j job) {
 		"noise = \"discrete-gaussian\"\nepsilon = 1000")
 }
 
-// prepareRoster writes a roster of so many, and a file of the secrets of each.
+// prepareRoster writes a roster of this many parties, and a file of the secrets of each.
 func prepareRoster(t *testing.T, folder, file, names, secrets string, n int) {
 	t.Helper()
 	var entries []keyexchange.Entry

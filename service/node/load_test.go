@@ -35,7 +35,7 @@ var (
 	loadRoom      = flag.Int("load.connections", 0,
 		"connections that the server of a load test may have, 0 for what the files allow")
 	loadMembers = flag.Int("load.members", 0,
-		"sums of one message, with a committee of so many processes; 0: pairwise sums")
+		"sums of one message, with a committee of this many processes; 0: pairwise sums")
 	loadCovered = flag.Bool("load.covered", false, "submissions are covered until members agree")
 	loadAlone   = flag.String("load.alone", "yes", "measure the protocol alone too: yes, no or only")
 )

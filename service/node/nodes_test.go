@@ -23,7 +23,7 @@ type cluster struct {
 	nodes  []*node.Node
 }
 
-// startCluster starts so many nodes, and has room for more.
+// startCluster starts this many nodes, and has room for more.
 func startCluster(ctx context.Context, t *testing.T, n, room int) *cluster {
 	t.Helper()
 	c := &cluster{T: t, ctx: ctx, folder: t.TempDir(), nodes: make([]*node.Node, n+room)}
@@ -57,7 +57,7 @@ func (c *cluster) start(which int) error {
 	return err
 }
 
-// whole waits until so many nodes are there with all their copies.
+// whole waits until this many nodes are there with all their copies.
 func (c *cluster) whole(which, members int) *page.Nodes {
 	c.Helper()
 	for {

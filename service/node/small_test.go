@@ -32,7 +32,7 @@ type small struct {
 
 const smallParties = 4
 
-// startSmall declares a federation of so many rounds of a short vector, each step of which
+// startSmall declares a federation of this many rounds of a short vector, each step of which
 // waits for so long, or 10 s.
 func startSmall(t *testing.T, rounds int, step string, now func() time.Time) *small {
 	t.Helper()

@@ -55,7 +55,7 @@ type asking struct {
 	group     sync.WaitGroup
 }
 
-// newAsking starts a node for so many parties.
+// newAsking starts a node for this many parties.
 func newAsking(t *testing.T, parties int) *asking {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

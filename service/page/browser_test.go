@@ -102,7 +102,7 @@ func (c *scene) show(t *testing.T, ctx context.Context, server *httptest.Server,
 		}), chromedp.Navigate(server.URL+path), chromedp.WaitVisible("main"))
 }
 
-// at is a time so many seconds from now.
+// at is a time this many seconds from now.
 func at(seconds float64) *time.Time {
 	t := time.Now().Add(time.Duration(seconds * float64(time.Second)))
 	return &t

@@ -48,7 +48,7 @@ func declared(
 	return f
 }
 
-// submitted is a guard that has counted so many submissions of p0.
+// submitted is a guard that has counted this many submissions of p0.
 func submitted(t *testing.T, f *federation.Federation, often uint64) drive.Guard {
 	t.Helper()
 	limits, err := hushsum.LimitsOf(f.Settled, seedOf(0).Public())

@@ -10,7 +10,7 @@ import (
 	"github.com/hushsum/hushsum/service/tensor"
 )
 
-// zeros is an .npy file of so many numbers of 4 bytes.
+// zeros is an .npy file of this many numbers of 4 bytes.
 func zeros(n int) string {
 	header := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }\n", n)
 	return string(array(header, 1, make([]byte, 4*n)...))

@@ -72,7 +72,7 @@ func hashed(label string, parts ...[]byte) [32]byte {
 func number(v int) []byte     { return binary.BigEndian.AppendUint32(nil, uint32(v)) }
 func round64(v uint64) []byte { return binary.BigEndian.AppendUint64(nil, v) }
 
-// branch returns the root of a hash tree over so many leaves, all of them zero but one,
+// branch returns the root of a hash tree over this many leaves, all of them zero but one,
 // and the path from that one (RFC 9162 §2.1). It keeps the roots of trees of zeros.
 func branch(leaf [32]byte, at, of int, zeros map[int][32]byte) (root [32]byte, path [][32]byte) {
 	if of == 1 {
@@ -90,7 +90,7 @@ func branch(leaf [32]byte, at, of int, zeros map[int][32]byte) (root [32]byte, p
 	return node(other, root), append(path, other)
 }
 
-// barren is the root over so many zeros.
+// barren is the root over this many zeros.
 func barren(of int, zeros map[int][32]byte) [32]byte {
 	if root, ok := zeros[of]; ok {
 		return root

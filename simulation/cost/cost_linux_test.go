@@ -351,7 +351,7 @@ func (m *measured) best(again measured) {
 	m.serverRound = min(m.serverRound, again.serverRound)
 }
 
-// measureUnits measures the units on so many cores at once, as parties work.
+// measureUnits measures the units on this many cores at once, as parties work.
 func measureUnits(t *testing.T, cores int) cost.Units {
 	t.Helper()
 	all := make([]cost.Units, cores)
@@ -388,7 +388,7 @@ func eachSize(t *testing.T, run func(n int)) {
 	}
 }
 
-// timed measures units, on so many cores at once, and a session three times, as units are,
+// timed measures units, on this many cores at once, and a session three times, as units are,
 // and adds both to what was observed.
 func (o *observed) timed(t *testing.T, cores, sessions int, session func() measured) {
 	t.Helper()

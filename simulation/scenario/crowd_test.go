@@ -72,7 +72,7 @@ func TestCrowdWaits(t *testing.T) {
 	}
 }
 
-// A crowd on a graph that would not hide so many colluders says so.
+// A crowd on a graph that would not hide that many colluders says so.
 func TestCrowdDegree(t *testing.T) {
 	s := small()
 	s.Rounds = 1

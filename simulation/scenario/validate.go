@@ -45,7 +45,7 @@ func (w *world) checkScope() error {
 			"the noise of one-message sums is in their masks, and a party's own is not kept"},
 		{j.Model.Name == "", "model", "who trains in virtual time has a model.name"},
 		{j.Sum.Buffer > 0 && j.World.Drop > 0, "world.drop",
-			"who is in a round that takes the first so many follows from how fast they are"},
+			"who is in a round that takes the first to submit follows from how fast they are"},
 		{j.Sum.Buffer > 0 && j.Training.Submit == "weights", "training.submit",
 			"what was made of an earlier model counts for less, which takes updates"},
 		{j.Sum.Buffer > 0 && j.World.Tolerance > 0, "world.tolerance",

@@ -26,7 +26,7 @@ const accountJSON = `With --json there is one object:
                     as called
   of                only with --participations, which rounds then is: as --of
   factorise         only with --factorise: as called; a client is then charged
-                    once in so many rounds
+                    once in this many rounds
   unit              "party" or "record", whom epsilon protects
   noise_multiplier  as --noise-multiplier
   delta             as --delta

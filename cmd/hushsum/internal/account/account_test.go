@@ -241,7 +241,7 @@ func TestAccountUsage(t *testing.T) {
 	}
 }
 
-// Of a client that submits in 20 of 200 rounds 20 are charged, and noise is found for so many.
+// Of a client that submits in 20 of 200 rounds 20 are charged, and noise is found for that many.
 func TestParticipations(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"account gaussian --noise-multiplier 1.13 --participations 20 --of 200",
