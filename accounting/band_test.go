@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// bandRound is a band of this many sums, of discrete Gaussian noise of variance V, in which a client
-// adds vectors of squared norm up to square together.
+// bandRound is a band of this many sums, with discrete Gaussian noise of a variance. A client adds
+// vectors to it whose squared norms add up to square at most.
 func bandRound(messages, dim int, variance, square float64) Round {
 	return Round{
 		Family: FamilyDiscreteGaussian, Shares: 1, MinSurvivors: 1, Rate: 1, Messages: messages,

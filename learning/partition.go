@@ -31,7 +31,7 @@ type PartitionOptions struct {
 var partitions = []struct {
 	name   string
 	deal   func(d *Dataset, o PartitionOptions, rng *rand.Rand) ([][]int, error)
-	recast func(clients []*Dataset, test *Dataset, o PartitionOptions, rng *rand.Rand) (*Dataset, error)
+	recast func(c []*Dataset, test *Dataset, o PartitionOptions, rng *rand.Rand) (*Dataset, error)
 }{
 	{"iid", dealEvenly, nil},
 	{"label-skew", dealLabelSkew, nil},

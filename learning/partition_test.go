@@ -363,7 +363,7 @@ func TestLooseFeatures(t *testing.T) {
 		if !slices.Equal(parts[0].Labels, tight[0].Labels) {
 			t.Fatalf("%s: other rows than without", name)
 		}
-		// A label drawn from all ten is the own one once in ten, and black or round images may stay.
+		// A label drawn from all ten is the own one once in ten.
 		other, n := 0.0, float64(tight[0].Len())
 		width := tight[0].Features
 		for i := range tight[0].Labels {
@@ -373,7 +373,8 @@ func TestLooseFeatures(t *testing.T) {
 		}
 		p := loose * 0.9
 		if off := math.Abs(other-n*p) / math.Sqrt(n*p*(1-p)); off > 5 {
-			t.Errorf("%s: %v of %v images are as another label's, %.1f standard deviations off", name, other, n, off)
+			t.Errorf("%s: %v of %v images are as another label's, %.1f standard deviations off", name,
+				other, n, off)
 		}
 	}
 	for _, bad := range []float64{-0.1, 1, math.NaN()} {

@@ -37,7 +37,9 @@ func dealWriters(d *Dataset, o PartitionOptions, rng *rand.Rand) ([][]int, error
 }
 
 // checkWriters makes sure that no client holds a writer of the test set.
-func checkWriters(clients []*Dataset, test *Dataset, _ PartitionOptions, _ *rand.Rand) (*Dataset, error) {
+func checkWriters(
+	clients []*Dataset, test *Dataset, _ PartitionOptions, _ *rand.Rand,
+) (*Dataset, error) {
 	if test == nil {
 		return nil, nil
 	}

@@ -75,8 +75,8 @@ func TestBandTurns(t *testing.T) {
 	}
 }
 
-// play has one vector begin in each round, for this many rounds, and returns what is decoded of sums
-// without the lost rounds. kept says whether those who began in a lost round go on.
+// play begins one vector in each round and returns what is decoded of the sums, without the lost
+// rounds. kept says whether those who began in a lost round go on.
 func play(b Band, vectors [][]float64, lost []int, kept bool) (decoded [][]float64) {
 	var earlier []Decoded
 	decoded = make([][]float64, len(vectors))

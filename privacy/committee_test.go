@@ -17,7 +17,7 @@ func byCommittee(parties, members, faults int, multiplier float64) *Release {
 	return r
 }
 
-// analytic is the ε at δ = 1e-5 of this many rounds of a Gaussian of multiplier z (Balle, Wang 2018).
+// analytic is the ε at δ = 1e-5 of rounds of a Gaussian of multiplier z (Balle, Wang 2018).
 func analytic(z float64, rounds int) float64 {
 	mu := math.Sqrt(float64(rounds)) / z
 	normal := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }

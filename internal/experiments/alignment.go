@@ -175,8 +175,8 @@ func alignmentSteps(ctx context.Context, o Options) (*Table, error) {
 		d.smaller(o, 14)
 	}
 	hidden := pick(o, 48, 200, 8)
-	title := fmt.Sprintf("One step of large batches: MLP %d-%d-10 on Fashion-MNIST, rows dealt at random",
-		d.train.Features, hidden)
+	title := fmt.Sprintf("One step of large batches: MLP %d-%d-10 on Fashion-MNIST, rows dealt at "+
+		"random", d.train.Features, hidden)
 	t := &Table{
 		Title: title, Labels: []string{"batch", "rule"},
 		Measures: []Measure{accuracyMeasure, {Name: "equal exchanges", Percent: true, Digits: 2},

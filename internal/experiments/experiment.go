@@ -89,7 +89,7 @@ func All() []Experiment {
 		{Name: "alignment-iid", About: "the same with rows dealt at random",
 			Paper: "FedGA", Table: "EMNIST, iid", Quick: minutes(3), Long: minutes(600), Seeds: 5,
 			Run: alignmentIID},
-		{Name: "alignment-steps", About: "FedGA with one local step of large batches, rows dealt at random",
+		{Name: "alignment-steps", About: "FedGA with one step on a large batch, rows dealt at random",
 			Paper: "FedGA", Table: "large batches", Quick: minutes(3), Long: minutes(600), Seeds: 5,
 			Run: alignmentSteps},
 		{Name: "clipping", About: "what clipping and client-level noise cost a network",

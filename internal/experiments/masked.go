@@ -314,8 +314,7 @@ func looseFeatures(ctx context.Context, o Options) (*Table, error) {
 		loose: looseColours}.run(ctx, o)
 }
 
-// looseColours is the share of images that have any label's colour. With it plain averaging comes as
-// near to the published accuracy as it does in the quick form; masked averaging was not looked at.
+// looseColours is the share of images that have the colour of a label drawn at random.
 const looseColours = 0.5
 
 // featuresForm has all in which the experiments of features differ.
@@ -349,7 +348,8 @@ func (f featuresForm) run(ctx context.Context, o Options) (*Table, error) {
 	}
 	if f.loose > 0 {
 		t.Title += " in part of the images"
-		t.Settings[1] += fmt.Sprintf("; %v of the images have the colour of a label drawn at random", f.loose)
+		t.Settings[1] += fmt.Sprintf("; %v of the images have the colour of a label drawn at random",
+			f.loose)
 	}
 	published := map[string][2]float64{
 		"label-colour-skew 500": {84.48, 86.22}, "label-colour-skew 100": {85.62, 88.32},

@@ -48,9 +48,10 @@ func unevenTickets(ctx context.Context, o Options) (*Table, error) {
 // ticketSize is the size of a table of tickets.
 type ticketSize struct {
 	clients, perRound, rounds int
-	jump                      int       // rounds of Jump-Start
-	core                      bool      // only the rows that the thesis has, and one of each other kind
-	concentrations            []float64 // of all classes' proportions; nil: two classes a party
+	jump                      int  // rounds of Jump-Start
+	core                      bool // only the rows that the thesis has, and one of each other kind
+	// concentrations are those of the Dirichlet law of a party's classes; nil: two classes a party.
+	concentrations []float64
 }
 
 func ticketsOf(ctx context.Context, o Options, s ticketSize) (*Table, error) {
@@ -105,10 +106,11 @@ func ticketsOf(ctx context.Context, o Options, s ticketSize) (*Table, error) {
 	classes := "two classes"
 	if uneven {
 		classes = "all classes in proportions of a Dirichlet law of the concentration alpha"
-		t.Title = "Sparse personal models: LeNet with batch norm on Fashion-MNIST, classes by a Dirichlet law"
+		t.Title = "Sparse personal models: LeNet with batch norm on Fashion-MNIST, classes by a " +
+			"Dirichlet law"
 		t.Labels[0] = "alpha"
-		t.Notes[4] = "The thesis has CIFAR-10, at alpha 0.5 and 0.7, mean and minimum: LotteryFL .5 61.2, " +
-			"24; 54, 36. FedLTN .5 67.2, 40; 56, 40. FedLTN .9 64.8, 40; 55.6, 36."
+		t.Notes[4] = "The thesis has CIFAR-10, at alpha 0.5 and 0.7, mean and minimum: LotteryFL .5 " +
+			"61.2, 24; 54, 36. FedLTN .5 67.2, 40; 56, 40. FedLTN .9 64.8, 40; 55.6, 36."
 	} else {
 		s.concentrations = []float64{0}
 	}

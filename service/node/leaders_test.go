@@ -172,8 +172,8 @@ func rounds(all []runner.Status) (begun, lost int) {
 	return begun, lost
 }
 
-// even waits until nodes lead as many federations each, up to one, all of which hold this many rounds
-// more then. None of them is led by the node that is gone. It returns after how long each had a
+// even waits until the nodes lead equally many federations, give or take one, and all of these have
+// had this many more rounds. None of them is led by the node that is gone. It returns after how long each had a
 // leader, and all nodes as many.
 func (w *several) even(nodes, more int, gone string, seen func() []runner.Status,
 ) (led, even time.Duration) {

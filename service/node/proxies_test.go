@@ -128,7 +128,7 @@ func TestProxyLimits(t *testing.T) {
 	}
 }
 
-// cutting is the address of a network that ends each connection after this many bytes of its client.
+// cutting returns an address at which each connection ends after this many bytes of its client.
 func cutting(t *testing.T, target string, bytes int64, cuts *atomic.Int64) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -10,10 +10,9 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// hollowed returns a parser for all files of a load. Of code that is not in the folder it keeps
-// declarations alone: checking the functions of the standard library and of other modules would take
-// several times as long as checking ours, and tells of theirs. What analyzers know of those functions
-// comes from their own lists, as of fmt.Printf.
+// hollowed returns a parser for all files of a load. It empties the functions of code outside the
+// folder: reading those of the standard library and of other modules takes longer than reading
+// ours. What analyzers have to know of them, as of fmt.Printf, is in lists of their own.
 func hollowed(config packages.Config, patterns []string) (
 	func(*token.FileSet, string, []byte) (*ast.File, error), error,
 ) {
