@@ -21,8 +21,8 @@ func logNormal(seed uint64, median drive.Time, sigma float64) func() drive.Time 
 	}
 }
 
-// A round with a buffer closes once the buffer is full, and waits for no slow party. A vector that was
-// made of an earlier broadcast is in a later sum, no older than allowed, and each sum is exact.
+// A round with a buffer closes once the buffer is full, and waits for no slow party. A vector that
+// was made of an earlier broadcast is in a later sum, no older than allowed. Each sum is exact.
 func TestBufferPlain(t *testing.T) {
 	for _, o := range []jobtest.CouncilOptions{
 		{Parties: 8, Members: 4, Survivors: 3, Faults: 1, Rounds: 12, Buffer: 3, Stale: 4},

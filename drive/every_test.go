@@ -6,7 +6,7 @@ import (
 	"github.com/hushsum/hushsum/accounting"
 )
 
-// A server charges all parties in the first round of each block, also for rounds that it has skipped.
+// A server charges all parties in the first round of each block, also for rounds that it skipped.
 func TestCourseBands(t *testing.T) {
 	limits := limitsOf(t, 9, 9)
 	for _, c := range []struct {

@@ -11,8 +11,8 @@ import (
 	"github.com/hushsum/hushsum/privacy"
 )
 
-// limitsOf are the limits of a job of this many rounds. Its budget of ε 1 lets fit rounds fit; 0: it
-// has no noise.
+// limitsOf are the limits of a job of this many rounds. Its budget of ε 1 lets fit of them fit; 0:
+// it has no noise.
 func limitsOf(t *testing.T, rounds uint64, fit int) Limits {
 	t.Helper()
 	limits := Limits{Rounds: rounds}

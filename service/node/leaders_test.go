@@ -173,8 +173,8 @@ func rounds(all []runner.Status) (begun, lost int) {
 }
 
 // even waits until the nodes lead equally many federations, give or take one, and all of these have
-// had this many more rounds. None of them is led by the node that is gone. It returns after how long each had a
-// leader, and all nodes as many.
+// had this many more rounds. The node that is gone leads none of them. It returns after how long
+// each had a leader, and after how long the nodes led equally many.
 func (w *several) even(nodes, more int, gone string, seen func() []runner.Status,
 ) (led, even time.Duration) {
 	w.Helper()

@@ -193,7 +193,8 @@ func (o *operator) succession(f *federation.Federation) ([]byte, error) {
 	case o.identity == nil:
 		return nil, fmt.Errorf("no operator's key signs that %s goes on from the last federation: "+
 			"parties with --follow would continue neither in it nor in any after it, and would have to "+
-			"join by hand, each in a new folder; sign it with --identity FILE, or add --unsigned", f.Job.Name)
+			"join by hand, each in a new folder; sign it with --identity FILE, or add --unsigned",
+			f.Job.Name)
 	}
 	return f.Sign(o.identity)
 }
