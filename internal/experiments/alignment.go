@@ -164,10 +164,10 @@ func (f alignmentForm) run(ctx context.Context, o Options) (*Table, error) {
 // alignmentSteps is the paper's setting of a data centre: rows dealt at random, one step a round on
 // a large batch, where FedGA is GradAlign and FedAvg is gradient descent. The paper shows curves.
 func alignmentSteps(ctx context.Context, o Options) (*Table, error) {
-	rows := pick(o, 6000, 60000, 600)
-	updates, last := pick(o, 400, 3000, 6), pick(o, 40, 300, 2)
-	const clients, rate, target = 10, 0.4, 0.78
-	d, err := newDealer(o, "fashion-mnist", rows, pick(o, 2000, 10000, 200))
+	rows := pick(o, 3000, 60000, 600)
+	updates, last := pick(o, 300, 3000, 6), pick(o, 30, 300, 2)
+	const clients, rate, target = 10, 0.4, 0.76
+	d, err := newDealer(o, "fashion-mnist", rows, pick(o, 1000, 10000, 200))
 	if err != nil {
 		return nil, err
 	}

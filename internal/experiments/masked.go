@@ -309,7 +309,7 @@ func features(ctx context.Context, o Options) (*Table, error) {
 // looseFeatures is FedCMNIST with colours that tell the label in a part of the images only, so that
 // shapes are learned too.
 func looseFeatures(ctx context.Context, o Options) (*Table, error) {
-	return featuresForm{splits: pick(o, []string{"label-colour", "label-colour-skew"},
+	return featuresForm{splits: pick(o, []string{"label-colour-skew"},
 		[]string{"label-colour", "label-colour-skew"}, []string{"label-colour"}),
 		loose: looseColours}.run(ctx, o)
 }
