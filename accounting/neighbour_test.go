@@ -255,7 +255,7 @@ func TestLowerBoundsAreAttained(t *testing.T) {
 			"1 coordinate by 2", gaussianOutcomes(3, 2, 2)},
 		{"Gaussian, a sum of small shares", gauss(3, 0.7, Sensitivity{L2: 2, Dimension: 1}), 2,
 			"1 coordinate by 2", gaussianOutcomes(3, 0.7, 2)},
-		{"Gaussian, shares that are too small", gauss(3, 0.1, Sensitivity{L2: 2, Dimension: 1}), 2, "",
+		{"Gaussian, shares that are too small", gauss(3, 0.05, Sensitivity{L2: 2, Dimension: 1}), 2, "",
 			nil},
 		{"Gaussian, four squares", gauss(1, 1.5, Sensitivity{L2: 2.7, Dimension: 9}), 1,
 			"1 coordinate by 2 and 3 by 1",

@@ -27,9 +27,13 @@ const (
 	// scanVariance is the largest variance of Skellam noise that is scanned: from there on
 	// Lemma 4 loses less than 2e-5.
 	scanVariance = 1 << 14
-	// scanShares is the most shares, and scanLeast the least variance of one, of which the sum
-	// is tabulated.
-	scanShares, scanLeast = 1 << 10, 0.25
+	// scanShares is the most shares, and scanLeast the least variance of one, whose sum is
+	// tabulated: no factor of it is below e^{−1/(4·scanLeast)} for each doubling of the shares, of
+	// which there are ten.
+	scanShares, scanLeast = 1 << 10, 0.01
+	// smallSum is below which variance a single coordinate is accounted for by the law of the sum
+	// itself: above, a Gaussian is as good, and less work.
+	smallSum = 16
 )
 
 // normal returns μ of the lane's release as a Gaussian, rounded up, +Inf if there is none. With

@@ -4,13 +4,20 @@ import "math"
 
 // SumTau returns τ = 10·Σ_{k=1}^{n−1} e^{−2π²σ²k/(k+1)}, the distance in log ratio
 // of a sum of n discrete Gaussians of parameter σ² = variance each from the
-// discrete Gaussian of their total (Kairouz, Liu, Steinke 2021 Theorem 1).
+// discrete Gaussian of their total (Kairouz, Liu, Steinke 2021 Theorem 1). The theorem
+// is for σ of at least 1/2: below that, and for n above 1, τ is +Inf.
 func SumTau(n int, variance float64) (float64, error) {
 	if n < 1 {
 		return 0, configError("%d summands, want at least 1", n)
 	}
 	if err := checkPositive("variance", variance); err != nil {
 		return 0, err
+	}
+	switch {
+	case n == 1:
+		return 0, nil
+	case variance < 0.25:
+		return math.Inf(1), nil
 	}
 	// Terms approach e^{−2π²σ²} from above within k of 1/ulp: sum the first ones,
 	// bound the rest by the last.
@@ -31,6 +38,7 @@ func SumTau(n int, variance float64) (float64, error) {
 // of n discrete Gaussians of the given variance parameter each, in every
 // coordinate (Kairouz, Liu, Steinke 2021 Proposition 14):
 // min{αΔ₂²/2V + τd, α/2·(Δ₂²/V + 2Δ₁τ/√V + τ²d), α/2·(Δ₂/√V + τ√d)²}, V = n·variance.
+// It is infinite where [SumTau] is.
 func DistributedGaussianRDP(n int, variance float64, s Sensitivity, orders []float64) (RDP, error) {
 	s, err := s.check()
 	if err != nil {

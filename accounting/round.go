@@ -278,8 +278,17 @@ func (r Round) steps(v View) (out []Step, ok bool) {
 		case r.Family == FamilySkellam && s.Dimension == 1 && s.L2 <= 1<<20:
 			norm := integerNorm(math.Min(s.L1, s.L2)) // of one coordinate they are one
 			ms = append(ms, Skellam{float64(r.Shares) * l.ShareVariance, norm})
-		case r.Family == FamilyDiscreteGaussian && s.Dimension == 1 && r.Shares == 1 && s.L2 <= 1<<20:
-			ms = append(ms, DiscreteGaussian{l.ShareSigma, integerNorm(math.Min(s.L1, s.L2))})
+		case r.Family == FamilyDiscreteGaussian && s.Dimension == 1 && s.L2 <= 1<<20:
+			norm := integerNorm(math.Min(s.L1, s.L2))
+			theta, known := shareTheta(r.Shares, l.ShareSigma*l.ShareSigma)
+			switch {
+			case r.Shares == 1:
+				ms = append(ms, DiscreteGaussian{l.ShareSigma, norm})
+			case known && float64(r.Shares)*theta.variance < smallSum:
+				ms = append(ms, shareSum{theta, norm})
+			default:
+				return nil, false
+			}
 		default:
 			return nil, false
 		}

@@ -151,8 +151,8 @@ func (r *release) printOther(ctx context.Context, std cli.Streams) {
 	if r.Shares > 1 && each < 1 {
 		text := fmt.Sprintf(
 			"The parameter of one share is %.2g units: so small that discrete Gaussian shares do "+
-				"not add up to another, which is charged. Count in smaller units: raise "+
-				"--sensitivity.",
+				"not add up to another, so that epsilon is larger than of one such noise, or not "+
+				"known to be finite. Count in smaller units: raise --sensitivity.",
 			each)
 		fmt.Fprintln(std.Out, strings.Join(cli.Wrap(text, cli.Width), "\n"))
 	}
