@@ -85,6 +85,11 @@ def _run(mechanism: str, given: Mapping[str, Any], more: frozenset[str]) -> dict
     """Return the parameters of a call, by their names."""
     out: dict[str, Any] = {"mechanism": mechanism}
     for name, value in given.items():
+        if "laplace" in mechanism and value is not None and name in ("standard_deviation", "variance"):
+            raise ConfigError(
+                f"{name} is not the scale of a Laplace law", kind="config", field=name,
+                advice="give its scale: of the continuous law the standard deviation over √2",
+            )
         name = _SAME.get(name, name)
         if name not in _TAKEN | more:
             raise ConfigError(
@@ -138,7 +143,7 @@ def epsilon(mechanism: str, *, delta: float | None = None, **parameters: Any) ->
         delta: the probability that epsilon fails to hold, 0 to below 1; default 1e-5.
         noise_multiplier: noise over sensitivity. Or ``scale``, the noise itself in the
             units of ``sensitivity`` (the standard deviation; of Laplace's b or t), or
-            ``variance``, its square.
+            ``variance``, its square; of Laplace's ``scale`` alone.
         rate: the probability with which a client is in a round (Poisson sampling); also
             ``sample_rate``, ``sampling_probability``. Default 1.
         rounds: with fresh noise each; also ``steps``, ``num_steps``. Default 1.

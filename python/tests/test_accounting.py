@@ -41,6 +41,16 @@ def test_names_of_other_libraries() -> None:
         hushsum.epsilon("gaussian", noise_multiplier=1, rate=1, sample_rate=1)
 
 
+def test_laplace_has_a_scale_alone() -> None:
+    """The standard deviation of Laplace noise is √2 times its scale, and stands for no other."""
+    assert hushsum.epsilon("laplace", scale=1, sensitivity=1, delta=0).upper == pytest.approx(1)
+    for mechanism in ("laplace", "discrete-laplace"):
+        for name in ("standard_deviation", "variance"):
+            with pytest.raises(hushsum.ConfigError, match="not the scale") as caught:
+                hushsum.epsilon(mechanism, delta=0, sensitivity=1, **{name: 2.0})
+            assert caught.value.field == name
+
+
 def test_adversaries_and_mechanisms() -> None:
     public = hushsum.epsilon("gaussian", noise_multiplier=1, rate=0.1, rounds=10)
     server = hushsum.epsilon("gaussian", noise_multiplier=1, rate=0.1, rounds=10,
