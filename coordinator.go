@@ -18,8 +18,8 @@ import (
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// Coordinator runs a job: it forms sessions among the parties that are there, holds the
-// rounds, and has no secret of any party. Set the fields, then call Run.
+// Coordinator runs a job: it forms sessions among the connected parties, holds the rounds, and
+// holds no party's secrets. Set the fields, then call Run.
 //
 // Package drive decides, see [drive.Server]. A round is held among the connected parties, at
 // least the job's MinSurvivors. A step of it waits for a party that is connected for StepTime at
@@ -50,28 +50,28 @@ type Coordinator struct {
 	// Apply again for the same round. Run does not return before Apply has.
 	Apply func(r Round, model []float64) ([]float64, error)
 
-	// Model32 and Apply32 are Model and Apply of a job whose models the coordinator holds as
-	// float32, in half the memory: either or both, in place of those two. The parties are sent
-	// the same numbers as ever, exactly, and may hold them as they like. The first round begins
-	// with Model32, zeros if it is nil; the coordinator keeps it, and it must not change any
-	// more. Apply32 finds the mean in Mean32 and may change and return that too; without it the
-	// sum of both is rounded to float32. They are for sums that are pairwise.
+	// Model32 and Apply32 are Model and Apply for models that the coordinator holds as float32, in
+	// half the memory; either or both replace those two. The parties are sent the same numbers as
+	// ever, exactly, and may hold them as they like. The first round begins with Model32, zeros if it
+	// is nil; the coordinator keeps it, and it must not change any more. Apply32 finds the mean in
+	// Mean32 and may change and return that too; without it the sum of both is rounded to float32.
+	// They are for sums that are pairwise.
 	Model32 []float32
 	Apply32 func(r Round, model []float32) ([]float32, error)
 
-	// Store keeps what must not be lost when the process ends; nil: nothing does. Key
-	// seals it, and must be set with Store. It goes on with a model of float32 as with one of
-	// float64, and the other way if float32 holds its weights exactly.
+	// Store keeps what must not be lost when the process ends; nil: nothing is kept. Key seals it, and
+	// must be set with Store. It goes on with a model of float32 as with one of float64, and the other
+	// way if float32 holds its weights exactly.
 	Store   Store
 	Key     *keyexchange.SealKey
 	Counter Counter // finds older states; may be nil
 
-	// Folder is where submissions of more than a megabyte are while they come in, without
-	// names; empty: os.TempDir.
+	// Folder holds submissions of more than a megabyte while they arrive, in files without names;
+	// empty: os.TempDir.
 	Folder string
 
-	// StepTime is how long a step waits for parties that are connected, their work
-	// included; 0: as the job says, or 30 s.
+	// StepTime is how long a step waits for connected parties, including their work; 0: as the job
+	// says, or 30 s.
 	StepTime time.Duration
 
 	Progress func(Event) // may be nil
@@ -79,7 +79,7 @@ type Coordinator struct {
 	grace time.Duration // of tests: how long who has gone is waited for; 0: see below
 }
 
-// Result reports what a job has come to.
+// Result reports the outcome of a job.
 type Result struct {
 	Model   []float64
 	Model32 []float32 // in place of Model, of a coordinator with Model32 or Apply32

@@ -25,8 +25,8 @@ const (
 	Waiting                           // Session, Round, Parties at the coordinator that are waited for
 	Rejected                          // Party at the coordinator, Err: its job or roster is another
 	LeftOut                           // Party at the coordinator, Session, Round, Err: it spoilt it
-	// A coordinator reports those that follow once a second at most, with the Count of
-	// connections since the last report, and Err of the last of them.
+	// A coordinator reports the following at most once a second, with the Count of connections since
+	// the last report, and the Err of the last of them.
 	Unknown    // closed: keys that are not in the roster
 	Unfinished // closed: they did not say in time whose they are, were too many, or broke
 	Strained   // could not be accepted: there are no descriptors, say; tried again
@@ -42,10 +42,10 @@ var eventNames = map[EventKind]string{
 	TookOver: "took over",
 	Begun:    "begun", Submitted: "submitted", Summed: "summed", Lost: "lost", Absent: "absent",
 	Refused: "refused", Waiting: "waiting", Rejected: "rejected", LeftOut: "left out",
-	Unknown:    "of nobody in the roster",
+	Unknown:    "from nobody in the roster",
 	Unfinished: "closed before hello", Strained: "not accepted",
-	Stalled: "let a step pass", SetBack: "parties have held more rounds than are stored",
-	Blank: "submitted zeros with noise, for no vector",
+	Stalled: "let a step pass", SetBack: "parties know of more rounds than are stored",
+	Blank: "submitted zeros with noise, for lack of a vector",
 }
 
 // ofDrive has the kinds of events that a drive.Server's notices are.

@@ -49,7 +49,7 @@ func checkIdentity(identity crypto.Signer, roster *keyexchange.Roster) error {
 		return nil
 	}
 	if _, found := roster.Index(key); !found {
-		return fmt.Errorf("%w: Identity is of nobody in the job's roster", ErrPeer)
+		return fmt.Errorf("%w: Identity belongs to nobody in the job's roster", ErrPeer)
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ func (p *Participant) checkWork() error {
 	case p.Work32 == nil:
 		return required("Work", p.Work, "give a function that returns a vector")
 	case p.Job.Oneshot() != nil:
-		return &ConfigError{Path: "Work32", Reason: "one message has vectors of float64",
+		return &ConfigError{Path: "Work32", Reason: "one-message sums take vectors of float64",
 			Advice: "use Work"}
 	}
 	return nil
@@ -143,7 +143,7 @@ func (c *Coordinator) check() error {
 	if c.StepTime < 0 {
 		return &ConfigError{
 			Path:   "StepTime",
-			Reason: fmt.Sprintf("%v is no time that a step can wait", c.StepTime),
+			Reason: fmt.Sprintf("%v is not a time that a step can wait", c.StepTime),
 			Advice: "use 0 for 30 s, or a time above it",
 		}
 	}
@@ -161,7 +161,7 @@ func (c *Coordinator) checkTraining() error {
 		return required("Apply", c.Apply, "use training.Apply, which does what the job says")
 	}
 	if c.narrow() {
-		return &ConfigError{Path: "Model32", Reason: "the job trains a model of float64",
+		return &ConfigError{Path: "Model32", Reason: "the job trains a float64 model",
 			Advice: "use Model and Apply"}
 	}
 	if err := required("Model", c.Model, "use training.First"); err != nil {
@@ -180,13 +180,13 @@ func (c *Coordinator) checkNarrow() error {
 	case !c.narrow():
 		return nil
 	case c.Model != nil || c.Apply != nil:
-		return &ConfigError{Path: field, Reason: "models are of float32, or of float64",
+		return &ConfigError{Path: field, Reason: "models are either float32 or float64",
 			Advice: "use Model and Apply, or Model32 and Apply32"}
 	case c.Job.Oneshot() != nil:
-		return &ConfigError{Path: field, Reason: "one message has vectors of float64",
+		return &ConfigError{Path: field, Reason: "one-message sums take vectors of float64",
 			Advice: "use Model and Apply"}
 	case more(c.Job):
-		return &ConfigError{Path: field, Reason: "means with weights or a mask are of float64",
+		return &ConfigError{Path: field, Reason: "means with weights or a mask need float64",
 			Advice: "use Model and Apply"}
 	}
 	return nil

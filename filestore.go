@@ -20,9 +20,9 @@ import (
 // Give it a folder that others cannot write to.
 type FileStore string
 
-// Lock makes the store the caller's, by a file that has ".lock" after the name and stays.
-// Temporary files of processes that were killed are removed: they are older states. It fails
-// with [ErrLocked].
+// Lock gives the caller the store, by a file whose name adds ".lock" and which stays. Temporary
+// files of processes that were killed are removed: they are older states. It fails with
+// [ErrLocked].
 func (f FileStore) Lock() (io.Closer, error) {
 	held, err := lock.File(string(f) + ".lock")
 	if errors.Is(err, lock.ErrHeld) {

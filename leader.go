@@ -157,7 +157,7 @@ func (l *leader) loadModel(kept stored) error {
 			field = "Model32"
 		}
 		return &ConfigError{Path: field,
-			Reason: fmt.Sprintf("it has %d coordinates, the job %d", n, length)}
+			Reason: fmt.Sprintf("it has %d coordinates, and the job has %d", n, length)}
 	}
 	l.kept.version = 1 // the first state is saved with it
 	return nil
@@ -184,7 +184,7 @@ func (l *leader) readModel() error {
 	}
 	if !bytes.Equal(found.Sum(nil), l.kept.Model) {
 		return &ConfigError{Path: "Apply32", Reason: "the stored model has weights beyond float32",
-			Advice: "go on with Model and Apply"}
+			Advice: "continue with Model and Apply"}
 	}
 	return nil
 }
@@ -218,7 +218,7 @@ func nextOf[F aggregation.Float](
 	}
 	if length := l.Job.ModelLength(); len(next) != length {
 		return nil, &ConfigError{Path: field,
-			Reason: fmt.Sprintf("it returned %d coordinates, the job has %d", len(next), length)}
+			Reason: fmt.Sprintf("it returned %d coordinates, and the job has %d", len(next), length)}
 	}
 	for i, x := range next {
 		if x := float64(x); math.IsNaN(x) || math.IsInf(x, 0) {

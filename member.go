@@ -18,8 +18,8 @@ type Member struct {
 	Identity crypto.Signer // Ed25519, of the committee
 	Dialer   Dialer
 
-	// Store keeps what the member must not lose when its process ends: without one, a
-	// member that is started again may answer in a round a second time. Key seals it.
+	// Store keeps what the member must not lose when its process ends: without one, a restarted member
+	// may answer a second time in a round. Key seals it.
 	Store   Store
 	Key     *keyexchange.SealKey
 	Counter Counter // finds older states; may be nil

@@ -8,7 +8,7 @@ import (
 
 // What a job is package job says; these are its names here.
 type (
-	// Settled is a job worked out for its parties: what [job.Job.Settle] returns.
+	// Settled is a job worked out for its parties, as [job.Job.Settle] returns it.
 	Settled = job.Settled
 	// ConfigError names the field of a job, or of one of this package's types, that is
 	// unusable. It is [ErrConfig].
@@ -33,7 +33,7 @@ func drivable(s *Settled) error {
 		return &ConfigError{
 			Path:   "Job",
 			Reason: "there is none",
-			Advice: "use what Settle of a job.Job returns",
+			Advice: "use what job.Job.Settle returns",
 		}
 	}
 	return nil

@@ -20,15 +20,15 @@ import (
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// ErrRefused: the coordinator does not go on with this party, for the reason given.
+// ErrRefused: the coordinator does not continue with this party, for the reason given.
 var ErrRefused = errors.New("hushsum: the coordinator refuses this party")
 
 // ErrNumber: the number of a session was used before, or is far above all that were used. A party
 // makes keys for a number once.
 var ErrNumber = protocol.ErrNumber
 
-// ErrAbsent: the job is done, and this party was in none of its rounds, with noise with zeros only,
-// since Work had nothing that could be submitted. The last model is returned with it.
+// ErrAbsent: the job is done, and this party was in none of its rounds, or with noise only with
+// zeros, because Work returned nothing that could be submitted. The last model is returned with it.
 var ErrAbsent = errors.New("hushsum: this party had nothing to submit in any round")
 
 // Participant is one party of a job. Set the fields, then call Run.
@@ -51,8 +51,8 @@ type Participant struct {
 	// example called records.
 	Work func(ctx context.Context, round uint64, model []float64) ([]float64, error)
 	// Work32 is Work for models and vectors of float32, in half the memory, with [Participant.Run32]
-	// in place of Run. A weight that float32 does not hold is rounded to the nearest that it does;
-	// a model of a weight that is too large is refused. It is for sums that are pairwise.
+	// instead of Run. A weight that float32 does not hold is rounded to the nearest that it does; a
+	// model of a weight that is too large is refused. It is for sums that are pairwise.
 	Work32 func(ctx context.Context, round uint64, model []float32) ([]float32, error)
 	// Submit is Work for a job in which parties send more than a vector: for one that trains its
 	// model itself, where training.Submit makes it from a party's rows, and for one that weighs or
@@ -60,9 +60,9 @@ type Participant struct {
 	// coordinates.
 	Submit func(ctx context.Context, round uint64, model []float64) (Message, error)
 
-	// Store keeps what the party must not lose when its process ends; nil: nothing does,
-	// and a party that is started again takes part from the next session on, or with
-	// Oneshot from LeastNumber on. Key seals it, and must be set with Store.
+	// Store keeps what the party must not lose when its process ends; nil: nothing is kept, and a
+	// restarted party takes part from the next session on, or with Oneshot from LeastNumber on. Key
+	// seals it, and must be set with Store.
 	Store   Store
 	Key     *keyexchange.SealKey
 	Counter Counter // finds older states; may be nil
@@ -72,20 +72,18 @@ type Participant struct {
 	// not used with this party. A stored state knows better. With Oneshot it is the least
 	// number of a round.
 	LeastNumber uint64
-	// Spent, from 1 to the job's Rounds, is the party's word that its state is lost, and
-	// how many of the rounds count as spent by it: all that it may have submitted to, 1 if
-	// that is none. It takes a LeastNumber. The party then starts without a state where the
-	// Counter knows of one that Store does not have, or has an older one of; with 0 that is
-	// [ErrOldState]. A stored state that is the newest knows better. Set it to 0 again once
-	// the party has run.
+	// Spent, from 1 to the job's Rounds, declares that the party's state is lost, and how many rounds
+	// count as spent by it: all those that it may have submitted to, or 1 if there are none. It takes
+	// a LeastNumber. The party then starts without a state where the Counter knows of one that Store
+	// does not have, or has an older one of; with 0 that is [ErrOldState]. A stored state that is the
+	// newest knows better. Set it to 0 again once the party has run.
 	Spent int
 
 	Random   io.Reader   // nil: crypto/rand
 	Progress func(Event) // may be nil
 
-	// Submitted is shown each submission, noise and all, before it is masked: for tests
-	// that compare sums. It may be called again for a round whose submission was not
-	// sent yet. May be nil.
+	// Submitted is shown each submission, including its noise, before it is masked: for tests that
+	// compare sums. It may be called again for a round whose submission was not sent yet. May be nil.
 	Submitted func(round uint64, values [][]uint64)
 }
 

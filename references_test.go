@@ -15,7 +15,7 @@ var (
 	// Steinke 2020" (whose last name is taken), "Bell et al. 2020" or "Balle (2018".
 	citation = regexp.MustCompile(`(\p{Lu}[\p{L}'’-]*\p{Ll})(?:'s)?(?: et al\.)?,? \(?((?:18|19|20)\d\d)\b`)
 	standard = regexp.MustCompile(`\b(RFC \d+|SP 800-\w+|FIPS \d+|draft-[a-z]+-[\w-]+)`)
-	// What stands before a year and is no name.
+	// What stands before a year and is not a name.
 	noName = regexp.MustCompile(`^(January|February|March|April|May|June|July|August|September|October|` +
 		`November|December|Reader)$`)
 	// The ends of lines within comments.

@@ -16,19 +16,18 @@ import (
 
 // Errors of stores.
 var (
-	// ErrOldState: the Counter knows of a newer state than the one that is stored, or of one
-	// where none is. To go on could use keys twice, and spend a budget twice. Bring the newest
-	// state back. If it is lost for good, a participant says so with LeastNumber and Spent, a
-	// member helps in later jobs only, and a coordinator begins another job, under another
-	// Name.
-	ErrOldState = errors.New("hushsum: the newest state that was saved is not there")
-	// ErrLocked: somebody else uses the store, in this process or in another: every
-	// participant, member and coordinator takes one of its own.
-	ErrLocked = errors.New("hushsum: somebody else uses the store; stop them, or give each a store " +
-		"of its own")
+	// ErrOldState: the Counter knows of a newer state than the stored one, or no state is stored and
+	// it knows of one. To go on could use keys twice, and spend a budget twice. Bring the newest state
+	// back. If it is lost for good, a participant says so with LeastNumber and Spent, a member helps
+	// in later jobs only, and a coordinator begins another job, under another Name.
+	ErrOldState = errors.New("hushsum: the newest saved state is missing")
+	// ErrLocked: the store is in use elsewhere, in this process or another: every participant, member
+	// and coordinator needs its own.
+	ErrLocked = errors.New("hushsum: the store is in use elsewhere; stop that, or give each its own " +
+		"store")
 	// ErrStore: what is stored was changed, or sealed under another key or for another
 	// name.
-	ErrStore = errors.New("hushsum: the stored state does not open")
+	ErrStore = errors.New("hushsum: the stored state cannot be opened")
 )
 
 // Store keeps the newest state of one participant or coordinator, as bytes that are
@@ -38,23 +37,22 @@ var (
 //
 //	Lock() (io.Closer, error)
 //
-// too, which is called before all others and makes the store the caller's until what it
-// returns is closed. It fails with [ErrLocked] if the store is somebody else's. With a store
-// without it, the caller has to make sure that two never use it at once.
+// too, which is called before all others and gives the caller the store until what it returns is
+// closed. It fails with [ErrLocked] if the store is somebody else's. With a store without it, the
+// caller has to make sure that two never use it at once.
 type Store interface {
 	// Save replaces the state. When it returns the state is durable: what follows from
 	// it is sent to others next.
 	Save(state []byte) error
-	// Load returns the state that was saved last, nil if there is none.
+	// Load returns the last saved state, nil if there is none.
 	Load() ([]byte, error)
 
-	// Put keeps something long next to the state, under a name of lower-case letters and
-	// digits, in place of what had the name before, which stays if Put fails. When Put returns,
-	// it is durable. It is a model that all are sent, a sum under masks, or a message for the
-	// coordinator, and is not sealed: the state has its digest.
+	// Put keeps something long next to the state, under a name of lower-case letters and digits. It
+	// replaces what had the name before, which stays if Put fails. When Put returns, it is durable. It
+	// is a model that all are sent, a sum under masks, or a message for the coordinator, and is not
+	// sealed: the state has its digest.
 	Put(name string, long io.WriterTo) error
-	// Get opens what was put last. It fails with an error that is fs.ErrNotExist if there
-	// is nothing.
+	// Get opens what was last put. It fails with an error that is fs.ErrNotExist if there is nothing.
 	Get(name string) (io.ReadCloser, error)
 }
 
@@ -69,7 +67,7 @@ type MemoryStore struct {
 // memoryOwner is whose a MemoryStore is.
 type memoryOwner struct{ store *MemoryStore }
 
-// Lock makes the store the caller's. It fails with [ErrLocked].
+// Lock gives the caller the store. It fails with [ErrLocked].
 func (m *MemoryStore) Lock() (io.Closer, error) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -97,7 +95,7 @@ func (m *MemoryStore) Save(state []byte) error {
 	return nil
 }
 
-// Load returns the state that was saved last.
+// Load returns the last saved state.
 func (m *MemoryStore) Load() ([]byte, error) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -119,7 +117,7 @@ func (m *MemoryStore) Put(name string, long io.WriterTo) error {
 	return nil
 }
 
-// Get opens what was put last.
+// Get opens what was last put.
 func (m *MemoryStore) Get(name string) (io.ReadCloser, error) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -220,7 +218,7 @@ func (v *vault) load(lost bool) ([]byte, error) {
 		return nil, fmt.Errorf("%w: there is none, of %d; a participant whose state is lost says so "+
 			"with LeastNumber and Spent", ErrOldState, newest)
 	case v.number < newest:
-		return nil, fmt.Errorf("%w: there is number %d, of %d; bring back the newest, or say with "+
+		return nil, fmt.Errorf("%w: there is number %d, of %d; restore the newest, or say with "+
 			"LeastNumber and Spent that it is lost", ErrOldState, v.number, newest)
 	case v.number > newest && v.counter != nil:
 		// A kill between the two leaves the state one ahead. What is sent from here on follows
@@ -295,7 +293,7 @@ func openVault(
 	case store == nil:
 		return nil, nil, nil
 	case key == nil:
-		return nil, nil, &ConfigError{Path: "Key", Reason: "a store takes a key to seal with"}
+		return nil, nil, &ConfigError{Path: "Key", Reason: "a store needs a key to seal with"}
 	}
 	v := &vault{store: store, key: key, counter: counter, owner: owner}
 	if s, ok := store.(interface{ Lock() (io.Closer, error) }); ok {

@@ -18,7 +18,7 @@ import (
 
 // ErrPeer: the peer that answers is not the coordinator that the party knows, or the one that
 // dials is not in the roster.
-var ErrPeer = errors.New("hushsum: the other side of the connection is not who it should be")
+var ErrPeer = errors.New("hushsum: the other side of the connection is not the expected one")
 
 // certificate returns a TLS certificate of an Ed25519 identity, which the other side
 // looks at for its key and for nothing else.
@@ -173,7 +173,7 @@ func (l *connLink) receive() ([]byte, error) {
 	}
 	size := int64(binary.BigEndian.Uint32(head[:]))
 	if size > int64(l.maxFrame) {
-		return nil, fmt.Errorf("%w: %d bytes, at most %d are taken", ErrFrame, size, l.maxFrame)
+		return nil, fmt.Errorf("%w: %d bytes, at most %d are accepted", ErrFrame, size, l.maxFrame)
 	}
 	frame := l.spare[:0]
 	if l.spare = nil; frame == nil {

@@ -30,7 +30,7 @@ func reuse(link Link, frame []byte) {
 
 // Dialer connects a party to the coordinator.
 type Dialer interface {
-	// Dial makes a new connection, from which the coordinator knows who dials.
+	// Dial makes a new connection, which tells the coordinator who is dialing.
 	Dial(ctx context.Context) (Link, error)
 }
 
@@ -91,7 +91,7 @@ func (m *Memory) Accept(ctx context.Context) (int, Link, error) {
 	}
 }
 
-// Close does nothing: links are closed one by one.
+// Close does nothing: links are closed individually.
 func (m *Memory) Close() error { return nil }
 
 type memoryLink struct {

@@ -208,7 +208,7 @@ func owned(m Mechanism) Mechanism {
 
 func (l *Ledger) spend(c charge, clients []string) error {
 	if len(clients) == 0 {
-		return configError("no clients: name everybody who spends")
+		return configError("no clients: name all that spend")
 	}
 	unique := slices.Compact(slices.Sorted(slices.Values(clients)))
 	if unique[0] == "" {

@@ -41,8 +41,7 @@ type Round struct {
 	// Samples is the number of table samples drawn in one round by all honest
 	// parties whose shares are in the sum, 0 with exact samplers.
 	Samples float64
-	// Rate is the probability with which a client is in a round's schedule; 1
-	// without sampling.
+	// Rate is the probability that a client is in a round's schedule; 1 without sampling.
 	Rate float64
 	// HiddenSchedule states that the schedule is Poisson and its seed is uniform, cannot be ground
 	// and is hidden from the outsider. Without it, PublicView has no amplification.

@@ -150,8 +150,8 @@ func (s *Sender) goOn() {
 	}
 }
 
-// Finished notes that the program has made the vector that it was asked for, where sums take what
-// is made of earlier broadcasts. It is asked for the vector, with [AskID].Made, once there is room.
+// Finished notes that the program has made the vector that it was asked for, if sums take vectors
+// made from earlier broadcasts. It is asked for the vector, with [AskID].Made, once there is room.
 func (s *Sender) Finished(id AskID) {
 	s.shown = false
 	if s.asked == nil || s.asked.ID != id || id.Made > 0 {

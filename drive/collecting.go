@@ -282,7 +282,7 @@ func (s *Committee) reveal() (again bool, err error) {
 
 var (
 	// errWaits: no part has come since the last attempt.
-	errWaits = errors.New("drive: more parts may come")
+	errWaits = errors.New("drive: more parts may arrive")
 	// errLeft: nobody who comes later changes how many are left.
 	errLeft = errors.New("drive: parties that cheat leave too few")
 )
@@ -348,7 +348,7 @@ func (s *Committee) uncover(name string) error {
 	return errors.Join(s.server.ReadBatch(batch), batch.Close())
 }
 
-// Connected notes that a party has connected, or asks again.
+// Connected notes that a party has connected or reconnected.
 func (s *Committee) Connected(now Time, party int, h Hello) {
 	s.clock(now)
 	p := &s.parties.peers[party]
@@ -357,7 +357,7 @@ func (s *Committee) Connected(now Time, party int, h Hello) {
 	s.arrive(&s.parties, party)
 }
 
-// MemberConnected notes that a member has connected, or asks again.
+// MemberConnected notes that a member has connected or reconnected.
 func (s *Committee) MemberConnected(now Time, member int, h Hello) {
 	s.clock(now)
 	p := &s.members.peers[member]
@@ -417,8 +417,8 @@ func (s *Committee) heard(now Time, r *room, i int) {
 	r.peers[i].seen = s.now
 }
 
-// Absent notes that a party does not submit in a round, as the party says, and reports whether the
-// round waited for it.
+// Absent notes that a party says that it does not submit in a round, and reports whether the round
+// waited for it.
 func (s *Committee) Absent(now Time, party int, round uint64) bool {
 	s.clock(now)
 	p := &s.parties.peers[party]
@@ -430,7 +430,7 @@ func (s *Committee) Absent(now Time, party int, round uint64) bool {
 	return true
 }
 
-// Offer notes that a party has a submission for a round, as it says. [Committee.Pending] tells the
+// Offer notes that a party says that it has a submission for a round. [Committee.Pending] tells the
 // party when there is room.
 func (s *Committee) Offer(now Time, party int, round uint64) {
 	s.clock(now)
@@ -552,8 +552,8 @@ func (s *Committee) ReceiveMember(now Time, member int, message []byte) error {
 	return nil
 }
 
-// Due reports whether a message of a party is waited for.
+// Due reports whether a message from a party is awaited.
 func (s *Committee) Due(party int) bool { return s.stage == Submitting && (crowd{s}).awaits(party) }
 
-// MemberDue reports whether a message of a member is waited for.
+// MemberDue reports whether a message from a member is awaited.
 func (s *Committee) MemberDue(member int) bool { return (council{s, s.flight}).awaits(member) }

@@ -11,24 +11,24 @@ import (
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// CommitteeConfig holds what the server of a job with a committee knows before anybody comes.
+// CommitteeConfig holds what the server of a job with a committee knows before anyone connects.
 type CommitteeConfig struct {
 	// ServerConfig is as for a [Server], except that there are no sessions: Session, Label,
 	// Survivors, Colluders, Sample and Draw are not used.
 	ServerConfig
 	Sums *oneshot.Config
-	// Buffer is how many submissions a round takes, while the other parties go on with what they
-	// make of earlier broadcasts, as Sums.Stale allows; 0: a round waits for all.
+	// Buffer is how many submissions a round takes, while the other parties continue with what they
+	// make from earlier broadcasts, as Sums.Stale allows; 0: a round waits for all.
 	Buffer int
 	// Batch is how many parties go to the members at a time; 0: oneshot.DefaultBatch.
 	Batch int
-	// Stored opens an [Object] that was put. Covered submissions are read from there when the
+	// Stored opens an [Object] that was stored. Covered submissions are read from there when the
 	// members have uncovered them.
 	Stored func(name string) (io.ReadCloser, error)
 }
 
-// Committee leads a job whose parties send one message a round, and whose committee takes the key
-// off the sum. It asks the members for keys, opens the round, has as many parties upload at a time
+// Committee leads a job whose parties send one message a round, and whose committee removes the key
+// from the sum. It asks the members for keys, opens the round, has as many parties upload at a time
 // as there is room for, has the members check them in batches, sign who is in, and reveal the sum
 // of their keys. It is used as a [Server] is: events change what it knows, [Committee.Tick]
 // decides, and nothing leaves before the decision behind it is durable.
@@ -329,7 +329,7 @@ func (s *Committee) End(now Time, why string) {
 		return
 	}
 	if err := s.chargeReceived(); err != nil {
-		why = fmt.Sprintf("%s; and what it spent is not known: %v", why, err)
+		why = fmt.Sprintf("%s; what it spent is not known: %v", why, err)
 	}
 	s.end(why)
 }
@@ -347,7 +347,7 @@ func (s *Committee) MemberHere(member int) (here, ever bool) {
 // Opened returns the members that have keys in the round that is open.
 func (s *Committee) Opened() []int { return s.server.Members() }
 
-// Status returns where the job stands.
+// Status returns the state of the job.
 func (s *Committee) Status() Status {
 	out := s.status()
 	out.Stage, out.Since = s.stage, s.step.since

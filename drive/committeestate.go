@@ -80,7 +80,8 @@ func (s *Committee) Ready() (Prepared, bool) {
 	return p, s.save || s.ask || len(s.granted) > 0 || len(s.notices) > 0
 }
 
-// Advance is called when the state and the objects are durable, if Ready said that it is new.
+// Advance is called when the state and the objects are durable, if Ready reported that they are
+// new.
 func (s *Committee) Advance(now Time) Orders {
 	s.clock(now)
 	out := Orders{Tell: s.save || len(s.granted) > 0, Upload: s.granted}
@@ -100,7 +101,7 @@ func (s *Committee) Advance(now Time) Orders {
 }
 
 // Pending yields what a party has to do, as [Server.Pending] does: an opening, and [Upload] once
-// there is room for what it has offered.
+// there is room for its offer.
 func (s *Committee) Pending(party int) func(yield func(Item) bool) {
 	return func(yield func(Item) bool) {
 		if s.closed(yield) || s.stage != Submitting || !(crowd{s}).awaits(party) {
@@ -142,7 +143,7 @@ func (s *Committee) MemberPending(member int) func(yield func(Item) bool) {
 
 // Object is a long piece of data that is saved next to the state, before it.
 type Object struct {
-	// Name is where it is put, replacing what was there. A body of the same Version is put once.
+	// Name is where it is stored, replacing what was there. A body of the same Version is put once.
 	Name, Version string
 	Body          io.WriterTo
 }
@@ -165,7 +166,7 @@ type committeeState struct {
 
 const committeeFormat = 1
 
-// Objects returns what is put before [Committee.State] is saved.
+// Objects returns what to store before [Committee.State] is saved.
 func (s *Committee) Objects() (out []Object) {
 	if batch := s.server.Flight(); batch != nil {
 		name := fmt.Sprint("batch", s.server.BatchNumber())
@@ -193,8 +194,8 @@ func (s *Committee) Needed() (names []string) {
 	return names
 }
 
-// State returns the bytes from which [ReadCommittee] restores the committee's server, together
-// with the objects that were put. The program that stores them has to seal them.
+// State returns the bytes from which [ReadCommittee] restores the committee's server, together with
+// the stored objects. The program that stores them has to seal them.
 func (s *Committee) State(key *keyexchange.SealKey) (state []byte, err error) {
 	out := committeeState{
 		Format: committeeFormat, Stage: s.stage, Sent: slices.Clone(s.sent), Invite: s.invite,
@@ -249,9 +250,8 @@ func readIntegers(r io.Reader, n int) ([]int64, error) {
 	return out, nil
 }
 
-// ReadCommittee restores the committee's server that State saved under key, with the objects that
-// were put before. Time counts from now on. It fails with [ErrState], and with errors of package
-// oneshot.
+// ReadCommittee restores the committee's server that State saved under key, with the objects stored
+// before it. Time counts from now on. It fails with [ErrState], and with errors of package oneshot.
 func ReadCommittee(
 	c CommitteeConfig, key *keyexchange.SealKey, now Time, state []byte,
 ) (*Committee, error) {
@@ -345,7 +345,7 @@ func (s *Committee) take(in *committeeState) error {
 	return nil
 }
 
-// ResumeCommittee makes the server of a job that goes on from what an earlier program saved; a
+// ResumeCommittee makes the server of a job that continues from what an earlier program saved; a
 // round that was open then is lost. It fails with [ErrState].
 func ResumeCommittee(c CommitteeConfig, now Time, r Recorded) (*Committee, error) {
 	s, err := NewCommittee(c, now)

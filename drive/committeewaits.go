@@ -115,7 +115,7 @@ func (c council) enough() (is, soon bool) {
 // Excluded reports whether a party is left out of the job.
 func (s *Committee) Excluded(party int) bool { return s.spoilers.excluded(party) }
 
-// Exclude leaves a party out by an operator's order, as [Server.Exclude] does.
+// Exclude leaves a party out on an operator's order, as [Server.Exclude] does.
 func (s *Committee) Exclude(now Time, party int, why string) {
 	s.admit(now, party, true, Notice{Kind: Excluded, Party: party, Err: errors.New(why)})
 }

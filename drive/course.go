@@ -156,12 +156,12 @@ func (s *course) loses(session uint64, why error) (over bool) {
 		return false
 	}
 	s.paused = true
-	said := fmt.Errorf("%d rounds in a row were lost, each at the cost of a round's privacy; "+
-		"resume when the cause is mended. The last: %w", s.inRow, why)
+	said := fmt.Errorf("%d rounds in a row were lost, each at the cost of a round's privacy; resume "+
+		"when the cause is fixed. The last: %w", s.inRow, why)
 	if mute {
-		said = fmt.Errorf("enough parties are here, and nobody submitted in round %d: what keeps all of "+
-			"them from it would cost the next round's privacy too; see what they log, and resume when "+
-			"it is mended: %w", s.round, why)
+		said = fmt.Errorf("enough parties are here, but nobody submitted in round %d: whatever stops "+
+			"them would cost the next round's privacy too; see their logs, and resume when it is fixed: "+
+			"%w", s.round, why)
 	}
 	s.decided(Notice{Kind: Paused, Round: s.round, Err: said})
 	return false

@@ -47,7 +47,7 @@ func (s *Server) Tick(now Time) error {
 	}
 }
 
-// Keep has what is held saved too, before a program stops.
+// Keep also has what is held saved, before a program stops.
 func (s *Server) Keep() {
 	if s.held && s.ended == "" {
 		s.save = true
@@ -98,7 +98,7 @@ func (s *Server) proceed() (again bool, err error) {
 
 // Prepared says what has to be done before anything leaves.
 type Prepared struct {
-	// Save says that [Server.State] is new, and has to be durable before Advance is called.
+	// Save reports that [Server.State] is new, and must be durable before Advance is called.
 	Save    bool
 	Notices []Notice
 }
@@ -111,11 +111,11 @@ func (s *Server) Ready() (Prepared, bool) {
 
 // Orders says what follows from decisions.
 type Orders struct {
-	// Tell says that [Server.Pending] may have something new, for anybody.
+	// Tell reports that [Server.Pending] may have something new, for any party.
 	Tell bool
-	// Upload lists the parties of a [Committee] that were told to upload since the last time: a
-	// program that leads thousands has something new for these, and for others only where a stage
-	// has begun.
+	// Upload lists the parties of a [Committee] that were told to upload since the last call: a
+	// program that leads thousands has something new for these, and for others only if a stage has
+	// begun.
 	Upload []int
 	Apply  *Apply // what the program is asked; nil: nothing
 }
@@ -129,7 +129,7 @@ type Apply struct {
 	Values  []int64         // in place of Sum, of a [Committee]
 }
 
-// Advance is called when the state is durable, if Ready said that it is new. It returns what
+// Advance is called when the state is durable, if Ready reported that it is new. It returns what
 // follows: stages that have begun wait from now on, and Pending hands out their messages.
 func (s *Server) Advance(now Time) Orders {
 	s.clock(now)
@@ -150,7 +150,7 @@ func (s *Server) Advance(now Time) Orders {
 	return out
 }
 
-// ItemKind says what an item has a party do.
+// ItemKind says what an item tells a party to do.
 type ItemKind uint8
 
 // The kinds of items.
@@ -172,9 +172,9 @@ type Item struct {
 	Shared, Own []byte
 }
 
-// Pending yields what a party has to do, in the order in which it does it, including what it was
-// sent already and has not answered. The carrier remembers what it has sent to whom. Pending yields
-// nothing while a decision is not durable.
+// Pending yields what a party has to do, in order, including what it was already sent and has not
+// answered. The carrier remembers what it has sent to whom. Pending yields nothing while a decision
+// is not durable.
 func (s *Server) Pending(party int) func(yield func(Item) bool) {
 	return func(yield func(Item) bool) {
 		if s.closed(yield) {

@@ -1,7 +1,7 @@
-// Package drive decides what happens next in a job: who is in a session and in a round, when a
-// step need not wait any longer, when a party answers, what it answers, and what it counts. It is
-// the part that programs, services and simulations of hushsum share: they carry messages, keep
-// states and run training, and drive says when.
+// Package drive decides what happens next in a job: who is in a session and in a round, when a step
+// need not wait any longer, when a party answers, what it answers, and what it counts. Programs,
+// services and simulations of hushsum share it: they carry messages, keep states and run training,
+// and drive says when.
 //
 // A [Server] leads a job. It forms sessions among the parties that are here, holds the rounds,
 // remembers who has spoilt one or kept one waiting, and learns from what parties do how long a step

@@ -14,7 +14,7 @@ type Hello struct {
 	Told     uint64   // the last round of the job that it has submitted in, or knows to be begun
 }
 
-// Connected notes that a party has connected, or asks again.
+// Connected notes that a party has connected or reconnected.
 func (s *Server) Connected(now Time, party int, h Hello) {
 	s.clock(now)
 	p := &s.peers[party]
@@ -83,8 +83,8 @@ func (s *Server) leave(party int) {
 	s.touch(party)
 }
 
-// Absent notes that a party does not submit in a round of the job, as the party says, and reports
-// whether the round waited for it.
+// Absent notes that a party says that it does not submit in a round of the job, and reports whether
+// the round waited for it.
 func (s *Server) Absent(now Time, party int, round uint64) bool {
 	s.clock(now)
 	p := &s.peers[party]
@@ -137,7 +137,7 @@ func (s *Server) awaits(party int) (out [2]bool) {
 	return out
 }
 
-// Due reports whether a message of a party is waited for.
+// Due reports whether a message from a party is awaited.
 func (s *Server) Due(party int) bool {
 	due := s.awaits(party)
 	return due[0] || due[1]

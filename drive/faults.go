@@ -18,11 +18,11 @@ type faults struct {
 // fault holds what one party has done wrong.
 type fault struct {
 	Excluded bool // it has spoilt a round, or is left out by an operator
-	// Stalls is in how many rounds it let a step pass, and Lapse the round from which it takes part
-	// again.
+	// Stalls counts the rounds in which it let a step pass, and Lapse is the round from which it takes
+	// part again.
 	Stalls int
 	Lapse  uint64
-	// Caused is how many sessions formed for it, and Until the round from which another may.
+	// Caused counts the sessions that formed for it, and Until is the round from which another may.
 	Caused int
 	Until  uint64
 }
@@ -90,15 +90,15 @@ func (s *Server) carry() error {
 // Excluded reports whether a party is left out of the job.
 func (s *Server) Excluded(party int) bool { return s.faults.excluded(party) }
 
-// Exclude leaves a party out by an operator's order: nobody waits for it, what it sends is refused
+// Exclude leaves a party out on an operator's order: nobody waits for it, what it sends is refused
 // with [ErrExcluded], and it is in no later round, until it is readmitted. It is in the sum of the
 // open round if it has submitted.
 func (s *Server) Exclude(now Time, party int, why string) {
 	s.admit(now, party, Notice{Kind: Excluded, Err: errors.New(why)})
 }
 
-// Readmit ends a party's exclusion, also for spoiling a round, and forgets what else the party did
-// wrong. A party that is in no session waits for the next.
+// Readmit ends a party's exclusion, including one for spoiling a round, and forgets the party's
+// other faults. A party that is in no session waits for the next.
 func (s *Server) Readmit(now Time, party int, why string) {
 	s.admit(now, party, Notice{Kind: Readmitted, Err: errors.New(why)})
 }

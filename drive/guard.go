@@ -21,21 +21,20 @@ var (
 	// ErrRound: no round of the job has this number.
 	ErrRound = errors.New("drive: there is no such round in the job")
 	// ErrState: a saved state is not one that this package saved for this party and job.
-	ErrState = errors.New("drive: the saved state does not open")
+	ErrState = errors.New("drive: the saved state cannot be opened")
 )
 
 // Limits bound what a party releases: it agreed to them when it accepted a plan.
 type Limits struct {
 	// Rounds is the number of the job's last round, at least 1.
 	Rounds uint64
-	// Submissions is how many leave at most, no matter who picks their rounds; 0: one in each
-	// round.
+	// Submissions is the most that leave, no matter who picks their rounds; 0: one in each round.
 	Submissions uint64
 	// Every, above 1, is the number of consecutive rounds that Cost covers, in which a party's
 	// submissions are parts of one vector: it is charged in the first, whichever of them it is in.
 	Every uint64
-	// Cost says what one submission spends, and Ledger holds the party to its budget, with what it has
-	// spent in earlier jobs as far as that counts; nil without noise.
+	// Cost says what one submission spends, and Ledger holds the party to its budget, including what
+	// it spent in earlier jobs as far as that counts; nil without noise.
 	Cost   accounting.Round
 	Ledger *accounting.Ledger
 	// Account is the party's name in Ledger; empty: "party".
@@ -73,9 +72,9 @@ type Guard struct {
 	count  uint64             // submissions
 }
 
-// NewGuard makes the guard of a party that may have submitted in every round up to spent, 0 for
-// a party that is new. All of these count as spent, up to as many as it has agreed to, and none is
-// answered again. It fails with [ErrRound] if the job has fewer rounds than that, or none.
+// NewGuard makes the guard of a party that may have submitted in every round up to spent, 0 for a
+// new party. All of these count as spent, up to as many as it has agreed to, and none is answered
+// again. It fails with [ErrRound] if the job has fewer rounds than that, or none.
 func NewGuard(limits Limits, spent uint64) (*Guard, error) {
 	if limits.Rounds == 0 || spent > limits.Rounds {
 		return nil, fmt.Errorf("%w: %d rounds are spent of %d", ErrRound, spent, limits.Rounds)
@@ -103,7 +102,7 @@ func (g *Guard) spend(last, count uint64) error {
 // Last returns the number of the last round that had a submission, 0 before the first.
 func (g *Guard) Last() uint64 { return g.last }
 
-// Count returns how many submissions have left, or are counted as if they had.
+// Count returns how many submissions have left, or count as if they had.
 func (g *Guard) Count() uint64 { return g.count }
 
 // Charges returns how often the submissions have charged the ledger.
@@ -151,8 +150,8 @@ func (g *Guard) charged(round uint64) (*Guard, error) {
 	return out, nil
 }
 
-// Charge counts a submission in a round of the job, before it leaves: what is counted and not
-// sent is spent all the same. It fails as [Guard.Check] does, and then changes nothing.
+// Charge counts a submission in a round of the job, before it leaves: what is counted is spent even
+// if it is not sent. It fails as [Guard.Check] does, and then changes nothing.
 func (g *Guard) Charge(round uint64) error {
 	next, err := g.charged(round)
 	if err == nil {

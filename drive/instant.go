@@ -62,7 +62,7 @@ func (p *Party) hold(a Answer) error {
 	return nil
 }
 
-// Instant says that the instant of a question has come: what is ready is counted, masked, and may
+// Instant notes that the instant of a question has come: what is ready is counted, masked, and may
 // leave once both are durable. Fill of the answer is not used. It fails as [Party.Answer] does.
 func (p *Party) Instant(a Answer) error {
 	p.shown = false

@@ -55,11 +55,11 @@ func LoadMember(c MemberConfig, key *keyexchange.SealKey, state []byte) (*Member
 // State returns the bytes from which LoadMember restores the member.
 func (m *Member) State(key *keyexchange.SealKey) ([]byte, error) { return m.of.Save(key) }
 
-// Told returns the last round that was opened to the member, or may have been; its carrier tells
-// it when it connects.
+// Told returns the last round that was opened to the member, or may have been; its carrier reports
+// it on connecting.
 func (m *Member) Told() uint64 { return max(m.of.Opened(), m.config.Spent) }
 
-// Connected has the last answer sent again: it may never have arrived.
+// Connected has the last answer sent again, because it may never have arrived.
 func (m *Member) Connected() {
 	m.shown = false
 	m.again()
@@ -103,7 +103,7 @@ func (m *Member) Receive(message []byte) {
 	}
 }
 
-// Finish forgets the keys of a round that is open: the job is over.
+// Finish forgets the keys of an open round, because the job is over.
 func (m *Member) Finish() {
 	m.of.Abandon()
 	m.unsaved, m.shown, m.send = true, false, nil
@@ -116,8 +116,8 @@ func (m *Member) Ready() (Ready, bool) {
 	return r, m.unsaved || len(m.reports) > 0 || len(m.send) > 0
 }
 
-// Advance is called when the state is durable, if Ready said that it is new. It returns what may
-// leave now: nothing, if there was an event since.
+// Advance is called when the state is durable, if Ready reported that it is new. It returns what
+// may leave now: nothing, if there was an event since.
 func (m *Member) Advance() (send [][]byte) {
 	if !m.shown {
 		return nil

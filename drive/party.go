@@ -32,13 +32,13 @@ type PartyConfig struct {
 	After Time
 	Luck  float64
 
-	// Least is the least number of a session that the party may join, also with a saved state
-	// that has a lower one. Spent is the last round that a party which has lost its state may
-	// have submitted in; a saved state knows better.
+	// Least is the least number of a session that the party may join, even if a saved state has a
+	// lower one. Spent is the last round that a party which has lost its state may have submitted in;
+	// a saved state knows better.
 	Least, Spent uint64
 
-	// Blank writes what is submitted in a round without a vector into v, zeros with the party's share
-	// of the noise; nil without noise. With it the party submits in every round that it is asked in:
+	// Blank writes to v what is submitted in a round without a vector, zeros with the party's share of
+	// the noise; nil without noise. With it the party submits in every round that it is asked in:
 	// whether there is a vector is a fact about its rows, which must show in the sum only, under the
 	// noise.
 	Blank func(round uint64, v *masking.Vector) error
@@ -67,10 +67,10 @@ type Party struct {
 
 // Ready says what has to be done before anything leaves.
 type Ready struct {
-	// Save says that [Party.State] is new, and has to be durable before Advance is called.
+	// Save reports that [Party.State] is new, and must be durable before Advance is called.
 	Save bool
-	// Submission is the submission that is part of what is saved: it goes to the store before
-	// the state does. Nil unless it is new.
+	// Submission is the submission that belongs to the saved state: it goes to the store first. Nil
+	// unless it is new.
 	Submission *protocol.Submission
 	Reports    []Report
 }
@@ -91,7 +91,7 @@ type Message struct {
 // Absence is a round of the job in which a party does not submit.
 type Absence struct {
 	Number uint64
-	// Cause tells the coordinator no more than it may know.
+	// Cause tells the coordinator only what it may know.
 	Cause Cause
 }
 
@@ -119,8 +119,8 @@ type Ask struct {
 type AskID struct {
 	Session uint64
 	Round   uint64 // of the session
-	// Made is the round whose vector, which the program has by [Sender.Finished], is asked for;
-	// 0: it is to be made now.
+	// Made is the round whose vector, which the program reported with [Sender.Finished], is asked for;
+	// 0: it must be made now.
 	Made uint64
 }
 
@@ -151,7 +151,7 @@ const (
 	Blank                           // Session, Round, Err: no vector; zeros with noise are submitted
 )
 
-// Report tells people who watch the party what happened. It has no secrets.
+// Report tells those who watch the party what happened. It has no secrets.
 type Report struct {
 	Kind    ReportKind
 	Session uint64
@@ -164,8 +164,8 @@ func NewParty(c PartyConfig) (*Party, error) {
 	return ResumeParty(c, protocol.NewClientSeries(c.Label, c.Least, c.Identity, c.Random))
 }
 
-// ResumeParty makes a party that goes on with the sessions of a series which was saved by a
-// program that kept no guard. It fails with [ErrRound].
+// ResumeParty makes a party that continues the sessions of a series saved by a program that kept no
+// guard. It fails with [ErrRound].
 func ResumeParty(c PartyConfig, series *protocol.ClientSeries) (*Party, error) {
 	guard, err := NewGuard(c.Limits, c.Spent)
 	if err != nil {
@@ -180,7 +180,7 @@ func (p *Party) Guard() Guard { return *p.guard }
 // Least returns the least number of a session that the party may join.
 func (p *Party) Least() uint64 { return max(p.config.Least, p.series.Least()) }
 
-// Sessions returns the numbers of the sessions that the party has keys for, rising.
+// Sessions returns the numbers of the sessions that the party has keys for, in ascending order.
 func (p *Party) Sessions() []uint64 {
 	var out []uint64
 	for _, c := range p.series.Sessions() {
@@ -212,7 +212,7 @@ func (p *Party) last(c *protocol.Client) {
 	p.out.Send = append(p.out.Send, m)
 }
 
-// Connected has the last message of every session sent again: it may never have arrived.
+// Connected has the last message of every session sent again, because it may never have arrived.
 func (p *Party) Connected() {
 	p.shown = false
 	for _, c := range p.series.Sessions() {
@@ -246,9 +246,9 @@ func (p *Party) Join(number uint64) error {
 	return nil
 }
 
-// Receive takes a message of the coordinator. round is the round of the job that the carrier says
-// it belongs to, 0 where it does not say: it is believed only to the extent that a round which the
-// guard refuses is not worked on, and that the answer names it again.
+// Receive takes a message of the coordinator. round is the round of the job to which the carrier
+// assigns it, 0 if it does not say; that is trusted only so far that the party does not work on a
+// round that its guard refuses, and names the round in its answer.
 func (p *Party) Receive(message []byte, round uint64) error {
 	p.shown = false
 	c := p.series.Named(message)
@@ -403,7 +403,7 @@ func (p *Party) fill(a *Answer, v *masking.Vector) error {
 	return Caught(func() error { return a.Fill(v) })
 }
 
-// ErrPanic: the program panicked when it was to make a vector.
+// ErrPanic: the program panicked when asked to make a vector.
 var ErrPanic = errors.New("drive: the program panicked")
 
 // Caught does work, and returns a panic in it as [ErrPanic]. It is for work on a party's rows in a
@@ -428,8 +428,8 @@ func (p *Party) Ready() (Ready, bool) {
 		len(p.out.Away) > 0
 }
 
-// Advance is called when the state is durable, if Ready said that it is new. It returns what may
-// leave now: nothing, if there was an event since.
+// Advance is called when the state is durable, if Ready reported that it is new. It returns what
+// may leave now: nothing, if there was an event since.
 func (p *Party) Advance() Out {
 	if !p.shown {
 		return Out{}
@@ -440,7 +440,7 @@ func (p *Party) Advance() Out {
 }
 
 // Submission returns the last submission, nil before the first, after a restart, and once its
-// room is used again.
+// memory is reused.
 func (p *Party) Submission() *protocol.Submission { return p.submission }
 
 // partyState is the saved form of a party.

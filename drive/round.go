@@ -151,8 +151,8 @@ func (s *Server) total() {
 	s.enter(s.present, Applying)
 }
 
-// Applied takes the program's answer to [Apply]: that it has the next model, which from now on
-// rounds begin with, or why not, by which the round is lost. An answer for another round comes
+// Applied takes the program's answer to [Apply]: that it has the next model, with which rounds
+// begin from now on, or why not, in which case the round is lost. An answer for another round comes
 // too late, and is dropped.
 func (s *Server) Applied(now Time, round uint64, err error) {
 	s.clock(now)
@@ -199,7 +199,7 @@ func nameOf(session uint64, shared, own []byte) string {
 	return fmt.Sprintf("%d.%d.%d", session, h.Type, h.Round)
 }
 
-// Status says where a job stands.
+// Status is the state of a job.
 type Status struct {
 	Round   uint64       // the last that was begun
 	Lost    uint64       // rounds whose sum is in no model, those of a [SetBack] too
@@ -215,7 +215,7 @@ type Status struct {
 	Fresh   [32]byte
 }
 
-// Status returns where the job stands.
+// Status returns the state of the job.
 func (s *Server) Status() Status {
 	out := s.status()
 	x := s.present

@@ -19,12 +19,11 @@ type SenderConfig struct {
 	Sums     *oneshot.Config
 	Identity crypto.Signer // Ed25519, of the roster
 	Random   io.Reader     // nil: crypto/rand
-	// Noisy says that sums have noise, of which the masks have the party's share. The party then
-	// submits zeros where it has no vector: see PartyConfig.Blank.
+	// Noisy reports that sums have noise, and that the masks contain the party's share of it. The
+	// party then submits zeros where it has no vector: see PartyConfig.Blank.
 	Noisy bool
-	// Least is the least number of a round that the party may submit in, also with a saved state
-	// that has a lower one, and Spent the last round that a party which has lost its state may
-	// have submitted in.
+	// Least is the least number of a round that the party may submit in, even if a saved state has a
+	// lower one, and Spent is the last round that a party that lost its state may have submitted in.
 	Least, Spent uint64
 }
 
@@ -108,11 +107,11 @@ func LoadSender(c SenderConfig, key *keyexchange.SealKey, state []byte) (*Sender
 // Guard returns a copy of the sender's guard.
 func (s *Sender) Guard() Guard { return *s.guard }
 
-// Told returns the last round that the party has submitted in; its carrier tells it when it
-// connects.
+// Told returns the last round that the party has submitted in; its carrier reports it on
+// connecting.
 func (s *Sender) Told() uint64 { return s.of.Round() }
 
-// Connected has the last submission offered again: it may never have arrived.
+// Connected has the last submission offered again, because it may never have arrived.
 func (s *Sender) Connected() {
 	s.shown = false
 	if s.of.Output() != nil {
@@ -227,7 +226,7 @@ func (s *Sender) submit(id AskID, broadcast [32]byte, values []int64, zeros erro
 	return nil
 }
 
-// Upload has the submission of a round sent, if it is the last.
+// Upload has the submission of a round sent, if it is the last one.
 func (s *Sender) Upload(round uint64) {
 	s.shown = false
 	switch {
@@ -255,8 +254,8 @@ func (s *Sender) Ready() (Ready, bool) {
 		s.out.Ask != nil || s.out.Offer != 0 || s.out.Send != nil || len(s.out.Away) > 0
 }
 
-// Advance is called when the state is durable, if Ready said that it is new. It returns what may
-// leave now: nothing, if there was an event since.
+// Advance is called when the state is durable, if Ready reported that it is new. It returns what
+// may leave now: nothing, if there was an event since.
 func (s *Sender) Advance() SenderOut {
 	if !s.shown {
 		return SenderOut{}

@@ -13,8 +13,8 @@ import (
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// Time is an instant of the caller's clock, or a span of it, in nanoseconds. A clock that goes
-// back stands still for a [Server].
+// Time is an instant or a duration by the caller's clock, in nanoseconds. A clock that goes back
+// stands still for a [Server].
 type Time int64
 
 // Spans of time.
@@ -51,7 +51,7 @@ const (
 	longSum = 64 << 10
 )
 
-// ServerConfig holds what a server knows before anybody comes.
+// ServerConfig holds what a server knows before anyone connects.
 type ServerConfig struct {
 	// Session returns the configuration of the session with a given number. All have Label and one
 	// roster. Where its MinMembers is above Survivors, that is how many parties the session takes,
@@ -60,20 +60,20 @@ type ServerConfig struct {
 	Session func(number uint64) *protocol.Config
 	Label   string
 	Rounds  uint64 // of the job
-	// Survivors is how many parties a sum has at least, and Colluders how many may lie together:
-	// a number that no more parties than that tell is not believed.
+	// Survivors is the fewest parties in a sum, and Colluders how many may lie together: a number
+	// reported by no more parties than that is not believed.
 	Survivors, Colluders int
 
-	// Submissions is how often a party submits at most, as it has agreed to; 0: in each round. A
-	// round is among the parties that have submitted least often.
+	// Submissions is the most often that a party submits, as it agreed to; 0: in each round. A round
+	// is among the parties that have submitted least often.
 	Submissions uint64
 
 	// Every, above 1, is the number of consecutive rounds that Cost covers: see [Limits]. All
 	// parties are charged in the first of them.
 	Every uint64
 
-	// Cost says what a round spends, and Ledger holds the parties to their budgets, by their
-	// names in the roster; nil without noise.
+	// Cost says what a round spends, and Ledger holds the parties to their budgets, by their names in
+	// the roster; nil without noise.
 	Cost   accounting.Round
 	Ledger *accounting.Ledger
 
@@ -93,7 +93,7 @@ type ServerConfig struct {
 	// Start is when the first round may begin, and Pace the least time between the beginnings of
 	// two rounds.
 	Start, Pace Time
-	// Sample is how many parties a round is held among, drawn by Draw; 0: all that are here.
+	// Sample is the number of parties that a round is held among, drawn by Draw; 0: all that are here.
 	Sample int
 	Draw   func(round uint64, there []int, sample int) []int
 
@@ -138,11 +138,11 @@ type session struct {
 	waiting
 }
 
-// Server leads a job whose sums are pairwise: it sets sessions up among the parties that are
-// here, holds the rounds, and says when a round is lost, paused for or over. Events change what
-// it knows; [Server.Tick] decides. What follows from decisions is given out in two steps:
-// [Server.Ready] says what has to be durable first, and [Server.Advance], called once it is, lets
-// [Server.Pending] hand it out. In between nothing else is decided.
+// Server leads a job whose sums are pairwise: it sets up sessions among the parties that are here,
+// holds the rounds, and says when a round is lost, paused or over. Events change what it knows;
+// [Server.Tick] decides. What follows from decisions is given out in two steps: [Server.Ready] says
+// what has to be durable first, and [Server.Advance], called once it is, lets [Server.Pending] hand
+// it out. In between nothing else is decided.
 //
 // A peer's mistake is an error of [Server.ReadMessage] or a [Notice], and changes nothing. Other
 // errors are the caller's, or this machine's, and end the job.
@@ -194,7 +194,7 @@ const (
 	Liar                             // Round, Party, Err: what it dealt for noise convicts this member
 )
 
-// Notice tells people who watch the job what happened. It has no secrets.
+// Notice tells those who watch the job what happened. It has no secrets.
 type Notice struct {
 	Kind    NoticeKind
 	Session uint64
@@ -211,7 +211,7 @@ var (
 	// ErrExcluded: the party has spoilt a round, or an operator left it out, and the job goes on
 	// without it.
 	ErrExcluded = errors.New("drive: the party is left out of the job")
-	// ErrSetBack: the round was held before, as parties know, and the saved state is older.
+	// ErrSetBack: parties know that the round was already held, and the saved state is older.
 	ErrSetBack = errors.New("drive: parties know of later rounds")
 	// ErrEnded: the job is over.
 	ErrEnded = errors.New("drive: the job is over")

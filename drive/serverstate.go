@@ -27,13 +27,13 @@ type serverState struct {
 
 const serverFormat = 2
 
-// SessionStage is a session and where it stands. Number 0: there is none.
+// SessionStage is a session and its stage. Number 0: there is none.
 type SessionStage struct {
 	Number uint64
 	Stage  Stage
 }
 
-// Recorded holds what is saved of a job apart from its keys, for [ResumeServer].
+// Recorded holds what is saved of a job except its keys, for [ResumeServer].
 type Recorded struct {
 	Round, Lost uint64
 	InRow       int
@@ -98,7 +98,7 @@ func (out *serverState) keep(sum *masking.Vector, apart bool) (io.WriterTo, erro
 	return sum, err
 }
 
-// SumName names the long sum that [Server.State] returns: another name is another sum.
+// SumName names the long sum that [Server.State] returns: a different name is a different sum.
 func (s *Server) SumName() string {
 	if s.sum != nil {
 		return fmt.Sprintf("applied-%d", s.round)
@@ -172,7 +172,7 @@ func (s *Server) readSum(in *serverState, apart io.Reader) error {
 	return nil
 }
 
-// ResumeServer makes a server that goes on with what an earlier program saved. It fails with
+// ResumeServer makes a server that continues from what an earlier program saved. It fails with
 // [ErrState].
 func ResumeServer(
 	c ServerConfig, now Time, r Recorded, series *protocol.ServerSeries,

@@ -68,8 +68,8 @@ func (t turn) stall(party int) {
 		Notice{Kind: Stall, Session: x.number, Round: s.round, Party: party})
 }
 
-// Until returns when steps stop waiting for parties that are here and have not answered, 0 if
-// nobody is waited for.
+// Until returns when steps stop waiting for parties that are here and have not answered, 0 if no
+// party is awaited.
 func (s *Server) Until() (latest Time) {
 	for _, x := range s.sessions() {
 		if x != nil {

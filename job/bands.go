@@ -15,8 +15,8 @@ func (j *Job) charges() int {
 	return j.submissions()
 }
 
-// Charges returns how often a party is charged that submits in every round up to one: for each, or
-// for each of the runs of rounds in which it submits parts of one vector.
+// Charges returns how often a party that submits in every round up to a given one is charged: for
+// each round, or for each run of rounds in which it submits parts of one vector.
 func (s *Settled) Charges(round int) int {
 	if b := len(s.Band()); b > 0 {
 		return (round + b - 1) / b
@@ -32,7 +32,7 @@ func (j *Job) band() (privacy.Band, error) {
 	return privacy.NewBand(j.Privacy.Factorise, j.Rounds)
 }
 
-// Band returns the coefficients of correlated noise, nil where it is independent. What a party is
+// Band returns the coefficients of correlated noise, nil if it is independent. What a party is
 // charged for is then a band.
 func (s *Settled) Band() privacy.Band {
 	if s.mechanism == nil {
@@ -52,13 +52,13 @@ func (c *checker) bands(n int) {
 	c.refuse(b < 2 || b > c.Rounds, path, fmt.Sprintf("write 2 to %d, or leave it out", c.Rounds),
 		"%d rounds have no bands of %d", c.Rounds, b)
 	c.refuse(n > 0 && b > n, path, fmt.Sprintf("write %d or less", n),
-		"of %d parties none would train in some of %d rounds", n, b)
+		"with %d parties, nobody would train in some of %d rounds", n, b)
 	c.refuse(c.Privacy.Noise == "discrete-laplace", path, "use discrete-gaussian noise",
 		"a band's budget is an L2 norm, and that of discrete Laplace noise is not")
 	c.refuse(c.PerRecord(), path, "leave it out, or protect parties",
-		"a record may be in whatever its party makes")
+		"a record may be part of everything that its party makes")
 	c.refuse(c.Model.Name == "", path, `write model.name = "logistic", or leave it out`,
-		"parts of an update are kept by the training that a job declares")
+		"only the training that a job declares keeps parts of an update")
 	c.refuse(c.Oneshot(), path, `write sum.protocol = "pairwise"`,
 		"the noise of one-message sums is in their masks")
 	c.takes(false, "parties take turns, and submit in each round", "leave it out, or "+path,

@@ -33,7 +33,7 @@ func TestTurnsSettle(t *testing.T) {
 	if plain.Charges(6) != 6 || plain.Band() != nil {
 		t.Error("independent noise has bands")
 	}
-	if said := strings.Join(j.Explain(), "\n"); !strings.Contains(said, "each in every 3. round") {
+	if said := strings.Join(j.Explain(), "\n"); !strings.Contains(said, "each once in 3 rounds") {
 		t.Error(said)
 	}
 	v, err := masking.NewVector(s.Layout())

@@ -10,11 +10,11 @@ import (
 	"github.com/hushsum/hushsum/accounting"
 )
 
-// ErrBefore: the text is not one of a [Before].
-var ErrBefore = errors.New("job: this is no record of what was spent before")
+// ErrBefore: the text is not that of a [Before].
+var ErrBefore = errors.New("job: this is not a record of what was spent earlier")
 
-// Before has what the parties of a job have spent in jobs that it goes on from, by their names. The
-// file that privacy.before names holds it.
+// Before records what the parties of a job have spent in jobs that it continues, by their names.
+// The file that privacy.before names holds it.
 type Before struct {
 	Federation string             // of the last of these jobs, 64 hexadecimal digits
 	Unit       string             // whom epsilon protects there, as [Job.Protects] has it
@@ -33,7 +33,7 @@ type beforeFile struct {
 
 const beforeFormat = 1
 
-// MarshalText returns the one text that has it.
+// MarshalText returns its only textual form.
 func (b *Before) MarshalText() ([]byte, error) {
 	text, err := json.MarshalIndent(beforeFile{beforeFormat, b.Federation, b.Unit,
 		b.Study, b.Ledger}, "", " ")
@@ -54,7 +54,7 @@ func (b *Before) UnmarshalText(text []byte) error {
 		return fmt.Errorf("%w: it is of format %d, this program reads %d", ErrBefore, f.Format,
 			beforeFormat)
 	case err != nil || len(id) != 32:
-		return fmt.Errorf("%w: federation is no identifier of 64 hexadecimal digits", ErrBefore)
+		return fmt.Errorf("%w: federation is not an identifier of 64 hexadecimal digits", ErrBefore)
 	case f.Ledger == nil || f.Ledger.View() != accounting.ServerView:
 		return fmt.Errorf("%w: it has no ledger against the server", ErrBefore)
 	}
@@ -64,7 +64,7 @@ func (b *Before) UnmarshalText(text []byte) error {
 		return fmt.Errorf("%w: %w", ErrBefore, err)
 	}
 	if !bytes.Equal(again, text) {
-		return fmt.Errorf("%w: it is not written as programs write it", ErrBefore)
+		return fmt.Errorf("%w: it is not in the form that programs write", ErrBefore)
 	}
 	*b = out
 	return nil
@@ -80,7 +80,7 @@ func (x *settling) before() (*accounting.Ledger, error) {
 	case text == nil && x.Privacy.Before == "":
 		return nil, nil
 	case text == nil:
-		return nil, fail("bring the file", "its content is not given")
+		return nil, fail("provide the file", "its content is not given")
 	case x.Privacy.Before == "":
 		return nil, fail(`write privacy.before = "before.json"`, "nothing names the file that is given")
 	}
@@ -94,7 +94,7 @@ func (x *settling) before() (*accounting.Ledger, error) {
 	}
 	if b.Study != 0 && b.Study != x.Privacy.Study {
 		return nil, x.Mistake("privacy.study",
-			fmt.Sprintf("write %v, as it was, or declare a federation that goes on from none", b.Study),
+			fmt.Sprintf("write %v, as it was, or declare a federation that continues none", b.Study),
 			"the study's budget was %v, and here it is %v", b.Study, x.Privacy.Study)
 	}
 	var names []string
@@ -113,14 +113,14 @@ func (x *settling) before() (*accounting.Ledger, error) {
 	return own, nil
 }
 
-// Before returns what the parties have spent in jobs that this one goes on from, nil if there are
+// Before returns what the parties have spent in jobs that this one continues, nil if there are
 // none. It is not to be changed.
 func (s *Settled) Before() *Before { return s.before }
 
 // sayBefore says what counts of what was spent before.
 func (s *Settled) sayBefore() string {
-	text := fmt.Sprintf("It goes on from federation %.16s…, and what was spent until then "+
-		"counts: epsilon is of both together", s.before.Federation)
+	text := fmt.Sprintf("It continues federation %.16s…, and what was spent until then counts: "+
+		"epsilon covers both together", s.before.Federation)
 	most, who := 0.0, ""
 	ledger := s.budget.Before
 	for _, party := range ledger.Clients() {
@@ -131,5 +131,5 @@ func (s *Settled) sayBefore() string {
 	if who == "" {
 		return text + ", and of these parties none has spent any."
 	}
-	return text + fmt.Sprintf(". Most was spent by %s: %.4g.", who, most)
+	return text + fmt.Sprintf(". The most was spent by %s: %.4g.", who, most)
 }

@@ -112,7 +112,7 @@ func TestBefore(t *testing.T) {
 		}
 	}
 	text2 := strings.Join(s.Explain(), "\n")
-	for _, want := range []string{"goes on from federation abab", "Most was spent by party-1: "} {
+	for _, want := range []string{"continues federation abab", "The most was spent by party-1: "} {
 		if !strings.Contains(text2, want) {
 			t.Errorf("nothing says %q: %s", want, text2)
 		}

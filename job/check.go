@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// Validate returns all that is outside its range, missing, or does not go with the rest, joined:
-// see [Errors]. Only settling finds whether that many parties can have the noise and the sessions.
+// Validate returns, joined, an error for everything that is outside its range, missing, or
+// inconsistent with the rest: see [Errors]. Only settling finds whether that many parties can have
+// the noise and the sessions.
 func (j *Job) Validate() error {
 	r := &reader{wrong: j.mistakes()}
 	if len(r.wrong) == 0 {
@@ -75,7 +76,7 @@ func (c *checker) refuse(wrong bool, path, advice, format string, a ...any) {
 func (c *checker) takes(use bool, why, advice string, paths ...string) {
 	for _, path := range paths {
 		if r := theJob.find(path).row; !use && !r.zero(c.Job) {
-			c.refuse(true, path, advice, "it is of no use: %s", why)
+			c.refuse(true, path, advice, "it has no effect: %s", why)
 		}
 	}
 }
@@ -101,8 +102,8 @@ func (j *Job) Oneshot() bool { return j.Sum.Protocol == "oneshot" }
 // Recovers reports whether a sum may lack parties.
 func (j *Job) Recovers() bool { return j.Parties.DropOut > 0 || j.Sum.Recovery }
 
-// Fewest returns how many of n parties are in a sum at least, where sums recover: of those of a
-// round, where PerRound says how many are drawn.
+// Fewest returns the fewest of n parties in a sum, if sums recover: of those of a round, if
+// PerRound says how many are drawn.
 func (p *Parties) Fewest(n int) int {
 	n = p.most(n)
 	return max(1, n-int(math.Floor(p.DropOut*float64(n)+1e-9)))
@@ -157,7 +158,8 @@ func (c *checker) parties() {
 		"there are %d", max(n, groups))
 	c.refuse(n > 0 && p.Colluders > p.most(n)-2, "parties.colluders",
 		fmt.Sprintf("write 0 to %d", max(0, p.most(n)-2)),
-		"of %d parties of a round at least two are honest, or there is nothing to hide", p.most(n))
+		"of the %d parties of a round at least two must be honest, or there is nothing to "+
+			"hide", p.most(n))
 	c.refuse(p.PerRound == 1 || n > 0 && p.PerRound > n, "parties.per_round",
 		"write 0 for all, or 2 to parties.count", "%d is outside its range", p.PerRound)
 	c.refuse(p.Hidden > 0 && (p.PerRound > 0 || p.Participations > 0), "parties.hidden",
@@ -167,8 +169,8 @@ func (c *checker) parties() {
 		"parties.hidden")
 	c.participations(n)
 	c.bands(n)
-	c.takes(!c.Oneshot(), "a one-message sum is of all parties", "leave it out", "parties.per_round")
-	c.takes(!c.Sum.Sparse, "a sparse graph is over all parties", "leave it out", "parties.per_round")
+	c.takes(!c.Oneshot(), "a one-message sum takes all parties", "leave it out", "parties.per_round")
+	c.takes(!c.Sum.Sparse, "a sparse graph spans all parties", "leave it out", "parties.per_round")
 	c.refuse(c.cheating() && p.DropOut >= 0.5 && !c.Oneshot(), "parties.drop_out",
 		`write less than 0.5, or sum.adversary = "curious"`,
 		"a server that cheats could take two sums of half the parties each")
@@ -213,23 +215,24 @@ func (c *checker) sum() {
 	c.bounded()
 	c.buffer(n)
 	c.refuse(c.Oneshot() && !c.cheating(), "sum.adversary", "leave it out, and see sum.covered",
-		"one-message sums are for a server that cheats")
+		"one-message sums assume a server that cheats")
 	c.takes(!c.Oneshot(), "one-message sums always recover, and have no graph", "leave it out",
 		"sum.recovery", "sum.sparse", "sum.degree")
 	c.refuse(s.Faults > (max(defaultMembers, s.Members)-1)/3 && s.Members == 0 ||
-		s.Members > 0 && s.Faults > (s.Members-1)/3, "sum.faults", "write a third of the others at most",
+		s.Members > 0 && s.Faults > (s.Members-1)/3, "sum.faults", "write at most a third of the others",
 		"a committee outvotes fewer than %d faults", s.Faults)
 	c.takes(s.Sparse, "all parties share keys", "write sum.sparse = true", "sum.degree")
 	c.refuse(s.Sparse && c.cheating(), "sum.sparse",
 		`write sum.adversary = "semi-malicious" or "curious"`,
 		"a sparse graph does not withstand a cheating server")
 	c.refuse(s.Sparse && !c.Recovers(), "sum.sparse", "write sum.recovery = true, or parties.drop_out",
-		"a sparse graph takes recovery")
+		"a sparse graph needs recovery")
 	c.refuse(n > 0 && s.Degree >= n, "sum.degree", fmt.Sprintf("write 2 to %d", n-1),
 		"each of %d parties has fewer neighbours", n)
 	c.refuse(n > 0 && n%2 == 1 && s.Degree%2 == 1, "sum.degree", "use an even number",
 		"%d neighbours of each of %d parties do not add up", s.Degree, n)
-	c.takes(!c.Noisy(), "sums with noise have privacy.bits and a scale that follows", "leave it out",
+	c.takes(!c.Noisy(), "sums with noise use privacy.bits and a scale that follows from it", "leave "+
+		"it out",
 		"sum.range", "sum.fraction_bits")
 }
 
@@ -240,7 +243,7 @@ func (c *checker) bounded() {
 		"what is proved is that a clipped vector and its noise are short")
 	c.refuse(b && c.Parties.Colluders == 0, "sum.bounded",
 		"write parties.colluders, how many parties may cheat",
-		"a sum has room for what cheats can add within the bound, and there are none by what is written")
+		"a sum leaves room for what cheats can add within the bound, and as declared there are no cheats")
 	c.refuse(b && c.Training.stored(), "training.rule", "use fedavg or fedprox",
 		"control variates have no clip that bounds them")
 }
@@ -248,18 +251,18 @@ func (c *checker) bounded() {
 // buffer checks rounds that take a given number of submissions, the first to come.
 func (c *checker) buffer(n int) {
 	s, p := &c.Sum, &c.Parties
-	c.takes(s.Buffer > 0, "a round takes what all make of its own model", "write sum.buffer too, or "+
-		"leave it out", "sum.stale")
+	c.takes(s.Buffer > 0, "a round takes only what parties make from its own model", "write "+
+		"sum.buffer too, or leave it out", "sum.stale")
 	c.refuse(s.Buffer == 1 || n > 0 && s.Buffer > n, "sum.buffer",
 		"write 0 for all that come, or 2 to parties.count", "%d is outside its range", s.Buffer)
 	c.refuse(s.Buffer > 1 && n > 0 && c.fewest(n)-p.Colluders < 2, "sum.buffer",
 		fmt.Sprintf("write %d or more, and allow that many by parties.drop_out", p.Colluders+2),
-		"of the %d that are in a sum at least, %d may pool what they know: fewer than two honest "+
-			"parties hide nothing", c.fewest(n), p.Colluders)
+		"of the at least %d parties in a sum, %d may pool what they know: fewer than two honest parties "+
+			"hide nothing", c.fewest(n), p.Colluders)
 	c.refuse(s.Buffer > 0 && c.Privacy.ClipQuantile > 0, "privacy.clip_quantile",
-		"leave out the quantile or sum.buffer", "what was made of an earlier model has an earlier clip")
+		"leave out the quantile or sum.buffer", "what was made from an earlier model has an earlier clip")
 	c.refuse(s.Buffer > 0 && (c.Training.stored() || c.Training.sums() > 1), "training.rule",
-		"use fedavg or fedprox", "control variates are of a round that all are in")
+		"use fedavg or fedprox", "control variates need a round that all parties are in")
 }
 
 func (c *checker) privacy() {
@@ -272,8 +275,8 @@ func (c *checker) privacy() {
 	c.refuse(p.NoiseBy == "committee" && !c.Oneshot(), "privacy.noise_by",
 		`leave it out, or write sum.protocol = "oneshot"`, "pairwise sums have no committee")
 	c.refuse(c.Noisy() && p.Clip == 0 && !c.Asks(), "privacy.clip",
-		"write the L2 norm that what a unit adds is clipped to, such as 1.0",
-		"noise hides what is bounded")
+		"write the L2 norm to which what a unit adds is clipped, such as 1.0",
+		"noise hides only what is bounded")
 	c.refuse(c.Noisy() && p.Epsilon == 0 && p.Multiplier == 0, "privacy.epsilon",
 		"write a budget such as 4.0, or privacy.multiplier", "nothing says how much noise there is")
 	c.takes(p.Epsilon > 0, "there is no budget that it counts against", "write privacy.epsilon",
@@ -286,16 +289,16 @@ func (c *checker) privacy() {
 	c.refuse(p.Clip != 0 && !(p.Clip >= 0x1p-500 && p.Clip <= 0x1p500), "privacy.clip",
 		"use a number such as 1.0", "%v bounds no norm", p.Clip)
 	c.refuse(p.ClipQuantile > 0 && p.Clip == 0, "privacy.clip", "write the clip of the first round",
-		"the clip follows a quantile from somewhere on")
+		"a clip that follows a quantile needs a first value")
 	c.takes(p.ClipQuantile > 0, "the clip is fixed", "write privacy.clip_quantile, or leave it out",
 		"privacy.clip_rate")
 	c.refuse(p.ClipQuantile > 0 && c.masked() && c.Noisy(), "privacy.clip_quantile",
 		"use one of mask and quantile", "votes and signs do not share a lane")
-	c.takes(c.Noisy(), "zeros without noise show", "name privacy.noise, or leave it out",
+	c.takes(c.Noisy(), "zeros without noise are visible", "name privacy.noise, or leave it out",
 		"privacy.submit_after")
 	c.refuse(c.Parties.Hidden > 0 && p.SubmitAfter == 0, "privacy.submit_after",
 		`write how long training takes at most, such as "1m"`,
-		"who trains would answer later than who does not")
+		"parties that train would answer later than those that do not")
 	c.refuse(c.Oneshot() && p.SubmitAfter > 0, "privacy.submit_after", `write sum.protocol = "pairwise"`,
 		"one-message sums are not sent at an instant")
 	wait := cmp.Or(c.Time.StepTime, 30*time.Second)
@@ -327,7 +330,7 @@ func (c *checker) model() {
 		"a model is one of name, length, tensor and file")
 	c.takes(m.Name != "", "rows are the parties' own", "leave it out, or write model.name",
 		"model.features", "model.classes")
-	c.takes(len(m.Tensor) > 0, "there are no tensors to begin", "leave it out", "model.init")
+	c.takes(len(m.Tensor) > 0, "there are no tensors to initialise", "leave it out", "model.init")
 	c.takes(len(m.Tensor) > 0 || m.File != "" && m.Name == "",
 		"the model has no tensors of its own", "leave it out", "model.personal")
 	c.refuse(m.Name == "logistic" && m.Classes > 2, "model.name", "use softmax",
@@ -370,16 +373,18 @@ func (c *checker) training() {
 	c.takes(c.Model.Name != "" || c.PerRecord(), "the parties' own programs train",
 		"leave it out, or write model.name", "training.batch")
 	c.refuse(t.Epochs > 0 && t.Steps > 0, "training.steps", "leave one of the two out",
-		"%d steps and %d passes are two lengths of one round", t.Steps, t.Epochs)
-	c.takes(t.Rule == "fedprox", "it is of fedprox", `write training.rule = "fedprox", or leave it out`,
+		"%d steps and %d passes give one round two lengths", t.Steps, t.Epochs)
+	c.takes(t.Rule == "fedprox", "it applies to fedprox "+
+		"only", `write training.rule = "fedprox", or leave it out`,
 		"training.mu")
-	c.takes(t.Rule == "fedga", "it is of fedga", `write training.rule = "fedga", or leave it out`,
+	c.takes(t.Rule == "fedga", "it applies to fedga "+
+		"only", `write training.rule = "fedga", or leave it out`,
 		"training.beta")
-	c.takes(t.Rule == "scaffold", "it is of scaffold",
+	c.takes(t.Rule == "scaffold", "it applies to scaffold only",
 		`write training.rule = "scaffold", or leave it out`, "training.variates")
 	c.refuse(t.stored() && t.Variates != "gradient" && t.Momentum > 0, "training.momentum",
 		`write 0, or training.variates = "gradient"`,
-		"the mean of steps with momentum is no gradient")
+		"the mean of steps with momentum is not a gradient")
 	c.takes(c.masked(), "there is no mask", `write training.mask = "soft", or leave it out`,
 		"training.mask_threshold")
 	c.refuse(c.Noisy() && (t.stored() || t.sums() > 1), "training.rule", "use fedavg or fedprox",
@@ -391,7 +396,7 @@ func (c *checker) training() {
 		"updates are clipped, and weights are not")
 	c.refuse(c.masked(), "training.submit", `write "updates"`, "a mask is for updates")
 	c.refuse(c.Server.Rule != "" && c.Server.Rule != "fedavg", "training.submit", `write "updates"`,
-		"the mean of weights is the next model, without a server's rule")
+		"the mean of weights is already the next model")
 }
 
 // adaptive reports whether the server's rule is one.
@@ -404,12 +409,12 @@ func (c *checker) server() {
 	momentum := s.Rule == "fedavgm" || s.adaptive()
 	c.takes(momentum, "plain averaging has no moments", "leave it out, or name server.rule",
 		"server.beta1")
-	c.takes(s.adaptive(), "it is of adaptive rules", "leave it out, or name server.rule",
+	c.takes(s.adaptive(), "it applies to adaptive rules only", "leave it out, or name server.rule",
 		"server.beta2", "server.tau", "server.tau_inside")
 	c.takes(c.Model.Name != "", "models of the parties' own programs are not averaged over rounds",
 		"leave it out, or write model.name", "server.average")
 	c.refuse(c.Model.Name != "" && c.Metrics.Share > 0, "metrics.share", "leave it out",
-		"the training that is declared sums no metrics")
+		"the declared training sums no metrics")
 	c.refuse(c.Model.Name != "" && c.Oneshot() && c.Training.stored(), "training.rule", "use fedavg",
 		"control variates are not summed with one message")
 }

@@ -15,47 +15,49 @@ func (c *checker) world() {
 	c.refuse(w.Data.Draw != "" && w.Data.Split != "", "world.data.draw", "leave one of the two out",
 		"rows are dealt once or by round")
 	c.refuse(w.Data.All && w.Data.Rows > 0, "world.data.all", "leave one of the two out",
-		"this many rows of each party are dealt, or all that there are")
+		"either this many rows are dealt to each party, or all rows")
 	c.refuse(w.Data.All && w.Data.Draw == "anew", "world.data.all", "write world.data.rows",
-		"rows that are drawn anew in each round are this many")
-	c.takes(strings.HasPrefix(w.Data.Split, "dirichlet"), "it is of the Dirichlet splits",
-		"leave it out", "world.data.concentration")
+		"rows that are drawn anew in each round need a number")
+	c.takes(strings.HasPrefix(w.Data.Split, "dirichlet"), "it applies to the Dirichlet splits "+
+		"only", "leave it out", "world.data.concentration")
 	messages := w.Fidelity == "" || w.Fidelity == "messages"
 	c.refuse(!messages && (w.Topology == "serverless" || len(w.Servers) > 1), "world.fidelity",
-		`write "messages"`, "sums without a server and with several are simulated by message")
+		`write "messages"`, "sums without a server, or with several, are simulated by message")
 	c.refuse(w.Topology == "serverless" && len(w.Servers) > 0, "world.servers",
-		"leave one of the two out", "there are no servers without servers")
+		"leave one of the two out", "serverless sums have no servers")
 	c.refuse(w.Fidelity == "clear" && c.Noisy(), "world.fidelity", `write "ring" or "messages"`,
-		"noise is of whole numbers")
+		"noise consists of whole numbers")
 	c.refuse(w.Drop > 0 && !c.Oneshot() && !c.Recovers(), "world.drop",
-		"write parties.drop_out, at least as much", "without recovery nobody may drop out")
+		"write at least as much in parties.drop_out", "without recovery nobody may drop out")
 	c.refuse(w.Fidelity == "crowd" && c.Recovers() && w.Drop > c.Parties.DropOut, "world.drop",
-		"write less, or more in parties.drop_out", "of a sum %v may be missing, and %v drop out",
+		"write less, or more in parties.drop_out", "%v of a sum may be missing, and %v drop out",
 		c.Parties.DropOut, w.Drop)
 	c.refuse(w.Malicious > 0 && !c.Oneshot(), "world.malicious",
-		`write sum.protocol = "oneshot", or leave it out`, "who cheats in a pairwise sum spoils it")
+		`write sum.protocol = "oneshot", or leave it out`, "a party that cheats in a pairwise sum "+
+			"spoils it")
 	c.refuse(w.Malicious > 0 && c.Sum.Covered, "world.malicious", "leave one of the two out",
 		"cheats in covered sums are not simulated")
 	c.refuse(w.Malicious > 0 && !c.Noisy(), "world.malicious", "write privacy.noise, or leave it out",
 		"without noise there is no clip that a cheat could exceed")
 	c.refuse(w.LostRounds > 0 && w.Fidelity != "ring" && w.Fidelity != "clear", "world.lost_rounds",
-		`write world.fidelity = "ring"`, "sums by message are lost by what happens to parties")
+		`write world.fidelity = "ring"`, "sums simulated by message are lost through what happens to "+
+			"parties")
 	c.refuse(w.LostRounds > 0 && w.LostRounds >= c.Rounds, "world.lost_rounds", "write less",
-		"of %d rounds none would have a sum", c.Rounds)
+		"none of the %d rounds would have a sum", c.Rounds)
 	law := w.Reference.Law != ""
 	c.refuse(law && c.Noisy(), "world.reference.law", "leave one of the two out",
-		"a sum has noise for release or as a paper has it")
+		"a sum has noise for release or noise as a paper defines it")
 	c.takes(law, "there is no reference law", "name world.reference.law, or leave it out",
 		"world.reference.alpha")
 	c.refuse(!law && w.Reference.Epsilon > 0, "world.reference.epsilon",
-		"name world.reference.law, or leave it out", "it is of no use: there is no reference law")
+		"name world.reference.law, or leave it out", "it has no effect: there is no reference law")
 	c.refuse(law && w.Reference.Epsilon == 0 && !slices.ContainsFunc(w.Party,
 		func(p WorldParty) bool { return p.ReferenceEpsilon > 0 }), "world.reference.epsilon",
 		"write a number such as 1.0", "nothing says how much noise there is")
 	c.refuse(w.SubtractOwn && !law && !c.Noisy(), "world.subtract_own", "name the noise",
 		"there is none to subtract")
 	c.refuse(w.Tolerance > 0 && c.Noisy(), "world.tolerance", "leave it out",
-		"who leaves would tell of its rows")
+		"a party that leaves would reveal something about its rows")
 	linked := map[[2]string]bool{}
 	for i, l := range w.Link {
 		at := fmt.Sprintf("world.link.%d.between", i)
@@ -97,7 +99,7 @@ func (c *checker) worldParties() {
 	seen := map[string]bool{}
 	for i, p := range c.World.Party {
 		at := fmt.Sprintf("world.party.%d", i)
-		c.refuse(seen[p.Name], at+".name", "write them as one", "%q is there twice", p.Name)
+		c.refuse(seen[p.Name], at+".name", "write them as one", "%q is listed twice", p.Name)
 		seen[p.Name] = true
 		c.refuse(c.Parties.Roster == "" && c.groupSize(p.Name) == 0, at+".name",
 			"name one of parties.group, or a party such as party-1", "there is no party %q", p.Name)
@@ -111,12 +113,12 @@ func (c *checker) worldParties() {
 		c.refuse(p.ReferenceEpsilon > 0 && c.World.Reference.Law == "", at+".reference_epsilon",
 			"name world.reference.law, or leave it out", "there is no reference law")
 		c.refuse(c.World.Fidelity == "crowd" && (joins > 1 || p.Leaves > 0 || len(p.Crash) > 0), at,
-			`write world.fidelity = "messages"`, "all of a crowd are there all the time")
+			`write world.fidelity = "messages"`, "all parties of a crowd are always present")
 		for k, x := range p.Crash {
 			where := fmt.Sprintf("%s.crash.%d", at, k)
 			c.refuse(!c.Recovers(), where, "write parties.drop_out", "without recovery nobody may drop out")
 			c.refuse(x.Round < joins || x.Round > c.Rounds || p.Leaves > 0 && x.Round > p.Leaves,
-				where+".round", "use a round that it is in", "it is not in round %d", x.Round)
+				where+".round", "use a round that it takes part in", "it takes no part in round %d", x.Round)
 			c.refuse(x.Back != 0 && x.Back <= x.Round, where+".back", "use a later round",
 				"it is back before round %d, and drops out of %d", x.Back, x.Round)
 		}
@@ -129,7 +131,7 @@ func (c *checker) worldMembers() {
 		at := fmt.Sprintf("world.member.%d", i)
 		c.refuse(!c.Oneshot(), at, `leave it out, or write sum.protocol = "oneshot"`,
 			"pairwise sums have no committee")
-		c.refuse(seen[m.Name], at+".name", "write them as one", "%q is there twice", m.Name)
+		c.refuse(seen[m.Name], at+".name", "write them as one", "%q is listed twice", m.Name)
 		seen[m.Name] = true
 		members := cmp.Or(c.Sum.Members, defaultMembers)
 		_, number, _ := cutLast(m.Name)

@@ -28,8 +28,9 @@ func (j *Job) digest() [32]byte {
 	return sha256.Sum256([]byte("hushsum/3 job\n" + strings.Join(j.Lines(), "\n") + "\n"))
 }
 
-// Lines returns what the digest is over, and the number of parties also if a roster tells it: each
-// declared field that differs from its default, as "path = value", in the order of [Fields].
+// Lines returns what the digest covers, including the number of parties even if only a roster gives
+// it: each declared field that differs from its default, as "path = value", in the order of
+// [Fields].
 func (j *Job) Lines() (lines []string) {
 	j.WithDefaults().lines(Declared, func(path, value string) {
 		lines = append(lines, path+" = "+value)
@@ -63,8 +64,8 @@ func (j *Job) Compare(theirs []string) error {
 	return &DifferenceError{Field: "order of the fields", Ours: "that of the table", Theirs: "another"}
 }
 
-// WithDefaults returns the job with its defaults filled in, those that are worked out from other
-// fields too, but for what only data, a roster or the noise decide.
+// WithDefaults returns the job with its defaults filled in, including those worked out from other
+// fields, except those that only data, a roster or the noise decide.
 func (j *Job) WithDefaults() *Job {
 	own := j.Clone()
 	p, m := &own.Privacy, &own.Model
@@ -108,7 +109,7 @@ func (j *Job) fill(owner any, t *table) {
 	}
 }
 
-// Clone returns a copy of a job, with lists of tables of its own. Lists of values are shared:
+// Clone returns a copy of a job, with its own lists of tables. Lists of values are shared:
 // [Job.Set] never changes one in place.
 func (j *Job) Clone() *Job {
 	own := *j
@@ -149,8 +150,8 @@ func (j *Job) lines(part Part, tell func(path, value string)) {
 	walk(j, &theJob, "")
 }
 
-// MarshalText returns the job as a TOML file: what differs from its default, in the order of
-// [Fields].
+// MarshalText returns the job as a TOML file: the fields that differ from their defaults, in the
+// order of [Fields].
 func (j *Job) MarshalText() ([]byte, error) {
 	var b strings.Builder
 	writeTable(&b, j, &theJob, "")

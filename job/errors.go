@@ -12,16 +12,16 @@ import (
 // ErrConfig: a job cannot be used as it is declared. See [ConfigError].
 var ErrConfig = errors.New("job: unusable")
 
-// ConfigError says what of a job is unusable, where that stands and what to do. It is
-// [ErrConfig], and unwraps to the reason if another package found it. In JSON it has neither the
-// file, which the caller knows, nor the error behind it.
+// ConfigError says what in a job is unusable, where it is and what to do. It is [ErrConfig], and
+// unwraps to the reason if another package found it. In JSON it has neither the file, which the
+// caller knows, nor the error behind it.
 type ConfigError struct {
 	File   string `json:"-"`    // as it was opened; empty: the job was not read from one
 	Line   int    `json:"line"` // from 1; 0: there is no place, as for a field that is missing
 	Column int    `json:"column"`
 	Path   string `json:"path"` // as in [Fields], with the number of a list's element; or empty
-	// Named is the path with names of a list's elements for their numbers, as in query.older.where;
-	// empty: none has a name.
+	// Named is the path with the names of list elements instead of their numbers, as in
+	// query.older.where; empty: none has a name.
 	Named  string `json:"named,omitempty"`
 	Reason string `json:"reason"`
 	Advice string `json:"advice"` // what to do, or empty
@@ -59,8 +59,8 @@ func (e *ConfigError) Is(target error) bool { return target == ErrConfig }
 // Unwrap returns Err.
 func (e *ConfigError) Unwrap() error { return e.Err }
 
-// Mistake returns what others find wrong with a field of a job, such as what a simulator lacks, at
-// its place in the file that the job was read from, if it was.
+// Mistake returns what others find wrong with a field of a job, such as what a simulator lacks,
+// with its place in the file, if the job was read from one.
 func (j *Job) Mistake(path, advice, format string, a ...any) *ConfigError {
 	e := &ConfigError{Path: path, Reason: fmt.Sprintf(format, a...), Advice: advice}
 	for _, one := range a {
@@ -96,7 +96,7 @@ var ofPrivacy = map[string]string{
 }
 
 // MistakeOf returns what package privacy finds wrong with the numbers of a job as a mistake in the
-// field that says them. Other errors it returns as they are.
+// field that sets them. Other errors it returns as they are.
 func (j *Job) MistakeOf(err error) error {
 	var c *privacy.ConfigError
 	if !errors.As(err, &c) {

@@ -9,8 +9,8 @@ import (
 	"github.com/hushsum/hushsum/privacy"
 )
 
-// Explain says in sentences what a valid job declares, before a roster settles it: what a person
-// reads next to the digest.
+// Explain says in sentences what a valid job declares, before a roster settles it, for people to
+// read next to the digest.
 func (j *Job) Explain() []string {
 	j = j.WithDefaults()
 	lines := j.explain(nil)
@@ -37,13 +37,13 @@ func (j *Job) explain(s *Settled) []string {
 	}
 	lines = append(lines, j.sayServer())
 	if s != nil {
-		lines = append(lines, "That rests on the roster being the true one: compare its fingerprint by "+
-			"a channel that the operator does not control. Nothing else stops a server that invents "+
-			"parties in the roster.")
+		lines = append(lines, "That rests on the roster being genuine: compare its fingerprint over a "+
+			"channel that the operator does not control. Nothing else stops a server that invents parties "+
+			"in the roster.")
 	}
 	if j.Sum.Classical {
-		lines = append(lines, "Who records the messages and has a quantum computer later reads all of "+
-			"them: key exchange is classical.")
+		lines = append(lines, "Anyone who records the messages and later has a quantum computer can "+
+			"read all of them: key exchange is classical.")
 	} else if s != nil && s.oneshot != nil {
 		lines = append(lines, sayMasks(s.oneshot)...)
 	}
@@ -59,11 +59,11 @@ func (j *Job) explain(s *Settled) []string {
 		lines = append(lines, s.sayBefore())
 	}
 	if study := j.Privacy.Study; study > 0 {
-		lines = append(lines, fmt.Sprintf("It belongs to a study: with all that go on from it it may "+
-			"spend epsilon %v, and nobody takes part in more.", study))
+		lines = append(lines, fmt.Sprintf("It belongs to a study: together with all jobs that continue "+
+			"it, it may spend epsilon %v, and no party takes part beyond that.", study))
 	}
 	if s != nil && j.Noisy() {
-		lines = append(lines, fmt.Sprintf("That counts the noise of the %s that a sum has at least.",
+		lines = append(lines, fmt.Sprintf("That counts the noise of the %s that every sum has at least.",
 			count(s.survivors-j.Parties.Colluders, "honest party", "honest parties")))
 	}
 	if j.Model.Name != "" || j.PerRecord() && !j.Asks() {
@@ -78,7 +78,7 @@ func (s *Settled) sayMean() string {
 	if s.Trains() {
 		model = ", and the model that follows from it"
 	}
-	missing := "; if any is missing, the round gives nothing"
+	missing := "; if any is missing, the round gives no sum"
 	n := s.Roster().Len()
 	if s.survivors < n {
 		missing = "; the round goes on without those that are missing"
@@ -107,11 +107,11 @@ func (j *Job) saySums() (lines []string) {
 		{t.Mask != "none", "how many parties' updates are above and below zero, for each weight"},
 		{t.stored(), "the mean change of the parties' control variates, which are means of their " +
 			"gradients"},
-		{t.sums() > 1, "the mean of the parties' gradients at the round's model, in a sum of its own " +
-			"before each of updates"},
+		{t.sums() > 1, "the mean of the parties' gradients at the round's model, in a separate sum " +
+			"before each sum of updates"},
 		{j.Privacy.ClipQuantile > 0, "how many parties' norms are within the clip"},
 		{j.Sum.MaxWeight > 0, fmt.Sprintf("how many rows the parties have together, where a party with "+
-			"more than %d counts with those", j.Sum.MaxWeight)},
+			"more than %d counts as having that many", j.Sum.MaxWeight)},
 		{j.Metrics.Share > 0, "the means of loss and accuracy on each party's own rows, under the same " +
 			"masks and noise"},
 	} {
@@ -135,10 +135,10 @@ func (j *Job) sayWho() string {
 	case j.Model.Name != "":
 		model = "train a model (" + j.Model.Name + ")"
 	case j.Model.File != "":
-		model = "improve the model of " + j.Model.File + " by programs of their own"
+		model = "improve the model of " + j.Model.File + " with their own programs"
 	case len(j.Model.Tensor) > 0:
 		model = "improve a model of " + count(len(j.Model.Tensor), "tensor", "tensors") +
-			" by programs of their own"
+			" with their own programs"
 	}
 	text := fmt.Sprintf("%s %s, in %s.", parties, model, count(j.Rounds, "round", "rounds"))
 	switch p := &j.Parties; {
@@ -146,23 +146,23 @@ func (j *Job) sayWho() string {
 		text += fmt.Sprintf(" %d of them are drawn for each round, by a rule that all can compute: "+
 			"that saves work and hides nothing.", p.PerRound)
 		if k := p.Participations; k > 0 && k < j.Rounds {
-			text += fmt.Sprintf(" A party submits in %s at most, whoever draws them.",
+			text += fmt.Sprintf(" A party submits in %s at most, no matter who draws them.",
 				count(k, "of these", "of these"))
 		}
 	case j.Privacy.Factorise > 0:
 		b := j.Privacy.Factorise
-		text += fmt.Sprintf(" Noise is correlated: parties take turns to train, each in every %d. "+
-			"round, and submit parts of what they made in all rounds between; the model of a round "+
-			"comes with the %d sums before it.", b, b-1)
+		text += fmt.Sprintf(" Noise is correlated: parties take turns to train, each once in %d rounds, "+
+			"and submit parts of what they made in all rounds in between; the model of a round comes with "+
+			"the %d sums before it.", b, b-1)
 	case j.Sum.Buffer > 0:
-		text += fmt.Sprintf(" A round takes %d submissions, and the server chooses whose; who is slower "+
-			"submits what it made in one of the %d rounds before, weighed by 1/√(1 + rounds). A party "+
-			"spends as often as it submits.", j.Sum.Buffer, j.Sum.Stale)
+		text += fmt.Sprintf(" A round takes %d submissions, and the server chooses whose; a slower "+
+			"party submits what it made in one of the %d rounds before, weighted by 1/√(1 + rounds). A "+
+			"party spends each time it submits.", j.Sum.Buffer, j.Sum.Stale)
 	case p.Hidden > 0:
-		text += fmt.Sprintf(" In each round each takes part with probability %v, by a coin of its own "+
-			"that nobody else sees; all submit %v after the model came, those without luck zeros with "+
-			"their share of the noise. Epsilon counts on the coins being secret: the instant hides how "+
-			"long training takes, and neither power, load nor a machine that is shared.", p.Hidden,
+		text += fmt.Sprintf(" In each round each takes part with probability %v, by its own coin that "+
+			"nobody else sees; all submit %v after the model arrives, and those that sit out send zeros "+
+			"with their share of the noise. Epsilon relies on the coins being secret: the fixed instant "+
+			"hides how long training takes, but not power, load or what a shared machine reveals.", p.Hidden,
 			j.Privacy.SubmitAfter)
 	}
 	return text
@@ -213,21 +213,21 @@ func (j *Job) sayServer() string {
 	text := fmt.Sprintf("Nothing but sums is learnt by %s%s. ", server, together)
 	switch {
 	case j.Oneshot():
-		text += fmt.Sprintf("A party sends one message a round, and a committee of %d takes the masks "+
-			"off. ", j.Sum.Members)
+		text += fmt.Sprintf("A party sends one message a round, and a committee of %d removes the "+
+			"masks. ", j.Sum.Members)
 	case !j.Recovers():
-		return text + "All parties of a round must submit, or it gives nothing."
+		return text + "All parties of a round must submit, or it gives no sum."
 	}
 	if j.Sum.Bounded {
 		text += "Each party proves that what it adds is no longer than the clip, up to a factor of " +
-			"3.05; one that cannot is refused by name, and the others' sum comes out. "
+			"3.05; one that cannot is refused by name, and the others are summed without it. "
 	}
 	switch n := j.Size(); {
 	case n > 0 && j.fewest(n) == j.Parties.most(n),
 		n == 0 && j.Parties.DropOut == 0 && j.Sum.Buffer == 0:
 		return text + "None of the parties of a round may be missing from its sum."
 	case j.Parties.DropOut == 0:
-		return text + "Sums go on without parties that are away."
+		return text + "Sums proceed without absent parties."
 	}
 	whose := "the parties"
 	if j.Parties.PerRound > 0 {
@@ -240,7 +240,7 @@ func (j *Job) sayServer() string {
 func (j *Job) sayNoise() string {
 	p := &j.Privacy
 	if !j.Noisy() {
-		return "There is no noise: sums may tell about a party, and no epsilon holds."
+		return "There is no noise: sums may reveal something about a party, and no epsilon holds."
 	}
 	text := fmt.Sprintf("Noise (%s) hides vectors of L2 norm up to %v", p.Noise, p.Clip)
 	switch {
@@ -267,7 +267,7 @@ func (j *Job) sayNoise() string {
 	}
 	if c := j.Adders(); c != nil {
 		text += fmt.Sprintf(" The committee adds it, %s of %d members in any sum; epsilon rests on %d "+
-			"honest ones of these, and on no party.", count(c.Members-c.Faults, "share", "shares"),
+			"honest ones among these, and on no party.", count(c.Members-c.Faults, "share", "shares"),
 			c.Members, c.Members-2*c.Faults)
 	}
 	if j.Asks() {
@@ -276,8 +276,8 @@ func (j *Job) sayNoise() string {
 	return text
 }
 
-// LargeDelta returns a caution where privacy.delta is above one in the parties or records that the
-// job declares, see [privacy.LargeDelta], and nothing otherwise.
+// LargeDelta returns a caution if privacy.delta is above 1 divided by the number of parties or
+// records that the job declares, see [privacy.LargeDelta], and otherwise nothing.
 func (j *Job) LargeDelta() string {
 	j = j.WithDefaults()
 	return j.largeDelta(j.units())
@@ -310,7 +310,7 @@ func (j *Job) sayTraining() string {
 			"the gradients of those drawn, each clipped. The server divides by %s; its rule is %s at "+
 			"rate %v.", cmp.Or(j.Privacy.Group, "record"), often, batch, j.Server.Rule, j.Server.Rate)
 		if j.Model.Name == "" {
-			text += " The parties' own programs do that, and epsilon rests on each doing it."
+			text += " The parties' own programs do that, and epsilon rests on every one of them doing so."
 		}
 		return text
 	}
@@ -342,7 +342,7 @@ func (j *Job) sayFiles() string {
 func (j *Job) sayWorld() (lines []string) {
 	w := &j.World
 	if j.Model.Name != "" {
-		lines = append(lines, fmt.Sprintf("In a simulation rows are those of %s.", w.Data.Set))
+		lines = append(lines, fmt.Sprintf("In a simulation the rows come from %s.", w.Data.Set))
 	}
 	if w.Drop > 0 {
 		lines = append(lines, fmt.Sprintf("In a simulation %s %% of the parties drop out of each round.",

@@ -28,7 +28,18 @@ const (
 	Spans   Kind = "list of times"
 )
 
-// Part says what a field is of, and so whether it is in the digest of a job.
+// one is a value of a kind, in a sentence.
+func (k Kind) one() string {
+	switch k {
+	case Truth:
+		return string(k)
+	case Instant:
+		return "an " + string(k)
+	}
+	return "a " + string(k)
+}
+
+// Part says what a field belongs to, and so whether it is in the digest of a job.
 type Part string
 
 // The parts.
@@ -39,7 +50,7 @@ const (
 	Simulated Part = "world"    // for simulations only; in no digest
 )
 
-// Field is a row of the table of all that a job declares.
+// Field is a row in the table of everything that a job declares.
 type Field struct {
 	// Path is its name in files, messages and --set, such as privacy.epsilon; a list has
 	// brackets, as in world.party[].crash[].round.

@@ -11,7 +11,7 @@ const (
 	MaxParties = 1_000_000
 	MaxLength  = 1 << 27 // numbers of a vector
 	maxRows    = 10_000_000
-	// DefaultBits are of a coordinate of a sum with noise, where a job says none.
+	// DefaultBits is the width of a coordinate of a sum with noise, if a job does not set it.
 	DefaultBits = 32
 	queryBits   = 48 // of a job with queries, whose vectors are short
 	maxBins     = 1 << 16
@@ -44,116 +44,116 @@ var theJob = tableOf(
 	text("about", func(j *Job) *string { return &j.About },
 		"Tells parties what they consent to.").form("up to 500 characters", atMost(500)),
 	whole("rounds", func(j *Job) *int { return &j.Rounds }, between(1, MaxRounds),
-		"Counts the steps of the model, each of one private sum or two.").
+		"Counts the steps of the model; each takes one private sum or two.").
 		means("required; 1 with queries").flag("rounds", "N"),
 	seed("seed", func(j *Job) *uint64 { return &j.Seed },
-		"Draws the first model and the batches.").or(uint64(0)).flag("seed", "N"),
+		"Seeds the first model and the batches.").or(uint64(0)).flag("seed", "N"),
 
 	whole("parties.count", func(j *Job) *int { return &j.Parties.Count }, between(2, MaxParties),
 		"Counts the parties: party-1, party-2 and so on, unless a roster or groups name them.").
 		means("the roster's, or the groups'").flag("clients", "N"),
 	many("parties.group", func(j *Job) *[]Group { return &j.Parties.Group }, theGroup),
 	text("parties.roster", func(j *Job) *string { return &j.Parties.Roster },
-		"Names the file of the parties and their keys, which a simulation does without.").
-		form("a file, as seen from the job's", someText).of(Content),
+		"Names the file that lists the parties and their keys; a simulation needs none.").
+		form("a file, relative to the job's", someText).of(Content),
 	number("parties.drop_out", func(j *Job) *float64 { return &j.Parties.DropOut }, share,
-		"Bounds the part of a round's parties that may be missing from its sum.").
+		"Bounds the share of a round's parties that may be missing from its sum.").
 		unit("share of the parties").or(0.0).flag("drop-out", "F"),
 	whole("parties.colluders", func(j *Job) *int { return &j.Parties.Colluders }, from(0),
-		"Bounds the parties that pool what they know with the server.").
+		"Bounds how many parties may pool what they know with the server.").
 		says("0 to parties.count − 2").unit("parties").or(0).flag("colluders", "N"),
 	whole("parties.per_round", func(j *Job) *int { return &j.Parties.PerRound }, from(0),
 		"Counts the parties of a round, drawn by a public rule.").
 		says("0, or 2 to parties.count").unit("parties").means("0: all").flag("per-round", "N"),
 	whole("parties.participations", func(j *Job) *int { return &j.Parties.Participations }, from(0),
-		"Bounds the rounds that a party submits in, by its own ledger, whoever draws them.").
+		"Bounds how many rounds a party submits in, by its own ledger, no matter who draws them.").
 		says("0, or 1 to rounds").unit("rounds").means("0: all").flag("participations", "K"),
 	whole("parties.rows", func(j *Job) *int { return &j.Parties.Rows }, between(1, maxRows),
-		"Bounds the rows of a party that queries count; of more it takes the first. With the record "+
-			"unit all count, and it says how many a party that is away may have.").
+		"Bounds how many rows of a party queries count; if it has more, the first ones count. With the "+
+			"record unit all count, and this is the most that an absent party may have.").
 		unit("rows").means("1; with the record unit privacy.records"),
 	number("parties.hidden", func(j *Job) *float64 { return &j.Parties.Hidden }, between(0, 1),
-		"Has each party take part by its own secret coin with this probability, and else send zeros "+
-			"with its share of the noise.").
+		"Has each party toss a secret coin and take part with this probability; otherwise it sends "+
+			"zeros with its share of the noise.").
 		unit("probability").means("0: all take part").flag("hidden", "Q"),
 
 	word("sum.protocol", func(j *Job) *string { return &j.Sum.Protocol }, "pairwise oneshot",
-		"Takes the sums.").or("pairwise").flag("protocol", "NAME"),
+		"Names the protocol of the sums.").or("pairwise").flag("protocol", "NAME"),
 	word("sum.adversary", func(j *Job) *string { return &j.Sum.Adversary },
 		"cheating semi-malicious curious",
-		"Names the server that a sum withstands.").or("cheating").flag("adversary", "NAME"),
+		"Says what kind of server a sum withstands.").or("cheating").flag("adversary", "NAME"),
 	truth("sum.recovery", func(j *Job) *bool { return &j.Sum.Recovery },
-		"Has sums recover also where parties.drop_out is 0.").flag("recovery", ""),
+		"Lets sums recover from drop-outs even if parties.drop_out is 0.").flag("recovery", ""),
 	truth("sum.classical", func(j *Job) *bool { return &j.Sum.Classical },
 		"Leaves ML-KEM out of key exchange.").flag("classical", ""),
 	truth("sum.sparse", func(j *Job) *bool { return &j.Sum.Sparse },
-		"Has each party share keys with some neighbours only.").flag("sparse", ""),
+		"Has each party share keys with only some neighbours.").flag("sparse", ""),
 	whole("sum.degree", func(j *Job) *int { return &j.Sum.Degree }, from(2),
-		"Counts those neighbours.").says("2 to parties.count − 1").unit("parties").
-		means("with sum.sparse the least for failures of 2^−40 and 2^−30"),
+		"Counts the neighbours of a party.").says("2 to parties.count − 1").unit("parties").
+		means("with sum.sparse the fewest for failure probabilities of 2^−40 and 2^−30"),
 	text("sum.committee", func(j *Job) *string { return &j.Sum.Committee },
-		"Names the file of the committee's members and their keys.").
-		form("a file, as seen from the job's", someText).of(Content),
+		"Names the file that lists the committee's members and their keys.").
+		form("a file, relative to the job's", someText).of(Content),
 	whole("sum.members", func(j *Job) *int { return &j.Sum.Members }, between(4, 255),
-		"Counts the committee of one-message sums.").unit("members").or(defaultMembers).
+		"Counts the members of the committee of one-message sums.").unit("members").or(defaultMembers).
 		flag("members", "N"),
 	whole("sum.faults", func(j *Job) *int { return &j.Sum.Faults }, from(1),
-		"Counts the members that may lie or be silent.").says("1 to a third of the others").
+		"Counts the members that may lie or stay silent.").says("1 to a third of the others").
 		unit("members").means("a fourth of the others").flag("faults", "N"),
 	truth("sum.covered", func(j *Job) *bool { return &j.Sum.Covered },
 		"Covers submissions until the committee agrees on who is in the sum.").flag("covered", ""),
 	truth("sum.bounded", func(j *Job) *bool { return &j.Sum.Bounded },
-		"Has each party prove that what it adds is no longer than the clip, up to a factor of 3.05; who "+
-			"cannot is refused, with evidence.").flag("bounded", ""),
+		"Has each party prove that what it adds is no longer than the clip, up to a factor of 3.05; a "+
+			"party that cannot is refused, with evidence.").flag("bounded", ""),
 	whole("sum.buffer", func(j *Job) *int { return &j.Sum.Buffer }, from(0),
-		"Has a round take this many submissions, while parties that are slower train on.").
-		says("0, or 2 to parties.count").unit("parties").means("0: all that come").
+		"Has a round take this many submissions, while slower parties continue training.").
+		says("0, or 2 to parties.count").unit("parties").means("0: all that arrive").
 		flag("buffer", "K"),
 	whole("sum.stale", func(j *Job) *int { return &j.Sum.Stale }, between(1, 1<<20),
-		"Bounds how many rounds before what is submitted may have been begun.").unit("rounds").
+		"Bounds how many rounds earlier the work that is submitted may have begun.").unit("rounds").
 		means("10 with sum.buffer"),
 	whole("sum.max_weight", func(j *Job) *int { return &j.Sum.MaxWeight }, from(0),
-		"Weighs means by rows; a party with more counts with this many.").unit("rows").
+		"Weights means by rows; a party with more rows counts as having this many.").unit("rows").
 		means("0: equal weights").flag("max-weight", "N"),
 	number("sum.range", func(j *Job) *float64 { return &j.Sum.Range }, positive,
 		"Bounds a coordinate of a sum without noise.").or(64.0).flag("range", "X"),
 	whole("sum.fraction_bits", func(j *Job) *int { return &j.Sum.FractionBits }, between(1, 40),
-		"Counts the binary places of a coordinate without noise.").unit("bits").or(20).
+		"Counts the fractional bits of a coordinate without noise.").unit("bits").or(20).
 		flag("fraction-bits", "N"),
 
 	word("privacy.unit", func(j *Job) *string { return &j.Privacy.Unit }, "party record",
-		"Names whom epsilon protects: a party with all it has, or each record of a party.").
+		"Says whom epsilon protects: a party with all its data, or each record of a party.").
 		or("party").flag("unit", "NAME"),
 	text("privacy.group", func(j *Job) *string { return &j.Privacy.Group },
 		"Names whose records are protected together, such as patient: each row says whose it is.").
 		form("1 to 60 letters, digits, dots, dashes and underscores", namePattern.MatchString).
 		means("none: each record by itself").flag("group", "NAME"),
 	whole("privacy.records", func(j *Job) *int { return &j.Privacy.Records }, between(1, 1<<30),
-		"Counts the records of all parties, or whose they are, as far as that is public.").
-		unit("records").means("in a simulation the data's").flag("records", "N"),
+		"Counts the records of all parties, or with privacy.group the groups, as far as that is public.").
+		unit("records").means("in a simulation as in the data").flag("records", "N"),
 	word("privacy.noise", func(j *Job) *string { return &j.Privacy.Noise },
 		"none discrete-gaussian discrete-laplace skellam",
 		"Names the law of the noise.").or("none").flag("noise", "NAME"),
 	word("privacy.noise_by", func(j *Job) *string { return &j.Privacy.NoiseBy }, "parties committee",
-		"Names who adds the noise: each party a share, or each member of the committee of one-message "+
-			"sums, and epsilon then rests on the honest members.").
+		"Says who adds the noise: each party a share, or each member of the committee of one-message "+
+			"sums; epsilon then rests on the honest members.").
 		or("parties").flag("noise-by", "WHO"),
 	number("privacy.epsilon", func(j *Job) *float64 { return &j.Privacy.Epsilon }, positive,
-		"Bounds what all rounds spend of the privacy of each unit, against the server.").
+		"Bounds how much privacy of each unit all rounds together spend, against the server.").
 		means("none: privacy.multiplier sets the noise").flag("epsilon", "E"),
 	text("privacy.before", func(j *Job) *string { return &j.Privacy.Before },
-		"Names the file of what the parties have spent before, which counts.").
-		form("a file, as seen from the job's", someText).of(Content),
+		"Names the file that records what the parties spent earlier, which counts.").
+		form("a file, relative to the job's", someText).of(Content),
 	number("privacy.study", func(j *Job) *float64 { return &j.Privacy.Study }, positive,
-		"Bounds epsilon of this job and of all that go on from it, over the life of a roster.").
-		means("none: each has a budget of its own"),
+		"Bounds the epsilon of this job and all that continue it, over the life of a roster.").
+		means("none: each job has its own budget"),
 	number("privacy.multiplier", func(j *Job) *float64 { return &j.Privacy.Multiplier }, positive,
-		"Sets the standard deviation of a sum's noise over the L2 sensitivity.").
-		means("the least that keeps privacy.epsilon").flag("noise-multiplier", "Z"),
+		"Sets the standard deviation of a sum's noise, divided by the L2 sensitivity.").
+		means("the least that stays within privacy.epsilon").flag("noise-multiplier", "Z"),
 	number("privacy.delta", func(j *Job) *float64 { return &j.Privacy.Delta }, inside,
 		"Lets epsilon fail with this probability.").unit("probability").or(1e-5).flag("delta", "D"),
 	number("privacy.clip", func(j *Job) *float64 { return &j.Privacy.Clip }, positive,
-		"Clips what a unit adds, in L2 norm.").unit("of the vector").
+		"Clips what a unit adds to this L2 norm.").unit("of the vector").
 		means("none; required with noise; 1 with queries").flag("clip", "C"),
 	number("privacy.clip_quantile", func(j *Job) *float64 { return &j.Privacy.ClipQuantile }, share,
 		"Has the clip follow this quantile of the norms.").means("0: a fixed clip").
@@ -162,46 +162,46 @@ var theJob = tableOf(
 		"Sets how fast the clip follows.").or(0.2),
 	span("privacy.submit_after", func(j *Job) *time.Duration { return &j.Privacy.SubmitAfter },
 		limits{hi: maxTime, above: true},
-		"Has all parties submit so long after a round's model came, with zeros where there is nothing.").
+		"Has all parties submit this long after a round's model arrives, zeros if they have nothing.").
 		means("at once; required with parties.hidden").flag("submit-after", "TIME"),
 	whole("privacy.factorise", func(j *Job) *int { return &j.Privacy.Factorise }, from(0),
-		"Correlates the noise of this many rounds: a party trains once in them, and submits parts of "+
-			"what it made in each.").
+		"Correlates the noise of this many rounds: a party trains in one of them, and submits a part of "+
+			"the result in each.").
 		says("0, or 2 to rounds").unit("rounds").means("0: independent noise").flag("factorise", "B"),
 	number("privacy.sign_share", func(j *Job) *float64 { return &j.Privacy.SignShare }, inside,
-		"Gives the signs of a mask this part of the budget.").unit("share").or(0.5),
+		"Gives the signs of a mask this share of the budget.").unit("share").or(0.5),
 	whole("privacy.bits", func(j *Job) *int { return &j.Privacy.Bits }, between(8, 64),
 		"Sets the width of a coordinate of a sum with noise.").unit("bits").
-		means("32; with oneshot as its keys need; with queries 48").flag("bits", "B"),
+		means("32; with oneshot as many as its keys need; with queries 48").flag("bits", "B"),
 
 	text("model.name", func(j *Job) *string { return &j.Model.Name },
 		"Names a model that the job trains itself.").
 		form("logistic, softmax, mlp:N,…, lenet, lenet-norm", knownModel).
 		means("none: the parties' programs bring vectors").flag("model", "NAME"),
 	whole("model.features", func(j *Job) *int { return &j.Model.Features }, between(1, 1<<22),
-		"Counts the numbers of a row.").means("in a simulation the data's"),
+		"Counts the numbers in a row.").means("in a simulation as in the data"),
 	whole("model.classes", func(j *Job) *int { return &j.Model.Classes }, between(2, 1<<16),
-		"Counts the classes of rows.").means("in a simulation the data's"),
+		"Counts the classes of rows.").means("in a simulation as in the data"),
 	whole("model.length", func(j *Job) *int { return &j.Model.Length }, between(1, MaxLength),
-		"Counts the numbers of a bare vector.").means("the model's, or the queries'"),
+		"Counts the numbers in a bare vector.").means("the model's, or the queries'"),
 	many("model.tensor", func(j *Job) *[]Tensor { return &j.Model.Tensor }, theTensor),
 	text("model.file", func(j *Job) *string { return &j.Model.File },
-		"Names the file of the first model, safetensors or npz.").
-		form("a file, as seen from the job's", someText).of(Content),
+		"Names the file that holds the first model, in safetensors or npz format.").
+		form("a file, relative to the job's", someText).of(Content),
 	word("model.init", func(j *Job) *string { return &j.Model.Init }, "zeros uniform",
-		"Begins the tensors.").or("zeros"),
+		"Says how the tensors are initialised.").or("zeros"),
 	word("model.dtype", func(j *Job) *string { return &j.Model.DType }, "float32 float64",
 		"Sets the type that the model is sent in.").means("float64 with model.name, else float32"),
 	texts("model.personal", func(j *Job) *[]string { return &j.Model.Personal },
-		"Keeps tensors whose names match these patterns with each party.").means("none"),
+		"Keeps at each party the tensors whose names match these patterns.").means("none"),
 
 	whole("training.epochs", func(j *Job) *int { return &j.Training.Epochs }, between(1, 1e6),
 		"Counts the passes over a party's rows in a round.").unit("passes").
 		means("1, unless there are steps").flag("epochs", "N"),
 	whole("training.steps", func(j *Job) *int { return &j.Training.Steps }, between(1, 1e6),
-		"Counts gradient steps, in place of passes.").means("none").flag("steps", "N"),
+		"Counts gradient steps, instead of passes.").means("none").flag("steps", "N"),
 	whole("training.batch", func(j *Job) *int { return &j.Training.Batch }, from(0),
-		"Counts the rows of a step; with the record unit those that a round expects of all parties.").
+		"Counts the rows of a step; with the record unit, those that a round expects from all parties.").
 		unit("rows").means("0: all").flag("batch", "N"),
 	number("training.rate", func(j *Job) *float64 { return &j.Training.Rate }, positive,
 		"Sets the learning rate of the parties.").or(0.1).flag("rate", "X"),
@@ -219,12 +219,12 @@ var theJob = tableOf(
 		"Sets the displacement of fedga.").or(0.1).flag("beta", "X"),
 	word("training.variates", func(j *Job) *string { return &j.Training.Variates },
 		"steps gradient fresh",
-		"Says what scaffold's control variates are made of: steps is option II, gradient option I.").
+		"Says what scaffold's control variates are made from: steps is option II, gradient option I.").
 		or("steps"),
 	word("training.mask", func(j *Job) *string { return &j.Training.Mask }, "none soft hard",
 		"Masks coordinates on which parties disagree.").or("none").flag("mask", "NAME"),
 	number("training.mask_threshold", func(j *Job) *float64 { return &j.Training.MaskThreshold },
-		limits{hi: 1, above: true}, "Sets the agreement from which on a coordinate counts in full.").
+		limits{hi: 1, above: true}, "Sets the least agreement at which a coordinate counts in full.").
 		or(0.4).flag("mask-threshold", "T"),
 	word("training.submit", func(j *Job) *string { return &j.Training.Submit }, "updates weights",
 		"Says what parties submit.").or("updates"),
@@ -232,7 +232,8 @@ var theJob = tableOf(
 		"Has parties train from the first model in each round."),
 
 	word("server.rule", func(j *Job) *string { return &j.Server.Rule },
-		"fedavg fedavgm fedadagrad fedadam fedyogi", "Makes the next model of a mean.").or("fedavg"),
+		"fedavg fedavgm fedadagrad fedadam fedyogi", "Names the rule that makes the next model from a "+
+			"mean.").or("fedavg"),
 	number("server.rate", func(j *Job) *float64 { return &j.Server.Rate }, positive,
 		"Sets the learning rate of the server.").means("1; 0.01 with adaptive rules").
 		flag("server-rate", "X"),
@@ -243,25 +244,26 @@ var theJob = tableOf(
 	number("server.tau", func(j *Job) *float64 { return &j.Server.Tau }, positive,
 		"Sets the adaptivity: larger is closer to plain averaging.").or(1e-3),
 	truth("server.tau_inside", func(j *Job) *bool { return &j.Server.TauInside },
-		"Adds tau under the root, not behind it."),
+		"Adds tau inside the square root, not outside."),
 	number("server.average", func(j *Job) *float64 { return &j.Server.Average }, share,
-		"Makes the last model the mean of those of so large a part of the rounds, the last ones.").
+		"Makes the last model the mean of the models of this share of the rounds, the last ones.").
 		unit("share of the rounds").means("0: the last one").flag("server-average", "F"),
 
 	number("metrics.share", func(j *Job) *float64 { return &j.Metrics.Share }, share,
-		"Gives loss and accuracy this part of the clip, to be summed with the updates.").unit("share").
+		"Gives loss and accuracy this share of the clip, to be summed with the updates.").unit("share").
 		means("0: none are summed"),
 
 	many("column", func(j *Job) *[]Column { return &j.Column }, theColumn),
 	many("query", func(j *Job) *[]Query { return &j.Query }, theQuery),
 
 	instant("time.start", func(j *Job) *time.Time { return &j.Time.Start },
-		"Begins the first round.").means("at once").of(Schedule),
+		"Sets when the first round begins.").means("at once").of(Schedule),
 	span("time.pace", func(j *Job) *time.Duration { return &j.Time.Pace }, between(0, maxTime),
-		"Sets the least time from one round's beginning to the next.").means("0s").of(Schedule),
+		"Sets the least time from the beginning of one round to that of the next.").means("0s").
+		of(Schedule),
 	span("time.step_time", func(j *Job) *time.Duration { return &j.Time.StepTime },
 		limits{hi: maxTime, above: true},
-		"Waits this long in a step for parties that are there.").or(30*time.Second).of(Schedule),
+		"Sets how long a step waits for connected parties.").or(30*time.Second).of(Schedule),
 )
 
 var theGroup = tableOf(
@@ -275,6 +277,6 @@ var theGroup = tableOf(
 var theTensor = tableOf(
 	text("name", func(t *Tensor) *string { return &t.Name }, "Names a tensor.").
 		form("1 to 200 characters", someText).required(),
-	wholes("shape", func(t *Tensor) *[]int { return &t.Shape }, "Sizes it, a dimension each.").
+	wholes("shape", func(t *Tensor) *[]int { return &t.Shape }, "Lists its dimensions.").
 		within(between(1, MaxLength)).required(),
 )

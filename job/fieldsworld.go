@@ -10,29 +10,30 @@ func init() { theJob.entries = append(theJob.entries, theWorld.entries...) }
 // theWorld is the part of the table that is for simulations.
 var theWorld = inWorld(tableOf(
 	seed("world.seed", func(j *Job) *uint64 { return &j.World.Seed },
-		"Draws rows, losses, delays and drop-outs.").means("seed"),
+		"Seeds rows, losses, delays and drop-outs.").means("seed"),
 	whole("world.evaluate_every", func(j *Job) *int { return &j.World.EvaluateEvery },
-		between(1, MaxRounds), "Judges the model once in this many rounds.").unit("rounds").or(1),
+		between(1, MaxRounds), "Evaluates the model once in this many rounds.").unit("rounds").or(1),
 	truth("world.skip_clear", func(j *Job) *bool { return &j.World.SkipClear },
-		"Leaves out the same training in the clear.").flag("skip-clear", ""),
+		"Skips the same training in the clear.").flag("skip-clear", ""),
 
 	text("world.data.set", func(j *Job) *string { return &j.World.Data.Set },
-		"Names the rows: a set, or the folder of one.").
+		"Names the data: a set, or the folder of one.").
 		form("synthetic, adult, digits, mnist, fashion-mnist, kddcup99 or a folder", someText).
 		or("synthetic").flag("data", "SET"),
 	whole("world.data.rows", func(j *Job) *int { return &j.World.Data.Rows }, between(1, maxRows),
-		"Counts the rows of a party, or those of each round with draw.").unit("rows").
-		means("200; of images all").flag("rows-per-client", "N"),
+		"Counts the rows of a party; with draw, those of each round.").unit("rows").
+		means("200; for images all").flag("rows-per-client", "N"),
 	truth("world.data.all", func(j *Job) *bool { return &j.World.Data.All },
-		"Deals all rows of the set, as are those of images."),
+		"Deals all rows of the set, as is always done with images."),
 	word("world.data.split", func(j *Job) *string { return &j.World.Data.Split },
-		splits, "Deals the rows to the parties, once.").means("iid").flag("split", "NAME"),
+		splits, "Says how the rows are dealt to the parties, once.").means("iid").flag("split", "NAME"),
 	number("world.data.concentration", func(j *Job) *float64 { return &j.World.Data.Concentration },
 		positive, "Sets the concentration of the Dirichlet splits.").or(0.5).flag("concentration", "X"),
 	word("world.data.draw", func(j *Job) *string { return &j.World.Data.Draw },
-		"fixed new growing anew", "Deals rows by round, in place of a split.").means("by the split"),
+		"fixed new growing anew", "Says how rows are dealt in each round, instead of a split.").
+		means("by the split"),
 	number("world.data.test", func(j *Job) *float64 { return &j.World.Data.Test }, inside,
-		"Keeps this share of the rows to judge models on, where a set has none apart.").
+		"Keeps this share of the rows to evaluate models on, if a set has no test rows.").
 		unit("share of the rows").or(0.25),
 	whole("world.data.most", func(j *Job) *int { return &j.World.Data.Most }, from(0),
 		"Uses this many rows of a set, drawn by seed.").unit("rows").means("0: all"),
@@ -42,38 +43,39 @@ var theWorld = inWorld(tableOf(
 	word("world.topology", func(j *Job) *string { return &j.World.Topology }, "server serverless",
 		"Says where sums are added up.").or("server"),
 	texts("world.servers", func(j *Job) *[]string { return &j.World.Servers },
-		"Places the servers; of several each sums its own parties.").means("one, at server"),
+		"Lists the places of the servers; if there are several, each sums its own parties.").
+		means("one, at server"),
 	number("world.drop", func(j *Job) *float64 { return &j.World.Drop }, share,
-		"Drops this part of the parties out of each round.").unit("share of the parties").or(0.0).
+		"Has this share of the parties drop out of each round.").unit("share of the parties").or(0.0).
 		flag("drop", "F"),
 	number("world.malicious", func(j *Job) *float64 { return &j.World.Malicious }, share,
-		"Has this part of the parties cheat: each moves the sum against what it learnt, as far as the "+
-			"sum's range lets all of them; with sum.bounded their proofs do not hold.").
+		"Has this share of the parties cheat: each moves the sum against what it learnt, as far as the "+
+			"sum's range allows for all of them; with sum.bounded their proofs do not hold.").
 		unit("share of the parties").or(0.0).flag("malicious", "F"),
 	whole("world.lost_rounds", func(j *Job) *int { return &j.World.LostRounds }, between(0, MaxRounds),
-		"Loses this many rounds, drawn by seed: there is no sum of what parties submit in them.").
+		"Loses this many rounds, drawn by seed: what parties submit in them is never summed.").
 		unit("rounds").or(0),
 	number("world.tolerance", func(j *Job) *float64 { return &j.World.Tolerance }, from(0),
-		"Lets a party leave once no weight is further from its own than this.").
+		"Lets a party leave once no weight differs from its own by more than this.").
 		means("0: nobody leaves"),
 	word("world.reference.law", func(j *Job) *string { return &j.World.Reference.Law },
 		"staircase continuous-laplace continuous-gaussian",
-		"Adds noise as a paper has it, to compare with and never for release.").means("none"),
+		"Adds noise as a paper defines it, for comparison and never for release.").means("none"),
 	number("world.reference.epsilon", func(j *Job) *float64 { return &j.World.Reference.Epsilon },
 		positive, "Sets the epsilon of that noise.").means("required with a law"),
 	number("world.reference.alpha", func(j *Job) *float64 { return &j.World.Reference.Alpha },
 		positive, "Sets the regularisation in its sensitivity.").means("training.lambda"),
 	truth("world.subtract_own", func(j *Job) *bool { return &j.World.SubtractOwn },
-		"Has a party take its own noise out of its copy of the model."),
+		"Has a party subtract its own noise from its copy of the model."),
 	many("world.link", func(j *Job) *[]Link { return &j.World.Link }, tableOf(
 		texts("between", func(l *Link) *[]string { return &l.Between }, "Names the two places.").
 			required(),
 		span("latency", func(l *Link) *time.Duration { return &l.Latency }, between(0, maxTime),
 			"Delays each message.").or(time.Duration(0)),
 		span("jitter", func(l *Link) *time.Duration { return &l.Jitter }, between(0, maxTime),
-			"Delays it further, by up to this.").or(time.Duration(0)),
+			"Delays each message further, by up to this.").or(time.Duration(0)),
 		number("loss", func(l *Link) *float64 { return &l.Loss }, between(0, 0.99),
-			"Loses this part of the messages, which are sent again.").unit("share").or(0.0),
+			"Loses this share of the messages, which are sent again.").unit("share").or(0.0),
 		number("bandwidth", func(l *Link) *float64 { return &l.Bandwidth }, from(0),
 			"Carries this many bytes a second.").unit("bytes/s").means("0: no limit"),
 	)),
@@ -87,7 +89,7 @@ var theWorld = inWorld(tableOf(
 		whole("rows", func(p *WorldParty) *int { return &p.Rows }, between(1, maxRows),
 			"Counts its rows.").unit("rows").means("world.data.rows"),
 		spans("compute", func(p *WorldParty) *[]time.Duration { return &p.Compute },
-			"Times its work in each round, the last for all later ones.").
+			"Lists the time of its work in each round; the last counts for all later ones.").
 			within(between(0, maxTime)).means("by the cost model"),
 		number("slow", func(p *WorldParty) *float64 { return &p.Slow }, limits{hi: 1e6, above: true},
 			"Multiplies the time of its work.").or(1.0),
@@ -103,14 +105,14 @@ var theWorld = inWorld(tableOf(
 	)),
 	many("world.member", func(j *Job) *[]WorldMember { return &j.World.Member }, tableOf(
 		text("name", func(m *WorldMember) *string { return &m.Name },
-			"Names a member, or all: member-1, or member.").
+			"Names a member, or all of them: member-1, or member.").
 			form("member, or one such as member-1", memberPattern.MatchString).required(),
 		text("place", func(m *WorldMember) *string { return &m.Place }, "Says where it is.").
 			form("1 to 200 characters", someText).means("with the server"),
 		number("slow", func(m *WorldMember) *float64 { return &m.Slow }, limits{hi: 1e6, above: true},
 			"Multiplies the time of its work.").or(1.0),
 		truth("silent", func(m *WorldMember) *bool { return &m.Silent },
-			"Has it be there and never answer."),
+			"Has it be present but never answer."),
 		word("lies", func(m *WorldMember) *string { return &m.Lies }, "disputes part",
 			"Has it lie: it disputes every submission, or reveals a wrong part of the key.").
 			means("it is honest"),
@@ -125,9 +127,9 @@ var theCrash = tableOf(
 	whole("round", func(c *Crash) *int { return &c.Round }, between(1, MaxRounds),
 		"Has it drop out of this round.").required(),
 	word("at", func(c *Crash) *string { return &c.At }, "begin submit sign reveal",
-		"Says before which of its messages.").or("submit"),
+		"Says before which of its messages it drops out.").or("submit"),
 	whole("back", func(c *Crash) *int { return &c.Back }, between(2, MaxRounds+1),
-		"Has it back before this round.").unit("round").means("the next"),
+		"Brings it back before this round.").unit("round").means("the next"),
 )
 
 // splits are the ways to deal rows: those of package learning, and that of a census of old.

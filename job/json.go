@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// MarshalJSON returns the job as JSON, of what [Job.MarshalText] writes.
+// MarshalJSON returns as JSON what [Job.MarshalText] writes.
 func (j *Job) MarshalJSON() ([]byte, error) { return json.Marshal(treeOf(j, &theJob)) }
 
-// UnmarshalJSON reads what [Parse] does.
+// UnmarshalJSON reads what [Parse] reads.
 func (j *Job) UnmarshalJSON(text []byte) error {
 	read, err := Parse("", text)
 	if err != nil {

@@ -20,10 +20,10 @@ type Message struct {
 	Offset  int       // at which offset of a band the vector is, with correlated noise
 }
 
-// Weighed returns what is sent of a message that was made of the broadcast a given number of rounds
-// before, in a job with sum.buffer: its numbers times 1/√(1 + rounds), as in "Federated Learning
-// with Buffered Asynchronous Aggregation" (Nguyen et al. 2022). It is for before the vector is
-// clipped.
+// Weighed returns what is sent for a message that was made from the broadcast a given number of
+// rounds before, in a job with sum.buffer: its numbers times 1/√(1 + rounds), as in "Federated
+// Learning with Buffered Asynchronous Aggregation" (Nguyen et al. 2022). It is for before the
+// vector is clipped.
 func (m Message) Weighed(rounds uint64) Message {
 	weight := 1 / math.Sqrt(1+float64(rounds))
 	for _, v := range []*[]float64{&m.Vector, &m.Signed} {
@@ -36,7 +36,7 @@ func (m Message) Weighed(rounds uint64) Message {
 	return m
 }
 
-// Total holds what the sum of messages says: means, but of signs and votes the sums.
+// Total holds what the sum of messages says: means, but for signs and votes the sums.
 type Total struct {
 	Mean, Control []float64
 	Signs, Votes  []int64
@@ -59,25 +59,25 @@ type Lanes struct {
 type LaneOptions struct {
 	Parties   int // most of a sum
 	Dimension int // of the vector
-	// Range and FractionBits are of coordinates without noise: see aggregation.Mean.
+	// Range and FractionBits apply to coordinates without noise: see aggregation.Mean.
 	Range        float64
 	FractionBits int
-	// MaxWeight weighs means by rows, up to this many of a party; 0: all have equal weight.
+	// MaxWeight weights means by rows, up to this many per party; 0: all have equal weight.
 	MaxWeight             int
 	Signs, Votes, Control bool // the lanes that there are
 	// Noise is the mechanism of all lanes, nil for none, and Clip the norm of a vector in it.
 	Noise *privacy.Mechanism
 	Clip  float64
-	// Hidden is the probability of a party's secret coin, without luck with which it sends zeros:
-	// means are over the parties that are expected to have luck. 0: there is no coin.
+	// Hidden is the probability that a party's secret coin lets it take part; otherwise it sends
+	// zeros, and means are over the expected number of parties that take part. 0: there is no coin.
 	Hidden float64
-	// Batch is how many records a mean is over, where parties send sums over them; 0: they do not.
+	// Batch is how many records a mean is over, if parties send sums over records; 0: they do not.
 	Batch int
 	// Masked leaves the noise to the masks of one-message sums.
 	Masked bool
 }
 
-// NewLanes settles what a submission has in it. Whether it fits only Layout finds.
+// NewLanes settles what a submission contains. Whether it fits only Layout finds.
 func NewLanes(o LaneOptions) *Lanes {
 	l := &Lanes{noisy: o.Noise, shape: o}
 	if l.noisy != nil {

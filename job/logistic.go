@@ -11,7 +11,7 @@ var degrees = [...]int{0, 24, 20, 16, 12}
 // mostModelNumbers is the most numbers that a logistic model has of the vector.
 const mostModelNumbers = 1 << 12
 
-// Degree returns that of the polynomials of a logistic model of a valid job: the largest degree, in
+// Degree returns the degree of the polynomials of a logistic model of a valid job: the largest, in
 // all its columns of numbers together, of the moments that its rows add up.
 func (j *Job) Degree(q *Query) int {
 	n := 0
@@ -61,7 +61,7 @@ func (c *checker) logistic(q *Query, at string) {
 		}
 	}
 	c.refuse(n >= len(degrees), at, fmt.Sprintf("list up to %d columns of numbers", len(degrees)-1),
-		"there are %d columns of numbers, of which a logistic model takes every combination", n)
+		"there are %d columns of numbers, and a logistic model takes every combination of them", n)
 	numbers := c.modelNumbers(q)
 	c.refuse(n < len(degrees) && numbers > mostModelNumbers, at,
 		"list fewer columns, or columns with fewer words",

@@ -32,8 +32,8 @@ func TestMasksSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	for bits, want := range map[int]string{
-		28: "", 32: "", 33: "37 bits, are less strong against a quantum computer: 2^162",
-		40: "44 bits, are less strong",
+		28: "", 32: "", 33: "37 bits, are weaker against a quantum computer: 2^162",
+		40: "44 bits, are weaker",
 	} {
 		said := sayMasks(&oneshot.Config{Roster: roster("p", 10), Committee: roster("m", 4),
 			Terms: oneshot.Terms{Length: 10_000, Bits: bits, MinSurvivors: 8, Faults: 1, Noise: law}})

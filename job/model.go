@@ -15,8 +15,8 @@ var modelPattern = regexp.MustCompile(
 // knownModel reports whether a text names a model that a job trains itself.
 func knownModel(name string) bool { return modelPattern.MatchString(name) }
 
-// Numbers returns how many numbers a party's vector has for the model, without metrics; 0 where
-// that depends on rows, or on a file, or is more than [MaxLength].
+// Numbers returns how many numbers a party's vector has for the model, without metrics; 0 if that
+// depends on rows or on a file, or is more than [MaxLength].
 func (m *Model) Numbers() int {
 	n := 0.0
 	switch {

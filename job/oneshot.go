@@ -27,14 +27,14 @@ const (
 	Oneshot Protocol = "oneshot"
 )
 
-// UnmarshalText refuses names of no protocol.
+// UnmarshalText refuses names that are not of a protocol.
 func (p *Protocol) UnmarshalText(text []byte) error {
 	switch q := Protocol(text); q {
 	case "", Pairwise, Oneshot:
 		*p = q
 		return nil
 	default:
-		return fmt.Errorf("%w: %.40q is no protocol, want pairwise or oneshot", ErrConfig, text)
+		return fmt.Errorf("%w: %.40q is not a protocol, want pairwise or oneshot", ErrConfig, text)
 	}
 }
 
@@ -44,7 +44,7 @@ func (j *Job) faults() int { return cmp.Or(j.Sum.Faults, max(1, (j.Sum.Members-1
 // noisyMembers reports whether the committee adds the noise.
 func (j *Job) noisyMembers() bool { return j.Noisy() && j.Privacy.NoiseBy == "committee" }
 
-// Adders returns who adds the noise of a job with defaults in place of the parties; nil: nobody.
+// Adders returns who adds the noise of a job with defaults instead of the parties; nil: nobody.
 func (j *Job) Adders() *privacy.Committee {
 	if !j.noisyMembers() {
 		return nil
@@ -52,8 +52,8 @@ func (j *Job) Adders() *privacy.Committee {
 	return &privacy.Committee{Members: j.Sum.Members, Faults: j.faults()}
 }
 
-// Terms returns those of the sums of a job with defaults whose parties are counted, by the layout
-// of a submission and its noise, nil: none.
+// Terms returns the terms of the sums of a job with defaults whose parties are counted, by the
+// layout of a submission and its noise, nil: none.
 func (j *Job) Terms(layout masking.Layout, m *privacy.Mechanism) oneshot.Terms {
 	t := oneshot.Terms{
 		MinSurvivors: j.Parties.Fewest(j.Parties.Count),
@@ -97,12 +97,12 @@ func (p *Plan) validateOneshot(bad func(field, advice, format string, a ...any) 
 	case !one && p.Covered:
 		return bad("Covered", "leave it out, or use Oneshot", "pairwise sums have no committee")
 	case p.Faults < 0:
-		return bad("Faults", "use 0 or more", "%d is no number of members", p.Faults)
+		return bad("Faults", "use 0 or more", "%d is not a number of members", p.Faults)
 	case one && p.Noise != 0 && p.Noise != accounting.FamilyDiscreteGaussian:
 		return bad("Noise", "use discrete-gaussian", "%v noise does not hide the keys of Oneshot",
 			p.Noise)
 	case one && p.Adversary != 0:
-		return bad("Adversary", "leave it out, and see Covered", "Oneshot is for a server that cheats")
+		return bad("Adversary", "leave it out, and see Covered", "Oneshot assumes a server that cheats")
 	}
 	return nil
 }
@@ -184,7 +184,7 @@ func sayMasks(c *oneshot.Config) []string {
 	if err != nil || figures.CoreSVPQuantum >= quantumBits {
 		return nil
 	}
-	return []string{fmt.Sprintf("Keys are hybrid, with ML-KEM-768; the masks, modulo a number of "+
-		"%d bits, are less strong against a quantum computer: 2^%.0f in place of 2^%d.",
+	return []string{fmt.Sprintf("Keys are hybrid, with ML-KEM-768; the masks, modulo a number of %d "+
+		"bits, are weaker against a quantum computer: 2^%.0f instead of 2^%d.",
 		figures.ModulusBits, figures.CoreSVPQuantum, quantumBits)}
 }

@@ -200,7 +200,7 @@ func TestMistakes(t *testing.T) {
 func TestRefused(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"twice":       {"name = \"a\"\nname = \"b\"\n", "x.toml:2: "},
-		"JSON twice":  {`{"name": "a", "name": "b"}`, "name: it comes twice"},
+		"JSON twice":  {`{"name": "a", "name": "b"}`, "name: it is given twice"},
 		"JSON behind": {`{"name": "a"} {}`, "after the job"},
 		"deep":        {`{"name":` + strings.Repeat("[", 40), "nested more than 16 deep"},
 		"cut":         {`{"name": "a"`, "x.toml:1: "},

@@ -169,7 +169,7 @@ func (d *jsonReader) object(path string, depth int) (map[string]any, error) {
 		}
 		name := join(path, key)
 		if _, twice := out[key]; twice {
-			return nil, d.fail(name, "leave one out", "it comes twice")
+			return nil, d.fail(name, "leave one out", "it is given twice")
 		}
 		d.source.note(name, d.lines.at(int(d.InputOffset())))
 		if out[key], err = d.value(name, depth+1); err != nil {

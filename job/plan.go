@@ -34,11 +34,10 @@ func (e *DifferenceError) Error() string {
 // Is makes errors.Is(err, ErrJob) true.
 func (e *DifferenceError) Is(target error) bool { return target == ErrJob }
 
-// Plan declares a job: rounds, in each of which the mean of the parties' vectors
-// becomes known to all, and nothing else, with noise that keeps every party within a
-// privacy budget. It says what people know before they begin; [Plan.Settle] works out
-// the rest. All sides must have the same: it is a part of what every key is signed with,
-// and a [Participant] whose plan differs is told in which field.
+// Plan declares a job: rounds, in each of which all learn the mean of the parties' vectors and
+// nothing else, with noise that keeps every party within a privacy budget. It says what people know
+// before they begin; [Plan.Settle] works out the rest. All sides must have the same: it is a part
+// of what every key is signed with, and a [Participant] whose plan differs is told in which field.
 //
 // The zero values are useful but for Name, Length, Clip and Rounds. Its JSON form has
 // these names in lower case with underscores, refuses others; files have it.
@@ -54,8 +53,8 @@ type Plan struct {
 	Length int `json:"length"`
 	// Clip is the L2 norm that vectors are clipped to, in their own units; above 0.
 	Clip float64 `json:"clip"`
-	// Bits is the width of the ring, of what a coordinate takes on the wire: 8 to 64,
-	// 0 for 32. Fewer bits round more coarsely.
+	// Bits is the width of the ring, and so of a coordinate on the wire: 8 to 64, 0 for 32. Fewer bits
+	// round more coarsely.
 	Bits int `json:"bits"`
 
 	// Noise is the family of the noise; 0 for none.
@@ -66,10 +65,9 @@ type Plan struct {
 	Epsilon float64 `json:"epsilon"`
 	Delta   float64 `json:"delta"`
 
-	// DropOut is the largest part of the roster that may be missing from a sum, for
-	// whatever reason: 0 to below 1. It decides how much noise each party adds, since
-	// those that are there must suffice, and must be less than a half for a server that
-	// cheats.
+	// DropOut is the largest share of the roster that may be missing from a sum, for whatever reason:
+	// 0 to below 1. It decides how much noise each party adds, since those that are there must
+	// suffice, and must be less than a half for a server that cheats.
 	DropOut float64 `json:"drop_out"`
 	// Colluders is how many parties may pool all they know with the server.
 	Colluders int `json:"colluders"`
@@ -139,24 +137,25 @@ func (p *Plan) Validate() error {
 	case q.Bits < 8 || q.Bits > 64:
 		return bad("Bits", "", "%d is outside 8 to 64", q.Bits)
 	case q.Noise == 0 && (q.Epsilon != 0 || q.Delta != 0):
-		return bad("Noise", "name a family, such as discrete-gaussian", "a budget takes noise to keep")
+		return bad("Noise", "name a family, such as discrete-gaussian", "a budget needs noise")
 	case q.Noise != 0 && !(q.Epsilon > 0 && !math.IsInf(q.Epsilon, 1)):
-		return bad("Epsilon", "use a number above 0, such as 8", "%v is no budget for noise to keep",
+		return bad("Epsilon", "use a number above 0, such as 8", "%v is not a budget that noise can keep",
 			q.Epsilon)
 	case q.Noise != 0 && !(q.Delta > 0 && q.Delta < 1):
-		return bad("Delta", "use a small number above 0, such as 1e-5", "%v is no probability", q.Delta)
+		return bad("Delta", "use a small number above 0, such as "+
+			"1e-5", "%v is not a probability", q.Delta)
 	case !(q.DropOut >= 0 && q.DropOut < 1):
 		return bad("DropOut", "use a fraction, such as 0.2 for a fifth of the parties",
 			"%v is outside 0 to below 1", q.DropOut)
 	case q.Colluders < 0:
-		return bad("Colluders", "use 0 or more", "%d is no number of parties", q.Colluders)
+		return bad("Colluders", "use 0 or more", "%d is not a number of parties", q.Colluders)
 	}
 	return q.validateOneshot(bad)
 }
 
 // Continue works out a job that began under the plan, before there were jobs: with the plan's
-// sessions, label and digest, and with its encoding, or its rotations where the job trains its
-// model itself. It fails as [Plan.Settle] and [Job.Settle] do.
+// sessions, label and digest, and with its encoding, or its rotations if the job trains its model
+// itself. It fails as [Plan.Settle] and [Job.Settle] do.
 func (p *Plan) Continue(j *Job, with Files) (*Settled, error) {
 	s, err := p.Settle(with.Roster)
 	if err != nil {

@@ -51,7 +51,7 @@ func (j *Job) ColumnsOf(q *Query) []string {
 // Numeric reports whether the values of a column are numbers.
 func (c *Column) Numeric() bool { return c.Type == "number" || c.Type == "whole" }
 
-// Words returns the categories of a column, with the one of its own that missing values have.
+// Words returns the categories of a column, including the one for missing values.
 func (c *Column) Words() []string {
 	if c.Missing == "category" {
 		return append(slices.Clone(c.Categories), missingCategory)
@@ -62,7 +62,8 @@ func (c *Column) Words() []string {
 // missingCategory is the category of missing values, where they have one.
 const missingCategory = "missing"
 
-// Width returns how long the range of a column of numbers is; of whole numbers how many there are.
+// Width returns the length of the range of a column of numbers; for whole numbers, how many there
+// are.
 func (c *Column) Width() float64 {
 	if len(c.Range) != 2 {
 		return 0
@@ -217,7 +218,7 @@ func (c *checker) queries() {
 	if !c.Asks() {
 		const why, advice = "there are no queries", "leave it out, or write [[query]]"
 		c.takes(false, why, advice, "parties.rows")
-		c.refuse(len(c.Column) > 0, "column", advice, "it is of no use: %s", why)
+		c.refuse(len(c.Column) > 0, "column", advice, "it has no effect: %s", why)
 		return
 	}
 	for _, e := range theJob.entries {
@@ -234,12 +235,12 @@ func (c *checker) queries() {
 		if path := e.path(); strings.HasPrefix(path, "world.") && path != "world.seed" &&
 			path != "world.drop" {
 			used := e.list != nil && e.list.len(c.Job) > 0 || e.row != nil && !e.row.zero(c.Job)
-			c.refuse(used, path, "leave it out", "it is of no use: parties answer at once, of rows of "+
+			c.refuse(used, path, "leave it out", "it has no effect: parties answer at once, of rows of "+
 				"their own")
 		}
 	}
 	c.refuse(len(c.Model.Tensor) > 0, "model.tensor", "leave it out",
-		"it is of no use: queries train nothing")
+		"it has no effect: queries train nothing")
 	c.takes(false, "it follows from columns and queries", "leave it out", "rounds", "privacy.clip",
 		"sum.range")
 	c.takes(false, "queries are asked of all parties, in one round", "leave it out",
@@ -248,7 +249,7 @@ func (c *checker) queries() {
 		"privacy.submit_after", "privacy.sign_share")
 	c.takes(false, "a row counts by itself", "leave it out", "privacy.group")
 	c.refuse(c.Noisy() && c.Privacy.Noise != "discrete-gaussian", "privacy.noise",
-		"use discrete-gaussian", "intervals of answers are for normal noise")
+		"use discrete-gaussian", "intervals of answers assume normal noise")
 	c.refuse(c.PerRecord() && c.Privacy.Records > 0 && c.Parties.Rows > c.Privacy.Records,
 		"parties.rows", "write less", "all parties together have %d records", c.Privacy.Records)
 	c.columns()
@@ -267,10 +268,10 @@ func (c *checker) queries() {
 	c.refuse(given > 1+about || open > 0 && given > 1-about, "query", "write smaller shares",
 		"the shares of the budget that are given add up to %v", given)
 	c.refuse(open == 0 && given < 1-about, "query", "leave one out, which takes the rest",
-		"the shares of the budget add up to %v, and to 1 they should", given)
+		"the shares of the budget add up to %v and should add up to 1", given)
 	c.refuse(c.queryNumbers() > maxQueryNumbers, "query",
 		"use fewer bins, or ask for fewer or shorter texts",
-		"answers of %.0f numbers are more than %d", c.queryNumbers(), maxQueryNumbers)
+		"the answers have %.0f numbers, more than %d", c.queryNumbers(), maxQueryNumbers)
 }
 
 // maxQueryNumbers is the most numbers that all queries have together.
@@ -285,8 +286,8 @@ func (c *checker) columns() {
 		names[column.Name] = true
 		if column.Numeric() {
 			r := column.Range
-			const advice = "write the least and the most, as in [18, 100]"
-			c.refuse(len(r) != 2, at+".range", advice, "noise hides what is bounded")
+			const advice = "write the least and the greatest, as in [18, 100]"
+			c.refuse(len(r) != 2, at+".range", advice, "noise hides only what is bounded")
 			c.refuse(len(r) == 2 && !(r[0] < r[1]), at+".range", advice,
 				"the first number is not below the second")
 			c.refuse(len(r) == 2 && !(math.Abs(r[0]) <= maxNumber && math.Abs(r[1]) <= maxNumber),
@@ -295,11 +296,11 @@ func (c *checker) columns() {
 				r[1] != math.Trunc(r[1])), at+".range", "write whole numbers",
 				"it bounds whole numbers")
 			c.refuse(column.Categories != nil, at+".categories", "leave it out",
-				"it is of no use: values are numbers")
+				"it has no effect: values are numbers")
 			c.refuse(column.Missing == "category", at+".missing", `write "drop" or "refuse"`,
 				"numbers have no category")
 			c.refuse(column.Longest > 0, at+".longest", "leave it out",
-				"it is of no use: values are numbers")
+				"it has no effect: values are numbers")
 			continue
 		}
 		if column.Type == "text" {
@@ -307,16 +308,16 @@ func (c *checker) columns() {
 			continue
 		}
 		c.refuse(column.Longest > 0, at+".longest", "leave it out",
-			"it is of no use: all words are known")
+			"it has no effect: all words are known")
 		c.refuse(len(column.Categories) == 0, at+".categories", `list them, as in ["F", "M"]`,
-			"nothing says which there are")
-		c.refuse(column.Range != nil, at+".range", "leave it out", "it is of no use: values are words")
+			"nothing says which categories there are")
+		c.refuse(column.Range != nil, at+".range", "leave it out", "it has no effect: values are words")
 		c.refuse(column.Outside != "", at+".outside", "leave it out",
-			"it is of no use: values are words")
-		c.refuse(column.Unit != "", at+".unit", "leave it out", "it is of no use: values are words")
+			"it has no effect: values are words")
+		c.refuse(column.Unit != "", at+".unit", "leave it out", "it has no effect: values are words")
 		words := slices.Sorted(slices.Values(column.Words()))
 		c.refuse(len(slices.Compact(words)) != len(column.Words()), at+".categories", "list each once",
-			"one is there twice")
+			"one is listed twice")
 		c.refuse(len(column.Categories) > maxBins, at+".categories", "list fewer",
 			"there are more than %d", maxBins)
 		for _, blank := range column.Blank {
@@ -336,12 +337,12 @@ func (c *checker) query(q *Query, at string) {
 	}
 	column, by := c.columnNamed(q.Column), c.columnNamed(q.By)
 	refuse(q.Kind == "count" && q.Column != "", "column", "leave it out, or write where",
-		"a count is of rows")
+		"a count counts rows, not a column")
 	logistic := q.Kind == "logistic"
 	refuse(logistic && q.Column != "", "column", "leave it out, and write event",
-		"a logistic model is of an event")
+		"a logistic model predicts an event")
 	refuse(q.Kind != "count" && !logistic && q.Column == "", "column", "name a column",
-		"it is missing: a %s is of a column", q.Kind)
+		"it is missing: a %s needs a column", q.Kind)
 	refuse(q.Column != "" && column == nil, "column", c.columnsThere(), "there is no column %q",
 		q.Column)
 	tabled, heavy := q.Kind == "histogram" || q.Kind == "crosstab", q.Kind == "heavy"
@@ -354,7 +355,7 @@ func (c *checker) query(q *Query, at string) {
 		q.Kind)
 	joint := q.Kind == "covariance" || q.Kind == "correlation"
 	refuse(q.Kind != "crosstab" && !joint && q.By != "", "by",
-		`leave it out, or write kind = "crosstab"`, "it is not of two columns")
+		`leave it out, or write kind = "crosstab"`, "it does not take two columns")
 	refuse((q.Kind == "crosstab" || joint) && q.By == "", "by", "name the other column",
 		"it is missing")
 	refuse(q.By != "" && (by == nil || q.By == q.Column), "by", c.columnsThere(),
@@ -366,20 +367,21 @@ func (c *checker) query(q *Query, at string) {
 	refuse(q.Kind == "survival" && strings.TrimSpace(q.Event) == "", "event",
 		`write it as in "status = dead"`, "it is missing: rows survive until it comes")
 	refuse(logistic && strings.TrimSpace(q.Event) == "", "event",
-		`write it as in "status = dead"`, "it is missing: the model is of how likely it is")
+		`write it as in "status = dead"`, "it is missing: the model predicts how likely it is")
 	refuse(q.Kind != "survival" && !logistic && q.Event != "", "event",
-		`leave it out, or write kind = "survival"`, "it is of survival curves and logistic models")
+		`leave it out, or write kind = "survival"`, "it applies to survival curves and logistic models "+
+			"only")
 	refuse(wrong != nil, "event", `write it as in "status = dead"`, "%v", wrong)
 	c.bins(q.Bins, at+".bins", numeric && (tabled || q.Kind == "quantiles" || q.Kind == "survival"),
 		column, q.Kind == "quantiles")
 	c.bins(q.ByBins, at+".by_bins", q.Kind == "crosstab" && by != nil && by.Numeric(), by, false)
 	refuse(q.Kind != "quantiles" && q.At != nil, "at", `leave it out, or write kind = "quantiles"`,
-		"it is of quantiles")
+		"it applies to quantiles only")
 	refuse(q.At != nil && (len(q.At) > 100 || !slices.IsSorted(q.At) ||
 		len(slices.Compact(slices.Clone(q.At))) != len(q.At)), "at",
 		"write up to 100 in ascending order, each once", "they are not in order")
 	refuse(q.Share > 0 && !c.Noisy(), "share", "leave it out, or name privacy.noise",
-		"it is of no use: there is no budget to divide")
+		"it has no effect: there is no budget to divide")
 	_, err := c.Conditions(q)
 	refuse(err != nil, "where", `write it as in "age >= 65 and sex = F"`, "%v", err)
 }
@@ -392,7 +394,7 @@ func (c *checker) predictors(q *Query, at string) {
 	at += ".on"
 	model := q.Kind == "linear" || q.Kind == "logistic"
 	c.refuse(!model && q.On != nil, at, `leave it out, or write kind = "linear"`,
-		"it is of linear and logistic models")
+		"it applies to linear and logistic models only")
 	c.refuse(model && len(q.On) == 0, at, "list the columns that it predicts from",
 		"it is missing")
 	c.logistic(q, at)
@@ -406,16 +408,16 @@ func (c *checker) predictors(q *Query, at string) {
 		c.refuse(q.Kind == "linear" && column != nil && column.Type == "category", at,
 			"list columns of numbers", "%q has words", name)
 		c.refuse(column != nil && seen[name], at, "list others, each once",
-			"%q is there twice, or the model predicts it", name)
+			"%q is listed twice, or the model predicts it", name)
 		seen[name] = true
 	}
 }
 
 // bins checks how many bins there are of a column.
 func (c *checker) bins(n int, at string, use bool, column *Column, tree bool) {
-	c.refuse(n > 0 && !use, at, "leave it out", "it is of no use: nothing of numbers is cut")
+	c.refuse(n > 0 && !use, at, "leave it out", "it has no effect: no range of numbers is cut")
 	c.refuse(n > 0 && use && tree && n&(n-1) != 0, at, "write a power of two, such as 256",
-		"quantiles halve a range again and again")
+		"quantiles halve a range repeatedly")
 	c.refuse(n > 0 && use && !tree && column.Type == "whole" && float64(n) > column.Width(), at,
 		"use fewer", "there are fewer whole numbers in the range")
 }

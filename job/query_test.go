@@ -115,10 +115,10 @@ func TestConditions(t *testing.T) {
 		}
 	}
 	for where, want := range map[string]string{
-		"age >= 3 or age < 2": "there is no or", "age >= 3 age < 2": `before "age < 2"`, "age ~ 3": "none of =", "": "",
+		"age >= 3 or age < 2": "or is not supported", "age >= 3 age < 2": `before "age < 2"`, "age ~ 3": "none of =", "": "",
 		"weight > 2": `no column "weight"`, "sex = '>50 K": "not closed", "age >": "no value",
-		"sex = X": `"X" is no category`, "sex > F": "compared by = and !=", "age > x": "is no number",
-		"age > nan": "is no number",
+		"sex = X": `"X" is not a category`, "sex > F": "compared by = and !=", "age > x": "is not a number",
+		"age > nan": "is not a number",
 	} {
 		_, err := j.Conditions(&Query{Where: where})
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
@@ -131,7 +131,7 @@ func TestConditions(t *testing.T) {
 func TestRangeOrder(t *testing.T) {
 	for written, want := range map[string]string{
 		", range = [100, 18]": "the first number is not below the second",
-		"":                    "noise hides what is bounded",
+		"":                    "noise hides only what is bounded",
 	} {
 		j, err := Parse("x.toml", []byte("name = \"x\"\nparties.count = 3\n"+
 			"column = [{ name = \"age\", type = \"whole\""+written+" }]\n"+

@@ -70,7 +70,7 @@ func (r *reader) table(owner any, t *table, at, within string, keys map[string]a
 			r.table(owner, t, path, name, inner)
 		case t.has(name):
 			r.add(path, &ConfigError{Reason: "it is a table, and not " + show(v),
-				Advice: fmt.Sprintf("write [%s], and below it what it has", path)})
+				Advice: fmt.Sprintf("write [%s], and its fields below it", path)})
 		case isTable && len(inner) > 0:
 			r.unknown(t, path, inner)
 		default:
@@ -160,7 +160,7 @@ func (t *table) meant(within, key string) string {
 	return "there are " + strings.Join(near, ", ")
 }
 
-// Get returns what [Job.Set] takes for the value that a field has, empty if it has none. It is for
+// Get returns a field's value in the form that [Job.Set] takes, empty if it has none. It is for
 // fields that are in no list.
 func (j *Job) Get(path string) string {
 	e := theJob.find(path)

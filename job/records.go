@@ -10,7 +10,7 @@ import (
 // PerRecord reports whether epsilon protects each record, or each person's, and not each party.
 func (j *Job) PerRecord() bool { return j.Privacy.Unit == "record" }
 
-// Records returns the coins that parties toss for their records, nil where the unit is a party.
+// Records returns the coins that parties toss for their records, nil if the unit is a party.
 //
 // Their probability follows from numbers that all know. A party's own count would tell something
 // of its records, and the ratio of two parties' of whose they are: so privacy.records is declared,
@@ -24,16 +24,16 @@ func (j *Job) Records() *privacy.Records {
 		Rate: float64(j.Batch()) / float64(j.Privacy.Records)}
 }
 
-// Batch returns how many records a round expects of all parties together, where the unit is a
-// record: what sums are divided by.
+// Batch returns how many records a round expects from all parties together, if the unit is a
+// record; sums are divided by it.
 func (j *Job) Batch() int { return cmp.Or(j.Training.Batch, j.Privacy.Records) }
 
-// Coins say how a program of a party's own makes what it submits, where the unit is a record: it
-// tosses a fresh and secret coin for each of its records, Count of them at most, that comes up with
-// probability Rate, and submits minus the sum of the gradients of those drawn, each clipped to L2
-// norm Clip; zeros if more than Most come up. A gradient is of its record, the model and what is
-// public, and of no other record. With a Group, such as patient, all that is of each patient: the
-// coin, the mean gradient of its records, and the clip.
+// Coins say how a party's own program makes its submission if the unit is a record: for each of its
+// records, at most Count of them, it tosses a fresh and secret coin that comes up with probability
+// Rate, and submits minus the sum of the gradients of those drawn, each clipped to L2 norm Clip;
+// zeros if more than Most come up. A gradient is of its record, the model and what is public, and
+// of no other record. With a Group, such as patient, all that is of each patient: the coin, the
+// mean gradient of its records, and the clip.
 type Coins struct {
 	Count int     `json:"count"`
 	Rate  float64 `json:"rate"`
@@ -42,7 +42,7 @@ type Coins struct {
 	Group string  `json:"group,omitempty"`
 }
 
-// Coins returns those of a job whose unit is a record, and nil of others.
+// Coins returns the coins of a job whose unit is a record, and nil for others.
 func (s *Settled) Coins() *Coins {
 	if s.mechanism == nil || s.mechanism.Records() == nil {
 		return nil
@@ -51,7 +51,7 @@ func (s *Settled) Coins() *Coins {
 	return &Coins{Count: r.Count, Rate: r.Rate, Most: r.Most(), Clip: p.Clip, Group: p.Group}
 }
 
-// Protects says in words what epsilon is of, as in "each patient's records at a party".
+// Protects says in words what epsilon protects, as in "each patient's records at a party".
 func (j *Job) Protects() string {
 	switch {
 	case !j.PerRecord():
@@ -62,7 +62,7 @@ func (j *Job) Protects() string {
 	return "each record of a party"
 }
 
-// Against says in words whom epsilon is against.
+// Against says in words against whom epsilon holds.
 func (j *Job) Against() string {
 	if c := j.Parties.Colluders; c > 0 {
 		return "the server and any " + count(c, "party", "parties")
@@ -85,7 +85,8 @@ func (c *checker) records() {
 		"a round cannot expect more records than there are")
 	c.refuse(c.Model.Name == "lenet-norm", "model.name", "use lenet",
 		"batch normalisation mixes records, so that no clip bounds what one of them does")
-	c.refuse(c.Oneshot(), "sum.protocol", `write "pairwise"`, "one-message sums are of parties' vectors")
+	c.refuse(c.Oneshot(), "sum.protocol", `write "pairwise"`, "one-message sums add up parties' "+
+		"vectors")
 	if c.Asks() {
 		return // which refuse all that is of training
 	}

@@ -39,9 +39,9 @@ func (x *settling) sampled() error {
 	return nil
 }
 
-// Threshold returns the shares that rebuild a secret, where sums of a roster of n parties recover:
-// the least that keeps the promise for all of them, and so for fewer. It is 0 of a job that draws
-// so few for a round that no more than that may be in a sum: thresholds then follow from the round.
+// Threshold returns how many shares rebuild a secret, if sums of a roster of n parties recover: the
+// fewest that keep the promise for all of them, and so for fewer. It is 0 of a job that draws so
+// few for a round that no more than that may be in a sum: thresholds then follow from the round.
 func (j *Job) Threshold(n int) int {
 	least := (n-1+j.Parties.Colluders)/2 + 1
 	if j.Sum.Adversary == "curious" {

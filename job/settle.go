@@ -22,8 +22,8 @@ type Files struct {
 	Committee *keyexchange.Roster // of one-message sums
 	Model     []byte              // the first model, as its file has it
 	Before    []byte              // text of a [Before]
-	// Length is how many numbers of that file, or of tensors some of which stay with parties,
-	// are shared; 0: all that the job says.
+	// Length is how many numbers of that file, or of tensors some of which stay with parties, are
+	// shared; 0: all that the job declares.
 	Length int
 
 	earlier bool // noise as it was for jobs that began as plans: see [Plan.Continue]
@@ -86,9 +86,9 @@ func (j *Job) readFile(name string, most int64) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// Settle works a job out for its parties: sessions, noise, how a vector becomes a submission and
-// a sum a mean. It fails with a [ConfigError] if the job is not valid, or cannot be had with so
-// many parties: if too many may be missing for the server that is to be withstood, or if noise
+// Settle works out a job for its parties: sessions, noise, how a vector becomes a submission and a
+// sum becomes a mean. It fails with a [ConfigError] if the job is not valid, or cannot be had with
+// so many parties: if too many may be missing for the server that is to be withstood, or if noise
 // does not fit the ring. It takes some milliseconds, with noise some more.
 func (j *Job) Settle(with Files) (*Settled, error) {
 	own := j.Clone()
@@ -129,7 +129,7 @@ func (x *settling) who() error {
 	case roster == nil:
 		return x.noRoster()
 	case n != roster.Len():
-		return x.Mistake("parties.count", "leave it out, or mend one of the two",
+		return x.Mistake("parties.count", "leave it out, or correct one of the two",
 			"the roster has %d parties, and it says %d", roster.Len(), n)
 	}
 	if committee := x.files.Committee; committee != nil {
@@ -371,11 +371,11 @@ func (x *settling) committee() error {
 	return nil
 }
 
-// Job returns the job with its defaults and the number of its parties filled in; nil of a [Plan]
-// and of [Terms].
+// Job returns the job with its defaults and the number of its parties filled in; nil for a [Plan]
+// and for [Terms].
 func (s *Settled) Job() *Job { return s.job }
 
-// EncodeMessage returns a party's submission of a job that is not one of a [Plan]: all that it
+// EncodeMessage returns a party's submission in a job that does not come from a [Plan]: all that it
 // sends, with its share of the noise. Without noise the vector is as the training clipped it.
 // broadcast is the digest of what the round began with, random as for [Settled.Encode]. The number
 // of the round counts only in a job that goes on under a [Plan].
@@ -385,8 +385,8 @@ func (s *Settled) EncodeMessage(
 	return s.lanes.Encode(s.rotation(broadcast, round), m, random)
 }
 
-// DecodeTotal returns what the sum of a given number of submissions says, of which EncodeMessage
-// made each.
+// DecodeTotal returns what the sum of a given number of submissions says, each made by
+// EncodeMessage.
 func (s *Settled) DecodeTotal(
 	broadcast [32]byte, round int, sum [][]uint64, parties int,
 ) (Total, error) {

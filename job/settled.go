@@ -168,18 +168,19 @@ func fromPrivacy(err error) error {
 	return &ConfigError{Path: field, Reason: c.Reason, Advice: c.Advice, Err: err}
 }
 
-// Plan returns the plan, with its defaults filled in; of [Terms] it is zero.
+// Plan returns the plan, with its defaults filled in; for [Terms] it is zero.
 func (s *Settled) Plan() Plan { return s.plan }
 
-// Digest is over all that the sides must agree on. It is in the label of every
-// session, so that sides that differ refuse each other's keys.
+// Digest covers everything that the sides must agree on. It is in the label of every session, so
+// that sides that differ refuse each other's keys.
 func (s *Settled) Digest() [32]byte { return s.digest }
 
-// MinSurvivors returns the fewest parties in a sum, those whose noise is counted and
-// the colluders among them.
+// MinSurvivors returns the fewest parties in a sum, including those whose noise is counted and the
+// colluders.
 func (s *Settled) MinSurvivors() int { return s.survivors }
 
-// Round returns what a round spends, or a [Settled.Band]; without noise it is of no use, and zero.
+// Round returns what a round, or a [Settled.Band], spends; without noise it is zero and
+// meaningless.
 func (s *Settled) Round() accounting.Round {
 	if s.mechanism == nil {
 		return accounting.Round{}
@@ -232,9 +233,9 @@ func (s *Settled) EncodeDigest(
 	return e.Encode(vector, share, random)
 }
 
-// Message returns what a party sends for a vector that a program of its own has made: the vector
-// clipped as the job says, the rows that it counts with, of which more than sum.max_weight count
-// as that many, and for a mask its signs. It fails with the errors of aggregation.
+// Message returns what a party sends for a vector that its own program has made: the vector clipped
+// as the job says, the number of rows that it counts with, at most sum.max_weight, and for a mask
+// its signs. It fails with the errors of aggregation.
 func (s *Settled) Message(vector []float64, samples int) (m Message, err error) {
 	clip, most := s.job.Privacy.Clip, s.lanes.shape.MaxWeight
 	// A mechanism clips too, but the vector with its weight.
@@ -280,9 +281,9 @@ func (s *Settled) DecodeDigest(
 	return e.Decode(sum, parties)
 }
 
-// EncodeTo is [Settled.Encode] for vectors of which there is no room for a second copy: it
-// writes the submission to v, of the plan's layout, and draws the noise as it goes.
-// broadcast is the digest: see [BroadcastDigest]. v is zero after an error.
+// EncodeTo is [Settled.Encode] for vectors too large for a second copy: it writes the submission to
+// v, which has the plan's layout, and draws the noise as it goes. broadcast is the digest: see
+// [BroadcastDigest]. v is zero after an error.
 func EncodeTo[F aggregation.Float](
 	v *masking.Vector, s *Settled, broadcast [32]byte, vector []F, random io.Reader,
 ) error {
@@ -328,16 +329,16 @@ func DecodeTo[F aggregation.Float](
 	return aggregation.DecodeTo(mean, e, sum, 0, parties)
 }
 
-// Blank writes to v what a party submits in a round of a job with noise for which it has no vector:
-// zeros in all that is sent, and its share of the noise, so that no message tells that there was
-// none. random serves the noise (nil: crypto/rand). Without noise it fails with a [ConfigError]. v
-// is zero after an error.
+// Blank writes to v what a party submits in a round of a job with noise if it has no vector: zeros
+// in all that is sent, and its share of the noise, so that no message reveals this. random serves
+// the noise (nil: crypto/rand). Without noise it fails with a [ConfigError]. v is zero after an
+// error.
 func (s *Settled) Blank(v *masking.Vector, random io.Reader) error {
 	m := s.mechanism
 	switch {
 	case m == nil:
 		v.Erase()
-		return &ConfigError{Path: "privacy.noise", Reason: "zeros without noise are seen in a sum",
+		return &ConfigError{Path: "privacy.noise", Reason: "zeros without noise are visible in a sum",
 			Advice: "submit nothing"}
 	case s.oneshot != nil:
 		v.Erase() // the noise is in its masks
@@ -359,9 +360,9 @@ func (s *Settled) Blank(v *masking.Vector, random io.Reader) error {
 	return v.Set(values...)
 }
 
-// StdDev returns the standard deviation of the noise in each coordinate of a mean of so
-// many parties, in the units of the vectors; 0 without noise. Where the unit is a record, means
-// are over the records that a round expects.
+// StdDev returns the standard deviation of the noise in each coordinate of a mean of the given
+// number of parties, in the units of the vectors; 0 without noise. Where the unit is a record,
+// means are over the records that a round expects.
 func (s *Settled) StdDev(parties int) float64 {
 	if s.mechanism == nil {
 		return 0

@@ -1,7 +1,7 @@
 package job
 
-// Simulated returns why a job can only be simulated: of each field without which, or with which, no
-// parties run it between machines, what it lacks and what to write. It is nil if they can.
+// Simulated returns why a job can only be simulated: for each field whose presence or absence keeps
+// parties from running it across machines, what is wrong and what to write. It is nil if they can.
 func (j *Job) Simulated() (why []*ConfigError) {
 	j = j.WithDefaults()
 	if j.Parties.Roster == "" {
@@ -42,7 +42,7 @@ func (j *Job) ofRecords() (missing []*ConfigError) {
 	if j.PerRecord() && j.Privacy.SubmitAfter == 0 && !j.Asks() {
 		missing = append(missing, j.Mistake("privacy.submit_after",
 			`write how long training takes at most, such as "1m"`,
-			"who has drawn many records would answer later than who has drawn few"))
+			"parties that have drawn many records would answer later than those that have drawn few"))
 	}
 	return missing
 }

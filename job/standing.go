@@ -16,8 +16,8 @@ const (
 	TensorSecond  = "server.second" // and second
 )
 
-// Standing returns the tensors of the model of a training, which a round begins with: none where
-// the job trains no model, or does not say how large it is.
+// Standing returns the tensors of the model of a training, with which a round begins: none if the
+// job trains no model, or does not say how large it is.
 func (j *Job) Standing() []Tensor {
 	d := j.Model.Numbers()
 	if j.Model.Name == "" || d == 0 {
@@ -43,8 +43,8 @@ func (j *Job) Standing() []Tensor {
 // Trains reports whether the job trains its model itself, on rows that parties bring.
 func (s *Settled) Trains() bool { return s.job != nil && s.job.Model.Name != "" }
 
-// Tensors returns those of the model of a job that trains: of the training's standing, and of what
-// the server's rule remembers, so that who has the model can go on with it.
+// Tensors returns the tensors of the model of a job that trains: those of the training's standing,
+// and of what the server's rule remembers, so that anyone who has the model can continue with it.
 func (s *Settled) Tensors() []Tensor {
 	if !s.Trains() {
 		return nil
@@ -57,8 +57,8 @@ func (s *Settled) Tensors() []Tensor {
 	return all
 }
 
-// ModelLength returns how many numbers a round begins with: those of Tensors where the job trains,
-// else Length.
+// ModelLength returns how many numbers a round begins with: those of Tensors if the job trains,
+// otherwise Length.
 func (s *Settled) ModelLength() int {
 	if !s.Trains() {
 		return s.Length()

@@ -15,17 +15,17 @@ import (
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// Terms hold what a [Plan] comes to with a roster: the numbers of the noise, the budget
-// and the sessions, each in the type of the package that it is for. They are for those
-// who have such numbers and no plan: noise by its multiplier rather than by what a budget
-// takes, a lane of signs, sampling in secret, a schedule, thresholds of their own.
+// Terms hold what follows from a [Plan] and a roster: the numbers of the noise, the budget and the
+// sessions, each in the type of the package that uses it. They are for those who have such numbers
+// and no plan: noise by its multiplier rather than by what a budget takes, a lane of signs,
+// sampling in secret, a schedule, thresholds of their own.
 type Terms struct {
-	// Release is the sums and their noise. Its Contributors must be those of Session:
-	// see privacy.ContributorsOf.
+	// Release describes the sums and their noise. Its Contributors must be those of Session: see
+	// privacy.ContributorsOf.
 	Release privacy.Release
 	Budget  privacy.Budget // of Ledger; without Epsilon there is no limit
-	// Session is the configuration of the sessions, but for Number and Layout. Without
-	// a Roster there are none, and the sums are taken in some other way.
+	// Session is the configuration of the sessions, except Number and Layout. Without a Roster there
+	// are none, and the sums are taken in some other way.
 	Session protocol.Config
 }
 
@@ -73,8 +73,8 @@ func (t *Terms) Settle() (*Settled, error) {
 // Layout returns the segments of a submission.
 func (s *Settled) Layout() masking.Layout { return append(masking.Layout(nil), s.layout...) }
 
-// Mechanism returns the noise and its encoding, nil without noise: it has what Encode
-// and Decode leave out, signs with the vectors and submissions of parties that are not drawn.
+// Mechanism returns the noise and its encoding, nil without noise: it offers what Encode and Decode
+// leave out, namely signs with the vectors, and submissions of parties that are not drawn.
 func (s *Settled) Mechanism() *privacy.Mechanism { return s.mechanism }
 
 // Roster returns the parties, nil if there are no sessions.
@@ -92,9 +92,9 @@ func (s *Settled) Config(number uint64) *protocol.Config {
 	return &config
 }
 
-// Ledger returns a ledger that holds every party to the budget, by its name, or nil if there is
-// none to hold them to. It has what was spent before as far as that counts, by parties that have
-// left too, who may come back.
+// Ledger returns a ledger that holds every party to the budget, by its name, or nil if there is no
+// budget. It has what was spent before as far as that counts, by parties that have left too, who
+// may come back.
 func (s *Settled) Ledger() (*accounting.Ledger, error) {
 	if s.mechanism == nil || s.budget.Epsilon == 0 {
 		return nil, nil
@@ -109,7 +109,7 @@ func (s *Settled) Ledger() (*accounting.Ledger, error) {
 	return own, own.Carry(s.before.Ledger, left...)
 }
 
-// Rounds returns how many sums there are, 0 of [Terms], which say none.
+// Rounds returns how many sums there are, 0 for [Terms], which do not say.
 func (s *Settled) Rounds() int {
 	if s.job != nil {
 		return s.job.Rounds * s.job.Training.sums()
@@ -117,8 +117,8 @@ func (s *Settled) Rounds() int {
 	return s.plan.Rounds
 }
 
-// Buffer returns how many submissions a round takes, while parties that are slower train on; 0:
-// what all make of its own broadcast. How old a submission may be is Oneshot().Stale.
+// Buffer returns how many submissions a round takes, while slower parties continue training; 0:
+// what all make from its own broadcast. How old a submission may be is Oneshot().Stale.
 func (s *Settled) Buffer() int {
 	if s.job == nil {
 		return 0
@@ -126,8 +126,8 @@ func (s *Settled) Buffer() int {
 	return s.job.Sum.Buffer
 }
 
-// Submissions returns how many a party makes at most, however its rounds are drawn: what it is
-// charged for, and keeps to by its own ledger.
+// Submissions returns the most submissions that a party makes, however its rounds are drawn: it is
+// charged for them, and its own ledger enforces the limit.
 func (s *Settled) Submissions() int {
 	if s.job != nil {
 		return s.job.submissions()
@@ -151,7 +151,7 @@ func (s *Settled) Colluders() int {
 	return s.session.Colluders
 }
 
-// PerRound returns how many parties a round is held among, 0 for all that are there.
+// PerRound returns how many parties a round is held among, 0 for all that are present.
 func (s *Settled) PerRound() int {
 	if s.job == nil {
 		return 0
@@ -159,8 +159,8 @@ func (s *Settled) PerRound() int {
 	return s.job.Parties.PerRound
 }
 
-// Draw returns which of the parties that are there a round is held among, in ascending order, by a
-// rule that all can compute: those whose SHA-256 of the digest, the round and their number are
+// Draw returns which of the parties that are present a round is held among, in ascending order, by
+// a rule that all can compute: those whose SHA-256 of the digest, the round and their number are
 // least.
 func (s *Settled) Draw(round uint64, there []int, sample int) []int {
 	rank := func(i int) string {
@@ -174,8 +174,8 @@ func (s *Settled) Draw(round uint64, there []int, sample int) []int {
 	return drawn
 }
 
-// Hidden returns the probability with which a party's own secret coin has it take part in a round;
-// 0: there is no coin, and it does. SubmitAfter returns how long after a round's model came all
+// Hidden returns the probability that a party's own secret coin has it take part in a round; 0:
+// there is no coin, and it does. SubmitAfter returns how long after a round's model came all
 // submit; 0: as soon as they can. A party without luck, or with nothing, then sends a
 // [Settled.Blank].
 func (s *Settled) Hidden() float64 {
@@ -193,7 +193,7 @@ func (s *Settled) SubmitAfter() time.Duration {
 	return s.job.Privacy.SubmitAfter
 }
 
-// Time returns when rounds are held; of a [Plan] and of [Terms] that is for the program to say.
+// Time returns when rounds are held; for a [Plan] and for [Terms] the program decides that.
 func (s *Settled) Time() Time {
 	if s.job == nil {
 		return Time{}

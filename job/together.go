@@ -9,8 +9,8 @@ import (
 	"github.com/hushsum/hushsum/internal/workload"
 )
 
-// Together has queries of a job that are answered together: from one measurement of counts of rows,
-// by least squares, since that has less error than to measure each by itself.
+// Together holds queries of a job that are answered together: from one measurement of counts of
+// rows, by least squares, because that has less error than measuring each by itself.
 type Together struct {
 	Queries []int // places in the job
 	// Strategy says which counts are measured; the queries of its cells are in the order of
@@ -200,9 +200,9 @@ func (c *Condition) cuts() []float64 {
 	return []float64{c.Number, above}
 }
 
-// Bin returns the bin of a value, which is inside of the range, among a number of bins of equal
-// width. Where whole numbers are fewer than bins each has one of its own, and those that are left
-// have none.
+// Bin returns the bin of a value inside the range, among a given number of bins of equal width.
+// Where whole numbers are fewer than bins each has one of its own, and those that are left have
+// none.
 func (c *Column) Bin(x float64, bins int) int {
 	if !c.Numeric() {
 		return int(x)
@@ -210,7 +210,7 @@ func (c *Column) Bin(x float64, bins int) int {
 	return min(int((x-c.Range[0])/c.BinWidth(bins)), bins-1)
 }
 
-// BinWidth returns the width of each bin, of a number of them.
+// BinWidth returns the width of each of a given number of bins.
 func (c *Column) BinWidth(bins int) float64 {
 	if c.Type == "whole" && float64(bins) >= c.Width() {
 		return 1

@@ -24,7 +24,7 @@ func (r *row) set(owner any, v any) *ConfigError {
 		if kind == Word {
 			kind = Text
 		}
-		return &ConfigError{Reason: fmt.Sprintf("%s is no %s", show(v), kind), Advice: r.write()}
+		return &ConfigError{Reason: fmt.Sprintf("%s is not %s", show(v), kind.one()), Advice: r.write()}
 	}
 	elements := func(each func(v any) bool) bool {
 		list, ok := v.([]any)

@@ -30,11 +30,11 @@ func (j *Job) conditions(text string) (all []Condition, err error) {
 		if len(all) > 0 {
 			after, found := strings.CutPrefix(rest, "and ")
 			if strings.HasPrefix(rest, "or ") {
-				return nil, errors.New("there is no or: a query is of rows for which all conditions hold; " +
-					"a query for each side, or a histogram, may do")
+				return nil, errors.New("or is not supported: a query takes the rows for which all conditions " +
+					"hold; use a query for each side, or a histogram")
 			}
 			if !found {
-				return nil, fmt.Errorf("between conditions there is no and before %s", show(rest))
+				return nil, fmt.Errorf("there is no and between the conditions before %s", show(rest))
 			}
 			rest = strings.TrimSpace(after)
 		}
@@ -67,7 +67,7 @@ func (j *Job) condition(text string) (c Condition, rest string, err error) {
 	rest = strings.TrimSpace(text[end:])
 	k := slices.IndexFunc(ops, func(op string) bool { return strings.HasPrefix(rest, op) })
 	if k < 0 {
-		return c, "", fmt.Errorf("behind %s there is none of =, !=, <, <=, > and >=", c.Column)
+		return c, "", fmt.Errorf("after %s there is none of =, !=, <, <=, > and >=", c.Column)
 	}
 	c.Op = ops[k]
 	rest = strings.TrimSpace(rest[len(c.Op):])
@@ -80,7 +80,7 @@ func (j *Job) condition(text string) (c Condition, rest string, err error) {
 	}
 	if column.Numeric() {
 		if c.Number, err = strconv.ParseFloat(value, 64); err != nil || math.IsNaN(c.Number) {
-			return c, "", fmt.Errorf("%s is no number, and %s has numbers", show(value), c.Column)
+			return c, "", fmt.Errorf("%s is not a number, and %s has numbers", show(value), c.Column)
 		}
 		return c, rest, nil
 	}
@@ -89,7 +89,7 @@ func (j *Job) condition(text string) (c Condition, rest string, err error) {
 	case c.Op != "=" && c.Op != "!=":
 		return c, "", fmt.Errorf("words such as those of %s are compared by = and !=", c.Column)
 	case place < 0:
-		return c, "", fmt.Errorf("%s is no category of %s", show(value), c.Column)
+		return c, "", fmt.Errorf("%s is not a category of %s", show(value), c.Column)
 	}
 	c.Number = float64(place)
 	return c, rest, nil

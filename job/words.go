@@ -39,7 +39,7 @@ func (q *Query) wordNumbers(column *Column) float64 {
 
 // text checks a column of texts.
 func (c *checker) text(column *Column, at string) {
-	const why = "it is of no use: values are texts"
+	const why = "it has no effect: values are texts"
 	c.refuse(column.Range != nil, at+".range", "leave it out, or write longest", why)
 	c.refuse(column.Unit != "", at+".unit", "leave it out", why)
 	c.refuse(column.Categories != nil, at+".categories",
@@ -59,5 +59,5 @@ func (c *checker) heavy(q *Query, column *Column, at string) {
 	c.refuse(q.Kind == "crosstab" && by != nil && by.Type == "text", at+".by",
 		"name a column of numbers, or a category", "%q has texts that nobody has listed", q.By)
 	c.refuse(!heavy && q.Top > 0, at+".top", `leave it out, or write kind = "heavy"`,
-		"it is of the most frequent texts")
+		"it applies to the most frequent texts only")
 }

@@ -75,7 +75,7 @@ func checkClipped(
 ) (batchModel, error) {
 	own, ok := m.(batchModel)
 	if lenet, is := m.(LeNet); !ok || is && lenet.BatchNorm {
-		return nil, fault.New(ErrValue, "", "the gradient of %T is no sum over rows", m)
+		return nil, fault.New(ErrValue, "", "the gradient of %T is not a sum over rows", m)
 	}
 	if !(clip > 0) || !finite(clip) {
 		return nil, fault.New(ErrValue, "", "clip %v, want a finite number above 0", clip)

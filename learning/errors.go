@@ -9,7 +9,7 @@ import (
 // found and what to do; they never contain feature values.
 var (
 	// ErrShape reports vectors, matrices or indices whose sizes do not fit.
-	ErrShape = errors.New("learning: sizes do not fit")
+	ErrShape = errors.New("learning: sizes do not match")
 	// ErrValue reports a number outside its range: NaN, an infinity, a label
 	// that the model does not know, a rate that is not positive.
 	ErrValue = errors.New("learning: value out of range")

@@ -110,7 +110,7 @@ func parseKDDLine(text string, line int) (row [kddFeatures]float64, label int, e
 		if levels := kddLevels[j]; levels != nil {
 			k := slices.Index(levels, field)
 			if k < 0 {
-				return row, 0, fault.New(ErrMalformed, "", "line %d, field %d is no known level", line, j+1)
+				return row, 0, fault.New(ErrMalformed, "", "line %d, field %d is not a known level", line, j+1)
 			}
 			row[at+k] = 1
 			at += len(levels)

@@ -100,7 +100,7 @@ func readWriters(dir, part string, labels []int) ([]int, error) {
 			writer := int32(binary.BigEndian.Uint32(table[4*(i*qmnistColumns+qmnistWriter):]))
 			if int(class) != y {
 				return fault.New(ErrMalformed, "",
-					"row %d has class %d, MNIST's label is %d; QMNIST's writers go with MNIST's own digits only",
+					"row %d has class %d, MNIST's label is %d; QMNIST's writers match only MNIST's own digits",
 					i, class, y)
 			}
 			if writer < 0 {

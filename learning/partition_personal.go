@@ -97,7 +97,7 @@ func PartitionPersonal(train, test *Dataset, o PersonalOptions) ([]Personal, err
 				left := part.rows[labels[k]]
 				if n > len(left) {
 					return nil, fault.New(ErrTooFewRows, "",
-						"client %d is to have %d rows of label %d, and %d are left",
+						"client %d needs %d rows of label %d, and %d are left",
 						c, n, labels[k], len(left))
 				}
 				if part.shared {

@@ -54,7 +54,7 @@ func checkWriters(
 	for i, who := range test.Writers {
 		if held[who] {
 			return nil, fault.New(ErrValue, "",
-				"row %d of the test set is by a writer whom a client holds", i)
+				"row %d of the test set is by a writer that a client holds", i)
 		}
 	}
 	return test, nil

@@ -160,7 +160,7 @@ func (t *Intake) Vector() (*Vector, error) {
 }
 
 // errGiven: the intake has given its room away.
-var errGiven = errors.New("masking: the intake has given its vector away")
+var errGiven = errors.New("masking: the intake has already given its vector away")
 
 // Reset discards what was written, and makes t ready for another vector.
 func (t *Intake) Reset() {

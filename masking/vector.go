@@ -11,7 +11,7 @@ import (
 var (
 	// ErrLength: the number of segments, or of values in one, is not that of
 	// the layout.
-	ErrLength = errors.New("masking: the values do not fit the layout")
+	ErrLength = errors.New("masking: the values do not match the layout")
 	// ErrRange: a value does not fit its segment's bits.
 	ErrRange = errors.New("masking: a value is outside the ring")
 	// ErrLayoutMismatch: two vectors have different layouts.

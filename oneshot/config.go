@@ -182,7 +182,7 @@ func (s *settled) computeDigest() [32]byte {
 func index(list *keyexchange.Roster, public any) (int, error) {
 	key, ok := public.(ed25519.PublicKey)
 	if !ok {
-		return 0, fmt.Errorf("%w: it is no Ed25519 key", ErrIdentity)
+		return 0, fmt.Errorf("%w: it is not an Ed25519 key", ErrIdentity)
 	}
 	i, ok := list.Index(key)
 	if !ok {

@@ -1,11 +1,10 @@
-// Package oneshot is a private sum to which a party sends one message and is done,
-// however many parties there are. A committee of a few dozen members helps the server
-// to take the key off the sum, and the noise that hides the keys is the noise that
-// protects the sum.
+// Package oneshot is a private sum to which each party sends one message and is done, however many
+// parties there are. A committee of a few dozen members helps the server to remove the key from the
+// sum, and the noise that hides the keys is the noise that protects the sum.
 //
-// Use it for phones and for very many parties, which appear once and vanish. Package protocol,
-// where parties stay for four messages, needs no committee, rests on fewer assumptions and gives
-// exact sums at no price.
+// Use it for phones and for very many parties, which appear once and vanish. Package protocol, in
+// which parties stay for four messages, needs no committee, rests on fewer assumptions and gives
+// exact sums at no extra cost.
 //
 // # A round
 //

@@ -17,26 +17,26 @@ var (
 	ErrTrailing = wire.ErrTrailing
 	// ErrOversized: the message is longer than [Config.MaxMessage].
 	ErrOversized = wire.ErrOversized
-	// ErrVersion: the message is of another version of the protocol.
+	// ErrVersion: the message belongs to another version of the protocol.
 	ErrVersion = wire.ErrVersion
 	// ErrType: the message's type is unknown, or not one that this side receives.
 	ErrType = wire.ErrType
 	// ErrEncoding: the message is not in its canonical form.
 	ErrEncoding = wire.ErrEncoding
-	// ErrContext: the message is of another round, or the sides disagree on the
-	// configuration, the broadcast or the members' keys. Compare both sides' Config.
-	ErrContext = errors.New("oneshot: the message is of another configuration or context")
+	// ErrContext: the message belongs to another round, or the sides disagree on the configuration,
+	// the broadcast or the members' keys. Compare both sides' Config.
+	ErrContext = errors.New("oneshot: the message belongs to another configuration or context")
 	// ErrSender: the sender is not in the roster or the committee, or may not send this.
 	ErrSender = errors.New("oneshot: the message has an unknown sender")
-	// ErrDuplicate: the sender has already sent this, or something else in its place; or a batch
-	// contains a party twice.
-	ErrDuplicate = errors.New("oneshot: there is already a message in this place")
+	// ErrDuplicate: the sender has already sent this, or something else instead; or a batch contains a
+	// party twice.
+	ErrDuplicate = errors.New("oneshot: the sender has already sent this message")
 	// ErrSignature: a signature does not verify under the roster's identity.
 	ErrSignature = keyexchange.ErrSignature
 	// ErrKey: a member's key cannot be sealed to.
 	ErrKey = errors.New("oneshot: a member's key cannot be used; leave the member out")
 	// ErrOwnKey: the list of keys lacks the key that this member made for the round.
-	ErrOwnKey = errors.New("oneshot: the list of keys does not have this member's own")
+	ErrOwnKey = errors.New("oneshot: the list of keys lacks this member's own")
 	// ErrReplay: the round number has been used, or a higher one has.
 	ErrReplay = errors.New("oneshot: the round number has been used; numbers only go up")
 	// ErrTooFew: fewer members or parties than the configuration requires.
@@ -44,7 +44,7 @@ var (
 	// ErrStatement: the server closes the round with another list of parties than the one that this
 	// member has added up. Do not answer.
 	ErrStatement = errors.New(
-		"oneshot: the round is closed over other parties than this member has seen")
+		"oneshot: the round is closed over parties other than those that this member has seen")
 	// ErrCertificate: the signatures on the list of parties are too few, or not on
 	// this member's own.
 	ErrCertificate = errors.New("oneshot: the list of parties is not certified")
@@ -82,7 +82,7 @@ var (
 		"oneshot: the broadcast differs from the one that the round was opened with")
 	// ErrStale: the input was made from a broadcast that is too old for the round, or that did not
 	// exist yet. Make another from the present one.
-	ErrStale = errors.New("oneshot: the input was not made from a broadcast that the round takes")
+	ErrStale = errors.New("oneshot: the input was not made from a broadcast that the round accepts")
 	// ErrLength: an input has the wrong number of values.
 	ErrLength = errors.New("oneshot: the input has the wrong length")
 	// ErrRange: a value does not fit into [Terms.Bits] bits.
@@ -98,17 +98,17 @@ var (
 	ErrExactNorm = errors.New("oneshot: exact sums have no proof of a norm; set Noise, or no Norm")
 	// ErrParts: the members' parts do not determine the key: more than Faults of them are invalid,
 	// or a party dealt parts of no key. The round is lost.
-	ErrParts = errors.New("oneshot: the members' parts do not fit together; the round is lost")
+	ErrParts = errors.New("oneshot: the members' parts are inconsistent; the round is lost")
 	// ErrNoise: the coordinates that carry only noise are too large: a party's submission does not
 	// fit the key that it dealt. The round is lost, and nothing says which party it was.
-	ErrNoise = errors.New("oneshot: a party's submission does not fit its key; the round is lost")
+	ErrNoise = errors.New("oneshot: a party's submission does not match its key; the round is lost")
 	// ErrCover: a covered submission does not open to coefficients, or its key was
 	// not dealt. The error is a [PartyError]. The round is lost.
-	ErrCover = errors.New("oneshot: a covered submission does not open; the round is lost")
+	ErrCover = errors.New("oneshot: a covered submission cannot be opened; the round is lost")
 	// ErrRandom: the source of randomness failed.
 	ErrRandom = entropy.Err
-	// ErrState: a saved state does not open, or is of another configuration or owner.
-	ErrState = errors.New("oneshot: the saved state does not fit")
+	// ErrState: a saved state cannot be opened, or belongs to another configuration or owner.
+	ErrState = errors.New("oneshot: the saved state does not match")
 )
 
 // A PartyError says which party's message was refused, and why. It unwraps to the

@@ -24,7 +24,7 @@ import (
 const tagSize = chacha20poly1305.Overhead
 
 // errOpen: a box is not for the key, or was changed.
-var errOpen = errors.New("oneshot: the box does not open")
+var errOpen = errors.New("oneshot: the box cannot be opened")
 
 // errOrder: X25519 with a point of small order.
 var errOrder = errors.New("a point of small order")

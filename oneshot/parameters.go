@@ -70,8 +70,7 @@ type Figures struct {
 	Quorum        int // signatures on who is in the sum
 	Keys          int // of members, that a round opens with: it needs as many answers
 
-	// Bytes: what a party sends and gets, and what a member gets and holds for each
-	// party.
+	// Bytes: what a party sends and receives, and what a member receives and holds for each party.
 	Up, Down, MemberDown, MemberHeld int
 
 	// PartyTime and MemberTime are about how long a party's one message and a member's check of one

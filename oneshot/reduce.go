@@ -369,11 +369,11 @@ func (s *Server) judge(dealer, place int, m *submission) error {
 	return nil
 }
 
-// Reduce returns the messages to all members, in the order in which they are to be sent, that
-// have dealers whose covered submissions are not vectors within the bound left out of the sum
-// again: evidence on each, and a last one that says that this is all. Each member answers the
-// last with its part. Call it, with Covered and Norm, after [Server.Uncover] of every dealer that
-// is in the sum. Called again it returns the same messages.
+// Reduce returns the messages to all members, in the order in which they must be sent, that remove
+// from the sum dealers whose covered submissions are not vectors within the bound: evidence on
+// each, and a last one that says that this is all. Each member answers the last with its part. Call
+// it, with Covered and Norm, after [Server.Uncover] of every dealer that is in the sum. Called
+// again it returns the same messages.
 //
 // It fails with [ErrPhase] before that, and with [ErrTooFew] if fewer than MinSurvivors parties
 // are left, or noise of fewer than C − 2·Faults members: the round then has no sum.

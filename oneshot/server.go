@@ -21,8 +21,8 @@ type Envelope struct {
 // otherwise.
 const DefaultBatch = 64
 
-// Server collects submissions and has the committee take the key off their sum. It
-// holds no long-term secret. It is not safe for concurrent use.
+// Server collects submissions and has the committee remove the key from their sum. It holds no
+// long-term secret. It is not safe for concurrent use.
 type Server struct {
 	config   *settled
 	batch    int
@@ -121,8 +121,8 @@ func (s *Server) Invite() []byte {
 	return s.config.header(typeInvite, &s.config.digest, s.round, wire.ServerIndex)
 }
 
-// Skip counts rounds up to a number, which is not below [Server.Round], as held: members know of
-// them, and [Server.Invite] asks for keys of the next. It gives up an open round.
+// Skip counts rounds up to a number that is not below [Server.Round] as held: members know of them,
+// and [Server.Invite] asks for keys for the next. It gives up an open round.
 func (s *Server) Skip(to uint64) {
 	if to >= s.round {
 		s.round, s.open, s.included = to, nil, wire.Set{}

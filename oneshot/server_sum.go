@@ -370,10 +370,10 @@ func (r *serverRound) uncover(c *settled, place int, masked []byte) error {
 	return c.ring.CheckPacked(masked, c.length)
 }
 
-// Sum takes the key off and returns the sum of the inputs, with its noise unless the sum is
-// exact. Call it when enough members have sent parts; if the round is covered, after
-// [Server.Uncover] of every party in the sum, and with [Terms.Norm] after [Server.Reduce]. A sum
-// ends the round; after an error the caller may wait for more parts and try again.
+// Sum removes the key and returns the sum of the inputs, with its noise unless the sum is exact.
+// Call it when enough members have sent parts; if the round is covered, after [Server.Uncover] of
+// every party in the sum, and with [Terms.Norm] after [Server.Reduce]. A sum ends the round; after
+// an error the caller may wait for more parts and try again.
 //
 // It fails with [ErrTooFew] while fewer than [Figures.Answers] parts have arrived; with
 // [ErrParts] if they do not fit together, because more than Faults are invalid or a party dealt

@@ -42,9 +42,10 @@ func (b Budget) Validate() error {
 	switch {
 	case !(b.Epsilon >= 0) || math.IsInf(b.Epsilon, 1):
 		return bad("Budget.Epsilon", "use a number above 0, such as 4, or 0 for none",
-			"%v is no privacy budget", b.Epsilon)
+			"%v is not a privacy budget", b.Epsilon)
 	case !(b.Delta > 0 && b.Delta < 1):
-		return bad("Budget.Delta", "use a small number above 0, such as 1e-5", "%v is no probability",
+		return bad("Budget.Delta", "use a small number above 0, such as "+
+			"1e-5", "%v is not a probability",
 			b.Delta)
 	case b.Against != accounting.ServerView && b.Against != accounting.PublicView:
 		return bad("Budget.Against", "use accounting.ServerView or accounting.PublicView", "%v is nobody",
@@ -90,8 +91,8 @@ func (b Budget) spent(ledger *accounting.Ledger) error {
 			return because("Budget.Before", err)
 		}
 		if spent.Upper >= b.Epsilon {
-			return bad("Budget.Epsilon", "use more, or leave the party out",
-				"%s has spent epsilon %.4g before", party, spent.Upper)
+			return bad("Budget.Epsilon", "use more, or leave out the party",
+				"%s has already spent epsilon %.4g", party, spent.Upper)
 		}
 	}
 	return nil

@@ -13,7 +13,7 @@ type Contributors struct {
 // parties scheduled in each round, of whom at most colluders collude. recovery has its defaults
 // filled in, as Config.EffectiveRecovery of package protocol returns it; nil: all must submit. A
 // sparse graph is refused with [ErrConfig]: its colluders are counted among neighbours, which
-// says nothing of how many honest shares are in a sum.
+// says nothing about how many honest shares are in a sum.
 func ContributorsOf(parties int, recovery *protocol.Recovery, colluders int) (Contributors, error) {
 	c := Contributors{Parties: parties, Colluders: colluders}
 	if recovery == nil {
@@ -21,8 +21,8 @@ func ContributorsOf(parties int, recovery *protocol.Recovery, colluders int) (Co
 	}
 	if recovery.Degree < parties-1 {
 		return c, bad("Recovery.Degree", "use the complete graph with noise",
-			"on a sparse graph the number of colluders among neighbours says nothing of how many honest "+
-				"shares are in a sum")
+			"on a sparse graph the number of colluders among neighbours says nothing about how many "+
+				"honest shares are in a sum")
 	}
 	c.MinSurvivors = recovery.MinSurvivors
 	return c, nil
@@ -46,11 +46,11 @@ func (c Contributors) MinHonest() (int, error) {
 	case least < 1 || least > c.Parties:
 		return 0, bad("Contributors.MinSurvivors", "", "%d is outside 1 to %d", least, c.Parties)
 	case c.Colluders < 0:
-		return 0, bad("Contributors.Colluders", "use 0 or more", "%d is no number of parties",
+		return 0, bad("Contributors.Colluders", "use 0 or more", "%d is not a number of parties",
 			c.Colluders)
 	case c.Colluders >= least:
 		return 0, bad("Contributors.Colluders", "use fewer colluders, or a larger MinSurvivors",
-			"of %d survivors all could collude, and take their noise away", least)
+			"all of %d survivors could collude, and subtract their noise", least)
 	}
 	return least - c.Colluders, nil
 }
@@ -68,7 +68,7 @@ type Committee struct {
 func (c *Committee) contributors() (Contributors, error) {
 	if c.Members < 4 || c.Members > 255 || c.Faults < 1 || 3*c.Faults >= c.Members {
 		return Contributors{}, bad("Committee", "use 4 to 255, of whom fewer than a third are faulty",
-			"%d of %d members are no faults of a committee", c.Faults, c.Members)
+			"%d of %d members are too many faults for a committee, or too few", c.Faults, c.Members)
 	}
 	least := c.Members - c.Faults
 	return Contributors{Parties: c.Members, MinSurvivors: least, Colluders: c.Faults}, nil

@@ -10,6 +10,6 @@ func LargeDelta(delta float64, units int) string {
 		return ""
 	}
 	return fmt.Sprintf("delta = %.4g is above 1 / %d units: a release that shows one of them whole, "+
-		"drawn at random, keeps within it; take one well below, such as %.1g", delta, units,
+		"drawn at random, keeps within it; choose one well below, such as %.1g", delta, units,
 		0.1/float64(units))
 }

@@ -11,11 +11,10 @@
 //
 // # Units
 //
-// One noise has many numbers. Here it is stated by its multiplier, the standard
-// deviation in a sum over the sensitivity Δ₂, which has no unit, and kept as
-// noise.Shares: laws, not numbers. Methods that give a standard deviation have its
-// unit in their name, integers of the ring or the units of the vectors, and take the
-// number of shares that it is of.
+// The same noise can be stated by many numbers. Here it is stated by its multiplier, the standard
+// deviation in a sum over the sensitivity Δ₂, which has no unit, and kept as noise.Shares: laws,
+// not numbers. Methods that give a standard deviation have its unit in their name, integers of the
+// ring or the units of the vectors, and take the number of shares that it is of.
 //
 // # What is promised
 //

@@ -28,7 +28,7 @@ func (n Noise) Validate() error {
 	}
 	if !(n.Multiplier > 0 && n.Multiplier <= 0x1p40) {
 		return bad("Noise.Multiplier", "use a number above 0, such as 1",
-			"%v is no multiple of the sensitivity", n.Multiplier)
+			"%v is not a multiple of the sensitivity", n.Multiplier)
 	}
 	return nil
 }

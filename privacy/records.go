@@ -13,8 +13,8 @@ import (
 // and sums over those that come up. Both fields are public: a party that has fewer records tells
 // nobody.
 type Records struct {
-	// Count is of all parties together. A party with more takes no part: if some were never drawn
-	// because of others, removing one of those would let another in.
+	// Count is the number of records of all parties together. A party with more takes no part: if some
+	// were never drawn because of others, removing one of those would let another in.
 	Count int
 	Rate  float64 // probability that a coin comes up, above 0 to 1
 }
@@ -57,10 +57,10 @@ func (r *Records) validate() error {
 	case r.Count < 1:
 		return bad("Records.Count", "use at least 1", "%d is too few", r.Count)
 	case !(r.Rate > 0 && r.Rate <= 1):
-		return bad("Records.Rate", "use a number above 0 to 1", "%v is no probability", r.Rate)
+		return bad("Records.Rate", "use a number above 0 to 1", "%v is not a probability", r.Rate)
 	case r.Most() > aggregation.MaxUnits:
 		return bad("Records.Rate", "use a smaller one",
-			"a party may draw %d records in one round, and sums are of up to %d", r.Most(),
+			"a party may draw %d records in one round, and sums hold up to %d", r.Most(),
 			aggregation.MaxUnits)
 	}
 	return nil

@@ -13,8 +13,8 @@ import (
 type Release struct {
 	Contributors Contributors
 	Noise        Noise
-	// Committee, if not nil, has a committee add the noise, in place of the parties: discrete
-	// Gaussian, without Signs and Band.
+	// Committee, if not nil, has a committee add the noise, instead of the parties: discrete Gaussian,
+	// without Signs and Band.
 	Committee *Committee
 	Dimension int    // coordinates of a party's vector, at least 1
 	Signs     *Signs // a second lane next to the vectors, nil: none
@@ -27,8 +27,8 @@ type Release struct {
 	// parties submit in every round, at one instant, and those that the coin leaves out submit
 	// [Mechanism.Blank].
 	Rate float64
-	// Band, if not nil, correlates the noise of as many rounds as it is long, and a round of the
-	// accountant's is then a band: see there. The multiplier is over the norm of a band.
+	// Band, if not nil, correlates the noise of as many rounds as it is long, and the accountant's
+	// round is then a band: see there. The multiplier is over the norm of a band.
 	Band Band
 }
 
@@ -36,8 +36,8 @@ type Release struct {
 // updates, for a gradient mask, or votes. It has noise of the same family.
 type Signs struct {
 	Dimension int // coordinates, at least 1
-	// Part is this lane's part of 1/z², z being the multiplier of both lanes together;
-	// above 0 and below 1.
+	// Part is this lane's share of 1/z², where z is the multiplier of both lanes together; above 0 and
+	// below 1.
 	Part float64
 	// MinMultiplier is the least multiplier of this lane, 0 or more: where Part would
 	// leave it less noise, it has this much and the vectors get the rest.
@@ -100,15 +100,15 @@ func (r *Release) validate() error {
 	case r.Dimension < 1:
 		return bad("Dimension", "use at least 1", "%d is too few", r.Dimension)
 	case !(r.Rate >= 0 && r.Rate <= 1):
-		return bad("Rate", "use a number above 0 to 1, or 0 for 1", "%v is no probability", r.Rate)
+		return bad("Rate", "use a number above 0 to 1, or 0 for 1", "%v is not a probability", r.Rate)
 	case s == nil:
 		return nil
 	case s.Dimension < 1:
 		return bad("Signs.Dimension", "use at least 1", "%d is too few", s.Dimension)
 	case !(s.Part > 0 && s.Part < 1):
-		return bad("Signs.Part", "use a number between 0 and 1", "%v is no part", s.Part)
+		return bad("Signs.Part", "use a number between 0 and 1", "%v is not a share", s.Part)
 	case !(s.MinMultiplier >= 0) || math.IsInf(s.MinMultiplier, 1):
-		return bad("Signs.MinMultiplier", "use 0 or more", "%v is no multiple of the sensitivity",
+		return bad("Signs.MinMultiplier", "use 0 or more", "%v is not a multiple of the sensitivity",
 			s.MinMultiplier)
 	}
 	return nil

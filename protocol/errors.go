@@ -19,7 +19,7 @@ var (
 	ErrTrailing = wire.ErrTrailing
 	// ErrOversized: the message is longer than [Config.MaxMessage].
 	ErrOversized = wire.ErrOversized
-	// ErrVersion: the message is of another version of the protocol.
+	// ErrVersion: the message belongs to another version of the protocol.
 	ErrVersion = wire.ErrVersion
 	// ErrType: the message's type is unknown, or not one that this side receives.
 	ErrType = wire.ErrType
@@ -28,29 +28,29 @@ var (
 	// ErrSession: the message belongs to another session, or the two sides
 	// disagree on the configuration or the roster.
 	// Compare the two sides' Config and Roster.Digest.
-	ErrSession = errors.New("protocol: the message is of another session or configuration")
-	// ErrSender: the message names another sender than the one it came from, or a sender that may
-	// not send this.
-	ErrSender = errors.New("protocol: the message does not name who sent it")
-	// ErrDuplicate: the party has already sent this, or something else in its place.
-	// A party that lost its state during set-up cannot come back with another key:
-	// restore it with [LoadClient], or wait for the next session.
-	ErrDuplicate = errors.New("protocol: the party has already sent a message in this place")
+	ErrSession = errors.New("protocol: the message belongs to another session or configuration")
+	// ErrSender: the message names a sender other than the one it came from, or one that may not send
+	// this.
+	ErrSender = errors.New("protocol: the message does not name its sender")
+	// ErrDuplicate: the party has already sent this, or something else instead. A party that lost its
+	// state during set-up cannot come back with another key: restore it with [LoadClient], or wait for
+	// the next session.
+	ErrDuplicate = errors.New("protocol: the party has already sent this message")
 	// ErrSignature: a signature does not verify under the roster's identity.
 	ErrSignature = keyexchange.ErrSignature
 	// ErrPublicKey: a party's key is not a canonical X25519 key of full order.
 	ErrPublicKey = keyexchange.ErrPublicKey
 	// ErrEncapsulationKey: a party's ML-KEM key is invalid.
 	ErrEncapsulationKey = keyexchange.ErrEncapsulationKey
-	// ErrMembers: the members of the session do not fit: they leave this party out, or include one
-	// that did not announce a key; to the server, the sender is not in the session. Wait for the
+	// ErrMembers: the members of the session are inconsistent: they leave this party out, or include
+	// one that did not announce a key; to the server, the sender is not in the session. Wait for the
 	// next session.
 	ErrMembers = errors.New(
 		"protocol: the party is not in the session, or the session has a party that did not announce")
 	// ErrOwnKey: the server's list has another key for this party than the one it
 	// announced. Do not take part.
 	ErrOwnKey = errors.New(
-		"protocol: the list of keys does not have the key that this party announced")
+		"protocol: the list of keys lacks the key that this party announced")
 	// ErrReplay: the round has been begun before, or recovery material for it has
 	// been made for other holders. Rounds are used once.
 	ErrReplay = errors.New("protocol: the round has been used already")
@@ -59,7 +59,7 @@ var (
 	// ErrSkip: the round is further ahead than [Config.MaxSkip] allows.
 	ErrSkip = errors.New("protocol: the round is too far ahead")
 	// ErrParticipants: the round leaves out a party that it needs.
-	ErrParticipants = errors.New("protocol: the round does not have the participants that it needs")
+	ErrParticipants = errors.New("protocol: the round lacks participants that it needs")
 	// ErrTooFew: fewer parties than the session's thresholds allow. Nobody unmasks anything; wait
 	// for more parties, or set up the session with other numbers.
 	ErrTooFew = errors.New("protocol: too few parties")
@@ -71,7 +71,7 @@ var (
 	// ErrMaterial: a party's recovery material or self mask does not rebuild from the shares that
 	// were revealed. The round is lost. [Server.Excluded] tells, as far as it is known, whether that
 	// party or holders of its shares are at fault.
-	ErrMaterial = errors.New("protocol: the secrets of a party do not rebuild")
+	ErrMaterial = errors.New("protocol: the secrets of a party cannot be rebuilt")
 	// ErrPhase: the call or message is not due in the current state.
 	ErrPhase = errors.New("protocol: not due in this state of the session")
 )
@@ -91,9 +91,9 @@ var (
 	ErrRange = masking.ErrRange
 	// ErrRandom: the source of randomness failed.
 	ErrRandom = entropy.Err
-	// ErrState: a saved state does not open, is of another configuration or party,
-	// or was not made by Save.
-	ErrState = errors.New("protocol: the saved state does not fit")
+	// ErrState: a saved state cannot be opened, belongs to another configuration or party, or was not
+	// made by Save.
+	ErrState = errors.New("protocol: the saved state does not match")
 	// ErrMissing: not every party has sent what the step needs. See
 	// [MissingError].
 	ErrMissing = errors.New("protocol: messages are missing")
@@ -120,8 +120,8 @@ type MissingError struct {
 	Parties []int  // roster indices, ascending
 	Names   []string
 
-	// Where fewer than all will do: what the parties should have done, how many did,
-	// and how many are needed.
+	// If fewer than all are enough: what the parties should have done, how many did, and how many are
+	// needed.
 	Did        string
 	Have, Need int
 }

@@ -326,7 +326,7 @@ func (s *ServerSeries) Present() *Server { return s.present }
 func (s *ServerSeries) Successor() *Server { return s.successor }
 
 // Least returns the least number that a session may have, which a party that has lost its state
-// is to be told.
+// must be told.
 func (s *ServerSeries) Least() uint64 { return s.least }
 
 // seriesState holds the fields of a series that Save saves. Sessions are sealed on their

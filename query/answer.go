@@ -29,12 +29,12 @@ func (c Cell) within(least, most float64) Cell {
 type Answer struct {
 	Name, Kind string
 	Unit       string // of the numbers: the column's, its square, or rows
-	// Cells have one number of a count, a sum, a mean, a variance, a covariance and a correlation;
-	// of frequent words one for each that comes out, the most frequent first, of a histogram one for
-	// each bin, of quantiles one for each, of a crosstab one for each pair of bins, by rows, of a
-	// survival curve one for the end of each bin, and of a model the intercept and then the slopes,
-	// in the order of its columns; of a logistic one as logarithms of odds, of a column of words one
-	// for each but the first, next to that.
+	// Cells holds one number for a count, a sum, a mean, a variance, a covariance or a correlation;
+	// for frequent words one for each that comes out, the most frequent first; for a histogram one for
+	// each bin; for quantiles one for each; for a crosstab one for each pair of bins, by rows; for a
+	// survival curve one for the end of each bin; and for a model the intercept and then the slopes,
+	// in the order of its columns, for a logistic one as logarithms of odds, with one for each word of
+	// a column but the first, relative to that.
 	Cells []Cell
 	// Errors belong to a model: the standard errors of cells as estimates for the population from
 	// which the rows were drawn, by what the model does not explain and by noise. Intervals are

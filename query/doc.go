@@ -1,6 +1,6 @@
-// Package query asks declared questions of the rows of many parties: how many there are, sums,
+// Package query asks declared questions about the rows of many parties: how many there are, sums,
 // means and variances of columns, covariances and correlations, histograms, cross tables and
-// quantiles, survival curves, linear and logistic models and the most frequent words, all by one
+// quantiles, survival curves, linear and logistic models and the most frequent words, all with one
 // private sum.
 //
 // A job with [[query]] tables (package job) is settled like any other. A [Schema] reads a party's

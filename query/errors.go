@@ -10,7 +10,7 @@ var (
 	// ErrConfig: a job has no queries, or a plan is given something that is not its own.
 	ErrConfig = errors.New("query: unusable configuration")
 	// ErrRows: rows do not match the job's columns. See [RowsError].
-	ErrRows = errors.New("query: rows are not as the job says")
+	ErrRows = errors.New("query: rows do not match the job")
 )
 
 // RowsError says what is wrong with rows, and where. It is [ErrRows]. It is for the party that

@@ -206,7 +206,7 @@ func (p *Plan) Check(file string, rows *Rows) error {
 	return &RowsError{File: file,
 		Reason: fmt.Sprintf("it has %d rows, and privacy.records says that all parties together "+
 			"have %d: noise hides a row if all count", rows.Len(), p.Counted()),
-		Advice: "declare as many in the job, or bring fewer, chosen by what each row is by itself"}
+		Advice: "declare that many in the job, or bring fewer, chosen by what each row is by itself"}
 }
 
 // Vector returns what a party contributes to the sum, from rows that a [Schema] of the same job

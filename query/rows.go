@@ -164,7 +164,7 @@ func (c *checker) row(field func(column int) (text string, line int, err error))
 		if (what == missing || what == unknown) && column.Missing == "refuse" && c.refused == nil {
 			c.refused = c.wrong(column.Name, line,
 				fmt.Sprintf("the value is %s, and the job refuses rows without one", what),
-				`mend the row, or declare missing = "drop"`)
+				`correct the row, or declare missing = "drop"`)
 		}
 	}
 	c.rows.values = append(c.rows.values, values)
@@ -252,7 +252,7 @@ func (s *Schema) places(file string, header []string) (at []int, err error) {
 		switch {
 		case k < 0:
 			wrong.Reason = "there is no such column in the header"
-			wrong.Advice = "name it there, or mend the name in the job"
+			wrong.Advice = "name it there, or correct the name in the job"
 			return nil, wrong
 		case slices.Contains(header[k+1:], c.Name):
 			wrong.Reason = "it is in the header twice"

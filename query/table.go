@@ -60,7 +60,7 @@ func (s *Schema) ReadTable(t Table) (*Rows, *Report, error) {
 			}
 			return "", 0, checked.wrong(s.columns[i].Name, report.Rows, "the value is of a type, "+
 				nameOf(row[at[i]])+", that the column does not take",
-				"give a number or a text in its place, such as the year of a date")
+				"give a number or a text instead, such as the year of a date")
 		})
 		if err != nil {
 			return nil, report, err
@@ -76,7 +76,7 @@ func (s *Schema) placesOf(t Table) (at []int, err error) {
 		switch {
 		case k < 0:
 			return nil, &RowsError{File: t.Name, Column: c.Name, Reason: "there is no such column",
-				Advice: "name one so, or mend the name in the job"}
+				Advice: "use that name, or correct the name in the job"}
 		case slices.Contains(t.Columns[k+1:], c.Name):
 			return nil, &RowsError{File: t.Name, Column: c.Name, Reason: "there are two columns of the name",
 				Advice: "leave one out"}

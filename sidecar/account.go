@@ -135,7 +135,7 @@ func spentJSON(s accounting.Spent) intervalJSON {
 
 func checkDelta(delta float64) error {
 	if !(delta >= 0 && delta < 1) {
-		return fieldError("delta", "use a small number, such as 1e-5", "%v is no probability below 1",
+		return fieldError("delta", "use a small number, such as 1e-5", "%v is not a probability below 1",
 			delta)
 	}
 	return nil
@@ -210,7 +210,7 @@ func accountCalibrate(_ *sidecar, r *request) (any, [][]byte, error) {
 		return nil, nil, err
 	}
 	if !(with.Epsilon > 0) || math.IsInf(with.Epsilon, 1) {
-		return nil, nil, fieldError("epsilon", "use a number above 0, such as 1", "%v is no budget",
+		return nil, nil, fieldError("epsilon", "use a number above 0, such as 1", "%v is not a budget",
 			with.Epsilon)
 	}
 	if field == "Rate" && run.View == accounting.ServerView && run.Unit == accounting.PartyUnit {
@@ -314,10 +314,10 @@ func spendOfLedger(l *accounting.Ledger, with *ledgerCall) (any, [][]byte, error
 		return nil, nil, fieldError("run", "", "there is none")
 	}
 	if len(with.Clients) == 0 {
-		return nil, nil, fieldError("clients", "name those who take part", "there are none")
+		return nil, nil, fieldError("clients", "name those that take part", "there are none")
 	}
 	if with.Run.Adversary != "" {
-		return nil, nil, fieldError("adversary", "leave it out", "it is the ledger's")
+		return nil, nil, fieldError("adversary", "leave it out", "the ledger sets it")
 	}
 	with.Run.Adversary = l.View().String()
 	run, err := with.Run.run("")
@@ -329,7 +329,7 @@ func spendOfLedger(l *accounting.Ledger, with *ledgerCall) (any, [][]byte, error
 		return nil, nil, l.SpendRounds(run.Round(), run.Charges(), with.Clients...)
 	case run.Unit != accounting.PartyUnit:
 		return nil, nil, fieldError("unit", "say how many coordinates vectors have",
-			"a ledger has records of vectors under noise on the integers alone")
+			"a ledger records vectors only under noise on the integers")
 	}
 	return nil, nil, l.Spend(run.Steps()[0], with.Clients...)
 }

@@ -23,7 +23,7 @@ import (
 )
 
 // ErrRequest: a call does not exist, or is not of its form.
-var ErrRequest = errors.New("sidecar: not a call that there is")
+var ErrRequest = errors.New("sidecar: unknown call")
 
 // ErrObject: a call names an object that the sidecar does not have.
 var ErrObject = errors.New("sidecar: there is no such object")
@@ -58,21 +58,21 @@ var kinds = []struct {
 	{"object", ErrObject, ""},
 	{"frame", ErrFrame, "start a new sidecar"},
 	{"stopped", errStopped, ""},
-	{"internal", errInternal, "report it; go on with a new sidecar and saved states"},
-	{"absent", hushsum.ErrAbsent, "see what its rounds reported, and mend what training returns"},
+	{"internal", errInternal, "report it; continue with a new sidecar and saved states"},
+	{"absent", hushsum.ErrAbsent, "see what its rounds reported, and correct what training returns"},
 	{"stalled", hushsum.ErrStalled, "see what its lost rounds reported"},
 	{"plan", hushsum.ErrJob, "agree on one job"},
-	{"refused", hushsum.ErrRefused, "ask who runs the coordinator"},
+	{"refused", hushsum.ErrRefused, "ask the operator of the coordinator"},
 	{"peer", hushsum.ErrPeer,
 		"compare the coordinator's key and the roster over a channel of your own"},
-	{"old-state", hushsum.ErrOldState, "bring it back, or give least_number and spent if it is lost"},
-	{"locked", hushsum.ErrLocked, "stop the other one, or give each a state of its own"},
+	{"old-state", hushsum.ErrOldState, "restore it, or give least_number and spent if it is lost"},
+	{"locked", hushsum.ErrLocked, "stop the other one, or give each its own state"},
 	{"store", hushsum.ErrStore, "give the job and the key that it was saved with; " +
-		"another job takes a state of its own"},
+		"another job needs its own state"},
 	{"number", hushsum.ErrNumber, "use a number that no session has had"},
-	{"spent", drive.ErrSpent, "stop here: agree on another job for what follows"},
+	{"spent", drive.ErrSpent, "stop here: agree on another job for the rest"},
 	{"repeated", drive.ErrRepeated,
-		"go on, if the round was answered; do not answer a server that has forgotten it"},
+		"continue, if the round was answered; do not answer a server that has forgotten it"},
 	{"round", drive.ErrRound, "number the rounds of the job from 1 to the last"},
 	{"budget", accounting.ErrBudget, "stop here, or leave out the client whose budget is spent"},
 	{"unreachable", accounting.ErrUnreachable,
@@ -98,14 +98,14 @@ var kinds = []struct {
 	{"type", protocol.ErrType, "give servers' messages to parties, and parties' to the server"},
 	{"session", protocol.ErrSession, "compare job, roster and number of all sides"},
 	{"sender", protocol.ErrSender, "give the index of the party that the message came from"},
-	{"duplicate", protocol.ErrDuplicate, "go on: it is there already"},
+	{"duplicate", protocol.ErrDuplicate, "continue: it is already there"},
 	{"own-key", protocol.ErrOwnKey, "do not take part: the server shows others another key"},
 	{"encapsulation-key", protocol.ErrEncapsulationKey, ""},
 	{"public-key", protocol.ErrPublicKey, ""},
 	{"signature", protocol.ErrSignature, "compare the rosters of all sides"},
 	{"members", protocol.ErrMembers, "wait for the next session"},
-	{"replay", protocol.ErrReplay, "go on: a round is used once"},
-	{"stale", protocol.ErrStale, "go on: the step is over"},
+	{"replay", protocol.ErrReplay, "continue: a round is used once"},
+	{"stale", protocol.ErrStale, "continue: the step is over"},
 	{"skip", protocol.ErrSkip, "take part in a new session"},
 	{"participants", protocol.ErrParticipants, ""},
 	{"survivors", protocol.ErrSurvivors, ""},
@@ -116,18 +116,18 @@ var kinds = []struct {
 	{"state", protocol.ErrState, "load it with the job, number, identity and key of save"},
 	{"state", drive.ErrState, "load it with the job, number, identity and key of save"},
 	{"encoding", protocol.ErrEncoding, "check how messages are carried"},
-	{"random", protocol.ErrRandom, "see that the system has randomness"},
-	{"too-few", oneshot.ErrTooFew, "wait for more; the round is lost if there will be none"},
+	{"random", protocol.ErrRandom, "make sure that the system has randomness"},
+	{"too-few", oneshot.ErrTooFew, "wait for more; the round is lost if none arrive"},
 	{"context", oneshot.ErrContext, "compare job, roster, committee and broadcast of all sides"},
 	{"sender", oneshot.ErrSender, "compare roster and committee of all sides"},
-	{"duplicate", oneshot.ErrDuplicate, "go on: it is there already"},
+	{"duplicate", oneshot.ErrDuplicate, "continue: it is already there"},
 	{"key", oneshot.ErrKey, "leave the member out"},
 	{"own-key", oneshot.ErrOwnKey, "do not take part: the server shows others another key"},
-	{"replay", oneshot.ErrReplay, "go on: a round is used once"},
+	{"replay", oneshot.ErrReplay, "continue: a round is used once"},
 	{"members", oneshot.ErrStatement, "do not sign: the server closes over other parties"},
 	{"certificate", oneshot.ErrCertificate, ""},
 	{"lost", oneshot.ErrLost, "take part in the next round"},
-	{"excluded", oneshot.ErrExcluded, "go on without the member"},
+	{"excluded", oneshot.ErrExcluded, "continue without the member"},
 	{"full", oneshot.ErrFull, "hold a batch, and take it again after that"},
 	{"broadcast", oneshot.ErrBroadcast, "give the broadcast that this round was opened with"},
 	{"phase", oneshot.ErrPhase, "do the steps in their order"},
@@ -148,7 +148,7 @@ var kinds = []struct {
 	{"config", aggregation.ErrConfig, ""},
 	{"config", protocol.ErrConfig, ""},
 	{"config", keyexchange.ErrRosterSize, ""},
-	{"config", keyexchange.ErrDuplicateIdentity, "give every party an identity of its own"},
+	{"config", keyexchange.ErrDuplicateIdentity, "give every party its own identity"},
 	{"config", keyexchange.ErrIdentityKey, "give the 32 bytes that the party generated"},
 	{"config", keyexchange.ErrName, "use 1 to 64 printable characters without spaces"},
 	{"stopped", context.Canceled, ""},
@@ -215,7 +215,7 @@ func newFault(err error) *faultJSON {
 // notLedger reports that bytes are not a result of Ledger.save.
 func notLedger() error {
 	return fault.New(accounting.ErrLedger, "load what Ledger.save returned",
-		"the bytes are not of a saved ledger, or were changed")
+		"the bytes are not a saved ledger, or were changed")
 }
 
 // snakeCase turns the name of a field in Go into its name in calls.

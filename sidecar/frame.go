@@ -193,7 +193,7 @@ func writeReply(w *bufio.Writer, h replyHeader, blobs []body) error {
 func floats[F aggregation.Float](b []byte) ([]F, error) {
 	size := int(unsafe.Sizeof(F(0)))
 	if len(b)%size != 0 {
-		return nil, fmt.Errorf("%d bytes are no float%d numbers of %d bytes each", len(b), 8*size, size)
+		return nil, fmt.Errorf("%d bytes are not float%d numbers of %d bytes each", len(b), 8*size, size)
 	}
 	n := len(b) / size
 	if n == 0 {

@@ -330,15 +330,15 @@ func coordinateJob(s *sidecar, r *request) (any, [][]byte, error) {
 	}
 	one := settled.Oneshot()
 	if (one != nil) != (with.Committee != "") {
-		return nil, nil, fieldError("committee", "give it for one-message sums, and no others",
-			"members of a committee are heard at an address of their own")
+		return nil, nil, fieldError("committee", "give it only for one-message sums",
+			"members of a committee connect to a separate address")
 	}
 	seed, err := r.secret(0, "the identity")
 	if err != nil {
 		return nil, nil, err
 	}
 	if !(with.StepTime >= 0 && with.StepTime <= 1e6) {
-		return nil, nil, fieldError("step_time", "give seconds, such as 30", "%v is no time",
+		return nil, nil, fieldError("step_time", "give seconds, such as 30", "%v is not a time",
 			with.StepTime)
 	}
 	c := &hushsum.Coordinator{
@@ -425,7 +425,7 @@ func begin(c *hushsum.Coordinator, first blob, program, stored bool) (err error)
 	}
 	if stored && !s.Trains() && training.Remembers(s) {
 		return s.Job().Mistake("server.rule", "leave out the state, or make the models yourself",
-			"what it remembers of vectors lasts as long as the process, and no state has it")
+			"what it remembers about vectors lasts as long as the process, and is in no state")
 	}
 	c.Apply, err = training.Apply(s)
 	return err

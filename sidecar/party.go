@@ -55,7 +55,7 @@ func identityCall(_ *sidecar, r *request) (any, [][]byte, error) {
 	case 1:
 		seed, err = r.secret(0, "the identity")
 	default:
-		err = requestError("", "identity comes with %d blobs and takes at most 1", len(r.blobs))
+		err = requestError("", "identity came with %d blobs and takes at most 1", len(r.blobs))
 	}
 	if err != nil {
 		return nil, nil, err
@@ -228,7 +228,7 @@ func party(work func(p *partyObject, r *request) ([][]byte, error)) handler {
 // need checks the number of blobs.
 func (r *request) need(n int) error {
 	if len(r.blobs) != n {
-		return requestError("", "%s comes with %d blobs and takes %d", r.call, len(r.blobs), n)
+		return requestError("", "%s came with %d blobs and takes %d", r.call, len(r.blobs), n)
 	}
 	return nil
 }

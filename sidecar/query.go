@@ -134,8 +134,8 @@ func askQueries(s *sidecar, r *request) (any, [][]byte, error) {
 		parties = parties[0].Deal(len(names), j.World.Seed)
 	}
 	if len(parties) != len(names) {
-		return nil, nil, fieldError("rows", "give one table, or one of each party",
-			"%d tables are not of %d parties", len(parties), len(names))
+		return nil, nil, fieldError("rows", "give one table, or one for each party",
+			"%d tables do not match %d parties", len(parties), len(names))
 	}
 	w, err := asking.New(j, names)
 	if err != nil {

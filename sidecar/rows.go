@@ -28,7 +28,7 @@ func newRows(s *sidecar, r *request) (any, [][]byte, error) {
 	}
 	if with.Features < 1 || len(x) == 0 || len(x) != with.Features*len(labels) {
 		return nil, nil, fieldError("rows", "give a label for each row",
-			"%d numbers in rows of %d do not go with %d labels", len(x), with.Features, len(labels))
+			"%d numbers in rows of %d do not match %d labels", len(x), with.Features, len(labels))
 	}
 	rows := &learning.Dataset{X: x, Features: with.Features}
 	for i, v := range x {
@@ -40,7 +40,7 @@ func newRows(s *sidecar, r *request) (any, [][]byte, error) {
 	for i, y := range labels {
 		if !(y >= 0 && y < maxClasses && y == math.Trunc(y)) {
 			return nil, nil, fieldError("rows", "number the classes from 0",
-				"the label of row %d is none of 0 to %d", i, maxClasses-1)
+				"the label of row %d is outside 0 to %d", i, maxClasses-1)
 		}
 		rows.Labels = append(rows.Labels, int(y))
 	}

@@ -160,12 +160,12 @@ func serves(j *declared.Job) error {
 	const advice = "leave it out, or have the service run the job"
 	switch {
 	case j.Metrics.Share > 0:
-		return j.Mistake("metrics.share", advice, "metrics are summed by the service alone")
+		return j.Mistake("metrics.share", advice, "only the service sums metrics")
 	case j.Model.File != "":
 		return j.Mistake("model.file", "write model.tensor or model.length, and give the first model",
-			"the service alone reads it")
+			"only the service reads it")
 	case len(j.Model.Personal) > 0:
-		return j.Mistake("model.personal", advice, "tensors stay with parties in the service alone")
+		return j.Mistake("model.personal", advice, "tensors stay with parties only in the service")
 	case j.Privacy.ClipQuantile > 0:
 		return j.Mistake("privacy.clip_quantile", "leave it out, or use hushsum simulate",
 			"only a simulation has a clip that follows a quantile")
@@ -227,7 +227,7 @@ func (s *sidecar) tryout(j *declared.Job, with tryout) (
 	}
 	if j.Oneshot() {
 		return nil, nil, j.Mistake("sum.protocol", "leave it out, or use hushsum simulate",
-			"one-message sums are not tried out here")
+			"one-message sums cannot be tried here")
 	}
 	if with.Parties > declared.MaxParties {
 		return nil, nil, fieldError("parties", "use fewer", "%d are too many", with.Parties)
@@ -383,5 +383,5 @@ func pairwise(s *hushsum.Settled) error {
 		return nil
 	}
 	return fault.New(hushsum.ErrConfig, "use the parties, members and servers of oneshot",
-		"the job's sums are of one message")
+		"the job has one-message sums")
 }

@@ -219,7 +219,7 @@ func (r *request) take(into any, blobs int) error {
 		return err
 	}
 	if len(r.blobs) != blobs {
-		return requestError("", "%s comes with %d blobs and takes %d", r.call, len(r.blobs), blobs)
+		return requestError("", "%s came with %d blobs and takes %d", r.call, len(r.blobs), blobs)
 	}
 	return nil
 }
@@ -264,7 +264,7 @@ func (s *sidecar) add(object any) (uint64, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if len(s.objects) >= maxObjects {
-		return 0, requestError("close what is not needed any more", "there are %d objects", maxObjects)
+		return 0, requestError("close what is no longer needed", "there are %d objects", maxObjects)
 	}
 	s.last++
 	s.objects[s.last] = object

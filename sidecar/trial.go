@@ -55,7 +55,7 @@ func newTrial(s *sidecar, r *request) (any, [][]byte, error) {
 	t := &trial{settled: settled, submit: map[int]submit{}}
 	if settled.Oneshot() != nil || settled.Job() == nil {
 		return nil, nil, fieldError("settled", "use hushsum simulate",
-			"plans and sums of one message are not tried out here")
+			"plans and one-message sums cannot be tried here")
 	}
 	if settled.Hidden() > 0 {
 		return nil, nil, settled.Job().Mistake("parties.hidden", "use hushsum simulate",

@@ -35,7 +35,7 @@ func (v *vectorCall) samples(s *hushsum.Settled) (int, error) {
 			"weight: the job's vectors have none")
 	case *v.Weight < 0, *v.Weight == 0 && s.Mechanism() == nil:
 		return 0, fault.New(hushsum.ErrConfig, "give the number of rows, or be absent in the round",
-			"weight: %d is no weight", *v.Weight)
+			"weight: %d is not a weight", *v.Weight)
 	}
 	return *v.Weight, nil
 }

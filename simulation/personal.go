@@ -199,9 +199,9 @@ func (p Personal) Validate() error {
 	share := func(x float64) bool { return x >= 0 && x < 1 }
 	switch {
 	case !(p.Pull >= 0) || math.IsInf(p.Pull, 1):
-		return bad("Pull", "use 0 or more", "%v is no weight", p.Pull)
+		return bad("Pull", "use 0 or more", "%v is not a weight", p.Pull)
 	case p.Prune.Kind < NoPrune || p.Prune.Kind > PostPrune:
-		return bad("Prune.Kind", "", "%d is no way to prune", p.Prune.Kind)
+		return bad("Prune.Kind", "", "%d is not a way to prune", p.Prune.Kind)
 	case !(p.Prune.Step > 0 && p.Prune.Step <= 1):
 		return bad("Prune.Step", "use a share, such as 0.1", "%v is none", p.Prune.Step)
 	case !share(p.Prune.Target):
@@ -218,7 +218,7 @@ func (p Personal) Validate() error {
 	case !share(p.JumpTarget):
 		return bad("JumpTarget", "use a share below 1, such as 0.3", "%v is none", p.JumpTarget)
 	case p.Mean < OverAll || p.Mean > PublicMask:
-		return bad("Mean", "", "%v is no mean", p.Mean)
+		return bad("Mean", "", "%v is not a mean", p.Mean)
 	case p.Mean == PublicMask && p.Prune.Kind != NoPrune:
 		return bad("Prune.Kind", "use NoPrune; Step and Target are the server's",
 			"with a public mask parties do not prune")
@@ -226,7 +226,7 @@ func (p Personal) Validate() error {
 		return bad("Quorum", "use a share, such as 0.5", "%v is none", p.Quorum)
 	case p.Noise != nil && (p.Mean == OverOwners || p.Mean == VotedMask):
 		return bad("Mean", "use OverAll or PublicMask with noise",
-			"nothing bounds what the counts of owners say about a party")
+			"nothing bounds what the counts of owners reveal about a party")
 	case p.Noise != nil && p.JumpStart > 0:
 		return bad("JumpStart", "use 0 with noise", "it shows a party's model to all")
 	}

@@ -254,7 +254,7 @@ func (x *run) setUp(ctx context.Context) (cost Cost, err error) {
 func (x *run) checkData() error {
 	if _, err := learning.Evaluate(x.Model, x.learned.Weights, x.Test); err != nil {
 		return &job.ConfigError{Path: "Test",
-			Reason: "it does not go with the model: " + fault.Reason(err),
+			Reason: "it does not match the model: " + fault.Reason(err),
 			Err:    err}
 	}
 	if x.Noise == nil {

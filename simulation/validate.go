@@ -75,11 +75,11 @@ func (o *Options) validateLocal() error {
 		return bad("training.batch", "use 0 for all rows", "%d is too few", l.Batch)
 	case !(l.Rate > 0) || !finite(l.Rate):
 		return bad("training.rate", "use a number above 0, such as 0.1",
-			"%v is no learning rate", l.Rate)
+			"%v is not a learning rate", l.Rate)
 	case !(l.Momentum >= 0 && l.Momentum < 1):
-		return bad("training.momentum", "use 0 to below 1", "%v is no momentum", l.Momentum)
+		return bad("training.momentum", "use 0 to below 1", "%v is not a momentum", l.Momentum)
 	case !(l.WeightDecay >= 0) || !finite(l.WeightDecay):
-		return bad("training.weight_decay", "use 0 or more", "%v is no weight decay", l.WeightDecay)
+		return bad("training.weight_decay", "use 0 or more", "%v is not a weight decay", l.WeightDecay)
 	case l.Adjust != nil:
 		return bad("Local.Adjust", "set Client", "it is the client rule's")
 	case l.Interrupt != nil:
@@ -92,13 +92,13 @@ func (o *Options) validateRules() error {
 	c := o.Client
 	switch {
 	case c.Kind < training.FedAvg || c.Kind > training.FedGA:
-		return bad("training.rule", "", "%v is no rule", c.Kind)
+		return bad("training.rule", "", "%v is not a rule", c.Kind)
 	case !(c.Mu >= 0) || !finite(c.Mu) || c.Mu != 0 && c.Kind != training.FedProx:
 		return bad("training.mu", "use FedProx with 0 or more, and no other rule with it",
-			"%v is no pull of this rule", c.Mu)
+			"%v is not a pull of this rule", c.Mu)
 	case !(c.Beta >= 0) || !finite(c.Beta) || c.Beta != 0 && c.Kind != training.FedGA:
 		return bad("training.beta", "use FedGA with 0 or more, and no other rule with it",
-			"%v is no displacement of this rule", c.Beta)
+			"%v is not a displacement of this rule", c.Beta)
 	case c.Kind == training.SCAFFOLD && o.Local.Momentum != 0 && !c.OptionI && !c.Fresh:
 		return bad("training.momentum", "use 0, or OptionI or Fresh",
 			"the control variates of SCAFFOLD are means of gradients")
@@ -143,7 +143,7 @@ func (o *Options) validateWho() error {
 		return bad("parties.hidden", "leave out PerRound and Oneshot",
 			"with secret coins all parties submit")
 	case o.Hidden > 0 && o.Sum == Private && o.Noise == nil:
-		return bad("parties.hidden", "use Noise, or Ring", "zeros without noise show")
+		return bad("parties.hidden", "use Noise, or Ring", "zeros without noise are visible")
 	case o.Random != nil && !o.hidden():
 		return bad("Random", "leave it out", "it is for Hidden with Noise")
 	case o.Replay == nil:
@@ -167,7 +167,7 @@ func (o *Options) validateWho() error {
 func (o *Options) validateSums() error {
 	switch {
 	case o.Sum < Clear || o.Sum > Private:
-		return bad("world.fidelity", "", "%v is no way to sum", o.Sum)
+		return bad("world.fidelity", "", "%v is not a way to sum", o.Sum)
 	case o.Sum != Private && o.Recovery != nil && (o.Recovery.MinSurvivors < 1 || *o.Recovery !=
 		protocol.Recovery{MinSurvivors: o.Recovery.MinSurvivors}):
 		return bad("parties.drop_out", "use Private, or MinSurvivors alone",
@@ -177,31 +177,31 @@ func (o *Options) validateSums() error {
 			o.fewest(), o.PerRound)
 	case o.Sum != Private && o.Recovery != nil && o.PerRound-o.DropOuts() < o.fewest():
 		return bad("world.drop", "use less, or fewer as Recovery's MinSurvivors",
-			"of %d messages %d are lost, and a sum takes %d", o.PerRound, o.DropOuts(), o.fewest())
+			"of %d messages %d are lost, and a sum needs %d", o.PerRound, o.DropOuts(), o.fewest())
 	case o.LostRounds < 0 || o.LostRounds > 0 && o.LostRounds >= o.Rounds:
 		return bad("world.lost_rounds", "use less than all rounds, or 0",
 			"%d of %d are lost", o.LostRounds,
 			o.Rounds)
 	case o.LostRounds > 0 && o.Sum == Private:
 		return bad("world.lost_rounds", "use Ring or Clear",
-			"sums by message are lost by what parties do")
+			"sums simulated by message are lost through what parties do")
 	case o.Sum != Private && o.Colluders != 0:
 		return bad("parties.colluders", "use Private",
 			"the server of other sums sees nothing that others could help it with")
 	case o.Oneshot != nil && o.Sum != Private:
 		return bad("sum.protocol", "use Private", "a committee is of the protocol")
 	case o.Oneshot != nil && o.PerRound < len(o.Parties):
-		return bad("parties.per_round", "leave it out", "a one-message sum is of all parties")
+		return bad("parties.per_round", "leave it out", "a one-message sum takes all parties")
 	case !(o.Malicious >= 0 && o.Malicious < 1):
 		return bad("world.malicious", "use a number from 0 to below 1, such as 0.05",
-			"%v is no part of the parties", o.Malicious)
+			"%v is not a share of the parties", o.Malicious)
 	case o.Malicious > 0 && (o.Oneshot == nil || o.Noise == nil ||
 		o.Oneshot.Covered && !o.Oneshot.Bounded):
 		return bad("world.malicious", "use Oneshot, not Covered but with Bounded, and Noise, or 0",
 			"parties cheat in one-message sums with a clip")
 	case !(o.Drop >= 0 && o.Drop <= 1):
 		return bad("world.drop", "use a number from 0 to 1, such as 0.1 for a tenth of the parties",
-			"%v is no fraction", o.Drop)
+			"%v is not a fraction", o.Drop)
 	case o.Drop > 0 && o.Recovery == nil:
 		return bad("world.drop", "set Recovery, or use 0",
 			"without recovery every party must submit, and none may drop out")
@@ -266,13 +266,13 @@ func (o *Options) validateClip() error {
 	positive := c.Norm >= 0x1p-500 && c.Norm <= 0x1p500
 	switch {
 	case c.Kind < training.NoClip || c.Kind > training.ModelClip:
-		return bad("privacy.clip", "", "%d is no way to clip", c.Kind)
+		return bad("privacy.clip", "", "%d is not a way to clip", c.Kind)
 	case c.Kind == training.NoClip && (c.Norm != 0 || c.Factor != 0):
 		return bad("privacy.clip", "use DifferenceClip", "there is a norm and nothing to clip")
 	case c.Kind != training.NoClip && !positive:
 		return bad("privacy.clip", "use a number above 0", "%v bounds no norm", c.Norm)
 	case !(c.Factor >= 0) || math.IsInf(c.Factor, 1):
-		return bad("privacy.clip", "use a number above 0, or 0 for a fixed norm", "%v is no factor",
+		return bad("privacy.clip", "use a number above 0, or 0 for a fixed norm", "%v is not a factor",
 			c.Factor)
 	case c.Factor > 0 && c.Adaptive != nil:
 		return bad("privacy.clip", "use one of Factor and Adaptive",
@@ -316,7 +316,7 @@ func (o *Options) validateRecords() error {
 	case o.Client.Kind != training.FedAvg || o.Mask.Kind != aggregation.NoMask || o.MaxSamples > 0 ||
 		o.Models || o.Oneshot != nil || o.Clip.Kind != training.NoClip || o.Clip.Adaptive != nil:
 		return bad("privacy.unit", "leave the other out",
-			"sums over records go with no other rule, mask, weight, clip or protocol")
+			"sums over records do not combine with another rule, mask, weight, clip or protocol")
 	case o.PerRound < len(o.Parties) || o.Hidden > 0 || o.Replay != nil:
 		return bad("privacy.unit", "leave PerRound, Hidden and Replay out",
 			"all parties are in each round")
@@ -340,7 +340,8 @@ func (o *Options) validateBands() error {
 	case o.Records != nil || o.Mask.Kind != aggregation.NoMask || o.MaxSamples > 0 ||
 		o.Clip.Adaptive != nil || o.Oneshot != nil:
 		return bad("privacy.factorise", "leave the other out",
-			"parts of an update go with no records, mask, weight, quantile or one-message sum")
+			"parts of an update do not combine with records, a mask, a weight, a quantile or a "+
+				"one-message sum")
 	}
 	return nil
 }
@@ -348,13 +349,13 @@ func (o *Options) validateBands() error {
 func (o *Options) validatePrivacy() error {
 	switch {
 	case !(o.SignShare > 0 && o.SignShare < 1):
-		return bad("privacy.sign_share", "use a number between 0 and 1", "%v is no part", o.SignShare)
+		return bad("privacy.sign_share", "use a number between 0 and 1", "%v is not a share", o.SignShare)
 	case o.Noise == nil && o.Oneshot != nil && o.Oneshot.CommitteeNoise:
 		return bad("privacy.noise_by", "leave out CommitteeNoise", "a committee has no noise to add")
 	case o.Noise == nil:
 		return nil
 	case o.Sum == Clear:
-		return bad("world.fidelity", "use Ring or Private", "noise is of whole numbers")
+		return bad("world.fidelity", "use Ring or Private", "noise consists of whole numbers")
 	case o.Models:
 		return bad("training.submit", "leave it out", "noise is for updates, which are clipped")
 	case o.Clip.Kind != training.NoClip:
@@ -370,10 +371,10 @@ func (o *Options) validatePrivacy() error {
 			"signs and votes cannot both have noise")
 	case o.Client.Kind == training.SCAFFOLD:
 		return bad("training.rule", "use another rule with noise",
-			"nothing bounds what a control variate says about a party")
+			"nothing bounds what a control variate reveals about a party")
 	case o.Client.Kind == training.FedGA:
 		return bad("training.rule", "use another rule with noise",
-			"nothing bounds what the sum of gradients says about a party")
+			"nothing bounds what the sum of gradients reveals about a party")
 	}
 	if err := o.Noise.Validate(); err != nil {
 		return ofPrivacy(err)

@@ -40,8 +40,8 @@ func (s *Source) readParquet(
 		convert, kind := conversion(column)
 		if convert == nil {
 			return nil, s.report(), &query.RowsError{File: t.Name, Column: name,
-				Reason: "its type, " + kind + ", is none that a column takes",
-				Advice: "write a column of numbers or text in its place"}
+				Reason: "its type, " + kind + ", is not one that a column takes",
+				Advice: "write a column of numbers or text instead"}
 		}
 		t.Columns = append(t.Columns, name)
 		leaves = append(leaves, leaf{column.Index(), convert})
@@ -62,7 +62,7 @@ func (s *Source) readParquet(
 
 // broken is the error of a file that is not as the format says.
 func (s *Source) broken(err error) error {
-	return s.wrong("write it again from where its rows are", "it is no sound Parquet file: %v", err)
+	return s.wrong("write it again from its source", "it is not a valid Parquet file: %v", err)
 }
 
 // leastParquet is the length of both marks and that of the footer, without it.
@@ -75,7 +75,7 @@ func (s *Source) openParquet(file *os.File) (*parquet.File, error) {
 		return nil, s.failed("", err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, s.wrong("copy it to a file", "Parquet is read from files alone")
+		return nil, s.wrong("copy it to a file", "Parquet is read only from files")
 	}
 	var end [8]byte
 	if _, err := file.ReadAt(end[:], info.Size()-int64(len(end))); err != nil {

@@ -97,7 +97,7 @@ func (s *Source) sqliteError(err error, reading bool) error {
 		text = sqlite.ErrorCodeString[failed.Code()&0xff]
 	}
 	if code := failed.Code() & 0xff; code == sqliteAuth || code == sqliteReadOnly {
-		return s.wrong("give a SELECT, and no other", "the statement does more than to read")
+		return s.wrong("give a SELECT, and no other", "the statement does more than read")
 	}
 	return s.wrong("try the statement in sqlite3", "SQLite says: %s", text)
 }
@@ -118,8 +118,8 @@ func (s *Source) readPostgres(
 	}
 	config, err := pgx.ParseConfig(address)
 	if err != nil { // whose text has the address
-		return nil, s.report(), s.wrong("write postgres://user@host:port/database; a password is in "+
-			"PGPASSWORD, or in the file that PGPASSFILE names",
+		return nil, s.report(), s.wrong("write postgres://user@host:port/database; a password belongs "+
+			"in PGPASSWORD, or in the file that PGPASSFILE names",
 			"the address, or a variable that begins with PG, is not valid")
 	}
 	config.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec // which goes through poolers
@@ -140,7 +140,7 @@ func (s *Source) address() (string, error) {
 		address := os.Getenv(name)
 		if !strings.HasPrefix(address, "postgres://") && !strings.HasPrefix(address, "postgresql://") {
 			return "", s.wrong("set it to postgres://user:password@host/database",
-				"the variable holds no address of a database")
+				"the variable does not hold the address of a database")
 		}
 		return address, nil
 	}
@@ -151,7 +151,7 @@ func (s *Source) address() (string, error) {
 	_, password := u.User.Password()
 	if password || u.Query().Has("password") || u.Query().Has("sslpassword") {
 		return "", s.wrong("leave it out, and set PGPASSWORD, or give --rows env:NAME with the "+
-			"address in a variable", "a password in a command line is seen by others on this machine")
+			"address in a variable", "others on this machine can see a password in a command line")
 	}
 	return s.Rows, nil
 }
@@ -175,12 +175,12 @@ func (s *Source) postgresError(err error, _ bool) error {
 	case errors.As(err, &unreachable):
 		text := strings.Join(strings.Fields(unreachable.Error()), " ")
 		return &fault.Error{Kind: ErrSource, Reason: s.name() + ": " + text,
-			Advice: "try the address with psql; a password is in PGPASSWORD, or in the file that " +
+			Advice: "try the address with psql; a password belongs in PGPASSWORD, or in the file that " +
 				"PGPASSFILE names", Err: err}
 	case !errors.As(err, &refused):
 		return s.failed("", err)
 	case refused.Code == "25006":
-		return s.wrong("give a SELECT, and no other", "the statement does more than to read")
+		return s.wrong("give a SELECT, and no other", "the statement does more than read")
 	case strings.HasPrefix(refused.Code, "42"): // a mistake in the statement, or a right that lacks
 		return s.wrong("try the statement in psql", "PostgreSQL says: %s", refused.Message)
 	}
@@ -201,7 +201,7 @@ func (s *Source) selected(
 ) (*query.Rows, *query.Report, error) {
 	if strings.TrimSpace(s.SQL) == "" {
 		return nil, s.report(), s.wrong("add --sql 'SELECT …'", "it is a database, and nothing says "+
-			"which of its rows are meant")
+			"which rows to read")
 	}
 	statement, err := db.PrepareContext(ctx, s.SQL)
 	if err != nil {
@@ -223,8 +223,8 @@ func (s *Source) selected(
 		t.Columns = append(t.Columns, one.Name())
 		if slices.Contains(wanted, one.Name()) && !takes(one) {
 			return nil, s.report(), &query.RowsError{File: t.Name, Column: one.Name(),
-				Reason: "its type, " + one.DatabaseTypeName() + ", is none that a column takes",
-				Advice: "have the statement give a number or a text in its place"}
+				Reason: "its type, " + one.DatabaseTypeName() + ", is not one that a column takes",
+				Advice: "have the statement give a number or a text instead"}
 		}
 	}
 	t.Rows = values(rows, types, explain)

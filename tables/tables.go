@@ -67,8 +67,8 @@ func (s *Source) Read(
 	}
 	form := formOf(begin)
 	if named := formNamed(s.Rows); named != "" && named != form {
-		return nil, s.report(), s.wrong("mend the file, or its name",
-			"its name is that of a %s file, and it is none", named)
+		return nil, s.report(), s.wrong("correct the file, or its name",
+			"its name is that of a %s file, but it is not one", named)
 	}
 	switch {
 	case form != "" && s.Header != "":
@@ -77,7 +77,7 @@ func (s *Source) Read(
 		return s.readSQLite(ctx, schema)
 	case s.SQL != "":
 		return nil, s.report(), s.wrong("leave --sql out, or name a SQLite file or postgres://…",
-			"it is no database")
+			"it is not a database")
 	case form == parquetForm:
 		return s.readParquet(ctx, schema, file)
 	}

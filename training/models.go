@@ -19,7 +19,7 @@ var models = []string{"softmax", "mlp:200", "lenet", "lenet-norm", "logistic"}
 func newModel(name string, features, classes int, lambda float64) (learning.Model, error) {
 	if !(lambda >= 0) || math.IsInf(lambda, 1) {
 		return nil, &job.ConfigError{Path: "training.lambda",
-			Reason: fmt.Sprintf("%v is no regularisation", lambda),
+			Reason: fmt.Sprintf("%v is not a regularisation", lambda),
 			Advice: "use 0 or a small number above it, such as 1e-4"}
 	}
 	if widths, ok := strings.CutPrefix(name, "mlp:"); ok {
@@ -59,7 +59,7 @@ func perceptron(widths string, features, classes int, lambda float64) (learning.
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > 1<<14 {
 			return noModel("use 1 to 16384, as in mlp:200 or mlp:100,50",
-				"%q is no number of hidden units", text)
+				"%q is not a number of hidden units", text)
 		}
 		hidden = append(hidden, n)
 	}

@@ -50,19 +50,19 @@ func TestModelErrors(t *testing.T) {
 		lambda  float64
 		says    string
 	}{
-		{"softmax", 3, -1, "-1 is no regularisation"},
-		{"softmax", 3, math.NaN(), "NaN is no regularisation"},
-		{"softmax", 3, math.Inf(1), "+Inf is no regularisation"},
-		{"none", 3, math.Inf(1), "+Inf is no regularisation"},
+		{"softmax", 3, -1, "-1 is not a regularisation"},
+		{"softmax", 3, math.NaN(), "NaN is not a regularisation"},
+		{"softmax", 3, math.Inf(1), "+Inf is not a regularisation"},
+		{"none", 3, math.Inf(1), "+Inf is not a regularisation"},
 		{"", 3, 0, `there is no ""`},
 		{"mlp", 3, 0, `there is no "mlp"`},
 		{"Softmax", 3, 0, `there is no "Softmax"`},
 		{"logistic", 3, 0, "the data has 3 classes"},
 		{"lenet", 3, 0, "rows here have 255 features"},
-		{"mlp:", 3, 0, `"" is no number of hidden units`},
-		{"mlp:0", 3, 0, `"0" is no number`},
-		{"mlp:16385", 3, 0, `"16385" is no number`},
-		{"mlp:5,-4", 3, 0, `"-4" is no number`},
+		{"mlp:", 3, 0, `"" is not a number of hidden units`},
+		{"mlp:0", 3, 0, `"0" is not a number`},
+		{"mlp:16385", 3, 0, `"16385" is not a number`},
+		{"mlp:5,-4", 3, 0, `"-4" is not a number`},
 		{"mlp:16384,16384", 3, 0, "mlp:16384,16384 is too large: sums take up to 268,435,456"},
 	} {
 		m, err := newModel(c.name, 255, c.classes, c.lambda)

@@ -12,7 +12,7 @@ import (
 )
 
 // ErrVariates: the control variates that a party kept are of another training, or were changed.
-var ErrVariates = errors.New("training: the control variates that are kept are of no use")
+var ErrVariates = errors.New("training: the kept control variates are unusable")
 
 // Store keeps the control variates of one party, whose rule has it remember them: a
 // hushsum.FileStore of its own, say.

@@ -67,13 +67,13 @@ func (l *Learner) takeRecords(round, i int, w *Work) error {
 func (r *Records) Fits(rows *learning.Dataset) error {
 	if r.Persons && rows.Writers == nil {
 		return &job.ConfigError{Path: "privacy.group", Reason: "the rows do not say whose they are",
-			Advice: "begin each line with a name or a number of the person's"}
+			Advice: "begin each line with the person's name or number"}
 	}
 	if n := len(r.units(rows)); n > r.Coins.Count {
 		return &job.ConfigError{Path: "privacy.records",
 			Reason: fmt.Sprintf("it says that all parties together have %d, and this one has %d: noise "+
 				"hides a record if all may be drawn", r.Coins.Count, n),
-			Advice: "declare as many in the job, or bring fewer, chosen by what each is by itself"}
+			Advice: "declare that many in the job, or bring fewer, chosen by what each is by itself"}
 	}
 	return nil
 }

@@ -21,9 +21,9 @@ func WithRows(j *job.Job, sets ...*learning.Dataset) (*job.Job, error) {
 		{"model.classes", &own.Model.Classes, classesOf(sets...)},
 	} {
 		if *c.said > 0 && *c.said != c.there {
-			advice := fmt.Sprintf("leave it out in a simulation, or have it say what the data of "+
-				"world.data have, as by --set %s=%d", c.path, c.there)
-			return nil, j.Mistake(c.path, advice, "it says %d, and the data have %d", *c.said, c.there)
+			advice := fmt.Sprintf("leave it out in a simulation, or give the value of world.data, as with "+
+				"--set %s=%d", c.path, c.there)
+			return nil, j.Mistake(c.path, advice, "it says %d, and the data has %d", *c.said, c.there)
 		}
 		*c.said = c.there
 	}

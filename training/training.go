@@ -57,7 +57,7 @@ func Of(s *job.Settled) (*Training, error) {
 	j := s.Job()
 	if j == nil || j.Model.Name == "" {
 		return nil, &job.ConfigError{Path: "model.name", Reason: "the job declares no training",
-			Advice: `write model.name = "logistic", or train by a program`}
+			Advice: `write model.name = "logistic", or train with a program`}
 	}
 	o, err := OptionsOf(j)
 	if err != nil {
@@ -195,7 +195,7 @@ func (t *Training) Fits(rows *learning.Dataset) error {
 		return nil
 	}
 	return &job.ConfigError{Path: "model.features",
-		Reason: fmt.Sprintf("it says %d features and %d classes, the party's rows have %d and %d",
+		Reason: fmt.Sprintf("it says %d features and %d classes, and the party's rows have %d and %d",
 			t.rows.Features, t.rows.Classes, rows.Features, classesOf(rows))}
 }
 

@@ -14,8 +14,8 @@ import (
 var collusionFaults = attacks.Attack{
 	Name:      "CollusionFaults",
 	Adversary: "n−1 clients, or outsider",
-	About: "use the faults of the published protocol: too much noise, a claim n times " +
-		"too small, candidates that are reused",
+	About: "exploit the faults of the published protocol: too much noise, a claim n times too " +
+		"small, reused candidates",
 	Defence: "noise calibrated to the sum; fresh noise in every round",
 	Run:     runFaults,
 }

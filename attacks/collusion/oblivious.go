@@ -12,7 +12,7 @@ import (
 var collusionOblivious = attacks.Attack{
 	Name:      "CollusionOblivious",
 	Adversary: "n−1 clients, or curious server",
-	About:     "the same on package oblivious: from what its parties hold, send and see",
+	About:     "the same against package oblivious: from what its parties hold, send and see",
 	Defence:   "oblivious transfer",
 	Run:       runOblivious,
 }

@@ -101,8 +101,8 @@ func (r *runner) leaving() error {
 		// Each bound fails with a probability of 2.5 % where presence shows no more than the noise.
 		Undefended: attacks.Exactly(undefended, 2*presenceRuns, 0).Within(3, math.Inf(1)),
 		Defended:   attacks.Exactly(shown(gone, gone), 2, 0).Within(0, presenceEpsilon),
-		Note: fmt.Sprintf("It left in %d of %d runs with the one rows and in %d with the others; with "+
-			"noise such a job is refused, and nobody leaves.", left[0], presenceRuns, left[1]),
+		Note: fmt.Sprintf("It left in %d of %d runs with one set of rows and in %d with the other; "+
+			"with noise such a job is refused, and nobody leaves.", left[0], presenceRuns, left[1]),
 	})
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 var keySubstitution = compared(attacks.Attack{
 	Name:      "KeySubstitution",
 	Adversary: cheatingServer,
-	About:     "puts keys of its own in the places of others",
+	About:     "replaces others' keys with its own",
 	Defence:   "keys are signed by the identities of the roster",
 }, keyVariants)
 

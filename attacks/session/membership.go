@@ -14,7 +14,7 @@ import (
 var chosenMembers = compared(attacks.Attack{
 	Name:      "ChosenMembers",
 	Adversary: cheatingServer,
-	About:     "forms a session of its own choice, of colluders and few others",
+	About:     "forms a session of its choice, from colluders and few others",
 	Defence:   "MinMembers, which each party checks",
 }, chosenMembersVariants)
 
@@ -71,7 +71,7 @@ var oldKeys = attacks.Attack{
 	Name:      "OldKeys",
 	Adversary: cheatingServer,
 	About:     "has others share secrets with a party's keys of an earlier session",
-	Defence:   "a number of its own for each session of a series, in every signature",
+	Defence:   "a separate number for each session of a series, in every signature",
 	Run: func(_ context.Context, _ attacks.Options) (*attacks.Report, error) {
 		row := attacks.Row{Metric: "parties that take old keys, of 3"}
 		for _, side := range []struct {

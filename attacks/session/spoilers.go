@@ -17,7 +17,7 @@ var spoilers = compared(attacks.Attack{
 	Name:      "Spoilers",
 	Adversary: "colluding clients",
 	About:     "has an honest party blamed, or ends round after round",
-	Defence:   "blame by distinct counterparties, which unopened shares count for",
+	Defence:   "blame by distinct counterparties, for which unopened shares count",
 }, spoilerVariants)
 
 const spoilerParties, spoiler, framed = 7, 6, 0

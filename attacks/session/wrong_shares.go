@@ -17,7 +17,7 @@ import (
 var wrongShares = compared(attacks.Attack{
 	Name:      "WrongShares",
 	Adversary: "colluding clients",
-	About:     "reveals wrong shares, so that a wrong mask comes off the sum",
+	About:     "reveals wrong shares, so that a wrong mask is removed from the sum",
 	Defence: "the owner's commitment; correction of up to ⌊(shares − t)/2⌋ wrong " +
 		"shares",
 }, wrongShareVariants)

@@ -76,7 +76,7 @@ func TestWrongUsage(t *testing.T) {
 		{"simulate --clients", "--clients needs a value"},
 		{"simulate --clients many", `--clients "many": want a whole number`},
 		{"simulate --clients 1e2", `--clients "1e2": want a whole number`},
-		{"simulate --clients 99999999999999999999", "want fewer digits"},
+		{"simulate --clients 99999999999999999999", "use fewer digits"},
 		{"simulate --rate fast", `--rate "fast": want a number`},
 		{"simulate --rate 1e999", "the number is too large"},
 		{"simulate --json=perhaps", `--json "perhaps": want true or false`},
@@ -103,7 +103,7 @@ func TestWrongUsage(t *testing.T) {
 		{"simulate --drop 0.1 --recovery=false", "without recovery nobody may drop out"},
 		{"simulate --drop 0.1 --adversary evil",
 			`--adversary "evil": want cheating, semi-malicious or curious`},
-		{"simulate --min-survivors 3", "--min-survivors: it says something about recovery"},
+		{"simulate --min-survivors 3", "--min-survivors is about recovery"},
 		{"simulate --set rouds=3", "--set rouds=3: there is no such field\nDid you mean rounds?"},
 		{"simulate --drop 0.1 --colluders 99",
 			"--colluders: 99 is outside 0 to 34\n" +

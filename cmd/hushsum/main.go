@@ -1,16 +1,16 @@
 // Command hushsum runs private sums, and what is built on them, on one machine.
 //
 //	hushsum simulate     train a model over a private sum, and in the clear to compare
-//	hushsum query        ask declared queries of many parties' rows
-//	hushsum account      say what rounds of noisy sums spend of privacy
+//	hushsum query        ask declared queries about many parties' rows
+//	hushsum account      compute how much privacy rounds of noisy sums spend
 //	hushsum calibrate    find the noise, rounds or sampling for a privacy budget
 //	hushsum experiment   rerun a table of the papers
 //	hushsum attack       attack private sums, with and without each defence
 //	hushsum job          check a declared job, and list what there is to declare
 //	hushsum identity     make or show the key of a party or coordinator
 //	hushsum roster       make, change, show and check a list of parties
-//	hushsum coordinate   run a job between machines
-//	hushsum join         take part in a job between machines
+//	hushsum coordinate   run a job across machines
+//	hushsum join         take part in a job across machines
 //	hushsum member       help in a job as a member of its committee
 //	hushsum verify       check evidence that a party of a sum cheated
 //	hushsum completion   print what completes this command in a shell

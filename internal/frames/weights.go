@@ -16,7 +16,7 @@ type Weights interface {
 	io.WriterTo
 	Count() int
 	// take gives weights, from the given one on, the values of as many eight bytes, rounded to
-	// the nearest that they can hold. It fails with [ErrFrame] for what is no number then.
+	// the nearest that they can hold. It fails with [ErrFrame] for what is not a number then.
 	take(from int, words []byte) error
 }
 
@@ -67,7 +67,7 @@ func (v Floats[F]) take(from int, words []byte) error {
 	for i := range to {
 		to[i] = F(math.Float64frombits(binary.BigEndian.Uint64(words[8*i:])))
 		if x := float64(to[i]); math.IsNaN(x) || math.IsInf(x, 0) {
-			return fmt.Errorf("%w: weight %d is no number, or too large for %T", ErrFrame, from+i, to[i])
+			return fmt.Errorf("%w: weight %d is not a number, or too large for %T", ErrFrame, from+i, to[i])
 		}
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 )
 
 // ErrExposed: others of the machine may read a file that has a secret.
-var ErrExposed = errors.New("keyfile: others may read a file that has a secret")
+var ErrExposed = errors.New("keyfile: others may read a file that contains a secret")
 
 // Private fails with [ErrExposed] if a file may be read or written by others than its owner, on
 // systems that have such permissions. The group may read a file of root's where this process is

@@ -65,7 +65,7 @@ func parseKeys(name string, text []byte) (keys []keyexchange.SealKey, err error)
 	for line := range strings.Lines(string(text)) {
 		b, err := hex.DecodeString(strings.TrimSpace(line))
 		if err != nil || len(b) != len(keyexchange.SealKey{}) {
-			return nil, fmt.Errorf("%w: %s has a line that is no key of 64 hexadecimal digits", ErrKeys,
+			return nil, fmt.Errorf("%w: %s has a line that is not a key of 64 hexadecimal digits", ErrKeys,
 				name)
 		}
 		if key := keyexchange.SealKey(b); !slices.Contains(keys, key) {
@@ -73,7 +73,8 @@ func parseKeys(name string, text []byte) (keys []keyexchange.SealKey, err error)
 		}
 	}
 	if len(keys) == 0 || len(keys) > mostKeys {
-		return nil, fmt.Errorf("%w: %s has %d keys; 1 to %d go", ErrKeys, name, len(keys), mostKeys)
+		return nil, fmt.Errorf("%w: %s has %d keys; it may have 1 to "+
+			"%d", ErrKeys, name, len(keys), mostKeys)
 	}
 	return keys, nil
 }

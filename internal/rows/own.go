@@ -45,8 +45,8 @@ func ReadOwn(name string, want job.Model, persons bool) (*learning.Dataset, erro
 		var parse *csv.ParseError
 		switch {
 		case errors.As(err, &parse) && errors.Is(err, csv.ErrFieldCount):
-			return nil, fmt.Errorf("--rows %s: line %d: %d numbers with commas between, the job's "+
-				"rows have %s%d features and the class behind them", name, parse.Line, len(record), form,
+			return nil, fmt.Errorf("--rows %s: line %d: %d numbers separated by commas; the job's rows "+
+				"have %s%d features, followed by the class", name, parse.Line, len(record), form,
 				want.Features)
 		case err != nil:
 			return nil, fmt.Errorf("--rows %s: %w", name, err) // which names the line
@@ -69,9 +69,9 @@ func ReadOwn(name string, want job.Model, persons bool) (*learning.Dataset, erro
 			if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
 				hint := ""
 				if line == 1 {
-					hint = "; a header is to be left out"
+					hint = "; leave out the header"
 				}
-				return fail("column %d is no finite number%s", first+k+1, hint)
+				return fail("column %d is not a finite number%s", first+k+1, hint)
 			}
 			d.X = append(d.X, x)
 		}

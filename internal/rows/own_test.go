@@ -18,7 +18,7 @@ func TestRows(t *testing.T) {
 		"1,2,0\n3,4.5,2\n": "",
 		"":                 "no rows",
 		"1,2,0\n1,2\n":     "line 2: 2 numbers",
-		"a,b,c\n":          "line 1: column 1 is no finite number; a header",
+		"a,b,c\n":          "line 1: column 1 is not a finite number; leave out the header",
 		"1,NaN,0\n":        "column 2",
 		"1,2,3\n":          "0 to 2",
 		"1,2,0.5\n":        "0 to 2",

@@ -27,8 +27,8 @@ func (p *Program) Man() string {
 		}
 	}
 	if len(p.Settings) > 0 {
-		b.WriteString(".SH FIELDS OF A JOB\nA file has them, and\n.B \\-\\-set\n.IR PATH = VALUE\n" +
-			"sets one; 0 is the number of an element of a list.\n")
+		b.WriteString(".SH FIELDS OF A JOB\nA file sets them, and\n.B \\-\\-set\n.IR PATH = VALUE\n" +
+			"sets one; 0 stands for the number of a list element.\n")
 	}
 	for _, s := range p.Settings {
 		entry(&b, s.Path, "", s.About)

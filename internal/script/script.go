@@ -129,9 +129,9 @@ func (p *Program) groupPattern(bar string) string {
 
 // own returns what completion has besides commands, and what each does.
 func (p *Program) own() (names, abouts []string) {
-	names, abouts = []string{"help"}, []string{"say what a command does"}
+	names, abouts = []string{"help"}, []string{"describe a command"}
 	if !slices.ContainsFunc(p.Commands, func(c Command) bool { return c.Name == "version" }) {
-		names, abouts = append(names, "version"), append(abouts, "say what was built")
+		names, abouts = append(names, "version"), append(abouts, "print the version")
 	}
 	return names, abouts
 }

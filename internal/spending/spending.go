@@ -69,7 +69,7 @@ func (r *Run) Check(searched string) error {
 	scale := r.scale()
 	switch {
 	case searched != "Rate" && !(r.Rate > 0 && r.Rate <= 1):
-		return bad("Rate", "use a number above 0, at most 1", "%v is no probability of taking part",
+		return bad("Rate", "use a number above 0, at most 1", "%v is not a probability of taking part",
 			r.Rate)
 	case searched != "Rounds" && r.Rounds < 1:
 		return bad("Rounds", "use 1 or more", "%d is too few", r.Rounds)
@@ -124,7 +124,7 @@ func (r *Run) checkBands(
 		return bad("Factorise", "use gaussian, discrete-gaussian or skellam noise",
 			"a band's budget is an L2 norm, and that of %s noise is not", r.Mechanism)
 	case searched == "Rounds":
-		return bad("Factorise", "say how many rounds there are, and find the noise",
+		return bad("Factorise", "give the number of rounds, and find the noise",
 			"a client is charged for bands")
 	case r.Factorise < 2 || r.Factorise > r.Rounds:
 		return bad("Factorise", "use 2 up to the number of rounds",
@@ -134,7 +134,7 @@ func (r *Run) checkBands(
 			"one coin for each part of a band amplifies nothing")
 	case r.Unit == accounting.RecordUnit:
 		return bad("Factorise", "leave it out, or protect parties",
-			"a record may be in whatever its party makes")
+			"a record may be part of everything that its party makes")
 	case r.ReplaceOne:
 		return bad("ReplaceOne", "leave it out", "there is no bound for bands")
 	case r.Dimension > math.MaxInt/r.Factorise:
@@ -152,18 +152,18 @@ func (r *Run) checkParticipations(
 	switch {
 	case k < 1 || k > r.Of:
 		return bad("Participations", "give both numbers, such as 10 of 200",
-			"%d of %d rounds are none", k, r.Of)
+			"%d of %d rounds are not possible", k, r.Of)
 	case int64(k) > mostRounds:
 		return bad("Participations", "use up to 2^40", "%d is too many", k)
 	case r.Factorise != 0:
 		return bad("Factorise", "leave the participations out",
 			"with bands parties take turns, and submit in every round")
 	case r.Rounds != 1 || searched == "Rounds":
-		return bad("Rounds", "leave it out, and say of how many rounds they are",
+		return bad("Rounds", "leave it out, and give the number of rounds that they are out of",
 			"a client is charged for its participations")
 	case r.Rate != 1 || searched == "Rate":
 		return bad("Rate", "leave one of the two out",
-			"whoever picks the rounds of participations knows who is in them")
+			"the party that picks the rounds of participations knows who is in them")
 	}
 	return nil
 }
@@ -179,14 +179,14 @@ func (r *Run) checkNoise(bad func(field, advice, format string, a ...any) error)
 		case x.value == 0:
 			continue
 		case !(x.value > 0) || math.IsInf(x.value, 1):
-			return bad(x.field, "use a number above 0, such as 1", "%v is no noise", x.value)
+			return bad(x.field, "use a number above 0, such as 1", "%v is not a noise multiplier", x.value)
 		}
 		if stated++; stated > 1 {
-			return bad(x.field, "state the noise once", "the noise is stated twice")
+			return bad(x.field, "give the noise once", "the noise is given twice")
 		}
 	}
 	if stated == 0 {
-		return bad("NoiseMultiplier", "use a number above 0, such as 1", "0 is no noise")
+		return bad("NoiseMultiplier", "use a number above 0, such as 1", "0 is not a noise multiplier")
 	}
 	return nil
 }
@@ -315,7 +315,7 @@ func (r *Run) Epsilon(delta float64) (accounting.Spent, error) {
 func (r *Run) Delta(epsilon float64) (accounting.Bound, error) {
 	if r.Lanes() {
 		return accounting.Bound{}, fault.New(accounting.ErrUnsupported,
-			"ask for the epsilon of a delta", "the delta of an epsilon, for vectors under %s noise",
+			"ask for the epsilon at a delta", "the delta of an epsilon, for vectors under %s noise",
 			r.Mechanism)
 	}
 	c, err := accounting.Compose(r.Steps()...)

@@ -56,7 +56,7 @@ func JSON(text []byte, into any) error {
 		return plainly(err)
 	}
 	if _, err := r.Token(); err != io.EOF {
-		return wrong("", "there is something behind its end")
+		return wrong("", "there is something after its end")
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
@@ -142,7 +142,7 @@ func (r *reader) object(t reflect.Type, path []string) error {
 		}
 		name, ok := token.(string)
 		if !ok {
-			return wrong("", "it is not JSON: a name of a field is no string")
+			return wrong("", "it is not JSON: the name of a field is not a string")
 		}
 		at := append(slices.Clip(path), name)
 		var field reflect.Type
@@ -157,7 +157,7 @@ func (r *reader) object(t reflect.Type, path []string) error {
 			field = t.Elem()
 		}
 		if seen[name] && t != rawMessage {
-			return wrong(strings.Join(at, "."), "the field %.40q comes twice", name)
+			return wrong(strings.Join(at, "."), "the field %.40q is given twice", name)
 		}
 		seen[name] = true
 		if err := r.value(field, at); err != nil {
@@ -175,7 +175,7 @@ func lookup(known map[string]reflect.Type, path []string) (reflect.Type, error) 
 	}
 	for other := range known {
 		if strings.EqualFold(other, name) {
-			reason := fmt.Sprintf("%.40q is no name of a field; write %q", name, other)
+			reason := fmt.Sprintf("%.40q is not a name of a field; write %q", name, other)
 			return nil, &Error{Key: key, Meant: other, Reason: reason}
 		}
 	}

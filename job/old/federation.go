@@ -143,7 +143,7 @@ func (c *conversion) timed(f *file) {
 	if f.Start != "" {
 		var err error
 		t.Start, err = time.Parse(time.RFC3339, f.Start)
-		c.refuse(err != nil, "start", `write it as "2026-11-30T08:00:00Z"`, "it is no time")
+		c.refuse(err != nil, "start", `write it as "2026-11-30T08:00:00Z"`, "it is not a time")
 	}
 	c.moved("the top", "[time], which may change while the job runs, and is in no digest", said{
 		"start": f.Start != "", "pace": t.Pace != 0, "step_time": t.StepTime != 0})
@@ -167,7 +167,8 @@ func (c *conversion) perRound(share float64) error {
 	if least, p := c.job.Parties.Fewest(n), &c.job.Parties; all.Fewest(n) != least {
 		c.job.Sum.Recovery = true
 		p.DropOut = max(0, 1-float64(all.Fewest(n))/float64(p.PerRound))
-		c.note("recovery.drop_out = %v was of all parties, and parties.drop_out is of those of a round",
+		c.note("recovery.drop_out = %v was a share of all parties, and parties.drop_out is one of those "+
+			"of a round",
 			all.DropOut)
 	}
 	c.note("sampling = %v is parties.per_round = %d, of %d parties: a number, which stays when the "+
@@ -189,7 +190,7 @@ func (c *conversion) serves(f *file) {
 		c.refuse(true, "server.rule", "use momentum", "there is no fedavgm in this form")
 	case adaptive && s.Rate == 0:
 		to.Rate = 1
-		c.note("server.rate = 1 is written: with adaptive rules it is 0.01 unless said")
+		c.note("server.rate = 1 is written: with adaptive rules the default is 0.01")
 	}
 	if to.Rule != "fedavgm" && !adaptive && s.Beta1 != 0 {
 		to.Beta1 = 0

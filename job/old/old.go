@@ -25,11 +25,11 @@ const (
 	FormScenario   = "scenario"
 )
 
-// Read reads an old declaration. name is its file's, for messages, and to find the roster that it
-// names; set has fields of the job as PATH=VALUE, which the old form does not say, such as
-// parties.count=10. It returns a job that is valid, the form that it had, and notes on what
-// changes in meaning or has another name. It fails with mistakes joined, each a
-// [job.ConfigError]: those of the job that it would be have its paths.
+// Read reads an old declaration. name is that of its file, for messages and to find the roster that
+// it names; set has fields of the job as PATH=VALUE that the old form lacks, such as
+// parties.count=10. It returns a job that is valid, the form that it had, and notes on what changes
+// in meaning or has another name. It fails with mistakes joined, each a [job.ConfigError]: those of
+// the job that it would be have its paths.
 func Read(name string, text []byte, set ...string) (
 	j *job.Job, form string, notes []string, err error,
 ) {
@@ -53,8 +53,8 @@ func Read(name string, text []byte, set ...string) (
 		return nil, form, nil, err
 	}
 	if form == FormPlan || form == FormFederation {
-		c.note("the digest is another: parties have accepted, and policies have pinned, that of the " +
-			"old file, under which a job that runs goes on to its end")
+		c.note("the digest is different: parties have accepted, and policies have pinned, that of the " +
+			"old file, under which a running job continues to its end")
 	}
 	return c.job, form, c.notes, nil
 }

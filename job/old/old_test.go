@@ -78,7 +78,7 @@ func TestMistakes(t *testing.T) {
 		{small, small, "name = ", 1, "toml"},
 		{smallPlan, "", "", 0, "give parties.count=10"},
 		{smallPlan, `"clip": 1`, `"clip": 1, "clipp": 1`, 0, "clipp"},
-		{smallPlan, `"clip": 1`, `"clip": 1, "clip": 2`, 0, "comes twice"},
+		{smallPlan, `"clip": 1`, `"clip": 1, "clip": 2`, 0, "given twice"},
 		{smallPlan, `"clip": 1`, `"Clip": 1`, 0, "Clip"},
 		{smallPlan, `, "clip": 1`, ``, 0, "clip: it is missing"},
 		{smallPlan, `"clip": 1`, `"clip": 1, "adversary": 3`, 0, "2 for curious"},

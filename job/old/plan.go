@@ -58,18 +58,18 @@ func (c *conversion) plan() error {
 	c.later = append(c.later, c.whoTakesPart)
 	c.recovers("a plan's")
 	c.clear(true)
-	c.note("a weighting that settle was given in Python is sum.max_weight now, and model.length " +
-		"counts no weight")
+	c.note("a weighting that was given to settle in Python is now sum.max_weight, and model.length " +
+		"does not count the weight")
 	if !j.Oneshot() {
 		return nil
 	}
 	if j.Noisy() && p.Bits == 0 {
 		j.Privacy.Bits = 32
-		c.note("privacy.bits = 32 is written: unless said, one-message sums have as many as their keys " +
+		c.note("privacy.bits = 32 is written: by default, one-message sums have as many as their keys " +
 			"need")
 	}
-	c.note("the committee was an argument: sum.committee names its file; sum.members counts it in a " +
-		"simulation, where it has 13 unless said")
+	c.note("the committee was an argument: sum.committee names its file; in a simulation " +
+		"sum.members counts its members, 13 by default")
 	return nil
 }
 
@@ -98,8 +98,8 @@ func (c *conversion) recovers(whose string) {
 		return
 	}
 	j.Sum.Recovery = true
-	c.note("sum.recovery = true is written: %s sums always recovered, and a job's do not unless it "+
-		"says so, or parties.drop_out", whose)
+	c.note("sum.recovery = true is written: %s sums always recovered, and a job's do so only with it "+
+		"or with parties.drop_out", whose)
 }
 
 // Of sums without noise.

@@ -179,7 +179,8 @@ func (c *converter) run() {
 	c.j.Time.StepTime = s.StepTime.Duration
 	if s.StepTime.Duration == 0 {
 		c.j.Time.StepTime = 1000 * time.Hour
-		c.note("no step_time waited for ever: time.step_time is 1000h, and 30s where it is not written")
+		c.note("without step_time a step waited forever: time.step_time is 1000h; left out it would be " +
+			"30s")
 	}
 	w.Data = job.Data{Set: s.Data.Set, Rows: s.Data.Rows, Draw: s.Data.Draw, Test: s.Data.Test,
 		Most: s.Data.Most}
@@ -198,7 +199,7 @@ func (c *converter) training() {
 		if slices.Contains([]string{"digits", "mnist", "fashion-mnist"}, c.s.Data.Set) {
 			c.j.Model.Name = "softmax"
 		}
-		c.note("model.name is written: it was as the data had it")
+		c.note("model.name is written: it used to follow from the data")
 	}
 	t.Lambda, t.Steps, t.Rate = s.Lambda, s.Steps, s.Rate
 	if t.Steps == 0 {
@@ -261,7 +262,7 @@ func (c *converter) privacy() {
 		c.j.World.Reference = job.Reference{Law: s.Noise, Epsilon: s.Epsilon, Alpha: s.Alpha}
 		c.note("%s is world.reference.law: it is for a simulation only", s.Noise)
 		if s.Delta != 0 && s.Delta != 1e-5 {
-			c.note("privacy.delta is left out: reference laws are told at 1e-5")
+			c.note("privacy.delta is left out: reference laws are reported at 1e-5")
 		}
 		return
 	}
@@ -279,7 +280,7 @@ func (c *converter) privacy() {
 	p.Delta, p.Clip, p.Bits = s.Delta, s.Clip, s.Bits
 	if p.Clip == 0 {
 		p.Clip = 1
-		c.note("privacy.clip is 1: a job has to say it")
+		c.note("privacy.clip is 1: a job has to state it")
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // IsFederation reports whether a text has the form of a federation's file before there were jobs,
-// as far as its keys tell: what is wrong with it is then said in that form's words.
+// as far as its keys tell: mistakes are then reported in that form's words.
 func IsFederation(text []byte) bool {
 	c := &conversion{text: text, job: new(job.Job)}
 	if form, err := c.recognise(); err != nil || form != FormFederation {
@@ -32,9 +32,9 @@ var planAdversaries = map[string]protocol.Adversary{
 	"curious":        protocol.CuriousServer,
 }
 
-// Settle works a federation out that runs under a file of before there were jobs: under the
-// identifier that it began with, which is over the text but for the form of its line ends. j is the
-// job that [Read] makes of the text. It fails as [job.Job.Settle] does.
+// Settle works out a federation that runs under a file from before there were jobs: under the
+// identifier that it began with, which covers the text except the form of its line ends. j is the
+// job that [Read] makes from the text. It fails as [job.Job.Settle] does.
 func Settle(j *job.Job, text []byte, files job.Files) (*job.Settled, error) {
 	f := new(file)
 	if err := decode("", text, f); err != nil {
@@ -115,8 +115,8 @@ func (c *conversion) oldKey(path string) string {
 	return path
 }
 
-// Place gives mistakes of a job's fields the lines that they have in the text that [Read] made the
-// job of, where those are found.
+// Place gives mistakes in a job's fields their lines in the text that [Read] made the job from, if
+// those are found.
 func Place(text []byte, err error) error { return (&conversion{text: text}).placed(err) }
 
 func (c *conversion) placed(err error) error {

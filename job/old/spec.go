@@ -29,7 +29,7 @@ func (c *conversion) spec(f *file) {
 	j, d := c.job, f.Data
 	c.refuse(f.Training == nil, "training", "write [training] with a model", "it declares no training")
 	c.refuse(f.Training != nil && f.Training.Rows != fileTraining{}.Rows, "training.rows",
-		"leave it out", "the data say what rows are like")
+		"leave it out", "the data determine what rows are like")
 	c.refuse(f.Roster != "", "roster", "leave it out", "a spec's parties are its own")
 	c.refuse(d.Set == "", "data.set", "write the name of a set", "it names no rows")
 	c.refuse(len(f.Party) == 0, "party", "write [[party]] with count", "there are no parties")
@@ -37,7 +37,7 @@ func (c *conversion) spec(f *file) {
 		if p.Name == "" {
 			p.Name = fmt.Sprint("party-", k+1)
 		}
-		c.refuse(p.Count < 0, "party.count", "write 1 or more", "%d is no number of parties", p.Count)
+		c.refuse(p.Count < 0, "party.count", "write 1 or more", "%d is not a number of parties", p.Count)
 		j.Parties.Group = append(j.Parties.Group, job.Group{Name: p.Name, Count: p.Count})
 	}
 	c.note("[data] is [world.data], [[party]] is [[parties.group]]")
@@ -45,7 +45,7 @@ func (c *conversion) spec(f *file) {
 		Test: d.Test}
 	if d.Concentration != 0 && !strings.HasPrefix(d.Split, "dirichlet") {
 		j.World.Data.Concentration = 0
-		c.unused("data.concentration", "it is of the Dirichlet splits")
+		c.unused("data.concentration", "it applies to the Dirichlet splits only")
 	}
 	if d.Rows == 0 {
 		c.allRows()
@@ -69,6 +69,6 @@ func (c *conversion) allRows() {
 			"spec; a split that deals one more takes more", d.Rows, syntheticRows)
 	default:
 		d.All = true
-		c.note("world.data.all = true is written: unless said, a party has 200 of the rows")
+		c.note("world.data.all = true is written: by default a party has 200 of the rows")
 	}
 }

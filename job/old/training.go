@@ -69,10 +69,10 @@ func (c *conversion) rules(t *fileTraining) {
 	switch {
 	case t.Rule == "fedprox" && t.Mu == 0:
 		to.Rule = "fedavg"
-		c.note("fedprox without mu pulled nowhere, and is fedavg; mu is 0.1 unless said now")
+		c.note("fedprox without mu had no pull, and becomes fedavg; mu is now 0.1 by default")
 	case t.Rule == "fedga" && t.Beta == 0:
 		to.Rule = "fedavg"
-		c.note("fedga without beta displaced nothing, and is fedavg; beta is 0.1 unless said now")
+		c.note("fedga without beta displaced nothing, and becomes fedavg; beta is now 0.1 by default")
 	}
 	if t.Rule == "scaffold" && t.Variates == "" {
 		c.note(`variates of scaffold that are not named are called "steps"`)
@@ -102,6 +102,6 @@ func (c *conversion) weighs(t *fileTraining) {
 			return nil
 		}
 		return c.mistake("training.by_rows", "give sum.max_weight=200",
-			"nothing says how many rows a party counts with at most")
+			"nothing bounds how many rows a party counts with")
 	})
 }

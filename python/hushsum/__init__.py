@@ -7,9 +7,9 @@ them within a declared budget::
     settled = job.settle(roster)
     print(hushsum.epsilon("gaussian", noise_multiplier=1, rate=0.01, rounds=10000, delta=1e-6))
 
-The work is done by the library's own program, which runs next to this process as long as
-that does; see ``docs/sidecar.md`` of the project. Accounting needs nothing else; what works
-on arrays needs numpy, and is imported when it is first used.
+The work is done by the library's own program, which runs next to this process for as long as it
+does; see ``docs/sidecar.md`` of the project. Accounting needs nothing else; parts that work on
+arrays need numpy, and are imported when they are first used.
 """
 
 import importlib
@@ -75,7 +75,7 @@ def __getattr__(name: str) -> Any:
         if err.name != "numpy":
             raise
         raise ModuleNotFoundError(
-            f"hushsum.{name} works on arrays and needs numpy: install it, of Debian's packages "
+            f"hushsum.{name} works on arrays and needs numpy: install it; the Debian package is "
             "python3-numpy", name="numpy",
         ) from None
     globals()[name] = found

@@ -34,7 +34,7 @@ class Declared:
         """Read a job from a file: TOML, or JSON.
 
         Raises:
-            ConfigError: with all mistakes of the file in ``mistakes``, each with its line.
+            ConfigError: with all mistakes in the file in ``mistakes``, each with its line.
         """
         result = _parsed(Path(path).read_bytes(), os.fspath(path))
         job: _T = _built(cls, {**result["job"], "_folder": str(Path(path).absolute().parent)})
@@ -48,7 +48,7 @@ class Declared:
         return job
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what differs from its default, nested as in a file.
+        """Return the fields that differ from their defaults, nested as in a file.
 
         A zero, an empty text and ``False`` mean the default. ``json.dumps`` of it is a file.
         """
@@ -64,7 +64,7 @@ class Declared:
         return str(self._parsed()["digest"])
 
     def explain(self) -> tuple[str, ...]:
-        """Return what the job declares, in sentences: those of ``hushsum job check``.
+        """Return what the job declares, in the sentences that ``hushsum job check`` prints.
 
         Raises:
             ConfigError: the job is not valid.
@@ -81,12 +81,12 @@ class Declared:
             roster: names and public keys (64 hexadecimal digits) of all parties, in an order
                 that all sides share. It must reach every party over a channel that the server
                 does not control. ``None``: that of the file that the job names.
-            committee: the same of the members, of a job of one-message sums.
+            committee: the same for the members, in a job with one-message sums.
             like: a model; vectors and means then have its structure. ``None``: that of the
                 job's tensors, or arrays of shape ``(length,)``.
 
         Raises:
-            ConfigError: the job is not valid, or cannot be had with that many parties.
+            ConfigError: the job is not valid, or impossible with that many parties.
         """
         from .settled import Settled
 

@@ -1,5 +1,5 @@
-"""What Flower calls its records and messages: the names of 1.9, and those that came with 1.18
-and are today's. The adapter uses what is here."""
+"""What Flower calls its records and messages: the names of 1.9, and those since 1.18. The
+adapter uses the ones that exist."""
 
 from __future__ import annotations
 

@@ -19,9 +19,9 @@ class Job(Declared):
         name: Names the job, once per roster. Values: 1 to 60 letters, digits, dots,
             dashes and underscores. Required.
         about: Tells parties what they consent to. Values: up to 500 characters.
-        rounds: Counts the steps of the model, each of one private sum or two. Range: 1 to
-            1,000,000. Default: required; 1 with queries.
-        seed: Draws the first model and the batches. Range: 0 to 2^63−1. Default: 0.
+        rounds: Counts the steps of the model; each takes one private sum or two. Range: 1
+            to 1,000,000. Default: required; 1 with queries.
+        seed: Seeds the first model and the batches. Range: 0 to 2^63−1. Default: 0.
         parties: See :class:`Parties`.
         sum: See :class:`Sum`.
         privacy: See :class:`Privacy`.
@@ -44,23 +44,23 @@ class Job(Declared):
                 groups name them. Range: 2 to 1,000,000. Default: the roster's, or the
                 groups'.
             group: See :class:`Group`.
-            roster: Names the file of the parties and their keys, which a simulation does
-                without. Values: a file, as seen from the job's.
-            drop_out: Bounds the part of a round's parties that may be missing from its
+            roster: Names the file that lists the parties and their keys; a simulation
+                needs none. Values: a file, relative to the job's.
+            drop_out: Bounds the share of a round's parties that may be missing from its
                 sum. Range: 0 to below 1 (share of the parties). Default: 0.0.
-            colluders: Bounds the parties that pool what they know with the server. Range:
-                0 to parties.count − 2 (parties). Default: 0.
+            colluders: Bounds how many parties may pool what they know with the server.
+                Range: 0 to parties.count − 2 (parties). Default: 0.
             per_round: Counts the parties of a round, drawn by a public rule. Range: 0, or
                 2 to parties.count (parties). Default: 0: all.
-            participations: Bounds the rounds that a party submits in, by its own ledger,
-                whoever draws them. Range: 0, or 1 to rounds (rounds). Default: 0: all.
-            rows: Bounds the rows of a party that queries count; of more it takes the
-                first. With the record unit all count, and it says how many a party that is
-                away may have. Range: 1 to 10,000,000 (rows). Default: 1; with the record unit
-                privacy.records.
-            hidden: Has each party take part by its own secret coin with this probability,
-                and else send zeros with its share of the noise. Range: 0 to 1 (probability).
-                Default: 0: all take part.
+            participations: Bounds how many rounds a party submits in, by its own ledger,
+                no matter who draws them. Range: 0, or 1 to rounds (rounds). Default: 0: all.
+            rows: Bounds how many rows of a party queries count; if it has more, the first
+                ones count. With the record unit all count, and this is the most that an
+                absent party may have. Range: 1 to 10,000,000 (rows). Default: 1; with the
+                record unit privacy.records.
+            hidden: Has each party toss a secret coin and take part with this probability;
+                otherwise it sends zeros with its share of the noise. Range: 0 to 1
+                (probability). Default: 0: all take part.
         """
 
         @dataclass(frozen=True, kw_only=True)
@@ -92,35 +92,39 @@ class Job(Declared):
         """How sums are taken.
 
         Attributes:
-            protocol: Takes the sums. Values: pairwise, oneshot. Default: "pairwise".
-            adversary: Names the server that a sum withstands. Values: cheating,
+            protocol: Names the protocol of the sums. Values: pairwise, oneshot. Default:
+                "pairwise".
+            adversary: Says what kind of server a sum withstands. Values: cheating,
                 semi-malicious, curious. Default: "cheating".
-            recovery: Has sums recover also where parties.drop_out is 0. Default: false.
+            recovery: Lets sums recover from drop-outs even if parties.drop_out is 0.
+                Default: false.
             classical: Leaves ML-KEM out of key exchange. Default: false.
-            sparse: Has each party share keys with some neighbours only. Default: false.
-            degree: Counts those neighbours. Range: 2 to parties.count − 1 (parties).
-                Default: with sum.sparse the least for failures of 2^−40 and 2^−30.
-            committee: Names the file of the committee's members and their keys. Values: a
-                file, as seen from the job's.
-            members: Counts the committee of one-message sums. Range: 4 to 255 (members).
-                Default: 13.
-            faults: Counts the members that may lie or be silent. Range: 1 to a third of
+            sparse: Has each party share keys with only some neighbours. Default: false.
+            degree: Counts the neighbours of a party. Range: 2 to parties.count − 1
+                (parties). Default: with sum.sparse the fewest for failure probabilities of
+                2^−40 and 2^−30.
+            committee: Names the file that lists the committee's members and their keys.
+                Values: a file, relative to the job's.
+            members: Counts the members of the committee of one-message sums. Range: 4 to
+                255 (members). Default: 13.
+            faults: Counts the members that may lie or stay silent. Range: 1 to a third of
                 the others (members). Default: a fourth of the others.
             covered: Covers submissions until the committee agrees on who is in the sum.
                 Default: false.
             bounded: Has each party prove that what it adds is no longer than the clip, up
-                to a factor of 3.05; who cannot is refused, with evidence. Default: false.
-            buffer: Has a round take this many submissions, while parties that are slower
-                train on. Range: 0, or 2 to parties.count (parties). Default: 0: all that
-                come.
-            stale: Bounds how many rounds before what is submitted may have been begun.
-                Range: 1 to 1,048,576 (rounds). Default: 10 with sum.buffer.
-            max_weight: Weighs means by rows; a party with more counts with this many.
-                Range: 0 or more (rows). Default: 0: equal weights.
+                to a factor of 3.05; a party that cannot is refused, with evidence. Default:
+                false.
+            buffer: Has a round take this many submissions, while slower parties continue
+                training. Range: 0, or 2 to parties.count (parties). Default: 0: all that
+                arrive.
+            stale: Bounds how many rounds earlier the work that is submitted may have
+                begun. Range: 1 to 1,048,576 (rounds). Default: 10 with sum.buffer.
+            max_weight: Weights means by rows; a party with more rows counts as having
+                this many. Range: 0 or more (rows). Default: 0: equal weights.
             range: Bounds a coordinate of a sum without noise. Range: above 0. Default:
                 64.0.
-            fraction_bits: Counts the binary places of a coordinate without noise. Range:
-                1 to 40 (bits). Default: 20.
+            fraction_bits: Counts the fractional bits of a coordinate without noise.
+                Range: 1 to 40 (bits). Default: 20.
         """
 
         protocol: Literal["pairwise", "oneshot"] = "pairwise"
@@ -145,44 +149,46 @@ class Job(Declared):
         """Which noise is in sums, and what it may spend of a party's privacy.
 
         Attributes:
-            unit: Names whom epsilon protects: a party with all it has, or each record of
+            unit: Says whom epsilon protects: a party with all its data, or each record of
                 a party. Values: party, record. Default: "party".
             group: Names whose records are protected together, such as patient: each row
                 says whose it is. Values: 1 to 60 letters, digits, dots, dashes and
                 underscores. Default: none: each record by itself.
-            records: Counts the records of all parties, or whose they are, as far as that
-                is public. Range: 1 to 1,073,741,824 (records). Default: in a simulation the
-                data's.
+            records: Counts the records of all parties, or with privacy.group the groups,
+                as far as that is public. Range: 1 to 1,073,741,824 (records). Default: in a
+                simulation as in the data.
             noise: Names the law of the noise. Values: none, discrete-gaussian,
                 discrete-laplace, skellam. Default: "none".
-            noise_by: Names who adds the noise: each party a share, or each member of the
-                committee of one-message sums, and epsilon then rests on the honest members.
+            noise_by: Says who adds the noise: each party a share, or each member of the
+                committee of one-message sums; epsilon then rests on the honest members.
                 Values: parties, committee. Default: "parties".
-            epsilon: Bounds what all rounds spend of the privacy of each unit, against the
-                server. Range: above 0. Default: none: privacy.multiplier sets the noise.
-            before: Names the file of what the parties have spent before, which counts.
-                Values: a file, as seen from the job's.
-            study: Bounds epsilon of this job and of all that go on from it, over the life
-                of a roster. Range: above 0. Default: none: each has a budget of its own.
-            multiplier: Sets the standard deviation of a sum's noise over the L2
-                sensitivity. Range: above 0. Default: the least that keeps privacy.epsilon.
+            epsilon: Bounds how much privacy of each unit all rounds together spend,
+                against the server. Range: above 0. Default: none: privacy.multiplier sets the
+                noise.
+            before: Names the file that records what the parties spent earlier, which
+                counts. Values: a file, relative to the job's.
+            study: Bounds the epsilon of this job and all that continue it, over the life
+                of a roster. Range: above 0. Default: none: each job has its own budget.
+            multiplier: Sets the standard deviation of a sum's noise, divided by the L2
+                sensitivity. Range: above 0. Default: the least that stays within
+                privacy.epsilon.
             delta: Lets epsilon fail with this probability. Range: above 0, below 1
                 (probability). Default: 1e-05.
-            clip: Clips what a unit adds, in L2 norm. Range: above 0 (of the vector).
+            clip: Clips what a unit adds to this L2 norm. Range: above 0 (of the vector).
                 Default: none; required with noise; 1 with queries.
             clip_quantile: Has the clip follow this quantile of the norms. Range: 0 to
                 below 1. Default: 0: a fixed clip.
             clip_rate: Sets how fast the clip follows. Range: above 0. Default: 0.2.
-            submit_after: Has all parties submit so long after a round's model came, with
-                zeros where there is nothing. Range: above 0s, to 1000h. Default: at once;
+            submit_after: Has all parties submit this long after a round's model arrives,
+                zeros if they have nothing. Range: above 0s, to 1000h. Default: at once;
                 required with parties.hidden.
-            factorise: Correlates the noise of this many rounds: a party trains once in
-                them, and submits parts of what it made in each. Range: 0, or 2 to rounds
+            factorise: Correlates the noise of this many rounds: a party trains in one of
+                them, and submits a part of the result in each. Range: 0, or 2 to rounds
                 (rounds). Default: 0: independent noise.
-            sign_share: Gives the signs of a mask this part of the budget. Range: above 0,
-                below 1 (share). Default: 0.5.
+            sign_share: Gives the signs of a mask this share of the budget. Range: above
+                0, below 1 (share). Default: 0.5.
             bits: Sets the width of a coordinate of a sum with noise. Range: 8 to 64
-                (bits). Default: 32; with oneshot as its keys need; with queries 48.
+                (bits). Default: 32; with oneshot as many as its keys need; with queries 48.
         """
 
         unit: Literal["party", "record"] = "party"
@@ -211,19 +217,20 @@ class Job(Declared):
             name: Names a model that the job trains itself. Values: logistic, softmax,
                 mlp:N,…, lenet, lenet-norm. Default: none: the parties' programs bring
                 vectors.
-            features: Counts the numbers of a row. Range: 1 to 4,194,304. Default: in a
-                simulation the data's.
+            features: Counts the numbers in a row. Range: 1 to 4,194,304. Default: in a
+                simulation as in the data.
             classes: Counts the classes of rows. Range: 2 to 65,536. Default: in a
-                simulation the data's.
-            length: Counts the numbers of a bare vector. Range: 1 to 134,217,728. Default:
+                simulation as in the data.
+            length: Counts the numbers in a bare vector. Range: 1 to 134,217,728. Default:
                 the model's, or the queries'.
             tensor: See :class:`Tensor`.
-            file: Names the file of the first model, safetensors or npz. Values: a file,
-                as seen from the job's.
-            init: Begins the tensors. Values: zeros, uniform. Default: "zeros".
+            file: Names the file that holds the first model, in safetensors or npz format.
+                Values: a file, relative to the job's.
+            init: Says how the tensors are initialised. Values: zeros, uniform. Default:
+                "zeros".
             dtype: Sets the type that the model is sent in. Values: float32, float64.
                 Default: float64 with model.name, else float32.
-            personal: Keeps tensors whose names match these patterns with each party.
+            personal: Keeps at each party the tensors whose names match these patterns.
                 Values: 1 to 200 characters each. Default: none.
         """
 
@@ -233,7 +240,7 @@ class Job(Declared):
 
             Attributes:
                 name: Names a tensor. Values: 1 to 200 characters. Required.
-                shape: Sizes it, a dimension each. Range: 1 to 134,217,728. Required.
+                shape: Lists its dimensions. Range: 1 to 134,217,728. Required.
             """
 
             name: str
@@ -256,10 +263,10 @@ class Job(Declared):
         Attributes:
             epochs: Counts the passes over a party's rows in a round. Range: 1 to
                 1,000,000 (passes). Default: 1, unless there are steps.
-            steps: Counts gradient steps, in place of passes. Range: 1 to 1,000,000.
+            steps: Counts gradient steps, instead of passes. Range: 1 to 1,000,000.
                 Default: none.
-            batch: Counts the rows of a step; with the record unit those that a round
-                expects of all parties. Range: 0 or more (rows). Default: 0: all.
+            batch: Counts the rows of a step; with the record unit, those that a round
+                expects from all parties. Range: 0 or more (rows). Default: 0: all.
             rate: Sets the learning rate of the parties. Range: above 0. Default: 0.1.
             momentum: Sets the momentum of local steps. Range: 0 to below 1. Default: 0.0.
             weight_decay: Sets the weight decay of local steps. Range: 0 or more. Default:
@@ -271,11 +278,11 @@ class Job(Declared):
             mu: Sets the pull of fedprox towards the round's model. Range: above 0.
                 Default: 0.1.
             beta: Sets the displacement of fedga. Range: above 0. Default: 0.1.
-            variates: Says what scaffold's control variates are made of: steps is option
+            variates: Says what scaffold's control variates are made from: steps is option
                 II, gradient option I. Values: steps, gradient, fresh. Default: "steps".
             mask: Masks coordinates on which parties disagree. Values: none, soft, hard.
                 Default: "none".
-            mask_threshold: Sets the agreement from which on a coordinate counts in full.
+            mask_threshold: Sets the least agreement at which a coordinate counts in full.
                 Range: above 0, to 1. Default: 0.4.
             submit: Says what parties submit. Values: updates, weights. Default:
                 "updates".
@@ -303,8 +310,8 @@ class Job(Declared):
         """How a mean makes the next model.
 
         Attributes:
-            rule: Makes the next model of a mean. Values: fedavg, fedavgm, fedadagrad,
-                fedadam, fedyogi. Default: "fedavg".
+            rule: Names the rule that makes the next model from a mean. Values: fedavg,
+                fedavgm, fedadagrad, fedadam, fedyogi. Default: "fedavg".
             rate: Sets the learning rate of the server. Range: above 0. Default: 1; 0.01
                 with adaptive rules.
             beta1: Sets the decay of the first moment, or the momentum. Range: 0 to below
@@ -313,8 +320,8 @@ class Job(Declared):
                 0.99.
             tau: Sets the adaptivity: larger is closer to plain averaging. Range: above 0.
                 Default: 0.001.
-            tau_inside: Adds tau under the root, not behind it. Default: false.
-            average: Makes the last model the mean of those of so large a part of the
+            tau_inside: Adds tau inside the square root, not outside. Default: false.
+            average: Makes the last model the mean of the models of this share of the
                 rounds, the last ones. Range: 0 to below 1 (share of the rounds). Default: 0:
                 the last one.
         """
@@ -332,7 +339,7 @@ class Job(Declared):
         """Loss and accuracy, summed with the updates.
 
         Attributes:
-            share: Gives loss and accuracy this part of the clip, to be summed with the
+            share: Gives loss and accuracy this share of the clip, to be summed with the
                 updates. Range: 0 to below 1 (share). Default: 0: none are summed.
         """
 
@@ -343,27 +350,28 @@ class Job(Declared):
         """What the rows look like that parties bring to queries, a table for each column.
 
         Attributes:
-            name: Names a column, as the head of a party's rows has it. Values: 1 to 60
+            name: Names a column, as in the header of a party's rows. Values: 1 to 60
                 letters, digits, dots, dashes and underscores. Required.
             type: Says what its values are: numbers, whole numbers, one of some words, or
                 any word or text. Values: number, whole, category, text. Required.
-            unit: Says what a number counts, as years. Values: up to 60 characters.
-            range: Bounds the numbers of a column: the least and the most. Default: none;
-                required of numbers.
-            outside: Says what becomes of a number outside of the range, or of a text that
-                is longer than longest: it counts as the nearest inside, or as its first
-                characters, or it does not count. Values: clip, drop. Default: "clip".
+            unit: Names the unit of its numbers, such as years. Values: up to 60
+                characters.
+            range: Bounds the numbers of a column: the least and the greatest. Default:
+                none; required for numbers.
+            outside: Says how a number outside the range, or a text longer than longest,
+                is treated: it counts as the nearest inside, or as its first characters, or it
+                does not count. Values: clip, drop. Default: "clip".
             categories: Lists the words of a category. Values: 1 to 200 characters each.
-                Default: none; required of categories.
-            longest: Bounds the length of a text, in UTF-8. Texts are compared in small
-                letters, with one space for all white space between words and none around
-                them. Range: 1 to 64 (bytes). Default: 16 of a text.
-            blank: Lists what stands for a missing value, next to nothing at all, such as
-                a question mark. Values: 1 to 200 characters each. Default: none.
-            missing: Says what becomes of a row without a value here, or with an unknown
-                one: the party's program refuses its rows, queries of the column leave the row
-                out, or it counts as a category of its own. Values: refuse, drop, category.
-                Default: "refuse".
+                Default: none; required for categories.
+            longest: Bounds the length of a text, in UTF-8. Texts are compared in lower
+                case, with one space for all white space between words and none around them.
+                Range: 1 to 64 (bytes). Default: 16 for texts.
+            blank: Lists what stands for a missing value, in addition to an empty one,
+                such as a question mark. Values: 1 to 200 characters each. Default: none.
+            missing: Says how a row with a missing or unknown value here is treated: the
+                party's program refuses its rows, queries of the column leave the row out, or
+                it counts as a category of its own. Values: refuse, drop, category. Default:
+                "refuse".
         """
 
         name: str
@@ -383,40 +391,40 @@ class Job(Declared):
         Attributes:
             name: Names a query, and its answer. Values: 1 to 60 letters, digits, dots,
                 dashes and underscores. Required.
-            kind: Says what is asked: how many rows there are, of a column's numbers the
-                sum, the mean, the variance or quantiles, of two columns the covariance or the
-                correlation, how many rows are in each bin of a column, or of two, how many
-                rows an event has not come to over time, a linear model of a column, a
-                logistic model of an event, or which texts are the most frequent, and how many
-                rows have each. Values: count, sum, mean, variance, covariance, correlation,
+            kind: Says what is asked: the number of rows; the sum, the mean, the variance
+                or quantiles of a column's numbers; the covariance or the correlation of two
+                columns; how many rows are in each bin of a column, or of two; how many rows
+                have not had an event yet, over time; a linear model of a column; a logistic
+                model of an event; or which texts are the most frequent, and how many rows
+                have each. Values: count, sum, mean, variance, covariance, correlation,
                 histogram, crosstab, quantiles, survival, linear, logistic, heavy. Required.
-            column: Names the column that it is of. Values: 1 to 60 letters, digits, dots,
-                dashes and underscores. Default: none; required but for a count and a logistic
-                model.
+            column: Names the column that the query is about. Values: 1 to 60 letters,
+                digits, dots, dashes and underscores. Default: none; required except for a
+                count and a logistic model.
             by: Names the other column of a crosstab, a covariance or a correlation.
                 Values: 1 to 60 letters, digits, dots, dashes and underscores. Default: none;
-                required of these.
-            on: Lists the columns that a model predicts from: of numbers, and of a
-                logistic model also of words. Values: 1 to 200 characters each. Default: none;
-                required of a linear and a logistic model.
-            event: Says of which rows the event has come, as where does: of a survival
-                curve at the time in the column, until which other rows are known about, and
-                no longer; of a logistic model what it predicts. Values: up to 500 characters.
-                Default: none; required of a survival curve and a logistic model.
-            where: Asks of the rows only for which it holds: conditions such as age >= 65
-                with and between them. Values: up to 500 characters. Default: none: all rows.
+                required for these.
+            on: Lists the columns that a model predicts from: columns of numbers, and for
+                a logistic model also of words. Values: 1 to 200 characters each. Default:
+                none; required for a linear and a logistic model.
+            event: Says which rows have had the event, in the form of where. In a survival
+                curve it came at the time in the column, which for other rows is how long they
+                are known about; a logistic model predicts it. Values: up to 500 characters.
+                Default: none; required for a survival curve and a logistic model.
+            where: Limits the query to rows for which it holds: conditions such as age >=
+                65, joined by and. Values: up to 500 characters. Default: none: all rows.
             bins: Cuts the range of a column of numbers into this many parts of equal
                 width. Range: 2 to 65,536 (bins). Default: 10, or one for each of up to 20
-                whole numbers; of quantiles 256, and a power of two.
+                whole numbers; for quantiles 256, and a power of two.
             by_bins: Cuts the range of the other column. Range: 2 to 65,536 (bins).
                 Default: as bins.
             at: Lists the quantiles that are asked for, in ascending order. Range: above
                 0, below 1. Default: 0.25, 0.5 and 0.75.
             top: Asks for at most this many of the most frequent texts: fewer come out
-                where noise hides the others. Range: 1 to 1000 (texts). Default: 20 of heavy.
-            share: Gives the query this part of the budget: its noise is 1/√share of what
-                it were alone. Range: above 0, to 1 (share). Default: equal parts of what is
-                left.
+                where noise hides the others. Range: 1 to 1000 (texts). Default: 20 for heavy.
+            share: Gives the query this share of the budget: its noise is 1/√share times
+                what it would be alone. Range: above 0, to 1 (share). Default: equal parts of
+                what is left.
         """
 
         name: str
@@ -440,11 +448,11 @@ class Job(Declared):
         """When rounds are held. It may change while a job runs, and is in no digest.
 
         Attributes:
-            start: Begins the first round. Range: RFC 3339. Default: at once.
-            pace: Sets the least time from one round's beginning to the next. Range: 0s to
-                1000h. Default: 0s.
-            step_time: Waits this long in a step for parties that are there. Range: above
-                0s, to 1000h. Default: "30s".
+            start: Sets when the first round begins. Range: RFC 3339. Default: at once.
+            pace: Sets the least time from the beginning of one round to that of the next.
+                Range: 0s to 1000h. Default: 0s.
+            step_time: Sets how long a step waits for connected parties. Range: above 0s,
+                to 1000h. Default: "30s".
         """
 
         start: str = ""
@@ -457,29 +465,30 @@ class Job(Declared):
         sent to nobody, and in no digest.
 
         Attributes:
-            seed: Draws rows, losses, delays and drop-outs. Range: 0 to 2^63−1. Default:
+            seed: Seeds rows, losses, delays and drop-outs. Range: 0 to 2^63−1. Default:
                 seed.
-            evaluate_every: Judges the model once in this many rounds. Range: 1 to
+            evaluate_every: Evaluates the model once in this many rounds. Range: 1 to
                 1,000,000 (rounds). Default: 1.
-            skip_clear: Leaves out the same training in the clear. Default: false.
+            skip_clear: Skips the same training in the clear. Default: false.
             data: See :class:`Data`.
             fidelity: Says how much of a sum is simulated. Values: messages, crowd, ring,
                 clear. Default: "messages".
             topology: Says where sums are added up. Values: server, serverless. Default:
                 "server".
-            servers: Places the servers; of several each sums its own parties. Values: 1
-                to 200 characters each. Default: one, at server.
-            drop: Drops this part of the parties out of each round. Range: 0 to below 1
-                (share of the parties). Default: 0.0.
-            malicious: Has this part of the parties cheat: each moves the sum against what
-                it learnt, as far as the sum's range lets all of them; with sum.bounded their
-                proofs do not hold. Range: 0 to below 1 (share of the parties). Default: 0.0.
-            lost_rounds: Loses this many rounds, drawn by seed: there is no sum of what
-                parties submit in them. Range: 0 to 1,000,000 (rounds). Default: 0.
-            tolerance: Lets a party leave once no weight is further from its own than
+            servers: Lists the places of the servers; if there are several, each sums its
+                own parties. Values: 1 to 200 characters each. Default: one, at server.
+            drop: Has this share of the parties drop out of each round. Range: 0 to below
+                1 (share of the parties). Default: 0.0.
+            malicious: Has this share of the parties cheat: each moves the sum against
+                what it learnt, as far as the sum's range allows for all of them; with
+                sum.bounded their proofs do not hold. Range: 0 to below 1 (share of the
+                parties). Default: 0.0.
+            lost_rounds: Loses this many rounds, drawn by seed: what parties submit in
+                them is never summed. Range: 0 to 1,000,000 (rounds). Default: 0.
+            tolerance: Lets a party leave once no weight differs from its own by more than
                 this. Range: 0 or more. Default: 0: nobody leaves.
             reference: See :class:`Reference`.
-            subtract_own: Has a party take its own noise out of its copy of the model.
+            subtract_own: Has a party subtract its own noise from its copy of the model.
                 Default: false.
             link: See :class:`Link`.
             party: See :class:`Party`.
@@ -491,22 +500,23 @@ class Job(Declared):
             """The table ``data``.
 
             Attributes:
-                set: Names the rows: a set, or the folder of one. Values: synthetic,
+                set: Names the data: a set, or the folder of one. Values: synthetic,
                     adult, digits, mnist, fashion-mnist, kddcup99 or a folder. Default:
                     "synthetic".
-                rows: Counts the rows of a party, or those of each round with draw. Range:
-                    1 to 10,000,000 (rows). Default: 200; of images all.
-                all: Deals all rows of the set, as are those of images. Default: false.
-                split: Deals the rows to the parties, once. Values: shuffled, iid,
-                    label-skew, one-class, dirichlet-labels, dirichlet-quantity, colour,
+                rows: Counts the rows of a party; with draw, those of each round. Range: 1
+                    to 10,000,000 (rows). Default: 200; for images all.
+                all: Deals all rows of the set, as is always done with images. Default:
+                    false.
+                split: Says how the rows are dealt to the parties, once. Values: shuffled,
+                    iid, label-skew, one-class, dirichlet-labels, dirichlet-quantity, colour,
                     rotation, label-colour, label-colour-skew, label-rotation,
                     label-rotation-skew, writers. Default: iid.
                 concentration: Sets the concentration of the Dirichlet splits. Range:
                     above 0. Default: 0.5.
-                draw: Deals rows by round, in place of a split. Values: fixed, new,
-                    growing, anew. Default: by the split.
-                test: Keeps this share of the rows to judge models on, where a set has
-                    none apart. Range: above 0, below 1 (share of the rows). Default: 0.25.
+                draw: Says how rows are dealt in each round, instead of a split. Values:
+                    fixed, new, growing, anew. Default: by the split.
+                test: Keeps this share of the rows to evaluate models on, if a set has no
+                    test rows. Range: above 0, below 1 (share of the rows). Default: 0.25.
                 most: Uses this many rows of a set, drawn by seed. Range: 0 or more
                     (rows). Default: 0: all.
             """
@@ -529,8 +539,9 @@ class Job(Declared):
             """The table ``reference``.
 
             Attributes:
-                law: Adds noise as a paper has it, to compare with and never for release.
-                    Values: staircase, continuous-laplace, continuous-gaussian. Default: none.
+                law: Adds noise as a paper defines it, for comparison and never for
+                    release. Values: staircase, continuous-laplace, continuous-gaussian.
+                    Default: none.
                 epsilon: Sets the epsilon of that noise. Range: above 0. Default: required
                     with a law.
                 alpha: Sets the regularisation in its sensitivity. Range: above 0.
@@ -548,9 +559,9 @@ class Job(Declared):
             Attributes:
                 between: Names the two places. Values: 1 to 200 characters each. Required.
                 latency: Delays each message. Range: 0s to 1000h. Default: "0s".
-                jitter: Delays it further, by up to this. Range: 0s to 1000h. Default:
-                    "0s".
-                loss: Loses this part of the messages, which are sent again. Range: 0 to
+                jitter: Delays each message further, by up to this. Range: 0s to 1000h.
+                    Default: "0s".
+                loss: Loses this share of the messages, which are sent again. Range: 0 to
                     0.99 (share). Default: 0.0.
                 bandwidth: Carries this many bytes a second. Range: 0 or more (bytes/s).
                     Default: 0: no limit.
@@ -573,8 +584,8 @@ class Job(Declared):
                     the nearest.
                 rows: Counts its rows. Range: 1 to 10,000,000 (rows). Default:
                     world.data.rows.
-                compute: Times its work in each round, the last for all later ones. Range:
-                    0s to 1000h. Default: by the cost model.
+                compute: Lists the time of its work in each round; the last counts for all
+                    later ones. Range: 0s to 1000h. Default: by the cost model.
                 slow: Multiplies the time of its work. Range: above 0, to 1,000,000.
                     Default: 1.0.
                 straggle: Slows it in this share of the rounds only. Range: 0 to 1 (share
@@ -594,9 +605,9 @@ class Job(Declared):
 
                 Attributes:
                     round: Has it drop out of this round. Range: 1 to 1,000,000. Required.
-                    at: Says before which of its messages. Values: begin, submit, sign,
-                        reveal. Default: "submit".
-                    back: Has it back before this round. Range: 2 to 1,000,001 (round).
+                    at: Says before which of its messages it drops out. Values: begin,
+                        submit, sign, reveal. Default: "submit".
+                    back: Brings it back before this round. Range: 2 to 1,000,001 (round).
                         Default: the next.
                 """
 
@@ -621,13 +632,13 @@ class Job(Declared):
             """An element of ``world.member``.
 
             Attributes:
-                name: Names a member, or all: member-1, or member. Values: member, or one
-                    such as member-1. Required.
+                name: Names a member, or all of them: member-1, or member. Values: member,
+                    or one such as member-1. Required.
                 place: Says where it is. Values: 1 to 200 characters. Default: with the
                     server.
                 slow: Multiplies the time of its work. Range: above 0, to 1,000,000.
                     Default: 1.0.
-                silent: Has it be there and never answer. Default: false.
+                silent: Has it be present but never answer. Default: false.
                 lies: Has it lie: it disputes every submission, or reveals a wrong part of
                     the key. Values: disputes, part. Default: it is honest.
                 crash: See :class:`Crash`.
@@ -639,9 +650,9 @@ class Job(Declared):
 
                 Attributes:
                     round: Has it drop out of this round. Range: 1 to 1,000,000. Required.
-                    at: Says before which of its messages. Values: begin, submit, sign,
-                        reveal. Default: "submit".
-                    back: Has it back before this round. Range: 2 to 1,000,001 (round).
+                    at: Says before which of its messages it drops out. Values: begin,
+                        submit, sign, reveal. Default: "submit".
+                    back: Brings it back before this round. Range: 2 to 1,000,001 (round).
                         Default: the next.
                 """
 

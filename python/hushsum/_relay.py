@@ -1,5 +1,5 @@
 """The training command that hushsumd runs: it tells the program that joined where the files
-of a round are, and waits until that has trained. It imports nothing of the package."""
+of a round are, and waits until that has trained. It imports nothing from the package."""
 
 import os
 import socket

@@ -38,7 +38,7 @@ def binary() -> str:
     if given:
         if not (os.path.isfile(given) and os.access(given, os.X_OK)):
             raise SidecarError(
-                f"HUSHSUM_BINARY is {given}, which is no program",
+                f"HUSHSUM_BINARY is {given}, which is not a program",
                 advice="build it with: go build -o hushsum ./cmd/hushsum",
             )
         return given
@@ -178,7 +178,7 @@ class Sidecar:
             self._process.kill()
             self._process.wait()
             raise SidecarError(
-                f"{command[0]} is no hushsum that goes with this package: {err.reason}",
+                f"{command[0]} is not a hushsum that matches this package: {err.reason}",
                 advice="install one version of both: HUSHSUM_BINARY, if set, names the program",
             ) from err
 
@@ -396,7 +396,7 @@ def _plain(value: Any) -> Any:
     if getattr(value, "shape", None) == () and hasattr(value, "item"):
         return value.item()
     raise RequestError(
-        f"{type(value).__name__} is no number, string or list", kind="request",
+        f"{type(value).__name__} is not a number, string or list", kind="request",
         advice="give a plain value",
     )
 
@@ -456,7 +456,7 @@ class Remote:
 
     def __reduce__(self) -> Any:
         raise ProcessError(
-            f"a {type(self).__name__} does not pass to another process",
+            f"a {type(self).__name__} cannot pass to another process",
             kind="process",
             advice="make it there; a party or server that is to move is saved here and loaded there",
         )

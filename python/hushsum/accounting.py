@@ -1,4 +1,4 @@
-"""What noisy rounds spend of privacy: certified intervals."""
+"""How much privacy noisy rounds spend: certified intervals."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Interval:
     Attributes:
         upper: upper bound; ``math.inf`` if none is proved, for ``reason``.
         lower: lower bound of the same; 0 if none is proved.
-        delta: the delta that an epsilon is at.
-        adversary: "public", who sees what is released, or "server", who sees who took part.
+        delta: the delta at which an epsilon holds.
+        adversary: "public", which sees what is released, or "server", which sees who took part.
         unit: whom it protects, each "party" or each "record" of a party.
         accountant: what proves it, "PLD" or "RDP".
         reason: why ``upper`` is infinite, or "".
@@ -113,7 +113,7 @@ def _number(name: str, value: Any) -> float:
         x = float(value)
     except (TypeError, ValueError) as err:
         raise ConfigError(
-            f"{name}: {value!r} is no number", kind="config", field=name, advice="give a number"
+            f"{name}: {value!r} is not a number", kind="config", field=name, advice="give a number"
         ) from err
     if not math.isfinite(x):
         raise ConfigError(
@@ -144,22 +144,22 @@ def epsilon(mechanism: str, *, delta: float | None = None, **parameters: Any) ->
         noise_multiplier: noise over sensitivity. Or ``scale``, the noise itself in the
             units of ``sensitivity`` (the standard deviation; of Laplace's b or t), or
             ``variance``, its square; of Laplace's ``scale`` alone.
-        rate: the probability with which a client is in a round (Poisson sampling); also
+        rate: the probability that a client is in a round (Poisson sampling); also
             ``sample_rate``, ``sampling_probability``. Default 1.
         rounds: with fresh noise each; also ``steps``, ``num_steps``. Default 1.
-        participations: in place of ``rounds``, in how many a client submits at most, by its own
-            ledger and whoever picks them, ``of`` this many rounds.
-        factorise: for how many rounds what a client makes is submitted in parts, with noise
-            that is correlated over them; it is charged once for all of them. ``sensitivity``
-            bounds the norm of all parts together.
-        sensitivity: by how much one client changes the sum (L2; L1 of Laplace's).
+        participations: instead of ``rounds``, the most rounds that a client submits in, by its
+            own ledger and no matter who picks them, out of ``of`` rounds.
+        factorise: over how many rounds a client's vector is submitted in parts, with noise that
+            is correlated over them; it is charged once for all of them. ``sensitivity`` bounds
+            the norm of all parts together.
+        sensitivity: by how much one client changes the sum (L2; L1 for Laplace).
         dimension: coordinates, for vectors under discrete Gaussian or Skellam noise.
-        shares: how many discrete Gaussians the noise is the sum of.
-        replace_one: exchange a client, in place of adding or removing it.
-        unit: whom it is about, "party" or "record". A record is in a round by a coin that its
-            party keeps to itself, so that ``rate`` counts against the server too.
-        adversary: "public", or "server", who sees who took part: no amplification then, but
-            with ``unit="record"``.
+        shares: how many discrete Gaussians add up to the noise.
+        replace_one: replace a client, instead of adding or removing it.
+        unit: whom it protects, "party" or "record". A coin that its party keeps secret decides
+            whether a record is in a round, so that ``rate`` helps against the server too.
+        adversary: "public", or "server", which sees who took part: then there is no
+            amplification, except with ``unit="record"``.
 
     >>> float(epsilon("gaussian", noise_multiplier=1, delta=1e-5)) < 4.38
     True
@@ -170,7 +170,7 @@ def epsilon(mechanism: str, *, delta: float | None = None, **parameters: Any) ->
 
 
 def delta(mechanism: str, *, epsilon: float, **parameters: Any) -> Interval:
-    """Return the delta at which rounds of a noisy sum keep ``epsilon``.
+    """Return the delta at which rounds of a noisy sum stay within ``epsilon``.
 
     Other parameters are those of :func:`epsilon`.
     """
@@ -224,8 +224,8 @@ class Ledger(_sidecar.Remote):
         """Make an empty ledger.
 
         Args:
-            epsilon, delta: the budget of every client without one of its own.
-            adversary: whom it is against, "public" or "server".
+            epsilon, delta: the budget of every client that does not have its own.
+            adversary: against whom it holds, "public" or "server".
         """
         s = _sidecar.current()
         result, _ = s.call("ledger.new", {
@@ -237,7 +237,7 @@ class Ledger(_sidecar.Remote):
 
     @classmethod
     def load(cls, state: bytes) -> "Ledger":
-        """Make the ledger again that :meth:`save` saved."""
+        """Restore the ledger that :meth:`save` saved."""
         s = _sidecar.current()
         result, _ = s.call("ledger.load", {}, [state])
         ledger = cls.__new__(cls)
@@ -274,7 +274,7 @@ class Ledger(_sidecar.Remote):
         return list(result["clients"])
 
     def set_budget(self, client: str, *, epsilon: float, delta: float = 1e-5) -> None:
-        """Give a client a budget of its own."""
+        """Give a client its own budget."""
         self._call("ledger.budget", client=client, epsilon=_number("epsilon", epsilon),
                    delta=_number("delta", delta))
 

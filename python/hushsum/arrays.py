@@ -116,7 +116,7 @@ class Structure:
             if not isinstance(x, Mapping):
                 entries = ", ".join(f"{k!r}: {_described(t)}" for k, t in list(tree.items())[:8])
                 more = ", …" if len(tree) > 8 else ""
-                raise _differs(path, "is no dictionary, where the job has one",
+                raise _differs(path, "is not a dictionary, where the job has one",
                                f"return {{{entries}{more}}}")
             if {str(k) for k in x} != tree.keys():
                 odd = sorted({str(k) for k in x} ^ tree.keys())
@@ -124,7 +124,7 @@ class Structure:
             parts = [(tree[str(k)], x[k], f"{path}[{k!r}]") for k in sorted(x)]
         else:
             if not isinstance(x, (list, tuple)) or len(x) != len(tree):
-                raise _differs(path, f"is no list of {len(tree)} arrays")
+                raise _differs(path, f"is not a list of {len(tree)} arrays")
             parts = [(t, v, f"{path}[{i}]") for i, (t, v) in enumerate(zip(tree, x))]
         for t, v, p in parts:
             at = self._write(t, v, into, at, p)

@@ -36,8 +36,8 @@ class Attempts:
         self._failed += 1
         if self._first is None:
             self._first, self._round = err, round
-            warn(f"training failed in round {round}, whose sum has nothing of this party's: "
-                 f"{_said(err)}; of later failures only progress is told", RuntimeWarning, err)
+            warn(f"training failed in round {round}, whose sum has nothing from this party: "
+                 f"{_said(err)}; only progress hears of later failures", RuntimeWarning, err)
 
     def left_out(self, round: int, records: Records | None) -> None:
         """Warn, once, that gradients of the round were not finite: such a record adds nothing.
@@ -56,9 +56,9 @@ class Attempts:
         if over and first is not None and self._made == self._failed:
             calls = "the one call" if self._made == 1 else f"each of {self._made} calls"
             raise Error(
-                f"no sum has anything of this party's since it joined: {calls} of its training "
+                f"no sum has anything from this party since it joined: {calls} of its training "
                 f"function failed, the first in round {self._round}: {_said(first)}", kind="absent",
-                advice="mend the function; the first exception is this error's __cause__",
+                advice="correct the function; the first exception is this error's __cause__",
             ) from first
         if err is not None:
             if err.__cause__ is None:

@@ -6,7 +6,7 @@ from typing import Any, Mapping
 
 
 class Error(Exception):
-    """Whatever goes wrong in the library.
+    """The base class of all errors of the library.
 
     Attributes:
         kind: what went wrong, for programs, such as ``"too-few"``.
@@ -60,11 +60,11 @@ def _rebuild(of: type[Error], text: str, fields: dict[str, Any]) -> Error:
 
 
 class ConfigError(Error, ValueError):
-    """A parameter is outside its range, or does not go with the others."""
+    """A parameter is outside its range, or inconsistent with the others."""
 
 
 class RequestError(ConfigError):
-    """A call is not of its form: a wrong type, or an unknown name."""
+    """A call is malformed: a wrong type, or an unknown name."""
 
 
 class PlanError(Error):
@@ -72,11 +72,11 @@ class PlanError(Error):
 
 
 class MessageError(Error):
-    """A message was refused; nothing has changed by it."""
+    """A message was refused, and changed nothing."""
 
 
 class TooFewError(Error):
-    """Too few parties, or not all who are needed: ``parties`` are missing."""
+    """Too few parties, or not all those needed: ``parties`` are missing."""
 
 
 class BudgetError(Error):
@@ -84,7 +84,7 @@ class BudgetError(Error):
 
 
 class StateError(Error):
-    """A saved state does not open, or is not of this party, job and number."""
+    """A saved state cannot be opened, or belongs to another party, job or number."""
 
 
 class SidecarError(Error):
@@ -92,7 +92,7 @@ class SidecarError(Error):
 
 
 class ProcessError(Error):
-    """An object is used in another process than the one that made it."""
+    """An object is used in a process other than the one that made it."""
 
 
 _CLASSES: dict[str, type[Error]] = {

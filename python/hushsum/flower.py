@@ -1,4 +1,4 @@
-"""Private sums in Flower, in place of SecAgg+'s mod and workflow.
+"""Private sums in Flower, instead of SecAgg+'s mod and workflow.
 
 Three lines of a Flower app change::
 
@@ -6,27 +6,26 @@ Three lines of a Flower app change::
     client = ClientApp(client_fn=..., mods=[private_sum_mod(settled, identity)])
     workflow = DefaultWorkflow(fit_workflow=PrivateSumWorkflow(settled))
 
-``settled`` is a job of all clients that may ever be sampled, whose ``model.length`` is that of
-the model's parameters. With ``sum.max_weight`` the mean is weighted by ``num_examples``.
+``settled`` is a job for all clients that may ever be sampled, whose ``model.length`` is that of the
+model's parameters. With ``sum.max_weight`` the mean is weighted by ``num_examples``.
 ``privacy.clip`` bounds the change that training makes to the parameters, in L2 norm.
 
-Clients exchange keys once. A round goes on among the sampled clients that are there; who is
-not in the session yet comes in with the next, which forms at the beginning of a round. A
-client that drops out, at whichever stage, costs the round its update at most, as long as the
-job's ``min_survivors`` stay.
+Clients exchange keys once. A round is held among the sampled clients that are present; a client not
+yet in the session joins with the next one, which forms at the beginning of a round. A client that
+drops out, at whatever stage, costs the round at most its update, as long as the job's
+``min_survivors`` remain.
 
 Unlike SecAgg+'s, the server cannot add clients or show them different models, and it does
 not see ``num_examples`` and metrics of single clients unless ``share_metrics`` is set.
 
-With noise, nothing but the sums depends on a client's rows: one whose training fails submits
-zeros with noise and answers as all others do, ``share_metrics`` is refused, and so are requests
-to evaluate on a client's rows, or for its properties. Evaluate on public rows at the server.
+With noise, nothing but the sums depends on a client's rows: one whose training fails submits zeros
+with noise and answers as all others do; ``share_metrics`` is refused, as are requests to evaluate
+on a client's rows, or for its properties. Evaluate on public rows at the server.
 
-It takes the place of SecAgg+ where Flower has that: in workflows, with strategies of
-``flwr.server.strategy`` and clients of ``Client`` and ``NumPyClient``. Flower's newer
-strategies, of ``flwr.serverapp``, have no workflows. The names of Flower's records are those
-of 1.18 and later, or of before; run with the sources of April 2024, before 1.9, and of
-March 2026, 1.28.
+It replaces SecAgg+ where Flower has it: in workflows, with strategies of ``flwr.server.strategy``
+and clients of ``Client`` and ``NumPyClient``. Flower's newer strategies, of ``flwr.serverapp``,
+have no workflows. The names of Flower's records are those of 1.18 and later, or of before; run with
+the sources of April 2024, before 1.9, and of March 2026, 1.28.
 """
 
 from __future__ import annotations
@@ -154,15 +153,15 @@ def private_sum_mod(
     """Return the mod for a ClientApp.
 
     Args:
-        settled: the job; the workflow has the same.
+        settled: the job, the same as the workflow's.
         identity: of this client, or a function that finds it from the node's context, for
             simulations in which one app serves many nodes.
-        share_metrics: leaves ``num_examples`` and metrics of training in the answer, where
-            the server sees each client's; not with noise, whose epsilon would not hold.
+        share_metrics: leaves ``num_examples`` and metrics of training in the answer, where the
+            server sees each client's; not with noise, because epsilon would not hold.
     """
     if share_metrics and settled.noisy:
         raise ConfigError(
-            "what is said of single clients has no noise, and no epsilon holds",
+            "what is said about single clients has no noise, and no epsilon would hold",
             kind="config", field="share_metrics", advice="leave it out, or settle without noise",
         )
 
@@ -264,9 +263,9 @@ class PrivateSumWorkflow:
 
         Args:
             settled: the job, as clients have it.
-            timeout: seconds that each stage waits for answers; ``None``: for all of them.
-            first_number: of the first session; above all that these clients have used.
-            first_round: of the job's rounds; above all that these clients have answered.
+            timeout: seconds that each stage waits for answers; ``None``: until all arrive.
+            first_number: number of the first session; above all that these clients have used.
+            first_round: first of the job's rounds; above all that these clients have answered.
                 Clients answer no round twice, and each one that is begun counts.
         """
         self.settled = settled

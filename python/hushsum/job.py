@@ -29,7 +29,7 @@ class Progress:
         text: in words.
         round: of the job, from 1; 0 if it is about none.
         session: number of the session; 0 if it is about none.
-        parties: roster indices of those who take part, or are in the sum.
+        parties: roster indices of those that take part, or are in the sum.
         party: roster index of the party that it is about, at a coordinator; ``None``: none.
     """
 
@@ -54,7 +54,7 @@ def _address(url: str) -> str:
         good = False
     if not good or parts.path:
         raise ConfigError(
-            f"{url!r} is no address of a coordinator", kind="config", field="url",
+            f"{url!r} is not an address of a coordinator", kind="config", field="url",
             advice="give tcp://host:port of a coordinator, or https://host:port of a server",
         )
     return parts.netloc
@@ -86,7 +86,7 @@ def _state(key: bytes | None, state: str | Path | None) -> tuple[dict[str, Any],
     if state is None:
         return {}, []
     if key is None:
-        raise ConfigError("a state takes a key", kind="config", field="key",
+        raise ConfigError("a state needs a key", kind="config", field="key",
                           advice="give 32 random bytes that you keep, such as os.urandom(32)")
     path = Path(state).absolute()
     return {"state": str(path), "counter": str(path) + ".counter"}, [key]
@@ -127,63 +127,64 @@ def join(
 ) -> Any:
     """Take part in a job of a coordinator, or in a federation of the service, to its end.
 
-    The connection goes out from here, and is made again whenever it breaks.
+    The connection is made from here, and made again whenever it breaks.
 
-    Of a job with ``sum.protocol = "oneshot"`` a member of the committee joins too, with neither
-    ``train`` nor ``rows``: it helps until the job is done, and sees no vector and no model.
+    In a job with ``sum.protocol = "oneshot"`` members of the committee join too, with neither
+    ``train`` nor ``rows``: a member helps until the job is done, and sees no vector and no model.
 
     Args:
-        job: that of the coordinator, which must have the same; of one that is not settled the
-            roster is that which it names, and the committee. Or ``https://host:port`` of a server of the service,
-            which sends its job.
-        identity: this party's, of the roster; or a member's, of the committee.
-        rows: what the party has, of a job that trains its model itself: ``(features, labels)``,
-            arrays of shapes (rows, features) and (rows,), classes counted from 0. For those of
-            records see ``train``.
-        train: of another job: called for each round with the model; its update goes into the
-            private sum. Where the unit of that job is a record, ``rows`` are this party's
-            records, an array or a tuple of arrays with one element for each (with
-            ``privacy.group`` the last of the tuple says whose it is), and ``train`` gets the
-            model and some of them in the same form: it returns their gradients, each array with
-            a first dimension more. Which are drawn, the clip and the sum are this package's. A
-            gradient must be of its record and the model alone. If it raises, this party is
-            absent in the round, or with noise submits zeros, so that others cannot tell; the
-            error goes to ``progress``, the first is a ``RuntimeWarning`` too, and if every call
-            fails the last raises; KeyboardInterrupt ends taking part.
-        progress: is told of each step; https: of each round that ``train`` was called for.
+        job: the same as the coordinator's; one that is not settled takes the roster and the
+            committee that it names. Or ``https://host:port`` of a server of the service, which
+            sends its job.
+        identity: this party's, in the roster; or a member's, in the committee.
+        rows: the party's data, in a job that trains its model itself: ``(features, labels)``,
+            arrays of shapes (rows, features) and (rows,), classes counted from 0. For records see
+            ``train``.
+        train: in any other job: called for each round with the model; its update goes into the
+            private sum. If the unit of that job is a record, ``rows`` are this party's records, an
+            array or a tuple of arrays with one element for each (with ``privacy.group`` the last of
+            the tuple says whose it is), and ``train`` gets the model and some of them in the same
+            form: it returns their gradients, each array with one more leading dimension. This
+            package draws the records, clips and sums. A gradient must depend on its record and the
+            model alone. If it raises, this party is absent in the round, or with noise submits
+            zeros, so that others cannot tell; the error goes to ``progress``, the first is a
+            ``RuntimeWarning`` too, and if every call fails the last raises; KeyboardInterrupt ends
+            taking part.
+        progress: called for each step; https: for each round that ``train`` was called for.
         url: tcp: ``tcp://host:port`` of the :class:`Coordinator`; of a member its
             ``committee_url``.
-        coordinator: tcp: its public key, 64 hexadecimal digits, got over a channel of your own.
+        coordinator: tcp: its public key, 64 hexadecimal digits, received over a channel of your
+            own.
         state: tcp: file that keeps what the party must not lose when its process ends; without
             one a ``UserWarning`` says what that is.
         key: tcp: 32 bytes that seal it.
         least_number: for a party that lost its state: a session number that it has not used.
-        spent: for a party that lost its state for good: how many rounds count as spent, all
-            that it may have submitted in, at least 1. It takes a ``least_number``. Without it
-            a party whose state is not there does not start.
-        roster: https: file of the roster, got over a channel that the server's operator does
+        spent: for a party that lost its state for good: how many rounds count as spent, all that it
+            may have submitted in, at least 1. It needs a ``least_number``. Without it a party whose
+            state is missing does not start.
+        roster: https: file of the roster, received over a channel that the server's operator does
             not control.
         fingerprint: https: of the server's certificate, if no authority knows it.
         federation: https: its name, if the server has several.
         folder: https: of this party's state, one for each federation.
-        policy: https: TOML file of what this party insists on.
-        accept: https: takes part without asking on the terminal; what was accepted is
-            pinned in ``folder``, and any change asks again.
+        policy: https: TOML file with the terms that this party insists on.
+        accept: https: takes part without asking on the terminal; what was accepted is pinned in
+            ``folder``, and after any change it asks again.
 
     Returns:
-        The last model; of a federation a dictionary of arrays. A member gets ``None``.
+        The last model; for a federation a dictionary of arrays. A member gets ``None``.
 
     Raises:
         PlanError: the coordinator has another job; ``field`` says where.
-        Error: of kind ``"absent"``: the job is done, and this party was in none of its rounds,
-            or with noise with zeros only. If that is since every call of ``train`` failed, the
-            first exception is its ``__cause__``.
+        Error: of kind ``"absent"``: the job is done, and this party was in none of its rounds, or
+            with noise only with zeros. If that is because every call of ``train`` failed, the first
+            exception is its ``__cause__``.
     """
     tell = progress or (lambda p: None)
     if isinstance(job, str):
         if urlsplit(job).scheme != "https":
             raise ConfigError(
-                f"{job!r} is no address of a server", kind="config", field="job",
+                f"{job!r} is not an address of a server", kind="config", field="job",
                 advice="give https://host:port of a server, or the job, and its coordinator's "
                 "address as url",
             )
@@ -281,7 +282,7 @@ def _parts(update: Any) -> tuple[Any, float | None]:
 
 
 class Coordinator(_Job):
-    """A coordinator of a job, in this process. It has no secret of any party."""
+    """A coordinator of a job, in this process. It holds no party's secrets."""
 
     def __init__(
         self,
@@ -299,18 +300,16 @@ class Coordinator(_Job):
         """Begin to listen.
 
         Args:
-            job: the job; of one that is not settled the roster is that which it names, and
-                the committee.
-            identity: the coordinator's own, whose public key parties are told.
-            url: where to listen, ``tcp://host:port``; port 0: any that is free.
-            committee_url: where to listen for the committee's members, of a job with
+            job: the job; one that is not settled takes the roster and the committee that it names.
+            identity: the coordinator's own; parties are given its public key.
+            url: where to listen, ``tcp://host:port``; port 0: any free port.
+            committee_url: where to listen for the committee's members, in a job with
                 ``sum.protocol = "oneshot"``; ``None``: as ``url``, at any port that is free.
             model: what the first round begins with; ``None``: zeros. A job that trains its
                 model itself begins with its own.
             apply: returns the next model from the model and the mean of the updates;
                 ``None``: the server's rule of the job does.
-            step_time: seconds that a step waits for parties that are connected; 0: as the
-                job says.
+            step_time: seconds that a step waits for connected parties; 0: as the job says.
             state, key: as for :func:`join`.
         """
         settled = settled_of(job)
@@ -336,7 +335,7 @@ class Coordinator(_Job):
         """Hold the rounds, and return the last model.
 
         Args:
-            progress: is told of each step.
+            progress: called for each step.
 
         Raises:
             Error: of kind ``"stalled"``: round after round gave no sum.

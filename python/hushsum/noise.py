@@ -18,9 +18,9 @@ def sample_noise(
         scale: its parameter in integer units: σ² of a discrete Gaussian, the variance of
             Skellam, t of discrete Laplace.
         count: how many samples.
-        parties: draw the share of one of this many parties; 0: all of the noise.
+        parties: draw one party's share among this many; 0: all of the noise.
         min_honest: how many parties' shares make up the noise; 0: all.
-        exact: sample without any statistical distance, more slowly.
+        exact: sample with no statistical distance, more slowly.
 
     Returns:
         Array of int64, shape (count,). From fresh randomness of the system.

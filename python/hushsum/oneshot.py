@@ -1,6 +1,6 @@
 """Sums to which a party sends one message and is done, with the help of a committee.
 
-For phones, and for very many parties who appear once and vanish. The job has
+For phones, and for very many parties that appear once and vanish. The job has
 ``sum.protocol = "oneshot"`` and is settled with a committee::
 
     settled = job.settle(roster, committee=members)
@@ -10,9 +10,9 @@ For phones, and for very many parties who appear once and vanish. The job has
 A round of the server goes: :meth:`Server.invite`, and members answer with keys;
 :meth:`Server.open`, and parties submit; :meth:`Server.batch` and :meth:`Server.settle` for
 some of them at a time; :meth:`Server.end`, :meth:`Server.certificate` and
-:meth:`Server.sum`, with members' answers between. What goes to all members, and what members
-answer, is given to :meth:`Member.receive` and :meth:`Server.receive` by the transport, which
-must know the members.
+:meth:`Server.sum`, with members' answers in between. The transport, which must know the members,
+gives what goes to all members, and what members answer, to :meth:`Member.receive` and
+:meth:`Server.receive`.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Party(_Machine):
     def load(
         cls, settled: Settled, identity: Identity, key: bytes, state: bytes, *, spent: int = 0
     ) -> "Party":
-        """Make the party again that was saved. All rounds up to its last one count as spent."""
+        """Restore the party that was saved. All rounds up to its last one count as spent."""
         party = cls.__new__(cls)
         party._open(
             settled, "oneshot.party.load", [seed_of(identity), key, state], spent=spent)
@@ -158,7 +158,7 @@ class Member(_Machine):
         """Take a message of the server and return the answer, or ``None``.
 
         Raises:
-            MessageError: it is not one to take now; the member is as it was.
+            MessageError: it is not due now; the member is unchanged.
         """
         out = self._call("answer", message)
         return out[0] if out else None
@@ -175,7 +175,7 @@ class Member(_Machine):
 
     @classmethod
     def load(cls, settled: Settled, identity: Identity, key: bytes, state: bytes) -> "Member":
-        """Make the member again that was saved."""
+        """Restore the member that was saved."""
         member = cls.__new__(cls)
         member._open(settled, "oneshot.member.load", [seed_of(identity), key, state])
         return member
@@ -185,7 +185,7 @@ class Server(_Machine):
     """The server. It learns each round's mean and nothing else."""
 
     def __init__(self, settled: Settled) -> None:
-        """Make a server, of which rounds count from 1."""
+        """Make a server, whose rounds count from 1."""
         self._broadcast: bytes | None = None
         self._open(settled, "oneshot.server", [])
 
@@ -211,7 +211,7 @@ class Server(_Machine):
 
     @property
     def parts(self) -> int:
-        """How many members have sent what takes the masks off."""
+        """How many members have sent what removes the masks."""
         return int(self._result["parts"])
 
     @property
@@ -225,11 +225,11 @@ class Server(_Machine):
         return list(self._result["excluded"] or ())
 
     def receive(self, message: bytes) -> None:
-        """Take a message of a party or a member, by whom it says it is.
+        """Take a message of a party or a member, as identified in the message.
 
         Raises:
-            MessageError: it is not one to take now; the server is as it was. Of kind
-                ``"full"``: hold a batch, and take it again after that.
+            MessageError: it is not due now; the server is unchanged. Of kind ``"full"``: hold a
+                batch, and take it again after that.
         """
         self._call("receive", _sidecar.shared(message))
 
@@ -239,7 +239,7 @@ class Server(_Machine):
         return message
 
     def open(self, model: Arrays | bytes | None = None) -> tuple[bytes, bytes]:
-        """Open the round with the keys that have come.
+        """Open the round with the keys that have arrived.
 
         Args:
             model: what parties train from, of the job's structure; ``None``: nothing. Or
@@ -281,7 +281,7 @@ class Server(_Machine):
         return message
 
     def uncover(self, message: bytes) -> None:
-        """Add a submission again, of a job whose sums are ``covered``: every one of the parties
+        """Add a submission again, in a job whose sums are ``covered``: every one of the parties
         ``included``, once members have sent their parts."""
         self._call("uncover", _sidecar.shared(message))
 
@@ -292,7 +292,7 @@ class Server(_Machine):
             broadcast: what the round began with; needed after :meth:`load` only.
 
         Raises:
-            TooFewError: too few members have sent their parts; more may come.
+            TooFewError: too few members have sent their parts; more may arrive.
             Error: of kind ``"spoilt"``: the round is lost.
         """
         broadcast = self._broadcast if broadcast is None else broadcast
@@ -313,7 +313,7 @@ class Server(_Machine):
 
     @classmethod
     def load(cls, settled: Settled, key: bytes, state: bytes) -> "Server":
-        """Make the server again that was saved."""
+        """Restore the server that was saved."""
         server = cls.__new__(cls)
         server._broadcast = None
         server._open(settled, "oneshot.server.load", [key, state])

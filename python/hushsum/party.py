@@ -21,16 +21,16 @@ Messages = list[tuple[int, bytes]]
 
 
 class Party(_sidecar.Remote):
-    """One party in one session. It answers messages; who carries them does not matter.
+    """One party in one session. It answers messages; how they travel does not matter.
 
     Each :meth:`save` must be stored before what was made before it is sent: a party that
     is loaded from an older state could use keys twice.
 
     A party guards itself: it counts every :meth:`submit`, answers no round of the job twice,
     and none that the job does not have or that would take it over its epsilon, whatever the
-    server asks for. All parties of one identity and job in a process count together, so that
-    a new session goes on where the last one was, also after :meth:`close`. In another process
-    load the last session's party before you make the next one's.
+    server asks for. All parties of one identity and job in a process count together, so that a new
+    session continues where the last one stopped, even after :meth:`close`. In another process load
+    the last session's party before you make the next one's.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Party(_sidecar.Remote):
         """Take a message of the server and return the answer, or ``None``.
 
         Raises:
-            MessageError: it is not one to take now; the party is as it was.
+            MessageError: it is not due now; the party is unchanged.
         """
         out = self._call("party.receive", message)
         return out[0] if out else None
@@ -108,9 +108,9 @@ class Party(_sidecar.Remote):
         Args:
             broadcast: what the round began with. Its first 8 bytes are the round of the job.
             update: of the job's structure, in its own units. With noise, ``None`` where
-                training has made none: a party that is missing from a round tells something of
-                its rows, so that zeros with noise are submitted. An update with NaN or infinity
-                is submitted so too, with a ``RuntimeWarning``.
+                training has made none: a party that is missing from a round reveals something
+                about its rows, so zeros with noise are submitted. So they are for an update
+                with NaN or infinity, with a ``RuntimeWarning``.
             weight: of the update in a weighted mean, such as the number of its rows, 1 or more.
 
         Returns:
@@ -148,13 +148,13 @@ class Party(_sidecar.Remote):
         cls, settled: Settled, identity: Identity, key: bytes, state: bytes, *, number: int = 1,
         spent: int = 0,
     ) -> "Party":
-        """Make the party again that was saved. Send its :attr:`announce` again.
+        """Restore the party that was saved. Send its :attr:`announce` again.
 
-        Of a state of the releases that counted nothing each round of its session counts as
-        spent; of sessions before it knows nothing: say so with ``spent``.
+        In a state from releases that counted nothing, each round of its session counts as spent; it
+        knows nothing of earlier sessions: give them with ``spent``.
 
         Raises:
-            StateError: it is of another party, job or number, or was changed.
+            StateError: it belongs to another party, job or number, or was changed.
         """
         party = cls.__new__(cls)
         party._open(settled, number, spent, "party.load", [seed_of(identity), key, state])
@@ -167,7 +167,7 @@ class Mean:
 
     Attributes:
         model: the mean of the parties' updates, of the job's structure, with noise.
-        parties: roster indices of whose updates are in it.
+        parties: roster indices of the parties whose updates are in it.
         std_dev: of the noise in each number of the mean (unweighted), in their units.
         weight: the sum of weights; ``None`` if there are none, or noise hides it.
     """
@@ -183,8 +183,8 @@ class Server(_sidecar.Remote):
 
     A round goes: :meth:`begin`, :meth:`survivors`, :meth:`certificate`, :meth:`sum`; before
     the first come :meth:`keys` and :meth:`members`. Between two steps give what parties
-    answered to :meth:`receive`, until :attr:`missing` is empty or you have waited long
-    enough: a step goes on without who is missing. Of a job without ``parties.drop_out`` and
+    answered to :meth:`receive`, until :attr:`missing` is empty or you have waited long enough: a
+    step continues without missing parties. In a job without ``parties.drop_out`` and
     ``sum.recovery`` nobody may be missing, and :meth:`sum` follows :meth:`begin`.
     """
 
@@ -214,10 +214,10 @@ class Server(_sidecar.Remote):
         return list(zip(result.get("to") or (), out))
 
     def receive(self, party: int, message: bytes) -> None:
-        """Take a message of a party, whom the transport knows to have sent it.
+        """Take a message of the party that the transport knows sent it.
 
         Raises:
-            MessageError: it is not one to take now; the server is as it was.
+            MessageError: it is not due now; the server is unchanged.
         """
         self._call("server.receive", _sidecar.shared(message), party=party)
 
@@ -253,7 +253,7 @@ class Server(_sidecar.Remote):
         return int(self._result["round"])
 
     def keys(self) -> Messages:
-        """End the announcements, and tell those who announced of each other."""
+        """End the announcements, and tell the parties that announced about each other."""
         return self._messages("server.keys")
 
     def members(self) -> Messages:
@@ -261,7 +261,7 @@ class Server(_sidecar.Remote):
         return self._messages("server.members")
 
     def invite(self) -> Messages:
-        """Ask parties that were not there for what they need to be in the next round."""
+        """Ask parties that were absent for what the next round needs from them."""
         return self._messages("server.invite")
 
     def gather(self, parties: Sequence[int]) -> Messages:
@@ -309,7 +309,7 @@ class Server(_sidecar.Remote):
         return broadcast, messages
 
     def survivors(self) -> Messages:
-        """End the submissions, and tell whose are in."""
+        """End the submissions, and announce whose are in."""
         return self._messages("server.survivors")
 
     def certificate(self) -> Messages:
@@ -340,7 +340,7 @@ class Server(_sidecar.Remote):
         return Mean(model, parties, result["std_dev"], result.get("weight"))
 
     def skip(self) -> None:
-        """Give up the next round number, for a round whose parties do not come."""
+        """Give up the next round number, for a round whose parties do not appear."""
         self._call("server.skip")
 
     def exclude(self, party: int) -> None:
@@ -358,10 +358,10 @@ class Server(_sidecar.Remote):
 
     @classmethod
     def load(cls, settled: Settled, key: bytes, state: bytes, *, number: int = 1) -> "Server":
-        """Make the server again that was saved.
+        """Restore the server that was saved.
 
         It does not know the round of the job: give it to :meth:`begin`, or the broadcast to
-        :meth:`sum`. It takes that of the session else, which is right in a job's first one
+        :meth:`sum`. Otherwise it takes that of the session, which is right in a job's first one
         unless :meth:`gather` or :meth:`skip` have used up numbers.
         """
         server = cls.__new__(cls)

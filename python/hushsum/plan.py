@@ -1,4 +1,4 @@
-"""Plans, of jobs that began before there were declared jobs. The next release has none."""
+"""Plans, for jobs that began before there were declared jobs. The next release drops them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _ADVERSARIES = ("cheating", "semi-malicious", "curious")
 class Plan:
     """A job as it was declared before :class:`Job`, so that it can end as it began.
 
-    A job has another digest, by which its states and sessions are known: one that runs goes on
-    under its plan. Declare the next as a :class:`Job`; ``hushsum job convert`` makes one of a
-    plan's file. Attributes are those that it always had.
+    A job has a different digest, by which its states and sessions are known: a running one
+    continues under its plan. Declare the next as a :class:`Job`; ``hushsum job convert`` makes one
+    from a plan's file. Attributes are those that it always had.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Plan:
             fields["adversary"] = _ADVERSARIES[fields.get("adversary", 0)]
             return cls(**fields)
         except (ValueError, TypeError, LookupError, AttributeError) as err:
-            raise ConfigError(f"the text is no plan's JSON: {err}", kind="config") from err
+            raise ConfigError(f"the text is not a plan's JSON: {err}", kind="config") from err
 
     def settle(
         self, roster: "People", *, committee: "People | None" = None, like: "Arrays | None" = None

@@ -1,8 +1,9 @@
-"""Declared questions to the rows of many parties: counts, means, tables, curves and models.
+"""Declared questions about the rows of many parties: counts, means, tables, curves and models.
 
-A job with ``[[query]]`` says what is asked, ``docs/analytics.md`` of the project how. Rows are a
-table: the path of a CSV file, a data frame of pandas or Polars, a dictionary of columns, a list of
-dictionaries, or ``(connection, statement)`` of a database (PEP 249). Parquet is read as a data frame::
+A job with ``[[query]]`` says what is asked; ``docs/analytics.md`` of the project says how. Rows are
+a table: the path of a CSV file, a data frame of pandas or Polars, a dictionary of columns, a list
+of dictionaries, or ``(connection, statement)`` of a database (PEP 249). Parquet is read as a data
+frame::
 
     answers = hushsum.query(hushsum.Job.load("study.toml"), frame)
     print(answers)
@@ -27,14 +28,14 @@ from .settled import Settled, settled_of
 
 @dataclass(frozen=True)
 class Answer:
-    """What the rows of all parties say to a query.
+    """The answer of all parties' rows to a query.
 
     Attributes:
         name: of the query.
         kind: what is asked, as declared.
         value: a number; of a histogram, of quantiles, of a survival curve, of a model and of frequent
             words a list, of a crosstab a list of lists.
-        interval: the least and the most of the 95 % interval, as ``value`` has numbers.
+        interval: the least and the greatest value of the 95 % interval, as ``value`` has numbers.
         unit: rows, or as the column says.
         epsilon: what the query would spend if it were the only one; ``None`` without noise.
         labels: of a list its bins, quantiles, times, columns or words; of a crosstab those of both
@@ -67,7 +68,7 @@ class Answer:
                 yield label, "", value, low, high
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw values with their intervals, and return the axes. It takes matplotlib.
+        """Draw values with their intervals, and return the axes. It needs matplotlib.
 
         Raises:
             ModuleNotFoundError: matplotlib is not installed.
@@ -76,7 +77,7 @@ class Answer:
             from matplotlib import pyplot
         except ModuleNotFoundError:
             raise ModuleNotFoundError(
-                "Answer.plot draws by matplotlib: install it, of Debian's packages "
+                "Answer.plot draws with matplotlib: install it; the Debian package is "
                 "python3-matplotlib", name="matplotlib",
             ) from None
         ax = ax or pyplot.subplots(layout="constrained")[1]
@@ -108,7 +109,7 @@ class Answers(Sequence[Answer]):
         against: from whom.
         parties: how many the job has.
         present: how many are in the sum.
-        reports: of each table what reading it found: it is for whoever has the rows.
+        reports: what reading each table found, for the owner of its rows.
     """
 
     def __init__(self, result: Mapping[str, Any]) -> None:
@@ -155,7 +156,7 @@ class Answers(Sequence[Answer]):
             out.writerows(self.table())
 
     def to_pandas(self) -> Any:
-        """Return :meth:`table` as a data frame. It takes pandas.
+        """Return :meth:`table` as a data frame. It needs pandas.
 
         Raises:
             ModuleNotFoundError: pandas is not installed.
@@ -164,13 +165,13 @@ class Answers(Sequence[Answer]):
             import pandas
         except ModuleNotFoundError:
             raise ModuleNotFoundError(
-                "Answers.to_pandas makes a data frame of pandas: install it, of Debian's packages "
+                "Answers.to_pandas makes a pandas data frame: install pandas; the Debian package is "
                 "python3-pandas", name="pandas",
             ) from None
         return pandas.DataFrame(self.table())
 
     def plot(self) -> Any:
-        """Draw all answers, one under the other, and return the figure. It takes matplotlib.
+        """Draw all answers, one under the other, and return the figure. It needs matplotlib.
 
         Raises:
             ModuleNotFoundError: matplotlib is not installed.
@@ -215,7 +216,7 @@ class Answers(Sequence[Answer]):
 
 
 def query(job: Declared, rows: Any) -> Answers:
-    """Ask the queries of a job of rows that are here: all parties run on this machine.
+    """Ask the queries of a job about rows that are here: all parties run on this machine.
 
     The job's private sum is all that parties share, with its noise. Nothing else of a party's rows is
     in the answers.
@@ -226,7 +227,7 @@ def query(job: Declared, rows: Any) -> Answers:
             list of dictionaries of single values is one table.
 
     Raises:
-        ConfigError: the job is not valid, or rows are not as its columns say.
+        ConfigError: the job is not valid, or rows do not match its columns.
     """
     deal = not isinstance(rows, list) or _is_rows(rows)
     tables = [rows] if deal else rows
@@ -239,8 +240,8 @@ def query(job: Declared, rows: Any) -> Answers:
 
 
 class Queries:
-    """The queries of a job between machines: what a party brings to its sum, and what the coordinator
-    reads from it.
+    """The queries of a job across machines: what a party brings to its sum, and what the
+    coordinator reads from it.
 
     ::
 
@@ -255,10 +256,10 @@ class Queries:
         self._settled = settled_of(job)
 
     def vector(self, rows: Any) -> Any:
-        """Return what a party with these rows brings to the sum: as secret as they are.
+        """Return what a party with these rows brings to the sum: it is as secret as they are.
 
         Raises:
-            ConfigError: rows are not as the job's columns say; for whoever has them alone.
+            ConfigError: rows do not match the job's columns; for their owner alone.
         """
         import numpy as np
 
@@ -268,7 +269,7 @@ class Queries:
         return np.frombuffer(vector, "<f8").copy()
 
     def answers(self, mean: Any, parties: int) -> Answers:
-        """Return what the mean of this many parties' vectors says."""
+        """Return the answers that the mean of this many parties' vectors gives."""
         import numpy as np
 
         result, _ = self._settled._sidecar.call(
@@ -304,7 +305,7 @@ def _table(rows: Any, name: str) -> tuple[str, bytes]:
         names = list(rows[0])
         return name, _text(names, ([row.get(column) for column in names] for row in rows))
     raise ConfigError(
-        f"a {type(rows).__name__} is no table", kind="rows", field="rows",
+        f"a {type(rows).__name__} is not a table", kind="rows", field="rows",
         advice="give a path, a data frame, a dictionary of columns, a list of dictionaries, or "
         "(connection, statement)",
     )
@@ -323,8 +324,8 @@ def _refuse_binary(name: str, text: bytes) -> None:
     for begins, form, instead in _BINARY:
         if text.startswith(begins):
             raise ConfigError(
-                f"{name} is no CSV file, but one of {form}", kind="rows", field="rows",
-                advice=f"give {instead} in its place",
+                f"{name} is not a CSV file, but one of {form}", kind="rows", field="rows",
+                advice=f"give {instead} instead",
             )
 
 

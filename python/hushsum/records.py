@@ -1,5 +1,5 @@
-"""Sums over records, of a function that returns the gradient of each: what a party submits where
-the job's unit is a record and no model of its own is named."""
+"""Sums over records, for a function that returns the gradient of each: what a party submits if the
+job's unit is a record and it names no model of its own."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Coins:
 
 
 class Records:
-    """A party's records: arrays of one length, or a tuple of such arrays, of which with a group
-    the last says whose each is."""
+    """A party's records: an array, or a tuple of arrays of one length; with a group the last one
+    says whose each record is."""
 
     def __init__(self, rows: Any, coins: Coins) -> None:
         self._coins = coins
@@ -73,7 +73,7 @@ class Records:
         """Return minus the sum of the gradients of those that coins draw, each clipped.
 
         What a record adds depends on it and on the model alone: one whose gradient is not finite
-        adds nothing, and is no error.
+        adds nothing, and is not an error.
         """
         c = self._coins
         drawn = c.toss(len(self._starts) - 1)

@@ -13,7 +13,7 @@ from .errors import ConfigError
 
 
 class Rows(_sidecar.Remote):
-    """What a party has, for jobs that train their models themselves: rows of numbers and the
+    """A party's data, for jobs that train their models themselves: rows of numbers and the
     class of each, counted from 0. They go to the sidecar on this machine and to nobody else."""
 
     def __init__(self, data: Any) -> None:
@@ -28,7 +28,7 @@ class Rows(_sidecar.Remote):
         x = x.reshape(len(x), -1) if x.ndim > 1 else x
         if x.ndim != 2 or y.shape != x.shape[:1]:
             raise ConfigError(
-                f"features of shape {x.shape} do not go with labels of shape {y.shape}",
+                f"features of shape {x.shape} do not match labels of shape {y.shape}",
                 kind="config", field="rows",
                 advice="give arrays of shapes (rows, features) and (rows,)",
             )

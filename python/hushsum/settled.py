@@ -24,7 +24,7 @@ _PKCS8 = bytes.fromhex("302e020100300506032b657004220420")  # RFC 8410, before t
 
 
 class Identity:
-    """The Ed25519 key that a party is known by. Keep it as you keep a password."""
+    """The Ed25519 key that a party is known by. Keep it like a password."""
 
     def __init__(self, seed: bytes) -> None:
         """Take 32 bytes that :meth:`save` saved, or a secret store kept."""
@@ -70,7 +70,7 @@ def seed_of(identity: Identity) -> bytes:
     """Return the secret of an identity, for a call."""
     if not isinstance(identity, Identity):
         raise ConfigError(
-            f"a {type(identity).__name__} is no identity", kind="identity", field="identity",
+            f"a {type(identity).__name__} is not an identity", kind="identity", field="identity",
             advice="give Identity.load(path), or Identity.generate() and keep it",
         )
     return identity._seed
@@ -88,7 +88,7 @@ def _people(which: str, given: People) -> list[dict[str, str]]:
                 for name, key in items]
     except (TypeError, ValueError):
         raise ConfigError(
-            f"the {which} is no dictionary of names and public keys", kind="config", field=which,
+            f"the {which} is not a dictionary of names and public keys", kind="config", field=which,
             advice='give {"name": "64 hexadecimal digits", …}, or such pairs',
         ) from None
 
@@ -108,12 +108,12 @@ def _fitting(job: Any, like: Any, size: int) -> str:
 
 
 class Settled:
-    """A job worked out for its parties. Make it by :meth:`Job.settle`.
+    """A job worked out for its parties. Make it with :meth:`Job.settle`.
 
     Attributes:
         job: the job.
         roster: names and public keys, in order.
-        committee: the same of the members; ``None`` of a job without.
+        committee: the same for the members; ``None`` for a job without one.
         digest: 64 hexadecimal digits over all that the sides must agree on.
         rounds: how many there are, each of one sum.
         length: numbers of a vector.
@@ -187,7 +187,8 @@ class Settled:
 
     @property
     def coins(self) -> Coins | None:
-        """How a function of one's own draws records; ``None``: the job does it, or draws none."""
+        """How a function of one's own draws records; ``None``: the job does it, or draws none.
+        """
         return None if self.trains else self._coins
 
     def numbers(self, update: Arrays) -> str:
@@ -200,7 +201,8 @@ class Settled:
         return self.std_dev > 0
 
     def submission(self, update: Arrays | None, numbers: str = "float64") -> _sidecar.Blob | bytes:
-        """Return what a party submits for an update, for a call; nothing where there is none."""
+        """Return what a party submits for an update, for a call; nothing where there is none.
+        """
         if update is not None:
             return self.structure.blob(update, numbers)
         if not self.noisy:
@@ -234,7 +236,7 @@ class Settled:
             whole = -1
         if whole != weight or whole < 0:
             raise ConfigError(
-                f"{weight!r} is no weight", kind="config", field="weight",
+                f"{weight!r} is not a weight", kind="config", field="weight",
                 advice="give a whole number of 1 or more, such as the number of rows",
             )
         return {"weight": whole}
@@ -261,6 +263,6 @@ def settled_of(job: Any) -> Settled:
     if isinstance(job, Declared):
         return Settled(job)
     raise ConfigError(
-        f"a {type(job).__name__} is no job", kind="config", field="job",
+        f"a {type(job).__name__} is not a job", kind="config", field="job",
         advice="give a Job, or what Job.settle returned",
     )

@@ -23,10 +23,10 @@ from .settled import Settled
 
 @dataclass
 class Simulation:
-    """What a simulation has come to.
+    """The outcome of a simulation.
 
     Attributes:
-        job: what was tried out.
+        job: what was tried.
         explanation: in sentences, what it declares.
         epsilon: what the rounds spend of every party, or record; ``None`` without noise.
         model: the last model of the private run.
@@ -97,24 +97,24 @@ def simulate(
     apply: Callable[[Any, Any], Any] | None = None,
     progress: bool = True,
 ) -> Simulation:
-    """Train twice, in the clear and as private sums would have it, and compare.
+    """Train twice, in the clear and as with private sums, and compare.
 
-    Updates are clipped, rounded, given their parties' shares of noise and added in the ring
-    as in a private sum. Masks and messages are left out: they cancel, and change nothing of
-    the mean. Nobody drops out; noise is that of the fewest parties that may be in a sum. What
-    the job has under ``world`` is for ``hushsum simulate``.
+    Updates are clipped, rounded, given their parties' shares of noise and added in the ring as in a
+    private sum. Masks and messages are left out: they cancel, and do not change the mean. Nobody
+    drops out; noise is that of the fewest parties that may be in a sum. What the job has under
+    ``world`` is for ``hushsum simulate``.
 
     Args:
-        job: what is tried out. It may leave the roster out, and features and classes.
-        train: gets the model and one of ``parties``; returns an update of the model's
-            structure, or a tuple of update, weight and metrics. ``None`` if the job trains its
-            model itself. What it raises ends the simulation. Where its unit is a record, ``train`` gets some of a party's records,
-            and returns their gradients, as for :func:`join`; the clear run then clips and draws
-            as the private one does, with noise of a millionth of the clip.
+        job: what to try. It may leave out the roster, features and classes.
+        train: gets the model and one of ``parties``; returns an update of the model's structure, or
+            a tuple of update, weight and metrics. ``None`` if the job trains its model itself. What
+            it raises ends the simulation. If its unit is a record, ``train`` gets some of a party's
+            records, and returns their gradients, as for :func:`join`; the clear run then clips and
+            draws as the private one does, with noise of a millionth of the clip.
         parties: the data of each party, whatever ``train`` takes; ``(features, labels)`` if the
             job trains.
         model: what training begins with; ``None``: zeros, or the job's own.
-        evaluate: returns a score of a model, larger being better.
+        evaluate: returns a score of a model; larger is better.
         apply: returns the next model from the model and the mean; ``None``: the server's rule
             of the job does.
         progress: draws a bar on standard error.

@@ -1,6 +1,6 @@
 """Gradients of single records with PyTorch, for jobs whose unit is a record.
 
-It takes PyTorch 2.0 or later, or 1.13 with functorch.
+It needs PyTorch 2.0 or later, or 1.13 with functorch.
 """
 
 from __future__ import annotations

@@ -352,7 +352,7 @@ def test_states_outlive_processes(tmp_path) -> None:
     for name, key in keys.items():
         assert key._seed not in (tmp_path / name).read_bytes()
     other = job(rounds=3, length=1, drop_out=0).settle(keys)
-    with pytest.raises(hushsum.StateError, match="another job takes a state of its own"):
+    with pytest.raises(hushsum.StateError, match="another job needs its own state"):
         hushsum.join(other, url=running.url, identity=keys["party0"], train=lambda m: np.ones(1),
                      coordinator=coordinator.public, state=tmp_path / "party0", key=b"p" * 32)
 

@@ -151,9 +151,9 @@ def test_between_machines(job):
     ([{"years": 3}], "age", "no such column"),
     ({"age": [1, 2], "group": ["a"]}, "rows", "different lengths"),
     ({"age": ["old"], "group": ["a"]}, "age", "the value is unknown"),
-    (7, "rows", "a int is no table"),
-    ([], "rows", "a list is no table"),
-    ([{"age": [30], "group": ["a"]}] * 3, "rows", "3 tables are not of 4 parties"),
+    (7, "rows", "a int is not a table"),
+    ([], "rows", "a list is not a table"),
+    ([{"age": [30], "group": ["a"]}] * 3, "rows", "3 tables do not match 4 parties"),
 ])
 def test_refusals(job, rows, field, part):
     with pytest.raises(hushsum.Error) as refused:

@@ -87,8 +87,8 @@ def test_another_broadcast_is_refused() -> None:
 @pytest.mark.parametrize("wrong, says", [
     ({"a": np.zeros(3)}, "other keys"),
     ({"a": np.zeros(2), "b": np.zeros((2, 1))}, "shape"),
-    ([np.zeros(2)], r"no dictionary.*return \{'a': an array of shape \(2,\), 'b': an array of"),
-    (np.zeros(5), r"no dictionary.*return \{'a'"),
+    ([np.zeros(2)], r"not a dictionary.*return \{'a': an array of shape \(2,\), 'b': an array of"),
+    (np.zeros(5), r"not a dictionary.*return \{'a'"),
     ({"a": {"c": np.zeros(2)}, "b": np.zeros(3)}, r"\['a'\] is a dictionary.*shape \(2,\)"),
     ({"a": np.array(["x", "y"]), "b": np.zeros(3)}, "not of numbers"),
 ])

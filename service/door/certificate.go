@@ -19,7 +19,7 @@ import (
 )
 
 // ErrNext: a statement about a next certificate that the present one has not signed.
-var ErrNext = errors.New("door: no statement of the present certificate about its next")
+var ErrNext = errors.New("door: not a statement of the present certificate about the next one")
 
 // HeaderCertificates holds a digest of all statements that GET /v1/certificates returns; it is
 // absent where there are none.

@@ -255,7 +255,7 @@ func (d *Door) doubtful(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	if _, err := url.ParseQuery(query); err != nil {
-		d.refuse(w, "query", "write it as name=value with & between, and other characters as %%XX: %v",
+		d.refuse(w, "query", "write it as name=value, separated by &, with other characters as %%XX: %v",
 			err)
 		return true
 	}

@@ -291,7 +291,7 @@ func TestRefusals(t *testing.T) {
 		{"a parameter twice", get(f + "/next?round=1&round=1"), 400, "query"},
 		{"more seen than there can be", get(f + "/next?seen=a,b,c,d,e"), 400, "query"},
 		{"a wait below 0", get(f + "/next?wait=-1"), 400, "query"},
-		{"a wait that is no number", get(f + "/next?wait=NaN"), 400, "query"},
+		{"a wait that is not a number", get(f + "/next?wait=NaN"), 400, "query"},
 		{"more sessions than there can be", get(f + "/next?sessions=1,2,3,4,5"), 400, "query"},
 		{"a wait without end", get(f + "/next?wait=1e9"), 400, "query"},
 		{"a least number that is not decimal", get(f + "/next?least=a"), 400, "query"},

@@ -62,7 +62,7 @@ func (d *Door) message(w http.ResponseWriter, r *http.Request, c *caller) {
 		return
 	case !due:
 		d.take(c.key()).discard()
-		d.refuse(w, "due", "ask what is next")
+		d.refuse(w, "due", "ask for next")
 		return
 	}
 	b, ok := d.receive(w, r, c, p)

@@ -38,7 +38,7 @@ func parseAsk(r *http.Request) (ask runner.Ask, wait time.Duration, err error) {
 			for _, part := range strings.Split(value, ",") {
 				n, err := strconv.ParseUint(part, 10, 63)
 				if err != nil || len(ask.Sessions) == 4 {
-					return ask, 0, errors.New("sessions are up to 4 numbers with commas between")
+					return ask, 0, errors.New("sessions takes up to 4 numbers, separated by commas")
 				}
 				ask.Sessions = append(ask.Sessions, n)
 			}
@@ -53,7 +53,7 @@ func parseAsk(r *http.Request) (ask runner.Ask, wait time.Duration, err error) {
 		case "seen":
 			ask.Seen = strings.SplitN(value, ",", 5)
 			if len(ask.Seen) > 4 {
-				return ask, 0, errors.New("seen is up to 4 items with commas between")
+				return ask, 0, errors.New("seen takes up to 4 items, separated by commas")
 			}
 		case "number":
 			ask.Number, err = strconv.ParseUint(value, 10, 63)

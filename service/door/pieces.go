@@ -55,7 +55,7 @@ func pieceOf(r *http.Request, s *signature.Signed) (p piece, err error) {
 	query := r.URL.Query()
 	for _, name := range []string{"upload", "length", "offset"} {
 		if len(query) != 3 || len(query[name]) != 1 {
-			return p, errors.New("a piece has upload, length and offset, each once, and nothing else")
+			return p, errors.New("a piece takes upload, length and offset, each once, and nothing else")
 		}
 	}
 	digest, err := hex.DecodeString(query.Get("upload"))
@@ -152,7 +152,7 @@ func (d *Door) receive(
 	case p.offset != at:
 		d.keep(c.key(), u)
 		w.Header().Set(HeaderOffset, strconv.FormatInt(at, 10))
-		d.refuse(w, "offset", "%d bytes of it have come, go on there", at)
+		d.refuse(w, "offset", "%d bytes of it have arrived; continue there", at)
 		return nil, false
 	case !same:
 		u.discard()
@@ -180,11 +180,11 @@ func (d *Door) receive(
 		} else {
 			u.Close()
 		}
-		d.refuse(w, "slow", "%d of %d bytes came, and then nothing, or too little", came,
+		d.refuse(w, "slow", "%d of %d bytes arrived, and then nothing, or too little", came,
 			r.ContentLength)
 	case !p.whole && [32]byte(digest.Sum(nil)) != c.signed.Digest:
 		u.Close()
-		d.refuse(w, "digest", "Content-Digest does not fit; begin again")
+		d.refuse(w, "digest", "Content-Digest does not match; begin again")
 	case u.came < u.size:
 		d.keep(c.key(), u)
 		answerOffset(w, u.came)

@@ -106,6 +106,6 @@ func (d *Door) tooManyOf(w http.ResponseWriter, r *http.Request, c *caller) bool
 	if _, free := d.free(r.RemoteAddr); free || d.parties.allow(c.key(), d.PerSecond, d.Now()) {
 		return false
 	}
-	d.refuse(w, "rate", "%g requests a second are allowed of one party", d.PerSecond)
+	d.refuse(w, "rate", "%g requests a second are allowed from one party", d.PerSecond)
 	return true
 }

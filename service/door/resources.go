@@ -68,7 +68,7 @@ type Description struct {
 	// Committee is the fingerprint of the committee of one-message sums.
 	Committee string `json:"committee,omitempty"`
 	Initial   bool   `json:"initial"` // whether the file names a first model
-	// Before reports whether it names what was spent before.
+	// Before reports whether it names what was spent earlier.
 	Before  bool     `json:"before,omitempty"`
 	Meaning []string `json:"meaning"`
 }
@@ -118,7 +118,7 @@ func (d *Door) initial(w http.ResponseWriter, r *http.Request, c *caller) {
 
 func (d *Door) before(w http.ResponseWriter, _ *http.Request, c *caller) {
 	if c.Files.Before == nil {
-		d.refuse(w, "route", "the federation goes on from none")
+		d.refuse(w, "route", "the federation continues none")
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

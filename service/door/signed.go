@@ -65,7 +65,7 @@ func (d *Door) signed(of role, next handler) http.HandlerFunc {
 			return
 		}
 		if !found {
-			d.refuse(w, "unknown", "its identifier is 64 hexadecimal digits, see /v1/federations")
+			d.refuse(w, "unknown", "an identifier is 64 hexadecimal digits; see /v1/federations")
 			return
 		}
 		s, err := signature.Verify(r, d.Now())
@@ -78,7 +78,7 @@ func (d *Door) signed(of role, next handler) http.HandlerFunc {
 			d.refuse(w, "clock", "%v", err)
 			return
 		case errors.Is(err, signature.ErrSignature):
-			d.refuse(w, "signature", "it must be over the request as it is sent, path and query included")
+			d.refuse(w, "signature", "it must cover the request as sent, including path and query")
 			return
 		case err != nil:
 			d.refuse(w, "unsigned", "%v", err)
@@ -107,7 +107,7 @@ func (d *Door) warnOfClock(err error) {
 	defer d.mutex.Unlock()
 	if now := time.Now(); now.Sub(d.warned) > time.Minute {
 		d.warned = now
-		d.Log.Warn("requests are refused since clocks differ: if all are, put this machine's right",
+		d.Log.Warn("requests are refused because clocks differ: if all are, correct this machine's clock",
 			"error", err.Error())
 	}
 }

@@ -164,8 +164,8 @@ func (b *Batch) count(own *job.Job, alone *job.Settled, text []byte) error {
 	const advice = "ask less, or with a smaller epsilon"
 	err = ledger.SpendRound(settled.Round(), names...)
 	if errors.Is(err, accounting.ErrBudget) {
-		return own.Mistake("privacy.epsilon", advice, "nothing bounds what is spent with these "+
-			"queries, and %.4g before them", b.Before)
+		return own.Mistake("privacy.epsilon", advice, "nothing bounds what these queries spend in "+
+			"addition to the %.4g spent before them", b.Before)
 	}
 	if err != nil {
 		return err

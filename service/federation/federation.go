@@ -36,7 +36,7 @@ type Federation struct {
 	// World reports whether the file has a world for simulations, which Text leaves out.
 	World bool
 
-	training *training.Training // nil: parties train by programs of their own, or are asked
+	training *training.Training // nil: parties train with their own programs, or are asked
 	asks     *query.Plan        // nil: nothing is asked
 	expected func() []query.Expected
 }

@@ -173,7 +173,7 @@ func TestMistakes(t *testing.T) {
 		{`adversary = "cheating"`, `adversary = "evil"`, 10, "semi-malicious"},
 		{"epsilon = 8.0", "epsilon = 0.0", 14, "epsilon"},
 		{`personal = ["bn*"]`, `personal = ["*"]`, 20, "share at least one"},
-		{`personal = ["bn*"]`, `personal = ["["]`, 20, "no pattern"},
+		{`personal = ["bn*"]`, `personal = ["["]`, 20, "not a pattern"},
 		{"[time]", "[recovery]\ndrop_out = 0.2\n[time]", 36, "write parties.drop_out"},
 	} {
 		text := strings.Replace(good, c.from, c.to, 1)

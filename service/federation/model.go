@@ -98,7 +98,7 @@ func matches(patterns []string, name string) (bool, error) {
 	for _, p := range patterns {
 		ok, err := path.Match(p, name)
 		if err != nil {
-			return false, fmt.Errorf("%q is no pattern", p)
+			return false, fmt.Errorf("%q is not a pattern", p)
 		}
 		if ok {
 			return true, nil

@@ -27,7 +27,7 @@ const labelSuccession = "hushsum/4 succession"
 func (f *Federation) statement() ([]byte, error) {
 	before := f.Settled.Before()
 	if before == nil {
-		return nil, fmt.Errorf("%w: it goes on from none", ErrSuccession)
+		return nil, fmt.Errorf("%w: it continues none", ErrSuccession)
 	}
 	return []byte(f.ID + "\ngoes on from\n" + before.Federation), nil
 }

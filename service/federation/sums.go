@@ -52,7 +52,7 @@ func (f *Federation) Next(
 }
 
 // ErrDiverged: the model that follows from a sum has numbers that its type cannot represent.
-var ErrDiverged = errors.New("federation: the model has diverged, and the one before it stays; " +
+var ErrDiverged = errors.New("federation: the model has diverged, and the one before it is kept; " +
 	"lower the rates")
 
 // stored returns a model as it is stored and sent. All parties would refuse one with infinite

@@ -19,7 +19,7 @@ func (f *Federation) Meaning() []string {
 	switch m := &f.Job.Model; {
 	case f.asks != nil: // which Explain tells in whole
 	case m.File != "":
-		out = append(out, "The first model is that of the file "+m.File+".")
+		out = append(out, "The first model comes from the file "+m.File+".")
 	case f.Initial != nil:
 		out = append(out, fmt.Sprintf("The first model is drawn from the seed %d.", f.Job.Seed))
 	}
@@ -27,7 +27,7 @@ func (f *Federation) Meaning() []string {
 		out = append(out, "These parts stay with each party and never leave it: "+
 			strings.Join(f.Kept, ", ")+".")
 	}
-	return append(out, fmt.Sprintf("A round takes %s up and %s down of each party.", size(f.Up()),
+	return append(out, fmt.Sprintf("In a round each party sends %s and receives %s.", size(f.Up()),
 		size(f.down())))
 }
 
@@ -39,7 +39,7 @@ func (f *Federation) Needs() []string {
 		tables = 4 * oneshot.DefaultBatch * f.Up() // submissions until the members have checked them
 	}
 	return []string{
-		fmt.Sprintf("Memory of the node that leads: about %s.", size(40<<20+6*8*d+tables)),
+		fmt.Sprintf("Memory of the leading node: about %s.", size(40<<20+6*8*d+tables)),
 		fmt.Sprintf("Disk, on each node: about %s, and a line of the audit log for each event.",
 			size(2*(8*d+tables)+(1<<20))),
 	}

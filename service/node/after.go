@@ -71,7 +71,7 @@ func (n *Node) succeeds(
 		return err
 	case !bytes.Equal(spent, files.Before):
 		return fmt.Errorf("%w: privacy.before is not what the parties of %.16s… have spent; have it "+
-			"written anew by 'hushsumd federation after'", page.ErrStale, before.Federation)
+			"rewritten by 'hushsumd federation after'", page.ErrStale, before.Federation)
 	}
 	return nil
 }
@@ -89,12 +89,12 @@ func (n *Node) studies(f *federation.Federation) error {
 		switch {
 		case other.ID == f.ID || other.Job.Privacy.Study == 0:
 		case before == nil && other.Settled.Roster().Digest() == f.Settled.Roster().Digest():
-			return f.Job.Mistake("privacy.study", fmt.Sprintf("go on from its last federation: hushsumd "+
+			return f.Job.Mistake("privacy.study", fmt.Sprintf("continue its last federation: hushsumd "+
 				"federation after %s", other.Job.Name), "these parties have a study, and a budget is not "+
 				"spent twice")
 		case before != nil && was != nil && was.Federation == before.Federation:
-			return f.Job.Mistake("privacy.before", fmt.Sprintf("go on from that: hushsumd federation after "+
-				"%s", other.Job.Name), "%s goes on from the same federation, and a study spends its "+
+			return f.Job.Mistake("privacy.before", fmt.Sprintf("continue that one: hushsumd federation "+
+				"after %s", other.Job.Name), "%s continues the same federation, and a study spends its "+
 				"budget once", other.Job.Name)
 		}
 	}

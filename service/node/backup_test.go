@@ -281,7 +281,7 @@ func missingState(t *testing.T, b *small, members int) {
 	}
 	said := false
 	for _, line := range lines {
-		said = said || line.Event == "set back" && strings.Contains(line.Note, "is not there")
+		said = said || line.Event == "set back" && strings.Contains(line.Note, "is missing")
 	}
 	if !said {
 		t.Errorf("the audit log does not say what happened: %+v", lines)

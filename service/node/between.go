@@ -29,9 +29,9 @@ const clockBound = time.Minute
 
 // Errors of messages between nodes.
 var (
-	errForged = errors.New("node: a message that no node of this seal key sent for this federation")
-	errOld    = fmt.Errorf("node: a message of another node is a copy, or the nodes' clocks differ "+
-		"by more than %v; set them by NTP", clockBound)
+	errForged = errors.New("node: a message that no node with this seal key sent for this federation")
+	errOld    = fmt.Errorf("node: a message from another node is a copy, or the nodes' clocks "+
+		"differ by more than %v; set them by NTP", clockBound)
 )
 
 // number is the random number of a message, which identifies copies and binds a reply to its

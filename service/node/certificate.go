@@ -147,7 +147,7 @@ func (n *Node) show(pair *tls.Certificate) {
 	changed := fingerprint(was) != fingerprint(pair)
 	n.tellEnd(changed)
 	if changed {
-		n.Log.Warn("the door shows another certificate", "fingerprint",
+		n.Log.Warn("the door now uses another certificate", "fingerprint",
 			fmt.Sprintf("%x", fingerprint(pair)))
 	}
 }

@@ -109,7 +109,7 @@ func (n *Node) know(f *federation.Federation, files federation.Files) {
 	n.entries[f.ID] = e
 	if parties := f.Settled.Roster().Len(); parties > n.connections {
 		n.Log.Warn("a federation has more parties than the door has connections: they take turns, "+
-			"which takes time; let the process open more files, or set Connections",
+			"which is slow; let the process open more files, or set Connections",
 			"federation", f.Job.Name, "parties", parties, "connections", n.connections)
 	}
 	n.group.Add(1)
@@ -133,7 +133,7 @@ func (n *Node) lead(e *entry) {
 				continue
 			}
 			if err != nil && n.ctx.Err() == nil {
-				n.Log.Warn("this node does not lead any more", "federation", e.federation.Job.Name,
+				n.Log.Warn("this node no longer leads", "federation", e.federation.Job.Name,
 					"error", err.Error())
 			}
 		}
@@ -316,7 +316,7 @@ func (n *Node) hear(m *nats.Msg) {
 	if err != nil {
 		if time.Since(e.warned) > unreadable {
 			e.warned = time.Now()
-			n.Log.Warn("nobody is heard to lead by this message", "federation", e.federation.Job.Name,
+			n.Log.Warn("no leader was heard before this message", "federation", e.federation.Job.Name,
 				"error", err.Error())
 		}
 		return

@@ -179,8 +179,8 @@ func (l *boundedListener) take(
 	}
 	if gives != nil {
 		l.remove(gives)
-		l.tell("there are too many connections: the oldest of a stranger, or one that nobody uses, " +
-			"is closed for a new one")
+		l.tell("there are too many connections: the oldest one of a stranger, or an unused one, is " +
+			"closed for a new one")
 	}
 	l.open++
 	c.since = now

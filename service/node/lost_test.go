@@ -61,15 +61,15 @@ func TestLost(t *testing.T) {
 		streams     []record.Copies
 		want        []string // of each word
 	}{
-		{"abc", "a", nil, []string{"none of the 2 nodes that are left might fail, where now 1 may"}},
+		{"abc", "a", nil, []string{"none of the 2 remaining nodes could fail, where now 1 may"}},
 		{"abC", "c", nil, nil}, // the others decide before and after
-		{"abC", "a", nil, []string{"1 of the 2 nodes that are left would be here, and 2 decide"}},
+		{"abC", "a", nil, []string{"1 of the 2 remaining nodes would be up, and it takes 2 to decide"}},
 		{"abcd", "a", nil, nil},
 		{"abcD", "d", nil, nil},
 		{"abcD", "a", nil, nil}, // none may fail before either
 		{"abCD", "a", nil, []string{nothing}},
 		{"abcde", "a", nil, nil},
-		{"abcdE", "a", nil, []string{"none of the 4 nodes that are left might fail, where now 1"}},
+		{"abcdE", "a", nil, []string{"none of the 4 remaining nodes could fail, where now 1"}},
 		{"abcDE", "a", nil, []string{nothing}},
 		{"abcde", "z", nil, nil},
 		{"abcd", "a", []record.Copies{on("abc"), on("bcd")}, nil},

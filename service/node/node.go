@@ -268,14 +268,14 @@ func (n *Node) connect(ctx context.Context) (err error) {
 		}
 		if !told {
 			told = true
-			n.Log.Warn("the record cannot be used yet; most of a cluster's nodes must be there",
+			n.Log.Warn("the record cannot be used yet; most of a cluster's nodes must be up",
 				"error", err.Error())
 		}
 	}
 	switch {
 	case err != nil && !n.alone && n.embedded != nil:
-		return fmt.Errorf("%w; start most of the nodes of --peers within %v of each other, and see that "+
-			"they reach each other's --cluster", err, formTime)
+		return fmt.Errorf("%w; start most of the nodes of --peers within %v of each other, and make "+
+			"sure that they reach each other's --cluster", err, formTime)
 	case err != nil:
 		return err
 	}
@@ -341,8 +341,8 @@ func (n *Node) serve() error {
 		connections = n.Connections
 	}
 	n.connections = connections
-	n.Log.Info("connections are bounded", "door", connections, "page", pageConnections,
-		"files", files, "files kept for the record", reserve)
+	n.Log.Info("connections are limited", "door", connections, "page", pageConnections,
+		"files", files, "files reserved for the record", reserve)
 	listener, err := net.Listen("tcp", n.Listen)
 	if err != nil {
 		return fmt.Errorf("node: the parties' door: %w; see --listen", err)
@@ -518,7 +518,7 @@ func (n *Node) proxy(l lead) *httputil.ReverseProxy {
 				Type:   door.ProblemPrefix + "leader",
 				Title:  door.Refusals()["leader"].Title,
 				Status: http.StatusServiceUnavailable,
-				Detail: "the node that leads does not answer; ask again",
+				Detail: "the leading node does not answer; ask again",
 			})
 		},
 		ErrorLog: slog.NewLogLogger(n.Log.Handler(), slog.LevelDebug),

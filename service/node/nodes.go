@@ -247,10 +247,10 @@ func lost(c *record.Cluster, name string) (words []string) {
 	members, decide, left := quorum(after)
 	switch {
 	case left < 0:
-		words = append(words, fmt.Sprintf("%d of the %d nodes that are left would be here, and %d "+
-			"decide: nothing would be decided until others come back", left+decide, members, decide))
+		words = append(words, fmt.Sprintf("%d of the %d remaining nodes would be up, and it takes %d "+
+			"to decide: nothing would be decided until others come back", left+decide, members, decide))
 	case left == 0 && missing > 0:
-		words = append(words, fmt.Sprintf("none of the %d nodes that are left might fail, where now %d "+
+		words = append(words, fmt.Sprintf("none of the %d remaining nodes could fail, where now %d "+
 			"may", members, missing))
 	}
 	behind := 0
@@ -268,8 +268,8 @@ func lost(c *record.Cluster, name string) (words []string) {
 	}
 	if behind > 0 {
 		words = append(words, fmt.Sprintf("%d streams of the record would have too few whole copies: "+
-			"nothing that they have could be read or changed until those that are behind, or away, are "+
-			"there", behind))
+			"nothing in them could be read or changed until the nodes that are behind, or away, have "+
+			"caught up", behind))
 	}
 	return words
 }
@@ -287,13 +287,13 @@ func (n *Node) RemoveNode(ctx context.Context, o page.NodeOrder) (*page.Nodes, e
 	case o.Seen != nil && *o.Seen != before.Revision:
 		return nil, page.ErrStale
 	case n.embedded == nil || n.alone:
-		return nil, fmt.Errorf("%w: no cluster of nodes has the record; stop the node, and that is all",
+		return nil, fmt.Errorf("%w: no cluster of nodes has the record; just stop the node",
 			page.ErrNode)
 	case i < 0:
 		return nil, fmt.Errorf("%w: none of the nodes is called %.60q; see hushsumd node list",
 			page.ErrNode, o.Name)
 	case o.Name == n.Name:
-		return nil, fmt.Errorf("%w: it is the one that you ask; ask another", page.ErrNode)
+		return nil, fmt.Errorf("%w: it is the one that you are asking; ask another", page.ErrNode)
 	case len(words) > 0 && !o.Force:
 		return nil, fmt.Errorf("%w: %s. Add a node first, wait for those that are away, or force it",
 			page.ErrQuorum, strings.Join(words, "; "))

@@ -102,7 +102,7 @@ func TestNodesComeAndGo(t *testing.T) {
 			t.Errorf("%v lacks %q", err, words)
 		}
 	}
-	refused(leads, "none of the 2 nodes that are left might fail, where now 1 may")
+	refused(leads, "none of the 2 remaining nodes could fail, where now 1 may")
 	s.round(c.nodes[asked])
 
 	// A fourth, which asks those that were there before.

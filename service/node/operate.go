@@ -47,7 +47,7 @@ func (n *Node) reply(r *runner.Runner, m *nats.Msg) {
 	id := strings.TrimPrefix(m.Subject, subjectAsk)
 	body, question, err := n.between.open(forOrder, id+"\n"+n.Name, number{}, m.Data)
 	if err != nil {
-		n.Log.Warn("an order over NATS is not obeyed", "federation", id, "error", err.Error())
+		n.Log.Warn("an order over NATS is refused", "federation", id, "error", err.Error())
 		return
 	}
 	var o page.Order // or a question: status, before
@@ -85,7 +85,7 @@ func packReply(out reply) ([]byte, error) {
 	if err != nil || packed.Len() <= mostReply {
 		return packed.Bytes(), err
 	}
-	return json.Marshal(reply{Error: "it is too large to be passed on; ask the node that leads"})
+	return json.Marshal(reply{Error: "it is too large to be passed on; ask the leading node"})
 }
 
 // parseReply decodes a reply.

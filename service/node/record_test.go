@@ -307,7 +307,7 @@ func TestRecordOfLaterRelease(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := fmt.Sprintf("the %s of %.16s… is of format %d, this program reads", c.what, fed.ID,
+		want := fmt.Sprintf("the %s of %.16s… has format %d, and this program reads", c.what, fed.ID,
 			record.Format+1)
 		for !strings.Contains(log.String(), want) {
 			if ctx.Err() != nil {

@@ -65,7 +65,7 @@ func (n *Node) reload() {
 func (n *Node) reloadKeys() {
 	keys, err := keyfile.SealKeys(n.KeyFile, false)
 	if err != nil {
-		n.Log.Error("the file of seal keys is of no use: the keys that it had before stay",
+		n.Log.Error("the file of seal keys is unusable: the keys that it had before stay",
 			"error", err.Error())
 		return
 	}
@@ -84,7 +84,7 @@ func (n *Node) reloadKeys() {
 		kept := n.needed(gone)
 		n.seals.Set(append(slices.Clone(keys), kept...))
 	}
-	n.Log.Info("the file of seal keys was read again", "seals", record.KeyName(n.seals.Newest()),
+	n.Log.Info("the file of seal keys was reread", "seals", record.KeyName(n.seals.Newest()),
 		"keys", len(n.seals.All()))
 }
 
@@ -98,10 +98,10 @@ func (n *Node) needed(keys []keyexchange.SealKey) (kept []keyexchange.SealKey) {
 		name := record.KeyName(&key)
 		switch {
 		case err != nil:
-			n.Log.Error("a seal key is not in the file any more, and stays, since the record does not "+
-				"say whether something is sealed under it", "key", name, "error", err.Error())
+			n.Log.Error("a seal key is no longer in the file, and stays, because the record does not say "+
+				"whether something is sealed under it", "key", name, "error", err.Error())
 		case count[name] > 0:
-			n.Log.Error("a seal key is not in the file any more, and stays: put its line back, and run "+
+			n.Log.Error("a seal key is no longer in the file, and stays: put its line back, and run "+
 				"'hushsumd key rewrite'", "key", name, "sealed", count[name])
 		default:
 			n.Log.Info("a seal key is gone: nothing is sealed under it", "key", name)
@@ -137,7 +137,7 @@ func (n *Node) opens(ctx context.Context) error {
 	for name, parts := range count {
 		if name != "" {
 			return fmt.Errorf("%w: %d objects are under the key %s; add its line to the file of --key, "+
-				"behind that of the key that seals", ErrSealed, parts, name)
+				"after that of the key that seals", ErrSealed, parts, name)
 		}
 	}
 	return nil
@@ -173,7 +173,7 @@ func (n *Node) Rewrite(ctx context.Context) ([]page.Key, error) {
 	slices.Sort(ids)
 	for _, id := range ids {
 		if _, err := n.order(ctx, id, page.Order{What: orderReseal}); err != nil {
-			n.Log.Warn("a federation's state is not sealed anew", "federation", id, "error", err.Error())
+			n.Log.Warn("a federation's state was not resealed", "federation", id, "error", err.Error())
 		}
 	}
 	if err := n.records.Reseal(ctx); err != nil {

@@ -194,7 +194,7 @@ func TestSealKeyRotation(t *testing.T) {
 	// Its line gone too early, the old key stays.
 	write(&configs[0], after)
 	s.eventually("nobody says that the key stays", func() bool {
-		return log.has("is not in the file any more, and stays: put its line back")
+		return log.has("is no longer in the file, and stays: put its line back")
 	})
 	s.round(nodes[0])
 	if k := keys(nodes[0]); len(k) != 2 || k[1].Missing || k[1].Objects == 0 {

@@ -101,7 +101,7 @@ func TestStrangersKeepNobodyOut(t *testing.T) {
 	if status.Round != rounds || status.Lost != 0 {
 		t.Errorf("%d rounds, %d lost", status.Round, status.Lost)
 	}
-	if !s.log.has("connections are bounded") || !s.log.has("too many connections") {
+	if !s.log.has("connections are limited") || !s.log.has("too many connections") {
 		t.Error("the log does not say what the bound is, or that it was met")
 	}
 }

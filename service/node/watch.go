@@ -136,7 +136,7 @@ func (n *Node) watch() {
 		if n.embedded == nil || !n.health.due(!n.embedded.Enabled(), time.Now()) {
 			continue
 		}
-		n.Log.Warn("the record is started again")
+		n.Log.Warn("the record is being restarted")
 		returned, err = within(restartTime, n.embedded.Restart)
 		if !returned {
 			n.hangs()
@@ -150,14 +150,14 @@ func (n *Node) watch() {
 
 // errHangs: JetStream in this process waits for itself for ever, as it does when the disk becomes
 // full at the wrong moment. Nothing in the process can repair that, and closing it would wait too.
-var errHangs = errors.New("node: the record hangs; start this process again")
+var errHangs = errors.New("node: the record hangs; restart this process")
 
 // patience is how long a probe may take, each part of which has bounds of its own.
 func (n *Node) patience() time.Duration { return max(4*n.Probe, leastPatience) }
 
 // hangs reports that this process has to be restarted.
 func (n *Node) hangs() {
-	n.Log.Error("the record hangs: this process ends, to be started again")
+	n.Log.Error("the record hangs: this process exits to be restarted")
 	n.health.note(errHangs, time.Now())
 	n.health.mutex.Lock()
 	n.health.starts = helpless

@@ -43,7 +43,7 @@ func (s *site) known(enough func(Role) bool, next http.HandlerFunc) http.Handler
 			s.unauthorized(w, r)
 			return
 		default:
-			problem(w, r, "role", "it takes a token, or a key, that operates")
+			problem(w, r, "role", "it takes a token, or a key, that may operate")
 			return
 		}
 		if isSigned(r) {
@@ -81,11 +81,10 @@ func (s *site) operate(next http.HandlerFunc) http.HandlerFunc {
 // unauthorized asks programs for a token, and sends people to the form that takes theirs.
 func (s *site) unauthorized(w http.ResponseWriter, r *http.Request) {
 	if forPrograms(r) {
-		detail := "send an operator's token as Authorization: Bearer, or sign by a key of one"
+		detail := "send an operator's token as Authorization: Bearer, or sign with an operator's key"
 		if r.Header.Get("Authorization") != "" {
-			detail = "it comes with a token that is none of this node: each node makes its own at its " +
-				"first start, in operators.txt of its folder; send one of these, or sign by a key of " +
-				"an operator"
+			detail = "it carries a token that this node does not know: each node makes its own at its " +
+				"first start, in operators.txt in its folder; send one of these, or sign with an operator's key"
 		}
 		problem(w, r, "token", detail)
 		return

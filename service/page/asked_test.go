@@ -216,10 +216,10 @@ func TestPlan(t *testing.T) {
 		status             int
 		want               string
 	}{
-		{"GET", tokens[0], "", "waiting", 403, "operates"},
+		{"GET", tokens[0], "", "waiting", 403, "may operate"},
 		{"GET", tokens[1], "", "waiting", 200, `kind = &#34;crosstab&#34;`},
 		{"POST", tokens[1], text, "waiting", 409, "not ended"},
-		{"POST", tokens[0], text, "ended", 403, "operates"},
+		{"POST", tokens[0], text, "ended", 403, "may operate"},
 		{"POST", tokens[1], text, "ended", 200, "older was answered in study, and costs nothing"},
 		{"POST", tokens[1], text, "ended", 200, "<td>decades</td><td>histogram</td><td>± "},
 		{"POST", tokens[1], "nam = 1", "ended", 422, "did you mean name"},

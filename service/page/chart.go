@@ -21,10 +21,10 @@ type figure struct {
 func figures(s *runner.Status) (out []figure) {
 	for _, f := range []figure{
 		{"figure-accuracy", "Accuracy by round", accuracies(s.History)},
-		{"figure-epsilon", "ε that is left, by round", burnDown(s)},
+		{"figure-epsilon", "ε left, by round", burnDown(s)},
 		{"figure-parties", "Parties in the sum by round; dashed: the fewest that a sum takes; " +
 			"✕: no sum", sums(s)},
-		{"figure-steps", "Seconds that steps take on average, since this node leads", steps(s.Steps)},
+		{"figure-steps", "Average seconds of each step since this node began to lead", steps(s.Steps)},
 	} {
 		if f.Drawn != "" {
 			out = append(out, f)
@@ -152,7 +152,7 @@ func burnDown(s *runner.Status) template.HTML {
 	d.curve(points)
 	fmt.Fprintf(&d.inside, `<circle class="bar" cx="%.1f" cy="%.1f" r="4"/>`, d.x(float64(s.Round)),
 		d.y(left(s.Epsilon)))
-	return d.svg("%.3g", fmt.Sprintf("epsilon that is left: %.3g of %.3g after round %d of %d",
+	return d.svg("%.3g", fmt.Sprintf("epsilon left: %.3g of %.3g after round %d of %d",
 		left(s.Epsilon), s.Budget, s.Round, s.Rounds))
 }
 

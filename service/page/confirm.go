@@ -10,10 +10,10 @@ import (
 
 // final explains the orders that cannot be undone.
 var final = map[string]string{
-	"end": "The federation ends for good. A round that is open has no sum, and its epsilon is " +
-		"spent. To go on later takes another federation, which every party has to accept.",
-	"exclude": "From now on nobody waits for the party, and it is in no sum, until it is let " +
-		"back in. The audit log names who ordered it.",
+	"end": "The federation ends for good. An open round gets no sum, and its epsilon is spent. To " +
+		"continue later takes another federation, which every party has to accept.",
+	"exclude": "From now on nobody waits for the party, and it is in no sum, until it is " +
+		"readmitted. The audit log names the operator who ordered this.",
 }
 
 // confirmation is a form that asks for the name.
@@ -77,7 +77,7 @@ func (s *site) form(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, 4<<10)
 		if r.PostFormValue("name") != c.Want {
 			if !forPeople(r) {
-				problem(w, r, "name", "send the name as name=…, as the form of the page does")
+				problem(w, r, "name", "send the name as name=…, as the page's form does")
 				return
 			}
 			c.Wrong = true

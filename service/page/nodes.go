@@ -51,7 +51,7 @@ func (n *Nodes) Say() string {
 		return "the record is on another NATS, whose own servers decide"
 	}
 	here := n.Missing + n.Quorum
-	text := fmt.Sprintf("%d of %d nodes are here, %d decide", here, n.Members, n.Quorum)
+	text := fmt.Sprintf("%d of %d nodes are up, %d decide", here, n.Members, n.Quorum)
 	switch {
 	case n.Missing < 0:
 		text += ": nothing is decided"
@@ -121,7 +121,7 @@ func matched(w http.ResponseWriter, r *http.Request) (seen *uint64, ok bool) {
 		return nil, false
 	case "*":
 		if isSigned(r) { // a copy of it could be sent again
-			problem(w, r, "match", "a signed order takes the ETag of the status, and no star")
+			problem(w, r, "match", "a signed order takes the ETag of the status, not a star")
 			return nil, false
 		}
 		return nil, true

@@ -19,11 +19,11 @@ import (
 func TestSay(t *testing.T) {
 	for want, n := range map[string]page.Nodes{
 		"the record is on another NATS, whose own servers decide": {},
-		"1 of 1 nodes are here, 1 decide: none of them may fail":  {Members: 1, Quorum: 1},
-		"3 of 3 nodes are here, 2 decide: 1 may fail":             {Members: 3, Quorum: 2, Missing: 1},
-		"1 of 3 nodes are here, 2 decide: nothing is decided":     {Members: 3, Quorum: 2, Missing: -1},
-		"5 of 5 nodes are here, 3 decide: 2 may fail":             {Members: 5, Quorum: 3, Missing: 2},
-		"2 of 3 nodes are here, 2 decide: none of them may fail; 4 streams of the record are being " +
+		"1 of 1 nodes are up, 1 decide: none of them may fail":    {Members: 1, Quorum: 1},
+		"3 of 3 nodes are up, 2 decide: 1 may fail":               {Members: 3, Quorum: 2, Missing: 1},
+		"1 of 3 nodes are up, 2 decide: nothing is decided":       {Members: 3, Quorum: 2, Missing: -1},
+		"5 of 5 nodes are up, 3 decide: 2 may fail":               {Members: 5, Quorum: 3, Missing: 2},
+		"2 of 3 nodes are up, 2 decide: none of them may fail; 4 streams of the record are being " +
 			"copied": {Members: 3, Quorum: 2, Copying: 4},
 	} {
 		if got := n.Say(); got != want {

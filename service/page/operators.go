@@ -87,9 +87,10 @@ func (o *Operators) look() {
 	err := o.load()
 	switch {
 	case err != nil && o.wrong != wrong:
-		o.log.Error("the file of operators is of no use: who it had before stays", "error", err.Error())
+		o.log.Error("the file of operators is unusable: those that it had before "+
+			"stay", "error", err.Error())
 	case err == nil && (wrong != "" || !maps.Equal(before, o.keys)):
-		o.log.Info("the file of operators was read again", "operators", len(o.keys))
+		o.log.Info("the file of operators was reread", "operators", len(o.keys))
 	}
 }
 
@@ -150,7 +151,7 @@ func parseOperators(text string) (operatorKeys, error) {
 			return fail("there is no role %.20q", parts[0])
 		}
 		if n := parts[1]; n == "" || len(n) > mostOperatorName || strings.ContainsFunc(n, unprintable) {
-			return fail("%.80q is no name", n)
+			return fail("%.80q is not a name", n)
 		}
 		b, err := hex.DecodeString(parts[2])
 		if err != nil || len(b) != ed25519.PublicKeySize {

@@ -139,7 +139,7 @@ func TestOperatorsByKey(t *testing.T) {
 		"operate bob":                                           "line 1: 2 words",
 		"\nadmin bob " + public(operates):                       "line 2: there is no role",
 		"operate bob zz":                                        "64 hexadecimal",
-		"operate  " + public(operates):                          "no name",
+		"operate  " + public(operates):                          "not a name",
 		"operate bob " + public(operates)[2:]:                   "64 hexadecimal",
 		"read a " + public(reads) + "\nread b " + public(reads): "line 2: the key is there twice",
 	} {
@@ -216,11 +216,11 @@ func TestOperatorsChange(t *testing.T) {
 	if got := log.String(); strings.Count(got, "line 2: 2 words, want 3") != 1 {
 		t.Errorf("the log does not say once what is wrong: %s", got)
 	}
-	again := strings.Count(log.String(), "was read again")
+	again := strings.Count(log.String(), "was reread")
 	write(line("operate", "bob", bob))
 	expect("a file that was mended", 403, 200)
 	expect("a file that was mended", 403, 200)
-	if n := strings.Count(log.String(), "was read again"); n != again+1 {
+	if n := strings.Count(log.String(), "was reread"); n != again+1 {
 		t.Errorf("the log says %d times that the file was mended: %s", n-again, log.String())
 	}
 	if err := os.Remove(file); err != nil {

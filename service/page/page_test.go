@@ -174,7 +174,7 @@ func TestOtherToken(t *testing.T) {
 	_, server, _ := newPage(t, false)
 	for token, want := range map[string]string{
 		"":  "send an operator's token",
-		"x": "a token that is none of this node",
+		"x": "a token that this node does not know",
 	} {
 		status, body, _ := call(t, "GET", server.URL+"/v1/federations", token, "", "")
 		if status != 401 || !strings.Contains(body, want) {
@@ -280,7 +280,7 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// A backup that breaks off is no whole answer.
+// A backup that breaks off is not a whole answer.
 func TestBackupBreaksOff(t *testing.T) {
 	s, server, tokens := newPage(t, false)
 	s.breaks = record.ErrUnavailable

@@ -98,7 +98,7 @@ func (s *site) declare(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err == nil && decoder.More() {
-		err = errors.New("something is behind its end")
+		err = errors.New("there is more after its end")
 	}
 	if err != nil {
 		problem(w, r, "query", err.Error())

@@ -99,7 +99,7 @@ func newReport(status *runner.Status, known door.Known) *report {
 		add("roster of the committee", hexOf(d[:]))
 	}
 	ofFile("the first model's file", known.Files.Model)
-	ofFile("what was spent before, in an earlier federation", known.Files.Before)
+	ofFile("what was spent earlier, in another federation", known.Files.Before)
 	for _, p := range slices.Backward(status.History) {
 		if p.Digest != "" {
 			add("the last model", p.Digest)

@@ -73,7 +73,7 @@ func NewServer(address, fingerprint string, identity crypto.Signer) (*Server, er
 // checkAddress returns an address without a path.
 func checkAddress(address string) (string, error) {
 	u, err := url.Parse(address)
-	wrong := fmt.Errorf("%w: %q is no address such as https://host:port", ErrServer, address)
+	wrong := fmt.Errorf("%w: %q is not an address such as https://host:port", ErrServer, address)
 	if err != nil || u.Host == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" {
 		return "", wrong
 	}

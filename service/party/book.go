@@ -18,7 +18,7 @@ import (
 )
 
 // ErrBook: the party's book was changed, is sealed under another key, or is not the newest.
-var ErrBook = errors.New("party: the book of federations does not open")
+var ErrBook = errors.New("party: the book of federations cannot be opened")
 
 // Book records what a party has accepted and spent in all its federations: in succession, and at
 // the same time by parties with folders of their own. It is one sealed file, with a counter next to
@@ -94,11 +94,11 @@ func (b *Book) read() (t text, err error) {
 		decoder := json.NewDecoder(bytes.NewReader(plain))
 		decoder.DisallowUnknownFields()
 		if err := decoder.Decode(&t); err != nil || t.Format != bookFormat {
-			return t, fmt.Errorf("%w: %s is of a format that this program does not know", ErrBook, b.File)
+			return t, fmt.Errorf("%w: %s has a format that this program does not know", ErrBook, b.File)
 		}
 	}
 	if t.Number < newest {
-		return t, fmt.Errorf("%w: %s is number %d, of %d; bring the newest back", ErrBook, b.File,
+		return t, fmt.Errorf("%w: %s is number %d, of %d; restore the newest", ErrBook, b.File,
 			t.Number, newest)
 	}
 	return t, nil
@@ -178,13 +178,14 @@ func (b *Book) check(entries []Entry, p *Policy, f *federation.Federation, name 
 		})
 		switch {
 		case was.Spent > 0 && counted.Upper < was.Spent*(1-1e-9):
-			return fail("it counts epsilon %.4g that %s has spent before, and by its own book it was %.4g",
+			return fail("it counts epsilon %.4g as spent by %s before, and by the party's own book it was "+
+				"%.4g",
 				counted.Upper, name, was.Spent)
 		case was.Study > 0 && next.Study != was.Study:
 			return fail("by this party's book its study may spend epsilon %g, and by the job %g", was.Study,
 				next.Study)
 		case next.Study > 0 && other >= 0:
-			return fail("%s goes on from the same federation, and a study spends its budget once",
+			return fail("%s continues the same federation, and a study spends its budget once",
 				entries[other].Name)
 		}
 	}

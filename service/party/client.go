@@ -36,7 +36,7 @@ func (e *RefusalError) Error() string {
 	if e.Kind == "" { // not a node's own words
 		text := fmt.Sprintf("party: something between here and the server refuses (%d)", e.Status)
 		if e.Status == http.StatusRequestEntityTooLarge {
-			text += ": have the proxy let longer bodies pass, as client_max_body_size 0 does for nginx"
+			text += ": let the proxy pass longer bodies, as client_max_body_size 0 does for nginx"
 		}
 		return text
 	}
@@ -148,8 +148,9 @@ func withAdvice(err error) error {
 	if !strings.Contains(err.Error(), "protocol version") {
 		return err
 	}
-	return fmt.Errorf("%w; what answers there, a proxy perhaps, has too old a TLS: turn on 1.3, or "+
-		"leave out its fingerprint if an authority has signed its certificate, with which 1.2 will do",
+	return fmt.Errorf("%w; what answers there, perhaps a proxy, speaks too old a TLS: turn on 1.3, "+
+		"or leave out its fingerprint if an authority has signed its certificate, in which case 1.2 "+
+		"will do",
 		err)
 }
 
@@ -317,7 +318,7 @@ func (s *Server) above(number uint64) {
 }
 
 // errOther: an answer that no server of this kind sends, such as a proxy's own page.
-var errOther = errors.New("party: something else answers in the server's place")
+var errOther = errors.New("party: something else answers instead of the server")
 
 // nextOf reads what is next from an answer.
 func nextOf(answer *http.Response) (runner.Next, error) {

@@ -119,7 +119,7 @@ func readUpdate(at func(string) string, w *Work) (*Update, error) {
 	}
 	trained := strings.HasPrefix(left, "trained")
 	if trained && w.Coins != nil {
-		return nil, fmt.Errorf("%w: it left %s, and trained weights are no sum of the gradients of "+
+		return nil, fmt.Errorf("%w: it left %s, and trained weights are not a sum of the gradients of "+
 			"records that coins drew", ErrTraining, left)
 	}
 	spec, values, _, err := tensor.ParseAny(b)

@@ -118,7 +118,7 @@ func (s *Server) successor(ctx context.Context, id string, may func(successor) e
 var errUnlisted = errors.New("this identity's key is not in its list")
 
 // errWord: no operator whom the policy follows says that it continues the other.
-var errWord = errors.New("it is not by the word of an operator of follow")
+var errWord = errors.New("it is not signed by an operator listed in follow")
 
 // mayFollow returns an error unless a policy lets its owner continue from one federation in
 // another; listed tells whether the owner is in the other's roster or committee.
@@ -138,14 +138,14 @@ func (p *Policy) mayFollow(was *federation.Federation, s successor, listed bool)
 	added := len(joined) + len(renewed) + len(members) + len(changed)
 	switch {
 	case next.Settled.Before().Federation != s.from:
-		return fmt.Errorf("%w: it goes on from another", errWord)
+		return fmt.Errorf("%w: it continues another", errWord)
 	case !slices.Contains(p.Follow, hex.EncodeToString(signer)):
-		return fmt.Errorf("%w: it is signed by %x, whom follow does not have", errWord, []byte(signer))
+		return fmt.Errorf("%w: it is signed by %x, which follow does not list", errWord, []byte(signer))
 	case !listed:
 		return errUnlisted
 	case added > p.FollowJoined:
-		return fmt.Errorf("it has %d parties, members or keys that are new, follow_joined is %d; join "+
-			"it by hand, with the fingerprints of its lists", added, p.FollowJoined)
+		return fmt.Errorf("it has %d new parties, members or keys, and follow_joined is %d; join it by "+
+			"hand, with the fingerprints of its lists", added, p.FollowJoined)
 	}
 	return p.Check(next)
 }

@@ -290,8 +290,8 @@ func (p *Party) checkLost() error {
 	case p.Federation.Settled.Oneshot() != nil && p.LeastNumber > 0:
 		return &hushsum.ConfigError{
 			Path:   "LeastNumber",
-			Reason: "sums of one message have no sessions",
-			Advice: "say Spent alone",
+			Reason: "one-message sums have no sessions",
+			Advice: "set only Spent",
 		}
 	case p.Federation.Settled.Oneshot() != nil:
 	case p.Spent > 0 && p.LeastNumber == 0:
@@ -303,7 +303,7 @@ func (p *Party) checkLost() error {
 	case p.LeastNumber > protocol.MaxNumber:
 		return &hushsum.ConfigError{
 			Path:   "LeastNumber",
-			Reason: fmt.Sprintf("%d is above %d, the last that there is", p.LeastNumber, protocol.MaxNumber),
+			Reason: fmt.Sprintf("%d is above %d, the last one", p.LeastNumber, protocol.MaxNumber),
 		}
 	}
 	return nil
@@ -473,13 +473,13 @@ func (r *running) tell(one drive.Report) {
 	case drive.Submitted:
 		log.Info("submitted")
 	case drive.Declined:
-		log.Warn("this party declines the round: the server has forgotten, was set back, or cheats")
+		log.Warn("this party declines the round: the server has forgotten it, was set back, or cheats")
 	case drive.Missed:
 		log.Warn("no update for this round")
 	case drive.Blank:
-		log.Warn("no update for this round: zeros with noise are submitted, and nobody is told")
+		log.Warn("no update for this round: zeros with noise are submitted, and nobody else learns it")
 	case drive.Late:
-		log.Info("the round went on without this party's update")
+		log.Info("the round continued without this party's update")
 	default:
 		log.Warn("what the server sent was refused")
 	}
@@ -534,7 +534,7 @@ func (r *running) send(ctx context.Context, m drive.Message) error {
 		if message, err = r.store.submitted(r.most); err != nil {
 			guard := r.party.Guard()
 			r.absent = guard.Last()
-			r.Log.Warn("the round goes on without this party", "round", r.absent, "error", err.Error())
+			r.Log.Warn("the round continues without this party", "round", r.absent, "error", err.Error())
 			return nil
 		}
 	}
@@ -550,7 +550,7 @@ func (r *running) post(ctx context.Context, message []byte) (taken bool, err err
 	if errors.As(err, &refusal) {
 		switch refusal.Kind {
 		case "due", "ended":
-			r.Log.Info("an answer came too late", "kind", refusal.Kind, "detail", refusal.Detail)
+			r.Log.Info("an answer arrived too late", "kind", refusal.Kind, "detail", refusal.Detail)
 			return false, nil
 		case "message":
 			r.Log.Warn("an answer was refused", "kind", refusal.Kind, "detail", refusal.Detail)
@@ -775,7 +775,7 @@ func (r *running) watch(
 // errMade ends a question: the party has a result to report.
 var errMade = errors.New("party: the trainer has ended")
 
-var errWentOn = errors.New("party: the round went on without this party")
+var errWentOn = errors.New("party: the round continued without this party")
 
 // last receives the last model.
 func (r *running) last(ctx context.Context) ([]byte, error) {

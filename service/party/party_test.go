@@ -79,7 +79,7 @@ func TestPolicy(t *testing.T) {
 		{Policy{Adversary: "semi-malicious"}, weak, "made for a curious server"},
 		{Policy{MaxEpsilon: 100}, weak, "no noise"},
 		{Policy{MaxEpsilon: 7.9}, strong, "max_epsilon"},
-		{Policy{MaxEpsilon: 100}, multiplied, "keeps no epsilon"},
+		{Policy{MaxEpsilon: 100}, multiplied, "guarantees no epsilon"},
 		{Policy{MaxEpsilonRound: 1}, strong, "a round spends"},
 		{Policy{MaxEpsilonRound: 1}, multiplied, "a round spends"},
 		{Policy{MaxDelta: 1e-6}, strong, "max_delta"},
@@ -119,7 +119,7 @@ func TestReadPolicy(t *testing.T) {
 		"least_honest = -1":                                 "least_honest = -1",
 		"colluders = -1":                                    "colluders = -1",
 		"max_bytes_round = -1":                              "max_bytes_round = -1",
-		"keep = [\"[\"]":                                    "no pattern",
+		"keep = [\"[\"]":                                    "not a pattern",
 		"job_digest = \"" + strings.Repeat("0a", 32) + "\"": "",
 		"job_digest = \"" + strings.Repeat("0A", 32) + "\"": "lower case",
 		"job_digest = \"0a\"":                               "64 hexadecimal digits",
@@ -402,7 +402,7 @@ func TestCommand(t *testing.T) {
 		t.Errorf("a sum over records: %+v %v", u, err)
 	}
 	if _, err = run(`cp "$HUSHSUM_WORK"/model.npz "$HUSHSUM_WORK"/trained.npz`); !errors.Is(err,
-		ErrTraining) || !strings.Contains(err.Error(), "no sum of the gradients") {
+		ErrTraining) || !strings.Contains(err.Error(), "not a sum of the gradients") {
 		t.Errorf("weights in place of a sum over records: %v", err)
 	}
 	w.Coins = nil

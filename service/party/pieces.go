@@ -43,7 +43,7 @@ func (s *Server) send(ctx context.Context, path string, message []byte) error {
 			came, err := strconv.ParseUint(text, 10, 62)
 			switch {
 			case err != nil || came >= uint64(len(message)) || !asking && int(came) != at+len(piece):
-				return fmt.Errorf("%w: %.20q of %d bytes have come", errOther, text, len(message))
+				return fmt.Errorf("%w: %.20q of %d bytes have arrived", errOther, text, len(message))
 			case failed != nil && int(came) <= failedAt:
 				return failed // nothing has come since; the caller asks what is next
 			}

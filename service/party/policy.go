@@ -149,13 +149,13 @@ func ReadPolicy(name string) (*Policy, error) {
 	}
 	for _, key := range p.Follow {
 		if !digestPattern.MatchString(key) {
-			return nil, unreadable("%s: follow: %.80q is no key of 64 hexadecimal digits in lower "+
-				"case, as hushsumd identity prints it", name, key)
+			return nil, unreadable("%s: follow: %.80q is not a key of 64 hexadecimal digits in lower case, "+
+				"as hushsumd identity prints it", name, key)
 		}
 	}
 	for _, pattern := range p.Keep {
 		if _, err := path.Match(pattern, ""); err != nil {
-			return nil, unreadable("%s: keep: %q is no pattern", name, pattern)
+			return nil, unreadable("%s: keep: %q is not a pattern", name, pattern)
 		}
 	}
 	if p.From < 0 || p.From > 23 || p.Until < 0 || p.Until > 23 {
@@ -180,7 +180,7 @@ func (p *Policy) Check(f *federation.Federation) error {
 	bounds := p.MaxEpsilon > 0 || p.MaxEpsilonRound > 0 || p.MaxDelta > 0 || p.ofTime()
 	switch {
 	case p.JobDigest != "" && f.JobDigest == "":
-		return fail("job_digest is of a job, and its file is one of an earlier release")
+		return fail("job_digest is for a job, and its file is in the form of an earlier release")
 	case p.JobDigest != "" && f.JobDigest != p.JobDigest:
 		return fail("the digest of its job is %s, job_digest is %s", f.JobDigest, p.JobDigest)
 	case honest < p.LeastHonest:
@@ -188,7 +188,7 @@ func (p *Policy) Check(f *federation.Federation) error {
 	case colluders < p.Colluders:
 		return fail("it withstands %d colluders, the policy has %d", colluders, p.Colluders)
 	case strength[adversary] < strength[p.Adversary]:
-		return fail("it is made for a %s server, the policy says %s", adversary, p.Adversary)
+		return fail("it is made for a %s server, and the policy says %s", adversary, p.Adversary)
 	case one != nil && one.Faults < p.Faults:
 		return fail("its committee withstands %d members that lie, faults is %d", one.Faults, p.Faults)
 	case one != nil && p.Covered && !one.Covered:
@@ -199,7 +199,7 @@ func (p *Policy) Check(f *federation.Federation) error {
 		return fail(`its epsilon is of %s, and the policy's of each party; write unit = "record" if `+
 			"that is enough", f.Job.Protects())
 	case p.MaxEpsilon > 0 && own.Epsilon == 0:
-		return fail("its noise is set by a multiplier and keeps no epsilon, max_epsilon is %g",
+		return fail("its noise is set by a multiplier and guarantees no epsilon, max_epsilon is %g",
 			p.MaxEpsilon)
 	case p.MaxEpsilon > 0 && own.Epsilon > p.MaxEpsilon:
 		return fail("it spends epsilon %g, max_epsilon is %g", own.Epsilon, p.MaxEpsilon)
@@ -261,7 +261,8 @@ func (p *Policy) checkQueries(f *federation.Federation) error {
 		}
 	}
 	if blur := plan.Blur(); blur < p.SmallestGroup {
-		return fmt.Errorf("%w: its answers tell groups of %.3g rows from none, smallest_group is %g",
+		return fmt.Errorf("%w: its answers distinguish groups of %.3g rows from none, smallest_group "+
+			"is %g",
 			ErrPolicy, blur, p.SmallestGroup)
 	}
 	return nil

@@ -28,7 +28,7 @@ var (
 	// ErrStored: the state in the folder was changed, is sealed under another key or for another
 	// federation or party; or the newest is missing, which is hushsum.ErrOldState too. Restore the
 	// newest, or, if it is lost for good, declare that with Spent and LeastNumber.
-	ErrStored = errors.New("party: the stored state is of no use")
+	ErrStored = errors.New("party: the stored state is unusable")
 )
 
 // saved holds the fields that a party saves.
@@ -180,7 +180,7 @@ func (s *store) submitted(most int64) ([]byte, error) {
 		return nil, fmt.Errorf("%w: the submission: %w", ErrStored, err)
 	}
 	if digest := sha256.Sum256(b); !bytes.Equal(digest[:], s.kept) {
-		return nil, fmt.Errorf("%w: the submission in the folder is not the one of the state", ErrStored)
+		return nil, fmt.Errorf("%w: the submission in the folder does not belong to the state", ErrStored)
 	}
 	return b, nil
 }
@@ -209,7 +209,7 @@ func (s *store) load(lost bool) (*saved, error) {
 		s.number = newest
 		return nil, nil
 	case s.number < newest:
-		const advice = "bring the newest back, or say with Spent and LeastNumber (--spent, " +
+		const advice = "restore the newest, or say with Spent and LeastNumber (--spent, " +
 			"--least-number) that it is lost"
 		return nil, fmt.Errorf("%w: %w: there is number %d, of %d; %s", ErrStored, hushsum.ErrOldState,
 			s.number, newest, advice)
@@ -233,7 +233,7 @@ func (s *store) open(box []byte) (*saved, error) {
 	v := new(saved)
 	err = gob.NewDecoder(bytes.NewReader(b)).Decode(v)
 	if err != nil || v.Format < 1 || v.Format > savedFormat {
-		return nil, fmt.Errorf("%w: it is of a format that this program does not know", ErrStored)
+		return nil, fmt.Errorf("%w: it has a format that this program does not know", ErrStored)
 	}
 	return v, nil
 }

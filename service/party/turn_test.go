@@ -194,7 +194,7 @@ func TestValuesErased(t *testing.T) {
 	}
 }
 
-// A trainer that returns neither an update nor an error and a vector that is no number, without
+// A trainer that returns neither an update nor an error and a vector that is not a number, without
 // noise, a model of another round and a round that there is not are absences: the log says why, the
 // server is told, and one that does not listen has no more training for it.
 func TestAbsent(t *testing.T) {

@@ -27,14 +27,14 @@ import (
 // Errors of a backup's file.
 var (
 	// ErrCut: the file is incomplete.
-	ErrCut = errors.New("record: the backup is cut short: it ends before its end; copy it again")
+	ErrCut = errors.New("record: the backup is truncated; copy it again")
 	// ErrAltered: the file differs from the one that was written.
 	ErrAltered = errors.New("record: the backup was altered or damaged; use another copy")
 	// ErrOtherKey: the file is whole, but none of the keys opens it.
 	ErrOtherKey = errors.New("record: the backup is sealed under another key; start the node with " +
-		"the seal key of the cluster that it is of")
+		"the seal key of the cluster that made it")
 	// ErrNoBackup: the file is something else, or from a later program.
-	ErrNoBackup = errors.New("record: the file is no backup that this program reads")
+	ErrNoBackup = errors.New("record: the file is not a backup that this program reads")
 )
 
 const (

@@ -54,7 +54,7 @@ func (e *Embedded) Cluster(ctx context.Context) (*Cluster, error) {
 	}
 	meta := answer.Data.Meta
 	if meta == nil {
-		return nil, fmt.Errorf("%w: it is no cluster", ErrUnavailable)
+		return nil, fmt.Errorf("%w: it is not a cluster", ErrUnavailable)
 	}
 	out := &Cluster{Voters: []Voter{{Name: meta.Leader, Here: true, id: meta.Peer}}}
 	for _, p := range meta.Replicas {
@@ -144,7 +144,7 @@ func (e *Embedded) Remove(ctx context.Context, m Voter) error {
 // ask sends a question that only the system's account gets an answer to.
 func (e *Embedded) ask(ctx context.Context, subject string, question, answer any) error {
 	if e.system == nil {
-		return fmt.Errorf("%w: it is no cluster", ErrUnavailable)
+		return fmt.Errorf("%w: it is not a cluster", ErrUnavailable)
 	}
 	b, err := json.Marshal(question)
 	if err != nil {

@@ -64,7 +64,7 @@ func StartEmbedded(ctx context.Context, o EmbeddedOptions) (*Embedded, error) {
 	}
 	if len(o.Peers) > 0 {
 		if o.TLS == nil {
-			return nil, errors.New("record: nodes of a cluster take certificates")
+			return nil, errors.New("record: nodes of a cluster need certificates")
 		}
 		host, port, err := hostPort(o.Listen)
 		if err != nil {

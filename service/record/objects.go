@@ -105,7 +105,7 @@ func (r *Records) put(ctx context.Context, o jetstream.ObjectStore, id, kind str
 }
 
 // errSize is for a caller that wrote another number of bytes than it announced.
-var errSize = errors.New("record: an object is of another size than was said")
+var errSize = errors.New("record: an object does not have the announced size")
 
 // partWriter cuts the bytes written to it into parts.
 type partWriter struct {

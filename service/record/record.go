@@ -29,13 +29,13 @@ var (
 	ErrUnavailable = errors.New("record: JetStream does not answer")
 	// ErrRecord: the stored record does not open: it was changed, is sealed under another key, or
 	// has a format that this program does not know.
-	ErrRecord = errors.New("record: the stored record does not open")
+	ErrRecord = errors.New("record: the stored record cannot be opened")
 	// ErrMissing: a named object is missing. It comes with [ErrRecord].
-	ErrMissing = errors.New("record: an object is not there")
+	ErrMissing = errors.New("record: an object is missing")
 	// ErrNone: there is no such federation.
 	ErrNone = errors.New("record: no such federation")
 	// ErrExists: a federation with this identifier exists.
-	ErrExists = errors.New("record: the federation is there already")
+	ErrExists = errors.New("record: the federation already exists")
 )
 
 // Format is the version that this program writes: of definitions, and of pointers with all that
@@ -54,7 +54,7 @@ func readable(what, id string, format int) error {
 	if format >= oldest && format <= Format {
 		return nil
 	}
-	return fmt.Errorf("%w: the %s of %.16s… is of format %d, this program reads %d to %d; use the "+
+	return fmt.Errorf("%w: the %s of %.16s… has format %d, and this program reads %d to %d; use the "+
 		"program that wrote it, or a newer one", ErrRecord, what, id, format, oldest, Format)
 }
 

@@ -32,9 +32,9 @@ var (
 	// ErrStopped: this runner no longer leads; ask the node that does.
 	ErrStopped = errors.New("runner: this node does not lead the federation now")
 	// ErrNotDue: the runner waits for no such message from this party.
-	ErrNotDue = errors.New("runner: no such message is due of this party")
+	ErrNotDue = errors.New("runner: no such message is due from this party")
 	// ErrPassed: this runner no longer leads, because [Options].Pass told it to end.
-	ErrPassed = errors.New("runner: another node is to lead the federation")
+	ErrPassed = errors.New("runner: another node should lead the federation")
 	// ErrEnded: the federation has ended.
 	ErrEnded = errors.New("runner: the federation has ended")
 )
@@ -275,7 +275,7 @@ func (r *Runner) Run(ctx context.Context) error {
 		}
 		if err != nil {
 			r.stopped = err
-			r.tracing.end(r.now(), 0, "this node leads no more")
+			r.tracing.end(r.now(), 0, "this node no longer leads")
 			r.announce()
 		} else if wake := r.drive.Wake(); wake != drive.Never {
 			timer.Reset(time.Duration(wake - r.now()))

@@ -58,7 +58,7 @@ func (t *tracing) start(
 func (t *tracing) follow(at drive.Status, now drive.Time) {
 	open := at.Stage >= drive.Submitting && at.Ended == ""
 	if t.span != nil && !(open && at.Round == t.round) {
-		t.end(now, 0, "the round was not held to its end")
+		t.end(now, 0, "the round was not completed")
 	}
 	if open && t.span == nil && at.Round != t.round {
 		t.round, t.began, t.ended = at.Round, min(at.Begun, at.Since), 0

@@ -28,7 +28,7 @@ import (
 // Errors of Verify.
 var (
 	// ErrUnsigned: there is no signature, or none of this profile.
-	ErrUnsigned = errors.New("signature: the request is not signed as it must be")
+	ErrUnsigned = errors.New("signature: the request is not signed as required")
 	// ErrSignature: the signature is not that of the key it names, or is that of another request.
 	ErrSignature = errors.New("signature: the signature does not verify")
 	// ErrClock: the signature was made at another time.
@@ -125,7 +125,7 @@ func Verify(r *http.Request, now time.Time) (*Signed, error) {
 	}
 	list, ok := input.(httpsfv.InnerList)
 	if !ok {
-		return nil, unsigned("Signature-Input is no list")
+		return nil, unsigned("Signature-Input is not a list")
 	}
 	body := r.ContentLength != 0
 	var names []string
@@ -164,11 +164,11 @@ func Verify(r *http.Request, now time.Time) (*Signed, error) {
 	}
 	item, ok := value.(httpsfv.Item)
 	if !ok {
-		return nil, unsigned("Signature is no byte sequence")
+		return nil, unsigned("Signature is not a byte sequence")
 	}
 	made, ok := item.Value.([]byte)
 	if !ok {
-		return nil, unsigned("Signature is no byte sequence")
+		return nil, unsigned("Signature is not a byte sequence")
 	}
 	p, err := marshal(list)
 	if err != nil {
@@ -178,7 +178,7 @@ func Verify(r *http.Request, now time.Time) (*Signed, error) {
 		return nil, ErrSignature
 	}
 	if at := time.Unix(created, 0); now.Sub(at).Abs() > window {
-		return nil, fmt.Errorf("%w: at %s, and it is %s here; at most %v may lie between", ErrClock,
+		return nil, fmt.Errorf("%w: at %s, and it is %s here; the difference may be at most %v", ErrClock,
 			at.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339), window)
 	}
 	return out, nil

@@ -72,7 +72,8 @@ func ParseNPZ(b []byte) (s Spec, values []float64, err error) {
 		name, isArray := strings.CutSuffix(f.Name, ".npy")
 		switch {
 		case !isArray:
-			return fail("%.80q is no .npy file; numpy.savez writes such, and torch.save does not", f.Name)
+			return fail("%.80q is not a .npy file; numpy.savez writes those, and torch.save does "+
+				"not", f.Name)
 		case f.Method != zip.Store && f.Method != zip.Deflate:
 			return fail("%.80q is compressed by method %d; stored and deflated are read", f.Name, f.Method)
 		case f.Flags&1 != 0:
@@ -112,7 +113,7 @@ func readArray(
 		return fail("%v", err)
 	}
 	if !bytes.HasPrefix(head, []byte(npyMagic)) {
-		return fail("it does not begin as an array")
+		return fail("it does not begin like an array")
 	}
 	length := int(binary.LittleEndian.Uint16(head[8:]))
 	switch version := [2]byte{head[6], head[7]}; version {
@@ -145,7 +146,7 @@ func readArray(
 	case !known:
 		return fail("%s", otherType(string(parts[1])))
 	case dtype != "" && own != dtype:
-		return fail("type %s, and %s before; save all arrays by .astype of one type", own, dtype)
+		return fail("type %s, and %s before; save all arrays with one .astype", own, dtype)
 	case string(parts[2]) == "True":
 		return fail("it is in Fortran order; save numpy.ascontiguousarray of it")
 	}
@@ -155,7 +156,7 @@ func readArray(
 	}
 	n := t.Len()
 	if n == 0 || n > most {
-		return fail("shape %v; arrays have 1 number or more, all together %d at most", t.Shape,
+		return fail("shape %v; arrays have 1 number or more, at most %d altogether", t.Shape,
 			maxNumbers)
 	}
 	size := own.Size()
@@ -187,14 +188,14 @@ func otherType(descr string) string {
 	what := ""
 	switch kind := strings.TrimLeft(descr, "<>|="); {
 	case kind == "O":
-		return "it holds Python objects, and to read those is to run what they say; save an array of " +
-			"numbers for each"
+		return "it holds Python objects, and reading those would run code; save an array of numbers " +
+			"for each"
 	case (kind == "f4" || kind == "f8") && strings.HasPrefix(descr, ">"):
 		return fmt.Sprintf("it is big-endian (%s); save .astype('<%s') of it", descr, kind)
 	case kind == "f2":
-		what = "it is of half precision"
+		what = "it has half precision"
 	case strings.HasPrefix(kind, "f"):
-		what = "it is of another precision"
+		what = "it has another precision"
 	case strings.HasPrefix(kind, "i"), strings.HasPrefix(kind, "u"):
 		return fmt.Sprintf("it has whole numbers (%.8q); %s, or leave a count out", descr, cast)
 	case kind == "b1":
@@ -206,10 +207,10 @@ func otherType(descr string) string {
 	case strings.HasPrefix(kind, "M"), strings.HasPrefix(kind, "m"):
 		return fmt.Sprintf("it has times (%.16q); leave it out", descr)
 	case strings.HasPrefix(kind, "V"):
-		return fmt.Sprintf("it is of a type that NumPy does not know (%.8q), such as bfloat16; %s", descr,
+		return fmt.Sprintf("it has a type that NumPy does not know (%.8q), such as bfloat16; %s", descr,
 			cast)
 	default:
-		what = "it is of an unknown type"
+		what = "it has an unknown type"
 	}
 	return fmt.Sprintf("%s (%.20q); %s", what, descr, cast)
 }

@@ -61,7 +61,7 @@ var numpyFiles = map[string]struct {
 	"complex":    {refused: `complex numbers ("<c8")`, do: ".real"},
 	"big":        {refused: "big-endian (>f4)", do: "astype('<f4')"},
 	"big-double": {refused: "big-endian (>f8)", do: "astype('<f8')"},
-	"mixed":      {refused: "type F64, and F32 before", do: "astype of one type"},
+	"mixed":      {refused: "type F64, and F32 before", do: "with one .astype"},
 	"objects":    {refused: "Python objects", do: "array of numbers"},
 	"text":       {refused: `text ("<U3")`, do: "leave it out"},
 	"bytes":      {refused: `text ("|S3")`, do: "leave it out"},
@@ -72,7 +72,7 @@ var numpyFiles = map[string]struct {
 	"none":       {refused: "0 arrays", do: "numpy.savez(file, name=array)"},
 	"nan":        {refused: "number 1 is NaN or infinite", do: "diverged"},
 	"infinite":   {refused: "number 0 is NaN or infinite", do: "diverged"},
-	"name":       {refused: "no name of a tensor", do: "printable ASCII"},
+	"name":       {refused: "not a name of a tensor", do: "printable ASCII"},
 	"array":      {refused: "one array without a name", do: "numpy.savez(file, name=array)"},
 }
 

@@ -102,8 +102,8 @@ func (s *Spec) unusable() string {
 		switch {
 		case t.Name == "" || t.Name == metadata || len(t.Name) > maxName ||
 			strings.ContainsFunc(t.Name, outside):
-			return fmt.Sprintf("%.80q is no name of a tensor; use up to %d printable ASCII characters "+
-				"but quotes and backslashes", t.Name, maxName)
+			return fmt.Sprintf("%.80q is not a name of a tensor; use up to %d printable ASCII characters "+
+				"except quotes and backslashes", t.Name, maxName)
 		case seen[t.Name]:
 			return fmt.Sprintf("two tensors are called %q", t.Name)
 		case t.Len() == 0:

@@ -13,14 +13,14 @@ import (
 	"github.com/hushsum/hushsum/service/record"
 )
 
-const about = `It asks a node by its page's address, with an operator's token from --token-file or
-HUSHSUM_TOKEN that operates, or with --identity FILE of such an operator's key.`
+const about = `It asks a node at its page's address, with a token of an operator who may operate, from --token-file
+or HUSHSUM_TOKEN, or with --identity FILE of such an operator's key.`
 
 func backup(ctx context.Context, args []string, std streams) error {
 	f := flags("backup", "backup FILE [flags]", `
-It writes all federations of a server, alone or of several nodes, to one file, while rounds go on:
-of each federation one moment, with its model, session, ledger and audit log. All of it is
-verified. The file is sealed under the nodes' seal key, which is not in it: keep that elsewhere.
+It writes all federations of a server, of one node or several, to one file while rounds continue: a
+snapshot of each federation, with its model, session, ledger and audit log. All of it is verified.
+The file is sealed under the nodes' seal key, which is not in it: keep that elsewhere.
 
 `+about, std)
 	o, name, err := parseOperator(f, args)
@@ -35,7 +35,7 @@ verified. The file is sealed under the nodes' seal key, which is not in it: keep
 	if err = errors.Join(err, file.Close()); err != nil {
 		return errors.Join(err, os.Remove(name))
 	}
-	fmt.Fprintf(std.out, "%s has %d bytes; it opens with the nodes' seal key only\n", name, size)
+	fmt.Fprintf(std.out, "%s has %d bytes; it opens only with the nodes' seal key\n", name, size)
 	return nil
 }
 
@@ -47,7 +47,7 @@ func (o *operator) backup(ctx context.Context, file *os.File) (size int64, err e
 	}
 	defer answer.Body.Close()
 	if size, err = io.Copy(file, answer.Body); err != nil {
-		return 0, fmt.Errorf("%w; the node's log says why it broke off", err)
+		return 0, fmt.Errorf("%w; the node's log says why it was interrupted", err)
 	}
 	if err := file.Sync(); err != nil {
 		return 0, err
@@ -60,10 +60,10 @@ func (o *operator) backup(ctx context.Context, file *os.File) (size int64, err e
 
 func restore(ctx context.Context, args []string, std streams) error {
 	f := flags("restore", "restore FILE [flags]", `
-It restores a backup to a server without federations: one node, or some that are one server, that
-run with the seal key of the server that the backup is of. The file is verified first, and nothing
-is changed if it was cut or altered, or is of another key. Federations go on at once: what parties
-know of and the backup does not is charged to the budget and counts as lost.
+It restores a backup to a server without federations: one or several nodes, running with the seal
+key of the server that made the backup. The file is verified first, and nothing is changed if it was
+truncated or altered, or was sealed under another key. Federations continue at once: rounds that
+parties know and the backup does not are charged to the budget and count as lost.
 
 `+about, std)
 	o, name, err := parseOperator(f, args)

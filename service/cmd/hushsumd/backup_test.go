@@ -80,10 +80,10 @@ sum.recovery = true
 	try(1, "exists", "backup", at("one"), "--admin", first.Page, "--token-file", token(first, 1))
 	try(2, "list, add or remove", "node", "show")
 	try(2, "name the node", "node", "remove")
-	try(0, "1 of 1 nodes are here, 1 decide: none of them may fail", "node", "list", "--admin",
+	try(0, "1 of 1 nodes are up, 1 decide: none of them may fail", "node", "list", "--admin",
 		first.Page, "--token-file", token(first, 0))
 	try(1, "403", "node", "remove", first.Name, "--admin", first.Page, "--token-file", token(first, 0))
-	try(1, "that is all", "node", "remove", first.Name, "--admin", first.Page, "--identity",
+	try(1, "just stop the node", "node", "remove", first.Name, "--admin", first.Page, "--identity",
 		at("ann.pem"))
 	try(2, "list or rewrite", "key")
 	try(1, "403", "key", "rewrite", "--admin", first.Page, "--token-file", token(first, 0))
@@ -104,7 +104,7 @@ sum.recovery = true
 	if err := os.WriteFile(at("cut"), whole[:len(whole)-9], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	try(1, "cut short", "restore", at("cut"), "--admin", second.Page, "--token-file",
+	try(1, "truncated", "restore", at("cut"), "--admin", second.Page, "--token-file",
 		token(second, 1))
 	try(1, "403", "restore", at("two"), "--admin", second.Page, "--token-file", token(second, 0))
 	try(0, made.ID, "restore", at("two"), "--admin", second.Page, "--identity", at("ann.pem"))

@@ -48,33 +48,33 @@ type outcome struct {
 
 func dev(ctx context.Context, args []string, std streams) error {
 	f := flags("dev", "dev [flags]", `
-It starts the server, and parties in processes of their own, on this machine; they train
-logistic regression on the Adult census table, or synthetic rows where it is not at hand, with
-noise, over HTTPS. The page stays up until Ctrl-C, or ends with the last round by --exit.
-Nothing is left behind.
+It starts the server, and parties in separate processes, on this machine; they train logistic
+regression on the Adult census table, or on synthetic rows if it is not available, with noise, over
+HTTPS. The page stays up until Ctrl-C, or with --exit until the last round. Nothing is left behind.
 
-With --spec it trains what a job declares, by any of the models, rules and masks of 'hushsum
-simulate', on the rows of its [world.data]. In both cases it runs the same training simulated, and
-says, where there is no noise, whether the result is that of the simulation.`, std)
+With --spec it trains what a job declares, with any of the models, rules and masks of 'hushsum
+simulate', on the rows of its [world.data]. In both cases it also simulates the same training and,
+if there is no noise, reports whether the results agree.`, std)
 	j, err := job.Parse("dev.toml", devText)
 	if err != nil {
 		return err
 	}
 	var o devOptions
 	var log, spec, data, protocol string
-	f.StringVar(&spec, "spec", "", "`file` of a job, with the parties' number, see docs/service.md")
+	f.StringVar(&spec, "spec", "", "`file` of a job that gives the number of parties, see "+
+		"docs/service.md")
 	f.IntVar(&j.Rounds, "rounds", j.Rounds, "rounds of training")
 	f.IntVar(&j.Parties.Count, "parties", j.Parties.Count, "parties, 4 to 100")
 	f.Float64Var(&j.Privacy.Epsilon, "epsilon", j.Privacy.Epsilon,
-		"what a party may spend over all rounds; 0: no noise")
+		"epsilon that a party may spend over all rounds; 0: no noise")
 	f.StringVar(&protocol, "protocol", "pairwise",
-		"what takes the sums: pairwise, or oneshot with a committee of 5")
+		"protocol of the sums: pairwise, or oneshot with a committee of 5")
 	f.StringVar(&data, "data", "", "`folder` of the Adult data set, or synthetic")
 	f.StringVar(&o.admin, "admin", "127.0.0.1:0", "`host:port` of the page")
 	f.BoolVar(&o.json, "json", false, "print the last line as JSON")
-	f.BoolVar(&o.exit, "exit", false, "end with the last round")
-	f.Uint64Var(&j.World.Seed, "seed", j.World.Seed, "of the rows that each party has")
-	f.StringVar(&log, "log", "error", "least `level` that is logged")
+	f.BoolVar(&o.exit, "exit", false, "exit after the last round")
+	f.Uint64Var(&j.World.Seed, "seed", j.World.Seed, "of each party's rows")
+	f.StringVar(&log, "log", "error", "lowest `level` that is logged")
 	if err := parse(f, args, 0); err != nil {
 		return err
 	}
@@ -108,15 +108,15 @@ func (o *devOptions) fromFlags(j *job.Job, data, protocol string) (err error) {
 			j.Privacy.Bits = max(32, simulation.OneshotBits(j.Parties.Count))
 		}
 	default:
-		return misuse("--protocol is pairwise or oneshot")
+		return misuse("--protocol must be pairwise or oneshot")
 	}
 	switch p := &j.Privacy; {
 	case j.Rounds < 1 || j.Rounds > 10_000:
-		return misuse("--rounds is 1 to 10000")
+		return misuse("--rounds must be 1 to 10000")
 	case j.Parties.Count < 4 || j.Parties.Count > mostDev:
-		return misuse("--parties is 4 to %d", mostDev)
+		return misuse("--parties must be 4 to %d", mostDev)
 	case !(p.Epsilon >= 0) || math.IsInf(p.Epsilon, 1):
-		return misuse("--epsilon is 0 or more")
+		return misuse("--epsilon must be 0 or more")
 	case p.Epsilon == 0:
 		*p = job.Privacy{Clip: p.Clip}
 	}
@@ -235,14 +235,14 @@ func runDev(
 		_, err = fmt.Fprintf(std.out, "%d rounds, %d lost; accuracy %.4f, in the clear %.4f; "+
 			"%s; %.1f s\n", out.Rounds, out.Lost, out.Accuracy, out.ClearAccuracy, epsilon, out.Seconds)
 		if err == nil && out.Difference != nil {
-			_, err = fmt.Fprintf(std.out, "largest difference of a weight from the simulation's: %g\n",
+			_, err = fmt.Fprintf(std.out, "largest difference between a weight and the simulation's: %g\n",
 				*out.Difference)
 		}
 	}
 	if err != nil || o.exit {
 		return err
 	}
-	fmt.Fprintln(notes, "Ctrl-C ends it.")
+	fmt.Fprintln(notes, "Press Ctrl-C to stop.")
 	<-ctx.Done()
 	return nil
 }

@@ -49,36 +49,36 @@ func parseDevJob(name string, text []byte) (j *job.Job, note string, err error) 
 		if j, _, err = old.Spec(name, text); err != nil {
 			return nil, "", err
 		}
-		note = fmt.Sprintf("%s is a spec of before there were jobs, which is read for one release more. "+
-			"'hushsum job convert %s' prints the job that it becomes.", name, name)
+		note = fmt.Sprintf("%s is a spec from before there were jobs, which is still read for one "+
+			"release. 'hushsum job convert %s' prints it as a job.", name, name)
 	}
 	return j, note, checkDev(j)
 }
 
 // checkDev refuses a job that declares what dev cannot do. It fails with a [job.ConfigError].
 func checkDev(j *job.Job) error {
-	const real = "between machines time, distance and failures are real"
-	const simulate = "leave it out, or run the job by hushsum simulate"
+	const real = "across machines, time, distance and failures are real"
+	const simulate = "leave it out, or run the job with hushsum simulate"
 	n, w := j.Size(), &j.World
 	for _, c := range []struct {
 		is                bool
 		path, why, advice string
 	}{
-		{j.Model.Name == "", "model.name", "the job trains no model, and dev has no program that does",
+		{j.Model.Name == "", "model.name", "the job trains no model, and dev has no program of its own",
 			`write model.name = "logistic"`},
 		{n < 4 || n > mostDev, "parties.count", fmt.Sprintf("there are %d parties", n),
-			fmt.Sprintf("have 4 to %d, each a process of this machine", mostDev)},
+			fmt.Sprintf("have 4 to %d, each a process on this machine", mostDev)},
 		{j.Oneshot() && j.Sum.Members > mostDev, "sum.members",
 			fmt.Sprintf("there are %d members", j.Sum.Members),
-			fmt.Sprintf("have 4 to %d, each a process of this machine", mostDev)},
-		{j.Training.Restart, "training.restart", "it is compared with no simulation", simulate},
+			fmt.Sprintf("have 4 to %d, each a process on this machine", mostDev)},
+		{j.Training.Restart, "training.restart", "it is not compared with a simulation", simulate},
 		{len(w.Link) > 0, "world.link", real, simulate},
 		{len(w.Party) > 0, "world.party", real, simulate},
 		{len(w.Servers) > 0, "world.servers", "dev has one server", simulate},
 		{w.Topology == "serverless", "world.topology", "dev has a server", simulate},
 		{w.Fidelity != "" && w.Fidelity != "messages", "world.fidelity", "dev's sums are real", simulate},
 		{w.Drop > 0, "world.drop", real, simulate},
-		{w.EvaluateEvery > 1, "world.evaluate_every", "dev judges the model of every round", simulate},
+		{w.EvaluateEvery > 1, "world.evaluate_every", "dev evaluates the model of every round", simulate},
 		{w.SkipClear, "world.skip_clear", "dev compares with the same training in the clear", simulate},
 		{w.Tolerance > 0, "world.tolerance", "nobody leaves dev", simulate},
 		{w.Reference.Law != "", "world.reference.law", "dev's noise is for release", simulate},

@@ -42,7 +42,7 @@ func devProcess(ctx context.Context, args []string, std streams,
 	folder := args[0]
 	i, err := strconv.Atoi(args[1])
 	if err != nil {
-		return misuse("%q is no number", args[1])
+		return misuse("%q is not a number", args[1])
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -32,7 +32,7 @@ func dealRows(j *job.Job) (*ownRows, error) {
 		return nil, j.Mistake("world.data.rows", "write fewer", "they are too many to be made: %v", err)
 	case err != nil:
 		return nil, j.Mistake("world.data.set",
-			"name the folder that holds the data sets in HUSHSUM_DATA, or use synthetic", "%s: %v",
+			"set HUSHSUM_DATA to the folder that holds the data sets, or use synthetic", "%s: %v",
 			rows.Folder(w.Set), err)
 	}
 	parties, test, err := w.Deal(train, test)

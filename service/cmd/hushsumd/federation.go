@@ -24,18 +24,17 @@ func federationCommand(ctx context.Context, args []string, std streams) error {
 	f := flags("federation", "federation ORDER [FILE|NAME] [FOLDER|PARTY]", `
 The orders are check, create, list, show, pause, resume, end, exclude, readmit and after.
 
-"check FILE" reads a job's file and the roster next to it, and says in words what it means for a
-party and what the server takes. The others ask a server, by its page's address: "create FILE"
-declares a federation by a job, whose [world] stays here, and prints its identifier last,
-"list" lists them, "show NAME" shows one, and "pause", "resume" and "end" do that; an ended
-federation does not begin again. "exclude NAME PARTY" leaves a party out of all sums that follow,
-until "readmit NAME PARTY", which holds for one that has spoilt a round too; the audit log has both.
-"after NAME FOLDER" writes the files of a federation that goes on
-from one that has ended: its job, roster and last model, and what its parties have spent, which
-counts. Change what is to change, and create it with --identity: this operator signs that it goes on
-from the other, so that parties follow. They take an operator's token from --token-file or
-HUSHSUM_TOKEN, or --identity FILE of a key that the server's --operators has, by which requests
-are signed.`, std)
+"check FILE" reads a job's file and the roster next to it, and explains what it means for a party
+and what the server needs. The others ask a server, at its page's address: "create FILE" declares a
+federation from a job, whose [world] is not sent, and prints its identifier last, "list" lists them,
+"show NAME" shows one, and "pause", "resume" and "end" do as they say; an ended federation cannot be
+resumed. "exclude NAME PARTY" leaves a party out of all later sums, until "readmit NAME PARTY", which
+also works for a party that has spoilt a round; the audit log has both. "after NAME FOLDER" writes
+the files of a federation that continues one that has ended: its job, roster and last model, and
+what its parties have spent, which counts. Edit these files, and create it with --identity: this
+operator signs that it continues the other, so that parties follow. All but check take an operator's
+token from --token-file or HUSHSUM_TOKEN, or --identity FILE of a key in the server's --operators,
+which signs the requests.`, std)
 	o, read := operatorFlags(f)
 	o.unsignedFlag(f)
 	asJSON := f.Bool("json", false, "print JSON")
@@ -44,7 +43,7 @@ are signed.`, std)
 		return err
 	}
 	if len(words) == 0 {
-		return misuse("say what: %s", strings.Join(orders, ", "))
+		return misuse("name an order: %s", strings.Join(orders, ", "))
 	}
 	what, argument := words[0], ""
 	if len(words) > 1 {
@@ -118,7 +117,7 @@ func lacking(s *runner.Status, party string) string {
 	if left >= s.Least || s.State == "ended" {
 		return ""
 	}
-	return fmt.Sprintf("a sum takes %d of %s, and without %s %d are left: no round has a sum until "+
+	return fmt.Sprintf("a sum needs %d of %s, and without %s %d are left: no round has a sum until "+
 		"'hushsumd federation readmit %s %s', or end it\n", s.Least,
 		numbers.Plural(len(s.Parties), "party"), party, left, s.Name, party)
 }
@@ -156,10 +155,10 @@ func notes(file string, f *federation.Federation) (list []string) {
 		list = append(list, "[world] is for simulations and is left out: it is sent to nobody")
 	}
 	if f.JobDigest == "" {
-		list = append(list, fmt.Sprintf("%s has the form that federations' files had before there were "+
-			"jobs, which is read for one release more. 'hushsum job convert %s' prints the job that it "+
-			"becomes, with notes on what changes: its identifier does, and a federation that runs ends "+
-			"under the file that it began with.", file, file))
+		list = append(list, fmt.Sprintf("%s has the form of federation files from before there were "+
+			"jobs, which is still read for one release. 'hushsum job convert %s' prints it as a job, with "+
+			"notes on what changes: the identifier does, and a running federation ends under the file "+
+			"that it began with.", file, file))
 	}
 	return list
 }
@@ -191,7 +190,7 @@ func (o *operator) succession(f *federation.Federation) ([]byte, error) {
 	case f.Settled.Before() == nil, o.unsigned:
 		return nil, nil
 	case o.identity == nil:
-		return nil, fmt.Errorf("no operator's key signs that %s goes on from the last federation: "+
+		return nil, fmt.Errorf("no operator's key signs that %s continues the last federation: "+
 			"parties with --follow would continue neither in it nor in any after it, and would have to "+
 			"join by hand, each in a new folder; sign it with --identity FILE, or add --unsigned",
 			f.Job.Name)
@@ -201,8 +200,8 @@ func (o *operator) succession(f *federation.Federation) ([]byte, error) {
 
 // unsignedFlag declares the flag by which an operator wants no signature.
 func (o *operator) unsignedFlag(f *flag.FlagSet) {
-	f.BoolVar(&o.unsigned, "unsigned", false, "declare without a signature what goes on from another "+
-		"federation: its parties do not follow")
+	f.BoolVar(&o.unsigned, "unsigned", false, "declare without a signature a federation that "+
+		"continues another: its parties do not follow")
 }
 
 // after writes the files of a federation that continues one that has ended.
@@ -221,7 +220,7 @@ func (o *operator) after(ctx context.Context, name, folder string, std streams) 
 	}
 	job := filepath.Join(folder, "job.toml")
 	if _, err := os.Stat(job); err == nil {
-		return fmt.Errorf("%s is there already; name another folder", job)
+		return fmt.Errorf("%s already exists; name another folder", job)
 	}
 	for _, x := range []struct {
 		name string
@@ -237,8 +236,8 @@ func (o *operator) after(ctx context.Context, name, folder string, std streams) 
 			return err
 		}
 	}
-	fmt.Fprintf(std.out, "change what is to change, roster.txt too; see 'hushsumd federation check "+
-		"%s' and declare it by 'hushsumd federation create %s --identity FILE'\n", job, job)
+	fmt.Fprintf(std.out, "edit these files, roster.txt too; run 'hushsumd federation check %s' and "+
+		"declare it with 'hushsumd federation create %s --identity FILE'\n", job, job)
 	return nil
 }
 
@@ -305,8 +304,8 @@ func show(s *runner.Status, asJSON bool, std streams) error {
 	fmt.Fprintln(std.out)
 	leader := "led by " + s.Leader
 	if s.Leader == "" {
-		fmt.Fprintln(std.out, "no node answers for it at the moment: another takes over soon, if "+
-			"more than half of the nodes are there")
+		fmt.Fprintln(std.out, "no node answers for it at the moment: another takes over soon, if more "+
+			"than half of the nodes are up")
 		if s.Recorded == nil {
 			return nil
 		}

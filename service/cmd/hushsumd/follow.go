@@ -37,7 +37,7 @@ func (j *joining) follows(policy *party.Policy) error {
 func (j *joining) follow(ctx context.Context, p *party.Party,
 	successor func(context.Context) (*federation.Federation, error), std streams,
 ) error {
-	fmt.Fprintln(std.out, "waiting for one that goes on from it")
+	fmt.Fprintln(std.out, "waiting for one that continues it")
 	told := ""
 	for {
 		next, err := successor(ctx)
@@ -55,10 +55,10 @@ func (j *joining) follow(ctx context.Context, p *party.Party,
 		case errors.Is(err, party.ErrPolicy):
 			if err.Error() != told { // the operator may declare another
 				told = err.Error()
-				fmt.Fprintln(std.out, "this identity does not go on:", told)
+				fmt.Fprintln(std.out, "this identity does not continue:", told)
 			}
 		case err != nil:
-			p.Log.Warn("asking again for a federation that goes on", "error", err.Error())
+			p.Log.Warn("asking again for a federation that continues", "error", err.Error())
 		}
 		pause := followPause
 		if p.Federation.Settled.Roster().Len() > largeRoster {

@@ -43,9 +43,9 @@ one, and prints the public key that goes into the roster; "show" prints it again
 
 func rosterCommand(_ context.Context, args []string, std streams) error {
 	f := flags("roster", "roster line NAME IDENTITY | roster show FILE", `
-A roster is a text file with a line for each party: its name, a space, its public key. "line"
-prints the line of an identity, under a name. "show" checks a roster and prints its parties and
-its fingerprint: compare it between all by telephone or paper, since a server that can write
+A roster is a text file with a line for each party: its name, a space, its public key. "line" prints
+the line of an identity, under a name. "show" checks a roster and prints its parties and its
+fingerprint: compare it among all parties by telephone or on paper, because a server that can write
 the roster can invent parties.`, std)
 	if err := parse(f, args, 3); err != nil {
 		return err
@@ -65,7 +65,7 @@ the roster can invent parties.`, std)
 		}
 		two := fmt.Sprintf("%sother-than-%d %x\n", line, len(f.Arg(1)), []byte(other[32:]))
 		if _, err := keyexchange.ParseRoster([]byte(two)); err != nil {
-			return misuse("%.80q is no name for a roster: use letters, digits, dots and dashes, without "+
+			return misuse("%.80q is not a name for a roster: use letters, digits, dots and dashes, without "+
 				"spaces", f.Arg(1))
 		}
 		fmt.Fprint(std.out, line)

@@ -36,42 +36,42 @@ import (
 
 func join(ctx context.Context, args []string, std streams) error {
 	f := flags("join", "join --server URL --identity FILE --train COMMAND|--rows FILE [flags]", `
-It takes part in a federation. At first it shows in words what that means and asks; what was
-accepted is pinned in the folder, and any change asks again. All connections are made from
-here; a proxy is taken from HTTPS_PROXY.
+It takes part in a federation. First it explains what that means and asks for consent; what was
+accepted is pinned in the folder, and after any change it asks again. All connections are made from
+here; HTTPS_PROXY may name a proxy.
 
-The roster must come over a channel that the server's operator does not control: give
-it with --roster, or its fingerprint, as told by telephone or on paper, with
---roster-fingerprint.
+The roster must come over a channel that the server's operator does not control: give it with
+--roster, or its fingerprint, received by telephone or on paper, with --roster-fingerprint.
 
 In each round the training command finds round.json and the model, as model.safetensors and
-model.npz, in the folder that HUSHSUM_WORK names. It leaves update.safetensors or update.npz
-(the change), or trained.safetensors or trained.npz (the weights) there, and metrics.json with
-"loss" and "accuracy" if the federation sums them, and exits with 0; any other code is an
-absence in that round, and with noise a submission of zeros, of which only this log tells. Where
-the unit is a record, "coins" of round.json says how many records the command may draw from
-(count), with which probability each (rate), how many at most (most, else it leaves zeros), and to
-which norm it clips each one's gradient (clip); the update is minus their sum, in float64. Where
-the federation declares the training, give --rows in place of a command: a CSV file of numbers
-without a header, the last of each line the class, from 0.
+model.npz, in the folder that HUSHSUM_WORK names. It leaves update.safetensors or update.npz (the
+change), or trained.safetensors or trained.npz (the weights) there, and metrics.json with "loss" and
+"accuracy" if the federation sums them, and exits with 0; any other code counts as an absence in
+that round, or with noise as a submission of zeros, which only this log reports. If the unit is a
+record, "coins" in round.json says how many records the command may draw from (count), with what
+probability each (rate), how many at most (most, else it leaves zeros), and to what norm it clips
+the gradient of each (clip); the update is minus their sum, in float64. If the federation declares
+the training, give --rows instead of a command: a CSV file of numbers without a header, the last of
+each line the class, from 0.
 
-Where it asks queries, --rows is a CSV file whose first line names the columns, or --header does, a
-Parquet file, a SQLite file, or the address of a PostgreSQL database, postgres://user@host/name; of
-both databases --sql selects the rows, and can only read. A password is in PGPASSWORD, in the file
+If it asks queries, --rows is a CSV file whose first line (or --header) names the columns, a Parquet
+file, a SQLite file, or the address of a PostgreSQL database, postgres://user@host/name; for both
+databases --sql selects the rows, and can only read. A password belongs in PGPASSWORD, in the file
 that PGPASSFILE names, or in an address in a variable: --rows env:DATABASE_URL. Rows are read once
-for each federation; what of them is clipped, missing or unknown is told here, by column and line,
-and to nobody else.`, std)
+for each federation; what is clipped, missing or unknown in them is reported here, by column and
+line, and to nobody else.`, std)
 	var j joining
 	j.flags(f, "hushsum-party")
-	f.StringVar(&j.train, "train", "", "`command` that trains, by the shell")
+	f.StringVar(&j.train, "train", "", "`command` that trains, run by the shell")
 	f.StringVar(&j.rows.Rows, "rows", "", "`file` of this party's rows, or postgres://…, where the "+
 		"training is declared or queries are asked")
-	f.StringVar(&j.rows.SQL, "sql", "", "`statement` that selects its rows of a database")
-	f.StringVar(&j.rows.Header, "header", "", "`names` of the columns, with commas, of a CSV file for "+
-		"queries without them")
-	f.DurationVar(&j.limit, "train-time", 10*time.Minute, "longest that it may take")
+	f.StringVar(&j.rows.SQL, "sql", "", "`statement` that selects its rows from a database")
+	f.StringVar(&j.rows.Header, "header", "", "`names` of the columns, separated by commas, for "+
+		"queries of a CSV file without a header")
+	f.DurationVar(&j.limit, "train-time", 10*time.Minute, "longest time that it may take")
 	f.StringVar(&j.out, "out", "", "`file` for the last model")
-	f.IntVar(&j.spent, "spent", 0, "last `round` that may have your submission: the state is lost for good")
+	f.IntVar(&j.spent, "spent", 0, "last `round` that may contain your submission, if the state is "+
+		"lost for good")
 	f.StringVar(&j.book, "book", "", "`file` of what this party spends in all federations; default: "+
 		"book in the folder")
 	f.Uint64Var(&j.least, "least-number", 0, "with --spent: `number` above those of all sessions so far")
@@ -82,7 +82,7 @@ and to nobody else.`, std)
 	case (j.train == "") == (j.rows.Rows == ""):
 		return misuse("give either --train or --rows")
 	case j.limit <= 0:
-		return misuse("--train-time is a span of time above 0, such as 10m")
+		return misuse("--train-time must be a time above 0, such as 10m")
 	}
 	p, err := j.peer(ctx, std)
 	if err != nil {
@@ -146,20 +146,22 @@ type joining struct {
 
 // flags defines the flags that join and member have in common.
 func (j *joining) flags(f *flag.FlagSet, folder string) {
-	f.StringVar(&j.address, "server", "", "the server's `URL`, https://host:port; with commas, of its nodes")
+	f.StringVar(&j.address, "server", "", "the server's `URL`, https://host:port; or its nodes', "+
+		"separated by commas")
 	f.StringVar(&j.fingerprint, "fingerprint", "", "of its certificate, if no authority knows it")
-	f.StringVar(&j.identity, "identity", "", "`file` of one's identity")
+	f.StringVar(&j.identity, "identity", "", "`file` of your identity")
 	f.StringVar(&j.name, "federation", "", "`name` or identifier; default: the only one")
 	f.StringVar(&j.rosterFile, "roster", "", "`file` of the roster")
-	f.StringVar(&j.rosterPrint, "roster-fingerprint", "", "of the roster, in place of the file")
-	f.StringVar(&j.committeeFile, "committee", "", "`file` of the committee, if sums are of one message")
-	f.StringVar(&j.committeePrint, "committee-fingerprint", "", "of it, in place of the file")
-	f.StringVar(&j.folder, "folder", folder, "`folder` of one's state")
+	f.StringVar(&j.rosterPrint, "roster-fingerprint", "", "of the roster, instead of the file")
+	f.StringVar(&j.committeeFile, "committee", "", "`file` of the committee, for one-message sums")
+	f.StringVar(&j.committeePrint, "committee-fingerprint", "", "of it, instead of the file")
+	f.StringVar(&j.folder, "folder", folder, "`folder` of your state")
 	f.StringVar(&j.key, "key", "", "`file` with the key that seals it; default: one in the folder")
-	f.StringVar(&j.policy, "policy", "", "TOML `file` of what one insists on")
-	f.BoolVar(&j.followed, "follow", false, "go on in those that go on from it, as --policy says")
+	f.StringVar(&j.policy, "policy", "", "TOML `file` with the terms that you insist on")
+	f.BoolVar(&j.followed, "follow", false, "continue in federations that continue it, as --policy "+
+		"says")
 	f.BoolVar(&j.accept, "accept", false, "accept without asking")
-	f.StringVar(&j.log, "log", "info", "least `level` that is logged")
+	f.StringVar(&j.log, "log", "info", "lowest `level` that is logged")
 }
 
 // peer makes the party or member that the flags describe, in a federation that fits the policy.
@@ -222,7 +224,7 @@ func (j *joining) trainer(
 ) (party.Trainer, error) {
 	switch declared := f.Settled.Trains(); {
 	case f.Questions() != nil && j.rows.Rows == "":
-		return nil, errors.New("the federation asks queries of rows; give --rows in place of --train")
+		return nil, errors.New("the federation asks queries about rows; give --rows instead of --train")
 	case f.Questions() != nil:
 		rows, err := answers.ReadRows(std.err, f.Job, f.Questions(),
 			func(s *query.Schema) (*query.Rows, *query.Report, error) { return j.rows.Read(ctx, s) })
@@ -231,10 +233,9 @@ func (j *joining) trainer(
 		}
 		return party.NewAsked(f, rows)
 	case j.rows.Header != "" || j.rows.SQL != "":
-		return nil, errors.New("--header and --sql are for rows of a federation that asks queries; " +
-			"leave them out")
+		return nil, errors.New("--header and --sql are for federations that ask queries; leave them out")
 	case declared && j.rows.Rows == "":
-		return nil, errors.New("the federation declares how parties train; give --rows in place of " +
+		return nil, errors.New("the federation declares how parties train; give --rows instead of " +
 			"--train")
 	case declared:
 		own, err := rows.ReadOwn(j.rows.Rows, f.Job.Model, f.Job.Privacy.Group != "")
@@ -247,8 +248,8 @@ func (j *joining) trainer(
 		}
 		return party.NewDeclared(f, i, own, folder)
 	case j.rows.Rows != "":
-		return nil, errors.New("the federation leaves training to the parties; give --train in place " +
-			"of --rows")
+		return nil, errors.New("the federation leaves training to the parties; give --train instead of " +
+			"--rows")
 	}
 	return &party.Command{
 		Line:   j.train,
@@ -285,8 +286,8 @@ func (j *joining) find(ctx context.Context, server *party.Server) (*federation.F
 	}
 	if said.Committee != "" {
 		if j.committeeFile == "" && j.committeePrint == "" {
-			return nil, errors.New("a committee opens its sums of one message: give --committee or " +
-				"--committee-fingerprint, as the members tell it")
+			return nil, errors.New("a committee opens its one-message sums: give --committee or " +
+				"--committee-fingerprint, as the members report it")
 		}
 		files.Committee, err = trusted("committee", j.committeeFile, j.committeePrint,
 			func() ([]byte, error) { return server.Committee(ctx, id) })
@@ -309,7 +310,7 @@ func choose(listed []door.Listed, name, accepted string) (id string, err error) 
 	}
 	switch {
 	case len(listed) == 0:
-		return "", errors.New("the server has no federation yet; come again when its operator has " +
+		return "", errors.New("the server has no federation yet; try again when its operator has " +
 			"declared one")
 	case len(found) == 0:
 		return "", fmt.Errorf("the server has no federation %q; --federation names one of %s", name,
@@ -359,8 +360,8 @@ func trusted(what, file, fingerprint string, fetch func() ([]byte, error)) ([]by
 		return nil, err
 	}
 	if digest := parsed.Digest(); !strings.EqualFold(fingerprint, hex.EncodeToString(digest[:])) {
-		return nil, fmt.Errorf("the server's %s has another fingerprint than the one given; see that it "+
-			"was written down right, and else ask the operator and the others which list is the true one",
+		return nil, fmt.Errorf("the server's %s does not have the given fingerprint; check that it was "+
+			"copied correctly, and otherwise ask the operator and the others which list is genuine",
 			what)
 	}
 	return text, nil
@@ -375,21 +376,21 @@ func advise(err error) error {
 	var certificate x509.CertificateInvalidError
 	switch {
 	case errors.Is(err, http.ErrSchemeMismatch):
-		return fmt.Errorf("%w; --server is its door, which speaks HTTPS; the page, for operators, does "+
-			"not", err)
+		return fmt.Errorf("%w; --server takes its door, which speaks HTTPS; the page, for operators, "+
+			"does not", err)
 	case errors.As(err, &refusal) && refusal.Kind == "" && refusal.Status == http.StatusBadRequest:
 		return fmt.Errorf("%w; a door speaks HTTPS: is it --server https://… ?", err)
 	case errors.As(err, &certificate) && certificate.Reason == x509.Expired:
-		return fmt.Errorf("%w; if the clock is right here, its operator is to renew the certificate", err)
+		return fmt.Errorf("%w; if the clock here is right, its operator must renew the certificate", err)
 	case errors.As(err, &dialed) && dialed.Op == "dial":
 		return fmt.Errorf("%w; is the server running, and --server its door's address? A proxy is taken "+
 			"from HTTPS_PROXY", err)
 	case errors.As(err, &unknown), errors.As(err, &name):
-		return fmt.Errorf("%w; give --fingerprint, which the server prints when it starts, as its "+
-			"operator tells it", err)
+		return fmt.Errorf("%w; give --fingerprint, which the server prints when it starts and its "+
+			"operator passes on", err)
 	case errors.Is(err, party.ErrServer):
-		return fmt.Errorf("%w; compare --server and --fingerprint with what the operator tells, and do "+
-			"not go on with another certificate", err)
+		return fmt.Errorf("%w; compare --server and --fingerprint with the operator's values, and do "+
+			"not continue with another certificate", err)
 	case errors.As(err, &refusal) && refusal.Kind == "stranger":
 		return fmt.Errorf("%w; this identity's key is in no roster there: send the operator the line of "+
 			"'hushsumd roster line NAME IDENTITY'", err)
@@ -465,7 +466,7 @@ func (j *joining) agree(f *federation.Federation, std streams) error {
 		fmt.Fprint(std.out, "Take part? [y/N] ")
 		line, _ := bufio.NewReader(std.in).ReadString('\n')
 		if line = strings.ToLower(strings.TrimSpace(line)); line != "y" && line != "yes" {
-			return errors.New("not accepted; answer y to take part, or give --accept where nobody can")
+			return errors.New("not accepted; answer y to take part, or give --accept if nobody can answer")
 		}
 	}
 	sum := sha256.Sum256(f.Text)

@@ -98,7 +98,7 @@ func TestAdvice(t *testing.T) {
 	for want, err := range map[string]error{
 		"the page, for operators, does not": http.ErrSchemeMismatch,
 		"is it --server https://":           &party.RefusalError{Status: http.StatusBadRequest},
-		"is to renew the certificate":       x509.CertificateInvalidError{Reason: x509.Expired},
+		"must renew the certificate":        x509.CertificateInvalidError{Reason: x509.Expired},
 		"give --fingerprint":                x509.UnknownAuthorityError{},
 		"hushsumd roster line":              &party.RefusalError{Status: 403, Kind: "stranger"},
 		"compare --server":                  party.ErrServer,

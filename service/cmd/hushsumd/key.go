@@ -10,10 +10,10 @@ import (
 
 func keyCommand(ctx context.Context, args []string, std streams) error {
 	f := flags("key", "key list|rewrite [flags]", `
-The record is sealed under the keys of the file of serve --key, one a line: the first seals, all
-open. A node reads the file again whenever it changes. "list" says how much is sealed under each key;
-"rewrite" seals under the newest what is sealed under others, while rounds go on, and says how much is
-left. A key whose line is gone stays with a node for as long as something is sealed under it.
+The record is sealed under the keys in the file of serve --key, one a line: the first seals, all
+open. A node rereads the file whenever it changes. "list" shows how much is sealed under each key;
+"rewrite" reseals under the newest what is sealed under others, while rounds continue, and shows how
+much is left. A node keeps a key whose line is gone for as long as something is sealed under it.
 
 `+about, std)
 	o, read := operatorFlags(f)
@@ -42,7 +42,7 @@ left. A key whose line is gone stays with a node for as long as something is sea
 		case k.Seals:
 			state = "seals"
 		case k.Name == "":
-			k.Name, state = "unknown", "damaged, or of a key that no node has"
+			k.Name, state = "unknown", "damaged, or sealed under a key that no node has"
 		case k.Missing:
 			state = "missing on this node"
 		}
@@ -52,8 +52,8 @@ left. A key whose line is gone stays with a node for as long as something is sea
 		fmt.Fprintf(std.out, "%-16s  %6d objects  %s\n", k.Name, k.Objects, state)
 	}
 	if words[0] == "rewrite" && left > 0 {
-		return fmt.Errorf("%d objects are left under other keys: see that each federation has a leader, "+
-			"and that every node seals under the new key, and run it again", left)
+		return fmt.Errorf("%d objects are left under other keys: make sure that each federation has a "+
+			"leader and that every node seals under the new key, and run it again", left)
 	}
 	return nil
 }

@@ -58,8 +58,8 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"dev", "a server and parties on this machine, training, with the page", dev},
-		{"serve", "run the server: one node, of three, or on a NATS of yours", serve},
-		{"join", "take part in a federation, with a training command of yours", join},
+		{"serve", "run the server: one node, three, or on your own NATS", serve},
+		{"join", "take part in a federation, with your own training command", join},
 		{"member", "help in one-message sums, as a member of their committee", member},
 		{"identity", "make or show a party's identity", identity},
 		{"roster", "write a roster's line, or show a roster and its fingerprint", rosterCommand},
@@ -67,9 +67,9 @@ func commands() []command {
 		{"query", "print the answers of a federation, or ask its roster more", queryCommand},
 		{"backup", "write all federations of a running server to one sealed file", backup},
 		{"restore", "restore a backup to a server without federations", restore},
-		{"key", "say which keys seal the record, and seal it under the newest", keyCommand},
+		{"key", "list the keys that seal the record, and reseal it under the newest", keyCommand},
 		{"node", "list the nodes of a server, wait for one, or remove one", nodeCommand},
-		{"completion", "print what completes this command in bash, zsh or fish", completion},
+		{"completion", "print a completion script for bash, zsh or fish", completion},
 		{"man", "print a manual page", manPage},
 		{"version", "print the version", printVersion},
 	}
@@ -141,7 +141,7 @@ func usage(w io.Writer) {
 	for _, c := range commands() {
 		fmt.Fprintf(w, "  %-11s %s\n", c.name, c.about)
 	}
-	fmt.Fprint(w, "\nRun 'hushsumd help COMMAND' for what a command takes.\n"+
+	fmt.Fprint(w, "\nRun 'hushsumd help COMMAND' for details of a command.\n"+
 		"Start with 'hushsumd dev'.\n\n"+exitCodes+"\n")
 	script.WriteVariables(w, environment)
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // exitCodes is the part of help about them.
-const exitCodes = "Exit codes: 0 success, 1 failure, 2 called wrongly, 130 interrupted.\n"
+const exitCodes = "Exit codes: 0 success, 1 failure, 2 incorrect usage, 130 interrupted.\n"
 
 // environment lists the variables that commands read.
 var environment = []script.Variable{
@@ -21,19 +21,19 @@ var environment = []script.Variable{
 	{Name: "HTTPS_PROXY", About: "The proxy through which join and member reach the server."},
 	{
 		Name:  "OTEL_EXPORTER_OTLP_ENDPOINT",
-		About: "The collector of OpenTelemetry that serve sends spans to, by HTTP.",
+		About: "The OpenTelemetry collector that serve sends spans to, over HTTP.",
 	},
 	{
 		Name: "NO_COLOR",
-		About: "Changes nothing: a terminal gets what a file would, without colours and without " +
-			"lines that are written over.",
+		About: "Changes nothing: a terminal gets the same output as a file, without colours and " +
+			"without overwritten lines.",
 	},
 }
 
 func completion(ctx context.Context, args []string, std streams) error {
 	f := flags("completion", "completion bash|zsh|fish", `
-It prints what has a shell complete this command: the names of commands and flags. In ~/.bashrc
-and ~/.zshrc: source <(hushsumd completion bash), and zsh.`, std)
+It prints a script that makes a shell complete this command: the names of commands and flags. In
+~/.bashrc and ~/.zshrc: source <(hushsumd completion bash), and zsh.`, std)
 	if err := parse(f, args, 1); err != nil {
 		return err
 	}

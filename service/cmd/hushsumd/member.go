@@ -12,17 +12,18 @@ import (
 func member(ctx context.Context, args []string, std streams) error {
 	f := flags("member", "member --server URL --identity FILE --roster FILE --committee FILE [flags]", `
 It helps in a federation whose parties send one message a round, as a member of its committee: it
-makes a key for each round, checks which parties are in the sum, signs that once, and tells the
-server the sum of its parts of their keys. It sees nothing of what parties submit. At first it shows
-in words what the federation means and asks; what was accepted is pinned in the folder, and any
-change asks again. With --follow it goes on in federations that go on from this one.
+makes a key for each round, checks which parties are in the sum, signs that once, and sends the
+server the sum of its parts of their keys. It sees nothing that parties submit. First it explains
+what the federation means and asks for consent; what was accepted is pinned in the folder, and after
+any change it asks again. With --follow it continues in federations that continue this one.
 
-The folder has the member's state, under its own key. A member that has lost it says with --spent up
-to which round it may have helped: it helps in none of these again. A folder is for one member of one
-federation, with folders of those that go on from it, and for no party.`, std)
+The folder holds the member's state, under its own key. A member that has lost it says with --spent
+up to which round it may have helped: it helps in none of these again. A folder is for one member of
+one federation, with folders for those that continue it, and never for a party.`, std)
 	var j joining
 	j.flags(f, "hushsum-member")
-	f.IntVar(&j.spent, "spent", 0, "last `round` that it may have helped in: the state is lost for good")
+	f.IntVar(&j.spent, "spent", 0, "last `round` that it may have helped in, if the state is lost "+
+		"for good")
 	if err := parse(f, args, 0); err != nil {
 		return err
 	}

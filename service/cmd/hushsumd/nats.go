@@ -37,8 +37,8 @@ func (f *natsFlags) read() (address string, options []nats.Option, err error) {
 	if fromFile {
 		secret = append(secret, address)
 	} else if hasPassword(address) {
-		return "", nil, misuse("others of the machine can read a password in arguments: write the URL " +
-			"to a file of mode 0600 and name it as --nats @FILE")
+		return "", nil, misuse("other users of the machine can read a password in arguments: write the " +
+			"URL to a file of mode 0600 and name it as --nats @FILE")
 	}
 	for _, name := range []string{f.credentials, f.seed, f.key} {
 		if name != "" {

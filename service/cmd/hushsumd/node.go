@@ -16,14 +16,15 @@ import (
 
 func nodeCommand(ctx context.Context, args []string, std streams) error {
 	f := flags("node", "node list | node add NAME | node remove NAME [flags]", `
-"list" says which nodes a server has, how many of them decide, and how many may fail. "add" waits for a
-node that you start, as serve says, until it has its copies of the record. "remove" removes one for
-good, dead or alive: one that is here hands over what it leads and stops. It refuses where the others
-would decide nothing, or could not do without any of them, unless it is forced; what that loses is said.
+"list" shows which nodes a server has, how many of them make a quorum, and how many may fail. "add"
+waits until a node that you start, as described under serve, has its copies of the record. "remove"
+removes one for good, dead or alive: a running one hands over what it leads and stops. It refuses if
+the others could decide nothing, or could not lose any of them, unless forced; it then reports what
+that loses.
 
 `+about, std)
 	o, read := operatorFlags(f)
-	force := f.Bool("force", false, "remove it whatever that does to the quorum")
+	force := f.Bool("force", false, "remove it even if the quorum suffers")
 	limit := f.Duration("wait", 5*time.Minute, "for the copies of the record")
 	words, err := parseAmong(f, args, 2)
 	if err != nil {
@@ -58,7 +59,7 @@ would decide nothing, or could not do without any of them, unless it is forced; 
 		err = o.ask(ctx, http.MethodPost, path, nil,
 			strconv.Quote(strconv.FormatUint(before.Revision, 10)), &after)
 	} else if before.Members == 0 {
-		err = errors.New("the record is on another NATS: start the node, and that is all")
+		err = errors.New("the record is on another NATS: just start the node")
 	}
 	if err != nil {
 		return err

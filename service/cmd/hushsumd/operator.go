@@ -36,7 +36,7 @@ func operatorFlags(f *flag.FlagSet) (o *operator, read func() error) {
 	var tokenFile, identityFile string
 	f.StringVar(&o.admin, "admin", "http://127.0.0.1:8080", "address of the server's page")
 	f.StringVar(&tokenFile, "token-file", "", "`file` with an operator's token")
-	f.StringVar(&identityFile, "identity", "", "`file` of an operator's identity, in place of a token")
+	f.StringVar(&identityFile, "identity", "", "`file` of an operator's identity, instead of a token")
 	return o, func() (err error) {
 		if !strings.Contains(o.admin, "://") {
 			o.admin = "http://" + o.admin
@@ -72,7 +72,7 @@ func tokenOf(text string) (string, error) {
 		}
 	}
 	if len(tokens) != 1 {
-		return "", fmt.Errorf("it has %s, and no token that operates; write one into it",
+		return "", fmt.Errorf("it has %s, and no token that may operate; write one into it",
 			numbers.Plural(len(tokens), "word"))
 	}
 	return tokens[0], nil
@@ -137,8 +137,8 @@ func (o *operator) send(
 	}
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return nil, fmt.Errorf("%w; is 'hushsumd serve' running, and is %s the address of its page, as "+
-			"it printed it? Name it with --admin", err, o.admin)
+		return nil, fmt.Errorf("%w; is 'hushsumd serve' running, and is %s the page's address that it "+
+			"printed? Name it with --admin", err, o.admin)
 	}
 	if answer.StatusCode < 300 {
 		return answer, nil
@@ -152,8 +152,8 @@ func (o *operator) send(
 	_ = json.Unmarshal(b, &p)
 	if answer.StatusCode == http.StatusUnauthorized && o.identity == nil {
 		if o.token == "" {
-			return nil, errors.New("the server asks who this is: set HUSHSUM_TOKEN, or give --token-file " +
-				"or --identity")
+			return nil, errors.New("the server requires an operator: set HUSHSUM_TOKEN, or give " +
+				"--token-file or --identity")
 		}
 		return nil, errors.New("the server does not know this token: compare HUSHSUM_TOKEN, or what " +
 			"--token-file names, with a line of operators.txt in the server's folder")

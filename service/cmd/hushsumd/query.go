@@ -27,22 +27,22 @@ type questioner struct {
 func queryCommand(ctx context.Context, args []string, std streams) error {
 	f := flags("query", "query NAME [FILE] [flags]", `
 It prints the answers of a federation that asks queries, each with its 95 % interval. With FILE, a
-job with [[query]], it asks the same roster more: the queries become the next federation, which goes
-on from the last one of NAME's and counts what was spent, and the answers are printed once they are
-there. The epsilon of FILE is of its queries by themselves; parties and budget are the study's. What
-was asked before is answered from the record and costs nothing; the queries that are left keep the
-noise that FILE gives them. --plan says what they would cost and give, and asks nothing.
+job with [[query]], it asks the same roster more: the queries become the next federation, which
+continues the last one of NAME's and counts what was spent, and the answers are printed once they
+arrive. The epsilon of FILE covers its queries by themselves; parties and budget are the study's.
+What was asked before is answered from the record and costs nothing; the remaining queries keep the
+noise that FILE gives them. --plan prints what they would cost and yield, and asks nothing.
 
-With --identity this operator signs that the one goes on from the other, so that parties follow;
-with --unsigned they join by hand.`, std)
+With --identity this operator signs that the one continues the other, so that parties follow; with
+--unsigned they join by hand.`, std)
 	q := questioner{std: std}
 	var read func() error
 	q.operator, read = operatorFlags(f)
 	q.unsignedFlag(f)
-	f.BoolVar(&q.plan, "plan", false, "say what it would cost and give, and ask nothing")
+	f.BoolVar(&q.plan, "plan", false, "print what it would cost and yield, and ask nothing")
 	f.BoolVar(&q.json, "json", false, "print JSON")
 	f.BoolVar(&q.csv, "csv", false, "print the answers as CSV")
-	f.BoolVar(&q.again, "again", false, "ask also what was asked before")
+	f.BoolVar(&q.again, "again", false, "ask again what was asked before")
 	words, err := parseAmong(f, args, 2)
 	switch {
 	case err != nil:
@@ -106,7 +106,7 @@ func (q *questioner) study(
 				continue
 			}
 			if next != nil {
-				return nil, fmt.Errorf("%s and %s go on from %s; name one of them", next.Name, other.Name,
+				return nil, fmt.Errorf("%s and %s continue %s; name one of them", next.Name, other.Name,
 					at.Name)
 			}
 			next = other
@@ -144,11 +144,11 @@ func (q *questioner) more(ctx context.Context, s *runner.Status, file string) er
 	last := chain[len(chain)-1]
 	switch last.State {
 	case "waiting", "running", "paused": // for others the server says what is wrong
-		return fmt.Errorf("%s has not ended: it is %s; wait for it, or end it by 'hushsumd federation "+
-			"end %s'", last.Name, standingOf(last), last.Name)
+		return fmt.Errorf("%s has not ended: it is %s; wait for it, or end it with 'hushsumd "+
+			"federation end %s'", last.Name, standingOf(last), last.Name)
 	}
 	if n := j.Parties.Count; n > 0 && j.Parties.Roster == "" && n != len(last.Parties) {
-		fmt.Fprintf(q.std.err, "%s: parties.count is %d; those who are asked are the %s of %s\n", file,
+		fmt.Fprintf(q.std.err, "%s: parties.count is %d; the %s of %s are asked\n", file,
 			n, numbers.Plural(len(last.Parties), "party"), last.Name)
 	}
 	var after page.Declared
@@ -249,7 +249,7 @@ func standingOf(s *runner.Status) string {
 	members, silent := present(s.Committee)
 	switch due := append(awaited(s.Parties), awaited(s.Committee)...); {
 	case here < s.Least:
-		words = append(words, fmt.Sprintf("waits for: %s; a sum takes %d of %s, and %d are here",
+		words = append(words, fmt.Sprintf("waits for: %s; a sum needs %d of %s, and %d are here",
 			strings.Join(missing, ", "), s.Least, numbers.Plural(len(s.Parties), "party"), here))
 	case len(due) > 0 && s.Until != nil:
 		words = append(words, fmt.Sprintf("waits for: %s, until %s at the latest",
@@ -336,7 +336,7 @@ func (q *questioner) printPlan(p *page.Planned, all []query.Answer) error {
 	}
 	w := q.std.out
 	if p.Total > 0 {
-		fmt.Fprintf(w, "epsilon   %s by themselves; with the %s that are spent %s",
+		fmt.Fprintf(w, "epsilon   %s by themselves; with the %s already spent %s",
 			numbers.Epsilon(p.Own), numbers.Epsilon(p.Before), numbers.Epsilon(p.Total))
 		if p.Study > 0 {
 			fmt.Fprintf(w, "\nstudy     %.4g of its budget of %g would be left", p.Left(), p.Study)

@@ -164,18 +164,18 @@ func TestQuery(t *testing.T) {
 	five := strings.NewReplacer("epsilon = 2.0, study = 4.0", "epsilon = 1.0",
 		"roster = \"roster.txt\"", "count = 5", "age >= 65", "age >= 64").Replace(firstQuestions)
 	text = run(0, "query", "clinics", write("five.toml", five), "--plan")
-	if !strings.Contains(text, "parties.count is 5; those who are asked are the 4 parties of cli") {
+	if !strings.Contains(text, "parties.count is 5; the 4 parties of clinics are asked") {
 		t.Error(text)
 	}
 	// By a token nobody signs that it goes on, which is refused unless the operator wants it.
 	code, text = says(t, "query", "clinics", at("five.toml"), "--admin", n.Page)
-	if code != 1 || !strings.Contains(text, "no operator's key signs that clinics-2 goes on") ||
+	if code != 1 || !strings.Contains(text, "no operator's key signs that clinics-2 continues") ||
 		!strings.Contains(text, "add --unsigned") {
 		t.Errorf("%d %s", code, text)
 	}
 	code, text = says(t, "query", "clinics", at("five.toml"), "--admin", n.Page, "--unsigned")
 	if code != 1 || strings.Contains(text, "no operator's key") ||
-		!strings.Contains(text, "the server asks who this is") {
+		!strings.Contains(text, "the server requires an operator") {
 		t.Errorf("%d %s", code, text)
 	}
 	var plan page.Planned

@@ -21,30 +21,31 @@ import (
 func serve(ctx context.Context, args []string, std streams) error {
 	f := flags("serve", "serve [flags]", `
 It runs a node of the server: the parties' door, the operators' page, and the record on NATS
-JetStream. Alone, JetStream runs in this process and its folder; with --cluster and --peers
-three nodes are one; with --nats it is yours. It may be stopped, upgraded or killed at any
-moment: what was decided is recorded before it is sent.
+JetStream. By default, JetStream runs in this process and its folder; with --cluster and --peers
+three nodes form a cluster; with --nats it is your own. A node may be stopped, upgraded or killed at
+any moment: decisions are recorded before they are sent.
 
-At the first start it writes two operators' tokens to a file in its folder, and keeps their hashes.
+At its first start it writes two operators' tokens to a file in its folder, and keeps their hashes.
 At each start it prints the fingerprint of the door's certificate, which parties pin.
 
-Where OTEL_EXPORTER_OTLP_ENDPOINT names a collector of OpenTelemetry, it gets the spans of rounds, by
-HTTP.`, std)
+If OTEL_EXPORTER_OTLP_ENDPOINT names an OpenTelemetry collector, it receives the spans of rounds
+over HTTP.`, std)
 	var c node.Options
 	var operators, log, peers, clusterCA, clusterCert, clusterKey string
 	var external natsFlags
 	var declared files
 	f.StringVar(&c.Folder, "folder", "hushsum", "`folder` of this node's keys and record")
-	f.StringVar(&c.Name, "name", "", "this node's `name`; made at the first start")
+	f.StringVar(&c.Name, "name", "", "this node's `name`; chosen at the first start")
 	f.StringVar(&c.Listen, "listen", "127.0.0.1:8443", "`host:port` of the parties' door")
-	f.StringVar(&c.Advertise, "advertise", "", "`https://host:port` by which other nodes reach the door")
+	f.StringVar(&c.Advertise, "advertise", "", "`https://host:port` at which other nodes reach the "+
+		"door")
 	f.StringVar(&c.Admin, "admin", "127.0.0.1:8080", "`host:port` of the page; keep it on loopback")
 	f.StringVar(&operators, "operators", "", "`file` of operators' keys: lines of operate|read NAME KEY")
 	f.StringVar(&c.CertificateFile, "cert", "",
-		"PEM `file` of the door's certificate; default: its own; FILE.next is the one to come")
+		"PEM `file` of the door's certificate; default: its own; FILE.next holds the next one")
 	f.StringVar(&c.CertificateKey, "cert-key", "", "PEM `file` of its key")
 	f.DurationVar(&c.Overlap, "cert-overlap", 7*24*time.Hour,
-		"for which a certificate is announced before it is shown")
+		"time that a certificate is announced before it is used")
 	f.StringVar(&c.KeyFile, "key", "", "`file` with the keys that seal records, the same on all nodes: the "+
 		"first seals, all open; it may change while the node runs")
 	f.StringVar(&external.address, "nats", "",
@@ -60,10 +61,11 @@ HTTP.`, std)
 	f.StringVar(&clusterCA, "cluster-ca", "", "PEM `file` of the authority of the nodes' certificates")
 	f.StringVar(&clusterCert, "cluster-cert", "", "PEM `file` of this node's certificate")
 	f.StringVar(&clusterKey, "cluster-key", "", "PEM `file` of its key")
-	f.DurationVar(&c.Silence, "silence", 10*time.Second, "after which another node takes over")
-	f.Float64Var(&c.PerSecond, "rate", 50, "requests a second of a party, or of an address")
-	f.Var(&declared, "federation", "federation's `file` to create if it is not there; repeatable")
-	f.StringVar(&log, "log", "info", "least `level` that is logged")
+	f.DurationVar(&c.Silence, "silence", 10*time.Second, "time without a leader after which another "+
+		"node takes over")
+	f.Float64Var(&c.PerSecond, "rate", 50, "requests a second from a party, or from an address")
+	f.Var(&declared, "federation", "`file` of a federation to create if it does not exist; repeatable")
+	f.StringVar(&log, "log", "info", "lowest `level` that is logged")
 	if err := parse(f, args, 0); err != nil {
 		return err
 	}
@@ -82,19 +84,19 @@ HTTP.`, std)
 	case c.Cluster != "" && c.NATS != "":
 		return misuse("--cluster and --nats exclude each other")
 	case (c.Cluster != "" || c.NATS != "") && c.KeyFile == "":
-		return misuse("several nodes take one --key; make it with: " +
-			"(umask 077; openssl rand -hex 32 > seal.key)")
+		return misuse("several nodes need one --key; make it with: (umask 077; openssl rand -hex 32 > " +
+			"seal.key)")
 	case c.Cluster != "" && strings.Count(peers, ",") < 2:
-		return misuse("--peers names all nodes of the cluster, three or more; two cannot go on without " +
-			"each other")
+		return misuse("--peers names all nodes of the cluster, three or more; two cannot continue " +
+			"without each other")
 	case c.Overlap <= 0:
-		return misuse("--cert-overlap is a span of time above 0, such as 168h")
+		return misuse("--cert-overlap must be a time above 0, such as 168h")
 	case !(c.PerSecond > 0):
-		return misuse("--rate is a number above 0")
+		return misuse("--rate must be a number above 0")
 	case c.Silence < 3*time.Second:
-		return misuse("--silence is 3s or more: who leads says so each second")
+		return misuse("--silence must be 3s or more: a leader announces itself every second")
 	case c.Replicas != 1 && c.Replicas != 3:
-		return misuse("--replicas is 1 or 3")
+		return misuse("--replicas must be 1 or 3")
 	}
 	if operators != "" {
 		if c.Operators, err = page.OpenOperators(operators, c.Log); err != nil {
@@ -121,8 +123,8 @@ HTTP.`, std)
 	defer sent()
 	n, err := node.Start(ctx, c)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("%w; another program has that port: name other addresses by --listen, for "+
-			"parties, and --admin, for the page", err)
+		return fmt.Errorf("%w; another program is using that port: give other addresses with --listen, "+
+			"for parties, and --admin, for the page", err)
 	}
 	if err != nil {
 		return err
@@ -160,7 +162,7 @@ HTTP.`, std)
 	}
 	select {
 	case <-ctx.Done():
-		fmt.Fprintln(std.out, "stopping: what is held is recorded")
+		fmt.Fprintln(std.out, "stopping: recording what is held")
 		return nil
 	case err := <-n.Removed: // it hands over, and ends
 		return err
@@ -183,7 +185,7 @@ func (l *files) Set(s string) error {
 // clusterTLS has nodes show each other certificates of one authority.
 func clusterTLS(ca, certificate, key string) (*tls.Config, error) {
 	if ca == "" || certificate == "" || key == "" {
-		return nil, misuse("a cluster takes --cluster-ca, --cluster-cert and --cluster-key")
+		return nil, misuse("a cluster needs --cluster-ca, --cluster-cert and --cluster-key")
 	}
 	text, err := os.ReadFile(ca)
 	if err != nil {

@@ -24,7 +24,7 @@ func TestWaits(t *testing.T) {
 		want string
 	}{
 		{runner.Status{State: "waiting", Least: 3, Parties: parties("here", "never", "gone", "left out")},
-			"waiting; waits for: b (never here), c (gone), d (left out); a sum takes 3 of 4 parties, " +
+			"waiting; waits for: b (never here), c (gone), d (left out); a sum needs 3 of 4 parties, " +
 				"and 1 are here"},
 		{runner.Status{State: "running", Least: 2, Parties: due, Until: &until},
 			"running; waits for: b, until 2026-12-01T20:00:00Z at the latest"},
@@ -51,7 +51,7 @@ func TestLacking(t *testing.T) {
 	list := []runner.PartyStatus{{Name: "a", State: "here"}, {Name: "b", State: "left out"},
 		{Name: "c", State: "gone"}}
 	s := &runner.Status{Name: "study", State: "running", Least: 3, Parties: list}
-	const want = "a sum takes 3 of 3 parties, and without b 2 are left: no round has a sum until " +
+	const want = "a sum needs 3 of 3 parties, and without b 2 are left: no round has a sum until " +
 		"'hushsumd federation readmit study b', or end it\n"
 	if got := lacking(s, "b"); got != want {
 		t.Errorf("%q, want %q", got, want)

@@ -17,15 +17,15 @@ import (
 
 const accountAbout = `Usage: hushsum account MECHANISM [flags]
 
-Says what rounds of noisy sums spend of a client's privacy: the epsilon that
-holds at --delta.
+Computes how much of a client's privacy rounds of noisy sums spend: the epsilon
+that holds at --delta.
 `
 
 const accountJSON = `With --json there is one object:
   mechanism, rounds, rate, sensitivity, dimension, shares
                     as called
-  of                only with --participations, which rounds then is: as --of
-  factorise         only with --factorise: as called; a client is then charged
+  of                with --participations, which rounds then holds: as --of
+  factorise         with --factorise: as called; a client is then charged
                     once in this many rounds
   unit              "party" or "record", whom epsilon protects
   noise_multiplier  as --noise-multiplier
@@ -100,7 +100,7 @@ func (r *release) jsonView(s accounting.Spent) jsonView {
 
 // Command returns the command account.
 func Command() cli.Command {
-	return cli.Command{Name: "account", About: "say what rounds of noisy sums spend of privacy",
+	return cli.Command{Name: "account", About: "compute how much privacy rounds of noisy sums spend",
 		Run: account, Words: mechanisms}
 }
 
@@ -150,9 +150,9 @@ func (r *release) printOther(ctx context.Context, std cli.Streams) {
 	each := r.NoiseMultiplier * r.Sensitivity / math.Sqrt(float64(r.Shares))
 	if r.Shares > 1 && each < 1 {
 		text := fmt.Sprintf(
-			"The parameter of one share is %.2g units: so small that discrete Gaussian shares do "+
-				"not add up to another, so that epsilon is larger than of one such noise, or not "+
-				"known to be finite. Count in smaller units: raise --sensitivity.",
+			"The parameter of one share is %.2g units: so small that discrete Gaussian shares do not add "+
+				"up to a discrete Gaussian: epsilon is larger, or not known to be finite. Count in smaller "+
+				"units: raise --sensitivity.",
 			each)
 		fmt.Fprintln(std.Out, strings.Join(cli.Wrap(text, cli.Width), "\n"))
 	}
@@ -239,7 +239,7 @@ func (r *release) describe(std cli.Streams) {
 		fmt.Fprintf(std.Out, "%s in bands of %d: a client is charged %s\n",
 			show.Plural(r.Rounds, "round"), r.Factorise, show.Plural(r.Charges(), "time"))
 	} else if r.Of > 0 {
-		fmt.Fprintf(std.Out, "%s of %s with a %s, whoever picks them\n", show.Grouped(r.In()),
+		fmt.Fprintf(std.Out, "%s of %s with a %s, no matter who picks them\n", show.Grouped(r.In()),
 			show.Plural(r.Of, "round"), r.who())
 	} else {
 		fmt.Fprintf(std.Out, "%s, with every %s\n", show.Plural(r.Rounds, "round"), r.who())

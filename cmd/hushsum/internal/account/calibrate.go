@@ -16,13 +16,13 @@ import (
 const calibrateAbout = `Usage: hushsum calibrate MECHANISM --epsilon E [flags]
 
 Finds what keeps rounds of noisy sums within a privacy budget: the least noise
-multiplier, or with --find the most rounds, or the highest sampling rate. The
-outcome is accounted once more, and that upper bound is at most --epsilon.
+multiplier, or with --find the most rounds or the highest sampling rate. The
+result is accounted for once more, and that upper bound is at most --epsilon.
 Multipliers are searched from 2^-10, rounds up to 2^30, rates from 2^-40.
 `
 
 const calibrateJSON = `With --json there is one object, that of 'hushsum account --json' for what was
-found, and besides:
+found, with these keys added:
   target_epsilon    as --epsilon
   found             what --find says
 `
@@ -121,12 +121,12 @@ func (r *release) checkCalibration(find string, target float64, given map[string
 		}
 	case !(target > 0) || math.IsInf(target, 1):
 		return &cli.Problem{
-			Cause:  fmt.Sprintf("--epsilon: %v is no budget", target),
+			Cause:  fmt.Sprintf("--epsilon: %v is not a budget", target),
 			Advice: "Give a number above 0, such as 1.",
 		}
 	case given[find]:
 		return &cli.Problem{
-			Cause:  fmt.Sprintf("--%s: calibrate looks for it", find),
+			Cause:  fmt.Sprintf("--%s: calibrate is looking for it", find),
 			Advice: "Leave it out, or find another with --find.",
 		}
 	case find == findRate && r.View == accounting.ServerView && r.Unit == accounting.PartyUnit:
@@ -153,7 +153,7 @@ func (r *release) solve(find string, t accounting.Target) (err error) {
 	}
 	spends := "epsilon " + show.Epsilon(one.Upper)
 	if one.Reason != "" {
-		spends = "an epsilon without finite bound"
+		spends = "an epsilon without a finite bound"
 	}
 	return &cli.Problem{
 		Cause: fmt.Sprintf("target cannot be reached: one round spends %s at delta %v",

@@ -48,7 +48,7 @@ func mechanisms() (names []string) {
 // mechanismHelp lists the laws.
 func mechanismHelp() string {
 	var b strings.Builder
-	b.WriteString("\nMechanisms, with what Z of --noise-multiplier is:\n")
+	b.WriteString("\nMechanisms, and what Z in --noise-multiplier means:\n")
 	for _, l := range releaseLaws {
 		for i, line := range cli.Wrap(l.about, cli.Width-21) {
 			name := ""
@@ -64,22 +64,22 @@ func mechanismHelp() string {
 // privacyHelp holds the text that the help of account and of calibrate share.
 const privacyHelp = `
 With --rate below 1, each client takes part in each round with that probability,
-independently of all others (Poisson sampling). That counts against the public
-only, which must not know who took part: with --adversary server the rate is
+independently of all others (Poisson sampling). That helps only against the
+public, which must not know who took part: with --adversary server the rate is
 ignored, since a server sees who takes part. With --unit record the rate is that
-of coins which parties toss for their records and tell nobody: it counts against
-both. A client is added or removed
-(against the server: its vector or zero); with --replace-one it is exchanged for
-another, which doubles the distance.
+of secret coins that parties toss for their records: it helps against both. A
+client is added or removed (against the server: its vector or zero); with
+--replace-one it is replaced by another, which doubles the distance.
 
-With --factorise B a client makes a vector in every Bth round, and submits parts
+With --factorise B a client makes a vector in every Bth round and submits parts
 of it in B rounds: --sensitivity bounds the norm of all parts together, and
---noise-multiplier is over that.
+--noise-multiplier is relative to that.
 
-Every epsilon is an upper bound that is proved, with a lower bound next to it
-where the accountant has one, which a vector of one client attains. PLD composes
+Every epsilon is a proven upper bound, shown with a lower bound where the
+accountant has one, which a vector of one client attains. PLD composes
 privacy-loss distributions, for vectors those of a Gaussian that is no better
-than the noise; RDP, by Renyi divergence, is used where that proves less.
+than the noise; RDP, by Renyi divergence, is used where it proves a smaller
+epsilon.
 `
 
 // takeMechanism takes the name of the law from the arguments.
@@ -104,7 +104,7 @@ func (r *release) takeMechanism(
 		Advice: "Use one of " + strings.Join(names, ", ") + ".",
 	}
 	if len(args) > 0 {
-		err.Cause = fmt.Sprintf("%q is no mechanism", args[0])
+		err.Cause = fmt.Sprintf("%q is not a mechanism", args[0])
 		err.Advice = cli.DidYouMean(args[0], names, "%s", err.Advice)
 		if strings.HasPrefix(args[0], "-") {
 			err.Cause = "the mechanism must come first, before all flags"
@@ -130,17 +130,17 @@ func (r *release) flags(name string) *flag.FlagSet {
 	f := flag.NewFlagSet(name, flag.ContinueOnError)
 	f.Var((*cli.FloatValue)(&r.NoiseMultiplier), "noise-multiplier", "`Z` noise over sensitivity, see above")
 	f.Var((*cli.FloatValue)(&r.Rate), "rate",
-		"`Q` probability with which a client is in a round, above 0 to 1")
+		"`Q` probability that a client is in a round, above 0 to 1")
 	f.Var((*cli.IntValue)(&r.Rounds), "rounds", "`T` rounds with fresh noise each")
 	f.Var((*cli.IntValue)(&r.Participations), "participations",
-		"`K` rounds that a client submits in at most, by its own ledger, in place of --rounds; goes "+
-			"with --of")
-	f.Var((*cli.IntValue)(&r.Of), "of", "`T` rounds that there are, of which anybody picks the K")
+		"`K` most rounds that a client submits in, by its own ledger, instead of --rounds; goes with "+
+			"--of")
+	f.Var((*cli.IntValue)(&r.Of), "of", "`T` rounds in total, of which anybody picks the K")
 	f.Var((*cli.IntValue)(&r.Factorise), "factorise",
 		"`B` rounds that noise is correlated over: a client is charged once in B of the --rounds, for "+
 			"what it makes in one and submits in parts until its next turn; 0: independent noise")
 	f.Var((*cli.FloatValue)(&r.delta), "delta",
-		"`D` probability with which epsilon may fail to hold, 0 to 1; 0 asks for pure privacy")
+		"`D` probability that epsilon may fail to hold, 0 to 1; 0 asks for pure privacy")
 	f.Var((*cli.FloatValue)(&r.Sensitivity), "sensitivity",
 		"`S` of the sum to one client: of discrete laws in integer units, and with --dimension 1 "+
 			"or discrete-laplace a whole number")
@@ -151,15 +151,15 @@ func (r *release) flags(name string) *flag.FlagSet {
 		"`M` independent shares that the discrete Gaussian noise is the sum of; "+
 			"--noise-multiplier is of all together")
 	f.Var(cli.OneOf(&r.View, views, "public or server"), "adversary",
-		"`public|server` who is to learn nothing")
+		"`public|server` against whom privacy holds")
 	f.Var(cli.OneOf(&r.Unit, units, "party or record"), "unit",
-		"`party|record` whom epsilon protects; each record is in a round by a coin that its party "+
-			"keeps to itself")
+		"`party|record` whom epsilon protects; whether a record is in a round is decided by a coin that "+
+			"its party keeps secret")
 	f.Var((*cli.IntValue)(&r.units), "units",
-		"`N` clients, or with --unit record records, that there are: a delta above 1/N is named; 0: "+
+		"`N` number of clients, or with --unit record of records: a delta above 1/N is pointed out; 0: "+
 			"unknown")
 	f.BoolVar(&r.ReplaceOne, "replace-one", false,
-		"exchange a client for another, in place of adding or removing it")
+		"replace a client by another, instead of adding or removing it")
 	f.BoolVar(&r.json, "json", false, "print one JSON object")
 	return f
 }
@@ -169,12 +169,12 @@ func (r *release) flags(name string) *flag.FlagSet {
 func (r *release) check(found string) error {
 	if !(r.delta >= 0 && r.delta < 1) {
 		return &cli.Problem{
-			Cause:  fmt.Sprintf("--delta: %v is no probability below 1", r.delta),
+			Cause:  fmt.Sprintf("--delta: %v is not a probability below 1", r.delta),
 			Advice: "Use a small number, such as 1e-5.",
 		}
 	}
 	if r.units < 0 {
-		return &cli.Problem{Cause: fmt.Sprintf("--units: %d is no number of clients", r.units),
+		return &cli.Problem{Cause: fmt.Sprintf("--units: %d is not a number of clients", r.units),
 			Advice: "Give how many there are, or leave it out."}
 	}
 	err := r.Check(fields[found])

@@ -25,25 +25,25 @@ import (
 
 const about = `Usage: hushsum query FILE --rows SOURCE [flags]
 
-Asks the queries that FILE, a job, declares. All parties run on this machine, each
-with rows of its own, and the job's private sum is all that is shared: what is
-printed is read from that sum. --rows deals the rows of one file to the parties in
-a random order, by world.seed; --folder has a file for each, such as
-party-1.csv. Rows are
+Asks the queries that FILE, a job, declares. All parties run on this machine,
+each with its own rows, and the job's private sum is all that is shared: the
+printed answers are computed from that sum. --rows deals the rows of one file to
+the parties in a random order, by world.seed; --folder holds a file for each
+party, such as party-1.csv. Rows come from
 
   a file     CSV with a line that names the columns, Parquet, or SQLite with --sql
   an address postgres://user@host/database, all parts optional, with --sql
   env:NAME   such an address in a variable of the environment, with its password
 
-The statement of --sql is run once, and can only read. A password is in such a
-variable, in PGPASSWORD, or in the file that PGPASSFILE names.
+The statement of --sql is run once, and can only read. A password belongs in
+such a variable, in PGPASSWORD, or in the file that PGPASSFILE names.
 
-Rows are checked against the job's columns before anything is sent. Who has them
-is told on standard error what was clipped, dropped, missing or unknown, by
-column and line, or row of what is no CSV.
+Rows are checked against the job's columns before anything is sent. Standard
+error tells their owner what was clipped, dropped, missing or unknown, by column
+and line, or by row if the source is not CSV.
 
-With --plan nothing is asked and no file of rows is needed: it says what each
-query would cost and how far its answer would be off.
+With --plan nothing is asked and no rows are needed: it prints what each query
+would cost and how accurate its answer would be.
 `
 
 const aboutJSON = `With --json there is one array, with an object for each query:
@@ -84,7 +84,7 @@ func manual() *cli.Manual {
 // Command returns the command query.
 func Command() cli.Command {
 	return cli.Command{Name: "query",
-		About: "ask declared queries of many parties' rows",
+		About: "ask declared queries about many parties' rows",
 		Run:   run}
 }
 
@@ -99,15 +99,15 @@ type asked struct {
 func run(ctx context.Context, args []string, std cli.Streams) int {
 	var v asked
 	flags := flag.NewFlagSet("query", flag.ContinueOnError)
-	flags.StringVar(&v.rows.Rows, "rows", "", "`SOURCE` of rows that are dealt to the parties")
+	flags.StringVar(&v.rows.Rows, "rows", "", "`SOURCE` of the rows to deal to the parties")
 	flags.StringVar(&v.folder, "folder", "",
 		"`FOLDER` with the rows of each party, in NAME.csv, NAME.parquet or NAME.db")
 	flags.StringVar(&v.rows.SQL, "sql", "", "`STATEMENT` that selects the rows of a database")
 	flags.StringVar(&v.rows.Header, "header", "",
-		"`NAMES` of the columns, with commas, of CSV files that do not begin with them")
-	flags.BoolVar(&v.plan, "plan", false, "say what it would cost and give, and ask nothing")
+		"`NAMES` of the columns, separated by commas, for CSV files without a header")
+	flags.BoolVar(&v.plan, "plan", false, "print what it would cost and yield, and ask nothing")
 	flags.Var(jobs.SetFlag{Settings: &v.set}, "set",
-		"`PATH=VALUE` in place of what the file says of a field; once for each")
+		"`PATH=VALUE` sets a field, overriding the file; repeatable")
 	flags.BoolVar(&v.json, "json", false, "print JSON instead of tables")
 	operands, code, ok := cli.ParseOperands(flags, manual(), 1, args, std)
 	if !ok {
@@ -120,7 +120,7 @@ func run(ctx context.Context, args []string, std cli.Streams) int {
 	case len(operands) == 0:
 		return wrong("which file?", "Name a job's file, or - for standard input.")
 	case v.rows.Rows != "" && v.folder != "":
-		return wrong("--rows and --folder are two sources of rows", "Leave one out.")
+		return wrong("--rows and --folder both name a source of rows", "Leave one out.")
 	case v.rows.Rows == "" && v.folder == "" && !v.plan:
 		return wrong("whose rows?", "Add --rows SOURCE or --folder FOLDER, or --plan to ask nothing.")
 	}
@@ -262,7 +262,7 @@ func tellUncounted(j *job.Job, parties []*query.Rows, std cli.Streams) {
 		fmt.Fprintf(std.Err, "parties.rows: parties have %s more than the %s each that the job expects, "+
 			"and all count\n", show.Plural(more, "row"), show.Grouped(j.Parties.Rows))
 	default:
-		fmt.Fprintf(std.Err, "parties.rows: %s of %s do not count: of each party the first %s\n",
+		fmt.Fprintf(std.Err, "parties.rows: %s of %s do not count: only the first %s of each party do\n",
 			show.Grouped(more), show.Plural(all, "row"), show.Grouped(j.Parties.Rows))
 	}
 }

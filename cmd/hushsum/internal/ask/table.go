@@ -22,7 +22,7 @@ func head(w *asking.World, s *show.Screen) error {
 		return err
 	}
 	if math.IsInf(spent.Upper, 1) {
-		s.Field("epsilon", "none: answers are exact, and protect nobody whose row shows in them")
+		s.Field("epsilon", "none: answers are exact, and do not protect anyone whose row shows in them")
 		return nil
 	}
 	s.Field("epsilon", "%s of %s for all together, at delta %v, against %s",

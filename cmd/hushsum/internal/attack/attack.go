@@ -25,9 +25,9 @@ const attackAbout = `Usage: hushsum attack [flags]
 
 Attacks private sums. Every attack of the catalogue runs against a target that
 lacks one defence, where it has to succeed as far as theory says, and against
-the real code, where it has to fail. Of each attack one measurement on both
-targets is printed, and under it who mounts the attack and how many more there
-are; with --all, every measurement:
+the real code, where it has to fail. For each attack one measurement on both
+targets is printed, then who mounts the attack and how many more measurements
+there are; with --all, every measurement:
   metric      what is measured
   undefended  on the target without the defence; a dash if there is none
   defended    on the real code
@@ -38,15 +38,15 @@ are; with --all, every measurement:
               complete defence, and the limit is where the documents say.
               toothless: it fails without the defence too, so that nothing is
               shown. broken: it succeeds against the real code.
-Confidence intervals are in the report and in --json, which both have every
+Confidence intervals are in the report and in --json, both of which hold every
 measurement.
 
 With --out, figures (SVG), a report (report.md) and a list of them (report.json)
-are written to the folder, all at the end, in the place of those of the last
-run. What an interrupted run has done is written to the folder incomplete in it.
-Attacks that train models read the data sets adult and digits in the folder
-HUSHSUM_DATA or ../shared/data; without such a folder they make up rows, and a
-line at the end says so (with --json on standard error).
+are written to the folder, all at the end, replacing those of the last run. The
+results of an interrupted run go to a folder named incomplete inside it. Attacks
+that train models read the data sets adult and digits from the folder
+HUSHSUM_DATA or ../shared/data; without such a folder they make up rows and
+report that in a last line (with --json on standard error).
 `
 
 const attackJSON = `With --json there is one object per measurement: attack, adversary, defence,
@@ -61,7 +61,7 @@ func attackManual() *cli.Manual {
 		About:  attackAbout,
 		Topics: []cli.Topic{cli.JSONHelp(attackJSON)},
 		Codes: `Exit codes: 0 all is in order, 1 something is toothless or broken or failed to
-run, 2 called wrongly, 130 interrupted, 143 ended by SIGTERM.
+run, 2 incorrect usage, 130 interrupted, 143 ended by SIGTERM.
 `,
 		Examples: []string{"hushsum attack", "hushsum attack --run 'Split|Collusion' --out report"},
 	}
@@ -82,8 +82,8 @@ func attack(ctx context.Context, args []string, std cli.Streams) int {
 	flags.StringVar(&run, "run", "",
 		"`REGEX` run only attacks whose name matches, in upper or lower case")
 	flags.StringVar(&out, "out", "", "`DIR` write figures and a report there")
-	flags.Var((*cli.SeedValue)(&o.Seed), "seed", "`N` of everything random but keys and masks")
-	flags.BoolVar(&o.Long, "long", false, "the long form: more repetitions, narrower intervals")
+	flags.Var((*cli.SeedValue)(&o.Seed), "seed", "`N` seed of everything random except keys and masks")
+	flags.BoolVar(&o.Long, "long", false, "run the long form: more repetitions, narrower intervals")
 	flags.BoolVar(&all, "all", false, "print every measurement, as --json always does")
 	flags.BoolVar(&asJSON, "json", false, "print one JSON object per line instead of a table")
 	if code, ok := cli.ParseFlags(flags, attackManual(), args, std); !ok {
@@ -112,7 +112,7 @@ func chooseAttacks(run string) ([]attacks.Attack, error) {
 	wanted, err := regexp.Compile("(?i)" + run)
 	if err != nil {
 		return nil, &cli.Problem{
-			Cause:  fmt.Sprintf("--run: %q is no regular expression", run),
+			Cause:  fmt.Sprintf("--run: %q is not a regular expression", run),
 			Advice: "Use the name of an attack, or part of it.",
 			Err:    err,
 		}
@@ -145,8 +145,8 @@ func (b *battery) madeUp(o attacks.Options) string {
 	if names == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s used made-up rows, since there is no folder %s. "+
-		"Name the folder of the data sets in HUSHSUM_DATA.",
+	return fmt.Sprintf("%s used made-up rows, because there is no folder %s. Set HUSHSUM_DATA to the "+
+		"folder of the data sets.",
 		strings.Join(names, ", "), rows.Root())
 }
 

@@ -248,7 +248,7 @@ func TestAttackData(t *testing.T) {
 	const run = "GradientInversion|Differencing"
 	code, out, errs := call(t.Context(), "attack", "--run", run, "--out", dir)
 	report, err := os.ReadFile(filepath.Join(dir, "report.md"))
-	const want = "\nGradientInversion used made-up rows, since there is no folder"
+	const want = "\nGradientInversion used made-up rows, because there is no folder"
 	if code != 0 || errs != "" || err != nil ||
 		!strings.Contains(out, want) || !strings.Contains(string(report), want) {
 		t.Errorf("code %d, %q, %v\n%s\n%s", code, errs, err, out, report)
@@ -265,7 +265,7 @@ func TestAttackUsage(t *testing.T) {
 		code int
 		says string
 	}{
-		{"--run (", 2, `--run: "(" is no regular expression`},
+		{"--run (", 2, `--run: "(" is not a regular expression`},
 		{"--run nothing", 2, `no attack matches "nothing"`},
 		{"--seed x", 2, "want a whole number"},
 		{"--run Differencing --out " + file, 1, "Give a folder that can be written to."},

@@ -109,7 +109,7 @@ func saveFigure(t *testing.T, c *Chart, path string) {
 		t.Fatal(err)
 	}
 	if b, err := os.ReadFile(path); err != nil || !strings.Contains(string(b), "<svg") {
-		t.Errorf("%s is no figure: %v", path, err)
+		t.Errorf("%s is not a figure: %v", path, err)
 	}
 }
 

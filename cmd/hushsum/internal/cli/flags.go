@@ -53,10 +53,10 @@ func Given(flags *flag.FlagSet) map[string]bool {
 	return set
 }
 
-// helpAsked reports that help was asked for, or one part of it.
+// helpAsked reports that help was requested, or one part of it.
 type helpAsked struct{ topic string }
 
-func (*helpAsked) Error() string { return "help was asked for" }
+func (*helpAsked) Error() string { return "help was requested" }
 
 // AsksHelp reports whether an argument asks for help.
 func AsksHelp(arg string) bool {
@@ -152,7 +152,7 @@ func (v *IntValue) Set(text string) error {
 	x, err := strconv.ParseInt(text, 0, strconv.IntSize)
 	switch {
 	case errors.Is(err, strconv.ErrRange):
-		return errors.New("want fewer digits")
+		return errors.New("use fewer digits")
 	case err != nil:
 		return errors.New("want a whole number")
 	}

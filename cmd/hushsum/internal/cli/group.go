@@ -17,7 +17,7 @@ func Group(name, about, help string, examples []string, below ...Command) Comman
 		names = append(names, c.Name)
 	}
 	m := &Manual{
-		About: help + fmt.Sprintf("\nRun 'hushsum help %s COMMAND' for what each does and takes.\n",
+		About: help + fmt.Sprintf("\nRun 'hushsum help %s COMMAND' for details of a command.\n",
 			name),
 		Examples: examples,
 	}
@@ -58,7 +58,7 @@ func callBelow(
 		}
 	}
 	return WrongUsage(flags, &Problem{
-		Cause:  fmt.Sprintf("there is no command %q below %s", name, group),
+		Cause:  fmt.Sprintf("there is no command %q under %s", name, group),
 		Advice: DidYouMean(name, names, "%s", use),
 	}, std)
 }

@@ -44,8 +44,8 @@ func (m *Manual) print(w io.Writer, flags *flag.FlagSet, name string) error {
 	}
 	if name != "" && name != everything {
 		return &Problem{
-			Cause:  fmt.Sprintf("the help of %s has no part %q", flags.Name(), name),
-			Advice: DidYouMean(name, names, "%s", "Its parts are "+strings.Join(names, ", ")+"."),
+			Cause:  fmt.Sprintf("the help of %s has no section %q", flags.Name(), name),
+			Advice: DidYouMean(name, names, "%s", "Its sections are "+strings.Join(names, ", ")+"."),
 		}
 	}
 	fmt.Fprint(w, m.About)

@@ -24,7 +24,7 @@ const (
 )
 
 // ExitCodes is the part of every help that lists the exit codes.
-const ExitCodes = `Exit codes: 0 success, 1 failure, 2 called wrongly, 130 interrupted,
+const ExitCodes = `Exit codes: 0 success, 1 failure, 2 incorrect usage, 130 interrupted,
 143 ended by SIGTERM.
 `
 
@@ -32,14 +32,13 @@ const ExitCodes = `Exit codes: 0 success, 1 failure, 2 called wrongly, 130 inter
 var Environment = []script.Variable{
 	{
 		Name: "NO_COLOR",
-		About: "If it is not empty, or TERM is dumb, a terminal gets what a file would: no line is " +
-			"written over while work goes on, and there are no colours in either case.",
+		About: "If it is not empty, or if TERM is dumb, a terminal gets the same output as a file: no " +
+			"progress line is overwritten. There are no colours in either case.",
 	},
-	{Name: "HUSHSUM_DATA", About: "Folder of the data sets, in place of ../shared/data."},
+	{Name: "HUSHSUM_DATA", About: "Folder of the data sets, instead of ../shared/data."},
 	{
-		Name: "HUSHSUM_CPU",
-		About: "avx2, aesni or portable: fewer of the processor's instructions are used, for the " +
-			"same result.",
+		Name:  "HUSHSUM_CPU",
+		About: "avx2, aesni or portable: use fewer of the processor's instructions, for the same result.",
 	},
 }
 
@@ -115,7 +114,7 @@ func (p *Program) dispatch(ctx context.Context, args []string, std Streams) int 
 		Cause:  fmt.Sprintf("there is no command %q", name),
 		Advice: DidYouMean(name, names, "hushsum %s", ""),
 	})
-	fmt.Fprintln(std.Err, "Run 'hushsum help' for the commands that there are.")
+	fmt.Fprintln(std.Err, "Run 'hushsum help' for a list of commands.")
 	return ExitUsage
 }
 
@@ -125,7 +124,7 @@ func (p *Program) usage(w io.Writer) {
 	for _, c := range p.Commands {
 		fmt.Fprintf(w, "  %-10s %s\n", c.Name, c.About)
 	}
-	fmt.Fprint(w, "\nRun 'hushsum help COMMAND' for what a command does and takes, and\n"+
+	fmt.Fprint(w, "\nRun 'hushsum help COMMAND' for details of a command, and\n"+
 		"'hushsum --version' for the version.\n\n"+ExitCodes+"\n")
 	script.WriteVariables(w, Environment)
 }

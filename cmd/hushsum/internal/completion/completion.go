@@ -19,9 +19,9 @@ import (
 
 const completionAbout = `Usage: hushsum completion bash|zsh|fish
 
-Prints what has a shell complete this command: the names of commands and flags,
-words that flags take, the fields of a job after --set, and after a field and an
-equals sign the words that it can be.
+Prints a script that makes a shell complete this command: the names of commands
+and flags, the words that flags take, the fields of a job after --set, and after
+a field and an equals sign the words that it can take.
 `
 
 func completionManual() *cli.Manual {
@@ -39,7 +39,7 @@ func completionManual() *cli.Manual {
 // Command returns the command completion, for all commands.
 func Command(all func() []cli.Command) cli.Command {
 	return cli.Command{Name: "completion",
-		About: "print what completes this command in bash, zsh or fish",
+		About: "print a completion script for bash, zsh or fish",
 		Run: func(ctx context.Context, args []string, std cli.Streams) int {
 			return completion(ctx, all(), args, std)
 		},
@@ -60,7 +60,7 @@ func completion(ctx context.Context, all []cli.Command, args []string, std cli.S
 			Advice: "Use one of " + strings.Join(script.Shells, ", ") + ".",
 		}
 		if shell != "" {
-			p.Cause = fmt.Sprintf("there is no completion for %q", shell)
+			p.Cause = fmt.Sprintf("completion for %q is not supported", shell)
 			p.Advice = cli.DidYouMean(shell, script.Shells, "%s", p.Advice)
 		}
 		return cli.WrongUsage(flags, p, std)
@@ -85,7 +85,7 @@ func ManCommand(all func() []cli.Command) cli.Command {
 
 func manPage(ctx context.Context, all []cli.Command, args []string, std cli.Streams) int {
 	help := &cli.Manual{
-		Takes:    "It takes nothing.",
+		Takes:    "It takes no arguments.",
 		About:    manAbout,
 		Examples: []string{"hushsum man | man -l -", "hushsum man > hushsum.1"},
 	}

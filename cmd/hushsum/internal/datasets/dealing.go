@@ -69,7 +69,7 @@ func (v *Dealing) loadAdult() (train, test *learning.Dataset, err error) {
 	info, err := os.Stat(dir)
 	if meant := cli.DidYouMean(v.Set, dataNames, "%s", ""); err != nil && meant != "" && dir == v.Set {
 		return nil, nil, &cli.Problem{
-			Cause:  fmt.Sprintf("--data: there is no data set, and no folder, %q", v.Set),
+			Cause:  fmt.Sprintf("--data: there is no data set and no folder named %q", v.Set),
 			Advice: meant,
 			Err:    err,
 		}
@@ -153,8 +153,8 @@ func imageProblem(err error) error {
 	case errors.As(err, &path):
 		return &cli.Problem{
 			Cause: fmt.Sprintf("--data: cannot read %s: %v", path.Path, path.Err),
-			Advice: "Name the folder that holds the data sets in HUSHSUM_DATA, or give the folder of one " +
-				"to --data.",
+			Advice: "Set HUSHSUM_DATA to the folder that holds the data sets, or give --data the folder " +
+				"of one.",
 			Err: err,
 		}
 	case errors.Is(err, learning.ErrIncomplete), errors.Is(err, learning.ErrMalformed):
@@ -187,12 +187,12 @@ func (v *Dealing) DealOut(
 func (v *Dealing) splitFits(train *learning.Dataset) error {
 	switch {
 	case v.Split == "writers" && train.Writers == nil:
-		return &cli.Problem{Cause: "--split writers: the data does not say who wrote which row",
+		return &cli.Problem{Cause: "--split writers: the data does not record who wrote which row",
 			Advice: "Use --data mnist, with the folder qmnist-writers next to it, or another split."}
 	case (strings.Contains(v.Split, "colour") || strings.Contains(v.Split, "rotation")) &&
 		train.Pixels == nil:
 		return &cli.Problem{
-			Cause:  fmt.Sprintf("--split %s: it takes images such as those of mnist", v.Split),
+			Cause:  fmt.Sprintf("--split %s: it needs images such as those of mnist", v.Split),
 			Advice: "Use --data mnist or fashion-mnist, or another split.",
 		}
 	}

@@ -71,7 +71,7 @@ func LoadRows(declared *job.Job) (found scenario.Rows, err error) {
 				path = "world.data.most"
 			}
 			e := j.Mistake(path, "use a larger world.data.most, or a world.data.test nearer to 0.25",
-				"%s cannot be parted into some to train and some to judge models on",
+				"%s cannot be divided into rows to train on and rows to evaluate models on",
 				show.Plural(all.Len(), "row"))
 			e.Err = err
 			return found, e
@@ -82,7 +82,7 @@ func LoadRows(declared *job.Job) (found scenario.Rows, err error) {
 		if cut, _, found := strings.Cut(reason, "; "); found {
 			reason = cut
 		}
-		e := j.Mistake("world.data.set", "name the folder that holds the data sets in HUSHSUM_DATA, or "+
+		e := j.Mistake("world.data.set", "set HUSHSUM_DATA to the folder that holds the data sets, or "+
 			"use synthetic", "%s", reason)
 		e.Err = err
 		return found, e

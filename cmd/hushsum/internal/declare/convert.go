@@ -17,18 +17,18 @@ import (
 
 const convertAbout = `Usage: hushsum job convert FILE [flags]
 
-Prints the job, as TOML, that a declaration of before there were jobs becomes: a
-plan in JSON, a federation's file, a spec of hushsumd dev, or a scenario, from a
-file or with - from standard input. What changes in meaning or has another name
-is told on standard error, a note each. Comments of the old file are not kept,
-and values that are a job's defaults are left out.
+Converts a declaration from before there were jobs into a job, and prints it as
+TOML. It takes a plan in JSON, a federation's file, a spec of hushsumd dev, or a
+scenario, from a file or with - from standard input. Notes on standard error
+list what changes in meaning or name. Comments of the old file are not kept, and
+values that are a job's defaults are left out.
 
-The digest of a job is not that of the old declaration. A job that runs goes on
-under the file that it began with: convert the next one.
+The digest of a job differs from that of the old declaration. A running job
+continues under the file that it began with: convert the next one.
 
 A plan does not say who takes part: give parties.count or parties.roster with
---set. The part of the roster that a federation draws becomes a number, for which
-the roster is read that the file names, or parties.count is given.
+--set. The share of the roster that a federation draws becomes a number, which
+takes the roster that the file names, or parties.count.
 `
 
 func convertManual() *cli.Manual {
@@ -48,9 +48,9 @@ func convertJob(_ context.Context, args []string, std cli.Streams) int {
 	var f jobFile
 	var out string
 	flags := flag.NewFlagSet("job convert", flag.ContinueOnError)
-	flags.Var(jobs.SetFlag{Settings: &f.set}, "set", "`PATH=VALUE` to give a field of the job, as in parties.count=10; "+
-		"once for each")
-	flags.StringVar(&out, "out", "", "`FILE` to make and to write the job to")
+	flags.Var(jobs.SetFlag{Settings: &f.set}, "set", "`PATH=VALUE` sets a field of the job, as in "+
+		"parties.count=10; repeatable")
+	flags.StringVar(&out, "out", "", "`FILE` to create and write the job to")
 	code, ok := f.read(flags, convertManual(), args, std)
 	if !ok {
 		return code
@@ -75,7 +75,7 @@ func convertJob(_ context.Context, args []string, std cli.Streams) int {
 		cli.Complain(std.Err, who, err)
 		return cli.ExitFailure
 	} else if filepath.Dir(out) != filepath.Dir(f.name) && j.Parties.Roster+j.Model.File != "" {
-		notes = append(notes, fmt.Sprintf("files that it names are found from %s",
+		notes = append(notes, fmt.Sprintf("the files that it names are relative to %s",
 			filepath.Dir(out)))
 	}
 	fmt.Fprintf(std.Err, "%s is read as a %s.\n", f.name, form)
@@ -91,7 +91,7 @@ func convertJob(_ context.Context, args []string, std cli.Streams) int {
 func writeNew(path string, text []byte) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, fs.ErrExist) {
-		return &cli.Problem{Cause: fmt.Sprintf("--out: %s is there already", path),
+		return &cli.Problem{Cause: fmt.Sprintf("--out: %s already exists", path),
 			Advice: "Name a new file.", Err: err}
 	}
 	if err != nil {

@@ -50,7 +50,7 @@ func TestJobConvert(t *testing.T) {
 			code, out, errs := callWith(t, path, args...)
 			text, err := os.ReadFile(into)
 			if err != nil || out != "" || code != again ||
-				again == 1 && !strings.Contains(flatText(errs), "is there already") {
+				again == 1 && !strings.Contains(flatText(errs), "already exists") {
 				t.Fatalf("%v: code %d, %q, %s, %v", args, code, out, errs, err)
 			}
 			same, err := job.Parse(into, text)

@@ -28,16 +28,16 @@ func Command() cli.Command {
 		[]string{"hushsum job check study-7.toml", "hushsum job fields privacy"},
 		cli.Command{
 			Name:  "check",
-			About: "say whether a file is a job, and what it declares or has wrong",
+			About: "check whether a file is a valid job, and print what it declares",
 			Run:   checkJob,
 		},
 		cli.Command{
-			Name: "fields", About: "list all that there is to declare", Run: listFields,
+			Name: "fields", About: "list everything that a job can declare", Run: listFields,
 			Words: jobs.Sections,
 		},
 		cli.Command{
 			Name:  "convert",
-			About: "make a job of a declaration of before there were jobs",
+			About: "convert a declaration from before there were jobs",
 			Run:   convertJob,
 		})
 }
@@ -45,11 +45,11 @@ func Command() cli.Command {
 const checkAbout = `Usage: hushsum job check FILE [flags]
 
 Reads a job, TOML or JSON, from a file or with - from standard input. If it is
-valid it prints its digest, which is the same for the same declaration in a
-simulation, in the service and from Python, and what it declares, in words; of a
-job that can only be simulated it says which fields are why. Files that it
-names, such as the roster, are not read. If it is not valid it prints all that
-is wrong, each with its line and what to write, and exits with 1.
+valid, it prints its digest, which is the same for the same declaration in a
+simulation, in the service and from Python, and what it declares, in words; if
+it can only be simulated, it names the fields that are the reason. Files that it
+names, such as the roster, are not read. If it is not valid, it prints all
+mistakes, each with its line and what to write, and exits with 1.
 `
 
 const checkJSON = `With --json there is one object:
@@ -70,8 +70,8 @@ func checkManual() *cli.Manual {
 		Takes:  "It takes one FILE, and flags.",
 		About:  checkAbout,
 		Topics: []cli.Topic{cli.JSONHelp(checkJSON)},
-		Codes: `Exit codes: 0 it is valid, 1 it is not or cannot be read, 2 called wrongly, 130
-interrupted, 143 ended by SIGTERM.
+		Codes: `Exit codes: 0 it is valid, 1 it is not or cannot be read, 2 incorrect
+usage, 130 interrupted, 143 ended by SIGTERM.
 `,
 		Examples: []string{
 			"hushsum job check study-7.toml",
@@ -86,7 +86,7 @@ func checkJob(_ context.Context, args []string, std cli.Streams) int {
 	var asJSON bool
 	flags := flag.NewFlagSet("job check", flag.ContinueOnError)
 	flags.Var(jobs.SetFlag{Settings: &f.set}, "set",
-		"`PATH=VALUE` in place of what the file says of a field; once for each")
+		"`PATH=VALUE` sets a field, overriding the file; repeatable")
 	flags.BoolVar(&asJSON, "json", false, "print JSON instead of text")
 	code, ok := f.read(flags, checkManual(), args, std)
 	if !ok {
@@ -184,9 +184,9 @@ func showReport(r *jobs.Report, std cli.Streams) {
 
 const fieldsAbout = `Usage: hushsum job fields [PATTERN] [flags]
 
-Lists all that a job can declare, or the fields whose paths hold PATTERN, which
-may have stars: what each does, which values it takes, in which unit, what is
-meant without it, and the flag by which commands set it.
+Lists everything that a job can declare, or the fields whose paths contain
+PATTERN, which may have stars: what each does, which values it takes, its unit,
+its default, and the flag by which commands set it.
 `
 
 const fieldsJSON = `With --json there is one array, with an object for each field:
@@ -228,7 +228,7 @@ func listFields(_ context.Context, args []string, std cli.Streams) int {
 	if schema {
 		if len(operands) > 0 || asJSON {
 			return cli.WrongUsage(flags, &cli.Problem{
-				Cause: "--schema: it is of all fields", Advice: "Leave the rest out.",
+				Cause: "--schema covers all fields", Advice: "Leave the rest out.",
 			}, std)
 		}
 		fmt.Fprintf(std.Out, "%s", job.Schema())

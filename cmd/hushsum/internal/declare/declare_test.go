@@ -86,7 +86,7 @@ func TestJobCheckMistakes(t *testing.T) {
     Write a whole number: 1 to 1,000,000.
 ` + file + `:3: epsilom: there is no such field
     Did you mean privacy.epsilon?
-` + file + `:5: privacy.epsilon: "much" is no number
+` + file + `:5: privacy.epsilon: "much" is not a number
     Write a number: above 0.
 3 mistakes
 `
@@ -105,7 +105,7 @@ func TestJobCheckMistakes(t *testing.T) {
 	}
 	code, out, _ = call(t.Context(), "job", "check", clitest.Written(t, firstJob), "--set",
 		"privacy.noise=none")
-	if code != 1 || !strings.Contains(clitest.Flat(out), ":6: privacy.epsilon: it is of no use") {
+	if code != 1 || !strings.Contains(clitest.Flat(out), ":6: privacy.epsilon: it has no effect") {
 		t.Errorf("rules across fields: code %d, %q", code, out)
 	}
 }

@@ -25,22 +25,23 @@ const experimentAbout = `Usage: hushsum experiment NAME [flags]
 
 Reruns a table of the papers behind hushsum, or one added to them: trains every
 arm with the same seeds, prints means and standard deviations over seeds with
-the published figures, and says which published differences are seen. An effect
-is seen if the 95 % interval of the differences, paired by seed, lies on its
-side of 0 (Student's t), else refuted in this setting if the published size is
-outside of the interval, or without a size if the interval lies on the other
-side, and open otherwise. Each comparison has an interval of its own, and of
-many some miss.
+the published figures, and states which published differences are seen. An
+effect is seen if the 95 % interval of the differences, paired by seed, lies on
+its side of 0 (Student's t), else refuted in this setting if the published size
+is outside of the interval, or without a size if the interval lies on the other
+side, and open otherwise. Each comparison has its own interval, and among many
+some miss.
 
-The quick form takes some minutes on two cores; its rows, rounds and arms are
-fewer than those of the papers, as the table says. --long is the fuller form.
+The quick form takes a few minutes on two cores; it has fewer rows, rounds and
+arms than the papers, as the table shows. --long is the fuller form.
 
 With --out it writes files there, all at the end: NAME.csv with a line for each
 row and seed, NAME-FIGURE.csv with the points of each figure, NAME-FIGURE.svg,
 and NAME.json, which lists them. Ctrl-C or SIGTERM ends the run early; what was
-done is printed, and written to the folder incomplete in that of --out. With
---keep FILE each arm and seed is written to FILE as it is done, and not run
-again when the same command is: a run of hours can be ended and goes on.
+done is printed, and written to a folder named incomplete inside that of --out.
+With --keep FILE each arm and seed is written to FILE when it is done, and
+skipped when the same command runs again: a run of hours can be interrupted and
+resumed.
 `
 
 const experimentJSON = `With --json there is one object:
@@ -85,12 +86,12 @@ func newExperimentFlags() (*flag.FlagSet, *experimentFlags) {
 	v := &experimentFlags{}
 	f := flag.NewFlagSet("experiment", flag.ContinueOnError)
 	f.BoolVar(&v.long, "long", false, "run the fuller form")
-	f.Var((*cli.IntValue)(&v.seeds), "seeds", "`N` seeds to run, 1 to 100; 0: as many as the list says")
+	f.Var((*cli.IntValue)(&v.seeds), "seeds", "`N` seeds to run, 1 to 100; 0: the number in the list")
 	f.StringVar(&v.data, "data", "",
 		"`DIR` that holds the folders adult, fashion-mnist, mnist and qmnist-writers; else "+
 			"$HUSHSUM_DATA, or ../shared/data")
-	f.StringVar(&v.out, "out", "", "`DIR` to write files to, made if there is none")
-	f.StringVar(&v.keep, "keep", "", "`FILE` that keeps what was done, for a run that goes on")
+	f.StringVar(&v.out, "out", "", "`DIR` to write files to, created if missing")
+	f.StringVar(&v.keep, "keep", "", "`FILE` that keeps what was done, to resume a run")
 	f.BoolVar(&v.json, "json", false, "print JSON instead of a table")
 	return f, v
 }
@@ -296,9 +297,9 @@ func (v *experimentFlags) run(ctx context.Context, e *experiments.Experiment, st
 // goingOn explains how to continue a run that was interrupted.
 func (v *experimentFlags) goingOn() string {
 	if v.keep == "" {
-		return "Give --keep FILE to go on from what was done."
+		return "Give --keep FILE to be able to resume from what was done."
 	}
-	return "The same command goes on from what was done: it is in " + v.keep + "."
+	return "The same command resumes from what was done: it is in " + v.keep + "."
 }
 
 // dataProblem says what to do about data that cannot be read.
@@ -308,8 +309,8 @@ func dataProblem(err error) error {
 	case errors.As(err, &path):
 		return &cli.Problem{
 			Cause: fmt.Sprintf("cannot read %s: %v", path.Path, path.Err),
-			Advice: "Give --data, or set HUSHSUM_DATA to, the folder that holds the public files " +
-				"of adult, fashion-mnist, mnist and qmnist-writers in folders of these names.",
+			Advice: "Give --data, or set HUSHSUM_DATA to, the folder that holds the public files of " +
+				"adult, fashion-mnist, mnist and qmnist-writers in folders of these names.",
 			Err: err,
 		}
 	case errors.Is(err, learning.ErrIncomplete), errors.Is(err, learning.ErrMalformed):

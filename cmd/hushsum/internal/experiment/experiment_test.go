@@ -171,7 +171,7 @@ func TestExperimentTable(t *testing.T) {
 			t.Errorf("the output lacks %q:\n%s", want, out)
 		}
 	}
-	if strings.Contains(out, "\r") || strings.Contains(out, "NOT COMPLETE") ||
+	if strings.Contains(out, "\r") || strings.Contains(out, "INCOMPLETE") ||
 		strings.Contains(out, "NaN") {
 		t.Error(out)
 	}
@@ -280,7 +280,7 @@ func TestExperimentEnds(t *testing.T) {
 	if len(after) != 2*len(before) || !slices.Equal(whole, before) {
 		t.Errorf("files %v after an interrupted run, %v before", after, before)
 	}
-	if code != 130 || !strings.Contains(out, "NOT COMPLETE") || !strings.Contains(errs,
+	if code != 130 || !strings.Contains(out, "INCOMPLETE") || !strings.Contains(errs,
 		"interrupted; the table holds what was done") {
 		t.Errorf("code %d, %q, %q", code, errs, out)
 	}

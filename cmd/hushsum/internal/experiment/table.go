@@ -29,7 +29,7 @@ func printExperiment(t *experiments.Table, files []string, took time.Duration, s
 		item(fmt.Sprintf("%s; mean and standard deviation", show.Plural(t.Seeds, "seed")))
 	}
 	if !t.Complete {
-		item("NOT COMPLETE: the run ended early")
+		item("INCOMPLETE: the run ended early")
 	}
 	fmt.Fprintln(std.Out)
 	for _, line := range columns(t) {

@@ -21,17 +21,19 @@ import (
 
 const coordinateAbout = `Usage: hushsum coordinate FILE --identity FILE [flags]
 
-Runs the job that FILE declares, for parties that 'hushsum join' brings: it forms
-sessions among whoever is there, holds the rounds, and learns the sums. It has no
-secret of any party. Parties pin its key, which it prints when it starts.
+Runs the job that FILE declares, for parties that take part with 'hushsum join':
+it forms sessions among connected parties, holds the rounds, and learns the
+sums. It holds no party's secrets. Parties pin its key, which it prints when it
+starts.
 
 The next model is the present one, zeros at first, plus the mean of the parties'
-vectors; or what the program of --apply makes of {"round": N, "parties": N, "mean":
-[...], "model": [...]} on its standard input and prints, a list of numbers; or what
-the job's own training says. Of a job that asks queries the answers are printed.
+vectors; or a list of numbers that the program of --apply prints for {"round":
+N, "parties": N, "mean": [...], "model": [...]} on its standard input; or the
+one that the job's own training makes. If the job asks queries, the answers are
+printed.
 
-It can be killed at any time: started by the same command it goes on from its
-folder, which is for one job.
+It can be killed at any time: started again with the same command, it resumes
+from its folder, which is for one job.
 `
 
 const coordinateJSON = `With --json there is one object:
@@ -52,7 +54,7 @@ type coordinating struct {
 
 // Coordinate returns the command coordinate.
 func Coordinate() cli.Command {
-	return cli.Command{Name: "coordinate", About: "run a job between machines", Run: coordinate}
+	return cli.Command{Name: "coordinate", About: "run a job across machines", Run: coordinate}
 }
 
 func coordinate(ctx context.Context, args []string, std cli.Streams) int {
@@ -60,13 +62,13 @@ func coordinate(ctx context.Context, args []string, std cli.Streams) int {
 	flags := flag.NewFlagSet("coordinate", flag.ContinueOnError)
 	c.side.flags(flags, "hushsum-coordinator")
 	flags.StringVar(&c.listen, "listen", "127.0.0.1:7433",
-		"`ADDRESS` for parties; :7433 is that port of every network")
+		"`ADDRESS` for parties; :7433 means that port on every network")
 	flags.StringVar(&c.members, "listen-members", "127.0.0.1:7434", "`ADDRESS` for members of a committee")
-	flags.StringVar(&c.program, "apply", "", "`COMMAND` that makes the next model, by the shell")
+	flags.StringVar(&c.program, "apply", "", "`COMMAND` that makes the next model, run by the shell")
 	flags.StringVar(&c.means, "means", "", "`FOLDER` for the mean of each round, as round-N.json")
 	flags.StringVar(&c.out, "out", "", "`FILE` for the last model, .csv or .json")
 	flags.DurationVar(&c.step, "step-time", 0,
-		"`TIME` that a step of a round waits for a party that is connected; default: as the job says, or 30s")
+		"`TIME` that a step of a round waits for a connected party; default: as the job says, or 30s")
 	manual := &cli.Manual{
 		Takes:  "It takes one FILE, and flags.",
 		About:  coordinateAbout,
@@ -83,7 +85,7 @@ func coordinate(ctx context.Context, args []string, std cli.Streams) int {
 		case c.step < 0:
 			return &cli.Problem{Cause: "--step-time: a time above 0, such as 10s"}
 		case !written(c.out):
-			return &cli.Problem{Cause: "--out: the name of a vector ends with .json or .csv"}
+			return &cli.Problem{Cause: "--out: the name of a vector file must end with .json or .csv"}
 		}
 		return nil
 	}
@@ -139,7 +141,7 @@ func (c *coordinating) rule(
 ) (err error) {
 	switch asks := o.declared.Asks(); {
 	case c.program != "" && (asks || o.Trains()):
-		return errors.New("the job says what becomes of its sums: leave --apply out")
+		return errors.New("the job says how its sums are used: leave --apply out")
 	case asks:
 		plan, err := query.New(o.Settled)
 		if err != nil {

@@ -23,11 +23,12 @@ import (
 
 const joinAbout = `Usage: hushsum join FILE --identity FILE --server ADDRESS --coordinator KEY
 
-Takes part in the job that FILE declares, which 'hushsum coordinate' runs at ADDRESS.
-The coordinator learns the job's private sums, and nothing else of this party. All
-sides have the same job and roster, or refuse each other and say what differs.
+Takes part in the job that FILE declares, which 'hushsum coordinate' runs at
+ADDRESS. The coordinator learns the job's private sums, and nothing else about
+this party. All sides need the same job and roster; otherwise they refuse each
+other and report the difference.
 
-What this party brings is one of
+This party contributes one of
   --vector  a file of numbers, .csv or .json, which is read again in each round
   --run     a program that gets {"round": N, "model": [...]} on standard input in
             each round, and prints a list of numbers
@@ -35,13 +36,14 @@ What this party brings is one of
             the columns, a Parquet file, or with --sql a SQLite file or the
             address of a PostgreSQL database; where it declares how a model is
             trained a CSV file without such a line and with the class last
-A job that weighs or masks vectors takes {"vector": [...], "samples": N} for the
-list. What a program prints is as secret as the rows that it comes from.
+For a job that weights or masks vectors, {"vector": [...], "samples": N} takes
+the place of the list. What a program prints is as secret as the rows that it
+comes from.
 
-It can be killed at any time: started by the same command it goes on from its
-folder, which is for one party of one job. It dials again until the job is done. In
-a job with noise a round in which there is no vector is answered with zeros and
-noise, of which only this log tells.
+It can be killed at any time: started again with the same command, it resumes
+from its folder, which is for one party of one job. It redials until the job is
+done. In a job with noise it answers a round without a vector with zeros and
+noise, which only this log reports.
 `
 
 const joinJSON = `With --json there is one object:
@@ -73,10 +75,11 @@ func (p *party) flags(f *flag.FlagSet) {
 func (p *party) wrong() *cli.Problem {
 	switch {
 	case p.server == "":
-		return &cli.Problem{Cause: "where is the coordinator?", Advice: "Add --server HOST:PORT."}
+		return &cli.Problem{Cause: "the coordinator's address is missing", Advice: "Add --server " +
+			"HOST:PORT."}
 	case p.coordinator == "":
-		return &cli.Problem{Cause: "which key has the coordinator?",
-			Advice: "Add --coordinator KEY, as the coordinator's owner tells it."}
+		return &cli.Problem{Cause: "the coordinator's key is missing",
+			Advice: "Add --coordinator KEY, as its owner gives it."}
 	}
 	return nil
 }
@@ -92,7 +95,7 @@ func (p *party) dialer(identity ed25519.PrivateKey) (hushsum.Dialer, error) {
 
 // Join returns the command join.
 func Join() cli.Command {
-	return cli.Command{Name: "join", About: "take part in a job between machines", Run: join}
+	return cli.Command{Name: "join", About: "take part in a job across machines", Run: join}
 }
 
 func join(ctx context.Context, args []string, std cli.Streams) int {
@@ -101,16 +104,16 @@ func join(ctx context.Context, args []string, std cli.Streams) int {
 	j.side.flags(flags, "hushsum-party")
 	j.party.flags(flags)
 	flags.StringVar(&j.vector, "vector", "", "`FILE` of numbers, .csv or .json")
-	flags.StringVar(&j.program, "run", "", "`COMMAND` of a round, by the shell")
-	flags.DurationVar(&j.limit, "run-time", 10*time.Minute, "longest that it may take, a `TIME`")
+	flags.StringVar(&j.program, "run", "", "`COMMAND` for each round, run by the shell")
+	flags.DurationVar(&j.limit, "run-time", 10*time.Minute, "longest `TIME` that it may take")
 	flags.StringVar(&j.rows.Rows, "rows", "", "`FILE` of this party's rows, or postgres://…")
-	flags.StringVar(&j.rows.SQL, "sql", "", "`STATEMENT` that selects its rows of a database")
+	flags.StringVar(&j.rows.SQL, "sql", "", "`STATEMENT` that selects its rows from a database")
 	flags.StringVar(&j.rows.Header, "header", "",
-		"`NAMES` of the columns, with commas, of a CSV file for queries without them")
+		"`NAMES` of the columns, separated by commas, for queries of a CSV file without a header")
 	flags.StringVar(&j.out, "out", "", "`FILE` for the last model, .csv or .json")
-	flags.IntVar(&j.spent, "spent", 0, "`ROUNDS` that count as spent: the folder is lost for good")
-	flags.Uint64Var(&j.least, "least-number", 0, "with --spent: `NUMBER` above those of all sessions so "+
-		"far, as the coordinator tells it")
+	flags.IntVar(&j.spent, "spent", 0, "`ROUNDS` to count as spent, if the folder is lost for good")
+	flags.Uint64Var(&j.least, "least-number", 0, "with --spent: `NUMBER` above those of all "+
+		"sessions so far, as the coordinator reports it")
 	manual := &cli.Manual{
 		Takes:  "It takes one FILE, and flags.",
 		About:  joinAbout,
@@ -135,10 +138,10 @@ func join(ctx context.Context, args []string, std cli.Streams) int {
 		case problem != nil:
 			return problem
 		case sources != 1:
-			return &cli.Problem{Cause: "what does this party bring?",
+			return &cli.Problem{Cause: "nothing says what this party contributes",
 				Advice: "Give one of --vector, --run and --rows."}
 		case !written(j.out):
-			return &cli.Problem{Cause: "--out: the name of a vector ends with .json or .csv"}
+			return &cli.Problem{Cause: "--out: the name of a vector file must end with .json or .csv"}
 		}
 		return nil
 	}
@@ -155,7 +158,7 @@ func (j *joining) run(ctx context.Context, std cli.Streams) error {
 	number, found := o.files.Roster.Index(o.identity.Public().(ed25519.PublicKey))
 	if !found {
 		return &cli.Problem{Cause: "this identity's key is not in the roster",
-			Advice: "Have it added to the roster of all sides, or give another --identity."}
+			Advice: "Have it added to everyone's roster, or give another --identity."}
 	}
 	p := hushsum.Participant{
 		Job: o.Settled, Identity: o.identity, Store: o.store, Key: o.key, Counter: o.countedBy,
@@ -211,7 +214,7 @@ func (j *joining) source(
 		}
 		return nil
 	case j.rows.Header != "" || j.rows.SQL != "":
-		return errors.New("--header and --sql are for rows of a job that asks queries; leave them out")
+		return errors.New("--header and --sql are for jobs that ask queries; leave them out")
 	case j.rows.Rows != "" && trains:
 		own, err := rows.ReadOwn(j.rows.Rows, o.declared.Model, o.declared.Privacy.Group != "")
 		if err != nil {
@@ -221,11 +224,10 @@ func (j *joining) source(
 			hushsum.FileStore(filepath.Join(j.state, "variates")))
 		return err
 	case j.rows.Rows != "":
-		return errors.New("the job neither asks queries nor declares a training: give --vector or " +
-			"--run " +
-			"in place of --rows")
+		return errors.New("the job neither asks queries nor declares training: give --vector or --run " +
+			"instead of --rows")
 	case asks || trains:
-		return errors.New("the job says what becomes of rows: give --rows in place of --vector or --run")
+		return errors.New("the job says how rows are used: give --rows instead of --vector or --run")
 	}
 	bring := func(context.Context, uint64, []float64) (contribution, error) {
 		return readVector(j.vector)
@@ -241,7 +243,7 @@ func (j *joining) source(
 	} else if c, err := readVector(j.vector); err != nil { // before others wait for it
 		return err
 	} else if len(c.Vector) != o.Length() {
-		return fmt.Errorf("%s has %d numbers, the job takes %d", j.vector, len(c.Vector), o.Length())
+		return fmt.Errorf("%s has %d numbers, and the job takes %d", j.vector, len(c.Vector), o.Length())
 	}
 	if o.Alone() {
 		p.Work = func(ctx context.Context, round uint64, model []float64) ([]float64, error) {

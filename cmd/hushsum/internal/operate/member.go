@@ -14,13 +14,13 @@ import (
 
 const memberAbout = `Usage: hushsum member FILE --identity FILE --server ADDRESS --coordinator KEY
 
-Helps in a job whose parties send one message a round, as a member of its committee:
-it makes a key for each round, signs once which parties are in the sum, and tells
-the coordinator the sum of its parts of their keys. It sees nothing of what parties
-submit. ADDRESS is the one that the coordinator has for members.
+Helps in a job whose parties send one message a round, as a member of its
+committee: it makes a key for each round, signs once which parties are in the
+sum, and sends the coordinator the sum of its parts of their keys. It sees
+nothing that parties submit. ADDRESS is the coordinator's address for members.
 
-It can be killed at any time: started by the same command it goes on from its
-folder, which is for one member of one job.
+It can be killed at any time: started again with the same command, it resumes
+from its folder, which is for one member of one job.
 `
 
 // Member returns the command member.

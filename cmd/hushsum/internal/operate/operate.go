@@ -21,8 +21,8 @@ import (
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
-const codes = `Exit codes: 0 the job is done, 1 failure, 2 called wrongly, 130 interrupted and 143
-terminated, after which the same command goes on.
+const codes = `Exit codes: 0 the job is done, 1 failure, 2 incorrect usage, 130
+interrupted and 143 terminated, after which the same command resumes.
 `
 
 // side holds what every process of a job is given.
@@ -37,16 +37,16 @@ type side struct {
 
 // flags defines the flags that all sides have; folder is the default of --folder.
 func (s *side) flags(f *flag.FlagSet, folder string) {
-	f.StringVar(&s.identity, "identity", "", "`FILE` of one's identity; required")
+	f.StringVar(&s.identity, "identity", "", "`FILE` of your identity; required")
 	f.StringVar(&s.roster, "roster", "", "`FILE` of the parties; default: the job's parties.roster")
-	f.StringVar(&s.committee, "committee", "", "`FILE` of the members of the committee, of a job with "+
+	f.StringVar(&s.committee, "committee", "", "`FILE` of the committee's members, for a job with "+
 		"one-message sums; default: the job's sum.committee")
-	f.StringVar(&s.state, "folder", folder, "`FOLDER` of what must survive this process")
+	f.StringVar(&s.state, "folder", folder, "`FOLDER` for state that must survive this process")
 	f.StringVar(&s.sealed, "key", "", "`FILE` with the key that seals it; default: seal.key in the folder")
-	f.StringVar(&s.counter, "counter", "", "`FILE` outside of the folder that tells an older state, such "+
-		"as a backup, from the newest")
+	f.StringVar(&s.counter, "counter", "", "`FILE` outside the folder that tells an older state, "+
+		"such as a backup, from the newest")
 	f.Var(jobs.SetFlag{Settings: &s.set}, "set",
-		"`PATH=VALUE` in place of what the job says of a field, alike on all sides; once for each")
+		"`PATH=VALUE` sets a field, overriding the job, the same on all sides; repeatable")
 	f.BoolVar(&s.quiet, "quiet", false, "print no progress on standard error")
 	f.BoolVar(&s.json, "json", false, "print JSON instead of text at the end")
 }
@@ -84,7 +84,7 @@ func (s *side) command(
 			how = "terminated"
 		}
 		cli.Complain(std.Err, "hushsum "+flags.Name(), &cli.Problem{
-			Cause: how + "; the state is saved in " + s.state + ": the same command goes on"})
+			Cause: how + "; the state is saved in " + s.state + ": the same command resumes"})
 		return code
 	case len(job.Errors(err)) > 0:
 		return jobs.Failed(flags.Name(), err, std)
@@ -102,7 +102,7 @@ func advised(err error) error {
 	var differs *hushsum.DifferenceError
 	switch {
 	case errors.As(err, &differs) && differs.Field == "identity":
-		advice = "Have the identity's public key added to the roster of all, or give another --identity."
+		advice = "Have the identity's public key added to everyone's roster, or give another --identity."
 	case errors.As(err, &differs):
 		advice = "All sides need the same job, roster and committee: compare what " +
 			"'hushsum job check' and " +
@@ -110,14 +110,14 @@ func advised(err error) error {
 	case errors.Is(err, hushsum.ErrPeer):
 		advice = "Compare --server and --coordinator with what the coordinator prints when it starts."
 	case errors.Is(err, hushsum.ErrOldState):
-		advice = "Bring the newest --folder back; a party whose state is lost gives --spent and " +
+		advice = "Restore the newest --folder; a party whose state is lost gives --spent and " +
 			"--least-number."
 	case errors.Is(err, hushsum.ErrStore):
-		advice = "What is in --folder is of one job and identity: give another job a --folder of its own."
+		advice = "A --folder belongs to one job and identity: give another job its own --folder."
 	case errors.Is(err, syscall.EADDRINUSE):
-		advice = "Another program, or another coordinator, has that port: give another --listen."
+		advice = "Another program, or another coordinator, is using that port: give another --listen."
 	case errors.Is(err, hushsum.ErrLocked):
-		advice = "Give each process a --folder of its own."
+		advice = "Give each process its own --folder."
 	case errors.Is(err, keyfile.ErrIdentity):
 		advice = "Run 'hushsum identity new FILE'."
 	}
@@ -157,7 +157,7 @@ func (s *side) settle() (*settled, error) {
 	o := &settled{declared: j}
 	if j.Model.File != "" || j.Privacy.Before != "" {
 		path := map[bool]string{true: "model.file", false: "privacy.before"}[j.Model.File != ""]
-		return nil, j.Mistake(path, "leave it out, or run the job by hushsumd",
+		return nil, j.Mistake(path, "leave it out, or run the job with hushsumd",
 			"only the service reads that file")
 	}
 	if o.files.Roster, err = s.list(s.roster, j.Parties.Roster); err != nil {
@@ -166,7 +166,7 @@ func (s *side) settle() (*settled, error) {
 	if o.files.Roster == nil {
 		return nil, j.Mistake("parties.roster",
 			"name a file, or give --roster; see 'hushsum help roster'",
-			"who the parties are is said nowhere")
+			"nothing says who the parties are")
 	}
 	if j.Oneshot() {
 		if o.files.Committee, err = s.list(s.committee, j.Sum.Committee); err != nil {
@@ -175,7 +175,7 @@ func (s *side) settle() (*settled, error) {
 		if o.files.Committee == nil {
 			return nil, j.Mistake("sum.committee",
 				"name a file, or give --committee; a committee is a roster",
-				"who the members of the committee are is said nowhere")
+				"nothing says who the committee's members are")
 		}
 	}
 	if o.Settled, err = j.Settle(o.files); err != nil {

@@ -47,7 +47,7 @@ func readVector(name string) (c contribution, err error) {
 	case ".csv":
 		c.Vector, err = parseCSV(b)
 	default:
-		err = errors.New("the name of a vector ends with .json or .csv")
+		err = errors.New("the name of a vector file must end with .json or .csv")
 	}
 	if err != nil {
 		return c, fmt.Errorf("%s: %w", name, err)
@@ -79,13 +79,13 @@ func parseCSV(b []byte) (values []float64, err error) {
 			break
 		}
 		if err != nil {
-			return nil, errors.New("it is no CSV")
+			return nil, errors.New("it is not CSV")
 		}
 		for i, text := range record {
 			x, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 			if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
 				line, _ := r.FieldPos(i)
-				return nil, fmt.Errorf("line %d: number %d of it is no finite number", line, i+1)
+				return nil, fmt.Errorf("line %d: its number %d is not a finite number", line, i+1)
 			}
 			values = append(values, x)
 		}
@@ -108,7 +108,7 @@ func writeVector(name string, values []float64) error {
 			b.WriteString(strconv.FormatFloat(x, 'g', -1, 64) + "\n")
 		}
 	default:
-		return fmt.Errorf("%s: the name of a vector ends with .json or .csv", name)
+		return fmt.Errorf("%s: the name of a vector file must end with .json or .csv", name)
 	}
 	return durable.Write(name, &b)
 }

@@ -35,13 +35,13 @@ func Identity() cli.Command {
 const newAbout = `Usage: hushsum identity new FILE [flags]
 
 Makes an identity, writes it to FILE, which only its owner may read, and prints the
-public key. It never overwrites a file: whoever loses an identity needs another
-place in the roster.
+public key. It never overwrites a file: an owner who loses an identity needs a
+new entry in the roster.
 `
 
 const showAbout = `Usage: hushsum identity show FILE [flags]
 
-Prints the public key of the identity in FILE, and nothing that is secret.
+Prints the public key of the identity in FILE, and nothing secret.
 `
 
 const identityJSON = `With --json there is one object:

@@ -40,7 +40,7 @@ func linesOf(args []string) (lines string, err error) {
 	for _, arg := range args {
 		name, text, ok := strings.Cut(arg, "=")
 		if !ok {
-			return "", &cli.Problem{Cause: fmt.Sprintf("%.80q says no key", arg),
+			return "", &cli.Problem{Cause: fmt.Sprintf("%.80q has no key", arg),
 				Advice: "Write NAME=KEY, as in north=north.pem."}
 		}
 		key, err := KeyOf(text)

@@ -16,12 +16,12 @@ import (
 const rosterAbout = `Usage: hushsum roster COMMAND [flags]
 
 A roster is a text file with a line for each party: its name, a space and its
-public key. The members of a committee have one of their own. The order counts.
-Empty lines, and lines that begin with #, say nothing.
+public key. The members of a committee have a roster of their own. The order
+counts. Empty lines and lines that begin with # are ignored.
 
 All parties compare the roster's fingerprint over a channel that the coordinator
-does not control, such as the telephone: whoever writes a roster could invent
-parties. A roster that changes makes another job.
+does not control, such as the telephone: the author of a roster could invent
+parties. Changing a roster makes it another job.
 `
 
 // Roster returns the command roster.
@@ -32,9 +32,9 @@ func Roster() cli.Command {
 			"hushsum roster add roster.txt east=" + exampleKey,
 			"hushsum roster check roster.txt --name east --identity east.pem",
 		},
-		cli.Command{Name: "new", About: "make a roster of two parties or more", Run: newRoster},
+		cli.Command{Name: "new", About: "make a roster of two or more parties", Run: newRoster},
 		cli.Command{Name: "add", About: "add parties at the end", Run: addParties},
-		cli.Command{Name: "remove", About: "take parties out", Run: removeParties},
+		cli.Command{Name: "remove", About: "remove parties", Run: removeParties},
 		cli.Command{Name: "show", About: "print the parties and the fingerprint", Run: showRoster},
 		cli.Command{Name: "check", About: "check a fingerprint, and that a party is listed",
 			Run: checkRoster})
@@ -60,7 +60,7 @@ Adds parties at the end of a roster and prints its new fingerprint.
 
 const removeAbout = `Usage: hushsum roster remove FILE NAME... [flags]
 
-Takes parties out of a roster and prints its new fingerprint. Two have to stay.
+Removes parties from a roster and prints its new fingerprint. Two must remain.
 `
 
 const showRosterAbout = `Usage: hushsum roster show FILE [flags]
@@ -71,9 +71,9 @@ fingerprint.
 
 const checkRosterAbout = `Usage: hushsum roster check FILE [flags]
 
-Checks a roster and prints its fingerprint. With --fingerprint it fails unless the
-roster has the one that was told. With --identity it fails unless the identity's key
-is in the roster, with --name under this name.
+Checks a roster and prints its fingerprint. With --fingerprint it fails unless
+the roster has that fingerprint. With --identity it fails unless the identity's
+key is in the roster, with --name under this name.
 `
 
 const rosterJSON = `With --json there is one object:
@@ -152,7 +152,7 @@ func (e *edited) print(
 }
 
 func newRoster(_ context.Context, args []string, std cli.Streams) int {
-	e := edited{name: "new", about: newRosterAbout, least: 2, what: "NAME=KEY of two parties or more",
+	e := edited{name: "new", about: newRosterAbout, least: 2, what: "NAME=KEY of two or more parties",
 		example: "new roster.txt north=north.pem south=south.pem"}
 	e.roster = func(file string, args []string) (*keyexchange.Roster, error) {
 		lines, err := linesOf(args)
@@ -229,7 +229,7 @@ func checkRoster(_ context.Context, args []string, std cli.Streams) int {
 	e := edited{name: "check", about: checkRosterAbout,
 		example: "check roster.txt --identity east.pem --name east"}
 	e.flags = func(f *flag.FlagSet) {
-		f.StringVar(&fingerprint, "fingerprint", "", "`HEX` that the roster should have, as it was told")
+		f.StringVar(&fingerprint, "fingerprint", "", "`HEX` fingerprint that the roster should have")
 		f.StringVar(&identity, "identity", "", "`KEY` that should be listed, or the file of its identity")
 		f.StringVar(&name, "name", "", "`NAME` that the identity should have")
 	}
@@ -241,11 +241,11 @@ func checkRoster(_ context.Context, args []string, std cli.Streams) int {
 		digest := roster.Digest()
 		if fingerprint != "" && !strings.EqualFold(fingerprint, hex.EncodeToString(digest[:])) {
 			return nil, &cli.Problem{
-				Cause:  fmt.Sprintf("%s has the fingerprint %x and not the one given", file, digest),
+				Cause:  fmt.Sprintf("%s has the fingerprint %x, not the one given", file, digest),
 				Advice: "Do not take part before all have the same roster."}
 		}
 		if name != "" && identity == "" {
-			return nil, &cli.Problem{Cause: "--name says whose --identity is, which is left out"}
+			return nil, &cli.Problem{Cause: "--name says whose --identity it is, which is left out"}
 		}
 		if identity == "" {
 			return roster, nil

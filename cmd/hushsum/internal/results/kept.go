@@ -33,7 +33,7 @@ func OpenKept(path string) (*Kept, error) {
 			err = p.Err
 		}
 		return &cli.Problem{Cause: fmt.Sprintf("--keep: cannot use %s: %v", path, err), Advice: "Name " +
-			"a file that an earlier run has kept, or a new one.", Err: err}
+			"a file that an earlier run wrote, or a new one.", Err: err}
 	}
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
@@ -50,7 +50,7 @@ func OpenKept(path string) (*Kept, error) {
 		if err == nil {
 			if err = json.Unmarshal(text, &line); err == nil &&
 				(line.Key == "" || line.Outcome == nil) {
-				err = errors.New("it is not what a run keeps")
+				err = errors.New("it was not written by a run with --keep")
 			}
 		}
 		if err != nil {

@@ -15,13 +15,13 @@ import (
 
 const sidecarAbout = `Usage: hushsum sidecar [flags]
 
-Serves a program in another language: it answers the calls that come as frames on
-standard input, on standard output, or with --socket those of the connections to a
-Unix socket. docs/sidecar.md has the frames and the calls; the Python
-package speaks them.
+Serves a program in another language: it answers calls that arrive as frames on
+standard input, on standard output, or with --socket those on connections to a
+Unix socket. docs/sidecar.md has the frames and the calls; the Python package
+speaks them.
 
-It ends when its standard input does or, with --parent, within a second after the
-program that started it, however that ends.
+It exits when its standard input ends or, with --parent, within a second after
+the program that started it, however that exits.
 `
 
 func sidecarManual() *cli.Manual {
@@ -46,17 +46,18 @@ func Command() cli.Command {
 func serve(ctx context.Context, args []string, std cli.Streams) int {
 	flags := flag.NewFlagSet("sidecar", flag.ContinueOnError)
 	socket, shared, parent := "", -1, 0
-	flags.StringVar(&socket, "socket", "", "`PATH` of a Unix socket to make and listen at")
+	flags.StringVar(&socket, "socket", "", "`PATH` of a Unix socket to create and listen on")
 	flags.Var((*cli.IntValue)(&shared), "shared",
 		"`FD` descriptor of a memfd, sealed against shrinking, to pass arrays in")
-	flags.Var((*cli.IntValue)(&parent), "parent", "`PID` process that started this one, to end with it")
+	flags.Var((*cli.IntValue)(&parent), "parent", "`PID` process that started this one, to exit "+
+		"with it")
 	if code, ok := cli.ParseFlags(flags, sidecarManual(), args, std); !ok {
 		return code
 	}
 	if parent != 0 {
 		if os.Getppid() != parent {
 			cli.Complain(std.Err, "hushsum sidecar", &cli.Problem{
-				Cause: fmt.Sprintf("process %d has not started this one, or is gone", parent),
+				Cause: fmt.Sprintf("process %d did not start this one, or is gone", parent),
 			})
 			return cli.ExitFailure
 		}

@@ -51,7 +51,7 @@ func AttainedBy(s accounting.Spent) string {
 	}
 	apart := ""
 	if d := s.Width() / s.Upper; d > .001 && d < 1 {
-		apart = fmt.Sprintf(", %.1f %% below what is proved", math.Ceil(1000*d)/10)
+		apart = fmt.Sprintf(", %.1f %% below the proven bound", math.Ceil(1000*d)/10)
 	}
 	whose, where := "one party's vector that", ", in each sum"
 	switch {

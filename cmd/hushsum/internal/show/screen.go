@@ -85,8 +85,8 @@ func (s *Screen) Lost(lost, rounds int) {
 	if lost == 1 {
 		were = "was"
 	}
-	s.Sentence("%d of %s %s lost: too few parties were left to unmask the sum, and training went "+
-		"on with the old model. Lower --drop to lose fewer.",
+	s.Sentence("%d of %s %s lost: too few parties were left to unmask the sum, and training "+
+		"continued with the old model. Lower --drop to lose fewer.",
 		lost, Plural(rounds, "round"), were)
 }
 

@@ -225,9 +225,9 @@ func TestMessagesLost(t *testing.T) {
 		t.Errorf("%v", last)
 	}
 	for _, c := range []struct{ more, want string }{
-		{" --drop-out 0.1", "of 20 messages 4 are lost, and a sum takes 18"},
-		{" --drop-out 0.3 --set world.lost_rounds=10", "of 10 rounds none would have a sum"},
-		{" --drop-out 0.3 --set world.fidelity=messages", "sums by message are lost by what"},
+		{" --drop-out 0.1", "of 20 messages 4 are lost, and a sum needs 18"},
+		{" --drop-out 0.3 --set world.lost_rounds=10", "none of the 10 rounds would have a sum"},
+		{" --drop-out 0.3 --set world.fidelity=messages", "sums simulated by message are lost through what"},
 	} {
 		code, _, errs := call(t.Context(), strings.Fields(run+c.more)...)
 		if said := strings.Join(strings.Fields(errs), " "); code != 2 || !strings.Contains(said, c.want) {
@@ -241,7 +241,7 @@ func TestCostsWithoutMessages(t *testing.T) {
 	const run = "simulate --clients 5 --rounds 2 --rows-per-client 40 --set world.fidelity="
 	for _, c := range []struct{ fidelity, says string }{
 		{"ring", "ring 25 bits for weight times rows"},
-		{"clear", "sum in the clear, of floating-point numbers"},
+		{"clear", "sum in the clear, on floating-point numbers"},
 	} {
 		code, out, errs := call(t.Context(), strings.Fields(run+c.fidelity)...)
 		if code != 0 || errs != "" {
@@ -250,7 +250,7 @@ func TestCostsWithoutMessages(t *testing.T) {
 		clitest.Width(t, out)
 		words := strings.Join(strings.Fields(out), " ")
 		for _, want := range []string{c.says, "Cost of a party, whole run: ",
-			" ms of training. The sums were made without messages.", "The run took "} {
+			" ms of training. The sums were taken without messages.", "The run took "} {
 			if !strings.Contains(words, want) {
 				t.Errorf("%s: no %q in\n%s", c.fidelity, want, out)
 			}

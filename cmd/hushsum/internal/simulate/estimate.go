@@ -107,7 +107,7 @@ func (s *shown) tellEstimate(std cli.Streams) error {
 	cli.Complain(std.Err, "hushsum simulate", &cli.Problem{
 		Cause: fmt.Sprintf("the private sums of %s take some %s and %s here, besides training",
 			show.Plural(n, "party"), roughTime(e.time), roughBytes(e.bytes)),
-		Advice: "Both grow with the square of --clients; they do not with --protocol oneshot.",
+		Advice: "Both grow with the square of --clients, but not with --protocol oneshot.",
 	})
 	return nil
 }

@@ -75,15 +75,15 @@ func newJobFlags() (*flag.FlagSet, *jobFlags) {
 	f.BoolVar(&v.print, "print", false, "print the job that would run, and run nothing")
 	f.Var(jobs.SetFlag{Settings: &v.set}, "set", "`PATH=VALUE` any field of the job; see 'hushsum job fields'")
 	f.StringVar(&v.rule, "rule", "",
-		"`NAME` rule of the parties, of the server, or both with a plus sign")
-	f.BoolVar(&v.byRows, "by-rows", false, "weigh updates by the parties' numbers of rows")
+		"`NAME` rule of the parties, of the server, or both joined by a plus sign")
+	f.BoolVar(&v.byRows, "by-rows", false, "weight updates by the parties' numbers of rows")
 	f.Var((*cli.IntValue)(&v.survivors), "min-survivors",
-		"`N` fewest parties in a sum, in place of --drop-out")
-	f.StringVar(&v.file, "scenario", "", "`FILE` in place of FILE, also of the form before jobs")
+		"`N` fewest parties in a sum, instead of --drop-out")
+	f.StringVar(&v.file, "scenario", "", "`FILE` instead of FILE, also in the form before jobs")
 	f.StringVar(&v.out, "out", "", "`DIR` for tables, figures and a page, in virtual time")
 	f.StringVar(&v.sweep, "sweep", "", "`\"KEY=A,B …\"`: run all combinations of values, in virtual "+
 		"time; a key is a path, a flag's name, parties or rows")
-	f.StringVar(&v.keep, "keep", "", "`FILE` to keep the outcomes of a sweep in, so that it can go on\t"+
+	f.StringVar(&v.keep, "keep", "", "`FILE` that keeps the results of a sweep, to resume it\t"+
 		", with --out DIR/sweep.kept")
 	census, _ := parsePreset("census") // a test reads it
 	images, _ := parsePreset("images")

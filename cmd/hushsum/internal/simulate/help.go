@@ -10,76 +10,76 @@ import (
 
 const simulateAbout = `Usage: hushsum simulate [FILE] [flags]
 
-Trains a model of many parties on this machine by federated averaging. Every
-round, each party trains on rows of its own, masks the outcome, and submits it;
-the server sees nothing but the sum of all. Next to it runs the same training in
-the clear, from the same seed, to show what privacy costs the model.
+Trains a model for many parties on this machine by federated averaging. In every
+round, each party trains on its own rows, masks the result, and submits it; the
+server sees nothing but the sum. The same training runs in the clear as well,
+from the same seed, to show what privacy costs the model.
 
 Parties may drop out of rounds (--drop), sums may take one message a party
-(--protocol oneshot), noise may protect what sums say (--noise, --epsilon), and
-other data, models and rules may take the place of the census and its averages.
-Ctrl-C or SIGTERM ends the run early: it prints what was done, and with --out
-writes it to the folder incomplete in that of --out. A sweep goes on from it
-when the same command runs again with --out or --keep. A run without any sum
-ends with code 1, and standard error says why.
+(--protocol oneshot), noise may protect what sums reveal (--noise, --epsilon),
+and other data, models and rules may replace the census and its averages. Ctrl-C
+or SIGTERM ends the run early: it prints what was done, and with --out writes it
+to a folder named incomplete inside that of --out. A sweep resumes from it when
+the same command runs again with --out or --keep. A run without any sum exits
+with code 1 and gives the reason on standard error.
 
-With FILE it simulates a job as the file declares it, latencies, drop-outs and
-budgets among it, and without one a job of its own, which --print shows. Flags,
-and --set for any field, take the place of what a job says.
+With FILE it simulates a job as the file declares it, including latencies,
+drop-outs and budgets, and without one its own job, which --print shows. Flags,
+and --set for any field, override what a job says.
 `
 
-const simulateFiles = `FILE declares a job: who trains what, how sums are taken and what noise is in
-them; - reads standard input. 'hushsum job fields' lists all that there is to
-say. What stands under [world] is for a simulation only: data, places, links,
+const simulateFiles = `FILE declares a job: who trains what, how sums are taken
+and what noise they contain; - reads standard input. 'hushsum job fields' lists
+all fields. Those under [world] are for a simulation only: data, places, links,
 drop-outs.
 
 With places, links, single parties, crowds or rows by round, and with --out and
 --sweep, time is virtual: messages of real sessions take the latencies of the
-world, and work takes what it gives, or what parties in places of their own
-would need. It then says what accuracy, privacy and time the collaboration would
-give, for each party and round. Noise is drawn from the world's seed, so that the
-same comes out again: a simulated model protects nobody's rows and must not be
-released.
+world, and work takes the time that the world gives, or that parties on separate
+machines would need. The report then shows what accuracy, privacy and time the
+collaboration would give, for each party and round. Noise is drawn from the
+world's seed, so that runs repeat exactly: a simulated model protects nobody's
+rows and must not be released.
 
-Without FILE the job is one of four, by the flags: federated averaging of a
-census, the same with noise, a census by other models and rules, or images.
---print shows it, and the printed file comes to the same. --scenario reads files
-of the form before jobs too, for a release.
+Without FILE the flags choose one of four jobs: federated averaging of a census,
+the same with noise, a census with other models and rules, or images. --print
+shows it, and the printed file gives the same result. --scenario also reads
+files in the form before jobs, for one release.
 `
 
-const simulateDropOuts = `With --drop, parties drop out of each round: before they submit, before they
-sign who is left, or before they reveal the shares that take the masks off the
-sum. They come back for the next round. The sum, and the training in the clear,
-is then over those who submitted. A round with too few parties left is lost, and
-training goes on with the old model. Without recovery nobody may drop out.
-With --set world.fidelity=ring messages are lost on their way in place of that,
-and rounds as a whole with --set world.lost_rounds=N.
+const simulateDropOuts = `With --drop, parties drop out of each round: before
+they submit, before they sign who is left, or before they reveal the shares that
+remove the masks from the sum. They come back for the next round. The sum, and
+the training in the clear, is then over those that submitted. A round with too
+few parties left is lost, and training continues with the old model. Without
+recovery nobody may drop out. With --set world.fidelity=ring messages are lost
+on their way instead, and whole rounds with --set world.lost_rounds=N.
 
 With --protocol oneshot a party sends one message a round, whatever the number
-of parties, and a committee of --members takes the key off the sum; a fourth of
-those next to one may collude with the server. Noise must then be
-discrete-gaussian, and hides the parties' keys: privacy against the
-server is computational. Drop-outs are those who do not submit.
+of parties, and a committee of --members removes the keys from the sum; besides
+any one member, a fourth of the others may collude with the server. Noise must
+then be discrete-gaussian, and hides the parties' keys: privacy against the
+server is computational. Drop-outs are parties that do not submit.
 
 With --bounded each party proves that what it adds is no longer than the clip,
 up to a factor of 3.05, and a party that cannot is refused by name. --malicious
-F has a part of the parties cheat: see what they do to the model without
---bounded. Without FILE both bring noise and a clip.
+F has this share of the parties cheat: leave out --bounded to see what they do
+to the model. Without FILE both add noise and a clip.
 `
 
 const simulateNoise = `With --noise, what is summed is each party's update: its new weights less the
 model it began from, clipped to an L2 norm of --clip, turned at random, and
-rounded to whole numbers. Every party adds a share of noise, so large that the
-shares of the fewest survivors less the colluders have a standard deviation of
---noise-multiplier times the L2 sensitivity after rounding; all three laws are
-measured like that. The next model is the old one plus the mean update. The
-training in the clear clips alike, and neither rounds nor adds noise. Noise is
-new in every run, whatever the seed.
+rounded to whole numbers. Every party adds a share of noise, large enough that
+the shares of the fewest survivors without the colluders have a standard
+deviation of --noise-multiplier times the L2 sensitivity after rounding; all
+three laws are measured in this way. The next model is the old one plus the mean
+update. The training in the clear clips in the same way, but neither rounds nor
+adds noise. Noise is fresh in every run, whatever the seed.
 
-What the rounds until then have spent of a party's privacy is printed with each
-round as epsilon at --delta, an upper bound: "eps server" against the server and
-the colluders, "eps public" against those who see the released models only. They
-differ when rounds are sampled in secret, and here every party is in all rounds.
+Each line shows how much of a party's privacy the rounds have spent so far, as
+epsilon at --delta, an upper bound: "eps server" against the server and the
+colluders, "eps public" against those who see only the released models. They
+differ when rounds are sampled in secret, but here every party is in all rounds.
 With --epsilon the noise is calibrated so that all rounds together stay within
 it, against the server, and the run ends before a round that would overspend.
 `
@@ -97,8 +97,8 @@ const simulateTable = `One line is printed per round:
   MCC          its Matthews correlation: 1 is perfect, 0 is no better than
                giving every row the same answer
 Bytes and times of parties are means over all, drop-outs included. A long run
-says first what its sums take, and every ten seconds how far it is where no line
-on a terminal shows it, both on standard error.
+first prints on standard error what its sums take, and then, where no line on a
+terminal shows its progress, reports it there every ten seconds.
 `
 
 const simulateModels = `Other data, models and rules. With any flag of this part, or data that is not a
@@ -117,16 +117,16 @@ census, parties submit updates of equal weight:
              updates agree. The signs are summed with the updates, and get
              half of the privacy budget if there is noise
   --clip     without noise: updates are clipped to this L2 norm
---local-steps takes the place of --epochs, and --fraction-bits is 20. A census
-is trained as without these flags: logistic, 100 parties of 200 rows, rate 2,
-lambda 1e-4, 50 steps over all rows. Images have --model softmax, --clients 10,
-all rows dealt unless --rows-per-client limits them, --rate 0.1, --lambda 0, and
-one epoch in batches of 32. Columns are
+--local-steps replaces --epochs, and --fraction-bits is 20. A census is trained
+as without these flags: logistic, 100 parties of 200 rows, rate 2, lambda 1e-4,
+50 steps over all rows. Images have --model softmax, --clients 10, all rows
+dealt unless --rows-per-client limits them, --rate 0.1, --lambda 0, and one
+epoch in batches of 32. Columns are
   norm       of the updates before clipping, a mean
   clipped    the share of updates that was clipped
   mask       the mean factor of the mask
-in place of bytes down and server ms; whoever runs the simulation
-sees these, and accuracy, of the parties, and no epsilon covers them.
+instead of bytes down and server ms; only the person who runs the simulation
+sees these figures, and accuracy, of the parties, and no epsilon covers them.
 `
 
 const simulateJSON = `With --json there is one object per line, first one for each round:
@@ -154,10 +154,10 @@ const simulateJSON = `With --json there is one object per line, first one for ea
   accountant                 what proves them: "PLD" or "RDP"
   neighbour                  by what vector of one party, in units of the sum, the
                              lower bound is attained; left out if it is 0
-then one with "summary": true. It has the same keys, of the last round; but
-bytes, times, dropped and refused are totals over all rounds, largest_weight is the
-largest of all, and mask the one that the flag says. What is of a model is null
-if no round was completed. Besides:
+then one with "summary": true. It has the same keys, for the last round; but
+bytes, times, dropped and refused are totals over all rounds, largest_weight is
+the largest of all, and mask is as the flag says. Keys about a model are null if
+no round was completed. It adds:
   complete                   whether all rounds were run
   data, model, split, rule   as the flags say
   rows_per_client            training rows of each party, a mean
@@ -203,13 +203,13 @@ func simulateManual() *cli.Manual {
 		Takes: "It takes one FILE, and flags.",
 		About: simulateAbout,
 		Topics: []cli.Topic{
-			{Name: "files", About: "jobs of files, virtual time and sweeps", Text: simulateFiles},
+			{Name: "files", About: "jobs from files, virtual time and sweeps", Text: simulateFiles},
 			{Name: "drop-outs", About: "parties that leave, and sums from one message",
 				Text: simulateDropOuts},
-			{Name: "noise", About: "noise, and what it spends of privacy", Text: simulateNoise},
+			{Name: "noise", About: "noise, and how much privacy is spent", Text: simulateNoise},
 			{Name: "models", About: "other data, models and rules",
 				Text: fmt.Sprintf(simulateModels, names)},
-			{Name: "table", About: "what the columns say", Text: simulateTable},
+			{Name: "table", About: "what the columns show", Text: simulateTable},
 			{Name: "json", About: "what --json prints", Text: simulateJSON},
 		},
 		Examples: []string{

@@ -85,8 +85,8 @@ func TestJobOfRoster(t *testing.T) {
 	}
 	code, _, errs = call(t.Context(), "simulate", file, "--set", "model.features=2")
 	if code != cli.ExitFailure || !strings.Contains(strings.Join(strings.Fields(errs), " "),
-		"it says 2, and the data have 40; leave it out in a simulation, or have it say what the data of "+
-			"world.data have, as by --set model.features=40") {
+		"it says 2, and the data has 40; leave it out in a simulation, or give the value of "+
+			"world.data, as with --set model.features=40") {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 }
@@ -209,11 +209,11 @@ func TestTimeOfDeployments(t *testing.T) {
 		"training.steps = 1\nworld.fidelity = \"ring\"\nworld.data.rows = 9\n"
 	for _, c := range []struct{ text, says string }{
 		{"", ""},
-		{`time.pace = "1h"`, "time.pace is for deployments, and left out here"},
+		{`time.pace = "1h"`, "time.pace is for deployments, and ignored here"},
 		{"time = { start = 2030-01-01T00:00:00Z, step_time = \"9s\" }",
-			"time.start, time.step_time are for deployments, and left out here"},
+			"time.start, time.step_time are for deployments, and ignored here"},
 		{"world.data.draw = \"fixed\"\ntime = { pace = \"1h\", step_time = \"9s\" }",
-			"time.pace is for deployments, and left out here"},
+			"time.pace is for deployments, and ignored here"},
 	} {
 		code, _, errs := call(t.Context(), "simulate", "--json", clitest.Written(t, start+c.text))
 		if want := c.says != ""; code != cli.ExitOK || (errs != "") != want ||

@@ -42,7 +42,7 @@ func TestNoiseTable(t *testing.T) {
 				t.Errorf("%s: the output lacks %q:\n%s", law, text, out)
 			}
 		}
-		if strings.Contains(out, "the ring takes up to") {
+		if strings.Contains(out, "the ring holds up to") {
 			t.Errorf("%s: a range that is not used:\n%s", law, out)
 		}
 	}
@@ -98,16 +98,16 @@ func TestNoiseUsage(t *testing.T) {
 	}{
 		{"--noise loud", 2, `--noise "loud": want none, discrete-gaussian,`},
 		{"--clip 2", 2, "training.submit: updates are clipped, and weights are not"},
-		{"--noise none --bits 16", 2, "--bits: it is of no use: there is no noise"},
-		{"--noise skellam --range 3", 2, "--range: it is of no use: sums with noise have privacy.bits"},
+		{"--noise none --bits 16", 2, "--bits: it has no effect: there is no noise"},
+		{"--noise skellam --range 3", 2, "--range: it has no effect: sums with noise use privacy.bits"},
 		{"--noise skellam --noise-multiplier 0", 2,
 			"--noise-multiplier: 0 is outside its range\nWrite a number: above 0"},
 		{"--noise skellam --noise-multiplier NaN", 2, "--noise-multiplier: NaN"},
 		{"--noise skellam --epsilon -1", 2, "--epsilon: -1 is outside its range"},
 		{"--noise skellam --delta 0", 2, "--delta: 0 is outside its range"},
 		{"--noise skellam --delta 1", 2, "--delta: 1 is outside its range"},
-		{"--delta 1e-6", 2, "--delta: it is of no use: there is no noise"},
-		{"--noise none --epsilon 1", 2, "--epsilon: it is of no use: there is no noise"},
+		{"--delta 1e-6", 2, "--delta: it has no effect: there is no noise"},
+		{"--noise none --epsilon 1", 2, "--epsilon: it has no effect: there is no noise"},
 		{"--epsilon 0.01 --bits 12", 2, "--bits: 12 is too few for the sum of 4 parties and noise of\nmultiplier"},
 		{"--noise skellam --clip -1", 2, "--clip: -1 is outside its range"},
 		{"--noise skellam --bits 65", 2, "--bits: 65 is outside its range"},

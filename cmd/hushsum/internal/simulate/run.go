@@ -120,15 +120,16 @@ func (s *shown) tellSignal(ctx context.Context, std cli.Streams) error {
 	advice := "Raise --epsilon or --clients, or have noise hide each record, with --unit record."
 	if s.options.Factorise > 0 {
 		of = "in the mean of a round, as independent noise"
-		advice = "Raise --epsilon or --clients, or have noise hide each record, with --unit record in " +
-			"place of --factorise."
+		advice = "Raise --epsilon or --clients, or have noise hide each record, with --unit record " +
+			"instead of --factorise."
 	}
 	if s.options.Records != nil {
 		advice = "Raise --epsilon or --batch, have more rows, or use a smaller model."
 	}
 	cli.Complain(std.Err, "hushsum simulate", &cli.Problem{
-		Cause: fmt.Sprintf("there will be more noise than signal: of L2 norm %.3g %s, next to %.3g of a "+
-			"first update, which is at most the clip of %v", signal.Noise, of, signal.Update, signal.Clip),
+		Cause: fmt.Sprintf("there will be more noise than signal: its L2 norm is %.3g %s, against %.3g "+
+			"for a first update, which is at most the clip of "+
+			"%v", signal.Noise, of, signal.Update, signal.Clip),
 		Advice: advice,
 	})
 	return nil
@@ -165,7 +166,7 @@ func (s *shown) ended(
 		return cli.ExitOK
 	case err == nil && rounds == 0:
 		return cli.Failed("simulate", &cli.Problem{
-			Cause:  "there is no sum: the privacy budget does not allow a round",
+			Cause:  "there is no sum: the privacy budget does not allow one round",
 			Advice: "Raise --epsilon or --noise-multiplier.",
 		}, std)
 	case err == nil:

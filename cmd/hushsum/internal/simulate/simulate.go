@@ -60,7 +60,7 @@ func simulate(ctx context.Context, args []string, std cli.Streams) int {
 		return v.refused(flags, err, std)
 	}
 	if j.Asks() {
-		err := j.Mistake("query", "ask it with hushsum query", "a job with queries trains nothing")
+		err := j.Mistake("query", "use hushsum query", "a job with queries trains nothing")
 		return v.refused(flags, err, std)
 	}
 	if scenario.Needs(j) || j.World.Data.Set == datasets.KDD || v.old || v.sweep != "" || v.out != "" {
@@ -139,7 +139,7 @@ func (v *jobFlags) count(j *job.Job) error {
 	}
 	if err != nil {
 		return j.Mistake("parties.count",
-			"write it, as in --set parties.count=3, or have the roster there",
+			"give it, as in --set parties.count=3, or provide the roster",
 			"only the roster says how many parties there are: %s", cli.Plain(err))
 	}
 	j.Parties.Count = roster.Len()
@@ -259,7 +259,7 @@ func (v *jobFlags) fill(j *job.Job, parties []*learning.Dataset) error {
 	if said, ok := v.set.Of("sum.recovery"); v.given["drop-out"] || !recovers || j.World.Drop == 0 &&
 		!j.Sum.Recovery || ok && said == "false" {
 		if v.given["min-survivors"] {
-			return &cli.Problem{Cause: "--min-survivors: it says something about recovery, which is off",
+			return &cli.Problem{Cause: "--min-survivors is about recovery, which is off",
 				Advice: "Add --recovery or --drop."}
 		}
 		return nil
@@ -298,7 +298,7 @@ func leftOut(j *job.Job, std cli.Streams, paths ...string) {
 		are = "are"
 	}
 	cli.Complain(std.Err, "hushsum simulate", &cli.Problem{
-		Cause: fmt.Sprintf("%s %s for deployments, and left out here: rounds follow one another",
+		Cause: fmt.Sprintf("%s %s for deployments, and ignored here: rounds follow one another",
 			strings.Join(said, ", "), are),
 	})
 }
@@ -339,7 +339,7 @@ func (v *jobFlags) read() (*job.Job, error) {
 	name, text, err := jobs.Read(v.file)
 	if err != nil {
 		return nil, &fileProblem{&cli.Problem{Cause: cli.Plain(err),
-			Advice: "Give a file that declares a job, such as one of simulation/scenarios.", Err: err}}
+			Advice: "Give a file that declares a job, such as one from simulation/scenarios.", Err: err}}
 	}
 	return parseJob(name, text, v.old)
 }

@@ -126,7 +126,7 @@ func (t *table) begin() {
 	if n := o.Cheats(); n > 0 {
 		what := "nothing bounds what they add"
 		if o.Oneshot.Bounded {
-			what = "what they send has no proof"
+			what = "what they send carries no proof"
 		}
 		t.Field("cheats", "%d of %s; %s", n, show.Plural(len(o.Parties), "party"), what)
 	}
@@ -206,7 +206,7 @@ func (t *table) fieldTraining() {
 func (t *table) fieldRing() {
 	o := &t.options
 	if o.Sum == simulation.Clear {
-		t.Field("sum", "in the clear, of floating-point numbers")
+		t.Field("sum", "in the clear, on floating-point numbers")
 		return
 	}
 	bits := show.Plural(t.layout[0].Bits, "bit")
@@ -278,7 +278,7 @@ func (t *table) end(r *simulation.Result, took time.Duration) {
 			t.Sentence("Caution: %s.", t.caution)
 		}
 	case t.options.Models && final != nil:
-		t.Printf("The largest weight of any party was %.3g; the ring takes up to %v.\n", largest(r),
+		t.Printf("The largest weight of any party was %.3g; the ring holds up to %v.\n", largest(r),
 			t.options.Range)
 	}
 	if final == nil {
@@ -291,7 +291,7 @@ func (t *table) end(r *simulation.Result, took time.Duration) {
 	if t.options.Sum == simulation.Private {
 		t.costs(title, r.Setup, r.Total(), rounds, int64(8*len(r.Model)*rounds*final.Exchanges))
 	} else {
-		t.Sentence("%s: %s ms of training. The sums were made without messages.", title,
+		t.Sentence("%s: %s ms of training. The sums were taken without messages.", title,
 			show.Short(r.Total().Train))
 	}
 	t.Took(took)

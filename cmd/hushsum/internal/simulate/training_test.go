@@ -43,7 +43,7 @@ func TestTrainingTable(t *testing.T) {
 	}
 	code, out, errs := call(t.Context(),
 		strings.Fields(federated+" --model softmax --noise skellam --noise-multiplier 1 --epsilon 1")...)
-	if code != 1 || !strings.Contains(errs, "the privacy budget does not allow a round") ||
+	if code != 1 || !strings.Contains(errs, "the privacy budget does not allow one round") ||
 		!strings.Contains(strings.Join(strings.Fields(out), " "), "over its budget of 1.") {
 		t.Errorf("budget: code %d, %q\n%s", code, errs, out)
 	}
@@ -163,7 +163,7 @@ func TestTrainingUsage(t *testing.T) {
 		{"--rule momentum+fedadam", 2, "two rules for one side"},
 		{"--rule fedavg+fedprox+fedga", 2, "two rules for one side"},
 		{"--mask-threshold 0.5", 2, "there is no mask"},
-		{"--concentration 0.5", 2, "it is of no use: it is of the Dirichlet\nsplits"},
+		{"--concentration 0.5", 2, "it has no effect: it applies to the Dirichlet\nsplits only"},
 		{"--model softmax --server-rate -1", 2, "--server-rate: -1 is outside its range"},
 		{"--model softmax --fraction-bits 40 --range 1e9", 2, "the sum of 4 parties, updates up to"},
 		{"--model softmax --range 0", 2, "--range: 0 is outside its range"},
@@ -171,8 +171,8 @@ func TestTrainingUsage(t *testing.T) {
 		{"--model softmax --rate -1", 2, "--rate: -1 is outside its range"},
 		{"--model softmax --rate 1e5", 1, "round 1, party-1: a coordinate of the update is larger than"},
 		{"--model mlp:16384,16384", 2, "--model: mlp:16384,16384 is too large: sums take up to\n268,435,456 weights"},
-		{"--split writers", 2, "--split writers: the data does not say who wrote which row"},
-		{"--split colour", 2, "--split colour: it takes images such as those of mnist"},
+		{"--split writers", 2, "--split writers: the data does not record who wrote which row"},
+		{"--split colour", 2, "--split colour: it needs images such as those of mnist"},
 		{"--split dirichlet-labels --concentration 1e9", 2, "--split: concentration 1e+09, want"},
 		{"--model softmax --recovery --colluders 4", 2, "--colluders: "},
 		{"--model softmax --noise skellam --delta 0", 2, "--delta: 0 is outside its range"},
@@ -189,7 +189,7 @@ func TestTrainingUsage(t *testing.T) {
 		{"--epochs 2 --local-steps 5", 2, "--steps: 5 steps and 2 passes"},
 		{"--epochs -2", 2, "--epochs: -2 is outside its range"},
 		{"--data digits", 1, "Fetch the files again."},
-		{"--data mnist", 1, "Name the folder that holds the data sets in HUSHSUM_DATA"},
+		{"--data mnist", 1, "Set HUSHSUM_DATA to the folder that holds the data sets"},
 	} {
 		code, out, errs := call(t.Context(),
 			append(strings.Fields(federated), strings.Fields(c.args)...)...)

@@ -18,13 +18,14 @@ import (
 
 const about = `Usage: hushsum verify FILE [flags]
 
-Checks evidence that a party of a private sum with a bound cheated: that it signed
-a vector with a proof that does not hold, or shares that do not fit it. It reads
-FILE, or with - standard input, and needs nothing else: the configuration, the
-roster and the members' keys are in the evidence.
+Checks evidence that a party of a private sum with a bound cheated: that it
+signed a vector with a proof that does not hold, or shares that do not match it.
+It reads FILE, or with - standard input, and needs nothing else: the
+configuration, the roster and the members' keys are in the evidence.
 
 If it convicts, the party is named, with its key and the configuration's digest.
-The evidence brings its own roster: compare the key with the one that you know.
+The evidence contains its own roster: compare the key with the one that you
+know.
 `
 
 const aboutJSON = `With --json there is one object:
@@ -47,8 +48,8 @@ func manual() *cli.Manual {
 		Takes:  "It takes one FILE, and flags.",
 		About:  about,
 		Topics: []cli.Topic{cli.JSONHelp(aboutJSON)},
-		Codes: `Exit codes: 0 the party cheated, 1 nothing says so or the file cannot be read, 2
-called wrongly, 130 interrupted, 143 ended by SIGTERM.
+		Codes: `Exit codes: 0 the party cheated, 1 nothing shows it or the file cannot be read, 2
+incorrect usage, 130 interrupted, 143 ended by SIGTERM.
 `,
 		Examples: []string{
 			"hushsum verify party-3.evidence",
@@ -120,13 +121,13 @@ func verify(_ context.Context, args []string, std cli.Streams) int {
 	if f.Party >= 0 {
 		s.Field("party", "%s, number %d of the roster, cheated", f.Name, f.Party)
 	} else {
-		s.Field("member", "%s of the committee cheated in noise that it dealt", f.Name)
+		s.Field("member", "%s of the committee cheated in the noise that it dealt", f.Name)
 	}
 	s.Printf("%-10s%s\n", "key", f.Key)
 	if f.About == "proof" {
 		s.Field("how", "it signed a vector with a proof of its norm that does not hold")
 	} else {
-		s.Field("how", "it signed shares for %s that do not fit what it committed to", f.Member)
+		s.Field("how", "it signed shares for %s that do not match what it committed to", f.Member)
 	}
 	s.Field("round", "%d of %q", f.Round, f.Label)
 	s.Printf("%-10s%s\n", "under", f.Configuration)
@@ -173,9 +174,9 @@ func find(name string, b []byte) *finding {
 // reason states what is wrong with evidence, without the names of packages.
 func reason(err error) string {
 	if errors.Is(err, oneshot.ErrConfig) {
-		return "its configuration is none, or has no bound"
+		return "its configuration is invalid, or has no bound"
 	}
-	return "it was cut off or changed, or is something else"
+	return "it was truncated or changed, or is something else"
 }
 
 func read(name string) (shown string, b []byte, err error) {

@@ -35,8 +35,8 @@ func TestVerify(t *testing.T) {
 		says  string
 	}{
 		{vector("proof"), 0, "party-1", "proof", "proof of its norm that does not hold"},
-		{vector("shares"), 0, "party-3", "shares", "shares for member-4 that do not fit"},
-		{vector("noise"), 0, "member-4", "proof", "member-4 of the committee cheated in noise"},
+		{vector("shares"), 0, "party-3", "shares", "shares for member-4 that do not match"},
+		{vector("noise"), 0, "member-4", "proof", "member-4 of the committee cheated in the noise"},
 		{changed, 1, "party-1", "proof", "it does not convict party-1"},
 		{"verify_test.go", 1, "", "", "it is not evidence"},
 	} {

@@ -154,7 +154,7 @@ func parseSweep(j *job.Job, text string) (axes []sweepAxis, err error) {
 		case !ok || list == "":
 			return nil, &cli.Problem{Cause: fmt.Sprintf("--sweep: %q has no values", part), Advice: as}
 		case slices.ContainsFunc(axes, func(a sweepAxis) bool { return a.name == name }):
-			return nil, &cli.Problem{Cause: fmt.Sprintf("--sweep: %s is there twice", name)}
+			return nil, &cli.Problem{Cause: fmt.Sprintf("--sweep: %s is listed twice", name)}
 		}
 		axis := newAxis(name, strings.Split(list, ","))
 		for _, word := range axis.texts {

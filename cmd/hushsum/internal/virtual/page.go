@@ -149,7 +149,7 @@ func drawSeconds(path string, r *scenario.Result) error {
 		}
 	}
 	places = places[:min(len(places), 8)]
-	c := chart.New("Until a party has the new model", "round", "seconds", len(places))
+	c := chart.New("Time until a party has the new model", "round", "seconds", len(places))
 	c.Add(plotter.NewGrid())
 	for _, place := range places {
 		var points plotter.XYs
@@ -173,7 +173,7 @@ func inline(path string) (template.HTML, error) {
 	}
 	at := bytes.Index(text, []byte("<svg"))
 	if at < 0 {
-		return "", fmt.Errorf("%s is no figure", filepath.Base(path))
+		return "", fmt.Errorf("%s is not a figure", filepath.Base(path))
 	}
 	return template.HTML(text[at:]), nil // drawn here, from numbers and escaped names
 }
@@ -224,15 +224,15 @@ func newPage(r *scenario.Result, plain float64, accuracy, seconds string) (*page
 	if w := warnings(r.Job); len(w) > 0 {
 		p.Never = strings.Join(w, " ")
 	}
-	p.Headline = []headline{{percentText(last.Accuracy), "of rows that nobody has are told " +
-		"right, together"}}
+	p.Headline = []headline{{percentText(last.Accuracy), "of rows that nobody has are classified " +
+		"correctly, together"}}
 	if !math.IsNaN(alone) {
-		p.Headline = append(p.Headline, headline{percentText(alone), "by a party that stays " +
-			"alone, mean"})
+		p.Headline = append(p.Headline, headline{percentText(alone), "by a party that trains alone, " +
+			"mean"})
 	}
 	if r.Job.World.Fidelity != ringSums {
 		p.Headline = append(p.Headline, headline{fmt.Sprintf("%.3g s", total),
-			"for all rounds, with the exchange of keys"})
+			"for all rounds, key exchange included"})
 	}
 	if e := worst(r); e > 0 {
 		p.Headline = append(p.Headline, headline{epsilonText(e), "certified epsilon, the largest"})

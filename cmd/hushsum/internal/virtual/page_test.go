@@ -44,7 +44,7 @@ func TestScenarioPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"What it costs", "What it gains", "Who gains",
-		"What is spent of privacy", "What could go wrong", "<svg", "Singapore",
+		"How much privacy is spent", "What could go wrong", "<svg", "Singapore",
 		"the commonest answer is right about 11."} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the page does not say %q", want)
@@ -138,7 +138,7 @@ func TestSweep(t *testing.T) {
 	partly, errs, code := simulated(t, terminated, "--sweep", "seed=2,3 parties=3,4", "--keep", kept,
 		"--json", "--out", dir)
 	if code != cli.ExitTerminated || !strings.Contains(clitest.Flat(errs),
-		"interrupted after 2 of 4 combinations The same command goes on from what was done") {
+		"interrupted after 2 of 4 combinations The same command resumes from what was done") {
 		t.Errorf("a sweep that SIGTERM ends: exit %d: %s", code, errs)
 	}
 	if partly != lines[2]+"\n"+lines[3]+"\n" {
@@ -166,7 +166,7 @@ func TestSweepPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"rows=100000 came to nothing: world.data.rows", "certified epsilon",
+	for _, want := range []string{"rows=100000 gave no result: world.data.rows", "certified epsilon",
 		"<td>none</td>", " %</td>"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the page does not say %q", want)
@@ -176,7 +176,7 @@ func TestSweepPage(t *testing.T) {
 		t.Errorf("a cell says %s", long)
 	}
 	if _, errs, code := simulated(t, t.Context(), "--sweep", "rows=100000,200000", "--out",
-		t.TempDir()); code != cli.ExitFailure || !strings.Contains(errs, "no combination came to") {
+		t.TempDir()); code != cli.ExitFailure || !strings.Contains(errs, "no combination gave a result") {
 		t.Errorf("nothing but failures: exit %d: %s", code, errs)
 	}
 }

@@ -18,13 +18,12 @@ func costSection(
 ) section {
 	s := section{Title: "What it costs", Figure: drawn}
 	if r.Job.World.Fidelity == ringSums {
-		return section{Title: s.Title, Text: []string{"What messages and work would cost was left out: " +
-			"sums in a ring take no time. Messages and crowds have it."}}
+		return section{Title: s.Title, Text: []string{"The cost of messages and work was left out: " +
+			"sums in a ring take no time. Messages and crowds show it."}}
 	}
-	s.Text = append(s.Text, fmt.Sprintf("%s took %.4g seconds in all, with the exchange of "+
-		"keys; a party worked %.3g "+
-		"seconds a round and "+
-		"sent and received %s.", show.Plural(len(r.Rounds), "round"), total, work, bytesText(bytes)))
+	s.Text = append(s.Text, fmt.Sprintf("%s took %.4g seconds in all, key exchange included; a "+
+		"party worked %.3g seconds a round and sent and received "+
+		"%s.", show.Plural(len(r.Rounds), "round"), total, work, bytesText(bytes)))
 	s.Text = append(s.Text, committeeText(r)...)
 	if len(r.Rounds) > 0 && len(r.Rounds[0].Members) > 0 {
 		s.Header, s.Rows = []string{"round", "seconds", "steps", "waited for"}, stepRows(r)
@@ -53,7 +52,7 @@ func committeeText(r *scenario.Result) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("Of the committee's %s the busiest worked %.3g seconds in a round, "+
-		"got %s and sent %s.", show.Plural(members, "member"), most.Work.Seconds(),
+		"received %s and sent %s.", show.Plural(members, "member"), most.Work.Seconds(),
 		bytesText(float64(most.Got)), bytesText(float64(most.Sent)))}
 }
 
@@ -72,21 +71,20 @@ func stepRows(r *scenario.Result) (rows [][]string) {
 
 func gainSection(last *scenario.RoundResult, alone, plain float64, drawn template.HTML) section {
 	s := section{Title: "What it gains", Figure: drawn}
-	least := fmt.Sprintf("Whoever always gives the commonest answer is right about %s.",
+	least := fmt.Sprintf("Always giving the commonest answer is right about %s.",
 		percentText(plain))
 	if math.IsNaN(alone) {
-		s.Text = []string{fmt.Sprintf("The model that all have made is right about %s of rows "+
-			"that nobody has; "+
-			"its Matthews correlation is %.3f.", percentText(last.Accuracy), last.MCC), least}
+		s.Text = []string{fmt.Sprintf("The common model is right about %s of rows that nobody has; its "+
+			"Matthews correlation is %.3f.", percentText(last.Accuracy), last.MCC), least}
 		return s
 	}
 	word := "more"
 	if last.Accuracy < alone {
 		word = "fewer"
 	}
-	s.Text = []string{fmt.Sprintf("The model that all have made is right about %s of rows that "+
-		"nobody has. That is %.1f points %s than what a party has that trains alone, on its own rows "+
-		"for as many rounds: %s, as a mean.", percentText(last.Accuracy),
+	s.Text = []string{fmt.Sprintf("The common model is right about %s of rows that nobody has. That "+
+		"is %.1f points %s than a party that trains alone, on its own rows for as many rounds: %s, as "+
+		"a mean.", percentText(last.Accuracy),
 		100*math.Abs(last.Accuracy-alone), word, percentText(alone)), least}
 	return s
 }
@@ -97,8 +95,8 @@ func whoSection(last *scenario.RoundResult) section {
 		Header: []string{"party", "place", "alone", "together", "gain, points"},
 	}
 	if len(last.Parties) > 0 && last.Parties[0].Alone == 0 {
-		return section{Title: s.Title, Text: []string{fmt.Sprintf("All have the same model. What "+
-			"each would have alone is worked out for up to %d parties that are no crowd.",
+		return section{Title: s.Title, Text: []string{fmt.Sprintf("All have the same model. What each "+
+			"would have alone is computed for up to %d parties that are not a crowd.",
 			scenario.MostCompared)}}
 	}
 	worse := 0
@@ -114,7 +112,8 @@ func whoSection(last *scenario.RoundResult) section {
 	s.Text = []string{fmt.Sprintf("In the last round %d of %s would do better alone.", worse,
 		show.Plural(len(last.Parties), "party"))}
 	if len(last.Parties) > mostRows {
-		s.Text = append(s.Text, fmt.Sprintf("Here are the first %d; the table next to this page has all.",
+		s.Text = append(s.Text, fmt.Sprintf("Here are the first %d; the table next to this page lists "+
+			"all.",
 			mostRows))
 	}
 	return s
@@ -124,23 +123,22 @@ func whoSection(last *scenario.RoundResult) section {
 const mostRows = 40
 
 func spentSection(r *scenario.Result) section {
-	s := section{Title: "What is spent of privacy"}
+	s := section{Title: "How much privacy is spent"}
 	if !anyNoise(r.Job) {
-		s.Text = []string{"Nothing protects what the sums themselves say: there is no noise in " +
-			"them. Masks hide each party's own vector; whoever knows all others can subtract " +
-			"them."}
+		s.Text = []string{"Nothing protects what the sums themselves reveal: they contain no noise. " +
+			"Masks hide each party's own vector; anyone who knows all the others can subtract them."}
 		return s
 	}
 	if len(r.Privacy) == 0 {
-		s.Text = []string{"The run ended before this was worked out."}
+		s.Text = []string{"The run ended before this was computed."}
 		return s
 	}
 	asked := "asked for"
 	if r.Job.World.Reference.Law != "" {
 		asked = "claimed, of one round"
 	}
-	s.Text = []string{fmt.Sprintf("Epsilon bounds what all rounds together tell of %s, at delta %s; "+
-		"smaller is better, and above 10 it is little protection. The noise in the sums "+
+	s.Text = []string{fmt.Sprintf("Epsilon bounds what all rounds together reveal about %s, at "+
+		"delta %s; smaller is better, and above 10 it is little protection. The noise in the sums "+
 		"proves the certified one against %s.", r.Job.Protects(), show.Short4(r.Privacy[0].Delta),
 		r.Job.Against())}
 	s.Header = []string{"party", "epsilon " + asked, "certified", "parties whose noise protects it"}
@@ -171,7 +169,7 @@ func riskSection(r *scenario.Result) section {
 	s := section{Title: "What could go wrong"}
 	tell := func(format string, a ...any) { s.Text = append(s.Text, fmt.Sprintf(format, a...)) }
 	if lost := r.Lost(); lost > 0 {
-		tell("%s of %d were lost here, and training went on with the old model.",
+		tell("%s of %d were lost here, and training continued with the old model.",
 			show.Plural(lost, "round"), len(r.Rounds))
 	}
 	if missed, of := missing(r); missed > 0 {
@@ -179,23 +177,21 @@ func riskSection(r *scenario.Result) section {
 			show.Grouped(missed), show.Plural(of, "submission"))
 	}
 	if !r.Job.Recovers() && r.Job.World.Fidelity == "messages" && !r.Job.Oneshot() {
-		tell("Without recovery one party that does not answer costs every round that it is " +
-			"missing from.")
+		tell("Without recovery a party that does not answer costs every round that it misses.")
 	}
 	if r.Job.World.Tolerance > 0 {
-		tell("Whoever leaves by convergence shows that its model is near to the common one, which no " +
-			"noise hides: whatever the noise in the sums, epsilon is infinite.")
+		tell("A party that leaves on convergence shows that its model is close to the common one, " +
+			"which no noise hides: whatever the noise in the sums, epsilon is infinite.")
 	}
 	if r.Job.World.SubtractOwn {
-		tell("Parties subtract their own noise: whoever gets such a copy from one must be " +
-			"trusted by it.")
+		tell("Parties subtract their own noise: a party must trust anyone to whom it gives such a copy.")
 	}
 	for _, note := range r.Notes {
 		tell("%s.", strings.ToUpper(note[:1])+note[1:])
 	}
-	tell("Latencies, rows and who drops out come from the scenario, and this is one run of " +
-		"it: change its seed to see how far chance goes.")
-	tell("This is a simulation. Its noise follows from its seed; nothing that it made may be " +
+	tell("Latencies, rows and drop-outs come from the scenario, and this is one run of it: change " +
+		"its seed to see how much chance matters.")
+	tell("This is a simulation. Its noise follows from its seed; nothing that it produced may be " +
 		"released.")
 	return s
 }
@@ -232,7 +228,7 @@ func combinations(axes []sweepAxis, runs []*sweepRun) section {
 		row := slices.Clone(r.texts)
 		o := r.outcome
 		if o.Error != "" {
-			s.Text = append(s.Text, combination(axes, r)+" came to nothing: "+o.Error)
+			s.Text = append(s.Text, combination(axes, r)+" gave no result: "+o.Error)
 			s.Rows = append(s.Rows, append(row, "-", "-", "-", "-", "-"))
 			continue
 		}

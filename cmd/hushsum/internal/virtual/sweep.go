@@ -134,7 +134,7 @@ func (v *Run) runSweep(
 	case interrupted:
 		return v.sweepInterrupted(len(done), len(runs), std)
 	case !some:
-		p := &cli.Problem{Cause: "--sweep: no combination came to an outcome"}
+		p := &cli.Problem{Cause: "--sweep: no combination gave a result"}
 		return cli.Failed("simulate", p, std)
 	}
 	return cli.ExitOK
@@ -142,9 +142,9 @@ func (v *Run) runSweep(
 
 // sweepInterrupted prints how far a sweep came, and how to continue it.
 func (v *Run) sweepInterrupted(done, of int, std cli.Streams) int {
-	advice := "Give --keep FILE or --out DIR to go on from what was done."
+	advice := "Give --keep FILE or --out DIR to be able to resume from what was done."
 	if path := v.keptFile(); path != "" {
-		advice = "The same command goes on from what was done: it is in " + path + "."
+		advice = "The same command resumes from what was done: it is in " + path + "."
 	}
 	cause := fmt.Sprintf("interrupted after %d of %s", done, show.Plural(of, "combination"))
 	cli.Complain(std.Err, "hushsum simulate", &cli.Problem{Cause: cause, Advice: advice})
@@ -189,7 +189,7 @@ func sweepAll(
 		todo = append(todo, r)
 	}
 	if done := len(runs) - len(todo); done > 0 {
-		fmt.Fprintf(std.Err, "hushsum simulate: %d of %d are kept from before\n", done, len(runs))
+		fmt.Fprintf(std.Err, "hushsum simulate: %d of %d are kept from an earlier run\n", done, len(runs))
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -285,7 +285,7 @@ func anyNoise(j *job.Job) bool { return j.Noisy() || j.World.Reference.Law != ""
 func privacyLines(r *scenario.Result) (lines []string) {
 	switch {
 	case !anyNoise(r.Job):
-		return []string{"no epsilon: nothing protects what the sums say, as there is no noise in them"}
+		return []string{"no epsilon: nothing protects what the sums reveal, since they contain no noise"}
 	case len(r.Privacy) == 0:
 		return nil
 	}
