@@ -6,8 +6,8 @@ import (
 )
 
 // Shares of noise with a standard deviation below 1/2 do not add up to a discrete Gaussian: what is
-// stated is never below the ε of two laws that are summed term by term, an integer apart, and for one
-// coordinate it is that, but for the accountant's grid.
+// stated is never below the ε of two laws that are summed term by term, an integer apart. For one
+// coordinate it is that, but for the grid of the accountant.
 func TestSmallShares(t *testing.T) {
 	for _, shares := range []int{2, 3, 5} {
 		for _, variance := range []float64{0.0002, 0.003, 0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.4, 1} {
