@@ -135,6 +135,7 @@ type Node struct {
 	health   health
 	between  *between
 	seals    *record.Keys
+	keyMutex sync.Mutex // while keyFile is read
 	keyFile  watched
 
 	certificate certificate

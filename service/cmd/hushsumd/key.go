@@ -12,8 +12,8 @@ func keyCommand(ctx context.Context, args []string, std streams) error {
 	f := flags("key", "key list|rewrite [flags]", `
 The record is sealed under the keys of the file of serve --key, one a line: the first seals, all
 open. A node reads the file again whenever it changes. "list" says how much is sealed under each key;
-"rewrite" seals under the newest what is sealed under others, while rounds go on, and says how much is
-left. A key whose line is gone stays with a node for as long as something is sealed under it.
+"rewrite" has the node read its file, seals under the newest what is sealed under others, while rounds
+go on, and says how much is left: if it fails, keep the lines of old keys. A key whose line is gone stays with a node for as long as something is sealed under it.
 
 `+about, std)
 	o, read := operatorFlags(f)
@@ -52,8 +52,11 @@ left. A key whose line is gone stays with a node for as long as something is sea
 		fmt.Fprintf(std.out, "%-16s  %6d objects  %s\n", k.Name, k.Objects, state)
 	}
 	if words[0] == "rewrite" && left > 0 {
-		return fmt.Errorf("%d objects are left under other keys: see that each federation has a leader, "+
-			"and that every node seals under the new key, and run it again", left)
+		return fmt.Errorf("%d objects are left under other keys, whose lines have to stay: see that each "+
+			"federation has a leader, and that every node seals under the new key, and run it again", left)
+	}
+	if words[0] == "rewrite" {
+		fmt.Fprintln(std.out, "nothing is sealed under another key; backups of earlier need theirs")
 	}
 	return nil
 }
