@@ -62,7 +62,7 @@ func operatorFlags(f *flag.FlagSet) (o *operator, read func() error) {
 	}
 }
 
-// tokenOf returns the token in a file: in operators.txt, which a node writes at its first start,
+// tokenOf returns the token in a file: in tokens.txt, which a node writes at its first start,
 // the one whose role is operate.
 func tokenOf(text string) (string, error) {
 	tokens := strings.Fields(text)
@@ -156,7 +156,8 @@ func (o *operator) send(
 				"or --identity")
 		}
 		return nil, errors.New("the server does not know this token: compare HUSHSUM_TOKEN, or what " +
-			"--token-file names, with a line of operators.txt in the server's folder")
+			"--token-file names, with a line of tokens.txt in the server's folder; tokens are not in a " +
+			"backup, and each node makes its own")
 	}
 	return nil, fmt.Errorf("the server answers %d %s: %s", answer.StatusCode, p.Title, p.Detail)
 }
