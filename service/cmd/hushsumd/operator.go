@@ -57,6 +57,10 @@ func operatorFlags(f *flag.FlagSet) (o *operator, read func() error) {
 		if tokenFile != "" {
 			return misuse("--identity and --token-file exclude each other")
 		}
+		if o.unsigned {
+			return misuse("--identity signs that a federation goes on from another, and --unsigned " +
+				"declares it without; give one of them")
+		}
 		o.identity, err = keyfile.ReadIdentity(identityFile)
 		return err
 	}
