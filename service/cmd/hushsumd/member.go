@@ -27,6 +27,9 @@ federation, with folders of those that go on from it, and for no party.`, std)
 		return err
 	}
 	p, err := j.peer(ctx, std)
+	if err == nil {
+		err = permitted(p)
+	}
 	if err != nil {
 		return err
 	}
