@@ -69,7 +69,8 @@ func (n *Node) keys() (err error) {
 	}
 	name := filepath.Join(n.Folder, fileNewTokens)
 	if _, err := os.Lstat(name); err == nil {
-		return fmt.Errorf("node: %s exists, and is not overwritten by new tokens; delete or move it", name)
+		return fmt.Errorf("node: %s exists, and is not overwritten by new tokens; delete or move it",
+			name)
 	}
 	n.TokensFile = name
 	return hushsum.FileStore(name).Save([]byte(strings.Join(n.NewTokens, "\n") + "\n"))

@@ -84,8 +84,8 @@ func (s *site) unauthorized(w http.ResponseWriter, r *http.Request) {
 		detail := "send an operator's token as Authorization: Bearer, or sign by a key of one"
 		if r.Header.Get("Authorization") != "" {
 			detail = "it comes with a token that is none of this node: each node makes its own at its " +
-				"first start, in tokens.txt of its folder, and none is in a backup; send one of these, or sign by a key of " +
-				"an operator"
+				"first start, in tokens.txt of its folder, and none is in a backup; send one of " +
+				"these, or sign by a key of an operator"
 		}
 		problem(w, r, "token", detail)
 		return

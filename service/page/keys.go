@@ -10,7 +10,7 @@ import (
 
 // ErrKeys: a node cannot read the file of the keys that seal, so that the key under which it seals
 // may be on no disk.
-var ErrKeys = errors.New("page: nothing was sealed, since the node cannot read its file of seal keys")
+var ErrKeys = errors.New("page: nothing was sealed: the node cannot read its file of seal keys")
 
 // Key is a key that seals the record, by its name, which does not reveal the key.
 type Key struct {

@@ -126,8 +126,8 @@ func declines(l door.Successor, why error) error {
 }
 
 // errUnsigned: a federation continues the other, and nobody signed that.
-var errUnsigned = errors.New("it continues this one, but no operator that follow names signed it; " +
-	"its operator can declare another, by 'hushsumd federation create' with --identity")
+var errUnsigned = errors.New("it continues this one, but no operator that follow names signed " +
+	"it; its operator can declare another, by 'hushsumd federation create' with --identity")
 
 var errUnlisted = errors.New("this identity's key is not in its list")
 

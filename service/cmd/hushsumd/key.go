@@ -52,8 +52,9 @@ go on, and says how much is left: if it fails, keep the lines of old keys. A key
 		fmt.Fprintf(std.out, "%-16s  %6d objects  %s\n", k.Name, k.Objects, state)
 	}
 	if words[0] == "rewrite" && left > 0 {
-		return fmt.Errorf("%d objects are left under other keys, whose lines have to stay: see that each "+
-			"federation has a leader, and that every node seals under the new key, and run it again", left)
+		return fmt.Errorf("%d objects are left under other keys, whose lines have to stay: see that "+
+			"each federation has a leader, and that every node seals under the new key, and run it "+
+			"again", left)
 	}
 	if words[0] == "rewrite" {
 		fmt.Fprintln(std.out, "nothing is sealed under another key; backups of earlier need theirs")

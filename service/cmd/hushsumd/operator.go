@@ -34,10 +34,16 @@ type operator struct {
 func operatorFlags(f *flag.FlagSet) (o *operator, read func() error) {
 	o = new(operator)
 	var tokenFile, identityFile string
-	f.StringVar(&o.admin, "admin", "http://127.0.0.1:8080", "address of the server's page")
+	f.StringVar(&o.admin, "admin", "http://127.0.0.1:8080",
+		"address of the server's page; HUSHSUM_ADMIN where it is left out")
 	f.StringVar(&tokenFile, "token-file", "", "`file` with an operator's token")
 	f.StringVar(&identityFile, "identity", "", "`file` of an operator's identity, in place of a token")
 	return o, func() (err error) {
+		named := false
+		f.Visit(func(one *flag.Flag) { named = named || one.Name == "admin" })
+		if admin := strings.TrimSpace(os.Getenv("HUSHSUM_ADMIN")); admin != "" && !named {
+			o.admin = admin
+		}
 		if !strings.Contains(o.admin, "://") {
 			o.admin = "http://" + o.admin
 		}
