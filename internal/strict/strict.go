@@ -12,6 +12,7 @@ import (
 	"io"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -233,7 +234,12 @@ func TOML(text []byte, into any) (mistakes []*Error) {
 		return mistakes
 	case errors.As(err, &syntax):
 		line, _ := syntax.Position()
-		return []*Error{{Line: line, Reason: strings.TrimPrefix(syntax.Error(), "toml: "), Err: err}}
+		reason := strings.TrimPrefix(syntax.Error(), "toml: ")
+		if m := otherType.FindStringSubmatch(reason); m != nil {
+			reason = fmt.Sprintf("%s is a TOML %s, and takes a %s", strings.Join(syntax.Key(), "."), m[1],
+				inTOML(m[2]))
+		}
+		return []*Error{{Line: line, Reason: reason, Err: err}}
 	case err != nil:
 		return []*Error{{Reason: strings.TrimPrefix(err.Error(), "toml: "), Err: err}}
 	}
@@ -242,6 +248,24 @@ func TOML(text []byte, into any) (mistakes []*Error) {
 		mistakes = append(mistakes, wrong)
 	}
 	return mistakes
+}
+
+// otherType matches the text of package toml about a value of another type than its field in Go.
+var otherType = regexp.MustCompile(`^cannot decode TOML (\w+) into (?:a )?struct field \S+ of type (\S+)$`)
+
+// inTOML says what a value of a type of Go is called in TOML.
+func inTOML(goes string) string {
+	switch {
+	case strings.HasPrefix(goes, "[]"):
+		return "list"
+	case strings.HasPrefix(goes, "float"):
+		return "number"
+	case strings.HasPrefix(goes, "int"), strings.HasPrefix(goes, "uint"):
+		return "whole number"
+	case goes == "bool":
+		return "value true or false"
+	}
+	return goes
 }
 
 // names checks the keys of a decoded text, which goes into a type by a kind of tag: each is

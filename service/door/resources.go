@@ -125,12 +125,13 @@ func (d *Door) before(w http.ResponseWriter, _ *http.Request, c *caller) {
 	_, _ = w.Write(c.Files.Before)
 }
 
-// Successor is a federation that continues another, on an operator's word.
+// Successor is a federation that continues another.
 type Successor struct {
 	Name string `json:"name"`
 	ID   string `json:"id"`
 	// Succession is 32 bytes of the operator's key and 64 of its signature, see
-	// federation.Federation.Signer.
+	// federation.Federation.Signer. It is empty if no operator signed: nobody follows, and followers
+	// log that.
 	Succession []byte `json:"succession"`
 }
 
@@ -139,10 +140,10 @@ func (d *Door) successors(w http.ResponseWriter, _ *http.Request, c *caller) {
 	for _, e := range d.Federations.Entries() {
 		f := e.Federation
 		before := f.Settled.Before()
-		if before == nil || before.Federation != c.Federation.ID || e.Files.Succession == nil {
+		if before == nil || before.Federation != c.Federation.ID {
 			continue
 		}
-		out = append(out, Successor{f.Job.Name, f.ID, e.Files.Succession})
+		out = append(out, Successor{f.Job.Name, f.ID, append([]byte{}, e.Files.Succession...)})
 	}
 	answer(w, out)
 }

@@ -68,8 +68,8 @@ func (f *Federation) Signer(succession []byte) (ed25519.PublicKey, error) {
 // under another name, with the files model.safetensors, unless it asks queries, roster.txt,
 // committee.txt, and, if what was spent counts, before.json. Fields that follow from others stay
 // unset, since they may follow from something an operator changes: bits, say, or how many members a
-// committee has.
-func (f *Federation) Continued(before bool) ([]byte, error) {
+// committee has. The name is none of those that are taken.
+func (f *Federation) Continued(before bool, taken ...string) ([]byte, error) {
 	j, err := job.Parse("", f.Text)
 	if err != nil { // of an earlier release
 		j = f.Job.Clone()
@@ -78,7 +78,9 @@ func (f *Federation) Continued(before bool) ([]byte, error) {
 		m := &j.Model
 		m.File, m.Tensor, m.Length, m.Init = "model.safetensors", nil, 0, ""
 	}
-	j.Name = nextName(j.Name)
+	for j.Name = nextName(j.Name); slices.Contains(taken, j.Name); {
+		j.Name = nextName(j.Name)
+	}
 	j.Parties.Roster, j.Parties.Count, j.Parties.Group = "roster.txt", 0, nil
 	j.Time.Start = time.Time{}
 	if j.Oneshot() {

@@ -31,7 +31,11 @@ func (n *Node) After(ctx context.Context, id string) (*federation.Files, error) 
 			return nil, err
 		}
 	}
-	text, err := e.Federation.Continued(before != nil)
+	var taken []string
+	for _, other := range (*federations)(n).Entries() {
+		taken = append(taken, other.Federation.Job.Name)
+	}
+	text, err := e.Federation.Continued(before != nil, taken...)
 	if err != nil {
 		return nil, err
 	}

@@ -3,14 +3,20 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 
+	"github.com/hushsum/hushsum/service/page"
 	"github.com/hushsum/hushsum/service/runner"
 )
 
-// WriteBackup writes all federations to a sealed file, while they go on.
+// WriteBackup writes all federations to a sealed file, while they go on. It fails with page.ErrKeys
+// if the file of seal keys cannot be read: the backup would be sealed under a key that may be lost.
 func (n *Node) WriteBackup(ctx context.Context, w io.Writer) error {
+	if err := n.rereadKeys(true); err != nil {
+		return fmt.Errorf("%w: %w", page.ErrKeys, err)
+	}
 	return n.records.Backup(ctx, w, runner.Named)
 }
 

@@ -139,7 +139,8 @@ func (n *Node) show(pair *tls.Certificate) {
 	c := &n.certificate
 	c.mutex.Lock()
 	was := c.present
-	if c.next != nil && c.over() && c.word.Next == fmt.Sprintf("%x", fingerprint(c.next)) {
+	due := c.next != nil && c.over() && c.word.Next == fmt.Sprintf("%x", fingerprint(c.next))
+	if due {
 		pair = c.next
 	}
 	c.present = pair
@@ -149,6 +150,10 @@ func (n *Node) show(pair *tls.Certificate) {
 	if changed {
 		n.Log.Warn("the door now uses another certificate", "fingerprint",
 			fmt.Sprintf("%x", fingerprint(pair)))
+		if due {
+			n.Log.Warn("the time of the certificate before is over: move the .next files over it", "file",
+				c.nextFiles[0])
+		}
 	}
 }
 

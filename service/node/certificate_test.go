@@ -79,6 +79,7 @@ func changeCertificates(t *testing.T, count int, early bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	log := new(safeBuffer)
 	var later atomic.Bool // by an hour, for nodes and parties
 	now := func() time.Time {
 		if later.Load() {
@@ -106,6 +107,7 @@ func changeCertificates(t *testing.T, count int, early bool) {
 		c.Probe = 500 * time.Millisecond
 		c.Name, c.NATS, c.Key, c.Silence = fmt.Sprint("node-", i), address, key, 3*time.Second
 		c.Overlap, c.Now = time.Hour, now
+		c.Log = slog.New(slog.NewJSONHandler(log, nil))
 		n := start(c)
 		configs, nodes = append(configs, c), append(nodes, n)
 		doors, prints = append(doors, n.Address), append(prints, n.Fingerprint)
@@ -179,6 +181,9 @@ func changeCertificates(t *testing.T, count int, early bool) {
 			t.Errorf("the page tells of %s until %v, and the door shows %s", h.Fingerprint, h.Expires,
 				shows(i))
 		}
+	}
+	if !early && !log.has("move the .next files over it") {
+		t.Error("the log does not say that files are still to be moved")
 	}
 	s.round(nodes[0])
 	// All connections are new from here on, where nodes are started again on the same ports.

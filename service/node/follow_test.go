@@ -4,9 +4,11 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/party"
+	"github.com/hushsum/hushsum/service/record"
 	"github.com/hushsum/hushsum/service/runner"
 )
 
@@ -96,6 +99,31 @@ func TestCommitteeFollows(t *testing.T) {
 	j, err := jobs.Parse("job.toml", files.Text)
 	if err != nil {
 		t.Fatal(err)
+	}
+	// One that nobody has signed is followed by nobody, who is told why. The next takes another name.
+	if _, err := s.node.Create(ctx, *files); err != nil {
+		t.Fatal(err)
+	}
+	p, err := loadParty(s.folder, 0, s.fed, s.node.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Federation = s.fed
+	if next, err := p.Successor(ctx); next != nil || !errors.Is(err, party.ErrPolicy) ||
+		!strings.Contains(err.Error(), "no operator that follow names signed it") ||
+		strings.Count(err.Error(), "policy") != 1 {
+		t.Errorf("nobody has signed it: %v", err)
+	}
+	if _, err := s.node.Create(ctx, *files); !errors.Is(err, record.ErrExists) ||
+		!strings.Contains(err.Error(), j.Name+" was declared by the same file") {
+		t.Errorf("the same once more: %v", err)
+	}
+	taken := j.Name
+	if files, err = s.node.After(ctx, s.fed.ID); err != nil {
+		t.Fatal(err)
+	}
+	if j, err = jobs.Parse("job.toml", files.Text); err != nil || j.Name == taken {
+		t.Fatalf("the name %s is taken: %v", taken, err)
 	}
 	j.Privacy.Epsilon = 4 // of both
 	if files.Text, err = j.MarshalText(); err != nil {

@@ -29,7 +29,7 @@ const (
 	fileKey         = "seal.key"
 	fileCertificate = "certificate.pem"
 	fileTokens      = "tokens.json"
-	fileNewTokens   = "operators.txt" // until an operator has read and deleted it
+	fileNewTokens   = "tokens.txt" // until an operator has read and deleted it
 )
 
 // keys reads the node's keys from its folder, or makes them.
@@ -67,8 +67,13 @@ func (n *Node) keys() (err error) {
 	if err != nil || len(n.NewTokens) == 0 {
 		return err
 	}
-	n.TokensFile = filepath.Join(n.Folder, fileNewTokens)
-	return hushsum.FileStore(n.TokensFile).Save([]byte(strings.Join(n.NewTokens, "\n") + "\n"))
+	name := filepath.Join(n.Folder, fileNewTokens)
+	if _, err := os.Lstat(name); err == nil {
+		return fmt.Errorf("node: %s exists, and is not overwritten by new tokens; delete or move it",
+			name)
+	}
+	n.TokensFile = name
+	return hushsum.FileStore(name).Save([]byte(strings.Join(n.NewTokens, "\n") + "\n"))
 }
 
 // forgetTokens deletes tokens that nobody will see, since the first start has failed: the next
@@ -76,7 +81,9 @@ func (n *Node) keys() (err error) {
 func (n *Node) forgetTokens() {
 	if len(n.NewTokens) > 0 {
 		_ = os.Remove(filepath.Join(n.Folder, fileTokens))
-		_ = os.Remove(n.TokensFile)
+		if n.TokensFile != "" {
+			_ = os.Remove(n.TokensFile)
+		}
 		n.NewTokens, n.TokensFile = nil, ""
 	}
 }

@@ -107,6 +107,29 @@ func TestTokensOfFailedStart(t *testing.T) {
 		t.Error("tokens are stored, and nobody was told them")
 	}
 	_ = taken.Close()
+	// Files that exist are the operator's, such as one for --operators.
+	theirs := filepath.Join(config.Folder, "operators.txt")
+	kept := filepath.Join(config.Folder, "tokens.txt")
+	for _, name := range []string{theirs, kept} {
+		if err := os.WriteFile(name, []byte("kept\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err = node.Start(context.Background(), config); err == nil ||
+		!strings.Contains(err.Error(), "tokens.txt exists, and is not overwritten") {
+		t.Fatalf("a file is in the way of the tokens: %v", err)
+	}
+	if text, err := os.ReadFile(kept); err != nil || string(text) != "kept\n" {
+		t.Fatalf("the file that was in the way: %q, %v", text, err)
+	}
+	if err := os.Remove(kept); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if text, err := os.ReadFile(theirs); err != nil || string(text) != "kept\n" {
+			t.Errorf("the file of operators: %q, %v", text, err)
+		}
+	}()
 	n, err := node.Start(context.Background(), config)
 	if err != nil || len(n.NewTokens) != 2 {
 		t.Fatalf("the next start: %v, tokens %d", err, len(n.NewTokens))

@@ -135,6 +135,7 @@ type Node struct {
 	health   health
 	between  *between
 	seals    *record.Keys
+	keyMutex sync.Mutex // while keyFile is read
 	keyFile  watched
 
 	certificate certificate
@@ -474,7 +475,12 @@ func (n *Node) create(
 	}
 	d := record.Definition{ID: f.ID, Text: f.Text, Roster: files.Roster, Committee: files.Committee,
 		Succession: files.Succession, Created: time.Now().UTC()}
-	if err := n.records.Create(ctx, d, files.Model, files.Before); err != nil {
+	err = n.records.Create(ctx, d, files.Model, files.Before)
+	if errors.Is(err, record.ErrExists) {
+		return nil, fmt.Errorf("%w: %s was declared by the same file, lists and model; for another, "+
+			"change its name", err, f.Job.Name)
+	}
+	if err != nil {
 		return nil, err
 	}
 	line := record.Line{Time: time.Now().UTC(), Node: n.Name, Event: "created", Digest: f.ID,

@@ -51,27 +51,33 @@ func (n *Node) reload() {
 			return
 		case <-time.After(n.Probe / 5):
 		}
-		if n.Key == nil && n.keyFile.changed() {
-			n.reloadKeys()
-		}
+		_ = n.rereadKeys(false) // which logs what is wrong
 		if !n.Plain {
 			n.renew()
 		}
 	}
 }
 
-// reloadKeys takes the keys that the file has now. A key that is no longer in it stays while
-// something is sealed under it.
-func (n *Node) reloadKeys() {
+// rereadKeys takes the keys that the file has now, if it may have changed, or always. A key that is
+// no longer in it stays while something is sealed under it.
+func (n *Node) rereadKeys(always bool) error {
+	if n.Key != nil {
+		return nil
+	}
+	n.keyMutex.Lock()
+	defer n.keyMutex.Unlock()
+	if !n.keyFile.changed() && !always {
+		return nil
+	}
 	keys, err := keyfile.SealKeys(n.KeyFile, false)
 	if err != nil {
 		n.Log.Error("the file of seal keys is unusable: the keys that it had before stay",
 			"error", err.Error())
-		return
+		return err
 	}
 	had := n.seals.All()
 	if slices.Equal(had, keys) {
-		return
+		return nil
 	}
 	var gone []keyexchange.SealKey
 	for _, key := range had {
@@ -86,6 +92,7 @@ func (n *Node) reloadKeys() {
 	}
 	n.Log.Info("the file of seal keys was reread", "seals", record.KeyName(n.seals.Newest()),
 		"keys", len(n.seals.All()))
+	return nil
 }
 
 // needed returns those of some keys under which something is sealed, or may be. The file then
@@ -162,8 +169,12 @@ func (n *Node) Keys(ctx context.Context) ([]page.Key, error) {
 }
 
 // Rewrite seals under the newest key what is sealed under others, while rounds go on, and returns
-// how much is left: what has no leader, or what a leader seals that has not read its file yet.
+// how much is left: what has no leader, or what a leader seals that has not read its file yet. This
+// node reads its own first, and fails with page.ErrKeys if it cannot.
 func (n *Node) Rewrite(ctx context.Context) ([]page.Key, error) {
+	if err := n.rereadKeys(true); err != nil {
+		return nil, fmt.Errorf("%w: %w", page.ErrKeys, err)
+	}
 	n.mutex.Lock()
 	ids := make([]string, 0, len(n.entries))
 	for id := range n.entries {

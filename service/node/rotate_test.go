@@ -1,10 +1,12 @@
 package node_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -19,6 +21,7 @@ import (
 	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/page"
 	"github.com/hushsum/hushsum/service/party"
+	"github.com/hushsum/hushsum/service/record"
 	"github.com/hushsum/hushsum/service/runner"
 	"github.com/hushsum/hushsum/service/tensor"
 )
@@ -273,4 +276,71 @@ func TestRewriteRecordsOfReleases(t *testing.T) {
 			n.Close()
 		}
 	}
+}
+
+// A node that is told to seal everything under its newest key, or to take a backup, reads the file
+// of keys first, however long ago it did: with the old line gone afterwards it opens everything. If
+// the file cannot be read it refuses both, since the key that it has may be on no disk.
+func TestRewriteReadsKeys(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	c := plainNode(t.TempDir())
+	c.Probe = time.Hour // it does not read the file by itself
+	n, err := node.Start(ctx, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { n.Close() }()
+	text, roster, _ := fourParties(t)
+	fed, err := n.Create(ctx, federation.Files{Text: text, Roster: roster})
+	if err != nil {
+		t.Fatal(err)
+	}
+	leads := func() {
+		awaitStatus(ctx, t, n, fed.ID, func(now *runner.Status) bool { return now.Leader != "" })
+	}
+	leads()
+	file := filepath.Join(c.Folder, "seal.key")
+	old, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	newer := strings.Repeat("ab", 32) + "\n"
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(newer + string(old))
+	name := record.KeyName((*keyexchange.SealKey)(bytes.Repeat([]byte{0xab}, 32)))
+	k, err := n.Rewrite(ctx)
+	if err != nil || len(k) != 2 || k[0].Name != name || k[0].Objects == 0 || k[1].Objects > 0 {
+		t.Fatalf("%+v: %v", k, err)
+	}
+	refuses := func(why string) {
+		t.Helper()
+		if k, err := n.Rewrite(ctx); !errors.Is(err, page.ErrKeys) {
+			t.Errorf("%s: %+v, %v", why, k, err)
+		}
+		var backup bytes.Buffer
+		if err := n.WriteBackup(ctx, &backup); !errors.Is(err, page.ErrKeys) || backup.Len() > 0 {
+			t.Errorf("%s: a backup of %d bytes, %v", why, backup.Len(), err)
+		}
+	}
+	write("no key\n")
+	refuses("no key in the file")
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	refuses("no file")
+	write(newer)
+	if err := n.WriteBackup(ctx, io.Discard); err != nil {
+		t.Error(err)
+	}
+	n.Close()
+	if n, err = node.Start(ctx, c); err != nil {
+		t.Fatalf("under the new key alone: %v", err)
+	}
+	leads()
 }

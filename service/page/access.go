@@ -84,7 +84,8 @@ func (s *site) unauthorized(w http.ResponseWriter, r *http.Request) {
 		detail := "send an operator's token as Authorization: Bearer, or sign with an operator's key"
 		if r.Header.Get("Authorization") != "" {
 			detail = "it carries a token that this node does not know: each node makes its own at its " +
-				"first start, in operators.txt in its folder; send one of these, or sign with an operator's key"
+				"first start, in tokens.txt in its folder, and none is in a backup; send one of these, or " +
+				"sign with an operator's key"
 		}
 		problem(w, r, "token", detail)
 		return

@@ -1,9 +1,16 @@
 package page
 
-import "net/http"
+import (
+	"errors"
+	"net/http"
+)
 
 // This file shows an operator's program the keys under which the record is sealed, and has the
 // record sealed anew.
+
+// ErrKeys: a node cannot read the file of the keys that seal, so that the key under which it seals
+// may be on no disk.
+var ErrKeys = errors.New("page: nothing was sealed: the node cannot read its file of seal keys")
 
 // Key is a key that seals the record, by its name, which does not reveal the key.
 type Key struct {

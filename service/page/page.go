@@ -42,6 +42,8 @@ type Federations interface {
 	Plan(ctx context.Context, id string, text []byte) (*Planned, error)
 	AuditLog(ctx context.Context, id string) ([]record.Line, error)
 	Declare(ctx context.Context, who string, files federation.Files) (id string, err error)
+	// WriteBackup, as Rewrite, has the node read its file of seal keys first, and fails with
+	// [ErrKeys] if it cannot.
 	WriteBackup(ctx context.Context, w io.Writer) error
 	ReadBackup(ctx context.Context, backup io.Reader) (ids []string, err error)
 	// Keys returns the keys under which the record is sealed; so does Rewrite, after it has sealed

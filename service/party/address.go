@@ -49,7 +49,7 @@ func NewServer(address, fingerprint string, identity crypto.Signer) (*Server, er
 		for _, one := range strings.Split(fingerprint, ",") {
 			pin, err := hex.DecodeString(strings.ReplaceAll(strings.ToLower(one), ":", ""))
 			if err != nil || len(pin) != sha256.Size {
-				return nil, fmt.Errorf("%w: a fingerprint has 64 hexadecimal digits", ErrServer)
+				return nil, &fingerprintError{one}
 			}
 			pins = append(pins, [32]byte(pin))
 		}
@@ -116,3 +116,13 @@ func pinned(p *pins) *tls.Config {
 		VerifyPeerCertificate: p.verify,
 	}
 }
+
+// fingerprintError: what is given as a fingerprint is none. It is [ErrServer], without its text,
+// since no server was asked yet.
+type fingerprintError struct{ text string }
+
+func (e *fingerprintError) Error() string {
+	return fmt.Sprintf("party: %.80q is no fingerprint, which has 64 hexadecimal digits", e.text)
+}
+
+func (e *fingerprintError) Is(target error) bool { return target == ErrServer }

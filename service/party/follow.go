@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/door"
@@ -89,12 +90,15 @@ func (s *Server) successor(ctx context.Context, id string, may func(successor) e
 		}
 		var over *federation.Federation
 		for _, l := range list {
+			if len(l.Succession) == 0 {
+				refused = errors.Join(refused, declines(l, errUnsigned))
+				continue
+			}
 			next, err := s.whole(ctx, l.ID)
 			var r *RefusalError
 			switch {
 			case errors.As(err, &r) && r.Kind == "stranger":
-				refused = errors.Join(refused,
-					fmt.Errorf("%w: %s (%.16s…): %w", ErrPolicy, l.Name, l.ID, errUnlisted))
+				refused = errors.Join(refused, declines(l, errUnlisted))
 				continue
 			case err != nil:
 				return nil, nil, err
@@ -105,7 +109,7 @@ func (s *Server) successor(ctx context.Context, id string, may func(successor) e
 			if over == nil && !errors.Is(err, errWord) && !errors.Is(err, federation.ErrSuccession) {
 				over = next
 			}
-			refused = errors.Join(refused, fmt.Errorf("%w: %s (%.16s…): %w", ErrPolicy, l.Name, l.ID, err))
+			refused = errors.Join(refused, declines(l, err))
 		}
 		if over == nil {
 			break
@@ -114,6 +118,16 @@ func (s *Server) successor(ctx context.Context, id string, may func(successor) e
 	}
 	return nil, nil, refused
 }
+
+// declines says why a successor is not followed. It is [ErrPolicy], and says so once.
+func declines(l door.Successor, why error) error {
+	return fmt.Errorf("%w: %s (%.16s…): %s", ErrPolicy, l.Name, l.ID,
+		strings.TrimPrefix(why.Error(), ErrPolicy.Error()+": "))
+}
+
+// errUnsigned: a federation continues the other, and nobody signed that.
+var errUnsigned = errors.New("it continues this one, but no operator that follow names signed " +
+	"it; its operator can declare another, by 'hushsumd federation create' with --identity")
 
 var errUnlisted = errors.New("this identity's key is not in its list")
 

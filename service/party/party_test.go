@@ -108,7 +108,8 @@ func TestReadPolicy(t *testing.T) {
 	for text, want := range map[string]string{
 		"least_honest = 3\nkeep = [\"a*\"]":                 "",
 		"least_honst = 3":                                   "did you mean least_honest?",
-		"adversary = \"none\"":                              "adversary",
+		"colluders = 1\nadversary = \"cheeting\"":           ":2: there is no adversary",
+		"max_epsilon = \"3\"":                               "a TOML string, and takes a number",
 		"max_epsilon = 1.0\nMAX_EPSILON = 9.0":              "MAX_EPSILON",
 		"Least_Honest = 3":                                  `write "least_honest"`,
 		"from_hour = 24":                                    "hours",
@@ -434,7 +435,8 @@ func TestNewServer(t *testing.T) {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
-	if _, err := NewServer("https://a.example", "12", identity); !errors.Is(err, ErrServer) {
+	if _, err := NewServer("https://a.example", "12", identity); !errors.Is(err, ErrServer) ||
+		!strings.Contains(err.Error(), `party: "12" is no fingerprint`) {
 		t.Errorf("a short fingerprint: %v", err)
 	}
 }

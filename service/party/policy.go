@@ -1,6 +1,7 @@
 package party
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -120,10 +121,12 @@ func ReadPolicy(name string) (*Policy, error) {
 			"as hushsum job check prints them", name, p.JobDigest)
 	}
 	if _, found := strength[p.Adversary]; !found {
-		return nil, unreadable("%s: there is no adversary %q", name, p.Adversary)
+		return nil, unreadable("%s:%d: there is no adversary %.80q; use cheating, semi-malicious or "+
+			"curious", name, lineOf(b, "adversary"), p.Adversary)
 	}
 	if p.Unit != "" && p.Unit != "party" && p.Unit != "record" {
-		return nil, unreadable("%s: unit = %.80q; use party or record", name, p.Unit)
+		return nil, unreadable("%s:%d: unit = %.80q; use party or record", name, lineOf(b, "unit"),
+			p.Unit)
 	}
 	for _, bound := range []struct {
 		name  string
@@ -162,6 +165,15 @@ func ReadPolicy(name string) (*Policy, error) {
 		return nil, unreadable("%s: hours are 0 to 23", name)
 	}
 	return p, nil
+}
+
+// lineOf returns the line of a policy's file that sets a key, which it has.
+func lineOf(text []byte, key string) int {
+	at := regexp.MustCompile(`(?m)^[ \t]*["']?` + key + `["']?[ \t]*=`).FindIndex(text)
+	if at == nil {
+		return 1
+	}
+	return 1 + bytes.Count(text[:at[0]], []byte("\n"))
 }
 
 var digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)

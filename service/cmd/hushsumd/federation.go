@@ -275,14 +275,17 @@ func (o *operator) list(ctx context.Context, asJSON bool, std streams) error {
 		return json.NewEncoder(std.out).Encode(list)
 	}
 	w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "NAME\tSTATE\tROUND\tLOST\tEPSILON\tOF\tAGAINST\tPARTIES\tID")
+	fmt.Fprintln(w, "NAME\tSTATE\tROUND\tLOST\tEPSILON\tOF\tFOR\tAGAINST\tPARTIES\tID")
 	for _, s := range list {
-		epsilon := "none"
+		epsilon, budget := "none", ""
 		if s.Protects != "" {
 			epsilon = fmt.Sprintf("%.3g", s.Epsilon)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d/%d\t%d\t%s\t%s\t%s\t%d\t%s\n", s.Name, s.State, s.Round, s.Rounds,
-			s.Lost, epsilon, s.Protects, s.Against, len(s.Parties), s.ID)
+		if s.Budget > 0 {
+			budget = fmt.Sprintf("%.3g", s.Budget)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d/%d\t%d\t%s\t%s\t%s\t%s\t%d\t%s\n", s.Name, s.State, s.Round,
+			s.Rounds, s.Lost, epsilon, budget, s.Protects, s.Against, len(s.Parties), s.ID)
 	}
 	return w.Flush()
 }

@@ -15,14 +15,15 @@ func identity(_ context.Context, args []string, std streams) error {
 	f := flags("identity", "identity new|show FILE", `
 An identity is an Ed25519 key in a PEM file (PKCS #8), which stays with the party. "new" makes
 one, and prints the public key that goes into the roster; "show" prints it again.`, std)
-	if err := parse(f, args, 2); err != nil {
+	words, err := parseAmong(f, args, 2) // a flag after them is none of the files
+	if err != nil {
 		return err
 	}
-	if f.NArg() != 2 {
+	if len(words) != 2 {
 		return misuse("name new or show, and a file")
 	}
-	file := f.Arg(1)
-	switch f.Arg(0) {
+	file := words[1]
+	switch words[0] {
 	case "new":
 		key, err := keyfile.NewIdentity(file, nil)
 		if err != nil {
@@ -38,7 +39,7 @@ one, and prints the public key that goes into the roster; "show" prints it again
 		fmt.Fprintf(std.out, "%x\n", []byte(key.Public().(ed25519.PublicKey)))
 		return nil
 	}
-	return misuse("%q is neither new nor show", f.Arg(0))
+	return misuse("%q is neither new nor show", words[0])
 }
 
 func rosterCommand(_ context.Context, args []string, std streams) error {

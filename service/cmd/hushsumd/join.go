@@ -18,6 +18,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -90,6 +91,9 @@ line, and to nobody else.`, std)
 	}
 	p.Book = &party.Book{File: cmp.Or(j.book, filepath.Join(j.folder, "book")), Key: p.Key}
 	p.LeastNumber = j.least
+	if err := permitted(p); err != nil {
+		return err
+	}
 	if p.Trainer, err = j.trainer(ctx, p.Federation, p.Identity, j.folder, std); err != nil {
 		return err
 	}
@@ -164,7 +168,8 @@ func (j *joining) flags(f *flag.FlagSet, folder string) {
 	f.StringVar(&j.log, "log", "info", "lowest `level` that is logged")
 }
 
-// peer makes the party or member that the flags describe, in a federation that fits the policy.
+// peer makes the party or member that the flags describe, in a federation that may not be within
+// the policy: see permitted.
 func (j *joining) peer(ctx context.Context, std streams) (*party.Party, error) {
 	switch {
 	case j.address == "" || j.identity == "":
@@ -209,12 +214,25 @@ func (j *joining) peer(ctx context.Context, std streams) (*party.Party, error) {
 	if p.Federation, err = j.find(ctx, p.Server); err != nil {
 		return nil, advise(err)
 	}
-	if p.Policy != nil {
-		if err := p.Policy.Check(p.Federation); err != nil {
-			return nil, err
+	return p, nil
+}
+
+// permitted fails with [party.ErrPolicy] if a federation is not within its party's policy. One that
+// has ended by the party's book is not judged anew: nothing is sent in it, and with a policy that
+// was tightened since the party could follow no other.
+func permitted(p *party.Party) error {
+	if p.Policy == nil {
+		return nil
+	}
+	if p.Book != nil {
+		entries, err := p.Book.Entries()
+		if err != nil || slices.ContainsFunc(entries, func(e party.Entry) bool {
+			return e.ID == p.Federation.ID && !e.Ended.IsZero()
+		}) {
+			return err
 		}
 	}
-	return p, nil
+	return p.Policy.Check(p.Federation)
 }
 
 // trainer returns the training command, or the training that the federation declares, on this

@@ -11,9 +11,10 @@ import (
 func keyCommand(ctx context.Context, args []string, std streams) error {
 	f := flags("key", "key list|rewrite [flags]", `
 The record is sealed under the keys in the file of serve --key, one a line: the first seals, all
-open. A node rereads the file whenever it changes. "list" shows how much is sealed under each key;
-"rewrite" reseals under the newest what is sealed under others, while rounds continue, and shows how
-much is left. A node keeps a key whose line is gone for as long as something is sealed under it.
+open. A node rereads the file whenever it changes. "list" shows how much is sealed under each key.
+"rewrite" has the node reread its file, reseals under the newest key what is sealed under others,
+while rounds continue, and shows how much is left; if it fails, keep the lines of old keys. A node
+keeps a key whose line is gone for as long as something is sealed under it.
 
 `+about, std)
 	o, read := operatorFlags(f)
@@ -52,8 +53,12 @@ much is left. A node keeps a key whose line is gone for as long as something is 
 		fmt.Fprintf(std.out, "%-16s  %6d objects  %s\n", k.Name, k.Objects, state)
 	}
 	if words[0] == "rewrite" && left > 0 {
-		return fmt.Errorf("%d objects are left under other keys: make sure that each federation has a "+
-			"leader and that every node seals under the new key, and run it again", left)
+		return fmt.Errorf("%d objects are left under other keys, whose lines must stay: make sure that "+
+			"each federation has a leader and that every node seals under the new key, and run it again",
+			left)
+	}
+	if words[0] == "rewrite" {
+		fmt.Fprintln(std.out, "nothing is sealed under another key; earlier backups need theirs")
 	}
 	return nil
 }

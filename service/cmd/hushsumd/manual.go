@@ -18,6 +18,7 @@ const exitCodes = "Exit codes: 0 success, 1 failure, 2 incorrect usage, 130 inte
 // environment lists the variables that commands read.
 var environment = []script.Variable{
 	{Name: "HUSHSUM_TOKEN", About: "An operator's token, for commands that ask a server."},
+	{Name: "HUSHSUM_ADMIN", About: "The address of the server's page, where --admin is left out."},
 	{Name: "HTTPS_PROXY", About: "The proxy through which join and member reach the server."},
 	{
 		Name:  "OTEL_EXPORTER_OTLP_ENDPOINT",

@@ -28,6 +28,9 @@ one federation, with folders for those that continue it, and never for a party.`
 		return err
 	}
 	p, err := j.peer(ctx, std)
+	if err == nil {
+		err = permitted(p)
+	}
 	if err != nil {
 		return err
 	}

@@ -34,10 +34,16 @@ type operator struct {
 func operatorFlags(f *flag.FlagSet) (o *operator, read func() error) {
 	o = new(operator)
 	var tokenFile, identityFile string
-	f.StringVar(&o.admin, "admin", "http://127.0.0.1:8080", "address of the server's page")
+	f.StringVar(&o.admin, "admin", "http://127.0.0.1:8080",
+		"address of the server's page; HUSHSUM_ADMIN where it is left out")
 	f.StringVar(&tokenFile, "token-file", "", "`file` with an operator's token")
 	f.StringVar(&identityFile, "identity", "", "`file` of an operator's identity, instead of a token")
 	return o, func() (err error) {
+		named := false
+		f.Visit(func(one *flag.Flag) { named = named || one.Name == "admin" })
+		if admin := strings.TrimSpace(os.Getenv("HUSHSUM_ADMIN")); admin != "" && !named {
+			o.admin = admin
+		}
 		if !strings.Contains(o.admin, "://") {
 			o.admin = "http://" + o.admin
 		}
@@ -57,12 +63,16 @@ func operatorFlags(f *flag.FlagSet) (o *operator, read func() error) {
 		if tokenFile != "" {
 			return misuse("--identity and --token-file exclude each other")
 		}
+		if o.unsigned {
+			return misuse("--identity signs that a federation goes on from another, and --unsigned " +
+				"declares it without; give one of them")
+		}
 		o.identity, err = keyfile.ReadIdentity(identityFile)
 		return err
 	}
 }
 
-// tokenOf returns the token in a file: in operators.txt, which a node writes at its first start,
+// tokenOf returns the token in a file: in tokens.txt, which a node writes at its first start,
 // the one whose role is operate.
 func tokenOf(text string) (string, error) {
 	tokens := strings.Fields(text)
@@ -156,7 +166,8 @@ func (o *operator) send(
 				"--token-file or --identity")
 		}
 		return nil, errors.New("the server does not know this token: compare HUSHSUM_TOKEN, or what " +
-			"--token-file names, with a line of operators.txt in the server's folder")
+			"--token-file names, with a line of tokens.txt in the server's folder; tokens are not in a " +
+			"backup, and each node makes its own")
 	}
 	return nil, fmt.Errorf("the server answers %d %s: %s", answer.StatusCode, p.Title, p.Detail)
 }

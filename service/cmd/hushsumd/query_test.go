@@ -173,6 +173,11 @@ func TestQuery(t *testing.T) {
 		!strings.Contains(text, "add --unsigned") {
 		t.Errorf("%d %s", code, text)
 	}
+	code, text = says(t, "query", "clinics", at("five.toml"), "--admin", n.Page, "--unsigned",
+		"--identity", at("none.pem"))
+	if code != 2 || !strings.Contains(text, "give one of them") {
+		t.Errorf("%d %s", code, text)
+	}
 	code, text = says(t, "query", "clinics", at("five.toml"), "--admin", n.Page, "--unsigned")
 	if code != 1 || strings.Contains(text, "no operator's key") ||
 		!strings.Contains(text, "the server requires an operator") {
