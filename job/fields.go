@@ -261,7 +261,8 @@ var theJob = tableOf(
 		"Sets the least time from one round's beginning to the next.").means("0s").of(Schedule),
 	span("time.step_time", func(j *Job) *time.Duration { return &j.Time.StepTime },
 		limits{hi: maxTime, above: true},
-		"Waits this long in a step for parties that are there.").or(30*time.Second).of(Schedule),
+		"Waits this long in a step for parties that are there; once enough are, a job of one round "+
+			"also waits this long for parties that are not there yet.").or(30*time.Second).of(Schedule),
 )
 
 var theGroup = tableOf(

@@ -272,7 +272,7 @@ type Time struct {
 	Start time.Time
 	// Sets the least time from one round's beginning to the next. Range: 0s to 1000h. Default: 0s.
 	Pace time.Duration
-	// Waits this long in a step for parties that are there. Range: above 0s, to 1000h. Default:
-	// "30s".
+	// Waits this long in a step for parties that are there; once enough are, a job of one round also
+	// waits this long for parties that are not there yet. Range: above 0s, to 1000h. Default: "30s".
 	StepTime time.Duration
 }

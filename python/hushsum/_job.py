@@ -443,8 +443,9 @@ class Job(Declared):
             start: Begins the first round. Range: RFC 3339. Default: at once.
             pace: Sets the least time from one round's beginning to the next. Range: 0s to
                 1000h. Default: 0s.
-            step_time: Waits this long in a step for parties that are there. Range: above
-                0s, to 1000h. Default: "30s".
+            step_time: Waits this long in a step for parties that are there; once enough
+                are, a job of one round also waits this long for parties that are not there
+                yet. Range: above 0s, to 1000h. Default: "30s".
         """
 
         start: str = ""
