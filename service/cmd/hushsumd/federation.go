@@ -303,6 +303,9 @@ func show(s *runner.Status, asJSON bool, std streams) error {
 		}
 	}
 	fmt.Fprintln(std.out)
+	if lacks := s.Lacks(); lacks != "" {
+		fmt.Fprintln(std.out, lacks)
+	}
 	leader := "led by " + s.Leader
 	if s.Leader == "" {
 		fmt.Fprintln(std.out, "no node answers for it at the moment: another takes over soon, if "+
