@@ -124,6 +124,7 @@ func newCommittee(c CommitteeConfig, now Time) (*Committee, error) {
 	}
 	copy(s.counts, less)
 	s.parties, s.members = newRoom(&s.config, n, now), newRoom(&s.config, m, now)
+	s.parties.arm(s.sums.MinSurvivors)
 	return s, nil
 }
 

@@ -31,9 +31,9 @@ func (s *Committee) claims() claims {
 // Until returns what [Server.Until] does, for parties and members; [Never] where a party waits for
 // room.
 func (s *Committee) Until() Time {
-	latest := s.people().until(&s.step, s.claims())
+	latest := s.people().until(&s.step, s.now, s.claims())
 	if s.asks() {
-		latest = max(latest, s.members.until(&s.answers, council{s, true}))
+		latest = max(latest, s.members.until(&s.answers, s.now, council{s, true}))
 	}
 	return latest
 }

@@ -29,6 +29,9 @@ type room struct {
 	peers   []peer
 	learned learned
 	sweep   Time
+	came    int  // peers that have been here since the server was made
+	enough  int  // of these, for the only round of a job; 0: others take part in a later round
+	late    Time // until then that round waits for peers that have not come
 }
 
 func newRoom(limits *ServerConfig, n int, now Time) room {
@@ -46,6 +49,14 @@ func (r *room) expect(until Time) {
 	}
 }
 
+// arm has the only round of a job wait for the peers that have not come yet, for StepTime once
+// enough have. In a job of several rounds they take part in the next.
+func (r *room) arm(enough int) {
+	if r.limits.Rounds == 1 && r.limits.StepTime < Never {
+		r.enough = enough
+	}
+}
+
 // arrive counts a peer as here, and near. It reports whether it was not here.
 func (r *room) arrive(i int, now Time) (came bool) {
 	p := &r.peers[i]
@@ -55,6 +66,9 @@ func (r *room) arrive(i int, now Time) (came bool) {
 		r.learned.cameBack(now - p.seen)
 	default:
 		p.came = now
+		if r.came++; r.came == r.enough {
+			r.late = now.after(r.limits.StepTime)
+		}
 	}
 	came = !p.here
 	p.here, p.near, p.known = true, true, true
@@ -189,10 +203,14 @@ func (r *room) markOf(w *waiting, now Time, c claims, i int) mark {
 
 // until returns when the time ends that a step has for those it waits for, 0 if it waits for
 // nobody.
-func (r *room) until(w *waiting, c claims) (latest Time) {
+func (r *room) until(w *waiting, now Time, c claims) (latest Time) {
 	for i, m := range w.marks {
-		if m&markBlocking != 0 {
-			latest = max(latest, max(w.since, r.peers[i].came).after(c.patience(i)))
+		p := &r.peers[i]
+		switch {
+		case m&markBlocking != 0:
+			latest = max(latest, max(w.since, p.came).after(c.patience(i)))
+		case m&markAwaited != 0 && !p.known && now < max(p.expected, r.late):
+			latest = max(latest, p.expected, r.late)
 		}
 	}
 	return latest
@@ -265,8 +283,8 @@ func (r *room) quiet(w *waiting, c claims) Time {
 			until = max(until, w.since.after(r.limits.StepTime))
 		case p.known:
 			until = max(until, least, min(p.expected, soon))
-		default: // it is on its way to a server that was just started
-			until = max(until, least, p.expected)
+		default: // it is on its way to a server that was just started, or to the only round
+			until = max(until, least, p.expected, r.late)
 		}
 	}
 	return until

@@ -83,9 +83,10 @@ type ServerConfig struct {
 	Broadcast func(round uint64, fresh [32]byte) ([32]byte, error)
 
 	// StepTime bounds how long a step waits for parties that are here; 0: 30 s; [Never]: it does
-	// not. Floor is the least that a step waits for parties that are away; 0: 50 ms. ComeBack is
-	// the longest that a party needs to come back, given the carrier's longest wait between two
-	// tries.
+	// not. Once as many have come as a sum takes, the only round of a job waits as long for the
+	// parties that have not. Floor is the least that a step waits for parties that are away; 0: 50
+	// ms. ComeBack is the longest that a party needs to come back, given the carrier's longest wait
+	// between two tries.
 	// Away is how long a party counts as here after [Server.Gone], for carriers whose parties
 	// connect for every question anew.
 	StepTime, Floor, ComeBack, Away Time
@@ -225,6 +226,7 @@ func NewServer(c ServerConfig, now Time) (*Server, error) {
 	}
 	s.series = protocol.NewServerSeries(c.Label, 1)
 	s.expect(now + s.learned.back(&s.config))
+	s.arm(s.least(c.Session(1)))
 	return s, nil
 }
 

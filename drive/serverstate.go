@@ -193,6 +193,9 @@ func ResumeServer(
 	}
 	copy(s.counts, r.Counts)
 	s.expect(s.now + s.config.ComeBack)
+	if series.Present() == nil {
+		s.arm(s.least(c.Session(1)))
+	}
 	for k, at := range []**session{&s.present, &s.forming} {
 		server := []*protocol.Server{series.Present(), series.Successor()}[k]
 		in := r.Sessions[k]

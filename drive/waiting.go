@@ -68,12 +68,12 @@ func (t turn) stall(party int) {
 		Notice{Kind: Stall, Session: x.number, Round: s.round, Party: party})
 }
 
-// Until returns when steps stop waiting for parties that are here and have not answered, 0 if no
-// party is awaited.
+// Until returns when steps stop waiting for parties that have not answered: for those that are
+// here, and for those that may still come. It is 0 if no party is awaited.
 func (s *Server) Until() (latest Time) {
 	for _, x := range s.sessions() {
 		if x != nil {
-			latest = max(latest, s.room.until(&x.waiting, turn{s, x}))
+			latest = max(latest, s.room.until(&x.waiting, s.now, turn{s, x}))
 		}
 	}
 	return latest

@@ -263,7 +263,8 @@ var theJob = tableOf(
 		of(Schedule),
 	span("time.step_time", func(j *Job) *time.Duration { return &j.Time.StepTime },
 		limits{hi: maxTime, above: true},
-		"Sets how long a step waits for connected parties.").or(30*time.Second).of(Schedule),
+		"Sets how long a step waits for connected parties; a job of one round, once enough parties are "+
+			"connected, waits as long for the others.").or(30*time.Second).of(Schedule),
 )
 
 var theGroup = tableOf(

@@ -74,9 +74,14 @@ func TestNoneMissing(t *testing.T) {
 func TestTooFew(t *testing.T) {
 	for parties, wants := range map[string][]string{
 		"count = 3, drop_out = 0.34": {"lets 2 of 3 parties make a sum", "0 colluders a sum takes 3",
-			"allow none (sum.recovery = true, and no drop_out) to be missing"},
+			"; allow none (sum.recovery = true, and no drop_out) to be missing, or have 4 parties, or " +
+				"write sum.adversary = \"curious\""},
 		"count = 10, drop_out = 0.4, colluders = 3": {"3 colluders a sum takes 8",
-			"allow at most 2 of them to be missing"},
+			"; allow at most 2 of them to be missing, or write parties.colluders = 0, or write " +
+				"sum.adversary = \"curious\""},
+		"count = 3, drop_out = 0.34 }\nsum = { adversary = \"semi-malicious\"": {
+			"allow none (sum.recovery = true, and no drop_out) to be missing, or have 4 parties, or write " +
+				"sum.adversary = \"curious\""},
 	} {
 		j, err := job.Parse("job.toml", []byte("name = \"few\"\nrounds = 1\nmodel = { name = "+
 			"\"softmax\", features = 4, classes = 3 }\nparties = { "+parties+" }\n"))

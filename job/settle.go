@@ -298,32 +298,6 @@ func (x *settling) sessions() error {
 	return nil
 }
 
-// tooFew says that more may be missing than the adversary lets, and how many may.
-func (x *settling) tooFew(n int, err error) error {
-	p, s := x.Parties, x.out.session
-	if r := s.Recovery; r != nil && r.MinSurvivors > 0 && !x.Sum.Sparse {
-		more := *r
-		s.Recovery = &more
-		for least := x.out.survivors + 1; least <= n; least++ {
-			s.MinMembers, more.MinSurvivors = least, least
-			if s.Validate() != nil {
-				continue
-			}
-			allow := fmt.Sprintf("at most %d of them", n-least)
-			if least == n {
-				allow = "none (sum.recovery = true, and no drop_out)"
-			}
-			return x.Mistake("parties.drop_out", fmt.Sprintf("allow %s to be missing, or fewer colluders, "+
-				"or a weaker sum.adversary", allow), "%v lets %d of %d parties make a sum, and against a "+
-				"%v with %d colluders a sum takes %d", p.DropOut, x.out.survivors, n, more.Adversary,
-				p.Colluders, least)
-		}
-	}
-	return x.Mistake("parties.drop_out",
-		"allow fewer to be missing, fewer colluders, or a weaker sum.adversary",
-		"%v lets %d of %d parties make a sum: %v", p.DropOut, x.out.survivors, n, err)
-}
-
 // Failure probabilities of a sparse graph, as powers of a half: that a party's secrets
 // are not safe, and that they cannot be rebuilt.
 const (

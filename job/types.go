@@ -274,6 +274,7 @@ type Time struct {
 	// Sets the least time from the beginning of one round to that of the next. Range: 0s to 1000h.
 	// Default: 0s.
 	Pace time.Duration
-	// Sets how long a step waits for connected parties. Range: above 0s, to 1000h. Default: "30s".
+	// Sets how long a step waits for connected parties; a job of one round, once enough parties are
+	// connected, waits as long for the others. Range: above 0s, to 1000h. Default: "30s".
 	StepTime time.Duration
 }

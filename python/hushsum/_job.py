@@ -451,8 +451,9 @@ class Job(Declared):
             start: Sets when the first round begins. Range: RFC 3339. Default: at once.
             pace: Sets the least time from the beginning of one round to that of the next.
                 Range: 0s to 1000h. Default: 0s.
-            step_time: Sets how long a step waits for connected parties. Range: above 0s,
-                to 1000h. Default: "30s".
+            step_time: Sets how long a step waits for connected parties; a job of one
+                round, once enough parties are connected, waits as long for the others. Range:
+                above 0s, to 1000h. Default: "30s".
         """
 
         start: str = ""

@@ -113,6 +113,7 @@ type Runner struct {
 	seen    []bool // parties that were ever present, including under an earlier leader
 	steps   stepTimes
 	was     drive.Status // when steps were timed last
+	lacks   lacking
 	tracing tracing
 
 	seenMembers []bool
@@ -277,8 +278,11 @@ func (r *Runner) Run(ctx context.Context) error {
 			r.stopped = err
 			r.tracing.end(r.now(), 0, "this node no longer leads")
 			r.announce()
-		} else if wake := r.drive.Wake(); wake != drive.Never {
-			timer.Reset(time.Duration(wake - r.now()))
+		} else {
+			r.sayLacks()
+			if wake := r.drive.Wake(); wake != drive.Never {
+				timer.Reset(time.Duration(wake - r.now()))
+			}
 		}
 		r.release()
 		if err != nil {

@@ -96,6 +96,10 @@ func (r *Runner) Status(ctx context.Context) (*Status, error) {
 		return nil, err
 	}
 	defer r.release()
+	return r.status(), nil
+}
+
+func (r *Runner) status() *Status {
 	at := r.drive.Status()
 	out := Declared(r.Federation)
 	out.Round, out.Lost, out.Epsilon = int(at.Round), int(at.Lost), r.epsilon()
@@ -132,7 +136,7 @@ func (r *Runner) Status(ctx context.Context) (*Status, error) {
 		out.Parties = append(out.Parties, p)
 	}
 	out.Committee = r.committeeStatus(overdue)
-	return out, nil
+	return out
 }
 
 // atTime returns a time of the runner's clock.

@@ -130,12 +130,12 @@ func ofParty(what string) bool { return what == "exclude" || what == "readmit" }
 
 // check explains what a file declares.
 func check(file string, std streams) error {
-	f, err := federation.Read(file)
+	f, files, err := federation.ReadFiles(file)
 	if err != nil {
 		return inFile(file, err)
 	}
 	digest := f.Settled.Roster().Digest()
-	for _, note := range notes(file, f) {
+	for _, note := range append(notes(file, f), f.Left(files)...) {
 		fmt.Fprintf(std.out, "%s\n\n", note)
 	}
 	fmt.Fprintf(std.out, "%s\nidentifier          %s\n", f.Job.Name, f.ID)
@@ -168,7 +168,7 @@ func (o *operator) create(ctx context.Context, file string, std streams) error {
 	if err != nil {
 		return inFile(file, err)
 	}
-	for _, note := range notes(file, f) {
+	for _, note := range append(notes(file, f), f.Left(files)...) {
 		fmt.Fprintln(std.out, note)
 	}
 	if files.Succession, err = o.succession(f); err != nil {
@@ -305,6 +305,9 @@ func show(s *runner.Status, asJSON bool, std streams) error {
 		}
 	}
 	fmt.Fprintln(std.out)
+	if lacks := s.Lacks(); lacks != "" {
+		fmt.Fprintln(std.out, lacks)
+	}
 	leader := "led by " + s.Leader
 	if s.Leader == "" {
 		fmt.Fprintln(std.out, "no node answers for it at the moment: another takes over soon, if more "+

@@ -122,3 +122,21 @@ func TestShowJob(t *testing.T) {
 		}
 	}
 }
+
+// A federation in which too few parties are present says for whom it waits, and how many a sum
+// takes.
+func TestShowLacks(t *testing.T) {
+	for state, want := range map[string]string{
+		"running": "running, ready\nwaits for: c (never here), d (gone); a sum takes 3 of 4 parties, " +
+			"and 2 are here\nround 1 of 3",
+		"ended": "ended, ready\nround 1 of 3",
+	} {
+		var b bytes.Buffer
+		s := &runner.Status{Name: "study", State: state, Stage: "ready", Least: 3, Round: 1, Rounds: 3,
+			Leader: "n", Parties: []runner.PartyStatus{{Name: "a", State: "here"},
+				{Name: "b", State: "late"}, {Name: "c", State: "never"}, {Name: "d", State: "gone"}}}
+		if err := show(s, false, streams{out: &b}); err != nil || !strings.Contains(b.String(), want) {
+			t.Errorf("%v %s", err, b.String())
+		}
+	}
+}

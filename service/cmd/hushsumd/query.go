@@ -245,12 +245,12 @@ func standingOf(s *runner.Status) string {
 	if s.State != "waiting" && s.State != "running" {
 		return strings.Join(words, "; ")
 	}
-	here, missing := present(s.Parties)
-	members, silent := present(s.Committee)
+	_, missing := runner.Present(s.Parties)
+	members, silent := runner.Present(s.Committee)
+	lacks := s.Lacks()
 	switch due := append(awaited(s.Parties), awaited(s.Committee)...); {
-	case here < s.Least:
-		words = append(words, fmt.Sprintf("waits for: %s; a sum needs %d of %s, and %d are here",
-			strings.Join(missing, ", "), s.Least, numbers.Plural(len(s.Parties), "party"), here))
+	case lacks != "":
+		words = append(words, lacks)
 	case len(due) > 0 && s.Until != nil:
 		words = append(words, fmt.Sprintf("waits for: %s, until %s at the latest",
 			strings.Join(due, ", "), s.Until.UTC().Format(time.RFC3339)))
@@ -263,21 +263,6 @@ func standingOf(s *runner.Status) string {
 		words = append(words, "not here: "+strings.Join(missing, ", "))
 	}
 	return strings.Join(words, "; ")
-}
-
-// present returns how many of a list are present, and the names and states of the others.
-func present(list []runner.PartyStatus) (here int, missing []string) {
-	for _, p := range list {
-		switch p.State {
-		case "here", "late":
-			here++
-		case "never":
-			missing = append(missing, p.Name+" (never here)")
-		default:
-			missing = append(missing, p.Name+" ("+p.State+")")
-		}
-	}
-	return here, missing
 }
 
 // awaited returns the names of those whose answer is due.
