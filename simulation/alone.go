@@ -3,7 +3,6 @@ package simulation
 import (
 	"context"
 	"errors"
-	"math"
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/learning"
@@ -47,12 +46,7 @@ func (o Options) alone(rows *learning.Dataset) Options {
 		Local: o.Local, Client: o.Client, Server: o.Server, MaxSamples: o.MaxSamples, Models: o.Models,
 		Average: o.Average, Seed: o.Seed, EvaluateEvery: o.Rounds}
 	if o.Records != nil {
-		own := *o.Records
-		own.Seeded = true
-		own.Coins.Count = own.Units(rows)
-		own.Batch = max(1, int(math.Round(own.Coins.Rate*float64(own.Coins.Count))))
-		a.Records = &own
+		a.Records = o.Records.Alone(rows)
 	}
 	return a
 }
-

@@ -24,6 +24,7 @@ type shown struct {
 	layout    masking.Layout
 	recovery  *protocol.Recovery // with defaults filled in; nil without
 	mechanism *privacy.Mechanism // nil without noise
+	alone     []show.Score       // of each party's own model; nil if these are not trained
 }
 
 // described holds the facts about a run that are printed and are not in its options.
@@ -103,8 +104,26 @@ func runOptions(
 		}
 		result = stopped.Done
 	}
+	if err == nil {
+		err = run.trainAlone(ctx)
+	}
 	view.end(result, time.Since(start))
 	return run.ended(ctx, err, result, std)
+}
+
+// mostAlone is the most parties of whom each also trains alone.
+const mostAlone = 100
+
+// trainAlone has each party train on its own rows, unless there are many or nothing is compared.
+func (s *shown) trainAlone(ctx context.Context) error {
+	if !s.options.Beside || len(s.options.Parties) > mostAlone {
+		return nil
+	}
+	found, err := simulation.Alone(ctx, s.options)
+	for i := range found {
+		s.alone = append(s.alone, s.judge(&found[i]))
+	}
+	return err
 }
 
 // tellSignal warns before a run whose noise is larger than the values that it should hide.

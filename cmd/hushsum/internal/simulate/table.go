@@ -261,8 +261,14 @@ func (t *table) end(r *simulation.Result, took time.Duration) {
 		}
 		if r.Lost() < rounds { // else both models are the first one
 			t.Outcome(rounds, sums, t.judge(final.Test))
+			if t.alone != nil {
+				t.Alone(t.alone)
+			}
 			if final.Clear != nil {
 				t.Compare(t.judge(final.Test), t.judge(final.Clear), final.MaxAbsDiff)
+			}
+			if t.alone != nil {
+				t.Gain(t.judge(final.Test), t.alone)
 			}
 		}
 	} else if r.Stopped == nil {
