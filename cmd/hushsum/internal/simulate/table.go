@@ -8,6 +8,7 @@ import (
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
+	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/simulation"
 	"github.com/hushsum/hushsum/training"
 )
@@ -270,6 +271,14 @@ func (t *table) end(r *simulation.Result, took time.Duration) {
 			if t.alone != nil {
 				t.Gain(t.judge(final.Test), t.alone)
 			}
+			if oneClass(final.Test) {
+				flag := "--rate"
+				if t.options.Records != nil {
+					flag = "--server-rate"
+				}
+				t.Sentence("The private model gives all rows the same class, so it has learnt nothing that "+
+					"counts: try more --rounds, another %s or less noise.", flag)
+			}
 		}
 	} else if r.Stopped == nil {
 		t.Sentence("No round was completed.")
@@ -301,6 +310,20 @@ func (t *table) end(r *simulation.Result, took time.Duration) {
 			show.Short(r.Total().Train))
 	}
 	t.Took(took)
+}
+
+// oneClass reports whether a model gives all rows the same class.
+func oneClass(m *learning.Matrix) bool {
+	given := 0
+	for class := range m.Classes {
+		for actual := range m.Classes {
+			if m.At(actual, class) > 0 {
+				given++
+				break
+			}
+		}
+	}
+	return given == 1
 }
 
 // largest returns the largest magnitude that any party submitted.
