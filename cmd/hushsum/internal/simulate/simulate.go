@@ -214,6 +214,9 @@ func (v *jobFlags) runDeclared(
 	ctx context.Context, flags *flag.FlagSet, j *job.Job, std cli.Streams,
 ) int {
 	start, d := time.Now(), &datasets.Dealing{World: rows.Of(j)}
+	if v.file != "" && !v.given["data"] {
+		d.Named = "world.data.set"
+	}
 	train, test, about, err := d.Read()
 	if err != nil {
 		return cli.Failed("simulate", err, std)
