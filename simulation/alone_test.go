@@ -7,15 +7,14 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/accounting"
-	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/training"
 )
 
-// What a party has alone follows from its own rows: it is as good as a sum of twice the same rows in
-// the clear, whatever noise, clips or masks the sum has.
+// What a party has alone follows from its own rows: it is as good as a sum of twice the same rows
+// in the clear, whatever noise, clips or masks the sum has.
 func TestAlone(t *testing.T) {
 	plain := brief()
 	plain.Parties = plain.Parties[:2]
@@ -27,7 +26,7 @@ func TestAlone(t *testing.T) {
 	for name, change := range map[string]func(o *Options){
 		"noise":   func(o *Options) { o.Noise, o.Sum = &noise, Ring },
 		"a clip":  func(o *Options) { o.Clip.Kind, o.Clip.Norm = training.DifferenceClip, 0.01 },
-		"a mask":  func(o *Options) { o.Mask = aggregation.GradientMask{Kind: aggregation.SoftMask, Threshold: .6} },
+		"a mask":  func(o *Options) { o.Mask = masks["soft"] },
 		"another": func(o *Options) { o.Parties = append(o.Parties, brief().Parties[5]) },
 	} {
 		o := plain

@@ -69,7 +69,8 @@ func runPage(t *testing.T, page string) {
 	script = strings.NewReplacer("127.0.0.1:8443", door, "hushsumd serve",
 		"hushsumd serve --listen "+door+" --admin "+admin, "federation show",
 		"federation show --admin http://"+admin, "federation create",
-		"federation create --admin http://"+admin, "hushsumd query", "hushsumd query --admin http://"+admin,
+		"federation create --admin http://"+admin, "hushsumd query",
+		"hushsumd query --admin http://"+admin,
 	).Replace(script)
 	folder := t.TempDir()
 	command := exec.CommandContext(t.Context(), bash, "-c", script)

@@ -164,8 +164,8 @@ func (v *Dealing) imageProblem(err error) error {
 			Err: err,
 		}
 	case errors.Is(err, learning.ErrIncomplete), errors.Is(err, learning.ErrMalformed):
-		return &cli.Problem{Cause: v.named() + ": " + cli.FileFault(err), Advice: "Fetch the files again.",
-			Err: err}
+		return &cli.Problem{Cause: v.named() + ": " + cli.FileFault(err),
+			Advice: "Fetch the files again.", Err: err}
 	}
 	return err
 }

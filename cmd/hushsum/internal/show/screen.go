@@ -138,8 +138,8 @@ func (s *Screen) Gain(private Score, alone []Score) {
 			gain++
 		}
 	}
-	s.Sentence("Alone, on its own rows and without noise, a party has an accuracy of %.4f to %.4f; the "+
-		"private model is better for %d of %s.", least, most, gain, Plural(len(alone), "party"))
+	s.Sentence("Alone, on its own rows and without noise, a party has an accuracy of %.4f to %.4f; "+
+		"the private model is better for %d of %s.", least, most, gain, Plural(len(alone), "party"))
 }
 
 // Means returns the mean accuracy and correlation of models; NaN without any.

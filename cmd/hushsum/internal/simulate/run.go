@@ -168,8 +168,8 @@ func (s *shown) tellRecords(std cli.Streams) {
 		return
 	}
 	cli.Complain(std.Err, "hushsum simulate", &cli.Problem{
-		Cause: fmt.Sprintf("privacy.records is %s, and the parties here have %s: steps are %.2g times as "+
-			"long as with that many", show.Grouped(said), show.Plural(have, "record"),
+		Cause: fmt.Sprintf("privacy.records is %s, and the parties here have %s: steps are %.2g times "+
+			"as long as with that many", show.Grouped(said), show.Plural(have, "record"),
 			float64(have)/float64(said)),
 		Advice: "Set world.data.rows to what a party has, or privacy.records to what all have.",
 	})

@@ -93,7 +93,7 @@ func (v *jobFlags) wantsTime(j *job.Job) error {
 	}
 	name, advice := "--out", "Leave out --out; --json prints what is in the table."
 	if v.sweep != "" {
-		name, advice = "--sweep", "Leave out --sweep, and run the command once for each value, with --set."
+		name, advice = "--sweep", "Leave out --sweep, and run the command once for each value."
 	}
 	why := *wrong
 	why.Advice = ""
