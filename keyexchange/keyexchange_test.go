@@ -514,6 +514,10 @@ func TestRosterErrors(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
 		}
 	}
+	if _, err := NewRoster([]Entry{m(0), m(1), m(0)}); !errors.Is(err, ErrDuplicateIdentity) ||
+		!strings.Contains(err.Error(), good.Name(0)+" is listed twice, as parties 0 and 2") {
+		t.Errorf("one party twice: %v", err)
+	}
 }
 
 func TestRosterText(t *testing.T) {

@@ -79,7 +79,10 @@ func NewRoster(entries []Entry) (*Roster, error) {
 			return nil, fmt.Errorf("%w: party %d (%s)", err, i, e.Name)
 		}
 		key := [ed25519.PublicKeySize]byte(e.Key)
-		if j, ok := r.byKey[key]; ok {
+		if j, ok := r.byKey[key]; ok && entries[j].Name == e.Name {
+			return nil, fmt.Errorf("%w: %s is listed twice, as parties %d and %d; remove one line",
+				ErrDuplicateIdentity, e.Name, j, i)
+		} else if ok {
 			return nil, fmt.Errorf("%w: parties %d (%s) and %d (%s) have one key", ErrDuplicateIdentity, j,
 				entries[j].Name, i, e.Name)
 		}

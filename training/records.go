@@ -78,6 +78,16 @@ func (r *Records) Fits(rows *learning.Dataset) error {
 	return nil
 }
 
+// Alone returns the training of a party without the others, in the clear: each record is drawn as
+// often as in the sum.
+func (r *Records) Alone(rows *learning.Dataset) *Records {
+	own := *r
+	own.Seeded = true
+	own.Coins.Count = len(r.units(rows))
+	own.Batch = max(1, int(math.Round(own.Coins.Rate*float64(own.Coins.Count))))
+	return &own
+}
+
 // units are the rows of each record, or person, in an order that no row decides but by where it is.
 func (r *Records) units(rows *learning.Dataset) (units [][]int) {
 	index := make([]int, rows.Len())

@@ -32,6 +32,7 @@ import (
 	"github.com/hushsum/hushsum/service/door"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/party"
+	"github.com/hushsum/hushsum/service/tensor"
 	"github.com/hushsum/hushsum/tables"
 )
 
@@ -70,7 +71,7 @@ line, and to nobody else.`, std)
 	f.StringVar(&j.rows.Header, "header", "", "`names` of the columns, separated by commas, for "+
 		"queries of a CSV file without a header")
 	f.DurationVar(&j.limit, "train-time", 10*time.Minute, "longest time that it may take")
-	f.StringVar(&j.out, "out", "", "`file` for the last model")
+	f.StringVar(&j.out, "out", "", "`file` for the last model, .safetensors or .npz")
 	f.IntVar(&j.spent, "spent", 0, "last `round` that may contain your submission, if the state is "+
 		"lost for good")
 	f.StringVar(&j.book, "book", "", "`file` of what this party spends in all federations; default: "+
@@ -84,6 +85,8 @@ line, and to nobody else.`, std)
 		return misuse("give either --train or --rows")
 	case j.limit <= 0:
 		return misuse("--train-time must be a time above 0, such as 10m")
+	case !slices.Contains([]string{"", ".safetensors", ".npz"}, filepath.Ext(j.out)):
+		return misuse("--out %s: its name says the format, so end it with .safetensors or .npz", j.out)
 	}
 	p, err := j.peer(ctx, std)
 	if err != nil {
@@ -110,7 +113,7 @@ line, and to nobody else.`, std)
 		}
 		fmt.Fprintln(std.out, "the federation has ended")
 		if j.out != "" {
-			if err := os.WriteFile(j.out, model, 0o600); err != nil {
+			if err := writeModel(j.out, model); err != nil {
 				return err
 			}
 		}
@@ -131,6 +134,20 @@ line, and to nobody else.`, std)
 			}
 		}
 	}
+}
+
+// writeModel writes the file of a model, as safetensors, in the format that a name says.
+func writeModel(name string, model []byte) error {
+	if filepath.Ext(name) == ".npz" {
+		spec, values, _, err := tensor.Parse(model)
+		if err != nil {
+			return err
+		}
+		if model, err = spec.AppendNPZ(nil, values); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(name, model, 0o600)
 }
 
 // joining holds the flags of join or member.

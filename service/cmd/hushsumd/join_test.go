@@ -9,12 +9,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/hushsum/hushsum/service/door"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/party"
+	"github.com/hushsum/hushsum/service/tensor"
 )
 
 // Of several federations the one is meant that is named, or that was accepted in the folder; else
@@ -90,6 +92,30 @@ func TestFolderOfAnother(t *testing.T) {
 	}
 	if before, err := j.accepted(); err != nil || before.ID != first.ID {
 		t.Errorf("%v is accepted now, %v", before.Name, err)
+	}
+}
+
+// The name of --out says the format.
+func TestWriteModel(t *testing.T) {
+	spec := tensor.Spec{DType: tensor.Float64, Tensors: []tensor.Tensor{
+		{Name: "weights", Shape: []int{2}}, {Name: "rule.next", Shape: []int{2}}}}
+	model, err := spec.Append(nil, []float64{0.5, -2, 11, 1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, begins := range map[string]string{"m.npz": "PK", "m.safetensors": string(model)} {
+		name = filepath.Join(t.TempDir(), name)
+		if err := writeModel(name, model); err != nil {
+			t.Fatal(err)
+		}
+		file, err := os.ReadFile(name)
+		if err != nil || !strings.HasPrefix(string(file), begins) {
+			t.Errorf("%s begins with %.8q, %v", name, file, err)
+		}
+		if _, values, _, err := tensor.ParseAny(file); err != nil ||
+			!slices.Contains(values, -2) || len(values) != 4 {
+			t.Errorf("%s: %v, %v", name, values, err)
+		}
 	}
 }
 

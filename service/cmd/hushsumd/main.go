@@ -29,6 +29,7 @@ import (
 	"syscall"
 
 	"github.com/hushsum/hushsum/internal/script"
+	"github.com/hushsum/hushsum/internal/suggest"
 	"github.com/hushsum/hushsum/job"
 )
 
@@ -164,18 +165,37 @@ func flags(name, synopsis, about string, std streams) *flag.FlagSet {
 
 // parse parses flags, followed by at most a given number of other arguments.
 func parse(f *flag.FlagSet, args []string, most int) error {
-	var quiet strings.Builder
-	f.SetOutput(&quiet)
-	if err := f.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return err
-		}
-		return misuse("%v", err)
+	usage := f.Usage
+	f.SetOutput(io.Discard)
+	f.Usage = func() {} // package flag prints it for every mistake
+	err := f.Parse(args)
+	f.Usage = usage
+	if errors.Is(err, flag.ErrHelp) {
+		usage()
+		return err
+	}
+	if err != nil {
+		return misuse("%s", flagMistake(f, err))
 	}
 	if f.NArg() > most {
 		return misuse("%q is one argument too many", f.Arg(most))
 	}
 	return nil
+}
+
+// flagMistake says what is wrong with a flag, and which one may be meant.
+func flagMistake(f *flag.FlagSet, err error) string {
+	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
+	if !unknown {
+		return err.Error()
+	}
+	var known []string
+	f.VisitAll(func(f *flag.Flag) { known = append(known, f.Name) })
+	text := "there is no flag --" + name
+	if near := suggest.Nearest(name, known); near != "" {
+		text += "; did you mean --" + near + "?"
+	}
+	return text
 }
 
 // parseAmong parses flags that may stand before, between and after other words, at most a given

@@ -19,7 +19,10 @@ import (
 )
 
 // Dealing describes the rows, and which parties have them.
-type Dealing struct{ rows.World }
+type Dealing struct {
+	rows.World
+	Named string // what names the data set to a user; empty: --data
+}
 
 func (v *Dealing) shuffled() bool { return v.Split == rows.Shuffled }
 
@@ -69,19 +72,19 @@ func (v *Dealing) loadAdult() (train, test *learning.Dataset, err error) {
 	info, err := os.Stat(dir)
 	if meant := cli.DidYouMean(v.Set, dataNames, "%s", ""); err != nil && meant != "" && dir == v.Set {
 		return nil, nil, &cli.Problem{
-			Cause:  fmt.Sprintf("--data: there is no data set and no folder named %q", v.Set),
+			Cause:  fmt.Sprintf("%s: there is no data set and no folder named %q", v.named(), v.Set),
 			Advice: meant,
 			Err:    err,
 		}
 	}
 	if err == nil && !info.IsDir() {
 		return nil, nil, &cli.Problem{
-			Cause:  fmt.Sprintf("--data: %s is a file", dir),
+			Cause:  fmt.Sprintf("%s: %s is a file", v.named(), dir),
 			Advice: "Give the folder that holds " + whatAdultIs + ".",
 		}
 	}
 	if train, test, err = v.Load(); err != nil {
-		return nil, nil, adultProblem(err)
+		return nil, nil, v.adultProblem(err)
 	}
 	if n := train.Len(); v.shuffled() && v.Rows > n/v.Parties {
 		return nil, nil, &cli.Problem{
@@ -94,19 +97,19 @@ func (v *Dealing) loadAdult() (train, test *learning.Dataset, err error) {
 }
 
 // adultProblem says what to do about files that cannot be read.
-func adultProblem(err error) error {
+func (v *Dealing) adultProblem(err error) error {
 	var path *fs.PathError
 	switch {
 	case errors.As(err, &path):
 		return &cli.Problem{
-			Cause: fmt.Sprintf("--data: cannot read %s: %v", path.Path, path.Err),
-			Advice: "--data takes digits, mnist, fashion-mnist, adult or the folder with " + whatAdultIs +
-				". Without --data, rows are made up.",
+			Cause: fmt.Sprintf("%s: cannot read %s: %v", v.named(), path.Path, path.Err),
+			Advice: v.named() + " takes digits, mnist, fashion-mnist, adult or the folder with " +
+				whatAdultIs + "; synthetic makes rows up.",
 			Err: err,
 		}
 	case errors.Is(err, learning.ErrIncomplete), errors.Is(err, learning.ErrMalformed):
 		return &cli.Problem{
-			Cause:  "--data: " + cli.FileFault(err),
+			Cause:  v.named() + ": " + cli.FileFault(err),
 			Advice: "Fetch " + whatAdultIs + " again.",
 			Err:    err,
 		}
@@ -129,6 +132,9 @@ func (v *Dealing) fitting(n int) string {
 	return "Use " + strings.Join(ways, " or ") + "."
 }
 
+// named returns what names the data set to a user.
+func (v *Dealing) named() string { return cmp.Or(v.Named, "--data") }
+
 // dataNames lists the values of --data that name public data sets, and the one that names none.
 var dataNames = []string{rows.Synthetic, rows.Adult, rows.Digits, rows.MNIST, rows.FashionMNIST}
 
@@ -141,25 +147,25 @@ func (v *Dealing) loadImages() (train, test *learning.Dataset, about string, err
 		return nil, nil, "", ownTest
 	}
 	if train, test, err = v.Load(); err != nil {
-		return nil, nil, "", imageProblem(err)
+		return nil, nil, "", v.imageProblem(err)
 	}
 	return train, test, aboutRows(filepath.Base(rows.Folder(v.Set)), train, test), nil
 }
 
 // imageProblem says what to do about files that cannot be read.
-func imageProblem(err error) error {
+func (v *Dealing) imageProblem(err error) error {
 	var path *fs.PathError
 	switch {
 	case errors.As(err, &path):
 		return &cli.Problem{
-			Cause: fmt.Sprintf("--data: cannot read %s: %v", path.Path, path.Err),
+			Cause: fmt.Sprintf("%s: cannot read %s: %v", v.named(), path.Path, path.Err),
 			Advice: "Set HUSHSUM_DATA to the folder that holds the data sets, or give --data the folder " +
 				"of one.",
 			Err: err,
 		}
 	case errors.Is(err, learning.ErrIncomplete), errors.Is(err, learning.ErrMalformed):
-		return &cli.Problem{Cause: "--data: " + cli.FileFault(err), Advice: "Fetch the files again.",
-			Err: err}
+		return &cli.Problem{Cause: v.named() + ": " + cli.FileFault(err),
+			Advice: "Fetch the files again.", Err: err}
 	}
 	return err
 }

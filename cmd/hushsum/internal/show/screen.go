@@ -123,6 +123,34 @@ func (s *Screen) Outcome(rounds int, sum string, private Score) {
 	s.Printf("%-28s %9.4f %9.4f\n", "  over "+sum, private.Accuracy(), private.MCC())
 }
 
+// Alone prints the mean of models that parties have without the others.
+func (s *Screen) Alone(alone []Score) {
+	accuracy, mcc := Means(alone)
+	s.Printf("%-28s %9.4f %9.4f\n", fmt.Sprintf("  each alone, mean of %d", len(alone)), accuracy, mcc)
+}
+
+// Gain prints how many of the parties the common model helps.
+func (s *Screen) Gain(private Score, alone []Score) {
+	least, most, gain := 1.0, 0.0, 0
+	for _, a := range alone {
+		least, most = min(least, a.Accuracy()), max(most, a.Accuracy())
+		if private.Accuracy() > a.Accuracy() {
+			gain++
+		}
+	}
+	s.Sentence("Alone, on its own rows and without noise, a party has an accuracy of %.4f to %.4f; "+
+		"the private model is better for %d of %s.", least, most, gain, Plural(len(alone), "party"))
+}
+
+// Means returns the mean accuracy and correlation of models; NaN without any.
+func Means(scores []Score) (accuracy, mcc float64) {
+	n := float64(len(scores))
+	for _, a := range scores {
+		accuracy, mcc = accuracy+a.Accuracy(), mcc+a.MCC()
+	}
+	return accuracy / n, mcc / n
+}
+
 // Compare prints the model in the clear next to it; apart is the largest difference between two of
 // their weights.
 func (s *Screen) Compare(private, plain Score, apart float64) {

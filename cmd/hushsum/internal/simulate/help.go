@@ -159,6 +159,8 @@ bytes, times, dropped and refused are totals over all rounds, largest_weight is
 the largest of all, and mask is as the flag says. Keys about a model are null if
 no round was completed. It adds:
   complete                   whether all rounds were run
+  alone_accuracy, alone_mcc  of the model that a party trains without the others,
+                             without noise, a mean; null for over 100 parties
   data, model, split, rule   as the flags say
   rows_per_client            training rows of each party, a mean
   parameters                 weights of the model

@@ -78,6 +78,9 @@ type jsonSummary struct {
 	SetupServerMS  float64 `json:"setup_server_ms"`
 	TotalMS        float64 `json:"total_ms"`
 
+	AloneAccuracy *float64 `json:"alone_accuracy"`
+	AloneMCC      *float64 `json:"alone_mcc"`
+
 	Protocol        string  `json:"protocol"`
 	Members         int     `json:"members"`
 	MemberMS        float64 `json:"member_ms"`
@@ -195,6 +198,9 @@ func (j *jsonLines) end(r *simulation.Result, took time.Duration) {
 		Stopped:        r.Stopped != nil,
 
 		MemberBytesDown: r.Committee.BytesDown,
+	}
+	if accuracy, mcc := show.Means(j.alone); j.alone != nil {
+		s.AloneAccuracy, s.AloneMCC = show.Finite(accuracy), show.Finite(mcc)
 	}
 	for _, d := range o.Parties {
 		s.RowsPerClient += float64(d.Len())

@@ -25,12 +25,16 @@ func TestSimulateRecords(t *testing.T) {
 		!(accuracy > 0.2) || !(inClear > 0.5) || last["noise_shares"] != 3. {
 		t.Errorf("%v", last)
 	}
+	if alone, _ := last["alone_accuracy"].(float64); !(alone > 0.5) {
+		t.Errorf("alone a party has %v", alone)
+	}
 	code, out, errs = call(t.Context(), strings.Fields(run+" --set world.evaluate_every=3")...)
 	text := strings.Join(strings.Fields(out), " ")
 	if code != 0 || !warnedOrQuiet(errs) || math.IsNaN(accuracy) {
 		t.Errorf("code %d, %q", code, errs)
 	}
 	for _, want := range []string{"sums of records' gradients", "180 expected, of 600",
+		"each alone, mean of 4 0.", "without noise, a party has an accuracy of 0.",
 		"gradients of each record of a party clipped to 0.35",
 		"budget of each record of a party: epsilon 3 at delta 1e-05 against the server and any 1 party",
 		"for each record of a party, against the server and any 1 party."} {

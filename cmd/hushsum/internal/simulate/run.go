@@ -24,6 +24,7 @@ type shown struct {
 	layout    masking.Layout
 	recovery  *protocol.Recovery // with defaults filled in; nil without
 	mechanism *privacy.Mechanism // nil without noise
+	alone     []show.Score       // of each party's own model; nil if these are not trained
 }
 
 // described holds the facts about a run that are printed and are not in its options.
@@ -84,6 +85,7 @@ func runOptions(
 	if err := run.tellSignal(ctx, std); err != nil {
 		return cli.Failed("simulate", err, std)
 	}
+	run.tellRecords(std)
 	view.begin()
 	options.Now = time.Now
 	alive := show.NewHeartbeat(std, asJSON, "hushsum simulate")
@@ -103,8 +105,26 @@ func runOptions(
 		}
 		result = stopped.Done
 	}
+	if err == nil {
+		err = run.trainAlone(ctx)
+	}
 	view.end(result, time.Since(start))
 	return run.ended(ctx, err, result, std)
+}
+
+// mostAlone is the most parties of whom each also trains alone.
+const mostAlone = 100
+
+// trainAlone has each party train on its own rows, unless there are many or nothing is compared.
+func (s *shown) trainAlone(ctx context.Context) error {
+	if !s.options.Beside || len(s.options.Parties) > mostAlone {
+		return nil
+	}
+	found, err := simulation.Alone(ctx, s.options)
+	for i := range found {
+		s.alone = append(s.alone, s.judge(&found[i]))
+	}
+	return err
 }
 
 // tellSignal warns before a run whose noise is larger than the values that it should hide.
@@ -133,6 +153,27 @@ func (s *shown) tellSignal(ctx context.Context, std cli.Streams) error {
 		Advice: advice,
 	})
 	return nil
+}
+
+// tellRecords warns before a run in which the parties have other numbers of records than the job
+// says: sums are divided by what the job expects.
+func (s *shown) tellRecords(std cli.Streams) {
+	if s.options.Records == nil {
+		return
+	}
+	have, said := 0, s.options.Records.Coins.Count
+	for _, rows := range s.options.Parties {
+		have += s.options.Records.Alone(rows).Coins.Count
+	}
+	if 10*max(have, said) <= 11*min(have, said) {
+		return
+	}
+	cli.Complain(std.Err, "hushsum simulate", &cli.Problem{
+		Cause: fmt.Sprintf("privacy.records is %s, and the parties here have %s: steps are %.2g times "+
+			"as long as with that many", show.Grouped(said), show.Plural(have, "record"),
+			float64(have)/float64(said)),
+		Advice: "Set world.data.rows to what a party has, or privacy.records to what all have.",
+	})
 }
 
 // newShown computes the facts about a run that are shown before it begins.

@@ -70,12 +70,38 @@ func simulate(ctx context.Context, args []string, std cli.Streams) int {
 		if v.print {
 			return printJob(j, std)
 		}
+		if err := v.wantsTime(j); err != nil {
+			return cli.Failed("simulate", err, std)
+		}
 		leftOut(j, std, "time.start", "time.pace")
 		run := virtual.Run{File: v.file, Base: v.base(), Out: v.out, Sweep: v.sweep, Keep: v.keep,
 			JSON: v.json}
 		return run.Simulate(ctx, flags, j, std)
 	}
 	return v.runDeclared(ctx, flags, j, std)
+}
+
+// wantsTime refuses flags that want virtual time for a job that needs none and cannot have it.
+func (v *jobFlags) wantsTime(j *job.Job) error {
+	if scenario.Needs(j) || v.old {
+		return nil
+	}
+	err := scenario.Scope(j)
+	var wrong *job.ConfigError
+	if !errors.As(err, &wrong) {
+		return nil
+	}
+	name, advice := "--out", "Leave out --out; --json prints what is in the table."
+	if v.sweep != "" {
+		name, advice = "--sweep", "Leave out --sweep, and run the command once for each value."
+	}
+	why := *wrong
+	why.Advice = ""
+	return &cli.Problem{
+		Cause:  fmt.Sprintf("%s takes virtual time, which this job cannot have: %v", name, &why),
+		Advice: advice,
+		Err:    err,
+	}
 }
 
 // declare returns the job of the file, or of the preset, with the values of flags in place of its
@@ -188,6 +214,9 @@ func (v *jobFlags) runDeclared(
 	ctx context.Context, flags *flag.FlagSet, j *job.Job, std cli.Streams,
 ) int {
 	start, d := time.Now(), &datasets.Dealing{World: rows.Of(j)}
+	if v.file != "" && !v.given["data"] {
+		d.Named = "world.data.set"
+	}
 	train, test, about, err := d.Read()
 	if err != nil {
 		return cli.Failed("simulate", err, std)

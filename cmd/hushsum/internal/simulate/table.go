@@ -8,6 +8,7 @@ import (
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
+	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/simulation"
 	"github.com/hushsum/hushsum/training"
 )
@@ -261,8 +262,22 @@ func (t *table) end(r *simulation.Result, took time.Duration) {
 		}
 		if r.Lost() < rounds { // else both models are the first one
 			t.Outcome(rounds, sums, t.judge(final.Test))
+			if t.alone != nil {
+				t.Alone(t.alone)
+			}
 			if final.Clear != nil {
 				t.Compare(t.judge(final.Test), t.judge(final.Clear), final.MaxAbsDiff)
+			}
+			if t.alone != nil {
+				t.Gain(t.judge(final.Test), t.alone)
+			}
+			if oneClass(final.Test) {
+				flag := "--rate"
+				if t.options.Records != nil {
+					flag = "--server-rate"
+				}
+				t.Sentence("The private model gives all rows the same class, so it has learnt nothing that "+
+					"counts: try more --rounds, another %s or less noise.", flag)
 			}
 		}
 	} else if r.Stopped == nil {
@@ -295,6 +310,20 @@ func (t *table) end(r *simulation.Result, took time.Duration) {
 			show.Short(r.Total().Train))
 	}
 	t.Took(took)
+}
+
+// oneClass reports whether a model gives all rows the same class.
+func oneClass(m *learning.Matrix) bool {
+	given := 0
+	for class := range m.Classes {
+		for actual := range m.Classes {
+			if m.At(actual, class) > 0 {
+				given++
+				break
+			}
+		}
+	}
+	return given == 1
 }
 
 // largest returns the largest magnitude that any party submitted.
