@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Callable, Iterator
 from urllib.parse import urlsplit
@@ -268,6 +268,16 @@ def _checked(settled: Settled, update: Any) -> _sidecar.Blob:
     return _sidecar.shared(room.data)
 
 
+def _absentees(settled: Settled, here: set[int]) -> str:
+    """Return whom the first round waits for, if too few parties are present."""
+    if len(here) >= settled.min_survivors:
+        return ""
+    away = [name for i, (name, _) in enumerate(settled.roster) if i not in here]
+    more = f" and {len(away) - 5} more" if len(away) > 5 else ""
+    return (f"; {len(here)} of {len(settled.roster)} are here, a round takes "
+            f"{settled.min_survivors}: not here {', '.join(away[:5])}{more}")
+
+
 def _parts(update: Any) -> tuple[Any, float | None]:
     """Return an update and its weight. Metrics are the training function's own affair."""
     if isinstance(update, tuple):
@@ -342,9 +352,19 @@ class Coordinator(_Job):
             Error: of kind ``"stalled"``: round after round gave no sum.
         """
         s, tell = self.settled, progress or (lambda p: None)
+        here: set[int] = set()
+        begun = False
         for event, blobs in self.events():
             if event["event"] == "progress":
-                tell(_progress(event))
+                step = _progress(event)
+                begun = begun or step.round > 0
+                if step.text == f"party {step.party} connected":
+                    here.add(step.party or 0)
+                    if not begun:
+                        step = replace(step, text=step.text + _absentees(s, here))
+                elif step.text.startswith(f"party {step.party} disconnected"):
+                    here.discard(step.party or 0)
+                tell(step)
             elif event["event"] == "end":
                 self.close()
                 return s.read(blobs[0])

@@ -55,6 +55,38 @@ def test_join() -> None:
     assert any("summed" in s.text for s in steps)
 
 
+def test_who_is_not_here_is_said() -> None:
+    """A coordinator names the parties that the first round waits for; a party speaks of itself."""
+    keys = identities(3)
+    settled = job(rounds=1, length=1, drop_out=0).settle(keys)
+    key, steps, own = hushsum.Identity.generate(), [], []
+    running = hushsum.Coordinator(settled, identity=key, step_time=60.0)
+    first = threading.Event()
+
+    def tell(step: hushsum.Progress) -> None:
+        steps.append(step.text)
+        first.set()
+
+    def party(name: str) -> None:
+        hushsum.join(settled, url=running.url, identity=keys[name], coordinator=key.public,
+                     train=lambda m: m + 1, progress=own.append)
+
+    threads = [threading.Thread(target=party, args=(name,))
+               for name in ("party1", "party0", "party2")]
+    held = threading.Thread(target=lambda: running.run(progress=tell))
+    held.start()
+    threads[0].start()
+    assert first.wait(60)
+    for t in threads[1:]:
+        t.start()
+    for t in (*threads, held):
+        t.join(120)
+    assert steps[0] == ("party 1 connected; 1 of 3 are here, a round takes 3: not here party0, "
+                        "party2")
+    said = {p.text for p in own}
+    assert "connected" in said and not any(text.startswith("party") for text in said)
+
+
 def test_weights_and_a_rule_of_ones_own() -> None:
     keys = identities(4)
     settled = job(rounds=2, length=2, drop_out=0, max_weight=30).settle(keys)
