@@ -255,8 +255,17 @@ def join(
                 attempts.left_out(round, records)
         except Error as err:
             attempts.end(err)
+        except KeyboardInterrupt:
+            raise _interrupted("hushsum.join", state) from None
         attempts.end()
         return last
+
+
+def _interrupted(what: str, state: str | Path | None) -> KeyboardInterrupt:
+    """Return an interrupt without the traceback of what waited, that says what becomes of it."""
+    kept = "nothing is saved" if state is None else (
+        f"the state is saved in {state}: the same call goes on")
+    return KeyboardInterrupt(f"{what} was interrupted; {kept}")
 
 
 def _checked(settled: Settled, update: Any) -> _sidecar.Blob:
@@ -337,6 +346,7 @@ class Coordinator(_Job):
         super().__init__(settled._sidecar, result["job"])
         self.settled = settled
         self._apply = apply
+        self._state = state
         self.url: str = "tcp://" + result["address"]  #: where it listens
         members = result.get("committee")
         #: where it listens for the committee's members; ``None``: the job has no committee
@@ -351,7 +361,13 @@ class Coordinator(_Job):
         Raises:
             Error: of kind ``"stalled"``: round after round gave no sum.
         """
-        s, tell = self.settled, progress or (lambda p: None)
+        try:
+            return self._run(progress or (lambda p: None))
+        except KeyboardInterrupt:
+            raise _interrupted("Coordinator.run", self._state) from None
+
+    def _run(self, tell: Callable[[Progress], None]) -> Any:
+        s = self.settled
         here: set[int] = set()
         begun = False
         for event, blobs in self.events():

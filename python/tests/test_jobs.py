@@ -1,6 +1,9 @@
 """Jobs over the network, and simulations."""
 
 import dataclasses
+import signal
+import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -85,6 +88,27 @@ def test_who_is_not_here_is_said() -> None:
                         "party2")
     said = {p.text for p in own}
     assert "connected" in said and not any(text.startswith("party") for text in said)
+
+
+def test_an_interrupt_is_said_in_a_line(tmp_path) -> None:
+    """Ctrl-C at a coordinator that waits ends with a line that says where its state is."""
+    code = ("import hushsum, signal\n"
+            "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+            "i = [hushsum.Identity.generate() for _ in range(4)]\n"
+            "j = hushsum.Job(name='a', rounds=1, model=hushsum.Job.Model(length=1),"
+            " parties=hushsum.Job.Parties(count=3)).settle({str(n): k for n, k in enumerate(i[1:])})\n"
+            f"c = hushsum.Coordinator(j, identity=i[0], state={str(tmp_path / 's')!r}, key=bytes(32))\n"
+            "print('here', flush=True)\n"
+            "c.run()\n")
+    p = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True)
+    assert p.stdout is not None and p.stdout.readline() == "here\n"
+    time.sleep(0.5)  # in the midst of waiting
+    p.send_signal(signal.SIGINT)
+    _, said = p.communicate(timeout=60)
+    assert said.splitlines()[-1] == ("KeyboardInterrupt: Coordinator.run was interrupted; the state "
+                                     f"is saved in {tmp_path / 's'}: the same call goes on")
+    assert "threading.py" not in said
 
 
 def test_weights_and_a_rule_of_ones_own() -> None:
