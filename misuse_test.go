@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/internal/frames"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -81,6 +82,46 @@ func TestMisuseOtherPlan(t *testing.T) {
 			var differs *DifferenceError
 			if !errors.Is(err, ErrJob) || !errors.As(err, &differs) || differs.Field != field ||
 				differs.Ours == differs.Theirs {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// A party whose own vectors cost the job its sum learns what was wrong with them, with nobody to
+// listen to its progress.
+func TestMisuseVectorThatCostsTheJob(t *testing.T) {
+	short := returning([]float64{1, 2}, nil)
+	large := job.Job{Name: "large", Rounds: 1, Model: job.Model{Length: 3}}
+	clipped := *large.Clone()
+	clipped.Privacy.Clip = 1
+	for _, one := range []struct {
+		name string
+		plan *job.Job
+		work work
+		want error
+		says string
+	}{
+		{"length", &large, short, aggregation.ErrLength, "2 coordinates, want 3"},
+		{"length, with a clip", &clipped, short, aggregation.ErrLength, "2 coordinates, want 3"},
+		{"not a number", &large, constant(math.NaN()), aggregation.ErrNotFinite, ""},
+		{"range", &large, constant(1000), aggregation.ErrSaturated, "±64"},
+		{"its own error", &large, returning(nil, errFew), errFew, ""},
+	} {
+		t.Run(one.name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), jobTime)
+			defer cancel()
+			j := newJob(t, one.plan, 3)
+			p := j.participant(0, nil)
+			p.Work = one.work
+			go func() { _, _ = j.coordinator(nil).Run(ctx) }()
+			for i := 1; i < 3; i++ {
+				go func() { _, _ = j.participant(i, nil).Run(ctx) }()
+			}
+			_, err := p.Run(ctx)
+			if !errors.Is(err, ErrRefused) || !errors.Is(err, one.want) ||
+				!strings.Contains(err.Error(), one.says) {
 				t.Errorf("%v", err)
 			}
 		})

@@ -23,10 +23,7 @@ func (p *Participant) runOneshot(ctx context.Context) (frames.Weights, error) {
 		return nil, err
 	}
 	model, err := redial(ctx, r.report, r.connection)
-	if guard := r.drive.Guard(); err == nil && guard.Count() == r.blanks && r.missed != nil {
-		err = fmt.Errorf("%w: %w", ErrAbsent, r.missed)
-	}
-	return model, err
+	return model, r.blamed(err, r.drive.Guard())
 }
 
 // oneshotParty is a running Participant of a job with a committee.

@@ -20,7 +20,8 @@ import (
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// ErrRefused: the coordinator does not continue with this party, for the reason given.
+// ErrRefused: the coordinator does not continue with this party, for the reason given. If this party
+// had nothing to submit in a round, the error also wraps the last reason for that.
 var ErrRefused = errors.New("hushsum: the coordinator refuses this party")
 
 // ErrNumber: the number of a session was used before, or is far above all that were used. A party
@@ -148,10 +149,20 @@ func (p *Participant) run(ctx context.Context) (frames.Weights, error) {
 	}
 	defer r.party.Erase()
 	model, err := redial(ctx, r.report, r.connection)
-	if guard := r.party.Guard(); err == nil && guard.Count() == r.blanks && r.missed != nil {
-		err = fmt.Errorf("%w: %w", ErrAbsent, r.missed)
+	return model, r.blamed(err, r.party.Guard())
+}
+
+// blamed returns how the job ended for this party, with the reason of its own if its vectors were
+// missing.
+func (p *participant) blamed(err error, guard drive.Guard) error {
+	switch {
+	case p.missed == nil:
+	case err == nil && guard.Count() == p.blanks:
+		return fmt.Errorf("%w: %w", ErrAbsent, p.missed)
+	case errors.Is(err, ErrRefused):
+		return fmt.Errorf("%w; this party had nothing to submit: %w", err, p.missed)
 	}
-	return model, err
+	return err
 }
 
 // redial connects until a connection is done or has failed for good.

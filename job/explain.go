@@ -310,7 +310,8 @@ func (j *Job) sayTraining() string {
 			"the gradients of those drawn, each clipped. The server divides by %s; its rule is %s at "+
 			"rate %v.", cmp.Or(j.Privacy.Group, "record"), often, batch, j.Server.Rule, j.Server.Rate)
 		if j.Model.Name == "" {
-			text += " The parties' own programs do that, and epsilon rests on every one of them doing so."
+			text += " The Python package does that for a party; any other program has to do it itself, " +
+				"and epsilon rests on it."
 		}
 		return text
 	}

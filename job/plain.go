@@ -1,6 +1,8 @@
 package job
 
 import (
+	"fmt"
+
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/masking"
 )
@@ -31,7 +33,7 @@ func encodePlain[F aggregation.Float](v *masking.Vector, s *Settled, vector []F)
 		return err
 	}
 	if len(vector) != s.Length() {
-		return aggregation.ErrLength
+		return fmt.Errorf("%w: %d coordinates, want %d", aggregation.ErrLength, len(vector), s.Length())
 	}
 	number := func(x F) float64 { return float64(x) }
 	if clip := s.job.Privacy.Clip; clip > 0 {
@@ -71,7 +73,8 @@ func decodePlain[F aggregation.Float](
 		return err
 	}
 	if len(mean) != s.Length() {
-		return aggregation.ErrLength
+		return fmt.Errorf("%w: room for %d coordinates, want %d", aggregation.ErrLength, len(mean),
+			s.Length())
 	}
 	o := s.lanes.shape
 	ring := make([]uint64, plainBlock)

@@ -170,7 +170,8 @@ func TestRecordsOfPrograms(t *testing.T) {
 		}
 	}
 	text := strings.Join(s.Explain(), "\n")
-	for _, want := range []string{"each record of a party", "programs do that", "probability 0.1"} {
+	for _, want := range []string{"each record of a party",
+		"The Python package does that for a party", "probability 0.1"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("nothing says %q: %s", want, text)
 		}

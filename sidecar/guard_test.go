@@ -356,7 +356,7 @@ func TestEventsNameParties(t *testing.T) {
 	for kind := hushsum.Connected; !strings.HasPrefix(kind.String(), "EventKind"); kind++ {
 		j := &job{events: make(chan jobEvent, 1)}
 		e := hushsum.Event{Kind: kind, Party: 3, Session: 2, Round: 1}
-		j.progress(t.Context(), e, partyOf(e))
+		j.progress(t.Context(), e, e.String(), partyOf(e))
 		got := <-j.events
 		if named := got.Party != nil && *got.Party == 3; named != slices.Contains(about, kind) {
 			t.Errorf("%v: party %v", kind, got.Party)

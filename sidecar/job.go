@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/hex"
+	"fmt"
 	"sync"
 	"time"
 
@@ -92,19 +93,31 @@ func (j *job) ask(ctx context.Context, e jobEvent) (jobAnswer, error) {
 
 // progress tells the program of a step, if it is listening or soon will be. party is the party that
 // the step is about, at a coordinator; nil: none.
-func (j *job) progress(ctx context.Context, e hushsum.Event, party *int) {
+func (j *job) progress(ctx context.Context, e hushsum.Event, text string, party *int) {
 	out := jobEvent{jobEventJSON: jobEventJSON{
 		Event:   "progress",
 		Round:   e.Round,
 		Parties: e.Parties,
 		Session: e.Session,
 		Party:   party,
-		Text:    e.String(),
+		Text:    text,
 	}}
 	select {
 	case j.events <- out:
 	case <-ctx.Done():
 	}
+}
+
+// ownText returns an event of a party or member in words. Its connections are its own: the event
+// does not number them.
+func ownText(e hushsum.Event) string {
+	switch e.Kind {
+	case hushsum.Connected:
+		return "connected"
+	case hushsum.Disconnected:
+		return fmt.Sprintf("not connected, dialing again: %v", e.Err)
+	}
+	return e.String()
 }
 
 // partyOf returns the party that a coordinator's event is about, nil if it is about none.
@@ -263,7 +276,7 @@ func joinJob(s *sidecar, r *request) (any, [][]byte, error) {
 				return hushsum.Message{Vector: a.vector, Samples: a.weight}, err
 			}
 		}
-		p.Progress = func(e hushsum.Event) { j.progress(ctx, e, nil) }
+		p.Progress = func(e hushsum.Event) { j.progress(ctx, e, ownText(e), nil) }
 		model, err := p.Run(ctx)
 		clear(identity)
 		return jobEvent{blobs: [][]byte{floatBlob(weightsOf(settled, model))}}, err
@@ -289,7 +302,7 @@ func (s *sidecar) help(
 		return nil, nil, err
 	}
 	_, id, err := s.start(func(ctx context.Context, j *job) (jobEvent, error) {
-		m.Progress = func(e hushsum.Event) { j.progress(ctx, e, nil) }
+		m.Progress = func(e hushsum.Event) { j.progress(ctx, e, ownText(e), nil) }
 		return jobEvent{}, m.Run(ctx)
 	})
 	return jobJSON{Job: id}, nil, err
@@ -392,7 +405,7 @@ func coordinateJob(s *sidecar, r *request) (any, [][]byte, error) {
 				return a.vector, err
 			}
 		}
-		c.Progress = func(e hushsum.Event) { j.progress(ctx, e, partyOf(e)) }
+		c.Progress = func(e hushsum.Event) { j.progress(ctx, e, e.String(), partyOf(e)) }
 		result, err := c.Run(ctx)
 		if err != nil {
 			return jobEvent{}, err

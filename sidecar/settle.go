@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/accounting"
@@ -208,13 +209,15 @@ type tryout struct {
 	Clear   bool     `json:"clear"`   // without noise, and where the unit is a party without clip
 }
 
-// For sums without noise in a job that is tried out in the clear.
+// What a job that is tried out has: for sums without noise, in the clear,
 const (
 	clearRange        = 1 << 16
 	clearFractionBits = 30
 	// For noise that changes nothing, where the unit is a record: a millionth of the clip.
 	clearMultiplier = 1e-6
 	clearBits       = 62
+	// For privacy.submit_after, which no result depends on: nobody waits in a job that is tried out.
+	triedAfter = time.Millisecond
 )
 
 // tryout fills in the fields that a job to be tried out may leave out, and makes up parties.
@@ -249,6 +252,9 @@ func (s *sidecar) tryout(j *declared.Job, with tryout) (
 		if own, err = training.WithRows(own, sets...); err != nil {
 			return nil, nil, err
 		}
+	}
+	if p := &own.Privacy; own.PerRecord() && p.SubmitAfter == 0 {
+		p.SubmitAfter = triedAfter
 	}
 	switch p := &own.Privacy; {
 	case with.Clear && own.PerRecord(): // steps use clipped gradients, with noise or without

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Callable, Iterator
 from urllib.parse import urlsplit
@@ -256,8 +256,17 @@ def join(
                 attempts.left_out(round, records)
         except Error as err:
             attempts.end(err)
+        except KeyboardInterrupt:
+            raise _interrupted("hushsum.join", state) from None
         attempts.end()
         return last
+
+
+def _interrupted(what: str, state: str | Path | None) -> KeyboardInterrupt:
+    """Return an interrupt without the traceback of what waited, that says what becomes of it."""
+    kept = "nothing is saved" if state is None else (
+        f"the state is saved in {state}: the same call goes on")
+    return KeyboardInterrupt(f"{what} was interrupted; {kept}")
 
 
 def _checked(settled: Settled, update: Any) -> _sidecar.Blob:
@@ -267,6 +276,16 @@ def _checked(settled: Settled, update: Any) -> _sidecar.Blob:
     if not np.isfinite(room).all():
         raise not_finite(settled.structure.not_finite(update) or "")
     return _sidecar.shared(room.data)
+
+
+def _absentees(settled: Settled, here: set[int]) -> str:
+    """Return whom the first round waits for, if too few parties are present."""
+    if len(here) >= settled.min_survivors:
+        return ""
+    away = [name for i, (name, _) in enumerate(settled.roster) if i not in here]
+    more = f" and {len(away) - 5} more" if len(away) > 5 else ""
+    return (f"; {len(here)} of {len(settled.roster)} are here, a round takes "
+            f"{settled.min_survivors}: not here {', '.join(away[:5])}{more}")
 
 
 def _parts(update: Any) -> tuple[Any, float | None]:
@@ -326,6 +345,7 @@ class Coordinator(_Job):
         super().__init__(settled._sidecar, result["job"])
         self.settled = settled
         self._apply = apply
+        self._state = state
         self.url: str = "tcp://" + result["address"]  #: where it listens
         members = result.get("committee")
         #: where it listens for the committee's members; ``None``: the job has no committee
@@ -340,10 +360,26 @@ class Coordinator(_Job):
         Raises:
             Error: of kind ``"stalled"``: round after round gave no sum.
         """
-        s, tell = self.settled, progress or (lambda p: None)
+        try:
+            return self._run(progress or (lambda p: None))
+        except KeyboardInterrupt:
+            raise _interrupted("Coordinator.run", self._state) from None
+
+    def _run(self, tell: Callable[[Progress], None]) -> Any:
+        s = self.settled
+        here: set[int] = set()
+        begun = False
         for event, blobs in self.events():
             if event["event"] == "progress":
-                tell(_progress(event))
+                step = _progress(event)
+                begun = begun or step.round > 0
+                if step.text == f"party {step.party} connected":
+                    here.add(step.party or 0)
+                    if not begun:
+                        step = replace(step, text=step.text + _absentees(s, here))
+                elif step.text.startswith(f"party {step.party} disconnected"):
+                    here.discard(step.party or 0)
+                tell(step)
             elif event["event"] == "end":
                 self.close()
                 return s.read(blobs[0])

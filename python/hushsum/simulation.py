@@ -47,7 +47,14 @@ class Simulation:
 
     @property
     def cost(self) -> float:
-        """By how much the last score of the private run is below that in the clear."""
+        """By how much the last score of the private run is below that in the clear.
+
+        Raises:
+            ConfigError: there are no scores, since ``simulate`` was given no ``evaluate``.
+        """
+        if not self.scores:
+            raise ConfigError("there are no scores", kind="config", field="evaluate",
+                              advice="give simulate evaluate, a function that scores a model")
         return self.clear_scores[-1] - self.scores[-1]
 
     def __str__(self) -> str:
@@ -57,6 +64,8 @@ class Simulation:
         if self.scores:
             lines.append(f"score {self.scores[-1]:.4f} private, {self.clear_scores[-1]:.4f} in the "
                          f"clear: privacy costs {self.cost:+.4f}")
+        else:
+            lines.append("no score: simulate was given no evaluate, a function that scores a model")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -105,7 +114,8 @@ def simulate(
     ``world`` is for ``hushsum simulate``.
 
     Args:
-        job: what to try. It may leave out the roster, features and classes.
+        job: what to try. It may leave out the roster, features, classes and
+            ``privacy.submit_after``.
         train: gets the model and one of ``parties``; returns an update of the model's structure, or
             a tuple of update, weight and metrics. ``None`` if the job trains its model itself. What
             it raises ends the simulation. If its unit is a record, ``train`` gets some of a party's
@@ -114,7 +124,7 @@ def simulate(
         parties: the data of each party, whatever ``train`` takes; ``(features, labels)`` if the
             job trains.
         model: what training begins with; ``None``: zeros, or the job's own.
-        evaluate: returns a score of a model; larger is better.
+        evaluate: returns a score of a model; larger is better; ``None``: there are no scores.
         apply: returns the next model from the model and the mean; ``None``: the server's rule
             of the job does.
         progress: draws a bar on standard error.

@@ -1,6 +1,9 @@
 """Jobs over the network, and simulations."""
 
 import dataclasses
+import signal
+import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -53,6 +56,59 @@ def test_join() -> None:
         assert close_to(m["w"], model["w"])
     assert set(seen) == {1, 2, 3}
     assert any("summed" in s.text for s in steps)
+
+
+def test_who_is_not_here_is_said() -> None:
+    """A coordinator names the parties that the first round waits for; a party speaks of itself."""
+    keys = identities(3)
+    settled = job(rounds=1, length=1, drop_out=0).settle(keys)
+    key, steps, own = hushsum.Identity.generate(), [], []
+    running = hushsum.Coordinator(settled, identity=key, step_time=60.0)
+    first = threading.Event()
+
+    def tell(step: hushsum.Progress) -> None:
+        steps.append(step.text)
+        first.set()
+
+    def party(name: str) -> None:
+        hushsum.join(settled, url=running.url, identity=keys[name], coordinator=key.public,
+                     train=lambda m: m + 1, progress=own.append)
+
+    threads = [threading.Thread(target=party, args=(name,))
+               for name in ("party1", "party0", "party2")]
+    held = threading.Thread(target=lambda: running.run(progress=tell))
+    held.start()
+    threads[0].start()
+    assert first.wait(60)
+    for t in threads[1:]:
+        t.start()
+    for t in (*threads, held):
+        t.join(120)
+    assert steps[0] == ("party 1 connected; 1 of 3 are here, a round takes 3: not here party0, "
+                        "party2")
+    said = {p.text for p in own}
+    assert "connected" in said and not any(text.startswith("party") for text in said)
+
+
+def test_an_interrupt_is_said_in_a_line(tmp_path) -> None:
+    """Ctrl-C at a coordinator that waits ends with a line that says where its state is."""
+    code = ("import hushsum, signal\n"
+            "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+            "i = [hushsum.Identity.generate() for _ in range(4)]\n"
+            "j = hushsum.Job(name='a', rounds=1, model=hushsum.Job.Model(length=1),"
+            " parties=hushsum.Job.Parties(count=3)).settle({str(n): k for n, k in enumerate(i[1:])})\n"
+            f"c = hushsum.Coordinator(j, identity=i[0], state={str(tmp_path / 's')!r}, key=bytes(32))\n"
+            "print('here', flush=True)\n"
+            "c.run()\n")
+    p = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True)
+    assert p.stdout is not None and p.stdout.readline() == "here\n"
+    time.sleep(0.5)  # in the midst of waiting
+    p.send_signal(signal.SIGINT)
+    _, said = p.communicate(timeout=60)
+    assert said.splitlines()[-1] == ("KeyboardInterrupt: Coordinator.run was interrupted; the state "
+                                     f"is saved in {tmp_path / 's'}: the same call goes on")
+    assert "threading.py" not in said
 
 
 def test_weights_and_a_rule_of_ones_own() -> None:

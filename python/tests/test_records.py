@@ -82,6 +82,21 @@ def test_gradients_that_are_not_finite_are_told_of() -> None:
     assert len(told) == 1 and np.isfinite(out.model).all()
 
 
+def test_a_simulation_takes_a_job_without_submit_after() -> None:
+    """As `hushsum simulate` does: nobody waits for an instant. Without evaluate there is no cost,
+    and the result says why."""
+    job = hushsum.Job.parse(text("length = 3", rounds=2, records=80, parties="count = 2")
+                            .replace('submit_after = "5s"', ""))
+    assert not job.privacy.submit_after
+    out = hushsum.simulate(job, lambda model, rows: rows * 1.0, [np.ones((40, 3))] * 2,
+                           progress=False)
+    assert out.epsilon is not None and np.isfinite(out.model).all()
+    assert "1ms" not in str(out) and "no score: simulate was given no evaluate" in str(out)
+    with pytest.raises(hushsum.ConfigError, match="evaluate") as raised:
+        out.cost
+    assert raised.value.field == "evaluate"
+
+
 def test_persons_have_one_coin_and_one_clip() -> None:
     r = np.random.default_rng(2)
     x, who = r.normal(size=(60, 2)) * 3, r.integers(0, 9, 60).astype(str)

@@ -128,7 +128,7 @@ func (c *coordinating) run(ctx context.Context, std cli.Streams) error {
 	result, err := by.Run(ctx)
 	if err != nil {
 		if errors.Is(err, hushsum.ErrStalled) && result != nil {
-			fmt.Fprintf(std.Err, "%d rounds were begun, %d of them lost\n", result.Rounds, result.Lost)
+			fmt.Fprintf(std.Err, "%s begun, %d lost\n", show.Plural(result.Rounds, "round"), result.Lost)
 		}
 		return err
 	}

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/people"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
@@ -240,10 +242,8 @@ func (j *joining) source(
 				Model []float64 `json:"model"`
 			}{round, model})
 		}
-	} else if c, err := readVector(j.vector); err != nil { // before others wait for it
+	} else if err := o.checkVector(j.vector); err != nil { // before others wait for it
 		return err
-	} else if len(c.Vector) != o.Length() {
-		return fmt.Errorf("%s has %d numbers, and the job takes %d", j.vector, len(c.Vector), o.Length())
 	}
 	if o.Alone() {
 		p.Work = func(ctx context.Context, round uint64, model []float64) ([]float64, error) {
@@ -255,6 +255,36 @@ func (j *joining) source(
 	p.Submit = func(ctx context.Context, round uint64, model []float64) (hushsum.Message, error) {
 		c, err := bring(ctx, round, model)
 		return hushsum.Message{Vector: c.Vector, Samples: c.Samples}, err
+	}
+	return nil
+}
+
+// checkVector fails if the job has no use for a file's vector.
+func (s *settled) checkVector(name string) error {
+	c, err := readVector(name)
+	if err != nil {
+		return err
+	}
+	of := s.Job()
+	switch most := of.Sum.MaxWeight; {
+	case len(c.Vector) != s.Length():
+		return fmt.Errorf("%s has %d numbers, and the job takes %d", name, len(c.Vector), s.Length())
+	case most > 0 && c.Samples < 1:
+		return fmt.Errorf("%s: samples is %d, and the job weighs means: give 1 or more", name, c.Samples)
+	case s.Mechanism() != nil: // clips, whatever the numbers are
+		return nil
+	}
+	vector := c.Vector
+	if clip := of.Privacy.Clip; clip > 0 {
+		if vector, _, err = aggregation.Clip(vector, clip); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	for i, x := range vector {
+		if math.Abs(x) > of.Sum.Range {
+			return fmt.Errorf("%s: number %d is outside ±%v, the job's sum.range: all sides need a job "+
+				"with a larger one", name, i+1, of.Sum.Range)
+		}
 	}
 	return nil
 }
