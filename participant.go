@@ -20,8 +20,8 @@ import (
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// ErrRefused: the coordinator does not continue with this party, for the reason given. If this party
-// had nothing to submit in a round, the error also wraps the last reason for that.
+// ErrRefused: the coordinator does not continue with this party, for the reason given. If this
+// party had nothing to submit in a round, the error also wraps the last reason for that.
 var ErrRefused = errors.New("hushsum: the coordinator refuses this party")
 
 // ErrNumber: the number of a session was used before, or is far above all that were used. A party

@@ -74,7 +74,7 @@ func All() []Experiment {
 		{Name: "features", About: "colour or angle that goes with the label in training only",
 			Paper: "GMA", Table: "3; thesis 3.2", Quick: minutes(8), Long: minutes(2400), Seeds: 5,
 			Run: features},
-		{Name: "features-loose", About: "colours that go with the label in some images",
+		{Name: "features-loose", About: "colours by the label in some images",
 			Paper: "GMA", Table: "3; thesis 3.2", Quick: minutes(8), Long: minutes(1500), Seeds: 5,
 			Run: looseFeatures},
 		{Name: "rates", About: "plain and masked averaging over server and local rates",
