@@ -398,8 +398,11 @@ func (r *Runner) Poke() {
 // audit writes a line in the background: the record itself does not depend on it.
 func (r *Runner) audit(line record.Line) {
 	line.Time, line.Node = time.Now().UTC(), r.Node
-	r.Log.Info(line.Event, "federation", r.Federation.Job.Name, "round", line.Round,
-		"parties", line.Parties, "epsilon", line.Epsilon, "note", line.Note)
+	log := r.Log.With("federation", r.Federation.Job.Name, "round", line.Round, "parties", line.Parties)
+	if line.Epsilon > 0 { // an event that spends nothing says nothing of what was spent
+		log = log.With("epsilon", line.Epsilon)
+	}
+	log.Info(line.Event, "note", line.Note)
 	go func() {
 		if err := r.Records.Audit(context.Background(), r.Federation.ID, line); err != nil {
 			r.Log.Warn("a line of the audit log was not written", "error", err.Error())
