@@ -398,8 +398,9 @@ func (r *Runner) Poke() {
 // audit writes a line in the background: the record itself does not depend on it.
 func (r *Runner) audit(line record.Line) {
 	line.Time, line.Node = time.Now().UTC(), r.Node
-	log := r.Log.With("federation", r.Federation.Job.Name, "round", line.Round, "parties", line.Parties)
-	if line.Epsilon > 0 { // an event that spends nothing says nothing of what was spent
+	log := r.Log.With("federation", r.Federation.Job.Name, "round", line.Round,
+		"parties", line.Parties)
+	if line.Epsilon > 0 { // the other events spend nothing
 		log = log.With("epsilon", line.Epsilon)
 	}
 	log.Info(line.Event, "note", line.Note)
