@@ -129,9 +129,9 @@ func New(j *job.Job, names []string) (*World, error) {
 	return w, err
 }
 
-// noTime is how long a step waits for parties in place of the job's time: a party that is there
-// answers, or fails and ends the query, and a processor may take as long as it does.
-const noTime = 1000 * time.Hour
+// noTime, which is drive.Never, has steps wait for the parties that are there and for no others: a
+// party that is there answers, or fails and ends the query, however long the processor takes.
+const noTime = time.Duration(math.MaxInt64)
 
 // Run lets all parties that are there answer, over the job's private sum. It fails with a
 // [query.RowsError], before any party answers, if one has more rows than may count.
