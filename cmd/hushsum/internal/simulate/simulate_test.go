@@ -218,7 +218,7 @@ func TestFailures(t *testing.T) {
 	}{
 		{"absent folder", []string{"--data", filepath.Join(empty, "nowhere")},
 			[]string{"nowhere", "no such file", "the folder with"}},
-		{"empty folder", []string{"--data", empty}, []string{"adult.data", "synthetic makes rows up"}},
+		{"empty folder", []string{"--data", empty}, []string{"adult.data", "synthetic makes"}},
 		{"a file for a folder", []string{"--data", filepath.Join(half, "adult.data")},
 			[]string{"adult.data is a file", "Give the folder that"}},
 		{"half a file", []string{"--data", half}, []string{"incomplete data file", "adult.data", "Fetch adult.data"}},
