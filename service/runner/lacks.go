@@ -17,7 +17,7 @@ const (
 )
 
 // Lacks says for which parties a federation waits that has not ended and is not paused, and in
-// which fewer are here than a sum takes. It is empty for others.
+// which fewer are here than a sum needs. It is empty for others.
 func (s *Status) Lacks() string {
 	here, missing := Present(s.Parties)
 	if s.State != "waiting" && s.State != "running" || here >= s.Least {
@@ -26,7 +26,7 @@ func (s *Status) Lacks() string {
 	if more := len(missing) - mostNamed; more > 0 {
 		missing = append(missing[:mostNamed], fmt.Sprint(more, " more"))
 	}
-	return fmt.Sprintf("waits for: %s; a sum takes %d of %s, and %d are here",
+	return fmt.Sprintf("waits for: %s; a sum needs %d of %s, and %d are here",
 		strings.Join(missing, ", "), s.Least, numbers.Plural(len(s.Parties), "party"), here)
 }
 

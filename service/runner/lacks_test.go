@@ -27,7 +27,7 @@ func TestLacksLogged(t *testing.T) {
 		}
 		return strings.Count(log.String(), "too few parties are here")
 	}
-	const want = "waits for: p2 (never here), p3 (never here), p4 (never here); a sum takes 3 of 5 " +
+	const want = "waits for: p2 (never here), p3 (never here), p4 (never here); a sum needs 3 of 5 " +
 		"parties, and 2 are here"
 	if n := lines(1); n != 0 {
 		t.Errorf("%d lines at once: %s", n, &log)

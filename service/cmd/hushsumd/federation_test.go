@@ -127,7 +127,7 @@ func TestShowJob(t *testing.T) {
 // takes.
 func TestShowLacks(t *testing.T) {
 	for state, want := range map[string]string{
-		"running": "running, ready\nwaits for: c (never here), d (gone); a sum takes 3 of 4 parties, " +
+		"running": "running, ready\nwaits for: c (never here), d (gone); a sum needs 3 of 4 parties, " +
 			"and 2 are here\nround 1 of 3",
 		"ended": "ended, ready\nround 1 of 3",
 	} {
