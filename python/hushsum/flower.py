@@ -161,7 +161,7 @@ def private_sum_mod(
     """
     if share_metrics and settled.noisy:
         raise ConfigError(
-            "what is said about single clients has no noise, and no epsilon would hold",
+            "what is said about single clients has no noise, so that no epsilon holds",
             kind="config", field="share_metrics", advice="leave it out, or settle without noise",
         )
 
