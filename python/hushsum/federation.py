@@ -122,7 +122,10 @@ def _serve(
     tell: Callable[[int, str], None], attempts: Attempts,
 ) -> None:
     """Train once, from the files of a round to the files of an update."""
-    work = Path(connection.makefile("rb").readline().decode().rstrip("\n"))
+    folder = connection.makefile("rb").readline().decode().rstrip("\n")
+    if not folder:  # the round was over before its caller said where its files are
+        return
+    work = Path(folder)
     about = json.loads((work / "round.json").read_text())
     round, records = about["round"], None
     try:
