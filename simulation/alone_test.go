@@ -43,7 +43,7 @@ func TestAlone(t *testing.T) {
 		}
 	}
 	both := plain
-	both.Local = learning.SGD{Rate: .3, Epochs: 1}
+	both.Local = learning.SGD{Rate: 0.3, Epochs: 1}
 	got, err := Alone(t.Context(), both)
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ const noisier = 3
 
 // Left warns if what was spent before leaves so little of the budget of a federation made of files
 // that its noise is several times what the whole budget would have it be. There are
-// none otherwise.
+// otherwise.
 func (f *Federation) Left(files *Files) (warnings []string) {
 	if f.Settled.Before() == nil || f.Settled.Mechanism() == nil || f.Job.Privacy.Epsilon == 0 {
 		return nil
