@@ -30,7 +30,7 @@ func parseJob(_ *sidecar, r *request) (any, [][]byte, error) {
 	if err := r.take(&with, 1); err != nil {
 		return nil, nil, err
 	}
-	j, err := declared.Parse(cmp.Or(with.Name, "the job"), r.blobs[0].private())
+	j, err := declared.Parse(cmp.Or(with.Name, "job"), r.blobs[0].private())
 	if err != nil {
 		return nil, nil, err
 	}

@@ -62,7 +62,7 @@ func (a *askedJSON) take(all []query.Answer) error {
 
 // worldOf reads a job that is asked here, of a given number of parties if it states none.
 func worldOf(text []byte, parties, records int) (*declared.Job, []string, error) {
-	j, err := declared.Parse("the job", text)
+	j, err := declared.Parse("job", text)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -111,7 +111,7 @@ func askQueries(s *sidecar, r *request) (any, [][]byte, error) {
 			len(r.blobs), len(with.Files))
 	}
 	text := r.blobs[0].private()
-	j, err := declared.Parse("the job", text)
+	j, err := declared.Parse("job", text)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -133,7 +133,7 @@ func settleJob(s *sidecar, r *request) (any, [][]byte, error) {
 	if err := r.take(&with, 1); err != nil {
 		return nil, nil, err
 	}
-	j, err := declared.Parse("the job", r.blobs[0].private())
+	j, err := declared.Parse("job", r.blobs[0].private())
 	if err != nil {
 		return nil, nil, err
 	}

@@ -5,6 +5,7 @@ It needs PyTorch 2.0 or later, or 1.13 with functorch.
 
 from __future__ import annotations
 
+import threading
 from typing import Any, Callable, Mapping
 
 import numpy as np
@@ -19,6 +20,9 @@ except ImportError:  # before 2.0
     from torch.nn.utils.stateless import functional_call
 
 _Module = torch.nn.Module
+# vmap and grad keep their levels in a table of the process, which PyTorch 1.13 does not lock:
+# where parties are threads of one process, their calls fail with an internal assertion.
+_transforming = threading.Lock()
 
 
 def gradients(
@@ -70,6 +74,7 @@ def gradients(
         if x.is_floating_point():
             x = x.to(like.dtype)
         rest = {name: t for name, t in fixed.items() if name not in own}
-        return dict(each(own, rest, x, y))
+        with _transforming:
+            return dict(each(own, rest, x, y))
 
     return of

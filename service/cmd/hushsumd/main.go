@@ -128,6 +128,10 @@ func exit(err error, name string, std streams) int {
 		fmt.Fprintf(std.err, "hushsumd %s: %v\nRun 'hushsumd help %s'.\n", name, err, name)
 		return exitUsage
 	case errors.Is(err, context.Canceled):
+		if name == "join" || name == "member" {
+			fmt.Fprintf(std.err, "hushsumd %s: interrupted; the same command continues where it stopped\n",
+				name)
+		}
 		return exitInterrupted
 	}
 	for line := range strings.Lines(err.Error()) { // a line for each of several mistakes
