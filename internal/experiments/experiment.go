@@ -90,7 +90,7 @@ func All() []Experiment {
 			Paper: "FedGA", Table: "EMNIST, iid", Quick: minutes(3), Long: minutes(600), Seeds: 5,
 			Run: alignmentIID},
 		{Name: "alignment-steps", About: "FedGA with one step on a large batch, rows dealt at random",
-			Paper: "FedGA", Table: "large batches", Quick: minutes(3), Long: minutes(600), Seeds: 5,
+			Paper: "FedGA", Table: "large batches", Quick: minutes(6), Long: minutes(600), Seeds: 5,
 			Run: alignmentSteps},
 		{Name: "clipping", About: "what clipping and client-level noise cost a network",
 			Paper: "clipping", Table: "3, MLP", Quick: minutes(6), Long: minutes(400), Seeds: 5,

@@ -65,7 +65,7 @@ func rounded(t *testing.T, figure string, x float64) bool {
 	return math.Abs(x-want) <= 0.501*math.Pow10(-len(fraction))
 }
 
-// differences returns that of each two rows of a file in each column, in points.
+// differences returns that of each two rows of a file in each column, in points, or in updates.
 func differences(t *testing.T, name string) (all []Interval) {
 	if all, found := differencesOf[name]; found {
 		return all
@@ -81,6 +81,10 @@ func differences(t *testing.T, name string) (all []Interval) {
 	}
 	seed := slices.Index(lines[0], "seed")
 	for column := seed + 1; column < len(lines[0]); column++ {
+		unit := 100.0 // points
+		if lines[0][column] == "updates" {
+			unit = 1
+		}
 		values := map[string]map[string]float64{}
 		for _, line := range lines[1:] {
 			if x, err := strconv.ParseFloat(line[column], 64); err == nil {
@@ -88,7 +92,7 @@ func differences(t *testing.T, name string) (all []Interval) {
 				if values[row] == nil {
 					values[row] = map[string]float64{}
 				}
-				values[row][line[seed]] = 100 * x
+				values[row][line[seed]] = unit * x
 			}
 		}
 		for a := range values {

@@ -177,7 +177,8 @@ func maskedTable(title string, labels ...string) *Table {
 func (t *Table) studies(ctx context.Context, o Options, all []*study) error {
 	var arms []arm
 	for _, s := range all {
-		name := strings.ReplaceAll(strings.ToLower(strings.Join(s.labels, "-")), " ", "-")
+		name := strings.NewReplacer(" ", "-", ",", "").Replace(
+			strings.ToLower(strings.Join(s.labels, "-")))
 		title := t.Title + ", " + strings.Join(s.labels, ", ")
 		s.figure = len(t.Figures)
 		t.Figures = append(t.Figures,
