@@ -343,7 +343,8 @@ func (j *Job) sayFiles() string {
 func (j *Job) sayWorld() (lines []string) {
 	w := &j.World
 	if j.Model.Name != "" {
-		lines = append(lines, fmt.Sprintf("In a simulation the rows come from %s.", w.Data.Set))
+		lines = append(lines,
+			fmt.Sprintf("In a simulation the rows are those of world.data.set = %q.", w.Data.Set))
 	}
 	if w.Drop > 0 {
 		lines = append(lines, fmt.Sprintf("In a simulation %s %% of the parties drop out of each round.",

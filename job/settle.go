@@ -3,6 +3,7 @@ package job
 import (
 	"cmp"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -43,7 +44,11 @@ func (j *Job) Files() (f Files, err error) {
 		}
 		r, err := keyexchange.ParseRoster(b)
 		if err != nil {
-			return nil, j.Mistake(path, "have each send the line of its identity", "%s: %v", name, err)
+			advice := "have each send the line of its identity"
+			if errors.Is(err, keyexchange.ErrDuplicateIdentity) {
+				advice = "" // it says what to do
+			}
+			return nil, j.Mistake(path, advice, "%s: %v", name, err)
 		}
 		return r, nil
 	}

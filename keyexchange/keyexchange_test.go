@@ -515,7 +515,7 @@ func TestRosterErrors(t *testing.T) {
 		}
 	}
 	if _, err := NewRoster([]Entry{m(0), m(1), m(0)}); !errors.Is(err, ErrDuplicateIdentity) ||
-		!strings.Contains(err.Error(), good.Name(0)+" is listed twice, as parties 0 and 2") {
+		!strings.Contains(err.Error(), good.Name(0)+" is listed twice; remove one line") {
 		t.Errorf("one party twice: %v", err)
 	}
 }

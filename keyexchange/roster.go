@@ -80,15 +80,14 @@ func NewRoster(entries []Entry) (*Roster, error) {
 		}
 		key := [ed25519.PublicKeySize]byte(e.Key)
 		if j, ok := r.byKey[key]; ok && entries[j].Name == e.Name {
-			return nil, fmt.Errorf("%w: %s is listed twice, as parties %d and %d; remove one line",
-				ErrDuplicateIdentity, e.Name, j, i)
+			return nil, fmt.Errorf("%w: %s is listed twice; remove one line", ErrDuplicateIdentity, e.Name)
 		} else if ok {
-			return nil, fmt.Errorf("%w: parties %d (%s) and %d (%s) have one key", ErrDuplicateIdentity, j,
-				entries[j].Name, i, e.Name)
+			return nil, fmt.Errorf("%w: %s and %s have one key; each needs an identity of its own",
+				ErrDuplicateIdentity, entries[j].Name, e.Name)
 		}
-		if j, ok := names[e.Name]; ok {
-			return nil, fmt.Errorf("%w: parties %d and %d are both named %s", ErrDuplicateIdentity, j, i,
-				e.Name)
+		if _, ok := names[e.Name]; ok {
+			return nil, fmt.Errorf("%w: two parties are named %s; give one another name",
+				ErrDuplicateIdentity, e.Name)
 		}
 		r.byKey[key], names[e.Name] = i, i
 		r.entries[i] = Entry{Name: e.Name, Key: ed25519.PublicKey(bytes.Clone(e.Key))}

@@ -20,7 +20,8 @@ import (
 var (
 	// ErrExists: a file of that name exists. An identity is never overwritten, since a lost one
 	// means another roster.
-	ErrExists = errors.New("keyfile: the file exists; a lost identity takes another roster")
+	ErrExists = errors.New("keyfile: the file exists and stays as it is, since a lost identity " +
+		"takes another roster")
 	// ErrIdentity: a file holds no Ed25519 key in PKCS #8, as PEM, and nothing else.
 	ErrIdentity = errors.New("keyfile: not an identity; make one with the command 'identity new FILE'")
 )

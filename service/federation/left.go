@@ -43,10 +43,10 @@ func (f *Federation) Left(files *Files) (warnings []string) {
 			most = max(most, spent.Upper)
 		}
 	}
-	const text = "of privacy.epsilon %v, %.4g was spent before: %.4g is left for %s, and the " +
+	const text = "of privacy.epsilon %v all but %.4g was spent before, which is left for %s: the " +
 		"noise is %.3g times what the whole would need; write a larger privacy.epsilon, which parties " +
 		"have to agree to, or fewer rounds"
-	return []string{fmt.Sprintf(text, f.Job.Privacy.Epsilon, most, max(0, f.Job.Privacy.Epsilon-most),
+	return []string{fmt.Sprintf(text, f.Job.Privacy.Epsilon, max(0, f.Job.Privacy.Epsilon-most),
 		numbers.Plural(f.Settled.Rounds(), "round"), ratio)}
 }
 

@@ -37,7 +37,7 @@ privacy = { noise = "discrete-gaussian", epsilon = %v, delta = 1e-5, clip = 1.0%
 		t.Fatal(err)
 	}
 	for epsilon, want := range map[float64]string{
-		1.01: "of privacy.epsilon 1.01, 0.9997 was spent before: 0.0103 is left for 8 rounds",
+		1.01: "of privacy.epsilon 1.01 all but 0.0103 was spent before, which is left for 8 rounds",
 		3:    "",
 	} {
 		files := &federation.Files{Roster: rosterOf(t, 10), Before: spent,

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 
@@ -28,6 +29,10 @@ The file is sealed under the nodes' seal key, which is not in it: keep that else
 		return err
 	}
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s exists, and no backup replaces another; give a new name, such as one "+
+			"with the date", name)
+	}
 	if err != nil {
 		return err
 	}

@@ -77,7 +77,8 @@ sum.recovery = true
 		t.Error("a backup that was refused leaves a file")
 	}
 	try(0, "bytes", "backup", at("one"), "--admin", first.Page, "--token-file", token(first, 1))
-	try(1, "exists", "backup", at("one"), "--admin", first.Page, "--token-file", token(first, 1))
+	try(1, "no backup replaces another", "backup", at("one"), "--admin", first.Page, "--token-file",
+		token(first, 1))
 	try(2, "list, add or remove", "node", "show")
 	try(2, "name the node", "node", "remove")
 	try(0, "1 of 1 nodes are up, 1 decide: none of them may fail", "node", "list", "--admin",

@@ -236,6 +236,16 @@ func (o *operator) after(ctx context.Context, name, folder string, std streams) 
 			return err
 		}
 	}
+	others, err := o.all(ctx)
+	if err != nil {
+		return err
+	}
+	for _, other := range others {
+		if other.Before == s.ID {
+			fmt.Fprintf(std.out, "%s continues %s already: before.json has nothing of what it spends, and "+
+				"parties follow one of the two\n", other.Name, s.Name)
+		}
+	}
 	fmt.Fprintf(std.out, "edit these files, roster.txt too; run 'hushsumd federation check %s' and "+
 		"declare it with 'hushsumd federation create %s --identity FILE'\n", job, job)
 	return nil

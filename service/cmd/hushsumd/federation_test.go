@@ -140,3 +140,34 @@ func TestShowLacks(t *testing.T) {
 		}
 	}
 }
+
+// The files of a second federation that continues one come with a word about the first: they have
+// nothing of what it spends.
+func TestAfterAnother(t *testing.T) {
+	for before, want := range map[string]bool{"0a": true, "": false} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/after") {
+				_ = json.NewEncoder(w).Encode(page.Declared{Text: []byte(created)})
+				return
+			}
+			_ = json.NewEncoder(w).Encode([]*runner.Status{{Name: "s", ID: "0a"},
+				{Name: "s-2", ID: "0b", Before: before}})
+		}))
+		code, text := says(t, "federation", "after", "s", t.TempDir(), "--admin", server.URL)
+		if code != 0 || strings.Contains(text, "s-2 continues s already") != want {
+			t.Errorf("%d %s", code, text)
+		}
+		server.Close()
+	}
+}
+
+// A door that is taken for the page's address answers plain HTTP as Go's servers do.
+func TestDoorForPage(t *testing.T) {
+	door := httptest.NewTLSServer(http.NotFoundHandler())
+	defer door.Close()
+	code, text := says(t, "federation", "list", "--admin",
+		strings.Replace(door.URL, "https", "http", 1))
+	if code != 1 || !strings.Contains(text, "is it the page's address, and not the door's?") {
+		t.Errorf("%d %s", code, text)
+	}
+}

@@ -169,5 +169,9 @@ func (o *operator) send(
 			"--token-file names, with a line of tokens.txt in the server's folder; tokens are not in a " +
 			"backup, and each node makes its own")
 	}
+	if p.Title == "" {
+		return nil, fmt.Errorf("%s answers %s; is it the page's address, and not the door's?", o.admin,
+			answer.Status)
+	}
 	return nil, fmt.Errorf("the server answers %d %s: %s", answer.StatusCode, p.Title, p.Detail)
 }

@@ -123,8 +123,7 @@ over HTTP.`, std)
 	defer sent()
 	n, err := node.Start(ctx, c)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("%w; another program is using that port: give other addresses with --listen, "+
-			"for parties, and --admin, for the page", err)
+		return fmt.Errorf("%w, since another program uses that port", err)
 	}
 	if err != nil {
 		return err
