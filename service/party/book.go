@@ -307,6 +307,23 @@ func (b *Book) ended(id string) (bool, error) {
 	}), err
 }
 
+// Last returns the identifier of the federation in which the party goes on from one: the last that
+// it accepted of those that continue it, or that one itself, as long as it has not ended.
+func (b *Book) Last(id string) (string, error) {
+	t, err := b.read()
+	over := map[string]bool{} // of those that continue it
+	for _, e := range t.Entries {
+		if e.ID != id && !over[e.Before] {
+			continue
+		}
+		over[e.ID] = !e.Ended.IsZero()
+		if !e.Declined {
+			id = e.ID
+		}
+	}
+	return id, err
+}
+
 // begin enters a federation in which the party takes part from now on, if [Book.Check] permits it.
 func (b *Book) begin(p *Policy, f *federation.Federation, name string) error {
 	return b.change(func(t *text) error {

@@ -127,6 +127,50 @@ func TestBook(t *testing.T) {
 	allowed("a year later", 3, other, true)
 }
 
+// Where a party goes on is the federation that it accepted last of those that continue the first,
+// as long as each of them has ended.
+func TestBookLast(t *testing.T) {
+	now := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+	b := newBook(t, &now)
+	first := declared(t, "first", "2.0", nil, 0)
+	declined := declared(t, "declined", "3.0", first, 0)
+	third := declared(t, "third", "4.0", declined, 0)
+	last := func(from, want *federation.Federation) {
+		t.Helper()
+		if id, err := b.Last(from.ID); err != nil || id != want.ID {
+			t.Errorf("%s, %v, want %s", id, err, want.Job.Name)
+		}
+	}
+	begin := func(f *federation.Federation) {
+		t.Helper()
+		if err := b.begin(nil, f, bookParty); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last(first, first)
+	begin(first)
+	begin(declared(t, "other", "2.0", nil, 0))
+	early := declared(t, "early", "2.5", first, 0) // accepted by hand
+	begin(early)
+	last(first, first)
+	if err := b.end(first, submitted(t, first, 0)); err != nil {
+		t.Fatal(err)
+	}
+	last(first, early)
+	if err := b.Decline(declined); err != nil {
+		t.Fatal(err)
+	}
+	last(first, early)
+	begin(third)
+	last(first, third)
+	last(early, early)
+	if err := b.end(third, submitted(t, third, 0)); err != nil {
+		t.Fatal(err)
+	}
+	last(first, third)
+	last(third, third)
+}
+
 // A book that was changed, cut, set back, lost, or sealed under another key is refused.
 func TestBookRefused(t *testing.T) {
 	now := time.Now()

@@ -41,12 +41,11 @@ type helping struct {
 // Run helps until the federation ends. It fails as [Party.Run] does.
 func (m *Member) Run(ctx context.Context) error {
 	one := m.Federation.Settled.Oneshot()
-	switch rounds := m.Federation.Settled.Rounds(); {
-	case one == nil:
+	if one == nil {
 		return &hushsum.ConfigError{Path: "sum.protocol", Reason: "pairwise sums have no committee"}
-	case m.Spent < 0 || m.Spent > rounds:
-		return &hushsum.ConfigError{Path: "Spent",
-			Reason: fmt.Sprintf("%d is outside 0 to the federation's %d rounds", m.Spent, rounds)}
+	}
+	if err := checkSpent(m.Federation, m.Spent); err != nil {
+		return err
 	}
 	h := &helping{running: &running{
 		Party: Party{Federation: m.Federation, Identity: m.Identity, Server: m.Server,
@@ -63,16 +62,21 @@ func (h *helping) load() error {
 	if err != nil {
 		return err
 	}
+	if h.round = uint64(h.Spent); v != nil {
+		h.round = max(h.round, v.Round)
+	}
 	settled := h.Federation.Settled
 	config := drive.MemberConfig{
 		Sums:     settled.Oneshot(),
 		Rounds:   uint64(settled.Rounds()),
-		Spent:    uint64(h.Spent),
+		Spent:    h.round,
 		Identity: h.Identity,
 	}
 	if v == nil {
-		h.member, err = drive.NewMember(config)
-		return err
+		if h.member, err = drive.NewMember(config); err != nil || h.Spent == 0 {
+			return err
+		}
+		return h.saveState(h.member.State) // so that the next start knows it
 	}
 	if h.member, err = drive.LoadMember(config, h.Key, v.Party); err != nil {
 		return fmt.Errorf("%w: %w", ErrStored, err)

@@ -135,6 +135,43 @@ func TestMemberLost(t *testing.T) {
 	}
 }
 
+// A member that says that its state is lost says so once: the state knows it from then on, though
+// no round was opened; a party of one-message sums too.
+func TestOneshotLostOnce(t *testing.T) {
+	m := memberOf(t, committed(t), 101, nil)
+	folderOf(t, m, kindMember)
+	p := Party{Federation: m.Federation, Identity: seedOf(1), Key: m.Key, Folder: t.TempDir()}
+	for _, spent := range []int{3, 0} {
+		if spent > 0 {
+			if err := os.Remove(filepath.Join(m.Folder, fileState)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h := &helping{running: &running{Party: Party{Federation: m.Federation, Identity: m.Identity,
+			Key: m.Key, Folder: m.Folder, Spent: spent}}}
+		s := &sending{running: &running{Party: p}}
+		s.Spent = spent
+		id, err := m.Federation.ID, error(nil)
+		if h.store, err = openStore(m.Folder, m.Key, kindMember, id, m.Identity); err == nil {
+			err = h.load()
+			h.store.Close()
+		}
+		if err != nil || h.member.Told() != 3 {
+			t.Fatalf("a member, spent %d: %v", spent, err)
+		}
+		if s.store, err = openStore(p.Folder, p.Key, kindParty, id, p.Identity); err == nil {
+			err = s.load()
+			s.store.Close()
+		}
+		if err != nil {
+			t.Fatalf("a party, spent %d: %v", spent, err)
+		}
+		if guard := s.sender.Guard(); guard.Last() != 3 {
+			t.Errorf("a party, spent %d: round %d is the last that counts as spent", spent, guard.Last())
+		}
+	}
+}
+
 // A server that asks a member for what is a party's is another.
 func TestMemberAskedForMore(t *testing.T) {
 	for _, kind := range []string{"join", "upload", "nonsense"} {

@@ -38,8 +38,10 @@ func (s *sending) load() error {
 		return err
 	}
 	if v == nil {
-		s.sender, err = drive.NewSender(config)
-		return err
+		if s.sender, err = drive.NewSender(config); err != nil || s.Spent == 0 {
+			return err
+		}
+		return s.saveState(s.sender.State) // so that the next start knows it
 	}
 	if s.sender, err = drive.LoadSender(config, s.Key, v.Party); err != nil {
 		return fmt.Errorf("%w: %w", ErrStored, err)

@@ -250,7 +250,8 @@ func (r *running) run(ctx context.Context, kind string) (err error) {
 		r.store.fault = r.fault
 	}
 	if err := r.load(); err != nil {
-		return err
+		return fmt.Errorf("%s (%.16s…), whose state is in %s: %w", r.Federation.Job.Name,
+			r.Federation.ID, r.Folder, err)
 	}
 	wait := firstWait
 	for {
@@ -281,12 +282,9 @@ func (r *running) run(ctx context.Context, kind string) (err error) {
 
 // checkLost returns an error unless a lost state is declared in full.
 func (p *Party) checkLost() error {
-	switch rounds := p.Federation.Settled.Rounds(); {
-	case p.Spent < 0 || p.Spent > rounds:
-		return &hushsum.ConfigError{
-			Path:   "Spent",
-			Reason: fmt.Sprintf("%d is outside 0 to the federation's %d rounds", p.Spent, rounds),
-		}
+	switch err := checkSpent(p.Federation, p.Spent); {
+	case err != nil:
+		return err
 	case p.Federation.Settled.Oneshot() != nil && p.LeastNumber > 0:
 		return &hushsum.ConfigError{
 			Path:   "LeastNumber",
@@ -307,6 +305,16 @@ func (p *Party) checkLost() error {
 		}
 	}
 	return nil
+}
+
+// checkSpent returns an error unless a federation has the last round of a lost state.
+func checkSpent(f *federation.Federation, spent int) error {
+	rounds := f.Settled.Rounds()
+	if spent >= 0 && spent <= rounds {
+		return nil
+	}
+	return &hushsum.ConfigError{Path: "Spent",
+		Reason: fmt.Sprintf("%d is outside 0 to the %d rounds of %s", spent, rounds, f.Job.Name)}
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -35,7 +35,7 @@ var (
 type saved struct {
 	Format int
 	Number uint64 // of saves, to recognize an older copy
-	Round  uint64 // the last that the party has submitted in itself
+	Round  uint64 // the last that the party has submitted in itself; of a member: Spent
 	Party  []byte // of drive.Party.State, drive.Sender.State or drive.Member.State
 	Kept   []byte // digest of the submission that is kept next to the state
 
@@ -242,7 +242,7 @@ func (s *store) open(box []byte) (*saved, error) {
 func (r *running) saveState(state func(*keyexchange.SealKey) ([]byte, error)) error {
 	b, err := state(r.Key)
 	if err == nil {
-		err = r.store.save(&saved{Party: b})
+		err = r.store.save(&saved{Round: r.round, Party: b})
 	}
 	if err != nil {
 		return localError{err}
@@ -289,8 +289,10 @@ func (r *bySessions) load() error {
 		config.Blank = r.blank
 	}
 	if v == nil {
-		r.party, err = drive.NewParty(config)
-		return err
+		if r.party, err = drive.NewParty(config); err != nil || r.Spent == 0 {
+			return err
+		}
+		return r.save(nil) // so that the next start knows it
 	}
 	r.round, r.store.kept = v.Round, v.Kept
 	if v.Format > 1 {
