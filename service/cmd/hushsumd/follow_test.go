@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/federation"
@@ -21,7 +22,8 @@ func TestFollow(t *testing.T) {
 	made := func(names string) *federation.Federation { return createdFor(t, names) }
 	next := made("b c d e")
 	j := joining{folder: t.TempDir(), address: "https://127.0.0.1:1"}
-	p := &party.Party{Federation: made("a b c d"), Folder: j.folder, Spent: 3}
+	was := made("a b c d")
+	p := &party.Party{Federation: was, Folder: j.folder, Spent: 3}
 	out := new(bytes.Buffer)
 	err := j.follow(context.Background(), p,
 		func(context.Context) (*federation.Federation, error) { return next, nil },
@@ -34,6 +36,53 @@ func TestFollow(t *testing.T) {
 		if !strings.Contains(out.String(), words) {
 			t.Errorf("it does not say %q: %s", words, out)
 		}
+	}
+	// A run that is started again says nothing new, and the word that a state is lost is for the
+	// federation in which it goes on.
+	j.followed, j.spent, j.least = true, 2, 9
+	p.Federation, p.Folder = was, j.folder
+	if err := j.resume(p); err != nil || p.Spent != 0 || p.LeastNumber != 0 {
+		t.Errorf("the first one: %d, %d, %v", p.Spent, p.LeastNumber, err)
+	}
+	out.Reset()
+	j.tellEnd(out)
+	follow := func(to *federation.Federation) error {
+		return j.follow(t.Context(), p,
+			func(context.Context) (*federation.Federation, error) { return to, nil }, streams{out: out})
+	}
+	if err := follow(next); err != nil || p.Spent != 2 || p.LeastNumber != 9 || out.Len() > 0 {
+		t.Errorf("the one that was accepted last: %d, %d, %v, %s", p.Spent, p.LeastNumber, err, out)
+	}
+	j.tellEnd(out)
+	const news = "the federation has ended\nwaiting for one that continues it\n"
+	if err := follow(made("b c d f")); err != nil || p.Spent != 0 || p.LeastNumber != 0 ||
+		!strings.HasPrefix(out.String(), news) {
+		t.Errorf("one that is new: %d, %d, %v, %s", p.Spent, p.LeastNumber, err, out)
+	}
+	p.Federation, j.followed = was, false
+	if err := j.resume(p); err != nil || p.Spent != 2 || p.LeastNumber != 9 {
+		t.Errorf("without --follow: %d, %d, %v", p.Spent, p.LeastNumber, err)
+	}
+}
+
+// Why a federation is not followed is said once, whatever others are refused later.
+func TestFollowRefused(t *testing.T) {
+	followPause = time.Millisecond
+	refused := []error{fmt.Errorf("%w: a", party.ErrPolicy), fmt.Errorf("%w: b", party.ErrPolicy)}
+	next := createdFor(t, "a b c d")
+	j := joining{folder: t.TempDir(), resumes: next.ID}
+	p := &party.Party{Federation: createdFor(t, "a b c d e"), Folder: j.folder}
+	out, asked := new(bytes.Buffer), 0
+	err := j.follow(t.Context(), p, func(context.Context) (*federation.Federation, error) {
+		if asked++; asked > 4 {
+			return next, nil
+		}
+		return nil, errors.Join(refused[:(asked+1)/2]...)
+	}, streams{out: out})
+	want := fmt.Sprintf("this identity does not continue: %v\ns has ended, waiting for one that "+
+		"continues it\nthis identity does not continue: %v\nleft: e\n", refused[0], refused[1])
+	if err != nil || !strings.HasPrefix(out.String(), want) {
+		t.Errorf("%v, %s", err, out)
 	}
 }
 

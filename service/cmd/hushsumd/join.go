@@ -93,7 +93,9 @@ line, and to nobody else.`, std)
 		return err
 	}
 	p.Book = &party.Book{File: cmp.Or(j.book, filepath.Join(j.folder, "book")), Key: p.Key}
-	p.LeastNumber = j.least
+	if err := j.resume(p); err != nil {
+		return err
+	}
 	if err := permitted(p); err != nil {
 		return err
 	}
@@ -111,7 +113,7 @@ line, and to nobody else.`, std)
 		if err != nil {
 			return advise(err)
 		}
-		fmt.Fprintln(std.out, "the federation has ended")
+		j.tellEnd(std.out)
 		if j.out != "" {
 			if err := writeModel(j.out, model); err != nil {
 				return err
@@ -163,6 +165,7 @@ type joining struct {
 	least                         uint64
 	book                          string
 	accept, followed              bool
+	resumes                       string // see resume
 }
 
 // flags defines the flags that join and member have in common.
@@ -200,7 +203,7 @@ func (j *joining) peer(ctx context.Context, std streams) (*party.Party, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &party.Party{Identity: identity, Folder: j.folder, Spent: j.spent}
+	p := &party.Party{Identity: identity, Folder: j.folder}
 	if p.Log, err = logger(std.err, j.log); err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/ed25519"
 	"errors"
-	"fmt"
 
 	"github.com/hushsum/hushsum/service/party"
 )
@@ -28,6 +27,9 @@ one federation, with folders for those that continue it, and never for a party.`
 		return err
 	}
 	p, err := j.peer(ctx, std)
+	if err == nil {
+		err = j.resume(p)
+	}
 	if err == nil {
 		err = permitted(p)
 	}
@@ -62,7 +64,7 @@ one federation, with folders for those that continue it, and never for a party.`
 		if err := m.Run(ctx); err != nil {
 			return advise(err)
 		}
-		fmt.Fprintln(std.out, "the federation has ended")
+		j.tellEnd(std.out)
 		if !j.followed {
 			return nil
 		}
