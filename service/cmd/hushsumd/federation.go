@@ -327,7 +327,11 @@ func show(s *runner.Status, asJSON bool, std streams) error {
 		}
 		leader = "as recorded at " + s.Recorded.UTC().Format(time.RFC3339)
 	}
-	fmt.Fprintf(std.out, "round %d of %d, %d lost, %s\n", s.Round, s.Rounds, s.Lost, leader)
+	session := ""
+	if s.Session > 0 { // which a party that has lost its state asks for
+		session = fmt.Sprintf("session %d, ", s.Session)
+	}
+	fmt.Fprintf(std.out, "%sround %d of %d, %d lost, %s\n", session, s.Round, s.Rounds, s.Lost, leader)
 	if s.Budget > 0 {
 		fmt.Fprintf(std.out, "epsilon %.4g of %.4g for %s, at delta %g, against %s\n", s.Epsilon,
 			s.Budget, s.Protects, s.Delta, s.Against)

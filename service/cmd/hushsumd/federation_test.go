@@ -123,6 +123,18 @@ func TestShowJob(t *testing.T) {
 	}
 }
 
+// The session's number is shown, which a party that has lost its state asks for, if there is one.
+func TestShowSession(t *testing.T) {
+	for number, want := range map[uint64]string{2: "\nsession 2, round 1 of 3", 0: "\nround 1 of 3"} {
+		var b bytes.Buffer
+		s := &runner.Status{Name: "study", State: "running", Session: number, Round: 1, Rounds: 3,
+			Leader: "n"}
+		if err := show(s, false, streams{out: &b}); err != nil || !strings.Contains(b.String(), want) {
+			t.Errorf("%v %s", err, b.String())
+		}
+	}
+}
+
 // A federation in which too few parties are present says for whom it waits, and how many a sum
 // takes.
 func TestShowLacks(t *testing.T) {
