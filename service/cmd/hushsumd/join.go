@@ -199,6 +199,12 @@ func (j *joining) peer(ctx context.Context, std streams) (*party.Party, error) {
 	case j.committeeFile != "" && j.committeePrint != "":
 		return nil, misuse("give --committee or --committee-fingerprint")
 	}
+	for name, text := range map[string]string{"roster": j.rosterPrint, "committee": j.committeePrint} {
+		if b, err := hex.DecodeString(text); text != "" && (err != nil || len(b) != sha256.Size) {
+			return nil, misuse("--%s-fingerprint: %.80q is no fingerprint, which has 64 hexadecimal digits",
+				name, text)
+		}
+	}
 	identity, err := keyfile.ReadIdentity(j.identity)
 	if err != nil {
 		return nil, err
