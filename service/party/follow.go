@@ -23,7 +23,7 @@ import (
 // lists it as declined. It fails with [ErrPolicy] if there are only federations that they do not
 // permit.
 func (p *Party) Successor(ctx context.Context) (*federation.Federation, error) {
-	next, passed, err := p.Server.successor(ctx, p.Federation.ID, p.mayFollow)
+	next, passed, err := p.Server.successor(ctx, p.Federation.ID, "roster", p.mayFollow)
 	for _, f := range passed {
 		if err == nil {
 			err = p.Book.Decline(f)
@@ -53,7 +53,7 @@ func (p *Party) mayFollow(s successor) error {
 // Successor returns the federation that continues the member's own, as [Party.Successor] does. A
 // member has no book, since it spends nothing.
 func (m *Member) Successor(ctx context.Context) (*federation.Federation, error) {
-	next, _, err := m.Server.successor(ctx, m.Federation.ID, m.mayFollow)
+	next, _, err := m.Server.successor(ctx, m.Federation.ID, "committee", m.mayFollow)
 	return next, err
 }
 
@@ -79,26 +79,26 @@ type successor struct {
 const mostPassed = 100
 
 // successor returns the first federation that continues another and that may be followed, and those
-// in between.
-func (s *Server) successor(ctx context.Context, id string, may func(successor) error,
+// in between. list is the one that the caller is in.
+func (s *Server) successor(ctx context.Context, id, list string, may func(successor) error,
 ) (found *federation.Federation, passed []*federation.Federation, err error) {
 	var refused error
 	for from := id; len(passed) < mostPassed; {
-		list, err := s.successors(ctx, from)
+		offered, err := s.successors(ctx, from)
 		if err != nil {
 			return nil, nil, err
 		}
 		var over *federation.Federation
-		for _, l := range list {
+		for _, l := range offered {
 			if len(l.Succession) == 0 {
-				refused = errors.Join(refused, declines(l, errUnsigned))
+				refused = errors.Join(refused, declines(l, errUnsigned, list))
 				continue
 			}
 			next, err := s.whole(ctx, l.ID)
 			var r *RefusalError
 			switch {
 			case errors.As(err, &r) && r.Kind == "stranger":
-				refused = errors.Join(refused, declines(l, errUnlisted))
+				refused = errors.Join(refused, declines(l, errUnlisted, list))
 				continue
 			case err != nil:
 				return nil, nil, err
@@ -109,7 +109,7 @@ func (s *Server) successor(ctx context.Context, id string, may func(successor) e
 			if over == nil && !errors.Is(err, errWord) && !errors.Is(err, federation.ErrSuccession) {
 				over = next
 			}
-			refused = errors.Join(refused, declines(l, err))
+			refused = errors.Join(refused, declines(l, err, list))
 		}
 		if over == nil {
 			break
@@ -120,7 +120,10 @@ func (s *Server) successor(ctx context.Context, id string, may func(successor) e
 }
 
 // declines says why a successor is not followed. It is [ErrPolicy], and says so once.
-func declines(l door.Successor, why error) error {
+func declines(l door.Successor, why error, list string) error {
+	if errors.Is(why, errUnlisted) {
+		return &unlistedError{l, list}
+	}
 	return fmt.Errorf("%w: %s (%.16s…): %s", ErrPolicy, l.Name, l.ID,
 		strings.TrimPrefix(why.Error(), ErrPolicy.Error()+": "))
 }
@@ -130,6 +133,19 @@ var errUnsigned = errors.New("it continues this one, but no operator that follow
 	"it; its operator can declare another, by 'hushsumd federation create' with --identity")
 
 var errUnlisted = errors.New("this identity's key is not in its list")
+
+// unlistedError: a successor goes on without the caller. It is [ErrPolicy], without its text.
+type unlistedError struct {
+	next door.Successor
+	list string
+}
+
+func (e *unlistedError) Error() string {
+	return fmt.Sprintf("party: its key is not in the %s of %s (%.16s…); this command may be stopped, "+
+		"unless the operator declares another", e.list, e.next.Name, e.next.ID)
+}
+
+func (e *unlistedError) Is(target error) bool { return target == ErrPolicy }
 
 // errWord: no operator whom the policy follows says that it continues the other.
 var errWord = errors.New("it is not signed by an operator listed in follow")

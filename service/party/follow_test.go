@@ -1,10 +1,12 @@
 package party
 
 import (
+	"context"
 	"crypto/ed25519"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -62,6 +64,32 @@ privacy = { clip = 1.0, noise = "discrete-gaussian", epsilon = 8.0%s }
 		t.Fatal(err)
 	}
 	return f, word
+}
+
+// Whom the next federation has no longer in its list is told so, and that nothing is left to do: it
+// is not a matter of the policy.
+func TestUnlisted(t *testing.T) {
+	f := committed(t)
+	m := memberOf(t, f, 100, func(w http.ResponseWriter, q *http.Request) {
+		if !strings.HasSuffix(q.URL.Path, "/successors") {
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprint(w, `{"type":"urn:hushsum:problem:stranger","status":403}`)
+			return
+		}
+		fmt.Fprintf(w, `[{"name":"next","id":"%064x","succession":"AAAA"}]`, 7)
+	})
+	p := Party{Federation: f, Identity: m.Identity, Server: m.Server}
+	for list, ask := range map[string]func(context.Context) (*federation.Federation, error){
+		"committee": m.Successor, "roster": p.Successor,
+	} {
+		next, err := ask(t.Context())
+		if next != nil || !errors.Is(err, ErrPolicy) || strings.Contains(err.Error(), "policy") ||
+			!strings.Contains(err.Error(), "not in the "+list+" of next (0000") ||
+			!strings.Contains(err.Error(), "may be stopped") {
+			t.Errorf("%s: %v", list, err)
+		}
+	}
 }
 
 // Parties and members go on at the word of an operator whom they follow, within their policies, if
