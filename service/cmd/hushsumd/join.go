@@ -270,7 +270,7 @@ func (j *joining) trainer(
 	case f.Questions() != nil && j.rows.Rows == "":
 		return nil, errors.New("the federation asks queries about rows; give --rows instead of --train")
 	case f.Questions() != nil:
-		rows, err := answers.ReadRows(std.err, f.Job, f.Questions(),
+		rows, err := answers.ReadRows(std.out, f.Job, f.Questions(),
 			func(s *query.Schema) (*query.Rows, *query.Report, error) { return j.rows.Read(ctx, s) })
 		if err != nil {
 			return nil, err

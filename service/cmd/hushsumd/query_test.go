@@ -81,14 +81,17 @@ func TestQuery(t *testing.T) {
 	policy := write("policy.toml", "follow = [\""+key+"\"]\nunit = \"record\"\nmax_epsilon = 4.0\n")
 	rows := "sex,age\n" + strings.Repeat("F,40\nM,70\n", 20)
 	join := func(ctx context.Context, name, rows, policy string) (int, string) {
-		b := new(printed)
+		b, log := new(printed), new(printed)
 		args := []string{"join", "--server", n.Address, "--fingerprint", n.Fingerprint, "--identity",
 			at(name + ".pem"), "--roster", at("roster.txt"), "--folder", at("folder-" + name), "--rows",
 			write(name+".csv", rows), "--accept", "--follow", "--policy", policy, "--log", "error"}
-		code := dispatch(ctx, args, streams{in: nil, out: b, err: b})
-		b.mutex.Lock()
-		defer b.mutex.Unlock()
-		return code, b.text.String()
+		code := dispatch(ctx, args, streams{in: nil, out: b, err: log})
+		for line := range strings.Lines(log.said()) {
+			if !strings.HasPrefix(line, "hushsumd join: ") && !json.Valid([]byte(line)) {
+				t.Errorf("%s: in the log, for people: %s", name, line)
+			}
+		}
+		return code, b.said() + log.said()
 	}
 	code, text := join(ctx, "west", "sexe,age\nF,40\n", policy)
 	if code != 1 || !strings.Contains(text, "west.csv:1: sex: there is no such column") ||
