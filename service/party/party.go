@@ -489,6 +489,9 @@ func (r *running) tell(one drive.Report) {
 	case drive.Late:
 		log.Info("the round continued without this party's update")
 	default:
+		if errors.Is(one.Err, protocol.ErrParticipants) {
+			log = log.With("perhaps", "another copy of the folder has run in between")
+		}
 		log.Warn("what the server sent was refused")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"log/slog"
@@ -25,6 +26,7 @@ import (
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/service/door"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/runner"
@@ -62,6 +64,19 @@ func newRunning(t *testing.T, handler http.HandlerFunc) *running {
 	}
 	r.machine, r.path = &bySessions{r}, partyPath(f.ID)
 	return r
+}
+
+// That another copy of the folder may have run is said where the server has what it left.
+func TestPerhapsCopied(t *testing.T) {
+	for err, want := range map[error]bool{protocol.ErrParticipants: true, protocol.ErrStale: false} {
+		var log bytes.Buffer
+		r := newRunning(t, nil)
+		r.Log = slog.New(slog.NewJSONHandler(&log, nil))
+		r.tell(drive.Report{Kind: drive.Refused, Round: 13, Err: fmt.Errorf("%w: round 13", err)})
+		if strings.Contains(log.String(), "another copy of the folder") != want {
+			t.Error(log.String())
+		}
+	}
 }
 
 // A redirection is not followed: nothing goes to another than the server that was named.
