@@ -4,14 +4,20 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/service/door"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/party"
 )
@@ -62,6 +68,80 @@ func TestFollow(t *testing.T) {
 	p.Federation, j.followed = was, false
 	if err := j.resume(p); err != nil || p.Spent != 2 || p.LeastNumber != 9 {
 		t.Errorf("without --follow: %d, %d, %v", p.Spent, p.LeastNumber, err)
+	}
+}
+
+// A member that has gone on does not go back: federations that it has seen end are not judged by a
+// policy that was tightened since, and it takes no part in them.
+func TestMemberGoesOn(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	files := federation.Files{
+		Roster:    []byte(rosterOf(t, at, "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7")),
+		Committee: []byte(rosterOf(t, at, "m0", "m1", "m2", "m3", "m4")),
+	}
+	declared := func(name string) *federation.Federation {
+		files.Text = []byte("name = \"" + name + "\"\n" + `rounds = 4
+parties = { roster = "r", drop_out = 0.2, colluders = 1 }
+sum = { protocol = "oneshot", committee = "c" }
+model.length = 8
+privacy.clip = 1.0
+`)
+		f, err := federation.New(files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	was, next := declared("was"), declared("next")
+	write := func(name string, text []byte) string {
+		if err := os.WriteFile(at(name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return at(name)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var asked []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		asked = append(asked, strings.TrimPrefix(q.URL.Path, "/v1/federations"))
+		var answer any = []door.Listed{{Name: "was", ID: was.ID}}
+		switch asked[len(asked)-1] {
+		case "":
+		case "/" + was.ID:
+			answer = door.Description{Name: "was", ID: was.ID, Text: string(was.Text), Committee: "c"}
+		default:
+			cancel()
+		}
+		if err := json.NewEncoder(w).Encode(answer); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer server.Close()
+	policy := write("policy.toml", fmt.Appendf(nil, "follow = [\"%064x\"]\ncovered = true\n", 7))
+	member := func() (int, string) {
+		asked = nil
+		b := new(printed)
+		code := dispatch(ctx, []string{"member", "--server", server.URL, "--identity", at("m0.pem"),
+			"--roster", write("r", files.Roster), "--committee", write("c", files.Committee), "--folder",
+			at("m"), "--follow", "--policy", policy}, streams{out: b, err: b})
+		return code, b.said()
+	}
+	if code, text := member(); code != 1 || !strings.Contains(text, "policy: ") || len(asked) != 2 {
+		t.Errorf("at first: %d %s, asked for %q", code, text, asked)
+	}
+	j := joining{folder: at("m"), accept: true}
+	on := joining{folder: j.folderOf(next.ID), accept: true}
+	err := os.MkdirAll(on.folder, 0o700)
+	for _, err := range []error{err, j.agree(was, streams{out: io.Discard}),
+		on.agree(next, streams{out: io.Discard})} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, text := member(); code != exitInterrupted || len(asked) != 3 ||
+		asked[2] != "/"+was.ID+"/successors" {
+		t.Errorf("once it has gone on: %d %s, asked for %q", code, text, asked)
 	}
 }
 

@@ -30,7 +30,7 @@ one federation, with folders for those that continue it, and never for a party.`
 	if err == nil {
 		err = j.resume(p)
 	}
-	if err == nil {
+	if err == nil && j.resumes == "" { // else it has seen the end
 		err = permitted(p)
 	}
 	if err != nil {
@@ -61,8 +61,10 @@ one federation, with folders for those that continue it, and never for a party.`
 			Log:        p.Log,
 			Spent:      p.Spent,
 		}
-		if err := m.Run(ctx); err != nil {
-			return advise(err)
+		if j.resumes == "" {
+			if err := m.Run(ctx); err != nil {
+				return advise(err)
+			}
 		}
 		j.tellEnd(std.out)
 		if !j.followed {
