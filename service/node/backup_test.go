@@ -163,7 +163,85 @@ func TestBackup(t *testing.T) {
 	b.goOn(n)
 }
 
-// The same with three nodes of a cluster, from the backup of one.
+// A node that restored a backup of an earlier key does not start once that key's line is gone, and
+// names the key, although it has sealed nothing itself.
+func TestRestoredKeyGone(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	b := startSmall(t, 3, "", nil)
+	for i := range smallParties {
+		b.run(ctx, i, nil, new(safeBuffer), trains)
+	}
+	b.await("the end", func(s *runner.Status) bool { return s.State == "ended" })
+	b.group.Wait()
+	var file bytes.Buffer
+	err := b.node.WriteBackup(ctx, &file)
+	b.node.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := os.ReadFile(filepath.Join(b.folder, "node", "seal.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := plainNode(t.TempDir())
+	keys := filepath.Join(config.Folder, "seal.key")
+	newest := strings.Repeat("ab", 32) + "\n"
+	if err := os.WriteFile(keys, []byte(newest+string(old)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n, err := node.Start(ctx, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	if _, err := n.ReadBackup(ctx, &file); err != nil {
+		t.Fatal(err)
+	}
+	list, err := n.Keys(ctx)
+	if err != nil || len(list) != 2 || list[1].Objects == 0 {
+		t.Fatal(list, err)
+	}
+	n.Close()
+	if err := os.WriteFile(keys, []byte(newest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other, err := node.Start(ctx, config)
+	if !errors.Is(err, node.ErrSealed) || !strings.Contains(err.Error(), list[1].Name) {
+		t.Errorf("without the key %s: %v", list[1].Name, err)
+	}
+	if err == nil {
+		other.Close()
+	}
+}
+
+// A node whose folder has a record, and no key, makes none: it would open nothing.
+func TestKeyFileGone(t *testing.T) {
+	t.Parallel()
+	config := plainNode(t.TempDir())
+	n, err := node.Start(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Close()
+	file := filepath.Join(config.Folder, "seal.key")
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	n, err = node.Start(t.Context(), config)
+	if err == nil {
+		n.Close()
+	}
+	if !errors.Is(err, node.ErrNoKey) || !strings.Contains(err.Error(), file) {
+		t.Errorf("started without a key: %v", err)
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("another key was made")
+	}
+}
+
+// TestBackup with three nodes of a cluster, from the backup of one.
 func TestBackupToThree(t *testing.T) {
 	suite.OnlyLong(t) // a cluster takes its time
 	t.Parallel()

@@ -9,6 +9,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/big"
 	"net"
 	"os"
@@ -92,7 +93,11 @@ func (n *Node) forgetTokens() {
 var ErrLocked = errors.New("node: another node runs with this folder; stop it, or name another " +
 	"--folder")
 
-// readKeys reads the keys that seal records.
+// ErrNoKey: the folder has a record, and the file of the key that it is sealed under is missing.
+var ErrNoKey = errors.New("node: the file of the seal key is missing, and the folder has a " +
+	"record that takes it; restore the file from where you keep it, or name another with --key")
+
+// readKeys reads the keys that seal records, and makes one for a new record.
 func (n *Node) readKeys() error {
 	if n.Key != nil {
 		n.seals = record.NewKeys(*n.Key)
@@ -101,6 +106,10 @@ func (n *Node) readKeys() error {
 	create := n.KeyFile == ""
 	if create {
 		n.KeyFile = filepath.Join(n.Folder, fileKey)
+		_, err := os.Stat(filepath.Join(n.Folder, record.Subfolder))
+		if _, gone := os.Lstat(n.KeyFile); err == nil && errors.Is(gone, fs.ErrNotExist) {
+			return fmt.Errorf("%w: %s", ErrNoKey, n.KeyFile)
+		}
 	}
 	n.keyFile.name = n.KeyFile
 	n.keyFile.changed() // any later change is read again

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -129,7 +131,19 @@ func (r *Records) backUp(ctx context.Context, file *backupWriter, id string, nam
 // it is verified, and nothing is changed if it fails with [ErrCut], [ErrAltered], [ErrOtherKey] or
 // [ErrNotEmpty].
 func (r *Records) Restore(ctx context.Context, file io.ReadSeeker) (ids []string, err error) {
-	made, err := readBackup(file, r.keys, func(f *frame) error { return f.check() })
+	objects := make(map[string]*stored) // by their names, which are unique
+	made, err := readBackup(file, r.keys, func(f *frame) error {
+		if f.kind == frameObject {
+			base, _, _ := strings.Cut(f.name, ".")
+			s := objects[base]
+			if s == nil {
+				objects[base] = &stored{ref: Ref{Name: base, Sealing: sealing}}
+			} else {
+				s.ref.Parts = max(s.ref.Parts, 1) + 1
+			}
+		}
+		return f.check()
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +167,7 @@ func (r *Records) Restore(ctx context.Context, file io.ReadSeeker) (ids []string
 			}
 			return err
 		}
-		return r.restore(ctx, o, definitions[len(definitions)-1].ID, f)
+		return r.restore(ctx, o, definitions[len(definitions)-1].ID, objects, f)
 	})
 	if err != nil {
 		return nil, err
@@ -176,11 +190,22 @@ func (r *Records) Restore(ctx context.Context, file io.ReadSeeker) (ids []string
 	return ids, nil
 }
 
-// restore stores the contents of a frame, of the federation before it.
-func (r *Records) restore(ctx context.Context, o jetstream.ObjectStore, id string, f *frame) error {
+// restore stores the contents of a frame, of the federation before it: parts of objects with the
+// name of the key that opens them.
+func (r *Records) restore(
+	ctx context.Context, o jetstream.ObjectStore, id string, objects map[string]*stored, f *frame,
+) error {
 	switch f.kind {
 	case frameObject:
-		return r.store(ctx, o, f.name, "", f.body)
+		base, _, _ := strings.Cut(f.name, ".")
+		under := ""
+		if s := objects[base]; s != nil { // nil: the file has changed
+			k := slices.Index(s.ref.names(), f.name)
+			if _, by, err := r.openBox(id, s, k, f.body); err == nil {
+				under = KeyName(by)
+			}
+		}
+		return r.store(ctx, o, f.name, under, f.body)
 	case framePointer:
 		err := r.retry(ctx, func(ctx context.Context) error {
 			_, err := r.pointers.Put(ctx, id, f.body)

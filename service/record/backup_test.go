@@ -107,6 +107,42 @@ func TestRestore(t *testing.T) {
 	}
 }
 
+// What was restored names the key that it is sealed under, also where another key seals now and
+// where an object has several parts.
+func TestRestoreNamesKeys(t *testing.T) {
+	ctx := context.Background()
+	key := backupKey(t)
+	_, from := embedded(t, key)
+	d := record.Definition{ID: id, Text: []byte("text"), Created: time.Now().UTC()}
+	if err := from.Create(ctx, d, make([]byte, 33<<20), nil); err != nil {
+		t.Fatal(err)
+	}
+	h, err := from.Claim(ctx, id, "a")
+	if err == nil {
+		err = h.Decide(ctx, []byte("decision"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	err = from.Backup(ctx, &file, func([]byte) ([]*record.Ref, error) { return nil, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, _ := embedded(t, newKey(t))
+	r, err := record.Open(ctx, e.JS, 1, record.NewKeys(*newKey(t), *key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Restore(ctx, bytes.NewReader(file.Bytes())); err != nil {
+		t.Fatal(err)
+	}
+	count, err := r.Sealed(ctx, false)
+	if err != nil || len(count) != 1 || count[record.KeyName(key)] != 3 {
+		t.Errorf("%v, %v; want 3 parts under %s", count, err, record.KeyName(key))
+	}
+}
+
 // A file that was cut, altered, made of frames in another order, or of another key, is refused by
 // an error of its own, and nothing is changed.
 func TestRestoreRefuses(t *testing.T) {

@@ -39,6 +39,9 @@ type EmbeddedOptions struct {
 	TLS    *tls.Config
 }
 
+// Subfolder is the folder within [EmbeddedOptions].Folder that has the record.
+const Subfolder = server.JetStreamStoreDir
+
 const (
 	clusterName = "hushsum"
 	startTime   = 20 * time.Second

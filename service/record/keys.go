@@ -161,6 +161,12 @@ func (r *Records) openPart(
 	if err != nil {
 		return nil, nil, err
 	}
+	return r.openBox(id, s, k, box)
+}
+
+// openBox is openPart for a part that was read.
+func (r *Records) openBox(id string, s *stored, k int, box []byte,
+) (plain []byte, by *keyexchange.SealKey, err error) {
 	plain, by, err = r.keys.open(box, associated(id, &s.ref, k))
 	if err != nil && s.ref.Parts == 0 && s.ref.Sealing == sealing {
 		old := Ref{Name: s.ref.Name}
