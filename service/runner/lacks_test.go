@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/protocol"
 )
 
 // The log says once that too few parties are here, and again when enough were here in between.
@@ -54,5 +55,22 @@ func TestLacksNames(t *testing.T) {
 	}
 	if said := s.Lacks(); len(said) > 400 || !strings.Contains(said, "p19 (gone), 9980 more; a sum") {
 		t.Error(said)
+	}
+}
+
+// Why a round was lost has one number of a round, the federation's, and names all who were not in
+// the sum: those who did not answer, and those whom the round was not for.
+func TestLostNames(t *testing.T) {
+	l := newLed(t, "")
+	missing := &protocol.MissingError{Round: 4, Parties: []int{3}, Names: []string{"p3"},
+		Did: "submitted", Have: 2, Need: 3}
+	lines := l.note([]drive.Notice{
+		{Kind: drive.Begun, Session: 2, Round: 10, Parties: []int{0, 1, 3}},
+		{Kind: drive.Lost, Session: 2, Round: 10, Err: missing},
+	})
+	const want = "protocol: too few parties: 2 parties submitted, 3 are needed; missing: p3; not in " +
+		"the round from its start: p2, p4"
+	if l.why != "round 10 was lost: "+want || lines[1].Note != want || l.history[0].Lost != want {
+		t.Errorf("%s\n%s", l.why, lines[1].Note)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
@@ -176,6 +177,7 @@ func (r *Runner) note(notices []drive.Notice) (lines []record.Line) {
 				line.Parties, line.Note = 0, fmt.Sprintf("%d members have keys", len(n.Parties))
 			}
 			line.Digest, line.Size = digestOf(r.broadcast), len(r.broadcast)
+			r.among = n.Parties
 		case drive.Unbegun:
 			r.why = fmt.Sprintf("round %d could not begin: %v", n.Round, n.Err)
 			continue
@@ -185,9 +187,12 @@ func (r *Runner) note(notices []drive.Notice) (lines []record.Line) {
 			r.past(n, Past{Parties: len(n.Parties), Metric: r.made.metric, Accuracy: r.made.accuracy,
 				Digest: line.Digest})
 		case drive.Lost:
-			r.past(n, Past{Lost: n.Err.Error()})
-			r.why = fmt.Sprintf("round %d was lost: %v", n.Round, n.Err)
 			line.Event = "lost"
+			if errors.Is(n.Err, protocol.ErrTooFew) {
+				line.Note += r.notAmong()
+			}
+			r.past(n, Past{Lost: line.Note})
+			r.why = fmt.Sprintf("round %d was lost: %s", n.Round, line.Note)
 		case drive.Spoiler:
 			line.Event, line.Parties = "left out", 1
 			line.Note = r.names[n.Party] + " spoilt a round, or tried to" + r.keepEvidence(n)
@@ -220,6 +225,29 @@ func (r *Runner) note(notices []drive.Notice) (lines []record.Line) {
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// notAmong names the parties that the open round was not for, since they were not here when it
+// began, or were left out. It is empty where a round is for some of them by design, and where
+// another runner began the round.
+func (r *Runner) notAmong() string {
+	settled := r.Federation.Settled
+	if r.among == nil || r.committee != nil || settled.PerRound() > 0 || settled.Buffer() > 0 {
+		return ""
+	}
+	var names []string
+	for i, name := range r.names {
+		if !slices.Contains(r.among, i) {
+			names = append(names, name)
+		}
+	}
+	if more := len(names) - mostNamed; more > 0 {
+		names = append(names[:mostNamed], fmt.Sprint(more, " more"))
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; not in the round from its start: " + strings.Join(names, ", ")
 }
 
 func digestOf(b []byte) string {

@@ -114,6 +114,7 @@ type Runner struct {
 	steps   stepTimes
 	was     drive.Status // when steps were timed last
 	lacks   lacking
+	among   []int // the parties that the open round began with; nil: unknown
 	tracing tracing
 
 	seenMembers []bool
