@@ -126,6 +126,9 @@ func (n *Node) lead(e *entry) {
 				// Asking again at once does not help; another program may.
 				n.Log.Error("a record cannot be led", "federation", e.federation.Job.Name, "error",
 					err.Error())
+				n.mutex.Lock()
+				e.unopened = err.Error()
+				n.mutex.Unlock()
 				select {
 				case <-n.ctx.Done():
 				case <-time.After(unreadable):
@@ -218,7 +221,7 @@ func (n *Node) led(e *entry) error {
 		return err
 	}
 	n.mutex.Lock()
-	e.runner, e.leader = r, lead{}
+	e.runner, e.leader, e.unopened = r, lead{}, ""
 	n.mutex.Unlock()
 	n.Log.Info("this node leads", "federation", e.federation.Job.Name)
 	n.sayHere(presence{})

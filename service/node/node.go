@@ -179,6 +179,7 @@ type entry struct {
 	doubt      chan struct{}          // another node says that it leads, while this one does
 	proxy      *httputil.ReverseProxy // to the leader
 	shown      shown
+	unopened   string            // why this node cannot lead it; empty: it can, or has not tried
 	asked      *federation.Asked // with its answers, once there are some
 }
 

@@ -59,6 +59,9 @@ func (s *shown) keep(status *runner.Status) {
 // recorded returns the last figures of a federation whose leader does not answer, or that has none.
 func (n *Node) recorded(ctx context.Context, e *entry) *runner.Status {
 	_, led := n.leads(e)
+	n.mutex.Lock()
+	unopened := e.unopened
+	n.mutex.Unlock()
 	e.shown.mutex.Lock()
 	defer e.shown.mutex.Unlock()
 	if !led && time.Since(e.shown.looked) > readAgain {
@@ -86,6 +89,8 @@ func (n *Node) recorded(ctx context.Context, e *entry) *runner.Status {
 	case out.State == "ended":
 	case led:
 		out.State, out.Why = runner.Silent, ""
+	case unopened != "":
+		out.State, out.Why = runner.Leaderless, n.Name+" cannot lead it: "+unopened
 	case out.State == "paused":
 		out.State, out.Why = runner.Leaderless, "it was paused: "+out.Why
 	default:

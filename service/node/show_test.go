@@ -12,6 +12,7 @@ import (
 
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/node"
+	"github.com/hushsum/hushsum/service/record"
 	"github.com/hushsum/hushsum/service/runner"
 )
 
@@ -110,6 +111,51 @@ func TestShownWithoutLeader(t *testing.T) {
 			is.Round < had.Round || is.Budget != had.Budget || len(is.History) == 0 {
 			t.Errorf("listed as %+v", is)
 		}
+	}
+}
+
+// Where the record cannot be opened the page says why, and shows no figures in place of its own.
+func TestShownUnopened(t *testing.T) {
+	s := startSmall(t, 1000, "", nil)
+	_, stop := s.inRounds()
+	stop()
+	s.node.Close()
+	folder := filepath.Join(s.folder, "node")
+	e, err := record.StartEmbedded(t.Context(), record.EmbeddedOptions{Folder: folder, Name: "n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := e.JS.ObjectStore(t.Context(), "hushsum-objects-"+s.fed.ID[:16])
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := store.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range all {
+		if strings.HasPrefix(o.Name, "state-") {
+			if _, err := store.PutString(t.Context(), o.Name, "damaged"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	e.Close()
+	config := plainNode(folder)
+	config.Admin, config.Open = "127.0.0.1:0", true
+	if s.node, err = node.Start(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	defer s.node.Close()
+	const why = " cannot lead it: record: the stored record cannot be opened: object state-"
+	s.become("a page that says why", func() bool {
+		list := s.node.Listing(t.Context())
+		return len(list) == 1 && list[0].State == runner.Leaderless && !list[0].Known() &&
+			strings.Contains(list[0].Why, why)
+	})
+	if text := s.look("/federations/" + s.fed.ID); !strings.Contains(text, why) ||
+		!strings.Contains(text, "round <b>?</b> of") {
+		t.Errorf("the page: %s", text)
 	}
 }
 

@@ -168,7 +168,7 @@ func (s samples) figures(f *runner.Status) {
 	add("rounds_planned", float64(f.Rounds))
 	add("epsilon_budget", f.Budget)
 	add("parties_least", float64(f.Least))
-	if f.Leader == "" && f.Recorded == nil {
+	if !f.Known() {
 		return
 	}
 	age := 0.

@@ -203,6 +203,7 @@ func (r *Runner) committeeStatus(overdue bool) (out []PartyStatus) {
 		here, ever := r.committee.MemberHere(k)
 		due := r.committee.MemberDue(k)
 		p := PartyStatus{Name: r.Federation.Settled.Oneshot().Committee.Name(k), Awaited: due}
+		here = here && r.drive.Status().Ended == ""
 		p.State = stateOf(here, ever || r.seenMembers[k], overdue && due)
 		out = append(out, p)
 	}

@@ -74,3 +74,16 @@ func TestLostNames(t *testing.T) {
 		t.Errorf("%s\n%s", l.why, lines[1].Note)
 	}
 }
+
+// After the end nobody is looked for, and nobody counts as here for ever.
+func TestEndedPresence(t *testing.T) {
+	l := newLed(t, "")
+	l.drive.Connected(l.now(), 0, drive.Hello{})
+	if err := l.EndNow(t.Context(), "ann"); err != nil {
+		t.Fatal(err)
+	}
+	s, err := l.Status(t.Context())
+	if err != nil || s.Parties[0].State != "gone" || s.Parties[1].State != "never" {
+		t.Errorf("%+v, %v", s, err)
+	}
+}

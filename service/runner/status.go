@@ -72,11 +72,16 @@ const (
 type PartyStatus struct {
 	Name string `json:"name"`
 	// State is here, gone, never for a party not seen yet, late for one that is here and has been
-	// waited for longer than half of the step's time, or left out for one that is in no sum.
+	// waited for longer than half of the step's time, or left out for one that is in no sum. Once
+	// the federation has ended nobody is looked for, and all who were ever here are gone.
 	State string `json:"state"`
 	// Awaited reports whether an answer of it is due in the present step.
 	Awaited bool `json:"awaited,omitempty"`
 }
+
+// Known reports whether the figures are those of a leader, or recorded: else they are those of a
+// federation that has not begun, and say nothing.
+func (s *Status) Known() bool { return s.Leader != "" || s.Recorded != nil }
 
 func stateOf(here, ever, late bool) string {
 	switch {
@@ -127,8 +132,9 @@ func (r *Runner) status() *Status {
 	}
 	for i := range r.parties {
 		here, ever := r.drive.Here(i)
+		ever = ever || r.seen[i]
 		due := open && r.drive.Due(i) && !r.drive.Excluded(i)
-		p := PartyStatus{Name: r.names[i], State: stateOf(here, ever || r.seen[i], overdue && due),
+		p := PartyStatus{Name: r.names[i], State: stateOf(here && at.Ended == "", ever, overdue && due),
 			Awaited: due}
 		if r.drive.Excluded(i) {
 			p.State = "left out"

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -246,6 +248,32 @@ func TestShowWithoutLeader(t *testing.T) {
 	err := show(s, false, streams{out: &b})
 	if text := b.String(); err != nil || strings.Contains(text, "round 0") ||
 		!strings.Contains(text, "no node answers for it") {
+		t.Errorf("%v %s", err, text)
+	}
+}
+
+// A federation of which nothing is known is listed without figures.
+func TestListWithoutFigures(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = json.NewEncoder(w).Encode([]runner.Status{{Name: "study", State: runner.Leaderless,
+			Rounds: 60, Budget: 2, Protects: "each party", ID: "0a"}})
+	}))
+	defer server.Close()
+	code, text := says(t, "federation", "list", "--admin", server.URL)
+	if want := "study without a leader -/60 - - 2 each party - 0a"; code != 0 ||
+		!strings.Contains(strings.Join(strings.Fields(text), " "), want) {
+		t.Errorf("%d %s", code, text)
+	}
+}
+
+// After the end it is not said which parties are there.
+func TestShowEnded(t *testing.T) {
+	var b bytes.Buffer
+	s := &runner.Status{Name: "study", State: "ended", Leader: "node-1", Parties: []runner.PartyStatus{
+		{Name: "north", State: "gone"}, {Name: "south", State: "never"}}}
+	err := show(s, false, streams{out: &b})
+	if text := strings.Join(strings.Fields(b.String()), " "); err != nil ||
+		!strings.Contains(text, "north - south never") {
 		t.Errorf("%v %s", err, text)
 	}
 }

@@ -287,15 +287,22 @@ func (o *operator) list(ctx context.Context, asJSON bool, std streams) error {
 	w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "NAME\tSTATE\tROUND\tLOST\tEPSILON\tOF\tFOR\tAGAINST\tPARTIES\tID")
 	for _, s := range list {
+		round, lost, parties := fmt.Sprint(s.Round), fmt.Sprint(s.Lost), fmt.Sprint(len(s.Parties))
 		epsilon, budget := "none", ""
 		if s.Protects != "" {
 			epsilon = fmt.Sprintf("%.3g", s.Epsilon)
 		}
+		if !s.Known() {
+			round, lost, parties = "-", "-", "-"
+			if s.Protects != "" {
+				epsilon = "-"
+			}
+		}
 		if s.Budget > 0 {
 			budget = fmt.Sprintf("%.3g", s.Budget)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d/%d\t%d\t%s\t%s\t%s\t%s\t%d\t%s\n", s.Name, s.State, s.Round,
-			s.Rounds, s.Lost, epsilon, budget, s.Protects, s.Against, len(s.Parties), s.ID)
+		fmt.Fprintf(w, "%s\t%s\t%s/%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Name, s.State, round,
+			s.Rounds, lost, epsilon, budget, s.Protects, s.Against, parties, s.ID)
 	}
 	return w.Flush()
 }
@@ -320,9 +327,9 @@ func show(s *runner.Status, asJSON bool, std streams) error {
 	}
 	leader := "led by " + s.Leader
 	if s.Leader == "" {
-		fmt.Fprintln(std.out, "no node answers for it at the moment: another takes over soon, if more "+
-			"than half of the nodes are up")
-		if s.Recorded == nil {
+		fmt.Fprintln(std.out, "no node answers for it at the moment: one leads it again soon, if more "+
+			"than half of the nodes are up and its record opens")
+		if !s.Known() {
 			return nil
 		}
 		leader = "as recorded at " + s.Recorded.UTC().Format(time.RFC3339)
@@ -356,17 +363,21 @@ func show(s *runner.Status, asJSON bool, std streams) error {
 		fmt.Fprintln(std.out)
 	}
 	for _, p := range s.Parties {
-		fmt.Fprintf(std.out, "  %-30s %s\n", p.Name, standing(&p))
+		fmt.Fprintf(std.out, "  %-30s %s\n", p.Name, standing(s, &p))
 	}
 	for _, p := range s.Committee {
-		fmt.Fprintf(std.out, "  %-30s %s, of the committee\n", p.Name, standing(&p))
+		fmt.Fprintf(std.out, "  %-30s %s, of the committee\n", p.Name, standing(s, &p))
 	}
 	return nil
 }
 
-// standing returns a party's state, and whether the round waits for the party.
-func standing(p *runner.PartyStatus) string {
-	if p.Awaited {
+// standing returns a party's state, and whether the round waits for the party. Whether a party is
+// there after the end says nothing, and is left out.
+func standing(s *runner.Status, p *runner.PartyStatus) string {
+	switch {
+	case s.State == "ended" && p.State == "gone":
+		return "-"
+	case p.Awaited:
 		return p.State + ", waited for"
 	}
 	return p.State
