@@ -23,11 +23,16 @@ func (s *Status) Lacks() string {
 	if s.State != "waiting" && s.State != "running" || here >= s.Least {
 		return ""
 	}
-	if more := len(missing) - mostNamed; more > 0 {
-		missing = append(missing[:mostNamed], fmt.Sprint(more, " more"))
-	}
 	return fmt.Sprintf("waits for: %s; a sum needs %d of %s, and %d are here",
-		strings.Join(missing, ", "), s.Least, numbers.Plural(len(s.Parties), "party"), here)
+		some(missing), s.Least, numbers.Plural(len(s.Parties), "party"), here)
+}
+
+// some joins names, and counts those beyond the first few.
+func some(names []string) string {
+	if more := len(names) - mostNamed; more > 0 {
+		names = append(names[:mostNamed:mostNamed], fmt.Sprint(more, " more"))
+	}
+	return strings.Join(names, ", ")
 }
 
 // Present returns how many of a list are here, and the names and states of the others.
@@ -67,6 +72,6 @@ func (r *Runner) sayLacks() {
 		r.lacks.since = now
 	case !r.lacks.said && now-r.lacks.since >= lacksLonger:
 		r.lacks.said = true
-		r.Log.Warn("too few parties are here", "federation", r.Federation.Job.Name, "note", lacks)
+		r.Log.Warn("too few parties are here", "note", lacks)
 	}
 }

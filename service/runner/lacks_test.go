@@ -87,3 +87,36 @@ func TestEndedPresence(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 }
+
+// Lines of the log name the federation, and those whom they are about, and have no number that an
+// event lacks. A round that was lost is a warning.
+func TestEventsLogged(t *testing.T) {
+	l := newLed(t, "")
+	var log bytes.Buffer
+	o := l.Options
+	o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	r, err := Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range r.note([]drive.Notice{
+		{Kind: drive.Formed, Session: 2, Parties: []int{0, 1, 3}},
+		{Kind: drive.Awaited, Session: 2, Round: 7, Parties: []int{0, 3}},
+		{Kind: drive.Stall, Session: 2, Round: 7, Party: 3},
+		{Kind: drive.SetBack, Round: 9, Skipped: 2},
+		{Kind: drive.Lost, Session: 2, Round: 10, Err: drive.ErrSetBack},
+	}) {
+		r.audit(line)
+	}
+	for _, want := range []string{
+		"level=INFO msg=formed federation=led session=2 parties=3\n",
+		"level=INFO msg=waiting federation=led session=2 round=7 parties=2 names=\"p0, p3\"\n",
+		"level=INFO msg=stalled federation=led session=2 round=7 names=p3\n",
+		"level=WARN msg=\"the record was set back\" federation=led round=9 note=",
+		"level=WARN msg=lost federation=led round=10 note=\"drive: parties know of later rounds\"\n",
+	} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log lacks %q:\n%s", want, &log)
+		}
+	}
+}

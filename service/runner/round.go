@@ -6,8 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
@@ -187,7 +187,7 @@ func (r *Runner) note(notices []drive.Notice) (lines []record.Line) {
 			r.past(n, Past{Parties: len(n.Parties), Metric: r.made.metric, Accuracy: r.made.accuracy,
 				Digest: line.Digest})
 		case drive.Lost:
-			line.Event = "lost"
+			line.Event = eventLost
 			if errors.Is(n.Err, protocol.ErrTooFew) {
 				line.Note += r.notAmong()
 			}
@@ -218,13 +218,47 @@ func (r *Runner) note(notices []drive.Notice) (lines []record.Line) {
 		case drive.Ended:
 			line.Event, line.Epsilon = "ended", r.epsilon()
 		case drive.Awaited, drive.Stall, drive.Dropped, drive.Formed:
-			r.Log.Info(n.Kind.String(), "session", n.Session, "round", n.Round, "parties", len(n.Parties),
-				"party", n.Party, "member", n.Member, "note", line.Note)
+			r.Log.LogAttrs(context.Background(), slog.LevelInfo, n.Kind.String(), given(
+				slog.Uint64("session", n.Session), slog.Uint64("round", n.Round),
+				slog.Int(plural(n), len(n.Parties)), slog.String("names", r.concerned(n)),
+				slog.String("note", line.Note))...)
 			continue
 		}
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// eventLost is the event of a round that was begun, and has no sum.
+const eventLost = "lost"
+
+// plural names what the Parties of a notice are.
+func plural(n drive.Notice) string {
+	if n.Member {
+		return "members"
+	}
+	return "parties"
+}
+
+// concerned names who is waited for, or has let a step pass; it is empty in other notices.
+func (r *Runner) concerned(n drive.Notice) string {
+	var list []string
+	name := func(i int) {
+		if n.Member {
+			list = append(list, r.Federation.Settled.Oneshot().Committee.Name(i))
+		} else {
+			list = append(list, r.names[i])
+		}
+	}
+	switch n.Kind {
+	case drive.Stall:
+		name(n.Party)
+	case drive.Awaited:
+		for _, i := range n.Parties {
+			name(i)
+		}
+	}
+	return some(list)
 }
 
 // notAmong names the parties that the open round was not for, since they were not here when it
@@ -241,13 +275,10 @@ func (r *Runner) notAmong() string {
 			names = append(names, name)
 		}
 	}
-	if more := len(names) - mostNamed; more > 0 {
-		names = append(names[:mostNamed], fmt.Sprint(more, " more"))
-	}
 	if len(names) == 0 {
 		return ""
 	}
-	return "; not in the round from its start: " + strings.Join(names, ", ")
+	return "; not in the round from its start: " + some(names)
 }
 
 func digestOf(b []byte) string {

@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -170,6 +171,7 @@ func Start(ctx context.Context, o Options) (*Runner, error) {
 	if o.OutRoom == 0 {
 		o.OutRoom = defaultOutRoom
 	}
+	o.Log = o.Log.With("federation", o.Federation.Job.Name)
 	r := &Runner{
 		Options:   o,
 		lock:      make(chan struct{}, 1),
@@ -399,17 +401,35 @@ func (r *Runner) Poke() {
 // audit writes a line in the background: the record itself does not depend on it.
 func (r *Runner) audit(line record.Line) {
 	line.Time, line.Node = time.Now().UTC(), r.Node
-	log := r.Log.With("federation", r.Federation.Job.Name, "round", line.Round,
-		"parties", line.Parties)
-	if line.Epsilon > 0 { // the other events spend nothing
-		log = log.With("epsilon", line.Epsilon)
+	level := slog.LevelInfo
+	if line.Event == eventLost { // it was paid for
+		level = slog.LevelWarn
 	}
-	log.Info(line.Event, "note", line.Note)
+	r.Log.LogAttrs(context.Background(), level, line.Event, given(slog.Int("round", line.Round),
+		slog.Int("parties", line.Parties), slog.Float64("epsilon", line.Epsilon),
+		slog.String("note", line.Note))...)
 	go func() {
 		if err := r.Records.Audit(context.Background(), r.Federation.ID, line); err != nil {
 			r.Log.Warn("a line of the audit log was not written", "error", err.Error())
 		}
 	}()
+}
+
+// given leaves out what an event does not have.
+func given(attributes ...slog.Attr) []slog.Attr {
+	return slices.DeleteFunc(attributes, func(a slog.Attr) bool {
+		switch v := a.Value; v.Kind() {
+		case slog.KindInt64:
+			return v.Int64() == 0
+		case slog.KindUint64:
+			return v.Uint64() == 0
+		case slog.KindFloat64:
+			return v.Float64() == 0
+		case slog.KindString:
+			return v.String() == ""
+		}
+		return false
+	})
 }
 
 // Plan returns the federation's settled job.

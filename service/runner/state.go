@@ -292,8 +292,7 @@ func (r *Runner) goBack(ctx context.Context, missing error) error {
 		r.drive.Behind(begun)
 		r.missing = missing
 		r.Log.Error("the newest state is missing: this federation falls back to an older one",
-			"federation", r.Federation.Job.Name, "error", missing.Error(),
-			"round", r.drive.Status().Round, "begun", begun)
+			"error", missing.Error(), "round", r.drive.Status().Round, "begun", begun)
 		return nil
 	}
 }
