@@ -246,6 +246,15 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("before anything is due: %d %s", status, kind)
 	}
 	s.gather(t)
+	// An identifier that could be one is not called malformed.
+	for id, want := range map[string]string{
+		strings.Repeat("0", 64): "this server does not have it",
+		strings.Repeat("0", 63): "an identifier is 64 hexadecimal digits",
+	} {
+		if _, _, body := send(t, get("/v1/federations/"+id)); !strings.Contains(body, want) {
+			t.Errorf("%s: %s", id, body)
+		}
+	}
 	cases := []struct {
 		name   string
 		r      *http.Request

@@ -2,6 +2,8 @@ package door
 
 import (
 	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -65,6 +67,11 @@ func (d *Door) signed(of role, next handler) http.HandlerFunc {
 			return
 		}
 		if !found {
+			if isIdentifier(r.PathValue("id")) {
+				d.refuse(w, "unknown", "this server does not have it, or not yet: perhaps a backup is "+
+					"still to be restored, or it was declared elsewhere; see /v1/federations")
+				return
+			}
 			d.refuse(w, "unknown", "an identifier is 64 hexadecimal digits; see /v1/federations")
 			return
 		}
@@ -98,6 +105,12 @@ func (d *Door) signed(of role, next handler) http.HandlerFunc {
 		}
 		next(w, r, c)
 	}
+}
+
+// isIdentifier reports whether a text could be a federation's identifier.
+func isIdentifier(id string) bool {
+	b, err := hex.DecodeString(id)
+	return err == nil && len(b) == sha256.Size
 }
 
 // warnOfClock logs, at most once a minute, that clocks differ: if this machine's clock is off, no
