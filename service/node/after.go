@@ -74,8 +74,8 @@ func (n *Node) succeeds(
 	case err != nil:
 		return err
 	case !bytes.Equal(spent, files.Before):
-		return fmt.Errorf("%w: privacy.before is not what the parties of %.16s… have spent; have it "+
-			"rewritten by 'hushsumd federation after'", page.ErrStale, before.Federation)
+		return f.Job.Mistake("privacy.before", "have it written again by hushsumd federation after",
+			"it is not what the parties of %.16s… have spent", before.Federation)
 	}
 	return nil
 }

@@ -484,8 +484,8 @@ func (w *budgetWorld) spent(
 		kind   string // of the server's refusal
 		party  bool   // does it refuse by its own book?
 	}{
-		"nothing was spent":      {lie(last.ID, study), study, "stale", true},
-		"there was no budget":    {lie(last.ID, 0), 2 * study, "stale", true},
+		"nothing was spent":      {lie(last.ID, study), study, "federation", true},
+		"there was no budget":    {lie(last.ID, 0), 2 * study, "federation", true},
 		"a second path":          {w.forked(all), study, "federation", true},
 		"a study from the start": {nil, study, "federation", false},
 	} {

@@ -24,7 +24,6 @@ import (
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/node"
-	"github.com/hushsum/hushsum/service/page"
 	"github.com/hushsum/hushsum/service/party"
 	"github.com/hushsum/hushsum/service/runner"
 )
@@ -389,7 +388,8 @@ func (w *yearWorld) refused(files *federation.Files, id string) {
 		Ledger: empty}).MarshalText(); err != nil {
 		w.Fatal(err)
 	}
-	if _, err := w.node.Create(w.ctx, less); !errors.Is(err, page.ErrStale) {
+	if _, err := w.node.Create(w.ctx, less); !errors.Is(err, jobs.ErrConfig) ||
+		!strings.Contains(err.Error(), "privacy.before: it is not what the parties of") {
 		w.Errorf("nothing was spent before: %v", err)
 	}
 	signed := *files

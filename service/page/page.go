@@ -22,7 +22,7 @@ import (
 )
 
 // ErrStale: the federation has moved on since the operator looked.
-var ErrStale = errors.New("page: the federation has moved on; look again")
+var ErrStale = errors.New("page: it has changed since; look again")
 
 // Federations provides what the page shows.
 type Federations interface {
