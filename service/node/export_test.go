@@ -21,5 +21,12 @@ func (n *Node) Unled(id string) {
 	e.runner, e.leader, e.heard = nil, lead{}, time.Time{}
 }
 
+// Heard has another node have said that it leads something, some time ago.
+func (n *Node) Heard(name string, leads int, ago time.Duration) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	n.others[name] = &present{presence{Node: name, Leads: leads}, time.Now().Add(-ago)}
+}
+
 // Health returns what the page shows of the node.
 func (n *Node) Health(ctx context.Context) *page.Health { return shows{n}.Health(ctx) }

@@ -178,8 +178,12 @@ func (n *Node) nodes(ctx context.Context) (*page.Nodes, *record.Cluster, error) 
 			delete(n.others, name) // nothing relies on it
 			continue
 		}
-		index[name] = &page.Node{Name: name, Here: p.here(), Door: p.Door, Version: p.Version,
-			Seals: p.Seals, Leads: p.Leads, Seen: &p.when}
+		one := &page.Node{Name: name, Here: p.here(), Door: p.Door, Version: p.Version,
+			Seals: p.Seals, Seen: &p.when}
+		if one.Here { // others may lead by now what it said last
+			one.Leads = p.Leads
+		}
+		index[name] = one
 	}
 	n.mutex.Unlock()
 	c := &record.Cluster{}

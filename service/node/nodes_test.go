@@ -73,6 +73,28 @@ func (c *cluster) whole(which, members int) *page.Nodes {
 	}
 }
 
+// A node that is away leads nothing, whatever it said last.
+func TestNodeAwayLeadsNothing(t *testing.T) {
+	t.Parallel()
+	n, err := node.Start(t.Context(), plainNode(t.TempDir()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	for ago, leads := range map[time.Duration]int{0: 1, 14 * time.Second: 0} {
+		n.Heard("other", 1, ago)
+		nodes, err := n.Nodes(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range nodes.Nodes {
+			if one.Name == "other" && (one.Leads != leads || one.Here != (leads > 0)) {
+				t.Errorf("heard %v ago: %+v", ago, one)
+			}
+		}
+	}
+}
+
 // While a federation runs a fourth node is added, one that leads is removed, one that is dead is,
 // and what would lose the quorum is refused. No round is lost. A removed node does not come
 // back.

@@ -28,7 +28,7 @@ type Node struct {
 	Door    string     `json:"door,omitempty"`
 	Version string     `json:"version,omitempty"`
 	Seals   string     `json:"seals,omitempty"` // name of the key that it seals under
-	Leads   int        `json:"leads"`           // federations
+	Leads   int        `json:"leads"`           // federations; 0 while it is away
 	Seen    *time.Time `json:"seen,omitempty"`  // when it was heard last
 }
 
@@ -62,7 +62,10 @@ func (n *Nodes) Say() string {
 	default:
 		text += fmt.Sprintf(": %d may fail", n.Missing)
 	}
-	if n.Copying > 0 {
+	switch {
+	case n.Copying > 0 && here < n.Members:
+		text += fmt.Sprintf("; %d streams of the record lack a whole copy", n.Copying)
+	case n.Copying > 0:
 		text += fmt.Sprintf("; %d streams of the record are being copied", n.Copying)
 	}
 	return text

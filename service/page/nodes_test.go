@@ -23,8 +23,10 @@ func TestSay(t *testing.T) {
 		"3 of 3 nodes are up, 2 decide: 1 may fail":               {Members: 3, Quorum: 2, Missing: 1},
 		"1 of 3 nodes are up, 2 decide: nothing is decided":       {Members: 3, Quorum: 2, Missing: -1},
 		"5 of 5 nodes are up, 3 decide: 2 may fail":               {Members: 5, Quorum: 3, Missing: 2},
-		"2 of 3 nodes are up, 2 decide: none of them may fail; 4 streams of the record are being " +
-			"copied": {Members: 3, Quorum: 2, Copying: 4},
+		"2 of 3 nodes are up, 2 decide: none of them may fail; 4 streams of the record lack a whole " +
+			"copy": {Members: 3, Quorum: 2, Copying: 4},
+		"3 of 3 nodes are up, 2 decide: 1 may fail; 4 streams of the record are being copied": {
+			Members: 3, Quorum: 2, Missing: 1, Copying: 4},
 	} {
 		if got := n.Say(); got != want {
 			t.Errorf("%q, want %q", got, want)
