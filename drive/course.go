@@ -9,6 +9,7 @@ import (
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/internal/entropy"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/protocol"
 )
 
 // course is where a job stands, whatever takes its sums.
@@ -142,11 +143,20 @@ func (s *course) done(party int) bool {
 	return s.counts != nil && s.counts[party] >= s.config.Submissions
 }
 
+// number has an error name a round by its number in the job, which has several sessions.
+func number(err error, round uint64) {
+	var missing *protocol.MissingError
+	if errors.As(err, &missing) {
+		missing.Round = round
+	}
+}
+
 // loses counts a round without a sum, and reports whether the job is to end with it.
 func (s *course) loses(session uint64, why error) (over bool) {
 	s.lost++
 	s.inRow++
 	s.of, s.ask = nil, false
+	number(why, s.round)
 	s.decided(Notice{Kind: Lost, Session: session, Round: s.round, Err: why})
 	if !s.config.Pause {
 		return s.inRow >= mostLost

@@ -70,6 +70,7 @@ func (s *Server) begin() error {
 	}
 	envelopes, err := server.BeginDigest(digest)
 	if tooFew(err) {
+		number(err, s.round+1)
 		s.decided(Notice{Kind: Unbegun, Session: x.number, Round: s.round + 1, Err: err})
 		s.enter(x, Resting)
 		if s.failed = s.tried; s.failed == nil { // it was tried before the server was loaded

@@ -126,7 +126,6 @@ type MissingError struct {
 	Have, Need int
 }
 
-// Error omits the round: a job that goes through several sessions numbers its rounds otherwise.
 func (e *MissingError) Error() string {
 	const most = 8
 	names := e.Names
@@ -141,12 +140,12 @@ func (e *MissingError) Error() string {
 		return fmt.Sprintf("%v: %d parties %s, a session needs %d; missing: %s", ErrTooFew, e.Have, e.Did,
 			e.Need, who)
 	case e.Need > 0:
-		return fmt.Sprintf("%v: %d parties %s, %d are needed; missing: %s", ErrTooFew, e.Have, e.Did,
-			e.Need, who)
+		return fmt.Sprintf("%v: %d parties %s round %d, %d are needed; missing: %s", ErrTooFew, e.Have,
+			e.Did, e.Round, e.Need, who)
 	case e.Round == 0:
 		return fmt.Sprintf("%v: set-up waits for %s", ErrMissing, who)
 	}
-	return fmt.Sprintf("%v: the round is lost without %s", ErrMissing, who)
+	return fmt.Sprintf("%v: round %d is lost without %s", ErrMissing, e.Round, who)
 }
 
 // Is makes errors.Is(err, ErrMissing) true, and ErrTooFew where that is so.

@@ -155,5 +155,5 @@ func ExampleServer_Sum() {
 	fmt.Println(session.Round(nil, [][][]uint64{{{40}}, nil}))
 	// Output:
 	// [[42]] <nil>
-	// [] protocol: messages are missing: the round is lost without ben
+	// [] protocol: messages are missing: round 2 is lost without ben
 }

@@ -182,7 +182,7 @@ func (s *Server) BeginDigest(broadcast [32]byte) ([]Envelope, error) {
 					absent = append(absent, i)
 				}
 			}
-			return nil, tooFewError(s.config.Roster, round, "are ready", n, s.terms.minSurvivors, absent)
+			return nil, tooFewError(s.config.Roster, round, "are ready for", n, s.terms.minSurvivors, absent)
 		}
 	}
 	s.open, s.intake = nil, nil // before there is room for another

@@ -91,7 +91,7 @@ func (s *Server) Gather(present []int) ([]Envelope, error) {
 		}
 	}
 	if n := holders.Len(); n < s.config.minMembers {
-		return nil, tooFewError(s.config.Roster, s.round+2, "are present", n, s.config.minMembers,
+		return nil, tooFewError(s.config.Roster, s.round+2, "are present for", n, s.config.minMembers,
 			s.absent(holders))
 	}
 	s.round++
@@ -176,7 +176,7 @@ func (s *Server) endMasked() error {
 	if n := s.open.received.Len(); n < s.terms.minSurvivors {
 		missing := s.Missing()
 		s.open = nil
-		return tooFewError(s.config.Roster, s.round, "submitted", n, s.terms.minSurvivors, missing)
+		return tooFewError(s.config.Roster, s.round, "submitted in", n, s.terms.minSurvivors, missing)
 	}
 	s.intake = nil
 	s.open.step = stepSigned
@@ -249,7 +249,7 @@ func (s *Server) endSigned() error {
 	if n := len(s.open.signatures); n < quorum {
 		missing := s.Missing()
 		s.open = nil
-		return tooFewError(s.config.Roster, s.round, "signed", n, quorum, missing)
+		return tooFewError(s.config.Roster, s.round, "signed in", n, quorum, missing)
 	}
 	s.open.step = stepReveal
 	return nil

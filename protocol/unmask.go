@@ -101,7 +101,7 @@ func (s *Server) tooFewShares(open *serverRound, owner int, near []int, have int
 			fmt.Errorf("%w: of %d holders %d have a share that serves, the session needs %d",
 				ErrMaterial, asked, have, s.terms.threshold))
 	}
-	did := fmt.Sprintf("revealed shares of %s (party %d)", s.config.Roster.Name(owner), owner)
+	did := fmt.Sprintf("revealed shares of %s (party %d) in", s.config.Roster.Name(owner), owner)
 	return tooFewError(s.config.Roster, s.round, did, have, s.terms.threshold, silent)
 }
 

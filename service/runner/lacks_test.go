@@ -62,14 +62,14 @@ func TestLacksNames(t *testing.T) {
 // the sum: those who did not answer, and those whom the round was not for.
 func TestLostNames(t *testing.T) {
 	l := newLed(t, "")
-	missing := &protocol.MissingError{Round: 4, Parties: []int{3}, Names: []string{"p3"},
-		Did: "submitted", Have: 2, Need: 3}
+	missing := &protocol.MissingError{Round: 10, Parties: []int{3}, Names: []string{"p3"},
+		Did: "submitted in", Have: 2, Need: 3}
 	lines := l.note([]drive.Notice{
 		{Kind: drive.Begun, Session: 2, Round: 10, Parties: []int{0, 1, 3}},
 		{Kind: drive.Lost, Session: 2, Round: 10, Err: missing},
 	})
-	const want = "protocol: too few parties: 2 parties submitted, 3 are needed; missing: p3; not in " +
-		"the round from its start: p2, p4"
+	const want = "protocol: too few parties: 2 parties submitted in round 10, 3 are needed; " +
+		"missing: p3; not in the round from its start: p2, p4"
 	if l.why != "round 10 was lost: "+want || lines[1].Note != want || l.history[0].Lost != want {
 		t.Errorf("%s\n%s", l.why, lines[1].Note)
 	}
