@@ -113,8 +113,8 @@ func TestJobSettle(t *testing.T) {
 	}
 	digest := settled.Digest()
 	if result["digest"] != hex.EncodeToString(digest[:]) || result["rounds"] != 2.0 ||
-		result["length"] != 2.0 || result["weighs"] != true || result["trains"] != false ||
-		result["min_survivors"] != 2.0 {
+		result["length"] != 2.0 || result["weighs"] != true || result["max_weight"] != 8.0 ||
+		result["trains"] != false || result["min_survivors"] != 2.0 {
 		t.Errorf("%v", result)
 	}
 	explained, _ := c.call("job.explain", map[string]any{"settled": result["settled"]})

@@ -85,6 +85,7 @@ var kinds = []struct {
 	{"config", query.ErrConfig, ""},
 	{"bits", aggregation.ErrBits, "use more bits"},
 	{"not-finite", aggregation.ErrNotFinite, "look for what made NaN or infinity in training"},
+	{"range", aggregation.ErrSaturated, "raise sum.range, or declare privacy.clip"},
 	{"length", aggregation.ErrLength, "give as many numbers as the job's length"},
 	{"length", masking.ErrLength, "give as many numbers as the job's length"},
 	{"range", masking.ErrRange, ""},
@@ -189,6 +190,16 @@ func newFault(err error) *faultJSON {
 		f.Field = differs.Field
 		f.Reason = fmt.Sprintf("%s is %s here and %s there", differs.Field, differs.Ours, differs.Theirs)
 	}
+	var call *callError
+	if errors.As(err, &call) {
+		f.Field = call.field
+	}
+	if errors.Is(err, aggregation.ErrSaturated) {
+		f.Field = "sum.range"
+		for _, s := range []*string{&f.Text, &f.Reason} { // what to do is said in the words of a job
+			*s = strings.Replace(*s, "; raise the range or clip first", "", 1)
+		}
+	}
 	var rows *query.RowsError
 	if errors.As(err, &rows) {
 		f.Field, f.Reason, f.Advice = rows.Column, rows.Reason, rows.Advice
@@ -246,5 +257,13 @@ func objectError(noun string, id uint64) error {
 
 // fieldError reports what is wrong with a field of a call.
 func fieldError(field, advice, reason string, a ...any) error {
-	return requestError(advice, "%s: %s", field, fmt.Sprintf(reason, a...))
+	return &callError{requestError(advice, "%s: %s", field, fmt.Sprintf(reason, a...)), field}
 }
+
+// callError is an error in a field of a call.
+type callError struct {
+	error
+	field string
+}
+
+func (e *callError) Unwrap() error { return e.error }

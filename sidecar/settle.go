@@ -69,6 +69,7 @@ type settledJSON struct {
 	Tensors      []tensorJSON `json:"tensors,omitempty"`
 	Trains       bool         `json:"trains"` // it trains its model itself, on rows
 	Weighs       bool         `json:"weighs"` // vectors have weights
+	MaxWeight    int          `json:"max_weight"`
 	MinSurvivors int          `json:"min_survivors"`
 	StdDev       float64      `json:"std_dev"` // of the noise in a mean of the fewest parties
 	Delta        float64      `json:"delta"`
@@ -96,6 +97,7 @@ func (s *sidecar) settled(settled *hushsum.Settled) (any, [][]byte, error) {
 		Length:       settled.Length(),
 		Trains:       settled.Trains(),
 		Weighs:       weighs(settled),
+		MaxWeight:    maxWeight(settled),
 		MinSurvivors: settled.MinSurvivors(),
 		StdDev:       settled.StdDev(settled.MinSurvivors()),
 		Delta:        delta(settled),
@@ -112,8 +114,16 @@ func (s *sidecar) settled(settled *hushsum.Settled) (any, [][]byte, error) {
 	return out, nil, nil
 }
 
+// maxWeight returns the largest weight of a vector; 0: they have none.
+func maxWeight(s *hushsum.Settled) int {
+	if s.Job() == nil {
+		return 0
+	}
+	return s.Job().Sum.MaxWeight
+}
+
 // weighs reports whether vectors come with weights.
-func weighs(s *hushsum.Settled) bool { return s.Job() != nil && s.Job().Sum.MaxWeight > 0 }
+func weighs(s *hushsum.Settled) bool { return maxWeight(s) > 0 }
 
 func delta(s *hushsum.Settled) float64 {
 	if s.Job() != nil {

@@ -244,7 +244,8 @@ func (r *request) secret(i int, noun string) ([]byte, error) {
 	case b.shared:
 		return nil, requestError("send it in the frame", "%s came through shared memory", noun)
 	case len(b.bytes) != 32:
-		return nil, requestError("", "%s has %d bytes, not 32", noun, len(b.bytes))
+		return nil, requestError("make it once, of 32 random bytes, and keep it in a file "+
+			"that nobody else can read", "%s has %d bytes, not 32", noun, len(b.bytes))
 	}
 	return b.bytes, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/internal/fault"
@@ -59,7 +60,8 @@ func (r *Run) Check(searched string) error {
 		return &privacy.ConfigError{Field: field, Reason: fmt.Sprintf(format, a...), Advice: advice}
 	}
 	if !slices.Contains(Mechanisms, r.Mechanism) {
-		return bad("Mechanism", fmt.Sprintf("use one of %q", Mechanisms), "%.40q is none", r.Mechanism)
+		return bad("Mechanism", "use one of "+strings.Join(Mechanisms, ", "), "%.40q is none",
+			r.Mechanism)
 	}
 	if searched != "NoiseMultiplier" {
 		if err := r.checkNoise(bad); err != nil {

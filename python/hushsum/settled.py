@@ -119,6 +119,7 @@ class Settled:
         length: numbers of a vector.
         trains: whether the job trains its model itself, on rows.
         weighs: whether means are weighted.
+        max_weight: the largest weight of an update, 0 if they have none.
         min_survivors: the fewest parties in a sum.
         std_dev: of the noise in each number of a mean of so few, in the vectors' units.
     """
@@ -132,6 +133,8 @@ class Settled:
         like: Arrays | None = None,
         **tryout: Any,
     ) -> None:
+        if not isinstance(job, (Declared, Plan)):
+            raise no_job(job)
         call, parameters, blobs = job._settling()
         for which, given in (("roster", roster), ("committee", committee)):
             if given is not None:
@@ -148,6 +151,7 @@ class Settled:
         self.length: int = result["length"]
         self.trains: bool = result["trains"]
         self.weighs: bool = result["weighs"]
+        self.max_weight: int = result["max_weight"]
         self.min_survivors: int = result["min_survivors"]
         self.std_dev: float = result["std_dev"]
         self._delta: float = result["delta"]
@@ -262,7 +266,15 @@ def settled_of(job: Any) -> Settled:
         return job
     if isinstance(job, Declared):
         return Settled(job)
-    raise ConfigError(
-        f"a {type(job).__name__} is not a job", kind="config", field="job",
-        advice="give a Job, or what Job.settle returned",
-    )
+    raise no_job(job)
+
+
+def no_job(given: Any) -> ConfigError:
+    """Return the error of what is no job."""
+    advice = "give a Job, or what Job.settle returned"
+    if isinstance(given, Settled):
+        advice = "give the job itself, which is its attribute job"
+    elif isinstance(given, (str, os.PathLike)):
+        advice = "give Job.load(path); parties and servers take what its settle returns"
+    return ConfigError(f"a {type(given).__name__} is not a job", kind="config", field="job",
+                       advice=advice)

@@ -51,6 +51,21 @@ def test_laplace_has_a_scale_alone() -> None:
             assert caught.value.field == name
 
 
+def test_errors_name_the_parameter() -> None:
+    for field, given in (("noise_multiplier", {"noise_multiplier": -1}), ("mechanism", {}),
+                         ("rate", {"noise_multiplier": 1, "rate": 2}),
+                         ("unit", {"noise_multiplier": 1, "unit": "row"})):
+        with pytest.raises(hushsum.RequestError, match=f"^{field}: ") as caught:
+            hushsum.epsilon("none" if field == "mechanism" else "gaussian", **given)
+        assert caught.value.field == field
+
+
+def test_a_lower_bound_is_said_if_there_is_one() -> None:
+    exact = hushsum.epsilon("gaussian", noise_multiplier=1)
+    assert exact.lower > 0 and " (at least " in str(exact)
+    assert "at least" not in str(hushsum.Interval(8.0, 0.0, 1e-5))
+
+
 def test_adversaries_and_mechanisms() -> None:
     public = hushsum.epsilon("gaussian", noise_multiplier=1, rate=0.1, rounds=10)
     server = hushsum.epsilon("gaussian", noise_multiplier=1, rate=0.1, rounds=10,

@@ -176,6 +176,13 @@ MISTAKES = [
                             rows=1), hushsum.ConfigError, "config", "no rows"),
     (lambda w: hushsum.join(w.settled, url="tcp://h:99999", coordinator="", identity=w.stranger,
                             train=len), hushsum.ConfigError, "config", "tcp://host:port"),
+    (lambda w: hushsum.simulate("study.toml", len, [1, 2]), hushsum.ConfigError, "config",
+     "Job.load"),
+    (lambda w: hushsum.simulate(w.settled, len, [1, 2]), hushsum.ConfigError, "config",
+     "attribute job"),
+    (lambda w: w.party.save(b"key"), hushsum.RequestError, "request", "32 random bytes"),
+    (lambda w: hushsum.epsilon("gausian", noise_multiplier=1), hushsum.RequestError, "request",
+     "use one of gaussian, laplace, discrete-gaussian,"),
 ]
 
 
@@ -190,6 +197,7 @@ def test_mistakes(w: Workshop, number: int) -> None:
     assert kind is None or e.kind == kind
     assert says in str(e) + e.advice
     assert e.advice or e.reason
+    assert e.field is None or not isinstance(e, hushsum.RequestError) or e.field in str(e)
     for word in ("json:", "Go ", "struct", "nil", "panic", "strconv", "errors."):
         assert word not in str(e)
 
