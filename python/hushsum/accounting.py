@@ -58,7 +58,8 @@ class Interval:
 
     def __str__(self) -> str:
         at = "" if self.delta is None else f" at delta {self.delta:g}"
-        text = f"at most {self.upper:.6g} (at least {self.lower:.6g}){at}"
+        least = f" (at least {self.lower:.6g})" if self.lower else ""
+        text = f"at most {self.upper:.6g}{least}{at}"
         text += f", for each {self.unit}, against the {self.adversary}"
         return text + (f": {self.reason}" if self.reason else f" ({self.accountant})")
 
