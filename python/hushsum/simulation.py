@@ -12,8 +12,8 @@ import numpy as np
 from . import _sidecar
 from ._declared import Declared
 from .accounting import Interval
-from .arrays import Arrays
-from .attempts import Attempts
+from .arrays import Arrays, Structure
+from .attempts import Attempts, not_finite, warn
 from .errors import ConfigError
 from .job import _parts
 from .records import Records
@@ -145,6 +145,7 @@ def simulate(
                 field="apply" if model is None else "model", advice="leave it out",
             )
         attempts = Attempts()
+        unweighted: list[int] = []  # the first party whose update had no weight, where all have
         bar = _Bar(2 * private.rounds * len(parties) if progress else 0)
 
         def run(settled: Settled, scores: list[float]) -> Any:
@@ -159,7 +160,7 @@ def simulate(
                 for number in range(1, settled.rounds + 1):
                     begun, (vector,) = s.call("trial.begin", trial, following)
                     for i in begun["parties"]:
-                        add, vectors = {**trial, "party": i}, []
+                        add, vectors, update = {**trial, "party": i}, [], None
                         if train is None:
                             add["rows"] = rows[i]
                         elif records:
@@ -168,8 +169,15 @@ def simulate(
                         else:
                             update, weight = _parts(train(settled.read(vector), parties[i]))
                             vectors = [structure.blob(update)]
-                            add |= settled.weight(weight) if settled.weighs else {}
-                        s.call("trial.add", add, vectors)
+                            add |= settled.weight(weight)
+                            if settled.weighs and weight is None and not unweighted:
+                                unweighted.append(i)
+                                warn(f"the job has weights up to {settled.max_weight}, and train "
+                                     "returned none: 1 is taken", RuntimeWarning)
+                        try:
+                            s.call("trial.add", add, vectors)
+                        except ConfigError as err:
+                            raise _at(i, err, structure, update) from None
                         if records:
                             attempts.left_out(number, records[i])
                         bar.step()
@@ -179,7 +187,7 @@ def simulate(
                         current = apply(settled.read(vector), settled.read(made[1]))
                         following = [structure.blob(current)]
                     if evaluate is not None:
-                        scores.append(float(evaluate(current)))
+                        scores.append(_score(evaluate(current)))
             return current
 
         # The rows are those of the parties here, and not of the job's world.
@@ -193,6 +201,23 @@ def simulate(
         out.model = run(private, out.scores)
         bar.end()
     return out
+
+
+def _at(party: int, err: ConfigError, structure: Structure, update: Any) -> ConfigError:
+    """Return what is wrong with the vector of a party, with the party."""
+    if err.kind == "not-finite" and update is not None:
+        err = not_finite(structure.not_finite(update) or "")
+    return ConfigError(f"parties[{party}]: {err}", kind=err.kind, reason=err.reason,
+                       advice=err.advice, field=err.field, party=party)
+
+
+def _score(value: Any) -> float:
+    """Return what evaluate returned, as a number."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ConfigError(f"evaluate returned {value!r:.40}, which is not a number", kind="config",
+                          field="evaluate", advice="return a score, larger for better models") from None
 
 
 class _Bar:

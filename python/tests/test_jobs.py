@@ -442,6 +442,39 @@ def test_simulate() -> None:
     assert "\nepsilon at most " in str(noisy) and "epsilon at most" not in str(quiet)
 
 
+def test_a_simulation_says_what_training_returned() -> None:
+    weighted = job(rounds=2, length=2, count=2, drop_out=0, max_weight=200)
+    with pytest.warns(RuntimeWarning) as warned:
+        hushsum.simulate(weighted, lambda m, d: np.ones(2), [0, 1], progress=False)
+    assert [str(w.message) for w in warned] == [
+        "the job has weights up to 200, and train returned none: 1 is taken"]
+    assert warned[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        hushsum.simulate(weighted, lambda m, d: (np.ones(2), 3, {}), [0, 1], progress=False)
+
+    plain = job(rounds=1, length=3, clip=0.0, count=2, drop_out=0)
+    model = {"a": np.zeros(2), "b": np.zeros(1)}
+
+    def bad(update, evaluate=None):
+        good = {"a": np.ones(2), "b": np.ones(1)}
+        with pytest.raises(hushsum.ConfigError) as caught:
+            hushsum.simulate(plain, lambda m, d: update if d else good, [0, 1], model,
+                             evaluate=evaluate, progress=False)
+        return caught.value
+
+    e = bad(({"a": np.ones(2), "b": np.ones(1)}, -3, {"a": 1}))
+    assert "the job has no weights" in str(e) and e.field == "weight"
+    e = bad({"a": np.ones(2), "b": np.array([np.nan])})
+    assert str(e).startswith("parties[1]: the update['b'] has NaN or infinity")
+    assert e.kind == "not-finite" and e.party == 1 and e.field == "['b']"
+    e = bad({"a": np.full(2, 1e9), "b": np.ones(1)})
+    assert str(e).startswith("parties[1]: a value is out of range: coordinate 0 is outside ±")
+    assert "raise sum.range" in str(e) and e.kind == "range" and e.field == "sum.range"
+    e = bad({"a": np.ones(2), "b": np.ones(1)}, evaluate=lambda m: "good")
+    assert "evaluate returned 'good'" in str(e) and e.field == "evaluate"
+
+
 def test_models_that_are_not_the_jobs() -> None:
     tensors = hushsum.Job.parse("""
 name = "tensors"
