@@ -65,6 +65,8 @@ func (v *Dealing) tooManyRows() error {
 	}
 }
 
+const setData = "Set HUSHSUM_DATA to the folder that holds the data sets of docs/testing.md"
+
 const whatAdultIs = "adult.data and adult.test of the UCI Adult data set (DOI 10.24432/C5XW20)"
 
 func (v *Dealing) loadAdult() (train, test *learning.Dataset, err error) {
@@ -103,8 +105,8 @@ func (v *Dealing) adultProblem(err error) error {
 	case errors.As(err, &path):
 		return &cli.Problem{
 			Cause: fmt.Sprintf("%s: cannot read %s: %v", v.named(), path.Path, path.Err),
-			Advice: v.named() + " takes digits, mnist, fashion-mnist, adult or the folder with " +
-				whatAdultIs + "; synthetic makes rows up.",
+			Advice: setData + ". " + v.named() + " takes digits, mnist, fashion-mnist, adult or the " +
+				"folder with " + whatAdultIs + "; synthetic makes rows up.",
 			Err: err,
 		}
 	case errors.Is(err, learning.ErrIncomplete), errors.Is(err, learning.ErrMalformed):
@@ -159,8 +161,7 @@ func (v *Dealing) imageProblem(err error) error {
 	case errors.As(err, &path):
 		return &cli.Problem{
 			Cause: fmt.Sprintf("%s: cannot read %s: %v", v.named(), path.Path, path.Err),
-			Advice: "Set HUSHSUM_DATA to the folder that holds the data sets, or give --data the folder " +
-				"of one.",
+			Advice: setData + ", or give --data the folder of one.",
 			Err: err,
 		}
 	case errors.Is(err, learning.ErrIncomplete), errors.Is(err, learning.ErrMalformed):

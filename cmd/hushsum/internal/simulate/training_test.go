@@ -190,6 +190,7 @@ func TestTrainingUsage(t *testing.T) {
 		{"--epochs -2", 2, "--epochs: -2 is outside its range"},
 		{"--data digits", 1, "Fetch the files again."},
 		{"--data mnist", 1, "Set HUSHSUM_DATA to the folder that holds the data sets"},
+		{"--data adult", 1, "Set HUSHSUM_DATA to the folder that holds the data sets"},
 	} {
 		code, out, errs := call(t.Context(),
 			append(strings.Fields(federated), strings.Fields(c.args)...)...)
