@@ -87,7 +87,8 @@ def _state(key: bytes | None, state: str | Path | None) -> tuple[dict[str, Any],
         return {}, []
     if key is None:
         raise ConfigError("a state needs a key", kind="config", field="key",
-                          advice="give 32 random bytes that you keep, such as os.urandom(32)")
+                          advice="give 32 bytes, made once by os.urandom(32) and kept in a file that "
+                          "nobody else can read")
     path = Path(state).absolute()
     return {"state": str(path), "counter": str(path) + ".counter"}, [key]
 
@@ -157,7 +158,8 @@ def join(
             own.
         state: tcp: file that keeps what the party must not lose when its process ends; without
             one a ``UserWarning`` says what that is.
-        key: tcp: 32 bytes that seal it.
+        key: tcp: 32 random bytes that seal it, made once and kept in a file that nobody else can
+            read: no other key opens the state again.
         least_number: for a party that lost its state: a session number that it has not used.
         spent: for a party that lost its state for good: how many rounds count as spent, all that it
             may have submitted in, at least 1. It needs a ``least_number``. Without it a party whose
