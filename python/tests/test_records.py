@@ -227,6 +227,25 @@ def test_pytorch() -> None:
         ours.gradients(torch.nn.Sequential(torch.nn.BatchNorm1d(8)), loss)
     with pytest.raises(hushsum.ConfigError, match="no parameter 'bias'"):
         gradients({"bias": w}, (x, y))
+    for rows in (x, (x,), (x, y, y)):  # the first is what (x, y) leaves of itself with a group
+        with pytest.raises(hushsum.ConfigError, match=r"\(x, y, group\)"):
+            gradients({"weight": w[None]}, rows)
+    if not ours._DROPS:
+        for layer in (torch.nn.Dropout(0.5), torch.nn.Dropout1d(0.5), torch.nn.AlphaDropout(0.5)):
+            with pytest.raises(hushsum.ConfigError, match=r", of which.*eval\(\)"):
+                ours.gradients(torch.nn.Sequential(module, layer), loss)
+
+
+def test_a_dropout_that_drops_nothing_has_gradients() -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    pytest.importorskip("torch.func" if hasattr(torch, "func") else "functorch")
+    from hushsum import torch as ours
+
+    for layer in (torch.nn.Dropout(0.5).eval(), torch.nn.Dropout(0.0)):
+        module = torch.nn.Sequential(torch.nn.Linear(8, 2), layer)
+        gradients = ours.gradients(module, torch.nn.functional.cross_entropy)
+        model = {name: p.detach().numpy() for name, p in module.named_parameters()}
+        assert gradients(model, census(20, 3))["0.weight"].shape == (20, 2, 8)
 
 
 TENSORS = """tensor = [{ name = "0.weight", shape = [16, 8] }, { name = "0.bias", shape = [16] },
