@@ -246,10 +246,12 @@ class Queries:
     ::
 
         asked = hushsum.Queries(settled)
-        hushsum.join(settled, lambda model: asked.vector("rows.csv"), …)   # a party
+        # A party, whatever the unit of the job is; it gives join no rows.
+        hushsum.join(settled, train=lambda model: asked.vector("rows.csv"), …)
 
-        coordinator = hushsum.Coordinator(settled, …)                      # who asks
-        answers = asked.answers(mean, parties)
+        # Who asks: what run returns is the mean.
+        coordinator = hushsum.Coordinator(settled, …)
+        answers = asked.answers(coordinator.run(), parties)
     """
 
     def __init__(self, job: Declared | Settled) -> None:

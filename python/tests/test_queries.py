@@ -3,6 +3,7 @@
 import csv
 import runpy
 import sqlite3
+import threading
 import tokenize
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import hushsum
+from rounds import identities
 
 TEXT = """
 name = "people"
@@ -145,6 +147,36 @@ def test_between_machines(job):
     answers = asked.answers(np.mean(vectors, axis=0), 4)
     assert answers["old"].value == sum(row["age"] >= 60 for row in ROWS)
     assert answers["groups"].value == [9, 10, 5]
+
+
+@pytest.mark.parametrize("unit", ["record", "party"])
+def test_three_parties_join_and_a_coordinator_reads(unit):
+    """Whoever epsilon protects: a function of each party answers, and the last model is the mean."""
+    text = TEXT.replace("count = 4", "count = 3")
+    if unit == "record":
+        text = text.replace(", rows = 50 }", """ }
+privacy = { unit = "record", records = 24, noise = "discrete-gaussian", epsilon = 50.0 }""")
+    declared = hushsum.Job.parse(text)
+    keys = identities(3)
+    settled = declared.settle(keys)
+    asked, coordinator = hushsum.Queries(settled), hushsum.Identity.generate()
+    running = hushsum.Coordinator(settled, identity=coordinator, step_time=60)
+
+    def party(i, name):
+        hushsum.join(settled, url=running.url, identity=keys[name], coordinator=coordinator.public,
+                     train=lambda model: asked.vector(ROWS[i::3]))
+
+    threads = [threading.Thread(target=party, args=a) for a in enumerate(keys)]
+    for t in threads:
+        t.start()
+    answers = asked.answers(running.run(), 3)
+    for t in threads:
+        t.join(120)
+    old = answers["old"]
+    assert bool(old.epsilon) == (unit == "record") and answers.present == 3
+    # Six standard deviations: exceeded with a probability of 2e-9.
+    margin = 6 * (old.interval[1] - old.interval[0]) / 2 / 1.96
+    assert abs(old.value - sum(row["age"] >= 60 for row in ROWS)) <= margin + 1e-9 < 12
 
 
 @pytest.mark.parametrize("rows, field, part", [
