@@ -4,6 +4,7 @@ import dataclasses
 import math
 import subprocess
 import threading
+import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -95,6 +96,32 @@ def test_a_simulation_takes_a_job_without_submit_after() -> None:
     with pytest.raises(hushsum.ConfigError, match="evaluate") as raised:
         out.cost
     assert raised.value.field == "evaluate"
+
+
+@pytest.mark.parametrize("model", ["length = 3", 'name = "logistic"'])
+def test_a_simulation_counts_the_records(model) -> None:
+    """Where the job says none; where it says another number, that is told."""
+    own = [(np.random.default_rng(i).normal(size=(40, 3)), np.arange(40) % 2) for i in range(2)]
+    train = None if "name" in model else lambda model, rows: rows[0]
+    said = text(model, rounds=2, records=80, parties="count = 2")
+    without = said.replace("records = 80\n", "")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        known, counted = (hushsum.simulate(hushsum.Job.parse(t), train, own, progress=False)
+                          for t in (said, without))
+    assert known.epsilon == counted.epsilon and known.std_dev == counted.std_dev
+    with pytest.warns(RuntimeWarning, match="privacy.records is 100, and the parties here have 80"):
+        hushsum.simulate(hushsum.Job.parse(said.replace("records = 80", "records = 100")), train,
+                         own, progress=False)
+
+
+def test_a_simulation_counts_persons() -> None:
+    job = hushsum.Job.parse(text("length = 3", 'group = "patient"', rounds=2, records=80,
+                                 parties="count = 2").replace("records = 80\n", "")
+                            .replace("training.batch = 16\n", ""))
+    out = hushsum.simulate(job, lambda model, rows: rows, progress=False,
+                           parties=[(np.ones((40, 3)), np.arange(40) % 10)] * 2)
+    assert any("20" in line for line in out.explanation if "patient" in line)
 
 
 def test_persons_have_one_coin_and_one_clip() -> None:
