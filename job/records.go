@@ -42,9 +42,10 @@ type Coins struct {
 	Group string  `json:"group,omitempty"`
 }
 
-// Coins returns the coins of a job whose unit is a record, and nil for others.
+// Coins returns the coins of a job whose unit is a record, and nil for others: also for one with
+// queries, which tosses none.
 func (s *Settled) Coins() *Coins {
-	if s.mechanism == nil || s.mechanism.Records() == nil {
+	if s.mechanism == nil || s.mechanism.Records() == nil || s.job.Asks() {
 		return nil
 	}
 	r, p := s.mechanism.Records(), &s.job.Privacy

@@ -179,4 +179,16 @@ func TestRecordsOfPrograms(t *testing.T) {
 	if _, party := settle(t, "parties.count = 10\n"); party.Coins() != nil {
 		t.Error("parties toss coins for records without a unit")
 	}
+	asked, err := job.Parse("queries", []byte(`name = "asked"
+parties.count = 10
+privacy = { unit = "record", records = 300, noise = "discrete-gaussian", epsilon = 2.0 }
+column = [{ name = "age", type = "whole", range = [18, 100] }]
+query = [{ name = "old", kind = "count", where = "age >= 60" }]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err = asked.Settle(job.Files{Roster: trained.Roster()}); err != nil || s.Coins() != nil {
+		t.Errorf("parties toss coins for answers: %v, %v", s.Coins(), err)
+	}
 }

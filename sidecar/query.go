@@ -3,8 +3,11 @@ package sidecar
 import (
 	"bytes"
 	"cmp"
+	"encoding/csv"
 	"encoding/json"
+	"io"
 	"math"
+	"strings"
 
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/internal/answers"
@@ -99,14 +102,19 @@ func planQueries(_ *sidecar, r *request) (any, [][]byte, error) {
 // all parties, which are dealt to them, or those of each.
 func askQueries(s *sidecar, r *request) (any, [][]byte, error) {
 	var with struct {
-		Deal  bool     `json:"deal"`  // the rows are of one table
-		Files []string `json:"files"` // names of tables, for messages
+		Deal   bool     `json:"deal"`   // the rows are of one table
+		Files  []string `json:"files"`  // names of tables, for messages
+		Tables []bool   `json:"tables"` // which are no files, so that rows are numbered; nil: none
 	}
 	if err := r.takeWith(&with); err != nil {
 		return nil, nil, err
 	}
 	tables := len(r.blobs) - 1
-	if tables < 1 || with.Deal && tables != 1 || len(with.Files) != tables {
+	if with.Tables == nil {
+		with.Tables = make([]bool, max(0, tables))
+	}
+	if tables < 1 || with.Deal && tables != 1 || len(with.Files) != tables ||
+		len(with.Tables) != tables {
 		return nil, nil, requestError("", "query.ask comes with %d blobs and %d names of tables",
 			len(r.blobs), len(with.Files))
 	}
@@ -119,7 +127,7 @@ func askQueries(s *sidecar, r *request) (any, [][]byte, error) {
 	var parties []*query.Rows
 	records := 0
 	for i, blob := range r.blobs[1:] {
-		rows, report, err := query.NewSchema(j).Read(with.Files[i], bytes.NewReader(blob.private()), nil)
+		rows, report, err := readRows(j, with.Files[i], with.Tables[i], blob.private())
 		if err != nil {
 			return nil, nil, err
 		}
@@ -151,6 +159,39 @@ func askQueries(s *sidecar, r *request) (any, [][]byte, error) {
 	return out, nil, out.describe(w.Job, w.Plan)
 }
 
+// readRows reads CSV text: of a file, or of a table, whose rows are named by their numbers.
+func readRows(j *declared.Job, name string, table bool, text []byte) (
+	*query.Rows, *query.Report, error,
+) {
+	in := csv.NewReader(bytes.NewReader(text))
+	in.ReuseRecord = true
+	header, err := in.Read()
+	if !table || err != nil {
+		return query.NewSchema(j).Read(name, bytes.NewReader(text), nil)
+	}
+	rows := func(yield func([]any, error) bool) {
+		var row []any
+		for {
+			record, err := in.Read()
+			if err == io.EOF {
+				return
+			}
+			row = row[:0]
+			for _, value := range record {
+				row = append(row, value)
+			}
+			if !yield(row, err) {
+				return
+			}
+		}
+	}
+	var columns []string
+	for _, name := range header {
+		columns = append(columns, strings.TrimSpace(name))
+	}
+	return query.NewSchema(j).ReadTable(query.Table{Name: name, Columns: columns, Rows: rows})
+}
+
 // planOf compiles the queries of a settled job.
 func planOf(s *sidecar, settled uint64) (*hushsum.Settled, *query.Plan, error) {
 	j, err := lookup[*hushsum.Settled](s, settled, "job")
@@ -165,7 +206,8 @@ func planOf(s *sidecar, settled uint64) (*hushsum.Settled, *query.Plan, error) {
 func vectorOfRows(s *sidecar, r *request) (any, [][]byte, error) {
 	var with struct {
 		Settled uint64 `json:"settled"`
-		File    string `json:"file"` // for messages
+		File    string `json:"file"`  // for messages
+		Table   bool   `json:"table"` // it is no file
 	}
 	if err := r.take(&with, 1); err != nil {
 		return nil, nil, err
@@ -175,8 +217,7 @@ func vectorOfRows(s *sidecar, r *request) (any, [][]byte, error) {
 		return nil, nil, err
 	}
 	file := cmp.Or(with.File, "the rows")
-	text := bytes.NewReader(r.blobs[0].private())
-	rows, report, err := query.NewSchema(j.Job()).Read(file, text, nil)
+	rows, report, err := readRows(j.Job(), file, with.Table, r.blobs[0].private())
 	if err == nil {
 		err = p.Check(file, rows)
 	}

@@ -216,6 +216,7 @@ func filesOf(
 type tryout struct {
 	Parties int      `json:"parties"` // made up; 0: the job is not tried out
 	Rows    []uint64 `json:"rows"`    // theirs, from which features and classes follow
+	Records int      `json:"records"` // of all parties, or groups of them; 0: nobody counted them
 	Clear   bool     `json:"clear"`   // without noise, and where the unit is a party without clip
 }
 
@@ -235,7 +236,8 @@ func (s *sidecar) tryout(j *declared.Job, with tryout) (
 	*declared.Job, *keyexchange.Roster, error,
 ) {
 	if n := j.Size(); n != 0 && n != with.Parties {
-		return nil, nil, j.Mistake("parties.count", "leave it out, or give as many",
+		return nil, nil, j.Mistake("parties.count",
+			fmt.Sprintf("write %d, or give as many parties", with.Parties),
 			"it says %d, and there are %d", n, with.Parties)
 	}
 	if j.Oneshot() {
@@ -263,8 +265,9 @@ func (s *sidecar) tryout(j *declared.Job, with tryout) (
 			return nil, nil, err
 		}
 	}
-	if p := &own.Privacy; own.PerRecord() && p.SubmitAfter == 0 {
-		p.SubmitAfter = triedAfter
+	if p := &own.Privacy; own.PerRecord() {
+		p.Records = cmp.Or(p.Records, with.Records)
+		p.SubmitAfter = cmp.Or(p.SubmitAfter, triedAfter)
 	}
 	switch p := &own.Privacy; {
 	case with.Clear && own.PerRecord(): // steps use clipped gradients, with noise or without

@@ -22,7 +22,9 @@ from typing import Any, Iterator, Mapping, Sequence, overload
 
 from . import _sidecar
 from ._declared import Declared
+from .attempts import warn
 from .errors import ConfigError
+from .records import warn_of
 from .settled import Settled, settled_of
 
 
@@ -233,10 +235,16 @@ def query(job: Declared, rows: Any) -> Answers:
     tables = [rows] if deal else rows
     read = [_table(table, f"table {i + 1}") for i, table in enumerate(tables)]
     result, _ = _sidecar.current().call(
-        "query.ask", {"deal": deal, "files": [name for name, _ in read]},
+        "query.ask", {"deal": deal, "files": [name for name, _ in read],
+                      "tables": [not _is_file(table) for table in tables]},
         [job._text(), *(text for _, text in read)],
     )
-    return Answers(result)
+    answers = Answers(result)
+    privacy = getattr(job, "privacy", None)
+    if privacy is not None and privacy.unit == "record":
+        warn_of(privacy.records, sum(report["rows"] for report in answers.reports))
+    _tell(answers.reports)
+    return answers
 
 
 class Queries:
@@ -246,10 +254,12 @@ class Queries:
     ::
 
         asked = hushsum.Queries(settled)
-        hushsum.join(settled, lambda model: asked.vector("rows.csv"), …)   # a party
+        # A party, whatever the unit of the job is; it gives join no rows.
+        hushsum.join(settled, train=lambda model: asked.vector("rows.csv"), …)
 
-        coordinator = hushsum.Coordinator(settled, …)                      # who asks
-        answers = asked.answers(mean, parties)
+        # Who asks: what run returns is the mean.
+        coordinator = hushsum.Coordinator(settled, …)
+        answers = asked.answers(coordinator.run(), parties)
     """
 
     def __init__(self, job: Declared | Settled) -> None:
@@ -264,8 +274,10 @@ class Queries:
         import numpy as np
 
         name, text = _table(rows, "the rows")
-        _, (vector,) = self._settled._sidecar.call(
-            "query.vector", {"settled": self._settled.identifier, "file": name}, [text])
+        result, (vector,) = self._settled._sidecar.call(
+            "query.vector", {"settled": self._settled.identifier, "file": name,
+                             "table": not _is_file(rows)}, [text])
+        _tell([result["report"]])
         return np.frombuffer(vector, "<f8").copy()
 
     def answers(self, mean: Any, parties: int) -> Answers:
@@ -278,9 +290,27 @@ class Queries:
         return Answers(result)
 
 
+def _tell(reports: Sequence[Mapping[str, Any]]) -> None:
+    """Warn, once, of values that do not count as they are in the rows, for their owner."""
+    told = []
+    for report in reports:
+        for f in report["findings"]:
+            if f["what"] != "missing":
+                lines = ", ".join(map(str, f["lines"])) + " …" * (f["rows"] > len(f["lines"]))
+                told.append(f"{report['file']}: {f['column']}: {f['rows']} "
+                            f"value{'s' * (f['rows'] > 1)} {f['what']}, at "
+                            f"{'row' if report.get('table') else 'line'} {lines}")
+    if told:
+        warn("; ".join(told), RuntimeWarning)
+
+
+def _is_file(rows: Any) -> bool:
+    return isinstance(rows, (str, os.PathLike))
+
+
 def _table(rows: Any, name: str) -> tuple[str, bytes]:
     """Return the name of a table, for messages, and its text as CSV."""
-    if isinstance(rows, (str, os.PathLike)):
+    if _is_file(rows):
         path = Path(rows)
         text = path.read_bytes()
         _refuse_binary(str(path), text)

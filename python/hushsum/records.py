@@ -10,6 +10,7 @@ from typing import Any, Callable, Mapping
 import numpy as np
 
 from .arrays import Structure, as_array
+from .attempts import warn
 from .errors import ConfigError
 
 # How many numbers of gradients are in memory at once, unless one person has more.
@@ -30,6 +31,20 @@ class Coins:
             return np.arange(units)
         coins = np.frombuffer(os.urandom(8 * units), "<u8")
         return np.flatnonzero(coins < np.uint64(math.ldexp(self.rate, 64)))
+
+
+def units(rows: Any, group: str) -> int:
+    """Return how many records a party has, or groups of them."""
+    most = 1 << 62
+    return len(Records(rows, Coins({"count": most, "most": most, "rate": 1, "clip": 1,
+                                    "group": group}))._starts) - 1
+
+
+def warn_of(said: int, have: int) -> None:
+    """Warn where a job on this machine says another number of records than its parties have."""
+    if said and have and 10 * max(said, have) > 11 * min(said, have):
+        warn(f"privacy.records is {said}, and the parties here have {have}: write that, or leave it "
+             "out", RuntimeWarning)
 
 
 class Records:

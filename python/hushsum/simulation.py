@@ -16,7 +16,7 @@ from .arrays import Arrays, Structure
 from .attempts import Attempts, not_finite, warn
 from .errors import ConfigError
 from .job import _parts
-from .records import Records
+from .records import Records, units, warn_of
 from .rows import Rows, rows_of
 from .settled import Settled
 
@@ -114,8 +114,9 @@ def simulate(
     ``world`` is for ``hushsum simulate``.
 
     Args:
-        job: what to try. It may leave out the roster, features, classes and
-            ``privacy.submit_after``.
+        job: what to try. It may leave out features, classes, ``privacy.submit_after`` and
+            ``privacy.records``, which is then as many as ``parties`` have; and the roster, which is
+            not read, if it says how many parties there are.
         train: gets the model and one of ``parties``; returns an update of the model's structure, or
             a tuple of update, weight and metrics. ``None`` if the job trains its model itself. What
             it raises ends the simulation. If its unit is a record, ``train`` gets some of a party's
@@ -133,8 +134,15 @@ def simulate(
         rows: list[int] = []
         if train is None:
             rows = [stack.enter_context(Rows(data))._identifier for data in parties]
+        there, privacy = 0, getattr(job, "privacy", None)
+        if privacy is not None and privacy.unit == "record":
+            if train is not None:
+                there = sum(units(data, privacy.group) for data in parties)
+            elif not privacy.group:
+                there = sum(len(labels) for _, labels in parties)
+            warn_of(privacy.records, there)
         clear, private = (
-            Settled(job, like=model, parties=len(parties), rows=rows, clear=c)
+            Settled(job, like=model, parties=len(parties), rows=rows, clear=c, records=there)
             for c in (True, False))
         coins = private.coins
         rows_of(private.trains, parties if rows or coins else None, train, coins is not None)

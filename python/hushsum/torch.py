@@ -15,9 +15,13 @@ from .errors import ConfigError
 
 try:
     from torch.func import functional_call, grad, vmap  # type: ignore[import]
+
+    _DROPS = True
 except ImportError:  # before 2.0
     from functorch import grad, vmap  # type: ignore[import]
     from torch.nn.utils.stateless import functional_call
+
+    _DROPS = False  # its vmap tosses no coins for a dropout
 
 _Module = torch.nn.Module
 # vmap and grad keep their levels in a table of the process, which PyTorch 1.13 does not lock:
@@ -39,7 +43,8 @@ def gradients(
             as ``torch.nn.functional.cross_entropy``.
 
     Raises:
-        ConfigError: a layer of the module mixes records, as batch normalisation does.
+        ConfigError: a layer of the module mixes records, as batch normalisation does; or drops
+            numbers in training, before PyTorch 2.0.
     """
     for name, layer in module.named_modules():
         if isinstance(layer, torch.nn.modules.batchnorm._NormBase) and (
@@ -50,6 +55,13 @@ def gradients(
                 f"the layer {name or 'itself'} is a {type(layer).__name__}, which mixes records",
                 kind="config", field="module",
                 advice="use GroupNorm or LayerNorm: no clip bounds what one record does here",
+            )
+        if (isinstance(layer, torch.nn.modules.dropout._DropoutNd) and layer.training
+                and 0 < layer.p < 1 and not _DROPS):
+            raise ConfigError(
+                f"the layer {name or 'itself'} is a {type(layer).__name__}, of which this PyTorch "
+                "makes no gradients of single records", kind="config", field="module",
+                advice="call module.eval() first, leave the layer out, or use PyTorch 2.0",
             )
     fixed = {name: t.detach() for of in (module.named_parameters(), module.named_buffers())
              for name, t in of}
@@ -70,6 +82,11 @@ def gradients(
                 )
             own[name] = torch.as_tensor(value).to(fixed[name])
         like = next(iter(own.values()))
+        if not isinstance(rows, (tuple, list)) or len(rows) != 2:
+            raise ConfigError(
+                "the rows are not inputs and targets", kind="config", field="rows",
+                advice="give (x, y), and in a job with privacy.group (x, y, group)",
+            )
         x, y = (torch.as_tensor(part).to(like.device) for part in rows)
         if x.is_floating_point():
             x = x.to(like.dtype)

@@ -1,6 +1,7 @@
 """Jobs over the network, and simulations."""
 
 import dataclasses
+import json
 import signal
 import subprocess
 import sys
@@ -473,6 +474,15 @@ def test_a_simulation_says_what_training_returned() -> None:
     assert "raise sum.range" in str(e) and e.kind == "range" and e.field == "sum.range"
     e = bad({"a": np.ones(2), "b": np.ones(1)}, evaluate=lambda m: "good")
     assert "evaluate returned 'good'" in str(e) and e.field == "evaluate"
+
+
+def test_a_simulation_of_other_parties_than_the_job_says() -> None:
+    """What the error says to write can be parsed, and runs."""
+    with pytest.raises(hushsum.ConfigError, match="it says 5, and there are 3; write 3"):
+        hushsum.simulate(job(count=5, roster=""), lambda model, data: np.ones(5), range(3),
+                         progress=False)
+    hushsum.simulate(hushsum.Job.parse(json.dumps(job(count=3, roster="", drop_out=0).to_dict())),
+                     lambda model, data: np.ones(5), range(3), progress=False)
 
 
 def test_models_that_are_not_the_jobs() -> None:

@@ -3,13 +3,16 @@
 import csv
 import runpy
 import sqlite3
+import threading
 import tokenize
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import hushsum
+from rounds import identities
 
 TEXT = """
 name = "people"
@@ -145,6 +148,80 @@ def test_between_machines(job):
     answers = asked.answers(np.mean(vectors, axis=0), 4)
     assert answers["old"].value == sum(row["age"] >= 60 for row in ROWS)
     assert answers["groups"].value == [9, 10, 5]
+
+
+@pytest.mark.parametrize("unit", ["record", "party"])
+def test_three_parties_join_and_a_coordinator_reads(unit):
+    """Whoever epsilon protects: a function of each party answers, and the last model is the mean."""
+    text = TEXT.replace("count = 4", "count = 3")
+    if unit == "record":
+        text = text.replace(", rows = 50 }", """ }
+privacy = { unit = "record", records = 24, noise = "discrete-gaussian", epsilon = 50.0 }""")
+    declared = hushsum.Job.parse(text)
+    keys = identities(3)
+    settled = declared.settle(keys)
+    asked, coordinator = hushsum.Queries(settled), hushsum.Identity.generate()
+    running = hushsum.Coordinator(settled, identity=coordinator, step_time=60)
+
+    def party(i, name):
+        hushsum.join(settled, url=running.url, identity=keys[name], coordinator=coordinator.public,
+                     train=lambda model: asked.vector(ROWS[i::3]))
+
+    threads = [threading.Thread(target=party, args=a) for a in enumerate(keys)]
+    for t in threads:
+        t.start()
+    answers = asked.answers(running.run(), 3)
+    for t in threads:
+        t.join(120)
+    old = answers["old"]
+    assert bool(old.epsilon) == (unit == "record") and answers.present == 3
+    # Six standard deviations: exceeded with a probability of 2e-9.
+    margin = 6 * (old.interval[1] - old.interval[0]) / 2 / 1.96
+    assert abs(old.value - sum(row["age"] >= 60 for row in ROWS)) <= margin + 1e-9 < 12
+
+
+def test_rows_that_are_in_no_file_are_named_by_number(job, tmp_path):
+    """By line only in a file, whose header is its first."""
+    bad = [{**row, "age": "old"} if i == 5 else row for i, row in enumerate(ROWS)]
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE person (age, grp)")
+    connection.executemany("INSERT INTO person VALUES (:age, :group)", bad)
+    path = tmp_path / "rows.csv"
+    path.write_text("age,group\n" + "".join(f"{r['age']},{r['group'] or ''}\n" for r in bad))
+    tables = [bad, {name: [row[name] for row in bad] for name in ("age", "group")},
+              (connection, 'SELECT age, grp AS "group" FROM person'), path]
+    for table, where in zip(tables, ["table 1: row 6: age"] * 3 + ["rows.csv:7: age"]):
+        with pytest.raises(hushsum.ConfigError, match=where):
+            hushsum.query(job, table)
+    with pytest.raises(hushsum.ConfigError, match="row 6: age"):
+        hushsum.Queries(job.settle(identities(4))).vector(bad)
+    with pytest.raises(hushsum.ConfigError, match="no such column") as refused:
+        hushsum.query(job, [{"years": 3}])
+    assert "header" not in str(refused.value)
+
+
+def test_values_that_are_clipped_are_told_of(job):
+    """Once for all tables, as the command does; nothing is told of others."""
+    odd = [{**ROWS[0], "age": 400}, {**ROWS[1], "group": "c"}, *ROWS]
+    said = "table 1: age: 1 value clipped, at row 1; table 1: group: 1 value unknown, at row 2"
+    with pytest.warns(RuntimeWarning) as told:
+        hushsum.query(job, odd)
+    assert [str(t.message) for t in told] == [said]
+    with pytest.warns(RuntimeWarning, match="the rows: age: 1 value clipped, at row 1"):
+        hushsum.Queries(job.settle(identities(4))).vector(odd)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        hushsum.query(job, ROWS)
+
+
+def test_other_numbers_of_records_are_told_of():
+    said = ["a"] * 240
+    with pytest.warns(RuntimeWarning, match="privacy.records is 300, and the parties here have 240"):
+        hushsum.query(hushsum.Job.parse(WORDS), {"said": said})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        hushsum.query(hushsum.Job.parse(WORDS.replace("records = 300", "records = 250")),
+                      {"said": said})
 
 
 @pytest.mark.parametrize("rows, field, part", [

@@ -4,6 +4,7 @@ import dataclasses
 import math
 import subprocess
 import threading
+import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -95,6 +96,32 @@ def test_a_simulation_takes_a_job_without_submit_after() -> None:
     with pytest.raises(hushsum.ConfigError, match="evaluate") as raised:
         out.cost
     assert raised.value.field == "evaluate"
+
+
+@pytest.mark.parametrize("model", ["length = 3", 'name = "logistic"'])
+def test_a_simulation_counts_the_records(model) -> None:
+    """Where the job says none; where it says another number, that is told."""
+    own = [(np.random.default_rng(i).normal(size=(40, 3)), np.arange(40) % 2) for i in range(2)]
+    train = None if "name" in model else lambda model, rows: rows[0]
+    said = text(model, rounds=2, records=80, parties="count = 2")
+    without = said.replace("records = 80\n", "")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        known, counted = (hushsum.simulate(hushsum.Job.parse(t), train, own, progress=False)
+                          for t in (said, without))
+    assert known.epsilon == counted.epsilon and known.std_dev == counted.std_dev
+    with pytest.warns(RuntimeWarning, match="privacy.records is 100, and the parties here have 80"):
+        hushsum.simulate(hushsum.Job.parse(said.replace("records = 80", "records = 100")), train,
+                         own, progress=False)
+
+
+def test_a_simulation_counts_persons() -> None:
+    job = hushsum.Job.parse(text("length = 3", 'group = "patient"', rounds=2, records=80,
+                                 parties="count = 2").replace("records = 80\n", "")
+                            .replace("training.batch = 16\n", ""))
+    out = hushsum.simulate(job, lambda model, rows: rows, progress=False,
+                           parties=[(np.ones((40, 3)), np.arange(40) % 10)] * 2)
+    assert any("20" in line for line in out.explanation if "patient" in line)
 
 
 def test_persons_have_one_coin_and_one_clip() -> None:
@@ -227,6 +254,25 @@ def test_pytorch() -> None:
         ours.gradients(torch.nn.Sequential(torch.nn.BatchNorm1d(8)), loss)
     with pytest.raises(hushsum.ConfigError, match="no parameter 'bias'"):
         gradients({"bias": w}, (x, y))
+    for rows in (x, (x,), (x, y, y)):  # the first is what (x, y) leaves of itself with a group
+        with pytest.raises(hushsum.ConfigError, match=r"\(x, y, group\)"):
+            gradients({"weight": w[None]}, rows)
+    if not ours._DROPS:
+        for layer in (torch.nn.Dropout(0.5), torch.nn.Dropout1d(0.5), torch.nn.AlphaDropout(0.5)):
+            with pytest.raises(hushsum.ConfigError, match=r", of which.*eval\(\)"):
+                ours.gradients(torch.nn.Sequential(module, layer), loss)
+
+
+def test_a_dropout_that_drops_nothing_has_gradients() -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    pytest.importorskip("torch.func" if hasattr(torch, "func") else "functorch")
+    from hushsum import torch as ours
+
+    for layer in (torch.nn.Dropout(0.5).eval(), torch.nn.Dropout(0.0)):
+        module = torch.nn.Sequential(torch.nn.Linear(8, 2), layer)
+        gradients = ours.gradients(module, torch.nn.functional.cross_entropy)
+        model = {name: p.detach().numpy() for name, p in module.named_parameters()}
+        assert gradients(model, census(20, 3))["0.weight"].shape == (20, 2, 8)
 
 
 TENSORS = """tensor = [{ name = "0.weight", shape = [16, 8] }, { name = "0.bias", shape = [16] },
