@@ -160,9 +160,9 @@ func (v *Dealing) imageProblem(err error) error {
 	switch {
 	case errors.As(err, &path):
 		return &cli.Problem{
-			Cause: fmt.Sprintf("%s: cannot read %s: %v", v.named(), path.Path, path.Err),
+			Cause:  fmt.Sprintf("%s: cannot read %s: %v", v.named(), path.Path, path.Err),
 			Advice: setData + ", or give --data the folder of one.",
-			Err: err,
+			Err:    err,
 		}
 	case errors.Is(err, learning.ErrIncomplete), errors.Is(err, learning.ErrMalformed):
 		return &cli.Problem{Cause: v.named() + ": " + cli.FileFault(err),
