@@ -254,8 +254,10 @@ class Queries:
     ::
 
         asked = hushsum.Queries(settled)
-        # A party, whatever the unit of the job is; it gives join no rows.
-        hushsum.join(settled, train=lambda model: asked.vector("rows.csv"), …)
+        # A party, whatever the unit of the job is; it gives join no rows. Rows that do not match
+        # stop it here: in join they would make it submit zeros.
+        vector = asked.vector("rows.csv")
+        hushsum.join(settled, train=lambda model: vector, …)
 
         # Who asks: what run returns is the mean.
         coordinator = hushsum.Coordinator(settled, …)
@@ -268,6 +270,8 @@ class Queries:
     def vector(self, rows: Any) -> Any:
         """Return what a party with these rows brings to the sum: it is as secret as they are.
 
+        Values that are clipped, dropped, unknown or missing cause a ``RuntimeWarning``.
+
         Raises:
             ConfigError: rows do not match the job's columns; for their owner alone.
         """
@@ -277,7 +281,7 @@ class Queries:
         result, (vector,) = self._settled._sidecar.call(
             "query.vector", {"settled": self._settled.identifier, "file": name,
                              "table": not _is_file(rows)}, [text])
-        _tell([result["report"]])
+        _tell([result["report"]], missing=True)
         return np.frombuffer(vector, "<f8").copy()
 
     def answers(self, mean: Any, parties: int) -> Answers:
@@ -290,12 +294,12 @@ class Queries:
         return Answers(result)
 
 
-def _tell(reports: Sequence[Mapping[str, Any]]) -> None:
+def _tell(reports: Sequence[Mapping[str, Any]], missing: bool = False) -> None:
     """Warn, once, of values that do not count as they are in the rows, for their owner."""
     told = []
     for report in reports:
         for f in report["findings"]:
-            if f["what"] != "missing":
+            if missing or f["what"] != "missing":
                 lines = ", ".join(map(str, f["lines"])) + " …" * (f["rows"] > len(f["lines"]))
                 told.append(f"{report['file']}: {f['column']}: {f['rows']} "
                             f"value{'s' * (f['rows'] > 1)} {f['what']}, at "

@@ -164,8 +164,9 @@ privacy = { unit = "record", records = 24, noise = "discrete-gaussian", epsilon 
     running = hushsum.Coordinator(settled, identity=coordinator, step_time=60)
 
     def party(i, name):
+        vector = asked.vector(ROWS[i::3])
         hushsum.join(settled, url=running.url, identity=keys[name], coordinator=coordinator.public,
-                     train=lambda model: asked.vector(ROWS[i::3]))
+                     train=lambda model: vector)
 
     threads = [threading.Thread(target=party, args=a) for a in enumerate(keys)]
     for t in threads:
@@ -209,6 +210,8 @@ def test_values_that_are_clipped_are_told_of(job):
     assert [str(t.message) for t in told] == [said]
     with pytest.warns(RuntimeWarning, match="the rows: age: 1 value clipped, at row 1"):
         hushsum.Queries(job.settle(identities(4))).vector(odd)
+    with pytest.warns(RuntimeWarning, match="the rows: group: 1 value missing, at row 1"):
+        hushsum.Queries(job.settle(identities(4))).vector([{**ROWS[0], "group": None}])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         hushsum.query(job, ROWS)
