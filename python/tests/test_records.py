@@ -254,7 +254,7 @@ def test_pytorch() -> None:
         ours.gradients(torch.nn.Sequential(torch.nn.BatchNorm1d(8)), loss)
     with pytest.raises(hushsum.ConfigError, match="no parameter 'bias'"):
         gradients({"bias": w}, (x, y))
-    for rows in (x, (x,), (x, y, y)):  # the first is what (x, y) leaves of itself with a group
+    for rows in (x, (x,), (x, y, y)):  # the first: (x, y) without its group
         with pytest.raises(hushsum.ConfigError, match=r"\(x, y, group\)"):
             gradients({"weight": w[None]}, rows)
     if not ours._DROPS:
