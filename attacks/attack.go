@@ -28,7 +28,7 @@ type Options struct {
 	Seed uint64
 	// Data is the folder of the data sets; empty: attacks that read any make up rows.
 	Data string
-	// Long runs run the long form: more repetitions, narrower intervals.
+	// Long selects the long form: more repetitions, narrower intervals.
 	Long bool
 	// Now is the clock of attacks that measure time, such as time.Now; nil: their rows
 	// are left out.
