@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/hushsum/hushsum/attacks"
@@ -45,7 +46,7 @@ type survey struct {
 	plan    *query.Plan
 	others  [][]float64  // vectors of the parties but the first
 	first   [2][]float64 // that of the first, whose person is ill or not
-	ill     float64      // how many of all others are
+	another []float64    // what somebody else who is ill adds to a sum
 }
 
 // newSurvey settles a job for made-up rows.
@@ -67,7 +68,7 @@ func newSurvey(text string) (*survey, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &survey{ill: 5}
+	s := &survey{}
 	if s.settled, err = j.Settle(job.Files{Roster: roster}); err != nil {
 		return nil, err
 	}
@@ -90,33 +91,84 @@ func newSurvey(text string) (*survey, error) {
 	for _, text := range []string{elsewhere, elsewhere, elsewhere + "elsewhere,yes\n"} {
 		s.others = append(s.others, vector(text))
 	}
+	if err == nil {
+		s.another = less(vector("elsewhere,yes\n"), vector("elsewhere,no\n"))
+	}
 	return s, err
 }
 
-// ask returns both counts as the job's sum has them: an answer of it is no less than 0.
-func (s *survey) ask(ill int) (counts [2]float64, err error) {
+// less returns a − b.
+func less(a, b []float64) []float64 {
+	out := slices.Clone(a)
+	for i := range out {
+		out[i] -= b[i]
+	}
+	return out
+}
+
+func dot(a, b []float64) (sum float64) {
+	for i := range a {
+		sum += a[i] * b[i]
+	}
+	return sum
+}
+
+// reading is a way to read from a sum whether the person is ill: how far it is from a sum in which
+// the person is not, along what the person adds.
+type reading struct{ well, along []float64 }
+
+// readings are the two, as good as any by the sum alone: by least squares over all that a sum
+// holds, in whichever basis a plan has it, since its noise is the same in all of its numbers. The
+// first is for somebody who does not know how many others are ill, as the difference of two counts
+// is, and the second for somebody who knows.
+func (s *survey) readings() [2]reading {
+	person := less(s.first[1], s.first[0])
+	along, share := slices.Clone(person), dot(person, s.another)/dot(s.another, s.another)
+	for i := range along {
+		along[i] -= share * s.another[i]
+	}
+	well := slices.Clone(s.first[0])
+	for _, v := range s.others {
+		for i := range well {
+			well[i] += v[i]
+		}
+	}
+	return [2]reading{{well: make([]float64, len(well)), along: along}, {well: well, along: person}}
+}
+
+// ill returns an estimate of 1 if the person is ill, and of 0 if not.
+func (r *reading) ill(sum []float64) float64 {
+	return dot(less(sum, r.well), r.along) / dot(r.along, r.along)
+}
+
+// ask returns the job's sum: an answer that is read from it is no less than 0.
+func (s *survey) ask(ill int) ([]float64, error) {
 	layout := s.settled.Layout()
 	total := make([]uint64, layout[0].Length)
 	for _, v := range append([][]float64{s.first[ill]}, s.others...) {
 		values, err := s.settled.Encode(nil, v, nil)
 		if err != nil {
-			return counts, err
+			return nil, err
 		}
 		for i, x := range values[0] {
 			total[i] = (total[i] + x) & (^uint64(0) >> (64 - layout[0].Bits))
 		}
 	}
-	parties := 1 + len(s.others)
-	mean, err := s.settled.Decode(nil, [][]uint64{total}, parties)
-	if err != nil {
-		return counts, err
+	mean, err := s.settled.Decode(nil, [][]uint64{total}, s.parties())
+	for i := range mean {
+		mean[i] *= s.over()
 	}
-	over := float64(parties)
+	return mean, err
+}
+
+func (s *survey) parties() int { return 1 + len(s.others) }
+
+// over is by how much a sum is larger than its mean.
+func (s *survey) over() float64 {
 	if j := s.settled.Job(); j.PerRecord() {
-		over = float64(j.Batch())
+		return float64(j.Batch())
 	}
-	one := s.first[1][0] - s.first[0][0] // what a row adds
-	return [2]float64{mean[0] * over / one, mean[1] * over / one}, nil
+	return float64(s.parties())
 }
 
 func runQueryDifferencing(ctx context.Context, o attacks.Options) (*attacks.Report, error) {
@@ -125,24 +177,25 @@ func runQueryDifferencing(ctx context.Context, o attacks.Options) (*attacks.Repo
 		trials *= 10
 	}
 	var right [2][2]float64 // of guesses by the difference, and by one count; exact and with noise
-	deviation, epsilon := 0.0, 0.0
+	var deviation [2]float64
+	epsilon := 0.0
 	for k, text := range []string{differs, differs + guarded} {
 		s, err := newSurvey(text)
 		if err != nil {
 			return nil, err
 		}
-		r := o.Rand(partQueries + uint64(k))
+		r, readings := o.Rand(partQueries+uint64(k)), s.readings()
 		for range trials {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
 			ill := r.IntN(2)
-			counts, err := s.ask(ill)
+			sum, err := s.ask(ill)
 			if err != nil {
 				return nil, err
 			}
-			for g, seen := range []float64{counts[0] - counts[1], counts[0] - s.ill} {
-				if (seen > 0.5) == (ill == 1) {
+			for g := range readings {
+				if (readings[g].ill(sum) > 0.5) == (ill == 1) {
 					right[g][k]++
 				}
 			}
@@ -151,22 +204,22 @@ func runQueryDifferencing(ctx context.Context, o attacks.Options) (*attacks.Repo
 		if err != nil {
 			return nil, err
 		}
-		deviation, epsilon = s.plan.Expected()[0].Margin/1.959963984540054, spent.Upper
+		epsilon = spent.Upper
+		for g := range readings {
+			along := readings[g].along
+			deviation[g] = s.settled.StdDev(s.parties()) * s.over() / math.Sqrt(dot(along, along))
+		}
 	}
 	report := &attacks.Report{}
 	// The most that ε lets anybody guess, from whatever is answered.
 	most := 1 / (1 + math.Exp(-epsilon))
-	for g, c := range []struct {
-		name string
-		of   float64 // deviation of what is compared
-	}{{"the difference of two counts", deviation * math.Sqrt2},
-		{"one count, all others known", deviation}} {
-		want := 0.5 * math.Erfc(-0.5/c.of/math.Sqrt2)
+	for g, name := range []string{"the difference of two counts", "one count, all others known"} {
+		want := 0.5 * math.Erfc(-0.5/deviation[g]/math.Sqrt2)
 		n := float64(trials)
 		guess := attacks.Near(right[g][1]/n, math.Sqrt(want*(1-want)/n), trials, want)
 		guess.Max = min(guess.Max, most)
 		report.Rows = append(report.Rows, attacks.Row{
-			Case:       c.name,
+			Case:       name,
 			Metric:     "right guesses whether one person is ill",
 			Undefended: attacks.Exactly(right[g][0]/n, trials, 1),
 			Defended:   guess,
