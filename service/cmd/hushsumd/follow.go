@@ -79,11 +79,17 @@ func (j *joining) folderOf(id string) string {
 	return filepath.Join(j.folder, fmt.Sprintf("%.16s", id))
 }
 
-// tellEnd prints that a federation has ended, unless the run goes on in one accepted before.
-func (j *joining) tellEnd(w io.Writer) {
-	if j.resumes == "" {
-		fmt.Fprintln(w, "the federation has ended")
+// ended prints that a federation has ended, and writes its model if one is to be kept. If the run
+// goes on in one accepted before, an earlier run did so, and the file may have a later model.
+func (j *joining) ended(model []byte, w io.Writer) error {
+	if j.resumes != "" {
+		return nil
 	}
+	fmt.Fprintln(w, "the federation has ended")
+	if j.out == "" {
+		return nil
+	}
+	return writeModel(j.out, model)
 }
 
 // follow waits for a federation that continues p's and that p's policy accepts on an operator's

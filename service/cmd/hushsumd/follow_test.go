@@ -51,15 +51,26 @@ func TestFollow(t *testing.T) {
 		t.Errorf("the first one: %d, %d, %v", p.Spent, p.LeastNumber, err)
 	}
 	out.Reset()
-	j.tellEnd(out)
+	j.out = filepath.Join(t.TempDir(), "m.safetensors")
+	ended := func(model string) {
+		t.Helper()
+		if err := j.ended([]byte(model), out); err != nil {
+			t.Error(err)
+		}
+	}
+	ended("old")
 	follow := func(to *federation.Federation) error {
 		return j.follow(t.Context(), p,
 			func(context.Context) (*federation.Federation, error) { return to, nil }, streams{out: out})
 	}
-	if err := follow(next); err != nil || p.Spent != 2 || p.LeastNumber != 9 || out.Len() > 0 {
+	if err := follow(next); err != nil || p.Spent != 2 || p.LeastNumber != 9 || out.Len() > 0 ||
+		hasFile(j.out) {
 		t.Errorf("the one that was accepted last: %d, %d, %v, %s", p.Spent, p.LeastNumber, err, out)
 	}
-	j.tellEnd(out)
+	ended("new")
+	if text, err := os.ReadFile(j.out); err != nil || string(text) != "new" {
+		t.Errorf("the model: %s, %v", text, err)
+	}
 	const news = "the federation has ended\nwaiting for one that continues it\n"
 	if err := follow(made("b c d f")); err != nil || p.Spent != 0 || p.LeastNumber != 0 ||
 		!strings.HasPrefix(out.String(), news) {

@@ -113,11 +113,8 @@ line, and to nobody else.`, std)
 		if err != nil {
 			return advise(err)
 		}
-		j.tellEnd(std.out)
-		if j.out != "" {
-			if err := writeModel(j.out, model); err != nil {
-				return err
-			}
+		if err := j.ended(model, std.out); err != nil {
+			return err
 		}
 		if !j.followed {
 			return nil

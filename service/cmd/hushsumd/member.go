@@ -66,7 +66,9 @@ one federation, with folders for those that continue it, and never for a party.`
 				return advise(err)
 			}
 		}
-		j.tellEnd(std.out)
+		if err := j.ended(nil, std.out); err != nil {
+			return err
+		}
 		if !j.followed {
 			return nil
 		}
