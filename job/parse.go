@@ -102,7 +102,11 @@ func (s *source) read(text []byte) (map[string]any, error) {
 	if trimmed := bytes.TrimLeft(text, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '{' {
 		d := &jsonReader{Decoder: json.NewDecoder(bytes.NewReader(text)), lines: lines, source: s}
 		d.UseNumber()
-		return d.document()
+		tree, err := d.document()
+		if !bytes.ContainsRune(bytes.TrimSpace(text), '\n') {
+			clear(s.places) // as programs write it: its one line tells nobody where anything stands
+		}
+		return tree, err
 	}
 	var tree map[string]any
 	var decode *toml.DecodeError
