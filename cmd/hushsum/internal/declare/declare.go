@@ -48,8 +48,9 @@ Reads a job, TOML or JSON, from a file or with - from standard input. If it is
 valid, it prints its digest, which is the same for the same declaration in a
 simulation, in the service and from Python, and what it declares, in words; if
 it can only be simulated, it names the fields that are the reason. Files that it
-names, such as the roster, are not read. If it is not valid, it prints all
-mistakes, each with its line and what to write, and exits with 1.
+names, such as the roster, are not read; if it counts its parties, it is also
+worked out for so many. If it is not valid, it prints all mistakes, each with
+its line and what to write, and exits with 1.
 `
 
 const checkJSON = `With --json there is one object:

@@ -35,6 +35,9 @@ func Check(file string, text []byte, set []string) *Report {
 		r.Mistakes = job.Errors(err)
 		return r
 	}
+	if r.Mistakes = tried(j); r.Mistakes != nil {
+		return r
+	}
 	digest := j.Digest()
 	r.Valid, r.Digest, r.Job = true, hex.EncodeToString(digest[:]), j
 	r.Plan, r.Worked, r.Simulated = j.Explain(), worked(j), j.Simulated()

@@ -31,6 +31,10 @@ func TestWords(t *testing.T) {
 			[]string{"at most epsilon"}},
 		{"parties.count = 20\nmodel.length = 2\nworld.drop = 0.125\nparties.drop_out = 0.2\n" +
 			"[[model.tensor]]", nil, nil},
+		// Valid but for how many there are.
+		{"parties = { count = 10, drop_out = 0.4, colluders = 3 }\nmodel.length = 1", nil, nil},
+		{"parties = { count = 10, drop_out = 0.2, colluders = 3 }\nmodel.length = 1",
+			[]string{"Up to 20 % of the parties may be missing"}, nil},
 	} {
 		r := Check("x", []byte(base+c.text), nil)
 		text := strings.Join(r.Plan, " ")
