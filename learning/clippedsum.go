@@ -14,9 +14,10 @@ import (
 // one record, or of one person, and its gradient the mean over them of that of the loss without
 // its regularisation, which is no function of rows. With no units dst is zero. dst must not be w.
 //
-// What one unit adds depends on its own rows and on w alone. One whose gradient is not a finite
-// number, or with a label that the model does not know, adds nothing, and is no error: nobody
-// else's part must change with it. The norm of what a unit adds is at most clip but for the
+// What one unit adds depends on its own rows and on w alone, down to the last bit of a score, which
+// decides all of a gradient where somebody has chosen w for that. One whose gradient is not a
+// finite number, or with a label that the model does not know, adds nothing, and is no error:
+// nobody else's part must change with it. The norm of what a unit adds is at most clip but for the
 // rounding of float64.
 //
 // It returns ErrShape and ErrValue for arguments that do not fit, whatever is in the rows, and for
@@ -33,6 +34,9 @@ func ClippedSum(
 	defer workspaces.Put(ws)
 	clear(dst)
 	fast, _ := own.(rowClipper)
+	if clip < leastClip {
+		fast = nil
+	}
 	rows := make([]int, 0, chunkRows)
 	add := func() {
 		if len(rows) > 0 && !fast.addClipped(ws, dst, w, d, rows, clip) {
@@ -59,10 +63,18 @@ func ClippedSum(
 
 // rowClipper is a batchModel that clips the gradients of many rows at once.
 type rowClipper interface {
-	// addClipped adds to dst the gradients of the named rows, each clipped; at most chunkRows of
-	// them. If the norm of one is not finite it returns false, and dst is as it was.
+	// addClipped adds to dst the gradients of the named rows, each clipped to leastClip or more; at
+	// most chunkRows of them. If it cannot tell the norm of one it returns false, and dst is as it
+	// was. A row's part is then the same but for rounding: it must not depend on other rows.
 	addClipped(ws *workspace, dst, w []float64, d *Dataset, rows []int, clip float64) bool
 }
+
+// The least clip, and the largest square of what is multiplied by slopes, with which it does not
+// matter to addClipped that squares of slopes underflow.
+const (
+	leastClip  = 1e-60
+	mostSquare = 1e120
+)
 
 var (
 	_ rowClipper = Logistic{}
@@ -118,9 +130,15 @@ func addUnit(
 	ws.gradient = grown(ws.gradient, len(w))
 	gradientOf(ws, m, ws.gradient, w, d, unit, 0)
 	norm := blas64.Nrm2(vector(ws.gradient))
-	if finite(norm) && allFinite(ws.gradient) {
-		blas64.Axpy(shrinkTo(clip, norm), vector(ws.gradient), vector(dst))
+	if !finite(norm) || !allFinite(ws.gradient) {
+		return
 	}
+	factor := shrinkTo(clip, norm)
+	if factor < 0x1p-960 { // a quotient has fewer digits there
+		blas64.Scal(1/norm, vector(ws.gradient))
+		factor = clip
+	}
+	blas64.Axpy(factor, vector(ws.gradient), vector(dst))
 }
 
 // shrinkTo is the factor that clips what has a norm.
@@ -150,7 +168,11 @@ func (m Logistic) addClipped(
 	ws.norms = grown(ws.norms, len(rows))
 	for i, v := range r {
 		x := batch.Data[i*batch.Stride : (i+1)*batch.Stride]
-		ws.norms[i] = v * v * dot(x, x)
+		square := dot(x, x)
+		if !(square <= mostSquare) {
+			return false
+		}
+		ws.norms[i] = v * v * square
 	}
 	if !shrinks(ws.norms, clip) {
 		return false
@@ -182,6 +204,9 @@ func (n network) addClipped(
 			entered[x.row[e]] += v * v
 		}
 		for i, e := range entered {
+			if !(e <= mostSquare) {
+				return false
+			}
 			delta := ws.outputs[l][i*out : (i+1)*out]
 			ws.norms[i] += e * dot(delta, delta)
 		}

@@ -3,6 +3,7 @@ package learning
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"gonum.org/v1/gonum/blas/blas64"
@@ -122,6 +123,67 @@ func TestClippedSumBoundsUnits(t *testing.T) {
 			}
 			if unknown := bad.label < 0 || bad.label >= m.Classes(); unknown && moved > 1e-12 {
 				t.Errorf("%T with %v: it counts, by %v", m, bad, moved)
+			}
+		}
+	}
+}
+
+// Taking a unit away moves the sum by at most the clip, also where others are near to a jump: with
+// weights so large that the last bits of a score decide a gradient, a row's score must be computed
+// alike wherever it is among others, and whatever these are.
+func TestClippedSumBoundsUnitsAnyWeights(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	worst := 0.0
+	for range 2000 {
+		f := 2 + random.IntN(20)
+		n := 5 + random.IntN(5)
+		d := scattered(n, f, 2, random.Uint64())
+		row := normal(f, random.Uint64())
+		for i := range n {
+			copy(d.X[i*f:], row) // the others are alike
+		}
+		for j := range f {
+			d.X[j] = random.NormFloat64()
+		}
+		if random.IntN(2) == 0 {
+			d.X[0] = 1e200 // its norm is found another way, and those of others with it
+		}
+		for _, m := range []Model{Logistic{f, 0}, Softmax{f, 2, 0}, MLP{f, []int{19}, 2, 0}} {
+			w := normal(m.NumParams(), random.Uint64())
+			for j := range w {
+				w[j] *= 1e18
+			}
+			if _, linear := m.(Logistic); linear { // the others' scores cancel
+				w[0] -= blas64.Dot(vector(w), vector(row)) / row[0]
+			}
+			units := unitsOf(n, 1)
+			with, without := make([]float64, len(w)), make([]float64, len(w))
+			must(t, ClippedSum(with, m, w, d, units, 1))
+			must(t, ClippedSum(without, m, w, d, units[1:], 1))
+			blas64.Axpy(-1, vector(without), vector(with))
+			worst = max(worst, blas64.Nrm2(vector(with)))
+		}
+	}
+	if !(worst <= 1+1e-12) {
+		t.Errorf("a record moved a sum by %v clips", worst)
+	}
+}
+
+// Nor does it move the sum by more where squares underflow, or quotients of the clip.
+func TestClippedSumBoundsUnitsTinyClip(t *testing.T) {
+	for _, clip := range []float64{1e-12, 1e-60, 0x1p-500} {
+		for _, c := range []struct{ x, z float64 }{
+			{1e153, -374}, {1e150, -370}, {1e120, -380}, {1e308, 1}, {1e300, 1},
+		} {
+			d := &Dataset{X: []float64{c.x}, Features: 1, Labels: []int{0}}
+			for _, m := range []Model{Logistic{1, 0}, Softmax{1, 2, 0}} {
+				w := make([]float64, m.NumParams())
+				w[len(w)-1-len(w)/3*2] = c.z / c.x
+				sum := make([]float64, len(w))
+				must(t, ClippedSum(sum, m, w, d, [][]int{{0}}, clip))
+				if norm := blas64.Nrm2(vector(sum)); !(norm <= clip*(1+1e-12)) {
+					t.Errorf("%T of %v: a record adds %v, the clip is %v", m, c, norm, clip)
+				}
 			}
 		}
 	}

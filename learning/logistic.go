@@ -185,9 +185,9 @@ func (m Logistic) slopes(
 		d.values(x[i*f:(i+1)*f], row)
 	}
 	batch = blas64.General{Rows: len(rows), Cols: f, Data: x, Stride: f}
-	blas64.Gemv(blas.NoTrans, 1, batch, vector(w), 0, vector(r))
 	for i, row := range rows {
-		r[i] = sigmoid(r[i]) - float64(d.Labels[row])
+		// Gemv adds up a row in an order that depends on how many there are: see ClippedSum.
+		r[i] = sigmoid(dot(x[i*f:(i+1)*f], w)) - float64(d.Labels[row])
 	}
 	return batch, r
 }
