@@ -108,6 +108,12 @@ func (j *Job) fillQueries() {
 			open++
 		}
 	}
+	if left < -1e-12 { // about 1 is not to be more: shares are of what noise is for
+		for i := range j.Query {
+			j.Query[i].Share /= 1 - left
+		}
+		left = 0
+	}
 	for i := range j.Column {
 		if c := &j.Column[i]; c.Type == "text" {
 			c.Longest = cmp.Or(c.Longest, defaultWord)
@@ -292,6 +298,8 @@ func (c *checker) columns() {
 				"the first number is not below the second")
 			c.refuse(len(r) == 2 && !(math.Abs(r[0]) <= maxNumber && math.Abs(r[1]) <= maxNumber),
 				at+".range", "use another unit", "numbers above 2^40 leave no room for a sum")
+			c.refuse(len(r) == 2 && r[0] < r[1] && r[1]-r[0] < leastRange, at+".range",
+				"use another unit", "a range of less than 2^-40 is not to be divided")
 			c.refuse(column.Type == "whole" && len(r) == 2 && (r[0] != math.Trunc(r[0]) ||
 				r[1] != math.Trunc(r[1])), at+".range", "write whole numbers",
 				"it bounds whole numbers")
@@ -327,8 +335,12 @@ func (c *checker) columns() {
 	}
 }
 
-// maxNumber is the largest bound of a column's numbers.
-const maxNumber = 1 << 40
+// maxNumber is the largest bound of a column's numbers, and leastRange how far both are apart at
+// least: quotients and squares of less underflow.
+const (
+	maxNumber  = 1 << 40
+	leastRange = 0x1p-40
+)
 
 // query checks a query, at its path.
 func (c *checker) query(q *Query, at string) {

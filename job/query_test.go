@@ -127,20 +127,43 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// A range the wrong way round is told apart from one that is not there.
+// A range the wrong way round is told apart from one that is not there; one in which quotients and
+// squares underflow is refused.
 func TestRangeOrder(t *testing.T) {
 	for written, want := range map[string]string{
-		", range = [100, 18]": "the first number is not below the second",
-		"":                    "noise hides only what is bounded",
+		", range = [0, 5e-324]":   "is not to be divided",
+		", range = [0.0, 1e-161]": "is not to be divided",
+		", range = [100, 18]":     "the first number is not below the second",
+		"":                        "noise hides only what is bounded",
 	} {
 		j, err := Parse("x.toml", []byte("name = \"x\"\nparties.count = 3\n"+
-			"column = [{ name = \"age\", type = \"whole\""+written+" }]\n"+
+			"column = [{ name = \"age\", type = \"number\""+written+" }]\n"+
 			"query = [{ name = \"a\", kind = \"mean\", column = \"age\" }]\n"))
 		if err == nil {
 			err = j.Validate()
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", written, err, want)
+		}
+	}
+}
+
+// Shares of about 1 together are of 1: a row is not to add more than noise is for.
+func TestSharesOfAboutOne(t *testing.T) {
+	j, err := Parse("x.toml", []byte("name = \"x\"\nparties.count = 3\nprivacy = { noise = "+
+		"\"discrete-gaussian\", epsilon = 1.0 }\ncolumn = [{ name = \"x\", type = \"number\", "+
+		"range = [0, 1] }]\nquery = [{ name = \"a\", kind = \"sum\", column = \"x\", share = 0.5 },"+
+		"{ name = \"b\", kind = \"mean\", column = \"x\", share = 0.5000000009 }]\n"))
+	if err == nil {
+		err = j.Validate()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		j = j.WithDefaults()
+		if sum := j.Query[0].Share + j.Query[1].Share; sum > 1+1e-15 {
+			t.Errorf("shares of %v", sum)
 		}
 	}
 }

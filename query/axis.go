@@ -19,8 +19,11 @@ type axis struct {
 func (a *axis) half() float64 { return (a.Range[1] - a.Range[0]) / 2 }
 func (a *axis) mid() float64  { return a.Range[0] + a.half() }
 
-// scaled returns y.
-func (a *axis) scaled(x float64) float64 { return (x - a.mid()) / a.half() }
+// scaled returns y. The middle of a range is not always a float64, and of one with little room
+// between its ends may be an end; y is still not to be above 1, since the noise is for that.
+func (a *axis) scaled(x float64) float64 {
+	return min(max((x-a.mid())/a.half(), -1), 1)
+}
 
 // width is how wide a bin is.
 func (a *axis) width() float64 { return a.BinWidth(a.bins) }

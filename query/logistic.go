@@ -60,7 +60,7 @@ func (l *logit) add(v, row []float64, outcome, scale float64) {
 		case math.IsNaN(value):
 			return
 		case a.Numeric():
-			y = append(y, min(max(a.scaled(value), -1), 1))
+			y = append(y, a.scaled(value))
 			x[l.first[i]] = y[len(y)-1]
 		default:
 			group = group*a.bins + int(value)
