@@ -281,6 +281,19 @@ func fingerprint(account []charge) string {
 	return fmt.Sprint(lines)
 }
 
+// Colluders returns the fewest colluding parties that any recorded round is counted against: more
+// of them would have more spent. It is false if there is no round, but for those of committees.
+func (l *Ledger) Colluders() (least int, ok bool) {
+	for _, account := range l.accounts {
+		for _, c := range account {
+			if r := c.Round; r != nil && !r.Committee && (!ok || r.Colluders < least) {
+				least, ok = r.Colluders, true
+			}
+		}
+	}
+	return least, ok
+}
+
 // Carry adds what clients have spent by another ledger to this one, whether or not their budgets
 // allow it: it has been spent. Both ledgers must be of the same view. A client without an account
 // has spent nothing.

@@ -30,6 +30,9 @@ type Round struct {
 	// Colluders of them may subtract their own noise. MinSurvivors − Colluders
 	// shares are counted on, and must be at least Shares.
 	MinSurvivors, Colluders int
+	// Committee says that members of a committee share the noise: the counts above are of these, and
+	// it does not matter how many parties collude.
+	Committee bool `json:",omitempty"`
 	// Update is the main lane, with bounds after rounding.
 	Update Lane
 	// Signs is the lane of a gradient mask's signs, nil if there is none.

@@ -97,6 +97,12 @@ func (x *settling) before() (*accounting.Ledger, error) {
 			fmt.Sprintf("write %v, as it was, or declare a federation that continues none", b.Study),
 			"the study's budget was %v, and here it is %v", b.Study, x.Privacy.Study)
 	}
+	if c, ok := b.Ledger.Colluders(); ok && c < x.Parties.Colluders {
+		return nil, x.Mistake("parties.colluders",
+			fmt.Sprintf("write %d or less, or declare a federation that continues none", c),
+			"what was spent before was counted against %s, and against %d it was more",
+			count(c, "colluder", "colluders"), x.Parties.Colluders)
+	}
 	var names []string
 	for i := range x.files.Roster.Len() {
 		names = append(names, x.files.Roster.Name(i))

@@ -170,6 +170,39 @@ func TestBeforeRefused(t *testing.T) {
 	}
 }
 
+// What was spent before was counted against as many colluders as there were then; against more it
+// was more, so that epsilon of both together would not hold. Parties do not share the noise of a
+// committee, and against any number of them it is the same.
+func TestBeforeColluders(t *testing.T) {
+	more := noisy + "before = \"before.json\"\n"
+	_, first := settle(t, "parties.count = 10\nparties.colluders = 2\n"+noisy)
+	_, text := spentBefore(t, first, 4, "party-1")
+	for colluders, want := range map[int]bool{0: true, 2: true, 3: false} {
+		_, err := after(t, first.Roster(), fmt.Sprintf("parties.colluders = %d\n", colluders)+more, text)
+		wrong := job.Errors(err)
+		if want && err != nil || !want && (len(wrong) == 0 || wrong[0].Path != "parties.colluders") {
+			t.Errorf("%d colluders: %v", colluders, err)
+		}
+	}
+	cost := first.Round()
+	cost.Committee, cost.Colluders = true, 0
+	ledger, err := accounting.NewLedger(accounting.ServerView,
+		accounting.Target{Epsilon: 4, Delta: 1e-5})
+	if err == nil {
+		err = ledger.SpendRounds(cost, 4, "party-1")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &job.Before{Federation: strings.Repeat("ab", 32), Unit: "each party", Ledger: ledger}
+	if text, err = b.MarshalText(); err == nil {
+		_, err = after(t, first.Roster(), "parties.colluders = 3\n"+more, text)
+	}
+	if err != nil {
+		t.Errorf("after noise of a committee: %v", err)
+	}
+}
+
 // One text says one thing, and no other is read.
 func FuzzBefore(f *testing.F) {
 	ledger, err := accounting.NewLedger(accounting.ServerView,

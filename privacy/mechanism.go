@@ -74,6 +74,7 @@ func (m *Mechanism) Round() accounting.Round {
 		Shares:       m.Vector.Shares.MinHonest,
 		MinSurvivors: m.contributors.minSurvivors(),
 		Colluders:    m.contributors.Colluders,
+		Committee:    m.committee != nil,
 		Rate:         1,
 		SecretRate:   m.secretRate(),
 		Update:       m.Vector.accounting(),
