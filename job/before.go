@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/hushsum/hushsum/accounting"
 )
@@ -137,5 +138,5 @@ func (s *Settled) sayBefore() string {
 	if who == "" {
 		return text + ", and of these parties none has spent any."
 	}
-	return text + fmt.Sprintf(". The most was spent by %s: %.4g.", who, most)
+	return text + fmt.Sprintf(". The most was spent by %s: %v.", who, math.Ceil(1e4*most)/1e4)
 }

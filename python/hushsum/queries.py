@@ -15,6 +15,7 @@ from __future__ import annotations
 import csv
 import html
 import io
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -189,8 +190,9 @@ class Answers(Sequence[Answer]):
     def _head(self) -> str:
         if self.epsilon is None:
             return "epsilon: none, answers are exact"
-        return (f"epsilon {self.epsilon:.4g} of {self.protects} for all together, at delta "
-                f"{self.delta:g}, against {self.against}")
+        above = math.ceil(self.epsilon * 1e4) / 1e4  # a bound is not rounded down
+        return (f"epsilon {above} of {self.protects} for all together, at delta {self.delta:g}, "
+                f"against {self.against}")
 
     def __str__(self) -> str:
         table = [("query", "answer", "95 % interval", "unit")]

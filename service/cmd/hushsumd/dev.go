@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/numbers"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/runner"
@@ -226,7 +227,7 @@ func runDev(
 	}
 	epsilon := "no noise, no epsilon"
 	if o.job.Noisy() {
-		epsilon = fmt.Sprintf("epsilon %.3f of %g for %s, against %s", out.Epsilon,
+		epsilon = fmt.Sprintf("epsilon %s of %g for %s, against %s", numbers.Epsilon(out.Epsilon),
 			o.job.Privacy.Epsilon, o.job.Protects(), o.job.Against())
 	}
 	if o.json {
@@ -257,8 +258,8 @@ func follow(
 		if err == nil {
 			for _, p := range s.History[min(told, len(s.History)):] {
 				if p.Parties > 0 {
-					fmt.Fprintf(notes, "round %3d  %d parties  accuracy %.4f  epsilon %.3f  %.2f s\n", p.Round,
-						p.Parties, p.Accuracy, p.Epsilon, p.Seconds)
+					fmt.Fprintf(notes, "round %3d  %d parties  accuracy %.4f  epsilon %s  %.2f s\n", p.Round,
+						p.Parties, p.Accuracy, numbers.Epsilon(p.Epsilon), p.Seconds)
 				} else {
 					fmt.Fprintf(notes, "round %3d  lost: %s\n", p.Round, p.Lost)
 				}

@@ -290,7 +290,7 @@ func (o *operator) list(ctx context.Context, asJSON bool, std streams) error {
 		round, lost, parties := fmt.Sprint(s.Round), fmt.Sprint(s.Lost), fmt.Sprint(len(s.Parties))
 		epsilon, budget := "none", ""
 		if s.Protects != "" {
-			epsilon = fmt.Sprintf("%.3g", s.Epsilon)
+			epsilon = numbers.Epsilon(s.Epsilon)
 		}
 		if !s.Known() {
 			round, lost, parties = "-", "-", "-"
@@ -340,8 +340,8 @@ func show(s *runner.Status, asJSON bool, std streams) error {
 	}
 	fmt.Fprintf(std.out, "%sround %d of %d, %d lost, %s\n", session, s.Round, s.Rounds, s.Lost, leader)
 	if s.Budget > 0 {
-		fmt.Fprintf(std.out, "epsilon %.4g of %.4g for %s, at delta %g, against %s\n", s.Epsilon,
-			s.Budget, s.Protects, s.Delta, s.Against)
+		fmt.Fprintf(std.out, "epsilon %s of %.4g for %s, at delta %g, against %s\n",
+			numbers.Epsilon(s.Epsilon), s.Budget, s.Protects, s.Delta, s.Against)
 	}
 	if s.Study > 0 {
 		left := "is %.4g left"
