@@ -43,7 +43,8 @@ type Answer struct {
 	// Margins belong to a crosstab: those of its column, and those of the other.
 	Margins [2][]Cell
 	// Epsilon bounds what the query would spend if it were the only one, with this noise; it is +Inf
-	// without. All together spend what [Plan.Spent] returns, which is less than the sum.
+	// without. All together spend what [Plan.Spent] returns, which is less than the sum. Of values
+	// that are made consistent with other queries' only that is a bound, even of one of them.
 	Epsilon float64
 }
 
