@@ -206,6 +206,11 @@ func cutLast(s string) (before, after string, found bool) {
 	return s[:i], s[i+1:], true
 }
 
+// apart says why noise that all parties of a sum have a share of hides nobody of a sparse graph,
+// unless the server is curious: see SPEC.md §13.7.
+const apart = "on a sparse graph a server that cheats after keys are exchanged may take a sum of " +
+	"few neighbours, which have few shares of the noise"
+
 func (c *checker) cheating() bool { return c.Sum.Adversary == "" || c.Sum.Adversary == "cheating" }
 
 func (c *checker) sum() {
@@ -225,6 +230,8 @@ func (c *checker) sum() {
 	c.refuse(s.Sparse && c.cheating(), "sum.sparse",
 		`write sum.adversary = "semi-malicious" or "curious"`,
 		"a sparse graph does not withstand a cheating server")
+	c.refuse(s.Sparse && c.Noisy() && s.Adversary == "semi-malicious", "sum.sparse",
+		`leave it out, or write sum.adversary = "curious"`, "%s", apart)
 	c.refuse(s.Sparse && !c.Recovers(), "sum.sparse", "write sum.recovery = true, or parties.drop_out",
 		"a sparse graph needs recovery")
 	c.refuse(n > 0 && s.Degree >= n, "sum.degree", fmt.Sprintf("write 2 to %d", n-1),

@@ -64,7 +64,7 @@ func (j *Job) explain(s *Settled) []string {
 	}
 	if s != nil && j.Noisy() {
 		lines = append(lines, fmt.Sprintf("That counts the noise of the %s that every sum has at least.",
-			count(s.survivors-j.Parties.Colluders, "honest party", "honest parties")))
+			count(s.Honest(), "honest party", "honest parties")))
 	}
 	if j.Model.Name != "" || j.PerRecord() && !j.Asks() {
 		lines = append(lines, j.sayTraining())

@@ -176,6 +176,9 @@ func (p *Plan) Continue(j *Job, with Files) (*Settled, error) {
 	if err := x.drawn(); err != nil || !j.Sum.Sparse {
 		return s, err
 	}
+	if s.mechanism != nil && p.Adversary == protocol.SemiMaliciousServer {
+		return nil, s.job.Mistake("sum.sparse", "", "%s", apart)
+	}
 	if err := x.thin(p.Adversary); err != nil {
 		return nil, err
 	}

@@ -179,6 +179,16 @@ func (s *Settled) Digest() [32]byte { return s.digest }
 // colluders.
 func (s *Settled) MinSurvivors() int { return s.survivors }
 
+// Honest returns the fewest honest parties in a sum: those of MinSurvivors without the colluders,
+// but on a sparse graph, of a server that cheats after keys are exchanged, fewer (SPEC.md §13.7).
+func (s *Settled) Honest() int {
+	if r := s.session.Recovery; s.job != nil && s.job.Sum.Sparse && r != nil &&
+		r.Adversary == protocol.SemiMaliciousServer {
+		return r.Threshold - s.session.Colluders + 1
+	}
+	return s.survivors - s.Colluders()
+}
+
 // Round returns what a round, or a [Settled.Band], spends; without noise it is zero and
 // meaningless.
 func (s *Settled) Round() accounting.Round {

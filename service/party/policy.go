@@ -184,7 +184,7 @@ var strength = map[string]int{"": 0, "curious": 1, "semi-malicious": 2, "cheatin
 // Check fails with [ErrPolicy], naming what falls short, if a federation is not within the policy.
 func (p *Policy) Check(f *federation.Federation) error {
 	own, colluders, adversary := f.Job.Privacy, f.Settled.Colluders(), f.Job.Sum.Adversary
-	honest := f.Settled.MinSurvivors() - colluders
+	honest := f.Settled.Honest()
 	fail := func(format string, a ...any) error {
 		return fmt.Errorf("%w: %s", ErrPolicy, fmt.Sprintf(format, a...))
 	}
