@@ -92,10 +92,10 @@ func Proportion(successes, n int, low, high float64) Measure {
 }
 
 // Uncorrelated returns a measured correlation of n independent pairs that must be
-// below 4/√N in absolute value. With no correlation that fails with a probability
-// of 6e-5; three rows use it.
+// below 5/√N in absolute value. With no correlation that fails with a probability
+// of 6e-7; three rows use it.
 func Uncorrelated(r float64, n int) Measure {
-	limit := 4 / math.Sqrt(float64(n))
+	limit := 5 / math.Sqrt(float64(n))
 	return Correlated(r, n).Within(-limit, limit)
 }
 

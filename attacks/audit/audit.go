@@ -25,5 +25,6 @@ const soundClaim = "the printed ε is an upper bound"
 // The parts of a run that have random numbers of their own.
 const (
 	partMechanisms = 10 // and one more for each mechanism
+	partMiddle     = 20 // the same
 	partOneRun     = 30 // and the scale more
 )

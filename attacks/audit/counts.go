@@ -46,6 +46,14 @@ func (c Counts) Epsilon(delta, alpha float64) (float64, error) {
 	return epsilon, nil
 }
 
+// delta returns the lower bound on δ that the counts show at ε = 0, of the same bounds: by how much
+// the rates differ. It is above the truth with probability 2·alpha at most.
+func (c Counts) delta(alpha float64) float64 {
+	tpr := attacks.BinomialLower(c.TruePositives, c.Positives, alpha)
+	fpr := attacks.BinomialUpper(c.FalsePositives, c.Negatives, alpha)
+	return max(0, tpr-fpr)
+}
+
 // Result holds the outcome of an audit.
 type Result struct {
 	Counts

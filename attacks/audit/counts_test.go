@@ -23,6 +23,13 @@ func TestCounts(t *testing.T) {
 	if got, err := equal.Epsilon(0, 0.025); err != nil || got != 0 {
 		t.Errorf("equal rates: %v, %v", got, err)
 	}
+	// The bounds of the two rates are 0.879712 and 0.065390 by sums of binomial probabilities.
+	if got := plain.delta(0.025); math.Abs(got-(0.879712-0.065390)) > 2e-6 {
+		t.Errorf("δ ≥ %v", got)
+	}
+	if got := equal.delta(0.025); got != 0 {
+		t.Errorf("equal rates: δ ≥ %v", got)
+	}
 	for _, bad := range []Counts{
 		{-1, 10, 0, 10}, {11, 10, 0, 10}, {0, 0, 0, 10}, {0, 10, 11, 10}, {0, 10, 0, 0},
 	} {

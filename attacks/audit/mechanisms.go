@@ -34,9 +34,10 @@ type mechanism struct {
 	name    string
 	account accounting.Mechanism
 	delta   float64
-	// sound draws runs with or without the canary, and weak the same with a quarter of
-	// the noise.
-	sound, weak scores
+	// sound draws runs with or without the canary, weak the same with a quarter of the
+	// noise, and halved with half of it: nil for those that weak is enough for.
+	sound, weak, halved scores
+	size                float64 // what the canary adds
 }
 
 // scores draws runs of a mechanism, with or without the canary.
@@ -62,6 +63,8 @@ func auditedMechanisms() []mechanism {
 		delta:   claimDelta,
 		sound:   gaussian(3),
 		weak:    gaussian(3. / 4),
+		halved:  gaussian(3. / 2),
+		size:    1,
 	}, {
 		name:    "Laplace",
 		account: accounting.Laplace{Scale: 1},
@@ -78,12 +81,16 @@ func auditedMechanisms() []mechanism {
 		delta:   claimDelta,
 		sound:   integer(noise.DiscreteGaussian, 24*24),
 		weak:    integer(noise.DiscreteGaussian, 6*6),
+		halved:  integer(noise.DiscreteGaussian, 12*12),
+		size:    canarySize,
 	}, {
 		name:    "Skellam",
 		account: accounting.Skellam{Variance: 576, Sensitivity: canarySize},
 		delta:   claimDelta,
 		sound:   integer(noise.Skellam, 24*24),
 		weak:    integer(noise.Skellam, 6*6),
+		halved:  integer(noise.Skellam, 12*12),
+		size:    canarySize,
 	}, {
 		name:    "randomised response",
 		account: accounting.RandomisedResponse{Epsilon: 1, Categories: 2},
@@ -154,6 +161,47 @@ func randomisedResponse(epsilon float64) scores {
 	}
 }
 
+// auditMiddle returns δ at ε = 0 that runs with and as many without the canary show: by how much
+// more often those with it are above the middle of the two. That is where a Gaussian law tells them
+// apart best, and far better than in the tail that a small δ is about.
+func (m mechanism) auditMiddle(run scores, runs int, r *rand.Rand) (attacks.Measure, error) {
+	without, err := run(false, runs, r)
+	if err != nil {
+		return attacks.Measure{}, err
+	}
+	with, err := run(true, runs, r)
+	if err != nil {
+		return attacks.Measure{}, err
+	}
+	result, err := scoresAt(without, with, m.size/2, m.delta, Alpha)
+	result.Lower = result.delta(Alpha)
+	return result.Measure(0, 1), err
+}
+
+// middle returns a row of δ at ε = 0.
+func (m mechanism) middle(o attacks.Options, part uint64, runs int) (attacks.Row, error) {
+	claim, err := accounting.Compose(accounting.Step{Mechanism: m.account, Count: 1})
+	if err != nil {
+		return attacks.Row{}, err
+	}
+	delta, err := claim.Delta(0)
+	if err != nil {
+		return attacks.Row{}, err
+	}
+	asClaimed, err := m.auditMiddle(m.sound, runs, o.Rand(part))
+	if err != nil {
+		return attacks.Row{}, err
+	}
+	halved, err := m.auditMiddle(m.halved, runs, o.Rand(part))
+	return attacks.Row{
+		Case:       m.name,
+		Metric:     fmt.Sprintf("δ shown at ε = 0, claim %.3f", delta.Upper),
+		Undefended: halved.Within(delta.Upper, 1),
+		Defended:   asClaimed.Within(0, delta.Upper),
+		Note:       "undefended: half the noise",
+	}, err
+}
+
 // audit returns what runs with and as many without the canary show.
 func (m mechanism) audit(run scores, runs int, r *rand.Rand) (Result, error) {
 	without, err := run(false, runs, r)
@@ -208,6 +256,13 @@ func runMechanisms(_ context.Context, o attacks.Options) (*attacks.Report, error
 			Defended:   asClaimed.Measure(0, claim),
 			Note:       "undefended: a quarter of the noise",
 		})
+		if m.halved != nil {
+			row, err := m.middle(o, partMiddle+uint64(i), runs)
+			if err != nil {
+				return nil, err
+			}
+			report.Rows = append(report.Rows, row)
+		}
 		sound.X, sound.Y = append(sound.X, claim), append(sound.Y, asClaimed.Lower)
 		weak.X, weak.Y = append(weak.X, claim), append(weak.Y, weakened.Lower)
 	}

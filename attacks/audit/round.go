@@ -87,6 +87,7 @@ type privateRound struct {
 	encoder aggregation.Encoder
 	sampler *noise.Sampler   // of what each party really adds
 	length  int              // of an encoded update
+	unit    float64          // the deviation that the noise must have in a mean
 	claimed accounting.Round // as many survive as it says, and collude
 	rounds  int              // played
 }
@@ -126,27 +127,28 @@ func newPrivateRound(a auditedRound, weakened int64) (*privateRound, error) {
 		encoder: release.Encoder,
 		sampler: table.NewSampler(nil),
 		length:  config.Layout[0].Length,
+		unit:    roundMultiplier * release.MaxNorm() / float64(release.Round().MinSurvivors),
 		claimed: release.Round(),
 	}, nil
 }
 
-// run runs a round and returns the canary's coordinate of the decoded sum.
-func (p *privateRound) run(included bool) (float64, error) {
+// run runs a round and returns the decoded sum, in which the canary has the first coordinate.
+func (p *privateRound) run(included bool) ([]float64, error) {
 	parties, encoder := p.encoder.Parties, p.encoder
 	encoder.Rotate = new([32]byte)
 	if _, err := rand.Read(encoder.Rotate[:]); err != nil {
-		return 0, err
+		return nil, err
 	}
 	inputs := make([][][]uint64, parties)
 	known := make([]int64, p.length) // the colluders' shares
 	for i := range inputs {
 		share := make([]int64, p.length)
 		if err := p.sampler.Fill(share); err != nil {
-			return 0, err
+			return nil, err
 		}
 		var err error
 		if inputs[i], err = submission(&encoder, included && i == parties-1, share); err != nil {
-			return 0, err
+			return nil, err
 		}
 		if i < p.claimed.Colluders {
 			for k, x := range share {
@@ -162,16 +164,12 @@ func (p *privateRound) run(included bool) (float64, error) {
 	p.rounds++
 	sum, err := p.local.Round(nil, inputs)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	for k, x := range known {
 		sum[0][k] = (sum[0][k] - uint64(x)) & (1<<encoder.Bits - 1)
 	}
-	decoded, err := encoder.Decode(sum, p.claimed.MinSurvivors)
-	if err != nil {
-		return 0, err
-	}
-	return decoded[0], nil
+	return encoder.Decode(sum, p.claimed.MinSurvivors)
 }
 
 // submission returns the vector of a party: zeros or the canary, with its share of the noise.
@@ -212,61 +210,85 @@ func runRound(ctx context.Context, o attacks.Options) (*attacks.Report, error) {
 		if o.Long {
 			audited.runs *= 10
 		}
-		row, err := audited.row(ctx)
+		rows, err := audited.rows(ctx)
 		if err != nil {
 			return nil, err
 		}
-		report.Rows = append(report.Rows, row)
+		report.Rows = append(report.Rows, rows...)
 	}
 	return report, nil
 }
 
-// row audits the round with its noise and with a sixteenth of it.
-func (a auditedRound) row(ctx context.Context) (attacks.Row, error) {
+// rows audits the round with its noise and with a sixteenth of it, and measures the noise: the ε
+// that so few runs show is far below the claim, also with much too little noise.
+func (a auditedRound) rows(ctx context.Context) ([]attacks.Row, error) {
 	sound, err := newPrivateRound(a, 1)
 	if err != nil {
-		return attacks.Row{}, err
+		return nil, err
 	}
-	weak, err := newPrivateRound(a, 16)
+	const weakened = 16
+	weak, err := newPrivateRound(a, weakened)
 	if err != nil {
-		return attacks.Row{}, err
+		return nil, err
 	}
 	claim, err := sound.claim(claimDelta)
 	if err != nil {
-		return attacks.Row{}, err
+		return nil, err
 	}
-	undefended, err := weak.audit(ctx, a.runs)
+	undefended, little, err := weak.audit(ctx, a.runs)
 	if err != nil {
-		return attacks.Row{}, err
+		return nil, err
 	}
-	defended, err := sound.audit(ctx, a.runs)
+	defended, left, err := sound.audit(ctx, a.runs)
 	if err != nil {
-		return attacks.Row{}, err
+		return nil, err
 	}
-	return attacks.Row{
+	// of normal errors: the square of one has variance 2.
+	measure := func(squares []float64, want float64) attacks.Measure {
+		n := len(squares)
+		mean, _ := attacks.MeanAndError(squares)
+		return attacks.Near(mean, want*math.Sqrt(2/float64(n)), n, want)
+	}
+	return []attacks.Row{{
 		Case:       a.name,
 		Metric:     fmt.Sprintf("ε shown, claim %.3f at δ = %g", claim, claimDelta),
 		Undefended: undefended.Measure(claim, math.Inf(1)),
 		Defended:   defended.Measure(0, claim),
 		Note: "clip, rotate, encode, noise shares, masks, recovery if any drop out, " +
 			"unmask, decode; undefended: a sixteenth of the noise",
-	}, nil
+	}, {
+		Case:       a.name,
+		Metric:     "variance of the noise, of that claimed",
+		Undefended: measure(little, 1./(weakened*weakened)),
+		Defended:   measure(left, 1),
+		Note:       "without what colluders know of it",
+	}}, nil
 }
 
-// audit runs the round so often with and without the canary.
-func (p *privateRound) audit(ctx context.Context, runs int) (Result, error) {
+// audit runs the round so often with and without the canary. It also returns the squared errors of
+// the coordinates that are zero, over the variance that is claimed.
+func (p *privateRound) audit(ctx context.Context, runs int) (Result, []float64, error) {
 	without, with := make([]float64, runs), make([]float64, runs)
+	var squares []float64
 	for i := range runs {
 		if err := ctx.Err(); err != nil {
-			return Result{}, err
+			return Result{}, nil, err
 		}
-		var err error
-		if without[i], err = p.run(false); err == nil {
-			with[i], err = p.run(true)
-		}
-		if err != nil {
-			return Result{}, fmt.Errorf("run %d: %w", i, err)
+		for _, included := range []bool{false, true} {
+			decoded, err := p.run(included)
+			if err != nil {
+				return Result{}, nil, fmt.Errorf("run %d: %w", i, err)
+			}
+			if included {
+				with[i], decoded = decoded[0], decoded[1:]
+			} else {
+				without[i] = decoded[0]
+			}
+			for _, x := range decoded {
+				squares = append(squares, x*x/(p.unit*p.unit))
+			}
 		}
 	}
-	return Scores(without, with, claimDelta, Alpha)
+	result, err := Scores(without, with, claimDelta, Alpha)
+	return result, squares, err
 }

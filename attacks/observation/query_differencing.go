@@ -172,7 +172,7 @@ func (s *survey) over() float64 {
 }
 
 func runQueryDifferencing(ctx context.Context, o attacks.Options) (*attacks.Report, error) {
-	trials := 4000
+	trials := 10000
 	if o.Long {
 		trials *= 10
 	}

@@ -2,7 +2,9 @@ package oneshot
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"math"
 	"math/big"
 	"slices"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/hushsum/hushsum/internal/ring"
 	"github.com/hushsum/hushsum/noise"
 	"github.com/hushsum/hushsum/oneshot"
+	"github.com/hushsum/hushsum/shamir"
 )
 
 // exact is the variance of keys, and of errors in exact sums: 6.4².
@@ -129,6 +132,48 @@ func (w *world) solve(r *runner) error {
 		return slices.Equal(gauss(columns, y, q), key)
 	}
 	r.counts("errors left out", "keys found by elimination", found(make([]int64, n)), found(e))
+	return r.errors()
+}
+
+// errors takes the sum of the keys off sums of what honest parties sent, as a server does, and
+// measures what is left under the inputs. Without errors it would be nothing.
+func (r *runner) errors() error {
+	const rounds = 10
+	var squares []float64
+	for i := range rounds {
+		w, err := newWorld(r.o.Seed+uint64(i), 0, true)
+		if err != nil {
+			return err
+		}
+		var set []*dealing
+		total := make([]int64, length+w.figures.Spare)
+		for party := range parties {
+			d, err := w.submit(party)
+			if err != nil {
+				return err
+			}
+			set = append(set, d)
+			for k, v := range w.inputs[party] {
+				total[k] += v
+			}
+		}
+		key, ok, err := w.sum(all, set)
+		if err != nil || !ok {
+			return fmt.Errorf("there is no sum of honest parties: %w", err)
+		}
+		rq := ring.New(degree, w.figures.Modulus)
+		for k, y := range w.unmasked(rq, w.add(set...), key) {
+			e := float64((rq.Centred(y) - total[k]) / w.figures.Scale)
+			squares = append(squares, e*e)
+		}
+	}
+	n := len(squares)
+	mean, _ := attacks.MeanAndError(squares)
+	variance, _ := exact.Float64()
+	// Of 200 normal errors the mean square is so far out with a probability below 1e-6.
+	r.rows = append(r.rows, attacks.Row{Case: "errors under the sum of keys",
+		Metric: "variance, of what Parameters reckons with", Defended: attacks.Near(
+			mean/(variance*parties), math.Sqrt(2/float64(n)), n, 1)})
 	return nil
 }
 
@@ -222,23 +267,28 @@ func runBroadcast(r *runner) error {
 	return nil
 }
 
-// runRamp counts what pooled parts say of the secrets of one polynomial: with one more
-// than f, a combination of them without the uniform coefficients.
+// runRamp counts what pooled parts say of the secrets of one polynomial: with f of them nothing,
+// where its uniform coefficients are, and with each one more an equation.
 func runRamp(r *runner) error {
-	w, err := newWorld(r.o.Seed, 0, true)
+	const privacy = 2 // f
+	p := shamir.Packing{PerPolynomial: 3, Privacy: privacy}
+	fixed, err := equations(p, privacy, repeats{})
 	if err != nil {
 		return err
 	}
-	learnt, err := ramp(w.figures.Polynomials)
+	learnt, err := equations(p, privacy, nil)
 	if err != nil {
 		return err
 	}
+	more, err := equations(p, privacy+1, nil)
+	if err != nil {
+		return err
+	}
+	const metric = "equations a polynomial"
 	r.rows = append(r.rows,
-		attacks.Row{Case: "f parts", Metric: "equations a polynomial", Defended: attacks.Exactly(0, 1, 0),
-			Note: "any f values are an invertible function of the uniform coefficients: shamir's tests " +
-				"show it for all pairs of six"},
-		attacks.Row{Case: "f + 1 parts", Metric: "equations a polynomial",
-			Defended: attacks.Exactly(learnt, 1, 1), Limit: true,
-			Note: "a ramp: each part beyond f tells something"})
+		attacks.Row{Case: "f parts", Metric: metric, Undefended: attacks.Exactly(fixed, 1, privacy),
+			Defended: attacks.Exactly(learnt, 1, 0), Note: "undefended: coefficients that are known"},
+		attacks.Row{Case: "f + 1 parts", Metric: metric, Defended: attacks.Exactly(more, 1, 1),
+			Limit: true, Note: "a ramp: each part beyond f tells something"})
 	return nil
 }

@@ -27,8 +27,6 @@ func (r *runner) frameByDealing() error {
 	if err != nil {
 		return err
 	}
-	box := len(p.boxes) / members
-	levels := p.dealt().level()
 	for k, what := range []string{"C_s", "C_0", "P"} { // each to a member that has seen nothing yet
 		other := slices.Clone(p.dealing)
 		switch what { // C_s and C_0 are points: one takes the place of the other
@@ -43,23 +41,34 @@ func (r *runner) frameByDealing() error {
 		if err != nil {
 			return err
 		}
-		b := slices.Concat(n.w.header(typeBatch, &n.w.context), u32(1), u32(0), p.signature,
-			h("hushsum/oneshot/1 masked", p.masked), other, h("hushsum/oneshot/2 proof digest", p.proof))
-		at := k
-		for _, level := range levels[:3] {
-			b = append(b, level[at^1]...)
-			at /= 2
-		}
-		answer, err := n.round.members[k].Receive(append(b, p.boxes[k*box:][:box]...))
+		answers, err := n.complains(0, k, p, other)
 		if err != nil {
 			return err
 		}
-		const complaint = 76
 		r.counts("a member is shown another "+what, "leaves of honest parties opened", opens,
-			answer[1] == complaint)
+			answers)
 		r.rows[len(r.rows)-1].Note = "P, C_s and C_0 are under the party's signature"
 	}
 	return nil
+}
+
+// complains shows a member what a party has dealt it, with a dealing, and reports whether it opens
+// its leaf in a complaint.
+func (n *normWorld) complains(party, member int, p *parts, dealing []byte) (bool, error) {
+	b := slices.Concat(n.w.header(typeBatch, &n.w.context), u32(1), u32(party), p.signature,
+		h("hushsum/oneshot/1 masked", p.masked), dealing, h("hushsum/oneshot/2 proof digest", p.proof))
+	at := member
+	for _, level := range p.dealt().level()[:3] {
+		b = append(b, level[at^1]...)
+		at /= 2
+	}
+	box := len(p.boxes) / members
+	answer, err := n.round.members[member].Receive(append(b, p.boxes[member*box:][:box]...))
+	if err != nil {
+		return false, err
+	}
+	const complaint = 76
+	return answer[1] == complaint, nil
 }
 
 // dealt returns what the tree of a submission is over.

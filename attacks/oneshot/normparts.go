@@ -4,12 +4,12 @@ import (
 	"encoding/hex"
 	"math/big"
 	"math/rand/v2"
-	"slices"
 
 	"filippo.io/edwards25519"
 
 	"github.com/hushsum/hushsum/attacks"
 	"github.com/hushsum/hushsum/internal/crook"
+	"github.com/hushsum/hushsum/internal/normproof"
 	"github.com/hushsum/hushsum/internal/pedersen"
 )
 
@@ -29,7 +29,8 @@ func runNormParts(r *runner) error {
 		longest(func() int64 { return 2*random.Int64N(2) - 1 }),
 		longest(func() int64 { return random.Int64N(2) - random.Int64N(2) }))
 	r.counts("any vector at all, by a modulus of three times the bound", "vectors that pass",
-		anything(random, 3), anything(random, unwrapped))
+		anything(random, 3), anything(random, unwrapped) || taken(unwrapped-1) || !taken(unwrapped))
+	r.rows[len(r.rows)-1].Note = "with: the scheme takes no modulus of less than 24 times the bound"
 	early, late := keyAfterRows(random)
 	r.counts("a key that is chosen after the rows, by lattice reduction", "vectors that pass", early,
 		late)
@@ -97,6 +98,14 @@ func anything(random *rand.Rand, times int64) bool {
 		}
 	}
 	return passes(sums, modulus, modulus/times)
+}
+
+// taken reports whether there is a scheme for a modulus of so many times the bound.
+func taken(times uint64) bool {
+	bound := modulus / times
+	_, err := normproof.New(normproof.Parameters{Degree: degree, Modulus: modulus, Length: length,
+		Bound: bound * bound, KeyBound: longKey, PerPolynomial: 1, Threshold: 2, LaneBits: 19})
+	return err == nil
 }
 
 // keyAfterRows reports whether there is a short key for sums of a uniform vector to be short, found
@@ -216,7 +225,6 @@ func (r *runner) knownGamma() error {
 		return sum
 	}
 	passes := false
-	var dealt [][32]byte
 	cheat := crook.Dealer{Config: n.w.config, Key: n.w.partyKeys[0], Vector: n.w.inputs[0],
 		Spoil: func(member int, values [][32]byte) {
 			if member != 2 {
@@ -232,7 +240,6 @@ func (r *runner) knownGamma() error {
 				values[i] = [32]byte(c.Add(c, x).Bytes())
 			}
 			passes = before.Equal(combined(values)) == 1
-			dealt = slices.Clone(values)
 		}}
 	message, err := cheat.Submit(n.w.opening)
 	if err != nil {
@@ -242,7 +249,7 @@ func (r *runner) knownGamma() error {
 	if err != nil {
 		return err
 	}
-	convicts, err := n.trusts(0, 2, p, p.dealing, dealt)
+	convicts, err := n.complains(0, 2, p, p.dealing)
 	if err != nil {
 		return err
 	}

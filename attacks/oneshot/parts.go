@@ -2,6 +2,7 @@ package oneshot
 
 import (
 	"errors"
+	"io"
 	"math/big"
 	"slices"
 
@@ -85,36 +86,74 @@ func runParts(r *runner) error {
 	return nil
 }
 
-// ramp returns how many equations in the secrets of a polynomial two parts of members
-// give, where one says nothing, having checked one for each polynomial.
-func ramp(polynomials int) (float64, error) {
-	p := shamir.Packing{PerPolynomial: 3, Privacy: 1}
-	secrets := make([]shamir.Secret, 3*polynomials)
+// rampPolynomials is how many polynomials a ramp has. A part that they have in common would be an
+// equation too.
+const rampPolynomials = 4
+
+// equations returns how many equations in the secrets of a polynomial the parts of some members
+// give. The same secrets are dealt again and again: parts then differ by all that is uniform in
+// them, and each combination of parts that never differs says something of the secrets.
+func equations(p shamir.Packing, parts int, random io.Reader) (float64, error) {
+	secrets := make([]shamir.Secret, rampPolynomials*p.PerPolynomial)
 	for i := range secrets {
-		secrets[i][0], secrets[i][1] = byte(i), byte(i>>8)
+		secrets[i][0] = byte(i + 1)
 	}
-	shares, err := shamir.SplitPacked(nil, p, secrets, upTo(members))
-	if err != nil {
-		return 0, err
-	}
-	// w₁·x₁³ + w₂·x₂³ = 0 takes the uniform coefficient out.
-	x := [2]int64{1, 2}
-	w := [2]*big.Int{big.NewInt(8), big.NewInt(-1)}
-	for k := range polynomials {
-		known, want := new(big.Int), new(big.Int)
-		for i := range x {
-			known.Add(known, new(big.Int).Mul(w[i], number(shares[i].Values[k])))
-			power := new(big.Int).Set(w[i])
-			for j := range 3 {
-				want.Add(want, new(big.Int).Mul(power, number(secrets[3*k+j])))
-				power.Mul(power, big.NewInt(x[i]))
+	columns := parts * rampPolynomials
+	var first []*big.Int
+	var differ [][]*big.Int
+	for range columns + 2 {
+		shares, err := shamir.SplitPacked(random, p, secrets, upTo(members))
+		if err != nil {
+			return 0, err
+		}
+		var row []*big.Int
+		for _, share := range shares[:parts] {
+			for _, v := range share.Values {
+				row = append(row, number(v))
 			}
 		}
-		if known.Mod(known, order).Cmp(want.Mod(want, order)) != 0 {
-			return 0, nil
+		if first == nil {
+			first = row
+			continue
+		}
+		for i, x := range row {
+			x.Sub(x, first[i]).Mod(x, order)
+		}
+		differ = append(differ, row)
+	}
+	return float64(columns-rank(differ)) / rampPolynomials, nil
+}
+
+// rank returns the rank of a matrix modulo the order, which it changes.
+func rank(rows [][]*big.Int) (rank int) {
+	for j := range rows[0] {
+		at := slices.IndexFunc(rows[rank:], func(row []*big.Int) bool { return row[j].Sign() != 0 })
+		if at < 0 {
+			continue
+		}
+		rows[rank], rows[rank+at] = rows[rank+at], rows[rank]
+		inverse := new(big.Int).ModInverse(rows[rank][j], order)
+		for _, row := range rows[rank+1:] {
+			factor := new(big.Int).Mul(row[j], inverse)
+			for i, x := range rows[rank] {
+				row[i].Sub(row[i], new(big.Int).Mul(factor, x)).Mod(row[i], order)
+			}
+		}
+		if rank++; rank == len(rows) {
+			break
 		}
 	}
-	return 1, nil
+	return rank
+}
+
+// repeats reads the same bytes again and again.
+type repeats struct{}
+
+func (repeats) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = 1
+	}
+	return len(b), nil
 }
 
 // runStolen takes the states of all members after the round and opens what was recorded.

@@ -295,6 +295,11 @@ func (w *world) packing() shamir.Packing {
 // read takes a key off masked values and returns the inputs that are under it.
 func (w *world) read(masked []byte, key []int64) []int64 {
 	r := ring.New(degree, w.figures.Modulus)
+	return w.reduce(r, w.unmasked(r, masked, key))
+}
+
+// unmasked takes a key off masked values, and leaves their errors.
+func (w *world) unmasked(r *ring.Ring, masked []byte, key []int64) []uint64 {
 	y := make([]uint64, length+w.figures.Spare)
 	r.AddPacked(y, masked)
 	mask := make([]uint64, degree)
@@ -302,7 +307,7 @@ func (w *world) read(masked []byte, key []int64) []int64 {
 	r.NewExpander(&ringKey).Expand(mask, 0)
 	r.MulInto(mask, mask, r.NewFactor(key))
 	r.SubFrom(y, mask[:len(y)])
-	return w.reduce(r, y)
+	return y
 }
 
 // reduce returns the inputs without the noise that T multiplies.

@@ -28,6 +28,7 @@ type coined struct {
 	open       bool    // what is made leaves when it is made, and not at an instant
 	asleep     float64 // the probability with which a party without luck is away
 	late       bool    // training that overruns the instant leaves when it is done
+	sure       bool    // training fits the instant, so that only coins tell two rounds apart
 	kept       bool    // the second of two rounds is a second try of the first, with its coin
 }
 
@@ -144,10 +145,11 @@ func (p *watched) answer(q *party, ask drive.Ask, a drive.Answer) error {
 	if c.luck = !ask.Idle; p.own() {
 		c.luck = p.random.Float64() < p.rate
 	}
-	if p.kept { // nothing goes wrong, so that only coins tell two rounds apart
-		if fate = 3; a.Round%2 == 0 {
-			c.luck = p.coins[a.Round-2].luck
-		}
+	if p.sure {
+		fate = 3
+	}
+	if p.kept && a.Round%2 == 0 {
+		c.luck = p.coins[a.Round-2].luck
 	}
 	a.Fill = func(v *masking.Vector) error {
 		values, err := p.mechanism.Encode([32]byte{}, p.vector, nil, nil)

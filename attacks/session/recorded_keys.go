@@ -154,9 +154,8 @@ func (r *recordedSession) chain(low, high int) (*keyexchange.Chain, error) {
 			return nil, err
 		}
 	}
-	if r.mlkem {
-		seed := r.private[high].drawn[keyexchange.KeySize:]
-		key, err := keyexchange.ParseDecapsulationKey(seed[:keyexchange.DecapsulationKeySize])
+	if !r.classical {
+		key, err := r.decapsulationKey(high)
 		if err != nil {
 			return nil, err
 		}
@@ -169,6 +168,16 @@ func (r *recordedSession) chain(low, high int) (*keyexchange.Chain, error) {
 		}
 	}
 	return agreed.Chain(r.session, r.config.Roster, low, high), nil
+}
+
+// decapsulationKey returns a party's key, or one of the thief's own, which opens the ciphertext to
+// another secret: all else that a chain is made from is public.
+func (r *recordedSession) decapsulationKey(party int) (*keyexchange.DecapsulationKey, error) {
+	if !r.mlkem {
+		return keyexchange.GenerateDecapsulationKey(nil)
+	}
+	seed := r.private[party].drawn[keyexchange.KeySize:]
+	return keyexchange.ParseDecapsulationKey(seed[:keyexchange.DecapsulationKeySize])
 }
 
 // ciphertext returns the lower party's encapsulation for the higher of two.
