@@ -120,7 +120,10 @@ func all(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	out.Killed, out.Seconds = killed, time.Since(began).Seconds()
+	out.Killed, out.Seconds = len(killed), time.Since(began).Seconds()
+	away := slices.DeleteFunc(slices.Clone(out.Absent), func(i int) bool {
+		return slices.Contains(killed, i) // it has come back: run has seen its end
+	})
 	if *asJSON {
 		err = json.NewEncoder(os.Stdout).Encode(out)
 	} else {
@@ -128,13 +131,16 @@ func all(ctx context.Context) error {
 			"of 8; accuracy %.4f; %.1f s\n",
 			out.Rounds, out.Lost, out.Killed, out.Exact, out.Epsilon, out.Accuracy, out.Seconds)
 	}
+	if late := len(out.Absent) - len(away); late > 0 && !*asJSON {
+		fmt.Printf("%d that were killed came back after the last sum\n", late)
+	}
 	switch {
 	case err != nil:
 		return err
 	case !out.Exact:
 		return errors.New("a sum is not that of its parties' submissions")
-	case len(out.Absent) > 0:
-		return fmt.Errorf("parties %v are not in the last sum", out.Absent)
+	case len(away) > 0:
+		return fmt.Errorf("parties %v were never killed and are not in the last sum", away)
 	case out.Epsilon > 8:
 		return fmt.Errorf("ε = %v was spent of 8", out.Epsilon)
 	}
@@ -314,8 +320,8 @@ type supervisor struct {
 	processes map[int]*exec.Cmd // the coordinator is number *parties
 }
 
-// run starts all and waits until they have ended by themselves.
-func (s *supervisor) run(ctx context.Context) (killed int, err error) {
+// run starts all and waits until they have ended by themselves. It returns which it killed.
+func (s *supervisor) run(ctx context.Context) (killed []int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 	s.processes = make(map[int]*exec.Cmd)
@@ -345,13 +351,13 @@ func (s *supervisor) run(ctx context.Context) (killed int, err error) {
 			return killed, err
 		case <-time.After(time.Duration(20+rng.IntN(400)) * time.Millisecond):
 		}
-		// Kills are spread over the rounds. The last two are left alone, so that who stays
-		// away is seen.
+		// Kills are spread over the rounds. The last two are left alone, so that those that come back
+		// are seen, if this machine starts them in time.
 		summed, err := os.ReadDir(filepath.Join(s.dir, "rounds"))
 		due := *kills * (len(summed) + 1) / max(1, *rounds-2)
-		if err == nil && killed < min(due, *kills) && len(summed) < *rounds-2 &&
-			s.kill(rng.IntN(*parties+1)) {
-			killed++
+		who := rng.IntN(*parties + 1)
+		if err == nil && len(killed) < min(due, *kills) && len(summed) < *rounds-2 && s.kill(who) {
+			killed = append(killed, who)
 		}
 	}
 }
