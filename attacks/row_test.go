@@ -58,8 +58,8 @@ func TestMeasure(t *testing.T) {
 		{Proportion(7, 20, .3, .4), "0.35 [0.1539, 0.5922]", true},
 		{Correlated(0, 100), "0 [-0.1964, 0.1964]", true},
 		{Correlated(1, 100), "1", true},
-		{Uncorrelated(.49, 100), "0.49 [0.3248, 0.6262]", true},
-		{Uncorrelated(-.51, 100), "-0.51 [-0.6421, -0.3485]", false},
+		{Uncorrelated(0.49, 100), "0.49 [0.3248, 0.6262]", true},
+		{Uncorrelated(-0.51, 100), "-0.51 [-0.6421, -0.3485]", false},
 	} {
 		if got := c.measure.String(); got != c.text || c.measure.OK() != c.ok {
 			t.Errorf("%+v: %q, %v; want %q, %v", c.measure, got, c.measure.OK(), c.text, c.ok)

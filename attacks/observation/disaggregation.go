@@ -245,15 +245,15 @@ func runDisaggregation(ctx context.Context, o attacks.Options) (*attacks.Report,
 	}
 	// Two parties have equal counts in all four windows with probability (70/256)^4 =
 	// .0056, and are then swapped every other time: with 15 pairs, in 1.4 % of all
-	// places. Six vectors that depend on each other cost as little. With the noise .025 of the rounds
-	// were found in 1,000 trials, with half of it .093 in 100: of 600 more than .08 are found with a
+	// places. Six vectors that depend on each other cost as little. With the noise 0.025 of the rounds
+	// were found in 1,000 trials, with half of it 0.093 in 100: of 600 more than 0.08 are found with a
 	// probability below 1e-6, even if they come by pairs.
 	parties, noisyParties := linkedParties*trials, linkedParties*noisyTrials
 	return &attacks.Report{Rows: []attacks.Row{{
 		Case:       "participation",
 		Metric:     "parties' rounds found",
 		Undefended: attacks.Proportion(columns, parties, .8, 1),
-		Defended:   attacks.Proportion(noisyColumns, noisyParties, 0, .08),
+		Defended:   attacks.Proportion(noisyColumns, noisyParties, 0, 0.08),
 		Limit:      true,
 		Note: "noise of the size of an update; counts per window stay a leak, " +
 			"so link no participation",
