@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/internal/frames"
+	"github.com/hushsum/hushsum/transport"
 )
 
 // This file has a participant of a job with sum.buffer: it trains while rounds come and go, and
@@ -14,7 +14,7 @@ import (
 // making holds what the program makes of a broadcast.
 type making struct {
 	id      drive.AskID
-	of      *frames.Broadcast
+	of      *transport.Broadcast
 	opening [32]byte // the broadcast's digest, since the program may change the model
 	cancel  context.CancelFunc
 	ended   chan struct{}
@@ -23,7 +23,7 @@ type making struct {
 }
 
 // inOpening is the digest by which an opening names a broadcast.
-func (p *oneshotParty) inOpening(b *frames.Broadcast) ([32]byte, error) {
+func (p *oneshotParty) inOpening(b *transport.Broadcast) ([32]byte, error) {
 	if m := p.making; m != nil && m.of == b {
 		return m.opening, nil
 	}
@@ -32,7 +32,7 @@ func (p *oneshotParty) inOpening(b *frames.Broadcast) ([32]byte, error) {
 
 // begin has the program work while the party goes on. What it was at is told to end, and waited
 // for.
-func (p *oneshotParty) begin(id drive.AskID, b *frames.Broadcast, opening [32]byte) {
+func (p *oneshotParty) begin(id drive.AskID, b *transport.Broadcast, opening [32]byte) {
 	last := p.making
 	if last != nil {
 		last.cancel()
@@ -73,7 +73,7 @@ func (p *oneshotParty) made(m *making) error {
 
 // submitMade submits in a round what was made, weighed by how many rounds before that was begun.
 func (p *oneshotParty) submitMade(
-	ask *drive.Ask, b *frames.Broadcast, opening [32]byte,
+	ask *drive.Ask, b *transport.Broadcast, opening [32]byte,
 ) (err error) {
 	m := p.making
 	if m == nil || m.id.Round != ask.ID.Made {

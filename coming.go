@@ -3,13 +3,13 @@ package hushsum
 import (
 	"fmt"
 
-	"github.com/hushsum/hushsum/internal/frames"
+	"github.com/hushsum/hushsum/transport"
 )
 
 // coming is a body that comes in parts.
 type coming struct {
 	kind      byte // 0: none
-	broadcast *frames.BroadcastReader
+	broadcast *transport.BroadcastReader
 	message   []byte
 }
 
@@ -21,14 +21,14 @@ func (p *participant) part(in []byte) error {
 	kind, body := in[0], in[1:]
 	p.coming.kind = kind
 	switch kind {
-	case frames.KindMessage:
+	case transport.KindMessage:
 		return p.extend(body)
-	case frames.KindBroadcast, frames.KindEnd:
+	case transport.KindBroadcast, transport.KindEnd:
 		if p.coming.broadcast == nil {
 			p.broadcast, p.arrived = nil, nil // there is room for one
 			collect(p.Job)
-			room := frames.NewWeights(p.Job.ModelLength(), p.Work32 != nil)
-			p.coming.broadcast = frames.NewBroadcastReader(room)
+			room := transport.NewWeights(p.Job.ModelLength(), p.Work32 != nil)
+			p.coming.broadcast = transport.NewBroadcastReader(room)
 		}
 		_, err := p.coming.broadcast.Write(body)
 		return err
@@ -50,14 +50,14 @@ func (p *participant) rest(body []byte) ([]byte, error) {
 	if p.coming.kind == 0 {
 		return body, nil
 	}
-	err := p.part(append([]byte{frames.KindMessage}, body...))
+	err := p.part(append([]byte{transport.KindMessage}, body...))
 	message := p.coming.message
 	p.coming = coming{}
 	return message, err
 }
 
 // restOfBroadcast returns a broadcast, of which the last bytes have come.
-func (p *participant) restOfBroadcast(kind byte, body []byte) (*frames.Broadcast, error) {
+func (p *participant) restOfBroadcast(kind byte, body []byte) (*transport.Broadcast, error) {
 	if err := p.part(append([]byte{kind}, body...)); err != nil {
 		return nil, err
 	}

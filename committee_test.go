@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/internal/frames"
 	"github.com/hushsum/hushsum/oneshot"
+	"github.com/hushsum/hushsum/transport"
 )
 
 // openings makes openings of rounds with a committee that is all there.
@@ -52,16 +52,16 @@ func (o *openings) open() [][]byte {
 			o.Fatal(err)
 		}
 	}
-	b := frames.Broadcast{Round: o.server.Round(), Model: make(frames.Floats[float64], 5)}
-	began, err := b.Bytes()
-	if err != nil {
-		o.Fatal(err)
-	}
+	b := transport.Broadcast{Round: o.server.Round(), Model: make(transport.Floats[float64], 5)}
+	began := bytesOf(o, &b)
 	opening, err := o.server.Open(began)
 	if err != nil {
 		o.Fatal(err)
 	}
-	return [][]byte{frames.New(frames.KindBroadcast, began), frames.New(frames.KindMessage, opening)}
+	return [][]byte{
+		transport.NewFrame(transport.KindBroadcast, began),
+		transport.NewFrame(transport.KindMessage, opening),
+	}
 }
 
 // running is a party or member that takes part, and the coordinator's end of its link.
@@ -89,7 +89,7 @@ func (o *openings) start(network *Memory, run func(context.Context, func(Event))
 	if _, r.link, err = network.Accept(o.ctx); err != nil {
 		o.Fatal(err)
 	}
-	if in, err := r.link.Receive(o.ctx); err != nil || in[0] != frames.KindHello {
+	if in, err := r.link.Receive(o.ctx); err != nil || in[0] != transport.KindHello {
 		o.Fatal(err)
 	}
 	go r.take()
@@ -135,9 +135,9 @@ func (r *running) take() {
 			return
 		}
 		switch in[0] {
-		case frames.KindOffer:
-			_ = r.link.Send(r.ctx, frames.New(frames.KindUpload, in[1:]))
-		case frames.KindMessage:
+		case transport.KindOffer:
+			_ = r.link.Send(r.ctx, transport.NewFrame(transport.KindUpload, in[1:]))
+		case transport.KindMessage:
 			r.took <- in
 		}
 	}
@@ -172,16 +172,13 @@ func (r *running) event(kind EventKind) Event {
 
 // end ends the job.
 func (r *running) end() error {
-	b := frames.Broadcast{Round: 3, Model: make(frames.Floats[float64], 5)}
-	began, err := b.Bytes()
-	if err != nil {
-		r.Fatal(err)
-	}
-	r.send(frames.New(frames.KindEnd, began))
+	b := transport.Broadcast{Round: 3, Model: make(transport.Floats[float64], 5)}
+	began := bytesOf(r, &b)
+	r.send(transport.NewFrame(transport.KindEnd, began))
 	return <-r.ended
 }
 
-// A party of a plan with a committee stores its submission before that leaves, and sends it again
+// A party of a job with a committee stores its submission before that leaves, and sends it again
 // as it was. It was not absent if it has submitted in a round, also before it came back.
 func TestParticipantOneshot(t *testing.T) {
 	o := newOpenings(t)
@@ -205,7 +202,8 @@ func TestParticipantOneshot(t *testing.T) {
 			}
 		}
 		r.send(first...)
-		if in := r.receive(); in[0] != frames.KindMessage || store.writes != 1 || len(store.sent) != 1 {
+		in := r.receive()
+		if in[0] != transport.KindMessage || store.writes != 1 || len(store.sent) != 1 {
 			t.Errorf("a frame of kind %d, %d writes, %d messages", in[0], store.writes, len(store.sent))
 		}
 		_ = r.stop()
@@ -275,15 +273,15 @@ func TestParticipantOneshotSpent(t *testing.T) {
 }
 
 // A member stores its answers before they leave, sends the last again as it was, gives the store
-// free, and answers in no round that the plan does not have.
+// free, and answers in no round that the job does not have.
 func TestMember(t *testing.T) {
 	o := newOpenings(t)
 	store := &orderedStore{order: &order{sent: make(map[string]bool)}}
-	counter := &disk{left: 100}
+	counter := new(counter)
 	m := &Member{Job: o.settled, Identity: o.committeeJob.members[0], Store: store, Key: o.key,
 		Counter: counter, Dialer: orderedDialer{o.network.Dialer(0), store.order}}
 	r := o.member(m)
-	r.send(frames.New(frames.KindMessage, o.server.Invite()))
+	r.send(transport.NewFrame(transport.KindMessage, o.server.Invite()))
 	key := r.receive()
 	_ = r.stop()
 	r = o.member(m)
@@ -294,7 +292,7 @@ func TestMember(t *testing.T) {
 		o.server.Invite()
 	}
 	writes := store.writes
-	r.send(frames.New(frames.KindMessage, o.server.Invite()))
+	r.send(transport.NewFrame(transport.KindMessage, o.server.Invite()))
 	if e := r.event(Refused); !errors.Is(e.Err, drive.ErrRound) || e.Round != 5 {
 		t.Errorf("%v", e)
 	}
@@ -306,7 +304,9 @@ func TestMember(t *testing.T) {
 		t.Error(e)
 	}
 	// It never starts without the newest state.
-	store.MemoryStore.state = nil
+	if err := store.MemoryStore.Save(nil); err != nil {
+		t.Fatal(err)
+	}
 	if err := m.Run(o.ctx); !errors.Is(err, ErrOldState) {
 		t.Errorf("without its state: %v", err)
 	}
@@ -319,7 +319,7 @@ func TestMemberStore(t *testing.T) {
 	m := &Member{Job: o.settled, Identity: o.committeeJob.members[0], Store: store, Key: o.key,
 		Dialer: orderedDialer{o.network.Dialer(0), store.order}}
 	r := o.member(m)
-	r.send(frames.New(frames.KindMessage, o.server.Invite()))
+	r.send(transport.NewFrame(transport.KindMessage, o.server.Invite()))
 	if err := <-r.ended; !errors.Is(err, errDisk) || len(store.sent) != 0 {
 		t.Errorf("%v, and %d messages have left", err, len(store.sent))
 	}

@@ -3,7 +3,6 @@ package hushsum
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -12,56 +11,56 @@ import (
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/internal/frames"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/transport"
 )
 
 // Coordinator runs a job: it forms sessions among the connected parties, holds the rounds, and
 // holds no party's secrets. Set the fields, then call Run.
 //
-// Package drive decides, see [drive.Server]. A round is held among the connected parties, at
-// least the job's MinSurvivors. A step of it waits for a party that is connected for StepTime at
-// most, for one that has gone for as long as coming back takes, and not at all for a party that
-// says that it is absent. A party that has let steps pass is waited for less, and soon not at all
-// for some rounds. One that spoils a round is left out of the job, no matter with which keys it
-// comes again. A round without a sum, for any reason, is lost: it has spent its ε all the same, and
-// counts among the job's Rounds. After five such rounds in a row the job ends, with [ErrStalled].
-// A party that connects and is not in the session, being new or having lost its state, comes in
-// with the next one, which forms while rounds go on.
+// Package drive decides, see [drive.Server]. A round is held among the connected parties, at least
+// the job's MinSurvivors. Each step of a round waits for a connected party for at most StepTime,
+// for a party whose connection broke for as long as coming back takes, and not at all for a party
+// that says that it is absent. A party that has let steps pass is waited for less, and soon not at
+// all for some rounds. A party that spoils a round is left out of the job, whichever keys it comes
+// back with. A round without a sum, for any reason, is lost: its ε is spent all the same, and it
+// counts among the job's Rounds. After five lost rounds in a row the job pauses, with [ErrPaused].
+// A party that connects and is not in the session, being new or having lost its state, joins the
+// next session, which forms while rounds go on.
 type Coordinator struct {
 	Job      *Settled
 	Listener Listener
-	// Committee listens for members, for a job with one-message sums only. Its indices are those of
-	// the committee.
+	// Committee listens for members, for a job with one-message sums only. It identifies members by
+	// their index in the committee.
 	Committee Listener
 
 	// The first round begins with Model, the job's ModelLength coordinates; nil: zeros. For
 	// a job that trains its model itself, training.First returns it, and training.Apply
 	// returns Apply.
 	Model []float64
-	// Apply returns the next model from the mean of the parties' vectors in a round;
-	// nil: the sum of both. The coordinator keeps what it returns, which must not change
-	// any more; model is Apply's to change and to return. With an error, or a model that is
-	// not finite or of another length, the round is lost, and so is one whose sum does not
-	// decode. Apply runs in a goroutine of its own, once at a time, while parties come and
-	// sessions form. The sum is stored before: a coordinator that is ended meanwhile calls
-	// Apply again for the same round. Run does not return before Apply has.
+	// Apply returns the next model from the mean of the parties' vectors in a round; nil: the sum of
+	// both. The coordinator keeps the model that Apply returns, which must not change any more; Apply
+	// may change and return its argument model. The round is lost if Apply returns an error, or a
+	// model that is not finite or of another length, and also if the sum does not decode. Apply runs
+	// in a goroutine of its own, one call at a time, while parties come and sessions form. The sum is
+	// stored before: a coordinator whose process ends during the call calls Apply again for the same
+	// round after a restart. Run does not return before Apply has.
 	Apply func(r Round, model []float64) ([]float64, error)
 
 	// Model32 and Apply32 are Model and Apply for models that the coordinator holds as float32, in
-	// half the memory; either or both replace those two. The parties are sent the same numbers as
-	// ever, exactly, and may hold them as they like. The first round begins with Model32, zeros if it
-	// is nil; the coordinator keeps it, and it must not change any more. Apply32 finds the mean in
-	// Mean32 and may change and return that too; without it the sum of both is rounded to float32.
-	// They are for sums that are pairwise.
+	// half the memory; a coordinator with either of them ignores Model and Apply. Parties are sent
+	// the same numbers as with Model, exactly, and may hold them as they like. The first round begins
+	// with Model32, zeros if it is nil; the coordinator keeps Model32, which must not change any
+	// more. Apply32 finds the mean in Mean32, and may change and return the mean too; without Apply32
+	// the sum of model and mean is rounded to float32. Both are for pairwise sums.
 	Model32 []float32
 	Apply32 func(r Round, model []float32) ([]float32, error)
 
-	// Store keeps what must not be lost when the process ends; nil: nothing is kept. Key seals it, and
-	// must be set with Store. It goes on with a model of float32 as with one of float64, and the other
-	// way if float32 holds its weights exactly.
+	// Store keeps what must not be lost when the process ends; nil: nothing is kept. Key seals it,
+	// and must be set with Store. A stored float32 model can be resumed as float64; a float64 model
+	// as float32 only if no weight is rounded.
 	Store   Store
 	Key     *keyexchange.SealKey
 	Counter Counter // finds older states; may be nil
@@ -75,8 +74,6 @@ type Coordinator struct {
 	StepTime time.Duration
 
 	Progress func(Event) // may be nil
-
-	grace time.Duration // of tests: how long who has gone is waited for; 0: see below
 }
 
 // Result reports the outcome of a job.
@@ -86,7 +83,7 @@ type Result struct {
 	Rounds  int       // that were begun
 	Lost    int       // of these, without a sum
 	// Spent bounds what the parties have spent; nil without noise.
-	Spent *accounting.Spent
+	Spent *accounting.Claim
 }
 
 // narrow reports whether models are held as float32.
@@ -97,8 +94,8 @@ func (c *Coordinator) narrow() bool { return c.Model32 != nil || c.Apply32 != ni
 type coordinator struct {
 	*leader
 	drive  *drive.Server
-	cast   *frames.Broadcast // that the last round began with
-	behind map[int]bool      // parties that may have something pending which is not queued
+	cast   *transport.Broadcast // that the last round began with
+	behind map[int]bool         // parties that may have something pending which is not queued
 	next   chan applied
 	summed keptSum
 }
@@ -106,16 +103,13 @@ type coordinator struct {
 // applied holds what has come of a round's sum.
 type applied struct {
 	round uint64
-	model frames.Weights
+	model transport.Weights
 	err   error
 }
 
 // Times of the coordinator that are not for users to choose.
 const (
 	defaultStepTime = 30 * time.Second
-	// graceTime is how long those who may come back are waited for, twice, at the end of a job
-	// in which all have gone.
-	graceTime = 750 * time.Millisecond
 	// shortestSleep keeps a coordinator from asking the time over and over.
 	shortestSleep = time.Millisecond
 	// clogTime is how often it looks for those who take nothing.
@@ -123,16 +117,27 @@ const (
 	queueSize = 32
 )
 
-// ErrStalled: the job ended early, because round after round gave no sum, or ended without any.
-// The result is returned with it: what was spent is spent. The events say why each round was
-// lost.
-var ErrStalled = errors.New(
-	"hushsum: the job ended without sums; see the events of its lost rounds")
+// farewellTime is how long a coordinator whose job has ended waits for parties that may come back
+// while none is connected. Tests shorten it: examples cannot run in virtual time.
+var farewellTime = 1500 * time.Millisecond
 
-// Run runs the job to its end. It fails with the context's error; with [ErrStalled]; with
-// [ErrConfig] if a field is unusable; with [ErrOldState] or [ErrStore] if the stored state is;
-// with [ErrLocked] if somebody else uses the Store; and with errors of Store and Listener. A job
-// that was stopped goes on from its Store. When Run returns it has no goroutine left.
+// Errors of Run with which it returns a result too: what was spent is spent. The events say why
+// rounds were lost.
+var (
+	// ErrStalled: each round of the job was lost.
+	ErrStalled = errors.New("hushsum: the job ended without sums; see the events of its lost rounds")
+	// ErrPaused: five rounds in a row were lost, or nobody submitted in one although enough parties
+	// were connected, so that the next would cost as much for nothing. Parties go on dialing. Once the
+	// cause is mended, another Run with the same Store goes on with the next round.
+	ErrPaused = errors.New(
+		"hushsum: the job is paused; mend the cause, and run its coordinator again from its store")
+)
+
+// Run runs the job to its end. It fails with the context's error; with [ErrStalled] or [ErrPaused];
+// with [ErrConfig] if a field is unusable; with [ErrOldState] or [ErrStore] if the stored state is
+// unusable; with [ErrLocked] if somebody else uses the Store; and with errors of Store and
+// Listener. A job that was stopped, or is paused, goes on from its Store. When Run returns it has
+// no goroutine left.
 func (c *Coordinator) Run(ctx context.Context) (*Result, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -142,7 +147,7 @@ func (c *Coordinator) Run(ctx context.Context) (*Result, error) {
 	defer func() {
 		cancel()
 		l.hub.running.Wait()
-		l.vault.close()
+		l.vault.Close()
 	}()
 	if c.Job.Oneshot() != nil {
 		return l.runOneshot(ctx)
@@ -174,10 +179,13 @@ func (c *coordinator) run(ctx context.Context) (*Result, error) {
 			return nil, err
 		}
 		sleep := c.sleep()
-		if status := c.drive.Status(); status.Ended != "" {
+		switch status := c.drive.Status(); {
+		case status.Paused:
+			return c.result(status, c.drive.Ledger())
+		case status.Ended != "":
 			left := c.farewell()
 			if left <= 0 {
-				return c.result(status.Round, status.Lost, status.Stalled, c.drive.Ledger())
+				return c.result(status, c.drive.Ledger())
 			}
 			sleep = min(sleep, left)
 		}
@@ -276,34 +284,30 @@ func (c *coordinator) pump(party int) bool {
 func (c *coordinator) outgoing(item drive.Item) outgoing {
 	switch item.Kind {
 	case drive.Join:
-		return single(joinFrame(item.Session))
+		return single(transport.NumberFrame(transport.KindJoin, item.Session))
 	case drive.Last:
-		if s := c.drive.Status(); s.Stalled && s.Lost == s.Round {
+		if c.drive.Status().Stalled {
 			return single(withoutSum())
 		}
-		last := &frames.Broadcast{Round: item.Round, Model: c.model}
+		last := &transport.Broadcast{Round: item.Round, Model: c.model}
 		return outgoing{write: func(send func([]byte) error) error {
-			return frames.SendBody(frames.KindEnd, last, send)
+			return transport.SendBody(transport.KindEnd, last, send)
 		}}
 	}
 	cast := c.cast
 	return outgoing{own: len(item.Own), write: func(send func([]byte) error) error {
 		if item.Round > 0 {
-			if err := frames.SendBody(frames.KindBroadcast, cast, send); err != nil {
+			if err := transport.SendBody(transport.KindBroadcast, cast, send); err != nil {
 				return err
 			}
 		}
-		return send(slices.Concat([]byte{frames.KindMessage}, item.Shared, item.Own))
+		return send(slices.Concat([]byte{transport.KindMessage}, item.Shared, item.Own))
 	}}
-}
-
-func joinFrame(number uint64) []byte {
-	return frames.New(frames.KindJoin, binary.BigEndian.AppendUint64(nil, number))
 }
 
 // begins returns the digest of what a round begins with, which is sent once the round is saved.
 func (c *coordinator) begins(round uint64, fresh [32]byte) ([32]byte, error) {
-	b := &frames.Broadcast{Round: round, Fresh: fresh, Model: c.model}
+	b := &transport.Broadcast{Round: round, Fresh: fresh, Model: c.model}
 	if err := b.Settle(); err != nil {
 		return b.Digest, err
 	}
@@ -332,7 +336,7 @@ func (c *coordinator) decode(r *Round) error {
 	case c.Job.Trains():
 		return nil
 	case more(c.Job):
-		total, err := c.Job.DecodeTotal(r.Broadcast, 0, r.Sum.Values(), len(r.Parties))
+		total, err := c.Job.DecodeTotal(r.Broadcast, r.Sum.Values(), len(r.Parties))
 		r.Mean = total.Mean
 		return err
 	case c.narrow():
@@ -352,12 +356,12 @@ func (c *coordinator) arrived(a arrival) {
 			c.drive.Gone(c.now(), a.party)
 			c.report(Event{Kind: Disconnected, Party: a.party, Err: a.err})
 		}
-	case a.frame[0] == frames.KindHello && !a.from.greeted:
+	case a.frame[0] == transport.KindHello && !a.from.greeted:
 		c.greet(a)
 	case c.parties[a.party] != a.from:
-	case a.frame[0] == frames.KindAbsent:
+	case a.frame[0] == transport.KindAbsent:
 		c.said(a)
-	case a.frame[0] == frames.KindMessage:
+	case a.frame[0] == transport.KindMessage:
 		c.message(a)
 	}
 }
@@ -378,8 +382,8 @@ func (c *coordinator) greet(a arrival) {
 // said takes a party's word of the last round that it has submitted in, and that it does not
 // submit in the one that goes on. Absent 0: the first alone.
 func (c *coordinator) said(a arrival) {
-	var said frames.Absence
-	if err := frames.ParseJSON(a.frame[1:], &said); err != nil {
+	var said transport.Absence
+	if err := transport.ParseJSON(a.frame[1:], &said); err != nil {
 		c.report(Event{Kind: Refused, Party: a.party, Err: err})
 		return
 	}

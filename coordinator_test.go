@@ -7,126 +7,139 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/internal/frames"
 	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/transport"
 )
 
-// With fewer than the plan takes there, the job waits, and goes on once they are back.
+// With fewer than the job takes there, the job waits, and goes on once they are back.
 func TestCoordinatorWaits(t *testing.T) {
 	t.Parallel()
-	plan := testJob()
-	plan.Rounds, plan.Sum.Classical, plan.Parties.DropOut = 3, true, 0.25
-	j := newJob(t, plan, 4)
-	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
-	defer cancel()
-	stores := make([]MemoryStore, 4)
-	stops := make([]context.CancelFunc, 4)
-	ended := make([]chan struct{}, 4)
-	var wait sync.WaitGroup
-	start := func(i int) {
-		one, stop := context.WithCancel(ctx)
-		stops[i], ended[i] = stop, make(chan struct{})
-		gone := ended[i]
-		p := j.participant(i, &stores[i])
-		work := p.Work
-		p.Work = func(ctx context.Context, round uint64, model []float64) ([]float64, error) {
-			if i == 1 && round == 2 { // so that it has to be asked for material
-				return nil, errors.New("no data")
-			}
-			return work(ctx, round, model)
-		}
-		wait.Go(func() {
-			defer close(gone)
-			if _, err := p.Run(one); err != nil && one.Err() == nil {
-				t.Errorf("party %d: %v", i, err)
-			}
-		})
-	}
-	for i := range stores {
-		start(i)
-	}
-	c := j.coordinator(nil)
-	report, left, back := c.Progress, false, false
-	c.Progress = func(e Event) {
-		report(e)
-		switch {
-		case e.Kind == Summed && !left:
-			left = true
-			stops[2]()
-			stops[3]()
-		case e.Kind == Lost && !back:
-			// Now two are there of three that a round takes.
-			back = true
-			wait.Go(func() {
-				for i := 2; i < 4; i++ {
-					<-ended[i]
+	synctest.Test(t, func(t *testing.T) {
+		plan := testJob()
+		plan.Rounds, plan.Sum.Classical, plan.Parties.DropOut = 3, true, 0.25
+		j := newJob(t, plan, 4)
+		ctx, cancel := context.WithTimeout(t.Context(), jobTime)
+		defer cancel()
+		stores := make([]MemoryStore, 4)
+		stops := make([]context.CancelFunc, 4)
+		ended := make([]chan struct{}, 4)
+		var wait sync.WaitGroup
+		start := func(i int) {
+			one, stop := context.WithCancel(ctx)
+			stops[i], ended[i] = stop, make(chan struct{})
+			gone := ended[i]
+			p := j.participant(i, &stores[i])
+			work := p.Work
+			p.Work = func(ctx context.Context, round uint64, model []float64) ([]float64, error) {
+				if i == 1 && round == 2 { // so that it has to be asked for material
+					return nil, errors.New("no data")
 				}
-				time.Sleep(5 * 20 * time.Millisecond) // so that it has to wait
-				start(2)
-				start(3)
+				return work(ctx, round, model)
+			}
+			wait.Go(func() {
+				defer close(gone)
+				if _, err := p.Run(one); err != nil && one.Err() == nil {
+					t.Errorf("party %d: %v", i, err)
+				}
 			})
 		}
-	}
-	result, err := c.Run(ctx)
-	if err != nil || result.Rounds != 3 || !back {
-		t.Errorf("%+v, %v\n%v", result, err, j.events)
-	}
-	cancel()
-	wait.Wait()
-	j.check()
+		for i := range stores {
+			start(i)
+		}
+		c := j.coordinator(nil)
+		report, left, back := c.Progress, false, false
+		c.Progress = func(e Event) {
+			report(e)
+			switch {
+			case e.Kind == Summed && !left:
+				left = true
+				stops[2]()
+				stops[3]()
+			case e.Kind == Lost && !back:
+				// Now two are there of three that a round takes.
+				back = true
+				wait.Go(func() {
+					for i := 2; i < 4; i++ {
+						<-ended[i]
+					}
+					time.Sleep(5 * 20 * time.Millisecond) // so that it has to wait
+					start(2)
+					start(3)
+				})
+			}
+		}
+		result, err := c.Run(ctx)
+		if err != nil || result.Rounds != 3 || !back {
+			t.Errorf("%+v, %v\n%v", result, err, j.events)
+		}
+		cancel()
+		wait.Wait()
+		j.check()
+	})
 }
 
 // What a coordinator has saved it comes back with: rounds, numbers, what was lost, and what every
 // party of a round has spent.
 func TestCoordinatorState(t *testing.T) {
 	t.Parallel()
-	plan := testJob()
-	plan.Privacy.Noise, plan.Privacy.Epsilon, plan.Rounds = "discrete-gaussian", 8, 2
-	j := newJob(t, plan, 4)
-	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
-	defer cancel()
-	store := new(MemoryStore)
-	var parties []*Participant
-	for i := range j.signers {
-		parties = append(parties, j.participant(i, nil))
-	}
-	var wait sync.WaitGroup
-	for _, p := range parties {
-		wait.Go(func() { _, _ = p.Run(ctx) })
-	}
-	result, err := j.coordinator(store).Run(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wait.Wait()
-	// A release that does not know this format must not take the job for one that begins.
-	c := loaded(t, j.coordinator(store))
-	state, _, err := c.vault.open(store.state)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := gob.NewDecoder(bytes.NewReader(state)).Decode(new(earlierState)); err == nil {
-		t.Error("an earlier release takes the state")
-	}
-	status, ledger := c.drive.Status(), c.drive.Ledger()
-	if status.Ended != drive.AllHeld || status.Round != 2 {
-		t.Errorf("%+v", status)
-	}
-	if clients := ledger.Clients(); len(clients) != len(j.signers) {
-		t.Errorf("%v have spent something", clients)
-	}
-	for _, client := range ledger.Clients() {
-		if spent, err := ledger.Spent(client); err != nil || spent.Upper != result.Spent.Upper {
-			t.Errorf("%s has spent %v, %v, want %v", client, spent.Upper, err, result.Spent.Upper)
+	synctest.Test(t, func(t *testing.T) {
+		plan := testJob()
+		plan.Privacy.Noise, plan.Privacy.Epsilon, plan.Rounds = "discrete-gaussian", 8, 2
+		j := newJob(t, plan, 4)
+		ctx, cancel := context.WithTimeout(t.Context(), jobTime)
+		defer cancel()
+		store := new(MemoryStore)
+		var parties []*Participant
+		for i := range j.signers {
+			parties = append(parties, j.participant(i, nil))
 		}
-	}
-	// Whoever comes now is told the end, also by a coordinator that was started again.
-	again, err := j.coordinator(store).Run(ctx)
-	if err != nil || again.Rounds != 2 || again.Spent.Upper != result.Spent.Upper {
-		t.Errorf("%+v, %v", again, err)
+		var wait sync.WaitGroup
+		for _, p := range parties {
+			wait.Go(func() { _, _ = p.Run(ctx) })
+		}
+		result, err := j.coordinator(store).Run(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wait.Wait()
+		c := loaded(t, j.coordinator(store))
+		status, ledger := c.drive.Status(), c.drive.Ledger()
+		if status.Ended != drive.AllHeld || status.Round != 2 {
+			t.Errorf("%+v", status)
+		}
+		if clients := ledger.Clients(); len(clients) != len(j.signers) {
+			t.Errorf("%v have spent something", clients)
+		}
+		for _, client := range ledger.Clients() {
+			if spent, err := ledger.Spent(client); err != nil ||
+				spent.Bare().Upper != result.Spent.Bare().Upper {
+				t.Errorf("%s has spent %v, %v, want %v", client, spent.Bare().Upper, err,
+					result.Spent.Bare().Upper)
+			}
+		}
+		// Whoever comes now is told the end, also by a coordinator that was started again.
+		again, err := j.coordinator(store).Run(ctx)
+		if err != nil || again.Rounds != 2 || again.Spent.Bare().Upper != result.Spent.Bare().Upper {
+			t.Errorf("%+v, %v", again, err)
+		}
+	})
+}
+
+// A state of another format is refused.
+func TestCoordinatorOtherFormat(t *testing.T) {
+	for _, format := range []int{0, stateFormat + 1} {
+		var b bytes.Buffer
+		if err := gob.NewEncoder(&b).Encode(oneshotState{Format: format}); err != nil {
+			t.Fatal(err)
+		}
+		var in oneshotState
+		if err := readState(b.Bytes(), &in, &in.Format); !errors.Is(err, ErrStore) {
+			t.Errorf("format %d: %v", format, err)
+		}
 	}
 }
 
@@ -137,7 +150,7 @@ func loaded(t *testing.T, of *Coordinator) *coordinator {
 	if err := c.load(); err != nil {
 		t.Fatal(err)
 	}
-	c.vault.close()
+	c.vault.Close()
 	return c
 }
 
@@ -174,7 +187,7 @@ func (d begunDialer) Dial(ctx context.Context) (Link, error) {
 
 func (l begunLink) Receive(ctx context.Context) ([]byte, error) {
 	in, err := l.Link.Receive(ctx)
-	if err == nil && in[0] == frames.KindMessage {
+	if err == nil && in[0] == transport.KindMessage {
 		if h, _, err := wire.ParseHeader(in[1:]); err == nil && h.Type == wire.TypeBegin {
 			l.mutex.Lock()
 			defer l.mutex.Unlock()
@@ -187,84 +200,88 @@ func (l begunLink) Receive(ctx context.Context) ([]byte, error) {
 // A round begins once that is stored. A store that fails ends the job with its error.
 func TestCoordinatorSavesFirst(t *testing.T) {
 	t.Parallel()
-	saves := 1
-	for fails := 0; fails <= saves; fails++ {
-		plan := testJob()
-		plan.Rounds, plan.Sum.Classical = 2, true
-		j := newJob(t, plan, 4)
-		ctx, cancel := context.WithTimeout(t.Context(), jobTime)
-		var mutex sync.Mutex
-		var begun uint64
-		var wait sync.WaitGroup
-		for i := range j.signers {
-			p := j.participant(i, nil)
-			p.Dialer = begunDialer{p.Dialer, &mutex, &begun}
-			wait.Go(func() { _, _ = p.Run(ctx) })
-		}
-		disk := &slowDisk{fails: fails}
-		_, err := j.coordinator(disk).Run(ctx)
-		if fails == 0 {
-			saves = disk.saves
-		}
-		if (fails > 0 || err != nil) && !errors.Is(err, errDisk) || fails > 0 && disk.saves != fails {
-			t.Errorf("write %d of %d fails: %v", fails, disk.saves, err)
-		}
-		cancel()
-		wait.Wait()
-		if state, err := disk.Load(); err != nil || state == nil && begun > 0 {
-			t.Errorf("write %d fails, nothing is stored, and round %d has begun: %v", fails, begun, err)
-		} else if state != nil {
-			stored := loaded(t, j.coordinator(disk)).drive.Status().Round
-			if begun > stored {
-				t.Errorf("write %d fails, round %d is stored, and round %d has begun", fails, stored, begun)
+	synctest.Test(t, func(t *testing.T) {
+		saves := 1
+		for fails := 0; fails <= saves; fails++ {
+			plan := testJob()
+			plan.Rounds, plan.Sum.Classical = 2, true
+			j := newJob(t, plan, 4)
+			ctx, cancel := context.WithTimeout(t.Context(), jobTime)
+			var mutex sync.Mutex
+			var begun uint64
+			var wait sync.WaitGroup
+			for i := range j.signers {
+				p := j.participant(i, nil)
+				p.Dialer = begunDialer{p.Dialer, &mutex, &begun}
+				wait.Go(func() { _, _ = p.Run(ctx) })
+			}
+			disk := &slowDisk{fails: fails}
+			_, err := j.coordinator(disk).Run(ctx)
+			if fails == 0 {
+				saves = disk.saves
+			}
+			if (fails > 0 || err != nil) && !errors.Is(err, errDisk) || fails > 0 && disk.saves != fails {
+				t.Errorf("write %d of %d fails: %v", fails, disk.saves, err)
+			}
+			cancel()
+			wait.Wait()
+			if state, err := disk.Load(); err != nil || state == nil && begun > 0 {
+				t.Errorf("write %d fails, nothing is stored, and round %d has begun: %v", fails, begun, err)
+			} else if state != nil {
+				stored := loaded(t, j.coordinator(disk)).drive.Status().Round
+				if begun > stored {
+					t.Errorf("write %d fails, round %d is stored, and round %d has begun", fails, stored, begun)
+				}
 			}
 		}
-	}
-	if saves < 8 {
-		t.Errorf("%d writes", saves)
-	}
+		if saves < 8 {
+			t.Errorf("%d writes", saves)
+		}
+	})
 }
 
 // A party's word that it is absent is for the round that goes on, and for that alone.
 func TestCoordinatorAbsent(t *testing.T) {
-	plan := testJob()
-	plan.Rounds, plan.Sum.Classical, plan.Parties.DropOut = 2, true, 0.25
-	j := newJob(t, plan, 4)
-	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
-	defer cancel()
-	submitted := make(chan int, 8)
-	for i := range j.signers {
-		p := j.participant(i, nil)
-		work := p.Work
-		p.Work = func(ctx context.Context, round uint64, model []float64) ([]float64, error) {
-			switch {
-			case i == 1 && round == 1:
-				return nil, errors.New("no data")
-			case i == 1:
-				for range 3 {
-					<-submitted
+	synctest.Test(t, func(t *testing.T) {
+		plan := testJob()
+		plan.Rounds, plan.Sum.Classical, plan.Parties.DropOut = 2, true, 0.25
+		j := newJob(t, plan, 4)
+		ctx, cancel := context.WithTimeout(t.Context(), jobTime)
+		defer cancel()
+		submitted := make(chan int, 8)
+		for i := range j.signers {
+			p := j.participant(i, nil)
+			work := p.Work
+			p.Work = func(ctx context.Context, round uint64, model []float64) ([]float64, error) {
+				switch {
+				case i == 1 && round == 1:
+					return nil, errors.New("no data")
+				case i == 1:
+					for range 3 {
+						<-submitted
+					}
+					time.Sleep(5 * 20 * time.Millisecond) // so that it has to be waited for
 				}
-				time.Sleep(5 * 20 * time.Millisecond) // so that it has to be waited for
+				return work(ctx, round, model)
 			}
-			return work(ctx, round, model)
+			tell := p.Progress
+			p.Progress = func(e Event) {
+				if tell != nil {
+					tell(e)
+				}
+				if e.Kind == Submitted && e.Round == 2 && i != 1 {
+					submitted <- i
+				}
+			}
+			go func() { _, _ = p.Run(ctx) }()
 		}
-		tell := p.Progress
-		p.Progress = func(e Event) {
-			if tell != nil {
-				tell(e)
-			}
-			if e.Kind == Submitted && e.Round == 2 && i != 1 {
-				submitted <- i
-			}
+		result, err := j.coordinator(nil).Run(ctx)
+		if err != nil || len(j.rounds) != 2 || len(j.rounds[0].Parties) != 3 ||
+			len(j.rounds[1].Parties) != 4 {
+			t.Errorf("%+v, %v\n%v", result, err, j.events)
 		}
-		go func() { _, _ = p.Run(ctx) }()
-	}
-	result, err := j.coordinator(nil).Run(ctx)
-	if err != nil || len(j.rounds) != 2 || len(j.rounds[0].Parties) != 3 ||
-		len(j.rounds[1].Parties) != 4 {
-		t.Errorf("%+v, %v\n%v", result, err, j.events)
-	}
-	j.check()
+		j.check()
+	})
 }
 
 // What a party's queue has no room for follows once it has, and nothing is queued twice.
@@ -278,7 +295,7 @@ func TestPumpGoesOn(t *testing.T) {
 	}
 	for i := range 4 {
 		from := &connection{queue: make(chan outgoing, 1), judged: make(chan struct{})}
-		hello := frames.OfJSON(frames.KindHello, greetingOf(j.settled))
+		hello := transport.JSONFrame(transport.KindHello, greetingOf(j.settled))
 		c.greet(arrival{party: i, from: from, frame: hello})
 	}
 	full := c.parties[2]
@@ -304,7 +321,7 @@ func TestPumpGoesOn(t *testing.T) {
 			got = frame
 			return nil
 		})
-		if !bytes.Equal(got, joinFrame(1)) {
+		if !bytes.Equal(got, transport.NumberFrame(transport.KindJoin, 1)) {
 			t.Errorf("party %d is sent %x", i, got)
 		}
 		c.behind[i] = true

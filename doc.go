@@ -19,9 +19,10 @@
 // # What is promised
 //
 // The sums keep the promise of package protocol, or oneshot, against the server and the colluders
-// that the job names, and what they reveal keeps that of package privacy: ε counts the noise of
-// MinSurvivors − Colluders honest parties in every sum. The job is a part of every session: two
-// sides whose clipping or noise differ refuse each other and name the field.
+// that the job names, and what they reveal keeps that of package privacy, which package job
+// applies: ε counts the noise of MinSurvivors − Colluders honest parties in every sum. The job is a
+// part of every session: two sides whose clipping or noise differ refuse each other and name the
+// field.
 //
 // # What must be saved, and when
 //
@@ -48,5 +49,7 @@
 // own loop can use EncodeTo and DecodeTo of package job, also for float32, and SubmitVector,
 // ReadMessage, SumVector and SaveParts of package protocol.
 //
-// Unlike the packages below, this one uses real time; sums, noise and keys do not depend on it.
+// Unlike the packages below except transport, this one uses real time; sums, noise and keys do not
+// depend on it. Links and stores are those of packages transport and store, which programs of other
+// kinds use without this one; their names stand here too.
 package hushsum

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/transport"
 )
 
 // EventKind says what has happened.
@@ -33,8 +34,10 @@ const (
 	// Those that follow are a coordinator's.
 	Stalled // Party, Session, Round: it let a step pass, and is waited for less from now on
 	SetBack // Round, Count: parties know of Count more rounds, which count as spent and lost
-	// The last is a party's.
+	// The last are a party's.
 	Blank // Session, Round, Err: no vector; with noise zeros are submitted, and others are not told
+	// Round, Err: Spent says more than the stored state; rounds up to Round count as spent
+	CaughtUp
 )
 
 var eventNames = map[EventKind]string{
@@ -45,7 +48,8 @@ var eventNames = map[EventKind]string{
 	Unknown:    "from nobody in the roster",
 	Unfinished: "closed before hello", Strained: "not accepted",
 	Stalled: "let a step pass", SetBack: "parties know of more rounds than are stored",
-	Blank: "submitted zeros with noise, for lack of a vector",
+	Blank:    "submitted zeros with noise, for lack of a vector",
+	CaughtUp: "counted more rounds than are stored",
 }
 
 // ofDrive has the kinds of events that a drive.Server's notices are.
@@ -63,7 +67,14 @@ var ofDrive = map[drive.NoticeKind]EventKind{
 	drive.SetBack:   SetBack,
 }
 
-// eventOf returns a notice as an event, and whether it is one.
+// ofListener has the kinds of events that a listener's notices are.
+var ofListener = map[transport.NoticeKind]EventKind{
+	transport.Unknown:    Unknown,
+	transport.Unfinished: Unfinished,
+	transport.Strained:   Strained,
+}
+
+// eventOf returns a notice of drive as an event, and whether it is one.
 func eventOf(n drive.Notice) (Event, bool) {
 	kind, known := ofDrive[n.Kind]
 	return Event{Kind: kind, Party: n.Party, Session: n.Session, Round: n.Round, Parties: n.Parties,

@@ -9,9 +9,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
-	"github.com/hushsum/hushsum/internal/frames"
+	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/transport"
 )
 
 // watched is a link of which all that goes over it is noted: which frames, in which order, and how
@@ -36,7 +38,7 @@ func (l watched) note(way string, frame []byte) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	text := fmt.Sprintf("%s kind %d, %d bytes", way, frame[0], len(frame))
-	if frame[0] == frames.KindMessage {
+	if frame[0] == transport.KindMessage {
 		text += fmt.Sprintf(", type %d", frame[2])
 	}
 	l.seen = append(l.seen, text)
@@ -99,35 +101,34 @@ type observation struct {
 	spent  uint64 // submissions that are in a sum
 }
 
-// observed runs a plan, with a committee if it has one, and again where the party came late to a
-// round, as on a busy machine it may.
-func observed(t *testing.T, plan *job.Job, own work) (out observation) {
+// observed runs a job, with a committee if it has one, in virtual time: no party comes late to a
+// round, however busy the machine is.
+func observed(t *testing.T, settled *Settled, own work) (out observation) {
 	t.Helper()
-	for range 5 {
-		if out = observedOnce(t, plan, own); out.spent == uint64(plan.Rounds) {
-			break
-		}
-	}
+	synctest.Test(t, func(t *testing.T) { out = observedOnce(t, settled, own) })
 	return out
 }
 
-func observedOnce(t *testing.T, plan *job.Job, own work) (out observation) {
+func observedOnce(t *testing.T, settled *Settled, own work) (out observation) {
 	t.Helper()
+	signers, _ := identities(t, eventParties)
+	j := newGroup(t, settled, signers)
+	var wait, helping sync.WaitGroup
+	defer wait.Wait()
+	defer helping.Wait()
 	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
 	defer cancel()
-	var j *group
-	var wait, helping sync.WaitGroup
 	coordinate := func() *Coordinator { return j.coordinator(nil) }
 	within, stop := context.WithCancel(ctx)
 	defer stop()
-	if plan.Sum.Protocol == "oneshot" {
-		c := newCommitteeJob(t, plan, 5, 4)
-		j, coordinate = c.group, func() *Coordinator { return c.coordinator(nil) }
+	oneshot := settled.Oneshot() != nil
+	if oneshot {
+		members, _ := named(t, "member", eventMembers)
+		c := &committeeJob{group: j, members: members, network: new(Memory)}
+		coordinate = func() *Coordinator { return c.coordinator(nil) }
 		for k := range c.members {
 			helping.Go(func() { _ = c.member(k, nil).Run(within) })
 		}
-	} else {
-		j = newJob(t, plan, 5)
 	}
 	w := make([]watch, len(j.signers))
 	for i := range j.signers {
@@ -153,7 +154,7 @@ func observedOnce(t *testing.T, plan *job.Job, own work) (out observation) {
 	wait.Wait()
 	stop()
 	helping.Wait()
-	if plan.Sum.Protocol != "oneshot" {
+	if !oneshot {
 		j.check()
 	}
 	for _, r := range j.rounds {
@@ -171,26 +172,41 @@ func observedOnce(t *testing.T, plan *job.Job, own work) (out observation) {
 		return strings.Contains(s, "disconnected")
 	})
 	out.seen = w[2].seen
-	for i := range w { // on a busy machine a party comes late, and a round begins without it
+	for i := range w { // a round may begin without a party
 		if i != 2 && !slices.ContainsFunc(j.rounds, func(r Round) bool {
 			return !slices.Contains(r.Parties, i)
 		}) {
 			out.peer = w[i].seen
 		}
 	}
-	if plan.Sum.Protocol != "oneshot" {
+	if !oneshot {
 		out.peer = nil // pairwise messages are each party's own
 	}
 	return out
 }
 
-func eventJobs() map[string]*job.Job {
-	noisy := func(p *job.Job) *job.Job {
+// eventJobs settles a job of either protocol, which all observations share.
+func eventJobs(t *testing.T) map[string]*Settled {
+	t.Helper()
+	noisy := func(p *job.Job) *Settled {
 		p.Rounds, p.Parties.DropOut, p.Privacy.Clip, p.Sum.Classical = 3, 0.2, 1, true
 		p.Privacy.Noise, p.Privacy.Epsilon = "discrete-gaussian", 8
-		return p
+		return eventJob(t, p)
 	}
-	return map[string]*job.Job{"pairwise": noisy(testJob()), "oneshot": noisy(oneshotJob())}
+	return map[string]*Settled{"pairwise": noisy(testJob()), "oneshot": noisy(oneshotJob())}
+}
+
+const eventParties, eventMembers = 5, 4
+
+func eventJob(t *testing.T, p *job.Job) *Settled {
+	t.Helper()
+	_, roster := identities(t, eventParties)
+	_, committee := named(t, "member", eventMembers)
+	settled, err := p.Settle(job.Files{Roster: roster, Committee: committee})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return settled
 }
 
 // With noise, whoever sees all that goes over a party's link sees the same of one whose rows make
@@ -199,7 +215,7 @@ func eventJobs() map[string]*job.Job {
 // time: package scenario.
 func TestEventsOfWork(t *testing.T) {
 	t.Parallel()
-	for name, plan := range eventJobs() {
+	for name, plan := range eventJobs(t) {
 		want := observed(t, plan, constant(1))
 		if want.err != nil || want.spent != 3 {
 			t.Fatalf("%s: %v, in %d sums", name, want.err, want.spent)
@@ -242,8 +258,36 @@ func TestEventsInTheClear(t *testing.T) {
 	t.Parallel()
 	plan := testJob()
 	plan.Rounds, plan.Parties.DropOut, plan.Sum.Classical = 3, 0.2, true
-	want, got := observed(t, plan, constant(1)), observed(t, plan, unfit["too few rows"])
+	settled := eventJob(t, plan)
+	want, got := observed(t, settled, constant(1)), observed(t, settled, unfit["too few rows"])
 	if slices.Equal(got.seen, want.seen) || got.spent != 0 || !errors.Is(got.err, ErrAbsent) {
 		t.Errorf("in %d sums, %v: %q", got.spent, got.err, got.seen)
+	}
+}
+
+// A party whose own vectors were missing in all rounds is told that first, also where the
+// coordinator ends the job for want of sums; the reason of one that has submitted comes second.
+func TestBlamesItself(t *testing.T) {
+	why := errors.New("a number of row 3 is missing")
+	refused := fmt.Errorf("%w: no round had a sum", ErrRefused)
+	for _, c := range []struct {
+		missed error
+		blanks uint64
+		err    error
+		absent bool
+		begins error
+	}{
+		{nil, 0, refused, false, ErrRefused},
+		{why, 0, nil, true, ErrAbsent},
+		{why, 0, refused, true, ErrAbsent},
+		{why, 1, refused, false, ErrRefused},
+	} {
+		p := &participant{missed: c.missed, blanks: c.blanks}
+		err := p.blamed(c.err, drive.Guard{})
+		if errors.Is(err, ErrAbsent) != c.absent || errors.Is(err, ErrRefused) != (c.err != nil) ||
+			errors.Is(err, why) != (c.missed != nil) ||
+			!strings.HasPrefix(err.Error(), c.begins.Error()) {
+			t.Errorf("%+v: %v", c, err)
+		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,9 +12,9 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/internal/frames"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/transport"
 )
 
 // rewritten has a party's messages changed on their way: nil leaves one out.
@@ -35,7 +34,7 @@ func (d rewritten) Dial(ctx context.Context) (Link, error) {
 }
 
 func (l rewrittenLink) Send(ctx context.Context, out []byte) error {
-	if out[0] != frames.KindMessage {
+	if out[0] != transport.KindMessage {
 		return l.Link.Send(ctx, out)
 	}
 	h, _, err := wire.ParseHeader(out[1:])
@@ -43,7 +42,7 @@ func (l rewrittenLink) Send(ctx context.Context, out []byte) error {
 		return err
 	}
 	if changed := l.change(h, out[1:]); changed != nil {
-		return l.Link.Send(ctx, frames.New(frames.KindMessage, changed))
+		return l.Link.Send(ctx, transport.NewFrame(transport.KindMessage, changed))
 	}
 	return nil
 }
@@ -259,7 +258,7 @@ func TestCoordinatorSetBack(t *testing.T) {
 			}
 			switch e.Round {
 			case 2:
-				old.state, old.long = bytes.Clone(store.state), maps.Clone(store.long)
+				copyStore(h.T, &old, store)
 			case 4:
 				stop()
 			}

@@ -154,7 +154,7 @@ func (c *Coordinator) check() error {
 // rule, has what that takes.
 func (c *Coordinator) checkTraining() error {
 	if j := c.Job.Job(); !c.Job.Trains() {
-		if j == nil || c.Apply32 != nil || j.Server.Rule == "fedavg" && j.Server.Rate == 1 &&
+		if c.Apply32 != nil || j.Server.Rule == "fedavg" && j.Server.Rate == 1 &&
 			j.Training.Mask == "none" {
 			return nil
 		}

@@ -32,14 +32,14 @@ func TestMisuseFields(t *testing.T) {
 		field  string
 		change func(p *Participant)
 	}{
-		"no plan":             {"Job", func(p *Participant) { p.Job = nil }},
+		"no job":              {"Job", func(p *Participant) { p.Job = nil }},
 		"no identity":         {"Identity", func(p *Participant) { p.Identity = nil }},
 		"a nil identity":      {"Identity", func(p *Participant) { p.Identity = ed25519.PrivateKey(nil) }},
 		"a short identity":    {"Identity", func(p *Participant) { p.Identity = make(ed25519.PrivateKey, 31) }},
 		"no dialer":           {"Dialer", func(p *Participant) { p.Dialer = nil }},
 		"a nil dialer":        {"Dialer", func(p *Participant) { p.Dialer = (*TCPDialer)(nil) }},
 		"no work":             {"Work", func(p *Participant) { p.Work = nil }},
-		"a dialer of nobody":  {"Identity", func(p *Participant) { p.Dialer = &TCPDialer{} }},
+		"a dialer of nobody":  {"Dialer", func(p *Participant) { p.Dialer = &TCPDialer{} }},
 		"a store without key": {"Key", func(p *Participant) { p.Store = new(MemoryStore) }},
 	} {
 		p := j.participant(0, nil)
@@ -51,7 +51,7 @@ func TestMisuseFields(t *testing.T) {
 		field  string
 		change func(c *Coordinator)
 	}{
-		"no plan":        {"Job", func(c *Coordinator) { c.Job = nil }},
+		"no job":         {"Job", func(c *Coordinator) { c.Job = nil }},
 		"no listener":    {"Listener", func(c *Coordinator) { c.Listener = nil }},
 		"a nil listener": {"Listener", func(c *Coordinator) { c.Listener = (*TCPListener)(nil) }},
 		"a time below 0": {"StepTime", func(c *Coordinator) { c.StepTime = -1 }},
@@ -67,7 +67,7 @@ func TestMisuseFields(t *testing.T) {
 		field  string
 		change func(m *Member)
 	}{
-		"no plan":      {"Job", func(m *Member) { m.Job = nil }},
+		"no job":       {"Job", func(m *Member) { m.Job = nil }},
 		"no committee": {"Job", func(m *Member) { m.Job = j.settled }},
 		"no identity":  {"Identity", func(m *Member) { m.Identity = nil }},
 		"no dialer":    {"Dialer", func(m *Member) { m.Dialer = nil }},
@@ -109,7 +109,7 @@ func TestMisuseFields(t *testing.T) {
 	}
 }
 
-// oneshotJob settles a plan with a committee of four.
+// oneshotJob settles a job with a committee of four.
 func settledOneshot(t *testing.T) *Settled {
 	t.Helper()
 	declared := testJob()

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hushsum/hushsum/internal/frames"
+	"github.com/hushsum/hushsum/transport"
 )
 
 // hub is who is connected to a coordinator through one listener, and what comes from
@@ -35,6 +35,9 @@ type hub struct {
 // large roster are not made at once.
 const mostUnsent = 64 << 20
 
+// refusedTime is how long a party that was refused has to read why.
+const refusedTime = 2 * time.Second
+
 // maxNotices is how many wait to be reported, beyond which they are left out.
 const maxNotices = 16
 
@@ -50,7 +53,8 @@ func newHub(spools string, frame int) *hub {
 	}
 }
 
-// maxFrame is the longest frame that a party or member has a reason to send.
+// maxFrame is the longest frame that a party or member has a reason to send: what is longer goes in
+// parts.
 func maxFrame(s *Settled) int {
 	longest := 0
 	if o := s.Oneshot(); o != nil {
@@ -58,7 +62,7 @@ func maxFrame(s *Settled) int {
 	} else {
 		longest = s.Config(0).MaxMessage()
 	}
-	return max(longest, frames.MaxText) + 2
+	return min(max(longest, transport.MaxText)+2, transport.MaxFrame)
 }
 
 // connection is a party that is there.
@@ -90,16 +94,37 @@ type arrival struct {
 	party int
 	from  *connection
 	frame []byte
-	long  *frames.Spool // in place of the frame of a message that came in parts
+	long  *transport.Spool // in place of the frame of a message that came in parts
 	err   error
+}
+
+// noticeTime is how often, at most, a listener's notices are reported, and the refusals of a party.
+const noticeTime = time.Second
+
+// watch reports what a listener does with strangers.
+func (h *hub) watch(ctx context.Context, listener interface{ Notices() []transport.Notice }) {
+	ticker := time.NewTicker(noticeTime)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		for _, n := range listener.Notices() {
+			select {
+			case h.notices <- Event{Kind: ofListener[n.Kind], Count: n.Count, Err: n.Err}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
 }
 
 // accept takes connections and reads from them.
 func (h *hub) accept(ctx context.Context, listener Listener, failed chan<- error) {
-	if l, ok := listener.(interface {
-		tell(context.Context, chan<- Event)
-	}); ok {
-		h.running.Go(func() { l.tell(ctx, h.notices) })
+	if l, ok := listener.(interface{ Notices() []transport.Notice }); ok {
+		h.running.Go(func() { h.watch(ctx, l) })
 	}
 	for {
 		party, link, err := listener.Accept(ctx)
@@ -234,7 +259,7 @@ func (c *connection) hello(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(in) == 0 || in[0] != frames.KindHello {
+	if len(in) == 0 || in[0] != transport.KindHello {
 		return nil, fmt.Errorf("%w: a connection begins with hello", ErrFrame)
 	}
 	return in, nil
@@ -248,16 +273,11 @@ func (h *hub) wanted(ctx context.Context, from *connection) bool {
 	case <-ctx.Done():
 		return false
 	}
-	l, limited := from.link.(interface{ limit(maxFrame int) })
 	if !from.refused {
-		if limited {
-			l.limit(h.frame)
-		}
+		transport.Limit(from.link, h.frame)
 		return true
 	}
-	if limited {
-		l.limit(frames.MaxText)
-	}
+	transport.Limit(from.link, transport.MaxText)
 	ctx, cancel := context.WithTimeout(ctx, refusedTime)
 	defer cancel()
 	for {
@@ -270,7 +290,7 @@ func (h *hub) wanted(ctx context.Context, from *connection) bool {
 // receive returns the next frame, or the next message that comes in parts.
 func (h *hub) receive(
 	ctx context.Context, from *connection,
-) (in []byte, long *frames.Spool, err error) {
+) (in []byte, long *transport.Spool, err error) {
 	defer func() {
 		if err != nil {
 			long.Drop()
@@ -282,20 +302,20 @@ func (h *hub) receive(
 			return nil, long, err
 		}
 		switch {
-		case len(in) > 1 && in[0] == frames.KindPart && in[1] == frames.KindMessage && h.limit > 0:
+		case len(in) > 1 && in[0] == transport.KindPart && in[1] == transport.KindMessage && h.limit > 0:
 			if long == nil {
-				if long, err = frames.NewSpool(h.spools, h.limit); err != nil {
+				if long, err = transport.NewSpool(h.spools, h.limit); err != nil {
 					return nil, nil, err
 				}
 			}
 			if _, err = long.Write(in[2:]); err != nil {
 				return nil, long, err
 			}
-			reuse(from.link, in)
-		case long != nil && len(in) > 0 && in[0] == frames.KindMessage:
+			transport.Reuse(from.link, in)
+		case long != nil && len(in) > 0 && in[0] == transport.KindMessage:
 			_, err = long.Write(in[1:])
 			return in[:1], long, err
-		case long != nil || len(in) > 0 && in[0] == frames.KindPart:
+		case long != nil || len(in) > 0 && in[0] == transport.KindPart:
 			return nil, long, fmt.Errorf("%w: parts of no message", ErrFrame)
 		default:
 			return in, nil, nil
@@ -333,11 +353,11 @@ func (h *hub) hangUp(party int) {
 
 // refuse tells a connection why the coordinator does not go on with it, and has that
 // reported, of one party not more than once a second.
-func (h *hub) refuse(a arrival, r *frames.Refusal) {
+func (h *hub) refuse(a arrival, r *transport.Refusal) {
 	a.from.greeted, a.from.refused = true, true
-	a.from.queue <- single(frames.OfJSON(frames.KindRefusal, r))
+	a.from.queue <- single(transport.JSONFrame(transport.KindRefusal, r))
 	close(a.from.judged)
-	if last, found := h.told[a.party]; found && time.Since(last) < tellTime {
+	if last, found := h.told[a.party]; found && time.Since(last) < noticeTime {
 		return
 	}
 	h.told[a.party] = time.Now()
@@ -352,49 +372,47 @@ func (h *hub) refuse(a arrival, r *frames.Refusal) {
 }
 
 // greetingOf returns how somebody with the job begins.
-func greetingOf(s *Settled) frames.Hello {
+func greetingOf(s *Settled) transport.Hello {
 	roster, digest := s.Roster().Digest(), s.Digest()
-	h := frames.Hello{
+	h := transport.Hello{
+		Job:    s.Job().Lines(),
 		Roster: hex.EncodeToString(roster[:]),
 		Digest: hex.EncodeToString(digest[:]),
 	}
-	if j := s.Job(); j != nil {
-		h.Job = j.Lines()
-		if size := len(strings.Join(h.Job, "")); size+16*len(h.Job) > frames.MaxText/2 {
-			digest := j.Digest()
-			h.Job = []string{"digest = " + hex.EncodeToString(digest[:])}
-		}
+	if size := len(strings.Join(h.Job, "")); size+16*len(h.Job) > transport.MaxText/2 {
+		digest := s.Job().Digest()
+		h.Job = []string{"digest = " + hex.EncodeToString(digest[:])}
 	}
 	return h
 }
 
 // checkGreeting reads a greeting, and returns a refusal if it is of another job.
-func checkGreeting(s *Settled, body []byte) (frames.Hello, *frames.Refusal) {
-	var h frames.Hello
-	if err := frames.ParseJSON(body, &h); err != nil {
-		return h, &frames.Refusal{Ours: err.Error()}
+func checkGreeting(s *Settled, body []byte) (transport.Hello, *transport.Refusal) {
+	var h transport.Hello
+	if err := transport.ParseJSON(body, &h); err != nil {
+		return h, &transport.Refusal{Ours: err.Error()}
 	}
 	var differs *DifferenceError
 	ours := greetingOf(s)
 	if slices.Equal(h.Job, ours.Job) {
 		// They declare the same.
-	} else if j := s.Job(); j == nil || len(h.Job) == 0 {
+	} else if len(h.Job) == 0 {
 		differs = &DifferenceError{Field: "job", Ours: fmt.Sprintf("of %d lines", len(ours.Job)),
 			Theirs: fmt.Sprintf("of %d lines", len(h.Job))}
 	} else {
-		errors.As(j.Compare(h.Job), &differs)
+		errors.As(s.Job().Compare(h.Job), &differs)
 	}
 	if differs != nil {
 		short := func(text string) string { return fmt.Sprintf("%.200s", text) }
-		return h, &frames.Refusal{Field: short(differs.Field), Ours: short(differs.Ours),
+		return h, &transport.Refusal{Field: short(differs.Field), Ours: short(differs.Ours),
 			Theirs: short(differs.Theirs)}
 	}
 	if h.Roster != ours.Roster {
-		return h, &frames.Refusal{Field: "roster", Ours: ours.Roster,
+		return h, &transport.Refusal{Field: "roster", Ours: ours.Roster,
 			Theirs: fmt.Sprintf("%.64s", h.Roster)}
 	}
 	if h.Digest != ours.Digest {
-		return h, &frames.Refusal{Field: "digest", Ours: ours.Digest,
+		return h, &transport.Refusal{Field: "digest", Ours: ours.Digest,
 			Theirs: fmt.Sprintf("%.64s", h.Digest)}
 	}
 	return h, nil

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hushsum/hushsum/internal/frames"
+	"github.com/hushsum/hushsum/transport"
 )
 
 // reading starts to read a connection for a hub, and returns the test's end of it.
@@ -32,8 +32,8 @@ func TestHelloFirst(t *testing.T) {
 	defer cancel()
 	for name, first := range map[string][]byte{
 		"nothing":   {},
-		"a message": frames.New(frames.KindMessage, []byte("abc")),
-		"a part":    {frames.KindPart, frames.KindMessage, 1},
+		"a message": transport.NewFrame(transport.KindMessage, []byte("abc")),
+		"a part":    {transport.KindPart, transport.KindMessage, 1},
 	} {
 		h := newHub(t.TempDir(), 1<<20)
 		h.limit = 10
@@ -54,51 +54,53 @@ func TestHelloFirst(t *testing.T) {
 // taken at all.
 func TestHelloJudged(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	part := []byte{frames.KindPart, frames.KindMessage, 1}
-	for _, good := range []bool{true, false} {
-		h := newHub(t.TempDir(), 1<<20)
-		h.limit = 10
-		near, _ := reading(t, ctx, h)
-		if err := near.Send(ctx, frames.New(frames.KindHello, nil)); err != nil {
-			t.Fatal(err)
-		}
-		a := <-h.events
-		if a.err != nil || a.frame[0] != frames.KindHello {
-			t.Fatalf("%x, %v", a.frame, a.err)
-		}
-		soon, end := context.WithTimeout(ctx, 50*time.Millisecond)
-		if err := near.Send(soon, part); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("before it was judged: %v", err)
-		}
-		end()
-		if good {
-			h.admit(a)
-		} else {
-			h.refuse(a, &frames.Refusal{Field: "clip", Ours: "1", Theirs: "2"})
-		}
-		if err := near.Send(ctx, part); err != nil {
-			t.Fatal(err)
-		}
-		if good {
-			if err := near.Send(ctx, frames.New(frames.KindMessage, []byte{2})); err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		part := []byte{transport.KindPart, transport.KindMessage, 1}
+		for _, good := range []bool{true, false} {
+			h := newHub(t.TempDir(), 1<<20)
+			h.limit = 10
+			near, _ := reading(t, ctx, h)
+			if err := near.Send(ctx, transport.NewFrame(transport.KindHello, nil)); err != nil {
 				t.Fatal(err)
 			}
 			a := <-h.events
-			if a.err != nil || a.long == nil {
-				t.Errorf("a message in parts: %v", a.err)
+			if a.err != nil || a.frame[0] != transport.KindHello {
+				t.Fatalf("%x, %v", a.frame, a.err)
 			}
-			a.long.Drop()
-			continue
+			soon, end := context.WithTimeout(ctx, 50*time.Millisecond)
+			if err := near.Send(soon, part); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("before it was judged: %v", err)
+			}
+			end()
+			if good {
+				h.admit(a)
+			} else {
+				h.refuse(a, &transport.Refusal{Field: "clip", Ours: "1", Theirs: "2"})
+			}
+			if err := near.Send(ctx, part); err != nil {
+				t.Fatal(err)
+			}
+			if good {
+				if err := near.Send(ctx, transport.NewFrame(transport.KindMessage, []byte{2})); err != nil {
+					t.Fatal(err)
+				}
+				a := <-h.events
+				if a.err != nil || a.long == nil {
+					t.Errorf("a message in parts: %v", a.err)
+				}
+				a.long.Drop()
+				continue
+			}
+			if _, err := near.Receive(ctx); err == nil || ctx.Err() != nil {
+				t.Errorf("who was refused stays: %v", err)
+			}
+			if len(h.events) > 0 {
+				t.Errorf("who was refused is heard: %v", (<-h.events).frame)
+			}
 		}
-		if _, err := near.Receive(ctx); err == nil || ctx.Err() != nil {
-			t.Errorf("who was refused stays: %v", err)
-		}
-		if len(h.events) > 0 {
-			t.Errorf("who was refused is heard: %v", (<-h.events).frame)
-		}
-	}
+	})
 }
 
 // Refusals of one party are reported, not each of them, and a reader who is slow holds
@@ -109,7 +111,7 @@ func TestRefusalsReported(t *testing.T) {
 	for party := 2*maxNotices - 1; party >= 0; party-- {
 		from := &connection{queue: make(chan outgoing, 1), judged: make(chan struct{})}
 		h.refuse(arrival{party: party, from: from},
-			&frames.Refusal{Field: "clip", Ours: "1", Theirs: "2"})
+			&transport.Refusal{Field: "clip", Ours: "1", Theirs: "2"})
 	}
 	if len(h.notices) != maxNotices {
 		t.Fatalf("%d are reported, want %d", len(h.notices), maxNotices)
@@ -128,36 +130,41 @@ func TestRefusalsReported(t *testing.T) {
 	}
 }
 
-// A frame may be as long as the plan's longest message once a party is known, and no longer.
+// A frame may be as long as the job's longest message once a party is known, and no longer.
 func TestFrameAfterHello(t *testing.T) {
-	w := newWorld(t, 7, nil)
 	plan := testJob()
 	plan.Model.Length = 50_000 // messages beyond what a hello may have
 	j := newJob(t, plan, 7)
 	longest := j.settled.Config(0).MaxMessage()
-	if longest <= maxHello {
+	if longest <= 1+transport.MaxText {
 		t.Fatalf("messages have %d bytes", longest)
 	}
 	gone := make(chan error, 1)
 	c := j.coordinator(nil)
-	c.Listener = w.listener
+	listener, dialer := j.listen()
+	c.Listener = listener
 	c.Progress = func(e Event) {
 		if e.Kind == Disconnected {
 			gone <- e.Err
 		}
 	}
-	ctx, cancel := context.WithCancel(w.ctx)
+	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
 	var wait sync.WaitGroup
 	wait.Go(func() { _, _ = c.Run(ctx) })
 	defer wait.Wait()
 	defer cancel()
 	for size, taken := range map[int]bool{longest + 1: true, longest + 3: false} {
-		link := w.dial(w.signers[1])
-		if err := link.Send(w.ctx, frames.OfJSON(frames.KindHello, greetingOf(j.settled))); err != nil {
+		link, err := dialer(1).Dial(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer link.Close()
+		hello := transport.JSONFrame(transport.KindHello, greetingOf(j.settled))
+		if err := link.Send(ctx, hello); err != nil {
 			t.Fatal(err)
 		}
 		body := make([]byte, size-1)
-		err := link.Send(w.ctx, frames.New(frames.KindMessage, body))
+		err = link.Send(ctx, transport.NewFrame(transport.KindMessage, body))
 		if taken {
 			if err != nil {
 				t.Fatal(err)
@@ -173,36 +180,38 @@ func TestFrameAfterHello(t *testing.T) {
 // A coordinator tells who it waits for.
 func TestWaitingTold(t *testing.T) {
 	t.Parallel()
-	j := newJob(t, testJob(), 7)
-	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
-	defer cancel()
-	told := make(chan struct{})
-	var once sync.Once
-	for i := range j.signers {
-		p := j.participant(i, nil)
-		if work := p.Work; i == 3 {
-			p.Work = func(ctx context.Context, r uint64, m []float64) ([]float64, error) {
-				if r == 2 {
-					select {
-					case <-told:
-					case <-ctx.Done():
+	synctest.Test(t, func(t *testing.T) {
+		j := newJob(t, testJob(), 7)
+		ctx, cancel := context.WithTimeout(t.Context(), jobTime)
+		defer cancel()
+		told := make(chan struct{})
+		var once sync.Once
+		for i := range j.signers {
+			p := j.participant(i, nil)
+			if work := p.Work; i == 3 {
+				p.Work = func(ctx context.Context, r uint64, m []float64) ([]float64, error) {
+					if r == 2 {
+						select {
+						case <-told:
+						case <-ctx.Done():
+						}
 					}
+					return work(ctx, r, m)
 				}
-				return work(ctx, r, m)
+			}
+			go func() { _, _ = p.Run(ctx) }()
+		}
+		c := j.coordinator(nil)
+		c.StepTime = time.Hour // the round goes on once it was told
+		c.Progress = func(e Event) {
+			if e.Kind == Waiting && e.Round == 2 && len(e.Parties) == 1 && e.Parties[0] == 3 {
+				once.Do(func() { close(told) })
 			}
 		}
-		go func() { _, _ = p.Run(ctx) }()
-	}
-	c := j.coordinator(nil)
-	c.StepTime = time.Hour // the round goes on once it was told
-	c.Progress = func(e Event) {
-		if e.Kind == Waiting && e.Round == 2 && len(e.Parties) == 1 && e.Parties[0] == 3 {
-			once.Do(func() { close(told) })
+		if result, err := c.Run(ctx); err != nil || result.Lost != 0 {
+			t.Errorf("%+v, %v", result, err)
 		}
-	}
-	if result, err := c.Run(ctx); err != nil || result.Lost != 0 {
-		t.Errorf("%+v, %v", result, err)
-	}
+	})
 }
 
 // A party's new connection takes the place of the old one, whose end is not the new one's.
@@ -228,16 +237,16 @@ func TestHubReplaced(t *testing.T) {
 	}
 }
 
-// What two sides settled of one plan and roster is compared too: they may calibrate otherwise.
+// What two sides settled of one job and roster is compared too: they may calibrate otherwise.
 func TestGreetingDigest(t *testing.T) {
 	j := newJob(t, testJob(), 4)
 	greeting := greetingOf(j.settled)
-	hello := frames.OfJSON(frames.KindHello, greeting)
+	hello := transport.JSONFrame(transport.KindHello, greeting)
 	if _, refused := checkGreeting(j.settled, hello[1:]); refused != nil {
-		t.Errorf("the same plan: %+v", refused)
+		t.Errorf("the same job: %+v", refused)
 	}
 	greeting.Digest = greeting.Roster
-	_, refused := checkGreeting(j.settled, frames.OfJSON(frames.KindHello, greeting)[1:])
+	_, refused := checkGreeting(j.settled, transport.JSONFrame(transport.KindHello, greeting)[1:])
 	if refused == nil || refused.Field != "digest" || refused.Theirs != greeting.Digest {
 		t.Errorf("another digest: %+v", refused)
 	}
@@ -309,4 +318,58 @@ func TestHubRoom(t *testing.T) {
 			t.Error("no room for the other party")
 		}
 	})
+}
+
+// strained is a listener that nobody dials, and that has turned connections away.
+type strained struct {
+	Memory
+	away chan []transport.Notice
+}
+
+func (s *strained) Notices() []transport.Notice {
+	select {
+	case away := <-s.away:
+		return away
+	default:
+		return nil
+	}
+}
+
+// What a listener does with strangers is told once, by numbers.
+func TestNotices(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		h := newHub("", 0)
+		l := &strained{away: make(chan []transport.Notice, 1)}
+		l.away <- []transport.Notice{{Kind: transport.Unknown, Count: 1000, Err: ErrPeer},
+			{Kind: transport.Unfinished, Count: 2}, {Kind: transport.Strained, Count: 3}}
+		h.running.Go(func() { h.accept(ctx, l, make(chan error, 1)) })
+		for _, want := range []Event{{Kind: Unknown, Count: 1000, Err: ErrPeer},
+			{Kind: Unfinished, Count: 2}, {Kind: Strained, Count: 3}} {
+			if e := <-h.notices; e.Kind != want.Kind || e.Count != want.Count || e.Err != want.Err {
+				t.Errorf("%v, want %v", e, want)
+			}
+		}
+		time.Sleep(10 * noticeTime)
+		if len(h.notices) != 0 {
+			t.Errorf("it is told again: %v", <-h.notices)
+		}
+		cancel()
+		h.running.Wait()
+	})
+}
+
+// A party that the coordinator's roster does not have does not dial for ever.
+func TestParticipantUnknown(t *testing.T) {
+	_, dialer := newJob(t, testJob(), 7).listen()
+	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
+	defer cancel()
+	j := newJob(t, testJob(), 8) // with a roster of one more
+	p := j.participant(7, nil)
+	d := dialer(0).(*TCPDialer)
+	d.Identity = j.signers[7]
+	p.Dialer = d
+	if _, err := p.Run(ctx); !errors.Is(err, ErrPeer) {
+		t.Errorf("%v", err)
+	}
 }

@@ -5,16 +5,16 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/internal/frames"
 	"github.com/hushsum/hushsum/internal/instant"
 	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/transport"
 )
 
 // This file has a participant of a job with privacy.submit_after.
 
 // workUntil has Work make this party's vector, unless its coin has no luck, and the party submit at
 // the instant, whatever has come of it.
-func (p *participant) workUntil(ctx context.Context, ask drive.Ask, b *frames.Broadcast) error {
+func (p *participant) workUntil(ctx context.Context, ask drive.Ask, b *transport.Broadcast) error {
 	at := time.Now().Add(time.Duration(ask.After))
 	id := drive.Answer{ID: ask.ID, Round: b.Round, Broadcast: b.Digest}
 	p.broadcast = nil
@@ -46,7 +46,7 @@ func (p *participant) workUntil(ctx context.Context, ask drive.Ask, b *frames.Br
 
 // made returns what Work makes before the instant, encoded: that takes time too.
 func (p *participant) made(
-	ctx context.Context, at time.Time, b *frames.Broadcast,
+	ctx context.Context, at time.Time, b *transport.Broadcast,
 ) (v *masking.Vector, err error) {
 	if v, err = masking.NewVector(p.Job.Layout()); err != nil {
 		return nil, err

@@ -1,17 +1,20 @@
 package hushsum
 
 import (
+	"bytes"
 	"context"
 	"crypto"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"math"
-	"path/filepath"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hushsum/hushsum/job"
@@ -196,32 +199,34 @@ func TestJob(t *testing.T) {
 	}{"without noise": {"none", 0}, "with noise": {"discrete-gaussian", 8}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			plan := testJob()
-			plan.Privacy.Noise, plan.Privacy.Epsilon = c.noise, c.budget
-			j := newJob(t, plan, 7)
-			ctx, cancel := context.WithTimeout(t.Context(), jobTime)
-			defer cancel()
-			var parties []*Participant
-			for i := range j.signers {
-				parties = append(parties, j.participant(i, nil))
-			}
-			result := j.run(ctx, parties)
-			j.check()
-			if result.Rounds != 6 || result.Lost != 0 || len(j.rounds) != 6 {
-				t.Fatalf("%+v, %d sums\n%v", result, len(j.rounds), j.events)
-			}
-			for _, r := range j.rounds {
-				if len(r.Parties) != 7 {
-					t.Errorf("round %d has parties %v", r.Number, r.Parties)
+			synctest.Test(t, func(t *testing.T) {
+				plan := testJob()
+				plan.Privacy.Noise, plan.Privacy.Epsilon = c.noise, c.budget
+				j := newJob(t, plan, 7)
+				ctx, cancel := context.WithTimeout(t.Context(), jobTime)
+				defer cancel()
+				var parties []*Participant
+				for i := range j.signers {
+					parties = append(parties, j.participant(i, nil))
 				}
-				if c.noise == "none" && math.Abs(r.Mean[0]-4) > 1e-3 {
-					t.Errorf("round %d: mean %v, want 4", r.Number, r.Mean[0])
+				result := j.run(ctx, parties)
+				j.check()
+				if result.Rounds != 6 || result.Lost != 0 || len(j.rounds) != 6 {
+					t.Fatalf("%+v, %d sums\n%v", result, len(j.rounds), j.events)
 				}
-			}
-			spent := result.Spent
-			if c.noise != "none" && (spent == nil || spent.Upper > 8 || spent.Upper < 7) {
-				t.Errorf("spent %+v of 8", result.Spent)
-			}
+				for _, r := range j.rounds {
+					if len(r.Parties) != 7 {
+						t.Errorf("round %d has parties %v", r.Number, r.Parties)
+					}
+					if c.noise == "none" && math.Abs(r.Mean[0]-4) > 1e-3 {
+						t.Errorf("round %d: mean %v, want 4", r.Number, r.Mean[0])
+					}
+				}
+				spent := result.Spent
+				if c.noise != "none" && (spent == nil || spent.Bare().Upper > 8 || spent.Bare().Upper < 7) {
+					t.Errorf("spent %+v of 8", result.Spent)
+				}
+			})
 		})
 	}
 }
@@ -242,7 +247,7 @@ func TestLongJobRestarts(t *testing.T) {
 		t.Skip("writes much")
 	}
 	plan := testJob()
-	plan.Rounds, plan.Model.Length = 8, 300_000
+	plan.Rounds, plan.Model.Length = 5, 300_000
 	restarts(t, plan)
 }
 
@@ -256,55 +261,124 @@ func restarts(t *testing.T, plan *job.Job) {
 func restartsOf(t *testing.T, plan *job.Job, party func(p *Participant, i int) *Participant,
 	coordinator func(j *group, c *Coordinator) *Coordinator) {
 	t.Helper()
-	j := newJob(t, plan, 7)
+	synctest.Test(t, func(t *testing.T) {
+		j := newJob(t, plan, 7)
+		var wait sync.WaitGroup
+		l := newLives(t)
+		for i := range j.signers {
+			store := new(slowStore)
+			wait.Go(func() {
+				l.run(time.Duration(2000+300*i)*time.Millisecond, func(ctx context.Context) error {
+					p := j.participant(i, store)
+					p.Counter = store
+					work := p.Work
+					p.Work = func(ctx context.Context, n uint64, model []float64) ([]float64, error) {
+						time.Sleep(rand.N(700 * time.Millisecond)) // its life may end meanwhile
+						return work(ctx, n, model)
+					}
+					if i == 6 {
+						p.Store, p.Key, p.Counter = nil, nil, nil // it loses everything each time
+					}
+					_, err := runs(ctx, party(p, i))
+					return err
+				})
+			})
+		}
+		var result *Result
+		store := new(slowStore)
+		l.run(2500*time.Millisecond, func(ctx context.Context) (err error) {
+			c := j.coordinator(store)
+			result, err = coordinator(j, c).Run(ctx)
+			return err
+		})
+		wait.Wait()
+		if result == nil {
+			t.Fatalf("the job did not end\n%v", j.events[max(0, len(j.events)-40):])
+		}
+		j.check()
+		t.Logf("%d rounds, %d lost, %d sums, %d lives ended", result.Rounds, result.Lost, len(j.rounds),
+			l.ended)
+		if result.Rounds != plan.Rounds || result.Lost > plan.Rounds/2 || l.ended < 7 {
+			t.Errorf("%d rounds, %d lost, %d lives ended", result.Rounds, result.Lost, l.ended)
+		}
+	})
+}
+
+// lives has processes of a job live for a time, over and over.
+type lives struct {
+	*testing.T
+	ctx   context.Context
+	mutex sync.Mutex
+	ended int // before the process was done
+}
+
+func newLives(t *testing.T) *lives {
 	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
-	defer cancel()
-	dir := t.TempDir()
-	var wait sync.WaitGroup
-	again := func(life time.Duration, run func(ctx context.Context) error) {
-		for n := time.Duration(0); ctx.Err() == nil; n++ {
-			one, end := context.WithTimeout(ctx, life+n*37*time.Millisecond)
-			err := run(one)
-			end()
-			if err == nil {
-				return
-			}
-			if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
-				t.Error(err)
-				return
-			}
+	t.Cleanup(cancel)
+	return &lives{T: t, ctx: ctx}
+}
+
+// run runs a process and starts it again when its life has ended, each time for a longer one,
+// until it is done.
+func (l *lives) run(life time.Duration, process func(ctx context.Context) error) {
+	for ; l.ctx.Err() == nil; life += 37 * time.Millisecond {
+		one, end := context.WithTimeout(l.ctx, life)
+		err := process(one)
+		end()
+		switch {
+		case err == nil:
+			return
+		case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
+			l.mutex.Lock()
+			l.ended++
+			l.mutex.Unlock()
+		default:
+			l.Error(err)
+			return
 		}
 	}
-	for i := range j.signers {
-		store := FileStore(filepath.Join(dir, fmt.Sprint(i)))
-		wait.Go(func() {
-			again(time.Duration(2000+300*i)*time.Millisecond, func(ctx context.Context) error {
-				p := j.participant(i, store)
-				p.Counter = FileCounter(filepath.Join(dir, fmt.Sprint("counter", i)))
-				if i == 6 {
-					p.Store, p.Key, p.Counter = nil, nil, nil // it loses everything each time
-				}
-				_, err := runs(ctx, party(p, i))
-				return err
-			})
-		})
-	}
-	var result *Result
-	again(2500*time.Millisecond, func(ctx context.Context) (err error) {
-		c := j.coordinator(FileStore(filepath.Join(dir, "coordinator")))
-		result, err = coordinator(j, c).Run(ctx)
-		return err
-	})
-	wait.Wait()
-	if result == nil {
-		t.Fatalf("the job did not end\n%v", j.events[max(0, len(j.events)-40):])
-	}
-	j.check()
-	t.Logf("%d rounds, %d lost, %d sums", result.Rounds, result.Lost, len(j.rounds))
-	if result.Rounds != plan.Rounds || result.Lost > plan.Rounds/2 {
-		t.Errorf("%d rounds, %d lost", result.Rounds, result.Lost)
-	}
 }
+
+// slowStore is a Store and a Counter in memory. Its writes take a while, in virtual time, before
+// anything is written and after: an end can come before a write, and between a write and what
+// follows from it.
+type slowStore struct {
+	MemoryStore
+	number uint64
+}
+
+func (s *slowStore) Save(state []byte) error {
+	defer linger()
+	linger()
+	return s.MemoryStore.Save(state)
+}
+
+func (s *slowStore) Put(name string, long io.WriterTo) error {
+	defer linger()
+	linger()
+	return s.MemoryStore.Put(name, long)
+}
+
+func (s *slowStore) Value() (uint64, error) { return s.number, nil }
+
+func (s *slowStore) Advance(to uint64) error {
+	defer linger()
+	linger()
+	s.number = to
+	return nil
+}
+
+// bytesOf returns the bytes of what writes itself.
+func bytesOf(t testing.TB, from io.WriterTo) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if _, err := from.WriteTo(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func linger() { time.Sleep(rand.N(20 * time.Millisecond)) }
 
 // jobTime ends a job that does not end by itself, on however busy a machine.
 const jobTime = 4 * time.Minute

@@ -48,7 +48,8 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	suite.AtOnce(16) // jobs, which wait for each other's steps
+	suite.AtOnce(16)                      // jobs over TCP, which wait for each other's steps
+	farewellTime = 100 * time.Millisecond // of examples and jobs over TCP
 	os.Exit(m.Run())
 }
 

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"time"
@@ -13,19 +12,24 @@ import (
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/internal/frames"
+	"github.com/hushsum/hushsum/store"
+	"github.com/hushsum/hushsum/transport"
 )
 
 // leader holds what every running Coordinator has, whatever takes the sums.
 type leader struct {
 	Coordinator
 	*hub
-	vault *vault
-	model frames.Weights
+	vault *store.Vault
+	model transport.Weights
 	kept  stored
 	began time.Time // when the time of drive begins
 	first time.Time // the coordinator runs, or the job has ended
+	why   error     // it is paused
 }
+
+// againRun is why a job that was paused goes on.
+const againRun = "its coordinator runs again"
 
 func newLeader(c *Coordinator) *leader {
 	l := &leader{
@@ -78,20 +82,15 @@ func (l *leader) decide(d decider, save func() error, follow func(drive.Orders))
 
 // notice reports what drive tells.
 func (l *leader) notice(n drive.Notice) {
-	if n.Kind == drive.Ended {
+	switch n.Kind {
+	case drive.Ended:
 		l.first = time.Now()
+	case drive.Paused:
+		l.why = n.Err
 	}
 	if e, known := eventOf(n); known {
 		l.report(e)
 	}
-}
-
-// wait returns how long somebody may take to come back who was seen a moment ago.
-func (l *leader) wait(otherwise time.Duration) time.Duration {
-	if l.grace > 0 {
-		return l.grace
-	}
-	return otherwise
 }
 
 func (l *leader) report(e Event) {
@@ -102,7 +101,7 @@ func (l *leader) report(e Event) {
 
 // open opens the store, and returns the state in it, nil if there is none.
 func (l *leader) open() (state []byte, err error) {
-	l.vault, state, err = openVault(l.Store, l.Key, l.Counter,
+	l.vault, state, err = open(l.Store, l.Key, l.Counter,
 		fmt.Sprintf("coordinator %x", l.Job.Digest()), false)
 	return state, err
 }
@@ -124,7 +123,7 @@ func (l *leader) keepModel() error {
 	if k.version == k.Version {
 		return nil
 	}
-	digest, err := l.vault.put(modelNames[k.version%2], l.model)
+	digest, err := l.vault.Put(modelNames[k.version%2], l.model)
 	if err != nil {
 		return err
 	}
@@ -145,11 +144,11 @@ func (l *leader) loadModel(kept stored) error {
 	}
 	switch {
 	case l.Model != nil:
-		l.model = frames.Floats[float64](slices.Clone(l.Model))
+		l.model = transport.Floats[float64](slices.Clone(l.Model))
 	case first != nil:
-		l.model = frames.Floats[float32](first)
+		l.model = transport.Floats[float32](first)
 	default:
-		l.model = frames.NewWeights(length, l.narrow())
+		l.model = transport.NewWeights(length, l.narrow())
 	}
 	if n := l.model.Count(); n != length {
 		field := "Model"
@@ -165,17 +164,17 @@ func (l *leader) loadModel(kept stored) error {
 
 // readModel reads the model that is kept.
 func (l *leader) readModel() error {
-	file, err := l.vault.get(modelNames[l.kept.Version%2], l.kept.Model)
+	file, err := l.vault.Get(modelNames[l.kept.Version%2], l.kept.Model)
 	if err != nil {
 		return err
 	}
-	r := frames.NewWeightsReader(frames.NewWeights(l.Job.ModelLength(), l.narrow()))
-	_, err = io.Copy(r, file)
+	l.model = transport.NewWeights(l.Job.ModelLength(), l.narrow())
+	err = transport.ReadWeights(file, l.model)
 	if err := errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("%w: %w", ErrStore, err)
 	}
-	if l.model, err = r.End(); err != nil || !l.narrow() {
-		return err
+	if !l.narrow() {
+		return nil
 	}
 	// A round may be open with it, of which the parties have the digest.
 	found := sha256.New()
@@ -191,16 +190,16 @@ func (l *leader) readModel() error {
 
 // nextModel makes the next model from the present one, which does not change: it may still be on
 // its way to parties.
-func (l *leader) nextModel(r Round, model frames.Weights) (frames.Weights, error) {
+func (l *leader) nextModel(r Round, model transport.Weights) (transport.Weights, error) {
 	if l.narrow() {
-		return nextOf(l, r, r.Mean32, frames.Of[float32](model), l.Apply32)
+		return nextOf(l, r, r.Mean32, transport.FloatsOf[float32](model), l.Apply32)
 	}
-	return nextOf(l, r, r.Mean, frames.Of[float64](model), l.Apply)
+	return nextOf(l, r, r.Mean, transport.FloatsOf[float64](model), l.Apply)
 }
 
 func nextOf[F aggregation.Float](
 	l *leader, r Round, mean, model []F, apply func(r Round, model []F) ([]F, error),
-) (frames.Weights, error) {
+) (transport.Weights, error) {
 	next := mean
 	if apply == nil {
 		for i, x := range model {
@@ -226,55 +225,54 @@ func nextOf[F aggregation.Float](
 				Reason: fmt.Sprintf("coordinate %d is not finite", i)}
 		}
 	}
-	return frames.Floats[F](next), nil
+	return transport.Floats[F](next), nil
 }
 
 // adopt makes a model the one that the next round begins with.
-func (l *leader) adopt(next frames.Weights) {
+func (l *leader) adopt(next transport.Weights) {
 	l.model = next
 	l.kept.version++
 }
 
 // withoutSum tells somebody that the job is done and came to nothing.
 func withoutSum() []byte {
-	return frames.OfJSON(frames.KindRefusal,
-		frames.Refusal{Ours: "the job ended, and the coordinator knows of no round that gave a sum"})
+	return transport.JSONFrame(transport.KindRefusal,
+		transport.Refusal{Ours: "the job ended, and the coordinator knows of no round that gave a sum"})
 }
 
 // farewell returns how long parties still have to take the last model: those that have it hang up.
 func (l *leader) farewell() time.Duration {
 	limit := l.StepTime
 	if len(l.parties) == 0 {
-		limit = min(limit, 2*l.wait(graceTime))
+		limit = min(limit, farewellTime)
 	}
 	return limit - time.Since(l.first)
 }
 
-// result returns what the job has come to. stalled: it ended without what it is for.
-func (l *leader) result(
-	rounds, lost uint64, stalled bool, ledger *accounting.Ledger,
-) (*Result, error) {
+// result returns what the job has come to.
+func (l *leader) result(s drive.Status, ledger *accounting.Ledger) (*Result, error) {
 	r := &Result{
-		Model:   frames.Of[float64](l.model),
-		Model32: frames.Of[float32](l.model),
-		Rounds:  int(rounds),
-		Lost:    int(lost),
+		Model:   transport.FloatsOf[float64](l.model),
+		Model32: transport.FloatsOf[float32](l.model),
+		Rounds:  int(s.Round),
+		Lost:    int(s.Lost),
 	}
 	var failed error
-	if stalled {
-		failed = fmt.Errorf("%w (%d of %d)", ErrStalled, lost, rounds)
+	switch {
+	case s.Paused:
+		failed = fmt.Errorf("%w: %w", ErrPaused, l.why)
+	case s.Stalled:
+		failed = fmt.Errorf("%w (%d of %d)", ErrStalled, s.Lost, s.Round)
 	}
 	if ledger == nil {
 		return r, failed
 	}
-	for _, client := range ledger.Clients() {
-		spent, err := ledger.Spent(client)
-		if err != nil {
-			return nil, err
-		}
-		if r.Spent == nil || spent.Upper > r.Spent.Upper {
-			r.Spent = &spent
-		}
+	client, spent, err := ledger.Most()
+	if err != nil {
+		return nil, err
+	}
+	if client != "" {
+		r.Spent = &spent
 	}
 	return r, failed
 }

@@ -7,8 +7,9 @@ import (
 	"io"
 
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/internal/frames"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/store"
+	"github.com/hushsum/hushsum/transport"
 )
 
 // Member is one member of the committee of a job with one-message sums. Set the fields, then
@@ -31,19 +32,19 @@ type Member struct {
 // member is a running Member.
 type member struct {
 	Member
-	vault *vault
+	vault *store.Vault
 	drive *drive.Member
 	link  Link
 }
 
-// Run helps until the job is done. It dials again whenever the connection breaks. It
-// fails as [Participant.Run] does.
+// Run helps until the job is done. Run dials again whenever the connection breaks. It fails with
+// the errors of [Participant.Run].
 func (m *Member) Run(ctx context.Context) error {
 	if err := m.check(); err != nil {
 		return err
 	}
 	r := &member{Member: *m}
-	defer func() { r.vault.close() }()
+	defer func() { r.vault.Close() }()
 	if err := r.load(); err != nil {
 		return err
 	}
@@ -62,7 +63,7 @@ func (m *member) load() error {
 		Identity: m.Identity, Random: m.Random}
 	var b []byte
 	var err error
-	m.vault, b, err = openVault(m.Store, m.Key, m.Counter,
+	m.vault, b, err = open(m.Store, m.Key, m.Counter,
 		fmt.Sprintf("member %x", m.Identity.Public()), false)
 	if err != nil {
 		return err
@@ -78,14 +79,14 @@ func (m *member) load() error {
 }
 
 // connection dials, and answers what comes.
-func (m *member) connection(ctx context.Context) (_ frames.Weights, done bool, err error) {
-	if m.link, err = m.Dialer.Dial(ctx); err != nil {
+func (m *member) connection(ctx context.Context) (_ transport.Weights, done bool, err error) {
+	if m.link, err = dial(ctx, m.Dialer); err != nil {
 		return nil, false, err
 	}
 	defer m.link.Close()
 	greeting := greetingOf(m.Job)
 	greeting.Least = m.drive.Told() + 1
-	if err := m.link.Send(ctx, frames.OfJSON(frames.KindHello, greeting)); err != nil {
+	if err := m.link.Send(ctx, transport.JSONFrame(transport.KindHello, greeting)); err != nil {
 		return nil, false, err
 	}
 	m.report(Event{Kind: Connected})
@@ -99,10 +100,10 @@ func (m *member) connection(ctx context.Context) (_ frames.Weights, done bool, e
 			return nil, false, err
 		}
 		switch kind, body := in[0], in[1:]; kind {
-		case frames.KindEnd:
+		case transport.KindEnd:
 			m.drive.Finish()
 			done = true
-		case frames.KindMessage:
+		case transport.KindMessage:
 			m.drive.Receive(body)
 		default:
 			return nil, false, fmt.Errorf("%w: kind %d", ErrFrame, kind)
@@ -120,7 +121,7 @@ func (m *member) proceed(ctx context.Context) error {
 		if r.Save && m.vault != nil {
 			state, err := m.drive.State(m.Key)
 			if err == nil {
-				err = m.vault.save(state)
+				err = m.vault.Save(state)
 			}
 			if err != nil {
 				return storeError{err}
@@ -130,7 +131,7 @@ func (m *member) proceed(ctx context.Context) error {
 			m.report(Event{Kind: Refused, Round: one.Round, Err: one.Err})
 		}
 		for _, message := range m.drive.Advance() {
-			if err := m.link.Send(ctx, frames.New(frames.KindMessage, message)); err != nil {
+			if err := m.link.Send(ctx, transport.NewFrame(transport.KindMessage, message)); err != nil {
 				return err
 			}
 		}

@@ -2,37 +2,21 @@ package hushsum
 
 import (
 	"context"
-	"crypto/ed25519"
-	"crypto/tls"
 	"errors"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/hushsum/hushsum/aggregation"
-	"github.com/hushsum/hushsum/internal/frames"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/transport"
 )
 
-// A hello is read as strictly as a job: a key that comes twice, in another case, or that nobody
-// knows is refused by name.
-func TestMisuseHello(t *testing.T) {
-	for _, key := range []string{"LEAST", "least", "plan", "Job"} {
-		var h frames.Hello
-		body := []byte(`{"roster":"","digest":"","sessions":[],"least":1,"` + key + `":1}`)
-		err := frames.ParseJSON(body, &h)
-		if !errors.Is(err, ErrFrame) || !strings.Contains(err.Error(), key) {
-			t.Errorf("%s: %v", body, err)
-		}
-	}
-}
-
-// Sides whose plans or rosters differ do not meet, and the party is told in what they
+// Sides whose jobs or rosters differ do not meet, and the party is told in what they
 // differ. Were they to meet, keys under the one label would not verify under the other.
-func TestMisuseOtherPlan(t *testing.T) {
+func TestMisuseOtherJob(t *testing.T) {
 	noisy := testJob()
 	noisy.Privacy.Noise, noisy.Privacy.Epsilon, noisy.Privacy.Bits = "discrete-gaussian", 8, 18
 	for field, change := range map[string]func(p *job.Job){
@@ -147,7 +131,7 @@ func TestMisuseReusedNumber(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, number := range []uint64{4, math.MaxUint64, 1 << 62, 5, 5, 0, 1<<62 - 1} {
-		if err := link.Send(ctx, joinFrame(number)); err != nil {
+		if err := link.Send(ctx, transport.NumberFrame(transport.KindJoin, number)); err != nil {
 			t.Fatal(err)
 		}
 		if number != 5 {
@@ -162,110 +146,8 @@ func TestMisuseReusedNumber(t *testing.T) {
 			continue
 		}
 		announce, err := link.Receive(ctx)
-		if err != nil || announce[0] != frames.KindMessage {
+		if err != nil || announce[0] != transport.KindMessage {
 			t.Fatalf("number %d: %v, %v", number, announce[:1], err)
 		}
-	}
-}
-
-// Over TCP nobody gets through who is not in the roster, or who is not the coordinator.
-func TestTCP(t *testing.T) {
-	signers, roster := identities(t, 3)
-	strangers, _ := identities(t, 5)
-	coordinator := strangers[4]
-	listener, err := ListenTCP("127.0.0.1:0", coordinator, roster)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	dial := func(identity int, expected ed25519.PublicKey) (Link, error) {
-		d := &TCPDialer{Address: listener.Address(), Identity: strangers[identity], Coordinator: expected,
-			MaxFrame: 1 << 20}
-		return d.Dial(ctx)
-	}
-	right := coordinator.Public().(ed25519.PublicKey)
-	if _, err := dial(0, signers[1].Public().(ed25519.PublicKey)); !errors.Is(err, ErrPeer) {
-		t.Errorf("another coordinator: %v", err)
-	}
-	// In TLS 1.3 a client learns that it is not welcome from its first read.
-	link, err := dial(3, right)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := link.Send(ctx, []byte("hello")); err != nil {
-		t.Error(err)
-	}
-	if _, err := link.Receive(ctx); !errors.Is(err, ErrPeer) {
-		t.Errorf("a stranger: %v", err)
-	}
-	_ = link.Close()
-	if link, err = dial(1, right); err != nil {
-		t.Fatal(err)
-	}
-	defer link.Close()
-	if err := link.Send(ctx, []byte("hello")); err != nil {
-		t.Fatal(err)
-	}
-	party, far, err := listener.Accept(ctx)
-	if err != nil || party != 1 {
-		t.Fatalf("party %d: %v", party, err)
-	}
-	defer far.Close()
-	if first, err := far.Receive(ctx); string(first) != "hello" || err != nil {
-		t.Errorf("the first frame is %q, %v", first, err)
-	}
-	large := make([]byte, 1<<20)
-	large[len(large)-1] = 7
-	for _, b := range [][]byte{{}, {1}, large} {
-		go func() { _ = far.Send(ctx, b) }()
-		if got, err := link.Receive(ctx); err != nil || !slices.Equal(got, b) {
-			t.Fatalf("%d bytes: %d, %v", len(b), len(got), err)
-		}
-	}
-	go func() { _ = far.Send(ctx, make([]byte, 1<<20+1)) }()
-	if _, err := link.Receive(ctx); !errors.Is(err, ErrFrame) {
-		t.Errorf("a frame above the limit: %v", err)
-	}
-	soon, end := context.WithTimeout(ctx, 50*time.Millisecond)
-	defer end()
-	if _, err := far.Receive(soon); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a wait that ends: %v", err)
-	}
-}
-
-// Neither side speaks TLS before 1.3, whose handshake would show who dials.
-func TestTLSVersion(t *testing.T) {
-	w := newWorld(t, 3, nil)
-	config, err := tlsConfig(w.signers[1], func(ed25519.PublicKey) error { return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
-	older := config.Clone()
-	older.MinVersion, older.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
-	if conn, err := tls.Dial("tcp", w.listener.Address(), older); err == nil {
-		_ = conn.Close()
-		t.Error("a listener takes TLS 1.2")
-	}
-	server, err := tls.Listen("tcp", "127.0.0.1:0", older)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
-	go func() {
-		if conn, err := server.Accept(); err == nil {
-			_ = conn.(*tls.Conn).Handshake()
-			_ = conn.Close()
-		}
-	}()
-	d := &TCPDialer{
-		Address:     server.Addr().String(),
-		Identity:    w.signers[0],
-		Coordinator: w.signers[1].Public().(ed25519.PublicKey),
-	}
-	if link, err := d.Dial(w.ctx); err == nil {
-		_ = link.Close()
-		t.Error("a dialer takes TLS 1.2")
 	}
 }

@@ -1,9 +1,15 @@
 package hushsum
 
 import (
+	"crypto"
+	"errors"
+	"fmt"
 	"runtime"
 
 	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/store"
+	"github.com/hushsum/hushsum/transport"
 )
 
 // What a job is package job says; these are its names here.
@@ -27,9 +33,97 @@ var (
 	ErrJob    = job.ErrJob
 )
 
-// drivable returns an error unless s has rounds.
+// Names of package store, which keeps the state of a process.
+type (
+	// Store keeps the newest state of one participant, member or coordinator, sealed and numbered.
+	Store = store.Store
+	// MemoryStore is a [Store] that lasts as long as its process. The zero value is empty.
+	MemoryStore = store.MemoryStore
+	// FileStore is a [Store] in the file of this name, and in files next to it.
+	FileStore = store.FileStore
+	// Counter is a number that only grows, by which an older state is found.
+	Counter = store.Counter
+	// FileCounter is a [Counter] in the file of this name.
+	FileCounter = store.FileCounter
+)
+
+// Errors of stores.
+var (
+	// ErrOldState: the Counter knows of a newer state than the stored one, or no state is stored and
+	// it knows of one. To go on could use keys twice, and spend a budget twice. Bring the newest state
+	// back. If it is lost for good, a participant says so with LeastNumber and Spent, a member helps
+	// in later jobs only, and a coordinator begins another job, under another Name.
+	ErrOldState = store.ErrOldState
+	// ErrLocked: the store is in use elsewhere, in this process or another: every participant, member
+	// and coordinator needs its own.
+	ErrLocked = store.ErrLocked
+	// ErrStore: what is stored was changed, or sealed under another key or for another name.
+	ErrStore = store.ErrStore
+)
+
+// open opens a store for its owner, and returns the state in it, nil if there is none. Without a
+// store there is no vault either. lost is the owner's word that the newest state is lost.
+func open(
+	s Store, key *keyexchange.SealKey, counter Counter, owner string, lost bool,
+) (*store.Vault, []byte, error) {
+	switch {
+	case s == nil && counter != nil:
+		return nil, nil, &ConfigError{Path: "Counter", Reason: "there is no Store that it counts for"}
+	case s == nil:
+		return nil, nil, nil
+	case key == nil:
+		return nil, nil, &ConfigError{Path: "Key", Reason: "a store needs a key to seal with"}
+	}
+	v, state, err := store.Open(s, key, counter, owner, lost)
+	if errors.Is(err, ErrOldState) {
+		err = fmt.Errorf("%w; a participant whose state is lost says so with LeastNumber and Spent", err)
+	}
+	return v, state, err
+}
+
+// Names of package transport, which carries frames.
+type (
+	// Link is a connection between one party and the coordinator.
+	Link = transport.Link
+	// Dialer connects a party to the coordinator.
+	Dialer = transport.Dialer
+	// Listener accepts the parties' connections for the coordinator.
+	Listener = transport.Listener
+	// Memory carries frames between parties and a coordinator of one process. The zero value is ready.
+	Memory = transport.Memory
+	// TCPDialer is a [Dialer] over TCP with TLS 1.3.
+	TCPDialer = transport.TCPDialer
+	// TCPListener is a [Listener] over TCP with TLS 1.3, for the parties of a roster.
+	TCPListener = transport.TCPListener
+)
+
+// Errors of links.
+var (
+	// ErrPeer: the peer that answers is not the coordinator that the party knows, or the one that
+	// dials is not in the roster.
+	ErrPeer = transport.ErrPeer
+	// ErrFrame: a frame is longer than the receiver allows, or of no known kind.
+	ErrFrame = transport.ErrFrame
+)
+
+// ListenTCP listens at an address in the form that net.Listen takes, with the coordinator's
+// identity, for the parties of a roster. It fails with [ErrConfig], keyexchange.ErrSigner and
+// errors of package net.
+func ListenTCP(
+	address string, identity crypto.Signer, roster *keyexchange.Roster,
+) (*TCPListener, error) {
+	if err := checkIdentity(identity, nil); err != nil {
+		return nil, err
+	}
+	if err := required("Roster", roster, "give that of the parties, or of the committee"); err != nil {
+		return nil, err
+	}
+	return transport.ListenTCP(address, identity, roster)
+}
+
+// drivable returns an error unless there is a job.
 func drivable(s *Settled) error {
-	if s == nil || s.Rounds() == 0 {
+	if s == nil {
 		return &ConfigError{
 			Path:   "Job",
 			Reason: "there is none",

@@ -7,14 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"github.com/hushsum/hushsum/internal/frames"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/transport"
 )
 
 func oneshotJob() *job.Job {
@@ -23,7 +23,7 @@ func oneshotJob() *job.Job {
 	return j
 }
 
-// committeeJob is a job whose plan has a committee.
+// committeeJob is a job with a committee.
 type committeeJob struct {
 	*group
 	members []crypto.Signer
@@ -43,6 +43,18 @@ func newCommitteeJob(t *testing.T, plan *job.Job, n, members int) *committeeJob 
 		members: helpers,
 		network: new(Memory),
 	}
+}
+
+// newEither returns a job of five parties, with a committee of five if it takes one, and its
+// coordinator.
+func newEither(t *testing.T, plan *job.Job, store Store) (*committeeJob, *Coordinator) {
+	t.Helper()
+	if plan.Oneshot() {
+		j := newCommitteeJob(t, plan, 5, 5)
+		return j, j.coordinator(store)
+	}
+	j := &committeeJob{group: newJob(t, plan, 5)}
+	return j, j.group.coordinator(store)
 }
 
 func (j *committeeJob) coordinator(store Store) *Coordinator {
@@ -74,7 +86,7 @@ func (j *committeeJob) gathered(c *Coordinator) <-chan struct{} {
 }
 
 // Parties and members that stay: every round has a sum, of all; with noise, no more is
-// spent than the plan allows. Members come last, so that no round begins without a party that is
+// spent than the job allows. Members come last, so that no round begins without a party that is
 // slow to start.
 func TestOneshotJob(t *testing.T) {
 	for name, change := range map[string]func(p *job.Job){
@@ -89,68 +101,79 @@ func TestOneshotJob(t *testing.T) {
 		"bounded": func(p *job.Job) {
 			p.Privacy.Noise, p.Privacy.Epsilon = "discrete-gaussian", 8
 			p.Sum.Bounded, p.Parties.Colluders = true, 1
+			p.Rounds = 1
 		},
 		"bounded and covered": func(p *job.Job) {
 			p.Privacy.Noise, p.Privacy.Epsilon = "discrete-gaussian", 8
 			p.Sum.Bounded, p.Sum.Covered, p.Parties.Colluders = true, true, 1
+			p.Rounds = 1
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			plan := oneshotJob()
-			change(plan)
-			j := newCommitteeJob(t, plan, 7, 5)
-			ctx, cancel := context.WithTimeout(t.Context(), jobTime)
-			defer cancel()
-			coordinator := j.coordinator(nil)
-			coordinator.StepTime = jobTime // nobody is too slow
-			all := j.gathered(coordinator)
-			var wait sync.WaitGroup
-			for i := range j.signers {
-				wait.Go(func() {
-					if _, err := j.participant(i, nil).Run(ctx); err != nil {
-						t.Errorf("party %d: %v", i, err)
-					}
-				})
-			}
-			for k := range j.members {
-				wait.Go(func() {
-					select {
-					case <-all:
-					case <-ctx.Done():
-					}
-					if err := j.member(k, nil).Run(ctx); err != nil {
-						t.Errorf("member %d: %v", k, err)
-					}
-				})
-			}
-			result, err := coordinator.Run(ctx)
-			if err != nil {
-				t.Fatal(err, j.events)
-			}
-			wait.Wait()
-			noisy := plan.Noisy()
-			if !noisy {
-				j.check()
-			}
-			if result.Rounds != 3 || result.Lost != 0 || len(j.rounds) != 3 {
-				t.Fatalf("%+v, %d sums\n%v", result, len(j.rounds), j.events)
-			}
-			for _, r := range j.rounds {
-				if len(r.Parties) != 7 {
-					t.Errorf("round %d has parties %v", r.Number, r.Parties)
+			synctest.Test(t, func(t *testing.T) {
+				plan := oneshotJob()
+				change(plan)
+				n := 7
+				if plan.Sum.Bounded {
+					n = 5 // proofs take long
 				}
-				within := 1e-3
-				if noisy { // six deviations
-					within = 6 * j.settled.StdDev(7)
+				j := newCommitteeJob(t, plan, n, 5)
+				var wait sync.WaitGroup
+				defer wait.Wait()
+				ctx, cancel := context.WithTimeout(t.Context(), jobTime)
+				defer cancel()
+				coordinator := j.coordinator(nil)
+				coordinator.StepTime = jobTime // nobody is too slow
+				all := j.gathered(coordinator)
+				for i := range j.signers {
+					wait.Go(func() {
+						if _, err := j.participant(i, nil).Run(ctx); err != nil {
+							t.Errorf("party %d: %v", i, err)
+						}
+					})
 				}
-				if math.Abs(r.Mean[0]-4) > within {
-					t.Errorf("round %d: mean %v, want 4 within %v", r.Number, r.Mean[0], within)
+				for k := range j.members {
+					wait.Go(func() {
+						select {
+						case <-all:
+						case <-ctx.Done():
+						}
+						if err := j.member(k, nil).Run(ctx); err != nil {
+							t.Errorf("member %d: %v", k, err)
+						}
+					})
 				}
-			}
-			if noisy && (result.Spent == nil || result.Spent.Upper > 8 || result.Spent.Upper < 7) {
-				t.Errorf("spent %+v of 8", result.Spent)
-			}
+				result, err := coordinator.Run(ctx)
+				if err != nil {
+					t.Fatal(err, j.events)
+				}
+				wait.Wait()
+				noisy := plan.Noisy()
+				if !noisy {
+					j.check()
+				}
+				if result.Rounds != plan.Rounds || result.Lost != 0 ||
+					len(j.rounds) != plan.Rounds {
+					t.Fatalf("%+v, %d sums\n%v", result, len(j.rounds), j.events)
+				}
+				for _, r := range j.rounds {
+					if len(r.Parties) != n {
+						t.Errorf("round %d has parties %v", r.Number, r.Parties)
+					}
+					want, within := float64(n+1)/2, 1e-3
+					if noisy { // six deviations
+						within = 6 * j.settled.StdDev(n)
+					}
+					if math.Abs(r.Mean[0]-want) > within {
+						t.Errorf("round %d: mean %v, want %v within %v", r.Number, r.Mean[0], want, within)
+					}
+				}
+				if noisy && (result.Spent == nil || result.Spent.Bare().Upper > 8 ||
+					result.Spent.Bare().Upper < 7) {
+					t.Errorf("spent %+v of 8", result.Spent)
+				}
+			})
 		})
 	}
 }
@@ -181,7 +204,7 @@ func (d recordedDialer) Dial(ctx context.Context) (Link, error) {
 }
 
 func (l recordedLink) Send(ctx context.Context, out []byte) error {
-	if out[0] == frames.KindMessage {
+	if out[0] == transport.KindMessage {
 		h, body, err := wire.ParseHeader(out[1:])
 		if err != nil {
 			return err
@@ -207,106 +230,98 @@ func (l recordedLink) Send(ctx context.Context, out []byte) error {
 // round number, and no member two keys, signatures or parts.
 func TestOneshotRestarts(t *testing.T) {
 	t.Parallel()
-	plan := oneshotJob()
-	plan.Rounds = 8
-	j := newCommitteeJob(t, plan, 7, 7)
-	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
-	defer cancel()
-	dir := t.TempDir()
-	sent := &record{sent: make(map[string][][]byte)}
-	var wait sync.WaitGroup
-	again := func(life time.Duration, run func(ctx context.Context) error) {
-		for n := time.Duration(0); ctx.Err() == nil; n++ {
-			one, end := context.WithTimeout(ctx, life+n*37*time.Millisecond)
-			err := run(one)
-			end()
-			if err == nil {
-				return
-			}
-			if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
-				t.Error(err)
-				return
+	synctest.Test(t, func(t *testing.T) {
+		plan := oneshotJob()
+		plan.Rounds = 8
+		j := newCommitteeJob(t, plan, 7, 7)
+		sent := &record{sent: make(map[string][][]byte)}
+		var wait sync.WaitGroup
+		l := newLives(t)
+		for i := range j.signers {
+			store := new(slowStore)
+			wait.Go(func() {
+				l.run(time.Duration(1300+100*i)*time.Millisecond, func(ctx context.Context) error {
+					p := j.participant(i, store)
+					p.Counter = store
+					p.Dialer = recordedDialer{p.Dialer, sent}
+					_, err := p.Run(ctx)
+					return err
+				})
+			})
+		}
+		for k := range j.members {
+			store := new(slowStore)
+			wait.Go(func() {
+				l.run(time.Duration(1700+150*k)*time.Millisecond, func(ctx context.Context) error {
+					m := j.member(k, store)
+					m.Dialer = recordedDialer{m.Dialer, sent}
+					return m.Run(ctx)
+				})
+			})
+		}
+		var result *Result
+		store := new(slowStore)
+		l.run(1600*time.Millisecond, func(ctx context.Context) (err error) {
+			result, err = j.coordinator(store).Run(ctx)
+			return err
+		})
+		wait.Wait()
+		if result == nil {
+			t.Fatalf("the job did not end\n%v", j.events[max(0, len(j.events)-40):])
+		}
+		j.check()
+		copies := 0
+		for place, messages := range sent.sent {
+			for _, m := range messages[1:] {
+				copies++
+				if !bytes.Equal(m, messages[0]) {
+					t.Errorf("%s: two different messages", place)
+				}
 			}
 		}
-	}
-	for i := range j.signers {
-		wait.Go(func() {
-			again(time.Duration(1300+100*i)*time.Millisecond, func(ctx context.Context) error {
-				p := j.participant(i, FileStore(filepath.Join(dir, fmt.Sprint("party", i))))
-				p.Counter = FileCounter(filepath.Join(dir, fmt.Sprint("counter", i)))
-				p.Dialer = recordedDialer{p.Dialer, sent}
-				_, err := p.Run(ctx)
-				return err
-			})
-		})
-	}
-	for k := range j.members {
-		wait.Go(func() {
-			again(time.Duration(1700+150*k)*time.Millisecond, func(ctx context.Context) error {
-				m := j.member(k, FileStore(filepath.Join(dir, fmt.Sprint("member", k))))
-				m.Dialer = recordedDialer{m.Dialer, sent}
-				return m.Run(ctx)
-			})
-		})
-	}
-	var result *Result
-	again(1600*time.Millisecond, func(ctx context.Context) (err error) {
-		result, err = j.coordinator(FileStore(filepath.Join(dir, "coordinator"))).Run(ctx)
-		return err
+		t.Logf("%d rounds, %d lost, %d sums, %d messages sent again, %d lives ended", result.Rounds,
+			result.Lost, len(j.rounds), copies, l.ended)
+		if result.Rounds != 8 || copies == 0 || l.ended < 7 {
+			t.Errorf("%d rounds, %d copies, %d lives ended", result.Rounds, copies, l.ended)
+		}
 	})
-	wait.Wait()
-	if result == nil {
-		t.Fatalf("the job did not end\n%v", j.events[max(0, len(j.events)-40):])
-	}
-	j.check()
-	copies := 0
-	for place, messages := range sent.sent {
-		for _, m := range messages[1:] {
-			copies++
-			if !bytes.Equal(m, messages[0]) {
-				t.Errorf("%s: two different messages", place)
-			}
-		}
-	}
-	t.Logf("%d rounds, %d lost, %d sums, %d messages sent again", result.Rounds, result.Lost,
-		len(j.rounds), copies)
-	if result.Rounds != 8 || copies == 0 {
-		t.Errorf("%d rounds, %d copies", result.Rounds, copies)
-	}
 }
 
 // Members that are not there, up to as many as Faults, and a party that never comes.
 func TestOneshotAbsent(t *testing.T) {
 	t.Parallel()
-	plan := oneshotJob()
-	plan.Rounds, plan.Sum.Faults = 1, 2
-	j := newCommitteeJob(t, plan, 7, 7)
-	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
-	defer cancel()
-	var wait sync.WaitGroup
-	for i := range j.signers[:6] {
-		wait.Go(func() {
-			if _, err := j.participant(i, nil).Run(ctx); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	for k := range j.members[:5] {
-		wait.Go(func() {
-			if err := j.member(k, nil).Run(ctx); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	result, err := j.coordinator(nil).Run(ctx)
-	if err != nil {
-		t.Fatal(err, j.events)
-	}
-	wait.Wait()
-	j.check()
-	if result.Lost != 0 || len(j.rounds) != 1 || len(j.rounds[0].Parties) != 6 {
-		t.Errorf("%+v, %v", result, j.events)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		plan := oneshotJob()
+		plan.Rounds, plan.Sum.Faults = 1, 2
+		j := newCommitteeJob(t, plan, 7, 7)
+		var wait sync.WaitGroup
+		defer wait.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), jobTime)
+		defer cancel()
+		for i := range j.signers[:6] {
+			wait.Go(func() {
+				if _, err := j.participant(i, nil).Run(ctx); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		for k := range j.members[:5] {
+			wait.Go(func() {
+				if err := j.member(k, nil).Run(ctx); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		result, err := j.coordinator(nil).Run(ctx)
+		if err != nil {
+			t.Fatal(err, j.events)
+		}
+		wait.Wait()
+		j.check()
+		if result.Lost != 0 || len(j.rounds) != 1 || len(j.rounds[0].Parties) != 6 {
+			t.Errorf("%+v, %v", result, j.events)
+		}
+	})
 }
 
 // What is wrong with a job that has a committee is said, by its field.

@@ -10,10 +10,9 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/internal/frames"
-	"github.com/hushsum/hushsum/internal/signed"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/oneshot"
+	"github.com/hushsum/hushsum/transport"
 )
 
 // oneshotCoordinator runs a job that has a committee.
@@ -21,9 +20,9 @@ type oneshotCoordinator struct {
 	*leader
 	members *hub // the connections of the committee
 	drive   *drive.Committee
-	cast    *frames.Broadcast // of the round that is open
-	objects Store             // the coordinator's, or one of this process
-	put     map[string]string // versions of what is in it
+	cast    *transport.Broadcast // of the round that is open
+	objects Store                // the coordinator's, or one of this process
+	put     map[string]string    // versions of what is in it
 	next    chan applied
 }
 
@@ -58,10 +57,13 @@ func (c *oneshotCoordinator) run(ctx context.Context) (*Result, error) {
 		if wake := c.drive.Wake(); wake != drive.Never {
 			sleep = min(sleep, time.Duration(wake-c.now()))
 		}
-		if status := c.drive.Status(); status.Ended != "" {
+		switch status := c.drive.Status(); {
+		case status.Paused:
+			return c.result(status, c.drive.Ledger())
+		case status.Ended != "":
 			left := c.farewell()
 			if left <= 0 && (len(c.members.parties) == 0 || time.Since(c.first) > c.StepTime) {
-				return c.result(status.Round, status.Lost, status.Stalled, c.drive.Ledger())
+				return c.result(status, c.drive.Ledger())
 			}
 			sleep = min(sleep, max(left, clogTime/10))
 		}
@@ -128,9 +130,9 @@ func (c *oneshotCoordinator) pump(party int) {
 // pumpMember does the same for a member.
 func (c *oneshotCoordinator) pumpMember(member int) {
 	for item := range c.drive.MemberPending(member) {
-		out := frames.New(frames.KindMessage, item.Own)
+		out := transport.NewFrame(transport.KindMessage, item.Own)
 		if item.Kind == drive.Last {
-			out = frames.New(frames.KindEnd, nil)
+			out = transport.NewFrame(transport.KindEnd, nil)
 		}
 		c.queue(c.members, member, item.Name, single(out))
 	}
@@ -157,28 +159,28 @@ func (c *oneshotCoordinator) queue(h *hub, to int, name string, out outgoing) {
 func (c *oneshotCoordinator) outgoing(item drive.Item) outgoing {
 	switch item.Kind {
 	case drive.Upload:
-		return single(frames.OfRound(frames.KindUpload, item.Round))
+		return single(transport.NumberFrame(transport.KindUpload, item.Round))
 	case drive.Last:
-		if s := c.drive.Status(); s.Stalled && s.Lost == s.Round {
+		if c.drive.Status().Stalled {
 			return single(withoutSum())
 		}
-		last := &frames.Broadcast{Round: item.Round, Model: c.model}
+		last := &transport.Broadcast{Round: item.Round, Model: c.model}
 		return outgoing{write: func(send func([]byte) error) error {
-			return frames.SendBody(frames.KindEnd, last, send)
+			return transport.SendBody(transport.KindEnd, last, send)
 		}}
 	}
 	cast := c.cast
 	return outgoing{write: func(send func([]byte) error) error {
-		if err := frames.SendBody(frames.KindBroadcast, cast, send); err != nil {
+		if err := transport.SendBody(transport.KindBroadcast, cast, send); err != nil {
 			return err
 		}
-		return send(frames.New(frames.KindMessage, item.Own))
+		return send(transport.NewFrame(transport.KindMessage, item.Own))
 	}}
 }
 
 // begins returns the digest of what a round begins with, which is sent once the round is saved.
 func (c *oneshotCoordinator) begins(round uint64, fresh [32]byte) (digest [32]byte, err error) {
-	b := &frames.Broadcast{Round: round, Fresh: fresh, Model: c.model}
+	b := &transport.Broadcast{Round: round, Fresh: fresh, Model: c.model}
 	if err := b.Settle(); err != nil {
 		return digest, err
 	}
@@ -192,7 +194,7 @@ func (c *oneshotCoordinator) apply(a *drive.Apply) {
 	model := c.model
 	c.running.Go(func() {
 		next := applied{round: a.Round}
-		values := signed.Ring(c.Job.Layout(), a.Values)
+		values := masking.FromSigned(c.Job.Layout(), a.Values)
 		r.Sum, next.err = masking.FromValues(c.Job.Layout(), values...)
 		if next.err == nil && !c.Job.Trains() {
 			r.Mean, next.err = c.Job.DecodeDigest(r.Broadcast, values, len(r.Parties))
@@ -205,7 +207,7 @@ func (c *oneshotCoordinator) apply(a *drive.Apply) {
 }
 
 // greet answers the first frame of a connection, and reports whether it was of the job.
-func (c *oneshotCoordinator) greet(h *hub, a arrival) (frames.Hello, bool) {
+func (c *oneshotCoordinator) greet(h *hub, a arrival) (transport.Hello, bool) {
 	hello, refusal := checkGreeting(c.Job, a.frame[1:])
 	if refusal != nil {
 		h.refuse(a, refusal)
@@ -227,7 +229,7 @@ func (c *oneshotCoordinator) together(first arrival) []arrival {
 	}
 	var submissions []drive.Submission
 	for _, a := range all {
-		if len(a.frame) > 0 && a.frame[0] == frames.KindMessage && c.parties[a.party] == a.from {
+		if len(a.frame) > 0 && a.frame[0] == transport.KindMessage && c.parties[a.party] == a.from {
 			submissions = append(submissions, drive.Submission{Party: a.party, Message: a.frame[1:]})
 		}
 	}
@@ -244,7 +246,7 @@ func (c *oneshotCoordinator) fromParty(a arrival) {
 			c.report(Event{Kind: Disconnected, Party: a.party, Err: a.err})
 		}
 		return
-	case a.frame[0] == frames.KindHello && !a.from.greeted:
+	case a.frame[0] == transport.KindHello && !a.from.greeted:
 		if h, ok := c.greet(c.hub, a); ok {
 			c.drive.Connected(c.now(), a.party, drive.Hello{Told: h.Told()})
 			c.report(Event{Kind: Connected, Party: a.party})
@@ -256,15 +258,15 @@ func (c *oneshotCoordinator) fromParty(a arrival) {
 	}
 	var err error
 	switch a.frame[0] {
-	case frames.KindAbsent:
+	case transport.KindAbsent:
 		err = c.said(a)
-	case frames.KindOffer:
+	case transport.KindOffer:
 		if len(a.frame) == 9 {
 			c.drive.Offer(c.now(), a.party, binary.BigEndian.Uint64(a.frame[1:]))
 		} else {
 			err = ErrFrame
 		}
-	case frames.KindMessage:
+	case transport.KindMessage:
 		err = c.drive.Receive(c.now(), a.party, a.frame[1:])
 	}
 	c.refuses(a.party, false, err)
@@ -284,8 +286,8 @@ func (c *oneshotCoordinator) refuses(who int, member bool, err error) {
 
 // said takes a party's word that it does not submit in a round.
 func (c *oneshotCoordinator) said(a arrival) error {
-	var said frames.Absence
-	if err := frames.ParseJSON(a.frame[1:], &said); err != nil {
+	var said transport.Absence
+	if err := transport.ParseJSON(a.frame[1:], &said); err != nil {
 		return err
 	}
 	if c.drive.Absent(c.now(), a.party, said.Absent) {
@@ -302,12 +304,12 @@ func (c *oneshotCoordinator) fromMember(a arrival) {
 		if c.members.gone(a) {
 			c.drive.MemberGone(c.now(), a.party)
 		}
-	case a.frame[0] == frames.KindHello && !a.from.greeted:
+	case a.frame[0] == transport.KindHello && !a.from.greeted:
 		if h, ok := c.greet(c.members, a); ok {
 			c.drive.MemberConnected(c.now(), a.party, drive.Hello{Told: h.Told()})
 			c.pumpMember(a.party)
 		}
-	case a.frame[0] == frames.KindMessage && c.members.parties[a.party] == a.from:
+	case a.frame[0] == transport.KindMessage && c.members.parties[a.party] == a.from:
 		err := c.drive.ReceiveMember(c.now(), a.party, a.frame[1:])
 		c.refuses(a.party, true, err)
 	}
@@ -317,12 +319,8 @@ func (c *oneshotCoordinator) fromMember(a arrival) {
 type oneshotState struct {
 	Format int
 	Kept   stored
-	Job    []byte // of drive.Committee.State
+	Drive  []byte // of drive.Committee.State
 }
-
-// oneshotFormat follows those of coordinatorState. States without a format are of releases that
-// had no drive.Committee.
-const oneshotFormat = 3
 
 func (c *oneshotCoordinator) save() error {
 	for _, o := range c.drive.Objects() {
@@ -340,16 +338,16 @@ func (c *oneshotCoordinator) save() error {
 	if err := c.keepModel(); err != nil {
 		return err
 	}
-	job, err := c.drive.State(c.Key)
+	of, err := c.drive.State(c.Key)
 	if err != nil {
 		return err
 	}
 	var b bytes.Buffer
-	err = gob.NewEncoder(&b).Encode(oneshotState{oneshotFormat, c.leader.kept, job})
+	err = gob.NewEncoder(&b).Encode(oneshotState{stateFormat, c.leader.kept, of})
 	if err != nil {
 		return err
 	}
-	return c.vault.save(b.Bytes())
+	return c.vault.Save(b.Bytes())
 }
 
 func (c *oneshotCoordinator) load() error {
@@ -372,8 +370,8 @@ func (c *oneshotCoordinator) load() error {
 			Ledger:    ledger,
 			Broadcast: c.begins,
 			StepTime:  drive.Time(c.StepTime),
-			ComeBack:  drive.Time(c.wait(longestWait)),
 			Pace:      drive.Time(when.Pace),
+			BeginWith: when.BeginWith,
 		},
 		Sums:   c.Job.Oneshot(),
 		Buffer: c.Job.Buffer(),
@@ -393,44 +391,20 @@ func (c *oneshotCoordinator) load() error {
 		return err
 	}
 	var state oneshotState
-	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(&state); err != nil {
-		return fmt.Errorf("%w: %w", ErrStore, err)
+	if err := readState(b, &state, &state.Format); err != nil {
+		return err
 	}
 	if err := c.loadModel(state.Kept); err != nil {
 		return err
 	}
-	switch state.Format {
-	case 0:
-		err = c.resume(config, b)
-	case oneshotFormat:
-		c.drive, err = drive.ReadCommittee(config, c.Key, c.now(), state.Job)
-	default:
-		err = fmt.Errorf("it is of format %d, want %d", state.Format, oneshotFormat)
-	}
+	c.drive, err = drive.ReadCommittee(config, c.Key, c.now(), state.Drive)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrStore, err)
 	}
 	status := c.drive.Status()
-	c.cast = &frames.Broadcast{Round: status.Round, Fresh: status.Fresh, Model: c.model}
+	if status.Paused {
+		c.drive.Resume(c.now(), againRun)
+	}
+	c.cast = &transport.Broadcast{Round: status.Round, Fresh: status.Fresh, Model: c.model}
 	return c.cast.Settle()
-}
-
-// resume goes on with what a coordinator saved that had no drive.Committee. A round that was begun
-// is lost: members and parties go on without it.
-func (c *oneshotCoordinator) resume(config drive.CommitteeConfig, b []byte) error {
-	var state earlierState
-	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(&state); err != nil {
-		return err
-	}
-	var of struct{ Phase int } // 0: between two rounds
-	if err := gob.NewDecoder(bytes.NewReader(state.Committee)).Decode(&of); err != nil {
-		return err
-	}
-	recorded := state.recorded(config.Rounds)
-	if of.Phase != 0 && !state.Ended {
-		recorded.Lost++
-	}
-	var err error
-	c.drive, err = drive.ResumeCommittee(config, c.now(), recorded)
-	return err
 }

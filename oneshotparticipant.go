@@ -7,23 +7,23 @@ import (
 	"sync"
 
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/internal/frames"
-	"github.com/hushsum/hushsum/internal/signed"
+	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/transport"
 )
 
 // runOneshot takes part in a job that has a committee.
-func (p *Participant) runOneshot(ctx context.Context) (frames.Weights, error) {
-	r := &oneshotParty{participant: participant{Participant: *p}, finished: make(chan *making)}
+func (p *participant) runOneshot(ctx context.Context) (transport.Weights, error) {
+	r := &oneshotParty{participant: *p, finished: make(chan *making)}
 	ctx, cancel := context.WithCancel(ctx)
 	r.job = ctx
-	defer func() { r.vault.close() }()
+	defer func() { r.vault.Close() }()
 	defer r.running.Wait()
 	defer cancel()
 	if err := r.load(); err != nil {
 		return nil, err
 	}
 	model, err := redial(ctx, r.report, r.connection)
-	return model, r.blamed(err, r.drive.Guard())
+	return model, r.ended(err, r.drive.Guard())
 }
 
 // oneshotParty is a running Participant of a job with a committee.
@@ -39,58 +39,64 @@ type oneshotParty struct {
 }
 
 func (p *oneshotParty) load() error {
-	limits, err := LimitsOf(p.Job, p.Identity.Public())
+	limits, err := p.Job.Limits(p.Identity.Public())
 	if err != nil {
 		return err
 	}
 	config := drive.SenderConfig{Limits: limits, Sums: p.Job.Oneshot(), Identity: p.Identity,
 		Random: p.Random, Least: p.LeastNumber, Spent: uint64(p.Spent), Noisy: p.noisy()}
 	var b []byte
-	p.vault, b, err = openVault(p.Store, p.Key, p.Counter,
+	p.vault, b, err = open(p.Store, p.Key, p.Counter,
 		fmt.Sprintf("party %x", p.Identity.Public()), p.Spent > 0)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case b == nil:
-		p.drive, err = drive.NewSender(config)
-	default:
-		if p.drive, err = drive.LoadSender(config, p.Key, b); err != nil {
-			err = fmt.Errorf("%w: %w", ErrStore, err)
-		}
 	}
-	return err
+	if b == nil {
+		p.drive, err = drive.NewSender(config)
+	} else if p.drive, err = drive.LoadSender(config, p.Key, b); err != nil {
+		err = fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	if err != nil {
+		return err
+	}
+	return p.count(p.drive.Guard())
 }
 
 // connection dials, and submits to the rounds that open.
 func (p *oneshotParty) connection(
 	ctx context.Context,
-) (model frames.Weights, done bool, err error) {
-	if p.link, err = p.Dialer.Dial(ctx); err != nil {
-		return nil, false, err
-	}
+) (model transport.Weights, done bool, err error) {
 	var reading sync.WaitGroup
 	defer reading.Wait()
-	defer p.link.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	hours, stop, err := p.Policy.Hours(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	defer stop()
+	if p.link, err = dial(hours, p.Dialer); err != nil {
+		return nil, false, err
+	}
+	defer p.link.Close()
 	greeting := greetingOf(p.Job)
 	greeting.Least = p.drive.Told() + 1
-	if err := p.link.Send(ctx, frames.OfJSON(frames.KindHello, greeting)); err != nil {
+	if err := p.link.Send(ctx, transport.JSONFrame(transport.KindHello, greeting)); err != nil {
 		return nil, false, err
 	}
 	p.report(Event{Kind: Connected})
 	p.coming, p.arrived = coming{}, nil
 	p.drive.Connected()
 	arrivals := make(chan arriving)
-	reading.Go(func() { read(ctx, p.link, arrivals) })
+	reading.Go(func() { read(hours, p.link, arrivals) })
 	for {
 		if err := p.proceed(ctx); err != nil {
 			return nil, false, err
 		}
 		var in []byte
 		select {
-		case <-ctx.Done():
-			return nil, false, ctx.Err()
+		case <-hours.Done():
+			return nil, false, context.Cause(hours)
 		case m := <-p.finished:
 			if err := p.made(m); err != nil {
 				return nil, false, err
@@ -102,22 +108,22 @@ func (p *oneshotParty) connection(
 			}
 		}
 		switch kind, body := in[0], in[1:]; kind {
-		case frames.KindPart:
+		case transport.KindPart:
 			err = p.part(body)
-			reuse(p.link, in)
-		case frames.KindBroadcast:
+			transport.Reuse(p.link, in)
+		case transport.KindBroadcast:
 			p.arrived, err = p.restOfBroadcast(kind, body)
-		case frames.KindMessage:
+		case transport.KindMessage:
 			if p.arrived != nil {
 				p.broadcast, p.arrived = p.arrived, nil
 			}
 			p.drive.Opening(body)
-		case frames.KindUpload:
+		case transport.KindUpload:
 			if len(body) != 8 {
 				return nil, false, ErrFrame
 			}
 			p.drive.Upload(binary.BigEndian.Uint64(body))
-		case frames.KindEnd:
+		case transport.KindEnd:
 			last, err := p.restOfBroadcast(kind, body)
 			if err != nil {
 				return nil, false, err
@@ -142,11 +148,14 @@ func (p *oneshotParty) proceed(ctx context.Context) error {
 		if r.Save && p.vault != nil {
 			state, err := p.drive.State(p.Key)
 			if err == nil {
-				err = p.vault.save(state)
+				err = p.vault.Save(state)
 			}
 			if err != nil {
 				return storeError{err}
 			}
+		}
+		if err := p.count(p.drive.Guard()); err != nil {
+			return err
 		}
 		for _, one := range r.Reports {
 			p.tell(one)
@@ -160,18 +169,18 @@ func (p *oneshotParty) proceed(ctx context.Context) error {
 // leave sends what may leave, and has the program work.
 func (p *oneshotParty) leave(ctx context.Context, out drive.SenderOut) error {
 	for _, away := range out.Away {
-		said := frames.Absence{Told: p.drive.Told(), Absent: away.Number, Why: string(away.Cause)}
-		if err := p.link.Send(ctx, frames.OfJSON(frames.KindAbsent, said)); err != nil {
+		said := transport.Absence{Told: p.drive.Told(), Absent: away.Number, Why: string(away.Cause)}
+		if err := p.link.Send(ctx, transport.JSONFrame(transport.KindAbsent, said)); err != nil {
 			return err
 		}
 	}
 	if out.Offer != 0 {
-		if err := p.link.Send(ctx, frames.OfRound(frames.KindOffer, out.Offer)); err != nil {
+		if err := p.link.Send(ctx, transport.NumberFrame(transport.KindOffer, out.Offer)); err != nil {
 			return err
 		}
 	}
 	if out.Send != nil {
-		if err := p.link.Send(ctx, frames.New(frames.KindMessage, out.Send)); err != nil {
+		if err := p.link.Send(ctx, transport.NewFrame(transport.KindMessage, out.Send)); err != nil {
 			return err
 		}
 	}
@@ -240,7 +249,7 @@ func (p *oneshotParty) answer(ctx context.Context, ask *drive.Ask) error {
 }
 
 // integers makes and encodes the submission.
-func (p *oneshotParty) integers(ctx context.Context, b *frames.Broadcast) ([]int64, error) {
+func (p *oneshotParty) integers(ctx context.Context, b *transport.Broadcast) ([]int64, error) {
 	m, err := p.make(ctx, b)
 	if err != nil {
 		return nil, err
@@ -249,8 +258,8 @@ func (p *oneshotParty) integers(ctx context.Context, b *frames.Broadcast) ([]int
 }
 
 // make has the program make what this party submits.
-func (p *oneshotParty) make(ctx context.Context, b *frames.Broadcast) (m Message, err error) {
-	model := frames.Of[float64](b.Model)
+func (p *oneshotParty) make(ctx context.Context, b *transport.Broadcast) (m Message, err error) {
+	model := transport.FloatsOf[float64](b.Model)
 	if p.Submit != nil {
 		return p.Submit(ctx, b.Round, model)
 	}
@@ -259,7 +268,7 @@ func (p *oneshotParty) make(ctx context.Context, b *frames.Broadcast) (m Message
 }
 
 // encode makes the integers of a round of it.
-func (p *oneshotParty) encode(b *frames.Broadcast, m Message) ([]int64, error) {
+func (p *oneshotParty) encode(b *transport.Broadcast, m Message) ([]int64, error) {
 	values, err := p.values(b, m)
 	if err != nil {
 		return nil, err
@@ -267,14 +276,14 @@ func (p *oneshotParty) encode(b *frames.Broadcast, m Message) ([]int64, error) {
 	if p.Submitted != nil {
 		p.Submitted(b.Round, values)
 	}
-	integers := signed.Values(p.Job.Layout(), values)
+	integers := masking.Signed(p.Job.Layout(), values)
 	for _, lane := range values {
 		clear(lane)
 	}
 	return integers, nil
 }
 
-func (p *oneshotParty) values(b *frames.Broadcast, m Message) (_ [][]uint64, err error) {
+func (p *oneshotParty) values(b *transport.Broadcast, m Message) (_ [][]uint64, err error) {
 	if p.Submit == nil {
 		return p.Job.EncodeDigest(b.Digest, m.Vector, p.Random)
 	}
@@ -283,5 +292,5 @@ func (p *oneshotParty) values(b *frames.Broadcast, m Message) (_ [][]uint64, err
 			return nil, err
 		}
 	}
-	return p.Job.EncodeMessage(b.Digest, 0, m, p.Random)
+	return p.Job.EncodeMessage(b.Digest, m, p.Random)
 }

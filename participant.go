@@ -1,9 +1,10 @@
 package hushsum
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	"crypto"
-	"crypto/ed25519"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -12,12 +13,15 @@ import (
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/internal/frames"
+	"github.com/hushsum/hushsum/internal/fault"
 	"github.com/hushsum/hushsum/internal/instant"
 	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/job/consent"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/store"
+	"github.com/hushsum/hushsum/transport"
 )
 
 // ErrRefused: the coordinator does not continue with this party, for the reason given. If this
@@ -29,8 +33,16 @@ var ErrRefused = errors.New("hushsum: the coordinator refuses this party")
 var ErrNumber = protocol.ErrNumber
 
 // ErrAbsent: the job is done, and this party was in none of its rounds, or with noise only with
-// zeros, because Work returned nothing that could be submitted. The last model is returned with it.
+// zeros, because Work returned nothing that could be submitted. The last model is returned with it,
+// unless the job ended without one: the error is then [ErrRefused] too.
 var ErrAbsent = errors.New("hushsum: this party had nothing to submit in any round")
+
+// ErrUnproved: in a job whose unit is a record, Work returned nothing that could be submitted, so
+// that zeros were. Others do not see that. A record on which Work fails thereby takes the sum of
+// all others away: no epsilon is proved of this party's records for the round, unless what failed
+// had nothing to do with them.
+var ErrUnproved = errors.New("hushsum: no epsilon is proved of this party's records for this " +
+	"round, unless what failed had nothing to do with them")
 
 // Participant is one party of a job. Set the fields, then call Run.
 type Participant struct {
@@ -38,22 +50,24 @@ type Participant struct {
 	Identity crypto.Signer // Ed25519, of the job's roster
 	Dialer   Dialer
 
-	// Work returns this party's vector for a round, made from the model that the
-	// coordinator has sent: the change that training on the party's own data makes to
-	// it, say. Both have Length coordinates; model is good until Work returns. It is called
-	// once or more for a round; an error of it is an absence in that round, and is reported
-	// to Progress. With noise it is no absence, which would tell others something about the
-	// party's rows: zeros with noise are submitted, also where Work panics. The end of the process
-	// is seen all the same. In a job with privacy.submit_after the same holds where Work is not done
-	// at the instant, when ctx ends; with parties.hidden it is called with luck only. With sum.buffer
-	// it may take as long as it likes, while rounds come and go; where what it makes would be too
-	// old, ctx ends, and it is called for a newer round once it has returned. With privacy.unit =
-	// "record" epsilon rests on Work, and nothing can check it: it does what [job.Coins] says, see the
-	// example called records.
+	// Work returns this party's vector for a round, made from the model that the coordinator has
+	// sent: the change that training on the party's own data makes to it, say. Both have Length
+	// coordinates; model is valid until Work returns. Work is called once or more for a round; if it
+	// returns an error, the party is absent from that round, and the error is reported to Progress.
+	// With noise the party is not absent, since an absence would tell others something about its
+	// rows: zeros with noise are submitted, also where Work panics. Others still notice if the
+	// process ends. In a job with privacy.submit_after, ctx ends at the instant of submission, and
+	// zeros are also submitted where Work has not returned by then; with parties.hidden, Work is
+	// called only in rounds in which the party's coin says that it takes part. With sum.buffer, Work
+	// may take as long as it likes, while rounds come and go; once its vector would be too old, ctx
+	// ends, and Work is called for a newer round after it has returned. With privacy.unit = "record"
+	// epsilon rests on Work, which nothing can check: Work must do what [job.Coins] says, for each
+	// record in the same time, and leave out a record on which it fails. If Work returns an error or
+	// takes too long, Progress gets [ErrUnproved]. See the example called records.
 	Work func(ctx context.Context, round uint64, model []float64) ([]float64, error)
 	// Work32 is Work for models and vectors of float32, in half the memory, with [Participant.Run32]
-	// instead of Run. A weight that float32 does not hold is rounded to the nearest that it does; a
-	// model of a weight that is too large is refused. It is for sums that are pairwise.
+	// instead of Run. A weight that float32 cannot hold is rounded to the nearest float32; a model
+	// with a weight that is too large is refused. Work32 is for pairwise sums.
 	Work32 func(ctx context.Context, round uint64, model []float32) ([]float32, error)
 	// Submit is Work for a job in which parties send more than a vector: for one that trains its
 	// model itself, where training.Submit makes it from a party's rows, and for one that weighs or
@@ -62,22 +76,29 @@ type Participant struct {
 	Submit func(ctx context.Context, round uint64, model []float64) (Message, error)
 
 	// Store keeps what the party must not lose when its process ends; nil: nothing is kept, and a
-	// restarted party takes part from the next session on, or with Oneshot from LeastNumber on. Key
-	// seals it, and must be set with Store.
+	// restarted party takes part from the next session on, or with one-message sums from LeastNumber
+	// on. Key seals it, and must be set with Store.
 	Store   Store
 	Key     *keyexchange.SealKey
 	Counter Counter // finds older states; may be nil
 
-	// LeastNumber is the least number of a session that the party may take part in. It
-	// is for a party that lost its state: ask the coordinator for a number that it has
-	// not used with this party. A stored state knows better. With Oneshot it is the least
-	// number of a round.
+	// Policy says which jobs the party takes part in, and at which hours; nil: in any. Book counts
+	// what the party spends in all its jobs, also in those of other processes and of the service that
+	// have the same book; nil: what other jobs spend is not counted. A job is entered before anything
+	// is sent, and each submission before it leaves.
+	Policy *consent.Policy
+	Book   *consent.Book
+
+	// LeastNumber is the least number of a session that the party may take part in. It is for a party
+	// that lost its state: ask the coordinator for a number that it has not used with this party. A
+	// stored state overrides LeastNumber. With one-message sums it is the least number of a round.
 	LeastNumber uint64
 	// Spent, from 1 to the job's Rounds, declares that the party's state is lost, and how many rounds
-	// count as spent by it: all those that it may have submitted to, or 1 if there are none. It takes
-	// a LeastNumber. The party then starts without a state where the Counter knows of one that Store
-	// does not have, or has an older one of; with 0 that is [ErrOldState]. A stored state that is the
-	// newest knows better. Set it to 0 again once the party has run.
+	// count as spent by the party: all rounds that it may have submitted to, or 1 if there are none.
+	// Spent needs a LeastNumber. The party then starts without a state if the Counter knows of a
+	// state that Store lacks or has only an older version of; with Spent 0, Run fails with
+	// [ErrOldState] there. Where the newest state is stored, the greater of its count and Spent
+	// counts. Set Spent to 0 again once the party has run.
 	Spent int
 
 	Random   io.Reader   // nil: crypto/rand
@@ -91,32 +112,34 @@ type Participant struct {
 // participant is a running Participant.
 type participant struct {
 	Participant
-	vault     *vault // nil without a store
+	accepted  *consent.Accepted
+	vault     *store.Vault // nil without a store
 	party     *drive.Party
-	longest   int               // message of a session
-	coming    coming            // a body of which parts have come
-	arrived   *frames.Broadcast // that came before the message which it belongs to
-	broadcast *frames.Broadcast // of the round that waits for an answer
-	kept      []byte            // digest of the submission in the store
-	missed    error             // why there was no vector, the last time that there was none
-	blanks    uint64            // submissions of zeros with noise
-	zeros     uint64            // round at whose instant zeros leave: Work had no vector, or no luck
+	longest   int                  // message of a session
+	coming    coming               // a body of which parts have come
+	arrived   *transport.Broadcast // that came before the message which it belongs to
+	broadcast *transport.Broadcast // of the round that waits for an answer
+	kept      []byte               // digest of the submission in the store
+	missed    error                // why there was no vector, the last time that there was none
+	blanks    uint64               // submissions of zeros with noise
+	zeros     uint64               // round of zeros at its instant: no vector, or not drawn
 	link      Link
 	worker    instant.Worker // of a job with an instant
 }
 
-// Run takes part until the job is done and returns the last model. It dials again
-// whenever the connection breaks. It fails with the context's error; with [ErrConfig] if
-// a field is unusable; with [ErrJob] if the coordinator has another job, and [ErrPeer] if
-// it is another coordinator, or does not know this party; with [ErrOldState] or [ErrStore] if
-// the stored state is unusable; with [ErrLocked] if somebody else uses the Store; and with
-// errors of the Store.
+// Run takes part until the job is done and returns the last model. Run dials again whenever the
+// connection breaks. It fails with the context's error; with [ErrConfig] if a field is unusable;
+// with the errors of [consent.Book.Accept] if the Policy does not permit the job, or the Book
+// cannot be used; with [ErrJob] if the coordinator has another job; with [ErrPeer] if another
+// coordinator answers, or the coordinator does not know this party; with [ErrOldState] or
+// [ErrStore] if the stored state is unusable; with [ErrLocked] if somebody else uses the Store; and
+// with errors of the Store.
 func (p *Participant) Run(ctx context.Context) ([]float64, error) {
 	if p.Work32 != nil {
 		return nil, &ConfigError{Path: "Work32", Reason: "Run takes Work", Advice: "call Run32"}
 	}
 	model, err := p.run(ctx)
-	return frames.Of[float64](model), err
+	return transport.FloatsOf[float64](model), err
 }
 
 // Run32 is [Participant.Run] for a party with Work32.
@@ -128,28 +151,53 @@ func (p *Participant) Run32(ctx context.Context) ([]float32, error) {
 		return nil, err
 	}
 	model, err := p.run(ctx)
-	return frames.Of[float32](model), err
+	return transport.FloatsOf[float32](model), err
 }
 
-func (p *Participant) run(ctx context.Context) (frames.Weights, error) {
+func (p *Participant) run(ctx context.Context) (transport.Weights, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	if p.Job.Oneshot() != nil {
-		return p.runOneshot(ctx)
-	}
-	r := &participant{Participant: *p}
-	ctx, cancel := context.WithCancel(ctx)
-	defer r.worker.Wait()
-	defer cancel()
-	r.longest = p.Job.Config(0).MaxMessage()
-	defer func() { r.vault.close() }()
-	if err := r.load(); err != nil {
+	accepted, err := p.Book.Accept(p.Policy, p.Job, p.Identity.Public())
+	if err != nil {
 		return nil, err
 	}
-	defer r.party.Erase()
-	model, err := redial(ctx, r.report, r.connection)
-	return model, r.blamed(err, r.party.Guard())
+	r := participant{Participant: *p, accepted: accepted}
+	if p.Job.Oneshot() != nil {
+		return r.runOneshot(ctx)
+	}
+	return r.runSessions(ctx)
+}
+
+// runSessions takes part in a job of pairwise sums.
+func (p *participant) runSessions(ctx context.Context) (transport.Weights, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer p.worker.Wait()
+	defer cancel()
+	p.longest = p.Job.Config(0).MaxMessage()
+	defer func() { p.vault.Close() }()
+	if err := p.load(); err != nil {
+		return nil, err
+	}
+	defer p.party.Erase()
+	model, err := redial(ctx, p.report, p.connection)
+	return model, p.ended(err, p.party.Guard())
+}
+
+// ended returns how the job ended for this party, which its book notes once the job is done.
+func (p *participant) ended(err error, guard drive.Guard) error {
+	if err == nil {
+		err = p.accepted.End(guard)
+	}
+	return p.blamed(err, guard)
+}
+
+// count has the party's book count what has left, before it leaves.
+func (p *participant) count(guard drive.Guard) error {
+	if err := p.accepted.Count(guard); err != nil {
+		return storeError{err}
+	}
+	return nil
 }
 
 // blamed returns how the job ended for this party, with the reason of its own if its vectors were
@@ -159,6 +207,8 @@ func (p *participant) blamed(err error, guard drive.Guard) error {
 	case p.missed == nil:
 	case err == nil && guard.Count() == p.blanks:
 		return fmt.Errorf("%w: %w", ErrAbsent, p.missed)
+	case errors.Is(err, ErrRefused) && guard.Count() == p.blanks:
+		return fmt.Errorf("%w: %w; then %w", ErrAbsent, p.missed, err)
 	case errors.Is(err, ErrRefused):
 		return fmt.Errorf("%w; this party had nothing to submit: %w", err, p.missed)
 	}
@@ -168,8 +218,8 @@ func (p *participant) blamed(err error, guard drive.Guard) error {
 // redial connects until a connection is done or has failed for good.
 func redial(
 	ctx context.Context, report func(Event),
-	connection func(ctx context.Context) (model frames.Weights, done bool, err error),
-) (frames.Weights, error) {
+	connection func(ctx context.Context) (model transport.Weights, done bool, err error),
+) (transport.Weights, error) {
 	for wait := firstWait; ; wait = min(2*wait, longestWait) {
 		began := time.Now()
 		model, done, err := connection(ctx)
@@ -219,20 +269,27 @@ func (p *participant) report(e Event) {
 
 // connection dials, takes what comes, and answers, until the connection breaks or the
 // job is done.
-func (p *participant) connection(ctx context.Context) (model frames.Weights, done bool, err error) {
-	if p.link, err = p.Dialer.Dial(ctx); err != nil {
+func (p *participant) connection(
+	ctx context.Context,
+) (model transport.Weights, done bool, err error) {
+	hours, stop, err := p.Policy.Hours(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	defer stop()
+	if p.link, err = dial(hours, p.Dialer); err != nil {
 		return nil, false, err
 	}
 	defer p.link.Close()
 	greeting := greetingOf(p.Job)
 	greeting.Least, greeting.Sessions = p.party.Least(), p.party.Sessions()
-	if err := p.link.Send(ctx, frames.OfJSON(frames.KindHello, greeting)); err != nil {
+	if err := p.link.Send(ctx, transport.JSONFrame(transport.KindHello, greeting)); err != nil {
 		return nil, false, err
 	}
 	// A coordinator whose state was set back believes its parties about how far the job is. Older
 	// ones take this for an absence from a round that does not exist, and ignore it.
 	if guard := p.party.Guard(); guard.Last() > 0 {
-		told := frames.OfJSON(frames.KindAbsent, frames.Absence{Told: guard.Last()})
+		told := transport.JSONFrame(transport.KindAbsent, transport.Absence{Told: guard.Last()})
 		if err := p.link.Send(ctx, told); err != nil {
 			return nil, false, err
 		}
@@ -244,26 +301,26 @@ func (p *participant) connection(ctx context.Context) (model frames.Weights, don
 		return nil, false, err
 	}
 	for {
-		in, err := receive(ctx, p.link)
+		in, err := receive(hours, p.link) // what has begun may end after them
 		if err != nil {
-			return nil, false, err
+			return nil, false, cmp.Or(context.Cause(hours), err)
 		}
 		switch kind, body := in[0], in[1:]; kind {
-		case frames.KindJoin:
+		case transport.KindJoin:
 			if len(body) != 8 {
 				return nil, false, ErrFrame
 			}
 			err = p.party.Join(binary.BigEndian.Uint64(body))
-		case frames.KindPart:
+		case transport.KindPart:
 			err = p.part(body)
-			reuse(p.link, in)
-		case frames.KindMessage:
+			transport.Reuse(p.link, in)
+		case transport.KindMessage:
 			if body, err = p.rest(body); err == nil {
 				err = p.message(body)
 			}
-		case frames.KindBroadcast:
+		case transport.KindBroadcast:
 			p.arrived, err = p.restOfBroadcast(kind, body)
-		case frames.KindEnd:
+		case transport.KindEnd:
 			last, err := p.restOfBroadcast(kind, body)
 			if err != nil {
 				return nil, false, err
@@ -281,6 +338,16 @@ func (p *participant) connection(ctx context.Context) (model frames.Weights, don
 	}
 }
 
+// dial connects, or names the field of a dialer that is unusable.
+func dial(ctx context.Context, dialer Dialer) (Link, error) {
+	link, err := dialer.Dial(ctx)
+	var why *fault.Error
+	if errors.Is(err, transport.ErrConfig) && errors.As(err, &why) {
+		err = &ConfigError{Path: "Dialer", Reason: why.Reason, Advice: why.Advice, Err: err}
+	}
+	return link, err
+}
+
 // receive takes a frame of the coordinator, of a byte or more. It fails if that is a refusal.
 func receive(ctx context.Context, link Link) ([]byte, error) {
 	in, err := link.Receive(ctx)
@@ -289,7 +356,7 @@ func receive(ctx context.Context, link Link) ([]byte, error) {
 		return nil, err
 	case len(in) == 0:
 		return nil, ErrFrame
-	case in[0] == frames.KindRefusal:
+	case in[0] == transport.KindRefusal:
 		return nil, refused(in[1:])
 	}
 	return in, nil
@@ -317,6 +384,9 @@ func (p *participant) proceed(ctx context.Context) error {
 			return nil
 		}
 		if err := p.save(r); err != nil {
+			return err
+		}
+		if err := p.count(p.party.Guard()); err != nil {
 			return err
 		}
 		for _, one := range r.Reports {
@@ -354,6 +424,8 @@ func (p *participant) tell(r drive.Report) {
 		if p.zeros != 0 && p.zeros == r.Round {
 			p.blanks++
 		}
+	case drive.CaughtUp:
+		e.Kind = CaughtUp
 	case drive.Blank:
 		e.Kind, p.missed = Blank, r.Err
 		p.blanks++
@@ -368,36 +440,35 @@ func (p *participant) tell(r drive.Report) {
 	default:
 		e.Kind = Refused
 	}
+	if (r.Kind == drive.Missed || r.Kind == drive.Blank) && p.Job.OwnGradients() {
+		e.Err = fmt.Errorf("%w: %w", ErrUnproved, r.Err)
+	}
 	p.report(e)
 }
 
 // away tells the coordinator that it need not wait for this party in a round.
 func (p *participant) away(ctx context.Context, r drive.Absence) error {
 	guard := p.party.Guard()
-	why := frames.Absence{Told: guard.Last(), Absent: r.Number, Why: string(r.Cause)}
-	return p.link.Send(ctx, frames.OfJSON(frames.KindAbsent, why))
+	why := transport.Absence{Told: guard.Last(), Absent: r.Number, Why: string(r.Cause)}
+	return p.link.Send(ctx, transport.JSONFrame(transport.KindAbsent, why))
 }
 
 // send sends a message, which may be the submission that was made last.
 func (p *participant) send(ctx context.Context, m drive.Message) error {
 	if m.Bytes != nil {
-		return p.link.Send(ctx, frames.New(frames.KindMessage, m.Bytes))
+		return p.link.Send(ctx, transport.NewFrame(transport.KindMessage, m.Bytes))
 	}
 	send := func(frame []byte) error { return p.link.Send(ctx, frame) }
 	if s := p.party.Submission(); s != nil {
-		return frames.SendBody(frames.KindMessage, s, send)
+		return transport.SendBody(transport.KindMessage, s, send)
 	}
-	file, err := p.vault.get(submissionName, p.kept)
+	file, err := p.vault.Get(submissionName, p.kept)
 	if err != nil { // the round goes on without this party
 		p.report(Event{Kind: Absent, Session: m.Session, Err: err})
 		return nil
 	}
 	defer file.Close()
-	w := frames.NewPieceWriter(frames.KindMessage, send)
-	if _, err := io.Copy(w, file); err != nil {
-		return err
-	}
-	return w.Close()
+	return transport.SendBody(transport.KindMessage, bufio.NewReader(file), send)
 }
 
 // work has Work make this party's vector, and the party answer with it.
@@ -452,7 +523,7 @@ func (p *Participant) try(work func() error) error {
 
 // vector has the program make this party's vector, and returns what encodes it.
 func (p *participant) vector(
-	ctx context.Context, b *frames.Broadcast,
+	ctx context.Context, b *transport.Broadcast,
 ) (fill func(v *masking.Vector) error, err error) {
 	switch {
 	case p.Submit != nil:
@@ -464,10 +535,10 @@ func (p *participant) vector(
 }
 
 func filling[F aggregation.Float](
-	ctx context.Context, p *participant, b *frames.Broadcast,
+	ctx context.Context, p *participant, b *transport.Broadcast,
 	work func(ctx context.Context, round uint64, model []F) ([]F, error),
 ) (fill func(v *masking.Vector) error, err error) {
-	vector, err := work(ctx, b.Round, frames.Of[F](b.Model))
+	vector, err := work(ctx, b.Round, transport.FloatsOf[F](b.Model))
 	return func(v *masking.Vector) error {
 		return job.EncodeTo(v, p.Job, b.Digest, vector, p.Random)
 	}, err
@@ -475,14 +546,14 @@ func filling[F aggregation.Float](
 
 // submission is vector for a job whose submissions have more than one.
 func (p *participant) submission(
-	ctx context.Context, b *frames.Broadcast,
+	ctx context.Context, b *transport.Broadcast,
 ) (fill func(v *masking.Vector) error, err error) {
-	m, err := p.Submit(ctx, b.Round, frames.Of[float64](b.Model))
+	m, err := p.Submit(ctx, b.Round, transport.FloatsOf[float64](b.Model))
 	if err == nil && more(p.Job) {
 		m, err = p.Job.Message(m.Vector, m.Samples)
 	}
 	return func(v *masking.Vector) error {
-		values, err := p.Job.EncodeMessage(b.Digest, 0, m, p.Random)
+		values, err := p.Job.EncodeMessage(b.Digest, m, p.Random)
 		if err != nil {
 			v.Erase()
 			return err
@@ -492,33 +563,12 @@ func (p *participant) submission(
 }
 
 func refused(body []byte) error {
-	var r frames.Refusal
-	if err := frames.ParseJSON(body, &r); err != nil {
+	var r transport.Refusal
+	if err := transport.ParseJSON(body, &r); err != nil {
 		return err
 	}
 	if r.Field == "" {
 		return fmt.Errorf("%w: %.200q", ErrRefused, r.Ours)
 	}
 	return &DifferenceError{Field: r.Field, Ours: r.Theirs, Theirs: r.Ours}
-}
-
-// LimitsOf returns what the party with a key of the roster agrees to, for its guard. Without a key
-// it assumes a party that has spent nothing before. It fails with errors of the accountant.
-func LimitsOf(s *Settled, key crypto.PublicKey) (drive.Limits, error) {
-	ledger, err := s.Ledger()
-	name := ""
-	if roster := s.Roster(); roster != nil {
-		public, _ := key.(ed25519.PublicKey)
-		if i, found := roster.Index(public); found {
-			name = roster.Name(i)
-		}
-	}
-	return drive.Limits{
-		Account:     name,
-		Rounds:      uint64(s.Rounds()),
-		Submissions: uint64(s.Submissions()),
-		Every:       uint64(len(s.Band())),
-		Cost:        s.Round(),
-		Ledger:      ledger,
-	}, err
 }

@@ -3,7 +3,6 @@ package hushsum
 import (
 	"bytes"
 	"context"
-	"encoding/gob"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,8 +14,8 @@ import (
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/internal/frames"
 	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/transport"
 )
 
 // script is a coordinator whose steps a test takes one by one. Party 0 is under test.
@@ -25,7 +24,7 @@ type script struct {
 	ctx    context.Context
 	inbox  chan scripted
 	links  []Link
-	hellos []frames.Hello
+	hellos []transport.Hello
 	server *protocol.Server
 	casts  byte
 }
@@ -42,7 +41,7 @@ func newScript(t *testing.T, ctx context.Context) *script {
 	plan.Rounds, plan.Sum.Classical, plan.Parties.DropOut = 3, true, 0.25
 	j := newJob(t, plan, 4)
 	return &script{group: j, ctx: ctx, inbox: make(chan scripted, 64),
-		links: make([]Link, 4), hellos: make([]frames.Hello, 4)}
+		links: make([]Link, 4), hellos: make([]transport.Hello, 4)}
 }
 
 // run has a party take part until stop, which returns what its Run came to.
@@ -79,15 +78,15 @@ func (s *script) accept() bool {
 	if err != nil {
 		return false
 	}
-	var h frames.Hello
-	if err := json.Unmarshal(in[1:], &h); in[0] != frames.KindHello || err != nil {
+	var h transport.Hello
+	if err := json.Unmarshal(in[1:], &h); in[0] != transport.KindHello || err != nil {
 		s.Fatalf("party %d begins with %q, %v", party, in, err)
 	}
 	s.links[party], s.hellos[party] = link, h
 	go func() {
 		for {
 			in, err := link.Receive(s.ctx)
-			if err == nil && in[0] == frames.KindAbsent && bytes.Contains(in, []byte(`"absent":0`)) {
+			if err == nil && in[0] == transport.KindAbsent && bytes.Contains(in, []byte(`"absent":0`)) {
 				continue // it says how far the job is
 			}
 			select {
@@ -126,7 +125,7 @@ func (s *script) take() bool {
 		if !ok {
 			return false
 		}
-		if in.frame[0] == frames.KindMessage {
+		if in.frame[0] == transport.KindMessage {
 			_ = s.server.Receive(in.party, in.frame[1:])
 		}
 	}
@@ -134,16 +133,16 @@ func (s *script) take() bool {
 }
 
 // push sends all what is pending, after a broadcast if there is one.
-func (s *script) push(b *frames.Broadcast) {
+func (s *script) push(b *transport.Broadcast) {
 	for i := range s.links {
 		for _, m := range s.server.Pending(i) {
 			if b != nil {
-				_ = frames.SendBody(frames.KindBroadcast, b, func(f []byte) error {
+				_ = transport.SendBody(transport.KindBroadcast, b, func(f []byte) error {
 					s.send(i, f)
 					return nil
 				})
 			}
-			s.send(i, frames.New(frames.KindMessage, m))
+			s.send(i, transport.NewFrame(transport.KindMessage, m))
 		}
 	}
 }
@@ -166,7 +165,7 @@ func (s *script) form(number uint64) bool {
 		s.Fatal(err)
 	}
 	for i := range s.links {
-		s.send(i, joinFrame(number))
+		s.send(i, transport.NumberFrame(transport.KindJoin, number))
 	}
 	return s.take() && s.end()
 }
@@ -175,8 +174,8 @@ func (s *script) form(number uint64) bool {
 func (s *script) begin(round uint64, cast bool) {
 	s.Helper()
 	s.casts++
-	b := &frames.Broadcast{Round: round, Fresh: [32]byte{s.casts},
-		Model: make(frames.Floats[float64], 5)}
+	b := &transport.Broadcast{Round: round, Fresh: [32]byte{s.casts},
+		Model: make(transport.Floats[float64], 5)}
 	if err := b.Settle(); err != nil {
 		s.Fatal(err)
 	}
@@ -197,7 +196,7 @@ func (s *script) of(kind byte) []byte {
 		if !ok {
 			s.Fatalf("no frame of kind %d comes", kind)
 		}
-		if in.frame[0] == frames.KindMessage {
+		if in.frame[0] == transport.KindMessage {
 			_ = s.server.Receive(in.party, in.frame[1:])
 		}
 		if in.party == 0 {
@@ -269,7 +268,7 @@ func (d orderedDialer) Dial(ctx context.Context) (Link, error) {
 }
 
 func (l orderedLink) Send(ctx context.Context, out []byte) error {
-	if out[0] == frames.KindMessage {
+	if out[0] == transport.KindMessage {
 		l.mutex.Lock()
 		if !l.sent[string(out)] {
 			l.sent[string(out)] = true
@@ -357,7 +356,7 @@ func TestParticipantComesBack(t *testing.T) {
 		t.Fatal("no session")
 	}
 	s.begin(1, true)
-	first := s.of(frames.KindMessage)
+	first := s.of(transport.KindMessage)
 	_ = stop()
 	<-works
 
@@ -367,7 +366,7 @@ func TestParticipantComesBack(t *testing.T) {
 	}
 	for in, ok := s.next(); ; in, ok = s.next() { // the end of its connection, and what others send
 		if ok && in.party == 0 {
-			if !bytes.Equal(in.frame, frames.New(frames.KindMessage, first)) {
+			if !bytes.Equal(in.frame, transport.NewFrame(transport.KindMessage, first)) {
 				t.Errorf("another submission: %d bytes", len(in.frame))
 			}
 			break
@@ -402,8 +401,8 @@ func TestParticipantComesBack(t *testing.T) {
 		}
 	}
 	s.begin(1, true)
-	var said frames.Absence
-	if err := json.Unmarshal(s.of(frames.KindAbsent), &said); err != nil || said.Absent != 1 ||
+	var said transport.Absence
+	if err := json.Unmarshal(s.of(transport.KindAbsent), &said); err != nil || said.Absent != 1 ||
 		said.Told != 1 || said.Why != string(drive.Guarded) {
 		t.Errorf("%+v, %v", said, err)
 	}
@@ -433,24 +432,24 @@ func TestParticipantAskedAgain(t *testing.T) {
 		t.Fatal("no session")
 	}
 	s.begin(1, true)
-	var said frames.Absence
-	if err := json.Unmarshal(s.of(frames.KindAbsent), &said); err != nil || said.Absent != 1 ||
+	var said transport.Absence
+	if err := json.Unmarshal(s.of(transport.KindAbsent), &said); err != nil || said.Absent != 1 ||
 		said.Why != string(drive.NoVector) {
 		t.Errorf("%+v, %v", said, err)
 	}
 	s.push(nil)
-	s.of(frames.KindMessage)
+	s.of(transport.KindMessage)
 	if !s.take() || times != 2 {
 		t.Errorf("it works %d times, and %v are missing", times, s.server.Missing())
 	}
 }
 
-// What a party agrees to is the plan's: its rounds, and its budget, which they use up.
+// What a party agrees to is the job's: its rounds, and its budget, which they use up.
 func TestLimits(t *testing.T) {
 	plan := testJob()
 	plan.Privacy.Noise, plan.Privacy.Epsilon = "discrete-gaussian", 1
 	j := newJob(t, plan, 7)
-	limits, err := LimitsOf(j.settled, nil)
+	limits, err := j.settled.Limits(nil)
 	if err != nil || limits.Rounds != 6 || limits.Ledger == nil {
 		t.Fatalf("%+v, %v", limits, err)
 	}
@@ -464,9 +463,8 @@ func TestLimits(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// Plans ask for noise by Rényi divergence, which leaves room for one round more.
-	if err := errors.Join(guard.Charge(7), guard.Charge(8)); !errors.Is(err, accounting.ErrBudget) {
-		t.Errorf("an eighth round: %v", err)
+	if err := guard.Charge(7); !errors.Is(err, accounting.ErrBudget) {
+		t.Errorf("a seventh round: %v", err)
 	}
 }
 
@@ -486,39 +484,13 @@ func TestParticipantSpent(t *testing.T) {
 		}
 		s.begin(session, true) // the round of that number too
 		if session == 3 {
-			s.of(frames.KindMessage)
+			s.of(transport.KindMessage)
 			break
 		}
-		var said frames.Absence
-		if err := json.Unmarshal(s.of(frames.KindAbsent), &said); err != nil || said.Absent != 2 ||
+		var said transport.Absence
+		if err := json.Unmarshal(s.of(transport.KindAbsent), &said); err != nil || said.Absent != 2 ||
 			said.Told != 2 || said.Why != string(drive.Guarded) {
 			t.Errorf("%+v, %v", said, err)
 		}
-	}
-}
-
-// The least number of a state of a release that counted nothing is restored, also without a
-// session.
-func TestParticipantOldLeast(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	s := newScript(t, ctx)
-	p := s.participant(0, new(MemoryStore))
-	v, _, err := openVault(p.Store, p.Key, nil, fmt.Sprintf("party %x", p.Identity.Public()), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var b bytes.Buffer
-	if err := gob.NewEncoder(&b).Encode(participantState{Least: 7}); err != nil {
-		t.Fatal(err)
-	}
-	if err := v.save(b.Bytes()); err != nil {
-		t.Fatal(err)
-	}
-	v.close()
-	s.run(p)
-	s.accept()
-	if least := s.hellos[0].Least; least != 7 {
-		t.Errorf("the least is %d", least)
 	}
 }

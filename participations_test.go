@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"testing"
+	"testing/synctest"
 
 	"github.com/hushsum/hushsum/drive"
 )
@@ -24,35 +24,37 @@ privacy = { noise = "skellam", epsilon = 2.0, clip = 1000.0 }
 // Parties that submit in three of five rounds are charged for three, with noise for three, and the
 // coordinator has each in three: those of the fewest are next.
 func TestParticipations(t *testing.T) {
-	g := declared(t, oftenJob(", participations = 3"), 5)
-	all := declared(t, oftenJob(""), 5)
-	less := math.Pow(g.settled.StdDev(3)/all.settled.StdDev(3), 2)
-	if g.settled.Submissions() != 3 || all.settled.Submissions() != 5 || math.Abs(less-0.6) > 0.1 {
-		t.Fatalf("%d and %d submissions, %v of the variance", g.settled.Submissions(),
-			all.settled.Submissions(), less)
-	}
-	var parties []*Participant
-	for i := range 5 {
-		parties = append(parties, g.participant(i, FileStore(filepath.Join(t.TempDir(), "party"))))
-	}
-	g.run(t.Context(), parties)
-	g.check()
-	counts := make([]int, 5)
-	for _, r := range g.rounds {
-		for _, i := range r.Parties {
-			counts[i]++
+	synctest.Test(t, func(t *testing.T) {
+		g := declared(t, oftenJob(", participations = 3"), 5)
+		all := declared(t, oftenJob(""), 5)
+		less := math.Pow(g.settled.StdDev(3)/all.settled.StdDev(3), 2)
+		if g.settled.Submissions() != 3 || all.settled.Submissions() != 5 || math.Abs(less-0.6) > 0.1 {
+			t.Fatalf("%d and %d submissions, %v of the variance", g.settled.Submissions(),
+				all.settled.Submissions(), less)
 		}
-	}
-	if len(g.rounds) != 5 || fmt.Sprint(counts) != "[3 3 3 3 3]" {
-		t.Errorf("%d rounds, %v", len(g.rounds), counts)
-	}
+		var parties []*Participant
+		for i := range 5 {
+			parties = append(parties, g.participant(i, new(MemoryStore)))
+		}
+		g.run(t.Context(), parties)
+		g.check()
+		counts := make([]int, 5)
+		for _, r := range g.rounds {
+			for _, i := range r.Parties {
+				counts[i]++
+			}
+		}
+		if len(g.rounds) != 5 || fmt.Sprint(counts) != "[3 3 3 3 3]" {
+			t.Errorf("%d rounds, %v", len(g.rounds), counts)
+		}
+	})
 }
 
 // Agreed are three submissions, and a ledger for three: a party refuses the fourth for either
 // reason.
 func TestParticipationsLimits(t *testing.T) {
 	g := declared(t, oftenJob(", participations = 3"), 5)
-	limits, err := LimitsOf(g.settled, nil)
+	limits, err := g.settled.Limits(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,16 +5,13 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"io"
-	"math"
 	"path/filepath"
-	"slices"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/hushsum/hushsum/aggregation"
-	"github.com/hushsum/hushsum/internal/frames"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/transport"
 )
 
 // linkOf is a connection of which the other end is the test.
@@ -43,25 +40,27 @@ func TestHubParts(t *testing.T) {
 	h := newHub(t.TempDir(), 1<<20)
 	h.limit = 10
 	part := func(kind byte, body string) []byte {
-		return append([]byte{frames.KindPart, kind}, body...)
+		return append([]byte{transport.KindPart, kind}, body...)
 	}
 	for name, c := range map[string]struct {
 		frames [][]byte
 		want   string
 		err    error
 	}{
-		"short": {[][]byte{frames.New(frames.KindMessage, []byte("abc"))}, "", nil},
+		"short": {[][]byte{transport.NewFrame(transport.KindMessage, []byte("abc"))}, "", nil},
 		"long": {[][]byte{
-			part(frames.KindMessage, "abc"), part(frames.KindMessage, "de"),
-			frames.New(frames.KindMessage, []byte("f")),
+			part(transport.KindMessage, "abc"), part(transport.KindMessage, "de"),
+			transport.NewFrame(transport.KindMessage, []byte("f")),
 		}, "abcdef", nil},
-		"empty": {[][]byte{part(frames.KindMessage, "abc"), frames.New(frames.KindMessage, nil)}, "abc", nil},
+		"empty": {[][]byte{part(transport.KindMessage, "abc"), transport.NewFrame(transport.KindMessage, nil)}, "abc", nil},
 		"too long": {[][]byte{
-			part(frames.KindMessage, "abcdefgh"), frames.New(frames.KindMessage, []byte("ijk")),
+			part(transport.KindMessage, "abcdefgh"),
+			transport.NewFrame(transport.KindMessage, []byte("ijk")),
 		}, "", ErrFrame},
-		"of none":  {[][]byte{part(frames.KindBroadcast, "abc")}, "", ErrFrame},
-		"mixed":    {[][]byte{part(frames.KindMessage, "abc"), frames.New(frames.KindHello, nil)}, "", ErrFrame},
-		"headless": {[][]byte{{frames.KindPart}}, "", ErrFrame},
+		"of none": {[][]byte{part(transport.KindBroadcast, "abc")}, "", ErrFrame},
+		"mixed": {[][]byte{part(transport.KindMessage, "abc"),
+			transport.NewFrame(transport.KindHello, nil)}, "", ErrFrame},
+		"headless": {[][]byte{{transport.KindPart}}, "", ErrFrame},
 	} {
 		t.Run(name, func(t *testing.T) {
 			near, from := linkOf(t, ctx, h)
@@ -93,44 +92,6 @@ func TestHubParts(t *testing.T) {
 	}
 }
 
-// What is kept next to a state is found unchanged, or refused.
-func TestVaultParts(t *testing.T) {
-	file := FileStore(filepath.Join(t.TempDir(), "state"))
-	for name, store := range map[string]Store{"memory": new(MemoryStore), "file": file} {
-		v := &vault{store: store, key: new(keyexchange.SealKey), owner: "a"}
-		if _, err := v.get("model0", nil); !errors.Is(err, ErrStore) {
-			t.Errorf("%s: nothing kept: %v", name, err)
-		}
-		digest, err := v.put("model0", frames.Floats[float64]{1, 2, 3})
-		if err != nil {
-			t.Fatal(err)
-		}
-		from, err := v.get("model0", digest)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := frames.NewWeightsReader(make(frames.Floats[float64], 3))
-		_, err = io.Copy(r, from)
-		got, short := r.End()
-		if err != nil || short != nil || !slices.Equal(frames.Of[float64](got), []float64{1, 2, 3}) {
-			t.Errorf("%s: %v, %v, %v", name, got, err, short)
-		}
-		if err := from.Close(); err != nil {
-			t.Error(err)
-		}
-		if _, err := v.put("model0", frames.Floats[float64]{1, 2, 4}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := v.get("model0", digest); !errors.Is(err, ErrStore) {
-			t.Errorf("%s: it was replaced: %v", name, err)
-		}
-		_, err = v.put("model0", frames.Floats[float64]{math.NaN()})
-		if !errors.Is(err, aggregation.ErrNotFinite) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 // A long job between processes' sides over TCP: models and submissions go in parts, of
 // which no frame is longer than the links allow.
 func TestLongJobTCP(t *testing.T) {
@@ -154,7 +115,7 @@ func TestLongJobTCP(t *testing.T) {
 		p := j.participant(i, nil)
 		p.Dialer = &TCPDialer{
 			Address: listener.Address(), Identity: j.signers[i],
-			Coordinator: coordinator.Public().(ed25519.PublicKey), MaxFrame: frames.PieceSize + 2,
+			Coordinator: coordinator.Public().(ed25519.PublicKey),
 		}
 		wait.Go(func() {
 			if _, err := p.Run(ctx); err != nil {

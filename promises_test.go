@@ -4,17 +4,17 @@ import (
 	"context"
 	"errors"
 	"math"
-	"reflect"
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/internal/frames"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/transport"
 )
 
 // A coordinator that has forgotten everything, after every round, gets no more submissions than the
@@ -26,17 +26,19 @@ func TestForgetfulCoordinator(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			plan := testJob()
-			plan.Rounds, plan.Privacy.Noise = 2, noise
-			if noise != "none" {
-				plan.Privacy.Epsilon = 1
-			}
-			j := newJob(t, plan, 5)
-			forget(t, j, func(ctx context.Context, report func(Event)) error {
-				c := j.coordinator(nil)
-				c.Progress = report
-				_, err := c.Run(ctx)
-				return err
+			synctest.Test(t, func(t *testing.T) {
+				plan := testJob()
+				plan.Rounds, plan.Privacy.Noise = 2, noise
+				if noise != "none" {
+					plan.Privacy.Epsilon = 1
+				}
+				j := newJob(t, plan, 5)
+				forget(t, j, func(ctx context.Context, report func(Event)) error {
+					c := j.coordinator(nil)
+					c.Progress = report
+					_, err := c.Run(ctx)
+					return err
+				})
 			})
 		})
 	}
@@ -96,17 +98,15 @@ func TestOneshotGoesOn(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		b := frames.Broadcast{Round: c.said, Model: make(frames.Floats[float64], plan.Model.Length)}
-		began, err := b.Bytes()
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := transport.Broadcast{Round: c.said, Model: make(transport.Floats[float64], plan.Model.Length)}
+		began := bytesOf(t, &b)
 		opening, err := server.Open(began)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, out := range [][]byte{
-			frames.New(frames.KindBroadcast, began), frames.New(frames.KindMessage, opening),
+			transport.NewFrame(transport.KindBroadcast, began),
+			transport.NewFrame(transport.KindMessage, opening),
 		} {
 			if err := link.Send(ctx, out); err != nil {
 				t.Fatal(err)
@@ -198,83 +198,112 @@ func TestLostRounds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			plan := testJob()
-			plan.Rounds = 3
-			j := newJob(t, plan, 5)
-			if c.undecodable { // in an encoding that tells
-				j = oldJob(t, &job.Plan{Name: "test", Rounds: 3, Length: 5, Clip: 100}, 5)
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), jobTime)
-			defer cancel()
-			ended := make(chan error, len(j.signers))
-			for i := range j.signers {
-				p := j.participant(i, nil)
-				go func() {
-					_, err := p.Run(ctx)
-					ended <- err
-				}()
-			}
-			coordinator := j.coordinator(nil)
-			coordinator.Apply = c.apply
-			if c.undecodable { // as after a flipped bit in a submission
-				own := *j.settled
-				f := reflect.ValueOf(&own).Elem().FieldByName("encoder").FieldByName("Parties")
-				reflect.NewAt(f.Type(), f.Addr().UnsafePointer()).Elem().SetInt(1) // no caller can
-				coordinator.Job = &own
-			}
-			result, err := coordinator.Run(ctx)
-			if c.undecodable {
-				// Every round is lost: what came of the job is told to all.
-				if !errors.Is(err, ErrStalled) || result == nil || result.Lost != plan.Rounds {
+			synctest.Test(t, func(t *testing.T) {
+				plan := testJob()
+				plan.Rounds = 3
+				if c.undecodable { // in an encoding that tells
+					plan.Privacy.Noise, plan.Privacy.Epsilon = "discrete-gaussian", 8
+				}
+				j := newJob(t, plan, 5)
+				ctx, cancel := context.WithTimeout(t.Context(), jobTime)
+				defer cancel()
+				ended := make(chan error, len(j.signers))
+				for i := range j.signers {
+					p := j.participant(i, nil)
+					go func() {
+						_, err := p.Run(ctx)
+						ended <- err
+					}()
+				}
+				coordinator := j.coordinator(nil)
+				coordinator.Apply = c.apply
+				if c.undecodable { // as after a flipped bit in a submission
+					own, err := plan.Settle(job.Files{Roster: j.settled.Roster()})
+					if err != nil {
+						t.Fatal(err)
+					}
+					own.Mechanism().Encoder.Parties = 1
+					coordinator.Job = own
+				}
+				result, err := coordinator.Run(ctx)
+				if c.undecodable {
+					// Every round is lost: what came of the job is told to all.
+					if !errors.Is(err, ErrStalled) || result == nil || result.Lost != plan.Rounds {
+						t.Errorf("%+v, %v", result, err)
+					}
+					for range j.signers {
+						if err := <-ended; !errors.Is(err, ErrRefused) {
+							t.Errorf("a party ends with %v", err)
+						}
+					}
+					return
+				}
+				if err != nil || result.Rounds != plan.Rounds || result.Lost == 0 ||
+					result.Lost == plan.Rounds {
 					t.Errorf("%+v, %v", result, err)
 				}
 				for range j.signers {
-					if err := <-ended; !errors.Is(err, ErrRefused) {
+					if err := <-ended; err != nil {
 						t.Errorf("a party ends with %v", err)
 					}
 				}
-				return
-			}
-			if err != nil || result.Rounds != plan.Rounds || result.Lost == 0 || result.Lost == plan.Rounds {
-				t.Errorf("%+v, %v", result, err)
-			}
-			for range j.signers {
-				if err := <-ended; err != nil {
-					t.Errorf("a party ends with %v", err)
+				j.mutex.Lock()
+				defer j.mutex.Unlock()
+				for _, e := range j.events {
+					if e.Kind == Lost && !errors.Is(e.Err, c.want) {
+						t.Errorf("%v, want %v", e, c.want)
+					}
 				}
-			}
-			j.mutex.Lock()
-			defer j.mutex.Unlock()
-			for _, e := range j.events {
-				if e.Kind == Lost && !errors.Is(e.Err, c.want) {
-					t.Errorf("%v, want %v", e, c.want)
-				}
-			}
+			})
 		})
 	}
 }
 
-// After five lost rounds in a row the job ends, and spends no more.
-func TestStalled(t *testing.T) {
-	t.Parallel()
-	plan := testJob()
-	plan.Rounds = 20
-	j := newJob(t, plan, 5)
-	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
-	defer cancel()
-	for i := range j.signers {
-		go func() { _, _ = j.participant(i, nil).Run(ctx) }()
-	}
-	coordinator := j.coordinator(nil)
-	coordinator.Apply = func(r Round, model []float64) ([]float64, error) {
-		if r.Number > 2 {
-			return nil, errors.New("no room")
-		}
-		return model, nil
-	}
-	result, err := coordinator.Run(ctx)
-	if !errors.Is(err, ErrStalled) || result == nil || result.Rounds != 7 || result.Lost != 5 {
-		t.Errorf("%+v, %v: want 7 rounds, 5 lost", result, err)
+// After five lost rounds in a row the job pauses, and spends no more. Once the cause is mended its
+// coordinator runs again and goes on, with the same parties.
+func TestPaused(t *testing.T) {
+	full := errors.New("no room")
+	for name, plan := range map[string]*job.Job{"pairwise": testJob(), "oneshot": oneshotJob()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), jobTime)
+				defer cancel()
+				plan.Rounds = 20
+				j, coordinator := newEither(t, plan, new(MemoryStore))
+				ended := make(chan error, len(j.signers)+len(j.members))
+				for i := range j.signers {
+					go func() {
+						_, err := j.participant(i, nil).Run(ctx)
+						ended <- err
+					}()
+				}
+				for k := range j.members {
+					go func() { ended <- j.member(k, nil).Run(ctx) }()
+				}
+				coordinator.Apply = func(r Round, model []float64) ([]float64, error) {
+					if r.Number > 2 {
+						return nil, full
+					}
+					return model, nil
+				}
+				result, err := coordinator.Run(ctx)
+				if !errors.Is(err, ErrPaused) || !errors.Is(err, full) || result == nil ||
+					result.Rounds != 7 || result.Lost != 5 {
+					t.Fatalf("%+v, %v: want 7 rounds, 5 lost, and a pause", result, err)
+				}
+				coordinator.Apply = func(_ Round, model []float64) ([]float64, error) { return model, nil }
+				result, err = coordinator.Run(ctx)
+				if err != nil || result.Rounds != 20 || result.Lost != 5 {
+					t.Errorf("%+v, %v: want 20 rounds, 5 lost", result, err)
+				}
+				for range cap(ended) {
+					if err := <-ended; err != nil {
+						t.Errorf("a party or a member ends with %v", err)
+					}
+				}
+			})
+		})
 	}
 }
 
@@ -282,48 +311,50 @@ func TestStalled(t *testing.T) {
 // learns that it took part in nothing.
 func TestAbsenceTold(t *testing.T) {
 	t.Parallel()
-	plan := testJob()
-	plan.Rounds = 3
-	j := newJob(t, plan, 5)
-	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
-	defer cancel()
-	ended := make(chan error, 2)
-	for i := range j.signers {
-		p := j.participant(i, nil)
-		if i == 2 {
-			p.Work = func(context.Context, uint64, []float64) ([]float64, error) {
-				return []float64{1, 2, math.NaN(), 4, 5}, nil
+	synctest.Test(t, func(t *testing.T) {
+		plan := testJob()
+		plan.Rounds = 3
+		j := newJob(t, plan, 5)
+		ctx, cancel := context.WithTimeout(t.Context(), jobTime)
+		defer cancel()
+		ended := make(chan error, 2)
+		for i := range j.signers {
+			p := j.participant(i, nil)
+			if i == 2 {
+				p.Work = func(context.Context, uint64, []float64) ([]float64, error) {
+					return []float64{1, 2, math.NaN(), 4, 5}, nil
+				}
+			}
+			go func() {
+				_, err := p.Run(ctx)
+				if i == 2 || i == 3 {
+					ended <- err
+				}
+			}()
+		}
+		coordinator := j.coordinator(nil)
+		coordinator.StepTime = time.Hour // longer than the job may take
+		result, err := coordinator.Run(ctx)
+		if err != nil || result.Lost > 0 {
+			t.Fatalf("%+v, %v", result, err)
+		}
+		one, other := <-ended, <-ended
+		if one == nil {
+			one, other = other, one
+		}
+		if !errors.Is(one, ErrAbsent) || other != nil {
+			t.Errorf("parties end with %v and %v, want one that was absent", one, other)
+		}
+		absent := 0
+		for _, e := range j.events {
+			if e.Kind == Absent && e.Party == 2 {
+				absent++
 			}
 		}
-		go func() {
-			_, err := p.Run(ctx)
-			if i == 2 || i == 3 {
-				ended <- err
-			}
-		}()
-	}
-	coordinator := j.coordinator(nil)
-	coordinator.StepTime = time.Hour // longer than the job may take
-	result, err := coordinator.Run(ctx)
-	if err != nil || result.Lost > 0 {
-		t.Fatalf("%+v, %v", result, err)
-	}
-	one, other := <-ended, <-ended
-	if one == nil {
-		one, other = other, one
-	}
-	if !errors.Is(one, ErrAbsent) || other != nil {
-		t.Errorf("parties end with %v and %v, want one that was absent", one, other)
-	}
-	absent := 0
-	for _, e := range j.events {
-		if e.Kind == Absent && e.Party == 2 {
-			absent++
+		if absent != plan.Rounds {
+			t.Errorf("the coordinator reports %d absences, want %d", absent, plan.Rounds)
 		}
-	}
-	if absent != plan.Rounds {
-		t.Errorf("the coordinator reports %d absences, want %d", absent, plan.Rounds)
-	}
+	})
 }
 
 // Numbers of sessions follow the word of more parties than may lie, and go on by a bounded step.

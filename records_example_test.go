@@ -131,7 +131,7 @@ func Example_records() {
 		panic(err)
 	}
 	parties.Wait()
-	fmt.Printf("%d rounds, epsilon %.2f of each record\n", result.Rounds, result.Spent.Upper)
+	fmt.Printf("%d rounds, epsilon %.2f of each record\n", result.Rounds, result.Spent.Bare().Upper)
 	fmt.Printf("ill if x0 > x1: %v\n", result.Model[0] > 0 && result.Model[1] < 0)
 	// Output:
 	// 3 rounds, epsilon 2.00 of each record

@@ -2,11 +2,13 @@ package hushsum
 
 import (
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -24,6 +26,7 @@ var (
 
 // What comments and documents cite can be looked up in REFERENCES.md.
 func TestReferences(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("REFERENCES.md")
 	if err != nil {
 		t.Fatal(err)
@@ -69,6 +72,7 @@ func TestReferences(t *testing.T) {
 
 // A package that cites the thesis says which that is.
 func TestThesis(t *testing.T) {
+	t.Parallel()
 	const title = `"A Practical Approach to Federated Learning"`
 	packages := make(map[string]string)
 	for path, source := range sources(t, ".go") {
@@ -85,8 +89,12 @@ func TestThesis(t *testing.T) {
 // A document that is named is in the repository, but for the report that a command
 // writes.
 func TestDocuments(t *testing.T) {
+	t.Parallel()
 	named := regexp.MustCompile(`[\w./-]*\w\.md\b`)
 	for path, source := range sources(t, ".go", ".md") {
+		if !strings.Contains(source, ".md") {
+			continue // the pattern takes long
+		}
 		for _, name := range named.FindAllString(source, -1) {
 			near, fromRoot := filepath.Join(filepath.Dir(path), name), filepath.FromSlash(name)
 			if exists(near) || exists(fromRoot) || filepath.Base(name) == "report.md" {
@@ -106,6 +114,19 @@ func exists(path string) bool {
 // comments joined. Folders that begin with a dot, and test data, are left out.
 func sources(t *testing.T, extensions ...string) map[string]string {
 	t.Helper()
+	files, err := readSources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = maps.Clone(files)
+	maps.DeleteFunc(files, func(path, _ string) bool {
+		return !slices.Contains(extensions, filepath.Ext(path))
+	})
+	return files
+}
+
+// readSources reads all code and documents, once.
+var readSources = sync.OnceValues(func() (map[string]string, error) {
 	files := make(map[string]string)
 	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -118,15 +139,13 @@ func sources(t *testing.T, extensions ...string) map[string]string {
 				return fs.SkipDir
 			}
 			return nil
-		case !slices.Contains(extensions, filepath.Ext(path)) || path == "references_test.go":
+		case filepath.Ext(path) != ".go" && filepath.Ext(path) != ".md" ||
+			path == "references_test.go":
 			return nil
 		}
 		source, err := os.ReadFile(path)
 		files[filepath.ToSlash(path)] = breaks.ReplaceAllString(string(source), " ")
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
-}
+	return files, err
+})

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/job"
@@ -196,48 +197,52 @@ func TestTrained(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g := newTrainees(t, text)
-			wait := g.start(t.Context())
-			result, err := g.coordinator().Run(t.Context())
-			models := wait()
-			if err != nil || result.Lost != 0 {
-				t.Fatalf("%+v, %v", result, err)
-			}
-			g.check(result.Model, traineesRounds)
-			for i, m := range models {
-				if !slices.Equal(m, result.Model) {
-					t.Errorf("party %d has another model", i)
+			synctest.Test(t, func(t *testing.T) {
+				g := newTrainees(t, text)
+				wait := g.start(t.Context())
+				result, err := g.coordinator().Run(t.Context())
+				models := wait()
+				if err != nil || result.Lost != 0 {
+					t.Fatalf("%+v, %v", result, err)
 				}
-			}
+				g.check(result.Model, traineesRounds)
+				for i, m := range models {
+					if !slices.Equal(m, result.Model) {
+						t.Errorf("party %d has another model", i)
+					}
+				}
+			})
 		})
 	}
 }
 
 // A coordinator that is started again goes on with what the server's rule remembers.
 func TestTrainedAgain(t *testing.T) {
-	g := newTrainees(t, "model.name = \"logistic\"\ntraining = { rule = \"scaffold\", steps = 3 }\n"+
-		"server = { rule = \"fedadam\", beta1 = 0.9 }")
-	wait := g.start(t.Context())
-	store := hushsum.FileStore(t.TempDir() + "/state")
-	ctx, stop := context.WithCancel(t.Context())
-	c := g.coordinator()
-	c.Store, c.Key = store, g.key
-	c.Progress = func(e hushsum.Event) {
-		if e.Kind == hushsum.Begun && e.Round == 3 {
-			stop()
+	synctest.Test(t, func(t *testing.T) {
+		g := newTrainees(t, "model.name = \"logistic\"\ntraining = { rule = \"scaffold\", steps = 3 }\n"+
+			"server = { rule = \"fedadam\", beta1 = 0.9 }")
+		wait := g.start(t.Context())
+		store := new(hushsum.MemoryStore)
+		ctx, stop := context.WithCancel(t.Context())
+		c := g.coordinator()
+		c.Store, c.Key = store, g.key
+		c.Progress = func(e hushsum.Event) {
+			if e.Kind == hushsum.Begun && e.Round == 3 {
+				stop()
+			}
 		}
-	}
-	if _, err := c.Run(ctx); !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
-	c = g.coordinator()
-	c.Store, c.Key = store, g.key
-	result, err := c.Run(t.Context())
-	wait()
-	if err != nil {
-		t.Fatal(err)
-	}
-	g.check(result.Model, result.Rounds-result.Lost)
+		if _, err := c.Run(ctx); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		c = g.coordinator()
+		c.Store, c.Key = store, g.key
+		result, err := c.Run(t.Context())
+		wait()
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.check(result.Model, result.Rounds-result.Lost)
+	})
 }
 
 // What does not go with a job that trains is refused at its field.
@@ -316,107 +321,111 @@ func TestServedVectors(t *testing.T) {
 }
 
 func testServedVectors(t *testing.T, sum string) {
-	g := newTrainees(t, "model.length = 3\nprivacy.clip = 5.0\ntraining.mask = \"hard\"\n"+
-		"server = { rule = \"fedavgm\", rate = 0.5, beta1 = 0.5 }\n"+sum)
-	vector := func(i int) []float64 { return []float64{float64(i - 2), 1, 6 * float64(i/4)} }
-	var group sync.WaitGroup
-	for i := range g.keys {
-		p := hushsum.Participant{Job: g.settled, Identity: g.keys[i], Dialer: g.network.Dialer(i)}
-		p.Submit = func(context.Context, uint64, []float64) (hushsum.Message, error) {
-			return hushsum.Message{Vector: vector(i), Samples: i + 1}, nil
-		}
-		group.Go(func() {
-			if _, err := p.Run(t.Context()); err != nil {
-				t.Error(err)
+	synctest.Test(t, func(t *testing.T) {
+		g := newTrainees(t, "model.length = 3\nprivacy.clip = 5.0\ntraining.mask = \"hard\"\n"+
+			"server = { rule = \"fedavgm\", rate = 0.5, beta1 = 0.5 }\n"+sum)
+		vector := func(i int) []float64 { return []float64{float64(i - 2), 1, 6 * float64(i/4)} }
+		var group sync.WaitGroup
+		for i := range g.keys {
+			p := hushsum.Participant{Job: g.settled, Identity: g.keys[i], Dialer: g.network.Dialer(i)}
+			p.Submit = func(context.Context, uint64, []float64) (hushsum.Message, error) {
+				return hushsum.Message{Vector: vector(i), Samples: i + 1}, nil
 			}
-		})
-	}
-	within, stop := context.WithCancel(t.Context())
-	var committee sync.WaitGroup
-	if g.settled.Oneshot() != nil {
-		for i, key := range g.members {
-			m := hushsum.Member{Job: g.settled, Identity: key, Dialer: g.within.Dialer(i)}
-			committee.Go(func() { _ = m.Run(within) })
+			group.Go(func() {
+				if _, err := p.Run(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
 		}
-	}
-	c := hushsum.Coordinator{Job: g.settled, Listener: &g.network}
-	if g.settled.Oneshot() != nil {
-		c.Committee = &g.within
-	}
-	var err error
-	if c.Apply, err = training.Apply(g.settled); err != nil {
-		t.Fatal(err)
-	}
-	result, err := c.Run(t.Context())
-	group.Wait()
-	stop()
-	committee.Wait()
-	if err != nil || result.Lost != 0 {
-		t.Fatalf("%+v, %v", result, err)
-	}
-	// The fifth vector, of norm √41, is clipped to 5 and counts four times, as the fourth does. Signs
-	// agree on the second coordinate alone: of the first they cancel, of the third most are 0.
-	mean := (1 + 2 + 3 + 4 + 4*5/math.Sqrt(41)) / 14
-	moment, want := 0.0, 0.0
-	for range traineesRounds {
-		moment = 0.5*moment + mean
-		want += 0.5 * moment
-	}
-	for k, w := range []float64{0, want, 0} {
-		if math.Abs(result.Model[k]-w) > 1e-5 {
-			t.Errorf("coordinate %d of the model is %v, want %v", k, result.Model[k], w)
+		within, stop := context.WithCancel(t.Context())
+		var committee sync.WaitGroup
+		if g.settled.Oneshot() != nil {
+			for i, key := range g.members {
+				m := hushsum.Member{Job: g.settled, Identity: key, Dialer: g.within.Dialer(i)}
+				committee.Go(func() { _ = m.Run(within) })
+			}
 		}
-	}
-	if !training.Remembers(g.settled) {
-		t.Error("momentum is forgotten")
-	}
+		c := hushsum.Coordinator{Job: g.settled, Listener: &g.network}
+		if g.settled.Oneshot() != nil {
+			c.Committee = &g.within
+		}
+		var err error
+		if c.Apply, err = training.Apply(g.settled); err != nil {
+			t.Fatal(err)
+		}
+		result, err := c.Run(t.Context())
+		group.Wait()
+		stop()
+		committee.Wait()
+		if err != nil || result.Lost != 0 {
+			t.Fatalf("%+v, %v", result, err)
+		}
+		// The fifth vector, of norm √41, is clipped to 5 and counts four times, as the fourth does. Signs
+		// agree on the second coordinate alone: of the first they cancel, of the third most are 0.
+		mean := (1 + 2 + 3 + 4 + 4*5/math.Sqrt(41)) / 14
+		moment, want := 0.0, 0.0
+		for range traineesRounds {
+			moment = 0.5*moment + mean
+			want += 0.5 * moment
+		}
+		for k, w := range []float64{0, want, 0} {
+			if math.Abs(result.Model[k]-w) > 1e-5 {
+				t.Errorf("coordinate %d of the model is %v, want %v", k, result.Model[k], w)
+			}
+		}
+		if !training.Remembers(g.settled) {
+			t.Error("momentum is forgotten")
+		}
+	})
 }
 
 // A job whose noise is correlated is trained as it is simulated, but for next to no noise, and a
 // party is charged for its turns: two in four rounds. So it is with a coordinator that is started
 // again, which goes on with the sums that later ones are decoded with.
 func TestTrainedByTurns(t *testing.T) {
-	g := newTrainees(t, "model.name = \"logistic\"\ntraining = { steps = 1, rate = 0.5 }\n"+
-		"privacy = { noise = \"discrete-gaussian\", multiplier = 1e-6, clip = 1.0, bits = 56, "+
-		"factorise = 2 }")
-	g.written.Sum.Classical = false // keys of a simulation are agreed on with ML-KEM too
-	o, err := simulation.Declared(g.written, g.rows, g.test)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.Sum, o.Recovery = simulation.Ring, nil
-	want, err := simulation.Run(t.Context(), o, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, again := range []bool{false, true} {
-		wait := g.start(t.Context())
-		ctx, stop := context.WithCancel(t.Context())
-		c := g.coordinator()
-		c.Store, c.Key = hushsum.FileStore(t.TempDir()+"/state"), g.key
-		c.Progress = func(e hushsum.Event) {
-			if again && e.Kind == hushsum.Summed && e.Round == 2 {
-				stop()
+	synctest.Test(t, func(t *testing.T) {
+		g := newTrainees(t, "model.name = \"logistic\"\ntraining = { steps = 1, rate = 0.5 }\n"+
+			"privacy = { noise = \"discrete-gaussian\", multiplier = 1e-6, clip = 1.0, bits = 56, "+
+			"factorise = 2 }")
+		g.written.Sum.Classical = false // keys of a simulation are agreed on with ML-KEM too
+		o, err := simulation.Declared(g.written, g.rows, g.test)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Sum, o.Recovery = simulation.Ring, nil
+		want, err := simulation.Run(t.Context(), o, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, again := range []bool{false, true} {
+			wait := g.start(t.Context())
+			ctx, stop := context.WithCancel(t.Context())
+			c := g.coordinator()
+			c.Store, c.Key = new(hushsum.MemoryStore), g.key
+			c.Progress = func(e hushsum.Event) {
+				if again && e.Kind == hushsum.Summed && e.Round == 2 {
+					stop()
+				}
+			}
+			result, err := c.Run(ctx)
+			if again && errors.Is(err, context.Canceled) {
+				c.Progress = nil
+				result, err = c.Run(t.Context())
+			}
+			wait()
+			stop()
+			if err != nil || result.Lost > 0 {
+				t.Fatalf("%+v, %v", result, err)
+			}
+			for k, w := range want.Model {
+				if math.Abs(result.Model[k]-w) > 1e-3 {
+					t.Fatalf("weight %d is %v, simulated %v", k, result.Model[k], w)
+				}
 			}
 		}
-		result, err := c.Run(ctx)
-		if again && errors.Is(err, context.Canceled) {
-			c.Progress = nil
-			result, err = c.Run(t.Context())
+		limits, err := g.settled.Limits(nil)
+		if err != nil || limits.Every != 2 || g.settled.Charges(traineesRounds) != 2 {
+			t.Errorf("%+v, %v", limits, err)
 		}
-		wait()
-		stop()
-		if err != nil || result.Lost > 0 {
-			t.Fatalf("%+v, %v", result, err)
-		}
-		for k, w := range want.Model {
-			if math.Abs(result.Model[k]-w) > 1e-3 {
-				t.Fatalf("weight %d is %v, simulated %v", k, result.Model[k], w)
-			}
-		}
-	}
-	limits, err := hushsum.LimitsOf(g.settled, nil)
-	if err != nil || limits.Every != 2 || g.settled.Charges(traineesRounds) != 2 {
-		t.Errorf("%+v, %v", limits, err)
-	}
+	})
 }

@@ -21,7 +21,7 @@ func TestServerLedgerHasNoAmplification(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		spent[v] = s.Upper
+		spent[v] = s.Bare().Upper
 	}
 	if want := mustEpsilon(t, 1e-5, Step{Gaussian{2}, 50}).Upper; spent[ServerView] != want ||
 		spent[PublicView] > .1*want {
@@ -37,7 +37,7 @@ func TestServerLedgerHasNoAmplification(t *testing.T) {
 
 func mustLedger(t *testing.T, v View, b Target) *Ledger {
 	t.Helper()
-	l, err := NewLedger(v, b)
+	l, err := NewLedger(budgetOf(v, b))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,8 @@ func TestLedgerCounts(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if after, err := l.Spent("ann"); err != nil || after != before || !(before.Upper > 0) {
+	if after, err := l.Spent("ann"); err != nil || after.Bare() != before.Bare() ||
+		!(before.Bare().Upper > 0) {
 		t.Errorf("%v, then %v, %v", before, after, err)
 	}
 	saved, err := json.Marshal(l)
@@ -75,7 +76,7 @@ func TestLedgerCounts(t *testing.T) {
 		t.Error(err)
 	}
 	// Neither do lines that are added up.
-	full := `{"version":2,"view":"server","standard":{"Epsilon":9,"Delta":1e-5},"accounts":{"ann":[
+	full := `{"version":2,"standard":` + standard(9) + `,"accounts":{"ann":[
 		{"count":1099511627776,"step_count":1,
 		"mechanism":{"discrete_gaussian":{"Sigma":17179869184,"Sensitivity":1}}}]}}`
 	if err := json.Unmarshal([]byte(full), &loaded); err != nil {
@@ -89,7 +90,7 @@ func TestLedgerCounts(t *testing.T) {
 			"mechanism":{"gaussian":{"NoiseMultiplier":1}}}]`,
 		`"":[{"count":1,"step_count":1,"mechanism":{"gaussian":{"NoiseMultiplier":1}}}]`,
 	} {
-		wrong = `{"version":2,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"accounts":{` +
+		wrong = `{"version":2,"standard":` + standard(1) + `,"accounts":{` +
 			wrong + `}}`
 		if err := json.Unmarshal([]byte(wrong), &loaded); !errors.Is(err, ErrLedger) {
 			t.Error(err)
@@ -107,7 +108,7 @@ func TestLedgerOwnsItsRecords(t *testing.T) {
 	before, _ := l.Spent("ann")
 	copy(p, []float64{.5, .5})
 	copy(q, p)
-	if after, err := l.Spent("ann"); err != nil || after != before {
+	if after, err := l.Spent("ann"); err != nil || after.Bare() != before.Bare() {
 		t.Errorf("%v became %v, %v", before, after, err)
 	}
 	byValue, err := json.Marshal(struct{ Ledger Ledger }{*l})
@@ -118,7 +119,7 @@ func TestLedgerOwnsItsRecords(t *testing.T) {
 	if err := json.Unmarshal(byValue, &back); err != nil || back.Ledger.View() != PublicView {
 		t.Error(err)
 	}
-	if got, err := back.Ledger.Spent("ann"); err != nil || got != before {
+	if got, err := back.Ledger.Spent("ann"); err != nil || got.Bare() != before.Bare() {
 		t.Errorf("%v loaded as %v, %v", before, got, err)
 	}
 	if _, err := json.Marshal(Ledger{}); !errors.Is(err, ErrLedger) {
@@ -177,26 +178,28 @@ func TestOneAdjacency(t *testing.T) {
 func TestRoundsAtTheEdges(t *testing.T) {
 	for _, law := range []Family{FamilyDiscreteGaussian, FamilySkellam, FamilyDiscreteLaplace} {
 		r := Round{
-			Family: law, Shares: 8, MinSurvivors: 8, Rate: .1, HiddenSchedule: true,
+			Family: law, Shares: 8, Honest: 8, Rate: 0.1, HiddenSchedule: true,
 			Update:        stated(law, 1e6, Sensitivity{L1: 1e4, L2: 400, Dimension: 1000}),
 			TableDistance: 0x1p-100, Samples: 1e4,
 		}
 		signs := stated(law, 1e6, signs(1000))
 		r.Signs = &signs
 		server, public, err := r.Views(0, 1e-5)
-		if err != nil || server.Bound != (Bound{}) || public.Bound != (Bound{}) {
+		if err != nil || server.Bare().Bound != (Bound{}) || public.Bare().Bound != (Bound{}) {
 			t.Errorf("%v: no rounds spend %v and %v, %v", law, server, public, err)
 		}
-		if server, public, err = r.Views(1, 1e-5); err != nil || public.Upper > server.Upper ||
-			public.Lower > public.Upper {
+		if server, public, err = r.Views(1, 1e-5); err != nil ||
+			public.Bare().Upper > server.Bare().Upper ||
+			public.Bare().Lower > public.Bare().Upper {
 			t.Errorf("%v: spent %v and %v, %v", law, server, public, err)
 		}
 	}
 	for _, d := range []float64{1 << 20, 1<<20 + 1, 1 << 40} {
-		r := Round{Family: FamilyDiscreteLaplace, Shares: 1, MinSurvivors: 1, Rate: 1,
+		r := Round{Family: FamilyDiscreteLaplace, Shares: 1, Honest: 1, Rate: 1,
 			Update: Lane{SumScale: d, Sensitivity: Sensitivity{L1: d, L2: d, Dimension: 1}}}
 		for _, delta := range []float64{0, 1e-12} {
-			if s, err := r.Spent(ServerView, 3, delta); err != nil || s.Upper > 3.0001 || s.Upper < 2.9 {
+			if s, err := r.Spent(ServerView, 3, delta); err != nil || s.Bare().Upper > 3.0001 ||
+				s.Bare().Upper < 2.9 {
 				t.Errorf("Δ₁ = %v, δ = %v: %v, %v", d, delta, s, err)
 			}
 		}

@@ -10,7 +10,7 @@ import (
 // vectors to it whose squared norms add up to square at most.
 func bandRound(messages, dim int, variance, square float64) Round {
 	return Round{
-		Family: FamilyDiscreteGaussian, Shares: 1, MinSurvivors: 1, Rate: 1, Messages: messages,
+		Family: FamilyDiscreteGaussian, Shares: 1, Honest: 1, Rate: 1, Messages: messages,
 		Update: Lane{ShareSigma: math.Sqrt(variance),
 			Sensitivity: Sensitivity{L2: math.Sqrt(square), Dimension: messages * dim}},
 	}
@@ -68,14 +68,15 @@ func TestAdaptiveBandsInside(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if spent.Upper < epsilon*(1-1e-9) || spent.Upper > epsilon+0.25 {
+			if spent.Bare().Upper < epsilon*(1-1e-9) || spent.Bare().Upper > epsilon+0.25 {
 				t.Errorf("δ = %.3g: an adversary attains %.4g, and %.4g is claimed", delta, epsilon,
-					spent.Upper)
+					spent.Bare().Upper)
 			}
 			single := bandRound(2, 1, variance, 4)
 			claimed, err := single.Spent(ServerView, 1, delta)
-			if err != nil || claimed.Upper >= epsilon {
-				t.Errorf("one offset alone: %.4g claimed, %.4g attained (%v)", claimed.Upper, epsilon, err)
+			if err != nil || claimed.Bare().Upper >= epsilon {
+				t.Errorf("one offset alone: %.4g claimed, %.4g attained (%v)", claimed.Bare().Upper,
+					epsilon, err)
 			}
 		}
 	}
@@ -93,16 +94,65 @@ func TestBandSpends(t *testing.T) {
 	}
 	r := bandRound(20, 1000, sigma*sigma, norm*norm)
 	got, err := r.Spent(ServerView, 5, 1e-5)
-	if err != nil || got.Upper != want.Upper {
+	if err != nil || got.Bare().Upper != want.Bare().Upper {
 		t.Fatalf("%+v, want %+v, %v", got, want, err)
 	}
-	if got.Lower <= 0 || got.Width() > 0.01*got.Upper ||
-		got.Neighbour != "vectors in the 20 sums of a band, of a squared norm of 10000 together" {
-		t.Errorf("at least %v, %q", got.Lower, got.Neighbour)
+	// What rounding may take of a vector of 100 units in 20 messages counts.
+	if x := got.Bare(); x.Lower <= 0 || x.Width() > 0.05*x.Upper ||
+		x.Neighbour != "vectors in the 20 sums of a band, of a squared norm of 10000 together" {
+		t.Errorf("at least %v, %q", x.Lower, x.Neighbour)
 	}
-	thin := bandRound(20, 3, sigma*sigma, norm*norm) // four squares do not fit each sum
-	if got, err = thin.Spent(ServerView, 5, 1e-5); err != nil || got.Lower != 0 {
-		t.Errorf("at least %v of vectors that nobody named, %v", got.Lower, err)
+	wide := bandRound(20, 1000, 1e6*sigma*sigma, 1e6*norm*norm)
+	spent := func() Figures {
+		t.Helper()
+		s, err := wide.Spent(ServerView, 5, 1e-5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Bare()
+	}
+	if x := spent(); x.Width() > 1e-4*x.Upper {
+		t.Errorf("at least %v of at most %v", x.Lower, x.Upper)
+	}
+	wide.Update.Attained = 0.5e3 * norm
+	if x := spent(); x.Lower > 0.51*x.Upper {
+		t.Errorf("half of the norm is an input, and at least %v of %v", x.Lower, x.Upper)
+	}
+	wide.Update.Attained = 0.7 * math.Sqrt(20)
+	if x := spent(); x.Lower != 0 {
+		t.Errorf("at least %v of vectors that rounding may leave nothing of", x.Lower)
+	}
+}
+
+// A band attains its lower bound with vectors that are not whole, for which the rounding is in no
+// party's hands: here the worst, which is down, or up or down evenly.
+func TestBandLowerBoundIsAttained(t *testing.T) {
+	const variance, delta = 400.0, 0.05
+	noise := tabled(func(k float64) float64 { return math.Exp(-k * k / (2 * variance)) }, 160)
+	for _, c := range []struct {
+		input float64
+		up    float64 // the probability with which each of two messages is rounded up
+	}{{27.4, 0}, {27.75, 0}, {27.5, 0.5}, {20, 0}} {
+		r := bandRound(2, 1, variance, 2*28*28)
+		r.Update.Attained = c.input * math.Sqrt2
+		s, err := r.Spent(ServerView, 1, delta)
+		if err != nil || s.Bare().Lower <= 0 {
+			t.Fatalf("%+v: %+v, %v", c, s, err)
+		}
+		one, down := make(map[int]float64), int(c.input)
+		for k, p := range noise {
+			one[k+down] += p * (1 - c.up)
+			one[k+down+1] += p * c.up
+		}
+		got := 0.0
+		for a, p := range one {
+			for b, q := range one {
+				got += math.Max(0, p*q-math.Exp(s.Bare().Lower)*noise[a]*noise[b])
+			}
+		}
+		if got < delta {
+			t.Errorf("%+v: at least %v, but δ is %v there, below %v", c, s.Bare().Lower, got, delta)
+		}
 	}
 }
 
@@ -115,7 +165,7 @@ func TestBandsRefused(t *testing.T) {
 		},
 		"coin":     func(r *Round) { r.SecretRate = 0.5 },
 		"rate":     func(r *Round) { r.Rate, r.HiddenSchedule = 0.5, true },
-		"records":  func(r *Round) { r.Unit = RecordUnit },
+		"records":  func(r *Round) { r.Statement = Calculated(RecordUnit) },
 		"signs":    func(r *Round) { r.Signs = &Lane{ShareSigma: 9, Sensitivity: r.Update.Sensitivity} },
 		"negative": func(r *Round) { r.Messages = -1 },
 		"one sum":  func(r *Round) { r.Update.Sensitivity.Dimension = 4 },

@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// Binomial is the number of heads of Coins fair coins, added to an integer that one client
-// changes by at most Sensitivity; subtracting Coins/2 changes nothing. Its support is finite, so
-// that no pure ε is finite. The d coordinates of a vector, each changed by at most Sensitivity,
-// are d steps of it.
+// Binomial is the number of heads of Coins fair coins, added to an integer that one client changes
+// by at most Sensitivity; subtracting Coins/2 changes nothing. Its support is finite, so that no
+// pure ε is finite. For a vector of d coordinates, each changed by at most Sensitivity, compose d
+// steps.
 type Binomial struct {
 	Coins       int // at least 1; the variance is Coins/4
 	Sensitivity int // at least 1

@@ -1,25 +1,14 @@
 package accounting
 
-// Within reports whether the given number of rounds stays within a budget in one view: whether
-// the upper bound of [Round.Spent] does. It leaves out the lower bound, which takes most of the
+// Within reports whether the upper bound of [Round.Spent] for the given number of rounds stays
+// within a budget in one view. It does not compute the lower bound, which would take most of the
 // time.
 func (r Round) Within(t Target, v View, rounds int) (bool, error) {
-	return r.within(t, v, rounds, false)
-}
-
-// WithinRDP is Within by Rényi divergence alone for vectors under discrete Gaussian and Skellam
-// noise, which requires more noise. Jobs that were settled by it continue with the noise with
-// which they began.
-func (r Round) WithinRDP(t Target, v View, rounds int) (bool, error) {
-	return r.within(t, v, rounds, true)
-}
-
-func (r Round) within(t Target, v View, rounds int, rdp bool) (bool, error) {
 	charges, err := r.charges(v, rounds)
 	if err != nil {
 		return false, err
 	}
-	s, err := spendAtMostBy(charges, v, t.Delta, rdp)
+	s, err := spendAtMost(charges, v, t.Delta)
 	return err == nil && s.Upper <= t.Epsilon, err
 }
 

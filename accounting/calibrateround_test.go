@@ -16,7 +16,7 @@ func TestCalibrateRound(t *testing.T) {
 				scale *= scale
 			}
 			return Round{
-				Family: law, Shares: 20, MinSurvivors: 25, Colluders: 5,
+				Family: law, Shares: 20, Honest: 20,
 				Update: stated(law, scale, Sensitivity{L2: 50, Dimension: 400}),
 				Rate:   0.02, HiddenSchedule: true,
 			}
@@ -34,18 +34,19 @@ func TestCalibrateRound(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if good.Upper > target.Epsilon || bad.Upper <= target.Epsilon {
-				t.Errorf("%v %v: noise %v spends %v, a little less %v", law, v, z, good.Upper, bad.Upper)
+			if good.Bare().Upper > target.Epsilon || bad.Bare().Upper <= target.Epsilon {
+				t.Errorf("%v %v: noise %v spends %v, a little less %v", law, v, z, good.Bare().Upper,
+					bad.Bare().Upper)
 			}
 			n, err := CalibrateRoundCount(target, v, roundOf(z))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if more, err := roundOf(z).Spent(v, n+1, target.Delta); err != nil || n < 10 ||
-				more.Upper <= target.Epsilon {
-				t.Errorf("%v %v: %d rounds, one more spends %v (%v)", law, v, n, more.Upper, err)
+				more.Bare().Upper <= target.Epsilon {
+				t.Errorf("%v %v: %d rounds, one more spends %v (%v)", law, v, n, more.Bare().Upper, err)
 			}
-			t.Logf("%v %v: noise %.4f by %s", law, v, z, good.Accountant)
+			t.Logf("%v %v: noise %.4f by %s", law, v, z, good.Bare().Accountant)
 		}
 		r := roundOf(1)
 		q, err := CalibrateRoundRate(target, 10, r)
@@ -53,8 +54,9 @@ func TestCalibrateRound(t *testing.T) {
 			t.Fatal(law, err)
 		}
 		r.Rate = q
-		if s, err := r.Spent(PublicView, 10, target.Delta); err != nil || s.Upper > target.Epsilon {
-			t.Errorf("%v: rate %v spends %v (%v)", law, q, s.Upper, err)
+		if s, err := r.Spent(PublicView, 10, target.Delta); err != nil ||
+			s.Bare().Upper > target.Epsilon {
+			t.Errorf("%v: rate %v spends %v (%v)", law, q, s.Bare().Upper, err)
 		}
 	}
 }

@@ -10,6 +10,23 @@ type charge struct {
 	Step  *Step
 	Round *Round
 	Count int
+	Job   string // of a round in a Spending
+}
+
+// oneUnit refuses rounds of several units; mechanisms are about any.
+func oneUnit(charges []charge) error {
+	var first *Round
+	for _, c := range charges {
+		if c.Round == nil {
+			continue
+		}
+		if first == nil {
+			first = c.Round
+		} else if one, two := first.Statement.unit, c.Round.Statement.unit; one != two {
+			return &StatementError{"unit", "for " + one.Words(), "for " + two.Words()}
+		}
+	}
+	return nil
 }
 
 // steps is how often a charge of a mechanism uses it.
@@ -29,21 +46,21 @@ func (c charge) seen(v View) Mechanism {
 }
 
 // spend totals charges at delta, from above and below.
-func spend(charges []charge, v View, delta float64) (Spent, error) {
+func spend(charges []charge, v View, delta float64) (Claim, error) {
 	out, err := spendAtMost(charges, v, delta)
 	if err != nil {
-		return Spent{}, err
+		return Claim{}, err
 	}
 	if err := out.findLower(charges, v, delta); err != nil {
-		return Spent{}, err
+		return Claim{}, err
 	}
-	return out.Spent, nil
+	return Claim{Statement: v.Of(meetOf(charges)), figures: out.Figures}, nil
 }
 
 // spentAtMost is an upper bound, with what the one by steps was, if there is one: those of
 // a one-dimensional worst case are attained, and their lower bound is known as well.
 type spentAtMost struct {
-	Spent
+	Figures
 	steps []Step
 	low   float64
 }
@@ -53,12 +70,6 @@ type spentAtMost struct {
 // what RDP and the Gaussian pair do. The distance of table samplers is solved for: ε must
 // hold at δ − (1+e^ε)·N·distance.
 func spendAtMost(charges []charge, v View, delta float64) (spentAtMost, error) {
-	return spendAtMostBy(charges, v, delta, false)
-}
-
-// spendAtMostBy leaves, where rdp is set, the Gaussian pair out of what it bounds vectors by that
-// have no worst norm: see [Round.WithinRDP].
-func spendAtMostBy(charges []charge, v View, delta float64, rdp bool) (spentAtMost, error) {
 	var recorded []Step
 	for _, c := range charges {
 		if c.Step != nil {
@@ -68,12 +79,10 @@ func spendAtMostBy(charges []charge, v View, delta float64, rdp bool) (spentAtMo
 	if err := oneAdjacency(recorded, len(recorded) < len(charges)); err != nil {
 		return spentAtMost{}, err
 	}
-	unit, err := unitOf(charges)
-	if err != nil {
+	if err := oneUnit(charges); err != nil {
 		return spentAtMost{}, err
 	}
-	out, err := spendAs(charges, v, delta, rdp)
-	out.Unit = unit
+	out, err := spendAs(charges, v, delta)
 	if err != nil || !sampledIn(charges, v) || out.steps != nil && !spreads(charges) {
 		return out, err
 	}
@@ -85,7 +94,7 @@ func spendAtMostBy(charges []charge, v View, delta float64, rdp bool) (spentAtMo
 			whole[i].Round = &r
 		}
 	}
-	if b, err := spendAs(whole, ServerView, delta, rdp); err == nil && b.Upper < out.Upper {
+	if b, err := spendAs(whole, ServerView, delta); err == nil && b.Upper < out.Upper {
 		out.Upper, out.Reason, out.Accountant = b.Upper, b.Reason, b.Accountant
 	}
 	return out, nil
@@ -147,26 +156,34 @@ func asSteps(charges []charge, v View, of func(Round) ([]Step, bool)) (out []Ste
 	return out, true, nil
 }
 
-// distanceOf is the distance of all that is released from the laws that are accounted for. It
-// checks every round.
-func distanceOf(charges []charge) (distance float64, err error) {
+// losses take from δ, besides the laws that are accounted for.
+type losses struct {
+	distance float64 // of all that is released from these laws, at 1 + e^ε each
+	failure  float64 // the probability that no law holds, at 1
+}
+
+// lossesOf adds up the losses of charges. It checks every round.
+func lossesOf(charges []charge) (out losses, err error) {
 	for _, c := range charges {
 		if c.Round == nil {
 			continue
 		}
 		if err := c.Round.check(); err != nil {
-			return 0, err
+			return losses{}, err
 		}
-		distance += (c.Round.TableDistance*c.Round.Samples + c.Round.Overrun) * float64(c.Count)
+		n := float64(c.Count)
+		out.distance += (c.Round.TableDistance*c.Round.Samples + c.Round.Overrun) * n
+		out.failure += c.Round.Failure * n
 	}
-	return distance, nil
+	out.failure *= 1 + 1e-12 // for rounding
+	return out, nil
 }
 
 // findLower sets the lower bound to the largest that a neighbour attains: vectors spread
 // over as many coordinates as can differ, then over half of them, and so on while they
 // spend more, and over one.
 func (s *spentAtMost) findLower(charges []charge, v View, delta float64) error {
-	distance, err := distanceOf(charges)
+	lost, err := lossesOf(charges)
 	if err != nil {
 		return err
 	}
@@ -185,7 +202,7 @@ func (s *spentAtMost) findLower(charges []charge, v View, delta float64) error {
 			of = w.read(of)
 			b, err := of(delta)
 			if err == nil {
-				low, err = lowerWithDistance(of, b.Lower, delta, distance)
+				low, err = lowerWithLosses(of, b.Lower, delta, lost)
 			}
 			if err != nil {
 				return 0, err
@@ -219,13 +236,13 @@ func sameSteps(a, b []Step) bool {
 	})
 }
 
-// lowerWithDistance is the lower bound of the ideal law at a δ that the distance enlarges.
+// lowerWithLosses is the lower bound of the ideal law at a δ that the losses enlarge.
 // low is that at delta itself.
-func lowerWithDistance(eval epsilonOf, low, delta, distance float64) (float64, error) {
-	if distance == 0 || low == 0 {
+func lowerWithLosses(eval epsilonOf, low, delta float64, lost losses) (float64, error) {
+	if lost == (losses{}) || low == 0 {
 		return low, nil
 	}
-	delta += (1 + math.Exp(math.Min(low, 700))) * distance
+	delta += (1+math.Exp(math.Min(low, 700)))*lost.distance + lost.failure
 	if delta >= 1 {
 		return 0, nil
 	}
@@ -233,20 +250,20 @@ func lowerWithDistance(eval epsilonOf, low, delta, distance float64) (float64, e
 	return b.Lower, err
 }
 
-// withDistance solves ε = eval(δ − (1+e^ε)·distance) from below; the value
-// returned satisfies it with ≥. The lower bound is that of lowerWithDistance.
-func withDistance(eval epsilonOf, delta, distance float64) (Bound, error) {
+// withLosses solves ε = eval(δ − failure − (1+e^ε)·distance) from below; the value
+// returned satisfies it with ≥. The lower bound is that of lowerWithLosses.
+func withLosses(eval epsilonOf, delta float64, lost losses) (Bound, error) {
 	b, err := eval(delta)
-	if err != nil || distance == 0 {
+	if err != nil || lost == (losses{}) {
 		return b, err
 	}
-	if b.Lower, err = lowerWithDistance(eval, b.Lower, delta, distance); err != nil {
+	if b.Lower, err = lowerWithLosses(eval, b.Lower, delta, lost); err != nil {
 		return Bound{}, err
 	}
 	fail := Bound{Lower: b.Lower, Upper: math.Inf(1), Reason: reasonTable}
 	guess := b.Upper
 	for range 60 {
-		left := delta - (1+math.Exp(math.Min(guess, 709)))*distance
+		left := delta - lost.failure - (1+math.Exp(math.Min(guess, 709)))*lost.distance
 		if left <= 0 {
 			return fail, nil
 		}
@@ -284,7 +301,8 @@ func pureOf(charges []charge) float64 {
 	return total * (1 + 1e-9) // for rounding
 }
 
-const reasonTable = "the samplers' distance from their law, or overruns, use up delta"
+const reasonTable = "the samplers' distance from their law, overruns, or failures of sessions " +
+	"use up delta"
 
 // farOrders are the default orders and those above them, which bounds far below 1 need.
 var farOrders = func() []float64 {

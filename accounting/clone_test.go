@@ -3,17 +3,18 @@ package accounting
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"testing"
 )
 
 // A clone and its original go on apart, and rounds charged at once are those charged one by
 // one, or none.
 func TestClone(t *testing.T) {
-	l, err := NewLedger(ServerView, Target{Epsilon: 3, Delta: 1e-5})
+	l, err := NewLedger(budgetOf(ServerView, Target{Epsilon: 3, Delta: 1e-5}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	round := Round{Family: FamilyDiscreteGaussian, Shares: 4, MinSurvivors: 4,
+	round := Round{Family: FamilyDiscreteGaussian, Shares: 4, Honest: 4,
 		Update: Lane{ShareSigma: 9, Sensitivity: Sensitivity{1, 1, 1}}, Rate: 1}
 	text := func(l *Ledger) []byte {
 		b, err := l.MarshalJSON()
@@ -51,4 +52,15 @@ func TestClone(t *testing.T) {
 			t.Errorf("%d rounds: %v", count, err)
 		}
 	}
+}
+
+// budgetOf is a calculator's budget in a view.
+func budgetOf(v View, t Target) Budget {
+	return Budget{v.Of(Calculated(PartyUnit)), t.Epsilon, t.Delta}
+}
+
+// standard is the text of a calculator's budget.
+func standard(epsilon float64) string {
+	return fmt.Sprintf(`{"epsilon":%v,"delta":0.00001,"unit":"party","adjacency":"zero-out",`+
+		`"server":"curious","colluders":0,"committees":[],"assumes":["sums"]}`, epsilon)
 }

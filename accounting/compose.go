@@ -38,10 +38,10 @@ const maxCount = 1 << (20 + 10*(bits.UintSize/32))
 // each costs a lattice and a transform, about 8 ms together.
 const maxParts = 1 << 11
 
-// Compose describes a run. The order of steps does not matter: equal mechanisms are merged and
-// all are sorted. All steps must be about one neighbouring relation: [Sampled] and [ReplaceOne]
-// cannot both be among them, and the parameters of the others are relative to what that relation
-// can change. Errors wrap ErrConfig, ErrUnsupported or ErrTooLarge, the last also if there are
+// Compose describes a run. The order of steps does not matter: equal mechanisms are merged and all
+// are sorted. All steps must be about one neighbouring relation: [Sampled] and [ReplaceOne] cannot
+// both be among them, and the parameters of all other steps are relative to the change that this
+// relation allows. Errors wrap ErrConfig, ErrUnsupported or ErrTooLarge, the last also if there are
 // more than 2,048 different mechanisms, where all different unsampled Gaussians count as one.
 func Compose(steps ...Step) (*Composition, error) {
 	if err := oneAdjacency(steps, false); err != nil {

@@ -19,9 +19,17 @@ var (
 	ErrUnreachable = errors.New("accounting: target cannot be reached")
 	// ErrBudget reports a round that would overspend; it was not recorded.
 	ErrBudget = errors.New("accounting: round would exceed the privacy budget")
+	// ErrStatement reports two ε that are about different things: see [StatementError].
+	ErrStatement = errors.New("accounting: these are epsilons of different statements")
+	// ErrPlan reports lines that a [Plan] does not cover.
+	ErrPlan = errors.New("accounting: the lines are outside their plan")
 	// ErrLedger reports saved ledger bytes that do not describe a ledger.
 	ErrLedger = errors.New("accounting: malformed ledger")
 )
+
+func planError(format string, args ...any) error {
+	return fault.New(ErrPlan, "", format, args...)
+}
 
 func configError(format string, args ...any) error {
 	return fault.New(ErrConfig, "", format, args...)

@@ -29,9 +29,57 @@ func ExampleCompose() {
 	// Output: 2.124 ≤ ε ≤ 2.125
 }
 
+// One release with Gaussian noise of multiplier 4: ε at δ = 1e-5, and δ at ε = 1.
+func ExampleGaussianEpsilon() {
+	epsilon, err := accounting.GaussianEpsilon(4, 1e-5)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	delta, err := accounting.GaussianDelta(4, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("ε = %.4f, δ = %.3g\n", epsilon.Upper, delta.Upper)
+	// Output: ε = 0.9263, δ = 2.92e-06
+}
+
+// Budgets in ρ add up: ten releases of discrete Gaussian noise of multiplier 10.
+func ExampleZCDP() {
+	one, err := accounting.GaussianZCDP(10)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	epsilon, err := (10 * one).Epsilon(1e-6)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("ρ = %.3f, ε = %.3f\n", 10*one, epsilon)
+	// Output: ρ = 0.050, ε = 1.472
+}
+
+// A thousand steps, each on 100 records of 10,000, drawn without replacement.
+func ExampleFixedSizeGaussianRDP() {
+	step, err := accounting.FixedSizeGaussianRDP(1, 100, 10_000, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	epsilon, order, err := step.Times(1000).Epsilon(1e-5)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("ε = %.3f, by order %v\n", epsilon, order)
+	// Output: ε = 3.576, by order 6
+}
+
 func ExampleRound_Views() {
 	round := accounting.Round{
-		Family: accounting.FamilySkellam, Shares: 80, MinSurvivors: 90, Colluders: 10,
+		Family: accounting.FamilySkellam, Shares: 80, Honest: 80,
 		Update: accounting.Lane{ShareVariance: 2e4,
 			Sensitivity: accounting.Sensitivity{L2: 300, Dimension: 10000}},
 		Rate: 0.05, HiddenSchedule: true,
@@ -41,15 +89,19 @@ func ExampleRound_Views() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("ε(server) ≤ %.2f, ε(public) ≤ %.2f\n", server.Upper, public.Upper)
+	fmt.Printf("ε(server) ≤ %.2f, ε(public) ≤ %.2f\n", server.Bare().Upper, public.Bare().Upper)
 	// Output: ε(server) ≤ 5.23, ε(public) ≤ 0.23
 }
 
 // Two clients, of whom one wants to spend less, take part until a round would take
 // them over their budgets. The ledger is saved between rounds.
 func ExampleLedger() {
-	ledger, err := accounting.NewLedger(accounting.ServerView,
-		accounting.Target{Epsilon: 4, Delta: 1e-5})
+	budget, err := accounting.NewBudget(accounting.Calculated(accounting.PartyUnit), 4, 1e-5)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ledger, err := accounting.NewLedger(budget)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -84,7 +136,7 @@ func ExampleLedger() {
 	}
 	for _, client := range ledger.Clients() {
 		spent, err := ledger.Spent(client)
-		fmt.Printf("%s has spent %.2f, %v\n", client, spent.Upper, err)
+		fmt.Printf("%s has spent %.2f, %v\n", client, spent.Bare().Upper, err)
 	}
 	// Output:
 	// after 16 rounds ben stops: ε would be 2.06

@@ -13,13 +13,12 @@ import (
 type Family = family.Family
 
 const (
-	// FamilyDiscreteLaplace: P(k) ∝ exp(−|k|/t) (Ghosh, Roughgarden, Sundararajan
-	// 2009). Exactly m shares, differences of Pólya variables of shape 1/m, add up to
-	// one.
+	// FamilyDiscreteLaplace: P(k) ∝ exp(−|k|/t) (Ghosh, Roughgarden, Sundararajan 2009). Exactly m
+	// shares, differences of Pólya variables of shape 1/m, add up to a discrete Laplace variable.
 	FamilyDiscreteLaplace = family.DiscreteLaplace
 	// FamilyDiscreteGaussian: P(k) ∝ exp(−k²/2σ²) (Canonne, Kamath, Steinke 2020). A sum of m shares
-	// is close to one of σ√m (Kairouz, Liu, Steinke 2021), but is accounted for exactly as it is
-	// distributed.
+	// is close to a discrete Gaussian of parameter σ√m (Kairouz, Liu, Steinke 2021); the accountant
+	// uses the exact distribution of the sum.
 	FamilyDiscreteGaussian = family.DiscreteGaussian
 	// FamilySkellam: differences of two Poisson variables (Agarwal, Kairouz, Liu
 	// 2021). Sums of shares are exact.

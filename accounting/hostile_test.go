@@ -90,14 +90,14 @@ func TestManySteps(t *testing.T) {
 		t.Error(err)
 	}
 	// A scalar release with more noise than a table holds.
-	r := Round{Family: FamilySkellam, Shares: 10, MinSurvivors: 10,
+	r := Round{Family: FamilySkellam, Shares: 10, Honest: 10,
 		Update: Lane{ShareVariance: 1e14, Sensitivity: Sensitivity{1e6, 1e6, 1}}, Rate: 1}
 	s, err := r.Spent(ServerView, 10, 1e-6)
-	if err != nil || s.Accountant != "PLD" || s.Lower != 0 || s.Neighbour != "" {
+	if err != nil || s.Bare().Accountant != "PLD" || s.Bare().Lower != 0 || s.Bare().Neighbour != "" {
 		t.Fatal(s, err)
 	}
 	g := mustEpsilon(t, 1e-6, Step{Gaussian{math.Sqrt(1e15) / 1e6}, 10})
-	if s.Upper < g.Lower || s.Upper > (1+1e-9)*g.Upper {
+	if s.Bare().Upper < g.Lower || s.Bare().Upper > (1+1e-9)*g.Upper {
 		t.Errorf("%v, and Gaussian %v", s, g)
 	}
 }

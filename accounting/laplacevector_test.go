@@ -101,9 +101,9 @@ func TestIntegerNorm(t *testing.T) {
 		}
 	}
 	// A vector round uses it: Δ₁ = 7.9 spends what 7 does.
-	r := Round{Family: FamilyDiscreteLaplace, Shares: 5, MinSurvivors: 5,
+	r := Round{Family: FamilyDiscreteLaplace, Shares: 5, Honest: 5,
 		Update: Lane{SumScale: 10, Sensitivity: Sensitivity{7.9, 5, 9}}, Rate: 1}
-	if s, err := r.Spent(ServerView, 3, 0); err != nil || !s.Contains(2.1) {
+	if s, err := r.Spent(ServerView, 3, 0); err != nil || !s.Bare().Contains(2.1) {
 		t.Error(s, err)
 	}
 }

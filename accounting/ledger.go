@@ -18,40 +18,22 @@ import (
 // rounds must not depend on what earlier rounds released. Stopping early, or
 // leaving a client out because its budget is spent, depends on parameters only
 // and is covered.
+//
+// A line is recorded only if its [Statement] implies that of the ledger's budget.
 type Ledger struct {
-	view     View
-	standard Target
+	standard Budget
 	budgets  map[string]Target
 	accounts map[string][]charge
 }
 
-// OverBudget names a client that a refused round would have taken over its budget. It matches
-// ErrBudget.
-type OverBudget struct {
-	Client string
-	Budget Target
-	Would  float64 // ε after the round, +Inf if unbounded
-}
-
-func (e *OverBudget) Error() string {
-	return fmt.Sprintf("accounting: round would take client %q to epsilon %.6g, budget is %.6g at "+
-		"delta %.3g: leave it out or stop", e.Client, e.Would, e.Budget.Epsilon, e.Budget.Delta)
-}
-
-// Is reports a match with ErrBudget.
-func (e *OverBudget) Is(target error) bool { return target == ErrBudget }
-
-// NewLedger returns an empty ledger for one view. standard is the budget of every client without
-// one of its own.
-func NewLedger(view View, standard Target) (*Ledger, error) {
-	if view != ServerView && view != PublicView {
-		return nil, configError("unknown %v", view)
-	}
-	if err := standard.check(); err != nil {
+// NewLedger returns an empty ledger. standard is the budget of every client without one of its own.
+// A budget that is about [PublicServer] has the ledger count as [PublicView], any other as
+// [ServerView].
+func NewLedger(standard Budget) (*Ledger, error) {
+	if err := standard.Target().check(); err != nil {
 		return nil, err
 	}
 	return &Ledger{
-		view:     view,
 		standard: standard,
 		budgets:  map[string]Target{},
 		accounts: map[string][]charge{},
@@ -77,7 +59,6 @@ var errNameless = configError("a client needs a name")
 // that may still fail.
 func (l *Ledger) Clone() *Ledger {
 	return &Ledger{
-		view:     l.view,
 		standard: l.standard,
 		budgets:  maps.Clone(l.budgets),
 		accounts: maps.Clone(l.accounts), // whose lines are replaced, and never changed
@@ -85,20 +66,75 @@ func (l *Ledger) Clone() *Ledger {
 }
 
 // View returns the view whose spending the ledger records.
-func (l *Ledger) View() View { return l.view }
+func (l *Ledger) View() View { return l.Statement().View() }
+
+// Statement returns what the ledger's budgets are about.
+func (l *Ledger) Statement() Statement { return l.standard.statement }
 
 // Budget returns a client's budget.
-func (l *Ledger) Budget(client string) Target {
+func (l *Ledger) Budget(client string) Budget {
 	if t, ok := l.budgets[client]; ok {
-		return t
+		return Budget{l.Statement(), t.Epsilon, t.Delta}
 	}
 	return l.standard
 }
 
 // Spent returns what a client has spent at its budget's delta, or an error from
 // the accountant.
-func (l *Ledger) Spent(client string) (Spent, error) {
-	return spend(l.accounts[client], l.view, l.Budget(client).Delta)
+func (l *Ledger) Spent(client string) (Claim, error) {
+	out, err := spend(l.accounts[client], l.View(), l.Budget(client).delta)
+	out.Statement = l.Statement()
+	return out, err
+}
+
+// Most returns which of the clients has spent most, each at its budget's delta, and how much: the
+// first of those in order; "" and a claim of 0 if none has spent any. Without clients it asks all.
+// It fails with errors of the accountant.
+func (l *Ledger) Most(clients ...string) (client string, most Claim, err error) {
+	return l.most(clients, NewClaim(l.Statement(), Figures{Delta: l.standard.delta}), l.Spent)
+}
+
+// MostBy is Most with lines that add up by a plan, at the delta of a budget that is about it.
+func (l *Ledger) MostBy(p Plan, of Budget, clients ...string) (
+	client string, most Claim, err error,
+) {
+	return l.most(clients, NewClaim(of.statement, Figures{Delta: of.delta}),
+		func(id string) (Claim, error) { return l.Spending(id).At(of.delta, p) })
+}
+
+func (l *Ledger) most(clients []string, none Claim, spent func(client string) (Claim, error),
+) (client string, most Claim, err error) {
+	if len(clients) == 0 {
+		clients = l.Clients()
+	}
+	most = none
+	known := map[string]bool{} // clients with equal accounts and budgets share one computation
+	for _, id := range slices.Sorted(slices.Values(clients)) {
+		key := fmt.Sprintf("%x %s", l.Budget(id).delta, fingerprint(l.accounts[id]))
+		if len(l.accounts[id]) == 0 || known[key] {
+			continue
+		}
+		known[key] = true
+		is, err := spent(id)
+		if err != nil {
+			return "", Claim{}, err
+		}
+		if client == "" || is.figures.Upper > most.figures.Upper {
+			client, most = id, is
+		}
+	}
+	return client, most, nil
+}
+
+// Spending returns the lines of a client's account that are rounds.
+func (l *Ledger) Spending(client string) Spending {
+	var out Spending
+	for _, c := range l.accounts[client] {
+		if c.Round != nil {
+			out.charges = append(out.charges, c)
+		}
+	}
+	return out
 }
 
 // Clients returns the clients that have spent anything, sorted.
@@ -125,21 +161,20 @@ func (l *Ledger) SpendRounds(r Round, count int, clients ...string) error {
 	if count < 1 || count > maxCount {
 		return configError("%d rounds, want 1 to 2^40", count)
 	}
-	if r.Signs != nil {
-		signs := *r.Signs
-		r.Signs = &signs
+	if err := r.Statement.Implies(l.Statement()); err != nil {
+		return err
 	}
+	r = r.owned()
 	return l.spend(charge{Round: &r, Count: count}, clients)
 }
 
-// Left returns for each client how many more equal rounds its budget allows, but no more than
-// most.
+// Left returns for each client how many more equal rounds its budget allows, counting up to most.
 func (l *Ledger) Left(r Round, most int, clients ...string) ([]int, error) {
 	out, known := make([]int, len(clients)), map[string]int{}
 	for i, id := range clients {
 		// Clients with equal accounts and budgets share one search.
 		t := l.Budget(id)
-		k := fmt.Sprintf("%x %x %s", t.Epsilon, t.Delta, fingerprint(l.accounts[id]))
+		k := fmt.Sprintf("%x %x %s", t.epsilon, t.delta, fingerprint(l.accounts[id]))
 		n, ok := known[k]
 		if !ok {
 			var failed error
@@ -161,12 +196,15 @@ func (l *Ledger) Left(r Round, most int, clients ...string) ([]int, error) {
 }
 
 // Spend records mechanisms instead of a round, under the same rule. In the server's view sampling
-// does not count: [Sampled] then counts as its Mechanism, and [ReplaceOne] as one at rate 1.
+// does not count: [Sampled] then counts as its Mechanism, and [ReplaceOne] as if its rate were 1.
 func (l *Ledger) Spend(s Step, clients ...string) error {
 	if s.Mechanism == nil || s.Count < 0 || s.Count > maxCount {
 		return configError("step needs a mechanism and a count from 0 to 2^40")
 	}
-	if err := usable(s.Mechanism, l.view); err != nil {
+	if err := Calculated(l.Statement().unit).Implies(l.Statement()); err != nil {
+		return err
+	}
+	if err := usable(s.Mechanism, l.View()); err != nil {
 		return err
 	}
 	s.Mechanism = owned(s.Mechanism)
@@ -223,18 +261,18 @@ func (l *Ledger) spend(c charge, clients []string) error {
 			return err
 		}
 		t := l.Budget(id)
-		k := fmt.Sprintf("%x %x %s", t.Epsilon, t.Delta, fingerprint(next[i]))
+		k := fmt.Sprintf("%x %x %s", t.epsilon, t.delta, fingerprint(next[i]))
 		eps, ok := seen[k]
 		if !ok {
-			s, err := spendAtMost(next[i], l.view, t.Delta)
+			s, err := spendAtMost(next[i], l.View(), t.delta)
 			if err != nil {
 				return err
 			}
 			eps = s.Upper
 			seen[k] = eps
 		}
-		if eps > t.Epsilon || math.IsNaN(eps) {
-			return &OverBudget{Client: id, Budget: t, Would: eps}
+		if eps > t.epsilon || math.IsNaN(eps) {
+			return &OverBudget{Client: id, Budget: t, Would: eps, Delta: t.delta}
 		}
 	}
 	for i, id := range unique {
@@ -268,8 +306,11 @@ func (c charge) key() string {
 	if r.Signs != nil {
 		signs = *r.Signs
 	}
-	r.Signs = nil
-	return fmt.Sprintf("round %+v %+v", r, signs)
+	about := r.Statement.stated()
+	r.Signs, r.Statement = nil, Statement{}
+	return fmt.Sprintf("round %q %+v %+v %q %d %d %d %x %d", c.Job, r, signs, string(about.unit),
+		int(about.adjacency), int(about.server), int(about.colluders), about.committees,
+		uint(about.assumes))
 }
 
 func fingerprint(account []charge) string {
@@ -281,32 +322,26 @@ func fingerprint(account []charge) string {
 	return fmt.Sprint(lines)
 }
 
-// Colluders returns the fewest colluding parties that any recorded round is counted against: more
-// of them would have more spent. It is false if there is no round, but for those of committees.
-func (l *Ledger) Colluders() (least int, ok bool) {
-	for _, account := range l.accounts {
-		for _, c := range account {
-			if r := c.Round; r != nil && !r.Committee && (!ok || r.Colluders < least) {
-				least, ok = r.Colluders, true
-			}
-		}
-	}
-	return least, ok
-}
-
 // Carry adds what clients have spent by another ledger to this one, whether or not their budgets
-// allow it: it has been spent. Both ledgers must be of the same view. A client without an account
-// has spent nothing.
+// allow it, since it is already spent. Each of these lines must imply this ledger's statement, or
+// Carry fails with a [StatementError]. A client without an account has spent nothing.
 func (l *Ledger) Carry(from *Ledger, clients ...string) error {
-	if l.view != from.view {
-		return configError("the ledgers are against %v and %v", l.view, from.view)
+	if l.View() != from.View() {
+		return configError("the ledgers are against %v and %v", l.View(), from.View())
 	}
 	next := map[string][]charge{}
 	for _, id := range clients {
 		account := l.accounts[id]
 		for _, c := range from.accounts[id] {
-			var err error
-			if account, err = appendCharge(account, c); err != nil {
+			statement := Calculated(l.Statement().unit)
+			if c.Round != nil {
+				statement = c.Round.Statement
+			}
+			err := statement.Implies(l.Statement())
+			if err == nil {
+				account, err = appendCharge(account, c)
+			}
+			if err != nil {
 				return err
 			}
 		}

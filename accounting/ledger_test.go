@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 )
 
 func TestLedgerStopsBeforeOverspending(t *testing.T) {
-	l, err := NewLedger(ServerView, Target{2, 1e-5})
+	l, err := NewLedger(budgetOf(ServerView, Target{2, 1e-5}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +41,7 @@ func TestLedgerStopsBeforeOverspending(t *testing.T) {
 		}
 	}
 	for c, n := range rounds {
-		target := l.Budget(c)
+		target := l.Budget(c).Target()
 		want, err := CalibrateRounds(target, step)
 		if err != nil {
 			t.Fatal(err)
@@ -48,7 +49,7 @@ func TestLedgerStopsBeforeOverspending(t *testing.T) {
 		if n != want {
 			t.Errorf("%s took part in %d rounds, budget allows %d", c, n, want)
 		}
-		if s, err := l.Spent(c); err != nil || s.Upper > target.Epsilon {
+		if s, err := l.Spent(c); err != nil || s.Bare().Upper > target.Epsilon {
 			t.Errorf("%s spent %v, %v", c, s, err)
 		}
 	}
@@ -59,7 +60,7 @@ func TestLedgerStopsBeforeOverspending(t *testing.T) {
 
 // How many rounds are left is how many are recorded one by one, for each client.
 func TestLedgerLeft(t *testing.T) {
-	l, err := NewLedger(ServerView, Target{10, 1e-5})
+	l, err := NewLedger(budgetOf(ServerView, Target{10, 1e-5}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,7 @@ func TestLedgerLeft(t *testing.T) {
 
 // A refused round leaves every account as it was, and mechanisms may mix.
 func TestLedgerMixedRoundsAndFile(t *testing.T) {
-	l, err := NewLedger(PublicView, Target{8, 1e-6})
+	l, err := NewLedger(budgetOf(PublicView, Target{8, 1e-6}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,32 +151,32 @@ func TestLedgerMixedRoundsAndFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		y, err := loaded.Spent(c)
-		if err != nil || x != y {
+		if err != nil || x.Bare() != y.Bare() {
 			t.Errorf("%s: %v, %v, %v", c, x, y, err)
 		}
-		t.Logf("%s: ε(%v) ≤ %.4f by %s", c, x.View, x.Upper, x.Accountant)
+		t.Logf("%s: ε(%v) ≤ %.4f by %s", c, x.Statement, x.Bare().Upper, x.Bare().Accountant)
 	}
 }
 
 func TestLedgerFileErrors(t *testing.T) {
-	good := `{"version":2,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"budgets":{},"accounts":{}}`
+	good := `{"version":2,"standard":` + standard(1) + `,"budgets":{},"accounts":{}}`
 	var l Ledger
 	if err := json.Unmarshal([]byte(good), &l); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range []string{
 		`{}`,
-		`{"version":1,"view":"server","standard":{"Epsilon":1,"Delta":1e-5}}`,
-		`{"version":2,"view":"other","standard":{"Epsilon":1,"Delta":1e-5}}`,
-		`{"version":2,"view":"server","standard":{"Epsilon":-1,"Delta":1e-5}}`,
-		`{"version":2,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"extra":1}`,
-		`{"version":2,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"budgets":{"a":{"Epsilon":0,"Delta":0}}}`,
-		`{"version":2,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},"accounts":{"a":[{"count":1}]}}`,
-		`{"version":2,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},` +
+		`{"version":9,"standard":` + standard(1) + `}`,
+		`{"version":2,"view":"server","standard":{"Epsilon":1,"Delta":1e-5}}`,
+		`{"version":2,"standard":` + standard(-1) + `}`,
+		`{"version":2,"standard":` + standard(1) + `,"extra":1}`,
+		`{"version":2,"standard":` + standard(1) + `,"budgets":{"a":{"Epsilon":0,"Delta":0}}}`,
+		`{"version":2,"standard":` + standard(1) + `,"accounts":{"a":[{"count":1}]}}`,
+		`{"version":2,"standard":` + standard(1) + `,` +
 			`"accounts":{"a":[{"count":0,"mechanism":{"gaussian":{"NoiseMultiplier":1}}}]}}`,
-		`{"version":2,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},` +
+		`{"version":2,"standard":` + standard(1) + `,` +
 			`"accounts":{"a":[{"count":1,"step_count":1,"mechanism":{"gaussian":{"NoiseMultiplier":0}}}]}}`,
-		`{"version":2,"view":"server","standard":{"Epsilon":1,"Delta":1e-5},` +
+		`{"version":2,"standard":` + standard(1) + `,` +
 			`"accounts":{"a":[{"count":1,"step_count":1,"mechanism":{}}]}}`,
 	} {
 		before := l.Budget("x")
@@ -186,10 +187,50 @@ func TestLedgerFileErrors(t *testing.T) {
 			t.Error("a failed load changed the ledger")
 		}
 	}
-	if _, err := NewLedger(0, Target{1, 0}); !errors.Is(err, ErrConfig) {
+	if _, err := NewLedger(budgetOf(ServerView, Target{0, 0})); !errors.Is(err, ErrConfig) {
 		t.Error(err)
 	}
 	if err := l.Spend(Step{}, "a"); !errors.Is(err, ErrConfig) {
 		t.Error(err)
+	}
+}
+
+// Of several mistakes in a file the same one is told every time.
+func TestLedgerFileTellsOneMistake(t *testing.T) {
+	head := `{"version":2,"standard":` + standard(1) + `,`
+	for s, first := range map[string]string{
+		head + `"budgets":{"c":{},"b":{},"a":{},"d":{}}}`:                                     `of "a"`,
+		head + `"accounts":{"c":[{}],"b":[{}],"d":[{}],"a":[{"count":0}],"e":[{"count":1}]}}`: `of "a"`,
+	} {
+		for range 20 {
+			var l Ledger
+			if err := l.UnmarshalJSON([]byte(s)); err == nil || !strings.Contains(err.Error(), first) {
+				t.Fatalf("%s: %v, want what is wrong %s", s, err, first)
+			}
+		}
+	}
+}
+
+// Most names the client that has spent most, of those that are asked for.
+func TestLedgerMost(t *testing.T) {
+	l := mustLedger(t, ServerView, Target{10, 1e-5})
+	if who, most, err := l.Most(); who != "" || most.Bare().Upper != 0 || err != nil {
+		t.Errorf("of nobody: %q, %v, %v", who, most, err)
+	}
+	step := Step{Gaussian{20}, 1}
+	for count, who := range []string{1: "ann", 3: "ben", 2: "cid"} {
+		for range count {
+			if err := l.Spend(step, who); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for want, of := range map[string][]string{"ben": nil, "cid": {"ann", "cid"}, "ann": {"ann", "dan"},
+		"": {"dan"}} {
+		who, most, err := l.Most(of...)
+		spent, err2 := l.Spent(who)
+		if who != want || most.Bare().Upper != spent.Bare().Upper || err != nil || err2 != nil {
+			t.Errorf("of %v: %q, %v, %v; want %q, %v", of, who, most, err, want, spent)
+		}
 	}
 }

@@ -1,9 +1,12 @@
 package accounting
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/hushsum/hushsum/internal/strict"
 )
 
 // ledgerVersion is the format written by MarshalJSON.
@@ -11,8 +14,7 @@ const ledgerVersion = 2
 
 type ledgerJSON struct {
 	Version  int                    `json:"version"`
-	View     string                 `json:"view"`
-	Standard Target                 `json:"standard"`
+	Standard Budget                 `json:"standard"`
 	Budgets  map[string]Target      `json:"budgets"`
 	Accounts map[string][]entryJSON `json:"accounts"`
 }
@@ -51,14 +53,13 @@ func (l Ledger) MarshalJSON() ([]byte, error) {
 	}
 	out := ledgerJSON{
 		Version:  ledgerVersion,
-		View:     l.view.String(),
 		Standard: l.standard,
 		Budgets:  l.budgets,
 		Accounts: map[string][]entryJSON{},
 	}
-	for id, account := range l.accounts {
-		entries := make([]entryJSON, 0, len(account))
-		for _, c := range account {
+	for _, id := range l.Clients() {
+		entries := make([]entryJSON, 0, len(l.accounts[id]))
+		for _, c := range l.accounts[id] {
 			e := entryJSON{Count: c.Count, Round: c.Round}
 			if c.Step != nil {
 				m, err := encodeMechanism(c.Step.Mechanism)
@@ -74,39 +75,31 @@ func (l Ledger) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// UnmarshalJSON loads a ledger saved by MarshalJSON, including its view, and replaces l. If it
-// fails, with an error that matches ErrLedger, it leaves l unchanged.
+// UnmarshalJSON loads a ledger saved by MarshalJSON, including its statement, and replaces l.
+// If it fails, with an error that matches ErrLedger, it leaves l unchanged.
 func (l *Ledger) UnmarshalJSON(b []byte) error {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
 	var in ledgerJSON
-	if err := d.Decode(&in); err != nil {
+	if err := strict.JSON(b, &in); err != nil {
 		return fmt.Errorf("%w: %w", ErrLedger, err)
 	}
 	if in.Version != ledgerVersion {
 		return fmt.Errorf("%w: version %d, want %d", ErrLedger, in.Version, ledgerVersion)
 	}
-	view := ServerView
-	if in.View == PublicView.String() {
-		view = PublicView
-	} else if in.View != ServerView.String() {
-		return fmt.Errorf("%w: unknown view %q", ErrLedger, in.View)
-	}
-	out, err := NewLedger(view, in.Standard)
+	out, err := NewLedger(in.Standard)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrLedger, err)
 	}
-	for id, t := range in.Budgets {
-		if err := out.SetBudget(id, t); err != nil {
+	for _, id := range slices.Sorted(maps.Keys(in.Budgets)) {
+		if err := out.SetBudget(id, in.Budgets[id]); err != nil {
 			return fmt.Errorf("%w: budget of %q: %w", ErrLedger, id, err)
 		}
 	}
-	for id, entries := range in.Accounts {
+	for _, id := range slices.Sorted(maps.Keys(in.Accounts)) {
 		if id == "" {
 			return fmt.Errorf("%w: %w", ErrLedger, errNameless)
 		}
-		for _, e := range entries {
-			c, err := e.charge(view)
+		for _, e := range in.Accounts[id] {
+			c, err := e.charge(out)
 			if err != nil {
 				return fmt.Errorf("%w: account of %q: %w", ErrLedger, id, err)
 			}
@@ -117,12 +110,15 @@ func (l *Ledger) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-func (e entryJSON) charge(v View) (charge, error) {
+func (e entryJSON) charge(l *Ledger) (charge, error) {
 	if e.Count < 1 || e.Count > maxCount || (e.Round == nil) == (e.Mechanism == nil) {
 		return charge{}, configError("entry needs a positive count and either a round or a mechanism")
 	}
 	if e.Round != nil {
 		if err := e.Round.check(); err != nil {
+			return charge{}, err
+		}
+		if err := e.Round.Statement.Implies(l.Statement()); err != nil {
 			return charge{}, err
 		}
 		return charge{Round: e.Round, Count: e.Count}, nil
@@ -134,7 +130,7 @@ func (e entryJSON) charge(v View) (charge, error) {
 	if e.StepCount < 0 || e.StepCount > maxCount {
 		return charge{}, configError("step count is %d", e.StepCount)
 	}
-	if err := usable(m, v); err != nil {
+	if err := usable(m, l.View()); err != nil {
 		return charge{}, err
 	}
 	c := charge{Step: &Step{m, e.StepCount}, Count: e.Count}

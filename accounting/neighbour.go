@@ -120,14 +120,15 @@ func squares(total, most int) (out []int) {
 }
 
 // widest is over how many coordinates to spread a vector at most: no more than can
-// differ, nor than hold the whole L1 norm, of which fewer coordinates spend more.
+// differ, nor than hold the whole L1 norm, of which fewer coordinates spend more, nor than an
+// encoder keeps apart (docs/privacy-proofs.md, P6).
 func (s Sensitivity) widest() int {
 	l1, square := math.Floor(s.L1), floorSquare(s.L2)
 	if l1 < 1 || square < 1 {
 		return 0
 	}
 	n := math.Min(math.Min(l1, square), math.Ceil(l1*l1/square))
-	return int(math.Min(math.Min(n, float64(s.Dimension)), maxCount))
+	return int(math.Min(math.Min(n, float64(s.Dimension)), 1<<24))
 }
 
 // floorSquare is ⌊x²⌋, of the exact square.
@@ -163,21 +164,22 @@ func coordinates(n int) string {
 }
 
 // A witness has the steps that a neighbour spends, and their name. Where the law of the noise is
-// not known exactly, its logarithm is off by at most slack in all steps together.
+// not known exactly, its logarithm is off by at most slack in all steps together; and δ of the
+// neighbour may be below that of the steps by lost.
 type witness struct {
-	steps []Step
-	slack float64
-	name  string
+	steps       []Step
+	slack, lost float64
+	name        string
 }
 
 // read is the lower bound for every law of the noise within the slack: if all probabilities are
 // within e^{±a} of those at hand, δ(ε) is at least e^{−a} times that at ε + 2a.
 func (w witness) read(of epsilonOf) epsilonOf {
-	if w.slack == 0 {
+	if w.slack == 0 && w.lost == 0 {
 		return of
 	}
 	return func(delta float64) (Bound, error) {
-		grown := delta * math.Exp(math.Min(w.slack, 1)) * (1 + 4*unit)
+		grown := (delta*math.Exp(math.Min(w.slack, 1)) + w.lost) * (1 + 4*unit)
 		if !(w.slack < 1e-3 && grown < 1) {
 			return Bound{Upper: math.Inf(1), Reason: reasonOverflow}, nil
 		}
@@ -187,31 +189,47 @@ func (w witness) read(of epsilonOf) epsilonOf {
 	}
 }
 
-// noiseOf returns the noise of the given number of shares in one coordinate, and by how much the
-// logarithm of its law may be off; it returns nil if no law is known.
-func (l Lane) noiseOf(f Family, shares, calibrated int) (
-	noise func(by int) Mechanism, off float64,
-) {
-	switch f {
+// noiseOf returns the noise of the smallest sum in one coordinate, and by how much the logarithm of
+// its law may be off; it returns nil if no law is known.
+func (r Round) noiseOf(l Lane) (noise func(by int) Mechanism, off float64) {
+	shares := r.Honest
+	switch r.Family {
 	case FamilyDiscreteLaplace:
-		if shares == calibrated {
+		if shares == r.Shares {
 			return func(by int) Mechanism { return DiscreteLaplace{l.SumScale, by} }, 0
 		}
 	case FamilySkellam:
 		variance := float64(shares) * l.ShareVariance
 		return func(by int) Mechanism { return Skellam{variance, by} }, 0
 	default:
-		variance := l.ShareSigma * l.ShareSigma
-		tau, err := SumTau(shares, variance)
-		if err == nil && tau < 1e-12 {
-			sigma := math.Sqrt(float64(shares)) * l.ShareSigma
+		if v, tau, ok := r.together(l); ok {
+			sigma := math.Sqrt(v)
 			return func(by int) Mechanism { return DiscreteGaussian{sigma, by} }, tau
 		}
-		if theta, ok := shareTheta(shares, variance); ok {
+		if theta, ok := shareTheta(shares, l.ShareSigma*l.ShareSigma); ok && r.Own == 0 {
 			return func(by int) Mechanism { return shareSum{theta, by} }, 0
 		}
 	}
 	return nil, 0
+}
+
+// together returns the parameter of a discrete Gaussian that the shares of the smallest sum make
+// together with Round.Own, and by how much the logarithm of their law is off; ok = false if that
+// is more than nothing. The mass of k is e^{−k²/2(a+b)} times a sum of e^{−n²/2w²} over shifted
+// integers n, w² = ab/(a+b), which by the Poisson summation formula is off by 2.1·e^{−2π²w²}.
+func (r Round) together(l Lane) (v, off float64, ok bool) {
+	const up = 1 + 0x1p-48 // the noise may have been rounded down
+	variance, shares := l.ShareSigma*l.ShareSigma, r.Honest
+	off, err := SumTau(shares, variance)
+	if err != nil {
+		return 0, 0, false
+	}
+	v = float64(shares) * variance * up
+	if r.Own > 0 {
+		off += 5 * math.Exp(-2*math.Pi*math.Pi*v*r.Own/(v+r.Own))
+		v += r.Own * up
+	}
+	return v, off, off < 1e-12
 }
 
 // smoothing is the variance of the continuous Gaussian that turns a discrete one of variance V,
@@ -225,15 +243,15 @@ func smooth(v float64) float64 {
 
 // attained returns what a vector spends in one round, which nothing that holds for all vectors
 // is below: of discrete Laplace noise one that is spread over at most n coordinates, of others
-// the longest. A round of which exactly MinSurvivors take part is the one that spends most; if
+// the longest. A round of which exactly Honest shares are is the one that spends most; if
 // their noise is of no law that is known, nothing is shown. Lanes are sampled together, and
 // vectors whole: then all but one coordinate of one lane may be zeros.
 func (r Round) attained(v View, n int) witness {
-	q, shares := r.rate(v), r.MinSurvivors-r.Colluders
+	q := r.rate(v)
 	lanes := r.lanes()
 	longest, single := make([]neighbour, len(lanes)), make([]neighbour, len(lanes))
 	for i, l := range lanes {
-		s, err := l.Sensitivity.check()
+		s, err := l.inputs()
 		switch {
 		case err != nil:
 			return witness{}
@@ -248,7 +266,10 @@ func (r Round) attained(v View, n int) witness {
 			}
 		}
 	}
-	if w, ok := r.smoothed(longest, single, q, shares); ok || r.Messages > 1 {
+	if r.Messages > 1 {
+		return r.smoothedBand()
+	}
+	if w, ok := r.smoothed(longest, single, q); ok {
 		return w
 	}
 	if q < 1 {
@@ -256,7 +277,7 @@ func (r Round) attained(v View, n int) witness {
 	}
 	out := witness{name: nameOf(longest)}
 	for i, l := range lanes {
-		noise, off := l.noiseOf(r.Family, shares, r.Shares)
+		noise, off := r.noiseOf(l)
 		if noise == nil {
 			return witness{}
 		}
@@ -271,16 +292,14 @@ func (r Round) attained(v View, n int) witness {
 // smoothed returns what vectors spend if continuous noise is added to each release, which makes
 // all of it one Gaussian: ok where tables would be large, or where sampling leaves these one
 // coordinate and that shows less.
-func (r Round) smoothed(longest, single []neighbour, q float64, shares int) (w witness, ok bool) {
+func (r Round) smoothed(longest, single []neighbour, q float64) (w witness, ok bool) {
 	if r.Family != FamilyDiscreteGaussian {
 		return witness{}, false
 	}
 	all, one, large := 0.0, 0.0, false
 	for i, l := range r.lanes() {
-		variance := l.ShareSigma * l.ShareSigma
-		tau, err := SumTau(shares, variance)
-		v := float64(shares) * variance * (1 + 4*unit)
-		if err != nil || v < 16 || tau > 1e-12 {
+		v, tau, ok := r.together(l)
+		if !ok || v < 16 {
 			return witness{}, false
 		}
 		all += longest[i].square() / (v + smoothing)
@@ -289,27 +308,44 @@ func (r Round) smoothed(longest, single []neighbour, q float64, shares int) (w w
 		for _, e := range longest[i] {
 			w.slack += (tau + smooth(v)) * float64(e.coordinates)
 		}
-		if r.Messages > 1 {
-			return r.smoothedBand(longest[i].square(), v, tau)
-		}
 	}
 	if all == 0 || !large && (q == 1 || all < one) {
 		return witness{}, false
 	}
 	z := (1 + 8*unit) / math.Sqrt(all)
-	return witness{[]Step{{Sampled{Gaussian{z}, q}, 1}}, w.slack, nameOf(longest)}, true
+	return witness{
+		steps: []Step{{Sampled{Gaussian{z}, q}, 1}}, slack: w.slack, name: nameOf(longest),
+	}, true
 }
 
-// smoothedBand is smoothed for a band. Each of its sums has a vector whose square is a whole number
-// of its own, in four coordinates (Lagrange), and all together have the square of the longest.
-func (r Round) smoothedBand(square, v, tau float64) (w witness, ok bool) {
-	if r.Update.Sensitivity.Dimension < 4*r.Messages || square == 0 {
-		return witness{}, false
+// Rounding a coordinate of a vector moves it by a variance of at most ¼. On a condition that holds
+// with a probability of at least 1 − e^{−1/2} that is at most roundedSquare, along any direction,
+// and the mean moves by at most roundedMean, its root.
+const (
+	roundedSquare = 0.25 / (1 - 0.6065306597126334)
+	roundedMean   = 0.7972
+)
+
+// smoothedBand returns what every vector that is as long as the clip spends in a band, however it
+// is rounded. Along the vector, in all sums together, the sum of all noise is a Gaussian, but for
+// the slack, and rounding adds something of small variance: the test by a threshold, whose power
+// is Φ of what it is moved by, loses no more than half of sup|Φ″| times that variance.
+func (r Round) smoothedBand() witness {
+	v, tau, ok := r.together(r.Update)
+	s, err := r.Update.inputs()
+	sums := float64(r.Messages)
+	norm := s.L2 - roundedMean*math.Sqrt(sums)
+	if r.Family != FamilyDiscreteGaussian || !ok || err != nil || v < 16 || !(norm > 0) {
+		return witness{}
 	}
-	z := (1 + 8*unit) * math.Sqrt((v+smoothing)/square)
-	name := fmt.Sprintf("vectors in the %d sums of a band, of a squared norm of %.0f together",
-		r.Messages, square)
-	return witness{[]Step{{Gaussian{z}, 1}}, 4 * float64(r.Messages) * (tau + smooth(v)), name}, true
+	v += smoothing
+	return witness{
+		steps: []Step{{Gaussian{(1 + 8*unit) * math.Sqrt(v) / norm}, 1}},
+		slack: float64(s.Dimension) * (tau + smooth(v-smoothing)),
+		lost:  0.122 * roundedSquare / v,
+		name: fmt.Sprintf("vectors in the %d sums of a band, of a squared norm of %.0f together",
+			r.Messages, math.Floor(s.L2*s.L2)),
+	}
 }
 
 func nameOf(lanes []neighbour) string {
@@ -347,6 +383,7 @@ func attainedBy(charges []charge, v View, n int) (out witness) {
 			return witness{}
 		}
 		out.slack += one.slack * float64(c.Count)
+		out.lost += one.lost // of all rounds of the charge together
 		for _, s := range one.steps {
 			if added, ok := addedUp(s, c.Count); ok {
 				out.steps = append(out.steps, added)
@@ -385,7 +422,7 @@ func widest(charges []charge) int {
 		if c.Round == nil || c.Round.Family != FamilyDiscreteLaplace {
 			continue
 		}
-		if s, err := c.Round.Update.Sensitivity.check(); err == nil {
+		if s, err := c.Round.Update.inputs(); err == nil {
 			n = max(n, s.widest())
 		}
 	}

@@ -3,6 +3,7 @@ package accounting
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -11,7 +12,7 @@ import (
 // laplaceRound is a round of discrete Laplace noise of scale t over vectors with the L2
 // bound alone.
 func laplaceRound(t, l2 float64, dim int) Round {
-	return Round{Family: FamilyDiscreteLaplace, Shares: 20, MinSurvivors: 20, Rate: 1,
+	return Round{Family: FamilyDiscreteLaplace, Shares: 20, Honest: 20, Rate: 1,
 		Update: Lane{SumScale: t, Sensitivity: Sensitivity{L2: l2, Dimension: dim}}}
 }
 
@@ -38,19 +39,21 @@ func TestLaplaceLowerBoundIsBelowSoundUpperBounds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Lower > sound {
-			t.Errorf("%d rounds: at least %v is printed, and no neighbour is above %v", rounds, s.Lower,
+		if s.Bare().Lower > sound {
+			t.Errorf("%d rounds: at least %v is printed, and no neighbour is above %v", rounds,
+				s.Bare().Lower,
 				sound)
 		}
-		if s.Upper > sound {
-			t.Errorf("%d rounds: at most %v is printed, zCDP proves %v", rounds, s.Upper, sound)
+		if s.Bare().Upper > sound {
+			t.Errorf("%d rounds: at most %v is printed, zCDP proves %v", rounds, s.Bare().Upper, sound)
 		}
-		t.Log(fmt.Sprint(rounds), " rounds: ", s.Lower, " to ", s.Upper, ", zCDP ", sound)
+		t.Log(fmt.Sprint(rounds), " rounds: ", s.Bare().Lower, " to ", s.Bare().Upper, ", zCDP ", sound)
 	}
 	// So with very much noise, whose best orders are far above 1,000.
 	s, err := laplaceRound(2e8, 1e5, 105).Spent(ServerView, 20, 1e-5)
-	if sound := zcdpLaplace(t, 2e8, 1e5, 20, 1e-5); err != nil || s.Lower > sound || s.Upper > sound {
-		t.Errorf("%v to %v (%v), zCDP proves %v", s.Lower, s.Upper, err, sound)
+	if sound := zcdpLaplace(t, 2e8, 1e5, 20, 1e-5); err != nil || s.Bare().Lower > sound ||
+		s.Bare().Upper > sound {
+		t.Errorf("%v to %v (%v), zCDP proves %v", s.Bare().Lower, s.Bare().Upper, err, sound)
 	}
 	// The multiplier for 20 rounds at ε = 8 over 40 coordinates; the L1 norm alone asks for
 	// one of 20.1.
@@ -157,10 +160,15 @@ func skellamOutcomes(variance float64, k int) outcomes {
 
 // gaussianOutcomes is one coordinate that differs by k, under this many discrete Gaussian shares.
 func gaussianOutcomes(shares int, sigma float64, k int) outcomes {
+	return besides(slices.Repeat([]float64{sigma}, shares), k)
+}
+
+// besides is one coordinate that differs by k, under discrete Gaussians of these parameters.
+func besides(sigmas []float64, k int) outcomes {
 	const reach = 20
-	one := tabled(func(k float64) float64 { return math.Exp(-k * k / (2 * sigma * sigma)) }, reach)
 	law := map[int]float64{0: 1}
-	for range shares {
+	for _, sigma := range sigmas {
+		one := tabled(func(k float64) float64 { return math.Exp(-k * k / (2 * sigma * sigma)) }, reach)
 		next := map[int]float64{}
 		for a, p := range law {
 			for b, q := range one {
@@ -182,15 +190,15 @@ func gaussianOutcomes(shares int, sigma float64, k int) outcomes {
 // that it attains the bound. Where none is known the bound is 0.
 func TestLowerBoundsAreAttained(t *testing.T) {
 	lap := func(s Sensitivity) Round {
-		return Round{Family: FamilyDiscreteLaplace, Shares: 3, MinSurvivors: 3, Rate: 1,
+		return Round{Family: FamilyDiscreteLaplace, Shares: 3, Honest: 3, Rate: 1,
 			Update: Lane{SumScale: 2, Sensitivity: s}}
 	}
 	skel := func(s Sensitivity) Round {
-		return Round{Family: FamilySkellam, Shares: 3, MinSurvivors: 3, Rate: 1,
+		return Round{Family: FamilySkellam, Shares: 3, Honest: 3, Rate: 1,
 			Update: Lane{ShareVariance: 2, Sensitivity: s}}
 	}
 	gauss := func(shares int, sigma float64, s Sensitivity) Round {
-		return Round{Family: FamilyDiscreteGaussian, Shares: shares, MinSurvivors: shares, Rate: 1,
+		return Round{Family: FamilyDiscreteGaussian, Shares: shares, Honest: shares, Rate: 1,
 			Update: Lane{ShareSigma: sigma, Sensitivity: s}}
 	}
 	with := func(r Round, change func(*Round)) Round {
@@ -221,7 +229,7 @@ func TestLowerBoundsAreAttained(t *testing.T) {
 			"1 coordinate by 2 and 1 by 1", laplaceOutcomes(2, 2, 1)},
 		{"Laplace, no whole vector", lap(Sensitivity{L2: .9, Dimension: 3}), 2, "", nil},
 		{"Laplace, more shares than the law is known for", with(lap(Sensitivity{L2: 2, Dimension: 1}),
-			func(r *Round) { r.MinSurvivors = 4 }), 1, "", nil},
+			func(r *Round) { r.Honest = 4 }), 1, "", nil},
 		{"Laplace, sampled", with(lap(Sensitivity{L2: 2, Dimension: 4}), sampled), 2,
 			"1 coordinate by 2", laplaceOutcomes(2, 2).sampled(.3)},
 		{"Laplace, signs", with(lap(Sensitivity{L2: 2, Dimension: 2}), twoSigns), 2,
@@ -238,7 +246,7 @@ func TestLowerBoundsAreAttained(t *testing.T) {
 			skellamOutcomes(6, 1)},
 		{"Skellam, no whole number", skel(Sensitivity{L2: .9, Dimension: 1}), 2, "", nil},
 		{"Skellam, more shares than calibrated to", with(skel(Sensitivity{L2: 2, Dimension: 1}),
-			func(r *Round) { r.MinSurvivors = 5 }), 2, "1 coordinate by 2", skellamOutcomes(10, 2)},
+			func(r *Round) { r.Honest = 5 }), 2, "1 coordinate by 2", skellamOutcomes(10, 2)},
 		{"Skellam, sampled", with(skel(Sensitivity{L2: 2, Dimension: 1}), sampled), 2,
 			"1 coordinate by 2", skellamOutcomes(6, 2).sampled(.3)},
 		{"Skellam, a vector", skel(Sensitivity{L2: 1.8, Dimension: 4}), 1,
@@ -266,10 +274,23 @@ func TestLowerBoundsAreAttained(t *testing.T) {
 			"1 coordinate by 2 and 2 by 1",
 			gaussianOutcomes(1, 2, 2).cross(gaussianOutcomes(1, 2, 1).times(2))},
 		{"Gaussian, more shares than calibrated to", with(gauss(1, 2, Sensitivity{L2: 2, Dimension: 4}),
-			func(r *Round) { r.MinSurvivors, r.Colluders = 4, 1 }), 1, "1 coordinate by 2",
+			func(r *Round) { r.Honest = 3 }), 1, "1 coordinate by 2",
 			gaussianOutcomes(3, 2, 2)},
 		{"Gaussian, sampled", with(gauss(2, 1.5, Sensitivity{L2: 2.2, Dimension: 4}), sampled), 2,
 			"1 coordinate by 2", gaussianOutcomes(2, 1.5, 2).sampled(0.3)},
+		{"Gaussian, rounding adds no input", with(gauss(1, 2, Sensitivity{L2: 2.9, Dimension: 4}),
+			func(r *Round) { r.Update.Attained = 2.2 }), 2, "1 coordinate by 2", gaussianOutcomes(1, 2, 2)},
+		{"Gaussian, no input is certain", with(gauss(1, 2, Sensitivity{L2: 2.9, Dimension: 4}),
+			func(r *Round) { r.Update.Attained = 0.9 }), 2, "", nil},
+		{"Laplace, rounding adds no input", with(lap(Sensitivity{L1: 9, L2: 4, Dimension: 4}),
+			func(r *Round) { r.Update.Attained = 2 }), 2, "4 coordinates by 1",
+			laplaceOutcomes(2, 1, 1, 1, 1)},
+		{"Skellam, rounding adds no input", with(skel(Sensitivity{L2: 2.9, Dimension: 1}),
+			func(r *Round) { r.Update.Attained = 1.5 }), 2, "1 coordinate by 1", skellamOutcomes(6, 1)},
+		{"Gaussian, noise that nobody can take out", with(gauss(2, 2, Sensitivity{L2: 3, Dimension: 1}),
+			func(r *Round) { r.Own = 9 }), 1, "1 coordinate by 3", besides([]float64{2, 2, 3}, 3)},
+		{"Gaussian, own noise too small to know", with(gauss(1, 2, Sensitivity{L2: 2, Dimension: 1}),
+			func(r *Round) { r.Own = 0.25 }), 1, "", nil},
 		{"Gaussian, a coin", with(gauss(1, 2, Sensitivity{L2: 2, Dimension: 1}), func(r *Round) {
 			r.SecretRate = 0.3
 		}), 2, "1 coordinate by 2", gaussianOutcomes(1, 2, 2).sampled(0.3)},
@@ -289,8 +310,10 @@ func TestLowerBoundsAreAttained(t *testing.T) {
 		if err != nil {
 			t.Fatal(c.name, err)
 		}
-		if s.Neighbour != c.neighbour || (s.Lower > 0) != (c.neighbour != "") || s.Lower > s.Upper {
-			t.Errorf("%s: %v to %v, attained by %q, want %q", c.name, s.Lower, s.Upper, s.Neighbour,
+		if s.Bare().Neighbour != c.neighbour || (s.Bare().Lower > 0) != (c.neighbour != "") ||
+			s.Bare().Lower > s.Bare().Upper {
+			t.Errorf("%s: %v to %v, attained by %q, want %q", c.name, s.Bare().Lower, s.Bare().Upper,
+				s.Bare().Neighbour,
 				c.neighbour)
 			continue
 		}
@@ -302,14 +325,15 @@ func TestLowerBoundsAreAttained(t *testing.T) {
 			all = all.cross(c.one)
 		}
 		// What tables are off by works against the lower bound as well.
-		want := delta + (1+math.Exp(s.Lower))*float64(c.rounds)*
+		want := delta + (1+math.Exp(s.Bare().Lower))*float64(c.rounds)*
 			(c.round.Samples*c.round.TableDistance+c.round.Overrun)
-		if d := all.delta(s.Lower); d < want*(1-1e-9) {
-			t.Errorf("%s: at least %v, but %v has δ = %v there, below %v", c.name, s.Lower, c.neighbour, d,
+		if d := all.delta(s.Bare().Lower); d < want*(1-1e-9) {
+			t.Errorf("%s: at least %v, but %v has δ = %v there, below %v", c.name, s.Bare().Lower,
+				c.neighbour, d,
 				want)
 		}
-		if d := all.delta(s.Lower * 1.002); d > want && want == delta {
-			t.Errorf("%s: %v has δ = %v a little above the bound %v", c.name, c.neighbour, d, s.Lower)
+		if d := all.delta(s.Bare().Lower * 1.002); d > want && want == delta {
+			t.Errorf("%s: %v has δ = %v a little above the bound %v", c.name, c.neighbour, d, s.Bare().Lower)
 		}
 	}
 }
@@ -363,10 +387,10 @@ func TestVectorsSpendNoMoreThanTheUpperBound(t *testing.T) {
 			}
 			all = all.cross(laplaceOutcomes(scale, v...))
 		}
-		if d := all.delta(spent.Upper); d > delta*(1+1e-9) {
-			t.Fatalf("δ = %v at ε = %v, above %v", d, spent.Upper, delta)
+		if d := all.delta(spent.Bare().Upper); d > delta*(1+1e-9) {
+			t.Fatalf("δ = %v at ε = %v, above %v", d, spent.Bare().Upper, delta)
 		}
-		if spent.Lower > spent.Upper {
+		if spent.Bare().Lower > spent.Bare().Upper {
 			t.Fatal(spent)
 		}
 	})
@@ -419,4 +443,46 @@ func TestLaplaceVectorCurves(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A lower bound is below what an upper bound says of the same thing: the longest input against all
+// noise of the smallest sum, as one share. That holds for few units and for many, with coins, and
+// where rounding or a calibration to fewer shares leaves the charged bound far above.
+func TestLowerBoundsAreBelowTheTruth(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		attained := math.Exp2(rapid.Float64Range(0, 20).Draw(t, "log attained"))
+		dim := rapid.SampledFrom([]int{1, 3, 40, 5000}).Draw(t, "dimension")
+		shares := rapid.IntRange(1, 7).Draw(t, "shares")
+		z := rapid.Float64Range(0.7, 6).Draw(t, "multiplier")
+		charged := attained + rapid.Float64Range(0, 1).Draw(t, "rounding")*math.Sqrt(float64(dim))
+		r := Round{Family: FamilyDiscreteGaussian, Shares: shares, Rate: 1,
+			Honest: shares + rapid.IntRange(0, 5).Draw(t, "more shares"),
+			Own:    rapid.SampledFrom([]float64{0, 40.96, 409.6}).Draw(t, "own"),
+			Update: Lane{ShareSigma: math.Max(2, z*charged) / math.Sqrt(float64(shares)),
+				Sensitivity: Sensitivity{L2: charged, Dimension: dim}, Attained: attained}}
+		if rapid.Bool().Draw(t, "coin") {
+			r.SecretRate = 0.2
+		}
+		rounds := rapid.SampledFrom([]int{1, 5, 40}).Draw(t, "rounds")
+		s, err := r.Spent(ServerView, rounds, 1e-5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sigma := r.Update.ShareSigma
+		truth := r
+		truth.Shares, truth.Honest, truth.Own = 1, 1, 0
+		truth.Update.ShareSigma = math.Sqrt(float64(r.Honest)*sigma*sigma + r.Own)
+		truth.Update.Sensitivity.L2 = attained
+		most, err := truth.Spent(ServerView, rounds, 1e-5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Bare().Lower > most.Bare().Upper {
+			t.Fatalf("at least %v is said to be attained, and at most %v is", s.Bare().Lower,
+				most.Bare().Upper)
+		}
+		if s.Bare().Lower == 0 && sigma > 4 && attained > 2 {
+			t.Fatal("nothing is attained")
+		}
+	})
 }

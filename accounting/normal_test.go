@@ -39,7 +39,7 @@ func wide(f Family, z float64) Round {
 	if f == FamilySkellam {
 		noise *= noise
 	}
-	return Round{Family: f, Shares: shares, MinSurvivors: shares, Rate: 1,
+	return Round{Family: f, Shares: shares, Honest: shares, Rate: 1,
 		Update: stated(f, noise, Sensitivity{L2: l2, Dimension: 1 << 16})}
 }
 
@@ -65,8 +65,9 @@ func TestVectorFigures(t *testing.T) {
 			r := wide(f, c.z)
 			r.SecretRate = c.q
 			s, err := r.Spent(ServerView, c.rounds, 1e-5)
-			if err != nil || math.Abs(s.Upper-c.epsilon) > 0.01*c.epsilon || s.Accountant != "PLD" ||
-				s.Width() > 0.01*s.Upper {
+			if err != nil || math.Abs(s.Bare().Upper-c.epsilon) > 0.01*c.epsilon ||
+				s.Bare().Accountant != "PLD" ||
+				s.Bare().Width() > 0.01*s.Bare().Upper {
 				t.Errorf("%v, z = %v, q = %v, %d rounds: %+v, %v, want %v", f, c.z, c.q, c.rounds, s, err,
 					c.epsilon)
 			}
@@ -185,14 +186,14 @@ func TestScanRefuses(t *testing.T) {
 		t.Error(s)
 	}
 	// At a δ below what is cut off the closed form still holds, and is larger.
-	r := Round{Family: FamilySkellam, Shares: 1, MinSurvivors: 1, Rate: 1,
+	r := Round{Family: FamilySkellam, Shares: 1, Honest: 1, Rate: 1,
 		Update: Lane{ShareVariance: 100, Sensitivity: Sensitivity{L2: 2, Dimension: 4}}}
 	near, err := r.Spent(ServerView, 2, 1.01e-60)
 	if err != nil {
 		t.Fatal(err)
 	}
 	far, err := r.Spent(ServerView, 2, 0.99e-60)
-	if err != nil || far.Upper < near.Upper*1.0005 || math.IsInf(far.Upper, 1) {
+	if err != nil || far.Bare().Upper < near.Bare().Upper*1.0005 || math.IsInf(far.Bare().Upper, 1) {
 		t.Errorf("%v at the least δ, %v below (%v)", near, far, err)
 	}
 }

@@ -200,10 +200,10 @@ func randomRoundsInside(t *testing.T, family Family, settings int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		named, q := vectorOf(t, spent.Neighbour), r.rate(ServerView)
+		named, q := vectorOf(t, spent.Bare().Neighbour), r.rate(ServerView)
 		name := fmt.Sprintf("%v %d: %+v, %d rounds, δ = %.2g", family, i, r, rounds, delta)
-		if !s.holds(named) || (len(named) == 0) != (spent.Lower == 0) {
-			t.Errorf("%s: %q is not within %v", name, spent.Neighbour, s)
+		if !s.holds(named) || (len(named) == 0) != (spent.Bare().Lower == 0) {
+			t.Errorf("%s: %q is not within %v", name, spent.Bare().Neighbour, s)
 			continue
 		}
 		law := integerLaw(r, r.Shares)
@@ -217,16 +217,16 @@ func randomRoundsInside(t *testing.T, family Family, settings int) {
 				}
 			}
 			low, high := numericEpsilon(pairs, rounds, delta)
-			if low > spent.Upper*(1+1e-6) {
-				t.Errorf("%s: %v spends %v, above %v by %s", name, vector, low, spent.Upper,
-					spent.Accountant)
+			if low > spent.Bare().Upper*(1+1e-6) {
+				t.Errorf("%s: %v spends %v, above %v by %s", name, vector, low, spent.Bare().Upper,
+					spent.Bare().Accountant)
 			}
-			if k == 0 && high < spent.Lower*(1-1e-6) {
-				t.Errorf("%s: %v spends %v, below %v", name, vector, high, spent.Lower)
+			if k == 0 && high < spent.Bare().Lower*(1-1e-6) {
+				t.Errorf("%s: %v spends %v, below %v", name, vector, high, spent.Bare().Lower)
 			}
 		}
-		if spent.Upper > 0 {
-			w := 1 - spent.Lower/spent.Upper
+		if spent.Bare().Upper > 0 {
+			w := 1 - spent.Bare().Lower/spent.Bare().Upper
 			widest, sum = math.Max(widest, w), sum+w
 		}
 	}
@@ -257,7 +257,7 @@ func randomVector(rng *rand.Rand, s Sensitivity) []int {
 func randomRound(rng *rand.Rand, family Family) (r Round, rounds int, delta float64) {
 	l2 := 1 + 5*rng.Float64()
 	r = Round{Family: family, Shares: 1 + rng.Intn(4), Rate: 1}
-	r.MinSurvivors = r.Shares
+	r.Honest = r.Shares
 	s := Sensitivity{L2: l2, Dimension: 1 + rng.Intn(4)}
 	if rng.Intn(3) == 0 {
 		r.SecretRate = 0.05 + 0.5*rng.Float64()

@@ -28,8 +28,8 @@ var defaultOrders = func() []float64 {
 	return append(out, 80, 96, 128, 256, 512, 1024)
 }()
 
-// NewRDP evaluates a curve at orders (nil means DefaultOrders). f may return
-// +Inf where it has no bound; it must not return negative numbers or NaN.
+// NewRDP evaluates a curve at orders (nil means DefaultOrders). f may return +Inf where it has no
+// bound, but neither negative numbers nor NaN.
 func NewRDP(orders []float64, f func(alpha float64) float64) (RDP, error) {
 	if orders == nil {
 		orders = defaultOrders

@@ -14,25 +14,31 @@ type Lane struct {
 	SumScale      float64 // FamilyDiscreteLaplace: the scale t of all Round.Shares together
 
 	Sensitivity Sensitivity
+	// Attained is an L2 norm up to which every integer vector within Sensitivity is a client's part
+	// for some input, whatever dither rounds it; 0: that of Sensitivity. What rounding may add to a
+	// norm is in the bounds, but no input has it for certain, and Spent.Lower does not rely on it.
+	Attained float64 `json:",omitempty"`
 }
 
 // Round states what one round of a secure-aggregation session spends: plain figures
 // that the caller copies from its configuration.
 type Round struct {
 	Family Family
-	// Unit says whose part the lanes bound, and whose coin SecretRate describes.
-	Unit Unit `json:",omitzero"`
-	// Shares is m, the honest shares that the noise is calibrated to and the only ones that count,
-	// even if more are in a sum. Only the discrete Laplace of exactly m shares is proved; further
-	// ones are post-processing.
+	// Statement says what an ε of these figures is about. Its unit is the one whose part the lanes
+	// bound, and whose coin SecretRate describes. The zero Statement is that of a calculator.
+	Statement Statement
+	// Shares is m, the number of honest shares to which the noise is calibrated. No other shares
+	// count, even if a sum has more: the proof for discrete Laplace noise is for exactly m shares,
+	// and further shares are post-processing.
 	Shares int
-	// MinSurvivors is the least number of parties whose sum is ever released;
-	// Colluders of them may subtract their own noise. MinSurvivors − Colluders
-	// shares are counted on, and must be at least Shares.
-	MinSurvivors, Colluders int
-	// Committee says that members of a committee share the noise: the counts above are of these, and
-	// it does not matter how many parties collude.
-	Committee bool `json:",omitempty"`
+	// Honest is the fewest shares in a sum that nobody in league with the server can subtract: of
+	// parties, or of the members of a committee who share the noise. It must be at least Shares.
+	Honest int
+	// Own is the parameter σ² of discrete Gaussian noise that every coordinate of a sum has in
+	// addition to those shares, and that nobody against whom ε holds can take out: the noise that
+	// hides keys where a committee adds the rest. ε does not rely on Own, and Spent.Lower allows for
+	// it.
+	Own float64 `json:",omitempty"`
 	// Update is the main lane, with bounds after rounding.
 	Update Lane
 	// Signs is the lane of a gradient mask's signs, nil if there is none.
@@ -49,19 +55,23 @@ type Round struct {
 	// HiddenSchedule states that the schedule is Poisson and its seed is uniform, cannot be ground
 	// and is hidden from the outsider. Without it, PublicView has no amplification.
 	HiddenSchedule bool
-	// SecretRate is the probability that what is protected, a party's vector or one record of it, is
-	// in a submission at all, by a coin that its party tosses anew for every submission and on which
-	// nothing but the masked sum depends. It amplifies in both views, also against a server that
-	// cheats. 0 stands for 1, no coin.
+	// SecretRate is the probability that the protected unit, a party's vector or one of its records,
+	// is in a submission at all, by a coin that the party tosses anew for every submission and on
+	// which nothing but the masked sum depends. It amplifies in both views, also against a server
+	// that cheats. 0 stands for 1, no coin.
 	SecretRate float64 `json:",omitempty"`
 	// Overrun is the probability in one round that a client submits something other than these
 	// figures describe, such as zeros for a batch that came out too large. It adds (1+e^ε)·Overrun
 	// to δ in each round.
 	Overrun float64 `json:",omitempty"`
-	// Messages, above 1, says that the round is a band of that many sums in a row: Update bounds
-	// what a client adds to all of them together, in that many times the coordinates, and the client
-	// may choose each vector after it has seen the sums before. Samples are those of all sums. A
-	// band has neither signs, coins nor discrete Laplace noise, and protects parties.
+	// Failure is the probability in one round of an event that has nothing to do with any unit, and in
+	// which these figures do not hold, such as a graph that falls apart. It adds Failure to δ in each
+	// round (docs/privacy-proofs.md, P1).
+	Failure float64 `json:",omitempty"`
+	// Messages, above 1, says that the round is a band of that many sums in a row: Update bounds what
+	// a client adds to all of them together, in that many times the coordinates, and the client may
+	// choose each vector after it has seen the sums before. Samples counts the samples of all these
+	// sums. A band has neither signs, coins nor discrete Laplace noise, and protects parties.
 	Messages int `json:",omitempty"`
 }
 
@@ -79,6 +89,14 @@ const (
 	PublicView
 )
 
+// Of returns what a statement says in the view: against the public, [Statement.Public].
+func (v View) Of(s Statement) Statement {
+	if v == PublicView {
+		return s.Public()
+	}
+	return s.stated()
+}
+
 func (v View) String() string {
 	switch v {
 	case ServerView:
@@ -89,49 +107,31 @@ func (v View) String() string {
 	return fmt.Sprintf("view(%d)", int(v))
 }
 
-// Spent reports what a run has spent in one view.
-type Spent struct {
-	// Bound is attained at its lower end by Neighbour, if that end is above 0. For vectors under
-	// discrete Laplace noise the two ends are up to a tenth apart, further with sampling or an ε
-	// near δ; under other noise they are within a hundredth from a standard deviation of 7 units of
-	// the sum on.
-	Bound
-	Unit Unit
-	View View
-	// Accountant names the proof of the upper bound: "PLD", by the worst vector or by a Gaussian
-	// that dominates all, or "RDP" where that is less.
-	Accountant string
-	// Neighbour says what one client adds to each sum to attain Lower, as in "40 coordinates by
-	// 125", in integer units. It is empty if none is known, with Lower = 0, or if only mechanisms
-	// were recorded, each of which is a pair of neighbours.
-	Neighbour string
-}
-
-// Views returns ε(server) and ε(public) of the given number of rounds at delta. A client is
-// assumed to take part in every round for the server's view, and to be scheduled with probability
-// Rate for the public's. If its own ledger lets it submit in k of those rounds, retries included,
-// rounds is k, regardless of who picks them, and Rate is 1: rounds that a server picks amplify
-// nothing. Errors wrap ErrConfig or ErrTooLarge.
-func (r Round) Views(rounds int, delta float64) (server, public Spent, err error) {
+// Views returns ε(server) and ε(public) of the given number of rounds at delta. A client is assumed
+// to take part in every round for the server's view, and to be scheduled with probability Rate for
+// the public's. If the client's own ledger lets it submit in only k of those rounds, retries
+// included, pass k for rounds, regardless of who picks them, and set Rate to 1: rounds that a
+// server picks amplify nothing. Errors wrap ErrConfig or ErrTooLarge.
+func (r Round) Views(rounds int, delta float64) (server, public Claim, err error) {
 	if server, err = r.Spent(ServerView, rounds, delta); err != nil {
-		return Spent{}, Spent{}, err
+		return Claim{}, Claim{}, err
 	}
 	if r.rate(PublicView) == r.rate(ServerView) {
 		public = server // which can take a tenth of a second
-		public.View = PublicView
+		public.Statement = PublicView.Of(server.Statement)
 		return server, public, nil
 	}
 	if public, err = r.Spent(PublicView, rounds, delta); err != nil {
-		return Spent{}, Spent{}, err
+		return Claim{}, Claim{}, err
 	}
 	return server, public, nil
 }
 
 // Spent returns one view of Views.
-func (r Round) Spent(v View, rounds int, delta float64) (Spent, error) {
+func (r Round) Spent(v View, rounds int, delta float64) (Claim, error) {
 	charges, err := r.charges(v, rounds)
 	if err != nil {
-		return Spent{}, err
+		return Claim{}, err
 	}
 	return spend(charges, v, delta)
 }
@@ -151,16 +151,16 @@ func (r Round) check() error {
 	if !forRounds(r.Family) {
 		return configError("noise of %v", r.Family)
 	}
-	if _, err := r.Unit.MarshalText(); err != nil {
-		return err
+	if r.Statement.adjacency != ZeroOut {
+		return configError("a round by %v neighbours: sums of a session are by zero-out ones",
+			r.Statement.adjacency)
 	}
-	if r.Shares < 1 || r.Colluders < 0 || r.MinSurvivors < 1 {
-		return configError("shares %d, survivors %d, colluders %d: want at least 1, 1, 0", r.Shares,
-			r.MinSurvivors, r.Colluders)
+	if r.Shares < 1 {
+		return configError("shares is %d, want at least 1", r.Shares)
 	}
-	if m := r.MinSurvivors - r.Colluders; m < r.Shares {
-		return configError("%d survivors less %d colluders leave %d shares, noise needs %d: raise "+
-			"MinSurvivors or calibrate to fewer shares", r.MinSurvivors, r.Colluders, m, r.Shares)
+	if r.Honest < r.Shares {
+		return configError("%d honest shares are in a sum, noise needs %d: have more survivors, or "+
+			"calibrate to fewer shares", r.Honest, r.Shares)
 	}
 	if err := checkRate(r.Rate); err != nil {
 		return err
@@ -170,6 +170,9 @@ func (r Round) check() error {
 	}
 	if !(r.Overrun >= 0 && r.Overrun < 1) {
 		return configError("overrun is %v, want a probability below 1", r.Overrun)
+	}
+	if !(r.Failure >= 0 && r.Failure < 1) {
+		return configError("failure is %v, want a probability below 1", r.Failure)
 	}
 	if !(r.TableDistance >= 0 && r.TableDistance < 1) || !(r.Samples >= 0) ||
 		math.IsInf(r.Samples, 1) {
@@ -190,6 +193,13 @@ func (r Round) check() error {
 		if _, err := l.Sensitivity.check(); err != nil {
 			return err
 		}
+		if !(l.Attained >= 0) || math.IsInf(l.Attained, 1) {
+			return configError("attained norm is %v, want 0 or more", l.Attained)
+		}
+	}
+	if !(r.Own >= 0) || math.IsInf(r.Own, 1) || r.Own > 0 && r.Family != FamilyDiscreteGaussian {
+		return configError("own noise is %v next to %v noise: want 0 or more, next to discrete Gaussian "+
+			"noise", r.Own, r.Family)
 	}
 	return nil
 }
@@ -204,8 +214,8 @@ func (r Round) checkBand() error {
 	case r.Family == FamilyDiscreteLaplace:
 		return configError("a band of %v noise: its budget is an L2 norm, use Gaussian or Skellam noise",
 			r.Family)
-	case r.Unit != PartyUnit:
-		return configError("a band of the unit %v: it protects parties", r.Unit)
+	case r.Statement.unit != PartyUnit:
+		return configError("a band of the unit %v: it protects parties", r.Statement.unit)
 	case r.Rate != 1 || r.rate(ServerView) != 1:
 		return configError("a band with a rate: one coin for each of its sums amplifies nothing")
 	case r.Signs != nil:
@@ -238,6 +248,24 @@ func (l Lane) checkNoise(f Family) error {
 		}
 	}
 	return nil
+}
+
+// owned is the round with lanes of its own.
+func (r Round) owned() Round {
+	if r.Signs != nil {
+		signs := *r.Signs
+		r.Signs = &signs
+	}
+	return r
+}
+
+// inputs bounds the integer vectors that are certain to be a client's part for some input.
+func (l Lane) inputs() (Sensitivity, error) {
+	s := l.Sensitivity
+	if l.Attained > 0 {
+		s.L2 = math.Min(s.L2, l.Attained)
+	}
+	return s.check()
 }
 
 func (r Round) lanes() []Lane {

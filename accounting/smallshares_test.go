@@ -15,19 +15,19 @@ func TestSmallShares(t *testing.T) {
 			for _, delta := range []float64{1e-9, 1e-5, 1e-3, 0.1} {
 				truth := epsilonOfShift(law, delta)
 				for _, dimension := range []int{1, 10} {
-					spent, err := Round{Family: FamilyDiscreteGaussian, Shares: shares, MinSurvivors: shares,
+					spent, err := Round{Family: FamilyDiscreteGaussian, Shares: shares, Honest: shares,
 						Rate: 1, Update: Lane{ShareSigma: math.Sqrt(variance),
 							Sensitivity: Sensitivity{L2: 1, Dimension: dimension}}}.Spent(ServerView, 1, delta)
 					if err != nil {
 						t.Fatal(err)
 					}
-					if spent.Upper < truth*(1-1e-9) || spent.Lower > spent.Upper {
+					if spent.Bare().Upper < truth*(1-1e-9) || spent.Bare().Lower > spent.Bare().Upper {
 						t.Errorf("%d shares of variance %v, %d coordinates, δ %v: ε %v to %v, and it is %v",
-							shares, variance, dimension, delta, spent.Lower, spent.Upper, truth)
+							shares, variance, dimension, delta, spent.Bare().Lower, spent.Bare().Upper, truth)
 					}
-					if dimension == 1 && variance >= scanLeast && spent.Upper > truth*1.001 {
+					if dimension == 1 && variance >= scanLeast && spent.Bare().Upper > truth*1.001 {
 						t.Errorf("%d shares of variance %v, δ %v: ε %v, and it is %v", shares, variance, delta,
-							spent.Upper, truth)
+							spent.Bare().Upper, truth)
 					}
 				}
 			}

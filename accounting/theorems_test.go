@@ -31,19 +31,6 @@ func TestClosedForms(t *testing.T) {
 	zcdp := func(z float64) func() (float64, error) {
 		return func() (float64, error) { rho, err := GaussianZCDP(z); return float64(rho), err }
 	}
-	basic := func(epsilon, delta float64, k int, second bool) func() (float64, error) {
-		return func() (float64, error) {
-			e, d, err := BasicComposition(epsilon, delta, k)
-			if second {
-				return d, err
-			}
-			return e, err
-		}
-	}
-	advanced := func() (float64, error) {
-		e, _, err := AdvancedComposition(0.1, 0, 100, 1e-6)
-		return e, err
-	}
 	for name, c := range map[string]struct {
 		f    func() (float64, error)
 		want float64
@@ -59,11 +46,6 @@ func TestClosedForms(t *testing.T) {
 		"RDP.Delta, order 4 again": {curve(30), math.Exp(-84) * 27 / 256}, // 3·(2 − 30)
 		"GaussianZCDP(1)":          {zcdp(1), 0.5},
 		"GaussianZCDP(4)":          {zcdp(4), 1.0 / 32},
-		"BasicComposition, ε":      {basic(0.25, 1e-3, 8, false), 2},
-		"BasicComposition, δ":      {basic(0.25, 0x1p-10, 8, true), 0x1p-7},
-		"BasicComposition, δ of 1": {basic(0.25, 0.5, 8, true), 1},
-		"BasicComposition of none": {basic(0.25, 0.5, 0, false), 0},
-		"AdvancedComposition":      {advanced, 6.3082309505134082267},
 	} {
 		got, err := c.f()
 		if err != nil || math.Abs(got-c.want) > 1e-13*c.want {
@@ -92,9 +74,6 @@ func TestClosedFormErrors(t *testing.T) {
 		"epsilon below 0":      func() error { _, err := GaussianDelta(1, -1); return err },
 		"epsilon not a number": func() error { _, err := RDP{}.Delta(nan); return err },
 		"zCDP of no noise":     func() error { _, err := GaussianZCDP(0); return err },
-		"epsilon of a step":    func() error { _, _, err := BasicComposition(nan, 0, 1); return err },
-		"delta of a step":      func() error { _, _, err := BasicComposition(1, 2, 1); return err },
-		"steps below 0":        func() error { _, _, err := BasicComposition(1, 0, -1); return err },
 	} {
 		if err := f(); !errors.Is(err, ErrConfig) {
 			t.Errorf("%s: %v", name, err)

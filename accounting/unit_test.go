@@ -11,33 +11,29 @@ import (
 // of two units do not add up.
 func TestUnit(t *testing.T) {
 	r := exampleRound()
-	if s, err := r.Spent(ServerView, 1, 1e-6); err != nil || s.Unit != PartyUnit {
-		t.Errorf("%v, %v", s.Unit, err)
+	if s, err := r.Spent(ServerView, 1, 1e-6); err != nil || s.Unit() != PartyUnit {
+		t.Errorf("%v, %v", s.Unit(), err)
 	}
-	l := mustLedger(t, ServerView, Target{100, 1e-3})
-	r.Unit = RecordUnit
+	l, err := NewLedger(Budget{Calculated(RecordUnit), 100, 1e-3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Statement = Calculated(RecordUnit)
 	if err := l.SpendRound(r, "ann"); err != nil {
 		t.Fatal(err)
 	}
 	saved, err := json.Marshal(l)
 	var loaded Ledger
-	if err != nil || !strings.Contains(string(saved), `"Unit":"record"`) ||
+	if err != nil || !strings.Contains(string(saved), `"unit":"record"`) ||
 		json.Unmarshal(saved, &loaded) != nil {
 		t.Fatalf("%s, %v", saved, err)
 	}
-	if s, err := loaded.Spent("ann"); err != nil || s.Unit != RecordUnit {
-		t.Errorf("%v, %v", s.Unit, err)
+	if s, err := loaded.Spent("ann"); err != nil || s.Unit() != RecordUnit {
+		t.Errorf("%v, %v", s.Unit(), err)
 	}
-	r.Unit = PartyUnit
-	if err := loaded.SpendRound(r, "ann"); !errors.Is(err, ErrConfig) {
+	r.Statement = Statement{}
+	if err := loaded.SpendRound(r, "ann"); !errors.Is(err, ErrStatement) {
 		t.Errorf("a round of the other unit: %v", err)
-	}
-	if plain, err := json.Marshal(r); err != nil || strings.Contains(string(plain), "Unit") {
-		t.Errorf("%s, %v", plain, err)
-	}
-	r.Unit = 2
-	if _, err := r.Spent(ServerView, 1, 1e-6); !errors.Is(err, ErrConfig) {
-		t.Errorf("unit 2: %v", err)
 	}
 	var u Unit
 	if err := u.UnmarshalText([]byte("patient")); !errors.Is(err, ErrConfig) {

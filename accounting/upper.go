@@ -5,17 +5,16 @@ import (
 	"math"
 )
 
-// spendAs is the least upper bound of charges in a view, with sampling as it is there. rdp is as
-// for spendAtMostBy.
-func spendAs(charges []charge, v View, delta float64, rdp bool) (spentAtMost, error) {
+// spendAs is the least upper bound of charges in a view, with sampling as it is there.
+func spendAs(charges []charge, v View, delta float64) (spentAtMost, error) {
 	if !(delta >= 0 && delta < 1) {
 		return spentAtMost{}, configError("delta is %v, want 0 ≤ delta < 1", delta)
 	}
-	distance, err := distanceOf(charges)
+	lost, err := lossesOf(charges)
 	if err != nil {
 		return spentAtMost{}, err
 	}
-	out := spentAtMost{Spent: Spent{View: v, Accountant: "RDP"}}
+	out := spentAtMost{Figures: Figures{Delta: delta, Accountant: "RDP"}}
 	out.Upper = math.Inf(1)
 	found := false
 	take := func(b Bound, accountant string) {
@@ -29,15 +28,12 @@ func spendAs(charges []charge, v View, delta float64, rdp bool) (spentAtMost, er
 		return spentAtMost{}, err
 	}
 	others := func() error { // that may fail where steps do not
-		b, err := byRDP(charges, v, delta, distance)
+		b, err := byRDP(charges, v, delta, lost)
 		if err != nil {
 			return err
 		}
 		take(b, "RDP")
-		if rdp && !wide {
-			return nil
-		}
-		b, ok, err := byNormal(charges, v, delta, distance)
+		b, ok, err := byNormal(charges, v, delta, lost)
 		if err == nil && ok {
 			take(b, "PLD")
 		}
@@ -53,7 +49,7 @@ func spendAs(charges []charge, v View, delta float64, rdp bool) (spentAtMost, er
 		}
 	}
 	if pld {
-		b, fits, err := byPLD(steps, delta, distance, nil)
+		b, fits, err := byPLD(steps, delta, lost, nil)
 		if err != nil {
 			return spentAtMost{}, err
 		}
@@ -76,7 +72,7 @@ func spendAs(charges []charge, v View, delta float64, rdp bool) (spentAtMost, er
 
 // byNormal bounds charges by Gaussians that dominate them, or returns ok = false if there are
 // none.
-func byNormal(charges []charge, v View, delta, distance float64) (b Bound, ok bool, err error) {
+func byNormal(charges []charge, v View, delta float64, lost losses) (b Bound, ok bool, err error) {
 	for _, scan := range []bool{true, false} {
 		cut := false
 		steps, ok, err := asSteps(charges, v, func(r Round) ([]Step, bool) {
@@ -88,7 +84,7 @@ func byNormal(charges []charge, v View, delta, distance float64) (b Bound, ok bo
 			return Bound{}, false, err
 		}
 		fits := true
-		b, ok, err := byPLD(steps, delta, distance, func(of epsilonOf) epsilonOf {
+		b, ok, err := byPLD(steps, delta, lost, func(of epsilonOf) epsilonOf {
 			return func(d float64) (Bound, error) {
 				if !cut {
 					return of(d)
@@ -110,7 +106,7 @@ type epsilonOf func(delta float64) (Bound, error)
 
 // byPLD bounds what steps spend, or returns ok = false if their tables would not fit. read, if not
 // nil, changes how the bounds of a δ are read off.
-func byPLD(steps []Step, delta, distance float64, read func(epsilonOf) epsilonOf) (
+func byPLD(steps []Step, delta float64, lost losses, read func(epsilonOf) epsilonOf) (
 	b Bound, ok bool, err error,
 ) {
 	of, err := composedEpsilon(steps)
@@ -120,7 +116,7 @@ func byPLD(steps []Step, delta, distance float64, read func(epsilonOf) epsilonOf
 	if read != nil {
 		of = read(of)
 	}
-	b, err = withDistance(of, delta, distance)
+	b, err = withLosses(of, delta, lost)
 	return b, err == nil, err
 }
 
@@ -137,13 +133,13 @@ func composedEpsilon(steps []Step) (epsilonOf, error) {
 }
 
 // byRDP bounds what charges spend by their Rényi curves, which show nothing from below.
-func byRDP(charges []charge, v View, delta, distance float64) (Bound, error) {
+func byRDP(charges []charge, v View, delta float64, lost losses) (Bound, error) {
 	pure := pureOf(charges)
 	curve, err := totalRDP(charges, v)
 	if err != nil {
 		return Bound{}, err
 	}
-	return withDistance(func(d float64) (Bound, error) {
+	return withLosses(func(d float64) (Bound, error) {
 		b := Bound{Upper: pure}
 		if d == 0 {
 			if math.IsInf(pure, 1) {
@@ -159,5 +155,5 @@ func byRDP(charges []charge, v View, delta, distance float64) (Bound, error) {
 			b.Reason = reasonOverflow
 		}
 		return b, nil
-	}, delta, distance)
+	}, delta, lost)
 }

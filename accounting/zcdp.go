@@ -52,12 +52,3 @@ func (z ZCDP) Epsilon(delta float64) (float64, error) {
 	}
 	return math.Max(0, f((lo+hi)/2)), nil
 }
-
-// EpsilonClassic returns ρ + 2√(ρ·ln(1/δ)) (Bun, Steinke 2016 Proposition 1.3), a
-// looser bound kept as a reference.
-func (z ZCDP) EpsilonClassic(delta float64) (float64, error) {
-	if err := z.check(delta); err != nil {
-		return 0, err
-	}
-	return float64(z) + 2*math.Sqrt(float64(z)*math.Log(1/delta)), nil
-}

@@ -12,18 +12,16 @@ const (
 	defaultClipRate = 0.2
 )
 
-// AdaptiveClip is a clipping norm that follows a quantile of the update norms
-// ("Differentially Private Learning with Adaptive Clipping", Andrew 2021): each
-// party tells whether its update is within the norm C, and with b̄, the share of
-// those that are,
+// AdaptiveClip is a clipping norm that follows a quantile of the update norms ("Differentially
+// Private Learning with Adaptive Clipping", Andrew 2021): each party tells whether its update is
+// within the norm C, and with b̄, the share of parties whose update is,
 //
 //	C ← C·exp(−η_C·(b̄ − γ))
 //
-// That bit is one more lane of the submission, a [Signs] of one coordinate: a
-// party encodes [AdaptiveClip.Vote], 1 or −1, and [AdaptiveClip.Update] takes the
-// sum. A vote changes the sum by 1 at most when a party is added, removed or
-// replaced by zeros, as in the paper, where it is a bit less 1/2; noise of
-// standard deviation σ_b on the paper's sum is 2·σ_b on this one.
+// This bit is one more lane of the submission, a [Signs] of one coordinate: a party encodes
+// [AdaptiveClip.Vote], 1 or −1, and [AdaptiveClip.Update] takes the sum. A vote changes the sum by
+// 1 at most when a party is added, removed or replaced by zeros, as in the paper, where it is a bit
+// less 1/2; noise of standard deviation σ_b on the paper's sum is 2·σ_b on this one.
 //
 // All parties of a round must clip to the same Norm and vote on it.
 type AdaptiveClip struct {
@@ -84,14 +82,13 @@ func (a *AdaptiveClip) Update(votes int64, parties int) error {
 	return nil
 }
 
-// MeanNormClip returns a clipping norm relative to the updates: factor times the mean
-// of their L2 norms. "Understanding Clipping for Federated Learning" takes half the
-// mean over all clients and all rounds of a run without clipping, and clips to that
-// in a second run of the same settings. The norms
-// are secret, and the result says something about them: it is for experiments
-// and for norms known otherwise; [AdaptiveClip] is the private way. It fails with
-// [ErrLength] if there are no norms, [ErrNotFinite] if one is negative or not
-// finite, and [ErrConfig] if the result is not between 2^-500 and 2^500.
+// MeanNormClip returns a clipping norm relative to the updates: factor times the mean of their L2
+// norms. "Understanding Clipping for Federated Learning" takes half the mean over all clients and
+// all rounds of a run without clipping, and clips to that in a second run of the same settings. The
+// norms are secret, and the result says something about them: use MeanNormClip in experiments, or
+// if the norms are public already; [AdaptiveClip] is the private way. It fails with [ErrLength] if
+// there are no norms, [ErrNotFinite] if one is negative or not finite, and [ErrConfig] if the
+// result is not between 2^-500 and 2^500.
 func MeanNormClip(factor float64, norms []float64) (float64, error) {
 	if err := checkNorms(norms); err != nil {
 		return 0, err

@@ -5,22 +5,21 @@ import (
 	"math"
 )
 
-// ChooseScale returns the encoder with the largest Scale that its Bits allow,
-// and with the NoiseStdDev that goes with it: noise of standard deviation
-// multiplier·Δ₂ from each set of the given number of shares, so that the sum of
-// all Parties has multiplier·Δ₂·√(Parties/shares). A party's own share then has
-// the standard deviation NoiseStdDev/√Parties = multiplier·Δ₂/√shares, where
-// shares is the number of honest parties that must suffice, MinSurvivors less the
-// colluders. With multiplier 0 there is no noise. Scale and NoiseStdDev of the
-// receiver are not read. The search is in float64, whose last places differ
-// between machines: choose once, and give all parties the result.
+// ChooseScale returns the encoder with the largest Scale that its Bits allow, and with the
+// NoiseStdDev for that scale: noise of standard deviation multiplier·Δ₂ from each set of the given
+// number of shares, so that the sum of all Parties has multiplier·Δ₂·√(Parties/shares). A party's
+// own share then has the standard deviation NoiseStdDev/√Parties = multiplier·Δ₂/√shares, where
+// shares is the number of honest parties that must suffice, MinSurvivors less the colluders. With
+// multiplier 0 there is no noise. Scale and NoiseStdDev of the receiver are not read. The search is
+// in float64, whose last places differ between machines: choose once, and give all parties the
+// result.
 //
-// The larger the scale, the less rounding adds to the error and, because
-// Δ₂ > Clip·Scale, to the noise: [Sensitivity].L2/(Clip·Scale) says how much, and
-// is close to 1 for ample bits. A bit more at least doubles the scale. What has
-// to fit is the bound that [Encoder] states under Wrapping, not the three or four
-// standard deviations of (Kairouz, Liu, Steinke 2021, §5): at 100,000 coordinates
-// and with discrete Gaussian noise it is nine, which takes 1.2 to 1.6 bits more.
+// The larger the scale, the less rounding adds to the error and, because Δ₂ > Clip·Scale, to the
+// noise: [Sensitivity].L2/(Clip·Scale) says how much, and is close to 1 for ample bits. One more
+// bit at least doubles the scale. The bound that [Encoder] states under Wrapping has to fit, and
+// not three or four standard deviations as in (Kairouz, Liu, Steinke 2021, §5): at 100,000
+// coordinates and with discrete Gaussian noise the bound is nine standard deviations, which takes
+// 1.2 to 1.6 bits more.
 //
 // It fails with [ErrConfig] if a field is outside its range, Bits is 0, the
 // multiplier is negative or not finite or shares is not between 1 and Parties;

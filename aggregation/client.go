@@ -2,9 +2,9 @@ package aggregation
 
 import "fmt"
 
-// Adjust changes the gradient of a mini-batch at the weights w, in place, before
-// the step w ← w − η_l·gradient. A client's rule hooks it into training;
-// it panics if the vectors are not as long as those that the rule was made for.
+// Adjust changes the gradient of a mini-batch at the weights w, in place, before the step w ← w −
+// η_l·gradient. A client's rule hooks an Adjust into training; Adjust panics if the vectors are not
+// as long as those for which the rule was made.
 type Adjust = func(gradient, w []float64)
 
 // Proximal is FedProx (Li 2020, "Federated Optimization in Heterogeneous Networks"):
@@ -40,9 +40,9 @@ func Proximal(mu float64, start []float64) (Adjust, error) {
 //     ([Lanes]), so that the server sees sums only;
 //  4. the server moves c with [AdvanceVariate].
 //
-// A client keeps c_i⁺ only if its submission was counted; otherwise c is no longer
-// the mean of all c_i. (It is that up to the roundings of a [Mean] lane in any
-// case.) No method changes its receiver.
+// A client keeps c_i⁺ only if its submission was counted; otherwise c is no longer the mean of all
+// c_i. (Even then c is that mean only up to the roundings of a [Mean] lane.) No method changes its
+// receiver.
 type Scaffold struct {
 	Server []float64 // c
 	Own    []float64 // c_i
@@ -135,12 +135,12 @@ func AdvanceVariate(c, mean []float64, survivors, population int) ([]float64, er
 //
 //	v_i = −β·(mean − own)
 //
-// where own is the client's gradient at start and mean is that of all clients of
-// the round, which takes a round of sums of its own ([Mean]). The client takes
-// its K local steps from there, with no adjustment, and sends w_client − start,
-// displacement included, as the authors' code averages whole models. GradAlign is
-// K = 1. The displacements add up to zero if mean is over those who also send; a
-// client that drops out between the two leaves the others with a sum of −v_i.
+// where own is the client's gradient at start and mean is that of all clients of the round, which
+// takes a round of sums of its own ([Mean]). The client takes its K local steps from there, with no
+// adjustment, and sends w_client − start, displacement included, as the authors' code averages
+// whole models. GradAlign is K = 1. The displacements add up to zero if mean is over the clients
+// that also send; a client that drops out between the two sums leaves the others with a sum of
+// −v_i.
 //
 // To leading order a round is one of federated averaging and −η_l·K·β·∇r, where
 // r = 1/(2n)·Σ‖∇f_i − ∇f‖²: the gradients are pulled towards each other.
@@ -179,10 +179,10 @@ func subtract(x, y []float64) ([]float64, error) {
 	return out, nil
 }
 
-// Cosine returns the cosine of the angle between two vectors, 0 if one of them is zero:
-// of a client's update and the last step of the global model, it says how far
-// clients still go the same way. It tells something about the update and is as
-// secret. It fails with [ErrLength] or [ErrNotFinite].
+// Cosine returns the cosine of the angle between two vectors, 0 if one of them is zero: between a
+// client's update and the last step of the global model, it says how far clients still go the same
+// way. The cosine tells something about the update and is as secret. It fails with [ErrLength] or
+// [ErrNotFinite].
 func Cosine(x, y []float64) (float64, error) {
 	if err := checkVectors(x, y); err != nil {
 		return 0, err

@@ -17,21 +17,18 @@ const (
 // than a tenth of that, relative to the result.
 const slack = 0x1p-44
 
-// Clip returns the update scaled down to an L2 norm of at most c, or a copy of
-// it if its norm is at most c already, and the norm that it had. This is the
-// clipping of differences (McMahan 2018, "Learning Differentially Private
-// Recurrent Language Models", §2): the update is a difference of models, and its
-// direction stays. The CE-FedAvg of "Understanding Clipping for Federated
-// Learning" has this form and another, model clipping, where each party sends
-// Clip(weights, c) and the mean of those is the next model: an [Optimizer] with rate 1
-// gets mean − w. That keeps every model in a ball around zero, whatever the
-// optimum, and is there to be compared.
+// Clip returns the update scaled down to an L2 norm of at most c, or a copy of it if its norm is at
+// most c already, and the norm that it had. This is the clipping of differences (McMahan 2018,
+// "Learning Differentially Private Recurrent Language Models", §2): the update is a difference of
+// models, and its direction stays. The CE-FedAvg of "Understanding Clipping for Federated Learning"
+// has this form and another, model clipping, where each party sends Clip(weights, c) and the mean
+// of those is the next model: an [Optimizer] with rate 1 gets mean − w. Model clipping keeps every
+// model in a ball around zero, wherever the optimum is; it is here for comparison.
 //
-// The norm of the result is at most c exactly, as a real number, whatever the
-// rounding on the way: the norm is computed to 46 bits, and an update whose
-// norm is above c·(1 − 2^-44) is brought to c·(1 − 2^-44), less at most as much
-// again. The norm returned is the computed one; it is +Inf when it is beyond
-// float64, and the result is right even then. It says something about the update
+// The norm of the result is at most c exactly, as a real number, whatever the rounding on the way:
+// the norm is computed to 46 bits, and an update whose norm is above c·(1 − 2^-44) is brought to
+// c·(1 − 2^-44), less at most as much again. The norm returned is the computed one; it is +Inf when
+// it is beyond float64, and the result is right even then. The norm says something about the update
 // and is as secret.
 //
 // Clip fails with [ErrConfig] if c is not between 2^-500 and 2^500, and with

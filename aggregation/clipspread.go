@@ -2,12 +2,11 @@ package aggregation
 
 import "fmt"
 
-// ClipSpread says what clipping to c does to updates of the given L2 norms. With
-// α_i = c/max(c, ‖Δ_i‖) the share that is left of update i, it returns ᾱ, the mean
-// of α_i, and the mean of |α_i − ᾱ|: the spread, which bounds
-// the bias of clipping ("Understanding Clipping for Federated Learning", Theorem 3.1). When
-// all norms are equal, clipping is a smaller step in the same direction and no bias.
-// Norms are as secret as what AdaptiveClip hides of them.
+// ClipSpread says what clipping to c does to updates of the given L2 norms. With α_i = c/max(c,
+// ‖Δ_i‖) the share that is left of update i, it returns ᾱ, the mean of α_i, and the mean of |α_i −
+// ᾱ|: the spread, which bounds the bias of clipping ("Understanding Clipping for Federated
+// Learning", Theorem 3.1). When all norms are equal, clipping is a smaller step in the same
+// direction and no bias. The norms are secret: AdaptiveClip hides them.
 //
 // It fails with [ErrLength] if there are no norms, [ErrNotFinite] if one is negative
 // or not finite, and [ErrConfig] if c is not between 2^-500 and 2^500.

@@ -10,15 +10,14 @@
 //
 // # Rules of a round
 //
-// A client trains with plain SGD, or with [Proximal], [Scaffold] or [Displace]
-// (FedProx, SCAFFOLD, FedGA), and sends the difference of its model from the
-// server's, through an [Encoder] or [FedAvg]. [Signs] and [Mean] are further
-// lanes of the same submission, laid side by side by [Lanes]: the signs that a
-// [GradientMask] is made from, the clipping votes of [AdaptiveClip], control
-// variates. [Optimizer] makes the next model from the mean and the mask (FedAvg,
-// momentum, FedAdagrad, FedAdam, FedYogi). All of them work on flat vectors, and
-// the server's half needs sums only. [WeightedVector] and [WeightedMean] are for means that are
-// weighted by the parties' rows; [Owners] and [Prune] are for sparse models.
+// A client trains with plain SGD, or with [Proximal], [Scaffold] or [Displace] (FedProx, SCAFFOLD,
+// FedGA), and sends the difference of its model from the server's, through an [Encoder] or
+// [FedAvg]. [Signs] and [Mean] are further lanes of the same submission, laid side by side by
+// [Lanes]: the signs that a [GradientMask] is made from, the clipping votes of [AdaptiveClip],
+// control variates. [Optimizer] makes the next model from the mean and the mask (FedAvg, momentum,
+// FedAdagrad, FedAdam, FedYogi). All of them work on flat vectors, and the server's part needs sums
+// only. [WeightedVector] and [WeightedMean] are for means that are weighted by the parties' rows;
+// [Owners] and [Prune] are for sparse models.
 //
 // # What it promises
 //

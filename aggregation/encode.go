@@ -83,10 +83,9 @@ func (e Encoder) Decode(sum [][]uint64, survivors int) ([]float64, error) {
 // as it goes. noise must be nil if e.NoiseStdDev is 0, and must not be otherwise. It
 // takes some 16 MB on top of the update and v, whatever their length.
 //
-// It fails as Encode does, with [ErrConfig] if there is noise that is not declared or
-// the other way round, with [ErrLength] if the segment is not that of
-// [Encoder.Layout], and with the error of noise. v is zero after an error, in all
-// segments, unless its layout was wrong.
+// It fails as Encode does, with [ErrConfig] if there is noise that is not declared, or noise is
+// declared and there is none, with [ErrLength] if the segment is not that of [Encoder.Layout], and
+// with the error of noise. v is zero after an error, in all segments, unless its layout was wrong.
 func EncodeTo[F Float](
 	v *masking.Vector, segment int, e Encoder, update []F, noise Noise, random io.Reader,
 ) error {

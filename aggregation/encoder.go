@@ -25,17 +25,16 @@ const MaxUnits = 1 << 20
 // stochastically on the condition that the norm stays below a bound, add noise.
 // That bound, [Encoder.Sensitivity], enters privacy accounting.
 //
-// All parties and the decoder must use the same values. Rounding is always
-// stochastic: to the nearest, the errors of the parties would not average out,
-// and the bound would not be the one stated. [FixedPoint] rounds to the nearest
-// and bounds no norm, so noise on top of it protects nothing that is calibrated:
-// it is for sums without differential privacy.
+// All parties and the decoder must use the same values. Rounding is always stochastic: to the
+// nearest, the errors of the parties would not average out, and the bound would not be the one
+// stated. [FixedPoint] rounds to the nearest and bounds no norm, so noise added to its sums has no
+// calibrated guarantee: use it for sums without differential privacy.
 //
 // # Rotation
 //
-// With Rotate, the update is multiplied by a random orthogonal matrix. All
-// coordinates become about equally large, and a ring of fewer bits does. The seed is
-// public but must be drawn independently of the updates, best anew for each round.
+// With Rotate, the update is multiplied by a random orthogonal matrix. All coordinates become about
+// equally large, so that a ring of fewer bits is enough. The seed is public but must be drawn
+// independently of the updates, best anew for each round.
 //
 // The matrix mixes blocks of L coordinates, L being the largest power of two that is
 // at most d = Dimension and 2^20. Each block from the first on is multiplied by
@@ -52,17 +51,15 @@ const MaxUnits = 1 << 20
 //
 // # Wrapping
 //
-// The sum of Parties vectors is in (−2^(b−1), 2^(b−1)) in all coordinates at once
-// with probability 1 − 2^-40 at least, over noise of standard deviation
-// NoiseStdDev and the signs of the rotation; without either it is certain.
-// No coordinate of a party is above M = min{⌊Δ₂⌋, ⌈Clip·Scale⌉}, so that the sum
-// is at most Parties·M. With a rotation it is also at most
-// Parties·(Clip·Scale·√(2·ln(2^42·d)/L) + 1) but for 2^-41, and the smaller bound
-// counts: whatever signs the first step had, the last step that a coordinate goes
-// through makes it the sum of L numbers with signs of their own, over √L, and the
-// squares of those numbers sum to at most (Parties·Clip·Scale)² (Hoeffding). To that
-// comes the tail of the noise, 2^-41 over all coordinates. A wrap harms accuracy,
-// never privacy.
+// The sum of Parties vectors is in (−2^(b−1), 2^(b−1)) in all coordinates at once with probability
+// 1 − 2^-40 at least, over noise of standard deviation NoiseStdDev and the signs of the rotation;
+// without either it is certain. No coordinate of a party is above M = min{⌊Δ₂⌋, ⌈Clip·Scale⌉}, so
+// that the sum is at most Parties·M. With a rotation it is also at most
+// Parties·(Clip·Scale·√(2·ln(2^42·d)/L) + 1) but for 2^-41, and the smaller bound counts: whatever
+// signs the first step had, the last step that a coordinate goes through makes it the sum of L
+// numbers with signs of their own, over √L, and the squares of those numbers sum to at most
+// (Parties·Clip·Scale)² (Hoeffding). The tail of the noise adds 2^-41 over all coordinates. A wrap
+// harms accuracy, never privacy.
 //
 // One block for all d would give 1/√d in place of 1/√L: a factor below √2 up to
 // 2,000,000 coordinates, and 4.9 at 25,000,000. It takes bits where the noise does
@@ -71,29 +68,30 @@ const MaxUnits = 1 << 20
 //
 // # Units of a sum
 //
-// A condition on the rounding of a sum would bound the sum, and not what one of the vectors in it
-// changes: the two neighbours are rounded to different corners. With Units there is none. Every
-// coordinate goes up with the probability of its fraction, whatever happens to the others, which
-// is the law of ⌊x + u⌋ for u uniform in [0, 1); and for each u, a vector g that is added moves a
-// coordinate by ⌊g⌋ or ⌈g⌉. So it moves the encoded update by at most Clip·Scale + √d, and no
-// mixture over u tells more than one u. A little is added for the float64 arithmetic by which the
-// sum was made: see unitNorm. The update is clipped only to the norm of all Units together.
+// A condition on the rounding of a sum would bound the sum, but not how much one of its vectors
+// changes it: the two neighbours are rounded to different corners. With Units there is no such
+// condition. Every coordinate goes up with the probability of its fraction, whatever happens to the
+// others, which is the law of ⌊x + u⌋ for u uniform in [0, 1); and for each u, a vector g that is
+// added moves a coordinate by ⌊g⌋ or ⌈g⌉. So it moves the encoded update by at most Clip·Scale +
+// √d, and no mixture over u tells more than one u. Of almost all u it moves the update by less, as
+// rounding lengthens a vector: see [Encoder.Overlong]. A little is added for the float64 arithmetic
+// by which the sum was made: see unitSquare. The update is clipped only to the norm of all Units
+// together.
 //
 // # Bias
 //
-// A coordinate rounds up with exactly the probability of its fraction, without
-// bias. The condition brings some in: the mean of an encoded vector is within
-// β/(1−β)·√d of the vector that was rounded, in L2 norm and integer units,
-// because unconditional rounding has no bias and is refused with probability β at
-// most. A smaller Beta means less of it and a larger Δ₂. Clipping is a bias of its
-// own.
+// A coordinate rounds up with exactly the probability of its fraction, without bias. The condition
+// introduces some bias: the mean of an encoded vector is within β/(1−β)·√d of the vector that was
+// rounded, in L2 norm and integer units, because unconditional rounding has no bias and is refused
+// with probability β at most. A smaller Beta means less bias and a larger Δ₂. Clipping has a bias
+// of its own.
 type Encoder struct {
 	Parties   int     // most parties in a sum, at least 1
 	Dimension int     // coordinates of an update, at least 1
 	Clip      float64 // L2 norm that an update is clipped to, 2^-500 to 2^500
 	// Units, above 0, is the most vectors of norm Clip each that an update is the sum of, up to
-	// MaxUnits; Sensitivity is then that of one of those, and not of the update: see Units of a
-	// sum.
+	// MaxUnits; Sensitivity is then the sensitivity to one of these vectors, and not to the update:
+	// see Units of a sum.
 	Units int
 	Scale float64 // integers per 1.0; Clip·Scale must be 1 to 2^30
 	Bits  int     // b, 1 to 64; 0: the fewest that fit
@@ -115,6 +113,8 @@ type coding struct {
 	factor   float64 // what clipped and rotated coordinates are multiplied by
 	beta     float64
 	limit    uint64 // Δ₂²
+	rare     bool   // limit is exceeded with probability overlong
+	attained float64
 	accepts  uint64 // most of the squared norm of what is rounded
 	layout   masking.Layout
 	bound    int64 // largest magnitude in a sum, but for 2^-40
@@ -152,11 +152,12 @@ func (e Encoder) coding() (coding, error) {
 	if p.beta == 0 {
 		p.beta = defaultBeta
 	}
+	p.attained = units * (1 - aside)
 	p.limit = integerNormBound(units, e.Dimension, p.beta)
 	p.accepts = p.limit
 	if e.Units > 0 {
-		norm := unitNorm(units, e.Units, e.Dimension)
-		p.limit, p.accepts = uint64(norm*norm*guard), math.MaxUint64
+		square, rare := unitSquare(units, e.Units, e.Dimension)
+		p.limit, p.rare, p.accepts = uint64(square*guard), rare, math.MaxUint64
 		p.clip = e.Clip * float64(e.Units)
 		units *= float64(e.Units)
 	}
@@ -212,6 +213,33 @@ func (e Encoder) Sensitivity() (accounting.Sensitivity, error) {
 	}
 	return p.sensitivity(), nil
 }
+
+// Overlong bounds the probability, over its dither, that the rounding of one submission lets a
+// vector move the submission by more than [Encoder.Sensitivity]: 0 without Units, and wherever
+// Clip·Scale + √d is less than the bound
+//
+//	√(c² + d/4 + √(2·ln(1/p))·(c + √d/2)), c = Clip·Scale,
+//
+// that holds with probability 1 − p (docs/privacy-proofs.md). It fails as [Encoder.Validate] does.
+func (e Encoder) Overlong() (float64, error) {
+	p, err := e.coding()
+	if err != nil || !p.rare {
+		return 0, err
+	}
+	return overlong, nil
+}
+
+// Attained returns an L2 norm in integer units such that to every vector of integers up to it some
+// update is rounded, alone in its sum and whatever the dither: the rotation undone, each
+// of the integers that are not 0 a little larger, so that no arithmetic leaves it below. The norm
+// is Clip·Scale less a part in 2^31. It fails as [Encoder.Validate] does.
+func (e Encoder) Attained() (float64, error) {
+	p, err := e.coding()
+	return p.attained, err
+}
+
+// aside leaves room for what makes integers a little larger: see Attained.
+const aside = 0x1p-31
 
 func (p coding) sensitivity() accounting.Sensitivity {
 	d := p.rotation.dimension

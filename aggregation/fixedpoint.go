@@ -68,9 +68,9 @@ func signedBits(peak, n uint64) (int, error) {
 	return bits.Len64(lo) + 1, nil
 }
 
-// Round returns the integers that the values stand for: each times
-// 2^FractionBits, rounded to the nearest, ties to even. It fails with
-// [ErrConfig], [ErrWrap], [ErrNotFinite] or [ErrSaturated].
+// Round returns the integers that stand for the values: each value times 2^FractionBits, rounded to
+// the nearest integer, ties to even. It fails with [ErrConfig], [ErrWrap], [ErrNotFinite] or
+// [ErrSaturated].
 func (p FixedPoint) Round(values []float64) ([]int64, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -134,9 +134,9 @@ func (p FixedPoint) Decode(ring []uint64, b int) ([]float64, error) {
 	return out, nil
 }
 
-// Integers returns the representative of each element of Z_{2^b} between
-// −2^(b−1) and 2^(b−1) − 1. For a sum that did not wrap, that is the sum of the
-// rounded inputs bit for bit. It fails with [ErrRing].
+// Integers returns the representative of each element of Z_{2^b} between −2^(b−1) and 2^(b−1) − 1.
+// For a sum that did not wrap, the representative equals the sum of the rounded inputs bit for bit.
+// It fails with [ErrRing].
 func Integers(ring []uint64, b int) ([]int64, error) {
 	if err := checkBits(b); err != nil {
 		return nil, err

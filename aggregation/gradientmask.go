@@ -12,12 +12,12 @@ const (
 	NoMask   MaskKind = iota // 1 everywhere
 	SoftMask                 // 1 from the threshold on, below it the agreement itself
 	HardMask                 // 1 from the threshold on, below it 0
-	// RescaledMask and FlatMask are controls for SoftMask, which makes steps shorter:
-	// they show what it does beyond that. RescaledMask is the soft mask divided by its
-	// mean over coordinates, so that steps are as long as without a mask.
+	// RescaledMask and FlatMask are controls for SoftMask, which makes steps shorter: they separate
+	// its other effects from that one. RescaledMask is the soft mask divided by its mean over
+	// coordinates, so that steps are as long as without a mask.
 	RescaledMask
-	// FlatMask is that mean everywhere: plain averaging with a step as short as the
-	// mask's.
+	// FlatMask has the mean of the soft mask at every coordinate: plain averaging with a step as
+	// short as the mask's.
 	FlatMask
 )
 
@@ -29,14 +29,13 @@ const DefaultThreshold = 0.4
 //
 //	A_j = |Σ_n sign(Δ_n,j)| / N,   sign(0) = 0
 //
-// which counts clients and not their samples. SoftMask is that of "Gradient Masked
-// Averaging" (A_j ≥ τ → 1, else A_j), HardMask the AND mask of "Learning explanations
-// that are hard to vary" (Parascandolo 2021: A_j ≥ τ → 1, else 0). Some public code
-// then scales an update up by the share of coordinates that a hard mask left; this does
-// not.
+// which counts clients and not their samples. SoftMask is that of "Gradient Masked Averaging" (A_j
+// ≥ τ → 1, else A_j), HardMask the AND mask of "Learning explanations that are hard to vary"
+// (Parascandolo 2021: A_j ≥ τ → 1, else 0). Some public code then scales an update up by the share
+// of coordinates that a hard mask left; GradientMask does not.
 //
-// The mask is an [Optimizer]'s, so that it combines with every rule. It needs no more
-// than Σ sign(Δ_n): see [Signs] for that sum under masks.
+// An [Optimizer] applies the mask, so that it combines with every rule. The mask needs no more than
+// Σ sign(Δ_n): see [Signs] for that sum under masks.
 type GradientMask struct {
 	Kind      MaskKind
 	Threshold float64 // τ, 0 to 1. 0 is plain averaging; see DefaultThreshold
@@ -53,10 +52,10 @@ func (g GradientMask) Validate() error {
 	return nil
 }
 
-// Weights returns the factors, in [0, 1] but for RescaledMask, for a sum of signs over
-// the given number of clients, as [SumSigns] or [Signs.Decode] gives it. Noise can
-// bring a sum above the number of clients: that is agreement 1. It fails with
-// [ErrConfig] if a field is outside its range or clients is not above 0.
+// Weights returns the factors, in [0, 1] but for RescaledMask, for a sum of signs over the given
+// number of clients, as [SumSigns] or [Signs.Decode] gives it. Noise can bring a sum above the
+// number of clients, which counts as agreement 1. It fails with [ErrConfig] if a field is outside
+// its range or clients is not above 0.
 func (g GradientMask) Weights(signs []int64, clients int) ([]float64, error) {
 	if err := g.Validate(); err != nil {
 		return nil, err

@@ -2,10 +2,9 @@ package aggregation
 
 import "math/bits"
 
-// hadamard multiplies v by the Walsh–Hadamard matrix in natural order, with
-// entries ±1: v is multiplied by len(v) when it is done twice. len(v) is a power
-// of two. It takes len(v)·log₂ len(v) additions, and each of the log₂ len(v)
-// stages is off by at most 2^-53 relative to the norm.
+// hadamard multiplies v by the Walsh–Hadamard matrix in natural order, with entries ±1: applying it
+// twice multiplies v by len(v). len(v) is a power of two. It takes len(v)·log₂ len(v) additions,
+// and each of the log₂ len(v) stages is off by at most 2^-53 relative to the norm.
 //
 // Three stages are done in one pass over the data, block within block, so that
 // most passes stay in the innermost cache.

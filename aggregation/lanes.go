@@ -85,10 +85,10 @@ func (l Lanes) Split(submission [][]uint64) ([][][]uint64, error) {
 	return parts, nil
 }
 
-// Mean is a lane for the unweighted mean of real vectors, without clipping and
-// without noise: SCAFFOLD's control variates, FedGA's gradients. It is exact but
-// for the rounding of [FixedPoint], and not differentially private. For that, use
-// an [Encoder] for this lane too, and account for both.
+// Mean is a lane for the unweighted mean of real vectors, without clipping and without noise:
+// SCAFFOLD's control variates, FedGA's gradients. It is exact but for the rounding of [FixedPoint],
+// and not differentially private. For differential privacy use an [Encoder] for this lane too, and
+// account for both.
 type Mean struct {
 	Parties      int     // most parties in a sum, at least 1
 	Dimension    int     // coordinates, at least 1

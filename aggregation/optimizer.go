@@ -34,14 +34,13 @@ const (
 //
 //	m ← β₁m + (1−β₁)Δ,   step = m / (√v + τ),   m = 0 and v = τ² at first
 //
-// "Gradient Masked Averaging" prints the constant under the root instead, m/√(v + τ),
-// which is TauInside: with its rate of 0.05 and τ = 1e-3 no step is then longer than
-// 1.6·|m|, and the two differ much. RuleMomentum with Rate τ′ and Beta1 (1−τ′)λ is the
-// accelerated aggregation of FedLTN, θ ← τ′·θ̄ + (1−τ′)(θ − λΔ), where Δ is minus the
-// last step.
+// "Gradient Masked Averaging" prints the constant under the root instead, m/√(v + τ), which is
+// TauInside: with that paper's rate of 0.05 and τ = 1e-3 no step is then longer than 1.6·|m|, and
+// the two forms differ much. RuleMomentum with Rate τ′ and Beta1 (1−τ′)λ is the accelerated
+// aggregation of FedLTN, θ ← τ′·θ̄ + (1−τ′)(θ − λΔ), where Δ is minus the last step.
 //
-// All rules work coordinate by coordinate. The mask is applied last, to the step:
-// what it leaves out still enters m and v, so that a mask is about its own round.
+// All rules work coordinate by coordinate. The mask is applied last, to the step: masked
+// coordinates still enter m and v, so that a mask affects its own round only.
 //
 // The zero value is plain federated averaging with rate 1. Fields must not change
 // once Apply has been called. An Optimizer is not safe for concurrent use.
@@ -173,9 +172,8 @@ func (o *Optimizer) step(d, m, v, beta2, tau float64) (step, nextM, nextV float6
 	return m / (math.Sqrt(v) + tau), m, v
 }
 
-// Moments returns what the rule remembers of the rounds before, for a program that is
-// to go on in another process: nil before the first Apply and with RuleFedAvg, else m and v,
-// which the caller must not change.
+// Moments returns the rule's state m and v, for a program that is to go on in another process; the
+// caller must not change them. They are nil before the first Apply and with RuleFedAvg.
 func (o *Optimizer) Moments() [][]float64 {
 	if o.m == nil {
 		return nil
@@ -183,8 +181,9 @@ func (o *Optimizer) Moments() [][]float64 {
 	return [][]float64{o.m, o.v}
 }
 
-// Resume sets what [Optimizer.Moments] returned, in an Optimizer of the same fields. It
-// fails with [ErrLength] and [ErrNotFinite], and with [ErrConfig] if v has a negative coordinate.
+// Resume restores the state that [Optimizer.Moments] returned, in an Optimizer with the same
+// fields. It fails with [ErrLength] and [ErrNotFinite], and with [ErrConfig] if v has a negative
+// coordinate.
 func (o *Optimizer) Resume(moments [][]float64) error {
 	if len(moments) == 0 {
 		o.weights, o.m, o.v = 0, nil, nil

@@ -8,12 +8,11 @@ import (
 	"github.com/hushsum/hushsum/masking"
 )
 
-// Owners is a lane for the mean over owners of sparse models: a party sends m⊙θ and m,
-// the weights that it keeps and, as zeros and ones, which those are, and the mean of a
-// coordinate is Σ m⊙θ / Σ m. Sums are all that is seen: how many parties keep a
-// coordinate, and never which. Both parts are dense, so that sparsity saves nothing on the way:
-// a part as short as a party's mask would show the mask. It is exact but for the
-// rounding of [FixedPoint], and not differentially private.
+// Owners is a lane for the mean over owners of sparse models: a party sends m⊙θ and m, the weights
+// that it keeps and its mask of zeros and ones, and the mean of a coordinate is Σ m⊙θ / Σ m. Only
+// sums are visible: how many parties keep a coordinate, and never which. Both parts are dense, so
+// that sparsity saves no bytes: a part as short as a party's mask would show the mask. It is exact
+// but for the rounding of [FixedPoint], and not differentially private.
 type Owners struct {
 	Parties      int     // most parties in a sum, at least 1
 	Dimension    int     // coordinates, at least 1
@@ -60,10 +59,10 @@ func (o Owners) Encode(values []float64, kept []bool) ([][]uint64, error) {
 	return append(parts, count), nil
 }
 
-// Decode returns, for every coordinate of a sum of submissions, how many parties own it and
-// the mean over those; 0 where nobody does. It fails as [Owners.Layout] does, with
-// [ErrLength], [ErrRing], and [ErrSum] if there are more owners than Parties or a sum
-// is larger than its owners can make it.
+// Decode returns, for every coordinate of a sum of submissions, how many parties own it and the
+// mean over its owners; 0 where nobody owns it. It fails as [Owners.Layout] does, with [ErrLength],
+// [ErrRing], and [ErrSum] if there are more owners than Parties or a sum is larger than its owners
+// can make it.
 func (o Owners) Decode(sum [][]uint64) (mean []float64, owners []int, err error) {
 	layout, err := o.Layout()
 	if err != nil {

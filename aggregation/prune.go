@@ -6,11 +6,11 @@ import (
 	"sort"
 )
 
-// Prune returns which weights are kept after a given number of the kept ones, those of
-// smallest magnitude, are pruned; of equal ones the first go first. fixed marks weights
-// that are never pruned (nil: none), and kept those that were kept before (nil: all); a
-// weight that is not kept stays so. Pruning by magnitude is (Han 2015, "Learning both
-// Weights and Connections"); see [PruneCount] for how many.
+// Prune returns which weights are kept after it prunes a given number of the kept weights, those of
+// smallest magnitude, the first of equal weights first. fixed marks weights that are never pruned
+// (nil: none), and kept the weights that were kept before (nil: all); a pruned weight stays pruned.
+// Pruning by magnitude is (Han 2015, "Learning both Weights and Connections"); see [PruneCount] for
+// how many.
 //
 // It fails with [ErrLength] if lengths differ, [ErrNotFinite], and [ErrConfig] if there
 // are fewer weights to prune.
@@ -42,10 +42,10 @@ func Prune(weights []float64, kept, fixed []bool, count int) ([]bool, error) {
 	return next, nil
 }
 
-// PruneCount returns how many of the kept weights a pruning takes: the share step of those
-// that remain, or with ofAll of all that can be pruned, but no more than brings the
-// pruned share to target. All are rounded to the nearest. The thesis has a step of 0.1
-// and does not say of what: after t prunings 1 − 0.9^t or t/10 is gone.
+// PruneCount returns how many of the kept weights a pruning removes: the share step of the
+// remaining weights, or with ofAll of all weights that can be pruned, but no more than brings the
+// pruned share to target. All numbers are rounded to the nearest. The thesis has a step of 0.1 and
+// does not say of which weights: after t prunings either 1 − 0.9^t or t/10 of them are gone.
 func PruneCount(prunable, kept int, step, target float64, ofAll bool) int {
 	of := kept
 	if ofAll {

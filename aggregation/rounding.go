@@ -50,15 +50,22 @@ func integerNormBound(c float64, d int, beta float64) uint64 {
 	return uint64(squaredNormBound(c, d, kappaOf(beta)) * (1 + 0x1p-48))
 }
 
-// unitNorm bounds by how much a vector of norm at most c in a sum of up to n moves the sum once
-// that is rounded without a condition: see [Encoder]. In exact arithmetic that is c + √d. A
+// overlong is the probability with which a dither may let one vector move a sum by more than
+// unitSquare.
+const overlong = 0x1p-60
+
+// unitSquare bounds the square of by how much a vector of norm at most c in a sum of up to n moves
+// the sum once that is rounded without a condition: see [Encoder]. In exact arithmetic it is
+// squaredNormBound, with β = overlong; rare then says that it is the second of the two bounds. A
 // sum of n float64 vectors is off by at most n·2^-53 of the sum of their norms, n·c, in either of
 // two neighbours, the rotation and the clipping to n·c by a few times 2^-48 of n·c; the margin is
 // at least four times all that.
-func unitNorm(c float64, n, d int) float64 {
+func unitSquare(c float64, n, d int) (square float64, rare bool) {
 	many := float64(n)
-	return float64(c*(1+float64(many*many*0x1p-50)+float64(many*0x1p-42)+0x1p-40)) +
-		math.Sqrt(float64(d))
+	c = float64(c * (1 + float64(many*many*0x1p-50) + float64(many*0x1p-42) + 0x1p-40))
+	square = squaredNormBound(c, d, kappaOf(overlong))
+	always := c + math.Sqrt(float64(d))
+	return square, square < float64(always*always)
 }
 
 // productRoot returns ⌊√(a·b)⌋ for a·b < 2^100.

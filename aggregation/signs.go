@@ -7,15 +7,15 @@ import (
 	"github.com/hushsum/hushsum/masking"
 )
 
-// Signs is the lane that a [GradientMask] needs in addition to the updates: it takes the
-// sign of every coordinate, −1, 0 or 1, into a ring, and the sum of all parties
-// back to Σ sign(Δ_n). Without noise a coordinate takes ⌈log₂(2·Parties + 1)⌉
-// bits, and the mask is that in the clear bit for bit. The decoder learns two
-// sums, of updates and of signs, and nothing else.
+// Signs is the lane that a [GradientMask] needs in addition to the updates: it takes the sign of
+// every coordinate, −1, 0 or 1, into a ring, and the sum of all parties back to Σ sign(Δ_n).
+// Without noise a coordinate takes ⌈log₂(2·Parties + 1)⌉ bits, and the mask equals the mask
+// computed in the clear bit for bit. The decoder learns two sums, of updates and of signs, and
+// nothing else.
 //
-// The sign that counts is that of the update before clipping, rotation and
-// rounding. Clipping changes no sign, but for a coordinate that it takes below
-// the smallest float64; rounding would lose the signs of small coordinates.
+// Signs are those of the update before clipping, rotation and rounding. Clipping changes a sign
+// only if it takes a coordinate below the smallest float64; rounding would lose the signs of small
+// coordinates.
 //
 // # Privacy
 //
@@ -25,8 +25,8 @@ import (
 //
 //	1/z² = C²/σ_u² + d/σ_s²
 //
-// which package privacy divides a multiplier by. So σ_s is above z·√d. With fewer clients than
-// that the sum is mostly noise, which looks like agreement: the mask is mostly ones.
+// by which package privacy divides a multiplier between the lanes. So σ_s is above z·√d. With fewer
+// clients than z·√d the sum is mostly noise, which looks like agreement: the mask is mostly ones.
 //
 // # Wrapping
 //

@@ -23,9 +23,9 @@ func (s oneSource) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// For each dither one vector more moves an encoded sum by at most the sensitivity, which is the
-// vector's norm and √d, however many others are in the sum. Coordinates are not negative here, so
-// that the bytes are the dither.
+// For each dither, but for one in 2^60, one vector more moves an encoded sum by at most the
+// sensitivity, however many others are in the sum: by the vector's norm and √d, or by less.
+// Coordinates are not negative here, so that the bytes are the dither.
 func TestUnitsBoundWhatOneVectorMoves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.SampledFrom([]int{1, 2, 7, 100}).Draw(t, "coordinates")
@@ -59,9 +59,15 @@ func TestUnitsBoundWhatOneVectorMoves(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Squared norms are whole.
-		want := e.Clip*e.Scale + math.Sqrt(float64(d))
+		c, root := e.Clip*e.Scale, math.Sqrt(float64(d))
+		always := (c + root) * (c + root)
+		want := math.Sqrt(min(always, c*c+root*root/4+math.Sqrt(120*math.Ln2)*(c+root/2)))
 		if s.L2*s.L2 < math.Floor(want*want)*(1-1e-12) || s.L2 > want*(1+1e-6) {
 			t.Fatalf("sensitivity %v, the theorem has %v", s.L2, want)
+		}
+		if rare, err := e.Overlong(); err != nil || (rare > 0) != (want*want < always*(1-1e-9)) {
+			t.Fatalf("it may be more with probability %v (%v), for %v of %v", rare, err, want,
+				math.Sqrt(always))
 		}
 		source := oneSource{rapid.Uint64().Draw(t, "dither")}
 		var encoded [2][]int64
@@ -83,6 +89,81 @@ func TestUnitsBoundWhatOneVectorMoves(t *testing.T) {
 			t.Fatalf("it moved by %v, above %v", moved, s.L2)
 		}
 	})
+}
+
+// The table of docs/privacy-proofs.md, P5.
+func TestUnitsFigures(t *testing.T) {
+	for d, want := range map[int][4]float64{
+		42:     {15.20, 104.65, 1004.6, 10_005},
+		2754:   {33.45, 108.81, 1005.0, 10_005},
+		54_314: {121.79, 159.85, 1011.8, 10_005},
+	} {
+		for i, c := range []float64{10, 100, 1000, 10_000} {
+			s, err := Encoder{Parties: 1, Dimension: d, Clip: 1, Units: 1, Scale: c}.Sensitivity()
+			if err != nil || math.Abs(s.L2/want[i]-1) > 5e-4 {
+				t.Errorf("c = %v, d = %d: %v, want %v (%v)", c, d, s.L2, want[i], err)
+			}
+		}
+	}
+}
+
+// Rounding a vector lengthens it no more often than the bound of likely lengths says, for the real
+// encoder and vectors that stretch the bound: halves in all coordinates, a large coordinate, both.
+func TestUnitsSeldomMoveMore(t *testing.T) {
+	const tries = 8000
+	random := chacha(5)
+	vector := func(d int, most, rest float64) []float64 {
+		v := make([]float64, d)
+		for i := range v {
+			if v[i] = rest; i%2 > 0 {
+				v[i] = -rest
+			}
+		}
+		v[0] = most
+		return v
+	}
+	for _, v := range [][]float64{
+		vector(1000, 0.5, 0.5), vector(40, 6.5, 0.5), vector(1, 2.5, 0), vector(100, 10.5, 10.5),
+		vector(30, -2.5, 2.3),
+	} {
+		square := 0.0
+		for _, x := range v {
+			square += x * x
+		}
+		e := Encoder{Parties: 1, Dimension: len(v), Clip: math.Sqrt(square) * (1 + 1e-9), Units: 1,
+			Scale: 1}
+		layout, err := e.Layout()
+		if err != nil {
+			t.Fatal(err)
+		}
+		lengths := make([]float64, tries)
+		for i := range lengths {
+			out, err := e.Encode(v, nil, random)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, err := Integers(out[0], layout[0].Bits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, x := range w {
+				lengths[i] += float64(x * x)
+			}
+		}
+		for _, p := range []float64{0.3, 0.05, 0.002} {
+			bound := squaredNormBound(e.Clip, len(v), kappaOf(p))
+			above := 0.0
+			for _, x := range lengths {
+				if x > bound {
+					above++
+				}
+			}
+			if above > p*tries+5*math.Sqrt(p*tries) {
+				t.Errorf("%d coordinates, the first %v: %v of %d are above a bound for %v", len(v), v[0], above,
+					tries, p)
+			}
+		}
+	}
 }
 
 // Sums come back, without bias, from as many vectors as are declared, and fit their ring with all

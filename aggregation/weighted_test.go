@@ -89,5 +89,10 @@ func TestWeightedClip(t *testing.T) {
 		if got := WeightedClip(share); got < need || got > 1.07*need {
 			t.Errorf("share %v: clipped to %v, needed %v", share, got, need)
 		}
+		full := WeightedVector([]float64{0.6, 0.8}, 9, 7, share)
+		norm := math.Hypot(math.Hypot(full[0], full[1]), full[2])
+		if got := WeightedNorm(share); got > norm || got < norm*(1-1e-9) {
+			t.Errorf("share %v: the longest vector is said to have %v, and has %v", share, got, norm)
+		}
 	}
 }

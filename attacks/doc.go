@@ -5,10 +5,10 @@
 //	collusion    n−1 parties pool what they know of the noise
 //	session      a cheating server, colluders, thieves and strangers send messages
 //	rounds       coordinators, parties and strangers do what no message of one session shows
-//	oneshot      a cheating server, members, parties and thieves against the one-message sum
+//	committee    a cheating server, members, parties and thieves against the one-message sum
 //	observation  observers of sums, masked values, samples or times compute with them
 //	model        updates and models are searched for the rows behind them
-//	audit        runs with and without a canary are told apart, to test a printed ε
+//	epsilon      runs with and without a canary are told apart, to test a printed ε
 //
 // Every [Attack] is run twice: against a target that lacks the defence, where it has to
 // succeed as theory says, and against the real code, where it has to fail within its

@@ -3,6 +3,8 @@ package attacks
 import (
 	"fmt"
 	"math"
+
+	"github.com/hushsum/hushsum/audit"
 )
 
 // Measure is one figure with its interval, and with the range that theory or the
@@ -82,8 +84,8 @@ func Proportion(successes, n int, low, high float64) Measure {
 	const alpha = 0.025 // on either side
 	return Measure{
 		Value:      float64(successes) / float64(n),
-		Lower:      BinomialLower(successes, n, alpha),
-		Upper:      BinomialUpper(successes, n, alpha),
+		Lower:      audit.BinomialLower(successes, n, alpha),
+		Upper:      audit.BinomialUpper(successes, n, alpha),
 		Confidence: 0.95,
 		Samples:    n,
 		Min:        low,
@@ -108,4 +110,17 @@ func Correlated(r float64, n int) Measure {
 		m.Lower, m.Upper = math.Tanh(z-half), math.Tanh(z+half)
 	}
 	return m
+}
+
+// BoundOf returns the lower bound on ε of an audit as a measurement that must be from low to high.
+func BoundOf(r audit.Result, low, high float64) Measure {
+	return Measure{
+		Value:      r.Lower,
+		Lower:      r.Lower,
+		Upper:      r.Lower,
+		Confidence: 1 - 2*r.Alpha,
+		Samples:    r.Positives + r.Negatives,
+		Min:        low,
+		Max:        high,
+	}
 }

@@ -221,3 +221,31 @@ func TestEventsOfRetry(t *testing.T) {
 		}
 	}
 }
+
+// At an instant the zeros leave that were made with the question, whatever the program has failed
+// with by then: to draw their noise at the instant would show in when they leave.
+func TestBlankBeforeTheInstant(t *testing.T) {
+	for name, fails := range failures {
+		drawn := 0
+		b := newTable(t, func(c *drive.PartyConfig) {
+			c.After = 1
+			c.Blank = func(_ uint64, v *masking.Vector) error {
+				drawn++
+				return v.Set([]uint64{5, 7})
+			}
+		})
+		b.form(1)
+		b.receive(0, b.begin(1, 1), 1)
+		a := answer(drive.AskID{Session: 1, Round: 1}, 1)
+		fails(&a)
+		r, _ := b.did(0, b.parties[0].Answer(a))
+		b.wantReport(r, drive.Missed, errRows)
+		before := drawn
+		r, sent := b.did(0, b.parties[0].Instant(a))
+		b.wantReport(r, drive.Submitted, nil)
+		if drawn != before || len(sent.Send) != 1 {
+			t.Errorf("%s: at the instant noise is drawn %d times, and %d messages leave", name,
+				drawn-before, len(sent.Send))
+		}
+	}
+}

@@ -108,7 +108,7 @@ func (s *Committee) chargeReceived() error {
 func spendAnyway(l *accounting.Ledger, cost accounting.Round, count int, names ...string) error {
 	budgets := make([]accounting.Target, len(names))
 	for k, name := range names {
-		budgets[k] = l.Budget(name)
+		budgets[k] = l.Budget(name).Target()
 		boundless := accounting.Target{Epsilon: math.MaxFloat64, Delta: budgets[k].Delta}
 		if err := l.SetBudget(name, boundless); err != nil {
 			return err
@@ -150,8 +150,9 @@ func (s *Sender) goOn() {
 	}
 }
 
-// Finished notes that the program has made the vector that it was asked for, if sums take vectors
-// made from earlier broadcasts. It is asked for the vector, with [AskID].Made, once there is room.
+// Finished notes that the program has made the vector that it was asked for, in a job whose sums
+// take vectors made from earlier broadcasts. The program is asked for the vector itself, with
+// [AskID].Made, once there is room.
 func (s *Sender) Finished(id AskID) {
 	s.shown = false
 	if s.asked == nil || s.asked.ID != id || id.Made > 0 {

@@ -17,7 +17,7 @@ func (s *Committee) collect() (again bool, err error) {
 	if s.flight {
 		over, tell := s.members.over(&s.answers, s.now, council{s, true})
 		if tell {
-			s.tellAwaited(&s.answers, true)
+			s.tellAwaited(&s.members, &s.answers)
 		}
 		if over {
 			return true, s.settle()
@@ -51,7 +51,7 @@ func (s *Committee) collect() (again bool, err error) {
 		unpaid := s.chargeReceived()
 		// To a server that was loaded within the round parties may still be on their way.
 		mute := s.server.Taken() == 0 && s.server.Settled() == 0 && s.opened == s.round
-		if mute && s.enough() {
+		if mute && s.enough(s.sums.MinSurvivors) {
 			err = muted{err}
 		}
 		s.lose(err)
@@ -82,7 +82,7 @@ func (s *Committee) asks() bool { return s.flight || s.deals() }
 func (s *Committee) deal() (again bool, err error) {
 	over, tell := s.members.over(&s.answers, s.now, council{s, true})
 	if tell {
-		s.tellAwaited(&s.answers, true)
+		s.tellAwaited(&s.members, &s.answers)
 	}
 	ends := s.answers.since.after(s.config.StepTime)
 	late := !s.answers.fresh && s.now >= ends && s.answers.blocking == 0
@@ -418,7 +418,7 @@ func (s *Committee) heard(now Time, r *room, i int) {
 }
 
 // Absent notes that a party says that it does not submit in a round, and reports whether the round
-// waited for it.
+// was waiting for that party.
 func (s *Committee) Absent(now Time, party int, round uint64) bool {
 	s.clock(now)
 	p := &s.parties.peers[party]
@@ -461,7 +461,8 @@ func (s *Committee) Check(submissions []Submission) {
 // Receive takes a party's submission. It fails with the errors of oneshot.Server, with
 // [ErrExcluded], [ErrOften] or [ErrEnded]; all are the party's fault, and change nothing, except
 // that a party whose proof does not hold is left out from now on (oneshot.ErrProof).
-// oneshot.ErrFull means that it was not told to upload, or no longer is: it is told again.
+// oneshot.ErrFull means that the party was not told to upload, or that its turn is over: it will be
+// told again.
 func (s *Committee) Receive(now Time, party int, message []byte) error {
 	s.clock(now)
 	switch {

@@ -17,8 +17,8 @@ type CommitteeConfig struct {
 	// Survivors, Colluders, Sample and Draw are not used.
 	ServerConfig
 	Sums *oneshot.Config
-	// Buffer is how many submissions a round takes, while the other parties continue with what they
-	// make from earlier broadcasts, as Sums.Stale allows; 0: a round waits for all.
+	// Buffer is how many submissions a round takes, while the other parties go on making vectors from
+	// earlier broadcasts, as Sums.Stale allows; 0: a round waits for all.
 	Buffer int
 	// Batch is how many parties go to the members at a time; 0: oneshot.DefaultBatch.
 	Batch int
@@ -29,9 +29,10 @@ type CommitteeConfig struct {
 
 // Committee leads a job whose parties send one message a round, and whose committee removes the key
 // from the sum. It asks the members for keys, opens the round, has as many parties upload at a time
-// as there is room for, has the members check them in batches, sign who is in, and reveal the sum
-// of their keys. It is used as a [Server] is: events change what it knows, [Committee.Tick]
-// decides, and nothing leaves before the decision behind it is durable.
+// as there is room for, has the members check the submissions in batches, sign the list of parties
+// in the sum, and reveal the sum of those parties' keys. Call it like a [Server]: events change
+// what it knows, [Committee.Tick] decides, and nothing leaves before the decision that it follows
+// from is durable.
 type Committee struct {
 	course
 	parties, members room
@@ -92,8 +93,9 @@ func NewCommittee(c CommitteeConfig, now Time) (*Committee, error) {
 	}
 	s.stage = Resting
 	for _, r := range []*room{&s.parties, &s.members} {
-		r.expect(now + r.learned.back(&s.config))
+		r.expect(now, r.learned.back(&s.config))
 	}
+	s.parties.arm(s.sums.MinSurvivors)
 	s.mark() // members may come before anything is decided
 	return s, nil
 }
@@ -124,7 +126,6 @@ func newCommittee(c CommitteeConfig, now Time) (*Committee, error) {
 	}
 	copy(s.counts, less)
 	s.parties, s.members = newRoom(&s.config, n, now), newRoom(&s.config, m, now)
-	s.parties.arm(s.sums.MinSurvivors)
 	return s, nil
 }
 
@@ -144,6 +145,7 @@ func (s *Committee) proceed() (again bool, err error) {
 	look := s.look || s.now >= s.lookAt
 	if s.look = false; look {
 		s.lookAt, s.step.stuck = Never, false
+		s.tellMissing(&s.parties, &s.spoilers)
 	}
 	if again, err := s.catchUp(); again || err != nil {
 		return again, err
@@ -219,7 +221,7 @@ func (s *Committee) begin() (again bool, err error) {
 		s.end(BudgetSpent)
 		return false, nil
 	}
-	if due := s.due(); s.now < due {
+	if due := s.again(); s.now < due {
 		s.later(due)
 		return false, nil
 	}
@@ -235,7 +237,7 @@ func (s *Committee) open() (again bool, err error) {
 	if !s.over() {
 		return false, nil
 	}
-	if s.paused || s.server.Keys() < s.figures.Keys || !s.anybody() {
+	if s.paused || s.server.Keys() < s.figures.Keys || !s.enough(max(1, s.first())) {
 		s.step.stuck = true // some may still come, at no cost
 		return false, nil
 	}
@@ -272,34 +274,16 @@ func (s *Committee) open() (again bool, err error) {
 	return true, nil
 }
 
-// anybody reports whether a party is here that may submit.
-func (s *Committee) anybody() bool {
-	for i := range s.parties.peers {
-		if s.parties.peers[i].here && !s.spoilers.excluded(i) {
-			return true
-		}
-	}
-	return false
-}
-
-// enough reports whether as many parties are here as a sum takes.
-func (s *Committee) enough() bool {
-	least := s.sums.MinSurvivors
-	for i := range s.parties.peers {
-		if s.parties.peers[i].here && !s.spoilers.excluded(i) {
-			least--
-		}
-	}
-	return least <= 0
+// enough reports whether at least the given number of parties are here.
+func (s *Committee) enough(least int) bool {
+	here, _ := s.parties.parted(&s.spoilers)
+	return here >= least
 }
 
 // lose ends a round without a sum.
 func (s *Committee) lose(why error) {
-	over := s.loses(0, why)
+	s.loses(0, why)
 	s.rest()
-	if over {
-		s.end(AllLost)
-	}
 }
 
 // end ends the job.
@@ -323,6 +307,19 @@ func (s *Committee) Applied(now Time, round uint64, err error) {
 	s.rest()
 }
 
+// Again has the waits of all steps begin anew, as [Server.Again] does.
+func (s *Committee) Again(now Time) {
+	s.clock(now)
+	s.parties.expect(s.now, s.config.ComeBack)
+	s.members.expect(s.now, s.config.ComeBack)
+	s.step.anew(s.now)
+	s.answers.anew(s.now)
+	for i := range s.offers {
+		s.offers[i].since = s.now
+	}
+	s.mark()
+}
+
 // End ends the job. A round that is open has no sum.
 func (s *Committee) End(now Time, why string) {
 	s.clock(now)
@@ -335,12 +332,12 @@ func (s *Committee) End(now Time, why string) {
 	s.end(why)
 }
 
-// Here reports whether a party is here, and whether it has ever been.
+// Here reports whether a party is here, and whether it has ever been here.
 func (s *Committee) Here(party int) (here, ever bool) {
 	return s.parties.peers[party].here, s.parties.peers[party].known
 }
 
-// MemberHere reports whether a member is here, and whether it has ever been.
+// MemberHere reports whether a member is here, and whether it has ever been here.
 func (s *Committee) MemberHere(member int) (here, ever bool) {
 	return s.members.peers[member].here, s.members.peers[member].known
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/internal/jobtest"
+	"github.com/hushsum/hushsum/drive/jobtest"
 	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/noise"
@@ -65,7 +65,7 @@ func TestCommitteePlain(t *testing.T) {
 func TestCommitteeWorlds(t *testing.T) {
 	count := *seeds
 	if count == 0 {
-		count = uint64(suite.Size(30, 60, 1000, 100_000))
+		count = uint64(suite.Size(30, 30, 1000, 100_000))
 	}
 	var all jobtest.MobOutcome
 	for seed := *first; seed < *first+count; seed++ {
@@ -119,7 +119,7 @@ func TestCommitteeStateLost(t *testing.T) {
 // Whoever comes, however slow a member is, and with covers: each submission is uploaded once, and
 // the server writes little more than it received, whatever the number of parties.
 func TestCommitteeUploadsOnce(t *testing.T) {
-	for _, n := range []int{20, suite.Size(60, 100, 300, 600)} {
+	for _, n := range []int{20, suite.Size(60, 60, 300, 600)} {
 		for k := range 4 {
 			slow, covered := k%2 == 1, k > 1
 			w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: n, Members: 4, Survivors: n / 2,
@@ -217,7 +217,7 @@ func TestCommitteeNoiseMissing(t *testing.T) {
 // had dealt sends the same again.
 func TestCommitteeNoiseRestarts(t *testing.T) {
 	for _, covered := range []bool{false, true} {
-		for after := 1; after < 16; after++ {
+		for after := 1; after < 16; after += suite.Size(2, 2, 1, 1) {
 			w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 3, Members: 4, Survivors: 2,
 				Faults: 1, Rounds: 1, Covered: covered, MembersNoise: true})
 			w.Members[2].Late = 30 * drive.Millisecond
@@ -257,21 +257,34 @@ func TestCommitteeTease(t *testing.T) {
 // A party whose proof does not hold is left out from then on, with evidence that convinces others,
 // and no round is lost for it; once readmitted, it may show the same again. The server dies in
 // between.
+//
+// With covers it has a long form alone: TestCommitteeBoundedNoise has both.
 func TestCommitteeBounded(t *testing.T) {
-	for name, covered := range map[string]bool{"open": false, "covered": true} {
-		t.Run(name, func(t *testing.T) { testCommitteeBounded(t, covered) })
-	}
+	t.Run("open", func(t *testing.T) { testCommitteeBounded(t, false) })
+	t.Run("covered", func(t *testing.T) {
+		suite.OnlyLong(t)
+		testCommitteeBounded(t, true)
+	})
 }
 
-func testCommitteeBounded(t *testing.T, covered bool) {
-	law, err := noise.DiscreteGaussian(big.NewRat(50*3, 1))
+// boundedTerms are those of sums with a bound, of three parties at least and with noise of 50 a
+// coordinate by two of them, or by the committee.
+func boundedTerms(t *testing.T) oneshot.Terms {
+	t.Helper()
+	law, err := noise.DiscreteGaussian(big.NewRat(50*2, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	terms := oneshot.Terms{Length: 3, Bits: 8, MinSurvivors: 4, Colluders: 1, Faults: 1,
-		KEM: oneshot.KEMX25519, Noise: law, Norm: 250, Covered: covered}
-	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 6, Members: 5, Survivors: 4,
-		Rounds: 6, Terms: terms})
+	return oneshot.Terms{Length: 3, Bits: 8, MinSurvivors: 3, Colluders: 1, Faults: 1,
+		KEM: oneshot.KEMX25519, Noise: law, Norm: 250}
+}
+
+func testCommitteeBounded(t *testing.T, covered bool) {
+	terms := boundedTerms(t)
+	terms.Covered = covered
+	rounds := suite.Size(3, 3, 6, 6) // left out, killed, readmitted and left out again
+	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 4, Members: 4, Survivors: 3,
+		Rounds: uint64(rounds), Terms: terms})
 	const cheat = 2
 	w.Parties[cheat].Shift()
 	startAll(w)
@@ -302,11 +315,12 @@ func testCommitteeBounded(t *testing.T, covered bool) {
 	}
 	w.Hub.Drive().Readmit(w.Now(), cheat, "it promised")
 	w.RunFor(100 * drive.Second)
-	if !w.Ended() || len(w.Sums) != 6 || w.Lost() != 0 || len(named()) != 2 {
+	if !w.Ended() || len(w.Sums) != rounds || w.Lost() != 0 || len(named()) != 2 ||
+		!w.Hub.Drive().Excluded(cheat) {
 		w.Fatal("%d sums, %d lost, named %v", len(w.Sums), w.Lost(), named())
 	}
 	for round, parties := range w.Sums {
-		if len(parties) != 5 || slices.Contains(parties, cheat) {
+		if len(parties) != 3 || slices.Contains(parties, cheat) {
 			w.Fatal("round %d is of %v", round, parties)
 		}
 	}
@@ -314,29 +328,27 @@ func testCommitteeBounded(t *testing.T, covered bool) {
 
 // With a bound and noise by members, a member whose proof does not hold is named each time, with
 // evidence that convinces others, and no round is lost for it; a party that cheats next to it is
-// left out.
+// left out. Without covers it has a long form alone: TestCommitteeBounded is of that.
 func TestCommitteeBoundedNoise(t *testing.T) {
-	for name, covered := range map[string]bool{"open": false, "covered": true} {
-		t.Run(name, func(t *testing.T) { testCommitteeBoundedNoise(t, covered) })
-	}
+	t.Run("open", func(t *testing.T) {
+		suite.OnlyLong(t)
+		testCommitteeBoundedNoise(t, false)
+	})
+	t.Run("covered", func(t *testing.T) { testCommitteeBoundedNoise(t, true) })
 }
 
 func testCommitteeBoundedNoise(t *testing.T, covered bool) {
-	law, err := noise.DiscreteGaussian(big.NewRat(50*3, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	terms := oneshot.Terms{Length: 3, Bits: 8, MinSurvivors: 4, Colluders: 1, Faults: 1,
-		KEM: oneshot.KEMX25519, Noise: law, Norm: 250, CommitteeNoise: true,
-		Covered: covered}
-	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 6, Members: 5, Survivors: 4,
-		Rounds: 3, Terms: terms})
+	terms := boundedTerms(t)
+	terms.CommitteeNoise, terms.Covered = true, covered
+	rounds := suite.Size(2, 2, 3, 3)
+	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 4, Members: 4, Survivors: 3,
+		Rounds: uint64(rounds), Terms: terms})
 	const cheat, liar = 2, 3
 	w.Parties[cheat].Shift()
 	w.Members[liar].Shift()
 	startAll(w)
 	w.RunFor(100 * drive.Second)
-	if !w.Ended() || len(w.Sums) != 3 || w.Lost() != 0 {
+	if !w.Ended() || len(w.Sums) != rounds || w.Lost() != 0 {
 		w.Fatal("%d sums, %d lost", len(w.Sums), w.Lost())
 	}
 	spoilers, liars := 0, 0
@@ -353,7 +365,7 @@ func testCommitteeBoundedNoise(t *testing.T, covered bool) {
 			}
 		}
 	}
-	if spoilers != 1 || liars != 3 || !w.Hub.Drive().Excluded(cheat) {
+	if spoilers != 1 || liars != rounds || !w.Hub.Drive().Excluded(cheat) {
 		w.Fatal("%d parties and %d members are named", spoilers, liars)
 	}
 }
@@ -475,7 +487,7 @@ func TestCommitteeCheck(t *testing.T) {
 		if !d.Excluded(1) || !d.Has(0) || d.Has(4) {
 			t.Errorf("what came is not taken as it should be: %q", says[ahead])
 		}
-		w.RunFor(30 * drive.Second)
+		w.Run(func() bool { return len(w.Sums) == 1 })
 		says[ahead] = append(says[ahead], fmt.Sprint(w.Sums[1]))
 		d.End(w.Now(), "enough")
 		if d.Check(all); d.Receive(w.Now(), 0, all[0].Message) != drive.ErrEnded {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/internal/jobtest"
+	"github.com/hushsum/hushsum/drive/jobtest"
 	"github.com/hushsum/hushsum/oneshot"
 )
 
@@ -18,7 +18,7 @@ func spent(t *testing.T, w *jobtest.Council, party int) float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s.Upper
+	return s.Bare().Upper
 }
 
 // In a round with a buffer whoever has submitted is charged, however the round ends: for want of
@@ -56,7 +56,7 @@ func TestBufferChargedHowever(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return s.Upper
+			return s.Bare().Upper
 		}
 		if got, want := spent(t, w, 0), costs(x.whole+1); got != want {
 			t.Errorf("%s: who has submitted has spent %v, want %v", x.name, got, want)
@@ -145,7 +145,7 @@ func TestBufferOften(t *testing.T) {
 			w.Fatal("it is in %d sums", in)
 		}
 		if o.Budget > 0 {
-			if got, allowed := spent(t, w, 0), d.Ledger().Budget(w.Name(0)).Epsilon; got > allowed {
+			if got, allowed := spent(t, w, 0), d.Ledger().Budget(w.Name(0)).Target().Epsilon; got > allowed {
 				w.Fatal("it has spent %v of %v", got, allowed)
 			}
 		}
@@ -189,7 +189,8 @@ func TestBufferBefore(t *testing.T) {
 			w.Fatal("%v: %d sums, %d may submit yet: %+v", before, len(w.Sums), left, s)
 		}
 		for i := range before {
-			if got, most := spent(t, w, i), w.Hub.Config().Ledger.Budget(w.Name(i)).Epsilon; got > most {
+			if got, most := spent(t, w, i),
+				w.Hub.Config().Ledger.Budget(w.Name(i)).Target().Epsilon; got > most {
 				w.Fatal("party %d has spent %v of %v", i, got, most)
 			}
 		}
@@ -335,8 +336,8 @@ func TestCommitteeApplied(t *testing.T) {
 	}
 }
 
-// A job ends when five rounds in a row were lost, whatever was lost before the last sum,
-// and whoever leads it.
+// A job pauses when five rounds in a row were lost, whatever was lost before the last sum, and
+// whoever leads it.
 func TestCommitteeLostInRow(t *testing.T) {
 	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 3, Members: 4, Survivors: 2,
 		Faults: 1, Rounds: 20})
@@ -355,10 +356,40 @@ func TestCommitteeLostInRow(t *testing.T) {
 			w.Hub.Start()
 			d = w.Hub.Drive()
 		}
+		return d.Status().Paused
+	})
+	if s := d.Status(); s.Round != 9 || s.Lost != 8 || s.Ended != "" {
+		t.Errorf("%+v", s)
+	}
+}
+
+// After lost rounds the members are asked for the next round's keys 1, 2, 4 … s later, up to
+// StepTime, and after a sum at once.
+func TestCommitteeBacksOff(t *testing.T) {
+	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 3, Members: 4, Survivors: 2,
+		Faults: 1, Rounds: 6, StepTime: 3 * drive.Second})
+	startAll(w)
+	d := w.Hub.Drive()
+	var over drive.Time // the round before
+	var waited []int
+	seen, answered := 0, uint64(0)
+	w.Run(func() bool {
+		if s := d.Status(); s.Stage == drive.Applying && s.Round > answered && s.Round < 5 {
+			answered = s.Round
+			d.Applied(w.Now(), s.Round, errors.New("no room"))
+		}
+		for ; seen < len(w.Notices); seen++ {
+			switch w.Notices[seen].Kind {
+			case drive.Begun:
+				waited = append(waited, int((w.Now()-over)/drive.Second))
+			case drive.Lost, drive.Summed:
+				over = w.Now()
+			}
+		}
 		return w.Ended()
 	})
-	if s := d.Status(); s.Round != 9 || s.Lost != 8 || s.Ended != drive.AllLost {
-		t.Errorf("%+v", s)
+	if !slices.Equal(waited, []int{0, 1, 2, 3, 3, 0}) {
+		t.Errorf("rounds begin after %d s", waited)
 	}
 }
 
@@ -367,7 +398,7 @@ func TestCommitteeLostInRow(t *testing.T) {
 func TestCommitteeNobodySubmits(t *testing.T) {
 	for submits, pauses := range []bool{true, false} { // by how many do
 		w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 3, Members: 4, Survivors: 2,
-			Faults: 1, Rounds: 9, Pause: true})
+			Faults: 1, Rounds: 9})
 		for i, p := range w.Parties {
 			p.NoVector = func(uint64) bool { return i >= submits }
 		}

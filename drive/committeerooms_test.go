@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/internal/jobtest"
+	"github.com/hushsum/hushsum/drive/jobtest"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/oneshot"
 )
@@ -349,9 +349,9 @@ func TestCommitteeExcluded(t *testing.T) {
 	w.Parties[2].Rewrite = jobtest.BadCover(w, 2)
 	startAll(w)
 	w.Run(func() bool { return w.Lost() == 1 })
-	lost := w.Now()
 	d := w.Hub.Drive()
 	w.Run(func() bool { return d.Status().Round == 2 })
+	begun := w.Now()
 	if err := d.Receive(w.Now(), 2, nil); !errors.Is(err, drive.ErrExcluded) {
 		t.Errorf("Receive: %v", err)
 	}
@@ -359,7 +359,7 @@ func TestCommitteeExcluded(t *testing.T) {
 		t.Errorf("it is handed %s", item.Name)
 	}
 	w.Run(func() bool { return len(w.Sums) == 3 })
-	if took := w.Now() - lost; took > drive.Second {
+	if took := w.Now() - begun; took > drive.Second {
 		w.Fatal("three rounds took %d ms", took/drive.Millisecond)
 	}
 	named := 0

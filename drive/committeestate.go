@@ -101,7 +101,7 @@ func (s *Committee) Advance(now Time) Orders {
 }
 
 // Pending yields what a party has to do, as [Server.Pending] does: an opening, and [Upload] once
-// there is room for its offer.
+// there is room for the submission that the party has offered.
 func (s *Committee) Pending(party int) func(yield func(Item) bool) {
 	return func(yield func(Item) bool) {
 		if s.closed(yield) || s.stage != Submitting || !(crowd{s}).awaits(party) {
@@ -143,7 +143,8 @@ func (s *Committee) MemberPending(member int) func(yield func(Item) bool) {
 
 // Object is a long piece of data that is saved next to the state, before it.
 type Object struct {
-	// Name is where it is stored, replacing what was there. A body of the same Version is put once.
+	// Name is the object's name in the store, where it replaces the earlier object of that name.
+	// Store the body of one Version once.
 	Name, Version string
 	Body          io.WriterTo
 }
@@ -178,8 +179,8 @@ func (s *Committee) Objects() (out []Object) {
 	return out
 }
 
-// Needed returns the names of the objects that may be read again. An object under any other name
-// is of no more use once the state is durable.
+// Needed returns the names of the objects that may be read again. Once the state is durable, an
+// object under any other name is of no more use.
 func (s *Committee) Needed() (names []string) {
 	if s.sums.Covered && s.stage >= Submitting && s.stage < Applying {
 		for number := 1; number <= s.server.BatchNumber(); number++ {
@@ -201,7 +202,7 @@ func (s *Committee) State(key *keyexchange.SealKey) (state []byte, err error) {
 		Format: committeeFormat, Stage: s.stage, Sent: slices.Clone(s.sent), Invite: s.invite,
 		Of: s.of, Sum: s.values != nil,
 		Job: Recorded{Round: s.round, Lost: s.lost, InRow: s.inRow, Fresh: s.fresh, Begun: s.begun,
-			Paused: s.paused, Ended: s.ended, Stalled: s.stalled, Counts: s.counts},
+			Paused: s.paused, Ended: s.ended, Counts: s.counts},
 		Spoilers: s.spoilers.of, Lapses: s.lapses.of,
 		PartyTook: s.parties.learned.median[:], MemberTook: s.members.learned.median[:],
 	}
@@ -294,9 +295,12 @@ func ReadCommittee(
 			s.values, err = readIntegers(r, s.sums.Length)
 			return err
 		})
+		if err != nil {
+			return nil, err
+		}
 		s.ask = true
 	}
-	return s, err
+	return s, nil
 }
 
 // take takes over what is in a state.
@@ -327,7 +331,7 @@ func (s *Committee) take(in *committeeState) error {
 		if err := one.f.check(len(one.r.peers)); err != nil {
 			return err
 		}
-		one.r.expect(s.now + s.config.ComeBack)
+		one.r.expect(s.now, s.config.ComeBack)
 	}
 	if in.Stage >= Submitting && in.Stage < Applying && len(in.Sent) == 0 {
 		return fmt.Errorf("%w: a round is open, and its opening is missing", ErrState)
@@ -340,24 +344,10 @@ func (s *Committee) take(in *committeeState) error {
 		s.flight = true
 		s.sendBatch(envelopes)
 	}
+	if s.round == 0 || s.round == 1 && s.stage == Submitting {
+		s.parties.arm(s.sums.MinSurvivors)
+	}
 	s.step.since, s.answers.since = s.now, s.now
 	s.mark()
 	return nil
-}
-
-// ResumeCommittee makes the server of a job that continues from what an earlier program saved; a
-// round that was open then is lost. It fails with [ErrState].
-func ResumeCommittee(c CommitteeConfig, now Time, r Recorded) (*Committee, error) {
-	s, err := NewCommittee(c, now)
-	if err != nil {
-		return nil, err
-	}
-	s.resume(&r)
-	s.server.Skip(s.round)
-	if s.ledger != nil {
-		if err := s.ledger.UnmarshalJSON(r.Ledger); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrState, err)
-		}
-	}
-	return s, nil
 }

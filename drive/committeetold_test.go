@@ -9,8 +9,7 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/internal/jobtest"
-	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/drive/jobtest"
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
@@ -193,44 +192,6 @@ func TestCommitteeSavesSlowly(t *testing.T) {
 		if n.Kind == drive.Stall && n.Member {
 			t.Errorf("member %d had no time", n.Party)
 		}
-	}
-}
-
-// A server that goes on from what an earlier program saved knows which rounds were held, and what
-// they have spent.
-func TestResumeCommittee(t *testing.T) {
-	o := jobtest.CouncilOptions{Parties: 3, Members: 4, Survivors: 2, Faults: 1, Rounds: 9, Budget: 5}
-	config, _, _ := jobtest.CouncilConfigs(t, o, nil)
-	ledger := config.Ledger.Clone()
-	name := config.Sums.Roster.Name(0)
-	if err := ledger.SpendRounds(config.Cost, 2, name); err != nil {
-		t.Fatal(err)
-	}
-	want, err := ledger.Spent(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	recorded := drive.Recorded{Round: 2}
-	if recorded.Ledger, err = ledger.MarshalJSON(); err != nil {
-		t.Fatal(err)
-	}
-	d, err := drive.ResumeCommittee(config, 1, recorded)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := d.Ledger().Spent(name); err != nil || got != want {
-		t.Errorf("%v was spent, %v; want %v", got, err, want)
-	}
-	d.MemberConnected(1, 0, drive.Hello{})
-	tick(t, d, 1)
-	for name, own := range itemsOf(d, 0) {
-		if h, _, err := wire.ParseHeader([]byte(own)); err != nil || h.Round != 3 {
-			t.Errorf("%s is of round %d: %v", name, h.Round, err)
-		}
-	}
-	recorded.Ledger = recorded.Ledger[1:]
-	if _, err := drive.ResumeCommittee(config, 1, recorded); !errors.Is(err, drive.ErrState) {
-		t.Errorf("a broken ledger: %v", err)
 	}
 }
 

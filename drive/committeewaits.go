@@ -28,8 +28,8 @@ func (s *Committee) claims() claims {
 	return council{s, false}
 }
 
-// Until returns what [Server.Until] does, for parties and members; [Never] where a party waits for
-// room.
+// Until returns what [Server.Until] returns, for parties and for members; [Never] where a party
+// waits for room.
 func (s *Committee) Until() Time {
 	latest := s.people().until(&s.step, s.now, s.claims())
 	if s.asks() {
@@ -183,14 +183,14 @@ func (s *Committee) over() bool {
 	people := s.people()
 	over, tell := people.over(&s.step, s.now, s.claims())
 	if tell {
-		s.tellAwaited(&s.step, people == &s.members)
+		s.tellAwaited(people, &s.step)
 	}
 	return over
 }
 
-func (s *Committee) tellAwaited(w *waiting, members bool) {
-	s.notices = append(s.notices,
-		Notice{Kind: Awaited, Round: s.round, Parties: w.waitedFor(), Member: members})
+func (s *Committee) tellAwaited(r *room, w *waiting) {
+	s.notices = append(s.notices, Notice{Kind: Awaited, Round: s.round,
+		Parties: r.waitedFor(w, s.now), Member: r == &s.members})
 }
 
 // still reports whether the given number of parties can yet be in the sum, all batches being

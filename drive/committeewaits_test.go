@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/internal/jobtest"
+	"github.com/hushsum/hushsum/drive/jobtest"
 	"github.com/hushsum/hushsum/internal/wire"
 )
 
@@ -97,17 +97,19 @@ func TestCommitteeWaits(t *testing.T) {
 			func(w *council) { leaves(typeSubmission, w.Parties[1]) }, []int{1121, 1322, 1523}, true},
 		{"a member never comes",
 			func(w *council) { w.Members[1].Away = true }, []int{1131, 1332, 1533}, true},
+		// The first round has a StepTime for those that have not come yet.
 		{"a party never comes",
-			func(w *council) { w.Parties[1].Away = true }, []int{1041, 1242, 1443}, true},
-		// Two are more than may be missing: rounds are lost once they have had their StepTime.
+			func(w *council) { w.Parties[1].Away = true }, []int{10051, 10252, 10453}, true},
+		// Two are more than may be missing: rounds are lost once they have had their StepTime, and the
+		// next begin 1 and 2 s later.
 		{"two members keep their keys",
 			func(w *council) { silent(typeKey, w.Members[1:3]...) }, nil, false},
 		{"two members keep their word on batches",
 			func(w *council) { silent(typeDisputes, w.Members[1:3]...) }, []int{20121, 40232, 60343}, true},
 		{"two members keep their signatures",
-			func(w *council) { silent(typeSigned, w.Members[1:3]...) }, []int{-10120, -20230, -30340}, true},
+			func(w *council) { silent(typeSigned, w.Members[1:3]...) }, []int{-10120, -21230, -33340}, true},
 		{"two members keep their parts",
-			func(w *council) { silent(typePart, w.Members[1:3]...) }, []int{-10140, -20270, -30400}, true},
+			func(w *council) { silent(typePart, w.Members[1:3]...) }, []int{-10140, -21270, -33400}, true},
 		{"two members go in place of signatures",
 			func(w *council) { leaves(typeSigned, w.Members[1:3]...) }, []int{-10120}, false},
 		{"two members go in place of parts",
@@ -144,7 +146,7 @@ func TestCommitteeWaits(t *testing.T) {
 					return i > 0 || w.Lost() == 0
 				}
 			}
-		}, []int{-20060, 25191, 40322}, true},
+		}, []int{-20060, 26191, 41322}, true},
 		// Who uploads without having been told to is told when there is room.
 		{"everybody uploads at once", func(w *council) {
 			for _, p := range w.Parties {
@@ -228,6 +230,33 @@ func TestCommitteeLoadedLate(t *testing.T) {
 		w.Run(w.Ended)
 		if w.Lost() > 0 || w.Now() < 10*drive.Second {
 			w.Fatal("%d lost", w.Lost())
+		}
+	}
+}
+
+// While what is durable is out of reach nobody lets a step pass: in whichever stage that is, waits
+// begin anew when it is back, and no round is lost.
+func TestCommitteeCutOff(t *testing.T) {
+	for stage := drive.Announcing; stage <= drive.Revealing; stage++ {
+		if stage > drive.Announcing && stage < drive.Submitting {
+			continue // of sessions
+		}
+		w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 4, Members: 5, Survivors: 3,
+			Faults: 1, Rounds: 2, Work: func() drive.Time { return drive.Second }})
+		startAll(w)
+		d := w.Hub.Drive()
+		w.Run(func() bool { return d.Status().Stage == stage })
+		w.Hub.CutOff()
+		w.RunFor(drive.Minute)
+		w.Hub.Reach()
+		w.Run(w.Ended)
+		if w.Lost() > 0 || len(w.Sums) != 2 || len(w.Sums[1]) != 4 {
+			w.Fatal("cut off while %v: %v, %d lost", stage, w.Sums, w.Lost())
+		}
+		for _, n := range w.Notices {
+			if n.Kind == drive.Stall {
+				w.Fatal("cut off while %v: %v %d", stage, n.Kind, n.Party)
+			}
 		}
 	}
 }

@@ -22,14 +22,16 @@ type course struct {
 	round   uint64   // the last that was begun
 	lost    uint64
 	inRow   int // rounds lost since the last sum, or since somebody resumed the job
+	lostAt  Time
 	fresh   [32]byte
 	begun   Time // the last round
 	paused  bool
 	ended   string
-	stalled bool
 	of      []int  // who is in the sum that is applied
 	behind  bool   // what is saved is known to be older than what was decided
 	missing uint64 // with behind, the last round that was begun
+	lacking []int  // who was last said to be missing for the first round
+	sayAt   Time   // the next may be said then; 0: nobody was missing yet
 
 	now     Time
 	look    bool // something has changed that what begins next follows from
@@ -45,6 +47,9 @@ func newCourse(c ServerConfig, roster *keyexchange.Roster, now Time) course {
 	}
 	if c.Floor == 0 {
 		c.Floor = defaultFloor
+	}
+	if c.ComeBack == 0 {
+		c.ComeBack = DefaultComeBack
 	}
 	out := course{config: c, random: entropy.Source(c.Random), now: now, look: true}
 	for i := range roster.Len() {
@@ -63,7 +68,7 @@ func newCourse(c ServerConfig, roster *keyexchange.Roster, now Time) course {
 func (s *course) resume(r *Recorded) {
 	s.round, s.lost, s.inRow = r.Round, r.Lost, r.InRow
 	s.fresh, s.begun, s.paused = r.Fresh, min(r.Begun, s.now), r.Paused
-	s.ended, s.stalled = r.Ended, r.Stalled
+	s.ended, s.lostAt = r.Ended, s.now
 }
 
 // clock sets the time, which does not go back.
@@ -83,12 +88,49 @@ func (s *course) due() Time {
 	return max(s.config.Start, s.begun+s.config.Pace)
 }
 
+// again returns when the next round may begin: after lost ones a while later, twice as long each
+// time, so that a fault that passes costs one round.
+func (s *course) again() Time {
+	if s.inRow == 0 {
+		return s.due()
+	}
+	return max(s.due(), s.lostAt.after(min(Second<<(s.inRow-1), s.config.StepTime)))
+}
+
+// first returns how many parties have to be here for the next round to begin, beyond what it takes.
+func (s *course) first() int {
+	if s.round > 0 {
+		return 0
+	}
+	return s.config.BeginWith
+}
+
+// tellMissing tells who is missing for the first round, unless that was told, or something like it
+// a moment ago.
+func (s *course) tellMissing(r *room, f *faults) {
+	if s.first() == 0 || s.paused || s.now < s.due() {
+		return
+	}
+	here, missing := r.parted(f)
+	if s.sayAt == 0 {
+		s.sayAt = s.now.after(longestTold)
+	}
+	switch {
+	case here >= s.first(), slices.Equal(missing, s.lacking):
+	case s.now < s.sayAt:
+		s.later(s.sayAt)
+	default:
+		s.lacking, s.sayAt = missing, s.now.after(longestTold)
+		s.notices = append(s.notices, Notice{Kind: Awaited, Round: 1, Parties: missing})
+	}
+}
+
 // later schedules another look at what depends on who is here.
 func (s *course) later(t Time) { s.lookAt = min(s.lookAt, t) }
 
-// Behind says, before the first Tick, that the loaded state is older than what was decided, and
-// which round is the last known to have begun. What is open is given up, and the rounds in between
-// are spent, as when parties know of them.
+// Behind says, before the first Tick, that the loaded state is older than the last decision, and
+// which round is the last known to have begun. The open round is given up, and the rounds in
+// between count as spent, as when parties know of later rounds.
 func (s *course) Behind(begun uint64) { s.behind, s.missing = true, begun }
 
 // lastBegun is the last round of the job that was begun, by what others know and what was told.
@@ -151,30 +193,31 @@ func number(err error, round uint64) {
 	}
 }
 
-// loses counts a round without a sum, and reports whether the job is to end with it.
-func (s *course) loses(session uint64, why error) (over bool) {
+// loses counts a round without a sum. The job pauses if the next would be lost as well, for all
+// that is known: then somebody has to look.
+func (s *course) loses(session uint64, why error) {
 	s.lost++
 	s.inRow++
+	s.lostAt = s.now
 	s.of, s.ask = nil, false
 	number(why, s.round)
 	s.decided(Notice{Kind: Lost, Session: session, Round: s.round, Err: why})
-	if !s.config.Pause {
-		return s.inRow >= mostLost
-	}
 	mute := errors.As(why, new(muted))
-	if s.inRow < mostLost && !mute {
-		return false
+	if s.inRow < mostLost && !mute || s.round >= s.config.Rounds {
+		return
+	}
+	paid, next := "", "the next round"
+	if s.ledger != nil {
+		paid, next = ", each at the cost of a round's privacy", "the next round's privacy"
 	}
 	s.paused = true
-	said := fmt.Errorf("%d rounds in a row were lost, each at the cost of a round's privacy; resume "+
-		"when the cause is fixed. The last: %w", s.inRow, why)
+	said := fmt.Errorf("%d rounds in a row were lost%s; resume when the cause is fixed. The last: %w",
+		s.inRow, paid, why)
 	if mute {
 		said = fmt.Errorf("enough parties are here, but nobody submitted in round %d: whatever stops "+
-			"them would cost the next round's privacy too; see their logs, and resume when it is fixed: "+
-			"%w", s.round, why)
+			"them would cost %s too; see their logs, and resume when it is fixed: %w", s.round, next, why)
 	}
 	s.decided(Notice{Kind: Paused, Round: s.round, Err: said})
-	return false
 }
 
 // muted marks why a round was lost in which nobody submitted though as many parties were here as a
@@ -185,7 +228,6 @@ func (e muted) Unwrap() error { return e.error }
 
 // ends ends the job.
 func (s *course) ends(why string) {
-	s.stalled = s.inRow >= mostLost || s.round > 0 && s.lost == s.round
 	s.ended, s.of, s.ask = why, nil, false
 	s.decided(Notice{Kind: Ended, Round: s.round, Err: errors.New(why)})
 }
@@ -222,8 +264,8 @@ func (s *course) closed(yield func(Item) bool) bool {
 
 // status returns where the job stands, apart from the stage.
 func (s *course) status() Status {
-	return Status{Round: s.round, Lost: s.lost, Paused: s.paused, Ended: s.ended, Stalled: s.stalled,
-		Begun: s.begun, Fresh: s.fresh}
+	return Status{Round: s.round, Lost: s.lost, Paused: s.paused, Ended: s.ended,
+		Stalled: s.ended != "" && s.round > 0 && s.lost == s.round, Begun: s.begun, Fresh: s.fresh}
 }
 
 // Ledger returns what the parties have spent, nil without noise. Its caller must not change it.

@@ -47,7 +47,7 @@ func (s *Server) Tick(now Time) error {
 	}
 }
 
-// Keep also has what is held saved, before a program stops.
+// Keep has the messages that are held saved too, before a program stops.
 func (s *Server) Keep() {
 	if s.held && s.ended == "" {
 		s.save = true
@@ -62,6 +62,7 @@ func (s *Server) proceed() (again bool, err error) {
 	look := s.look || s.now >= s.lookAt
 	if s.look = false; look {
 		s.lookAt = Never
+		s.tellMissing(&s.room, &s.faults)
 	}
 	if again, err := s.catchUp(); again || err != nil {
 		return again, err
@@ -96,7 +97,7 @@ func (s *Server) proceed() (again bool, err error) {
 	}
 }
 
-// Prepared says what has to be done before anything leaves.
+// Prepared lists the work that must be done before anything leaves.
 type Prepared struct {
 	// Save reports that [Server.State] is new, and must be durable before Advance is called.
 	Save    bool
@@ -109,13 +110,13 @@ func (s *Server) Ready() (Prepared, bool) {
 	return p, s.save || s.ask || len(s.notices) > 0
 }
 
-// Orders says what follows from decisions.
+// Orders holds the consequences of decisions.
 type Orders struct {
 	// Tell reports that [Server.Pending] may have something new, for any party.
 	Tell bool
 	// Upload lists the parties of a [Committee] that were told to upload since the last call: a
-	// program that leads thousands has something new for these, and for others only if a stage has
-	// begun.
+	// program that leads thousands of parties has something new for these parties, and for others
+	// only if a stage has begun.
 	Upload []int
 	Apply  *Apply // what the program is asked; nil: nothing
 }
@@ -129,8 +130,9 @@ type Apply struct {
 	Values  []int64         // in place of Sum, of a [Committee]
 }
 
-// Advance is called when the state is durable, if Ready reported that it is new. It returns what
-// follows: stages that have begun wait from now on, and Pending hands out their messages.
+// Advance is called when the state is durable, if Ready reported that it is new. It returns the
+// orders that follow; the waits of stages that have begun start now, and Pending hands out their
+// messages.
 func (s *Server) Advance(now Time) Orders {
 	s.clock(now)
 	out := Orders{Tell: s.save} // also those who came during the save, and were handed nothing
@@ -161,20 +163,20 @@ const (
 	Upload                     // send the submission that was offered for Round
 )
 
-// Item is one thing for a party. Two with the same Name are the same bytes.
+// Item is one message or order for a party. Two items with the same Name are the same bytes.
 type Item struct {
 	Kind    ItemKind
 	Name    string
 	Session uint64
 	Round   uint64 // of the job, if the message begins one: the broadcast goes with it
-	// Shared and Own are the message, in two parts. The first may be memory that all have in
-	// common, and must not be written to.
+	// Shared and Own are the two parts of the message. All parties may have the memory of Shared in
+	// common, so it must not be written to.
 	Shared, Own []byte
 }
 
 // Pending yields what a party has to do, in order, including what it was already sent and has not
-// answered. The carrier remembers what it has sent to whom. Pending yields nothing while a decision
-// is not durable.
+// answered. The carrier remembers which items it has sent to which party. Pending yields nothing
+// while a decision is not durable.
 func (s *Server) Pending(party int) func(yield func(Item) bool) {
 	return func(yield func(Item) bool) {
 		if s.closed(yield) {

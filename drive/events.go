@@ -7,7 +7,7 @@ import (
 
 // This file has what may happen to a server: it changes what the server knows, and decides nothing.
 
-// Hello holds what a party says when it connects.
+// Hello holds the numbers that a party reports when it connects.
 type Hello struct {
 	Sessions []uint64 // that it has keys for
 	Least    uint64   // the least number of a session that it may join
@@ -56,9 +56,9 @@ func (s *Server) Gone(now Time, party int) {
 	}
 }
 
-// Heard notes a sign of life from a party that need not be connected. One that has not asked for
-// anything since the server was loaded, its message having been on its way, counts as expected,
-// and not as here.
+// Heard notes a sign of life from a party that need not be connected. A party that has not asked
+// for anything since the server was loaded, its message having been on its way, counts as expected,
+// not as here.
 func (s *Server) Heard(now Time, party int) {
 	s.clock(now)
 	if s.config.Away > 0 && s.peers[party].known {
@@ -84,7 +84,7 @@ func (s *Server) leave(party int) {
 }
 
 // Absent notes that a party says that it does not submit in a round of the job, and reports whether
-// the round waited for it.
+// the round was waiting for that party.
 func (s *Server) Absent(now Time, party int, round uint64) bool {
 	s.clock(now)
 	p := &s.peers[party]
@@ -141,6 +141,19 @@ func (s *Server) awaits(party int) (out [2]bool) {
 func (s *Server) Due(party int) bool {
 	due := s.awaits(party)
 	return due[0] || due[1]
+}
+
+// Again has the waits of all steps begin anew, as after a load: nothing could be decided until now,
+// since what is durable was out of reach, and nobody was let in.
+func (s *Server) Again(now Time) {
+	s.clock(now)
+	s.expect(s.now, s.config.ComeBack)
+	for _, x := range s.sessions() {
+		if x != nil {
+			x.anew(s.now)
+			s.mark(x)
+		}
+	}
 }
 
 // End ends the job. A round that is open has no sum.

@@ -24,9 +24,9 @@ func TestCourseBands(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range s.names {
-			if got, err := after.Spent(name); err != nil || got.Upper != want.Upper {
+			if got, err := after.Spent(name); err != nil || got.Bare().Upper != want.Bare().Upper {
 				t.Errorf("%d rounds after %d: %s has spent %v, want %v (%v)", c.more, c.round, name,
-					got.Upper, want.Upper, err)
+					got.Bare().Upper, want.Bare().Upper, err)
 			}
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"testing/cryptotest"
 
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/internal/jobtest"
+	"github.com/hushsum/hushsum/drive/jobtest"
 	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"

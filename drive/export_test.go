@@ -22,7 +22,9 @@ func (s *Server) Clone(key *keyexchange.SealKey) (*Server, error) {
 		return nil, err
 	}
 	out := *s
-	if out.series, err = protocol.ReadServerSeries(s.config.Label, key, saved, nil); err != nil {
+	c := s.config
+	out.series, err = protocol.ReadServerSeries(c.Label, key, saved, c.Session, nil)
+	if err != nil {
 		return nil, err
 	}
 	for _, x := range []**session{&out.present, &out.forming} {
@@ -44,7 +46,7 @@ func (s *Server) Clone(key *keyexchange.SealKey) (*Server, error) {
 
 // Clone returns a copy of the party. Its last submission is that of the original.
 func (p *Party) Clone(key *keyexchange.SealKey) (*Party, error) {
-	saved, err := p.series.SaveWithoutConfigs(key)
+	saved, err := p.series.Save(key)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +54,7 @@ func (p *Party) Clone(key *keyexchange.SealKey) (*Party, error) {
 	guard := *p.guard
 	out.guard = &guard
 	c := p.config
-	out.series, err = protocol.LoadClientSeriesWith(c.Label, c.Identity, c.Random, key, saved,
+	out.series, err = protocol.LoadClientSeries(c.Label, c.Identity, c.Random, key, saved,
 		c.Session)
 	out.out.Send = slices.Clone(p.out.Send)
 	out.out.Away = slices.Clone(p.out.Away)
@@ -84,7 +86,7 @@ func (s *Server) SavedShape() (common string, each []string) {
 }
 
 func (s *Server) shapeSaved(b *shape) {
-	b.add(s.round, s.lost, s.inRow, s.paused, s.ended, s.stalled, s.series.Least())
+	b.add(s.round, s.lost, s.inRow, s.paused, s.ended, s.series.Least())
 	b.flags(s.of)
 	for i, f := range s.faults.of {
 		b.of(i, f)
@@ -109,7 +111,7 @@ func (s *Server) Shape() (common string, each []string) {
 	s.shapeSaved(&b)
 	past := func(t Time) Time { return max(t-s.now, 0) }
 	b.add(s.look, past(s.lookAt), s.counted, s.failed != nil, s.held, s.late, s.save, s.ask)
-	b.add(s.learned.absences, past(s.begun+s.config.Pace))
+	b.add(s.learned.absences, past(s.again()), s.came, past(s.room.late))
 	if s.held {
 		b.add(s.now - s.saved)
 	}
@@ -120,7 +122,7 @@ func (s *Server) Shape() (common string, each []string) {
 		}
 		slices.Sort(x.delays)
 		b.add(x.fresh, s.now-x.since, x.heard != 0, s.now-max(x.since, x.heard), past(x.recheck), x.told,
-			x.stuck, x.delays)
+			x.looked, x.stuck, x.delays)
 		for i, m := range x.marks {
 			b.of(i, m)
 		}

@@ -66,9 +66,9 @@ func (s *Committee) Shape() (common string, parties, members []string) {
 	n, m := len(s.parties.peers), len(s.members.peers)
 	b := shape{each: make([]string, n+m)}
 	past := func(t Time) Time { return max(t-s.now, 0) }
-	b.add(s.round, s.lost, s.inRow, s.paused, s.ended, s.stalled, s.stage, s.flight, s.invite != nil)
+	b.add(s.round, s.lost, s.inRow, s.paused, s.ended, s.stage, s.flight, s.invite != nil)
 	b.add(s.look, past(s.lookAt), s.counted, s.save, s.ask, s.values != nil, s.tried)
-	b.add(past(s.begun + s.config.Pace))
+	b.add(past(s.again()))
 	x := s.server
 	b.add(x.Round(), x.Keys(), x.Settled(), x.Taken(), x.Waiting(), x.BatchNumber(), x.Signed(),
 		x.Parts(), x.NoiseTaken())
@@ -78,7 +78,7 @@ func (s *Committee) Shape() (common string, parties, members []string) {
 	for _, w := range []*waiting{&s.step, &s.answers} {
 		slices.Sort(w.delays)
 		b.add(w.fresh, s.now-w.since, w.heard != 0, s.now-max(w.since, w.heard), past(w.recheck), w.told,
-			w.stuck, w.delays)
+			w.looked, w.stuck, w.delays)
 	}
 	included := x.Included()
 	for i, o := range s.offers {
@@ -96,7 +96,7 @@ func (s *Committee) Shape() (common string, parties, members []string) {
 	}
 	at := 0
 	for _, r := range []*room{&s.parties, &s.members} {
-		b.add(r.learned, past(r.sweep))
+		b.add(r.learned, past(r.sweep), r.came, past(r.late))
 		for _, p := range r.peers {
 			gone := Time(0)
 			if !p.here && p.known {

@@ -90,9 +90,9 @@ func (s *Server) carry() error {
 // Excluded reports whether a party is left out of the job.
 func (s *Server) Excluded(party int) bool { return s.faults.excluded(party) }
 
-// Exclude leaves a party out on an operator's order: nobody waits for it, what it sends is refused
-// with [ErrExcluded], and it is in no later round, until it is readmitted. It is in the sum of the
-// open round if it has submitted.
+// Exclude leaves a party out on an operator's order: until the party is readmitted nobody waits for
+// it, its messages are refused with [ErrExcluded], and it is in no later round. If it has already
+// submitted in the open round, it stays in that sum.
 func (s *Server) Exclude(now Time, party int, why string) {
 	s.admit(now, party, Notice{Kind: Excluded, Err: errors.New(why)})
 }

@@ -5,7 +5,8 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/internal/jobtest"
+	"github.com/hushsum/hushsum/drive/jobtest"
+	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 )
@@ -27,10 +28,11 @@ func shut(w *jobtest.World, size, near int) func(h wire.Header, message []byte) 
 	}
 }
 
-// What one party can do to a hundred rounds: a spoiler, which comes again with fresh keys after
+// What one party can do to many rounds: a spoiler, which comes again with fresh keys after
 // each round, loses one and is named; one that is silent at the end of rounds, or always, loses
 // none and costs a step or two; without a fault none is lost, and nobody is waited for.
-func TestHundredRounds(t *testing.T) {
+func TestManyRounds(t *testing.T) {
+	rounds := suite.Size(30, 30, 100, 100)
 	const step = 10 * drive.Second
 	for _, c := range []struct {
 		about string
@@ -56,7 +58,8 @@ func TestHundredRounds(t *testing.T) {
 		}, 0, 2, false},
 	} {
 		t.Run(c.about, func(t *testing.T) {
-			w := jobtest.New(t, 9, jobtest.Options{Parties: 6, Survivors: 4, Rounds: 100, Curious: true,
+			w := jobtest.New(t, 9, jobtest.Options{Parties: 6, Survivors: 4,
+				Rounds: uint64(rounds), Curious: true,
 				StepTime: step, ComeBack: drive.Second,
 				Work: func(int) drive.Time { return drive.Second }})
 			for _, p := range w.Parties {
@@ -71,8 +74,9 @@ func TestHundredRounds(t *testing.T) {
 			t.Logf("%d sums, %d lost, %.1f s", len(w.Sums), w.Lost(),
 				float64(w.Now())/float64(drive.Second))
 			// A round takes a little over a second.
-			if int(w.Lost()) > c.lost || len(w.Sums)+int(w.Lost()) != 100 || named != c.named ||
-				w.Now() > 110*drive.Second+c.steps*step {
+			ends := drive.Time(rounds)*drive.Second*11/10 + c.steps*step
+			if int(w.Lost()) > c.lost || len(w.Sums)+int(w.Lost()) != rounds || named != c.named ||
+				w.Now() > ends {
 				w.Fatal("%d sums, %d lost, named %v", len(w.Sums), w.Lost(), named)
 			}
 		})

@@ -2,6 +2,7 @@ package drive
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/hushsum/hushsum/internal/wire"
@@ -30,8 +31,8 @@ func (s *Server) overtaken(x *session) bool {
 	return next > x.number+1 && next == s.leastTold()
 }
 
-// barred reports whether enough parties for a session are here, of which some may join only the
-// one after x: such as have lost their state since they joined it.
+// barred reports whether enough parties for a session are here, although some of them may join only
+// the session after x: those that have lost their state since they joined x.
 func (s *Server) barred(x *session) bool {
 	some, enough := false, 0
 	next := s.number()
@@ -62,7 +63,7 @@ func (s *Server) outside() (out []int, here, inside int) {
 			out = append(out, i)
 		}
 	}
-	if s.present != nil && s.failed == nil && inside >= s.present.least {
+	if s.present != nil && s.failed == nil && inside >= max(s.present.least, s.first()) {
 		// Rounds can go on: who has cost sessions before waits for its turn.
 		out = slices.DeleteFunc(out, func(i int) bool { return s.round < s.faults.of[i].Until })
 	}
@@ -137,7 +138,7 @@ func (s *Server) members() wire.Set {
 	return out
 }
 
-// form takes the set-up of the next session a step on.
+// form advances the next session's set-up by one step.
 func (s *Server) form(look bool) (again bool, err error) {
 	x := s.forming
 	if x == nil {
@@ -159,7 +160,11 @@ func (s *Server) form(look bool) (again bool, err error) {
 		s.enter(x, Resting)
 		return true, nil
 	}
-	err = server.EndStep()
+	if x.stage == Announcing && s.announced(server) < s.first() {
+		err = errFirst
+	} else {
+		err = server.EndStep()
+	}
 	switch {
 	case tooFew(err) && x.stage == Announcing && !s.barred(x) && !s.eased(x):
 		x.stuck = true // some may still come
@@ -179,6 +184,19 @@ func (s *Server) form(look bool) (again bool, err error) {
 		s.enter(x, Preparing)
 	}
 	return true, nil
+}
+
+// errFirst: the first round begins with more parties than have keys.
+var errFirst = fmt.Errorf("%w: the first round begins with more", protocol.ErrTooFew)
+
+// announced returns how many parties have announced keys for the session that forms.
+func (s *Server) announced(server *protocol.Server) (n int) {
+	for i := range s.peers {
+		if !server.Awaits(i) {
+			n++
+		}
+	}
+	return n
 }
 
 // hereNow returns who is here.
@@ -212,7 +230,7 @@ func (s *Server) propose(look bool) (again bool, err error) {
 	}
 	number := s.number()
 	config := s.config.Session(number)
-	if here < s.least(config) {
+	if here < max(s.least(config), s.first()) {
 		return false, nil
 	}
 	if err := s.series.Succeed(config); err != nil {
@@ -268,7 +286,7 @@ func (s *Server) prepare(look bool) (again bool, err error) {
 	if !look || s.paused {
 		return false, nil
 	}
-	if due := s.due(); s.now < due {
+	if due := s.again(); s.now < due {
 		s.later(due)
 		return false, nil
 	}
@@ -278,7 +296,7 @@ func (s *Server) prepare(look bool) (again bool, err error) {
 		s.later(soon)
 		return false, nil
 	}
-	if len(there) < x.least || s.failed != nil && slices.Equal(there, s.failed) {
+	if len(there) < max(x.least, s.first()) || s.failed != nil && slices.Equal(there, s.failed) {
 		return false, nil
 	}
 	s.tried = there

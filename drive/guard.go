@@ -20,18 +20,22 @@ var (
 	ErrOften = errors.New("drive: this party has submitted as often as it agreed to")
 	// ErrRound: no round of the job has this number.
 	ErrRound = errors.New("drive: there is no such round in the job")
-	// ErrState: a saved state is not one that this package saved for this party and job.
+	// ErrLower: the saved state counts fewer rounds than are said to be spent, which count.
+	ErrLower = errors.New("drive: the saved state is not the newest")
+	// ErrState: this package did not save the given state for this party and job.
 	ErrState = errors.New("drive: the saved state cannot be opened")
 )
 
-// Limits bound what a party releases: it agreed to them when it accepted a plan.
+// Limits bound what a party releases: it agreed to them when it accepted a job.
 type Limits struct {
 	// Rounds is the number of the job's last round, at least 1.
 	Rounds uint64
-	// Submissions is the most that leave, no matter who picks their rounds; 0: one in each round.
+	// Submissions is the most submissions that leave, no matter who picks their rounds; 0: one in
+	// each round.
 	Submissions uint64
 	// Every, above 1, is the number of consecutive rounds that Cost covers, in which a party's
-	// submissions are parts of one vector: it is charged in the first, whichever of them it is in.
+	// submissions are parts of one vector: the party is charged for all of them at its first
+	// submission, in whichever of these rounds that is.
 	Every uint64
 	// Cost says what one submission spends, and Ledger holds the party to its budget, including what
 	// it spent in earlier jobs as far as that counts; nil without noise.
@@ -63,8 +67,8 @@ func bands(round, every uint64) uint64 { return (round + every - 1) / every }
 // account is the party's name in its ledger.
 func (l *Limits) account() string { return cmp.Or(l.Account, "party") }
 
-// Guard counts what a party releases. Rounds of a job have rising numbers, and each is answered
-// once, so that the last number and a count are all that there is to remember.
+// Guard counts what a party releases. Rounds of a job have rising numbers, and each round is
+// answered once, so a guard need only remember the last number and a count.
 type Guard struct {
 	limits Limits
 	ledger *accounting.Ledger // nil without noise
@@ -73,8 +77,9 @@ type Guard struct {
 }
 
 // NewGuard makes the guard of a party that may have submitted in every round up to spent, 0 for a
-// new party. All of these count as spent, up to as many as it has agreed to, and none is answered
-// again. It fails with [ErrRound] if the job has fewer rounds than that, or none.
+// new party. All rounds up to spent count as spent, up to the number that the party has agreed to,
+// and none of them is answered again. NewGuard fails with [ErrRound] if the job has fewer rounds
+// than spent, or none.
 func NewGuard(limits Limits, spent uint64) (*Guard, error) {
 	if limits.Rounds == 0 || spent > limits.Rounds {
 		return nil, fmt.Errorf("%w: %d rounds are spent of %d", ErrRound, spent, limits.Rounds)
@@ -83,7 +88,41 @@ func NewGuard(limits Limits, spent uint64) (*Guard, error) {
 	if limits.Ledger != nil {
 		g.ledger = limits.Ledger.Clone()
 	}
-	return g, g.spend(spent, min(spent, limits.submissions()))
+	if err := g.spend(spent, min(spent, limits.submissions())); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// catchUp counts rounds up to spent as answered, each of those that the guard does not know of with
+// a submission, up to the number that the party has agreed to. It returns nil where the guard knows
+// of as many, else an [ErrLower] to report.
+func (g *Guard) catchUp(spent uint64) (lower, err error) {
+	switch known := g.last; {
+	case spent > g.limits.Rounds:
+		return nil, fmt.Errorf("%w: %d rounds are spent of %d", ErrRound, spent, g.limits.Rounds)
+	case spent <= known:
+		return nil, nil
+	default:
+		next, err := NewGuard(g.limits, 0)
+		if err != nil {
+			return nil, err
+		}
+		count := min(g.count+spent-known, g.limits.submissions())
+		if err := next.spend(spent, count); err != nil {
+			return nil, err
+		}
+		*g = *next
+		return fmt.Errorf("%w: the state counts %s, and --spent says %d: rounds up to %d count as spent",
+			ErrLower, rounds(known), spent, spent), nil
+	}
+}
+
+func rounds(n uint64) string {
+	if n == 1 {
+		return "1 round"
+	}
+	return fmt.Sprintf("%d rounds", n)
 }
 
 // spend counts rounds up to last as answered, count of them with a submission, without asking
@@ -110,7 +149,7 @@ func (g *Guard) Charges() uint64 { return g.limits.charges(g.last, g.count) }
 
 // Spent returns what the submissions have spent; nil without noise. It fails with errors of the
 // accountant.
-func (g *Guard) Spent() (*accounting.Spent, error) {
+func (g *Guard) Spent() (*accounting.Claim, error) {
 	if g.ledger == nil {
 		return nil, nil
 	}
@@ -150,8 +189,9 @@ func (g *Guard) charged(round uint64) (*Guard, error) {
 	return out, nil
 }
 
-// Charge counts a submission in a round of the job, before it leaves: what is counted is spent even
-// if it is not sent. It fails as [Guard.Check] does, and then changes nothing.
+// Charge counts a submission in a round of the job, before the submission leaves: a counted
+// submission is spent even if it is never sent. It fails as [Guard.Check] does, and then changes
+// nothing.
 func (g *Guard) Charge(round uint64) error {
 	next, err := g.charged(round)
 	if err == nil {
@@ -184,5 +224,8 @@ func ResumeGuard(limits Limits, last, count uint64) (*Guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	return g, g.spend(last, count)
+	if err := g.spend(last, count); err != nil {
+		return nil, err
+	}
+	return g, nil
 }

@@ -20,9 +20,9 @@ func limitsOf(t *testing.T, rounds uint64, fit int) Limits {
 		return limits
 	}
 	release := privacy.Release{
-		Contributors: privacy.Contributors{Parties: 3, MinSurvivors: 3},
-		Noise:        privacy.Noise{Family: accounting.FamilyDiscreteGaussian, Clip: 1, Bits: 30},
-		Dimension:    1,
+		Promise:   privacy.Assumed(3, 3),
+		Noise:     privacy.Noise{Family: accounting.FamilyDiscreteGaussian, Clip: 1, Bits: 30},
+		Dimension: 1,
 	}
 	budget := privacy.Budget{Epsilon: 1}
 	var err error
@@ -32,7 +32,7 @@ func limitsOf(t *testing.T, rounds uint64, fit int) Limits {
 	if limits.Cost, err = release.Round(); err != nil {
 		t.Fatal(err)
 	}
-	if limits.Ledger, err = budget.Ledger(); err != nil {
+	if limits.Ledger, err = budget.Ledger(accounting.Statement{}); err != nil {
 		t.Fatal(err)
 	}
 	return limits
@@ -54,7 +54,7 @@ func upper(t *testing.T, g *Guard) float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return spent.Upper
+	return spent.Bare().Upper
 }
 
 // charge is one round and what a guard has to say of it.
@@ -119,6 +119,40 @@ func TestGuardRounds(t *testing.T) {
 	}
 }
 
+// A party that says it spent more rounds than its state counts is believed: the rounds that it adds
+// count with a submission each, up to as many as it agreed to, and none is answered again.
+func TestGuardCatchesUp(t *testing.T) {
+	for _, c := range []struct {
+		submissions, last, count, spent, wantLast, wantCount uint64
+	}{
+		{0, 3, 3, 7, 7, 7}, {0, 3, 2, 7, 7, 6}, {0, 0, 0, 1, 1, 1}, {0, 1, 1, 2, 2, 2},
+		{4, 3, 2, 7, 7, 4}, {4, 6, 4, 7, 7, 4}, {0, 7, 6, 7, 7, 6}, {0, 7, 7, 3, 7, 7}, {0, 3, 3, 0, 3, 3},
+	} {
+		limits := limitsOf(t, 9, 9)
+		limits.Submissions = c.submissions
+		g, err := ResumeGuard(limits, c.last, c.count)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lower, err := g.catchUp(c.spent)
+		if err != nil || g.Last() != c.wantLast || g.Count() != c.wantCount ||
+			(lower == nil) != (c.last >= c.spent) || lower != nil && !errors.Is(lower, ErrLower) {
+			t.Errorf("%+v: %d of %d, %v, %v", c, g.Count(), g.Last(), lower, err)
+		}
+		want, err := ResumeGuard(limits, c.wantLast, c.wantCount)
+		if err != nil || upper(t, g) != upper(t, want) {
+			t.Errorf("%+v: %v is spent, want %v, %v", c, upper(t, g), upper(t, want), err)
+		}
+		if err := g.Check(c.wantLast); !errors.Is(err, ErrRepeated) {
+			t.Errorf("%+v: round %d: %v", c, c.wantLast, err)
+		}
+	}
+	g := newGuard(t, limitsOf(t, 4, 0), 2)
+	if _, err := g.catchUp(5); !errors.Is(err, ErrRound) || g.Last() != 2 {
+		t.Errorf("%v, round %d", err, g.Last())
+	}
+}
+
 // A party that has agreed to two submissions of six rounds makes two, whoever picks the rounds, is
 // charged for two, and refuses the third when it has been killed and what was saved comes back too.
 // Where its state is lost, what may have left counts.
@@ -138,8 +172,8 @@ func TestGuardOften(t *testing.T) {
 		g = again
 	}
 	want, err := limits.Cost.Spent(accounting.ServerView, 2, privacy.DefaultDelta)
-	if err != nil || upper(t, g) != want.Upper {
-		t.Errorf("%g is spent, want %g (%v)", upper(t, g), want.Upper, err)
+	if err != nil || upper(t, g) != want.Bare().Upper {
+		t.Errorf("%g is spent, want %g (%v)", upper(t, g), want.Bare().Upper, err)
 	}
 	for spent, left := range []error{nil, nil, ErrOften, ErrOften} {
 		if err := newGuard(t, limits, uint64(spent)).Check(6); !errors.Is(err, left) {
@@ -164,8 +198,8 @@ func TestGuardSpent(t *testing.T) {
 			t.Fatal(err)
 		}
 		g := newGuard(t, limits, spent)
-		if got := upper(t, g); got != want.Upper || g.Count() != spent || g.Last() != spent {
-			t.Errorf("%d rounds: %g is spent, want %g; %+v", spent, got, want.Upper, g)
+		if got := upper(t, g); got != want.Bare().Upper || g.Count() != spent || g.Last() != spent {
+			t.Errorf("%d rounds: %g is spent, want %g; %+v", spent, got, want.Bare().Upper, g)
 		}
 	}
 	if spent, err := newGuard(t, limitsOf(t, 6, 0), 3).Spent(); spent != nil || err != nil {
@@ -252,8 +286,8 @@ func TestGuardBands(t *testing.T) {
 			}
 		}
 		want, err := limits.Cost.Spent(accounting.ServerView, c.bands, privacy.DefaultDelta)
-		if err != nil || upper(t, g) != want.Upper {
-			t.Errorf("%v: %g is spent, want %g (%v)", c.rounds, upper(t, g), want.Upper, err)
+		if err != nil || upper(t, g) != want.Bare().Upper {
+			t.Errorf("%v: %g is spent, want %g (%v)", c.rounds, upper(t, g), want.Bare().Upper, err)
 		}
 	}
 	tight := limitsOf(t, 7, 1)

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/internal/jobtest"
+	"github.com/hushsum/hushsum/drive/jobtest"
 )
 
 // A party whose training hangs in every round, while its program says that it is there, costs a
@@ -14,9 +14,9 @@ func TestHanging(t *testing.T) {
 	const rounds, usual, step = 64, 400 * drive.Second / 1000, 20 * drive.Second
 	var waits []uint64 // rounds that took longer than without it
 	var total drive.Time
-	w := jobtest.New(t, 1, jobtest.Options{Parties: 10, Survivors: 7, Rounds: rounds, StepTime: step,
+	w := jobtest.New(t, 1, jobtest.Options{Parties: 6, Survivors: 4, Rounds: rounds, StepTime: step,
 		Work: func(i int) drive.Time {
-			if i == 9 {
+			if i == 5 {
 				return 600 * drive.Second
 			}
 			return usual

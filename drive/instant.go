@@ -42,8 +42,8 @@ func (p *Party) discard() {
 	}
 }
 
-// hold has an answer leave at its instant. One that does not come to a vector is a [Missed], and
-// zeros leave; so do they without luck, whatever the program says.
+// hold has an answer leave at its instant. A question that does not come to a vector is a [Missed],
+// and zeros leave; zeros also leave if the party's coin leaves it out, whatever the program says.
 func (p *Party) hold(a Answer) error {
 	if p.ready == nil || p.asked == nil || p.asked.ID != a.ID || p.asked.Idle {
 		return nil
@@ -62,8 +62,9 @@ func (p *Party) hold(a Answer) error {
 	return nil
 }
 
-// Instant notes that the instant of a question has come: what is ready is counted, masked, and may
-// leave once both are durable. Fill of the answer is not used. It fails as [Party.Answer] does.
+// Instant notes that the instant of a question has come: the vector that is ready is counted and
+// masked, and may leave once both are durable. Instant reads neither Fill nor Err of the answer. It
+// fails as [Party.Answer] does.
 func (p *Party) Instant(a Answer) error {
 	p.shown = false
 	if !p.waiting(a.ID) || p.ready == nil || p.asked == nil || p.asked.ID != a.ID {
@@ -71,6 +72,7 @@ func (p *Party) Instant(a Answer) error {
 		return nil
 	}
 	ready := p.ready
+	a.Err = nil
 	a.Fill = func(v *masking.Vector) error {
 		v.Erase()
 		return v.Add(ready)

@@ -21,8 +21,9 @@ type MemberConfig struct {
 	Random   io.Reader     // nil: crypto/rand
 }
 
-// Member is one member of a committee. As with a [Party], what follows from events is given out
-// in two steps: Ready says what has to be durable first, and Advance hands out what leaves.
+// Member is one member of a committee. As with a [Party], the consequences of events come out in
+// two steps: Ready says what has to be durable first, and Advance hands out the messages that
+// leave.
 type Member struct {
 	config  MemberConfig
 	of      *oneshot.Member
@@ -42,8 +43,8 @@ func NewMember(c MemberConfig) (*Member, error) {
 	return &Member{config: c, of: of}, nil
 }
 
-// LoadMember restores the member that [Member.State] saved under key; it also reads what
-// oneshot.Member.Save saved. It fails with the errors of oneshot.LoadMember.
+// LoadMember restores the member that [Member.State] saved under key. It fails with the errors of
+// oneshot.LoadMember.
 func LoadMember(c MemberConfig, key *keyexchange.SealKey, state []byte) (*Member, error) {
 	of, err := oneshot.LoadMember(c.Sums, c.Identity, c.Random, key, state)
 	if err != nil {
@@ -55,8 +56,8 @@ func LoadMember(c MemberConfig, key *keyexchange.SealKey, state []byte) (*Member
 // State returns the bytes from which LoadMember restores the member.
 func (m *Member) State(key *keyexchange.SealKey) ([]byte, error) { return m.of.Save(key) }
 
-// Told returns the last round that was opened to the member, or may have been; its carrier reports
-// it on connecting.
+// Told returns the last round that was opened to the member, or may have been. Its carrier reports
+// that number on connecting.
 func (m *Member) Told() uint64 { return max(m.of.Opened(), m.config.Spent) }
 
 // Connected has the last answer sent again, because it may never have arrived.
@@ -73,7 +74,8 @@ func (m *Member) again() {
 	}
 }
 
-// Receive takes a message of the coordinator. What is refused is reported, and changes nothing.
+// Receive takes a message of the coordinator. A message that is refused is reported, and changes
+// nothing.
 func (m *Member) Receive(message []byte) {
 	m.shown = false
 	h, _, err := wire.ParseHeader(message)

@@ -6,7 +6,8 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/internal/jobtest"
+	"github.com/hushsum/hushsum/drive/jobtest"
+	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/internal/wire"
 )
 
@@ -27,7 +28,7 @@ func submissions(w *jobtest.World) []int {
 func TestOften(t *testing.T) {
 	o := jobtest.Options{Parties: 6, Survivors: 3, Rounds: 8, Sample: 3, Often: 4, Curious: true,
 		ComeBack: 2 * drive.Second}
-	for seed := range uint64(12) {
+	for seed := range uint64(suite.Size(6, 6, 12, 12)) {
 		o.Budget = int(seed%2) * 4
 		w := jobtest.New(t, seed, o)
 		die := func(at uint64, again func()) func(string) bool {
@@ -80,6 +81,7 @@ func TestOftenGreedy(t *testing.T) {
 	for _, often := range []uint64{0, 2} {
 		w := jobtest.New(t, 5, jobtest.Options{Parties: 4, Survivors: 2, Rounds: 5, Often: often,
 			Greedy: true, Curious: true, Budget: 5})
+		w.Resumes = true
 		for _, p := range w.Parties {
 			p.Start()
 		}
@@ -112,6 +114,7 @@ func TestSampleTooSmall(t *testing.T) {
 	for _, size := range []int{survivors, survivors - 1, 2, 1} {
 		w := jobtest.New(t, 9, jobtest.Options{Parties: parties, Survivors: survivors, Rounds: 4,
 			Curious: true, Budget: 4, StepTime: 5 * drive.Second})
+		w.Resumes = true
 		submitted, forged, again, killed := 0, 0, 0, false
 		w.Server.Forge = func(party int, message []byte) []byte {
 			h, body, err := wire.ParseHeader(message)

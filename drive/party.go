@@ -18,39 +18,40 @@ import (
 // PartyConfig holds what a party knows before it takes part.
 type PartyConfig struct {
 	Limits Limits
-	// Session returns the configuration of the session with a given number. All have Label.
+	// Session returns the configuration of the session with a given number. All configurations have
+	// Label.
 	Session  func(number uint64) *protocol.Config
 	Label    string
 	Identity crypto.Signer // Ed25519, of the roster
 	Random   io.Reader     // nil: crypto/rand
 
 	// After is how long after its question a submission leaves; 0: as soon as there is an answer.
-	// Where it is above 0 all parties submit at that instant, whatever their programs come to: one
-	// that has no answer by then sends what Blank writes, zeros with its share of the noise. Luck is
-	// the probability with which a party's own coin, tossed anew for each submission, has its program
-	// asked at all; 0: it always is.
+	// Where After is above 0 all parties submit at that instant, whatever their programs have done: a
+	// party that has no answer by then sends what Blank writes, zeros with its share of the noise.
+	// Luck is the probability with which a party's own coin, tossed anew for each submission, has its
+	// program asked at all; 0: the program is always asked.
 	After Time
 	Luck  float64
 
 	// Least is the least number of a session that the party may join, even if a saved state has a
-	// lower one. Spent is the last round that a party which has lost its state may have submitted in;
-	// a saved state knows better.
+	// lower one. Spent is the last round in which a party that has lost its state may have submitted;
+	// next to a saved state the greater counts.
 	Least, Spent uint64
 
-	// Blank writes to v what is submitted in a round without a vector, zeros with the party's share of
-	// the noise; nil without noise. With it the party submits in every round that it is asked in:
-	// whether there is a vector is a fact about its rows, which must show in the sum only, under the
-	// noise.
+	// Blank writes to v the submission for a round without a vector, zeros with the party's share of
+	// the noise; Blank is nil without noise. With Blank the party submits in every round in which it
+	// is asked: whether there is a vector is a fact about the party's rows, which may show in the sum
+	// only, under the noise.
 	Blank func(round uint64, v *masking.Vector) error
 }
 
-// Party is one party of a job whose sums are pairwise. Each method takes one event and decides.
-// What follows is given out in two steps: [Party.Ready] says that there is something, with what
-// has to be durable first, and [Party.Advance], called once it is, hands out what leaves. An event
-// in between puts it off: then Advance hands out nothing, and Ready says more.
+// Party is one party of a job whose sums are pairwise. Each method takes one event and decides. The
+// consequences come out in two steps: [Party.Ready] says whether there are any, and what has to be
+// durable first; [Party.Advance], called once that is durable, hands out the messages that leave.
+// An event in between postpones them: Advance then hands out nothing, and Ready says more.
 //
-// A peer's mistake is a [Report], and changes nothing. An error is the caller's, or this
-// machine's, and ends the party.
+// A peer's mistake is a [Report], and changes nothing. An error is a mistake of the caller or a
+// fault of this machine, and ends the party.
 type Party struct {
 	config     PartyConfig
 	series     *protocol.ClientSeries
@@ -65,12 +66,12 @@ type Party struct {
 	ready      *masking.Vector // what leaves at its instant; nil: there is none, or nothing to do
 }
 
-// Ready says what has to be done before anything leaves.
+// Ready lists the work that must be done before anything leaves.
 type Ready struct {
 	// Save reports that [Party.State] is new, and must be durable before Advance is called.
 	Save bool
-	// Submission is the submission that belongs to the saved state: it goes to the store first. Nil
-	// unless it is new.
+	// Submission is the submission that belongs to the saved state, to be stored before the state;
+	// nil unless the submission is new.
 	Submission *protocol.Submission
 	Reports    []Report
 }
@@ -91,7 +92,7 @@ type Message struct {
 // Absence is a round of the job in which a party does not submit.
 type Absence struct {
 	Number uint64
-	// Cause tells the coordinator only what it may know.
+	// Cause tells the coordinator no more than the coordinator may know.
 	Cause Cause
 }
 
@@ -109,8 +110,8 @@ type Ask struct {
 	ID    AskID
 	Round uint64 // of the job; 0 if the carrier did not know it
 	// After is how long after the question [Party.Instant] is due; 0: there is no instant. Idle says
-	// that the party's coin has no luck: there is nothing to ask the program, and nobody but the
-	// party may know.
+	// that the party's coin leaves it out of the round: there is nothing to ask the program, and
+	// nobody but the party may know that.
 	After Time
 	Idle  bool
 }
@@ -119,20 +120,20 @@ type Ask struct {
 type AskID struct {
 	Session uint64
 	Round   uint64 // of the session
-	// Made is the round whose vector, which the program reported with [Sender.Finished], is asked for;
-	// 0: it must be made now.
+	// Made is the round whose vector is asked for, which the program reported with [Sender.Finished];
+	// 0: the vector must be made now.
 	Made uint64
 }
 
-// Answer is the program's answer to a question. One that comes too late is dropped.
+// Answer is the program's answer to a question. An answer that comes too late is dropped.
 type Answer struct {
 	ID        AskID
 	Round     uint64   // of the job, as the broadcast has it
 	Broadcast [32]byte // the digest of what the vector was made from
-	// Fill writes the submission into v. Its error is as Err.
+	// Fill writes the submission into v. An error that Fill returns has the meaning of Err.
 	Fill func(v *masking.Vector) error
-	// Err says why there is no vector; Fill is not called then. It is an absence in the round, and
-	// with noise a submission of zeros. The reason stays here either way.
+	// Err says why there is no vector; Fill is not called then. The party is then absent from the
+	// round, or with noise submits zeros. The reason stays with the party either way.
 	Err error
 }
 
@@ -148,6 +149,7 @@ const (
 	Missed                          // Session, Round, Err: there is no vector for the round
 	Late                            // Session, Round: the round went on without the answer
 	Submitted                       // Session, Round
+	CaughtUp                        // Round, Err: Spent says more than the state, and counts
 	Blank                           // Session, Round, Err: no vector; zeros with noise are submitted
 )
 
@@ -161,16 +163,11 @@ type Report struct {
 
 // NewParty makes a party in no session yet. It fails with [ErrRound].
 func NewParty(c PartyConfig) (*Party, error) {
-	return ResumeParty(c, protocol.NewClientSeries(c.Label, c.Least, c.Identity, c.Random))
-}
-
-// ResumeParty makes a party that continues the sessions of a series saved by a program that kept no
-// guard. It fails with [ErrRound].
-func ResumeParty(c PartyConfig, series *protocol.ClientSeries) (*Party, error) {
 	guard, err := NewGuard(c.Limits, c.Spent)
 	if err != nil {
 		return nil, err
 	}
+	series := protocol.NewClientSeries(c.Label, c.Least, c.Identity, c.Random)
 	return &Party{config: c, series: series, guard: guard}, nil
 }
 
@@ -212,7 +209,8 @@ func (p *Party) last(c *protocol.Client) {
 	p.out.Send = append(p.out.Send, m)
 }
 
-// Connected has the last message of every session sent again, because it may never have arrived.
+// Connected has the last message of every session sent again, because the message may never have
+// arrived.
 func (p *Party) Connected() {
 	p.shown = false
 	for _, c := range p.series.Sessions() {
@@ -247,8 +245,9 @@ func (p *Party) Join(number uint64) error {
 }
 
 // Receive takes a message of the coordinator. round is the round of the job to which the carrier
-// assigns it, 0 if it does not say; that is trusted only so far that the party does not work on a
-// round that its guard refuses, and names the round in its answer.
+// assigns the message, 0 if the carrier does not say. The party trusts the carrier's number only in
+// two ways: it does not work on a round that its guard refuses, and it names the round in its
+// answer.
 func (p *Party) Receive(message []byte, round uint64) error {
 	p.shown = false
 	c := p.series.Named(message)
@@ -311,8 +310,8 @@ func (p *Party) decline(session, round uint64, err error) {
 	p.out.Away = append(p.out.Away, Absence{round, Guarded})
 }
 
-// Absent notes that this party does not submit in a round, and why; the reason stays here. With
-// noise it must be one in which no row of the party plays a part: see [Answer].
+// Absent notes that this party does not submit in a round, and why; the reason stays with the
+// party. With noise the reason must not depend on any row of the party: see [Answer].
 func (p *Party) Absent(id AskID, round uint64, why error) {
 	p.shown = false
 	if !p.waiting(id) {
@@ -333,8 +332,8 @@ func (p *Party) waiting(id AskID) bool {
 	return due && round == id.Round
 }
 
-// Answer takes the program's vector: it is counted, masked, and may leave once both are durable, or
-// at its instant. It fails with errors of the machine, such as protocol.ErrRandom.
+// Answer takes the program's vector, counts and masks it; the submission may leave once both are
+// durable, or at its instant. It fails with errors of the machine, such as protocol.ErrRandom.
 func (p *Party) Answer(a Answer) error {
 	p.shown = false
 	if !p.waiting(a.ID) {
@@ -406,8 +405,8 @@ func (p *Party) fill(a *Answer, v *masking.Vector) error {
 // ErrPanic: the program panicked when asked to make a vector.
 var ErrPanic = errors.New("drive: the program panicked")
 
-// Caught does work, and returns a panic in it as [ErrPanic]. It is for work on a party's rows in a
-// job with noise: a process that ends tells about them.
+// Caught does work, and returns a panic in it as [ErrPanic]. Use Caught for work on a party's rows
+// in a job with noise: a process that ends would tell others about the rows.
 func Caught(work func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -447,7 +446,7 @@ func (p *Party) Submission() *protocol.Submission { return p.submission }
 type partyState struct {
 	Format int
 	Guard  guardState
-	Series []byte // of protocol.ClientSeries.SaveWithoutConfigs
+	Series []byte // of protocol.ClientSeries.Save
 }
 
 const partyFormat = 1
@@ -456,7 +455,7 @@ const partyFormat = 1
 // under key; the program that stores the whole has to seal it, so that nobody else changes what
 // was counted.
 func (p *Party) State(key *keyexchange.SealKey) ([]byte, error) {
-	series, err := p.series.SaveWithoutConfigs(key)
+	series, err := p.series.Save(key)
 	if err != nil {
 		return nil, err
 	}
@@ -465,8 +464,8 @@ func (p *Party) State(key *keyexchange.SealKey) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// LoadParty restores the party that State saved under key. It fails with [ErrState], and with the
-// errors of protocol.LoadClientSeriesWith.
+// LoadParty restores the party that State saved under key. It fails with [ErrState] and [ErrRound],
+// and with the errors of protocol.LoadClientSeries.
 func LoadParty(c PartyConfig, key *keyexchange.SealKey, state []byte) (*Party, error) {
 	var in partyState
 	if err := gob.NewDecoder(bytes.NewReader(state)).Decode(&in); err != nil {
@@ -479,12 +478,21 @@ func LoadParty(c PartyConfig, key *keyexchange.SealKey, state []byte) (*Party, e
 	if err != nil {
 		return nil, err
 	}
-	series, err := protocol.LoadClientSeriesWith(c.Label, c.Identity, c.Random, key, in.Series,
+	series, err := protocol.LoadClientSeries(c.Label, c.Identity, c.Random, key, in.Series,
 		c.Session)
 	if err != nil {
 		return nil, err
 	}
-	return &Party{config: c, series: series, guard: guard}, nil
+	p := &Party{config: c, series: series, guard: guard}
+	lower, err := guard.catchUp(c.Spent)
+	if err != nil {
+		return nil, err
+	}
+	if lower != nil {
+		p.unsaved = true
+		p.report(CaughtUp, 0, c.Spent, lower)
+	}
+	return p, nil
 }
 
 // Erase forgets all keys, as far as Go allows. The party must not be used again.

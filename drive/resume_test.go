@@ -12,9 +12,9 @@ import (
 func limits(t *testing.T) drive.Limits {
 	t.Helper()
 	round := accounting.Round{
-		Family:       accounting.FamilyDiscreteGaussian,
-		Shares:       2,
-		MinSurvivors: 2,
+		Family: accounting.FamilyDiscreteGaussian,
+		Shares: 2,
+		Honest: 2,
 		Update: accounting.Lane{
 			ShareSigma:  50,
 			Sensitivity: accounting.Sensitivity{L1: 30, L2: 10, Dimension: 9},
@@ -25,8 +25,11 @@ func limits(t *testing.T) drive.Limits {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ledger, err := accounting.NewLedger(accounting.ServerView,
-		accounting.Target{Epsilon: three.Upper, Delta: 1e-5})
+	budget, err := accounting.NewBudget(accounting.Statement{}, three.Bare().Upper, 1e-5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ledger, err := accounting.NewLedger(budget)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ type peer struct {
 	here      bool     // connected, or heard of within Away
 	near      bool     // connected, or heard of within Away and ComeBack: steps wait for it
 	seen      Time     // last, if not connected
-	known     bool     // it has been here since the server was made
+	known     bool     // it has been here since the server was made, or was last let in again
 	came      Time     // for the first time since then
 	expected  Time     // until when a party that has gone may come back
 	sessions  []uint64 // that it has keys for
@@ -30,7 +30,7 @@ type room struct {
 	learned learned
 	sweep   Time
 	came    int  // peers that have been here since the server was made
-	enough  int  // of these, for the only round of a job; 0: others take part in a later round
+	enough  int  // of these, for the first round of a job; 0: others take part in a later round
 	late    Time // until then that round waits for peers that have not come
 }
 
@@ -42,17 +42,27 @@ func newRoom(limits *ServerConfig, n int, now Time) room {
 	return r
 }
 
-// expect has steps wait until then for peers that have not come since the server was made.
-func (r *room) expect(until Time) {
+// expect has steps wait for so long for peers that are not here: nobody was let in before.
+func (r *room) expect(now, span Time) {
+	r.came = 0
 	for i := range r.peers {
-		r.peers[i].expected = until
+		p := &r.peers[i]
+		switch {
+		case !p.near:
+			p.known, p.expected = false, now.after(span)
+		case !p.connected:
+			p.seen = now
+		}
+		if p.known {
+			r.came++
+		}
 	}
 }
 
-// arm has the only round of a job wait for the peers that have not come yet, for StepTime once
-// enough have. In a job of several rounds they take part in the next.
+// arm has the first round of a job wait for the peers that have not come yet, for StepTime once
+// enough have: programs that are started at once do not come at once. Later rounds go on without.
 func (r *room) arm(enough int) {
-	if r.limits.Rounds == 1 && r.limits.StepTime < Never {
+	if r.limits.BeginWith == 0 && r.limits.StepTime < Never {
 		r.enough = enough
 	}
 }
@@ -73,6 +83,20 @@ func (r *room) arrive(i int, now Time) (came bool) {
 	came = !p.here
 	p.here, p.near, p.known = true, true, true
 	return came
+}
+
+// parted returns how many peers are here that are not left out, and who is not here of these.
+func (r *room) parted(f *faults) (here int, missing []int) {
+	for i := range r.peers {
+		switch {
+		case f.excluded(i):
+		case r.peers[i].here:
+			here++
+		default:
+			missing = append(missing, i)
+		}
+	}
+	return here, missing
 }
 
 // fade counts a peer as gone for the step that is under way.
@@ -132,9 +156,13 @@ type waiting struct {
 	marks    []mark
 	recheck  Time // when somebody's patience ends
 	told     bool // who is waited for was reported
+	looked   bool // for parties that have not come yet, to report them
 	stuck    bool // the step cannot end with what there is
 	delays   []Time
 }
+
+// anew has a step's time count from now on. Who has let the step pass before has done so.
+func (w *waiting) anew(now Time) { w.since, w.heard, w.told, w.looked = now, 0, false, false }
 
 // mark says what a party is for a session's step.
 type mark uint8
@@ -235,8 +263,9 @@ func (r *room) over(w *waiting, now Time, c claims) (over, tell bool) {
 	if w.blocking > 0 && now >= w.recheck {
 		r.markAll(w, now, c)
 	}
-	if w.blocking > 0 && !w.told && now >= w.since+r.untold() {
-		w.told, tell = true, true
+	if r.mayTell(w, now) && now >= w.since+r.untold() {
+		w.looked, w.told = true, len(r.waitedFor(w, now)) > 0
+		tell = w.told
 	}
 	switch {
 	case w.stuck:
@@ -247,13 +276,18 @@ func (r *room) over(w *waiting, now Time, c claims) (over, tell bool) {
 	return w.blocking == 0 && now >= r.quiet(w, c), tell
 }
 
+// mayTell reports whether somebody may be waited for of whom nobody was told.
+func (r *room) mayTell(w *waiting, now Time) bool {
+	return !w.told && (w.blocking > 0 || !w.looked && now < r.late)
+}
+
 // untold returns how long a step waits for somebody before that is reported.
 func (r *room) untold() Time { return min(r.limits.StepTime/4, longestTold) }
 
-// waitedFor lists the parties that a step does wait for.
-func (x *waiting) waitedFor() (out []int) {
-	for i, m := range x.marks {
-		if m&markBlocking != 0 {
+// waitedFor lists the peers that a step does wait for.
+func (r *room) waitedFor(w *waiting, now Time) (out []int) {
+	for i, m := range w.marks {
+		if m&markBlocking != 0 || m&markAwaited != 0 && !r.peers[i].known && now < r.late {
 			out = append(out, i)
 		}
 	}
@@ -283,7 +317,7 @@ func (r *room) quiet(w *waiting, c claims) Time {
 			until = max(until, w.since.after(r.limits.StepTime))
 		case p.known:
 			until = max(until, least, min(p.expected, soon))
-		default: // it is on its way to a server that was just started, or to the only round
+		default: // it is on its way to a server that was just started, or to the first round
 			until = max(until, least, p.expected, r.late)
 		}
 	}
@@ -297,23 +331,21 @@ func (r *room) wake(w *waiting, now Time, c claims) Time {
 		return Never
 	case w.awaited == 0:
 		return now
-	case w.blocking == 0:
-		return r.quiet(w, c)
-	case w.told:
-		return w.recheck
 	}
-	return min(w.recheck, w.since+r.untold())
+	wake := w.recheck
+	if w.blocking == 0 {
+		wake = r.quiet(w, c)
+	}
+	if r.mayTell(w, now) {
+		wake = min(wake, w.since+r.untold())
+	}
+	return wake
 }
 
 // linger returns how long a step waits for a party that was heard of and is not connected. A server
 // that is busy with thousands of parties hears of each less often than that, and holds rounds
 // among all of them: they are here for longer.
-func (c *ServerConfig) linger() Time {
-	if c.ComeBack == 0 {
-		return c.Away
-	}
-	return min(c.Away, c.ComeBack)
-}
+func (c *ServerConfig) linger() Time { return min(c.Away, c.ComeBack) }
 
 // learned holds what a server has seen of the parties' ways.
 type learned struct {

@@ -17,7 +17,6 @@ const (
 	AllHeld      = "all rounds were held"
 	allSubmitted = "the parties have submitted as often as they agreed to"
 	BudgetSpent  = "the privacy budget is spent"
-	AllLost      = "round after round was lost"
 )
 
 // catchUp looks whether what is saved was set back: parties know of a later round. One party's
@@ -152,9 +151,9 @@ func (s *Server) total() {
 	s.enter(s.present, Applying)
 }
 
-// Applied takes the program's answer to [Apply]: that it has the next model, with which rounds
-// begin from now on, or why not, in which case the round is lost. An answer for another round comes
-// too late, and is dropped.
+// Applied takes the program's answer to [Apply]. Without an error the program has the next model,
+// with which rounds begin from now on; with an error the round is lost. An answer for another round
+// comes too late, and is dropped.
 func (s *Server) Applied(now Time, round uint64, err error) {
 	s.clock(now)
 	x := s.present
@@ -174,11 +173,8 @@ func (s *Server) Applied(now Time, round uint64, err error) {
 // lose ends a round without a sum.
 func (s *Server) lose(why error) {
 	s.sum = nil
-	over := s.loses(s.present.number, why)
+	s.loses(s.present.number, why)
 	s.enter(s.present, Resting)
-	if over {
-		s.end(AllLost)
-	}
 }
 
 // end ends the job.
@@ -210,7 +206,7 @@ type Status struct {
 	Since   Time         // that stage began
 	Paused  bool
 	Ended   string // why, empty while the job goes on
-	Stalled bool   // it ended without what it is for
+	Stalled bool   // it ended, and each of its rounds was lost
 	Begun   Time   // the last round
 	Taken   int    // submissions that the open round has, where it takes a given number
 	Fresh   [32]byte
@@ -232,7 +228,7 @@ func (s *Server) Status() Status {
 	return out
 }
 
-// Here reports whether a party is here, and whether it has ever been.
+// Here reports whether a party is here, and whether it has ever been here.
 func (s *Server) Here(party int) (here, ever bool) {
 	return s.peers[party].here, s.peers[party].known
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/internal/jobtest"
+	"github.com/hushsum/hushsum/drive/jobtest"
 	"github.com/hushsum/hushsum/internal/wire"
 )
 
@@ -146,6 +146,8 @@ func (s *script) make(words []string) {
 			o.Colluders = s.number(value)
 		case "rounds":
 			o.Rounds = uint64(s.number(value))
+		case "begin":
+			o.BeginWith = s.number(value)
 		case "budget":
 			o.Budget = s.number(value)
 		case "sample":
@@ -154,8 +156,6 @@ func (s *script) make(words []string) {
 			o.Hybrid = true
 		case "curious":
 			o.Curious = true
-		case "pause":
-			o.Pause = true
 		case "setback":
 			o.SetBack = true
 		case "step":
@@ -249,6 +249,10 @@ func (s *script) server(words []string) {
 		server.Kill()
 	case "dies before it saves", "dies after it saves", "dies after it sends":
 		s.dies = strings.TrimPrefix(line, "dies ")
+	case "is cut off":
+		server.CutOff()
+	case "reaches its store":
+		server.Reach()
 	case "is remembered":
 		s.old = server.Remember()
 	case "is set back":

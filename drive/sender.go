@@ -22,13 +22,14 @@ type SenderConfig struct {
 	// Noisy reports that sums have noise, and that the masks contain the party's share of it. The
 	// party then submits zeros where it has no vector: see PartyConfig.Blank.
 	Noisy bool
-	// Least is the least number of a round that the party may submit in, even if a saved state has a
-	// lower one, and Spent is the last round that a party that lost its state may have submitted in.
+	// Least is the least number of a round in which the party may submit, even if a saved state has a
+	// lower one. Spent is the last round in which a party that has lost its state may have submitted;
+	// next to a saved state the greater counts.
 	Least, Spent uint64
 }
 
 // Sender is one party of a job with a committee: it sends one message a round, once there is room
-// for it. It is used as a [Party] is.
+// for it. Call it like a [Party].
 type Sender struct {
 	config  SenderConfig
 	of      *oneshot.Party
@@ -59,7 +60,10 @@ func NewSender(c SenderConfig) (*Sender, error) {
 		return nil, err
 	}
 	guard, err := NewGuard(c.Limits, c.Spent)
-	return &Sender{config: c, of: of, guard: guard}, err
+	if err != nil {
+		return nil, err
+	}
+	return &Sender{config: c, of: of, guard: guard}, nil
 }
 
 // senderState is the saved form of a sender.
@@ -83,35 +87,44 @@ func (s *Sender) State(key *keyexchange.SealKey) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// LoadSender restores the sender that State saved under key, or one that a program saved without a
-// guard, for which every round up to the last counts as spent. It fails with [ErrState], and with
-// the errors of oneshot.LoadParty.
+// LoadSender restores the sender that State saved under key. It fails with [ErrState], with
+// [ErrRound], and with the errors of oneshot.LoadParty.
 func LoadSender(c SenderConfig, key *keyexchange.SealKey, state []byte) (*Sender, error) {
-	s := &Sender{config: c}
 	var in senderState
-	if gob.NewDecoder(bytes.NewReader(state)).Decode(&in) != nil || in.Format != senderFormat {
-		in = senderState{Party: state}
+	if err := gob.NewDecoder(bytes.NewReader(state)).Decode(&in); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrState, err)
 	}
-	var err error
-	if s.of, err = oneshot.LoadParty(c.Sums, c.Identity, c.Random, key, in.Party); err != nil {
+	if in.Format != senderFormat {
+		return nil, fmt.Errorf("%w: it is of format %d, want %d", ErrState, in.Format, senderFormat)
+	}
+	guard, err := in.Guard.restore(c.Limits)
+	if err != nil {
 		return nil, err
 	}
-	if in.Format == 0 {
-		s.guard, err = NewGuard(c.Limits, max(s.of.Round(), c.Spent))
-	} else {
-		s.guard, err = in.Guard.restore(c.Limits)
+	of, err := oneshot.LoadParty(c.Sums, c.Identity, c.Random, key, in.Party)
+	if err != nil {
+		return nil, err
 	}
-	return s, err
+	s := &Sender{config: c, of: of, guard: guard}
+	lower, err := guard.catchUp(c.Spent)
+	if err != nil {
+		return nil, err
+	}
+	if lower != nil {
+		s.unsaved = true
+		s.report(CaughtUp, c.Spent, lower)
+	}
+	return s, nil
 }
 
 // Guard returns a copy of the sender's guard.
 func (s *Sender) Guard() Guard { return *s.guard }
 
-// Told returns the last round that the party has submitted in; its carrier reports it on
+// Told returns the last round in which the party has submitted. Its carrier reports that number on
 // connecting.
 func (s *Sender) Told() uint64 { return s.of.Round() }
 
-// Connected has the last submission offered again, because it may never have arrived.
+// Connected has the last submission offered again, because the submission may never have arrived.
 func (s *Sender) Connected() {
 	s.shown = false
 	if s.of.Output() != nil {
@@ -149,8 +162,9 @@ func (s *Sender) Opening(message []byte) {
 	s.ask(0)
 }
 
-// None takes the program's answer that there is no vector, and why; the reason stays here. It is an
-// absence in the round, and with noise a submission of zeros. It fails as [Sender.Answer] does.
+// None takes the program's answer that there is no vector, and why; the reason stays with the
+// party. The party is then absent from the round, or with noise submits zeros. It fails as
+// [Sender.Answer] does.
 func (s *Sender) None(id AskID, broadcast [32]byte, why error) error {
 	if !s.config.Noisy {
 		s.Absent(id, why)
@@ -163,8 +177,8 @@ func (s *Sender) None(id AskID, broadcast [32]byte, why error) error {
 	return s.submit(id, broadcast, make([]int64, s.config.Sums.Terms.Length), why)
 }
 
-// Absent notes that this party does not submit in a round, and why; the reason stays here. With
-// noise it must be one in which no row of the party plays a part: see [Sender.None].
+// Absent notes that this party does not submit in a round, and why; the reason stays with the
+// party. With noise the reason must not depend on any row of the party: see [Sender.None].
 func (s *Sender) Absent(id AskID, why error) {
 	s.shown = false
 	if s.asked == nil || s.asked.ID != id {
@@ -180,8 +194,8 @@ func (s *Sender) Absent(id AskID, why error) {
 	s.out.Away = append(s.out.Away, Absence{id.Round, NoVector})
 }
 
-// Answer takes the program's vector: it is counted, made into the one message, and may leave once
-// both are durable. values are erased. It fails with errors of the machine, such as
+// Answer takes the program's vector, counts it and makes the party's one message, which may leave
+// once both are durable. It erases values. It fails with errors of the machine, such as
 // oneshot.ErrRandom.
 func (s *Sender) Answer(id AskID, broadcast [32]byte, values []int64) error {
 	return s.submit(id, broadcast, values, nil)
@@ -226,7 +240,7 @@ func (s *Sender) submit(id AskID, broadcast [32]byte, values []int64, zeros erro
 	return nil
 }
 
-// Upload has the submission of a round sent, if it is the last one.
+// Upload has the submission of a round sent, if the party's last submission is of that round.
 func (s *Sender) Upload(round uint64) {
 	s.shown = false
 	switch {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/internal/jobtest"
+	"github.com/hushsum/hushsum/drive/jobtest"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/oneshot"
 )
@@ -146,6 +146,22 @@ func TestSenderSubmits(t *testing.T) {
 	if guard := again.Guard(); guard.Last() != 1 || guard.Count() != 1 {
 		t.Errorf("after a crash it knows of %d submissions up to round %d", guard.Count(), guard.Last())
 	}
+	c.Spent = 2
+	again, err = drive.LoadSender(c, &key, state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ready, _ := again.Ready(); !ready.Save || len(ready.Reports) != 1 ||
+		ready.Reports[0].Kind != drive.CaughtUp || !errors.Is(ready.Reports[0].Err, drive.ErrLower) {
+		t.Errorf("it says nothing of the round that it counts beyond its state: %+v", ready)
+	}
+	if guard := again.Guard(); guard.Last() != 2 || guard.Count() != 2 {
+		t.Errorf("said to have spent 2, it counts %d up to round %d", guard.Count(), guard.Last())
+	}
+	c.Spent = 4
+	if _, err := drive.LoadSender(c, &key, state); !errors.Is(err, drive.ErrRound) {
+		t.Errorf("4 of 3 rounds: %v", err)
+	}
 }
 
 // Whatever happens between Ready and Advance, nothing leaves: what follows from it may have to be
@@ -248,28 +264,27 @@ func TestSenderNone(t *testing.T) {
 	}
 }
 
-// A state of a program that kept no guard counts every round up to the last submission as spent.
-func TestSenderWithoutGuard(t *testing.T) {
-	opening, broadcast := openingOf(t)
-	_, c := senderOf(t, func(*drive.SenderConfig) {})
-	p, err := oneshot.NewParty(c.Sums, c.Identity, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.SubmitDigest(opening, broadcast, 0, []int64{1, 2, 3}); err != nil {
-		t.Fatal(err)
-	}
+// A state of another format is refused, and one of oneshot.Party alone.
+func TestSenderOtherFormat(t *testing.T) {
+	s, c := senderOf(t, func(*drive.SenderConfig) {})
 	key := keyexchange.SealKey{1}
-	state, err := p.Save(&key)
+	state, err := s.State(&key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := drive.LoadSender(c, &key, state)
-	if err != nil {
-		t.Fatal(err)
+	var saved struct {
+		Format int
+		Guard  struct{ Last, Count uint64 }
+		Party  []byte
 	}
-	if guard := s.Guard(); guard.Last() != 1 || guard.Count() != 1 {
-		t.Errorf("%d submissions up to round %d", guard.Count(), guard.Last())
+	fromGob(t, state, &saved)
+	if _, err := drive.LoadSender(c, &key, saved.Party); !errors.Is(err, drive.ErrState) {
+		t.Errorf("without a format: %v", err)
+	}
+	for _, saved.Format = range []int{0, 2} {
+		if _, err := drive.LoadSender(c, &key, gobOf(t, saved)); !errors.Is(err, drive.ErrState) {
+			t.Errorf("format %d: %v", saved.Format, err)
+		}
 	}
 }
 

@@ -39,9 +39,12 @@ func (t Time) after(span Time) Time {
 const (
 	defaultStep  = 30 * Second
 	defaultFloor = 50 * Millisecond
-	longestTold  = 2 * Second // a step waits for somebody before that is reported
-	keepEvery    = Minute     // what is held is saved at least so often
-	// mostLost is how many rounds in a row may be lost before the job pauses or ends.
+	// DefaultComeBack is above what a party waits between two tries to reach its server, over any
+	// carrier.
+	DefaultComeBack = 20 * Second
+	longestTold     = 2 * Second // a step waits for somebody before that is reported
+	keepEvery       = Minute     // what is held is saved at least so often
+	// mostLost is how many rounds in a row are lost before the job pauses.
 	mostLost = 5
 	// numberJump is how far above its last number a server goes at once on the parties' word.
 	numberJump = 1 << 20
@@ -53,10 +56,10 @@ const (
 
 // ServerConfig holds what a server knows before anyone connects.
 type ServerConfig struct {
-	// Session returns the configuration of the session with a given number. All have Label and one
-	// roster. Where its MinMembers is above Survivors, that is how many parties the session takes,
-	// and its rounds where they are gathered. Without recovery a round takes everybody in the
-	// session, and is lost if anybody drops out.
+	// Session returns the configuration of the session with a given number. All configurations have
+	// Label and one roster. Where MinMembers is above Survivors, a session takes at least MinMembers
+	// parties, and so does a round for which parties are gathered. Without recovery a round takes
+	// everybody in the session, and is lost if anybody drops out.
 	Session func(number uint64) *protocol.Config
 	Label   string
 	Rounds  uint64 // of the job
@@ -64,8 +67,8 @@ type ServerConfig struct {
 	// reported by no more parties than that is not believed.
 	Survivors, Colluders int
 
-	// Submissions is the most often that a party submits, as it agreed to; 0: in each round. A round
-	// is among the parties that have submitted least often.
+	// Submissions is how often a party submits at most, as it agreed to; 0: in each round. A round is
+	// held among the parties that have submitted least often.
 	Submissions uint64
 
 	// Every, above 1, is the number of consecutive rounds that Cost covers: see [Limits]. All
@@ -77,29 +80,29 @@ type ServerConfig struct {
 	Cost   accounting.Round
 	Ledger *accounting.Ledger
 
-	// Broadcast returns the digest of what a round begins with, by protocol.NewBroadcastHash. It
-	// has to follow from the arguments and the program's model alone, which changes in
-	// [Server.Applied] only.
+	// Broadcast returns the digest of a round's broadcast, by protocol.NewBroadcastHash. The digest
+	// must follow from the arguments and the program's model alone, which changes in [Server.Applied]
+	// only.
 	Broadcast func(round uint64, fresh [32]byte) ([32]byte, error)
 
-	// StepTime bounds how long a step waits for parties that are here; 0: 30 s; [Never]: it does
-	// not. Once as many have come as a sum takes, the only round of a job waits as long for the
-	// parties that have not. Floor is the least that a step waits for parties that are away; 0: 50
-	// ms. ComeBack is the longest that a party needs to come back, given the carrier's longest wait
-	// between two tries.
-	// Away is how long a party counts as here after [Server.Gone], for carriers whose parties
-	// connect for every question anew.
+	// StepTime bounds how long a step waits for parties that are here; 0: 30 s; [Never]: there is no
+	// bound. The first round of a job also waits that long, once enough parties for a sum have come,
+	// for the parties that have not come. Floor is the least that a step waits for parties that are
+	// away; 0: 50 ms. ComeBack is the longest that a party needs to come back; 0: [DefaultComeBack].
+	// Away is how long a party counts as here after [Server.Gone], for carriers whose parties connect
+	// for every question anew.
 	StepTime, Floor, ComeBack, Away Time
 
 	// Start is when the first round may begin, and Pace the least time between the beginnings of
-	// two rounds.
+	// two rounds. BeginWith, above 0, is the number of parties that have to be here before the first
+	// round begins, for as long as they take; it then waits for no others.
 	Start, Pace Time
-	// Sample is the number of parties that a round is held among, drawn by Draw; 0: all that are here.
+	BeginWith   int
+	// Sample is the number of parties, drawn by Draw, among which a round is held; 0: all that are
+	// here.
 	Sample int
 	Draw   func(round uint64, there []int, sample int) []int
 
-	// Pause lets five lost rounds in a row pause the job, which would otherwise end with them.
-	Pause  bool
 	Random io.Reader // nil: crypto/rand
 }
 
@@ -141,12 +144,12 @@ type session struct {
 
 // Server leads a job whose sums are pairwise: it sets up sessions among the parties that are here,
 // holds the rounds, and says when a round is lost, paused or over. Events change what it knows;
-// [Server.Tick] decides. What follows from decisions is given out in two steps: [Server.Ready] says
-// what has to be durable first, and [Server.Advance], called once it is, lets [Server.Pending] hand
-// it out. In between nothing else is decided.
+// [Server.Tick] decides. The consequences of decisions come out in two steps: [Server.Ready] says
+// what has to be durable first, and [Server.Advance], called once that is durable, lets
+// [Server.Pending] hand out the messages. In between nothing else is decided.
 //
 // A peer's mistake is an error of [Server.ReadMessage] or a [Notice], and changes nothing. Other
-// errors are the caller's, or this machine's, and end the job.
+// errors are mistakes of the caller or faults of this machine, and end the job.
 type Server struct {
 	course
 	room
@@ -212,7 +215,8 @@ var (
 	// ErrExcluded: the party has spoilt a round, or an operator left it out, and the job goes on
 	// without it.
 	ErrExcluded = errors.New("drive: the party is left out of the job")
-	// ErrSetBack: parties know that the round was already held, and the saved state is older.
+	// ErrSetBack: parties know that the round was already held, so the saved state is older than the
+	// last decision.
 	ErrSetBack = errors.New("drive: parties know of later rounds")
 	// ErrEnded: the job is over.
 	ErrEnded = errors.New("drive: the job is over")
@@ -225,7 +229,7 @@ func NewServer(c ServerConfig, now Time) (*Server, error) {
 		return nil, err
 	}
 	s.series = protocol.NewServerSeries(c.Label, 1)
-	s.expect(now + s.learned.back(&s.config))
+	s.expect(now, s.learned.back(&s.config))
 	s.arm(s.least(c.Session(1)))
 	return s, nil
 }

@@ -15,7 +15,7 @@ import (
 // serverState holds a server in its saved form.
 type serverState struct {
 	Format int
-	Job    Recorded // in format 1 its fields stood next to the others
+	Job    Recorded
 	Series []byte
 	Of     []int
 	Sum    []byte // of the round that is applied, if it is short
@@ -25,7 +25,7 @@ type serverState struct {
 	Took   []Time // learned.median
 }
 
-const serverFormat = 2
+const serverFormat = 1
 
 // SessionStage is a session and its stage. Number 0: there is none.
 type SessionStage struct {
@@ -33,7 +33,7 @@ type SessionStage struct {
 	Stage  Stage
 }
 
-// Recorded holds what is saved of a job except its keys, for [ResumeServer].
+// Recorded holds the saved state of a job without its keys, for [ResumeServer].
 type Recorded struct {
 	Round, Lost uint64
 	InRow       int
@@ -41,20 +41,19 @@ type Recorded struct {
 	Begun       Time
 	Paused      bool
 	Ended       string
-	Stalled     bool
 	Ledger      []byte          // in JSON; of a job with noise
 	Counts      []uint64        // submissions by party; of a job that bounds them
 	Sessions    [2]SessionStage // present, forming
 }
 
-// State returns the bytes from which [ReadServer] restores the server, and a long sum of the round
-// that is open, nil if there is none. The sum goes to the store first, once for each
-// [Server.SumName]. Keys and shares in the state are sealed under key; the program that stores the
-// whole has to seal it, so that nobody else changes what was charged or who is left out.
+// State returns the bytes from which [ReadServer] restores the server, and the long sum of the open
+// round, nil if there is none. Store the sum before the state, once for each [Server.SumName]. Keys
+// and shares in the state are sealed under key; the program that stores the whole has to seal it,
+// so that nobody else changes what was charged or who is left out.
 func (s *Server) State(key *keyexchange.SealKey) (state []byte, sum io.WriterTo, err error) {
 	job := Recorded{
 		Round: s.round, Lost: s.lost, InRow: s.inRow, Fresh: s.fresh, Begun: s.begun,
-		Paused: s.paused, Ended: s.ended, Stalled: s.stalled, Counts: s.counts,
+		Paused: s.paused, Ended: s.ended, Counts: s.counts,
 	}
 	if s.ledger != nil {
 		if job.Ledger, err = s.ledger.MarshalJSON(); err != nil {
@@ -98,7 +97,7 @@ func (out *serverState) keep(sum *masking.Vector, apart bool) (io.WriterTo, erro
 	return sum, err
 }
 
-// SumName names the long sum that [Server.State] returns: a different name is a different sum.
+// SumName names the long sum that [Server.State] returns: sums with different names differ.
 func (s *Server) SumName() string {
 	if s.sum != nil {
 		return fmt.Sprintf("applied-%d", s.round)
@@ -106,28 +105,24 @@ func (s *Server) SumName() string {
 	return fmt.Sprintf("sum-%d", s.round)
 }
 
-// ReadServer restores the server that State saved under key; sum is the long sum that was returned
-// with it, nil if none was. Time counts from now on. It fails with [ErrState], and with errors of
-// package protocol.
+// ReadServer restores the server that State saved under key; sum is the long sum that State
+// returned with it, nil if there was none. Time counts from now on. It fails with [ErrState], and
+// with errors of package protocol.
 func ReadServer(
 	c ServerConfig, key *keyexchange.SealKey, now Time, state []byte, sum io.Reader,
 ) (*Server, error) {
 	var in serverState
-	err := gob.NewDecoder(bytes.NewReader(state)).Decode(&in)
-	if err == nil && in.Format == 1 {
-		err = gob.NewDecoder(bytes.NewReader(state)).Decode(&in.Job)
-	}
-	if err != nil {
+	if err := gob.NewDecoder(bytes.NewReader(state)).Decode(&in); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrState, err)
 	}
-	if in.Format < 1 || in.Format > serverFormat {
+	if in.Format != serverFormat {
 		return nil, fmt.Errorf("%w: it is of format %d, want %d", ErrState, in.Format, serverFormat)
 	}
 	var masked io.Reader
 	if in.Digest == nil {
 		masked = sum
 	}
-	series, err := protocol.ReadServerSeries(c.Label, key, in.Series, masked)
+	series, err := protocol.ReadServerSeries(c.Label, key, in.Series, c.Session, masked)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +136,9 @@ func ReadServer(
 		return nil, err
 	}
 	if x := s.present; x != nil && x.stage == Applying {
-		return s, s.readSum(&in, sum)
+		if err := s.readSum(&in, sum); err != nil {
+			return nil, err
+		}
 	}
 	return s, nil
 }
@@ -172,8 +169,8 @@ func (s *Server) readSum(in *serverState, apart io.Reader) error {
 	return nil
 }
 
-// ResumeServer makes a server that continues from what an earlier program saved. It fails with
-// [ErrState].
+// ResumeServer makes a server that continues a job at the given place, with the sessions of a
+// series. It fails with [ErrState].
 func ResumeServer(
 	c ServerConfig, now Time, r Recorded, series *protocol.ServerSeries,
 ) (*Server, error) {
@@ -192,8 +189,8 @@ func ResumeServer(
 		return nil, fmt.Errorf("%w: submissions of %d parties", ErrState, len(r.Counts))
 	}
 	copy(s.counts, r.Counts)
-	s.expect(s.now + s.config.ComeBack)
-	if series.Present() == nil {
+	s.expect(s.now, s.config.ComeBack)
+	if series.Present() == nil && r.Round == 0 {
 		s.arm(s.least(c.Session(1)))
 	}
 	for k, at := range []**session{&s.present, &s.forming} {

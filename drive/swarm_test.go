@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/cryptotest"
 
-	"github.com/hushsum/hushsum/internal/jobtest"
+	"github.com/hushsum/hushsum/drive/jobtest"
 	"github.com/hushsum/hushsum/internal/suite"
 )
 
@@ -22,7 +22,7 @@ var (
 func TestWorlds(t *testing.T) {
 	count := *seeds
 	if count == 0 {
-		count = uint64(suite.Size(50, 100, 2000, 100_000))
+		count = uint64(suite.Size(50, 50, 2000, 100_000))
 	}
 	var all total
 	for seed := *first; seed < *first+count; seed++ {

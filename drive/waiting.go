@@ -68,8 +68,8 @@ func (t turn) stall(party int) {
 		Notice{Kind: Stall, Session: x.number, Round: s.round, Party: party})
 }
 
-// Until returns when steps stop waiting for parties that have not answered: for those that are
-// here, and for those that may still come. It is 0 if no party is awaited.
+// Until returns when steps stop waiting for parties that have not answered, whether these are here
+// or may still come; 0 if no party is awaited.
 func (s *Server) Until() (latest Time) {
 	for _, x := range s.sessions() {
 		if x != nil {
@@ -84,7 +84,7 @@ func (s *Server) over(x *session) bool {
 	over, tell := s.room.over(&x.waiting, s.now, turn{s, x})
 	if tell {
 		s.notices = append(s.notices, Notice{Kind: Awaited, Session: x.number, Round: s.round,
-			Parties: x.waitedFor()})
+			Parties: s.waitedFor(&x.waiting, s.now)})
 	}
 	return over
 }

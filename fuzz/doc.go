@@ -1,5 +1,6 @@
-// Package fuzz holds the native fuzz targets of hushsum: every parser of bytes
-// from outside, and the state machines that they drive. It exports nothing.
+// Package fuzz holds the native fuzz targets of pairwise sums and of the jobs of package drive:
+// every parser of bytes from outside, and the state machines that they drive. Other packages have
+// targets of their own; .ci/fuzz lists them. It exports nothing.
 //
 //	go test ./fuzz                                  # the seed corpora, seconds
 //	go test ./fuzz -run NONE -fuzz '^FuzzMessage$'  # one target, until stopped
@@ -13,16 +14,15 @@
 //
 // The parsers, and what is demanded of them:
 //
-//	FuzzMessage      every type of message: what parses marshals back to the
-//	                 same bytes, and is no larger than what was parsed
-//	FuzzPacked       so do packed vectors; what does not parse changes nothing
-//	FuzzRoster       a roster that parses survives writing and reading
-//	FuzzPublicKey    an X25519 key that parses is canonical and of full order
-//	FuzzShare        a share that parses marshals back; what does not parse
-//	                 leaves the receiver as it was
-//	FuzzCommitments  Feldman and Pedersen commitments that parse marshal back
-//	FuzzLoad         a changed state, or another party's, does not load as a
-//	                 client or a server: ErrState and never a panic
+//	FuzzMessage    every type of message: what parses marshals back to the
+//	               same bytes, and is no larger than what was parsed
+//	FuzzPacked     so do packed vectors; what does not parse changes nothing
+//	FuzzRoster     a roster that parses survives writing and reading
+//	FuzzPublicKey  an X25519 key that parses is canonical and of full order
+//	FuzzShare      a share that parses marshals back; what does not parse
+//	               leaves the receiver as it was
+//	FuzzLoad       a changed state, or another party's, does not load as a
+//	               client or a server: ErrState and never a panic
 //
 // The state machines:
 //
@@ -37,7 +37,7 @@
 //	             numbers only go up, and another session can always take over
 //	FuzzParty    a job whose coordinator goes on past its end, forgets, is set
 //	             back and lies, against a party that is killed: what leaves was
-//	             counted before, and is no more than plan and budget allow
+//	             counted before, and is no more than job and budget allow
 //	FuzzJob      whole jobs of a server and parties in virtual time, with faults
 //	             and lies: sums are exact, and jobs end
 //

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"testing/cryptotest"
 
-	"github.com/hushsum/hushsum/internal/jobtest"
+	"github.com/hushsum/hushsum/drive/jobtest"
 )
 
 // FuzzJob runs whole jobs of package drive, whose parties, faults and lies are chosen by the

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/hushsum/hushsum/internal/partytest"
+	"github.com/hushsum/hushsum/drive/partytest"
 )
 
 // IntN makes a schedule the choices of a world.
@@ -19,7 +19,7 @@ func (s *schedule) IntN(n int) int {
 // FuzzParty runs a job whose coordinator cheats by a schedule, against one party, whose process
 // is killed and whose program answers otherwise than it should. Package partytest has the events,
 // and what must hold after each: what leaves was counted before, in a state that was durable, and
-// is no more than the plan and the budget allow.
+// is no more than the job and the budget allow.
 func FuzzParty(f *testing.F) {
 	for i := range uint64(8) {
 		schedule := make([]byte, 600)

@@ -24,8 +24,9 @@ type series struct {
 	pending []seriesPost
 	archive []seriesPost
 	configs map[uint64]*protocol.Config
-	last    uint64 // number of the last session that the server began
-	present uint64 // number of the present one
+	joined  []map[uint64]*protocol.Config // of each party
+	last    uint64                        // number of the last session that the server began
+	present uint64                        // number of the present one
 }
 
 type seriesPost struct {
@@ -63,6 +64,7 @@ func newSeries(t *testing.T) *series {
 	for i, signer := range s.signers {
 		s.keys = append(s.keys, signer.Public().(ed25519.PublicKey))
 		s.clients = append(s.clients, protocol.NewClientSeries("fuzz", 0, signer, endless("series", i)))
+		s.joined = append(s.joined, make(map[uint64]*protocol.Config))
 	}
 	return s
 }
@@ -88,6 +90,14 @@ func (s *series) config(number uint64, without int) *protocol.Config {
 		Recovery:   &protocol.Recovery{Adversary: protocol.CuriousServer, Threshold: 2, MinSurvivors: 3},
 		Classical:  number%2 == 0,
 	}
+}
+
+// known returns the configuration of a session by its number.
+func (s *series) known(number uint64) *protocol.Config { return s.configs[number] }
+
+// knownTo returns that of a party, which may have joined a session that the server refused.
+func (s *series) knownTo(i int) func(number uint64) *protocol.Config {
+	return func(number uint64) *protocol.Config { return s.joined[i][number] }
 }
 
 // refused checks that a call that fails does so with one of these errors, and changes
@@ -165,6 +175,9 @@ func (s *series) succeed(number uint64, without int, taking func(i int) bool) {
 		s.refused("a party's Succeed", c, before, err, protocol.ErrNumber)
 		if (err == nil) != (number >= least) {
 			s.t.Fatalf("party %d joins session %d where its least is %d: %v", i, number, least, err)
+		}
+		if err == nil {
+			s.joined[i][number] = config
 		}
 		s.send(seriesPost{i, -1, announce})
 	}
@@ -275,7 +288,7 @@ func (s *series) crash(who int) {
 			s.t.Fatal(err)
 		}
 		before := fingerprint(s.server)
-		if s.server, err = protocol.LoadServerSeries("fuzz", &key, state); err != nil {
+		if s.server, err = protocol.ReadServerSeries("fuzz", &key, state, s.known, nil); err != nil {
 			s.t.Fatalf("the server does not load: %v", err)
 		}
 		if fingerprint(s.server) != before {
@@ -291,7 +304,7 @@ func (s *series) crash(who int) {
 	}
 	c.Erase()
 	s.clients[who], err = protocol.LoadClientSeries("fuzz", s.signers[who], endless("series", who),
-		&key, state)
+		&key, state, s.knownTo(who))
 	if err != nil || fingerprint(s.clients[who]) != before {
 		s.t.Fatalf("party %d comes back otherwise: %v", who, err)
 	}
@@ -315,6 +328,7 @@ func FuzzSeries(f *testing.F) {
 			seriesTakeOver, seriesGather, 7, seriesFlush}, round))
 	f.Add([]byte{seriesNumber, 4, 5, seriesNumber, 0, 3, seriesNumber, 4, 5, seriesSucceed, 0, 0,
 		seriesSubmit, 1, seriesSum, seriesEndStep, 0, seriesTakeOver})
+	f.Add([]byte{seriesNumber, 4, 5, seriesNumber, 0, 3, seriesCrash, 0})
 	f.Add(slices.Concat(first, []byte{seriesCorrupt, 0, 0, 0, 60, 1}, round, []byte{seriesBegin,
 		seriesDuplicate, 0, seriesDrop, 1, seriesDeliver, 0}, round))
 	f.Fuzz(func(t *testing.T, input []byte) {

@@ -67,59 +67,6 @@ func below(x, y [32]byte) bool {
 	return false
 }
 
-// FuzzCommitments parses bytes as commitments of both kinds, which have one
-// encoding, and checks a share against what parses.
-func FuzzCommitments(f *testing.F) {
-	indices := []uint32{1, 2, 3}
-	_, feldman, err := shamir.SplitFeldman(stream("feldman"), shamir.Secret{1}, 2, indices)
-	if err != nil {
-		f.Fatal(err)
-	}
-	_, _, pedersen, err := shamir.SplitPedersen(stream("pedersen"), shamir.Secret{2}, 3, indices)
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, commitments := range []interface{ AppendBinary([]byte) ([]byte, error) }{feldman,
-		pedersen} {
-		b, err := commitments.AppendBinary(nil)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(b)
-	}
-	f.Add(append([]byte{1}, make([]byte, 31)...)) // the identity
-	f.Add(make([]byte, 32))                       // a point of order 4
-	f.Fuzz(func(t *testing.T, b []byte) {
-		b = b[:min(len(b), 8*32+1)] // longer ones only take longer
-		share := shamir.PedersenShare{Index: 1, Value: [32]byte{1}, Blinding: [32]byte{2}}
-		documented := []error{shamir.ErrLength, shamir.ErrCommitment}
-		one, err1 := shamir.ParseFeldman(b)
-		two, err2 := shamir.ParsePedersen(b)
-		if (err1 == nil) != (err2 == nil) {
-			t.Fatalf("one kind parses and the other does not: %v, %v", err1, err2)
-		}
-		if err1 != nil {
-			if !isOneOf(err1, documented) || !isOneOf(err2, documented) {
-				t.Fatalf("undocumented error: %v, %v", err1, err2)
-			}
-			return
-		}
-		again1, err1 := one.AppendBinary(nil)
-		again2, err2 := two.AppendBinary(nil)
-		if err1 != nil || err2 != nil || !bytes.Equal(again1, b) || !bytes.Equal(again2, b) {
-			t.Fatalf("%x parses, and marshals otherwise", b)
-		}
-		if n := len(b) / 32; one.Threshold() != n || two.Threshold() != n {
-			t.Fatalf("%d coefficients have threshold %d and %d", n, one.Threshold(), two.Threshold())
-		}
-		for _, err := range []error{one.Verify(share.SecretShare()), two.Verify(share)} {
-			if err != nil && !isOneOf(err, []error{shamir.ErrNotCommitted}) {
-				t.Fatalf("undocumented error: %v", err)
-			}
-		}
-	})
-}
-
 // FuzzPublicKey parses bytes as an X25519 key. What is taken stands for one
 // point, and gives a secret that is not zero.
 func FuzzPublicKey(f *testing.F) {

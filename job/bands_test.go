@@ -23,7 +23,7 @@ func TestTurnsSettle(t *testing.T) {
 		t.Errorf("%d submissions, %d charges, %v", s.Submissions(), s.Charges(6), s.Band())
 	}
 	spent, _, err := s.Round().Views(2, 1e-5)
-	if err != nil || spent.Upper > 2 || spent.Lower < 1.99 {
+	if err != nil || spent.Bare().Upper > 2 || spent.Bare().Lower < 1.99 {
 		t.Errorf("%+v, %v", spent, err)
 	}
 	_, plain := settle(t, "parties.count = 10\n"+strings.Replace(byTurns, "factorise = 3\n", "", 1))

@@ -2,24 +2,27 @@ package job
 
 import (
 	"bytes"
+	"crypto"
+	"crypto/ed25519"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/strict"
 )
 
-// ErrBefore: the text is not that of a [Before].
+// ErrBefore: the text does not encode a [Before].
 var ErrBefore = errors.New("job: this is not a record of what was spent earlier")
 
-// Before records what the parties of a job have spent in jobs that it continues, by their names.
-// The file that privacy.before names holds it.
+// Before records what the parties of a job have spent, by their names, in the earlier jobs that the
+// job continues. The file that privacy.before names holds a Before.
 type Before struct {
 	Federation string             // of the last of these jobs, 64 hexadecimal digits
-	Unit       string             // whom epsilon protects there, as [Job.Protects] has it
-	Study      float64            // privacy.study there, 0: none
+	Study      *accounting.Budget // that the study's first job declared, nil: there is none
+	Plan       accounting.Plan    // of the study: how its lines add up
 	Ledger     *accounting.Ledger // against the server
 }
 
@@ -27,26 +30,27 @@ type Before struct {
 type beforeFile struct {
 	Format     int                `json:"format"`
 	Federation string             `json:"federation"`
-	Unit       string             `json:"unit"`
-	Study      float64            `json:"study,omitempty"`
+	Study      *accounting.Budget `json:"study,omitempty"`
+	Plan       *accounting.Plan   `json:"plan,omitempty"`
 	Ledger     *accounting.Ledger `json:"ledger"`
 }
 
-const beforeFormat = 1
+const beforeFormat = 2
 
 // MarshalText returns its only textual form.
 func (b *Before) MarshalText() ([]byte, error) {
-	text, err := json.MarshalIndent(beforeFile{beforeFormat, b.Federation, b.Unit,
-		b.Study, b.Ledger}, "", " ")
+	f := beforeFile{Format: beforeFormat, Federation: b.Federation, Study: b.Study, Ledger: b.Ledger}
+	if b.Study != nil {
+		f.Plan = &b.Plan
+	}
+	text, err := json.MarshalIndent(f, "", " ")
 	return append(text, '\n'), err
 }
 
 // UnmarshalText reads what MarshalText has written, and refuses any other text with [ErrBefore].
 func (b *Before) UnmarshalText(text []byte) error {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
 	var f beforeFile
-	if err := decoder.Decode(&f); err != nil {
+	if err := strict.JSON(text, &f); err != nil {
 		return fmt.Errorf("%w: %w", ErrBefore, err)
 	}
 	id, err := hex.DecodeString(f.Federation)
@@ -58,8 +62,13 @@ func (b *Before) UnmarshalText(text []byte) error {
 		return fmt.Errorf("%w: federation is not an identifier of 64 hexadecimal digits", ErrBefore)
 	case f.Ledger == nil || f.Ledger.View() != accounting.ServerView:
 		return fmt.Errorf("%w: it has no ledger against the server", ErrBefore)
+	case (f.Study == nil) != (f.Plan == nil):
+		return fmt.Errorf("%w: a study has a budget and a plan", ErrBefore)
 	}
-	out := Before{f.Federation, f.Unit, f.Study, f.Ledger}
+	out := Before{Federation: f.Federation, Study: f.Study, Ledger: f.Ledger}
+	if f.Plan != nil {
+		out.Plan = *f.Plan
+	}
 	again, err := out.MarshalText()
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrBefore, err)
@@ -89,29 +98,31 @@ func (x *settling) before() (*accounting.Ledger, error) {
 	if err := b.UnmarshalText(text); err != nil {
 		return nil, fail("have it written by 'hushsumd federation after'", "%v", err)
 	}
-	if b.Unit != x.Protects() {
+	if was := b.Ledger.Statement().Unit(); was != x.Unit() {
 		return nil, fail("declare a federation without it", "epsilon was of %s before, and is now of %s",
-			b.Unit, x.Protects())
+			was.Words(), x.Unit().Words())
 	}
-	if b.Study != 0 && b.Study != x.Privacy.Study {
-		return nil, x.Mistake("privacy.study",
-			fmt.Sprintf("write %v, as it was, or declare a federation that continues none", b.Study),
-			"the study's budget was %v, and here it is %v", b.Study, x.Privacy.Study)
-	}
-	if c, ok := b.Ledger.Colluders(); ok && c < x.Parties.Colluders {
-		return nil, x.Mistake("parties.colluders",
-			fmt.Sprintf("write %d or less, or declare a federation that continues none", c),
-			"what was spent before was counted against %s, and against %d it was more",
-			count(c, "colluder", "colluders"), x.Parties.Colluders)
+	if err := x.goesOn(b); err != nil {
+		return nil, err
 	}
 	var names []string
 	for i := range x.files.Roster.Len() {
 		names = append(names, x.files.Roster.Name(i))
 	}
-	target := accounting.Target{Epsilon: x.Privacy.Epsilon, Delta: x.Privacy.Delta}
-	own, err := accounting.NewLedger(b.Ledger.View(), target)
+	// The ledger composes lines as if all were fixed ahead. A study's plan needs no such assumption.
+	statement := x.out.promise.Statement(x.Unit()).Assuming(x.assumes() | accounting.AssumesAhead)
+	budget, err := accounting.NewBudget(statement, x.Privacy.Epsilon, x.Privacy.Delta)
+	if err != nil {
+		return nil, fail("", "%v", err)
+	}
+	own, err := accounting.NewLedger(budget)
 	if err == nil {
 		err = own.Carry(b.Ledger, names...)
+	}
+	var differ *accounting.StatementError
+	if errors.As(err, &differ) {
+		return nil, fail("declare a job that continues none", "rounds were counted %s before, and this "+
+			"job's epsilon is %s", differ.One, differ.Other)
 	}
 	if err != nil {
 		return nil, fail("", "%v", err)
@@ -120,23 +131,41 @@ func (x *settling) before() (*accounting.Ledger, error) {
 	return own, nil
 }
 
-// Before returns what the parties have spent in jobs that this one continues, nil if there are
-// none. It is not to be changed.
+// Before returns what the parties have spent in the jobs that this job continues, nil if it
+// continues none. The caller must not change the result.
 func (s *Settled) Before() *Before { return s.before }
 
 // sayBefore says what counts of what was spent before.
 func (s *Settled) sayBefore() string {
 	text := fmt.Sprintf("It continues federation %.16s…, and what was spent until then counts: "+
 		"epsilon covers both together", s.before.Federation)
-	most, who := 0.0, ""
-	ledger := s.budget.Before
-	for _, party := range ledger.Clients() {
-		if spent, err := ledger.Spent(party); err == nil && spent.Upper > most {
-			most, who = spent.Upper, party
-		}
+	if s.study == nil {
+		text += " (with privacy.study it does not assume that they were fixed ahead)"
 	}
-	if who == "" {
+	who, most, err := s.budget.Before.Most()
+	if err != nil || who == "" {
 		return text + ", and of these parties none has spent any."
 	}
-	return text + fmt.Sprintf(". The most was spent by %s: %v.", who, math.Ceil(1e4*most)/1e4)
+	return text + fmt.Sprintf(". The most was spent by %s: %v.", who, most)
+}
+
+// Limits returns what the party with a key of the roster agrees to, for its guard. Without a key it
+// assumes a party that has spent nothing before. It fails with errors of the accountant.
+func (s *Settled) Limits(key crypto.PublicKey) (drive.Limits, error) {
+	ledger, err := s.Ledger()
+	name := ""
+	if roster := s.Roster(); roster != nil {
+		public, _ := key.(ed25519.PublicKey)
+		if i, found := roster.Index(public); found {
+			name = roster.Name(i)
+		}
+	}
+	return drive.Limits{
+		Account:     name,
+		Rounds:      uint64(s.Rounds()),
+		Submissions: uint64(s.Submissions()),
+		Every:       uint64(len(s.Band())),
+		Cost:        s.Round(),
+		Ledger:      ledger,
+	}, err
 }

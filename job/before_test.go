@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/strict/altered"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 )
@@ -29,7 +29,8 @@ func spentBefore(
 	if err != nil {
 		tb.Fatal(err)
 	}
-	b := &job.Before{Federation: strings.Repeat("ab", 32), Unit: s.Job().Protects(), Ledger: ledger}
+	b := &job.Before{Federation: strings.Repeat("ab", 32), Study: s.Study(),
+		Plan: s.StudyPlan(), Ledger: ledger}
 	text, err := b.MarshalText()
 	if err != nil {
 		tb.Fatal(err)
@@ -81,11 +82,11 @@ func TestBefore(t *testing.T) {
 	}
 	for name, least := range map[string]float64{"party-1": 3.98, "party-3": 2, "who has left": 3} {
 		spent, err := ledger.Spent(name)
-		if err != nil || spent.Upper < least || spent.Upper > 4 {
+		if err != nil || spent.Bare().Upper < least || spent.Bare().Upper > 4 {
 			t.Errorf("%s: %+v, %v", name, spent, err)
 		}
 	}
-	if third, _ := ledger.Spent("party-3"); third.Upper > 3.5 {
+	if third, _ := ledger.Spent("party-3"); third.Bare().Upper > 3.5 {
 		t.Errorf("who has spent nothing before: %+v", third)
 	}
 	if err := ledger.SpendRound(s.Round(), "party-1"); !errors.Is(err, accounting.ErrBudget) {
@@ -95,7 +96,7 @@ func TestBefore(t *testing.T) {
 	for k, name := range []string{"party-1", "party-3"} {
 		seed := make([]byte, ed25519.SeedSize)
 		seed[0] = byte(1 + 2*k)
-		limits, err := hushsum.LimitsOf(s, ed25519.NewKeyFromSeed(seed).Public())
+		limits, err := s.Limits(ed25519.NewKeyFromSeed(seed).Public())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,12 +108,14 @@ func TestBefore(t *testing.T) {
 			t.Fatal(err)
 		}
 		own, _ := guard.Spent()
-		if others, _ := ledger.Spent(name); *own != others {
+		if others, _ := ledger.Spent(name); own.Bare() != others.Bare() {
 			t.Errorf("%s has counted %+v, the server %+v", name, own, others)
 		}
 	}
 	text2 := strings.Join(s.Explain(), "\n")
-	for _, want := range []string{"continues federation abab", "The most was spent by party-1: "} {
+	for _, want := range []string{"continues federation abab",
+		"The most was spent by party-1: epsilon ",
+		" for each party, against a server that cheats; assumes instant, ahead."} {
 		if !strings.Contains(text2, want) {
 			t.Errorf("nothing says %q: %s", want, text2)
 		}
@@ -128,21 +131,34 @@ func TestBefore(t *testing.T) {
 func TestBeforeRefused(t *testing.T) {
 	_, first := settle(t, "parties.count = 10\n"+noisy)
 	b, text := spentBefore(t, first, 6, "party-1")
-	b.Unit = "each record of a party"
-	unit, err := b.MarshalText()
+	of := func(s accounting.Statement, epsilon float64) accounting.Budget {
+		budget, err := accounting.NewBudget(s, epsilon, 1e-5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return budget
+	}
+	records, err := accounting.NewLedger(of(accounting.Calculated(accounting.RecordUnit), 4))
 	if err != nil {
 		t.Fatal(err)
 	}
-	more := noisy + "before = \"before.json\"\n"
-	b.Unit, b.Study = "each party", 5
+	unit, err := (&job.Before{Federation: b.Federation, Ledger: records}).MarshalText()
+	if err != nil {
+		t.Fatal(err)
+	}
+	budget := of(first.Statement(), 5)
+	b.Study, b.Plan = &budget, accounting.GaussianPlan
 	study, err := b.MarshalText()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := after(t, first.Roster(), more+"study = 5.0\n", study); err != nil {
+	more := noisy + "before = \"before.json\"\n"
+	if s, err := after(t, first.Roster(), more+"study = 5.0\n", study); err != nil ||
+		*s.Study() != budget || s.StudyPlan() != accounting.GaussianPlan {
 		t.Errorf("a study goes on: %v", err)
 	}
-	if _, err := after(t, first.Roster(), more+"study = 5.0\n", text); err != nil {
+	if s, err := after(t, first.Roster(), more+"study = 5.0\n", text); err != nil ||
+		s.Study().Statement().Assumes() != accounting.AssumesAhead|accounting.AssumesInstant {
 		t.Errorf("a study begins: %v", err)
 	}
 	for _, c := range []struct {
@@ -180,47 +196,59 @@ func TestBeforeColluders(t *testing.T) {
 	for colluders, want := range map[int]bool{0: true, 2: true, 3: false} {
 		_, err := after(t, first.Roster(), fmt.Sprintf("parties.colluders = %d\n", colluders)+more, text)
 		wrong := job.Errors(err)
-		if want && err != nil || !want && (len(wrong) == 0 || wrong[0].Path != "parties.colluders") {
+		if want && err != nil || !want && (len(wrong) == 0 || wrong[0].Path != "privacy.before") {
 			t.Errorf("%d colluders: %v", colluders, err)
 		}
 	}
 	cost := first.Round()
-	cost.Committee, cost.Colluders = true, 0
-	ledger, err := accounting.NewLedger(accounting.ServerView,
-		accounting.Target{Epsilon: 4, Delta: 1e-5})
+	members := accounting.Terms{Server: accounting.CheatingServer, Colluders: accounting.AnyColluders,
+		Committees: []accounting.Committee{{Members: 4, InLeague: 1}}}
+	var err error
+	if cost.Statement, err = members.Statement(); err != nil {
+		t.Fatal(err)
+	}
+	budget, err := accounting.NewBudget(cost.Statement, 4, 1e-5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ledger, err := accounting.NewLedger(budget)
 	if err == nil {
 		err = ledger.SpendRounds(cost, 4, "party-1")
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &job.Before{Federation: strings.Repeat("ab", 32), Unit: "each party", Ledger: ledger}
+	b := &job.Before{Federation: strings.Repeat("ab", 32), Ledger: ledger}
 	if text, err = b.MarshalText(); err == nil {
 		_, err = after(t, first.Roster(), "parties.colluders = 3\n"+more, text)
 	}
-	if err != nil {
+	if wrong := job.Errors(err); len(wrong) == 0 || !strings.Contains(err.Error(),
+		"counted with up to 1 of the 4 members") {
 		t.Errorf("after noise of a committee: %v", err)
 	}
 }
 
 // One text says one thing, and no other is read.
 func FuzzBefore(f *testing.F) {
-	ledger, err := accounting.NewLedger(accounting.ServerView,
-		accounting.Target{Epsilon: 1, Delta: 1e-5})
+	budget, err := accounting.NewBudget(accounting.Statement{}, 1, 1e-5)
+	if err != nil {
+		f.Fatal(err)
+	}
+	ledger, err := accounting.NewLedger(budget)
 	if err != nil {
 		f.Fatal(err)
 	}
 	if err := ledger.Spend(accounting.Step{Mechanism: accounting.Gaussian{NoiseMultiplier: 9},
-		Count: 2}, "a"); err != nil {
+		Count: 2}, "A"); err != nil {
 		f.Fatal(err)
 	}
-	text, err := (&job.Before{Federation: fmt.Sprintf("%064x", 7), Unit: "each party",
-		Ledger: ledger}).MarshalText()
+	text, err := (&job.Before{Federation: fmt.Sprintf("%064x", 7), Ledger: ledger}).MarshalText()
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(text)
 	f.Add(text[:len(text)-1])
+	altered.Refused(f, text, new(job.Before).UnmarshalText)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var b job.Before
 		if err := b.UnmarshalText(text); err != nil {

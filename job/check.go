@@ -10,36 +10,41 @@ import (
 )
 
 // Validate returns, joined, an error for everything that is outside its range, missing, or
-// inconsistent with the rest: see [Errors]. Only settling finds whether that many parties can have
-// the noise and the sessions.
+// inconsistent with the rest: see [Errors]. Only [Job.Settle] finds whether the declared number of
+// parties can have the noise and the sessions.
 func (j *Job) Validate() error {
-	r := &reader{wrong: j.mistakes()}
-	if len(r.wrong) == 0 {
-		return nil
+	if r := j.mistakes(); len(r.wrong) > 0 {
+		return r.join()
 	}
-	return r.join()
+	return nil
 }
 
 // mistakes lists what is wrong with a job, at its places in a file if it has one.
-func (j *Job) mistakes() []*ConfigError {
-	r := &reader{source: j.read}
+func (j *Job) mistakes() *reader {
+	r := new(reader)
 	r.check(j, &theJob, "")
 	c := &checker{Job: j, add: r.add}
-	if c.rounds(); len(r.wrong) > 0 {
-		return r.wrong // rules compare what is inside its range
-	}
 	rules := []func(){c.parties, c.sum, c.privacy, c.records, c.queries, c.world, c.worldParties,
 		c.worldMembers}
 	if !j.Asks() {
 		rules = append(rules, c.model, c.training, c.server)
 	}
+	if c.rounds(); len(r.wrong) > 0 {
+		rules = nil // they compare what is inside its range
+	}
 	for _, rule := range rules {
 		rule()
+	}
+	if rules != nil && j.Noisy() {
+		for _, e := range j.refusals(j.runs().derivation(), r.wrong...) {
+			r.add(e.Path, e)
+		}
 	}
 	for _, e := range r.wrong {
 		e.Named = j.named(e.Path)
 	}
-	return r.wrong
+	j.read.find(r.wrong...)
+	return r
 }
 
 // check finds values outside their ranges, and missing ones.
@@ -96,14 +101,23 @@ func (j *Job) Size() int {
 // Noisy reports whether sums have noise, for release.
 func (j *Job) Noisy() bool { return j.Privacy.Noise != "" && j.Privacy.Noise != "none" }
 
-// Oneshot reports whether a committee takes the sums.
+// Oneshot reports whether sums are one-message sums, which a committee takes.
 func (j *Job) Oneshot() bool { return j.Sum.Protocol == "oneshot" }
 
-// Recovers reports whether a sum may lack parties.
+// Recovers reports whether parties may be missing from a sum.
 func (j *Job) Recovers() bool { return j.Parties.DropOut > 0 || j.Sum.Recovery }
 
-// Fewest returns the fewest of n parties in a sum, if sums recover: of those of a round, if
-// PerRound says how many are drawn.
+// Adversary returns the server that sums withstand, as sum.adversary names it: where all parties
+// must submit it is one that cheats, whatever the field says (SPEC.md §13.1).
+func (j *Job) Adversary() string {
+	if !j.Recovers() {
+		return "cheating"
+	}
+	return cmp.Or(j.Sum.Adversary, "cheating")
+}
+
+// Fewest returns the fewest parties in a sum of n parties, if sums recover. If PerRound says how
+// many parties are drawn for a round, it counts those drawn.
 func (p *Parties) Fewest(n int) int {
 	n = p.most(n)
 	return max(1, n-int(math.Floor(p.DropOut*float64(n)+1e-9)))
@@ -157,18 +171,20 @@ func (c *checker) parties() {
 	c.refuse(n == 1 || groups > MaxParties, "parties.group", "have 2 to 1,000,000 parties",
 		"there are %d", max(n, groups))
 	c.refuse(n > 0 && p.Colluders > p.most(n)-2, "parties.colluders",
-		fmt.Sprintf("write 0 to %d", max(0, p.most(n)-2)),
+		within(0, max(0, p.most(n)-2)),
 		"of the %d parties of a round at least two must be honest, or there is nothing to "+
 			"hide", p.most(n))
 	c.refuse(p.PerRound == 1 || n > 0 && p.PerRound > n, "parties.per_round",
-		"write 0 for all, or 2 to parties.count", "%d is outside its range", p.PerRound)
-	c.refuse(p.Hidden > 0 && (p.PerRound > 0 || p.Participations > 0), "parties.hidden",
-		"leave it out, or parties.per_round and parties.participations",
-		"parties are drawn by a public rule or by a secret coin")
+		within(2, cmp.Or(n, MaxParties), "write 0 for all"), "%d is outside its range", p.PerRound)
 	c.takes(c.Noisy(), "without noise a sum shows who is in it", "name privacy.noise, or leave it out",
 		"parties.hidden")
 	c.participations(n)
 	c.bands(n)
+	with := c.Time.BeginWith
+	c.refuse(n > 0 && with > 0 && (with > n || with < c.fewest(n)), "time.begin_with",
+		within(c.fewest(max(n, 1)), n, "write 0 for as many as a sum takes"),
+		"of %d parties a sum takes at least %d, and the first round cannot begin with %d", n,
+		c.fewest(max(n, 1)), with)
 	c.takes(!c.Oneshot(), "a one-message sum takes all parties", "leave it out", "parties.per_round")
 	c.takes(!c.Sum.Sparse, "a sparse graph spans all parties", "leave it out", "parties.per_round")
 	c.refuse(c.cheating() && p.DropOut >= 0.5 && !c.Oneshot(), "parties.drop_out",
@@ -180,18 +196,21 @@ func (c *checker) parties() {
 func (c *checker) participations(n int) {
 	p := &c.Parties
 	a := cmp.Or(p.PerRound, c.Sum.Buffer)
+	if n > 0 {
+		a = min(a, n)
+	}
 	switch k, rounds := p.Participations, c.Rounds*c.Training.sums(); {
 	case k == 0 || k == rounds:
 	case k > rounds:
-		c.refuse(true, "parties.participations", fmt.Sprintf("write 1 to %d, or leave it out", rounds),
+		c.refuse(true, "parties.participations", within(1, rounds, "leave it out"),
 			"there are %d rounds to submit in", rounds)
 	case a == 0:
 		c.refuse(true, "parties.participations",
 			"write parties.per_round, how many parties take part in a round",
 			"all are in each round, and after %d of %d nobody has a submission left", k, rounds)
 	case n > 0 && n*k < rounds*a:
-		c.refuse(true, "parties.participations", fmt.Sprintf("write %d or more, fewer rounds, or fewer "+
-			"parties a round", (rounds*a+n-1)/n),
+		c.refuse(true, "parties.participations", within((rounds*a+n-1)/n, rounds,
+			"have fewer rounds or fewer parties a round"),
 			"%d rounds of %d parties take %d submissions, and %d parties have %d", rounds, a, rounds*a,
 			n, n*k)
 	}
@@ -205,11 +224,6 @@ func cutLast(s string) (before, after string, found bool) {
 	}
 	return s[:i], s[i+1:], true
 }
-
-// apart says why noise that all parties of a sum have a share of hides nobody of a sparse graph,
-// unless the server is curious: see SPEC.md §13.7.
-const apart = "on a sparse graph a server that cheats after keys are exchanged may take a sum of " +
-	"few neighbours, which have few shares of the noise"
 
 func (c *checker) cheating() bool { return c.Sum.Adversary == "" || c.Sum.Adversary == "cheating" }
 
@@ -230,17 +244,12 @@ func (c *checker) sum() {
 	c.refuse(s.Sparse && c.cheating(), "sum.sparse",
 		`write sum.adversary = "semi-malicious" or "curious"`,
 		"a sparse graph does not withstand a cheating server")
-	c.refuse(s.Sparse && c.Noisy() && s.Adversary == "semi-malicious", "sum.sparse",
-		`leave it out, or write sum.adversary = "curious"`, "%s", apart)
 	c.refuse(s.Sparse && !c.Recovers(), "sum.sparse", "write sum.recovery = true, or parties.drop_out",
 		"a sparse graph needs recovery")
-	c.refuse(n > 0 && s.Degree >= n, "sum.degree", fmt.Sprintf("write 2 to %d", n-1),
+	c.refuse(n > 0 && s.Degree >= n, "sum.degree", within(2, n-1, "leave it out"),
 		"each of %d parties has fewer neighbours", n)
 	c.refuse(n > 0 && n%2 == 1 && s.Degree%2 == 1, "sum.degree", "use an even number",
 		"%d neighbours of each of %d parties do not add up", s.Degree, n)
-	c.takes(!c.Noisy(), "sums with noise use privacy.bits and a scale that follows from it", "leave "+
-		"it out",
-		"sum.range", "sum.fraction_bits")
 }
 
 // bounded checks proofs of norms.
@@ -251,8 +260,6 @@ func (c *checker) bounded() {
 	c.refuse(b && c.Parties.Colluders == 0, "sum.bounded",
 		"write parties.colluders, how many parties may cheat",
 		"a sum leaves room for what cheats can add within the bound, and as declared there are no cheats")
-	c.refuse(b && c.Training.stored(), "training.rule", "use fedavg or fedprox",
-		"control variates have no clip that bounds them")
 }
 
 // buffer checks rounds that take a given number of submissions, the first to come.
@@ -261,9 +268,10 @@ func (c *checker) buffer(n int) {
 	c.takes(s.Buffer > 0, "a round takes only what parties make from its own model", "write "+
 		"sum.buffer too, or leave it out", "sum.stale")
 	c.refuse(s.Buffer == 1 || n > 0 && s.Buffer > n, "sum.buffer",
-		"write 0 for all that come, or 2 to parties.count", "%d is outside its range", s.Buffer)
-	c.refuse(s.Buffer > 1 && n > 0 && c.fewest(n)-p.Colluders < 2, "sum.buffer",
-		fmt.Sprintf("write %d or more, and allow that many by parties.drop_out", p.Colluders+2),
+		within(2, cmp.Or(n, MaxParties), "write 0 for all that come"), "%d is outside its range",
+		s.Buffer)
+	c.refuse(s.Buffer > 1 && c.fewest(n)-p.Colluders < 2 && p.Colluders+2 <= n, "sum.buffer",
+		within(p.Colluders+2, n)+", and allow that many by parties.drop_out",
 		"of the at least %d parties in a sum, %d may pool what they know: fewer than two honest parties "+
 			"hide nothing", c.fewest(n), p.Colluders)
 	c.refuse(s.Buffer > 0 && c.Privacy.ClipQuantile > 0, "privacy.clip_quantile",
@@ -288,36 +296,25 @@ func (c *checker) privacy() {
 		"write a budget such as 4.0, or privacy.multiplier", "nothing says how much noise there is")
 	c.takes(p.Epsilon > 0, "there is no budget that it counts against", "write privacy.epsilon",
 		"privacy.before", "privacy.study")
+	c.takes(p.Study > 0, "there is no study", "write privacy.study", "privacy.study_plan")
 	c.refuse(p.Study > 0 && p.Epsilon > p.Study, "privacy.epsilon",
 		fmt.Sprintf("write up to %v, and end the study once that is spent", p.Study),
 		"the study may spend %v in all, and %v is more", p.Study, p.Epsilon)
-	c.refuse(c.Noisy() && c.Oneshot() && p.Noise != "discrete-gaussian", "privacy.noise",
-		"use discrete-gaussian", "%s noise does not hide the keys of one-message sums", p.Noise)
 	c.refuse(p.Clip != 0 && !(p.Clip >= 0x1p-500 && p.Clip <= 0x1p500), "privacy.clip",
 		"use a number such as 1.0", "%v bounds no norm", p.Clip)
 	c.refuse(p.ClipQuantile > 0 && p.Clip == 0, "privacy.clip", "write the clip of the first round",
 		"a clip that follows a quantile needs a first value")
 	c.takes(p.ClipQuantile > 0, "the clip is fixed", "write privacy.clip_quantile, or leave it out",
 		"privacy.clip_rate")
-	c.refuse(p.ClipQuantile > 0 && c.masked() && c.Noisy(), "privacy.clip_quantile",
-		"use one of mask and quantile", "votes and signs do not share a lane")
 	c.takes(c.Noisy(), "zeros without noise are visible", "name privacy.noise, or leave it out",
 		"privacy.submit_after")
 	c.refuse(c.Parties.Hidden > 0 && p.SubmitAfter == 0, "privacy.submit_after",
 		`write how long training takes at most, such as "1m"`,
 		"parties that train would answer later than those that do not")
-	c.refuse(c.Oneshot() && p.SubmitAfter > 0, "privacy.submit_after", `write sum.protocol = "pairwise"`,
-		"one-message sums are not sent at an instant")
 	wait := cmp.Or(c.Time.StepTime, 30*time.Second)
 	c.refuse(p.SubmitAfter >= wait, "privacy.submit_after", "write less, or a longer time.step_time",
 		"steps wait for %v, and all would be too late", wait)
 	c.takes(c.masked(), "there is no mask whose signs are sent", "leave it out", "privacy.sign_share")
-	c.refuse(c.Noisy() && c.Oneshot() && c.masked(), "training.mask",
-		"leave out the mask or the noise",
-		"signs of one-message sums have no noise")
-	c.refuse(c.Noisy() && c.Oneshot() && p.ClipQuantile > 0, "privacy.clip_quantile",
-		"leave out the quantile or the noise",
-		"votes of one-message sums have no noise")
 }
 
 func (c *checker) masked() bool { return c.Training.Mask != "" && c.Training.Mask != "none" }
@@ -394,12 +391,10 @@ func (c *checker) training() {
 		"the mean of steps with momentum is not a gradient")
 	c.takes(c.masked(), "there is no mask", `write training.mask = "soft", or leave it out`,
 		"training.mask_threshold")
-	c.refuse(c.Noisy() && (t.stored() || t.sums() > 1), "training.rule", "use fedavg or fedprox",
-		"control variates and gradients would be summed without noise")
 	if t.Submit != "weights" {
 		return
 	}
-	c.refuse(c.Noisy() || c.Privacy.Clip > 0, "training.submit", `write "updates"`,
+	c.refuse(c.Privacy.Clip > 0 && !c.Noisy(), "training.submit", `write "updates"`,
 		"updates are clipped, and weights are not")
 	c.refuse(c.masked(), "training.submit", `write "updates"`, "a mask is for updates")
 	c.refuse(c.Server.Rule != "" && c.Server.Rule != "fedavg", "training.submit", `write "updates"`,
@@ -422,6 +417,8 @@ func (c *checker) server() {
 		"leave it out, or write model.name", "server.average")
 	c.refuse(c.Model.Name != "" && c.Metrics.Share > 0, "metrics.share", "leave it out",
 		"the declared training sums no metrics")
+	c.refuse(c.Metrics.Share > 0 && c.masked(), "metrics.share", "leave it out, or training.mask",
+		"a mask is of the model's numbers, and metrics stand next to them")
 	c.refuse(c.Model.Name != "" && c.Oneshot() && c.Training.stored(), "training.rule", "use fedavg",
 		"control variates are not summed with one message")
 }

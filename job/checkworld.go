@@ -42,7 +42,8 @@ func (c *checker) world() {
 	c.refuse(w.LostRounds > 0 && w.Fidelity != "ring" && w.Fidelity != "clear", "world.lost_rounds",
 		`write world.fidelity = "ring"`, "sums simulated by message are lost through what happens to "+
 			"parties")
-	c.refuse(w.LostRounds > 0 && w.LostRounds >= c.Rounds, "world.lost_rounds", "write less",
+	c.refuse(w.LostRounds > 0 && w.LostRounds >= c.Rounds, "world.lost_rounds",
+		within(0, c.Rounds-1),
 		"none of the %d rounds would have a sum", c.Rounds)
 	law := w.Reference.Law != ""
 	c.refuse(law && c.Noisy(), "world.reference.law", "leave one of the two out",
@@ -72,22 +73,19 @@ func (c *checker) world() {
 	}
 }
 
-// groupSize returns how many parties have a group's or a party's name, 0: there is none.
-func (j *Job) groupSize(name string) int {
-	for _, g := range j.Parties.Group {
-		if g.Name == name {
-			return max(1, g.Count)
-		}
+// groupSize returns how many parties have a group's or a party's name, 0: there is none. groups has
+// the size of each group.
+func (j *Job) groupSize(groups map[string]int, name string) int {
+	if n := groups[name]; n > 0 {
+		return n
 	}
 	stem, number, found := cutLast(name)
 	k, err := strconv.Atoi(number)
 	if !found || err != nil || k < 1 || strconv.Itoa(k) != number {
 		return 0
 	}
-	for _, g := range j.Parties.Group {
-		if g.Name == stem && g.Count > 1 && k <= g.Count {
-			return 1
-		}
+	if groups[stem] > 1 && k <= groups[stem] {
+		return 1
 	}
 	if len(j.Parties.Group) == 0 && stem == "party" && k <= j.Parties.Count {
 		return 1
@@ -96,15 +94,18 @@ func (j *Job) groupSize(name string) int {
 }
 
 func (c *checker) worldParties() {
-	seen := map[string]bool{}
+	seen, groups := map[string]bool{}, map[string]int{}
+	for _, g := range c.Parties.Group {
+		groups[g.Name] = max(groups[g.Name], 1, g.Count)
+	}
 	for i, p := range c.World.Party {
 		at := fmt.Sprintf("world.party.%d", i)
 		c.refuse(seen[p.Name], at+".name", "write them as one", "%q is listed twice", p.Name)
 		seen[p.Name] = true
-		c.refuse(c.Parties.Roster == "" && c.groupSize(p.Name) == 0, at+".name",
+		c.refuse(c.Parties.Roster == "" && c.groupSize(groups, p.Name) == 0, at+".name",
 			"name one of parties.group, or a party such as party-1", "there is no party %q", p.Name)
 		joins := max(1, p.Joins)
-		c.refuse(joins > c.Rounds, at+".joins", fmt.Sprintf("write 1 to %d", c.Rounds),
+		c.refuse(joins > c.Rounds, at+".joins", within(1, c.Rounds),
 			"round %d is never held", joins)
 		c.refuse(p.Leaves > 0 && p.Leaves < joins, at+".leaves", fmt.Sprintf("write %d or later", joins),
 			"it leaves after round %d, before it joins in round %d", p.Leaves, joins)
@@ -142,7 +143,7 @@ func (c *checker) worldMembers() {
 		}
 		for k, x := range m.Crash {
 			where := fmt.Sprintf("%s.crash.%d", at, k)
-			c.refuse(x.Round > c.Rounds, where+".round", fmt.Sprintf("write 1 to %d", c.Rounds),
+			c.refuse(x.Round > c.Rounds, where+".round", within(1, c.Rounds),
 				"round %d is never held", x.Round)
 			c.refuse(x.Back != 0 && x.Back <= x.Round, where+".back", "use a later round",
 				"it is back before round %d, and drops out of %d", x.Back, x.Round)

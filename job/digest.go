@@ -11,10 +11,9 @@ import (
 )
 
 // Digest names what is declared: it is the same for the same job in a simulation, in the service
-// and from Python. What may change while a job runs, and the world of a simulation, are not in it,
-// and neither are comments, the order of lines and values that are their defaults. Files that the
-// job names are in the digest of what it is settled to, and so is the number of parties that only a
-// roster tells.
+// and from Python. The digest leaves out fields that may change while a job runs, the world of a
+// simulation, comments, the order of lines, and values that equal their defaults. [Settled.Digest]
+// also covers the files that the job names, and the number of parties if only a roster gives it.
 func (j *Job) Digest() [32]byte {
 	if j.counted > 0 && j.counted == j.Parties.Count {
 		j = j.Clone()
@@ -28,9 +27,9 @@ func (j *Job) digest() [32]byte {
 	return sha256.Sum256([]byte("hushsum/3 job\n" + strings.Join(j.Lines(), "\n") + "\n"))
 }
 
-// Lines returns what the digest covers, including the number of parties even if only a roster gives
-// it: each declared field that differs from its default, as "path = value", in the order of
-// [Fields].
+// Lines returns the lines that the digest covers, and the number of parties even if only a roster
+// gives that number: each declared field that differs from its default, as "path = value", in the
+// order of [Fields].
 func (j *Job) Lines() (lines []string) {
 	j.WithDefaults().lines(Declared, func(path, value string) {
 		lines = append(lines, path+" = "+value)

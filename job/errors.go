@@ -12,9 +12,12 @@ import (
 // ErrConfig: a job cannot be used as it is declared. See [ConfigError].
 var ErrConfig = errors.New("job: unusable")
 
+// ErrJob: two sides have different jobs. See [DifferenceError].
+var ErrJob = errors.New("job: the two sides have different jobs")
+
 // ConfigError says what in a job is unusable, where it is and what to do. It is [ErrConfig], and
-// unwraps to the reason if another package found it. In JSON it has neither the file, which the
-// caller knows, nor the error behind it.
+// unwraps to the error of another package if that package found the mistake. Its JSON has neither
+// the file, which the caller knows, nor the underlying error.
 type ConfigError struct {
 	File   string `json:"-"`    // as it was opened; empty: the job was not read from one
 	Line   int    `json:"line"` // from 1; 0: there is no place, as for a field that is missing
@@ -59,8 +62,8 @@ func (e *ConfigError) Is(target error) bool { return target == ErrConfig }
 // Unwrap returns Err.
 func (e *ConfigError) Unwrap() error { return e.Err }
 
-// Mistake returns what others find wrong with a field of a job, such as what a simulator lacks,
-// with its place in the file, if the job was read from one.
+// Mistake returns a mistake that another package finds in a field of a job, such as a value that a
+// simulator does not support, with the field's place in the file if the job was read from a file.
 func (j *Job) Mistake(path, advice, format string, a ...any) *ConfigError {
 	e := &ConfigError{Path: path, Reason: fmt.Sprintf(format, a...), Advice: advice}
 	for _, one := range a {
@@ -75,28 +78,28 @@ func (j *Job) Mistake(path, advice, format string, a ...any) *ConfigError {
 
 // ofPrivacy has the field of a job for each of package privacy's.
 var ofPrivacy = map[string]string{
-	"Noise.Bits":                "privacy.bits",
-	"Noise.Clip":                "privacy.clip",
-	"Noise.Family":              "privacy.noise",
-	"Noise.Multiplier":          "privacy.epsilon",
-	"Committee":                 "privacy.noise_by",
-	"Contributors.Parties":      "parties.count",
-	"Contributors.Colluders":    "parties.colluders",
-	"Contributors.MinSurvivors": "parties.drop_out",
-	"Budget.Before":             "privacy.before",
-	"Budget.Epsilon":            "privacy.epsilon",
-	"Budget.Delta":              "privacy.delta",
-	"Dimension":                 "model",
-	"Band":                      "privacy.factorise",
-	"Records.Count":             "privacy.records",
-	"Records.Rate":              "training.batch",
-	"Rate":                      "parties.hidden",
-	"Recovery.Degree":           "sum.degree",
-	"Signs.Part":                "privacy.sign_share",
+	"Noise.Bits":        "privacy.bits",
+	"Noise.Clip":        "privacy.clip",
+	"Noise.Family":      "privacy.noise",
+	"Noise.Multiplier":  "privacy.epsilon",
+	"Promise":           "parties.drop_out",
+	"Promise.Adversary": "sum.adversary",
+	"Promise.Failure":   "sum.degree",
+	"Promise.Parties":   "parties.count",
+	"Promise.Honest":    "parties.colluders",
+	"Budget.Before":     "privacy.before",
+	"Budget.Epsilon":    "privacy.epsilon",
+	"Budget.Delta":      "privacy.delta",
+	"Dimension":         "model",
+	"Band":              "privacy.factorise",
+	"Records.Count":     "privacy.records",
+	"Records.Rate":      "training.batch",
+	"Rate":              "parties.hidden",
+	"Signs.Part":        "privacy.sign_share",
 }
 
-// MistakeOf returns what package privacy finds wrong with the numbers of a job as a mistake in the
-// field that sets them. Other errors it returns as they are.
+// MistakeOf turns a mistake that package privacy finds in the numbers of a job into a mistake in
+// the job's field that sets them. It returns other errors unchanged.
 func (j *Job) MistakeOf(err error) error {
 	var c *privacy.ConfigError
 	if !errors.As(err, &c) {
@@ -125,3 +128,17 @@ func Errors(err error) (all []*ConfigError) {
 	}
 	return all
 }
+
+// DifferenceError names the first field in which two sides' jobs differ. It is [ErrJob].
+type DifferenceError struct {
+	Field        string // as in a file, or "roster"
+	Ours, Theirs string
+}
+
+func (e *DifferenceError) Error() string {
+	return fmt.Sprintf("%v: %s is %s here and %s there; agree on one job", ErrJob, e.Field, e.Ours,
+		e.Theirs)
+}
+
+// Is makes errors.Is(err, ErrJob) true.
+func (e *DifferenceError) Is(target error) bool { return target == ErrJob }

@@ -55,7 +55,7 @@ func TestEventsOfLanes(t *testing.T) {
 			if differs {
 				one.differs(&m)
 			}
-			values, err := s.EncodeMessage([32]byte{1}, 0, m, nil)
+			values, err := s.EncodeMessage([32]byte{1}, m, nil)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}

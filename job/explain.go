@@ -3,10 +3,13 @@ package job
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/privacy"
+	"github.com/hushsum/hushsum/protocol"
 )
 
 // Explain says in sentences what a valid job declares, before a roster settles it, for people to
@@ -21,13 +24,8 @@ func (j *Job) Explain() []string {
 }
 
 // Explain says in sentences what a settled job means for a party: who learns what, under which
-// assumption, and what is spent. It is nil of a [Plan] and of [Terms].
-func (s *Settled) Explain() []string {
-	if s.job == nil {
-		return nil
-	}
-	return s.job.explain(s)
-}
+// assumption, and what is spent.
+func (s *Settled) Explain() []string { return s.job.explain(s) }
 
 // explain says what is declared, and of a settled job what follows with its roster.
 func (j *Job) explain(s *Settled) []string {
@@ -47,7 +45,7 @@ func (j *Job) explain(s *Settled) []string {
 	} else if s != nil && s.oneshot != nil {
 		lines = append(lines, sayMasks(s.oneshot)...)
 	}
-	lines = append(lines, j.sayNoise())
+	lines = append(lines, j.sayNoise(s)...)
 	units := j.units()
 	if s != nil && !j.PerRecord() {
 		units = s.Roster().Len()
@@ -58,11 +56,11 @@ func (j *Job) explain(s *Settled) []string {
 	if s != nil && s.before != nil {
 		lines = append(lines, s.sayBefore())
 	}
-	if study := j.Privacy.Study; study > 0 {
+	if study := j.studied(s); study != nil {
 		lines = append(lines, fmt.Sprintf("It belongs to a study: together with all jobs that continue "+
-			"it, it may spend epsilon %v, and no party takes part beyond that.", study))
+			"it, it may spend %v. No party takes part beyond that.", study))
 	}
-	if s != nil && j.Noisy() {
+	if s != nil && j.Noisy() && !j.NoisyMembers() {
 		lines = append(lines, fmt.Sprintf("That counts the noise of the %s that every sum has at least.",
 			count(s.Honest(), "honest party", "honest parties")))
 	}
@@ -83,6 +81,7 @@ func (s *Settled) sayMean() string {
 	if s.survivors < n {
 		missing = "; the round goes on without those that are missing"
 	}
+	missing = s.sayGraph() + missing
 	if s.job.Asks() {
 		return fmt.Sprintf("In one sum the server and all parties learn the answers that the rows of at "+
 			"least %d of the %d parties of the roster give together%s.", s.survivors, n, missing)
@@ -95,6 +94,22 @@ func (s *Settled) sayMean() string {
 	return fmt.Sprintf("In each of %s the server and all parties learn the mean of the vectors of at "+
 		"least %d of the %d parties of the roster%s%s.", count(s.Rounds(), "sum", "sums"), s.survivors, n,
 		model, missing)
+}
+
+// sayGraph says what a sparse graph leaves of that.
+func (s *Settled) sayGraph() string {
+	if s.oneshot != nil {
+		return ""
+	}
+	p, says := s.pairwise(), ""
+	if p.Sparse && p.Adversary == protocol.SemiMaliciousServer {
+		says = fmt.Sprintf(", and a server that cheats once keys are exchanged may learn sums of as few "+
+			"as %s", count(p.Honest, "honest party", "honest parties"))
+	}
+	if p.Failure > 0 {
+		says += fmt.Sprintf(", but for a probability of 2^%.0f a round", math.Ceil(math.Log2(p.Failure)))
+	}
+	return says
 }
 
 // saySums says what is summed with the vectors, and so known to all.
@@ -161,9 +176,8 @@ func (j *Job) sayWho() string {
 	case p.Hidden > 0:
 		text += fmt.Sprintf(" In each round each takes part with probability %v, by its own coin that "+
 			"nobody else sees; all submit %v after the model arrives, and those that sit out send zeros "+
-			"with their share of the noise. Epsilon relies on the coins being secret: the fixed instant "+
-			"hides how long training takes, but not power, load or what a shared machine reveals.", p.Hidden,
-			j.Privacy.SubmitAfter)
+			"with their share of the noise. The fixed instant hides how long training takes, but not "+
+			"power, load or what a shared machine reveals.", p.Hidden, j.Privacy.SubmitAfter)
 	}
 	return text
 }
@@ -201,20 +215,25 @@ func (j *Job) sayRows() string {
 }
 
 func (j *Job) sayServer() string {
-	server := map[string]string{
-		"cheating":       "a server that cheats in any way it likes",
-		"semi-malicious": "a server that is honest while keys are exchanged and may cheat later",
-		"curious":        "a server that follows the protocol and keeps all it sees",
-	}[j.Sum.Adversary]
-	together := ", as long as no party tells it what it knows"
-	if c := j.Parties.Colluders; c > 0 {
-		together = ", together with up to " + count(c, "party", "parties")
+	learns := stated(j.learns())
+	text := "Nothing but sums is learnt by " + learns.Against()
+	if j.Parties.Colluders == 0 {
+		text += ", as long as no party tells it what it knows"
 	}
-	text := fmt.Sprintf("Nothing but sums is learnt by %s%s. ", server, together)
+	if j.Oneshot() {
+		text += fmt.Sprintf("; with %d members it may read single inputs", j.faults()+1)
+	}
+	text += ". "
+	if learns.Server() == accounting.CuriousServer {
+		text += "A server that is curious follows the protocol, and keeps all it sees. "
+	}
 	switch {
 	case j.Oneshot():
-		text += fmt.Sprintf("A party sends one message a round, and a committee of %d removes the "+
-			"masks. ", j.Sum.Members)
+		text += "A party sends one message a round, and the committee removes the masks. "
+		if !j.Sum.Covered {
+			text += "That a server gains nothing by looking at submissions before it chooses who is in a " +
+				"sum rests on an assumption of its own, which sum.covered does without. "
+		}
 	case !j.Recovers():
 		return text + "All parties of a round must submit, or it gives no sum."
 	}
@@ -237,43 +256,75 @@ func (j *Job) sayServer() string {
 		percent(j.Parties.DropOut), whose)
 }
 
-func (j *Job) sayNoise() string {
+// budget bounds what a party spends, with the roster or as far as it is known without one; nil if
+// none is declared.
+func (j *Job) budget(s *Settled) *accounting.Budget {
+	switch p := &j.Privacy; {
+	case s != nil:
+		return s.Budget()
+	case j.Noisy() && p.Epsilon > 0:
+		return budgetOf(j.statement(), p.Epsilon, p.Delta)
+	}
+	return nil
+}
+
+// studied is the budget of the study to which the job belongs, nil if there is none.
+func (j *Job) studied(s *Settled) *accounting.Budget {
+	switch p := &j.Privacy; {
+	case s != nil:
+		return s.Study()
+	case p.Study > 0:
+		return budgetOf(j.statement(), p.Study, p.Delta)
+	}
+	return nil
+}
+
+// sayNoise says what noise hides, and what that assumes.
+func (j *Job) sayNoise(s *Settled) []string {
 	p := &j.Privacy
 	if !j.Noisy() {
-		return "There is no noise: sums may reveal something about a party, and no epsilon holds."
+		return []string{"There is no noise: sums may reveal something about a party, and no epsilon " +
+			"holds."}
 	}
 	text := fmt.Sprintf("Noise (%s) hides vectors of L2 norm up to %v", p.Noise, p.Clip)
 	switch {
 	case j.Asks():
-		text = fmt.Sprintf("Noise (%s) hides what %s adds to the answers", p.Noise, j.Protects())
+		text = fmt.Sprintf("Noise (%s) hides what %s adds to the answers", p.Noise, j.Unit().Words())
 	case j.PerRecord():
 		text = fmt.Sprintf("Noise (%s) hides gradients of L2 norm up to %v, of %s", p.Noise, p.Clip,
-			j.Protects())
+			j.Unit().Words())
 	}
 	if p.ClipQuantile > 0 {
 		text += fmt.Sprintf(" at first, and later up to quantile %v of the norms", p.ClipQuantile)
 	}
+	budget := j.budget(s)
 	switch {
-	case p.Multiplier > 0 && p.Epsilon > 0:
-		text += fmt.Sprintf(", with multiplier %v; a party stops before it has spent epsilon %v at "+
-			"delta %v.", p.Multiplier, p.Epsilon, p.Delta)
+	case p.Multiplier > 0 && budget != nil:
+		text += fmt.Sprintf(", with multiplier %v; a party stops before it has spent %v.", p.Multiplier,
+			budget)
 	case p.Multiplier > 0:
 		text += fmt.Sprintf(", with multiplier %v; no epsilon is promised.", p.Multiplier)
-	case p.Epsilon > 0:
-		text += fmt.Sprintf(": all rounds together spend at most epsilon %v of %s, at delta %v, "+
-			"against %s.", p.Epsilon, j.Protects(), p.Delta, j.Against())
+	case budget != nil:
+		text += fmt.Sprintf(": all rounds together spend at most %v.", budget)
 	default:
 		text += "."
 	}
-	if c := j.Adders(); c != nil {
+	if j.NoisyMembers() {
+		members, f := j.Sum.Members, j.faults()
 		text += fmt.Sprintf(" The committee adds it, %s of %d members in any sum; epsilon rests on %d "+
-			"honest ones among these, and on no party.", count(c.Members-c.Faults, "share", "shares"),
-			c.Members, c.Members-2*c.Faults)
+			"honest ones among these, and on no party.", count(members-f, "share", "shares"), members,
+			members-2*f)
 	}
 	if j.Asks() {
 		text += j.sayRows()
 	}
-	return text
+	lines := []string{text}
+	if budget != nil {
+		for _, words := range budget.Statement().Assumes().Words() {
+			lines = append(lines, "Epsilon assumes "+words+".")
+		}
+	}
+	return lines
 }
 
 // LargeDelta returns a caution if privacy.delta is above 1 divided by the number of parties or
@@ -310,8 +361,8 @@ func (j *Job) sayTraining() string {
 			"the gradients of those drawn, each clipped. The server divides by %s; its rule is %s at "+
 			"rate %v.", cmp.Or(j.Privacy.Group, "record"), often, batch, j.Server.Rule, j.Server.Rate)
 		if j.Model.Name == "" {
-			text += " The Python package does that for a party; any other program has to do it itself, " +
-				"and epsilon rests on it."
+			text += " The Python package does that for a party, and hushsumd join --gradients; any other " +
+				"program has to do it itself."
 		}
 		return text
 	}

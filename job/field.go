@@ -39,7 +39,7 @@ func (k Kind) one() string {
 	return "a " + string(k)
 }
 
-// Part says what a field belongs to, and so whether it is in the digest of a job.
+// Part says which part of a job a field belongs to, and so whether the digest covers the field.
 type Part string
 
 // The parts.
@@ -115,9 +115,18 @@ type list struct {
 	path string // such as parties.group
 	len  func(owner any) int
 	of   func(owner any, i int) any // a pointer to an element
-	grow func(owner any)
-	own  func(owner any) // has the owner no longer share its elements
-	rows table
+	grow func(owner any, n int)     // by n elements
+	own  func(owner any)            // has the owner no longer share its elements
+	most int                        // of elements
+	// fewer says what to do where there are more.
+	fewer string
+	rows  table
+}
+
+// few bounds a list each element of which is looked for in another.
+func (l *list) few() *list {
+	l.most, l.fewer = maxList, "divide it between several jobs"
+	return l
 }
 
 func tableOf(entries ...interface{ entry() entry }) table {
@@ -137,15 +146,17 @@ func many[T, E any](path string, at func(*T) *[]E, rows table) *list {
 		path: path,
 		len:  func(owner any) int { return len(*at(owner.(*T))) },
 		of:   func(owner any, i int) any { return &(*at(owner.(*T)))[i] },
-		grow: func(owner any) {
+		grow: func(owner any, n int) {
 			p := at(owner.(*T))
-			*p = append(*p, *new(E))
+			*p = append(*p, make([]E, n)...)
 		},
 		own: func(owner any) {
 			p := at(owner.(*T))
 			*p = slices.Clone(*p)
 		},
-		rows: rows,
+		most:  MaxParties,
+		fewer: "use groups",
+		rows:  rows,
 	}
 }
 

@@ -15,6 +15,7 @@ const (
 	DefaultBits = 32
 	queryBits   = 48 // of a job with queries, whose vectors are short
 	maxBins     = 1 << 16
+	maxList     = 1000        // columns or queries
 	maxTime     = 1000 * 3600 // seconds, of a step and of what happens in a world
 )
 
@@ -147,6 +148,10 @@ var theJob = tableOf(
 	number("privacy.study", func(j *Job) *float64 { return &j.Privacy.Study }, positive,
 		"Bounds the epsilon of this job and all that continue it, over the life of a roster.").
 		means("none: each job has its own budget"),
+	word("privacy.study_plan", func(j *Job) *string { return &j.Privacy.StudyPlan },
+		"gaussian equal", "Says how the rounds of a study's jobs add up, and so which job fits: "+
+			"gaussian, any without secret coins and discrete Laplace noise; equal, rounds as in the first.").
+		means("gaussian, or equal with such coins or noise"),
 	number("privacy.multiplier", func(j *Job) *float64 { return &j.Privacy.Multiplier }, positive,
 		"Sets the standard deviation of a sum's noise, divided by the L2 sensitivity.").
 		means("the least that stays within privacy.epsilon").flag("noise-multiplier", "Z"),
@@ -253,8 +258,8 @@ var theJob = tableOf(
 		"Gives loss and accuracy this share of the clip, to be summed with the updates.").unit("share").
 		means("0: none are summed"),
 
-	many("column", func(j *Job) *[]Column { return &j.Column }, theColumn),
-	many("query", func(j *Job) *[]Query { return &j.Query }, theQuery),
+	many("column", func(j *Job) *[]Column { return &j.Column }, theColumn).few(),
+	many("query", func(j *Job) *[]Query { return &j.Query }, theQuery).few(),
 
 	instant("time.start", func(j *Job) *time.Time { return &j.Time.Start },
 		"Sets when the first round begins.").means("at once").of(Schedule),
@@ -263,8 +268,13 @@ var theJob = tableOf(
 		of(Schedule),
 	span("time.step_time", func(j *Job) *time.Duration { return &j.Time.StepTime },
 		limits{hi: maxTime, above: true},
-		"Sets how long a step waits for connected parties; a job of one round, once enough parties are "+
+		"Sets how long a step waits for connected parties; the first round, once enough parties are "+
 			"connected, waits as long for the others.").or(30*time.Second).of(Schedule),
+	whole("time.begin_with", func(j *Job) *int { return &j.Time.BeginWith }, from(0),
+		"Counts the parties that have to be connected before the first round begins, however long that "+
+			"takes; it then waits for no others.").
+		says("0, or the fewest of a sum to parties.count").unit("parties").
+		means("0: as many as a sum takes").of(Schedule),
 )
 
 var theGroup = tableOf(

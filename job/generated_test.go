@@ -8,7 +8,8 @@ import (
 )
 
 // What is made from the table lies next to what is written by hand. This file has the list, and
-// each product a file of its own: comments_test.go, page_test.go, schema_test.go, python_test.go.
+// each product a file of its own: comments_test.go, page_test.go, theorempage_test.go,
+// schema_test.go, python_test.go.
 
 var rewrite = flag.Bool("rewrite", false, "write what is made from the table of fields")
 
@@ -22,6 +23,7 @@ var products = []struct {
 	{"typesquery.go", withComments},
 	{"typesworld.go", withComments},
 	{page, withTables},
+	{theoremPage, withTheorems},
 	{"schema.json", withSchema},
 	{"../python/hushsum/_job.py", withClasses},
 }

@@ -20,9 +20,9 @@ type Message struct {
 	Offset  int       // at which offset of a band the vector is, with correlated noise
 }
 
-// Weighed returns what is sent for a message that was made from the broadcast a given number of
-// rounds before, in a job with sum.buffer: its numbers times 1/√(1 + rounds), as in "Federated
-// Learning with Buffered Asynchronous Aggregation" (Nguyen et al. 2022). It is for before the
+// Weighed returns a message multiplied by 1/√(1 + rounds), the weight of a message that was made
+// from the broadcast of the given number of rounds before, in a job with sum.buffer: see "Federated
+// Learning with Buffered Asynchronous Aggregation" (Nguyen et al. 2022). Call Weighed before the
 // vector is clipped.
 func (m Message) Weighed(rounds uint64) Message {
 	weight := 1 / math.Sqrt(1+float64(rounds))
@@ -36,7 +36,7 @@ func (m Message) Weighed(rounds uint64) Message {
 	return m
 }
 
-// Total holds what the sum of messages says: means, but for signs and votes the sums.
+// Total holds the decoded sum of messages: means, except that signs and votes are sums.
 type Total struct {
 	Mean, Control []float64
 	Signs, Votes  []int64
@@ -44,8 +44,8 @@ type Total struct {
 	Samples       int // rows that the mean is over, 0 where the sum does not say
 }
 
-// Lanes lay what parties send next to each other in one submission, and read the sum. A lane
-// that a job has no use for is missing. They are safe for concurrent use.
+// Lanes lay out the parts of a party's message next to each other in one submission, and read the
+// sum. A lane that a job does not use is missing. Lanes are safe for concurrent use.
 type Lanes struct {
 	noisy   *privacy.Mechanism // all that is sent with noise, else the others
 	shape   LaneOptions
@@ -77,7 +77,7 @@ type LaneOptions struct {
 	Masked bool
 }
 
-// NewLanes settles what a submission contains. Whether it fits only Layout finds.
+// NewLanes settles what a submission contains. Only [Lanes.Layout] finds whether it fits the ring.
 func NewLanes(o LaneOptions) *Lanes {
 	l := &Lanes{noisy: o.Noise, shape: o}
 	if l.noisy != nil {
@@ -148,8 +148,8 @@ func (l *Lanes) list() aggregation.Lanes {
 // Layout returns the segments of a submission. It fails with the errors of package aggregation.
 func (l *Lanes) Layout() (masking.Layout, error) { return l.list().Layout() }
 
-// Encode makes a submission. rotation is the round's, of which nobody could choose it or foresee
-// it; random serves noise and rounding (nil: crypto/rand). It fails with the errors of package
+// Encode makes a submission. rotation is the round's rotation, which nobody could choose or
+// foresee; random serves noise and rounding (nil: crypto/rand). It fails with the errors of package
 // aggregation.
 func (l *Lanes) Encode(rotation [32]byte, m Message, random io.Reader) ([][]uint64, error) {
 	if l.noisy != nil {
@@ -202,8 +202,8 @@ func (l *Lanes) encodeNoisy(rotation [32]byte, m Message, random io.Reader) ([][
 // noise.
 func (l *Lanes) countNorm() float64 { return aggregation.DefaultCountShare * l.shape.Clip }
 
-// Decode returns what a sum of a given number of submissions says. It cuts the sum to its rings,
-// and fails with the errors of package aggregation.
+// Decode decodes the sum of a given number of submissions. It reduces the sum to its rings, and
+// fails with the errors of package aggregation.
 func (l *Lanes) Decode(rotation [32]byte, sum [][]uint64, parties int) (t Total, err error) {
 	layout, err := l.Layout()
 	if err != nil {

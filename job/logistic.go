@@ -11,8 +11,8 @@ var degrees = [...]int{0, 24, 20, 16, 12}
 // mostModelNumbers is the most numbers that a logistic model has of the vector.
 const mostModelNumbers = 1 << 12
 
-// Degree returns the degree of the polynomials of a logistic model of a valid job: the largest, in
-// all its columns of numbers together, of the moments that its rows add up.
+// Degree returns the degree of the polynomials of a logistic model of a valid job: the largest
+// degree, in all columns of numbers together, of the moments that are summed over rows.
 func (j *Job) Degree(q *Query) int {
 	n := 0
 	for _, name := range q.On {

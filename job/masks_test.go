@@ -12,7 +12,7 @@ import (
 	"github.com/hushsum/hushsum/oneshot"
 )
 
-// A plan says where the masks hold off less than ML-KEM-768 does: from moduli of 37 bits on.
+// A job says where the masks hold off less than ML-KEM-768 does: from moduli of 37 bits on.
 func TestMasksSaid(t *testing.T) {
 	roster := func(kind string, n int) *keyexchange.Roster {
 		var list []keyexchange.Entry

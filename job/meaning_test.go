@@ -2,6 +2,7 @@ package job_test
 
 import (
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -88,7 +89,7 @@ func TestTooFew(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = j.Settle(job.Files{Roster: rosterOf(t, j.Parties.Count)})
+		_, err = j.Settle(job.Files{Roster: job.RosterOf(t, j.Parties.Count)})
 		if err == nil {
 			t.Errorf("%s is allowed", parties)
 			continue
@@ -98,6 +99,24 @@ func TestTooFew(t *testing.T) {
 				t.Errorf("%s: nothing says %q: %v", parties, want, err)
 			}
 		}
+	}
+}
+
+// Noise that does not fit the ring names the bits.
+func TestNoRoom(t *testing.T) {
+	j, err := job.Parse("job.toml", []byte(`name = "narrow"
+rounds = 6
+parties = { count = 5, drop_out = 0.3, colluders = 1 }
+model.length = 1000
+privacy = { noise = "discrete-gaussian", epsilon = 0.01, clip = 100.0, bits = 8 }
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c *job.ConfigError
+	if _, err := j.Settle(job.Files{Roster: job.RosterOf(t, 5)}); !errors.As(err, &c) ||
+		c.Path != "privacy.bits" {
+		t.Errorf("8 bits: %v", err)
 	}
 }
 

@@ -2,7 +2,6 @@ package job
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -11,32 +10,21 @@ import (
 	"unicode/utf8"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/hushsum/hushsum/internal/strict"
 )
 
 // MaxFile is the most bytes of a file.
 const MaxFile = 1 << 20
 
-// place is where something stands in a file, from 1.
-type place struct{ line, column int }
-
 // source says what a job was read from.
 type source struct {
-	name   string
-	places map[string]place // by path, elements of lists by number: world.party.2.rows
+	name string
+	json bool
+	text []byte // for places; empty: its one line tells nobody where anything stands
 }
 
-// at finds where a path stands, or what it is a part of.
-func (s *source) at(path string) (place, bool) {
-	for path != "" {
-		if p, ok := s.places[path]; ok {
-			return p, true
-		}
-		path = path[:max(0, strings.LastIndexByte(path, '.'))]
-	}
-	return place{}, false
-}
-
-// Load reads a job from a file. The files that it names stand next to it.
+// Load reads a job from a file. Files that the job names are in the same folder.
 func Load(path string) (*Job, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -50,18 +38,21 @@ func Load(path string) (*Job, error) {
 	return Parse(path, text)
 }
 
-// Parse reads a job: JSON after a brace, else TOML. name is its file's, for messages; set has
-// values as PATH=VALUE, as [Job.Set] takes them, in place of what the text says. It fails with all
-// mistakes that there are, joined, each a [ConfigError]: [Errors] lists them.
+// Parse reads a job: JSON after a brace, else TOML. name is the file's name, for messages; each
+// element of set is PATH=VALUE, as [Job.Set] takes them, and overrides the text. Parse fails with
+// the mistakes in the text, joined, each a [ConfigError]: [Errors] lists them, at most 100, and
+// then says how many more there are. A text that is too long, too deep, or has too many keys or
+// values for a job is refused before it is decoded, with one mistake at the place of the excess.
 func Parse(name string, text []byte, set ...string) (*Job, error) {
-	s := &source{name: name, places: map[string]place{}}
+	s := &source{name: name}
 	tree, err := s.read(text)
 	if err != nil {
 		return nil, err
 	}
 	j := &Job{read: s}
-	r := &reader{source: s}
+	r := new(reader)
 	r.table(j, &theJob, "", "", tree)
+	s.find(r.wrong...)
 	for _, one := range set {
 		path, value, found := strings.Cut(one, "=")
 		if !found {
@@ -73,7 +64,7 @@ func Parse(name string, text []byte, set ...string) (*Job, error) {
 		r.wrong = append(r.wrong, Errors(j.Set(path, value))...)
 	}
 	if len(r.wrong) == 0 {
-		r.wrong = j.mistakes()
+		r = j.mistakes()
 	}
 	for _, e := range r.wrong {
 		e.Named = j.named(e.Path)
@@ -84,7 +75,7 @@ func Parse(name string, text []byte, set ...string) (*Job, error) {
 	return j, nil
 }
 
-// read makes a tree of a text, of maps, lists and values, and notes where all of it stands.
+// read makes a tree of a text, of maps, lists and values, and keeps the text for places.
 func (s *source) read(text []byte) (map[string]any, error) {
 	fail := func(line, column int, reason, advice string, err error) (map[string]any, error) {
 		return nil, &ConfigError{File: s.name, Line: line, Column: column, Reason: reason,
@@ -98,13 +89,15 @@ func (s *source) read(text []byte) (map[string]any, error) {
 	if !utf8.Valid(text) {
 		return fail(0, 0, "the file is not UTF-8", "save it as UTF-8", nil)
 	}
-	lines := indexOf(text)
+	if e := strict.Bounded(text); e != nil {
+		return fail(e.Line, e.Column, e.Reason, e.Advice, nil)
+	}
+	s.text = bytes.Clone(text)
 	if trimmed := bytes.TrimLeft(text, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '{' {
-		d := &jsonReader{Decoder: json.NewDecoder(bytes.NewReader(text)), lines: lines, source: s}
-		d.UseNumber()
-		tree, err := d.document()
+		s.json = true
+		tree, err := s.readJSON(nil)
 		if !bytes.ContainsRune(bytes.TrimSpace(text), '\n') {
-			clear(s.places) // as programs write it: its one line tells nobody where anything stands
+			s.text = nil // as programs write it
 		}
 		return tree, err
 	}
@@ -118,28 +111,5 @@ func (s *source) read(text []byte) (map[string]any, error) {
 	case err != nil:
 		return fail(0, 0, err.Error(), "write it as TOML: name = value, text between quotes", err)
 	}
-	s.locate(text, lines)
 	return tree, nil
-}
-
-// lineIndex holds the offsets at which lines begin: counting them anew for each key would take
-// time in proportion to the square of a file's length.
-type lineIndex []int
-
-func indexOf(text []byte) lineIndex {
-	starts := lineIndex{0}
-	for i, c := range text {
-		if c == '\n' {
-			starts = append(starts, i+1)
-		}
-	}
-	return starts
-}
-
-func (l lineIndex) at(offset int) place {
-	line, found := slices.BinarySearch(l, offset)
-	if !found {
-		line--
-	}
-	return place{line + 1, offset - l[line] + 1}
 }

@@ -1,19 +1,17 @@
 package job
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
-	"github.com/pelletier/go-toml/v2/unstable"
+	"github.com/hushsum/hushsum/internal/strict"
 )
 
-// This file finds where things stand. Of TOML it uses a parser that its library calls unstable:
-// values come from the stable one, so that at worst a message lacks its line.
-
-// maxDepth is how deep JSON may be nested.
-const maxDepth = 16
+// This file reads JSON, and finds where things stand.
 
 // join appends a name to a path.
 func join(path, name string) string {
@@ -23,108 +21,72 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// locate notes the places of a TOML text that is known to be valid.
-func (s *source) locate(text []byte, lines lineIndex) {
-	tables := map[string]int{} // how many tables a list has so far
-	var p unstable.Parser
-	p.Reset(text)
-	prefix := ""
-	for p.NextExpression() {
-		e := p.Expression()
-		if e.Kind == unstable.KeyValue {
-			s.keyValue(e, prefix, tables, lines)
-			continue
-		}
-		prefix = ""
-		for keys := e.Key(); keys.Next(); {
-			node := keys.Node()
-			prefix = join(prefix, string(node.Data))
-			s.note(prefix, lines.at(int(node.Raw.Offset)))
-			switch n := tables[prefix]; {
-			case e.Kind == unstable.ArrayTable && keys.IsLast():
-				tables[prefix]++
-				prefix = join(prefix, strconv.Itoa(n))
-				s.note(prefix, lines.at(int(node.Raw.Offset)))
-			case n > 0:
-				prefix = join(prefix, strconv.Itoa(n-1))
-			}
+// find fills in where the paths of mistakes stand, or what each is a part of: in one pass, of which
+// it keeps nothing but what is looked for.
+func (s *source) find(all ...*ConfigError) {
+	if s == nil || len(all) == 0 {
+		return
+	}
+	var places strict.Places
+	for _, e := range all {
+		e.File = s.name
+		places.Add(e.Path)
+	}
+	if s.json && len(s.text) > 0 {
+		_, _ = s.readJSON(&places)
+	} else {
+		places.TOML(s.text)
+	}
+	for _, e := range all {
+		if line, column := places.Of(e.Path); line > 0 {
+			e.Line, e.Column = line, column
 		}
 	}
 }
 
-// note keeps the first place of a path.
-func (s *source) note(path string, p place) {
-	if _, ok := s.places[path]; !ok {
-		s.places[path] = p
-	}
-}
-
-// keyValue notes a key, and those within its value.
-func (s *source) keyValue(e *unstable.Node, path string, tables map[string]int, lines lineIndex) {
-	at := place{}
-	for keys := e.Key(); keys.Next(); {
-		node := keys.Node()
-		path = join(path, string(node.Data))
-		at = lines.at(int(node.Raw.Offset))
-		s.note(path, at)
-	}
-	s.value(e.Value(), path, at, tables, lines)
-}
-
-func (s *source) value(
-	v *unstable.Node, path string, at place, tables map[string]int, lines lineIndex,
-) {
-	switch v.Kind {
-	case unstable.InlineTable:
-		for it := v.Children(); it.Next(); {
-			s.keyValue(it.Node(), path, tables, lines)
-		}
-	case unstable.Array:
-		i := 0
-		for it := v.Children(); it.Next(); i++ {
-			if node := it.Node(); node.Kind == unstable.Comment {
-				i--
-			} else {
-				element := join(path, strconv.Itoa(i))
-				s.note(element, at)
-				s.value(node, element, at, tables, lines)
-			}
-		}
-	}
-}
-
-// jsonReader reads JSON into maps and lists, and notes places. A key twice is refused.
+// jsonReader reads JSON into maps and lists. A key twice is refused.
 type jsonReader struct {
 	*json.Decoder
-	lines  lineIndex
+	lines  strict.Lines
 	source *source
+	path   []string // of what is read
 }
 
-func (d *jsonReader) fail(path, advice, format string, a ...any) error {
-	at := d.lines.at(int(d.InputOffset()))
-	return &ConfigError{File: d.source.name, Line: at.line, Column: at.column, Path: path,
-		Reason: fmt.Sprintf(format, a...), Advice: advice}
-}
-
-// document reads an object, and nothing after it.
-func (d *jsonReader) document() (map[string]any, error) {
-	v, err := d.value("", 0)
+// readJSON reads a text that is an object, and nothing after it, and notes places.
+func (s *source) readJSON(places *strict.Places) (map[string]any, error) {
+	d := &jsonReader{Decoder: json.NewDecoder(bytes.NewReader(s.text)), lines: strict.LinesOf(s.text),
+		source: s}
+	d.UseNumber()
+	v, err := d.value(places)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, d.fail("", "end the file there", "there is something after the job")
+		return nil, d.fail("end the file there", "there is something after the job")
 	}
 	return v.(map[string]any), nil // the text begins with a brace
 }
 
-func (d *jsonReader) value(path string, depth int) (any, error) {
+func (d *jsonReader) at() (line, column int) { return d.lines.At(int(d.InputOffset())) }
+
+func (d *jsonReader) fail(advice, format string, a ...any) error {
+	line, column := d.at()
+	return &ConfigError{File: d.source.name, Line: line, Column: column,
+		Path: strings.Join(d.path, "."), Reason: fmt.Sprintf(format, a...), Advice: advice}
+}
+
+// within reads a value by its name in what is being read.
+func (d *jsonReader) within(name string, places *strict.Places) (any, error) {
+	d.path = append(d.path, name)
+	v, err := d.value(places)
+	d.path = d.path[:len(d.path)-1]
+	return v, err
+}
+
+func (d *jsonReader) value(places *strict.Places) (any, error) {
 	token, err := d.Token()
 	if err != nil {
-		return nil, d.fail(path, "write it as JSON", "%v", err)
-	}
-	if depth > maxDepth {
-		return nil, d.fail(path, "use fewer", "it is nested more than %d deep", maxDepth)
+		return nil, d.fail("write it as JSON", "%v", err)
 	}
 	switch t := token.(type) {
 	case json.Number:
@@ -133,18 +95,19 @@ func (d *jsonReader) value(path string, depth int) (any, error) {
 		}
 		x, err := t.Float64()
 		if err != nil {
-			return nil, d.fail(path, "use a smaller number", "%v", err)
+			return nil, d.fail("use a smaller number", "%v", err)
 		}
 		return x, nil
 	case json.Delim:
 		if t == '{' {
-			return d.object(path, depth)
+			return d.object(places)
 		}
 		list := []any{}
 		for d.More() {
-			element := join(path, strconv.Itoa(len(list)))
-			d.source.note(element, d.lines.at(int(d.InputOffset())))
-			v, err := d.value(element, depth+1)
+			name := strconv.Itoa(len(list))
+			element := places.Step(name)
+			element.Note(d.at())
+			v, err := d.within(name, element)
 			if err != nil {
 				return nil, err
 			}
@@ -152,32 +115,33 @@ func (d *jsonReader) value(path string, depth int) (any, error) {
 		}
 		_, err := d.Token()
 		if err != nil {
-			return nil, d.fail(path, "write it as JSON", "%v", err)
+			return nil, d.fail("write it as JSON", "%v", err)
 		}
 		return list, nil
 	}
 	return token, nil
 }
 
-func (d *jsonReader) object(path string, depth int) (map[string]any, error) {
+func (d *jsonReader) object(places *strict.Places) (map[string]any, error) {
 	out := map[string]any{}
 	for d.More() {
 		token, err := d.Token()
 		key, ok := token.(string)
 		if err != nil || !ok {
-			return nil, d.fail(path, "write it as JSON", "%v", err)
+			return nil, d.fail("write it as JSON", "%v", err)
 		}
-		name := join(path, key)
 		if _, twice := out[key]; twice {
-			return nil, d.fail(name, "leave one out", "it is given twice")
+			d.path = append(d.path, key)
+			return nil, d.fail("leave one out", "it is given twice")
 		}
-		d.source.note(name, d.lines.at(int(d.InputOffset())))
-		if out[key], err = d.value(name, depth+1); err != nil {
+		member := places.Step(key)
+		member.Note(d.at())
+		if out[key], err = d.within(key, member); err != nil {
 			return nil, err
 		}
 	}
 	if _, err := d.Token(); err != nil {
-		return nil, d.fail(path, "write it as JSON", "%v", err)
+		return nil, d.fail("write it as JSON", "%v", err)
 	}
 	return out, nil
 }

@@ -355,7 +355,8 @@ func (c *checker) query(q *Query, at string) {
 		"a logistic model predicts an event")
 	refuse(q.Kind != "count" && !logistic && q.Column == "", "column", "name a column",
 		"it is missing: a %s needs a column", q.Kind)
-	refuse(q.Column != "" && column == nil, "column", c.columnsThere(), "there is no column %q",
+	none := q.Column != "" && column == nil
+	refuse(none, "column", c.columnsThere(none), "there is no column %q",
 		q.Column)
 	tabled, heavy := q.Kind == "histogram" || q.Kind == "crosstab", q.Kind == "heavy"
 	free := column != nil && column.Type == "text"
@@ -370,7 +371,8 @@ func (c *checker) query(q *Query, at string) {
 		`leave it out, or write kind = "crosstab"`, "it does not take two columns")
 	refuse((q.Kind == "crosstab" || joint) && q.By == "", "by", "name the other column",
 		"it is missing")
-	refuse(q.By != "" && (by == nil || q.By == q.Column), "by", c.columnsThere(),
+	none = q.By != "" && (by == nil || q.By == q.Column)
+	refuse(none, "by", c.columnsThere(none),
 		"there is no other column %q", q.By)
 	refuse(joint && by != nil && !by.Numeric(), "by", "name a column of numbers",
 		"%q has words, which have no %s", q.By, q.Kind)
@@ -409,12 +411,15 @@ func (c *checker) predictors(q *Query, at string) {
 		"it applies to linear and logistic models only")
 	c.refuse(model && len(q.On) == 0, at, "list the columns that it predicts from",
 		"it is missing")
+	if len(q.On) > mostPredictors {
+		c.refuse(true, at, "list fewer", "there are more than %d", mostPredictors)
+		return
+	}
 	c.logistic(q, at)
-	c.refuse(len(q.On) > mostPredictors, at, "list fewer", "there are more than %d", mostPredictors)
 	seen := map[string]bool{q.Column: true}
 	for _, name := range q.On {
 		column := c.columnNamed(name)
-		c.refuse(column == nil, at, c.columnsThere(), "there is no column %q", name)
+		c.refuse(column == nil, at, c.columnsThere(column == nil), "there is no column %q", name)
 		c.refuse(column != nil && column.Type == "text", at, "list columns of numbers",
 			"%q has texts that nobody has listed", name)
 		c.refuse(q.Kind == "linear" && column != nil && column.Type == "category", at,
@@ -434,8 +439,14 @@ func (c *checker) bins(n int, at string, use bool, column *Column, tree bool) {
 		"use fewer", "there are fewer whole numbers in the range")
 }
 
-// columnsThere says which columns there are.
-func (c *checker) columnsThere() string {
+// columnsThere says which columns there are, where a name is wrong.
+func (c *checker) columnsThere(wrong bool) string {
+	if !wrong {
+		return ""
+	}
+	if len(c.Column) > 20 {
+		return fmt.Sprintf("name one of the %d columns", len(c.Column))
+	}
 	var names []string
 	for i := range c.Column {
 		names = append(names, c.Column[i].Name)

@@ -69,7 +69,7 @@ func TestQueriesSettle(t *testing.T) {
 	}
 	text := strings.Join(s.Explain(), " ")
 	for _, says := range []string{"answer 7 queries about rows of their own", "a (count)",
-		"of at least 4 of the 4 parties", "at most epsilon 1 of each party",
+		"of at least 4 of the 4 parties", "at most epsilon 1 at delta 1e-05 for each party",
 		"Of a party 3 rows count at most"} {
 		if !strings.Contains(text, says) {
 			t.Errorf("no %q in %q", says, text)

@@ -12,34 +12,32 @@ import (
 	"github.com/hushsum/hushsum/internal/suggest"
 )
 
+// mostMistakes is how many mistakes are told at most. Of the others their number is.
+const mostMistakes = 100
+
 // reader brings what was read into a job, and gathers what is wrong.
 type reader struct {
-	source *source // nil: there is none
-	wrong  []*ConfigError
+	wrong []*ConfigError
+	more  int // mistakes that are not kept
 }
 
-// add keeps a mistake, at its place.
+// add keeps a mistake, if there are not too many.
 func (r *reader) add(path string, e *ConfigError) {
-	if e == nil {
-		return
-	}
-	e.Path = path
-	r.source.find(e)
-	r.wrong = append(r.wrong, e)
-}
-
-// find fills in where the path of a mistake stands.
-func (s *source) find(e *ConfigError) {
-	if s == nil {
-		return
-	}
-	e.File = s.name
-	if p, ok := s.at(e.Path); ok {
-		e.Line, e.Column = p.line, p.column
+	switch {
+	case e == nil:
+	case r.full():
+		r.more++
+	default:
+		e.Path = path
+		r.wrong = append(r.wrong, e)
 	}
 }
 
-// join returns the mistakes as one error, by line; those of no line come last.
+// full reports whether no more mistakes are kept.
+func (r *reader) full() bool { return len(r.wrong) >= mostMistakes }
+
+// join returns the mistakes as one error, by line; those of no line come last, and
+// then how many more there are.
 func (r *reader) join() error {
 	slices.SortStableFunc(r.wrong, func(a, b *ConfigError) int {
 		if (a.Line == 0) != (b.Line == 0) {
@@ -50,6 +48,10 @@ func (r *reader) join() error {
 	var all []error
 	for _, e := range r.wrong {
 		all = append(all, e)
+	}
+	if r.more > 0 {
+		all = append(all, &ConfigError{File: r.wrong[0].File, Advice: "mend these first",
+			Reason: fmt.Sprintf("and %d more mistakes", r.more)})
 	}
 	return errors.Join(all...)
 }
@@ -74,15 +76,24 @@ func (r *reader) table(owner any, t *table, at, within string, keys map[string]a
 		case isTable && len(inner) > 0:
 			r.unknown(t, path, inner)
 		default:
-			r.add(path, &ConfigError{Reason: "there is no such field", Advice: t.meant(within, key)})
+			r.stray(t, path, within, key)
 		}
 	}
+}
+
+// stray refuses a field that there is not. What was meant takes long to find.
+func (r *reader) stray(t *table, path, within, key string) {
+	e := &ConfigError{Reason: "there is no such field"}
+	if !r.full() {
+		e.Advice = t.meant(within, key)
+	}
+	r.add(path, e)
 }
 
 // unknown refuses the fields of a table that there is not, since each may stand elsewhere.
 func (r *reader) unknown(t *table, at string, keys map[string]any) {
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		r.add(join(at, key), &ConfigError{Reason: "there is no such field", Advice: t.meant("", key)})
+		r.stray(t, join(at, key), "", key)
 	}
 }
 
@@ -97,12 +108,13 @@ func (r *reader) list(owner any, l *list, path string, v any) {
 			Advice: fmt.Sprintf("write [[%s]] for each, with two brackets", path)})
 		return
 	}
-	if len(elements) > MaxParties {
-		r.add(path, &ConfigError{Reason: "there are too many", Advice: "use groups"})
+	if len(elements) > l.most {
+		r.add(path, &ConfigError{Reason: fmt.Sprintf("there are %d, and %d is the most", len(elements),
+			l.most), Advice: l.fewer})
 		return
 	}
+	l.grow(owner, len(elements))
 	for i, element := range elements {
-		l.grow(owner)
 		r.table(l.of(owner, i), &l.rows, join(path, strconv.Itoa(i)), "", element.(map[string]any))
 	}
 }
@@ -160,8 +172,8 @@ func (t *table) meant(within, key string) string {
 	return "there are " + strings.Join(near, ", ")
 }
 
-// Get returns a field's value in the form that [Job.Set] takes, empty if it has none. It is for
-// fields that are in no list.
+// Get returns a field's value in the form that [Job.Set] takes, empty if the field has no value.
+// The field must not be in a list.
 func (j *Job) Get(path string) string {
 	e := theJob.find(path)
 	if e.row == nil || e.row.zero(j) {
@@ -173,9 +185,10 @@ func (j *Job) Get(path string) string {
 	return strings.Trim(format(e.row.get(j)), `"[]`)
 }
 
-// Set gives a field a value, as --set PATH=VALUE does. An element of a list goes by its number,
-// from 0, or by its name: world.party.2.rows, query.older.where. A list of values has commas. It
-// fails with a [ConfigError]; what does not go with other fields only [Job.Validate] finds.
+// Set gives a field a value, as --set PATH=VALUE does. A path names an element of a list by its
+// number, from 0, or by its name: world.party.2.rows, query.older.where. Commas separate a list of
+// values. Set fails with a [ConfigError]; only [Job.Validate] finds values that contradict other
+// fields.
 func (j *Job) Set(path, text string) error {
 	fail := func(e *ConfigError) error {
 		e.Path = path

@@ -18,11 +18,13 @@ const byRecord = "[privacy]\nunit = \"record\"\nnoise = \"discrete-gaussian\"\nc
 func TestRecordsSettle(t *testing.T) {
 	j, s := settle(t, "parties.count = 10\ntraining.batch = 3000\n"+byRecord)
 	r := s.Round()
-	if r.Unit != accounting.RecordUnit || r.SecretRate != .1 || !(r.Overrun > 0 && r.Overrun < 1e-15) {
+	if r.Statement.Unit() != accounting.RecordUnit || r.SecretRate != 0.1 || !(r.Overrun > 0 &&
+		r.Overrun < 1e-15) {
 		t.Errorf("%+v", r)
 	}
 	spent, err := r.Spent(accounting.ServerView, s.Rounds(), 1e-5)
-	if err != nil || spent.Upper > 1 || spent.Upper < .99 || spent.Unit != accounting.RecordUnit {
+	if err != nil || spent.Bare().Upper > 1 || spent.Bare().Upper < 0.99 ||
+		spent.Unit() != accounting.RecordUnit {
 		t.Errorf("%+v, %v", spent, err)
 	}
 	// Rounding costs below one part in a hundred.
@@ -49,7 +51,7 @@ func TestRecordsSettle(t *testing.T) {
 	j.Privacy.Group, j.Parties.Colluders = "patient", 2
 	text = strings.Join(j.Explain(), "\n")
 	if !strings.Contains(text, "each patient's records at a party") ||
-		!strings.Contains(text, "the server and any 2 parties") {
+		!strings.Contains(text, "a server that cheats with any 2 parties; assumes coins.") {
 		t.Error(text)
 	}
 	_, all := settle(t, "parties.count = 10\n"+byRecord)
@@ -171,10 +173,16 @@ func TestRecordsOfPrograms(t *testing.T) {
 	}
 	text := strings.Join(s.Explain(), "\n")
 	for _, want := range []string{"each record of a party",
-		"The Python package does that for a party", "probability 0.1"} {
+		"The Python package does that for a party", "probability 0.1", "no epsilon is promised"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("nothing says %q: %s", want, text)
 		}
+	}
+	own := s.Job()
+	own.Privacy.Multiplier, own.Privacy.Epsilon = 0, 1
+	if text := strings.Join(own.Explain(), "\n"); !strings.Contains(text,
+		"Epsilon assumes time: how long a party's own program takes for a unit depends on that unit") {
+		t.Error(text)
 	}
 	if _, party := settle(t, "parties.count = 10\n"); party.Coins() != nil {
 		t.Error("parties toss coins for records without a unit")

@@ -2,7 +2,6 @@ package job
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
@@ -29,9 +28,11 @@ func (x *settling) sampled() error {
 			"rounds of %d parties: %v", p.PerRound, err)
 	}
 	if declared < numbers.MinSurvivors {
-		return x.Mistake("parties.drop_out",
-			fmt.Sprintf("write %.2g or less, or draw more parties, or name a weaker sum.adversary",
-				math.Floor(100*float64(p.PerRound-numbers.MinSurvivors)/float64(p.PerRound))/100),
+		advice := "draw more parties, or name a weaker sum.adversary"
+		if most := 100 * (p.PerRound - numbers.MinSurvivors) / p.PerRound; most > 0 {
+			advice = fmt.Sprintf("write %.2g or less, or %s", float64(most)/100, advice)
+		}
+		return x.Mistake("parties.drop_out", advice,
 			"%d of the %d parties of a round would make a sum, and against a %v server it takes %d",
 			declared, p.PerRound, x.Sum.Adversary, numbers.MinSurvivors)
 	}
@@ -40,8 +41,9 @@ func (x *settling) sampled() error {
 }
 
 // Threshold returns how many shares rebuild a secret, if sums of a roster of n parties recover: the
-// fewest that keep the promise for all of them, and so for fewer. It is 0 of a job that draws so
-// few for a round that no more than that may be in a sum: thresholds then follow from the round.
+// fewest shares that keep the promise with all n parties, and so with fewer. Threshold returns 0 if
+// the job draws so few parties for a round that a sum may have no more than that many: the
+// threshold then follows from the parties of the round.
 func (j *Job) Threshold(n int) int {
 	least := (n-1+j.Parties.Colluders)/2 + 1
 	if j.Sum.Adversary == "curious" {
@@ -57,7 +59,7 @@ func (j *Job) Threshold(n int) int {
 func (x *settling) drawn() error {
 	if p, least := x.Parties.PerRound, x.out.survivors; p > 0 && p < least {
 		return x.Mistake("parties.per_round",
-			fmt.Sprintf("write %d or more, or sum.recovery = true, or a larger drop_out", least),
+			within(least, x.files.Roster.Len(), "write sum.recovery = true or a larger drop_out"),
 			"%d take part, and no fewer than %d make a sum", p, least)
 	}
 	return nil

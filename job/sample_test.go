@@ -1,8 +1,6 @@
 package job_test
 
 import (
-	"crypto/ed25519"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -11,27 +9,8 @@ import (
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/job"
-	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/privacy"
 )
-
-// rosterOf makes a roster of n parties.
-func rosterOf(t *testing.T, n int) *keyexchange.Roster {
-	t.Helper()
-	var members []keyexchange.Entry
-	for i := range n {
-		seed := make([]byte, ed25519.SeedSize)
-		binary.BigEndian.PutUint32(seed, uint32(i+1))
-		key := ed25519.NewKeyFromSeed(seed)
-		members = append(members, keyexchange.Entry{Name: fmt.Sprint("party-", i+1),
-			Key: key.Public().(ed25519.PublicKey)})
-	}
-	roster, err := keyexchange.NewRoster(members)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return roster
-}
 
 // sampled settles a job of 500 parties of which this many are in a round.
 func sampled(t *testing.T, parties, adversary string) (*job.Settled, error) {
@@ -46,7 +25,7 @@ privacy = { noise = "discrete-gaussian", epsilon = 8.0, clip = 1.0, bits = 48 }
 	if err != nil {
 		return nil, err
 	}
-	return j.Settle(job.Files{Roster: rosterOf(t, 500)})
+	return j.Settle(job.Files{Roster: job.RosterOf(t, 500)})
 }
 
 // With 10 of 500 parties in a round, the numbers of sums are those of ten: the fewest honest are
@@ -92,7 +71,7 @@ func TestSampledSums(t *testing.T) {
 			}
 		}
 		spent, err := round.Spent(accounting.ServerView, s.Submissions(), 1e-5)
-		if err != nil || spent.Upper > 8 || spent.Upper < 7.9 {
+		if err != nil || spent.Bare().Upper > 8 || spent.Bare().Upper < 7.9 {
 			t.Errorf("%s: %+v, %v", c.parties, spent, err)
 		}
 		text := strings.Join(s.Explain(), "\n")

@@ -9,6 +9,6 @@ import (
 var schema []byte
 
 // Schema returns the JSON schema of a job, with which editors complete and check files, including
-// TOML ones. What it takes may still be refused: rules across fields, and forms of texts, are not
-// in it.
+// TOML ones. [Parse] may still refuse a file that fits the schema, which lacks rules across fields
+// and forms of texts.
 func Schema() []byte { return slices.Clone(schema) }

@@ -47,7 +47,7 @@ func schemaOf(t *table) map[string]any {
 		name := names[len(names)-1]
 		if e.list != nil {
 			at["properties"].(map[string]any)[name] = map[string]any{
-				"type": "array", "items": schemaOf(&e.list.rows), "maxItems": MaxParties,
+				"type": "array", "items": schemaOf(&e.list.rows), "maxItems": e.list.most,
 			}
 			continue
 		}
@@ -207,7 +207,7 @@ func TestSchema(t *testing.T) {
 		texts = append(texts, base)
 	}
 	for _, text := range texts {
-		tree, err := (&source{places: map[string]place{}}).read([]byte(text))
+		tree, err := new(source).read([]byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}

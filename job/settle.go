@@ -3,15 +3,16 @@ package job
 import (
 	"cmp"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/protocol"
@@ -21,18 +22,17 @@ import (
 type Files struct {
 	Roster    *keyexchange.Roster // the parties
 	Committee *keyexchange.Roster // of one-message sums
+	MadeUp    bool                // the committee is nobody's, to try the job out: no ε names it
 	Model     []byte              // the first model, as its file has it
 	Before    []byte              // text of a [Before]
-	// Length is how many numbers of that file, or of tensors some of which stay with parties, are
-	// shared; 0: all that the job declares.
-	Length int
-
-	earlier bool // noise as it was for jobs that began as plans: see [Plan.Continue]
+	// Tensors are those of that file that parties share. Nil: the model is not of a file.
+	Tensors []Tensor
 }
 
 const maxRoster = 256 << 20
 
-// Files reads the files that a job names, from next to its own. It fails with a [ConfigError].
+// Files reads the files that a job names, from the folder of the job's own file. It fails with a
+// [ConfigError].
 func (j *Job) Files() (f Files, err error) {
 	roster := func(path, name string) (*keyexchange.Roster, error) {
 		if name == "" {
@@ -92,22 +92,22 @@ func (j *Job) readFile(name string, most int64) ([]byte, error) {
 }
 
 // Settle works out a job for its parties: sessions, noise, how a vector becomes a submission and a
-// sum becomes a mean. It fails with a [ConfigError] if the job is not valid, or cannot be had with
-// so many parties: if too many may be missing for the server that is to be withstood, or if noise
-// does not fit the ring. It takes some milliseconds, with noise some more.
+// sum becomes a mean. It fails with a [ConfigError] if the job is not valid or the given number of
+// parties cannot run it: if too many parties may be missing to withstand the declared server, or if
+// noise does not fit the ring. It takes some milliseconds, with noise some more.
 func (j *Job) Settle(with Files) (*Settled, error) {
 	own := j.Clone()
 	own.count(with.Roster)
 	if err := own.Validate(); err != nil {
 		return nil, err
 	}
-	x := &settling{Job: own.WithDefaults(), files: with}
-	for _, step := range []func() error{x.who, x.noise, x.lanes, x.sessions, x.committee} {
+	x := &settling{Job: own.WithDefaults(), declared: own, files: with}
+	for _, step := range []func() error{x.who, x.sums, x.noise, x.lanes, x.sessions, x.proved} {
 		if err := step(); err != nil {
 			return nil, err
 		}
 	}
-	x.out.job = x.Job
+	x.out.job, x.out.declared, x.out.tensors = x.Job, own.Digest(), x.files.Tensors
 	return x.out, nil
 }
 
@@ -122,6 +122,7 @@ func (j *Job) count(roster *keyexchange.Roster) {
 // settling is a job that is being worked out.
 type settling struct {
 	*Job
+	declared   *Job // without defaults
 	files      Files
 	out        *Settled
 	multiplier float64
@@ -149,7 +150,12 @@ func (x *settling) who() error {
 }
 
 // numbers returns how many numbers a party's vector has, without metrics.
-func (x *settling) numbers() int { return cmp.Or(x.files.Length, x.Model.Numbers()) }
+func (x *settling) numbers() int {
+	if x.Model.File != "" && x.Model.Name == "" {
+		return (&Model{Tensor: x.files.Tensors}).Numbers()
+	}
+	return x.Model.Numbers()
+}
 
 // submissions is how many a party makes at most.
 func (j *Job) submissions() int {
@@ -179,14 +185,13 @@ func (x *settling) noise() error {
 		return missing[0]
 	}
 	release := privacy.Release{
-		Contributors: privacy.Contributors{Parties: x.Parties.Count, MinSurvivors: x.out.survivors,
-			Colluders: x.Parties.Colluders},
+		Promise: x.out.promise,
 		Noise: privacy.Noise{Multiplier: p.Multiplier, Clip: p.Clip,
 			Bits: cmp.Or(p.Bits, DefaultBits)},
-		Committee: x.Adders(),
 		Dimension: d,
 		Rate:      x.Parties.Hidden,
 		Records:   x.Records(),
+		Assumes:   x.assumes(),
 	}
 	if release.Band, err = x.band(); err != nil {
 		return x.MistakeOf(err)
@@ -196,7 +201,12 @@ func (x *settling) noise() error {
 	}
 	if x.Sum.MaxWeight > 0 { // the weight is one coordinate more
 		release.Dimension++
+		release.Longest = release.Noise.Clip * aggregation.WeightedNorm(aggregation.DefaultCountShare)
 		release.Noise.Clip *= aggregation.WeightedClip(aggregation.DefaultCountShare)
+	}
+	if x.Oneshot() {
+		release.Overrun = oneshot.Distance(x.Parties.Count, x.Sum.Members, release.Dimension,
+			x.Sum.Bounded)
 	}
 	switch {
 	case p.ClipQuantile > 0:
@@ -207,8 +217,7 @@ func (x *settling) noise() error {
 	case x.Training.Mask != "none":
 		release.Signs = &privacy.Signs{Dimension: x.numbers(), Part: p.SignShare}
 	}
-	x.out.budget = privacy.Budget{Epsilon: p.Epsilon, Delta: p.Delta, Before: before,
-		ByRDP: x.files.earlier}
+	x.out.budget = privacy.Budget{Epsilon: p.Epsilon, Delta: p.Delta, Before: before}
 	if release.Noise.Multiplier == 0 {
 		release.Noise.Multiplier, err = release.Calibrate(x.out.budget, x.charges())
 		if err != nil {
@@ -220,8 +229,8 @@ func (x *settling) noise() error {
 	if err != nil {
 		return x.MistakeOf(err)
 	}
-	x.out.mechanism, x.out.encoder = mechanism, mechanism.Encoder
-	return nil
+	x.out.mechanism = mechanism
+	return x.study()
 }
 
 // lanes settles the encoding.
@@ -255,126 +264,110 @@ func (x *settling) lanes() error {
 	return nil
 }
 
+// sums settles what the sessions promise, which takes no layout: noise is calibrated to that.
+func (x *settling) sums() error {
+	n, p := x.Parties.Count, &x.Parties
+	x.out.session = protocol.Config{
+		Roster:     x.files.Roster,
+		MinMembers: x.out.survivors,
+		Layout:     masking.Layout{{Length: 1, Bits: 1}},
+		Colluders:  p.Colluders,
+		Classical:  x.Sum.Classical,
+	}
+	if x.Oneshot() {
+		return x.committee()
+	}
+	s := &x.out.session
+	if x.Recovers() {
+		s.Recovery = &protocol.Recovery{Adversary: adversaries[x.Sum.Adversary],
+			Threshold: x.Threshold(n), MinSurvivors: x.out.survivors}
+		if s.Recovery.Threshold == 0 {
+			s.MinMembers, s.Recovery.MinSurvivors = p.PerRound, 0
+		}
+	}
+	if x.Sum.Sparse {
+		params, err := x.Graph(x.out.survivors, n)
+		if err != nil {
+			return err
+		}
+		s.Recovery.Degree, s.Recovery.Threshold = params.Neighbours, params.Threshold
+		s.Recovery.CorruptNeighbours = params.CorruptNeighbours
+	}
+	if err := s.Validate(); err != nil {
+		return x.tooFew(n, err)
+	}
+	if !x.Noisy() {
+		return nil
+	}
+	var err error
+	x.out.promise, err = privacy.OfSession(s)
+	return x.MistakeOf(err)
+}
+
+// committee settles what one-message sums promise.
+func (x *settling) committee() error {
+	if x.files.Committee == nil {
+		return x.Mistake("sum.committee", `write sum.committee = "committee.txt"`,
+			"one-message sums take a committee")
+	}
+	x.out.oneshot = &oneshot.Config{Roster: x.files.Roster, Committee: x.files.Committee,
+		Terms: x.Terms()}
+	var err error
+	if x.out.promise, err = privacy.OfOneshot(x.out.oneshot); err != nil {
+		return x.Mistake("sum.protocol", "", "%v", err)
+	}
+	if x.files.MadeUp {
+		x.out.promise = x.out.promise.Unnamed()
+	}
+	return nil
+}
+
 var adversaries = map[string]protocol.Adversary{
 	"cheating":       protocol.CheatingServer,
 	"semi-malicious": protocol.SemiMaliciousServer,
 	"curious":        protocol.CuriousServer,
 }
 
-// sessions settles the configuration of the sessions, and the digest.
+// sessions settles the rest of the sessions, and the digest.
 func (x *settling) sessions() error {
-	n, p := x.Parties.Count, &x.Parties
 	declared := x.digest()
 	roster, model := x.files.Roster.Digest(), sha256.Sum256(x.files.Model)
+	scale := 0.
+	if m := x.out.mechanism; m != nil {
+		scale = m.Encoder.Scale
+	}
 	x.out.digest = sha256.Sum256(fmt.Appendf(nil, "hushsum/3 settled\n%x\n%x\n%x\n%.5e %.5e", declared,
-		roster, model, x.multiplier, x.out.encoder.Scale))
+		roster, model, x.multiplier, scale))
 	if x.out.before != nil {
 		before := sha256.Sum256(x.files.Before)
 		x.out.digest = sha256.Sum256(fmt.Appendf(nil, "hushsum/4 settled\n%x\n%x", x.out.digest, before))
 	}
-	x.out.session = protocol.Config{
-		Label:      label(x.Name, x.out.digest),
-		Roster:     x.files.Roster,
-		MinMembers: x.out.survivors,
-		Layout:     x.out.layout,
-		Colluders:  p.Colluders,
-		Classical:  x.Sum.Classical,
-	}
+	x.out.session.Label, x.out.session.Layout = label(x.Name, x.out.digest), x.out.layout
 	if x.Oneshot() {
-		return nil
+		return x.messages()
 	}
-	s := &x.out.session
-	adversary := adversaries[x.Sum.Adversary]
-	if x.Recovers() {
-		s.Recovery = &protocol.Recovery{Adversary: adversary, Threshold: x.Threshold(n),
-			MinSurvivors: x.out.survivors}
-		if s.Recovery.Threshold == 0 {
-			s.MinMembers, s.Recovery.MinSurvivors = p.PerRound, 0
-		}
-	}
-	if x.Sum.Sparse {
-		if err := x.thin(adversary); err != nil {
-			return err
-		}
-	}
-	if err := s.Validate(); err != nil {
-		return x.tooFew(n, err)
+	if err := x.out.session.Validate(); err != nil {
+		return x.tooFew(x.Parties.Count, err)
 	}
 	return nil
 }
 
-// Failure probabilities of a sparse graph, as powers of a half: that a party's secrets
-// are not safe, and that they cannot be rebuilt.
-const (
-	sparsePrivacy  = 40
-	sparseRecovery = 30
-)
-
-// thin finds the numbers of a sparse graph for the smallest session.
-func (x *settling) thin(adversary protocol.Adversary) error {
-	s, n := &x.out.session, x.out.survivors
-	params, err := protocol.Parameters(n, float64(s.Colluders)/float64(n), x.Parties.DropOut,
-		sparsePrivacy, sparseRecovery, adversary)
-	if err != nil {
-		return x.Mistake("sum.sparse", "leave it out: there are too few parties", "%v", err)
-	}
-	s.Colluders = params.CorruptNeighbours
-	s.Recovery.Degree, s.Recovery.Threshold = cmp.Or(x.Sum.Degree, params.Neighbours), params.Threshold
-	return nil
-}
-
-// committee settles one-message sums.
-func (x *settling) committee() error {
-	if !x.Oneshot() {
-		return nil
-	}
-	committee := x.files.Committee
-	if committee == nil {
-		return x.Mistake("sum.committee", `write sum.committee = "committee.txt"`,
-			"one-message sums take a committee")
-	}
-	terms := x.Job.Terms(x.out.layout, x.out.mechanism)
-	terms.MinSurvivors = x.out.survivors
-	members := committee.Digest()
+// messages settles the rest of one-message sums.
+func (x *settling) messages() error {
+	members, own := x.files.Committee.Digest(), x.out.oneshot
 	x.out.digest = sha256.Sum256(fmt.Appendf(nil, "hushsum/3 settled with a committee\n%x\n%x",
 		x.out.digest, members))
-	x.out.oneshot = &oneshot.Config{
-		Label:     label(x.Name, x.out.digest),
-		Roster:    x.files.Roster,
-		Committee: committee,
-		Terms:     terms,
+	own.Label = label(x.Name, x.out.digest)
+	if err := Fill(own, x.out.layout, x.out.mechanism, x.Sum.Bounded); err != nil {
+		return err
 	}
-	if _, err := x.out.oneshot.Parameters(); err != nil {
+	if _, err := own.Parameters(); err != nil {
 		return x.Mistake("sum.protocol", "", "%v", err)
 	}
 	return nil
 }
 
-// Job returns the job with its defaults and the number of its parties filled in; nil for a [Plan]
-// and for [Terms].
-func (s *Settled) Job() *Job { return s.job }
-
-// EncodeMessage returns a party's submission in a job that does not come from a [Plan]: all that it
-// sends, with its share of the noise. Without noise the vector is as the training clipped it.
-// broadcast is the digest of what the round began with, random as for [Settled.Encode]. The number
-// of the round counts only in a job that goes on under a [Plan].
-func (s *Settled) EncodeMessage(
-	broadcast [32]byte, round int, m Message, random io.Reader,
-) ([][]uint64, error) {
-	return s.lanes.Encode(s.rotation(broadcast, round), m, random)
-}
-
-// DecodeTotal returns what the sum of a given number of submissions says, each made by
-// EncodeMessage.
-func (s *Settled) DecodeTotal(
-	broadcast [32]byte, round int, sum [][]uint64, parties int,
-) (Total, error) {
-	return s.lanes.Decode(s.rotation(broadcast, round), sum, parties)
-}
-
-func (s *Settled) rotation(broadcast [32]byte, round int) [32]byte {
-	if s.byRound {
-		return privacy.Rotation(broadcast, uint64(round))
-	}
-	return rotation(broadcast)
+// label names the series of a job's sessions.
+func label(name string, digest [32]byte) string {
+	return name + " plan " + hex.EncodeToString(digest[:])
 }

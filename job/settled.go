@@ -2,12 +2,12 @@ package job
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
-	"io"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/hushsum/hushsum/accounting"
-	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/oneshot"
@@ -15,182 +15,64 @@ import (
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// Settled is a [Plan] worked out for a roster, or [Terms]: the sessions of protocol, how a vector
-// becomes a submission with its party's share of the noise, how a sum becomes a mean,
-// and what a round spends. It is safe for concurrent use.
+// Settled is a job with everything worked out for its roster: its sessions, how a vector becomes a
+// submission with its party's share of the noise, how a sum becomes a mean, and what a round
+// spends. It is safe for concurrent use.
 type Settled struct {
-	job       *Job   // nil of a Plan and of Terms
-	lanes     *Lanes // of a Job, nil of one that goes on under a Plan's encoding
-	plan      Plan   // zero for others
+	job       *Job
+	lanes     *Lanes
 	session   protocol.Config
+	promise   privacy.Promise // that noise is settled for, zero without
 	budget    privacy.Budget
-	before    *Before // nil: nothing counts that was spent before
-	encoder   aggregation.Encoder
+	before    *Before            // nil: nothing counts that was spent before
+	study     *accounting.Budget // nil: there is none
+	plan      accounting.Plan    // of the study
 	mechanism *privacy.Mechanism // nil without noise
 	layout    masking.Layout
 	survivors int // fewest in a sum
 	digest    [32]byte
 	oneshot   *oneshot.Config // nil where sums are pairwise
-	byRound   bool            // the rotation of a training's sum follows from its round too
+	declared  [32]byte        // digest of the job without its files
+	tensors   []Tensor        // of a file
 }
 
-// Settle works the plan out. It fails with a [ConfigError] if the plan cannot be kept
-// with that many parties: if too many may be missing for the adversary that is to be
-// withstood, or if the noise that the budget takes does not fit the ring. It takes some
-// milliseconds, with noise some more.
-func (p *Plan) Settle(roster *keyexchange.Roster) (*Settled, error) {
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
-	if p.Protocol == Oneshot {
-		return nil, &ConfigError{Path: "Protocol", Reason: "sums of one message take a committee",
-			Advice: "call SettleOneshot"}
-	}
-	s, err := p.settle(roster)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.session.Validate(); err != nil {
-		return nil, &ConfigError{
-			Path: "DropOut",
-			Reason: fmt.Sprintf("%v lets %d of %d parties make a sum: %v", p.DropOut, s.survivors,
-				roster.Len(), err),
-			Advice: "allow fewer to be missing, fewer Colluders, or a weaker Adversary",
-			Err:    err,
-		}
-	}
-	return s, nil
-}
+// Job returns the job with its defaults and the number of its parties filled in.
+func (s *Settled) Job() *Job { return s.job }
 
-// settle works a valid plan out, whatever takes the sums.
-func (p *Plan) settle(roster *keyexchange.Roster) (*Settled, error) {
-	if roster == nil {
-		return nil, &ConfigError{Path: "roster", Reason: "there is none"}
-	}
-	if p.Noise == 0 {
-		return p.settleInTheClear(roster)
-	}
-	n, q := roster.Len(), p.WithDefaults()
-	survivors := p.minSurvivors(n)
-	terms := Terms{
-		Release: privacy.Release{
-			Contributors: privacy.Contributors{
-				Parties:      n,
-				MinSurvivors: survivors,
-				Colluders:    p.Colluders,
-			},
-			Noise:     privacy.Noise{Family: p.Noise, Clip: p.Clip, Bits: q.Bits},
-			Dimension: p.Length,
-		},
-		// Plans stay as they were: the digest that sides compare has the multiplier in it.
-		Budget: privacy.Budget{Epsilon: p.Epsilon, Delta: q.Delta, ByRDP: true},
-	}
-	var err error
-	multiplier := &terms.Release.Noise.Multiplier
-	if *multiplier, err = terms.Release.Calibrate(terms.Budget, p.Rounds); err != nil {
-		return nil, fromPrivacy(err)
-	}
-	s, err := terms.Settle()
-	if err != nil {
-		return nil, fromPrivacy(err)
-	}
-	return p.finish(s, roster, *multiplier), nil
-}
-
-// settleInTheClear works a plan without noise out.
-func (p *Plan) settleInTheClear(roster *keyexchange.Roster) (*Settled, error) {
-	n := roster.Len()
-	s := &Settled{survivors: p.minSurvivors(n)}
-	var err error
-	s.encoder, err = aggregation.Encoder{
-		Parties:   n,
-		Dimension: p.Length,
-		Clip:      p.Clip,
-		Bits:      p.WithDefaults().Bits,
-		Rotate:    new([32]byte),
-	}.ChooseScale(0, s.survivors)
-	if err != nil {
-		return nil, &ConfigError{Path: "Bits", Reason: err.Error(), Advice: "use more bits", Err: err}
-	}
-	if s.layout, err = s.encoder.Layout(); err != nil {
-		return nil, &ConfigError{Path: "Length", Reason: err.Error(), Err: err}
-	}
-	return p.finish(s, roster, 0), nil
-}
-
-// finish makes the sessions those of the plan.
-func (p *Plan) finish(
-	s *Settled, roster *keyexchange.Roster, multiplier float64,
-) *Settled {
-	n := roster.Len()
-	s.plan = p.WithDefaults()
-	s.digest = s.plan.digest(roster, multiplier, s.encoder.Scale)
-	threshold := p.Colluders + 1
-	if p.Adversary != protocol.CuriousServer {
-		// The least that keeps the promise for the whole roster, and so for fewer.
-		threshold = (n-1+p.Colluders)/2 + 1
-	}
-	s.session = protocol.Config{
-		Label:      label(p.Name, s.digest),
-		Roster:     roster,
-		MinMembers: s.survivors,
-		Layout:     s.layout,
-		Colluders:  p.Colluders,
-		Recovery: &protocol.Recovery{
-			Adversary:    p.Adversary,
-			Threshold:    threshold,
-			MinSurvivors: s.survivors,
-		},
-		Classical: p.Classical,
-	}
-	return s
-}
-
-// fromPrivacy names the plan's field for that of package privacy.
-func fromPrivacy(err error) error {
-	var c *privacy.ConfigError
-	if !errors.As(err, &c) {
-		return err
-	}
-	field := map[string]string{
-		"Noise.Bits":                "Bits",
-		"Noise.Clip":                "Clip",
-		"Noise.Family":              "Noise",
-		"Noise.Multiplier":          "Epsilon",
-		"Contributors.Colluders":    "Colluders",
-		"Contributors.MinSurvivors": "DropOut",
-		"Budget.Epsilon":            "Epsilon",
-		"Dimension":                 "Length",
-	}[c.Field]
-	if field == "" {
-		field = c.Field
-	}
-	return &ConfigError{Path: field, Reason: c.Reason, Advice: c.Advice, Err: err}
-}
-
-// Plan returns the plan, with its defaults filled in; for [Terms] it is zero.
-func (s *Settled) Plan() Plan { return s.plan }
-
-// Digest covers everything that the sides must agree on. It is in the label of every session, so
-// that sides that differ refuse each other's keys.
+// Digest covers everything that the sides must agree on. The label of every session contains the
+// digest, so that sides that differ refuse each other's keys.
 func (s *Settled) Digest() [32]byte { return s.digest }
 
-// MinSurvivors returns the fewest parties in a sum, including those whose noise is counted and the
-// colluders.
+// Declared returns the [Job.Digest] of the job that was settled.
+func (s *Settled) Declared() [32]byte { return s.declared }
+
+// MinSurvivors returns the fewest parties in a sum: the honest parties whose noise is counted, and
+// the colluders.
 func (s *Settled) MinSurvivors() int { return s.survivors }
 
-// Honest returns the fewest honest parties in a sum: those of MinSurvivors without the colluders,
-// but on a sparse graph, of a server that cheats after keys are exchanged, fewer (SPEC.md §13.7).
+// Honest returns the fewest honest parties in a sum: MinSurvivors less the colluders, and fewer on
+// a sparse graph against a server that cheats after keys are exchanged (SPEC.md §13.7).
 func (s *Settled) Honest() int {
-	if r := s.session.Recovery; s.job != nil && s.job.Sum.Sparse && r != nil &&
-		r.Adversary == protocol.SemiMaliciousServer {
-		return r.Threshold - s.session.Colluders + 1
+	if s.oneshot == nil {
+		return s.pairwise().Honest
 	}
 	return s.survivors - s.Colluders()
 }
 
-// Round returns what a round, or a [Settled.Band], spends; without noise it is zero and
-// meaningless.
+// pairwise returns the promise of the sessions.
+func (s *Settled) pairwise() protocol.Promise {
+	p, err := s.session.Promise()
+	if err != nil {
+		panic("job: " + err.Error()) // sums has checked it
+	}
+	return p
+}
+
+// Promise returns how many shares of the noise are in every sum, zero without noise.
+func (s *Settled) Promise() privacy.Promise { return s.promise }
+
+// Round returns what a round, or a [Settled.Band], spends; without noise it returns zero, which
+// means nothing.
 func (s *Settled) Round() accounting.Round {
 	if s.mechanism == nil {
 		return accounting.Round{}
@@ -198,177 +80,122 @@ func (s *Settled) Round() accounting.Round {
 	return s.mechanism.Round()
 }
 
-// rotation is the seed of a round's rotation, which follows from the digest of its
-// broadcast.
-func rotation(broadcast [32]byte) [32]byte {
-	return sha256.Sum256(append([]byte("hushsum/2 rotation of a broadcast"), broadcast[:]...))
+// Statement returns what every ε of the job is about; without noise the zero Statement.
+func (s *Settled) Statement() accounting.Statement { return s.Round().Statement }
+
+// Layout returns the segments of a submission.
+func (s *Settled) Layout() masking.Layout { return append(masking.Layout(nil), s.layout...) }
+
+// Mechanism returns the noise and its encoding, nil without noise. A Mechanism can also encode
+// signs with the vectors, and the submissions of parties that are not drawn, which Encode and
+// Decode cannot.
+func (s *Settled) Mechanism() *privacy.Mechanism { return s.mechanism }
+
+// Roster returns the parties.
+func (s *Settled) Roster() *keyexchange.Roster { return s.session.Roster }
+
+// Config returns the configuration of the session of the given number. All sessions of a job have
+// one label; protocol.Config says why each session needs its own number.
+func (s *Settled) Config(number uint64) *protocol.Config {
+	config := s.session
+	config.Number = number
+	if recovery := s.session.Recovery; recovery != nil {
+		own := *recovery
+		config.Recovery = &own
+	}
+	return &config
 }
 
-// BroadcastDigest names a broadcast: the sum of protocol.NewBroadcastHash.
-func BroadcastDigest(broadcast []byte) [32]byte {
-	h := protocol.NewBroadcastHash()
-	h.Write(broadcast)
-	return [32]byte(h.Sum(nil))
-}
-
-// Encode returns a party's submission: its vector of Length coordinates clipped,
-// rounded to integers and with the party's share of the noise, which for Oneshot is left
-// to its masks. broadcast began the round. random serves noise and rounding
-// (nil: crypto/rand). A submission that is sent again must be the same, not a new one. It
-// fails as aggregation.Encoder's Encode does, without telling a value.
-func (s *Settled) Encode(broadcast []byte, vector []float64, random io.Reader) ([][]uint64, error) {
-	return s.EncodeDigest(BroadcastDigest(broadcast), vector, random)
-}
-
-// EncodeDigest is [Settled.Encode] with the digest of the broadcast, by [BroadcastDigest].
-func (s *Settled) EncodeDigest(
-	broadcast [32]byte, vector []float64, random io.Reader,
-) ([][]uint64, error) {
-	if s.lanes != nil {
-		m, err := s.Message(vector, 1)
-		if err != nil {
-			return nil, err
-		}
-		return s.EncodeMessage(broadcast, 0, m, random)
-	}
-	seed := rotation(broadcast)
-	e, share := s.encoder, []int64(nil)
-	e.Rotate = &seed
-	if s.mechanism != nil {
-		if s.oneshot == nil {
-			return s.mechanism.Encode(seed, vector, nil, random)
-		}
-		share = make([]int64, s.mechanism.Vector.Sensitivity.Dimension)
-	}
-	return e.Encode(vector, share, random)
-}
-
-// Message returns what a party sends for a vector that its own program has made: the vector clipped
-// as the job says, the number of rows that it counts with, at most sum.max_weight, and for a mask
-// its signs. It fails with the errors of aggregation.
-func (s *Settled) Message(vector []float64, samples int) (m Message, err error) {
-	clip, most := s.job.Privacy.Clip, s.lanes.shape.MaxWeight
-	// A mechanism clips too, but the vector with its weight.
-	if clip > 0 && (s.mechanism == nil || most > 0) {
-		if vector, _, err = aggregation.Clip(vector, clip); err != nil {
-			return m, err
-		}
-	}
-	m = Message{Vector: vector, Samples: samples}
-	if most > 0 {
-		m.Samples = min(samples, most)
-	}
-	if s.lanes.shape.Signs {
-		m.Signed = vector
-	}
-	return m, nil
-}
-
-// Alone reports whether what parties send is a vector and nothing more: no weight, no signs and
-// no votes. [EncodeTo] and [DecodeTo] are for these.
-func (s *Settled) Alone() bool { return s.lanes == nil || s.plainable() == nil }
-
-// Decode returns the mean of the vectors in a sum of a given number of parties' submissions.
-func (s *Settled) Decode(broadcast []byte, sum [][]uint64, parties int) ([]float64, error) {
-	return s.DecodeDigest(BroadcastDigest(broadcast), sum, parties)
-}
-
-// DecodeDigest is [Settled.Decode] with the digest of the broadcast.
-func (s *Settled) DecodeDigest(
-	broadcast [32]byte, sum [][]uint64, parties int,
-) ([]float64, error) {
-	if s.lanes != nil {
-		total, err := s.DecodeTotal(broadcast, 0, sum, parties)
-		return total.Mean, err
-	}
-	seed := rotation(broadcast)
-	if s.mechanism != nil {
-		mean, _, err := s.mechanism.Decode(seed, sum, parties)
-		return mean, err
-	}
-	e := s.encoder
-	e.Rotate = &seed
-	return e.Decode(sum, parties)
-}
-
-// EncodeTo is [Settled.Encode] for vectors too large for a second copy: it writes the submission to
-// v, which has the plan's layout, and draws the noise as it goes. broadcast is the digest: see
-// [BroadcastDigest]. v is zero after an error.
-func EncodeTo[F aggregation.Float](
-	v *masking.Vector, s *Settled, broadcast [32]byte, vector []F, random io.Reader,
-) error {
-	if s.oneshot != nil {
-		v.Erase()
-		return &ConfigError{Path: "Oneshot", Reason: "one message is not encoded in place",
-			Advice: "use Encode"}
-	}
-	seed := rotation(broadcast)
-	if s.lanes != nil && (s.mechanism == nil || !s.Alone()) {
-		return encodePlain(v, s, vector)
-	}
-	if s.mechanism != nil {
-		return privacy.EncodeTo(v, s.mechanism, seed, vector, random)
-	}
-	e := s.encoder
-	e.Rotate = &seed
-	return aggregation.EncodeTo(v, 0, e, vector, nil, random)
-}
-
-// DecodeTo is [Settled.Decode] without a second copy: it writes the mean, of Length
-// coordinates, to mean, which is zero after an error.
-func DecodeTo[F aggregation.Float](
-	mean []F, s *Settled, broadcast [32]byte, sum *masking.Vector, parties int,
-) error {
-	seed := rotation(broadcast)
-	if s.lanes != nil && (s.mechanism == nil || !s.Alone()) {
-		return decodePlain(mean, s, sum, parties)
-	}
-	if s.mechanism != nil {
-		err := privacy.DecodeTo(mean, s.mechanism, seed, sum, parties)
-		switch {
-		case err != nil || s.job == nil:
-		case s.job.PerRecord():
-			scale(mean, float64(parties)/float64(s.job.Batch()))
-		case s.job.Parties.Hidden > 0:
-			scale(mean, 1/s.job.Parties.Hidden)
-		}
-		return err
-	}
-	e := s.encoder
-	e.Rotate = &seed
-	return aggregation.DecodeTo(mean, e, sum, 0, parties)
-}
-
-// Blank writes to v what a party submits in a round of a job with noise if it has no vector: zeros
-// in all that is sent, and its share of the noise, so that no message reveals this. random serves
-// the noise (nil: crypto/rand). Without noise it fails with a [ConfigError]. v is zero after an
-// error.
-func (s *Settled) Blank(v *masking.Vector, random io.Reader) error {
-	m := s.mechanism
-	switch {
-	case m == nil:
-		v.Erase()
-		return &ConfigError{Path: "privacy.noise", Reason: "zeros without noise are visible in a sum",
-			Advice: "submit nothing"}
-	case s.oneshot != nil:
-		v.Erase() // the noise is in its masks
+// Budget returns what no party spends more than, together with what it has spent before; nil if
+// there is no noise, or none is declared.
+func (s *Settled) Budget() *accounting.Budget {
+	if s.mechanism == nil || s.budget.Epsilon == 0 {
 		return nil
-	case m.Signs == nil && m.Records() == nil && m.Band() == nil: // zeros are zeros under any rotation
-		zeros := make([]float32, m.Encoder.Dimension)
-		return privacy.EncodeTo(v, m, [32]byte{}, zeros, random)
 	}
-	values, err := m.Blank(random)
-	if err != nil {
-		v.Erase()
-		return err
+	about := s.Statement()
+	if s.before != nil { // a ledger composes lines as if all were fixed ahead
+		about = about.Assuming(accounting.AssumesAhead)
 	}
-	defer func() {
-		for _, lane := range values {
-			clear(lane)
-		}
-	}()
-	return v.Set(values...)
+	return budgetOf(about, s.budget.Epsilon, s.budget.WithDefaults().Delta)
 }
+
+// budgetOf returns a budget of a valid job.
+func budgetOf(about accounting.Statement, epsilon, delta float64) *accounting.Budget {
+	b, err := accounting.NewBudget(about, epsilon, delta)
+	if err != nil {
+		panic("job: " + err.Error())
+	}
+	return &b
+}
+
+// Ledger returns a ledger that holds every party to the budget, by its name, or nil if there is no
+// budget. The ledger contains what was spent before as far as that counts, also by parties that
+// have left, since they may come back.
+func (s *Settled) Ledger() (*accounting.Ledger, error) {
+	budget := s.Budget()
+	if budget == nil {
+		return nil, nil
+	}
+	own, err := s.budget.Ledger(budget.Statement())
+	if err != nil || s.before == nil {
+		return own, err
+	}
+	left := slices.DeleteFunc(s.before.Ledger.Clients(), func(name string) bool {
+		return slices.Contains(s.budget.Before.Clients(), name)
+	})
+	return own, own.Carry(s.before.Ledger, left...)
+}
+
+// Rounds returns how many sums there are.
+func (s *Settled) Rounds() int { return s.job.Rounds * s.job.Training.sums() }
+
+// Buffer returns how many submissions a round takes while slower parties continue training; 0: a
+// round takes the submissions of all parties, made from its own broadcast. Oneshot().Stale says how
+// old a submission may be.
+func (s *Settled) Buffer() int { return s.job.Sum.Buffer }
+
+// Submissions returns the most submissions that a party makes, however its rounds are drawn. The
+// party is charged for that many, and its own guard enforces the limit.
+func (s *Settled) Submissions() int { return s.job.submissions() }
+
+// Length returns how many numbers a party's vector has.
+func (s *Settled) Length() int { return s.lanes.shape.Dimension }
+
+// Colluders returns how many parties may pool what they know with the server.
+func (s *Settled) Colluders() int { return s.job.Parties.Colluders }
+
+// PerRound returns how many parties a round is held among, 0 for all that are present.
+func (s *Settled) PerRound() int { return s.job.Parties.PerRound }
+
+// Draw returns the parties that take part in a round, out of those that are present, in ascending
+// order. All can compute the rule: the parties with the least SHA-256 of the digest, the round and
+// the party's number are drawn.
+func (s *Settled) Draw(round uint64, there []int, sample int) []int {
+	rank := func(i int) string {
+		d := sha256.Sum256(fmt.Appendf(nil, "%x %d %d", s.digest, round, i))
+		return string(d[:])
+	}
+	drawn := slices.Clone(there)
+	slices.SortFunc(drawn, func(i, j int) int { return strings.Compare(rank(i), rank(j)) })
+	drawn = drawn[:min(sample, len(drawn))]
+	slices.Sort(drawn)
+	return drawn
+}
+
+// Hidden returns the probability that a party's own secret coin has it take part in a round; 0:
+// there is no coin, and every party takes part. SubmitAfter returns how long after the arrival of a
+// round's model all parties submit; 0: as soon as they can. A party that its coin leaves out, or
+// that has no vector by then, sends a [Settled.Blank].
+func (s *Settled) Hidden() float64 { return s.job.Parties.Hidden }
+
+// SubmitAfter is described with [Settled.Hidden].
+func (s *Settled) SubmitAfter() time.Duration { return s.job.Privacy.SubmitAfter }
+
+// Time returns when rounds are held.
+func (s *Settled) Time() Time { return s.job.Time }
+
+// Label returns the label of all sessions.
+func (s *Settled) Label() string { return s.session.Label }
 
 // StdDev returns the standard deviation of the noise in each coordinate of a mean of the given
 // number of parties, in the units of the vectors; 0 without noise. Where the unit is a record,
@@ -377,7 +204,7 @@ func (s *Settled) StdDev(parties int) float64 {
 	if s.mechanism == nil {
 		return 0
 	}
-	if s.job != nil && s.job.PerRecord() {
+	if s.job.PerRecord() {
 		return s.mechanism.SumStdDev(parties) / float64(s.job.Batch())
 	}
 	over := float64(parties)
@@ -385,4 +212,21 @@ func (s *Settled) StdDev(parties int) float64 {
 		over *= q
 	}
 	return s.mechanism.SumStdDev(parties) / over
+}
+
+// Blur returns the number of rows that all answers to the job's queries together cannot tell from
+// none: a smaller group moves them by less than half of a 95 % interval, by the noise of the fewest
+// honest parties, no matter what its rows have in common. It is 0 without noise. It follows from
+// what is declared, and from no rows.
+func (s *Settled) Blur() float64 {
+	m := s.mechanism
+	if m == nil {
+		return 0
+	}
+	const z95 = 1.959963984540054 // of a normal law
+	rows := 1.0                   // that add norm 1 to the vector
+	if !s.job.PerRecord() {
+		rows = float64(s.job.Parties.Rows)
+	}
+	return z95 * m.StdDev(m.Vector.Shares.MinHonest) * rows
 }

@@ -1,7 +1,8 @@
 package job
 
 // Simulated returns why a job can only be simulated: for each field whose presence or absence keeps
-// parties from running it across machines, what is wrong and what to write. It is nil if they can.
+// parties from running the job across machines, the mistake and what to write instead. Simulated
+// returns nil if parties can run the job across machines.
 func (j *Job) Simulated() (why []*ConfigError) {
 	j = j.WithDefaults()
 	if j.Parties.Roster == "" {

@@ -1,5 +1,7 @@
 package job
 
+import "slices"
+
 // Names of the tensors of a model that a job trains itself. Those after the first hold what rules
 // keep between rounds, which all parties are told.
 const (
@@ -16,8 +18,8 @@ const (
 	TensorSecond  = "server.second" // and second
 )
 
-// Standing returns the tensors of the model of a training, with which a round begins: none if the
-// job trains no model, or does not say how large it is.
+// Standing returns the tensors of the model with which a round of a training begins: none if the
+// job trains no model, or does not say how large the model is.
 func (j *Job) Standing() []Tensor {
 	d := j.Model.Numbers()
 	if j.Model.Name == "" || d == 0 {
@@ -41,13 +43,20 @@ func (j *Job) Standing() []Tensor {
 }
 
 // Trains reports whether the job trains its model itself, on rows that parties bring.
-func (s *Settled) Trains() bool { return s.job != nil && s.job.Model.Name != "" }
+func (s *Settled) Trains() bool { return s.job.Model.Name != "" }
 
-// Tensors returns the tensors of the model of a job that trains: those of the training's standing,
-// and of what the server's rule remembers, so that anyone who has the model can continue with it.
+// Tensors returns the tensors of the model: of a job that trains the tensors of Standing and the
+// moments of the server's rule, so that anyone who has the model can continue the training, and of
+// any other those that parties share, a bare vector as one of that name.
 func (s *Settled) Tensors() []Tensor {
-	if !s.Trains() {
-		return nil
+	switch m := &s.job.Model; {
+	case s.Trains():
+	case m.File != "":
+		return s.tensors
+	case m.Length > 0:
+		return []Tensor{{"vector", []int{m.Length}}}
+	default:
+		return slices.DeleteFunc(slices.Clone(m.Tensor), func(t Tensor) bool { return m.keeps(t.Name) })
 	}
 	all := s.job.Standing()
 	if rule := s.job.Server.Rule; rule != "fedavg" {
@@ -57,8 +66,8 @@ func (s *Settled) Tensors() []Tensor {
 	return all
 }
 
-// ModelLength returns how many numbers a round begins with: those of Tensors if the job trains,
-// otherwise Length.
+// ModelLength returns how many numbers the model of a round has: the total of Tensors if the job
+// trains, otherwise Length.
 func (s *Settled) ModelLength() int {
 	if !s.Trains() {
 		return s.Length()

@@ -65,7 +65,7 @@ func rows(t *table, owner any, tell func(r *row, owner any)) {
 			tell(e.row, owner)
 			continue
 		}
-		e.list.grow(owner)
+		e.list.grow(owner, 1)
 		rows(&e.list.rows, e.list.of(owner, 0), tell)
 	}
 }

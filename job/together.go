@@ -9,8 +9,8 @@ import (
 	"github.com/hushsum/hushsum/internal/workload"
 )
 
-// Together holds queries of a job that are answered together: from one measurement of counts of
-// rows, by least squares, because that has less error than measuring each by itself.
+// Together holds queries of a job that are answered together, by least squares from one measurement
+// of counts of rows: that has less error than measuring the answer to each query by itself.
 type Together struct {
 	Queries []int // places in the job
 	// Strategy says which counts are measured; the queries of its cells are in the order of
@@ -18,8 +18,8 @@ type Together struct {
 	Strategy *workload.Strategy
 }
 
-// Together returns the queries of a valid job with its defaults that are answered together. It
-// follows from what is declared alone, and is the same for all parties.
+// Together returns the queries of a valid job with its defaults that are answered together. The
+// result follows from the declaration alone, and is the same for all parties.
 func (j *Job) Together() []Together {
 	if !j.Noisy() {
 		return nil
@@ -52,46 +52,133 @@ const mostRecent = 32
 // together works out what Together returns. Queries that count rows by the same columns, or by some
 // of them, may be answered together.
 func (j *Job) together() (all []Together) {
-	type group struct {
-		queries []int
-		columns []string
+	g := &grouping{Job: j, conditions: make([][]Condition, len(j.Query))}
+	for i := range j.Query {
+		g.conditions[i], _ = j.Conditions(&j.Query[i]) // of a valid job they are right
 	}
+	return g.together()
+}
+
+// grouping is a job whose queries are put into groups. It has their conditions, which each group
+// that a query may belong to asks for.
+type grouping struct {
+	*Job
+	conditions [][]Condition
+}
+
+// mostGroups bounds the groups that a query is tried in: a party works them out of a text that it
+// has not consented to.
+const mostGroups = 128
+
+func (j *grouping) together() (all []Together) {
 	var order []int
 	for i := range j.Query {
 		if j.counts(&j.Query[i]) {
 			order = append(order, i)
 		}
 	}
-	columns := func(i int) []string { return j.ColumnsOf(&j.Query[i]) }
-	slices.SortStableFunc(order, func(a, b int) int { return len(columns(b)) - len(columns(a)) })
-	var groups []group
+	columns := make([][]string, len(j.Query))
 	for _, i := range order {
-		names := columns(i)
-		k := slices.IndexFunc(groups, func(g group) bool {
-			for _, name := range names {
-				if !slices.Contains(g.columns, name) {
-					return false
-				}
-			}
-			return j.partsOf(g.columns, append(slices.Clone(g.queries), i)) != nil
-		})
-		if k >= 0 {
-			groups[k].queries = append(groups[k].queries, i)
-		} else if j.partsOf(names, []int{i}) != nil {
-			groups = append(groups, group{[]int{i}, names})
+		columns[i] = j.ColumnsOf(&j.Query[i])
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return len(columns[b]) - len(columns[a]) })
+	var groups []*group
+	for _, i := range order {
+		own := j.groupOf(i, columns[i])
+		if own != nil && !slices.ContainsFunc(groups, func(g *group) bool { return g.take(own) }) &&
+			len(groups) < mostGroups {
+			groups = append(groups, own)
 		}
 	}
+	left := workload.NewWork()
 	for _, g := range groups {
 		slices.Sort(g.queries)
 		if len(g.queries) < 2 {
 			continue
 		}
-		if s := j.strategy(g.columns, g.queries); s != nil {
+		if s := j.strategy(g, left); s != nil {
 			all = append(all, Together{g.queries, s})
 		}
 	}
 	slices.SortFunc(all, func(a, b Together) int { return a.Queries[0] - b.Queries[0] })
 	return all
+}
+
+// group holds queries of some columns, which tell apart at most [workload.MostCells] combinations
+// of parts.
+type group struct {
+	queries []int
+	columns []string
+	parts   [][]float64 // by column, the least value of each
+	lacks   []int       // by column, 1 if rows may have none
+	cells   int
+}
+
+// groupOf returns a group of one query; nil: it tells too many parts apart.
+func (j *grouping) groupOf(query int, columns []string) *group {
+	g := &group{queries: []int{query}, columns: columns, cells: 1}
+	for _, name := range columns {
+		c, lacks := j.columnNamed(name), 0
+		if c.Missing == "drop" || c.Numeric() && c.Outside == "drop" {
+			lacks = 1
+		}
+		list := j.parts(c, query)
+		if g.cells *= len(list) + lacks; len(list) == 0 || g.cells > workload.MostCells {
+			return nil
+		}
+		g.parts, g.lacks = append(g.parts, list), append(g.lacks, lacks)
+	}
+	return g
+}
+
+// take adds the query of another group, if this one has its columns and they do not tell too many
+// parts apart together.
+func (g *group) take(own *group) bool {
+	at, parts, cells := make([]int, len(own.columns)), make([][]float64, len(own.columns)), g.cells
+	for k, name := range own.columns {
+		if at[k] = slices.Index(g.columns, name); at[k] < 0 {
+			return false
+		}
+	}
+	for k, i := range at {
+		parts[k] = merged(g.parts[i], own.parts[k])
+		cells = cells / (len(g.parts[i]) + g.lacks[i]) * (len(parts[k]) + g.lacks[i])
+		if cells > workload.MostCells {
+			return false
+		}
+	}
+	for k, i := range at {
+		g.parts[i] = parts[k]
+	}
+	g.queries, g.cells = append(g.queries, own.queries...), cells
+	return true
+}
+
+// merged returns the numbers of two lists in order.
+func merged(a, b []float64) []float64 {
+	out := make([]float64, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		x := min(a[0], b[0])
+		out = append(out, x)
+		if a[0] == x {
+			a = a[1:]
+		}
+		if b[0] == x {
+			b = b[1:]
+		}
+	}
+	return append(append(out, a...), b...)
+}
+
+// values returns those that stand for all that the queries tell apart, by column: NaN is none.
+func (g *group) values() (values [][]float64) {
+	for i, list := range g.parts {
+		if list = slices.Clip(list); g.lacks[i] > 0 {
+			list = append(list, math.NaN())
+		}
+		values = append(values, list)
+	}
+	return values
 }
 
 // counts reports whether a query counts rows, and its part of a job is valid.
@@ -122,70 +209,47 @@ func (j *Job) counts(q *Query) bool {
 	return false
 }
 
-// partsOf returns, for each column, values that stand for all that queries tell apart; nil: there
-// are too many.
-func (j *Job) partsOf(columns []string, queries []int) (values [][]float64) {
-	all := 1
-	values = [][]float64{}
-	for _, name := range columns {
-		list := j.parts(j.columnNamed(name), queries)
-		if all *= len(list); all == 0 || all > workload.MostCells {
-			return nil
-		}
-		values = append(values, list)
-	}
-	return values
-}
-
-// parts returns the least value of each part of a column that queries tell apart, and NaN if rows
-// may have none; nil: there are too many.
-func (j *Job) parts(c *Column, queries []int) (list []float64) {
-	lacks := c.Missing == "drop" || c.Numeric() && c.Outside == "drop"
-	switch {
-	case !c.Numeric():
+// parts returns the least value of each part of a column that a query tells apart; nil: there are
+// too many.
+func (j *grouping) parts(c *Column, query int) (list []float64) {
+	if !c.Numeric() {
 		for i := range c.Words() {
 			list = append(list, float64(i))
 		}
-	default:
-		list = append(list, c.Range[0])
-		for _, i := range queries {
-			q := &j.Query[i]
-			conditions, _ := j.Conditions(q) // of a valid job they are right
-			for _, k := range conditions {
-				if k.Column == c.Name {
-					list = append(list, k.cuts()...)
-				}
+		return list
+	}
+	q := &j.Query[query]
+	list = append(list, c.Range[0])
+	for _, k := range j.conditions[query] {
+		if k.Column == c.Name {
+			list = append(list, k.cuts()...)
+		}
+	}
+	for side, axis := range []string{q.Column, q.By} {
+		if axis != c.Name {
+			continue
+		}
+		bins := []int{q.Bins, q.ByBins}[side]
+		for bin := 1; bin < bins; bin++ {
+			x := c.begins(bin, bins)
+			if x > c.Range[1] {
+				break
 			}
-			for axis, bins := range map[string]int{q.Column: q.Bins, q.By: q.ByBins} {
-				if axis != c.Name {
-					continue
-				}
-				for bin := 1; bin < bins; bin++ {
-					x := c.begins(bin, bins)
-					if x > c.Range[1] {
-						break
-					}
-					if list = append(list, x); !(x > c.Range[0]) || bin > workload.MostCells {
-						return nil
-					}
-				}
+			if list = append(list, x); !(x > c.Range[0]) || bin > workload.MostCells {
+				return nil
 			}
 		}
-		for i, x := range list {
-			if c.Type == "whole" {
-				list[i] = math.Ceil(x)
-			}
+	}
+	for i, x := range list {
+		if c.Type == "whole" {
+			list[i] = math.Ceil(x)
 		}
-		list = slices.DeleteFunc(list, func(x float64) bool {
-			return !(x >= c.Range[0] && x <= c.Range[1])
-		})
-		slices.Sort(list)
-		list = slices.Compact(list)
 	}
-	if lacks {
-		list = append(list, math.NaN())
-	}
-	return list
+	list = slices.DeleteFunc(list, func(x float64) bool {
+		return !(x >= c.Range[0] && x <= c.Range[1])
+	})
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // cuts returns the least values above those below which a condition holds otherwise.
@@ -200,9 +264,9 @@ func (c *Condition) cuts() []float64 {
 	return []float64{c.Number, above}
 }
 
-// Bin returns the bin of a value inside the range, among a given number of bins of equal width.
-// Where whole numbers are fewer than bins each has one of its own, and those that are left have
-// none.
+// Bin returns the bin of a value inside the range, among a given number of bins of equal width. If
+// there are fewer whole numbers than bins, each number has a bin of its own, and the remaining bins
+// are empty.
 func (c *Column) Bin(x float64, bins int) int {
 	if !c.Numeric() {
 		return int(x)
@@ -241,26 +305,28 @@ func (c *Column) begins(bin, bins int) float64 {
 	}
 }
 
-// strategy returns one for queries of some columns, nil if none gains.
-func (j *Job) strategy(columns []string, queries []int) *workload.Strategy {
+// strategy returns one for the queries of a group, nil if none gains or the work that is left does
+// not suffice.
+func (j *grouping) strategy(g *group, left *workload.Work) *workload.Strategy {
 	var asked []workload.Query
-	for _, i := range queries {
+	for _, i := range g.queries {
 		q := &j.Query[i]
-		at := func(name string) int { return slices.Index(columns, name) }
-		conditions, err := j.Conditions(q)
-		if err != nil {
-			return nil
+		at := func(name string) int { return slices.Index(g.columns, name) }
+		conditions := j.conditions[i]
+		var places []int
+		for k := range conditions {
+			places = append(places, at(conditions[k].Column))
 		}
 		column, by := j.columnNamed(q.Column), j.columnNamed(q.By)
 		x, y := at(q.Column), at(q.By)
 		binsBy := max(1, by.cells(q.ByBins))
-		w := workload.Query{Bins: int(q.numbers(j)), Share: q.Share}
+		w := workload.Query{Bins: int(q.numbers(j.Job)), Share: q.Share}
 		if q.Kind == "quantiles" {
 			w.Bins, w.Quantiles = q.Bins, q.At
 		}
 		w.Bin = func(row []float64) (bin int) {
 			for k := range conditions {
-				if !conditions[k].Holds(row[at(conditions[k].Column)]) {
+				if !conditions[k].Holds(row[places[k]]) {
 					return -1
 				}
 			}
@@ -280,9 +346,5 @@ func (j *Job) strategy(columns []string, queries []int) *workload.Strategy {
 		}
 		asked = append(asked, w)
 	}
-	values := j.partsOf(columns, queries)
-	if values == nil {
-		return nil
-	}
-	return workload.Choose(values, asked)
+	return workload.Choose(g.values(), asked, left)
 }

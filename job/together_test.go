@@ -55,6 +55,27 @@ query = [
 	}
 }
 
+// A text takes as much work as a few strategies, whatever groups its queries fall into: parties
+// read it before they consent. Without a bound 500 pairs of histograms took minutes.
+func TestTogetherIsBounded(t *testing.T) {
+	text := "name = \"a\"\nparties = { count = 4 }\n" +
+		"privacy = { noise = \"discrete-gaussian\", epsilon = 1.0 }\n" +
+		"column = [{ name = \"x\", type = \"number\", range = [0.0, 1.0] }]\nquery = [\n"
+	for i := range maxList {
+		text += fmt.Sprintf("  { name = \"q%d\", kind = \"histogram\", column = \"x\", bins = %d },\n", i,
+			12+i/2)
+	}
+	j := parse(t, text+"]\n").WithDefaults()
+	if n := len(j.Together()); n == 0 || n > 40 {
+		t.Errorf("%d groups", n)
+	}
+	g := &grouping{Job: j, conditions: make([][]Condition, len(j.Query))}
+	one, other := g.groupOf(0, []string{"x"}), g.groupOf(1, []string{"x"})
+	if !one.take(other) || one.cells != 12 || one.take(g.groupOf(999, []string{"x"})) {
+		t.Errorf("%+v", one)
+	}
+}
+
 // A bin begins at the least number that is in it, also where the edges are no numbers of their own.
 func TestBegins(t *testing.T) {
 	for _, c := range []Column{

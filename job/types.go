@@ -145,6 +145,10 @@ type Privacy struct {
 	// Bounds the epsilon of this job and all that continue it, over the life of a roster. Range:
 	// above 0. Default: none: each job has its own budget.
 	Study float64
+	// Says how the rounds of a study's jobs add up, and so which job fits: gaussian, any without
+	// secret coins and discrete Laplace noise; equal, rounds as in the first. Values: gaussian,
+	// equal. Default: gaussian, or equal with such coins or noise.
+	StudyPlan string
 	// Lets epsilon fail with this probability. Range: above 0, below 1 (probability). Default: 1e-05.
 	Delta float64
 	// Clips what a unit adds to this L2 norm. Range: above 0 (of the vector). Default: none; required
@@ -274,7 +278,11 @@ type Time struct {
 	// Sets the least time from the beginning of one round to that of the next. Range: 0s to 1000h.
 	// Default: 0s.
 	Pace time.Duration
-	// Sets how long a step waits for connected parties; a job of one round, once enough parties are
+	// Sets how long a step waits for connected parties; the first round, once enough parties are
 	// connected, waits as long for the others. Range: above 0s, to 1000h. Default: "30s".
 	StepTime time.Duration
+	// Counts the parties that have to be connected before the first round begins, however long that
+	// takes; it then waits for no others. Range: 0, or the fewest of a sum to parties.count
+	// (parties). Default: 0: as many as a sum takes.
+	BeginWith int
 }

@@ -157,6 +157,19 @@ func (r *row) write() string {
 	return fmt.Sprintf("write %s: %s", what, r.Range)
 }
 
+// within advises to write a whole number from least to most, if there is one, or to take another
+// way.
+func within(least, most int, ways ...string) string {
+	number := func(n int) string { return thousands(float64(n)) }
+	switch {
+	case least == most:
+		ways = append([]string{"write " + number(least)}, ways...)
+	case least < most:
+		ways = append([]string{"write " + number(least) + " to " + number(most)}, ways...)
+	}
+	return strings.Join(ways, ", or ")
+}
+
 func (r *row) holdsText(s string) bool {
 	if r.Kind == Word {
 		for _, w := range r.Words {

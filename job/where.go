@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// Condition is one of a query's where: the value of a column is compared with a number, or with a
-// word.
+// Condition is one condition of a query's where: it compares the value of a column with a number or
+// a word.
 type Condition struct {
 	Column string
 	Op     string  // =, !=, <, <=, > or >=
 	Number float64 // of a column of numbers; of categories the place in Words
 }
 
-// Conditions returns those of a query, all of which must hold of a row. It fails if they are not
-// written as they should be, or if a column or a word is unknown.
+// Conditions returns the conditions of a query; the query takes the rows for which all of them
+// hold. It fails if a condition is malformed, or if a column or a word is unknown.
 func (j *Job) Conditions(q *Query) (all []Condition, err error) { return j.conditions(q.Where) }
 
 // Event returns the conditions of the event of a query, as [Job.Conditions] does.
@@ -111,8 +111,8 @@ func cutWord(text string) (value, rest string, err error) {
 	return value, strings.TrimSpace(rest), nil
 }
 
-// Holds reports whether a condition is true of a value. A value that is missing is NaN, and of that
-// none is.
+// Holds reports whether a condition is true of a value. A missing value is NaN, for which no
+// condition is true.
 func (c *Condition) Holds(x float64) bool {
 	switch c.Op {
 	case "=":

@@ -10,9 +10,9 @@ import (
 
 // How package query writes a word into the vector.
 const (
-	// WordSigns is how many numbers tell a byte of a word.
+	// WordSigns is how many numbers encode a byte of a word.
 	WordSigns = 16
-	// WordChecks is how many bytes' numbers check a word.
+	// WordChecks is how many extra bytes are encoded to check a word.
 	WordChecks = 2
 )
 
@@ -22,8 +22,8 @@ const (
 	leastBuckets         = 16
 )
 
-// Buckets returns how many buckets the words of a query for the most frequent ones are in: a power
-// of two, and three at least for each word that is asked for.
+// Buckets returns the number of buckets of a query for the most frequent words: a power of two,
+// with at least three buckets for each word that is asked for.
 func (q *Query) Buckets() int {
 	return max(leastBuckets, 1<<bits.Len(uint(3*cmp.Or(q.Top, defaultTop)-1)))
 }

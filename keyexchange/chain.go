@@ -111,7 +111,7 @@ func (c *Chain) AppendBinary(b []byte) ([]byte, error) {
 }
 
 // ParseChain restores a chain that [Chain.AppendBinary] appended; it fails with [ErrEncoding].
-// Parsing a chain that has moved on since undoes the erasure of keys.
+// Parsing the encoding of a chain that has moved on since then undoes the erasure of its keys.
 func ParseChain(b []byte) (*Chain, error) {
 	if len(b) != ChainSize {
 		return nil, fmt.Errorf("%w: a chain has %d bytes, want %d", ErrEncoding, len(b), ChainSize)

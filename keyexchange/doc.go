@@ -3,14 +3,14 @@
 // per party and session, and for every pair a [Chain] of keys that is reseeded one way, round by
 // round.
 //
-// It is the public-key half of the private sum and serves nothing else: most programs want
+// The package is the public-key half of the private sum and has no other use: most programs want
 // package protocol, which drives it.
 //
 // # What it promises
 //
-// Against a server that carries every message and may change any of them, two
-// honest parties with the same roster either hold the same chain, known to
-// nobody else, or refuse. That rests on three checks made here:
+// Against a server that carries every message and may change any of them, two honest parties with
+// the same roster either hold the same chain, known to nobody else, or refuse. This rests on three
+// checks made here:
 //
 //   - every X25519 key, with the digest of the ML-KEM key, is signed by an identity
 //     of the roster, over the session's configuration ([SignKey], [VerifyKey]); a key

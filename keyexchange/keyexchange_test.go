@@ -533,6 +533,18 @@ func TestRosterText(t *testing.T) {
 	if err := again.UnmarshalText(text[:len(text)-2]); !errors.Is(err, ErrRosterLine) {
 		t.Errorf("a cut text: got %v, want ErrRosterLine", err)
 	}
+	marked, err := ParseRoster(append([]byte("\ufeff"), text...))
+	if err != nil || marked.Digest() != roster.Digest() {
+		t.Errorf("with a byte-order mark: %v", err)
+	}
+	wide := []byte("\xff\xfe")
+	for _, b := range text {
+		wide = append(wide, b, 0)
+	}
+	if _, err := ParseRoster(wide); !errors.Is(err, ErrRosterLine) ||
+		!strings.Contains(err.Error(), "it is UTF-16, and not UTF-8; convert it: iconv -f UTF-16") {
+		t.Errorf("UTF-16: %v", err)
+	}
 	if again.Digest() != roster.Digest() || again.Len() != 4 {
 		t.Error("the roster changed by writing and reading")
 	}

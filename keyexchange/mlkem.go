@@ -131,9 +131,9 @@ func (a *Agreement) Encapsulate(
 	return ciphertext, nil
 }
 
-// Decapsulate adds the secret that a ciphertext carries. A ciphertext that was not made for the
-// key gives a secret that nobody else has (FIPS 203 §7.3); one of invalid length gives
-// [ErrCiphertext]. It may fail with [ErrErased].
+// Decapsulate adds the secret that a ciphertext carries. A ciphertext that was not made for the key
+// gives a secret that nobody else has (FIPS 203 §7.3); a ciphertext of invalid length gives
+// [ErrCiphertext]. Decapsulate may also fail with [ErrErased].
 func (a *Agreement) Decapsulate(key *DecapsulationKey, ciphertext []byte) error {
 	if key.key == nil {
 		return ErrErased
@@ -152,9 +152,9 @@ func (a *Agreement) add(secret *[32]byte, ciphertext []byte) {
 	clear(secret[:])
 }
 
-// Chain makes the chain that two parties, given by their indices into roster, share: what they
-// agreed on, bound by HKDF to the session, both identities and the ciphertext. Both sides get the
-// same chain, at round 1.
+// Chain makes the chain that two parties share, given by their indices into roster: HKDF binds the
+// secrets that they agreed on to the session, both identities and the ciphertext. Both sides get
+// the same chain, at round 1.
 func (a *Agreement) Chain(session [32]byte, roster *Roster, self, peer int) *Chain {
 	// ML-KEM's secret comes first, as in draft-ietf-tls-ecdhe-mlkem §4.
 	secret := make([]byte, 0, 64)

@@ -13,6 +13,8 @@ import (
 
 	"filippo.io/edwards25519"
 	"golang.org/x/crypto/cryptobyte"
+
+	"github.com/hushsum/hushsum/internal/charset"
 )
 
 // maxNameLength is the longest name of a party, in bytes.
@@ -47,10 +49,10 @@ type Entry struct {
 	Key  ed25519.PublicKey // the long-term identity
 }
 
-// Roster is the fixed list of the parties of a session, which every party and
-// the server hold before the session begins. A party is known by its index in
-// the list, from 0. The server cannot add to it: that stops a server that
-// invents clients, so the list must come from elsewhere.
+// Roster is the fixed list of the parties of a session, which every party and the server hold
+// before the session begins. A party is known by its index in the list, from 0. The server cannot
+// add parties to the list, so it cannot invent clients; for that the list must not come from the
+// server.
 //
 // A Roster is immutable and safe for concurrent use.
 type Roster struct {
@@ -98,9 +100,14 @@ func NewRoster(entries []Entry) (*Roster, error) {
 
 // ParseRoster reads the text form: one party a line, its name, a space and its
 // Ed25519 public key in 64 lower-case hex digits. Empty lines and lines that
-// begin with '#' are passed over. It fails with [ErrRosterLine] and the line's
-// number, or as [NewRoster] does.
+// begin with '#' are passed over, and so is a byte-order mark. It fails with
+// [ErrRosterLine] and the line's number, or as [NewRoster] does.
 func ParseRoster(text []byte) (*Roster, error) {
+	text = bytes.TrimPrefix(text, []byte(charset.Mark))
+	if encoding := charset.Of(text); strings.HasPrefix(encoding, "UTF") {
+		reason, advice := charset.Foreign(encoding, "roster.txt")
+		return nil, fmt.Errorf("%w: %s; %s", ErrRosterLine, reason, advice)
+	}
 	var entries []Entry
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	for n := 1; lines.Scan(); n++ {

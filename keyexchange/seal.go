@@ -34,8 +34,10 @@ type Nonce [chacha20poly1305.NonceSizeX]byte
 // drawn at random for any number of messages.
 func GenerateNonce(random io.Reader) (Nonce, error) {
 	var nonce Nonce
-	err := read(random, nonce[:])
-	return nonce, err
+	if err := read(random, nonce[:]); err != nil {
+		return Nonce{}, err
+	}
+	return nonce, nil
 }
 
 // Seal encrypts and authenticates plaintext, and authenticates the associated

@@ -75,10 +75,10 @@ func ParseKey(b []byte) (*PrivateKey, error) {
 // Erase overwrites the private key.
 func (k *PrivateKey) Erase() { *k = PrivateKey{} }
 
-// ParsePublicKey accepts exactly the 32-byte encodings u < 2^255 − 19 of points that are not of
-// low order, and fails otherwise with [ErrPublicKey]. RFC 7748 §5 would have 2^255 − 19 ≤ u <
-// 2^256 reduced: then one point would have several encodings, and two parties could agree on a
-// secret but not on the transcript.
+// ParsePublicKey accepts exactly the 32-byte encodings u < 2^255 − 19 of points that are not of low
+// order, and fails otherwise with [ErrPublicKey]. RFC 7748 §5 reduces 2^255 − 19 ≤ u < 2^256, which
+// would give one point several encodings: two parties could then agree on a secret but not on the
+// transcript.
 func ParsePublicKey(b []byte) (PublicKey, error) {
 	if len(b) != 32 {
 		return PublicKey{}, ErrPublicKey

@@ -108,6 +108,9 @@ func (f adultFile) open(dir string) ([]adultRow, error) {
 	return f.parse(file, path)
 }
 
+// mostAdult bounds what is read of a file; the longest has 4 MB.
+const mostAdult = 16 << 20
+
 // parse reads a whole file and returns the rows without missing values. path is
 // for messages only.
 func (f adultFile) parse(r io.Reader, path string) ([]adultRow, error) {
@@ -116,7 +119,7 @@ func (f adultFile) parse(r io.Reader, path string) ([]adultRow, error) {
 		rows  int
 		ended bool // an empty line came; only the end of the file may follow
 	)
-	br := bufio.NewReader(r)
+	br := bufio.NewReader(io.LimitReader(r, mostAdult))
 	for line := 1; ; line++ {
 		text, err := br.ReadString('\n')
 		if err != nil && err != io.EOF {

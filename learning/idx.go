@@ -60,7 +60,7 @@ func parseIDX(r io.Reader, kind byte, sizes ...int) ([]byte, error) {
 	return nil, fault.New(ErrMalformed, "", "bytes follow the data")
 }
 
-// What to do about a file that is not as it was published.
+// Advice about a file that differs from the published one.
 const (
 	fetchFile  = "fetch the file again"
 	fetchFiles = "fetch the files again"

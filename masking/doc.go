@@ -11,10 +11,9 @@
 // in both. Long vectors go through memory once: [Vector.Store] and [Vector.Load] access parts of
 // one, [Vector.WriteTo] writes it piece by piece, and an [Intake] reads it piece by piece.
 //
-// What it promises: a vector to which the mask of a uniform, secret and
-// never reused seed was added is indistinguishable from a uniform one, as far
-// as AES-128 is a pseudorandom permutation. It does not keep a seed from being
-// used twice: that is the caller's work, and package protocol does it.
+// What it promises: a vector to which the mask of a uniform, secret and never reused seed was added
+// is indistinguishable from a uniform one, as far as AES-128 is a pseudorandom permutation. The
+// package does not prevent a seed from being used twice: its caller must, as package protocol does.
 //
 // On amd64 the keystream is made in registers and added in the same pass, by the widest AES
 // instructions that the processor has: of 512 bits ("avx512"), 256 ("avx2") or 128 ("aesni").

@@ -41,8 +41,8 @@ func (p piece) bits() int {
 func (p piece) size() int { return (p.bits() + 7) / 8 }
 
 // WriteTo writes the bytes that [Vector.AppendPacked] appends, through a buffer of 32 KiB. It
-// returns the number of bytes written and the error of w, which may have taken a part: v is
-// unchanged and can be written again.
+// returns the number of bytes written and the error of w, which may have taken a part of the bytes:
+// v is unchanged and can be written again.
 func (v *Vector) WriteTo(w io.Writer) (written int64, err error) {
 	buffer := pieces.Get().(*[8 * pieceWords]byte)
 	defer pieces.Put(buffer)
@@ -66,12 +66,12 @@ func (v *Vector) WriteTo(w io.Writer) (written int64, err error) {
 	return written, nil
 }
 
-// Intake takes one packed vector after another in pieces of any size, such as those from a
-// network, without holding the bytes: an [io.Writer] to copy to. A sum gets a vector from
-// [Intake.AddTo] once the vector is complete and its sender has nothing more to say that could
-// make it void; one that breaks off changes nothing. That takes room for one vector more. A
-// server that lets many parties send at once and has room for few can make the others wait, or
-// let them write to files and copy those here one by one.
+// Intake is an [io.Writer] that takes one packed vector after another in pieces of any size, such
+// as pieces from a network, without holding the bytes. [Intake.AddTo] adds a vector to a sum once
+// the vector is complete and nothing that its sender may still say can make it void; a vector that
+// breaks off changes nothing. An Intake has room for one vector. A server that lets many parties
+// send at once and has room for few Intakes can make the other parties wait, or write their vectors
+// to files and copy these to an Intake one by one.
 //
 // An Intake is not safe for concurrent use.
 type Intake struct {
@@ -94,9 +94,9 @@ func NewIntake(layout Layout) (*Intake, error) {
 	return &Intake{room: room}, nil
 }
 
-// Write takes the next bytes of the vector. It fails with [ErrPackedSize] if they are more than
-// the vector has, and then takes none of them, and with [ErrPadding]; after that it takes nothing
-// until [Intake.Reset].
+// Write takes the next bytes of the vector. It fails with [ErrPackedSize] if there are more bytes
+// than the vector has, and then takes none of them, and with [ErrPadding]; after an error it takes
+// nothing until [Intake.Reset].
 func (t *Intake) Write(b []byte) (int, error) {
 	if t.err != nil {
 		return 0, t.err
@@ -128,9 +128,9 @@ func (t *Intake) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// AddTo adds the vector that was written to sum, and makes t ready for the next. It fails with
-// the last error of [Intake.Write], with [ErrPackedSize] if bytes are missing, so that more can
-// be written, and with [ErrLayoutMismatch]; sum is then unchanged.
+// AddTo adds the vector that was written to sum, and makes t ready for the next. It fails with the
+// last error of [Intake.Write], with [ErrPackedSize] if bytes are missing, which can then still be
+// written, and with [ErrLayoutMismatch]; after any error sum is unchanged.
 func (t *Intake) AddTo(sum *Vector) error {
 	if t.err != nil {
 		return t.err

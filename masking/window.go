@@ -30,7 +30,7 @@ func (v *Vector) Load(dst []uint64, segment, from int) error {
 	return nil
 }
 
-// Store sets as many coordinates of a segment as there are values, from the given one on. It
+// Store sets as many coordinates of a segment as there are values, from the given coordinate on. It
 // fails with [ErrLength] if the segment is too short for them, and with [ErrRange] if a value is
 // 2^b or more; v is then zero.
 //

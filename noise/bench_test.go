@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// benchSigmas are the standard deviations that plans use, and some more.
+// benchSigmas are the standard deviations that jobs use, and some more.
 var benchSigmas = []int64{1, 10, 100, 1000, 30000}
 
 // benchLaws are the laws that sums use and the shares of which they are made, in order.

@@ -45,11 +45,10 @@ func (m *multiplier) mul(e element) element {
 	return p
 }
 
-// hash is a universal hash of a column of bits, a whole number of 128-bit blocks
-// of which the last is random padding: Σ block_i·c^(m−i) over all blocks i = 1 to
-// m, so that the padding is added as it is. It is linear over GF(2). For a
-// uniform c two different columns of m blocks collide with probability at most
-// (m−1)/2^128.
+// hash is a universal hash of a column of bits, a whole number of 128-bit blocks ending with a
+// block of random padding: Σ block_i·c^(m−i) over all blocks i = 1 to m, so that the padding is
+// added as it is. It is linear over GF(2). For a uniform c two different columns of m blocks
+// collide with probability at most (m−1)/2^128.
 func (m *multiplier) hash(column []byte) element {
 	var h element
 	for ; len(column) > blockSize; column = column[blockSize:] {

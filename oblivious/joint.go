@@ -98,8 +98,8 @@ func (c *JointConfig) coinWeights() []uint64 {
 	return weights
 }
 
-// inputWeights returns weights of which some add up to every number from 0 to Bound and
-// to no other: powers of two, and last what is missing to Bound.
+// inputWeights returns weights whose subsets add up to every number from 0 to Bound and to no
+// other: powers of two, and last the difference of Bound and their sum.
 func (c *JointConfig) inputWeights() (weights []uint64) {
 	left := c.Bound
 	for w := uint64(1); left > 0; w *= 2 {

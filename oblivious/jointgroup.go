@@ -111,8 +111,8 @@ func pick(bit, zero, one *edwards25519.Scalar) *edwards25519.Scalar {
 	return difference.MultiplyAdd(difference, bit, zero)
 }
 
-// challenge is a scalar made of a hash over a label and parts, of which all but the last
-// have a length that the label fixes.
+// challenge is a scalar made of a hash over a label and parts. The label fixes the lengths of all
+// parts but the last.
 func challenge(label string, parts ...[]byte) *edwards25519.Scalar {
 	h := sha512.New()
 	h.Write([]byte(label))

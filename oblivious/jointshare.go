@@ -168,9 +168,9 @@ func (o *opening) open(shares [][]*edwards25519.Point, most uint64) ([]uint64, e
 // maxTable bounds how many multiples of G are tabled.
 const maxTable = 1 << 20
 
-// logarithms returns v_k from 0 to most with v_k·G = points[k], or [ErrProof]: by steps of as
-// many multiples of G as there are in a table (Shanks 1971), of which all the points together
-// make the best use. Its time depends on the v_k, which are public.
+// logarithms returns v_k from 0 to most with v_k·G = points[k], or [ErrProof]: by steps of as many
+// multiples of G as there are in a table (Shanks 1971), whose size is best for all the points
+// together. Its time depends on the v_k, which are public.
 func logarithms(points []*edwards25519.Point, most uint64) ([]uint64, error) {
 	size := uint64(1)
 	for size < maxTable && size <= most && size*size < most*uint64(len(points)) {

@@ -35,8 +35,7 @@ const (
 	labelJointCheck      = "hushsum/1 joint check"
 )
 
-// digest is SHA-256 over a label and parts, of which all but the last have a
-// length that the label fixes.
+// digest is SHA-256 over a label and parts. The label fixes the lengths of all parts but the last.
 func digest(label string, parts ...[]byte) [32]byte {
 	h := sha256.New()
 	h.Write([]byte(label))

@@ -50,11 +50,11 @@ type Published struct {
 	choices  [][]byte     // by sender, 0 or 1 per coordinate
 }
 
-// NewPublished draws a party's noise terms and masks for one round. With zeroSum it
-// is the form of the thesis's appendix for misbehaving parties: the masks are
-// additive shares of zero of which the party keeps one and adds it; the masked input
-// is the same, and nothing is detected. Randomness comes from random (nil:
-// crypto/rand). It fails with [ErrConfig] (Coins must be zero) or [ErrRandom].
+// NewPublished draws a party's noise terms and masks for one round. With zeroSum it is the form of
+// the thesis's appendix for misbehaving parties: the masks are additive shares of zero, and the
+// party keeps and adds one of them; the masked input is the same, and nothing is detected.
+// Randomness comes from random (nil: crypto/rand). It fails with [ErrConfig] (Coins must be zero)
+// or [ErrRandom].
 func NewPublished(config *Config, party int, zeroSum bool, random io.Reader) (*Published, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err

@@ -67,7 +67,7 @@ type peer struct {
 	pads     []uint64 // of the chosen terms
 }
 
-// channel is the key of a message, of which each seals one only.
+// channel is the key of a message. Each key seals only one message.
 func (p *peer) channel(h header) *keyexchange.SealKey {
 	info := append([]byte(labelChannel), byte(h.kind))
 	key := keyexchange.SealKey(expand(p.chain, append(info, direction(int(h.from), int(h.to))...)))

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/hushsum/hushsum/internal/cores"
-	"github.com/hushsum/hushsum/internal/normproof"
+	"github.com/hushsum/hushsum/oneshot/normproof"
 )
 
 // verdict says of a submission whether its proof holds.
@@ -13,11 +13,11 @@ type verdict struct {
 	holds     bool
 }
 
-// Check verifies proofs ahead of time, on all cores, of submissions that [Server.Receive] is
-// given next: Receive then takes less time for each, and everything else stays the same,
-// including results and saved states. It verifies one message of each party, the first that is
-// due, so that a party costs the server one proof a round. Messages are not kept. Without
-// [Terms.Norm], and with Covered, it does nothing.
+// Check verifies proofs ahead of time, on all cores, of submissions that [Server.Receive] is given
+// next: Receive then takes less time for each submission; results and saved states stay the same.
+// Check verifies one message of each party, the first that is due, so that a party costs the server
+// one proof a round. It does not keep messages. Without [Terms.Norm], and with Covered, it does
+// nothing.
 func (s *Server) Check(messages [][]byte) {
 	c, r := s.config, s.open
 	if c.scheme == nil || c.reduces || r == nil || r.step != stepSubmissions {

@@ -3,6 +3,7 @@ package oneshot
 import (
 	"bytes"
 	"errors"
+	"maps"
 	mathrand "math/rand/v2"
 	"reflect"
 	"slices"
@@ -29,34 +30,34 @@ func sameRefusal(a, b error) bool {
 // one by one, and saves the same, whatever comes in whatever order: proofs that hold and that do
 // not, second messages of a party, copies, messages that are refused before their proof.
 func TestCheck(t *testing.T) {
-	const n, members = 8, 7
+	const n, members = 5, 7
 	terms := boundedNoise(members, 2)
 	w := newWorld(n, members, terms)
-	dealt := make([][]byte, members) // noise, of whom the first two cheat
+	dealt := make([][]byte, members) // noise, of whom two cheat
 	w.noise = func(k int, m []byte) []byte {
-		if dealt[k] = m; k < 2 {
-			dealt[k] = w.deal(n+k, cheats[[]string{"uniform y", "another key"}[k]])
+		if name := map[int]string{3: "another key", 4: "uniform y"}[k]; name != "" {
+			m = w.cheat(n+k, name, cheats[name])
 		}
+		dealt[k] = m
 		return nil
 	}
 	if err := w.begin(nil); err != nil {
 		t.Fatal(err)
 	}
 	pool := slices.Clone(dealt)
-	var names []string
-	for name := range cheats {
-		names = append(names, name)
-	}
-	slices.Sort(names)
 	for i := range n {
-		pool = append(pool, must(w.submit(i)), w.deal(i, cheats[names[i%len(names)]]))
+		pool = append(pool, must(w.submit(i)))
 	}
+	for _, name := range slices.Sorted(maps.Keys(cheats)) {
+		pool = append(pool, w.cheat(0, name, cheats[name]))
+	}
+	pool = append(pool, w.cheat(1, "uniform y", cheats["uniform y"]))
 	forged := slices.Clone(pool[members])
 	forged[len(forged)-1] ^= 1
 	pool = append(pool, forged, forged[:50], nil, w.opening)
 	key := new(keyexchange.SealKey)
 	saved := must(w.server.Save(key))
-	for trial := range suite.Size(6, 6, 40, 400) {
+	for trial := range suite.Size(3, 3, 40, 400) {
 		random := mathrand.New(mathrand.NewPCG(uint64(trial), 17))
 		size := []int{1, 3, 0}[trial%3] // 1 and 3: what is full meanwhile is refused
 		plain := must(LoadServer(w.config, size, key, saved))
@@ -94,7 +95,7 @@ func TestCheckOnce(t *testing.T) {
 	}
 	w.server.Check(nil)
 	w.server.batch = 1
-	good, bad := must(w.submit(0)), w.deal(0, cheats["uniform y"])
+	good, bad := must(w.submit(0)), w.cheat(0, "uniform y", cheats["uniform y"])
 	other := must(w.submit(1))
 	w.server.Check([][]byte{good, bad, bad, other})
 	w.server.Check([][]byte{bad})

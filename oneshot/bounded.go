@@ -10,8 +10,8 @@ import (
 	"filippo.io/edwards25519"
 
 	"github.com/hushsum/hushsum/internal/entropy"
-	"github.com/hushsum/hushsum/internal/normproof"
 	"github.com/hushsum/hushsum/noise"
+	"github.com/hushsum/hushsum/oneshot/normproof"
 	"github.com/hushsum/hushsum/shamir"
 )
 
@@ -147,7 +147,8 @@ func (s *settled) checkNorm(values []int64) error {
 	return nil
 }
 
-// polynomials returns f_0, of which all coefficients are random, and those that carry the secrets.
+// polynomials returns f_0, whose coefficients are all random, and the polynomials that carry the
+// secrets.
 func (s *settled) polynomials(
 	random io.Reader, secrets []shamir.Secret,
 ) ([][]*edwards25519.Scalar, error) {

@@ -271,7 +271,7 @@ func TestCheats(t *testing.T) {
 		}
 	}
 	for i, name := range names {
-		message := w.deal(honest+i, cheats[name])
+		message := w.cheat(honest+i, name, cheats[name])
 		err := w.server.Receive(message)
 		if err == nil {
 			continue // it shows in the shares

@@ -100,11 +100,12 @@ type eachWorld struct {
 // honest party that drops out or not, in the smallest committee: the sum of the others comes out,
 // who cheats is named with evidence that holds, unless it is by a box or before a lying member
 // alone, and nobody honest is named, or left out, unless f liars can have it. By default every
-// eighth choice for one colluder where all members have keys, with -long each, and with -longest
+// sixteenth choice for one colluder where all members have keys, with -long each, and with -longest
 // each for two.
 func TestBoundedEach(t *testing.T) {
+	remember(t)
 	const members = 4
-	colluders, step := 1, 8
+	colluders, step := 1, 32
 	if suite.Long() {
 		step = 1
 	}

@@ -19,6 +19,7 @@ func boundedNoise(members, faults int) Terms {
 // it, with evidence that holds, and that holds of nobody else; the sum has the noise of the others.
 // Each cheat takes its turn as one of two faults, next to a party that cheats in the same way.
 func TestBoundedNoise(t *testing.T) {
+	remember(t)
 	const parties, members, liar = 5, 7, 4
 	for name, cheat := range cheats {
 		t.Run(name, func(t *testing.T) {
@@ -28,7 +29,7 @@ func TestBoundedNoise(t *testing.T) {
 				if k != liar {
 					return m
 				}
-				m = w.deal(parties+liar, cheat)
+				m = w.cheat(parties+liar, name, cheat)
 				err := w.server.Receive(m)
 				if err == nil {
 					return nil // it shows in the shares
@@ -56,7 +57,7 @@ func TestBoundedNoise(t *testing.T) {
 			if got := w.server.NoiseOf(); !slices.Equal(got, []int{0, 1, 2, 3, 5, 6}) {
 				t.Errorf("noise of %v", got)
 			}
-			message := w.deal(0, cheat)
+			message := w.cheat(0, name, cheat)
 			err := w.server.Receive(message)
 			var named *PartyError
 			if err != nil && (!errors.Is(err, ErrProof) || !errors.As(err, &named) || named.Party != 0) {

@@ -16,6 +16,7 @@ const boundedCheat, boundedWronged = 3, 4
 
 // TestBoundedVectors: a round with a bound, of SPEC-ONESHOT.md §14, in which a complaint convicts.
 func TestBoundedVectors(t *testing.T) {
+	remember(t)
 	r := record(t, "a bound, noise, X25519; party 3 deals member 4 a share that does not fit",
 		bounded(Terms{Colluders: 1, KEM: KEMX25519}))
 	compare(t, "bounded.json", r.out)
@@ -161,6 +162,7 @@ func (r *recorded) boundedRefusals(t *testing.T) (out []vectorRefusal) {
 // TestCoveredVectors: a covered round with a bound, of SPEC-ONESHOT.md §16, in which a party is out
 // again.
 func TestCoveredVectors(t *testing.T) {
+	remember(t)
 	r := record(t, "covered with a bound, noise, X25519; party 3 has a value of twice the bound",
 		covered(Terms{Colluders: 1, KEM: KEMX25519}))
 	compare(t, "bounded-covered.json", r.out)

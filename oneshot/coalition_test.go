@@ -13,14 +13,14 @@ import (
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
-var trials = flag.Int("trials", 0, "coalitions to try, 0 for 100 and 300 with -long")
+var trials = flag.Int("trials", 0, "coalitions to try, 0 for 40 and 300 with -long")
 
 // trialsToRun returns how many coalitions are tried.
 func trialsToRun() int {
 	if *trials > 0 {
 		return *trials
 	}
-	return suite.Size(100, 100, 300, 10_000)
+	return suite.Size(40, 40, 300, 10_000)
 }
 
 // A coalition is a server, two members and two parties of a small world that pool all

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"pgregory.net/rapid"
@@ -390,9 +391,7 @@ func TestMembersNoiseTerms(t *testing.T) {
 // open, or send parts that are wrong, whichever they are. With ρ = C − 4f no round is lost, and
 // each sum has the noise of C − f members.
 func TestMembersNoiseCoalitions(t *testing.T) {
-	if testing.Short() {
-		t.Skip("seconds of sealing")
-	}
+	suite.Checks(t, suite.Size(4, 15, 100, 100))
 	const members, faults = 10, 2
 	terms := membersNoise(10, members, faults)
 	terms.PerPolynomial = members - 4*faults

@@ -17,16 +17,16 @@ import (
 )
 
 // Config holds the terms that the parties, the members and the server agree on before the first
-// round. Everything is signed and sealed under its digest: sides that disagree
-// refuse each other with [ErrContext].
+// round. Everything is signed and sealed under the digest of the Config: sides that disagree refuse
+// each other with [ErrContext].
 type Config struct {
 	// Label names the deployment, at most 255 bytes. Round numbers go up within a configuration;
 	// give every new start a label of its own.
 	Label string
 	// Roster lists the parties. It must not come from the server.
 	Roster *keyexchange.Roster
-	// Committee lists the members. It must not come from the server, and the server and its friends
-	// may control at most Faults of its members.
+	// Committee lists the members. It must not come from the server, and the server and those who
+	// collude with it may control at most Faults members.
 	Committee *keyexchange.Roster
 	Terms
 }
@@ -40,7 +40,7 @@ func (c *Config) Parameters() (Figures, error) {
 	return s.Figures, nil
 }
 
-// Digest returns the digest of the configuration, by which sides can compare theirs
+// Digest returns the digest of the configuration, with which sides can compare their configurations
 // out of band. It fails with [ErrConfig].
 func (c *Config) Digest() ([32]byte, error) {
 	s, err := c.settle()

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/hushsum/hushsum/internal/normproof"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/oneshot/normproof"
 	"github.com/hushsum/hushsum/shamir"
 )
 

@@ -1,10 +1,10 @@
-// Package oneshot is a private sum to which each party sends one message and is done, however many
-// parties there are. A committee of a few dozen members helps the server to remove the key from the
-// sum, and the noise that hides the keys is the noise that protects the sum.
+// Package oneshot is a private sum in which each party sends only one message, however many parties
+// there are. A committee of a few dozen members helps the server to remove the key from the sum,
+// and the noise that hides the keys is the noise that protects the sum.
 //
 // Use it for phones and for very many parties, which appear once and vanish. Package protocol, in
-// which parties stay for four messages, needs no committee, rests on fewer assumptions and gives
-// exact sums at no extra cost.
+// which each party stays for four messages, needs no committee, rests on fewer assumptions and
+// gives exact sums at no extra cost.
 //
 // # A round
 //
@@ -20,11 +20,10 @@
 //	server → members   Certificate   enough of those
 //	member → server    Part          its sum of shares
 //
-// v is a party's input, e its share of the noise, s a short key of its own, and a
-// public and fresh for each round (Ring-LWE). The server adds the y; the members'
-// parts give it the sum of the s and nothing else, and with it the sum of e + v.
-// SPEC-ONESHOT.md at the module's root has the protocol byte by byte and the security
-// argument.
+// v is a party's input, e its share of the noise, s a short key of its own, and a public and fresh
+// for each round (Ring-LWE). The server adds the y; the members' parts give the server the sum of
+// the s and nothing else, and so the sum of e + v. SPEC-ONESHOT.md at the module's root has the
+// protocol byte by byte and the security argument.
 //
 // [Party], [Member] and [Server] are deterministic state machines, apart from what
 // HPKE draws: bytes in, bytes out, without goroutines, clocks or sockets. The caller
@@ -39,32 +38,32 @@
 //   - with [Terms.Covered], if Hint-RLWE is hard (Kim, Lee, Seo, Song 2023), which
 //     follows from Ring-LWE, and AES is an ideal cipher;
 //   - without, if it picks who is in the sum independently of the submissions, as
-//     accidents and the order of arrival do; or, for one that looks at them first,
+//     accidents and the order of arrival do; or, if it looks at them first,
 //     if Hint-RLWE is hard with sets chosen adaptively. That is a new assumption. No
 //     attack on it is known.
 //
-// The noise holds for such a server too, as far as its computing power goes: the ε of
-// MinSurvivors − Colluders shares, with a δ that grows by its chance to tell the
-// keys from random.
+// The noise also protects against such a server, within the limits of its computing power: with the
+// ε of MinSurvivors − Colluders shares, and a δ that grows by the server's chance to distinguish
+// the keys from random.
 //
 // With [Terms.CommitteeNoise] members deal the noise, and the ε is that of C − 2·Faults members
 // of a committee of C, no matter which parties collude.
 //
-// Sums are right whatever Faults members send. A party can spoil one, by a key and a submission
-// that do not fit or by values beyond its range, and nobody can tell which party it was, unless
-// there is a bound: with [Terms.Norm] parties prove that what they send is a vector within it,
-// under the key that they deal, a party that cheats is named, with [Evidence] that convinces
-// others, and the sum of the rest comes out. The transport must authenticate the members to the
-// server, or strangers can answer in their place and spoil rounds.
+// Sums are right whatever Faults members send. A party can spoil a sum, by a submission that does
+// not fit the key that it deals or by values beyond the range, and without a bound nobody can tell
+// which party did. With [Terms.Norm] parties prove that their submission is a vector within the
+// bound, under the key that they deal: a party that cheats is named, with [Evidence] that convinces
+// others, and the sum of the other parties comes out. The transport must authenticate the members
+// to the server, or strangers can answer in their place and spoil rounds.
 //
 // # Crashes
 //
-// [Party.Save], [Member.Save] and [Server.Save] work after every step. Save, then send;
-// after a crash load, and send Output again. Keep the newest state only: an older one
-// would answer a round twice.
+// [Party.Save], [Member.Save] and [Server.Save] work after every step. Save, then send; after a
+// crash load, and send Output again. Keep the newest state only: an older state would answer a
+// round twice.
 //
 // # Constant time
 //
 // Operations of parties and members on secrets take time that depends on the configuration alone.
-// The server puts together what it is meant to learn, in variable time.
+// The server rebuilds secrets that it is meant to learn, in variable time.
 package oneshot

@@ -37,29 +37,29 @@ var (
 	ErrKey = errors.New("oneshot: a member's key cannot be used; leave the member out")
 	// ErrOwnKey: the list of keys lacks the key that this member made for the round.
 	ErrOwnKey = errors.New("oneshot: the list of keys lacks this member's own")
-	// ErrReplay: the round number has been used, or a higher one has.
+	// ErrReplay: this round number, or a higher one, was used before.
 	ErrReplay = errors.New("oneshot: the round number has been used; numbers only go up")
 	// ErrTooFew: fewer members or parties than the configuration requires.
 	ErrTooFew = errors.New("oneshot: too few members or parties")
-	// ErrStatement: the server closes the round with another list of parties than the one that this
+	// ErrStatement: the server closes the round with a list of parties other than the list that this
 	// member has added up. Do not answer.
 	ErrStatement = errors.New(
 		"oneshot: the round is closed over parties other than those that this member has seen")
-	// ErrCertificate: the signatures on the list of parties are too few, or not on
-	// this member's own.
+	// ErrCertificate: the signatures on the list of parties are too few, or on a list other than this
+	// member's.
 	ErrCertificate = errors.New("oneshot: the list of parties is not certified")
-	// ErrLost: this member holds no good part of a party in the sum and cannot answer in this round.
-	// It may take part in the next.
+	// ErrLost: this member lacks a valid part of some party in the sum, and cannot answer in this
+	// round. It may take part in the next round.
 	ErrLost = errors.New(
 		"oneshot: this member lacks a part of a party in the sum and sits the round out")
 	// ErrExcluded: the member has disputed too often and is ignored in this round.
 	ErrExcluded = errors.New("oneshot: the member has disputed too much and is out of the round")
-	// ErrProof: the party's proof that its values are within [Terms.Norm] does not hold, or
-	// shares that it dealt do not fit it. The error is a [PartyError] with [Evidence], or a
+	// ErrProof: the party's proof that its values are within [Terms.Norm] does not hold, or shares
+	// that the party dealt do not fit the proof. The error is a [PartyError] with [Evidence], or a
 	// [MemberError] where members deal noise; the vector is out of the round.
 	ErrProof = errors.New("oneshot: the proof of a bounded norm does not hold")
-	// ErrComplaint: the member opened something that it says convicts a party, but that does not.
-	// The member is out of the round.
+	// ErrComplaint: the member's complaint does not convict the party that it accuses. The member is
+	// out of the round.
 	ErrComplaint = errors.New("oneshot: the complaint does not convict the party")
 	// ErrEvidence: the evidence does not convict: nothing in it shows that the party cheated.
 	ErrEvidence = errors.New("oneshot: the evidence does not convict")
@@ -76,12 +76,12 @@ var (
 	ErrConfig = errors.New("oneshot: unusable configuration")
 	// ErrIdentity: the signer's key is not in the roster or the committee.
 	ErrIdentity = errors.New("oneshot: the identity is not in the list")
-	// ErrBroadcast: the broadcast given to this party is not the one with which the round was
-	// opened. Do not submit what was made from it.
+	// ErrBroadcast: the broadcast given to this party is not the one with which the round was opened.
+	// Do not submit an input made from it.
 	ErrBroadcast = errors.New(
 		"oneshot: the broadcast differs from the one that the round was opened with")
 	// ErrStale: the input was made from a broadcast that is too old for the round, or that did not
-	// exist yet. Make another from the present one.
+	// exist yet. Make an input from the present broadcast.
 	ErrStale = errors.New("oneshot: the input was not made from a broadcast that the round accepts")
 	// ErrLength: an input has the wrong number of values.
 	ErrLength = errors.New("oneshot: the input has the wrong length")
@@ -96,8 +96,8 @@ var (
 	// ErrExactNorm: a bound was set for exact sums. The proof covers noise too: set Noise, or leave
 	// Norm out.
 	ErrExactNorm = errors.New("oneshot: exact sums have no proof of a norm; set Noise, or no Norm")
-	// ErrParts: the members' parts do not determine the key: more than Faults of them are invalid,
-	// or a party dealt parts of no key. The round is lost.
+	// ErrParts: the members' parts do not determine the key: more than Faults of them are invalid, or
+	// the parts that a party dealt belong to no key. The round is lost.
 	ErrParts = errors.New("oneshot: the members' parts are inconsistent; the round is lost")
 	// ErrNoise: the coordinates that carry only noise are too large: a party's submission does not
 	// fit the key that it dealt. The round is lost, and nothing says which party it was.
@@ -128,8 +128,7 @@ func (e *PartyError) Error() string {
 // Unwrap returns the reason.
 func (e *PartyError) Unwrap() error { return e.Err }
 
-// A MemberError says which member's message was refused, and why. It unwraps to the
-// reason.
+// A MemberError says which member's message was refused, and why. It unwraps to the reason.
 type MemberError struct {
 	Member int    // committee index
 	Name   string // committee name

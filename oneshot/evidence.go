@@ -12,11 +12,12 @@ import (
 	"github.com/hushsum/hushsum/noise"
 )
 
-// Evidence proves to anybody that a party of a round with [Terms.Norm] cheated, or a member in
-// noise that it dealt: it has what the cheater signed, with the proof that does not hold, or with
-// shares that do not fit it. It contains all that the check needs: the configuration and the
-// members' keys too. A reader compares the key of the party or member with the one that it knows.
-// [Evidence.AppendBinary] and [ParseEvidence] convert it to bytes and back.
+// Evidence proves to anybody that a party of a round with [Terms.Norm] cheated, or that a member
+// cheated in the noise that it dealt. It has the message that the cheater signed, with the proof
+// that does not hold or with shares that do not fit the proof, and everything else that the check
+// needs, including the configuration and the members' keys. A reader compares the key of the party
+// or member with the key that the reader knows. [Evidence.AppendBinary] and [ParseEvidence] convert
+// it to bytes and back.
 type Evidence struct {
 	config  *Config
 	round   uint64
@@ -45,12 +46,12 @@ func (e *Evidence) NoiseOf() (int, bool) {
 	return k, k >= 0
 }
 
-// Member returns the committee index of the member that was dealt shares that do not fit, and
-// false if the evidence is the proof that does not hold.
+// Member returns the committee index of the member that was dealt shares that do not fit, and false
+// if the evidence is a proof that does not hold.
 func (e *Evidence) Member() (int, bool) { return e.claim.Member, e.claim.Member >= 0 }
 
-// Verify returns nil if the party or member cheated. It fails with [ErrEvidence] if nothing shows
-// that.
+// Verify returns nil if the evidence shows that the party or member cheated, and otherwise
+// [ErrEvidence].
 func (e *Evidence) Verify() error {
 	s, err := e.config.settle()
 	if err != nil {

@@ -70,7 +70,7 @@ func writeEvidence(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w, messages := reducing(t, 5, map[int]dealer{3: cheats["uniform y"]})
+	w, messages := reducing(t, map[int]string{3: "uniform y"})
 	for _, m := range messages {
 		if err := w.server.Uncover(m); err != nil {
 			t.Fatal(err)

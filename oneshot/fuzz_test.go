@@ -145,9 +145,9 @@ func FuzzRound(f *testing.F) {
 			t.Fatalf("the server refuses, and has changed: %v", err)
 		}
 		member := must(LoadMember(s.config, memberKeys[0], nil, &s.key, s.members[0]))
-		before = inside(ownerMemberUsed, 0, must(member.Save(&s.key)))
+		before = inside(ownerMember, 0, must(member.Save(&s.key)))
 		if _, err := member.Receive(message); err != nil &&
-			!bytes.Equal(before, inside(ownerMemberUsed, 0, must(member.Save(&s.key)))) {
+			!bytes.Equal(before, inside(ownerMember, 0, must(member.Save(&s.key)))) {
 			t.Fatalf("the member refuses, and has changed: %v", err)
 		}
 		party := must(NewParty(s.config, partyKeys[0], nil))

@@ -57,6 +57,8 @@ type world struct {
 
 	// noise, if it is not nil, changes what a member deals; nil keeps it back.
 	noise func(k int, message []byte) []byte
+
+	anew bool // nothing is replayed
 }
 
 // newWorld makes a world of n parties and c members.
@@ -90,9 +92,9 @@ func (w *world) begin(has func(k int) bool) error {
 	if w.opening, err = w.server.Open([]byte("model")); err != nil {
 		return err
 	}
-	for k, m := range w.members {
+	for k := range w.members {
 		if has == nil || has(k) {
-			dealt, err := m.Receive(w.opening)
+			dealt, err := w.opened(k)
 			if err != nil {
 				return err
 			}
@@ -122,7 +124,10 @@ func (w *world) values(i int) []int64 {
 }
 
 func (w *world) submit(i int) ([]byte, error) {
-	return w.party(i).SubmitDigest(w.opening, broadcastDigest([]byte("model")), w.made(i), w.values(i))
+	return w.once("honest", i, func() ([]byte, error) {
+		model := broadcastDigest([]byte("model"))
+		return w.party(i).SubmitDigest(w.opening, model, w.made(i), w.values(i))
+	})
 }
 
 // made is the round of the broadcast that a party's values are from: as many rounds ago as its

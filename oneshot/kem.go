@@ -17,7 +17,7 @@ import (
 type KEM uint8
 
 const (
-	// KEMHybrid is ML-KEM-768 with X25519: it holds as long as one of the two does.
+	// KEMHybrid is ML-KEM-768 with X25519: it stays secure as long as one of the two does.
 	KEMHybrid KEM = iota
 	// KEMX25519 is X25519 alone: 24 kB instead of 67 for 40 members, and open to anyone who records a
 	// round and later has a quantum computer.

@@ -35,8 +35,8 @@ const (
 	labelNoise     = "hushsum/oneshot/2 noise" // by a member that deals noise
 )
 
-// hash is SHA-256 over a label and parts, of which all but the last have a
-// length that the label and the configuration fix.
+// hash is SHA-256 over a label and parts. The label and the configuration fix the lengths of all
+// parts but the last.
 func hash(label string, parts ...[]byte) [32]byte {
 	h := sha256.New()
 	h.Write([]byte(label))

@@ -18,7 +18,7 @@ import (
 // for the two bits that each party has from the first; covered, 68 bytes for each in the
 // sum, and 32 for each of them and each member's part. With -longest they are 100,000.
 func TestMany(t *testing.T) {
-	n := 300
+	n := 150
 	if suite.Longest() {
 		n = 100_000
 	} else if testing.Short() {

@@ -13,9 +13,9 @@ import (
 	"github.com/hushsum/hushsum/shamir"
 )
 
-// A Member of the committee makes a key for each round, adds up the parts that parties seal to
-// it, and hands the sum to the server once enough members agree on which parties are in it. It is
-// not safe for concurrent use.
+// A Member of the committee makes a key for each round, adds up the parts that parties seal to that
+// key, and hands the sum of the parts to the server once enough members agree on the list of
+// parties in the sum. It is not safe for concurrent use.
 type Member struct {
 	config *settled
 	signer crypto.Signer
@@ -93,8 +93,8 @@ func (m *Member) Index() int { return m.self }
 // until the round is opened.
 func (m *Member) Round() uint64 { return m.round }
 
-// Opened returns the number of the last round that was opened to the member: it does not answer
-// in that round or an earlier one again.
+// Opened returns the number of the last round that was opened to the member, which answers neither
+// that round nor an earlier round again.
 func (m *Member) Opened() uint64 { return m.used }
 
 // Output returns the member's last message, to be sent again after a crash; nil if there is none.
@@ -131,9 +131,9 @@ func (p *pendingPart) erase() {
 	clear(p.cover)
 }
 
-// Receive takes one message of the server and returns the member's answer, or nil if none is due.
-// Save the member, then send. A message that is refused, with one of the package's errors,
-// changes nothing.
+// Receive takes one message of the server and returns the member's answer, nil if no answer is due.
+// Save the member, then send. A message that is refused, with one of the package's errors, changes
+// nothing.
 func (m *Member) Receive(message []byte) ([]byte, error) {
 	h, body, err := m.config.parse(message)
 	if err != nil {

@@ -138,9 +138,8 @@ func (s *settled) context(round uint64, o *opening) [32]byte {
 
 func broadcastDigest(broadcast []byte) [32]byte { return hash(labelBroadcast, broadcast) }
 
-// NewBroadcastHash returns the hash that names a broadcast, for a broadcast that is made or
-// arrives in pieces: write the broadcast to it. Its sum is for [Server.OpenDigest] and
-// [Party.SubmitDigest].
+// NewBroadcastHash returns a hash for a broadcast that is made or arrives in pieces: write the
+// broadcast to the hash, and give its sum to [Server.OpenDigest] and [Party.SubmitDigest].
 func NewBroadcastHash() gohash.Hash {
 	h := sha256.New()
 	h.Write([]byte(labelBroadcast))
@@ -259,7 +258,7 @@ func (s *settled) checkExtra(extra []byte, round uint64) error {
 	return s.checkMade(binary.BigEndian.Uint64(extra[len(extra)-8:]), round)
 }
 
-// entrySize is the length of an entry of typeBatch, of which the body is
+// entrySize is the length of an entry of typeBatch, whose body is
 //
 //	struct {
 //	    uint32 batch;                       // from 1

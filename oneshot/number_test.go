@@ -2,10 +2,8 @@ package oneshot
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"math"
-	"os"
 	"testing"
 
 	"github.com/hushsum/hushsum/internal/wire"
@@ -141,57 +139,6 @@ func TestTwoKeysOneNumber(t *testing.T) {
 		if _, err := m.Receive(opening); !errors.Is(err, ErrOwnKey) {
 			t.Errorf("an opening with keys that were erased: %v", err)
 		}
-	}
-}
-
-// States of the release before, whose numbers Invites used up, load, and are led to the end
-// of the round that they are in.
-func TestMemberStatesBefore(t *testing.T) {
-	text, err := os.ReadFile("testdata/members-1.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var states []struct {
-		Name  string
-		After int // messages of round.json; below 0: it is of another round
-		State []byte
-	}
-	if err := json.Unmarshal(text, &states); err != nil {
-		t.Fatal(err)
-	}
-	r := record(t, "form (a), noise, X25519", vectorTerms(false))
-	key := new(keyexchange.SealKey)
-	w := r.replay(0)
-	used := map[string]uint64{ // the largest number that may not be answered any more
-		"keyed for round 3": 2, "round 3 abandoned": 3, "round 1 abandoned when it was open": 1,
-	}
-	for _, s := range states {
-		t.Run(s.Name, func(t *testing.T) {
-			m := must(LoadMember(r.config, memberKey(0), chacha(0), key, s.State))
-			last := used[s.Name]
-			if s.After >= 0 {
-				last = 1
-				same := r.replay(s.After).members[0]
-				for _, one := range r.out.Messages[s.After:] {
-					switch one.To {
-					case "members", "member 0", "all":
-						want := must(same.Receive(one.Message))
-						if got := must(m.Receive(one.Message)); !bytes.Equal(got, want) {
-							t.Fatalf("type %d: another answer", one.Type)
-						}
-					}
-				}
-			}
-			again := must(LoadMember(r.config, memberKey(0), nil, key, must(m.Save(key))))
-			for _, m := range []*Member{m, again} {
-				if _, err := m.Receive(inviteTo(w, last)); !errors.Is(err, ErrReplay) {
-					t.Errorf("number %d: %v", last, err)
-				}
-				if _, err := m.Receive(inviteTo(w, last+1)); err != nil {
-					t.Errorf("number %d: %v", last+1, err)
-				}
-			}
-		})
 	}
 }
 

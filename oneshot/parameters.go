@@ -7,52 +7,54 @@ import (
 	"math/bits"
 	"time"
 
-	"github.com/hushsum/hushsum/internal/lattice"
-	"github.com/hushsum/hushsum/internal/normproof"
 	"github.com/hushsum/hushsum/noise"
+	"github.com/hushsum/hushsum/oneshot/normproof"
 )
 
 // Terms are the numbers of a configuration.
 type Terms struct {
 	// Length is the number of values of an input, 1 to 2^26.
 	Length int
-	// Bits bounds them: −2^(Bits−1) ≤ v < 2^(Bits−1). 1 to 40.
+	// Bits, 1 to 40, bounds each value v: −2^(Bits−1) ≤ v < 2^(Bits−1).
 	Bits int
 	// Noise is the discrete Gaussian law that the noise of MinSurvivors − Colluders parties adds up
-	// to in each coordinate; each party's share of it must deviate by at least 6.4, since it also
-	// hides the key. The zero Law means exact sums, which cost 13 to 18 bits more a value.
+	// to in each coordinate; each party's share of the noise must have a standard deviation of at
+	// least 6.4, since it also hides the key. The zero Law means exact sums, which cost 13 to 18 bits
+	// more a value.
 	Noise noise.Law
 	// CommitteeNoise has the members deal the noise, each in a message of its own without an input.
 	// Noise is then the law that the noise of C − 2·Faults members of a committee of C adds up to:
 	// every sum has the noise of at least that many honest members, no matter who the parties are.
-	// Parties add only what hides their keys, a deviation of 6.4. Needs Noise. With Norm members
-	// prove that their noise is no longer than noise is.
+	// Parties add only the noise that hides their keys, with a standard deviation of 6.4. Needs
+	// Noise. With Norm members prove that the norm of their noise is not larger than that of honest
+	// noise.
 	CommitteeNoise bool
 	// MinSurvivors is the least number of parties in a sum.
 	MinSurvivors int
 	// Colluders is c, how many parties may collude with the server. MinSurvivors − Colluders must be
-	// at least 2: the input of a single honest party would be read.
+	// at least 2, or the colluders could read the input of a single honest party.
 	Colluders int
 	// Faults is f, how many members may collude with the server, lie or be silent: at least 1.
 	Faults int
 	// PerPolynomial is ρ, how many secrets each of the members' polynomials carries: 1 to C −
-	// 3·Faults for a committee of C, which zero stands for. With C − 4·Faults and C ≥ 5·Faults no
-	// round is lost to parties that deal bad boxes either.
+	// 3·Faults for a committee of C, which zero stands for. With C − 4·Faults secrets and C ≥
+	// 5·Faults, parties that deal bad boxes cannot cost a round either.
 	PerPolynomial int
 	// Covered hides submissions from the server until the committee has agreed on which parties are
-	// in the sum. It needs no assumption that the set is chosen independently of the submissions,
-	// and costs 32 bytes a party and member; the server must be given the submissions a second time.
+	// in the sum. Covered removes the assumption that the set is chosen independently of the
+	// submissions. It costs 32 bytes a party and member, and the server must be given the submissions
+	// a second time.
 	Covered bool
-	// Norm, if it is not zero, has every party prove that the Euclidean norm of its values is within
-	// it, up to a factor that SPEC-ONESHOT.md §14 states, and noise: no party can then spoil a sum,
-	// or add more than that. A party that tries is named, with [Evidence]. Needs Noise, and costs 90
+	// Norm, if it is not zero, has every party prove that the Euclidean norm of its values is at most
+	// Norm, up to noise and a factor that SPEC-ONESHOT.md §14 states: no party can then spoil a sum,
+	// or add a longer vector. A party that tries is named, with [Evidence]. Needs Noise, and costs 90
 	// kB a party. 1 to 2^32 − 1.
 	Norm int64
 	// KEM names the scheme of the members' keys.
 	KEM KEM
-	// Stale, if it is not zero, has a party submit in a round what it made from the broadcast of an
-	// earlier one, at most that many rounds before: slow parties need not keep up. The party signs
-	// which round it was. 0 to 2^20.
+	// Stale, if it is not zero, lets a party submit in a round an input made from the broadcast of an
+	// earlier round, at most Stale rounds before, so that slow parties need not keep up. The party
+	// signs the number of that round. 0 to 2^20.
 	Stale int
 }
 
@@ -84,7 +86,7 @@ type Figures struct {
 	BlockSize               int
 	CoreSVP, CoreSVPQuantum float64
 	Classical, Quantum      float64
-	// HintLoss is the logarithm of how much that reduction adds to an adversary's advantage, for all
+	// HintLoss is the logarithm of the advantage that the reduction adds for an adversary, for all
 	// parties together.
 	HintLoss float64
 }
@@ -154,24 +156,17 @@ type derived struct {
 }
 
 func derive(n, members int, t *Terms) (*derived, error) {
-	switch f, c := t.Faults, members; {
-	case n < 2 || n > 1<<20:
-		return nil, fmt.Errorf("%w: %d parties, want 2 to 2^20", ErrConfig, n)
+	if err := t.count(n, members); err != nil {
+		return nil, err
+	}
+	switch {
 	case t.Length < 1 || t.Length > maxLength:
 		return nil, fmt.Errorf("%w: Length %d, want 1 to 2^26", ErrConfig, t.Length)
 	case t.Bits < 1 || t.Bits > maxBits:
 		return nil, fmt.Errorf("%w: Bits %d, want 1 to %d", ErrConfig, t.Bits, maxBits)
-	case t.MinSurvivors > n || t.MinSurvivors < 2:
-		return nil, fmt.Errorf("%w: MinSurvivors %d of %d parties", ErrConfig, t.MinSurvivors, n)
-	case t.Colluders < 0 || t.MinSurvivors-t.Colluders < 2:
-		return nil, fmt.Errorf("%w: MinSurvivors − Colluders is %d, want 2 or more", ErrConfig,
-			t.MinSurvivors-t.Colluders)
-	case f < 1 || c > maxMembers || c < 3*f+1:
-		return nil, fmt.Errorf("%w: %d members of whom %d may be faulty; want 1 or more, 3·Faults + 1 "+
-			"members or more and at most %d",
-			ErrConfig, c, f, maxMembers)
-	case t.PerPolynomial < 0 || t.PerPolynomial > c-3*f:
-		return nil, fmt.Errorf("%w: PerPolynomial %d, want 1 to %d", ErrConfig, t.PerPolynomial, c-3*f)
+	case t.PerPolynomial < 0 || t.PerPolynomial > members-3*t.Faults:
+		return nil, fmt.Errorf("%w: PerPolynomial %d, want 1 to %d", ErrConfig, t.PerPolynomial,
+			members-3*t.Faults)
 	case t.Stale < 0 || t.Stale > maxStale:
 		return nil, fmt.Errorf("%w: Stale %d, want 0 to 2^20", ErrConfig, t.Stale)
 	case t.KEM > KEMX25519:
@@ -302,7 +297,7 @@ func (d *derived) committee(members int, t *Terms) {
 // margin estimates the attack on the masks and refuses what is too cheap.
 func (d *derived) margin(n, length int, sigma float64) error {
 	half := math.Sqrt(ratFloat(minVariance)) / 2
-	cost := lattice.Primal(lattice.Instance{
+	cost := primal(ringLWE{
 		Dimension:   degree,
 		LogModulus:  math.Log2(float64(d.Modulus)),
 		SecretSigma: half,

@@ -121,6 +121,10 @@ func TestSaveParts(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			whole := must(w.server.Save(key))
+			if _, err := ReadServer(w.config, 2, key, whole, nil); !errors.Is(err, ErrState) {
+				t.Errorf("what Save saved: %v", err)
+			}
 			again()
 			if err := w.begin(nil); err != nil {
 				t.Fatal(err)

@@ -12,10 +12,10 @@ import (
 	"slices"
 
 	"github.com/hushsum/hushsum/internal/entropy"
-	"github.com/hushsum/hushsum/internal/normproof"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/noise"
+	"github.com/hushsum/hushsum/oneshot/normproof"
 	"github.com/hushsum/hushsum/shamir"
 )
 
@@ -58,9 +58,9 @@ func (p *Party) Round() uint64 { return p.last }
 func (p *Party) Output() []byte { return p.output }
 
 // Submit answers the opening of a round with the party's one message. Values were made from
-// broadcast, such as a model, whose digest is in the opening. A party answers a round number
-// once, even if asked with another opening: save the party, then send, and after a crash send
-// [Party.Output] again.
+// broadcast, such as a model; the opening has the digest of broadcast. A party answers a round
+// number once, even if another opening asks for it again: save the party, then send, and after a
+// crash send [Party.Output] again.
 //
 // It fails with [ErrReplay] for a round that is not above the last, with [ErrBroadcast],
 // [ErrLength] and [ErrRange] for inputs, with [ErrKey], [ErrSignature] or [ErrTooFew] for the

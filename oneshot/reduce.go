@@ -370,13 +370,13 @@ func (s *Server) judge(dealer, place int, m *submission) error {
 }
 
 // Reduce returns the messages to all members, in the order in which they must be sent, that remove
-// from the sum dealers whose covered submissions are not vectors within the bound: evidence on
-// each, and a last one that says that this is all. Each member answers the last with its part. Call
-// it, with Covered and Norm, after [Server.Uncover] of every dealer that is in the sum. Called
-// again it returns the same messages.
+// from the sum dealers whose covered submissions are not vectors within the bound: evidence on each
+// such dealer, and a last message that ends the list. Each member answers the last message with its
+// part. Call it, with Covered and Norm, after [Server.Uncover] of every dealer that is in the sum.
+// Called again it returns the same messages.
 //
-// It fails with [ErrPhase] before that, and with [ErrTooFew] if fewer than MinSurvivors parties
-// are left, or noise of fewer than C − 2·Faults members: the round then has no sum.
+// Before that it fails with [ErrPhase]. It fails with [ErrTooFew] if fewer than MinSurvivors
+// parties are left, or noise of fewer than C − 2·Faults members: the round then has no sum.
 func (s *Server) Reduce() ([][]byte, error) {
 	c, r := s.config, s.open
 	if !c.reduces || r == nil || r.step != stepCovers && r.step != stepParts ||

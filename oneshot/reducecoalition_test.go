@@ -32,9 +32,9 @@ func TestReducedCoalitions(t *testing.T) {
 	}{{"short", 7, 1}, {"long", 11, 3}} {
 		t.Run(c.name, func(t *testing.T) {
 			terms := covered(Terms{Colluders: 2, PerPolynomial: c.secrets})
-			terms.Faults, terms.MinSurvivors = 2, 5
+			terms.Faults, terms.MinSurvivors = 2, 4
 			terms.Noise = gaussian(10, 2)
-			w := newWorld(7, c.members, terms)
+			w := newWorld(6, c.members, terms)
 			if err := w.begin(nil); err != nil {
 				t.Fatal(err)
 			}

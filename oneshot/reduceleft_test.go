@@ -13,7 +13,7 @@ import (
 // holds of its residue.
 func TestCoverCanonical(t *testing.T) {
 	remember(t)
-	w := newWorld(4, 7, covered(Terms{Colluders: 1}))
+	w := newWorld(5, 7, covered(Terms{Colluders: 1}))
 	if err := w.begin(nil); err != nil {
 		t.Fatal(err)
 	}
@@ -59,8 +59,8 @@ func TestCoverCanonical(t *testing.T) {
 // C − 2f members, or there is none, whatever the server says.
 func TestTooFewLeft(t *testing.T) {
 	remember(t)
-	cheat := coverCheats["another cover"]
-	w, messages := reducing(t, 5, map[int]dealer{1: cheat, 3: cheat, 4: cheat})
+	const cheat = "another cover"
+	w, messages := reducing(t, map[int]string{1: cheat, 3: cheat, 4: cheat})
 	before := w.server.Included()
 	for _, m := range messages {
 		if err := w.server.Uncover(m); err != nil {
@@ -111,7 +111,7 @@ func TestTooFewLeft(t *testing.T) {
 func TestCoverLiar(t *testing.T) {
 	remember(t)
 	for name, at := range map[string]int{"value": 0, "blind": scalarSize} {
-		w := newWorld(3, 7, covered(Terms{Colluders: 1}))
+		w := newWorld(5, 7, covered(Terms{Colluders: 1}))
 		if err := w.begin(nil); err != nil {
 			t.Fatal(err)
 		}

@@ -92,8 +92,8 @@ type cover struct {
 }
 
 // NewServer makes a server that sends batches of the given number of parties to the members, 1 to
-// 1024; 0 means [DefaultBatch]. While a batch is with the members it keeps as many submissions
-// again, and no more. It fails with [ErrConfig].
+// 1024; 0 means [DefaultBatch]. While a batch is with the members the server keeps up to the same
+// number of further submissions. It fails with [ErrConfig].
 func NewServer(config *Config, batch int) (*Server, error) {
 	s, err := config.settle()
 	if err != nil {
@@ -121,8 +121,9 @@ func (s *Server) Invite() []byte {
 	return s.config.header(typeInvite, &s.config.digest, s.round, wire.ServerIndex)
 }
 
-// Skip counts rounds up to a number that is not below [Server.Round] as held: members know of them,
-// and [Server.Invite] asks for keys for the next. It gives up an open round.
+// Skip counts all rounds up to a number as held, since members know of them; the number is not
+// below [Server.Round]. [Server.Invite] then asks for keys for the next round. Skip gives up an
+// open round.
 func (s *Server) Skip(to uint64) {
 	if to >= s.round {
 		s.round, s.open, s.included = to, nil, wire.Set{}
@@ -251,7 +252,7 @@ func (s *Server) Awaits(member int) bool {
 	return r.parts[member] == nil
 }
 
-// AwaitsParty reports whether a party may submit in the open round, and has not yet.
+// AwaitsParty reports whether a party may still submit in the open round.
 func (s *Server) AwaitsParty(party int) bool {
 	return s.open != nil && s.open.step == stepSubmissions && !s.open.received.Has(party)
 }
@@ -323,9 +324,9 @@ func (s *Server) Keys() int {
 // and members. The parties make their inputs from broadcast, such as a model; only its digest is
 // in the message. Called again it returns the same message.
 //
-// It fails with [ErrTooFew] while fewer than [Figures.Keys] members have sent keys; wait for all,
-// as long as that makes sense: a member without a key counts among the Faults. It fails with
-// [ErrPhase] before [Server.Invite].
+// It fails with [ErrTooFew] while fewer than [Figures.Keys] members have sent keys. Wait for all
+// members as long as that makes sense, since a member without a key counts among the Faults. It
+// fails with [ErrPhase] before [Server.Invite].
 func (s *Server) Open(broadcast []byte) ([]byte, error) {
 	return s.OpenDigest(broadcastDigest(broadcast))
 }
@@ -456,9 +457,9 @@ func (s *Server) Waiting() int {
 // those of the batch that is with the members. Send them, wait for the answers, and call
 // [Server.Settle]. It fails with [ErrPhase] if no party waits.
 //
-// With [Terms.CommitteeNoise] the first batch has all of the members' noise that has arrived: it
-// fails with [ErrTooFew] while that comes from fewer than C − Faults members. Wait for all, as
-// long as that makes sense.
+// With [Terms.CommitteeNoise] the first batch has all of the members' noise that has arrived: Batch
+// fails with [ErrTooFew] while fewer than C − Faults members have sent noise. Wait for all members
+// as long as that makes sense.
 func (s *Server) Batch() ([]Envelope, error) {
 	if s.open == nil || s.open.step != stepSubmissions {
 		return nil, fmt.Errorf("%w: no round is open for submissions", ErrPhase)
@@ -533,19 +534,19 @@ func (s *Server) Answered() int {
 	return n
 }
 
-// Settle ends the batch that is with the members: parties that nobody disputes are in the sum,
-// the others are not. It returns the message that tells all members. It fails with [ErrPhase] if
-// no batch is out.
+// Settle ends the batch that is with the members: parties that nobody disputes are in the sum, the
+// others are not. Settle returns the message that tells all members which parties are in the sum.
+// It fails with [ErrPhase] if no batch is out.
 //
-// The disputants of a party share one charge, unless more than Faults dispute it, for then the
-// party lies; a member charged with more than Colluders/Faults is out of the round. So c lying
-// parties and f lying members shut out at most c + f honest parties and fewer than f honest
-// members. Parties that a complaint convicts are out, and cost nobody a charge.
+// The members that dispute a party share one charge, unless more than Faults members dispute it,
+// since the party then lies; a member charged with more than Colluders/Faults is out of the round.
+// So c lying parties and f lying members shut out at most c + f honest parties and fewer than f
+// honest members. Parties that a complaint convicts are out, and cost nobody a charge.
 //
-// From the batch of members' noise, with [Terms.CommitteeNoise], it takes that of members none of
-// whom disputes another's, at least C − Faults of them; a member that disputes one of these is
-// out of the round. It fails with [ErrTooFew] if there are no such members, which requires more
-// than Faults that lie.
+// From the batch of members' noise, with [Terms.CommitteeNoise], Settle takes the noise of at least
+// C − Faults members none of whom disputes the noise of another; any other member that disputes
+// their noise is out of the round. It fails with [ErrTooFew] if there is no such set of members,
+// which means that more than Faults members lie.
 func (s *Server) Settle() ([]byte, error) {
 	if s.open == nil || s.open.step != stepSubmissions || s.open.flight == nil {
 		return nil, fmt.Errorf("%w: no batch is with the members", ErrPhase)

@@ -104,10 +104,10 @@ func (s *Server) Signed() int {
 	return len(s.open.signatures)
 }
 
-// Certificate returns the message to all members with the signatures that have arrived; each
-// answers with its part, or with Covered and Norm by opening covers. Called again it includes
-// those that have arrived since. It fails with [ErrTooFew] while they are fewer than
-// [Figures.Quorum], and with [ErrPhase] before [Server.Close].
+// Certificate returns the message to all members with the signatures that have arrived; each member
+// answers with its part, or with Covered and Norm by opening covers. Called again, Certificate
+// includes the signatures that have arrived since. It fails with [ErrTooFew] while there are fewer
+// than [Figures.Quorum] signatures, and with [ErrPhase] before [Server.Close].
 func (s *Server) Certificate() ([]byte, error) {
 	if s.open == nil || s.open.step < stepSigned {
 		return nil, fmt.Errorf("%w: the round is not closed", ErrPhase)
@@ -149,8 +149,8 @@ func (s *Server) receivePart(body []byte, member int) error {
 	return nil
 }
 
-// Parts returns how many members have sent their parts, or, with Covered and Norm until
-// [Server.Reduce], how many have sent values that open covers.
+// Parts returns how many members have sent their parts or, with Covered and Norm until
+// [Server.Reduce], how many members have sent values that open covers.
 func (s *Server) Parts() int {
 	n := 0
 	if s.open != nil {
@@ -238,21 +238,21 @@ func (s *Server) ready() error {
 	return nil
 }
 
-// Uncover adds a covered submission to the sum: the same message that [Server.Receive] took, sent
-// a second time, of a party in [Server.Included], once the members have sent their parts. In
-// between the server keeps nothing of it but a digest.
+// Uncover adds a covered submission to the sum: the message that [Server.Receive] took from a party
+// in [Server.Included], sent a second time once the members have sent their parts. In between the
+// server keeps only a digest of the message.
 //
 // It fails with [ErrPhase] if the round is not covered or not certified, with [ErrTooFew] or
-// [ErrParts] as [Server.Sum] does, with [ErrContext] for another message than the first,
+// [ErrParts] as [Server.Sum] does, with [ErrContext] if the message differs from the first,
 // [ErrDuplicate], [ErrSender] for a party that is not in the sum, and with [ErrCover], naming the
-// party, if the submission does not open. The round is lost then: the sum of the keys includes
-// that party's. Until enough members have sent their parts that Faults of them cannot hide a good
-// cover, a submission that does not open gives [ErrParts], which names nobody.
+// party, if the submission does not open. The round is lost then: the sum of the keys includes that
+// party's. Until enough members have sent their parts that Faults of them cannot hide a good cover,
+// a submission that does not open gives [ErrParts], which names nobody.
 //
-// With [Terms.Norm] it is called once Faults + 1 members or more have opened covers. A party whose
-// submission does not open, or whose proof does not hold, is no error then: it is among
-// [Server.Convicted], and [Server.Reduce] has it left out of the sum. It fails with [ErrTooFew]
-// while members' values fit too few of the party's leaves.
+// With [Terms.Norm] call Uncover once Faults + 1 members or more have opened covers. A submission
+// that does not open, or whose proof does not hold, is then no error: the party is among
+// [Server.Convicted], and [Server.Reduce] has it left out of the sum. Uncover fails with
+// [ErrTooFew] while members' values fit too few of the party's leaves.
 func (s *Server) Uncover(message []byte) error {
 	if !s.config.Covered {
 		return fmt.Errorf("%w: submissions are not covered", ErrPhase)
@@ -278,8 +278,8 @@ func (s *Server) Uncover(message []byte) error {
 	return s.uncoverOne(party, body)
 }
 
-// ReadBatch does what [Server.Uncover] does for the submissions of a batch that are in the sum,
-// as [Server.Flight] has written it. It passes over those that are uncovered already.
+// ReadBatch does what [Server.Uncover] does for the submissions of a batch that are in the sum, as
+// written by [Server.Flight]. It skips submissions that are already uncovered.
 func (s *Server) ReadBatch(batch io.Reader) error {
 	if !s.config.Covered {
 		return fmt.Errorf("%w: submissions are not covered", ErrPhase)
@@ -375,10 +375,10 @@ func (r *serverRound) uncover(c *settled, place int, masked []byte) error {
 // every party in the sum, and with [Terms.Norm] after [Server.Reduce]. A sum ends the round; after
 // an error the caller may wait for more parts and try again.
 //
-// It fails with [ErrTooFew] while fewer than [Figures.Answers] parts have arrived; with
-// [ErrParts] if they do not fit together, because more than Faults are invalid or a party dealt
-// parts of no key; with [ErrNoise] if a party's submission does not fit the key that it dealt. It
-// fails with [ErrPhase] before [Server.Certificate].
+// It fails with [ErrTooFew] while fewer than [Figures.Answers] parts have arrived; with [ErrParts]
+// if the parts do not fit together, because more than Faults of them are invalid or those of some
+// party belong to no key; with [ErrNoise] if a party's submission does not fit the key that it
+// dealt. It fails with [ErrPhase] before [Server.Certificate].
 func (s *Server) Sum() ([]int64, error) {
 	if err := s.unlock(); err != nil {
 		return nil, err

@@ -7,24 +7,22 @@ import (
 	"io"
 	"math/big"
 
-	"github.com/hushsum/hushsum/internal/sealed"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/shamir"
 )
 
 // A saved state is sealed under the caller's key, for its owner, the configuration and
-// the version of labelState, which changes with the structures below, or the owner's kind does:
-// whatever opens was made by this Save, or by one whose states have a reader of their own.
+// the version of labelState, which changes with the structures below: whatever opens
+// was made by this Save.
 // Save, then send what the step returned; after a crash load, and send Output again. An older
 // state than the last one saved must not be loaded: it would answer a round twice.
 
 // Owners of states.
 const (
-	ownerParty  byte = iota
-	ownerMember      // before states said which number was used
+	ownerParty byte = iota
+	ownerMember
 	ownerServer
-	ownerMemberUsed
 	ownerServerParts
 )
 
@@ -92,7 +90,7 @@ type pendingState struct {
 	Statement []byte
 }
 
-// Save returns the member's state sealed under key: it contains the key of the round and the
+// Save returns the member's state sealed under key. The state contains the key of the round and the
 // parts. It fails only if the source of randomness does.
 func (m *Member) Save(key *keyexchange.SealKey) ([]byte, error) {
 	out := memberState{Round: m.round, Used: m.used, Output: m.output}
@@ -124,7 +122,7 @@ func (m *Member) Save(key *keyexchange.SealKey) ([]byte, error) {
 				pendingState{p.dealer, p.good, p.part.Values, p.cover, p.statement})
 		}
 	}
-	return sealState(m.random, key, m.config, ownerMemberUsed, m.self, &out)
+	return sealState(m.random, key, m.config, ownerMember, m.self, &out)
 }
 
 // LoadMember restores the member that [Member.Save] saved under key, with the same configuration
@@ -136,8 +134,8 @@ func LoadMember(
 	if err != nil {
 		return nil, err
 	}
-	in, err := m.openState(key, state)
-	if err != nil {
+	var in memberState
+	if err := openState(key, m.config, ownerMember, m.self, state, &in); err != nil {
 		return nil, err
 	}
 	m.round, m.used, m.output = in.Round, in.Used, in.Output
@@ -147,26 +145,6 @@ func LoadMember(
 		}
 	}
 	return m, nil
-}
-
-// openState opens a state, or one of the layout before, of a member to whom an Invite used its
-// number up: that number is used unless there is a key that nothing was opened with, and those
-// below it are in any case, since they may have been opened.
-func (m *Member) openState(key *keyexchange.SealKey, state []byte) (*memberState, error) {
-	in := new(memberState)
-	err := openState(key, m.config, ownerMemberUsed, m.self, state, in)
-	if err == nil {
-		return in, nil
-	}
-	*in = memberState{}
-	if openState(key, m.config, ownerMember, m.self, state, in) != nil {
-		return nil, err
-	}
-	in.Used = in.Round
-	if in.Open != nil && in.Open.Phase == phaseKeyed {
-		in.Used--
-	}
-	return in, nil
 }
 
 func (m *Member) loadRound(in *memberRoundState) (*memberRound, error) {
@@ -249,8 +227,8 @@ type submittedState struct {
 }
 
 // Save returns the server's state sealed under key, which protects it from changes. While parts
-// come in it holds what takes the key off the sum. It fails only if the source of randomness
-// does.
+// come in the state holds the values that remove the key from the sum. It fails only if the source
+// of randomness does.
 func (s *Server) Save(key *keyexchange.SealKey) ([]byte, error) {
 	out := s.state()
 	if r := s.open; r != nil {
@@ -313,7 +291,10 @@ func LoadServer(
 	if err := openState(key, s.config, ownerServer, 0, state, &in); err != nil {
 		return nil, err
 	}
-	return s, s.load(&in)
+	if err := s.load(&in); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 func (s *Server) load(in *serverState) (err error) {
@@ -431,7 +412,7 @@ func stateData(config *settled, owner byte, at int) []byte {
 func sealState(
 	random io.Reader, key *keyexchange.SealKey, config *settled, owner byte, at int, state any,
 ) ([]byte, error) {
-	b, err := sealed.Seal(random, key, stateData(config, owner, at), state)
+	b, err := keyexchange.SealState(random, key, stateData(config, owner, at), state)
 	if err != nil && !errors.Is(err, ErrRandom) {
 		err = fmt.Errorf("%w: %w", ErrState, err)
 	}
@@ -441,7 +422,7 @@ func sealState(
 func openState(
 	key *keyexchange.SealKey, config *settled, owner byte, at int, box []byte, state any,
 ) error {
-	if err := sealed.Open(key, stateData(config, owner, at), box, state); err != nil {
+	if err := keyexchange.OpenState(key, stateData(config, owner, at), box, state); err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)
 	}
 	return nil

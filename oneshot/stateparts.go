@@ -24,9 +24,9 @@ type coverState struct {
 	Masked, Commitment, Stated [32]byte
 }
 
-// SaveParts is [Server.Save] without submissions. [Server.Flight] saves those of the batch that
-// is with the members separately; those that wait for a batch are forgotten, and their parties
-// send them again. [ReadServer] restores the server.
+// SaveParts is [Server.Save] without submissions. [Server.Flight] separately saves the submissions
+// of the batch that is with the members; submissions that wait for a batch are forgotten, and their
+// parties send them again. [ReadServer] restores the server.
 func (s *Server) SaveParts(key *keyexchange.SealKey) ([]byte, error) {
 	out := serverPartsState{Server: *s.state()}
 	if r := s.open; r != nil && r.step > stepKeys {
@@ -50,8 +50,8 @@ func (s *Server) SaveParts(key *keyexchange.SealKey) ([]byte, error) {
 }
 
 // Flight returns the submissions of the batch that is with the members, nil if there is no such
-// batch. They must be durable before the state of [Server.SaveParts], and need to be written once
-// for each [Server.BatchNumber].
+// batch. Make them durable before the state of [Server.SaveParts], once for each
+// [Server.BatchNumber].
 func (s *Server) Flight() io.WriterTo {
 	if s.open == nil || s.open.flight == nil {
 		return nil
@@ -107,9 +107,8 @@ func (s *settled) readBatch(
 }
 
 // ReadServer restores the server that [Server.SaveParts] saved under key, with the same
-// configuration and the given size of batches; batch is the one that was saved with it, nil if
-// there was none. It also reads what [Server.Save] saved, with no batch. It fails with [ErrState]
-// or [ErrConfig].
+// configuration and the given size of batches; batch is the batch that was saved with the state,
+// nil if there was none. It fails with [ErrState] or [ErrConfig].
 func ReadServer(
 	config *Config, size int, key *keyexchange.SealKey, state []byte, batch io.Reader,
 ) (*Server, error) {
@@ -119,9 +118,6 @@ func ReadServer(
 	}
 	var in serverPartsState
 	if err := openState(key, s.config, ownerServerParts, 0, state, &in); err != nil {
-		if earlier, e := LoadServer(config, size, key, state); e == nil {
-			return earlier, nil
-		}
 		return nil, err
 	}
 	if in.Batch != nil {
@@ -129,7 +125,10 @@ func ReadServer(
 			return nil, err
 		}
 	}
-	return s, s.load(&in.Server)
+	if err := s.load(&in.Server); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // readFlight reads the batch that was saved with a state into it.

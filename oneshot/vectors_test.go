@@ -136,6 +136,7 @@ func (r *recorded) note(from, to string, message []byte) {
 func record(t *testing.T, description string, terms Terms) *recorded {
 	cryptotest.SetGlobalRandom(t, 1)
 	r := &recorded{world: newWorld(5, 7, terms)}
+	r.anew = true // with these random values
 	w := r.world
 	s := must(w.config.settle())
 	out := &r.out
@@ -514,7 +515,7 @@ func opened(
 	case to == "server":
 		owner = ownerServer
 	case to[0] == 'm':
-		owner, at = ownerMemberUsed, k
+		owner, at = ownerMember, k
 	}
 	return must(keyexchange.Open(key, state, stateData(must(w.config.settle()), owner, at)))
 }

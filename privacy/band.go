@@ -11,21 +11,22 @@ import (
 )
 
 // Band holds the public coefficients c₀, c₁, … of correlated noise, whose squares add up to 1. A
-// party whose vector is x in one round submits c_j·x in the j-th round from there, for each j,
-// and the sums are decoded: see [Band.Decode]. Parties are divided into as many cohorts as there
-// are coefficients, and the cohorts take turns: in round r the cohort begins whose number is r−1
-// modulo that. So the bands of one party do not overlap, and the number of the round alone
-// determines which of its submissions are at which offset.
+// party whose vector is x in one round submits c_j·x in the j-th round from there, for each j, and
+// the sums are decoded: see [Band.Decode]. Parties are divided into as many cohorts as there are
+// coefficients, and the cohorts take turns: in round r the cohort with number r−1 modulo the number
+// of cohorts begins. So the bands of one party do not overlap, and the number of the round alone
+// determines at which offset a party's submission is.
 type Band []float64
 
 // mostFitted bounds the work of NewBand, in terms of sums. The fit for longer runs is that for as
 // many rounds as it allows.
 const mostFitted = 1 << 22
 
-// NewBand returns length coefficients, c_j proportional to (j+1)^−p, with p fitted to the rounds
-// in thousandths, so that the noise in the sum of all vectors up to a round is least, in the mean
-// of squares over the rounds (Fichtenberger, Henzinger, Upadhyay 2022 have p = ½ without an end;
-// Kalinin, Lampert 2024 cut that). It fails with a [ConfigError] unless 2 ≤ length ≤ rounds.
+// NewBand returns length coefficients, c_j proportional to (j+1)^−p, with p fitted to the rounds in
+// thousandths, so that the noise in the sum of all vectors up to a round is least, in the mean of
+// squares over the rounds (Fichtenberger, Henzinger, Upadhyay 2022 have p = ½ and infinitely many
+// coefficients; Kalinin, Lampert 2024 cut them off). It fails with a [ConfigError] unless 2 ≤
+// length ≤ rounds.
 func NewBand(length, rounds int) (Band, error) {
 	if length < 2 || length > rounds {
 		return nil, bad("Band", "use 2 up to the number of rounds",
@@ -81,7 +82,7 @@ func (b Band) Error(rounds int) float64 {
 }
 
 // Offset returns the offset, from 0, of a party in its band in a round, where rounds count from
-// 1. Before its first band the party has none, and submits zeros.
+// 1. Before its first band the party has no offset, and submits zeros.
 func (b Band) Offset(party int, round uint64) (offset int, ok bool) {
 	first := uint64(party%len(b)) + 1
 	if round < first {
@@ -96,9 +97,10 @@ type Decoded struct {
 	Sum   []float64
 }
 
-// Decode turns the sum of a round into that of the vectors that began in it. earlier are the
-// decoded sums of earlier rounds, in any order. A round without a sum is not among them; no party
-// may go on with a vector that began in it, and then the others are still decoded without error.
+// Decode turns the sum of a round into the sum of the vectors that began in that round. earlier are
+// the decoded sums of earlier rounds, in any order. A round without a sum is not among them; as
+// long as no party goes on with a vector that began in such a round, the other rounds are still
+// decoded without error.
 func (b Band) Decode(round uint64, sum []float64, earlier []Decoded) []float64 {
 	out := make([]float64, len(sum))
 	copy(out, sum)
@@ -134,6 +136,23 @@ func (b Band) sensitivity(e aggregation.Encoder) (accounting.Sensitivity, error)
 		square += math.Floor(s.L2 * s.L2)
 	}
 	return accounting.Sensitivity{L2: math.Sqrt(square) * (1 + 0x1p-50), Dimension: e.Dimension}, nil
+}
+
+// attained is the norm of what vectors as long as the clip add to the sums of a band, before they
+// are rounded; without a band it is that of an encoder.
+func (b Band) attained(e aggregation.Encoder) (float64, error) {
+	if b == nil {
+		return e.Attained()
+	}
+	norm := 0.0
+	for j := range b {
+		one, err := b.at(e, j).Attained()
+		if err != nil {
+			return 0, err
+		}
+		norm = math.Hypot(norm, one)
+	}
+	return norm * (1 - 0x1p-40), nil
 }
 
 // chooseScale is that of an encoder for noise of a multiple of a band's norm, which is larger than
@@ -193,8 +212,8 @@ func (r *Release) validateBand() error {
 // Band returns the coefficients of correlated noise, nil if it is independent.
 func (m *Mechanism) Band() Band { return m.band }
 
-// EncodeAt is [Mechanism.Encode] of a release with a [Band], at one of its offsets: it submits that
-// coefficient times the vector. Zeros are encoded at any.
+// EncodeAt is [Mechanism.Encode] of a release with a [Band], at one of its offsets: the submission
+// is the coefficient at that offset times the vector. Zeros may be encoded at any offset.
 func (m *Mechanism) EncodeAt(
 	rotation [32]byte, offset int, vector []float64, random io.Reader,
 ) ([][]uint64, error) {
@@ -220,7 +239,7 @@ func (m *Mechanism) EncodeAt(
 
 // single refuses the encodings that know no offset, or would add a member's share to each vector.
 func (m *Mechanism) single() error {
-	if m.committee != nil {
+	if m.promise.members {
 		return fmt.Errorf("%w: the committee adds the noise, encode by the Encoder",
 			aggregation.ErrConfig)
 	}

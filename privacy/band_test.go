@@ -184,10 +184,10 @@ func TestBandLosesLittle(t *testing.T) {
 // bandRelease is that of Adult's 400 parties.
 func bandRelease(t *testing.T, bits int) *Release {
 	return &Release{
-		Contributors: Contributors{Parties: 400},
-		Noise:        Noise{Family: accounting.FamilyDiscreteGaussian, Clip: 0.1, Bits: bits},
-		Dimension:    105,
-		Band:         newBand(t, 20, 100),
+		Promise:   Assumed(400, 400),
+		Noise:     Noise{Family: accounting.FamilyDiscreteGaussian, Clip: 0.1, Bits: bits},
+		Dimension: 105,
+		Band:      newBand(t, 20, 100),
 	}
 }
 
@@ -205,7 +205,7 @@ func TestBandCalibrates(t *testing.T) {
 		t.Fatal(err)
 	}
 	server, _, err := m.Round().Views(5, DefaultDelta)
-	if err != nil || server.Upper > 1 || server.Width() > 0.01 {
+	if err != nil || server.Bare().Upper > 1 || server.Bare().Width() > 0.01 {
 		t.Errorf("%+v, %v", server, err)
 	}
 	// Rounding is counted at every offset, and is little with 32 bits; with 16 it is not.

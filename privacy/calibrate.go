@@ -15,13 +15,11 @@ const DefaultDelta = 1e-5
 type Budget struct {
 	Epsilon float64 // ε, above 0; 0: there is no limit
 	Delta   float64 // δ at which ε is stated, above 0 and below 1; 0: DefaultDelta
-	// Against is the view that Epsilon holds against; 0: accounting.ServerView. For the sums of a
-	// [Release] it makes no difference.
+	// Against is the view against which Epsilon holds; 0: accounting.ServerView. For the sums of a
+	// [Release] both views give the same epsilon.
 	Against accounting.View
-	// ByRDP has [Release.Calibrate] require the noise that accounting.Round.WithinRDP does: for jobs
-	// that began with it.
-	ByRDP bool
-	// Before records what parties have spent already, by their names, which counts; nil: nothing.
+	// Before records what parties have already spent, by their names, and counts against the budget;
+	// nil: nothing.
 	Before *accounting.Ledger
 }
 
@@ -54,14 +52,28 @@ func (b Budget) Validate() error {
 	return nil
 }
 
-// Ledger returns a ledger that holds every party to the budget, and contains what Before records.
-// It fails with a [ConfigError], also if there is no limit.
-func (b Budget) Ledger() (*accounting.Ledger, error) {
+// About returns the budget of each party, for rounds of a statement. It fails with a [ConfigError],
+// also if there is no limit.
+func (b Budget) About(s accounting.Statement) (accounting.Budget, error) {
+	b = b.WithDefaults()
+	budget, err := accounting.NewBudget(b.Against.Of(s), b.Epsilon, b.Delta)
+	if err != nil {
+		return accounting.Budget{}, because("Budget", err)
+	}
+	return budget, nil
+}
+
+// Ledger returns a ledger that holds every party to the budget, for rounds of a statement, and
+// contains what Before records. It fails with a [ConfigError], also if there is no limit.
+func (b Budget) Ledger(s accounting.Statement) (*accounting.Ledger, error) {
 	if err := b.limited(); err != nil {
 		return nil, err
 	}
-	b = b.WithDefaults()
-	l, err := accounting.NewLedger(b.Against, b.target())
+	budget, err := b.About(s)
+	if err != nil {
+		return nil, err
+	}
+	l, err := accounting.NewLedger(budget)
 	if err == nil && b.Before != nil {
 		err = l.Carry(b.Before, b.Before.Clients()...)
 	}
@@ -85,15 +97,13 @@ func (b Budget) limited() error {
 
 // spent returns a [ConfigError] for a party that has no budget left before the first round.
 func (b Budget) spent(ledger *accounting.Ledger) error {
-	for _, party := range ledger.Clients() {
-		spent, err := ledger.Spent(party)
-		if err != nil {
-			return because("Budget.Before", err)
-		}
-		if spent.Upper >= b.Epsilon {
-			return bad("Budget.Epsilon", "use more, or leave out the party",
-				"%s has already spent epsilon %.4g", party, spent.Upper)
-		}
+	party, most, err := ledger.Most()
+	if err != nil {
+		return because("Budget.Before", err)
+	}
+	if party != "" && most.Bare().Upper >= b.Epsilon {
+		return bad("Budget.Epsilon", "use more, or leave out the party", "%s has already spent %v",
+			party, most)
 	}
 	return nil
 }
@@ -102,9 +112,9 @@ func (b Budget) spent(ledger *accounting.Ledger) error {
 const leastMultiplier = 0x1p-20
 
 // Calibrate returns the least Noise.Multiplier, to 0.1 %, with which the given number of rounds
-// keeps every party within the budget; it does not read Noise.Multiplier itself. It fails as
-// [Release.Mechanism] does, with a [ConfigError] for Noise.Bits if the noise required does not
-// fit the ring; only Mechanism finds whether that noise can be sampled.
+// keeps every party within the budget; Calibrate ignores the value of Noise.Multiplier. It fails
+// with the errors of [Release.Mechanism], with a [ConfigError] for Noise.Bits if the noise required
+// does not fit the ring; only Mechanism finds whether that noise can be sampled.
 func (r *Release) Calibrate(b Budget, rounds int) (multiplier float64, err error) {
 	if err := b.limited(); err != nil {
 		return 0, err
@@ -113,7 +123,7 @@ func (r *Release) Calibrate(b Budget, rounds int) (multiplier float64, err error
 		return 0, err
 	}
 	b = b.WithDefaults()
-	ledger, err := b.Ledger()
+	ledger, err := b.Ledger(r.Promise.Statement(r.Records.unit()).Assuming(r.Assumes))
 	if err != nil {
 		return 0, err
 	}
@@ -127,9 +137,6 @@ func (r *Release) Calibrate(b Budget, rounds int) (multiplier float64, err error
 		}
 		if err != nil {
 			return false, err
-		}
-		if b.ByRDP {
-			return m.Round().WithinRDP(b.target(), b.Against, rounds)
 		}
 		ok, err := m.Round().Within(b.target(), b.Against, rounds)
 		if !ok || len(ledger.Clients()) == 0 {

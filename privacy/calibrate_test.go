@@ -21,7 +21,7 @@ func TestCalibrate(t *testing.T) {
 				continue // one that takes seconds is enough
 			}
 			r := release()
-			r.Contributors.Parties = 10
+			r.Promise = Assumed(10, 10)
 			r.Noise = Noise{Family: family, Clip: 1, Bits: 24}
 			if family == accounting.FamilyDiscreteLaplace {
 				r.Noise.Bits = 20
@@ -41,7 +41,7 @@ func TestCalibrate(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				return s.Upper
+				return s.Bare().Upper
 			}
 			if at, less := spent(z), spent(.99*z); at > eps || less <= eps {
 				t.Errorf("%v, budget %v: %v with multiplier %v, %v with 1 %% less", family, eps, at, z, less)
@@ -77,13 +77,13 @@ func TestCalibrateInNarrowRings(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s, err := round.Spent(accounting.ServerView, 20, DefaultDelta); err != nil ||
-			s.Upper > c.eps || s.Upper < .99*c.eps {
+			s.Bare().Upper > c.eps || s.Bare().Upper < 0.99*c.eps {
 			t.Errorf("%d bits, ε = %v: %v with multiplier %v, %v", c.bits, c.eps, s, z, err)
 		}
 	}
 	for name, signs := range map[string]*Signs{"signs": {Dimension: 9, Part: .5}, "votes": Votes(40)} {
 		r := release()
-		r.Contributors.Parties, r.Dimension, r.Noise.Bits, r.Signs = 40, 9, 20, signs
+		r.Promise, r.Dimension, r.Noise.Bits, r.Signs = Assumed(40, 40), 9, 20, signs
 		z, err := r.Calibrate(Budget{Epsilon: 4}, 20)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -94,7 +94,8 @@ func TestCalibrateInNarrowRings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s, err := round.Spent(accounting.ServerView, 20, DefaultDelta); err != nil || s.Upper > 4 {
+		if s, err := round.Spent(accounting.ServerView, 20, DefaultDelta); err != nil ||
+			s.Bare().Upper > 4 {
 			t.Errorf("%s: %v with multiplier %v, %v", name, s, z, err)
 		}
 	}
@@ -137,7 +138,7 @@ func TestBadBudgets(t *testing.T) {
 		}
 		r := release()
 		_, err := r.Calibrate(c.b, 4)
-		ledger, failed := c.b.Ledger()
+		ledger, failed := c.b.Ledger(accounting.Statement{})
 		for _, err := range []error{err, failed} {
 			var wrong *ConfigError
 			if !errors.As(err, &wrong) || wrong.Field != c.field || ledger != nil {
@@ -150,9 +151,9 @@ func TestBadBudgets(t *testing.T) {
 	if _, err := r.Calibrate(Budget{Epsilon: .01}, 4); !errors.Is(err, aggregation.ErrBits) {
 		t.Errorf("no room: %v", err)
 	}
-	ledger, err := Budget{Epsilon: 3}.Ledger()
+	ledger, err := Budget{Epsilon: 3}.Ledger(accounting.Statement{})
 	if err != nil || ledger.View() != accounting.ServerView ||
-		ledger.Budget("anybody") != (accounting.Target{Epsilon: 3, Delta: DefaultDelta}) {
+		ledger.Budget("anybody").Target() != (accounting.Target{Epsilon: 3, Delta: DefaultDelta}) {
 		t.Errorf("%+v, %v", ledger, err)
 	}
 }

@@ -11,8 +11,8 @@ import (
 // byCommittee has members add the noise of wide.
 func byCommittee(parties, members, faults int, multiplier float64) *Release {
 	r := wide(0)
-	r.Contributors = Contributors{Parties: parties}
-	r.Committee = &Committee{Members: members, Faults: faults}
+	r.Promise = Promise{parties: parties, shares: members, honest: members - 2*faults,
+		colluders: faults, members: true}
 	r.Noise.Multiplier = multiplier
 	return r
 }
@@ -58,7 +58,8 @@ func TestCommitteeFigures(t *testing.T) {
 			t.Errorf("%d shares, want %d", round.Shares, got)
 		}
 		spent, err := round.Spent(accounting.ServerView, c.rounds, DefaultDelta)
-		if err != nil || !near(spent.Upper, c.held) || !near(analytic(c.multiplier, c.rounds), c.held) {
+		if err != nil || !near(spent.Bare().Upper, c.held) || !near(analytic(c.multiplier, c.rounds),
+			c.held) {
 			t.Errorf("%+v: ε %v, and %.4f by the profile (%v)", c, spent,
 				analytic(c.multiplier, c.rounds), err)
 		}
@@ -81,12 +82,10 @@ func TestCommitteeRefused(t *testing.T) {
 		change func(*Release)
 		field  string
 	}{
-		"three members":   {func(r *Release) { r.Committee.Members = 3 }, "Committee"},
-		"too many faults": {func(r *Release) { r.Committee.Faults = 5 }, "Committee"},
-		"no faults":       {func(r *Release) { r.Committee.Faults = 0 }, "Committee"},
-		"Skellam":         {func(r *Release) { r.Noise.Family = accounting.FamilySkellam }, "Noise.Family"},
-		"signs":           {func(r *Release) { r.Signs = Votes(100) }, "Committee"},
-		"few bits":        {func(r *Release) { r.Noise.Bits = 9 }, "Noise.Bits"},
+		"Skellam":  {func(r *Release) { r.Noise.Family = accounting.FamilySkellam }, "Noise.Family"},
+		"signs":    {func(r *Release) { r.Signs = Votes(100) }, "Signs"},
+		"a band":   {func(r *Release) { r.Band = Band{1, 1} }, "Band"},
+		"few bits": {func(r *Release) { r.Noise.Bits = 9 }, "Noise.Bits"},
 	} {
 		r := byCommittee(100, 13, 3, 1)
 		c.change(r)
@@ -128,7 +127,7 @@ func TestCommitteeUtility(t *testing.T) {
 			r := wide(0)
 			r.Noise.Multiplier = 1
 			honest := n*8/10 - n*percent/100
-			r.Contributors = Contributors{Parties: n, MinSurvivors: n * 8 / 10, Colluders: n * percent / 100}
+			r.Promise = Assumed(n, honest)
 			parties, err := r.Mechanism()
 			if err != nil {
 				t.Fatal(err)

@@ -10,8 +10,8 @@ import (
 // ErrConfig: a field is outside its range, or does not fit the others. See [ConfigError].
 var ErrConfig = errors.New("privacy: unusable configuration")
 
-// ConfigError names the unusable field. It is [ErrConfig], and unwraps to the reason if another
-// package found it.
+// ConfigError names the unusable field. It is [ErrConfig], and unwraps to the error of another
+// package if that package found the mistake.
 type ConfigError struct {
 	Field  string // of Release or Budget, as in "Noise.Bits"
 	Reason string // what is wrong with it

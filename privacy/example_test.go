@@ -14,8 +14,8 @@ import (
 // package protocol takes it under masks.
 func Example() {
 	survey := privacy.Release{
-		Contributors: privacy.Contributors{Parties: 300, MinSurvivors: 240, Colluders: 20},
-		Dimension:    5,
+		Promise:   privacy.Assumed(300, 220),
+		Dimension: 5,
 		Noise: privacy.Noise{
 			Family: accounting.FamilySkellam,
 			Clip:   math.Sqrt(5), // the longest answer
@@ -55,7 +55,7 @@ func Example() {
 		}
 	}
 
-	ledger, err := budget.Ledger() // of every person, over all surveys
+	ledger, err := budget.Ledger(accounting.Statement{}) // of every person, over all surveys
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -75,7 +75,7 @@ func Example() {
 		return
 	}
 	fmt.Printf("the noise of %d people suffices for ε = %.2f\n", m.Vector.Shares.MinHonest,
-		spent.Upper)
+		spent.Bare().Upper)
 	deviation := m.StdDev(came) / came
 	fmt.Printf("each mean is off by %.3f, a standard deviation\n", deviation)
 	for j, x := range mean {
@@ -92,9 +92,9 @@ func Example() {
 // ring of 20 bits, and discrete noise of eight times the sensitivity.
 func ExampleMechanism_Round() {
 	release := privacy.Release{
-		Contributors: privacy.Contributors{Parties: 80, MinSurvivors: 72, Colluders: 6},
-		Dimension:    1000,
-		Noise:        privacy.Noise{Family: accounting.FamilySkellam, Multiplier: 8, Clip: 1, Bits: 20},
+		Promise:   privacy.Assumed(80, 66),
+		Dimension: 1000,
+		Noise:     privacy.Noise{Family: accounting.FamilySkellam, Multiplier: 8, Clip: 1, Bits: 20},
 	}
 	m, err := release.Mechanism()
 	if err != nil {
@@ -106,6 +106,6 @@ func ExampleMechanism_Round() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("20 rounds: ε(server) ≤ %.2f\n", spent.Upper)
+	fmt.Printf("20 rounds: ε(server) ≤ %.2f\n", spent.Bare().Upper)
 	// Output: 20 rounds: ε(server) ≤ 2.26
 }

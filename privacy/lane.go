@@ -10,10 +10,13 @@ import (
 	"github.com/hushsum/hushsum/noise"
 )
 
-// Lane is one vector of a submission, as it is in the ring: its bounds, and the noise of each of
-// its coordinates.
+// Lane describes one vector of a submission in the ring: its bounds, and the noise of each of its
+// coordinates.
 type Lane struct {
 	Sensitivity accounting.Sensitivity // of a sum, after rounding
+	// Attained is a norm up to which integer vectors are inputs; 0: that of Sensitivity. See
+	// accounting.Lane.
+	Attained float64
 	// Shares divides the noise. Its Law is that of MinHonest shares together.
 	Shares noise.Shares
 
@@ -22,15 +25,15 @@ type Lane struct {
 
 // newLane divides noise of z times the sensitivity.
 func newLane(
-	family accounting.Family, c Contributors, honest int, s accounting.Sensitivity, z float64,
+	family accounting.Family, p Promise, s accounting.Sensitivity, z float64,
 ) (Lane, error) {
-	l := Lane{Sensitivity: s, Shares: noise.Shares{Parties: c.Parties, MinHonest: honest}}
+	l := Lane{Sensitivity: s, Shares: noise.Shares{Parties: p.shares, MinHonest: p.honest}}
 	stdDev := z * s.L2
-	if stdDev*stdDev/float64(honest) < noise.MinScale {
+	if stdDev*stdDev/float64(p.honest) < noise.MinScale {
 		return Lane{}, &ConfigError{
 			Field: "Noise.Multiplier",
 			Reason: fmt.Sprintf("%v leaves %d parties next to no noise to share in whole numbers", z,
-				honest),
+				p.honest),
 			Advice: "use a larger multiplier, more bits, or no noise",
 			Err:    errTooLittle,
 		}
@@ -67,7 +70,7 @@ func (l *Lane) accounting() accounting.Lane {
 	scale, _ := l.Shares.Law.Scale().Float64()
 	const down = 1 - 0x1p-50 // no rounding may make the noise look larger
 	honest := float64(l.Shares.MinHonest)
-	out := accounting.Lane{Sensitivity: l.Sensitivity}
+	out := accounting.Lane{Sensitivity: l.Sensitivity, Attained: l.Attained}
 	switch l.Shares.Law.Family() {
 	case accounting.FamilyDiscreteGaussian:
 		out.ShareSigma = math.Sqrt(scale/honest) * down

@@ -13,8 +13,8 @@ import (
 	"github.com/hushsum/hushsum/noise"
 )
 
-// Mechanism is a [Release] that is worked out: how vectors become submissions with noise, how
-// sums become means, and what that spends. All parties and the decoder must have the same
+// Mechanism is a [Release] with everything worked out: how vectors become submissions with noise,
+// how sums become means, and what a round spends. All parties and the decoder must have the same
 // Mechanism. It is safe for concurrent use.
 type Mechanism struct {
 	// Encoder rounds vectors. Its Rotate is a placeholder: see Encode.
@@ -22,13 +22,23 @@ type Mechanism struct {
 	Vector  Lane
 	Signs   *Lane // nil without
 
-	signs        aggregation.Signs
-	contributors Contributors
-	rate         float64
-	records      *Records
-	band         Band
-	committee    *Committee
+	signs    aggregation.Signs
+	promise  Promise
+	rate     float64
+	overrun  float64
+	records  *Records
+	band     Band
+	assumes  accounting.Assumptions
+	overlong float64 // see aggregation.Encoder.Overlong
 }
+
+// Statement returns what an ε of the noise is about.
+func (m *Mechanism) Statement() accounting.Statement {
+	return m.promise.Statement(m.records.unit()).Assuming(m.assumes)
+}
+
+// Promise returns what the noise was settled for: whatever takes sums of it must promise as much.
+func (m *Mechanism) Promise() Promise { return m.promise }
 
 // Layout returns the segments of a submission: the vector, with its dimension rounded up to a
 // power of two, and the signs if there are any.
@@ -43,21 +53,22 @@ func (m *Mechanism) lanes() aggregation.Lanes {
 }
 
 // StdDev returns the standard deviation of the noise of the given number of parties in each
-// coordinate of a sum, in the units of the vectors. With Vector.Shares.MinHonest shares it is the
-// noise that is left in any case. In the mean of k vectors it is a k-th part of that.
+// coordinate of a sum, in the units of the vectors. For Vector.Shares.MinHonest shares StdDev
+// returns the noise that is left in any case. The noise in the mean of k vectors is a k-th part of
+// the noise in their sum.
 func (m *Mechanism) StdDev(shares int) float64 {
 	return m.Vector.SumStdDev(shares) / m.Encoder.Scale
 }
 
 // SumStdDev returns the standard deviation of the noise in each coordinate of a sum of the given
-// number of parties, in the units of the vectors: StdDev of as many, or of what all members of a
-// committee add together with what hides the parties' keys.
+// number of parties, in the units of the vectors: StdDev of as many shares or, with a committee,
+// the noise that all members add together with the noise that hides the parties' keys.
 func (m *Mechanism) SumStdDev(parties int) float64 {
-	if m.committee == nil {
+	if !m.promise.members {
 		return m.StdDev(parties)
 	}
 	own := ownNoise * math.Sqrt(float64(parties)) / m.Encoder.Scale
-	return math.Hypot(m.StdDev(m.committee.Members), own)
+	return math.Hypot(m.StdDev(m.promise.shares), own)
 }
 
 // Records returns the release's Records, nil if the noise hides parties.
@@ -70,27 +81,34 @@ func (m *Mechanism) MaxNorm() float64 { return m.Vector.Sensitivity.L2 / m.Encod
 // against the sensitivity after rounding, and the distance of the samplers from their law.
 func (m *Mechanism) Round() accounting.Round {
 	r := accounting.Round{
-		Family:       m.Vector.Shares.Law.Family(),
-		Shares:       m.Vector.Shares.MinHonest,
-		MinSurvivors: m.contributors.minSurvivors(),
-		Colluders:    m.contributors.Colluders,
-		Committee:    m.committee != nil,
-		Rate:         1,
-		SecretRate:   m.secretRate(),
-		Update:       m.Vector.accounting(),
+		Family:     m.Vector.Shares.Law.Family(),
+		Statement:  m.Statement(),
+		Shares:     m.promise.honest,
+		Honest:     m.promise.honest,
+		Rate:       1,
+		SecretRate: m.secretRate(),
+		Update:     m.Vector.accounting(),
 		// The shares of all parties count, though those beyond MinHonest protect
 		// nothing that is claimed.
 		Samples:       m.Vector.samples(),
 		TableDistance: noise.MaxTableDistance,
+		Overrun:       m.overrun,
+		Failure:       m.promise.failure + m.overlong,
 	}
 	if m.records != nil {
-		r.Unit, r.SecretRate = accounting.RecordUnit, m.records.Rate
-		r.Overrun = m.records.Overrun()
+		r.SecretRate = m.records.Rate
+		r.Overrun += m.records.Overrun()
+	}
+	if m.promise.members {
+		// All other parties may collude, and a party's own noise is still in its sum.
+		r.Own = ownNoise * ownNoise
 	}
 	if b := m.band; b != nil {
 		r.Messages = len(b)
+		r.Overrun *= float64(len(b))
 		r.Update.Sensitivity.Dimension *= len(b)
 		r.Samples *= float64(len(b))
+		r.Failure *= float64(len(b))
 	}
 	if m.Signs != nil {
 		signs := m.Signs.accounting()
@@ -108,9 +126,9 @@ func (m *Mechanism) secretRate() float64 {
 	return 0
 }
 
-// Rotation returns the seed of a round's rotation, which all parties and the decoder must use,
-// from randomness that is public but was not known when anybody chose a vector, such as a digest
-// of the session's keys.
+// Rotation returns the seed of a round's rotation, which all parties and the decoder must use, from
+// randomness that is public now but was unknown when vectors were chosen, such as a digest of the
+// session's keys.
 func Rotation(public [32]byte, round uint64) [32]byte {
 	b := append([]byte("hushsum/1 rotation of a round"), public[:]...)
 	return sha256.Sum256(binary.BigEndian.AppendUint64(b, round))
@@ -123,11 +141,11 @@ func (m *Mechanism) rotated(rotation [32]byte) aggregation.Encoder {
 	return e
 }
 
-// Encode returns a party's submission in the form of Layout: its vector clipped,
-// rotated and rounded, and the signs of the other vector, nil without that lane, each
-// with the party's share of the noise. random serves noise and rounding (nil:
-// crypto/rand); a submission that is sent again must be the same bytes, not a new one.
-// It fails as aggregation.Encoder's Encode does, and with the error of random.
+// Encode returns a party's submission in the form of Layout: its vector clipped, rotated and
+// rounded, and the signs of the other vector, nil without that lane, each with the party's share of
+// the noise. random serves noise and rounding (nil: crypto/rand); to send a submission again, send
+// the same bytes: do not encode the vector anew. Encode fails with the errors of
+// aggregation.Encoder's Encode, and with the error of random.
 func (m *Mechanism) Encode(
 	rotation [32]byte, vector, signs []float64, random io.Reader,
 ) ([][]uint64, error) {
@@ -158,10 +176,10 @@ func (m *Mechanism) Encode(
 	return m.lanes().Join(out, beside)
 }
 
-// Blank returns the submission of a party whose coin left it out, see [Release].Rate: vectors of
-// zeros, which are zeros under any rotation, with its share of the noise.
+// Blank returns the submission of a party that its coin left out, see [Release].Rate: vectors of
+// zeros, which are zeros under any rotation, with the party's share of the noise.
 func (m *Mechanism) Blank(random io.Reader) ([][]uint64, error) {
-	if m.committee != nil {
+	if m.promise.members {
 		return nil, m.single()
 	}
 	layout, err := m.Layout()
@@ -185,8 +203,8 @@ func (m *Mechanism) Blank(random io.Reader) ([][]uint64, error) {
 	return out, nil
 }
 
-// Decode returns the mean of the vectors in a sum, of the given number of parties, and the sums
-// of signs, nil without that lane. With 1 party the mean is the sum itself. It fails as
+// Decode returns the mean of the vectors in a sum, of the given number of parties, and the sums of
+// signs, nil without that lane. With 1 party the mean equals the sum. It fails as
 // aggregation.Encoder's Decode does.
 func (m *Mechanism) Decode(
 	rotation [32]byte, sum [][]uint64, parties int,

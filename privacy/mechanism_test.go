@@ -30,7 +30,7 @@ func mechanism(t testing.TB, r Release) *Mechanism {
 func TestRound(t *testing.T) {
 	for _, family := range accounting.Families() {
 		r := release()
-		r.Contributors = Contributors{Parties: 10, MinSurvivors: 8, Colluders: 1}
+		r.Promise = Promise{parties: 10, shares: 10, honest: 7, colluders: 1, failure: 1e-13}
 		r.Noise.Family, r.Noise.Multiplier, r.Noise.Bits = family, 2, 14
 		m := mechanism(t, r)
 		round := m.Round()
@@ -38,10 +38,9 @@ func TestRound(t *testing.T) {
 			same.Samples != round.Samples {
 			t.Errorf("%v: the release's round is %+v, %v, want %+v", family, same, err, round)
 		}
-		if round.Family != family || round.MinSurvivors-round.Colluders != round.Shares ||
-			round.Colluders != 1 || round.Shares != 7 {
-			t.Errorf("%v: %d shares of %d survivors less %d", family, round.Shares, round.MinSurvivors,
-				round.Colluders)
+		if round.Family != family || round.Honest != round.Shares || round.Shares != 7 ||
+			round.Failure != 1e-13 || m.Promise() != r.Promise {
+			t.Errorf("%v: %d shares of %d honest ones", family, round.Shares, round.Honest)
 		}
 		var variance float64
 		switch u := round.Update; family {
@@ -81,7 +80,7 @@ func TestDecodeIsMean(t *testing.T) {
 		d := rapid.IntRange(1, 70).Draw(t, "dimension")
 		n := rapid.IntRange(1, 12).Draw(t, "parties")
 		r := Release{
-			Contributors: Contributors{Parties: n + 2},
+			Promise: Assumed(n+2, n+2),
 			Noise: Noise{
 				Family:     rapid.SampledFrom(accounting.Families()).Draw(t, "family"),
 				Multiplier: 1e-4, Clip: math.Ldexp(1, rapid.IntRange(-9, 9).Draw(t, "clip")), Bits: 24,

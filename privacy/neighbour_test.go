@@ -15,8 +15,8 @@ func TestEveryReleaseNamesItsNeighbour(t *testing.T) {
 		"a number":      func(r *Release) { r.Dimension = 1 },
 		"signs":         func(r *Release) { r.Signs = &Signs{Dimension: 40, Part: 0.3} },
 		"votes":         func(r *Release) { r.Signs = Votes(100) },
-		"drop-outs":     func(r *Release) { r.Contributors.MinSurvivors = 70 },
-		"colluders":     func(r *Release) { r.Contributors.Colluders = 20 },
+		"drop-outs":     func(r *Release) { r.Promise = Assumed(100, 70) },
+		"colluders":     func(r *Release) { r.Promise.honest, r.Promise.colluders = 80, 20 },
 		"coins":         func(r *Release) { r.Rate = 0.2 },
 		"votes, rarely": func(r *Release) { r.Rate, r.Signs = 0.2, Votes(100) },
 	} {
@@ -36,9 +36,9 @@ func TestEveryReleaseNamesItsNeighbour(t *testing.T) {
 			if family == accounting.FamilyDiscreteLaplace {
 				apart = 0.12
 			}
-			for _, s := range []accounting.Spent{server, public} {
-				if s.Neighbour == "" || !(s.Lower > 0 && s.Lower <= s.Upper) ||
-					r.Rate == 0 && s.Width() > apart*s.Upper {
+			for _, s := range []accounting.Claim{server, public} {
+				if s.Bare().Neighbour == "" || !(s.Bare().Lower > 0 && s.Bare().Lower <= s.Bare().Upper) ||
+					r.Rate == 0 && s.Bare().Width() > apart*s.Bare().Upper {
 					t.Errorf("%s, %v: %+v", name, family, s)
 				}
 			}

@@ -8,14 +8,14 @@ import (
 	"github.com/hushsum/hushsum/noise"
 )
 
-// Noise declares how vectors are bounded and what noise is in their sums.
+// Noise declares how vectors are bounded and how much noise of which family their sums have.
 type Noise struct {
 	Family accounting.Family
 	// Multiplier is z: the standard deviation of the noise in each coordinate of a sum, over the L2
-	// sensitivity Δ₂ of the sum after rounding, for all families; both in integers. It counts the
-	// shares of [Contributors.MinHonest] parties. Above 0, at most 2^40. For a discrete Gaussian it
-	// is the parameter σ over Δ₂, which is a little above the standard deviation if σ is small. With
-	// [Signs] it is that of both lanes together.
+	// sensitivity Δ₂ of the sum after rounding, for all families; both in integers. The noise counted
+	// is that of the shares of [Promise.Honest] parties. Multiplier is above 0 and at most
+	// 2^40. For a discrete Gaussian z is the parameter σ over Δ₂, and σ is a little above the
+	// standard deviation if σ is small. With [Signs] z is the multiplier of both lanes together.
 	Multiplier float64
 	Clip       float64 // L2 norm that vectors are clipped to, 2^-500 to 2^500
 	Bits       int     // of each coordinate of the sum in the ring, 1 to 64

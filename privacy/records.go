@@ -4,26 +4,43 @@ import (
 	"math"
 	"sort"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
 )
 
-// Records declares that a party's vector is a sum over records of its own, or over persons who
-// have several, each with a part of norm at most [Noise].Clip, and that the noise hides these:
-// see accounting.RecordUnit. In every round the party tosses a coin for each, fresh and secret,
-// and sums over those that come up. Both fields are public: a party that has fewer records tells
-// nobody.
+// Records declares that a party's vector is a sum over its own records, or over persons with
+// several records each, where each record or person adds a part of norm at most [Noise].Clip, and
+// that the noise hides each record or person: see accounting.RecordUnit. In every round the party
+// tosses a fresh and secret coin for each record, and sums over the records whose coins come up.
+// Both fields are public: a party that has fewer records tells nobody.
 type Records struct {
-	// Count is the number of records of all parties together. A party with more takes no part: if some
-	// were never drawn because of others, removing one of those would let another in.
+	// Count is the number of records of all parties together. A party with more records takes no
+	// part: if the limit kept some of its records from being drawn, removing one record would let
+	// another in.
 	Count int
 	Rate  float64 // probability that a coin comes up, above 0 to 1
+	// Person is whom several records may be about, such as "patient"; "": each record is protected by
+	// itself.
+	Person string
+}
+
+// unit is whom the noise hides; without Records a party.
+func (r *Records) unit() accounting.Unit {
+	switch {
+	case r == nil:
+		return accounting.PartyUnit
+	case r.Person != "":
+		return accounting.RecordsOf(r.Person)
+	}
+	return accounting.RecordUnit
 }
 
 // leastOverrun is the probability that more come up than [Records.Most].
 const leastOverrun = 0x1p-60
 
-// Most returns how many records a party sums over at most. If more come up it sends zeros, which
-// happens with a probability of at most [Records.Overrun]. So a round takes a bounded time.
+// Most returns how many records a party sums over at most. If the coins of more records come up the
+// party sends zeros, which happens with a probability of at most [Records.Overrun]. So a round
+// takes a bounded time.
 func (r *Records) Most() int {
 	return sort.Search(r.Count, func(most int) bool { return r.tail(most) <= leastOverrun })
 }

@@ -37,8 +37,8 @@ func TestRecordsSpendAsSampledGaussians(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s.Unit != accounting.RecordUnit || math.Abs(s.Upper/c.want-1) > 0.01 {
-				t.Errorf("%v, %+v: %v of a %v, want %v", family, c, s.Bound, s.Unit, c.want)
+			if s.Unit() != accounting.RecordUnit || math.Abs(s.Bare().Upper/c.want-1) > 0.01 {
+				t.Errorf("%v, %+v: %v of a %v, want %v", family, c, s.Bare().Bound, s.Unit(), c.want)
 			}
 		}
 	}
@@ -47,7 +47,8 @@ func TestRecordsSpendAsSampledGaussians(t *testing.T) {
 // Chernoff's bound is above the tail of the binomial law, computed exactly, and Most is where it
 // falls below 2^-60.
 func TestRecordsOverrun(t *testing.T) {
-	for _, c := range []Records{{10, 0.5}, {100, 0.1}, {1000, 0.01}, {1000, 0.3}, {300, 1}, {1, 0.2}} {
+	for _, c := range []Records{{10, 0.5, ""}, {100, 0.1, ""}, {1000, 0.01, ""},
+		{1000, 0.3, ""}, {300, 1, ""}, {1, 0.2, ""}} {
 		most := c.Most()
 		if most < 1 || most > c.Count || c.Overrun() > leastOverrun {
 			t.Errorf("%+v: most %d, overrun %v", c, most, c.Overrun())

@@ -11,43 +11,51 @@ import (
 
 // Release declares the noisy sums of a run whose rounds are all alike.
 type Release struct {
-	Contributors Contributors
-	Noise        Noise
-	// Committee, if not nil, has a committee add the noise, instead of the parties: discrete Gaussian,
-	// without Signs and Band.
-	Committee *Committee
-	Dimension int    // coordinates of a party's vector, at least 1
-	Signs     *Signs // a second lane next to the vectors, nil: none
+	// Promise says who is in a sum, and who shares the noise. Noise of a committee is discrete
+	// Gaussian, without Signs and Band.
+	Promise   Promise
+	Noise     Noise
+	Dimension int // coordinates of a party's vector, at least 1
+	// Longest is the norm of the longest vector that is submitted, where that is less than Noise.Clip;
+	// 0: the clip. It bounds what an ε is at least, and no noise follows from it.
+	Longest float64
+	Signs   *Signs // a second lane next to the vectors, nil: none
 	// Records, if not nil, has the noise hide each record of a party, and not the party: Noise.Clip
 	// is then the norm of a record's part of its vector. Not with Signs.
 	Records *Records
+	// Assumes lists what an ε of the release assumes besides what the Promise does.
+	Assumes accounting.Assumptions
 	// Rate is the probability that a party's vector is in a round, by a secret coin of its own that
-	// the party tosses anew for every submission, above 0 to 1; 0: 1. Below 1 the coin also counts
-	// against the server, even one that cheats, as long as nothing but the sum depends on it: all
-	// parties submit in every round, at one instant, and those that the coin leaves out submit
-	// [Mechanism.Blank].
+	// the party tosses anew for every submission, above 0 to 1; 0: 1. A Rate below 1 counts against
+	// the server too, even one that cheats, as long as nothing but the sum depends on the coin: all
+	// parties submit in every round, at one instant, and the parties that their coins leave out
+	// submit [Mechanism.Blank].
 	Rate float64
-	// Band, if not nil, correlates the noise of as many rounds as it is long, and the accountant's
-	// round is then a band: see there. The multiplier is over the norm of a band.
+	// Overrun is a probability that δ of a round is charged for, as accounting.Round has it, and that
+	// Records do not know of: for one-message sums that is oneshot.Distance.
+	Overrun float64
+	// Band, if not nil, correlates the noise of as many rounds as it has coefficients: see [Band].
+	// One round of the accountant is then a band, and the multiplier is relative to the norm of a
+	// band.
 	Band Band
 }
 
-// Signs declares a lane of vectors of which only the signs are summed: those of
-// updates, for a gradient mask, or votes. It has noise of the same family.
+// Signs declares a lane that sums only the signs of vectors: the signs of updates, for a gradient
+// mask, or votes. Its noise is of the same family.
 type Signs struct {
 	Dimension int // coordinates, at least 1
 	// Part is this lane's share of 1/z², where z is the multiplier of both lanes together; above 0 and
 	// below 1.
 	Part float64
-	// MinMultiplier is the least multiplier of this lane, 0 or more: where Part would
-	// leave it less noise, it has this much and the vectors get the rest.
+	// MinMultiplier is the least multiplier of this lane, 0 or more: where Part would leave this lane
+	// less noise, the lane has MinMultiplier and the vectors get the rest.
 	MinMultiplier float64
 }
 
-// Votes declares a lane for one vote of each party, 1 or −1, with the given number of parties in
-// a sum, expected or actual. A sum of bits has noise of a twentieth of the parties (Andrew 2021
-// §3.1), and a bit is two votes; but the lane takes no more than leaves the vectors 15 parts in
-// 16 of the budget.
+// Votes declares a lane for one vote of each party, 1 or −1, with the given number of parties in a
+// sum, expected or actual. A sum of bits has noise with a standard deviation of a twentieth of the
+// parties (Andrew 2021 §3.1), and a bit changes by two votes; but the lane leaves the vectors at
+// least 15 parts in 16 of the budget.
 func Votes(parties int) *Signs {
 	return &Signs{Dimension: 1, Part: 1. / 16, MinMultiplier: float64(parties) / 10}
 }
@@ -80,10 +88,7 @@ func (r *Release) validate() error {
 	if err := r.Noise.validateVector(); err != nil {
 		return err
 	}
-	if _, err := r.Contributors.MinHonest(); err != nil {
-		return err
-	}
-	if _, err := r.shares(); err != nil {
+	if err := r.validateShares(); err != nil {
 		return err
 	}
 	if r.Records != nil {
@@ -99,8 +104,12 @@ func (r *Release) validate() error {
 		return bad("Signs", "leave them out", "signs of sums over records hide no record")
 	case r.Dimension < 1:
 		return bad("Dimension", "use at least 1", "%d is too few", r.Dimension)
+	case !(r.Longest >= 0):
+		return bad("Longest", "use a norm, or 0 for the clip", "%v is no norm", r.Longest)
 	case !(r.Rate >= 0 && r.Rate <= 1):
 		return bad("Rate", "use a number above 0 to 1, or 0 for 1", "%v is not a probability", r.Rate)
+	case !(r.Overrun >= 0 && r.Overrun < 1):
+		return bad("Overrun", "use 0 or more, and less than 1", "%v is not a probability", r.Overrun)
 	case s == nil:
 		return nil
 	case s.Dimension < 1:
@@ -150,21 +159,21 @@ func (r *Release) Round() (accounting.Round, error) {
 	return m.Round(), nil
 }
 
-// shares are those who share the noise.
-func (r *Release) shares() (Contributors, error) {
+// validateShares is validate of those who share the noise.
+func (r *Release) validateShares() error {
+	err := r.Promise.check()
 	switch {
-	case r.Committee == nil:
-		return r.Contributors, nil
+	case err != nil || !r.Promise.members:
+		return err
 	case r.Noise.Family != accounting.FamilyDiscreteGaussian:
-		return Contributors{}, bad("Noise.Family", "use discrete Gaussian noise",
-			"%v noise of a committee hides no key", r.Noise.Family)
+		return bad("Noise.Family", "use discrete Gaussian noise", "%v noise of a committee hides no key",
+			r.Noise.Family)
 	case r.Signs != nil:
-		return Contributors{}, bad("Committee", "leave out Signs", "one message has one lane")
+		return bad("Signs", "leave them out", "one message has one lane")
 	case r.Band != nil:
-		return Contributors{}, bad("Committee", "leave out Band",
-			"members keep no noise from one round to the next")
+		return bad("Band", "leave it out", "members keep no noise from one round to the next")
 	}
-	return r.Committee.contributors()
+	return nil
 }
 
 // ownNoise hides a party's key where a committee adds the noise: see package oneshot.
@@ -172,31 +181,19 @@ const ownNoise = 6.4
 
 // room returns the multiplier of noise that a ring must have room for, of all parties or, from a
 // committee, of all members, and as much again, of which parties' own noise may be half.
-func (r *Release) room(multiplier float64, honest int) (ratio float64, shares int) {
-	if r.Committee == nil {
-		return multiplier, honest
+func (r *Release) room(multiplier float64) (ratio float64, shares int) {
+	p := r.Promise
+	if !p.members {
+		return multiplier, p.honest
 	}
-	all := float64(r.Committee.Members) / float64(honest)
-	return multiplier * math.Sqrt(2*all), r.Contributors.Parties
+	return multiplier * math.Sqrt(2*float64(p.shares)/float64(p.honest)), p.parties
 }
 
 // mechanism is Mechanism of a valid release for any multiplier, without tables.
 func (r *Release) mechanism(multiplier float64) (*Mechanism, error) {
-	contributors, err := r.shares()
-	if err != nil {
-		return nil, err
-	}
-	honest, err := contributors.MinHonest()
-	if err != nil {
-		return nil, err
-	}
-	m := &Mechanism{
-		contributors: contributors,
-		committee:    r.Committee,
-		rate:         r.Rate,
-		records:      r.Records,
-		band:         r.Band,
-	}
+	p := r.Promise
+	m := &Mechanism{promise: p, rate: r.Rate, overrun: r.Overrun, records: r.Records, band: r.Band,
+		assumes: r.Assumes}
 	if m.rate == 0 {
 		m.rate = 1
 	}
@@ -206,8 +203,9 @@ func (r *Release) mechanism(multiplier float64) (*Mechanism, error) {
 	}
 	vector, signs := r.Signs.multipliers(multiplier)
 	var bounds accounting.Sensitivity
+	var err error
 	e := aggregation.Encoder{
-		Parties:     r.Contributors.Parties,
+		Parties:     p.parties,
 		Dimension:   r.Dimension,
 		Clip:        r.Noise.Clip,
 		Units:       units,
@@ -216,9 +214,9 @@ func (r *Release) mechanism(multiplier float64) (*Mechanism, error) {
 		NoiseFamily: r.Noise.Family,
 	}
 	if r.Band != nil {
-		m.Encoder, bounds, err = r.Band.chooseScale(e, vector, honest)
+		m.Encoder, bounds, err = r.Band.chooseScale(e, vector, p.honest)
 	} else {
-		room, shares := r.room(vector, honest)
+		room, shares := r.room(vector)
 		if m.Encoder, err = e.ChooseScale(room, shares); err == nil {
 			bounds, err = m.Encoder.Sensitivity()
 		}
@@ -228,22 +226,31 @@ func (r *Release) mechanism(multiplier float64) (*Mechanism, error) {
 		return nil, &ConfigError{
 			Field: "Noise.Bits",
 			Reason: fmt.Sprintf("%d is too few for the sum of %d parties and noise of multiplier %.4g",
-				r.Noise.Bits, r.Contributors.Parties, vector),
+				r.Noise.Bits, p.parties, vector),
 			Advice: "use more bits, or less noise",
 			Err:    err,
 		}
 	case err != nil:
 		return nil, because("Noise", err)
 	}
-	if m.Vector, err = newLane(r.Noise.Family, contributors, honest, bounds, vector); err != nil {
+	if m.Vector, err = newLane(r.Noise.Family, p, bounds, vector); err != nil {
 		return nil, err
 	}
-	own := ownNoise * math.Sqrt(float64(r.Contributors.Parties))
-	if r.Committee != nil && m.Vector.SumStdDev(r.Committee.Members) < own {
+	if m.Vector.Attained, err = r.Band.attained(m.Encoder); err != nil {
+		return nil, because("Noise", err)
+	}
+	if r.Longest > 0 {
+		m.Vector.Attained *= min(1, r.Longest/r.Noise.Clip)
+	}
+	if m.overlong, err = m.Encoder.Overlong(); err != nil {
+		return nil, because("Noise", err)
+	}
+	own := ownNoise * math.Sqrt(float64(p.parties))
+	if p.members && m.Vector.SumStdDev(p.shares) < own {
 		return nil, &ConfigError{
 			Field: "Noise.Bits",
 			Reason: fmt.Sprintf("the committee's noise deviates by %.3g units, and what hides the keys of "+
-				"%d parties by %.3g", m.Vector.SumStdDev(r.Committee.Members), r.Contributors.Parties, own),
+				"%d parties by %.3g", m.Vector.SumStdDev(p.shares), p.parties, own),
 			Advice: "use more bits, or more noise",
 			Err:    errTooLittle,
 		}
@@ -251,16 +258,17 @@ func (r *Release) mechanism(multiplier float64) (*Mechanism, error) {
 	if r.Signs == nil {
 		return m, nil
 	}
-	if err := m.addSigns(r, honest, signs); err != nil {
+	if err := m.addSigns(r, signs); err != nil {
 		return nil, err
 	}
 	return m, nil
 }
 
 // addSigns works out the second lane, of the given multiplier.
-func (m *Mechanism) addSigns(r *Release, honest int, multiplier float64) error {
+func (m *Mechanism) addSigns(r *Release, multiplier float64) error {
+	p := r.Promise
 	m.signs = aggregation.Signs{
-		Parties:     r.Contributors.Parties,
+		Parties:     p.parties,
 		Dimension:   r.Signs.Dimension,
 		NoiseFamily: r.Noise.Family,
 	}
@@ -268,13 +276,13 @@ func (m *Mechanism) addSigns(r *Release, honest int, multiplier float64) error {
 	if err != nil {
 		return because("Signs", err)
 	}
-	lane, err := newLane(r.Noise.Family, r.Contributors, honest, bounds, multiplier)
+	lane, err := newLane(r.Noise.Family, p, bounds, multiplier)
 	if err != nil {
 		return err
 	}
 	if r.Noise.Family == accounting.FamilyDiscreteGaussian {
 		share := lane.accounting().ShareSigma
-		if tau, err := accounting.SumTau(honest, share*share); err != nil || tau > .1 {
+		if tau, err := accounting.SumTau(p.honest, share*share); err != nil || tau > 0.1 {
 			return &ConfigError{
 				Field: "Noise.Family",
 				Reason: fmt.Sprintf(
@@ -284,7 +292,7 @@ func (m *Mechanism) addSigns(r *Release, honest int, multiplier float64) error {
 			}
 		}
 	}
-	spread := math.Sqrt(float64(lane.Shares.Parties) / float64(honest))
+	spread := math.Sqrt(float64(p.shares) / float64(p.honest))
 	m.signs.NoiseStdDev = multiplier * bounds.L2 * spread
 	m.Signs = &lane
 	return nil

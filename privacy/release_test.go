@@ -8,15 +8,14 @@ import (
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/noise"
-	"github.com/hushsum/hushsum/protocol"
 )
 
 // release returns one of a hundred parties' vectors of 40 coordinates.
 func release() Release {
 	return Release{
-		Contributors: Contributors{Parties: 100},
-		Noise:        Noise{Family: accounting.FamilyDiscreteGaussian, Multiplier: 1, Clip: 1, Bits: 18},
-		Dimension:    40,
+		Promise:   Assumed(100, 100),
+		Noise:     Noise{Family: accounting.FamilyDiscreteGaussian, Multiplier: 1, Clip: 1, Bits: 18},
+		Dimension: 40,
 	}
 }
 
@@ -31,6 +30,7 @@ func TestConfig(t *testing.T) {
 		is     error // or nil
 		late   bool  // not found by Validate
 	}{
+		{"no norm", func(r *Release) { r.Longest = -1 }, "Longest", nil, false},
 		{"no family", func(r *Release) { r.Noise.Family = 0 }, "Noise.Family", nil, false},
 		{"unknown family", func(r *Release) { r.Noise.Family = 9 }, "Noise.Family", nil, false},
 		{"no noise", func(r *Release) { r.Noise.Multiplier = 0 }, "Noise.Multiplier", nil, false},
@@ -43,15 +43,11 @@ func TestConfig(t *testing.T) {
 		{"clip infinite", func(r *Release) { r.Noise.Clip = math.Inf(1) }, "Noise.Clip", nil, false},
 		{"0 bits", func(r *Release) { r.Noise.Bits = 0 }, "Noise.Bits", nil, false},
 		{"65 bits", func(r *Release) { r.Noise.Bits = 65 }, "Noise.Bits", nil, false},
-		{"nobody", func(r *Release) { r.Contributors.Parties = 0 }, "Contributors.Parties", nil, false},
-		{"too many", func(r *Release) { r.Contributors.Parties = 1<<20 + 1 }, "Contributors.Parties", nil, false},
-		{"more than all", func(r *Release) { r.Contributors.MinSurvivors = 101 },
-			"Contributors.MinSurvivors", nil, false},
-		{"fewer than none", func(r *Release) { r.Contributors.MinSurvivors = -1 },
-			"Contributors.MinSurvivors", nil, false},
-		{"nobody honest", func(r *Release) { r.Contributors.Colluders = 100 }, "Contributors.Colluders", nil, false},
-		{"negative colluders", func(r *Release) { r.Contributors.Colluders = -1 },
-			"Contributors.Colluders", nil, false},
+		{"no promise", func(r *Release) { r.Promise = Promise{} }, "Promise", nil, false},
+		{"nobody", func(r *Release) { r.Promise = Assumed(0, 1) }, "Promise.Parties", nil, false},
+		{"too many", func(r *Release) { r.Promise = Assumed(1<<20+1, 1) }, "Promise.Parties", nil, false},
+		{"more than all", func(r *Release) { r.Promise = Assumed(100, 101) }, "Promise.Honest", nil, false},
+		{"nobody honest", func(r *Release) { r.Promise = Assumed(100, 0) }, "Promise.Honest", nil, false},
 		{"no coordinates", func(r *Release) { r.Dimension = 0 }, "Dimension", nil, false},
 		{"rate", func(r *Release) { r.Rate = 1.5 }, "Rate", nil, false},
 		{"rate NaN", func(r *Release) { r.Rate = math.NaN() }, "Rate", nil, false},
@@ -105,21 +101,5 @@ func TestMultipliers(t *testing.T) {
 	if vector, _ := (&Signs{Part: .99, MinMultiplier: 1}).
 		multipliers(.6); math.Abs(vector-.75) > 1e-15 {
 		t.Errorf("%v, want 0.75", vector)
-	}
-}
-
-func TestContributorsOf(t *testing.T) {
-	if c, err := ContributorsOf(7, nil, 0); err != nil || c != (Contributors{Parties: 7}) {
-		t.Errorf("without recovery: %+v, %v", c, err)
-	}
-	r := &protocol.Recovery{MinSurvivors: 6, Degree: 6}
-	c, err := ContributorsOf(7, r, 2)
-	if honest, e := c.MinHonest(); err != nil || e != nil || honest != 4 {
-		t.Errorf("%+v: %d honest, %v, %v", c, honest, err, e)
-	}
-	r.Degree = 4
-	var wrong *ConfigError
-	if _, err := ContributorsOf(7, r, 2); !errors.As(err, &wrong) || wrong.Field != "Recovery.Degree" {
-		t.Errorf("a sparse graph: %v", err)
 	}
 }

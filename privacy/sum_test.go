@@ -13,6 +13,7 @@ import (
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
 )
 
@@ -32,11 +33,7 @@ func TestNoiseOfASum(t *testing.T) {
 	n := suite.Size(30, 30, 100, 100)
 	dropped, colluders := n/10, n/10
 	recovery := &protocol.Recovery{MinSurvivors: n - dropped}
-	contributors := Contributors{Parties: n, MinSurvivors: recovery.MinSurvivors, Colluders: colluders}
-	shares, err := contributors.MinHonest() // what must suffice
-	if err != nil {
-		t.Fatal(err)
-	}
+	shares := n - dropped - colluders // what must suffice
 
 	members := make([]keyexchange.Entry, n)
 	identities := make([]crypto.Signer, n)
@@ -51,6 +48,12 @@ func TestNoiseOfASum(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	config := &protocol.Config{Label: "noise", Roster: roster, Recovery: recovery,
+		Layout: masking.Layout{{Length: 1, Bits: 1}}, Colluders: colluders}
+	promise, err := OfSession(config)
+	if err != nil || promise.Honest() != shares {
+		t.Fatal(promise, err)
+	}
 	var session *protocol.Local
 	for _, c := range []struct {
 		family   accounting.Family
@@ -61,9 +64,9 @@ func TestNoiseOfASum(t *testing.T) {
 		{accounting.FamilyDiscreteLaplace, 6},
 	} {
 		release := Release{
-			Contributors: contributors,
-			Noise:        Noise{Family: c.family, Multiplier: multiplier, Clip: 1, Bits: 16},
-			Dimension:    dimension,
+			Promise:   promise,
+			Noise:     Noise{Family: c.family, Multiplier: multiplier, Clip: 1, Bits: 16},
+			Dimension: dimension,
 		}
 		m, err := release.Mechanism()
 		if err != nil {
@@ -74,8 +77,7 @@ func TestNoiseOfASum(t *testing.T) {
 			t.Fatal(err)
 		}
 		if session == nil { // the layout is the same for all families
-			config := &protocol.Config{Label: "noise", Roster: roster, Layout: layout, Recovery: recovery,
-				Colluders: colluders}
+			config.Layout = layout
 			if session, err = protocol.NewLocal(config, identities, nil); err != nil {
 				t.Fatal(err)
 			}

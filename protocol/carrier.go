@@ -27,25 +27,24 @@ type Summer interface {
 	Sum() ([][]uint64, error)
 }
 
-// Carrier carries the messages of one session between a server and parties of any kind that all
-// run in this process, in the order of the protocol: [Carrier.SetUp], then [Carrier.Round]
-// repeatedly, or the steps of a round one by one: [Carrier.Begin], [Carrier.Submit],
-// [Carrier.Certify] and the server's Sum. In each the server makes messages, parties take them,
-// and the server takes their answers.
+// Carrier carries the messages of one session between a server and parties of any kind that all run
+// in this process, in the order of the protocol: [Carrier.SetUp], then [Carrier.Round] repeatedly,
+// or the steps of a round one by one: [Carrier.Begin], [Carrier.Submit], [Carrier.Certify] and the
+// server's Sum. In each step the server makes messages, parties take them, and the server takes
+// their answers.
 //
-// In what follows a party is its index in the roster, and the server is party -1. The
-// zero value of every hook does nothing.
+// Hooks name a party by its index in the roster, and the server by -1. A nil hook does nothing.
 type Carrier[S Summer, P Party] struct {
 	Config  *Config // of the session; Recovery and Layout are looked at
 	Server  S
 	Clients []P // in the order of the roster
 
-	// Carry sees every message on its way and returns what arrives in its place, nil if nothing
-	// does.
+	// Carry sees every message on its way and returns the bytes that arrive in its place, nil if
+	// nothing arrives.
 	Carry func(from, to int, message []byte) []byte
-	// Refused is called with every message that its receiver refuses. An error that it returns ends
-	// the step; with nil the session goes on, as if the message were lost. Without Refused a refusal
-	// ends the step, or counts as a loss if Carry is set.
+	// Refused is called with every message that its receiver refuses. If Refused returns an error,
+	// the step ends; with nil the session goes on, as if the message were lost. Without Refused a
+	// refusal ends the step, or counts as a loss if Carry is set.
 	Refused func(from, to int, err error) error
 	// Work is called before a party works, and the function that it returns is called afterwards: a
 	// place to measure from.
@@ -72,10 +71,10 @@ func (c *Carrier[S, P]) SetUp() error {
 }
 
 // Round runs one round on the given inputs, one per party, each with one slice per segment; a nil
-// input means that the party does not submit. It returns the sum as [Server.Sum] does; with
-// recovery, [Server.Included] tells whose inputs are in it, and parties that dropped out earlier
-// are invited first. Inputs that do not fit the layout are refused before the round begins, with
-// [ErrLength] or [ErrRange].
+// input means that the party does not submit. Round returns the sum as [Server.Sum] does; with
+// recovery, [Server.Included] tells whose inputs are in the sum, and parties that dropped out
+// earlier are invited first. Inputs that do not fit the layout are refused before the round begins,
+// with [ErrLength] or [ErrRange].
 func (c *Carrier[S, P]) Round(broadcast []byte, inputs [][][]uint64) ([][]uint64, error) {
 	// A round that ends halfway costs some parties the next one too, so what cannot
 	// be submitted is found first.
@@ -126,8 +125,8 @@ func (c *Carrier[S, P]) Begin(broadcast []byte) error {
 	return c.Step(func() ([]Envelope, error) { return c.Server.Begin(broadcast) })
 }
 
-// Submit has every party of the open round submit the input that input makes for it; a party
-// whose input is nil does not submit. input is called as Each says.
+// Submit calls the function input for every party of the open round and has the party submit the
+// result; a party whose input is nil does not submit. Each says in which order input is called.
 func (c *Carrier[S, P]) Submit(broadcast []byte, input func(party int) ([][]uint64, error)) error {
 	return c.each(len(c.Clients), func(i int) (int, []byte, error) {
 		if _, due := c.Clients[i].Due(); !due {

@@ -159,10 +159,10 @@ func (c *Client) Receive(message []byte) (answer []byte, err error) {
 	return answer, err
 }
 
-// Output returns the last message that the client has made, at first [Client.Announce]: never
-// nil. It is part of what [Client.Save] saves: a process that restarts after a crash, or whose
-// connection broke, sends it again and never makes another in its place. A server that has
-// received it refuses it. Where [Client.Kept] says so, send the submission instead.
+// Output returns the last message that the client has made, at first [Client.Announce]: never nil.
+// [Client.Save] saves the message too: a process that restarts after a crash, or whose connection
+// broke, sends it again and never makes another in its place. A server that already has the message
+// refuses it. Where [Client.Kept] says so, send the submission instead.
 func (c *Client) Output() []byte {
 	if c.output == nil {
 		return c.Announce()
@@ -275,10 +275,10 @@ func (c *Client) Due() (round uint64, due bool) {
 	return c.last, c.open != nil && c.open.phase == phaseBegun
 }
 
-// Submit masks the input for the round that has begun and returns the message that carries it;
-// the keys that masked it are erased. values has one slice per segment of the layout, each value
-// below 2^b of its segment. broadcast holds the bytes that the server sent to everybody for this
-// round and from which this input was made, such as the model (nil if there is none).
+// Submit masks the input for the round that has begun and returns the message that carries it; the
+// keys that masked it are erased. values has one slice per segment of the layout, each value below
+// 2^b of its segment. broadcast holds the bytes, such as a model, that the server sent to everybody
+// for this round and from which this input was made; nil if there is no broadcast.
 //
 // It fails with [ErrPhase] if no round waits, [ErrBroadcast], [ErrLength],
 // [ErrRange] or [ErrRandom]; the round then still waits.

@@ -15,8 +15,8 @@ import (
 // This file has how a party sets a session up with the others (SPEC.md §4).
 
 // NewClient makes the party of the given identity, with fresh keys for the session from random
-// (nil: crypto/rand), from which the party reads later too. It fails with [ErrConfig] or, if the
-// identity is not in the roster, [ErrIdentity].
+// (nil: crypto/rand). The party keeps reading from random in later rounds. It fails with
+// [ErrConfig] or, if the identity is not in the roster, [ErrIdentity].
 func NewClient(config *Config, identity crypto.Signer, random io.Reader) (*Client, error) {
 	c, err := newClient(config, identity, random)
 	if err != nil {

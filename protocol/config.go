@@ -38,31 +38,28 @@ const defaultMaxSkip = 1000
 // rounds, in each of which every chain makes a step of about a microsecond.
 const mostDerivations = 1 << 27
 
-// Config holds all that the parties and the server agree on before a session. Every signature on
-// a key covers it: sides that disagree refuse each other with [ErrSession]. [Config.Digest] and
-// the JSON form show where they differ.
+// Config holds everything that the parties and the server agree on before a session. Every
+// signature on a key covers it: sides that disagree refuse each other with [ErrSession].
+// [Config.Digest] and the JSON form show where they differ.
 type Config struct {
 	// Label names a series of sessions, such as the deployment, in at most 255
 	// bytes of UTF-8.
 	Label string
-	// Number tells the sessions of a series apart. Use each number once: keys are signed for a
-	// configuration, and keys of an earlier session with the same number could be replayed, which
-	// shuts their owners out.
+	// Number distinguishes the sessions of a series. Use each number once: keys are signed for a
+	// configuration, so keys of an earlier session with the same number could be replayed, which
+	// would shut their owners out.
 	Number uint64
 	// Roster lists the parties.
 	Roster *keyexchange.Roster
 	// MinMembers is the fewest parties of the roster that may form a session, and with recovery the
-	// fewest that may hold a round. All other numbers must be possible for it. Zero means the whole
-	// roster.
+	// fewest that may hold a round. All other numbers must be possible with that many parties. Zero
+	// means the whole roster.
 	MinMembers int
 	// Layout gives the segments of every submission and their rings.
 	Layout masking.Layout
 	// Colluders is c, how many parties may pool what they know with the server: at
-	// most N − 2, where N is the number of parties of a round. In a sparse graph it
-	// is the number among any one party's neighbours, Params.CorruptNeighbours.
-	// It is an absolute number, no matter who takes part: with MinMembers set, choose it (and in a
-	// sparse graph Degree and Threshold, by Parameters for MinMembers parties with all the corrupt
-	// ones among them) for the smallest session.
+	// most N − 2, where N is the number of parties of a round. It is an absolute number, no matter who
+	// takes part: with MinMembers set, choose it for the smallest session.
 	Colluders int
 	// Recovery lets rounds survive parties that drop out. With nil, a party that
 	// does not submit costs the round.
@@ -78,10 +75,11 @@ type Config struct {
 	Seed [32]byte
 	// MaxSkip is how many rounds a party may have missed when it joins the next, which bounds the
 	// work that a round number can ask of it: MaxSkip times the parties with which a party may share
-	// secrets is at most 2^27. A party that misses more is out of the session for good, even if the
-	// schedule did not draw it: with PerRound, MaxSkip times PerRound is at least 14 times the
-	// parties of the roster, so that less than one draw in a million does that. Zero means 1000,
-	// more if PerRound takes more, and less if that is too much work.
+	// secrets is at most 2^27. A party that misses more rounds is out of the session for good, even
+	// if it missed them because the schedule did not draw it: with PerRound, MaxSkip times PerRound
+	// must be at least 14 times the parties of the roster, so that this happens to a party with a
+	// probability below one in a million. Zero means 1000, more if PerRound takes more, and less if
+	// that is too much work.
 	MaxSkip uint64
 	// Classical leaves ML-KEM out of the exchange of keys: an adversary that records a session and
 	// breaks X25519 later then reads every input.
@@ -98,7 +96,7 @@ const (
 	CheatingServer Adversary = iota
 	// SemiMaliciousServer is honest during set-up and cheats afterwards.
 	SemiMaliciousServer
-	// CuriousServer follows the protocol and looks at everything.
+	// CuriousServer follows the protocol and reads everything that it receives.
 	CuriousServer
 )
 
@@ -140,9 +138,9 @@ func (a Adversary) graph() graph.Adversary {
 //
 // The quorum is how many survivors must have signed one list of survivors before a party reveals
 // anything. On a complete graph no two lists can reach a quorum, and every sum has at least
-// MinSurvivors − c honest inputs. On a sparse graph nobody certifies one list for all: against a
+// MinSurvivors − c honest inputs. On a sparse graph no list is certified for all parties: against a
 // server that cheats after set-up a sum is then sure to have only t − c + 1 honest inputs, and
-// noise must be calibrated to that (SPEC.md, security considerations).
+// noise must be calibrated to that number (SPEC.md, security considerations).
 type Recovery struct {
 	// Adversary is the server to withstand.
 	Adversary Adversary
@@ -156,6 +154,20 @@ type Recovery struct {
 	// [Parameters]. Zero means the complete graph. A sparse graph does not
 	// withstand a cheating server, and must be sparse for MinMembers parties too.
 	Degree int
+	// CorruptNeighbours is the most colluders among the neighbours of any one party of a sparse graph,
+	// from [Parameters]: there it takes the place of c above, but for the quorum. Zero means that all
+	// Colluders may be.
+	CorruptNeighbours int
+}
+
+// Sizes says for which sessions or rounds a sparse graph is, all counts of parties.
+type Sizes struct {
+	// Least and Most bound how many share a graph: MinMembers and the roster, or PerRound.
+	Least, Most int
+	// Survivors is Recovery.MinSurvivors: of N parties N − Survivors may be missing.
+	Survivors int
+	// Colluders is Config.Colluders: all of them may come, however few come.
+	Colluders int
 }
 
 // Params are the numbers of a sparse graph, all counts of parties, that [Parameters]
@@ -168,27 +180,31 @@ type Params struct {
 	// Recovery.Threshold.
 	Threshold int
 	// CorruptNeighbours is the most colluders among any party's neighbours, except
-	// with probability 2^-(sigma+1). It is Config.Colluders.
+	// with probability 2^-(sigma+1). It is Recovery.CorruptNeighbours.
 	CorruptNeighbours int
 	// LiveNeighbours is the fewest neighbours that stay online around any party,
 	// except with probability 2^-eta; never less than Threshold.
 	LiveNeighbours int
 }
 
-// Parameters returns the smallest degree and threshold of a sparse graph of n parties of which
-// the fraction corrupt colludes with the server and the fraction drop drops out, such that
-// privacy fails with probability at most 2^-sigma and some party's secrets cannot be rebuilt with
-// probability at most 2^-eta (Bell 2020, by the exact hypergeometric conditions). Drop-outs are
-// taken to be independent of the graph. Without an outside [Config.Seed], add 60 to sigma, for a
-// server that tries many transcripts. It covers a curious and a semi-malicious server. It fails
-// with [ErrConfig], which says which argument is out of range, or that no degree suffices.
-func Parameters(n int, corrupt, drop float64, sigma, eta int, adversary Adversary) (Params, error) {
-	p, err := graph.Parameters(n, corrupt, drop, sigma, eta, adversary.graph())
+// Parameters returns the least degree of a sparse graph, or has the given one unless it is 0, and
+// for it the least threshold, such that at every size privacy fails with probability at most
+// 2^-sigma and some party's secrets cannot be rebuilt with probability at most 2^-eta (Bell 2020,
+// by the exact hypergeometric conditions). Drop-outs are taken to be independent of the graph.
+// Without an outside [Config.Seed], add 60 to sigma, for a server that tries many transcripts. It
+// covers a curious and a semi-malicious server. It fails with [ErrConfig], which says which
+// argument is out of range, or that no degree suffices, and also with [ErrApart] if the given
+// degree does not keep the honest survivors connected.
+func Parameters(s Sizes, degree, sigma, eta int, adversary Adversary) (Params, error) {
+	p, err := graph.Parameters(graph.Sizes(s), degree, sigma, eta, adversary.graph())
 	if err != nil {
 		return Params{}, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	return Params(p), nil
 }
+
+// ErrApart reports a degree of a sparse graph that is too low to keep honest survivors connected.
+var ErrApart = graph.ErrApart
 
 // Validate returns [ErrConfig], naming the broken rule, if the configuration cannot keep the
 // package's promises.
@@ -211,6 +227,8 @@ func (c *Config) EffectiveRecovery() (*Recovery, error) {
 		Threshold:    t.threshold,
 		MinSurvivors: t.minSurvivors,
 		Degree:       t.degree,
+
+		CorruptNeighbours: own.Recovery.CorruptNeighbours,
 	}, nil
 }
 
@@ -225,8 +243,8 @@ func (c *Config) Digest() ([32]byte, error) {
 }
 
 // MaxMessage returns the length of the longest message of the session, in bytes, or 0 if the
-// configuration is not valid. A transport should read no more than that. Broadcasts are not
-// messages of the session: the transport carries them over a channel of its own.
+// configuration is not valid. A transport should read no more bytes than that. Broadcasts are not
+// messages of the session: the transport carries them over a separate channel.
 func (c *Config) MaxMessage() int {
 	own, err := c.settle()
 	if err != nil {

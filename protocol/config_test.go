@@ -75,6 +75,16 @@ func TestBounds(t *testing.T) {
 		"a graph that is sparse for some sizes only": {func(c *Config) {
 			c.MinMembers, c.Recovery = 3, &Recovery{Adversary: CuriousServer, Degree: 2}
 		}, false},
+		"colluders that are neighbours": {func(c *Config) {
+			c.Colluders, c.Recovery = 1, &Recovery{Adversary: CuriousServer, Degree: 2, Threshold: 2,
+				CorruptNeighbours: 1}
+		}, true},
+		"more than there are": {func(c *Config) {
+			c.Recovery = &Recovery{Adversary: CuriousServer, Degree: 2, CorruptNeighbours: 1}
+		}, false},
+		"neighbours of a complete graph": {func(c *Config) {
+			c.Colluders, c.Recovery = 1, &Recovery{Adversary: CuriousServer, CorruptNeighbours: 1}
+		}, false},
 		"a label that is not UTF-8": {func(c *Config) { c.Label = "\xff" }, false},
 	} {
 		config := testConfig(roster)

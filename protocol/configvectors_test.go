@@ -82,6 +82,18 @@ func makeConfigs(t *testing.T) []vectorConfig {
 			`"min_members":8,"recovery":{"adversary":2,"degree":5}`},
 		{"sparse for all, complete for the fewest", 10,
 			`"min_members":5,"recovery":{"adversary":2,"degree":4}`},
+		{"more colluders than neighbours that collude", 12, `"min_members":10,"colluders":5,` +
+			`"recovery":{"adversary":2,"degree":4,"threshold":3,"corrupt_neighbours":2}`},
+		{"as many as the threshold", 12, `"min_members":10,"colluders":5,` +
+			`"recovery":{"adversary":2,"degree":4,"threshold":2,"corrupt_neighbours":2}`},
+		{"more than there are colluders", 12, `"min_members":10,"colluders":1,` +
+			`"recovery":{"adversary":2,"degree":4,"threshold":3,"corrupt_neighbours":2}`},
+		{"of a complete graph", 12, `"min_members":10,"colluders":5,` +
+			`"recovery":{"adversary":2,"corrupt_neighbours":2}`},
+		{"2t = h + 2 in a sparse graph", 12, `"min_members":10,"colluders":5,` +
+			`"recovery":{"adversary":1,"degree":6,"threshold":4,"corrupt_neighbours":2}`},
+		{"2t = h + 4 in a sparse graph", 12, `"min_members":10,"colluders":5,` +
+			`"recovery":{"adversary":1,"degree":6,"threshold":5,"corrupt_neighbours":2}`},
 		{"a sparse graph and a cheating server", 10, `"recovery":{"degree":4}`},
 		{"degree N − 1 is the complete graph", 6, `"recovery":{"degree":5}`},
 		{"the same without a degree", 6, `"recovery":{}`},

@@ -29,8 +29,8 @@ var (
 	// disagree on the configuration or the roster.
 	// Compare the two sides' Config and Roster.Digest.
 	ErrSession = errors.New("protocol: the message belongs to another session or configuration")
-	// ErrSender: the message names a sender other than the one it came from, or one that may not send
-	// this.
+	// ErrSender: the message names a sender other than the party it came from, or a party that may
+	// not send it.
 	ErrSender = errors.New("protocol: the message does not name its sender")
 	// ErrDuplicate: the party has already sent this, or something else instead. A party that lost its
 	// state during set-up cannot come back with another key: restore it with [LoadClient], or wait for
@@ -42,35 +42,35 @@ var (
 	ErrPublicKey = keyexchange.ErrPublicKey
 	// ErrEncapsulationKey: a party's ML-KEM key is invalid.
 	ErrEncapsulationKey = keyexchange.ErrEncapsulationKey
-	// ErrMembers: the members of the session are inconsistent: they leave this party out, or include
-	// one that did not announce a key; to the server, the sender is not in the session. Wait for the
-	// next session.
+	// ErrMembers: the list of members is inconsistent: it leaves this party out, or includes a party
+	// that did not announce a key. From the server's methods it means that the sender is not in the
+	// session. Wait for the next session.
 	ErrMembers = errors.New(
 		"protocol: the party is not in the session, or the session has a party that did not announce")
-	// ErrOwnKey: the server's list has another key for this party than the one it
+	// ErrOwnKey: the server's list has a key for this party other than the key that the party
 	// announced. Do not take part.
 	ErrOwnKey = errors.New(
 		"protocol: the list of keys lacks the key that this party announced")
-	// ErrReplay: the round has been begun before, or recovery material for it has
-	// been made for other holders. Rounds are used once.
+	// ErrReplay: the round was begun before, or recovery material for the round was made for other
+	// holders. Rounds are used once.
 	ErrReplay = errors.New("protocol: the round has been used already")
 	// ErrStale: the round, or the step of set-up, is over. Round numbers only go up.
 	ErrStale = errors.New("protocol: the round is older than the current one")
 	// ErrSkip: the round is further ahead than [Config.MaxSkip] allows.
 	ErrSkip = errors.New("protocol: the round is too far ahead")
-	// ErrParticipants: the round leaves out a party that it needs.
+	// ErrParticipants: the round leaves out a party that must take part.
 	ErrParticipants = errors.New("protocol: the round lacks participants that it needs")
 	// ErrTooFew: fewer parties than the session's thresholds allow. Nobody unmasks anything; wait
 	// for more parties, or set up the session with other numbers.
 	ErrTooFew = errors.New("protocol: too few parties")
-	// ErrSurvivors: the list of survivors leaves this party out or includes one that did not take
-	// part.
+	// ErrSurvivors: the list of survivors leaves this party out, or includes a party that did not
+	// take part.
 	ErrSurvivors = errors.New("protocol: the list of survivors is not one that this party can sign")
 	// ErrCertificate: the signatures on the survivors are too few, or not by parties that may sign.
 	ErrCertificate = errors.New("protocol: the survivors are not certified")
 	// ErrMaterial: a party's recovery material or self mask does not rebuild from the shares that
-	// were revealed. The round is lost. [Server.Excluded] tells, as far as it is known, whether that
-	// party or holders of its shares are at fault.
+	// were revealed. The round is lost. [Server.Excluded] tells, as far as the server knows, whether
+	// that party or holders of its shares are at fault.
 	ErrMaterial = errors.New("protocol: the secrets of a party cannot be rebuilt")
 	// ErrPhase: the call or message is not due in the current state.
 	ErrPhase = errors.New("protocol: not due in this state of the session")
@@ -82,8 +82,8 @@ var (
 	ErrConfig = errors.New("protocol: unusable configuration")
 	// ErrIdentity: the signer's key is not in the roster.
 	ErrIdentity = errors.New("protocol: the identity is not in the roster")
-	// ErrBroadcast: the broadcast given to this party is not the one with which the round began. Do
-	// not submit what was made from it.
+	// ErrBroadcast: the broadcast given to this party is not the broadcast with which the round
+	// began. Do not submit an input made from it.
 	ErrBroadcast = errors.New("protocol: the broadcast differs from the one that the round began with")
 	// ErrLength: an input has the wrong number of segments or values.
 	ErrLength = masking.ErrLength
@@ -113,8 +113,8 @@ func (e *PartyError) Error() string {
 // Unwrap returns the reason.
 func (e *PartyError) Unwrap() error { return e.Err }
 
-// MissingError names the parties whose messages did not arrive. It is [ErrMissing], and
-// [ErrTooFew] if the session could have done with fewer than all.
+// MissingError names the parties whose messages did not arrive. It is [ErrMissing], and also
+// [ErrTooFew] if fewer than all parties would have been enough.
 type MissingError struct {
 	Round   uint64 // 0 during set-up
 	Parties []int  // roster indices, ascending
@@ -148,7 +148,8 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("%v: round %d is lost without %s", ErrMissing, e.Round, who)
 }
 
-// Is makes errors.Is(err, ErrMissing) true, and ErrTooFew where that is so.
+// Is makes errors.Is(err, ErrMissing) true, and errors.Is(err, ErrTooFew) if fewer than all parties
+// would have been enough.
 func (e *MissingError) Is(target error) bool {
 	return target == ErrMissing || target == ErrTooFew && e.Need > 0
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/hushsum/hushsum/shamir"
 )
 
-// hash is SHA-256 over a label and parts, of which all but the last have a
-// length that the label fixes.
+// hash is SHA-256 over a label and parts. The label fixes the lengths of all parts but the last.
 func hash(label string, parts ...[]byte) [32]byte {
 	h := sha256.New()
 	h.Write([]byte(label))
@@ -47,9 +46,8 @@ func sessionID(keys [32]byte, members wire.Set) [32]byte {
 	return hash(labelSession, keys[:], members.Bytes())
 }
 
-// NewBroadcastHash returns the hash that names a broadcast, for a broadcast that is made or
-// arrives in pieces: write the broadcast to it. Its sum is for [Server.BeginDigest] and
-// [Client.SubmitVector].
+// NewBroadcastHash returns a hash for a broadcast that is made or arrives in pieces: write the
+// broadcast to the hash, and give its sum to [Server.BeginDigest] and [Client.SubmitVector].
 func NewBroadcastHash() gohash.Hash {
 	h := sha256.New()
 	h.Write([]byte(labelBroadcast))

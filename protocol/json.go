@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"crypto/ed25519"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -42,6 +43,8 @@ type recoveryJSON struct {
 	Threshold    int       `json:"threshold"`
 	MinSurvivors int       `json:"min_survivors"`
 	Degree       int       `json:"degree"`
+
+	CorruptNeighbours int `json:"corrupt_neighbours,omitempty"`
 }
 
 // MarshalJSON writes the configuration as it is, without filling in defaults. It fails with
@@ -99,9 +102,12 @@ func (c *Config) UnmarshalJSON(b []byte) error {
 		copy(out.Seed[:], seed)
 	}
 	var err error
-	var members []keyexchange.Entry
-	for _, m := range j.Roster {
+	members := make([]keyexchange.Entry, 0, len(j.Roster))
+	for i, m := range j.Roster {
 		key, err := hex.DecodeString(m.Key)
+		if err == nil && len(key) != ed25519.PublicKeySize { // before a roster of many is made
+			err = fmt.Errorf("%w: party %d", keyexchange.ErrIdentityKey, i)
+		}
 		if err != nil {
 			return fail(err)
 		}

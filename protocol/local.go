@@ -12,8 +12,8 @@ type Local struct {
 	Carrier[*Server, *Client]
 }
 
-// NewLocal makes a session of the given identities, in roster order, and runs
-// its set-up. It fails as [NewClient] and [NewServer] do.
+// NewLocal makes a session of the given identities, in roster order, and runs its set-up. It fails
+// with the errors of [NewClient] and [NewServer].
 func NewLocal(config *Config, identities []crypto.Signer, random io.Reader) (*Local, error) {
 	server, err := NewServer(config)
 	if err != nil {

@@ -35,7 +35,7 @@ func BenchmarkParty(b *testing.B) {
 			continue
 		}
 		b.Run(fmt.Sprintf("n=%d/sparse", n), func(b *testing.B) {
-			p, err := Parameters(n, 0.05, 0.05, 40+60, 30, SemiMaliciousServer)
+			p, err := Parameters(Sizes{n, n, n * 95 / 100, n / 20}, 0, 40+60, 30, SemiMaliciousServer)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -10,9 +10,9 @@ import (
 )
 
 // ReadMessage does what [Server.Receive] does, for a message that it reads in pieces, to its end:
-// of a submission it holds no more than 32 KiB and what follows the vector as bytes. It takes
-// room for one vector and the sum, from the first message of a round until [Server.Survivors] or
-// the sum.
+// of a submission it holds as bytes at most 32 KiB and the part after the vector. It needs memory
+// for one vector and the sum, from the first message of a round until [Server.Survivors] or the
+// sum.
 //
 // A message that is refused or breaks off changes nothing. If r fails, ReadMessage fails with
 // [ErrTruncated] and the error of r. It returns when r ends or the message has ended; the server

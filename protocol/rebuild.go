@@ -11,11 +11,10 @@ import (
 // errFewShares: fewer shares than the threshold are left.
 var errFewShares = fmt.Errorf("%w: of shares", ErrTooFew)
 
-// rebuilder rebuilds the secrets of many parties from the shares of one set of
-// holders, of which each party's own holders are a part. It keeps the Lagrange
-// coefficients from party to party where the holders are the same but for the
-// owner itself, as they are in the complete graph, and finds out who is at fault
-// when shares are wrong.
+// rebuilder rebuilds the secrets of many parties from the shares of one set of holders, which
+// includes each party's own holders. It keeps the Lagrange coefficients from party to party where
+// the holders are the same but for the owner itself, as they are in the complete graph, and finds
+// out who is at fault when shares are wrong.
 type rebuilder struct {
 	threshold int
 	most      int              // how many parties may be at fault

@@ -134,14 +134,15 @@ func round1000(b *testing.B) map[string]*Config {
 	const n = 1000
 	_, roster := parties(b, n)
 	layout := masking.Layout{{Length: 100_000, Bits: 32}}
-	p, err := Parameters(n, 0.05, 0.05, 40+60, 30, SemiMaliciousServer)
+	p, err := Parameters(Sizes{n, n, 950, 50}, 0, 40+60, 30, SemiMaliciousServer)
 	if err != nil {
 		b.Fatal(err)
 	}
 	return map[string]*Config{
 		fmt.Sprintf("sparse/k=%d/t=%d", p.Neighbours, p.Threshold): {Roster: roster, Layout: layout,
-			Colluders: p.CorruptNeighbours, Recovery: &Recovery{
-				Adversary: SemiMaliciousServer, Degree: p.Neighbours, Threshold: p.Threshold}},
+			Colluders: 50, Recovery: &Recovery{
+				Adversary: SemiMaliciousServer, Degree: p.Neighbours, Threshold: p.Threshold,
+				CorruptNeighbours: p.CorruptNeighbours}},
 		"complete/k=999/t=667": {Roster: roster, Layout: layout, Recovery: &Recovery{}, Colluders: 50},
 	}
 }

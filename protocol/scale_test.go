@@ -38,7 +38,7 @@ func TestTenThousand(t *testing.T) {
 	if suite.Longest() {
 		n = 10_000
 	}
-	p, err := Parameters(n, 0.05, 0.05, 40+60, 30, SemiMaliciousServer)
+	p, err := Parameters(Sizes{n, n, n * 95 / 100, n / 20}, 0, 40+60, 30, SemiMaliciousServer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,12 +47,14 @@ func TestTenThousand(t *testing.T) {
 		Label:     "scale",
 		Roster:    roster,
 		Layout:    masking.Layout{{Length: 1000, Bits: 32}},
-		Colluders: p.CorruptNeighbours,
+		Colluders: n / 20,
 		Recovery: &Recovery{
 			Adversary:    SemiMaliciousServer,
 			Degree:       p.Neighbours,
 			Threshold:    p.Threshold,
-			MinSurvivors: n * 9 / 10,
+			MinSurvivors: n * 95 / 100,
+
+			CorruptNeighbours: p.CorruptNeighbours,
 		},
 	}
 	server, err := NewServer(config)

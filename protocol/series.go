@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto"
 	"crypto/ed25519"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -29,11 +28,11 @@ const (
 	MaxNumberJump uint64 = 1 << 40
 )
 
-// ErrNumber: the number of a session cannot be used in the series, and the error says why. If it
-// is not above all that were used, take the next one. A party that has lost its state must be
-// told the least number that it may use: no lower than one above the last that it took part in.
-// If it is above [MaxNumber], or for a party too far above the least, do not believe the party
-// that proposed it.
+// ErrNumber: the number of a session cannot be used in the series, and the error says why. If the
+// number is not above all numbers that were used, take the next one. A party that has lost its
+// state must be told the least number that it may use: at least one above the last session that it
+// took part in. If the number is above [MaxNumber], or for a party too far above its least number,
+// do not believe the party that proposed it.
 var ErrNumber = errors.New("protocol: the number cannot be used in this series")
 
 // ClientSeries is one party in a series of sessions. It is not safe for concurrent
@@ -49,10 +48,10 @@ type ClientSeries struct {
 }
 
 // NewClientSeries makes the party of the given identity in the series of a label, in no session
-// yet. least is the least number of a session that it may join: 0 for a party that is new. A
-// party that has lost its state must be told one above the last number that it used, by anyone
-// who knows it (the server may; told too low a number, a party could be led to announce a key for
-// a session that it was in, to no other harm than that it can be shut out of it).
+// yet. least is the least number of a session that the party may join, 0 for a new party. A party
+// that has lost its state must be told one above the last number that it used, by anyone who knows
+// that number, such as the server. Told too low a number, a party could be led to announce a second
+// key for a session that it was in; the only harm is that it can then be shut out of that session.
 func NewClientSeries(
 	label string, least uint64, identity crypto.Signer, random io.Reader,
 ) *ClientSeries {
@@ -60,9 +59,9 @@ func NewClientSeries(
 }
 
 // Succeed begins the next session, as [NewClient] does, and returns the first message of its
-// set-up. It gives up a successor that was begun, unless that is set up: the server may have let
-// it take over, and this party has not been told. It fails with [ErrConfig] if the label is not
-// the series', with [ErrNumber], and as NewClient does.
+// set-up. It gives up an earlier successor, unless that session is set up already: the server may
+// have let that session take over without this party having been told. It fails with [ErrConfig] if
+// the label is not the series', with [ErrNumber], and as NewClient does.
 //
 // By passing its configuration the caller accepts the session: it must not take a roster on the
 // server's word.
@@ -107,10 +106,10 @@ func errMaxNumber(number uint64) error {
 	return fmt.Errorf("%w: %d, a number is at most %d", ErrNumber, number, MaxNumber)
 }
 
-// Receive takes one message of the server and returns the answer, if any, as [Client.Receive]
-// does, for the session that the message names, see [ClientSeries.Named]. With the first Begin or
-// Invite of a session after the present one that session takes over, and those before it are
-// erased. It fails with [ErrSession] if the message is of no session that the party has.
+// Receive takes one message of the server and returns the answer, if any, as [Client.Receive] does,
+// for the session that the message names, see [ClientSeries.Named]. At its first Begin or Invite a
+// session after the present one takes over, and the sessions before it are erased. It fails with
+// [ErrSession] if the message is of no session that the party has.
 func (s *ClientSeries) Receive(message []byte) (answer []byte, err error) {
 	h, _, err := wire.ParseHeader(message)
 	if err != nil {
@@ -127,8 +126,8 @@ func (s *ClientSeries) Receive(message []byte) (answer []byte, err error) {
 	return answer, err
 }
 
-// Named returns the session that a message names: the present one, one that is to take over, or
-// nil.
+// Named returns the session that a message names, either the present session or one that may take
+// over; nil if it names neither.
 func (s *ClientSeries) Named(message []byte) *Client {
 	h, _, err := wire.ParseHeader(message)
 	if err != nil {
@@ -165,8 +164,8 @@ func (s *ClientSeries) forget(c **Client) {
 	}
 }
 
-// Sessions returns the sessions for which the party has keys, in ascending order of their
-// numbers: the present one, if there is one, and after it those that may take over.
+// Sessions returns the sessions for which the party has keys, in ascending order of their numbers:
+// first the present session, if there is one, then the sessions that may take over.
 func (s *ClientSeries) Sessions() []*Client {
 	var out []*Client
 	for _, c := range []*Client{s.present, s.formed, s.successor} {
@@ -237,8 +236,8 @@ type ServerSeries struct {
 	successor *Server
 }
 
-// NewServerSeries makes the server of the series of a label, without a session yet.
-// least is as for [NewClientSeries].
+// NewServerSeries makes the server of the series of a label, without a session yet. least has the
+// meaning that it has in [NewClientSeries].
 func NewServerSeries(label string, least uint64) *ServerSeries {
 	return &ServerSeries{label: label, least: least}
 }
@@ -325,41 +324,26 @@ func (s *ServerSeries) Present() *Server { return s.present }
 // Successor returns the session that is set up, nil if there is none.
 func (s *ServerSeries) Successor() *Server { return s.successor }
 
-// Least returns the least number that a session may have, which a party that has lost its state
-// must be told.
+// Least returns the least number that a session may have. A party that has lost its state must be
+// told that number.
 func (s *ServerSeries) Least() uint64 { return s.least }
 
-// seriesState holds the fields of a series that Save saves. Sessions are sealed on their
-// own, with their configurations next to them.
+// seriesState holds the fields of a series that Save saves. Sessions are sealed on their own.
 type seriesState struct {
 	Least                      uint64
 	Present, Formed, Successor *sessionState // a server has no Formed
 }
 
+// sessionState is a session without its configuration, which the caller can make again from the
+// number: among thousands of parties the roster would be nearly all of a state.
 type sessionState struct {
-	Config []byte // in JSON; empty: the caller has it
-	Number uint64 // of a session without Config
+	Number uint64
 	State  []byte
 }
 
 // Save returns the state of the series sealed under key, as [Client.Save] does. Save,
 // then send.
 func (s *ClientSeries) Save(key *keyexchange.SealKey) ([]byte, error) {
-	return s.save(key, newSessionState)
-}
-
-// SaveWithoutConfigs is [ClientSeries.Save] without the sessions' configurations, for a caller
-// that can make them again from their numbers: among thousands of parties the roster would be
-// nearly all of a state. [LoadClientSeriesWith] loads it.
-func (s *ClientSeries) SaveWithoutConfigs(key *keyexchange.SealKey) ([]byte, error) {
-	return s.save(key, func(config *Config, state []byte) (*sessionState, error) {
-		return &sessionState{Number: config.Number, State: state}, nil
-	})
-}
-
-func (s *ClientSeries) save(
-	key *keyexchange.SealKey, wrap func(*Config, []byte) (*sessionState, error),
-) ([]byte, error) {
 	out := seriesState{Least: s.least}
 	for _, c := range []struct {
 		of *Client
@@ -372,26 +356,17 @@ func (s *ClientSeries) save(
 		if err != nil {
 			return nil, err
 		}
-		if *c.to, err = wrap(&c.of.config.Config, state); err != nil {
-			return nil, err
-		}
+		*c.to = &sessionState{c.of.config.Number, state}
 	}
 	return sealGob(s.random, key, seriesData(s.label, identityOf(s.identity)), &out)
 }
 
-// LoadClientSeries restores the series that [ClientSeries.Save] saved under key. The sessions
-// have their [Client.Output] to send. It fails with [ErrState].
+// LoadClientSeries restores the series that [ClientSeries.Save] saved under key. configs returns
+// the configuration of the session with a given number, nil if it knows none. Send the
+// [Client.Output] of each session after loading. LoadClientSeries fails with [ErrConfig] if a
+// configuration is invalid, and with [ErrState] if it is not that of the saved session or the state
+// is unusable.
 func LoadClientSeries(
-	label string, identity crypto.Signer, random io.Reader, key *keyexchange.SealKey, state []byte,
-) (*ClientSeries, error) {
-	return LoadClientSeriesWith(label, identity, random, key, state, nil)
-}
-
-// LoadClientSeriesWith is [LoadClientSeries], also for states that
-// [ClientSeries.SaveWithoutConfigs] saved: configs returns a session's configuration by its
-// number, nil if it does not know it. A configuration other than the one that the session was
-// saved with is refused with [ErrState] or [ErrConfig].
-func LoadClientSeriesWith(
 	label string, identity crypto.Signer, random io.Reader, key *keyexchange.SealKey, state []byte,
 	configs func(number uint64) *Config,
 ) (*ClientSeries, error) {
@@ -453,23 +428,16 @@ func (s *ServerSeries) save(
 		if err != nil {
 			return nil, err
 		}
-		if *c.to, err = newSessionState(&c.of.config.Config, state); err != nil {
-			return nil, err
-		}
+		*c.to = &sessionState{c.of.config.Number, state}
 	}
 	return sealGob(nil, key, seriesData(s.label, nil), &out)
 }
 
-// LoadServerSeries restores the series that [ServerSeries.Save] saved under key. It fails with
-// [ErrState].
-func LoadServerSeries(label string, key *keyexchange.SealKey, state []byte) (*ServerSeries, error) {
-	return ReadServerSeries(label, key, state, nil)
-}
-
-// ReadServerSeries restores the series that [ServerSeries.SaveParts] saved, as [ReadServer] does.
-// It fails with [ErrState].
+// ReadServerSeries restores the series that [ServerSeries.Save] or [ServerSeries.SaveParts] saved,
+// as [ReadServer] does; configs has the meaning that it has in [LoadClientSeries].
 func ReadServerSeries(
-	label string, key *keyexchange.SealKey, state []byte, sum io.Reader,
+	label string, key *keyexchange.SealKey, state []byte, configs func(number uint64) *Config,
+	sum io.Reader,
 ) (*ServerSeries, error) {
 	var in seriesState
 	if err := openGob(key, seriesData(label, nil), state, &in); err != nil {
@@ -483,7 +451,7 @@ func ReadServerSeries(
 		if c.of == nil {
 			continue
 		}
-		config, err := c.of.config(nil)
+		config, err := c.of.config(configs)
 		if err != nil {
 			return nil, err
 		}
@@ -495,28 +463,13 @@ func ReadServerSeries(
 	return s, nil
 }
 
-func newSessionState(config *Config, state []byte) (*sessionState, error) {
-	b, err := json.Marshal(config)
-	if err != nil {
-		return nil, err
-	}
-	return &sessionState{Config: b, State: state}, nil
-}
-
 func (s *sessionState) config(configs func(number uint64) *Config) (*Config, error) {
-	if len(s.Config) == 0 {
-		if configs != nil {
-			if config := configs(s.Number); config != nil {
-				return config, nil
-			}
+	if configs != nil {
+		if config := configs(s.Number); config != nil {
+			return config, nil
 		}
-		return nil, fmt.Errorf("%w: the configuration of session %d is not in it", ErrState, s.Number)
 	}
-	config := new(Config)
-	if err := json.Unmarshal(s.Config, config); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrState, err)
-	}
-	return config, nil
+	return nil, fmt.Errorf("%w: the configuration of session %d is unknown", ErrState, s.Number)
 }
 
 func identityOf(identity crypto.Signer) []byte {

@@ -26,7 +26,7 @@ type succession struct {
 	name   map[string]int  // of keys
 	away   map[int]bool    // who is not there in the present round
 	crash  bool            // load everybody after every message
-	single bool            // the last time session by session
+	config map[uint64]*Config
 }
 
 // Sessions follow each other without a round lost between them: while rounds go on in
@@ -35,7 +35,7 @@ type succession struct {
 func TestSuccession(t *testing.T) {
 	successions := suite.Size(40, 60, 150, 1000)
 	s := &succession{T: t, rng: rand.New(rand.NewPCG(3, 0)), server: NewServerSeries("series", 0),
-		name: map[string]int{}}
+		name: map[string]int{}, config: map[uint64]*Config{}}
 	for i := range 9 {
 		seed := sha256.Sum256(fmt.Appendf(nil, "person %d", i))
 		key := ed25519.NewKeyFromSeed(seed[:])
@@ -111,6 +111,7 @@ func (s *succession) announce() {
 		Layout:     masking.Layout{{Length: 4, Bits: 20}},
 		Recovery:   &Recovery{Adversary: CuriousServer, Threshold: 2},
 	}
+	s.config[config.Number] = config
 	s.must(s.server.Succeed(config))
 	for _, i := range people[1:] {
 		message, err := s.series[i].Succeed(config)
@@ -179,22 +180,17 @@ func (s *succession) send(i int, message []byte) {
 	}
 }
 
-// reload saves a person and the server, and loads them again: the series, or its sessions
-// one by one.
+// reload saves a person and the server, and loads them again.
 func (s *succession) reload(i int) {
-	if s.single = !s.single; s.single {
-		s.series[i] = resumeOneByOne(s.T, s.series[i])
-		s.server = resumeServerOneByOne(s.T, s.server)
-		return
-	}
 	key := keyexchange.SealKey{7}
 	state, err := s.series[i].Save(&key)
 	s.must(err)
-	s.series[i], err = LoadClientSeries("series", s.people[i], nil, &key, state)
+	configs := func(number uint64) *Config { return s.config[number] }
+	s.series[i], err = LoadClientSeries("series", s.people[i], nil, &key, state, configs)
 	s.must(err)
 	state, err = s.server.Save(&key)
 	s.must(err)
-	s.server, err = LoadServerSeries("series", &key, state)
+	s.server, err = ReadServerSeries("series", &key, state, configs, nil)
 	s.must(err)
 }
 
@@ -310,9 +306,8 @@ func TestSeriesRefusals(t *testing.T) {
 	}
 }
 
-// A state without configurations is loaded with the one that it was saved with, and with
-// no other.
-func TestSaveWithoutConfigs(t *testing.T) {
+// A state is loaded with the configuration that it was saved with, and with no other.
+func TestSeriesConfigs(t *testing.T) {
 	signers, roster := parties(t, 3)
 	config := testConfig(roster)
 	config.Label, config.Number = "series", 4
@@ -322,12 +317,20 @@ func TestSaveWithoutConfigs(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := keyexchange.SealKey{7}
-	state, err := client.SaveWithoutConfigs(&key)
+	state, err := client.Save(&key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	load := func(configs func(number uint64) *Config) (*ClientSeries, error) {
-		return LoadClientSeriesWith("series", signers[0], nil, &key, state, configs)
+		return LoadClientSeries("series", signers[0], nil, &key, state, configs)
+	}
+	server := NewServerSeries("series", 3)
+	if err := server.Succeed(config); err != nil {
+		t.Fatal(err)
+	}
+	ofServer, err := server.Save(&key)
+	if err != nil {
+		t.Fatal(err)
 	}
 	other := *config
 	other.Number = 5
@@ -339,6 +342,10 @@ func TestSaveWithoutConfigs(t *testing.T) {
 	} {
 		if _, err := load(configs); !errors.Is(err, ErrState) && !errors.Is(err, ErrConfig) {
 			t.Errorf("with %s: %v", name, err)
+		}
+		_, err := ReadServerSeries("series", &key, ofServer, configs, nil)
+		if !errors.Is(err, ErrState) && !errors.Is(err, ErrConfig) {
+			t.Errorf("the server with %s: %v", name, err)
 		}
 	}
 	loaded, err := load(func(number uint64) *Config {
@@ -352,6 +359,11 @@ func TestSaveWithoutConfigs(t *testing.T) {
 	}
 	if !bytes.Equal(loaded.Successor().Announce(), announce) || loaded.Least() != 5 {
 		t.Error("another party comes back")
+	}
+	loadedServer, err := ReadServerSeries("series", &key, ofServer,
+		func(uint64) *Config { return config }, nil)
+	if err != nil || loadedServer.Successor() == nil || loadedServer.Least() != 5 {
+		t.Errorf("the server: %v", err)
 	}
 }
 
@@ -504,9 +516,8 @@ func (f *formedSeries) over(number uint64) {
 func TestSeriesFormed(t *testing.T) {
 	key := keyexchange.SealKey{7}
 	for name, save := range map[string]func(s *ClientSeries, key *keyexchange.SealKey) ([]byte, error){
-		"as it is":        nil,
-		"saved":           (*ClientSeries).Save,
-		"without configs": (*ClientSeries).SaveWithoutConfigs,
+		"as it is": nil,
+		"saved":    (*ClientSeries).Save,
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFormedSeries(t)
@@ -520,7 +531,7 @@ func TestSeriesFormed(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					f.series[i], err = LoadClientSeriesWith("series", c.identity, nil, &key, state, f.numbered)
+					f.series[i], err = LoadClientSeries("series", c.identity, nil, &key, state, f.numbered)
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -79,8 +79,8 @@ type serverRound struct {
 	revelations []wire.Reveal // by party
 }
 
-// Receive takes one message of a party. from is the party from which the transport knows it came:
-// a message that names another sender is refused, so that no party can submit in the place of
+// Receive takes one message of a party. from is the sender that the transport has authenticated: a
+// message that names another sender is refused, so that no party can submit in the place of
 // another.
 //
 // A message that is refused, with one of the package's errors, changes nothing;
@@ -157,8 +157,8 @@ func (s *Server) receive(h wire.Header, body []byte, party int) error {
 // digest is in the message, so the caller sends the broadcast itself. A round that is still open
 // is given up.
 //
-// With recovery, the parties take part whose material for the round has arrived. If they are too
-// few it fails with [ErrTooFew], naming the missing ones, and no round begins: call
+// With recovery, the parties whose material for the round has arrived take part. If there are too
+// few, Begin fails with [ErrTooFew], naming the missing parties, and no round begins: call
 // [Server.Invite] and wait, or [Server.Skip]. It fails with [ErrPhase] before [Server.Keys].
 func (s *Server) Begin(broadcast []byte) ([]Envelope, error) {
 	return s.BeginDigest(broadcastDigest(broadcast))
@@ -382,11 +382,11 @@ func (s *Server) Awaits(party int) bool {
 // enough: after the submissions, or, with recovery, after the shares that follow
 // [Server.Certificate]. [Server.Included] tells whose inputs are in it.
 //
-// Whether it fails or not, the round is over and the session goes on with [Server.Begin]. It
-// fails with [ErrMissing], naming them, if parties did not submit and the session has no
-// recovery; with [ErrTooFew] if too few parties revealed shares, naming those that did not; with
-// [ErrMaterial], naming the party, if a party's secrets do not rebuild. The submissions of the
-// others stay masked and are discarded. It fails with [ErrPhase] if no sum is due.
+// Whether it fails or not, the round is over and the session goes on with [Server.Begin]. It fails
+// with [ErrMissing], naming the parties that did not submit, if the session has no recovery; with
+// [ErrTooFew], naming the parties that did not reveal shares, if too few did; with [ErrMaterial],
+// naming the party, if a party's secrets do not rebuild. The submissions of the others stay masked
+// and are discarded. It fails with [ErrPhase] if no sum is due.
 func (s *Server) Sum() ([][]uint64, error) {
 	sum, err := s.SumVector()
 	if err != nil {
@@ -395,7 +395,7 @@ func (s *Server) Sum() ([][]uint64, error) {
 	return sum.Values(), nil
 }
 
-// SumVector is [Server.Sum] without a copy: it gives the sum as it is in the ring.
+// SumVector is [Server.Sum] without a copy: it returns the vector of the sum.
 func (s *Server) SumVector() (*masking.Vector, error) {
 	if s.open == nil {
 		return nil, fmt.Errorf("%w: no round is open", ErrPhase)
@@ -420,6 +420,6 @@ func (s *Server) SumVector() (*masking.Vector, error) {
 	return open.sum, nil
 }
 
-// Included returns the parties whose inputs are in the sum of the last round, in
-// ascending order, from when that is fixed until the next round begins.
+// Included returns the parties whose inputs are in the sum of the last round, in ascending order,
+// from the moment when they are fixed until the next round begins.
 func (s *Server) Included() []int { return slices.Clone(s.included) }

@@ -60,16 +60,17 @@ func (s *Server) invitation() []byte {
 }
 
 // Gather begins anew with the parties that are present: it uses up a round number, and returns
-// messages that ask exactly these members for recovery material, made for each other. Those that
-// answer before the next [Server.Begin] take part in it; the numbers of that round, and of those
-// that follow until the next Gather, are those of a session of as many parties. It costs one
-// round trip more than a round without it, but no exchange of keys, and nothing that MinSurvivors
-// promises: any MinMembers members or more can hold a round, no matter who else is away.
+// messages that ask exactly these members for recovery material, made for each other. Parties that
+// answer before the next [Server.Begin] take part in that round. In the round, and in the rounds
+// that follow until the next Gather, thresholds are those of a session of as many parties. Gather
+// costs one round trip more than a round without it, but no exchange of keys, and MinSurvivors
+// keeps its promise: any MinMembers members or more can hold a round, no matter which others are
+// away.
 //
-// Parties that are excluded are left out. It fails with [ErrPhase] during set-up or
-// a round, with [ErrMembers], naming it, if a party is not in the session, with
-// [ErrTooFew] if they are fewer than MinMembers, and with [ErrConfig] in a session
-// without recovery, with a sparse graph or with a schedule.
+// Parties that are excluded are left out. It fails with [ErrPhase] during set-up or a round, with
+// [ErrMembers] if a party, which the error names, is not in the session, with [ErrTooFew] if there
+// are fewer parties than MinMembers, and with [ErrConfig] in a session without recovery, with a
+// sparse graph or with a schedule.
 func (s *Server) Gather(present []int) ([]Envelope, error) {
 	switch {
 	case !s.config.gathers():
@@ -153,10 +154,10 @@ func (s *Server) receiveUpload(h wire.Header, body []byte, party int) error {
 	return nil
 }
 
-// Survivors ends the submissions and returns the messages that tell the survivors who they are;
-// they answer with signatures. If they are too few the round is over: it fails with [ErrTooFew],
-// and names the parties that did not submit. It fails with [ErrPhase] if no submissions are due,
-// or without recovery.
+// Survivors ends the submissions and returns the messages that send the survivors the list of
+// survivors; they answer with signatures. If there are too few survivors the round is over:
+// Survivors fails with [ErrTooFew], and names the parties that did not submit. It fails with
+// [ErrPhase] if no submissions are due, or without recovery.
 func (s *Server) Survivors() ([]Envelope, error) {
 	if err := s.endMasked(); err != nil {
 		return nil, err
@@ -222,9 +223,10 @@ func (s *Server) receiveSigned(h wire.Header, body []byte, party int) error {
 	return nil
 }
 
-// Certificate ends the signatures and returns the messages that carry them to the survivors; they
-// answer with shares. If there are too few the round is over: it fails with [ErrTooFew], and
-// names the parties that did not sign. It fails with [ErrPhase] if no signatures are due.
+// Certificate ends the signatures and returns the messages that carry the signatures to the
+// survivors, who answer with shares. If there are too few signatures the round is over: Certificate
+// fails with [ErrTooFew], and names the parties that did not sign. It fails with [ErrPhase] if no
+// signatures are due.
 func (s *Server) Certificate() ([]Envelope, error) {
 	if err := s.endSigned(); err != nil {
 		return nil, err
@@ -298,10 +300,10 @@ func (s *Server) receiveReveal(h wire.Header, body []byte, party int) error {
 	return nil
 }
 
-// Exclude leaves a party out of the rounds that follow, until it is readmitted. The server
-// excludes those of [Server.Excluded] by itself; a caller may have reasons of its own, such as
-// inputs that spoil the model. The party stays in the open round. Exclude ignores a party that is
-// not in the session.
+// Exclude leaves a party out of the rounds that follow, until it is readmitted. The server excludes
+// parties that spoil rounds by itself, see [Server.Excluded]; a caller may have other reasons, such
+// as inputs that spoil the model. The party stays in the open round. Exclude ignores a party that
+// is not in the session.
 func (s *Server) Exclude(party int) {
 	if party >= 0 && party < s.config.parties {
 		s.excluded.Add(party)
@@ -313,17 +315,17 @@ func (s *Server) Exclude(party int) {
 // of [Server.Exclude], and those that spoilt rounds or tried to.
 //
 // Let e be c, at least 1. As long as at most e parties of the session are at fault, the server
-// names nobody else: it names an owner whose recovery blob does not open or whose secret does not
-// rebuild although e invalid shares could have been corrected, and a party that has dealt or
-// revealed invalid shares, or dealt or claimed ones that do not open, and that more than e
-// others would have to be at fault instead. And as long as in each round t + 2e neighbours of
-// every party reveal, a party that spoils a round is among those named after it, so that at most
-// e rounds are spoilt. SPEC.md §10.4 has the theorem.
+// names nobody else: it names an owner whose recovery blob does not open, or whose secret does not
+// rebuild although e invalid shares could have been corrected; and it names a party that has dealt
+// or revealed invalid shares, or dealt or claimed shares that do not open, if otherwise more than e
+// other parties would have to be at fault. And as long as in each round t + 2e neighbours of every
+// party reveal, a party that spoils a round is among the parties named after that round, so that at
+// most e rounds are spoilt. SPEC.md §10.4 has the theorem.
 func (s *Server) Excluded() []int { return slices.Collect(s.excluded.All()) }
 
-// Readmit lets an excluded party back in, and forgets what made it doubtful: it is invited again,
-// and takes part once it has uploaded new material. A party that erred by accident costs one more
-// round; a party that cheats will do it again.
+// Readmit lets an excluded party back in, and forgets the evidence against it: the party is invited
+// again, and takes part once it has uploaded new material. An honest mistake costs one more round;
+// a party that cheats will do so again.
 func (s *Server) Readmit(party int) {
 	if party >= 0 && party < s.config.parties {
 		s.excluded.Remove(party)
@@ -331,15 +333,15 @@ func (s *Server) Readmit(party int) {
 	}
 }
 
-// Doubts returns the pairs of parties of which the server knows that at least one is at fault,
-// each once with the lower party first, in ascending order: [Server.Excluded] follows from them,
-// and [Server.Doubt] carries them to another session with the same roster.
+// Doubts returns the pairs of parties in which the server knows at least one party to be at fault,
+// each pair once with the lower party first, in ascending order. [Server.Excluded] follows from
+// these pairs, and [Server.Doubt] carries them to another session with the same roster.
 func (s *Server) Doubts() [][2]int { return s.doubts.pairs() }
 
-// Doubt adds pairs of parties of which at least one is at fault, from another session with the
-// same roster, and excludes the parties that they name together with the pairs of this session.
-// So a liar gains nothing by a new session. It fails with [ErrMembers], and adds none, if the
-// roster lacks a party or a pair is of one party.
+// Doubt adds pairs from [Server.Doubts] of another session with the same roster, and excludes the
+// parties that these pairs and the pairs of this session together show to be at fault. So a liar
+// gains nothing by a new session. Doubt fails with [ErrMembers], and adds no pair, if the roster
+// lacks a party or a pair names one party twice.
 func (s *Server) Doubt(pairs [][2]int) error {
 	for _, pair := range pairs {
 		for _, party := range pair {

@@ -61,15 +61,15 @@ func (s *Server) receiveAnnounce(_ wire.Header, body []byte, party int) error {
 	return nil
 }
 
-// Keys ends the announcements: it returns the messages that carry the keys of all parties that
-// have announced to each of them; with hybrid keys they answer with ciphertexts. The others stay
-// out of the session. It fails with [ErrTooFew], naming the missing ones, and changes nothing,
-// while they are fewer than MinMembers.
+// Keys ends the announcements: it returns the messages that carry the keys of all parties that have
+// announced to each of them; with hybrid keys these parties answer with ciphertexts. Other parties
+// stay out of the session. While fewer than MinMembers parties have announced, Keys fails with
+// [ErrTooFew], naming the missing parties, and changes nothing.
 //
 // With classical keys that ends set-up, and with recovery the parties answer with their material
 // for the first round. Keys may be called again for parties that lost the message: it returns the
-// same for the parties that have not answered. It fails with [ErrPhase] once [Server.Members] has
-// ended set-up.
+// same messages for the parties that have not answered. It fails with [ErrPhase] once
+// [Server.Members] has ended set-up.
 func (s *Server) Keys() ([]Envelope, error) {
 	if err := s.endAnnouncements(); err != nil {
 		return nil, err
@@ -194,14 +194,14 @@ func leavesOf(to []int, ciphertexts [][]byte) [][32]byte {
 }
 
 // Members ends set-up with hybrid keys: it returns the messages that tell the parties that have
-// sent ciphertexts that they are the session's members, with what others have encapsulated for
-// them. With recovery they answer with their material for the first round. In a sparse graph
-// parties with too few neighbours among them are left out.
+// sent ciphertexts that they are the session's members, with the ciphertexts that others have made
+// for them. With recovery the members answer with their material for the first round. In a sparse
+// graph parties with too few neighbours among the members are left out.
 //
-// It fails with [ErrTooFew], naming the missing ones, and changes nothing, while they are fewer
-// than MinMembers; with [ErrPhase] before [Server.Keys]. It may be called again for parties that
-// lost the message: it returns the same for members that have not sent anything since. In a
-// session with classical keys it returns nothing.
+// While fewer than MinMembers parties have sent ciphertexts, Members fails with [ErrTooFew], naming
+// the missing parties, and changes nothing; before [Server.Keys] it fails with [ErrPhase]. Members
+// may be called again for parties that lost the message: it returns the same messages for members
+// that have not sent anything since. In a session with classical keys it returns nothing.
 func (s *Server) Members() ([]Envelope, error) {
 	if s.stage == stageAnnounce {
 		return nil, fmt.Errorf("%w: the keys are not out", ErrPhase)
@@ -274,9 +274,9 @@ func (s *Server) Enrolled() []int {
 	return append([]int(nil), s.topology.list...)
 }
 
-// Holders returns the parties for which recovery material is made, those of the next round, in
-// ascending order: the members, or those of the last [Server.Gather]; nil during set-up or
-// without recovery.
+// Holders returns the parties for which recovery material of the next round is made, in ascending
+// order: the members, or the parties of the last [Server.Gather]; nil during set-up or without
+// recovery.
 func (s *Server) Holders() []int {
 	if s.stage != stageReady || !s.config.recovery {
 		return nil

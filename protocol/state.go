@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/hushsum/hushsum/internal/erase"
-	"github.com/hushsum/hushsum/internal/sealed"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 )
@@ -73,11 +71,11 @@ type nearState struct {
 // Save returns the client's state sealed under key, which the caller makes
 // (keyexchange.GenerateSealKey) and keeps. It fails only with [ErrRandom].
 //
-// Keep the newest state only. A client that is loaded from an older one and submits
-// again puts two inputs under the same keys: without recovery the server learns
-// their difference. Loading does not notice.
+// Keep the newest state only. A client that is loaded from an older state and submits again puts
+// two inputs under the same keys: without recovery the server learns their difference. LoadClient
+// cannot notice an old state.
 func (c *Client) Save(key *keyexchange.SealKey) (sealed []byte, err error) {
-	erase.Do(func() { sealed, err = c.save(key) })
+	erasing(func() { sealed, err = c.save(key) })
 	return sealed, err
 }
 
@@ -149,12 +147,12 @@ func (c *Client) save(key *keyexchange.SealKey) ([]byte, error) {
 }
 
 // LoadClient restores the client that [Client.Save] saved under key, with the same configuration
-// and identity; it has its [Client.Output] to send. See Save for the effect of an old state. It
+// and identity. Send its [Client.Output] after loading. See Save for the effect of an old state. It
 // fails with [ErrState], [ErrConfig] or [ErrIdentity].
 func LoadClient(
 	config *Config, identity crypto.Signer, random io.Reader, key *keyexchange.SealKey, state []byte,
 ) (client *Client, err error) {
-	erase.Do(func() { client, err = loadClient(config, identity, random, key, state) })
+	erasing(func() { client, err = loadClient(config, identity, random, key, state) })
 	return client, err
 }
 
@@ -280,7 +278,7 @@ func stateData(config *settled, party uint32) []byte {
 func sealGob(
 	random io.Reader, key *keyexchange.SealKey, data []byte, state any,
 ) ([]byte, error) {
-	b, err := sealed.Seal(random, key, data, state)
+	b, err := keyexchange.SealState(random, key, data, state)
 	if err != nil && !errors.Is(err, ErrRandom) {
 		err = fmt.Errorf("%w: %w", ErrState, err)
 	}
@@ -289,7 +287,7 @@ func sealGob(
 
 // openGob reads what sealGob made.
 func openGob(key *keyexchange.SealKey, data, box []byte, state any) error {
-	if err := sealed.Open(key, data, box, state); err != nil {
+	if err := keyexchange.OpenState(key, data, box, state); err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)
 	}
 	return nil

@@ -57,8 +57,8 @@ type partyState struct {
 	Reveal     []byte
 }
 
-// Save returns the server's state sealed under key, which protects it from changes: there is no
-// long-term secret in it. It fails only with [ErrRandom].
+// Save returns the server's state sealed under key. The seal protects the state from changes; the
+// state has no long-term secret. It fails only with [ErrRandom].
 func (s *Server) Save(key *keyexchange.SealKey) ([]byte, error) {
 	state := s.state()
 	if s.open != nil {
@@ -67,13 +67,13 @@ func (s *Server) Save(key *keyexchange.SealKey) ([]byte, error) {
 	return sealGob(nil, key, stateData(s.config, wire.ServerIndex), state)
 }
 
-// SaveParts is [Server.Save] without the sum, which is as long as a submission: it returns the
-// sum with the state, to be stored durably before the state is, or nil if none has to be kept.
-// The state has its digest. Nothing in it is secret that the server does not learn anyway.
+// SaveParts is [Server.Save] without the sum, which is as long as a submission: it returns the sum
+// next to the state, to be stored durably before the state, or nil if no sum has to be kept. The
+// state contains the digest of the sum. Nothing in the sum is secret from the server.
 //
 // While submissions come in, the state is that of the round's beginning, without the submissions
-// that have arrived: their parties send them again, see the package's documentation. They must be
-// able to until the round ends.
+// that have arrived: parties must be able to send their submissions again until the round ends, see
+// the package's documentation.
 func (s *Server) SaveParts(key *keyexchange.SealKey) (state []byte, sum io.WriterTo, err error) {
 	out := s.state()
 	switch {
@@ -163,9 +163,9 @@ func LoadServer(config *Config, key *keyexchange.SealKey, state []byte) (*Server
 	return ReadServer(config, key, state, nil)
 }
 
-// ReadServer restores the server that [Server.SaveParts] saved: it reads sum to its end, in
-// pieces, if one was returned with the state, and sum may be nil otherwise. It fails as
-// [LoadServer] does, also if sum differs from the one that was written.
+// ReadServer restores the server that [Server.SaveParts] saved: it reads sum to its end, in pieces,
+// if one was returned with the state, and sum may be nil otherwise. It fails with the errors of
+// [LoadServer], also if sum differs from the sum that was returned.
 func ReadServer(
 	config *Config, key *keyexchange.SealKey, state []byte, sum io.Reader,
 ) (*Server, error) {

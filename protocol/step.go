@@ -9,7 +9,7 @@ import (
 // This file is for callers that keep a loop of their own around a server: it says where the
 // server stands, and what to send to a party that connects now.
 
-// Step names what a [Server] waits for, by the message that parties send next.
+// Step names the messages from parties for which a [Server] waits.
 type Step int
 
 // The steps of a session, and the call that ends each. Without recovery there are only
@@ -47,9 +47,9 @@ func (s *Server) Step() Step {
 	return StepMasked + Step(s.open.step)
 }
 
-// EndStep ends the server's current step as [Server.Keys], [Server.Members], [Server.Survivors]
-// or [Server.Certificate] does, with that call's errors, and makes no messages: [Server.Pending]
-// makes a party's once the party can take it. In set-up and on large graphs the messages to all
+// EndStep ends the server's current step as [Server.Keys], [Server.Members], [Server.Survivors] or
+// [Server.Certificate] does, with that call's errors, but makes no messages: [Server.Pending] makes
+// a party's message once the party can take it. In set-up and on large graphs the messages to all
 // parties together take far more memory than the server does. It fails with [ErrPhase] at other
 // steps, which [Server.Begin] and [Server.Sum] end.
 func (s *Server) EndStep() error {
@@ -68,12 +68,11 @@ func (s *Server) EndStep() error {
 	}
 }
 
-// Pending returns the messages that a party needs to answer what is due, in the order in which it
-// takes them, nothing if it has answered: those of the steps in which it has not been heard. They
-// are the same bytes as the envelopes were, also after [LoadServer]. Send them to a party that
-// has connected, after the message that it sends by itself, which is its last ([Client.Output]):
-// nothing then depends on what was lost. A party may be sent a message that it has had already,
-// and refuses it.
+// Pending returns the messages of the steps that a party has not answered yet, in the order in
+// which the party takes them; nothing if it has answered all. The bytes are those of the envelopes,
+// also after [LoadServer]. Send them to a party that has connected, after its last message, which
+// the party sends again by itself ([Client.Output]): lost messages then do not matter. A party
+// refuses a message that it has already received.
 //
 // A party that has nothing pending and no keys for the session announces them, or waits for the
 // next session.
@@ -88,10 +87,10 @@ func (s *Server) Pending(party int) [][]byte {
 	return out
 }
 
-// PendingParts yields the messages of [Server.Pending], each in two parts to be sent one after
-// the other: its beginning, if that is the same for many parties, and its own rest. The first is
-// the same memory for all of them, which must not be written to: with hybrid keys of ten thousand
-// parties it is 1.3 MB.
+// PendingParts yields the messages of [Server.Pending], each in two parts to be sent one after the
+// other: the beginning that is the same for many parties, if there is one, and the rest. The first
+// part shares its memory between parties, and must not be written to: with hybrid keys of ten
+// thousand parties it is 1.3 MB.
 func (s *Server) PendingParts(party int) iter.Seq2[[]byte, []byte] {
 	return func(yield func(shared, own []byte) bool) {
 		if s.stage == stageEncapsulate {

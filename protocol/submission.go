@@ -22,8 +22,8 @@ func (s *Submission) Size() int64 {
 	return int64(len(s.head) + s.vector.Layout().PackedSize() + len(s.tail))
 }
 
-// WriteTo writes the message, in pieces of at most 32 KiB, and fails with the error of w.
-// It may be written again: the bytes are the same.
+// WriteTo writes the message, in pieces of at most 32 KiB, and fails with the error of w. WriteTo
+// may be called again, and writes the same bytes.
 func (s *Submission) WriteTo(w io.Writer) (written int64, err error) {
 	for _, part := range []io.WriterTo{bytes.NewReader(s.head), s.vector, bytes.NewReader(s.tail)} {
 		n, err := part.WriteTo(w)
@@ -45,13 +45,13 @@ func (s *Submission) bytes() []byte {
 // submission, and masks are added to it in place. broadcast is the sum of
 // [NewBroadcastHash] over the broadcast.
 //
-// The caller keeps the message, which is good until the next call of SubmitVector or Submit. It
-// is no part of [Client.Save] and of [Client.Output]: a caller that wants to be able to send it
-// again after a crash writes it down first, then saves, then sends. A party whose caller has not
-// drops out of the round, as if the message had been lost, and of nothing else.
+// The caller keeps the message, which is valid until the next call of SubmitVector or Submit.
+// Neither [Client.Save] nor [Client.Output] includes it: a caller that wants to be able to send the
+// message again after a crash stores it first, then saves, then sends. Without that, a crash makes
+// the party drop out of the round, as if the message had been lost, and has no other effect.
 //
-// It fails as Submit does, and with the error of fill, whatever it wrote; the round then
-// still waits.
+// It fails with the errors of Submit, and with the error of fill, whatever fill wrote; the round
+// then still waits.
 func (c *Client) SubmitVector(
 	broadcast [32]byte, fill func(v *masking.Vector) error,
 ) (*Submission, error) {
@@ -63,11 +63,10 @@ func (c *Client) SubmitVector(
 	return s, nil
 }
 
-// Kept reports whether the last message is a submission that [Client.SubmitVector] gave to the
-// caller, and of which round: that submission must be sent again after a crash, in place of
-// [Client.Output].
+// Kept reports whether the last message is a submission that [Client.SubmitVector] returned, and of
+// which round: after a crash send that submission again, in place of [Client.Output].
 func (c *Client) Kept() (round uint64, kept bool) { return c.last, c.kept }
 
 // Release frees the room for a vector that the client keeps from one submission to the next. A
-// [Submission] that was made holds on to it.
+// [Submission] that was made keeps using that room.
 func (c *Client) Release() { c.vector = nil }

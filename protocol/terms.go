@@ -40,7 +40,15 @@ type terms struct {
 }
 
 // spoilers is e, the most parties that may be at fault for blame to be sound.
-func (c *settled) spoilers() int { return max(c.Colluders, 1) }
+func (c *settled) spoilers() int { return max(c.corruptHolders(), 1) }
+
+// corruptHolders is how many of those that hold shares of one party's secrets may collude.
+func (c *settled) corruptHolders() int {
+	if c.sparse && c.Recovery.CorruptNeighbours > 0 {
+		return c.Recovery.CorruptNeighbours
+	}
+	return c.Colluders
+}
 
 // settle checks a configuration and makes it immutable.
 func (c *Config) settle() (*settled, error) {
@@ -151,7 +159,14 @@ func (c *settled) settleRecovery() error {
 		return fmt.Errorf("%w: no graph of %d parties has degree %d", ErrConfig, most+1, r.Degree)
 	}
 	c.sparse = r.Degree != 0 && r.Degree < most
-	if !c.sparse {
+	switch {
+	case r.CorruptNeighbours != 0 && !c.sparse:
+		return fmt.Errorf("%w: CorruptNeighbours is %d; leave it zero, since in a complete graph all "+
+			"Colluders are neighbours", ErrConfig, r.CorruptNeighbours)
+	case r.CorruptNeighbours < 0 || r.CorruptNeighbours > c.Colluders:
+		return fmt.Errorf("%w: CorruptNeighbours is %d of %d Colluders", ErrConfig, r.CorruptNeighbours,
+			c.Colluders)
+	case !c.sparse:
 		return nil
 	}
 	if r.Degree < 2 {
@@ -223,7 +238,7 @@ func (c *settled) termsOf(size int) (terms, error) {
 		return t, nil
 	}
 	r := c.Recovery
-	adversary := r.Adversary.graph()
+	adversary, corrupt := r.Adversary.graph(), c.corruptHolders()
 	if c.sparse {
 		t.degree = r.Degree
 		if n%2 == 1 && t.degree%2 == 1 {
@@ -233,19 +248,19 @@ func (c *settled) termsOf(size int) (terms, error) {
 	t.threshold = r.Threshold
 	if t.threshold == 0 {
 		var err error
-		if t.threshold, err = graph.DefaultThreshold(adversary, t.degree, c.Colluders); err != nil {
-			return fail("the default Threshold does not withstand %d colluders of %d: %w", c.Colluders,
+		if t.threshold, err = graph.DefaultThreshold(adversary, t.degree, corrupt); err != nil {
+			return fail("the default Threshold does not withstand %d colluders of %d: %w", corrupt,
 				t.degree, err)
 		}
 	}
-	if err := graph.CheckThreshold(adversary, t.threshold, t.degree, c.Colluders); err != nil {
-		least := c.Colluders + 1
+	if err := graph.CheckThreshold(adversary, t.threshold, t.degree, corrupt); err != nil {
+		least := corrupt + 1
 		if r.Adversary != CuriousServer {
-			least = (t.degree+c.Colluders)/2 + 1
+			least = (t.degree+corrupt)/2 + 1
 		}
 		return fail("Threshold is %d; against a %v with %d colluders and %d holders of each secret it "+
 			"takes %d to %d: %w",
-			t.threshold, r.Adversary, c.Colluders, t.degree, least, t.degree, err)
+			t.threshold, r.Adversary, corrupt, t.degree, least, t.degree, err)
 	}
 	t.quorum = t.threshold
 	if r.Adversary != CuriousServer && !c.sparse {
@@ -315,6 +330,9 @@ func (c *settled) computeDigest() [32]byte {
 		// Threshold and MinSurvivors follow from the size if they are zero.
 		for _, v := range []int{c.terms(c.parties).degree, r.Threshold, r.MinSurvivors} {
 			b.AddUint32(uint32(v))
+		}
+		if r.CorruptNeighbours > 0 {
+			b.AddUint32(uint32(r.CorruptNeighbours))
 		}
 	} else {
 		b.AddUint8(0)

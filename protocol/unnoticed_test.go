@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"testing/iotest"
 
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -451,5 +452,91 @@ func TestDistrustedAtOnce(t *testing.T) {
 	}
 	if slices.Contains(r.holders, liar) || len(r.holders) != 4 {
 		t.Errorf("holders %v, and %d was wrong twice", r.holders, liar)
+	}
+}
+
+// A series erases the sessions that another takes over from, gives up or follows, and no others.
+func TestSeriesErases(t *testing.T) {
+	signers, roster := parties(t, 3)
+	config := testConfig(roster)
+	config.Number = 9
+	for _, c := range []struct {
+		name   string
+		ready  bool // the successor is set up
+		do     func(s *ClientSeries) error
+		erased [3]bool // present, formed, successor
+	}{
+		{"the present one goes on", true,
+			func(s *ClientSeries) error { s.takeOver(s.present); return nil }, [3]bool{}},
+		{"the one that is set up takes over", true,
+			func(s *ClientSeries) error { s.takeOver(s.formed); return nil }, [3]bool{true, false, false}},
+		{"the successor takes over", true,
+			func(s *ClientSeries) error { s.takeOver(s.successor); return nil }, [3]bool{true, true, false}},
+		{"another successor than one that is set up", true,
+			func(s *ClientSeries) error { _, err := s.Succeed(config); return err },
+			[3]bool{false, true, false}},
+		{"another successor than one that is not", false,
+			func(s *ClientSeries) error { _, err := s.Succeed(config); return err },
+			[3]bool{false, false, true}},
+		{"all", true, func(s *ClientSeries) error { s.Erase(); return nil }, [3]bool{true, true, true}},
+	} {
+		l, _ := local(t, 3) // whose clients stand for one party's sessions
+		s := NewClientSeries(config.Label, 0, signers[0], nil)
+		s.present, s.formed, s.successor = l.Clients[0], l.Clients[1], l.Clients[2]
+		if !c.ready {
+			s.successor.stage = stageEncapsulate
+		}
+		if err := c.do(s); err != nil {
+			t.Fatal(err)
+		}
+		for i, client := range l.Clients {
+			for _, chain := range client.chains {
+				key, err := chain.AppendBinary(nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if erased := bytes.Equal(key[8:], make([]byte, 32)); erased != c.erased[i] {
+					t.Errorf("%s: session %d of three is erased: %v", c.name, i, erased)
+				}
+			}
+			if kept := slices.Contains(s.Sessions(), client); kept == c.erased[i] && c.name != "all" {
+				t.Errorf("%s: session %d of three is kept: %v", c.name, i, kept)
+			}
+		}
+	}
+}
+
+// Nothing is left of a set-up that is given up, nor of an input for which there is no randomness.
+func TestGivenUpErased(t *testing.T) {
+	signers, roster := parties(t, 3)
+	for _, classical := range []bool{false, true} {
+		config := testConfig(roster)
+		config.Classical = classical
+		c, err := NewClient(config, signers[0], nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Erase()
+		if _, err := c.key.Public(); !errors.Is(err, keyexchange.ErrErased) {
+			t.Errorf("the X25519 key is left: %v", err)
+		}
+		if classical {
+			continue
+		}
+		if _, err := c.decapsulation.Public(); !errors.Is(err, keyexchange.ErrErased) {
+			t.Errorf("the decapsulation key is left: %v", err)
+		}
+	}
+	l, _, in := begun(t, 4)
+	c := l.Clients[0]
+	c.random = iotest.ErrReader(errors.New("no randomness"))
+	_, err := c.Submit([]byte("model"), in[0]...)
+	if !errors.Is(err, ErrRandom) {
+		t.Fatal(err)
+	}
+	for _, segment := range c.vector.Values() {
+		if slices.ContainsFunc(segment, func(x uint64) bool { return x != 0 }) {
+			t.Errorf("of an input are left %v", segment)
+		}
 	}
 }

@@ -14,7 +14,11 @@ from setuptools.command.build_py import build_py
 from wheel.bdist_wheel import bdist_wheel
 
 HERE = Path(__file__).resolve().parent
-PROGRAMS = {"hushsum": "./cmd/hushsum", "hushsumd": "./service/cmd/hushsumd"}
+PROGRAMS = {
+    "hushsum": "./cmd/hushsum",
+    "hushsumd": "./service/cmd/hushsumd",
+    "hushsum-rows": "./tables/cmd/hushsum-rows",  # which both start
+}
 
 
 class BuildPrograms(build_py):

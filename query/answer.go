@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+
+	"github.com/hushsum/hushsum/accounting"
 )
 
 // z95 is the two-sided normal quantile of 95 %.
@@ -42,13 +44,13 @@ type Answer struct {
 	Errors []float64
 	// Margins belong to a crosstab: those of its column, and those of the other.
 	Margins [2][]Cell
-	// Epsilon bounds what the query would spend if it were the only one, with this noise; it is +Inf
-	// without. All together spend what [Plan.Spent] returns, which is less than the sum. Of values
+	// Spends bounds what the query would spend if it were the only one, with this noise; nil without.
+	// All together spend what [Plan.Spent] returns, which is less than the sum. Of values
 	// that are made consistent with other queries' only that is a bound, even of one of them.
-	Epsilon float64
+	Spends *accounting.Claim
 }
 
-// MarshalJSON returns an object with name, kind, value, interval, epsilon (null without noise) and
+// MarshalJSON returns an object with name, kind, value, interval, spends (null without noise) and
 // unit. A histogram, quantiles, curves, models and frequent words have lists of values and
 // intervals, with their labels; a crosstab has lists of lists, the labels of both columns, and its
 // margins as two histograms.
@@ -63,18 +65,15 @@ func (a Answer) MarshalJSON() ([]byte, error) {
 		return values, intervals, labels
 	}
 	first := func(c Cell) string { return c.Label }
-	out := object{"name": a.Name, "kind": a.Kind, "unit": a.Unit, "epsilon": nil}
-	if !math.IsInf(a.Epsilon, 1) {
-		out["epsilon"] = a.Epsilon
-	}
-	switch a.Kind {
-	case "histogram", "quantiles", "survival", "linear", "logistic", "heavy":
+	out := object{"name": a.Name, "kind": a.Kind, "unit": a.Unit, "spends": a.Spends}
+	switch form(a.Kind) {
+	case formList:
 		values, intervals, labels := list(a.Cells, first)
 		if len(a.Cells) == 0 { // no word comes out: lists without any
 			values, intervals, labels = []any{}, []any{}, []string{}
 		}
 		out["value"], out["interval"], out["labels"] = values, intervals, labels
-	case "crosstab":
+	case formTable:
 		var values, intervals, margins []any
 		labels := make([][]string, 2)
 		_, _, labels[0] = list(a.Margins[0], first)
@@ -96,6 +95,24 @@ func (a Answer) MarshalJSON() ([]byte, error) {
 		out["standard_error"] = a.Errors
 	}
 	return json.Marshal(out)
+}
+
+// The forms of the numbers of an answer.
+const (
+	formNumber = iota
+	formList   // with labels
+	formTable  // with labels and margins
+)
+
+// form returns that of the answers of a kind.
+func form(kind string) int {
+	switch kind {
+	case "histogram", "quantiles", "survival", "linear", "logistic", "heavy":
+		return formList
+	case "crosstab":
+		return formTable
+	}
+	return formNumber
 }
 
 // Answers reads the mean of the given number of parties' vectors, as the job's sum is decoded. It
@@ -132,7 +149,7 @@ func (p *Plan) Answers(mean []float64, parties int) ([]Answer, error) {
 			answer = s.answer(a)
 		}
 		answer.Name, answer.Kind, answer.Unit = a.Name, a.Kind, a.unit()
-		answer.Epsilon = a.epsilon
+		answer.Spends = a.spends
 		out = append(out, answer)
 	}
 	return out, nil

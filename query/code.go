@@ -45,8 +45,8 @@ func stirred(x uint64) uint64 {
 	return x ^ x>>32
 }
 
-// after is the state behind one more byte, of which the first bits are signs. Behind a word the
-// bytes are 0.
+// after is the state behind one more byte, whose first bits are signs. Behind a word the bytes are
+// 0.
 func after(state uint64, next byte) uint64 {
 	return stirred(state ^ (uint64(next)+1)*0x9e3779b97f4a7c15)
 }

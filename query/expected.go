@@ -4,15 +4,16 @@ import (
 	"math"
 	"slices"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/internal/workload"
 )
 
 // Expected says what a query will cost and how far off its answer will be, before it is asked.
 type Expected struct {
 	Name, Kind string
-	Numbers    int     // of the vector
-	Share      float64 // of the budget; 0 without noise
-	Epsilon    float64 // as an [Answer] has it
+	Numbers    int               // of the vector
+	Share      float64           // of the budget; 0 without noise
+	Spends     *accounting.Claim // as an [Answer] has it
 	// Margin is half of the 95 % interval if no party is missing: of each count of a table, and of
 	// quantiles of the rows below at the worst edge, as a share of all. Means, variances, models and
 	// quantiles assume all the rows that may come and values that are spread evenly over the range.
@@ -32,22 +33,6 @@ func (p *Plan) Rows() int {
 	return p.settled.Roster().Len() * p.job.Parties.Rows
 }
 
-// Blur returns the number of rows that all answers together cannot tell from none: a smaller
-// group moves them by less than half of a 95 % interval, by the noise of the fewest honest
-// parties, no matter what its rows have in common. It is 0 without noise. It follows from what is
-// declared, and from no rows.
-func (p *Plan) Blur() float64 {
-	m := p.settled.Mechanism()
-	if m == nil {
-		return 0
-	}
-	rows := 1.0 // that add norm 1 to the vector
-	if !p.job.PerRecord() {
-		rows = float64(p.job.Parties.Rows)
-	}
-	return z95 * m.StdDev(m.Vector.Shares.MinHonest) * rows
-}
-
 // Expected returns what each query will cost and give.
 func (p *Plan) Expected() (all []Expected) {
 	parties := p.settled.Roster().Len()
@@ -56,7 +41,7 @@ func (p *Plan) Expected() (all []Expected) {
 	for i := range p.asks {
 		a := &p.asks[i]
 		e := Expected{Name: a.Name, Kind: a.Kind, Numbers: a.length, Share: a.Share,
-			Epsilon: a.epsilon, Of: a.unit()}
+			Spends: a.spends, Of: a.unit()}
 		if !p.job.Noisy() {
 			e.Share = 0
 		}

@@ -143,8 +143,8 @@ func (s *sum) linear(a *ask, x []float64, reach float64) (out Answer) {
 	return out
 }
 
-// sensitivity is the length of the gradient of Σ row·(b − A·β) by the numbers of the vector, of
-// which each off the diagonal is in two places of A.
+// sensitivity is the length of the gradient of Σ row·(b − A·β) by the numbers of the vector, where
+// each number off the diagonal is in two places of A.
 func sensitivity(row, beta []float64) float64 {
 	squares := 0.0
 	for i := range row {

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/noise"
 	"github.com/hushsum/hushsum/privacy"
 )
 
@@ -33,12 +35,12 @@ type ask struct {
 	member     int
 	from       int // first coordinate
 	length     int
-	code       *code   // of frequent words
-	weight     float64 // L2 norm of what a row adds, 0 without noise
-	scale      float64 // of what a unit row adds to the vector
-	exact      bool    // without noise, and of whole numbers
-	root       float64 // largest magnitude of the range
-	epsilon    float64 // see [Answer]
+	code       *code             // of frequent words
+	weight     float64           // L2 norm of what a row adds, 0 without noise
+	scale      float64           // of what a unit row adds to the vector
+	exact      bool              // without noise, and of whole numbers
+	root       float64           // largest magnitude of the range
+	spends     *accounting.Claim // see [Answer]
 }
 
 // condition is one of a query, with the place of its column.
@@ -51,7 +53,7 @@ type condition struct {
 // with the errors of the accounting.
 func New(settled *job.Settled) (*Plan, error) {
 	j := settled.Job()
-	if j == nil || !j.Asks() {
+	if !j.Asks() {
 		return nil, fmt.Errorf("%w: the job has no queries", ErrConfig)
 	}
 	p, err := newPlan(settled, j.Together())
@@ -94,7 +96,7 @@ func newPlan(settled *job.Settled, groups []job.Together) (*Plan, error) {
 			p.length += a.length
 		}
 		var err error
-		if a.epsilon, err = p.epsilon(a); err != nil {
+		if a.spends, err = p.alone(a); err != nil {
 			return nil, fmt.Errorf("query: %s: %w", a.Name, err)
 		}
 	}
@@ -122,15 +124,16 @@ func (p *Plan) compile(q *job.Query) (ask, error) {
 	for _, name := range q.On {
 		a.on = append(a.on, on(name, 0))
 	}
-	for into, read := range map[*[]condition]func(*job.Query) ([]job.Condition, error){
-		&a.conditions: p.job.Conditions, &a.event: p.job.Event,
-	} {
-		conditions, err := read(q)
+	for _, from := range []struct {
+		read func(*job.Query) ([]job.Condition, error)
+		into *[]condition
+	}{{p.job.Conditions, &a.conditions}, {p.job.Event, &a.event}} {
+		conditions, err := from.read(q)
 		if err != nil {
 			return a, fmt.Errorf("%w: %w", ErrConfig, err)
 		}
 		for _, c := range conditions {
-			*into = append(*into, condition{c, place(c.Column)})
+			*from.into = append(*from.into, condition{c, place(c.Column)})
 		}
 	}
 	if a.column != nil && a.column.Numeric() {
@@ -326,20 +329,21 @@ func (a *ask) came(row []float64) (came int, known bool) {
 }
 
 // Spent returns what all answers together spend of one unit's privacy, against the server;
-// without noise its Upper is +Inf.
-func (p *Plan) Spent() (accounting.Spent, error) {
+// without noise it has no bound.
+func (p *Plan) Spent() (accounting.Claim, error) {
 	if !p.job.Noisy() {
-		return accounting.Spent{Bound: accounting.Bound{Upper: math.Inf(1)}}, nil
+		return accounting.NewClaim(accounting.Calculated(p.job.Unit()), accounting.Figures{
+			Bound: accounting.Bound{Upper: math.Inf(1)}}), nil
 	}
 	return p.settled.Round().Spent(accounting.ServerView, 1, p.job.Privacy.Delta)
 }
 
-// epsilon bounds what a query would spend if it were the only one, with the noise that it has: by
+// alone bounds what a query would spend if it were the only one, with the noise that it has: by
 // the accounting of a release of its own.
-func (p *Plan) epsilon(a *ask) (float64, error) {
+func (p *Plan) alone(a *ask) (*accounting.Claim, error) {
 	m := p.settled.Mechanism()
 	if m == nil {
-		return math.Inf(1), nil
+		return nil, nil
 	}
 	weight, numbers := a.weight, a.length
 	if a.group != nil {
@@ -347,29 +351,31 @@ func (p *Plan) epsilon(a *ask) (float64, error) {
 		numbers = a.bins()
 	}
 	if weight == 0 { // it counts nothing
-		return 0, nil
+		none := accounting.NewClaim(p.settled.Statement(),
+			accounting.Figures{Delta: p.job.Privacy.Delta})
+		return &none, nil
 	}
 	multiplier := m.Vector.SumStdDev(m.Vector.Shares.MinHonest) / m.Vector.Sensitivity.L2
 	release := privacy.Release{
-		Contributors: privacy.Contributors{
-			Parties:      p.settled.Roster().Len(),
-			MinSurvivors: p.settled.MinSurvivors(),
-			Colluders:    p.job.Parties.Colluders,
-		},
+		Promise: p.settled.Promise(),
 		Noise: privacy.Noise{
 			Family:     accounting.FamilyDiscreteGaussian,
 			Multiplier: multiplier / weight,
 			Clip:       p.job.Privacy.Clip,
 			Bits:       max(p.job.Privacy.Bits, m.Encoder.Bits),
 		},
-		Committee: p.job.Adders(),
 		Dimension: numbers,
 		Records:   p.job.Records(),
+		Overrun:   p.settled.Round().Overrun,
+		Assumes:   p.settled.Statement().Assumes(),
 	}
 	round, err := release.Round()
+	for ; errors.Is(err, noise.ErrTooLarge) && release.Noise.Bits > 16; round, err = release.Round() {
+		release.Noise.Bits -= 4 // the finest that could be sampled
+	}
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	spent, err := round.Spent(accounting.ServerView, 1, p.job.Privacy.Delta)
-	return spent.Upper, err
+	return &spent, err
 }

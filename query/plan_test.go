@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/job"
 )
 
@@ -32,7 +33,7 @@ func TestExact(t *testing.T) {
 	var got []struct {
 		Name, Kind              string
 		Value, Interval, Labels any
-		Epsilon                 *float64
+		Spends                  *accounting.Claim
 		Margins                 []struct{ Value []float64 }
 	}
 	if err := json.Unmarshal(text, &got); err != nil {
@@ -44,8 +45,8 @@ func TestExact(t *testing.T) {
 		if plain != want && !(i == 1 && math.Abs(got[i].Value.(float64)-2.75) < 1e-5) {
 			t.Errorf("%s is %s, want %s", got[i].Name, plain, want)
 		}
-		if got[i].Epsilon != nil {
-			t.Errorf("%s has epsilon %v", got[i].Name, *got[i].Epsilon)
+		if got[i].Spends != nil {
+			t.Errorf("%s spends %v", got[i].Name, got[i].Spends)
 		}
 	}
 	if interval := got[0].Interval.([]any); interval[0] != 5.0 || interval[1] != 5.0 {
@@ -55,7 +56,7 @@ func TestExact(t *testing.T) {
 		t.Errorf("margins %+v", m)
 	}
 	spent, err := p.Spent()
-	if err != nil || !math.IsInf(spent.Upper, 1) {
+	if err != nil || !math.IsInf(spent.Bare().Upper, 1) {
 		t.Error(spent, err)
 	}
 }
@@ -99,22 +100,24 @@ func TestSensitivity(t *testing.T) {
 func TestSpent(t *testing.T) {
 	p := planOf(t, covered, "parties.rows=5")
 	spent, err := p.Spent()
-	if err != nil || spent.Upper > 1 || spent.Upper < 0.99 {
+	if err != nil || spent.Bare().Upper > 1 || spent.Bare().Upper < 0.99 {
 		t.Errorf("%v, %v", spent, err)
 	}
 	sum := 0.0
 	for _, e := range p.Expected() {
-		if e.Epsilon <= 0 || e.Epsilon >= spent.Upper || e.Margin <= 0 || math.Abs(e.Share-1./7) > 1e-9 {
+		epsilon := e.Spends.Bare().Upper
+		if e.Spends.Statement != spent.Statement || epsilon <= 0 || epsilon >= spent.Bare().Upper ||
+			e.Margin <= 0 || math.Abs(e.Share-1./7) > 1e-9 {
 			t.Errorf("%+v", e)
 		}
-		sum += e.Epsilon
+		sum += epsilon
 	}
-	if sum <= spent.Upper {
-		t.Errorf("queries by themselves spend %v, and together %v", sum, spent.Upper)
+	if sum <= spent.Bare().Upper {
+		t.Errorf("queries by themselves spend %v, and together %v", sum, spent.Bare().Upper)
 	}
 	alone := planOf(t, covered, "parties.rows=5", "query.0.share=0.999")
-	if alone.Expected()[0].Epsilon < 0.98 {
-		t.Errorf("a query with all of the budget spends %v", alone.Expected()[0].Epsilon)
+	if all := alone.Expected()[0].Spends; all.Bare().Upper < 0.98 {
+		t.Errorf("a query with all of the budget spends %v", all)
 	}
 }
 

@@ -2,6 +2,7 @@ package query
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -43,17 +44,23 @@ func TestRead(t *testing.T) {
 		t.Fatal(rows, report, err)
 	}
 	want := []Finding{
-		{"age", "clipped", 2, []int{3, 5}}, {"dose", "dropped", 1, []int{4}},
-		{"sex", "missing", 1, []int{4}}, {"dose", "missing", 1, []int{5}},
-		{"sex", "unknown", 1, []int{5}}, {"dose", "unknown", 1, []int{6}},
+		{Column: "age", What: "clipped", Rows: 2, Lines: []int{3, 5}, Values: []string{"17", "101"},
+			Range: []float64{18, 100}},
+		{Column: "dose", What: "dropped", Rows: 1, Lines: []int{4}, Values: []string{"2"},
+			Range: []float64{0, 1}},
+		{Column: "sex", What: "missing", Rows: 1, Lines: []int{4}},
+		{Column: "dose", What: "missing", Rows: 1, Lines: []int{5}},
+		{Column: "sex", What: "unknown", Rows: 1, Lines: []int{5}, Values: []string{"X"},
+			Declared: []string{"F", "M"}},
+		{Column: "dose", What: "unknown", Rows: 1, Lines: []int{6}, Values: []string{"nan"},
+			Range: []float64{0, 1}},
 	}
 	if len(report.Findings) != len(want) {
 		t.Errorf("%+v", report.Findings)
 	}
 	for _, f := range want {
 		if !slices.ContainsFunc(report.Findings, func(g Finding) bool {
-			return g.Column == f.Column && g.What == f.What && g.Rows == f.Rows &&
-				slices.Equal(g.Lines, f.Lines)
+			return reflect.DeepEqual(f, g)
 		}) {
 			t.Errorf("no %+v in %+v", f, report.Findings)
 		}
@@ -67,29 +74,51 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Rows that are not as the job says are refused with their line, and without a value of them.
+// Rows that are not as the job says are refused with their line, the value and what is declared.
 func TestReadRefuses(t *testing.T) {
+	const head = "age,sex,dose\n20,F,0.1\n"
 	for _, c := range []struct {
 		text, want string
 		line       int
 	}{
-		{"age,sex,dose\n20,F,0.1\n,M,0.2\n", "age: the value is missing", 3},
-		{"age,sex,dose\n20,F,0.1\n19.5,M,0.2\n", "age: the value is unknown", 3},
-		{"age,sex,dose\n20,F,0.1\nSECRET,M,0.2\n", "age: the value is unknown", 3},
-		{"age,dose\n20,0.1\n", "sex: there is no such column", 1},
+		{head + ",M,0.2\n", `age: the value is missing, and the job refuses rows without one; correct ` +
+			`the row, or declare missing = "drop"`, 3},
+		{head + "19.5,M,0.2\n", "age: the value is unknown, as 19.5 is not a whole number", 3},
+		{head + "old,M,0.2\n", `age: the value is unknown, as "old" is not a number, and`, 3},
+		{head + "1_9,M,0.2\n", `as "1_9" is not a number, and the job refuses rows without one; write ` +
+			`its digits without separators`, 3},
+		{head + "0x1p5,M,0.2\n", `as "0x1p5" is not a number`, 3},
+		{head + "Inf,M,0.2\n", `as "Inf" is no finite number`, 3},
+		{head + "1e999,M,0.2\n", `as "1e999" is too large for a number of 64 bits`, 3},
+		{head + "\"19,5\",M,0.2\n", "write it with a decimal point", 3},
+		{"age,sex,dose\n,F,0.1\n,M,1\n", "all rows are like that; see whether this is the right column", 2},
+		{"age,dose\n20,0.1\n", `sex: there is no such column among "age", "dose"`, 1},
+		{"age:sex:dose\n", `there is no such column, but one alone, "age:sex:dose"`, 1},
 		{"age,sex,dose,age\n20,F,0.1,2\n", "age: it is in the header twice", 1},
-		{"age,sex,dose\n20,F\n", "wrong number of fields", 2},
-		{"age,sex,dose\n20,\"F,1\n", "extraneous or missing", 2},
-		{"", "it cannot be read", 0},
+		{"age,sex,dose\n20,F\n", "it has 2 values for 3 columns, separated by commas", 2},
+		{head + "20,\"F,1\n30,M,0\n", "sex: a quotation mark opens here that nothing closes", 3},
+		{"", "it is empty", 0},
 	} {
-		_, report, err := schemaOf(t, read).Read("a.csv", strings.NewReader(c.text), nil)
+		rows, report, err := schemaOf(t, read).Read("a.csv", strings.NewReader(c.text), nil)
 		var wrong *RowsError
-		if !errors.As(err, &wrong) || !errors.Is(err, ErrRows) || report == nil ||
-			!strings.Contains(err.Error(), c.want) || c.line > 1 && wrong.Line != c.line {
+		if !errors.As(err, &wrong) || !errors.Is(err, ErrRows) || report == nil || rows != nil ||
+			!strings.Contains(err.Error(), c.want) || wrong.Line != c.line {
 			t.Errorf("%q: %v, want line %d and %q", c.text, err, c.line, c.want)
 		}
-		if err != nil && strings.Contains(err.Error(), "SECRET") {
-			t.Errorf("%v tells a value", err)
+		if all := strings.Contains(c.want, "all rows"); all && strings.Contains(err.Error(), "drop") {
+			t.Errorf("%v: which drops all", err)
+		}
+	}
+	strict := strings.Replace(read, `missing = "category", blank = ["?"]`, `missing = "refuse"`, 1)
+	for text, want := range map[string]string{
+		head + "30,f,1\n":         `sex: the value is unknown, as "f" is none of "F", "M", and`,
+		head + "30,f,1\n30,m,1\n": "; 2 of 3 rows are like that; correct the row",
+		"age,sex,dose\n20,f,0.1\n30,m,1\n": "all rows are like that; see whether this is the right " +
+			"column, and whether the job declares it as its values are written",
+	} {
+		_, _, err := schemaOf(t, strict).Read("a.csv", strings.NewReader(text), nil)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // This file searches a bucket for words: from the first byte to the last it keeps the likeliest of
-// all beginnings (Perry et al. 2012 §3), of which each is followed by all bytes that may come next.
+// all beginnings (Perry et al. 2012 §3), each followed by all bytes that may come next.
 
 // beam is how many beginnings are kept.
 const beam = 64

@@ -1,8 +1,6 @@
 package query
 
 import (
-	"fmt"
-	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -10,19 +8,11 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/table"
 )
 
-// Table holds rows of named columns that are not CSV text: of a database, or of a file of another
-// format.
-type Table struct {
-	Name    string   // for messages
-	Columns []string // in the order of a row's values
-
-	// Rows yields rows, each with a value for every column: nil where there is none, or a string, a
-	// bool, an int64, a uint64, a float32, a float64 or a time.Time. The reader is done with a slice
-	// before it asks for the next, and the slice may be used again for that. An error ends the rows.
-	Rows iter.Seq2[[]any, error]
-}
+// Table holds rows of named columns.
+type Table = table.Table
 
 // Columns returns the names of the columns that rows must have.
 func (s *Schema) Columns() (names []string) {
@@ -32,36 +22,25 @@ func (s *Schema) Columns() (names []string) {
 	return names
 }
 
-// ReadTable reads rows as [Schema.Read] does, with the same result as from CSV text of the same
-// rows: a value counts as its text does there; nil and the empty text are missing. A bool counts
-// as 1 or 0 where numbers are expected, otherwise as true or false, in upper or lower case; a
-// time as its date, with the time of day unless that is midnight, where categories are expected.
-// A value of another type is refused, naming its column. The error of the table's rows is
-// returned unchanged.
+// ReadTable reads rows. Columns that the schema lacks are left out. A value counts as its text
+// does: nil and the empty text are missing, a bool is 1 or 0 where numbers are expected, otherwise
+// true or false, in upper or lower case, and a time is its date, with the time of day unless that
+// is midnight, where categories are expected. A value of another type is refused, naming its
+// column. The report says what was clipped, dropped, missing or unknown. It fails with a
+// [RowsError] if a column is missing or a row lacks a value that the job requires; the report is
+// returned with it, and has all that was found, since all rows are read in any case. The error of
+// the table's rows is returned unchanged.
 func (s *Schema) ReadTable(t Table) (*Rows, *Report, error) {
-	report := &Report{File: t.Name, Table: true, Findings: []Finding{}}
-	checked := checker{schema: s, report: report, rows: &Rows{}}
+	report := &Report{File: t.Name, Table: t.Text == nil || !t.Text.Lines, Findings: []Finding{}}
 	at, err := s.placesOf(t)
 	if err != nil {
 		return nil, report, err
 	}
+	checked := checker{schema: s, table: &t, at: at, report: report, rows: &Rows{}}
 	for row, err := range t.Rows {
-		if err != nil {
-			return nil, report, err
+		if err == nil {
+			err = checked.row(row)
 		}
-		if len(row) != len(t.Columns) {
-			return nil, report, checked.wrong("", report.Rows+1,
-				fmt.Sprintf("it has %d values for %d columns", len(row), len(t.Columns)), "")
-		}
-		err = checked.row(func(i int) (string, int, error) {
-			text, ok := textOf(&s.columns[i], row[at[i]])
-			if ok {
-				return text, report.Rows, nil
-			}
-			return "", 0, checked.wrong(s.columns[i].Name, report.Rows, "the value is of a type, "+
-				nameOf(row[at[i]])+", that the column does not take",
-				"give a number or a text instead, such as the year of a date")
-		})
 		if err != nil {
 			return nil, report, err
 		}
@@ -71,19 +50,37 @@ func (s *Schema) ReadTable(t Table) (*Rows, *Report, error) {
 
 // placesOf finds the columns in those of a table.
 func (s *Schema) placesOf(t Table) (at []int, err error) {
-	for _, c := range s.columns {
+	wrong := func(c *job.Column, advice, reason string) *RowsError {
+		e := &RowsError{File: t.Name, Column: c.Name, Reason: reason, Advice: advice}
+		if t.Text != nil && t.Text.Lines {
+			e.Line = 1
+		}
+		return e
+	}
+	for i := range s.columns {
+		c := &s.columns[i]
 		k := slices.Index(t.Columns, c.Name)
 		switch {
 		case k < 0:
-			return nil, &RowsError{File: t.Name, Column: c.Name, Reason: "there is no such column",
-				Advice: "use that name, or correct the name in the job"}
+			return nil, wrong(c, "use that name, or correct the name in the job",
+				"there is no such column"+among(&t))
 		case slices.Contains(t.Columns[k+1:], c.Name):
-			return nil, &RowsError{File: t.Name, Column: c.Name, Reason: "there are two columns of the name",
-				Advice: "leave one out"}
+			return nil, wrong(c, "leave one out", "there are two columns of the name")
 		}
 		at = append(at, k)
 	}
 	return at, nil
+}
+
+// among says which columns a text has, and what separates them.
+func among(t *Table) string {
+	switch {
+	case t.Text == nil || len(t.Columns) == 0:
+		return ""
+	case t.Text.Separator == 0:
+		return ", but one alone, " + table.List(t.Columns)
+	}
+	return " among " + table.List(t.Columns)
 }
 
 // textOf writes a value for a column as a CSV file has it, and reports whether its type is one that
@@ -111,8 +108,12 @@ func textOf(c *job.Column, value any) (text string, ok bool) {
 }
 
 // decimal writes a number by the fewest digits that say it, without an exponent unless it is large.
+// Infinities have words, which are no numbers to who reads the text.
 func decimal(x float64, bits int) string {
-	if math.Abs(x) < 1e21 {
+	switch {
+	case math.IsInf(x, 1):
+		return "Inf"
+	case math.Abs(x) < 1e21:
 		return strconv.FormatFloat(x, 'f', -1, bits)
 	}
 	return strconv.FormatFloat(x, 'g', -1, bits)
@@ -138,15 +139,4 @@ func moment(t time.Time) string {
 		return t.Format(time.DateOnly)
 	}
 	return t.Format("2006-01-02 15:04:05.999999999")
-}
-
-// nameOf names the type of a value for people.
-func nameOf(value any) string {
-	switch value.(type) {
-	case time.Time:
-		return "a date"
-	case []byte:
-		return "bytes"
-	}
-	return fmt.Sprintf("%T", value)
 }

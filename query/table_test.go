@@ -51,8 +51,8 @@ func TestReadTable(t *testing.T) {
 		[]any{nil, uint64(math.MaxUint64), 1e300, "F", nil, nil, nil})
 	const text = "other,age,dose,sex,day,smokes,grade\n" +
 		",20,0.25,F,2024-01-31,True,1\n,30,0.1,M,2024-02-01 06:30:00,False,2.5\n" +
-		",40,1,?,2024-01-31,True,2.5\n,999,3,,,,2.5\n,40.5,nan,X,2024-02-01,,1\n,5,1,,,,\n" +
-		",18446744073709551615,1e300,F,,,\n"
+		",40,1,?,2024-01-31,True,2.5\n,999,3,,,,2.5\n,40.5,NaN,X,2024-02-01,,1\n,5,1,,,,\n" +
+		",18446744073709551615,1e+300,F,,,\n"
 	s := schemaOf(t, typed)
 	got, report, err := s.ReadTable(table)
 	if err != nil || !report.Table || report.Rows != 7 {
@@ -75,7 +75,7 @@ func TestReadTable(t *testing.T) {
 	}
 }
 
-// Tables that are not as the job says are refused with column and row, and without a value of them.
+// Tables that are not as the job says are refused with column and row, and no bytes are quoted.
 func TestReadTableRefuses(t *testing.T) {
 	columns := []string{"age", "dose", "sex"}
 	broken := errors.New("the connection is lost")
@@ -88,7 +88,9 @@ func TestReadTableRefuses(t *testing.T) {
 		row   int
 	}{
 		{tableOf(columns, []any{int64(20), nil, nil}, []any{nil, nil, nil}), "age: the value is missing", 2},
-		{tableOf(columns, []any{"SECRET", nil, nil}), "age: the value is unknown", 1},
+		{tableOf(columns, []any{"old", nil, nil}), `age: the value is unknown, as "old" is not a number`, 1},
+		{tableOf(columns, []any{math.Inf(1), nil, nil}), `as "Inf" is no finite number`, 1},
+		{tableOf(columns, []any{float32(math.Inf(-1)), nil, nil}), `as "-Inf" is no finite number`, 1},
 		{tableOf(columns, []any{int64(20), []byte("SECRET"), nil}), "dose: the value is of a type, bytes", 1},
 		{tableOf(columns, []any{time.Now(), nil, nil}), "age: the value is of a type, a date", 1},
 		{tableOf(columns, []any{[]string{"SECRET"}, nil, nil}), "age: the value is of a type, []string", 1},

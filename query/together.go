@@ -163,8 +163,8 @@ func (s *sum) find(t *together) *found {
 }
 
 // consistent returns cells near to noisy ones that are not negative, and whose total is the same or
-// the nearest from 0 to most: along a column of numbers those of which the rows below ascend, and
-// else the nearest by the covariance of their noise.
+// the nearest from 0 to most: along a column of numbers the cells for which the numbers of rows
+// below ascend, and else the nearest by the covariance of their noise.
 func (t *together) consistent(noisy []float64, most float64) []float64 {
 	if !t.along {
 		return t.nearest(noisy, most)

@@ -5,24 +5,27 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/internal/strict"
 )
 
 // WriteCSV writes answers as a table with a header line: a line for each number, with what it
-// describes, its interval, and what the query would spend alone. Without noise that is empty.
+// describes, its interval, and what the query would spend alone, in words. Without noise that is
+// empty.
 func WriteCSV(w io.Writer, answers []Answer) error {
 	out := csv.NewWriter(w)
-	_ = out.Write([]string{"name", "kind", "unit", "label", "by", "value", "low", "high", "epsilon"})
+	_ = out.Write([]string{"name", "kind", "unit", "label", "by", "value", "low", "high", "spends"})
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	for _, a := range answers {
-		epsilon := ""
-		if !math.IsInf(a.Epsilon, 1) {
-			epsilon = number(a.Epsilon)
+		spends := ""
+		if a.Spends != nil {
+			spends = a.Spends.String()
 		}
 		for _, c := range a.Cells {
 			_ = out.Write([]string{a.Name, a.Kind, a.Unit, c.Label, c.By, number(c.Value), number(c.Low),
-				number(c.High), epsilon})
+				number(c.High), spends})
 		}
 	}
 	out.Flush()
@@ -48,22 +51,28 @@ func cells(values []float64, intervals [][2]float64, label func(i int) (label, b
 // labels, or a table with margins. It fails with [ErrConfig] if lists are of different lengths.
 func (a *Answer) UnmarshalJSON(text []byte) error {
 	var in struct {
-		Name, Kind, Unit        string
-		Epsilon                 *float64
-		Value, Interval, Labels json.RawMessage
-		Errors                  []float64 `json:"standard_error"`
-		Margins                 []struct {
-			Value    []float64
-			Interval [][2]float64
-		}
+		Name     string            `json:"name"`
+		Kind     string            `json:"kind"`
+		Unit     string            `json:"unit"`
+		Spends   *accounting.Claim `json:"spends"`
+		Value    json.RawMessage   `json:"value"`
+		Interval json.RawMessage   `json:"interval"`
+		Labels   json.RawMessage   `json:"labels"`
+		Errors   []float64         `json:"standard_error"`
+		Margins  []struct {
+			Value    []float64    `json:"value"`
+			Interval [][2]float64 `json:"interval"`
+		} `json:"margins"`
 	}
-	if err := json.Unmarshal(text, &in); err != nil {
+	if err := strict.JSON(text, &in); err != nil {
 		return err
 	}
-	out := Answer{Name: in.Name, Kind: in.Kind, Unit: in.Unit, Errors: in.Errors, Epsilon: math.Inf(1)}
-	if in.Epsilon != nil {
-		out.Epsilon = *in.Epsilon
+	want := form(in.Kind)
+	if want == formTable != (len(in.Margins) == 2) || len(in.Margins) > 2 ||
+		want == formNumber != (in.Labels == nil) || in.Value == nil || in.Interval == nil {
+		return fmt.Errorf("%w: an answer of kind %.40q has other numbers", ErrConfig, in.Kind)
 	}
+	out := Answer{Name: in.Name, Kind: in.Kind, Unit: in.Unit, Errors: in.Errors, Spends: in.Spends}
 	var err error
 	switch {
 	case len(in.Margins) == 2:
@@ -71,7 +80,7 @@ func (a *Answer) UnmarshalJSON(text []byte) error {
 		for side := range in.Margins {
 			m, labels := in.Margins[side], [2][]string{}
 			if err == nil {
-				err = json.Unmarshal(in.Labels, &labels)
+				err = strict.JSON(in.Labels, &labels)
 			}
 			if err == nil && len(labels[side]) != len(m.Value) {
 				err = fmt.Errorf("%w: a margin without its labels", ErrConfig)
@@ -87,9 +96,7 @@ func (a *Answer) UnmarshalJSON(text []byte) error {
 	default:
 		one := Cell{}
 		var interval [2]float64
-		if err = json.Unmarshal(in.Value, &one.Value); err == nil {
-			err = json.Unmarshal(in.Interval, &interval)
-		}
+		err = unmarshal([]json.RawMessage{in.Value, in.Interval}, &one.Value, &interval)
 		one.Low, one.High = interval[0], interval[1]
 		out.Cells = []Cell{one}
 	}
@@ -99,16 +106,24 @@ func (a *Answer) UnmarshalJSON(text []byte) error {
 	return err
 }
 
+// unmarshal reads texts into as many values.
+func unmarshal(texts []json.RawMessage, into ...any) error {
+	for i, text := range texts {
+		if err := strict.JSON(text, into[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // list reads values with labels.
 func (a *Answer) list(value, interval, label json.RawMessage) error {
 	var values []float64
 	var intervals [][2]float64
 	var labels []string
-	for text, into := range map[*json.RawMessage]any{&value: &values, &interval: &intervals,
-		&label: &labels} {
-		if err := json.Unmarshal(*text, into); err != nil {
-			return err
-		}
+	if err := unmarshal([]json.RawMessage{value, interval, label}, &values, &intervals,
+		&labels); err != nil {
+		return err
 	}
 	if len(labels) != len(values) {
 		return fmt.Errorf("%w: %d values and %d labels", ErrConfig, len(values), len(labels))
@@ -123,11 +138,9 @@ func (a *Answer) table(value, interval, label json.RawMessage) error {
 	var values [][]float64
 	var intervals [][][2]float64
 	var labels [2][]string
-	for text, into := range map[*json.RawMessage]any{&value: &values, &interval: &intervals,
-		&label: &labels} {
-		if err := json.Unmarshal(*text, into); err != nil {
-			return err
-		}
+	if err := unmarshal([]json.RawMessage{value, interval, label}, &values, &intervals,
+		&labels); err != nil {
+		return err
 	}
 	if len(values) != len(labels[0]) || len(intervals) != len(values) {
 		return fmt.Errorf("%w: a table of %d lines, %d intervals and %d labels", ErrConfig, len(values),

@@ -6,6 +6,11 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/internal/strict"
+	"github.com/hushsum/hushsum/internal/strict/altered"
+	"github.com/hushsum/hushsum/job"
 )
 
 // Answers of each shape are read from their JSON as they were written, and a table has a line for
@@ -14,11 +19,12 @@ func TestWritten(t *testing.T) {
 	a := func(label, by string, x float64) Cell {
 		return Cell{Label: label, By: by, Value: x, Low: x - 1, High: x + 1}
 	}
+	half := accounting.NewClaim(accounting.Calculated(accounting.RecordUnit), accounting.Figures{
+		Bound: accounting.Bound{Upper: 0.50001}, Delta: 1e-5})
 	answers := []Answer{
-		{Name: "n", Kind: "count", Unit: "rows", Cells: []Cell{a("", "", 7)}, Epsilon: 0.5},
-		{Name: "h", Kind: "histogram", Unit: "rows", Cells: []Cell{a("F", "", 1), a("M", "", 2)},
-			Epsilon: math.Inf(1)},
-		{Name: "c", Kind: "crosstab", Unit: "rows", Epsilon: 1,
+		{Name: "n", Kind: "count", Unit: "rows", Cells: []Cell{a("", "", 7)}, Spends: &half},
+		{Name: "h", Kind: "histogram", Unit: "rows", Cells: []Cell{a("F", "", 1), a("M", "", 2)}},
+		{Name: "c", Kind: "crosstab", Unit: "rows", Spends: &half,
 			Cells:   []Cell{a("F", "1 to 2", 1), a("F", "3", 2), a("M", "1 to 2", 3), a("M", "3", 4)},
 			Margins: [2][]Cell{{a("F", "", 3), a("M", "", 7)}, {a("1 to 2", "", 4), a("3", "", 6)}}},
 	}
@@ -34,20 +40,37 @@ func TestWritten(t *testing.T) {
 	if err := WriteCSV(&b, answers); err != nil {
 		t.Fatal(err)
 	}
-	const want = "name,kind,unit,label,by,value,low,high,epsilon\n" +
-		"n,count,rows,,,7,6,8,0.5\n" +
+	const want = "name,kind,unit,label,by,value,low,high,spends\n" +
+		"n,count,rows,,,7,6,8,\"epsilon 0.5001 at delta 1e-05 for each record of a party, against a " +
+		"server that is curious; assumes sums\"\n" +
 		"h,histogram,rows,F,,1,0,2,\n"
 	if got := b.String(); !strings.HasPrefix(got, want) || strings.Count(got, "\n") != 8 {
 		t.Error(got)
 	}
+	for _, one := range answers {
+		text, err := json.Marshal(one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		altered.Refused(t, text, func(text []byte) error { return strict.JSON(text, new(Answer)) })
+	}
 	for _, bad := range []string{
-		`{"value":[1],"interval":[[0,1]],"labels":[]}`,
-		`{"value":[1],"interval":[],"labels":["a"]}`,
-		`{"value":"x","interval":[0,1]}`,
-		`{"value":1,"interval":"x"}`,
-		`{"value":[[1]],"interval":[[[0,1]]],"labels":[["a"],[]],"margins":[{},{}]}`,
-		`{"value":[[1]],"interval":[[[0,1]]],"labels":[["a","b"],["c"]],"margins":[{},{}]}`,
-		`{"value":[[1]],"interval":[[[0,1]]],"labels":[["a"],["c"]],"margins":[{},{}]}`,
+		`{"kind":"histogram","value":[1],"interval":[[0,1]],"labels":[]}`,
+		`{"kind":"histogram","value":[1],"interval":[],"labels":["a"]}`,
+		`{"kind":"histogram","value":1,"interval":[0,1]}`,
+		`{"kind":"histogram"}`,
+		`{"kind":"count","value":"x","interval":[0,1]}`,
+		`{"kind":"count","value":1,"interval":"x"}`,
+		`{"kind":"count","value":1,"interval":[0]}`,
+		`{"kind":"count","value":1,"interval":[0,1,2]}`,
+		`{"kind":"count","value":[1],"interval":[[0,1]],"labels":["a"]}`,
+		// Of such a table without margins package json made an answer that could not be written.
+		`{"kind":"crosstab","value":[1],"interval":[[0,1]],"labels":["a"]}`,
+		`{"kind":"crosstab","value":[[1]],"interval":[[[0,1]]],"labels":[["a"],[]],"margins":[{},{}]}`,
+		`{"kind":"crosstab","value":[[1]],"interval":[[[0,1]]],"labels":[["a","b"],["c"]],` +
+			`"margins":[{},{}]}`,
+		`{"kind":"crosstab","value":[[1]],"interval":[[[0,1]]],"labels":[["a"],["c"]],` +
+			`"margins":[{},{}]}`,
 	} {
 		if err := json.Unmarshal([]byte(bad), new(Answer)); err == nil {
 			t.Errorf("%s is read", bad)
@@ -111,15 +134,31 @@ query = [{ name = "n", kind = "count" }]
 	for _, text := range []string{head + noise + " }\n", head + noise + record,
 		head + noise + " }\nparties.rows = 7\n"} {
 		p := planOf(t, text)
-		if blur, margin := p.Blur(), p.Expected()[0].Margin; math.Abs(blur/margin-1) > 0.01 {
+		if blur, margin := p.settled.Blur(), p.Expected()[0].Margin; math.Abs(blur/margin-1) > 0.01 {
 			t.Errorf("%v rows are not told from none, and the margin is %v", blur, margin)
 		}
 	}
 	few := planOf(t, head+noise+" }\n", "parties.drop_out=0.4", "parties.colluders=2")
-	if blur, margin := few.Blur(), few.Expected()[0].Margin; blur > margin*0.8 {
+	if blur, margin := few.settled.Blur(), few.Expected()[0].Margin; blur > margin*0.8 {
 		t.Errorf("%v by the noise of the fewest, and %v by that of all", blur, margin)
 	}
-	if planOf(t, head).Blur() != 0 {
+	if planOf(t, head).settled.Blur() != 0 {
 		t.Error("without noise all is told")
+	}
+}
+
+// Of several mistakes the same one is told every time: of a query those in its condition, of an
+// answer those in its values.
+func TestTellsOneMistake(t *testing.T) {
+	p := &Plan{job: new(job.Job)}
+	for range 20 {
+		_, err := p.compile(&job.Query{Kind: "count", Where: "a > 1", Event: "b > 1"})
+		if err == nil || strings.Contains(err.Error(), `"b"`) {
+			t.Fatal(err)
+		}
+		err = json.Unmarshal([]byte(`{"kind":"histogram","value":["x"],"interval":[1],"labels":[2]}`), new(Answer))
+		if err == nil || !strings.Contains(err.Error(), "it is not a number") {
+			t.Fatal(err)
+		}
 	}
 }

@@ -45,6 +45,11 @@ func naiveSplit(coefficients []*edwards25519.Scalar, indices []uint32) []Share {
 	return shares
 }
 
+// scalar returns the scalar of a canonical encoding.
+func scalar(b *[32]byte) *edwards25519.Scalar {
+	return must(new(edwards25519.Scalar).SetCanonicalBytes(b[:]))
+}
+
 func encodeIndex(x uint32) [32]byte {
 	return [32]byte{byte(x), byte(x >> 8), byte(x >> 16), byte(x >> 24)}
 }
@@ -147,31 +152,5 @@ func BenchmarkCorrect(b *testing.B) {
 				}
 			})
 		}
-	}
-}
-
-func BenchmarkFeldmanVerify(b *testing.B) {
-	for _, size := range sizes {
-		threshold, n := size[0], size[1]
-		b.Run(fmt.Sprintf("t=%d,n=%d", threshold, n), func(b *testing.B) {
-			shares, f, err := SplitFeldman(nil, Secret{5}, threshold, upTo(n))
-			if err != nil {
-				b.Fatal(err)
-			}
-			for b.Loop() {
-				if err := f.Verify(shares[n-1]); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
-// BenchmarkParseFeldman reports the time for each commitment.
-func BenchmarkParseFeldman(b *testing.B) {
-	b.ReportAllocs()
-	enc := edwards25519.NewGeneratorPoint().Bytes()
-	for b.Loop() {
-		must(ParseFeldman(enc))
 	}
 }

@@ -11,14 +11,11 @@
 // # What is here
 //
 //   - [Split] and [Combine] share one field element; [GenerateSecret] draws one.
-//   - [SplitBytes] and [CombineBytes] share any 32 bytes.
 //   - [Combiner] rebuilds many secrets that have the same holders: it computes
 //     the Lagrange coefficients once. [Combiner.CorrectVarTime] also corrects
 //     wrong shares and names who sent them.
 //   - [SplitPacked] and [CombinePackedVarTime] share many secrets at a time, several
 //     to a polynomial, and correct wrong shares among those of the sums.
-//   - [SplitFeldman] and [SplitPedersen] also commit to the polynomial, so that
-//     a holder can tell at once whether its share is a good one.
 //
 // # Adversary
 //
@@ -27,22 +24,18 @@
 // wrong share, and a dealer may deal shares of no single polynomial. Wrong
 // shares are noticed when more than t are at hand, corrected when there are
 // enough, and noticed in any case when the caller holds a commitment to the
-// secret. Shares must travel sealed; this package does not seal them. Do not
-// share short or guessable secrets with Feldman commitments.
+// secret. Shares must travel sealed; this package does not seal them.
 //
 // # Constant time
 //
-// Split, SplitBytes, SplitPacked, SplitFeldman, SplitPedersen and GenerateSecret
-// take a time that depends on the threshold and the indices, which are public, and
-// not on the secret, the coefficients or the shares. The same holds for
-// [Combiner.Combine], and for [Combine] and [CombineBytes] as long as all
-// inputs are valid and the shares agree with each other. Verifying a share or
-// a secret against commitments is constant time in the share or secret, and
-// variable time in the commitments and indices, which are public.
+// Split, SplitPacked and GenerateSecret take a time that depends on the threshold and the indices,
+// which are public, and not on the secret, the coefficients or the shares. The same holds for
+// [Combiner.Combine], and for [Combine] as long as all inputs are valid and the shares agree with
+// each other.
 //
-// [Combiner.CorrectVarTime] and [CombinePackedVarTime] are variable time in the shares, and so
-// are Combine and CombineBytes once shares disagree: the party that combines them knows the
-// secret by then, but should not let strangers measure how long it takes.
+// [Combiner.CorrectVarTime] and [CombinePackedVarTime] are variable time in the shares, and so is
+// Combine once shares disagree: the party that combines them knows the secret by then, but should
+// not let strangers measure how long it takes.
 //
 // Secret intermediate values are erased when spent, as far as Go allows: the
 // compiler may have left copies on the stack.

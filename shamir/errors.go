@@ -40,21 +40,11 @@ var (
 	// refuses the secret.
 	ErrRefused = errors.New("shamir: the shares agree on a secret that the commitment check " +
 		"refuses; blame the dealer, or more holders than can be corrected")
-	// ErrNotBytes: the shared value is not a byte string from SplitBytes.
-	ErrNotBytes = errors.New("shamir: the shares are not of a byte string; the dealer did not use " +
-		"SplitBytes, or shares are wrong")
-	// ErrCommitment: an encoded commitment is not a canonical point of the
-	// prime-order group.
-	ErrCommitment = errors.New(
-		"shamir: commitment is not a canonical point of prime order; blame the dealer")
 	// ErrPacking: a Packing has no room for secrets, or a count is negative.
 	ErrPacking = errors.New(
 		"shamir: a packing needs at least one secret a polynomial, and no negative counts")
 	// ErrRandom: the source of randomness failed.
 	ErrRandom = entropy.Err
-	// ErrNotCommitted: a share or secret does not match the commitments.
-	ErrNotCommitted = errors.New(
-		"shamir: value does not match the commitments; complain about the dealer")
 )
 
 // An IndexError names the index that an error is about.

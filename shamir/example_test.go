@@ -41,29 +41,3 @@ func Example() {
 	// true <nil>
 	// true [1 6] <nil>
 }
-
-func ExampleSplitFeldman() {
-	secret, err := shamir.GenerateSecret(nil)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	shares, dealt, err := shamir.SplitFeldman(nil, secret, 2, []uint32{1, 2, 3})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	// A holder reads the commitments from the dealer's message.
-	sent, err := dealt.AppendBinary(nil)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	commitments, err := shamir.ParseFeldman(sent)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(commitments.Threshold(), commitments.Verify(shares[0]))
-	// Output: 2 <nil>
-}

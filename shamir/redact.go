@@ -21,18 +21,6 @@ func (Share) Format(s fmt.State, _ rune) { redact.Format(s, "shamir.Share") }
 func (Share) MarshalJSON() ([]byte, error) { return redact.JSON("shamir.Share") }
 
 // Format writes that the value is secret.
-func (BytesShare) Format(s fmt.State, _ rune) { redact.Format(s, "shamir.BytesShare") }
-
-// MarshalJSON says that the value is secret.
-func (BytesShare) MarshalJSON() ([]byte, error) { return redact.JSON("shamir.BytesShare") }
-
-// Format writes that the value is secret.
-func (PedersenShare) Format(s fmt.State, _ rune) { redact.Format(s, "shamir.PedersenShare") }
-
-// MarshalJSON says that the value is secret.
-func (PedersenShare) MarshalJSON() ([]byte, error) { return redact.JSON("shamir.PedersenShare") }
-
-// Format writes that the value is secret.
 func (PackedShare) Format(s fmt.State, _ rune) { redact.Format(s, "shamir.PackedShare") }
 
 // MarshalJSON says that the value is secret.

@@ -321,36 +321,6 @@ func TestUniform(t *testing.T) {
 	}
 }
 
-func TestBytes(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		xs := holders(10).Draw(t, "holders")
-		threshold := rapid.IntRange(1, len(xs)).Draw(t, "threshold")
-		data := [32]byte(rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 0x7f, 0xff}), 32, 32).
-			Draw(t, "data"))
-		shares := must(SplitBytes(chacha(3), data, threshold, xs))
-		some := rapid.Permutation(shares).
-			Draw(t, "order")[:rapid.IntRange(threshold, len(xs)).Draw(t, "how many")]
-		if got, err := CombineBytes(threshold, some); err != nil || got != data {
-			t.Fatalf("got %x, want %x (%v)", got, data, err)
-		}
-	})
-	// Shares of something else.
-	shares := must(SplitBytes(chacha(3), [32]byte{31: 0xff}, 1, upTo(2)))
-	for i := range shares {
-		shares[i].Value[16] = 1
-	}
-	if _, err := CombineBytes(1, shares); !errors.Is(err, ErrNotBytes) {
-		t.Errorf("half above 2^128: error %v", err)
-	}
-	shares[1].Value[16] = 2
-	if _, err := CombineBytes(1, shares); !errors.Is(err, ErrWrongShares) {
-		t.Errorf("disagreeing halves: error %v", err)
-	}
-	if _, err := CombineBytes(3, shares); !errors.Is(err, ErrTooFewShares) {
-		t.Errorf("too few: error %v", err)
-	}
-}
-
 var notCanonical = map[string][32]byte{
 	"ℓ": [32]byte(must(hex.DecodeString(
 		"edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010"))),

@@ -20,19 +20,6 @@ import (
 // Errors: ErrThreshold, ErrIndexZero, ErrDuplicateIndex, ErrNonCanonical, or
 // [ErrRandom].
 func Split(random io.Reader, secret Secret, threshold int, indices []uint32) ([]Share, error) {
-	coefficients, err := newPolynomial(random, secret, threshold, indices)
-	if err != nil {
-		return nil, err
-	}
-	defer clear(coefficients)
-	return evaluate(coefficients, indices), nil
-}
-
-// newPolynomial checks the arguments of Split and returns the coefficients,
-// the constant term first.
-func newPolynomial(
-	random io.Reader, secret Secret, threshold int, indices []uint32,
-) ([]field.Element, error) {
 	if err := checkIndices(threshold, indices); err != nil {
 		return nil, err
 	}
@@ -45,17 +32,14 @@ func newPolynomial(
 		return nil, err
 	}
 	defer clear(drawn)
-	return append([]field.Element{s}, drawn...), nil
-}
-
-// evaluate returns the value of the polynomial at each index.
-func evaluate(coefficients []field.Element, indices []uint32) []Share {
+	coefficients := append([]field.Element{s}, drawn...) // the constant term first
+	defer clear(coefficients)
 	shares := make([]Share, len(indices))
 	for i, x := range indices {
 		v := field.Eval(coefficients, x)
 		shares[i] = Share{x, v.Bytes()}
 	}
-	return shares
+	return shares, nil
 }
 
 // checkIndices checks that the indices are distinct and not zero, and that

@@ -8,8 +8,9 @@ import (
 	"sync"
 
 	"github.com/hushsum/hushsum/accounting"
-	"github.com/hushsum/hushsum/internal/spending"
+	"github.com/hushsum/hushsum/internal/strict"
 	"github.com/hushsum/hushsum/privacy"
+	"github.com/hushsum/hushsum/privacy/spending"
 )
 
 var accountingCalls = map[string]handler{
@@ -22,9 +23,9 @@ var accountingCalls = map[string]handler{
 	"ledger.spent":      ledger(spentOfLedger),
 	"ledger.budget":     ledger(budgetOfLedger),
 	"ledger.save":       ledger(saveLedger),
+	"claim.words":       wordsOfClaim,
+	"claim.within":      claimWithin,
 }
-
-var infinity = math.Inf(1)
 
 // runJSON describes a run that a call is about.
 type runJSON struct {
@@ -102,37 +103,6 @@ func parseView(name string) (accounting.View, error) {
 	return 0, fieldError("adversary", `use "public" or "server"`, "%.40q is none", name)
 }
 
-// intervalJSON is a certified interval; null is infinity.
-type intervalJSON struct {
-	Upper      *float64 `json:"upper"`
-	Lower      *float64 `json:"lower"`
-	Adversary  string   `json:"adversary,omitempty"`
-	Unit       string   `json:"unit,omitempty"`
-	Accountant string   `json:"accountant,omitempty"`
-	Neighbour  string   `json:"neighbour,omitempty"`
-	Reason     string   `json:"reason,omitempty"`
-}
-
-// finite returns a number if JSON can represent it.
-func finite(x float64) *float64 {
-	if math.IsInf(x, 0) {
-		return nil
-	}
-	return &x
-}
-
-func spentJSON(s accounting.Spent) intervalJSON {
-	return intervalJSON{
-		Upper:      finite(s.Upper),
-		Lower:      finite(s.Lower),
-		Adversary:  s.View.String(),
-		Unit:       s.Unit.String(),
-		Accountant: s.Accountant,
-		Neighbour:  s.Neighbour,
-		Reason:     s.Reason,
-	}
-}
-
 func checkDelta(delta float64) error {
 	if !(delta >= 0 && delta < 1) {
 		return fieldError("delta", "use a small number, such as 1e-5", "%v is not a probability below 1",
@@ -158,7 +128,7 @@ func accountEpsilon(_ *sidecar, r *request) (any, [][]byte, error) {
 		return nil, nil, err
 	}
 	spent, err := run.Epsilon(delta)
-	return spentJSON(spent), nil, err
+	return said(spent), nil, err
 }
 
 func accountDelta(_ *sidecar, r *request) (any, [][]byte, error) {
@@ -177,8 +147,8 @@ func accountDelta(_ *sidecar, r *request) (any, [][]byte, error) {
 		return nil, nil, fieldError("epsilon", "use 0 or more", "%v is below 0", with.Epsilon)
 	}
 	b, err := run.Delta(with.Epsilon)
-	return spentJSON(accounting.Spent{Bound: b, Unit: run.Unit, View: run.View,
-		Accountant: "PLD"}), nil, err
+	return said(accounting.NewClaim(run.Statement(), accounting.Figures{Delta: b.Upper,
+		Bound: accounting.Bound{Upper: with.Epsilon}, Accountant: "PLD"})), nil, err
 }
 
 // found names the fields that calibration finds.
@@ -232,8 +202,8 @@ func accountCalibrate(_ *sidecar, r *request) (any, [][]byte, error) {
 		NoiseMultiplier float64 `json:"noise_multiplier"`
 		Rounds          int     `json:"rounds"`
 		Rate            float64 `json:"rate"`
-		intervalJSON
-	}{run.NoiseMultiplier, run.In(), run.Rate, spentJSON(spent)}, nil, nil
+		claimed
+	}{run.NoiseMultiplier, run.In(), run.Rate, said(spent)}, nil, nil
 }
 
 // ledgerObject is a ledger that the program has made.
@@ -253,13 +223,13 @@ type ledgerCall struct {
 }
 
 type ledgerJSON struct {
-	Ledger    uint64 `json:"ledger"`
-	Adversary string `json:"adversary"`
+	Ledger uint64 `json:"ledger"`
 }
 
 func newLedger(s *sidecar, r *request) (any, [][]byte, error) {
 	var with struct {
 		Adversary string  `json:"adversary"`
+		Unit      string  `json:"unit"`
 		Epsilon   float64 `json:"epsilon"`
 		Delta     float64 `json:"delta"`
 	}
@@ -270,12 +240,26 @@ func newLedger(s *sidecar, r *request) (any, [][]byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	l, err := accounting.NewLedger(view, accounting.Target{Epsilon: with.Epsilon, Delta: with.Delta})
+	var unit accounting.Unit
+	if with.Unit != "" {
+		if err := unit.UnmarshalText([]byte(with.Unit)); err != nil {
+			return nil, nil, fieldError("unit", `use "party" or "record"`, "%.40q is none", with.Unit)
+		}
+	}
+	about := view.Of(accounting.Calculated(unit))
+	if unit.OfRecords() {
+		about = about.Assuming(accounting.AssumesCoins)
+	}
+	budget, err := accounting.NewBudget(about, with.Epsilon, with.Delta)
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := accounting.NewLedger(budget)
 	if err != nil {
 		return nil, nil, err
 	}
 	id, err := s.add(&ledgerObject{ledger: l})
-	return ledgerJSON{id, view.String()}, nil, err
+	return ledgerJSON{id}, nil, err
 }
 
 func loadLedger(s *sidecar, r *request) (any, [][]byte, error) {
@@ -283,11 +267,11 @@ func loadLedger(s *sidecar, r *request) (any, [][]byte, error) {
 		return nil, nil, err
 	}
 	l := new(accounting.Ledger)
-	if err := json.Unmarshal(r.blobs[0].private(), l); err != nil {
+	if err := strict.JSON(r.blobs[0].private(), l); err != nil {
 		return nil, nil, notLedger()
 	}
 	id, err := s.add(&ledgerObject{ledger: l})
-	return ledgerJSON{id, l.View().String()}, nil, err
+	return ledgerJSON{id}, nil, err
 }
 
 // ledger finds the ledger of a call.
@@ -325,6 +309,9 @@ func spendOfLedger(l *accounting.Ledger, with *ledgerCall) (any, [][]byte, error
 		return nil, nil, err
 	}
 	switch {
+	case run.Lanes() && run.Unit != l.Statement().Unit():
+		return nil, nil, fieldError("unit", "use a ledger of that unit", "the ledger is about %s",
+			l.Statement().Unit().Words())
 	case run.Lanes():
 		return nil, nil, l.SpendRounds(run.Round(), run.Charges(), with.Clients...)
 	case run.Unit != accounting.PartyUnit:
@@ -341,12 +328,10 @@ func spentOfLedger(l *accounting.Ledger, with *ledgerCall) (any, [][]byte, error
 		}{append([]string{}, l.Clients()...)}, nil, nil
 	}
 	spent, err := l.Spent(*with.Client)
-	budget := l.Budget(*with.Client)
 	return struct {
-		intervalJSON
-		Epsilon float64 `json:"budget_epsilon"`
-		Delta   float64 `json:"budget_delta"`
-	}{spentJSON(spent), budget.Epsilon, budget.Delta}, nil, err
+		claimed
+		Budget accounting.Budget `json:"budget"`
+	}{said(spent), l.Budget(*with.Client)}, nil, err
 }
 
 func budgetOfLedger(l *accounting.Ledger, with *ledgerCall) (any, [][]byte, error) {

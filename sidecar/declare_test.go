@@ -73,14 +73,23 @@ func TestJobFields(t *testing.T) {
 // settleJob settles the text of a job, for parties whose seeds it returns.
 func (c *client) settleJob(n int, text string) (result map[string]any, seeds [][]byte) {
 	c.Helper()
-	var roster []memberJSON
-	for i := range n {
-		identity, seed := c.call("identity", map[string]any{})
-		roster = append(roster, memberJSON{fmt.Sprint("party", i), identity["public"].(string)})
+	for range n {
+		_, seed := c.call("identity", map[string]any{})
 		seeds = append(seeds, seed[0])
 	}
-	result, _ = c.call("job.settle", map[string]any{"roster": roster}, []byte(text))
-	return result, seeds
+	return c.settle(seeds, text), seeds
+}
+
+// settle settles the text of a job for the parties with the given seeds.
+func (c *client) settle(seeds [][]byte, text string) map[string]any {
+	c.Helper()
+	var roster []memberJSON
+	for i, seed := range seeds {
+		identity, _ := c.call("identity", map[string]any{}, seed)
+		roster = append(roster, memberJSON{fmt.Sprint("party", i), identity["public"].(string)})
+	}
+	result, _ := c.call("job.settle", map[string]any{"roster": roster}, []byte(text))
+	return result
 }
 
 const vectorJob = `name = "vectors"

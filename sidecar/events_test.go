@@ -25,7 +25,7 @@ func (s *sitting) submits(party int, round uint64, broadcast string, vector []fl
 func TestEventsOfCalls(t *testing.T) {
 	for name, vector := range unfit {
 		c := start(t)
-		settled, seeds := c.parties(3, countedPlan())
+		settled, seeds := c.parties(3, countedJob)
 		s := c.sit(settled, 1, seeds)
 		s.begin("one")
 		want := s.submits(0, 1, "one", []float64{1, 2, 3})
@@ -50,10 +50,7 @@ func TestEventsOfCalls(t *testing.T) {
 		s.begin("again")
 		s.refuses(1, 1, "again", "repeated")
 
-		plan := countedPlan()
-		delete(plan, "noise")
-		delete(plan, "epsilon")
-		settled, seeds = c.parties(3, plan)
+		settled, seeds = c.parties(3, clearJob)
 		s = c.sit(settled, 2, seeds)
 		s.begin("two")
 		kind := "not-finite"

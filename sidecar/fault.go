@@ -9,10 +9,11 @@ import (
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
-	"github.com/hushsum/hushsum/attacks/audit"
+	"github.com/hushsum/hushsum/audit"
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/fault"
 	declared "github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/job/consent"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/noise"
@@ -61,7 +62,8 @@ var kinds = []struct {
 	{"internal", errInternal, "report it; continue with a new sidecar and saved states"},
 	{"absent", hushsum.ErrAbsent, "see what its rounds reported, and correct what training returns"},
 	{"stalled", hushsum.ErrStalled, "see what its lost rounds reported"},
-	{"plan", hushsum.ErrJob, "agree on one job"},
+	{"paused", hushsum.ErrPaused, "mend what its lost rounds reported; run it again with its state"},
+	{"job", hushsum.ErrJob, "agree on one job"},
 	{"refused", hushsum.ErrRefused, "ask the operator of the coordinator"},
 	{"peer", hushsum.ErrPeer,
 		"compare the coordinator's key and the roster over a channel of your own"},
@@ -69,12 +71,15 @@ var kinds = []struct {
 	{"locked", hushsum.ErrLocked, "stop the other one, or give each its own state"},
 	{"store", hushsum.ErrStore, "give the job and the key that it was saved with; " +
 		"another job needs its own state"},
+	{"policy", consent.ErrPolicy, ""},
+	{"book", consent.ErrBook, ""},
 	{"number", hushsum.ErrNumber, "use a number that no session has had"},
 	{"spent", drive.ErrSpent, "stop here: agree on another job for the rest"},
 	{"repeated", drive.ErrRepeated,
 		"continue, if the round was answered; do not answer a server that has forgotten it"},
 	{"round", drive.ErrRound, "number the rounds of the job from 1 to the last"},
 	{"budget", accounting.ErrBudget, "stop here, or leave out the client whose budget is spent"},
+	{"statement", accounting.ErrStatement, "compare what is about the same"},
 	{"unreachable", accounting.ErrUnreachable,
 		"allow a larger epsilon or delta, or more noise, fewer rounds or a smaller rate"},
 	{"unsupported", accounting.ErrUnsupported, "leave out replace_one"},
@@ -168,21 +173,17 @@ func newFault(err error) *faultJSON {
 	if errors.As(err, &said) && said.Advice != "" {
 		f.Advice = said.Advice
 	}
-	var plan *hushsum.ConfigError
+	var config *hushsum.ConfigError
 	var release *privacy.ConfigError
 	var differs *hushsum.DifferenceError
 	switch {
-	case errors.As(err, &plan) && plan.File != "":
+	case errors.As(err, &config) && config.File != "":
 		f.takeMistakes(err)
-	case plan != nil:
-		// In the terms of the plan's JSON form.
-		f.Field, f.Reason = snakeCase(plan.Path), plan.Reason
-		if plan.Path == "JSON" && plan.Err != nil {
-			f.Field = "plan"
-		}
+	case config != nil:
+		f.Field, f.Reason = snakeCase(config.Path), config.Reason
 		f.Text = fmt.Sprintf("%v: %s: %s", hushsum.ErrConfig, f.Field, f.Reason)
-		if plan.Advice != "" {
-			f.Advice = plan.Advice
+		if config.Advice != "" {
+			f.Advice = config.Advice
 		}
 	case errors.As(err, &release):
 		f.Field, f.Reason, f.Advice = snakeCase(release.Field), release.Reason, release.Advice

@@ -5,16 +5,19 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"reflect"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/hushsum/hushsum/internal/strict"
+	declared "github.com/hushsum/hushsum/job"
 )
 
 // Whatever comes is a call, or an error that says why not; what is announced and does not
@@ -76,7 +79,7 @@ func FuzzStrict(f *testing.F) {
 // No call brings the sidecar down, or is answered with a fault of the library. Those that
 // go to the network or to files are left out, and those that are meant to take long.
 func FuzzCall(f *testing.F) {
-	left := []string{"job.", "account.", "noise.", "plan.settle", "trial."}
+	left := []string{"job.", "account.", "noise.", "trial."}
 	f.Add("rows.new", []byte(`{"features":1}`), make([]byte, 8))
 	f.Add("party.receive", []byte(`{"party":2}`), []byte{2, 1})
 	f.Add("party.load", []byte(`{"settled":1,"number":1}`), make([]byte, 32))
@@ -90,6 +93,21 @@ func FuzzCall(f *testing.F) {
 	f.Add("ledger.load", []byte(`{}`), []byte(`{"version":1}`))
 	f.Add("ledger.spend", []byte(`{"ledger":4,"clients":["a"],"run":{"mechanism":"gaussian"}}`),
 		[]byte{})
+	// Rounds: see fillRounds.
+	for _, party := range []int{6, 10, 14} {
+		begun := `"round":1,"broadcast":"` + digestOf("model") + `"`
+		for _, with := range []string{begun, begun + `,"weight":3`, begun + `,"numbers":"float32"`} {
+			for _, vector := range [][]byte{floatBlob([]float64{0.5}), floatBlob([]float32{-9}), {},
+				floatBlob([]float64{math.NaN()})} {
+				f.Add("party.submit", fmt.Appendf(nil, `{"party":%d,%s}`, party, with), vector)
+			}
+		}
+		for _, numbers := range []string{"", `,"numbers":"float32"`} {
+			f.Add("server.sum", fmt.Appendf(nil, `{"server":%d,"broadcast":"%s"%s}`, party+2,
+				digestOf("model"), numbers), []byte{})
+		}
+		f.Add("server.survivors", fmt.Appendf(nil, `{"server":%d}`, party+1), []byte{})
+	}
 	// A round of one message, at its steps: see fillOneshot.
 	for _, call := range []string{"oneshot.submit", "oneshot.party.save", "oneshot.party.output"} {
 		f.Add(call, []byte(`{"object":2}`), make([]byte, 8))
@@ -124,7 +142,7 @@ func FuzzCall(f *testing.F) {
 		}
 		s := &sidecar{ctx: t.Context(), objects: make(map[uint64]any)}
 		r := &request{id: 1, call: call, with: with}
-		if len(b) > 0 {
+		if len(b) > 0 || call == "party.submit" { // with no vector
 			r.blobs = []blob{{bytes: b}}
 		}
 		if call == "party.load" || call == "server.load" {
@@ -135,6 +153,7 @@ func FuzzCall(f *testing.F) {
 			oneshotBlobs(r, b)
 		} else {
 			fill(t, s)
+			fillRounds(t, s)
 		}
 		result, _, err := s.call(r)
 		if answer, ok := result.(streamed); ok {
@@ -152,17 +171,101 @@ func FuzzCall(f *testing.F) {
 	})
 }
 
-// fill gives a sidecar a plan (1), a party (2), a server (3) and a ledger (4).
+// fuzzJobs are jobs of two parties: of vectors that are clipped, of vectors that have weights and
+// signs too, and of vectors with noise.
+var fuzzJobs = []string{fuzzJob, fuzzJob + "sum.max_weight = 8\ntraining.mask = \"soft\"\n",
+	fuzzJob + "privacy.noise = \"discrete-gaussian\"\nprivacy.epsilon = 8.0\n"}
+
+const fuzzJob = `name = "a"
+rounds = 1
+parties.count = 2
+privacy.clip = 1.0
+model.length = 1
+sum.adversary = "curious"
+sum.recovery = true
+`
+
+// fuzzRoster names the parties: their keys are those of the seeds 0…0 and 1 0…0 (RFC 8032).
+const fuzzRoster = `{"roster":[` +
+	`{"name":"a","key":"3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29"},` +
+	`{"name":"b","key":"cecc1507dc1ddd7295951c290888f095adb9044d1b73d696e6df065d683bd4fc"}]}`
+
+// fill gives a sidecar a job (1), a party (2), a server (3) and a ledger (4).
 func fill(t *testing.T, s *sidecar) {
 	t.Helper()
-	// The keys of the seeds 0…0 and 1 0…0 (RFC 8032).
-	must(t, s, "plan.settle", `{"plan":{"name":"a","rounds":1,"length":1,"clip":1,"adversary":2},`+
-		`"roster":[`+
-		`{"name":"a","key":"3b6a27bcceb6a42d62a3a8d02a6f0d73653215771de243a63ac048a18b59da29"},`+
-		`{"name":"b","key":"cecc1507dc1ddd7295951c290888f095adb9044d1b73d696e6df065d683bd4fc"}]}`)
+	must(t, s, "job.settle", fuzzRoster, []byte(fuzzJob))
 	must(t, s, "party.new", `{"settled":1,"number":1}`, make([]byte, 32))
 	must(t, s, "server.new", `{"settled":1,"number":1}`)
 	must(t, s, "ledger.new", `{"epsilon":1,"delta":0}`)
+}
+
+// roundsFixture holds, for each of fuzzJobs, the states of a party that has a round to submit in,
+// of its server, and of the server when it has the sum.
+var roundsFixture struct {
+	once     sync.Once
+	settled  []*declared.Settled
+	parties  [][]byte
+	servers  [][]byte
+	finished [][]byte
+}
+
+func makeRoundsFixture(t *testing.T) {
+	t.Helper()
+	f, key := &roundsFixture, make([]byte, 32)
+	for _, text := range fuzzJobs {
+		s := &sidecar{ctx: context.Background(), objects: make(map[uint64]any)}
+		must(t, s, "job.settle", fuzzRoster, []byte(text))
+		settled, err := lookup[*declared.Settled](s, 1, "job")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.settled = append(f.settled, settled)
+		const of, server = `{"settled":1,"number":1}`, `{"server":2}`
+		must(t, s, "server.new", of)
+		receive := func(party int, messages ...[]byte) {
+			for _, m := range messages {
+				must(t, s, "server.receive", fmt.Sprintf(`{"server":2,"party":%d}`, party), m)
+			}
+		}
+		for i := range 2 {
+			receive(i, must(t, s, "party.new", of, append([]byte{byte(i)}, make([]byte, 31)...))[0])
+		}
+		step := func(call, with string) { // of each, in order, since all are told
+			for i, m := range must(t, s, call, with) {
+				receive(i, must(t, s, "party.receive", fmt.Sprintf(`{"party":%d}`, i+3), m)...)
+			}
+		}
+		step("server.keys", server)
+		step("server.members", server)
+		step("server.begin", `{"server":2,"broadcast":"`+digestOf("model")+`"}`)
+		f.parties = append(f.parties, must(t, s, "party.save", `{"party":3}`, key)[0])
+		f.servers = append(f.servers, must(t, s, "server.save", server, key)[0])
+		for i := range 2 {
+			with := fmt.Sprintf(`{"party":%d,"round":1,"broadcast":"%s"}`, i+3, digestOf("model"))
+			receive(i, must(t, s, "party.submit", with, make([]byte, 8))...)
+		}
+		step("server.survivors", server)
+		step("server.certificate", server)
+		f.finished = append(f.finished, must(t, s, "server.save", server, key)[0])
+	}
+}
+
+// fillRounds gives a sidecar for each of fuzzJobs a job, a party and a server in a round, and a
+// server that has the sum: 5 to 8, 9 to 12 and 13 to 16.
+func fillRounds(t *testing.T, s *sidecar) {
+	t.Helper()
+	f, key := &roundsFixture, make([]byte, 32)
+	f.once.Do(func() { makeRoundsFixture(t) })
+	for i, settled := range f.settled {
+		id, err := s.add(settled)
+		if err != nil {
+			t.Fatal(err)
+		}
+		with := fmt.Sprintf(`{"settled":%d,"number":1}`, id)
+		must(t, s, "party.load", with, make([]byte, 32), key, f.parties[i])
+		must(t, s, "server.load", with, key, f.servers[i])
+		must(t, s, "server.load", with, key, f.finished[i])
+	}
 }
 
 // must calls, and returns the blobs of the answer.
@@ -177,16 +280,21 @@ func must(t *testing.T, s *sidecar, call, with string, blobs ...[]byte) [][]byte
 		t.Fatal(call, err)
 	}
 	if answer, ok := result.(streamed); ok {
+		var b bytes.Buffer
+		_, err := answer.blob.WriteTo(&b)
 		answer.done()
+		if err != nil {
+			t.Fatal(call, err)
+		}
+		out = append(out, b.Bytes())
 	}
 	return out
 }
 
-// oneshotFixture is the plan of two parties and four members, their seeds, and their and
-// the server's states, saved once for all inputs: making keys takes milliseconds.
+// oneshotFixture has the seeds of two parties and four members, and their and the server's states,
+// saved once for all inputs: making keys takes milliseconds.
 var oneshotFixture struct {
 	once    sync.Once
-	plan    string
 	seeds   [][]byte // of the parties, then of the members
 	opening []byte
 	first   []byte // a submission
@@ -194,20 +302,45 @@ var oneshotFixture struct {
 	member  []byte
 }
 
+const oneshotJob = `name = "a"
+rounds = 1
+parties.count = 2
+sum.protocol = "oneshot"
+privacy.clip = 1.0
+model.length = 1
+`
+
+// oneshotSeed is that of the i-th of two parties and four members.
+func oneshotSeed(i int) []byte { return bytes.Repeat([]byte{byte(i + 1)}, 32) }
+
+// oneshotRosters are the arguments with which job.settle settles oneshotJob.
+func oneshotRosters() map[string][]memberJSON {
+	var all []memberJSON
+	for i := range 6 {
+		key := ed25519.NewKeyFromSeed(oneshotSeed(i)).Public().(ed25519.PublicKey)
+		all = append(all, memberJSON{fmt.Sprint("n", i), hex.EncodeToString(key)})
+	}
+	return map[string][]memberJSON{"roster": all[:2], "committee": all[2:]}
+}
+
+// settleOneshot settles oneshotJob.
+func settleOneshot(t *testing.T, s *sidecar) {
+	t.Helper()
+	with, err := json.Marshal(oneshotRosters())
+	if err != nil {
+		t.Fatal(err)
+	}
+	must(t, s, "job.settle", string(with), []byte(oneshotJob))
+}
+
 func makeOneshotFixture(t *testing.T) {
 	t.Helper()
 	f := &oneshotFixture
 	s := &sidecar{ctx: context.Background(), objects: make(map[uint64]any)}
-	var names []string
 	for i := range 6 {
-		seed := bytes.Repeat([]byte{byte(i + 1)}, 32)
-		f.seeds = append(f.seeds, seed)
-		key := ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey)
-		names = append(names, fmt.Sprintf(`{"name":"n%d","key":"%x"}`, i, []byte(key)))
+		f.seeds = append(f.seeds, oneshotSeed(i))
 	}
-	f.plan = `{"plan":{"name":"a","rounds":1,"length":1,"clip":1,"protocol":"oneshot"},"roster":[` +
-		strings.Join(names[:2], ",") + `],"committee":[` + strings.Join(names[2:], ",") + `]}`
-	must(t, s, "plan.settle", f.plan)
+	settleOneshot(t, s)
 	for i, seed := range f.seeds {
 		call := "oneshot.party"
 		if i >= 2 {
@@ -252,7 +385,7 @@ func makeOneshotFixture(t *testing.T) {
 	save()
 }
 
-// fillOneshot gives a sidecar a plan (1), two parties that have not submitted (2, 3), two
+// fillOneshot gives a sidecar a job (1), two parties that have not submitted (2, 3), two
 // members that have done nothing (4, 5), one that has signed (6), and the server of an open
 // round (7), of one with all signatures (8) and of one with all parts of the sum (9).
 func fillOneshot(t *testing.T, s *sidecar) {
@@ -260,7 +393,7 @@ func fillOneshot(t *testing.T, s *sidecar) {
 	f, key := &oneshotFixture, make([]byte, 32)
 	f.once.Do(func() { makeOneshotFixture(t) })
 	const with = `{"settled":1}`
-	must(t, s, "plan.settle", f.plan)
+	settleOneshot(t, s)
 	for i := range 4 {
 		must(t, s, []string{"oneshot.party", "oneshot.member"}[i/2], with, f.seeds[i])
 	}

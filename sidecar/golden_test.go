@@ -164,18 +164,13 @@ func (k *goldenCase) check(c *client) goldenValue {
 		out.Upper, out.Lower = "error", newFault(err).Kind
 		return out
 	}
-	var got intervalJSON
+	var got claimed
 	if a.Error != nil || json.Unmarshal(a.Result, &got) != nil {
 		c.Errorf("%v: %+v", k.with, a.Error)
 		return out
 	}
-	for _, x := range []struct {
-		got  *float64
-		want float64
-	}{{got.Upper, want.Upper}, {got.Lower, want.Lower}} {
-		if or(x.got, infinity) != x.want {
-			c.Errorf("%v: %v, want %v", k.with, or(x.got, infinity), x.want)
-		}
+	if is := got.Claim.Bare(); is.Upper != want.Upper || is.Lower != want.Lower {
+		c.Errorf("%v: %v, want %v", k.with, got.Claim, want)
 	}
 	return out
 }

@@ -4,8 +4,8 @@ import (
 	"crypto/ed25519"
 	"sync"
 
-	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/drive"
+	declared "github.com/hushsum/hushsum/job"
 )
 
 // A party of a job has one guard in a sidecar, whatever sessions it is in, and whether its objects
@@ -28,7 +28,7 @@ type counted struct {
 
 // spent returns the counts of a party of a job that may have submitted in every round up to a given
 // one, as often as it has agreed to.
-func spent(settled *hushsum.Settled, round uint64) counted {
+func spent(settled *declared.Settled, round uint64) counted {
 	return counted{round, min(round, uint64(settled.Submissions()))}
 }
 
@@ -82,9 +82,9 @@ func (g *guard) learn(limits drive.Limits, known counted) error {
 // guard returns the guard of a party of a job, which has counted at least what is known. It fails
 // with drive.ErrState if the job has no such rounds.
 func (s *sidecar) guard(
-	settled *hushsum.Settled, identity ed25519.PrivateKey, known counted,
+	settled *declared.Settled, identity ed25519.PrivateKey, known counted,
 ) (*guard, error) {
-	limits, err := hushsum.LimitsOf(settled, identity.Public())
+	limits, err := settled.Limits(identity.Public())
 	if err != nil {
 		return nil, err
 	}
@@ -114,15 +114,9 @@ func (s *sidecar) guard(
 
 // checkSpent returns the counts for the rounds that, according to the caller, a party may have
 // submitted in.
-func checkSpent(settled *hushsum.Settled, round uint64) (counted, error) {
+func checkSpent(settled *declared.Settled, round uint64) (counted, error) {
 	if most := settled.Rounds(); round > uint64(most) {
 		return counted{}, fieldError("spent", "", "%d is outside 0 to the job's %d rounds", round, most)
 	}
 	return spent(settled, round), nil
-}
-
-// uncounted returns the counts for a state that counted nothing: each round up to the last that its
-// party was in counts as spent.
-func uncounted(settled *hushsum.Settled, round uint64) counted {
-	return spent(settled, min(round, uint64(settled.Rounds())))
 }

@@ -15,25 +15,19 @@ import (
 	declared "github.com/hushsum/hushsum/job"
 )
 
-// countedPlan has noise, so that each submission is charged to a ledger too.
-func countedPlan() map[string]any {
-	plan := smallPlan()
-	delete(plan, "drop_out")
-	plan["rounds"], plan["noise"], plan["epsilon"] = 3, "discrete-gaussian", 8
-	return plan
-}
+// countedJob has noise, so that each submission is charged to a ledger too.
+const countedJob = clearJob + `privacy.noise = "discrete-gaussian"
+privacy.epsilon = 8.0
+`
 
-// settle settles a plan of the parties with the given seeds.
-func (c *client) settle(plan map[string]any, seeds [][]byte) float64 {
-	c.Helper()
-	var roster []memberJSON
-	for i, seed := range seeds {
-		identity, _ := c.call("identity", map[string]any{}, seed)
-		roster = append(roster, memberJSON{fmt.Sprint("party", i), identity["public"].(string)})
-	}
-	result, _ := c.call("plan.settle", map[string]any{"plan": plan, "roster": roster})
-	return result["settled"].(float64)
-}
+// clearJob is the same without noise.
+const clearJob = `name = "test"
+rounds = 3
+parties.roster = "roster.txt"
+sum = { adversary = "curious", recovery = true }
+model.length = 3
+privacy.clip = 10.0
+`
 
 // sitting is a session of a job whose messages calls carry.
 type sitting struct {
@@ -135,10 +129,10 @@ func (s *sitting) hold(round uint64, broadcast string) {
 }
 
 // A server that forgets a round and begins anew gets no second submission in it, also in another
-// session and when the first one's party is closed; none gets more than the plan's rounds.
+// session and when the first one's party is closed; none gets more than the job's rounds.
 func TestGuardOfCalls(t *testing.T) {
 	c := start(t)
-	settled, seeds := c.parties(3, countedPlan())
+	settled, seeds := c.parties(3, countedJob)
 	first := c.sit(settled, 1, seeds)
 	first.begin("one")
 	first.refuses(0, 0, "one", "round")
@@ -164,16 +158,15 @@ func TestGuardOfCalls(t *testing.T) {
 	second.refuses(0, 3, "more", "repeated")
 	second.refuses(0, 4, "more", "round")
 
-	// Another plan counts for itself.
-	plan := countedPlan()
-	plan["name"] = "other"
-	c.sit(c.settle(plan, seeds), 1, seeds).hold(1, "round 1")
+	// Another job counts for itself.
+	other := c.settle(seeds, strings.Replace(countedJob, "test", "other", 1))
+	c.sit(other["settled"].(float64), 1, seeds).hold(1, "round 1")
 }
 
 // A submission that fails is not counted; one that was made is, whether it is sent or not.
 func TestGuardCountsWhatIsMade(t *testing.T) {
 	c := start(t)
-	settled, seeds := c.parties(3, countedPlan())
+	settled, seeds := c.parties(3, countedJob)
 	s := c.sit(settled, 1, seeds)
 	s.begin("one")
 	for _, blob := range [][]byte{floatBlob([]float64{1}), make([]byte, 7)} {
@@ -193,8 +186,7 @@ func TestGuardCountsWhatIsMade(t *testing.T) {
 // lowered by an older state.
 func TestGuardIsSaved(t *testing.T) {
 	c, key := start(t), bytes.Repeat([]byte{7}, 32)
-	plan := countedPlan()
-	settled, seeds := c.parties(3, plan)
+	settled, seeds := c.parties(3, countedJob)
 	s := c.sit(settled, 1, seeds)
 	save := func() []byte {
 		_, state := c.call("party.save", map[string]any{"party": s.parties[0]}, key)
@@ -206,7 +198,7 @@ func TestGuardIsSaved(t *testing.T) {
 
 	// In another process.
 	c = start(t)
-	settled = c.settle(plan, seeds)
+	settled = c.settle(seeds, countedJob)["settled"].(float64)
 	with := map[string]any{"settled": settled, "number": 1}
 	c.call("party.load", with, seeds[0], key, fresh)
 	c.call("party.load", with, seeds[0], key, used)
@@ -225,11 +217,11 @@ func TestGuardIsSaved(t *testing.T) {
 // A party whose state is lost says how many rounds count as spent.
 func TestSpentOfCalls(t *testing.T) {
 	c, key := start(t), bytes.Repeat([]byte{7}, 32)
-	settled, seeds := c.parties(3, countedPlan())
+	settled, seeds := c.parties(3, countedJob)
 	with := map[string]any{"settled": settled, "number": 1, "spent": 4}
 	if a := c.try("party.new", with, seeds[0]); a.Error == nil || a.Error.Kind != "request" ||
 		!strings.Contains(a.Error.Text, "0 to the job's 3") {
-		t.Errorf("spent above the plan's rounds: %+v", a.Error)
+		t.Errorf("spent above the job's rounds: %+v", a.Error)
 	}
 	p, _ := c.call("party.new", map[string]any{"settled": settled, "number": 9, "spent": 1}, seeds[0])
 	s := c.sit(settled, 1, seeds)
@@ -248,14 +240,14 @@ func TestSpentOfCalls(t *testing.T) {
 	}
 }
 
-// A party of one message refuses rounds that the plan does not have, and those that another of its
+// A party of one message refuses rounds that the job does not have, and those that another of its
 // objects has answered, or that are declared as spent; members help in no other rounds.
 func TestGuardOfOneMessage(t *testing.T) {
 	oneshotFixture.once.Do(func() { makeOneshotFixture(t) })
 	f, key := &oneshotFixture, make([]byte, 32)
 	const with = `{"settled":1}`
 	s := &sidecar{ctx: context.Background(), objects: make(map[uint64]any)}
-	must(t, s, "plan.settle", f.plan) // of one round
+	settleOneshot(t, s) // of one round
 	for _, seed := range f.seeds {
 		call := "oneshot.member"
 		if seed[0] <= 2 {
@@ -303,7 +295,7 @@ func TestGuardOfOneMessage(t *testing.T) {
 	// In another process, from the saved state and from a declaration.
 	state := must(t, s, "oneshot.party.save", `{"object":2}`, key)[0]
 	s = &sidecar{ctx: context.Background(), objects: make(map[uint64]any)}
-	must(t, s, "plan.settle", f.plan)
+	settleOneshot(t, s)
 	must(t, s, "oneshot.party.load", with, f.seeds[0], key, state)     // 2
 	must(t, s, "oneshot.party", with, f.seeds[0])                      // 3
 	must(t, s, "oneshot.party", `{"settled":1,"spent":1}`, f.seeds[1]) // 4
@@ -321,7 +313,7 @@ func TestGuardOfOneMessage(t *testing.T) {
 		}
 	}
 
-	// The second round of a plan of one.
+	// The second round of a job of one.
 	later := bytes.Clone(opening)
 	later[2+32+7] = 2
 	refused(try("oneshot.submit", 4, later, []byte("model"), zeros), "round")
@@ -338,6 +330,7 @@ func TestKindsOfGuards(t *testing.T) {
 		"state":    {drive.ErrState},
 		"absent":   {hushsum.ErrAbsent, fmt.Errorf("%w: %w", hushsum.ErrAbsent, drive.ErrRepeated)},
 		"stalled":  {hushsum.ErrStalled},
+		"paused":   {hushsum.ErrPaused},
 		"locked":   {hushsum.ErrLocked},
 		"number":   {hushsum.ErrNumber},
 	} {

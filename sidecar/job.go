@@ -6,11 +6,13 @@ import (
 	"crypto/ed25519"
 	"encoding/hex"
 	"fmt"
+	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/internal/fault"
+	"github.com/hushsum/hushsum/job/consent"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/training"
@@ -199,6 +201,7 @@ func joinJob(s *sidecar, r *request) (any, [][]byte, error) {
 		Spent       int    `json:"spent"`  // rounds; above 0: the state is lost
 		Rows        uint64 `json:"rows"`   // of a job that trains its model itself
 		Member      bool   `json:"member"` // of the committee of one-message sums
+		Policy      string `json:"policy"` // a file of the party's terms; empty: none
 		storeParameters
 	}
 	if err := r.takeWith(&with); err != nil {
@@ -222,6 +225,10 @@ func joinJob(s *sidecar, r *request) (any, [][]byte, error) {
 	}
 	identity := ed25519.NewKeyFromSeed(seed)
 	dialer := &hushsum.TCPDialer{Address: with.Address, Identity: identity, Coordinator: coordinator}
+	if with.Member && with.Policy != "" {
+		return nil, nil, fieldError("policy", "leave it out", "it is a party's: a member of a committee "+
+			"spends nothing")
+	}
 	if with.Member {
 		return s.help(r, &hushsum.Member{Job: settled, Identity: identity, Dialer: dialer},
 			with.storeParameters)
@@ -239,6 +246,16 @@ func joinJob(s *sidecar, r *request) (any, [][]byte, error) {
 	}
 	if p.Store, p.Counter, p.Key, err = with.store(r, 1); err != nil {
 		return nil, nil, err
+	}
+	if with.State != "" {
+		// A party's book is next to its states, for all its jobs.
+		p.Book = &consent.Book{Key: p.Key, File: filepath.Join(filepath.Dir(with.State),
+			fmt.Sprintf("book-%.8x", identity.Public()))}
+	}
+	if with.Policy != "" {
+		if p.Policy, err = consent.ReadPolicy(with.Policy); err != nil {
+			return nil, nil, err
+		}
 	}
 	p.Dialer = dialer
 	if settled.Trains() {
@@ -433,7 +450,7 @@ func begin(c *hushsum.Coordinator, first blob, program, stored bool) (err error)
 	case s.Trains():
 		c.Model, err = training.First(s)
 	}
-	if err != nil || program || s.Job() == nil {
+	if err != nil || program {
 		return err
 	}
 	if stored && !s.Trains() && training.Remembers(s) {

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"math/big"
 
-	"github.com/hushsum/hushsum/attacks/audit"
+	"github.com/hushsum/hushsum/audit"
 	"github.com/hushsum/hushsum/noise"
 )
 

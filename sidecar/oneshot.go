@@ -7,13 +7,12 @@ import (
 	"io"
 	"sync"
 
-	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/fault"
-	"github.com/hushsum/hushsum/internal/signed"
 	"github.com/hushsum/hushsum/internal/wire"
 	declared "github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/oneshot"
 )
 
@@ -48,7 +47,7 @@ var oneshotCalls = map[string]handler{
 type machine[T any] struct {
 	mutex    sync.Mutex
 	of       T
-	settled  *hushsum.Settled
+	settled  *declared.Settled
 	identity ed25519.PrivateKey // nil for a server
 	guard    *guard             // for a party
 	unfit    string             // for a party: see partyObject
@@ -61,17 +60,17 @@ func (m *machine[T]) close() {
 }
 
 // oneshotConfig returns the configuration of a job whose sums are of one message.
-func oneshotConfig(s *hushsum.Settled) (*oneshot.Config, error) {
+func oneshotConfig(s *declared.Settled) (*oneshot.Config, error) {
 	config := s.Oneshot()
 	if config == nil {
-		return nil, fault.New(hushsum.ErrConfig, "use parties and servers of sessions",
+		return nil, fault.New(declared.ErrConfig, "use parties and servers of sessions",
 			"the job's sums are pairwise")
 	}
 	return config, nil
 }
 
 // settledFor finds the job of a call that makes an object and has no other parameter.
-func (s *sidecar) settledFor(r *request, blobs int) (*hushsum.Settled, *oneshot.Config, error) {
+func (s *sidecar) settledFor(r *request, blobs int) (*declared.Settled, *oneshot.Config, error) {
 	var with struct {
 		Settled uint64 `json:"settled"`
 	}
@@ -81,8 +80,8 @@ func (s *sidecar) settledFor(r *request, blobs int) (*hushsum.Settled, *oneshot.
 	return s.oneshotJob(with.Settled)
 }
 
-func (s *sidecar) oneshotJob(id uint64) (*hushsum.Settled, *oneshot.Config, error) {
-	settled, err := lookup[*hushsum.Settled](s, id, "job")
+func (s *sidecar) oneshotJob(id uint64) (*declared.Settled, *oneshot.Config, error) {
+	settled, err := lookup[*declared.Settled](s, id, "job")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -143,7 +142,7 @@ func openMachine[T any](
 	m.of, err = open(config, m.identity)
 	if err == nil && answered != nil {
 		// It has counted by the number of its last round: each round up to that.
-		known = known.and(uncounted(settled, answered(m.of)))
+		known = known.and(spent(settled, min(answered(m.of), uint64(settled.Rounds()))))
 		m.guard, err = s.guard(settled, m.identity, known)
 	}
 	return keep(s, m, progress, err)
@@ -348,7 +347,7 @@ func oneshotSubmit(
 		if err != nil {
 			return err
 		}
-		integers := signed.Values(m.settled.Config(0).Layout, values)
+		integers := masking.Signed(m.settled.Config(0).Layout, values)
 		message, err = m.of.Submit(opening, broadcast, integers)
 		for _, v := range values {
 			clear(v)
@@ -416,13 +415,13 @@ func oneshotSum(m *machine[*oneshot.Server], r *request) (step, error) {
 		return step{}, err
 	}
 	parties := len(m.of.Included())
-	values := signed.Ring(m.settled.Config(0).Layout, sum)
+	values := masking.FromSigned(m.settled.Config(0).Layout, sum)
 	broadcast, stdDev := r.blobs[0].private(), m.settled.StdDev(parties)
 	if m.settled.Alone() {
 		mean, err := m.settled.Decode(broadcast, values, parties)
 		return step{blobs: [][]byte{floatBlob(mean)}, stdDev: &stdDev}, err
 	}
-	total, err := m.settled.DecodeTotal(declared.BroadcastDigest(broadcast), 0, values, parties)
+	total, err := m.settled.DecodeTotal(declared.BroadcastDigest(broadcast), values, parties)
 	return step{blobs: [][]byte{floatBlob(total.Mean)}, stdDev: &stdDev, weight: total.Samples}, err
 }
 
@@ -432,7 +431,7 @@ func (m *machine[T]) values(
 ) (values [][]uint64, err error) {
 	s := m.settled
 	if err = errNoVector; len(b) > 0 || s.Mechanism() == nil {
-		var made hushsum.Message
+		var made declared.Message
 		if made, err = vector.message(s, b); err == nil {
 			values, err = encode(s, broadcast, made)
 		}
@@ -441,13 +440,10 @@ func (m *machine[T]) values(
 		return values, err
 	}
 	m.unfit = err.Error()
-	return encode(s, broadcast, hushsum.Message{Vector: make([]float64, s.Length())})
+	return encode(s, broadcast, declared.Message{Vector: make([]float64, s.Length())})
 }
 
 // encode returns a submission.
-func encode(s *hushsum.Settled, broadcast []byte, m hushsum.Message) ([][]uint64, error) {
-	if s.Job() == nil {
-		return s.Encode(broadcast, m.Vector, nil)
-	}
-	return s.EncodeMessage(declared.BroadcastDigest(broadcast), 0, m, nil)
+func encode(s *declared.Settled, broadcast []byte, m declared.Message) ([][]uint64, error) {
+	return s.EncodeMessage(declared.BroadcastDigest(broadcast), m, nil)
 }

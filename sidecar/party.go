@@ -6,8 +6,8 @@ import (
 	"encoding/hex"
 	"sync"
 
-	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/drive"
+	declared "github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
@@ -27,7 +27,7 @@ var partyCalls = map[string]handler{
 type partyObject struct {
 	mutex    sync.Mutex
 	client   *protocol.Client
-	settled  *hushsum.Settled
+	settled  *declared.Settled
 	identity ed25519.PrivateKey
 	guard    *guard
 	kept     body   // the last message, if it is a submission
@@ -144,7 +144,7 @@ func (s *sidecar) addParty(
 	r *request, with partyParameters, saved savedParty,
 	makeClient func(c *protocol.Config, identity ed25519.PrivateKey) (*protocol.Client, error),
 ) (any, [][]byte, error) {
-	settled, err := lookup[*hushsum.Settled](s, with.Settled, "job")
+	settled, err := lookup[*declared.Settled](s, with.Settled, "job")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -169,15 +169,7 @@ func (s *sidecar) addParty(
 		clear(p.identity)
 		return nil, nil, err
 	}
-	known := saved.counted.and(declared)
-	if saved.uncounted {
-		round, due := p.client.Due()
-		if due {
-			round-- // it has no submission in it yet
-		}
-		known = known.and(uncounted(settled, round))
-	}
-	p.guard, err = s.guard(settled, p.identity, known)
+	p.guard, err = s.guard(settled, p.identity, saved.counted.and(declared))
 	id := uint64(0)
 	if err == nil {
 		id, err = s.add(p)

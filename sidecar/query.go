@@ -3,17 +3,13 @@ package sidecar
 import (
 	"bytes"
 	"cmp"
-	"encoding/csv"
 	"encoding/json"
-	"io"
-	"math"
-	"strings"
 
-	"github.com/hushsum/hushsum"
-	"github.com/hushsum/hushsum/internal/answers"
-	"github.com/hushsum/hushsum/internal/asking"
 	declared "github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/query"
+	"github.com/hushsum/hushsum/query/answers"
+	"github.com/hushsum/hushsum/query/asking"
+	"github.com/hushsum/hushsum/table"
 )
 
 // queryCalls ask declared queries about rows.
@@ -28,14 +24,17 @@ var queryCalls = map[string]handler{
 type askedJSON struct {
 	Answers  []json.RawMessage `json:"answers,omitempty"`
 	Expected []answers.Planned `json:"expected,omitempty"`
-	Epsilon  *float64          `json:"epsilon"` // of all together; nil without noise
-	Delta    float64           `json:"delta"`
-	Protects string            `json:"protects"` // whom, in words
-	Against  string            `json:"against"`
+	Spent    *claimed          `json:"spent"` // by all together; nil without noise
 	Parties  int               `json:"parties"`
 	Present  int               `json:"present"` // in the sum
 	Rows     int               `json:"rows"`    // that may count
-	Reports  []*query.Report   `json:"reports,omitempty"`
+	Reports  []report          `json:"reports,omitempty"`
+}
+
+// report is one with its findings in words.
+type report struct {
+	*query.Report
+	Told []string `json:"told"`
 }
 
 // describe fills in the fields that follow from the job.
@@ -44,10 +43,11 @@ func (a *askedJSON) describe(j *declared.Job, p *query.Plan) error {
 	if err != nil {
 		return err
 	}
-	if !math.IsInf(spent.Upper, 1) {
-		a.Epsilon = &spent.Upper
+	if j.Noisy() {
+		words := said(spent)
+		a.Spent = &words
 	}
-	a.Delta, a.Protects, a.Against, a.Rows = j.Privacy.Delta, j.Protects(), j.Against(), p.Rows()
+	a.Rows = p.Rows()
 	return nil
 }
 
@@ -127,11 +127,11 @@ func askQueries(s *sidecar, r *request) (any, [][]byte, error) {
 	var parties []*query.Rows
 	records := 0
 	for i, blob := range r.blobs[1:] {
-		rows, report, err := readRows(j, with.Files[i], with.Tables[i], blob.private())
+		rows, found, err := readRows(j, with.Files[i], with.Tables[i], blob.private())
 		if err != nil {
 			return nil, nil, err
 		}
-		out.Reports = append(out.Reports, report)
+		out.Reports = append(out.Reports, report{found, answers.Told(found)})
 		parties, records = append(parties, rows), records+rows.Len()
 	}
 	j, names, err := worldOf(text, tables, records)
@@ -160,41 +160,19 @@ func askQueries(s *sidecar, r *request) (any, [][]byte, error) {
 }
 
 // readRows reads CSV text: of a file, or of a table, whose rows are named by their numbers.
-func readRows(j *declared.Job, name string, table bool, text []byte) (
+func readRows(j *declared.Job, name string, numbered bool, text []byte) (
 	*query.Rows, *query.Report, error,
 ) {
-	in := csv.NewReader(bytes.NewReader(text))
-	in.ReuseRecord = true
-	header, err := in.Read()
-	if !table || err != nil {
-		return query.NewSchema(j).Read(name, bytes.NewReader(text), nil)
+	t, err := table.ReadCSV(name, bytes.NewReader(text), table.Hints{Numbered: numbered})
+	if err != nil {
+		return nil, nil, err
 	}
-	rows := func(yield func([]any, error) bool) {
-		var row []any
-		for {
-			record, err := in.Read()
-			if err == io.EOF {
-				return
-			}
-			row = row[:0]
-			for _, value := range record {
-				row = append(row, value)
-			}
-			if !yield(row, err) {
-				return
-			}
-		}
-	}
-	var columns []string
-	for _, name := range header {
-		columns = append(columns, strings.TrimSpace(name))
-	}
-	return query.NewSchema(j).ReadTable(query.Table{Name: name, Columns: columns, Rows: rows})
+	return query.NewSchema(j).ReadTable(*t)
 }
 
 // planOf compiles the queries of a settled job.
-func planOf(s *sidecar, settled uint64) (*hushsum.Settled, *query.Plan, error) {
-	j, err := lookup[*hushsum.Settled](s, settled, "job")
+func planOf(s *sidecar, settled uint64) (*declared.Settled, *query.Plan, error) {
+	j, err := lookup[*declared.Settled](s, settled, "job")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -217,7 +195,7 @@ func vectorOfRows(s *sidecar, r *request) (any, [][]byte, error) {
 		return nil, nil, err
 	}
 	file := cmp.Or(with.File, "the rows")
-	rows, report, err := readRows(j.Job(), file, with.Table, r.blobs[0].private())
+	rows, found, err := readRows(j.Job(), file, with.Table, r.blobs[0].private())
 	if err == nil {
 		err = p.Check(file, rows)
 	}
@@ -225,8 +203,8 @@ func vectorOfRows(s *sidecar, r *request) (any, [][]byte, error) {
 		return nil, nil, err
 	}
 	return struct {
-		Report *query.Report `json:"report"`
-	}{report}, [][]byte{floatBlob(p.Vector(rows))}, nil
+		Report report `json:"report"`
+	}{report{found, answers.Told(found)}}, [][]byte{floatBlob(p.Vector(rows))}, nil
 }
 
 // answersOfMean reads answers from the mean of a networked job.

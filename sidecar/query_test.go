@@ -3,6 +3,7 @@ package sidecar
 import (
 	"encoding/json"
 	"math"
+	"strings"
 	"testing"
 )
 
@@ -41,7 +42,7 @@ func TestQueryCalls(t *testing.T) {
 		t.Helper()
 		all := answersOf(t, result)
 		if len(all) != 2 || all[0].Value != 3 || math.Abs(all[1].Value-281./6) > 1e-4 ||
-			result["epsilon"] != nil || result["parties"] != 3.0 || result["present"] != 3.0 {
+			result["spent"] != nil || result["parties"] != 3.0 || result["present"] != 3.0 {
 			t.Errorf("%v", result)
 		}
 	}
@@ -70,8 +71,13 @@ func TestQueryCalls(t *testing.T) {
 
 	const noisy = "privacy = { noise = \"discrete-gaussian\", epsilon = 1.0 }\n"
 	plan, _ := c.call("query.plan", nil, []byte(askingJob+noisy))
-	if e, ok := plan["epsilon"].(float64); !ok || !(e > 0.9 && e <= 1) {
-		t.Errorf("a plan of epsilon %v", plan["epsilon"])
+	spent, _ := plan["spent"].(map[string]any)
+	words, _ := spent["words"].(string)
+	claim, _ := spent["claim"].(map[string]any)
+	if e, ok := claim["epsilon"].(float64); !ok || !(e > 0.9 && e <= 1) ||
+		!strings.HasSuffix(words,
+			"at delta 1e-05 for each party, against a server that cheats; assumes instant") {
+		t.Errorf("a plan that spends %v", plan["spent"])
 	}
 }
 

@@ -34,13 +34,13 @@ func newRows(s *sidecar, r *request) (any, [][]byte, error) {
 	for i, v := range x {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil, nil, fieldError("rows", "leave such rows out, or fill them in",
-				"row %d has NaN or infinity", i/with.Features)
+				"row %d has NaN or infinity", i/with.Features+1)
 		}
 	}
 	for i, y := range labels {
 		if !(y >= 0 && y < maxClasses && y == math.Trunc(y)) {
 			return nil, nil, fieldError("rows", "number the classes from 0",
-				"the label of row %d is outside 0 to %d", i, maxClasses-1)
+				"the label of row %d is outside 0 to %d", i+1, maxClasses-1)
 		}
 		rows.Labels = append(rows.Labels, int(y))
 	}

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"sync"
 
-	"github.com/hushsum/hushsum"
+	declared "github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/protocol"
 )
 
@@ -32,7 +32,7 @@ var serverCalls = map[string]handler{
 type serverObject struct {
 	mutex   sync.Mutex
 	server  *protocol.Server
-	settled *hushsum.Settled
+	settled *declared.Settled
 	begun   [32]byte // the broadcast of the round; unknown, and 0, for a server that was loaded
 }
 
@@ -91,7 +91,7 @@ func loadServer(s *sidecar, r *request) (any, [][]byte, error) {
 func (s *sidecar) addServer(
 	with sessionParameters, makeServer func(c *protocol.Config) (*protocol.Server, error),
 ) (any, [][]byte, error) {
-	settled, err := lookup[*hushsum.Settled](s, with.Settled, "job")
+	settled, err := lookup[*declared.Settled](s, with.Settled, "job")
 	if err != nil {
 		return nil, nil, err
 	}

@@ -4,16 +4,13 @@ import (
 	"cmp"
 	"crypto/ed25519"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"time"
 
-	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/internal/fault"
 	declared "github.com/hushsum/hushsum/job"
-	"github.com/hushsum/hushsum/job/old"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/training"
@@ -23,7 +20,6 @@ var settleCalls = map[string]handler{
 	"job.settle":  settleJob,
 	"job.explain": explainJob,
 	"job.spent":   jobSpent,
-	"plan.settle": settlePlan,
 }
 
 // memberJSON is a party of a roster.
@@ -72,7 +68,8 @@ type settledJSON struct {
 	MaxWeight    int          `json:"max_weight"`
 	MinSurvivors int          `json:"min_survivors"`
 	StdDev       float64      `json:"std_dev"` // of the noise in a mean of the fewest parties
-	Delta        float64      `json:"delta"`
+	// Budget bounds what a party spends, null without one.
+	Budget *accounting.Budget `json:"budget"`
 	// Coins say how a program of one's own sums over records, where the unit is a record.
 	Coins *declared.Coins `json:"coins,omitempty"`
 }
@@ -83,7 +80,7 @@ type tensorJSON struct {
 }
 
 // settled keeps a settled job.
-func (s *sidecar) settled(settled *hushsum.Settled) (any, [][]byte, error) {
+func (s *sidecar) settled(settled *declared.Settled) (any, [][]byte, error) {
 	id, err := s.add(settled)
 	if err != nil {
 		return nil, nil, err
@@ -100,37 +97,27 @@ func (s *sidecar) settled(settled *hushsum.Settled) (any, [][]byte, error) {
 		MaxWeight:    maxWeight(settled),
 		MinSurvivors: settled.MinSurvivors(),
 		StdDev:       settled.StdDev(settled.MinSurvivors()),
-		Delta:        delta(settled),
+		Budget:       settled.Budget(),
 		Coins:        settled.Coins(),
 	}
 	if o := settled.Oneshot(); o != nil {
 		out.Committee = membersOf(o.Committee)
 	}
-	if j := settled.Job(); j != nil {
-		for _, t := range j.Model.Tensor {
-			out.Tensors = append(out.Tensors, tensorJSON{t.Name, t.Shape})
-		}
+	for _, t := range settled.Job().Model.Tensor {
+		out.Tensors = append(out.Tensors, tensorJSON{t.Name, t.Shape})
 	}
 	return out, nil, nil
 }
 
 // maxWeight returns the largest weight of a vector; 0: they have none.
-func maxWeight(s *hushsum.Settled) int {
-	if s.Job() == nil {
-		return 0
-	}
+func maxWeight(s *declared.Settled) int {
 	return s.Job().Sum.MaxWeight
 }
 
 // weighs reports whether vectors come with weights.
-func weighs(s *hushsum.Settled) bool { return maxWeight(s) > 0 }
+func weighs(s *declared.Settled) bool { return maxWeight(s) > 0 }
 
-func delta(s *hushsum.Settled) float64 {
-	if s.Job() != nil {
-		return s.Job().Privacy.Delta
-	}
-	return s.Plan().Delta
-}
+func delta(s *declared.Settled) float64 { return s.Job().Privacy.Delta }
 
 // settleJob takes the text of a job.
 func settleJob(s *sidecar, r *request) (any, [][]byte, error) {
@@ -220,7 +207,7 @@ type tryout struct {
 	Clear   bool     `json:"clear"`   // without noise, and where the unit is a party without clip
 }
 
-// What a job that is tried out has: for sums without noise, in the clear,
+// Values of a job that is tried out: for sums without noise, in the clear,
 const (
 	clearRange        = 1 << 16
 	clearFractionBits = 30
@@ -289,77 +276,33 @@ func (s *sidecar) tryout(j *declared.Job, with tryout) (
 	return own, roster, err
 }
 
-// settlePlan settles a job that began under a plan, and ends under it.
-func settlePlan(s *sidecar, r *request) (any, [][]byte, error) {
-	var with struct {
-		Plan      json.RawMessage `json:"plan"`
-		Roster    []memberJSON    `json:"roster"`
-		Committee []memberJSON    `json:"committee"` // of a plan whose sums are of one message
-	}
-	if err := r.take(&with, 0); err != nil {
-		return nil, nil, err
-	}
-	p, err := declared.ParsePlan(with.Plan)
-	if err != nil {
-		return nil, nil, err
-	}
-	roster, err := parseRoster(with.Roster)
-	if err != nil {
-		return nil, nil, err
-	}
-	committee, err := parseRoster(with.Committee)
-	if err != nil {
-		return nil, nil, err
-	}
-	settle := func() (*hushsum.Settled, error) { return p.Settle(roster) }
-	if committee != nil {
-		settle = func() (*hushsum.Settled, error) { return p.SettleOneshot(roster, committee) }
-	}
-	settled, err := settle()
-	if err != nil {
-		return nil, nil, err
-	}
-	return s.settled(settled)
-}
-
 // settledCall finds the job of a call that has no blobs.
 type settledCall struct {
 	Settled uint64 `json:"settled"`
 	Rounds  int    `json:"rounds"`
 }
 
-func (s *sidecar) settledOf(r *request) (*hushsum.Settled, *settledCall, error) {
+func (s *sidecar) settledOf(r *request) (*declared.Settled, *settledCall, error) {
 	with := new(settledCall)
 	if err := r.take(with, 0); err != nil {
 		return nil, nil, err
 	}
-	settled, err := lookup[*hushsum.Settled](s, with.Settled, "job")
+	settled, err := lookup[*declared.Settled](s, with.Settled, "job")
 	return settled, with, err
 }
 
-// explainJob explains in sentences what a job declares: for a plan, the job that takes its place.
+// explainJob explains in sentences what a job declares.
 func explainJob(s *sidecar, r *request) (any, [][]byte, error) {
 	settled, _, err := s.settledOf(r)
 	if err != nil {
 		return nil, nil, err
 	}
-	j := settled.Job()
-	if j == nil {
-		text, err := json.Marshal(settled.Plan())
-		if err != nil {
-			return nil, nil, err
-		}
-		parties := fmt.Sprintf("parties.count=%d", settled.Roster().Len())
-		if j, _, _, err = old.Read("the plan", text, parties); err != nil {
-			return nil, nil, err
-		}
-	}
 	return struct {
 		Explain []string `json:"explain"`
-	}{j.Explain()}, nil, nil
+	}{settled.Job().Explain()}, nil, nil
 }
 
-// jobSpent returns what rounds of a job spend of every party's privacy.
+// jobSpent returns what rounds of a job spend of every unit's privacy, no claim without noise.
 func jobSpent(s *sidecar, r *request) (any, [][]byte, error) {
 	settled, with, err := s.settledOf(r)
 	if err != nil {
@@ -369,27 +312,27 @@ func jobSpent(s *sidecar, r *request) (any, [][]byte, error) {
 		return nil, nil, fieldError("rounds", "", "%d is outside 0 to the job's %d", with.Rounds, most)
 	}
 	if settled.Mechanism() == nil {
-		return spentJSON(accounting.Spent{
-			Bound: accounting.Bound{Upper: infinity, Lower: infinity, Reason: "the job has no noise"},
-			View:  accounting.ServerView,
-		}), nil, nil
+		return struct { // nothing bounds what it spends
+			Claim *accounting.Claim `json:"claim"`
+		}{}, nil, nil
 	}
 	if with.Rounds == 0 {
-		return spentJSON(accounting.Spent{View: accounting.ServerView}), nil, nil
+		return said(accounting.NewClaim(settled.Statement(), accounting.Figures{Delta: delta(settled)})),
+			nil, nil
 	}
 	spent, err := settled.Round().Spent(accounting.ServerView,
 		settled.Charges(with.Rounds), delta(settled))
-	return spentJSON(spent), nil, err
+	return said(spent), nil, err
 }
 
 // sessions fails for a job that has no sessions of bare vectors: parties and servers of sessions
 // are made for such jobs.
-func sessions(s *hushsum.Settled) error {
+func sessions(s *declared.Settled) error {
 	if s.Trains() {
-		return fault.New(hushsum.ErrConfig, "join it, or coordinate it, with rows",
+		return fault.New(declared.ErrConfig, "join it, or coordinate it, with rows",
 			"the job trains its model itself")
 	}
-	if j := s.Job(); j != nil && j.Privacy.SubmitAfter > 0 { // and no coin either
+	if j := s.Job(); j.Privacy.SubmitAfter > 0 { // and no coin either
 		return j.Mistake("privacy.submit_after", "leave it out, or join the job, or coordinate it",
 			"a program's own loop has no instant")
 	}
@@ -397,10 +340,10 @@ func sessions(s *hushsum.Settled) error {
 }
 
 // pairwise fails for a job whose sums are of one message.
-func pairwise(s *hushsum.Settled) error {
+func pairwise(s *declared.Settled) error {
 	if s.Oneshot() == nil {
 		return nil
 	}
-	return fault.New(hushsum.ErrConfig, "use the parties, members and servers of oneshot",
+	return fault.New(declared.ErrConfig, "use the parties, members and servers of oneshot",
 		"the job has one-message sums")
 }

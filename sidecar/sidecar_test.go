@@ -128,29 +128,25 @@ func (c *client) call(call string, with any, blobs ...[]byte) (map[string]any, [
 	return result, a.bytes
 }
 
-// parties makes a plan, n identities and its settled form.
-func (c *client) parties(n int, plan map[string]any) (settled float64, seeds [][]byte) {
+// parties makes n identities, and settles the text of a job for them.
+func (c *client) parties(n int, text string) (settled float64, seeds [][]byte) {
 	c.Helper()
-	var roster []memberJSON
-	for i := range n {
-		identity, seed := c.call("identity", map[string]any{})
-		roster = append(roster, memberJSON{fmt.Sprint("party", i), identity["public"].(string)})
-		seeds = append(seeds, seed[0])
-	}
-	result, _ := c.call("plan.settle", map[string]any{"plan": plan, "roster": roster})
+	result, seeds := c.settleJob(n, text)
 	return result["settled"].(float64), seeds
 }
 
-func smallPlan() map[string]any {
-	return map[string]any{
-		"name": "test", "rounds": 2, "length": 3, "clip": 10, "drop_out": .2, "adversary": 2,
-	}
-}
+const smallJob = `name = "test"
+rounds = 2
+parties = { roster = "roster.txt", drop_out = 0.2 }
+sum.adversary = "curious"
+privacy.clip = 10.0
+model.length = 3
+`
 
 // Two rounds through the calls alone, one with a party that drops out: the mean is right.
 func TestRounds(t *testing.T) {
 	c := start(t)
-	settled, seeds := c.parties(5, smallPlan())
+	settled, seeds := c.parties(5, smallJob)
 	server, _ := c.call("server.new", map[string]any{"settled": settled, "number": 1})
 	at := func(more ...any) map[string]any {
 		with := map[string]any{"server": server["server"]}
@@ -230,7 +226,9 @@ func TestRounds(t *testing.T) {
 // frames go on.
 func TestRefusals(t *testing.T) {
 	c := start(t)
-	settled, seeds := c.parties(3, smallPlan())
+	settled, seeds := c.parties(3, smallJob)
+	one, _ := c.call("job.settle", oneshotRosters(), []byte(oneshotJob))
+	const small = "name = \"a\"\nrounds = 1\nparties.count = 3\n"
 	with := func(m map[string]any) string {
 		b, err := json.Marshal(m)
 		if err != nil {
@@ -245,18 +243,16 @@ func TestRefusals(t *testing.T) {
 		kind, says string
 	}{
 		{"plan.make", `{}`, nil, "request", "there is no call"},
-		{"plan.settle", `{"plan":{"name":"a","rounds":1,"length":1,"clip":1,"clipp":1}}`, nil, "config",
+		{"job.settle", `{}`, [][]byte{[]byte(small + "model.length = 1\nclipp = 1\n")}, "config",
 			"clipp"},
-		{"plan.settle", `{"plan":{"name":"a","rounds":1,"length":0,"clip":1}}`, nil, "config", "length"},
-		{"plan.settle", `{"plan":{},"plan":{}}`, nil, "request", "given twice"},
-		{"plan.settle", `{"Plan":{}}`, nil, "request", "not a name of a field"},
-		{"plan.settle", `{"plans":{}}`, nil, "request", "plans"},
-		{"plan.settle", `{"plan":{"name":"a","rounds":1,"length":1,"clip":1},"roster":"x"}`, nil, "request",
-			"takes an array"},
-		{"plan.settle", `{"plan":{"name":"a","rounds":1,"length":1,"clip":1},"roster":[]}`, nil, "config",
-			"roster"},
-		{"plan.settle", `{"plan":{"name":"a","rounds":1,"length":1,"clip":1},"roster":[{"name":"a","key":"zz"}]}`,
-			nil, "request", "hexadecimal"},
+		{"job.settle", `{}`, [][]byte{[]byte(small + "model.length = -1\n")}, "config", "model.length"},
+		{"job.settle", `{"roster":[],"roster":[]}`, [][]byte{{}}, "request", "given twice"},
+		{"job.settle", `{"Roster":[]}`, [][]byte{{}}, "request", "not a name of a field"},
+		{"job.settle", `{"rosters":[]}`, [][]byte{{}}, "request", "rosters"},
+		{"job.settle", `{"roster":"x"}`, [][]byte{[]byte(vectorJob)}, "request", "takes an array"},
+		{"job.settle", `{"roster":[]}`, [][]byte{[]byte(vectorJob)}, "config", "roster"},
+		{"job.settle", `{"roster":[{"name":"a","key":"zz"}]}`, [][]byte{[]byte(vectorJob)}, "request",
+			"hexadecimal"},
 		{"job.parse", `{}`, nil, "request", "takes 1"},
 		{"job.parse", `{"name":"a.toml"}`, [][]byte{[]byte("rounds = 0")}, "config", "a.toml:1: rounds: 0"},
 		{"job.fields", `{"path":"name"}`, nil, "request", "path"},
@@ -281,7 +277,10 @@ func TestRefusals(t *testing.T) {
 			"takes a number"},
 		{"account.calibrate", `{"mechanism":"gaussian","epsilon":1,"find":"x"}`, nil, "request", "find"},
 		{"ledger.new", `{"epsilon":-1,"delta":0}`, nil, "config", ""},
+		{"claim.words", `{}`, nil, "request", "claim"},
+		{"claim.within", `{"claim":{},"budget":{}}`, nil, "request", "server"},
 		{"ledger.load", `{}`, [][]byte{[]byte("{}")}, "ledger", ""},
+		{"ledger.load", `{}`, [][]byte{[]byte("[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]")}, "ledger", ""},
 		{"noise.sample", `{"family":"gaussian","scale":1,"count":1}`, nil, "request", "family"},
 		{"noise.sample", `{"family":"skellam","scale":-1,"count":1}`, nil, "config", ""},
 		{"noise.sample", `{"family":"skellam","scale":1,"count":-1}`, nil, "request", "count"},
@@ -290,17 +289,22 @@ func TestRefusals(t *testing.T) {
 			[][]byte{seeds[0]}, "request", "hexadecimal"},
 		{"job.join", with(map[string]any{"settled": settled, "address": "x", "member": true,
 			"coordinator": strings.Repeat("00", 32)}), [][]byte{seeds[0]}, "request", "pairwise"},
+		{"job.join", with(map[string]any{"settled": settled, "address": "x", "policy": "x",
+			"member": true, "coordinator": strings.Repeat("00", 32)}), [][]byte{seeds[0]}, "request",
+			"spends nothing"},
+		{"job.join", with(map[string]any{"settled": settled, "address": "x", "policy": "/dev/null/x",
+			"coordinator": strings.Repeat("00", 32)}), [][]byte{seeds[0]}, "failed", "/dev/null/x"},
 		{"job.coordinate", with(map[string]any{"settled": settled, "address": "127.0.0.1:0",
 			"committee": "127.0.0.1:0"}), [][]byte{seeds[0], {}}, "request", "committee"},
 		{"job.next", `{"job":3}`, nil, "object", "no job"},
 		{"party.submit", `{"party":1,"broadcast":"00"}`, [][]byte{{}}, "request", "64 hexadecimal"},
-		{"trial.new", with(map[string]any{"settled": settled}), nil, "request", "cannot be tried"},
+		{"trial.new", with(map[string]any{"settled": one["settled"]}), nil, "request", "cannot be tried"},
 		{"rows.new", `{"features":2}`, [][]byte{floatBlob([]float64{1, 2, 3}), floatBlob([]float64{0})},
 			"request", "3 numbers in rows of 2"},
 		{"rows.new", `{"features":1}`, [][]byte{floatBlob([]float64{1}), floatBlob([]float64{0.5})},
-			"request", "the label of row 0"},
+			"request", "the label of row 1"},
 		{"rows.new", `{"features":1}`, [][]byte{floatBlob([]float64{math.NaN()}), floatBlob([]float64{0})},
-			"request", "row 0 has NaN"},
+			"request", "row 1 has NaN"},
 		{"server.begin", `{"server":1,"numbers":"float16"}`, nil, "object", "no server"},
 		{"oneshot.party", with(map[string]any{"settled": settled}), [][]byte{seeds[0]}, "config",
 			"pairwise"},
@@ -387,7 +391,7 @@ func TestHello(t *testing.T) {
 // The sidecar ends with its input, whatever is under way.
 func TestEnd(t *testing.T) {
 	c := start(t)
-	settled, _ := c.parties(3, smallPlan())
+	settled, _ := c.parties(3, smallJob)
 	_, seed := c.call("identity", map[string]any{})
 	job, _ := c.call("job.coordinate", map[string]any{
 		"settled": settled, "address": "127.0.0.1:0", "step_time": 1, "apply": false,

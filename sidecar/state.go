@@ -18,25 +18,19 @@ import (
 // from one party and one step.
 //
 //	u64 last, u64 count, u32 length, the sealed state, the submission, HMAC-SHA256 over all that
-//
-// Releases that counted nothing saved the same without the first two, under another label.
 
-const (
-	labelState     = "hushsum/2 sidecar saved party that counts"
-	labelUncounted = "hushsum/2 sidecar saved party"
-)
+const labelState = "hushsum/2 sidecar saved party"
 
 // savedParty holds the fields of a saved state.
 type savedParty struct {
-	counted   counted
-	uncounted bool   // it is from a release that counted nothing
-	state     []byte // of protocol.Client.Save
-	kept      []byte // the last submission; empty: none
+	counted counted
+	state   []byte // of protocol.Client.Save
+	kept    []byte // the last submission; empty: none
 }
 
 // stateTag begins a tag under a key derived from the one that seals states.
-func stateTag(key *keyexchange.SealKey, label string) (hash.Hash, error) {
-	derived, err := hkdf.Key(sha256.New, key[:], nil, label, sha256.Size)
+func stateTag(key *keyexchange.SealKey) (hash.Hash, error) {
+	derived, err := hkdf.Key(sha256.New, key[:], nil, labelState, sha256.Size)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +45,7 @@ const countedSize = 16
 func sealState(
 	key *keyexchange.SealKey, counted counted, state []byte, kept body,
 ) ([]byte, error) {
-	tag, err := stateTag(key, labelState)
+	tag, err := stateTag(key)
 	if err != nil {
 		return nil, err
 	}
@@ -70,36 +64,25 @@ func sealState(
 
 // openState is the inverse of sealState; its results are parts of the bytes.
 func openState(key *keyexchange.SealKey, saved []byte) (savedParty, error) {
-	var out savedParty
+	const head = countedSize + 4
 	end := len(saved) - sha256.Size
-	if end < 0 {
-		return out, notState()
-	}
-	tagged := func(label string) bool {
-		tag, err := stateTag(key, label)
-		if err != nil {
-			return false
-		}
-		tag.Write(saved[:end])
-		return hmac.Equal(tag.Sum(nil), saved[end:])
-	}
-	rest := saved[:end]
-	switch {
-	case tagged(labelState) && len(rest) >= countedSize:
-		out.counted.last = binary.BigEndian.Uint64(rest)
-		out.counted.count = binary.BigEndian.Uint64(rest[8:])
-		rest = rest[countedSize:]
-	case tagged(labelUncounted):
-		out.uncounted = true
-	default:
+	if end < head {
 		return savedParty{}, notState()
 	}
-	if len(rest) < 4 || int64(len(rest)-4) < int64(binary.BigEndian.Uint32(rest)) {
+	tag, err := stateTag(key)
+	if err != nil {
+		return savedParty{}, err
+	}
+	tag.Write(saved[:end])
+	n := int64(binary.BigEndian.Uint32(saved[countedSize:]))
+	if !hmac.Equal(tag.Sum(nil), saved[end:]) || int64(end-head) < n {
 		return savedParty{}, notState()
 	}
-	n := binary.BigEndian.Uint32(rest)
-	out.state, out.kept = rest[4:4+n], rest[4+n:]
-	return out, nil
+	return savedParty{
+		counted: counted{binary.BigEndian.Uint64(saved), binary.BigEndian.Uint64(saved[8:])},
+		state:   saved[head : head+n],
+		kept:    saved[head+n : end],
+	}, nil
 }
 
 // notState reports that bytes are not a result of party.save under the key.

@@ -3,82 +3,16 @@ package sidecar
 import (
 	"bytes"
 	"context"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
-
-	"github.com/hushsum/hushsum/keyexchange"
 )
-
-// States of the releases that counted nothing load. What their session has had of rounds counts as
-// spent, but for one that waits for the vector.
-func TestUncountedStates(t *testing.T) {
-	var saved struct {
-		Plan, Roster json.RawMessage
-		Digest       string
-		Seed, Key    string
-		States       map[string]string
-		Broadcasts   []string
-	}
-	text, err := os.ReadFile("testdata/party-states-uncounted.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &saved); err != nil {
-		t.Fatal(err)
-	}
-	bytesOf := func(text string) []byte {
-		b, err := hex.DecodeString(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b
-	}
-	seed, key := bytesOf(saved.Seed), bytesOf(saved.Key)
-	for name, want := range map[string]uint64{
-		"ready": 0, "due 1": 0, "submitted 1": 1, "after 1": 1, "due 2": 1, "submitted 2": 2,
-	} {
-		s := &sidecar{ctx: context.Background(), objects: make(map[uint64]any)}
-		must(t, s, "plan.settle", fmt.Sprintf(`{"plan":%s,"roster":%s}`, saved.Plan, saved.Roster))
-		must(t, s, "party.load", `{"settled":1,"number":1}`, seed, key, bytesOf(saved.States[name]))
-		if len(s.guards) != 1 {
-			t.Fatalf("%s: %d guards", name, len(s.guards))
-		}
-		for _, g := range s.guards {
-			if got := g.counted(); got != (counted{want, want}) {
-				t.Errorf("%s: counted %+v, want %+v", name, got, (counted{want, want}))
-			}
-		}
-		if _, number, due := strings.Cut(name, "due "); due {
-			round := int(number[0] - '0')
-			text := fmt.Sprintf(`{"party":2,"round":%%d,"broadcast":"%s"}`,
-				digestOf(saved.Broadcasts[round-1]))
-			_, _, err := s.call(&request{call: "party.submit", with: fmt.Appendf(nil, text, round-1),
-				blobs: []blob{{bytes: floatBlob([]float64{1, 2, 3})}}})
-			if err == nil {
-				t.Fatalf("%s: it answers round %d", name, round-1)
-			}
-			must(t, s, "party.submit", fmt.Sprintf(text, round), floatBlob([]float64{1, 2, 3}))
-		}
-		// It is saved as one that counts.
-		again := must(t, s, "party.save", `{"party":2}`, key)[0]
-		if saved, err := openState((*keyexchange.SealKey)(key), again); err != nil || saved.uncounted {
-			t.Errorf("%s: saved again: %+v, %v", name, saved.counted, err)
-		}
-	}
-	if len(saved.States) != 6 {
-		t.Errorf("%d states", len(saved.States))
-	}
-}
 
 // A saved party opens whole or not at all: no bit of what was counted, of the submission or of
 // the rest can be changed, nothing cut off or added.
 func TestSavedPartyIsWhole(t *testing.T) {
 	c, key := start(t), bytes.Repeat([]byte{7}, 32)
-	settled, seeds := c.parties(3, smallPlan())
+	settled, seeds := c.parties(3, smallJob)
 	s := c.sit(settled, 1, seeds)
 	s.hold(1, "round 1")
 	s.begin("round 2")
@@ -105,7 +39,7 @@ func TestSavedPartyIsWhole(t *testing.T) {
 	}
 	refused("longer", append(bytes.Clone(whole), 0), key)
 	refused("another key", whole, bytes.Repeat([]byte{8}, 32))
-	// What was counted cannot be taken off, as if the state were of a release that counted nothing.
+	// What was counted cannot be taken off.
 	refused("without the count", whole[countedSize:], key)
 	c.call("party.load", with, seeds[0], key, whole)
 }
@@ -117,7 +51,7 @@ func TestSecretsAreNotShared(t *testing.T) {
 	state := must(t, s, "party.save", `{"party":2}`, make([]byte, 32))[0]
 	f := &oneshotFixture
 	f.once.Do(func() { makeOneshotFixture(t) })
-	must(t, s, "plan.settle", f.plan)
+	settleOneshot(t, s)
 	must(t, s, "oneshot.party", `{"settled":5}`, f.seeds[0])
 	must(t, s, "oneshot.member", `{"settled":5}`, f.seeds[2])
 	must(t, s, "oneshot.server", `{"settled":5}`)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/hushsum/hushsum"
+	declared "github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/training"
@@ -26,8 +26,8 @@ var trialCalls = map[string]handler{
 // It serves to try out the effect of a job on a model.
 type trial struct {
 	mutex     sync.Mutex
-	settled   *hushsum.Settled
-	apply     func(r hushsum.Round, model []float64) ([]float64, error)
+	settled   *declared.Settled
+	apply     func(r declared.Round, model []float64) ([]float64, error)
 	model     []float64
 	round     int
 	broadcast [32]byte
@@ -38,7 +38,7 @@ type trial struct {
 }
 
 // submit has a party train.
-type submit func(ctx context.Context, round uint64, model []float64) (hushsum.Message, error)
+type submit func(ctx context.Context, round uint64, model []float64) (declared.Message, error)
 
 // newTrial takes the model to begin with, for a job that trains none.
 func newTrial(s *sidecar, r *request) (any, [][]byte, error) {
@@ -48,14 +48,14 @@ func newTrial(s *sidecar, r *request) (any, [][]byte, error) {
 	if err := r.takeWith(&with); err != nil {
 		return nil, nil, err
 	}
-	settled, err := lookup[*hushsum.Settled](s, with.Settled, "job")
+	settled, err := lookup[*declared.Settled](s, with.Settled, "job")
 	if err != nil {
 		return nil, nil, err
 	}
 	t := &trial{settled: settled, submit: map[int]submit{}}
-	if settled.Oneshot() != nil || settled.Job() == nil {
+	if settled.Oneshot() != nil {
 		return nil, nil, fieldError("settled", "use hushsum simulate",
-			"plans and one-message sums cannot be tried here")
+			"one-message sums cannot be tried here")
 	}
 	if settled.Hidden() > 0 {
 		return nil, nil, settled.Job().Mistake("parties.hidden", "use hushsum simulate",
@@ -86,7 +86,7 @@ func newTrial(s *sidecar, r *request) (any, [][]byte, error) {
 }
 
 // modelOf reads a model of a job's vectors.
-func modelOf(s *hushsum.Settled, b blob) ([]float64, error) {
+func modelOf(s *declared.Settled, b blob) ([]float64, error) {
 	model, err := floats[float64](bytes.Clone(b.bytes))
 	if err != nil {
 		return nil, requestError("", "the model: %v", err)
@@ -226,11 +226,11 @@ func endTrial(_ *sidecar, t *trial, with *trialCall, r *request) (any, [][]byte,
 			len(t.added), least)
 	}
 	slices.Sort(t.added)
-	round := hushsum.Round{Number: uint64(t.round), Parties: t.added, Sum: t.sum,
+	round := declared.Round{Number: uint64(t.round), Parties: t.added, Sum: t.sum,
 		Broadcast: t.broadcast}
 	var mean []byte
 	if !t.settled.Trains() {
-		total, err := t.settled.DecodeTotal(t.broadcast, 0, t.sum.Values(), len(t.added))
+		total, err := t.settled.DecodeTotal(t.broadcast, t.sum.Values(), len(t.added))
 		if err != nil {
 			return nil, nil, err
 		}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/internal/fault"
 	declared "github.com/hushsum/hushsum/job"
@@ -26,22 +25,22 @@ type vectorCall struct {
 }
 
 // samples returns the weight of a vector of a job.
-func (v *vectorCall) samples(s *hushsum.Settled) (int, error) {
+func (v *vectorCall) samples(s *declared.Settled) (int, error) {
 	switch {
 	case v.Weight == nil:
 		return 1, nil
 	case !weighs(s):
-		return 0, fault.New(hushsum.ErrConfig, "leave it out, or declare sum.max_weight",
+		return 0, fault.New(declared.ErrConfig, "leave it out, or declare sum.max_weight",
 			"weight: the job's vectors have none")
 	case *v.Weight < 0, *v.Weight == 0 && s.Mechanism() == nil:
-		return 0, fault.New(hushsum.ErrConfig, "give the number of rows, or be absent in the round",
+		return 0, fault.New(declared.ErrConfig, "give the number of rows, or be absent in the round",
 			"weight: %d is not a weight", *v.Weight)
 	}
 	return *v.Weight, nil
 }
 
 // check returns an error in the call that does not lie in the vector.
-func (v *vectorCall) check(s *hushsum.Settled) error {
+func (v *vectorCall) check(s *declared.Settled) error {
 	if _, err := v.samples(s); err != nil {
 		return err
 	}
@@ -50,7 +49,7 @@ func (v *vectorCall) check(s *hushsum.Settled) error {
 
 // message converts a vector into the message that a party sends. Its numbers are no longer the
 // caller's.
-func (v *vectorCall) message(s *hushsum.Settled, vector []byte) (m hushsum.Message, err error) {
+func (v *vectorCall) message(s *declared.Settled, vector []byte) (m declared.Message, err error) {
 	samples, err := v.samples(s)
 	if err != nil {
 		return m, err
@@ -72,9 +71,6 @@ func (v *vectorCall) message(s *hushsum.Settled, vector []byte) (m hushsum.Messa
 	} else {
 		x = slices.Clone(x)
 	}
-	if s.Job() == nil {
-		return hushsum.Message{Vector: x, Samples: samples}, nil
-	}
 	return s.Message(x, samples)
 }
 
@@ -82,7 +78,7 @@ func (v *vectorCall) message(s *hushsum.Settled, vector []byte) (m hushsum.Messa
 // all that is sent stays in place; a program that changes it meanwhile garbles a sum by its own
 // input.
 func (v *vectorCall) encoding(
-	s *hushsum.Settled, broadcast [32]byte, vector []byte,
+	s *declared.Settled, broadcast [32]byte, vector []byte,
 ) (func(*masking.Vector) error, error) {
 	if err := v.check(s); err != nil {
 		return nil, err
@@ -104,9 +100,9 @@ func (v *vectorCall) encoding(
 
 // encodeMessage writes a message in the form in which it is submitted.
 func encodeMessage(
-	into *masking.Vector, s *hushsum.Settled, broadcast [32]byte, m hushsum.Message,
+	into *masking.Vector, s *declared.Settled, broadcast [32]byte, m declared.Message,
 ) error {
-	values, err := s.EncodeMessage(broadcast, 0, m, nil)
+	values, err := s.EncodeMessage(broadcast, m, nil)
 	if err != nil {
 		return err
 	}
@@ -119,7 +115,7 @@ func encodeMessage(
 }
 
 func encodingOf[F aggregation.Float](
-	s *hushsum.Settled, broadcast [32]byte, vector []byte,
+	s *declared.Settled, broadcast [32]byte, vector []byte,
 ) (func(*masking.Vector) error, error) {
 	x, err := floats[F](vector)
 	if err != nil {
@@ -135,7 +131,7 @@ var errNoVector = errors.New("sidecar: there is no vector")
 // see whether training has produced a vector: none, or one with NaN or infinity, becomes zeros with
 // noise, and unfit says why.
 func submission(
-	s *hushsum.Settled, v *masking.Vector, empty bool, encode func(*masking.Vector) error,
+	s *declared.Settled, v *masking.Vector, empty bool, encode func(*masking.Vector) error,
 ) (unfit string, err error) {
 	if err = errNoVector; !empty || s.Mechanism() == nil {
 		err = encode(v)
@@ -147,7 +143,7 @@ func submission(
 }
 
 // hides reports whether an error of encoding stays between the program and its sidecar.
-func hides(s *hushsum.Settled, err error) bool {
+func hides(s *declared.Settled, err error) bool {
 	return s.Mechanism() != nil &&
 		(errors.Is(err, errNoVector) || errors.Is(err, aggregation.ErrNotFinite))
 }
@@ -155,13 +151,13 @@ func hides(s *hushsum.Settled, err error) bool {
 // meanOf returns the mean of a sum, as a blob, and the sum of its weights, 0 if the sum does not
 // contain it.
 func meanOf(
-	s *hushsum.Settled, broadcast [32]byte, numbers string, sum *masking.Vector, parties int,
+	s *declared.Settled, broadcast [32]byte, numbers string, sum *masking.Vector, parties int,
 ) (mean []byte, weight int, err error) {
 	if err := checkNumbers(numbers); err != nil {
 		return nil, 0, err
 	}
 	if !s.Alone() {
-		total, err := s.DecodeTotal(broadcast, 0, sum.Values(), parties)
+		total, err := s.DecodeTotal(broadcast, sum.Values(), parties)
 		return numbersOf(total.Mean, numbers), total.Samples, err
 	}
 	if numbers == float32s {

@@ -3,8 +3,8 @@ package simulation
 import (
 	"math"
 
-	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/privacy"
 )
 
 // account records what a run with noise has spent of every party's privacy; nil: there is no
@@ -21,14 +21,17 @@ type account struct {
 }
 
 // newAccount opens the account of a run's parties.
-func newAccount(settled *hushsum.Settled, o *Options) (*account, error) {
-	a := &account{round: settled.Round(), delta: o.Budget.Delta, most: o.charges(),
+func newAccount(m *privacy.Mechanism, o *Options) (*account, error) {
+	a := &account{round: m.Round(), delta: o.Budget.Delta, most: o.charges(),
 		every: max(1, o.Factorise)}
 	for i := range o.Parties {
 		a.names = append(a.names, partyName(i))
 	}
+	if o.Budget.Epsilon == 0 {
+		return a, nil
+	}
 	var err error
-	a.ledger, err = settled.Ledger()
+	a.ledger, err = o.Budget.Ledger(a.round.Statement)
 	return a, err
 }
 
@@ -36,7 +39,7 @@ func newAccount(settled *hushsum.Settled, o *Options) (*account, error) {
 // drops out of it may have submitted by then, and a round that is lost may still
 // have shown the server something. Nobody is charged for more rounds than it may be in.
 // With *accounting.OverBudget nothing was charged.
-func (a *account) spend() (server, public accounting.Spent, err error) {
+func (a *account) spend() (server, public accounting.Claim, err error) {
 	if a == nil {
 		return a.spent()
 	}
@@ -54,12 +57,12 @@ func (a *account) spend() (server, public accounting.Spent, err error) {
 }
 
 // spent returns what all rounds until now have spent.
-func (a *account) spent() (server, public accounting.Spent, err error) {
+func (a *account) spent() (server, public accounting.Claim, err error) {
 	if a != nil {
 		return a.round.Views(a.rounds, a.delta)
 	}
-	unbounded := accounting.Bound{Upper: math.Inf(1), Reason: "there is no noise"}
-	server = accounting.Spent{Bound: unbounded, View: accounting.ServerView}
-	public = accounting.Spent{Bound: unbounded, View: accounting.PublicView}
-	return server, public, nil
+	unbounded := accounting.Figures{
+		Bound: accounting.Bound{Upper: math.Inf(1), Reason: "there is no noise"}}
+	var none accounting.Statement
+	return accounting.NewClaim(none, unbounded), accounting.NewClaim(none.Public(), unbounded), nil
 }

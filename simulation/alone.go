@@ -8,10 +8,10 @@ import (
 	"github.com/hushsum/hushsum/learning"
 )
 
-// Alone returns how good the model is that each party would have without the others: trained for as
-// many rounds on its own rows only, with neither noise nor clipping of updates. A training by
-// records draws each of them as often as in the sum. A party whose training diverges is judged by
-// the last model before.
+// Alone judges the model that each party would have without the others, trained for the same number
+// of rounds on its own rows only, with neither noise nor clipping of updates. A training by records
+// draws each record as often as in the sum. A party whose training diverges is judged by the last
+// model before.
 //
 // It fails with a [job.ConfigError] for options that Run refuses, and with ctx.Err() if ctx ends.
 func Alone(ctx context.Context, options Options) ([]learning.Matrix, error) {

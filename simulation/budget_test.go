@@ -38,8 +38,8 @@ func TestBudgetEndsTheRun(t *testing.T) {
 		!errors.Is(s.Stopped, accounting.ErrBudget) {
 		t.Fatalf("%d rounds, stopped by %v", done, s.Stopped)
 	}
-	if last := s.Rounds[done-1]; last.Server.Upper > 2.5 || server.Upper <= 2.5 ||
-		s.Stopped.Would != server.Upper || last.Public.Upper != last.Server.Upper {
+	if last := s.Rounds[done-1]; last.Server.Bare().Upper > 2.5 || server.Bare().Upper <= 2.5 ||
+		s.Stopped.Would != server.Bare().Upper || last.Public.Bare().Upper != last.Server.Bare().Upper {
 		t.Errorf("spent %v and %v, one more would be %v or %v", last.Server, last.Public, server,
 			s.Stopped.Would)
 	}
@@ -50,7 +50,7 @@ func TestBudgetEndsTheRun(t *testing.T) {
 	if s, err = Run(t.Context(), o, nil); err != nil {
 		t.Fatal(err)
 	}
-	if s.Lost() != 2 || s.Rounds[1].Server.Upper <= s.Rounds[0].Server.Upper {
+	if s.Lost() != 2 || s.Rounds[1].Server.Bare().Upper <= s.Rounds[0].Server.Bare().Upper {
 		t.Errorf("%d lost, spent %v and %v", s.Lost(), s.Rounds[0].Server, s.Rounds[1].Server)
 	}
 }

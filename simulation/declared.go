@@ -11,10 +11,9 @@ import (
 	"github.com/hushsum/hushsum/training"
 )
 
-// Declared returns the options by which to run a job whose parties have some rows, and whose models
-// are judged on others. Where the job has a budget and no multiplier the noise is calibrated, which
-// takes a while. It fails with [job.ConfigError], also where the job needs virtual time: see
-// package scenario.
+// Declared returns the options for running a job on the parties' rows, with models judged on other
+// rows. Where the job has a budget and no multiplier the noise is calibrated, which takes a while.
+// It fails with [job.ConfigError], also where the job needs virtual time: see package scenario.
 func Declared(declared *job.Job, parties []*learning.Dataset, test *learning.Dataset) (
 	o Options, err error,
 ) {
@@ -63,12 +62,14 @@ func Declared(declared *job.Job, parties []*learning.Dataset, test *learning.Dat
 	}
 	if j.Oneshot() {
 		o.Oneshot = &Oneshot{Members: j.Sum.Members, Faults: j.Sum.Faults, Covered: j.Sum.Covered,
-			Bounded: j.Sum.Bounded, CommitteeNoise: j.Adders() != nil}
+			Bounded: j.Sum.Bounded, CommitteeNoise: j.NoisyMembers()}
 		if j.Sum.Classical {
 			o.Oneshot.KEM = oneshot.KEMX25519
 		}
 	}
-	o.Recovery = recoveryOf(j, len(parties))
+	if o.Recovery, err = recoveryOf(j, len(parties)); err != nil {
+		return o, mistake(declared, err)
+	}
 	if !j.Noisy() {
 		return o, mistake(declared, o.Validate())
 	}
@@ -94,15 +95,14 @@ func Declared(declared *job.Job, parties []*learning.Dataset, test *learning.Dat
 }
 
 // recoveryOf returns what sums of some of the given number of parties survive, nil: nothing.
-func recoveryOf(j *job.Job, parties int) *protocol.Recovery {
+func recoveryOf(j *job.Job, parties int) (*protocol.Recovery, error) {
 	if !j.Recovers() {
-		return nil
+		return nil, nil
 	}
 	r := &protocol.Recovery{MinSurvivors: j.Parties.Fewest(parties)}
 	if j.World.Fidelity != "messages" { // all else belongs to the protocol
-		return r
+		return r, nil
 	}
-	r.Degree = j.Sum.Degree
 	if j.Threshold(parties) == 0 {
 		r.MinSurvivors = 0
 	}
@@ -112,7 +112,13 @@ func recoveryOf(j *job.Job, parties int) *protocol.Recovery {
 	case "semi-malicious":
 		r.Adversary = protocol.SemiMaliciousServer
 	}
-	return r
+	if j.Sum.Sparse {
+		graph, err := j.Graph(r.MinSurvivors, parties)
+		r.Degree, r.Threshold = graph.Neighbours, graph.Threshold
+		r.CorruptNeighbours = graph.CorruptNeighbours
+		return r, err
+	}
+	return r, nil
 }
 
 // checkDeclared refuses what a job may declare and this simulation does not have.
@@ -134,7 +140,6 @@ func checkDeclared(j *job.Job, parties int) error {
 		{j.Sum.Classical && !j.Oneshot(), "sum.classical", "leave it out",
 			"keys here are agreed on with ML-KEM too"},
 		{j.Sum.Buffer > 0, "sum.buffer", "leave it out", "all parties are equally fast here"},
-		{j.Sum.Sparse && j.Sum.Degree == 0, "sum.degree", "write it", "it is not computed here"},
 		{j.Parties.Participations > 0 && (j.World.Fidelity == "" || j.World.Fidelity == "messages"),
 			"parties.participations", `write world.fidelity = "ring", or a [[world.link]] for virtual time`,
 			"the schedule of messages is fixed when a session is set up"},

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -71,8 +72,9 @@ func TestDeclared(t *testing.T) {
 		if err != nil || len(result.Rounds) != 2 || result.Rounds[1].Test == nil {
 			t.Errorf("%s: %+v, %v", name, result, err)
 		}
-		if e := j.Privacy.Epsilon; e > 0 && (result.Server.Upper > e || result.Server.Upper < 0.9*e) {
-			t.Errorf("%s: %v spent of %v", name, result.Server.Upper, e)
+		if e := j.Privacy.Epsilon; e > 0 && (result.Server.Bare().Upper > e ||
+			result.Server.Bare().Upper < 0.9*e) {
+			t.Errorf("%s: %v spent of %v", name, result.Server.Bare().Upper, e)
 		}
 	}
 }
@@ -116,6 +118,35 @@ func TestDeclaredPerRound(t *testing.T) {
 	j.Sum.Adversary = "cheating"
 	if o, err = Declared(j, parties, test); err != nil || o.Recovery.MinSurvivors != 0 {
 		t.Errorf("%+v, %v", o.Recovery, err)
+	}
+}
+
+// A sparse graph, too, is as it is when the job is settled, and noise counts on what it promises.
+func TestDeclaredSparse(t *testing.T) {
+	four, test := declaredRows(t)
+	parties := slices.Repeat(four, 5)
+	j := declaredJob()
+	j.Parties = job.Parties{Count: len(parties), DropOut: 0.1, Colluders: 1}
+	j.World.Fidelity = "messages"
+	j.Sum = job.Sum{Adversary: "curious", Sparse: true}
+	j.Privacy = job.Privacy{Noise: "discrete-gaussian", Clip: 1, Multiplier: 2}
+	o, err := Declared(j, parties, test)
+	if err != nil || o.Recovery.Degree != 4 || o.Recovery.Threshold != 2 ||
+		o.Recovery.CorruptNeighbours != 1 {
+		t.Fatalf("%+v, %v", o.Recovery, err)
+	}
+	release, err := o.Release()
+	if err != nil || release.Promise.Honest() != 17 {
+		t.Errorf("%+v, %v", release, err)
+	}
+	j.Sum.Degree = 2
+	var wrong *job.ConfigError
+	if _, err := Declared(j, parties, test); !errors.As(err, &wrong) || wrong.Path != "sum.degree" {
+		t.Errorf("2 neighbours: %v", err)
+	}
+	j.Sum = job.Sum{Adversary: "semi-malicious", Sparse: true}
+	if _, err := Declared(j, parties, test); !errors.As(err, &wrong) || wrong.Path != "sum.sparse" {
+		t.Errorf("a semi-malicious server: %v", err)
 	}
 }
 

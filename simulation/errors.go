@@ -23,8 +23,7 @@ func ofPrivacy(err error) error {
 	return (&job.Job{Privacy: job.Privacy{Multiplier: 1}}).MistakeOf(err)
 }
 
-// RoundError says in which round, and with which party, a run failed. It unwraps
-// to the reason.
+// RoundError says in which round, and with which party, a run failed. It unwraps to the reason.
 type RoundError struct {
 	Round int // from 1; 0 for set-up
 	Party int // roster index, −1 for the server or no party in particular

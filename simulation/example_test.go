@@ -88,7 +88,8 @@ func ExampleOptions_Calibrate() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("%d rounds, ε(server) at most %.1f by %s\n", len(result.Rounds), result.Server.Upper,
-		result.Server.Accountant)
+	fmt.Printf("%d rounds, ε(server) at most %.1f by %s\n", len(result.Rounds),
+		result.Server.Bare().Upper,
+		result.Server.Bare().Accountant)
 	// Output: 5 rounds, ε(server) at most 8.0 by PLD
 }

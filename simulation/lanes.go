@@ -3,12 +3,10 @@ package simulation
 import (
 	"crypto/rand"
 
-	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/privacy"
-	"github.com/hushsum/hushsum/protocol"
 )
 
 // lanes make submissions of what parties send, and totals of sums.
@@ -17,17 +15,15 @@ type lanes struct {
 	noisy *noisyLanes // nil without noise
 }
 
-// noisyLanes have the noise of a run, settled as for any other user of the library.
+// noisyLanes have the noise of a run.
 type noisyLanes struct {
 	*privacy.Mechanism
-	settled *hushsum.Settled
 	// public stands for randomness that server and parties agree on before the run.
 	public [32]byte
 }
 
-// newLanes settles the encoding, of sums in the given sessions; without a roster there
-// are none.
-func (o *Options) newLanes(session protocol.Config) (*lanes, error) {
+// newLanes settles the encoding.
+func (o *Options) newLanes() (*lanes, error) {
 	shape := job.LaneOptions{
 		Parties:      o.PerRound,
 		Dimension:    o.Model.NumParams(),
@@ -45,19 +41,16 @@ func (o *Options) newLanes(session protocol.Config) (*lanes, error) {
 	if err != nil {
 		return nil, err
 	}
-	return o.newNoisyLanes(shape, release, session)
+	return o.newNoisyLanes(shape, release)
 }
 
 // newNoisyLanes settles the encoding with noise.
-func (o *Options) newNoisyLanes(
-	shape job.LaneOptions, release *privacy.Release, session protocol.Config,
-) (*lanes, error) {
-	terms := job.Terms{Release: *release, Budget: o.Budget, Session: session}
-	settled, err := terms.Settle()
+func (o *Options) newNoisyLanes(shape job.LaneOptions, release *privacy.Release) (*lanes, error) {
+	mechanism, err := release.Mechanism()
 	if err != nil {
 		return nil, ofPrivacy(err)
 	}
-	noisy := &noisyLanes{Mechanism: settled.Mechanism(), settled: settled}
+	noisy := &noisyLanes{Mechanism: mechanism}
 	if _, err := rand.Read(noisy.public[:]); err != nil {
 		return nil, err
 	}

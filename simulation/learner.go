@@ -19,7 +19,7 @@ func newLearner(o *Options) *learner {
 	return &learner{training.NewLearner(o.training(), o.Parties), o.Clip.Factor}
 }
 
-// Of returns the options of a run that trains as t says, without its rows, and without noise, for
+// Of returns the options of a run that trains as t says. The options lack rows, and noise, for
 // which t does not say enough.
 func Of(t training.Options) Options {
 	return Options{Model: t.Model, Local: t.Local, Client: t.Client, Server: t.Server, Mask: t.Mask,

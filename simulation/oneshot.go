@@ -10,26 +10,25 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/internal/cores"
-	"github.com/hushsum/hushsum/internal/crook"
-	"github.com/hushsum/hushsum/internal/signed"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/oneshot"
+	"github.com/hushsum/hushsum/oneshot/crook"
 	"github.com/hushsum/hushsum/privacy"
+	"github.com/hushsum/hushsum/protocol"
 )
 
-// Oneshot lets package oneshot take the sums: a party sends one message a round, and a
-// committee takes the key off. Noise must then be discrete Gaussian, and is the noise that
-// hides the keys. Of Recovery only MinSurvivors counts; a party that drops out after it
-// submitted goes unnoticed.
+// Oneshot lets package oneshot take the sums: a party sends one message a round, and a committee
+// removes the key. Noise must then be discrete Gaussian, and also hides the keys. Of Recovery only
+// MinSurvivors counts; nobody notices if a party drops out after it has submitted.
 type Oneshot struct {
 	Members int // of the committee, 4 to 255; 0: 13
 	// Faults is how many members may collude, lie or be silent; 0: a fourth of all
 	// but one.
 	Faults  int
 	Covered bool // see oneshot.Terms
-	// Bounded makes parties prove that what they add is within the clip, with Noise.
+	// Bounded makes parties prove that their vectors are within the clip; it needs Noise.
 	Bounded bool
 	KEM     oneshot.KEM // of the members' keys
 	// CommitteeNoise lets the members add the noise, see oneshot.Terms. OneshotBits leaves room for
@@ -37,10 +36,9 @@ type Oneshot struct {
 	CommitteeNoise bool
 }
 
-// OneshotBits returns how many bits of the ring let the noise of one among n parties hide its
-// key, with a multiplier of 1/8 and more: an update then has Clip·Scale = 2^(bits−1)/n, and a
-// share of the noise deviates by the multiplier times that over √n, which must be 6.4 at
-// least.
+// OneshotBits returns how many bits of the ring let the noise of one among n parties hide its key,
+// with a multiplier of 1/8 and more: an update then has Clip·Scale = 2^(bits−1)/n, and a share of
+// the noise has a standard deviation of multiplier·Clip·Scale/√n, which must be at least 6.4.
 func OneshotBits(parties int) int {
 	return 1 + int(math.Ceil(1.5*math.Log2(float64(parties))+math.Log2(6.4*8)))
 }
@@ -56,8 +54,8 @@ func (o Oneshot) withDefaults() Oneshot {
 	return o
 }
 
-// Committee reports what the members did in a run, all rounds together: one member, the mean
-// over all.
+// Committee reports the work of one member in all rounds of a run together, in the mean over all
+// members.
 type Committee struct {
 	Members   int           // 0: there was no committee
 	BytesDown int64         // of the server's messages to it
@@ -91,32 +89,25 @@ func newOneshotSums(
 		now:      o.Now,
 		progress: progress,
 	}
-	counted, err := o.contributors()
+	recovery, err := effectiveRecovery(o.PerRound, o.Recovery, o.Colluders)
 	if err != nil {
 		return nil, err
 	}
 	parties, how := len(o.Parties), o.Oneshot.withDefaults()
-	declared := job.Job{
-		Parties: job.Parties{Count: parties, Colluders: counted.Colluders},
-		Sum: job.Sum{Members: how.Members, Faults: how.Faults, Covered: how.Covered,
-			Bounded: how.Bounded},
-	}
-	if how.CommitteeNoise {
-		declared.Privacy = job.Privacy{Noise: "discrete-gaussian", NoiseBy: "committee"}
-	}
-	var mechanism *privacy.Mechanism
-	if noisy != nil {
-		mechanism = noisy.Mechanism
-	}
-	terms := declared.Terms(layout, mechanism)
-	terms.MinSurvivors, terms.KEM = cmp.Or(counted.MinSurvivors, parties), how.KEM
-	s.config = &oneshot.Config{Label: sessionLabel, Terms: terms}
+	s.config = &oneshot.Config{Label: sessionLabel, Terms: o.terms(recovery)}
 	if s.config.Roster, s.identities, err = newRoster(parties, partyName); err != nil {
 		return nil, err
 	}
 	memberName := func(k int) string { return fmt.Sprintf("member-%d", k+1) }
 	if s.config.Committee, s.signers, err = newRoster(how.Members, memberName); err != nil {
 		return nil, because("sum.members", err)
+	}
+	var mechanism *privacy.Mechanism
+	if noisy != nil {
+		mechanism = noisy.Mechanism
+	}
+	if err := job.Fill(s.config, layout, mechanism, how.Bounded); err != nil {
+		return nil, err
 	}
 	if _, err := s.config.Parameters(); err != nil {
 		if noisy != nil {
@@ -126,6 +117,23 @@ func newOneshotSums(
 	}
 	s.committee.Members = how.Members
 	return s, nil
+}
+
+// terms returns the terms of one-message sums, but for what is summed.
+func (o *Options) terms(recovery *protocol.Recovery) oneshot.Terms {
+	how := o.Oneshot.withDefaults()
+	t := oneshot.Terms{
+		MinSurvivors:   len(o.Parties),
+		Colluders:      o.Colluders,
+		Faults:         how.Faults,
+		Covered:        how.Covered,
+		CommitteeNoise: how.CommitteeNoise && o.Noise != nil,
+		KEM:            how.KEM,
+	}
+	if recovery != nil {
+		t.MinSurvivors = recovery.MinSurvivors
+	}
+	return t
 }
 
 func newRoster(n int, name func(i int) string) (*keyexchange.Roster, []ed25519.PrivateKey, error) {
@@ -288,7 +296,7 @@ func (r *oneshotRound) collect(
 		if err != nil {
 			return failure(round, first+i, err)
 		}
-		values := signed.Values(r.layout, made.values)
+		values := masking.Signed(r.layout, made.values)
 		messages[i], err = r.message(party, opening, broadcast, values)
 		if err != nil {
 			return failure(round, first+i, err)
@@ -411,7 +419,7 @@ func (r *oneshotRound) finish(out *outcome) error {
 		if err != nil {
 			return err
 		}
-		out.sum = signed.Ring(r.layout, sum)
+		out.sum = masking.FromSigned(r.layout, sum)
 		return nil
 	})
 }

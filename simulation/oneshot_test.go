@@ -54,8 +54,9 @@ func TestOneshotNoise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Server.Upper != pairwise.Server.Upper || math.IsInf(got.Server.Upper, 1) {
-		t.Errorf("ε is %v, pairwise %v", got.Server.Upper, pairwise.Server.Upper)
+	if got.Server.Bare().Upper != pairwise.Server.Bare().Upper ||
+		math.IsInf(got.Server.Bare().Upper, 1) {
+		t.Errorf("ε is %v, pairwise %v", got.Server.Bare().Upper, pairwise.Server.Bare().Upper)
 	}
 	if got.Rounds[0].MaxAbsDiff == 0 {
 		t.Error("there is no noise")
@@ -102,8 +103,8 @@ func TestOneshotCommitteeNoise(t *testing.T) {
 			t.Errorf("%d shares, off by %v", round.Shares, got.Rounds[0].MaxAbsDiff)
 		}
 		spent, err := round.Spent(accounting.ServerView, options.Rounds, privacy.DefaultDelta)
-		if err != nil || spent.Upper != got.Server.Upper {
-			t.Errorf("ε is %v, want %v (%v)", got.Server.Upper, spent.Upper, err)
+		if err != nil || spent.Bare().Upper != got.Server.Bare().Upper {
+			t.Errorf("ε is %v, want %v (%v)", got.Server.Bare().Upper, spent.Bare().Upper, err)
 		}
 	}
 	options.Noise = nil
@@ -146,7 +147,7 @@ func TestMalicious(t *testing.T) {
 func TestOneshotBits(t *testing.T) {
 	share := func(n, bits int) error {
 		release := privacy.Release{
-			Contributors: privacy.Contributors{Parties: n},
+			Promise: privacy.Assumed(n, n),
 			Noise: privacy.Noise{Family: accounting.FamilyDiscreteGaussian, Multiplier: 1. / 8, Clip: 1,
 				Bits: bits},
 			Dimension: 100,

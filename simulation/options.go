@@ -10,6 +10,7 @@ import (
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/training"
@@ -19,10 +20,9 @@ import (
 // so that set-up takes time and memory in proportion to the square.
 const maxParties = 5000
 
-// Options says what to run: what each party does, what is summed, and how, and what
-// the server makes of the sum. The fields from Model to Local.Rate must be set; the
-// zero value of all others is federated averaging of all parties' updates with equal
-// weight, in the clear.
+// Options says what to run: what each party does, what is summed and how, and how the server makes
+// the next model from the sum. The fields from Model to Local.Rate must be set; the zero value of
+// all others is federated averaging of all parties' updates with equal weight, in the clear.
 type Options struct {
 	Model   learning.Model
 	Parties []*learning.Dataset // the rows of each, at least two parties
@@ -37,45 +37,46 @@ type Options struct {
 	Server aggregation.Optimizer
 	Mask   aggregation.GradientMask
 	Clip   training.Clipping
-	// MaxSamples, if above 0, weighs what parties submit by their numbers of rows, which
-	// they submit with it; a party with more rows counts as one with MaxSamples. Without
-	// Noise the sums are of n·x and n, exactly: see aggregation.FedAvg; with it, see
-	// aggregation.WeightedVector. Signs, votes, gradients and control variates have equal weight
-	// in any case. 0: so has all.
+	// MaxSamples, if above 0, weighs parties' vectors by their numbers of rows, which they submit
+	// too; a party with more rows counts as one with MaxSamples. Without Noise the sums are of n·x
+	// and n, exactly: see aggregation.FedAvg; with it, see aggregation.WeightedVector. Signs, votes,
+	// gradients and control variates have equal weight in any case. 0: updates have equal weight too.
 	MaxSamples int
-	// Models makes parties submit their weights (McMahan 2017, Algorithm 1) and not the
-	// difference from the round's model. The next model is the mean, so that Server,
-	// Mask, DifferenceClip and Noise are not for it.
+	// Models makes parties submit their weights (McMahan 2017, Algorithm 1) and not the difference
+	// from the round's model. The next model is the mean, so Models does not go with Server, Mask,
+	// DifferenceClip and Noise.
 	Models bool
 
-	// Records, if not nil, has parties sum over records, each of which the noise hides: Local,
-	// Client, Clip, Mask and MaxSamples are then not for it, and Rounds and Noise.Clip are its own.
+	// Records, if not nil, has parties sum over records, and the noise hides each record: Local,
+	// Client, Clip, Mask and MaxSamples then do not apply, and Rounds and Noise.Clip are those of
+	// Records.
 	Records *training.Records
-	// Average is the number of last rounds the mean of whose models is the last model; 0: none.
+	// Average makes the last model the mean of the models of that many last rounds; 0: the last model
+	// is that of the last round.
 	Average int
 
 	// PerRound is how many parties are in a round, drawn by Seed; 0: all.
 	PerRound int
-	// Participations is how many rounds a party is in at most, and charged for; 0: all. The
-	// parties that were in the fewest are drawn. It is not for Private sums, whose schedule is
-	// fixed when the session is set up.
+	// Participations is how many rounds a party is in at most, and charged for; 0: all. The parties
+	// that were in the fewest are drawn. Participations does not go with Private sums, whose schedule
+	// is fixed when the session is set up.
 	Participations int
 	// Hidden makes every party take part in a round with this probability, independently of all
-	// others; 0: it does. With Noise that counts against the server too, since all parties submit:
-	// those without luck send zeros with their share of the noise. Coins are then the parties' own,
-	// and means divide by the number of parties that is expected. Without Noise those without luck
-	// are left out.
+	// others; 0: every party takes part. With Noise that counts against the server too, since all
+	// parties submit: parties that their coins leave out send zeros with their share of the noise.
+	// Coins are then the parties' own, and means divide by the expected number of parties. Without
+	// Noise parties that their coins leave out are not in the round.
 	Hidden float64
 	// Factorise, if not 0, is the number of rounds whose noise is correlated: parties take turns to
-	// train, each once in them, and submit parts of what they made in all rounds between. It takes
-	// Noise, and a party is charged for its turns: see [privacy.Band].
+	// train, each once in that many rounds, and submit parts of the update that they made in each of
+	// these rounds. Factorise needs Noise, and a party is charged for its turns: see [privacy.Band].
 	Factorise int
-	// Random gives the coins of Hidden with Noise, which must be secret; nil:
-	// crypto/rand. Seed is none, since the first model may tell it.
+	// Random gives the coins of Hidden with Noise, which must be secret; nil: crypto/rand. Seed
+	// cannot serve here, since the first model may reveal it.
 	Random io.Reader
-	// Replay, if not nil, says who is in the sum of each round in place of a draw, as
-	// Round.Included had it, in ascending order; nobody: the round is lost. It is how
-	// Private sums are repeated without masks, and not for Private sums or with Noise.
+	// Replay, if not nil, lists the parties in the sum of each round in place of a draw, in ascending
+	// order, as Round.Included had them; with no parties the round is lost. Use Replay to repeat
+	// Private sums without masks; it does not go with Private sums or Noise.
 	Replay [][]int
 
 	// Sum says how the submissions are summed. Without Noise Range is the largest
@@ -102,49 +103,48 @@ type Options struct {
 	// and before it reveals its shares. It takes Recovery.
 	//
 	// For other sums it is the fraction of a round's messages that are lost on their way: parties
-	// have trained, and are charged. Recovery then says with MinSurvivors how many a sum takes at
-	// least, whose noise is enough; other fields belong to the protocol.
+	// have trained, and are charged. Recovery.MinSurvivors is then the fewest parties in a sum, whose
+	// noise is enough; its other fields belong to the protocol.
 	Drop float64
 	// Malicious is the part of the parties that cheat, the last ones, from 0 to below 1; with Oneshot
-	// and Noise. Each moves the sum against what it learnt, as far as the sum's range lets all of
-	// them; with Oneshot.Bounded its proof does not hold, and it is refused.
+	// and Noise. Each cheat moves the sum against what it learnt, as far as the sum's range allows
+	// for all cheats; with Oneshot.Bounded its proof does not hold, and it is refused.
 	Malicious float64
-	// LostRounds is how many rounds, drawn by Seed, have no sum of what their parties submit; not for
-	// Private sums.
+	// LostRounds is how many rounds, drawn by Seed, have no sum although their parties submit; it
+	// does not go with Private sums.
 	LostRounds int
 
-	// Noise makes the rounds sum clipped updates with noise in them, for differential
-	// privacy; nil: none. Its Clip is that of difference clipping, so that Clip must be
-	// empty but for Adaptive; Range and FractionBits are not used.
+	// Noise makes the rounds sum clipped updates with noise in them, for differential privacy; nil:
+	// none. Noise.Clip is the norm of difference clipping, so Options.Clip must be empty except for
+	// Adaptive; Range and FractionBits are not used.
 	//
-	// What a party's rows do to its own training must show in the sum only: a party
-	// whose training diverges submits an update of zeros, with its share of the noise.
-	// Rows that do not fit the model end a run before its first round. Other failures,
-	// and what Round tells of single parties, are the experimenter's.
+	// The effect of a party's rows on its own training may show in the sum only: a party whose
+	// training diverges submits an update of zeros, with its share of the noise. Rows that do not fit
+	// the model end a run before its first round. Other failures, and the figures of single parties
+	// in Round, are for the experimenter only.
 	Noise *privacy.Noise
 	// Budget limits what Noise may spend of every party's privacy: a run ends before the
 	// round that would take a party over it. Without an Epsilon there is no limit.
 	Budget privacy.Budget
-	// SignShare is the part of the privacy budget 1/z² that the sums of signs get if
-	// there are both noise and a mask, above 0 and below 1; 0: a half.
+	// SignShare is the part of the privacy budget 1/z² for the sums of signs, if there are both noise
+	// and a mask; above 0 and below 1; 0: a half.
 	SignShare float64
 
-	// Beside runs the same training in the clear as well: the same seeds, the same parties in
-	// every round, updates clipped alike, neither rounding nor noise. It has no part in what
-	// is accounted.
+	// Beside runs the same training in the clear as well: the same seeds, the same parties in every
+	// round, updates clipped alike, neither rounding nor noise. The accounts ignore it.
 	Beside bool
 
 	Seed uint64 // of models, draws and batches
-	// EvaluateEvery, in rounds, is the interval at which models are judged; 0: 1. They
-	// always are after the last one.
+	// EvaluateEvery, in rounds, is the interval at which models are judged; 0: 1. The last model is
+	// always judged.
 	EvaluateEvery int
 
 	// Now is the clock that durations are measured with, such as time.Now; it is
 	// called from several goroutines. Nil: all durations are 0.
 	Now func() time.Time
-	// Progress, if not nil, is called while parties work, never concurrently: done of
-	// the parties of the round have done their part (round 0: set-up). With Recovery a
-	// round has three parts, and done counts their thirds together.
+	// Progress, if not nil, is called while parties work, never concurrently: done says how many
+	// parties of the round have finished their part (round 0: set-up). With Recovery a round has
+	// three parts, and done counts each as a third.
 	Progress func(round, done, of int)
 }
 
@@ -154,9 +154,9 @@ type Sum int
 const (
 	// Clear sums float64 vectors, without rounding.
 	Clear Sum = iota
-	// Ring sums what a private sum would, encoded and with noise but without masks, at
-	// a fraction of the cost. Without noise the outcome for the same parties is that of
-	// Private bit for bit; who is drawn when PerRound is not all differs, see Replay.
+	// Ring sums the same encoded vectors as a private sum, with noise but without masks, at a
+	// fraction of the cost. Without noise the outcome for the same parties equals that of Private bit
+	// for bit. If PerRound draws some of the parties, the draws differ: see Replay.
 	Ring
 	// Private is the protocol, with all its messages.
 	Private
@@ -209,12 +209,12 @@ func (o Options) settled() *Options {
 	return &o
 }
 
-// Cheats returns how many parties cheat: Malicious times all of them, rounded up.
+// Cheats returns how many parties cheat: Malicious times the number of parties, rounded up.
 func (o Options) Cheats() int { return int(math.Ceil(o.Malicious * float64(len(o.Parties)))) }
 
-// DropOuts returns how many parties drop out of each round: Drop times all of them,
-// rounded to the nearest whole number. Unless sums are Private it is how many messages a round
-// loses: Drop times those that it has.
+// DropOuts returns how many parties drop out of each round: Drop times all of them, rounded to the
+// nearest whole number. Unless sums are Private it returns how many messages a round loses: Drop
+// times the number of its messages.
 func (o Options) DropOuts() int {
 	of := len(o.Parties)
 	if o.Sum != Private && o.PerRound > 0 {
@@ -223,9 +223,9 @@ func (o Options) DropOuts() int {
 	return int(math.Round(o.Drop * float64(of)))
 }
 
-// EffectiveRecovery returns Recovery with all defaults filled in, as they are for
-// rounds of PerRound parties, and nil without recovery. Only MinSurvivors counts unless sums are
-// Private. It fails with a [job.ConfigError] if no session of that many parties can have it.
+// EffectiveRecovery returns Recovery with all defaults filled in, as they are for rounds of
+// PerRound parties, and nil without recovery. Only MinSurvivors counts unless sums are Private. It
+// fails with a [job.ConfigError] if no session of that many parties can have that recovery.
 func (o Options) EffectiveRecovery() (*protocol.Recovery, error) {
 	x := o.settled()
 	if x.Sum != Private && x.Recovery != nil {
@@ -252,15 +252,16 @@ func (o *Options) release() (*privacy.Release, error) {
 	r := &privacy.Release{Noise: *o.Noise, Dimension: d}
 	if o.MaxSamples > 0 { // the weight is one coordinate more, see job.Lanes
 		r.Dimension++
+		r.Longest = r.Noise.Clip * aggregation.WeightedNorm(aggregation.DefaultCountShare)
 		r.Noise.Clip *= aggregation.WeightedClip(aggregation.DefaultCountShare)
 	}
 	var err error
-	if r.Contributors, err = o.contributors(); err != nil {
+	if r.Promise, err = o.promise(); err != nil {
 		return nil, err
 	}
-	if o.Oneshot != nil && o.Oneshot.CommitteeNoise {
+	if o.Oneshot != nil {
 		how := o.Oneshot.withDefaults()
-		r.Committee = &privacy.Committee{Members: how.Members, Faults: how.Faults}
+		r.Overrun = oneshot.Distance(o.PerRound, how.Members, r.Dimension, how.Bounded)
 	}
 	if o.Mask.Kind != aggregation.NoMask {
 		r.Signs = &privacy.Signs{Dimension: d, Part: o.SignShare}
@@ -272,6 +273,9 @@ func (o *Options) release() (*privacy.Release, error) {
 		r.Records = &o.Records.Coins
 	}
 	r.Rate, r.Band = o.Hidden, o.band()
+	if o.Records != nil || o.Hidden > 0 { // a run has no time, and of coins no side channel
+		r.Assumes = accounting.AssumesCoins
+	}
 	return r, nil
 }
 
@@ -307,17 +311,36 @@ func (o *Options) expected() int {
 	return o.PerRound
 }
 
-// contributors returns the contributors to a sum.
-func (o *Options) contributors() (privacy.Contributors, error) {
+// promise returns what the sums of the run hold: of Private sums what their sessions run with.
+func (o *Options) promise() (privacy.Promise, error) {
 	if o.Sum != Private {
-		return privacy.Contributors{Parties: o.PerRound, MinSurvivors: o.fewest()}, nil
+		return privacy.Assumed(o.PerRound, o.fewest()), nil
 	}
 	recovery, err := effectiveRecovery(o.PerRound, o.Recovery, o.Colluders)
 	if err != nil {
-		return privacy.Contributors{}, err
+		return privacy.Promise{}, err
 	}
-	c, err := privacy.ContributorsOf(o.PerRound, recovery, o.Colluders)
-	return c, ofPrivacy(err)
+	parties, err := sessionOf(len(o.Parties)) // of their number alone
+	if err != nil {
+		return privacy.Promise{}, because("parties.count", err)
+	}
+	var p privacy.Promise
+	if o.Oneshot == nil {
+		config := o.session(people{roster: parties.Roster})
+		config.Layout = parties.Layout
+		p, err = privacy.OfSession(&config)
+		return p, ofPrivacy(err)
+	}
+	members, err := sessionOf(o.Oneshot.withDefaults().Members)
+	if err != nil {
+		return privacy.Promise{}, because("sum.members", err)
+	}
+	p, err = privacy.OfOneshot(&oneshot.Config{Roster: parties.Roster, Committee: members.Roster,
+		Terms: o.terms(recovery)})
+	if err != nil {
+		return privacy.Promise{}, because("sum.protocol", err)
+	}
+	return p.Unnamed(), nil
 }
 
 // fewest returns how many messages a sum that is not Private takes at least.
@@ -328,12 +351,12 @@ func (o *Options) fewest() int {
 	return o.Recovery.MinSurvivors
 }
 
-// hidden reports whether all parties submit, those without luck too.
+// hidden reports whether all parties submit, including parties that their coins leave out.
 func (o *Options) hidden() bool { return o.Hidden > 0 && o.Noise != nil }
 
-// Calibrate returns the least Noise.Multiplier, to 0.1 %, with which all rounds keep
-// every party within Budget: see privacy.Release's Calibrate. Noise.Multiplier itself
-// is not read. It fails with a [job.ConfigError].
+// Calibrate returns the least Noise.Multiplier, to 0.1 %, with which all rounds keep every party
+// within Budget: see privacy.Release's Calibrate. It ignores the value of Noise.Multiplier. It
+// fails with a [job.ConfigError].
 func (o Options) Calibrate() (multiplier float64, err error) {
 	if o.Noise != nil {
 		settled := *o.Noise
@@ -358,7 +381,7 @@ func (o Options) Layout() (masking.Layout, error) {
 	if settled.Sum == Clear {
 		return nil, nil
 	}
-	l, err := settled.newLanes(protocol.Config{})
+	l, err := settled.newLanes()
 	if err != nil {
 		return nil, err
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/hushsum/hushsum/training"
 )
 
-// Personal is a federated training of models that differ from party to party: each
-// has parameters of its own that never leave it, and a mask of the weights that it
-// keeps. It is FedLTN of chapter 4 of the thesis and what that is compared with:
+// Personal is a federated training of models that differ from party to party: each party has
+// parameters of its own that never leave it, and a mask of the weights that it keeps. It covers
+// FedLTN of chapter 4 of the thesis and the methods that the thesis compares it with:
 //
 //	FedAvg     the zero value of Own, Prune and Mix
 //	FedBN      Own: the model's batch norm
@@ -43,11 +43,10 @@ type Personal struct {
 	// step, and Lookahead is λ, 0 to 1; Mix 0: 1, plain averaging.
 	Mix, Lookahead float64
 
-	// JumpStart is how many trainings each party does alone before the first round, as
-	// in a round but without a sum, pruning up to JumpTarget (0: 0.3). The first
-	// model is then that of the party whose model is best in the mean over all parties'
-	// validation rows. That shows this model to all: it is no private sum, and not for
-	// Noise.
+	// JumpStart is how many trainings each party does alone before the first round, as in a round but
+	// without a sum, pruning up to JumpTarget (0: 0.3). The first model is then the model that is
+	// best in the mean over all parties' validation rows. Choosing it shows one party's model to all:
+	// it is not a private sum, and does not go with Noise.
 	JumpStart  int
 	JumpTarget float64
 
@@ -64,7 +63,7 @@ type Personal struct {
 	// Noise adds noise to the sums of OverAll or PublicMask, within Budget; nil: none.
 	Noise  *privacy.Noise
 	Budget privacy.Budget
-	// Recovery, Colluders and Drop are as in Options, for Private sums.
+	// Recovery, Colluders and Drop have the meaning that they have in Options, for Private sums.
 	Recovery  *protocol.Recovery
 	Colluders int
 	Drop      float64
@@ -85,18 +84,19 @@ type PruneKind int
 const (
 	// NoPrune keeps all weights.
 	NoPrune PruneKind = iota
-	// PrePrune prunes what a party receives before it trains, and rewinds what is left
-	// to the first model (LotteryFL).
+	// PrePrune prunes the model that a party receives before it trains, and rewinds the remaining
+	// weights to the first model (LotteryFL).
 	PrePrune
-	// PostPrune prunes what a party has trained, and trains once more (FedLTN).
+	// PostPrune prunes the model that a party has trained, and trains once more (FedLTN).
 	PostPrune
 )
 
-// Pruning says how a party prunes. It does so in a round in which its accuracy on its
-// validation rows is above Threshold, until Target is pruned.
+// Pruning says how a party prunes. A party prunes in a round in which its accuracy on its
+// validation rows is above Threshold, until the share Target is pruned.
 type Pruning struct {
 	Kind PruneKind
-	// Step is the share that goes, of the weights that remain or OfAll; 0: 0.1.
+	// Step is the share that is pruned at a time, of the remaining weights or, with OfAll, of all; 0:
+	// 0.1.
 	Step  float64
 	OfAll bool
 	// Target is the share that is pruned in the end, below 1.
@@ -104,7 +104,7 @@ type Pruning struct {
 	// Threshold is an accuracy from 0 to below 1. The thesis has 0.6, and 0.5 for
 	// LotteryFL with two classes.
 	Threshold float64
-	// Rewind makes PostPrune rewind what is left to the first model.
+	// Rewind makes PostPrune rewind the remaining weights to the first model.
 	Rewind bool
 }
 
@@ -114,17 +114,16 @@ type SparseMean int
 const (
 	// OverAll is the plain mean: a pruned weight counts as 0. One dense lane.
 	OverAll SparseMean = iota
-	// OverOwners is the mean over the parties that keep a weight; where nobody does the model
-	// stays. Two dense lanes, see aggregation.Owners.
+	// OverOwners is the mean over the parties that keep a weight; a weight that nobody keeps stays
+	// unchanged. Two dense lanes, see aggregation.Owners.
 	OverOwners
 	// VotedMask is OverOwners over a mask that all parties share: the counts of owners
 	// are votes, and a coordinate with fewer than Quorum leaves the sums for good. Lanes
 	// are as short as the mask.
 	VotedMask
-	// PublicMask lets the server prune the public model by magnitude after each round, by
-	// Prune.Step up to Prune.Target, and tell the parties, who have no masks of their
-	// own. One lane as short as the mask; nothing is said about any party, so that it
-	// costs no privacy.
+	// PublicMask lets the server prune the public model by magnitude after each round, by Prune.Step
+	// up to Prune.Target, and tell the parties, who have no masks of their own. One lane as short as
+	// the mask. The mask says nothing about any single party, so it costs no privacy.
 	PublicMask
 )
 
@@ -249,28 +248,26 @@ type PersonalRound struct {
 	// Kept is the mean over parties of the share of weights that they keep, of those that
 	// can be pruned; Common the share of coordinates that are in the sums.
 	Kept, Common float64
-	// SparseBytes counts what the parties of the sum would send together if each sent the
-	// weights that it keeps, 4 bytes each, and nothing hid which those are: the thesis's
-	// count. MaskedBytes counts what they send in packed lanes under masks, and BytesUp what
-	// they do send, messages and all, in Private sums.
+	// SparseBytes counts the bytes that the parties of the sum would send together if each sent the
+	// weights that it keeps, 4 bytes each, without hiding which weights these are: the thesis's
+	// count. MaskedBytes counts the bytes of the parties' packed lanes under masks, and BytesUp the
+	// bytes that they really send in Private sums, whole messages included.
 	SparseBytes, MaskedBytes, BytesUp int64
 
 	// Judged is nil in rounds without a judgement.
 	Judged *Judgement
 
 	Cost Cost
-	// Epsilon is against the server, and a bound for all rounds until now; +Inf without
-	// noise.
+	// Epsilon bounds what all rounds until now have spent against the server; +Inf without noise.
 	Epsilon float64
 }
 
-// Judgement is the accuracy of each party's model on its own test rows: of the model
-// that it received, with its own parameters and mask, and of what it makes of that by
-// one more training, which is the one that it would use (if that diverges, what it
-// received).
+// Judgement is the accuracy of each party's model on its own test rows: the model that it received,
+// with its own parameters and mask, and the model after one more training, which the party would
+// use (if that training diverges, the model that it received).
 type Judgement struct{ Received, Trained []float64 }
 
-// MeanMin returns the mean and the least of accuracies.
+// MeanMin returns the mean and the least of the accuracies.
 func MeanMin(accuracies []float64) (mean, least float64) {
 	least = math.Inf(1)
 	for _, a := range accuracies {
@@ -301,7 +298,7 @@ type personal struct {
 	model     []float64
 	optimizer aggregation.Optimizer
 	kept      [][]bool    // by party
-	own       [][]float64 // by party, whole vectors of which the spans count
+	own       [][]float64 // by party, whole vectors whose spans count
 	isOwn     []bool
 	common    []bool // the mask that all share, nil: all
 	shared    []int  // the coordinates in the sums

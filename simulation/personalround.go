@@ -72,18 +72,18 @@ func (x *personal) shareNoise() error {
 	}
 	release.Dimension = len(x.shared)
 	shape := job.LaneOptions{Parties: x.PerRound, Dimension: len(x.shared)}
-	if x.noisy, err = x.sums.newNoisyLanes(shape, release, protocol.Config{}); err != nil {
+	if x.noisy, err = x.sums.newNoisyLanes(shape, release); err != nil {
 		return err
 	}
 	if x.account == nil {
-		x.account, err = newAccount(x.noisy.noisy.settled, x.sums.Options)
+		x.account, err = newAccount(x.noisy.noisy.Mechanism, x.sums.Options)
 	}
 	return err
 }
 
-// Calibrate returns the least Noise.Multiplier, to 0.1 %, with which all rounds keep
-// every party within Budget: see [Options.Calibrate]. It counts every party in
-// every round, as the server could tell.
+// Calibrate returns the least Noise.Multiplier, to 0.1 %, with which all rounds keep every party
+// within Budget: see [Options.Calibrate]. It counts every party in every round, since the server
+// could tell which parties take part.
 func (p Personal) Calibrate() (float64, error) {
 	return p.settle().options().Calibrate()
 }
@@ -144,7 +144,7 @@ func (x *personal) playRound(ctx context.Context, round int) (PersonalRound, err
 		if err != nil {
 			return r, failure(round, -1, err)
 		}
-		x.epsilon, r.Epsilon = server.Upper, server.Upper
+		x.epsilon, r.Epsilon = server.Bare().Upper, server.Bare().Upper
 	}
 	trained := make([][]float64, len(x.Parties))
 	out, err := x.sums.sum(ctx, round, x.model,

@@ -9,21 +9,20 @@ import (
 	"github.com/hushsum/hushsum/masking"
 )
 
-// Cost states what a part of a run took. Bytes and the times of parties are of one
-// party, the mean over all of the round, drop-outs included; the server's time is for all
-// parties together. All but Train are of Private sums.
+// Cost states what a part of a run took. Bytes and the times of parties are of one party, the mean
+// over all of the round, drop-outs included; the server's time is for all parties together. All
+// figures but Train are for Private sums only.
 type Cost struct {
-	// BytesUp are the bytes of the party's messages to the server. BytesDown are
-	// those of the server's messages to it, and the broadcast model, 8 bytes per
-	// weight. What a transport adds is not counted.
+	// BytesUp are the bytes of the party's messages to the server. BytesDown are the bytes of the
+	// server's messages to the party, and of the broadcast model, 8 bytes per weight. Bytes that a
+	// transport adds are not counted.
 	BytesUp, BytesDown int64
 
-	// Train is local training. Client is the party's work for the private sum:
-	// taking the server's messages, encoding and masking, and with recovery sealing,
-	// opening and revealing shares and signing and checking who the survivors are; in
-	// set-up, making, signing and checking keys. Server is the server's work: taking
-	// the parties' messages, adding, unmasking and decoding the sum. All are 0
-	// without a clock.
+	// Train is local training. Client is the party's work for the private sum: taking the server's
+	// messages, encoding and masking, and with recovery sealing, opening and revealing shares and
+	// signing and checking the list of survivors; in set-up, making, signing and checking keys.
+	// Server is the server's work: taking the parties' messages, adding, unmasking and decoding the
+	// sum. All are 0 without a clock.
 	Train, Client, Server time.Duration
 }
 
@@ -50,8 +49,8 @@ type RoundResult struct {
 	Parties  int   // in the sum, 0 if the round is lost
 	Included []int // which they are
 	Samples  int   // rows behind the sum: as it says itself, or as the parties have them
-	// Dropped is how many parties dropped out. Those that dropped out after they submitted
-	// are in the sum all the same.
+	// Dropped is how many parties dropped out. Parties that dropped out after they submitted are
+	// still in the sum.
 	Dropped int
 	// Refused is how many parties were refused for cheating: see Options.Malicious.
 	Refused int
@@ -60,22 +59,20 @@ type RoundResult struct {
 	// then those of the round before.
 	Lost error
 
-	// Test judges the model, and Clear the one from the same training in the clear, on
-	// the rounds that EvaluateEvery says; else they are nil. Clear is also nil without
-	// Beside.
+	// Test judges the model, and Clear the model of the same training in the clear, in the rounds
+	// that EvaluateEvery says; in other rounds both are nil. Clear is also nil without Beside.
 	Test, Clear *learning.Matrix
-	// MaxAbsDiff is the largest difference between a weight of the one model and the
-	// same weight of the other, 0 without Beside.
+	// MaxAbsDiff is the largest difference between a weight of the model and the same weight of the
+	// model in the clear, 0 without Beside.
 	MaxAbsDiff float64
 
-	// What training and clipping do, over the parties in the sum: the norms of their
-	// updates (with ModelClip, of their weights) before clipping, the share that was
-	// clipped, the norm in force, and the cosine of updates and the last step of the
-	// model, a mean, 0 in the first round. Left and Spread are ᾱ and the mean of |α_i − ᾱ|
-	// of aggregation.ClipSpread; 1 and 0 without clipping. Largest is the largest
-	// magnitude of a coordinate that any party submitted: how far the sum was from
-	// saturation at Range, which noise has no use for. An experimenter sees
-	// all of them, and nothing protects them.
+	// Effects of training and clipping, over the parties in the sum: the norms of their updates (with
+	// ModelClip, of their weights) before clipping, the share that was clipped, the norm in force,
+	// and the cosine of updates and the last step of the model, a mean, 0 in the first round. Left
+	// and Spread are ᾱ and the mean of |α_i − ᾱ| of aggregation.ClipSpread; 1 and 0 without clipping.
+	// Largest is the largest magnitude of a coordinate that any party submitted: how far the sum was
+	// from saturation at Range, which sums with noise do not use. An experimenter sees all these
+	// figures, and nothing protects them.
 	MeanNorm, MaxNorm float64
 	Clipped           float64
 	ClipNorm          float64
@@ -83,11 +80,11 @@ type RoundResult struct {
 	Norms, Cosines    []float64 // of each party of Included
 	Left, Spread      float64
 	Largest           float64
-	// Masked is the mean factor of the gradient mask, 1 without, and Disagreed the share
-	// of coordinates that it takes below 1.
+	// Masked is the mean factor of the gradient mask, 1 without a mask, and Disagreed the share of
+	// coordinates whose factor is below 1.
 	Masked, Disagreed float64
-	// Model is the model after the round, for what is given to report only: no result
-	// keeps a model of every round.
+	// Model is the model after the round. Only the results that report receives have it: a Result
+	// does not keep a model of every round.
 	Model []float64
 	// Exchanges is how many sums the round took: two for FedGA and fresh variates.
 	Exchanges int
@@ -95,7 +92,7 @@ type RoundResult struct {
 	// Server and Public report what the rounds until now, this one included, have
 	// spent of every party's privacy, against the two adversaries, at Budget.Delta.
 	// Without noise there is no bound: Upper is +Inf. A lost round counts.
-	Server, Public accounting.Spent
+	Server, Public accounting.Claim
 
 	Cost Cost
 }
@@ -106,19 +103,19 @@ type Result struct {
 	Setup  Cost           // of Private sums, once: key exchange and, with recovery, first material
 	Rounds []RoundResult  // those that ended, lost ones among them
 
-	// Model is the last model, and Clear the one of the training in the clear, nil
-	// without Beside; the first ones until a round has a sum.
+	// Model is the last model, and Clear the last model of the training in the clear, nil without
+	// Beside. Until a round has a sum they are the first models.
 	Model, Clear []float64
 
-	// Committee reports what the members did, with Options.Oneshot.
+	// Committee reports the members' work, with Options.Oneshot.
 	Committee Committee
 
-	// Stopped is nil, or why the run ended before all rounds: the next one would
-	// have taken every party over Budget.
+	// Stopped is nil, or why the run ended before all rounds: the next round would have taken every
+	// party over Budget.
 	Stopped *accounting.OverBudget
-	// Server and Public report what all rounds that began have spent, also one that
-	// failed; +Inf without noise.
-	Server, Public accounting.Spent
+	// Server and Public report what all rounds that began have spent, including a round that failed;
+	// +Inf without noise.
+	Server, Public accounting.Claim
 }
 
 // Final returns the last round in which the model was judged, nil if there was none.

@@ -30,16 +30,15 @@ type run struct {
 	account   *account
 }
 
-// Run runs a training. It calls report, if that is not nil, after every round. A round that
-// has too few parties is lost and no failure: the next one begins from the same model.
-// A run with a budget ends before the round that would overspend, which is no failure
-// either, even if that is the first: see Result.Stopped. Run fails, before it begins,
-// with a [job.ConfigError].
+// Run runs a training. It calls report, if that is not nil, after every round. A round with too few
+// parties is lost, which is not a failure: the next round begins from the same model. A run with a
+// budget ends before the round that would overspend, which is not a failure either, even if that
+// round is the first: see Result.Stopped. Run fails, before it begins, with a [job.ConfigError].
 //
-// A run that fails later, or that ctx ends, fails with a [RoundError], which has what was
-// done until then and unwraps to the reason, such as context.Canceled,
-// learning.ErrDiverged or aggregation.ErrSaturated. It ends within a few steps of
-// training; the round that was under way is lost.
+// A run that fails later, or that ctx ends, fails with a [RoundError], which has the rounds done
+// until then and unwraps to the reason, such as context.Canceled, learning.ErrDiverged or
+// aggregation.ErrSaturated. It ends within a few steps of training; the round that was under way is
+// lost.
 func Run(ctx context.Context, options Options, report func(RoundResult)) (*Result, error) {
 	if err := options.Validate(); err != nil {
 		return nil, err
@@ -118,13 +117,12 @@ func newRun(o *Options) (*run, *Result, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	config := o.session(who)
-	if x.lanes, err = o.newLanes(config); err != nil {
+	if x.lanes, err = o.newLanes(); err != nil {
 		return nil, nil, err
 	}
 	if noisy := x.lanes.noisy; noisy != nil {
 		x.updates.blank = func() ([][]uint64, error) { return noisy.Blank(nil) }
-		if x.account, err = newAccount(noisy.settled, o); err != nil {
+		if x.account, err = newAccount(noisy.Mechanism, o); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -132,9 +130,7 @@ func newRun(o *Options) (*run, *Result, error) {
 		return x, out, err
 	}
 	if o.Oneshot == nil {
-		if noisy := x.lanes.noisy; noisy != nil {
-			config = *noisy.settled.Config(0)
-		}
+		config := o.session(who)
 		config.Layout = out.Layout
 		x.updates.private = o.newSession(who, &config, o.shown)
 	} else if x.updates.private, err = o.newOneshot(out.Layout, x.lanes.noisy, o.shown); err != nil {

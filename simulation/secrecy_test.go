@@ -37,7 +37,8 @@ func TestFailedRoundIsCharged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out.Server != two || out.Server.Upper <= out.Rounds[0].Server.Upper {
+	if out.Server.Bare() != two.Bare() ||
+		out.Server.Bare().Upper <= out.Rounds[0].Server.Bare().Upper {
 		t.Errorf("spent %v after one round and a failed one, want %v", out.Server, two)
 	}
 
@@ -45,7 +46,7 @@ func TestFailedRoundIsCharged(t *testing.T) {
 	ctx, cancel = context.WithCancel(t.Context())
 	_, err = Run(ctx, o, func(RoundResult) { cancel() })
 	if s := done(t, err); !errors.Is(err, context.Canceled) || len(s.Rounds) != 1 ||
-		s.Server.Upper <= s.Rounds[0].Server.Upper {
+		s.Server.Bare().Upper <= s.Rounds[0].Server.Bare().Upper {
 		t.Errorf("%d rounds, spent %v: %v", len(s.Rounds), s.Server, err)
 	}
 }
@@ -81,7 +82,7 @@ func TestBadRowsSpendNothing(t *testing.T) {
 		if !errors.As(err, &failed) || failed.Round != 0 || failed.Party != 3 {
 			t.Errorf("%s: %v", name, err)
 		}
-		if spent := done(t, err).Server; spent.Upper != 0 {
+		if spent := done(t, err).Server; spent.Bare().Upper != 0 {
 			t.Errorf("%s: spent %v", name, spent)
 		}
 	}

@@ -26,7 +26,7 @@ type session struct {
 	progress   func(round, done int) // may be nil
 	shown      [2]int                // the round and the number that progress was last called with
 
-	// What is under way.
+	// The round that is under way.
 	ctx    context.Context
 	round  int
 	step   int      // of the round, for progress; −1: one that it does not show

@@ -7,11 +7,12 @@ import (
 	"github.com/hushsum/hushsum/training"
 )
 
-// Signal compares the noise in a run's means with what the means should show: L2 norms, in the
-// units of the weights.
+// Signal compares the noise in a run's means with the means themselves: L2 norms, in the units of
+// the weights.
 type Signal struct {
-	// Noise is that of the noise in the mean of a round with all parties. Of correlated noise, which
-	// later rounds take back, it is that of independent noise which leaves as much in sums of rounds.
+	// Noise is the norm of the noise in the mean of a round with all parties. For correlated noise,
+	// which later rounds partly take back, it is the norm of the independent noise that would leave
+	// as much noise in sums of rounds.
 	Noise  float64
 	Clip   float64 // the most that a mean can be
 	Update float64 // the mean of the first round, without noise
@@ -20,9 +21,10 @@ type Signal struct {
 // signalParties is how many parties are asked for their first updates.
 const signalParties = 50
 
-// Signal returns how large noise is next to the first updates, which parties find as they would in
-// the first round. It is for an experimenter, who has all rows: nothing protects Update. Without
-// Noise all is 0. It fails with a [job.ConfigError], and as training does.
+// Signal returns how large the noise is next to the first updates, which it computes as parties
+// would in the first round. It is for an experimenter, who has all rows: nothing protects Update.
+// Without Noise all fields are 0. It fails with a [job.ConfigError], and with the errors of
+// training.
 func (o Options) Signal(ctx context.Context) (s Signal, err error) {
 	release, err := o.Release()
 	if err != nil || o.Noise == nil {

@@ -23,7 +23,7 @@ type submission struct {
 // outcome holds what a sum came to.
 type outcome struct {
 	sum      [][]uint64 // nil if the round is lost; unless Private, not yet cut to the rings
-	included []int      // whose submissions are in the sum, with hidden coins those with luck
+	included []int      // whose submissions are in the sum; with hidden coins, who trained
 	summed   int        // submissions in the sum
 	dropped  int        // of those who were told of the round
 	refused  int        // who cheated
@@ -45,7 +45,7 @@ type summer struct {
 	*Options
 	private privateSums                // of Private sums, else nil
 	counts  []int                      // rounds that each party was in; nil: as many as there are
-	blank   func() ([][]uint64, error) // what a party submits without luck, with hidden coins
+	blank   func() ([][]uint64, error) // what a party submits that its hidden coin leaves out
 }
 
 // submitter does what a party does in a round, given by its index.
@@ -154,7 +154,7 @@ func (s *summer) sumPrivate(
 	return out, err
 }
 
-// withBlanks has all parties submit, those without luck their noise alone.
+// withBlanks has all parties submit: those that their coins leave out submit their noise alone.
 func (s *summer) withBlanks(drawn []int, submit submitter) ([]int, submitter) {
 	return everybody(len(s.Parties)), func(ctx context.Context, i int) (made submission, err error) {
 		if _, found := slices.BinarySearch(drawn, i); found {

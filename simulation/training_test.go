@@ -264,8 +264,8 @@ func TestTrainingWithNoise(t *testing.T) {
 		}
 		out := train(t, x)
 		last := out.Rounds[len(out.Rounds)-1]
-		if len(out.Rounds) != 3 || last.Server.Upper > 50 || last.Server.Upper < 48 ||
-			last.Server.Accountant != "PLD" {
+		if len(out.Rounds) != 3 || last.Server.Bare().Upper > 50 || last.Server.Bare().Upper < 48 ||
+			last.Server.Bare().Accountant != "PLD" {
 			t.Errorf("%s: %d rounds, spent %+v", name, len(out.Rounds), last.Server)
 		}
 		if a := out.Final().Test.Accuracy(); a < .6 {
@@ -301,8 +301,8 @@ func TestTrainingHidden(t *testing.T) {
 	whole := x
 	whole.Hidden, whole.Random = 0, nil
 	all, _, err := mechanism(t, whole).Round().Views(5, privacy.DefaultDelta)
-	if err != nil || len(sizes) < 2 || last.Server.Upper > 0.7*all.Upper ||
-		last.Public.Upper != last.Server.Upper {
+	if err != nil || len(sizes) < 2 || last.Server.Bare().Upper > 0.7*all.Bare().Upper ||
+		last.Public.Bare().Upper != last.Server.Bare().Upper {
 		t.Errorf("rounds of %v parties, spent %v and %v, %v without coins (%v)", sizes, last.Server,
 			last.Public, all, err)
 	}
@@ -312,7 +312,7 @@ func TestTrainingHidden(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.Multiplier = z
-	if out := train(t, x); out.Stopped != nil || out.Rounds[4].Server.Upper > 3 {
+	if out := train(t, x); out.Stopped != nil || out.Rounds[4].Server.Bare().Upper > 3 {
 		t.Errorf("stopped by %v, spent %+v", out.Stopped, out.Rounds)
 	}
 }

@@ -2,245 +2,222 @@ package tables
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
+	"math"
 	"math/big"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
-	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/format"
-
+	"github.com/hushsum/hushsum/internal/fault"
 	"github.com/hushsum/hushsum/query"
+	"github.com/hushsum/hushsum/query/sources"
+	"github.com/hushsum/hushsum/tables/internal/flat"
 )
 
-// readParquet reads rows of a Parquet file, of which it reads the columns of the schema alone.
-func (s *Source) readParquet(
-	ctx context.Context, schema *query.Schema, file *os.File,
-) (rows *query.Rows, report *query.Report, err error) {
-	defer func() {
-		// The library may panic on bytes that are not as its writer leaves them.
-		if wrong := recover(); wrong != nil {
-			rows, report, err = nil, s.report(), s.broken(fmt.Errorf("%v", wrong))
-		}
-	}()
-	opened, err := s.openParquet(file)
+// readParquet reads rows of a Parquet file, of which it reads the wanted columns alone.
+func (s *source) readParquet(ctx context.Context, read func(query.Table) error) error {
+	file, err := os.Open(s.Rows)
 	if err != nil {
-		return nil, s.report(), err
+		return &fault.Error{Kind: sources.ErrSource, Reason: err.Error(), Err: err}
 	}
-	t := query.Table{Name: s.name()}
-	var leaves []leaf
-	for _, name := range schema.Columns() {
-		column := opened.Root().Column(name)
-		if column == nil {
-			continue // which ReadTable says
-		}
-		convert, kind := conversion(column)
-		if convert == nil {
-			return nil, s.report(), &query.RowsError{File: t.Name, Column: name,
-				Reason: "its type, " + kind + ", is not one that a column takes",
-				Advice: "write a column of numbers or text instead"}
-		}
-		t.Columns = append(t.Columns, name)
-		leaves = append(leaves, leaf{column.Index(), convert})
-	}
-	t.Rows = func(yield func([]any, error) bool) {
-		for _, group := range opened.RowGroups() {
-			more, err := s.group(ctx, group, leaves, yield)
-			if err != nil {
-				yield(nil, err)
-			}
-			if !more {
-				return
-			}
-		}
-	}
-	return schema.ReadTable(t)
-}
-
-// broken is the error of a file that is not as the format says.
-func (s *Source) broken(err error) error {
-	return s.wrong("write it again from its source", "it is not a valid Parquet file: %v", err)
-}
-
-// leastParquet is the length of both marks and that of the footer, without it.
-const leastParquet = 12
-
-// openParquet reads the footer, whose length it checks before there is room for it.
-func (s *Source) openParquet(file *os.File) (*parquet.File, error) {
+	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return nil, s.failed("", err)
+		return s.failed("", err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, s.wrong("copy it to a file", "Parquet is read only from files")
+		return s.wrong("copy it to a file", "Parquet is read only from files")
 	}
-	var end [8]byte
-	if _, err := file.ReadAt(end[:], info.Size()-int64(len(end))); err != nil {
-		return nil, s.broken(errors.New("it ends early"))
-	}
-	switch footer := int64(binary.LittleEndian.Uint32(end[:])); {
-	case string(end[4:]) == "PARE":
-		return nil, s.wrong("write it without", "it is encrypted")
-	case string(end[4:]) != "PAR1" || footer > info.Size()-leastParquet:
-		return nil, s.broken(errors.New("it ends early"))
-	}
-	opened, err := parquet.OpenFile(file, info.Size(), parquet.SkipPageIndex(true),
-		parquet.SkipBloomFilters(true))
+	opened, err := flat.Open(file, info.Size())
 	if err != nil {
-		return nil, s.broken(err)
+		reason, advice := parquetReason(err)
+		return &fault.Error{Kind: sources.ErrSource, Reason: s.Name + ": " + reason, Advice: advice,
+			Err: err}
 	}
-	return opened, nil
+	t := query.Table{Name: s.Name}
+	var wanted []flat.Wanted
+	for i := range opened.Columns {
+		c := &opened.Columns[i]
+		if len(s.Columns) > 0 && !slices.Contains(s.Columns, c.Name) {
+			continue
+		}
+		w := flat.Wanted{Column: c}
+		var kind string
+		if w.Convert, kind = conversionOf(c); w.Convert == nil {
+			w.Refused = s.refused(c.Name, kind, "write a column of numbers or text instead")
+		}
+		t.Columns, wanted = append(t.Columns, c.Name), append(wanted, w)
+	}
+	t.Rows = func(yield func([]any, error) bool) {
+		k, more := 0, true
+		err := opened.Rows(wanted, func(column int, err error) error {
+			return s.columnError(t.Columns[column], err)
+		}, func(row []any) bool {
+			if k++; k%batch == 1 && ctx.Err() != nil {
+				return false
+			}
+			more = yield(row, nil)
+			return more
+		})
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil && more {
+			yield(nil, err)
+		}
+	}
+	return read(t)
 }
 
-// leaf is a column of a file, and what becomes of its values.
-type leaf struct {
-	index   int
-	convert func(parquet.Value) any
+// columnError says why a column cannot be read.
+func (s *source) columnError(column string, err error) *query.RowsError {
+	var refused *query.RowsError
+	if errors.As(err, &refused) {
+		return refused
+	}
+	reason, advice := parquetReason(err)
+	return &query.RowsError{File: s.Name, Column: column, Reason: reason, Advice: advice}
 }
 
-// batch is how many values of a column are read at a time.
+// batch is how many rows are read before the context is looked at.
 const batch = 512
 
-// group yields the rows of one group, and reports whether there are to be more. After an error
-// there are none.
-func (s *Source) group(
-	ctx context.Context, group parquet.RowGroup, leaves []leaf, yield func([]any, error) bool,
-) (more bool, err error) {
-	chunks := group.ColumnChunks()
-	columns := make([]reader, len(leaves))
-	for i, l := range leaves {
-		if l.index >= len(chunks) {
-			return false, s.broken(errors.New("a column is missing"))
-		}
-		columns[i].values = parquet.NewColumnChunkValueReader(chunks[l.index])
-		defer columns[i].values.Close()
-	}
-	row := make([]any, len(leaves))
-	for k := range group.NumRows() {
-		if k%batch == 0 && ctx.Err() != nil {
-			return false, ctx.Err()
-		}
-		for i := range columns {
-			value, err := columns[i].next()
-			if err != nil {
-				return false, s.broken(err)
-			}
-			row[i] = nil
-			if !value.IsNull() {
-				row[i] = leaves[i].convert(value)
-			}
-		}
-		if !yield(row, nil) {
-			return false, nil
-		}
-	}
-	return true, nil
-}
-
-// reader reads the values of one column, one after the other.
-type reader struct {
-	values parquet.ColumnChunkValueReader
-	buffer [batch]parquet.Value
-	read   []parquet.Value // of the buffer, those that are to come
-}
-
-func (r *reader) next() (parquet.Value, error) {
-	for empty := 0; len(r.read) == 0; empty++ {
-		n, err := r.values.ReadValues(r.buffer[:])
-		switch {
-		case n > 0:
-			r.read = r.buffer[:n]
-		case errors.Is(err, io.EOF), err == nil && empty > batch:
-			return parquet.Value{}, errors.New("a column has fewer values than there are rows")
-		case err != nil:
-			return parquet.Value{}, err
-		}
-	}
-	value := r.read[0]
-	r.read = r.read[1:]
-	return value, nil
-}
-
-// conversion returns what makes a value of the column one that tables have, or nil for a type that
-// they have not, and the type's name.
-func conversion(column *parquet.Column) (convert func(parquet.Value) any, kind string) {
+// parquetReason says what is wrong with a file, or what of the format is not read, and what to do.
+func parquetReason(err error) (reason, advice string) {
 	switch {
-	case !column.Leaf():
+	case errors.Is(err, flat.ErrFormat):
+		return "it is not a valid Parquet file: " + err.Error(), "write it again from its source"
+	case errors.Is(err, flat.ErrUnread):
+		return err.Error() + ", which is not read here",
+			"write it without, such as by 'COPY … TO … (FORMAT parquet)' of DuckDB"
+	}
+	return err.Error(), ""
+}
+
+// conversion makes a value of a column one that tables have.
+type conversion = func(bits uint64, bytes []byte) (any, error)
+
+// conversionOf returns that of a column, or nil for a type that tables have not, and the type's
+// name. A meaning that does not fit how the values are stored is a type that tables have not.
+func conversionOf(c *flat.Column) (convert conversion, kind string) {
+	switch {
+	case c.Group && !c.List:
 		return nil, "a group of others"
-	case column.Repeated():
+	case c.List:
 		return nil, "a list"
 	}
-	t := column.Type()
-	kind = t.String()
-	if logical := t.LogicalType(); logical != nil && logical.Value != nil {
-		return logicalConversion(logical.Value, t), kind
+	kind = c.Logical.Kind
+	if kind == "" {
+		return plainConversion(c.Type), c.Type.String()
 	}
-	switch t.Kind() {
-	case parquet.Boolean:
-		return func(v parquet.Value) any { return v.Boolean() }, kind
-	case parquet.Int32:
-		return func(v parquet.Value) any { return int64(v.Int32()) }, kind
-	case parquet.Int64:
-		return func(v parquet.Value) any { return v.Int64() }, kind
-	case parquet.Float:
-		return func(v parquet.Value) any { return v.Float() }, kind
-	case parquet.Double:
-		return func(v parquet.Value) any { return v.Double() }, kind
+	number, whole := integers[c.Type]
+	switch kind {
+	case flat.String, flat.Enum:
+		if c.Type == flat.ByteArray {
+			convert = func(_ uint64, b []byte) (any, error) { return string(b), nil }
+		}
+	case flat.Null:
+		convert = func(uint64, []byte) (any, error) { return nil, nil }
+	case flat.Float16:
+		if c.Type == flat.FixedLenByteArray && c.Length == 2 {
+			convert = func(_ uint64, b []byte) (any, error) { return flat.Half(b), nil }
+		}
+	case flat.Date:
+		if c.Type == flat.Int32 {
+			convert = func(bits uint64, _ []byte) (any, error) {
+				return time.Unix(int64(int32(bits))*24*60*60, 0).UTC(), nil
+			}
+		}
+	case flat.Timestamp:
+		if units := c.Logical.Units; c.Type == flat.Int64 && units > 0 {
+			convert = func(bits uint64, _ []byte) (any, error) {
+				x := int64(bits)
+				return time.Unix(x/units, x%units*(1e9/units)).UTC(), nil
+			}
+		}
+	case flat.Signed:
+		if whole && fits(c) {
+			convert = func(bits uint64, _ []byte) (any, error) { return number(bits), nil }
+		}
+	case flat.Unsigned:
+		switch {
+		case !whole || !fits(c):
+		case c.Type == flat.Int64:
+			convert = func(bits uint64, _ []byte) (any, error) { return bits, nil }
+		default:
+			convert = func(bits uint64, _ []byte) (any, error) { return int64(uint32(bits)), nil }
+		}
+	case flat.Decimal:
+		convert = decimalConversion(c)
 	}
-	return nil, kind
+	return convert, kind
 }
 
-// logicalConversion is that of a type that says what its numbers or bytes mean.
-func logicalConversion(logical format.LogicalTypeValue, t parquet.Type) func(parquet.Value) any {
-	wide := t.Kind() == parquet.Int64
-	number := func(v parquet.Value) int64 {
-		if wide {
-			return v.Int64()
-		}
-		return int64(v.Int32())
+// fits reports whether a column stores integers of its size as the format says.
+func fits(c *flat.Column) bool {
+	switch c.Logical.Bits {
+	case 8, 16, 32:
+		return c.Type == flat.Int32
+	case 64:
+		return c.Type == flat.Int64
 	}
-	switch logical := logical.(type) {
-	case *format.StringType, *format.EnumType:
-		return func(v parquet.Value) any { return string(v.ByteArray()) }
-	case *format.NullType:
-		return func(parquet.Value) any { return nil }
-	case *format.DateType:
-		return func(v parquet.Value) any { return time.Unix(int64(v.Int32())*24*60*60, 0).UTC() }
-	case *format.TimestampType:
-		switch logical.Unit.Value.(type) {
-		case *format.MilliSeconds:
-			return func(v parquet.Value) any { return time.UnixMilli(v.Int64()).UTC() }
-		case *format.MicroSeconds:
-			return func(v parquet.Value) any { return time.UnixMicro(v.Int64()).UTC() }
-		case *format.NanoSeconds:
-			return func(v parquet.Value) any { return time.Unix(0, v.Int64()).UTC() }
+	return false
+}
+
+// integers are the types that hold whole numbers.
+var integers = map[flat.Type]func(bits uint64) int64{
+	flat.Int32: func(bits uint64) int64 { return int64(int32(bits)) },
+	flat.Int64: func(bits uint64) int64 { return int64(bits) },
+}
+
+// plainConversion is that of a type that means what it says. Bytes may be anything, and an INT96 a
+// time of one zone or another.
+func plainConversion(t flat.Type) conversion {
+	switch t {
+	case flat.Boolean:
+		return func(bits uint64, _ []byte) (any, error) { return bits != 0, nil }
+	case flat.Int32, flat.Int64:
+		number := integers[t]
+		return func(bits uint64, _ []byte) (any, error) { return number(bits), nil }
+	case flat.Float:
+		return func(bits uint64, _ []byte) (any, error) {
+			return math.Float32frombits(uint32(bits)), nil
 		}
-	case *format.IntType:
-		switch {
-		case logical.IsSigned:
-			return func(v parquet.Value) any { return number(v) }
-		case wide:
-			return func(v parquet.Value) any { return v.Uint64() }
-		}
-		return func(v parquet.Value) any { return int64(v.Uint32()) }
-	case *format.DecimalType:
-		scale := int(logical.Scale)
-		if scale < 0 || scale > mostScale {
-			return nil
-		}
-		if t.Kind() == parquet.Int32 || wide {
-			return func(v parquet.Value) any { return scaled(big.NewInt(number(v)), scale) }
-		}
-		return func(v parquet.Value) any { return scaled(signed(v.ByteArray()), scale) }
+	case flat.Double:
+		return func(bits uint64, _ []byte) (any, error) { return math.Float64frombits(bits), nil }
 	}
 	return nil
 }
 
-// mostScale is the most digits behind the point of a decimal number.
-const mostScale = 1000
+const (
+	mostScale  = 1000 // digits behind the point of a decimal number
+	mostDigits = 1000 // bytes of the whole number
+)
+
+// decimalConversion is that of decimal numbers.
+func decimalConversion(c *flat.Column) conversion {
+	scale := int(c.Logical.Scale)
+	if scale < 0 || scale > mostScale {
+		return nil
+	}
+	if number, whole := integers[c.Type]; whole {
+		return func(bits uint64, _ []byte) (any, error) {
+			return scaled(big.NewInt(number(bits)), scale), nil
+		}
+	}
+	if c.Type != flat.ByteArray && c.Type != flat.FixedLenByteArray {
+		return nil
+	}
+	return func(_ uint64, b []byte) (any, error) {
+		if len(b) > mostDigits {
+			return nil, fmt.Errorf("a decimal number has %d bytes", len(b))
+		}
+		return scaled(signed(b), scale), nil
+	}
+}
 
 // signed reads a whole number in two's complement, the highest byte first.
 func signed(b []byte) *big.Int {
@@ -253,6 +230,16 @@ func signed(b []byte) *big.Int {
 
 // scaled writes a decimal number of that many digits behind the point.
 func scaled(x *big.Int, scale int) string {
-	power := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(scale)), nil)
-	return new(big.Rat).SetFrac(x, power).FloatString(scale)
+	text, sign := new(big.Int).Abs(x).String(), ""
+	if x.Sign() < 0 {
+		sign = "-"
+	}
+	if scale == 0 {
+		return sign + text
+	}
+	if lacking := scale + 1 - len(text); lacking > 0 {
+		text = strings.Repeat("0", lacking) + text
+	}
+	point := len(text) - scale
+	return sign + text[:point] + "." + text[point:]
 }

@@ -7,136 +7,53 @@ import (
 	"iter"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/stdlib"
-	"modernc.org/sqlite"
 
 	"github.com/hushsum/hushsum/internal/fault"
 	"github.com/hushsum/hushsum/query"
+	"github.com/hushsum/hushsum/query/sources"
 )
-
-// environment begins a source whose address is in a variable.
-const environment = "env:"
-
-// name is the source's for messages: of an address the host and the database.
-func (s *Source) name() string {
-	if !s.database() || strings.HasPrefix(s.Rows, environment) {
-		return s.Rows
-	}
-	u, err := url.Parse(s.Rows)
-	if err != nil {
-		return "postgres://"
-	}
-	return "postgres://" + u.Host + u.Path
-}
-
-// readSQLite reads rows of a SQLite file, which is opened for reading only.
-func (s *Source) readSQLite(
-	ctx context.Context, schema *query.Schema,
-) (*query.Rows, *query.Report, error) {
-	path, err := filepath.Abs(s.Rows)
-	if err != nil {
-		return nil, s.report(), &fault.Error{Kind: ErrSource, Reason: err.Error(), Err: err}
-	}
-	if path = filepath.ToSlash(path); !strings.HasPrefix(path, "/") {
-		path = "/" + path // of a drive
-	}
-	address := url.URL{Scheme: "file", Path: path,
-		RawQuery: "mode=ro&_pragma=query_only(1)&_pragma=busy_timeout(10000)"}
-	db, err := sql.Open("sqlite", address.String())
-	if err != nil {
-		return nil, s.report(), s.sqliteError(err, false)
-	}
-	defer db.Close()
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		return nil, s.report(), s.sqliteError(err, false)
-	}
-	defer conn.Close()
-	// The mode keeps the file as it is; a statement that makes others is refused by this.
-	err = conn.Raw(func(c any) error {
-		return c.(sqlite.AuthorizerRegisterer).RegisterAuthorizer(onlyReads)
-	})
-	if err != nil {
-		return nil, s.report(), s.sqliteError(err, false)
-	}
-	return s.selected(ctx, schema, conn, s.sqliteError, func(*sql.ColumnType) bool { return true })
-}
-
-// Codes of SQLite's (sqlite.org/rescode.html): a statement does what it may not.
-const (
-	sqliteReadOnly = 8
-	sqliteAuth     = 23
-)
-
-// onlyReads takes the actions of which a SELECT consists.
-func onlyReads(
-	action sqlite.AuthorizerActionCode, _, _, _, _ string,
-) sqlite.AuthorizerReturnCode {
-	switch action {
-	case sqlite.AuthSelect, sqlite.AuthRead, sqlite.AuthFunction, sqlite.AuthRecursive:
-		return sqlite.AuthorizerOK
-	}
-	return sqlite.AuthorizerDeny
-}
-
-// sqliteError says what SQLite found, while rows are read by its code alone, since its text may
-// have values.
-func (s *Source) sqliteError(err error, reading bool) error {
-	var failed *sqlite.Error
-	if !errors.As(err, &failed) || errors.Is(err, context.Canceled) {
-		return s.failed("", err)
-	}
-	text := failed.Error()
-	if reading {
-		text = sqlite.ErrorCodeString[failed.Code()&0xff]
-	}
-	if code := failed.Code() & 0xff; code == sqliteAuth || code == sqliteReadOnly {
-		return s.wrong("give a SELECT, and no other", "the statement does more than read")
-	}
-	return s.wrong("try the statement in sqlite3", "SQLite says: %s", text)
-}
-
-// failed wraps what is neither SQLite's nor PostgreSQL's.
-func (s *Source) failed(advice string, err error) error {
-	return &fault.Error{Kind: ErrSource, Reason: s.name() + ": " + err.Error(), Advice: advice,
-		Err: err}
-}
 
 // readPostgres reads rows of a PostgreSQL database, in a transaction that can only read.
-func (s *Source) readPostgres(
-	ctx context.Context, schema *query.Schema,
-) (*query.Rows, *query.Report, error) {
+func (s *source) readPostgres(
+	ctx context.Context, read func(query.Table) error,
+) error {
 	address, err := s.address()
 	if err != nil {
-		return nil, s.report(), err
+		return err
 	}
 	config, err := pgx.ParseConfig(address)
 	if err != nil { // whose text has the address
-		return nil, s.report(), s.wrong("write postgres://user@host:port/database; a password belongs "+
+		return s.wrong("write postgres://user@host:port/database; a password belongs "+
 			"in PGPASSWORD, or in the file that PGPASSFILE names",
 			"the address, or a variable that begins with PG, is not valid")
 	}
 	config.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec // which goes through poolers
+	// The server hears that a statement is cancelled, and does not work on.
+	config.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: time.Second}
+	}
 	db := stdlib.OpenDB(*config)
 	defer db.Close()
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
-		return nil, s.report(), s.postgresError(err, false)
+		return s.postgresError(err, false)
 	}
 	defer tx.Rollback()
-	return s.selected(ctx, schema, tx, s.postgresError, postgresTakes)
+	return s.selected(ctx, tx, s.postgresError, postgresTakes, read)
 }
 
 // address returns the database's, and refuses a password in a command line, which others on the
 // machine see.
-func (s *Source) address() (string, error) {
-	if name, found := strings.CutPrefix(s.Rows, environment); found {
+func (s *source) address() (string, error) {
+	if name, found := strings.CutPrefix(s.Rows, sources.Environment); found {
 		address := os.Getenv(name)
 		if !strings.HasPrefix(address, "postgres://") && !strings.HasPrefix(address, "postgresql://") {
 			return "", s.wrong("set it to postgres://user:password@host/database",
@@ -168,13 +85,13 @@ func postgresTakes(t *sql.ColumnType) bool {
 
 // postgresError says what PostgreSQL answered; of errors that come of values, which its text may
 // have, the code alone.
-func (s *Source) postgresError(err error, _ bool) error {
+func (s *source) postgresError(err error, _ bool) error {
 	var refused *pgconn.PgError
 	var unreachable *pgconn.ConnectError
 	switch {
 	case errors.As(err, &unreachable):
 		text := strings.Join(strings.Fields(unreachable.Error()), " ")
-		return &fault.Error{Kind: ErrSource, Reason: s.name() + ": " + text,
+		return &fault.Error{Kind: sources.ErrSource, Reason: s.Name + ": " + text,
 			Advice: "try the address with psql; a password belongs in PGPASSWORD, or in the file that " +
 				"PGPASSFILE names", Err: err}
 	case !errors.As(err, &refused):
@@ -193,63 +110,74 @@ type selects interface {
 	PrepareContext(ctx context.Context, statement string) (*sql.Stmt, error)
 }
 
-// selected reads the rows that the statement selects. A column that the schema has must be of a
-// type that takes has.
-func (s *Source) selected(
-	ctx context.Context, schema *query.Schema, db selects,
-	explain func(err error, reading bool) error, takes func(*sql.ColumnType) bool,
-) (*query.Rows, *query.Report, error) {
-	if strings.TrimSpace(s.SQL) == "" {
-		return nil, s.report(), s.wrong("add --sql 'SELECT …'", "it is a database, and nothing says "+
-			"which rows to read")
-	}
+// selected reads the wanted columns of the rows that the statement selects. Their types must be
+// ones that takes has.
+func (s *source) selected(
+	ctx context.Context, db selects, explain func(err error, reading bool) error,
+	takes func(*sql.ColumnType) bool, read func(query.Table) error,
+) error {
 	statement, err := db.PrepareContext(ctx, s.SQL)
 	if err != nil {
-		return nil, s.report(), explain(err, false)
+		return explain(err, false)
 	}
 	defer statement.Close()
 	rows, err := statement.QueryContext(ctx)
 	if err != nil {
-		return nil, s.report(), explain(err, true)
+		return explain(err, true)
 	}
 	defer rows.Close()
 	types, err := rows.ColumnTypes()
 	if err != nil {
-		return nil, s.report(), explain(err, true)
+		return explain(err, true)
 	}
-	t := query.Table{Name: s.name()}
-	wanted := schema.Columns()
-	for _, one := range types {
-		t.Columns = append(t.Columns, one.Name())
-		if slices.Contains(wanted, one.Name()) && !takes(one) {
-			return nil, s.report(), &query.RowsError{File: t.Name, Column: one.Name(),
-				Reason: "its type, " + one.DatabaseTypeName() + ", is not one that a column takes",
-				Advice: "have the statement give a number or a text instead"}
+	t := query.Table{Name: s.Name}
+	var wanted []int
+	refused := map[int]*query.RowsError{} // by their place among the wanted
+	for i, one := range types {
+		if len(s.Columns) > 0 && !slices.Contains(s.Columns, one.Name()) {
+			continue
 		}
+		if !takes(one) {
+			refused[len(wanted)] = s.refused(one.Name(), one.DatabaseTypeName(),
+				"have the statement give a number or a text instead")
+		}
+		t.Columns = append(t.Columns, one.Name())
+		wanted = append(wanted, i)
 	}
-	t.Rows = values(rows, types, explain)
-	return schema.ReadTable(t)
+	t.Rows = values(rows, types, wanted, refused, explain)
+	return read(t)
 }
 
-// values yields what rows hold.
+// values yields what rows hold in the wanted columns; those in refused have an error in the first.
 func values(
-	rows *sql.Rows, types []*sql.ColumnType, explain func(err error, reading bool) error,
+	rows *sql.Rows, types []*sql.ColumnType, wanted []int, refused map[int]*query.RowsError,
+	explain func(err error, reading bool) error,
 ) iter.Seq2[[]any, error] {
 	return func(yield func([]any, error) bool) {
-		row, into := make([]any, len(types)), make([]any, len(types))
-		short := make([]bool, len(types))
-		for i, t := range types {
-			into[i] = &row[i]
-			short[i] = t.DatabaseTypeName() == "FLOAT4"
+		row, into := make([]any, len(wanted)), make([]any, len(types))
+		var unread any
+		for i := range into {
+			into[i] = &unread
 		}
-		for rows.Next() {
+		for k, i := range wanted {
+			if refused[k] == nil {
+				into[i] = &row[k]
+			}
+		}
+		for first := true; rows.Next(); first = false {
 			if err := rows.Scan(into...); err != nil {
 				yield(nil, explain(err, true))
 				return
 			}
-			for i, v := range row {
-				if x, ok := v.(float64); ok && short[i] {
-					row[i] = float32(x) // whose text has fewer digits
+			for k, i := range wanted {
+				if x, ok := row[k].(float64); ok && types[i].DatabaseTypeName() == "FLOAT4" {
+					row[k] = float32(x) // whose text has fewer digits
+				}
+			}
+			for k, wrong := range refused {
+				row[k] = nil
+				if first {
+					row[k] = wrong
 				}
 			}
 			if !yield(row, nil) {

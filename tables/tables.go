@@ -1,135 +1,67 @@
-// Package tables reads a party's rows for queries from their source: CSV and Parquet files,
-// SQLite files, and PostgreSQL databases. It is a module of its own, since it brings the
-// libraries that read them; package query reads CSV text and the rows of a program without it.
+// Package tables reads a party's rows for queries from Parquet files, SQLite files and PostgreSQL
+// databases. It is a module of its own, since it brings the libraries that read them:
+//
+//	source := sources.Source{Rows: "rows.parquet", Reader: tables.Read}
+//	rows, report, err := source.Read(ctx, schema)
+//
+// Of Parquet it reads, to the bit:
+//
+//   - BOOLEAN, INT32, INT64, FLOAT, DOUBLE; signed and unsigned integers of 8 to 64 bits, FLOAT16,
+//     DECIMAL, DATE, TIMESTAMP, STRING, ENUM, and columns of nulls alone
+//   - pages of version 1 and 2 in the encodings PLAIN, dictionaries, RLE, DELTA_BINARY_PACKED,
+//     DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY and BYTE_STREAM_SPLIT
+//   - the codecs SNAPPY, GZIP, BROTLI, ZSTD, LZ4_RAW, and LZ4 as Hadoop and others write it
+//
+// It refuses a column by name, and reads the others: INT96, whose zone no file says; bytes without
+// a meaning; TIME, INTERVAL, UUID, JSON, BSON, VARIANT, GEOMETRY, GEOGRAPHY and meanings that it
+// does not know; lists, maps and groups; the codec LZO, levels in BIT_PACKED, encryption, columns
+// in other files, pages of 256 MiB or more.
+//
+// A SQLite file that has a log (-wal), or a journal of a transaction that did not end, is copied
+// into a private folder of the system's temporary one, which is removed after the last row.
+//
+// The program hushsum-rows of this module reads for programs that do not bring the libraries.
 package tables
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"errors"
-	"io"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/hushsum/hushsum/internal/fault"
 	"github.com/hushsum/hushsum/query"
+	"github.com/hushsum/hushsum/query/sources"
 )
 
-// ErrSource: rows cannot be read from a source. [query.ErrRows] is for faults of the rows
-// themselves.
-var ErrSource = errors.New("tables: rows cannot be taken from there")
-
-// Source says where a party's rows are.
-type Source struct {
-	// Rows is the name of a CSV, Parquet or SQLite file, told apart by how they begin; or the
-	// address of a PostgreSQL database, postgres://user@host/name, whose parts are optional as
-	// psql's are; or env: and the name of an environment variable that holds such an address. A
-	// password is only in such a variable, or where psql looks for it: PGPASSWORD, or the file that
-	// PGPASSFILE names.
-	Rows string
-	// SQL is the statement that selects rows of a database, each with its columns' names.
-	SQL string
-	// Header has the names of the columns, separated by commas, of a CSV file whose first line lacks
-	// them.
-	Header string
+// Read is a [sources.Reader] of all forms. It reads rows one after the other, those of a database
+// by one statement, in a transaction that can only read.
+func Read(ctx context.Context, r sources.Request, read func(query.Table) error) error {
+	s := source{r}
+	switch r.Form {
+	case sources.Parquet:
+		return s.readParquet(ctx, read)
+	case sources.SQLite:
+		return s.readSQLite(ctx, read)
+	case sources.PostgreSQL:
+		return s.readPostgres(ctx, read)
+	}
+	return s.wrong("", "%s is not read here", r.Form)
 }
 
-// database reports whether rows come from a database that has an address.
-func (s *Source) database() bool {
-	return strings.HasPrefix(s.Rows, "postgres://") || strings.HasPrefix(s.Rows, "postgresql://") ||
-		strings.HasPrefix(s.Rows, environment)
-}
+// source reads what a request asks for.
+type source struct{ sources.Request }
 
-// Read reads and checks the rows, as [query.Schema.Read] and [query.Schema.ReadTable] do. It
-// reads rows one after the other; from a database by one statement, in a transaction that can
-// only read. It fails with the errors of these, or with [ErrSource]; no error contains a password
-// or a value of a row.
-func (s *Source) Read(
-	ctx context.Context, schema *query.Schema,
-) (*query.Rows, *query.Report, error) {
-	if s.database() {
-		if s.Header != "" {
-			return nil, s.report(), s.wrong("leave it out", "--header is for CSV files")
-		}
-		return s.readPostgres(ctx, schema)
-	}
-	file, err := os.Open(s.Rows)
-	if err != nil {
-		return nil, s.report(), &fault.Error{Kind: ErrSource, Reason: err.Error(), Err: err}
-	}
-	defer file.Close()
-	text := bufio.NewReader(file)
-	begin, err := text.Peek(len(sqliteMagic)) // all of a shorter file
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, s.report(), &fault.Error{Kind: ErrSource, Reason: err.Error(), Err: err}
-	}
-	form := formOf(begin)
-	if named := formNamed(s.Rows); named != "" && named != form {
-		return nil, s.report(), s.wrong("correct the file, or its name",
-			"its name is that of a %s file, but it is not one", named)
-	}
-	switch {
-	case form != "" && s.Header != "":
-		return nil, s.report(), s.wrong("leave it out", "--header is for CSV files")
-	case form == sqliteForm:
-		return s.readSQLite(ctx, schema)
-	case s.SQL != "":
-		return nil, s.report(), s.wrong("leave --sql out, or name a SQLite file or postgres://…",
-			"it is not a database")
-	case form == parquetForm:
-		return s.readParquet(ctx, schema, file)
-	}
-	var header []string
-	if s.Header != "" {
-		for _, name := range strings.Split(s.Header, ",") {
-			header = append(header, strings.TrimSpace(name))
-		}
-	}
-	return schema.Read(s.Rows, text, header)
-}
-
-// report is empty, for rows of which nothing was read.
-func (s *Source) report() *query.Report {
-	return &query.Report{File: s.name(), Findings: []query.Finding{}}
+// refused makes an error about a column of a type that no column takes.
+func (s *source) refused(column, kind, advice string) *query.RowsError {
+	return &query.RowsError{File: s.Name, Column: column, Advice: advice,
+		Reason: "its type, " + kind + ", is not one that a column takes"}
 }
 
 // wrong makes an error of this source.
-func (s *Source) wrong(advice, reason string, a ...any) error {
-	return fault.At(s.name(), fault.New(ErrSource, advice, reason, a...), "")
+func (s *source) wrong(advice, reason string, a ...any) error {
+	return fault.At(s.Name, fault.New(sources.ErrSource, advice, reason, a...), "")
 }
 
-// Forms of files other than CSV, as people call them.
-const (
-	parquetForm = "Parquet"
-	sqliteForm  = "SQLite"
-)
-
-// sqliteMagic begins a SQLite file (sqlite.org/fileformat2.html, "The Database Header").
-const sqliteMagic = "SQLite format 3\x00"
-
-// formOf tells a file by how it begins; empty: it may be CSV.
-func formOf(begin []byte) string {
-	switch {
-	case bytes.HasPrefix(begin, []byte(sqliteMagic)):
-		return sqliteForm
-	case bytes.HasPrefix(begin, []byte("PAR1")), bytes.HasPrefix(begin, []byte("PARE")):
-		return parquetForm
-	}
-	return ""
+// failed wraps an error of none of the libraries.
+func (s *source) failed(advice string, err error) error {
+	return &fault.Error{Kind: sources.ErrSource, Reason: s.Name + ": " + err.Error(), Advice: advice,
+		Err: err}
 }
-
-// formNamed tells a file by its name; empty: the name does not say.
-func formNamed(name string) string {
-	switch strings.ToLower(filepath.Ext(name)) {
-	case ".parquet":
-		return parquetForm
-	case ".sqlite", ".sqlite3", ".db":
-		return sqliteForm
-	}
-	return ""
-}
-
-// Extensions returns the file name extensions of files of rows, in order.
-func Extensions() []string { return []string{".csv", ".parquet", ".sqlite", ".sqlite3", ".db"} }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/query"
+	"github.com/hushsum/hushsum/query/sources"
 )
 
 const asked = `name = "asked"
@@ -116,15 +117,62 @@ const insert = `INSERT INTO person VALUES (1, 20, 0.25, 'F', true, '2024-01-31')
 (2, NULL, NULL, NULL, NULL, NULL), (3, 17, 0.1, 'X', false, '2024-02-01'),
 (4, 999, 2.5, 'M', true, '2024-03-01')`
 
+// TestMain is the program hushsum-rows if it is called by that name.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "hushsum-rows" {
+		if sources.WriteAnswer(context.Background(), os.Stdin, os.Stdout, Read) != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	folder, err := os.MkdirTemp("", "tables-*")
+	if err != nil {
+		panic(err)
+	}
+	own, err := os.Executable()
+	if err == nil {
+		err = os.Symlink(own, filepath.Join(folder, "hushsum-rows"))
+	}
+	if err != nil {
+		panic(err)
+	}
+	os.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
+	code := m.Run()
+	os.RemoveAll(folder)
+	os.Exit(code)
+}
+
+// read reads a source in this process, and fails unless the program gives the same rows, the same
+// report and the same error.
+func read(
+	t testing.TB, s sources.Source, schema *query.Schema,
+) (*query.Rows, *query.Report, error) {
+	t.Helper()
+	other, told, failed := s.Read(t.Context(), schema)
+	s.Reader = Read
+	rows, report, err := s.Read(t.Context(), schema)
+	if fmt.Sprint(rows) != fmt.Sprint(other) || !reflect.DeepEqual(report, told) {
+		t.Errorf("%s: %v, %+v, by the program %v, %+v", s.Rows, rows, report, other, told)
+	}
+	var place, otherPlace *query.RowsError
+	if fmt.Sprint(err) != fmt.Sprint(failed) ||
+		errors.Is(err, sources.ErrSource) != errors.Is(failed, sources.ErrSource) ||
+		errors.As(err, &place) != errors.As(failed, &otherPlace) ||
+		place != nil && *place != *otherPlace {
+		t.Errorf("%s: %v, by the program %v", s.Rows, err, failed)
+	}
+	return rows, report, err
+}
+
 // same fails unless a source has the rows of asCSV, with the same findings by row.
-func same(t *testing.T, s Source) {
+func same(t *testing.T, s sources.Source) {
 	t.Helper()
 	schema := schemaOf(t, asked)
 	want, told, err := schema.Read("rows.csv", strings.NewReader(asCSV), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, report, err := s.Read(t.Context(), schema)
+	got, report, err := read(t, s, schema)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,16 +194,15 @@ func same(t *testing.T, s Source) {
 // The same rows are read alike from files of every form, nulls are missing, and columns that the
 // job does not name are left alone, whatever their type.
 func TestSame(t *testing.T) {
-	same(t, Source{Rows: write(t, "rows.csv", asCSV)})
+	same(t, sources.Source{Rows: write(t, "rows.csv", asCSV)})
 	_, bare, _ := strings.Cut(asCSV, "\n")
-	same(t, Source{Rows: parquetFile(t, inParquet())})
+	same(t, sources.Source{Rows: parquetFile(t, inParquet())})
 	// SQLite has no truths: 1 and 0 are numbers, which the statement names.
-	same(t, Source{Rows: sqliteFile(t, create, insert),
+	same(t, sources.Source{Rows: sqliteFile(t, create, insert),
 		SQL: `SELECT *, x'00' AS bytes FROM (SELECT age, dose, sex, iif(smokes, 'true',
 			iif(smokes IS NULL, NULL, 'false')) AS smokes, day FROM person ORDER BY id);  -- all`})
-	rows, _, err := (&Source{Rows: write(t, "bare", bare),
-		Header: "id, age,dose,sex,smokes,day"}).Read(t.Context(),
-		schemaOf(t, asked))
+	rows, _, err := read(t, sources.Source{Rows: write(t, "bare", bare),
+		Header: "id, age,dose,sex,smokes,day"}, schemaOf(t, asked))
 	if err != nil || rows.Len() != 4 {
 		t.Error(rows, err)
 	}
@@ -173,75 +220,65 @@ func TestRefuses(t *testing.T) {
 	columns := "SELECT age, dose, sex, 'true' AS smokes, day FROM "
 	other := filepath.Join(t.TempDir(), "other.db")
 	for _, c := range []struct {
-		s    Source
+		s    sources.Source
 		want string
 		kind error
 	}{
-		{Source{Rows: "missing.csv"}, "no such file", ErrSource},
-		{Source{Rows: db}, "add --sql 'SELECT …'", ErrSource},
-		{Source{Rows: db, SQL: "SELECT x FROM person"},
-			"SQLite says: SQL logic error: no such column: x", ErrSource},
-		{Source{Rows: db, SQL: "DELETE FROM person"}, "does more than read", ErrSource},
-		{Source{Rows: db, SQL: "DELETE FROM person RETURNING *"}, "does more than read", ErrSource},
-		{Source{Rows: db, SQL: columns + "person; DROP TABLE person"}, "", ErrSource},
-		{Source{Rows: db, SQL: "VACUUM INTO '" + other + "'"}, "does more than read", ErrSource},
-		{Source{Rows: db, SQL: "ATTACH '" + other + "' AS o"}, "does more than read", ErrSource},
-		{Source{Rows: db, SQL: "PRAGMA query_only = 0"}, "does more than read", ErrSource},
-		{Source{Rows: db, SQL: columns + "odd"}, "row 1: age: the value is of a type, bytes",
+		{sources.Source{Rows: "missing.csv"}, "no such file", sources.ErrSource},
+		{sources.Source{Rows: db}, "add --sql 'SELECT …'", sources.ErrSource},
+		{sources.Source{Rows: db, SQL: "SELECT x FROM person"},
+			"SQLite says: SQL logic error: no such column: x", sources.ErrSource},
+		{sources.Source{Rows: db, SQL: "DELETE FROM person"}, "does more than read", sources.ErrSource},
+		{sources.Source{Rows: db, SQL: "DELETE FROM person RETURNING *"}, "does more than read", sources.ErrSource},
+		{sources.Source{Rows: db, SQL: columns + "person; DROP TABLE person"}, "", sources.ErrSource},
+		{sources.Source{Rows: db, SQL: "VACUUM INTO '" + other + "'"}, "does more than read", sources.ErrSource},
+		{sources.Source{Rows: db, SQL: "ATTACH '" + other + "' AS o"}, "does more than read", sources.ErrSource},
+		{sources.Source{Rows: db, SQL: "PRAGMA query_only = 0"}, "does more than read", sources.ErrSource},
+		{sources.Source{Rows: db, SQL: columns + "odd"}, "row 1: age: the value is of a type, bytes",
 			query.ErrRows},
-		{Source{Rows: db, SQL: "SELECT age FROM person"}, "dose: there is no such column",
+		{sources.Source{Rows: db, SQL: "SELECT age FROM person"}, "dose: there is no such column",
 			query.ErrRows},
-		{Source{Rows: db, SQL: columns + "person", Header: "a"}, "--header is for CSV", ErrSource},
-		{Source{Rows: write(t, "a.csv", asCSV), SQL: "SELECT 1"}, "it is not a database", ErrSource},
-		{Source{Rows: write(t, "a.parquet", asCSV)}, "of a Parquet file, but it is not one", ErrSource},
-		{Source{Rows: write(t, "a.db", "")}, "that of a SQLite file, but it is not one", ErrSource},
-		{Source{Rows: write(t, "b", sqliteMagic), SQL: "SELECT 1"}, "", ErrSource},
-		{Source{Rows: write(t, "c", "PAR1")}, "not a valid Parquet file: it ends early", ErrSource},
-		{Source{Rows: write(t, "c", "PAR1\xff\xff\xff\x7fPAR1")}, "it ends early", ErrSource},
-		{Source{Rows: write(t, "c", "PARE0000\x04\x00\x00\x00PARE")}, "it is encrypted", ErrSource},
-		{Source{Rows: parquetFile(t, []struct {
-			Age []int32 `parquet:"age,list"`
-		}{{}})}, "age: its type, a group of others,", query.ErrRows},
-		{Source{Rows: parquetFile(t, []struct {
-			Age []int32 `parquet:"age"`
-		}{{}})}, "age: its type, a list,", query.ErrRows},
-		{Source{Rows: parquetFile(t, []struct {
-			Age []byte `parquet:"age"`
-		}{{}})}, "age: its type, BYTE_ARRAY,", query.ErrRows},
-		{Source{Rows: parquetFile(t, []struct {
-			Age [16]byte `parquet:"age,uuid"`
-		}{{}})}, "age: its type, UUID,", query.ErrRows},
-		{Source{Rows: parquetFile(t, []struct {
+		{sources.Source{Rows: db, SQL: columns + "person", Header: "a"}, "--header is for CSV", sources.ErrSource},
+		{sources.Source{Rows: write(t, "a.csv", asCSV), SQL: "SELECT 1"}, "it is not a database", sources.ErrSource},
+		{sources.Source{Rows: write(t, "a.parquet", asCSV)}, "of a Parquet file, but it is not one", sources.ErrSource},
+		{sources.Source{Rows: write(t, "a.db", "")}, "that of a SQLite file, but it is not one", sources.ErrSource},
+		{sources.Source{Rows: write(t, "a.db", "12345678DUCK@\x00\x00\x00\x00\x00\x00\x00")},
+			"it is a DuckDB file; export a table: duckdb ", sources.ErrSource},
+		{sources.Source{Rows: write(t, "b", "SQLite format 3\x00"), SQL: "SELECT 1"}, "", sources.ErrSource},
+		{sources.Source{Rows: write(t, "c", "PAR1")}, "not a valid Parquet file: it ends early", sources.ErrSource},
+		{sources.Source{Rows: write(t, "c", "PAR1\xff\xff\xff\x7fPAR1")}, "it ends early", sources.ErrSource},
+		{sources.Source{Rows: write(t, "c", "PARE0000\x04\x00\x00\x00PARE")}, "it is encrypted", sources.ErrSource},
+		{sources.Source{Rows: parquetFile(t, []struct {
 			Age int32 `parquet:"age"`
 		}{{}})}, "dose: there is no such column", query.ErrRows},
-		{Source{Rows: parquetFile(t, []struct {
+		{sources.Source{Rows: parquetFile(t, []struct {
 			Age                    int32 `parquet:"age,date"`
 			Dose, Sex, Smokes, Day *int32
 		}{{}})}, "there is no such column", query.ErrRows},
-		{Source{Rows: "postgres://ann:SECRET@localhost/x", SQL: "SELECT 1"},
-			"others on this machine can see a password", ErrSource},
-		{Source{Rows: "postgres://localhost/x?password=SECRET", SQL: "SELECT 1"},
-			"others on this machine can see", ErrSource},
-		{Source{Rows: "postgres://ann:SECRET@[::1/x", SQL: "SELECT 1"}, "the address is not valid",
-			ErrSource},
-		{Source{Rows: "env:HUSHSUM_NO_SUCH", SQL: "SELECT 1"}, "does not hold the address", ErrSource},
-		{Source{Rows: "postgres://localhost:1/x?connect_timeout=1", SQL: "SELECT 1"},
-			"postgres://localhost:1/x: failed to connect", ErrSource},
+		{sources.Source{Rows: "postgres://ann:SECRET@localhost/x", SQL: "SELECT 1"},
+			"others on this machine can see a password", sources.ErrSource},
+		{sources.Source{Rows: "postgres://localhost/x?password=SECRET", SQL: "SELECT 1"},
+			"others on this machine can see", sources.ErrSource},
+		{sources.Source{Rows: "postgres://ann:SECRET@[::1/x", SQL: "SELECT 1"},
+			"the address is not valid", sources.ErrSource},
+		{sources.Source{Rows: "env:HUSHSUM_NO_SUCH", SQL: "SELECT 1"}, "does not hold the address", sources.ErrSource},
+		{sources.Source{Rows: "postgres://localhost:1/x?connect_timeout=1", SQL: "SELECT 1"},
+			"postgres://localhost:1/x: failed to connect", sources.ErrSource},
 	} {
-		rows, report, err := c.s.Read(t.Context(), schemaOf(t, asked))
+		rows, report, err := read(t, c.s, schemaOf(t, asked))
 		if rows != nil || report == nil || !errors.Is(err, c.kind) || err == nil ||
 			!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "SECRET") {
 			t.Errorf("%+v: %v, want %q", c.s, err, c.want)
 		}
 	}
 	t.Setenv("HUSHSUM_TEST_ADDRESS", "postgres://ann:SECRET@localhost:1/x")
-	in := Source{Rows: "env:HUSHSUM_TEST_ADDRESS", SQL: "SELECT 1"}
-	if _, _, err := in.Read(t.Context(), schemaOf(t, asked)); !errors.Is(err, ErrSource) ||
+	in := sources.Source{Rows: "env:HUSHSUM_TEST_ADDRESS", SQL: "SELECT 1"}
+	if _, _, err := read(t, in, schemaOf(t, asked)); !errors.Is(err, sources.ErrSource) ||
 		strings.Contains(err.Error(), "SECRET") {
 		t.Error(err)
 	}
 	t.Setenv("HUSHSUM_TEST_ADDRESS", "postgres://ann:SECRET@localhost:port/x")
-	if _, _, err := in.Read(t.Context(), schemaOf(t, asked)); !errors.Is(err, ErrSource) ||
+	if _, _, err := read(t, in, schemaOf(t, asked)); !errors.Is(err, sources.ErrSource) ||
 		strings.Contains(err.Error(), "SECRET") {
 		t.Error(err)
 	}
@@ -253,18 +290,20 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// A statement that takes long ends with its context.
+// A statement that takes long ends with its context, in the program too.
 func TestEnds(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(100*time.Millisecond, cancel)
-	s := Source{Rows: sqliteFile(t, create), SQL: `WITH RECURSIVE n(age) AS
-		(SELECT 20 UNION ALL SELECT age + 1 FROM n) SELECT count(*) AS age FROM n`}
-	if _, _, err := s.Read(ctx, schemaOf(t, asked)); err == nil {
-		t.Error("it ended")
-	}
-	file := Source{Rows: parquetFile(t, inParquet())}
-	if _, _, err := file.Read(ctx, schemaOf(t, asked)); !errors.Is(err, context.Canceled) {
-		t.Error(err)
+	for _, reader := range []sources.Reader{Read, nil} {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(100*time.Millisecond, cancel)
+		s := sources.Source{Rows: sqliteFile(t, create), SQL: `WITH RECURSIVE n(age) AS
+			(SELECT 20 UNION ALL SELECT age + 1 FROM n) SELECT count(*) AS age FROM n`, Reader: reader}
+		if _, _, err := s.Read(ctx, schemaOf(t, asked)); err == nil {
+			t.Error("it ended")
+		}
+		file := sources.Source{Rows: parquetFile(t, inParquet()), Reader: reader}
+		if _, _, err := file.Read(ctx, schemaOf(t, asked)); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
 	}
 }
 
@@ -303,7 +342,7 @@ func TestParquetTypes(t *testing.T) {
 		schema := schemaOf(t, "name = \"a\"\nparties.count = 2\n"+
 			"column = [{ name = \""+column+"\", type = \"number\", range = [-1e12, 1e12] }]\n"+
 			"query = [{ name = \"n\", kind = \"count\" }]\n")
-		rows, _, err := (&Source{Rows: name}).Read(t.Context(), schema)
+		rows, _, err := read(t, sources.Source{Rows: name}, schema)
 		if err != nil || fmt.Sprint(rows) != "&{[["+number+"] [0] ["+number+"]] []}" {
 			t.Errorf("%s: %v %v, want %s", column, rows, err, number)
 		}
@@ -314,7 +353,7 @@ func TestParquetTypes(t *testing.T) {
 		schema := schemaOf(t, "name = \"a\"\nparties.count = 2\ncolumn = [{ name = \""+column+
 			"\", type = \"category\", categories = [\"x\", \""+word+"\"], missing = \"category\" }]\n"+
 			"query = [{ name = \"n\", kind = \"count\" }]\n")
-		rows, _, err := (&Source{Rows: name}).Read(t.Context(), schema)
+		rows, _, err := read(t, sources.Source{Rows: name}, schema)
 		if err != nil || !strings.HasPrefix(fmt.Sprint(rows), "&{[[1] [2] [1]] []}") {
 			t.Errorf("%s: %v %v", column, rows, err)
 		}
@@ -322,7 +361,7 @@ func TestParquetTypes(t *testing.T) {
 	schema := schemaOf(t, strings.ReplaceAll(asked, `{ name = "age", type = "whole"`,
 		`{ name = "day", type = "whole"`)[:strings.Index(asked, "  { name = \"dose\"")]+
 		"]\nquery = [{ name = \"n\", kind = \"count\" }]\n")
-	if _, _, err := (&Source{Rows: name}).Read(t.Context(), schema); !errors.Is(err, query.ErrRows) ||
+	if _, _, err := read(t, sources.Source{Rows: name}, schema); !errors.Is(err, query.ErrRows) ||
 		!strings.Contains(err.Error(), "row 1: day: the value is of a type, a date,") {
 		t.Error(err)
 	}
@@ -331,10 +370,10 @@ func TestParquetTypes(t *testing.T) {
 // Rows come one after the other: those behind a fault are not read, and many are no burden.
 func TestManyRows(t *testing.T) {
 	schema := schemaOf(t, asked)
-	s := Source{Rows: sqliteFile(t, create), SQL: `WITH RECURSIVE n(i) AS
+	s := sources.Source{Rows: sqliteFile(t, create), SQL: `WITH RECURSIVE n(i) AS
 		(SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) SELECT 20 + i % 50 AS age, 0.5 AS dose,
 		'F' AS sex, 'true' AS smokes, '2024-01-31' AS day FROM n`}
-	rows, report, err := s.Read(t.Context(), schema)
+	rows, report, err := read(t, s, schema)
 	if err != nil || rows.Len() != 3000 || len(report.Findings) != 0 {
 		t.Error(report, err)
 	}
@@ -346,7 +385,7 @@ func TestManyRows(t *testing.T) {
 	if err := parquet.WriteFile(name, people, parquet.MaxRowsPerRowGroup(1100)); err != nil {
 		t.Fatal(err)
 	}
-	rows, report, err = (&Source{Rows: name}).Read(t.Context(), schema)
+	rows, report, err = read(t, sources.Source{Rows: name}, schema)
 	if err != nil || rows.Len() != 3000 || len(report.Findings) != 0 {
 		t.Error(report, err)
 	}
@@ -376,22 +415,32 @@ func TestPostgres(t *testing.T) {
 	}
 	defer db.Exec("DROP SCHEMA " + schema + " CASCADE")
 	from := " FROM " + schema + ".person ORDER BY id"
-	same(t, Source{Rows: "env:HUSHSUM_POSTGRES", SQL: "SELECT *" + from})
-	same(t, Source{Rows: "env:HUSHSUM_POSTGRES", SQL: "SELECT age::text, dose::numeric, " +
+	same(t, sources.Source{Rows: "env:HUSHSUM_POSTGRES", SQL: "SELECT *" + from})
+	same(t, sources.Source{Rows: "env:HUSHSUM_POSTGRES", SQL: "SELECT age::text, dose::numeric, " +
 		"sex::text, smokes, to_char(day, 'YYYY-MM-DD') AS day" + from + ";"})
 	if u, err := url.Parse(address); err == nil && u.User != nil {
 		if password, given := u.User.Password(); given { // as psql's own variable has it
 			t.Setenv("PGPASSWORD", password)
 			u.User = url.User(u.User.Username())
-			same(t, Source{Rows: u.String(), SQL: "SELECT *" + from})
+			same(t, sources.Source{Rows: u.String(), SQL: "SELECT *" + from})
 		}
 	}
 	weighed := schemaOf(t, "name = \"a\"\nparties.count = 2\ncolumn = [{ name = \"weight\", "+
 		"type = \"number\", range = [0.0, 100.0] }]\nquery = [{ name = \"n\", kind = \"count\" }]\n")
-	s := Source{Rows: "env:HUSHSUM_POSTGRES", SQL: "SELECT weight" + from}
-	rows, _, err := s.Read(t.Context(), weighed)
+	s := sources.Source{Rows: "env:HUSHSUM_POSTGRES", SQL: "SELECT weight" + from}
+	rows, _, err := read(t, s, weighed)
 	if err != nil || !strings.HasPrefix(fmt.Sprint(rows), "&{[[61.5]") {
 		t.Error(rows, err)
+	}
+	mixed := sources.Source{Rows: s.Rows, SQL: "SELECT noted, weight, array[1] AS many" + from}
+	if rows, _, err := read(t, mixed, weighed); err != nil || rows.Len() != 4 {
+		t.Error(rows, err)
+	}
+	d, err := mixed.Describe(t.Context())
+	if d == nil || d.Rows != 4 ||
+		!strings.Contains(fmt.Sprint(err), "noted: its type, JSONB, is not") ||
+		d.Columns[0].Refusal == nil || *d.Columns[1].Most != 61.5 || d.Columns[2].Refusal == nil {
+		t.Error(d, err)
 	}
 	for _, c := range []struct{ statement, want string }{
 		{"SELECT noted AS weight" + from, "weight: its type, JSONB,"},
@@ -407,10 +456,74 @@ func TestPostgres(t *testing.T) {
 		{"", "add --sql"},
 	} {
 		s.SQL = c.statement
-		_, _, err := s.Read(t.Context(), weighed)
+		_, _, err := read(t, s, weighed)
 		if err == nil || !strings.Contains(err.Error(), c.want) ||
 			strings.Contains(err.Error(), "SECRET") {
 			t.Errorf("%s: %v, want %q", c.statement, err, c.want)
+		}
+	}
+}
+
+// A statement that PostgreSQL works on ends there too when its context does.
+func TestPostgresHearsTheEnd(t *testing.T) {
+	address := os.Getenv("HUSHSUM_POSTGRES")
+	if address == "" {
+		t.Skip("HUSHSUM_POSTGRES names no server")
+	}
+	db, err := sql.Open("pgx", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	mark := fmt.Sprintf("'hushsum %d'", os.Getpid())
+	until := func(want int) {
+		for n := -1; n != want && t.Context().Err() == nil; time.Sleep(10 * time.Millisecond) {
+			if err := db.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND "+
+				"position($1 in query) > 0 AND pid <> pg_backend_pid()", mark).Scan(&n); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	}
+	for _, reader := range []sources.Reader{Read, nil} {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(0, func() {
+			until(1)
+			cancel()
+		})
+		s := sources.Source{Rows: "env:HUSHSUM_POSTGRES", Reader: reader,
+			SQL: "SELECT 1 AS age, pg_sleep(600), " + mark + " AS mark"}
+		if _, _, err := s.Read(ctx, schemaOf(t, asked)); !errors.Is(err, sources.ErrSource) {
+			t.Error(err)
+		}
+		until(0)
+	}
+}
+
+// kindNames are columns of the files in testdata.
+var kindNames = []string{"int8", "int64", "uint32", "float", "double", "bool", "text", "few",
+	"date", "nano", "large", "half"}
+
+// readColumns reads columns of a file one by one, and expects each to be read or refused.
+func readColumns(t *testing.T, name string) {
+	t.Helper()
+	for _, column := range kindNames {
+		rows := 0
+		r := sources.Request{Form: sources.Parquet, Name: name, Rows: name,
+			Columns: []string{column}}
+		err := Read(t.Context(), r, func(table query.Table) error {
+			for _, err := range table.Rows {
+				if err != nil {
+					return err
+				}
+				if rows++; rows > 100_000 { // a run of a few bytes may be as many as it says
+					return nil
+				}
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, sources.ErrSource) && !errors.Is(err, query.ErrRows) {
+			t.Fatal(err)
 		}
 	}
 }
@@ -422,6 +535,17 @@ func FuzzParquet(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(text, 40, byte(0xff))
+	written, err := filepath.Glob("testdata/*.parquet")
+	if err != nil || len(written) == 0 {
+		f.Fatal(err)
+	}
+	for _, name := range written {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text, -1, byte(0))
+	}
 	schema := schemaOf(f, asked)
 	name := filepath.Join(f.TempDir(), "rows")
 	f.Fuzz(func(t *testing.T, text []byte, at int, with byte) {
@@ -431,10 +555,12 @@ func FuzzParquet(f *testing.F) {
 		if err := os.WriteFile(name, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, report, err := (&Source{Rows: name}).Read(t.Context(), schema)
-		if report == nil || err != nil && !errors.Is(err, ErrSource) && !errors.Is(err, query.ErrRows) {
+		_, report, err := (&sources.Source{Rows: name, Reader: Read}).Read(t.Context(), schema)
+		if report == nil || err != nil && !errors.Is(err, sources.ErrSource) &&
+			!errors.Is(err, query.ErrRows) {
 			t.Fatal(report, err)
 		}
+		readColumns(t, name)
 	})
 }
 
@@ -451,10 +577,10 @@ func TestDamagedParquet(t *testing.T) {
 		if err := os.WriteFile(name, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, _, err := (&Source{Rows: name}).Read(t.Context(), schema)
+		_, _, err := (&sources.Source{Rows: name, Reader: Read}).Read(t.Context(), schema)
 		if err != nil {
 			refused++
-			if !errors.Is(err, ErrSource) && !errors.Is(err, query.ErrRows) {
+			if !errors.Is(err, sources.ErrSource) && !errors.Is(err, query.ErrRows) {
 				t.Fatal(err)
 			}
 		}
@@ -469,5 +595,18 @@ func TestDamagedParquet(t *testing.T) {
 	}
 	if refused < 50 {
 		t.Errorf("%d of some %d files are refused", refused, len(text)/17+len(text)/97)
+	}
+
+	// So may the head of a page of the only column that is wanted.
+	if text, err = os.ReadFile("testdata/9.parquet"); err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(text); i += 5 {
+		damaged := []byte(string(text))
+		damaged[i] ^= 0x0e
+		if err := os.WriteFile(name, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		readColumns(t, name)
 	}
 }

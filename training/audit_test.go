@@ -22,7 +22,7 @@ func TestAuditByInsertedRecords(t *testing.T) {
 		j.Privacy.Records, j.Training.Batch = 100, 5
 	})
 	stated, err := made.settled.Round().Spent(accounting.ServerView, 1, delta)
-	if err != nil || stated.Unit != accounting.RecordUnit {
+	if err != nil || stated.Unit() != accounting.RecordUnit {
 		t.Fatal(stated, err)
 	}
 	nothing := &learning.Dataset{X: make([]float64, 2), Features: 2, Labels: []int{1}}
@@ -51,7 +51,7 @@ func TestAuditByInsertedRecords(t *testing.T) {
 					sum[0][j] += x
 				}
 			}
-			total, err := made.settled.DecodeTotal(s.Public, s.Round, sum, len(parties))
+			total, err := made.settled.DecodeTotal(s.Public, sum, len(parties))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,13 +65,13 @@ func TestAuditByInsertedRecords(t *testing.T) {
 	audit := func() float64 {
 		return math.Log(math.Max(1e-9, found(inserted)-margin-delta) / (found(nothing) + margin))
 	}
-	if got := audit(); got > stated.Upper {
-		t.Errorf("the audit finds epsilon %v at delta %v, %v is stated", got, delta, stated.Upper)
+	if got := audit(); got > stated.Bare().Upper {
+		t.Errorf("the audit finds epsilon %v at delta %v, %v is stated", got, delta, stated.Bare().Upper)
 	}
 	made.options.Records.Random = zeros{}
-	if got := audit(); got < stated.Upper {
-		t.Errorf("without coins the audit finds epsilon %v, no more than %v", got, stated.Upper)
+	if got := audit(); got < stated.Bare().Upper {
+		t.Errorf("without coins the audit finds epsilon %v, no more than %v", got, stated.Bare().Upper)
 	} else {
-		t.Logf("stated %.3f; without coins the audit finds %.3f", stated.Upper, got)
+		t.Logf("stated %.3f; without coins the audit finds %.3f", stated.Bare().Upper, got)
 	}
 }

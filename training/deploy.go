@@ -68,16 +68,12 @@ func Apply(s *job.Settled) (func(r job.Round, model []float64) ([]float64, error
 
 // Remembers reports whether the server's rule of a job goes on from what it did in earlier rounds.
 func Remembers(s *job.Settled) bool {
-	return s.Job() != nil && Optimizer(s.Job()).Rule != aggregation.RuleFedAvg
+	return Optimizer(s.Job()).Rule != aggregation.RuleFedAvg
 }
 
 // served is Apply for vectors of the parties' programs.
 func served(s *job.Settled) (func(r job.Round, model []float64) ([]float64, error), error) {
 	j := s.Job()
-	if j == nil {
-		return nil, &job.ConfigError{Path: "server.rule", Reason: "a plan has none",
-			Advice: "leave Apply out: the next model is the sum of model and mean"}
-	}
 	if j.Privacy.ClipQuantile > 0 {
 		return nil, noQuantile(j)
 	}
@@ -87,7 +83,7 @@ func served(s *job.Settled) (func(r job.Round, model []float64) ([]float64, erro
 		total := job.Total{Mean: r.Mean, Parties: len(r.Parties)}
 		if total.Mean == nil || !s.Alone() {
 			var err error
-			total, err = s.DecodeTotal(r.Broadcast, 0, r.Sum.Values(), len(r.Parties))
+			total, err = s.DecodeTotal(r.Broadcast, r.Sum.Values(), len(r.Parties))
 			if err != nil {
 				return nil, err
 			}

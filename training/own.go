@@ -94,7 +94,7 @@ func (p *Own) Submit(ctx context.Context, s *Standing) (values [][]uint64, err e
 	if err != nil {
 		return nil, err
 	}
-	return p.training.settled.EncodeMessage(s.Public, s.Round, m, nil)
+	return p.training.settled.EncodeMessage(s.Public, m, nil)
 }
 
 // load reads the variates. Those that were to be hold if the party was counted in their

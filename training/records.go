@@ -2,7 +2,6 @@ package training
 
 import (
 	"encoding/binary"
-	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -43,9 +42,14 @@ func (l *Learner) takeRecords(round, i int, w *Work) error {
 		binary.LittleEndian.PutUint64(seed[:], l.derived("coins", round, i))
 		random = rand.NewChaCha8(seed)
 	}
-	drawn, err := draw(r.units(rows), r.Coins.Rate, random)
+	units := r.units(rows)
+	numbers, err := Draw(len(units), r.Coins.Rate, random)
 	if err != nil {
 		return err
+	}
+	var drawn [][]int
+	for _, k := range numbers {
+		drawn = append(drawn, units[k])
 	}
 	sum := make([]float64, len(l.Weights))
 	if len(drawn) <= r.Coins.Most() {
@@ -61,21 +65,14 @@ func (l *Learner) takeRecords(round, i int, w *Work) error {
 	return nil
 }
 
-// Fits returns a [job.ConfigError] if rows do not say whose they are, though they have to, or if a
-// party has more records than all have by the job: a record that was never drawn because of others
-// would be drawn if one of these were missing, so that a record would move the sum by two.
+// Fits returns a [job.ConfigError] if rows do not say whose they are, though they have to, or are
+// more than [job.Coins.Fits] takes.
 func (r *Records) Fits(rows *learning.Dataset) error {
 	if r.Persons && rows.Writers == nil {
 		return &job.ConfigError{Path: "privacy.group", Reason: "the rows do not say whose they are",
 			Advice: "begin each line with the person's name or number"}
 	}
-	if n := len(r.units(rows)); n > r.Coins.Count {
-		return &job.ConfigError{Path: "privacy.records",
-			Reason: fmt.Sprintf("it says that all parties together have %d, and this one has %d: noise "+
-				"hides a record if all may be drawn", r.Coins.Count, n),
-			Advice: "declare that many in the job, or bring fewer, chosen by what each is by itself"}
-	}
-	return nil
+	return (&job.Coins{Count: r.Coins.Count}).Fits(len(r.units(rows)))
 }
 
 // Alone returns the training of a party without the others, in the clear: each record is drawn as
@@ -110,21 +107,21 @@ func (r *Records) units(rows *learning.Dataset) (units [][]int) {
 	return units
 }
 
-// draw returns the units whose coins come up, each with a probability of rate, or by less than
-// 2^-64 below.
-func draw(units [][]int, rate float64, random io.Reader) (drawn [][]int, err error) {
-	if rate >= 1 {
-		return units, nil
-	}
-	below := uint64(math.Ldexp(rate, 64))
-	coins := make([]byte, 8*len(units))
-	if err := entropy.Read("training", random, coins); err != nil {
-		return nil, err
+// Draw returns which of n units have a coin that comes up, each with a probability of rate, or by
+// less than 2^-64 below; nil: crypto/rand tosses.
+func Draw(n int, rate float64, random io.Reader) (drawn []int, err error) {
+	below := uint64(math.MaxUint64)
+	coins := make([]byte, 8*n)
+	if rate < 1 {
+		below = uint64(math.Ldexp(rate, 64))
+		if err := entropy.Read("training", random, coins); err != nil {
+			return nil, err
+		}
 	}
 	defer clear(coins)
-	for k, unit := range units {
+	for k := range n {
 		if binary.LittleEndian.Uint64(coins[8*k:]) < below {
-			drawn = append(drawn, unit)
+			drawn = append(drawn, k)
 		}
 	}
 	return drawn, nil

@@ -128,13 +128,13 @@ func TestCoins(t *testing.T) {
 	const times = 2000
 	drawn, seen := 0, make([]int, len(units))
 	for range times {
-		got, err := draw(units, made.options.Records.Coins.Rate, nil)
+		got, err := Draw(len(units), made.options.Records.Coins.Rate, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		drawn += len(got)
 		for _, unit := range got {
-			seen[unit[0]]++
+			seen[units[unit][0]]++
 		}
 	}
 	off := func(got, of float64) float64 { return math.Abs(got-.3*of) / math.Sqrt(of*.21) }
@@ -146,7 +146,7 @@ func TestCoins(t *testing.T) {
 			t.Errorf("record %d came up %d times, off by %v standard deviations", i, n, z)
 		}
 	}
-	if _, err := draw(units, .5, errReader{}); err == nil {
+	if _, err := Draw(len(units), 0.5, errReader{}); err == nil {
 		t.Error("a source that fails draws")
 	}
 }

@@ -55,7 +55,7 @@ type Standing struct {
 // [job.ConfigError].
 func Of(s *job.Settled) (*Training, error) {
 	j := s.Job()
-	if j == nil || j.Model.Name == "" {
+	if j.Model.Name == "" {
 		return nil, &job.ConfigError{Path: "model.name", Reason: "the job declares no training",
 			Advice: `write model.name = "logistic", or train with a program`}
 	}
@@ -232,7 +232,7 @@ func (t *Training) message(
 func (t *Training) Advance(
 	s *Standing, optimizer *aggregation.Optimizer, sum [][]uint64, included []int,
 ) (*Standing, error) {
-	total, err := t.settled.DecodeTotal(s.Public, s.Round, sum, len(included))
+	total, err := t.settled.DecodeTotal(s.Public, sum, len(included))
 	if err != nil {
 		return nil, err
 	}

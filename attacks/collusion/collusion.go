@@ -2,15 +2,15 @@
 // all that they know, and subtract what it explains of the noise on the input of the one
 // that is left.
 //
-// Most of it is about Protocol 1 of the thesis ("A Practical Approach to Federated
-// Learning", chapter 2), in which every party sends every other two candidates for a noise
-// term, of which the other adds one by a secret bit. Collusion has every way to pool and
-// to guess, on plain numbers; CollusionOblivious the same on package oblivious, with what
-// its parties hold and send; CollusionAdult the thesis's own experiment. CollusionFaults
-// shows what is wrong with the published form besides, and CollusionLaw what the noise
-// that is left is worth in ε and δ. What holds against all of them are noise shares with
-// slack for n−1 colluders (package noise), and oblivious transfer of the terms. JointPooling
-// has the same colluders pool their bits in oblivious.Joint, where these explain nothing.
+// Most of it is about Protocol 1 of the thesis ("A Practical Approach to Federated Learning",
+// chapter 2), in which every party sends every other party two candidates for a noise term, and the
+// receiver's secret bit decides which candidate it adds. Collusion has every way to pool and to
+// guess, on plain numbers; CollusionOblivious the same on package oblivious, with what its parties
+// hold and send; CollusionAdult the thesis's own experiment. CollusionFaults shows what is wrong
+// with the published form besides, and CollusionLaw what the noise that is left is worth in ε and
+// δ. What holds against all of them are noise shares with slack for n−1 colluders (package noise),
+// and oblivious transfer of the terms. JointPooling has the same colluders pool their bits in
+// oblivious.Joint, where these explain nothing.
 package collusion
 
 import "github.com/hushsum/hushsum/attacks"

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/hushsum/hushsum/attacks"
-	"github.com/hushsum/hushsum/attacks/audit"
+	"github.com/hushsum/hushsum/audit"
 	"github.com/hushsum/hushsum/internal/continuous"
 )
 
@@ -108,8 +108,8 @@ func calibrationFault(o attacks.Options, runs int) (attacks.Row, error) {
 	return attacks.Row{
 		Case:       "calibration",
 		Metric:     "ε shown, of a claimed 0.1",
-		Undefended: undefended.Measure(2*published.epsilon, published.pure()),
-		Defended:   defended.Measure(0, honest.pure()),
+		Undefended: attacks.BoundOf(undefended, 2*published.epsilon, published.pure()),
+		Defended:   attacks.BoundOf(defended, 0, honest.pure()),
 		Note:       "the scale carries 1/n, but the noise is in the sum",
 	}, nil
 }

@@ -122,7 +122,7 @@ func (a membershipAttack) run(
 			return err
 		}
 		curves.Series = append(curves.Series, openCurve, noisyCurve)
-		rows, err := a.rows(target.name, open, noisy, target.noisy.epsilon)
+		rows, err := a.rows(target.name, open, noisy, target.noisy.spent)
 		if err != nil {
 			return err
 		}
@@ -143,7 +143,7 @@ func (a membershipAttack) run(
 // rows judges scores on models without noise, and with client-level noise of the
 // given ε(server) at privacy.DefaultDelta.
 func (a membershipAttack) rows(
-	target string, open, noisy []Scored, serverEpsilon float64,
+	target string, open, noisy []Scored, spent *accounting.Claim,
 ) ([]attacks.Row, error) {
 	undefended, err := Judge(open, membershipFPR)
 	if err != nil {
@@ -153,7 +153,7 @@ func (a membershipAttack) rows(
 	if err != nil {
 		return nil, err
 	}
-	epsilon, delta := rowBound(serverEpsilon, privacy.DefaultDelta)
+	epsilon, delta := rowBound(spent.Bare().Upper, privacy.DefaultDelta)
 	auc := PrivateAUC(epsilon, delta)
 	openError, err := aucErrorOfModels(open)
 	if err != nil {
@@ -168,8 +168,7 @@ func (a membershipAttack) rows(
 		Metric:     "AUC",
 		Undefended: undefended.measureAUC(openError, a.leastAUC, 1),
 		Defended:   defended.measureAUC(noisyError, 0, auc+attacks.Sigmas*noisyError),
-		Note: fmt.Sprintf("ε(server) = %.3f of a client at δ = %g allows a row an AUC of %.3f",
-			serverEpsilon, privacy.DefaultDelta, auc),
+		Note:       fmt.Sprintf("%v, allows a row an AUC of %.3f", spent, auc),
 	}}
 	if most := rows[0].Defended.Max; undefended.AUC <= most {
 		// Nor would it be noticed that the noise is gone.

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/attacks"
 	"github.com/hushsum/hushsum/learning"
@@ -13,9 +14,9 @@ import (
 	"github.com/hushsum/hushsum/simulation"
 )
 
-// membershipStudy holds what models are trained on: a pool of rows that belong to
-// parties for good, of which each model gets a random half, so that a row more or
-// less changes the update of one party and nothing else.
+// membershipStudy holds what models are trained on: a pool of rows that belong to parties for good.
+// Each model gets a random half of the pool, so that a row more or less changes the update of one
+// party and nothing else.
 type membershipStudy struct {
 	name       string
 	pool, test *learning.Dataset
@@ -74,8 +75,8 @@ type averaging struct {
 // federated holds the models of a target.
 type federated struct {
 	*Shadows
-	accuracy float64 // on test rows, a mean over models
-	epsilon  float64 // the accountant's ε(server) at privacy.DefaultDelta; 0 without noise
+	accuracy float64           // on test rows, a mean over models
+	spent    *accounting.Claim // against the server, at privacy.DefaultDelta; nil without noise
 }
 
 // train trains models for a target. The same part gives the same rows and seeds to every
@@ -93,7 +94,7 @@ func (s *membershipStudy) train(
 	if target.noise != nil {
 		training.Noise, training.Sum = target.noise, simulation.Ring
 	}
-	accuracies, spent := make(chan float64, models), make(chan float64, models)
+	accuracies, spent := make(chan float64, models), make(chan accounting.Claim, models)
 	trainOne := func(member []bool, r *rand.Rand) ([]float64, error) {
 		own := training
 		own.Seed = r.Uint64()
@@ -106,7 +107,7 @@ func (s *membershipStudy) train(
 			return nil, err
 		}
 		accuracies <- trained.Final().Test.Accuracy()
-		spent <- trained.Rounds[len(trained.Rounds)-1].Server.Upper
+		spent <- trained.Rounds[len(trained.Rounds)-1].Server
 		return s.logits(trained.Model)
 	}
 	shadows, err := trainShadows(ctx, o, part, models, s.pool.Len(), trainOne)
@@ -116,7 +117,16 @@ func (s *membershipStudy) train(
 	f := &federated{Shadows: shadows}
 	for range models {
 		f.accuracy += <-accuracies / float64(models)
-		f.epsilon = max(f.epsilon, <-spent)
+		of := <-spent
+		if target.noise == nil {
+			continue
+		}
+		if f.spent != nil {
+			if of, err = of.Or(*f.spent); err != nil {
+				return nil, err
+			}
+		}
+		f.spent = &of
 	}
 	return f, nil
 }

@@ -10,7 +10,7 @@ import (
 // are enough.
 func newRelease(parties, colluders, dimension, bits int) (*privacy.Mechanism, error) {
 	release := privacy.Release{
-		Contributors: privacy.Contributors{Parties: parties, Colluders: colluders},
+		Promise: privacy.Assumed(parties, parties-colluders),
 		Noise: privacy.Noise{
 			Family:     accounting.FamilyDiscreteGaussian,
 			Multiplier: 1,

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/attacks"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -178,7 +179,7 @@ func runQueryDifferencing(ctx context.Context, o attacks.Options) (*attacks.Repo
 	}
 	var right [2][2]float64 // of guesses by the difference, and by one count; exact and with noise
 	var deviation [2]float64
-	epsilon := 0.0
+	var spent accounting.Claim
 	for k, text := range []string{differs, differs + guarded} {
 		s, err := newSurvey(text)
 		if err != nil {
@@ -200,11 +201,9 @@ func runQueryDifferencing(ctx context.Context, o attacks.Options) (*attacks.Repo
 				}
 			}
 		}
-		spent, err := s.plan.Spent()
-		if err != nil {
+		if spent, err = s.plan.Spent(); err != nil {
 			return nil, err
 		}
-		epsilon = spent.Upper
 		for g := range readings {
 			along := readings[g].along
 			deviation[g] = s.settled.StdDev(s.parties()) * s.over() / math.Sqrt(dot(along, along))
@@ -212,7 +211,7 @@ func runQueryDifferencing(ctx context.Context, o attacks.Options) (*attacks.Repo
 	}
 	report := &attacks.Report{}
 	// The most that ε lets anybody guess, from whatever is answered.
-	most := 1 / (1 + math.Exp(-epsilon))
+	most := 1 / (1 + math.Exp(-spent.Bare().Upper))
 	for g, name := range []string{"the difference of two counts", "one count, all others known"} {
 		want := 0.5 * math.Erfc(-0.5/deviation[g]/math.Sqrt2)
 		n := float64(trials)
@@ -224,8 +223,8 @@ func runQueryDifferencing(ctx context.Context, o attacks.Options) (*attacks.Repo
 			Undefended: attacks.Exactly(right[g][0]/n, trials, 1),
 			Defended:   guess,
 			Limit:      true,
-			Note: fmt.Sprintf("ε = %.3g for both queries together lets nobody guess right in more than "+
-				"%.3f; half is by chance", epsilon, most),
+			Note: fmt.Sprintf("ε = %s for both queries together lets nobody guess right in more than "+
+				"%.3f; half is by chance", spent.Most(), most),
 		})
 	}
 	return report, nil

@@ -26,7 +26,7 @@ type coined struct {
 	rate       float64 // of luck
 	multiplier float64
 	open       bool    // what is made leaves when it is made, and not at an instant
-	asleep     float64 // the probability with which a party without luck is away
+	asleep     float64 // the probability with which a party that its coin leaves out is away
 	late       bool    // training that overruns the instant leaves when it is done
 	sure       bool    // training fits the instant, so that only coins tell two rounds apart
 	kept       bool    // the second of two rounds is a second try of the first, with its coin
@@ -60,7 +60,7 @@ type watched struct {
 // play plays the given number of rounds.
 func (c coined) play(r *runner, part, rounds uint64) ([]coin, error) {
 	release := privacy.Release{
-		Contributors: privacy.Contributors{Parties: parties, Colluders: 1},
+		Promise: privacy.Assumed(parties, parties-1),
 		Noise: privacy.Noise{Family: accounting.FamilyDiscreteGaussian, Multiplier: c.multiplier,
 			Clip: 1, Bits: layout[0].Bits},
 		Dimension: layout[0].Length,

@@ -117,9 +117,9 @@ func pairs(coins []coin) (out []coin) {
 	return out
 }
 
-// fromMessages guesses coins from what is seen of messages: by that number, among all, which tells
-// most in the first half of the rounds, in the other half. Where messages tell nothing, that is
-// further than attacks.Sigmas deviations from a half with a probability of 2e-9.
+// fromMessages finds, on the first half of the rounds, the statistic of messages that predicts
+// coins best, and tests it on the other half. Where messages tell nothing, the result is further
+// than attacks.Sigmas deviations from a half with a probability of 2e-9.
 func fromMessages(coins []coin) (model.Judgement, error) {
 	half := len(coins) / 2
 	best, most, sign := 0, -1.0, 1.0

@@ -125,7 +125,7 @@ func runNumbersTold(r *runner) error {
 	return nil
 }
 
-// lied plays a job of six rounds of which some parties lie.
+// lied plays a job of six rounds in which some parties lie.
 func lied(r *runner, colluders int, lie func(p *party), liars ...int) (*world, error) {
 	w, err := newWorld(r, options{rounds: 6, colluders: colluders})
 	if err != nil {

@@ -26,7 +26,7 @@ type party struct {
 	// that it does.
 	silent wire.Type
 	change func(h wire.Header, message []byte) []byte
-	// It says least and told when it connects, if they are not 0.
+	// The party says least and told when it connects, if they are not 0.
 	least, told uint64
 
 	unfit bool // its rows make no vector

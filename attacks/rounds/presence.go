@@ -10,6 +10,7 @@ import (
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/attacks"
+	"github.com/hushsum/hushsum/audit"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/privacy"
@@ -113,8 +114,8 @@ func shown(one, other int) float64 {
 	const alpha = 0.025
 	delta := privacy.Budget{}.WithDefaults().Delta
 	bound := func(a, b int) float64 {
-		return math.Log(max(attacks.BinomialLower(a, presenceRuns, alpha)-delta, 0) /
-			attacks.BinomialUpper(b, presenceRuns, alpha))
+		return math.Log(max(audit.BinomialLower(a, presenceRuns, alpha)-delta, 0) /
+			audit.BinomialUpper(b, presenceRuns, alpha))
 	}
 	return max(0, bound(one, other), bound(other, one))
 }
@@ -133,9 +134,9 @@ const leaverTolerance = 10
 func newLeaver() (l *leaver, err error) {
 	l = &leaver{model: learning.Logistic{Features: 2}, local: learning.SGD{Rate: 100, Steps: 50}}
 	release := privacy.Release{
-		Contributors: privacy.Contributors{Parties: parties},
-		Noise:        privacy.Noise{Family: accounting.FamilyDiscreteGaussian, Clip: 1, Bits: 32},
-		Dimension:    l.model.NumParams(),
+		Promise:   privacy.Assumed(parties, parties),
+		Noise:     privacy.Noise{Family: accounting.FamilyDiscreteGaussian, Clip: 1, Bits: 32},
+		Dimension: l.model.NumParams(),
 	}
 	budget := privacy.Budget{Epsilon: presenceEpsilon}.WithDefaults()
 	if release.Noise.Multiplier, err = release.Calibrate(budget, 1); err != nil {

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/attacks/internal/textbook"
+	"github.com/hushsum/hushsum/transport"
 )
 
 const (
@@ -59,7 +59,7 @@ func letIn(ctx context.Context, strangers int, keeps bool, wait time.Duration) (
 	defer end()
 	signers := textbook.Signers(welcome + 1)
 	coordinator := signers[welcome]
-	l, err := hushsum.ListenTCP(loopback, coordinator, textbook.RosterOf("party", signers[:welcome]))
+	l, err := transport.ListenTCP(loopback, coordinator, textbook.RosterOf("party", signers[:welcome]))
 	if err != nil {
 		return 0, err
 	}
@@ -82,7 +82,7 @@ func letIn(ctx context.Context, strangers int, keeps bool, wait time.Duration) (
 		defer conn.Close()
 	}
 	for _, signer := range signers[:welcome] {
-		d := &hushsum.TCPDialer{Address: address, Identity: signer,
+		d := &transport.TCPDialer{Address: address, Identity: signer,
 			Coordinator: coordinator.Public().(ed25519.PublicKey)}
 		group.Go(func() { greet(ctx, d) })
 	}
@@ -101,7 +101,7 @@ func letIn(ctx context.Context, strangers int, keeps bool, wait time.Duration) (
 }
 
 // greet connects as a party does, again and again until it could say hello.
-func greet(ctx context.Context, d *hushsum.TCPDialer) {
+func greet(ctx context.Context, d *transport.TCPDialer) {
 	for ctx.Err() == nil {
 		link, err := d.Dial(ctx)
 		if err == nil {

@@ -203,6 +203,9 @@ func (w *world) step() (moved bool, err error) {
 			w.sums = append(w.sums, sum{apply.Round, apply.Parties, apply.Sum.Values()})
 			w.server.Applied(w.now, apply.Round, nil)
 		}
+		if w.server.Status().Paused { // who attacks, or does not know why, goes on
+			w.server.Resume(w.now, "all the same")
+		}
 	}
 	for _, p := range w.parties {
 		took, err := p.pump()

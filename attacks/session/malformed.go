@@ -44,9 +44,9 @@ func naiveReader(parties int) func([]byte) error {
 	}
 }
 
-// malform runs a session of three rounds, in the second of which one party drops
-// out, and delivers mutants of what goes to and from two of its parties before the
-// genuine message. A weak target gets them until it accepts one.
+// malform runs a session of three rounds. One party drops out of the second round. Before each
+// genuine message to and from two of the parties, malform delivers mutants of that message. A weak
+// target gets them until it accepts one.
 func malform(t target, recovery *protocol.Recovery, mutate mutation) (*probe, error) {
 	const parties, dropped = 5, 4
 	inputs := randomInputs(1, malformedLayout, parties)
@@ -122,7 +122,7 @@ func malformedVariants(uint64) []variant {
 		name:   "too long for any",
 		mutate: oversized,
 		lacks:  textbook.Strict,
-		// All but Reveal, of which the zeros are owners out of order.
+		// All but Reveal, whose zeros are owners out of order.
 		taken:  exactly(13),
 		faults: unmeasured,
 		want:   protocol.ErrOversized, // before it is read

@@ -33,7 +33,7 @@ func splitParticipantsVariants(seed uint64) []variant {
 	return append(variants, sparseVariant())
 }
 
-// shownTo0 tells party 0 of few participants, and the others the truth.
+// shownTo0 sends party 0 a short list of participants, and all others the true one.
 func shownTo0(few, truth []int) func(int) []int {
 	return func(party int) []int {
 		if party == 0 {

@@ -2,6 +2,7 @@ package session
 
 import (
 	"crypto"
+	"maps"
 	"slices"
 
 	"github.com/hushsum/hushsum/attacks"
@@ -226,8 +227,8 @@ func signedLists(t target, plan splitPlan, inputs []segments) (*cheater, error) 
 			return nil, err
 		}
 	}
-	for i, list := range plan.survivors {
-		if err := c.survivors(i, list); err != nil {
+	for _, i := range slices.Sorted(maps.Keys(plan.survivors)) {
+		if err := c.survivors(i, plan.survivors[i]); err != nil {
 			return nil, err
 		}
 	}

@@ -16,7 +16,7 @@ var sybil = compared(attacks.Attack{
 	Defence:   "a roster that does not come from the server; noise for the rest",
 }, sybilVariants)
 
-// sybilConfig is a session of which the server has made up all parties but one.
+// sybilConfig is a session in which the server has made up all parties but one.
 func sybilConfig(victim crypto.Signer, n int) ([]crypto.Signer, *protocol.Config, error) {
 	signers := []crypto.Signer{victim}
 	for range n - 1 {

@@ -135,7 +135,7 @@ func (d *fullDisk) Write(b []byte) (int, error) {
 
 func TestOutputThatFails(t *testing.T) {
 	var errs bytes.Buffer
-	args := []string{"experiment", "list", "--json"}
+	args := []string{"account", "gaussian", "--json"}
 	if code := clitest.Run(t.Context(), &fullDisk{left: 100}, &errs, args,
 		commands()...); code != 1 ||
 		!strings.Contains(errs.String(), "no space left") {

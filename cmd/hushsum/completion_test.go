@@ -125,7 +125,7 @@ func TestCompletionOfBash(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{"hushsum si", "simulate\nsidecar"}, {"hushsum job ch", "check"},
 		{"hushsum simulate --adversary ", "cheating\nsemi-malicious\ncurious"},
-		{"hushsum simulate --scen", "--scenario"},
+		{"hushsum simulate --swe", "--sweep"},
 		{"hushsum account discrete-g", "discrete-gaussian"},
 		{"hushsum job check a.toml --set privacy.clip_q", "privacy.clip_quantile="},
 		{"hushsum job check a.toml --set privacy.noise=discrete-", "discrete-gaussian\ndiscrete-laplace"},

@@ -2,9 +2,9 @@
 //
 //	hushsum simulate     train a model over a private sum, and in the clear to compare
 //	hushsum query        ask declared queries about many parties' rows
+//	hushsum rows         say how a file of rows is read
 //	hushsum account      compute how much privacy rounds of noisy sums spend
 //	hushsum calibrate    find the noise, rounds or sampling for a privacy budget
-//	hushsum experiment   rerun a table of the papers
 //	hushsum attack       attack private sums, with and without each defence
 //	hushsum job          check a declared job, and list what there is to declare
 //	hushsum identity     make or show the key of a party or coordinator
@@ -33,7 +33,7 @@ import (
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/completion"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/declare"
-	"github.com/hushsum/hushsum/cmd/hushsum/internal/experiment"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/describe"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/operate"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/people"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/serve"
@@ -46,9 +46,9 @@ func commands() []cli.Command {
 	return []cli.Command{
 		simulate.Command(),
 		ask.Command(),
+		describe.Command(),
 		account.Command(),
 		account.CalibrateCommand(),
-		experiment.Command(),
 		attack.Command(),
 		declare.Command(),
 		people.Identity(),

@@ -38,7 +38,7 @@ func TestPrivacyPage(t *testing.T) {
 			}
 		}
 	}
-	if commands != 6 || lines != 9 {
+	if commands != 6 || lines != 13 {
 		t.Errorf("%d commands with %d lines", commands, lines)
 	}
 	// The least multipliers for ε = 1, 2 and 8, rounded up.

@@ -16,7 +16,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
-	"encoding/gob"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -36,6 +35,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/learning"
@@ -79,14 +79,14 @@ func main() {
 
 // outcome is the last line.
 type outcome struct {
-	Exact    bool    `json:"exact"`    // every sum is that of its parties' submissions
-	Rounds   int     `json:"rounds"`   // begun
-	Lost     int     `json:"lost"`     // without a sum
-	Epsilon  float64 `json:"epsilon"`  // spent at most, at δ = 1e-5
-	Accuracy float64 `json:"accuracy"` // of the last model
-	Killed   int     `json:"killed"`
-	Absent   []int   `json:"absent"` // parties that are not in the last sum
-	Seconds  float64 `json:"seconds"`
+	Exact    bool             `json:"exact"`  // every sum is that of its parties' submissions
+	Rounds   int              `json:"rounds"` // begun
+	Lost     int              `json:"lost"`   // without a sum
+	Spent    accounting.Claim `json:"spent"`
+	Accuracy float64          `json:"accuracy"` // of the last model
+	Killed   int              `json:"killed"`
+	Absent   []int            `json:"absent"` // parties that are not in the last sum
+	Seconds  float64          `json:"seconds"`
 }
 
 // record is a round as the coordinator leaves it.
@@ -127,9 +127,9 @@ func all(ctx context.Context) error {
 	if *asJSON {
 		err = json.NewEncoder(os.Stdout).Encode(out)
 	} else {
-		_, err = fmt.Printf("%d rounds, %d lost, %d processes killed; every sum exact: %v; ε = %.3f "+
-			"of 8; accuracy %.4f; %.1f s\n",
-			out.Rounds, out.Lost, out.Killed, out.Exact, out.Epsilon, out.Accuracy, out.Seconds)
+		_, err = fmt.Printf("%d rounds, %d lost, %d processes killed; every sum exact: %v; "+
+			"accuracy %.4f; %.1f s\n%v\n", out.Rounds, out.Lost, out.Killed, out.Exact, out.Accuracy,
+			out.Seconds, out.Spent)
 	}
 	if late := len(out.Absent) - len(away); late > 0 && !*asJSON {
 		fmt.Printf("%d that were killed came back after the last sum\n", late)
@@ -141,10 +141,12 @@ func all(ctx context.Context) error {
 		return errors.New("a sum is not that of its parties' submissions")
 	case len(away) > 0:
 		return fmt.Errorf("parties %v were never killed and are not in the last sum", away)
-	case out.Epsilon > 8:
-		return fmt.Errorf("ε = %v was spent of 8", out.Epsilon)
 	}
-	return nil
+	budget, err := accounting.NewBudget(out.Spent.Statement, 8, 1e-5) // as declared below
+	if err == nil {
+		err = out.Spent.Within(budget)
+	}
+	return err
 }
 
 // declaration is the job's file, for some rounds, weights and parties.
@@ -284,18 +286,23 @@ func runCoordinator(ctx context.Context) error {
 		})
 	})
 	if err == nil {
-		leave("result", result)
+		leave("result", ended{result.Rounds, result.Lost, *result.Spent})
 	}
 	return err
 }
 
+// ended is a result, as the coordinator leaves it.
+type ended struct {
+	Rounds, Lost int
+	Spent        accounting.Claim
+}
+
 // leave writes a file whole or not at all.
 func leave(name string, v any) {
-	var b bytes.Buffer
 	path := filepath.Join(*folder, name)
-	err := gob.NewEncoder(&b).Encode(v)
+	b, err := json.Marshal(v)
 	if err == nil {
-		err = os.WriteFile(path+".new", b.Bytes(), 0o600)
+		err = os.WriteFile(path+".new", b, 0o600)
 	}
 	if err == nil {
 		err = os.Rename(path+".new", path)
@@ -310,7 +317,7 @@ func find(dir, name string, into any) error {
 	if err != nil {
 		return err
 	}
-	return gob.NewDecoder(bytes.NewReader(b)).Decode(into)
+	return json.Unmarshal(b, into)
 }
 
 // supervisor keeps the processes running, and kills them.
@@ -409,16 +416,16 @@ func (s *supervisor) keep(ctx context.Context, i int) error {
 
 // judge compares sums with submissions.
 func judge(dir string) (*outcome, error) {
-	var result hushsum.Result
+	var result ended
 	if err := find(dir, "result", &result); err != nil {
 		return nil, err
 	}
 	out := &outcome{
-		Exact:   true,
-		Rounds:  result.Rounds,
-		Lost:    result.Lost,
-		Epsilon: result.Spent.Upper,
-		Absent:  []int{},
+		Exact:  true,
+		Rounds: result.Rounds,
+		Lost:   result.Lost,
+		Spent:  result.Spent,
+		Absent: []int{},
 	}
 	sums := 0
 	var last record
@@ -450,7 +457,7 @@ func judge(dir string) (*outcome, error) {
 
 // exact adds up, in the ring, what the parties of a round say that they submitted.
 func (r *record) exact(dir string) (bool, error) {
-	const bits = 32 // the plan's
+	const bits = 32 // the job's
 	var sum [][]uint64
 	for _, i := range r.Parties {
 		var values [][]uint64

@@ -4,24 +4,23 @@ import "errors"
 
 // Errors of [Parameters], [DefaultThreshold] and [CheckThreshold].
 var (
-	// ErrParties reports a number of parties outside 2..MaxParties.
+	// ErrParties reports numbers of parties outside 2..MaxParties, or the least above the most.
 	ErrParties = errors.New("graph: number of parties out of range: use 2 to 2^24")
-	// ErrCorrupt reports a corrupt fraction that is not in [0, 1).
-	ErrCorrupt = errors.New("graph: corrupt fraction out of range: use a number in [0, 1)")
-	// ErrDrop reports a drop-out fraction that is not in [0, 1).
-	ErrDrop = errors.New("graph: drop-out fraction out of range: use a number in [0, 1)")
-	// ErrFractions reports corrupt and drop-out fractions that add up to 1 or more.
-	ErrFractions = errors.New(
-		"graph: corrupt and drop-out fractions leave no honest party: make their sum less than 1")
+	// ErrSurvivors reports a number of survivors outside 1..Least.
+	ErrSurvivors = errors.New("graph: number of survivors out of range: use 1 to the least size")
+	// ErrHonest reports that all survivors may be corrupt.
+	ErrHonest = errors.New("graph: colluders leave no honest survivor: use fewer than survive")
 	// ErrSecurity reports a σ outside 1..256.
 	ErrSecurity = errors.New("graph: statistical security out of range: use 1 to 256 bits")
 	// ErrCorrectness reports an η outside 1..256.
 	ErrCorrectness = errors.New("graph: correctness out of range: use 1 to 256 bits")
 	// ErrAdversary reports an adversary that the function does not cover.
 	ErrAdversary = errors.New("graph: adversary not covered here")
-	// ErrInfeasible reports that no degree up to n−1 meets the conditions.
-	ErrInfeasible = errors.New(
-		"graph: no degree meets the conditions: lower the fractions or the bits, or bring more parties")
+	// ErrApart reports a degree that does not keep honest survivors connected.
+	ErrApart = errors.New("graph: degree too low to keep survivors connected: use a higher one")
+	// ErrInfeasible reports that no degree, or not the given one, meets the conditions.
+	ErrInfeasible = errors.New("graph: no degree meets the conditions: have fewer drop out or " +
+		"collude, lower the bits, or bring more parties")
 
 	// ErrHolders reports fewer than one holder of a party's shares.
 	ErrHolders = errors.New("graph: number of share holders out of range: use at least 1")

@@ -9,7 +9,8 @@ import (
 )
 
 func ExampleParameters() {
-	p, err := graph.Parameters(1000, 0.05, 0.05, 40, 20, graph.SemiMalicious)
+	sizes := graph.Sizes{Least: 1000, Most: 1000, Survivors: 950, Colluders: 50}
+	p, err := graph.Parameters(sizes, 0, 40, 20, graph.SemiMalicious)
 	if err != nil {
 		fmt.Println(err)
 		return

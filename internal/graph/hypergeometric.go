@@ -176,12 +176,12 @@ func (h hyp) ways(i int) *big.Int {
 	return w.Mul(w, b.Binomial(int64(h.n-h.m), int64(h.k-i)))
 }
 
-// quantile returns the smallest x in [from, to] with P[X > x] ≤ 2^-bits / n. The
-// caller knows that to qualifies and that nothing below from does.
-func (h hyp) quantile(bits, from, to int) int {
+// quantile returns the smallest x in [from, to] with holds(x). The caller knows that to qualifies
+// and that nothing below from does.
+func quantile(from, to int, holds func(x int) bool) int {
 	for from < to {
 		mid := from + (to-from)/2
-		if h.tailAtMost(mid, bits) {
+		if holds(mid) {
 			to = mid
 		} else {
 			from = mid + 1

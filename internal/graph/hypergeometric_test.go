@@ -64,7 +64,7 @@ func TestTailAtMostAgainstExact(t *testing.T) {
 		h := hyp{n, rng.IntN(n + 1), rng.IntN(n + 1)}
 		bits := 1 + rng.IntN(60)
 		// Both sides of where the answer changes, and one step beyond.
-		q := h.quantile(bits, max(0, h.low()), h.high())
+		q := quantile(max(0, h.low()), h.high(), func(x int) bool { return h.tailAtMost(x, bits) })
 		for x := q - 2; x <= q+1; x++ {
 			want := h.tailAtMostExact(x, bits)
 			if got := h.tailAtMost(x, bits); got != want || want != (x >= q) {
@@ -109,7 +109,7 @@ func TestTies(t *testing.T) {
 		for n := 4; n < 40; n++ {
 			for bad := 2; bad < n; bad++ {
 				for k := 2; k < n-1; k += 2 {
-					c := conditions{n: n, corrupt: bad, sigma: sigma}
+					c := conditions{Sizes: Sizes{n, n, n, bad}, sigma: sigma}
 					if got, want := c.connected(k), c.connectedExact(k); got != want {
 						t.Fatalf("%+v, k = %d: got %v, want %v", c, k, got, want)
 					}

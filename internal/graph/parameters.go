@@ -33,94 +33,139 @@ type Params struct {
 	LiveNeighbours int
 }
 
-// Parameters returns the smallest degree k, and for it the smallest threshold t,
-// with which a Harary graph on a random permutation of n parties is secure and
-// correct (Bell 2020, Theorem 3.10, with the exact probabilities in place of its
-// tail bounds).
+// Sizes says how many parties a graph may have, and how many of them may be missing or corrupt.
+type Sizes struct {
+	// Least and Most bound how many parties the graph is drawn over: any number between may come.
+	Least, Most int
+	// Survivors is the fewest parties that remain, however many came: of N parties N − Survivors may
+	// drop out. 1 to Least.
+	Survivors int
+	// Colluders is how many parties are corrupt, all of whom may be among those that come and remain;
+	// below Survivors.
+	Colluders int
+}
+
+func (s Sizes) check() error {
+	switch {
+	case s.Least < 2 || s.Most < s.Least || s.Most > MaxParties:
+		return fmt.Errorf("%w (got %d to %d)", ErrParties, s.Least, s.Most)
+	case s.Survivors < 1 || s.Survivors > s.Least:
+		return fmt.Errorf("%w (got %d of %d)", ErrSurvivors, s.Survivors, s.Least)
+	case s.Colluders < 0:
+		return fmt.Errorf("%w (got %d)", ErrColluders, s.Colluders)
+	case s.Colluders >= s.Survivors:
+		return fmt.Errorf("%w (got %d of %d)", ErrHonest, s.Colluders, s.Survivors)
+	}
+	return nil
+}
+
+// Parameters returns a degree k, and for it the smallest threshold t, with which a Harary graph on
+// a random permutation of as many parties as come is secure and correct, at every size (Bell 2020,
+// Theorem 3.10, with the exact probabilities in place of its tail bounds). k is the given degree,
+// or with 0 the smallest.
 //
-// corrupt and drop are fractions of n in [0, 1) with a sum below 1. sigma is the
-// statistical security and eta the correctness, in bits, 1 to 256 each: security
-// fails with probability at most 2^-sigma, and some party is left with fewer than
-// t neighbours with probability at most 2^-eta. 2 ≤ n ≤ [MaxParties].
+// sigma is the statistical security and eta the correctness, in bits, 1 to 256 each: security
+// fails with probability at most 2^-sigma, and some party is left with fewer than t neighbours
+// with probability at most 2^-eta.
 //
-// With A = ⌊corrupt·n⌋ corrupt parties, D = ⌊drop·n⌋ drop-outs, B = A + D and
-// S = n − D, the degree k must be even and satisfy
+// With S = Survivors, A = Colluders, D = N − S of N parties and B = A + D, the degree k must be
+// even and satisfy, for each N from Least to Most,
 //
-//	connected  n(n−k−1)/2 · C(B,k)/C(n,k) < 2^-(σ+1), or k > B
-//	t1 = min x: P[Hyp(n,A,k) > x] ≤ 2^-(σ+1)/n
-//	t2 = max x: P[Hyp(n,S,k) < x] ≤ 2^-η/n
+//	connected  N(N−k−1)/2 · C(B,k)/C(N,k) < 2^-(σ+1), or k > B
+//	t1 = min x: P[Hyp(N,A,k) > x] ≤ 2^-(σ+1)/N
+//	t2 = max x: P[Hyp(N,S,k) < x] ≤ 2^-η/N
 //	t  = max(t1+1, 2)             against a Curious server
 //	t  = max(⌊(t1+k)/2⌋+1, 2)     against a SemiMalicious one, so 2t > k + t1
 //	t ≤ t2
 //
 // The first line counts the ways to cut the ring: k/2 bad parties in a row in two
-// places, n(n−k−1)/2 pairs of places. The law is over n rather than n−1 because
-// the factor n is a sum over all parties: summed over who is in the middle, the
-// neighbours of a party are k uniform positions out of n.
+// places, N(N−k−1)/2 pairs of places. The law is over N rather than N−1 because
+// the factor N is a sum over all parties: summed over who is in the middle, the
+// neighbours of a party are k uniform positions out of N.
 //
-// If no even k up to n−1 will do and n is even, the complete graph k = n−1 is
-// tried last. Fractions are rounded to counts in the safe direction: a product
-// within rounding error of a whole number is taken to be that number, so that
-// 0.29 of 100 parties is 29 and not 28.
+// If Least = Most is even and no even k will do, the complete graph k = N−1 is tried last; a given
+// degree may be odd if Least = Most is even.
 //
 // The conditions are decided exactly (see logSlack), so two machines agree.
 //
-// Errors: [ErrParties], [ErrCorrupt], [ErrDrop], [ErrFractions], [ErrSecurity],
-// [ErrCorrectness]; [ErrAdversary] for anything but [Curious] and
-// [SemiMalicious]; [ErrInfeasible] when no degree will do. Two parties are always
-// infeasible, since t ≥ 2 exceeds their one neighbour.
-func Parameters(n int, corrupt, drop float64, sigma, eta int, adversary Adversary) (Params, error) {
+// Errors: [ErrParties], [ErrSurvivors], [ErrColluders], [ErrHonest], [ErrSecurity],
+// [ErrCorrectness]; [ErrAdversary] for anything but [Curious] and [SemiMalicious]; for a given
+// degree [ErrDegree], [ErrParity] and [ErrApart]; [ErrInfeasible] when no degree will do, or the
+// given one leaves too few neighbours. Two parties are always infeasible, since t ≥ 2 exceeds their
+// one neighbour.
+func Parameters(s Sizes, degree, sigma, eta int, adversary Adversary) (Params, error) {
+	if err := s.check(); err != nil {
+		return Params{}, err
+	}
 	switch {
-	case n < 2 || n > MaxParties:
-		return Params{}, fmt.Errorf("%w (got %d)", ErrParties, n)
-	case !(corrupt >= 0 && corrupt < 1): // written so that NaN is refused
-		return Params{}, fmt.Errorf("%w (got %v)", ErrCorrupt, corrupt)
-	case !(drop >= 0 && drop < 1):
-		return Params{}, fmt.Errorf("%w (got %v)", ErrDrop, drop)
-	case corrupt+drop >= 1:
-		return Params{}, fmt.Errorf("%w (got %v and %v)", ErrFractions, corrupt, drop)
 	case sigma < 1 || sigma > maxBits:
 		return Params{}, fmt.Errorf("%w (got %d)", ErrSecurity, sigma)
 	case eta < 1 || eta > maxBits:
 		return Params{}, fmt.Errorf("%w (got %d)", ErrCorrectness, eta)
-	}
-	switch adversary {
-	case Curious, SemiMalicious:
-	case Cheating:
+	case adversary == Cheating:
 		return Params{}, fmt.Errorf(
 			"%w: a cheating server needs the complete graph; use DefaultThreshold", ErrAdversary)
-	default:
+	case adversary != Curious && adversary != SemiMalicious:
 		return Params{}, fmt.Errorf("%w: use Curious or SemiMalicious (got %v)", ErrAdversary, adversary)
 	}
-	c := conditions{
-		n:         n,
-		corrupt:   share(corrupt, n),
-		dropped:   share(drop, n),
-		sigma:     sigma,
-		eta:       eta,
-		adversary: adversary,
+	c := conditions{s, sigma, eta, adversary}
+	p, ok := Params{}, false
+	if degree == 0 {
+		p, ok = c.smallest()
+	} else {
+		if err := checkShape(s.Least, degree); err != nil {
+			return Params{}, err
+		}
+		if degree%2 == 1 && s.Least < s.Most {
+			return Params{}, fmt.Errorf("%w (got %d of %d to %d parties)", ErrParity, degree, s.Least,
+				s.Most)
+		}
+		if !c.connected(degree) {
+			return Params{}, fmt.Errorf("%w (%d neighbours of %d to %d parties, σ = %d)", ErrApart, degree,
+				s.Least, s.Most, sigma)
+		}
+		var short int
+		p, short = c.judge(c.advance(quantiles{}, degree))
+		ok = short <= 0
 	}
-	p, ok := c.smallest()
 	if !ok {
-		return Params{}, fmt.Errorf("%w (%d parties, %d corrupt, %d dropped, σ = %d, η = %d, %v server)",
-			ErrInfeasible, n, c.corrupt, c.dropped, sigma, eta, adversary)
+		return Params{}, fmt.Errorf("%w (%d to %d parties, %d corrupt, %d that remain, σ = %d, η = %d, "+
+			"%v server)", ErrInfeasible, s.Least, s.Most, s.Colluders, s.Survivors, sigma, eta, adversary)
 	}
 	return p, nil
 }
 
-// share returns ⌊f·n⌋ for f in [0, 1), where f·n may be wrong by its two roundings
-// (f from decimal, and the product), 2^-52 relative in all. The count is only
-// ever too high, which asks for more neighbours.
-func share(f float64, n int) int {
-	return int(math.Floor(f * float64(n) * (1 + 0x1p-51)))
+// Apart bounds from above the probability that honest survivors are not all connected, at any
+// size, in a graph of degree k.
+func Apart(s Sizes, k int) (float64, error) {
+	if err := s.check(); err != nil {
+		return 1, err
+	}
+	return upper(conditions{Sizes: s}.logApart(k)), nil
 }
 
-// conditions are the requirements of Parameters with the fractions turned into
-// counts; corrupt + dropped may reach n.
+// Surrounded bounds from above the probability that some party has more than the given number of
+// corrupt neighbours, at any size, in a graph of degree k.
+func Surrounded(s Sizes, k, most int) (float64, error) {
+	if err := s.check(); err != nil {
+		return 1, err
+	}
+	worst := math.Inf(-1)
+	conditions{Sizes: s}.crowded(k, most, func(h hyp) bool {
+		worst = max(worst, math.Log(float64(h.n))+h.logTail(most))
+		return true
+	})
+	return upper(worst), nil
+}
+
+// upper returns e^x or 1, whichever is less, rounded up by as much as x may be wrong.
+func upper(x float64) float64 { return min(1, math.Exp(x)*(1+2*logSlack)) }
+
+// conditions are the requirements of Parameters.
 type conditions struct {
-	n, corrupt, dropped int
-	sigma, eta          int
-	adversary           Adversary
+	Sizes
+	sigma, eta int
+	adversary  Adversary
 }
 
 // quantiles are t1 and k − t2 at some degree: the t2 condition, P[live < t] small,
@@ -135,9 +180,9 @@ type quantiles struct{ k, corrupt, dropped int }
 // neighbour last), so t1, and with it t, never falls as k grows, and t2 grows by
 // at most one per neighbour. If t exceeds t2 by d, then no degree below k + d
 // qualifies, and the search may jump there without missing anything. Connectivity
-// alone is monotone: C(B,k)/C(n,k) and n−k−1 both fall.
+// alone is monotone: C(B,k)/C(N,k) and N−k−1 both fall.
 func (c conditions) smallest() (Params, bool) {
-	even := (c.n - 1) / 2 // the largest even degree is 2·even
+	even := (c.Least - 1) / 2 // the largest even degree is 2·even
 	lo, hi := 1, even+1
 	for lo < hi {
 		mid := lo + (hi-lo)/2
@@ -156,8 +201,8 @@ func (c conditions) smallest() (Params, bool) {
 		}
 		k += short + short%2
 	}
-	if c.n%2 == 0 {
-		p, short := c.judge(c.advance(q, c.n-1))
+	if c.Least == c.Most && c.Most%2 == 0 {
+		p, short := c.judge(c.advance(q, c.Most-1))
 		if short <= 0 {
 			return p, true
 		}
@@ -167,16 +212,45 @@ func (c conditions) smallest() (Params, bool) {
 
 // advance moves both quantiles from degree q.k to degree k ≥ q.k. Each grows by at
 // most the number of neighbours added. The zero quantiles are right for k = 0.
+//
+// The neighbours that drop out are most with all parties there: one party more, which drops out,
+// makes any count of them likelier, and there is one party more to count them for.
 func (c conditions) advance(q quantiles, k int) quantiles {
-	step := func(marked, bits, from int) int {
-		h := hyp{c.n, marked, k}
-		return h.quantile(bits, from, min(from+k-q.k, h.high()))
-	}
+	dropped := hyp{c.Most, c.Most - c.Survivors, k}
+	more := k - q.k
 	return quantiles{
-		k:       k,
-		corrupt: step(c.corrupt, c.sigma+1, q.corrupt),
-		dropped: step(c.dropped, c.eta, q.dropped),
+		k: k,
+		corrupt: quantile(q.corrupt, min(q.corrupt+more, c.Colluders, k), func(x int) bool {
+			return c.crowded(k, x, func(h hyp) bool { return h.tailAtMost(x, c.sigma+1) })
+		}),
+		dropped: quantile(q.dropped, min(q.dropped+more, dropped.high()), func(x int) bool {
+			return dropped.tailAtMost(x, c.eta)
+		}),
 	}
+}
+
+// crowded reports whether holds does for the corrupt among k neighbours at every size where
+// N·P[X > x] can be largest, until it does not.
+//
+// With t = x+1 and N+1 in place of N parties, P[X ≥ t] falls by t/(N+1)·P[X = t]: the party more is
+// among the k of N+1 with probability k/(N+1), and then displaces one that would have been the t-th
+// corrupt one with a probability of t/k·P[X = t]. So N·P[X ≥ t] falls from N on if P[X ≥ t] ≤
+// t·P[X = t], which once true stays true, since all P[X = i+1]/P[X = i] fall with N: then no larger
+// size needs to be looked at.
+func (c conditions) crowded(k, x int, holds func(hyp) bool) bool {
+	if x >= min(c.Colluders, k) {
+		return true
+	}
+	for n := c.Least; n <= c.Most; n++ {
+		h := hyp{n, c.Colluders, k}
+		if !holds(h) {
+			return false
+		}
+		if x+1 >= h.low() && h.logTail(x) < h.logPMF(x+1)+math.Log(float64(x+1))-logSlack {
+			break
+		}
+	}
+	return true
 }
 
 // judge returns the parameters at one degree and by how much the threshold
@@ -194,15 +268,24 @@ func (c conditions) judge(q quantiles) (p Params, short int) {
 		t - live
 }
 
-// connected reports whether n(n−k−1)/2 · C(B,k)/C(n,k) < 2^-(σ+1).
-func (c conditions) connected(k int) bool {
-	bad := c.corrupt + c.dropped
-	if k > bad || k >= c.n-1 {
-		return true
+// bad is B where it counts most. One party more, which drops out, makes any k places likelier to be
+// all bad, since (B+1)/(B+1−k) ≥ (N+1)/(N+1−k), and there are more places: so that of all sizes the
+// largest is the least connected.
+func (c conditions) bad() int { return c.Colluders + c.Most - c.Survivors }
+
+// logApart returns ln of N(N−k−1)/2 · C(B,k)/C(N,k), the bound on the probability of a cut. Of an
+// odd degree it leaves out the party opposite.
+func (c conditions) logApart(k int) float64 {
+	n, even := c.Most, k-k%2
+	if even > c.bad() || k >= n-1 {
+		return math.Inf(-1)
 	}
-	places := float64(c.n) * float64(c.n-k-1) / 2
-	gap := math.Log(places) + hyp{c.n, bad, k}.logPMF(k) + float64(c.sigma+1)*math.Ln2
-	if math.Abs(gap) > logSlack {
+	return math.Log(float64(n)*float64(n-even-1)/2) + hyp{n, c.bad(), even}.logPMF(even)
+}
+
+// connected reports whether a cut has a probability below 2^-(σ+1).
+func (c conditions) connected(k int) bool {
+	if gap := c.logApart(k) + float64(c.sigma+1)*math.Ln2; math.Abs(gap) > logSlack {
 		return gap < 0
 	}
 	return c.connectedExact(k)
@@ -210,13 +293,13 @@ func (c conditions) connected(k int) bool {
 
 // connectedExact is connected in integers.
 func (c conditions) connectedExact(k int) bool {
-	bad := c.corrupt + c.dropped
-	if k > bad || k >= c.n-1 {
+	n, even := c.Most, k-k%2
+	if even > c.bad() || k >= n-1 {
 		return true
 	}
 	var all big.Int
-	cut := big.NewInt(int64(c.n) * int64(c.n-k-1))
-	cut.Mul(cut, all.Binomial(int64(bad), int64(k)))
+	cut := big.NewInt(int64(n) * int64(n-even-1))
+	cut.Mul(cut, all.Binomial(int64(c.bad()), int64(even)))
 	cut.Lsh(cut, uint(c.sigma)) // 2^(σ+1), halved by the pairs
-	return cut.Cmp(all.Binomial(int64(c.n), int64(k))) < 0
+	return cut.Cmp(all.Binomial(int64(n), int64(even))) < 0
 }

@@ -39,6 +39,13 @@ func goldenCases(t *testing.T) []goldenCase {
 	return file.Cases
 }
 
+// fractions are n parties of which so many collude and drop out, as papers state them: a product
+// within a rounding error of a whole number is that number.
+func fractions(n int, corrupt, drop float64) Sizes {
+	share := func(f float64) int { return int(math.Floor(f * float64(n) * (1 + 0x1p-51))) }
+	return Sizes{n, n, n - share(drop), share(corrupt)}
+}
+
 func (c goldenCase) adversary(t *testing.T) Adversary {
 	switch c.Adversary {
 	case "semi-honest":
@@ -52,7 +59,7 @@ func (c goldenCase) adversary(t *testing.T) Adversary {
 
 func TestParametersGolden(t *testing.T) {
 	for _, c := range goldenCases(t) {
-		p, err := Parameters(c.N, c.Corrupt, c.Drop, c.Sigma, c.Eta, c.adversary(t))
+		p, err := Parameters(fractions(c.N, c.Corrupt, c.Drop), 0, c.Sigma, c.Eta, c.adversary(t))
 		if err != nil || p.Neighbours != c.K || p.Threshold != c.T {
 			t.Errorf("%+v: got %+v, %v", c, p, err)
 		}
@@ -63,13 +70,13 @@ func TestParametersGolden(t *testing.T) {
 // integers only.
 func TestParametersGoldenExactly(t *testing.T) {
 	for _, g := range goldenCases(t) {
-		in := conditions{g.N, share(g.Corrupt, g.N), share(g.Drop, g.N), g.Sigma, g.Eta, g.adversary(t)}
+		in := conditions{fractions(g.N, g.Corrupt, g.Drop), g.Sigma, g.Eta, g.adversary(t)}
 		exactly := func(k int) (Params, bool) {
 			q := quantiles{k: k}
-			for !(hyp{in.n, in.corrupt, k}).tailAtMostExact(q.corrupt, in.sigma+1) {
+			for !(hyp{in.Most, in.Colluders, k}).tailAtMostExact(q.corrupt, in.sigma+1) {
 				q.corrupt++
 			}
-			for !(hyp{in.n, in.dropped, k}).tailAtMostExact(q.dropped, in.eta) {
+			for !(hyp{in.Most, in.Most - in.Survivors, k}).tailAtMostExact(q.dropped, in.eta) {
 				q.dropped++
 			}
 			p, short := in.judge(q)
@@ -89,7 +96,7 @@ func TestParametersKeepTheThresholdRule(t *testing.T) {
 		for n := 3; n < 3000; n += 1 + n/7 {
 			for _, f := range [][2]float64{{0, 0}, {0.1, 0}, {0, 0.3}, {0.05, 0.05}, {0.3, 0.3},
 				{0.6, 0.2}} {
-				p, err := Parameters(n, f[0], f[1], 40, 20, adversary)
+				p, err := Parameters(fractions(n, f[0], f[1]), 0, 40, 20, adversary)
 				if errors.Is(err, ErrInfeasible) {
 					continue
 				}
@@ -133,7 +140,7 @@ func TestThresholdOfTwo(t *testing.T) {
 	if stated.Neighbours != 6 || stated.Threshold != 2 || stated.LiveNeighbours != 1 {
 		t.Errorf("as worded: %+v", stated)
 	}
-	p, err := Parameters(100, 0, 0.05, 40, 20, Curious)
+	p, err := Parameters(Sizes{100, 100, 95, 0}, 0, 40, 20, Curious)
 	if want := (Params{Neighbours: 8, Threshold: 2, LiveNeighbours: 3}); err != nil || p != want {
 		t.Errorf("got %+v, %v, want %+v", p, err, want)
 	}
@@ -141,81 +148,60 @@ func TestThresholdOfTwo(t *testing.T) {
 
 func TestParametersFallBackToComplete(t *testing.T) {
 	// One corrupt, one dropped, of four: each party needs all three others.
-	p, err := Parameters(4, 0.25, 0.25, 40, 20, Curious)
+	p, err := Parameters(Sizes{4, 4, 3, 1}, 0, 40, 20, Curious)
 	if want := (Params{3, 2, 1, 2}); err != nil || p != want {
 		t.Errorf("got %+v, %v, want %+v", p, err, want)
 	}
 }
 
 func TestParametersMinimalGraphs(t *testing.T) {
-	if p, err := Parameters(3, 0, 0, 1, 1, Curious); err != nil || p != (Params{2, 2, 0, 2}) {
+	ring := Params{2, 2, 0, 2}
+	if p, err := Parameters(Sizes{3, 3, 3, 0}, 0, 1, 1, Curious); err != nil || p != ring {
 		t.Errorf("three parties: %+v, %v", p, err)
 	}
 	// Nobody corrupt, nobody leaving: a ring is enough at any size.
-	if p, err := Parameters(MaxParties, 0, 0, 256, 256, SemiMalicious); err != nil ||
-		p != (Params{2, 2, 0, 2}) {
+	most := Sizes{MaxParties, MaxParties, MaxParties, 0}
+	if p, err := Parameters(most, 0, 256, 256, SemiMalicious); err != nil || p != ring {
 		t.Errorf("ring: %+v, %v", p, err)
 	}
 }
 
-func TestShare(t *testing.T) {
-	for _, c := range []struct {
-		f    float64
-		n    int
-		want int
-	}{
-		{0, 10, 0}, {0.05, 100, 5}, {0.29, 100, 29}, {0.57, 100, 57}, {0.58, 100, 58},
-		{1.0 / 3, 3, 1}, {1.0 / 3, 100, 33}, {0.7, 10, 7}, {0.069, 1000, 69}, {0.33, 1_000_000, 330_000},
-		{0.999, 100, 99}, {math.Nextafter(1, 0), MaxParties, MaxParties}, {0.0999, 10, 0},
-	} {
-		if got := share(c.f, c.n); got != c.want {
-			t.Errorf("share(%v, %d) = %d, want %d", c.f, c.n, got, c.want)
-		}
-	}
-	// a/n comes back as a, whatever the rounding did.
-	for n := 2; n < 400; n++ {
-		for a := range n {
-			if got := share(float64(a)/float64(n), n); got != a {
-				t.Fatalf("share(%d/%d) = %d", a, n, got)
-			}
-		}
-	}
-}
-
 func TestParametersErrors(t *testing.T) {
-	nan, inf := math.NaN(), math.Inf(1)
+	hundred := Sizes{100, 100, 90, 10}
 	for _, c := range []struct {
-		n             int
-		corrupt, drop float64
-		sigma, eta    int
-		adversary     Adversary
-		want          error
+		sizes      Sizes
+		degree     int
+		sigma, eta int
+		adversary  Adversary
+		want       error
 	}{
-		{-1, 0, 0, 40, 20, Curious, ErrParties},
-		{1, 0, 0, 40, 20, Curious, ErrParties},
-		{MaxParties + 1, 0, 0, 40, 20, Curious, ErrParties},
-		{100, -0.1, 0, 40, 20, Curious, ErrCorrupt},
-		{100, 1, 0, 40, 20, Curious, ErrCorrupt},
-		{100, nan, 0, 40, 20, Curious, ErrCorrupt},
-		{100, inf, 0, 40, 20, Curious, ErrCorrupt},
-		{100, 0, -0.1, 40, 20, Curious, ErrDrop},
-		{100, 0, 1, 40, 20, Curious, ErrDrop},
-		{100, 0, nan, 40, 20, Curious, ErrDrop},
-		{100, 0.5, 0.5, 40, 20, Curious, ErrFractions},
-		{100, 0.1, 0.1, 0, 20, Curious, ErrSecurity},
-		{100, 0.1, 0.1, 257, 20, Curious, ErrSecurity},
-		{100, 0.1, 0.1, 40, 0, Curious, ErrCorrectness},
-		{100, 0.1, 0.1, 40, 257, Curious, ErrCorrectness},
-		{100, 0.1, 0.1, 40, 20, 0, ErrAdversary},
-		{100, 0.1, 0.1, 40, 20, Cheating, ErrAdversary},
-		{100, 0.1, 0.1, 40, 20, 9, ErrAdversary},
-		{2, 0, 0, 1, 1, Curious, ErrInfeasible},
-		{100, 0.3, 0.4, 40, 20, SemiMalicious, ErrInfeasible}, // corrupt + 2·drop > 1
-		{10, math.Nextafter(1, 0), 0, 40, 20, Curious, ErrInfeasible},
-		{10, 0.7, 0.29999999999999993, 40, 20, Curious, ErrInfeasible},
-		{MaxParties, 0.5, 0.49, 40, 20, SemiMalicious, ErrInfeasible},
+		{Sizes{-1, -1, 1, 0}, 0, 40, 20, Curious, ErrParties},
+		{Sizes{1, 1, 1, 0}, 0, 40, 20, Curious, ErrParties},
+		{Sizes{5, 4, 4, 0}, 0, 40, 20, Curious, ErrParties},
+		{Sizes{2, MaxParties + 1, 2, 0}, 0, 40, 20, Curious, ErrParties},
+		{Sizes{100, 100, 0, 0}, 0, 40, 20, Curious, ErrSurvivors},
+		{Sizes{90, 100, 91, 0}, 0, 40, 20, Curious, ErrSurvivors},
+		{Sizes{100, 100, 90, -1}, 0, 40, 20, Curious, ErrColluders},
+		{Sizes{100, 100, 90, 90}, 0, 40, 20, Curious, ErrHonest},
+		{hundred, 0, 0, 20, Curious, ErrSecurity},
+		{hundred, 0, 257, 20, Curious, ErrSecurity},
+		{hundred, 0, 40, 0, Curious, ErrCorrectness},
+		{hundred, 0, 40, 257, Curious, ErrCorrectness},
+		{hundred, 0, 40, 20, 0, ErrAdversary},
+		{hundred, 0, 40, 20, Cheating, ErrAdversary},
+		{hundred, 0, 40, 20, 9, ErrAdversary},
+		{Sizes{2, 2, 2, 0}, 0, 1, 1, Curious, ErrInfeasible},
+		{fractions(100, 0.3, 0.4), 0, 40, 20, SemiMalicious, ErrInfeasible}, // corrupt + 2·drop > 1
+		{Sizes{10, 10, 10, 9}, 0, 40, 20, Curious, ErrInfeasible},
+		{fractions(MaxParties, 0.5, 0.49), 0, 40, 20, SemiMalicious, ErrInfeasible},
+		{hundred, 1, 40, 20, Curious, ErrDegree},
+		{hundred, 100, 40, 20, Curious, ErrDegree},
+		{Sizes{99, 99, 90, 10}, 15, 40, 20, Curious, ErrParity},
+		{Sizes{90, 100, 90, 10}, 15, 40, 20, Curious, ErrParity},
+		{hundred, 4, 40, 20, Curious, ErrApart},
+		{hundred, 30, 40, 20, SemiMalicious, ErrInfeasible}, // 30 keep them together
 	} {
-		p, err := Parameters(c.n, c.corrupt, c.drop, c.sigma, c.eta, c.adversary)
+		p, err := Parameters(c.sizes, c.degree, c.sigma, c.eta, c.adversary)
 		if !errors.Is(err, c.want) || p != (Params{}) {
 			t.Errorf("%+v: got %+v, %v", c, p, err)
 		}
@@ -286,7 +272,7 @@ func BenchmarkParameters(b *testing.B) {
 		for _, adversary := range []Adversary{Curious, SemiMalicious} {
 			b.Run(fmt.Sprintf("n=%d/%v", n, adversary), func(b *testing.B) {
 				for b.Loop() {
-					if _, err := Parameters(n, 0.2, 0.2, 40, 20, adversary); err != nil {
+					if _, err := Parameters(fractions(n, 0.2, 0.2), 0, 40, 20, adversary); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -296,7 +282,7 @@ func BenchmarkParameters(b *testing.B) {
 	// Close to the edge of what can be done: the degree is most of n.
 	b.Run("n=1000000/curious/hard", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := Parameters(1_000_000, 0.5, 0.499, 40, 20, Curious); err != nil {
+			if _, err := Parameters(fractions(1_000_000, 0.5, 0.499), 0, 40, 20, Curious); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -85,7 +85,8 @@ func (in refInput) parameters(stated bool) (Params, bool) {
 }
 
 func (in refInput) fast() (Params, bool) {
-	return conditions(in).smallest()
+	sizes := Sizes{in.n, in.n, in.n - in.dropped, in.corrupt}
+	return conditions{sizes, in.sigma, in.eta, in.adversary}.smallest()
 }
 
 func TestParametersAgainstReference(t *testing.T) {
@@ -148,13 +149,14 @@ func TestSearchSkipsNothing(t *testing.T) {
 	for range 60 {
 		n := 300 + rng.IntN(3000)
 		c := conditions{
-			n: n, corrupt: rng.IntN(n / 3), dropped: rng.IntN(n / 4),
+			Sizes: Sizes{n - rng.IntN(n/9), n, 0, rng.IntN(n / 3)},
 			sigma: 20 + rng.IntN(60), eta: 5 + rng.IntN(30),
 			adversary: Curious + Adversary(rng.IntN(2)),
 		}
+		c.Survivors = c.Least - rng.IntN(n/8)
 		var want Params
 		found := false
-		for k := 2; k <= n-1; k += 2 {
+		for k := 2; k <= c.Least-1; k += 2 {
 			if !c.connected(k) {
 				continue
 			}
@@ -171,7 +173,7 @@ func TestSearchSkipsNothing(t *testing.T) {
 			}
 			gaps++
 		}
-		if !found && n%2 == 0 {
+		if !found && c.Least == n && n%2 == 0 {
 			if p, short := c.judge(c.advance(quantiles{}, n-1)); short <= 0 {
 				want, found = p, true
 			}

@@ -13,12 +13,12 @@ func TestDriveDecides(t *testing.T) {
 	ends := []string{"BeginDigest", "Certificate", "EndStep", "Gather", "Invite", "Skip", "Succeed",
 		"SumVector", "TakeOver"}
 	may := map[string]string{
-		"protocol":           "it is its own",
-		"internal/partytest": "a coordinator that cheats",
-		"sidecar":            "a call for each, by which a program decides for itself",
-		"simulation":         "rounds of one batch, without waiting, of which the cost is measured",
-		"simulation/cost":    "the cost of each call is measured",
-		"attacks":            "servers that cheat",
+		"protocol":        "it is its own",
+		"drive/partytest": "a coordinator that cheats",
+		"sidecar":         "a call for each, by which a program decides for itself",
+		"simulation":      "rounds of one batch, without waiting, of which the cost is measured",
+		"simulation/cost": "the cost of each call is measured",
+		"attacks":         "servers that cheat",
 	}
 	seen := 0
 	for _, s := range sources(t) {

@@ -73,10 +73,10 @@ func errorText(e ast.Expr) (text string, isError bool) {
 	return literal(call.Args[0]), true
 }
 
-// literal is a string literal, or the first of several that are added.
+// literal is the text of a string literal, or of several that are added.
 func literal(e ast.Expr) string {
 	if sum, ok := e.(*ast.BinaryExpr); ok {
-		return literal(sum.X)
+		return literal(sum.X) + literal(sum.Y)
 	}
 	if x, ok := e.(*ast.BasicLit); ok {
 		text, _ := strconv.Unquote(x.Value)
@@ -130,4 +130,29 @@ func TestOneConfigError(t *testing.T) {
 	if !seen["job.ConfigError"] {
 		t.Error("the test does not see job.ConfigError")
 	}
+}
+
+// A map made to be ranged over would choose which of several errors is told by chance: a list has
+// an order.
+func TestRangesHaveOrder(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.test() {
+			continue
+		}
+		ast.Inspect(s.syntax, func(n ast.Node) bool {
+			if r, ok := n.(*ast.RangeStmt); ok && isMap(r.X) {
+				t.Errorf("%s: a range over a map that is written there", s.at(r))
+			}
+			return true
+		})
+	}
+}
+
+func isMap(e ast.Expr) bool {
+	c, ok := e.(*ast.CompositeLit)
+	if !ok {
+		return false
+	}
+	_, ok = c.Type.(*ast.MapType)
+	return ok
 }

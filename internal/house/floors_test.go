@@ -19,19 +19,21 @@ type floor struct {
 // own. docs/packages.md draws them.
 var floors = []floor{
 	{[]string{"cmd/hushsum", "service/cmd/hushsumd", "examples"}, "commands"},
-	{[]string{"sidecar", "service", "tables"}, "other languages; many machines; rows"},
-	{[]string{"attacks", "fuzz"}, "everything below, under attack"},
-	{[]string{"simulation"}, "many parties on one machine"},
-	{[]string{".", "training", "query"}, "jobs in processes; training; queries"},
-	{[]string{"job", "drive", "learning"}, "declared; decided; models, data"},
-	{[]string{"privacy", "oblivious"}, "noise and ε of what is released"},
-	{[]string{"aggregation", "protocol", "oneshot"}, "floats to integers; sums"},
+	{[]string{"service", "sidecar", "attacks", "fuzz", "tables"},
+		"many machines; other languages; attacks; databases"},
+	{[]string{"simulation", "query"}, "many parties on one machine; queries"},
+	{[]string{".", "training"}, "jobs in processes; training"},
+	{[]string{"job", "learning", "table"}, "declared; models, data; rows"},
+	{[]string{"drive", "transport"}, "decided; carried"},
+	{[]string{"privacy", "oblivious", "audit"}, "noise and ε of what is released; ε tested"},
+	{[]string{"aggregation", "protocol", "oneshot", "store"},
+		"floats to integers; sums; what is saved"},
 	{[]string{"accounting", "noise", "keyexchange", "masking", "shamir"},
-		"ε; samplers; keys; rings; shares"},
+		"ε; samplers; keys; masks; shares"},
 }
 
 // outside are folders next to the house: nothing of it imports them.
-var outside = []string{"benchmarks", "python", "tools"}
+var outside = []string{"lab", "python", "tools"}
 
 // within reports whether a folder is one of a room.
 func within(dir, room string) bool {
@@ -53,31 +55,6 @@ func roomOf(dir string) (room string, number int) {
 
 // internals reports whether a folder has what packages of several rooms share.
 func internals(dir string) bool { return strings.HasPrefix(dir, "internal/") }
-
-// reached returns the folders of packages that those of a folder import, tests apart, and those
-// that they import by way of internal packages, each with a file that does.
-func reached(all []*source, dir string) map[string]string {
-	found := map[string]string{}
-	var from func(dir string)
-	from = func(dir string) {
-		for _, s := range all {
-			if s.dir() != dir || s.test() {
-				continue
-			}
-			for _, own := range s.owns() {
-				if found[own] != "" {
-					continue
-				}
-				found[own] = s.path
-				if internals(own) {
-					from(own)
-				}
-			}
-		}
-	}
-	from(dir)
-	return found
-}
 
 // owns returns the folders of the project's packages that a file imports.
 func (s *source) owns() (dirs []string) {
@@ -101,11 +78,10 @@ func folders(all []*source) (dirs []string) {
 	return slices.Compact(dirs)
 }
 
-// No package imports one of its own floor or above, also not by way of an internal package.
+// No package imports one of its own floor or above.
 func TestFloors(t *testing.T) {
 	all := sources(t)
-	below := 0
-	for _, dir := range folders(all) {
+	for dir, owns := range importsOf(all) {
 		if slices.ContainsFunc(outside, func(o string) bool { return within(dir, o) }) ||
 			internals(dir) {
 			continue
@@ -115,22 +91,16 @@ func TestFloors(t *testing.T) {
 			t.Errorf("%s is on no floor", dir)
 			continue
 		}
-		for own, by := range reached(all, dir) {
+		for _, own := range owns {
 			other, at := roomOf(own)
 			switch {
 			case slices.ContainsFunc(outside, func(o string) bool { return within(own, o) }):
-				t.Errorf("%s imports %s, which is outside of the house", by, own)
-			case other == room || internals(own):
-			case at <= number:
-				t.Errorf("%s, a room of %q, comes to import %s, of %q (%s)", dir,
-					floors[number].says, own, floors[at].says, by)
-			default:
-				below++
+				t.Errorf("%s imports %s, which is outside of the house", dir, own)
+			case other != room && !internals(own) && at <= number:
+				t.Errorf("%s, a room of %q, imports %s, of %q", dir, floors[number].says, own,
+					floors[at].says)
 			}
 		}
-	}
-	if below < 100 {
-		t.Errorf("%d imports of floors below: the test does not see them", below)
 	}
 	for _, f := range floors {
 		for _, room := range f.rooms {
@@ -144,17 +114,16 @@ func TestFloors(t *testing.T) {
 // Whoever trains or carries sums for others does so without the simulator: besides its own
 // packages, those that attack it and the commands import it.
 func TestSimulatorIsApart(t *testing.T) {
-	may := []string{"simulation", "attacks", "benchmarks", "cmd/hushsum", "internal/experiments",
-		"service/cmd/hushsumd"}
-	all, seen := sources(t), map[string]bool{}
-	for _, dir := range folders(all) {
-		for own, by := range reached(all, dir) {
+	may := []string{"simulation", "attacks", "lab", "cmd/hushsum", "service/cmd/hushsumd"}
+	seen := map[string]bool{}
+	for dir, owns := range importsOf(sources(t)) {
+		for _, own := range owns {
 			if !within(own, "simulation") {
 				continue
 			}
 			i := slices.IndexFunc(may, func(m string) bool { return within(dir, m) })
 			if i < 0 {
-				t.Errorf("%s comes to import %s (%s)", dir, own, by)
+				t.Errorf("%s imports %s", dir, own)
 			} else {
 				seen[may[i]] = true
 			}
@@ -165,18 +134,70 @@ func TestSimulatorIsApart(t *testing.T) {
 	}
 }
 
-// Protocol has no floating-point number near it, and drive nothing of what declares a job.
+// A hospital runs service/party, which has nothing of the server, not even through what it imports.
+func TestPartyIsApart(t *testing.T) {
+	server := []string{"door", "node", "page", "record", "runner"}
+	imports := importsOf(sources(t))
+	for _, name := range server {
+		if imports["service/"+name] == nil {
+			t.Errorf("there is no package service/%s", name)
+		}
+	}
+	seen, next := map[string]bool{}, []string{"service/party"}
+	for len(next) > 0 {
+		dir := next[0]
+		next = next[1:]
+		for _, own := range imports[dir] {
+			if name, is := strings.CutPrefix(own, "service/"); is && slices.Contains(server, name) {
+				t.Errorf("service/party has %s, which %s imports", own, dir)
+			}
+			if !seen[own] {
+				seen[own] = true
+				next = append(next, own)
+			}
+		}
+	}
+	if !seen["service/exchange"] || !seen["masking"] {
+		t.Errorf("the test sees imports of %d packages", len(seen))
+	}
+}
+
+// Whoever carries sums in another way than the root does so without it.
+func TestRootIsApart(t *testing.T) {
+	may := []string{"cmd/hushsum", "examples", "query", "sidecar"}
+	seen := map[string]bool{}
+	for dir, owns := range importsOf(sources(t)) {
+		if !slices.Contains(owns, ".") {
+			continue
+		}
+		i := slices.IndexFunc(may, func(m string) bool { return within(dir, m) })
+		if i < 0 {
+			t.Errorf("%s imports the root", dir)
+		} else {
+			seen[may[i]] = true
+		}
+	}
+	for _, m := range may {
+		if !seen[m] {
+			t.Errorf("%s no longer imports the root: it needs no leave to", m)
+		}
+	}
+}
+
+// Protocol has no floating-point number near it, drive nothing of what declares a job, and store
+// nothing of what it keeps.
 func TestImports(t *testing.T) {
 	may := map[string][]string{
 		"protocol": {"keyexchange", "masking", "shamir"},
 		"drive":    {"accounting", "keyexchange", "masking", "oneshot", "protocol"},
+		"store":    {"keyexchange"},
 	}
-	all := sources(t)
+	imports := importsOf(sources(t))
 	for dir, allowed := range may {
-		for own, by := range reached(all, dir) {
+		for _, own := range imports[dir] {
 			if !internals(own) && !within(own, path.Join(dir, "internal")) &&
 				!slices.Contains(allowed, own) {
-				t.Errorf("%s comes to import %s (%s)", dir, own, by)
+				t.Errorf("%s imports %s", dir, own)
 			}
 		}
 	}

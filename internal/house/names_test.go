@@ -248,3 +248,56 @@ func selfEvident(f *ast.FuncDecl) bool {
 		"UnmarshalJSON"}
 	return f.Recv != nil && slices.Contains(known, f.Name.Name)
 }
+
+// constructor matches the names of functions that make or restore a value.
+var constructor = regexp.MustCompile(
+	`^(New|Start|Open|Load|Generate|Parse|Dial|Listen|Read|Settle|Resume)([A-Z]|$)`)
+
+// Constructors return no usable value with an error: a value is not returned with a call that may
+// fail.
+func TestConstructors(t *testing.T) {
+	seen := 0
+	functions(sources(t), func(s *source, f *ast.FuncDecl, _ string) {
+		if s.test() || f.Body == nil || !constructor.MatchString(f.Name.Name) || !fails(f) {
+			return
+		}
+		seen++
+		ast.Inspect(f.Body, func(n ast.Node) bool {
+			r, ok := n.(*ast.ReturnStmt)
+			if !ok || len(r.Results) < 2 {
+				_, inner := n.(*ast.FuncLit)
+				return !inner
+			}
+			if _, isCall := r.Results[len(r.Results)-1].(*ast.CallExpr); !isCall {
+				return true
+			}
+			switch x := r.Results[0].(type) {
+			case *ast.BasicLit:
+				return true
+			case *ast.Ident:
+				if x.Name == "nil" {
+					return true
+				}
+			case *ast.CompositeLit:
+				if len(x.Elts) == 0 {
+					return true
+				}
+			}
+			t.Errorf("%s: %s returns a value with what may be an error", s.at(r), f.Name.Name)
+			return true
+		})
+	})
+	if seen < 100 {
+		t.Errorf("%d constructors: the test does not see them", seen)
+	}
+}
+
+// fails reports whether the last result of a function is an error.
+func fails(f *ast.FuncDecl) bool {
+	if f.Type.Results == nil {
+		return false
+	}
+	last := f.Type.Results.List[len(f.Type.Results.List)-1]
+	name, ok := last.Type.(*ast.Ident)
+	return ok && name.Name == "error"
+}

@@ -15,10 +15,10 @@ var nouns = []struct{ noun, means, folders string }{
 	{"Member", "one of the committee: of its process, of its decisions, of its protocol",
 		". drive oneshot service/party"},
 	{"Options", "what one side may choose for itself",
-		"attacks service/door service/node service/page service/runner simulation simulation/crowd " +
-			"training"},
+		"attacks drive/jobtest service/door service/node service/page service/runner simulation " +
+			"simulation/crowd training"},
 	{"Party", "one whose vectors are summed: of its process, of its decisions, of its protocol",
-		"drive oneshot protocol service/party"},
+		"drive drive/jobtest oneshot protocol service/party"},
 	{"Round", "one round of a job: what it gave; what it spends", "accounting job"},
 }
 

@@ -27,6 +27,33 @@ var words = []word{
 // short is a number that begins with its point.
 var short = regexp.MustCompile(`(^|[\s(\[+−|-])\.[0-9]`)
 
+// pronouns are words that send a reader back for their noun. They are for comments and texts of
+// code, tests apart.
+var pronouns = []word{
+	{regexp.MustCompile(`\bof which (the|each|all|none|nobody|one|some)\b`),
+		`"whose", or a sentence of its own`},
+	{regexp.MustCompile(`\bthe other way\b`), "the other case in words"},
+	{regexp.MustCompile(`\b(with|without|no) luck\b`), "what the coin decides"},
+	{regexp.MustCompile(`\bOptions makes? (a|the)\b`), `"configure"`},
+	{regexp.MustCompile(`^(It|They|That|Those|What) `), "the noun, at the beginning of a doc comment"},
+}
+
+// meant are texts of which a pronoun is a part all the same.
+var meant = regexp.MustCompile(`, of which the last bytes have come\.|open with it, of which the ` +
+	`parties|of which the oldest that is idle|coin has no luck|^Those that follow are|^What a job is|` +
+	`(away without|those without|late with|rounds with) luck`)
+
+// sent returns what is wrong with a text for [pronouns], "" if nothing is.
+func sent(text string) string {
+	text = meant.ReplaceAllString(text, "…")
+	for _, w := range pronouns {
+		if at := w.pattern.FindString(text); at != "" {
+			return strconv.Quote(at) + " should be " + w.advice
+		}
+	}
+	return ""
+}
+
 // found returns what is wrong with a text, "" if nothing is.
 func found(text string) string {
 	for _, w := range words {
@@ -67,6 +94,46 @@ func TestWordsInCode(t *testing.T) {
 	}
 	if seen < 5000 {
 		t.Errorf("%d comments: the test does not see them", seen)
+	}
+}
+
+// Comments name what they are about, and doc comments begin with it.
+func TestPronouns(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.test() {
+			continue
+		}
+		docs := make(map[*ast.CommentGroup]bool)
+		ast.Inspect(s.syntax, func(n ast.Node) bool {
+			switch x := n.(type) {
+			case *ast.FuncDecl:
+				docs[x.Doc] = true
+			case *ast.GenDecl:
+				docs[x.Doc] = true
+			case *ast.TypeSpec:
+				docs[x.Doc] = true
+			case *ast.ValueSpec:
+				docs[x.Doc] = true
+			case *ast.Field:
+				docs[x.Doc] = true
+			case *ast.BasicLit:
+				if text, err := strconv.Unquote(x.Value); err == nil && x.Kind == token.STRING {
+					if wrong := sent("…" + flat(text)); wrong != "" {
+						t.Errorf("%s: %s", s.at(x), wrong)
+					}
+				}
+			}
+			return true
+		})
+		for _, group := range s.syntax.Comments {
+			text := flat(group.Text())
+			if !docs[group] {
+				text = "…" + text // only the beginning of a doc comment is quoted alone
+			}
+			if wrong := sent(text); wrong != "" {
+				t.Errorf("%s: %s", s.at(group), wrong)
+			}
+		}
 	}
 }
 
@@ -120,6 +187,18 @@ func TestWordsAreFound(t *testing.T) {
 	for _, text := range []string{"besides its own", "Beside has the training", "it says what it is",
 		"this whatever"} {
 		if wrong := found(text); wrong != "" {
+			t.Errorf("%q: %s", text, wrong)
+		}
+	}
+	for _, text := range []string{"sets of which all rows are dealt", "as with one, and the other way",
+		"with hidden parties it is called with luck only", "Options make a door.", "It has a key."} {
+		if sent(text) == "" {
+			t.Errorf("%q passes", text)
+		}
+	}
+	for _, text := range []string{"the set of which it is a part", "Options configure a Door.",
+		"another way", "Items of a list"} {
+		if wrong := sent(text); wrong != "" {
 			t.Errorf("%q: %s", text, wrong)
 		}
 	}

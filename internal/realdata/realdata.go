@@ -3,13 +3,14 @@
 package realdata
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
 )
 
 // Dir returns the folder that holds the data set sub: HUSHSUM_DATA/sub, or
-// without that variable ../shared/data/sub next to the folder that holds go.mod.
+// without that variable ../shared/data/sub next to the folder that holds the library's go.mod.
 // When the folder is absent the test is skipped with a message; with
 // HUSHSUM_REQUIRE_DATA=1 it fails instead, so that a machine which should have
 // the data cannot pass without it.
@@ -19,7 +20,7 @@ func Dir(t testing.TB, sub string) string {
 	if root == "" {
 		module, err := moduleRoot()
 		if err != nil {
-			t.Fatalf("realdata: cannot find go.mod: %v", err)
+			t.Fatalf("realdata: cannot find the library's go.mod: %v", err)
 		}
 		root = filepath.Join(module, "..", "shared", "data")
 	}
@@ -37,29 +38,22 @@ func Dir(t testing.TB, sub string) string {
 }
 
 // moduleRoot walks up from the working directory, which go test sets to the folder of
-// the package under test, to the folder of the library's go.mod: the outermost one of
-// the workspace, since the command is a module within it.
+// the package under test, to the folder of the library's go.mod: other modules, some
+// with workspaces of their own, lie within it.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", err
 	}
-	found := ""
 	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			found = dir
-		}
-		if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil && found != "" {
-			return found, nil
+		text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err == nil && bytes.HasPrefix(text, []byte("module github.com/hushsum/hushsum\n")) {
+			return dir, nil
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			break
+			return "", os.ErrNotExist
 		}
 		dir = parent
 	}
-	if found == "" {
-		return "", os.ErrNotExist
-	}
-	return found, nil
 }

@@ -52,9 +52,7 @@ var secret = []reflect.Type{
 	reflect.TypeFor[protocol.ClientSeries](),
 	reflect.TypeFor[protocol.Server](),
 	reflect.TypeFor[protocol.ServerSeries](),
-	reflect.TypeFor[shamir.BytesShare](),
 	reflect.TypeFor[shamir.PackedShare](),
-	reflect.TypeFor[shamir.PedersenShare](),
 	reflect.TypeFor[shamir.Secret](),
 	reflect.TypeFor[shamir.Share](),
 }
@@ -66,10 +64,11 @@ var public = map[string]string{
 	"masking":     "Layout Segment",
 	"noise":       "Exact Family Law Shares Sum Table",
 	"oblivious":   "Candidates Claim Coins Config JointConfig Noise PeerError Sampling",
-	"oneshot":     "Config Envelope Evidence Figures KEM MemberError PartyError Terms",
+	"oneshot": "Config Envelope Evidence Figures KEM MemberError PartyError Promise " +
+		"Terms",
 	"protocol": "Adversary Carrier Config Envelope Local MissingError Params Party PartyError " +
-		"Recovery Step Submission Summer",
-	"shamir": "Combiner Feldman IndexError Packing Pedersen WrongSharesError",
+		"Promise Recovery Sizes Step Submission Summer",
+	"shamir": "Combiner IndexError Packing WrongSharesError",
 }
 
 // Every exported type is said to be secret or public, so that a new one cannot be

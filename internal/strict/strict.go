@@ -22,19 +22,23 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// maxDepth is how deep JSON may be nested.
-const maxDepth = 16
-
 // Error says what is wrong with a text.
 type Error struct {
 	Line   int    // of TOML, from 1; 0: it is not known
+	Column int    // in bytes, from 1; 0: it is not known
 	Key    string // path of the key that is at fault, such as list.0.rate; empty: it is none
 	Meant  string // the field whose name in another case the key is, or empty
 	Reason string // a sentence that names the key
+	Advice string // what to do, or empty
 	Err    error  // nil, or what a type that reads itself has found
 }
 
-func (e *Error) Error() string { return e.Reason }
+func (e *Error) Error() string {
+	if e.Advice == "" {
+		return e.Reason
+	}
+	return e.Reason + "; " + e.Advice
+}
 
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
@@ -43,15 +47,15 @@ func wrong(key, format string, a ...any) error {
 	return &Error{Key: key, Reason: fmt.Sprintf(format, a...)}
 }
 
-// JSON reads one JSON value: UTF-8, no key twice in an object, names exactly as declared where
-// a struct is read, none unknown, no nesting beyond 16, nothing behind the end. Into a
-// json.RawMessage goes what is to be read later. It fails with an [Error], and into may then
-// have changed.
+// JSON reads one JSON value: UTF-8, no key twice in an object, names exactly as declared where a
+// struct is read, none unknown, as many elements as an array of Go has, no nesting beyond 16,
+// nothing behind the end, no more elements than take 16 times the text. Into a json.RawMessage goes
+// what is to be read later. It fails with an [Error], and into may then have changed.
 func JSON(text []byte, into any) error {
 	if !utf8.Valid(text) {
 		return wrong("", "it is not UTF-8")
 	}
-	r := &reader{json.NewDecoder(bytes.NewReader(text))}
+	r := &reader{json.NewDecoder(bytes.NewReader(text)), 16*uintptr(len(text)) + spare}
 	r.UseNumber()
 	if err := r.value(reflect.TypeOf(into), nil); err != nil {
 		return plainly(err)
@@ -59,16 +63,37 @@ func JSON(text []byte, into any) error {
 	if _, err := r.Token(); err != io.EOF {
 		return wrong("", "there is something after its end")
 	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(into); err != nil {
+	if err := json.Unmarshal(text, into); err != nil {
 		return plainly(err)
 	}
 	return nil
 }
 
 // reader checks keys before they are decoded.
-type reader struct{ *json.Decoder }
+type reader struct {
+	*json.Decoder
+	left uintptr // bytes that what is decoded may take
+}
+
+// spare is how many bytes values may take in any case.
+const spare = 64 << 10
+
+// take counts an element of a list, or of a map, of a type; nil: it is open. An empty one of two
+// characters may become a struct of many fields.
+func (r *reader) take(t reflect.Type) error {
+	size := uintptr(16)
+	if t != nil {
+		size = t.Size()
+	}
+	for ; t != nil && t.Kind() == reflect.Pointer; t = t.Elem() {
+		size += t.Elem().Size()
+	}
+	if size > r.left {
+		return wrong("", "it has too many values for its length; leave out those that are empty")
+	}
+	r.left -= size
+	return nil
+}
 
 var (
 	rawMessage      = reflect.TypeFor[json.RawMessage]()
@@ -103,8 +128,8 @@ func (r *reader) value(t reflect.Type, path []string) error {
 	if !nested {
 		return nil
 	}
-	if len(path) == maxDepth {
-		return wrong(strings.Join(path, "."), "it is nested more than %d deep", maxDepth)
+	if len(path) == MaxDepth {
+		return wrong(strings.Join(path, "."), "it is nested more than %d deep", MaxDepth)
 	}
 	t = inner(t)
 	if delim == '{' {
@@ -119,10 +144,17 @@ func (r *reader) value(t reflect.Type, path []string) error {
 		case t != nil && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array):
 			element = t.Elem()
 		}
-		for i := 0; r.More(); i++ {
-			if err := r.value(element, append(slices.Clip(path), strconv.Itoa(i))); err != nil {
+		n := 0
+		for ; r.More(); n++ {
+			if err := r.take(element); err != nil {
 				return err
 			}
+			if err := r.value(element, append(slices.Clip(path), strconv.Itoa(n))); err != nil {
+				return err
+			}
+		}
+		if t != nil && t.Kind() == reflect.Array && n != t.Len() {
+			return wrong(strings.Join(path, "."), "it has %d values in place of %d", n, t.Len())
 		}
 	}
 	_, err = r.Token() // its end
@@ -156,6 +188,9 @@ func (r *reader) object(t reflect.Type, path []string) error {
 			}
 		case t != nil && t.Kind() == reflect.Map:
 			field = t.Elem()
+			if err := r.take(field); err != nil {
+				return err
+			}
 		}
 		if seen[name] && t != rawMessage {
 			return wrong(strings.Join(at, "."), "the field %.40q is given twice", name)
@@ -174,7 +209,7 @@ func lookup(known map[string]reflect.Type, path []string) (reflect.Type, error) 
 	if field, found := known[name]; found {
 		return field, nil
 	}
-	for other := range known {
+	for _, other := range slices.Sorted(maps.Keys(known)) {
 		if strings.EqualFold(other, name) {
 			reason := fmt.Sprintf("%.40q is not a name of a field; write %q", name, other)
 			return nil, &Error{Key: key, Meant: other, Reason: reason}
@@ -212,42 +247,40 @@ type tagged struct {
 	tag string
 }
 
-// TOML reads TOML into a struct by its tags: names exactly as declared, none unknown, none twice.
-// It returns what is wrong, and into may then have changed.
-func TOML(text []byte, into any) (mistakes []*Error) {
+// TOML reads TOML into a struct by its tags: what is [Bounded], names exactly as declared, none
+// unknown, none twice. It returns what is wrong, and into may then have changed.
+func TOML(text []byte, into any) *Error {
 	text = bytes.TrimPrefix(text, []byte("\ufeff")) // as some editors begin files
+	if err := Bounded(text); err != nil {
+		return err
+	}
 	var tree map[string]any
 	err := toml.Unmarshal(text, &tree)
 	if err == nil {
-		err = toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(into)
+		var e *Error
+		if errors.As(names(tree, reflect.TypeOf(into), "toml", nil), &e) {
+			var places Places
+			places.Add(e.Key)
+			places.TOML(text)
+			e.Line, e.Column = places.Of(e.Key)
+			return e
+		}
+		err = toml.Unmarshal(text, into)
 	}
-	var unknown *toml.StrictMissingError
 	var syntax *toml.DecodeError
 	switch {
-	case errors.As(err, &unknown):
-		for _, one := range unknown.Errors {
-			line, _ := one.Position()
-			key := strings.Join(one.Key(), ".")
-			mistakes = append(mistakes, &Error{Line: line, Key: key, Reason: "there is no key " + key,
-				Err: &one})
-		}
-		return mistakes
 	case errors.As(err, &syntax):
-		line, _ := syntax.Position()
+		line, column := syntax.Position()
 		reason := strings.TrimPrefix(syntax.Error(), "toml: ")
 		if m := otherType.FindStringSubmatch(reason); m != nil {
 			reason = fmt.Sprintf("%s is a TOML %s, and takes a %s", strings.Join(syntax.Key(), "."), m[1],
 				inTOML(m[2]))
 		}
-		return []*Error{{Line: line, Reason: reason, Err: err}}
+		return &Error{Line: line, Column: column, Reason: reason, Err: err}
 	case err != nil:
-		return []*Error{{Reason: strings.TrimPrefix(err.Error(), "toml: "), Err: err}}
+		return &Error{Reason: strings.TrimPrefix(err.Error(), "toml: "), Err: err}
 	}
-	var wrong *Error
-	if errors.As(names(tree, reflect.TypeOf(into), "toml", nil), &wrong) {
-		mistakes = append(mistakes, wrong)
-	}
-	return mistakes
+	return nil
 }
 
 // otherType matches the text of package toml about a value of another type than its field in Go.

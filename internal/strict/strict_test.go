@@ -36,7 +36,15 @@ type outside struct {
 	Word    word              `json:"word" toml:"word"`
 	Any     any               `json:"any" toml:"any"`
 	Later   json.RawMessage   `json:"later" toml:"later"`
+	Wide    []wide            `json:"wide" toml:"wide"`
+	Far     []*wide           `json:"far" toml:"far"`
 	embedded
+}
+
+// wide takes much for its name.
+type wide struct {
+	A    int     `json:"a" toml:"a"`
+	Rest [12]int `json:"rest" toml:"rest"`
 }
 
 // What is written is read, and what package json would read in two ways is refused, by the
@@ -47,6 +55,8 @@ func TestJSON(t *testing.T) {
 		`{"epsilon":1,"count":2,"Plain":3,"state":"a","word":"B"}`: {},
 		`{"inside":{"rate":1},"list":[{"rate":1},{"rate":2}]}`:     {},
 		`{"free":{"Rate":{"rate":1},"rate":{"rate":2}}}`:           {},
+		`{"wide":[{"rest":[1]}]}`:                                  {"wide.0.rest", "1 values in place of 12"},
+		`{"wide":[{"rest":[1,2,3,4,5,6,7,8,9,10,11,12,13]}]}`:      {"wide.0.rest", "13 values in place of 12"},
 		`{"any":{"A":1,"a":[{"b":null}]}}`:                         {},
 		`{"later":{"a":1,"a":2,"A":[{"x":1,"x":2}]}}`:              {},
 		` {"epsilon" : 1e0 } `:                                     {},
@@ -76,6 +86,9 @@ func TestJSON(t *testing.T) {
 		`{"epsilon":01}`:                                           {"", "not JSON"},
 		"{\"epsilon\":1,\"word\":\"\xff\"}":                        {"", "UTF-8"},
 		`[]`:                                                       {"", "not an object"},
+		`{"wide":[` + strings.Repeat(`{"a":1},`, 2000) + `{}]}`:             {},
+		`{"wide":[` + strings.Repeat("{},", 2000) + `{}]}`:                  {"", "too many values for its length"},
+		`{"far":[` + strings.Repeat("{},", 2000) + `{}]}`:                   {"", "too many values for its length"},
 		`{"any":` + strings.Repeat("[", 99) + strings.Repeat("]", 99) + "}": {"any" + strings.Repeat(".0", 15), "nested"},
 	} {
 		var got outside
@@ -127,22 +140,22 @@ func TestTOML(t *testing.T) {
 	for text, want := range map[string]Error{
 		"epsilon = 1.0\n[inside]\nrate = 2.0":   {},
 		"\ufeffepsilon = 1.0":                   {},
-		"epsilon = 1.0\nEPSILON = 100.0":        {Key: "EPSILON", Meant: "epsilon"},
+		"epsilon = 1.0\nEPSILON = 100.0":        {Line: 2, Key: "EPSILON", Meant: "epsilon"},
 		"epsilon = 1.0\n[inside]\nother = 2.0":  {Line: 3, Key: "inside.other"},
 		"epsilon = 1.0\nepsilon = 2.0":          {Line: 2},
 		"epsilon = \"1\"":                       {Line: 1},
 		"epsilon = 1.0\n[inside]\nrate = 2.0 =": {Line: 3},
 	} {
-		all := TOML([]byte(text), new(outside))
+		got := TOML([]byte(text), new(outside))
 		if want == (Error{}) {
-			if len(all) > 0 {
-				t.Errorf("%q: %v", text, all[0])
+			if got != nil {
+				t.Errorf("%q: %v", text, got)
 			}
 			continue
 		}
-		if len(all) != 1 || all[0].Line != want.Line || all[0].Key != want.Key ||
-			all[0].Meant != want.Meant || all[0].Reason == "" {
-			t.Errorf("%q: %+v", text, all)
+		if got == nil || got.Line != want.Line || got.Key != want.Key || got.Meant != want.Meant ||
+			got.Reason == "" {
+			t.Errorf("%q: %+v", text, got)
 		}
 	}
 }

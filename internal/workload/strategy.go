@@ -29,8 +29,8 @@ func (s *Strategy) Solve(w []float64) []float64 {
 	return z
 }
 
-// What a strategy must gain: on average over queries the variance of answers, over that by
-// themselves, is this at most, and of none the largest variance is larger.
+// A strategy must gain: its variance of a query's answers over the variance without a strategy is
+// at most this on average over queries, and for no query is the largest variance larger.
 const (
 	gains = 0.9
 	near  = 0.97 // of a largest variance over the one by itself: from there on a query weighs more
@@ -44,17 +44,24 @@ const (
 	free     = 10   // steps before any query weighs more than others
 )
 
+// Work bounds the multiplications of a step of all strategies that are chosen with it.
+type Work int
+
+// NewWork returns as much as four strategies of the most work may take.
+func NewWork() *Work { return new(Work(4 * mostWork)) }
+
 // Choose returns a strategy for queries of rows whose columns each have one of the given values;
-// nil: there is none that gains.
-func Choose(values [][]float64, queries []Query) *Strategy {
+// nil: there is none that gains, or left does not suffice to look for one.
+func Choose(values [][]float64, queries []Query, left *Work) *Strategy {
 	cells := newCells(values, queries)
 	if len(queries) < 2 || cells == nil || cells.Len() == 0 {
 		return nil
 	}
 	d := newDesign(cells, queries)
-	if d == nil {
+	if d == nil || d.work > int(*left) {
 		return nil
 	}
+	*left -= Work(d.work)
 	for step := range steps {
 		if step == steps-trims {
 			d.trim()
@@ -81,10 +88,11 @@ func Choose(values [][]float64, queries []Query) *Strategy {
 	return d.strategy(cells)
 }
 
-// design looks for the weights of counts of which the variances of answers are least: the problem
+// design looks for the weights of counts with which the variances of answers are least: the problem
 // is convex in the squares of weights.
 type design struct {
 	*system
+	work     int // multiplications of a step
 	share    float64
 	asked    [][]functional // by query
 	alone    []float64      // mean variance of a query's, by itself
@@ -108,6 +116,9 @@ func newDesign(cells *Cells, queries []Query) *design {
 	var sets [][]int32
 	work := 0
 	for i, q := range queries {
+		if work > mostWork/4 { // before others take memory
+			return nil
+		}
 		d.share += q.Share
 		bins := make([][]int32, q.Bins)
 		for j := range n {
@@ -152,7 +163,10 @@ func newDesign(cells *Cells, queries []Query) *design {
 		d.asked = append(d.asked, asked)
 		work += n * len(asked)
 	}
-	if work > mostWork/(len(sets)+4) || len(sets) > MostCells {
+	// Each functional is solved for by the tree and by the factor of what sets add, which has as many
+	// rows as there are sets: of few cells there may be many more.
+	d.work = work*(len(sets)+4) + work/n*len(sets)*len(sets)/2
+	if d.work > mostWork || len(sets) > MostCells {
 		return nil
 	}
 	d.system = newSystem(n, sets)

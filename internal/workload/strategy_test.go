@@ -64,7 +64,7 @@ func problems() map[string]problem {
 // AᵀA; and Ratio has the variances of least squares over those by themselves.
 func TestStrategy(t *testing.T) {
 	for name, p := range problems() {
-		s := Choose(p.values, p.queries)
+		s := Choose(p.values, p.queries, NewWork())
 		if s == nil {
 			t.Errorf("%s: there is no strategy", name)
 			continue
@@ -130,7 +130,7 @@ func TestSameEverywhere(t *testing.T) {
 	sum := sha256.New()
 	all := problems()
 	for _, name := range []string{"ranges", "parts", "margins", "quantiles"} {
-		s := Choose(all[name].values, all[name].queries)
+		s := Choose(all[name].values, all[name].queries, NewWork())
 		for _, count := range s.Counts {
 			var b []byte
 			for _, j := range count.Cells {
@@ -147,15 +147,22 @@ func TestSameEverywhere(t *testing.T) {
 
 // What gains nothing, or too little, and what would take long has no strategy.
 func TestNone(t *testing.T) {
+	var subsets []Query // 240 sets of 8 cells that are no nodes of the tree
+	for set := 1; set < 255; set++ {
+		subsets = append(subsets, Query{Bins: 1, Share: 1.0 / 254, Bin: func(row []float64) int {
+			return set>>int(row[0])&1 - 1
+		}})
+	}
 	for name, p := range map[string]problem{
 		"one query": {[][]float64{whole(10)}, []Query{each(0, 10, 1)}, 0},
 		"a histogram and its total": {[][]float64{whole(10)}, []Query{each(0, 10, 0.5),
 			between(0, 10, 0.5)}, 0},
 		"many values": {[][]float64{whole(40), whole(40)}, []Query{each(0, 40, 0.5),
 			each(1, 40, 0.5)}, 0},
-		"nothing": {[][]float64{whole(10)}, []Query{between(20, 30, 0.5), between(30, 40, 0.5)}, 0},
+		"many sets of few cells": {[][]float64{whole(8)}, subsets, 0},
+		"nothing":                {[][]float64{whole(10)}, []Query{between(20, 30, 0.5), between(30, 40, 0.5)}, 0},
 	} {
-		if s := Choose(p.values, p.queries); s != nil {
+		if s := Choose(p.values, p.queries, NewWork()); s != nil {
 			t.Errorf("%s: %v", name, s.Ratio)
 		}
 	}

@@ -18,12 +18,12 @@ def main() -> None:
     # In Opacus: privacy_engine.get_epsilon(delta), which is an estimate.
     spent = hushsum.epsilon("gaussian", noise_multiplier=1.1, sample_rate=sample_rate,
                             steps=steps, delta=delta)
-    print(f"noise multiplier 1.1, {epochs} epochs: epsilon {spent}")
+    print(f"noise multiplier 1.1, {epochs} epochs: {spent}")
 
     # In Opacus: get_noise_multiplier(target_epsilon, target_delta, sample_rate, epochs).
     found = hushsum.calibrate("gaussian", target_epsilon=3.0, target_delta=delta,
                               sample_rate=sample_rate, steps=steps)
-    print(f"noise multiplier {found.noise_multiplier:.4f} keeps epsilon 3: {found.epsilon}")
+    print(f"noise multiplier {found.noise_multiplier:.4f} keeps epsilon 3: {found.spent}")
 
     # A ledger refuses the epoch that would overspend, before it is run.
     ledger = hushsum.Ledger(epsilon=3.0, delta=delta)
@@ -34,7 +34,7 @@ def main() -> None:
         except hushsum.BudgetError as err:
             print(f"after {epoch} epochs: {err}")
             break
-    assert ledger.spent("training").upper <= 3.0
+    assert ledger.spent("training").within(ledger.budget("training"))
     print(f"spent {ledger.spent('training')}")
 
 

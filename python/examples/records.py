@@ -40,5 +40,5 @@ def score(model: dict[str, np.ndarray]) -> float:
 
 
 result = hushsum.simulate(job, train, [(x[rows], y[rows]) for rows in own], evaluate=score)
-print(result, f"\n{result.epsilon}")
+print(result, f"\n{result.spent}")
 assert result.scores[-1] > 0.77  # who says no to all is right for 0.752

@@ -43,5 +43,5 @@ if __name__ == "__main__":
         assert all((m["w"] == model["w"]).all() for m in models.get())
     x, y = rows(3)
     accuracy = ((x @ model["w"] + model["b"] > 0) == y).mean()
-    print(f"accuracy {accuracy:.3f}, epsilon {coordinator.settled.spent()}")
+    print(f"accuracy {accuracy:.3f}, {coordinator.settled.spent()}")
     assert accuracy > 0.85

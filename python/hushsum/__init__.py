@@ -15,17 +15,18 @@ arrays need numpy, and are imported when they are first used.
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from .accounting import Calibration, Interval, Ledger, calibrate, delta, epsilon
+from .accounting import Budget, Calibration, Claim, Ledger, calibrate, delta, epsilon
 from .errors import (
     BudgetError,
     ConfigError,
     Error,
+    JobError,
     MessageError,
-    PlanError,
     ProcessError,
     RequestError,
     SidecarError,
     StateError,
+    StatementError,
     TooFewError,
 )
 
@@ -33,10 +34,10 @@ if TYPE_CHECKING:
     from ._job import Job
     from .arrays import Arrays, Structure
     from .audit import audit_one_run, audit_scores
+    from .frames import rows
     from .job import Coordinator, Progress, join
     from .noise import sample_noise
     from .party import Mean, Party, Server
-    from .plan import Plan
     from .settled import Identity, Settled
     from .queries import Answer, Answers, Queries, query
     from .simulation import Simulation, simulate
@@ -50,18 +51,18 @@ _LATER = {
     "Job": "_job",
     "sample_noise": "noise",
     **dict.fromkeys(("Mean", "Party", "Server"), "party"),
-    "Plan": "plan",
     **dict.fromkeys(("Identity", "Settled"), "settled"),
     **dict.fromkeys(("Answer", "Answers", "Queries", "query"), "queries"),
+    "rows": "frames",
     **dict.fromkeys(("Simulation", "simulate"), "simulation"),
 }
 
 __all__ = [
-    "Answer", "Answers", "Arrays", "BudgetError", "Calibration", "ConfigError", "Coordinator", "Error", "Identity",
-    "Interval", "Job", "Ledger", "Mean", "MessageError", "Party", "Plan", "PlanError",
+    "Answer", "Answers", "Arrays", "Budget", "BudgetError", "Calibration", "Claim", "ConfigError",
+    "Coordinator", "Error", "Identity", "Job", "JobError", "Ledger", "Mean", "MessageError", "Party",
     "ProcessError", "Progress", "Queries", "RequestError", "Server", "Settled", "SidecarError", "Simulation",
-    "StateError", "Structure", "TooFewError", "audit_one_run", "audit_scores",
-    "calibrate", "delta", "epsilon", "join", "query", "sample_noise", "simulate",
+    "StateError", "StatementError", "Structure", "TooFewError", "audit_one_run", "audit_scores",
+    "calibrate", "delta", "epsilon", "join", "query", "rows", "sample_noise", "simulate",
 ]
 
 

@@ -169,6 +169,10 @@ class Job(Declared):
                 counts. Values: a file, relative to the job's.
             study: Bounds the epsilon of this job and all that continue it, over the life
                 of a roster. Range: above 0. Default: none: each job has its own budget.
+            study_plan: Says how the rounds of a study's jobs add up, and so which job
+                fits: gaussian, any without secret coins and discrete Laplace noise; equal,
+                rounds as in the first. Values: gaussian, equal. Default: gaussian, or equal
+                with such coins or noise.
             multiplier: Sets the standard deviation of a sum's noise, divided by the L2
                 sensitivity. Range: above 0. Default: the least that stays within
                 privacy.epsilon.
@@ -199,6 +203,7 @@ class Job(Declared):
         epsilon: float = 0.0
         before: str = ""
         study: float = 0.0
+        study_plan: Literal["", "gaussian", "equal"] = ""
         multiplier: float = 0.0
         delta: float = 1e-05
         clip: float = 0.0
@@ -451,14 +456,19 @@ class Job(Declared):
             start: Sets when the first round begins. Range: RFC 3339. Default: at once.
             pace: Sets the least time from the beginning of one round to that of the next.
                 Range: 0s to 1000h. Default: 0s.
-            step_time: Sets how long a step waits for connected parties; a job of one
-                round, once enough parties are connected, waits as long for the others. Range:
-                above 0s, to 1000h. Default: "30s".
+            step_time: Sets how long a step waits for connected parties; the first round,
+                once enough parties are connected, waits as long for the others. Range: above
+                0s, to 1000h. Default: "30s".
+            begin_with: Counts the parties that have to be connected before the first
+                round begins, however long that takes; it then waits for no others. Range: 0,
+                or the fewest of a sum to parties.count (parties). Default: 0: as many as a
+                sum takes.
         """
 
         start: str = ""
         pace: str = ""
         step_time: str = "30s"
+        begin_with: int = 0
 
     @dataclass(frozen=True, kw_only=True)
     class World:

@@ -1,67 +1,170 @@
-"""How much privacy noisy rounds spend: certified intervals."""
+"""How much privacy noisy rounds spend: certified claims."""
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
-from typing import Any, Mapping, Sequence
+from typing import Any, Mapping, NoReturn, Sequence
 
 from . import _sidecar
-from .errors import ConfigError
+from .errors import BudgetError, ConfigError, StatementError
 
-DELTA = 1e-5  #: where none is given
+class _Said:
+    """What an epsilon is about, in the form that all programs of the project write."""
 
+    def __init__(self, form: Mapping[str, Any] | str, words: str | None = None) -> None:
+        """Take the JSON of one, as a text or a dictionary."""
+        self._form: dict[str, Any] = json.loads(form) if isinstance(form, str) else dict(form)
+        self._words = words or self._say()
 
-@dataclass(frozen=True)
-class Interval:
-    """A certified interval: the true value is from ``lower`` to ``upper``.
+    def _say(self) -> str:
+        result, _ = _sidecar.current().call("claim.words", {self._name: self._form})
+        words: str = result["words"]
+        return words
 
-    Claim ``upper``, which is also what ``float()`` gives.
+    _name = ""
 
-    Attributes:
-        upper: upper bound; ``math.inf`` if none is proved, for ``reason``.
-        lower: lower bound of the same; 0 if none is proved.
-        delta: the delta at which an epsilon holds.
-        adversary: "public", which sees what is released, or "server", which sees who took part.
-        unit: whom it protects, each "party" or each "record" of a party.
-        accountant: what proves it, "PLD" or "RDP".
-        reason: why ``upper`` is infinite, or "".
-        neighbour: the vector of one client that attains ``lower``, as in
-            "40 coordinates by 125", or "" if none is named.
-    """
+    @property
+    def form(self) -> dict[str, Any]:
+        """The JSON of it, as a dictionary."""
+        return dict(self._form)
 
-    upper: float
-    lower: float
-    delta: float | None = None
-    adversary: str = "public"
-    accountant: str = "PLD"
-    reason: str = ""
-    neighbour: str = ""
-    unit: str = "party"
+    @property
+    def delta(self) -> float:
+        """The probability that epsilon fails to hold."""
+        return float(self._form["delta"])
 
-    @classmethod
-    def from_result(cls, r: Mapping[str, Any], delta: float | None) -> "Interval":
-        """Make the interval of what the sidecar answered."""
-        return cls(
-            upper=math.inf if r["upper"] is None else float(r["upper"]),
-            lower=math.inf if r["lower"] is None else float(r["lower"]),
-            delta=delta,
-            adversary=r.get("adversary", ""),
-            accountant=r.get("accountant", ""),
-            reason=r.get("reason", ""),
-            neighbour=r.get("neighbour", ""),
-            unit=r.get("unit", "party"),
-        )
+    @property
+    def unit(self) -> str:
+        """Whom epsilon protects: "party", "record", or as in "records of each patient"."""
+        return str(self._form["unit"])
 
-    def __float__(self) -> float:
-        return self.upper
+    @property
+    def adjacency(self) -> str:
+        """How neighbours differ: "zero-out", "add-remove" or "replace-one"."""
+        return str(self._form["adjacency"])
+
+    @property
+    def server(self) -> str:
+        """Against whom it holds, from the weakest: "public", which sees released sums alone, or a
+        server that is "curious", "semi-malicious" or "cheating"."""
+        return str(self._form["server"])
+
+    @property
+    def colluders(self) -> float:
+        """How many parties may help the server; ``math.inf`` for any number."""
+        some = self._form["colluders"]
+        return math.inf if some == "any" else int(some)
+
+    @property
+    def committees(self) -> list[dict[str, Any]]:
+        """The committees that it rests on: the digest of each ``list``, how many ``members`` it
+        has, and how many of these may be ``in_league`` with the server."""
+        return [dict(c) for c in self._form["committees"]]
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """What it assumes, by names that ``docs/privacy.md`` of the project explains."""
+        return tuple(self._form["assumes"])
 
     def __str__(self) -> str:
-        at = "" if self.delta is None else f" at delta {self.delta:g}"
-        least = f" (at least {self.lower:.6g})" if self.lower else ""
-        text = f"at most {self.upper:.6g}{least}{at}"
-        text += f", for each {self.unit}, against the {self.adversary}"
-        return text + (f": {self.reason}" if self.reason else f" ({self.accountant})")
+        return self._words
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._form!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._form == getattr(other, "_form")
+
+    def __hash__(self) -> int:
+        return hash(json.dumps(self._form, sort_keys=True))
+
+    def __reduce__(self) -> Any:
+        return type(self), (self._form, self._words)
+
+    def _refuse(self, other: object) -> NoReturn:
+        raise StatementError(
+            "an epsilon is no number to compare or to add: it says something of a unit, against an "
+            "adversary, at a delta", kind="statement",
+            advice="use Claim.within(budget), or a Ledger to add rounds up",
+        )
+
+    __lt__ = __le__ = __gt__ = __ge__ = _refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _refuse
+
+
+class Budget(_Said):
+    """An epsilon that was declared ahead, with its delta and what it is about.
+
+    :attr:`Settled.budget` and :meth:`Ledger.budget` have one.
+    """
+
+    _name = "budget"
+
+    @property
+    def epsilon(self) -> float:
+        """The most that may be spent."""
+        return float(self._form["epsilon"])
+
+
+class Claim(_Said):
+    """An epsilon that is certified, with all that it is about.
+
+    It neither compares nor adds: :meth:`within` holds it against a budget, and a :class:`Ledger`
+    adds rounds up.
+    """
+
+    _name = "claim"
+
+    @property
+    def epsilon(self) -> float:
+        """The upper bound, to be claimed; ``math.inf`` if none is proved, for ``reason``."""
+        x = self._form["epsilon"]
+        return math.inf if x is None else float(x)
+
+    @property
+    def at_least(self) -> float:
+        """A lower bound of the same; 0 if none is proved."""
+        x = self._form["at_least"]
+        return math.inf if x is None else float(x)
+
+    @property
+    def accountant(self) -> str:
+        """What proves the bounds, "PLD", "RDP" or "Gaussian"."""
+        return str(self._form.get("accountant", ""))
+
+    @property
+    def neighbour(self) -> str:
+        """The vector of one party that attains ``at_least``, as in "40 coordinates by 125", or ""
+        if none is named."""
+        return str(self._form.get("neighbour", ""))
+
+    @property
+    def reason(self) -> str:
+        """Why ``epsilon`` is infinite, or ""."""
+        return str(self._form.get("reason", ""))
+
+    def within(self, budget: Budget) -> bool:
+        """Return whether the claim is within a budget.
+
+        Raises:
+            StatementError: they are about different units or adversaries, or the claim assumes
+                more: then neither says anything about the other.
+        """
+        if not isinstance(budget, Budget):
+            raise ConfigError(f"{budget!r} is no Budget", kind="config", field="budget",
+                              advice="give Settled.budget, or that of a Ledger")
+        try:
+            _sidecar.current().call("claim.within", {"claim": self._form, "budget": budget._form})
+        except BudgetError:
+            return False
+        return True
+
+
+def _claim(result: Mapping[str, Any]) -> Claim:
+    """Make the claim that the sidecar has answered with."""
+    return Claim(result["claim"], result["words"])
 
 
 # What users of dp_accounting, Opacus and others call the same.
@@ -135,7 +238,7 @@ def _whole(name: str, value: Any) -> int:
     return int(x)
 
 
-def epsilon(mechanism: str, *, delta: float | None = None, **parameters: Any) -> Interval:
+def epsilon(mechanism: str, *, delta: float | None = None, **parameters: Any) -> Claim:
     """Return the epsilon that rounds of a noisy sum spend at ``delta``.
 
     Args:
@@ -162,22 +265,24 @@ def epsilon(mechanism: str, *, delta: float | None = None, **parameters: Any) ->
         adversary: "public", or "server", which sees who took part: then there is no
             amplification, except with ``unit="record"``.
 
-    >>> float(epsilon("gaussian", noise_multiplier=1, delta=1e-5)) < 4.38
-    True
+    >>> print(epsilon("gaussian", noise_multiplier=1, delta=1e-5, adversary="server"))
+    epsilon 4.3772 (at least 4.3771) at delta 1e-05 for each party, against a server that is \
+curious; assumes sums
     """
     p = _run(mechanism, {**parameters, "delta": delta}, frozenset({"delta"}))
     result, _ = _sidecar.current().call("account.epsilon", p)
-    return Interval.from_result(result, p.get("delta", DELTA))
+    return _claim(result)
 
 
-def delta(mechanism: str, *, epsilon: float, **parameters: Any) -> Interval:
-    """Return the delta at which rounds of a noisy sum stay within ``epsilon``.
+def delta(mechanism: str, *, epsilon: float, **parameters: Any) -> Claim:
+    """Return the claim that rounds of a noisy sum stay within ``epsilon``, with the least ``delta``
+    that is certified.
 
     Other parameters are those of :func:`epsilon`.
     """
     p = _run(mechanism, {**parameters, "epsilon": epsilon}, frozenset({"epsilon"}))
     result, _ = _sidecar.current().call("account.delta", p)
-    return Interval.from_result(result, None)
+    return _claim(result)
 
 
 @dataclass(frozen=True)
@@ -187,7 +292,7 @@ class Calibration:
     noise_multiplier: float
     rounds: int
     rate: float
-    epsilon: Interval
+    spent: Claim
 
 
 def calibrate(
@@ -213,28 +318,28 @@ def calibrate(
         )
     result, _ = _sidecar.current().call("account.calibrate", {**p, "find": find})
     return Calibration(
-        result["noise_multiplier"], result["rounds"], result["rate"],
-        Interval.from_result(result, p.get("delta", DELTA)),
+        result["noise_multiplier"], result["rounds"], result["rate"], _claim(result),
     )
 
 
 class Ledger(_sidecar.Remote):
     """What every client has spent; it refuses the round that would overspend."""
 
-    def __init__(self, *, epsilon: float, delta: float = 1e-5, adversary: str = "public") -> None:
+    def __init__(self, *, epsilon: float, delta: float = 1e-5, adversary: str = "public",
+                 unit: str = "party") -> None:
         """Make an empty ledger.
 
         Args:
             epsilon, delta: the budget of every client that does not have its own.
             adversary: against whom it holds, "public" or "server".
+            unit: whom it protects, "party" or "record": it refuses rounds of the other.
         """
         s = _sidecar.current()
         result, _ = s.call("ledger.new", {
             "epsilon": _number("epsilon", epsilon), "delta": _number("delta", delta),
-            "adversary": adversary,
+            "adversary": adversary, "unit": unit,
         })
         super().__init__(s, result["ledger"])
-        self.adversary: str = result["adversary"]
 
     @classmethod
     def load(cls, state: bytes) -> "Ledger":
@@ -243,7 +348,6 @@ class Ledger(_sidecar.Remote):
         result, _ = s.call("ledger.load", {}, [state])
         ledger = cls.__new__(cls)
         _sidecar.Remote.__init__(ledger, s, result["ledger"])
-        ledger.adversary = result["adversary"]
         return ledger
 
     def _call(self, name: str, **parameters: Any) -> tuple[Any, list[bytes]]:
@@ -263,10 +367,15 @@ class Ledger(_sidecar.Remote):
         self._call("ledger.spend", clients=[str(c) for c in clients],
                    run=_run(mechanism, parameters, frozenset()))
 
-    def spent(self, client: str) -> Interval:
+    def spent(self, client: str) -> Claim:
         """Return what a client has spent at its budget's delta."""
         result, _ = self._call("ledger.spent", client=client)
-        return Interval.from_result(result, result["budget_delta"])
+        return _claim(result)
+
+    def budget(self, client: str) -> Budget:
+        """Return a client's budget."""
+        result, _ = self._call("ledger.spent", client=client)
+        return Budget(result["budget"])
 
     @property
     def clients(self) -> list[str]:

@@ -26,10 +26,9 @@ def as_array(x: Any) -> np.ndarray:
                           advice="give x.filled(0), or what is to stand for them")
     try:
         a = np.asarray(x)
-    except ValueError as err:
-        raise ConfigError(
-            f"a list is no array: {err}", kind="config", advice="give lists of equal lengths",
-        ) from err
+    except ValueError:  # whose text has lengths, which may be how many records were drawn
+        raise ConfigError("lists of different lengths are no array", kind="config",
+                          advice="give lists of equal lengths") from None
     if a.dtype.kind not in "fiub":
         raise ConfigError(
             f"an array of {a.dtype} is not of numbers", kind="config",
@@ -105,7 +104,8 @@ class Structure:
             a = as_array(x)
             many = into.shape[:-1]
             if a.shape != many + tree.shape:
-                raise _differs(path, f"has shape {a.shape}, not {many + tree.shape}")
+                raise _differs(path, f"has shape {a.shape}, not {tree.shape}") if not many else (
+                    _differs_by_record(path, a.shape, many + tree.shape))
             with np.errstate(over="ignore"):  # infinity is refused with the name of its array
                 if many:
                     into[:, at : at + tree.size] = a.reshape(*many, tree.size)
@@ -186,6 +186,16 @@ def _described(tree: Any) -> str:
     if isinstance(tree, list):
         return f"a list of {len(tree)}"
     return f"an array of shape {tree.shape}" if tree.shape else "a number"
+
+
+def _differs_by_record(path: str, got: tuple[int, ...], want: tuple[int, ...]) -> ConfigError:
+    """Return the error of gradients of another shape. How many records they are of is secret."""
+    n, *each = want
+    if len(got) == len(want) and got[0] == n:
+        return _differs(path, f"has a gradient of shape {got[1:]} for each record, not "
+                              f"{tuple(each)}")
+    return _differs(path, "does not have a gradient for each record",
+                    f"return an array of shape {('records', *each)}".replace("'", ""))
 
 
 def _differs(

@@ -67,7 +67,7 @@ class RequestError(ConfigError):
     """A call is malformed: a wrong type, or an unknown name."""
 
 
-class PlanError(Error):
+class JobError(Error):
     """Two sides have different jobs: ``field`` says where they differ."""
 
 
@@ -81,6 +81,10 @@ class TooFewError(Error):
 
 class BudgetError(Error):
     """A round would take a client, or this party, over its budget; it was not recorded."""
+
+
+class StatementError(Error, TypeError):
+    """Two epsilons are about different things, or are compared or added as if they were numbers."""
 
 
 class StateError(Error):
@@ -102,7 +106,7 @@ _CLASSES: dict[str, type[Error]] = {
         ConfigError,
     ),
     **dict.fromkeys(("request", "object"), RequestError),
-    **dict.fromkeys(("plan",), PlanError),
+    **dict.fromkeys(("job",), JobError),
     **dict.fromkeys(
         ("truncated", "trailing", "oversized", "version", "type", "session", "sender", "duplicate",
          "own-key", "encapsulation-key", "public-key", "signature", "members", "replay", "stale",
@@ -112,7 +116,8 @@ _CLASSES: dict[str, type[Error]] = {
     ),
     **dict.fromkeys(("too-few", "missing"), TooFewError),
     **dict.fromkeys(("budget", "spent"), BudgetError),
-    **dict.fromkeys(("state", "store", "old-state", "locked", "ledger"), StateError),
+    "statement": StatementError,
+    **dict.fromkeys(("state", "store", "old-state", "locked", "ledger", "book"), StateError),
     **dict.fromkeys(("frame", "internal"), SidecarError),
 }
 
@@ -123,7 +128,8 @@ def from_fault(fault: Mapping[str, Any]) -> Error:
     # That a call is not of its form is no news to who called a function: what of it, is.
     text = fault["reason"] if kind == "request" else fault["text"]
     for package in ("hushsum", "drive", "protocol", "privacy", "accounting", "aggregation", "noise",
-                    "keyexchange", "masking", "sidecar", "audit", "oneshot", "job", "query"):
+                    "keyexchange", "masking", "sidecar", "audit", "oneshot", "job", "query",
+                    "table", "consent"):
         text = text.removeprefix(package + ": ")
     return _CLASSES.get(kind, Error)(
         text,

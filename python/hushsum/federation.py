@@ -20,9 +20,10 @@ from . import _sidecar, tensors
 from .arrays import Structure, as_array
 from .attempts import Attempts, not_finite
 from .errors import ConfigError, Error, SidecarError
+from .frames import rows as positional
 from .records import Coins, Records
-from .rows import rows_of, working
 from .settled import Identity
+from .training import rows_of, working
 
 
 def _program() -> str:
@@ -60,6 +61,7 @@ def join(
     if not hasattr(socket, "AF_UNIX"):
         raise Error("Python has no Unix sockets on this system", kind="federation",
                     advice="run hushsumd join with --train and a command")
+    rows = None if rows is None else positional(rows)
     folder = Path(folder).absolute()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
@@ -87,7 +89,7 @@ def join(
         process = subprocess.Popen(command, stdout=None if not accept else subprocess.DEVNULL,
                                    stderr=subprocess.PIPE, process_group=0 if accept else None)
         stack.callback(_end, process)
-        attempts = Attempts()
+        attempts = Attempts(drawn=rows is not None)
         while process.poll() is None:
             try:
                 connection, _ = listener.accept()
@@ -146,16 +148,18 @@ def _serve(
         if metrics:
             (work / "metrics.json").write_text(json.dumps(metrics))
     except Exception as err:  # of the training function: an absence, or zeros with noise
-        tell(round, f"absent: {type(err).__name__}: {err}")
+        tell(round, f"absent: {attempts.said(err)}")
         with contextlib.suppress(OSError):
             connection.sendall(b"failed\n")
         attempts.failed(round, err)
         return
-    attempts.succeeded()
     with contextlib.suppress(OSError):  # the round may be over
         connection.sendall(b"ok\n")
+    if records is not None:
+        attempts.summed(round, records, lambda what: tell(round, what))
+        return
+    attempts.succeeded()
     tell(round, "trained")
-    attempts.left_out(round, records)
 
 
 def _parts(result: Any) -> tuple[Any, dict[str, float]]:

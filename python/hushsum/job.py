@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Iterator
 from urllib.parse import urlsplit
@@ -17,8 +18,8 @@ from .arrays import Arrays
 from .attempts import Attempts, not_finite, warn
 from .errors import ConfigError, Error
 from .records import Records
-from .rows import Rows, rows_of, working
 from .settled import Identity, Settled, seed_of, settled_of
+from .training import Rows, rows_of, working
 
 
 @dataclass(frozen=True)
@@ -138,28 +139,32 @@ def join(
             committee that it names. Or ``https://host:port`` of a server of the service, which
             sends its job.
         identity: this party's, in the roster; or a member's, in the committee.
-        rows: the party's data, in a job that trains its model itself: ``(features, labels)``,
-            arrays of shapes (rows, features) and (rows,), classes counted from 0. For records see
-            ``train``.
+        rows: the party's data, in a job that trains its model itself: ``(features, labels)``, of
+            shapes (rows, features) and (rows,), classes counted from 0. For records see ``train``.
+            Each may be an array, a series or frame of pandas and what else :func:`hushsum.rows`
+            reads.
         train: in any other job: called for each round with the model; its update goes into the
             private sum. If the unit of that job is a record, ``rows`` are this party's records, an
             array or a tuple of arrays with one element for each (with ``privacy.group`` the last of
-            the tuple says whose it is), and ``train`` gets the model and some of them in the same
-            form: it returns their gradients, each array with one more leading dimension. This
-            package draws the records, clips and sums. A gradient must depend on its record and the
-            model alone. If it raises, this party is absent in the round, or with noise submits
-            zeros, so that others cannot tell; the error goes to ``progress``, the first is a
-            ``RuntimeWarning`` too, and if every call fails the last raises; KeyboardInterrupt ends
-            taking part.
+            the tuple says whose it is), and ``train`` gets the model and some of them, as NumPy's
+            array or a tuple of arrays: it returns their gradients, each array with one more leading
+            dimension. This package draws the records, clips and sums. A gradient must depend on its
+            record and the model alone; a record on which ``train`` raises adds nothing. In other
+            jobs, if it raises, this party is absent in the round, or with noise submits zeros, so
+            that others cannot tell. Failures go to ``progress``, the first is a ``RuntimeWarning``
+            too, and if every call fails an ``Error`` is raised in the end; KeyboardInterrupt ends
+            taking part. Of an exception about drawn records only type and place are told, and no
+            number of records: its text may name them.
         progress: called for each step; https: for each round that ``train`` was called for.
         url: tcp: ``tcp://host:port`` of the :class:`Coordinator`; of a member its
             ``committee_url``.
         coordinator: tcp: its public key, 64 hexadecimal digits, received over a channel of your
             own.
         state: tcp: file that keeps what the party must not lose when its process ends; without
-            one a ``UserWarning`` says what that is.
-        key: tcp: 32 random bytes that seal it, made once and kept in a file that nobody else can
-            read: no other key opens the state again.
+            one a ``UserWarning`` says what that is. Next to it is the party's book, a file that
+            counts what its identity spends in all jobs whose states are in that folder.
+        key: tcp: 32 random bytes that seal both, made once and kept in a file that nobody else can
+            read: no other key opens them again.
         least_number: for a party that lost its state: a session number that it has not used.
         spent: for a party that lost its state for good: how many rounds count as spent, all that it
             may have submitted in, at least 1. It needs a ``least_number``. Without it a party whose
@@ -169,7 +174,8 @@ def join(
         fingerprint: https: of the server's certificate, if no authority knows it.
         federation: https: its name, if the server has several.
         folder: https: of this party's state, one for each federation.
-        policy: https: TOML file with the terms that this party insists on.
+        policy: TOML file with the terms that this party insists on, as docs/service-join.md lists
+            them. tcp: a bound by the month or the year takes a ``state``, for the book.
         accept: https: takes part without asking on the terminal; what was accepted is pinned in
             ``folder``, and after any change it asks again.
 
@@ -177,10 +183,12 @@ def join(
         The last model; for a federation a dictionary of arrays. A member gets ``None``.
 
     Raises:
-        PlanError: the coordinator has another job; ``field`` says where.
+        JobError: the coordinator has another job; ``field`` says where.
         Error: of kind ``"absent"``: the job is done, and this party was in none of its rounds, or
             with noise only with zeros. If that is because every call of ``train`` failed, the first
-            exception is its ``__cause__``.
+            exception is its ``__cause__``, except where ``train`` gets records that are drawn. Of
+            kind ``"policy"``: the job is not within ``policy``.
+        ConfigError: rows are none, as :func:`hushsum.rows` says.
     """
     tell = progress or (lambda p: None)
     if isinstance(job, str):
@@ -223,6 +231,8 @@ def join(
         warn(_forgets(settled, member), UserWarning)
     call = {"settled": settled.identifier, "address": address, "coordinator": coordinator,
             "least_number": int(least_number), "spent": int(spent), **where}
+    if policy is not None:
+        call["policy"] = str(Path(policy).absolute())
     with contextlib.ExitStack() as stack:
         if member:
             call["member"] = True
@@ -230,7 +240,7 @@ def join(
             call["rows"] = stack.enter_context(Rows(rows))._identifier
         result, _ = settled._sidecar.call("job.join", call, [seed_of(identity), *keys])
         taking = stack.enter_context(_Job(settled._sidecar, result["job"]))
-        attempts, last = Attempts(), None
+        attempts, last = Attempts(drawn=records is not None), None
         try:
             for event, blobs in taking.events():
                 if event["event"] == "progress":
@@ -249,19 +259,25 @@ def join(
                         update, weight = _parts(working(train)(model, round))
                         vector, weighs = _checked(settled, update), settled.weight(weight)
                 except Exception as err:
-                    tell(Progress(f"round {round}: absent: {err}", round, 0, []))
+                    _hear(tell, round, f"absent: {attempts.said(err)}")
                     taking.absent(f"{type(err).__name__}")
                     attempts.failed(round, err)
                     continue
-                attempts.succeeded()
                 taking.answer(vector, **weighs)
-                attempts.left_out(round, records)
+                if records is None:
+                    attempts.succeeded()
+                else:
+                    attempts.summed(round, records, partial(_hear, tell, round))
         except Error as err:
             attempts.end(err)
         except KeyboardInterrupt:
             raise _interrupted("hushsum.join", state) from None
         attempts.end()
         return last
+
+
+def _hear(tell: Callable[[Progress], None], round: int, what: str) -> None:
+    tell(Progress(f"round {round}: {what}", round, 0, []))
 
 
 def _interrupted(what: str, state: str | Path | None) -> KeyboardInterrupt:
@@ -360,7 +376,9 @@ class Coordinator(_Job):
             progress: called for each step.
 
         Raises:
-            Error: of kind ``"stalled"``: round after round gave no sum.
+            Error: of kind ``"paused"``: five rounds in a row gave no sum, or nobody submitted;
+                run it again, from its state, once the cause is mended. Of kind ``"stalled"``: the
+                job ended without a sum.
         """
         try:
             return self._run(progress or (lambda p: None))

@@ -150,9 +150,6 @@ class Party(_sidecar.Remote):
     ) -> "Party":
         """Restore the party that was saved. Send its :attr:`announce` again.
 
-        In a state from releases that counted nothing, each round of its session counts as spent; it
-        knows nothing of earlier sessions: give them with ``spent``.
-
         Raises:
             StateError: it belongs to another party, job or number, or was changed.
         """

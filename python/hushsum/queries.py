@@ -1,9 +1,9 @@
 """Declared questions about the rows of many parties: counts, means, tables, curves and models.
 
 A job with ``[[query]]`` says what is asked; ``docs/analytics.md`` of the project says how. Rows are
-a table: the path of a CSV file, a data frame of pandas or Polars, a dictionary of columns, a list
-of dictionaries, or ``(connection, statement)`` of a database (PEP 249). Parquet is read as a data
-frame::
+a table: the path of a CSV file, a frame of pandas or Polars, a table of PyArrow, a dictionary of
+columns, a list of dictionaries, or ``(connection, statement)`` of a database (PEP 249). Parquet is
+read as a data frame. Order is by position, and rows are counted from 1 in messages::
 
     answers = hushsum.query(hushsum.Job.load("study.toml"), frame)
     print(answers)
@@ -14,19 +14,17 @@ from __future__ import annotations
 
 import csv
 import html
-import io
-import math
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Iterator, Mapping, Sequence, overload
 
 from . import _sidecar
 from ._declared import Declared
-from .attempts import warn
+from .accounting import Claim, _claim
 from .errors import ConfigError
 from .records import warn_of
 from .settled import Settled, settled_of
+from .tables import Table, explained, is_rows, tell
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class Answer:
             words a list, of a crosstab a list of lists.
         interval: the least and the greatest value of the 95 % interval, as ``value`` has numbers.
         unit: rows, or as the column says.
-        epsilon: what the query would spend if it were the only one; ``None`` without noise.
+        spends: what the query would spend if it were the only one; ``None`` without noise.
         labels: of a list its bins, quantiles, times, columns or words; of a crosstab those of both
             columns.
         margins: of a crosstab, of both columns: ``value`` and ``interval``.
@@ -53,7 +51,7 @@ class Answer:
     value: Any
     interval: Any
     unit: str = ""
-    epsilon: float | None = None
+    spends: Claim | None = None
     labels: Any = None
     margins: Any = None
     standard_error: list[float] | None = None
@@ -106,21 +104,19 @@ class Answers(Sequence[Answer]):
     """The answers of a job, in its order; ``answers["name"]`` is one of them.
 
     Attributes:
-        epsilon: what all together spend; ``None`` without noise.
-        delta: of epsilon.
-        protects: whom epsilon protects, in words.
-        against: from whom.
+        spent: what all together spend; ``None`` without noise.
         parties: how many the job has.
         present: how many are in the sum.
         reports: what reading each table found, for the owner of its rows.
     """
 
     def __init__(self, result: Mapping[str, Any]) -> None:
-        self._all = [Answer(**answer) for answer in result["answers"]]
-        self.epsilon: float | None = result["epsilon"]
-        self.delta: float = result["delta"]
-        self.protects: str = result["protects"]
-        self.against: str = result["against"]
+        answers: list[dict[str, Any]] = [
+            {**a, "spends": None if a["spends"] is None else Claim(a["spends"])}
+            for a in result["answers"]
+        ]
+        self._all = [Answer(**a) for a in answers]
+        self.spent = None if result["spent"] is None else _claim(result["spent"])
         self.parties: int = result["parties"]
         self.present: int = result["present"]
         self.reports: list[dict[str, Any]] = result.get("reports", [])
@@ -143,10 +139,10 @@ class Answers(Sequence[Answer]):
 
     def table(self) -> list[dict[str, Any]]:
         """Return a dictionary for each number: name, kind, unit, label, by, value, low, high and
-        epsilon."""
+        spends, what the query would spend if it were the only one, in words."""
         return [
             {"name": a.name, "kind": a.kind, "unit": a.unit, "label": label, "by": by, "value": value,
-             "low": low, "high": high, "epsilon": a.epsilon}
+             "low": low, "high": high, "spends": "" if a.spends is None else str(a.spends)}
             for a in self._all for label, by, value, low, high in a.rows()
         ]
 
@@ -154,7 +150,7 @@ class Answers(Sequence[Answer]):
         """Write :meth:`table` to a file."""
         with open(path, "w", newline="", encoding="utf-8") as file:
             out = csv.DictWriter(file, ("name", "kind", "unit", "label", "by", "value", "low", "high",
-                                        "epsilon"))
+                                        "spends"))
             out.writeheader()
             out.writerows(self.table())
 
@@ -188,11 +184,9 @@ class Answers(Sequence[Answer]):
         return figure
 
     def _head(self) -> str:
-        if self.epsilon is None:
+        if self.spent is None:
             return "epsilon: none, answers are exact"
-        above = math.ceil(self.epsilon * 1e4) / 1e4  # a bound is not rounded down
-        return (f"epsilon {above} of {self.protects} for all together, at delta {self.delta:g}, "
-                f"against {self.against}")
+        return f"all together spend {self.spent}"
 
     def __str__(self) -> str:
         table = [("query", "answer", "95 % interval", "unit")]
@@ -228,24 +222,28 @@ def query(job: Declared, rows: Any) -> Answers:
     Args:
         job: with queries. Its parties are made up.
         rows: one table, which is dealt to the job's parties, or a list with the table of each. A
-            list of dictionaries of single values is one table.
+            list of dictionaries of single values is one table. Of a frame the columns count, and no
+            index; ``None``, NaN and NA are missing values.
 
     Raises:
-        ConfigError: the job is not valid, or rows do not match its columns.
+        ConfigError: the job is not valid, or rows do not match its columns: it names the value, its
+            row, counted from 1, and what the job declares.
     """
-    deal = not isinstance(rows, list) or _is_rows(rows)
-    tables = [rows] if deal else rows
-    read = [_table(table, f"table {i + 1}") for i, table in enumerate(tables)]
-    result, _ = _sidecar.current().call(
-        "query.ask", {"deal": deal, "files": [name for name, _ in read],
-                      "tables": [not _is_file(table) for table in tables]},
-        [job._text(), *(text for _, text in read)],
-    )
+    deal = not isinstance(rows, list) or is_rows(rows)
+    tables = [Table.of(table, f"table {i + 1}") for i, table in enumerate([rows] if deal else rows)]
+    try:
+        result, _ = _sidecar.current().call(
+            "query.ask", {"deal": deal, "files": [table.name for table in tables],
+                          "tables": [not table.file for table in tables]},
+            [job._text(), *(table.text for table in tables)],
+        )
+    except ConfigError as err:
+        raise explained(err, tables) from None
     answers = Answers(result)
     privacy = getattr(job, "privacy", None)
     if privacy is not None and privacy.unit == "record":
         warn_of(privacy.records, sum(report["rows"] for report in answers.reports))
-    _tell(answers.reports)
+    tell(answers.reports)
     return answers
 
 
@@ -279,11 +277,14 @@ class Queries:
         """
         import numpy as np
 
-        name, text = _table(rows, "the rows")
-        result, (vector,) = self._settled._sidecar.call(
-            "query.vector", {"settled": self._settled.identifier, "file": name,
-                             "table": not _is_file(rows)}, [text])
-        _tell([result["report"]], missing=True)
+        table = Table.of(rows, "the rows")
+        try:
+            result, (vector,) = self._settled._sidecar.call(
+                "query.vector", {"settled": self._settled.identifier, "file": table.name,
+                                 "table": not table.file}, [table.text])
+        except ConfigError as err:
+            raise explained(err, [table]) from None
+        tell([result["report"]], missing=True)
         return np.frombuffer(vector, "<f8").copy()
 
     def answers(self, mean: Any, parties: int) -> Answers:
@@ -294,95 +295,3 @@ class Queries:
             "query.answers", {"settled": self._settled.identifier, "parties": int(parties)},
             [np.ascontiguousarray(mean, "<f8").tobytes()])
         return Answers(result)
-
-
-def _tell(reports: Sequence[Mapping[str, Any]], missing: bool = False) -> None:
-    """Warn, once, of values that do not count as they are in the rows, for their owner."""
-    told = []
-    for report in reports:
-        for f in report["findings"]:
-            if missing or f["what"] != "missing":
-                lines = ", ".join(map(str, f["lines"])) + " …" * (f["rows"] > len(f["lines"]))
-                told.append(f"{report['file']}: {f['column']}: {f['rows']} "
-                            f"value{'s' * (f['rows'] > 1)} {f['what']}, at "
-                            f"{'row' if report.get('table') else 'line'} {lines}")
-    if told:
-        warn("; ".join(told), RuntimeWarning)
-
-
-def _is_file(rows: Any) -> bool:
-    return isinstance(rows, (str, os.PathLike))
-
-
-def _table(rows: Any, name: str) -> tuple[str, bytes]:
-    """Return the name of a table, for messages, and its text as CSV."""
-    if _is_file(rows):
-        path = Path(rows)
-        text = path.read_bytes()
-        _refuse_binary(str(path), text)
-        return str(path), text
-    for method in ("to_csv", "write_csv"):  # of pandas, of Polars
-        write = getattr(rows, method, None)
-        if write is not None:
-            out = io.StringIO()
-            write(out, index=False) if method == "to_csv" else out.write(write())
-            return name, out.getvalue().encode()
-    if isinstance(rows, tuple) and len(rows) == 2 and hasattr(rows[0], "cursor"):
-        return name, _text(*_fetched(*rows))
-    if isinstance(rows, Mapping):
-        columns = [list(values) for values in rows.values()]
-        if len({len(values) for values in columns}) > 1:
-            raise ConfigError(
-                "the columns are of different lengths", kind="rows", field="rows",
-                advice="give a value of each row, None where there is none",
-            )
-        return name, _text(list(rows), zip(*columns))
-    if isinstance(rows, list) and rows and _is_rows(rows):
-        names = list(rows[0])
-        return name, _text(names, ([row.get(column) for column in names] for row in rows))
-    raise ConfigError(
-        f"a {type(rows).__name__} is not a table", kind="rows", field="rows",
-        advice="give a path, a data frame, a dictionary of columns, a list of dictionaries, or "
-        "(connection, statement)",
-    )
-
-
-# How files begin that are no text, what they are, and what is given in their place.
-_BINARY = (
-    (b"PAR1", "Parquet", "a data frame, pandas.read_parquet(path) or polars.read_parquet(path),"),
-    (b"PARE", "encrypted Parquet", "a data frame of its rows"),
-    (b"SQLite format 3\0", "SQLite", '(sqlite3.connect(path), "SELECT …")'),
-)
-
-
-def _refuse_binary(name: str, text: bytes) -> None:
-    """Raise where a file is no CSV text by how it begins."""
-    for begins, form, instead in _BINARY:
-        if text.startswith(begins):
-            raise ConfigError(
-                f"{name} is not a CSV file, but one of {form}", kind="rows", field="rows",
-                advice=f"give {instead} instead",
-            )
-
-
-def _is_rows(rows: list[Any]) -> bool:
-    """Return whether a list has rows, and not tables: dictionaries of single values."""
-    return not rows or all(
-        isinstance(row, Mapping) and all(isinstance(value, (str, bytes)) or not hasattr(value, "__len__")
-                                         for value in row.values())
-        for row in rows)
-
-
-def _fetched(connection: Any, statement: str) -> tuple[list[str], Any]:
-    cursor = connection.cursor()
-    cursor.execute(statement)
-    return [column[0] for column in cursor.description], cursor
-
-
-def _text(names: Sequence[str], rows: Any) -> bytes:
-    out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow(names)
-    for row in rows:
-        writer.writerow("" if value is None or value != value else value for value in row)
-    return out.getvalue().encode()

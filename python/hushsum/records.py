@@ -3,15 +3,18 @@ job's unit is a record and it names no model of its own."""
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 from typing import Any, Callable, Mapping
 
 import numpy as np
 
-from .arrays import Structure, as_array
+from .arrays import Structure
 from .attempts import warn
 from .errors import ConfigError
+from .frames import rows as positional
+from .frames import dense, taken, unfit
 
 # How many numbers of gradients are in memory at once, unless one person has more.
 _NUMBERS = 4_000_000
@@ -48,30 +51,24 @@ def warn_of(said: int, have: int) -> None:
 
 
 class Records:
-    """A party's records: an array, or a tuple of arrays of one length; with a group the last one
-    says whose each record is."""
+    """A party's records: whatever :func:`hushsum.rows` reads, or a tuple of it; with a group the
+    last of the tuple says whose each record is. Nothing that this class raises says which records
+    were drawn, or how many. What it keeps of the last sum does: that is for :class:`Attempts`."""
 
     def __init__(self, rows: Any, coins: Coins) -> None:
         self._coins = coins
-        self.drawn, self.left_out = 0, 0  # in the last sum; of these, with gradients not finite
-        parts = rows if isinstance(rows, (tuple, list)) else (rows,)
-        whose, self._alone = None, not isinstance(rows, (tuple, list))
-        if coins.group:
-            if len(parts) < 2:
-                raise _unfit("they do not say whose they are",
-                             f"give a tuple, the last of which names the {coins.group} of each")
-            *parts, whose = parts
-        self._parts = [p if hasattr(p, "shape") else as_array(p) for p in parts]
-        lengths = {len(p) if p.shape else -1 for p in self._parts}
-        if len(lengths) != 1 or min(lengths) < 0 or whose is not None and len(whose) not in lengths:
-            raise _unfit("their arrays are not of one length",
-                         "give an array, or a tuple of arrays, with one element for each record")
-        n = lengths.pop()
+        self._forget()
+        rows = positional(rows)
+        self._alone = not isinstance(rows, tuple)
+        self._parts: list[Any] = [rows] if self._alone else list(rows)
+        n = self._parts[0].shape[0]
         self._rows, self._starts = np.arange(n), np.arange(n + 1)
-        if whose is not None:
-            _, number, counts = np.unique(np.asarray(whose), return_inverse=True,
-                                          return_counts=True)
-            self._rows = np.argsort(number.reshape(-1), kind="stable")
+        if coins.group:
+            if len(self._parts) < 2:
+                raise unfit("the rows are no records: they do not say whose they are",
+                            f"give a tuple, the last of which names the {coins.group} of each")
+            number, counts = _persons(self._parts.pop(), coins.group)
+            self._rows = np.argsort(number, kind="stable")
             self._starts = np.append(0, np.cumsum(counts))
         # One that is never drawn because of others would be drawn if one of these were not there,
         # so that a record moved the sum by two.
@@ -83,35 +80,68 @@ class Records:
                 advice="declare as many in the job, or bring fewer, chosen by what each is by "
                        "itself")
 
+    def _forget(self) -> None:
+        """Forget the last sum."""
+        self.drawn = 0  # units
+        self.left_out = 0  # for gradients that are not finite
+        self.failed = 0  # on which the function fails alone
+        self.first = 0  # row of the first of those, from 1
+        self.alone: BaseException | None = None  # of that
+        self.together: BaseException | None = None  # of the first call for several that failed
+
     def sum(self, gradients: Callable[[Any, Any], Any], model: Any,
             structure: Structure) -> np.ndarray:
         """Return minus the sum of the gradients of those that coins draw, each clipped.
 
-        What a record adds depends on it and on the model alone: one whose gradient is not finite
-        adds nothing, and is not an error.
+        What a record adds depends on it and on the model alone: one whose gradient is not finite,
+        or on which the function fails when it is called for that record alone, adds nothing, and
+        is not an error.
         """
         c = self._coins
         drawn = c.toss(len(self._starts) - 1)
         total = np.zeros(structure.size)
-        self.drawn, self.left_out = len(drawn), 0
+        self._forget()
         if len(drawn) > c.most:
             return total
+        self.drawn = len(drawn)
         most = max(1, _NUMBERS // max(1, structure.size))
         sizes = self._starts[drawn + 1] - self._starts[drawn]
         first = 0
         while first < len(drawn):
             ends = np.cumsum(sizes[first:])
             units = slice(first, first + max(1, int(np.searchsorted(ends, most, "right"))))
-            total -= self._clipped(gradients, model, structure, drawn[units], sizes[units])
+            total -= self._added(gradients, model, structure, drawn[units], sizes[units])
             first = units.stop
+        return total
+
+    def _added(self, gradients: Callable[[Any, Any], Any], model: Any, structure: Structure,
+               units: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """Return what some units add. Where the function fails on several it is called for each
+        half, down to single ones: of a few that fail, that takes few calls."""
+        try:
+            return self._clipped(gradients, model, structure, units, sizes)
+        except KeyboardInterrupt:  # of the owner, whatever is in the rows
+            raise
+        except BaseException as err:  # SystemExit too: a party that ends would show
+            if len(units) == 1:
+                self.failed += 1
+                if self.alone is None:
+                    self.alone, self.first = err, int(self._rows[self._starts[units[0]]]) + 1
+                return np.zeros(structure.size)
+            self.together = self.together or err
+        half = len(units) // 2
+        total = self._added(gradients, model, structure, units[:half], sizes[:half])
+        total += self._added(gradients, model, structure, units[half:], sizes[half:])
         return total
 
     def _clipped(self, gradients: Callable[[Any, Any], Any], model: Any, structure: Structure,
                  units: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Return the sum of the gradients of some units, each clipped."""
+        """Return the sum of the gradients of some units, each clipped. A function that writes to
+        its model writes to a copy, which no other call gets."""
         rows = np.concatenate([self._rows[self._starts[u] : self._starts[u + 1]] for u in units])
-        parts = tuple(p[rows] for p in self._parts)
-        made = gradients(model, parts[0] if self._alone or len(parts) == 1 else parts)
+        parts = tuple(taken(p, rows) for p in self._parts)
+        made = gradients(copy.deepcopy(model),
+                         parts[0] if self._alone or len(parts) == 1 else parts)
         g = np.empty((len(rows), structure.size))
         structure.write(made, g)
         with np.errstate(all="ignore"):
@@ -120,12 +150,23 @@ class Records:
             norms = np.sqrt(np.einsum("ij,ij->i", g, g))
             finite = np.isfinite(norms)
             g[~finite] = 0
-            self.left_out += int(np.count_nonzero(~finite))
             factors = np.minimum(1, self._coins.clip / np.where(finite & (norms > 0), norms, 1))
         clipped: np.ndarray = factors @ g
+        self.left_out += int(np.count_nonzero(~finite))
         return clipped
 
 
-def _unfit(reason: str, advice: str) -> ConfigError:
-    return ConfigError(f"the rows are no records: {reason}", kind="config", field="rows",
-                       advice=advice)
+def _persons(whose: Any, group: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the number of each record's person, and how many records each person has."""
+    if len(whose.shape) > 1 and whose.shape != (whose.shape[0], 1):
+        raise unfit(f"the rows are no records: the {group} of each is an array of shape "
+                    f"{whose.shape}", f"give one name or number for each record, as the {group}")
+    names = dense(whose).reshape(-1)
+    missing = names != names  # NaN, or no time
+    if names.dtype.kind == "O":
+        missing |= np.array([name is None for name in names], bool)
+    if missing.any():
+        raise unfit(f"the rows are no records: row {missing.argmax() + 1} does not say whose it is",
+                    f"name the {group} of each, or leave such rows out")
+    _, number, counts = np.unique(names, return_inverse=True, return_counts=True)
+    return number.reshape(-1), counts

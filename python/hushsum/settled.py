@@ -6,16 +6,14 @@ import base64
 import os
 import warnings
 from pathlib import Path
-from typing import Any, Iterable, Mapping, Union
+from typing import Any, Iterable, Mapping, Protocol, Union, runtime_checkable
 
 import numpy as np
 
 from . import _sidecar
-from ._declared import Declared
-from .accounting import Interval
+from .accounting import Budget, Claim, _claim
 from .arrays import Arrays, Structure, narrow
 from .errors import ConfigError
-from .plan import Plan
 from .records import Coins
 
 
@@ -80,6 +78,18 @@ People = Union[Mapping[str, Union[str, Identity]], Iterable[tuple[str, str]]]
 """Names and public keys (64 hexadecimal digits), in an order that all sides share."""
 
 
+@runtime_checkable
+class Declares(Protocol):
+    """A job that can be settled: any :class:`Job`."""
+
+    @property
+    def name(self) -> str:
+        """What the job is called."""
+
+    def _settling(self) -> tuple[str, dict[str, Any], list[bytes]]:
+        """Return the call that settles it."""
+
+
 def _people(which: str, given: People) -> list[dict[str, str]]:
     """Return a roster or a committee, for a call."""
     try:
@@ -122,18 +132,19 @@ class Settled:
         max_weight: the largest weight of an update, 0 if they have none.
         min_survivors: the fewest parties in a sum.
         std_dev: of the noise in each number of a mean of so few, in the vectors' units.
+        budget: what no party spends more than; ``None`` for a job without one.
     """
 
     def __init__(
         self,
-        job: Declared | Plan,
+        job: Declares,
         roster: People | None = None,
         *,
         committee: People | None = None,
         like: Arrays | None = None,
         **tryout: Any,
     ) -> None:
-        if not isinstance(job, (Declared, Plan)):
+        if not isinstance(job, Declares):
             raise no_job(job)
         call, parameters, blobs = job._settling()
         for which, given in (("roster", roster), ("committee", committee)):
@@ -154,7 +165,7 @@ class Settled:
         self.max_weight: int = result["max_weight"]
         self.min_survivors: int = result["min_survivors"]
         self.std_dev: float = result["std_dev"]
-        self._delta: float = result["delta"]
+        self.budget = None if result["budget"] is None else Budget(result["budget"])
         self._coins = Coins(result["coins"]) if "coins" in result else None
         if like is None and "tensors" in result:
             like = {t["name"]: np.zeros(t["shape"]) for t in result["tensors"]}
@@ -183,11 +194,12 @@ class Settled:
         result, _ = self._sidecar.call("job.explain", {"settled": self.identifier})
         return tuple(result["explain"])
 
-    def spent(self, rounds: int | None = None) -> Interval:
-        """Return the epsilon that this many rounds spend of every party (default: all)."""
+    def spent(self, rounds: int | None = None) -> Claim | None:
+        """Return the epsilon that this many rounds spend (default: all); ``None`` without noise,
+        where none holds."""
         n = self.rounds if rounds is None else rounds
         result, _ = self._sidecar.call("job.spent", {"settled": self.identifier, "rounds": n})
-        return Interval.from_result(result, self._delta)
+        return None if result["claim"] is None else _claim(result)
 
     @property
     def coins(self) -> Coins | None:
@@ -252,7 +264,7 @@ class Settled:
 
 
 def _settle(
-    job: Declared | Plan, roster: list[tuple[str, str]], structure: Structure,
+    job: Declares, roster: list[tuple[str, str]], structure: Structure,
     committee: list[tuple[str, str]] | None,
 ) -> Settled:
     s = Settled(job, roster, committee=committee, like=np.zeros(structure.size))
@@ -264,7 +276,7 @@ def settled_of(job: Any) -> Settled:
     """Return what is settled, or a job settled for the roster that it names."""
     if isinstance(job, Settled):
         return job
-    if isinstance(job, Declared):
+    if isinstance(job, Declares):
         return Settled(job)
     raise no_job(job)
 

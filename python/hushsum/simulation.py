@@ -5,20 +5,22 @@ from __future__ import annotations
 import contextlib
 import sys
 from dataclasses import dataclass, field
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 
 from . import _sidecar
 from ._declared import Declared
-from .accounting import Interval
+from .accounting import Claim
 from .arrays import Arrays, Structure
 from .attempts import Attempts, not_finite, warn
 from .errors import ConfigError
+from .frames import is_frame
+from .frames import rows as positional
 from .job import _parts
 from .records import Records, units, warn_of
-from .rows import Rows, rows_of
 from .settled import Settled
+from .training import Rows, rows_of
 
 
 @dataclass
@@ -28,7 +30,7 @@ class Simulation:
     Attributes:
         job: what was tried.
         explanation: in sentences, what it declares.
-        epsilon: what the rounds spend of every party, or record; ``None`` without noise.
+        spent: what the rounds spend; ``None`` without noise.
         model: the last model of the private run.
         clear_model: the last model of the run in the clear.
         scores: of the private run, what ``evaluate`` returned after each sum.
@@ -38,7 +40,7 @@ class Simulation:
 
     job: Declared
     explanation: tuple[str, ...]
-    epsilon: Interval | None
+    spent: Claim | None
     model: Any
     clear_model: Any
     std_dev: float
@@ -59,8 +61,8 @@ class Simulation:
 
     def __str__(self) -> str:
         lines = list(self.explanation)
-        if self.epsilon is not None:
-            lines.append(f"epsilon {self.epsilon}")
+        if self.spent is not None:
+            lines.append(f"spent {self.spent}")
         if self.scores:
             lines.append(f"score {self.scores[-1]:.4f} private, {self.clear_scores[-1]:.4f} in the "
                          f"clear: privacy costs {self.cost:+.4f}")
@@ -121,9 +123,11 @@ def simulate(
             a tuple of update, weight and metrics. ``None`` if the job trains its model itself. What
             it raises ends the simulation. If its unit is a record, ``train`` gets some of a party's
             records, and returns their gradients, as for :func:`join`; the clear run then clips and
-            draws as the private one does, with noise of a millionth of the clip.
-        parties: the data of each party, whatever ``train`` takes; ``(features, labels)`` if the
-            job trains.
+            draws as the private one does, with noise of a millionth of the clip. A record on which
+            it raises adds nothing, and a warning names the first; if it has worked on none, what it
+            raises ends the simulation.
+        parties: a list with the data of each party: whatever ``train`` takes; ``(features,
+            labels)`` if the job trains; with records what :func:`hushsum.rows` reads.
         model: what training begins with; ``None``: zeros, or the job's own.
         evaluate: returns a score of a model; larger is better; ``None``: there are no scores.
         apply: returns the next model from the model and the mean; ``None``: the server's rule
@@ -131,15 +135,23 @@ def simulate(
         progress: draws a bar on standard error.
     """
     with contextlib.ExitStack() as stack:
+        if is_frame(parties) or isinstance(parties, Mapping):
+            raise ConfigError(
+                f"a {type(parties).__name__} is not a list of parties", kind="config",
+                field="parties", advice="give a list with the rows of each party")
         rows: list[int] = []
-        if train is None:
-            rows = [stack.enter_context(Rows(data))._identifier for data in parties]
         there, privacy = 0, getattr(job, "privacy", None)
-        if privacy is not None and privacy.unit == "record":
-            if train is not None:
-                there = sum(units(data, privacy.group) for data in parties)
-            elif not privacy.group:
-                there = sum(len(labels) for _, labels in parties)
+        by_record = getattr(privacy, "unit", "") == "record"
+        group = privacy.group if privacy is not None else ""
+        if train is None:
+            own = [stack.enter_context(Rows(data)) for data in parties]
+            rows = [data._identifier for data in own]
+            if by_record and not group:
+                there = sum(data.count for data in own)
+        elif by_record:
+            parties = [positional(data) for data in parties]
+            there = sum(units(data, group) for data in parties)
+        if by_record and privacy is not None:
             warn_of(privacy.records, there)
         clear, private = (
             Settled(job, like=model, parties=len(parties), rows=rows, clear=c, records=there)
@@ -173,6 +185,7 @@ def simulate(
                             add["rows"] = rows[i]
                         elif records:
                             made = records[i].sum(train, settled.read(vector), structure)
+                            attempts.simulated(i, records[i])
                             vectors = [_sidecar.shared(made.data)]
                         else:
                             update, weight = _parts(train(settled.read(vector), parties[i]))
@@ -186,8 +199,6 @@ def simulate(
                             s.call("trial.add", add, vectors)
                         except ConfigError as err:
                             raise _at(i, err, structure, update) from None
-                        if records:
-                            attempts.left_out(number, records[i])
                         bar.step()
                     _, made = s.call("trial.end", trial)
                     current = settled.read(made[0])
@@ -202,7 +213,7 @@ def simulate(
         explanation = tuple(s for s in private.explain() if not s.startswith("In a simulation "))
         out = Simulation(
             job=job, std_dev=private.std_dev,
-            epsilon=private.spent() if private.std_dev else None, model=None, clear_model=None,
+            spent=private.spent(), model=None, clear_model=None,
             explanation=explanation,
         )
         out.clear_model = run(clear, out.clear_scores)

@@ -60,9 +60,6 @@ MISTAKES = [
     (lambda w: job(clip=float("nan")).digest(), hushsum.ConfigError, "request", "finite"),
     (lambda w: job(rounds="three").digest(), hushsum.ConfigError, "config", "rounds"),
     (lambda w: hushsum.Job.parse("{"), hushsum.ConfigError, "config", ""),
-    (lambda w: hushsum.Plan.parse("{"), hushsum.ConfigError, "config", "JSON"),
-    (lambda w: hushsum.Plan("a", 1, 1, 1.0, adversary="evil"), hushsum.ConfigError, "config",
-     "curious"),
     (lambda w: job(drop_out=0.9, adversary="cheating").settle(w.keys), hushsum.ConfigError,
      "config", "less than 0.5"),
     (lambda w: job(noise="skellam", epsilon=0.01, bits=8, length=1000).settle(w.keys),
@@ -143,7 +140,7 @@ MISTAKES = [
     (lambda w: hushsum.join(w.settled, url="tcp://127.0.0.1:1", identity=w.keys["party0"],
                             coordinator="zz", train=lambda m: m), hushsum.RequestError, "request",
      "coordinator"),
-    (lambda w: w.call("plan.make"), hushsum.RequestError, "request", "plan.settle"),
+    (lambda w: w.call("job.settled"), hushsum.RequestError, "request", "job.settle"),
     (lambda w: w.call("account.epsilon", {**EPSILON, "noise": 1}), hushsum.RequestError,
      "request", "no field"),
     (lambda w: w.call("account.epsilon", {**EPSILON, "rounds": "x"}), hushsum.RequestError,
@@ -254,7 +251,7 @@ def test_without_shared_memory(monkeypatch, where, name) -> None:
 def test_accounting_without_numpy() -> None:
     code = (
         "import sys; sys.modules['numpy'] = None\nimport hushsum\n"
-        "assert hushsum.epsilon('gaussian', noise_multiplier=1).upper > 0\n"
+        "assert hushsum.epsilon('gaussian', noise_multiplier=1).epsilon > 0\n"
         "assert hushsum.calibrate('gaussian', epsilon=1).noise_multiplier > 0\n"
         "hushsum.Ledger(epsilon=9).spend('gaussian', ['a'], noise_multiplier=9)\n"
         "try:\n    hushsum.Party\nexcept ImportError as err:\n    print(err)\n"

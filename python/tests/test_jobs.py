@@ -174,10 +174,10 @@ steps = 4
     assert all(np.array_equal(m, model) for m in out.values())
     everybody = all(len(e.parties) == 4 for e in events if "summed" in e.text)
     if "noise" in more:
-        assert tried.epsilon is not None and not np.array_equal(model, tried.model)
+        assert tried.spent is not None and not np.array_equal(model, tried.model)
         assert close_to(tried.clear_model, model, 0.5)
     else:
-        assert tried.epsilon is None and (np.array_equal(model, tried.model) or not everybody)
+        assert tried.spent is None and (np.array_equal(model, tried.model) or not everybody)
         assert close_to(tried.model, tried.clear_model, 1e-3)
 
 
@@ -379,7 +379,7 @@ def test_another_job_is_told() -> None:
     coordinator = hushsum.Identity.generate()
     ours, theirs = job(drop_out=0).settle(keys), job(drop_out=0, clip=3.0).settle(keys)
     running = hushsum.Coordinator(ours, identity=coordinator)
-    with pytest.raises(hushsum.PlanError) as caught:
+    with pytest.raises(hushsum.JobError) as caught:
         hushsum.join(theirs, url=running.url, identity=keys["party0"],
                      coordinator=coordinator.public, train=lambda m: m)
     assert caught.value.field == "privacy.clip"
@@ -436,11 +436,11 @@ def test_simulate() -> None:
     ]
     quiet, noisy = runs
     assert len(quiet.scores) == len(quiet.clear_scores) == 15
-    assert quiet.epsilon is None and noisy.epsilon is not None and noisy.epsilon.upper <= 4
+    assert quiet.spent is None and noisy.spent is not None and noisy.spent.epsilon <= 4
     assert noisy.cost > quiet.cost > -1e-3
     assert quiet.std_dev == 0 < noisy.std_dev
     assert "<svg" in noisy._repr_html_() and "privacy costs" in str(noisy)
-    assert "\nepsilon at most " in str(noisy) and "epsilon at most" not in str(quiet)
+    assert f"\nspent {noisy.spent}\n" in str(noisy) and "\nspent " not in str(quiet)
 
 
 def test_a_simulation_says_what_training_returned() -> None:
@@ -500,3 +500,50 @@ model.tensor = [{ name = "w", shape = [3, 4] }, { name = "b", shape = [4] }]
     ):
         with pytest.raises(hushsum.ConfigError, match=advice):
             hushsum.simulate(tensors, lambda m, d: m, [0, 1], model, progress=False)
+
+
+def test_a_policy_and_a_book_over_tcp(tmp_path) -> None:
+    """What an identity spends in its jobs adds up in a book next to their states, and its policy
+    refuses the job that would be too much."""
+    keys, coordinator = identities(3), hushsum.Identity.generate()
+    policy = tmp_path / "policy.toml"
+    policy.write_text("max_epsilon_year = 1.2\n")
+
+    def declared(name: str) -> hushsum.Settled:
+        return job(name=name, rounds=1, length=2, drop_out=0, noise="discrete-gaussian",
+                   epsilon=1.0).settle(keys)
+
+    def careful(settled: hushsum.Settled, url: str, state: str | None) -> object:
+        where = {} if state is None else {"state": tmp_path / state, "key": bytes(32)}
+        return hushsum.join(settled, url=url, identity=keys["party0"], policy=policy,
+                            coordinator=coordinator.public, train=lambda m: m, **where)
+
+    settled = declared("first")
+    running = hushsum.Coordinator(settled, identity=coordinator, step_time=60.0)
+    threads = [threading.Thread(target=careful, args=(settled, running.url, "first"))]
+    for name in ("party1", "party2"):
+        threads.append(threading.Thread(target=hushsum.join, args=(settled,), kwargs={
+            "url": running.url, "identity": keys[name], "coordinator": coordinator.public,
+            "train": lambda m: m}))
+    for t in threads:
+        t.start()
+    running.run()
+    for t in threads:
+        t.join(120)
+    assert (tmp_path / f"book-{keys['party0'].public[:16]}").exists()
+    with pytest.raises(hushsum.Error, match="it this party may spend in a year epsilon 1.4") as e:
+        careful(declared("second"), "tcp://127.0.0.1:1", "second")
+    assert e.value.kind == "policy"
+    with pytest.raises(hushsum.ConfigError, match="give the party a book") as e, \
+            pytest.warns(UserWarning):
+        careful(declared("second"), "tcp://127.0.0.1:1", None)
+    assert e.value.field == "book"
+    policy.write_text("max_epsilon_yeer = 1.2\n")
+    with pytest.raises(hushsum.Error, match="did you mean max_epsilon_year") as e:
+        careful(declared("second"), "tcp://127.0.0.1:1", "second")
+    assert e.value.kind == "policy"
+    policy.write_text("max_epsilon_year = 1.2\n")
+    (tmp_path / f"book-{keys['party0'].public[:16]}").unlink()
+    with pytest.raises(hushsum.StateError, match="restore the newest") as e:
+        careful(declared("second"), "tcp://127.0.0.1:1", "second")
+    assert e.value.kind == "book"

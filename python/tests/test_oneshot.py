@@ -80,8 +80,8 @@ def test_noise() -> None:
     mean = r.hold(lambda i: np.zeros(2000))
     # 2,000 samples: the empirical deviation is within 10 % but for one in 10^9.
     assert np.std(mean.model) == pytest.approx(mean.std_dev, rel=0.1)
-    assert 7 < r.settled.spent().upper <= 8
-    assert "a committee of 4" in " ".join(r.settled.explain())
+    assert 7 < r.settled.spent().epsilon <= 8
+    assert "of the 4 members of the committee" in " ".join(r.settled.explain())
 
 
 def test_weights_and_covered_submissions() -> None:

@@ -137,7 +137,7 @@ def test_threads_on_one_object() -> None:
     for t in threads:
         t.join()
     once = hushsum.epsilon("gaussian", noise_multiplier=100, rounds=80)
-    assert ledger.spent("a").upper == once.upper
+    assert ledger.spent("a").epsilon == once.epsilon
 
 
 def test_asyncio() -> None:
@@ -256,7 +256,7 @@ def test_numbers_of_fork_in_threads() -> None:
         for _ in range(5):
             child = os.fork()
             if child == 0:
-                ok = hushsum.epsilon("gaussian", noise_multiplier=1).upper > 0
+                ok = hushsum.epsilon("gaussian", noise_multiplier=1).epsilon > 0
                 _sidecar._end()
                 os._exit(0 if ok else 1)
             assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
@@ -264,7 +264,7 @@ def test_numbers_of_fork_in_threads() -> None:
         stop.set()
         for t in threads:
             t.join()
-    assert hushsum.epsilon("gaussian", noise_multiplier=1).upper > 0
+    assert hushsum.epsilon("gaussian", noise_multiplier=1).epsilon > 0
 
 
 def test_a_socket(tmp_path) -> None:
@@ -302,7 +302,7 @@ def test_a_socket(tmp_path) -> None:
         answer = call(connections[0], 3, "account.epsilon", mechanism="gaussian",
                       noise_multiplier=1)
         want = hushsum.epsilon("gaussian", noise_multiplier=1)
-        assert answer["result"]["upper"] == want.upper
+        assert answer["result"] == {"claim": want.form, "words": str(want)}
         # What is no frame ends the one connection, and says why.
         connections[1].sendall(b"GET / HTTP/1.1\r\n")
         f = connections[1].makefile("rb")

@@ -90,7 +90,7 @@ def test_every_kind_of_table_says_the_same(job, tmp_path):
         assert answers["age"].value == pytest.approx(expected)
         assert answers["groups"].labels == ["a", "b", "missing"]
         assert answers["groups"].value == [9, 10, 5]
-        assert answers.epsilon is None and answers.present == answers.parties == 4
+        assert answers.spent is None and answers.present == answers.parties == 4
         assert {report["findings"][0]["what"] for report in answers.reports} == {"missing"}
 
 
@@ -134,7 +134,8 @@ def test_noise_and_its_price():
         "column = [", 'privacy = { unit = "record", noise = "discrete-gaussian", epsilon = 2.0 }\n'
         "column = [", 1))
     answers = hushsum.query(job, ROWS)
-    assert 1.9 < answers.epsilon <= 2 and answers["old"].epsilon < 2
+    assert 1.9 < answers.spent.epsilon <= 2 and answers["old"].spends.epsilon < 2
+    assert str(answers).startswith(f"all together spend {answers.spent}\n")
     low, high = answers["old"].interval
     assert low <= answers["old"].value <= high and high > low
 
@@ -175,7 +176,7 @@ privacy = { unit = "record", records = 24, noise = "discrete-gaussian", epsilon 
     for t in threads:
         t.join(120)
     old = answers["old"]
-    assert bool(old.epsilon) == (unit == "record") and answers.present == 3
+    assert bool(old.spends) == (unit == "record") and answers.present == 3
     # Six standard deviations: exceeded with a probability of 2e-9.
     margin = 6 * (old.interval[1] - old.interval[0]) / 2 / 1.96
     assert abs(old.value - sum(row["age"] >= 60 for row in ROWS)) <= margin + 1e-9 < 12
@@ -204,7 +205,8 @@ def test_rows_that_are_in_no_file_are_named_by_number(job, tmp_path):
 def test_values_that_are_clipped_are_told_of(job):
     """Once for all tables, as the command does; nothing is told of others."""
     odd = [{**ROWS[0], "age": 400}, {**ROWS[1], "group": "c"}, *ROWS]
-    said = "table 1: age: 1 value clipped, at row 1; table 1: group: 1 value unknown, at row 2"
+    said = ('table 1: age: 1 value clipped, at row 1: "400", where the job declares numbers from 18 '
+            'to 100; table 1: group: 1 value unknown, at row 2: "c", where the job declares "a", "b"')
     with pytest.warns(RuntimeWarning) as told:
         hushsum.query(job, odd)
     assert [str(t.message) for t in told] == [said]
@@ -230,7 +232,7 @@ def test_other_numbers_of_records_are_told_of():
 @pytest.mark.parametrize("rows, field, part", [
     ([{"years": 3}], "age", "no such column"),
     ({"age": [1, 2], "group": ["a"]}, "rows", "different lengths"),
-    ({"age": ["old"], "group": ["a"]}, "age", "the value is unknown"),
+    ({"age": ["old"], "group": ["a"]}, "age", 'row 1: age: the value is unknown, as "old" is not'),
     (7, "rows", "a int is not a table"),
     ([], "rows", "a list is not a table"),
     ([{"age": [30], "group": ["a"]}] * 3, "rows", "3 tables do not match 4 parties"),

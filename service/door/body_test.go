@@ -15,6 +15,7 @@ import (
 
 	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/runner"
 )
 
@@ -101,13 +102,14 @@ func TestManyMessages(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	type answer struct {
-		runner.Next
+		runner.Outgoing
 		error
 	}
 	answers := make(chan answer)
 	for i := range parties {
 		go func() {
-			next, err := s.run.Next(ctx, runner.Peer{Index: i}, runner.Ask{Sessions: []uint64{1}, Least: 2})
+			ask := exchange.Ask{Sessions: []uint64{1}, Least: 2}
+			next, err := s.run.Next(ctx, runner.Peer{Index: i}, ask)
 			answers <- answer{next, err}
 		}()
 	}
@@ -122,7 +124,7 @@ func TestManyMessages(t *testing.T) {
 		}
 		select {
 		case a := <-answers:
-			if a.error != nil || a.Kind != runner.Message {
+			if a.error != nil || a.Kind != exchange.Message {
 				t.Fatalf("%q, %v", a.Kind, a.error)
 			}
 			got++

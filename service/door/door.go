@@ -1,7 +1,7 @@
 // Package door serves parties over HTTPS: a few resources under /v1, described by the OpenAPI
-// document that it serves. It refuses an invalid request before it costs anything: rate, headers,
-// roster, signature, what is due, one body per party, bytes in flight; then the body, its speed and
-// its digest; then the protocol's own checks, for the party that signed.
+// document that the door serves. It refuses an invalid request before it costs anything: rate,
+// headers, roster, signature, what is due, one body per party, bytes in flight; then the body, its
+// speed and its digest; then the protocol's own checks, for the party that signed.
 //
 // A node that does not lead a federation passes requests on unchanged to the node that does: the
 // signature is the party's, so that nodes need not trust each other.
@@ -10,6 +10,8 @@ package door
 import (
 	"bytes"
 	_ "embed"
+	"encoding/json"
+	"fmt"
 	"log/slog"
 	"math"
 	"net/http"
@@ -21,6 +23,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/runner"
 )
@@ -39,7 +42,8 @@ type Federations interface {
 	Entries() []Known
 }
 
-// Options make a door.
+// Options configure a [Door]. Federations is required; the zero value of any other field is its
+// default.
 type Options struct {
 	Federations Federations
 	Log         *slog.Logger
@@ -58,8 +62,8 @@ type Options struct {
 	// Known, if not nil, is called for every request that a party has signed, with its key.
 	Known func(r *http.Request, key string)
 	// Poll, if not nil, is called for every request of a party that waits until something is next;
-	// give ends that request at once. Call ended when it no longer waits: it reports whether others
-	// need its connection, which is then closed.
+	// give ends that request at once. The door calls ended when the request no longer waits; ended
+	// reports whether others need the connection, which is then closed.
 	Poll  func(r *http.Request, give func()) (ended func() (asked bool))
 	Now   func() time.Time // nil: time.Now
 	Ready func() error     // nil: always
@@ -67,7 +71,7 @@ type Options struct {
 	Healthy func() error
 	// Certificates returns the statements of the door's certificates about their next ones; nil:
 	// none.
-	Certificates func() []NextCertificate
+	Certificates func() []exchange.NextCertificate
 }
 
 // Door is the handler of the parties' interface. It is safe for concurrent use.
@@ -102,8 +106,8 @@ type Counts struct {
 func (c *Counts) Refused() map[string]int64 {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	out := make(map[string]int64, len(refusals))
-	for kind := range refusals {
+	out := make(map[string]int64, len(exchange.Refusals()))
+	for kind := range exchange.Refusals() {
 		out[kind] = c.refused[kind]
 	}
 	return out
@@ -122,7 +126,6 @@ func (c *Counts) refuse(kind string) {
 const (
 	defaultRate     = 50
 	defaultInFlight = 1 << 30
-	longestPoll     = 25 * time.Second
 	headersForwards = "Hushsum-Forwarded"
 	maxQuery        = 1 << 10
 	retryAfter      = "1"
@@ -227,7 +230,7 @@ func (d *Door) serve(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Security-Policy", "default-src 'none'")
 	if d.Certificates != nil {
 		if all := d.Certificates(); len(all) > 0 {
-			h.Set(HeaderCertificates, digestOf(all))
+			h.Set(exchange.HeaderCertificates, digestOf(all))
 		}
 	}
 	_, pattern := d.mux.Handler(r)
@@ -272,4 +275,21 @@ func (d *Door) otherMethod(r *http.Request) bool {
 		}
 	}
 	return false
+}
+
+// refuse answers with a problem.
+func (d *Door) refuse(w http.ResponseWriter, kind, format string, a ...any) {
+	d.Counts.refuse(kind)
+	p := exchange.Refusals()[kind]
+	if p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests {
+		w.Header().Set("Retry-After", retryAfter)
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(exchange.Problem{
+		Type:   exchange.ProblemPrefix + kind,
+		Title:  p.Title,
+		Status: p.Status,
+		Detail: fmt.Sprintf(format, a...),
+	})
 }

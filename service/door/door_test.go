@@ -22,6 +22,7 @@ import (
 
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/internal/openapi"
 	"github.com/hushsum/hushsum/service/record"
@@ -203,7 +204,7 @@ func send(t testing.TB, r *http.Request) (status int, kind, body string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var p door.Problem
+	var p exchange.Problem
 	if answer.StatusCode >= 400 {
 		if got := answer.Header.Get("Content-Type"); got != "application/problem+json" {
 			t.Errorf("%s %s: a refusal of type %q", r.Method, r.URL.Path, got)
@@ -212,7 +213,7 @@ func send(t testing.TB, r *http.Request) (status int, kind, body string) {
 			t.Errorf("%s %s: no problem details: %s", r.Method, r.URL.Path, b)
 		}
 	}
-	return answer.StatusCode, strings.TrimPrefix(p.Type, door.ProblemPrefix), string(b)
+	return answer.StatusCode, strings.TrimPrefix(p.Type, exchange.ProblemPrefix), string(b)
 }
 
 // Every refusal has its status and kind, and changes nothing.
@@ -440,7 +441,7 @@ func TestCopiedQuestion(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = answer.Body.Close()
-	last, err := strconv.ParseInt(answer.Header.Get(door.HeaderNumber), 10, 64)
+	last, err := strconv.ParseInt(answer.Header.Get(exchange.HeaderNumber), 10, 64)
 	if answer.StatusCode != 409 || err != nil || last < began || last > up {
 		t.Errorf("%d, last %d: %v", answer.StatusCode, last, err)
 	}
@@ -582,7 +583,7 @@ func TestResources(t *testing.T) {
 		t.Errorf("roster %q", body)
 	}
 	_, _, body := send(t, s.request(t, "GET", f, nil, me))
-	var d door.Description
+	var d exchange.Description
 	if err := json.Unmarshal([]byte(body), &d); err != nil || d.ID != s.fed.ID || d.Text != declared {
 		t.Errorf("description %v %+v", err, d)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/runner"
 )
 
@@ -34,8 +35,8 @@ func (d *Door) message(w http.ResponseWriter, r *http.Request, c *caller) {
 		d.refuse(w, "oversized", "%d bytes, at most %d are read", p.length, most)
 		return
 	}
-	if !p.whole && r.ContentLength > PieceSize {
-		d.refuse(w, "oversized", "%d bytes, a piece has at most %d", r.ContentLength, PieceSize)
+	if !p.whole && r.ContentLength > exchange.PieceSize {
+		d.refuse(w, "oversized", "%d bytes, a piece has at most %d", r.ContentLength, exchange.PieceSize)
 		return
 	}
 	d.mutex.Lock()

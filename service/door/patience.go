@@ -26,9 +26,9 @@ type patient struct {
 }
 
 // Patient returns a handler that reads bodies under deadlines, which grow with the bytes received:
-// a long body may take its time, and one of which nothing arrives ends its connection after
-// patience, 0 for [DefaultPatience]. That holds even if the next handler does not read the body,
-// when package http looks for its end in order to use the connection again.
+// a long body may take its time, but if nothing arrives for as long as patience, 0 for
+// [DefaultPatience], the connection ends. That holds even if the next handler does not read the
+// body, when package http looks for its end in order to use the connection again.
 func Patient(next http.Handler, patience time.Duration) http.Handler {
 	return newPatient(next, patience, time.Now)
 }

@@ -262,3 +262,21 @@ func TestDoubtfulQueries(t *testing.T) {
 		}
 	}
 }
+
+// A party's requests count wherever they come from, such as through a proxy on the same machine;
+// those of strangers there do not, since all of them share its address.
+func TestRateOnLoopback(t *testing.T) {
+	now := time.Now()
+	s := newSite(t, door.Options{Now: func() time.Time { return now }})
+	for path, want := range map[string]int{"/v1/federations/" + s.fed.ID: 5, "/healthz": 0} {
+		refused := 0
+		for range 505 { // a burst of 500 is allowed
+			if status, _, _ := send(t, s.request(t, "GET", path, nil, s.identities[0])); status == 429 {
+				refused++
+			}
+		}
+		if refused != want {
+			t.Errorf("%s: of 505 requests %d are refused, want %d", path, refused, want)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/signature"
 )
 
@@ -20,12 +21,6 @@ import (
 // Received bytes of a piece whose connection broke are kept, and the next begins there. An upload
 // waits in the room reserved for its whole length, on this node alone: another leader knows nothing
 // of it.
-
-// PieceSize is the maximum size of a piece in bytes: half of what nginx accepts unless configured.
-const PieceSize = 512 << 10
-
-// HeaderOffset holds how many bytes of an upload have arrived.
-const HeaderOffset = "Hushsum-Offset"
 
 // away is the factor by which an upload may pause longer between two pieces than a body may: its
 // party may have to find another node, or its network.
@@ -151,7 +146,7 @@ func (d *Door) receive(
 		return nil, false
 	case p.offset != at:
 		d.keep(c.key(), u)
-		w.Header().Set(HeaderOffset, strconv.FormatInt(at, 10))
+		w.Header().Set(exchange.HeaderOffset, strconv.FormatInt(at, 10))
 		d.refuse(w, "offset", "%d bytes of it have arrived; continue there", at)
 		return nil, false
 	case !same:
@@ -204,7 +199,7 @@ func (d *Door) refuseRoom(w http.ResponseWriter, err error) {
 
 // answerOffset reports how much of an upload has arrived.
 func answerOffset(w http.ResponseWriter, at int64) {
-	w.Header().Set(HeaderOffset, strconv.FormatInt(at, 10))
+	w.Header().Set(exchange.HeaderOffset, strconv.FormatInt(at, 10))
 	answer(w, struct {
 		Status string `json:"status"`
 		Offset int64  `json:"offset"`

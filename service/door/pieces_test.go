@@ -13,6 +13,7 @@ import (
 
 	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/service/exchange"
 )
 
 // piece is a request with the bytes of a message from one offset to another, none if they are
@@ -38,7 +39,7 @@ func came(t testing.TB, r *http.Request, status int) int {
 		t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	at, err := strconv.Atoi(answer.Header.Get(door.HeaderOffset))
+	at, err := strconv.Atoi(answer.Header.Get(exchange.HeaderOffset))
 	if err != nil || answer.StatusCode != status {
 		t.Fatalf("%s: %d, want %d, %v", r.URL.RawQuery, answer.StatusCode, status, err)
 	}

@@ -83,17 +83,13 @@ func Address(remote string) (a netip.Addr, ok bool) {
 	return a, true
 }
 
-// free reports whether requests from an address are not counted. Proxies on this machine and its
-// own parties use loopback.
-func (d *Door) free(remote string) (a netip.Addr, free bool) {
-	a, known := Address(remote)
-	return a, !known || a.IsLoopback() && d.PerSecond == defaultRate
-}
-
 // tooMany counts a stranger's request, and refuses it if there are too many from its address. A
-// request that fails under a party's name, but not with its key, counts as a stranger's.
+// request that fails under a party's name, but not with its key, counts as a stranger's. Strangers
+// from loopback, where proxies on this machine and its probes are, are not counted unless
+// [Options.PerSecond] says how many there may be: they would use up each other's requests.
 func (d *Door) tooMany(w http.ResponseWriter, r *http.Request) bool {
-	a, free := d.free(r.RemoteAddr)
+	a, known := Address(r.RemoteAddr)
+	free := !known || a.IsLoopback() && d.PerSecond == defaultRate
 	if free || d.strangers.allow(a, d.PerSecond, d.Now()) {
 		return false
 	}
@@ -101,9 +97,10 @@ func (d *Door) tooMany(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// tooManyOf counts a party's request, and refuses it if there are too many from this party.
-func (d *Door) tooManyOf(w http.ResponseWriter, r *http.Request, c *caller) bool {
-	if _, free := d.free(r.RemoteAddr); free || d.parties.allow(c.key(), d.PerSecond, d.Now()) {
+// tooManyOf counts a party's request, wherever it comes from, and refuses it if there are too many
+// from this party.
+func (d *Door) tooManyOf(w http.ResponseWriter, c *caller) bool {
+	if d.parties.allow(c.key(), d.PerSecond, d.Now()) {
 		return false
 	}
 	d.refuse(w, "rate", "%g requests a second are allowed from one party", d.PerSecond)

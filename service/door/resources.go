@@ -7,10 +7,12 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/runner"
 )
 
@@ -44,33 +46,34 @@ func answer(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-// Listed is an entry in the door's list of federations.
-type Listed struct {
-	Name string `json:"name"`
-	ID   string `json:"id"`
+func (d *Door) certificates(w http.ResponseWriter, _ *http.Request) {
+	all := []exchange.NextCertificate{}
+	if d.Certificates != nil {
+		all = append(all, d.Certificates()...)
+	}
+	answer(w, all)
+}
+
+// digestOf returns a digest of statements that does not depend on their order.
+func digestOf(all []exchange.NextCertificate) string {
+	var signatures []string
+	for _, c := range all {
+		signatures = append(signatures, string(c.Signature))
+	}
+	slices.Sort(signatures)
+	h := sha256.New()
+	for _, s := range signatures {
+		h.Write([]byte(s))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 func (d *Door) list(w http.ResponseWriter, _ *http.Request) {
-	out := []Listed{}
+	out := []exchange.Listed{}
 	for _, e := range d.Federations.Entries() {
-		out = append(out, Listed{e.Federation.Job.Name, e.Federation.ID})
+		out = append(out, exchange.Listed{Name: e.Federation.Job.Name, ID: e.Federation.ID})
 	}
 	answer(w, out)
-}
-
-// Description holds all that a party must know to work out a federation itself.
-type Description struct {
-	Name   string `json:"name"`
-	ID     string `json:"id"`
-	Job    string `json:"job,omitempty"` // digest of what is declared, see job.Job.Digest
-	Text   string `json:"text"`          // of the federation's file
-	Roster string `json:"roster"`        // fingerprint: its digest in hexadecimal digits
-	// Committee is the fingerprint of the committee of one-message sums.
-	Committee string `json:"committee,omitempty"`
-	Initial   bool   `json:"initial"` // whether the file names a first model
-	// Before reports whether it names what was spent earlier.
-	Before  bool     `json:"before,omitempty"`
-	Meaning []string `json:"meaning"`
 }
 
 func (d *Door) describe(w http.ResponseWriter, _ *http.Request, c *caller) {
@@ -81,7 +84,7 @@ func (d *Door) describe(w http.ResponseWriter, _ *http.Request, c *caller) {
 		digest := one.Committee.Digest()
 		committee = hex.EncodeToString(digest[:])
 	}
-	answer(w, Description{
+	answer(w, exchange.Description{
 		Committee: committee,
 		Name:      f.Job.Name,
 		ID:        f.ID,
@@ -125,25 +128,19 @@ func (d *Door) before(w http.ResponseWriter, _ *http.Request, c *caller) {
 	_, _ = w.Write(c.Files.Before)
 }
 
-// Successor is a federation that continues another.
-type Successor struct {
-	Name string `json:"name"`
-	ID   string `json:"id"`
-	// Succession is 32 bytes of the operator's key and 64 of its signature, see
-	// federation.Federation.Signer. It is empty if no operator signed: nobody follows, and followers
-	// log that.
-	Succession []byte `json:"succession"`
-}
-
 func (d *Door) successors(w http.ResponseWriter, _ *http.Request, c *caller) {
-	out := []Successor{}
+	out := []exchange.Successor{}
 	for _, e := range d.Federations.Entries() {
 		f := e.Federation
 		before := f.Settled.Before()
 		if before == nil || before.Federation != c.Federation.ID {
 			continue
 		}
-		out = append(out, Successor{f.Job.Name, f.ID, append([]byte{}, e.Files.Succession...)})
+		out = append(out, exchange.Successor{
+			Name:       f.Job.Name,
+			ID:         f.ID,
+			Succession: append([]byte{}, e.Files.Succession...),
+		})
 	}
 	answer(w, out)
 }

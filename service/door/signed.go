@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
+	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/runner"
 	"github.com/hushsum/hushsum/service/signature"
@@ -23,6 +25,11 @@ type caller struct {
 
 // key names a caller in the door's tables.
 func (c *caller) key() string { return fmt.Sprint(c.Federation.ID, c.peer) }
+
+// wait is how long a question of the caller waits, unless the caller says how long.
+func (c *caller) wait() time.Duration {
+	return exchange.Wait(c.Federation.Settled.Roster().Len())
+}
 
 type handler func(w http.ResponseWriter, r *http.Request, c *caller)
 
@@ -100,7 +107,8 @@ func (d *Door) signed(of role, next handler) http.HandlerFunc {
 		if d.Known != nil {
 			d.Known(r, string(s.Key))
 		}
-		if d.tooManyOf(w, r, c) || d.doubtful(w, r) {
+		w.Header().Set(exchange.HeaderWait, strconv.Itoa(int(c.wait().Seconds())))
+		if d.tooManyOf(w, c) || d.doubtful(w, r) {
 			return
 		}
 		next(w, r, c)
@@ -133,7 +141,8 @@ func (d *Door) led(next handler) handler {
 			next(w, r, c)
 		case c.Forward != nil && r.Header.Get(headersForwards) == "":
 			r.Header.Set(headersForwards, "1")
-			defer d.poll(r, func() {})() // it ends with its answer
+			w.Header().Del(exchange.HeaderWait) // the leader's answer has it
+			defer d.poll(r, func() {})()        // it ends with its answer
 			c.Forward.ServeHTTP(w, r)
 		default:
 			d.refuse(w, "leader", "ask again")

@@ -2,9 +2,9 @@ package federation
 
 import (
 	"errors"
-	"math"
 	"sync"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/query"
 	"github.com/hushsum/hushsum/service/tensor"
 )
@@ -45,22 +45,20 @@ func (f *Federation) Questions() *query.Plan { return f.asks }
 type Asked struct {
 	Name string `json:"name"`
 	ID   string `json:"id"`
-	// Before is the federation that this one continues, if it counts what was spent there.
+	// Before is the federation that this federation continues, if what was spent in Before counts.
 	Before  string `json:"before,omitempty"`
 	Parties int    `json:"parties"` // in the sum; 0: there are no answers
 	Of      int    `json:"of"`      // parties of the roster
-	// Epsilon bounds what the queries spend together, on their own, at Delta; 0 without noise.
-	Epsilon  float64 `json:"epsilon,omitempty"`
-	Delta    float64 `json:"delta,omitempty"`
-	Protects string  `json:"protects,omitempty"` // whom epsilon is of
-	Against  string  `json:"against,omitempty"`
-	// Questions has the canonical text of each query, in their order: see [query.Plan.Questions].
+	// Spent bounds what the queries spend together, on their own; nil without noise.
+	Spent *accounting.Claim `json:"spent,omitempty"`
+	// Questions has the canonical text of each query, in the order of the queries: see
+	// [query.Plan.Questions].
 	Questions []string       `json:"questions"`
 	Answers   []query.Answer `json:"answers,omitempty"`
 }
 
-// Asked returns the federation's queries, and the answers that a model gives if it comes from a sum
-// of the given number of parties; 0: there is none yet. It fails with [ErrAsks].
+// Asked returns the federation's queries, and the answers that follow from a model made from a sum
+// of the given number of parties; 0: there is no sum yet. It fails with [ErrAsks].
 func (f *Federation) Asked(model []float64, parties int) (*Asked, error) {
 	if f.asks == nil {
 		return nil, ErrAsks
@@ -77,9 +75,8 @@ func (f *Federation) Asked(model []float64, parties int) (*Asked, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !math.IsInf(spent.Upper, 1) {
-		out.Epsilon, out.Delta = spent.Upper, f.Job.Privacy.Delta
-		out.Protects, out.Against = f.Job.Protects(), f.Job.Against()
+	if f.Job.Noisy() {
+		out.Spent = &spent
 	}
 	if parties > 0 {
 		out.Answers, err = f.asks.Answers(model, parties)

@@ -23,17 +23,19 @@ type Batch struct {
 	// Federation asks the queries; nil: all answers are known.
 	Federation *Federation
 	// Own bounds what the queries spend on their own, Before what the party that spent most has
-	// spent, and Total both together, which is the new federation's privacy.epsilon. Study is the
-	// budget of the study, 0 without one. All are 0 without noise.
-	Own, Before, Total, Study float64
+	// spent, and Total both together, which is the new federation's privacy.epsilon; nil without
+	// noise.
+	Own, Before, Total *accounting.Claim
+	// Study is the study with these queries, nil without one.
+	Study *Study
 }
 
 // Next makes a batch from a job, whose privacy.epsilon or multiplier covers all its queries on
 // their own, and from the files with which a federation continues the last one of a study: roster,
-// committee, what was spent before and the study's budget come from these. Queries whose answer is
-// known by their canonical text are left out, and the others keep the noise that the job gives
-// them, so that all spend less. It fails with a [job.ConfigError], also if the study's budget does
-// not suffice.
+// committee, what was spent before and the study's budget come from these files. Next leaves out
+// queries whose canonical text has a known answer, and the other queries keep the noise that the
+// job gives them, so that all together spend less. It fails with a [job.ConfigError], also if the
+// study's budget does not suffice.
 func Next(asked *job.Job, after Files, known func(question string) bool) (*Batch, error) {
 	last, err := job.Parse("", after.Text)
 	if err != nil {
@@ -54,7 +56,7 @@ func Next(asked *job.Job, after Files, known func(question string) bool) (*Batch
 	if own.Privacy.Study == 0 && own.Noisy() {
 		own.Privacy.Study = last.Privacy.Study
 	}
-	b := &Batch{Study: own.Privacy.Study, Files: Files{Roster: after.Roster,
+	b := &Batch{Files: Files{Roster: after.Roster,
 		Committee: after.Committee}}
 	alone, err := b.settle(own)
 	if err != nil {
@@ -63,15 +65,21 @@ func Next(asked *job.Job, after Files, known func(question string) bool) (*Batch
 	if err := b.leaveOut(own, alone, known); err != nil || b.Asked == nil {
 		return b, err
 	}
+	var ledger *accounting.Ledger
 	if own.Noisy() {
-		if err := b.count(own, alone, after.Before); err != nil {
+		if ledger, err = b.count(own, alone, after.Before); err != nil {
 			return nil, err
 		}
 	}
 	if b.Files.Text, err = own.MarshalText(); err != nil {
 		return nil, err
 	}
-	b.Federation, err = New(b.Files)
+	if b.Federation, err = New(b.Files); err != nil {
+		return nil, err
+	}
+	if b.Study = b.Federation.Study(); b.Study != nil {
+		err = b.Study.Spends(ledger)
+	}
 	return b, err
 }
 
@@ -120,17 +128,25 @@ func (b *Batch) leaveOut(
 	return err
 }
 
-// count has the epsilon of a job, whose noise is fixed, include what was spent before.
-func (b *Batch) count(own *job.Job, alone *job.Settled, text []byte) error {
+// count has the epsilon of a job, whose noise is fixed, include what was spent before, and returns
+// the ledger of both.
+func (b *Batch) count(own *job.Job, alone *job.Settled, text []byte) (*accounting.Ledger, error) {
 	delta := alone.Job().Privacy.Delta
 	settled, err := b.settle(own)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	ledger, err := accounting.NewLedger(accounting.ServerView,
-		accounting.Target{Epsilon: math.MaxFloat64, Delta: delta})
+	about := settled.Statement()
+	if text != nil { // the ledger composes lines as if all were fixed ahead
+		about = about.Assuming(accounting.AssumesAhead)
+	}
+	budget, err := accounting.NewBudget(about, math.MaxFloat64, delta)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	ledger, err := accounting.NewLedger(budget)
+	if err != nil {
+		return nil, err
 	}
 	roster := settled.Roster()
 	var names []string
@@ -140,52 +156,46 @@ func (b *Batch) count(own *job.Job, alone *job.Settled, text []byte) error {
 	if text != nil {
 		before := new(job.Before)
 		if err := before.UnmarshalText(text); err != nil {
-			return own.Mistake("privacy.before", "have it written by 'hushsumd federation after'", "%v",
+			return nil, own.Mistake("privacy.before", "have it written by 'hushsumd federation after'", "%v",
 				err)
 		}
 		if err := ledger.Carry(before.Ledger, names...); err != nil {
-			return err
+			return nil, err
 		}
 		own.Privacy.Before, b.Files.Before = "before.json", text
 	}
-	most := func() (most float64, err error) {
-		for _, name := range names {
-			spent, err := ledger.Spent(name)
-			if err != nil {
-				return 0, err
-			}
-			most = max(most, spent.Upper)
-		}
-		return most, nil
+	most := func() (*accounting.Claim, error) {
+		_, most, err := ledger.Most(names...)
+		return &most, err
 	}
 	if b.Before, err = most(); err != nil {
-		return err
+		return nil, err
 	}
 	const advice = "ask less, or with a smaller epsilon"
 	err = ledger.SpendRound(settled.Round(), names...)
 	if errors.Is(err, accounting.ErrBudget) {
-		return own.Mistake("privacy.epsilon", advice, "nothing bounds what these queries spend in "+
-			"addition to the %.4g spent before them", b.Before)
+		return nil, own.Mistake("privacy.epsilon", advice, "nothing bounds what these queries spend in "+
+			"addition to what was spent before them, %v", b.Before)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if b.Total, err = most(); err != nil {
-		return err
+		return nil, err
 	}
 	spent, err := settled.Round().Spent(accounting.ServerView, 1, delta)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	b.Own = spent.Upper
+	b.Own = &spent
 	const above = 1 + 1e-9 // so that the last of all digits does not matter
-	own.Privacy.Epsilon = b.Total * above
-	if b.Study > 0 && own.Privacy.Epsilon > b.Study {
-		return own.Mistake("privacy.epsilon", advice, "with these queries, which spend %.4g, the study "+
-			"would have spent %.4g: %.4g are spent, and its budget is %v", b.Own, b.Total, b.Before,
-			b.Study)
+	own.Privacy.Epsilon = b.Total.Bare().Upper * above
+	if most := own.Privacy.Study; most > 0 && own.Privacy.Epsilon > most {
+		return nil, own.Mistake("privacy.epsilon", advice, "with these queries, which spend %s, the "+
+			"study would have spent %s: %s are spent, and its budget is %v", b.Own.Most(), b.Total.Most(),
+			b.Before.Most(), most)
 	}
-	return nil
+	return ledger, nil
 }
 
 // settle works out a job for the lists of the batch, whatever the study may spend.
@@ -201,6 +211,6 @@ func (b *Batch) settle(j *job.Job) (*job.Settled, error) {
 		}
 	}
 	j = j.Clone()
-	j.Privacy.Study = 0
+	j.Privacy.Study, j.Privacy.StudyPlan = 0, ""
 	return j.Settle(files)
 }

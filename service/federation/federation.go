@@ -1,5 +1,5 @@
 // Package federation makes a federation from a job: see package job. It works the job out for the
-// parties of its roster, holds the first model, and computes what follows from a sum.
+// parties of its roster, holds the first model, and computes the next model from a sum.
 //
 // Everything that the job declares is in the label that every key is signed with, so that a party
 // that has accepted a federation takes part in no other under its name.
@@ -8,13 +8,10 @@ package federation
 import (
 	"bytes"
 	"encoding/hex"
-	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/hushsum/hushsum/job"
-	"github.com/hushsum/hushsum/job/old"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/query"
 	"github.com/hushsum/hushsum/service/tensor"
@@ -31,7 +28,6 @@ type Federation struct {
 	Initial []float64   // the first shared model, nil: zeros
 	ID      string      // 64 hexadecimal digits over all of it
 	// JobDigest is the digest of the declared job, see [job.Job.Digest], in 64 hexadecimal digits.
-	// Empty: the file is from an earlier release.
 	JobDigest string
 	// World reports whether the file has a world for simulations, which Text leaves out.
 	World bool
@@ -47,8 +43,8 @@ type Federation struct {
 type Files struct {
 	Text, Roster, Committee, Model []byte
 	Before                         []byte // text of a job.Before
-	// Succession is an operator's word that this federation continues the one that Before names:
-	// see Sign. Nil: parties join it manually.
+	// Succession is an operator's signed statement that this federation continues the federation that
+	// Before names: see Sign. Nil: parties join manually.
 	Succession []byte
 }
 
@@ -92,17 +88,7 @@ func readFiles(name string) (*Files, error) {
 	}
 	j, err := job.Parse(name, text)
 	if err != nil {
-		if !old.IsFederation(text) {
-			return nil, err
-		}
-		if j, _, _, err = old.Read(name, text); err != nil {
-			return nil, err
-		}
-		for _, path := range []*string{&j.Parties.Roster, &j.Model.File} { // no file has the job
-			if *path != "" && !filepath.IsAbs(*path) {
-				*path = filepath.Join(filepath.Dir(name), *path)
-			}
-		}
+		return nil, err
 	}
 	if j.Parties.Roster == "" {
 		return nil, j.Mistake("parties.roster",
@@ -122,25 +108,15 @@ func readFiles(name string) (*Files, error) {
 // New works out a federation from the contents of its files: the bytes of a committee and of a
 // first model only where the text names such files. It fails with a [job.ConfigError].
 func New(files Files) (*Federation, error) {
-	roster, rosterErr := keyexchange.ParseRoster(files.Roster)
 	j, err := job.Parse("", files.Text)
-	earlier := err != nil && old.IsFederation(files.Text)
-	switch {
-	case err != nil && !earlier:
+	if err != nil {
 		return nil, err
-	case rosterErr != nil:
-		if earlier {
-			j = new(job.Job) // which has no lines
-		}
+	}
+	roster, err := keyexchange.ParseRoster(files.Roster)
+	if err != nil {
 		return nil, j.Mistake("parties.roster",
 			"have parties send the line of 'hushsumd roster line NAME IDENTITY'",
-			"of the file that it names: %v", rosterErr)
-	case earlier:
-		f, err := newEarlier(files.Text, roster, files.Model)
-		if err != nil {
-			return nil, old.Place(files.Text, err)
-		}
-		return f, nil
+			"of the file that it names: %v", err)
 	}
 	with := job.Files{Roster: roster, Model: files.Model, Before: files.Before}
 	if files.Committee != nil {
@@ -153,20 +129,8 @@ func New(files Files) (*Federation, error) {
 	return newJob(j, files.Text, with)
 }
 
-// newEarlier works out a file from an earlier release, under which a federation continues to its
-// end.
-func newEarlier(text []byte, roster *keyexchange.Roster, model []byte) (*Federation, error) {
-	j, _, _, err := old.Read("", text, fmt.Sprintf("parties.count=%d", roster.Len()))
-	if err != nil {
-		return nil, err
-	}
-	f := &Federation{Job: j.WithDefaults(), Text: text}
-	return f, f.settle(job.Files{Roster: roster, Model: model},
-		func(files job.Files) (*job.Settled, error) { return old.Settle(j, text, files) })
-}
-
-// Of works out a job that was already read or made, as [New] does with the text of one. It fails
-// with a [job.ConfigError], whose line is that of the file that the job was read from.
+// Of works out a job that was already read or made, as [New] works out a job's text. It fails with
+// a [job.ConfigError], which names the line of the file from which the job was read.
 func Of(j *job.Job, files job.Files) (*Federation, error) { return newJob(j, nil, files) }
 
 // newJob works out a job. Without a text, and where that has a world, the text is made from the
@@ -192,7 +156,7 @@ func newJob(j *job.Job, text []byte, files job.Files) (*Federation, error) {
 		JobDigest: hex.EncodeToString(declared[:]),
 		World:     world,
 	}
-	return f, f.settle(files, j.Settle)
+	return f, f.settle(j, files)
 }
 
 // emptyWorld reports whether a job declares no world.
@@ -204,24 +168,45 @@ func emptyWorld(j *job.Job) bool {
 	return err == nil && err2 == nil && bytes.Equal(with, without)
 }
 
+// alone refuses what would be sent next to the vectors of the parties' own programs, which bring
+// nothing else: no submission could be encoded.
+func (f *Federation) alone(j *job.Job) error {
+	const advice = "leave it out, or write model.name"
+	switch {
+	case f.Job.Sum.MaxWeight > 0:
+		return j.Mistake("sum.max_weight", advice,
+			"the parties' own programs do not say how many rows an update is made of")
+	case f.Job.Privacy.ClipQuantile > 0:
+		return j.Mistake("privacy.clip_quantile", advice, "the parties' own programs do not vote")
+	case !f.Settled.Alone():
+		return j.Mistake("training.mask", advice, "the parties' own programs send no signs")
+	}
+	return nil
+}
+
 // settle finds the tensors, the sessions and the first model.
-func (f *Federation) settle(
-	files job.Files, settle func(job.Files) (*job.Settled, error),
-) (err error) {
+func (f *Federation) settle(j *job.Job, files job.Files) (err error) {
 	trains := f.Job.Model.Name != ""
 	if !trains {
 		if err := f.settleModel(files.Model); err != nil {
 			return err
 		}
-		files.Length = f.Spec.Len()
+		if f.Job.Model.File != "" {
+			for _, t := range f.Spec.Tensors {
+				files.Tensors = append(files.Tensors, job.Tensor(t))
+			}
+		}
 	}
-	if f.Settled, err = settle(files); err != nil {
+	if f.Settled, err = j.Settle(files); err != nil {
 		return err
 	}
 	f.Job = f.Settled.Job()
 	digest := f.Settled.Digest()
 	f.ID = hex.EncodeToString(digest[:])
 	if !trains {
+		if err := f.alone(j); err != nil {
+			return err
+		}
 		return f.settleQueries()
 	}
 	if f.training, err = training.Of(f.Settled); err != nil {

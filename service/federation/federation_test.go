@@ -12,7 +12,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/hushsum/hushsum/job"
-	"github.com/hushsum/hushsum/job/old"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/tensor"
@@ -86,8 +85,10 @@ func TestGood(t *testing.T) {
 		t.Errorf("%d shared, kept %v, %d in all", f.Spec.Len(), f.Kept, f.Settled.Length())
 	}
 	words := strings.Join(f.Meaning(), "\n")
-	for _, want := range []string{"at least 8 of the 10", "cheats in any way", "1 party",
-		"epsilon 8 of each party, at delta 1e-05", "7 honest", "bn1", "loss and accuracy", "12 shared"} {
+	for _, want := range []string{"at least 8 of the 10",
+		"epsilon 8 at delta 1e-05 for each party, against a server that cheats with any 1 party; " +
+			"assumes instant.",
+		"7 honest", "bn1", "loss and accuracy", "12 shared"} {
 		if !strings.Contains(words, want) {
 			t.Errorf("the words lack %q:\n%s", want, words)
 		}
@@ -174,6 +175,8 @@ func TestMistakes(t *testing.T) {
 		{"epsilon = 8.0", "epsilon = 0.0", 14, "epsilon"},
 		{`personal = ["bn*"]`, `personal = ["*"]`, 20, "share at least one"},
 		{`personal = ["bn*"]`, `personal = ["["]`, 20, "not a pattern"},
+		{`adversary = "cheating"`, "max_weight = 5", 10, "sum.max_weight"},
+		{"[metrics]\nshare = 0.2", "[training]\nmask = \"hard\"", 33, "training.mask"},
 		{"[time]", "[recovery]\ndrop_out = 0.2\n[time]", 36, "write parties.drop_out"},
 	} {
 		text := strings.Replace(good, c.from, c.to, 1)
@@ -201,7 +204,7 @@ func TestQueries(t *testing.T) {
 	}
 	asked, err := f.Asked([]float64{0.5}, 10)
 	if err != nil || asked.Answers[0].Cells[0].Value != 5 || len(asked.Questions) != 1 ||
-		asked.Epsilon != 0 {
+		asked.Spent != nil {
 		t.Errorf("%+v: %v", asked, err)
 	}
 	if asked, err = f.Asked(nil, 0); err != nil || asked.Answers != nil {
@@ -358,16 +361,11 @@ func TestMetricsWithinClip(t *testing.T) {
 func FuzzFederation(f *testing.F) {
 	f.Add([]byte(good))
 	f.Add([]byte(declared))
-	f.Add([]byte(earlierGood))
-	f.Add([]byte(earlierDeclared))
 	f.Add([]byte("name = "))
 	f.Add([]byte("[[model.tensor]]\nshape=[1e9]"))
 	roster := rosterOf(f, 4)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		j, err := job.Parse("federation.toml", text)
-		if err != nil && old.IsFederation(text) {
-			j, _, _, err = old.Read("federation.toml", text, "parties.count=4")
-		}
 		if err == nil && (j.Rounds > 1000 || j.Model.Numbers() > 10_000 || j.Model.Init != "" ||
 			len(j.Model.Name) > 8) {
 			return // it would settle for long

@@ -11,19 +11,18 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/tensor"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write what files of earlier releases settle to anew")
+var rewrite = flag.Bool("rewrite", false, "write what jobs settle to anew")
 
-// What a federation that runs under a file of an earlier release rests on stays as it was when it
-// began: its identifier and label, sessions, noise, the first model, what parties submit and what
-// follows from a sum. The golden file was written by the release before.
-func TestEarlierGolden(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("..", "..", "job", "old", "testdata", "federations",
-		"*.toml"))
-	if err != nil || len(files) < 15 {
+// What a federation rests on stays as it is: digests, sessions, noise, the first model, what
+// parties submit and what follows from a sum.
+func TestGolden(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "jobs", "*.toml"))
+	if err != nil || len(files) < 14 {
 		t.Fatalf("%d files: %v", len(files), err)
 	}
 	var out bytes.Buffer
@@ -33,7 +32,7 @@ func TestEarlierGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 		var model []byte
-		if bytes.Contains(text, []byte("\nfile = ")) {
+		if bytes.Contains(text, []byte("\nfile = ")) { // any will do
 			spec := tensor.Spec{DType: tensor.Float64,
 				Tensors: []tensor.Tensor{{Name: "w", Shape: []int{2}}}}
 			if model, err = spec.AppendNPZ(nil, []float64{1, 2}); err != nil {
@@ -44,9 +43,17 @@ func TestEarlierGolden(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
-		tellEarlier(t, &out, filepath.Base(file), f)
+		j, err := job.Parse(file, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := j.MarshalText()
+		if err != nil || !bytes.Equal(again, text) {
+			t.Errorf("%s: it is written as\n%s%v", file, again, err)
+		}
+		tell(t, &out, filepath.Base(file), f)
 	}
-	golden := filepath.Join("testdata", "earlier.txt")
+	golden := filepath.Join("testdata", "golden.txt")
 	if *rewrite {
 		if err := os.WriteFile(golden, out.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
@@ -58,10 +65,10 @@ func TestEarlierGolden(t *testing.T) {
 	}
 }
 
-func tellEarlier(t *testing.T, out *bytes.Buffer, name string, f *federation.Federation) {
+func tell(t *testing.T, out *bytes.Buffer, name string, f *federation.Federation) {
 	t.Helper()
 	c := f.Settled.Config(3)
-	fmt.Fprintf(out, "%s %s\n  %s\n", name, f.ID, c.Label)
+	fmt.Fprintf(out, "%s %s\n  %s\n", name, f.JobDigest, c.Label)
 	fmt.Fprintf(out, "  number %d members %d colluders %d classical %v layout %v recovery %+v\n",
 		c.Number, c.MinMembers, c.Colluders, c.Classical, c.Layout, c.Recovery)
 	fmt.Fprintf(out, "  tensors %v kept %v first %s\n", f.Spec, f.Kept, digestOf(f.Initial))
@@ -73,8 +80,9 @@ func tellEarlier(t *testing.T, out *bytes.Buffer, name string, f *federation.Fed
 		f.Settled.Draw(2, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 4))
 	if ledger != nil {
 		r := f.Settled.Round()
-		fmt.Fprintf(out, " round %v %d of %d %d %.5g samples %v", r.Family, r.Shares, r.MinSurvivors,
-			r.Colluders, []float64{r.Update.ShareSigma, r.Update.ShareVariance, r.Update.SumScale,
+		fmt.Fprintf(out, " round %v %d of %d %d %.5g samples %v", r.Family, r.Shares,
+			f.Settled.MinSurvivors(),
+			f.Settled.Colluders(), []float64{r.Update.ShareSigma, r.Update.ShareVariance, r.Update.SumScale,
 				r.Update.Sensitivity.L1, r.Update.Sensitivity.L2}, r.Samples)
 		if r.Signs != nil {
 			fmt.Fprintf(out, " signs %.5g", r.Signs.Sensitivity.L2)

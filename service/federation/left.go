@@ -12,8 +12,7 @@ import (
 const noisier = 3
 
 // Left warns if what was spent before leaves so little of the budget of a federation made of files
-// that its noise is several times what the whole budget would have it be. There are
-// otherwise.
+// that its noise is several times the noise under the whole budget. There are otherwise.
 func (f *Federation) Left(files *Files) (warnings []string) {
 	if f.Settled.Before() == nil || f.Settled.Mechanism() == nil || f.Job.Privacy.Epsilon == 0 {
 		return nil
@@ -37,16 +36,17 @@ func (f *Federation) Left(files *Files) (warnings []string) {
 	if err != nil || ledger == nil || ratio < noisier {
 		return nil
 	}
-	most := 0.0
+	var names []string
 	for i := range f.Settled.Roster().Len() {
-		if spent, err := ledger.Spent(f.Settled.Roster().Name(i)); err == nil {
-			most = max(most, spent.Upper)
-		}
+		names = append(names, f.Settled.Roster().Name(i))
 	}
-	const text = "of privacy.epsilon %v all but %.4g was spent before, which is left for %s: the " +
-		"noise is %.3g times what the whole would need; write a larger privacy.epsilon, which parties " +
-		"have to agree to, or fewer rounds"
-	return []string{fmt.Sprintf(text, f.Job.Privacy.Epsilon, max(0, f.Job.Privacy.Epsilon-most),
+	_, most, err := ledger.Most(names...)
+	if err != nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("of privacy.epsilon, %v, the party with most has spent %s before: "+
+		"the noise of %s is %.3g times what the whole would need; write a larger privacy.epsilon, which "+
+		"parties have to agree to, or fewer rounds", f.Job.Privacy.Epsilon, most.Most(),
 		numbers.Plural(f.Settled.Rounds(), "round"), ratio)}
 }
 

@@ -31,13 +31,13 @@ privacy = { noise = "discrete-gaussian", epsilon = %v, delta = 1e-5, clip = 1.0%
 	if err := ledger.SpendRounds(first.Settled.Round(), 8, ledgerNames(first)...); err != nil {
 		t.Fatal(err)
 	}
-	before := job.Before{Federation: first.ID, Unit: first.Job.Protects(), Ledger: ledger}
+	before := job.Before{Federation: first.ID, Ledger: ledger}
 	spent, err := before.MarshalText()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for epsilon, want := range map[float64]string{
-		1.01: "of privacy.epsilon 1.01 all but 0.0103 was spent before, which is left for 8 rounds",
+		1.01: "of privacy.epsilon, 1.01, the party with most has spent 0.9998 before: the noise ",
 		3:    "",
 	} {
 		files := &federation.Files{Roster: rosterOf(t, 10), Before: spent,

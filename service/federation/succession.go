@@ -32,8 +32,9 @@ func (f *Federation) statement() ([]byte, error) {
 	return []byte(f.ID + "\ngoes on from\n" + before.Federation), nil
 }
 
-// Sign returns an operator's word that the federation continues the one that its privacy.before
-// names: the key in 32 bytes and a signature in 64. It fails with [ErrSuccession] if it names none.
+// Sign returns an operator's signed statement that the federation continues the federation that its
+// privacy.before names: the key in 32 bytes and a signature in 64. It fails with [ErrSuccession] if
+// privacy.before is not set.
 func (f *Federation) Sign(operator ed25519.PrivateKey) ([]byte, error) {
 	statement, err := f.statement()
 	if err != nil {
@@ -64,15 +65,15 @@ func (f *Federation) Signer(succession []byte) (ed25519.PublicKey, error) {
 	return key, nil
 }
 
-// Continued returns the text of a job that continues this federation's: the fields that it has set,
-// under another name, with the files model.safetensors, unless it asks queries, roster.txt,
-// committee.txt, and, if what was spent counts, before.json. Fields that follow from others stay
-// unset, since they may follow from something an operator changes: bits, say, or how many members a
-// committee has. The name is none of those that are taken.
+// Continued returns the text of a job that continues this federation's job: the same set fields
+// under another name, with the files roster.txt, committee.txt, model.safetensors unless the job
+// asks queries, and before.json if what was spent counts. Fields that follow from others, such as
+// bits or the number of members of a committee, stay unset, since they may follow from a field that
+// the operator changes. The new name is none of the names that are taken.
 func (f *Federation) Continued(before bool, taken ...string) ([]byte, error) {
 	j, err := job.Parse("", f.Text)
-	if err != nil { // of an earlier release
-		j = f.Job.Clone()
+	if err != nil {
+		return nil, err
 	}
 	if f.asks == nil {
 		m := &j.Model

@@ -73,7 +73,6 @@ privacy = { noise = "discrete-gaussian", epsilon = 8.0, clip = 1.0 }
 `},
 		{"pairwise sums", oneshot, "buffer = 4\ncommittee = \"committee.txt\"\nprotocol = \"oneshot\"",
 			"", ""},
-		{"an earlier release", earlierGood, "epsilon = 8.0", "epsilon = 9.0", ""},
 	} {
 		files := federation.Files{Text: []byte(c.text), Roster: rosterOf(t, 10)}
 		if strings.Contains(c.text, "committee") {

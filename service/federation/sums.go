@@ -15,9 +15,9 @@ import (
 func (f *Federation) Optimizer() *aggregation.Optimizer { return training.Optimizer(f.Job) }
 
 // Next returns the model that follows from a round's model, the broadcast that the round began
-// with, and the sum of the submissions of some parties; and the metrics that they measured, nil if
-// none did. optimizer, of Optimizer, keeps its state between rounds. It fails with errors of
-// aggregation.
+// with, and the sum of the submissions of some parties; and the metrics that these parties
+// measured, nil if they measured none. optimizer, of Optimizer, keeps its state between rounds. It
+// fails with errors of aggregation.
 func (f *Federation) Next(
 	optimizer *aggregation.Optimizer, round int, model []float64, broadcast []byte, sum [][]uint64,
 	parties []int,
@@ -93,8 +93,8 @@ func (f *Federation) Join(update []float64, loss, accuracy float64) ([]float64, 
 	return append(slices.Clone(clipped), unit*bound(loss/maxLoss), unit*bound(accuracy)), nil
 }
 
-// Metric is the mean of what parties measured, each value with the standard deviation of the noise
-// in it.
+// Metric holds the means of the loss and accuracy that parties measured, each with the standard
+// deviation of the noise in it.
 type Metric struct {
 	Loss        float64 `json:"loss"`
 	LossDev     float64 `json:"loss_dev"`

@@ -11,8 +11,9 @@ import (
 
 // This file holds a federation's view of the training that its job declares.
 
-// Standing reads the state of a declared training from a model; the training began with a
-// broadcast, nil: none is at hand. round is the federation's. It fails with tensor.ErrFormat.
+// Standing reads the state of a declared training from a model. broadcast is the one with which the
+// training's round began; nil: it is not at hand. round is the federation's. It fails with
+// tensor.ErrFormat.
 func (f *Federation) Standing(
 	round int, model []float64, broadcast []byte,
 ) (*training.Standing, error) {
@@ -35,7 +36,7 @@ func (f *Federation) Exchanges() int {
 	return f.training.Exchanges()
 }
 
-// Exact reports whether models travel as they are computed.
+// Exact reports whether models are sent exactly as computed, without rounding.
 func (f *Federation) Exact() bool { return f.Spec.DType == tensor.Float64 }
 
 // Learner returns the model whose training is declared, nil if none is.

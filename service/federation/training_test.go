@@ -113,7 +113,7 @@ func TestTrainingWithNoise(t *testing.T) {
 		}
 	}
 	spent, err := ledger.Spent("p")
-	if err != nil || !(spent.Upper > 7.5 && spent.Upper <= 8) {
+	if err != nil || !(spent.Bare().Upper > 7.5 && spent.Bare().Upper <= 8) {
 		t.Errorf("%v: %v", spent, err)
 	}
 }

@@ -13,9 +13,9 @@ import (
 
 // This file lets a federation continue one that has ended.
 
-// After returns the files for a federation that continues one that has ended: its job under another
-// name, the same roster, its last model, and what its parties have spent. The operator who declares
-// it changes what should differ.
+// After returns the files for a federation that continues an ended federation: the job under
+// another name, the same roster, the last model, and what the parties have spent. The operator
+// changes what should differ, then declares the new federation.
 func (n *Node) After(ctx context.Context, id string) (*federation.Files, error) {
 	e, found := (*federations)(n).Find(id)
 	if !found {

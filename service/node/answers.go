@@ -63,8 +63,8 @@ func (n *Node) Answers(ctx context.Context, id string) (*federation.Asked, error
 	return out, err
 }
 
-// Plan computes what the queries of a job would cost and give in a federation that continues one
-// that has ended. It asks nothing.
+// Plan computes what the queries of a job would cost and give in a federation that continues an
+// ended federation. It asks no queries.
 func (n *Node) Plan(ctx context.Context, id string, text []byte) (*page.Planned, error) {
 	j, err := job.Parse("", text)
 	if err != nil {

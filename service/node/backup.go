@@ -12,7 +12,8 @@ import (
 )
 
 // WriteBackup writes all federations to a sealed file, while they go on. It fails with page.ErrKeys
-// if the file of seal keys cannot be read: the backup would be sealed under a key that may be lost.
+// if the file of seal keys cannot be read, since the backup would be sealed under a key that may be
+// lost.
 func (n *Node) WriteBackup(ctx context.Context, w io.Writer) error {
 	if err := n.rereadKeys(true); err != nil {
 		return fmt.Errorf("%w: %w", page.ErrKeys, err)
@@ -21,7 +22,8 @@ func (n *Node) WriteBackup(ctx context.Context, w io.Writer) error {
 }
 
 // ReadBackup fills an empty record from a backup, and returns the federations. It fails with the
-// errors of package record, before anything is changed if the file or the record is the cause.
+// errors of package record. If the file or the record is the cause it fails before anything is
+// changed.
 func (n *Node) ReadBackup(ctx context.Context, backup io.Reader) (ids []string, err error) {
 	// It is read twice, first to verify all of it.
 	file, err := os.CreateTemp(n.Folder, "restore-*")

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hushsum/hushsum/internal/keyfile"
 	"github.com/hushsum/hushsum/internal/suite"
+	"github.com/hushsum/hushsum/keyexchange/keyfile"
 	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/record"
 	"github.com/hushsum/hushsum/service/runner"
@@ -99,8 +99,9 @@ func (b *backedUp) goOn(nodes ...*node.Node) {
 	if err := ledger.SpendRounds(b.fed.Settled.Round(), backupRounds, name); err != nil {
 		t.Fatal(err)
 	}
-	if spent, err := ledger.Spent(name); err != nil || s.Epsilon != spent.Upper {
-		t.Errorf("epsilon %v of %d rounds, want %v, %v", s.Epsilon, backupRounds, spent.Upper, err)
+	if spent, err := ledger.Spent(name); err != nil || epsilonOf(s) != spent.Bare().Upper {
+		t.Errorf("epsilon %v of %d rounds, want %v, %v", epsilonOf(s), backupRounds,
+			spent, err)
 	}
 	lines, err := nodes[0].AuditLog(ctx, b.fed.ID)
 	if err != nil {
@@ -114,7 +115,7 @@ func (b *backedUp) goOn(nodes ...*node.Node) {
 		!strings.Contains(text, "restored") || !strings.Contains(text, "set back") {
 		t.Errorf("the audit log has %s", text)
 	}
-	t.Logf("parties knew of round %d; %d rounds lost, epsilon %.4g", b.ahead, s.Lost, s.Epsilon)
+	t.Logf("parties knew of round %d; %d rounds lost, epsilon %.4g", b.ahead, s.Lost, epsilonOf(s))
 }
 
 // A backup that was taken while rounds went on is restored to a new node, and the parties, which
@@ -123,7 +124,7 @@ func TestBackup(t *testing.T) {
 	t.Parallel()
 	b := takeBackup(t)
 	config := plainNode(t.TempDir())
-	config.Grace = 500 * time.Millisecond
+	config.Hooks().Grace = 500 * time.Millisecond
 	other, err := node.Start(context.Background(), config)
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +135,7 @@ func TestBackup(t *testing.T) {
 		t.Errorf("restored to a node of another key: %v", err)
 	}
 	config.Folder = t.TempDir()
-	if config.Key, err = keyfile.SealKey(b.sealKey(), false); err != nil {
+	if config.Hooks().Key, err = keyfile.SealKey(b.sealKey(), false); err != nil {
 		t.Fatal(err)
 	}
 	n, err := node.Start(context.Background(), config)
@@ -262,7 +263,8 @@ func TestBackupToThree(t *testing.T) {
 		group.Add(1)
 		go func() {
 			defer group.Done()
-			c := clusterConfig(folder, j, i, node.Options{Plain: true, Grace: 500 * time.Millisecond})
+			c := clusterConfig(folder, j, i, node.With(node.Options{},
+				node.Hooks{Plain: true, Grace: 500 * time.Millisecond}))
 			n, err := node.Start(context.Background(), c)
 			if err != nil {
 				t.Error(err)
@@ -344,7 +346,7 @@ func missingState(t *testing.T, b *small, members int) {
 	}
 	e.Close()
 	config := plainNode(folder)
-	config.Grace = 500 * time.Millisecond
+	config.Hooks().Grace = 500 * time.Millisecond
 	if b.node, err = node.Start(context.Background(), config); err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hushsum/hushsum/internal/crook"
 	"github.com/hushsum/hushsum/oneshot"
+	"github.com/hushsum/hushsum/oneshot/crook"
+	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/party"
 	"github.com/hushsum/hushsum/service/runner"
@@ -28,7 +29,7 @@ func (s *small) cheat(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	var ask runner.Ask
+	var ask exchange.Ask
 	var bad []byte
 	for ctx.Err() == nil {
 		next, err := p.Server.Next(ctx, s.fed.ID, ask, 1<<20)
@@ -42,7 +43,7 @@ func (s *small) cheat(ctx context.Context, i int) error {
 		}
 		ask.Seen = []string{next.Item}
 		switch next.Kind {
-		case runner.Message:
+		case exchange.Message:
 			model, err := p.Server.Model(ctx, s.fed.ID, next.Round, 1<<20)
 			if err != nil {
 				return err
@@ -55,9 +56,9 @@ func (s *small) cheat(ctx context.Context, i int) error {
 				return err
 			}
 			ask.Offer = uint64(next.Round)
-		case runner.Upload:
+		case exchange.Upload:
 			return p.Server.Send(ctx, s.fed.ID, bad)
-		case runner.End:
+		case exchange.End:
 			return errors.New("the end")
 		}
 	}

@@ -23,9 +23,10 @@ import (
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/internal/suite"
 	jobs "github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/job/consent"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/query"
-	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/page"
@@ -46,10 +47,14 @@ func childStudy() {
 	b, err := os.ReadFile(filepath.Join(folder, "job.json"))
 	child(err)
 	child(json.Unmarshal(b, j))
-	n, err := node.Start(context.Background(), node.Options{Folder: filepath.Join(folder, "node"),
-		Name: "study", Listen: j.Peers[0], Admin: j.Peers[1], Open: true, Plain: true,
-		Grace: 700 * time.Millisecond,
-		Log:   slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))})
+	n, err := node.Start(context.Background(), node.With(node.Options{
+		Folder: filepath.Join(folder, "node"),
+		Name:   "study",
+		Listen: j.Peers[0],
+		Admin:  j.Peers[1],
+		Open:   true,
+		Log:    slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
+	}, node.Hooks{Plain: true, Grace: 700 * time.Millisecond}))
 	child(err)
 	if made := len(n.NewTokens); made > 0 { // of the first start; the last of them operates
 		leave(folder, "token", n.NewTokens[made-1])
@@ -70,9 +75,9 @@ func childAsked(which string) {
 	fed, err := federation.Read(filepath.Join(folder, "federation.toml"))
 	child(err)
 	p := party.Party{Federation: fed, Identity: identity, Server: server, Key: key,
-		Book: &party.Book{File: filepath.Join(folder, fmt.Sprint("book-", i)), Key: key},
+		Book: &consent.Book{File: filepath.Join(folder, fmt.Sprint("book-", i)), Key: key},
 		Log:  childLog(folder, i),
-		Policy: &party.Policy{Follow: []string{operatorKey()}, MaxEpsilon: 2,
+		Policy: &consent.Policy{Follow: []string{operatorKey()}, MaxEpsilon: 2,
 			QueryKinds: []string{"count", "sum", "mean", "histogram"}}}
 	ctx := context.Background()
 	for {
@@ -92,7 +97,7 @@ func childAsked(which string) {
 			next, err := p.Successor(ctx)
 			if next != nil {
 				p.Federation = next
-			} else if err != nil && !errors.Is(err, party.ErrPolicy) {
+			} else if err != nil && !errors.Is(err, consent.ErrPolicy) {
 				p.Log.Warn("asking again", "error", err.Error())
 			}
 			time.Sleep(20 * time.Millisecond)
@@ -148,7 +153,7 @@ func (w *budgetWorld) ask(method, path string, body, into any) error {
 			time.Sleep(50 * time.Millisecond)
 			continue
 		case answer.StatusCode >= 300:
-			var p door.Problem
+			var p exchange.Problem
 			if err := json.Unmarshal(text, &p); err != nil {
 				w.Fatalf("%s: %s", err, text)
 			}
@@ -159,7 +164,7 @@ func (w *budgetWorld) ask(method, path string, body, into any) error {
 }
 
 // refusedError is a problem that the server answers with.
-type refusedError struct{ door.Problem }
+type refusedError struct{ exchange.Problem }
 
 func (e *refusedError) Error() string { return e.Detail }
 
@@ -356,7 +361,7 @@ func budgetFor(t *testing.T, text, roster []byte, count int) float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return spent.Upper * 1.001
+	return spent.Bare().Upper * 1.001
 }
 
 // compare compares what everybody has counted.
@@ -367,8 +372,11 @@ func (w *budgetWorld) compare(all []*federation.Federation) {
 	if err := server.UnmarshalText(w.after(last.ID).Before); err != nil {
 		w.Fatal(err)
 	}
-	seen, err := accounting.NewLedger(accounting.ServerView,
-		accounting.Target{Epsilon: 1000, Delta: 1e-5})
+	budget, err := accounting.NewBudget(last.Settled.Statement(), 1000, 1e-5)
+	if err != nil {
+		w.Fatal(err)
+	}
+	seen, err := accounting.NewLedger(budget)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -394,28 +402,29 @@ func (w *budgetWorld) compare(all []*federation.Federation) {
 		if err != nil {
 			w.Fatal(err)
 		}
-		own := w.bookOf(i, last.ID).Spent
-		w.Logf("%s: %v by messages, %v by the ledger, %v by its book", name, messages.Upper, ledger.Upper,
+		own := leftIn(w, w.bookOf(i, last.ID))
+		w.Logf("%s: %v by messages, %v by the ledger, %v by its book", name, messages.Bare().Upper,
+			ledger.Bare().Upper,
 			own)
-		if math.Abs(messages.Upper-ledger.Upper) > 1e-9 || math.Abs(own-ledger.Upper) > 1e-9 {
-			w.Errorf("%s: %v by messages, %v by the ledger, %v by its book", name, messages.Upper,
-				ledger.Upper, own)
+		if math.Abs(messages.Bare().Upper-ledger.Bare().Upper) > 1e-9 ||
+			math.Abs(own-ledger.Bare().Upper) > 1e-9 {
+			w.Errorf("%s: %v by messages, %v by the ledger, %v by its book", name, messages.Bare().Upper,
+				ledger.Bare().Upper, own)
 		}
 	}
 }
 
-// bookOf waits until a party's book has the end of a federation.
-func (w *budgetWorld) bookOf(i int, id string) party.Entry {
+// bookOf waits until a party's book has the end of a federation, and returns its entries.
+func (w *budgetWorld) bookOf(i int, id string) []consent.Entry {
 	w.Helper()
 	book := w.book(i)
 	for ; ; time.Sleep(20 * time.Millisecond) {
 		entries, err := book.Entries()
 		if err == nil {
-			k := slices.IndexFunc(entries, func(e party.Entry) bool {
+			if slices.ContainsFunc(entries, func(e consent.Entry) bool {
 				return e.ID == id && !e.Ended.IsZero()
-			})
-			if k >= 0 {
-				return entries[k]
+			}) {
+				return entries
 			}
 		}
 		if w.ctx.Err() != nil {
@@ -465,13 +474,16 @@ func (w *budgetWorld) spent(
 		}
 	}
 	// Files that settle, and are lies.
-	empty, err := accounting.NewLedger(accounting.ServerView,
-		accounting.Target{Epsilon: study, Delta: 1e-5})
+	budget, err := accounting.NewBudget(accounting.Statement{}, study, 1e-5)
 	if err != nil {
 		w.Fatal(err)
 	}
-	lie := func(of string, budget float64) []byte {
-		b := jobs.Before{Federation: of, Unit: "each party", Study: budget, Ledger: empty}
+	empty, err := accounting.NewLedger(budget)
+	if err != nil {
+		w.Fatal(err)
+	}
+	lie := func(of string, study *accounting.Budget) []byte {
+		b := jobs.Before{Federation: of, Study: study, Plan: accounting.GaussianPlan, Ledger: empty}
 		text, err := b.MarshalText()
 		if err != nil {
 			w.Fatal(err)
@@ -484,8 +496,8 @@ func (w *budgetWorld) spent(
 		kind   string // of the server's refusal
 		party  bool   // does it refuse by its own book?
 	}{
-		"nothing was spent":      {lie(last.ID, study), study, "federation", true},
-		"there was no budget":    {lie(last.ID, 0), 2 * study, "federation", true},
+		"nothing was spent":      {lie(last.ID, last.Settled.Study()), study, "federation", true},
+		"there was no budget":    {lie(last.ID, nil), 2 * study, "federation", true},
 		"a second path":          {w.forked(all), study, "federation", true},
 		"a study from the start": {nil, study, "federation", false},
 	} {
@@ -504,7 +516,7 @@ func (w *budgetWorld) spent(
 			!strings.HasSuffix(refused.Type, "/"+c.kind) && !strings.HasSuffix(refused.Type, ":"+c.kind) {
 			w.Errorf("%s: the server says %v", what, err)
 		}
-		if err := w.book(0).Check(nil, f, "p0"); (err != nil) != c.party {
+		if err := w.book(0).Check(nil, f.Settled, f.Settled.Roster().Key(0)); (err != nil) != c.party {
 			w.Errorf("%s: by its book a party says %v", what, err)
 		}
 	}
@@ -516,12 +528,12 @@ func (w *budgetWorld) forked(all []*federation.Federation) []byte {
 }
 
 // book is a party's.
-func (w *budgetWorld) book(i int) *party.Book {
+func (w *budgetWorld) book(i int) *consent.Book {
 	w.Helper()
 	b, err := os.ReadFile(filepath.Join(w.folder, fmt.Sprint("secret-", i)))
 	if err != nil {
 		w.Fatal(err)
 	}
-	return &party.Book{File: filepath.Join(w.folder, fmt.Sprint("book-", i)),
+	return &consent.Book{File: filepath.Join(w.folder, fmt.Sprint("book-", i)),
 		Key: (*keyexchange.SealKey)(b[32:])}
 }

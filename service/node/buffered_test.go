@@ -25,14 +25,13 @@ func TestBuffered(t *testing.T) {
 		Privacy: "noise = \"discrete-gaussian\"\nepsilon = 500.0"})
 	var lock sync.Mutex
 	sums := make(map[int][]int) // parties of a round's
-	s := startIn(t, folder, node.Options{
-		Grace: 500 * time.Millisecond,
+	s := startIn(t, folder, node.With(node.Options{
 		Summed: func(round int, parties []int, _ [][]uint64) {
 			lock.Lock()
 			defer lock.Unlock()
 			sums[round] = append([]int(nil), parties...)
 		},
-	})
+	}, node.Hooks{Grace: 500 * time.Millisecond}))
 	defer s.node.Close()
 	for k := range jobMembers {
 		s.help(context.Background(), k)
@@ -103,8 +102,8 @@ func TestBuffered(t *testing.T) {
 		t.Fatal(err)
 	}
 	want, err := ledger.Spent(name)
-	if err != nil || math.Abs(want.Upper-status.Epsilon) > 1e-9 {
-		t.Errorf("epsilon %v, and the party that sent most has sent %d times: %v, %v", status.Epsilon,
+	if err != nil || math.Abs(want.Bare().Upper-epsilonOf(status)) > 1e-9 {
+		t.Errorf("epsilon %v, and the party that sent most has sent %d times: %v, %v", epsilonOf(status),
 			most, want, err)
 	}
 }

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"crypto/tls"
@@ -9,15 +10,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/hushsum/hushsum"
-	"github.com/hushsum/hushsum/internal/keyfile"
-	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/keyexchange/keyfile"
+	"github.com/hushsum/hushsum/service/exchange"
+	"github.com/hushsum/hushsum/store"
 )
 
 // This file has the door's certificate, and replaces it while parties that pin it continue: the
@@ -28,7 +30,10 @@ const (
 	suffixNext     = ".next"                 // of the files of a certificate that is to come
 	fileSaid       = "next-certificate.json" // what the present one says of it
 	defaultOverlap = 7 * 24 * time.Hour
-	endsSoon       = 30 * 24 * time.Hour // when the log begins to say so, once a day
+	// The next one is shown by this much before the time of the present one is over, or by a fourth of
+	// the overlap if that is less, since nodes' clocks, and others' notions of the end, differ.
+	early    = 10 * time.Minute
+	endsSoon = 30 * 24 * time.Hour // when the log begins to say so, once a day
 )
 
 // certificate is the certificate of a door.
@@ -41,14 +46,14 @@ type certificate struct {
 	mutex   sync.Mutex
 	present *tls.Certificate
 	next    *tls.Certificate // nil: none is to come
-	word    *door.NextCertificate
+	word    *exchange.NextCertificate
 	told    time.Time // when the log said that the present one ends
 }
 
 // now returns the time that the door uses.
 func (n *Node) now() time.Time {
-	if n.Now != nil {
-		return n.Now()
+	if n.hooks.Now != nil {
+		return n.hooks.Now()
 	}
 	return time.Now()
 }
@@ -72,10 +77,6 @@ func (n *Node) openCertificate() error {
 	c := &n.certificate
 	c.now = n.now
 	c.said = filepath.Join(n.Folder, fileSaid)
-	if n.Certificate != nil { // of a test, for good
-		c.present = n.Certificate
-		return nil
-	}
 	c.files = [2]string{n.CertificateFile, cmp.Or(n.CertificateKey, n.CertificateFile)}
 	if n.CertificateFile == "" {
 		name := filepath.Join(n.Folder, fileCertificate)
@@ -93,7 +94,7 @@ func (n *Node) openCertificate() error {
 	}
 	b, err := os.ReadFile(c.said)
 	if err == nil {
-		c.word = new(door.NextCertificate)
+		c.word = new(exchange.NextCertificate)
 		err = json.Unmarshal(b, c.word)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -123,7 +124,7 @@ func (n *Node) renew() {
 			n.show(pair)
 			err = n.announce()
 		}
-		if err != nil { // of which one may be written and the other not yet
+		if err != nil { // one of the two may be written and the other not yet
 			n.Log.Error("the door's certificate stays", "error", err.Error())
 		}
 	}
@@ -139,7 +140,8 @@ func (n *Node) show(pair *tls.Certificate) {
 	c := &n.certificate
 	c.mutex.Lock()
 	was := c.present
-	due := c.next != nil && c.over() && c.word.Next == fmt.Sprintf("%x", fingerprint(c.next))
+	ahead := min(early, cmp.Or(n.Overlap, defaultOverlap)/4)
+	due := c.next != nil && c.over(ahead) && c.word.Next == fmt.Sprintf("%x", fingerprint(c.next))
 	if due {
 		pair = c.next
 	}
@@ -171,12 +173,14 @@ func (n *Node) tellEnd(changed bool) {
 		what = "the door's certificate has ended"
 	}
 	n.Log.Warn(what+": parties that do not pin it refuse it from then on; see Another certificate in "+
-		"docs/service.md", "end", end.UTC().Format(time.RFC3339))
+		"docs/service-mend.md", "end", end.UTC().Format(time.RFC3339))
 }
 
-// over reports whether the time of the certificate before the next is over. The caller holds the
-// mutex.
-func (c *certificate) over() bool { return c.word != nil && !c.now().Before(c.word.Until) }
+// over reports whether the time of the certificate before the next is over, or is in a while. The
+// caller holds the mutex.
+func (c *certificate) over(ahead time.Duration) bool {
+	return c.word != nil && !c.now().Add(ahead).Before(c.word.Until)
+}
 
 // announce has the present certificate name the next one, if there are files of one.
 func (n *Node) announce() error {
@@ -197,13 +201,13 @@ func (n *Node) announce() error {
 		return nil
 	}
 	until := n.now().Add(cmp.Or(n.Overlap, defaultOverlap))
-	word, err := door.SignNext(c.present, fingerprint(next), until)
+	word, err := exchange.SignNext(c.present, fingerprint(next), until)
 	if err != nil {
 		return err
 	}
 	b, err := json.Marshal(word)
 	if err == nil {
-		err = hushsum.FileStore(c.said).Save(b) // the time stays, over other starts too
+		err = store.FileStore(c.said).Save(b) // the time stays, over other starts too
 	}
 	if err != nil {
 		return err
@@ -239,18 +243,24 @@ func (c *certificate) expires() time.Time {
 	return c.present.Leaf.NotAfter
 }
 
-// get serves as the GetCertificate of a tls.Config.
-func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	return c.present, nil
+// config returns the configuration of the door, which shows the present certificate.
+func (c *certificate) config() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			c.mutex.Lock()
+			defer c.mutex.Unlock()
+			return c.present, nil
+		},
+		NextProtos: []string{"http/1.1"},
+	}
 }
 
 // says returns the statement of this node's certificate about its next, as long as it is of use.
-func (c *certificate) says() *door.NextCertificate {
+func (c *certificate) says() *exchange.NextCertificate {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if c.over() {
+	if c.over(0) {
 		return nil
 	}
 	return c.word
@@ -258,18 +268,18 @@ func (c *certificate) says() *door.NextCertificate {
 
 // statements returns the statements of the certificates of all nodes: a party may have pinned
 // certificates of nodes that it does not ask.
-func (n *Node) statements() (all []door.NextCertificate) {
-	add := func(c *door.NextCertificate) {
-		if c != nil && n.now().Before(c.Until) && !slices.ContainsFunc(all,
-			func(had door.NextCertificate) bool { return string(had.Signature) == string(c.Signature) }) {
+func (n *Node) statements() (all []exchange.NextCertificate) {
+	add := func(c *exchange.NextCertificate) {
+		same := func(had exchange.NextCertificate) bool { return bytes.Equal(had.Signature, c.Signature) }
+		if c != nil && n.now().Before(c.Until) && !slices.ContainsFunc(all, same) {
 			all = append(all, *c)
 		}
 	}
 	add(n.certificate.says())
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
-	for _, p := range n.others {
-		add(p.Certificate)
+	for _, name := range slices.Sorted(maps.Keys(n.others)) {
+		add(n.others[name].Certificate)
 	}
 	return all
 }

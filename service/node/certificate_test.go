@@ -23,7 +23,7 @@ import (
 
 	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/keyexchange"
-	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/party"
 )
@@ -33,7 +33,7 @@ func madeCertificate(t *testing.T) []byte {
 	t.Helper()
 	folder := t.TempDir()
 	config := plainNode(folder)
-	config.Plain = false
+	config.Hooks().Plain = false
 	n, err := node.Start(context.Background(), config)
 	if err != nil {
 		t.Fatal(err)
@@ -101,12 +101,12 @@ func changeCertificates(t *testing.T, count int, early bool) {
 	}
 	for i := range count {
 		c := plainNode(t.TempDir())
-		if c.Plain = false; count > 1 {
+		if c.Hooks().Plain = false; count > 1 {
 			c.Listen = freePort(t)
 		}
-		c.Probe = 500 * time.Millisecond
-		c.Name, c.NATS, c.Key, c.Silence = fmt.Sprint("node-", i), address, key, 3*time.Second
-		c.Overlap, c.Now = time.Hour, now
+		c.Hooks().Probe = 500 * time.Millisecond
+		c.Name, c.NATS, c.Silence = fmt.Sprint("node-", i), address, 3*time.Second
+		c.Overlap, c.Hooks().Key, c.Hooks().Now = time.Hour, key, now
 		c.Log = slog.New(slog.NewJSONHandler(log, nil))
 		n := start(c)
 		configs, nodes = append(configs, c), append(nodes, n)
@@ -154,7 +154,7 @@ func changeCertificates(t *testing.T, count int, early bool) {
 	s.eventually("the next certificates are not known", func() bool {
 		_, err := watches.List(ctx)
 		b, _ := os.ReadFile(file)
-		var all []door.NextCertificate
+		var all []exchange.NextCertificate
 		return err == nil && json.Unmarshal(b, &all) == nil && len(all) == count
 	})
 	s.round(nodes[0]) // all parties have asked since
@@ -230,7 +230,7 @@ func TestCertificateEnds(t *testing.T) {
 		both := append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: text}),
 			pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})...)
 		config := plainNode(filepath.Join(folder, "node"))
-		config.Plain, config.Log = false, slog.New(slog.NewTextHandler(log, nil))
+		config.Hooks().Plain, config.Log = false, slog.New(slog.NewTextHandler(log, nil))
 		config.CertificateFile = filepath.Join(folder, "door.pem")
 		if err := os.WriteFile(config.CertificateFile, both, 0o600); err != nil {
 			t.Fatal(err)
@@ -247,7 +247,7 @@ func TestCertificateEnds(t *testing.T) {
 	}
 }
 
-// What openssl makes by the words of docs/service.md is announced, of each kind of key.
+// What openssl makes by the words of docs/service-mend.md is announced, of each kind of key.
 func TestCertificatesOfOpenSSL(t *testing.T) {
 	if _, err := exec.LookPath("openssl"); err != nil {
 		t.Skip(err)
@@ -265,7 +265,7 @@ func TestCertificatesOfOpenSSL(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		word, err := door.SignNext(&pair, [32]byte{1}, time.Now().Add(time.Hour))
+		word, err := exchange.SignNext(&pair, [32]byte{1}, time.Now().Add(time.Hour))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -275,7 +275,7 @@ func TestCertificatesOfOpenSSL(t *testing.T) {
 		}
 		later := *word
 		later.Until = later.Until.Add(time.Second)
-		if _, _, err := later.Verify(); !errors.Is(err, door.ErrNext) {
+		if _, _, err := later.Verify(); !errors.Is(err, exchange.ErrNext) {
 			t.Errorf("%s: another time: %v", kind[0], err)
 		}
 	}

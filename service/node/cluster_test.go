@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hushsum/hushsum/internal/keyfile"
 	"github.com/hushsum/hushsum/internal/suite"
+	"github.com/hushsum/hushsum/keyexchange/keyfile"
 	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/runner"
 )
@@ -30,7 +30,7 @@ func clusterConfig(folder string, j job, which int, c node.Options) node.Options
 	c.Folder = filepath.Join(folder, c.Name)
 	c.Listen = strings.TrimPrefix(j.Doors[which], "http://")
 	var err error
-	c.Key, err = keyfile.SealKey(filepath.Join(folder, "shared.key"), false)
+	c.Hooks().Key, err = keyfile.SealKey(filepath.Join(folder, "shared.key"), false)
 	child(err)
 	if len(j.NATS) > 0 {
 		c.NATS = j.NATS[which]

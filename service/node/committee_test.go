@@ -91,7 +91,7 @@ func startCommittee(t *testing.T, rounds int, step string) *small {
 	folder := t.TempDir()
 	prepareJob(t, folder, rounds, job{Address: "http://127.0.0.1:1", Parties: smallParties, Length: 5,
 		Step: step, Members: jobMembers})
-	return startIn(t, folder, node.Options{Grace: 500 * time.Millisecond})
+	return startIn(t, folder, node.With(node.Options{}, node.Hooks{Grace: 500 * time.Millisecond}))
 }
 
 // Who of the committee is waited for is seen. With too few members no round opens, and none is

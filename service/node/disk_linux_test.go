@@ -29,7 +29,7 @@ func TestFullDisk(t *testing.T) {
 	defer func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) }()
 	prepareJob(t, folder, 1000,
 		job{Address: "http://127.0.0.1:1", Parties: smallParties, Length: 5})
-	s := startIn(t, folder, node.Options{Grace: 500 * time.Millisecond})
+	s := startIn(t, folder, node.With(node.Options{}, node.Hooks{Grace: 500 * time.Millisecond}))
 	defer s.node.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

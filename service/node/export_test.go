@@ -7,10 +7,22 @@ import (
 	"github.com/hushsum/hushsum/service/page"
 )
 
-// SayLeaves says to all nodes, under the key of one of them, that a node leaves a federation.
-func SayLeaves(n *Node, name, id string) {
+// Hooks are options that only tests set.
+type Hooks = hooks
+
+// Hooks returns the hooks of options, to be set.
+func (c *Options) Hooks() *Hooks { return &c.hooks }
+
+// With returns options with hooks.
+func With(c Options, h Hooks) Options {
+	c.hooks = h
+	return c
+}
+
+// SayHandsOver says to all nodes that a node hands a federation over to one of them, under its key.
+func SayHandsOver(n *Node, name, id string) {
 	third := &Node{Options: Options{Name: name}, conn: n.conn, between: n.between}
-	third.say(id, true)
+	third.tell(id, lead{Leaving: true, For: n.Name})
 }
 
 // Unled has the node not know any more that it leads a federation, nor anybody else.
@@ -30,3 +42,6 @@ func (n *Node) Heard(name string, leads int, ago time.Duration) {
 
 // Health returns what the page shows of the node.
 func (n *Node) Health(ctx context.Context) *page.Health { return shows{n}.Health(ctx) }
+
+// Hears reports whether a node hears another.
+func Hears(n *Node, name string) bool { return n.hears(name) }

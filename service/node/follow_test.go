@@ -13,6 +13,7 @@ import (
 	"time"
 
 	jobs "github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/job/consent"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/party"
@@ -54,18 +55,18 @@ func TestCommitteeFollows(t *testing.T) {
 	folder, ctx := t.TempDir(), context.Background()
 	prepareJob(t, folder, 1, job{Address: "http://127.0.0.1:1", Parties: smallParties, Length: 5,
 		Step: "1h", Members: jobMembers, Privacy: "noise = \"discrete-gaussian\"\nepsilon = 2.0"})
-	s := startIn(t, folder, node.Options{Grace: 500 * time.Millisecond})
+	s := startIn(t, folder, node.With(node.Options{}, node.Hooks{Grace: 500 * time.Millisecond}))
 	defer s.node.Close()
 	operator := newIdentity(t)
 	key := hex.EncodeToString(operator.Public().(ed25519.PublicKey))
-	policy := &party.Policy{Follow: []string{key}}
+	policy := &consent.Policy{Follow: []string{key}}
 	for i := range smallParties {
 		p, err := loadParty(s.folder, i, s.fed, s.node.Address)
 		if err != nil {
 			t.Fatal(err)
 		}
 		p.Policy, p.Log = policy, slog.New(slog.DiscardHandler)
-		p.Book = &party.Book{File: filepath.Join(folder, fmt.Sprint("book-", i)), Key: p.Key}
+		p.Book = &consent.Book{File: filepath.Join(folder, fmt.Sprint("book-", i)), Key: p.Key}
 		p.Trainer = party.TrainerFunc(func(context.Context, *party.Work) (*party.Update, error) {
 			return &party.Update{Vector: loadVector(i, 5)}, nil
 		})
@@ -109,7 +110,7 @@ func TestCommitteeFollows(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Federation = s.fed
-	if next, err := p.Successor(ctx); next != nil || !errors.Is(err, party.ErrPolicy) ||
+	if next, err := p.Successor(ctx); next != nil || !errors.Is(err, consent.ErrPolicy) ||
 		!strings.Contains(err.Error(), "no operator that follow names signed it") ||
 		strings.Count(err.Error(), "policy") != 1 {
 		t.Errorf("nobody has signed it: %v", err)

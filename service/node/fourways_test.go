@@ -16,11 +16,11 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum"
-	"github.com/hushsum/hushsum/internal/jobtest"
-	"github.com/hushsum/hushsum/internal/signed"
+	"github.com/hushsum/hushsum/drive/jobtest"
 	"github.com/hushsum/hushsum/internal/suite"
 	jobs "github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/party"
 )
@@ -173,7 +173,7 @@ func (h ways) virtual(t *testing.T, settled *hushsum.Settled, of *held) (sums []
 			Rounds:    waysRounds,
 			Terms:     terms,
 			Vector: func(i int, round uint64) []int64 {
-				return signed.Values(layout, of.submitted[round-1][i])
+				return masking.Signed(layout, of.submitted[round-1][i])
 			},
 		})
 		for _, seat := range slices.Concat(w.Members, w.Parties) {
@@ -181,7 +181,7 @@ func (h ways) virtual(t *testing.T, settled *hushsum.Settled, of *held) (sums []
 		}
 		w.Run(w.Ended)
 		for round := range uint64(len(w.Values)) {
-			sums = append(sums, signed.Ring(layout, w.Values[round+1]))
+			sums = append(sums, masking.FromSigned(layout, w.Values[round+1]))
 		}
 		return sums
 	}

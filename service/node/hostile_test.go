@@ -23,6 +23,7 @@ import (
 	jobs "github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/party"
@@ -158,21 +159,21 @@ func (m *meddler) live(ctx context.Context) (ended bool) {
 	var seen []string
 	for ctx.Err() == nil {
 		guard := p.Guard()
-		next, err := m.Server.Next(ctx, m.fed.ID, runner.Ask{
+		next, err := m.Server.Next(ctx, m.fed.ID, exchange.Ask{
 			Sessions: p.Sessions(), Least: p.Least(), Round: guard.Last(), Seen: seen,
 		}, int64(m.fed.Settled.Config(1).MaxMessage()))
 		m.count(fmt.Sprint("asked ", m.index))
 		switch {
 		case err != nil:
-			seen, next.Kind = nil, runner.Nothing
-		case next.Kind == runner.End:
+			seen, next.Kind = nil, exchange.Nothing
+		case next.Kind == exchange.End:
 			return true
-		case next.Kind == runner.Join:
+		case next.Kind == exchange.Join:
 			err = p.Join(next.Session)
-		case next.Kind == runner.Message:
+		case next.Kind == exchange.Message:
 			err = p.Receive(next.Message, uint64(next.Round))
 		}
-		if next.Kind == runner.Nothing {
+		if next.Kind == exchange.Nothing {
 			pause(ctx, 100*time.Millisecond)
 			continue
 		}
@@ -473,7 +474,7 @@ func (h *hostile) garbage(ctx context.Context, address, fingerprint string) {
 	member := h.meddler(listens)
 	tries := map[string]func() error{
 		"a stranger's question": func() error {
-			_, err := way.Next(ctx, h.fed.ID, runner.Ask{Sessions: []uint64{1}}, 1<<20)
+			_, err := way.Next(ctx, h.fed.ID, exchange.Ask{Sessions: []uint64{1}}, 1<<20)
 			return err
 		},
 		"a stranger's message": func() error { return way.Send(ctx, h.fed.ID, []byte("garbage")) },
@@ -541,8 +542,8 @@ func (h *hostile) check(ctx context.Context, n *node.Node, last *runner.Status, 
 	if last.Round != hostileRounds || last.Lost > most || last.Why != drive.AllHeld {
 		h.Errorf("%d rounds, %d lost, ended since %s", last.Round, last.Lost, last.Why)
 	}
-	if !(last.Epsilon > 0 && last.Epsilon <= h.fed.Job.Privacy.Epsilon) {
-		h.Errorf("ε is %v of %v", last.Epsilon, h.fed.Job.Privacy.Epsilon)
+	if !(epsilonOf(last) > 0 && epsilonOf(last) <= h.fed.Job.Privacy.Epsilon) {
+		h.Errorf("ε is %v of %v", epsilonOf(last), h.fed.Job.Privacy.Epsilon)
 	}
 	if len(h.sums) != last.Round-last.Lost {
 		h.Errorf("%d sums of %d rounds, %d of them lost", len(h.sums), last.Round, last.Lost)
@@ -573,7 +574,7 @@ func (h *hostile) check(ctx context.Context, n *node.Node, last *runner.Status, 
 	if len(left) != 1 || !strings.HasPrefix(left[0].Note, name+" ") {
 		h.Errorf("left out: %+v", left)
 	}
-	h.Logf("%d rounds, %d lost, ε %.1f, %v", last.Round, last.Lost, last.Epsilon, h.counts)
+	h.Logf("%d rounds, %d lost, ε %.1f, %v", last.Round, last.Lost, epsilonOf(last), h.counts)
 	for _, what := range []string{"spoilt", "withheld", fmt.Sprint("asked ", listens),
 		"a stranger's question: 403", "a stranger's message: 403", "a stranger's model: 403",
 		"a stranger's long message: 403", "a party's long message: 413", "no signature: 401"} {

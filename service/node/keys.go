@@ -17,11 +17,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hushsum/hushsum"
-	"github.com/hushsum/hushsum/internal/keyfile"
 	"github.com/hushsum/hushsum/internal/lock"
+	"github.com/hushsum/hushsum/keyexchange/keyfile"
 	"github.com/hushsum/hushsum/service/page"
 	"github.com/hushsum/hushsum/service/record"
+	"github.com/hushsum/hushsum/store"
 )
 
 // Files of a node's folder.
@@ -59,7 +59,7 @@ func (n *Node) keys() (err error) {
 	if err := n.readKeys(); err != nil {
 		return err
 	}
-	if !n.Plain {
+	if !n.hooks.Plain {
 		if err := n.openCertificate(); err != nil {
 			return err
 		}
@@ -74,7 +74,7 @@ func (n *Node) keys() (err error) {
 			name)
 	}
 	n.TokensFile = name
-	return hushsum.FileStore(name).Save([]byte(strings.Join(n.NewTokens, "\n") + "\n"))
+	return store.FileStore(name).Save([]byte(strings.Join(n.NewTokens, "\n") + "\n"))
 }
 
 // forgetTokens deletes tokens that nobody will see, since the first start has failed: the next
@@ -99,8 +99,8 @@ var ErrNoKey = errors.New("node: the file of the seal key is missing, and the fo
 
 // readKeys reads the keys that seal records, and makes one for a new record.
 func (n *Node) readKeys() error {
-	if n.Key != nil {
-		n.seals = record.NewKeys(*n.Key)
+	if n.hooks.Key != nil {
+		n.seals = record.NewKeys(*n.hooks.Key)
 		return nil
 	}
 	create := n.KeyFile == ""

@@ -1,11 +1,9 @@
 package node_test
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/ed25519"
-	"encoding/gob"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -26,8 +24,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/internal/suite"
+	"github.com/hushsum/hushsum/job/consent"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/node"
@@ -35,6 +33,7 @@ import (
 	"github.com/hushsum/hushsum/service/party"
 	"github.com/hushsum/hushsum/service/record"
 	"github.com/hushsum/hushsum/service/runner"
+	"github.com/hushsum/hushsum/store"
 )
 
 // Kill tests run servers and parties in processes of their own, which are this test's
@@ -117,9 +116,10 @@ type job struct {
 	Step    string        // how long a step waits; empty: 10 s
 	Grace   time.Duration // empty: 700 ms
 	DropOut float64
-	Privacy string // of a job with a committee; empty: no noise
-	Records bool   // parties train on rows, each of which epsilon protects
-	Resume  bool   // a federation that has paused
+	Privacy string        // of a job with a committee; empty: no noise
+	Records bool          // parties train on rows, each of which epsilon protects
+	Train   time.Duration // how long each party trains
+	Resume  bool          // a federation that has paused
 }
 
 const jobParties = 8
@@ -155,20 +155,23 @@ func childServer() {
 	_, listen, _ := strings.Cut(j.Address, "://") // nodes of a cluster have their own, below
 	decisions := 0
 	c := node.Options{
-		Folder:  filepath.Join(folder, "node"),
-		Listen:  listen,
-		Plain:   !strings.HasPrefix(j.Address, "https:"),
-		Grace:   cmp.Or(j.Grace, 700*time.Millisecond),
-		Silence: j.Silence,
-		Probe:   j.Probe,
-		Now:     childClock(folder, "node"+os.Getenv("HUSHSUM_TEST_NODE")),
-		Log:     slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
+		Folder:    filepath.Join(folder, "node"),
+		Listen:    listen,
+		Silence:   j.Silence,
+		PerSecond: testRate,
+		Log:       slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
 		Summed: func(round int, parties []int, sum [][]uint64) {
 			if os.Getenv("HUSHSUM_TEST_LOAD") != "" {
 				return
 			}
 			leave(folder, fmt.Sprintf("sums/%d-%d", round, time.Now().UnixNano()), summed{parties, sum})
 		},
+	}
+	*c.Hooks() = node.Hooks{
+		Plain: !strings.HasPrefix(j.Address, "https:"),
+		Grace: cmp.Or(j.Grace, 700*time.Millisecond),
+		Probe: j.Probe,
+		Now:   childClock(folder, "node"+os.Getenv("HUSHSUM_TEST_NODE")),
 		Fault: func(now string) {
 			if now == "object" {
 				decisions++
@@ -180,8 +183,8 @@ func childServer() {
 		},
 	}
 	if os.Getenv("HUSHSUM_TEST_LOAD") != "" {
-		c.Grace = 0
-		c.Connections, _ = strconv.Atoi(os.Getenv("HUSHSUM_TEST_CONNECTIONS"))
+		c.Hooks().Grace = 0
+		c.Hooks().Connections, _ = strconv.Atoi(os.Getenv("HUSHSUM_TEST_CONNECTIONS"))
 	}
 	if name := os.Getenv("HUSHSUM_TEST_LOG"); name != "" {
 		log, err := os.Create(name)
@@ -244,7 +247,7 @@ func childParty(role string) {
 		Folder:     filepath.Join(folder, fmt.Sprint("party-", i)),
 		Key:        key,
 		Trainer:    j.trainer(folder, fed, i),
-		Book:       &party.Book{File: filepath.Join(folder, fmt.Sprint("book-", i)), Key: key},
+		Book:       &consent.Book{File: filepath.Join(folder, fmt.Sprint("book-", i)), Key: key},
 		Log:        childLog(folder, i),
 		Submitted: func(round int, values [][]uint64) {
 			leave(folder, fmt.Sprintf("submissions/%d-%d", round, i), values)
@@ -264,6 +267,7 @@ func (j *job) trainer(folder string, fed *federation.Federation, i int) party.Tr
 		if j.Buffer > 0 { // each at its own speed
 			time.Sleep(time.Duration(20*(i+1)) * time.Millisecond)
 		}
+		time.Sleep(j.Train)
 		v := make([]float64, j.Length)
 		for k := range v {
 			v[k] = float64((w.Round*31+i*7+k)%11-5) / 50
@@ -299,13 +303,13 @@ func childWay(
 
 // leave writes a file whole or not at all.
 func leave(folder, name string, v any) {
-	var b bytes.Buffer
-	child(gob.NewEncoder(&b).Encode(v))
-	store := hushsum.FileStore(filepath.Join(folder, name))
-	err := store.Save(b.Bytes())
+	b, err := json.Marshal(v)
+	child(err)
+	file := store.FileStore(filepath.Join(folder, name))
+	err = file.Save(b)
 	for errors.Is(err, syscall.EMFILE) { // while a test takes the files away
 		time.Sleep(10 * time.Millisecond)
-		err = store.Save(b.Bytes())
+		err = file.Save(b)
 	}
 	child(err)
 }
@@ -315,7 +319,7 @@ func find(folder, name string, into any) error {
 	if err != nil {
 		return err
 	}
-	return gob.NewDecoder(bytes.NewReader(b)).Decode(into)
+	return json.Unmarshal(b, into)
 }
 
 // prepareJob writes the files of a job.

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/hushsum/hushsum/internal/durable"
+	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/record"
 	"github.com/hushsum/hushsum/service/runner"
@@ -29,8 +30,10 @@ type lead struct {
 	Address     string `json:"address"`
 	Fingerprint string `json:"fingerprint"`
 	// Next is the fingerprint of a certificate that may be shown from any moment on.
-	Next    string `json:"next,omitempty"`
-	Leaving bool   `json:"leaving,omitempty"`
+	Next string `json:"next,omitempty"`
+	// Claiming: it is about to lead, and reads the record.
+	Claiming bool `json:"claiming,omitempty"`
+	Leaving  bool `json:"leaving,omitempty"`
 	// For is the node that is to lead next, if one was chosen.
 	For string `json:"for,omitempty"`
 }
@@ -95,19 +98,25 @@ func (n *Node) adopt(id string) error {
 	if f.ID != id {
 		return fmt.Errorf("%w: what is recorded as %s is %s", record.ErrRecord, id, f.ID)
 	}
-	n.know(f, files)
+	if err := n.records.Look(n.ctx, id); err != nil {
+		return err
+	}
+	n.knows(f, files)
 	return nil
 }
 
-func (n *Node) know(f *federation.Federation, files federation.Files) {
+// knows makes a federation known to this node.
+func (n *Node) knows(f *federation.Federation, files federation.Files) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	if n.entries[f.ID] != nil || n.ctx.Err() != nil {
 		return
 	}
-	e := &entry{federation: f, files: files, heard: time.Now(), doubt: make(chan struct{}, 1)}
+	parties := f.Settled.Roster().Len()
+	e := &entry{federation: f, files: files, wait: exchange.Wait(parties), heard: time.Now(),
+		doubt: make(chan struct{}, 1)}
 	n.entries[f.ID] = e
-	if parties := f.Settled.Roster().Len(); parties > n.connections {
+	if parties > n.connections {
 		n.Log.Warn("a federation has more parties than the door has connections: they take turns, "+
 			"which is slow; let the process open more files, or set Connections",
 			"federation", f.Job.Name, "parties", parties, "connections", n.connections)
@@ -149,28 +158,6 @@ func (n *Node) lead(e *entry) {
 	}
 }
 
-// mayClaim reports whether the federation needs a leader, as far as this node hears.
-func (n *Node) mayClaim(e *entry) bool {
-	if n.alone {
-		return true
-	}
-	n.mutex.Lock()
-	leader, heard := e.leader, e.heard
-	n.mutex.Unlock()
-	if leader.Leaving && leader.For != "" && leader.For != n.Name {
-		return time.Since(heard) > passWait
-	}
-	if leader.Leaving || time.Since(heard) > n.Silence {
-		return true
-	}
-	if time.Since(heard) < 2*beat {
-		return false
-	}
-	// No node has ever led it, or this node did before it was restarted.
-	name, err := n.records.Leader(n.ctx, e.federation.ID)
-	return err == nil && (name == "" || name == n.Name)
-}
-
 // keepEvidence saves proof of cheating, which others can check, in the node's folder evidence. The
 // file is named by the place in the roster or the committee, since names may have slashes.
 func (n *Node) keepEvidence(id string, round uint64, who string, b []byte) (string, error) {
@@ -182,87 +169,89 @@ func (n *Node) keepEvidence(id string, round uint64, who string, b []byte) (stri
 	return name, durable.Write(name, bytes.NewReader(b))
 }
 
-// led claims a federation and leads it, until that ends.
+// led claims a federation and leads it, until that ends. From the claim on it says so: the record
+// may take its time.
 func (n *Node) led(e *entry) error {
 	ctx, cancel := context.WithCancel(n.ctx)
 	defer cancel()
-	id := e.federation.ID
-	hold, err := n.records.Claim(ctx, id, n.Name)
-	if err != nil {
-		return err
-	}
-	hold.Fault = n.Fault
-	n.takesBack(e)
-	next := ""
-	r, err := runner.Start(ctx, runner.Options{
-		Federation: e.federation,
-		Records:    n.records,
-		Hold:       hold,
-		Node:       n.Name,
-		Keys:       n.seals,
-		Log:        n.Log,
-		Grace:      n.Grace,
-		Judge:      n.Judge,
-		Traces:     n.Traces,
-		Evidence: func(round uint64, who string, evidence []byte) (string, error) {
-			return n.keepEvidence(id, round, who, evidence)
-		},
-		Summed: n.Summed,
-		Pass: func() bool {
-			next = n.pass()
-			return next != ""
-		},
+	id, next := e.federation.ID, ""
+	var beats sync.WaitGroup
+	beats.Go(func() { n.beat(ctx, e) })
+	var subscription *nats.Subscription
+	r, err := n.claim(ctx, e, func() bool {
+		next = n.pass()
+		return next != ""
 	})
+	if err == nil {
+		subscription, err = n.conn.Subscribe(subjectAsk+id, func(m *nats.Msg) { n.reply(r, m) })
+	}
 	if err != nil {
+		cancel()
+		beats.Wait()
+		n.yields(e, err)
 		return err
 	}
-	subscription, err := n.conn.Subscribe(subjectAsk+id, func(m *nats.Msg) { n.reply(r, m) })
-	if err != nil {
-		return err
+	if n.cutOff() || n.health.ready() != nil { // the door is shut until a probe succeeds
+		r.Away(true)
 	}
 	n.mutex.Lock()
 	e.runner, e.leader, e.unopened = r, lead{}, ""
+	e.sendOn(nil)
 	n.mutex.Unlock()
 	n.Log.Info("this node leads", "federation", e.federation.Job.Name)
+	n.tell(id, lead{})
 	n.sayHere(presence{})
-	var beats sync.WaitGroup
-	beats.Add(1)
-	go func() {
-		defer beats.Done()
-		for ctx.Err() == nil {
-			n.say(id, false)
-			select {
-			case <-ctx.Done():
-			case <-time.After(beat):
-			}
-		}
-	}()
-	beats.Add(1)
-	go func() {
-		defer beats.Done()
-		n.confirm(ctx, e, r)
-	}()
+	beats.Go(func() { n.confirm(ctx, e, r) })
 	err = r.Run(ctx)
 	cancel()
 	beats.Wait()
 	_ = subscription.Unsubscribe()
 	n.mutex.Lock()
-	e.runner = nil
+	e.runner, e.outage = nil, errors.Is(err, record.ErrUnavailable)
 	if !errors.Is(err, record.ErrLost) {
 		e.heard = time.Time{}
 	} else {
 		e.heard = time.Now()
+		e.loses(n.Silence)
 	}
 	n.mutex.Unlock()
 	switch {
 	case n.ctx.Err() != nil:
-		n.say(id, true)
+		n.tell(id, lead{Leaving: true})
 	case errors.Is(err, runner.ErrPassed):
 		n.passed(e, next)
 		n.sayHere(presence{})
 		return nil
 	}
 	return err
+}
+
+// claim claims a federation, and loads it.
+func (n *Node) claim(ctx context.Context, e *entry, pass func() bool) (*runner.Runner, error) {
+	id := e.federation.ID
+	hold, err := n.records.Claim(ctx, id, n.Name)
+	if err != nil {
+		return nil, err
+	}
+	hold.Fault = n.hooks.Fault
+	n.takesBack(e)
+	return runner.Start(ctx, runner.Options{
+		Federation: e.federation,
+		Records:    n.records,
+		Hold:       hold,
+		Node:       n.Name,
+		Keys:       n.seals,
+		Log:        n.Log,
+		Grace:      n.hooks.Grace,
+		Outage:     e.outage,
+		Judge:      n.Judge,
+		Traces:     n.Traces,
+		Evidence: func(round uint64, who string, evidence []byte) (string, error) {
+			return n.keepEvidence(id, round, who, evidence)
+		},
+		Summed: n.Summed,
+		Pass:   pass,
+	})
 }
 
 // confirm has a runner ask the record whether it still leads, whenever another node is heard to say
@@ -273,9 +262,7 @@ func (n *Node) confirm(ctx context.Context, e *entry, r *runner.Runner) {
 		select {
 		case <-ctx.Done():
 		case <-e.doubt:
-			short, cancel := context.WithTimeout(ctx, askTime)
-			r.Confirm(short)
-			cancel()
+			_ = n.holds(ctx, r)
 			select {
 			case <-ctx.Done():
 			case <-time.After(beat):
@@ -284,7 +271,12 @@ func (n *Node) confirm(ctx context.Context, e *entry, r *runner.Runner) {
 	}
 }
 
-func (n *Node) say(id string, leaving bool) { n.tell(id, lead{Leaving: leaving}) }
+// holds fails unless the record says that a runner still leads.
+func (n *Node) holds(ctx context.Context, r *runner.Runner) error {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	return r.Confirm(ctx)
+}
 
 // tell tells all nodes which node leads.
 func (n *Node) tell(id string, l lead) {
@@ -317,25 +309,51 @@ func (n *Node) hear(m *nats.Msg) {
 		return
 	}
 	if err != nil {
-		if time.Since(e.warned) > unreadable {
-			e.warned = time.Now()
-			n.Log.Warn("no leader was heard before this message", "federation", e.federation.Job.Name,
-				"error", err.Error())
-		}
+		n.unheard(e, err)
 		return
 	}
+	e.late = time.Time{}
 	if l.Node == n.Name {
 		return
 	}
-	if e.proxy == nil || e.leader.Address != l.Address || e.leader.Fingerprint != l.Fingerprint ||
-		e.leader.Next != l.Next {
-		e.proxy = n.proxy(l)
-	}
-	e.leader, e.heard = l, time.Now()
 	if e.runner != nil && !l.Leaving {
 		select {
 		case e.doubt <- struct{}{}:
 		default:
 		}
+	}
+	now := time.Now()
+	if l.Claiming {
+		led := e.leader.Node != "" && !e.leader.Leaving && now.Sub(e.heard) < n.Silence
+		if led && l.Node != e.leader.Node {
+			return // another leads, or claimed before
+		}
+		if l.Node != e.leader.Node || !e.leader.Claiming {
+			e.claimed = now
+		}
+	} else if e.forward == nil || !e.forward.same(l) {
+		e.sendOn(n.forwardTo(e, l))
+	}
+	e.leader, e.heard = l, now
+}
+
+// unheard logs a message about a leader that does not open: one that no key opens, or one that is
+// late once that lasts. A node that was frozen finds what the others said meanwhile. The caller
+// holds the mutex.
+func (n *Node) unheard(e *entry, err error) {
+	now := time.Now()
+	if errors.Is(err, errOld) {
+		if e.late.IsZero() {
+			e.late = now
+		}
+		if now.Sub(e.late) < unreadable {
+			n.Log.Debug("a message about the leader is late", "federation", e.federation.Job.Name)
+			return
+		}
+	}
+	if now.Sub(e.warned) > unreadable {
+		e.warned = now
+		n.Log.Warn("no leader was heard before this message", "federation", e.federation.Job.Name,
+			"error", err.Error())
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hushsum/hushsum/internal/keyfile"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/keyexchange/keyfile"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/runner"
@@ -30,7 +30,7 @@ func startTwo(
 	}
 	for _, name := range []string{"a", "b"} {
 		config := plainNode(t.TempDir())
-		config.Name, config.NATS, config.Key, config.Silence = name, address, key, silence
+		config.Name, config.NATS, config.Hooks().Key, config.Silence = name, address, key, silence
 		n, err := node.Start(ctx, config)
 		if err != nil {
 			t.Fatal(err)
@@ -41,7 +41,7 @@ func startTwo(
 	return nodes
 }
 
-// Two nodes claim a federation at once, as when a third that led it stops. The one that
+// Two nodes claim a federation at once, as when a third that led it hands it over. The one that
 // lost finds out though it has nothing to decide, and follows the other.
 func TestTwoClaim(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
@@ -74,20 +74,44 @@ func TestTwoClaim(t *testing.T) {
 		return ""
 	}
 	first := agree()
-	// Whoever does not lead hears that the leader stops, and claims; the leader goes on.
+	// Whoever does not lead hears that it is handed over, and claims; the leader goes on.
 	other := nodes[0]
 	if first == other.Name {
 		other = nodes[1]
 	}
 	for deadline := time.Now().Add(time.Minute); leader(other) == first; {
-		node.SayLeaves(other, "third", fed.ID)
+		node.SayHandsOver(other, "third", fed.ID)
 		if time.Now().After(deadline) {
 			t.Fatalf("%s does not claim", other.Name)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	// The one that is told last that the leader stops claims last, and that may be either.
+	// The one that claims last leads, and that may be either.
 	t.Logf("%s leads, after %s", agree(), first)
+}
+
+// Once a federation is declared every node that is here knows of it: parties may ask any.
+func TestDeclaredEverywhere(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
+	defer cancel()
+	nodes := startTwo(ctx, t, startNATS(t)("a pass-word"), 5*time.Second)
+	for deadline := time.Now().Add(time.Minute); !node.Hears(nodes[0], "b"); {
+		if time.Now().After(deadline) {
+			t.Fatal("a does not hear b")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	text, roster, _ := fourParties(t)
+	for range 3 {
+		text = bytes.Replace(text, []byte(`name = "kept`), []byte(`name = "kept-`), 1)
+		fed, err := nodes[0].Create(ctx, federation.Files{Text: text, Roster: roster})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, found := nodes[1].Known(fed.ID); !found {
+			t.Error("the other node does not know of it")
+		}
+	}
 }
 
 // A first start that fails leaves no tokens that nobody was told.

@@ -231,7 +231,8 @@ func TestLeadersSpread(t *testing.T) {
 	var addresses []string
 	for i := range 3 {
 		c := plainNode(t.TempDir())
-		c.Name, c.NATS, c.Key, c.Grace = fmt.Sprint("node-", i), at, key, 700*time.Millisecond
+		c.Name, c.NATS = fmt.Sprint("node-", i), at
+		c.Hooks().Key, c.Hooks().Grace = key, 700*time.Millisecond
 		c.Summed = leavesSums(w.folder, w.feds)
 		n, err := node.Start(ctx, c)
 		if err != nil {
@@ -325,11 +326,10 @@ func childSeveral(which int) {
 	var j job
 	child(find(folder, "several", &j))
 	feds := createAll(nil, folder)
-	n, err := node.Start(context.Background(), clusterConfig(folder, j, which, node.Options{
-		Plain:  true,
+	n, err := node.Start(context.Background(), clusterConfig(folder, j, which, node.With(node.Options{
 		Summed: leavesSums(folder, feds),
 		Log:    slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
-	}))
+	}, node.Hooks{Plain: true})))
 	child(err)
 	if which == 0 {
 		createAll(n, folder)

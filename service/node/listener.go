@@ -66,7 +66,8 @@ type boundedListener struct {
 	strangers *list.List // of *connection, the oldest first
 	addresses map[netip.Addr]*list.List
 	known     map[string]*list.List
-	// Those of the known that have no request, and those whose request waits, the longest first.
+	// Connections of known callers without a request, and with a request that waits, the longest
+	// first.
 	idle, polls *list.List
 	gave        time.Time // when a poll was asked to give its place, last
 	counted     time.Time // when the caller with the most was last looked for

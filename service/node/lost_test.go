@@ -143,7 +143,7 @@ func TestWatched(t *testing.T) {
 func TestRemovedAlone(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	c := Options{Folder: t.TempDir(), Name: "a", Listen: "127.0.0.1:0", Plain: true}
+	c := Options{Folder: t.TempDir(), Name: "a", Listen: "127.0.0.1:0", hooks: hooks{Plain: true}}
 	n, err := Start(ctx, c)
 	if err != nil {
 		t.Fatal(err)
@@ -166,8 +166,8 @@ func TestRemovedAlone(t *testing.T) {
 		if err == nil {
 			again.Close()
 		}
-		if !errors.Is(err, ErrRemoved) {
-			t.Errorf("%s: %v", when, err)
+		if !errors.Is(err, ErrRemoved) || again != nil {
+			t.Errorf("%s: %v %v", when, again, err)
 		}
 		if _, err := os.Stat(filepath.Join(c.Folder, fileLeft)); err != nil {
 			t.Errorf("%s: %v", when, err)

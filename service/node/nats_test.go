@@ -115,7 +115,7 @@ func TestWaitsForNATS(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := plainNode(t.TempDir())
-	config.NATS, config.Key = "nats://hushsum:a%20pass-word@"+free, key
+	config.NATS, config.Hooks().Key = "nats://hushsum:a%20pass-word@"+free, key
 	short, stop := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer stop()
 	if _, err := node.Start(short, config); err == nil || strings.Contains(err.Error(), "pass") {
@@ -170,7 +170,7 @@ func TestCutOffNode(t *testing.T) {
 		config := plainNode(t.TempDir())
 		var from string
 		from, cut[name] = pass(t, "127.0.0.1:0", host)
-		config.Name, config.Key, config.Silence = name, key, 3*time.Second
+		config.Name, config.Hooks().Key, config.Silence = name, key, 3*time.Second
 		config.NATS = "nats://hushsum:a%20pass-word@" + from
 		n, err := node.Start(ctx, config)
 		if err != nil {

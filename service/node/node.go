@@ -1,19 +1,17 @@
 // Package node is one process of the service: JetStream, embedded or the operator's, a leader for
 // each federation that this node claims, the parties' door and the operators' page.
 //
-// The leader's name is a hint, which nodes hear each second on a subject of its own; a node that
-// hears nothing for some time claims the record. If two nodes believe that they lead no harm is
-// done: only one of them can record a decision.
+// Each leader announces its name every second on a subject of its own. The name is only a hint: a
+// node that hears no leader for some time claims the record. If two nodes both believe that they
+// lead, no harm is done, since only one of them can record a decision. docs/locks.md has the order
+// of the locks.
 package node
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/tls"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,8 +19,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -38,12 +34,11 @@ import (
 	"github.com/hushsum/hushsum/service/door"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/page"
-	"github.com/hushsum/hushsum/service/party"
 	"github.com/hushsum/hushsum/service/record"
 	"github.com/hushsum/hushsum/service/runner"
 )
 
-// Options makes a node.
+// Options configure a [Node].
 type Options struct {
 	Folder string // its keys, and the embedded JetStream's files
 	Name   string // of this node; empty: that in the folder, or a new one
@@ -54,18 +49,16 @@ type Options struct {
 	Open      bool            // the page can be read without a token
 	Operators *page.Operators // by their keys, next to tokens
 
-	// CertificateFile and CertificateKey name the door's certificate and its key; without them it
-	// uses one of its own, kept in the folder. Files with the suffix .next hold the next
-	// certificate: it is announced for Overlap, 0 for 7 days, and shown then, or once it has
-	// replaced the present one. Certificate replaces all that, for tests.
+	// CertificateFile and CertificateKey name the door's certificate and its key; without them the
+	// node makes a certificate of its own, kept in the folder. Files with the suffix .next hold the
+	// next certificate: it is announced for Overlap, 0 for 7 days, and shown then, or once it has
+	// replaced the present one.
 	CertificateFile, CertificateKey string
 	Overlap                         time.Duration
-	Certificate                     *tls.Certificate
-	Plain                           bool // the door speaks HTTP, on loopback only: for tests
 
 	// NATS is the URL of an external JetStream, and NATSOptions how to connect to it: TLS,
-	// credentials; or Cluster is the host:port on which this node's own JetStream listens for those
-	// of Peers, with ClusterTLS. Neither: the node is alone.
+	// credentials. Or Cluster is the host:port on which this node's own JetStream listens for those
+	// of Peers, with ClusterTLS. With neither, the node is alone.
 	NATS        string
 	NATSOptions []nats.Option
 	Replicas    int // of an external JetStream; 0 for 1
@@ -73,39 +66,42 @@ type Options struct {
 	Peers       []string
 	ClusterTLS  *tls.Config
 
-	// KeyFile holds the keys that seal records, one per line: the first seals, all open. It is read
-	// again whenever it changes. Empty: the node uses a key of its own, kept in the folder. Key
-	// replaces it, for tests.
+	// KeyFile holds the keys that seal records, one per line: the first key seals, all keys open. The
+	// node reads the file again whenever it changes. Empty: the node uses a key of its own, kept in
+	// the folder.
 	KeyFile string
-	Key     *keyexchange.SealKey
 	Log     *slog.Logger
 
-	Grace time.Duration // see runner.Options
 	// Silence is how long a leader may be silent before another node claims; 0 for 10 s.
 	Silence time.Duration
-	// Probe is the time between two probes of the record, 0 for 5 s; other times, in which a record
-	// heals or in which files of keys and certificates are read, scale with it.
-	Probe time.Duration
-	// PerSecond and InFlight are those of the door.
+	// PerSecond bounds the requests of a party, or of an address, at the door: see door.Options.
 	PerSecond float64
-	InFlight  int64
-	// Connections bounds the door's connections, 0 for as many as the files allow that the process
-	// may open; PerAddress bounds those of strangers at one address, 0 for an eighth of them, and
-	// no bound on loopback.
-	Connections int
-	PerAddress  int
-	// Patience is how long a request's headers or body may pause, 0 for door.DefaultPatience.
-	Patience time.Duration
 
-	// Now returns the time that the door compares signatures with; nil: time.Now.
-	Now func() time.Time
-
-	// Judge, Traces and Summed are as in runner.Options, and Fault as in record.Hold, for every
-	// federation.
+	// Judge, Traces and Summed are as in runner.Options, for every federation.
 	Judge  func(model []float64) float64
 	Traces trace.TracerProvider
 	Summed func(round int, parties []int, sum [][]uint64)
-	Fault  func(step string)
+
+	hooks hooks
+}
+
+// hooks are options that only tests set: shorter times, fewer connections, another clock, faults.
+type hooks struct {
+	Plain bool // the door speaks HTTP, on loopback only
+	// Key replaces the keys of KeyFile.
+	Key   *keyexchange.SealKey
+	Grace time.Duration // see runner.Options
+	// Probe is the time between two probes of the record, 0 for 5 s; other times, in which a record
+	// heals or in which files of keys and certificates are read, scale with it.
+	Probe time.Duration
+	// Connections bounds the door's connections, 0 for as many as the files allow that the process
+	// may open.
+	Connections int
+	// Patience is how long a request's headers or body may pause, 0 for door.DefaultPatience.
+	Patience time.Duration
+	// Now returns the time that the door compares signatures with; nil: time.Now.
+	Now   func() time.Time
+	Fault func(step string) // as in record.Hold, for every federation
 }
 
 // Times.
@@ -133,6 +129,7 @@ type Node struct {
 	records  *record.Records
 	alone    bool
 	health   health
+	back     chan struct{} // has one when the connection to the record is back
 	between  *between
 	seals    *record.Keys
 	keyMutex sync.Mutex // while keyFile is read
@@ -149,6 +146,8 @@ type Node struct {
 	looked  bool                // all recorded federations are in entries
 	others  map[string]*present // nodes that were heard, including this one
 	passing passing
+	// know has the nodes that know of a federation whose declaration waits for them.
+	know map[string]map[string]bool
 
 	Door        *door.Door
 	Address     string // of the door, with its scheme
@@ -170,68 +169,79 @@ type Node struct {
 
 // entry is a federation on this node.
 type entry struct {
-	federation *federation.Federation
-	files      federation.Files // that it is of
-	runner     *runner.Runner   // while this node leads
-	leader     lead             // what was heard last
-	heard      time.Time
-	warned     time.Time              // of a message about the leader that does not open
-	doubt      chan struct{}          // another node says that it leads, while this one does
-	proxy      *httputil.ReverseProxy // to the leader
-	shown      shown
-	unopened   string            // why this node cannot lead it; empty: it can, or has not tried
-	asked      *federation.Asked // with its answers, once there are some
+	federation   *federation.Federation
+	files        federation.Files // that it is of
+	wait         time.Duration    // of its parties' questions
+	runner       *runner.Runner   // while this node leads
+	leader       lead             // what was heard last
+	heard        time.Time
+	claimed      time.Time     // the leader began to say that it claims
+	late, warned time.Time     // of messages about the leader that do not open: the first, a line
+	doubt        chan struct{} // another node says that it leads, while this one does
+	forward      *forward      // to the leader
+	lost         time.Time     // another node claimed it from this one
+	losses       int           // in a row
+	rests        time.Time     // until when this node does not claim
+	outage       bool          // the record was away when it last led, or tried to
+	shown        shown
+	unopened     string            // why this node cannot lead it; empty: it can, or has not tried
+	asked        *federation.Asked // with its answers, once there are some
 }
 
-// Start starts a node. Close it.
-func Start(ctx context.Context, c Options) (n *Node, err error) {
+// Start starts a node, which its caller closes.
+func Start(ctx context.Context, c Options) (*Node, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	if c.Silence == 0 {
 		c.Silence = defaultSilence
 	}
-	if c.Patience == 0 {
-		c.Patience = door.DefaultPatience
+	if c.hooks.Patience == 0 {
+		c.hooks.Patience = door.DefaultPatience
 	}
-	if c.Probe == 0 {
-		c.Probe = probeEvery
+	if c.hooks.Probe == 0 {
+		c.hooks.Probe = probeEvery
 	}
-	n = &Node{Options: c, health: health{every: c.Probe}, Hangs: make(chan error, 1),
+	n := &Node{Options: c, health: health{every: c.hooks.Probe}, back: make(chan struct{}, 1),
+		Hangs:   make(chan error, 1),
 		Removed: make(chan error, 1), entries: make(map[string]*entry),
-		others: make(map[string]*present)}
+		others: make(map[string]*present), know: make(map[string]map[string]bool)}
 	n.ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	defer func() {
-		if err != nil {
-			n.Close()
-			n.forgetTokens()
-		}
-	}()
+	if err := n.start(ctx); err != nil {
+		n.Close()
+		n.forgetTokens()
+		return nil, err
+	}
+	return n, nil
+}
+
+// start starts all parts of a node. The caller closes the node if that fails.
+func (n *Node) start(ctx context.Context) error {
 	if err := n.keys(); err != nil {
-		return n, err
+		return err
 	}
 	if _, err := os.Stat(n.leftFile()); err == nil {
-		return n, ErrRemoved
+		return ErrRemoved
 	}
 	n.between = newBetween(n.seals, time.Now)
 	if err := n.connect(ctx); err != nil {
-		return n, err
+		return err
 	}
 	if err := n.mayBe(ctx); err != nil {
-		return n, err
+		return err
 	}
 	if err := n.opens(ctx); err != nil {
-		return n, err
+		return err
 	}
 	if err := n.serve(); err != nil {
-		return n, err
+		return err
 	}
 	n.group.Add(4)
 	go n.beats()
 	go n.reload()
 	go n.look()
 	go n.watch()
-	return n, nil
+	return nil
 }
 
 // connect starts or finds JetStream.
@@ -296,8 +306,9 @@ var notYet = []error{nats.ErrNoServers, nats.ErrTimeout, io.EOF, syscall.ECONNRE
 // reach connects to an external NATS, and waits for one that does not answer yet.
 func (n *Node) reach(ctx context.Context) (*nats.Conn, error) {
 	options := append([]nats.Option{nats.MaxReconnects(-1), nats.Name("hushsumd " + n.Name),
-		nats.PingInterval(beat), nats.MaxPingsOutstanding(3), nats.ReconnectWait(beat / 4)},
-		n.NATSOptions...)
+		nats.PingInterval(beat), nats.MaxPingsOutstanding(3), nats.ReconnectWait(beat / 4),
+		nats.DisconnectErrHandler(func(*nats.Conn, error) { n.away(true) }),
+		nats.ReconnectHandler(func(*nats.Conn) { n.hearsAgain() })}, n.NATSOptions...)
 	for told := false; ; {
 		conn, err := nats.Connect(n.NATS, options...)
 		if err == nil {
@@ -326,12 +337,11 @@ func (n *Node) serve() error {
 		Federations: (*federations)(n),
 		Log:         n.Log,
 		PerSecond:   n.PerSecond,
-		InFlight:    n.InFlight,
 		Folder:      n.Folder,
-		Patience:    n.Patience,
+		Patience:    n.hooks.Patience,
 		Known:       known,
 		Poll:        poll,
-		Now:         n.Now,
+		Now:         n.hooks.Now,
 		Ready:       n.ready,
 		Healthy:     n.health.healthy,
 
@@ -339,8 +349,8 @@ func (n *Node) serve() error {
 	})
 	files := openFiles()
 	connections, pageConnections, reserve := shares(files)
-	if n.Connections > 0 {
-		connections = n.Connections
+	if n.hooks.Connections > 0 {
+		connections = n.hooks.Connections
 	}
 	n.connections = connections
 	n.Log.Info("connections are limited", "door", connections, "page", pageConnections,
@@ -350,23 +360,19 @@ func (n *Node) serve() error {
 		return fmt.Errorf("node: the parties' door: %w; see --listen", err)
 	}
 	address := listener.Addr().String()
-	if n.Plain {
+	if n.hooks.Plain {
 		if tcp, ok := listener.Addr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
 			_ = listener.Close()
 			return errors.New("node: HTTP without TLS is for loopback only")
 		}
 		n.Address = "http://" + address
 	}
-	n.atDoor = bound(listener, connections, n.PerAddress, n.Log)
+	n.atDoor = bound(listener, connections, 0, n.Log)
 	listener = n.atDoor
-	if !n.Plain {
+	if !n.hooks.Plain {
 		n.Address = "https://" + address
 		n.Fingerprint, _ = n.certificate.shown()
-		listener = tls.NewListener(listener, &tls.Config{
-			MinVersion:     tls.VersionTLS13,
-			GetCertificate: n.certificate.get,
-			NextProtos:     []string{"http/1.1"},
-		})
+		listener = tls.NewListener(listener, n.certificate.config())
 	}
 	if n.Advertise == "" {
 		n.Advertise = n.Address
@@ -385,7 +391,7 @@ func (n *Node) serve() error {
 		Tokens:      n.tokens,
 		Operators:   n.Operators,
 		Open:        n.Open,
-		Patience:    n.Patience,
+		Patience:    n.hooks.Patience,
 		Known:       known,
 		Log:         n.Log,
 		Counts:      &n.Door.Counts,
@@ -397,7 +403,7 @@ func (n *Node) serve() error {
 func (n *Node) run(h http.Handler, l net.Listener) {
 	s := &http.Server{
 		Handler:           h,
-		ReadHeaderTimeout: n.Patience,
+		ReadHeaderTimeout: n.hooks.Patience,
 		IdleTimeout:       idle,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(n.Log.Handler(), slog.LevelDebug),
@@ -426,15 +432,15 @@ func (n *Node) ready() error {
 	if !n.looked {
 		return errors.New("node: it is starting")
 	}
-	for _, e := range n.entries {
-		if e.runner == nil && time.Since(e.heard) > n.Silence {
+	for _, e := range (*federations)(n).sorted() {
+		if e.runner == nil && (e.leader.Claiming || time.Since(e.heard) > n.Silence) {
 			return fmt.Errorf("node: nobody leads %s", e.federation.Job.Name)
 		}
 	}
 	return nil
 }
 
-// Close saves what is held, hands over the federations and stops.
+// Close saves the messages that the node holds, hands over its federations and stops the node.
 func (n *Node) Close() {
 	n.cancel()
 	for _, s := range n.servers {
@@ -456,7 +462,7 @@ func (n *Node) Close() {
 	}
 }
 
-// Create declares a federation.
+// Create declares a federation, and returns once all nodes that are here know of it.
 func (n *Node) Create(
 	ctx context.Context, files federation.Files,
 ) (*federation.Federation, error) {
@@ -489,53 +495,15 @@ func (n *Node) create(
 	if err := n.records.Audit(ctx, f.ID, line); err != nil {
 		n.Log.Warn("a line of the audit log was not written", "error", err.Error())
 	}
-	n.know(f, files)
+	n.knows(f, files)
+	n.shared(ctx, f.ID)
 	return f, nil
-}
-
-// proxy passes requests on unchanged to the node that leads.
-func (n *Node) proxy(l lead) *httputil.ReverseProxy {
-	target, err := url.Parse(l.Address)
-	if err != nil {
-		return nil
-	}
-	transport := &http.Transport{MaxIdleConnsPerHost: 64, ResponseHeaderTimeout: time.Minute}
-	if l.Fingerprint != "" {
-		var pins [][32]byte
-		for _, one := range []string{l.Fingerprint, cmp.Or(l.Next, l.Fingerprint)} {
-			digest, err := hex.DecodeString(one)
-			if err != nil || len(digest) != sha256.Size {
-				return nil
-			}
-			pins = append(pins, [32]byte(digest))
-		}
-		transport.TLSClientConfig = party.Pinned(pins...)
-	}
-	return &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.Out.URL.Scheme, r.Out.URL.Host = target.Scheme, target.Host
-			r.Out.Host = r.In.Host
-		},
-		Transport: transport,
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) {
-			w.Header().Set("Retry-After", "1")
-			w.Header().Set("Content-Type", "application/problem+json")
-			w.WriteHeader(http.StatusServiceUnavailable)
-			_ = json.NewEncoder(w).Encode(door.Problem{
-				Type:   door.ProblemPrefix + "leader",
-				Title:  door.Refusals()["leader"].Title,
-				Status: http.StatusServiceUnavailable,
-				Detail: "the leading node does not answer; ask again",
-			})
-		},
-		ErrorLog: slog.NewLogLogger(n.Log.Handler(), slog.LevelDebug),
-	}
 }
 
 // federations is the node as its door sees it.
 type federations Node
 
-// Find finds one by its identifier.
+// Find finds a federation by its identifier.
 func (f *federations) Find(id string) (door.Known, bool) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -555,13 +523,13 @@ func (f *federations) entry(e *entry) door.Known {
 	if !(*Node)(f).cutOff() {
 		out.Runner = e.runner
 	}
-	if e.proxy != nil && time.Since(e.heard) < f.Silence {
-		out.Forward = e.proxy
+	if e.forward != nil && !e.leader.Claiming && time.Since(e.heard) < f.Silence {
+		out.Forward = e.forward
 	}
 	return out
 }
 
-// Entries returns all federations, by name.
+// Entries returns all federations, sorted by name.
 func (f *federations) Entries() []door.Known {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()

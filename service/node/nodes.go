@@ -15,7 +15,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/page"
 	"github.com/hushsum/hushsum/service/record"
 )
@@ -43,8 +43,12 @@ type presence struct {
 	Unable  bool   `json:"unable,omitempty"`  // its record takes no decisions
 	Leaving bool   `json:"leaving,omitempty"` // it stops
 	// Certificate holds the statement of its door's certificate about the next.
-	Certificate *door.NextCertificate `json:"certificate,omitempty"`
-	Removed     string                `json:"removed,omitempty"` // a node that has to stop for good
+	Certificate *exchange.NextCertificate `json:"certificate,omitempty"`
+	Removed     string                    `json:"removed,omitempty"` // a node that has to stop for good
+	// Declared is the identifier of a federation that was just declared, and Knows of one that was,
+	// and that this node knows by now.
+	Declared string `json:"declared,omitempty"`
+	Knows    string `json:"knows,omitempty"`
 }
 
 // present is a node that was heard.
@@ -76,9 +80,8 @@ func (n *Node) beats() {
 	for n.ctx.Err() == nil {
 		n.sayHere(presence{})
 		n.spread()
-		select {
-		case <-n.ctx.Done():
-		case <-time.After(beat):
+		if stood(n.ctx, beat) {
+			n.Log.Warn("this process stood still, or its machine did: others may lead what it led")
 		}
 	}
 	n.sayHere(presence{Leaving: true})
@@ -119,6 +122,12 @@ func (n *Node) hearNode(m *nats.Msg) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	n.others[p.Node] = &present{p, time.Now()}
+	if who := n.know[p.Knows]; who != nil {
+		who[p.Node] = true
+	}
+	if p.Declared != "" && p.Node != n.Name {
+		go n.learns(p.Declared)
+	}
 }
 
 // left records that this node was removed, also for its next start.
@@ -159,7 +168,7 @@ func (n *Node) mayBe(ctx context.Context) error {
 }
 
 // Nodes returns the nodes of the server, and which of them decide. It fails with
-// record.ErrUnavailable if none does.
+// record.ErrUnavailable if no nodes decide.
 func (n *Node) Nodes(ctx context.Context) (*page.Nodes, error) {
 	out, _, err := n.nodes(ctx)
 	return out, err
@@ -278,8 +287,8 @@ func lost(c *record.Cluster, name string) (words []string) {
 	return words
 }
 
-// RemoveNode removes a node for good: if it is present it hands over what it leads and stops, and
-// the others decide without it.
+// RemoveNode removes a node for good: a present node hands over the federations that it leads and
+// stops, and the other nodes decide without it.
 func (n *Node) RemoveNode(ctx context.Context, o page.NodeOrder) (*page.Nodes, error) {
 	before, c, err := n.nodes(ctx)
 	if err != nil {
@@ -288,7 +297,7 @@ func (n *Node) RemoveNode(ctx context.Context, o page.NodeOrder) (*page.Nodes, e
 	i := slices.IndexFunc(c.Voters, func(m record.Voter) bool { return m.Name == o.Name })
 	words := lost(c, o.Name)
 	switch {
-	case o.Seen != nil && *o.Seen != before.Revision:
+	case isStale(o.Seen, before.Revision):
 		return nil, page.ErrStale
 	case n.embedded == nil || n.alone:
 		return nil, fmt.Errorf("%w: no cluster of nodes has the record; just stop the node",

@@ -47,8 +47,9 @@ func startCluster(ctx context.Context, t *testing.T, n, room int) *cluster {
 }
 
 func (c *cluster) start(which int) error {
-	config := clusterConfig(c.folder, c.job, which, node.Options{Plain: true, Silence: 3 * time.Second,
-		Grace: 700 * time.Millisecond})
+	config := clusterConfig(c.folder, c.job, which, node.With(
+		node.Options{Silence: 3 * time.Second},
+		node.Hooks{Plain: true, Grace: 700 * time.Millisecond}))
 	n, err := node.Start(c.ctx, config)
 	if err == nil {
 		c.nodes[which] = n

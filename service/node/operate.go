@@ -102,12 +102,16 @@ func parseReply(b []byte) (out reply, err error) {
 	return out, json.Unmarshal(b, &out)
 }
 
+// isStale reports whether an operator gave an order by another number than the present one; nil is
+// any.
+func isStale(seen *uint64, present uint64) bool { return seen != nil && *seen != present }
+
 // obey carries out an order.
 func obey(ctx context.Context, r *runner.Runner, o page.Order) (out reply, err error) {
 	if out.Status, err = r.Status(ctx); err != nil {
 		return out, err
 	}
-	if o.Seen != nil && *o.Seen != out.Status.Decisions {
+	if isStale(o.Seen, out.Status.Decisions) {
 		return out, fmt.Errorf("%w: %d decisions were made, not %d", page.ErrStale,
 			out.Status.Decisions, *o.Seen)
 	}
@@ -202,8 +206,8 @@ func (n *Node) Do(ctx context.Context, id string, o page.Order) (*runner.Status,
 	return out.Status, err
 }
 
-// Model returns the last model of a federation, as a safetensors file: the leader's own, or, on
-// other nodes and where no node leads, the recorded one.
+// Model returns the last model of a federation, as a safetensors file: the leader's own model or,
+// on other nodes and where no node leads, the recorded model.
 func (n *Node) Model(ctx context.Context, id string) ([]byte, error) {
 	n.mutex.Lock()
 	e := n.entries[id]

@@ -39,8 +39,8 @@ privacy = { noise = "discrete-gaussian", epsilon = 8.0, %s }
 			if s.State != "ended" || s.Round != rounds {
 				t.Errorf("%s after round %d, %d lost", s.State, s.Round, s.Lost)
 			}
-			if !(s.Epsilon <= 8) || !(s.Epsilon > 0) {
-				t.Errorf("epsilon is %v", s.Epsilon)
+			if !(epsilonOf(s) <= 8) || !(epsilonOf(s) > 0) {
+				t.Errorf("epsilon is %v", epsilonOf(s))
 			}
 			sums := make([]int, parties)
 			for round, who := range out.included {
@@ -59,7 +59,7 @@ privacy = { noise = "discrete-gaussian", epsilon = 8.0, %s }
 					t.Fatalf("a weight is %v", w)
 				}
 			}
-			t.Logf("epsilon %.4f, sums by party %v, %d lost", s.Epsilon, sums, s.Lost)
+			t.Logf("epsilon %.4f, sums by party %v, %d lost", epsilonOf(s), sums, s.Lost)
 		})
 	}
 }

@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/internal/suite"
-	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/party"
 	"github.com/hushsum/hushsum/service/runner"
@@ -40,7 +40,8 @@ func startLong(t *testing.T, plain bool) (s *small, target *url.URL) {
 	folder := t.TempDir()
 	j := job{Address: "http://127.0.0.1:1", Parties: smallParties, Length: longVector, Step: "5m"}
 	prepareJob(t, folder, 1, j)
-	s = startNodeIn(t, folder, node.Options{Grace: 500 * time.Millisecond, Plain: plain})
+	s = startNodeIn(t, folder, node.With(node.Options{},
+		node.Hooks{Grace: 500 * time.Millisecond, Plain: plain}))
 	leave(folder, "fingerprint", s.node.Fingerprint)
 	target, err := url.Parse(s.node.Address)
 	if err != nil {
@@ -123,7 +124,7 @@ func TestProxyLimits(t *testing.T) {
 		cutting(t, strings.TrimPrefix(limited.URL, "http://"), 400_000, &cuts),
 		s.node.Address,
 	})
-	if longest.Load() != door.PieceSize || cuts.Load() < 4 {
+	if longest.Load() != exchange.PieceSize || cuts.Load() < 4 {
 		t.Errorf("the longest body had %d bytes; %d connections were cut", longest.Load(), cuts.Load())
 	}
 }

@@ -1,13 +1,11 @@
 package node_test
 
 import (
-	"archive/zip"
 	"bytes"
 	"context"
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -25,24 +23,14 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
-	"github.com/hushsum/hushsum/internal/keyfile"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/keyexchange/keyfile"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/page"
 	"github.com/hushsum/hushsum/service/party"
 	"github.com/hushsum/hushsum/service/record"
 	"github.com/hushsum/hushsum/service/runner"
-)
-
-var writeRecord = flag.Bool("record.write", false,
-	"record the fixture of this release's format anew")
-
-// recordFixture is the folder of a node of the last release, which was stopped between
-// rounds: its record, its seal key, tokens and name. The first release's has states of format 1.
-const (
-	recordFixture = "testdata/record-2.zip"
-	recordFirst   = "testdata/record-1.zip"
 )
 
 const (
@@ -69,20 +57,12 @@ func fourParties(t *testing.T) (text, roster []byte, identities []ed25519.Privat
 		t.Fatal(err)
 	}
 	text = fmt.Appendf(nil, `name = "kept"
-roster = "roster.txt"
 rounds = %d
-step_time = "20s"
-[[model.tensor]]
-name = "w"
-shape = [40]
-[server]
-rule = "fedadam"
-[recovery]
-drop_out = 0.25
-[privacy]
-clip = 1.0
-noise = "discrete-gaussian"
-epsilon = 8.0
+parties = { roster = "roster.txt", drop_out = 0.25 }
+model.tensor = [{ name = "w", shape = [40] }]
+server = { rule = "fedadam", rate = 1.0 }
+privacy = { noise = "discrete-gaussian", epsilon = 8.0, clip = 1.0 }
+time.step_time = "20s"
 `, recordRounds)
 	return text, roster, identities
 }
@@ -142,8 +122,12 @@ func takePartBy(
 }
 
 func plainNode(folder string) node.Options {
-	return node.Options{Folder: folder, Listen: "127.0.0.1:0", Plain: true}
+	return node.With(node.Options{Folder: folder, Listen: "127.0.0.1:0", PerSecond: testRate},
+		node.Hooks{Plain: true})
 }
+
+// testRate lets rounds follow each other as fast as one machine holds them.
+const testRate = 10_000
 
 // awaitStatus waits until a federation's status is as wanted.
 func awaitStatus(
@@ -162,133 +146,27 @@ func awaitStatus(
 	}
 }
 
-// This program reads the records of earlier releases and goes on with them: the same history
-// and epsilon, and the rounds that were left.
-func TestRecordsOfReleases(t *testing.T) {
-	if *writeRecord {
-		writeRecordFixture(t)
-	}
-	for _, name := range []string{recordFirst, recordFixture} {
-		t.Run(filepath.Base(name), func(t *testing.T) { goesOnWith(t, name) })
-	}
-}
-
-func goesOnWith(t *testing.T, name string) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
-	defer cancel()
-	text, roster, identities := fourParties(t)
-	fed, err := federation.New(federation.Files{Text: text, Roster: roster})
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder := t.TempDir()
-	unzip(t, name, folder)
-	n, err := node.Start(ctx, plainNode(folder))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer n.Close()
-	before := awaitStatus(ctx, t, n, fed.ID, func(s *runner.Status) bool { return true })
-	if before.Round < 2 || before.Round >= recordRounds || len(before.History) != before.Round ||
-		!(before.Epsilon > 0) || before.History[before.Round-1].Parties < 3 {
-		t.Fatalf("%+v", before)
-	}
-	// Decisions of this release lead to the model of the first until there is another.
-	model, err := n.Model(ctx, fed.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, order := range []string{"pause", "resume"} {
-		if _, err := n.Do(ctx, fed.ID, page.Order{What: order, Who: "ann"}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	n.Close()
-	if n, err = node.Start(ctx, plainNode(folder)); err != nil {
-		t.Fatal(err)
-	}
-	defer n.Close()
-	again := awaitStatus(ctx, t, n, fed.ID, func(s *runner.Status) bool { return s.Leader != "" })
-	if b, err := n.Model(ctx, fed.ID); err != nil || !bytes.Equal(b, model) ||
-		again.Round != before.Round || again.Epsilon != before.Epsilon {
-		t.Fatalf("after two decisions: %+v, a model of %d bytes, %v", again, len(b), err)
-	}
-	takePart(ctx, t, fed, n.Address, identities, make([]float64, 40))
-	after := awaitStatus(ctx, t, n, fed.ID, func(s *runner.Status) bool { return s.State == "ended" })
-	if after.Round != recordRounds || !(after.Epsilon > before.Epsilon && after.Epsilon <= 8) ||
-		after.History[0].Digest != before.History[0].Digest {
-		t.Errorf("%+v", after)
-	}
-}
-
-// writeRecordFixture records what the test above reads.
-func writeRecordFixture(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
-	defer cancel()
-	text, roster, identities := fourParties(t)
-	folder := t.TempDir()
-	n, err := node.Start(ctx, plainNode(folder))
-	if err != nil {
-		t.Fatal(err)
-	}
-	fed, err := n.Create(ctx, federation.Files{Text: text, Roster: roster})
-	if err != nil {
-		t.Fatal(err)
-	}
-	some, stop := context.WithCancel(ctx)
-	go func() {
-		awaitStatus(ctx, t, n, fed.ID, func(s *runner.Status) bool { return len(s.History) == 2 })
-		stop()
-	}()
-	takePart(some, t, fed, n.Address, identities, make([]float64, 40))
-	n.Close()
-	var b bytes.Buffer
-	w := zip.NewWriter(&b)
-	if err := w.AddFS(os.DirFS(folder)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Dir(recordFixture), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(recordFixture, b.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func unzip(t *testing.T, name, folder string) {
-	t.Helper()
-	r, err := zip.OpenReader(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	if err := os.CopyFS(folder, r); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(filepath.Join(folder, "seal.key"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// A record of a later version is refused by name, is led by nobody, and stays as it is.
-func TestRecordOfLaterRelease(t *testing.T) {
+// A record of another format is refused by name, is led by nobody, and stays as it is.
+func TestRecordOfOtherFormat(t *testing.T) {
 	for _, c := range []struct{ bucket, what string }{
 		{"hushsum-pointers", "record"},
 		{"hushsum-federations", "definition"},
 	} {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
-		folder := t.TempDir()
-		unzip(t, recordFixture, folder)
-		text, roster, _ := fourParties(t)
-		fed, err := federation.New(federation.Files{Text: text, Roster: roster})
+		config := plainNode(t.TempDir())
+		n, err := node.Start(ctx, config)
 		if err != nil {
 			t.Fatal(err)
 		}
-		later := entryOf(ctx, t, folder, c.bucket, fed.ID, func(b []byte) []byte {
+		text, roster, _ := fourParties(t)
+		fed, err := n.Create(ctx, federation.Files{Text: text, Roster: roster})
+		if err != nil {
+			t.Fatal(err)
+		}
+		awaitStatus(ctx, t, n, fed.ID, func(s *runner.Status) bool { return s.Leader != "" })
+		n.Close()
+		other := entryOf(ctx, t, config.Folder, c.bucket, fed.ID, func(b []byte) []byte {
 			var fields map[string]json.RawMessage
 			if err := json.Unmarshal(b, &fields); err != nil {
 				t.Fatal(err)
@@ -301,10 +179,8 @@ func TestRecordOfLaterRelease(t *testing.T) {
 			return b
 		})
 		log := new(safeBuffer)
-		config := plainNode(folder)
 		config.Log = slog.New(slog.NewJSONHandler(log, nil))
-		n, err := node.Start(ctx, config)
-		if err != nil {
+		if n, err = node.Start(ctx, config); err != nil {
 			t.Fatal(err)
 		}
 		want := fmt.Sprintf("the %s of %.16s… has format %d, and this program reads", c.what, fed.ID,
@@ -319,8 +195,8 @@ func TestRecordOfLaterRelease(t *testing.T) {
 			t.Errorf("it is led: %+v", s)
 		}
 		n.Close()
-		if now := entryOf(ctx, t, folder, c.bucket, fed.ID, nil); now != later {
-			t.Errorf("it was %s and is %s", later, now)
+		if now := entryOf(ctx, t, config.Folder, c.bucket, fed.ID, nil); now != other {
+			t.Errorf("it was %s and is %s", other, now)
 		}
 	}
 }
@@ -435,7 +311,7 @@ func TestExternalNATS(t *testing.T) {
 	}
 	start := func(name, nats string) (*node.Node, error) {
 		config := plainNode(t.TempDir())
-		config.Name, config.NATS, config.Key, config.Silence = name, nats, key, 3*time.Second
+		config.Name, config.NATS, config.Hooks().Key, config.Silence = name, nats, key, 3*time.Second
 		return node.Start(ctx, config)
 	}
 	_, err = start("z", address("another"))
@@ -504,7 +380,7 @@ func TestNoSubmissionInFiles(t *testing.T) {
 	var sent [][]byte // pieces of bodies
 	looked, declared := 0, 0
 	config := plainNode(folder)
-	config.Fault = func(step string) {
+	config.Hooks().Fault = func(step string) {
 		if step != "sending" {
 			return
 		}

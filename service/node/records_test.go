@@ -53,7 +53,7 @@ clip = 0.5
 			t.Skipf("a party was late in round %d, and its records are not in the sum", round+1)
 		}
 	}
-	if r := fed.Settled.Round(); r.Unit != accounting.RecordUnit {
+	if r := fed.Settled.Round(); r.Statement.Unit() != accounting.RecordUnit {
 		t.Errorf("%+v", r)
 	}
 	declared, err := fed.Trained(own[0])

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"time"
 
-	"github.com/hushsum/hushsum/internal/keyfile"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/keyexchange/keyfile"
 	"github.com/hushsum/hushsum/service/page"
 	"github.com/hushsum/hushsum/service/record"
 )
@@ -49,10 +50,10 @@ func (n *Node) reload() {
 		select {
 		case <-n.ctx.Done():
 			return
-		case <-time.After(n.Probe / 5):
+		case <-time.After(n.hooks.Probe / 5):
 		}
 		_ = n.rereadKeys(false) // which logs what is wrong
-		if !n.Plain {
+		if !n.hooks.Plain {
 			n.renew()
 		}
 	}
@@ -61,7 +62,7 @@ func (n *Node) reload() {
 // rereadKeys takes the keys that the file has now, if it may have changed, or always. A key that is
 // no longer in it stays while something is sealed under it.
 func (n *Node) rereadKeys(always bool) error {
-	if n.Key != nil {
+	if n.hooks.Key != nil {
 		return nil
 	}
 	n.keyMutex.Lock()
@@ -100,7 +101,7 @@ func (n *Node) rereadKeys(always bool) error {
 func (n *Node) needed(keys []keyexchange.SealKey) (kept []keyexchange.SealKey) {
 	ctx, cancel := context.WithTimeout(n.ctx, sealedTime)
 	defer cancel()
-	count, err := n.records.Sealed(ctx, true)
+	count, err := n.records.Sealed(ctx)
 	for _, key := range keys {
 		name := record.KeyName(&key)
 		switch {
@@ -133,7 +134,7 @@ var ErrSealed = errors.New("node: a key is missing under which something is seal
 func (n *Node) opens(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, sealedTime)
 	defer cancel()
-	count, err := n.records.Sealed(ctx, false)
+	count, err := n.records.Sealed(ctx)
 	if err != nil {
 		n.Log.Warn("the record does not say under which keys it is sealed", "error", err.Error())
 		return nil
@@ -141,18 +142,18 @@ func (n *Node) opens(ctx context.Context) error {
 	for _, key := range n.seals.All() {
 		delete(count, record.KeyName(&key))
 	}
-	for name, parts := range count {
+	for _, name := range slices.Sorted(maps.Keys(count)) {
 		if name != "" {
 			return fmt.Errorf("%w: %d objects are under the key %s; add its line to the file of --key, "+
-				"after that of the key that seals", ErrSealed, parts, name)
+				"after that of the key that seals", ErrSealed, count[name], name)
 		}
 	}
 	return nil
 }
 
-// Keys returns this node's keys, and how much is sealed under each.
+// Keys returns this node's keys, and how many objects are sealed under each.
 func (n *Node) Keys(ctx context.Context) ([]page.Key, error) {
-	count, err := n.records.Sealed(ctx, true)
+	count, err := n.records.Sealed(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -162,15 +163,16 @@ func (n *Node) Keys(ctx context.Context) ([]page.Key, error) {
 		out = append(out, page.Key{Name: name, Seals: i == 0, Objects: count[name]})
 		delete(count, name)
 	}
-	for name, objects := range count {
-		out = append(out, page.Key{Name: name, Missing: true, Objects: objects})
+	for _, name := range slices.Sorted(maps.Keys(count)) {
+		out = append(out, page.Key{Name: name, Missing: true, Objects: count[name]})
 	}
 	return out, nil
 }
 
-// Rewrite seals under the newest key what is sealed under others, while rounds go on, and returns
-// how much is left: what has no leader, or what a leader seals that has not read its file yet. This
-// node reads its own first, and fails with page.ErrKeys if it cannot.
+// Rewrite seals under the newest key all objects that are sealed under other keys, while rounds go
+// on, and returns the objects that are left: those without a leader, or whose leader has not read
+// its file of keys yet. This node reads its own file first, and fails with page.ErrKeys if it
+// cannot.
 func (n *Node) Rewrite(ctx context.Context) ([]page.Key, error) {
 	if err := n.rereadKeys(true); err != nil {
 		return nil, fmt.Errorf("%w: %w", page.ErrKeys, err)

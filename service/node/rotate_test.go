@@ -154,7 +154,7 @@ func TestSealKeyRotation(t *testing.T) {
 	for i, address := range several {
 		c := plainNode(t.TempDir())
 		c.Name, c.NATS, c.Silence = fmt.Sprint("node-", i), address, 3*time.Second
-		c.Probe = 500 * time.Millisecond
+		c.Hooks().Probe = 500 * time.Millisecond
 		c.KeyFile = filepath.Join(c.Folder, "keys")
 		c.Log = slog.New(slog.NewJSONHandler(log, nil))
 		write(&c, before)
@@ -238,46 +238,6 @@ func TestSealKeyRotation(t *testing.T) {
 	}
 }
 
-// What earlier releases have sealed says not under which key, and is sealed anew all the same.
-func TestRewriteRecordsOfReleases(t *testing.T) {
-	for _, name := range []string{recordFirst, recordFixture} {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		text, roster, _ := fourParties(t)
-		fed, err := federation.New(federation.Files{Text: text, Roster: roster})
-		if err != nil {
-			t.Fatal(err)
-		}
-		folder := t.TempDir()
-		unzip(t, name, folder)
-		file := filepath.Join(folder, "seal.key")
-		old, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		newer := strings.Repeat("ab", 32) + "\n"
-		for _, keys := range []string{newer + string(old), newer} {
-			if err := os.WriteFile(file, []byte(keys), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			n, err := node.Start(ctx, plainNode(folder))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer n.Close()
-			awaitStatus(ctx, t, n, fed.ID, func(s *runner.Status) bool { return s.Round >= 2 })
-			k, err := n.Keys(ctx)
-			if err != nil || len(k) == 2 && k[1].Objects == 0 {
-				t.Fatalf("%+v: %v", k, err)
-			}
-			if k, err = n.Rewrite(ctx); err != nil || k[0].Objects < 2 || len(k) == 2 && k[1].Objects > 0 {
-				t.Fatalf("%s: %+v: %v", name, k, err)
-			}
-			n.Close()
-		}
-	}
-}
-
 // A node that is told to seal everything under its newest key, or to take a backup, reads the file
 // of keys first, however long ago it did: with the old line gone afterwards it opens everything. If
 // the file cannot be read it refuses both, since the key that it has may be on no disk.
@@ -286,7 +246,7 @@ func TestRewriteReadsKeys(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	c := plainNode(t.TempDir())
-	c.Probe = time.Hour // it does not read the file by itself
+	c.Hooks().Probe = time.Hour // it does not read the file by itself
 	n, err := node.Start(ctx, c)
 	if err != nil {
 		t.Fatal(err)

@@ -23,8 +23,8 @@ privacy = { noise = "discrete-gaussian", epsilon = 8.0, clip = 0.5 }
 `, rounds, test.Features)
 	out := trainBetweenMachines(t, text, own, 2)
 	s := out.status
-	if s.State != "ended" || s.Round != rounds || !(s.Epsilon > 0 && s.Epsilon <= 8) {
-		t.Errorf("%s after round %d, %d lost, epsilon %v", s.State, s.Round, s.Lost, s.Epsilon)
+	if s.State != "ended" || s.Round != rounds || !(epsilonOf(s) > 0 && epsilonOf(s) <= 8) {
+		t.Errorf("%s after round %d, %d lost, epsilon %v", s.State, s.Round, s.Lost, epsilonOf(s))
 	}
 	settled := out.fed.Settled
 	if shares := settled.Round().Shares; settled.MinSurvivors() < 5 ||
@@ -47,5 +47,5 @@ privacy = { noise = "discrete-gaussian", epsilon = 8.0, clip = 0.5 }
 			t.Fatalf("a weight is %v", w)
 		}
 	}
-	t.Logf("epsilon %.4f, sums by party %v, %d lost", s.Epsilon, sums, s.Lost)
+	t.Logf("epsilon %.4f, sums by party %v, %d lost", epsilonOf(s), sums, s.Lost)
 }

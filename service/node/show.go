@@ -28,7 +28,7 @@ type shown struct {
 // shows is the node as its page sees it.
 type shows struct{ *Node }
 
-// Status returns the status that a federation's leader reports, or the one recorded last.
+// Status returns the status that a federation's leader reports, or the last recorded status.
 func (s shows) Status(ctx context.Context, id string) (*runner.Status, error) {
 	s.mutex.Lock()
 	e := s.entries[id]
@@ -107,7 +107,8 @@ func (n *Node) leads(e *entry) (here, somewhere bool) {
 	return here, here || e.leader.Node != "" && !e.leader.Leaving && time.Since(e.heard) <= n.Silence
 }
 
-// Listing returns the status of all federations, by name. None waits for another.
+// Listing returns the status of all federations, sorted by name. A federation whose leader is slow
+// does not delay the others.
 func (n *Node) Listing(ctx context.Context) []*runner.Status {
 	return each(n, func(e *entry) *runner.Status {
 		out, err := shows{n}.Status(ctx, e.federation.ID)
@@ -133,7 +134,7 @@ func each[T any](n *Node, call func(*entry) T) []T {
 }
 
 // Signals returns the figures of this node for monitors, and of the federations that it leads or
-// that no node leads: so each is reported once in a cluster.
+// that no node leads: so each federation is reported once in a cluster.
 func (s shows) Signals(ctx context.Context) page.Signals {
 	out := page.Signals{Ready: s.ready() == nil, Decides: s.health.ready() == nil,
 		OpenFiles: usedFiles(), MostFiles: openFiles()}

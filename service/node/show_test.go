@@ -103,15 +103,23 @@ func TestShownWithoutLeader(t *testing.T) {
 	}
 	text := s.look("/federations/" + s.fed.ID)
 	if !strings.Contains(text, "figures are those recorded at") ||
-		strings.Contains(text, "No noise") || !strings.Contains(text, "4 gone, 0 never seen") {
+		strings.Contains(text, "No budget") || !strings.Contains(text, "4 gone, 0 never seen") {
 		t.Errorf("the page: %s", text)
 	}
 	for _, is := range s.node.Listing(context.Background()) {
-		if is.State != runner.Leaderless || is.Recorded == nil || is.Epsilon < had.Epsilon ||
-			is.Round < had.Round || is.Budget != had.Budget || len(is.History) == 0 {
+		if is.State != runner.Leaderless || is.Recorded == nil || epsilonOf(is) < epsilonOf(had) ||
+			is.Round < had.Round || *is.Budget != *had.Budget || len(is.History) == 0 {
 			t.Errorf("listed as %+v", is)
 		}
 	}
+}
+
+// epsilonOf bounds what any party has spent, 0 if that is not known.
+func epsilonOf(s *runner.Status) float64 {
+	if s.Spent == nil {
+		return 0
+	}
+	return s.Spent.Bare().Upper
 }
 
 // Where the record cannot be opened the page says why, and shows no figures in place of its own.
@@ -164,15 +172,15 @@ func TestShownUnopened(t *testing.T) {
 func TestShownWithSlowLeader(t *testing.T) {
 	var mutex sync.Mutex
 	slow, free := false, make(chan struct{})
-	s := startSmallOf(t, 1000, "", node.Options{Admin: "127.0.0.1:0", Open: true,
-		Fault: func(string) {
+	s := startSmallOf(t, 1000, "", node.With(node.Options{Admin: "127.0.0.1:0", Open: true},
+		node.Hooks{Fault: func(string) {
 			mutex.Lock()
 			wait := slow
 			mutex.Unlock()
 			if wait {
 				<-free
 			}
-		}})
+		}}))
 	defer s.node.Close()
 	had, stop := s.inRounds()
 	folder := t.TempDir()
@@ -211,7 +219,7 @@ func TestShownWithSlowLeader(t *testing.T) {
 		}
 	}
 	for _, is := range s.node.Listing(context.Background()) {
-		if is.ID == s.fed.ID && (is.State != runner.Silent || is.Epsilon < had.Epsilon) {
+		if is.ID == s.fed.ID && (is.State != runner.Silent || epsilonOf(is) < epsilonOf(had)) {
 			t.Errorf("listed as %+v", is)
 		}
 	}

@@ -36,13 +36,13 @@ const smallParties = 4
 // waits for so long, or 10 s.
 func startSmall(t *testing.T, rounds int, step string, now func() time.Time) *small {
 	t.Helper()
-	return startSmallOf(t, rounds, step, node.Options{Now: now})
+	return startSmallOf(t, rounds, step, node.With(node.Options{}, node.Hooks{Now: now}))
 }
 
 // startSmallOf is startSmall with a node of other bounds.
 func startSmallOf(t *testing.T, rounds int, step string, c node.Options) *small {
 	t.Helper()
-	c.Grace = 500 * time.Millisecond
+	c.Hooks().Grace = 500 * time.Millisecond
 	folder := t.TempDir()
 	j := job{Address: "http://127.0.0.1:1", Parties: smallParties, Length: 5, Step: step}
 	prepareJob(t, folder, rounds, j)
@@ -52,7 +52,7 @@ func startSmallOf(t *testing.T, rounds int, step string, c node.Options) *small 
 // startIn starts a node without TLS with the federation that a folder declares.
 func startIn(t *testing.T, folder string, c node.Options) *small {
 	t.Helper()
-	c.Plain = true
+	c.Hooks().Plain, c.PerSecond = true, testRate
 	return startNodeIn(t, folder, c)
 }
 
@@ -213,7 +213,7 @@ func TestAllFailInTraining(t *testing.T) {
 	prepareJob(t, folder, 8,
 		job{Address: "http://127.0.0.1:1", Parties: smallParties, Length: 5, Step: "1h"})
 	declare(t, folder, 8, 5, "1h", "parties.drop_out = 0.25", "")
-	s := startIn(t, folder, node.Options{Grace: 500 * time.Millisecond})
+	s := startIn(t, folder, node.With(node.Options{}, node.Hooks{Grace: 500 * time.Millisecond}))
 	defer s.node.Close()
 	var broken atomic.Bool
 	broken.Store(true)
@@ -259,7 +259,7 @@ func TestExclude(t *testing.T) {
 	folder := t.TempDir()
 	prepareJob(t, folder, 5, job{Address: "http://127.0.0.1:1", Parties: smallParties, Length: 5,
 		Step: "1h"})
-	s := startIn(t, folder, node.Options{Grace: 500 * time.Millisecond})
+	s := startIn(t, folder, node.With(node.Options{}, node.Hooks{Grace: 500 * time.Millisecond}))
 	defer s.node.Close()
 	ctx := context.Background()
 	hangs := make(chan struct{})

@@ -87,7 +87,7 @@ func (n *Node) pass() (to string) {
 func (n *Node) passed(e *entry, to string) {
 	n.mutex.Lock()
 	e.leader, e.heard = lead{Node: n.Name, Leaving: true, For: to}, time.Now()
-	e.proxy = nil // of an earlier leader
+	e.sendOn(nil)
 	n.mutex.Unlock()
 	n.tell(e.federation.ID, lead{Leaving: true, For: to})
 	n.Log.Info("this node hands a federation over", "federation", e.federation.Job.Name, "to", to)

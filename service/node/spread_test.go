@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/hushsum/hushsum/service/federation"
 )
 
 // From however many federations each of four nodes leads, the last of which may be unable to take
@@ -63,8 +65,8 @@ func TestPassTo(t *testing.T) {
 func TestPassedIsLeftToOne(t *testing.T) {
 	at := func(name string, since time.Duration) bool {
 		n := &Node{Options: Options{Name: name, Silence: time.Hour}}
-		return n.mayClaim(&entry{leader: lead{Node: "a", Leaving: true, For: "b"},
-			heard: time.Now().Add(-since)})
+		return n.mayClaim(&entry{federation: &federation.Federation{},
+			leader: lead{Node: "a", Leaving: true, For: "b"}, heard: time.Now().Add(-since)})
 	}
 	if !at("b", 0) || at("a", 0) || at("c", 0) || !at("a", 2*passWait) || !at("c", 2*passWait) {
 		t.Error("another than the one that it was handed to may claim, or nobody may later")

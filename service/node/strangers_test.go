@@ -56,7 +56,8 @@ func isClosed(c net.Conn) bool {
 
 // Headers and bodies that never come are given up, at the door and at the operators' page.
 func TestNothingComes(t *testing.T) {
-	s := startSmallOf(t, 1, "", node.Options{Patience: 100 * time.Millisecond, Admin: "127.0.0.1:0"})
+	s := startSmallOf(t, 1, "", node.With(node.Options{Admin: "127.0.0.1:0"},
+		node.Hooks{Patience: 100 * time.Millisecond}))
 	defer s.node.Close()
 	var all []net.Conn
 	var what []string
@@ -83,7 +84,8 @@ func TestNothingComes(t *testing.T) {
 func TestStrangersKeepNobodyOut(t *testing.T) {
 	t.Parallel()
 	const rounds, room = 5, 4*smallParties + 4
-	s := startSmallOf(t, rounds, "", node.Options{Connections: room, Patience: time.Hour})
+	s := startSmallOf(t, rounds, "", node.With(node.Options{},
+		node.Hooks{Connections: room, Patience: time.Hour}))
 	defer s.node.Close()
 	address := strings.TrimPrefix(s.node.Address, "http://")
 	all := strangers(t, address, 3*room, begunBody)
@@ -109,7 +111,8 @@ func TestStrangersKeepNobodyOut(t *testing.T) {
 // Strangers have all connections of the page: an operator's stays.
 func TestOperatorsConnectionStays(t *testing.T) {
 	t.Parallel()
-	s := startSmallOf(t, 1, "", node.Options{Patience: time.Hour, Admin: "127.0.0.1:0"})
+	s := startSmallOf(t, 1, "", node.With(node.Options{Admin: "127.0.0.1:0"},
+		node.Hooks{Patience: time.Hour}))
 	defer s.node.Close()
 	address := strings.TrimPrefix(s.node.Page, "http://")
 	operator := strangers(t, address, 1, "")[0]
@@ -215,7 +218,7 @@ func TestMorePartiesThanConnections(t *testing.T) {
 	folder := t.TempDir()
 	prepareJob(t, folder, rounds, job{Address: "http://127.0.0.1:1", Parties: parties, Length: 5})
 	declare(t, folder, rounds, 5, "10s", "parties.drop_out = 0.1\nsum.adversary = \"curious\"", "")
-	s := startIn(t, folder, node.Options{Connections: room})
+	s := startIn(t, folder, node.With(node.Options{}, node.Hooks{Connections: room}))
 	defer s.node.Close()
 	if least := s.fed.Settled.MinSurvivors(); least <= room {
 		t.Fatalf("a sum takes %d of %d parties", least, parties)

@@ -28,7 +28,8 @@ func traced(t *testing.T, members int) (rounds []tracetest.SpanStub, in map[stri
 		Step: "1h", Members: members})
 	exporter := tracetest.NewInMemoryExporter()
 	provider := trace.NewTracerProvider(trace.WithSyncer(exporter))
-	s := startIn(t, folder, node.Options{Grace: 500 * time.Millisecond, Traces: provider})
+	s := startIn(t, folder, node.With(node.Options{Traces: provider},
+		node.Hooks{Grace: 500 * time.Millisecond}))
 	for i := range smallParties {
 		s.run(ctx, i, nil, new(safeBuffer), func() error {
 			if i == 3 && members > 0 {
@@ -129,8 +130,9 @@ func TestTracesOfNoSum(t *testing.T) {
 		prepareJob(t, folder, 2, job{Address: "http://127.0.0.1:1", Parties: smallParties, Length: 5,
 			Step: "1h"})
 		exporter := tracetest.NewInMemoryExporter()
-		s := startIn(t, folder, node.Options{Grace: 500 * time.Millisecond,
-			Traces: trace.NewTracerProvider(trace.WithSyncer(exporter))})
+		s := startIn(t, folder, node.With(
+			node.Options{Traces: trace.NewTracerProvider(trace.WithSyncer(exporter))},
+			node.Hooks{Grace: 500 * time.Millisecond}))
 		ctx, cancel := context.WithCancel(context.Background())
 		for i := range smallParties {
 			s.run(ctx, i, nil, new(safeBuffer), func() error {

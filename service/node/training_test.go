@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hushsum/hushsum/internal/keyfile"
 	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/keyexchange/keyfile"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/node"
@@ -34,14 +34,13 @@ const roundsTrained = 4
 type trained struct {
 	name      string
 	file      string
-	earlier   bool // the file has the form of earlier releases
-	exchanges int  // sums of a round; 0: 1
+	exchanges int // sums of a round; 0: 1
 	perRound  int
 }
 
 // The service's models are the simulation's, number by number to the last bit, for every
 // rule, mask and model, over real HTTP: parties hold their own rows, and what rules keep
-// travels with the model. Federations of earlier releases end as they began.
+// travels with the model.
 func TestTrainingEqualsSimulation(t *testing.T) {
 	list := []trained{
 		{name: "scaffold, hard mask, mlp", file: `model.name = "mlp:6"
@@ -67,30 +66,6 @@ training = { rule = "scaffold", steps = 5, rate = 0.5 }
 		{name: "weights by rows", file: `model.name = "logistic"
 training = { submit = "weights", steps = 5, rate = 0.5 }
 sum.max_weight = %d
-`},
-		{name: "earlier: scaffold, hard mask, mlp", earlier: true, file: `most = %d
-[training]
-model = "mlp:6"
-rule = "scaffold"
-mask = "hard"
-by_rows = true
-epochs = 1
-batch = 8
-rate = 0.1
-`},
-		{name: "earlier: fedga, soft mask, by rows, adam", earlier: true, exchanges: 2, file: `most = %d
-[training]
-model = "softmax"
-rule = "fedga"
-beta = 0.1
-mask = "soft"
-by_rows = true
-steps = 4
-rate = 0.3
-[server]
-rule = "fedadam"
-rate = 0.01
-beta1 = 0.9
 `},
 	}
 	if suite.Longest() {
@@ -182,9 +157,6 @@ func compareTraining(t *testing.T, c trained) {
 	}
 	exchanges := max(1, c.exchanges)
 	text := fmt.Sprintf(jobForm, roundsTrained, c.perRound, test.Features)
-	if c.earlier {
-		text = fmt.Sprintf(earlierForm, exchanges*roundsTrained, test.Features)
-	}
 	text += fmt.Sprintf(c.file, most)
 	over := trainBetweenMachines(t, text, own, 0)
 	fed, included := over.fed, over.included
@@ -232,18 +204,6 @@ model.features = %d
 model.classes = 2
 `
 
-// earlierForm begins the file of a federation of an earlier release, up to what rows are like.
-const earlierForm = `name = "training"
-roster = "roster.txt"
-rounds = %d
-seed = 7
-[recovery]
-drop_out = 0.3
-[training.rows]
-features = %d
-classes = 2
-`
-
 // overHTTP holds the outcome of a federation.
 type overHTTP struct {
 	fed      *federation.Federation
@@ -269,12 +229,11 @@ func trainBetweenMachines(
 	var mutex sync.Mutex
 	last := 0
 	enough := make(chan struct{}, 1)
-	config := node.Options{
+	config := node.With(node.Options{
 		Folder: filepath.Join(folder, "node"),
 		Name:   "test",
 		Listen: "127.0.0.1:0",
 		Admin:  "127.0.0.1:0",
-		Plain:  true,
 		Summed: func(round int, parties []int, _ [][]uint64) {
 			mutex.Lock()
 			defer mutex.Unlock()
@@ -286,7 +245,7 @@ func trainBetweenMachines(
 				enough <- struct{}{}
 			}
 		},
-	}
+	}, node.Hooks{Plain: true})
 	n, err := node.Start(ctx, config)
 	if err != nil {
 		t.Fatal(err)

@@ -115,7 +115,8 @@ func (n *Node) watch() {
 		select {
 		case <-n.ctx.Done():
 			return
-		case <-time.After(n.Probe):
+		case <-n.back:
+		case <-time.After(n.hooks.Probe):
 		}
 		returned, err := within(n.patience(), n.probe)
 		if n.ctx.Err() != nil {
@@ -127,6 +128,7 @@ func (n *Node) watch() {
 		}
 		was := n.health.ready()
 		n.health.note(err, time.Now())
+		n.away(err != nil)
 		switch {
 		case err != nil && was == nil:
 			n.Log.Error("the record takes no decisions", "error", err.Error())
@@ -148,12 +150,23 @@ func (n *Node) watch() {
 	}
 }
 
+// away tells the runners of this node whether the record takes no decisions.
+func (n *Node) away(away bool) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	for _, e := range n.entries {
+		if e.runner != nil {
+			e.runner.Away(away)
+		}
+	}
+}
+
 // errHangs: JetStream in this process waits for itself for ever, as it does when the disk becomes
 // full at the wrong moment. Nothing in the process can repair that, and closing it would wait too.
 var errHangs = errors.New("node: the record hangs; restart this process")
 
 // patience is how long a probe may take, each part of which has bounds of its own.
-func (n *Node) patience() time.Duration { return max(4*n.Probe, leastPatience) }
+func (n *Node) patience() time.Duration { return max(4*n.hooks.Probe, leastPatience) }
 
 // hangs reports that this process has to be restarted.
 func (n *Node) hangs() {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/hushsum/hushsum/accounting"
 	jobs "github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/job/consent"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/node"
@@ -34,7 +35,7 @@ type hospital struct {
 	key     ed25519.PrivateKey
 	folder  string
 	seal    *keyexchange.SealKey
-	book    *party.Book
+	book    *consent.Book
 	stopped chan error // why it does not go on
 }
 
@@ -76,7 +77,7 @@ func (w *yearWorld) comes(name string, f *federation.Federation) {
 		w.Fatal(err)
 	}
 	p := party.Party{Identity: h.key, Server: server, Key: h.seal, Book: h.book,
-		Policy: &party.Policy{MaxEpsilon: 8, MaxEpsilonYear: 8, FollowJoined: 1,
+		Policy: &consent.Policy{MaxEpsilon: 8, MaxEpsilonYear: 8, FollowJoined: 1,
 			Follow: []string{hex.EncodeToString(w.operator.Public().(ed25519.PublicKey))}},
 		Trainer: party.TrainerFunc(func(context.Context, *party.Work) (*party.Update, error) {
 			return &party.Update{Vector: []float64{0.1, 0.2, 0.3}}, nil
@@ -100,7 +101,7 @@ func (w *yearWorld) follows(h *hospital, p party.Party, f *federation.Federation
 		}
 		var err error
 		for f = nil; f == nil; {
-			if f, err = p.Successor(w.ctx); errors.Is(err, party.ErrPolicy) || w.ctx.Err() != nil {
+			if f, err = p.Successor(w.ctx); errors.Is(err, consent.ErrPolicy) || w.ctx.Err() != nil {
 				return err
 			}
 			time.Sleep(20 * time.Millisecond) // no answer, or no successor yet
@@ -122,7 +123,7 @@ func (w *yearWorld) roster(names []string) []byte {
 				w.Fatal(err)
 			}
 			h = &hospital{name: name, key: newIdentity(w.T), folder: folder, seal: seal,
-				book: &party.Book{File: filepath.Join(folder, "book"), Key: seal}}
+				book: &consent.Book{File: filepath.Join(folder, "book"), Key: seal}}
 			w.hospitals[name] = h
 		}
 		members = append(members, keyexchange.Entry{Name: name,
@@ -278,11 +279,6 @@ func TestYear(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.node.Close() })
-	w.seen, err = accounting.NewLedger(accounting.ServerView,
-		accounting.Target{Epsilon: 100, Delta: 1e-5})
-	if err != nil {
-		t.Fatal(err)
-	}
 	names := []string{"a", "b", "c", "d", "e", "f"}
 	f := w.declare(federation.Files{Roster: w.roster(names), Text: []byte(`name = "year"
 rounds = 2
@@ -291,6 +287,14 @@ time = { step_time = "2m" }
 model.tensor = [ { name = "w", shape = [3] } ]
 privacy = { noise = "discrete-gaussian", epsilon = 1.0, clip = 1.0 }
 `)})
+	budget, err := accounting.NewBudget(f.Settled.Statement(), 100, 1e-5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.seen, err = accounting.NewLedger(budget)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range names {
 		w.comes(name, f)
 	}
@@ -347,7 +351,7 @@ privacy = { noise = "discrete-gaussian", epsilon = 1.0, clip = 1.0 }
 			w.comes(joiner, f)
 		}
 		if leaver != "" {
-			if err := <-stopped; !errors.Is(err, party.ErrPolicy) {
+			if err := <-stopped; !errors.Is(err, consent.ErrPolicy) {
 				t.Errorf("%s is not in the roster any more: %v", leaver, err)
 			}
 		}
@@ -379,13 +383,15 @@ func (w *yearWorld) refused(files *federation.Files, id string) {
 		w.Fatal(err)
 	}
 	less := *files
-	empty, err := accounting.NewLedger(accounting.ServerView,
-		accounting.Target{Epsilon: 1, Delta: 1e-5})
+	budget, err := accounting.NewBudget(accounting.Statement{}, 1, 1e-5)
 	if err != nil {
 		w.Fatal(err)
 	}
-	if less.Before, err = (&jobs.Before{Federation: id, Unit: before.Unit,
-		Ledger: empty}).MarshalText(); err != nil {
+	empty, err := accounting.NewLedger(budget)
+	if err != nil {
+		w.Fatal(err)
+	}
+	if less.Before, err = (&jobs.Before{Federation: id, Ledger: empty}).MarshalText(); err != nil {
 		w.Fatal(err)
 	}
 	if _, err := w.node.Create(w.ctx, less); !errors.Is(err, jobs.ErrConfig) ||
@@ -402,11 +408,12 @@ func (w *yearWorld) refused(files *federation.Files, id string) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	if err := w.hospitals["a"].book.Check(nil, f, "a"); !errors.Is(err, party.ErrPolicy) {
+	if err := w.hospitals["a"].book.Check(nil, f.Settled,
+		w.hospitals["a"].key.Public()); !errors.Is(err, consent.ErrPolicy) {
 		w.Errorf("by its own book it has spent: %v", err)
 	}
-	if err := w.hospitals["a"].book.Check(&party.Policy{MaxEpsilonYear: 1.3}, f,
-		"a"); !errors.Is(err, party.ErrPolicy) {
+	if err := w.hospitals["a"].book.Check(&consent.Policy{MaxEpsilonYear: 1.3}, f.Settled,
+		w.hospitals["a"].key.Public()); !errors.Is(err, consent.ErrPolicy) {
 		w.Errorf("a year's epsilon: %v", err)
 	}
 }
@@ -437,10 +444,11 @@ func (w *yearWorld) compare(f *federation.Federation) {
 		if err != nil || len(entries) == 0 {
 			w.Fatalf("%v: %v", entries, err)
 		}
-		own := entries[len(entries)-1].Spent
-		if math.Abs(a.Upper-b.Upper) > 1e-9 || math.Abs(a.Upper-own) > 1e-9 {
-			w.Errorf("%s: epsilon %v by the server, %v by messages, %v by its own book", name, a.Upper,
-				b.Upper, own)
+		own := leftIn(w, entries)
+		if math.Abs(a.Bare().Upper-b.Bare().Upper) > 1e-9 || math.Abs(a.Bare().Upper-own) > 1e-9 {
+			w.Errorf("%s: epsilon %v by the server, %v by messages, %v by its own book", name,
+				a.Bare().Upper,
+				b.Bare().Upper, own)
 		}
 		w.Logf("%s: epsilon %.4f over %d federations", name, own, len(entries))
 	}

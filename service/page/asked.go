@@ -7,9 +7,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hushsum/hushsum/internal/answers"
+	"github.com/hushsum/hushsum/internal/chart"
 	"github.com/hushsum/hushsum/internal/numbers"
 	"github.com/hushsum/hushsum/query"
+	"github.com/hushsum/hushsum/query/answers"
 	"github.com/hushsum/hushsum/service/federation"
 )
 
@@ -26,7 +27,7 @@ type asked struct {
 const mostLines = 200
 
 // tableLine is a number in the table of answers.
-type tableLine struct{ Query, Of, Value, Interval, Epsilon string }
+type tableLine struct{ Query, Of, Value, Interval, Spends string }
 
 // Lines returns the lines of the table.
 func (a *asked) Lines() (out []tableLine) {
@@ -35,12 +36,9 @@ func (a *asked) Lines() (out []tableLine) {
 		if x.Unit != "" {
 			title += ", " + x.Unit
 		}
-		epsilon := ""
-		if !math.IsInf(x.Epsilon, 1) {
-			epsilon = numbers.Epsilon(x.Epsilon)
-		}
+		spends := answers.Spends(x.Spends)
 		if len(x.Cells) == 0 {
-			out = append(out, tableLine{Query: title, Of: answers.None, Epsilon: epsilon})
+			out = append(out, tableLine{Query: title, Of: answers.None, Spends: spends})
 		}
 		for i, c := range x.Cells {
 			if i == mostLines {
@@ -49,7 +47,7 @@ func (a *asked) Lines() (out []tableLine) {
 				break
 			}
 			out = append(out, tableLine{title, answers.Label(x, c), answers.Value(c), answers.Interval(c),
-				epsilon})
+				spends})
 		}
 	}
 	return out
@@ -69,14 +67,6 @@ func (a *asked) Figures() (out []figure) {
 		out = append(out, f)
 	}
 	return out
-}
-
-// epsilonOf writes what a planned query would spend on its own.
-func epsilonOf(e query.Expected) string {
-	if math.IsInf(e.Epsilon, 1) {
-		return ""
-	}
-	return numbers.Epsilon(e.Epsilon)
 }
 
 // mostAnswerBars is how many cells of an answer are drawn.
@@ -100,29 +90,29 @@ func cellBars(a query.Answer) template.HTML {
 		value = min(max(value, low), high)
 		return 2 + (value-low)/(high-low)*(drawWidth-drawRight-2)
 	}
-	var b strings.Builder
+	d := chart.Drawing{Width: drawWidth}
 	var words []string
 	for i, c := range cells {
 		text := fmt.Sprintf("%s: %s (%s)", answers.Label(a, c), answers.Value(c), answers.Interval(c))
 		words = append(words, text)
 		y := float64(i)*row + below
 		from, to := min(x(0), x(c.Value)), max(x(0), x(c.Value))
-		fmt.Fprintf(&b, `<text x="0" y="%.0f">%s</text><rect class="bar" x="%.1f" y="%.0f" width="%.1f" `+
-			`height="%.0f"/>`, y-4, template.HTMLEscapeString(text), from, y, max(0.5, to-from), thick)
-		reach(&b, x(c.Low), x(c.High), y+thick/2)
+		d.Text(0, y-4, "start", text)
+		d.Add(`<rect class="bar" x="%.1f" y="%.0f" width="%.1f" height="%.0f"/>`, from, y,
+			max(0.5, to-from), thick)
+		reach(&d, x(c.Low), x(c.High), y+thick/2)
 	}
-	height := float64(len(cells)) * row
+	d.Height = float64(len(cells)) * row
 	if more := len(a.Cells) - len(cells); more > 0 {
-		fmt.Fprintf(&b, `<text x="0" y="%.0f">… and %s: see the table</text>`, height+12,
-			numbers.Plural(more, "other"))
-		height += 18
+		d.Text(0, d.Height+12, "start", "… and "+numbers.Plural(more, "other")+": see the table")
+		d.Height += 18
 	}
-	return wrap(height, a.Name+". "+strings.Join(words, "; "), b.String())
+	return template.HTML(d.SVG(a.Name + ". " + strings.Join(words, "; ")))
 }
 
 // reach draws an interval as a line with ends.
-func reach(b *strings.Builder, low, high, y float64) {
-	fmt.Fprintf(b, `<path class="reach" d="M%.1f %.1f H%.1f M%.1f %.1f V%.1f M%.1f %.1f V%.1f"/>`, low,
+func reach(d *chart.Drawing, low, high, y float64) {
+	d.Add(`<path class="reach" d="M%.1f %.1f H%.1f M%.1f %.1f V%.1f M%.1f %.1f V%.1f"/>`, low,
 		y, high, low, y-4, y+4, high, y-4, y+4)
 }
 
@@ -134,33 +124,33 @@ func bounded(c query.Cell) bool {
 // curve draws quantiles against the part of the rows below, and survival against time, each with
 // its interval.
 func curve(a query.Answer) template.HTML {
-	d := drawing{first: math.Inf(1), last: math.Inf(-1), low: math.Inf(1), high: math.Inf(-1)}
-	var points [][2]float64
+	f := frame(math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1))
+	var points []chart.Point
 	var words []string
 	for _, c := range a.Cells {
 		at, err := strconv.ParseFloat(c.Label, 64)
 		if err != nil || !bounded(c) {
 			return cellBars(a)
 		}
-		points = append(points, [2]float64{at, c.Value})
-		d.first, d.last = min(d.first, at), max(d.last, at)
-		d.low, d.high = min(d.low, c.Low), max(d.high, c.High)
+		points = append(points, chart.Point{X: at, Y: c.Value})
+		f.X.Low, f.X.High = min(f.X.Low, at), max(f.X.High, at)
+		f.Y.Low, f.Y.High = min(f.Y.Low, c.Low), max(f.Y.High, c.High)
 		words = append(words, fmt.Sprintf("%s: %s (%s)", answers.Label(a, c), answers.Value(c),
 			answers.Interval(c)))
 	}
-	if d.high == d.low {
-		d.high = d.low + 1
+	if f.Y.High == f.Y.Low {
+		f.Y.High = f.Y.Low + 1
 	}
 	from, to := answers.Label(a, a.Cells[0]), answers.Label(a, a.Cells[len(a.Cells)-1])
 	if a.Kind == "quantiles" {
-		d.first, d.last, from, to = 0, 1, "0 % of rows", "100 %"
+		f.X.Low, f.X.High, from, to = 0, 1, "0 % of rows", "100 %"
 	}
-	d.curve(points)
+	drawCurve(f, points)
 	for i, c := range a.Cells {
-		x := d.x(points[i][0])
-		fmt.Fprintf(&d.inside, `<path class="reach" d="M%.1f %.1f V%.1f M%.1f %.1f H%.1f `+
-			`M%.1f %.1f H%.1f"/>`, x, d.y(c.Low), d.y(c.High), x-4, d.y(c.Low), x+4, x-4, d.y(c.High),
+		x := f.AtX(points[i].X)
+		f.Add(`<path class="reach" d="M%.1f %.1f V%.1f M%.1f %.1f H%.1f `+
+			`M%.1f %.1f H%.1f"/>`, x, f.AtY(c.Low), f.AtY(c.High), x-4, f.AtY(c.Low), x+4, x-4, f.AtY(c.High),
 			x+4)
 	}
-	return d.framed("%.3g", from, to, a.Name+". "+strings.Join(words, "; "))
+	return framed(f, "%.3g", from, to, a.Name+". "+strings.Join(words, "; "))
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/query"
 	"github.com/hushsum/hushsum/service/federation"
@@ -117,16 +118,19 @@ func answered(is bool) (*federation.Asked, error) {
 
 // planned has a federation that asks, and waits for parties.
 func planned(s *runner.Status) {
-	s.State, s.Stage, s.Rounds, s.Round, s.Epsilon, s.Budget = "waiting", "", 1, 0, 0, 2
-	s.Asks, s.Study, s.Lost, s.History, s.Committee = 5, 4, 0, nil, nil
+	s.State, s.Stage, s.Rounds, s.Round = "waiting", "", 1, 0
+	s.Spent, s.Budget, s.Study = spentOf(0), budgetOf(2), &federation.Study{Budget: *budgetOf(4),
+		Plan: accounting.GaussianPlan, Spent: spentOf(0)}
+	s.Asks, s.Lost, s.History, s.Committee = 5, 0, nil, nil
 	s.Before = strings.Repeat("cd", 32)
 }
 
 // answers has one that has ended with answers.
 func answers(s *runner.Status) {
 	planned(s)
-	s.State, s.Round, s.Epsilon = "ended", 1, 1.5
-	s.History = []runner.Past{{Round: 1, Parties: 3, Epsilon: 1.5, Seconds: 2, Began: time.Now()}}
+	s.State, s.Round, s.Spent = "ended", 1, spentOf(1.5)
+	s.Study.Spent = spentOf(1.6)
+	s.History = []runner.Past{{Round: 1, Parties: 3, Share: 0.75, Seconds: 2, Began: time.Now()}}
 }
 
 // A federation that asks shows what to expect, and then bars, a curve and a table of what came of
@@ -156,7 +160,9 @@ func TestAnswers(t *testing.T) {
 	planned(&s.status)
 	body := get(path, 200)
 	has(body, "What it asks", "<td>decades</td><td>histogram</td><td>± ", "Margins are half",
-		`href="/federations/`+s.status.Before+`"`, "may spend &epsilon; 4: <b>4</b> is left")
+		`href="/federations/`+s.status.Before+`"`, "may spend epsilon 4 at delta 1e-05 for each record of a party, against a server that "+
+			"cheats with any 2 parties. By its plan, gaussian, the party with most has spent "+
+			"<b>epsilon 0.0000 at")
 	if strings.Contains(body, "answers.csv") {
 		t.Error("there are no answers yet")
 	}
@@ -167,7 +173,8 @@ func TestAnswers(t *testing.T) {
 		`id="answer-1"`, `id="answer-2"`, `id="answer-3"`, `class="reach"`, "at 0.5: ", "by 59: ",
 		"<td>older, rows</td><td></td><td>", "&lt;M&gt;, 18 to 59", "… and 20 others: see the table",
 		`id="answer-8"`, "cough: 150", "&lt;b&gt;: 150", "no word has rows enough to stand out",
-		path+"/answers.csv", "may spend &epsilon; 4: <b>2.5</b> was left at its end")
+		path+"/answers.csv", "may spend epsilon 4 at", "has spent <b>epsilon 1.6000 at delta 1e-05",
+		" of it at the end")
 	if strings.Contains(body, "<M>") {
 		t.Error("a category is not escaped")
 	}
@@ -239,8 +246,9 @@ func TestPlan(t *testing.T) {
 	}
 	status, got, _ := call(t, "POST", server.URL+"/v1"+path, tokens[1], "", string(body))
 	var plan page.Planned
-	if err := json.Unmarshal([]byte(got), &plan); err != nil || status != 200 || plan.Study != 4 ||
-		plan.Known["older"] != "study" || len(plan.Queries) != 9 || plan.Own > 2 || plan.Rows != 400 {
+	if err := json.Unmarshal([]byte(got), &plan); err != nil || status != 200 ||
+		plan.Study.Budget.Target().Epsilon != 4 || plan.Known["older"] != "study" ||
+		len(plan.Queries) != 9 || plan.Own.Bare().Upper > 2 || plan.Rows != 400 {
 		t.Errorf("%d %+v: %v", status, plan, err)
 	}
 	for body, want := range map[string]int{"{": 400, `{"text":"YQ==","more":1}`: 400,

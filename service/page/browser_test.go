@@ -147,11 +147,11 @@ func leaderless(s *runner.Status) {
 
 func nearlySpent(s *runner.Status) {
 	hospitals(s)
-	s.Round, s.Lost, s.Epsilon, s.State, s.Stage, s.Why = 19, 3, 7.6, "paused", "", "by ann"
+	s.Round, s.Lost, s.Spent, s.State, s.Stage, s.Why = 19, 3, spentOf(7.6), "paused", "", "by ann"
 	s.Parties[1].State = "left out"
 	s.History = nil
 	for i := range 19 {
-		p := runner.Past{Round: i + 1, Parties: 7 + i%3, Seconds: 31, Epsilon: 7.6 * float64(i+1) / 19,
+		p := runner.Past{Round: i + 1, Parties: 7 + i%3, Seconds: 31, Share: 0.95 * float64(i+1) / 19,
 			Accuracy: 0.6 + 0.25*float64(i)/float64(i+4), Began: time.Now()}
 		if i%7 == 4 {
 			p.Parties, p.Accuracy, p.Lost = 0, 0, "5 parties submitted; a sum takes 7"

@@ -25,7 +25,7 @@ func deployed(t *testing.T, name string) string {
 
 // Alarms and the board name metrics that there are, and the runbook has each alarm.
 func TestDeployed(t *testing.T) {
-	document, err := os.ReadFile("../../docs/service.md")
+	document, err := os.ReadFile("../../docs/service-mend.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestDeployed(t *testing.T) {
 	alerts, board := deployed(t, "alerts.yaml"), deployed(t, "board.json")
 	tests := deployed(t, "alerts_test.yaml")
 	for file, text := range map[string]string{"alerts.yaml": alerts, "alerts_test.yaml": tests,
-		"board.json": board, "docs/service.md": string(document)} {
+		"board.json": board, "docs/service-mend.md": string(document)} {
 		names := regexp.MustCompile(`hushsum_[a-z_]+`).FindAllString(text, -1)
 		for _, name := range names {
 			if !there[name] && name != "hushsum_step_seconds" {

@@ -10,12 +10,12 @@ import (
 // Health is the state of a node and of its record.
 type Health struct {
 	Name, Door string
-	// Fingerprint is that of the certificate that the door shows now, empty for HTTP, and Expires
-	// the end of its validity.
+	// Fingerprint names the certificate that the door shows now, empty for HTTP, and Expires is the
+	// end of that certificate's validity.
 	Fingerprint string
 	Expires     time.Time
-	// NotReady and NotDeciding say why the node is not ready, and why the record does not take its
-	// decisions. Empty: it is, it does.
+	// NotReady says why the node is not ready, empty if it is. NotDeciding says why the record does
+	// not take the node's decisions, empty if it does.
 	NotReady, NotDeciding string
 	DiskFree, DiskSize    uint64 // 0: not known
 	OpenFiles, MostFiles  int

@@ -8,7 +8,7 @@ import (
 // This file shows an operator's program the keys under which the record is sealed, and has the
 // record sealed anew.
 
-// ErrKeys: a node cannot read the file of the keys that seal, so that the key under which it seals
+// ErrKeys: a node cannot read the file of the keys that seal, so the key under which the node seals
 // may be on no disk.
 var ErrKeys = errors.New("page: nothing was sealed: the node cannot read its file of seal keys")
 

@@ -31,7 +31,7 @@ type Signals struct {
 type Figures struct {
 	Name string
 	Led  bool // by some node
-	// Status is nil if another node leads, which reports it.
+	// Status is nil if another node leads the federation, which then reports it.
 	Status *runner.Status
 }
 
@@ -60,11 +60,12 @@ var families = []family{
 	{"rounds_planned", "rounds that the federation has in total", "gauge"},
 	{"rounds_begun_total", "rounds that were begun", "counter"},
 	{"rounds_lost_total", "rounds without a sum", "counter"},
+	{"rounds_lost_in_outages_total", "of those, rounds in which the record was away", "counter"},
 	{"last_round_end_seconds", "Unix time at which the last round ended, with a sum or lost", "gauge"},
 	{"last_sum_seconds", "Unix time of the last sum", "gauge"},
 	{"decisions_total", "decisions that were recorded", "counter"},
-	{"epsilon_spent", "most epsilon that any party has spent", "gauge"},
-	{"epsilon_budget", "epsilon that is declared; 0 without noise", "gauge"},
+	{"epsilon_spent", "most epsilon that any party has spent, of what its status says", "gauge"},
+	{"epsilon_budget", "epsilon that no party spends more than; 0 without one", "gauge"},
 	{"parties_least", "fewest parties that a sum takes", "gauge"},
 	{"parties", "parties by state", "gauge"},
 	{"members", "members of the committee by state", "gauge"},
@@ -166,7 +167,14 @@ func (s samples) figures(f *runner.Status) {
 		s.add(name, value, append([]string{"federation", f.Name}, labels...)...)
 	}
 	add("rounds_planned", float64(f.Rounds))
-	add("epsilon_budget", f.Budget)
+	budget, spent := 0., 0.
+	if f.Budget != nil {
+		budget = f.Budget.Target().Epsilon
+	}
+	if f.Spent != nil {
+		spent = f.Spent.Bare().Upper
+	}
+	add("epsilon_budget", budget)
 	add("parties_least", float64(f.Least))
 	if !f.Known() {
 		return
@@ -180,8 +188,9 @@ func (s samples) figures(f *runner.Status) {
 	add("ended", one(f.State == "ended"))
 	add("rounds_begun_total", float64(f.Round))
 	add("rounds_lost_total", float64(f.Lost))
+	add("rounds_lost_in_outages_total", float64(f.Outages))
 	add("decisions_total", float64(f.Decisions))
-	add("epsilon_spent", f.Epsilon)
+	add("epsilon_spent", spent)
 	s.history(f)
 	for _, of := range []struct {
 		name  string

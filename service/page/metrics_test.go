@@ -126,20 +126,21 @@ func TestFiguresWithoutLeader(t *testing.T) {
 		t.Errorf("without a leader: %s", body)
 	}
 	_, body, _ = call(t, "GET", server.URL+"/federations/"+s.status.ID, tokens[1], "", "")
-	for _, words := range []string{"without a leader", "recorded at", "1h0m", "<b>3.2</b> of 8"} {
+	for _, words := range []string{"without a leader", "recorded at", "1h0m",
+		"has spent <b>epsilon 3.2000 at"} {
 		if !strings.Contains(body, words) {
 			t.Errorf("the page does not say %q", words)
 		}
 	}
-	if strings.Contains(body, "No noise") || strings.Contains(body, "led by") ||
+	if strings.Contains(body, "No budget") || strings.Contains(body, "led by") ||
 		strings.Contains(body, "<button>") {
 		t.Errorf("the page of a federation without a leader: %s", body)
 	}
 	_, body, _ = call(t, "GET", server.URL+"/", tokens[0], "", "")
-	if !strings.Contains(body, "figures of 1h0m") || strings.Contains(body, "no noise") {
+	if !strings.Contains(body, "figures of 1h0m") || strings.Contains(body, "no budget") {
 		t.Errorf("the first page: %s", body)
 	}
-	s.status.Recorded, s.status.Epsilon, s.status.Round = nil, 0, 0
+	s.status.Recorded, s.status.Spent, s.status.Round = nil, nil, 0
 	_, body, _ = call(t, "GET", server.URL+"/metrics", tokens[0], "", "")
 	if strings.Contains(body, "epsilon_spent") || strings.Contains(body, "rounds_begun") {
 		t.Errorf("nothing is known: %s", body)

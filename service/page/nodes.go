@@ -14,13 +14,13 @@ import (
 
 // Errors of removals.
 var (
-	// ErrQuorum: without the node the others could not decide, or could not lose another.
+	// ErrQuorum: without the node the other nodes could not decide, or could not lose another node.
 	ErrQuorum = errors.New("page: the quorum would suffer")
 	// ErrNode: the node does not exist, or it cannot be removed here.
 	ErrNode = errors.New("page: the node cannot be removed")
 )
 
-// Node is a node as another sees it.
+// Node describes a node as another node sees it.
 type Node struct {
 	Name    string     `json:"name"`
 	Member  bool       `json:"member"` // of the embedded cluster that decides
@@ -35,8 +35,9 @@ type Node struct {
 // Nodes holds the nodes of a server.
 type Nodes struct {
 	Nodes []Node `json:"nodes"`
-	// Members decide, by more than half of them: Quorum. Missing is how many more may be away. All
-	// three are 0 where the record is on an operator's NATS, whose own servers decide.
+	// Members is how many nodes decide, Quorum how many of them must agree, which is more than half,
+	// and Missing how many more may be away. All three are 0 where the record is on an operator's
+	// NATS, whose own servers decide.
 	Members int `json:"members"`
 	Quorum  int `json:"quorum"`
 	Missing int `json:"missing"`
@@ -45,7 +46,7 @@ type Nodes struct {
 	Revision uint64 `json:"revision"` // of removals, for If-Match
 }
 
-// Say says in words which nodes decide.
+// Say states in words which nodes decide.
 func (n *Nodes) Say() string {
 	if n.Members == 0 {
 		return "the record is on another NATS, whose own servers decide"

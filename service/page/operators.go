@@ -56,13 +56,16 @@ type Operators struct {
 // OpenOperators reads a file with a line for each operator: the role, read or operate, a name, and
 // the public key as hushsum identity prints it, with single spaces between. Empty lines, and those
 // that begin with #, are skipped. It fails with [ErrOperators], naming the line. If the file
-// becomes invalid later, that is logged once, and the operators that it had before stay.
+// becomes invalid later, that is logged once, and the operators of the last valid file stay.
 func OpenOperators(name string, log *slog.Logger) (*Operators, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
 	o := &Operators{name: name, log: log}
-	return o, o.load()
+	if err := o.load(); err != nil {
+		return nil, err
+	}
+	return o, nil
 }
 
 // find returns the operator that a key belongs to.

@@ -1,6 +1,7 @@
 // Package page serves operators: one page without assets from elsewhere, which works without
-// JavaScript except for live updates, and the same as JSON for programs. Of a single party it shows
-// whether it is present and has sent what is due, and nothing of what its update contains.
+// JavaScript except for live updates, and the same information as JSON for programs. Of a single
+// party the page shows whether the party is present and has sent what is due, but nothing about the
+// contents of its update.
 package page
 
 import (
@@ -34,20 +35,21 @@ type Federations interface {
 	Model(ctx context.Context, id string) ([]byte, error)
 	// Known returns a federation as it was declared.
 	Known(id string) (door.Known, bool)
-	// After returns the files for a federation that continues one that has ended.
+	// After returns the files for a federation that continues an ended federation.
 	After(ctx context.Context, id string) (*federation.Files, error)
 	// Answers returns the queries that a federation asks, and their answers.
 	Answers(ctx context.Context, id string) (*federation.Asked, error)
-	// Plan computes what the queries of a job's text would cost and give in one that continues it.
+	// Plan computes what the queries of a job's text would cost and give in a federation that
+	// continues the given one.
 	Plan(ctx context.Context, id string, text []byte) (*Planned, error)
 	AuditLog(ctx context.Context, id string) ([]record.Line, error)
 	Declare(ctx context.Context, who string, files federation.Files) (id string, err error)
-	// WriteBackup, as Rewrite, has the node read its file of seal keys first, and fails with
-	// [ErrKeys] if it cannot.
+	// WriteBackup and Rewrite have the node read its file of seal keys first, and fail with [ErrKeys]
+	// if it cannot.
 	WriteBackup(ctx context.Context, w io.Writer) error
 	ReadBackup(ctx context.Context, backup io.Reader) (ids []string, err error)
-	// Keys returns the keys under which the record is sealed; so does Rewrite, after it has sealed
-	// what it could under the newest.
+	// Keys returns the keys under which the record is sealed. Rewrite returns them too, after it has
+	// sealed whatever it could under the newest key.
 	Keys(ctx context.Context) ([]Key, error)
 	Rewrite(ctx context.Context) ([]Key, error)
 	Cluster
@@ -69,7 +71,7 @@ func (o *Order) known() bool {
 	return o.What == "pause" || o.What == "resume" || o.What == "end"
 }
 
-// Options make a page.
+// Options configure the page: see [New].
 type Options struct {
 	Federations Federations
 	Tokens      *Tokens

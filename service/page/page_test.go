@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/internal/openapi"
 	"github.com/hushsum/hushsum/service/page"
@@ -79,11 +80,11 @@ func kindOf(t *testing.T, status int, h http.Header, body string) string {
 	if h.Get("Content-Type") != "application/problem+json" {
 		return ""
 	}
-	var p door.Problem
+	var p exchange.Problem
 	if err := json.Unmarshal([]byte(body), &p); err != nil || p.Status != status || p.Title == "" {
 		t.Errorf("no problem details: %v %s", err, body)
 	}
-	return strings.TrimPrefix(p.Type, door.ProblemPrefix)
+	return strings.TrimPrefix(p.Type, exchange.ProblemPrefix)
 }
 
 // The document describes the handlers that there are and no others, and of refusals those
@@ -93,7 +94,7 @@ func TestOpenAPI(t *testing.T) {
 	document.Check(t, page.Routes, page.Refusals(), "login 401", "profiles 404",
 		"planShown 422")
 	for name, sent := range map[string]any{
-		"Problem":   door.Problem{},
+		"Problem":   exchange.Problem{},
 		"Declared":  page.Declared{},
 		"Asked":     federation.Asked{},
 		"Planned":   page.Planned{},
@@ -106,7 +107,7 @@ func TestOpenAPI(t *testing.T) {
 	} {
 		document.Fields(t, name, sent)
 	}
-	text, err := os.ReadFile(filepath.FromSlash("../../docs/service.md"))
+	text, err := os.ReadFile(filepath.FromSlash("../../docs/service-begin.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,8 +37,10 @@ func TestPlainPage(t *testing.T) {
 		t.Fatalf("%d %s", status, body)
 	}
 	_, body := post("/federations/"+s.status.ID+"/pause", nil)
-	for _, want := range []string{"paused", "7</b> of 20", "3.2",
-		"of each record of a party, against the server and any 2 parties",
+	for _, want := range []string{"paused", "7</b> of 20",
+		"has spent <b>epsilon 3.2000 at delta 1e-05",
+		"for each record of a party, against a server that cheats with any 2 parties",
+		">40 %</progress>", "<td>35 %</td>",
 		"1 here, 1 late, 1 gone, 1 never",
 		"&lt;script&gt;alert", "no sum", "The model has 4 shared numbers",
 		"Waits for <b>1</b> of the committee: notary.", "Resume", "<svg"} {
@@ -119,7 +121,9 @@ func TestReport(t *testing.T) {
 	digest := roster.Digest()
 	for _, want := range []string{"7 of 20 rounds were begun", "1 of them had no sum",
 		"Sums had 9 parties; none is taken of fewer than 7",
-		"<b>3.2</b> of 8", "of each record of a party, against the server and any 2 parties",
+		"<b>epsilon 3.2000 at delta 1e-05 " +
+			"for each record of a party, against a server that cheats with any 2 parties" + "</b>",
+		"no party spends more than epsilon 8 at delta 1e-05",
 		"The model has 4 shared numbers", fmt.Sprintf("<code>%x</code>", []byte(roster.Key(1))),
 		"<td>here earlier</td>", "<td>never here</td>", "paused", "by ann", s.status.ID,
 		hex.EncodeToString(digest[:]), strings.Repeat("ef", 32), "data-protection officer: name"} {

@@ -1,14 +1,14 @@
 package page
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
 
-	"github.com/hushsum/hushsum/internal/answers"
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/query"
+	"github.com/hushsum/hushsum/query/answers"
 	"github.com/hushsum/hushsum/service/federation"
 )
 
@@ -16,22 +16,23 @@ import (
 
 // Planned holds what a job's queries would cost and give, as the next federation of a study.
 type Planned struct {
-	// Own bounds what the queries to be asked spend on their own, Before what the party that spent
-	// most has spent, Total both together; Study is the budget of all, 0 without one. All are 0
-	// without noise.
-	Own    float64 `json:"own"`
-	Before float64 `json:"before"`
-	Total  float64 `json:"total"`
-	Study  float64 `json:"study"`
-	// Known names, by query, the federation that has answered it already, which costs nothing.
+	// Own bounds what the queries to be asked spend on their own, Before what the party that has spent
+	// most has spent already, and Total both together; nil without noise.
+	Own    *accounting.Claim `json:"own"`
+	Before *accounting.Claim `json:"before"`
+	Total  *accounting.Claim `json:"total"`
+	// Study is the study once they are asked, nil without one.
+	Study *federation.Study `json:"study"`
+	// Known names, by query, the federation that has already answered the query, which then costs
+	// nothing.
 	Known    map[string]string `json:"known"`
 	Queries  []answers.Planned `json:"queries"` // that would be asked
 	Rows     int               `json:"rows"`    // that margins are computed for
 	expected []query.Expected
 }
 
-// NewPlanned returns the plan of a batch. known names, for the texts of questions, the federations
-// that have answered them, and j is the job that has all queries.
+// NewPlanned returns the plan of a batch. known maps the text of a question to the federation that
+// has answered it; j is the job that has all queries.
 func NewPlanned(b *federation.Batch, j *job.Job, known map[string]string) *Planned {
 	out := &Planned{Own: b.Own, Before: b.Before, Total: b.Total, Study: b.Study,
 		Known: map[string]string{}}
@@ -54,25 +55,18 @@ func (p *Planned) Expected() []query.Expected { return p.expected }
 // Assumes states what margins are computed for.
 func (p *Planned) Assumes() string { return answers.Assumes(p.Rows) }
 
-// Left returns how much would be left of the study's budget.
-func (p *Planned) Left() float64 { return max(0, p.Study-p.Total) }
-
 // mostQuestions bounds the text of a job that is planned.
 const mostQuestions = 64 << 10
 
 func (s *site) planJSON(w http.ResponseWriter, r *http.Request) {
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, 2*mostQuestions))
-	decoder.DisallowUnknownFields()
 	var q struct { // Questions of the document
 		Text []byte `json:"text"`
 	}
-	err := decoder.Decode(&q)
-	if long := new(http.MaxBytesError); errors.As(err, &long) || len(q.Text) > mostQuestions {
-		fail(w, r, errOversized)
+	if !body(w, r, 2*mostQuestions, &q) {
 		return
 	}
-	if err != nil {
-		problem(w, r, "query", err.Error())
+	if len(q.Text) > mostQuestions {
+		fail(w, r, errOversized)
 		return
 	}
 	out, err := s.Federations.Plan(r.Context(), r.PathValue("id"), q.Text)

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 
+	"github.com/hushsum/hushsum/internal/strict"
 	"github.com/hushsum/hushsum/service/door"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/record"
@@ -88,20 +90,25 @@ type Declared struct {
 	Succession []byte `json:"succession,omitempty"`
 }
 
-func (s *site) declare(w http.ResponseWriter, r *http.Request) {
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxDeclared))
-	decoder.DisallowUnknownFields()
-	var d Declared
-	err := decoder.Decode(&d)
+// body reads the body of a request strictly, and answers one that is too long or invalid.
+func body(w http.ResponseWriter, r *http.Request, most int64, into any) bool {
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	if long := new(http.MaxBytesError); errors.As(err, &long) {
 		fail(w, r, errOversized)
-		return
+		return false
 	}
-	if err == nil && decoder.More() {
-		err = errors.New("there is more after its end")
+	if err == nil {
+		err = strict.JSON(text, into)
 	}
 	if err != nil {
 		problem(w, r, "query", err.Error())
+	}
+	return err == nil
+}
+
+func (s *site) declare(w http.ResponseWriter, r *http.Request) {
+	var d Declared
+	if !body(w, r, maxDeclared, &d) {
 		return
 	}
 	id, err := s.Federations.Declare(r.Context(), who(r).Name, federation.Files(d))

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/hushsum/hushsum/job"
-	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/record"
 	"github.com/hushsum/hushsum/service/runner"
@@ -16,7 +16,7 @@ import (
 )
 
 // refusals are the kinds of problems, each with its status and title.
-var refusals = map[string]door.Refusal{
+var refusals = map[string]exchange.Refusal{
 	"query": {Status: http.StatusBadRequest, Title: "The body cannot be read"},
 	"token": {Status: http.StatusUnauthorized, Title: "The request does not come from an " +
 		"operator"},
@@ -47,7 +47,7 @@ var refusals = map[string]door.Refusal{
 }
 
 // Refusals returns the kinds of problems that the page answers with.
-func Refusals() map[string]door.Refusal { return refusals }
+func Refusals() map[string]exchange.Refusal { return refusals }
 
 // forPeople reports whether a request comes from a person's browser.
 func forPeople(r *http.Request) bool {
@@ -67,15 +67,15 @@ func problem(w http.ResponseWriter, r *http.Request, kind, detail string) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.WriteHeader(p.Status)
 		_ = templates.ExecuteTemplate(w, "problem.html", struct {
-			door.Refusal
+			exchange.Refusal
 			Detail string
 		}{p, detail})
 		return
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.Status)
-	_ = json.NewEncoder(w).Encode(door.Problem{
-		Type:   door.ProblemPrefix + kind,
+	_ = json.NewEncoder(w).Encode(exchange.Problem{
+		Type:   exchange.ProblemPrefix + kind,
 		Title:  p.Title,
 		Status: p.Status,
 		Detail: detail,

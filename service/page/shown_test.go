@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/service/door"
 	"github.com/hushsum/hushsum/service/federation"
@@ -31,11 +32,36 @@ type shown struct {
 	known   door.Known
 }
 
+// about has the unit and the adversary of the federation.
+func about() accounting.Statement {
+	terms := accounting.Terms{Unit: accounting.RecordUnit, Server: accounting.CheatingServer,
+		Colluders: 2}
+	s, err := terms.Statement()
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+func spentOf(epsilon float64) *accounting.Claim {
+	c := accounting.NewClaim(about(), accounting.Figures{Bound: accounting.Bound{Upper: epsilon},
+		Delta: 1e-5})
+	return &c
+}
+
+func budgetOf(epsilon float64) *accounting.Budget {
+	b, err := accounting.NewBudget(about(), epsilon, 1e-5)
+	if err != nil {
+		panic(err)
+	}
+	return &b
+}
+
 func newShown() *shown {
 	s := &shown{status: runner.Status{
 		Name: "study", ID: strings.Repeat("ab", 32), State: "running", Stage: "submitting", Session: 1,
-		Round: 7, Rounds: 20, Lost: 1, Epsilon: 3.2, Budget: 8, Delta: 1e-5, Least: 7, Leader: "node-1",
-		Protects: "each record of a party", Against: "the server and any 2 parties",
+		Round: 7, Rounds: 20, Lost: 1, Spent: spentOf(3.2), Budget: budgetOf(8), Least: 7,
+		Leader:    "node-1",
 		Decisions: 41, BytesIn: 123456,
 		Parties: []runner.PartyStatus{
 			{Name: "north", State: "here"}, {Name: "south", State: "late"}, {Name: "east", State: "gone"},
@@ -46,7 +72,7 @@ func newShown() *shown {
 		},
 	}}
 	for i := range 7 {
-		p := runner.Past{Round: i + 1, Session: 1, Parties: 9, Seconds: 1.5, Epsilon: .4 * float64(i+1),
+		p := runner.Past{Round: i + 1, Session: 1, Parties: 9, Seconds: 1.5, Share: .05 * float64(i+1),
 			Accuracy: .6 + .03*float64(i), Began: time.Now()}
 		if i == 3 {
 			p = runner.Past{Round: 4, Lost: "too few parties"}

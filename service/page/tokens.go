@@ -11,7 +11,8 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/internal/strict"
+	"github.com/hushsum/hushsum/store"
 )
 
 // Role says what an operator may do.
@@ -36,7 +37,7 @@ func OpenTokens(name string) (t *Tokens, fresh []string, err error) {
 	b, err := os.ReadFile(name)
 	switch {
 	case err == nil:
-		if err := json.Unmarshal(b, t); err != nil {
+		if err := strict.JSON(b, t); err != nil {
 			return nil, nil, fmt.Errorf("page: %s: %w", name, err)
 		}
 		return t, nil, nil
@@ -57,7 +58,10 @@ func OpenTokens(name string) (t *Tokens, fresh []string, err error) {
 	if b, err = json.Marshal(t); err != nil {
 		return nil, nil, err
 	}
-	return t, fresh, hushsum.FileStore(name).Save(b)
+	if err := store.FileStore(name).Save(b); err != nil {
+		return nil, nil, err
+	}
+	return t, fresh, nil
 }
 
 // role returns the role that a token grants.

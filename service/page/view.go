@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"math"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/hushsum/hushsum/internal/answers"
+	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/query/answers"
 	"github.com/hushsum/hushsum/service/record"
 	"github.com/hushsum/hushsum/service/runner"
 )
@@ -19,8 +20,8 @@ import (
 
 // templates holds the templates of all pages.
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"number":  func(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) },
 	"percent": percent,
+	"parts":   parts,
 	"figures": figures,
 	"class":   func(state string) string { return strings.ReplaceAll(state, " ", "-") },
 	"shape":   shape,
@@ -32,9 +33,8 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"states":  states,
 	"stands":  stands,
 	"awaited": awaited,
-	"epsilon": epsilonOf,
+	"spends":  answers.Spends,
 	"margin":  answers.Margin,
-	"minus":   func(a, b float64) float64 { return max(0, a-b) },
 	"reversed": func(h []runner.Past) []runner.Past {
 		var out []runner.Past
 		for i := len(h) - 1; i >= 0 && len(out) < 50; i-- {
@@ -44,12 +44,20 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	},
 }).ParseFS(assets, "assets/*.html"))
 
-func percent(part, whole float64) float64 {
-	if whole <= 0 {
+// percent returns which part of a budget is spent, in percent; 0 if that is not known.
+func percent(spent *accounting.Claim, of accounting.Budget) float64 {
+	if spent == nil {
 		return 0
 	}
-	return min(100, 100*part/whole)
+	share, err := spent.Share(of)
+	if err != nil {
+		return 0
+	}
+	return parts(min(1, share))
 }
+
+// parts returns a share in percent, with a decimal.
+func parts(share float64) float64 { return math.Round(1000*share) / 10 }
 
 // Shapes precede words, so that a state is recognized from a distance and without colours. They are
 // drawn, since fonts differ in such characters.

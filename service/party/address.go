@@ -7,42 +7,46 @@ import (
 	"crypto/tls"
 	"encoding/hex"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/hushsum/hushsum/service/exchange"
 )
 
 // NewServer returns the Server at an address, https:// or, on loopback, http://; or at several
-// separated by commas, the nodes of one server: parties begin at different ones, and skip those
-// that do not answer or cannot help. fingerprint is the SHA-256 of its certificate in hexadecimal
-// digits, or several separated by commas, and stands for those that come after it too (see
-// [Server.KeepCertificates]); empty for a certificate that this machine trusts. Proxies are taken
-// from the environment. It fails with [ErrServer].
+// addresses separated by commas, the nodes of one server: each party begins at a different node,
+// and skips nodes that do not answer or cannot help. fingerprint is the SHA-256 of the server's
+// certificate in hexadecimal digits, or several separated by commas; it also stands for the
+// certificates that follow (see [Server.KeepCertificates]). An empty fingerprint means a
+// certificate that this machine trusts. Proxies are taken from the environment. It fails with
+// [ErrServer].
 func NewServer(address, fingerprint string, identity crypto.Signer) (*Server, error) {
-	s := &Server{identity: identity}
+	s := &Server{identity: identity, process: rand.Uint64() >> 1}
 	for _, one := range strings.Split(address, ",") {
-		base, err := checkAddress(one)
+		address, err := checkAddress(one)
 		if err != nil {
 			return nil, err
 		}
-		s.bases = append(s.bases, base)
+		s.bases = append(s.bases, &base{address: address})
 	}
+	s.wait.Store(int64(exchange.Wait(0)))
 	s.number.Store(uint64(time.Now().UnixNano()))
 	if key, ok := identity.Public().(ed25519.PublicKey); ok {
 		s.at.Store(int64(key[0]))
 	}
 	transport := &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: dialTime}).DialContext,
-		TLSClientConfig:       trusted(),
-		TLSHandshakeTimeout:   dialTime,
-		ResponseHeaderTimeout: answerTime,
-		IdleConnTimeout:       90 * time.Second,
-		MaxIdleConnsPerHost:   4,
-		ForceAttemptHTTP2:     true,
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: dialTime}).DialContext,
+		TLSClientConfig:     trusted(),
+		TLSHandshakeTimeout: dialTime,
+		IdleConnTimeout:     90 * time.Second,
+		MaxIdleConnsPerHost: 4,
+		ForceAttemptHTTP2:   true,
 	}
 	if fingerprint != "" {
 		var pins [][32]byte
@@ -105,8 +109,8 @@ func trusted() *tls.Config {
 	}
 }
 
-// Pinned trusts certificates with these fingerprints, whatever name they have, with TLS 1.3 only:
-// they are nodes' own.
+// Pinned returns a configuration that trusts certificates with these fingerprints, whatever names
+// they have, since nodes make them themselves. It allows TLS 1.3 only.
 func Pinned(fingerprints ...[32]byte) *tls.Config { return pinned(newPins(fingerprints)) }
 
 func pinned(p *pins) *tls.Config {
@@ -122,7 +126,7 @@ func pinned(p *pins) *tls.Config {
 type fingerprintError struct{ text string }
 
 func (e *fingerprintError) Error() string {
-	return fmt.Sprintf("party: %.80q is no fingerprint, which has 64 hexadecimal digits", e.text)
+	return fmt.Sprintf("party: %.80q is not a fingerprint, which has 64 hexadecimal digits", e.text)
 }
 
 func (e *fingerprintError) Is(target error) bool { return target == ErrServer }

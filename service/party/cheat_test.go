@@ -23,11 +23,11 @@ import (
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/job/consent"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/protocol"
-	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/federation"
-	"github.com/hushsum/hushsum/service/runner"
 )
 
 // act is one step of a server's script.
@@ -128,13 +128,14 @@ func (c *cheat) save() (states [][]byte, err error) {
 }
 
 func (c *cheat) load(states [][]byte) (err error) {
-	label := c.f.Settled.Config(1).Label
-	if c.server, err = protocol.LoadServerSeries(label, cheatKey, states[0]); err != nil {
+	config := c.f.Settled.Config
+	label := config(1).Label
+	if c.server, err = protocol.ReadServerSeries(label, cheatKey, states[0], config, nil); err != nil {
 		return err
 	}
 	c.others = nil
 	for i, b := range states[1:] {
-		other, err := protocol.LoadClientSeries(label, seedOf(i+1), nil, cheatKey, b)
+		other, err := protocol.LoadClientSeries(label, seedOf(i+1), nil, cheatKey, b, config)
 		if err != nil {
 			return err
 		}
@@ -220,7 +221,7 @@ func zeros(f *federation.Federation) (out [][]uint64, err error) {
 }
 
 // next says what is next for the first party.
-func (c *cheat) next(ask *runner.Ask) (runner.Next, error) {
+func (c *cheat) next(ask *exchange.Ask) (exchange.Next, error) {
 	for ; c.at < len(c.script); c.at, c.begun = c.at+1, false {
 		a := c.script[c.at]
 		item := fmt.Sprintf("%d.%s", c.at, a.kind[:1])
@@ -228,12 +229,12 @@ func (c *cheat) next(ask *runner.Ask) (runner.Next, error) {
 		case "save":
 			var err error
 			if c.saved, err = c.save(); err != nil {
-				return runner.Next{}, err
+				return exchange.Next{}, err
 			}
 			c.before = c.number
 		case "set back":
 			if err := c.load(c.saved); err != nil {
-				return runner.Next{}, err
+				return exchange.Next{}, err
 			}
 			c.number = c.before
 		case "forget":
@@ -245,7 +246,7 @@ func (c *cheat) next(ask *runner.Ask) (runner.Next, error) {
 			}
 		case "round", "sample":
 			next, over, err := c.roundNext(ask, a.number, item)
-			if next.Kind == runner.Message && a.of != nil {
+			if next.Kind == exchange.Message && a.of != nil {
 				next.Message = among(next.Message, c.f.Settled.Roster().Len(), a.of)
 			}
 			if err != nil || !over {
@@ -253,12 +254,12 @@ func (c *cheat) next(ask *runner.Ask) (runner.Next, error) {
 			}
 		}
 	}
-	return runner.Next{Kind: runner.End, Item: "end"}, nil
+	return exchange.Next{Kind: exchange.End, Item: "end"}, nil
 }
 
 func (c *cheat) joinNext(
-	ask *runner.Ask, number uint64, item string,
-) (next runner.Next, over bool, err error) {
+	ask *exchange.Ask, number uint64, item string,
+) (next exchange.Next, over bool, err error) {
 	has := slices.Contains(ask.Sessions, number)
 	if !c.begun && number <= protocol.MaxNumber {
 		if number < c.server.Least() {
@@ -283,13 +284,13 @@ func (c *cheat) joinNext(
 	case slices.Contains(ask.Seen, item) && (!has || s.Awaits(0) && s.Step() == protocol.StepAnnounce):
 		return next, true, nil // it refuses
 	case !has, s.Awaits(0) && s.Step() == protocol.StepAnnounce:
-		return runner.Next{Kind: runner.Join, Item: item, Session: number}, false, nil
+		return exchange.Next{Kind: exchange.Join, Item: item, Session: number}, false, nil
 	}
 	if err := c.pump(false); err != nil {
 		return next, false, err
 	}
 	if message := s.Pending(0); len(message) > 0 {
-		return runner.Next{Kind: runner.Message, Item: itemOf(message[0]), Session: number,
+		return exchange.Next{Kind: exchange.Message, Item: itemOf(message[0]), Session: number,
 			Message: message[0]}, false, nil
 	}
 	c.number = number
@@ -321,8 +322,8 @@ func itemOf(message []byte) string {
 }
 
 func (c *cheat) roundNext(
-	ask *runner.Ask, number uint64, item string,
-) (next runner.Next, over bool, err error) {
+	ask *exchange.Ask, number uint64, item string,
+) (next exchange.Next, over bool, err error) {
 	s := c.server.Present()
 	if s == nil {
 		return next, true, nil
@@ -337,7 +338,7 @@ func (c *cheat) roundNext(
 			return next, false, err
 		}
 		if message := s.Pending(0); len(message) > 0 && !slices.Contains(ask.Seen, item) {
-			return runner.Next{Kind: runner.Message, Item: item, Session: c.number, Message: message[0]},
+			return exchange.Next{Kind: exchange.Message, Item: item, Session: c.number, Message: message[0]},
 				false, nil
 		}
 	}
@@ -379,7 +380,7 @@ func (c *cheat) roundNext(
 	if item = itemOf(one); slices.Contains(ask.Seen, item) {
 		return next, true, c.unless(c.pump(true), protocol.ErrTooFew)
 	}
-	next = runner.Next{Kind: runner.Message, Item: item, Session: c.number, Message: one}
+	next = exchange.Next{Kind: exchange.Message, Item: item, Session: c.number, Message: one}
 	if s.Step() == protocol.StepMasked {
 		next.Round = int(number)
 	}
@@ -425,7 +426,7 @@ func (c *cheat) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		_, _ = w.Write(c.file)
 		return
 	}
-	ask := new(runner.Ask)
+	ask := new(exchange.Ask)
 	query := q.URL.Query()
 	for _, one := range strings.Split(query.Get("sessions"), ",") {
 		if n, err := strconv.ParseUint(one, 10, 64); err == nil {
@@ -437,21 +438,17 @@ func (c *cheat) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	ask.Round, _ = strconv.ParseUint(query.Get("round"), 10, 64)
 	c.told = max(c.told, ask.Round)
 	err = errors.New("it goes round in circles")
-	var next runner.Next
+	var next exchange.Next
 	if request <= mostRequests {
 		next, err = c.next(ask)
 	}
 	if err != nil {
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.WriteHeader(http.StatusInternalServerError)
-		_, _ = fmt.Fprintf(w, `{"type":%q,"detail":%q}`, door.ProblemPrefix+"stranger", err.Error())
+		_, _ = fmt.Fprintf(w, `{"type":%q,"detail":%q}`, exchange.ProblemPrefix+"stranger", err.Error())
 		return
 	}
-	h := w.Header()
-	h.Set(door.HeaderNext, string(next.Kind))
-	h.Set(door.HeaderItem, next.Item)
-	h.Set(door.HeaderSession, strconv.FormatUint(next.Session, 10))
-	h.Set(door.HeaderRound, strconv.Itoa(next.Round))
+	next.Set(w.Header())
 	_, _ = w.Write(next.Message)
 }
 
@@ -463,6 +460,7 @@ func heard(q *http.Request, body []byte) string {
 	}
 	if query.Has("number") { // how many it has asked since some instant, however long each took
 		query.Set("number", "above the last")
+		query.Set("process", "any") // drawn when a process starts
 	}
 	kind := wire.Type(0)
 	if h, _, err := wire.ParseHeader(body); err == nil {
@@ -505,7 +503,7 @@ func (c *cheat) check(t *testing.T) {
 		}
 	}
 	if n := len(c.released); n > c.f.Settled.Submissions() {
-		t.Errorf("%d submissions, the plan has %d", n, c.f.Settled.Submissions())
+		t.Errorf("%d submissions, the job has %d", n, c.f.Settled.Submissions())
 	}
 	ledger, err := c.f.Settled.Ledger()
 	if err != nil {
@@ -877,10 +875,11 @@ func TestGuardLedger(t *testing.T) {
 	for spent := 1; spent <= f.Settled.Rounds(); spent++ {
 		guard := guardOf(f, spent)
 		of, err := guard.Spent()
-		if err != nil || of == nil || of.Upper <= before || of.Upper > f.Job.Privacy.Epsilon {
+		if err != nil || of == nil || of.Bare().Upper <= before ||
+			of.Bare().Upper > f.Job.Privacy.Epsilon {
 			t.Fatalf("%d rounds: %+v, %v", spent, of, err)
 		}
-		before = of.Upper
+		before = of.Bare().Upper
 	}
 	if before < 0.99*f.Job.Privacy.Epsilon {
 		t.Errorf("all rounds spend %v of %v", before, f.Job.Privacy.Epsilon)
@@ -889,4 +888,29 @@ func TestGuardLedger(t *testing.T) {
 	if of, err := guard.Spent(); of != nil || err != nil || guard.Count() != 2 {
 		t.Errorf("without noise: %+v, %v", of, err)
 	}
+}
+
+// A federation that has ended for a party stays ended, whatever the server says later: the
+// party's book counts what it has spent there.
+func TestBookEnded(t *testing.T) {
+	f := few(t)
+	book := newBook(t)
+	withBook := func(p *Party) { p.Book = book }
+	first := newCheat(f, join(1), round(1))
+	first.play(t, withBook, nil)
+	later := newCheat(f, join(2), round(2))
+	later.folder = first.folder
+	later.play(t, withBook, nil)
+	if len(first.released) != 1 || len(later.released) != 0 {
+		t.Errorf("%d submissions, and %d once it had ended", len(first.released), len(later.released))
+	}
+}
+
+func newBook(t *testing.T) *consent.Book {
+	t.Helper()
+	key, err := keyexchange.GenerateSealKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &consent.Book{File: filepath.Join(t.TempDir(), "book"), Key: key}
 }

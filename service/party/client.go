@@ -1,10 +1,8 @@
 package party
 
 import (
-	"bytes"
 	"context"
 	"crypto"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,8 +14,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/internal/strict"
-	"github.com/hushsum/hushsum/service/door"
-	"github.com/hushsum/hushsum/service/runner"
+	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/signature"
 )
 
@@ -27,9 +24,10 @@ var ErrServer = errors.New("party: not the server that was named")
 // RefusalError is a refusal by the server.
 type RefusalError struct {
 	Status int
-	Kind   string // such as due, see package door
+	Kind   string // such as due, see package exchange
 	Detail string
 	last   uint64 // number of a question, of the kind copied
+	again  bool   // the same node answers if asked again at once
 }
 
 func (e *RefusalError) Error() string {
@@ -52,10 +50,12 @@ func (e *RefusalError) Error() string {
 type Server struct {
 	Now func() time.Time // the time that requests are signed with; nil: time.Now
 
-	bases    []string
+	bases    []*base
 	at       atomic.Int64 // which of them; the next after one that does not answer
+	wait     atomic.Int64 // how long the server lets a question wait, nanoseconds
 	sent     atomic.Int64
 	number   atomic.Uint64 // of the last question; it begins with a time
+	process  uint64        // a random number of this one
 	identity crypto.Signer
 	client   *http.Client
 	pins     *pins // nil: certificates that this machine trusts
@@ -68,22 +68,55 @@ func memberPath(id string) string { return partyPath(id) + "/committee" }
 // Times of requests.
 const (
 	dialTime   = 10 * time.Second
-	answerTime = 60 * time.Second
 	mostJSON   = 1 << 20
 	mostRoster = 256 << 20
 )
 
-// do sends a signed request, to the next node if one does not answer or cannot help, and to each at
-// most once. The caller closes the answer's body.
+// base is the address of a node.
+type base struct {
+	address string
+	silent  atomic.Int64 // when it last did not answer, 0: it has answered since
+}
+
+// passOver is how long a node that did not answer is asked only if others do not either.
+const passOver = time.Minute
+
+// move has the next request go to another node than the one at a place: to the next one that has
+// not been silent of late.
+func (s *Server) move(at int64) {
+	to := at + 1
+	for k := at + 1; k < at+int64(len(s.bases)); k++ {
+		if time.Since(time.Unix(0, s.base(k).silent.Load())) >= passOver {
+			to = k
+			break
+		}
+	}
+	s.at.CompareAndSwap(at, to)
+}
+
+func (s *Server) base(at int64) *base { return s.bases[int(at)%len(s.bases)] }
+
+// do sends a signed request, to the next node if one does not answer or cannot help, and to as many
+// as there are at most; and to a node once more that says that another leads by now.
 func (s *Server) do(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
-	for tried := 1; ; tried++ {
+	tries, again := len(s.bases), true
+	for {
 		at := s.at.Load()
-		answer, err := s.doAt(ctx, s.bases[int(at)%len(s.bases)], method, path, body)
+		answer, err := s.doAt(ctx, s.base(at), method, path, body)
 		if err == nil || ctx.Err() != nil || !elsewhere(err) {
 			return answer, err
 		}
-		s.at.CompareAndSwap(at, at+1)
-		if tried == len(s.bases) {
+		var refusal *RefusalError
+		refused := errors.As(err, &refusal)
+		if refused && refusal.again && again {
+			again = false
+			continue
+		}
+		if !refused {
+			s.base(at).silent.Store(time.Now().UnixNano())
+		}
+		s.move(at)
+		if tries--; tries == 0 {
 			return nil, err
 		}
 	}
@@ -105,41 +138,43 @@ func elsewhere(err error) bool {
 
 // doAt sends a signed request to one node.
 func (s *Server) doAt(
-	ctx context.Context, base, method, path string, body []byte,
+	ctx context.Context, to *base, method, path string, body []byte,
 ) (*http.Response, error) {
-	var reader io.Reader
-	if body != nil {
-		reader = bytes.NewReader(body)
-	}
-	r, err := http.NewRequestWithContext(ctx, method, base+path, reader)
-	if err != nil {
-		return nil, err
-	}
 	now := time.Now
 	if s.Now != nil {
 		now = s.Now
 	}
-	if err := signature.Sign(r, body, s.identity, now()); err != nil {
-		return nil, err
-	}
-	s.sent.Add(int64(len(body)))
-	answer, err := s.client.Do(r)
+	answer, err := s.timely(ctx, method, to.address+path, body, func(r *http.Request) error {
+		s.sent.Add(int64(len(body)))
+		return signature.Sign(r, body, s.identity, now())
+	})
 	if err != nil {
 		return nil, withAdvice(err)
 	}
-	s.learn(ctx, base, answer.Header.Get(door.HeaderCertificates))
+	to.silent.Store(0)
+	if answer.Header.Get(exchange.HeaderWait) != "" {
+		s.wait.Store(int64(exchange.ParseWait(answer.Header)))
+	}
+	s.learn(ctx, to.address, answer.Header.Get(exchange.HeaderCertificates))
 	if answer.StatusCode >= 300 {
 		defer answer.Body.Close()
-		refusal := &RefusalError{Status: answer.StatusCode}
 		text, _ := io.ReadAll(io.LimitReader(answer.Body, 4<<10))
-		var p door.Problem
-		if json.Unmarshal(text, &p) == nil {
-			refusal.Kind, refusal.Detail = strings.TrimPrefix(p.Type, door.ProblemPrefix), p.Detail
-			refusal.last, _ = strconv.ParseUint(answer.Header.Get(door.HeaderNumber), 10, 62)
-		}
-		return nil, refusal
+		return nil, refusalOf(answer, text)
 	}
 	return answer, nil
+}
+
+// refusalOf reads the body of an answer that refuses; another program than the server, such as a
+// proxy, may have written it, and then there is a status alone.
+func refusalOf(answer *http.Response, text []byte) *RefusalError {
+	refusal := &RefusalError{Status: answer.StatusCode}
+	var p exchange.Problem
+	if strict.JSON(text, &p) == nil {
+		refusal.Kind, refusal.Detail = strings.TrimPrefix(p.Type, exchange.ProblemPrefix), p.Detail
+		refusal.last, _ = strconv.ParseUint(answer.Header.Get(exchange.HeaderNumber), 10, 62)
+		refusal.again = answer.Header.Get("Retry-After") == "0"
+	}
+	return refusal
 }
 
 // withAdvice adds advice for the case that no version of TLS is shared, as with a proxy that ends
@@ -191,22 +226,22 @@ func strictJSON(b []byte, into any) error {
 }
 
 // List returns the server's federations.
-func (s *Server) List(ctx context.Context) ([]door.Listed, error) {
+func (s *Server) List(ctx context.Context) ([]exchange.Listed, error) {
 	b, _, err := s.read(ctx, "/v1/federations", mostJSON)
 	if err != nil {
 		return nil, err
 	}
-	var out []door.Listed
+	var out []exchange.Listed
 	return out, strictJSON(b, &out)
 }
 
 // Describe returns the server's description of a federation.
-func (s *Server) Describe(ctx context.Context, id string) (*door.Description, error) {
+func (s *Server) Describe(ctx context.Context, id string) (*exchange.Description, error) {
 	b, _, err := s.read(ctx, "/v1/federations/"+url.PathEscape(id), mostJSON)
 	if err != nil {
 		return nil, err
 	}
-	out := new(door.Description)
+	out := new(exchange.Description)
 	return out, strictJSON(b, out)
 }
 
@@ -229,12 +264,12 @@ func (s *Server) Before(ctx context.Context, id string) ([]byte, error) {
 }
 
 // successors returns the federations that, according to the server, continue another.
-func (s *Server) successors(ctx context.Context, id string) ([]door.Successor, error) {
+func (s *Server) successors(ctx context.Context, id string) ([]exchange.Successor, error) {
 	b, _, err := s.read(ctx, "/v1/federations/"+url.PathEscape(id)+"/successors", mostJSON)
 	if err != nil {
 		return nil, err
 	}
-	var out []door.Successor
+	var out []exchange.Successor
 	return out, strictJSON(b, &out)
 }
 
@@ -250,56 +285,38 @@ func (s *Server) Model(ctx context.Context, id string, round int, most int64) ([
 
 // Next asks what is next.
 func (s *Server) Next(
-	ctx context.Context, id string, ask runner.Ask, most int64,
-) (runner.Next, error) {
+	ctx context.Context, id string, ask exchange.Ask, most int64,
+) (exchange.Next, error) {
 	return s.next(ctx, partyPath(id), ask, most, nil)
 }
 
 // next calls due with the answer before its message is read; if due fails the message is not read.
 func (s *Server) next(
-	ctx context.Context, path string, ask runner.Ask, most int64, due func(next *runner.Next) error,
-) (runner.Next, error) {
-	q := make(url.Values)
-	var sessions []string
-	for _, n := range ask.Sessions {
-		sessions = append(sessions, strconv.FormatUint(n, 10))
-	}
-	if sessions != nil {
-		q.Set("sessions", strings.Join(sessions, ","))
-	}
-	if ask.Seen != nil {
-		q.Set("seen", strings.Join(ask.Seen, ","))
-	}
-	if ask.Working {
-		q.Set("working", "true")
-	}
-	if ask.Absent > 0 {
-		q.Set("absent", strconv.FormatUint(ask.Absent, 10))
-	}
-	if ask.Offer > 0 {
-		q.Set("offer", strconv.FormatUint(ask.Offer, 10))
-	}
-	q.Set("number", strconv.FormatUint(s.numbered(), 10))
-	q.Set("least", strconv.FormatUint(ask.Least, 10))
-	q.Set("round", strconv.FormatUint(ask.Round, 10))
-	answer, err := s.do(ctx, http.MethodGet, path+"/next?"+q.Encode(), nil)
+	ctx context.Context, path string, ask exchange.Ask, most int64,
+	due func(next *exchange.Next) error,
+) (exchange.Next, error) {
+	ask.Number, ask.Process = s.numbered(), s.process
+	answer, err := s.do(ctx, http.MethodGet, path+"/next?"+ask.Query().Encode(), nil)
 	var refusal *RefusalError
+	if errors.As(err, &refusal) && refusal.Kind == "twice" {
+		s.above(refusal.last) // and the party says so
+	}
 	if errors.As(err, &refusal) && refusal.Kind == "copied" {
 		s.above(refusal.last)
-		q.Set("number", strconv.FormatUint(s.numbered(), 10))
-		answer, err = s.do(ctx, http.MethodGet, path+"/next?"+q.Encode(), nil)
+		ask.Number = s.numbered()
+		answer, err = s.do(ctx, http.MethodGet, path+"/next?"+ask.Query().Encode(), nil)
 	}
 	if err != nil {
-		return runner.Next{}, err
+		return exchange.Next{}, err
 	}
 	defer answer.Body.Close()
 	next, err := nextOf(answer)
-	if err != nil || next.Kind == runner.Nothing {
+	if err != nil || next.Kind == exchange.Nothing {
 		return next, err
 	}
 	if due != nil {
 		if err := due(&next); err != nil {
-			return runner.Next{}, err
+			return exchange.Next{}, err
 		}
 	}
 	next.Message, err = bodyOf(answer, most)
@@ -321,23 +338,16 @@ func (s *Server) above(number uint64) {
 var errOther = errors.New("party: something else answers instead of the server")
 
 // nextOf reads what is next from an answer.
-func nextOf(answer *http.Response) (runner.Next, error) {
-	h := answer.Header
-	next := runner.Next{Kind: runner.Kind(h.Get(door.HeaderNext)), Item: h.Get(door.HeaderItem)}
-	if nothing := answer.StatusCode == http.StatusNoContent; nothing != (next.Kind == runner.Nothing) {
-		return runner.Next{}, fmt.Errorf("%w: status %d and %s %.20q", errOther, answer.StatusCode,
-			door.HeaderNext, next.Kind)
+func nextOf(answer *http.Response) (exchange.Next, error) {
+	kind := exchange.Kind(answer.Header.Get(exchange.HeaderNext))
+	if nothing := answer.StatusCode == http.StatusNoContent; nothing != (kind == exchange.Nothing) {
+		return exchange.Next{}, fmt.Errorf("%w: status %d and %s %.20q", errOther, answer.StatusCode,
+			exchange.HeaderNext, kind)
 	}
-	if next.Kind == runner.Nothing {
-		return next, nil
+	next, err := exchange.ParseNext(answer.Header)
+	if err != nil {
+		return exchange.Next{}, fmt.Errorf("%w: %w", ErrServer, err)
 	}
-	var e1 error
-	next.Session, e1 = strconv.ParseUint(h.Get(door.HeaderSession), 10, 64)
-	round, e2 := strconv.ParseUint(h.Get(door.HeaderRound), 10, 31)
-	if e1 != nil || e2 != nil || len(next.Item) > 64 || strings.ContainsAny(next.Item, ",") {
-		return runner.Next{}, fmt.Errorf("%w: the headers of its answer", ErrServer)
-	}
-	next.Round = int(round)
 	return next, nil
 }
 

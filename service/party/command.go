@@ -8,14 +8,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/hushsum/hushsum/internal/children"
+	"github.com/hushsum/hushsum/internal/strict"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/service/tensor"
 )
@@ -24,9 +22,9 @@ import (
 var ErrTraining = errors.New("party: the training command failed")
 
 // Command is a Trainer that runs a program in any language. The program finds round.json and the
-// model, as model.safetensors and model.npz, in the folder that HUSHSUM_WORK names, and leaves
-// there update.safetensors or update.npz, the change of the model, or trained.safetensors or
-// trained.npz, the trained weights, and metrics.json if it has any. Where the unit is a record,
+// model, as model.safetensors and model.npz, in the folder that HUSHSUM_WORK names. There it writes
+// either update.safetensors or update.npz, the change of the model, or trained.safetensors or
+// trained.npz, the trained weights; and metrics.json if it has metrics. Where the unit is a record,
 // round.json has the [job.Coins] of the update, and weights are refused. Files that an earlier
 // round left are deleted before.
 type Command struct {
@@ -63,13 +61,7 @@ func (c *Command) Train(ctx context.Context, w *Work) (*Update, error) {
 	if err != nil {
 		return nil, err
 	}
-	arrays, err := w.Spec.AppendNPZ(nil, w.Model)
-	if err != nil {
-		return nil, err
-	}
-	if err := errors.Join(os.WriteFile(at("model.safetensors"), w.File, 0o600),
-		os.WriteFile(at("model.npz"), arrays, 0o600),
-		os.WriteFile(at("round.json"), about, 0o600)); err != nil {
+	if err := errors.Join(w.write(folder), os.WriteFile(at("round.json"), about, 0o600)); err != nil {
 		return nil, err
 	}
 	outer := ctx
@@ -78,15 +70,8 @@ func (c *Command) Train(ctx context.Context, w *Work) (*Update, error) {
 		ctx, cancel = context.WithTimeout(ctx, c.Limit)
 		defer cancel()
 	}
-	shell, flag := "/bin/sh", "-c"
-	if runtime.GOOS == "windows" {
-		shell, flag = "cmd", "/C"
-	}
-	run := exec.CommandContext(ctx, shell, flag, c.Line)
-	run.Env = append(os.Environ(), "HUSHSUM_WORK="+folder)
+	run := shellOf(ctx, c.Line, folder)
 	run.Stdout, run.Stderr = c.Out, c.Out
-	run.WaitDelay = 5 * time.Second
-	children.EndWith(run)
 	if err := run.Run(); err != nil {
 		switch {
 		case outer.Err() != nil:
@@ -97,6 +82,16 @@ func (c *Command) Train(ctx context.Context, w *Work) (*Update, error) {
 		return nil, fmt.Errorf("%w: %w", ErrTraining, err)
 	}
 	return readUpdate(at, w)
+}
+
+// write writes the model's files.
+func (w *Work) write(folder string) error {
+	arrays, err := w.Spec.AppendNPZ(nil, w.Model)
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(filepath.Join(folder, "model.safetensors"), w.File, 0o600),
+		os.WriteFile(filepath.Join(folder, "model.npz"), arrays, 0o600))
 }
 
 // readUpdate reads the files that a command has left.
@@ -126,6 +121,10 @@ func readUpdate(at func(string) string, w *Work) (*Update, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrTraining, err)
 	}
+	if w.Coins != nil && spec.DType != tensor.Float64 {
+		return nil, fmt.Errorf("%w: it left a sum over records in float32, whose rounding no noise "+
+			"covers; add up and save in float64", ErrTraining)
+	}
 	if u.Vector, err = arrange(w.Spec, &spec, values); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrTraining, err)
 	}
@@ -141,21 +140,31 @@ func readUpdate(at func(string) string, w *Work) (*Update, error) {
 		return nil, fmt.Errorf("%w: the federation sums loss and accuracy, and it left no metrics.json, "+
 			`such as {"loss": 0.4, "accuracy": 0.9}`, ErrTraining)
 	}
-	var m struct{ Loss, Accuracy *float64 }
-	if err == nil && len(b) > mostMetrics {
-		err = fmt.Errorf("%d bytes, at most %d are read", len(b), mostMetrics)
-	}
 	if err == nil {
-		err = json.Unmarshal(b, &m)
-	}
-	if err == nil && (m.Loss == nil || m.Accuracy == nil) {
-		err = errors.New(`it takes both "loss" and "accuracy"`)
+		u.Loss, u.Accuracy, err = metricsOf(b)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: metrics.json: %w", ErrTraining, err)
 	}
-	u.Loss, u.Accuracy = *m.Loss, *m.Accuracy
 	return u, nil
+}
+
+// metricsOf reads a metrics.json.
+func metricsOf(text []byte) (loss, accuracy float64, err error) {
+	var m struct {
+		Loss     *float64 `json:"loss"`
+		Accuracy *float64 `json:"accuracy"`
+	}
+	if len(text) > mostMetrics {
+		return 0, 0, fmt.Errorf("%d bytes, at most %d are read", len(text), mostMetrics)
+	}
+	if err := strict.JSON(text, &m); err != nil {
+		return 0, 0, err
+	}
+	if m.Loss == nil || m.Accuracy == nil {
+		return 0, 0, errors.New(`it takes both "loss" and "accuracy"`)
+	}
+	return *m.Loss, *m.Accuracy, nil
 }
 
 // arrange puts a file's tensors into the order of the model. The file may have more, which stay

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/service/federation"
+	stores "github.com/hushsum/hushsum/store"
 	"github.com/hushsum/hushsum/training"
 )
 
@@ -36,7 +36,7 @@ func NewDeclared(
 	if training == nil {
 		return nil, fmt.Errorf("%w: it declares no training; write [training]", job.ErrConfig)
 	}
-	own, err := training.Party(party, rows, hushsum.FileStore(filepath.Join(folder, fileVariates)))
+	own, err := training.Party(party, rows, stores.FileStore(filepath.Join(folder, fileVariates)))
 	if err != nil {
 		return nil, err
 	}

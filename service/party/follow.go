@@ -9,24 +9,26 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/job/consent"
 	"github.com/hushsum/hushsum/keyexchange"
-	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/federation"
 )
 
 // This file lets a party, or a member of a committee, continue in a federation that continues its
 // own.
 
-// Successor returns the federation that continues the party's own, on the word of an operator
-// listed in its Policy's Follow, and that Policy and Book permit; nil if there is none. One that
-// they do not permit is passed over if another continues it that they do: the party's book then
-// lists it as declined. It fails with [ErrPolicy] if there are only federations that they do not
-// permit.
+// Successor returns the federation that continues the party's own, by the signed statement of an
+// operator listed in its Policy's Follow, and that Policy and Book permit; nil if there is none. A
+// federation that they do not permit is skipped if a permitted federation continues it: the party's
+// book then lists the skipped federation as declined. Successor fails with [consent.ErrPolicy] if
+// they permit none of the federations.
 func (p *Party) Successor(ctx context.Context) (*federation.Federation, error) {
 	next, passed, err := p.Server.successor(ctx, p.Federation.ID, "roster", p.mayFollow)
 	for _, f := range passed {
 		if err == nil {
-			err = p.Book.Decline(f)
+			err = p.Book.Decline(f.Settled)
 		}
 	}
 	if err != nil {
@@ -39,15 +41,18 @@ func (p *Party) Successor(ctx context.Context) (*federation.Federation, error) {
 // if that one may not be passed over either.
 func (p *Party) mayFollow(s successor) error {
 	key, _ := p.Identity.Public().(ed25519.PublicKey)
-	roster := s.next.Settled.Roster()
-	i, found := roster.Index(key)
-	if err := p.Policy.mayFollow(p.Federation, s, found); err != nil {
+	_, found := s.next.Settled.Roster().Index(key)
+	if err := mayFollow(p.Policy, p.Federation, s, found); err != nil {
 		return err
 	}
 	if p.Book == nil {
 		return errors.New("the party has no book")
 	}
-	return p.Book.Check(p.Policy, s.next, roster.Name(i), s.passed...)
+	var passed []*job.Settled
+	for _, f := range s.passed {
+		passed = append(passed, f.Settled)
+	}
+	return p.Book.Check(p.Policy, s.next.Settled, key, passed...)
 }
 
 // Successor returns the federation that continues the member's own, as [Party.Successor] does. A
@@ -64,7 +69,7 @@ func (m *Member) mayFollow(s successor) error {
 		key, _ := m.Identity.Public().(ed25519.PublicKey)
 		_, found = list.Index(key)
 	}
-	return m.Policy.mayFollow(m.Federation, s, found)
+	return mayFollow(m.Policy, m.Federation, s, found)
 }
 
 // successor is a federation that claims to continue another.
@@ -119,13 +124,13 @@ func (s *Server) successor(ctx context.Context, id, list string, may func(succes
 	return nil, nil, refused
 }
 
-// declines says why a successor is not followed. It is [ErrPolicy], and says so once.
-func declines(l door.Successor, why error, list string) error {
+// declines says why a successor is not followed. It is [consent.ErrPolicy], and says so once.
+func declines(l exchange.Successor, why error, list string) error {
 	if errors.Is(why, errUnlisted) {
 		return &unlistedError{l, list}
 	}
-	return fmt.Errorf("%w: %s (%.16s…): %s", ErrPolicy, l.Name, l.ID,
-		strings.TrimPrefix(why.Error(), ErrPolicy.Error()+": "))
+	return fmt.Errorf("%w: %s (%.16s…): %s", consent.ErrPolicy, l.Name, l.ID,
+		strings.TrimPrefix(why.Error(), consent.ErrPolicy.Error()+": "))
 }
 
 // errUnsigned: a federation continues the other, and nobody signed that.
@@ -134,9 +139,10 @@ var errUnsigned = errors.New("it continues this one, but no operator that follow
 
 var errUnlisted = errors.New("this identity's key is not in its list")
 
-// unlistedError: a successor goes on without the caller. It is [ErrPolicy], without its text.
+// unlistedError: a successor goes on without the caller. It is [consent.ErrPolicy], without its
+// text.
 type unlistedError struct {
-	next door.Successor
+	next exchange.Successor
 	list string
 }
 
@@ -145,14 +151,14 @@ func (e *unlistedError) Error() string {
 		"unless the operator declares another", e.list, e.next.Name, e.next.ID)
 }
 
-func (e *unlistedError) Is(target error) bool { return target == ErrPolicy }
+func (e *unlistedError) Is(target error) bool { return target == consent.ErrPolicy }
 
 // errWord: no operator whom the policy follows says that it continues the other.
 var errWord = errors.New("it is not signed by an operator listed in follow")
 
 // mayFollow returns an error unless a policy lets its owner continue from one federation in
 // another; listed tells whether the owner is in the other's roster or committee.
-func (p *Policy) mayFollow(was *federation.Federation, s successor, listed bool) error {
+func mayFollow(p *consent.Policy, was *federation.Federation, s successor, listed bool) error {
 	next := s.next
 	signer, err := next.Signer(s.succession)
 	if err != nil {
@@ -177,11 +183,11 @@ func (p *Policy) mayFollow(was *federation.Federation, s successor, listed bool)
 		return fmt.Errorf("it has %d new parties, members or keys, and follow_joined is %d; join it by "+
 			"hand, with the fingerprints of its lists", added, p.FollowJoined)
 	}
-	return p.Check(next)
+	return p.Check(next.Settled)
 }
 
-// Changes lists the names of those that have joined a roster or a committee, left it, and have
-// another key in it. Nil is an empty list.
+// Changes lists the names that have joined a roster or a committee, that have left it, and whose
+// keys in it have changed. A nil roster is an empty list.
 func Changes(was, is *keyexchange.Roster) (joined, left, renewed []string) {
 	before, now := entries(was), entries(is)
 	keys := map[string]ed25519.PublicKey{}
@@ -235,7 +241,7 @@ func (s *Server) whole(ctx context.Context, id string) (*federation.Federation, 
 // WorkOut works a federation out from the server's description of it and the lists that the caller
 // trusts: roster and committee. It fails with [ErrServer] if the identifier then differs.
 func (s *Server) WorkOut(
-	ctx context.Context, id string, said *door.Description, files federation.Files,
+	ctx context.Context, id string, said *exchange.Description, files federation.Files,
 ) (f *federation.Federation, err error) {
 	files.Text = []byte(said.Text)
 	if said.Initial {

@@ -9,9 +9,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/job/consent"
 	"github.com/hushsum/hushsum/service/federation"
 )
 
@@ -39,7 +39,7 @@ func sworn(t *testing.T, l lists, after *federation.Federation) (*federation.Fed
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := job.Before{Federation: after.ID, Unit: after.Job.Protects(), Ledger: ledger}
+		b := job.Before{Federation: after.ID, Ledger: ledger}
 		if files.Before, err = b.MarshalText(); err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +84,7 @@ func TestUnlisted(t *testing.T) {
 		"committee": m.Successor, "roster": p.Successor,
 	} {
 		next, err := ask(t.Context())
-		if next != nil || !errors.Is(err, ErrPolicy) || strings.Contains(err.Error(), "policy") ||
+		if next != nil || !errors.Is(err, consent.ErrPolicy) || strings.Contains(err.Error(), "policy") ||
 			!strings.Contains(err.Error(), "not in the "+list+" of next (0000") ||
 			!strings.Contains(err.Error(), "may be stopped") {
 			t.Errorf("%s: %v", list, err)
@@ -106,27 +106,27 @@ func TestMayFollow(t *testing.T) {
 		out[at] = key
 		return out
 	}
-	policy := func(change func(p *Policy)) *Policy {
+	policy := func(change func(p *consent.Policy)) *consent.Policy {
 		key := seedOf(200).Public().(ed25519.PublicKey)
-		p := &Policy{Follow: []string{hex.EncodeToString(key)}}
+		p := &consent.Policy{Follow: []string{hex.EncodeToString(key)}}
 		if change != nil {
 			change(p)
 		}
 		return p
 	}
-	one := func(p *Policy) { p.FollowJoined = 1 }
+	one := func(p *consent.Policy) { p.FollowJoined = 1 }
 	same := lists{parties, members}
 	member4 := lists{parties, replaced(members, 4, 199)}
 	for name, c := range map[string]struct {
 		is            lists
 		after         *federation.Federation // nil: was
-		policy        *Policy
+		policy        *consent.Policy
 		party, member bool // may p0 go on, and m0?
 	}{
 		"the same lists":        {is: same, policy: policy(nil), party: true, member: true},
 		"no policy":             {is: same},
-		"nobody's word":         {is: same, policy: &Policy{FollowJoined: 9}},
-		"beyond the policy":     {is: same, policy: policy(func(p *Policy) { p.Faults = 2 })},
+		"nobody's word":         {is: same, policy: &consent.Policy{FollowJoined: 9}},
+		"beyond the policy":     {is: same, policy: policy(func(p *consent.Policy) { p.Faults = 2 })},
 		"from another":          {is: same, after: other, policy: policy(one)},
 		"a new party":           {is: lists{replaced(parties, 9, 99), members}, policy: policy(nil)},
 		"a new member":          {is: member4, policy: policy(nil)},
@@ -139,7 +139,7 @@ func TestMayFollow(t *testing.T) {
 			member: true},
 		"without a committee": {is: lists{parties, nil}, policy: policy(nil), party: true},
 		"with a first committee": {is: same, after: pairwise,
-			policy: policy(func(p *Policy) { p.FollowJoined = 4 })},
+			policy: policy(func(p *consent.Policy) { p.FollowJoined = 4 })},
 	} {
 		before := was
 		if c.after != nil {
@@ -150,8 +150,7 @@ func TestMayFollow(t *testing.T) {
 		if c.after == pairwise {
 			from = pairwise
 		}
-		now := time.Now()
-		p := Party{Federation: from, Identity: seedOf(0), Policy: c.policy, Book: newBook(t, &now)}
+		p := Party{Federation: from, Identity: seedOf(0), Policy: c.policy, Book: newBook(t)}
 		to := successor{next: next, succession: word, from: from.ID}
 		if err := p.mayFollow(to); (err == nil) != c.party {
 			t.Errorf("%s: party: %v", name, err)

@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/job/consent"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/federation"
-	"github.com/hushsum/hushsum/service/runner"
 )
 
 // Member is one member of the committee of a federation whose sums are of one message. Set the
@@ -21,12 +22,12 @@ type Member struct {
 	Server     *Server
 	Folder     string               // for the state; one process at a time, and no party's
 	Key        *keyexchange.SealKey // seals the state
-	Policy     *Policy              // nil: everything is accepted
+	Policy     *consent.Policy      // nil: everything is accepted
 	Log        *slog.Logger         // nil: nothing is logged
 
-	// Spent is for a member whose state is lost: the last round that it may have helped in. It
-	// helps in none up to that one. With 0, a counter that has seen a newer state than the folder's
-	// is hushsum.ErrOldState.
+	// Spent is for a member whose state is lost: the last round in which it may have helped. The
+	// member helps in no round up to that one. With 0, Run fails with store.ErrOldState if the
+	// counter has seen a newer state than the folder's.
 	Spent int
 
 	fault func(file string) error // see store; nil: there is none
@@ -38,13 +39,16 @@ type helping struct {
 	member *drive.Member
 }
 
-// Run helps until the federation ends. It fails as [Party.Run] does.
+// Run helps until the federation ends. It fails with the errors of [Party.Run].
 func (m *Member) Run(ctx context.Context) error {
 	one := m.Federation.Settled.Oneshot()
 	if one == nil {
-		return &hushsum.ConfigError{Path: "sum.protocol", Reason: "pairwise sums have no committee"}
+		return &job.ConfigError{Path: "sum.protocol", Reason: "pairwise sums have no committee"}
 	}
 	if err := checkSpent(m.Federation, m.Spent); err != nil {
+		return err
+	}
+	if err := m.Policy.Check(m.Federation.Settled); err != nil {
 		return err
 	}
 	h := &helping{running: &running{
@@ -85,16 +89,16 @@ func (h *helping) load() error {
 	return nil
 }
 
-func (h *helping) ask() runner.Ask {
-	return runner.Ask{Round: h.member.Told(), Seen: h.seen}
+func (h *helping) ask() exchange.Ask {
+	return exchange.Ask{Round: h.member.Told(), Seen: h.seen}
 }
 
 // take handles what is next.
-func (h *helping) take(next *runner.Next) error {
+func (h *helping) take(next *exchange.Next) error {
 	switch next.Kind {
-	case runner.Message:
+	case exchange.Message:
 		h.member.Receive(next.Message)
-	case runner.End:
+	case exchange.End:
 		h.member.Finish()
 	default:
 		return errNext(next)

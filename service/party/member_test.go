@@ -12,10 +12,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/job/consent"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/service/federation"
+	stores "github.com/hushsum/hushsum/store"
 )
 
 // committed is a federation of ten parties, with a committee of five.
@@ -69,9 +71,9 @@ func TestMemberRefuses(t *testing.T) {
 		want   error
 	}{
 		"a stranger":       {func(m *Member) { m.Identity = seedOf(1) }, oneshot.ErrIdentity},
-		"its policy":       {func(m *Member) { m.Policy = &Policy{Faults: 2} }, ErrPolicy},
-		"covered":          {func(m *Member) { m.Policy = &Policy{Covered: true} }, ErrPolicy},
-		"honest parties":   {func(m *Member) { m.Policy = &Policy{LeastHonest: 8} }, ErrPolicy},
+		"its policy":       {func(m *Member) { m.Policy = &consent.Policy{Faults: 2} }, consent.ErrPolicy},
+		"covered":          {func(m *Member) { m.Policy = &consent.Policy{Covered: true} }, consent.ErrPolicy},
+		"honest parties":   {func(m *Member) { m.Policy = &consent.Policy{LeastHonest: 8} }, consent.ErrPolicy},
 		"pairwise sums":    {func(m *Member) { m.Federation = few(t) }, nil},
 		"rounds below":     {func(m *Member) { m.Spent = -1 }, nil},
 		"rounds above":     {func(m *Member) { m.Spent = 5 }, nil},
@@ -82,12 +84,12 @@ func TestMemberRefuses(t *testing.T) {
 			if err := os.Remove(filepath.Join(m.Folder, fileState)); err != nil {
 				t.Fatal(err)
 			}
-		}, hushsum.ErrOldState},
+		}, stores.ErrOldState},
 	} {
 		m := memberOf(t, f, 101, nil)
 		c.change(m)
 		err := m.Run(t.Context())
-		var wrong *hushsum.ConfigError
+		var wrong *job.ConfigError
 		if c.want == nil && !errors.As(err, &wrong) || c.want != nil && !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -149,7 +151,7 @@ func TestOneshotLostOnce(t *testing.T) {
 		}
 		h := &helping{running: &running{Party: Party{Federation: m.Federation, Identity: m.Identity,
 			Key: m.Key, Folder: m.Folder, Spent: spent}}}
-		s := &sending{running: &running{Party: p}}
+		s := &sending{running: &running{Party: p, accepted: new(consent.Accepted)}}
 		s.Spent = spent
 		id, err := m.Federation.ID, error(nil)
 		if h.store, err = openStore(m.Folder, m.Key, kindMember, id, m.Identity); err == nil {

@@ -4,12 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/internal/signed"
 	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/oneshot"
-	"github.com/hushsum/hushsum/service/runner"
+	"github.com/hushsum/hushsum/service/exchange"
 )
 
 // sending is a party that sends one message a round: it announces the message, and sends it when
@@ -34,7 +33,7 @@ func (s *sending) load() error {
 		Noisy:    settled.Mechanism() != nil,
 		Spent:    uint64(s.Spent),
 	}
-	if config.Limits, err = hushsum.LimitsOf(s.Federation.Settled, s.Identity.Public()); err != nil {
+	if config.Limits, err = s.Federation.Settled.Limits(s.Identity.Public()); err != nil {
 		return err
 	}
 	if v == nil {
@@ -50,19 +49,19 @@ func (s *sending) load() error {
 	return s.proceed(context.Background()) // which sends nothing yet
 }
 
-func (s *sending) ask() runner.Ask {
-	return runner.Ask{Round: s.sender.Told(), Absent: s.absent, Offer: s.offer, Seen: s.seen,
+func (s *sending) ask() exchange.Ask {
+	return exchange.Ask{Round: s.sender.Told(), Absent: s.absent, Offer: s.offer, Seen: s.seen,
 		Working: s.making != nil && !s.making.told}
 }
 
 // take handles what is next.
-func (s *sending) take(next *runner.Next) error {
+func (s *sending) take(next *exchange.Next) error {
 	switch next.Kind {
-	case runner.Message:
+	case exchange.Message:
 		s.sender.Opening(next.Message)
-	case runner.Upload:
+	case exchange.Upload:
 		s.sender.Upload(uint64(next.Round))
-	case runner.End:
+	case exchange.End:
 	default:
 		return errNext(next)
 	}
@@ -81,6 +80,9 @@ func (s *sending) proceed(ctx context.Context) error {
 		}
 		if ready.Save {
 			if err := s.saveState(s.sender.State); err != nil {
+				return err
+			}
+			if err := s.count(); err != nil {
 				return err
 			}
 		}
@@ -187,7 +189,7 @@ func (s *sending) values(update *Update, w *Work, rounds uint64) ([]int64, error
 	values, err := update.Values, error(nil)
 	switch {
 	case update.Message != nil:
-		values, err = settled.EncodeMessage(digest, 0, update.Message.Weighed(rounds), s.random)
+		values, err = settled.EncodeMessage(digest, update.Message.Weighed(rounds), s.random)
 	case values == nil:
 		m := job.Message{Vector: update.Vector}.Weighed(rounds)
 		m.Vector, err = s.Federation.Join(m.Vector, update.Loss, update.Accuracy)
@@ -201,7 +203,7 @@ func (s *sending) values(update *Update, w *Work, rounds uint64) ([]int64, error
 	if s.Submitted != nil {
 		s.Submitted(w.Round, values)
 	}
-	integers := signed.Values(s.Federation.Settled.Layout(), values)
+	integers := masking.Signed(s.Federation.Settled.Layout(), values)
 	for _, lane := range values {
 		clear(lane)
 	}

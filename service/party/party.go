@@ -1,38 +1,38 @@
 // Package party takes part in a federation: it asks the server what is next, over connections that
-// it opens itself, checks the answer against what was accepted and the party's own policy, has the
-// party train, and answers. Its state is sealed in one folder and saved before anything that
-// follows from it is sent, so that it may be killed at any moment and restarted.
+// it opens itself, checks the answer against the accepted job and the party's own policy, has the
+// party train, and answers. The party's state is sealed in one folder and saved before any message
+// that follows from it is sent, so the process may be killed at any moment and restarted.
 package party
 
 import (
 	"bytes"
 	"context"
 	"crypto"
-	"crypto/ed25519"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
-	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/instant"
 	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/job/consent"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/federation"
-	"github.com/hushsum/hushsum/service/runner"
 	"github.com/hushsum/hushsum/service/tensor"
 )
 
-// Work is a round's work, for a party to train on.
+// Work holds what a party needs to train in a round.
 type Work struct {
 	Round int
 	Spec  *tensor.Spec
@@ -54,11 +54,13 @@ type Update struct {
 	// submitted is not known yet.
 	Values  [][]uint64
 	Message *job.Message
+	// Without says why Vector is without some records, for the party's log alone: see [Gradients].
+	Without error
 }
 
-// Trainer trains on a party's own rows. An error counts as an absence in that round, and with noise
-// as a submission of zeros, so that only this party's log shows it; so does a panic then. ctx ends
-// when the round goes on without the party.
+// Trainer trains on a party's own rows. After an error the party is absent from that round. With
+// noise it submits zeros instead, after an error or a panic, so that only the party's own log shows
+// the failure. ctx ends when the round goes on without the party.
 type Trainer interface {
 	Train(ctx context.Context, w *Work) (*Update, error)
 }
@@ -77,21 +79,22 @@ type Party struct {
 	Trainer    Trainer
 	Folder     string               // for the state; one process at a time
 	Key        *keyexchange.SealKey // seals the state
-	Policy     *Policy              // nil: everything is accepted
-	Book       *Book                // nil: what other federations spend is not counted
+	Policy     *consent.Policy      // nil: everything is accepted
+	Book       *consent.Book        // nil: what other federations spend is not counted
 	Log        *slog.Logger         // nil: nothing is logged
 
-	// LeastNumber and Spent are for a party whose state is lost: the least number of a session that
-	// it may take part in, which must be above all that it has used, and the last round that it may
-	// have submitted in. All rounds up to that one count as spent, and none is answered again.
-	// Spent above 0 is the party's word that the state is lost: with 0, a counter that has seen a
-	// newer state than the folder's is hushsum.ErrOldState. A state that is the newest knows better
-	// what is spent. A party that lost the counter too sets both in the same way.
+	// LeastNumber and Spent are for a party whose state is lost: LeastNumber is the least number of a
+	// session in which it may take part, above all numbers that it has used, and Spent is the last
+	// round in which it may have submitted. All rounds up to Spent count as spent, and none of them
+	// is answered again. A Spent above 0 declares that the state is lost: with 0, Run fails with
+	// store.ErrOldState if the counter has seen a newer state than the folder's. Where the newest
+	// state is there, the greater of its count and Spent counts. A party that has lost the counter too
+	// sets both in the same way.
 	LeastNumber uint64
 	Spent       int
 
-	// Turns holds places, of which the party takes one while it computes, so that many parties of
-	// one process share its machine; nil: it waits for no other.
+	// Turns holds places. The party takes one while it computes, so that many parties of one process
+	// share the machine; nil: the party waits for no other.
 	Turns chan struct{}
 
 	// Submitted, for tests, is shown each submission, including its noise, before it can be sent.
@@ -105,8 +108,8 @@ type Party struct {
 // or by one message.
 type machine interface {
 	load() error
-	ask() runner.Ask
-	take(next *runner.Next) error
+	ask() exchange.Ask
+	take(next *exchange.Next) error
 	proceed(ctx context.Context) error
 }
 
@@ -114,17 +117,22 @@ type machine interface {
 type running struct {
 	Party
 	machine
-	path    string // where it asks and sends
-	store   *store
-	party   *drive.Party
-	round   uint64 // the last that it submitted in: Spent is only the last that it may have
-	absent  uint64 // the round that it is absent from
-	seen    []string
-	most    int64
-	working context.Context // of what the party is at, see watch
-	turns   bool            // it has a place of Turns
-	worker  instant.Worker  // of a federation with an instant
-	filled  filled          // for Submitted
+	path     string // where it asks and sends
+	store    *store
+	party    *drive.Party
+	accepted *consent.Accepted // nil: a member spends nothing
+	round    uint64            // the last that it submitted in; in that of Spent it only may have
+	absent   uint64            // the round that it is absent from
+	seen     []string
+	most     int64
+	working  context.Context // of what the party is at, see watch
+	turns    bool            // it has a place of Turns
+	worker   instant.Worker  // of a federation with an instant
+	filled   filled          // for Submitted
+
+	unproved int // rounds in which the program has failed, in a job by records
+
+	due time.Time // until when a step may be waiting for it
 
 	// With sum.buffer:
 	life      context.Context // of Run
@@ -137,14 +145,21 @@ const (
 	firstWait   = 100 * time.Millisecond
 	longestWait = 5 * time.Second
 	mostSeen    = 4
+	// While a step may be waiting for it, a party asks again after soonest to soonest + spread. How
+	// long a step may wait, it does not know: its leader may have died, and its time stands still
+	// while the record is away.
+	soonest = 500 * time.Millisecond
+	spread  = 1500 * time.Millisecond
+	away    = time.Minute
+	fewHere = 1000 // parties; more of them would keep the nodes from coming back
 )
 
-// Run takes part until the federation ends, and returns the last model's file: at once, if by the
-// party's book it has ended already. It fails with the context's error; with [ErrPolicy],
-// [ErrBook], [ErrStored] or [ErrLocked] before anything is sent; with [ErrServer] if the server is
-// another; and with errors of the folder. A round that the party has submitted in, or that would
-// exceed what it agreed to, is no error: the party declines it, logs that, and tells the server
-// that it is absent.
+// Run takes part until the federation ends, and returns the last model's file: at once, if the
+// federation has already ended according to the party's book. It fails with the context's error;
+// with the errors of [consent.Book.Accept], [ErrStored] or [ErrLocked] before anything is sent;
+// with [ErrServer] if it is another server; and with errors of the folder. A round in which the
+// party has already submitted, or that would exceed what the party agreed to, is not an error: the
+// party declines the round, logs that, and tells the server that it is absent.
 func (p *Party) Run(ctx context.Context) (model []byte, err error) {
 	r := &running{Party: *p, path: partyPath(p.Federation.ID)}
 	if err := p.checkLost(); err != nil {
@@ -158,12 +173,12 @@ func (p *Party) Run(ctx context.Context) (model []byte, err error) {
 		r.most = int64(p.Federation.Settled.Config(1).MaxMessage())
 		defer by.erase()
 	}
-	if p.Book != nil {
-		if over, err := p.Book.ended(p.Federation.ID); err != nil {
-			return nil, err
-		} else if over {
-			return r.last(ctx)
-		}
+	r.accepted, err = p.Book.Accept(p.Policy, p.Federation.Settled, p.Identity.Public())
+	switch {
+	case err != nil:
+		return nil, err
+	case r.accepted.Ended:
+		return r.last(ctx)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer r.worker.Wait()
@@ -179,10 +194,8 @@ func (p *Party) Run(ctx context.Context) (model []byte, err error) {
 	if err := r.tellSpent(&guard); err != nil {
 		return nil, err
 	}
-	if p.Book != nil {
-		if err := p.Book.end(p.Federation, guard); err != nil {
-			return nil, err
-		}
+	if err := r.accepted.End(guard); err != nil {
+		return nil, err
 	}
 	return r.last(ctx)
 }
@@ -195,27 +208,12 @@ func (r *running) tellSpent(guard *drive.Guard) error {
 		return err
 	}
 	if spent != nil {
-		log = log.With("epsilon", spent.Upper, "against", spent.View.String())
+		log = log.With("spent", *spent)
+	}
+	if r.unproved > 0 {
+		log = log.With("unproved_rounds", r.unproved)
 	}
 	log.Info("the federation has ended")
-	return nil
-}
-
-// enter has the party's book accept the federation.
-func (p *Party) enter() error {
-	switch {
-	case p.Book != nil:
-		key, _ := p.Identity.Public().(ed25519.PublicKey)
-		roster, name := p.Federation.Settled.Roster(), ""
-		if i, found := roster.Index(key); found {
-			name = roster.Name(i)
-		}
-		return p.Book.begin(p.Policy, p.Federation, name)
-	case p.Policy != nil && p.Policy.ofTime():
-		return &hushsum.ConfigError{Path: "Book",
-			Reason: "the policy bounds epsilon by the month or the year",
-			Advice: "give the party a book"}
-	}
 	return nil
 }
 
@@ -227,20 +225,20 @@ func (r *running) guard() drive.Guard {
 	return r.party.Guard()
 }
 
+// count has the party's book count what has left, once the state that counts it is saved and before
+// anything of it is sent.
+func (r *running) count() error {
+	guard := r.guard()
+	if err := r.accepted.Count(guard); err != nil {
+		return localError{err}
+	}
+	return nil
+}
+
 // run takes part until the federation ends, in a folder of the given kind of owner.
 func (r *running) run(ctx context.Context, kind string) (err error) {
 	if r.Log == nil {
 		r.Log = slog.New(slog.DiscardHandler)
-	}
-	if r.Policy != nil {
-		if err := r.Policy.Check(r.Federation); err != nil {
-			return err
-		}
-	}
-	if kind == kindParty {
-		if err := r.enter(); err != nil {
-			return err
-		}
 	}
 	if r.store, err = openStore(r.Folder, r.Key, kind, r.Federation.ID, r.Identity); err != nil {
 		return err
@@ -253,11 +251,19 @@ func (r *running) run(ctx context.Context, kind string) (err error) {
 		return fmt.Errorf("%s (%.16s…), whose state is in %s: %w", r.Federation.Job.Name,
 			r.Federation.ID, r.Folder, err)
 	}
-	wait := firstWait
-	for {
-		if err := r.Policy.wait(ctx, time.Now); err != nil {
+	if r.accepted != nil {
+		if err := r.count(); err != nil {
 			return err
 		}
+	}
+	r.Server.wait.Store(int64(exchange.Wait(r.Federation.Settled.Roster().Len())))
+	wait := firstWait
+	for {
+		_, stop, err := r.Policy.Hours(ctx)
+		if err != nil {
+			return err
+		}
+		stop() // what is begun within them may end later
 		done, err := r.turn(ctx)
 		switch {
 		case ctx.Err() != nil:
@@ -270,14 +276,25 @@ func (r *running) run(ctx context.Context, kind string) (err error) {
 		case fatal(err):
 			return err
 		}
-		r.Log.Warn("asking again", "error", err.Error(), "in", wait.String())
-		r.seen = nil
 		// Spread out, so that not all parties come back at once.
-		if err := sleep(ctx, wait/2+time.Duration(rand.Int64N(int64(wait)))); err != nil {
+		pause := wait/2 + rand.N(wait)
+		if r.awaited(err) {
+			pause = soonest + rand.N(spread)
+		}
+		r.Log.Warn("asking again", "error", err.Error(), "in", pause.Round(time.Millisecond).String())
+		r.seen = nil
+		if err := sleep(ctx, pause); err != nil {
 			return err
 		}
 		wait = min(2*wait, longestWait)
 	}
+}
+
+// awaited reports whether a step may wait for the party although no node could help it.
+func (r *running) awaited(err error) bool {
+	var refusal *RefusalError
+	return time.Now().Before(r.due) && r.Federation.Settled.Roster().Len() <= fewHere &&
+		(!errors.As(err, &refusal) || refusal.Status >= http.StatusInternalServerError)
 }
 
 // checkLost returns an error unless a lost state is declared in full.
@@ -286,20 +303,20 @@ func (p *Party) checkLost() error {
 	case err != nil:
 		return err
 	case p.Federation.Settled.Oneshot() != nil && p.LeastNumber > 0:
-		return &hushsum.ConfigError{
+		return &job.ConfigError{
 			Path:   "LeastNumber",
 			Reason: "one-message sums have no sessions",
 			Advice: "set only Spent",
 		}
 	case p.Federation.Settled.Oneshot() != nil:
 	case p.Spent > 0 && p.LeastNumber == 0:
-		return &hushsum.ConfigError{
+		return &job.ConfigError{
 			Path:   "LeastNumber",
 			Reason: "a party that lost its state does not know which numbers it has used",
 			Advice: "ask the server's operator for one above those of all sessions",
 		}
 	case p.LeastNumber > protocol.MaxNumber:
-		return &hushsum.ConfigError{
+		return &job.ConfigError{
 			Path:   "LeastNumber",
 			Reason: fmt.Sprintf("%d is above %d, the last one", p.LeastNumber, protocol.MaxNumber),
 		}
@@ -313,7 +330,7 @@ func checkSpent(f *federation.Federation, spent int) error {
 	if spent >= 0 && spent <= rounds {
 		return nil
 	}
-	return &hushsum.ConfigError{Path: "Spent",
+	return &job.ConfigError{Path: "Spent",
 		Reason: fmt.Sprintf("%d is outside 0 to the %d rounds of %s", spent, rounds, f.Job.Name)}
 }
 
@@ -356,8 +373,8 @@ func (r *bySessions) erase() {
 	}
 }
 
-func (r *bySessions) ask() runner.Ask {
-	return runner.Ask{
+func (r *bySessions) ask() exchange.Ask {
+	return exchange.Ask{
 		Sessions: r.party.Sessions(),
 		Least:    r.party.Least(),
 		Round:    r.round,
@@ -374,7 +391,8 @@ func (r *running) turn(ctx context.Context) (done bool, err error) {
 	// A place is taken before the message is read: those that wait would otherwise hold their
 	// messages.
 	asked := time.Now()
-	due := func(next *runner.Next) error {
+	due := func(next *exchange.Next) error {
+		r.due = time.Now().Add(time.Duration(r.Federation.Job.Time.StepTime) + away)
 		r.see(next.Item)
 		r.working, stop = r.watch(ctx, next.Session)
 		return r.takeTurn(ctx)
@@ -391,29 +409,29 @@ func (r *running) turn(ctx context.Context) (done bool, err error) {
 		return false, err
 	}
 	switch next.Kind {
-	case runner.Nothing:
+	case exchange.Nothing:
 		// A server that answers this without waiting is asked ten times a second at most.
 		return false, sleep(ctx, firstWait-time.Since(asked))
 	}
 	if err := r.take(&next); err != nil {
 		return false, err
 	}
-	return next.Kind == runner.End, r.proceed(ctx)
+	return next.Kind == exchange.End, r.proceed(ctx)
 }
 
 // errNext: an answer that a server of this federation never gives.
-func errNext(next *runner.Next) error {
+func errNext(next *exchange.Next) error {
 	return fmt.Errorf("%w: it says %.20q is next", ErrServer, next.Kind)
 }
 
 // take handles what is next.
-func (r *bySessions) take(next *runner.Next) (err error) {
+func (r *bySessions) take(next *exchange.Next) (err error) {
 	switch next.Kind {
-	case runner.Join:
+	case exchange.Join:
 		err = r.party.Join(next.Session)
-	case runner.Message:
+	case exchange.Message:
 		err = r.party.Receive(next.Message, uint64(next.Round))
-	case runner.End:
+	case exchange.End:
 	default:
 		return errNext(next)
 	}
@@ -438,6 +456,9 @@ func (r *bySessions) proceed(ctx context.Context) error {
 		}
 		if ready.Save {
 			if err := r.save(ready.Submission); err != nil {
+				return err
+			}
+			if err := r.count(); err != nil {
 				return err
 			}
 		}
@@ -473,7 +494,16 @@ func (r *running) tell(one drive.Report) {
 	if one.Err != nil {
 		log = log.With("error", one.Err.Error())
 	}
-	switch one.Kind {
+	kind := one.Kind
+	if kind == drive.Missed && r.Federation.Settled.SubmitAfter() > 0 {
+		kind = drive.Blank // its zeros are ready
+	}
+	if kind == drive.Blank && r.Federation.Settled.OwnGradients() {
+		r.unproved++
+		log = log.With("epsilon", "none is proved of this party's records for this round, unless what "+
+			"failed had nothing to do with them")
+	}
+	switch kind {
 	case drive.Joined:
 		log.Info("joining")
 	case drive.TookOver:
@@ -484,6 +514,8 @@ func (r *running) tell(one drive.Report) {
 		log.Warn("this party declines the round: the server has forgotten it, was set back, or cheats")
 	case drive.Missed:
 		log.Warn("no update for this round")
+	case drive.CaughtUp:
+		log.Warn("this party's state is not the newest")
 	case drive.Blank:
 		log.Warn("no update for this round: zeros with noise are submitted, and nobody else learns it")
 	case drive.Late:
@@ -660,6 +692,10 @@ func (r *running) train(ctx context.Context, w *Work) (update *Update, err error
 	} else {
 		err = work()
 	}
+	if err == nil && update.Without != nil {
+		r.Log.Warn("this round's sum is without some records, and nobody else learns it",
+			"round", w.Round, "error", update.Without.Error())
+	}
 	return update, err
 }
 
@@ -758,7 +794,9 @@ func (r *running) watch(
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		wait := runner.Silence(r.Federation.Settled.Roster().Len())
+		// Steps go on without a party that is silent for four times as long.
+		grace := exchange.DefaultGrace(r.Federation.Settled.Roster().Len())
+		wait := min(grace, time.Duration(drive.DefaultComeBack)) / 4
 		for ; sleep(working, wait) == nil; wait = 0 {
 			next, err := r.Server.next(working, r.path, ask, r.most, nil)
 			switch {
@@ -766,12 +804,12 @@ func (r *running) watch(
 				if sleep(working, time.Second) != nil {
 					return
 				}
-			case next.Kind == runner.Join || next.Session != session && next.Kind != runner.End:
+			case next.Kind == exchange.Join || next.Session != session && next.Kind != exchange.End:
 				ask.Seen = append(ask.Seen, next.Item) // it can wait
 				if len(ask.Seen) > mostSeen {
 					ask.Seen = ask.Seen[len(ask.Seen)-mostSeen:]
 				}
-			case next.Kind != runner.Nothing:
+			case next.Kind != exchange.Nothing:
 				cancel(errWentOn)
 				return
 			}

@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/tensor"
+	stores "github.com/hushsum/hushsum/store"
 )
 
 // declare declares a federation of ten parties, with more lines at the top of its file and under
@@ -55,122 +55,6 @@ const (
 	curses = "parties.drop_out = 0.2\nparties.colluders = 1"
 	weakly = `sum = { adversary = "curious", recovery = true }`
 )
-
-// What is weaker than the policy is refused, with the reason.
-func TestPolicy(t *testing.T) {
-	strong, weak := declare(t, noise, curses), declare(t, "", weakly)
-	older := fewBefore(t)
-	multiplied := declare(t, "noise = \"discrete-gaussian\"\nmultiplier = 0.1", curses)
-	recorded := &federation.Federation{}
-	*recorded = *strong
-	recorded.Job = strong.Job.Clone()
-	recorded.Job.Privacy.Unit = "record"
-	for _, c := range []struct {
-		policy Policy
-		f      *federation.Federation
-		want   string // empty: it is within
-	}{
-		{Policy{}, weak, ""},
-		{Policy{LeastHonest: 7, Colluders: 1, Adversary: "cheating", MaxEpsilon: 8, MaxDelta: 1e-5,
-			MaxBytesRound: 1000}, strong, ""},
-		{Policy{LeastHonest: 8}, strong, "least_honest"},
-		{Policy{Colluders: 2}, strong, "colluders"},
-		{Policy{Adversary: "cheating"}, weak, "made for a curious server"},
-		{Policy{Adversary: "semi-malicious"}, weak, "made for a curious server"},
-		{Policy{MaxEpsilon: 100}, weak, "no noise"},
-		{Policy{MaxEpsilon: 7.9}, strong, "max_epsilon"},
-		{Policy{MaxEpsilon: 100}, multiplied, "guarantees no epsilon"},
-		{Policy{MaxEpsilonRound: 1}, strong, "a round spends"},
-		{Policy{MaxEpsilonRound: 1}, multiplied, "a round spends"},
-		{Policy{MaxDelta: 1e-6}, strong, "max_delta"},
-		{Policy{MaxEpsilon: 8}, recorded, "of each record of a party"},
-		{Policy{MaxEpsilon: 8, Unit: "record"}, recorded, ""},
-		{Policy{MaxEpsilon: 8, Unit: "record"}, strong, ""},
-		{Policy{Keep: []string{"head.*"}}, strong, "head.w"},
-		{Policy{Keep: []string{"["}}, strong, "keep"},
-		{Policy{MaxBytesRound: 10}, strong, "max_bytes_round"},
-		{Policy{JobDigest: strong.JobDigest}, strong, ""},
-		{Policy{JobDigest: strong.JobDigest}, weak, weak.JobDigest},
-		{Policy{JobDigest: strong.JobDigest}, older, "an earlier release"},
-	} {
-		err := c.policy.Check(c.f)
-		switch {
-		case c.want == "" && err != nil:
-			t.Errorf("%+v: %v", c.policy, err)
-		case c.want != "" && (!errors.Is(err, ErrPolicy) || !strings.Contains(err.Error(), c.want)):
-			t.Errorf("%+v: %v, want %q", c.policy, err, c.want)
-		}
-	}
-}
-
-func TestReadPolicy(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "policy.toml")
-	for text, want := range map[string]string{
-		"least_honest = 3\nkeep = [\"a*\"]":                 "",
-		"least_honst = 3":                                   "did you mean least_honest?",
-		"colluders = 1\nadversary = \"cheeting\"":           ":2: there is no adversary",
-		"max_epsilon = \"3\"":                               "a TOML string, and takes a number",
-		"max_epsilon = 1.0\nMAX_EPSILON = 9.0":              "MAX_EPSILON",
-		"Least_Honest = 3":                                  `write "least_honest"`,
-		"from_hour = 24":                                    "hours",
-		"max_epsilon = nan":                                 "max_epsilon = NaN",
-		"max_epsilon_round = -0.5":                          "max_epsilon_round = -0.5",
-		"max_delta = -1.0":                                  "max_delta",
-		"unit = \"patient\"":                                "unit",
-		"least_honest = -1":                                 "least_honest = -1",
-		"colluders = -1":                                    "colluders = -1",
-		"max_bytes_round = -1":                              "max_bytes_round = -1",
-		"keep = [\"[\"]":                                    "not a pattern",
-		"job_digest = \"" + strings.Repeat("0a", 32) + "\"": "",
-		"job_digest = \"" + strings.Repeat("0A", 32) + "\"": "lower case",
-		"job_digest = \"0a\"":                               "64 hexadecimal digits",
-		"Job_Digest = \"0a\"":                               `write "job_digest"`,
-	} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		_, err := ReadPolicy(name)
-		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", text, err)
-		}
-		if err != nil && (!errors.Is(err, ErrPolicy) || strings.Contains(err.Error(), "federation")) {
-			t.Errorf("%q is said of a federation: %v", text, err)
-		}
-	}
-}
-
-// A star of the policy stands for slashes too.
-func TestKept(t *testing.T) {
-	for _, c := range []struct {
-		pattern, name string
-		kept          bool
-	}{
-		{"head*", "head.w", true}, {"head*", "head/w", true}, {"head/*", "head/a/b", true},
-		{"*/bias", "layer/0/bias", true}, {"head", "head/w", false}, {"bn?", "bn/", true},
-		{"head*", "ahead", false}, {"[", "any", true},
-	} {
-		if got := kept(c.pattern, c.name); got != c.kept {
-			t.Errorf("%q of %q: %v", c.pattern, c.name, got)
-		}
-	}
-}
-
-func TestHours(t *testing.T) {
-	at := func(hour int) time.Time { return time.Date(2026, 1, 1, hour, 30, 0, 0, time.Local) }
-	night := Policy{From: 20, Until: 6}
-	day := Policy{From: 8, Until: 18}
-	for hour := range 24 {
-		if got, want := night.within(at(hour)), hour >= 20 || hour < 6; got != want {
-			t.Errorf("at night, %d h: %v", hour, got)
-		}
-		if got, want := day.within(at(hour)), hour >= 8 && hour < 18; got != want {
-			t.Errorf("by day, %d h: %v", hour, got)
-		}
-		if all := new(Policy); !all.within(at(hour)) {
-			t.Errorf("always, %d h", hour)
-		}
-	}
-}
 
 // A stored state opens for its key, party and federation only, and an older copy is found.
 func TestStore(t *testing.T) {
@@ -223,7 +107,7 @@ func TestStore(t *testing.T) {
 	}
 	s = open(key, "f")
 	defer s.Close()
-	if _, err := s.load(false); !errors.Is(err, ErrStored) || !errors.Is(err, hushsum.ErrOldState) {
+	if _, err := s.load(false); !errors.Is(err, ErrStored) || !errors.Is(err, stores.ErrOldState) {
 		t.Errorf("an older copy: %v", err)
 	}
 }
@@ -309,7 +193,7 @@ func TestLostState(t *testing.T) {
 	}
 	s.Close()
 	_, err = p.Run(ctx)
-	if !errors.Is(err, hushsum.ErrOldState) || !errors.Is(err, ErrStored) ||
+	if !errors.Is(err, stores.ErrOldState) || !errors.Is(err, ErrStored) ||
 		!strings.Contains(err.Error(), "--spent") || !strings.Contains(err.Error(), p.Folder) ||
 		!strings.Contains(err.Error(), p.Federation.Job.Name) {
 		t.Errorf("without a state: %v", err)
@@ -320,13 +204,14 @@ func TestLostState(t *testing.T) {
 		field string
 	}{{-1, 1, "Spent"}, {5, 1, "Spent"}, {1, 0, "LeastNumber"}, {1, 1 << 62, "LeastNumber"}} {
 		p.Spent, p.LeastNumber = c.spent, c.least
-		var field *hushsum.ConfigError
+		var field *job.ConfigError
 		if _, err := p.Run(ctx); !errors.As(err, &field) || field.Path != c.field {
 			t.Errorf("spent %d, from %d on: %v", c.spent, c.least, err)
 		}
 	}
 	r.Spent, r.LeastNumber, r.Key = 3, 9, p.Key
-	for life := range 2 { // in the second the state knows it, and the word counts no more
+	// The second time the state knows it; the third, which says more, the greater counts.
+	for life, spent := range []int{3, 3, 4} {
 		if r.store, err = openStore(p.Folder, p.Key, kindParty, p.Federation.ID, p.Identity); err != nil {
 			t.Fatal(err)
 		}
@@ -334,8 +219,14 @@ func TestLostState(t *testing.T) {
 			t.Fatal(err)
 		}
 		guard := r.party.Guard()
-		if guard.Count() != 3 || guard.Last() != 3 || r.party.Least() != 9 {
-			t.Errorf("%d rounds are spent, %d is the least number", guard.Count(), r.party.Least())
+		if int(guard.Count()) != spent || int(guard.Last()) != spent || r.party.Least() != 9 {
+			t.Errorf("life %d: %d rounds are spent, %d is the least number", life, guard.Count(),
+				r.party.Least())
+		}
+		if ready, _ := r.party.Ready(); life == 2 && (len(ready.Reports) != 1 || !ready.Save ||
+			!strings.HasSuffix(ready.Reports[0].Err.Error(),
+				"the state counts 3 rounds, and --spent says 4: rounds up to 4 count as spent")) {
+			t.Errorf("%+v", ready)
 		}
 		if r.ask().Round != 0 {
 			t.Errorf("it tells of round %d, which it only may have submitted in", r.ask().Round)
@@ -344,7 +235,7 @@ func TestLostState(t *testing.T) {
 			t.Errorf("life %d: the counter is %d, %v", life, n, err)
 		}
 		r.store.Close()
-		r.Spent, r.LeastNumber = 0, 0
+		r.Spent, r.LeastNumber = 4*life, 0 // 0, and then 4
 	}
 }
 
@@ -380,7 +271,7 @@ func TestCommand(t *testing.T) {
 		`mkdir "$HUSHSUM_WORK"/update.npz`:               "is a directory",
 		"sleep 600":                                      "longer than 1s",
 		leave:                                            "it left no metrics.json",
-		leave + `echo '{"loss": "x"}' > metrics.json`:    "metrics.json: json",
+		leave + `echo '{"loss": "x"}' > metrics.json`:    "metrics.json: the field",
 		leave + `echo '{"loss": 0.1}' > metrics.json`:    `both "loss" and "accuracy"`,
 		leave + `head -c 70000 /dev/zero > metrics.json`: "70000 bytes",
 		leave + `mkdir metrics.json`:                     "is a directory",
@@ -396,6 +287,11 @@ func TestCommand(t *testing.T) {
 		t.Errorf("trained weights: %+v %v", u, err)
 	}
 	w.Coins = &job.Coins{Count: 9, Rate: 0.25, Most: 8, Clip: 2}
+	u, err = run(`cd "$HUSHSUM_WORK"; cp model.npz update.npz; grep -q '"rate":0.25,"most":8' round.json`)
+	if !errors.Is(err, ErrTraining) || !strings.Contains(err.Error(), "save in float64") {
+		t.Errorf("a sum over records in float32: %+v %v", u, err)
+	}
+	spec.DType = tensor.Float64
 	u, err = run(`cd "$HUSHSUM_WORK"; cp model.npz update.npz; grep -q '"rate":0.25,"most":8' round.json`)
 	if err != nil || u.Vector[0] != 1 {
 		t.Errorf("a sum over records: %+v %v", u, err)
@@ -434,7 +330,7 @@ func TestNewServer(t *testing.T) {
 		}
 	}
 	if _, err := NewServer("https://a.example", "12", identity); !errors.Is(err, ErrServer) ||
-		!strings.Contains(err.Error(), `party: "12" is no fingerprint`) {
+		!strings.Contains(err.Error(), `party: "12" is not a fingerprint`) {
 		t.Errorf("a short fingerprint: %v", err)
 	}
 }

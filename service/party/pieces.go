@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/service/exchange"
 )
 
 // mostWaits is how often in a row a piece waits for something that passes by itself, such as the
@@ -21,7 +21,7 @@ const mostWaits = 8
 // length and from the connections that break.
 func (s *Server) send(ctx context.Context, path string, message []byte) error {
 	path += "/messages"
-	if len(message) <= door.PieceSize {
+	if len(message) <= exchange.PieceSize {
 		_, err := s.post(ctx, path, message)
 		return err
 	}
@@ -32,14 +32,14 @@ func (s *Server) send(ctx context.Context, path string, message []byte) error {
 	for {
 		var piece []byte
 		if !asking {
-			piece = message[at:min(at+door.PieceSize, len(message))]
+			piece = message[at:min(at+exchange.PieceSize, len(message))]
 		}
 		answer, err := s.post(ctx, path+"&offset="+strconv.Itoa(at), piece)
 		switch {
 		case err == nil && answer.StatusCode == http.StatusAccepted:
 			return nil
 		case err == nil:
-			text := answer.Header.Get(door.HeaderOffset)
+			text := answer.Header.Get(exchange.HeaderOffset)
 			came, err := strconv.ParseUint(text, 10, 62)
 			switch {
 			case err != nil || came >= uint64(len(message)) || !asking && int(came) != at+len(piece):

@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/service/exchange"
 )
 
 // keeper is a server that takes messages in pieces. refuse, if not nil, refuses a request, or
@@ -38,8 +38,8 @@ func (k *keeper) serve(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	k.heard = append(k.heard, query.Get("offset")+"+"+strconv.Itoa(len(body)))
 	problem := func(kind string) {
-		w.WriteHeader(door.Refusals()[kind].Status)
-		_ = json.NewEncoder(w).Encode(door.Problem{Type: door.ProblemPrefix + kind})
+		w.WriteHeader(exchange.Refusals()[kind].Status)
+		_ = json.NewEncoder(w).Encode(exchange.Problem{Type: exchange.ProblemPrefix + kind})
 	}
 	if query.Get("upload") == "" {
 		k.whole = body
@@ -70,7 +70,7 @@ func (k *keeper) serve(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	w.Header().Set(door.HeaderOffset, strconv.Itoa(len(k.kept)))
+	w.Header().Set(exchange.HeaderOffset, strconv.Itoa(len(k.kept)))
 }
 
 func (k *keeper) send(message []byte) error {
@@ -87,7 +87,7 @@ func randomBytes(n int) []byte {
 
 // Requests for a message, and their lengths, follow from its length alone, whatever it says.
 func TestPiecesFollowFromLength(t *testing.T) {
-	const size = door.PieceSize
+	const size = exchange.PieceSize
 	for n, want := range map[int][]string{
 		0:        {"+0"},
 		1:        {"+1"},
@@ -112,13 +112,13 @@ func TestPiecesFollowFromLength(t *testing.T) {
 // A message gets there as long as each attempt brings some of it further, and otherwise its
 // sender hears why not; what it then sends again goes on where it ended.
 func TestBrokenUploads(t *testing.T) {
-	message := randomBytes(3*door.PieceSize + 7)
+	message := randomBytes(3*exchange.PieceSize + 7)
 	for name, refuse := range map[string]func(request, at int) (kind string, takes int){
 		"each second request is cut": func(request, _ int) (string, int) {
 			return []string{"cut", ""}[request%2], 300_000
 		},
 		"pieces that are cut": func(_, at int) (string, int) {
-			return []string{"", "cut"}[min(1, at%door.PieceSize)], 0
+			return []string{"", "cut"}[min(1, at%exchange.PieceSize)], 0
 		},
 		"the door is busy": func(request, _ int) (string, int) {
 			return []string{"", "", "busy"}[request%3], 0
@@ -160,7 +160,7 @@ func TestBrokenUploads(t *testing.T) {
 		if err := k.send(message); err != nil || !bytes.Equal(k.whole, message) {
 			t.Errorf("%s, and then not: %v", kind, err)
 		}
-		again := fmt.Sprint(door.PieceSize, "+", door.PieceSize)
+		again := fmt.Sprint(exchange.PieceSize, "+", exchange.PieceSize)
 		if kind == "proxy" && slices.Contains(k.heard[began:], again) {
 			t.Errorf("it begins again: %q", k.heard[began:])
 		}
@@ -170,14 +170,14 @@ func TestBrokenUploads(t *testing.T) {
 // A server that says of more or of other bytes that they came than were sent has no party send
 // beyond its message, or for ever.
 func TestWrongOffsets(t *testing.T) {
-	message := randomBytes(2 * door.PieceSize)
+	message := randomBytes(2 * exchange.PieceSize)
 	for _, offset := range []string{"", "-1", "x", strconv.Itoa(len(message)), "99999999999999999999",
 		"7"} {
 		requests := 0
 		r := newRunning(t, func(w http.ResponseWriter, r *http.Request) {
 			requests++
 			_, _ = io.Copy(io.Discard, r.Body)
-			w.Header().Set(door.HeaderOffset, offset)
+			w.Header().Set(exchange.HeaderOffset, offset)
 		})
 		if err := r.Server.Send(context.Background(), "f", message); !errors.Is(err, errOther) ||
 			requests > 2 {

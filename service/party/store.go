@@ -13,12 +13,12 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/durable"
 	"github.com/hushsum/hushsum/internal/lock"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/protocol"
+	stores "github.com/hushsum/hushsum/store"
 )
 
 // Errors of a party's folder.
@@ -26,8 +26,8 @@ var (
 	// ErrLocked: another process uses the folder.
 	ErrLocked = errors.New("party: another process takes part with this folder")
 	// ErrStored: the state in the folder was changed, is sealed under another key or for another
-	// federation or party; or the newest is missing, which is hushsum.ErrOldState too. Restore the
-	// newest, or, if it is lost for good, declare that with Spent and LeastNumber.
+	// federation or party; or the newest state is missing, which is stores.ErrOldState too. Restore
+	// the newest state or, if it is lost for good, declare that with Spent and LeastNumber.
 	ErrStored = errors.New("party: the stored state is unusable")
 )
 
@@ -38,13 +38,9 @@ type saved struct {
 	Round  uint64 // the last that the party has submitted in itself; of a member: Spent
 	Party  []byte // of drive.Party.State, drive.Sender.State or drive.Member.State
 	Kept   []byte // digest of the submission that is kept next to the state
-
-	// Of format 1, which had no Party and counted rounds only.
-	Series    []byte // sealed by protocol
-	Submitted int
 }
 
-const savedFormat = 2
+const savedFormat = 1
 
 // Files of a party's folder.
 const (
@@ -68,8 +64,8 @@ const sealing = 1
 type store struct {
 	key        *keyexchange.SealKey
 	owner      []byte
-	state      hushsum.FileStore
-	counter    hushsum.FileCounter
+	state      stores.FileStore
+	counter    stores.FileCounter
 	submission string
 	lock       io.Closer
 	number     uint64
@@ -107,8 +103,8 @@ func openStore(
 	return &store{
 		key:        key,
 		owner:      fmt.Appendf(nil, "hushsum/2 %s %d\n%s\n%x", kind, sealing, id, []byte(public)),
-		state:      hushsum.FileStore(filepath.Join(folder, fileState)),
-		counter:    hushsum.FileCounter(filepath.Join(folder, fileCounter)),
+		state:      stores.FileStore(filepath.Join(folder, fileState)),
+		counter:    stores.FileCounter(filepath.Join(folder, fileCounter)),
 		submission: filepath.Join(folder, fileSubmission),
 		lock:       held,
 		fault:      func(string) error { return nil },
@@ -211,7 +207,7 @@ func (s *store) load(lost bool) (*saved, error) {
 	case s.number < newest:
 		const advice = "restore the newest, or say with Spent and LeastNumber (--spent, " +
 			"--least-number) that it is lost"
-		return nil, fmt.Errorf("%w: %w: there is number %d, of %d; %s", ErrStored, hushsum.ErrOldState,
+		return nil, fmt.Errorf("%w: %w: there is number %d, of %d; %s", ErrStored, stores.ErrOldState,
 			s.number, newest, advice)
 	case s.number > newest:
 		// A kill between the two leaves the state one ahead. Everything sent from here on follows
@@ -232,7 +228,7 @@ func (s *store) open(box []byte) (*saved, error) {
 	}
 	v := new(saved)
 	err = gob.NewDecoder(bytes.NewReader(b)).Decode(v)
-	if err != nil || v.Format < 1 || v.Format > savedFormat {
+	if err != nil || v.Format != savedFormat {
 		return nil, fmt.Errorf("%w: it has a format that this program does not know", ErrStored)
 	}
 	return v, nil
@@ -282,7 +278,7 @@ func (r *bySessions) load() error {
 		Least:    max(1, r.LeastNumber),
 		Spent:    uint64(r.Spent),
 	}
-	if config.Limits, err = hushsum.LimitsOf(settled, r.Identity.Public()); err != nil {
+	if config.Limits, err = settled.Limits(r.Identity.Public()); err != nil {
 		return err
 	}
 	if r.Federation.Settled.Mechanism() != nil {
@@ -295,26 +291,9 @@ func (r *bySessions) load() error {
 		return r.save(nil) // so that the next start knows it
 	}
 	r.round, r.store.kept = v.Round, v.Kept
-	if v.Format > 1 {
-		r.party, err = drive.LoadParty(config, r.Key, v.Party)
-	} else {
-		r.party, err = r.loadSeries(config, v)
-	}
+	r.party, err = drive.LoadParty(config, r.Key, v.Party)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrStored, err)
 	}
 	return nil
-}
-
-// loadSeries makes the party of a state of format 1. All rounds up to the last that it knows of
-// count as spent, and no fewer than it has counted.
-func (r *running) loadSeries(config drive.PartyConfig, v *saved) (*drive.Party, error) {
-	series, err := protocol.LoadClientSeriesWith(config.Label, r.Identity, r.random, r.Key, v.Series,
-		config.Session)
-	if err != nil {
-		return nil, err
-	}
-	spent := max(v.Round, uint64(max(v.Submitted, 0)))
-	config.Spent = min(spent, config.Limits.Rounds)
-	return drive.ResumeParty(config, series)
 }

@@ -17,7 +17,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -25,11 +24,11 @@ import (
 
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/job/consent"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
-	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/federation"
-	"github.com/hushsum/hushsum/service/runner"
 )
 
 // newRunning is a party of a server that answers as it is told.
@@ -59,8 +58,9 @@ func newRunning(t *testing.T, handler http.HandlerFunc) *running {
 			Server:     way,
 			Log:        slog.New(slog.DiscardHandler),
 		},
-		party: party,
-		most:  1 << 20,
+		accepted: new(consent.Accepted),
+		party:    party,
+		most:     1 << 20,
 	}
 	r.machine, r.path = &bySessions{r}, partyPath(f.ID)
 	return r
@@ -105,7 +105,7 @@ func TestOtherAnswer(t *testing.T) {
 	for name, handler := range map[string]http.HandlerFunc{
 		"a page": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("log in")) },
 		"a kind without a message": func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set(door.HeaderNext, "message")
+			w.Header().Set(exchange.HeaderNext, "message")
 			w.WriteHeader(http.StatusNoContent)
 		},
 	} {
@@ -139,17 +139,15 @@ func TestNothingAtOnce(t *testing.T) {
 // when the one before is still the party's present one; a message of another session can
 // wait.
 func TestWorkEnds(t *testing.T) {
-	var session atomic.Int64
+	var session atomic.Uint64
 	session.Store(2)
 	r := newRunning(t, func(w http.ResponseWriter, q *http.Request) {
 		if strings.Contains(q.URL.Query().Get("seen"), "next") {
 			<-q.Context().Done()
 			return
 		}
-		w.Header().Set(door.HeaderNext, string(runner.Message))
-		w.Header().Set(door.HeaderItem, "next")
-		w.Header().Set(door.HeaderSession, strconv.FormatInt(session.Load(), 10))
-		w.Header().Set(door.HeaderRound, "0")
+		next := exchange.Next{Kind: exchange.Message, Item: "next", Session: session.Load()}
+		next.Set(w.Header())
 	})
 	working, stop := r.watch(context.Background(), 2)
 	select {
@@ -166,7 +164,7 @@ func TestWorkEnds(t *testing.T) {
 	select {
 	case <-working.Done():
 		t.Error("it does not go on for a message of another session")
-	case <-time.After(runner.DefaultGrace(10)):
+	case <-time.After(exchange.DefaultGrace(10)):
 	}
 	stop()
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/hushsum/hushsum/accounting"
 )
 
 // Line is a line of the audit log: who, when, what, digests and sizes. It contains no secret.
@@ -16,10 +18,11 @@ type Line struct {
 	Event   string    `json:"event"`
 	Round   int       `json:"round,omitempty"`
 	Parties int       `json:"parties,omitempty"`
-	Epsilon float64   `json:"epsilon,omitempty"`
-	Digest  string    `json:"digest,omitempty"`
-	Size    int       `json:"size,omitempty"`
-	Note    string    `json:"note,omitempty"`
+	// Spent bounds what any party has spent; nil of other events, and without a budget.
+	Spent  *accounting.Claim `json:"spent,omitempty"`
+	Digest string            `json:"digest,omitempty"`
+	Size   int               `json:"size,omitempty"`
+	Note   string            `json:"note,omitempty"`
 }
 
 // Audit appends a line to the log of a federation. It is best effort: decisions are in

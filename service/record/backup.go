@@ -10,14 +10,12 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // This file defines the contents of a backup, and restores a record from one. The format of the
 // file is in backupfile.go.
 
-// ErrNotEmpty: the record has federations, with which a backup would be mixed.
+// ErrNotEmpty: the record already has federations, which a restored backup would be mixed with.
 var ErrNotEmpty = errors.New("record: it has federations; restore to nodes whose folders are new")
 
 const backupTries = 10 // for a federation that makes decisions meanwhile
@@ -25,9 +23,10 @@ const backupTries = 10 // for a federation that makes decisions meanwhile
 // Named returns the references in a state.
 type Named func(state []byte) ([]*Ref, error)
 
-// Backup writes all federations to a file that is sealed under the newest key of the record: the
-// definition, the audit log, and from one moment the pointer and the state with all that it names.
-// All of it was opened and compared with its digest. Rounds go on meanwhile.
+// Backup writes all federations to a file that is sealed under the newest key of the record: for
+// each its definition, its audit log, and, from one moment, its pointer and state with all objects
+// that the state names. Backup opens every object and compares it with its digest. Rounds go on
+// meanwhile.
 func (r *Records) Backup(ctx context.Context, w io.Writer, named Named) error {
 	ids, err := r.List(ctx)
 	if err != nil {
@@ -92,8 +91,9 @@ func (r *Records) backUp(ctx context.Context, file *backupWriter, id string, nam
 		}
 		return err
 	}
-	// What a state names may be spent before all of it is read: then there is a newer one. Objects
-	// written for the older one are named by nothing, and a later leader deletes them.
+	// Objects that a state names may be deleted before all of them are read: there is a newer state
+	// then. No state names the objects already written for the older state, and a later leader
+	// deletes them.
 	var p *pointer
 	for try := 1; ; try++ {
 		if p, _, err = r.pointer(ctx, id); err != nil {
@@ -128,8 +128,8 @@ func (r *Records) backUp(ctx context.Context, file *backupWriter, id string, nam
 }
 
 // Restore fills a record that has no federation from a backup. The file is read twice: first all of
-// it is verified, and nothing is changed if it fails with [ErrCut], [ErrAltered], [ErrOtherKey] or
-// [ErrNotEmpty].
+// it is verified, and nothing is changed if Restore fails with [ErrCut], [ErrAltered],
+// [ErrOtherKey] or [ErrNotEmpty].
 func (r *Records) Restore(ctx context.Context, file io.ReadSeeker) (ids []string, err error) {
 	objects := make(map[string]*stored) // by their names, which are unique
 	made, err := readBackup(file, r.keys, func(f *frame) error {
@@ -137,7 +137,7 @@ func (r *Records) Restore(ctx context.Context, file io.ReadSeeker) (ids []string
 			base, _, _ := strings.Cut(f.name, ".")
 			s := objects[base]
 			if s == nil {
-				objects[base] = &stored{ref: Ref{Name: base, Sealing: sealing}}
+				objects[base] = &stored{ref: Ref{Name: base}}
 			} else {
 				s.ref.Parts = max(s.ref.Parts, 1) + 1
 			}
@@ -159,7 +159,7 @@ func (r *Records) Restore(ctx context.Context, file io.ReadSeeker) (ids []string
 	}
 	// Definitions come last: once they exist nodes find a federation, and lead it.
 	var definitions []*Definition
-	var o jetstream.ObjectStore
+	var o *bucket
 	_, err = readBackup(file, r.keys, func(f *frame) (err error) {
 		if f.kind == frameDefinition {
 			if o, err = r.objects(ctx, f.definition.ID); err == nil {
@@ -193,7 +193,7 @@ func (r *Records) Restore(ctx context.Context, file io.ReadSeeker) (ids []string
 // restore stores the contents of a frame, of the federation before it: parts of objects with the
 // name of the key that opens them.
 func (r *Records) restore(
-	ctx context.Context, o jetstream.ObjectStore, id string, objects map[string]*stored, f *frame,
+	ctx context.Context, o *bucket, id string, objects map[string]*stored, f *frame,
 ) error {
 	switch f.kind {
 	case frameObject:
@@ -201,7 +201,7 @@ func (r *Records) restore(
 		under := ""
 		if s := objects[base]; s != nil { // nil: the file has changed
 			k := slices.Index(s.ref.names(), f.name)
-			if _, by, err := r.openBox(id, s, k, f.body); err == nil {
+			if _, by, err := r.keys.open(f.body, associated(id, &s.ref, k)); err == nil {
 				under = KeyName(by)
 			}
 		}

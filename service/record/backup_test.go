@@ -137,7 +137,7 @@ func TestRestoreNamesKeys(t *testing.T) {
 	if _, err := r.Restore(ctx, bytes.NewReader(file.Bytes())); err != nil {
 		t.Fatal(err)
 	}
-	count, err := r.Sealed(ctx, false)
+	count, err := r.Sealed(ctx)
 	if err != nil || len(count) != 1 || count[record.KeyName(key)] != 3 {
 		t.Errorf("%v, %v; want 3 parts under %s", count, err, record.KeyName(key))
 	}

@@ -28,7 +28,7 @@ import (
 var (
 	// ErrCut: the file is incomplete.
 	ErrCut = errors.New("record: the backup is truncated; copy it again")
-	// ErrAltered: the file differs from the one that was written.
+	// ErrAltered: the file differs from the file that was written.
 	ErrAltered = errors.New("record: the backup was altered or damaged; use another copy")
 	// ErrOtherKey: the file is whole, but none of the keys opens it.
 	ErrOtherKey = errors.New("record: the backup is sealed under another key; start the node with " +

@@ -30,7 +30,7 @@ type Voter struct {
 type Copies struct {
 	On      []string // names of nodes
 	Current int      // how many of them are present and have all of it
-	// CurrentOn holds those by name.
+	// CurrentOn lists these nodes by name.
 	CurrentOn map[string]bool
 }
 
@@ -40,8 +40,8 @@ type Cluster struct {
 	Streams []Copies
 }
 
-// Cluster returns the nodes of the cluster. It fails with [ErrUnavailable] if no node leads it,
-// which is so while no more than half of its voters are present.
+// Cluster returns the nodes of the cluster. It fails with [ErrUnavailable] if no node leads the
+// cluster, as while at most half of its voters are present.
 func (e *Embedded) Cluster(ctx context.Context) (*Cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -117,8 +117,8 @@ func copiesOf(info *jetstream.StreamInfo) Copies {
 	return c
 }
 
-// Remove takes a voter out of the cluster for good. Its copies are made again on another node, if
-// there is one.
+// Remove takes a voter out of the cluster for good. The copies that it had are made again on
+// another node, if there is one.
 func (e *Embedded) Remove(ctx context.Context, m Voter) error {
 	var answer server.JSApiMetaServerRemoveResponse
 	request := server.JSApiMetaServerRemoveRequest{Server: m.Name, Peer: m.id}
@@ -171,7 +171,7 @@ func (e *Embedded) ask(ctx context.Context, subject string, question, answer any
 // Left holds the nodes that were removed for good, by name.
 type Left map[string]time.Time
 
-// Left returns the removed nodes, with the number of the entry, which a removal has to name.
+// Left returns the removed nodes, with the revision of the entry, which a removal has to name.
 func (r *Records) Left(ctx context.Context) (left Left, revision uint64, err error) {
 	left = make(Left)
 	err = r.retry(ctx, func(ctx context.Context) error {

@@ -47,6 +47,9 @@ const (
 	startTime   = 20 * time.Second
 	userNode    = "node" // for a cluster's own client port, with a fresh random password
 	userSystem  = "system"
+	// A route to a node that is frozen is closed after three of these times at most: until then
+	// JetStream sends it a part of what others would answer.
+	routePing = 2 * time.Second
 )
 
 // StartEmbedded starts a JetStream in this process that accepts connections only from this process
@@ -84,6 +87,9 @@ func StartEmbedded(ctx context.Context, o EmbeddedOptions) (*Embedded, error) {
 			TLSConfig:  o.TLS,
 			TLSTimeout: 5,
 			PoolSize:   -1,
+
+			PingInterval: routePing,
+			MaxPingsOut:  2,
 		}
 		for _, peer := range o.Peers {
 			if peer == o.Listen {

@@ -18,8 +18,8 @@ type Health struct {
 	Streams []Stream
 }
 
-// Stream is one of the streams that make up the record. In a cluster its copies are a Raft group of
-// their own.
+// Stream is one of the streams that make up the record. In a cluster the copies of each stream form
+// a Raft group.
 type Stream struct {
 	Name            string
 	Leader          string // node; empty: none, and nothing is decided
@@ -37,8 +37,8 @@ type Copy struct {
 	Heard   time.Duration // ago
 }
 
-// Well reports whether a stream has a leader and as many copies as are wanted, all of them current.
-// A single copy has no group and no leader.
+// Well reports whether a stream has a leader and the wanted number of copies, all of them current.
+// A stream with a single copy has no group and no leader.
 func (s *Stream) Well() bool {
 	if s.Wanted <= 1 {
 		return true

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,25 +11,28 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Hold is a claim on a federation. It is not safe for concurrent use.
+// Hold is a claim on a federation. It is not safe for concurrent use, but for [Hold.Tidy].
 type Hold struct {
 	records  *Records
 	id       string
-	objects  jetstream.ObjectStore
-	stream   jetstream.Stream // that objects are in; nil: not asked for yet
+	objects  *bucket
 	pointer  pointer
 	revision uint64
+	found    *Ref     // the state that the claim found, or went back to
+	before   []string // names of the objects that there were before the claim
 	// spent is the state before the present one, with the objects that only it names: a slow reader
 	// may need them, and so may a leader that finds the present one missing.
 	spent   []*Ref
 	claimed []byte          // the state that the claim found
 	tried   map[string]bool // states that the hold has gone back from
-	// Round is the last round that was begun. Each decision records it, so that a leader that has to
-	// go back knows how many are missing.
+
+	// Round is the last round that was begun. Each decision records Round, so that a leader that has
+	// to go back to an older state knows how many rounds are missing.
 	Round uint64
 
 	// Fault, for tests, is called before each step of a decision, with its name: object,
@@ -51,7 +53,7 @@ func (r *Records) Claim(ctx context.Context, id, node string) (*Hold, error) {
 		return nil, err
 	}
 	if p != nil {
-		h.pointer, h.Round = *p, p.Round
+		h.pointer, h.found, h.Round = *p, p.State, p.Round
 		if p.State != nil {
 			h.claimed, err = h.Get(ctx, p.State)
 			if err != nil && !errors.Is(err, ErrMissing) {
@@ -59,6 +61,10 @@ func (r *Records) Claim(ctx context.Context, id, node string) (*Hold, error) {
 			}
 		}
 	}
+	// Of what there is before the claim, nothing is a later leader's.
+	short, cancel := context.WithTimeout(ctx, tidyTime)
+	h.before, _ = h.objects.names(short)
+	cancel()
 	h.pointer.Leader, h.pointer.Format = node, Format
 	return h, h.write(ctx)
 }
@@ -88,9 +94,10 @@ func (h *Hold) write(ctx context.Context) error {
 		if failed != nil {
 			return failed
 		}
-		// Mine, written by an attempt whose answer was lost?
+		// Mine, written by an attempt whose answer was lost? A node that was frozen may still have the
+		// pointer that it knew.
 		same, failed := json.Marshal(p)
-		if failed == nil && bytes.Equal(same, b) {
+		if failed == nil && revision > h.revision && bytes.Equal(same, b) {
 			h.revision = revision
 			return nil
 		}
@@ -99,15 +106,10 @@ func (h *Hold) write(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
-// Held asks the record whether the claim still holds. It fails with [ErrLost] if another node has
-// claimed since; no answer from the record proves nothing.
-func (h *Hold) Held(ctx context.Context) error {
-	_, revision, err := h.records.pointer(ctx, h.id)
-	if err == nil && revision > h.revision {
-		return ErrLost
-	}
-	return err
-}
+// Keep claims the federation anew, as it stands. It fails with [ErrLost] if another node has
+// claimed it since. A node that was frozen learns the truth by a write only: what it reads may be
+// as old as the freeze.
+func (h *Hold) Keep(ctx context.Context) error { return h.write(ctx) }
 
 func (h *Hold) fault(step string) {
 	if h.Fault != nil {
@@ -126,16 +128,20 @@ func (h *Hold) State(ctx context.Context) ([]byte, error) {
 	return h.Get(ctx, h.pointer.State)
 }
 
-// Back returns the hold to the newest state that exists, from one that is missing or that names a
-// missing object, and returns the last round that is known to have been begun. Nothing is changed
+// Back sets the hold back to the newest state that exists, if the present state is missing or names
+// a missing object, and returns the last round that is known to have been begun. Nothing is changed
 // before the next decision. It fails with [ErrMissing] if no older state exists.
 //
-// The state may be one that was never decided, of a leader that another followed: give up what it
-// has open.
+// The state may belong to a decision that an earlier leader prepared and never made: give up the
+// round that it has open.
 func (h *Hold) Back(ctx context.Context) (begun uint64, err error) {
-	all, err := h.records.list(ctx, h.objects)
+	var all []string
+	err = h.records.retry(ctx, func(ctx context.Context) (err error) {
+		all, err = h.objects.names(ctx)
+		return err
+	})
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	if h.tried == nil {
 		h.tried = make(map[string]bool)
@@ -148,15 +154,15 @@ func (h *Hold) Back(ctx context.Context) (begun uint64, err error) {
 		ref    *Ref
 	}
 	var found []candidate
-	for _, info := range all {
-		if number, is := stateNumber(info.Name); is && !h.tried[info.Name] {
-			found = append(found, candidate{number, &Ref{Name: info.Name, Sealing: sealing}})
+	for _, name := range all {
+		if number, is := stateNumber(name); is && !h.tried[name] {
+			found = append(found, candidate{number, &Ref{Name: name}})
 		}
 	}
 	slices.SortFunc(found, func(a, b candidate) int { return cmp.Compare(b.number, a.number) })
 	for _, c := range found {
-		for _, info := range all {
-			if strings.HasPrefix(info.Name, c.ref.Name+".") {
+		for _, name := range all {
+			if strings.HasPrefix(name, c.ref.Name+".") {
 				c.ref.Parts = max(c.ref.Parts, 1) + 1
 			}
 		}
@@ -169,7 +175,7 @@ func (h *Hold) Back(ctx context.Context) (begun uint64, err error) {
 			continue
 		}
 		c.ref.Size, c.ref.Digest = len(b), digestOf(b)
-		h.pointer.State, h.pointer.Number = c.ref, max(h.pointer.Number, c.number)
+		h.found, h.pointer.State, h.pointer.Number = c.ref, c.ref, max(h.pointer.Number, c.number)
 		h.claimed = b
 		return h.pointer.Round, nil
 	}
@@ -205,9 +211,9 @@ func (h *Hold) Get(ctx context.Context, ref *Ref) ([]byte, error) {
 	return h.records.get(ctx, h.objects, h.id, ref)
 }
 
-// Decide records a decision. When it returns the decision may be sent. If it fails nothing may be,
-// and the hold is no longer usable: claim again. Objects in spent are deleted after the next
-// decision, or later ones if that fails.
+// Decide records a decision. Once it has returned without an error the decision may be sent. If it
+// fails nothing may be sent, and the hold is no longer usable: claim again. Objects in spent are
+// deleted after the next decision, or after a later decision if that fails.
 func (h *Hold) Decide(ctx context.Context, state []byte, spent ...*Ref) error {
 	h.fault("object")
 	ref, err := h.Put(ctx, fmt.Sprint(kindState, h.pointer.Number+1), state)
@@ -246,48 +252,24 @@ func (h *Hold) removeAll(ctx context.Context, ref *Ref) error {
 
 // remove deletes an object without a trace. JetStream would leave a message that says so for ever;
 // such messages keep files alive that otherwise hold only deleted objects, 2 MB each.
-func (h *Hold) remove(ctx context.Context, name string) (err error) {
+func (h *Hold) remove(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTime)
 	defer cancel()
-	if err = h.objects.Delete(ctx, name); err != nil {
+	if err := h.objects.Delete(ctx, name); err != nil {
 		return err
 	}
-	bucket := bucketObjects + h.id[:16]
-	if h.stream == nil {
-		if h.stream, err = h.records.js.Stream(ctx, "OBJ_"+bucket); err != nil {
-			return err
-		}
-	}
-	said := "$O." + bucket + ".M." + base64.URLEncoding.EncodeToString([]byte(name))
-	return h.stream.Purge(ctx, jetstream.WithPurgeSubject(said))
+	return h.objects.stream.Purge(ctx, jetstream.WithPurgeSubject(h.objects.subject(name)))
 }
 
-// list lists the existing objects. A list uses a consumer: one that JetStream began to send before
-// it was restarted never ends, so each attempt has a time limit.
-func (r *Records) list(ctx context.Context, o jetstream.ObjectStore,
-) (all []*jetstream.ObjectInfo, err error) {
-	err = r.retry(ctx, func(ctx context.Context) (err error) {
-		all, err = o.List(ctx)
-		if errors.Is(err, jetstream.ErrNoObjectsFound) {
-			return nil
-		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
-	return all, nil
-}
+// tidyTime is how long a request for the sake of tidiness may take.
+const tidyTime = 2 * time.Second
 
-// Tidy deletes the objects that nothing names any more: those of decisions that were never
-// completed.
+// Tidy deletes the objects that no state names any more: those of decisions that were never
+// completed before the claim. keep names what the present state does. The hold may be used
+// meanwhile, and may even be lost.
 func (h *Hold) Tidy(ctx context.Context, keep ...*Ref) error {
-	all, err := h.records.list(ctx, h.objects)
-	if err != nil {
-		return err
-	}
 	wanted := make(map[string]bool)
-	for _, ref := range append(keep, h.pointer.State) {
+	for _, ref := range append(keep, h.found) {
 		if ref == nil {
 			continue
 		}
@@ -295,12 +277,14 @@ func (h *Hold) Tidy(ctx context.Context, keep ...*Ref) error {
 			wanted[name] = true
 		}
 	}
-	for _, info := range all {
-		if wanted[info.Name] || strings.HasPrefix(info.Name, kindInitial) ||
-			strings.HasPrefix(info.Name, probe) {
+	for _, name := range h.before {
+		if wanted[name] || strings.HasPrefix(name, kindInitial) || strings.HasPrefix(name, probe) {
 			continue
 		}
-		if err := h.remove(ctx, info.Name); err != nil {
+		short, cancel := context.WithTimeout(ctx, tidyTime)
+		err := h.remove(short, name)
+		cancel()
+		if err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
 			return fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
 	}

@@ -20,7 +20,8 @@ import (
 // nothing of the key: anyone who can change that in JetStream's files could as well delete the
 // part.
 
-// Keys holds the keys that seal: the first seals, all open. It is safe for concurrent use.
+// Keys holds the keys of records: the first key seals, all keys open. It is safe for concurrent
+// use.
 type Keys struct {
 	ring atomic.Pointer[[]keyexchange.SealKey]
 }
@@ -38,7 +39,7 @@ func (k *Keys) Set(ring []keyexchange.SealKey) {
 	k.ring.Store(&ring)
 }
 
-// All returns the keys, the one that seals first.
+// All returns the keys, first the key that seals.
 func (k *Keys) All() []keyexchange.SealKey { return *k.ring.Load() }
 
 // Newest returns the key that seals.
@@ -66,14 +67,13 @@ func KeyName(key *keyexchange.SealKey) string {
 	return hex.EncodeToString(digest[:8])
 }
 
-// metaKey is the entry of an object's metadata that names the key that seals it. Objects of earlier
-// releases lack it.
+// metaKey is the entry of an object's metadata that names the key that seals it.
 const metaKey = "seal-key"
 
 // stored is an object with its parts, as JetStream lists them.
 type stored struct {
 	ref   Ref
-	under map[string]string // by the part's name the name of its key, empty if that is not recorded
+	under map[string]string // of a key, by the part's name; empty: no key opened it in a backup
 }
 
 // storedOf makes objects from JetStream's list.
@@ -86,7 +86,7 @@ func storedOf(all []*jetstream.ObjectInfo) (out []*stored) {
 		base, _, _ := strings.Cut(info.Name, ".")
 		s := index[base]
 		if s == nil {
-			s = &stored{ref: Ref{Name: base, Sealing: sealing}, under: make(map[string]string)}
+			s = &stored{ref: Ref{Name: base}, under: make(map[string]string)}
 			index[base] = s
 			out = append(out, s)
 		} else {
@@ -97,26 +97,12 @@ func storedOf(all []*jetstream.ObjectInfo) (out []*stored) {
 	return out
 }
 
-// Sealed counts the parts of objects of all federations by the name of the key that they are sealed
-// under. Those of earlier releases do not name it: with try they are opened to find out. Parts
-// whose key is not found are counted under "".
-func (r *Records) Sealed(ctx context.Context, try bool) (map[string]int, error) {
+// Sealed counts the parts of objects of all federations by the name of the key under which they are
+// sealed. Parts of a backup that no key opened are counted under "".
+func (r *Records) Sealed(ctx context.Context) (map[string]int, error) {
 	count := make(map[string]int)
-	err := r.eachObject(ctx, func(o jetstream.ObjectStore, id string, s *stored) error {
-		for k, name := range s.ref.names() {
-			under := s.under[name]
-			if under == "" && try { // from an earlier release
-				_, by, err := r.openPart(ctx, o, id, s, k, name)
-				if errors.Is(err, ErrMissing) {
-					continue // deleted meanwhile
-				}
-				if err != nil && !errors.Is(err, ErrRecord) {
-					return err
-				}
-				if by != nil {
-					under = KeyName(by)
-				}
-			}
+	err := r.eachObject(ctx, func(_ *bucket, _ string, s *stored) error {
+		for _, under := range s.under {
 			count[under]++
 		}
 		return nil
@@ -125,11 +111,11 @@ func (r *Records) Sealed(ctx context.Context, try bool) (map[string]int, error) 
 }
 
 // Reseal seals under the newest key everything that is sealed under another, in place: rounds go on
-// meanwhile. It leaves states to their leaders, since they have boxes within: decisions replace
-// them.
+// meanwhile. It leaves states to their leaders, since states contain further sealed boxes;
+// decisions replace states.
 func (r *Records) Reseal(ctx context.Context) error {
 	newest := KeyName(r.keys.Newest())
-	return r.eachObject(ctx, func(o jetstream.ObjectStore, id string, s *stored) error {
+	return r.eachObject(ctx, func(o *bucket, id string, s *stored) error {
 		if strings.HasPrefix(s.ref.Name, kindState) {
 			return nil
 		}
@@ -137,14 +123,19 @@ func (r *Records) Reseal(ctx context.Context) error {
 			if s.under[name] == newest {
 				continue
 			}
-			plain, _, err := r.openPart(ctx, o, id, s, k, name)
+			box, err := r.getPart(ctx, o, name, partSize+keyexchange.SealOverhead)
 			if errors.Is(err, ErrRecord) {
-				continue // it is counted as left, or was deleted
+				continue // it was deleted
 			}
 			if err != nil {
 				return err
 			}
-			if err := r.putPart(ctx, o, name, plain, associated(id, &s.ref, k)); err != nil {
+			place := associated(id, &s.ref, k)
+			plain, err := r.keys.Open(box, place)
+			if err != nil {
+				continue // it is counted as left
+			}
+			if err := r.putPart(ctx, o, name, plain, place); err != nil {
 				return err
 			}
 		}
@@ -152,37 +143,9 @@ func (r *Records) Reseal(ctx context.Context) error {
 	})
 }
 
-// openPart opens a part of an object, and also returns the key. An object of sealing 1 in one part
-// is recognized as that, which its ref then records; of one in more, no part opens alone.
-func (r *Records) openPart(
-	ctx context.Context, o jetstream.ObjectStore, id string, s *stored, k int, name string,
-) (plain []byte, by *keyexchange.SealKey, err error) {
-	box, err := r.getPart(ctx, o, name, partSize+keyexchange.SealOverhead)
-	if err != nil {
-		return nil, nil, err
-	}
-	return r.openBox(id, s, k, box)
-}
-
-// openBox is openPart for a part that was read.
-func (r *Records) openBox(id string, s *stored, k int, box []byte,
-) (plain []byte, by *keyexchange.SealKey, err error) {
-	plain, by, err = r.keys.open(box, associated(id, &s.ref, k))
-	if err != nil && s.ref.Parts == 0 && s.ref.Sealing == sealing {
-		old := Ref{Name: s.ref.Name}
-		if plain, by, err = r.keys.open(box, associated(id, &old, k)); err == nil {
-			s.ref = old
-		}
-	}
-	if err != nil {
-		return nil, nil, notOpened(&s.ref)
-	}
-	return plain, by, nil
-}
-
 // eachObject calls a function with each object of all federations.
 func (r *Records) eachObject(
-	ctx context.Context, call func(o jetstream.ObjectStore, id string, s *stored) error,
+	ctx context.Context, call func(o *bucket, id string, s *stored) error,
 ) error {
 	ids, err := r.List(ctx)
 	if err != nil {
@@ -204,4 +167,21 @@ func (r *Records) eachObject(
 		}
 	}
 	return nil
+}
+
+// list lists the existing objects. A list uses a consumer: one that JetStream began to send before
+// it was restarted never ends, so each attempt has a time limit.
+func (r *Records) list(ctx context.Context, o jetstream.ObjectStore,
+) (all []*jetstream.ObjectInfo, err error) {
+	err = r.retry(ctx, func(ctx context.Context) (err error) {
+		all, err = o.List(ctx)
+		if errors.Is(err, jetstream.ErrNoObjectsFound) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return all, nil
 }

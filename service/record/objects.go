@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -25,8 +26,7 @@ type Ref struct {
 	Size   int    `json:"size"`
 	// Parts is how many objects it consists of, 0 for one: JetStream refuses writes while more than
 	// 128 MB of them wait for the disk.
-	Parts   int `json:"parts,omitempty"`
-	Sealing int `json:"sealing,omitempty"` // 0: version 1
+	Parts int `json:"parts,omitempty"`
 }
 
 // names lists the objects that a Ref consists of.
@@ -38,27 +38,78 @@ func (ref *Ref) names() []string {
 	return names
 }
 
-func (r *Records) objects(ctx context.Context, id string) (o jetstream.ObjectStore, err error) {
+// bucket has the objects of a federation.
+type bucket struct {
+	jetstream.ObjectStore
+	name   string
+	stream jetstream.Stream // that they are in
+}
+
+// subject returns the subject that says what an object is, of an empty name that of all.
+func (b *bucket) subject(name string) string {
+	if name == "" {
+		name = ">"
+	} else {
+		name = base64.URLEncoding.EncodeToString([]byte(name))
+	}
+	return "$O." + b.name + ".M." + name
+}
+
+// names lists the names of all objects, without a consumer: JetStream makes one on any of its
+// nodes, such as one that has just died.
+func (b *bucket) names(ctx context.Context) (names []string, err error) {
+	info, err := b.stream.Info(ctx, jetstream.WithSubjectFilter(b.subject("")))
+	if err != nil {
+		return nil, err
+	}
+	for subject := range info.State.Subjects {
+		name, err := base64.URLEncoding.DecodeString(subject[strings.LastIndexByte(subject, '.')+1:])
+		if err == nil {
+			names = append(names, string(name))
+		}
+	}
+	return names, nil
+}
+
+// objects returns the objects of a federation. They are looked for once: JetStream answers that by
+// the leader of its whole cluster, which may be the node that has just died.
+func (r *Records) objects(ctx context.Context, id string) (b *bucket, err error) {
+	r.mutex.Lock()
+	b = r.buckets[id]
+	r.mutex.Unlock()
+	if b != nil {
+		return b, nil
+	}
+	b = &bucket{name: bucketObjects + id[:16]}
 	err = r.retry(ctx, func(ctx context.Context) (err error) {
-		o, err = r.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
-			Bucket:   bucketObjects + id[:16],
+		b.ObjectStore, err = r.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
+			Bucket:   b.name,
 			Replicas: r.replicas,
 		})
+		if err == nil {
+			b.stream, err = r.js.Stream(ctx, "OBJ_"+b.name)
+		}
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	return o, nil
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.buckets[id] = b
+	return b, nil
+}
+
+// Look has the objects of a federation found before they are needed.
+func (r *Records) Look(ctx context.Context, id string) error {
+	_, err := r.objects(ctx, id)
+	return err
 }
 
 // associated returns the data that a part of an object is sealed with, so that it opens only in its
 // own place.
 func associated(id string, ref *Ref, part int) []byte {
-	if ref.Sealing == 0 { // one box, whatever the parts
-		return fmt.Appendf(nil, "hushsum/2 record 1\n%s\n%s", id, ref.Name)
-	}
-	return fmt.Appendf(nil, "hushsum/2 record %d\n%s\n%s\n%d of %d", ref.Sealing, id, ref.Name, part,
+	return fmt.Appendf(nil, "hushsum/2 record 1\n%s\n%s\n%d of %d", id, ref.Name, part,
 		max(ref.Parts, 1))
 }
 
@@ -75,7 +126,7 @@ func (r *Records) put(ctx context.Context, o jetstream.ObjectStore, id, kind str
 	if _, err := rand.Read(unique[:]); err != nil {
 		return nil, err
 	}
-	ref := &Ref{Name: kind + "-" + hex.EncodeToString(unique[:]), Size: size, Sealing: sealing}
+	ref := &Ref{Name: kind + "-" + hex.EncodeToString(unique[:]), Size: size}
 	if parts := (size + partSize - 1) / partSize; parts > 1 {
 		ref.Parts = parts
 	}
@@ -194,7 +245,7 @@ func digestOf(b []byte) string {
 }
 
 // State reads the newest state of a federation, without claiming it; nil before the first decision.
-// The state and what it names exist until some decisions later.
+// The state and the objects that it names still exist for some decisions.
 func (r *Records) State(ctx context.Context, id string) ([]byte, error) {
 	p, _, err := r.pointer(ctx, id)
 	if err != nil || p == nil || p.State == nil {
@@ -204,24 +255,19 @@ func (r *Records) State(ctx context.Context, id string) ([]byte, error) {
 }
 
 // get reads an object.
-func (r *Records) get(ctx context.Context, o jetstream.ObjectStore, id string, ref *Ref,
+func (r *Records) get(ctx context.Context, o *bucket, id string, ref *Ref,
 ) ([]byte, error) {
 	return r.read(ctx, o, id, ref, nil)
 }
 
 // read reads an object, and shows its parts.
 func (r *Records) read(
-	ctx context.Context, o jetstream.ObjectStore, id string, ref *Ref, show boxes,
+	ctx context.Context, o *bucket, id string, ref *Ref, show boxes,
 ) (b []byte, err error) {
-	switch {
-	case ref.Size < 0 || ref.Parts < 0 || ref.Parts > maxParts: // a pointer is not sealed
+	if ref.Size < 0 || ref.Parts < 0 || ref.Parts > maxParts { // a pointer is not sealed
 		return nil, notOpened(ref)
-	case ref.Sealing == 0:
-		b, err = r.getWhole(ctx, o, id, ref, show)
-	default:
-		b, err = r.getParts(ctx, o, id, ref, show)
 	}
-	if err != nil {
+	if b, err = r.getParts(ctx, o, id, ref, show); err != nil {
 		return nil, err
 	}
 	if len(b) != ref.Size || digestOf(b) != ref.Digest {
@@ -230,9 +276,9 @@ func (r *Records) read(
 	return b, nil
 }
 
-// getParts reads an object each part of which is sealed.
+// getParts reads an object, each part of which is a box of its own: no object is in memory twice.
 func (r *Records) getParts(
-	ctx context.Context, o jetstream.ObjectStore, id string, ref *Ref, show boxes,
+	ctx context.Context, o *bucket, id string, ref *Ref, show boxes,
 ) (b []byte, err error) {
 	for k, name := range ref.names() {
 		box, err := r.getPart(ctx, o, name, partSize+keyexchange.SealOverhead)
@@ -257,51 +303,16 @@ func (r *Records) getParts(
 	return b, nil
 }
 
-// getWhole reads an object of sealing 1.
-func (r *Records) getWhole(
-	ctx context.Context, o jetstream.ObjectStore, id string, ref *Ref, show boxes,
-) ([]byte, error) {
-	var box []byte
-	limit := ref.Size + keyexchange.SealOverhead
-	for _, name := range ref.names() {
-		part, err := r.getPart(ctx, o, name, min(partSize, limit-len(box)))
-		if err != nil {
-			return nil, err
-		}
-		box = append(box, part...)
-		if show == nil {
-			continue
-		}
-		if err := show(name, part); err != nil {
-			return nil, err
-		}
-	}
-	b, err := r.keys.Open(box, associated(id, ref, 0))
-	if err != nil {
-		return nil, notOpened(ref)
-	}
-	return b, nil
-}
-
 func notOpened(ref *Ref) error {
 	return fmt.Errorf("%w: object %s was changed, or sealed under another key", ErrRecord, ref.Name)
 }
 
 // getPart reads one part of an object, of at most a given number of bytes. One that was just put
 // may not be on every node yet, so getPart asks for it again.
-func (r *Records) getPart(ctx context.Context, o jetstream.ObjectStore, name string, most int,
-) (part []byte, err error) {
+func (r *Records) getPart(ctx context.Context, o *bucket, name string, most int) ([]byte, error) {
 	began := time.Now()
 	for {
-		err := r.retryOf(ctx, most, func(ctx context.Context) error {
-			object, err := o.Get(ctx, name)
-			if err != nil {
-				return err
-			}
-			defer object.Close()
-			part, err = io.ReadAll(io.LimitReader(object, int64(most)+1))
-			return err
-		})
+		part, err := r.content(ctx, o, name, most)
 		if err == nil {
 			return part, nil
 		}
@@ -316,8 +327,40 @@ func (r *Records) getPart(ctx context.Context, o jetstream.ObjectStore, name str
 	}
 }
 
-// Probe writes what a decision on a federation would, in a place of the node's own: it fails with
-// [ErrUnavailable] if the record takes no decision. It does not try again.
+// content reads an object as [bucket.names] lists them, without a consumer: message by message, so
+// that one which JetStream does not answer costs an attempt of its own.
+func (r *Records) content(ctx context.Context, o *bucket, name string, most int,
+) (content []byte, err error) {
+	var info *jetstream.ObjectInfo
+	err = r.retry(ctx, func(ctx context.Context) (err error) {
+		info, err = o.GetInfo(ctx, name)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	pieces := "$O." + o.name + ".C." + info.NUID
+	content = make([]byte, 0, min(info.Size, uint64(most)+1))
+	for next := uint64(1); uint64(len(content)) < info.Size && len(content) <= most; {
+		err = r.retry(ctx, func(ctx context.Context) error {
+			piece, err := o.stream.GetMsg(ctx, next, jetstream.WithGetMsgSubject(pieces))
+			if errors.Is(err, jetstream.ErrMsgNotFound) {
+				return jetstream.ErrObjectNotFound
+			}
+			if err == nil {
+				content, next = append(content, piece.Data...), piece.Sequence+1
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return content, nil
+}
+
+// Probe writes what a decision on a federation would write, in a place of the node's own. It fails
+// with [ErrUnavailable] if the record takes no decision, and does not try again.
 func (r *Records) Probe(ctx context.Context, id, node string) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTime)
 	defer cancel()
@@ -337,7 +380,8 @@ func (r *Records) Probe(ctx context.Context, id, node string) error {
 	return nil
 }
 
-// Initial reads a file of a definition, its Model or Before; nil if it has none.
+// Initial reads one of a definition's files, its Model or Before; nil if the definition lacks that
+// file.
 func (r *Records) Initial(ctx context.Context, d *Definition, ref *Ref) ([]byte, error) {
 	if ref == nil {
 		return nil, nil

@@ -7,8 +7,8 @@
 // claimed the federation, and the decision is dropped unsent. So a round has one list of
 // participants, one of survivors and one model, no matter which nodes believe that they lead.
 //
-// Objects are sealed under a key that JetStream does not have: anyone who rewrites its files can
-// stop a federation or set it back, and no more.
+// Objects are sealed under a key that JetStream does not have: anyone who rewrites JetStream's
+// files can stop a federation or set it back, but nothing more.
 package record
 
 import (
@@ -16,6 +16,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -23,7 +24,7 @@ import (
 
 // Errors of records.
 var (
-	// ErrLost: another node has claimed the federation. Drop what was not recorded.
+	// ErrLost: another node has claimed the federation. Drop every decision that was not recorded.
 	ErrLost = errors.New("record: another node leads this federation now")
 	// ErrUnavailable: JetStream does not answer or has no quorum. Nothing was decided.
 	ErrUnavailable = errors.New("record: JetStream does not answer")
@@ -38,24 +39,17 @@ var (
 	ErrExists = errors.New("record: the federation already exists")
 )
 
-// Format is the version that this program writes: of definitions, and of pointers with all that
-// they lead to. It reads this version and the one before, and leads nothing of another.
-const Format = 2
+// Format is the format of definitions, and of pointers with all that they lead to. A record of
+// another format is led by nobody.
+const Format = 1
 
-// oldest is the oldest version that is read.
-const oldest = max(1, Format-1)
-
-// sealing is the version of how objects are sealed: 1, which is still read, was one box cut into
-// parts; 2 is one box per part, so that no object is in memory twice.
-const sealing = 2
-
-// readable fails with [ErrRecord] unless this program reads a version.
+// readable fails with [ErrRecord] unless this program reads a format.
 func readable(what, id string, format int) error {
-	if format >= oldest && format <= Format {
+	if format == Format {
 		return nil
 	}
-	return fmt.Errorf("%w: the %s of %.16s… has format %d, and this program reads %d to %d; use the "+
-		"program that wrote it, or a newer one", ErrRecord, what, id, format, oldest, Format)
+	return fmt.Errorf("%w: the %s of %.16s… has format %d, and this program reads %d; use the "+
+		"program that wrote it", ErrRecord, what, id, format, Format)
 }
 
 // Names in JetStream.
@@ -89,12 +83,16 @@ type Records struct {
 	replicas    int
 	definitions jetstream.KeyValue
 	pointers    jetstream.KeyValue
+
+	mutex   sync.Mutex
+	buckets map[string]*bucket // of federations that were asked for, by identifier
 }
 
 // Open creates or finds the buckets and the stream. replicas is 1 or 3.
 func Open(ctx context.Context, js jetstream.JetStream, replicas int, keys *Keys,
 ) (*Records, error) {
-	r := &Records{js: js, keys: keys, replicas: replicas}
+	r := &Records{js: js, keys: keys, replicas: replicas,
+		buckets: make(map[string]*bucket)}
 	err := r.retry(ctx, func(ctx context.Context) (err error) {
 		r.definitions, err = js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
 			Bucket:       bucketDefinitions,
@@ -181,8 +179,8 @@ type Definition struct {
 	Committee []byte `json:"committee,omitempty"`
 	// RosterAt is where a long roster is stored; Definition reads it.
 	RosterAt *Ref `json:"roster_at,omitempty"`
-	// Before is where the text of what was spent before is stored, and Succession an operator's
-	// word that the federation continues an earlier one.
+	// Before says where the text of what was spent before is stored, and Succession is an operator's
+	// signed statement that the federation continues an earlier one.
 	Before     *Ref      `json:"before,omitempty"`
 	Succession []byte    `json:"succession,omitempty"`
 	Model      *Ref      `json:"model,omitempty"`

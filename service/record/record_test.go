@@ -252,8 +252,8 @@ func TestDefinitions(t *testing.T) {
 	}
 }
 
-// A claim holds until another node claims.
-func TestHeld(t *testing.T) {
+// A claim is kept until another node claims, and however often it is kept, it decides.
+func TestKeep(t *testing.T) {
 	ctx := context.Background()
 	r, stop := open(t, t.TempDir(), newKey(t))
 	defer stop()
@@ -264,17 +264,17 @@ func TestHeld(t *testing.T) {
 	if err := first.Decide(ctx, []byte("state")); err != nil {
 		t.Fatal(err)
 	}
-	if err := first.Held(ctx); err != nil {
+	if err := first.Keep(ctx); err != nil {
 		t.Errorf("alone: %v", err)
 	}
 	second, err := r.Claim(ctx, id, "b")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := first.Held(ctx); !errors.Is(err, record.ErrLost) {
+	if err := first.Keep(ctx); !errors.Is(err, record.ErrLost) {
 		t.Errorf("after another's claim: %v", err)
 	}
-	if err := second.Held(ctx); err != nil {
+	if err := second.Keep(ctx); err != nil {
 		t.Errorf("the other's: %v", err)
 	}
 }
@@ -300,13 +300,12 @@ func TestLongObjects(t *testing.T) {
 	}
 	// A part opens in its own place of its own object only, and has the size that was stated.
 	for what, ref := range map[string]record.Ref{
-		"fewer parts":   {Name: first.Name, Digest: first.Digest, Size: first.Size, Parts: 2, Sealing: 2},
-		"a later part":  {Name: first.Name + ".1", Digest: first.Digest, Size: first.Size, Sealing: 2},
-		"no such parts": {Name: first.Name, Digest: first.Digest, Size: first.Size, Parts: -1, Sealing: 2},
-		"many parts":    {Name: first.Name, Size: first.Size, Parts: math.MaxInt32, Sealing: 2},
-		"below nothing": {Name: first.Name, Digest: first.Digest, Size: -1, Parts: 3, Sealing: 2},
-		"another size":  {Name: first.Name, Digest: first.Digest, Size: math.MaxInt32, Parts: 3, Sealing: 2},
-		"an old one":    {Name: first.Name, Digest: first.Digest, Size: first.Size, Parts: 3},
+		"fewer parts":   {Name: first.Name, Digest: first.Digest, Size: first.Size, Parts: 2},
+		"a later part":  {Name: first.Name + ".1", Digest: first.Digest, Size: first.Size},
+		"no such parts": {Name: first.Name, Digest: first.Digest, Size: first.Size, Parts: -1},
+		"many parts":    {Name: first.Name, Size: first.Size, Parts: math.MaxInt32},
+		"below nothing": {Name: first.Name, Digest: first.Digest, Size: -1, Parts: 3},
+		"another size":  {Name: first.Name, Digest: first.Digest, Size: math.MaxInt32, Parts: 3},
 	} {
 		if _, err := h.Get(ctx, &ref); !errors.Is(err, record.ErrRecord) {
 			t.Errorf("%s: %v, want ErrRecord", what, err)

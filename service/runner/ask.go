@@ -14,6 +14,7 @@ import (
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/service/exchange"
 )
 
 // This file answers the questions of parties and takes their messages.
@@ -24,24 +25,11 @@ type Peer struct {
 	Member bool
 }
 
-// Ask is the question of a party or a member about what is next.
-type Ask struct {
-	Sessions []uint64 // that it has keys for
-	Least    uint64   // the least number of a session that it may join
-	Round    uint64   // the last round that it knows of
-	Absent   uint64   // a round that it submits nothing in
-	Offer    uint64   // a round that it has its one message of, but was not told to upload
-	Seen     []string // items that it has seen
-	Working  bool     // it is busy with what it has, and wants to hear only what is newer
-	// Number rises from question to question, so that a copy of an older one changes nothing; 0 for
-	// a question that cannot be copied.
-	Number uint64
-}
-
 // CopiedError refuses a question whose number is not above the last one, or not above the time at
 // which this runner started, in nanoseconds since 1970: it is unknown who may have copied it.
 type CopiedError struct {
-	Last uint64 // number the next question above it
+	Last  uint64 // number the next question above it
+	Twice bool   // two processes have asked in turn, of late
 }
 
 func (e *CopiedError) Error() string {
@@ -49,59 +37,72 @@ func (e *CopiedError) Error() string {
 		"next one above %d", e.Last)
 }
 
-// numbered records the number of a question, or fails with [CopiedError].
-func (r *Runner) numbered(p Peer, number uint64) error {
-	at := r.peer(p)
-	if last := max(at.number, uint64(r.began.UnixNano())); number > 0 && number <= last {
-		return &CopiedError{last}
+const (
+	// twiceFor is how long two processes that have asked in turn are said to.
+	twiceFor = time.Minute
+	// twiceAgain is the time between two lines of the log about them.
+	twiceAgain = time.Hour
+)
+
+// numbered records the number of a question, or fails with [CopiedError]. A process that asks after
+// another that began later is still there: it and the other have one identity.
+func (r *Runner) numbered(p Peer, ask *exchange.Ask) error {
+	at, now := r.peer(p), time.Now()
+	if last := max(at.number, uint64(r.clock.began.UnixNano())); ask.Number > 0 &&
+		ask.Number <= last {
+		return &CopiedError{last, !at.twice.IsZero() && now.Sub(at.twice) < twiceFor}
 	}
-	at.number = max(at.number, number)
+	at.number = max(at.number, ask.Number)
+	if ask.Process == 0 || ask.Process == at.process {
+		return nil
+	}
+	if ask.Process == at.before {
+		at.twice = now
+		if at.twiceTold.IsZero() || now.Sub(at.twiceTold) > twiceAgain {
+			at.twiceTold = now
+			r.Log.Warn("two processes take part by the same identity: stop one of them", "name",
+				r.nameOf(p))
+		}
+	}
+	at.before, at.process = at.process, ask.Process
 	return nil
 }
 
-// Kind says what is next.
-type Kind string
+// nameOf returns the name of a party or a member.
+func (r *Runner) nameOf(p Peer) string {
+	if p.Member {
+		return r.Federation.Settled.Oneshot().Committee.Name(p.Index)
+	}
+	return r.names[p.Index]
+}
 
-// The kinds.
-const (
-	Nothing Kind = ""        // nothing yet: ask again
-	Join    Kind = "join"    // make keys for the session of this number
-	Message Kind = "message" // take this message
-	Upload  Kind = "upload"  // send the one message of the round
-	End     Kind = "end"     // the federation has ended; the model is the last one
-)
-
-// Next is the answer to a question.
-type Next struct {
-	Kind    Kind
-	Item    string // name it as seen
-	Session uint64
-	Round   int    // of the federation, where the message begins one
-	Shared  []byte // the beginning of the message: one memory for all parties
-	Message []byte // the rest of the message
-	sent    func()
+// Outgoing is the answer to a question until it is written. Message follows Shared.
+type Outgoing struct {
+	exchange.Next
+	Shared []byte // the beginning of the message: one memory for all parties
+	sent   func()
 }
 
 // Len returns the length of the message in bytes.
-func (n *Next) Len() int { return len(n.Shared) + len(n.Message) }
+func (n *Outgoing) Len() int { return len(n.Shared) + len(n.Message) }
 
-// Sent releases the message's room. Call it once the message is written, or cannot be: until then
-// the party counts as present.
-func (n *Next) Sent() {
+// Sent releases the message's room. Call it once the message is written or cannot be written: until
+// then the party counts as present.
+func (n *Outgoing) Sent() {
 	if n.sent != nil {
 		n.sent()
 	}
 }
 
-// Next waits until there is something for a party or a member to do, or ctx ends, when it returns
-// Nothing. Call the result's Sent. It fails with [ErrStopped] or [CopiedError].
-func (r *Runner) Next(ctx context.Context, p Peer, ask Ask) (Next, error) {
+// Next waits until there is something for a party or a member to do. When ctx ends it returns
+// [exchange.Nothing]. Call the result's Sent. It fails with [ErrStopped] or [CopiedError].
+func (r *Runner) Next(ctx context.Context, p Peer, ask exchange.Ask) (Outgoing, error) {
 	if err := r.acquireFor(ctx, p); err != nil {
-		return Next{}, orNothing(ctx, err)
+		return Outgoing{}, orNothing(ctx, err)
 	}
-	if err := r.numbered(p, ask.Number); err != nil {
+	if err := r.numbered(p, &ask); err != nil {
 		r.release()
-		return Next{}, err
+		return Outgoing{}, err
 	}
 	r.peer(p).polls++
 	r.connected(p, &ask)
@@ -134,12 +135,13 @@ func (r *Runner) Next(ctx context.Context, p Peer, ask Ask) (Next, error) {
 		if out.Acquire(ctx, room) != nil {
 			room = 0
 			left()
-			return Next{}, nil
+			return Outgoing{}, nil
 		}
 		if err := r.acquireFor(ctx, p); err != nil {
 			left()
-			return Next{}, orNothing(ctx, err)
+			return Outgoing{}, orNothing(ctx, err)
 		}
+		r.peer(p).heard = r.clock.time()
 		next, again := r.next(p, &ask)
 		changed := r.peer(p).wait()
 		size := min(int64(next.Len()), r.OutRoom)
@@ -148,7 +150,7 @@ func (r *Runner) Next(ctx context.Context, p Peer, ask Ask) (Next, error) {
 		}
 		r.release()
 		switch {
-		case next.Kind == Nothing:
+		case next.Kind == exchange.Nothing:
 		case size <= room:
 			next.sent = left
 			return next, nil
@@ -168,7 +170,7 @@ func (r *Runner) Next(ctx context.Context, p Peer, ask Ask) (Next, error) {
 		select {
 		case <-ctx.Done():
 			left()
-			return Next{}, nil
+			return Outgoing{}, nil
 		case <-changed:
 		case <-timer:
 		}
@@ -183,7 +185,7 @@ func orNothing(ctx context.Context, err error) error {
 }
 
 // next finds what a party or a member has to do, and after how long to look again.
-func (r *Runner) next(p Peer, ask *Ask) (n Next, again time.Duration) {
+func (r *Runner) next(p Peer, ask *exchange.Ask) (n Outgoing, again time.Duration) {
 	if r.committee != nil {
 		return r.inOrder(p, ask)
 	}
@@ -192,8 +194,8 @@ func (r *Runner) next(p Peer, ask *Ask) (n Next, again time.Duration) {
 
 // inSession finds the first item of a session that a party has not seen, or the last that it has
 // seen, has not answered and is not working on.
-func (r *Runner) inSession(p Peer, ask *Ask) (n Next, again time.Duration) {
-	var last []Next // of each session, what it has seen
+func (r *Runner) inSession(p Peer, ask *exchange.Ask) (n Outgoing, again time.Duration) {
+	var last []Outgoing // of each session, what it has seen
 	for item := range r.drive.Pending(p.Index) {
 		found := nextOf(&item)
 		k := len(last) - 1
@@ -201,7 +203,7 @@ func (r *Runner) inSession(p Peer, ask *Ask) (n Next, again time.Duration) {
 		if another && k >= 0 && r.again(p, &last[k], ask, &again) {
 			return last[k], 0
 		}
-		if found.Kind == End || !slices.Contains(ask.Seen, found.Item) {
+		if found.Kind == exchange.End || !slices.Contains(ask.Seen, found.Item) {
 			r.asked(p, &found)
 			return found, 0
 		}
@@ -214,33 +216,38 @@ func (r *Runner) inSession(p Peer, ask *Ask) (n Next, again time.Duration) {
 	if k := len(last) - 1; k >= 0 && r.again(p, &last[k], ask, &again) {
 		return last[k], 0
 	}
-	return Next{}, again
+	return Outgoing{}, again
 }
 
 // kinds maps the kinds of drive's items to those of the answer.
-var kinds = map[drive.ItemKind]Kind{
-	drive.Join: Join, drive.Carry: Message, drive.Upload: Upload, drive.Last: End,
+var kinds = map[drive.ItemKind]exchange.Kind{
+	drive.Join:   exchange.Join,
+	drive.Carry:  exchange.Message,
+	drive.Upload: exchange.Upload,
+	drive.Last:   exchange.End,
 }
 
-func nextOf(item *drive.Item) Next {
-	return Next{
-		Kind:    kinds[item.Kind],
-		Item:    item.Name,
-		Session: item.Session,
-		Round:   int(item.Round),
-		Shared:  item.Shared,
-		Message: item.Own,
+func nextOf(item *drive.Item) Outgoing {
+	return Outgoing{
+		Next: exchange.Next{
+			Kind:    kinds[item.Kind],
+			Item:    item.Name,
+			Session: item.Session,
+			Round:   int(item.Round),
+			Message: item.Own,
+		},
+		Shared: item.Shared,
 	}
 }
 
-func (r *Runner) asked(p Peer, n *Next) {
+func (r *Runner) asked(p Peer, n *Outgoing) {
 	at := r.peer(p)
 	at.asked, at.askedWhen = n.Item, time.Now()
 }
 
 // again reports whether a party should get again an item that it has seen: it is not working on it,
 // so that its answer was lost, with a runner that died or on the way. Otherwise again says when.
-func (r *Runner) again(p Peer, n *Next, ask *Ask, when *time.Duration) bool {
+func (r *Runner) again(p Peer, n *Outgoing, ask *exchange.Ask, when *time.Duration) bool {
 	if ask.Working {
 		return false
 	}
@@ -257,9 +264,9 @@ func (r *Runner) again(p Peer, n *Next, ask *Ask, when *time.Duration) bool {
 }
 
 // ReadMessage takes a message of a party or a member, of a given size in bytes, which began to
-// arrive at a given time and is now ready to be read. A copy of a message that it has is accepted
-// like the first. It fails with [ErrStopped], [ErrEnded], or an error of package protocol or
-// oneshot.
+// arrive at a given time and is now ready to be read. A copy of a message that the runner has is
+// accepted like the first. It fails with [ErrStopped], [ErrEnded], or an error of package protocol
+// or oneshot.
 func (r *Runner) ReadMessage(
 	ctx context.Context, p Peer, message io.Reader, size int64, came time.Time,
 ) error {
@@ -318,8 +325,8 @@ func (r *Runner) ReadMessage(
 }
 
 // Broadcast returns to a party, or with i negative to a caller not on the roster, the beginning of
-// a round: the model as a safetensors file. It fails with [ErrNotDue] if that round is not the
-// present one, 0 standing for the last model.
+// a round: the model as a safetensors file. Round 0 stands for the last model. Broadcast fails with
+// [ErrNotDue] if another round is not the present one.
 func (r *Runner) Broadcast(ctx context.Context, i, round int) ([]byte, error) {
 	if err := r.acquireFor(ctx, Peer{Index: i}); err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/oneshot"
+	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/record"
 )
 
@@ -40,6 +41,7 @@ type leader interface {
 	Excluded(party int) bool
 	Exclude(now drive.Time, party int, why string)
 	Readmit(now drive.Time, party int, why string)
+	Again(now drive.Time)
 	Pause(now drive.Time, why string)
 	Resume(now drive.Time, why string)
 	End(now drive.Time, why string)
@@ -53,8 +55,9 @@ func (r *Runner) peer(p Peer) *peer {
 }
 
 // connected takes in what a party or a member says when it asks.
-func (r *Runner) connected(p Peer, ask *Ask) {
+func (r *Runner) connected(p Peer, ask *exchange.Ask) {
 	now := r.now()
+	r.peer(p).heard = r.clock.time()
 	hello := drive.Hello{Sessions: ask.Sessions, Least: ask.Least, Told: ask.Round}
 	if p.Member {
 		r.committee.MemberConnected(now, p.Index, hello)
@@ -76,6 +79,7 @@ func (r *Runner) gone(p Peer) {
 }
 
 func (r *Runner) heard(p Peer) {
+	r.peer(p).heard = r.clock.time()
 	if p.Member {
 		r.committee.MemberHeard(r.now(), p.Index)
 	} else {
@@ -92,32 +96,32 @@ func (r *Runner) due(p Peer) bool {
 
 // inOrder finds what is next where items follow each other: the one after the last that was seen,
 // or that one again if its answer is due.
-func (r *Runner) inOrder(p Peer, ask *Ask) (n Next, again time.Duration) {
+func (r *Runner) inOrder(p Peer, ask *exchange.Ask) (n Outgoing, again time.Duration) {
 	pending := r.drive.Pending
 	if p.Member {
 		pending = r.committee.MemberPending
 	}
-	var last Next // of what was seen
+	var last Outgoing // of what was seen
 	for item := range pending(p.Index) {
 		found := nextOf(&item)
 		switch {
-		case found.Kind != End && slices.Contains(ask.Seen, found.Item):
-			last, n = found, Next{}
-		case found.Kind == Message && !p.Member && ask.Offer == item.Round:
+		case found.Kind != exchange.End && slices.Contains(ask.Seen, found.Item):
+			last, n = found, Outgoing{}
+		case found.Kind == exchange.Message && !p.Member && ask.Offer == item.Round:
 			// The offer answers this, whichever node led then.
-		case n.Kind == Nothing:
+		case n.Kind == exchange.Nothing:
 			n = found
 		}
 	}
 	switch {
-	case n.Kind != Nothing:
+	case n.Kind != exchange.Nothing:
 		r.asked(p, &n)
 		return n, 0
-	case last.Kind == Message && !p.Member && ask.Offer == uint64(last.Round):
-	case last.Kind != Nothing && r.due(p) && r.again(p, &last, ask, &again):
+	case last.Kind == exchange.Message && !p.Member && ask.Offer == uint64(last.Round):
+	case last.Kind != exchange.Nothing && r.due(p) && r.again(p, &last, ask, &again):
 		return last, 0
 	}
-	return Next{}, again
+	return Outgoing{}, again
 }
 
 // object is a long value that the state names.

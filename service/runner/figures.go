@@ -2,12 +2,14 @@ package runner
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/strict"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/record"
 )
@@ -19,7 +21,7 @@ type figures struct {
 	At            time.Time
 	State, Why    string
 	Round, Lost   int
-	Epsilon       float64
+	Spent         []byte // JSON of paid
 	Decisions     uint64
 	Seen, Members []bool // those that have ever been present
 }
@@ -35,14 +37,14 @@ func (r *Runner) figures() *figures {
 		_, ever := r.committee.MemberHere(k)
 		r.seenMembers[k] = r.seenMembers[k] || ever
 	}
-	out := &figures{At: time.Now(), Round: int(at.Round), Lost: int(at.Lost), Epsilon: r.epsilon(),
+	out := &figures{At: time.Now(), Round: int(at.Round), Lost: int(at.Lost), Spent: r.paid().json(),
 		Decisions: r.Hold.Number() + 1, Seen: slices.Clone(r.seen),
 		Members: slices.Clone(r.seenMembers)}
 	out.State, out.Why = r.stands(at)
 	return out
 }
 
-// Declared returns the status of a federation of which only the declaration is known.
+// Declared returns the status of a federation from its declaration alone.
 func Declared(f *federation.Federation) *Status {
 	out := &Status{
 		Name:   f.Job.Name,
@@ -51,22 +53,18 @@ func Declared(f *federation.Federation) *Status {
 		Rounds: f.Settled.Rounds(),
 		Least:  f.Settled.MinSurvivors(),
 		Buffer: f.Settled.Buffer(),
-		Study:  f.Job.Privacy.Study,
+		Budget: f.Settled.Budget(),
+		Study:  f.Study(),
 		Asks:   len(f.Job.Query),
 	}
 	if before := f.Settled.Before(); before != nil {
 		out.Before = before.Federation
 	}
-	if j := f.Job; j.Noisy() {
-		out.Budget, out.Delta = j.Privacy.Epsilon, j.Privacy.Delta
-		out.Protects, out.Against = j.Protects(), j.Against()
-	}
 	return out
 }
 
 // RecordedStatus returns the status that the last decision of a federation recorded for people,
-// whichever node leads it. If an earlier release decided it, the rounds that were over are known.
-// It fails with the errors of package record.
+// whichever node leads it. It fails with the errors of package record.
 func RecordedStatus(ctx context.Context, f *federation.Federation, records *record.Records,
 ) (*Status, error) {
 	out := Declared(f)
@@ -74,25 +72,24 @@ func RecordedStatus(ctx context.Context, f *federation.Federation, records *reco
 	if err != nil {
 		return nil, err
 	}
-	var in state
+	in := state{Figures: figures{State: "waiting"}}
 	if b != nil {
 		if in, err = parseState(b); err != nil {
 			return nil, err
 		}
 	}
-	at := in.Figures
-	if at == nil {
-		at = &figures{State: "waiting", Why: in.Why}
-		for _, p := range in.History {
-			at.Round, at.Epsilon = p.Round, p.Epsilon
-			at.At = p.Began.Add(time.Duration(p.Seconds * float64(time.Second)))
-			if p.Lost != "" {
-				at.Lost++
-			}
+	at := &in.Figures
+	out.State, out.Why, out.History, out.Outages = at.State, at.Why, in.History, in.Outages
+	out.Round, out.Lost, out.Decisions = at.Round, at.Lost, at.Decisions
+	var paid paid
+	if at.Spent != nil {
+		if err := strict.JSON(at.Spent, &paid); err != nil {
+			return nil, fmt.Errorf("%w: %w", record.ErrRecord, err)
 		}
 	}
-	out.State, out.Why, out.History = at.State, at.Why, in.History
-	out.Round, out.Lost, out.Epsilon, out.Decisions = at.Round, at.Lost, at.Epsilon, at.Decisions
+	if out.Spent = paid.Own; out.Study != nil {
+		out.Study.Spent = paid.Study
+	}
 	if !at.At.IsZero() {
 		out.Recorded = &at.At
 	}
@@ -116,8 +113,8 @@ func RecordedStatus(ctx context.Context, f *federation.Federation, records *reco
 type StepTimes struct {
 	Step    string  `json:"step"`
 	Seconds float64 `json:"seconds"` // in all
-	// Within counts those that took no longer than the bounds of [StepBounds], one after another,
-	// and then all.
+	// Within counts, for each bound in [StepBounds] in turn, the steps that took no longer, and last
+	// all steps.
 	Within []uint64 `json:"within"`
 }
 

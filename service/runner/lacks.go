@@ -16,8 +16,8 @@ const (
 	lacksLonger = 8 * drive.Second // before the log says so
 )
 
-// Lacks says for which parties a federation waits that has not ended and is not paused, and in
-// which fewer are here than a sum needs. It is empty for others.
+// Lacks says for which parties a federation waits, if fewer are here than a sum needs. It is empty
+// for a federation that has enough parties, has ended or is paused.
 func (s *Status) Lacks() string {
 	here, missing := Present(s.Parties)
 	if s.State != "waiting" && s.State != "running" || here >= s.Least {
@@ -35,7 +35,7 @@ func some(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Present returns how many of a list are here, and the names and states of the others.
+// Present returns how many parties of a list are here, and the names and states of the others.
 func Present(list []PartyStatus) (here int, missing []string) {
 	for _, p := range list {
 		switch p.State {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/record"
 )
 
@@ -56,14 +57,14 @@ func TestNextInSession(t *testing.T) {
 		{end, []string{"end"}, true, "end"},
 	} {
 		r := &Runner{drive: has{items: x.items}, parties: make([]peer, 1)}
-		n, _ := r.inSession(Peer{}, &Ask{Seen: x.seen, Working: x.working})
+		n, _ := r.inSession(Peer{}, &exchange.Ask{Seen: x.seen, Working: x.working})
 		if n.Item != x.want {
 			t.Errorf("who has seen %q of %d items, at work %v, is sent %q, want %q", x.seen,
 				len(x.items), x.working, n.Item, x.want)
 		}
 	}
 	r := &Runner{drive: has{items: two}, parties: make([]peer, 1)}
-	all := &Ask{Seen: []string{"a", "b", "c", "d"}}
+	all := &exchange.Ask{Seen: []string{"a", "b", "c", "d"}}
 	for _, want := range []string{"b", "d"} { // each session has its own
 		if n, _ := r.inSession(Peer{}, all); n.Item != want {
 			t.Errorf("%q, want %q", n.Item, want)
@@ -98,7 +99,7 @@ func TestNextInOrder(t *testing.T) {
 		{[]drive.Item{{Kind: drive.Last, Name: "end"}}, []string{"end"}, 0, false, true, "end"},
 	} {
 		r := &Runner{drive: has{items: x.items, due: x.due}, parties: make([]peer, 1)}
-		n, _ := r.inOrder(Peer{}, &Ask{Seen: x.seen, Offer: x.offer, Working: x.busy})
+		n, _ := r.inOrder(Peer{}, &exchange.Ask{Seen: x.seen, Offer: x.offer, Working: x.busy})
 		if n.Item != x.want {
 			t.Errorf("who has seen %q of %d items, and offers %d, due %v, at work %v, is sent %q, want %q",
 				x.seen, len(x.items), x.offer, x.due, x.busy, n.Item, x.want)
@@ -106,10 +107,10 @@ func TestNextInOrder(t *testing.T) {
 	}
 }
 
-// What a state names is its model, a long sum, and objects of any name.
+// What a state names is its model, and objects of any name.
 func TestNamed(t *testing.T) {
 	model, sum, other := &record.Ref{Name: "m"}, &record.Ref{Name: "s"}, &record.Ref{Name: "o"}
-	b, err := encode(state{Format: 3, Model: model, Sum: sum, Objects: []object{{Ref: other}}})
+	b, err := encode(state{Format: 1, Model: model, Objects: []object{{Ref: sum}, {Ref: other}}})
 	if err != nil {
 		t.Fatal(err)
 	}

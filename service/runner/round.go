@@ -4,14 +4,16 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"time"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/internal/signed"
+	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/service/federation"
@@ -36,12 +38,11 @@ func (r *Runner) config() (drive.ServerConfig, error) {
 		Ledger:    ledger,
 		Broadcast: r.digest,
 		StepTime:  drive.Time(f.Job.Time.StepTime),
-		ComeBack:  drive.Time(comeBack),
 		Away:      drive.Time(r.Grace),
 		Pace:      drive.Time(f.Job.Time.Pace),
+		BeginWith: f.Job.Time.BeginWith,
 		Sample:    f.Settled.PerRound(),
 		Draw:      f.Settled.Draw,
-		Pause:     true,
 	}
 	if k := f.Settled.Submissions(); k < f.Settled.Rounds() {
 		c.Submissions = uint64(k)
@@ -87,7 +88,7 @@ func (r *Runner) apply(a *drive.Apply) error {
 		out := applied{round: a.Round}
 		var sum [][]uint64
 		if r.committee != nil {
-			sum = signed.Ring(r.Federation.Settled.Layout(), a.Values)
+			sum = masking.FromSigned(r.Federation.Settled.Layout(), a.Values)
 		} else {
 			sum = a.Sum.Values()
 		}
@@ -172,7 +173,7 @@ func (r *Runner) note(notices []drive.Notice) (lines []record.Line) {
 		case drive.Following:
 			line.Event = "a session took over"
 		case drive.Begun:
-			line.Event, r.why = "begun", ""
+			line.Event, r.why, r.untroubled = "begun", "", r.clock.standstill()
 			if n.Member { // who will submit is not known yet
 				line.Parties, line.Note = 0, fmt.Sprintf("%d members have keys", len(n.Parties))
 			}
@@ -182,7 +183,7 @@ func (r *Runner) note(notices []drive.Notice) (lines []record.Line) {
 			r.why = fmt.Sprintf("round %d could not begin: %v", n.Round, n.Err)
 			continue
 		case drive.Summed:
-			line.Event, line.Epsilon = "summed", r.epsilon()
+			line.Event, line.Spent = "summed", r.paid().Own
 			line.Digest, line.Size = r.modelRef.Digest, r.modelRef.Size
 			r.past(n, Past{Parties: len(n.Parties), Metric: r.made.metric, Accuracy: r.made.accuracy,
 				Digest: line.Digest})
@@ -191,7 +192,12 @@ func (r *Runner) note(notices []drive.Notice) (lines []record.Line) {
 			if errors.Is(n.Err, protocol.ErrTooFew) {
 				line.Note += r.notAmong()
 			}
-			r.past(n, Past{Lost: line.Note})
+			outage := r.clock.standstill() > r.untroubled
+			if outage {
+				line.Note += "; the record was away in this round"
+				r.outages++
+			}
+			r.past(n, Past{Lost: line.Note, Outage: outage})
 			r.why = fmt.Sprintf("round %d was lost: %s", n.Round, line.Note)
 		case drive.Spoiler:
 			line.Event, line.Parties = "left out", 1
@@ -200,7 +206,7 @@ func (r *Runner) note(notices []drive.Notice) (lines []record.Line) {
 			_, _, name := r.evidenceOf(n)
 			line.Event, line.Note = "lied", name+" dealt false noise"+r.keepEvidence(n)
 		case drive.SetBack:
-			line.Event, line.Epsilon = "set back", r.epsilon()
+			line.Event, line.Spent = "set back", r.paid().Own
 			line.Note = fmt.Sprintf("parties know of %d rounds that the record does not have", n.Skipped)
 			if r.missing != nil {
 				line.Note = fmt.Sprintf("%v; %d rounds in between are spent and lost", r.missing, n.Skipped)
@@ -216,7 +222,7 @@ func (r *Runner) note(notices []drive.Notice) (lines []record.Line) {
 		case drive.Resumed:
 			line.Event, r.why = "resumed", ""
 		case drive.Ended:
-			line.Event, line.Epsilon = "ended", r.epsilon()
+			line.Event, line.Spent = "ended", r.paid().Own
 		case drive.Awaited, drive.Stall, drive.Dropped, drive.Formed:
 			r.Log.LogAttrs(context.Background(), slog.LevelInfo, n.Kind.String(), given(
 				slog.Uint64("session", n.Session), slog.Uint64("round", n.Round),
@@ -243,13 +249,7 @@ func plural(n drive.Notice) string {
 // concerned names who is waited for, or has let a step pass; it is empty in other notices.
 func (r *Runner) concerned(n drive.Notice) string {
 	var list []string
-	name := func(i int) {
-		if n.Member {
-			list = append(list, r.Federation.Settled.Oneshot().Committee.Name(i))
-		} else {
-			list = append(list, r.names[i])
-		}
-	}
+	name := func(i int) { list = append(list, r.nameOf(Peer{Index: i, Member: n.Member})) }
 	switch n.Kind {
 	case drive.Stall:
 		name(n.Party)
@@ -290,8 +290,8 @@ func digestOf(b []byte) string {
 func (r *Runner) past(n drive.Notice, p Past) {
 	began := r.drive.Status().Begun
 	p.Round, p.Session = int(n.Round), n.Session
-	p.Began, p.Seconds = time.Unix(0, int64(began)), time.Duration(r.now()-began).Seconds()
-	p.Epsilon = r.epsilon()
+	p.Began, p.Seconds = r.clock.shown(began), time.Duration(r.now()-began).Seconds()
+	p.Share = r.share()
 	r.tracing.end(r.now(), p.Parties, p.Lost)
 	r.history = append(r.history, p)
 	if more := len(r.history) - mostHistory; more > 0 {
@@ -299,18 +299,50 @@ func (r *Runner) past(n drive.Notice, p Past) {
 	}
 }
 
-// epsilon returns the most that any party has spent. It is computed once per ledger, which changes
-// after every round: people and programs ask again and again.
-func (r *Runner) epsilon() float64 {
-	ledger := r.drive.Ledger()
-	if ledger == nil || r.mostOf == ledger {
-		return r.mostSpent
+// paid bounds what any party has spent, of the budget and of the study; nil where there is none.
+type paid struct {
+	of    *accounting.Ledger // that it was computed from
+	Own   *accounting.Claim  `json:"own"`
+	Study *accounting.Claim  `json:"study"`
+}
+
+// json returns its text for the record.
+func (p *paid) json() []byte {
+	text, err := json.Marshal(p)
+	if err != nil {
+		panic("runner: " + err.Error()) // of claims
 	}
-	r.mostSpent, r.mostOf = 0, ledger
-	for _, name := range r.names {
-		if spent, err := ledger.Spent(name); err == nil {
-			r.mostSpent = max(r.mostSpent, spent.Upper)
+	return text
+}
+
+// paid is computed once per ledger, which changes after every round: people and programs ask again
+// and again.
+func (r *Runner) paid() *paid {
+	ledger := r.drive.Ledger()
+	if ledger == nil || r.spends.of == ledger {
+		return &r.spends
+	}
+	r.spends = paid{of: ledger}
+	if _, own, err := ledger.Most(r.names...); err == nil {
+		r.spends.Own = &own
+	}
+	if study := r.Federation.Study(); study != nil {
+		if err := study.Spends(ledger, r.names...); err == nil {
+			r.spends.Study = study.Spent
 		}
 	}
-	return r.mostSpent
+	return &r.spends
+}
+
+// share is the part of the budget that is spent, 0 without one.
+func (r *Runner) share() float64 {
+	own, budget := r.paid().Own, r.Federation.Settled.Budget()
+	if own == nil || budget == nil {
+		return 0
+	}
+	share, err := own.Share(*budget)
+	if err != nil {
+		r.Log.Error("what was spent is not what the budget is about", "error", err.Error())
+	}
+	return share
 }

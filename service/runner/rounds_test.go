@@ -14,6 +14,7 @@ import (
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/service/exchange"
 )
 
 // follower is a party that asks a runner what is next, without a network.
@@ -57,20 +58,23 @@ func (f *follower) renew(least uint64) {
 	f.party, f.seen = p, nil
 }
 
+// connects tells what the party tells when it asks.
+func (f *follower) connects() {
+	guard := f.party.Guard()
+	f.connected(Peer{Index: f.index}, &exchange.Ask{Sessions: f.party.Sessions(),
+		Least: f.party.Least(), Round: guard.Last(), Absent: f.absent})
+}
+
 // poll asks what is next, and does it. It reports whether there was anything.
 func (f *follower) poll() bool {
 	f.t.Helper()
-	guard := f.party.Guard()
-	now := f.now()
-	f.drive.Connected(now, f.index, drive.Hello{
-		Sessions: f.party.Sessions(), Least: f.party.Least(), Told: guard.Last()})
-	f.drive.Absent(now, f.index, f.absent)
-	n, _ := f.next(Peer{Index: f.index}, &Ask{Seen: f.seen})
+	f.connects()
+	n, _ := f.next(Peer{Index: f.index}, &exchange.Ask{Seen: f.seen})
 	var err error
 	switch n.Kind {
-	case Join:
+	case exchange.Join:
 		err = f.party.Join(n.Session)
-	case Message:
+	case exchange.Message:
 		err = f.party.Receive(bytes.Join([][]byte{n.Shared, n.Message}, nil), uint64(n.Round))
 	default:
 		return false
@@ -202,6 +206,26 @@ func TestAbsenceTold(t *testing.T) {
 		if past := l.history[k]; past.Lost != "" || past.Parties != want {
 			t.Errorf("round %d: %+v, want %d parties", k+1, past, want)
 		}
+	}
+}
+
+// No session forms before as many parties are here as the job's first round begins with.
+func TestBeginWith(t *testing.T) {
+	l := newLed(t, "time.begin_with = 5")
+	for i := range parties {
+		if err := l.proceed(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if at := l.drive.Status(); at.Next.Number != 0 {
+			t.Fatalf("with %d of 5 parties: %+v", i, at)
+		}
+		l.drive.Connected(l.now(), i, drive.Hello{})
+	}
+	if err := l.proceed(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if at := l.drive.Status(); at.Next.Number != 1 {
+		t.Errorf("all are here: %+v", at)
 	}
 }
 

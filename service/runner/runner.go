@@ -3,10 +3,11 @@
 // anything that follows from it is sent.
 //
 // A decision fixes which parties are in a session, which take part in a round and from which model,
-// which are in its sum, what certifies that, and the new model. Between decisions nothing is
-// written: messages of parties since the last one are held; if the runner dies a party is asked for
-// its message again, and sends the same bytes. A runner whose decision is not recorded, for
-// whatever reason, is no longer usable; the record is claimed and loaded anew.
+// which are in its sum, the signatures that certify this, and the new model. Between decisions
+// nothing is written: the runner holds the messages that parties have sent since the last decision,
+// and if it dies parties are asked for these messages again, and send the same bytes. A runner
+// whose decision is not recorded, for whatever reason, is no longer usable; the record is claimed
+// and loaded anew. docs/locks.md has the order of its locks.
 package runner
 
 import (
@@ -20,10 +21,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/semaphore"
 
-	"github.com/hushsum/hushsum"
-	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/record"
 )
@@ -40,7 +40,7 @@ var (
 	ErrEnded = errors.New("runner: the federation has ended")
 )
 
-// Options make a runner.
+// Options configure a [Runner].
 type Options struct {
 	Federation *federation.Federation
 	Records    *record.Records
@@ -49,21 +49,25 @@ type Options struct {
 	Keys       *record.Keys // seal the sessions' states
 	Log        *slog.Logger
 	// Grace is how long a party that was heard from and has no request open counts as present; 0:
-	// [DefaultGrace].
+	// [exchange.DefaultGrace].
 	Grace time.Duration
 	// OutRoom is how many bytes of messages are being written at once, 0 for 64 MiB: all parties
 	// are told of a decision at the same moment, and the message to each is made for it. One
 	// message may be longer.
 	OutRoom int64
-	// Pass is called between rounds: true ends this runner, so that another leads; nil: it never
-	// ends so.
+	// Pass is called between rounds: if it returns true this runner ends, so that another leads; nil:
+	// the runner never ends for that reason.
 	Pass func() bool
 	// Judge returns the accuracy of a model on rows that no party has; nil: it is not measured.
 	Judge func(model []float64) float64
 	// Traces takes spans of rounds; nil: there are none.
 	Traces trace.TracerProvider
+	// Outage reports that the record was away before this runner: the round that is open may have
+	// suffered.
+	Outage bool
 	// Evidence keeps evidence that a party or a member cheated, which others can check (package
-	// oneshot), and says where; who has letters, digits and dashes. nil: evidence is not kept.
+	// oneshot), and returns where; who consists of letters, digits and dashes. nil: evidence is not
+	// kept.
 	Evidence func(round uint64, who string, evidence []byte) (where string, err error)
 	// Summed, for tests, is shown each sum before it is decoded; may be nil.
 	Summed func(round int, parties []int, sum [][]uint64)
@@ -71,11 +75,15 @@ type Options struct {
 
 // peer holds the runner's knowledge of a party or a member, in memory only.
 type peer struct {
-	polls     int    // that are open
+	polls     int // that are open
+	heard     time.Time
 	number    uint64 // of the last question
 	asked     string // item that it was last asked for
 	askedWhen time.Time
 	changed   chan struct{} // closed when there is something new for it; nil: it does not wait
+
+	process, before  uint64 // that asked last, and before that one
+	twice, twiceTold time.Time
 }
 
 // Runner leads one federation. It is safe for concurrent use.
@@ -90,15 +98,19 @@ type Runner struct {
 	out     *semaphore.Weighted // bytes on their way to parties
 	council *semaphore.Weighted // to members of the committee
 	largest atomic.Int64        // bytes of the messages that were sent
-	began   time.Time
+	clock   clock
+	// untroubled is how long the clock had stood still when the open round began; negative: the
+	// record was away before this runner led.
+	untroubled time.Duration
+	outages    int       // rounds that were lost while the record was away in them
+	recalled   time.Time // when the record was back, last
 
 	drive     leader
 	server    *drive.Server    // the same, nil with a committee
 	committee *drive.Committee // the same, nil without one
 	ahead     ahead            // submissions that wait for the lock
 	optimizer *aggregation.Optimizer
-	mostOf    *accounting.Ledger // that mostSpent is of
-	mostSpent float64
+	spends    paid
 	model     []float64
 	modelRef  *record.Ref
 	objects   []object      // of the open round
@@ -132,8 +144,9 @@ type Past struct {
 	Parties  int                `json:"parties"` // in the sum; 0 if there is none
 	Began    time.Time          `json:"began"`
 	Seconds  float64            `json:"seconds"`
-	Lost     string             `json:"lost,omitempty"` // why there is no sum
-	Epsilon  float64            `json:"epsilon,omitempty"`
+	Lost     string             `json:"lost,omitempty"`   // why there is no sum
+	Outage   bool               `json:"outage,omitempty"` // the record was away in it, and it is lost
+	Share    float64            `json:"share,omitempty"`  // of the budget, spent by then
 	Metric   *federation.Metric `json:"metric,omitempty"`
 	Accuracy float64            `json:"accuracy,omitempty"` // of Judge
 	Digest   string             `json:"digest,omitempty"`   // of the model
@@ -142,23 +155,10 @@ type Past struct {
 const (
 	defaultOutRoom = 64 << 20
 
-	defaultGrace = time.Second
-	graceForEach = 10 * time.Millisecond // since all come at once
-	resendAfter  = 3 * time.Second       // a party is not asked for the same more often
-	mostHistory  = 1000                  // rounds that are remembered; the audit log has all
-	appears      = 10 * time.Second      // an object that was put is on all nodes
-	comeBack     = 8 * time.Second       // parties wait 7.5 s between two tries at most
+	resendAfter = 3 * time.Second  // a party is not asked for the same more often
+	mostHistory = 1000             // rounds that are remembered; the audit log has all
+	appears     = 10 * time.Second // an object that was put is on all nodes
 )
-
-// DefaultGrace is how long one of a given number of parties counts as present after it was last
-// heard from.
-func DefaultGrace(parties int) time.Duration {
-	return defaultGrace + time.Duration(parties)*graceForEach
-}
-
-// Silence is how long one of a given number of parties that is at work may be silent: steps go on
-// without one that is silent for four times as long.
-func Silence(parties int) time.Duration { return min(DefaultGrace(parties), comeBack) / 4 }
 
 // Start loads the recorded state, or begins, and leads until ctx ends or the record is lost. Call
 // Run next.
@@ -166,7 +166,7 @@ func Start(ctx context.Context, o Options) (*Runner, error) {
 	settled := o.Federation.Settled
 	n := settled.Roster().Len()
 	if o.Grace == 0 {
-		o.Grace = DefaultGrace(n)
+		o.Grace = exchange.DefaultGrace(n)
 	}
 	if o.OutRoom == 0 {
 		o.OutRoom = defaultOutRoom
@@ -180,7 +180,7 @@ func Start(ctx context.Context, o Options) (*Runner, error) {
 		applied:   make(chan applied, 1),
 		out:       semaphore.NewWeighted(o.OutRoom),
 		council:   semaphore.NewWeighted(o.OutRoom),
-		began:     time.Now(),
+		clock:     clock{began: time.Now(), time: time.Now},
 		optimizer: o.Federation.Optimizer(),
 		parties:   make([]peer, n),
 	}
@@ -192,12 +192,16 @@ func Start(ctx context.Context, o Options) (*Runner, error) {
 	for i := range n {
 		r.names = append(r.names, settled.Roster().Name(i))
 	}
+	if o.Outage {
+		r.untroubled = -1
+	}
 	r.tracing = r.newTracing()
 	r.seen, r.seenMembers = make([]bool, n), make([]bool, len(r.members))
 	r.lock <- struct{}{}
 	if err := r.load(ctx); err != nil {
 		return nil, err
 	}
+	r.tidy(ctx)
 	return r, nil
 }
 
@@ -231,10 +235,7 @@ func (r *Runner) acquireFor(ctx context.Context, p Peer) error {
 
 func (r *Runner) release() { r.lock <- struct{}{} }
 
-// now returns the time of a clock that never goes back; times in the record are of this clock too.
-func (r *Runner) now() drive.Time {
-	return drive.Time(r.began.UnixNano()) + drive.Time(time.Since(r.began))
-}
+func (r *Runner) now() drive.Time { return r.clock.now() }
 
 // Run leads until ctx ends, when it saves what it holds, or until a decision cannot be recorded,
 // which Run returns, or until Pass has it end, with [ErrPassed]. The runner is then no longer
@@ -242,9 +243,9 @@ func (r *Runner) now() drive.Time {
 func (r *Runner) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	var answer *applied
 	for {
 		var err error
-		var answer *applied
 		select {
 		case <-ctx.Done():
 			err = ctx.Err()
@@ -260,11 +261,12 @@ func (r *Runner) Run(ctx context.Context) error {
 			return err
 		}
 		ends := err != nil
+		r.goes()
 		if !ends {
 			if err = r.take(ctx, answer); err == nil {
 				err = r.proceed(ctx)
 			}
-			ends = errors.Is(err, ErrPassed)
+			answer, ends = nil, errors.Is(err, ErrPassed)
 		}
 		if ends {
 			// A graceful end: the next runner continues in mid-step.
@@ -283,14 +285,24 @@ func (r *Runner) Run(ctx context.Context) error {
 			r.announce()
 		} else {
 			r.sayLacks()
-			if wake := r.drive.Wake(); wake != drive.Never {
-				timer.Reset(time.Duration(wake - r.now()))
-			}
+			r.setTimer(timer)
 		}
 		r.release()
 		if err != nil {
 			return err
 		}
+	}
+}
+
+// setTimer sets a timer for when something may be due.
+func (r *Runner) setTimer(timer *time.Timer) {
+	stands, until := r.goes()
+	wake := r.drive.Wake()
+	switch {
+	case stands && !until.IsZero():
+		timer.Reset(time.Until(until))
+	case !stands && wake != drive.Never:
+		timer.Reset(time.Duration(wake - r.now()))
 	}
 }
 
@@ -352,16 +364,21 @@ func (r *Runner) carry(ctx context.Context) (some bool, err error) {
 	return true, nil
 }
 
-// Confirm asks the record whether this runner still leads, and stops it if it does not: one that
-// has nothing to decide would not find out. Call it when another node is heard to lead.
-func (r *Runner) Confirm(ctx context.Context) {
-	if r.acquire(ctx) != nil {
-		return
+// Confirm has the record say that this runner still leads, and stops a runner that does not: a
+// runner that has nothing to decide would not find out otherwise. Call it when another node is
+// heard to lead, and once this process has stood still. It fails with [ErrStopped] if the runner
+// does not lead, and with record.ErrUnavailable if the record does not say.
+func (r *Runner) Confirm(ctx context.Context) error {
+	if err := r.acquire(ctx); err != nil {
+		return err
 	}
 	defer r.release()
-	if err := r.Hold.Held(ctx); errors.Is(err, record.ErrLost) {
+	err := r.Hold.Keep(ctx)
+	if errors.Is(err, record.ErrLost) {
 		_ = r.fatal(err)
+		return ErrStopped
 	}
+	return err
 }
 
 // announce tells all waiting requests that there is something new.
@@ -405,9 +422,12 @@ func (r *Runner) audit(line record.Line) {
 	if line.Event == eventLost { // it was paid for
 		level = slog.LevelWarn
 	}
-	r.Log.LogAttrs(context.Background(), level, line.Event, given(slog.Int("round", line.Round),
-		slog.Int("parties", line.Parties), slog.Float64("epsilon", line.Epsilon),
-		slog.String("note", line.Note))...)
+	said := given(slog.Int("round", line.Round), slog.Int("parties", line.Parties),
+		slog.String("note", line.Note))
+	if line.Spent != nil {
+		said = append(said, slog.Any("spent", *line.Spent))
+	}
+	r.Log.LogAttrs(context.Background(), level, line.Event, said...)
 	go func() {
 		if err := r.Records.Audit(context.Background(), r.Federation.ID, line); err != nil {
 			r.Log.Warn("a line of the audit log was not written", "error", err.Error())
@@ -431,6 +451,3 @@ func given(attributes ...slog.Attr) []slog.Attr {
 		return false
 	})
 }
-
-// Plan returns the federation's settled job.
-func (r *Runner) Plan() *hushsum.Settled { return r.Federation.Settled }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/record"
 )
@@ -137,7 +138,7 @@ func TestConfirm(t *testing.T) {
 	if _, err := l.Status(context.Background()); !errors.Is(err, ErrStopped) {
 		t.Errorf("it still answers: %v", err)
 	}
-	if _, err := l.Next(context.Background(), Peer{}, Ask{}); !errors.Is(err, ErrStopped) {
+	if _, err := l.Next(context.Background(), Peer{}, exchange.Ask{}); !errors.Is(err, ErrStopped) {
 		t.Errorf("a party is kept waiting: %v", err)
 	}
 	l.Confirm(context.Background()) // says nothing more
@@ -222,8 +223,8 @@ func TestOrders(t *testing.T) {
 		if _, _, err := l.Due(ctx, Peer{Index: i}); !errors.Is(err, ErrEnded) {
 			t.Errorf("due of party %d: %v", i, err)
 		}
-		n, err := l.Next(ctx, Peer{Index: i}, Ask{})
-		if err != nil || n.Kind != End {
+		n, err := l.Next(ctx, Peer{Index: i}, exchange.Ask{})
+		if err != nil || n.Kind != exchange.End {
 			t.Errorf("next of party %d: %q %v", i, n.Kind, err)
 		}
 		n.Sent()

@@ -15,14 +15,12 @@ import (
 
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/keyexchange"
-	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/record"
 )
 
-// stateFormat is the version of state. Of the versions that are still read, 1 had every sum in
-// Series, and 1 and 2 had in fields of their own what is in Drive now.
-const stateFormat = 3
+// stateFormat is the format of state.
+const stateFormat = 1
 
 // state holds the data that a decision records. protocol seals sessions on their own, and package
 // record seals the whole.
@@ -31,69 +29,15 @@ type state struct {
 	History []Past
 	Why     string
 	Model   *record.Ref
-	Sum     *record.Ref // of the open round, where it is long
-	SumName string
-	Objects []object // with a committee, in place of both
+	Objects []object // of drive: a long sum, or what a committee needs
 	After   int      // rounds that the model has gone through
+	Outages int      // rounds that were lost while the record was away in them
 	Drive   []byte   // of drive.Server.State, or with a committee of drive.Committee.State
-	Figures *figures // nil in states of earlier releases
-
-	// Of earlier formats.
-	Round     int
-	Fresh     [32]byte
-	Lost      int
-	Paused    bool
-	Resumed   int
-	Ended     string
-	RoundTime time.Time
-	Ledger    []byte
-	Series    []byte
-	Least     uint64
-	Sessions  [2]drive.SessionStage // present, forming; Number 0: none
+	Figures figures
 }
 
-// after is how many rounds the model has gone through.
-func (s *state) after() int {
-	switch {
-	case s.Format >= 3:
-		return s.After
-	case s.Sessions[0].Stage >= drive.Submitting:
-		return s.Round - 1
-	}
-	return s.Round
-}
-
-// tries is how many rounds in a row were lost most recently, since the federation was resumed.
-func (s *state) tries() (lost int) {
-	for _, p := range slices.Backward(s.History) {
-		if p.Lost == "" || p.Round <= s.Resumed {
-			break
-		}
-		lost++
-	}
-	return lost
-}
-
-// recorded returns the data of a state of an earlier format.
-func (s *state) recorded() drive.Recorded {
-	out := drive.Recorded{
-		Round:    uint64(s.Round),
-		Lost:     uint64(s.Lost),
-		InRow:    s.tries(),
-		Fresh:    s.Fresh,
-		Paused:   s.Paused,
-		Ended:    s.Ended,
-		Ledger:   s.Ledger,
-		Sessions: s.Sessions,
-	}
-	if !s.RoundTime.IsZero() {
-		out.Begun = drive.Time(s.RoundTime.UnixNano())
-	}
-	return out
-}
-
-// modelState is a model with the state of the server's rule: as it is stored, each number in eight
-// bytes, little-endian; in version 1 as a gob.
+// modelState is a model with the state of the server's rule. It is stored with each number in eight
+// bytes, little-endian.
 type modelState struct {
 	Model   []float64
 	Moments [][]float64
@@ -127,18 +71,8 @@ func (m *modelState) WriteTo(w io.Writer) (written int64, err error) {
 	return written, nil
 }
 
-// parseModel reads a model of a given number of numbers from an object: records of format 1 had
-// gobs, and a federation continues with the model that they hold.
-func parseModel(b []byte, ref *record.Ref, length int) (m modelState, err error) {
-	if ref.Sealing == 0 {
-		if err := decode(b, &m); err != nil {
-			return m, err
-		}
-		if len(m.Model) != length {
-			return m, fmt.Errorf("%w: a model of %d numbers", record.ErrRecord, len(m.Model))
-		}
-		return m, nil
-	}
+// parseModel reads a model of a given number of numbers from an object.
+func parseModel(b []byte, length int) (m modelState, err error) {
 	if len(b) != 8*length && len(b) != 3*8*length {
 		return m, fmt.Errorf("%w: a model of %d bytes", record.ErrRecord, len(b))
 	}
@@ -185,7 +119,8 @@ func (r *Runner) record(ctx context.Context) error {
 		Why:     r.why,
 		Model:   r.modelRef,
 		After:   r.after(),
-		Figures: r.figures(),
+		Outages: r.outages,
+		Figures: *r.figures(),
 	}
 	key := r.Keys.Newest()
 	if err := r.recordDrive(ctx, &out, key); err != nil {
@@ -196,7 +131,10 @@ func (r *Runner) record(ctx context.Context) error {
 		return err
 	}
 	r.Hold.Round = max(r.Hold.Round, r.drive.Status().Round)
-	if err := r.Hold.Decide(ctx, b, r.spent...); err != nil {
+	written := r.clock.writing()
+	err = r.Hold.Decide(ctx, b, r.spent...)
+	written()
+	if err != nil {
 		return err
 	}
 	r.spent = nil
@@ -206,8 +144,8 @@ func (r *Runner) record(ctx context.Context) error {
 	return nil
 }
 
-// Reseal records the present state once more, under the newest key within and without, and again,
-// so that no older state is kept.
+// Reseal records the present state twice more, with the state and the boxes in it sealed under the
+// newest key, so that no older state is kept.
 func (r *Runner) Reseal(ctx context.Context) error {
 	if err := r.acquire(ctx); err != nil {
 		return err
@@ -253,13 +191,9 @@ func (r *Runner) recordDrive(
 		needed = append(needed, sumObject)
 		objects = append(objects, drive.Object{Name: sumObject, Version: r.server.SumName(), Body: sum})
 	}
-	if err := r.keep(ctx, objects, needed); err != nil {
-		return err
-	}
-	if o := r.find(sumObject, ""); o != nil {
-		out.Sum, out.SumName = o.Ref, o.Version
-	}
-	return nil
+	err = r.keep(ctx, objects, needed)
+	out.Objects = r.objects
+	return err
 }
 
 // load reads the newest state that exists with all that it names, or begins.
@@ -315,28 +249,30 @@ func (r *Runner) loadState(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.history, r.why, r.modelRef = in.History, in.Why, in.Model
-	if in.Figures != nil {
-		copy(r.seen, in.Figures.Seen)
-		copy(r.seenMembers, in.Figures.Members)
-	}
-	if r.objects = in.Objects; in.Sum != nil {
-		r.objects = []object{{sumObject, in.sumName(), in.Sum}}
-	}
+	r.history, r.why, r.modelRef, r.objects = in.History, in.Why, in.Model, in.Objects
+	r.outages = in.Outages
+	copy(r.seen, in.Figures.Seen)
+	copy(r.seenMembers, in.Figures.Members)
 	if err := r.loadModel(ctx); err != nil {
 		return err
 	}
 	if err := r.loadDrive(ctx, &in, config); err != nil {
 		return err
 	}
+	return nil
+}
+
+// tidy deletes, in the background, what no state names any more.
+func (r *Runner) tidy(ctx context.Context) {
 	keep := []*record.Ref{r.modelRef}
 	for _, o := range r.objects {
 		keep = append(keep, o.Ref)
 	}
-	if err := r.Hold.Tidy(ctx, keep...); err != nil {
-		r.Log.Warn("old objects were not deleted", "error", err.Error())
-	}
-	return nil
+	go func() {
+		if err := r.Hold.Tidy(ctx, keep...); err != nil && ctx.Err() == nil {
+			r.Log.Warn("old objects were not deleted", "error", err.Error())
+		}
+	}()
 }
 
 // begins makes the server of a federation that begins.
@@ -351,7 +287,7 @@ func (r *Runner) begins(config drive.ServerConfig) (err error) {
 	return err
 }
 
-// loadDrive restores the server from a state of any format, with whichever key opens it.
+// loadDrive restores the server from a state, with whichever key opens it.
 func (r *Runner) loadDrive(ctx context.Context, in *state, config drive.ServerConfig) (err error) {
 	for _, key := range r.Keys.All() {
 		tried := r.loadDriveBy(ctx, in, config, &key)
@@ -386,29 +322,14 @@ func (r *Runner) loadServer(
 	ctx context.Context, in *state, config drive.ServerConfig, key *keyexchange.SealKey,
 ) (*drive.Server, error) {
 	var sum io.Reader
-	if in.Sum != nil {
-		b, err := r.Hold.Get(ctx, in.Sum)
+	if o := r.find(sumObject, ""); o != nil {
+		b, err := r.Hold.Get(ctx, o.Ref)
 		if err != nil {
 			return nil, err
 		}
 		sum = bytes.NewReader(b)
 	}
-	if in.Format >= 3 {
-		return drive.ReadServer(config, key, r.now(), in.Drive, sum)
-	}
-	series, err := protocol.ReadServerSeries(config.Label, key, in.Series, sum)
-	if err != nil {
-		return nil, err
-	}
-	return drive.ResumeServer(config, r.now(), in.recorded(), series)
-}
-
-// sumName names a long sum of a state of any format.
-func (s *state) sumName() string {
-	if s.Format >= 3 {
-		return s.SumName
-	}
-	return fmt.Sprintf("sum-%d", s.Round)
+	return drive.ReadServer(config, key, r.now(), in.Drive, sum)
 }
 
 // parseState reads the bytes that record stored.
@@ -416,9 +337,9 @@ func parseState(b []byte) (in state, err error) {
 	if err := decode(b, &in); err != nil {
 		return in, err
 	}
-	if in.Format < 1 || in.Format > stateFormat {
-		return in, fmt.Errorf("%w: it is of format %d, this program reads 1 to %d", record.ErrRecord,
-			in.Format, stateFormat)
+	if in.Format != stateFormat {
+		return in, fmt.Errorf("%w: it is of format %d, want %d", record.ErrRecord, in.Format,
+			stateFormat)
 	}
 	return in, nil
 }
@@ -429,7 +350,7 @@ func Named(b []byte) ([]*record.Ref, error) {
 	if err != nil {
 		return nil, err
 	}
-	refs := []*record.Ref{in.Model, in.Sum}
+	refs := []*record.Ref{in.Model}
 	for _, o := range in.Objects {
 		refs = append(refs, o.Ref)
 	}
@@ -442,7 +363,7 @@ func (r *Runner) loadModel(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m, err := parseModel(b, r.modelRef, r.Federation.Spec.Len())
+	m, err := parseModel(b, r.Federation.Spec.Len())
 	if err != nil {
 		return err
 	}
@@ -482,11 +403,11 @@ func recordedModel(ctx context.Context, f *federation.Federation, records *recor
 	if b, err = records.Get(ctx, f.ID, in.Model); err != nil {
 		return nil, err
 	}
-	m, err := parseModel(b, in.Model, f.Spec.Len())
+	m, err := parseModel(b, f.Spec.Len())
 	if err != nil {
 		return nil, err
 	}
-	return modelFile(f, m.Model, in.after())
+	return modelFile(f, m.Model, in.After)
 }
 
 // first returns the model that a federation begins with.

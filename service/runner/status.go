@@ -7,35 +7,34 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/service/federation"
 )
 
-// Status reports a federation to people. Of a single party it says only whether it is present and
-// has sent what is due.
+// Status reports a federation to people. Of a single party it says only whether the party is
+// present and has sent what is due.
 type Status struct {
-	Name    string  `json:"name"`
-	ID      string  `json:"id"`
-	Job     string  `json:"job,omitempty"` // digest of the declaration, see job.Job.Digest
-	State   string  `json:"state"`         // waiting, running, paused or ended; or Silent, Leaderless
-	Why     string  `json:"why,omitempty"`
-	Stage   string  `json:"stage,omitempty"`
-	Session uint64  `json:"session"`
-	Round   int     `json:"round"`
-	Rounds  int     `json:"rounds"`
-	Lost    int     `json:"lost"`
-	Epsilon float64 `json:"epsilon"`
-	Budget  float64 `json:"budget"`
-	Delta   float64 `json:"delta"`
-	// Before is the federation that it continues, whose epsilon is included in Epsilon, and Study
-	// bounds what all that continue each other may spend; 0: there is no bound.
-	Before string  `json:"before,omitempty"`
-	Study  float64 `json:"study,omitempty"`
-	Asks   int     `json:"asks,omitempty"` // queries
-	// With noise Protects names whom epsilon protects, and Against the adversary: "each party",
-	// "the server and any 2 parties".
-	Protects string `json:"protects,omitempty"`
-	Against  string `json:"against,omitempty"`
+	Name    string `json:"name"`
+	ID      string `json:"id"`
+	Job     string `json:"job,omitempty"` // digest of the declaration, see job.Job.Digest
+	State   string `json:"state"`         // waiting, running, paused or ended; or Silent, Leaderless
+	Why     string `json:"why,omitempty"`
+	Stage   string `json:"stage,omitempty"`
+	Session uint64 `json:"session"`
+	Round   int    `json:"round"`
+	Rounds  int    `json:"rounds"`
+	Lost    int    `json:"lost"`
+	Outages int    `json:"outages,omitempty"` // of Lost, rounds in which the record was away
+	// Budget bounds what a party may spend, nil if nothing does, and Spent what any party has spent,
+	// nil if that is not known.
+	Budget *accounting.Budget `json:"budget,omitempty"`
+	Spent  *accounting.Claim  `json:"spent,omitempty"`
+	// Before is the federation that this one continues, whose rounds are in Spent.
+	Before string            `json:"before,omitempty"`
+	Study  *federation.Study `json:"study,omitempty"` // nil: it belongs to none
+	Asks   int               `json:"asks,omitempty"`  // queries
 
 	Least int `json:"least"` // parties in a sum
 	// Buffer is how many submissions a round takes, in a job with sum.buffer, and Taken how many
@@ -43,8 +42,8 @@ type Status struct {
 	Buffer int `json:"buffer,omitempty"`
 	Taken  int `json:"taken,omitempty"`
 
-	// Since is when the present step began, and Until when it has waited long enough for those who
-	// are present and have not answered: nil if it waits for none of them.
+	// Since is when the present step began, and Until when the step has waited long enough for the
+	// parties that are present and have not answered: nil if it waits for none of them.
 	Since *time.Time `json:"since,omitempty"`
 	Until *time.Time `json:"until,omitempty"`
 
@@ -71,16 +70,17 @@ const (
 // PartyStatus reports whether a party is present.
 type PartyStatus struct {
 	Name string `json:"name"`
-	// State is here, gone, never for a party not seen yet, late for one that is here and has been
-	// waited for longer than half of the step's time, or left out for one that is in no sum. Once
-	// the federation has ended nobody is looked for, and all who were ever here are gone.
+	// State is here, gone, never for a party not seen yet, late for a party that is here and has been
+	// waited for longer than half of the step's time, or left out for a party that is in no sum. Once
+	// the federation has ended the runner looks for no party, and all parties that were ever here are
+	// gone.
 	State string `json:"state"`
-	// Awaited reports whether an answer of it is due in the present step.
+	// Awaited reports whether the party's answer is due in the present step.
 	Awaited bool `json:"awaited,omitempty"`
 }
 
-// Known reports whether the figures are those of a leader, or recorded: else they are those of a
-// federation that has not begun, and say nothing.
+// Known reports whether the figures come from a leader or from the record; otherwise they describe
+// a federation that has not begun, and say nothing.
 func (s *Status) Known() bool { return s.Leader != "" || s.Recorded != nil }
 
 func stateOf(here, ever, late bool) string {
@@ -107,7 +107,12 @@ func (r *Runner) Status(ctx context.Context) (*Status, error) {
 func (r *Runner) status() *Status {
 	at := r.drive.Status()
 	out := Declared(r.Federation)
-	out.Round, out.Lost, out.Epsilon = int(at.Round), int(at.Lost), r.epsilon()
+	out.Round, out.Lost = int(at.Round), int(at.Lost)
+	paid := r.paid()
+	if out.Spent = paid.Own; out.Study != nil {
+		out.Study.Spent = paid.Study
+	}
+	out.Outages = r.outages
 	out.History, out.Leader = slices.Clone(r.history), r.Node
 	out.Decisions, out.BytesIn, out.Refused = r.Hold.Number(), r.bytesIn, r.refused
 	out.Taken, out.Steps = at.Taken, r.steps.all()
@@ -125,9 +130,11 @@ func (r *Runner) status() *Status {
 	open = open && at.Stage != drive.Resting && at.Stage != drive.Applying && at.Ended == ""
 	overdue := open && r.now()-at.Since > step/2
 	if open {
-		out.Since = atTime(at.Since)
+		since := r.clock.shown(at.Since)
+		out.Since = &since
 		if until := r.drive.Until(); until > 0 && until < drive.Never {
-			out.Until = atTime(until)
+			until := r.clock.shown(until)
+			out.Until = &until
 		}
 	}
 	for i := range r.parties {
@@ -143,12 +150,6 @@ func (r *Runner) status() *Status {
 	}
 	out.Committee = r.committeeStatus(overdue)
 	return out
-}
-
-// atTime returns a time of the runner's clock.
-func atTime(t drive.Time) *time.Time {
-	out := time.Unix(0, int64(t)).UTC()
-	return &out
 }
 
 // stands returns the state of a federation, and the reason for it.
@@ -168,8 +169,8 @@ func (r *Runner) stands(at drive.Status) (state, why string) {
 // ErrRunning: the federation has not ended.
 var ErrRunning = errors.New("runner: the federation has not ended; end it first")
 
-// Before returns what the parties of a federation that has ended have spent, for one that continues
-// it: the text of a job.Before, nil without noise. It fails with [ErrRunning].
+// Before returns what the parties of an ended federation have spent, for a federation that
+// continues it: the text of a job.Before, nil without noise. It fails with [ErrRunning].
 func (r *Runner) Before(ctx context.Context) ([]byte, error) {
 	if err := r.acquire(ctx); err != nil {
 		return nil, err
@@ -183,7 +184,7 @@ func (r *Runner) Before(ctx context.Context) ([]byte, error) {
 		return nil, nil
 	}
 	f := r.Federation
-	before := job.Before{Federation: f.ID, Unit: f.Job.Protects(), Study: f.Job.Privacy.Study,
+	before := job.Before{Federation: f.ID, Study: f.Settled.Study(), Plan: f.Settled.StudyPlan(),
 		Ledger: ledger}
 	return before.MarshalText()
 }

@@ -122,3 +122,9 @@ func (r *Runner) submits(p Peer, begins []byte) bool {
 	}
 	return len(begins) > 1 && wire.Type(begins[1]) == wire.TypeMasked
 }
+
+// atTime returns a time of the runner's clock.
+func atTime(t drive.Time) *time.Time {
+	out := time.Unix(0, int64(t)).UTC()
+	return &out
+}

@@ -5,12 +5,17 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"log/slog"
 	"math"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/record"
 )
@@ -18,7 +23,8 @@ import (
 // Numbers of questions rise, from above the time at which the runner started. A question without a
 // number changes nothing of that, and each peer has numbers of its own.
 func TestNumbered(t *testing.T) {
-	r := &Runner{parties: make([]peer, 2), members: make([]peer, 2), began: time.Unix(0, 1000)}
+	r := &Runner{parties: make([]peer, 2), members: make([]peer, 2)}
+	r.clock.began = time.Unix(0, 1000)
 	for i, x := range []struct {
 		peer   Peer
 		number uint64
@@ -29,7 +35,7 @@ func TestNumbered(t *testing.T) {
 		{Peer{Index: 1}, 1001, 0}, {Peer{Member: true}, 1001, 0}, {Peer{Member: true}, 1001, 1001},
 		{Peer{}, 5001, 0},
 	} {
-		err := r.numbered(x.peer, x.number)
+		err := r.numbered(x.peer, &exchange.Ask{Number: x.number})
 		var copied *CopiedError
 		if errors.As(err, &copied) != (x.last > 0) || copied != nil && copied.Last != x.last {
 			t.Errorf("%d: %v after %d: %v, want %d", i, x.peer, x.number, err, x.last)
@@ -41,25 +47,25 @@ func TestNumbered(t *testing.T) {
 // not asked it for that, and else once in a while.
 func TestAgain(t *testing.T) {
 	r := &Runner{parties: make([]peer, 1)}
-	n := &Next{Item: "1.opening"}
-	again := func(what string, ask Ask, want bool) {
+	n := &Outgoing{Next: exchange.Next{Item: "1.opening"}}
+	again := func(what string, ask exchange.Ask, want bool) {
 		t.Helper()
 		var when time.Duration
 		if got := r.again(Peer{}, n, &ask, &when); got != want || !want && !ask.Working && when <= 0 {
 			t.Errorf("%s: %v, again after %v", what, got, when)
 		}
 	}
-	again("of another runner, at work", Ask{Working: true}, false)
-	again("of another runner", Ask{}, true)
-	again("at once", Ask{}, false)
+	again("of another runner, at work", exchange.Ask{Working: true}, false)
+	again("of another runner", exchange.Ask{}, true)
+	again("at once", exchange.Ask{}, false)
 	n.Item = "2.opening"
-	again("something else", Ask{}, true)
+	again("something else", exchange.Ask{}, true)
 	r.parties[0].askedWhen = time.Now().Add(-resendAfter - time.Second)
-	again("later, at work", Ask{Working: true}, false)
-	again("later", Ask{}, true)
-	again("and at once", Ask{}, false)
+	again("later, at work", exchange.Ask{Working: true}, false)
+	again("later", exchange.Ask{}, true)
+	again("and at once", exchange.Ask{}, false)
 	sooner := time.Millisecond
-	if r.again(Peer{}, n, &Ask{}, &sooner) || sooner != time.Millisecond {
+	if r.again(Peer{}, n, &exchange.Ask{}, &sooner) || sooner != time.Millisecond {
 		t.Errorf("what is due sooner is put off by %v", sooner)
 	}
 }
@@ -115,9 +121,8 @@ func TestParseModel(t *testing.T) {
 		}
 		return b
 	}
-	now := &record.Ref{Sealing: 2}
 	for n, moments := range map[int]int{0: -1, 3: -1, 4: 0, 5: -1, 8: -1, 12: 2, 16: -1} {
-		m, err := parseModel(numbers(n), now, 4)
+		m, err := parseModel(numbers(n), 4)
 		if (err == nil) != (moments >= 0) || err != nil && !errors.Is(err, record.ErrRecord) {
 			t.Errorf("%d numbers: %v", n, err)
 		}
@@ -133,36 +138,8 @@ func TestParseModel(t *testing.T) {
 			t.Errorf("%d numbers are written as %d bytes", n, written)
 		}
 	}
-	if _, err := parseModel(numbers(4)[:31], now, 4); !errors.Is(err, record.ErrRecord) {
+	if _, err := parseModel(numbers(4)[:31], 4); !errors.Is(err, record.ErrRecord) {
 		t.Errorf("31 bytes: %v", err)
-	}
-	for n, good := range map[int]bool{3: false, 4: true, 12: false} {
-		b, err := encode(modelState{Model: make([]float64, n)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := parseModel(b, &record.Ref{}, 4); (err == nil) != good {
-			t.Errorf("of an earlier release, %d numbers: %v", n, err)
-		}
-	}
-}
-
-// An earlier format counts the rounds that were lost since somebody resumed.
-func TestTries(t *testing.T) {
-	lost := func(round int) Past { return Past{Round: round, Lost: "why"} }
-	for _, x := range []struct {
-		history []Past
-		resumed int
-		want    int
-	}{
-		{nil, 0, 0}, {[]Past{lost(1)}, 0, 1}, {[]Past{lost(1), {Round: 2}}, 0, 0},
-		{[]Past{{Round: 1}, lost(2), lost(3)}, 0, 2}, {[]Past{lost(1), lost(2), lost(3)}, 2, 1},
-		{[]Past{lost(1), lost(2)}, 2, 0},
-	} {
-		s := state{History: x.history, Resumed: x.resumed, Format: 2}
-		if got := s.recorded().InRow; got != x.want {
-			t.Errorf("%+v, resumed at %d: %d, want %d", x.history, x.resumed, got, x.want)
-		}
 	}
 }
 
@@ -216,7 +193,7 @@ func TestStatusOfRound(t *testing.T) {
 		t.Errorf("a party that there is not: %v", err)
 	}
 	l.gone(Peer{Index: 2})
-	time.Sleep(DefaultGrace(parties) + 50*time.Millisecond)
+	time.Sleep(exchange.DefaultGrace(parties) + 50*time.Millisecond)
 	if err := l.proceed(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -293,21 +270,6 @@ func TestTakeOfAnotherRound(t *testing.T) {
 	}
 }
 
-// The model of an earlier format has behind it the rounds before the one that is open.
-func TestAfterOfEarlierFormats(t *testing.T) {
-	for stage, want := range map[drive.Stage]int{drive.Resting: 5, drive.Announcing: 5,
-		drive.Submitting: 4, drive.Revealing: 4, drive.Applying: 4} {
-		s := state{Format: 2, Round: 5, After: 9}
-		s.Sessions[0].Stage = stage
-		if got := s.after(); got != want {
-			t.Errorf("%v: %d, want %d", stage, got, want)
-		}
-	}
-	if s := (&state{Format: 3, Round: 5, After: 9}); s.after() != 9 {
-		t.Errorf("today's: %d", s.after())
-	}
-}
-
 // What is declared says of whom epsilon is, how much there is and against whom; without noise
 // nothing of that.
 func TestDeclared(t *testing.T) {
@@ -315,13 +277,52 @@ func TestDeclared(t *testing.T) {
 privacy.epsilon = 8.0
 privacy.delta = 1e-6
 `
-	for more, want := range map[string]Status{"": {}, noise: {Budget: 8, Delta: 1e-6}} {
+	for more, want := range map[string]string{"": "<nil>",
+		noise: "epsilon 8 at delta 1e-06 for each party, against a server that is curious with any " +
+			"1 party; assumes instant"} {
 		l := newLed(t, more)
 		got := Declared(l.fed)
-		plain := more == ""
-		if got.Budget != want.Budget || got.Delta != want.Delta || got.Rounds != 2000 ||
-			(got.Protects == "") != plain || (got.Against == "") != plain || got.Name != "led" {
+		if fmt.Sprint(got.Budget) != want || got.Spent != nil || got.Rounds != 2000 || got.Name != "led" {
 			t.Errorf("%q: %+v", more, got)
 		}
 	}
+}
+
+// Two processes of one identity that ask in turn are told so with the refusals that their numbers
+// meet, and the log names the identity, once an hour. One process that follows another is none.
+func TestTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := new(bytes.Buffer)
+		r := &Runner{parties: make([]peer, 2), names: []string{"p0", "p1"}}
+		r.Log = slog.New(slog.NewTextHandler(log, nil))
+		number := uint64(time.Now().UnixNano())
+		r.clock.began = time.Now()
+		asks := func(process uint64, twice bool, lines int) {
+			t.Helper()
+			number++
+			p := Peer{Index: 1}
+			if err := r.numbered(p, &exchange.Ask{Number: number, Process: process}); err != nil {
+				t.Error(err)
+			}
+			var copied *CopiedError
+			err := r.numbered(p, &exchange.Ask{Number: number, Process: process + 1})
+			if !errors.As(err, &copied) || copied.Twice != twice {
+				t.Errorf("process %d: %+v, want twice %v", process, copied, twice)
+			}
+			if got := strings.Count(log.String(), "name=p1"); got != lines {
+				t.Errorf("process %d: %d lines, want %d", process, got, lines)
+			}
+		}
+		for _, process := range []uint64{1, 1, 2, 2, 3, 0, 3} { // each is started after another
+			asks(process, false, 0)
+		}
+		asks(2, true, 1)
+		asks(3, true, 1)
+		time.Sleep(twiceFor)
+		asks(3, false, 1)
+		asks(2, true, 1)
+		time.Sleep(twiceAgain)
+		asks(2, false, 1)
+		asks(3, true, 2)
+	})
 }

@@ -29,7 +29,8 @@ import (
 var (
 	// ErrUnsigned: there is no signature, or none of this profile.
 	ErrUnsigned = errors.New("signature: the request is not signed as required")
-	// ErrSignature: the signature is not that of the key it names, or is that of another request.
+	// ErrSignature: the signature was not made by the key that it names, or was made for another
+	// request.
 	ErrSignature = errors.New("signature: the signature does not verify")
 	// ErrClock: the signature was made at another time.
 	ErrClock = errors.New("signature: the request was signed at another time")

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -68,6 +69,8 @@ func ParseNPZ(b []byte) (s Spec, values []float64, err error) {
 		return fail("%d arrays, want 1 to %d; name them in numpy.savez(file, name=array)", n, maxTensors)
 	}
 	left := mostUnpacked*len(b) + smallModel
+	var arrays [][]float64 // joined once: a list that grows takes several times its length
+	count := 0
 	for _, f := range archive.File {
 		name, isArray := strings.CutSuffix(f.Name, ".npy")
 		switch {
@@ -81,18 +84,19 @@ func ParseNPZ(b []byte) (s Spec, values []float64, err error) {
 		}
 		spec := Spec{DType: s.DType}
 		var numbers []float64
-		if spec, numbers, err = readArray(f, name, spec.DType, maxNumbers-len(values), left); err != nil {
+		if spec, numbers, err = readArray(f, name, spec.DType, maxNumbers-count, left); err != nil {
 			return Spec{}, nil, err
 		}
 		left -= len(numbers) * spec.DType.Size()
 		s.DType = spec.DType
 		s.Tensors = append(s.Tensors, spec.Tensors...)
-		values = append(values, numbers...)
+		arrays = append(arrays, numbers)
+		count += len(numbers)
 	}
 	if reason := s.unusable(); reason != "" {
 		return fail("%s", reason)
 	}
-	return s, values, nil
+	return s, slices.Concat(arrays...), nil
 }
 
 // readArray reads one array of at most a given number of numbers, and of their bytes; dtype is the

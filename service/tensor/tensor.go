@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -217,7 +218,8 @@ func Parse(b []byte) (s Spec, values []float64, notes map[string]string, err err
 		name string
 	}
 	var all []placed
-	for name, text := range parts {
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		text := parts[name]
 		if name == metadata {
 			if err := strict.JSON(text, &notes); err != nil {
 				return fail("its notes: %v", err)

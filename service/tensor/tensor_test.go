@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -111,4 +112,14 @@ func FuzzTensor(f *testing.F) {
 			t.Errorf("%v: %v became %v", err, values, got)
 		}
 	})
+}
+
+// Of several mistakes in a header the same one is told every time.
+func TestTellsOneMistake(t *testing.T) {
+	b := file(`{"c":{"x":1},"b":{"x":1},"a":{"x":1},"d":{"x":1}}`, nil)
+	for range 20 {
+		if _, _, _, err := tensor.Parse(b); err == nil || !strings.Contains(err.Error(), `"a"`) {
+			t.Fatalf("%v, want what is wrong with a", err)
+		}
+	}
 }

@@ -124,11 +124,12 @@ func sessionOf(
 		Recovery: &protocol.Recovery{Adversary: protocol.CuriousServer, MinSurvivors: n * 9 / 10},
 	}
 	if sparse {
-		p, err := protocol.Parameters(n, .05, .05, 40, 30, protocol.CuriousServer)
+		sizes := protocol.Sizes{Least: n, Most: n, Survivors: n * 95 / 100, Colluders: n / 20}
+		p, err := protocol.Parameters(sizes, 0, 40, 30, protocol.CuriousServer)
 		if err != nil {
 			t.Fatal(err)
 		}
-		config.Colluders = p.CorruptNeighbours
+		config.Colluders, config.Recovery.CorruptNeighbours = n/20, p.CorruptNeighbours
 		config.Recovery.Degree, config.Recovery.Threshold = p.Neighbours, p.Threshold
 	} else {
 		config.Recovery.Threshold = n/2 + 1

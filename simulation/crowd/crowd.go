@@ -79,7 +79,10 @@ func New(ctx context.Context, o Options) (*Crowd, error) {
 	if err := c.connect(); err != nil {
 		return nil, err
 	}
-	return c, c.agree(ctx)
+	if err := c.agree(ctx); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // connect lists the pairs.
@@ -222,9 +225,6 @@ func (c *Crowd) agree(ctx context.Context) error {
 
 // Counts returns what was done so far.
 func (c *Crowd) Counts() Counts { return c.counts }
-
-// Pairs returns how many pairs share a chain.
-func (c *Crowd) Pairs() int { return c.counts.Pairs }
 
 // Round takes one sum. input writes the party's submission before masks, Length
 // numbers below 2^Bits, to dst; it is called for every party that absent does not

@@ -166,7 +166,7 @@ func BenchmarkPairs(b *testing.B) {
 						b.Fatal(err)
 					}
 				}
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*c.Pairs()), "ns/pair")
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*c.Counts().Pairs), "ns/pair")
 			})
 			b.Run("round", func(b *testing.B) {
 				for b.Loop() {
@@ -174,7 +174,7 @@ func BenchmarkPairs(b *testing.B) {
 						b.Fatal(err)
 					}
 				}
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*c.Pairs()), "ns/pair")
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*c.Counts().Pairs), "ns/pair")
 			})
 		})
 	}

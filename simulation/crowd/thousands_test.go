@@ -38,9 +38,9 @@ func TestThousands(t *testing.T) {
 	}
 	model := learning.Logistic{Features: train.Features, Lambda: 1e-4}
 	release := privacy.Release{
-		Contributors: privacy.Contributors{Parties: *parties},
-		Noise:        privacy.Noise{Family: accounting.FamilyDiscreteGaussian, Clip: 2, Bits: 24},
-		Dimension:    model.NumParams(),
+		Promise:   privacy.Assumed(*parties, *parties),
+		Noise:     privacy.Noise{Family: accounting.FamilyDiscreteGaussian, Clip: 2, Bits: 24},
+		Dimension: model.NumParams(),
 	}
 	budget := privacy.Budget{Epsilon: 8}
 	if release.Noise.Multiplier, err = release.Calibrate(budget, *rounds); err != nil {
@@ -69,7 +69,7 @@ func TestThousands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d parties, %d pairs, layout %v", *parties, c.Pairs(), layout)
+	t.Logf("%d parties, %d pairs, layout %v", *parties, c.Counts().Pairs, layout)
 	lap("set-up")
 	w := model.Init(0)
 	sgd := learning.SGD{Rate: 2, Steps: 50}

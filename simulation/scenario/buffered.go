@@ -4,9 +4,9 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/internal/signed"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/masking"
 )
 
 // This file holds the rounds that take a given number of submissions, the first to arrive: parties
@@ -103,7 +103,7 @@ func (c *committee) submitMade(p *party, ask *drive.Ask) {
 			return
 		}
 		s.stale = int(rounds)
-		if err := machine.Answer(ask.ID, cast, signed.Values(c.codec.layout, values)); err != nil {
+		if err := machine.Answer(ask.ID, cast, masking.Signed(c.codec.layout, values)); err != nil {
 			r.fail(err)
 			return
 		}

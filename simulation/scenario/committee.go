@@ -12,10 +12,11 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/internal/signed"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/oneshot"
+	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/simulation/clock"
 )
 
@@ -61,15 +62,13 @@ func (r *run) newCommittee() (c *committee, err error) {
 	c = &committee{run: r, place: r.World.Servers[0], stored: map[string][]byte{},
 		put: map[string]string{}, casts: map[uint64][32]byte{}}
 	c.given = slices.ContainsFunc(r.kinds, func(k *kind) bool { return len(k.Compute) > 0 })
-	if c.codec, err = r.newCodec(r.parties); err != nil {
-		return nil, err
-	}
-	r.use(c.codec)
 	identities := make([]ed25519.PrivateKey, len(r.parties))
 	for i, p := range r.parties {
 		identities[i] = p.identity
 	}
-	c.sums = &oneshot.Config{Label: "hushsum scenario", Terms: c.terms()}
+	j := *r.Job
+	j.Parties.Count = len(r.parties)
+	c.sums = &oneshot.Config{Label: "hushsum scenario", Terms: j.Terms()}
 	if c.sums.Roster, err = rosterOf("party", identities); err != nil {
 		return nil, err
 	}
@@ -80,6 +79,21 @@ func (r *run) newCommittee() (c *committee, err error) {
 		}
 	}
 	if c.sums.Committee, err = rosterOf("member", signers); err != nil {
+		return nil, err
+	}
+	var promise privacy.Promise
+	if r.Noisy() {
+		if promise, err = privacy.OfOneshot(c.sums); err != nil {
+			return nil, r.MistakeOf(err)
+		}
+		promise = promise.Unnamed()
+	}
+	if c.codec, err = r.newCodec(r.parties, promise); err != nil {
+		return nil, err
+	}
+	r.use(c.codec)
+	err = job.Fill(c.sums, c.codec.layout, c.codec.mechanism, r.Sum.Bounded)
+	if err != nil {
 		return nil, err
 	}
 	if c.figures, err = c.sums.Parameters(); err != nil {
@@ -103,7 +117,7 @@ func (r *run) newCommittee() (c *committee, err error) {
 				return r.digest, nil
 			},
 			StepTime:    drive.Time(r.Time.StepTime),
-			Pause:       true,
+			BeginWith:   r.Time.BeginWith,
 			Submissions: uint64(r.Parties.Participations),
 		},
 		Sums:   c.sums,
@@ -111,13 +125,6 @@ func (r *run) newCommittee() (c *committee, err error) {
 		Stored: c.open,
 	}, r.now())
 	return c, err
-}
-
-// terms returns the terms of the sums.
-func (c *committee) terms() oneshot.Terms {
-	j := *c.run.Job
-	j.Parties.Count = len(c.run.parties)
-	return j.Terms(c.codec.layout, c.codec.mechanism)
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
@@ -375,7 +382,8 @@ func (c *committee) conclude() {
 		r.over = true
 		return
 	}
-	mean, err := c.codec.decode(signed.Ring(c.codec.layout, c.apply.Values), len(c.apply.Parties))
+	sum := masking.FromSigned(c.codec.layout, c.apply.Values)
+	mean, err := c.codec.decode(sum, len(c.apply.Parties))
 	if err != nil {
 		r.fail(err)
 		return

@@ -154,7 +154,7 @@ func TestConcurrentCommittee(t *testing.T) {
 	s := council(small(), 0.2)
 	s.Privacy = job.Privacy{Noise: "discrete-gaussian", Epsilon: 20, Clip: 1}
 	first, second := simulate(t, s, rows), simulate(t, s, rows)
-	if p := first.Privacy[0]; p.Certified > 20 || p.Certified < 19 {
+	if p := first.Privacy[0]; p.Certified.Bare().Upper > 20 || p.Certified.Bare().Upper < 19 {
 		t.Errorf("%+v", p)
 	}
 	if !reflect.DeepEqual(first.Rounds, second.Rounds) {
@@ -166,6 +166,21 @@ func TestConcurrentCommittee(t *testing.T) {
 	last := len(first.Rounds) - 1
 	if a, b := first.Rounds[last].Accuracy, ring.Rounds[last].Accuracy; a < b-0.1 || a > b+0.1 {
 		t.Errorf("accuracy %v, of pairwise sums %v", a, b)
+	}
+}
+
+// Noise is counted on the shares that its sums have: the parties' that remain, or the members' that
+// are honest and dealt.
+func TestCommitteeHonest(t *testing.T) {
+	for by, want := range map[string]int{"parties": 4, "committee": 3} {
+		s := council(small(), 0.2)
+		s.Rounds = 1
+		s.Privacy = job.Privacy{Noise: "discrete-gaussian", NoiseBy: by, Epsilon: 4, Clip: 1, Bits: 30}
+		for _, p := range simulate(t, s, census(t)).Privacy {
+			if p.Honest != want || p.Certified.Bare().Upper > 4 || p.Certified.Bare().Upper < 3.9 {
+				t.Errorf("noise of %s: %+v, want %d shares", by, p, want)
+			}
+		}
 	}
 }
 

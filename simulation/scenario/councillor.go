@@ -49,14 +49,14 @@ func (m *councillor) come() {
 	m.proceed()
 }
 
-// leaves breaks its connection, of which the server hears at once.
+// leaves breaks its connection; the server hears of that at once.
 func (m *councillor) leaves() {
 	m.up = false
 	m.line++
 	m.committee.server.MemberGone(m.committee.run.now(), m.index)
 }
 
-// crash has it go, of which the server hears by the network.
+// crash has it go; the server hears of that by the network.
 func (m *councillor) crash() {
 	c, line := m.committee, m.line+1
 	m.up, m.line = false, line

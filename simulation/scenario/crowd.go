@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/simulation/cost"
 	"github.com/hushsum/hushsum/simulation/crowd"
 )
@@ -58,15 +57,27 @@ func (r *run) playCrowd(active []*party) (RoundResult, error) {
 
 // gatherCrowd sets the crowd up.
 func (r *run) gatherCrowd(active []*party) error {
-	c, err := r.newCodec(active)
+	n := len(active)
+	config, err := r.trial(n, n)
+	if err != nil {
+		return err
+	}
+	promise, err := r.promises(config)
+	if err != nil {
+		return err
+	}
+	c, err := r.newCodec(active, promise)
 	if err != nil {
 		return err
 	}
 	r.use(c)
-	n := len(active)
+	degree := 0
+	if config.Recovery != nil {
+		degree = config.Recovery.Degree
+	}
 	r.crowd, err = crowd.New(r.ctx, crowd.Options{
 		Parties:   n,
-		Degree:    r.Sum.Degree,
+		Degree:    degree,
 		Length:    c.layout[0].Length,
 		Bits:      c.layout[0].Bits,
 		Classical: r.Recovers() && r.Sum.Classical,
@@ -77,7 +88,6 @@ func (r *run) gatherCrowd(active []*party) error {
 	if err != nil {
 		return err
 	}
-	r.noteDegree(n)
 	costs := r.crowdCosts(n)
 	setUp, server, bytes := costs.Party(r.units).SetUp(), costs.Server(r.units).SetUp, costs.Wire()
 	slowest := time.Duration(0)
@@ -95,28 +105,6 @@ func (r *run) gatherCrowd(active []*party) error {
 	r.clock.After(setUp+server+slowest, func() {})
 	r.clock.Run()
 	return nil
-}
-
-// noteDegree says if parties in places of their own would need more neighbours.
-func (r *run) noteDegree(n int) {
-	if !r.Recovers() || r.Sum.Degree == 0 || r.Sum.Degree >= n-1 {
-		return
-	}
-	private, sums := 40, 30 // exponents of 2: how seldom each fails
-	adversary := r.config(n, n).Recovery.Adversary
-	if adversary != protocol.CuriousServer {
-		private += 60 // it may try many graphs
-	}
-	corrupt := float64(r.Parties.Colluders) / float64(n)
-	p, err := protocol.Parameters(n, corrupt, r.Parties.DropOut, private, sums, adversary)
-	switch {
-	case err != nil:
-		r.note(fmt.Sprintf("no sparse graph of %d parties hides %d colluders: %v", n,
-			r.Parties.Colluders, err))
-	case p.Neighbours > r.Sum.Degree:
-		r.note(fmt.Sprintf("%d neighbours are too few for %d parties with %d colluders: it takes %d",
-			r.Sum.Degree, n, r.Parties.Colluders, p.Neighbours))
-	}
 }
 
 func (r *run) crowdCosts(n int) cost.Session {

@@ -72,20 +72,24 @@ func TestCrowdWaits(t *testing.T) {
 	}
 }
 
-// A crowd on a graph that would not hide that many colluders says so.
-func TestCrowdDegree(t *testing.T) {
-	s := small()
-	s.Rounds = 1
-	s.World.Fidelity = crowded
-	set(s, who{Name: "p", Place: "here", Count: 200})
-	s.World.Data.Draw, s.World.Data.Rows = drawAnew, 10
-	recovers(s, 0.05, "curious")
-	s.Parties.Colluders = 10
-	for degree, want := range map[int]bool{4: true, 60: false} {
-		s.Sum.Sparse, s.Sum.Degree = true, degree
-		notes := strings.Join(simulate(t, s, census(t)).Notes, "\n")
-		if strings.Contains(notes, "too few") != want {
-			t.Errorf("%d neighbours: %q", degree, notes)
+// A crowd, and sessions by message, take a degree only if it keeps the survivors together.
+func TestDegree(t *testing.T) {
+	for _, fidelity := range []string{crowded, messages} {
+		for degree, want := range map[int]string{
+			4:  "sum.degree: 4 neighbours do not keep the survivors of sessions of 38 to 40 parties",
+			0:  "",
+			10: "",
+		} {
+			s := small()
+			s.Rounds, s.World.Fidelity = 1, fidelity
+			set(s, who{Name: "p", Place: "here", Count: 40})
+			s.World.Data.Draw, s.World.Data.Rows = drawAnew, 10
+			recovers(s, 0.05, "curious")
+			s.Parties.Colluders, s.Sum.Sparse, s.Sum.Degree = 3, true, degree
+			if err := Validate(s); (err == nil) != (want == "") ||
+				err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s, %d neighbours: %v", fidelity, degree, err)
+			}
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/protocol"
 )
 
@@ -77,12 +78,20 @@ func (g *group) settle(active []*party) error {
 		}
 		return err
 	}
-	codec, err := g.run.newCodec(active)
+	config, err := g.run.config(n, len(g.parties))
 	if err != nil {
 		return err
 	}
-	config := g.run.config(n, len(g.parties))
-	config.Label, config.Roster, config.Layout = g.label, g.roster, codec.layout
+	config.Label, config.Roster, config.Layout = g.label, g.roster, anyLayout
+	promise, err := g.run.promises(config)
+	if err != nil {
+		return err
+	}
+	codec, err := g.run.newCodec(active, promise)
+	if err != nil {
+		return err
+	}
+	config.Layout = codec.layout
 	g.next = terms{config, codec}
 	if g.run.Recovers() && g.run.fewest(n) == g.run.most(n) {
 		g.run.note(fmt.Sprintf("parties.drop_out %v of %d parties is less than one: "+
@@ -171,18 +180,18 @@ func (g *group) arrived(p *plan) {
 }
 
 // config returns the configuration of a session among n parties of a roster, less its roster,
-// layout, label and number. The roster is all that are in the scenario at one time or another.
-func (w *world) config(n, roster int) *protocol.Config {
+// layout, label and number. The roster is all that are in the scenario at one time or another, of
+// whom a session may have more than n.
+func (w *world) config(n, roster int) (*protocol.Config, error) {
 	c := &protocol.Config{Colluders: w.Parties.Colluders, MinMembers: n}
 	if !w.Recovers() {
-		return c
+		return c, nil
 	}
 	least := w.Parties.Fewest(n)
 	c.Classical = w.Sum.Classical
 	c.Recovery = &protocol.Recovery{
 		Adversary:    protocol.CheatingServer,
 		MinSurvivors: least,
-		Degree:       w.Sum.Degree,
 	}
 	switch w.Sum.Adversary {
 	case "curious":
@@ -190,19 +199,31 @@ func (w *world) config(n, roster int) *protocol.Config {
 	case "semi-malicious":
 		c.Recovery.Adversary = protocol.SemiMaliciousServer
 	}
-	if w.Sum.Degree > 0 {
-		if w.Sum.Degree%2 == 0 && w.Sum.Degree < least-1 { // a sparse graph of as few is one
-			c.MinMembers = least
-		}
-		return c
-	}
 	c.MinMembers = least
+	if w.Sum.Sparse {
+		graph, err := w.Graph(least, roster)
+		c.Recovery.Degree, c.Recovery.Threshold = graph.Neighbours, graph.Threshold
+		c.Recovery.CorruptNeighbours = graph.CorruptNeighbours
+		return c, err
+	}
 	// The least thresholds that keep the promise for the whole roster, and so for fewer.
 	c.Recovery.Threshold = w.Threshold(roster)
 	if c.Recovery.Threshold == 0 { // they follow from the round
 		c.MinMembers, c.Recovery.MinSurvivors = w.Parties.PerRound, 0
 	}
-	return c
+	return c, nil
+}
+
+// anyLayout is that of a session which promises something before there is noise.
+var anyLayout = masking.Layout{{Length: 1, Bits: 8}}
+
+// promises returns what a session's noise is settled for, zero without noise.
+func (r *run) promises(config *protocol.Config) (privacy.Promise, error) {
+	if !r.Noisy() {
+		return privacy.Promise{}, nil
+	}
+	p, err := privacy.OfSession(config)
+	return p, r.MistakeOf(err)
 }
 
 // trial is a configuration among n parties of a roster to be checked, with keys that anybody
@@ -218,8 +239,11 @@ func (w *world) trial(n, roster int) (*protocol.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := w.config(n, roster)
-	c.Roster, c.Label, c.Layout = all, "trial", masking.Layout{{Length: 1, Bits: 8}}
+	c, err := w.config(n, roster)
+	if err != nil {
+		return nil, err
+	}
+	c.Roster, c.Label, c.Layout = all, "trial", anyLayout
 	return c, nil
 }
 
@@ -279,7 +303,7 @@ func (g *group) open(there []*party, failed bool) error {
 		if g.hubs != nil {
 			return nil
 		}
-		h, err := g.newHub(g.place, -1)
+		h, err := g.newHub(g.place, -1, min(g.run.Time.BeginWith, len(g.parties)))
 		g.hubs = []*hub{h}
 		return err
 	}
@@ -298,7 +322,7 @@ func (g *group) open(there []*party, failed bool) error {
 	}
 	g.hubs, g.inside = nil, there
 	for _, p := range there {
-		h, err := g.newHub(p.Place, p.seat)
+		h, err := g.newHub(p.Place, p.seat, len(there)) // nobody else comes
 		if err != nil {
 			return err
 		}

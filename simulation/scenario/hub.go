@@ -50,8 +50,9 @@ type letter struct {
 // mostTries is how often sessions and rounds may fail to begin before a round is given up.
 const mostTries = 5
 
-// newHub makes a hub, of a job in which nobody is yet.
-func (g *group) newHub(place string, owner int) (h *hub, err error) {
+// newHub makes a hub, of a job in which nobody is yet and whose first round begins with the given
+// number of parties.
+func (g *group) newHub(place string, owner, begin int) (h *hub, err error) {
 	r, n := g.run, len(g.parties)
 	h = &hub{group: g, place: place, owner: owner, had: make([][]string, n),
 		down: make([]time.Duration, n)}
@@ -63,7 +64,7 @@ func (g *group) newHub(place string, owner int) (h *hub, err error) {
 		Colluders: r.Job.Parties.Colluders,
 		Broadcast: func(uint64, [32]byte) ([32]byte, error) { return r.digest, nil },
 		StepTime:  drive.Time(r.Time.StepTime),
-		Pause:     true,
+		BeginWith: begin,
 		Sample:    r.Parties.PerRound,
 		Draw:      r.draw,
 

@@ -44,7 +44,7 @@ const (
 // Rows of a party if nothing says how many: this number of a census, of images all that there are.
 const someRows = 200
 
-// images are the sets of which all rows are dealt.
+// images are the sets whose rows are all dealt.
 var images = []string{"digits", "mnist", "fashion-mnist"}
 
 // deal gives every party its rows.

@@ -13,6 +13,7 @@ import (
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/internal/continuous"
 	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/simulation"
 )
@@ -35,10 +36,10 @@ type law interface {
 }
 
 // newCodec settles how the vectors of a session are encoded, and how much noise is in
-// them.
-func (r *run) newCodec(parties []*party) (*codec, error) {
+// them by what the session promises, which counts only with noise.
+func (r *run) newCodec(parties []*party, promise privacy.Promise) (*codec, error) {
 	c := &codec{run: r, parties: parties}
-	if err := c.settle(); err != nil {
+	if err := c.settle(promise); err != nil {
 		return nil, err
 	}
 	r.layout = c.layout
@@ -52,7 +53,7 @@ func (r *run) use(c *codec) {
 	}
 }
 
-func (c *codec) settle() error {
+func (c *codec) settle(promise privacy.Promise) error {
 	r, d, n := c.run, c.run.model.NumParams(), len(c.parties)
 	if !r.Noisy() {
 		c.mean = aggregation.Mean{
@@ -70,13 +71,12 @@ func (c *codec) settle() error {
 		return err
 	}
 	c.release = privacy.Release{
-		Contributors: privacy.Contributors{
-			Parties:      r.most(n),
-			MinSurvivors: r.fewest(n),
-			Colluders:    r.Parties.Colluders,
-		},
+		Promise:   promise,
 		Noise:     privacy.Noise{Family: family, Clip: r.Privacy.Clip, Bits: r.bits(n)},
 		Dimension: d,
+	}
+	if r.Oneshot() {
+		c.release.Overrun = oneshot.Distance(n, r.Sum.Members, d, r.Sum.Bounded)
 	}
 	budget := privacy.Budget{Epsilon: r.Privacy.Epsilon, Delta: r.Privacy.Delta}
 	var err error
@@ -98,9 +98,13 @@ func (w *world) bits(parties int) int {
 	return simulation.OneshotBits(parties)
 }
 
-// honest is the fewest parties of a sum whose noise protects one of them: itself, and those of the
-// others who are there for certain and do not collude.
+// honest is the fewest shares of noise in a sum that protect a party: those that the session
+// promises, or by a reference law its own, and those of the others who are there for certain and do
+// not collude.
 func (c *codec) honest() int {
+	if c.mechanism != nil {
+		return c.mechanism.Promise().Honest()
+	}
 	n := len(c.parties)
 	return max(1, c.run.fewest(n)-c.run.Parties.Colluders)
 }
@@ -118,9 +122,8 @@ func (c *codec) least(variances []float64, party int) float64 {
 }
 
 // certified returns the ε against the server that all rounds give each party.
-func (c *codec) certified() (float64, error) {
-	server, _, err := c.mechanism.Round().Views(c.run.submissions(), c.run.Privacy.Delta)
-	return server.Upper, err
+func (c *codec) certified() (accounting.Claim, error) {
+	return c.mechanism.Round().Spent(accounting.ServerView, c.run.submissions(), c.run.Privacy.Delta)
 }
 
 // rotation is one that no party knows before it has its rows.
@@ -229,14 +232,14 @@ func (r *run) referenceLaw(p *party, n int) law {
 // protects a party by a reference law, over all rounds and the whole vector, if the
 // vectors are clipped to the sensitivity that the papers state. What protects it is its
 // own noise and that of the others, each of which has its own budget and rows.
-func (c *codec) counterpart(i int) (float64, error) {
+func (c *codec) counterpart(i int) (accounting.Claim, error) {
 	r, n, sensitivity := c.run, len(c.parties), c.run.sensitivity(c.parties[i])
 	variances := make([]float64, n)
 	for k, p := range c.parties {
 		variances[k] = r.referenceLaw(p, n).Variance()
 	}
 	release := privacy.Release{
-		Contributors: privacy.Contributors{Parties: n},
+		Promise: privacy.Assumed(n, n),
 		Noise: privacy.Noise{
 			Family:     accounting.FamilyDiscreteLaplace,
 			Clip:       sensitivity,
@@ -253,10 +256,9 @@ func (c *codec) counterpart(i int) (float64, error) {
 		}
 	}
 	if err != nil {
-		return 0, r.MistakeOf(err)
+		return accounting.Claim{}, r.MistakeOf(err)
 	}
-	// The law itself, of which nobody draws: how far a table is from it does not count.
+	// The law itself, from which nobody draws: how far a table is from it does not count.
 	round.TableDistance, round.Samples = 0, 0
-	server, err := round.Spent(accounting.ServerView, r.Rounds, r.Privacy.Delta)
-	return server.Upper, err
+	return round.Spent(accounting.ServerView, r.Rounds, r.Privacy.Delta)
 }

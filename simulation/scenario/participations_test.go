@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/privacy"
 )
 
 // turns is ten parties, of which five are in each of eight rounds, and each in four at most.
@@ -55,7 +56,7 @@ func TestParticipations(t *testing.T) {
 	if len(result.Rounds) != 8 || len(included) != 10 {
 		t.Errorf("%d rounds of %d parties", len(result.Rounds), len(included))
 	}
-	four := result.Privacy[0].Certified
+	four := result.Privacy[0].Certified.Bare().Upper
 	if !(four > 7.9 && four <= 8) || result.Privacy[0].Honest != 4 {
 		t.Errorf("%+v", result.Privacy)
 	}
@@ -77,7 +78,8 @@ func multiplier(t *testing.T, s *job.Job) float64 {
 	if err := r.chooseTraining(); err != nil {
 		t.Fatal(err)
 	}
-	c, err := r.newCodec(make([]*party, w.Size()))
+	n := w.Size()
+	c, err := r.newCodec(make([]*party, n), privacy.Assumed(w.most(n), w.fewest(n)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +110,7 @@ func TestParticipationsCrash(t *testing.T) {
 			t.Errorf("%s: %d rounds: %s", at, len(result.Rounds), said)
 		}
 		for _, p := range result.Privacy {
-			if !(p.Certified <= 8) || math.IsNaN(p.Certified) {
+			if !(p.Certified.Bare().Upper <= 8) || math.IsNaN(p.Certified.Bare().Upper) {
 				t.Errorf("%s: %+v", at, p)
 			}
 		}

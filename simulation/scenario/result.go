@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/simulation/crowd"
 )
@@ -84,10 +85,9 @@ type Promise struct {
 	// Asked is the ε that the party asked for; of a reference law it is the claim of
 	// its formula, of one release.
 	Asked float64
-	// Certified is the ε of all rounds and the whole vector; +Inf if nothing is, as where a party
-	// leaves by what its rows are.
-	Certified float64
-	Delta     float64
+	// Certified bounds what all rounds spend, for the whole vector, or does not where a party leaves
+	// by what its rows are.
+	Certified accounting.Claim
 	Honest    int // parties whose noise protects it, itself among them
 }
 
@@ -113,9 +113,13 @@ func (r *run) conclude() error {
 			if !ok {
 				told[p.kind] = len(r.result.Privacy)
 				r.result.Privacy = append(r.result.Privacy, out)
-			} else if out.Certified > r.result.Privacy[at].Certified {
-				r.result.Privacy[at] = out
+				continue
 			}
+			was := &r.result.Privacy[at]
+			if was.Certified, err = was.Certified.Or(out.Certified); err != nil {
+				return err
+			}
+			was.Honest = min(was.Honest, out.Honest)
 		}
 	}
 	return nil
@@ -126,20 +130,19 @@ func (r *run) promise(c *codec, i int) (Promise, error) {
 	out := Promise{
 		Party:  p.Name,
 		Asked:  p.epsilon,
-		Delta:  r.Privacy.Delta,
 		Honest: c.honest(),
 	}
 	var err error
 	switch {
 	case r.World.Tolerance > 0: // who is there follows from rows, and has no noise
-		out.Certified = math.Inf(1)
+		out.Certified = accounting.NewClaim(accounting.Statement{}, accounting.Figures{
+			Bound: accounting.Bound{Upper: math.Inf(1), Reason: "who is there follows from rows"},
+			Delta: r.Privacy.Delta})
 	case c.mechanism == nil:
 		out.Certified, err = c.counterpart(i)
 	default:
 		out.Certified, err = c.certified()
 	}
-	// Below δ an ε adds nothing to it, and 0 would read as if there were none.
-	out.Certified = max(out.Certified, out.Delta)
 	return out, err
 }
 

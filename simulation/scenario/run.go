@@ -458,14 +458,13 @@ func (r *run) load(n int) cost.Load {
 // costs is a session of n parties as package cost has it.
 func (r *run) costs(n int) cost.Session {
 	s := cost.Session{Parties: n, Length: r.layout[0].Length, Bits: r.layout[0].Bits}
-	if r.Sum.Degree > 0 && r.Sum.Degree < n {
-		s.Neighbours = r.Sum.Degree
+	if !r.Recovers() {
+		return s
 	}
-	if r.Recovers() {
-		s.Recovery, s.Classical = true, r.Sum.Classical
-		if own := r.config(n, n).Recovery; own.Threshold > 0 {
-			s.Threshold = own.Threshold
-		}
+	s.Recovery, s.Classical = true, r.Sum.Classical
+	// So few may be left of a session on a sparse graph that none could be set up among them.
+	if config, err := r.config(n, n); err == nil {
+		s.Neighbours, s.Threshold = config.Recovery.Degree, config.Recovery.Threshold
 	}
 	return s
 }

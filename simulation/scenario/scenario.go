@@ -119,7 +119,7 @@ func (w *world) newKind(name string, group, entry int) *kind {
 	return k
 }
 
-// withBack returns crashes of which each says when it is over.
+// withBack returns crashes, each with the round in which it is over.
 func withBack(crashes []job.Crash) []job.Crash {
 	crashes = slices.Clone(crashes)
 	for i := range crashes {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/cores"
-	"github.com/hushsum/hushsum/internal/signed"
+	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/oneshot"
 )
 
@@ -72,7 +72,7 @@ func (c *committee) come(p *party) {
 	}
 }
 
-// leaves breaks a party's connection, of which the server hears at once.
+// leaves breaks a party's connection; the server hears of that at once.
 func (c *committee) leaves(p *party) {
 	if p.up {
 		p.up = false
@@ -81,7 +81,7 @@ func (c *committee) leaves(p *party) {
 	c.server.Gone(c.run.now(), p.index)
 }
 
-// crash has a party go at a time, of which the server hears by the network.
+// crash has a party go at a time; the server hears of that by the network.
 func (c *committee) crash(p *party, at time.Duration) {
 	line := p.line + 1
 	p.up, p.line = false, line
@@ -243,7 +243,7 @@ func (c *committee) ask(p *party, ask *drive.Ask) {
 		if err != nil {
 			return r.failed(p, err)
 		}
-		return machine.Answer(ask.ID, r.digest, signed.Values(c.codec.layout, values))
+		return machine.Answer(ask.ID, r.digest, masking.Signed(c.codec.layout, values))
 	})
 	s.last = own
 	r.at(p.busy, func() {

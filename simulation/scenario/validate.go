@@ -67,7 +67,6 @@ func (w *world) checkScope() error {
 		{j.Privacy.Multiplier > 0, "privacy.multiplier", "noise in virtual time follows from epsilon"},
 		{j.Privacy.Clip > 0 && !j.Noisy(), "privacy.clip", "virtual time clips only with noise"},
 		{j.Privacy.ClipQuantile > 0, "privacy.clip_quantile", "clips in virtual time are fixed"},
-		{j.Sum.Sparse && j.Sum.Degree == 0, "sum.degree", "virtual time takes their number as written"},
 		{j.Model.File != "", "model.file", "models in virtual time begin as the seed has them"},
 		{j.Privacy.Before != "", "privacy.before", "nothing was spent before virtual time"},
 		{j.Model.DType == "float32", "model.dtype", "models in virtual time are of float64"},
@@ -246,7 +245,10 @@ func (w *world) checkThreshold(n int) error {
 		return w.checkSession(n, w.Size())
 	}
 	// Too many for a roster; Threshold is the least that is safe.
-	config := w.config(n, n)
+	config, err := w.config(n, n)
+	if err != nil {
+		return err
+	}
 	if w.Parties.Fewest(n) < max(config.Recovery.Threshold, config.Colluders)+1 {
 		return w.tooFew(n, n, errThreshold)
 	}
@@ -256,10 +258,10 @@ func (w *world) checkThreshold(n int) error {
 // checkSession sees that n of the parties of a roster can have a session.
 func (w *world) checkSession(n, roster int) error {
 	config, err := w.trial(n, roster)
-	if err == nil {
-		err = config.Validate()
-	}
 	if err != nil {
+		return err
+	}
+	if err := config.Validate(); err != nil {
 		return w.tooFew(n, roster, err)
 	}
 	return nil

@@ -161,20 +161,21 @@ func TestFailuresNameFields(t *testing.T) {
 // alone (curious), or nothing of a party twice (cheating: 2t > h + c).
 func TestThresholds(t *testing.T) {
 	for _, c := range []struct {
-		adversary            string
-		n, colluders, degree int
-		want                 int
+		adversary    string
+		n, colluders int
+		sparse       bool
+		want         int
 	}{
-		{"curious", 9, 0, 0, 1}, {"curious", 9, 3, 0, 4},
-		{"cheating", 9, 0, 0, 5}, {"cheating", 9, 2, 0, 6}, {"cheating", 10, 2, 0, 6},
-		{"semi-malicious", 9, 2, 0, 6},
-		{"curious", 9, 3, 4, 0}, // the protocol's, of a sparse graph
+		{"curious", 9, 0, false, 1}, {"curious", 9, 3, false, 4},
+		{"cheating", 9, 0, false, 5}, {"cheating", 9, 2, false, 6}, {"cheating", 10, 2, false, 6},
+		{"semi-malicious", 9, 2, false, 6}, {"curious", 9, 0, true, 2}, {"curious", 40, 3, true, 4},
 	} {
 		s := small()
 		recovers(s, 0.2, c.adversary)
-		s.Parties.Colluders, s.Sum.Degree = c.colluders, c.degree
-		if got := newWorld(s).config(c.n, c.n).Recovery.Threshold; got != c.want {
-			t.Errorf("%+v: %d", c, got)
+		s.Parties.Colluders, s.Sum.Sparse = c.colluders, c.sparse
+		config, err := newWorld(s).config(c.n, c.n)
+		if err != nil || config.Recovery.Threshold != c.want {
+			t.Errorf("%+v: %+v, %v", c, config.Recovery, err)
 		}
 	}
 }

@@ -7,14 +7,10 @@ import (
 
 // testCase is a command to run, with the part of its output that is compared.
 type testCase struct {
-	args string // of the new version; " | " has a command read what the one before it prints
-	// before is the command line of a version that reads no jobs; empty: args.
-	before string
-	slow   bool     // takes minutes
-	omit   []string // keys whose values are left out, at any depth
-	only   []string // if not nil, of the outermost objects only these keys
-	// drops reports whether an object, at any depth, is left out.
-	drops func(map[string]any) bool
+	args string   // " | " has a command read what the one before it prints
+	slow bool     // takes minutes
+	omit []string // keys whose values are left out, at any depth
+	only []string // if not nil, of the outermost objects only these keys
 }
 
 // withoutNoise lists simulations without noise.
@@ -41,7 +37,7 @@ var withNoise = []string{
 	"simulate --data digits --epsilon 8 --rounds 3 --mask soft",
 }
 
-// cases returns all cases except the experiments.
+// cases returns all cases.
 func cases() []testCase {
 	var all []testCase
 	for _, args := range withoutNoise {
@@ -51,7 +47,7 @@ func cases() []testCase {
 		all = append(all, testCase{args: args + " --json", omit: drawn})
 	}
 	for i, args := range slices.Concat(withoutNoise, withNoise) {
-		c := testCase{args: args + " --print | simulate - --json", before: args + " --json"}
+		c := testCase{args: args + " --print | simulate - --json"}
 		if i >= len(withoutNoise) {
 			c.omit = drawn
 		}
@@ -111,6 +107,11 @@ func scenarioCases() (all []testCase) {
 		{name: "correlation"},
 		{name: "correlation", sweep: "seed=1,2"},
 		{name: "hospitals"},
+		{name: "committee"},
+		{name: "open"},
+		{name: "network-1"},
+		{name: "network-2"},
+		{name: "network-3"},
 		{name: "thousands", slow: true},
 		{name: "hundred-thousand", slow: true},
 		{name: "complete", slow: true},
@@ -120,10 +121,8 @@ func scenarioCases() (all []testCase) {
 			more = " --sweep " + s.sweep + " --json"
 		}
 		all = append(all, testCase{
-			args:   "simulate ROOT/simulation/scenarios/" + s.name + ".toml" + more,
-			before: "simulate --scenario ROOT/job/old/testdata/scenarios/" + s.name + ".toml" + more,
-			slow:   s.slow,
-			omit:   []string{"digest"}, // of another form
+			args: "simulate ROOT/simulation/scenarios/" + s.name + ".toml" + more,
+			slow: s.slow,
 		})
 	}
 	return all
@@ -133,39 +132,6 @@ func scenarioCases() (all []testCase) {
 var drawn = []string{
 	"accuracy", "mcc", "max_abs_diff", "largest_weight",
 	"mean_norm", "max_norm", "cosine", "clipped", "clip_norm", "mask",
-}
-
-// fastExperiments lists the experiments that take seconds.
-var fastExperiments = []string{"noise"}
-
-// experimentCases returns the quick forms of the named experiments, with fewer seeds than usual.
-func experimentCases(names []string) []testCase {
-	var all []testCase
-	for _, name := range names {
-		args := "experiment " + name + " --json"
-		if name != "noise" { // which draws nothing
-			args += " --seeds 2"
-		}
-		all = append(all, testCase{args: args, omit: []string{"files"}, drops: noisy})
-	}
-	return all
-}
-
-// noisy finds the rows and findings of experiments that are about noise.
-func noisy(object map[string]any) bool {
-	var about []string
-	if claim, ok := object["claim"].(string); ok {
-		about = append(about, claim)
-	}
-	if labels, ok := object["labels"].([]any); ok && object["name"] == nil {
-		for _, label := range labels {
-			text, _ := label.(string)
-			about = append(about, text)
-		}
-	}
-	return slices.ContainsFunc(about, func(text string) bool {
-		return strings.Contains(text, "epsilon ") || strings.Contains(text, "with noise")
-	})
 }
 
 // reduce removes from an outermost object everything that is not compared.
@@ -184,7 +150,7 @@ func (c *testCase) reduce(v any) any {
 	return c.strip(object)
 }
 
-// strip removes times, omitted keys and dropped objects, at any depth.
+// strip removes times and omitted keys, at any depth.
 func (c *testCase) strip(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -194,15 +160,8 @@ func (c *testCase) strip(v any) any {
 				continue
 			}
 			v[key] = c.strip(value)
-			if name, ok := value.(string); ok && (key == "party" || key == "place") {
-				v[key] = strings.ReplaceAll(name, " ", "-") // names of jobs have none
-			}
 		}
 	case []any:
-		v = slices.DeleteFunc(v, func(entry any) bool {
-			object, ok := entry.(map[string]any)
-			return ok && c.drops != nil && c.drops(object)
-		})
 		for i := range v {
 			v[i] = c.strip(v[i])
 		}

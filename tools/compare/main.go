@@ -5,11 +5,9 @@
 // OLD and NEW are revisions of this repository, "." for the working tree, or paths of binaries. It
 // runs commands with the same seeds on both and compares everything that depends on no secret
 // randomness: with noise, and in attacks, keys and noise are new in every run, and figures that
-// follow from them are left out, see cases.go. Times are left out everywhere. Where OLD has no jobs
-// it is given the flags or the earlier form of a file, and NEW the job. Of experiments it runs
-// those that take seconds, or those that -experiments names, and with -slow also scenarios that
-// take minutes; HUSHSUM_DATA names the folder of the data sets, which is otherwise ../shared/data,
-// next to the checkout.
+// follow from them are left out, see cases.go. Times are left out everywhere. With -slow it
+// also runs scenarios that take minutes; HUSHSUM_DATA names the folder of the data sets, which is
+// otherwise ../shared/data, next to the checkout.
 //
 // It exits with 0 if all are equal, with 1 if something differs, and with 2 if it
 // could not find out.
@@ -32,8 +30,6 @@ import (
 
 func main() {
 	only := flag.String("run", "", "only commands that contain `TEXT`")
-	names := flag.String("experiments", strings.Join(fastExperiments, ","),
-		"`NAMES` of experiments, with commas, or all; most take minutes")
 	slow := flag.Bool("slow", false,
 		"also scenarios that take minutes, one of them half an hour of processor a side")
 	flag.Usage = func() {
@@ -45,7 +41,7 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	}
-	equal, err := compare(flag.Arg(0), flag.Arg(1), *only, *names, *slow)
+	equal, err := compare(flag.Arg(0), flag.Arg(1), *only, *slow)
 	switch {
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "compare:", err)
@@ -56,7 +52,7 @@ func main() {
 }
 
 // compare runs all cases that contain the text.
-func compare(before, after, only, experiments string, slow bool) (equal bool, err error) {
+func compare(before, after, only string, slow bool) (equal bool, err error) {
 	dir, err := os.MkdirTemp("", "hushsum-compare-")
 	if err != nil {
 		return false, err
@@ -73,20 +69,10 @@ func compare(before, after, only, experiments string, slow bool) (equal bool, er
 			return false, err
 		}
 	}
-	_, noJobs := output(dir, r.binaries[0], "job", "fields")
-	names := strings.FieldsFunc(experiments, func(r rune) bool { return r == ',' })
-	if experiments == "all" {
-		if names, err = r.experiments(); err != nil {
-			return false, err
-		}
-	}
 	equal, ran := true, 0
-	for _, c := range append(cases(), experimentCases(names)...) {
+	for _, c := range cases() {
 		if !strings.Contains(c.args, only) || c.slow && !slow {
 			continue
-		}
-		if noJobs == nil {
-			c.before = ""
 		}
 		ran++
 		start := time.Now()
@@ -150,30 +136,11 @@ type runner struct {
 	root, dir, data string
 }
 
-// experiments returns the names of the experiments that the old version has.
-func (r *runner) experiments() ([]string, error) {
-	list, err := output(r.dir, r.binaries[0], "experiment", "list", "--json")
-	if err != nil {
-		return nil, err
-	}
-	values, err := objects([]byte(list))
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, v := range values {
-		if entry, ok := v.(map[string]any); ok {
-			names = append(names, fmt.Sprint(entry["name"]))
-		}
-	}
-	return names, nil
-}
-
 // run runs a case and compares what the two print.
 func (r *runner) run(c testCase) (*difference, error) {
 	var sides [2][]any
-	for i, line := range []string{cmp.Or(c.before, c.args), c.args} {
-		out, end, err := r.line(i, line)
+	for i := range sides {
+		out, end, err := r.line(i, c.args)
 		if err != nil {
 			return nil, err
 		}

@@ -58,7 +58,7 @@ func TestAlerts(t *testing.T) {
 			if _, err := time.ParseDuration(r.For); err != nil && r.For != "" {
 				t.Errorf("%s: %v", r.Alert, err)
 			}
-			anchor := "docs/service.md#" + strings.ToLower(r.Alert)
+			anchor := "docs/service-mend.md#" + strings.ToLower(r.Alert)
 			if r.Annotations["runbook"] != anchor || r.Annotations["summary"] == "" ||
 				r.Labels["severity"] == "" {
 				t.Errorf("%s has %v and %v", r.Alert, r.Labels, r.Annotations)

@@ -6,14 +6,17 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // programs lists the programs that people install, by name.
 var programs = []struct{ name, path string }{
 	{"hushsum", library + "/cmd/hushsum"}, {"hushsumd", library + "/service/cmd/hushsumd"},
+	{"hushsum-rows", library + "/tables/cmd/hushsum-rows"}, // which both start
 }
 
 // built returns the folder of a platform's programs.
@@ -31,8 +34,8 @@ func (r *release) programs(work string) error {
 		if err := os.MkdirAll(r.built(p), 0o755); err != nil {
 			return err
 		}
-		for name, content := range first {
-			if err := os.WriteFile(filepath.Join(r.built(p), name), content, 0o755); err != nil {
+		for _, name := range slices.Sorted(maps.Keys(first)) {
+			if err := os.WriteFile(filepath.Join(r.built(p), name), first[name], 0o755); err != nil {
 				return err
 			}
 			if err := r.suits(filepath.Join(r.built(p), name), p); err != nil {
@@ -47,8 +50,8 @@ func (r *release) programs(work string) error {
 		if err != nil {
 			return err
 		}
-		for name, content := range first {
-			if !bytes.Equal(content, again[name]) {
+		for _, name := range slices.Sorted(maps.Keys(first)) {
+			if !bytes.Equal(first[name], again[name]) {
 				return fmt.Errorf("%v: %s comes out differently when it is built again", p, name)
 			}
 		}

@@ -57,11 +57,7 @@ func (r *release) images() error {
 		if p.os != "linux" {
 			continue
 		}
-		program, err := os.ReadFile(filepath.Join(r.built(p), "hushsumd"))
-		if err != nil {
-			return err
-		}
-		entries, err := r.image(program, p)
+		entries, err := r.image(p)
 		if err != nil {
 			return err
 		}
@@ -74,14 +70,20 @@ func (r *release) images() error {
 	return nil
 }
 
-// image returns the files of an image with a program and a folder for its data: an OCI layout (OCI
-// Image Layout 1.0), and the manifest.json that docker load needs.
-func (r *release) image(program []byte, p platform) ([]entry, error) {
+// image returns the files of an image with hushsumd, the program that it starts to read a party's
+// rows, and a folder for its data: an OCI layout (OCI Image Layout 1.0), and the manifest.json that
+// docker load needs.
+func (r *release) image(p platform) ([]entry, error) {
 	var layer, compressed bytes.Buffer
-	if err := r.packed(&layer, []entry{
-		{name: "data/", mode: 0o700, owner: imageUser},
-		{name: "hushsumd", content: program, mode: 0o755, owner: imageUser},
-	}); err != nil {
+	files := []entry{{name: "data/", mode: 0o700, owner: imageUser}}
+	for _, name := range []string{"hushsum-rows", "hushsumd"} {
+		program, err := os.ReadFile(filepath.Join(r.built(p), name))
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, entry{name: name, content: program, mode: 0o755, owner: imageUser})
+	}
+	if err := r.packed(&layer, files); err != nil {
 		return nil, err
 	}
 	w := gzip.NewWriter(&compressed)

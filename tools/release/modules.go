@@ -199,9 +199,12 @@ func (r *release) serve(m *releasedModule, folder, served string) error {
 	if err != nil {
 		return err
 	}
-	for name, content := range map[string][]byte{base + ".mod": goMod, base + ".info": info,
-		filepath.Join(served, "list"): []byte(r.version + "\n")} {
-		if err := os.WriteFile(name, content, 0o644); err != nil {
+	for _, file := range []struct {
+		name    string
+		content []byte
+	}{{base + ".mod", goMod}, {base + ".info", info},
+		{filepath.Join(served, "list"), []byte(r.version + "\n")}} {
+		if err := os.WriteFile(file.name, file.content, 0o644); err != nil {
 			return err
 		}
 	}

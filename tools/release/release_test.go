@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"debug/buildinfo"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -193,8 +194,17 @@ func TestNumbers(t *testing.T) {
 
 // An image runs as deploy/Dockerfile says, and each of its files is found by its digest.
 func TestImage(t *testing.T) {
-	r := &release{version: "v1.2.3", time: time.Unix(1e9, 0).UTC()}
-	entries, err := r.image([]byte("program"), platform{"linux", "arm64"})
+	r := &release{version: "v1.2.3", time: time.Unix(1e9, 0).UTC(),
+		source: filepath.Join(t.TempDir(), "source")}
+	p := platform{"linux", "arm64"}
+	err := os.MkdirAll(r.built(p), 0o755)
+	for _, name := range []string{"hushsumd", "hushsum-rows"} {
+		err = errors.Join(err, os.WriteFile(filepath.Join(r.built(p), name), []byte(name), 0o755))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := r.image(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +270,8 @@ func TestImage(t *testing.T) {
 		t.Errorf("%v, the layer is not %v", err, config.RootFS.IDs)
 	}
 	archive := tar.NewReader(bytes.NewReader(layer))
-	for _, want := range []string{"data/ 700 65532", "hushsumd 755 65532"} {
+	for _, want := range []string{"data/ 700 65532", "hushsum-rows 755 65532",
+		"hushsumd 755 65532"} {
 		h, err := archive.Next()
 		if err != nil || fmt.Sprintf("%s %o %d", h.Name, h.Mode, h.Uid) != want {
 			t.Errorf("%v, %+v, want %s", err, h, want)

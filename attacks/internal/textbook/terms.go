@@ -164,8 +164,8 @@ func fit(body []byte, n int) []byte {
 	return out
 }
 
-// sized returns a body of exactly n bytes, or an error; without [Strict] it makes
-// it so.
+// sized returns a body of exactly n bytes, or an error; without [Strict] it pads or truncates the
+// body to n bytes.
 func sized(without Defence, body []byte, n int) ([]byte, error) {
 	if without.has(Strict) {
 		return fit(body, n), nil
@@ -173,7 +173,7 @@ func sized(without Defence, body []byte, n int) ([]byte, error) {
 	return body, wire.Exactly(body, n)
 }
 
-// readHeader takes a message apart; without [Strict] whatever is there.
+// readHeader takes a message apart; without [Strict] it takes whatever bytes are there.
 func readHeader(without Defence, most int, message []byte) (wire.Header, []byte, error) {
 	if without.has(Strict) {
 		message = fit(message, max(len(message), wire.HeaderSize))

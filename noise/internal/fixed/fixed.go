@@ -117,8 +117,8 @@ func (x *Number) Rsh(n uint) {
 	}
 }
 
-// ln2 is the natural logarithm of 2, off by at most 2^8 units: 2·atanh(1/3), 81 terms of
-// which each is off by less than two units.
+// ln2 is the natural logarithm of 2, off by at most 2^8 units: 2·atanh(1/3), 81 terms, each off by
+// less than two units.
 var ln2 = func() (sum Number) {
 	term := One
 	term.QuoWord(3)

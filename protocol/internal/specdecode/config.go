@@ -91,6 +91,9 @@ func (v *vector) derive() (*setting, error) {
 			return nil, fail("the recovery is out of range")
 		}
 		s.sparse = r.Degree != 0 && r.Degree < s.scheduledOf(s.n)-1
+		if f := r.CorruptNeighbours; f < 0 || f > c.Colluders || f > 0 && !s.sparse {
+			return nil, fail("the corrupt neighbours are out of range")
+		}
 		if r.Degree > s.scheduledOf(s.n)-1 || s.sparse && (r.Degree < 2 || r.Adversary == 0) {
 			return nil, fail("the degree is out of range")
 		}
@@ -127,6 +130,9 @@ func (v *vector) derive() (*setting, error) {
 		whole, _ := s.numbers(s.n)
 		parts = append(parts, []byte{byte(1 + r.Adversary)}, u32(whole.degree), u32(r.Threshold),
 			u32(r.MinSurvivors))
+		if r.CorruptNeighbours > 0 {
+			parts = append(parts, u32(r.CorruptNeighbours))
+		}
 	}
 	s.digest = hash("hushsum/2 config", parts...)
 	return s, nil
@@ -186,6 +192,9 @@ func (s *setting) numbers(size int) (numbers, error) {
 		}
 	}
 	h := out.degree
+	if s.sparse && r.CorruptNeighbours > 0 {
+		c = r.CorruptNeighbours
+	}
 	out.threshold = r.Threshold
 	if out.threshold == 0 {
 		out.threshold = 2*h/3 + 1

@@ -50,6 +50,7 @@ type vector struct {
 		Recovery   *struct {
 			Adversary, Threshold, Degree int
 			MinSurvivors                 int `json:"min_survivors"`
+			CorruptNeighbours            int `json:"corrupt_neighbours"`
 		}
 		PerRound  int `json:"per_round"`
 		Seed      octets

@@ -16,7 +16,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -88,7 +87,7 @@ func run() error {
 
 // session makes a session of the job that boundary.py has.
 func session(length, n int) (
-	*protocol.Carrier[*protocol.Server, *protocol.Client], *hushsum.Settled, error,
+	*protocol.Carrier[*protocol.Server, *protocol.Client], *job.Settled, error,
 ) {
 	var members []keyexchange.Entry
 	var signers []crypto.Signer

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 	"net/http"
 	"os"
 
+	"github.com/hushsum/hushsum/internal/strict"
 	"github.com/hushsum/hushsum/service/record"
 )
 
@@ -99,8 +99,14 @@ parties know and the backup does not are charged to the budget and count as lost
 		return err
 	}
 	defer answer.Body.Close()
-	var restored struct{ IDs []string }
-	if err := json.NewDecoder(io.LimitReader(answer.Body, mostAnswer)).Decode(&restored); err != nil {
+	var restored struct {
+		IDs []string `json:"ids"`
+	}
+	text, err := io.ReadAll(io.LimitReader(answer.Body, mostAnswer))
+	if err == nil {
+		err = strict.JSON(text, &restored)
+	}
+	if err != nil {
 		return err
 	}
 	for _, id := range restored.IDs {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hushsum/hushsum/internal/keyfile"
+	"github.com/hushsum/hushsum/keyexchange/keyfile"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/page"
@@ -33,12 +33,12 @@ func TestBackup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		seal, err := keyfile.SealKey(at("seal.key"), true)
-		if err != nil {
+		if _, err := keyfile.SealKey(at("seal.key"), true); err != nil {
 			t.Fatal(err)
 		}
-		n, err := node.Start(context.Background(), node.Options{Folder: at(folder), Plain: true,
-			Listen: "127.0.0.1:0", Admin: "127.0.0.1:0", Operators: operators, Key: seal})
+		n, err := node.Start(context.Background(), node.Options{Folder: at(folder),
+			Listen: "127.0.0.1:0", Admin: "127.0.0.1:0", Operators: operators,
+			KeyFile: at("seal.key")})
 		if err != nil {
 			t.Fatal(err)
 		}

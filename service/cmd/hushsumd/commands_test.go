@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/service/runner"
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -78,9 +79,10 @@ func checkDevRun(t *testing.T, equal bool, rounds int, args ...string) {
 	case equal && last.Accuracy < 0.5: // with noise it has what chance leaves of it
 		t.Errorf("%v: %+v", args, last)
 	case equal && (last.Difference == nil || *last.Difference != 0 ||
-		last.Accuracy != last.ClearAccuracy || last.Epsilon != 0):
+		last.Accuracy != last.ClearAccuracy || last.Spent != nil):
 		t.Errorf("%v: not the simulation's: %s", args, lines[len(lines)-1])
-	case !equal && (last.Difference != nil || !(last.Epsilon > 0 && last.Epsilon <= 8)):
+	case !equal && (last.Difference != nil || last.Spent == nil ||
+		!last.Spent.Spends() || last.Spent.Bare().Upper > 8):
 		t.Errorf("%v: with noise: %s", args, lines[len(lines)-1])
 	}
 }
@@ -192,7 +194,7 @@ clip = 1.0
 			"--cluster-key", exposed}, 1, []string{"chmod 600 " + exposed}},
 		{[]string{"serve", "--folder", at("node"), "--operators", file}, 1, []string{"line 1",
 			"operate NAME KEY"}},
-		{[]string{"join"}, 2, []string{"--train or --rows"}},
+		{[]string{"join"}, 2, []string{"--train, --gradients and --rows"}},
 		{[]string{"join", "--server", "http://10.0.0.1", "--identity", at("a.pem"), "--train", "x",
 			"--roster", at("roster.txt"), "--folder", at("p")}, 1, []string{"https://"}},
 		{[]string{"join", "--server", "https://127.0.0.1:1", "--identity", at("a.pem"), "--train", "x",
@@ -202,10 +204,13 @@ clip = 1.0
 			"--roster", at("roster.txt"), "--train-time", "-1s"}, 2, []string{"--train-time"}},
 		{[]string{"join", "--server", "https://127.0.0.1:1", "--identity", at("a.pem"), "--train", "x",
 			"--roster-fingerprint", "31c8"}, 2,
-			[]string{`--roster-fingerprint: "31c8" is no fingerprint, which has 64 hexadecimal digits`}},
+			[]string{`--roster-fingerprint: "31c8" is not a fingerprint, which has 64 hexadecimal digits`}},
 		{[]string{"join", "--server", "https://127.0.0.1:1", "--identity", at("a.pem"), "--train", "x",
 			"--roster", at("roster.txt"), "--committee-fingerprint", "31c8"}, 2,
-			[]string{`--committee-fingerprint: "31c8" is no`}},
+			[]string{`--committee-fingerprint: "31c8" is not`}},
+		{[]string{"member", "--server", "https://127.0.0.1:1", "--identity", at("a.pem"),
+			"--roster-fingerprint", "31c8", "--committee-fingerprint", "x"}, 2,
+			[]string{`--roster-fingerprint: "31c8" is not`}},
 		{[]string{"member", "--server", "https://127.0.0.1:1", "--identity", at("a.pem"), "--roster",
 			at("roster.txt"), "--folder", at("p"), "--follow"}, 2, []string{"operators in follow"}},
 		{[]string{"serve", "--rate", "-1"}, 2, []string{"--rate must be a number above 0"}},
@@ -254,13 +259,18 @@ func TestShowWithoutLeader(t *testing.T) {
 
 // A federation of which nothing is known is listed without figures.
 func TestListWithoutFigures(t *testing.T) {
+	budget, err := accounting.NewBudget(accounting.Statement{}, 2, 1e-5)
+	if err != nil {
+		t.Fatal(err)
+	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode([]runner.Status{{Name: "study", State: runner.Leaderless,
-			Rounds: 60, Budget: 2, Protects: "each party", ID: "0a"}})
+			Rounds: 60, Budget: &budget, ID: "0a"}})
 	}))
 	defer server.Close()
 	code, text := says(t, "federation", "list", "--admin", server.URL)
-	if want := "study without a leader -/60 - - 2 each party - 0a"; code != 0 ||
+	const want = "study without a leader -/60 - - of 2 - 0a at delta 1e-05 for each party, "
+	if code != 0 ||
 		!strings.Contains(strings.Join(strings.Fields(text), " "), want) {
 		t.Errorf("%d %s", code, text)
 	}

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hushsum/hushsum/internal/numbers"
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/runner"
@@ -34,14 +34,14 @@ const devMembers = 5
 
 // outcome is dev's last line.
 type outcome struct {
-	Rounds        int     `json:"rounds"` // begun
-	Lost          int     `json:"lost"`   // of these, without a sum
-	Accuracy      float64 `json:"accuracy"`
-	ClearAccuracy float64 `json:"clear_accuracy"` // of the same training without the sum
-	Epsilon       float64 `json:"epsilon"`        // spent, at delta 1e-5
-	Seconds       float64 `json:"seconds"`
-	URL           string  `json:"url"` // of the page
-	Job           string  `json:"job"` // digest of the job
+	Rounds        int               `json:"rounds"` // begun
+	Lost          int               `json:"lost"`   // of these, without a sum
+	Accuracy      float64           `json:"accuracy"`
+	ClearAccuracy float64           `json:"clear_accuracy"` // of the same training without the sum
+	Spent         *accounting.Claim `json:"spent"`          // null without noise
+	Seconds       float64           `json:"seconds"`
+	URL           string            `json:"url"` // of the page
+	Job           string            `json:"job"` // digest of the job
 	// Difference is the largest of a weight from that of the same training simulated, without
 	// noise; 0: they are equal to the last bit.
 	Difference *float64 `json:"difference,omitempty"`
@@ -63,7 +63,7 @@ if there is no noise, reports whether the results agree.`, std)
 	var o devOptions
 	var log, spec, data, protocol string
 	f.StringVar(&spec, "spec", "", "`file` of a job that gives the number of parties, see "+
-		"docs/service.md")
+		"docs/service-begin.md")
 	f.IntVar(&j.Rounds, "rounds", j.Rounds, "rounds of training")
 	f.IntVar(&j.Parties.Count, "parties", j.Parties.Count, "parties, 4 to 100")
 	f.Float64Var(&j.Privacy.Epsilon, "epsilon", j.Privacy.Epsilon,
@@ -138,12 +138,8 @@ func (o *devOptions) fromFile(f *flag.FlagSet, file string, std streams) (err er
 	if twice != "" {
 		return misuse("--%s is for dev without --spec; write it in %s", twice, file)
 	}
-	var note string
-	if o.job, note, err = readDevJob(file); err != nil {
+	if o.job, err = readDevJob(file); err != nil {
 		return err
-	}
-	if note != "" {
-		fmt.Fprintln(std.err, note)
 	}
 	o.own, err = dealRows(o.job)
 	return err
@@ -170,6 +166,8 @@ func runDev(
 		Log:    log,
 		Judge:  seen.judge,
 		Summed: seen.summed,
+		// All its parties are on this machine.
+		PerSecond: 10_000,
 	})
 	if err != nil {
 		return err
@@ -212,7 +210,7 @@ func runDev(
 	out := outcome{
 		Rounds:  status.Round,
 		Lost:    status.Lost,
-		Epsilon: status.Epsilon,
+		Spent:   status.Spent,
 		Seconds: time.Since(began).Seconds(),
 		URL:     url,
 		Job:     fed.JobDigest,
@@ -226,15 +224,14 @@ func runDev(
 		return err
 	}
 	epsilon := "no noise, no epsilon"
-	if o.job.Noisy() {
-		epsilon = fmt.Sprintf("epsilon %s of %g for %s, against %s", numbers.Epsilon(out.Epsilon),
-			o.job.Privacy.Epsilon, o.job.Protects(), o.job.Against())
+	if out.Spent != nil {
+		epsilon = out.Spent.String()
 	}
 	if o.json {
 		err = json.NewEncoder(std.out).Encode(out)
 	} else {
-		_, err = fmt.Fprintf(std.out, "%d rounds, %d lost; accuracy %.4f, in the clear %.4f; "+
-			"%s; %.1f s\n", out.Rounds, out.Lost, out.Accuracy, out.ClearAccuracy, epsilon, out.Seconds)
+		err = wrap(std.out, "%d rounds, %d lost; accuracy %.4f, in the clear %.4f; %.1f s; %s",
+			out.Rounds, out.Lost, out.Accuracy, out.ClearAccuracy, out.Seconds, epsilon)
 		if err == nil && out.Difference != nil {
 			_, err = fmt.Fprintf(std.out, "largest difference between a weight and the simulation's: %g\n",
 				*out.Difference)
@@ -258,8 +255,12 @@ func follow(
 		if err == nil {
 			for _, p := range s.History[min(told, len(s.History)):] {
 				if p.Parties > 0 {
-					fmt.Fprintf(notes, "round %3d  %d parties  accuracy %.4f  epsilon %s  %.2f s\n", p.Round,
-						p.Parties, p.Accuracy, numbers.Epsilon(p.Epsilon), p.Seconds)
+					spent := ""
+					if p.Share > 0 {
+						spent = fmt.Sprintf("  %.1f %% of the budget", 100*p.Share)
+					}
+					fmt.Fprintf(notes, "round %3d  %d parties  accuracy %.4f%s  %.2f s\n", p.Round, p.Parties,
+						p.Accuracy, spent, p.Seconds)
 				} else {
 					fmt.Fprintf(notes, "round %3d  lost: %s\n", p.Round, p.Lost)
 				}

@@ -9,10 +9,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/hushsum/hushsum/internal/keyfile"
 	"github.com/hushsum/hushsum/job"
-	"github.com/hushsum/hushsum/job/old"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/keyexchange/keyfile"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/training"
@@ -24,35 +23,27 @@ var devText []byte
 // mostDev bounds dev's parties, which are processes of one machine.
 const mostDev = 100
 
-// readDevJob reads the job that dev --spec names and, for one more release, a spec from before
-// there were jobs, which a note points out. It fails with all mistakes joined, each a
+// readDevJob reads the job that dev --spec names. It fails with all mistakes joined, each a
 // [job.ConfigError].
-func readDevJob(name string) (j *job.Job, note string, err error) {
+func readDevJob(name string) (*job.Job, error) {
 	file, err := os.Open(name)
 	if err != nil {
-		return nil, "", fmt.Errorf("--spec: %w", err)
+		return nil, fmt.Errorf("--spec: %w", err)
 	}
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, job.MaxFile+1))
 	if err != nil {
-		return nil, "", fmt.Errorf("--spec: %w", err)
+		return nil, fmt.Errorf("--spec: %w", err)
 	}
 	return parseDevJob(name, text)
 }
 
-func parseDevJob(name string, text []byte) (j *job.Job, note string, err error) {
-	if j, err = job.Parse(name, text); err != nil {
-		switch _, form, _, _ := old.Read(name, text); form {
-		case "", old.FormPlan:
-			return nil, "", err
-		}
-		if j, _, err = old.Spec(name, text); err != nil {
-			return nil, "", err
-		}
-		note = fmt.Sprintf("%s is a spec from before there were jobs, which is still read for one "+
-			"release. 'hushsum job convert %s' prints it as a job.", name, name)
+func parseDevJob(name string, text []byte) (*job.Job, error) {
+	j, err := job.Parse(name, text)
+	if err != nil {
+		return nil, err
 	}
-	return j, note, checkDev(j)
+	return j, checkDev(j)
 }
 
 // checkDev refuses a job that declares what dev cannot do. It fails with a [job.ConfigError].

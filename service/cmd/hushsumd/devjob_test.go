@@ -32,9 +32,9 @@ name = "other"
 // The federation of dev is that of the job, for rows such as those that are dealt, and has no
 // world.
 func TestDevJob(t *testing.T) {
-	j, note, err := parseDevJob("six.toml", []byte(goodJob))
-	if err != nil || note != "" {
-		t.Fatal(note, err)
+	j, err := parseDevJob("six.toml", []byte(goodJob))
+	if err != nil {
+		t.Fatal(err)
 	}
 	own, err := dealRows(j)
 	if err != nil {
@@ -111,7 +111,7 @@ func TestDevJobMistakes(t *testing.T) {
 		{`split = "dirichlet-labels"`, `draw = "new"`, 10, "world.data.draw", "keep their rows"},
 		{"steps = 2", "steps = 2, restart = true", 8, "training.restart", "hushsum simulate"},
 	} {
-		_, _, err := parseDevJob("six.toml", []byte(strings.Replace(goodJob, c.from, c.to, 1)))
+		_, err := parseDevJob("six.toml", []byte(strings.Replace(goodJob, c.from, c.to, 1)))
 		all := job.Errors(err)
 		if len(all) == 0 || c.path != "" && all[0].Path != c.path ||
 			c.line > 0 && all[0].Line != c.line || !strings.Contains(err.Error(), c.want) {
@@ -132,7 +132,7 @@ func TestDevJobSettled(t *testing.T) {
 		{"drop_out = 0.3", "drop_out = 0.6", "parties.drop_out", 6},
 		{"drop_out = 0.3", "drop_out = 0.3\nparties.hidden = 0.5", "parties.hidden", 7},
 	} {
-		j, _, err := parseDevJob("six.toml", []byte(strings.Replace(goodJob, c.from, c.to, 1)))
+		j, err := parseDevJob("six.toml", []byte(strings.Replace(goodJob, c.from, c.to, 1)))
 		if err == nil {
 			var own *ownRows
 			if own, err = dealRows(j); err == nil {
@@ -150,41 +150,17 @@ func TestDevJobSettled(t *testing.T) {
 	}
 }
 
-// The specs of before there were jobs are read with a note, also one that could be a scenario.
-func TestDevSpecs(t *testing.T) {
-	folder := filepath.Join("..", "..", "..", "job", "old", "testdata", "specs")
-	for _, name := range []string{"six.toml", "six-noisy.toml", "digits.toml"} {
-		text, err := os.ReadFile(filepath.Join(folder, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		j, note, err := parseDevJob(name, text)
-		if err != nil || j.Size() != 6 || !strings.Contains(note, "hushsum job convert "+name) {
-			t.Errorf("%s: %q, %v", name, note, err)
-		}
-	}
-	j, note, err := parseDevJob("s.toml", []byte(`name = "s"
-rounds = 2
-data.set = "synthetic"
-training = { model = "logistic", steps = 2, rate = 0.1 }
-party = [{ name = "clinic", count = 4 }]
-`))
-	if err != nil || note == "" || !j.Recovers() {
-		t.Errorf("%+v, %v", j, err)
-	}
-}
-
 // The example of the page on the service is one that dev runs.
 func TestDevDocumented(t *testing.T) {
-	page, err := os.ReadFile(filepath.FromSlash("../../../docs/service.md"))
+	page, err := os.ReadFile(filepath.FromSlash("../../../docs/service-begin.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, example, _ := strings.Cut(string(page), "`hushsumd dev --spec FILE` runs a job")
 	_, example, _ = strings.Cut(example, "```toml\n")
 	example, _, _ = strings.Cut(example, "```")
-	if j, note, err := parseDevJob("digits.toml", []byte(example)); err != nil || note != "" ||
+	if j, err := parseDevJob("digits.toml", []byte(example)); err != nil ||
 		j.World.Data.Set != "digits" {
-		t.Errorf("%q, %v\n%s", note, err, example)
+		t.Errorf("%v\n%s", err, example)
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/hushsum/hushsum"
-	"github.com/hushsum/hushsum/internal/keyfile"
+	"github.com/hushsum/hushsum/keyexchange/keyfile"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/service/party"
+	"github.com/hushsum/hushsum/store"
 )
 
 // devPartyName and devMemberName are the names under which dev starts its parties and its
@@ -29,7 +29,7 @@ func writeRows(name string, rows *learning.Dataset) error {
 	if err := gob.NewEncoder(&b).Encode(rows); err != nil {
 		return err
 	}
-	return hushsum.FileStore(name).Save(b.Bytes())
+	return store.FileStore(name).Save(b.Bytes())
 }
 
 // devProcess runs one of dev's processes, the one of the given number, until dev ends.

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"io/fs"
 
-	"github.com/hushsum/hushsum/internal/rows"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/training/rows"
 )
 
 // builtinRowCount is how many synthetic rows dev's own job deals.

@@ -135,13 +135,11 @@ func check(file string, std streams) error {
 		return inFile(file, err)
 	}
 	digest := f.Settled.Roster().Digest()
-	for _, note := range append(notes(file, f), f.Left(files)...) {
+	for _, note := range append(notes(f), f.Left(files)...) {
 		fmt.Fprintf(std.out, "%s\n\n", note)
 	}
 	fmt.Fprintf(std.out, "%s\nidentifier          %s\n", f.Job.Name, f.ID)
-	if f.JobDigest != "" {
-		fmt.Fprintf(std.out, "digest of the job   %s\n", f.JobDigest)
-	}
+	fmt.Fprintf(std.out, "digest of the job   %s\n", f.JobDigest)
 	fmt.Fprintf(std.out, "roster fingerprint  %x\n\n", digest)
 	for _, line := range slices.Concat(f.Meaning(), []string{""}, f.Needs()) {
 		fmt.Fprintln(std.out, line)
@@ -149,16 +147,10 @@ func check(file string, std streams) error {
 	return nil
 }
 
-// notes lists what the operator who declares a federation by a file should know about the file.
-func notes(file string, f *federation.Federation) (list []string) {
+// notes lists what the operator who declares a federation should know about its file.
+func notes(f *federation.Federation) (list []string) {
 	if f.World {
 		list = append(list, "[world] is for simulations and is left out: it is sent to nobody")
-	}
-	if f.JobDigest == "" {
-		list = append(list, fmt.Sprintf("%s has the form of federation files from before there were "+
-			"jobs, which is still read for one release. 'hushsum job convert %s' prints it as a job, with "+
-			"notes on what changes: the identifier does, and a running federation ends under the file "+
-			"that it began with.", file, file))
 	}
 	return list
 }
@@ -168,13 +160,15 @@ func (o *operator) create(ctx context.Context, file string, std streams) error {
 	if err != nil {
 		return inFile(file, err)
 	}
-	for _, note := range append(notes(file, f), f.Left(files)...) {
+	for _, note := range append(notes(f), f.Left(files)...) {
 		fmt.Fprintln(std.out, note)
 	}
 	if files.Succession, err = o.succession(f); err != nil {
 		return err
 	}
-	var made struct{ ID string }
+	var made struct {
+		ID string `json:"id"`
+	}
 	if err := o.ask(ctx, http.MethodPost, "/v1/federations", page.Declared(*files), "",
 		&made); err != nil {
 		return err
@@ -285,24 +279,22 @@ func (o *operator) list(ctx context.Context, asJSON bool, std streams) error {
 		return json.NewEncoder(std.out).Encode(list)
 	}
 	w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "NAME\tSTATE\tROUND\tLOST\tEPSILON\tOF\tFOR\tAGAINST\tPARTIES\tID")
+	fmt.Fprintln(w, "NAME\tSTATE\tROUND\tLOST\tEPSILON\tPARTIES\tID\tABOUT")
 	for _, s := range list {
 		round, lost, parties := fmt.Sprint(s.Round), fmt.Sprint(s.Lost), fmt.Sprint(len(s.Parties))
-		epsilon, budget := "none", ""
-		if s.Protects != "" {
-			epsilon = numbers.Epsilon(s.Epsilon)
-		}
+		epsilon, about := "none", ""
 		if !s.Known() {
 			round, lost, parties = "-", "-", "-"
-			if s.Protects != "" {
-				epsilon = "-"
+		}
+		if b := s.Budget; b != nil {
+			epsilon, about = "-", fmt.Sprintf("at delta %v for %v", b.Target().Delta, b.Statement())
+			if s.Spent != nil {
+				epsilon = s.Spent.Most()
 			}
+			epsilon += fmt.Sprintf(" of %v", b.Target().Epsilon)
 		}
-		if s.Budget > 0 {
-			budget = fmt.Sprintf("%.3g", s.Budget)
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s/%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Name, s.State, round,
-			s.Rounds, lost, epsilon, budget, s.Protects, s.Against, parties, s.ID)
+		fmt.Fprintf(w, "%s\t%s\t%s/%d\t%s\t%s\t%s\t%s\t%s\n", s.Name, s.State, round, s.Rounds, lost,
+			epsilon, parties, s.ID, about)
 	}
 	return w.Flush()
 }
@@ -339,17 +331,17 @@ func show(s *runner.Status, asJSON bool, std streams) error {
 		session = fmt.Sprintf("session %d, ", s.Session)
 	}
 	fmt.Fprintf(std.out, "%sround %d of %d, %d lost, %s\n", session, s.Round, s.Rounds, s.Lost, leader)
-	if s.Budget > 0 {
-		fmt.Fprintf(std.out, "epsilon %s of %.4g for %s, at delta %g, against %s\n",
-			numbers.Epsilon(s.Epsilon), s.Budget, s.Protects, s.Delta, s.Against)
+	if s.Spent != nil {
+		wrap(std.out, "the party with most has spent %v", s.Spent)
 	}
-	if s.Study > 0 {
-		left := "is %.4g left"
-		if s.State == "ended" { // and others may continue it
-			left = "was %.4g left at its end"
+	if s.Budget != nil {
+		wrap(std.out, "no party spends more than %v", s.Budget)
+	}
+	if s.Study != nil {
+		wrap(std.out, "its study may spend %v", s.Study.Budget)
+		if s.Study.Spent != nil {
+			wrap(std.out, "by its plan, %v, the party with most has spent %v", s.Study.Plan, s.Study.Spent)
 		}
-		fmt.Fprintf(std.out, "of its study's epsilon %g "+left+"\n", s.Study,
-			max(0, s.Study-s.Epsilon))
 	}
 	if s.Asks > 0 {
 		fmt.Fprintf(std.out, "it asks %s: see 'hushsumd query %s'\n", numbers.Plural(s.Asks, "query"),

@@ -13,21 +13,22 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hushsum/hushsum/job/consent"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/party"
 )
 
 // followPause is about how long a party or a member waits between two questions for a federation to
-// continue in, so that all of a small roster are present when one begins, which waits 8 s for those
-// that come back. Those of large rosters wait twice as long. Tests wait less.
+// continue in, so that all of a small roster are present soon after one begins, whose first round
+// waits for them. Those of large rosters wait twice as long. Tests wait less.
 var followPause = 5 * time.Second
 
 // largeRoster has more parties than ask every few seconds.
 const largeRoster = 1000
 
 // follows refuses --follow without operators to follow.
-func (j *joining) follows(policy *party.Policy) error {
+func (j *joining) follows(policy *consent.Policy) error {
 	if j.followed && (policy == nil || len(policy.Follow) == 0) {
 		return misuse("--follow takes a --policy with operators in follow")
 	}
@@ -121,7 +122,7 @@ func (j *joining) follow(ctx context.Context, p *party.Party,
 				return err
 			}
 			return show.agree(next, std)
-		case errors.Is(err, party.ErrPolicy): // the operator may declare another
+		case errors.Is(err, consent.ErrPolicy): // the operator may declare another
 			for line := range strings.SplitSeq(err.Error(), "\n") {
 				if !told[line] {
 					told[line] = true

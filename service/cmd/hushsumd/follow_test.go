@@ -16,8 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/job/consent"
 	"github.com/hushsum/hushsum/keyexchange"
-	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/party"
 )
@@ -116,11 +117,11 @@ privacy.clip = 1.0
 	var asked []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		asked = append(asked, strings.TrimPrefix(q.URL.Path, "/v1/federations"))
-		var answer any = []door.Listed{{Name: "was", ID: was.ID}}
+		var answer any = []exchange.Listed{{Name: "was", ID: was.ID}}
 		switch asked[len(asked)-1] {
 		case "":
 		case "/" + was.ID:
-			answer = door.Description{Name: "was", ID: was.ID, Text: string(was.Text), Committee: "c"}
+			answer = exchange.Description{Name: "was", ID: was.ID, Text: string(was.Text), Committee: "c"}
 		default:
 			cancel()
 		}
@@ -159,7 +160,7 @@ privacy.clip = 1.0
 // Why a federation is not followed is said once, whatever others are refused later.
 func TestFollowRefused(t *testing.T) {
 	followPause = time.Millisecond
-	refused := []error{fmt.Errorf("%w: a", party.ErrPolicy), fmt.Errorf("%w: b", party.ErrPolicy)}
+	refused := []error{fmt.Errorf("%w: a", consent.ErrPolicy), fmt.Errorf("%w: b", consent.ErrPolicy)}
 	next := createdFor(t, "a b c d")
 	j := joining{folder: t.TempDir(), resumes: next.ID}
 	p := &party.Party{Federation: createdFor(t, "a b c d e"), Folder: j.folder}
@@ -199,15 +200,15 @@ func TestPermitted(t *testing.T) {
 	if err := permitted(p); err != nil {
 		t.Errorf("no policy: %v", err)
 	}
-	p.Policy = &party.Policy{MaxEpsilon: 1} // and the federation has no noise
-	if err := permitted(p); !errors.Is(err, party.ErrPolicy) {
+	p.Policy = &consent.Policy{MaxEpsilon: 1} // and the federation has no noise
+	if err := permitted(p); !errors.Is(err, consent.ErrPolicy) {
 		t.Errorf("no book: %v", err)
 	}
-	p.Book = &party.Book{File: filepath.Join(t.TempDir(), "book"), Key: new(keyexchange.SealKey)}
-	if err := permitted(p); !errors.Is(err, party.ErrPolicy) {
+	p.Book = &consent.Book{File: filepath.Join(t.TempDir(), "book"), Key: new(keyexchange.SealKey)}
+	if err := permitted(p); !errors.Is(err, consent.ErrPolicy) {
 		t.Errorf("not in the book: %v", err)
 	}
-	if err := p.Book.Decline(p.Federation); err != nil {
+	if err := p.Book.Decline(p.Federation.Settled); err != nil {
 		t.Fatal(err)
 	}
 	if err := permitted(p); err != nil {

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/hushsum/hushsum/internal/keyfile"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/keyexchange/keyfile"
 )
 
 func identity(_ context.Context, args []string, std streams) error {

@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"crypto"
-	"crypto/ed25519"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
@@ -23,21 +21,22 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hushsum/hushsum"
-	"github.com/hushsum/hushsum/internal/answers"
-	"github.com/hushsum/hushsum/internal/keyfile"
-	"github.com/hushsum/hushsum/internal/rows"
+	"github.com/hushsum/hushsum/internal/strict"
+	"github.com/hushsum/hushsum/job/consent"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/keyexchange/keyfile"
 	"github.com/hushsum/hushsum/query"
-	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/query/sources"
+	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/party"
 	"github.com/hushsum/hushsum/service/tensor"
-	"github.com/hushsum/hushsum/tables"
+	"github.com/hushsum/hushsum/store"
 )
 
 func join(ctx context.Context, args []string, std streams) error {
-	f := flags("join", "join --server URL --identity FILE --train COMMAND|--rows FILE [flags]", `
+	f := flags("join", "join --server URL --identity FILE --train COMMAND|--gradients COMMAND|--rows "+
+		"FILE [flags]", `
 It takes part in a federation. First it explains what that means and asks for consent; what was
 accepted is pinned in the folder, and after any change it asks again. All connections are made from
 here; HTTPS_PROXY may name a proxy.
@@ -52,9 +51,21 @@ change), or trained.safetensors or trained.npz (the weights) there, and metrics.
 that round, or with noise as a submission of zeros, which only this log reports. If the unit is a
 record, "coins" in round.json says how many records the command may draw from (count), with what
 probability each (rate), how many at most (most, else it leaves zeros), and to what norm it clips
-the gradient of each (clip); the update is minus their sum, in float64. If the federation declares
-the training, give --rows instead of a command: a CSV file of numbers without a header, the last of
-each line the class, from 0.
+the gradient of each (clip); the update is minus their sum, in float64. A record on which the
+command fails then takes the sum of all others away, so that no epsilon is proved for that round.
+
+For records rather give --gradients: a command that makes the gradient of each, while this program
+tosses the coins, clips and adds up. It is started ahead, twice, and prints "ready" on a line
+whenever it waits for work. Then it gets a line such as {"round": 3, "units": [4, 17]}, with numbers
+from 0 below --records, reads the model as above, leaves gradients.safetensors or gradients.npz with
+a gradient of each unit, in their order, along a first dimension, and is ready again. Where it fails
+on several (it ends, is killed, leaves none, or has not done them in time) it is asked for each
+alone, and one on which it fails alone adds nothing. One unit has a fifth of privacy.submit_after,
+and several at once have no more. This log says that some records add nothing, and not how many;
+what the command prints gets there too, so it should name no units.
+
+If the federation declares the training, give --rows instead of a command: a CSV file of numbers
+without a header, the last of each line the class, from 0.
 
 If it asks queries, --rows is a CSV file whose first line (or --header) names the columns, a Parquet
 file, a SQLite file, or the address of a PostgreSQL database, postgres://user@host/name; for both
@@ -65,6 +76,10 @@ line, and to nobody else.`, std)
 	var j joining
 	j.flags(f, "hushsum-party")
 	f.StringVar(&j.train, "train", "", "`command` that trains, run by the shell")
+	f.StringVar(&j.gradients, "gradients", "", "`command` that makes gradients of records, run by the "+
+		"shell")
+	f.IntVar(&j.records, "records", 0, "with --gradients: `number` of this party's records, or groups "+
+		"of them")
 	f.StringVar(&j.rows.Rows, "rows", "", "`file` of this party's rows, or postgres://…, where the "+
 		"training is declared or queries are asked")
 	f.StringVar(&j.rows.SQL, "sql", "", "`statement` that selects its rows from a database")
@@ -81,8 +96,10 @@ line, and to nobody else.`, std)
 		return err
 	}
 	switch {
-	case (j.train == "") == (j.rows.Rows == ""):
-		return misuse("give either --train or --rows")
+	case given(j.train)+given(j.gradients)+given(j.rows.Rows) != 1:
+		return misuse("give one of --train, --gradients and --rows")
+	case (j.gradients == "") != (j.records == 0) || j.records < 0:
+		return misuse("--gradients takes --records, how many this party has")
 	case j.limit <= 0:
 		return misuse("--train-time must be a time above 0, such as 10m")
 	case !slices.Contains([]string{"", ".safetensors", ".npz"}, filepath.Ext(j.out)):
@@ -92,7 +109,7 @@ line, and to nobody else.`, std)
 	if err != nil {
 		return err
 	}
-	p.Book = &party.Book{File: cmp.Or(j.book, filepath.Join(j.folder, "book")), Key: p.Key}
+	p.Book = &consent.Book{File: cmp.Or(j.book, filepath.Join(j.folder, "book")), Key: p.Key}
 	if err := j.resume(p); err != nil {
 		return err
 	}
@@ -102,6 +119,7 @@ line, and to nobody else.`, std)
 	if p.Trainer, err = j.trainer(ctx, p.Federation, p.Identity, j.folder, std); err != nil {
 		return err
 	}
+	defer func() { over(p.Trainer) }()
 	if err := j.agree(p.Federation, std); err != nil {
 		return err
 	}
@@ -119,6 +137,7 @@ line, and to nobody else.`, std)
 		if !j.followed {
 			return nil
 		}
+		over(p.Trainer)
 		for p.Trainer = nil; p.Trainer == nil; {
 			if err := j.follow(ctx, p, p.Successor, std); err != nil {
 				return err
@@ -126,7 +145,7 @@ line, and to nobody else.`, std)
 			p.Trainer, err = j.trainer(ctx, p.Federation, p.Identity, p.Folder, std)
 			if errors.Is(err, query.ErrRows) { // the party repairs them, or they fit the next one again
 				fmt.Fprintln(std.out, err)
-				err = p.Book.Decline(p.Federation)
+				err = p.Book.Decline(p.Federation.Settled)
 			}
 			if err != nil {
 				return err
@@ -155,8 +174,9 @@ type joining struct {
 	rosterFile, rosterPrint       string
 	committeeFile, committeePrint string
 	identity, key, policy, log    string
-	folder, train, out            string
-	rows                          tables.Source
+	folder, train, gradients, out string
+	records                       int
+	rows                          sources.Source
 	limit                         time.Duration
 	spent                         int
 	least                         uint64
@@ -196,10 +216,12 @@ func (j *joining) peer(ctx context.Context, std streams) (*party.Party, error) {
 	case j.committeeFile != "" && j.committeePrint != "":
 		return nil, misuse("give --committee or --committee-fingerprint")
 	}
-	for name, text := range map[string]string{"roster": j.rosterPrint, "committee": j.committeePrint} {
-		if b, err := hex.DecodeString(text); text != "" && (err != nil || len(b) != sha256.Size) {
-			return nil, misuse("--%s-fingerprint: %.80q is no fingerprint, which has 64 hexadecimal digits",
-				name, text)
+	for _, of := range []struct{ list, print string }{{"roster", j.rosterPrint},
+		{"committee", j.committeePrint}} {
+		b, err := hex.DecodeString(of.print)
+		if of.print != "" && (err != nil || len(b) != sha256.Size) {
+			return nil, misuse("--%s-fingerprint: %.80q is not a fingerprint, which has 64 hexadecimal "+
+				"digits", of.list, of.print)
 		}
 	}
 	identity, err := keyfile.ReadIdentity(j.identity)
@@ -211,7 +233,7 @@ func (j *joining) peer(ctx context.Context, std streams) (*party.Party, error) {
 		return nil, err
 	}
 	if j.policy != "" {
-		if p.Policy, err = party.ReadPolicy(j.policy); err != nil {
+		if p.Policy, err = consent.ReadPolicy(j.policy); err != nil {
 			return nil, err
 		}
 	}
@@ -240,64 +262,22 @@ func (j *joining) peer(ctx context.Context, std streams) (*party.Party, error) {
 	return p, nil
 }
 
-// permitted fails with [party.ErrPolicy] if a federation is not within its party's policy. One that
-// has ended by the party's book is not judged anew: nothing is sent in it, and with a policy that
-// was tightened since the party could follow no other.
+// permitted fails with [consent.ErrPolicy] if a federation is not within its party's policy. One
+// that has ended by the party's book is not judged anew: nothing is sent in it, and with a policy
+// that was tightened since the party could follow no other.
 func permitted(p *party.Party) error {
 	if p.Policy == nil {
 		return nil
 	}
 	if p.Book != nil {
 		entries, err := p.Book.Entries()
-		if err != nil || slices.ContainsFunc(entries, func(e party.Entry) bool {
+		if err != nil || slices.ContainsFunc(entries, func(e consent.Entry) bool {
 			return e.ID == p.Federation.ID && !e.Ended.IsZero()
 		}) {
 			return err
 		}
 	}
-	return p.Policy.Check(p.Federation)
-}
-
-// trainer returns the training command, or the training that the federation declares, on this
-// party's rows.
-func (j *joining) trainer(
-	ctx context.Context, f *federation.Federation, identity crypto.Signer, folder string, std streams,
-) (party.Trainer, error) {
-	switch declared := f.Settled.Trains(); {
-	case f.Questions() != nil && j.rows.Rows == "":
-		return nil, errors.New("the federation asks queries about rows; give --rows instead of --train")
-	case f.Questions() != nil:
-		rows, err := answers.ReadRows(std.out, f.Job, f.Questions(),
-			func(s *query.Schema) (*query.Rows, *query.Report, error) { return j.rows.Read(ctx, s) })
-		if err != nil {
-			return nil, err
-		}
-		return party.NewAsked(f, rows)
-	case j.rows.Header != "" || j.rows.SQL != "":
-		return nil, errors.New("--header and --sql are for federations that ask queries; leave them out")
-	case declared && j.rows.Rows == "":
-		return nil, errors.New("the federation declares how parties train; give --rows instead of " +
-			"--train")
-	case declared:
-		own, err := rows.ReadOwn(j.rows.Rows, f.Job.Model, f.Job.Privacy.Group != "")
-		if err != nil {
-			return nil, err
-		}
-		i, found := f.Settled.Roster().Index(identity.Public().(ed25519.PublicKey))
-		if !found {
-			return nil, errors.New("this identity's key is not in the roster")
-		}
-		return party.NewDeclared(f, i, own, folder)
-	case j.rows.Rows != "":
-		return nil, errors.New("the federation leaves training to the parties; give --train instead of " +
-			"--rows")
-	}
-	return &party.Command{
-		Line:   j.train,
-		Folder: filepath.Join(folder, "work"),
-		Limit:  j.limit,
-		Out:    std.err,
-	}, nil
+	return p.Policy.Check(p.Federation.Settled)
 }
 
 // find works the federation out from the server's description and the roster that this party
@@ -342,8 +322,8 @@ func (j *joining) find(ctx context.Context, server *party.Server) (*federation.F
 // choose returns the identifier of the federation that a name stands for: among several, the one
 // that was accepted before, so that a party that is started again continues in it, whatever the
 // operator has declared since.
-func choose(listed []door.Listed, name, accepted string) (id string, err error) {
-	var found []door.Listed
+func choose(listed []exchange.Listed, name, accepted string) (id string, err error) {
+	var found []exchange.Listed
 	for _, l := range listed {
 		if name == "" || l.Name == name || l.ID == name {
 			found = append(found, l)
@@ -370,7 +350,7 @@ func choose(listed []door.Listed, name, accepted string) (id string, err error) 
 
 // naming lists names by which --federation tells federations apart: identifiers for those that
 // share a name.
-func naming(list []door.Listed) string {
+func naming(list []exchange.Listed) string {
 	often := make(map[string]int)
 	for _, l := range list {
 		often[l.Name]++
@@ -465,7 +445,7 @@ func (j *joining) accepted() (before accepted, err error) {
 	if err != nil {
 		return before, err
 	}
-	if err := json.Unmarshal(text, &before); err != nil {
+	if err := strict.JSON(text, &before); err != nil {
 		return before, fmt.Errorf("%s: %w", name, err)
 	}
 	return before, nil
@@ -496,9 +476,7 @@ func (j *joining) agree(f *federation.Federation, std streams) error {
 	}
 	digest := f.Settled.Roster().Digest()
 	fmt.Fprintf(std.out, "\nidentifier         %s\n", f.ID)
-	if f.JobDigest != "" {
-		fmt.Fprintf(std.out, "digest of the job  %s\n", f.JobDigest)
-	}
+	fmt.Fprintf(std.out, "digest of the job  %s\n", f.JobDigest)
 	fmt.Fprintf(std.out, "roster fingerprint %x\n", digest)
 	if one := f.Settled.Oneshot(); one != nil {
 		fmt.Fprintf(std.out, "of the committee   %x\n", one.Committee.Digest())
@@ -516,5 +494,5 @@ func (j *joining) agree(f *federation.Federation, std streams) error {
 	if err != nil {
 		return err
 	}
-	return hushsum.FileStore(filepath.Join(j.folder, fileAccepted)).Save(b)
+	return store.FileStore(filepath.Join(j.folder, fileAccepted)).Save(b)
 }

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/party"
 	"github.com/hushsum/hushsum/service/tensor"
@@ -22,26 +22,26 @@ import (
 // Of several federations the one is meant that is named, or that was accepted in the folder; else
 // the error lists names, and identifiers where names are the same.
 func TestChoose(t *testing.T) {
-	one, two := door.Listed{Name: "study", ID: "01"}, door.Listed{Name: "study-2", ID: "02"}
-	again := door.Listed{Name: "study", ID: "03"}
+	one, two := exchange.Listed{Name: "study", ID: "01"}, exchange.Listed{Name: "study-2", ID: "02"}
+	again := exchange.Listed{Name: "study", ID: "03"}
 	for _, c := range []struct {
-		listed         []door.Listed
+		listed         []exchange.Listed
 		name, accepted string
 		want           string // the identifier, or words of the error
 	}{
 		{nil, "", "", "no federation yet"},
-		{[]door.Listed{one}, "", "", "01"},
-		{[]door.Listed{one}, "", "09", "01"}, // which is then asked about
-		{[]door.Listed{one, two}, "", "01", "01"},
-		{[]door.Listed{one, two}, "", "02", "02"},
-		{[]door.Listed{one, two}, "study-2", "01", "02"},
-		{[]door.Listed{one, two}, "02", "", "02"},
-		{[]door.Listed{one, two}, "", "", `--federation: "study", "study-2"`},
-		{[]door.Listed{one, two}, "", "09", `--federation: "study", "study-2"`},
-		{[]door.Listed{one, two}, "studio", "01", `no federation "studio"; --federation names one of "study"`},
-		{[]door.Listed{one, two, again}, "study", "03", "03"},
-		{[]door.Listed{one, two, again}, "study", "02", `--federation: 01 ("study"), 03 ("study")`},
-		{[]door.Listed{one, two, again}, "", "", `01 ("study"), "study-2", 03 ("study")`},
+		{[]exchange.Listed{one}, "", "", "01"},
+		{[]exchange.Listed{one}, "", "09", "01"}, // which is then asked about
+		{[]exchange.Listed{one, two}, "", "01", "01"},
+		{[]exchange.Listed{one, two}, "", "02", "02"},
+		{[]exchange.Listed{one, two}, "study-2", "01", "02"},
+		{[]exchange.Listed{one, two}, "02", "", "02"},
+		{[]exchange.Listed{one, two}, "", "", `--federation: "study", "study-2"`},
+		{[]exchange.Listed{one, two}, "", "09", `--federation: "study", "study-2"`},
+		{[]exchange.Listed{one, two}, "studio", "01", `no federation "studio"; --federation names one of "study"`},
+		{[]exchange.Listed{one, two, again}, "study", "03", "03"},
+		{[]exchange.Listed{one, two, again}, "study", "02", `--federation: 01 ("study"), 03 ("study")`},
+		{[]exchange.Listed{one, two, again}, "", "", `01 ("study"), "study-2", 03 ("study")`},
 	} {
 		id, err := choose(c.listed, c.name, c.accepted)
 		if err == nil && id != c.want || err != nil && !strings.Contains(err.Error(), c.want) {

@@ -119,3 +119,9 @@ func describeFlag(f *flag.Flag) script.Flag {
 	}
 	return script.Flag{Name: f.Name, Arg: value, Usage: text}
 }
+
+// wrap prints text on lines that fit a terminal.
+func wrap(w io.Writer, format string, a ...any) error {
+	_, err := fmt.Fprintln(w, strings.Join(script.Wrap(fmt.Sprintf(format, a...), script.Width), "\n"))
+	return err
+}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/hushsum/hushsum/internal/keyfile"
+	"github.com/hushsum/hushsum/keyexchange/keyfile"
 )
 
 // natsFlags say how a node reaches an operator's NATS. They hold no secret, since other users of

@@ -14,9 +14,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hushsum/hushsum/internal/keyfile"
 	"github.com/hushsum/hushsum/internal/numbers"
-	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/internal/strict"
+	"github.com/hushsum/hushsum/keyexchange/keyfile"
+	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/signature"
 )
 
@@ -122,7 +123,7 @@ func (o *operator) ask(ctx context.Context, method, path string, body any, match
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(b, into)
+	return strict.JSON(b, into)
 }
 
 // send sends a request, signing its body if there is an identity, and returns the answer if the
@@ -158,8 +159,8 @@ func (o *operator) send(
 	if err != nil {
 		return nil, err
 	}
-	var p door.Problem
-	_ = json.Unmarshal(b, &p)
+	var p exchange.Problem
+	_ = strict.JSON(b, &p) // another program may answer, such as a proxy
 	if answer.StatusCode == http.StatusUnauthorized && o.identity == nil {
 		if o.token == "" {
 			return nil, errors.New("the server requires an operator: set HUSHSUM_TOKEN, or give " +

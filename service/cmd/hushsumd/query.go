@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hushsum/hushsum/internal/answers"
 	"github.com/hushsum/hushsum/internal/numbers"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/query"
+	"github.com/hushsum/hushsum/query/answers"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/page"
 	"github.com/hushsum/hushsum/service/runner"
@@ -182,7 +182,9 @@ func (q *questioner) more(ctx context.Context, s *runner.Status, file string) er
 	if batch.Files.Succession, err = q.succession(batch.Federation); err != nil {
 		return err
 	}
-	var made struct{ ID string }
+	var made struct {
+		ID string `json:"id"`
+	}
 	if err := q.ask(ctx, http.MethodPost, "/v1/federations", page.Declared(batch.Files), "",
 		&made); err != nil {
 		return err
@@ -288,10 +290,8 @@ func (q *questioner) print(
 	if asked != nil {
 		fmt.Fprintf(q.std.out, "parties   %s of %s\n", numbers.Grouped(asked.Parties),
 			numbers.Grouped(asked.Of))
-		if asked.Epsilon > 0 {
-			fmt.Fprintf(q.std.out, "epsilon   %s of %s for these together, at delta %v,\n"+
-				"          against %s\n", numbers.Epsilon(asked.Epsilon), asked.Protects, asked.Delta,
-				asked.Against)
+		if asked.Spent != nil {
+			wrap(q.std.out, "these together spend %v", asked.Spent)
 		}
 		fmt.Fprintln(q.std.out)
 	}
@@ -320,13 +320,15 @@ func (q *questioner) printPlan(p *page.Planned, all []query.Answer) error {
 		return json.NewEncoder(q.std.out).Encode(p)
 	}
 	w := q.std.out
-	if p.Total > 0 {
-		fmt.Fprintf(w, "epsilon   %s by themselves; with the %s already spent %s",
-			numbers.Epsilon(p.Own), numbers.Epsilon(p.Before), numbers.Epsilon(p.Total))
-		if p.Study > 0 {
-			fmt.Fprintf(w, "\nstudy     %.4g of its budget of %g would be left", p.Left(), p.Study)
+	if p.Total != nil {
+		wrap(w, "by themselves these spend %v", p.Own)
+		wrap(w, "with the %s that the party with most has already spent that makes %v", p.Before.Most(),
+			p.Total)
+		if s := p.Study; s != nil {
+			wrap(w, "the study may spend %v", s.Budget)
+			wrap(w, "by its plan, %v, it would then have spent %v", s.Plan, s.Spent)
 		}
-		fmt.Fprint(w, "\n\n")
+		fmt.Fprintln(w)
 	}
 	if len(p.Queries) > 0 {
 		answers.WritePlan(w, p.Expected())

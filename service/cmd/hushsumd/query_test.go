@@ -98,6 +98,10 @@ func TestQuery(t *testing.T) {
 		!strings.Contains(text, "nothing of its rows has left") {
 		t.Errorf("%d %s", code, text)
 	}
+	if code, text = join(ctx, "west", "\xff\xfes\x00", policy); code != 1 ||
+		!strings.Contains(text, "west.csv: it is UTF-16, and not UTF-8; convert it: iconv") {
+		t.Errorf("%d %s", code, text)
+	}
 	sums := write("sums.toml", "follow = [\""+key+"\"]\nquery_kinds = [\"sum\"]\n")
 	if code, text = join(ctx, "west", rows, sums); code != 1 ||
 		!strings.Contains(text, "query older is a count, and query_kinds has sum") {
@@ -110,10 +114,12 @@ func TestQuery(t *testing.T) {
 			own := rows
 			if i == 0 {
 				own = strings.Replace(own, "M,70", "M,170", 1)
+			} else if i == 1 { // as a spreadsheet saves them
+				own = "\ufeff" + strings.NewReplacer(",", "; ", "\n", "\r\n").Replace(own)
 			}
 			code, text := join(within, name, own, policy)
 			if code != exitInterrupted || i == 0 != strings.Contains(text,
-				"north.csv: age: 1 value clipped, at line 3\n") {
+				"north.csv: age: 1 value clipped, at line 3: \"170\", where the job declares numbers ") {
 				t.Errorf("%s: %d %s", name, code, text)
 			}
 		})
@@ -129,7 +135,7 @@ func TestQuery(t *testing.T) {
 	}
 	text = run(0, "query", "clinics")
 	for _, want := range []string{"parties   4 of 4\n", "older (count, rows)", "\n  M ",
-		"of each record of a party for these together"} {
+		"these together spend epsilon 1.9", " for each record of a"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("nothing says %q: %s", want, text)
 		}
@@ -137,7 +143,8 @@ func TestQuery(t *testing.T) {
 	awaitEnd(t, ctx, n, "clinics")
 	if text = run(0, "federation", "show", "clinics"); !strings.Contains(text,
 		"it asks 2 queries: see 'hushsumd query clinics'\n") ||
-		!strings.Contains(text, "of its study's epsilon 4 was 2 left at its end") {
+		!strings.Contains(text, "its study may spend epsilon 4 at delta 1e-05 for each record of a") ||
+		!strings.Contains(text, "by its plan, gaussian, the party with most has spent epsilon 1.9") {
 		t.Error(text)
 	}
 	lines, err := n.AuditLog(ctx, n.Listing(ctx)[0].ID)
@@ -155,7 +162,8 @@ func TestQuery(t *testing.T) {
 		"roster = \"roster.txt\"", "count = 4", `{ name = "sexes", kind = "histogram", column = "sex" }`,
 		`{ name = "age", kind = "mean", column = "age" }`).Replace(firstQuestions))
 	text = run(0, "query", "clinics", next, "--plan")
-	for _, want := range []string{"epsilon   0.6", "study     1.", "of its budget of 4 would be left",
+	for _, want := range []string{"by themselves these spend epsilon 0.6", "already spent that",
+		"the study may spend epsilon 4 at", "by its plan, gaussian, it would then have spent epsilon ",
 		"age                  mean", "older was answered in clinics, and costs nothing"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("nothing says %q: %s", want, text)
@@ -188,7 +196,8 @@ func TestQuery(t *testing.T) {
 	}
 	var plan page.Planned
 	if err := json.Unmarshal([]byte(run(0, "query", "clinics", next, "--plan", "--json")),
-		&plan); err != nil || plan.Own > 0.75 || plan.Study != 4 || len(plan.Queries) != 1 ||
+		&plan); err != nil || plan.Own.Bare().Upper > 0.75 ||
+		plan.Study.Budget.Target().Epsilon != 4 || len(plan.Queries) != 1 ||
 		plan.Known["older"] != "clinics" {
 		t.Errorf("%+v: %v", plan, err)
 	}

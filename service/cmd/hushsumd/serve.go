@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/hushsum/hushsum/internal/keyfile"
+	"github.com/hushsum/hushsum/keyexchange/keyfile"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/page"
@@ -145,7 +145,7 @@ over HTTP.`, std)
 		if err != nil {
 			return inFile(file, err)
 		}
-		for _, note := range notes(file, f) {
+		for _, note := range notes(f) {
 			c.Log.Warn(note)
 		}
 		made, err := n.Create(ctx, *read)

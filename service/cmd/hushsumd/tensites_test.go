@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,11 +19,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parquet-go/parquet-go"
-
-	"github.com/hushsum/hushsum/internal/keyfile"
 	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/keyexchange/keyfile"
 	"github.com/hushsum/hushsum/query"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/runner"
@@ -56,9 +53,9 @@ const answering = 8
 
 // patient is a row of a site. Those without consent are not asked about.
 type patient struct {
-	Age     int64  `parquet:"age"`
-	Sex     string `parquet:"sex"`
-	Consent bool   `parquet:"consent"`
+	Age     int64
+	Sex     string
+	Consent bool
 }
 
 // patientsOf returns the rows of a site: 30, a fifth of them 60 or older, a third women.
@@ -99,6 +96,7 @@ type tenWorld struct {
 	ctx                      context.Context
 	folder                   string
 	door, fingerprint, admin string
+	rowsFile                 func(name, text string) // writes what hushsum-rows reads
 }
 
 func (w *tenWorld) at(name string) string { return filepath.Join(w.folder, name) }
@@ -116,44 +114,36 @@ func (w *tenWorld) write(name, text string) string {
 func (w *tenWorld) rows(site int) []string {
 	w.Helper()
 	name, all := w.at(tenSites[site]), patientsOf(site)
-	var err error
+	table := func(head string) string {
+		for _, p := range all {
+			head += fmt.Sprintf("%s,%d,%v\n", p.Sex, p.Age, p.Consent)
+		}
+		return head
+	}
 	switch site % 3 {
 	case 1:
 		name += ".db"
-		if err = writeSQLite(name,
-			append(all, slices.Repeat([]patient{{100, "F", false}}, 10)...)); err != nil {
-			w.Fatal(err)
-		}
+		w.rowsFile(name,
+			patients(append(all, slices.Repeat([]patient{{100, "F", false}}, 10)...)))
 		return []string{"--rows", name, "--sql",
 			"SELECT years AS age, sex FROM patient WHERE consent ORDER BY years"}
 	case 2:
 		name += ".parquet"
-		err = parquet.WriteFile(name, all)
+		w.rowsFile(name, table("sex:text,age:int,consent:bool\n"))
 	default:
-		text := "sex,age\n"
-		for _, p := range all {
-			text += fmt.Sprintf("%s,%d\n", p.Sex, p.Age)
-		}
-		name = w.write(tenSites[site]+".csv", text)
-	}
-	if err != nil {
-		w.Fatal(err)
+		name = w.write(tenSites[site]+".csv", table("sex,age,consent\n"))
 	}
 	return []string{"--rows", name}
 }
 
-func writeSQLite(name string, rows []patient) error {
-	db, err := sql.Open("sqlite", name)
-	if err != nil {
-		return err
+// patients makes a table of rows.
+func patients(rows []patient) string {
+	var b strings.Builder
+	b.WriteString("CREATE TABLE patient (years INTEGER, sex TEXT, consent BOOLEAN);\n")
+	for _, p := range rows {
+		fmt.Fprintf(&b, "INSERT INTO patient VALUES (%d, '%s', %v);\n", p.Age, p.Sex, p.Consent)
 	}
-	defer db.Close()
-	_, err = db.Exec("CREATE TABLE patient (years INTEGER, sex TEXT, consent BOOLEAN)")
-	for i := 0; i < len(rows) && err == nil; i++ {
-		_, err = db.Exec("INSERT INTO patient VALUES (?, ?, ?)", rows[i].Age, rows[i].Sex,
-			rows[i].Consent)
-	}
-	return err
+	return b.String()
 }
 
 // command is hushsumd in a process, which ends with the test.
@@ -264,7 +254,7 @@ func (w *tenWorld) page(path string) []byte {
 // of them counts the same. What was asked is answered from the record.
 func TestStudyOfTenSites(t *testing.T) {
 	suite.OnlyLong(t) // a process for each site, the server and what the operator does
-	w := &tenWorld{T: t, folder: t.TempDir()}
+	w := &tenWorld{T: t, folder: t.TempDir(), rowsFile: suite.RowsProgram(t)}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	w.ctx = ctx
@@ -388,15 +378,19 @@ func (w *tenWorld) checkLedger(s *runner.Status, said []*bytes.Buffer) {
 	if err := before.UnmarshalText(text); err != nil {
 		w.Fatal(err)
 	}
-	if !(s.Epsilon > 3.9 && s.Epsilon <= 4) || s.Study != 6 || before.Study != 6 ||
+	if s.Spent.Bare().Upper < 3.9 || s.Spent.Within(*s.Budget) != nil ||
+		s.Study.Spent.Within(s.Study.Budget) != nil ||
+		before.Study == nil || s.Study.Budget != *before.Study ||
+		before.Study.Target().Epsilon != 6 ||
 		!slices.Equal(before.Ledger.Clients(), tenSites[:answering]) {
 		w.Errorf("%+v: %s", s, text)
 	}
 	for site, name := range tenSites[:answering] {
 		spent, err := before.Ledger.Spent(name)
-		own := fmt.Sprintf(`"submissions":1,"epsilon":%v,`, spent.Upper)
-		if err != nil || spent.Upper != s.Epsilon || !strings.Contains(said[site].String(), own) {
-			w.Errorf("%s: %v %v, of %v: %s", name, spent.Upper, err, s.Epsilon, said[site])
+		own := fmt.Sprintf(`"submissions":1,"spent":{"epsilon":%v,`, spent.Bare().Upper)
+		if err != nil || spent.Bare().Upper != s.Spent.Bare().Upper ||
+			!strings.Contains(said[site].String(), own) {
+			w.Errorf("%s: %v %v, of %v: %s", name, spent.Bare().Upper, err, s.Spent, said[site])
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/job"
-	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/service/exchange"
 )
 
 // Document is an OpenAPI document that was read.
@@ -174,7 +174,7 @@ func (handlerOf) ServeHTTP(http.ResponseWriter, *http.Request) {}
 // in the other; path parameters are described; every documented refusal has kinds of the table with
 // its status, except those listed in without, such as "login 401".
 func (d *Document) Check(
-	t testing.TB, routes []string, refusals map[string]door.Refusal, without ...string,
+	t testing.TB, routes []string, refusals map[string]exchange.Refusal, without ...string,
 ) {
 	t.Helper()
 	described, ids, kinds := make(map[string]bool), make(map[string]bool), make(map[string]bool)
@@ -351,7 +351,7 @@ func Table(t testing.TB, page, heading string) map[string]int {
 }
 
 // Compare compares a table of the documentation with that of the program.
-func Compare(t testing.TB, table map[string]int, refusals map[string]door.Refusal) {
+func Compare(t testing.TB, table map[string]int, refusals map[string]exchange.Refusal) {
 	t.Helper()
 	for kind, r := range refusals {
 		if table[kind] != r.Status {

@@ -12,12 +12,13 @@ import (
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/privacy"
 )
 
 const accountAbout = `Usage: hushsum account MECHANISM [flags]
 
-Computes how much of a client's privacy rounds of noisy sums spend: the epsilon
+Computes how much of a party's privacy rounds of noisy sums spend: the epsilon
 that holds at --delta.
 `
 
@@ -25,26 +26,33 @@ const accountJSON = `With --json there is one object:
   mechanism, rounds, rate, sensitivity, dimension, shares
                     as called
   of                with --participations, which rounds then holds: as --of
-  factorise         with --factorise: as called; a client is then charged
+  factorise         with --factorise: as called; a party is then charged
                     once in this many rounds
-  unit              "party" or "record", whom epsilon protects
   noise_multiplier  as --noise-multiplier
-  delta             as --delta
-  adversary         "public" or "server", whom epsilon is against
-  epsilon           upper bound, to be claimed; null if there is no finite one
-  epsilon_lower     lower bound of the same epsilon; 0 if none is proved
-  neighbour         only with --dimension or --shares and a lower bound: by what
-                    vector of one client, in units, it is attained
-  accountant        what proves them: "PLD" or "RDP"
-  adjacency         "add-remove", "zero-out" (against the server, with
-                    --shares or with --factorise), "replace-one"
-  reason            only if epsilon is null: why
+  claim             what is spent, and of whom:
+    epsilon         upper bound, to be claimed; null if there is no finite one
+    at_least        lower bound of the same epsilon; 0 if none is proved, null
+                    if it is infinite
+    delta           as --delta
+    accountant      what proves them: "PLD" or "RDP"
+    neighbour       only with --dimension or --shares and a lower bound: by what
+                    vector of one party, in units, it is attained
+    reason          only if epsilon is null: why
+    unit            "party" or "record", whom epsilon protects
+    adjacency       how neighbours differ: "add-remove", "zero-out" (against the
+                    server, of vectors or with --factorise), "replace-one"
+    server          "public": against those who see released sums; "curious":
+                    against a server that follows the protocol
+    colluders, committees
+                    0 and none: nobody helps the server
+    assumes         "sums", which nobody checks here, and "coins" with a --rate
+                    of records
+  other             if --rate is below 1 and the unit a party, the claim against
+                    the other adversary; null if both have the same epsilon, or
+                    if there is no bound against the other
   caution           only with --units and a delta above one in them: why that is
                     too large
-  other             if --rate is below 1 and the unit a party, the same for the
-                    other adversary: adversary, adjacency, accountant, epsilon,
-                    epsilon_lower and reason; null if both have the same
-                    epsilon, or if there is no bound against the other
+With --explain there is the derivation of docs/derivations.md instead.
 Without --json both adversaries are shown if --rate is below 1.
 `
 
@@ -63,39 +71,18 @@ func accountManual() *cli.Manual {
 
 // jsonPrivacy is the JSON object that account and calibrate print.
 type jsonPrivacy struct {
-	Mechanism       string  `json:"mechanism"`
-	NoiseMultiplier float64 `json:"noise_multiplier"`
-	Rounds          int     `json:"rounds"`
-	Of              int     `json:"of,omitempty"`
-	Factorise       int     `json:"factorise,omitempty"`
-	Rate            float64 `json:"rate"`
-	Sensitivity     float64 `json:"sensitivity"`
-	Dimension       int     `json:"dimension"`
-	Shares          int     `json:"shares"`
-	Unit            string  `json:"unit"`
-	Delta           float64 `json:"delta"`
-	jsonView
-	Other   *jsonView `json:"other"`
-	Caution string    `json:"caution,omitempty"`
-}
-
-// jsonView reports the spending against one adversary.
-type jsonView struct {
-	Adversary    string   `json:"adversary"`
-	Adjacency    string   `json:"adjacency"`
-	Accountant   string   `json:"accountant"`
-	Epsilon      *float64 `json:"epsilon"`
-	EpsilonLower *float64 `json:"epsilon_lower"`
-	Neighbour    string   `json:"neighbour,omitempty"`
-	Reason       string   `json:"reason,omitempty"`
-}
-
-func (r *release) jsonView(s accounting.Spent) jsonView {
-	return jsonView{
-		Adversary: s.View.String(), Adjacency: r.adjacency(s.View), Accountant: s.Accountant,
-		Epsilon: show.Finite(s.Upper), EpsilonLower: show.Finite(s.Lower), Neighbour: s.Neighbour,
-		Reason: s.Reason,
-	}
+	Mechanism       string            `json:"mechanism"`
+	NoiseMultiplier float64           `json:"noise_multiplier"`
+	Rounds          int               `json:"rounds"`
+	Of              int               `json:"of,omitempty"`
+	Factorise       int               `json:"factorise,omitempty"`
+	Rate            float64           `json:"rate"`
+	Sensitivity     float64           `json:"sensitivity"`
+	Dimension       int               `json:"dimension"`
+	Shares          int               `json:"shares"`
+	Claim           accounting.Claim  `json:"claim"`
+	Other           *accounting.Claim `json:"other"`
+	Caution         string            `json:"caution,omitempty"`
 }
 
 // Command returns the command account.
@@ -111,13 +98,27 @@ func account(ctx context.Context, args []string, std cli.Streams) int {
 		return code
 	}
 	flags := r.flags("account")
+	explain := false
+	flags.BoolVar(&explain, "explain", false, "print how epsilon follows, step by step")
 	if code, ok := cli.ParseFlags(flags, accountManual(), args, std); !ok {
 		return code
 	}
 	if err := r.check(""); err != nil {
 		return cli.WrongUsage(flags, err, std)
 	}
-	var spent accounting.Spent
+	if explain {
+		d, err := job.DeriveRun(r.Run, r.delta)
+		if errors.Is(err, accounting.ErrUnsupported) {
+			err = &cli.Problem{Cause: "no derivation is written with --replace-one, or of laplace noise",
+				Advice: "Leave out --explain.", Err: err}
+		}
+		if err != nil {
+			cli.Complain(std.Err, "hushsum account", r.problem(err))
+			return cli.ExitFailure
+		}
+		return show.Derivation(d, r.json, std)
+	}
+	var spent accounting.Claim
 	err := cli.Interruptible(ctx, func() (err error) {
 		spent, err = r.spent(r.View)
 		return err
@@ -132,34 +133,33 @@ func account(ctx context.Context, args []string, std cli.Streams) int {
 	if r.json {
 		return show.JSON(std, r.jsonPrivacy(ctx, spent))
 	}
-	r.describe(std)
-	r.printSpent(spent, std)
-	r.printOther(ctx, std)
+	r.print(ctx, spent, std)
 	return cli.ExitOK
 }
 
-// printOther prints the view that was not asked for, if it differs and has a figure, and answers to
-// questions that a reader may have.
-func (r *release) printOther(ctx context.Context, std cli.Streams) {
-	if spent, ok := r.other(ctx); ok {
-		r.printSpent(spent, std)
+// print prints what is spent, also in the view that was not asked for, if it differs and has a
+// figure, and answers to questions that a reader may have.
+func (r *release) print(ctx context.Context, spent accounting.Claim, std cli.Streams) {
+	r.describe(std)
+	claims := []accounting.Claim{spent}
+	if other, ok := r.other(ctx); ok {
+		claims = append(claims, other)
 	}
+	show.Claims(std, claims...)
+	s := &show.Screen{Std: std}
 	if caution := privacy.LargeDelta(r.delta, r.units); caution != "" {
-		fmt.Fprintln(std.Out, strings.Join(cli.Wrap("Caution: "+caution+".", cli.Width), "\n"))
+		s.Sentence("Caution: %s.", caution)
 	}
 	each := r.NoiseMultiplier * r.Sensitivity / math.Sqrt(float64(r.Shares))
 	if r.Shares > 1 && each < 1 {
-		text := fmt.Sprintf(
-			"The parameter of one share is %.2g units: so small that discrete Gaussian shares do not add "+
-				"up to a discrete Gaussian: epsilon is larger, or not known to be finite. Count in smaller "+
-				"units: raise --sensitivity.",
-			each)
-		fmt.Fprintln(std.Out, strings.Join(cli.Wrap(text, cli.Width), "\n"))
+		s.Sentence("The parameter of one share is %.2g units: so small that discrete Gaussian shares do "+
+			"not add up to a discrete Gaussian: epsilon is larger, or not known to be finite. Count in "+
+			"smaller units: raise --sensitivity.", each)
 	}
 }
 
 // other accounts for the view that was not asked for, if it differs and has a figure.
-func (r *release) other(ctx context.Context) (spent accounting.Spent, ok bool) {
+func (r *release) other(ctx context.Context) (spent accounting.Claim, ok bool) {
 	if r.Rate >= 1 || r.Unit == accounting.RecordUnit {
 		return spent, false
 	}
@@ -174,51 +174,17 @@ func (r *release) other(ctx context.Context) (spent accounting.Spent, ok bool) {
 	return spent, err == nil
 }
 
-// adjacency says what changes of a client between neighbours. With shares of noise a missing client
-// would show in the variance, so the client takes part in any case, as in bands.
-func (r *release) adjacency(view accounting.View) string {
-	switch {
-	case r.ReplaceOne:
-		return "replace-one"
-	case view == accounting.ServerView || r.Shares > 1 || r.Factorise > 0 ||
-		r.Unit == accounting.RecordUnit:
-		return "zero-out"
-	}
-	return "add-remove"
-}
-
-func (r *release) jsonPrivacy(ctx context.Context, spent accounting.Spent) jsonPrivacy {
+func (r *release) jsonPrivacy(ctx context.Context, spent accounting.Claim) jsonPrivacy {
 	j := jsonPrivacy{
 		Mechanism: r.Mechanism, NoiseMultiplier: r.NoiseMultiplier, Rounds: r.In(),
 		Of: r.Of, Factorise: r.Factorise, Rate: r.Rate,
 		Sensitivity: r.Sensitivity, Dimension: r.Dimension, Shares: r.Shares,
-		Unit:  r.Unit.String(),
-		Delta: r.delta, jsonView: r.jsonView(spent),
-		Caution: privacy.LargeDelta(r.delta, r.units),
+		Claim: spent, Caution: privacy.LargeDelta(r.delta, r.units),
 	}
-	if spent, ok := r.other(ctx); ok {
-		other := r.jsonView(spent)
+	if other, ok := r.other(ctx); ok {
 		j.Other = &other
 	}
 	return j
-}
-
-// who names the participants of rounds: a client, or a record.
-func (r *release) who() string {
-	if r.Unit == accounting.RecordUnit {
-		return "record"
-	}
-	return "client"
-}
-
-// promise says whom an epsilon protects, and against whom. Coins of records are their party's
-// secret, so they count against every adversary.
-func (r *release) promise() string {
-	against := r.View.String()
-	if r.Unit == accounting.RecordUnit {
-		against = "server and the public alike"
-	}
-	return fmt.Sprintf("for each %s, against the %s", r.who(), against)
 }
 
 // describe prints the header of the output for people.
@@ -233,38 +199,16 @@ func (r *release) describe(std cli.Streams) {
 	}
 	fmt.Fprintln(std.Out, strings.Join(cli.Wrap(what, cli.Width), "\n"))
 	if r.Rate < 1 {
-		fmt.Fprintf(std.Out, "%s, each %s in each with probability %s\n",
-			show.Plural(r.Rounds, "round"), r.who(), shortest(r.Rate))
+		fmt.Fprintf(std.Out, "%s, each %v in each with probability %s\n",
+			show.Plural(r.Rounds, "round"), r.Unit, shortest(r.Rate))
 	} else if r.Factorise > 0 {
-		fmt.Fprintf(std.Out, "%s in bands of %d: a client is charged %s\n",
+		fmt.Fprintf(std.Out, "%s in bands of %d: a party is charged %s\n",
 			show.Plural(r.Rounds, "round"), r.Factorise, show.Plural(r.Charges(), "time"))
 	} else if r.Of > 0 {
-		fmt.Fprintf(std.Out, "%s of %s with a %s, no matter who picks them\n", show.Grouped(r.In()),
-			show.Plural(r.Of, "round"), r.who())
+		fmt.Fprintf(std.Out, "%s of %s with a %v, no matter who picks them\n", show.Grouped(r.In()),
+			show.Plural(r.Of, "round"), r.Unit)
 	} else {
-		fmt.Fprintf(std.Out, "%s, with every %s\n", show.Plural(r.Rounds, "round"), r.who())
-	}
-	promise := r.promise()
-	if r.Rate < 1 && r.Unit == accounting.PartyUnit { // there is a line for each
-		promise = "for each client"
-	}
-	fmt.Fprintf(std.Out, "epsilon %s\n", promise)
-	fmt.Fprintf(std.Out, "\n%-10s %-12s %12s %12s %10s %10s\n", "against", "adjacency", "epsilon",
-		"at least", "delta", "proved by")
-}
-
-func (r *release) printSpent(s accounting.Spent, std cli.Streams) {
-	fmt.Fprintf(std.Out, "%-10s %-12s %12s %12s %10v %10s\n", s.View, r.adjacency(s.View),
-		show.Epsilon(s.Upper), show.LowerBound(s), r.delta, s.Accountant)
-	if who := show.AttainedBy(s); who != "" {
-		fmt.Fprintln(std.Out, strings.Join(cli.Wrap(
-			fmt.Sprintf("Against the %v %s", s.View, who), cli.Width), "\n"))
-	}
-	if s.Reason != "" {
-		for _, line := range cli.Wrap(
-			fmt.Sprintf("%s against the %v: %s.", show.Unbounded(s), s.View, s.Reason), cli.Width) {
-			fmt.Fprintln(std.Out, line)
-		}
+		fmt.Fprintf(std.Out, "%s, with every %v\n", show.Plural(r.Rounds, "round"), r.Unit)
 	}
 }
 

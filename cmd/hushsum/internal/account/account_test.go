@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -29,6 +30,16 @@ func accounted(t *testing.T, args string) map[string]any {
 	return object
 }
 
+// claimOf is a claim, or a budget, of what was printed.
+func claimOf(object map[string]any, name string) map[string]any {
+	claim, _ := object[name].(map[string]any)
+	return claim
+}
+
+func epsilonOf(object map[string]any) float64 {
+	return claimOf(object, "claim")["epsilon"].(float64)
+}
+
 // The values are exact ones (closed forms, golden files exact_gaussian and
 // exact_discrete) or, with a tolerance, those of dp_accounting 0.6.0
 // (pld_sampled_gaussian, laplace, pld_discrete_gaussian).
@@ -49,11 +60,11 @@ func TestAccountValues(t *testing.T) {
 		{"discrete-laplace --noise-multiplier 2 --sensitivity 3 --delta 0", 0.5, 1e-6, "PLD"},
 	} {
 		got := accounted(t, "account "+c.args)
-		upper, lower := got["epsilon"].(float64), got["epsilon_lower"].(float64)
+		claim := claimOf(got, "claim")
+		upper, lower := claim["epsilon"].(float64), claim["at_least"].(float64)
 		if lower > c.want*(1+1e-9) || upper > c.want*(1+c.tolerance) ||
-			upper < c.want*(1-c.tolerance) || lower > upper || got["accountant"] != c.accountant {
-			t.Errorf("%s: [%v, %v] by %v, want about %v", c.args, lower, upper, got["accountant"],
-				c.want)
+			upper < c.want*(1-c.tolerance) || lower > upper || claim["accountant"] != c.accountant {
+			t.Errorf("%s: %v, want about %v", c.args, claim, c.want)
 		}
 	}
 }
@@ -63,36 +74,45 @@ func TestAccountKeys(t *testing.T) {
 	got := accounted(t, sampled+" --adversary server")
 	for key, want := range map[string]any{
 		"mechanism": "gaussian", "noise_multiplier": 2.0, "rounds": 3.0, "rate": 0.5,
-		"sensitivity": 1.0, "dimension": 1.0,
-		"shares": 1.0, "adversary": "server", "adjacency": "zero-out", "accountant": "PLD",
-		"delta": 1e-6,
+		"sensitivity": 1.0, "dimension": 1.0, "shares": 1.0,
 	} {
 		if got[key] != want {
 			t.Errorf("%s is %v, want %v", key, got[key], want)
 		}
 	}
-	other, _ := got["other"].(map[string]any)
+	server := claimOf(got, "claim")
+	for key, want := range map[string]any{
+		"server": "curious", "adjacency": "zero-out", "accountant": "PLD", "unit": "party",
+		"delta": 1e-6, "colluders": 0.0,
+	} {
+		if server[key] != want {
+			t.Errorf("%s is %v, want %v", key, server[key], want)
+		}
+	}
 	public := accounted(t, sampled)
-	if other["epsilon"] != public["epsilon"] || other["adversary"] != "public" {
+	if other := claimOf(got, "other"); !reflect.DeepEqual(other, claimOf(public, "claim")) ||
+		other["server"] != "public" || other["adjacency"] != "add-remove" {
 		t.Errorf("other is %v, want that of %v", other, public)
 	}
 	// Against the server sampling does not count.
 	all := accounted(t, "account gaussian --noise-multiplier 2 --rounds 3 --delta 1e-6")
-	if all["epsilon"] != got["epsilon"] || all["adversary"] != "public" || all["other"] != nil {
+	if c := claimOf(all, "claim"); c["epsilon"] != server["epsilon"] || c["server"] != "public" ||
+		all["other"] != nil {
 		t.Errorf("with every client %v, against the server %v", all, got)
 	}
 	// A vector is as one coordinate, and names the one that attains the lower bound.
-	vector := accounted(t, "account skellam --sensitivity 1000 --dimension 4096")
+	vector := claimOf(accounted(t, "account skellam --sensitivity 1000 --dimension 4096"), "claim")
 	if vector["accountant"] != "PLD" || vector["neighbour"] != "1 coordinate by 1000" ||
-		vector["epsilon_lower"].(float64) < 0.99*vector["epsilon"].(float64) {
+		vector["at_least"].(float64) < 0.99*vector["epsilon"].(float64) {
 		t.Error(vector)
 	}
 	// No finite bound is null, with a reason.
-	if v := accounted(t, "account gaussian --delta 0"); v["epsilon"] != nil || v["reason"] == "" {
-		t.Error(v)
+	none := claimOf(accounted(t, "account gaussian --delta 0"), "claim")
+	if none["epsilon"] != nil || none["reason"] == "" {
+		t.Error(none)
 	}
-	one := accounted(t, "account gaussian --replace-one")
-	two := accounted(t, "account gaussian --noise-multiplier 0.5")
+	one := claimOf(accounted(t, "account gaussian --replace-one"), "claim")
+	two := claimOf(accounted(t, "account gaussian --noise-multiplier 0.5"), "claim")
 	if one["adjacency"] != "replace-one" ||
 		math.Abs(one["epsilon"].(float64)/two["epsilon"].(float64)-1) > 1e-3 {
 		t.Errorf("replace-one %v, half the noise %v", one, two)
@@ -102,19 +122,20 @@ func TestAccountKeys(t *testing.T) {
 func TestAccountTable(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"account gaussian --rate 0.1 --rounds 10",
-			"10 rounds, each client in each with probability 0.1"},
-		{"account gaussian", "epsilon for each client, against the public"},
-		{"account gaussian --adversary server", "epsilon for each client, against the server"},
+			"10 rounds, each party in each with probability 0.1"},
+		{"account gaussian", "epsilon 4.3772 (at least 4.3771) at delta 1e-05 for each party, against " +
+			"those who see released sums, by add-remove neighbours; assumes sums"},
+		{"account gaussian --adversary server", "at delta 1e-05 for each party, against a server that " +
+			"is curious; assumes sums PLD proves the upper bound. It assumes sums: sums have as many"},
 		{"account gaussian --unit record --rate 0.1",
-			"epsilon for each record, against the server and the public alike"},
-		{"account gaussian --delta 0",
-			"There is no finite epsilon against the public"},
-		{"account gaussian --noise-multiplier 1e-300",
-			"No finite epsilon could be proved against the public: epsilon exceeds"},
-		{"account laplace", "1 round, with every client"},
+			"for each record of a party, against a server that is curious; assumes coins, sums"},
+		{"account gaussian --delta 0", "There is no finite epsilon: "},
+		{"account gaussian --noise-multiplier 1e-300", "No finite epsilon could be proved: epsilon exceeds"},
+		{"account laplace", "1 round, with every party"},
 		{"account discrete-gaussian --sensitivity 50 --dimension 64 --shares 10",
 			"64 coordinates, the sum of 10 shares"},
-		{"calibrate gaussian --epsilon 1", "keeps epsilon within 1 for each client, against the public, at delta 1e-05."},
+		{"calibrate gaussian --epsilon 1", "keeps within epsilon 1 at delta 1e-05 for each party, " +
+			"against those who see released sums, by add-remove neighbours; assumes sums."},
 	} {
 		code, out, errs := call(t.Context(), strings.Fields(c.args)...)
 		if code != 0 || errs != "" || !strings.Contains(strings.Join(strings.Fields(out), " "),
@@ -144,7 +165,7 @@ func TestAccountTable(t *testing.T) {
 func TestCalibrate(t *testing.T) {
 	got := accounted(t, "calibrate gaussian --epsilon 8 --rate 0.1 --rounds 1000")
 	if z := got["noise_multiplier"].(float64); math.Abs(z/2.0507326354779947-1) > 1e-3 ||
-		got["found"] != "noise-multiplier" || got["target_epsilon"] != 8.0 {
+		got["found"] != "noise-multiplier" || claimOf(got, "budget")["epsilon"] != 8.0 {
 		t.Error(got)
 	}
 	for _, c := range []struct{ find, less string }{
@@ -154,24 +175,24 @@ func TestCalibrate(t *testing.T) {
 		{"calibrate discrete-laplace --epsilon 0.5 --delta 0", ""},
 	} {
 		got := accounted(t, c.find)
-		if e := got["epsilon"].(float64); e > got["target_epsilon"].(float64) ||
-			e < 0.999*got["target_epsilon"].(float64) {
+		of := claimOf(got, "budget")["epsilon"].(float64)
+		if e := epsilonOf(got); e > of || e < 0.999*of {
 			t.Errorf("%s: epsilon %v", c.find, e)
 		}
 	}
 	got = accounted(t,
 		"calibrate gaussian --epsilon 4 --find rounds --noise-multiplier 5 --adversary server")
-	if n := got["rounds"].(float64); got["epsilon"].(float64) > 4 || n < 2 {
+	if n := got["rounds"].(float64); epsilonOf(got) > 4 || n < 2 {
 		t.Error(got)
 	}
 	longer := jsonNumber(got["rounds"].(float64) + 1)
 	more := accounted(t, "account gaussian --noise-multiplier 5 --rounds "+longer)
-	if more["epsilon"].(float64) <= 4 {
+	if epsilonOf(more) <= 4 {
 		t.Errorf("a round more than %v still fits", got["rounds"])
 	}
 	got = accounted(t,
 		"calibrate gaussian --epsilon 4 --find rate --noise-multiplier 2 --rounds 1000")
-	if e := got["epsilon"].(float64); e > 4 || e < 3.99 {
+	if e := epsilonOf(got); e > 4 || e < 3.99 {
 		t.Error(got)
 	}
 }
@@ -225,9 +246,9 @@ func TestAccountUsage(t *testing.T) {
 		{"calibrate laplace --epsilon 1e-300 --delta 0", 1,
 			"target cannot be reached\nAsk for a larger"},
 		{"calibrate gaussian --epsilon 0.01 --find rounds", 1,
-			"target cannot be reached: one round spends epsilon 4.3772 at"},
+			"target cannot be reached: one round spends epsilon 4.3772 (at"},
 		{"calibrate gaussian --epsilon 1 --find rounds --delta 0", 1,
-			"one round spends an epsilon without\na finite bound"},
+			"one round spends epsilon infinite\nat delta 0"},
 		{"calibrate skellam --epsilon 0.01 --find rounds --dimension 3", 1,
 			"one round spends epsilon "},
 		{"calibrate gaussian --epsilon 1 --find rate --adversary server", 2,
@@ -245,7 +266,7 @@ func TestAccountUsage(t *testing.T) {
 func TestParticipations(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"account gaussian --noise-multiplier 1.13 --participations 20 --of 200",
-			"20 of 200 rounds with a client"},
+			"20 of 200 rounds with a party"},
 		{"account gaussian --noise-multiplier 1.13 --participations 20 --of 200", "24.03"},
 		{"calibrate gaussian --epsilon 8 --participations 20 --of 200", "noise-multiplier 2.684"},
 		{"calibrate gaussian --epsilon 8 --participations 10 --of 200", "noise-multiplier 1.898"},
@@ -269,11 +290,16 @@ func TestAccountRecords(t *testing.T) {
 		"--rate 0.1 --rounds 100 --adversary server"
 	// dp_accounting 0.6.0 has 1.3878 for the Poisson-sampled Gaussian.
 	record := accounted(t, run+" --unit record")
-	if got := record["epsilon"].(float64); math.Abs(got/1.387843009019984-1) > .01 ||
-		record["unit"] != "record" || record["adjacency"] != "zero-out" {
+	if c := claimOf(record, "claim"); math.Abs(epsilonOf(record)/1.387843009019984-1) > .01 ||
+		c["unit"] != "record" || c["adjacency"] != "zero-out" {
 		t.Errorf("%v", record)
 	}
-	if party := accounted(t, run); party["epsilon"].(float64) < 10 || party["unit"] != "party" {
+	public := accounted(t, strings.Replace(run, "server", "public", 1)+" --unit record")
+	if !reflect.DeepEqual(public["claim"], record["claim"]) {
+		t.Errorf("%v, want what holds against a server too", public)
+	}
+	party := accounted(t, run)
+	if epsilonOf(party) < 10 || claimOf(party, "claim")["unit"] != "party" {
 		t.Errorf("%v", party)
 	}
 	found := accounted(t, "calibrate gaussian --epsilon 1 --rate 0.3 --rounds 200 --unit record "+
@@ -289,7 +315,8 @@ func TestFactorise(t *testing.T) {
 	const job = "gaussian --epsilon 1 --rounds 100 --adversary server"
 	found := accounted(t, "calibrate "+job+" --factorise 20")
 	if z := found["noise_multiplier"].(float64); math.Abs(z/8.34-1) > 0.001 ||
-		found["rounds"] != 100.0 || found["factorise"] != 20.0 || found["adjacency"] != "zero-out" {
+		found["rounds"] != 100.0 || found["factorise"] != 20.0 ||
+		claimOf(found, "claim")["adjacency"] != "zero-out" {
 		t.Errorf("%v", found)
 	}
 	if all := accounted(t, "calibrate "+job); all["noise_multiplier"].(float64) < 37.2 ||
@@ -300,18 +327,18 @@ func TestFactorise(t *testing.T) {
 	bands := accounted(t, z+"--rounds 100 --factorise 20")
 	five := accounted(t, z+"--participations 5 --of 100")
 	cut := accounted(t, z+"--rounds 81 --factorise 20") // the fifth band is cut short
-	if bands["epsilon"] != five["epsilon"] || cut["epsilon"] != five["epsilon"] {
-		t.Errorf("%v, of five rounds %v, cut %v", bands["epsilon"], five["epsilon"], cut["epsilon"])
+	if epsilonOf(bands) != epsilonOf(five) || epsilonOf(cut) != epsilonOf(five) {
+		t.Errorf("%v, of five rounds %v, cut %v", bands, five, cut)
 	}
 	// Discrete laws cost as much, of vectors and of one coordinate, and name who attains that.
 	for _, law := range []string{"discrete-gaussian", "skellam", "discrete-gaussian --shares 300"} {
 		for _, d := range []string{"1", "105"} {
 			got := accounted(t, "account "+law+" --noise-multiplier 8.342 --sensitivity 20000 --dimension "+
 				d+" --rounds 100 --factorise 20")
-			if math.Abs(got["epsilon"].(float64)/bands["epsilon"].(float64)-1) > 1e-3 {
-				t.Errorf("%s, %s coordinates: %v", law, d, got["epsilon"])
+			if math.Abs(epsilonOf(got)/epsilonOf(bands)-1) > 1e-3 {
+				t.Errorf("%s, %s coordinates: %v", law, d, got)
 			}
-			who, _ := got["neighbour"].(string)
+			who, _ := claimOf(got, "claim")["neighbour"].(string)
 			if law == "discrete-gaussian" && d == "105" && !strings.Contains(who, "20 sums of a band") {
 				t.Errorf("%s: %q", law, who)
 			}
@@ -319,10 +346,13 @@ func TestFactorise(t *testing.T) {
 	}
 	for _, c := range []struct{ args, want string }{
 		{"account gaussian --rounds 100 --factorise 20",
-			"100 rounds in bands of 20: a client is charged 5 times"},
+			"100 rounds in bands of 20: a party is charged 5 times"},
 		{"account laplace --rounds 9 --factorise 2", "--factorise: a band's budget is an L2 norm"},
 		{"account discrete-laplace --rounds 9 --factorise 2", "--factorise: a band's budget"},
 		{"account gaussian --rounds 9 --factorise 1", "--factorise: no bands of 1"},
+		{"account gaussian --rounds 9 --factorise 10", "Use 2 to 9, the number of rounds."},
+		{"account gaussian --rounds 2 --factorise 3", "Use 2, the number of rounds."},
+		{"account gaussian --factorise 2", "Leave it out, or give more rounds."},
 		{"account gaussian --rounds 9 --factorise -2", "--factorise: no bands of -2"},
 		{"account gaussian --rounds 9 --factorise 10", "--factorise: no bands of 10"},
 		{"account gaussian --rounds 9 --factorise 3 --rate 0.5", "--rate: one coin for each part"},

@@ -23,7 +23,7 @@ Multipliers are searched from 2^-10, rounds up to 2^30, rates from 2^-40.
 
 const calibrateJSON = `With --json there is one object, that of 'hushsum account --json' for what was
 found, with these keys added:
-  target_epsilon    as --epsilon
+  budget            --epsilon at --delta, and what it is about
   found             what --find says
 `
 
@@ -73,7 +73,7 @@ func calibrate(ctx context.Context, args []string, std cli.Streams) int {
 	if err := r.checkCalibration(find, target, cli.Given(flags)); err != nil {
 		return cli.WrongUsage(flags, err, std)
 	}
-	var spent accounting.Spent
+	var spent accounting.Claim
 	err := cli.Interruptible(ctx, func() error {
 		err := r.solve(find, accounting.Target{Epsilon: target, Delta: r.delta})
 		if err == nil {
@@ -88,12 +88,16 @@ func calibrate(ctx context.Context, args []string, std cli.Streams) int {
 		cli.Complain(std.Err, "hushsum calibrate", r.problem(err))
 		return cli.ExitFailure
 	}
+	budget, err := accounting.NewBudget(r.Statement(), target, r.delta)
+	if err != nil {
+		return cli.Failed("calibrate", err, std)
+	}
 	if r.json {
 		return show.JSON(std, struct {
 			jsonPrivacy
-			TargetEpsilon float64 `json:"target_epsilon"`
-			Found         string  `json:"found"`
-		}{r.jsonPrivacy(ctx, spent), target, find})
+			Budget accounting.Budget `json:"budget"`
+			Found  string            `json:"found"`
+		}{r.jsonPrivacy(ctx, spent), budget, find})
 	}
 	value := shortest(r.NoiseMultiplier)
 	switch find {
@@ -102,12 +106,9 @@ func calibrate(ctx context.Context, args []string, std cli.Streams) int {
 	case findRate:
 		value = shortest(r.Rate)
 	}
-	found := fmt.Sprintf("%s %s keeps epsilon within %v %s, at delta %v.", find, value, target,
-		r.promise(), r.delta)
+	found := fmt.Sprintf("%s %s keeps within %v.", find, value, budget)
 	fmt.Fprintf(std.Out, "%s\n\n", strings.Join(cli.Wrap(found, cli.Width), "\n"))
-	r.describe(std)
-	r.printSpent(spent, std)
-	r.printOther(ctx, std)
+	r.print(ctx, spent, std)
 	return cli.ExitOK
 }
 
@@ -151,13 +152,8 @@ func (r *release) solve(find string, t accounting.Target) (err error) {
 	if err != nil {
 		return err
 	}
-	spends := "epsilon " + show.Epsilon(one.Upper)
-	if one.Reason != "" {
-		spends = "an epsilon without a finite bound"
-	}
 	return &cli.Problem{
-		Cause: fmt.Sprintf("target cannot be reached: one round spends %s at delta %v",
-			spends, t.Delta),
+		Cause:  fmt.Sprintf("target cannot be reached: one round spends %v", one),
 		Advice: "Ask for a larger --epsilon or --delta, or use more noise or a smaller rate.",
 		Err:    accounting.ErrUnreachable,
 	}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
-	"github.com/hushsum/hushsum/internal/spending"
 	"github.com/hushsum/hushsum/privacy"
+	"github.com/hushsum/hushsum/privacy/spending"
 )
 
 // release is a run of noisy sums, as declared by flags.
@@ -63,20 +63,20 @@ func mechanismHelp() string {
 
 // privacyHelp holds the text that the help of account and of calibrate share.
 const privacyHelp = `
-With --rate below 1, each client takes part in each round with that probability,
+With --rate below 1, each party takes part in each round with that probability,
 independently of all others (Poisson sampling). That helps only against the
 public, which must not know who took part: with --adversary server the rate is
 ignored, since a server sees who takes part. With --unit record the rate is that
 of secret coins that parties toss for their records: it helps against both. A
-client is added or removed (against the server: its vector or zero); with
+party is added or removed (against the server: its vector or zero); with
 --replace-one it is replaced by another, which doubles the distance.
 
-With --factorise B a client makes a vector in every Bth round and submits parts
+With --factorise B a party makes a vector in every Bth round and submits parts
 of it in B rounds: --sensitivity bounds the norm of all parts together, and
 --noise-multiplier is relative to that.
 
 Every epsilon is a proven upper bound, shown with a lower bound where the
-accountant has one, which a vector of one client attains. PLD composes
+accountant has one, which a vector of one party attains. PLD composes
 privacy-loss distributions, for vectors those of a Gaussian that is no better
 than the noise; RDP, by Renyi divergence, is used where it proves a smaller
 epsilon.
@@ -130,19 +130,19 @@ func (r *release) flags(name string) *flag.FlagSet {
 	f := flag.NewFlagSet(name, flag.ContinueOnError)
 	f.Var((*cli.FloatValue)(&r.NoiseMultiplier), "noise-multiplier", "`Z` noise over sensitivity, see above")
 	f.Var((*cli.FloatValue)(&r.Rate), "rate",
-		"`Q` probability that a client is in a round, above 0 to 1")
+		"`Q` probability that a party is in a round, above 0 to 1")
 	f.Var((*cli.IntValue)(&r.Rounds), "rounds", "`T` rounds with fresh noise each")
 	f.Var((*cli.IntValue)(&r.Participations), "participations",
-		"`K` most rounds that a client submits in, by its own ledger, instead of --rounds; goes with "+
+		"`K` most rounds that a party submits in, by its own ledger, instead of --rounds; goes with "+
 			"--of")
 	f.Var((*cli.IntValue)(&r.Of), "of", "`T` rounds in total, of which anybody picks the K")
 	f.Var((*cli.IntValue)(&r.Factorise), "factorise",
-		"`B` rounds that noise is correlated over: a client is charged once in B of the --rounds, for "+
+		"`B` rounds that noise is correlated over: a party is charged once in B of the --rounds, for "+
 			"what it makes in one and submits in parts until its next turn; 0: independent noise")
 	f.Var((*cli.FloatValue)(&r.delta), "delta",
 		"`D` probability that epsilon may fail to hold, 0 to 1; 0 asks for pure privacy")
 	f.Var((*cli.FloatValue)(&r.Sensitivity), "sensitivity",
-		"`S` of the sum to one client: of discrete laws in integer units, and with --dimension 1 "+
+		"`S` of the sum to one party: of discrete laws in integer units, and with --dimension 1 "+
 			"or discrete-laplace a whole number")
 	f.Var((*cli.IntValue)(&r.Dimension), "dimension",
 		"`D` coordinates of a vector under discrete Gaussian or Skellam noise, whose L2 norm is "+
@@ -156,10 +156,10 @@ func (r *release) flags(name string) *flag.FlagSet {
 		"`party|record` whom epsilon protects; whether a record is in a round is decided by a coin that "+
 			"its party keeps secret")
 	f.Var((*cli.IntValue)(&r.units), "units",
-		"`N` number of clients, or with --unit record of records: a delta above 1/N is pointed out; 0: "+
+		"`N` number of parties, or with --unit record of records: a delta above 1/N is pointed out; 0: "+
 			"unknown")
 	f.BoolVar(&r.ReplaceOne, "replace-one", false,
-		"replace a client by another, instead of adding or removing it")
+		"replace a party by another, instead of adding or removing it")
 	f.BoolVar(&r.json, "json", false, "print one JSON object")
 	return f
 }
@@ -174,8 +174,11 @@ func (r *release) check(found string) error {
 		}
 	}
 	if r.units < 0 {
-		return &cli.Problem{Cause: fmt.Sprintf("--units: %d is not a number of clients", r.units),
+		return &cli.Problem{Cause: fmt.Sprintf("--units: %d is not a number of parties", r.units),
 			Advice: "Give how many there are, or leave it out."}
+	}
+	if r.Unit.OfRecords() { // coins are secret: what holds against the server is said
+		r.View = accounting.ServerView
 	}
 	err := r.Check(fields[found])
 	var e *privacy.ConfigError
@@ -212,7 +215,7 @@ var fields = map[string]string{
 }
 
 // spent accounts for the release in a view.
-func (r *release) spent(view accounting.View) (accounting.Spent, error) {
+func (r *release) spent(view accounting.View) (accounting.Claim, error) {
 	in := r.Run
 	in.View = view
 	return in.Epsilon(r.delta)

@@ -15,12 +15,12 @@ import (
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/jobs"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
-	"github.com/hushsum/hushsum/internal/answers"
-	"github.com/hushsum/hushsum/internal/asking"
 	"github.com/hushsum/hushsum/internal/fault"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/query"
-	"github.com/hushsum/hushsum/tables"
+	"github.com/hushsum/hushsum/query/answers"
+	"github.com/hushsum/hushsum/query/asking"
+	"github.com/hushsum/hushsum/query/sources"
 )
 
 const about = `Usage: hushsum query FILE --rows SOURCE [flags]
@@ -31,10 +31,12 @@ printed answers are computed from that sum. --rows deals the rows of one file to
 the parties in a random order, by world.seed; --folder holds a file for each
 party, such as party-1.csv. Rows come from
 
-  a file     CSV with a line that names the columns, Parquet, or SQLite with --sql
+  a file     CSV with a line that names the columns, also compressed by gzip,
+             Parquet, or SQLite with --sql; 'hushsum rows' says how it is read
   an address postgres://user@host/database, all parts optional, with --sql
   env:NAME   such an address in a variable of the environment, with its password
 
+All but CSV is read by the program hushsum-rows, next to hushsum or on PATH.
 The statement of --sql is run once, and can only read. A password belongs in
 such a variable, in PGPASSWORD, or in the file that PGPASSFILE names.
 
@@ -91,7 +93,7 @@ func Command() cli.Command {
 // asked holds the arguments of the command line.
 type asked struct {
 	file, folder string
-	rows         tables.Source
+	rows         sources.Source
 	plan, json   bool
 	set          jobs.Settings
 }
@@ -137,12 +139,12 @@ func run(ctx context.Context, args []string, std cli.Streams) int {
 	var rows *query.RowsError
 	var source *fault.Error
 	switch {
-	case errors.Is(err, tables.ErrSource) && errors.As(err, &source):
+	case errors.Is(err, sources.ErrSource) && errors.As(err, &source):
 		err = &cli.Problem{Cause: source.Reason, Advice: cli.Sentence(source.Advice), Err: err}
 	case errors.As(err, &rows):
 		text := *rows
 		text.Advice = ""
-		err = &cli.Problem{Cause: strings.TrimPrefix(text.Error(), "query: "),
+		err = &cli.Problem{Cause: strings.TrimPrefix(text.Error(), "table: "),
 			Advice: cli.Sentence(rows.Advice), Err: err}
 	}
 	return cli.Failed("query", err, std)
@@ -192,7 +194,7 @@ func (v *asked) read(
 	ctx context.Context, j *job.Job, names []string, std cli.Streams,
 ) ([]*query.Rows, error) {
 	schema := query.NewSchema(j)
-	from := func(source tables.Source) (*query.Rows, error) {
+	from := func(source sources.Source) (*query.Rows, error) {
 		rows, report, err := source.Read(ctx, schema)
 		answers.WriteReport(std.Err, report)
 		return rows, err
@@ -212,7 +214,7 @@ func (v *asked) read(
 			return nil, err
 		}
 		switch filepath.Ext(source.Rows) { // settings for the folder's other formats are left out
-		case ".csv":
+		case ".csv", ".gz":
 			source.SQL = ""
 		case ".parquet":
 			source.SQL, source.Header = "", ""
@@ -230,7 +232,7 @@ func (v *asked) read(
 
 // fileOf finds a party's file in the folder.
 func (v *asked) fileOf(party string) (found string, err error) {
-	for _, extension := range tables.Extensions() {
+	for _, extension := range sources.Extensions() {
 		path := filepath.Join(v.folder, party+extension)
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			continue

@@ -1,7 +1,6 @@
 package ask
 
 import (
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/clitest"
 	"github.com/hushsum/hushsum/internal/realdata"
+	"github.com/hushsum/hushsum/internal/suite"
 )
 
 func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
@@ -57,7 +57,7 @@ const rows = "sex,age\nF,20\nM,30\nF,40\nM,50\nF,60\nM,70\n,80\nF,101\nM,20\nM,2
 type answered struct {
 	Name, Kind, Unit string
 	Value, Interval  any
-	Epsilon          *float64
+	Spends           *struct{ Epsilon float64 }
 }
 
 func ask(t *testing.T, args ...string) (all []answered, stderr string) {
@@ -92,8 +92,8 @@ func TestAnswers(t *testing.T) {
 		}
 		value, _ := json.Marshal(all[2].Value)
 		middle, _ := json.Marshal(all[3].Value)
-		if string(value) != "[[2,4],[2,1]]" || string(middle) != "[40]" || all[0].Epsilon != nil {
-			t.Errorf("%v: %s, %s, %v", from, value, middle, all[0].Epsilon)
+		if string(value) != "[[2,4],[2,1]]" || string(middle) != "[40]" || all[0].Spends != nil {
+			t.Errorf("%v: %s, %s, %v", from, value, middle, all[0].Spends)
 		}
 		if !strings.Contains(errs, "sex: 1 value missing, at line") ||
 			!strings.Contains(errs, "age: 1 value clipped, at line") {
@@ -112,18 +112,9 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// people writes a SQLite file with a table of rows.
-func people(t *testing.T, name, rows string) {
-	t.Helper()
-	db, err := sql.Open("sqlite", name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	if _, err := db.Exec("CREATE TABLE person (sex, age); INSERT INTO person VALUES " +
-		rows); err != nil {
-		t.Fatal(err)
-	}
+// person makes a table of rows.
+func person(rows string) string {
+	return "CREATE TABLE person (sex, age); INSERT INTO person VALUES " + rows
 }
 
 // Rows of a database answer as those of a file do, for all parties or for some, and what is wrong
@@ -131,10 +122,11 @@ func people(t *testing.T, name, rows string) {
 func TestDatabases(t *testing.T) {
 	file, folder := clitest.Written(t, study), t.TempDir()
 	at := func(name string) string { return filepath.Join(folder, name) }
-	people(t, at("all.db"), "('F', 20), ('M', 30), ('F', 40), ('M', 50), ('F', 60), ('M', 70), "+
-		"(NULL, 80), ('F', 101), ('M', 20), ('M', 20)")
-	people(t, at("party-1.db"), "('F', 20), ('M', 30)")
-	people(t, at("party-4.sqlite"), "(NULL, 80), ('F', 101)")
+	write := suite.RowsProgram(t)
+	write(at("all.db"), person("('F', 20), ('M', 30), ('F', 40), ('M', 50), ('F', 60), ('M', 70), "+
+		"(NULL, 80), ('F', 101), ('M', 20), ('M', 20)"))
+	write(at("party-1.db"), person("('F', 20), ('M', 30)"))
+	write(at("party-4.sqlite"), person("(NULL, 80), ('F', 101)"))
 	for name, text := range map[string]string{"party-2.csv": "F,40\nM,50\n",
 		"party-3.csv": "F,60\nM,70\n", "party-5.csv": "M,20\nM,20\n"} {
 		if err := os.WriteFile(at(name), []byte(text), 0o600); err != nil {
@@ -152,6 +144,16 @@ func TestDatabases(t *testing.T) {
 			t.Errorf("%v: %s", from, errs)
 		}
 	}
+	for _, c := range []struct{ statement, want string }{
+		{"SELECT age, sex FROM people", "SQLite says: SQL logic error: no such table: people"},
+		{"SELECT NULL AS age, sex FROM person",
+			"all.db: row 1: age: the value is missing, and the job refuses"},
+	} {
+		code, out, errs := call(t, file, "--rows", at("all.db"), "--sql", c.statement)
+		if code != 1 || out != "" || !strings.Contains(clitest.Flat(errs), c.want) {
+			t.Errorf("%s: code %d, %q, %q, want %q", c.statement, code, out, errs, c.want)
+		}
+	}
 }
 
 // With noise an answer is near the truth, and costs what is said.
@@ -161,12 +163,13 @@ func TestNoisyAnswers(t *testing.T) {
 	for _, protocol := range []string{"pairwise", "oneshot"} {
 		all, _ := ask(t, file, "--rows", table, "--set", "sum.protocol="+protocol)
 		interval := all[0].Interval.([]any)
-		if e := all[0].Epsilon; e == nil || *e <= 0 || *e >= 50 || interval[1].(float64) > 20 {
+		if e := all[0].Spends; e == nil || e.Epsilon <= 0 || e.Epsilon >= 50 ||
+			interval[1].(float64) > 20 {
 			t.Errorf("%s: %+v", protocol, all[0])
 		}
 	}
 	planned, _ := ask(t, file, "--plan")
-	if e := planned[0].Epsilon; len(planned) != 4 || e == nil || *e >= 50 {
+	if e := planned[0].Spends; len(planned) != 4 || e == nil || e.Epsilon >= 50 {
 		t.Errorf("%+v", planned)
 	}
 }
@@ -240,13 +243,16 @@ func TestMistakes(t *testing.T) {
 	trains := clitest.Written(t, "name = \"a\"\nrounds = 1\nparties.count = 3\nmodel.length = 1\n")
 	bad := clitest.Written(t, "sex,age\nF,20\nM,\n")
 	db := filepath.Join(t.TempDir(), "rows.db")
-	people(t, db, "('F', 20)")
+	if err := os.WriteFile(db, []byte("SQLite format 3\x00"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	twice := t.TempDir()
 	for _, name := range []string{"party-1.csv", "party-1.db"} {
 		if err := os.WriteFile(filepath.Join(twice, name), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
+	t.Setenv("PATH", twice) // without hushsum-rows
 	for _, c := range []struct {
 		code int
 		want string
@@ -262,10 +268,9 @@ func TestMistakes(t *testing.T) {
 		{1, "party-1.db are both of party-1", []string{file, "--folder", twice}},
 		{1, "nothing says which rows to read Add --sql 'SELECT …'.",
 			[]string{file, "--rows", db}},
-		{1, "SQLite says: SQL logic error: no such table: people", []string{file, "--rows", db, "--sql",
-			"SELECT age, sex FROM people"}},
-		{1, "rows.db: row 1: age: the value is missing, and the job refuses", []string{file, "--rows", db,
-			"--sql", "SELECT NULL AS age, sex FROM person"}},
+		{1, "SQLite is read by the program hushsum-rows, which is neither next to this one nor on PATH " +
+			"Run 'go install github.com/hushsum/hushsum/tables/cmd/hushsum-rows' in a clone",
+			[]string{file, "--rows", db, "--sql", "SELECT age, sex FROM person"}},
 		{1, "it is not a database", []string{file, "--rows", table, "--sql", "SELECT 1"}},
 		{1, "the job asks nothing", []string{trains, "--plan"}},
 		{1, "query.n.where", []string{file, "--plan", "--set", "query.0.where=weight>3"}},

@@ -2,12 +2,11 @@ package ask
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
-	"github.com/hushsum/hushsum/internal/answers"
-	"github.com/hushsum/hushsum/internal/asking"
+	"github.com/hushsum/hushsum/query/answers"
+	"github.com/hushsum/hushsum/query/asking"
 )
 
 // head prints which queries are asked of which parties.
@@ -21,12 +20,11 @@ func head(w *asking.World, s *show.Screen) error {
 	if err != nil {
 		return err
 	}
-	if math.IsInf(spent.Upper, 1) {
-		s.Field("epsilon", "none: answers are exact, and do not protect anyone whose row shows in them")
+	if !spent.Bounded() {
+		s.Field("privacy", "none: answers are exact, and do not protect anyone whose row shows in them")
 		return nil
 	}
-	s.Field("epsilon", "%s of %s for all together, at delta %v, against %s",
-		show.Epsilon(spent.Upper), j.Protects(), j.Privacy.Delta, j.Against())
+	s.Field("privacy", "all together spend %v", spent)
 	return nil
 }
 

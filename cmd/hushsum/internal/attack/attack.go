@@ -18,7 +18,7 @@ import (
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/results"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
-	"github.com/hushsum/hushsum/internal/rows"
+	"github.com/hushsum/hushsum/training/rows"
 )
 
 const attackAbout = `Usage: hushsum attack [flags]

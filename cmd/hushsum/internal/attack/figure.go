@@ -1,125 +1,66 @@
 package attack
 
 import (
-	"image/color"
 	"math"
 	"slices"
 
 	"github.com/hushsum/hushsum/attacks"
-	"github.com/hushsum/hushsum/cmd/hushsum/internal/chart"
-
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
+	"github.com/hushsum/hushsum/internal/chart"
 )
 
-// drawAttack writes a figure of an attack.
-func drawAttack(f attacks.Figure, path string) error {
-	c := chart.New(f.Title, f.X, f.Y, len(f.Series))
-	if f.LogX {
-		chart.Logarithmic(&c.X)
-	}
-	if f.LogY {
-		chart.Logarithmic(&c.Y)
-	}
+// figureOf draws a figure of an attack.
+func figureOf(f attacks.Figure) *chart.Figure {
+	c := &chart.Figure{Title: f.Title, X: f.X, Y: f.Y, LogX: f.LogX, LogY: f.LogY}
 	spread := extent(f.Series)
 	heights := highestDensity(f.Series, spread)
-	var names []string
 	for _, s := range f.Series {
-		var err error
+		drawn := chart.Series{Name: s.Label}
 		switch s.Kind {
 		case attacks.Line:
-			err = addLine(c, s.Label, chart.FinitePairs(s.X, s.Y, f.LogX || f.LogY))
+			drawn.Shapes = []chart.Shape{{Kind: chart.Line, Points: pairs(s.X, s.Y)}}
 		case attacks.Points:
-			err = addPoints(c, s.Label, chart.FinitePairs(s.X, s.Y, f.LogX || f.LogY))
+			drawn.Shapes = []chart.Shape{{Kind: chart.Dots, Points: pairs(s.X, s.Y)}}
 		case attacks.Density:
-			err = addLine(c, s.Label, densityOrMass(s.Y, spread, heights))
+			drawn.Shapes = []chart.Shape{{Kind: chart.Line, Points: densityOrMass(s.Y, spread, heights)}}
 		case attacks.Violin:
-			err = addViolin(c, float64(len(names)), s.Y, spread)
-			names = append(names, s.Label)
+			drawn.Name, drawn.Shapes = "", violin(float64(len(c.Names)), s.Y, spread)
+			c.Names = append(c.Names, s.Label)
 		}
-		if err != nil {
-			return err
-		}
+		c.Series = append(c.Series, drawn)
 	}
-	if names != nil {
-		c.NominalX(names...)
-		c.X.Tick.Label.Rotation = math.Pi / 8
-		c.X.Tick.Label.XAlign = draw.XRight
-	}
-	return c.Save(path)
+	return c
 }
 
-func addLine(c *chart.Chart, label string, points plotter.XYs) error {
-	line, err := plotter.NewLine(points)
-	if err != nil {
-		return err
+func pairs(x, y []float64) []chart.Point {
+	points := make([]chart.Point, len(x))
+	for i := range x {
+		points[i] = chart.Point{X: x[i], Y: y[i]}
 	}
-	_, line.LineStyle, _ = c.Style()
-	c.Add(line)
-	c.Key(label, line)
-	return nil
+	return points
 }
 
-func addPoints(c *chart.Chart, label string, points plotter.XYs) error {
-	dots, err := plotter.NewScatter(points)
-	if err != nil {
-		return err
-	}
-	_, _, dots.GlyphStyle = c.Style()
-	c.Add(dots)
-	c.Key(label, dots)
-	return nil
-}
-
-// addViolin draws the density of a sample on both sides of a vertical line, with its median; a
-// sample that is mostly in one place becomes a dot there, with a line over the rest.
-func addViolin(c *chart.Chart, at float64, sample []float64, spread float64) error {
-	shade, style, dots := c.Style()
+// violin draws the density of a sample on both sides of a vertical line, with its median; a sample
+// that is mostly in one place becomes a dot there, with a line over the rest.
+func violin(at float64, sample []float64, spread float64) []chart.Shape {
 	middle := median(sample)
 	if isMass(sample, spread) {
-		mass, err := plotter.NewScatter(plotter.XYs{{X: at, Y: middle}})
-		if err != nil {
-			return err
+		shapes := []chart.Shape{{Kind: chart.Spot, Points: []chart.Point{{X: at, Y: middle}}}}
+		if sorted := finiteSorted(sample); len(sorted) > 0 {
+			shapes = append(shapes, chart.Shape{Kind: chart.Thin, Points: []chart.Point{
+				{X: at, Y: quantile(sorted, .001)}, {X: at, Y: quantile(sorted, .999)}}})
 		}
-		mass.GlyphStyle = dots
-		mass.Shape, mass.Radius = draw.CircleGlyph{}, vg.Points(4)
-		c.Add(mass)
-		sorted := finiteSorted(sample)
-		if len(sorted) == 0 {
-			return nil
-		}
-		rest, err := plotter.NewLine(plotter.XYs{
-			{X: at, Y: quantile(sorted, .001)},
-			{X: at, Y: quantile(sorted, .999)},
-		})
-		if err != nil {
-			return err
-		}
-		rest.Color, rest.Width = style.Color, vg.Points(1)
-		c.Add(rest)
-		return nil
+		return shapes
 	}
 	curve := density(sample, .4)
-	outline := make(plotter.XYs, 0, 2*len(curve))
+	outline := make([]chart.Point, 0, 2*len(curve))
 	for _, v := range curve {
-		outline = append(outline, plotter.XY{X: at + v.Y, Y: v.X})
+		outline = append(outline, chart.Point{X: at + v.Y, Y: v.X})
 	}
 	for _, v := range slices.Backward(curve) {
-		outline = append(outline, plotter.XY{X: at - v.Y, Y: v.X})
+		outline = append(outline, chart.Point{X: at - v.Y, Y: v.X})
 	}
-	body, err := plotter.NewPolygon(outline)
-	if err != nil {
-		return err
-	}
-	body.Color, body.LineStyle.Color = color.NRGBA{shade.R, shade.G, shade.B, 96}, shade
-	line, err := plotter.NewLine(plotter.XYs{{X: at - .1, Y: middle}, {X: at + .1, Y: middle}})
-	if err != nil {
-		return err
-	}
-	line.Width = vg.Points(1.5)
-	c.Add(body, line)
-	return nil
+	return []chart.Shape{{Kind: chart.Area, Points: outline}, {Kind: chart.Middle,
+		Points: []chart.Point{{X: at - .1, Y: middle}, {X: at + .1, Y: middle}}}}
 }
 
 // finiteSorted returns the finite values of a sample, in order.
@@ -178,10 +119,10 @@ func highestDensity(series []attacks.Series, spread float64) float64 {
 
 // densityOrMass returns the density of a sample; if that is mostly in one place, a vertical line of
 // the given height there.
-func densityOrMass(sample []float64, spread, height float64) plotter.XYs {
+func densityOrMass(sample []float64, spread, height float64) []chart.Point {
 	if isMass(sample, spread) {
 		at := median(sample)
-		return plotter.XYs{{X: at}, {X: at, Y: height}}
+		return []chart.Point{{X: at}, {X: at, Y: height}}
 	}
 	return density(sample, 0)
 }
@@ -189,14 +130,14 @@ func densityOrMass(sample []float64, spread, height float64) plotter.XYs {
 // density returns a Gaussian kernel estimate with the bandwidth of (Silverman 1986), over the
 // middle 99.8 % of a sample that is not mostly in one place; top, if above 0, is the height to
 // scale to.
-func density(sample []float64, top float64) plotter.XYs {
+func density(sample []float64, top float64) []chart.Point {
 	const steps = 200
 	sorted := finiteSorted(sample)
 	low, high := quantile(sorted, .001), quantile(sorted, .999)
 	// No peak may be narrower than the steps can show.
 	width := max(bandwidth(sorted), 2*(high-low)/steps)
 	low, high = low-3*width, high+3*width
-	out := make(plotter.XYs, steps)
+	out := make([]chart.Point, steps)
 	highest := 0.0
 	for i := range out {
 		x := low + (high-low)*float64(i)/(steps-1)
@@ -209,7 +150,7 @@ func density(sample []float64, top float64) plotter.XYs {
 			}
 			sum += math.Exp(-z * z / 2)
 		}
-		out[i] = plotter.XY{X: x, Y: sum / (width * math.Sqrt(2*math.Pi) * float64(len(sorted)))}
+		out[i] = chart.Point{X: x, Y: sum / (width * math.Sqrt(2*math.Pi) * float64(len(sorted)))}
 		highest = max(highest, out[i].Y)
 	}
 	if top > 0 {

@@ -20,7 +20,7 @@ func (b *battery) write(ended string) (paths []string, err error) {
 	paths, err = results.Publish(b.out, "report", m, func(stage string) error {
 		for _, f := range b.done {
 			for _, figure := range f.Figures {
-				if err := drawAttack(figure, filepath.Join(stage, figure.Name+".svg")); err != nil {
+				if err := figureOf(figure).Save(filepath.Join(stage, figure.Name+".svg")); err != nil {
 					return err
 				}
 			}

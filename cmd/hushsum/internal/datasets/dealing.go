@@ -14,8 +14,8 @@ import (
 
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
-	"github.com/hushsum/hushsum/internal/rows"
 	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/training/rows"
 )
 
 // Dealing describes the rows, and which parties have them.

@@ -8,10 +8,10 @@ import (
 
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
-	"github.com/hushsum/hushsum/internal/rows"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/simulation/scenario"
+	"github.com/hushsum/hushsum/training/rows"
 )
 
 // KDD is the data set that only virtual time supports.
@@ -40,8 +40,9 @@ func LoadRows(declared *job.Job) (found scenario.Rows, err error) {
 	set, dir := setOf(data.Set)
 	switch set {
 	case "":
-		return found, j.Mistake("world.data.set", "use "+strings.Join(append(dataNames, KDD), ", ")+
-			" or the folder of one", "there is no data set %q", data.Set)
+		return scenario.Rows{}, j.Mistake("world.data.set",
+			"use "+strings.Join(append(dataNames, KDD), ", ")+" or the folder of one",
+			"there is no data set %q", data.Set)
 	case rows.Synthetic:
 		all, _, err = learning.Census(max(data.Most, 20_000), seed)
 	case rows.Adult:
@@ -52,13 +53,15 @@ func LoadRows(declared *job.Job) (found scenario.Rows, err error) {
 		all, err = learning.ReadKDDCup99(dir, data.Most, seed)
 	default:
 		if declared.World.Data.Test > 0 {
-			return found, j.Mistake("world.data.test", "leave it out", "the set has test rows of its own")
+			return scenario.Rows{}, j.Mistake("world.data.test", "leave it out",
+				"the set has test rows of its own")
 		}
 		var train, test *learning.Dataset
 		if train, test, err = learning.ReadMNIST(dir); err == nil {
-			found.Test = test
-			found.Train, err = atMost(train, data.Most, seed)
-			return found, err
+			if train, err = atMost(train, data.Most, seed); err != nil {
+				return scenario.Rows{}, err
+			}
+			return scenario.Rows{Train: train, Test: test}, nil
 		}
 	}
 	if err == nil {
@@ -74,7 +77,7 @@ func LoadRows(declared *job.Job) (found scenario.Rows, err error) {
 				"%s cannot be divided into rows to train on and rows to evaluate models on",
 				show.Plural(all.Len(), "row"))
 			e.Err = err
-			return found, e
+			return scenario.Rows{}, e
 		}
 	}
 	if err != nil {
@@ -85,7 +88,7 @@ func LoadRows(declared *job.Job) (found scenario.Rows, err error) {
 		e := j.Mistake("world.data.set", "set HUSHSUM_DATA to the folder that holds the data sets, or "+
 			"use synthetic", "%s", reason)
 		e.Err = err
-		return found, e
+		return scenario.Rows{}, e
 	}
 	return found, nil
 }

@@ -1,4 +1,4 @@
-// Package declare has the command job, with check, fields and convert below it.
+// Package declare has the command job, with check and fields below it.
 package declare
 
 import (
@@ -34,11 +34,6 @@ func Command() cli.Command {
 		cli.Command{
 			Name: "fields", About: "list everything that a job can declare", Run: listFields,
 			Words: jobs.Sections,
-		},
-		cli.Command{
-			Name:  "convert",
-			About: "convert a declaration from before there were jobs",
-			Run:   convertJob,
 		})
 }
 
@@ -51,6 +46,11 @@ it can only be simulated, it names the fields that are the reason. Files that it
 names, such as the roster, are not read; if it counts its parties, it is also
 worked out for so many. If it is not valid, it prints all mistakes, each with
 its line and what to write, and exits with 1.
+
+With --proof it prints instead how the epsilon of all rounds follows from what
+runs, step by step. It reads the files that the job names then, and makes
+parties up where it names none. docs/derivations.md says what the steps mean,
+and which program checks them.
 `
 
 const checkJSON = `With --json there is one object:
@@ -64,6 +64,7 @@ const checkJSON = `With --json there is one object:
                 for their numbers, if they have some), reason and advice
   simulated     only if it can be simulated and not run between parties: of each
                 field that is why its path, reason and advice, as of mistakes
+With --proof there is the derivation of docs/derivations.md instead.
 `
 
 func checkManual() *cli.Manual {
@@ -78,20 +79,29 @@ usage, 130 interrupted, 143 ended by SIGTERM.
 			"hushsum job check study-7.toml",
 			"hushsum job check study-7.toml --set privacy.epsilon=4 --set parties.count=20",
 			"hushsum job check --json - < study-7.toml",
+			"hushsum job check --proof study-7.toml --json | python3 tools/proof/check.py",
 		},
 	}
 }
 
 func checkJob(_ context.Context, args []string, std cli.Streams) int {
 	var f jobFile
-	var asJSON bool
+	var asJSON, proof bool
 	flags := flag.NewFlagSet("job check", flag.ContinueOnError)
 	flags.Var(jobs.SetFlag{Settings: &f.set}, "set",
 		"`PATH=VALUE` sets a field, overriding the file; repeatable")
 	flags.BoolVar(&asJSON, "json", false, "print JSON instead of text")
+	flags.BoolVar(&proof, "proof", false, "print how epsilon follows, instead of what is declared")
 	code, ok := f.read(flags, checkManual(), args, std)
 	if !ok {
 		return code
+	}
+	if proof {
+		d, err := jobs.Derive(f.name, f.text, f.set.Texts())
+		if err != nil {
+			return jobs.Failed("job check", err, std)
+		}
+		return show.Derivation(d, asJSON, std)
 	}
 	report := jobs.Check(f.name, f.text, f.set.Texts())
 	code = cli.ExitFailure
@@ -188,6 +198,11 @@ const fieldsAbout = `Usage: hushsum job fields [PATTERN] [flags]
 Lists everything that a job can declare, or the fields whose paths contain
 PATTERN, which may have stars: what each does, which values it takes, its unit,
 its default, and the flag by which commands set it.
+
+With --theorems it lists what is proved about jobs with noise, on which their
+epsilon rests: of each theorem where it is proved, what it needs of what runs,
+and the fields that may be set next to it. A job that sets another field is
+refused. Groups of fields, and those that are free, come last.
 `
 
 const fieldsJSON = `With --json there is one array, with an object for each field:
@@ -202,6 +217,13 @@ const fieldsJSON = `With --json there is one array, with an object for each fiel
   part          declared (it is in the digest), file (its content is in that of
                 the settled job), time, world (in none)
   flag, arg     a command's flag that sets it and what its help calls the value
+With --theorems there is one object:
+  theorems      of each its id, the part of a derivation that it is of, its
+                words, where it is proved, the field that it is called for by,
+                needs, admits: groups, and fields, with the words that they may
+                have after =, refuses: fields, with the reason as name, and
+                assumes
+  groups, free  of each its name, or the reason, and fields
 `
 
 func fieldsManual() *cli.Manual {
@@ -213,26 +235,38 @@ func fieldsManual() *cli.Manual {
 			"hushsum job fields privacy",
 			"hushsum job fields 'world.*.rows' --json",
 			"hushsum job fields --schema > job.schema.json",
+			"hushsum job fields --theorems",
 		},
 	}
 }
 
 func listFields(_ context.Context, args []string, std cli.Streams) int {
-	var asJSON, schema bool
+	var asJSON, schema, theorems bool
 	flags := flag.NewFlagSet("job fields", flag.ContinueOnError)
 	flags.BoolVar(&asJSON, "json", false, "print JSON instead of a table")
 	flags.BoolVar(&schema, "schema", false, "print a JSON schema of all fields, for editors")
+	flags.BoolVar(&theorems, "theorems", false, "list what is proved, and the fields next to it")
 	operands, code, ok := cli.ParseOperands(flags, fieldsManual(), 1, args, std)
 	if !ok {
 		return code
 	}
-	if schema {
-		if len(operands) > 0 || asJSON {
-			return cli.WrongUsage(flags, &cli.Problem{
-				Cause: "--schema covers all fields", Advice: "Leave the rest out.",
-			}, std)
-		}
+	whole := func(name string) int {
+		return cli.WrongUsage(flags, &cli.Problem{
+			Cause: name + " covers all fields", Advice: "Leave the rest out.",
+		}, std)
+	}
+	switch {
+	case schema && (len(operands) > 0 || asJSON || theorems):
+		return whole("--schema")
+	case theorems && len(operands) > 0:
+		return whole("--theorems")
+	case schema:
 		fmt.Fprintf(std.Out, "%s", job.Schema())
+		return cli.ExitOK
+	case theorems && asJSON:
+		return show.JSON(std, job.Theorems())
+	case theorems:
+		showTheorems(job.Theorems(), std)
 		return cli.ExitOK
 	}
 	pattern := strings.Join(operands, "")

@@ -34,7 +34,9 @@ func TestJobCheck(t *testing.T) {
 	clitest.Width(t, out)
 	for _, want := range []string{"job first, valid", "about What would it give?",
 		"10 parties train a model (logistic), in 20 rounds.", "a server that cheats",
-		"at most epsilon 8 of each party, at delta 1e-05", "filled in privacy.bits = 32"} {
+		"at most epsilon 8 at delta 1e-05 for each party, against a server that cheats; " +
+			"assumes instant.",
+		"filled in privacy.bits = 32"} {
 		if !strings.Contains(clitest.Flat(out), want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
@@ -151,6 +153,31 @@ func TestJobFields(t *testing.T) {
 	_, out, _ = call(t.Context(), "job", "fields", "--schema")
 	if out != string(job.Schema()) {
 		t.Error("the schema is another")
+	}
+}
+
+// All theorems are listed, and all fields with their marks.
+func TestTheorems(t *testing.T) {
+	_, out, _ := call(t.Context(), "job", "fields", "--theorems")
+	clitest.Width(t, out)
+	for f := range job.Fields() {
+		if f.Part != job.Simulated && !strings.Contains(out, f.Path) {
+			t.Errorf("%s is left out", f.Path)
+		}
+	}
+	_, text, _ := call(t.Context(), "job", "fields", "--theorems", "--json")
+	var got job.TheoremTable
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := job.Theorems()
+	if len(got.Theorems) != len(want.Theorems) || len(got.Groups) != len(want.Groups) {
+		t.Errorf("%d theorems, want %d", len(got.Theorems), len(want.Theorems))
+	}
+	for _, x := range want.Theorems {
+		if !strings.Contains(out, "\n"+x.ID+" ") {
+			t.Errorf("%s is left out", x.ID)
+		}
 	}
 }
 

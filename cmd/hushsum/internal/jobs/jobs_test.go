@@ -19,7 +19,8 @@ func TestWords(t *testing.T) {
 		{"parties = { count = 9, drop_out = 0.25, colluders = 1, per_round = 7 }\n" +
 			"model.name = \"softmax\"\ntraining.steps = 50",
 			[]string{"7 of them are drawn", "25 % of the parties of a round may be missing",
-				"together with up to 1 party", "makes 50 steps, all rows at a time"}, []string{"pass"}},
+				"a server that cheats with any 1 party", "makes 50 steps, all rows at a time"},
+			[]string{"pass"}},
 		{"parties.roster = \"r.txt\"\nmodel.file = \"m.npz\"\n" +
 			"sum = { recovery = true, adversary = \"curious\" }",
 			[]string{"The parties of the roster improve the model of m.npz", "It names r.txt, m.npz",
@@ -27,7 +28,8 @@ func TestWords(t *testing.T) {
 			[]string{"In a round"}},
 		{"parties.count = 20\nmodel.length = 2\nsum = { protocol = \"oneshot\", classical = true }\n" +
 			"privacy = { noise = \"discrete-gaussian\", multiplier = 2.0, clip = 3.0 }",
-			[]string{"a committee of 13", "quantum", "multiplier 2; no epsilon is promised"},
+			[]string{"3 of the 13 members of the committee", "quantum",
+				"multiplier 2; no epsilon is promised"},
 			[]string{"at most epsilon"}},
 		{"parties.count = 20\nmodel.length = 2\nworld.drop = 0.125\nparties.drop_out = 0.2\n" +
 			"[[model.tensor]]", nil, nil},

@@ -12,10 +12,12 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
-	"github.com/hushsum/hushsum/internal/answers"
+	"github.com/hushsum/hushsum/internal/strict"
 	"github.com/hushsum/hushsum/query"
+	"github.com/hushsum/hushsum/query/answers"
 	"github.com/hushsum/hushsum/training"
 )
 
@@ -40,7 +42,8 @@ const coordinateJSON = `With --json there is one object:
   digest    of the job with its roster, 64 hexadecimal digits
   rounds    that were begun
   lost      of these, without a sum
-  epsilon   spent at most of each party or record; null without noise
+  spent     what was spent at most, as "claim" of 'hushsum account --json';
+            null without noise
   model     the last model, a list; not with --out, nor of queries
   answers   of queries, as hushsum query prints them
 `
@@ -127,7 +130,7 @@ func (c *coordinating) run(ctx context.Context, std cli.Streams) error {
 	}
 	result, err := by.Run(ctx)
 	if err != nil {
-		if errors.Is(err, hushsum.ErrStalled) && result != nil {
+		if result != nil {
 			fmt.Fprintf(std.Err, "%s begun, %d lost\n", show.Plural(result.Rounds, "round"), result.Lost)
 		}
 		return err
@@ -218,21 +221,18 @@ func (c *coordinating) answers(
 func (c *coordinating) show(result *hushsum.Result, o *settled, std cli.Streams) error {
 	digest := o.Digest()
 	out := struct {
-		Digest  string         `json:"digest"`
-		Rounds  int            `json:"rounds"`
-		Lost    int            `json:"lost"`
-		Epsilon *float64       `json:"epsilon"`
-		Model   []float64      `json:"model,omitempty"`
-		Answers []query.Answer `json:"answers,omitempty"`
+		Digest  string            `json:"digest"`
+		Rounds  int               `json:"rounds"`
+		Lost    int               `json:"lost"`
+		Spent   *accounting.Claim `json:"spent"`
+		Model   []float64         `json:"model,omitempty"`
+		Answers []query.Answer    `json:"answers,omitempty"`
 	}{Digest: fmt.Sprintf("%x", digest), Rounds: result.Rounds, Lost: result.Lost,
-		Model: o.weights(result.Model)}
-	if result.Spent != nil {
-		out.Epsilon = show.Finite(result.Spent.Upper)
-	}
+		Spent: result.Spent, Model: o.weights(result.Model)}
 	if o.declared.Asks() {
 		text, err := os.ReadFile(filepath.Join(c.state, answersFile))
 		if err == nil {
-			err = json.Unmarshal(text, &out.Answers)
+			err = strict.JSON(text, &out.Answers)
 		}
 		if err != nil {
 			return err
@@ -253,9 +253,7 @@ func (c *coordinating) show(result *hushsum.Result, o *settled, std cli.Streams)
 	s.Field("job", "%s, done", o.declared.Name)
 	s.Field("rounds", "%d, of which %d were lost", out.Rounds, out.Lost)
 	if result.Spent != nil {
-		j := o.declared.WithDefaults()
-		s.Field("epsilon", "%s of %s, at delta %v, against %s", show.Epsilon(result.Spent.Upper),
-			j.Protects(), j.Privacy.Delta, j.Against())
+		s.Field("spent", "%v", result.Spent)
 	}
 	if len(out.Answers) > 0 {
 		s.Printf("\n")

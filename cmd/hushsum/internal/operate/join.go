@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"errors"
@@ -16,10 +17,10 @@ import (
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/people"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
-	"github.com/hushsum/hushsum/internal/answers"
-	"github.com/hushsum/hushsum/internal/rows"
+	"github.com/hushsum/hushsum/job/consent"
 	"github.com/hushsum/hushsum/query"
-	"github.com/hushsum/hushsum/tables"
+	"github.com/hushsum/hushsum/query/answers"
+	"github.com/hushsum/hushsum/query/sources"
 	"github.com/hushsum/hushsum/training"
 )
 
@@ -34,13 +35,19 @@ This party contributes one of
   --vector  a file of numbers, .csv or .json, which is read again in each round
   --run     a program that gets {"round": N, "model": [...]} on standard input in
             each round, and prints a list of numbers
-  --rows    rows: where the job asks queries a CSV file with a line that names
-            the columns, a Parquet file, or with --sql a SQLite file or the
-            address of a PostgreSQL database; where it declares how a model is
-            trained a CSV file without such a line and with the class last
+  --rows    rows: a CSV file, a Parquet file, or with --sql a SQLite file or the
+            address of a PostgreSQL database. Where the job asks queries, the
+            first line of CSV names the columns; where it declares how a model
+            is trained, no line does, and the class is the last column. 'hushsum
+            rows' says how a file is read
 For a job that weights or masks vectors, {"vector": [...], "samples": N} takes
 the place of the list. What a program prints is as secret as the rows that it
 comes from.
+
+With --policy it takes part only in a job within this party's own terms, which
+docs/service-join.md lists. What the policy bounds by the month or the year is
+counted in a book, sealed under --key: name one --book and one --key for all
+jobs of this party, those of hushsumd too.
 
 It can be killed at any time: started again with the same command, it resumes
 from its folder, which is for one party of one job. It redials until the job is
@@ -58,7 +65,8 @@ type joining struct {
 	side
 	party
 	vector, program, out string
-	rows                 tables.Source
+	rows                 sources.Source
+	policy, book         string
 	limit                time.Duration
 	least                uint64
 	spent                int
@@ -113,6 +121,9 @@ func join(ctx context.Context, args []string, std cli.Streams) int {
 	flags.StringVar(&j.rows.Header, "header", "",
 		"`NAMES` of the columns, separated by commas, for queries of a CSV file without a header")
 	flags.StringVar(&j.out, "out", "", "`FILE` for the last model, .csv or .json")
+	flags.StringVar(&j.policy, "policy", "", "TOML `FILE` with the terms that this party insists on")
+	flags.StringVar(&j.book, "book", "", "`FILE` of what this party spends in all its jobs; default: "+
+		"book in the folder")
 	flags.IntVar(&j.spent, "spent", 0, "`ROUNDS` to count as spent, if the folder is lost for good")
 	flags.Uint64Var(&j.least, "least-number", 0, "with --spent: `NUMBER` above those of all "+
 		"sessions so far, as the coordinator reports it")
@@ -166,6 +177,12 @@ func (j *joining) run(ctx context.Context, std cli.Streams) error {
 		Job: o.Settled, Identity: o.identity, Store: o.store, Key: o.key, Counter: o.countedBy,
 		LeastNumber: j.least, Spent: j.spent, Progress: j.partyProgress(std),
 	}
+	p.Book = &consent.Book{File: cmp.Or(j.book, filepath.Join(j.state, "book")), Key: o.key}
+	if j.policy != "" {
+		if p.Policy, err = consent.ReadPolicy(j.policy); err != nil {
+			return err
+		}
+	}
 	if p.Dialer, err = j.dialer(o.identity); err != nil {
 		return err
 	}
@@ -215,10 +232,12 @@ func (j *joining) source(
 			return slices.Clone(vector), nil
 		}
 		return nil
-	case j.rows.Header != "" || j.rows.SQL != "":
-		return errors.New("--header and --sql are for jobs that ask queries; leave them out")
+	case j.rows.Header != "":
+		return errors.New("--header is for jobs that ask queries; leave it out")
+	case j.rows.SQL != "" && !trains:
+		return errors.New("--sql is for jobs that ask queries or declare training; leave it out")
 	case j.rows.Rows != "" && trains:
-		own, err := rows.ReadOwn(j.rows.Rows, o.declared.Model, o.declared.Privacy.Group != "")
+		own, err := j.rows.ReadTraining(ctx, o.declared)
 		if err != nil {
 			return err
 		}

@@ -16,9 +16,9 @@ import (
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/jobs"
-	"github.com/hushsum/hushsum/internal/keyfile"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/keyexchange/keyfile"
 )
 
 const codes = `Exit codes: 0 the job is done, 1 failure, 2 incorrect usage, 130
@@ -95,7 +95,8 @@ func (s *side) command(
 // advised adds advice to errors that flags cause.
 func advised(err error) error {
 	text := err.Error()
-	for _, name := range []string{"hushsum: ", "keyfile: ", "query: ", "training: "} {
+	for _, name := range []string{"hushsum: ", "consent: ", "keyfile: ", "query: ", "table: ",
+		"training: "} {
 		text = strings.TrimPrefix(text, name)
 	}
 	advice := ""
@@ -138,8 +139,8 @@ type settled struct {
 // weights returns the weights of a model, without the state that rules of the job's training append
 // to them.
 func (s *settled) weights(model []float64) []float64 {
-	if tensors := s.Tensors(); len(tensors) > 0 && len(model) > tensors[0].Shape[0] {
-		return model[:tensors[0].Shape[0]]
+	if s.Trains() {
+		return model[:min(len(model), s.Tensors()[0].Shape[0])]
 	}
 	return model
 }

@@ -13,8 +13,8 @@ import (
 
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
-	"github.com/hushsum/hushsum/internal/keyfile"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/keyexchange/keyfile"
 )
 
 const identityAbout = `Usage: hushsum identity COMMAND [flags]

@@ -11,8 +11,8 @@ import (
 
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/internal/durable"
-	"github.com/hushsum/hushsum/internal/keyfile"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/keyexchange/keyfile"
 )
 
 // KeyOf returns the public key that a text contains, or the one of the identity in a file with that

@@ -1,5 +1,5 @@
-// Package results keeps the results of runs: in folders that hold a whole run's files or none of
-// them, and in files from which an ended run can continue.
+// Package results keeps the results of runs in folders that hold a whole run's files or none of
+// them.
 package results
 
 import (
@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
+	"github.com/hushsum/hushsum/internal/strict"
 )
 
 // FolderProblem says what to do about a folder that cannot be written to.
@@ -111,7 +112,7 @@ func readManifest(dir, list string) []string {
 		return nil
 	}
 	var m Manifest
-	if err := json.Unmarshal(text, &m); err != nil {
+	if err := strict.JSON(text, &m); err != nil {
 		return nil
 	}
 	return slices.DeleteFunc(m.Files, func(file string) bool {

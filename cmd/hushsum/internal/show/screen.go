@@ -7,7 +7,6 @@ import (
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
-	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/protocol"
 )
 
@@ -99,14 +98,14 @@ func (s *Screen) Took(d time.Duration) {
 	s.Printf("\nThe run took %.1f s in all.\n", d.Seconds())
 }
 
-// Budget prints in a header what limits the spending of a unit, and against whom.
-func (s *Screen) Budget(b privacy.Budget, unit, against string) {
-	if b.Epsilon == 0 {
-		s.Field("privacy", "epsilon is stated at delta %v; there is no budget", b.Delta)
+// Budget prints in a header what limits the spending; nil: nothing does, and epsilon is stated at
+// delta.
+func (s *Screen) Budget(b *accounting.Budget, delta float64) {
+	if b == nil {
+		s.Field("privacy", "epsilon is stated at delta %v; there is no budget", delta)
 		return
 	}
-	s.Field("privacy", "budget of %s: epsilon %v at delta %v against %s", unit, b.Epsilon, b.Delta,
-		against)
+	s.Field("privacy", "at most %v", b)
 }
 
 // Score judges a model.
@@ -160,39 +159,13 @@ func (s *Screen) Compare(private, plain Score, apart float64) {
 	s.Printf("\nThe largest difference between two weights of the models is %.2g.\n", apart)
 }
 
-// Privacy prints what a run has spent, in both views.
-func (s *Screen) Privacy(delta float64, views ...accounting.Spent) {
-	s.Printf("\n%-28s %9s %9s %12s\n", fmt.Sprintf("Privacy, delta %v", delta), "epsilon",
-		"at least", "proved by")
-	for _, spent := range views {
-		s.Printf("%-28s %9s %9s %12s\n", "  against the "+spent.View.String(), Epsilon(spent.Upper),
-			LowerBound(spent), spent.Accountant)
-	}
-	said := ""
-	for _, spent := range views {
-		if who := AttainedBy(spent); who != said {
-			s.Sentence("Against the %s %s", spent.View, who)
-			said = who
-		}
-	}
-	if why := views[0].Reason; why != "" {
-		s.Sentence("%s: %s.", Unbounded(views[0]), why)
-	}
-}
-
-// Stopped prints that the budget of a unit, such as "each party", ended a run after a given number
-// of rounds.
-func (s *Screen) Stopped(unit string, rounds int, stop *accounting.OverBudget) {
-	const advice = "Use more noise, fewer rounds, or leave out --noise-multiplier to have it " +
-		"calibrated."
+// Stopped prints that the budget ended a run after a given number of rounds.
+func (s *Screen) Stopped(rounds int, stop *accounting.OverBudget) {
+	said := fmt.Sprintf("The run ended after %s: with one more, %s", Plural(rounds, "round"),
+		stop.Words())
 	if rounds == 0 {
-		s.Sentence(
-			"No round was begun: the first would take %s to epsilon %s, over its budget of "+
-				"%v. %s",
-			unit, Epsilon(stop.Would), stop.Budget.Epsilon, advice)
-		return
+		said = fmt.Sprintf("No round was begun: with the first, %s", stop.Words())
 	}
-	s.Sentence(
-		"The run ended after %s: one more would take %s to epsilon %s, over its budget of %v. %s",
-		Plural(rounds, "round"), unit, Epsilon(stop.Would), stop.Budget.Epsilon, advice)
+	s.Sentence("%s. Use more noise, fewer rounds, or leave out --noise-multiplier to have it "+
+		"calibrated.", said)
 }

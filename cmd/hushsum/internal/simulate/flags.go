@@ -11,8 +11,8 @@ import (
 
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/jobs"
-	"github.com/hushsum/hushsum/internal/rows"
 	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/training/rows"
 )
 
 //go:embed presets
@@ -21,7 +21,6 @@ var presets embed.FS
 // jobFlags are the flags of simulate.
 type jobFlags struct {
 	file, out, sweep, keep string
-	old                    bool // the file may have the form from before jobs
 	json, print            bool
 	set                    jobs.Settings
 	rule                   string
@@ -79,7 +78,6 @@ func newJobFlags() (*flag.FlagSet, *jobFlags) {
 	f.BoolVar(&v.byRows, "by-rows", false, "weight updates by the parties' numbers of rows")
 	f.Var((*cli.IntValue)(&v.survivors), "min-survivors",
 		"`N` fewest parties in a sum, instead of --drop-out")
-	f.StringVar(&v.file, "scenario", "", "`FILE` instead of FILE, also in the form before jobs")
 	f.StringVar(&v.out, "out", "", "`DIR` for tables, figures and a page, in virtual time")
 	f.StringVar(&v.sweep, "sweep", "", "`\"KEY=A,B …\"`: run all combinations of values, in virtual "+
 		"time; a key is a path, a flag's name, parties or rows")

@@ -43,8 +43,7 @@ rows and must not be released.
 
 Without FILE the flags choose one of four jobs: federated averaging of a census,
 the same with noise, a census with other models and rules, or images. --print
-shows it, and the printed file gives the same result. --scenario also reads
-files in the form before jobs, for one release.
+shows it, and the printed file gives the same result.
 `
 
 const simulateDropOuts = `With --drop, parties drop out of each round: before
@@ -148,12 +147,11 @@ const simulateJSON = `With --json there is one object per line, first one for ea
   dropped                    parties that dropped out, at whatever moment
   refused                    parties that cheated and were refused
   lost                       whether too few were left
-  epsilon, epsilon_public    spent so far against the server and the public,
-                             upper bounds; null without noise or finite bound
-  epsilon_lower              a lower bound of epsilon for the same mechanism
-  accountant                 what proves them: "PLD" or "RDP"
-  neighbour                  by what vector of one party, in units of the sum, the
-                             lower bound is attained; left out if it is 0
+  spent, spent_public        claims of what is spent so far, against the server
+                             and against those who see released sums, each as
+                             "claim" of 'hushsum account --json': epsilon,
+                             at_least, delta, unit, server, colluders, assumes
+                             and others; null without noise
 then one with "summary": true. It has the same keys, for the last round; but
 bytes, times, dropped and refused are totals over all rounds, largest_weight is
 the largest of all, and mask is as the flag says. Keys about a model are null if
@@ -181,7 +179,6 @@ no round was completed. It adds:
   threshold                  shares that rebuild a secret; 0 without recovery
   min_survivors              the fewest parties in a sum
   lost_rounds                how many rounds were lost
-  unit                       whom epsilon protects, "party" or "record"
   noise                      "none", or the law, as the flag says
   noise_multiplier           as the flag says; 0 without noise
   clip                       as the flag says; 0 without noise and clipping
@@ -190,8 +187,8 @@ no round was completed. It adds:
   noise_shares               honest shares that suffice for it; 0 without noise
   sensitivity                L2 norm of the largest update after rounding, in
                              units of the weights
-  delta                      at which epsilon is stated; 0 without noise
-  epsilon_budget             as --epsilon says; 0 without
+  budget                     --epsilon at --delta, and what it is about; null
+                             without
   stopped                    whether the budget ended the run early
   caution                    of a delta above one in the parties or records; left
                              out if there is none

@@ -131,41 +131,6 @@ func TestPresets(t *testing.T) {
 	}
 }
 
-// A file of the form before jobs comes to the same by --scenario.
-func TestOldScenario(t *testing.T) {
-	const before = `name = "one"
-rounds = 2
-[data]
-set = "synthetic"
-rows = 20
-[[party]]
-name = "p"
-count = 3
-`
-	const job = `name = "one"
-rounds = 2
-model.name = "logistic"
-training = { steps = 50, rate = 1.0 }
-parties.group = [{ name = "p", count = 3 }]
-world.data.rows = 20
-`
-	var out [2]string
-	for k, text := range []string{before, job} {
-		path := filepath.Join(t.TempDir(), "one.toml")
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		code, stdout, errs := call(t.Context(), "simulate", "--scenario", path, "--json")
-		if code != cli.ExitOK {
-			t.Fatalf("exit %d: %s", code, errs)
-		}
-		out[k] = stdout
-	}
-	if out[0] != out[1] || strings.Count(out[0], "\n") != 6 {
-		t.Errorf("before:\n%safter:\n%s", out[0], out[1])
-	}
-}
-
 // A job without places and mishaps is run by messages, as flags that say the same have it.
 func TestJobWithoutTime(t *testing.T) {
 	t.Setenv("HUSHSUM_DATA", filepath.Dir(realdata.Dir(t, "digits")))
@@ -212,6 +177,7 @@ func TestTimeOfDeployments(t *testing.T) {
 		{`time.pace = "1h"`, "time.pace is for deployments, and ignored here"},
 		{"time = { start = 2030-01-01T00:00:00Z, step_time = \"9s\" }",
 			"time.start, time.step_time are for deployments, and ignored here"},
+		{"time.begin_with = 2", "time.begin_with is for deployments, and ignored here"},
 		{"world.data.draw = \"fixed\"\ntime = { pace = \"1h\", step_time = \"9s\" }",
 			"time.pace is for deployments, and ignored here"},
 	} {

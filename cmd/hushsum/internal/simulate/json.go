@@ -34,25 +34,9 @@ type jsonRound struct {
 	Dropped       int      `json:"dropped"`
 	Refused       int      `json:"refused"`
 	Lost          bool     `json:"lost"`
-	jsonSpent
-}
-
-// jsonSpent reports what rounds have spent of a party's privacy.
-type jsonSpent struct {
-	Epsilon       *float64 `json:"epsilon"`
-	EpsilonLower  *float64 `json:"epsilon_lower"`
-	EpsilonPublic *float64 `json:"epsilon_public"`
-	Accountant    string   `json:"accountant,omitempty"`
-	Neighbour     string   `json:"neighbour,omitempty"`
-}
-
-// newJSONSpent leaves all fields empty without noise, which has no accountant.
-func newJSONSpent(server, public accounting.Spent) jsonSpent {
-	if server.Accountant == "" {
-		return jsonSpent{}
-	}
-	return jsonSpent{show.Finite(server.Upper), show.Finite(server.Lower), show.Finite(public.Upper),
-		server.Accountant, server.Neighbour}
+	// Without noise nothing bounds what is spent: null.
+	Spent       *accounting.Claim `json:"spent"`
+	SpentPublic *accounting.Claim `json:"spent_public"`
 }
 
 // jsonSummary is the last object. Its costs and drop-outs are totals over all
@@ -95,17 +79,16 @@ type jsonSummary struct {
 	MinSurvivors int     `json:"min_survivors"`
 	LostRounds   int     `json:"lost_rounds"`
 
-	Unit            string  `json:"unit"`
 	Noise           string  `json:"noise"`
 	NoiseMultiplier float64 `json:"noise_multiplier"`
 	Clip            float64 `json:"clip"`
 	NoiseStdDev     float64 `json:"noise_stddev"`
 	NoiseShares     int     `json:"noise_shares"`
 	Sensitivity     float64 `json:"sensitivity"`
-	Delta           float64 `json:"delta"`
-	EpsilonBudget   float64 `json:"epsilon_budget"`
 	Stopped         bool    `json:"stopped"`
 	Caution         string  `json:"caution,omitempty"`
+
+	Budget *accounting.Budget `json:"budget"` // null without one
 }
 
 // jsonLines is the presenter of --json.
@@ -139,7 +122,9 @@ func (j *jsonLines) newRound(r *simulation.RoundResult) jsonRound {
 		Dropped:       r.Dropped,
 		Refused:       r.Refused,
 		Lost:          r.Lost != nil,
-		jsonSpent:     newJSONSpent(r.Server, r.Public),
+	}
+	if j.mechanism != nil {
+		o.Spent, o.SpentPublic = &r.Server, &r.Public
 	}
 	if r.Test == nil {
 		return o
@@ -192,7 +177,6 @@ func (j *jsonLines) end(r *simulation.Result, took time.Duration) {
 		Bounded:        o.Oneshot != nil && o.Oneshot.Bounded,
 		MinSurvivors:   j.perRound(),
 		LostRounds:     r.Lost(),
-		Unit:           j.unit,
 		Noise:          j.noise,
 		Clip:           o.Clip.Norm,
 		Stopped:        r.Stopped != nil,
@@ -219,7 +203,7 @@ func (j *jsonLines) end(r *simulation.Result, took time.Duration) {
 		honest := m.Vector.Shares.MinHonest
 		s.NoiseMultiplier, s.Clip = o.Noise.Multiplier, o.Noise.Clip
 		s.NoiseStdDev, s.NoiseShares, s.Sensitivity = m.StdDev(honest), honest, m.MaxNorm()
-		s.Delta, s.EpsilonBudget, s.Caution = o.Budget.Delta, o.Budget.Epsilon, j.caution
+		s.Budget, s.Caution = j.budget(), j.caution
 	}
 	show.JSON(j.std, s)
 }

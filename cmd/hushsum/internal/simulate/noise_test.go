@@ -30,7 +30,8 @@ func TestNoiseTable(t *testing.T) {
 			"noise     " + strings.ReplaceAll(law, "-", " ") + ", multiplier 0.5; ",
 			"clipped to 0.25, ", " L2 sensitivity ", " 10 honest shares must suffice",
 			"epsilon is stated at delta 1e-05; there is no budget",
-			"eps server eps public", "against the server", "against the public",
+			"eps server eps public", "at delta 1e-05 for each party, against a server that cheats",
+			"at delta 1e-05 for each party, against those who see released sums", " proves the upper bound.",
 			"largest difference between two weights",
 		}
 		if drop != "" {
@@ -99,7 +100,7 @@ func TestNoiseUsage(t *testing.T) {
 		{"--noise loud", 2, `--noise "loud": want none, discrete-gaussian,`},
 		{"--clip 2", 2, "training.submit: updates are clipped, and weights are not"},
 		{"--noise none --bits 16", 2, "--bits: it has no effect: there is no noise"},
-		{"--noise skellam --range 3", 2, "--range: it has no effect: sums with noise use privacy.bits"},
+		{"--noise skellam --range 3", 2, "--range: sums with noise use privacy.bits"},
 		{"--noise skellam --noise-multiplier 0", 2,
 			"--noise-multiplier: 0 is outside its range\nWrite a number: above 0"},
 		{"--noise skellam --noise-multiplier NaN", 2, "--noise-multiplier: NaN"},
@@ -132,18 +133,24 @@ func TestBudget(t *testing.T) {
 	}
 	objects := decode(t, out)
 	last := objects[len(objects)-1]
-	if e := last["epsilon"].(float64); len(objects) != 3 || e > 4 || e < 3.95 {
+	spent := last["spent"].(map[string]any)
+	if e := spent["epsilon"].(float64); len(objects) != 3 || e > 4 || e < 3.95 {
 		t.Errorf("%d objects, epsilon %v, want just below 4", len(objects), e)
 	}
 	for key, want := range map[string]any{
-		"noise": "discrete-gaussian", "delta": 1e-6, "epsilon_budget": 4.0, "stopped": false,
-		"complete": true, "accountant": "PLD",
+		"noise": "discrete-gaussian", "stopped": false, "complete": true,
 	} {
 		if last[key] != want {
 			t.Errorf("%s is %v, want %v", key, last[key], want)
 		}
 	}
-	if first, second := objects[0]["epsilon"].(float64), objects[1]["epsilon"].(float64); first <= 0 ||
+	budget, public := last["budget"].(map[string]any), last["spent_public"].(map[string]any)
+	if spent["accountant"] != "PLD" || spent["delta"] != 1e-6 || spent["server"] != "cheating" ||
+		public["server"] != "public" || budget["epsilon"] != 4.0 || budget["server"] != "cheating" {
+		t.Errorf("%v, %v of %v", spent, public, budget)
+	}
+	after := func(k int) float64 { return objects[k]["spent"].(map[string]any)["epsilon"].(float64) }
+	if first, second := after(0), after(1); first <= 0 ||
 		first >= second {
 		t.Errorf("epsilon is %v after a round and %v after two", first, second)
 	}
@@ -176,10 +183,8 @@ func TestLargeDeltaIsTold(t *testing.T) {
 // With noise of the user's own the budget ends the run, or does not let it begin.
 func TestBudgetStops(t *testing.T) {
 	for args, want := range map[string]string{
-		" --epsilon 1.5 --noise-multiplier 3": "The run ended after 1 round: one more would take each " +
-			"party to epsilon 1.",
-		" --epsilon 1 --noise-multiplier .5": "No round was begun: the first would take each party to " +
-			"epsilon ",
+		" --epsilon 1.5 --noise-multiplier 3": "The run ended after 1 round: with one more, epsilon 1.",
+		" --epsilon 1 --noise-multiplier .5":  "No round was begun: with the first, epsilon ",
 	} {
 		code, out, errs := call(t.Context(), strings.Fields(noisyRun+" --bits 20"+args)...)
 		begun := strings.HasPrefix(want, "The run")
@@ -190,17 +195,21 @@ func TestBudgetStops(t *testing.T) {
 	}
 }
 
-// A budget that ends a run is of whom it protects.
+// A budget that ends a run is about whom it protects.
 func TestBudgetOfRecordsStops(t *testing.T) {
 	const run = "simulate --unit record --clients 4 --rows-per-client 150 --rounds 4 " +
 		"--noise-multiplier 3 --epsilon "
 	for epsilon, want := range map[string]string{
-		"0.6": "one more would take each record of a party to epsilon 0.",
-		"0.1": "the first would take each record of a party to epsilon 0.",
+		"0.6": "with one more, epsilon 0.",
+		"0.1": "with the first, epsilon 0.",
 	} {
 		_, out, _ := call(t.Context(), strings.Fields(run+epsilon)...)
-		if !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
-			t.Errorf("%s: no %q in\n%s", epsilon, want, out)
+		about := "at most epsilon " + epsilon + " at delta 1e-05 for each record of a party, against a "
+		beyond := " at delta 1e-05 is beyond the budget, epsilon " + epsilon + " at delta 1e-05."
+		for _, want := range []string{want, about, beyond} {
+			if !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
+				t.Errorf("%s: no %q in\n%s", epsilon, want, out)
+			}
 		}
 		clitest.Width(t, out)
 	}

@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/hushsum/hushsum/accounting"
 )
 
 // The ε that simulate prints for sums of one message a party is that of account for the
@@ -25,19 +27,16 @@ func TestOneshotEpsilon(t *testing.T) {
 	}
 	code, out, errs = call(t.Context(), strings.Fields(fmt.Sprintf("account discrete-gaussian "+
 		"--sensitivity 1000 --noise-multiplier %v --dimension %v --shares %v --rounds 3 --delta %v --json",
-		last["noise_multiplier"], parameters, shares, last["delta"]))...)
+		last["noise_multiplier"], parameters, shares, last["spent"].(map[string]any)["delta"]))...)
 	if code != 0 || errs != "" {
 		t.Fatalf("code %d, %q", code, errs)
 	}
-	var want struct {
-		Adjacency string
-		Epsilon   *float64
-	}
+	var want struct{ Claim accounting.Claim }
 	if err := json.Unmarshal([]byte(out), &want); err != nil {
 		t.Fatal(err)
 	}
-	printed := last["epsilon"].(float64)
-	if math.Abs(printed-*want.Epsilon) > 1e-6**want.Epsilon || want.Adjacency != "zero-out" {
-		t.Errorf("simulate prints %v, account %v", printed, *want.Epsilon)
+	printed, of := last["spent"].(map[string]any)["epsilon"].(float64), want.Claim.Bare().Upper
+	if math.Abs(printed-of) > 1e-6*of || want.Claim.Terms().Adjacency != accounting.ZeroOut {
+		t.Errorf("simulate prints %v, account %v", printed, want.Claim)
 	}
 }

@@ -21,7 +21,8 @@ func TestSimulateRecords(t *testing.T) {
 	last := objects[len(objects)-1]
 	accuracy, _ := last["accuracy"].(float64)
 	inClear, _ := last["clear_accuracy"].(float64)
-	if e := last["epsilon"].(float64); last["unit"] != "record" || e > 3 || e < 2.97 ||
+	spent, _ := last["spent"].(map[string]any)
+	if e, _ := spent["epsilon"].(float64); spent["unit"] != "record" || e > 3 || e < 2.97 ||
 		!(accuracy > 0.2) || !(inClear > 0.5) || last["noise_shares"] != 3. {
 		t.Errorf("%v", last)
 	}
@@ -36,8 +37,9 @@ func TestSimulateRecords(t *testing.T) {
 	for _, want := range []string{"sums of records' gradients", "180 expected, of 600",
 		"each alone, mean of 4 0.", "without noise, a party has an accuracy of 0.",
 		"gradients of each record of a party clipped to 0.35",
-		"budget of each record of a party: epsilon 3 at delta 1e-05 against the server and any 1 party",
-		"for each record of a party, against the server and any 1 party."} {
+		"at most epsilon 3 at delta 1e-05 for each record of a party, against a server that cheats " +
+			"with any 1 party; assumes coins",
+		"It assumes coins: nothing but a party's submissions shows how its secret coins fell."} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}

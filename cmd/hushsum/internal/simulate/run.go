@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
@@ -35,9 +36,7 @@ type described struct {
 	protocol          string
 	lambda            float64
 	byRows            bool
-	// unit is whom epsilon protects, protects the same in words, and against whom it is.
-	unit, protects, against string
-	caution                 string // of its delta; empty: none
+	caution           string // of its delta; empty: none
 }
 
 // perRound returns how many parties are in a round.
@@ -46,6 +45,18 @@ func (s *shown) perRound() int {
 		return len(s.options.Parties)
 	}
 	return s.options.PerRound
+}
+
+// budget returns what no party spends more than, nil without noise or a budget.
+func (s *shown) budget() *accounting.Budget {
+	if s.mechanism == nil || s.options.Budget.Epsilon == 0 {
+		return nil
+	}
+	b, err := s.options.Budget.About(s.mechanism.Statement())
+	if err != nil {
+		panic("simulate: " + err.Error()) // of options that were checked
+	}
+	return &b
 }
 
 // judge returns how good a model is: with averaging, whose labels are 0 and 1, by the formulas for

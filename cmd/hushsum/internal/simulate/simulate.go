@@ -21,15 +21,14 @@ import (
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/datasets"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/jobs"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/virtual"
-	"github.com/hushsum/hushsum/internal/rows"
 	"github.com/hushsum/hushsum/job"
-	"github.com/hushsum/hushsum/job/old"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/simulation"
 	"github.com/hushsum/hushsum/simulation/scenario"
 	"github.com/hushsum/hushsum/training"
+	"github.com/hushsum/hushsum/training/rows"
 )
 
 // Command returns the command simulate.
@@ -45,12 +44,12 @@ func simulate(ctx context.Context, args []string, std cli.Streams) int {
 	if !ok {
 		return code
 	}
-	v.given, v.old = cli.Given(flags), v.file != ""
+	v.given = cli.Given(flags)
 	if len(operands) > 0 {
 		if name := operands[0]; name == "true" || name == "false" {
 			return cli.WrongUsage(flags, cli.Unexpected(simulateManual(), name), std)
 		}
-		v.file = cmp.Or(v.file, operands[0])
+		v.file = operands[0]
 	}
 	if v.keep != "" && v.sweep == "" {
 		return cli.WrongUsage(flags, &cli.Problem{Cause: "--keep is for --sweep"}, std)
@@ -63,7 +62,7 @@ func simulate(ctx context.Context, args []string, std cli.Streams) int {
 		err := j.Mistake("query", "use hushsum query", "a job with queries trains nothing")
 		return v.refused(flags, err, std)
 	}
-	if scenario.Needs(j) || j.World.Data.Set == datasets.KDD || v.old || v.sweep != "" || v.out != "" {
+	if scenario.Needs(j) || j.World.Data.Set == datasets.KDD || v.sweep != "" || v.out != "" {
 		if err := j.Validate(); err != nil {
 			return v.refused(flags, err, std)
 		}
@@ -83,7 +82,7 @@ func simulate(ctx context.Context, args []string, std cli.Streams) int {
 
 // wantsTime refuses flags that want virtual time for a job that needs none and cannot have it.
 func (v *jobFlags) wantsTime(j *job.Job) error {
-	if scenario.Needs(j) || v.old {
+	if scenario.Needs(j) {
 		return nil
 	}
 	err := scenario.Scope(j)
@@ -234,7 +233,7 @@ func (v *jobFlags) runDeclared(
 	if v.print {
 		return printJob(j, std)
 	}
-	leftOut(j, std, "time.start", "time.pace", "time.step_time")
+	leftOut(j, std, "time.start", "time.pace", "time.step_time", "time.begin_with")
 	var options simulation.Options
 	declare := func() (err error) {
 		options, err = simulation.Declared(j, parties, test)
@@ -347,7 +346,6 @@ func describeJob(j *job.Job) described {
 	d := described{set: j.World.Data.Set, model: j.Model.Name,
 		split: cmp.Or(j.World.Data.Split, "iid"), rule: j.Training.Rule, mask: j.Training.Mask,
 		noise: j.Privacy.Noise, protocol: j.Sum.Protocol, lambda: j.Training.Lambda,
-		unit: j.Privacy.Unit, protects: j.Protects(), against: j.Against(),
 		caution: j.LargeDelta()}
 	if d.split == rows.Shuffled {
 		d.averaging, d.split = j.Model.Name == "logistic" && !j.PerRecord(), "iid"
@@ -370,7 +368,7 @@ func (v *jobFlags) read() (*job.Job, error) {
 		return nil, &fileProblem{&cli.Problem{Cause: cli.Plain(err),
 			Advice: "Give a file that declares a job, such as one from simulation/scenarios.", Err: err}}
 	}
-	return parseJob(name, text, v.old)
+	return job.Parse(name, text)
 }
 
 // fileProblem is a problem with the file, rather than with how the command is called.
@@ -378,15 +376,6 @@ type fileProblem struct{ *cli.Problem }
 
 // Unwrap returns the problem, so that errors.As finds it.
 func (p *fileProblem) Unwrap() error { return p.Problem }
-
-// parseJob reads the text of a job, or, if permitted, of a scenario in the form from before jobs.
-func parseJob(name string, text []byte, scenarios bool) (*job.Job, error) {
-	if !scenarios || !old.IsScenario(text) {
-		return job.Parse(name, text)
-	}
-	j, _, err := old.Scenario(name, text)
-	return j, err
-}
 
 // base is the name of the job's file without folder and extension.
 func (v *jobFlags) base() string {

@@ -35,8 +35,12 @@ func (t *table) newColumns() []column {
 	train := func(r *simulation.RoundResult) string { return show.Short(r.Cost.Train) }
 	sum := func(r *simulation.RoundResult) string { return show.Short(r.Cost.Client) }
 	server := func(r *simulation.RoundResult) string { return show.Short(r.Cost.Server) }
-	spentServer := func(r *simulation.RoundResult) string { return show.Epsilon(r.Server.Upper) }
-	spentPublic := func(r *simulation.RoundResult) string { return show.Epsilon(r.Public.Upper) }
+	spentServer := func(r *simulation.RoundResult) string {
+		return r.Server.Most()
+	}
+	spentPublic := func(r *simulation.RoundResult) string {
+		return r.Public.Most()
+	}
 	norm := func(r *simulation.RoundResult) string { return fmt.Sprintf("%.3g", r.MeanNorm) }
 	clipped := func(r *simulation.RoundResult) string { return fmt.Sprintf("%.0f%%", 100*r.Clipped) }
 	mask := func(r *simulation.RoundResult) string { return fmt.Sprintf("%.3f", r.Masked) }
@@ -219,14 +223,14 @@ func (t *table) fieldRing() {
 			bits, show.Plural(bounds.Dimension, "coordinate"), m.Encoder.Scale)
 		clipped := "updates"
 		if o.Records != nil {
-			clipped = "gradients of " + t.protects
+			clipped = "gradients of " + m.Statement().Unit().Words()
 		}
 		t.Field("noise", "%s, multiplier %s; %s clipped to %v, L2 sensitivity %.4g units "+
 			"after rounding; %s must suffice, for a standard deviation of %.4g units in each coordinate of "+
 			"the sum, which is %.3g in the weights' own units",
 			strings.ReplaceAll(n.Family.String(), "-", " "), show.Short4(n.Multiplier), clipped, n.Clip,
 			bounds.L2, show.Plural(honest, "honest share"), m.Vector.SumStdDev(honest), m.StdDev(honest))
-		t.Budget(o.Budget, t.protects, t.against)
+		t.Budget(t.budget(), o.Budget.Delta)
 	case o.Models && o.MaxSamples > 0:
 		t.Field("ring", "%s for weight times rows: weights to %v, %s; %s for the number of rows",
 			bits, o.Range, show.Plural(o.FractionBits, "binary place"), show.Plural(t.layout[1].Bits, "bit"))
@@ -251,7 +255,7 @@ func (t *table) end(r *simulation.Result, took time.Duration) {
 	t.Wipe()
 	rounds := len(r.Rounds)
 	if r.Stopped != nil {
-		t.Stopped(t.protects, rounds, r.Stopped)
+		t.Stopped(rounds, r.Stopped)
 	}
 	final := r.Final()
 	if final != nil {
@@ -285,10 +289,8 @@ func (t *table) end(r *simulation.Result, took time.Duration) {
 	}
 	switch {
 	// even if the first round failed, which may have revealed something
-	case t.mechanism != nil && r.Server.Upper > 0:
-		t.Privacy(t.options.Budget.Delta, r.Server, r.Public)
-		t.Sentence("epsilon = %s for %s, against %s.", show.Epsilon(r.Server.Upper), t.protects,
-			t.against)
+	case t.mechanism != nil && r.Server.Spends():
+		show.Claims(t.Std, r.Server, r.Public)
 		if t.caution != "" {
 			t.Sentence("Caution: %s.", t.caution)
 		}

@@ -29,8 +29,8 @@ func TestTrainingTable(t *testing.T) {
 		"--mask hard --mask-threshold 0.9 --clip 0.1": "clipping updates to an L2 norm of 0.1",
 		"--per-round 3": "3 in each round",
 		"--model softmax --drop 0.1 --clients 10": "over private sums",
-		"--model softmax --epsilon 20": "budget of each party: epsilon 20 at " +
-			"delta 1e-05 against the server",
+		"--model softmax --epsilon 20": "at most epsilon 20 at delta 1e-05 for each party, " +
+			"against a server that cheats",
 		"--mask soft --noise skellam --noise-multiplier 2": "epsilon is stated at delta 1e-05; there " +
 			"is no budget",
 	} {
@@ -44,7 +44,8 @@ func TestTrainingTable(t *testing.T) {
 	code, out, errs := call(t.Context(),
 		strings.Fields(federated+" --model softmax --noise skellam --noise-multiplier 1 --epsilon 1")...)
 	if code != 1 || !strings.Contains(errs, "the privacy budget does not allow one round") ||
-		!strings.Contains(strings.Join(strings.Fields(out), " "), "over its budget of 1.") {
+		!strings.Contains(strings.Join(strings.Fields(out), " "),
+			"is beyond the budget, epsilon 1 at delta 1e-05.") {
 		t.Errorf("budget: code %d, %q\n%s", code, errs, out)
 	}
 }
@@ -133,7 +134,7 @@ func TestTrainingDigits(t *testing.T) {
 			t.Errorf("%v", last)
 		}
 		if r := objects[0]; r["round"] != 1.0 || r["clients"] != 10.0 || r["mask"].(float64) >= 1 ||
-			r["epsilon"] != nil {
+			r["spent"] != nil {
 			t.Errorf("%v", r)
 		}
 	}

@@ -5,14 +5,12 @@ import (
 	"math"
 	"slices"
 
-	"github.com/hushsum/hushsum/cmd/hushsum/internal/chart"
-
-	"gonum.org/v1/plot/plotter"
+	"github.com/hushsum/hushsum/internal/chart"
 )
 
 // growth returns the exponent of a power law through points, by least squares of the logarithms: 1
 // is linear. It requires two different x above 0; otherwise it is NaN.
-func growth(points plotter.XYs) float64 {
+func growth(points []chart.Point) float64 {
 	n, sx, sy, sxx, sxy := 0., 0., 0., 0., 0.
 	for _, p := range points {
 		if p.X <= 0 || p.Y <= 0 {
@@ -35,7 +33,7 @@ func drawGrowth(path, title string, axes []sweepAxis, runs []*sweepRun) (drawn b
 		return false, nil
 	}
 	others := slices.Delete(slices.Clone(axes), at, at+1)
-	lines := map[string]plotter.XYs{}
+	lines := map[string][]chart.Point{}
 	var names []string
 	for _, r := range runs {
 		if r.outcome.Error != "" || r.outcome.Took <= 0 {
@@ -45,7 +43,7 @@ func drawGrowth(path, title string, axes []sweepAxis, runs []*sweepRun) (drawn b
 		if _, ok := lines[name]; !ok {
 			names = append(names, name)
 		}
-		lines[name] = append(lines[name], plotter.XY{X: r.values[at], Y: r.outcome.Took})
+		lines[name] = append(lines[name], chart.Point{X: r.values[at], Y: r.outcome.Took})
 	}
 	if len(names) == 0 {
 		return false, nil
@@ -54,18 +52,13 @@ func drawGrowth(path, title string, axes []sweepAxis, runs []*sweepRun) (drawn b
 	if isCrowd(runs[0].job) {
 		unit = "seconds of one core that the simulation took"
 	}
-	c := chart.New(title, "parties", unit, len(names))
-	c.Add(plotter.NewGrid())
-	chart.Logarithmic(&c.X)
-	chart.Logarithmic(&c.Y)
+	c := chart.Figure{Title: title, X: "parties", Y: unit, LogX: true, LogY: true, Grid: true}
 	for _, name := range names {
 		label := fmt.Sprintf("n^%.2f", growth(lines[name]))
 		if name != "" {
 			label = name + ", " + label
 		}
-		if err := c.AddTrace(label, lines[name]); err != nil {
-			return false, err
-		}
+		c.Series = append(c.Series, chart.Trace(label, lines[name]))
 	}
 	return true, c.Save(path)
 }

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"testing"
 
-	"gonum.org/v1/plot/plotter"
+	"github.com/hushsum/hushsum/internal/chart"
 
 	"github.com/hushsum/hushsum/job"
 )
@@ -39,11 +39,11 @@ func TestSetParties(t *testing.T) {
 }
 
 func TestGrowth(t *testing.T) {
-	if got := growth(plotter.XYs{{X: 10, Y: 3}, {X: 100, Y: 300}, {X: 1000, Y: 30000}}); got < 1.999 ||
-		got > 2.001 {
+	square := []chart.Point{{X: 10, Y: 3}, {X: 100, Y: 300}, {X: 1000, Y: 30000}}
+	if got := growth(square); got < 1.999 || got > 2.001 {
 		t.Errorf("a square grows with exponent %v", got)
 	}
-	if got := growth(plotter.XYs{{X: 10, Y: 3}, {X: 0, Y: 3}}); !math.IsNaN(got) {
+	if got := growth([]chart.Point{{X: 10, Y: 3}, {X: 0, Y: 3}}); !math.IsNaN(got) {
 		t.Errorf("one point: %v", got)
 	}
 }

@@ -11,13 +11,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hushsum/hushsum/cmd/hushsum/internal/chart"
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/results"
+	"github.com/hushsum/hushsum/internal/chart"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/simulation/scenario"
-
-	"gonum.org/v1/plot/plotter"
 )
 
 //go:embed page.html
@@ -110,23 +109,18 @@ func aloneMean(r *scenario.RoundResult) float64 {
 
 // drawAccuracy draws the gain of the federated model over the parties' own.
 func drawAccuracy(path string, r *scenario.Result) error {
-	c := chart.New("Accuracy on rows that nobody has", "round", "accuracy, %", 2)
-	c.Add(plotter.NewGrid())
-	var together, alone plotter.XYs
+	var together, alone []chart.Point
 	for k := range r.Rounds {
 		round := &r.Rounds[k]
-		together = append(together, plotter.XY{X: float64(round.Number), Y: 100 * round.Accuracy})
+		together = append(together, chart.Point{X: float64(round.Number), Y: 100 * round.Accuracy})
 		if a := aloneMean(round); !math.IsNaN(a) {
-			alone = append(alone, plotter.XY{X: float64(round.Number), Y: 100 * a})
+			alone = append(alone, chart.Point{X: float64(round.Number), Y: 100 * a})
 		}
 	}
-	if err := c.AddTrace("together", together); err != nil {
-		return err
-	}
+	c := chart.Figure{Title: "Accuracy on rows that nobody has", X: "round", Y: "accuracy, %",
+		Grid: true, Series: []chart.Series{chart.Trace("together", together)}}
 	if len(alone) > 0 {
-		if err := c.AddTrace("alone, mean", alone); err != nil {
-			return err
-		}
+		c.Series = append(c.Series, chart.Trace("alone, mean", alone))
 	}
 	return c.Save(path)
 }
@@ -149,18 +143,16 @@ func drawSeconds(path string, r *scenario.Result) error {
 		}
 	}
 	places = places[:min(len(places), 8)]
-	c := chart.New("Time until a party has the new model", "round", "seconds", len(places))
-	c.Add(plotter.NewGrid())
+	c := chart.Figure{Title: "Time until a party has the new model", X: "round", Y: "seconds",
+		Grid: true}
 	for _, place := range places {
-		var points plotter.XYs
+		var points []chart.Point
 		for _, round := range r.Rounds {
 			if s, ok := slowest[place][round.Number]; ok {
-				points = append(points, plotter.XY{X: float64(round.Number), Y: s})
+				points = append(points, chart.Point{X: float64(round.Number), Y: s})
 			}
 		}
-		if err := c.AddTrace(place, points); err != nil {
-			return err
-		}
+		c.Series = append(c.Series, chart.Trace(place, points))
 	}
 	return c.Save(path)
 }
@@ -234,8 +226,12 @@ func newPage(r *scenario.Result, plain float64, accuracy, seconds string) (*page
 		p.Headline = append(p.Headline, headline{fmt.Sprintf("%.3g s", total),
 			"for all rounds, key exchange included"})
 	}
-	if e := worst(r); e > 0 {
-		p.Headline = append(p.Headline, headline{epsilonText(e), "certified epsilon, the largest"})
+	certified, err := worst(r)
+	if err != nil {
+		return nil, err
+	}
+	if certified != nil {
+		p.Headline = append(p.Headline, headline{certified.Most(), "certified epsilon, the largest"})
 	}
 	accuracyFigure, err := inline(accuracy)
 	if err != nil {
@@ -258,9 +254,18 @@ func newPage(r *scenario.Result, plain float64, accuracy, seconds string) (*page
 // ringSums is the fidelity of sums that take no time.
 const ringSums = "ring"
 
-func worst(r *scenario.Result) (e float64) {
+// worst returns what is certified of every party, nil if nothing is.
+func worst(r *scenario.Result) (*accounting.Claim, error) {
+	var out *accounting.Claim
 	for _, p := range r.Privacy {
-		e = max(e, p.Certified)
+		if out == nil {
+			out = &p.Certified
+		}
+		c, err := out.Or(p.Certified)
+		if err != nil {
+			return nil, err
+		}
+		out = &c
 	}
-	return e
+	return out, nil
 }

@@ -137,13 +137,16 @@ func spentSection(r *scenario.Result) section {
 	if r.Job.World.Reference.Law != "" {
 		asked = "claimed, of one round"
 	}
-	s.Text = []string{fmt.Sprintf("Epsilon bounds what all rounds together reveal about %s, at "+
-		"delta %s; smaller is better, and above 10 it is little protection. The noise in the sums "+
-		"proves the certified one against %s.", r.Job.Protects(), show.Short4(r.Privacy[0].Delta),
-		r.Job.Against())}
+	s.Text = []string{"Epsilon bounds what all rounds together reveal; smaller is better, and above " +
+		"10 it is little protection."}
+	if all, err := worst(r); err == nil && all.Bounded() {
+		s.Text = append(s.Text, fmt.Sprintf("The noise in the sums certifies at most %v.", all))
+	} else if err == nil {
+		s.Text = append(s.Text, all.Explain()...)
+	}
 	s.Header = []string{"party", "epsilon " + asked, "certified", "parties whose noise protects it"}
 	for _, p := range r.Privacy {
-		s.Rows = append(s.Rows, []string{p.Party, epsilonText(p.Asked), epsilonText(p.Certified),
+		s.Rows = append(s.Rows, []string{p.Party, fmt.Sprint(p.Asked), most(&p.Certified),
 			strconv.Itoa(p.Honest)})
 	}
 	return s
@@ -237,7 +240,7 @@ func combinations(axes []sweepAxis, runs []*sweepRun) section {
 			alone = percentText(o.Alone)
 		}
 		s.Rows = append(s.Rows, append(row, percentText(o.Accuracy), alone, fmt.Sprintf("%.3f", o.MCC),
-			fmt.Sprintf("%.3g s", o.Seconds), epsilonText(o.Certified)))
+			fmt.Sprintf("%.3g s", o.Seconds), most(o.Certified)))
 	}
 	return s
 }

@@ -17,25 +17,26 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hushsum/hushsum/cmd/hushsum/internal/chart"
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/results"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
+	"github.com/hushsum/hushsum/internal/chart"
+	"github.com/hushsum/hushsum/internal/kept"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/simulation/scenario"
-
-	"gonum.org/v1/plot/plotter"
 )
 
 // sweepOutcome records the result of one combination, as it is kept.
 type sweepOutcome struct {
-	Accuracy  float64 `json:"accuracy"`
-	MCC       float64 `json:"mcc"`
-	Alone     float64 `json:"alone"`     // mean over parties; 0: of none
-	Seconds   float64 `json:"seconds"`   // of all rounds, virtual
-	Certified float64 `json:"certified"` // the largest; 0: none is, and nothing protects
-	Took      float64 `json:"took"`      // seconds that the simulation took; for a crowd's those of a core
-	Error     string  `json:"error,omitempty"`
+	Accuracy float64 `json:"accuracy"`
+	MCC      float64 `json:"mcc"`
+	Alone    float64 `json:"alone"`   // mean over parties; 0: of none
+	Seconds  float64 `json:"seconds"` // of all rounds, virtual
+	Took     float64 `json:"took"`    // seconds that the simulation took; for a crowd's those of a core
+	Error    string  `json:"error,omitempty"`
+	// Certified is the largest; nil: none is, and nothing protects.
+	Certified *accounting.Claim `json:"certified"`
 }
 
 // sweepRun is one combination.
@@ -48,7 +49,7 @@ type sweepRun struct {
 }
 
 // sweepVersion changes when the same job gives another result.
-const sweepVersion = "4"
+const sweepVersion = "5"
 
 // digest identifies a job, with its world, on given rows.
 func digest(j *job.Job, rows scenario.Rows) (string, error) {
@@ -108,10 +109,11 @@ func (v *Run) runSweep(
 			return cli.ExitUsage
 		}
 	}
-	var store *results.Kept
+	var store *kept.File
 	if path := v.keptFile(); path != "" {
-		if store, err = results.OpenKept(path); err != nil {
-			return cli.Failed("simulate", err, std)
+		if store, err = kept.Open(path); err != nil {
+			return cli.Failed("simulate", &cli.Problem{Cause: fmt.Sprintf("--keep: %v", err),
+				Advice: "Name a file that an earlier run wrote, or a new one.", Err: err}, std)
 		}
 		defer store.Close()
 	}
@@ -173,7 +175,7 @@ func combination(axes []sweepAxis, r *sweepRun) string {
 
 // sweepAll runs the combinations that are not kept yet, and reports how long the rest will take.
 func sweepAll(
-	ctx context.Context, runs []*sweepRun, rows scenario.Rows, store *results.Kept, std cli.Streams,
+	ctx context.Context, runs []*sweepRun, rows scenario.Rows, store *kept.File, std cli.Streams,
 ) error {
 	var todo []*sweepRun
 	for _, r := range runs {
@@ -267,8 +269,8 @@ func sweepOne(
 	if a := aloneMean(&last); !math.IsNaN(a) {
 		out.Alone = a
 	}
-	if e := worst(result); !math.IsInf(e, 0) { // JSON cannot represent it
-		out.Certified = e
+	if out.Certified, err = worst(result); err != nil {
+		return nil, err
 	}
 	if len(result.Rounds) == 0 {
 		out = &sweepOutcome{Error: "no round was held"}
@@ -300,7 +302,7 @@ func (v *Run) showSweep(axes []sweepAxis, runs []*sweepRun, std cli.Streams) {
 		for _, r := range runs {
 			line := map[string]any{"accuracy": r.outcome.Accuracy, "mcc": r.outcome.MCC,
 				"alone": orNone(r.outcome.Alone), "seconds": r.outcome.Seconds,
-				"certified": orNone(r.outcome.Certified), "digest": r.key}
+				"certified": r.outcome.Certified, "digest": r.key}
 			if r.outcome.Error != "" {
 				line = map[string]any{"error": r.outcome.Error, "digest": r.key}
 			}
@@ -334,14 +336,27 @@ func (v *Run) showSweep(axes []sweepAxis, runs []*sweepRun, std cli.Streams) {
 			alone = fmt.Sprintf("%.4f", o.Alone)
 		}
 		fmt.Fprintf(std.Out, "%9.4f %8.4f %8s %12.3f %10s\n", o.Accuracy, o.MCC, alone, o.Seconds,
-			epsilonText(o.Certified))
+			most(o.Certified))
 	}
+	for _, words := range about(runs) {
+		fmt.Fprintf(std.Out, "\n%s\n", strings.Join(cli.Wrap("Certified "+words+".", cli.Width), "\n"))
+	}
+}
+
+// about says what certified figures are about: mostly the same.
+func about(runs []*sweepRun) (all []string) {
+	for _, r := range runs {
+		if c := r.outcome.Certified; c != nil && !slices.Contains(all, c.About()) {
+			all = append(all, c.About())
+		}
+	}
+	return all
 }
 
 // drawTradeOff draws accuracy against the first axis, a line for each combination of the
 // others.
 func drawTradeOff(path, title string, axes []sweepAxis, runs []*sweepRun) error {
-	lines := map[string]plotter.XYs{}
+	lines := map[string][]chart.Point{}
 	var names []string
 	for _, r := range runs {
 		if r.outcome.Error != "" {
@@ -351,18 +366,14 @@ func drawTradeOff(path, title string, axes []sweepAxis, runs []*sweepRun) error 
 		if _, ok := lines[name]; !ok {
 			names = append(names, name)
 		}
-		lines[name] = append(lines[name], plotter.XY{X: r.values[0], Y: 100 * r.outcome.Accuracy})
+		lines[name] = append(lines[name], chart.Point{X: r.values[0], Y: 100 * r.outcome.Accuracy})
 	}
-	c := chart.New(title, axes[0].name, "accuracy, %", len(names))
-	c.Add(plotter.NewGrid())
 	values := axes[0].values
-	if low := slices.Min(values); low > 0 && slices.Max(values) >= 10*low {
-		chart.Logarithmic(&c.X)
-	}
+	low := slices.Min(values)
+	c := chart.Figure{Title: title, X: axes[0].name, Y: "accuracy, %", Grid: true,
+		LogX: low > 0 && slices.Max(values) >= 10*low}
 	for _, name := range names {
-		if err := c.AddTrace(name, lines[name]); err != nil {
-			return err
-		}
+		c.Series = append(c.Series, chart.Trace(name, lines[name]))
 	}
 	return c.Save(path)
 }
@@ -377,15 +388,19 @@ func (v *Run) reportSweep(
 	for _, a := range axes {
 		records[0] = append(records[0], a.name)
 	}
-	records[0] = append(records[0], "accuracy", "mcc", "alone", "seconds", "certified", "took",
+	records[0] = append(records[0], "accuracy", "mcc", "alone", "seconds", "took", "certified",
 		"error")
 	for _, r := range runs {
 		row := slices.Clone(r.texts)
 		for _, x := range append([]float64{}, r.outcome.Accuracy, r.outcome.MCC, r.outcome.Alone,
-			r.outcome.Seconds, r.outcome.Certified, r.outcome.Took) {
+			r.outcome.Seconds, r.outcome.Took) {
 			row = append(row, strconv.FormatFloat(x, 'g', -1, 64))
 		}
-		records = append(records, append(row, r.outcome.Error))
+		certified := ""
+		if c := r.outcome.Certified; c != nil {
+			certified = c.String()
+		}
+		records = append(records, append(row, certified, r.outcome.Error))
 	}
 	m := results.Manifest{Command: "simulate " + filepath.Base(v.File) + " --sweep",
 		Complete: complete}

@@ -3,10 +3,10 @@ package virtual
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
 	"github.com/hushsum/hushsum/job"
@@ -267,15 +267,15 @@ func fold(text string, width int) (lines []string) {
 	return lines
 }
 
-// epsilonText writes a budget or how much of it is spent, which without noise is not a number.
-func epsilonText(e float64) string {
+// most writes a bound of what is spent, which without noise is not a number.
+func most(c *accounting.Claim) string {
 	switch {
-	case math.IsInf(e, 1):
-		return "∞"
-	case e == 0 || math.IsNaN(e):
+	case c == nil:
 		return "none"
+	case !c.Bounded():
+		return "∞"
 	}
-	return fmt.Sprintf("%.4g", e)
+	return c.Most()
 }
 
 // anyNoise reports whether sums have noise, for release or as in a publication.
@@ -298,12 +298,14 @@ func privacyLines(r *scenario.Result) (lines []string) {
 	for _, p := range r.Privacy {
 		name := fold(p.Party, 20)
 		lines = append(lines, name[:len(name)-1]...)
-		lines = append(lines, fmt.Sprintf("%-20s %16s %10s  %s", name[len(name)-1],
-			epsilonText(p.Asked), epsilonText(p.Certified), show.Plural(p.Honest, "party")))
+		lines = append(lines, fmt.Sprintf("%-20s %16v %10s  %s", name[len(name)-1], p.Asked,
+			most(&p.Certified), show.Plural(p.Honest, "party")))
 	}
-	return append(lines, fmt.Sprintf("certified for %s at delta %s over %s, against %s",
-		r.Job.Protects(), show.Short4(r.Privacy[0].Delta), charged(r.Job),
-		r.Job.Against()))
+	if all, err := worst(r); err == nil {
+		about := fmt.Sprintf("certified over %s %s", charged(r.Job), all.About())
+		lines = append(lines, cli.Wrap(about, cli.Width)...)
+	}
+	return lines
 }
 
 // charged says how many rounds an epsilon covers.

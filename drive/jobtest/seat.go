@@ -1,0 +1,443 @@
+package jobtest
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+
+	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/wire"
+)
+
+// Seat is a member or a party of a Council, with its process, its store and its connection.
+type Seat struct {
+	world  *Council
+	index  int
+	member bool
+
+	helps  *drive.Member
+	sends  *drive.Sender
+	state  []byte
+	life   int
+	link   int // of the connection; what was sent over an earlier one does not arrive
+	online bool
+	have   map[string]bool
+	shown  [32]byte           // digest of the broadcast of the last opening
+	ready  map[uint64][]int64 // vectors by the round that they were made in
+	arrive [2]drive.Time      // when the last message arrives, up and down
+
+	// Die, if set, is asked at places where the process may die: "before", "after", "sent".
+	Die func(place string) bool
+	// Silent makes messages stay away, and Rewrite changes them: its own to the server.
+	Silent  func(message []byte) bool
+	Rewrite func(message []byte) []byte
+	// Told changes what it tells of rounds. NoVector makes a party absent from a round.
+	Told     func(round uint64) uint64
+	NoVector func(round uint64) bool
+	// Redials is how long it takes to dial again; 0: half a second.
+	Redials drive.Time
+	Away    bool       // it does not dial
+	Pushes  bool       // it uploads in place of an offer
+	Often   bool       // it submits in each round that another party tells it of
+	Late    drive.Time // how much later what it sends arrives
+	Spent   uint64     // a member's, which has lost its state
+	Done    bool
+}
+
+// Start starts the process, from what it has saved.
+func (s *Seat) Start() {
+	w := s.world
+	if s.alive() {
+		return
+	}
+	s.life++
+	var err error
+	switch {
+	case s.member && s.state == nil:
+		s.helps, err = drive.NewMember(s.memberConfig())
+	case s.member:
+		s.helps, err = drive.LoadMember(s.memberConfig(), &w.key, s.state)
+	case s.state == nil:
+		s.sends, err = drive.NewSender(s.senderConfig())
+	default:
+		s.sends, err = drive.LoadSender(s.senderConfig(), &w.key, s.state)
+	}
+	s.ready = make(map[uint64][]int64)
+	if err != nil {
+		w.Fatal("%s does not start: %v", s, err)
+	}
+	s.Connect()
+}
+
+func (s *Seat) memberConfig() drive.MemberConfig {
+	w := s.world
+	return drive.MemberConfig{Sums: w.sums, Rounds: w.options.Rounds, Spent: s.Spent,
+		Identity: identities()[len(w.Parties)+s.index], Random: w.random}
+}
+
+func (s *Seat) senderConfig() drive.SenderConfig {
+	w := s.world
+	limits := drive.Limits{Rounds: w.options.Rounds, Submissions: w.options.Submissions,
+		Cost: w.cost, Ledger: w.ledger, Account: w.Name(s.index)}
+	if s.Often {
+		limits.Submissions, limits.Ledger = 0, nil
+	}
+	return drive.SenderConfig{Limits: limits, Sums: w.sums, Identity: identities()[s.index],
+		Random: w.random}
+}
+
+func (s *Seat) alive() bool { return s.helps != nil || s.sends != nil }
+
+// String names the seat.
+func (s *Seat) String() string {
+	if s.member {
+		return fmt.Sprint("member ", s.index)
+	}
+	return fmt.Sprint("party ", s.index)
+}
+
+// Kill ends the process. Start starts it again.
+func (s *Seat) Kill() {
+	if s.alive() {
+		s.world.Note("%s dies", s)
+		s.helps, s.sends = nil, nil
+		s.Cut()
+	}
+}
+
+func (s *Seat) dies(place string) bool {
+	if s.Die != nil && s.Die(place) {
+		s.Kill()
+	}
+	return !s.alive()
+}
+
+// Connect dials.
+func (s *Seat) Connect() {
+	w := s.world
+	if s.online || !s.alive() || s.Away || s.Done {
+		return
+	}
+	if w.Hub.drive == nil || w.Hub.cut {
+		s.redial()
+		return
+	}
+	s.link++
+	s.online, s.have = true, make(map[string]bool)
+	told := uint64(0)
+	if s.member {
+		told = s.helps.Told()
+	} else {
+		told = s.sends.Told()
+	}
+	if s.Told != nil {
+		told = s.Told(told)
+	}
+	hello := drive.Hello{Told: told}
+	s.carry(0, func() {
+		if s.member {
+			w.Hub.drive.MemberConnected(w.now, s.index, hello)
+		} else {
+			w.Hub.drive.Connected(w.now, s.index, hello)
+		}
+		s.pump()
+	})
+	if s.member {
+		s.helps.Connected()
+	} else {
+		s.sends.Connected()
+	}
+	s.proceed()
+}
+
+func (s *Seat) redial() {
+	wait := s.Redials
+	if wait == 0 {
+		wait = drive.Second / 2
+	}
+	life := s.life
+	s.world.After(wait, func() {
+		if s.life == life {
+			s.Connect()
+		}
+	})
+}
+
+// Cut ends the connection.
+func (s *Seat) Cut() {
+	w := s.world
+	if !s.online {
+		return
+	}
+	s.online = false
+	s.link++
+	if hub := w.Hub; hub.drive != nil {
+		life := hub.life
+		w.After(w.options.Delay(), func() {
+			if hub.life != life || hub.drive == nil || s.online {
+				return
+			}
+			if s.member {
+				hub.drive.MemberGone(w.now, s.index)
+			} else {
+				hub.drive.Gone(w.now, s.index)
+			}
+			hub.proceed()
+		})
+	}
+	s.redial()
+}
+
+// carry has something happen at the server (0) or here (1) once a message has arrived there:
+// messages of one connection do not overtake each other.
+func (s *Seat) carry(way int, do func()) {
+	w, link := s.world, s.link
+	late := s.Late
+	if way == 1 {
+		late = 0
+	}
+	at := max(w.now+w.options.Delay()+late, s.arrive[way])
+	s.arrive[way] = at
+	w.After(at-w.now, func() {
+		if s.link != link {
+			return
+		}
+		if do(); way == 0 {
+			w.Hub.proceed()
+		} else {
+			s.proceed()
+		}
+	})
+}
+
+// pump sends what is pending.
+func (s *Seat) pump() {
+	w := s.world
+	if !s.online || w.Hub.drive == nil {
+		return
+	}
+	pending := w.Hub.drive.Pending(s.index)
+	if s.member {
+		pending = w.Hub.drive.MemberPending(s.index)
+	}
+	for i := 0; s.Often && i < len(w.Parties) && !w.Hub.drive.Due(s.index); i++ {
+		if w.Hub.drive.Due(i) {
+			pending = w.Hub.drive.Pending(i)
+		}
+	}
+	for item := range pending {
+		w.checkItem(s, item)
+		if s.have[item.Name] {
+			continue
+		}
+		s.have[item.Name] = true
+		digest := w.digest(item.Round, w.Hub.status().Fresh)
+		s.carry(1, func() { s.take(item, digest) })
+	}
+}
+
+// take takes what the server has sent.
+func (s *Seat) take(item drive.Item, broadcast [32]byte) {
+	switch {
+	case !s.alive():
+	case item.Kind == drive.Last:
+		if s.Done = true; s.member {
+			s.helps.Finish()
+		}
+	case s.member:
+		s.helps.Receive(item.Own)
+	case item.Kind == drive.Upload:
+		s.sends.Upload(item.Round)
+	default:
+		s.shown = broadcast
+		s.sends.Opening(item.Own)
+	}
+}
+
+// work answers what the sender asks.
+func (s *Seat) work(ask *drive.Ask) {
+	w, life, broadcast := s.world, s.life, s.shown
+	if ask.ID.Made > 0 {
+		s.answer(ask.ID, broadcast, s.ready[ask.ID.Made])
+		return
+	}
+	w.After(w.options.Work(), func() {
+		if s.life != life || s.sends == nil {
+			return
+		}
+		if s.NoVector != nil && s.NoVector(ask.Round) {
+			s.sends.Absent(ask.ID, fmt.Errorf("no rows"))
+			s.proceed()
+			return
+		}
+		values := make([]int64, w.sums.Length)
+		for k := range values {
+			values[k] = int64(w.random.Uint64()%256) - 128
+		}
+		if w.options.Vector != nil {
+			values = w.options.Vector(s.index, ask.Round)
+		}
+		if w.options.Stale > 0 {
+			s.ready[ask.Round] = values
+			s.sends.Finished(ask.ID)
+		} else {
+			s.answer(ask.ID, broadcast, values)
+		}
+		s.proceed()
+	})
+}
+
+func (s *Seat) answer(id drive.AskID, broadcast [32]byte, values []int64) {
+	w := s.world
+	was := s.sends.Told()
+	kept := slices.Clone(values)
+	if err := s.sends.Answer(id, broadcast, kept); err != nil {
+		w.Fatal("%s: %v", s, err)
+	}
+	if s.sends.Told() > was {
+		w.vectors[fmt.Sprint(s.index, ".", id.Round)] = slices.Clone(values)
+		if id.Made > 0 {
+			w.Ages[id.Round-id.Made]++
+		}
+	}
+}
+
+// settle saves what has to be, and returns what may leave; nil if the process has died.
+func (s *Seat) settle() *drive.SenderOut {
+	r, _ := s.sends.Ready()
+	for _, x := range r.Reports {
+		s.world.Note("%s: %d round %d %v", s, x.Kind, x.Round, x.Err)
+	}
+	if r.Save {
+		state, err := s.sends.State(&s.world.key)
+		if err != nil {
+			s.world.Fatal("%s: %v", s, err)
+		}
+		if s.dies("before") {
+			return nil
+		}
+		s.state = state
+		if s.dies("after") {
+			return nil
+		}
+	}
+	out := s.sends.Advance()
+	for _, away := range out.Away {
+		s.say(func(d *drive.Committee) { d.Absent(s.world.now, s.index, away.Number) })
+	}
+	if out.Offer != 0 && s.Pushes {
+		s.sends.Upload(out.Offer)
+	} else if out.Offer != 0 {
+		s.say(func(d *drive.Committee) { d.Offer(s.world.now, s.index, out.Offer) })
+	}
+	if out.Send != nil {
+		s.send(out.Send)
+	}
+	if s.dies("sent") {
+		return nil
+	}
+	if out.Ask != nil {
+		s.work(out.Ask)
+	}
+	return &out
+}
+
+// say has the server hear something.
+func (s *Seat) say(do func(d *drive.Committee)) {
+	if s.online {
+		s.carry(0, func() {
+			hub := s.world.Hub.drive
+			if s.member {
+				hub.MemberHeard(s.world.now, s.index)
+			} else {
+				hub.Heard(s.world.now, s.index)
+			}
+			do(hub)
+		})
+	}
+}
+
+// checkSent: no two submissions, signatures or parts of a round differ, whatever crashed.
+func (s *Seat) checkSent(message []byte) {
+	h, _, err := wire.ParseHeader(message)
+	if err != nil || h.Type != 67 && h.Type != 72 && h.Type != 74 {
+		return
+	}
+	name := fmt.Sprint(s, " ", h.Round, ".", h.Type)
+	digest := sha256.Sum256(message)
+	if was, sent := s.world.sent[name]; sent && was != digest {
+		s.world.Fatal("%s: type %d of round %d is sent with other bytes", s, h.Type, h.Round)
+	}
+	s.world.sent[name] = digest
+}
+
+// send sends a message.
+func (s *Seat) send(message []byte) {
+	w := s.world
+	s.checkSent(message)
+	if s.Silent != nil && s.Silent(message) || !s.online {
+		return
+	}
+	if s.Rewrite != nil {
+		message = s.Rewrite(message)
+	}
+	if !s.member {
+		w.uploads[string(message[:46])]++
+	}
+	s.say(func(d *drive.Committee) {
+		var err error
+		if s.member {
+			err = d.ReceiveMember(w.now, s.index, message)
+		} else if err = d.Receive(w.now, s.index, message); err == nil {
+			w.Hub.Received += len(message)
+		}
+		if err != nil {
+			w.Note("server refuses %s: %v", s, err)
+		}
+	})
+}
+
+// proceed is the seat's loop.
+func (s *Seat) proceed() {
+	switch {
+	case s.sends != nil:
+		for s.sends != nil {
+			if _, decided := s.sends.Ready(); !decided || s.settle() == nil {
+				return
+			}
+		}
+	case s.helps != nil:
+		s.help()
+	}
+}
+
+func (s *Seat) help() {
+	for s.helps != nil {
+		r, decided := s.helps.Ready()
+		if !decided {
+			return
+		}
+		for _, x := range r.Reports {
+			s.world.Note("%s: %d round %d %v", s, x.Kind, x.Round, x.Err)
+		}
+		if r.Save {
+			state, err := s.helps.State(&s.world.key)
+			if err != nil {
+				s.world.Fatal("%s: %v", s, err)
+			}
+			if s.dies("before") {
+				return
+			}
+			s.state = state
+			if s.dies("after") {
+				return
+			}
+		}
+		for _, m := range s.helps.Advance() {
+			s.send(m)
+		}
+		if s.dies("sent") {
+			return
+		}
+	}
+}

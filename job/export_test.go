@@ -1,0 +1,28 @@
+package job
+
+import (
+	"crypto/ed25519"
+	"encoding/binary"
+	"fmt"
+	"testing"
+
+	"github.com/hushsum/hushsum/keyexchange"
+)
+
+// RosterOf makes a roster of n parties, for the tests on both sides of the package.
+func RosterOf(t *testing.T, n int) *keyexchange.Roster {
+	t.Helper()
+	var members []keyexchange.Entry
+	for i := range n {
+		seed := make([]byte, ed25519.SeedSize)
+		binary.BigEndian.PutUint32(seed, uint32(i+1))
+		key := ed25519.NewKeyFromSeed(seed)
+		members = append(members, keyexchange.Entry{Name: fmt.Sprint("party-", i+1),
+			Key: key.Public().(ed25519.PublicKey)})
+	}
+	roster, err := keyexchange.NewRoster(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return roster
+}

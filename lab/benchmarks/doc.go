@@ -1,0 +1,3 @@
+// Package benchmarks compares hushsum with other libraries. It exports nothing; README.md has the
+// command.
+package benchmarks

@@ -1,0 +1,110 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/hushsum/hushsum/internal/durable"
+	"github.com/hushsum/hushsum/internal/lock"
+)
+
+// FileStore is a [Store] in the file of this name, and in files next to it whose names add a
+// dot and the name of something long, or "lock". A temporary file is written, and renamed.
+// Give it a folder that others cannot write to.
+type FileStore string
+
+// Lock gives the caller the store, by a file whose name adds ".lock" and which stays. Temporary
+// files of processes that were killed are removed: they are older states. It fails with
+// [ErrLocked].
+func (f FileStore) Lock() (io.Closer, error) {
+	held, err := lock.File(string(f) + ".lock")
+	if errors.Is(err, lock.ErrHeld) {
+		return nil, fmt.Errorf("%w: %s", ErrLocked, string(f))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := f.sweep(); err != nil {
+		return nil, errors.Join(err, held.Close())
+	}
+	return held, nil
+}
+
+// sweep removes temporary files of the store: of its state, and of what is next to it under
+// a name that something long, or its counter, can have. A store of such a name is another
+// one's, and may be in use; its owner made the lock before any temporary file.
+func (f FileStore) sweep() error {
+	folder, base := filepath.Dir(string(f)), filepath.Base(string(f))
+	return durable.Sweep(folder, func(name string) bool {
+		if name == base {
+			return true
+		}
+		long, found := strings.CutPrefix(name, base+".")
+		if !found || !longName(long) {
+			return false
+		}
+		_, err := os.Lstat(filepath.Join(folder, name+".lock"))
+		return errors.Is(err, fs.ErrNotExist)
+	})
+}
+
+// longName reports whether something long can have the name.
+func longName(name string) bool {
+	other := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }
+	return name != "" && !strings.ContainsFunc(name, other)
+}
+
+// Save replaces the file, durably.
+func (f FileStore) Save(state []byte) error {
+	return durable.Write(string(f), bytes.NewReader(state))
+}
+
+// Put replaces the file of something long, durably.
+func (f FileStore) Put(name string, long io.WriterTo) error {
+	return durable.Write(string(f)+"."+name, long)
+}
+
+// Get opens the file of something long.
+func (f FileStore) Get(name string) (io.ReadCloser, error) {
+	return os.Open(string(f) + "." + name)
+}
+
+// Load reads the file, nil if there is none.
+func (f FileStore) Load() ([]byte, error) {
+	b, err := os.ReadFile(string(f))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	return b, err
+}
+
+// FileCounter is a [Counter] in the file of this name. It is as safe as the place of
+// the file.
+type FileCounter string
+
+// Value reads the number.
+func (c FileCounter) Value() (uint64, error) {
+	b, err := os.ReadFile(string(c))
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	if len(b) != 8 {
+		return 0, fmt.Errorf("%w: the counter has %d bytes, want 8", ErrStore, len(b))
+	}
+	return binary.BigEndian.Uint64(b), nil
+}
+
+// Advance writes the number durably.
+func (c FileCounter) Advance(to uint64) error {
+	return durable.Write(string(c), bytes.NewReader(binary.BigEndian.AppendUint64(nil, to)))
+}
