@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -36,8 +37,10 @@ privacy = { noise = "discrete-gaussian", epsilon = 8.0, %s }
 `, rounds, c.who, test.Features, c.training, c.privacy)
 			out := trainBetweenMachines(t, text, own, 2)
 			s := out.status
-			if s.State != "ended" || s.Round != rounds {
-				t.Errorf("%s after round %d, %d lost", s.State, s.Round, s.Lost)
+			// Who was late on a slow machine has submitted as often as the others, and may have none left.
+			used := c.most < rounds && strings.Contains(s.Why, "as often as they agreed to")
+			if s.State != "ended" || s.Round != rounds && !used {
+				t.Errorf("%s after round %d, %d lost: %s", s.State, s.Round, s.Lost, s.Why)
 			}
 			if !(epsilonOf(s) <= 8) || !(epsilonOf(s) > 0) {
 				t.Errorf("epsilon is %v", epsilonOf(s))
@@ -51,7 +54,7 @@ privacy = { noise = "discrete-gaussian", epsilon = 8.0, %s }
 					sums[i]++
 				}
 			}
-			if most := slices.Max(sums); len(out.included) != rounds-s.Lost || most > c.most {
+			if most := slices.Max(sums); len(out.included) != s.Round-s.Lost || most > c.most {
 				t.Errorf("%d sums, one party in %d", len(out.included), most)
 			}
 			for _, w := range out.model {

@@ -19,7 +19,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/service/exchange"
@@ -41,7 +40,7 @@ func startLong(t *testing.T, plain bool) (s *small, target *url.URL) {
 	j := job{Address: "http://127.0.0.1:1", Parties: smallParties, Length: longVector, Step: "5m"}
 	prepareJob(t, folder, 1, j)
 	s = startNodeIn(t, folder, node.With(node.Options{},
-		node.Hooks{Grace: 500 * time.Millisecond, Plain: plain}))
+		node.Hooks{Plain: plain}))
 	leave(folder, "fingerprint", s.node.Fingerprint)
 	target, err := url.Parse(s.node.Address)
 	if err != nil {

@@ -423,8 +423,8 @@ func TestEventsOfGradients(t *testing.T) {
 		t.Errorf("a program: the server sees %q: %s", got.heard, log)
 	}
 	for _, log := range []string{quiet, log} {
-		if !strings.Contains(log, `for="each record of a party, against a server that is curious; `+
-			`assumes program, time, last-bit, coins"`) {
+		if !strings.Contains(log, " at delta 1e-05 for each record of a party, against a server that "+
+			`is curious; assumes program, time, last-bit, coins"`) {
 			t.Errorf("what was spent is for %s", log)
 		}
 	}

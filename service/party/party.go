@@ -145,9 +145,9 @@ const (
 	firstWait   = 100 * time.Millisecond
 	longestWait = 5 * time.Second
 	mostSeen    = 4
-	// While a step may be waiting for it, a party asks again after soonest to soonest + spread. How
-	// long a step may wait, it does not know: its leader may have died, and its time stands still
-	// while the record is away.
+	// While a step may be waiting for it, a party asks again after soonest to soonest + spread, and
+	// before it counts as gone. How long a step may wait, it does not know: its leader may have died,
+	// and its time stands still while the record is away.
 	soonest = 500 * time.Millisecond
 	spread  = 1500 * time.Millisecond
 	away    = time.Minute
@@ -279,7 +279,8 @@ func (r *running) run(ctx context.Context, kind string) (err error) {
 		// Spread out, so that not all parties come back at once.
 		pause := wait/2 + rand.N(wait)
 		if r.awaited(err) {
-			pause = soonest + rand.N(spread)
+			grace := exchange.DefaultGrace(r.Federation.Settled.Roster().Len())
+			pause = soonest + rand.N(min(spread, (grace-soonest)/2))
 		}
 		r.Log.Warn("asking again", "error", err.Error(), "in", pause.Round(time.Millisecond).String())
 		r.seen = nil

@@ -16,6 +16,10 @@ import (
 // connection of the piece before, whose end the server has not noticed: for some 16 s in all.
 const mostWaits = 8
 
+// mostStalls is how often in a row a piece is sent again of which nothing came: for some 0.7 s in
+// all, within which the party still counts as present.
+const mostStalls = 3
+
 // send sends a message: in one request, or if it is long in pieces, each starting where the one
 // before ended. How many requests that takes, and how long each is, follows from the message's
 // length and from the connections that break.
@@ -27,7 +31,7 @@ func (s *Server) send(ctx context.Context, path string, message []byte) error {
 	}
 	path += fmt.Sprintf("?upload=%x&length=%d", sha256.Sum256(message), len(message))
 	at, asking := 0, true // asking how much has come
-	failedAt, waits := -1, 0
+	failedAt, waits, stalls := -1, 0, 0
 	var failed error
 	for {
 		var piece []byte
@@ -44,11 +48,16 @@ func (s *Server) send(ctx context.Context, path string, message []byte) error {
 			switch {
 			case err != nil || came >= uint64(len(message)) || !asking && int(came) != at+len(piece):
 				return fmt.Errorf("%w: %.20q of %d bytes have arrived", errOther, text, len(message))
-			case failed != nil && int(came) <= failedAt:
+			case failed != nil && int(came) <= failedAt && stalls == mostStalls:
 				return failed // nothing has come since; the caller asks what is next
+			case failed != nil && int(came) <= failedAt:
+				if err := sleep(ctx, firstWait<<stalls); err != nil {
+					return err
+				}
+				stalls++
 			}
 			if int(came) > at {
-				waits = 0
+				waits, stalls = 0, 0
 			}
 			at, asking, failed = int(came), false, nil
 		case ctx.Err() != nil:
