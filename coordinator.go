@@ -20,7 +20,7 @@ import (
 // Coordinator runs a job: it forms sessions among the connected parties, holds the rounds, and
 // holds no party's secrets. Set the fields, then call Run.
 //
-// Package drive decides, see [drive.Server]. A round is held among the connected parties, at least
+// Package drive decides, see [drive.Lead]. A round is held among the connected parties, at least
 // the job's MinSurvivors. Each step of a round waits for a connected party for at most StepTime,
 // for a party whose connection broke for as long as coming back takes, and not at all for a party
 // that says that it is absent. A party that has let steps pass is waited for less, and soon not at
@@ -89,15 +89,14 @@ type Result struct {
 // narrow reports whether models are held as float32.
 func (c *Coordinator) narrow() bool { return c.Model32 != nil || c.Apply32 != nil }
 
-// coordinator is a running Coordinator whose sums are pairwise: it carries what a drive.Server
+// coordinator is a running Coordinator whose sums are pairwise: it carries what a drive.Lead
 // decides.
 type coordinator struct {
 	*leader
-	drive  *drive.Server
+	drive  drive.Lead
 	cast   *transport.Broadcast // that the last round began with
 	behind map[int]bool         // parties that may have something pending which is not queued
 	next   chan applied
-	summed keptSum
 }
 
 // applied holds what has come of a round's sum.
@@ -267,7 +266,7 @@ func (c *coordinator) pump(party int) bool {
 		return true // it is told when it connects
 	}
 	pending := make(map[string]bool)
-	for item := range c.drive.Pending(party) {
+	for item := range c.drive.Pending(drive.Peer{Index: party}) {
 		if !to.had[item.Name] {
 			if !c.offer(to, c.outgoing(item)) {
 				return false
@@ -353,7 +352,7 @@ func (c *coordinator) arrived(a arrival) {
 	switch {
 	case a.err != nil || len(a.frame) == 0:
 		if c.gone(a) {
-			c.drive.Gone(c.now(), a.party)
+			c.drive.Gone(c.now(), drive.Peer{Index: a.party})
 			c.report(Event{Kind: Disconnected, Party: a.party, Err: a.err})
 		}
 	case a.frame[0] == transport.KindHello && !a.from.greeted:
@@ -374,7 +373,8 @@ func (c *coordinator) greet(a arrival) {
 		return
 	}
 	c.admit(a)
-	c.drive.Connected(c.now(), a.party, drive.Hello{Sessions: h.Sessions, Least: h.Least})
+	hello := drive.Hello{Sessions: h.Sessions, Least: h.Least}
+	c.drive.Connected(c.now(), drive.Peer{Index: a.party}, hello)
 	c.behind[a.party] = true
 	c.report(Event{Kind: Connected, Party: a.party})
 }
@@ -387,8 +387,8 @@ func (c *coordinator) said(a arrival) {
 		c.report(Event{Kind: Refused, Party: a.party, Err: err})
 		return
 	}
-	c.drive.Told(c.now(), a.party, said.Told)
-	if said.Absent > 0 && c.drive.Absent(c.now(), a.party, said.Absent) {
+	says := drive.Said{Told: said.Told, Absent: said.Absent}
+	if c.drive.Said(c.now(), drive.Peer{Index: a.party}, says) {
 		c.report(Event{Kind: Absent, Session: c.drive.Status().Session, Round: said.Absent,
 			Party: a.party, Err: fmt.Errorf("%w: %.40q", ErrAbsent, said.Why)})
 	}
@@ -400,7 +400,7 @@ func (c *coordinator) message(a arrival) {
 	if a.long != nil {
 		from = a.long.Message()
 	}
-	err := c.drive.ReadMessage(c.now(), a.party, from)
+	err := c.drive.Receive(c.now(), drive.Peer{Index: a.party}, from)
 	for _, expected := range []error{nil, protocol.ErrDuplicate, protocol.ErrStale,
 		protocol.ErrSession, drive.ErrEnded} {
 		if errors.Is(err, expected) {

@@ -133,10 +133,10 @@ func TestCoordinatorState(t *testing.T) {
 func TestCoordinatorOtherFormat(t *testing.T) {
 	for _, format := range []int{0, stateFormat + 1} {
 		var b bytes.Buffer
-		if err := gob.NewEncoder(&b).Encode(oneshotState{Format: format}); err != nil {
+		if err := gob.NewEncoder(&b).Encode(coordinatorState{Format: format}); err != nil {
 			t.Fatal(err)
 		}
-		var in oneshotState
+		var in coordinatorState
 		if err := readState(b.Bytes(), &in, &in.Format); !errors.Is(err, ErrStore) {
 			t.Errorf("format %d: %v", format, err)
 		}

@@ -4,108 +4,110 @@ import (
 	"bytes"
 	"encoding/gob"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/transport"
 )
 
-// coordinatorState holds what a coordinator saves. The model, and a long sum of the round that is
-// open, are kept next to it.
+// coordinatorState holds what a coordinator saves. The model, and what package drive keeps apart,
+// are next to it.
 type coordinatorState struct {
 	Format int
 	Kept   stored
-	Sum    keptSum
-	Drive  []byte // of drive.Server.State
+	Put    kept
+	Drive  []byte // of drive.Lead.Save
 }
 
 // stateFormat is the format of the states of all coordinators.
 const stateFormat = 1
 
-// keptSum says which sum is kept, and where.
-type keptSum struct {
-	Name string // of drive.Server.SumName; empty: none
-	Slot int
+// saveState saves what a lead decided.
+func (l *leader) saveState(d drive.Lead) error {
+	if err := l.keepModel(); err != nil {
+		return err
+	}
+	saved, err := d.Save(l.Key)
+	if err != nil {
+		return err
+	}
+	if err := l.keepObjects(l.Store, saved); err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	err = gob.NewEncoder(&b).Encode(coordinatorState{
+		Format: stateFormat, Kept: l.kept, Put: l.put, Drive: saved.State,
+	})
+	if err != nil {
+		return err
+	}
+	if err := l.vault.Save(b.Bytes()); err != nil {
+		return err
+	}
+	return l.Store.Drop(l.put.Spent...)
 }
 
-// Names of sums. A new one never replaces the one that the state on disk is with.
-var sumNames = [2]string{"sum0", "sum1"}
+// loadState makes the lead of what is saved, or of a job that begins.
+func (l *leader) loadState(begins func(uint64, [32]byte) ([32]byte, error), objects Store) (
+	d drive.Lead, cast *transport.Broadcast, err error,
+) {
+	settings, err := l.Job.Lead(job.Timing{StepTime: l.StepTime, At: func(t time.Time) drive.Time {
+		return l.now() + drive.Time(time.Until(t))
+	}})
+	if err != nil {
+		return nil, nil, err
+	}
+	settings.Broadcast = begins
+	b, err := l.open()
+	if err != nil {
+		return nil, nil, err
+	}
+	if objects == nil {
+		objects = l.Store
+	}
+	if objects != nil {
+		settings.Stored = objects.Get
+	}
+	if b == nil {
+		if err := l.loadModel(stored{}); err != nil {
+			return nil, nil, err
+		}
+		d, err = drive.NewLead(settings, l.now())
+		return d, nil, err
+	}
+	var state coordinatorState
+	if err := readState(b, &state, &state.Format); err != nil {
+		return nil, nil, err
+	}
+	l.put = state.Put
+	if err := l.Store.Drop(l.put.Spent...); err != nil {
+		return nil, nil, err
+	}
+	if err := l.loadModel(state.Kept); err != nil {
+		return nil, nil, err
+	}
+	if d, err = drive.LoadLead(settings, l.Key, l.now(), state.Drive); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	status := d.Status()
+	if status.Paused {
+		d.Order(l.now(), drive.Order{Do: drive.Resume, Why: againRun})
+	}
+	cast = &transport.Broadcast{Round: status.Round, Fresh: status.Fresh, Model: l.model}
+	return d, cast, cast.Settle()
+}
 
 func (c *coordinator) save() error {
 	if c.vault == nil {
 		return nil
 	}
-	if err := c.keepModel(); err != nil {
-		return err
-	}
-	of, sum, err := c.drive.State(c.Key)
-	if err != nil {
-		return err
-	}
-	if err := c.keepSum(sum); err != nil {
-		return err
-	}
-	var b bytes.Buffer
-	err = gob.NewEncoder(&b).Encode(coordinatorState{
-		Format: stateFormat, Kept: c.kept, Sum: c.summed, Drive: of,
-	})
-	if err != nil {
-		return err
-	}
-	return c.vault.Save(b.Bytes())
+	return c.saveState(c.drive)
 }
 
-// keepSum puts a long sum where it is durable, once.
-func (c *coordinator) keepSum(sum io.WriterTo) error {
-	if sum == nil {
-		c.summed.Name = ""
-		return nil
-	}
-	name := c.drive.SumName()
-	if name == c.summed.Name {
-		return nil
-	}
-	slot := 1 - c.summed.Slot
-	if err := c.Store.Put(sumNames[slot], sum); err != nil {
-		return err
-	}
-	c.summed = keptSum{name, slot}
-	return nil
-}
-
-func (c *coordinator) load() error {
-	config, err := c.config()
-	if err != nil {
-		return err
-	}
-	b, err := c.open()
-	if err != nil {
-		return err
-	}
-	if b == nil {
-		if err := c.loadModel(stored{}); err != nil {
-			return err
-		}
-		c.drive, err = drive.NewServer(config, c.now())
-		return err
-	}
-	var state coordinatorState
-	if err := readState(b, &state, &state.Format); err != nil {
-		return err
-	}
-	if err := c.loadModel(state.Kept); err != nil {
-		return err
-	}
-	if err := c.read(config, &state); err != nil {
-		return fmt.Errorf("%w: %w", ErrStore, err)
-	}
-	status := c.drive.Status()
-	if status.Paused {
-		c.drive.Resume(c.now(), againRun)
-	}
-	c.cast = &transport.Broadcast{Round: status.Round, Fresh: status.Fresh, Model: c.model}
-	return c.cast.Settle()
+func (c *coordinator) load() (err error) {
+	c.drive, c.cast, err = c.loadState(c.begins, nil)
+	return err
 }
 
 // readState decodes a saved state, of which format is a field. It fails with [ErrStore].
@@ -117,53 +119,4 @@ func readState(b []byte, state any, format *int) error {
 		return fmt.Errorf("%w: it is of format %d, want %d", ErrStore, *format, stateFormat)
 	}
 	return nil
-}
-
-// read makes the server of a state.
-func (c *coordinator) read(config drive.ServerConfig, state *coordinatorState) error {
-	if state.Sum.Slot&^1 != 0 {
-		return fmt.Errorf("its sum is in place %d", state.Sum.Slot)
-	}
-	c.summed = state.Sum
-	var sum io.Reader
-	if state.Sum.Name != "" {
-		file, err := c.Store.Get(sumNames[state.Sum.Slot])
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		sum = file
-	}
-	var err error
-	c.drive, err = drive.ReadServer(config, c.Key, c.now(), state.Drive, sum)
-	return err
-}
-
-// config returns what drive decides by: the job.
-func (c *coordinator) config() (drive.ServerConfig, error) {
-	ledger, err := c.Job.Ledger()
-	when := c.Job.Time()
-	out := drive.ServerConfig{
-		Session:   c.Job.Config,
-		Label:     c.Job.Label(),
-		Rounds:    uint64(c.Job.Rounds()),
-		Survivors: c.Job.MinSurvivors(),
-		Colluders: c.Job.Colluders(),
-		Every:     uint64(len(c.Job.Band())),
-		Cost:      c.Job.Round(),
-		Ledger:    ledger,
-		Broadcast: c.begins,
-		StepTime:  drive.Time(c.StepTime),
-		Pace:      drive.Time(when.Pace),
-		BeginWith: when.BeginWith,
-		Sample:    c.Job.PerRound(),
-		Draw:      c.Job.Draw,
-	}
-	if k := c.Job.Submissions(); k < c.Job.Rounds() {
-		out.Submissions = uint64(k)
-	}
-	if !when.Start.IsZero() {
-		out.Start = c.now() + drive.Time(time.Until(when.Start))
-	}
-	return out, err
 }

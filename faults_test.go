@@ -314,7 +314,7 @@ func TestStoppedInMidStep(t *testing.T) {
 			h.Fatalf("%+v\n%v", status, h.events)
 		}
 		for i := range h.signers {
-			if due := c.drive.Due(i); due != (i == 3) {
+			if due := c.drive.At(drive.Peer{Index: i}).Due; due != (i == 3) {
 				h.Errorf("party %d is asked: %v", i, due)
 			}
 		}

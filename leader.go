@@ -23,6 +23,7 @@ type leader struct {
 	vault *store.Vault
 	model transport.Weights
 	kept  stored
+	put   kept
 	began time.Time // when the time of drive begins
 	first time.Time // the coordinator runs, or the job has ended
 	why   error     // it is paused
@@ -49,16 +50,9 @@ func newLeader(c *Coordinator) *leader {
 // now is the time of drive.
 func (l *leader) now() drive.Time { return 1 + drive.Time(time.Since(l.began)) }
 
-// decider is the part of package drive that leads a job.
-type decider interface {
-	Tick(now drive.Time) error
-	Ready() (drive.Prepared, bool)
-	Advance(now drive.Time) drive.Orders
-}
-
 // decide has all decided that is due. What is decided is saved first: it is followed only when it
 // cannot be forgotten.
-func (l *leader) decide(d decider, save func() error, follow func(drive.Orders)) error {
+func (l *leader) decide(d drive.Lead, save func() error, follow func(drive.Orders)) error {
 	for {
 		if err := d.Tick(l.now()); err != nil {
 			return err
@@ -112,6 +106,30 @@ type stored struct {
 
 	Model   []byte // its digest; nil: it is the Coordinator's own
 	Version uint64 // that was put last
+}
+
+// kept lists the objects of package drive that are in the store, next to the state that needs them.
+type kept struct {
+	Needed []string
+	Spent  []string // which only an earlier state needed
+}
+
+// keepObjects puts what is new where it is durable, before the state that names it.
+func (l *leader) keepObjects(to Store, saved drive.Saved) error {
+	was := l.put.Needed
+	for _, o := range saved.Objects {
+		if slices.Contains(was, o.Name) {
+			continue
+		}
+		if err := to.Put(o.Name, o.Body); err != nil {
+			return err
+		}
+	}
+	l.put.Spent = slices.DeleteFunc(slices.Clone(was), func(name string) bool {
+		return slices.Contains(saved.Needed, name)
+	})
+	l.put.Needed = saved.Needed
+	return nil
 }
 
 // Names of models. A new one never replaces the one that the state on disk is with.

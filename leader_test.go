@@ -8,8 +8,9 @@ import (
 	"github.com/hushsum/hushsum/drive"
 )
 
-// decisions is a decider that has some to make, the second of which need not be saved.
+// decisions is a lead that has some to make, the second of which need not be saved.
 type decisions struct {
+	drive.Lead
 	left int
 	did  *[]string
 }
@@ -40,7 +41,7 @@ func TestSavedBeforeItIsFollowed(t *testing.T) {
 	} {
 		var did []string
 		saves := 0
-		err := new(leader).decide(&decisions{3, &did}, func() error {
+		err := new(leader).decide(&decisions{left: 3, did: &did}, func() error {
 			did = append(did, "save")
 			if saves++; saves == c.fails {
 				return errDisk

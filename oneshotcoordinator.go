@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/transport"
@@ -19,10 +19,9 @@ import (
 type oneshotCoordinator struct {
 	*leader
 	members *hub // the connections of the committee
-	drive   *drive.Committee
+	drive   drive.Lead
 	cast    *transport.Broadcast // of the round that is open
-	objects Store                // the coordinator's, or one of this process
-	put     map[string]string    // versions of what is in it
+	objects Store                // of this process; nil: the coordinator's Store
 	next    chan applied
 }
 
@@ -30,7 +29,6 @@ func (l *leader) runOneshot(ctx context.Context) (*Result, error) {
 	c := &oneshotCoordinator{
 		leader:  l,
 		members: newHub("", maxFrame(l.Job)),
-		put:     make(map[string]string),
 		next:    make(chan applied, 1),
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -122,14 +120,14 @@ func (c *oneshotCoordinator) proceed() error {
 
 // pump queues what is pending for a party and was not queued on its connection.
 func (c *oneshotCoordinator) pump(party int) {
-	for item := range c.drive.Pending(party) {
+	for item := range c.drive.Pending(drive.Peer{Index: party}) {
 		c.queue(c.hub, party, item.Name, c.outgoing(item))
 	}
 }
 
 // pumpMember does the same for a member.
 func (c *oneshotCoordinator) pumpMember(member int) {
-	for item := range c.drive.MemberPending(member) {
+	for item := range c.drive.Pending(drive.Peer{Index: member, Member: true}) {
 		out := transport.NewFrame(transport.KindMessage, item.Own)
 		if item.Kind == drive.Last {
 			out = transport.NewFrame(transport.KindEnd, nil)
@@ -147,11 +145,7 @@ func (c *oneshotCoordinator) queue(h *hub, to int, name string, out outgoing) {
 	}
 	if link.had[name] = true; !h.offer(link, out) {
 		h.hangUp(to)
-		if h == c.hub {
-			c.drive.Gone(c.now(), to)
-		} else {
-			c.drive.MemberGone(c.now(), to)
-		}
+		c.drive.Gone(c.now(), drive.Peer{Index: to, Member: h == c.members})
 	}
 }
 
@@ -242,13 +236,13 @@ func (c *oneshotCoordinator) fromParty(a arrival) {
 	switch {
 	case a.err != nil || len(a.frame) == 0:
 		if c.gone(a) {
-			c.drive.Gone(c.now(), a.party)
+			c.drive.Gone(c.now(), drive.Peer{Index: a.party})
 			c.report(Event{Kind: Disconnected, Party: a.party, Err: a.err})
 		}
 		return
 	case a.frame[0] == transport.KindHello && !a.from.greeted:
 		if h, ok := c.greet(c.hub, a); ok {
-			c.drive.Connected(c.now(), a.party, drive.Hello{Told: h.Told()})
+			c.drive.Connected(c.now(), drive.Peer{Index: a.party}, drive.Hello{Told: h.Told()})
 			c.report(Event{Kind: Connected, Party: a.party})
 			c.pump(a.party)
 		}
@@ -262,12 +256,13 @@ func (c *oneshotCoordinator) fromParty(a arrival) {
 		err = c.said(a)
 	case transport.KindOffer:
 		if len(a.frame) == 9 {
-			c.drive.Offer(c.now(), a.party, binary.BigEndian.Uint64(a.frame[1:]))
+			round := binary.BigEndian.Uint64(a.frame[1:])
+			c.drive.Said(c.now(), drive.Peer{Index: a.party}, drive.Said{Offer: round})
 		} else {
 			err = ErrFrame
 		}
 	case transport.KindMessage:
-		err = c.drive.Receive(c.now(), a.party, a.frame[1:])
+		err = c.drive.Receive(c.now(), drive.Peer{Index: a.party}, bytes.NewBuffer(a.frame[1:]))
 	}
 	c.refuses(a.party, false, err)
 }
@@ -290,7 +285,8 @@ func (c *oneshotCoordinator) said(a arrival) error {
 	if err := transport.ParseJSON(a.frame[1:], &said); err != nil {
 		return err
 	}
-	if c.drive.Absent(c.now(), a.party, said.Absent) {
+	says := drive.Said{Told: said.Told, Absent: said.Absent}
+	if c.drive.Said(c.now(), drive.Peer{Index: a.party}, says) {
 		c.report(Event{Kind: Absent, Round: said.Absent, Party: a.party,
 			Err: fmt.Errorf("%w: %.40q", ErrAbsent, said.Why)})
 	}
@@ -302,109 +298,42 @@ func (c *oneshotCoordinator) fromMember(a arrival) {
 	switch {
 	case a.err != nil || len(a.frame) == 0:
 		if c.members.gone(a) {
-			c.drive.MemberGone(c.now(), a.party)
+			c.drive.Gone(c.now(), drive.Peer{Index: a.party, Member: true})
 		}
 	case a.frame[0] == transport.KindHello && !a.from.greeted:
 		if h, ok := c.greet(c.members, a); ok {
-			c.drive.MemberConnected(c.now(), a.party, drive.Hello{Told: h.Told()})
+			member := drive.Peer{Index: a.party, Member: true}
+			c.drive.Connected(c.now(), member, drive.Hello{Told: h.Told()})
 			c.pumpMember(a.party)
 		}
 	case a.frame[0] == transport.KindMessage && c.members.parties[a.party] == a.from:
-		err := c.drive.ReceiveMember(c.now(), a.party, a.frame[1:])
+		member := drive.Peer{Index: a.party, Member: true}
+		err := c.drive.Receive(c.now(), member, bytes.NewBuffer(a.frame[1:]))
 		c.refuses(a.party, true, err)
 	}
 }
 
-// oneshotState holds what a coordinator with a committee saves.
-type oneshotState struct {
-	Format int
-	Kept   stored
-	Drive  []byte // of drive.Committee.State
-}
-
 func (c *oneshotCoordinator) save() error {
-	for _, o := range c.drive.Objects() {
-		if c.put[o.Name] == o.Version || c.vault == nil && !c.Job.Oneshot().Covered {
-			continue
-		}
-		if err := c.objects.Put(o.Name, o.Body); err != nil {
-			return err
-		}
-		c.put[o.Name] = o.Version
+	if c.vault != nil {
+		return c.saveState(c.drive)
 	}
-	if c.vault == nil {
+	if !c.Job.Oneshot().Covered {
 		return nil
 	}
-	if err := c.keepModel(); err != nil {
-		return err
+	saved, err := c.drive.Save(new(keyexchange.SealKey))
+	if err == nil {
+		err = c.keepObjects(c.objects, saved)
 	}
-	of, err := c.drive.State(c.Key)
-	if err != nil {
-		return err
+	if err == nil {
+		err = c.objects.Drop(c.put.Spent...)
 	}
-	var b bytes.Buffer
-	err = gob.NewEncoder(&b).Encode(oneshotState{stateFormat, c.leader.kept, of})
-	if err != nil {
-		return err
-	}
-	return c.vault.Save(b.Bytes())
+	return err
 }
 
-func (c *oneshotCoordinator) load() error {
-	ledger, err := c.Job.Ledger()
-	if err != nil {
-		return err
-	}
-	b, err := c.open()
-	if err != nil {
-		return err
-	}
-	if c.objects = c.Store; c.vault == nil {
+func (c *oneshotCoordinator) load() (err error) {
+	if c.Store == nil {
 		c.objects = new(MemoryStore)
 	}
-	when := c.Job.Time()
-	config := drive.CommitteeConfig{
-		ServerConfig: drive.ServerConfig{
-			Rounds:    uint64(c.Job.Rounds()),
-			Cost:      c.Job.Round(),
-			Ledger:    ledger,
-			Broadcast: c.begins,
-			StepTime:  drive.Time(c.StepTime),
-			Pace:      drive.Time(when.Pace),
-			BeginWith: when.BeginWith,
-		},
-		Sums:   c.Job.Oneshot(),
-		Buffer: c.Job.Buffer(),
-		Stored: c.objects.Get,
-	}
-	if k := c.Job.Submissions(); k < c.Job.Rounds() {
-		config.Submissions = uint64(k)
-	}
-	if !when.Start.IsZero() {
-		config.Start = c.now() + drive.Time(time.Until(when.Start))
-	}
-	if b == nil {
-		if err := c.loadModel(stored{}); err != nil {
-			return err
-		}
-		c.drive, err = drive.NewCommittee(config, c.now())
-		return err
-	}
-	var state oneshotState
-	if err := readState(b, &state, &state.Format); err != nil {
-		return err
-	}
-	if err := c.loadModel(state.Kept); err != nil {
-		return err
-	}
-	c.drive, err = drive.ReadCommittee(config, c.Key, c.now(), state.Drive)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrStore, err)
-	}
-	status := c.drive.Status()
-	if status.Paused {
-		c.drive.Resume(c.now(), againRun)
-	}
-	c.cast = &transport.Broadcast{Round: status.Round, Fresh: status.Fresh, Model: c.model}
-	return c.cast.Settle()
+	c.drive, c.cast, err = c.loadState(c.begins, c.objects)
+	return err
 }

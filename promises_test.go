@@ -391,10 +391,11 @@ type believed struct {
 func (b *believed) check(t *testing.T, j *group) {
 	t.Helper()
 	c := newCoordinator(newLeader(j.coordinator(nil)))
-	config, err := c.config()
+	config, err := c.Job.Lead(job.Timing{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	config.Broadcast = c.begins
 	config.Colluders = b.colluders
 	c.drive, err = drive.ResumeServer(config, c.now(), drive.Recorded{},
 		protocol.NewServerSeries(config.Label, b.own+1))
@@ -406,7 +407,7 @@ func (b *believed) check(t *testing.T, j *group) {
 		if i < len(b.least) {
 			h.Least = b.least[i]
 		}
-		c.drive.Connected(c.now(), i, h)
+		c.drive.Connected(c.now(), drive.Peer{Index: i}, h)
 	}
 	if err := c.drive.Tick(c.now()); err != nil {
 		t.Fatal(err)

@@ -77,7 +77,7 @@ func (l note) String() string {
 type councils struct {
 	search[meeting]
 	key     keyexchange.SealKey
-	config  drive.CommitteeConfig
+	config  drive.Settings
 	member  func(k int) drive.MemberConfig
 	party   func(i int) drive.SenderConfig
 	parties int

@@ -70,8 +70,8 @@ func TestLatecomersShown(t *testing.T) {
 	w.RunFor(drive.Second)
 	d := w.Server.Drive()
 	since, until := d.Status().Since, d.Until()
-	if wait := until - since; wait < 9*drive.Second || wait > 10*drive.Second || !d.Due(3) {
-		t.Errorf("of %d it waits until %d, for the last: %v", since, until, d.Due(3))
+	if wait := until - since; wait < 9*drive.Second || wait > 10*drive.Second || !d.At(aParty(3)).Due {
+		t.Errorf("of %d it waits until %d, for the last: %v", since, until, d.At(aParty(3)).Due)
 	}
 	w.Server.Kill()
 	w.Server.Start()
