@@ -1,9 +1,7 @@
 package hushsum
 
 import (
-	"bytes"
 	"context"
-	"encoding/gob"
 	"errors"
 	"sync"
 	"testing"
@@ -106,8 +104,8 @@ func TestCoordinatorState(t *testing.T) {
 			t.Fatal(err)
 		}
 		wait.Wait()
-		c := loaded(t, j.coordinator(store))
-		status, ledger := c.drive.Status(), c.drive.Ledger()
+		lead := loaded(t, j.coordinator(store))
+		status, ledger := lead.Status(), lead.Ledger()
 		if status.Ended != drive.AllHeld || status.Round != 2 {
 			t.Errorf("%+v", status)
 		}
@@ -129,29 +127,16 @@ func TestCoordinatorState(t *testing.T) {
 	})
 }
 
-// A state of another format is refused.
-func TestCoordinatorOtherFormat(t *testing.T) {
-	for _, format := range []int{0, stateFormat + 1} {
-		var b bytes.Buffer
-		if err := gob.NewEncoder(&b).Encode(coordinatorState{Format: format}); err != nil {
-			t.Fatal(err)
-		}
-		var in coordinatorState
-		if err := readState(b.Bytes(), &in, &in.Format); !errors.Is(err, ErrStore) {
-			t.Errorf("format %d: %v", format, err)
-		}
-	}
-}
-
-// loaded is a coordinator that has loaded its state. Its store is free again.
-func loaded(t *testing.T, of *Coordinator) *coordinator {
+// loaded is the lead that a coordinator has loaded. Its store is free again.
+func loaded(t *testing.T, of *Coordinator) drive.Lead {
 	t.Helper()
-	c := newCoordinator(newLeader(of))
-	if err := c.load(); err != nil {
+	c := newCoordinator(of)
+	lead, err := c.load()
+	if err != nil {
 		t.Fatal(err)
 	}
 	c.vault.Close()
-	return c
+	return lead
 }
 
 // slowDisk is a store whose writes fail from one on, after a while.
@@ -228,7 +213,7 @@ func TestCoordinatorSavesFirst(t *testing.T) {
 			if state, err := disk.Load(); err != nil || state == nil && begun > 0 {
 				t.Errorf("write %d fails, nothing is stored, and round %d has begun: %v", fails, begun, err)
 			} else if state != nil {
-				stored := loaded(t, j.coordinator(disk)).drive.Status().Round
+				stored := loaded(t, j.coordinator(disk)).Status().Round
 				if begun > stored {
 					t.Errorf("write %d fails, round %d is stored, and round %d has begun", fails, stored, begun)
 				}
@@ -282,54 +267,4 @@ func TestCoordinatorAbsent(t *testing.T) {
 		}
 		j.check()
 	})
-}
-
-// What a party's queue has no room for follows once it has, and nothing is queued twice.
-func TestPumpGoesOn(t *testing.T) {
-	plan := testJob()
-	plan.Sum.Classical = true
-	j := newJob(t, plan, 4)
-	c := newCoordinator(newLeader(j.coordinator(nil)))
-	if err := c.load(); err != nil {
-		t.Fatal(err)
-	}
-	for i := range 4 {
-		from := &connection{queue: make(chan outgoing, 1), judged: make(chan struct{})}
-		hello := transport.JSONFrame(transport.KindHello, greetingOf(j.settled))
-		c.greet(arrival{party: i, from: from, frame: hello})
-	}
-	full := c.parties[2]
-	full.queue <- single([]byte{7})
-	proceed := func() {
-		t.Helper()
-		if err := c.proceed(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	proceed()
-	if !c.behind[2] || len(c.behind) != 1 {
-		t.Errorf("%v are behind", c.behind)
-	}
-	<-full.queue
-	proceed()
-	if len(c.behind) != 0 {
-		t.Errorf("%v are behind", c.behind)
-	}
-	for i, from := range c.parties {
-		var got []byte
-		_ = (<-from.queue).write(func(frame []byte) error {
-			got = frame
-			return nil
-		})
-		if !bytes.Equal(got, transport.NumberFrame(transport.KindJoin, 1)) {
-			t.Errorf("party %d is sent %x", i, got)
-		}
-		c.behind[i] = true
-	}
-	proceed()
-	for i, from := range c.parties {
-		if len(from.queue) != 0 {
-			t.Errorf("party %d is sent the same again", i)
-		}
-	}
 }

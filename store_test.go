@@ -29,9 +29,11 @@ func copyStore(t *testing.T, to, from Store) {
 	if err == nil {
 		err = to.Save(state)
 	}
-	names := modelNames[:]
+	var names []string
 	for round := range 20 {
-		names = append(names, fmt.Sprint("sum", round), fmt.Sprint("applied", round))
+		for _, what := range []string{"model", "sum", "applied"} {
+			names = append(names, fmt.Sprint(what, round))
+		}
 	}
 	for _, name := range names {
 		long, missing := from.Get(name)
