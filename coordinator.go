@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/hushsum/hushsum/accounting"
@@ -169,14 +170,9 @@ func (c *coordinator) run(ctx context.Context, lead drive.Lead) (*Result, error)
 		options.Record = c.record
 	}
 	c.host = host.NewLeader(options)
-	for h, from := range map[*hub]Listener{c.parties: c.Listener, c.members: c.Committee} {
-		if h == nil {
-			continue
-		}
-		h.serve = func(ctx context.Context, party int, to *connection) { c.write(ctx, h, party, to) }
-		h.running.Go(func() { h.accept(ctx, from, stop) })
-		h.running.Go(func() { c.hear(ctx, h) })
-		defer h.running.Wait()
+	defer c.serve(ctx, stop, c.parties, c.Listener).Wait()
+	if c.members != nil {
+		defer c.serve(ctx, stop, c.members, c.Committee).Wait()
 	}
 	defer stop(nil)
 	if err := c.host.Run(ctx); err != nil {
@@ -186,6 +182,17 @@ func (c *coordinator) run(ctx context.Context, lead drive.Lead) (*Result, error)
 		return nil, err
 	}
 	return c.result(lead)
+}
+
+// serve takes connections, reads and writes, until the context ends. The result says when all of
+// that has ended.
+func (c *coordinator) serve(
+	ctx context.Context, stop context.CancelCauseFunc, h *hub, from Listener,
+) *sync.WaitGroup {
+	h.serve = func(ctx context.Context, party int, to *connection) { c.write(ctx, h, party, to) }
+	h.running.Go(func() { h.accept(ctx, from, stop) })
+	h.running.Go(func() { c.hear(ctx, h) })
+	return &h.running
 }
 
 // notice reports what drive tells.

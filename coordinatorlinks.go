@@ -28,7 +28,9 @@ func (c *coordinator) hear(ctx context.Context, h *hub) {
 	ticker := time.NewTicker(clogTime)
 	defer ticker.Stop()
 	of := drive.Peer{Member: h == c.members}
-	do := func(what func(lead drive.Lead, now drive.Time)) bool { return c.host.Do(ctx, of, what) == nil }
+	do := func(what func(lead drive.Lead, now drive.Time)) bool {
+		return c.host.Do(ctx, of, what) == nil
+	}
 	for goes := true; goes; {
 		select {
 		case <-ctx.Done():
@@ -39,7 +41,8 @@ func (c *coordinator) hear(ctx context.Context, h *hub) {
 				goes = do(func(lead drive.Lead, _ drive.Time) { c.check(h, lead, all) })
 			}
 			for _, a := range all {
-				if goes = do(func(lead drive.Lead, now drive.Time) { c.arrived(h, a, lead, now) }); !goes {
+				goes = do(func(lead drive.Lead, now drive.Time) { c.arrived(h, a, lead, now) })
+				if !goes {
 					a.long.Drop()
 				}
 			}
@@ -53,8 +56,8 @@ func (c *coordinator) hear(ctx context.Context, h *hub) {
 	}
 }
 
-// together returns what came from a party, and where there are proofs also what has come behind it,
-// so that they are checked next to each other.
+// together returns what came from a party, and where there are proofs also what has come behind
+// it, so that they are checked next to each other.
 func (c *coordinator) together(h *hub, first arrival) []arrival {
 	all := []arrival{first}
 	if h == c.members || c.members == nil || c.Job.Oneshot().Norm == 0 {

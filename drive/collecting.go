@@ -430,7 +430,7 @@ func (s *Committee) Check(waiting []Submission) {
 // Receive is a method of [Lead].
 func (s *Committee) Receive(now Time, who Peer, message io.Reader) error {
 	s.clock(now)
-	b, err := whole(message, s.most)
+	b, err := readWhole(message, s.most)
 	switch {
 	case err != nil:
 		return err

@@ -454,8 +454,8 @@ func TestMemberSpent(t *testing.T) {
 	}
 }
 
-// What is checked ahead is received as what is not: of parties that cheat, that are left out, or in
-// whose name somebody else sends.
+// What is checked ahead is received as what is not: of parties that cheat, that are left out, or
+// in whose name somebody else sends.
 func TestCommitteeCheck(t *testing.T) {
 	law, err := noise.DiscreteGaussian(big.NewRat(50*2, 1))
 	if err != nil {

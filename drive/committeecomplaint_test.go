@@ -95,7 +95,8 @@ func TestCommitteeComplaint(t *testing.T) {
 				}
 			}
 			// A server that dies before it has saved who is out names it again.
-			if named == 0 || killed == 0 && named != 1 || complaints == 0 || !d().At(aParty(cheat)).Excluded {
+			out := d().At(aParty(cheat)).Excluded
+			if named == 0 || killed == 0 && named != 1 || complaints == 0 || !out {
 				w.Fatal("named %d times, %d complaints, excluded: %v", named, complaints,
 					d().At(aParty(cheat)).Excluded)
 			}

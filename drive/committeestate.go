@@ -100,8 +100,8 @@ func (s *Committee) Advance(now Time) Orders {
 	return out
 }
 
-// Pending is a method of [Lead]: an opening, and [Upload] once there is room for the submission that
-// a party has offered.
+// Pending is a method of [Lead]: an opening, and [Upload] once there is room for the submission
+// that a party has offered.
 func (s *Committee) Pending(who Peer) iter.Seq[Item] {
 	if who.Member {
 		return s.memberPending(who.Index)

@@ -18,9 +18,9 @@ func late(after func(drive.Time, func()), start func(i int), times []drive.Time)
 	}
 }
 
-// The first round of a job waits for parties that come one after the other, and StepTime, 10 s, for
-// one that never comes. A job that says how many its first round begins with waits for these for as
-// long as it takes, and for no others.
+// The first round of a job waits for parties that come one after the other, and StepTime, 10 s,
+// for one that never comes. A job that says how many its first round begins with waits for these
+// for as long as it takes, and for no others.
 func TestLatecomers(t *testing.T) {
 	const s, never = drive.Second, drive.Time(-1)
 	for _, c := range []struct {

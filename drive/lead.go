@@ -13,22 +13,22 @@ import (
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// Lead leads a job: it sets up what its sums take, holds the rounds, and says when a round is lost,
-// and when the job is paused or over. [NewLead] and [LoadLead] make one of sums in sessions, or of
-// one-message sums with a committee, as [Settings] say; it is called in one way.
+// Lead leads a job: it sets up what its sums take, holds the rounds, and says when a round is
+// lost, and when the job is paused or over. [NewLead] and [LoadLead] make one of sums in sessions,
+// or of one-message sums with a committee, as [Settings] say; it is called in one way.
 //
 // Connected, Said, Heard, Gone, Receive, Order and Applied change what it knows. Tick decides. The
 // consequences of decisions come out in two steps: Ready says what has to be durable first, and
-// Advance, called once that is durable, lets Pending hand out the messages. In between nothing else
-// is decided.
+// Advance, called once that is durable, lets Pending hand out the messages. In between nothing
+// else is decided.
 //
 // A peer's mistake is an error of Receive or a [Notice], and changes nothing. Other errors are
 // mistakes of the caller or faults of this machine, and end the job.
 type Lead interface {
 	// Connected notes that a peer has connected or reconnected.
 	Connected(now Time, p Peer, h Hello)
-	// Said notes what a peer says while it is connected. It reports whether the open round was waiting
-	// for the peer, which says that it does not submit in that round.
+	// Said notes what a peer says while it is connected. It reports whether the open round was
+	// waiting for the peer, which says that it does not submit in that round.
 	Said(now Time, p Peer, s Said) (waited bool)
 	// Heard notes a sign of life from a peer that need not be connected.
 	Heard(now Time, p Peer)
@@ -40,15 +40,15 @@ type Lead interface {
 	// Receive takes one message of a peer. It fails with the errors of protocol.ServerSeries or of
 	// oneshot.Server, with [ErrExcluded], [ErrOften] or [ErrEnded]. All are the peer's fault, and
 	// change nothing, except that a party whose proof does not hold is left out from now on
-	// (oneshot.ErrProof). oneshot.ErrFull means that the party was not told to upload, or that its turn
-	// is over: it will be told again. With a committee the whole message is held until the members
-	// have checked it: the bytes of a bytes.Buffer are kept, not copied.
+	// (oneshot.ErrProof). oneshot.ErrFull means that the party was not told to upload, or that its
+	// turn is over: it will be told again. With a committee the whole message is held until the
+	// members have checked it: the bytes of a bytes.Buffer are kept, not copied.
 	Receive(now Time, p Peer, message io.Reader) error
 	// Order carries out an operator's order.
 	Order(now Time, o Order)
 	// Applied takes the program's answer to [Apply]. Without an error the program has the next model,
-	// with which rounds begin from now on; with an error the round is lost. An answer for another round
-	// comes too late, and is dropped.
+	// with which rounds begin from now on; with an error the round is lost. An answer for another
+	// round comes too late, and is dropped.
 	Applied(now Time, round uint64, err error)
 
 	// Tick decides what is due. It fails with errors of this machine.
@@ -58,8 +58,8 @@ type Lead interface {
 	// Ready returns what has to be done before anything leaves, and whether there is anything at all.
 	Ready() (Prepared, bool)
 	// Advance is called when what Save returned is durable, if Ready reported that it is new. It
-	// returns the orders that follow; the waits of stages that have begun start now, and Pending hands
-	// out their messages.
+	// returns the orders that follow; the waits of stages that have begun start now, and Pending
+	// hands out their messages.
 	Advance(now Time) Orders
 	// Pending yields what a peer has to do, in order, including what it was already sent and has not
 	// answered. The carrier remembers which items it has sent to which peer. Pending yields nothing
@@ -76,8 +76,8 @@ type Lead interface {
 	// which round is the last known to have begun. The open round is given up, and the rounds in
 	// between count as spent, as when parties know of later rounds.
 	Behind(begun uint64)
-	// Again has the waits of all steps begin anew, as after a load: nothing could be decided until now,
-	// since what is durable was out of reach, and nobody was let in.
+	// Again has the waits of all steps begin anew, as after a load: nothing could be decided until
+	// now, since what is durable was out of reach, and nobody was let in.
 	Again(now Time)
 
 	// Status returns the state of the job.
@@ -123,15 +123,15 @@ const (
 	// End ends the job. A round that is open has no sum.
 	End
 	// Exclude leaves a party out: until the party is readmitted nobody waits for it, its messages are
-	// refused with [ErrExcluded], and it is in no later round. If it has already submitted in the open
-	// round, it stays in that sum.
+	// refused with [ErrExcluded], and it is in no later round. If it has already submitted in the
+	// open round, it stays in that sum.
 	Exclude
 	// Readmit ends a party's exclusion, including one for spoiling a round, and forgets the party's
 	// other faults. A party that is in no session waits for the next.
 	Readmit
 )
 
-// Order is what an operator orders, and why.
+// Order holds an order of an operator, and the reason.
 type Order struct {
 	Do    OrderKind
 	Party int // of Exclude and Readmit
@@ -147,10 +147,10 @@ func (o *Order) notice(round uint64) Notice {
 	return Notice{Kind: kind, Round: round, Party: o.Party, Err: errors.New(o.Why)}
 }
 
-// Saved is what has to be durable before [Lead.Advance] is called: first the objects, then the
+// Saved holds what has to be durable before [Lead.Advance] is called: first the objects, then the
 // state, which names them.
 type Saved struct {
-	// State is what [LoadLead] restores the lead from, together with the objects.
+	// [LoadLead] restores the lead from State, together with the objects.
 	State   []byte
 	Objects []Object
 	// Needed lists the names of the objects that may be read again. Once the state is durable, an
@@ -185,8 +185,8 @@ type Settings struct {
 	// Every, above 1, is the number of consecutive rounds that Cost covers: see [Limits]. All
 	// parties are charged in the first of them.
 	Every uint64
-	// Sample is the number of parties, drawn by Draw, among which a round in a session is held; 0: all
-	// that are here.
+	// Sample is the number of parties, drawn by Draw, among which a round in a session is held; 0:
+	// all that are here.
 	Sample int
 	Draw   func(round uint64, there []int, sample int) []int
 
@@ -278,9 +278,9 @@ func (c *Settings) read(name string, do func(r io.Reader) error) error {
 	return do(object)
 }
 
-// whole returns the bytes of a message, of at most the given number. Those of a bytes.Buffer are
-// not copied.
-func whole(message io.Reader, most int) ([]byte, error) {
+// readWhole returns the bytes of a message, of at most the given number. Those of a bytes.Buffer
+// are not copied.
+func readWhole(message io.Reader, most int) ([]byte, error) {
 	if b, ok := message.(*bytes.Buffer); ok {
 		return b.Bytes(), nil
 	}

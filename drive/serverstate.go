@@ -118,41 +118,41 @@ func readServer(
 		return nil, fmt.Errorf("%w: %w", ErrState, err)
 	}
 	if in.Apart == "" {
-		return in.server(c, key, now, nil)
+		return in.read(c, key, now, nil)
 	}
 	err = c.read(in.Apart, func(sum io.Reader) (err error) {
-		s, err = in.server(c, key, now, sum)
+		s, err = in.read(c, key, now, sum)
 		return err
 	})
 	return s, err
 }
 
-// server makes a server of its state, and of the sum that was saved apart, nil if there was none.
-func (in *serverState) server(
+// read makes a server of its state, and of the sum that was saved apart, nil if there was none.
+func (out *serverState) read(
 	c Settings, key *keyexchange.SealKey, now Time, sum io.Reader,
 ) (*Server, error) {
-	if in.Format != serverFormat {
-		return nil, fmt.Errorf("%w: it is of format %d, want %d", ErrState, in.Format, serverFormat)
+	if out.Format != serverFormat {
+		return nil, fmt.Errorf("%w: it is of format %d, want %d", ErrState, out.Format, serverFormat)
 	}
 	var masked io.Reader
-	if in.Digest == nil {
+	if out.Digest == nil {
 		masked = sum
 	}
-	series, err := protocol.ReadServerSeries(c.Label, key, in.Series, c.Session, masked)
+	series, err := protocol.ReadServerSeries(c.Label, key, out.Series, c.Session, masked)
 	if err != nil {
 		return nil, err
 	}
-	s, err := resumeServer(c, now, in.Job, series)
+	s, err := resumeServer(c, now, out.Job, series)
 	if err != nil {
 		return nil, err
 	}
-	s.faults = faults{in.Faults, in.Doubts}
-	copy(s.learned.median[:], in.Took)
+	s.faults = faults{out.Faults, out.Doubts}
+	copy(s.learned.median[:], out.Took)
 	if err := s.faults.check(len(s.peers)); err != nil {
 		return nil, err
 	}
 	if x := s.present; x != nil && x.stage == Applying {
-		if err := s.readSum(in, sum); err != nil {
+		if err := s.readSum(out, sum); err != nil {
 			return nil, err
 		}
 	}

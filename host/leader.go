@@ -10,8 +10,8 @@ import (
 
 // Record keeps what must not be lost.
 type Record interface {
-	// Save makes what lead.Save returns durable: the objects that are new, then the state, which names
-	// them. Objects that no state needs may go afterwards. After an error nothing may follow.
+	// Save makes what lead.Save returns durable: the objects that are new, then the state, which
+	// names them. Objects that no state needs may go afterwards. After an error nothing may follow.
 	Save(ctx context.Context, lead drive.Lead) error
 }
 
@@ -20,7 +20,7 @@ type Options struct {
 	Lead   drive.Lead
 	Record Record            // nil: nothing is kept
 	Clock  func() drive.Time // of Lead
-	// Next makes the next model of a round's sum, beside the loop, one at a time. adopt makes that
+	// Next makes the next model of a round's sum, next to the loop, one at a time. adopt makes that
 	// model the one that rounds begin with; the loop calls it.
 	Next func(a *drive.Apply) (adopt func(), err error)
 	// Watch is shown what has happened, once it is durable.
@@ -28,8 +28,8 @@ type Options struct {
 	// Left says, of a job that is paused or has ended, for how long peers may still come and hear of
 	// it. Run returns once that is over.
 	Left func(s drive.Status) time.Duration
-	// Room is how many bytes may be on their way to peers that are made for one peer each: the messages
-	// of a large roster are not made at once. One message may be longer.
+	// Room is how many bytes may be on their way to peers that are made for one peer each: the
+	// messages of a large roster are not made at once. One message may be longer.
 	Room int
 }
 
@@ -45,7 +45,7 @@ type Leader struct {
 	room    room
 }
 
-// applied is what came of a sum.
+// applied holds the outcome of a sum.
 type applied struct {
 	round uint64
 	adopt func()
@@ -71,9 +71,9 @@ func NewLeader(o Options) *Leader {
 	return l
 }
 
-// Run leads until the job is over, the context ends, or something fails: then with that error. What
-// is held is saved before Run ends with the context, so that whoever has sent it is not asked again.
-// Nothing is handed out after Run has returned, and Run returns only when Next has.
+// Run leads until the job is over, the context ends, or something fails: then with that error.
+// What is held is saved before Run ends with the context, so that whoever has sent it is not asked
+// again. Nothing is handed out after Run has returned, and Run returns only when Next has.
 func (l *Leader) Run(ctx context.Context) error {
 	defer l.running.Wait()
 	timer := time.NewTimer(0)
@@ -223,10 +223,10 @@ func (l *Leader) Do(ctx context.Context, p drive.Peer, do func(lead drive.Lead, 
 	return nil
 }
 
-// Pending waits until there is something for a peer that its connection has not had, and calls hand
-// with it, under the lock. had has the names of what the connection was handed and is pending still.
-// Call sent once the item is sent or cannot be sent: its room is taken until then. Pending fails
-// with the context's error.
+// Pending waits until there is something for a peer that its connection has not had, and calls
+// hand with it, under the lock. had has the names of what the connection was handed and is pending
+// still. Call sent once the item is sent or cannot be sent: its room is taken until then. Pending
+// fails with the context's error.
 func (l *Leader) Pending(ctx context.Context, p drive.Peer, had map[string]bool,
 	hand func(item drive.Item, s drive.Status),
 ) (sent func(), err error) {

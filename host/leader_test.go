@@ -243,7 +243,7 @@ func TestRoom(t *testing.T) {
 		}
 		synctest.Wait()
 		if len(took) != 0 || !r.crowded() {
-			t.Errorf("%d of 2 have room beside one of 60, of 100", len(took))
+			t.Errorf("%d of 2 have room next to one of 60, of 100", len(took))
 		}
 		r.give(size)
 		synctest.Wait()

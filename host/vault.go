@@ -12,8 +12,8 @@ import (
 	"github.com/hushsum/hushsum/store"
 )
 
-// Vault is a [Record] in a store: sealed states, and next to them objects, of which the state has
-// the digests.
+// Vault is a [Record] in a store: sealed states, and next to them objects, whose digests the state
+// has.
 type Vault struct {
 	vault *store.Vault
 	key   *keyexchange.SealKey
@@ -21,7 +21,7 @@ type Vault struct {
 	model drive.Object // that the next state is with
 }
 
-// saved is what a vault saves.
+// saved holds the state that a vault saves.
 type saved struct {
 	Format int
 	Model  string            // the object that the model is
@@ -45,7 +45,10 @@ func OpenVault(vault *store.Vault, key *keyexchange.SealKey, state []byte) (*Vau
 	if v.in.Format != format {
 		return nil, fmt.Errorf("%w: it is of format %d, want %d", store.ErrStore, v.in.Format, format)
 	}
-	return v, vault.Drop(v.in.Spent...) // it may have been killed before
+	if err := vault.Drop(v.in.Spent...); err != nil { // it was killed before
+		return nil, err
+	}
+	return v, nil
 }
 
 // Begins reports whether there is no state: the job begins.

@@ -78,8 +78,8 @@ func (r *rounds) Save(*keyexchange.SealKey) (out drive.Saved, err error) {
 	return out, nil
 }
 
-// After a kill at any write the newest state opens with all that it needs, each object as it was put
-// with that state, and nothing else is left once a further state is saved.
+// After a kill at any write the newest state opens with all that it needs, each object as it was
+// put with that state, and nothing else is left once a further state is saved.
 func TestVaultKilled(t *testing.T) {
 	key, err := keyexchange.GenerateSealKey(nil)
 	if err != nil {
@@ -88,13 +88,13 @@ func TestVaultKilled(t *testing.T) {
 	ctx := context.Background()
 	for kill := range 40 {
 		f := &files{long: make(map[string]bool), left: kill}
-		life := func(life int) (v *Vault, close func()) {
+		life := func(life int) (v *Vault, closed func()) {
 			t.Helper()
 			vault, state, err := store.Open(f, key, nil, "a", false)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if v, err = OpenVault(vault, key, state); err != nil && !errors.Is(err, errKilled) {
+			if v, err = OpenVault(vault, key, state); err != nil {
 				t.Fatal(err)
 			}
 			return v, vault.Close
@@ -155,7 +155,8 @@ func TestVaultKilled(t *testing.T) {
 	}
 }
 
-// An object that is not what was put with the state is refused, and so is a state of another format.
+// An object that is not what was put with the state is refused, and so is a state of another
+// format.
 func TestVaultChanged(t *testing.T) {
 	key, err := keyexchange.GenerateSealKey(nil)
 	if err != nil {

@@ -42,8 +42,8 @@ const (
 	twiceAgain = time.Hour
 )
 
-// numbered records the number of a question, or fails with [CopiedError]. A process that asks after
-// another that began later is still there: it and the other have one identity.
+// numbered records the number of a question, or fails with [CopiedError]. A process that asks
+// after another that began later is still there: it and the other have one identity.
 func (r *Runner) numbered(p Peer, ask *exchange.Ask) error {
 	at, now := r.peer(p), time.Now()
 	if last := max(at.number, uint64(r.clock.began.UnixNano())); ask.Number > 0 &&
@@ -84,8 +84,8 @@ type Outgoing struct {
 // Len returns the length of the message in bytes.
 func (n *Outgoing) Len() int { return len(n.Shared) + len(n.Message) }
 
-// Sent releases the message's room. Call it once the message is written or cannot be written: until
-// then the party counts as present.
+// Sent releases the message's room. Call it once the message is written or cannot be written:
+// until then the party counts as present.
 func (n *Outgoing) Sent() {
 	if n.sent != nil {
 		n.sent()
@@ -243,8 +243,9 @@ func (r *Runner) asked(p Peer, n *Outgoing) {
 	at.asked, at.askedWhen = n.Item, time.Now()
 }
 
-// again reports whether a party should get again an item that it has seen: it is not working on it,
-// so that its answer was lost, with a runner that died or on the way. Otherwise again says when.
+// again reports whether a party should get again an item that it has seen: it is not working on
+// it, so that its answer was lost, with a runner that died or on the way. Otherwise again says
+// when.
 func (r *Runner) again(p Peer, n *Outgoing, ask *exchange.Ask, when *time.Duration) bool {
 	if ask.Working {
 		return false
@@ -309,8 +310,8 @@ func (r *Runner) ReadMessage(
 	return nil
 }
 
-// received reads the beginning of a message. A message that is held until the members of a committee
-// have checked it is read whole.
+// received reads the beginning of a message. A message that is held until the members of a
+// committee have checked it is read whole.
 func (r *Runner) received(
 	p Peer, message io.Reader, size int64,
 ) (begins []byte, ready io.Reader, err error) {
@@ -325,8 +326,8 @@ func (r *Runner) received(
 }
 
 // Broadcast returns to a party, or with i negative to a caller not on the roster, the beginning of
-// a round: the model as a safetensors file. Round 0 stands for the last model. Broadcast fails with
-// [ErrNotDue] if another round is not the present one.
+// a round: the model as a safetensors file. Round 0 stands for the last model. Broadcast fails
+// with [ErrNotDue] if another round is not the present one.
 func (r *Runner) Broadcast(ctx context.Context, i, round int) ([]byte, error) {
 	if err := r.acquireFor(ctx, Peer{Index: i}); err != nil {
 		return nil, err

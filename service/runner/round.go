@@ -31,8 +31,8 @@ func (r *Runner) settings() (drive.Settings, error) {
 	return c, err
 }
 
-// digest makes the broadcast of a round, and returns its digest, which with a committee is what the
-// opening contains.
+// digest makes the broadcast of a round, and returns its digest: with a committee that
+// which the opening contains.
 func (r *Runner) digest(round uint64, fresh [32]byte) (digest [32]byte, err error) {
 	b, err := r.cast(round, fresh)
 	if err != nil {
