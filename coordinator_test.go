@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/internal/wire"
-	"github.com/hushsum/hushsum/transport"
 )
 
 // With fewer than the job takes there, the job waits, and goes on once they are back.
@@ -137,92 +135,6 @@ func loaded(t *testing.T, of *Coordinator) drive.Lead {
 	}
 	c.vault.Close()
 	return lead
-}
-
-// slowDisk is a store whose writes fail from one on, after a while.
-type slowDisk struct {
-	MemoryStore
-	saves, fails int
-}
-
-func (d *slowDisk) Save(state []byte) error {
-	if d.saves++; d.fails > 0 && d.saves >= d.fails {
-		time.Sleep(5 * 20 * time.Millisecond) // in which what should not leave may
-		return errDisk
-	}
-	return d.MemoryStore.Save(state)
-}
-
-// begunDialer notes the rounds that a party is told of.
-type begunDialer struct {
-	Dialer
-	mutex *sync.Mutex
-	begun *uint64
-}
-
-type begunLink struct {
-	Link
-	begunDialer
-}
-
-func (d begunDialer) Dial(ctx context.Context) (Link, error) {
-	link, err := d.Dialer.Dial(ctx)
-	return begunLink{link, d}, err
-}
-
-func (l begunLink) Receive(ctx context.Context) ([]byte, error) {
-	in, err := l.Link.Receive(ctx)
-	if err == nil && in[0] == transport.KindMessage {
-		if h, _, err := wire.ParseHeader(in[1:]); err == nil && h.Type == wire.TypeBegin {
-			l.mutex.Lock()
-			defer l.mutex.Unlock()
-			*l.begun = max(*l.begun, h.Round)
-		}
-	}
-	return in, err
-}
-
-// A round begins once that is stored. A store that fails ends the job with its error.
-func TestCoordinatorSavesFirst(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		saves := 1
-		for fails := 0; fails <= saves; fails++ {
-			plan := testJob()
-			plan.Rounds, plan.Sum.Classical = 2, true
-			j := newJob(t, plan, 4)
-			ctx, cancel := context.WithTimeout(t.Context(), jobTime)
-			var mutex sync.Mutex
-			var begun uint64
-			var wait sync.WaitGroup
-			for i := range j.signers {
-				p := j.participant(i, nil)
-				p.Dialer = begunDialer{p.Dialer, &mutex, &begun}
-				wait.Go(func() { _, _ = p.Run(ctx) })
-			}
-			disk := &slowDisk{fails: fails}
-			_, err := j.coordinator(disk).Run(ctx)
-			if fails == 0 {
-				saves = disk.saves
-			}
-			if (fails > 0 || err != nil) && !errors.Is(err, errDisk) || fails > 0 && disk.saves != fails {
-				t.Errorf("write %d of %d fails: %v", fails, disk.saves, err)
-			}
-			cancel()
-			wait.Wait()
-			if state, err := disk.Load(); err != nil || state == nil && begun > 0 {
-				t.Errorf("write %d fails, nothing is stored, and round %d has begun: %v", fails, begun, err)
-			} else if state != nil {
-				stored := loaded(t, j.coordinator(disk)).Status().Round
-				if begun > stored {
-					t.Errorf("write %d fails, round %d is stored, and round %d has begun", fails, stored, begun)
-				}
-			}
-		}
-		if saves < 8 {
-			t.Errorf("%d writes", saves)
-		}
-	})
 }
 
 // A party's word that it is absent is for the round that goes on, and for that alone.

@@ -130,53 +130,6 @@ func TestRefusalsReported(t *testing.T) {
 	}
 }
 
-// A frame may be as long as the job's longest message once a party is known, and no longer.
-func TestFrameAfterHello(t *testing.T) {
-	plan := testJob()
-	plan.Model.Length = 50_000 // messages beyond what a hello may have
-	j := newJob(t, plan, 7)
-	longest := j.settled.Config(0).MaxMessage()
-	if longest <= 1+transport.MaxText {
-		t.Fatalf("messages have %d bytes", longest)
-	}
-	gone := make(chan error, 1)
-	c := j.coordinator(nil)
-	listener, dialer := j.listen()
-	c.Listener = listener
-	c.Progress = func(e Event) {
-		if e.Kind == Disconnected {
-			gone <- e.Err
-		}
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
-	var wait sync.WaitGroup
-	wait.Go(func() { _, _ = c.Run(ctx) })
-	defer wait.Wait()
-	defer cancel()
-	for size, taken := range map[int]bool{longest + 1: true, longest + 3: false} {
-		link, err := dialer(1).Dial(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer link.Close()
-		hello := transport.JSONFrame(transport.KindHello, greetingOf(j.settled))
-		if err := link.Send(ctx, hello); err != nil {
-			t.Fatal(err)
-		}
-		body := make([]byte, size-1)
-		err = link.Send(ctx, transport.NewFrame(transport.KindMessage, body))
-		if taken {
-			if err != nil {
-				t.Fatal(err)
-			}
-			_ = link.Close()
-		}
-		if err := <-gone; errors.Is(err, ErrFrame) == taken {
-			t.Errorf("%d bytes where messages have %d: %v", size, longest, err)
-		}
-	}
-}
-
 // A coordinator tells who it waits for.
 func TestWaitingTold(t *testing.T) {
 	t.Parallel()
