@@ -18,6 +18,7 @@ import (
 type led struct {
 	drive.Lead
 	left   int
+	free   bool // none need be saved
 	asks   bool
 	items  []drive.Item
 	ended  bool
@@ -33,7 +34,7 @@ func (d *led) Tick(drive.Time) error { return nil }
 func (d *led) Wake() drive.Time { return drive.Never }
 
 func (d *led) Ready() (drive.Prepared, bool) {
-	return drive.Prepared{Save: d.left > 0 && d.left != 2 || d.kept,
+	return drive.Prepared{Save: d.left > 0 && d.left != 2 && !d.free || d.kept,
 		Notices: []drive.Notice{{Kind: drive.Begun}}}, d.left > 0
 }
 
@@ -193,25 +194,67 @@ func TestPending(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		decide := func(left int, items ...drive.Item) {
-			err := l.Do(ctx, drive.Peer{}, func(drive.Lead, drive.Time) { d.left, d.items = left, items })
+		decide := func(left int, free bool, items ...drive.Item) {
+			err := l.Do(ctx, drive.Peer{}, func(drive.Lead, drive.Time) {
+				d.left, d.free, d.items = left, free, items
+			})
 			if err != nil {
 				t.Error(err)
 			}
 			time.Sleep(time.Minute)
 			synctest.Wait()
 		}
-		decide(0, drive.Item{Name: "b"}, drive.Item{Name: "c"}) // nobody is told
-		if len(got[0]) != 2 {
+		decide(0, true, drive.Item{Name: "b"}, drive.Item{Name: "c"}) // nobody is told
+		if len(got[0]) != 2 || len(got[1]) != 2 {
 			t.Errorf("without news: %v", got)
 		}
-		d.note("two")
-		decide(2, drive.Item{Name: "b"}, drive.Item{Name: "c"}) // not saved, then saved
+		decide(1, true, drive.Item{Name: "b"}, drive.Item{Name: "c"})
+		if len(got[0]) != 2 || len(got[1]) != 3 {
+			t.Errorf("of a decision that concerns party 1: %v", got)
+		}
+		decide(1, false, drive.Item{Name: "b"}, drive.Item{Name: "c"})
 		if want := []string{"a", "b", "c"}; !slices.Equal(got[0], want) || !slices.Equal(got[1], want) {
 			t.Errorf("%v, want %v of each", got, want)
 		}
 		if had[0]["a"] || !had[0]["b"] || !had[0]["c"] {
 			t.Errorf("remembered: %v", had[0])
+		}
+		cancel()
+		wait.Wait()
+	})
+}
+
+// Many that come at once are handed messages of their own one by one, though nobody knows at first
+// how long these are.
+func TestFirstMessages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &led{items: []drive.Item{{Name: "a", Own: make([]byte, 60)}}}
+		l, _ := newLed(d, 0)
+		ctx, cancel := context.WithCancel(t.Context())
+		var wait sync.WaitGroup
+		wait.Go(func() { _ = l.Run(ctx) })
+		wait.Go(func() { // all of them come during that
+			_ = l.Do(ctx, drive.Peer{Member: true}, func(drive.Lead, drive.Time) { time.Sleep(time.Minute) })
+		})
+		synctest.Wait()
+		handed := make(chan func(), 5)
+		for i := range cap(handed) {
+			wait.Go(func() {
+				sent, err := l.Pending(ctx, drive.Peer{Index: i}, map[string]bool{},
+					func(drive.Item, drive.Status) {})
+				if err == nil {
+					handed <- sent
+				}
+			})
+		}
+		synctest.Wait()
+		time.Sleep(time.Hour)
+		for i := range cap(handed) {
+			synctest.Wait()
+			if n := len(handed); n != 1 || l.Crowded() != (i < cap(handed)-1) {
+				t.Errorf("message %d: %d are on their way, of 60 bytes each, in room for 100", i, n)
+			}
+			(<-handed)()
 		}
 		cancel()
 		wait.Wait()
