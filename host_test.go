@@ -58,7 +58,8 @@ func (d begunDialer) Dial(ctx context.Context) (Link, error) {
 func (l begunLink) Receive(ctx context.Context) ([]byte, error) {
 	in, err := l.Link.Receive(ctx)
 	if err == nil && in[0] == transport.KindMessage {
-		if h, _, err := wire.ParseHeader(in[1:]); err == nil && (h.Type == wire.TypeBegin || h.Type == typeOpening) {
+		h, _, err := wire.ParseHeader(in[1:])
+		if err == nil && (h.Type == wire.TypeBegin || h.Type == typeOpening) {
 			l.mutex.Lock()
 			defer l.mutex.Unlock()
 			*l.begun = max(*l.begun, h.Round)
@@ -90,7 +91,8 @@ func TestCoordinatorSavesFirst(t *testing.T) {
 	}
 }
 
-// savesFirst holds a job whose coordinator has a store that fails at one of its writes, or at none.
+// savesFirst holds a job whose coordinator has a store that fails at one of its writes, or at
+// none.
 func savesFirst(t *testing.T, plan *job.Job, fails int) *slowDisk {
 	t.Helper()
 	plan.Rounds, plan.Sum.Classical = 2, true
@@ -170,8 +172,8 @@ func (l *brokenLink) Send(ctx context.Context, frame []byte) error {
 	return l.Link.Send(ctx, frame)
 }
 
-// A connection that breaks at any frame costs no round: its party or member dials again, and is told
-// what it has not had.
+// A connection that breaks at any frame costs no round: its party or member dials again, and is
+// told what it has not had.
 func TestCoordinatorLinksBreak(t *testing.T) {
 	t.Parallel()
 	for name, plan := range carriers() {
