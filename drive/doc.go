@@ -33,6 +33,8 @@
 //		}
 //	}
 //
+// Package host has this loop in real time.
+//
 // A party is driven alike: [Party.Receive] and [Party.Answer] are events, [Party.Ready] says what
 // has to be saved (the submission before the state that names it), and [Party.Advance] returns the
 // messages that may leave and the question to the program.
