@@ -90,6 +90,44 @@ func TestBareClaims(t *testing.T) {
 	}
 }
 
+// sensitivities lists the files, apart from tests, that say how far a unit moves a sum, and by what
+// proof. All others pass on what these say.
+var sensitivities = map[string]string{
+	"aggregation/encoder.go":       "a clipped vector, after rounding",
+	"aggregation/signs.go":         "signs and votes: one a coordinate",
+	"privacy/band.go":              "the parts of a band, over all its rounds",
+	"privacy/spending/spending.go": "a calculator's, from what its user says",
+	"drive/jobtest/world.go":       "jobs of chance, whose vectors are no longer than that",
+}
+
+// An ε rests on a bound of what a unit adds: who encodes the vector proves it, and nobody else
+// writes one down.
+func TestBoundsOfUnits(t *testing.T) {
+	used := map[string]bool{}
+	for _, s := range sources(t) {
+		if s.test() || s.dir() == "accounting" || strings.HasPrefix(s.path, "lab/") {
+			continue
+		}
+		ast.Inspect(s.syntax, func(n ast.Node) bool {
+			made, ok := n.(*ast.CompositeLit)
+			if !ok || len(made.Elts) == 0 {
+				return true
+			}
+			if of, ok := made.Type.(*ast.SelectorExpr); ok && of.Sel.Name == "Sensitivity" {
+				if used[s.path] = true; sensitivities[s.path] == "" {
+					t.Errorf("%s: a bound that no encoder has proved", s.at(n))
+				}
+			}
+			return true
+		})
+	}
+	for file := range sensitivities {
+		if !used[file] {
+			t.Errorf("%s makes no bound any more: it leaves the list", file)
+		}
+	}
+}
+
 // rounds lists the files, apart from tests, that round an ε themselves, and why.
 var rounds = map[string]string{
 	"attacks/collusion/law.go":          "what a paper claims of its law, in closed form",
