@@ -126,7 +126,7 @@ func spendAnyway(l *accounting.Ledger, cost accounting.Round, count int, names .
 }
 
 // stale reports whether a party may submit what it made of an earlier broadcast. It is asked to
-// make a vector, says that it has by [Sender.Finished], and offers it in the round that is open
+// make a vector, says that it has by [Part.Finished], and offers it in the round that is open
 // then, or in the next. The vector is counted, and its message made, once there is room for it.
 func (s *Sender) stale() bool { return s.config.Sums.Stale > 0 }
 
@@ -139,7 +139,7 @@ func (s *Sender) goOn() {
 	}
 	switch {
 	case made > s.round, made > 0 && s.round-made > uint64(s.config.Sums.Stale):
-		s.report(Late, made, nil)
+		s.report(Late, 0, made, nil)
 		s.made = 0
 		s.ask(0)
 	case s.made > 0:
@@ -150,13 +150,11 @@ func (s *Sender) goOn() {
 	}
 }
 
-// Finished notes that the program has made the vector that it was asked for, in a job whose sums
-// take vectors made from earlier broadcasts. The program is asked for the vector itself, with
-// [AskID].Made, once there is room.
+// Finished is described with [Part].
 func (s *Sender) Finished(id AskID) {
-	s.shown = false
-	if s.asked == nil || s.asked.ID != id || id.Made > 0 {
-		s.report(Late, id.Round, nil)
+	s.answered(id)
+	if !s.waiting(id) || id.Made > 0 {
+		s.report(Late, 0, id.Round, nil)
 		return
 	}
 	s.asked, s.made = nil, id.Round

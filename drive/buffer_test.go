@@ -291,7 +291,7 @@ func TestBufferFinishedOther(t *testing.T) {
 		opening = item.Own
 	}
 	_, _, party := jobtest.CouncilConfigs(t, o, nil)
-	s, err := drive.NewSender(party(0))
+	s, err := drive.NewPart(party(0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +303,7 @@ func TestBufferFinishedOther(t *testing.T) {
 		}
 	}
 	late("before any question", drive.AskID{Round: 1})
-	s.Opening(opening)
+	take(t, s, carried(opening, 0))
 	_, out := next(s)
 	if out.Ask == nil || out.Ask.Round != 1 {
 		t.Fatalf("%+v", out)
@@ -315,13 +315,13 @@ func TestBufferFinishedOther(t *testing.T) {
 		t.Errorf("its own: %v, %+v", reports, out)
 	}
 	late("its own again", out.Ask.ID)
-	s.Upload(1)
+	take(t, s, room(1))
 	if _, out = next(s); out.Ask == nil || out.Ask.ID.Made != 1 {
 		t.Fatalf("there is room: %+v", out)
 	}
 	late("what it is asked for once there is room", out.Ask.ID)
-	if _, out := next(s); out.Offer != 0 || s.Answer(drive.AskID{Round: 1, Made: 1},
-		[32]byte{}, make([]int64, 3)) != nil {
+	if _, out := next(s); out.Offer != 0 || s.Answer(valued(drive.AskID{Round: 1,
+		Made: 1}, [32]byte{}, make([]int64, 3))) != nil {
 		t.Errorf("%+v", out)
 	}
 }

@@ -182,18 +182,20 @@ func (e *councils) applied(n *meeting) {
 	e.acts(n, func(s *drive.Committee) { s.Applied(n.now, a.Round, nil) })
 }
 
+func (e *councils) settings(i int) drive.PartSettings {
+	if i < e.parties {
+		return e.party(i)
+	}
+	return e.member(i - e.parties)
+}
+
 func (e *councils) start(n *meeting, i int) {
 	p := &n.seats[i]
 	var err error
-	switch k := i - e.parties; {
-	case k < 0 && p.state == nil:
-		p.party, err = drive.NewSender(e.party(i))
-	case k < 0:
-		p.party, err = drive.LoadSender(e.party(i), &e.key, p.state)
-	case p.state == nil:
-		p.member, err = drive.NewMember(e.member(k))
-	default:
-		p.member, err = drive.LoadMember(e.member(k), &e.key, p.state)
+	if p.state == nil {
+		p.part, err = drive.NewPart(e.settings(i))
+	} else {
+		p.part, err = drive.LoadPart(e.settings(i), &e.key, p.state)
 	}
 	e.must(err)
 	p.new, p.life, p.took = false, p.life+1, p.kept
@@ -204,7 +206,7 @@ func (e *councils) start(n *meeting, i int) {
 
 func (e *councils) kill(n *meeting, i int) {
 	p := &n.seats[i]
-	p.party, p.member, p.ask, p.cast = nil, nil, nil, casting{}
+	p.part, p.ask, p.cast = nil, nil, casting{}
 	if p.link {
 		e.cut(n, i)
 	}
@@ -229,17 +231,13 @@ func (e *councils) connect(n *meeting, i int) {
 	p.link, p.had = true, nil
 	e.acts(n, func(s *drive.Committee) {
 		if i < e.parties {
-			s.Connected(n.now, aParty(i), drive.Hello{Told: p.party.Told()})
+			s.Connected(n.now, aParty(i), p.part.Hello())
 		} else {
-			s.Connected(n.now, aMember(i-e.parties), drive.Hello{Told: p.member.Told()})
+			s.Connected(n.now, aMember(i-e.parties), p.part.Hello())
 		}
 	})
 	e.pump(n, i)
-	if i < e.parties {
-		e.actsAs(n, i, func(s *drive.Sender) { s.Connected() })
-	} else {
-		e.helps(n, i, "", func(m *drive.Member) { m.Connected() })
-	}
+	e.actsAs(n, i, "", func(p drive.Part) { p.Connected() })
 }
 
 // lie has a party or a member say something else than what it is about to.
@@ -285,15 +283,12 @@ func (e *councils) deliverDown(n *meeting, i int) {
 	p := &n.seats[i]
 	l := p.down[0]
 	p.down = p.down[1:]
-	switch {
-	case i >= e.parties:
-		e.helps(n, i, l.item.Name, func(m *drive.Member) { m.Receive(l.bytes) })
-	case l.item.Kind == drive.Upload:
-		e.actsAs(n, i, func(s *drive.Sender) { s.Upload(l.item.Round) })
-	default:
+	if i < e.parties && l.item.Kind == drive.Carry {
 		p.cast = l.cast
-		e.actsAs(n, i, func(s *drive.Sender) { s.Opening(l.bytes) })
 	}
+	item := l.item
+	item.Shared, item.Own = nil, l.bytes
+	e.actsAs(n, i, item.Name, func(p drive.Part) { e.must(p.Receive(item)) })
 }
 
 func (e *councils) answer(n *meeting, i int) {
@@ -303,10 +298,10 @@ func (e *councils) answer(n *meeting, i int) {
 	value := int64(1 + i*10 + p.life)
 	values := make([]int64, e.config.Sums.Length)
 	values[0] = value
-	e.actsAs(n, i, func(s *drive.Sender) {
-		was := s.Told()
-		e.must(s.Answer(ask.ID, p.cast.digest(), values))
-		if s.Told() > was {
+	e.actsAs(n, i, "", func(s drive.Part) {
+		was := s.Hello().Told
+		e.must(s.Answer(valued(ask.ID, p.cast.digest(), values)))
+		if s.Hello().Told > was {
 			p.vector = value
 		}
 	})
@@ -328,63 +323,43 @@ func (e *councils) say(p *chair, l note) {
 	}
 }
 
-// actsAs has a party do something, as a copy of what it was, and is its carrier.
-func (e *councils) actsAs(n *meeting, i int, do func(s *drive.Sender)) {
+// actsAs has a party or a member do something, with an item, as a copy of what it was, and is its
+// carrier.
+func (e *councils) actsAs(n *meeting, i int, item string, do func(p drive.Part)) {
 	p := &n.seats[i]
 	var err error
-	p.party, err = p.party.Clone(&e.key)
+	p.part, err = drive.Clone(p.part, &e.key)
 	e.must(err)
-	do(p.party)
+	do(p.part)
 	for {
-		r, decided := p.party.Ready()
+		r, decided := p.part.Ready()
 		if !decided {
 			return
 		}
 		if r.Save {
-			p.state, err = p.party.State(&e.key)
+			if i >= e.parties {
+				if strings.HasSuffix(item, "invite") {
+					p.took = nil
+				}
+				p.took = append(slices.Clip(p.took), item)
+				p.kept = p.took
+			}
+			saved, err := p.part.Save(&e.key)
 			e.must(err)
-			p.image = p.party.Shape()
+			p.state, p.image = saved.State, drive.Shape(p.part)
 		}
-		out := p.party.Advance()
+		out := p.part.Advance()
 		if out.Offer != 0 {
 			e.say(p, note{offer: out.Offer})
 		}
-		if out.Send != nil {
-			e.say(p, note{bytes: out.Send})
+		for _, m := range out.Send {
+			e.say(p, note{bytes: m.Bytes})
 		}
 		if out.Ask != nil {
 			p.ask = out.Ask
 		}
 		if len(out.Away) > 0 {
 			e.fail("party %d is absent", i)
-		}
-	}
-}
-
-// helps has a member do something, as a copy of what it was, and is its carrier.
-func (e *councils) helps(n *meeting, i int, item string, do func(m *drive.Member)) {
-	p := &n.seats[i]
-	var err error
-	p.member, err = p.member.Clone(&e.key)
-	e.must(err)
-	do(p.member)
-	for {
-		r, decided := p.member.Ready()
-		if !decided {
-			return
-		}
-		if r.Save {
-			if strings.HasSuffix(item, "invite") {
-				p.took = nil
-			}
-			p.took = append(slices.Clip(p.took), item)
-			p.kept = p.took
-			p.state, err = p.member.State(&e.key)
-			e.must(err)
-			p.image = p.member.Shape()
-		}
-		for _, b := range p.member.Advance() {
-			e.say(p, note{bytes: b})
 		}
 	}
 }

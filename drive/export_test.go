@@ -50,8 +50,22 @@ func (s *Server) Clone(key *keyexchange.SealKey) (*Server, error) {
 	return &out, nil
 }
 
-// Clone returns a copy of the party. Its last submission is that of the original.
-func (p *Party) Clone(key *keyexchange.SealKey) (*Party, error) {
+// Clone returns a copy of a part.
+func Clone(p Part, key *keyexchange.SealKey) (Part, error) {
+	switch p := p.(type) {
+	case *Party:
+		return pointer(p.clone(key))
+	case *Sender:
+		return pointer(p.clone(key))
+	}
+	return pointer(p.(*Member).clone(key))
+}
+
+// Shape returns the shape of a part.
+func Shape(p Part) string { return p.(interface{ shape() string }).shape() }
+
+// clone returns a copy of the party. Its last submission is that of the original.
+func (p *Party) clone(key *keyexchange.SealKey) (*Party, error) {
 	saved, err := p.series.Save(key)
 	if err != nil {
 		return nil, err
@@ -144,10 +158,9 @@ func (s *Server) Shape() (common string, each []string) {
 	return b.common.String(), b.each
 }
 
-// Shape returns the shape of the party.
-func (p *Party) Shape() string {
+func (p *Party) shape() string {
 	var b strings.Builder
-	fmt.Fprintln(&b, p.guard.last, p.guard.count, p.Least(), p.asked)
+	fmt.Fprintln(&b, p.guard.last, p.guard.count, p.least(), p.asked)
 	for _, c := range p.series.Sessions() {
 		h, _, _ := wire.ParseHeader(c.Output())
 		round, due := c.Due()

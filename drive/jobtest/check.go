@@ -191,7 +191,7 @@ func (w *World) checkAwake(wake drive.Time) {
 // checkItem checks something that is handed to a party.
 func (p *Party) checkItem(item drive.Item) {
 	w := p.world
-	d := digestOf(item.Shared)
+	d := digestOf(item.Own)
 	if was, ok := p.seen.items[item.Name]; ok && was != d {
 		w.Fatal("%s for party %d is not what it was", item.Name, p.index)
 	}

@@ -207,7 +207,7 @@ func (w *Council) Ended() bool { return w.Hub.drive != nil && w.Hub.status().End
 func (w *Council) Lost() uint64 { return w.lost }
 
 // Guard returns what a party that is running has counted.
-func (w *Council) Guard(party int) drive.Guard { return w.Parties[party].sends.Guard() }
+func (w *Council) Guard(party int) *drive.Guard { return w.Parties[party].drive.Guard() }
 
 // Name returns a party's name in ledgers.
 func (w *Council) Name(party int) string { return w.sums.Roster.Name(party) }
@@ -480,20 +480,19 @@ func (w *Council) noise(parties int) float64 {
 // CouncilConfigs returns the configurations of a committee's server, its members and its parties,
 // for tests that have a carrier of their own.
 func CouncilConfigs(tb testing.TB, o CouncilOptions, random io.Reader) (
-	server drive.Settings, member func(k int) drive.MemberConfig,
-	party func(i int) drive.SenderConfig,
+	server drive.Settings, member, party func(i int) drive.PartSettings,
 ) {
 	tb.Helper()
 	w := NewCouncil(tb, 0, o)
 	server = w.Hub.Config()
 	server.Random = random
-	member = func(k int) drive.MemberConfig {
-		c := w.Members[k].memberConfig()
+	member = func(k int) drive.PartSettings {
+		c := w.Members[k].settings()
 		c.Random = random
 		return c
 	}
-	return server, member, func(i int) drive.SenderConfig {
-		c := w.Parties[i].senderConfig()
+	return server, member, func(i int) drive.PartSettings {
+		c := w.Parties[i].settings()
 		c.Random = random
 		return c
 	}

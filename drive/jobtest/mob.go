@@ -177,8 +177,8 @@ func (m *Mob) checkCounts() {
 		if o := m.options; o.Submissions > 0 && sums > o.Submissions {
 			m.Fatal("party %d is in %d sums, and agreed to %d", i, sums, o.Submissions)
 		}
-		if guard := p.sends; guard != nil {
-			if g := guard.Guard(); g.Count() < sums {
+		if p.alive() {
+			if g := p.drive.Guard(); g.Count() < sums {
 				m.Fatal("party %d is in %d sums, and has counted %d", i, sums, g.Count())
 			}
 		}

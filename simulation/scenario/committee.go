@@ -103,8 +103,8 @@ func (r *run) newCommittee() (c *committee, err error) {
 	for k, signer := range signers {
 		m := &councillor{committee: c, index: k, WorldMember: r.memberOf(k)}
 		m.name = fmt.Sprintf("member-%d", k+1)
-		if m.machine, err = drive.NewMember(drive.MemberConfig{Sums: c.sums,
-			Rounds: uint64(r.Rounds), Identity: signer}); err != nil {
+		if m.machine, err = drive.NewPart(drive.PartSettings{Member: true,
+			Sums: c.sums, Limits: drive.Limits{Rounds: uint64(r.Rounds)}, Identity: signer}); err != nil {
 			return nil, err
 		}
 		c.members = append(c.members, m)

@@ -18,7 +18,7 @@ type councillor struct {
 	committee *committee
 	index     int
 	name      string
-	machine   *drive.Member
+	machine   drive.Part
 	up        bool
 	line      int      // counts its connections
 	had       []string // items that are pending for it, and were sent
@@ -46,7 +46,7 @@ func (m *councillor) come() {
 	m.up, m.had = true, nil
 	m.line++
 	c.finish(m.last)
-	c.server.Connected(c.run.now(), m.peer(), drive.Hello{Told: m.machine.Told()})
+	c.server.Connected(c.run.now(), m.peer(), m.machine.Hello())
 	c.tell = true
 	m.machine.Connected()
 	m.proceed()
@@ -133,8 +133,7 @@ func (m *councillor) take(item drive.Item) {
 	m.busy = max(m.busy, c.run.clock.Now()) + took
 	c.finish(m.last)
 	m.last = c.later(func() error {
-		m.machine.Receive(item.Own)
-		return nil
+		return m.machine.Receive(item)
 	})
 	own := m.last
 	c.run.at(m.busy, func() {
@@ -153,8 +152,8 @@ func (m *councillor) proceed() {
 		for _, report := range ready.Reports {
 			m.committee.run.note(fmt.Sprintf("%s refused a message: %v", m.name, report.Err))
 		}
-		for _, message := range m.machine.Advance() {
-			m.send(m.says(message))
+		for _, message := range m.machine.Advance().Send {
+			m.send(m.says(message.Bytes))
 		}
 	}
 }

@@ -20,9 +20,9 @@ import (
 
 // sender holds what a party of a one-message sum has of its own.
 type sender struct {
-	machine *drive.Sender // nil: it has none to send
-	spent   uint64        // the last round that it has submitted in
-	had     []string      // items that are pending for it, and were sent
+	machine drive.Part // nil: it has none to send
+	spent   uint64     // the last round that it has submitted in
+	had     []string   // items that are pending for it, and were sent
 	way     [2]time.Duration
 	last    *task
 	asked   uint64 // the round that it trains for
@@ -35,28 +35,35 @@ type sender struct {
 }
 
 // machineOf returns a party's machine.
-func (c *committee) machineOf(p *party) *drive.Sender {
+func (c *committee) machineOf(p *party) drive.Part {
 	s := &p.sender
 	if s.machine != nil {
 		return s.machine
 	}
 	var err error
-	if s.machine, err = drive.NewSender(c.configOf(p)); err != nil {
+	if s.machine, err = drive.NewPart(c.configOf(p)); err != nil {
 		c.run.fail(err)
 	}
 	return s.machine
 }
 
-func (c *committee) configOf(p *party) drive.SenderConfig {
-	return drive.SenderConfig{
+func (c *committee) configOf(p *party) drive.PartSettings {
+	out := drive.PartSettings{
 		Limits: drive.Limits{Rounds: uint64(c.run.Rounds),
 			Submissions: uint64(c.run.submissions())},
 		Sums:     c.sums,
 		Identity: p.identity,
 		Random:   c.run.source("noise", p.index),
-		Noisy:    c.codec.mechanism != nil,
+		Layout:   c.codec.layout,
 		Spent:    p.sender.spent,
 	}
+	if c.codec.mechanism != nil {
+		out.Blank = func(_ uint64, v *masking.Vector) error {
+			v.Erase()
+			return nil
+		}
+	}
+	return out
 }
 
 // come has a party connect.
@@ -131,8 +138,7 @@ func (c *committee) send(p *party) {
 // take takes what a party was sent, unless that is the moment of its crash.
 func (c *committee) take(p *party, item drive.Item) {
 	if item.Kind == drive.Upload {
-		c.machineOf(p).Upload(item.Round)
-		c.follow(p)
+		c.receive(p, item)
 		return
 	}
 	if p.downAt(c.run.round, AtBegin) {
@@ -143,10 +149,20 @@ func (c *committee) take(p *party, item drive.Item) {
 		p.sender.heard = &item
 		return
 	}
-	if m := c.machineOf(p); m != nil {
-		m.Opening(item.Own)
-		c.follow(p)
+	c.receive(p, item)
+}
+
+// receive has a party's machine take an item.
+func (c *committee) receive(p *party, item drive.Item) {
+	m := c.machineOf(p)
+	if m == nil {
+		return
 	}
+	if err := m.Receive(item); err != nil {
+		c.run.fail(err)
+		return
+	}
+	c.follow(p)
 }
 
 // follow does what a party has decided, as a carrier does.
@@ -169,9 +185,9 @@ func (c *committee) follow(p *party) {
 				c.proceed()
 			})
 		}
-		if out.Send != nil {
-			p.sent += len(out.Send)
-			c.upward(p, r.clock.Now(), len(out.Send), func() { c.arrived(p, out.Send) })
+		for _, m := range out.Send {
+			p.sent += len(m.Bytes)
+			c.upward(p, r.clock.Now(), len(m.Bytes), func() { c.arrived(p, m.Bytes) })
 		}
 		for _, away := range out.Away {
 			c.upward(p, p.busy, offerSize, func() {
@@ -197,8 +213,8 @@ func (c *committee) arrived(p *party, message []byte) {
 		err := c.server.Receive(r.now(), drive.Peer{Index: p.index}, bytes.NewBuffer(message))
 		switch {
 		case err == nil, errors.Is(err, oneshot.ErrDuplicate):
-			if s := &p.sender; s.machine != nil && s.asked <= s.machine.Told() {
-				s.spent = s.machine.Told()
+			if s := &p.sender; s.machine != nil && s.asked <= s.machine.Hello().Told {
+				s.spent = s.machine.Hello().Told
 				if r.Parties.Participations == 0 { // else it counts how often it has submitted
 					s.machine = nil
 				}
@@ -244,7 +260,7 @@ func (c *committee) ask(p *party, ask *drive.Ask) {
 		if err != nil {
 			return r.failed(p, err)
 		}
-		return machine.Answer(ask.ID, r.digest, masking.Signed(c.codec.layout, values))
+		return machine.Answer(answerOf(ask.ID, r.digest, values))
 	})
 	s.last = own
 	r.at(p.busy, func() {
@@ -254,6 +270,12 @@ func (c *committee) ask(p *party, ask *drive.Ask) {
 			c.follow(p)
 		}
 	})
+}
+
+// answerOf answers a question with values.
+func answerOf(id drive.AskID, broadcast [32]byte, values [][]uint64) drive.Answer {
+	return drive.Answer{ID: id, Broadcast: broadcast,
+		Fill: func(v *masking.Vector) error { return v.Set(values...) }}
 }
 
 // works has a party work for so long, or longer if it is slow in this round.
