@@ -147,8 +147,8 @@ func (o *Order) notice(round uint64) Notice {
 	return Notice{Kind: kind, Round: round, Party: o.Party, Err: errors.New(o.Why)}
 }
 
-// Saved holds what has to be durable before Advance is called, of a [Lead] or of a [Part]: first the
-// objects that are not stored yet, then the state, which names them.
+// Saved holds what has to be durable before Advance is called, of a [Lead] or of a [Part]: first
+// the objects that are not stored yet, then the state, which names them.
 type Saved struct {
 	State   []byte // what [LoadLead] or [LoadPart] reads
 	Objects []Object
@@ -158,8 +158,8 @@ type Saved struct {
 }
 
 // Object is a long piece of data that is saved next to the state. Its name has lower-case letters
-// and digits. An object of a lead has its name for itself: its bytes are stored once. That of a part
-// replaces the one before.
+// and digits. An object of a lead has its name for itself: its bytes are stored once. That of a
+// part replaces the one before.
 type Object struct {
 	Name string
 	Body io.WriterTo
