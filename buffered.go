@@ -59,43 +59,27 @@ func (p *oneshotParty) begin(id drive.AskID, b *transport.Broadcast, opening [32
 
 // made tells the party that the program has ended.
 func (p *oneshotParty) made(m *making) error {
-	switch {
-	case m != p.making:
-	case m.err != nil:
-		if err := p.drive.None(m.id, m.opening, m.err); err != nil {
-			return storeError{err}
-		}
-	default:
-		p.drive.Finished(m.id)
+	if m != p.making {
+		return nil
+	}
+	if m.err == nil {
+		p.party.Finished(m.id)
+		return nil
+	}
+	why := drive.Answer{ID: m.id, Round: m.id.Round, Broadcast: m.opening, Err: m.err}
+	if err := p.party.Answer(why); err != nil {
+		return storeError{err}
 	}
 	return nil
 }
 
 // submitMade submits in a round what was made, weighed by how many rounds before that was begun.
-func (p *oneshotParty) submitMade(
-	ask *drive.Ask, b *transport.Broadcast, opening [32]byte,
-) (err error) {
+func (p *oneshotParty) submitMade(ask *drive.Ask, b *transport.Broadcast, opening [32]byte) error {
 	m := p.making
 	if m == nil || m.id.Round != ask.ID.Made {
-		p.drive.Absent(ask.ID, fmt.Errorf("%w: nothing was made in round %d", drive.ErrRound,
-			ask.ID.Made))
+		p.party.Absent(ask.ID, ask.Round, fmt.Errorf("%w: nothing was made in round %d",
+			drive.ErrRound, ask.ID.Made))
 		return nil
 	}
-	var integers []int64
-	why := m.err
-	if why == nil {
-		why = p.try(func() (err error) {
-			integers, err = p.encode(b, m.message.Weighed(ask.Round-ask.ID.Made))
-			return err
-		})
-	}
-	if why != nil {
-		err = p.drive.None(ask.ID, opening, why)
-	} else {
-		err = p.drive.Answer(ask.ID, opening, integers)
-	}
-	if err != nil {
-		return storeError{err}
-	}
-	return nil
+	return p.answerWith(ask, b, opening, m.message.Weighed(ask.Round-ask.ID.Made), m.err)
 }

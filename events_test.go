@@ -283,7 +283,7 @@ func TestBlamesItself(t *testing.T) {
 		{why, 1, refused, false, ErrRefused},
 	} {
 		p := &participant{missed: c.missed, blanks: c.blanks}
-		err := p.blamed(c.err, drive.Guard{})
+		err := p.blamed(c.err, new(drive.Guard))
 		if errors.Is(err, ErrAbsent) != c.absent || errors.Is(err, ErrRefused) != (c.err != nil) ||
 			errors.Is(err, why) != (c.missed != nil) ||
 			!strings.HasPrefix(err.Error(), c.begins.Error()) {

@@ -63,8 +63,5 @@ func (p *participant) made(
 			return fill(v)
 		})
 	})
-	if err == nil {
-		err = p.shown(b.Round, v, nil)
-	}
 	return v, err
 }

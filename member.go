@@ -33,7 +33,7 @@ type Member struct {
 type member struct {
 	Member
 	vault *store.Vault
-	drive *drive.Member
+	drive drive.Part
 	link  Link
 }
 
@@ -59,8 +59,7 @@ func (m *member) report(e Event) {
 }
 
 func (m *member) load() error {
-	config := drive.MemberConfig{Sums: m.Job.Oneshot(), Rounds: uint64(m.Job.Rounds()),
-		Identity: m.Identity, Random: m.Random}
+	settings := m.Job.Member(m.Identity, m.Random)
 	var b []byte
 	var err error
 	m.vault, b, err = open(m.Store, m.Key, m.Counter,
@@ -69,10 +68,10 @@ func (m *member) load() error {
 		return err
 	}
 	if b == nil {
-		m.drive, err = drive.NewMember(config)
+		m.drive, err = drive.NewPart(settings)
 		return err
 	}
-	if m.drive, err = drive.LoadMember(config, m.Key, b); err != nil {
+	if m.drive, err = drive.LoadPart(settings, m.Key, b); err != nil {
 		return fmt.Errorf("%w: %w", ErrStore, err)
 	}
 	return nil
@@ -85,7 +84,7 @@ func (m *member) connection(ctx context.Context) (_ transport.Weights, done bool
 	}
 	defer m.link.Close()
 	greeting := greetingOf(m.Job)
-	greeting.Least = m.drive.Told() + 1
+	greeting.Least = m.drive.Hello().Least
 	if err := m.link.Send(ctx, transport.JSONFrame(transport.KindHello, greeting)); err != nil {
 		return nil, false, err
 	}
@@ -101,12 +100,15 @@ func (m *member) connection(ctx context.Context) (_ transport.Weights, done bool
 		}
 		switch kind, body := in[0], in[1:]; kind {
 		case transport.KindEnd:
-			m.drive.Finish()
+			err = m.drive.Receive(drive.Item{Kind: drive.Last})
 			done = true
 		case transport.KindMessage:
-			m.drive.Receive(body)
+			err = m.drive.Receive(drive.Item{Kind: drive.Carry, Own: body})
 		default:
-			return nil, false, fmt.Errorf("%w: kind %d", ErrFrame, kind)
+			err = fmt.Errorf("%w: kind %d", ErrFrame, kind)
+		}
+		if err != nil {
+			return nil, false, err
 		}
 	}
 }
@@ -119,9 +121,9 @@ func (m *member) proceed(ctx context.Context) error {
 			return nil
 		}
 		if r.Save && m.vault != nil {
-			state, err := m.drive.State(m.Key)
+			saved, err := m.drive.Save(m.Key)
 			if err == nil {
-				err = m.vault.Save(state)
+				err = m.vault.Save(saved.State)
 			}
 			if err != nil {
 				return storeError{err}
@@ -130,8 +132,9 @@ func (m *member) proceed(ctx context.Context) error {
 		for _, one := range r.Reports {
 			m.report(Event{Kind: Refused, Round: one.Round, Err: one.Err})
 		}
-		for _, message := range m.drive.Advance() {
-			if err := m.link.Send(ctx, transport.NewFrame(transport.KindMessage, message)); err != nil {
+		for _, message := range m.drive.Advance().Send {
+			frame := transport.NewFrame(transport.KindMessage, message.Bytes)
+			if err := m.link.Send(ctx, frame); err != nil {
 				return err
 			}
 		}

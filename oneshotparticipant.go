@@ -23,43 +23,18 @@ func (p *participant) runOneshot(ctx context.Context) (transport.Weights, error)
 		return nil, err
 	}
 	model, err := redial(ctx, r.report, r.connection)
-	return model, r.ended(err, r.drive.Guard())
+	return model, r.ended(err, r.party.Guard())
 }
 
 // oneshotParty is a running Participant of a job with a committee.
 type oneshotParty struct {
 	participant
-	drive *drive.Sender
 
 	// Of a job with sum.buffer, whose parties train on while rounds come and go:
 	job      context.Context // ends with Run
 	running  sync.WaitGroup
 	making   *making // the last
 	finished chan *making
-}
-
-func (p *oneshotParty) load() error {
-	limits, err := p.Job.Limits(p.Identity.Public())
-	if err != nil {
-		return err
-	}
-	config := drive.SenderConfig{Limits: limits, Sums: p.Job.Oneshot(), Identity: p.Identity,
-		Random: p.Random, Least: p.LeastNumber, Spent: uint64(p.Spent), Noisy: p.noisy()}
-	var b []byte
-	p.vault, b, err = open(p.Store, p.Key, p.Counter,
-		fmt.Sprintf("party %x", p.Identity.Public()), p.Spent > 0)
-	if err != nil {
-		return err
-	}
-	if b == nil {
-		p.drive, err = drive.NewSender(config)
-	} else if p.drive, err = drive.LoadSender(config, p.Key, b); err != nil {
-		err = fmt.Errorf("%w: %w", ErrStore, err)
-	}
-	if err != nil {
-		return err
-	}
-	return p.count(p.drive.Guard())
 }
 
 // connection dials, and submits to the rounds that open.
@@ -80,13 +55,13 @@ func (p *oneshotParty) connection(
 	}
 	defer p.link.Close()
 	greeting := greetingOf(p.Job)
-	greeting.Least = p.drive.Told() + 1
+	greeting.Least = p.party.Hello().Least
 	if err := p.link.Send(ctx, transport.JSONFrame(transport.KindHello, greeting)); err != nil {
 		return nil, false, err
 	}
 	p.report(Event{Kind: Connected})
 	p.coming, p.arrived = coming{}, nil
-	p.drive.Connected()
+	p.party.Connected()
 	arrivals := make(chan arriving)
 	reading.Go(func() { read(hours, p.link, arrivals) })
 	for {
@@ -117,12 +92,12 @@ func (p *oneshotParty) connection(
 			if p.arrived != nil {
 				p.broadcast, p.arrived = p.arrived, nil
 			}
-			p.drive.Opening(body)
+			err = p.party.Receive(drive.Item{Kind: drive.Carry, Own: body})
 		case transport.KindUpload:
 			if len(body) != 8 {
 				return nil, false, ErrFrame
 			}
-			p.drive.Upload(binary.BigEndian.Uint64(body))
+			err = p.party.Receive(drive.Item{Kind: drive.Upload, Round: binary.BigEndian.Uint64(body)})
 		case transport.KindEnd:
 			last, err := p.restOfBroadcast(kind, body)
 			if err != nil {
@@ -141,35 +116,30 @@ func (p *oneshotParty) connection(
 // proceed does what the party has decided: saves, then sends, then works.
 func (p *oneshotParty) proceed(ctx context.Context) error {
 	for {
-		r, decided := p.drive.Ready()
+		r, decided := p.party.Ready()
 		if !decided {
 			return nil
 		}
-		if r.Save && p.vault != nil {
-			state, err := p.drive.State(p.Key)
-			if err == nil {
-				err = p.vault.Save(state)
-			}
-			if err != nil {
-				return storeError{err}
-			}
+		if err := p.save(r); err != nil {
+			return err
 		}
-		if err := p.count(p.drive.Guard()); err != nil {
+		if err := p.count(p.party.Guard()); err != nil {
 			return err
 		}
 		for _, one := range r.Reports {
 			p.tell(one)
 		}
-		if err := p.leave(ctx, p.drive.Advance()); err != nil {
+		if err := p.leave(ctx, p.party.Advance()); err != nil {
 			return err
 		}
 	}
 }
 
 // leave sends what may leave, and has the program work.
-func (p *oneshotParty) leave(ctx context.Context, out drive.SenderOut) error {
+func (p *oneshotParty) leave(ctx context.Context, out drive.Out) error {
 	for _, away := range out.Away {
-		said := transport.Absence{Told: p.drive.Told(), Absent: away.Number, Why: string(away.Cause)}
+		said := transport.Absence{Told: p.party.Hello().Told, Absent: away.Number,
+			Why: string(away.Cause)}
 		if err := p.link.Send(ctx, transport.JSONFrame(transport.KindAbsent, said)); err != nil {
 			return err
 		}
@@ -179,8 +149,8 @@ func (p *oneshotParty) leave(ctx context.Context, out drive.SenderOut) error {
 			return err
 		}
 	}
-	if out.Send != nil {
-		if err := p.link.Send(ctx, transport.NewFrame(transport.KindMessage, out.Send)); err != nil {
+	for _, m := range out.Send {
+		if err := p.link.Send(ctx, transport.NewFrame(transport.KindMessage, m.Bytes)); err != nil {
 			return err
 		}
 	}
@@ -215,8 +185,8 @@ func read(ctx context.Context, link Link, arrivals chan<- arriving) {
 func (p *oneshotParty) answer(ctx context.Context, ask *drive.Ask) error {
 	b := p.broadcast
 	if b.Round != ask.Round {
-		p.drive.Absent(ask.ID, fmt.Errorf("%w: the opening is of round %d, the broadcast of %d",
-			drive.ErrRound, ask.Round, b.Round))
+		p.party.Absent(ask.ID, ask.Round, fmt.Errorf("%w: the opening is of round %d, the broadcast "+
+			"of %d", drive.ErrRound, ask.Round, b.Round))
 		return nil
 	}
 	digest, err := p.inOpening(b) // before the program may change the model
@@ -229,32 +199,43 @@ func (p *oneshotParty) answer(ctx context.Context, ask *drive.Ask) error {
 		p.begin(ask.ID, b, digest)
 		return nil
 	}
-	var integers []int64
+	var m Message
 	why := p.try(func() (err error) {
-		integers, err = p.integers(ctx, b)
+		m, err = p.make(ctx, b)
 		return err
 	})
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return ctx.Err()
-	case why != nil:
-		err = p.drive.None(ask.ID, digest, why)
-	default:
-		err = p.drive.Answer(ask.ID, digest, integers)
 	}
+	return p.answerWith(ask, b, digest, m, why)
+}
+
+// answerWith has the party submit what the program has made, if it has made any.
+func (p *oneshotParty) answerWith(
+	ask *drive.Ask, b *transport.Broadcast, opening [32]byte, m Message, why error,
+) error {
+	err := p.party.Answer(drive.Answer{ID: ask.ID, Round: ask.Round, Broadcast: opening, Err: why,
+		Fill: func(v *masking.Vector) error {
+			values, err := p.values(b, m)
+			return set(v, values, err)
+		}})
 	if err != nil {
 		return storeError{err}
 	}
 	return nil
 }
 
-// integers makes and encodes the submission.
-func (p *oneshotParty) integers(ctx context.Context, b *transport.Broadcast) ([]int64, error) {
-	m, err := p.make(ctx, b)
+// set writes values to v, and erases them.
+func set(v *masking.Vector, values [][]uint64, err error) error {
 	if err != nil {
-		return nil, err
+		v.Erase()
+		return err
 	}
-	return p.encode(b, m)
+	err = v.Set(values...)
+	for _, lane := range values {
+		clear(lane)
+	}
+	return err
 }
 
 // make has the program make what this party submits.
@@ -267,22 +248,7 @@ func (p *oneshotParty) make(ctx context.Context, b *transport.Broadcast) (m Mess
 	return m, err
 }
 
-// encode makes the integers of a round of it.
-func (p *oneshotParty) encode(b *transport.Broadcast, m Message) ([]int64, error) {
-	values, err := p.values(b, m)
-	if err != nil {
-		return nil, err
-	}
-	if p.Submitted != nil {
-		p.Submitted(b.Round, values)
-	}
-	integers := masking.Signed(p.Job.Layout(), values)
-	for _, lane := range values {
-		clear(lane)
-	}
-	return integers, nil
-}
-
+// values encodes what the program has made for a round.
 func (p *oneshotParty) values(b *transport.Broadcast, m Message) (_ [][]uint64, err error) {
 	if p.Submit == nil {
 		return p.Job.EncodeDigest(b.Digest, m.Vector, p.Random)

@@ -104,8 +104,8 @@ type Participant struct {
 	Random   io.Reader   // nil: crypto/rand
 	Progress func(Event) // may be nil
 
-	// Submitted is shown each submission, including its noise, before it is masked: for tests that
-	// compare sums. It may be called again for a round whose submission was not sent yet. May be nil.
+	// Submitted is shown each submission that counts, once, including its noise, before it is masked:
+	// for tests that compare sums. May be nil.
 	Submitted func(round uint64, values [][]uint64)
 }
 
@@ -114,7 +114,7 @@ type participant struct {
 	Participant
 	accepted  *consent.Accepted
 	vault     *store.Vault // nil without a store
-	party     *drive.Party
+	party     drive.Part
 	longest   int                  // message of a session
 	coming    coming               // a body of which parts have come
 	arrived   *transport.Broadcast // that came before the message which it belongs to
@@ -185,16 +185,16 @@ func (p *participant) runSessions(ctx context.Context) (transport.Weights, error
 }
 
 // ended returns how the job ended for this party, which its book notes once the job is done.
-func (p *participant) ended(err error, guard drive.Guard) error {
+func (p *participant) ended(err error, guard *drive.Guard) error {
 	if err == nil {
-		err = p.accepted.End(guard)
+		err = p.accepted.End(*guard)
 	}
 	return p.blamed(err, guard)
 }
 
 // count has the party's book count what has left, before it leaves.
-func (p *participant) count(guard drive.Guard) error {
-	if err := p.accepted.Count(guard); err != nil {
+func (p *participant) count(guard *drive.Guard) error {
+	if err := p.accepted.Count(*guard); err != nil {
 		return storeError{err}
 	}
 	return nil
@@ -202,7 +202,7 @@ func (p *participant) count(guard drive.Guard) error {
 
 // blamed returns how the job ended for this party, with the reason of its own if its vectors were
 // missing.
-func (p *participant) blamed(err error, guard drive.Guard) error {
+func (p *participant) blamed(err error, guard *drive.Guard) error {
 	switch {
 	case p.missed == nil:
 	case err == nil && guard.Count() == p.blanks:
@@ -282,14 +282,15 @@ func (p *participant) connection(
 	}
 	defer p.link.Close()
 	greeting := greetingOf(p.Job)
-	greeting.Least, greeting.Sessions = p.party.Least(), p.party.Sessions()
+	hello := p.party.Hello()
+	greeting.Least, greeting.Sessions = hello.Least, hello.Sessions
 	if err := p.link.Send(ctx, transport.JSONFrame(transport.KindHello, greeting)); err != nil {
 		return nil, false, err
 	}
 	// A coordinator whose state was set back believes its parties about how far the job is. Older
 	// ones take this for an absence from a round that does not exist, and ignore it.
-	if guard := p.party.Guard(); guard.Last() > 0 {
-		told := transport.JSONFrame(transport.KindAbsent, transport.Absence{Told: guard.Last()})
+	if hello.Told > 0 {
+		told := transport.JSONFrame(transport.KindAbsent, transport.Absence{Told: hello.Told})
 		if err := p.link.Send(ctx, told); err != nil {
 			return nil, false, err
 		}
@@ -310,7 +311,7 @@ func (p *participant) connection(
 			if len(body) != 8 {
 				return nil, false, ErrFrame
 			}
-			err = p.party.Join(binary.BigEndian.Uint64(body))
+			err = p.party.Receive(drive.Item{Kind: drive.Join, Session: binary.BigEndian.Uint64(body)})
 		case transport.KindPart:
 			err = p.part(body)
 			transport.Reuse(p.link, in)
@@ -370,7 +371,7 @@ func (p *participant) message(message []byte) error {
 		p.broadcast, round = p.arrived, p.arrived.Round
 		p.arrived = nil
 	}
-	if err := p.party.Receive(message, round); err != nil {
+	if err := p.party.Receive(drive.Item{Kind: drive.Carry, Own: message, Round: round}); err != nil {
 		return storeError{err}
 	}
 	return nil
@@ -448,8 +449,7 @@ func (p *participant) tell(r drive.Report) {
 
 // away tells the coordinator that it need not wait for this party in a round.
 func (p *participant) away(ctx context.Context, r drive.Absence) error {
-	guard := p.party.Guard()
-	why := transport.Absence{Told: guard.Last(), Absent: r.Number, Why: string(r.Cause)}
+	why := transport.Absence{Told: p.party.Hello().Told, Absent: r.Number, Why: string(r.Cause)}
 	return p.link.Send(ctx, transport.JSONFrame(transport.KindAbsent, why))
 }
 
@@ -459,10 +459,10 @@ func (p *participant) send(ctx context.Context, m drive.Message) error {
 		return p.link.Send(ctx, transport.NewFrame(transport.KindMessage, m.Bytes))
 	}
 	send := func(frame []byte) error { return p.link.Send(ctx, frame) }
-	if s := p.party.Submission(); s != nil {
+	if s := p.party.Object(drive.SubmissionName); s != nil {
 		return transport.SendBody(transport.KindMessage, s, send)
 	}
-	file, err := p.vault.Get(submissionName, p.kept)
+	file, err := p.vault.Get(drive.SubmissionName, p.kept)
 	if err != nil { // the round goes on without this party
 		p.report(Event{Kind: Absent, Session: m.Session, Err: err})
 		return nil
@@ -495,20 +495,12 @@ func (p *participant) work(ctx context.Context, ask drive.Ask) error {
 	answer := drive.Answer{ID: ask.ID, Round: b.Round, Broadcast: b.Digest, Err: err}
 	answer.Fill = func(v *masking.Vector) error {
 		collect(p.Job) // the last submission, if it was of another session
-		return p.shown(b.Round, v, fill(v))
+		return fill(v)
 	}
 	if err := p.party.Answer(answer); err != nil {
 		return storeError{err}
 	}
 	return nil
-}
-
-// shown shows a submission, if it was made.
-func (p *participant) shown(round uint64, v *masking.Vector, err error) error {
-	if err == nil && p.Submitted != nil {
-		p.Submitted(round, v.Values())
-	}
-	return err
 }
 
 func (p *Participant) noisy() bool { return p.Job.Mechanism() != nil }
@@ -554,11 +546,7 @@ func (p *participant) submission(
 	}
 	return func(v *masking.Vector) error {
 		values, err := p.Job.EncodeMessage(b.Digest, m, p.Random)
-		if err != nil {
-			v.Erase()
-			return err
-		}
-		return v.Set(values...)
+		return set(v, values, err)
 	}, err
 }
 

@@ -2,7 +2,6 @@ package hushsum
 
 import (
 	"errors"
-	"slices"
 	"testing"
 
 	"github.com/hushsum/hushsum/transport"
@@ -40,30 +39,6 @@ func TestMessageParts(t *testing.T) {
 		}
 		if !errors.Is(err, c.want) || c.want == nil && string(got) != whole {
 			t.Errorf("%q, %q: %q, %v", c.parts, c.last, got, err)
-		}
-	}
-}
-
-// What a party of one-message sums encodes is kept as integers alone, which are erased once they
-// are masked.
-func TestEncodedErased(t *testing.T) {
-	j := newCommitteeJob(t, oneshotJob(), 4, 4)
-	var shown [][]uint64
-	p := new(oneshotParty)
-	p.Job = j.settled
-	p.Submitted = func(_ uint64, values [][]uint64) { shown = values }
-	vector := make([]float64, j.settled.Length())
-	vector[0] = 1
-	integers, err := p.encode(new(transport.Broadcast), Message{Vector: vector})
-	if err != nil || !slices.ContainsFunc(integers, func(x int64) bool { return x != 0 }) {
-		t.Fatalf("%v, %v", integers, err)
-	}
-	if len(shown) == 0 {
-		t.Fatal("none are shown")
-	}
-	for _, lane := range shown {
-		if slices.ContainsFunc(lane, func(x uint64) bool { return x != 0 }) {
-			t.Errorf("%v are left", lane)
 		}
 	}
 }

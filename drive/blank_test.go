@@ -53,7 +53,7 @@ func TestPartyBlank(t *testing.T) {
 	seen := func(t *testing.T, noisy bool, fails func(a *drive.Answer)) (
 		out told, r drive.Ready, b *table,
 	) {
-		b = newTable(t, func(c *drive.PartyConfig) {
+		b = newTable(t, func(c *drive.PartSettings) {
 			if noisy {
 				c.Blank = func(_ uint64, v *masking.Vector) error { return v.Set([]uint64{5, 7}) }
 			}
@@ -68,7 +68,7 @@ func TestPartyBlank(t *testing.T) {
 			if m.Bytes != nil {
 				t.Errorf("%x leaves", m.Bytes)
 			}
-			out.lengths = append(out.lengths, len(bytesOf(t, b.parties[0].Submission())))
+			out.lengths = append(out.lengths, len(bytesOf(t, b.parties[0].Object(drive.SubmissionName))))
 		}
 		return out, r, b
 	}
@@ -114,7 +114,7 @@ func TestPartyBlank(t *testing.T) {
 // Noise that cannot be drawn is a fault of the machine: nothing is counted, and nothing leaves.
 func TestPartyBlankFails(t *testing.T) {
 	broken := errors.New("no randomness")
-	b := newTable(t, func(c *drive.PartyConfig) {
+	b := newTable(t, func(c *drive.PartSettings) {
 		c.Blank = func(uint64, *masking.Vector) error { return broken }
 	})
 	b.form(1)
@@ -136,7 +136,7 @@ func TestGuardDeclared(t *testing.T) {
 	limits := drive.LimitsOf(t, 5, 3)
 	last := map[string]uint64{}
 	for _, name := range []string{"a vector", "zeros"} {
-		b := newTable(t, func(c *drive.PartyConfig) {
+		b := newTable(t, func(c *drive.PartSettings) {
 			c.Limits = limits
 			c.Blank = func(_ uint64, v *masking.Vector) error { return fill(v) }
 		})
@@ -175,7 +175,7 @@ func TestGuardDeclared(t *testing.T) {
 func TestEventsOfRetry(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		fills := 0
-		b := newTable(t, func(c *drive.PartyConfig) {
+		b := newTable(t, func(c *drive.PartSettings) {
 			c.Blank = func(_ uint64, v *masking.Vector) error {
 				fills++
 				return fill(v)
@@ -196,9 +196,9 @@ func TestEventsOfRetry(t *testing.T) {
 				}
 			}
 			b.did(0, b.parties[0].Answer(a))
-			sent = append(sent, bytesOf(t, b.parties[0].Submission()))
+			sent = append(sent, bytesOf(t, b.parties[0].Object(drive.SubmissionName)))
 			b.receive(0, begin, round)
-			if !bytes.Equal(bytesOf(t, b.parties[0].Submission()), sent[round-1]) {
+			if !bytes.Equal(bytesOf(t, b.parties[0].Object(drive.SubmissionName)), sent[round-1]) {
 				t.Error("what was sent is another when it is sent again")
 			}
 			b.wantCount(round, round)
@@ -227,7 +227,7 @@ func TestEventsOfRetry(t *testing.T) {
 func TestBlankBeforeTheInstant(t *testing.T) {
 	for name, fails := range failures {
 		drawn := 0
-		b := newTable(t, func(c *drive.PartyConfig) {
+		b := newTable(t, func(c *drive.PartSettings) {
 			c.After = 1
 			c.Blank = func(_ uint64, v *masking.Vector) error {
 				drawn++

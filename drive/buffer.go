@@ -14,7 +14,7 @@ import (
 
 // bound lets no party submit more often than its budget allows, or than there are rounds. It
 // returns how many fewer times each may submit than others, where parties have spent before.
-func (c *CommitteeConfig) bound() (less []uint64, err error) {
+func (c *Settings) bound() (less []uint64, err error) {
 	least, most := c.Sums.MinSurvivors, c.Sums.Roster.Len()
 	switch {
 	case c.Buffer == 0 && c.Sums.Stale == 0:
@@ -69,7 +69,7 @@ func (s *Committee) full() bool {
 // fullAt returns when that will be, and when somebody is waited for no longer.
 func (s *Committee) fullAt() Time {
 	switch {
-	case s.server.Taken() >= s.buffer || s.step.awaited == 0:
+	case s.server.Taken() >= s.config.Buffer || s.step.awaited == 0:
 		return s.now
 	case slices.ContainsFunc(s.uploads, func(i int) bool { return !s.roomless(i) }):
 		return s.step.recheck
@@ -82,7 +82,7 @@ func (s *Committee) fullAt() Time {
 // chargeReceived charges those that have submitted in a round with a buffer, which is over now. It
 // asks for no budget: they have spent what they have sent, and each holds itself to its own.
 func (s *Committee) chargeReceived() error {
-	if s.buffer == 0 || s.stage != Submitting {
+	if s.config.Buffer == 0 || s.stage != Submitting {
 		return nil
 	}
 	received := s.server.Received()
@@ -126,7 +126,7 @@ func spendAnyway(l *accounting.Ledger, cost accounting.Round, count int, names .
 }
 
 // stale reports whether a party may submit what it made of an earlier broadcast. It is asked to
-// make a vector, says that it has by [Sender.Finished], and offers it in the round that is open
+// make a vector, says that it has by [Part.Finished], and offers it in the round that is open
 // then, or in the next. The vector is counted, and its message made, once there is room for it.
 func (s *Sender) stale() bool { return s.config.Sums.Stale > 0 }
 
@@ -139,7 +139,7 @@ func (s *Sender) goOn() {
 	}
 	switch {
 	case made > s.round, made > 0 && s.round-made > uint64(s.config.Sums.Stale):
-		s.report(Late, made, nil)
+		s.report(Late, 0, made, nil)
 		s.made = 0
 		s.ask(0)
 	case s.made > 0:
@@ -150,13 +150,11 @@ func (s *Sender) goOn() {
 	}
 }
 
-// Finished notes that the program has made the vector that it was asked for, in a job whose sums
-// take vectors made from earlier broadcasts. The program is asked for the vector itself, with
-// [AskID].Made, once there is room.
+// Finished is described with [Part].
 func (s *Sender) Finished(id AskID) {
-	s.shown = false
-	if s.asked == nil || s.asked.ID != id || id.Made > 0 {
-		s.report(Late, id.Round, nil)
+	s.answered(id)
+	if !s.waiting(id) || id.Made > 0 {
+		s.report(Late, 0, id.Round, nil)
 		return
 	}
 	s.asked, s.made = nil, id.Round

@@ -42,8 +42,8 @@ type saying struct {
 
 // peer is a party's process, store and connection.
 type peer struct {
-	drive      *drive.Party // nil: its process has ended
-	new        bool         // it may come at any time, and has not yet
+	drive      drive.Part // nil: its process has ended
+	new        bool       // it may come at any time, and has not yet
 	life       int
 	state      []byte
 	image      string // the shape of the state
@@ -76,8 +76,8 @@ type casting struct {
 type explorer struct {
 	search[node]
 	key    keyexchange.SealKey
-	config drive.ServerConfig
-	party  func(i int) drive.PartyConfig
+	config drive.Settings
+	party  func(i int) drive.PartSettings
 	late   bool
 }
 
@@ -283,7 +283,7 @@ func (e *explorer) shape(n *node) shape {
 		each[i] += fmt.Sprintln(p.new, p.drive != nil, p.link, p.had, p.ask, p.cast.round, p.image,
 			sha256.Sum256(p.submission) == p.kept)
 		if p.drive != nil {
-			each[i] += p.drive.Shape()
+			each[i] += drive.Shape(p.drive)
 		}
 		for _, l := range slices.Concat(p.up, []letter{{}}, p.down) {
 			name := "|"
@@ -334,7 +334,7 @@ func (e *explorer) proceed(n *node) {
 		}
 		if r.Save {
 			var err error
-			n.saved, _, err = s.State(&e.key)
+			n.saved, err = drive.StateOf(s, &e.key)
 			e.must(err)
 			n.image.common, n.image.each = s.SavedShape()
 		}
@@ -367,7 +367,7 @@ func (e *explorer) pump(n *node, i int) {
 	if !p.link {
 		return
 	}
-	for item := range n.server.Pending(i) {
+	for item := range n.server.Pending(aParty(i)) {
 		if slices.Contains(p.had, item.Name) {
 			continue
 		}
@@ -384,13 +384,15 @@ func (e *explorer) pump(n *node, i int) {
 }
 
 func (e *explorer) startServer(n *node) {
+	var s drive.Lead
 	var err error
 	if n.saved == nil {
-		n.server, err = drive.NewServer(e.config, n.now)
+		s, err = drive.NewLead(e.config, n.now)
 	} else {
-		n.server, err = drive.ReadServer(e.config, &e.key, n.now, n.saved, nil)
+		s, err = drive.LoadLead(e.config, &e.key, n.now, n.saved)
 	}
 	e.must(err)
+	n.server = s.(*drive.Server)
 	e.proceed(n)
 }
 
@@ -418,9 +420,9 @@ func (e *explorer) startParty(n *node, i int) {
 	p := &n.peers[i]
 	var err error
 	if p.state == nil {
-		p.drive, err = drive.NewParty(e.party(i))
+		p.drive, err = drive.NewPart(e.party(i))
 	} else {
-		p.drive, err = drive.LoadParty(e.party(i), &e.key, p.state)
+		p.drive, err = drive.LoadPart(e.party(i), &e.key, p.state)
 	}
 	e.must(err)
 	p.new, p.life = false, p.life+1
@@ -440,18 +442,17 @@ func (e *explorer) killParty(n *node, i int) {
 func (e *explorer) cut(n *node, i int) {
 	n.peers[i].unlink()
 	if n.server != nil {
-		e.acts(n, func(s *drive.Server) { s.Gone(n.now, i) })
+		e.acts(n, func(s *drive.Server) { s.Gone(n.now, aParty(i)) })
 	}
 }
 
 func (e *explorer) connect(n *node, i int) {
 	p := &n.peers[i]
 	p.link, p.had = true, nil
-	guard := p.drive.Guard()
-	hello := drive.Hello{Sessions: p.drive.Sessions(), Least: p.drive.Least(), Told: guard.Last()}
-	e.acts(n, func(s *drive.Server) { s.Connected(n.now, i, hello) })
+	hello := p.drive.Hello()
+	e.acts(n, func(s *drive.Server) { s.Connected(n.now, aParty(i), hello) })
 	e.pump(n, i)
-	e.actsAs(n, i, casting{}, func(p *drive.Party) error {
+	e.actsAs(n, i, casting{}, func(p drive.Part) error {
 		p.Connected()
 		return nil
 	})
@@ -463,11 +464,11 @@ func (e *explorer) deliverUp(n *node, i int) {
 	p.up = p.up[1:]
 	e.acts(n, func(s *drive.Server) {
 		if l.away > 0 {
-			s.Absent(n.now, i, l.away)
+			s.Said(n.now, aParty(i), drive.Said{Absent: l.away})
 			return
 		}
 		// What it refuses changes nothing.
-		_ = s.ReadMessage(n.now, i, bytes.NewReader(l.bytes))
+		_ = s.Receive(n.now, aParty(i), bytes.NewReader(l.bytes))
 	})
 }
 
@@ -475,14 +476,10 @@ func (e *explorer) deliverDown(n *node, i int) {
 	p := &n.peers[i]
 	l := p.down[0]
 	p.down = p.down[1:]
-	e.actsAs(n, i, l.cast, func(p *drive.Party) error {
-		switch l.item.Kind {
-		case drive.Join:
-			return p.Join(l.item.Session)
-		case drive.Carry:
-			return p.Receive(l.bytes, l.item.Round)
-		}
-		return nil
+	e.actsAs(n, i, l.cast, func(p drive.Part) error {
+		item := l.item
+		item.Shared, item.Own = nil, l.bytes
+		return p.Receive(item)
 	})
 }
 
@@ -491,7 +488,7 @@ func (e *explorer) answer(n *node, i int) {
 	ask, c := p.ask, p.cast
 	p.ask = nil
 	value := uint64(1 + i*100 + p.life*7 + int(c.round)*1000)
-	e.actsAs(n, i, casting{}, func(party *drive.Party) error {
+	e.actsAs(n, i, casting{}, func(party drive.Part) error {
 		return party.Answer(drive.Answer{ID: ask.ID, Round: c.round, Broadcast: c.digest(),
 			Fill: func(v *masking.Vector) error {
 				values := make([]uint64, v.Layout()[0].Length)
@@ -503,10 +500,10 @@ func (e *explorer) answer(n *node, i int) {
 }
 
 // actsAs has a party do something, as a copy of what it was, and is its carrier.
-func (e *explorer) actsAs(n *node, i int, c casting, do func(p *drive.Party) error) {
+func (e *explorer) actsAs(n *node, i int, c casting, do func(p drive.Part) error) {
 	p := &n.peers[i]
 	var err error
-	p.drive, err = p.drive.Clone(&e.key)
+	p.drive, err = drive.Clone(p.drive, &e.key)
 	e.must(err)
 	e.must(do(p.drive))
 	for {
@@ -514,17 +511,17 @@ func (e *explorer) actsAs(n *node, i int, c casting, do func(p *drive.Party) err
 		if !decided {
 			return
 		}
-		if r.Submission != nil {
-			var b bytes.Buffer
-			_, err := r.Submission.WriteTo(&b)
-			e.must(err)
-			p.submission = b.Bytes()
-			p.kept = sha256.Sum256(p.submission)
-		}
 		if r.Save {
-			p.state, err = p.drive.State(&e.key)
+			saved, err := p.drive.Save(&e.key)
 			e.must(err)
-			p.image = p.drive.Shape()
+			for _, o := range saved.Objects {
+				var b bytes.Buffer
+				_, err := o.Body.WriteTo(&b)
+				e.must(err)
+				p.submission = b.Bytes()
+				p.kept = sha256.Sum256(p.submission)
+			}
+			p.state, p.image = saved.State, drive.Shape(p.drive)
 		}
 		out := p.drive.Advance()
 		for _, m := range out.Send {

@@ -81,9 +81,9 @@ func (e *councils) proceed(n *meeting) {
 // read makes a server of what is saved.
 func (e *councils) read(n *meeting) *drive.Committee {
 	e.objects = n.objects
-	s, err := drive.ReadCommittee(e.config, &e.key, n.now, n.saved)
+	s, err := drive.LoadLead(e.config, &e.key, n.now, n.saved)
 	e.must(err)
-	return s
+	return s.(*drive.Committee)
 }
 
 // stored opens an object of the job that something happens to.
@@ -96,16 +96,16 @@ func (e *councils) stored(name string) (io.ReadCloser, error) {
 }
 
 func (e *councils) save(n *meeting) {
-	var err error
-	n.saved, err = n.server.State(&e.key)
+	saved, err := n.server.Save(&e.key)
 	e.must(err)
+	n.saved = saved.State
 	objects := make(map[string][]byte)
-	for _, name := range n.server.Needed() {
+	for _, name := range saved.Needed {
 		if b, found := n.objects[name]; found {
 			objects[name] = b
 		}
 	}
-	for _, o := range n.server.Objects() {
+	for _, o := range saved.Objects {
 		var b bytes.Buffer
 		_, err := o.Body.WriteTo(&b)
 		e.must(err)
@@ -135,9 +135,9 @@ func (e *councils) pump(n *meeting, i int) {
 	if !p.link {
 		return
 	}
-	pending := n.server.Pending(i)
+	pending := n.server.Pending(aParty(i))
 	if i >= e.parties {
-		pending = n.server.MemberPending(i - e.parties)
+		pending = n.server.Pending(aMember(i - e.parties))
 	}
 	for item := range pending {
 		if slices.Contains(p.had, item.Name) {
@@ -153,9 +153,9 @@ func (e *councils) pump(n *meeting, i int) {
 
 func (e *councils) startServer(n *meeting) {
 	if n.saved == nil {
-		var err error
-		n.server, err = drive.NewCommittee(e.config, n.now)
+		s, err := drive.NewLead(e.config, n.now)
 		e.must(err)
+		n.server = s.(*drive.Committee)
 	} else {
 		n.server = e.read(n)
 	}
@@ -182,18 +182,20 @@ func (e *councils) applied(n *meeting) {
 	e.acts(n, func(s *drive.Committee) { s.Applied(n.now, a.Round, nil) })
 }
 
+func (e *councils) settings(i int) drive.PartSettings {
+	if i < e.parties {
+		return e.party(i)
+	}
+	return e.member(i - e.parties)
+}
+
 func (e *councils) start(n *meeting, i int) {
 	p := &n.seats[i]
 	var err error
-	switch k := i - e.parties; {
-	case k < 0 && p.state == nil:
-		p.party, err = drive.NewSender(e.party(i))
-	case k < 0:
-		p.party, err = drive.LoadSender(e.party(i), &e.key, p.state)
-	case p.state == nil:
-		p.member, err = drive.NewMember(e.member(k))
-	default:
-		p.member, err = drive.LoadMember(e.member(k), &e.key, p.state)
+	if p.state == nil {
+		p.part, err = drive.NewPart(e.settings(i))
+	} else {
+		p.part, err = drive.LoadPart(e.settings(i), &e.key, p.state)
 	}
 	e.must(err)
 	p.new, p.life, p.took = false, p.life+1, p.kept
@@ -204,7 +206,7 @@ func (e *councils) start(n *meeting, i int) {
 
 func (e *councils) kill(n *meeting, i int) {
 	p := &n.seats[i]
-	p.party, p.member, p.ask, p.cast = nil, nil, nil, casting{}
+	p.part, p.ask, p.cast = nil, nil, casting{}
 	if p.link {
 		e.cut(n, i)
 	}
@@ -217,9 +219,9 @@ func (e *councils) cut(n *meeting, i int) {
 	}
 	e.acts(n, func(s *drive.Committee) {
 		if i < e.parties {
-			s.Gone(n.now, i)
+			s.Gone(n.now, aParty(i))
 		} else {
-			s.MemberGone(n.now, i-e.parties)
+			s.Gone(n.now, aMember(i-e.parties))
 		}
 	})
 }
@@ -229,17 +231,13 @@ func (e *councils) connect(n *meeting, i int) {
 	p.link, p.had = true, nil
 	e.acts(n, func(s *drive.Committee) {
 		if i < e.parties {
-			s.Connected(n.now, i, drive.Hello{Told: p.party.Told()})
+			s.Connected(n.now, aParty(i), p.part.Hello())
 		} else {
-			s.MemberConnected(n.now, i-e.parties, drive.Hello{Told: p.member.Told()})
+			s.Connected(n.now, aMember(i-e.parties), p.part.Hello())
 		}
 	})
 	e.pump(n, i)
-	if i < e.parties {
-		e.actsAs(n, i, func(s *drive.Sender) { s.Connected() })
-	} else {
-		e.helps(n, i, "", func(m *drive.Member) { m.Connected() })
-	}
+	e.actsAs(n, i, "", func(p drive.Part) { p.Connected() })
 }
 
 // lie has a party or a member say something else than what it is about to.
@@ -267,13 +265,14 @@ func (e *councils) deliverUp(n *meeting, i int) {
 	e.acts(n, func(s *drive.Committee) {
 		switch {
 		case l.offer > 0:
-			s.Offer(n.now, i, l.offer)
+			s.Said(n.now, aParty(i), drive.Said{Offer: l.offer})
 		case i < e.parties:
-			if s.Receive(n.now, i, l.bytes) == nil {
+			if s.Receive(n.now, aParty(i), bytes.NewBuffer(l.bytes)) == nil {
 				p.batch = s.Batches() + 1
 			}
 		default:
-			if s.ReceiveMember(n.now, i-e.parties, l.bytes) == nil && l.lie {
+			member := aMember(i - e.parties)
+			if s.Receive(n.now, member, bytes.NewBuffer(l.bytes)) == nil && l.lie {
 				p.lies = append(slices.Clip(p.lies), l.String())
 			}
 		}
@@ -284,15 +283,12 @@ func (e *councils) deliverDown(n *meeting, i int) {
 	p := &n.seats[i]
 	l := p.down[0]
 	p.down = p.down[1:]
-	switch {
-	case i >= e.parties:
-		e.helps(n, i, l.item.Name, func(m *drive.Member) { m.Receive(l.bytes) })
-	case l.item.Kind == drive.Upload:
-		e.actsAs(n, i, func(s *drive.Sender) { s.Upload(l.item.Round) })
-	default:
+	if i < e.parties && l.item.Kind == drive.Carry {
 		p.cast = l.cast
-		e.actsAs(n, i, func(s *drive.Sender) { s.Opening(l.bytes) })
 	}
+	item := l.item
+	item.Shared, item.Own = nil, l.bytes
+	e.actsAs(n, i, item.Name, func(p drive.Part) { e.must(p.Receive(item)) })
 }
 
 func (e *councils) answer(n *meeting, i int) {
@@ -302,10 +298,10 @@ func (e *councils) answer(n *meeting, i int) {
 	value := int64(1 + i*10 + p.life)
 	values := make([]int64, e.config.Sums.Length)
 	values[0] = value
-	e.actsAs(n, i, func(s *drive.Sender) {
-		was := s.Told()
-		e.must(s.Answer(ask.ID, p.cast.digest(), values))
-		if s.Told() > was {
+	e.actsAs(n, i, "", func(s drive.Part) {
+		was := s.Hello().Told
+		e.must(s.Answer(valued(ask.ID, p.cast.digest(), values)))
+		if s.Hello().Told > was {
 			p.vector = value
 		}
 	})
@@ -327,63 +323,43 @@ func (e *councils) say(p *chair, l note) {
 	}
 }
 
-// actsAs has a party do something, as a copy of what it was, and is its carrier.
-func (e *councils) actsAs(n *meeting, i int, do func(s *drive.Sender)) {
+// actsAs has a party or a member do something, with an item, as a copy of what it was, and is its
+// carrier.
+func (e *councils) actsAs(n *meeting, i int, item string, do func(p drive.Part)) {
 	p := &n.seats[i]
 	var err error
-	p.party, err = p.party.Clone(&e.key)
+	p.part, err = drive.Clone(p.part, &e.key)
 	e.must(err)
-	do(p.party)
+	do(p.part)
 	for {
-		r, decided := p.party.Ready()
+		r, decided := p.part.Ready()
 		if !decided {
 			return
 		}
 		if r.Save {
-			p.state, err = p.party.State(&e.key)
+			if i >= e.parties {
+				if strings.HasSuffix(item, "invite") {
+					p.took = nil
+				}
+				p.took = append(slices.Clip(p.took), item)
+				p.kept = p.took
+			}
+			saved, err := p.part.Save(&e.key)
 			e.must(err)
-			p.image = p.party.Shape()
+			p.state, p.image = saved.State, drive.Shape(p.part)
 		}
-		out := p.party.Advance()
+		out := p.part.Advance()
 		if out.Offer != 0 {
 			e.say(p, note{offer: out.Offer})
 		}
-		if out.Send != nil {
-			e.say(p, note{bytes: out.Send})
+		for _, m := range out.Send {
+			e.say(p, note{bytes: m.Bytes})
 		}
 		if out.Ask != nil {
 			p.ask = out.Ask
 		}
 		if len(out.Away) > 0 {
 			e.fail("party %d is absent", i)
-		}
-	}
-}
-
-// helps has a member do something, as a copy of what it was, and is its carrier.
-func (e *councils) helps(n *meeting, i int, item string, do func(m *drive.Member)) {
-	p := &n.seats[i]
-	var err error
-	p.member, err = p.member.Clone(&e.key)
-	e.must(err)
-	do(p.member)
-	for {
-		r, decided := p.member.Ready()
-		if !decided {
-			return
-		}
-		if r.Save {
-			if strings.HasSuffix(item, "invite") {
-				p.took = nil
-			}
-			p.took = append(slices.Clip(p.took), item)
-			p.kept = p.took
-			p.state, err = p.member.State(&e.key)
-			e.must(err)
-			p.image = p.member.Shape()
-		}
-		for _, b := range p.member.Advance() {
-			e.say(p, note{bytes: b})
 		}
 	}
 }

@@ -32,8 +32,7 @@ type meeting struct {
 
 // chair is the process, the store and the connection of a party or of a member.
 type chair struct {
-	party  *drive.Sender
-	member *drive.Member
+	part   drive.Part
 	new    bool // it may come at any time, and has not yet
 	life   int
 	state  []byte
@@ -77,9 +76,9 @@ func (l note) String() string {
 type councils struct {
 	search[meeting]
 	key     keyexchange.SealKey
-	config  drive.CommitteeConfig
-	member  func(k int) drive.MemberConfig
-	party   func(i int) drive.SenderConfig
+	config  drive.Settings
+	member  func(k int) drive.PartSettings
+	party   func(i int) drive.PartSettings
 	parties int
 	objects map[string][]byte // of the job that something happens to
 	late    bool              // a fault may be that time goes by
@@ -145,7 +144,7 @@ func (e *councils) name(i int) string {
 	return fmt.Sprint("member ", i-e.parties)
 }
 
-func (p *chair) alive() bool { return p.party != nil || p.member != nil }
+func (p *chair) alive() bool { return p.part != nil }
 
 func (e *councils) clone(n *meeting) *meeting {
 	next := *n
@@ -319,11 +318,8 @@ func (e *councils) shapes(n *meeting) (string, []string) {
 		}
 		each[i] += fmt.Sprintln(p.new, p.alive(), p.link, p.had, p.ask, p.cast.round, p.image, p.took,
 			p.kept, p.lies)
-		if p.party != nil {
-			each[i] += p.party.Shape()
-		}
-		if p.member != nil {
-			each[i] += p.member.Shape()
+		if p.alive() {
+			each[i] += drive.Shape(p.part)
 		}
 		each[i] += fmt.Sprint(p.up, "|", p.down)
 	}

@@ -13,9 +13,15 @@ import (
 // LimitsOf is that of the guard's tests.
 var LimitsOf = limitsOf
 
+// StateOf returns the state that a lead saves.
+func StateOf(s Lead, key *keyexchange.SealKey) ([]byte, error) {
+	saved, err := s.Save(key)
+	return saved.State, err
+}
+
 // This file has what the exhaustive test needs of machines: copies, and their shapes.
 
-// Clone returns a copy of the server, with what State does not save.
+// Clone returns a copy of the server, with what Save does not save.
 func (s *Server) Clone(key *keyexchange.SealKey) (*Server, error) {
 	saved, err := s.series.Save(key)
 	if err != nil {
@@ -44,8 +50,22 @@ func (s *Server) Clone(key *keyexchange.SealKey) (*Server, error) {
 	return &out, nil
 }
 
-// Clone returns a copy of the party. Its last submission is that of the original.
-func (p *Party) Clone(key *keyexchange.SealKey) (*Party, error) {
+// Clone returns a copy of a part.
+func Clone(p Part, key *keyexchange.SealKey) (Part, error) {
+	switch p := p.(type) {
+	case *Party:
+		return pointer(p.clone(key))
+	case *Sender:
+		return pointer(p.clone(key))
+	}
+	return pointer(p.(*Member).clone(key))
+}
+
+// Shape returns the shape of a part.
+func Shape(p Part) string { return p.(interface{ shape() string }).shape() }
+
+// clone returns a copy of the party. Its last submission is that of the original.
+func (p *Party) clone(key *keyexchange.SealKey) (*Party, error) {
 	saved, err := p.series.Save(key)
 	if err != nil {
 		return nil, err
@@ -78,7 +98,7 @@ func (b *shape) flags(set []int) {
 	}
 }
 
-// SavedShape returns the shape of what State saves, without keys and sums.
+// SavedShape returns the shape of what Save saves, without keys and sums.
 func (s *Server) SavedShape() (common string, each []string) {
 	b := shape{each: make([]string, len(s.peers))}
 	s.shapeSaved(&b)
@@ -138,10 +158,9 @@ func (s *Server) Shape() (common string, each []string) {
 	return b.common.String(), b.each
 }
 
-// Shape returns the shape of the party.
-func (p *Party) Shape() string {
+func (p *Party) shape() string {
 	var b strings.Builder
-	fmt.Fprintln(&b, p.guard.last, p.guard.count, p.Least(), p.asked)
+	fmt.Fprintln(&b, p.guard.last, p.guard.count, p.least(), p.asked)
 	for _, c := range p.series.Sessions() {
 		h, _, _ := wire.ParseHeader(c.Output())
 		round, due := c.Due()

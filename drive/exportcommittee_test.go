@@ -11,7 +11,7 @@ import (
 
 // This file has copies and shapes of a committee's machines.
 
-// Clone returns a copy of the server, with what State does not save.
+// Clone returns a copy of the server, with what Save does not save.
 func (s *Committee) Clone(key *keyexchange.SealKey) (*Committee, error) {
 	saved, err := s.server.Save(key)
 	if err != nil {
@@ -36,20 +36,18 @@ func (s *Committee) Clone(key *keyexchange.SealKey) (*Committee, error) {
 	return &out, nil
 }
 
-// Clone returns a copy of the member.
-func (m *Member) Clone(key *keyexchange.SealKey) (*Member, error) {
+func (m *Member) clone(key *keyexchange.SealKey) (*Member, error) {
 	saved, err := m.of.Save(key)
 	if err != nil {
 		return nil, err
 	}
 	out, c := *m, m.config
 	out.of, err = oneshot.LoadMember(c.Sums, c.Identity, c.Random, key, saved)
-	out.send = slices.Clone(m.send)
+	out.out.Send = slices.Clone(m.out.Send)
 	return &out, err
 }
 
-// Clone returns a copy of the sender.
-func (s *Sender) Clone(key *keyexchange.SealKey) (*Sender, error) {
+func (s *Sender) clone(key *keyexchange.SealKey) (*Sender, error) {
 	saved, err := s.of.Save(key)
 	if err != nil {
 		return nil, err
@@ -57,6 +55,7 @@ func (s *Sender) Clone(key *keyexchange.SealKey) (*Sender, error) {
 	out, c, guard := *s, s.config, *s.guard
 	out.of, err = oneshot.LoadParty(c.Sums, c.Identity, c.Random, key, saved)
 	out.guard, out.out.Away = &guard, slices.Clone(s.out.Away)
+	out.out.Send = slices.Clone(s.out.Send)
 	return &out, err
 }
 
@@ -134,14 +133,13 @@ func (s *Committee) Moot(seat int) bool {
 // Batches is how many batches have gone to the members.
 func (s *Committee) Batches() int { return s.server.BatchNumber() }
 
-// Shape returns the shape of the member, but for what it has taken.
-func (m *Member) Shape() string {
+// shape is without what the member has taken.
+func (m *Member) shape() string {
 	h, _, _ := wire.ParseHeader(m.of.Output())
 	return fmt.Sprintln(m.of.Round(), m.of.Opened(), m.of.Lost(), h.Type, h.Round)
 }
 
-// Shape returns the shape of the sender.
-func (s *Sender) Shape() string {
+func (s *Sender) shape() string {
 	return fmt.Sprintln(s.guard.last, s.guard.count, s.round, s.made, s.asked != nil, s.opening != nil,
 		s.of.Round(), s.of.Output() != nil)
 }

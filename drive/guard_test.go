@@ -253,8 +253,8 @@ func TestGuardFormat(t *testing.T) {
 		if err := gob.NewEncoder(&b).Encode(in); err != nil {
 			t.Fatal(err)
 		}
-		c := PartyConfig{Limits: limitsOf(t, 3, 0)}
-		if _, err := LoadParty(c, new(keyexchange.SealKey), b.Bytes()); !errors.Is(err, ErrState) {
+		c := PartSettings{Limits: limitsOf(t, 3, 0)}
+		if _, err := LoadPart(c, new(keyexchange.SealKey), b.Bytes()); !errors.Is(err, ErrState) {
 			t.Errorf("format %d: %v", format, err)
 		}
 	}

@@ -52,7 +52,7 @@ func (p *Party) hold(a Answer) error {
 	if err != nil {
 		return err
 	}
-	if err := p.fill(&a, v); err != nil {
+	if err := p.try(&a, v); err != nil {
 		v.Erase()
 		p.report(Missed, a.ID.Session, a.Round, err)
 		return nil
@@ -62,11 +62,9 @@ func (p *Party) hold(a Answer) error {
 	return nil
 }
 
-// Instant notes that the instant of a question has come: the vector that is ready is counted and
-// masked, and may leave once both are durable. Instant reads neither Fill nor Err of the answer. It
-// fails as [Party.Answer] does.
+// Instant is described with [Part].
 func (p *Party) Instant(a Answer) error {
-	p.shown = false
+	p.answered(a.ID)
 	if !p.waiting(a.ID) || p.ready == nil || p.asked == nil || p.asked.ID != a.ID {
 		p.report(Late, a.ID.Session, a.Round, nil)
 		return nil

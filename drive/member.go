@@ -2,7 +2,7 @@ package drive
 
 import (
 	"bytes"
-	"crypto"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
@@ -12,55 +12,71 @@ import (
 	"github.com/hushsum/hushsum/oneshot"
 )
 
-// MemberConfig holds what a member of a committee knows before it helps.
-type MemberConfig struct {
-	Sums     *oneshot.Config
-	Rounds   uint64        // of the job: none above is answered
-	Spent    uint64        // the last that a member which has lost its state may have helped in
-	Identity crypto.Signer // Ed25519, of the committee
-	Random   io.Reader     // nil: crypto/rand
-}
-
-// Member is one member of a committee. As with a [Party], the consequences of events come out in
-// two steps: Ready says what has to be durable first, and Advance hands out the messages that
-// leave.
+// Member is one member of a committee.
 type Member struct {
-	config  MemberConfig
-	of      *oneshot.Member
-	unsaved bool
-	shown   bool
-	send    [][]byte
-	reports []Report
+	common
+	of *oneshot.Member
 }
 
-// NewMember makes a member that has helped in no round. It fails with oneshot.ErrConfig and
+var _ Part = (*Member)(nil)
+
+// newMember makes a member that has helped in no round. It fails with oneshot.ErrConfig and
 // oneshot.ErrIdentity.
-func NewMember(c MemberConfig) (*Member, error) {
+func newMember(c PartSettings) (*Member, error) {
 	of, err := oneshot.NewMember(c.Sums, c.Identity, c.Random)
 	if err != nil {
 		return nil, err
 	}
-	return &Member{config: c, of: of}, nil
+	return &Member{begun(c), of}, nil
 }
 
-// LoadMember restores the member that [Member.State] saved under key. It fails with the errors of
-// oneshot.LoadMember.
-func LoadMember(c MemberConfig, key *keyexchange.SealKey, state []byte) (*Member, error) {
-	of, err := oneshot.LoadMember(c.Sums, c.Identity, c.Random, key, state)
+// memberState is the saved form of a member.
+type memberState struct {
+	Format int
+	Spent  uint64
+	Member []byte // of oneshot.Member.Save
+}
+
+const memberFormat = 1
+
+// loadMember restores the member that Save saved under key. It fails with [ErrState], and with the
+// errors of oneshot.LoadMember.
+func loadMember(c PartSettings, key *keyexchange.SealKey, state []byte) (*Member, error) {
+	var in memberState
+	if err := gob.NewDecoder(bytes.NewReader(state)).Decode(&in); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrState, err)
+	}
+	if in.Format != memberFormat {
+		return nil, fmt.Errorf("%w: it is of format %d, want %d", ErrState, in.Format, memberFormat)
+	}
+	of, err := oneshot.LoadMember(c.Sums, c.Identity, c.Random, key, in.Member)
 	if err != nil {
 		return nil, err
 	}
-	return &Member{config: c, of: of}, nil
+	m := &Member{common{config: c}, of}
+	m.config.Spent = max(c.Spent, in.Spent)
+	m.unsaved = c.Spent > in.Spent
+	return m, nil
 }
 
-// State returns the bytes from which LoadMember restores the member.
-func (m *Member) State(key *keyexchange.SealKey) ([]byte, error) { return m.of.Save(key) }
+// Save is described with [Part].
+func (m *Member) Save(key *keyexchange.SealKey) (out Saved, err error) {
+	member, err := m.of.Save(key)
+	if err != nil {
+		return out, err
+	}
+	out.State, err = encoded(memberState{memberFormat, m.config.Spent, member})
+	return out, err
+}
 
-// Told returns the last round that was opened to the member, or may have been. Its carrier reports
-// that number on connecting.
-func (m *Member) Told() uint64 { return max(m.of.Opened(), m.config.Spent) }
+// Hello is described with [Part]. Told is the last round that was opened to the member, or may have
+// been.
+func (m *Member) Hello() Hello {
+	told := max(m.of.Opened(), m.config.Spent)
+	return Hello{Least: told + 1, Told: told}
+}
 
-// Connected has the last answer sent again, because it may never have arrived.
+// Connected is described with [Part].
 func (m *Member) Connected() {
 	m.shown = false
 	m.again()
@@ -69,18 +85,33 @@ func (m *Member) Connected() {
 // again sends the last answer once more: who has had it refuses the copy.
 func (m *Member) again() {
 	last := m.of.Output()
-	if last != nil && (len(m.send) == 0 || !bytes.Equal(m.send[len(m.send)-1], last)) {
-		m.send = append(m.send, last)
+	send := m.out.Send
+	if last != nil && (len(send) == 0 || !bytes.Equal(send[len(send)-1].Bytes, last)) {
+		m.out.Send = append(send, Message{Bytes: last})
 	}
 }
 
-// Receive takes a message of the coordinator. A message that is refused is reported, and changes
-// nothing.
-func (m *Member) Receive(message []byte) {
+// Receive is described with [Part]. Once the job is over the keys of an open round are forgotten.
+func (m *Member) Receive(in Item) error {
 	m.shown = false
+	switch in.Kind {
+	case Carry:
+		m.receive(in.Message())
+	case Last:
+		m.of.Abandon()
+		m.unsaved, m.over, m.out.Send = true, true, nil
+	default:
+		return errItem(in)
+	}
+	return nil
+}
+
+// receive takes a message of the coordinator. A message that is refused is reported, and changes
+// nothing.
+func (m *Member) receive(message []byte) {
 	h, _, err := wire.ParseHeader(message)
-	if err == nil && h.Round > m.config.Rounds {
-		err = fmt.Errorf("%w: %d of %d", ErrRound, h.Round, m.config.Rounds)
+	if err == nil && h.Round > m.config.Limits.Rounds {
+		err = fmt.Errorf("%w: %d of %d", ErrRound, h.Round, m.config.Limits.Rounds)
 	} else if err == nil && h.Round <= m.config.Spent {
 		err = fmt.Errorf("%w: %d, and rounds up to %d are spent", ErrRepeated, h.Round, m.config.Spent)
 	}
@@ -96,35 +127,40 @@ func (m *Member) Receive(message []byte) {
 	case errors.Is(err, oneshot.ErrLost):
 		return
 	case err != nil:
-		m.reports = append(m.reports, Report{Kind: Refused, Round: h.Round, Err: err})
+		m.report(Refused, 0, h.Round, err)
 		return
 	}
 	m.unsaved = true
 	if answer != nil {
-		m.send = append(m.send, answer)
+		m.out.Send = append(m.out.Send, Message{Bytes: answer})
 	}
 }
 
-// Finish forgets the keys of an open round, because the job is over.
-func (m *Member) Finish() {
-	m.of.Abandon()
-	m.unsaved, m.shown, m.send = true, false, nil
-}
+// The program of a member is asked for nothing.
 
-// Ready returns what has to be done before anything leaves, and whether there is anything at all.
-func (m *Member) Ready() (Ready, bool) {
-	m.shown = true
-	r := Ready{Save: m.unsaved, Reports: m.reports}
-	return r, m.unsaved || len(m.reports) > 0 || len(m.send) > 0
-}
+// Answer is described with [Part].
+func (m *Member) Answer(Answer) error { return nil }
 
-// Advance is called when the state is durable, if Ready reported that it is new. It returns what
-// may leave now: nothing, if there was an event since.
-func (m *Member) Advance() (send [][]byte) {
-	if !m.shown {
-		return nil
-	}
-	send = m.send
-	m.send, m.reports, m.unsaved, m.shown = nil, nil, false, false
-	return send
-}
+// Instant is described with [Part].
+func (m *Member) Instant(Answer) error { return nil }
+
+// Finished is described with [Part].
+func (m *Member) Finished(AskID) {}
+
+// Absent is described with [Part].
+func (m *Member) Absent(AskID, uint64, error) {}
+
+// Ready is described with [Part].
+func (m *Member) Ready() (Ready, bool) { return m.prepare(nil) }
+
+// Advance is described with [Part].
+func (m *Member) Advance() Out { return m.advance() }
+
+// Object is described with [Part].
+func (m *Member) Object(string) io.WriterTo { return nil }
+
+// Guard is described with [Part].
+func (m *Member) Guard() *Guard { return nil }
+
+// Erase is described with [Part].
+func (m *Member) Erase() { m.of.Abandon() }

@@ -23,14 +23,15 @@ import (
 type table struct {
 	*testing.T
 	config  protocol.Config
-	configs []drive.PartyConfig
-	parties []*drive.Party
+	configs []drive.PartSettings
+	parties []drive.Part
 	servers map[uint64]*protocol.Server
 	key     keyexchange.SealKey
-	state   []byte // of party 0, as it was saved last
+	saved   drive.Saved // of party 0, the last time
+	state   []byte
 }
 
-func newTable(t *testing.T, change func(c *drive.PartyConfig)) *table {
+func newTable(t *testing.T, change func(c *drive.PartSettings)) *table {
 	t.Helper()
 	var signers []crypto.Signer
 	var members []keyexchange.Entry
@@ -56,7 +57,7 @@ func newTable(t *testing.T, change func(c *drive.PartyConfig)) *table {
 		Classical: true,
 	}
 	for i, signer := range signers {
-		c := drive.PartyConfig{
+		c := drive.PartSettings{
 			Limits:   drive.Limits{Rounds: 3},
 			Session:  b.session,
 			Label:    b.config.Label,
@@ -66,7 +67,7 @@ func newTable(t *testing.T, change func(c *drive.PartyConfig)) *table {
 		if change != nil && i == 0 {
 			change(&c)
 		}
-		p, err := drive.NewParty(c)
+		p, err := drive.NewPart(c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,13 +100,14 @@ func (b *table) did(i int, err error) (drive.Ready, drive.Out) {
 	if _, more := p.Ready(); more {
 		b.Fatalf("party %d: there is more to be done", i)
 	}
-	something := r.Save || len(r.Reports)+len(out.Send)+len(out.Away) > 0 || out.Ask != nil
+	something := r.Save || out.Cancel || out.Ask != nil ||
+		len(r.Reports)+len(out.Send)+len(out.Away) > 0
 	if decided != something {
 		b.Fatalf("party %d: decided %v, and %+v, %+v", i, decided, r, out)
 	}
 	for _, m := range out.Send {
 		message := m.Bytes
-		if s := p.Submission(); message == nil && s != nil {
+		if s := p.Object(drive.SubmissionName); message == nil && s != nil {
 			message = bytesOf(b.T, s)
 		}
 		if s := b.servers[m.Session]; s != nil {
@@ -115,7 +117,7 @@ func (b *table) did(i int, err error) (drive.Ready, drive.Out) {
 	return r, out
 }
 
-func bytesOf(t *testing.T, s *protocol.Submission) []byte {
+func bytesOf(t *testing.T, s io.WriterTo) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	if _, err := s.WriteTo(&b); err != nil {
@@ -128,15 +130,16 @@ func bytesOf(t *testing.T, s *protocol.Submission) []byte {
 func (b *table) save() {
 	b.Helper()
 	var err error
-	if b.state, err = b.parties[0].State(&b.key); err != nil {
+	if b.saved, err = b.parties[0].Save(&b.key); err != nil {
 		b.Fatal(err)
 	}
+	b.state = b.saved.State
 }
 
 // restart ends party 0 and loads it from what was saved last.
 func (b *table) restart() {
 	b.Helper()
-	p, err := drive.LoadParty(b.configs[0], &b.key, b.state)
+	p, err := drive.LoadPart(b.configs[0], &b.key, b.state)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -145,7 +148,7 @@ func (b *table) restart() {
 
 func (b *table) receive(i int, message []byte, round uint64) (drive.Ready, drive.Out) {
 	b.Helper()
-	return b.did(i, b.parties[i].Receive(message, round))
+	return b.did(i, b.parties[i].Receive(carried(message, round)))
 }
 
 // form sets a session up with all parties.
@@ -157,7 +160,7 @@ func (b *table) form(number uint64) {
 	}
 	b.servers[number] = s
 	for i, p := range b.parties {
-		b.did(i, p.Join(number))
+		b.did(i, p.Receive(joining(number)))
 	}
 	b.end(number)
 	if len(s.Enrolled()) != 3 || len(s.Missing()) != 0 {
@@ -192,6 +195,12 @@ func (b *table) begin(number, round uint64) []byte {
 // answer is the answer of a program to round of the job.
 func answer(id drive.AskID, round uint64) drive.Answer {
 	return drive.Answer{ID: id, Round: round, Broadcast: digestOf(round), Fill: fill}
+}
+
+func joining(number uint64) drive.Item { return drive.Item{Kind: drive.Join, Session: number} }
+
+func carried(message []byte, round uint64) drive.Item {
+	return drive.Item{Kind: drive.Carry, Own: message, Round: round}
 }
 
 func fill(v *masking.Vector) error { return v.Set([]uint64{1, 2}) }
@@ -245,19 +254,19 @@ func TestPartyRounds(t *testing.T) {
 		}
 		b.wantCount(round-1, round-1)
 		r, out = b.did(0, p.Answer(answer(id, round)))
-		if !r.Save || r.Submission == nil || r.Submission != p.Submission() || len(out.Send) != 1 ||
+		if !r.Save || len(b.saved.Objects) != 1 || len(b.saved.Needed) != 1 || len(out.Send) != 1 ||
 			out.Send[0].Session != 1 || out.Send[0].Bytes != nil {
 			t.Fatalf("Answer: %+v, %+v", r, out)
 		}
 		b.wantReport(r, drive.Submitted, nil)
 		b.wantCount(round, round)
-		first := bytesOf(t, p.Submission())
+		first := bytesOf(t, b.saved.Objects[0].Body)
 		// Asked again it sends the same again, and makes no other.
-		if r, out = b.receive(0, begin, round); r.Save || r.Submission != nil || len(out.Send) != 1 ||
+		if r, out = b.receive(0, begin, round); r.Save || len(out.Send) != 1 ||
 			out.Send[0].Bytes != nil || out.Ask != nil {
 			t.Errorf("Begin again: %+v, %+v", r, out)
 		}
-		if !bytes.Equal(bytesOf(t, p.Submission()), first) {
+		if !bytes.Equal(bytesOf(t, p.Object(drive.SubmissionName)), first) {
 			t.Error("the submission has changed")
 		}
 		b.wantCount(round, round)
@@ -283,14 +292,14 @@ func TestPartyRounds(t *testing.T) {
 func TestPartyAnswersAgain(t *testing.T) {
 	b := newTable(t, nil)
 	p := b.parties[0]
-	r, out := b.did(0, p.Join(4))
+	r, out := b.did(0, p.Receive(joining(4)))
 	if !r.Save || len(out.Send) != 1 || out.Send[0].Bytes == nil {
 		t.Fatalf("Join: %+v, %+v", r, out)
 	}
 	b.wantReport(r, drive.Joined, nil)
 	announce := out.Send[0].Bytes
 	for name, again := range map[string]func(){
-		"Join":      func() { r, out = b.did(0, b.parties[0].Join(4)) },
+		"Join":      func() { r, out = b.did(0, b.parties[0].Receive(joining(4))) },
 		"Connected": func() { b.parties[0].Connected(); r, out = b.did(0, nil) },
 		"restart":   func() { b.restart(); b.parties[0].Connected(); r, out = b.did(0, nil) },
 	} {
@@ -300,31 +309,31 @@ func TestPartyAnswersAgain(t *testing.T) {
 			t.Errorf("%s: %+v, %+v", name, r, out)
 		}
 	}
-	if s := b.parties[0].Sessions(); !slices.Equal(s, []uint64{4}) || b.parties[0].Least() != 5 {
-		t.Errorf("sessions %v, least %d", s, b.parties[0].Least())
+	if h := b.parties[0].Hello(); !slices.Equal(h.Sessions, []uint64{4}) || h.Least != 5 {
+		t.Errorf("%+v", h)
 	}
 }
 
 // Numbers: none below the least, none twice, none far above, none beyond the last.
 func TestPartyNumbers(t *testing.T) {
-	b := newTable(t, func(c *drive.PartyConfig) { c.Least = 5 })
+	b := newTable(t, func(c *drive.PartSettings) { c.Least = 5 })
 	refused := func(numbers ...uint64) {
 		t.Helper()
 		for _, number := range numbers {
-			least := b.parties[0].Least()
-			r, out := b.did(0, b.parties[0].Join(number))
+			least := b.parties[0].Hello().Least
+			r, out := b.did(0, b.parties[0].Receive(joining(number)))
 			b.wantReport(r, drive.Refused, protocol.ErrNumber)
 			b.wantNothing(out)
-			if r.Save || b.parties[0].Least() != least {
+			if r.Save || b.parties[0].Hello().Least != least {
 				t.Errorf("number %d: %+v", number, r)
 			}
 		}
 	}
 	far := protocol.MaxNumberJump
 	refused(0, 4, 5+far+1, 1<<62, 1<<63, 1<<64-1)
-	b.did(0, b.parties[0].Join(5))
+	b.did(0, b.parties[0].Receive(joining(5)))
 	refused(0, 4, 6+far+1)
-	b.did(0, b.parties[0].Join(6+far))
+	b.did(0, b.parties[0].Receive(joining(6+far)))
 	refused(5, 6, 5+far, 1<<62)
 	b.restart()
 	refused(5, 6, 5+far, 1<<62)
@@ -332,15 +341,16 @@ func TestPartyNumbers(t *testing.T) {
 	b.configs[0].Least = 9 + far
 	b.restart()
 	refused(8 + far)
-	b.did(0, b.parties[0].Join(9+far))
+	b.did(0, b.parties[0].Receive(joining(9+far)))
 	b.configs[0].Least = 7
 	b.restart()
-	if least := b.parties[0].Least(); least != 10+far {
+	if least := b.parties[0].Hello().Least; least != 10+far {
 		t.Errorf("the least is %d", least)
 	}
 	// The last number of all.
-	b = newTable(t, func(c *drive.PartyConfig) { c.Least = protocol.MaxNumber })
-	if r, _ := b.did(0, b.parties[0].Join(protocol.MaxNumber)); r.Reports[0].Kind != drive.Joined {
+	b = newTable(t, func(c *drive.PartSettings) { c.Least = protocol.MaxNumber })
+	r, _ := b.did(0, b.parties[0].Receive(joining(protocol.MaxNumber)))
+	if r.Reports[0].Kind != drive.Joined {
 		t.Errorf("%+v", r)
 	}
 	refused(protocol.MaxNumber+1, 0)
@@ -348,23 +358,23 @@ func TestPartyNumbers(t *testing.T) {
 
 // Configurations that make no session are the caller's mistake.
 func TestPartyConfig(t *testing.T) {
-	b := newTable(t, func(c *drive.PartyConfig) {
+	b := newTable(t, func(c *drive.PartSettings) {
 		c.Session = func(uint64) *protocol.Config { return nil }
 	})
-	if err := b.parties[0].Join(1); !errors.Is(err, protocol.ErrConfig) {
+	if err := b.parties[0].Receive(joining(1)); !errors.Is(err, protocol.ErrConfig) {
 		t.Errorf("no configuration: %v", err)
 	}
 	b.wantNothing(b.parties[0].Advance())
 	for _, limits := range []drive.Limits{{}, {Rounds: 3}} {
 		c := b.configs[0]
 		c.Limits, c.Spent = limits, 4
-		if _, err := drive.NewParty(c); !errors.Is(err, drive.ErrRound) {
+		if _, err := drive.NewPart(c); !errors.Is(err, drive.ErrRound) {
 			t.Errorf("%+v: %v", limits, err)
 		}
 	}
 	c := b.configs[0]
 	c.Spent = 2
-	p, err := drive.NewParty(c)
+	p, err := drive.NewPart(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -381,11 +391,11 @@ func TestPartyFormed(t *testing.T) {
 		b.form(1)
 		b.receive(0, b.begin(1, 1), 1)
 		b.form(2)
-		b.did(0, b.parties[0].Join(3))
+		b.did(0, b.parties[0].Receive(joining(3)))
 		if restart {
 			b.restart()
 		}
-		if s := b.parties[0].Sessions(); !slices.Equal(s, []uint64{1, 2, 3}) {
+		if s := b.parties[0].Hello().Sessions; !slices.Equal(s, []uint64{1, 2, 3}) {
 			t.Fatalf("sessions %v", s)
 		}
 		r, out := b.receive(0, b.begin(2, 1), 1)
@@ -393,7 +403,7 @@ func TestPartyFormed(t *testing.T) {
 		if r.Reports[0].Session != 2 || out.Ask == nil {
 			t.Fatalf("%+v, %+v", r, out)
 		}
-		if s := b.parties[0].Sessions(); !slices.Equal(s, []uint64{2, 3}) {
+		if s := b.parties[0].Hello().Sessions; !slices.Equal(s, []uint64{2, 3}) {
 			t.Errorf("sessions %v", s)
 		}
 		// A vector for the session that is over is late.
@@ -403,9 +413,9 @@ func TestPartyFormed(t *testing.T) {
 		b.did(0, b.parties[0].Answer(answer(drive.AskID{Session: 2, Round: 1}, 1)))
 		b.wantCount(1, 1)
 		// A third that is proposed takes the place of the one that was not set up.
-		b.did(0, b.parties[0].Join(4))
+		b.did(0, b.parties[0].Receive(joining(4)))
 		b.restart()
-		if s := b.parties[0].Sessions(); !slices.Equal(s, []uint64{2, 4}) {
+		if s := b.parties[0].Hello().Sessions; !slices.Equal(s, []uint64{2, 4}) {
 			t.Errorf("sessions %v", s)
 		}
 		b.wantCount(1, 1)
@@ -494,7 +504,7 @@ func (r *broken) Read(b []byte) (int, error) {
 // An error of the machine counts nothing, and lets nothing go.
 func TestPartyMachine(t *testing.T) {
 	random := &broken{Reader: rand.NewChaCha8([32]byte{})}
-	b := newTable(t, func(c *drive.PartyConfig) { c.Random = random })
+	b := newTable(t, func(c *drive.PartSettings) { c.Random = random })
 	b.form(1)
 	b.receive(0, b.begin(1, 1), 1)
 	random.now = true
@@ -506,7 +516,7 @@ func TestPartyMachine(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	b.wantCount(0, 0)
-	if err := b.parties[0].Join(2); !errors.Is(err, protocol.ErrRandom) {
+	if err := b.parties[0].Receive(joining(2)); !errors.Is(err, protocol.ErrRandom) {
 		t.Errorf("%v", err)
 	}
 	b.wantNothing(b.parties[0].Advance())
@@ -525,7 +535,7 @@ func TestPartyGuarded(t *testing.T) {
 		{2, 2, drive.ErrRepeated}, {0, 2, drive.ErrRepeated}, {1, 1, drive.ErrRepeated},
 		{3, 2, drive.ErrRound}, {1, 3, drive.ErrRepeated},
 	} {
-		b := newTable(t, func(c *drive.PartyConfig) { c.Spent = 2 })
+		b := newTable(t, func(c *drive.PartSettings) { c.Spent = 2 })
 		b.form(1)
 		r, out := b.receive(0, b.begin(1, c.round), c.announced)
 		if out.Ask != nil {
@@ -577,7 +587,7 @@ func TestPartyMessages(t *testing.T) {
 		changed[at] ^= 1
 		before := b.parties[0].Guard()
 		r, _ := b.receive(0, changed, 1)
-		if r.Save || b.parties[0].Guard() != before {
+		if r.Save || *b.parties[0].Guard() != *before {
 			t.Fatalf("byte %d: %+v", at, r)
 		}
 		b.restart()
@@ -590,7 +600,7 @@ func TestPartyMessages(t *testing.T) {
 func TestPartyAdvance(t *testing.T) {
 	b := newTable(t, nil)
 	p := b.parties[0]
-	if err := p.Join(1); err != nil {
+	if err := p.Receive(joining(1)); err != nil {
 		t.Fatal(err)
 	}
 	b.wantNothing(p.Advance()) // nobody has asked what has to be saved
@@ -598,9 +608,9 @@ func TestPartyAdvance(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	for name, event := range map[string]func() error{
-		"Join":      func() error { return p.Join(2) },
+		"Join":      func() error { return p.Receive(joining(2)) },
 		"Connected": func() error { p.Connected(); return nil },
-		"Receive":   func() error { return p.Receive(make([]byte, 60), 0) },
+		"Receive":   func() error { return p.Receive(carried(make([]byte, 60), 0)) },
 		"Absent":    func() error { p.Absent(drive.AskID{}, 1, io.EOF); return nil },
 		"Answer":    func() error { return p.Answer(drive.Answer{}) },
 	} {
@@ -633,21 +643,22 @@ func TestPartyRoom(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(p.Receive(b.begin(1, 1), 1))
+	must(p.Receive(carried(b.begin(1, 1), 1)))
 	must(p.Answer(answer(drive.AskID{Session: 1, Round: 1}, 1)))
 	for i := 1; i < 3; i++ {
-		b.did(i, b.parties[i].Receive(b.servers[1].Pending(i)[0], 1))
+		b.did(i, b.parties[i].Receive(carried(b.servers[1].Pending(i)[0], 1)))
 		b.did(i, b.parties[i].Answer(answer(drive.AskID{Session: 1, Round: 1}, 1)))
 	}
-	first := bytesOf(t, p.Submission())
+	first := bytesOf(t, p.Object(drive.SubmissionName))
 	must(b.servers[1].Receive(0, first)) // so that there is a second round
-	must(p.Receive(b.begin(1, 2), 2))
+	must(p.Receive(carried(b.begin(1, 2), 2)))
 	a := answer(drive.AskID{Session: 1, Round: 2}, 2)
 	a.Fill = func(*masking.Vector) error { return io.EOF }
 	must(p.Answer(a))
 	r, _ := p.Ready()
+	b.save()
 	out := p.Advance()
-	if !r.Save || r.Submission != nil || len(out.Send) != 0 {
+	if !r.Save || len(b.saved.Objects) > 0 || len(out.Send) != 0 {
 		t.Errorf("%+v, %+v", r, out)
 	}
 	b.wantCount(1, 1)
@@ -661,43 +672,43 @@ func TestPartyStates(t *testing.T) {
 	b.did(0, b.parties[0].Answer(answer(drive.AskID{Session: 1, Round: 1}, 1)))
 	b.restart()
 	b.wantCount(1, 1)
-	if b.parties[0].Submission() != nil {
+	if b.parties[0].Object(drive.SubmissionName) != nil {
 		t.Error("a submission comes back")
 	}
 	b.parties[0].Connected()
 	if _, out := b.did(0, nil); len(out.Send) != 1 || out.Send[0].Bytes != nil {
 		t.Errorf("%+v", out)
 	}
-	load := func(change func(c *drive.PartyConfig), key keyexchange.SealKey, state []byte) error {
+	load := func(change func(c *drive.PartSettings), key keyexchange.SealKey, state []byte) error {
 		c := b.configs[0]
 		if change != nil {
 			change(&c)
 		}
-		p, err := drive.LoadParty(c, &key, state)
+		p, err := drive.LoadPart(c, &key, state)
 		if (p == nil) != (err != nil) {
 			t.Fatalf("%v, %v", p, err)
 		}
 		return err
 	}
 	for name, c := range map[string]struct {
-		change func(c *drive.PartyConfig)
+		change func(c *drive.PartSettings)
 		key    keyexchange.SealKey
 		state  []byte
 		want   error
 	}{
 		"another key": {nil, keyexchange.SealKey{1}, b.state, protocol.ErrState},
-		"another label": {func(c *drive.PartyConfig) {
+		"another label": {func(c *drive.PartSettings) {
 			c.Label = "x"
 		}, b.key, b.state, protocol.ErrState},
-		"another identity": {func(c *drive.PartyConfig) {
+		"another identity": {func(c *drive.PartSettings) {
 			c.Identity = b.configs[1].Identity
 		}, b.key, b.state, protocol.ErrState},
-		"no rounds": {func(c *drive.PartyConfig) {
+		"no rounds": {func(c *drive.PartSettings) {
 			c.Limits.Rounds = 0
 		}, b.key, b.state, drive.ErrState},
 		"nothing": {nil, b.key, nil, drive.ErrState},
 		"a part":  {nil, b.key, b.state[:len(b.state)/2], drive.ErrState},
-		"other sessions": {func(c *drive.PartyConfig) {
+		"other sessions": {func(c *drive.PartSettings) {
 			c.Session = func(uint64) *protocol.Config { return nil }
 		}, b.key, b.state, protocol.ErrState},
 	} {
@@ -706,7 +717,7 @@ func TestPartyStates(t *testing.T) {
 		}
 	}
 	// The word for rounds that were spent is for who has lost the state.
-	if err := load(func(c *drive.PartyConfig) { c.Spent = 3 }, b.key, b.state); err != nil {
+	if err := load(func(c *drive.PartSettings) { c.Spent = 3 }, b.key, b.state); err != nil {
 		t.Error(err)
 	}
 	for at := range b.state {

@@ -2,7 +2,6 @@ package drive
 
 import (
 	"bytes"
-	"crypto"
 	"encoding/gob"
 	"errors"
 	"fmt"
@@ -10,51 +9,27 @@ import (
 
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/oneshot"
 )
 
-// SenderConfig holds what a party of a job with a committee knows before it takes part.
-type SenderConfig struct {
-	Limits   Limits
-	Sums     *oneshot.Config
-	Identity crypto.Signer // Ed25519, of the roster
-	Random   io.Reader     // nil: crypto/rand
-	// Noisy reports that sums have noise, and that the masks contain the party's share of it. The
-	// party then submits zeros where it has no vector: see PartyConfig.Blank.
-	Noisy bool
-	// Least is the least number of a round in which the party may submit, even if a saved state has a
-	// lower one. Spent is the last round in which a party that has lost its state may have submitted;
-	// next to a saved state the greater counts.
-	Least, Spent uint64
-}
-
 // Sender is one party of a job with a committee: it sends one message a round, once there is room
-// for it. Call it like a [Party].
+// for it.
 type Sender struct {
-	config  SenderConfig
+	common
 	of      *oneshot.Party
 	guard   *Guard
 	opening []byte // of the round that the program was asked in; where that may be later, the last
 	round   uint64 // whose opening that is
 	asked   *Ask
 	made    uint64 // round of the vector that the program has ready; 0: none
-	out     SenderOut
-	reports []Report
-	unsaved bool
-	shown   bool
 }
 
-// SenderOut holds what may leave.
-type SenderOut struct {
-	Ask   *Ask      // a question to the program, in no session; nil: none
-	Offer uint64    // round that there is a submission for, 0: none
-	Send  []byte    // the submission; nil: none
-	Away  []Absence // rounds that this party is absent from: tell the coordinator
-}
+var _ Part = (*Sender)(nil)
 
-// NewSender makes a party that has submitted in no round. It fails with [ErrRound], and with
+// newSender makes a party that has submitted in no round. It fails with [ErrRound], and with
 // oneshot.ErrConfig and oneshot.ErrIdentity.
-func NewSender(c SenderConfig) (*Sender, error) {
+func newSender(c PartSettings) (*Sender, error) {
 	of, err := oneshot.NewParty(c.Sums, c.Identity, c.Random)
 	if err != nil {
 		return nil, err
@@ -63,7 +38,7 @@ func NewSender(c SenderConfig) (*Sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Sender{config: c, of: of, guard: guard}, nil
+	return &Sender{common: begun(c), of: of, guard: guard}, nil
 }
 
 // senderState is the saved form of a sender.
@@ -75,21 +50,19 @@ type senderState struct {
 
 const senderFormat = 1
 
-// State returns the bytes from which [LoadSender] restores the sender. The program that stores them
-// has to seal them, so that nobody else changes what was counted.
-func (s *Sender) State(key *keyexchange.SealKey) ([]byte, error) {
+// Save is described with [Part].
+func (s *Sender) Save(key *keyexchange.SealKey) (out Saved, err error) {
 	party, err := s.of.Save(key)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	var b bytes.Buffer
-	err = gob.NewEncoder(&b).Encode(senderState{senderFormat, s.guard.state(), party})
-	return b.Bytes(), err
+	out.State, err = encoded(senderState{senderFormat, s.guard.state(), party})
+	return out, err
 }
 
-// LoadSender restores the sender that State saved under key. It fails with [ErrState], with
+// loadSender restores the sender that Save saved under key. It fails with [ErrState], with
 // [ErrRound], and with the errors of oneshot.LoadParty.
-func LoadSender(c SenderConfig, key *keyexchange.SealKey, state []byte) (*Sender, error) {
+func loadSender(c PartSettings, key *keyexchange.SealKey, state []byte) (*Sender, error) {
 	var in senderState
 	if err := gob.NewDecoder(bytes.NewReader(state)).Decode(&in); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrState, err)
@@ -105,26 +78,28 @@ func LoadSender(c SenderConfig, key *keyexchange.SealKey, state []byte) (*Sender
 	if err != nil {
 		return nil, err
 	}
-	s := &Sender{config: c, of: of, guard: guard}
+	s := &Sender{common: common{config: c}, of: of, guard: guard}
 	lower, err := guard.catchUp(c.Spent)
 	if err != nil {
 		return nil, err
 	}
 	if lower != nil {
 		s.unsaved = true
-		s.report(CaughtUp, c.Spent, lower)
+		s.report(CaughtUp, 0, c.Spent, lower)
 	}
 	return s, nil
 }
 
-// Guard returns a copy of the sender's guard.
-func (s *Sender) Guard() Guard { return *s.guard }
+// Guard is described with [Part].
+func (s *Sender) Guard() *Guard {
+	guard := *s.guard
+	return &guard
+}
 
-// Told returns the last round in which the party has submitted. Its carrier reports that number on
-// connecting.
-func (s *Sender) Told() uint64 { return s.of.Round() }
+// Hello is described with [Part]. Told is the last round in which the party has submitted.
+func (s *Sender) Hello() Hello { return Hello{Least: s.of.Round() + 1, Told: s.of.Round()} }
 
-// Connected has the last submission offered again, because the submission may never have arrived.
+// Connected is described with [Part].
 func (s *Sender) Connected() {
 	s.shown = false
 	if s.of.Output() != nil {
@@ -132,14 +107,29 @@ func (s *Sender) Connected() {
 	}
 }
 
-// Opening takes the opening of a round. It asks the program for a vector, unless the guard
-// refuses the round.
-func (s *Sender) Opening(message []byte) {
+// Receive is described with [Part].
+func (s *Sender) Receive(in Item) error {
 	s.shown = false
+	switch in.Kind {
+	case Carry:
+		s.open(in.Message())
+	case Upload:
+		s.upload(in.Round)
+	case Last:
+		s.over = true
+	default:
+		return errItem(in)
+	}
+	return nil
+}
+
+// open takes the opening of a round. It asks the program for a vector, unless the guard
+// refuses the round.
+func (s *Sender) open(message []byte) {
 	h, _, err := wire.ParseHeader(message)
 	switch {
 	case err != nil:
-		s.report(Refused, 0, err)
+		s.report(Refused, 0, 0, err)
 		return
 	case h.Round == s.of.Round() && s.of.Output() != nil:
 		s.out.Offer = h.Round
@@ -150,7 +140,7 @@ func (s *Sender) Opening(message []byte) {
 		err = s.guard.Check(h.Round)
 	}
 	if err != nil {
-		s.report(Declined, h.Round, err)
+		s.report(Declined, 0, h.Round, err)
 		s.out.Away = append(s.out.Away, Absence{h.Round, Guarded})
 		return
 	}
@@ -162,29 +152,13 @@ func (s *Sender) Opening(message []byte) {
 	s.ask(0)
 }
 
-// None takes the program's answer that there is no vector, and why; the reason stays with the
-// party. The party is then absent from the round, or with noise submits zeros. It fails as
-// [Sender.Answer] does.
-func (s *Sender) None(id AskID, broadcast [32]byte, why error) error {
-	if !s.config.Noisy {
-		s.Absent(id, why)
-		return nil
-	}
-	if s.stale() && id.Made == 0 { // it is asked again once there is room for them
-		s.Finished(id)
-		return nil
-	}
-	return s.submit(id, broadcast, make([]int64, s.config.Sums.Terms.Length), why)
-}
-
-// Absent notes that this party does not submit in a round, and why; the reason stays with the
-// party. With noise the reason must not depend on any row of the party: see [Sender.None].
-func (s *Sender) Absent(id AskID, why error) {
-	s.shown = false
-	if s.asked == nil || s.asked.ID != id {
+// Absent is described with [Part].
+func (s *Sender) Absent(id AskID, _ uint64, why error) {
+	s.answered(id)
+	if !s.waiting(id) {
 		return
 	}
-	s.report(Missed, id.Round, why)
+	s.report(Missed, 0, id.Round, why)
 	s.asked, s.made = nil, 0
 	if id.Round < s.round { // there is another broadcast by now
 		s.goOn()
@@ -194,58 +168,96 @@ func (s *Sender) Absent(id AskID, why error) {
 	s.out.Away = append(s.out.Away, Absence{id.Round, NoVector})
 }
 
-// Answer takes the program's vector, counts it and makes the party's one message, which may leave
-// once both are durable. It erases values. It fails with errors of the machine, such as
-// oneshot.ErrRandom.
-func (s *Sender) Answer(id AskID, broadcast [32]byte, values []int64) error {
-	return s.submit(id, broadcast, values, nil)
+// waiting reports whether a question is the last, and has not been answered.
+func (s *Sender) waiting(id AskID) bool { return s.asked != nil && s.asked.ID == id }
+
+// Answer is described with [Part]. A party whose sums take vectors made from earlier broadcasts
+// says with Finished that it has one; an answer before there is room says only why there is none.
+func (s *Sender) Answer(a Answer) error {
+	s.answered(a.ID)
+	early := s.stale() && a.ID.Made == 0
+	switch {
+	case a.Err != nil && s.config.Blank == nil:
+		s.Absent(a.ID, a.ID.Round, a.Err)
+		return nil
+	case a.Err != nil && early: // it is asked again once there is room for zeros
+		s.Finished(a.ID)
+		return nil
+	case !s.waiting(a.ID), early:
+		s.report(Late, 0, a.ID.Round, nil)
+		return nil
+	}
+	return s.submit(a)
 }
 
-// submit makes the message of values, which are zeros where there is a reason for them.
-func (s *Sender) submit(id AskID, broadcast [32]byte, values []int64, zeros error) error {
-	s.shown = false
-	defer clear(values)
-	if s.asked == nil || s.asked.ID != id || s.stale() && id.Made == 0 {
-		s.report(Late, id.Round, nil)
+// Instant is described with [Part]. One-message sums have no instants.
+func (s *Sender) Instant(a Answer) error { return s.Answer(a) }
+
+// submit makes the message of an answer, or of zeros where there is no vector.
+func (s *Sender) submit(a Answer) error {
+	id, layout := a.ID, s.config.Layout
+	if layout == nil {
+		layout = masking.Layout{{Length: s.config.Sums.Length, Bits: 64}}
+	}
+	v, err := masking.NewVector(layout)
+	if err != nil {
+		return err
+	}
+	defer v.Erase()
+	unfit, err := s.fill(&a, v)
+	switch {
+	case unfit != nil && s.config.Blank == nil:
+		s.Absent(id, id.Round, unfit)
 		return nil
+	case err != nil:
+		return err
+	}
+	lanes := v.Values()
+	values := masking.Signed(layout, lanes)
+	defer clear(values)
+	if s.config.Shown == nil {
+		for _, lane := range lanes {
+			clear(lane)
+		}
 	}
 	guard, err := s.guard.charged(id.Round)
 	if err == nil {
-		_, err = s.of.SubmitDigest(s.opening, broadcast, id.Made, values)
+		_, err = s.of.SubmitDigest(s.opening, a.Broadcast, id.Made, values)
 	}
 	switch {
 	case errors.Is(err, oneshot.ErrRandom):
 		return err
-	case zeros == nil && (errors.Is(err, oneshot.ErrRange) || errors.Is(err, oneshot.ErrLength) ||
+	case unfit == nil && (errors.Is(err, oneshot.ErrRange) || errors.Is(err, oneshot.ErrLength) ||
 		errors.Is(err, oneshot.ErrNorm)):
-		return s.None(id, broadcast, err)
+		a.Err = err
+		return s.Answer(a)
 	case err != nil:
 		s.unsaved = s.unsaved || errors.Is(err, oneshot.ErrMissed) // the round's number is used
 		s.asked, s.opening = nil, nil
-		s.report(Refused, id.Round, err)
+		s.report(Refused, 0, id.Round, err)
 		s.out.Away = append(s.out.Away, Absence{id.Round, Guarded})
 		return nil
 	}
+	s.show(id.Round, lanes)
 	s.guard, s.asked, s.opening, s.made, s.unsaved = guard, nil, nil, 0, true
 	kind := Submitted
-	if zeros != nil {
+	if unfit != nil {
 		kind = Blank
 	}
-	s.report(kind, id.Round, zeros)
+	s.report(kind, 0, id.Round, unfit)
 	if s.stale() { // there is room for it
-		s.out.Send = s.of.Output()
+		s.send()
 	} else {
 		s.out.Offer = id.Round
 	}
 	return nil
 }
 
-// Upload has the submission of a round sent, if the party's last submission is of that round.
-func (s *Sender) Upload(round uint64) {
-	s.shown = false
+// upload has the submission of a round sent, if the party's last submission is of that round.
+func (s *Sender) upload(round uint64) {
 	switch {
-	case round == s.of.Round():
-		s.out.Send = s.of.Output()
+	case round == s.of.Round() && s.of.Output() != nil:
+		s.send()
 	case s.made > 0 && round == s.round && s.opening != nil:
 		s.ask(s.made)
 	}
@@ -257,24 +269,17 @@ func (s *Sender) ask(made uint64) {
 	s.out.Ask = s.asked
 }
 
-func (s *Sender) report(kind ReportKind, round uint64, err error) {
-	s.reports = append(s.reports, Report{kind, 0, round, err})
-}
+// send sends the last submission, once.
+func (s *Sender) send() { s.out.Send = []Message{{Bytes: s.of.Output()}} }
 
-// Ready returns what has to be done before anything leaves, and whether there is anything at all.
-func (s *Sender) Ready() (Ready, bool) {
-	s.shown = true
-	return Ready{Save: s.unsaved, Reports: s.reports}, s.unsaved || len(s.reports) > 0 ||
-		s.out.Ask != nil || s.out.Offer != 0 || s.out.Send != nil || len(s.out.Away) > 0
-}
+// Ready is described with [Part].
+func (s *Sender) Ready() (Ready, bool) { return s.prepare(s.waiting) }
 
-// Advance is called when the state is durable, if Ready reported that it is new. It returns what
-// may leave now: nothing, if there was an event since.
-func (s *Sender) Advance() SenderOut {
-	if !s.shown {
-		return SenderOut{}
-	}
-	out := s.out
-	s.out, s.reports, s.unsaved, s.shown = SenderOut{}, nil, false, false
-	return out
-}
+// Advance is described with [Part].
+func (s *Sender) Advance() Out { return s.advance() }
+
+// Object is described with [Part]: a sender's submission is short, and in its state.
+func (s *Sender) Object(string) io.WriterTo { return nil }
+
+// Erase is described with [Part]: a sender keeps no keys between two calls.
+func (s *Sender) Erase() {}

@@ -10,6 +10,7 @@ import (
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/drive/jobtest"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/oneshot"
 )
 
@@ -21,7 +22,7 @@ func openingOf(t *testing.T) (opening []byte, broadcast [32]byte) {
 	t.Helper()
 	w, d := submitting(t, small, 0)
 	tick(t, d, w.Now())
-	for item := range d.Pending(0) {
+	for item := range d.Pending(aParty(0)) {
 		opening = item.Own
 	}
 	broadcast, err := w.Hub.Config().Broadcast(1, d.Status().Fresh)
@@ -33,37 +34,59 @@ func openingOf(t *testing.T) (opening []byte, broadcast [32]byte) {
 
 // senderOf makes the first party of a small job.
 func senderOf(
-	t *testing.T, change func(c *drive.SenderConfig),
-) (*drive.Sender, drive.SenderConfig) {
+	t *testing.T, change func(c *drive.PartSettings),
+) (drive.Part, drive.PartSettings) {
 	t.Helper()
 	_, _, party := jobtest.CouncilConfigs(t, small, nil)
 	c := party(0)
 	change(&c)
-	s, err := drive.NewSender(c)
+	s, err := drive.NewPart(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s, c
 }
 
-// next is a sender's carrier: it returns what is reported, and what leaves.
-func next(s *drive.Sender) ([]drive.Report, drive.SenderOut) {
+// next is a carrier: it returns what is reported, and what leaves.
+func next(s drive.Part) ([]drive.Report, drive.Out) {
 	r, _ := s.Ready()
 	return r.Reports, s.Advance()
+}
+
+// take has a part take an item.
+func take(t *testing.T, p drive.Part, in drive.Item) {
+	t.Helper()
+	if err := p.Receive(in); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func room(round uint64) drive.Item { return drive.Item{Kind: drive.Upload, Round: round} }
+
+// valued is the answer of a program with values.
+func valued(id drive.AskID, broadcast [32]byte, values []int64) drive.Answer {
+	return drive.Answer{ID: id, Round: id.Round, Broadcast: broadcast,
+		Fill: func(v *masking.Vector) error {
+			var out []uint64
+			for _, x := range values {
+				out = append(out, uint64(x))
+			}
+			return v.Set(out)
+		}}
 }
 
 // A party does not train for a round that its guard refuses, and says that it is not in it.
 func TestSenderDeclines(t *testing.T) {
 	opening, _ := openingOf(t)
 	for _, x := range []struct {
-		change func(c *drive.SenderConfig)
+		change func(c *drive.PartSettings)
 		want   error
 	}{
-		{func(c *drive.SenderConfig) { c.Spent = 1 }, drive.ErrRepeated},
-		{func(c *drive.SenderConfig) { c.Least = 2 }, drive.ErrRepeated},
+		{func(c *drive.PartSettings) { c.Spent = 1 }, drive.ErrRepeated},
+		{func(c *drive.PartSettings) { c.Least = 2 }, drive.ErrRepeated},
 	} {
 		s, _ := senderOf(t, x.change)
-		s.Opening(opening)
+		take(t, s, carried(opening, 0))
 		reports, out := next(s)
 		if len(reports) != 1 || reports[0].Kind != drive.Declined || !errors.Is(reports[0].Err, x.want) {
 			t.Errorf("%v", reports)
@@ -78,8 +101,8 @@ func TestSenderDeclines(t *testing.T) {
 // and nothing before that is durable.
 func TestSenderSubmits(t *testing.T) {
 	opening, broadcast := openingOf(t)
-	s, c := senderOf(t, func(*drive.SenderConfig) {})
-	s.Opening(opening)
+	s, c := senderOf(t, func(*drive.PartSettings) {})
+	take(t, s, carried(opening, 0))
 	if out := s.Advance(); out.Ask != nil {
 		t.Fatal("it asks before Ready")
 	}
@@ -87,23 +110,19 @@ func TestSenderSubmits(t *testing.T) {
 	if out.Ask == nil || out.Ask.Round != 1 {
 		t.Fatalf("%+v", out)
 	}
-	s.Opening(opening)
+	take(t, s, carried(opening, 0))
 	if _, again := next(s); again.Ask == nil || again.Ask.ID != out.Ask.ID {
 		t.Errorf("it is asked %+v, and then %+v", out.Ask, again.Ask)
 	}
 	values := []int64{1, 2, 3}
-	if err := s.Answer(drive.AskID{Round: 2}, broadcast, values); err != nil {
+	if err := s.Answer(valued(drive.AskID{Round: 2}, broadcast, values)); err != nil {
 		t.Fatal(err)
 	}
 	if reports, out := next(s); len(reports) != 1 || reports[0].Kind != drive.Late || out.Offer != 0 {
 		t.Errorf("an answer to another question: %v, %+v", reports, out)
 	}
-	values = []int64{1, 2, 3}
-	if err := s.Answer(out.Ask.ID, broadcast, values); err != nil {
+	if err := s.Answer(valued(out.Ask.ID, broadcast, values)); err != nil {
 		t.Fatal(err)
-	}
-	if !slices.Equal(values, make([]int64, 3)) {
-		t.Errorf("%v are left", values)
 	}
 	if out := s.Advance(); out.Offer != 0 {
 		t.Error("it offers before it is saved")
@@ -119,35 +138,36 @@ func TestSenderSubmits(t *testing.T) {
 		if _, out := next(s); out.Offer != 1 {
 			t.Errorf("it offers %d", out.Offer)
 		}
-		s.Opening(opening)
+		take(t, s, carried(opening, 0))
 	}
 	next(s)
-	s.Upload(2)
+	take(t, s, room(2))
 	if _, out := next(s); out.Send != nil {
 		t.Error("it uploads in another round")
 	}
-	s.Upload(1)
+	take(t, s, room(1))
 	if _, out := next(s); out.Send == nil {
 		t.Error("it uploads nothing")
 	}
 	key := keyexchange.SealKey{1}
-	state, err := s.State(&key)
+	kept, err := s.Save(&key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := drive.LoadSender(c, &key, state)
+	state := kept.State
+	again, err := drive.LoadPart(c, &key, state)
 	if err != nil {
 		t.Fatal(err)
 	}
 	again.Connected()
-	if _, out := next(again); out.Offer != 1 || again.Told() != 1 {
+	if _, out := next(again); out.Offer != 1 || again.Hello().Told != 1 {
 		t.Errorf("after a crash it offers %d", out.Offer)
 	}
 	if guard := again.Guard(); guard.Last() != 1 || guard.Count() != 1 {
 		t.Errorf("after a crash it knows of %d submissions up to round %d", guard.Count(), guard.Last())
 	}
 	c.Spent = 2
-	again, err = drive.LoadSender(c, &key, state)
+	again, err = drive.LoadPart(c, &key, state)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +179,7 @@ func TestSenderSubmits(t *testing.T) {
 		t.Errorf("said to have spent 2, it counts %d up to round %d", guard.Count(), guard.Last())
 	}
 	c.Spent = 4
-	if _, err := drive.LoadSender(c, &key, state); !errors.Is(err, drive.ErrRound) {
+	if _, err := drive.LoadPart(c, &key, state); !errors.Is(err, drive.ErrRound) {
 		t.Errorf("4 of 3 rounds: %v", err)
 	}
 }
@@ -169,16 +189,16 @@ func TestSenderSubmits(t *testing.T) {
 func TestNothingLeavesUnshown(t *testing.T) {
 	opening, broadcast := openingOf(t)
 	other := drive.AskID{Round: 2}
-	for name, event := range map[string]func(s *drive.Sender){
-		"Connected": func(s *drive.Sender) { s.Connected() },
-		"Opening":   func(s *drive.Sender) { s.Opening(opening) },
-		"Absent":    func(s *drive.Sender) { s.Absent(other, nil) },
-		"Answer":    func(s *drive.Sender) { _ = s.Answer(other, broadcast, nil) },
-		"Upload":    func(s *drive.Sender) { s.Upload(2) },
-		"Finished":  func(s *drive.Sender) { s.Finished(other) },
+	for name, event := range map[string]func(s drive.Part){
+		"Connected": func(s drive.Part) { s.Connected() },
+		"Opening":   func(s drive.Part) { take(t, s, carried(opening, 0)) },
+		"Absent":    func(s drive.Part) { s.Absent(other, 2, nil) },
+		"Answer":    func(s drive.Part) { _ = s.Answer(valued(other, broadcast, nil)) },
+		"Upload":    func(s drive.Part) { take(t, s, room(2)) },
+		"Finished":  func(s drive.Part) { s.Finished(other) },
 	} {
-		s, _ := senderOf(t, func(*drive.SenderConfig) {})
-		s.Opening(opening)
+		s, _ := senderOf(t, func(*drive.PartSettings) {})
+		take(t, s, carried(opening, 0))
 		s.Ready()
 		event(s)
 		if out := s.Advance(); out.Ask != nil {
@@ -193,21 +213,21 @@ func TestNothingLeavesUnshown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, event := range map[string]func(m *drive.Member){
-		"Connected": func(m *drive.Member) { m.Connected() },
-		"Receive":   func(m *drive.Member) { m.Receive(nil) },
+	for name, event := range map[string]func(m drive.Part){
+		"Connected": func(m drive.Part) { m.Connected() },
+		"Receive":   func(m drive.Part) { take(t, m, carried(nil, 0)) },
 	} {
-		m, err := drive.NewMember(member(0))
+		m, err := drive.NewPart(member(0))
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.Receive(asks.Invite())
+		take(t, m, carried(asks.Invite(), 0))
 		m.Ready()
 		event(m)
-		if m.Advance() != nil {
+		if m.Advance().Send != nil {
 			t.Errorf("a member sends after %s", name)
 		}
-		if m.Ready(); len(m.Advance()) != 1 {
+		if m.Ready(); len(m.Advance().Send) != 1 {
 			t.Errorf("a member sends not once after %s", name)
 		}
 	}
@@ -227,10 +247,10 @@ func TestSenderAway(t *testing.T) {
 		{broadcast, []int64{1 << 40, 2, 3}, drive.Missed, drive.NoVector},
 		{broadcast, []int64{1}, drive.Missed, drive.NoVector},
 	} {
-		s, _ := senderOf(t, func(*drive.SenderConfig) {})
-		s.Opening(opening)
+		s, _ := senderOf(t, func(*drive.PartSettings) {})
+		take(t, s, carried(opening, 0))
 		_, out := next(s)
-		if err := s.Answer(out.Ask.ID, x.broadcast, x.values); err != nil {
+		if err := s.Answer(valued(out.Ask.ID, x.broadcast, x.values)); err != nil {
 			t.Fatal(err)
 		}
 		reports, out := next(s)
@@ -238,7 +258,7 @@ func TestSenderAway(t *testing.T) {
 			!slices.Equal(out.Away, []drive.Absence{{Number: 1, Cause: x.why}}) {
 			t.Errorf("%v: %v, %+v", x.values, reports, out)
 		}
-		if guard := s.Guard(); guard.Count() != 0 || s.Told() != 0 {
+		if guard := s.Guard(); guard.Count() != 0 || s.Hello().Told != 0 {
 			t.Error("it counts as a submission")
 		}
 	}
@@ -249,10 +269,19 @@ func TestSenderAway(t *testing.T) {
 func TestSenderNone(t *testing.T) {
 	opening, broadcast := openingOf(t)
 	for noisy, kind := range map[bool]drive.ReportKind{false: drive.Missed, true: drive.Blank} {
-		s, _ := senderOf(t, func(c *drive.SenderConfig) { c.Noisy = noisy })
-		s.Opening(opening)
+		s, _ := senderOf(t, func(c *drive.PartSettings) {
+			if noisy {
+				c.Blank = func(_ uint64, v *masking.Vector) error {
+					v.Erase()
+					return nil
+				}
+			}
+		})
+		take(t, s, carried(opening, 0))
 		_, out := next(s)
-		if err := s.None(out.Ask.ID, broadcast, errors.New("no rows")); err != nil {
+		none := valued(out.Ask.ID, broadcast, nil)
+		none.Err = errors.New("no rows")
+		if err := s.Answer(none); err != nil {
 			t.Fatal(err)
 		}
 		reports, out := next(s)
@@ -264,25 +293,59 @@ func TestSenderNone(t *testing.T) {
 	}
 }
 
+// What a party of one-message sums encodes is erased once it is masked, whatever comes of it; what
+// counts is shown, once.
+func TestSenderErases(t *testing.T) {
+	opening, broadcast := openingOf(t)
+	var shown [][][]uint64
+	s, _ := senderOf(t, func(c *drive.PartSettings) {
+		c.Shown = func(round uint64, values [][]uint64) { shown = append(shown, values) }
+	})
+	take(t, s, carried(opening, 0))
+	_, out := next(s)
+	var filled *masking.Vector
+	for _, x := range []struct {
+		id     drive.AskID
+		values []uint64
+		shown  int
+	}{{drive.AskID{Round: 2}, []uint64{1, 2, 3}, 0}, {out.Ask.ID, []uint64{1, 2, 3}, 1}} {
+		err := s.Answer(drive.Answer{ID: x.id, Broadcast: broadcast,
+			Fill: func(v *masking.Vector) error {
+				filled = v
+				return v.Set(x.values)
+			}})
+		if err != nil || len(shown) != x.shown {
+			t.Errorf("%v; %v are shown", err, shown)
+		}
+	}
+	if !slices.Equal(shown[0][0], []uint64{1, 2, 3}) {
+		t.Errorf("%v is shown", shown)
+	}
+	if !slices.Equal(filled.Values()[0], make([]uint64, 3)) {
+		t.Errorf("%v is left", filled.Values())
+	}
+}
+
 // A state of another format is refused, and one of oneshot.Party alone.
 func TestSenderOtherFormat(t *testing.T) {
-	s, c := senderOf(t, func(*drive.SenderConfig) {})
+	s, c := senderOf(t, func(*drive.PartSettings) {})
 	key := keyexchange.SealKey{1}
-	state, err := s.State(&key)
+	kept, err := s.Save(&key)
 	if err != nil {
 		t.Fatal(err)
 	}
+	state := kept.State
 	var saved struct {
 		Format int
 		Guard  struct{ Last, Count uint64 }
 		Party  []byte
 	}
 	fromGob(t, state, &saved)
-	if _, err := drive.LoadSender(c, &key, saved.Party); !errors.Is(err, drive.ErrState) {
+	if _, err := drive.LoadPart(c, &key, saved.Party); !errors.Is(err, drive.ErrState) {
 		t.Errorf("without a format: %v", err)
 	}
 	for _, saved.Format = range []int{0, 2} {
-		if _, err := drive.LoadSender(c, &key, gobOf(t, saved)); !errors.Is(err, drive.ErrState) {
+		if _, err := drive.LoadPart(c, &key, gobOf(t, saved)); !errors.Is(err, drive.ErrState) {
 			t.Errorf("format %d: %v", saved.Format, err)
 		}
 	}
@@ -292,18 +355,14 @@ func TestSenderOtherFormat(t *testing.T) {
 // again, and nothing of rounds outside of the job, of those that are spent, or after the end.
 func TestMemberAnswers(t *testing.T) {
 	server, member, _ := jobtest.CouncilConfigs(t, small, nil)
-	born := func(change func(c *drive.MemberConfig)) *drive.Member {
+	born := func(change func(c *drive.PartSettings)) drive.Part {
 		c := member(0)
 		change(&c)
-		m, err := drive.NewMember(c)
+		m, err := drive.NewPart(c)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return m
-	}
-	next := func(m *drive.Member) ([]drive.Report, [][]byte) {
-		r, _ := m.Ready()
-		return r.Reports, m.Advance()
 	}
 	asks, err := oneshot.NewServer(server.Sums, 0)
 	if err != nil {
@@ -311,43 +370,43 @@ func TestMemberAnswers(t *testing.T) {
 	}
 	invite := asks.Invite()
 	for _, x := range []struct {
-		change func(c *drive.MemberConfig)
+		change func(c *drive.PartSettings)
 		want   error
 	}{
-		{func(c *drive.MemberConfig) { c.Rounds = 0 }, drive.ErrRound},
-		{func(c *drive.MemberConfig) { c.Spent = 1 }, drive.ErrRepeated},
+		{func(c *drive.PartSettings) { c.Limits.Rounds = 0 }, drive.ErrRound},
+		{func(c *drive.PartSettings) { c.Spent = 1 }, drive.ErrRepeated},
 	} {
 		m := born(x.change)
-		m.Receive(invite)
-		reports, send := next(m)
-		if len(reports) != 1 || !errors.Is(reports[0].Err, x.want) || send != nil {
-			t.Errorf("%v, %d messages; want %v", reports, len(send), x.want)
+		take(t, m, carried(invite, 0))
+		reports, out := next(m)
+		if len(reports) != 1 || !errors.Is(reports[0].Err, x.want) || out.Send != nil {
+			t.Errorf("%v, %d messages; want %v", reports, len(out.Send), x.want)
 		}
 	}
 
-	m := born(func(*drive.MemberConfig) {})
-	m.Receive(invite)
-	if m.Advance() != nil {
+	m := born(func(*drive.PartSettings) {})
+	take(t, m, carried(invite, 0))
+	if m.Advance().Send != nil {
 		t.Error("it sends before Ready")
 	}
 	if r, _ := m.Ready(); !r.Save {
 		t.Error("its key is not saved")
 	}
-	m.Receive(invite)
-	if m.Advance() != nil {
+	take(t, m, carried(invite, 0))
+	if m.Advance().Send != nil {
 		t.Error("it sends what Ready has not shown")
 	}
-	if _, send := next(m); len(send) == 0 || m.Told() != 0 {
-		t.Errorf("%d messages, and round %d is told", len(send), m.Told())
+	if _, out := next(m); len(out.Send) == 0 || m.Hello().Told != 0 {
+		t.Errorf("%d messages, and round %d is told", len(out.Send), m.Hello().Told)
 	}
 	m.Connected()
-	if _, send := next(m); len(send) != 1 {
-		t.Errorf("its key is sent again %d times", len(send))
+	if _, out := next(m); len(out.Send) != 1 {
+		t.Errorf("its key is sent again %d times", len(out.Send))
 	}
 	m.Connected() // it has something to send
-	m.Finish()
+	take(t, m, drive.Item{Kind: drive.Last})
 	m.Connected()
-	if r, _ := m.Ready(); !r.Save || m.Advance() != nil {
+	if r, _ := m.Ready(); !r.Save || m.Advance().Send != nil {
 		t.Error("it goes on after the end")
 	}
 }
@@ -356,7 +415,7 @@ func TestMemberAnswers(t *testing.T) {
 // round if only the second answers arrive.
 func TestMemberHandedTwice(t *testing.T) {
 	_, member, _ := jobtest.CouncilConfigs(t, small, nil)
-	m, err := drive.NewMember(member(0))
+	m, err := drive.NewPart(member(0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,30 +423,30 @@ func TestMemberHandedTwice(t *testing.T) {
 	d := w.Hub.Drive()
 	w.Members[3].Away = true // the round needs all others
 	startBut(w, 0)
-	d.MemberConnected(w.Now(), 0, drive.Hello{})
+	d.Connected(w.Now(), aMember(0), drive.Hello{})
 	had := make(map[string]bool)
 	w.Run(func() bool {
-		for item := range d.MemberPending(0) {
+		for item := range d.Pending(aMember(0)) {
 			if had[item.Name] {
 				continue
 			}
 			had[item.Name] = true
 			var answers [2][]byte
 			for k := range answers {
-				m.Receive(item.Own)
+				take(t, m, item)
 				r, _ := m.Ready()
 				if len(r.Reports) > 0 {
 					t.Fatalf("%s is refused: %v", item.Name, r.Reports)
 				}
-				for _, b := range m.Advance() {
-					answers[k] = b
+				for _, b := range m.Advance().Send {
+					answers[k] = b.Bytes
 				}
 			}
 			if !bytes.Equal(answers[0], answers[1]) {
 				t.Fatalf("%s has two answers", item.Name)
 			}
 			if answers[1] != nil {
-				if err := d.ReceiveMember(w.Now(), 0, answers[1]); err != nil {
+				if err := receive(d, w, aMember(0), answers[1]); err != nil {
 					t.Fatal(err)
 				}
 				w.Parties[0].Cut() // has the world go on
@@ -395,7 +454,7 @@ func TestMemberHandedTwice(t *testing.T) {
 		}
 		return len(w.Sums) == 1
 	})
-	if w.Lost() > 0 || m.Told() != 1 {
+	if w.Lost() > 0 || m.Hello().Told != 1 {
 		w.Fatal("%d lost", w.Lost())
 	}
 }
@@ -404,17 +463,17 @@ func TestMemberHandedTwice(t *testing.T) {
 // round: that is no fault of what it is sent next, which it passes over in silence.
 func TestMemberLost(t *testing.T) {
 	_, member, _ := jobtest.CouncilConfigs(t, small, nil)
-	m, err := drive.NewMember(member(0))
+	m, err := drive.NewPart(member(0))
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := jobtest.NewCouncil(t, 1, small)
 	d := w.Hub.Drive()
 	startBut(w, 0)
-	d.MemberConnected(w.Now(), 0, drive.Hello{})
+	d.Connected(w.Now(), aMember(0), drive.Hello{})
 	had, closed := make(map[string]bool), false
 	w.Run(func() bool {
-		for item := range d.MemberPending(0) {
+		for item := range d.Pending(aMember(0)) {
 			if had[item.Name] {
 				continue
 			}
@@ -423,16 +482,16 @@ func TestMemberLost(t *testing.T) {
 			if strings.HasPrefix(item.Name, "1.batch") {
 				message[len(message)-1] ^= 1 // in the box for this member
 			}
-			m.Receive(message)
+			take(t, m, carried(message, 0))
 			closing := strings.HasPrefix(item.Name, "1.closing")
 			r, _ := m.Ready()
-			send := m.Advance()
+			send := m.Advance().Send
 			if len(r.Reports) > 0 || closing && (r.Save || len(send) > 0) {
 				t.Fatalf("%s: %v, %d messages", item.Name, r.Reports, len(send))
 			}
 			closed = closed || closing
 			for _, b := range send {
-				err := d.ReceiveMember(w.Now(), 0, b)
+				err := receive(d, w, aMember(0), b.Bytes)
 				if err != nil && !errors.Is(err, oneshot.ErrExcluded) { // it disputes everything
 					t.Fatal(err)
 				}

@@ -20,14 +20,14 @@ import (
 func TestDoubtsOfReadmitted(t *testing.T) {
 	server, _ := jobtest.Configs(t, jobtest.Options{Parties: 4, Survivors: 3, Rounds: 3}, nil)
 	key := &keyexchange.SealKey{7}
-	s, err := drive.NewServer(server, 10)
+	s, err := drive.NewLead(server, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var saved savedServer
 	save := func() {
 		t.Helper()
-		state, _, err := s.State(key)
+		state, err := drive.StateOf(s, key)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,11 +37,11 @@ func TestDoubtsOfReadmitted(t *testing.T) {
 	save()
 	saved.Faults[2] = savedFault{Excluded: true, Stalls: 3, Lapse: 8}
 	saved.Doubts = [][2]int{{0, 2}, {1, 3}, {2, 3}}
-	if s, err = drive.ReadServer(server, key, 10, gobOf(t, saved), nil); err != nil {
+	if s, err = drive.LoadLead(server, key, 10, gobOf(t, saved)); err != nil {
 		t.Fatal(err)
 	}
-	s.Exclude(10, 1, "by an operator")
-	s.Readmit(10, 2, "by an operator")
+	s.Order(10, drive.Order{Do: drive.Exclude, Party: 1, Why: "by an operator"})
+	s.Order(10, drive.Order{Do: drive.Readmit, Party: 2, Why: "by an operator"})
 	save()
 	if !slices.Equal(saved.Doubts, [][2]int{{1, 3}}) || saved.Faults[2] != (savedFault{}) {
 		t.Errorf("doubts %v, faults %+v", saved.Doubts, saved.Faults)
@@ -52,7 +52,7 @@ func TestDoubtsOfReadmitted(t *testing.T) {
 // has failed with, nor of zeros that a vector takes the place of, nor of the vector.
 func TestInstantErased(t *testing.T) {
 	var zeros, made []*masking.Vector
-	b := newTable(t, func(c *drive.PartyConfig) {
+	b := newTable(t, func(c *drive.PartSettings) {
 		c.After = 1
 		c.Blank = func(_ uint64, v *masking.Vector) error {
 			zeros = append(zeros, v)
@@ -85,7 +85,7 @@ func TestInstantErased(t *testing.T) {
 			made[len(made)-1].Values())
 	}
 	// A round that is lost before the instant, and the next.
-	b = newTable(t, func(c *drive.PartyConfig) { c.After, c.Blank = 1, b.configs[0].Blank })
+	b = newTable(t, func(c *drive.PartSettings) { c.After, c.Blank = 1, b.configs[0].Blank })
 	b.form(1)
 	b.receive(0, b.begin(1, 1), 1)
 	b.did(0, b.parties[0].Answer(a))
@@ -105,7 +105,7 @@ func TestInstantErased(t *testing.T) {
 
 // What leaves at instants is the vectors alone, though their room has been used before.
 func TestInstantSums(t *testing.T) {
-	b := newTable(t, func(c *drive.PartyConfig) {
+	b := newTable(t, func(c *drive.PartSettings) {
 		c.After = 1
 		c.Blank = func(_ uint64, v *masking.Vector) error { return v.Set([]uint64{5, 7}) }
 	})
@@ -132,7 +132,7 @@ func TestInstantSums(t *testing.T) {
 func TestBlankFindsNothing(t *testing.T) {
 	for name, fails := range failures {
 		var found []uint64
-		b := newTable(t, func(c *drive.PartyConfig) {
+		b := newTable(t, func(c *drive.PartSettings) {
 			c.Blank = func(_ uint64, v *masking.Vector) error {
 				found = v.Values()[0]
 				return nil

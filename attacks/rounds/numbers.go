@@ -193,12 +193,12 @@ func runFar(r *runner) error {
 		if err := p.begin(0, least); err != nil {
 			return 0, err
 		}
-		if err := p.machine.Join(protocol.MaxNumber); err != nil {
+		if err := p.machine.Receive(joining(protocol.MaxNumber)); err != nil {
 			return 0, err
 		}
 		p.machine.Ready()
 		p.machine.Advance()
-		if err := p.machine.Join(max(1, p.machine.Least())); err != nil {
+		if err := p.machine.Receive(joining(max(1, p.machine.Hello().Least))); err != nil {
 			return 0, err
 		}
 		ready, _ := p.machine.Ready()
@@ -222,3 +222,5 @@ func runFar(r *runner) error {
 		exactly(without, 0), exactly(with, 1))
 	return nil
 }
+
+func joining(number uint64) drive.Item { return drive.Item{Kind: drive.Join, Session: number} }

@@ -15,7 +15,7 @@ type party struct {
 	world    *world
 	index    int
 	identity crypto.Signer
-	machine  *drive.Party // nil: it has not been here yet, or has lost its keys
+	machine  drive.Part // nil: it has not been here yet, or has lost its keys
 	had      map[string]bool
 	away     bool // it does not connect
 
@@ -39,6 +39,8 @@ type party struct {
 	declined  int      // by the guard
 }
 
+func (p *party) peer() drive.Peer { return drive.Peer{Index: p.index} }
+
 // connect connects, with the keys that the party has.
 func (p *party) connect() error {
 	w := p.world
@@ -50,18 +52,14 @@ func (p *party) connect() error {
 			return err
 		}
 	}
-	guard := p.machine.Guard()
-	hello := drive.Hello{
-		Sessions: p.machine.Sessions(),
-		Least:    max(p.least, p.machine.Least()),
-		Told:     max(p.told, guard.Last()),
-	}
+	hello := p.machine.Hello()
+	hello.Least, hello.Told = max(p.least, hello.Least), max(p.told, hello.Told)
 	if w.deaf {
 		hello.Told = 0
 	}
 	p.had = make(map[string]bool)
-	w.server.Gone(w.now, p.index)
-	w.server.Connected(w.now, p.index, hello)
+	w.server.Gone(w.now, p.peer())
+	w.server.Connected(w.now, p.peer(), hello)
 	p.machine.Connected()
 	return p.proceed([32]byte{})
 }
@@ -76,7 +74,7 @@ func (p *party) begin(spent, least uint64) (err error) {
 	if own := p.world.blank; own != nil {
 		blank = func(_ uint64, v *masking.Vector) error { return own(p, v) }
 	}
-	p.machine, err = drive.NewParty(drive.PartyConfig{
+	p.machine, err = drive.NewPart(drive.PartSettings{
 		After:    p.world.after,
 		Luck:     p.world.luck,
 		Blank:    blank,
@@ -93,9 +91,8 @@ func (p *party) begin(spent, least uint64) (err error) {
 // renew makes the party come again with new keys. One that forgets no longer knows in which rounds
 // it has submitted.
 func (p *party) renew(forgets bool) error {
-	guard, least := p.machine.Guard(), p.machine.Least()
+	spent, least := p.machine.Guard().Last(), p.machine.Hello().Least
 	p.machine.Erase()
-	spent := guard.Last()
 	if forgets {
 		spent = 0
 	}
@@ -112,21 +109,14 @@ func (p *party) pump() (moved bool, err error) {
 		return false, nil
 	}
 	var items []drive.Item
-	for item := range s.Pending(p.index) {
+	for item := range s.Pending(p.peer()) {
 		if !p.had[item.Name] {
 			p.had[item.Name] = true
-			item.Shared = append(bytes.Clone(item.Shared), item.Own...)
 			items = append(items, item)
 		}
 	}
 	for _, item := range items {
-		switch item.Kind {
-		case drive.Join:
-			err = p.machine.Join(item.Session)
-		case drive.Carry:
-			err = p.machine.Receive(item.Shared, item.Round)
-		}
-		if err == nil {
+		if err = p.machine.Receive(item); err == nil {
 			err = p.proceed(s.Status().Fresh)
 		}
 		if err != nil {
@@ -162,7 +152,7 @@ func (p *party) proceed(fresh [32]byte) error {
 			if p.seen != nil {
 				p.seen(w.now, nil)
 			}
-			w.server.Absent(w.now, p.index, round.Number)
+			w.server.Said(w.now, p.peer(), drive.Said{Absent: round.Number})
 		}
 		if out.Ask == nil || out.Ask.Round == 0 {
 			continue
@@ -198,7 +188,7 @@ func zeros(_ uint64, v *masking.Vector) error {
 func (p *party) send(m drive.Message) error {
 	message := m.Bytes
 	if message == nil {
-		made := p.machine.Submission()
+		made := p.machine.Object(drive.SubmissionName)
 		if made == nil {
 			return nil // it has sent it
 		}
@@ -223,6 +213,6 @@ func (p *party) send(m drive.Message) error {
 		p.seen(w.now, message)
 	}
 	// What is refused changes nothing.
-	_ = w.server.ReadMessage(w.now, p.index, bytes.NewReader(message))
+	_ = w.server.Receive(w.now, p.peer(), bytes.NewReader(message))
 	return nil
 }

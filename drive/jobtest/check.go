@@ -163,12 +163,12 @@ func (w *World) checkDurable() {
 		for _, x := range w.seen.saved.Sessions {
 			hello.Sessions = append(hello.Sessions, x.Number)
 		}
-		loaded.Connected(s.Now(), p.index, hello)
+		loaded.Connected(s.Now(), p.peer(), hello)
 		knows := make(map[string]uint64)
-		for item := range loaded.Pending(p.index) {
+		for item := range loaded.Pending(p.peer()) {
 			knows[item.Name] = digestOf(item.Shared, item.Own)
 		}
-		for item := range s.drive.Pending(p.index) {
+		for item := range s.drive.Pending(p.peer()) {
 			if d, known := knows[item.Name]; !known || d != digestOf(item.Shared, item.Own) {
 				w.Fatal("%s for party %d would not survive a crash", item.Name, p.index)
 			}
@@ -191,7 +191,7 @@ func (w *World) checkAwake(wake drive.Time) {
 // checkItem checks something that is handed to a party.
 func (p *Party) checkItem(item drive.Item) {
 	w := p.world
-	d := digestOf(item.Shared)
+	d := digestOf(item.Own)
 	if was, ok := p.seen.items[item.Name]; ok && was != d {
 		w.Fatal("%s for party %d is not what it was", item.Name, p.index)
 	}

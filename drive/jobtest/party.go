@@ -14,7 +14,7 @@ import (
 type Party struct {
 	world  *World
 	index  int
-	drive  *drive.Party // nil: the process has ended
+	drive  drive.Part // nil: the process has ended
 	life   int
 	link   int // number of the connection as it knows; 0: there is none
 	remote int // likewise, as the server knows
@@ -54,9 +54,9 @@ func (p *Party) Start() {
 	}
 	var err error
 	if p.state == nil {
-		p.drive, err = drive.NewParty(p.config())
+		p.drive, err = drive.NewPart(p.config())
 	} else {
-		p.drive, err = drive.LoadParty(p.config(), &w.key, p.state)
+		p.drive, err = drive.LoadPart(p.config(), &w.key, p.state)
 	}
 	if err != nil {
 		w.Fatal("party %d does not load: %v", p.index, err)
@@ -67,9 +67,11 @@ func (p *Party) Start() {
 	}
 }
 
-func (p *Party) config() drive.PartyConfig {
+func (p *Party) peer() drive.Peer { return drive.Peer{Index: p.index} }
+
+func (p *Party) config() drive.PartSettings {
 	w := p.world
-	return drive.PartyConfig{
+	return drive.PartSettings{
 		Limits:   w.limits,
 		Session:  w.session,
 		Label:    w.config.Label,
@@ -105,12 +107,12 @@ func (p *Party) dies(place string) bool {
 func (p *Party) Lose() {
 	p.Kill()
 	if p.state != nil {
-		found, err := drive.LoadParty(p.config(), &p.world.key, p.state)
+		found, err := drive.LoadPart(p.config(), &p.world.key, p.state)
 		if err != nil {
 			p.world.Fatal("party %d does not load: %v", p.index, err)
 		}
-		guard := found.Guard()
-		p.spent, p.least = guard.Last(), found.Least()
+		hello := found.Hello()
+		p.spent, p.least = found.Guard().Last(), hello.Least
 		found.Erase()
 	}
 	p.world.Note("party %d loses its state", p.index)
@@ -131,8 +133,7 @@ func (p *Party) Connect() {
 	p.links++
 	p.link, p.remote = p.links, p.links
 	p.had, p.last = make(map[string]bool), make(map[bool]drive.Time)
-	guard := p.drive.Guard()
-	p.hello = drive.Hello{Sessions: p.drive.Sessions(), Least: p.drive.Least(), Told: guard.Last()}
+	p.hello = p.drive.Hello()
 	if p.Least != nil {
 		p.hello.Least = p.Least(p.hello.Least)
 	}
@@ -141,7 +142,7 @@ func (p *Party) Connect() {
 	}
 	w.Note("%s party %d connects", w.clock(), p.index)
 	link := p.link
-	s.drive.Connected(s.Now(), p.index, p.hello)
+	s.drive.Connected(s.Now(), p.peer(), p.hello)
 	s.proceed()
 	p.pump()
 	if p.drive != nil && p.link == link {
@@ -171,7 +172,7 @@ func (p *Party) leave() {
 	}
 	p.remote = 0
 	if s := p.world.Server; s.drive != nil {
-		s.drive.Gone(s.Now(), p.index)
+		s.drive.Gone(s.Now(), p.peer())
 		s.proceed()
 	}
 }
@@ -244,7 +245,7 @@ func (p *Party) carry(up bool, do func()) {
 		case up && p.remote != link && (w.options.Late == nil || !w.options.Late()):
 			return
 		case up && w.options.Away > 0:
-			w.Server.drive.Heard(w.Server.Now(), p.index)
+			w.Server.drive.Heard(w.Server.Now(), p.peer())
 		}
 		do()
 	}
@@ -261,15 +262,15 @@ func (p *Party) pump() {
 	if p.remote == 0 || s.drive == nil {
 		return
 	}
-	for item := range s.drive.Pending(p.index) {
+	for item := range s.drive.Pending(p.peer()) {
 		if p.had[item.Name] {
 			continue
 		}
 		p.had[item.Name] = true
-		item.Shared = append(bytes.Clone(item.Shared), item.Own...)
+		item.Own, item.Shared = bytes.Clone(item.Message()), nil
 		p.checkItem(item)
 		if s.Forge != nil && item.Kind == drive.Carry {
-			item.Shared = s.Forge(p.index, item.Shared)
+			item.Own = s.Forge(p.index, item.Own)
 		}
 		c := cast{item.Round, s.drive.Status().Fresh, s.model}
 		p.carry(false, func() { p.take(item, c) })
@@ -279,15 +280,8 @@ func (p *Party) pump() {
 // take takes an item of the server's. What a round begins with is believed once the message that
 // begins it is.
 func (p *Party) take(item drive.Item, c cast) {
-	var err error
 	p.seen.taken++
-	switch item.Kind {
-	case drive.Join:
-		err = p.drive.Join(item.Session)
-	case drive.Carry:
-		err = p.drive.Receive(item.Shared, item.Round)
-	}
-	if err != nil {
+	if err := p.drive.Receive(item); err != nil {
 		p.world.Fatal("party %d: %v", p.index, err)
 	}
 	p.proceedWith(c)
@@ -312,7 +306,7 @@ func (p *Party) proceedWith(c cast) {
 			if p.dies("before it saves") {
 				return
 			}
-			if !p.keep(r) || p.dies("after it saves") {
+			if !p.keep() || p.dies("after it saves") {
 				return
 			}
 		}
@@ -326,7 +320,7 @@ func (p *Party) proceedWith(c cast) {
 				break
 			}
 			p.carry(true, func() {
-				w.Server.drive.Absent(w.Server.Now(), p.index, away.Number)
+				w.Server.drive.Said(w.Server.Now(), p.peer(), drive.Said{Absent: away.Number})
 				w.Server.proceed()
 			})
 		}
@@ -344,12 +338,16 @@ func (p *Party) proceedWith(c cast) {
 
 // keep saves the state, after the submission that it names, and reports whether the process is
 // still alive.
-func (p *Party) keep(r drive.Ready) bool {
+func (p *Party) keep() bool {
 	w := p.world
 	kept := p.kept
-	if r.Submission != nil {
+	saved, err := p.drive.Save(&w.key)
+	if err != nil {
+		w.Fatal("%v", err)
+	}
+	for _, o := range saved.Objects {
 		var b bytes.Buffer
-		if _, err := r.Submission.WriteTo(&b); err != nil {
+		if _, err := o.Body.WriteTo(&b); err != nil {
 			w.Fatal("%v", err)
 		}
 		p.submission = b.Bytes()
@@ -360,11 +358,7 @@ func (p *Party) keep(r drive.Ready) bool {
 			return false
 		}
 	}
-	state, err := p.drive.State(&w.key)
-	if err != nil {
-		w.Fatal("%v", err)
-	}
-	p.state, p.kept = state, kept
+	p.state, p.kept = saved.State, kept
 	return true
 }
 
@@ -391,7 +385,7 @@ func (p *Party) send(m drive.Message) {
 	}
 	p.carry(true, func() {
 		s := w.Server
-		if err := s.drive.ReadMessage(s.Now(), p.index, bytes.NewReader(message)); err != nil {
+		if err := s.drive.Receive(s.Now(), p.peer(), bytes.NewReader(message)); err != nil {
 			w.Note("party %d is refused: %v", p.index, err)
 		}
 		w.trace(message)

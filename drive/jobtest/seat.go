@@ -1,12 +1,14 @@
 package jobtest
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"slices"
 
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/wire"
+	"github.com/hushsum/hushsum/masking"
 )
 
 // Seat is a member or a party of a Council, with its process, its store and its connection.
@@ -15,8 +17,7 @@ type Seat struct {
 	index  int
 	member bool
 
-	helps  *drive.Member
-	sends  *drive.Sender
+	drive  drive.Part // nil: the process has ended
 	state  []byte
 	life   int
 	link   int // of the connection; what was sent over an earlier one does not arrive
@@ -52,15 +53,10 @@ func (s *Seat) Start() {
 	}
 	s.life++
 	var err error
-	switch {
-	case s.member && s.state == nil:
-		s.helps, err = drive.NewMember(s.memberConfig())
-	case s.member:
-		s.helps, err = drive.LoadMember(s.memberConfig(), &w.key, s.state)
-	case s.state == nil:
-		s.sends, err = drive.NewSender(s.senderConfig())
-	default:
-		s.sends, err = drive.LoadSender(s.senderConfig(), &w.key, s.state)
+	if s.state == nil {
+		s.drive, err = drive.NewPart(s.settings())
+	} else {
+		s.drive, err = drive.LoadPart(s.settings(), &w.key, s.state)
 	}
 	s.ready = make(map[uint64][]int64)
 	if err != nil {
@@ -69,24 +65,23 @@ func (s *Seat) Start() {
 	s.Connect()
 }
 
-func (s *Seat) memberConfig() drive.MemberConfig {
+func (s *Seat) settings() drive.PartSettings {
 	w := s.world
-	return drive.MemberConfig{Sums: w.sums, Rounds: w.options.Rounds, Spent: s.Spent,
-		Identity: identities()[len(w.Parties)+s.index], Random: w.random}
-}
-
-func (s *Seat) senderConfig() drive.SenderConfig {
-	w := s.world
-	limits := drive.Limits{Rounds: w.options.Rounds, Submissions: w.options.Submissions,
-		Cost: w.cost, Ledger: w.ledger, Account: w.Name(s.index)}
-	if s.Often {
-		limits.Submissions, limits.Ledger = 0, nil
+	out := drive.PartSettings{Limits: drive.Limits{Rounds: w.options.Rounds}, Sums: w.sums,
+		Member: s.member, Spent: s.Spent, Random: w.random}
+	if s.member {
+		out.Identity = identities()[len(w.Parties)+s.index]
+		return out
 	}
-	return drive.SenderConfig{Limits: limits, Sums: w.sums, Identity: identities()[s.index],
-		Random: w.random}
+	out.Identity = identities()[s.index]
+	if !s.Often {
+		out.Limits.Submissions, out.Limits.Ledger = w.options.Submissions, w.ledger
+	}
+	out.Limits.Cost, out.Limits.Account = w.cost, w.Name(s.index)
+	return out
 }
 
-func (s *Seat) alive() bool { return s.helps != nil || s.sends != nil }
+func (s *Seat) alive() bool { return s.drive != nil }
 
 // String names the seat.
 func (s *Seat) String() string {
@@ -100,7 +95,7 @@ func (s *Seat) String() string {
 func (s *Seat) Kill() {
 	if s.alive() {
 		s.world.Note("%s dies", s)
-		s.helps, s.sends = nil, nil
+		s.drive = nil
 		s.Cut()
 	}
 }
@@ -124,29 +119,15 @@ func (s *Seat) Connect() {
 	}
 	s.link++
 	s.online, s.have = true, make(map[string]bool)
-	told := uint64(0)
-	if s.member {
-		told = s.helps.Told()
-	} else {
-		told = s.sends.Told()
-	}
+	hello := drive.Hello{Told: s.drive.Hello().Told}
 	if s.Told != nil {
-		told = s.Told(told)
+		hello.Told = s.Told(hello.Told)
 	}
-	hello := drive.Hello{Told: told}
 	s.carry(0, func() {
-		if s.member {
-			w.Hub.drive.MemberConnected(w.now, s.index, hello)
-		} else {
-			w.Hub.drive.Connected(w.now, s.index, hello)
-		}
+		w.Hub.drive.Connected(w.now, s.peer(), hello)
 		s.pump()
 	})
-	if s.member {
-		s.helps.Connected()
-	} else {
-		s.sends.Connected()
-	}
+	s.drive.Connected()
 	s.proceed()
 }
 
@@ -177,11 +158,7 @@ func (s *Seat) Cut() {
 			if hub.life != life || hub.drive == nil || s.online {
 				return
 			}
-			if s.member {
-				hub.drive.MemberGone(w.now, s.index)
-			} else {
-				hub.drive.Gone(w.now, s.index)
-			}
+			hub.drive.Gone(w.now, s.peer())
 			hub.proceed()
 		})
 	}
@@ -216,13 +193,10 @@ func (s *Seat) pump() {
 	if !s.online || w.Hub.drive == nil {
 		return
 	}
-	pending := w.Hub.drive.Pending(s.index)
-	if s.member {
-		pending = w.Hub.drive.MemberPending(s.index)
-	}
-	for i := 0; s.Often && i < len(w.Parties) && !w.Hub.drive.Due(s.index); i++ {
-		if w.Hub.drive.Due(i) {
-			pending = w.Hub.drive.Pending(i)
+	pending := w.Hub.drive.Pending(s.peer())
+	for i := 0; s.Often && i < len(w.Parties) && !w.Hub.drive.At(s.peer()).Due; i++ {
+		if other := (drive.Peer{Index: i}); w.Hub.drive.At(other).Due {
+			pending = w.Hub.drive.Pending(other)
 		}
 	}
 	for item := range pending {
@@ -238,19 +212,17 @@ func (s *Seat) pump() {
 
 // take takes what the server has sent.
 func (s *Seat) take(item drive.Item, broadcast [32]byte) {
-	switch {
-	case !s.alive():
-	case item.Kind == drive.Last:
-		if s.Done = true; s.member {
-			s.helps.Finish()
-		}
-	case s.member:
-		s.helps.Receive(item.Own)
-	case item.Kind == drive.Upload:
-		s.sends.Upload(item.Round)
-	default:
+	if !s.alive() {
+		return
+	}
+	switch item.Kind {
+	case drive.Last:
+		s.Done = true
+	case drive.Carry:
 		s.shown = broadcast
-		s.sends.Opening(item.Own)
+	}
+	if err := s.drive.Receive(item); err != nil {
+		s.world.Fatal("%s: %v", s, err)
 	}
 }
 
@@ -262,11 +234,11 @@ func (s *Seat) work(ask *drive.Ask) {
 		return
 	}
 	w.After(w.options.Work(), func() {
-		if s.life != life || s.sends == nil {
+		if s.life != life || !s.alive() {
 			return
 		}
 		if s.NoVector != nil && s.NoVector(ask.Round) {
-			s.sends.Absent(ask.ID, fmt.Errorf("no rows"))
+			s.drive.Absent(ask.ID, ask.Round, fmt.Errorf("no rows"))
 			s.proceed()
 			return
 		}
@@ -279,7 +251,7 @@ func (s *Seat) work(ask *drive.Ask) {
 		}
 		if w.options.Stale > 0 {
 			s.ready[ask.Round] = values
-			s.sends.Finished(ask.ID)
+			s.drive.Finished(ask.ID)
 		} else {
 			s.answer(ask.ID, broadcast, values)
 		}
@@ -289,12 +261,13 @@ func (s *Seat) work(ask *drive.Ask) {
 
 func (s *Seat) answer(id drive.AskID, broadcast [32]byte, values []int64) {
 	w := s.world
-	was := s.sends.Told()
-	kept := slices.Clone(values)
-	if err := s.sends.Answer(id, broadcast, kept); err != nil {
+	was := s.drive.Hello().Told
+	err := s.drive.Answer(drive.Answer{ID: id, Broadcast: broadcast,
+		Fill: func(v *masking.Vector) error { return v.Set(unsigned(values)) }})
+	if err != nil {
 		w.Fatal("%s: %v", s, err)
 	}
-	if s.sends.Told() > was {
+	if s.drive.Hello().Told > was {
 		w.vectors[fmt.Sprint(s.index, ".", id.Round)] = slices.Clone(values)
 		if id.Made > 0 {
 			w.Ages[id.Round-id.Made]++
@@ -302,36 +275,47 @@ func (s *Seat) answer(id drive.AskID, broadcast [32]byte, values []int64) {
 	}
 }
 
+// unsigned are values as a vector of 64 bits holds them.
+func unsigned(values []int64) []uint64 {
+	out := make([]uint64, len(values))
+	for k, x := range values {
+		out[k] = uint64(x)
+	}
+	return out
+}
+
 // settle saves what has to be, and returns what may leave; nil if the process has died.
-func (s *Seat) settle() *drive.SenderOut {
-	r, _ := s.sends.Ready()
+func (s *Seat) settle() *drive.Out {
+	r, _ := s.drive.Ready()
 	for _, x := range r.Reports {
 		s.world.Note("%s: %d round %d %v", s, x.Kind, x.Round, x.Err)
 	}
 	if r.Save {
-		state, err := s.sends.State(&s.world.key)
+		saved, err := s.drive.Save(&s.world.key)
 		if err != nil {
 			s.world.Fatal("%s: %v", s, err)
 		}
 		if s.dies("before") {
 			return nil
 		}
-		s.state = state
+		s.state = saved.State
 		if s.dies("after") {
 			return nil
 		}
 	}
-	out := s.sends.Advance()
+	out := s.drive.Advance()
 	for _, away := range out.Away {
-		s.say(func(d *drive.Committee) { d.Absent(s.world.now, s.index, away.Number) })
+		s.say(drive.Said{Absent: away.Number})
 	}
 	if out.Offer != 0 && s.Pushes {
-		s.sends.Upload(out.Offer)
+		if err := s.drive.Receive(drive.Item{Kind: drive.Upload, Round: out.Offer}); err != nil {
+			s.world.Fatal("%s: %v", s, err)
+		}
 	} else if out.Offer != 0 {
-		s.say(func(d *drive.Committee) { d.Offer(s.world.now, s.index, out.Offer) })
+		s.say(drive.Said{Offer: out.Offer})
 	}
-	if out.Send != nil {
-		s.send(out.Send)
+	for _, m := range out.Send {
+		s.send(m.Bytes)
 	}
 	if s.dies("sent") {
 		return nil
@@ -342,20 +326,23 @@ func (s *Seat) settle() *drive.SenderOut {
 	return &out
 }
 
-// say has the server hear something.
-func (s *Seat) say(do func(d *drive.Committee)) {
+// say tells the server something.
+func (s *Seat) say(said drive.Said) {
+	s.heard(func(d drive.Lead) { d.Said(s.world.now, s.peer(), said) })
+}
+
+// heard has the server hear something.
+func (s *Seat) heard(do func(d drive.Lead)) {
 	if s.online {
 		s.carry(0, func() {
 			hub := s.world.Hub.drive
-			if s.member {
-				hub.MemberHeard(s.world.now, s.index)
-			} else {
-				hub.Heard(s.world.now, s.index)
-			}
+			hub.Heard(s.world.now, s.peer())
 			do(hub)
 		})
 	}
 }
+
+func (s *Seat) peer() drive.Peer { return drive.Peer{Index: s.index, Member: s.member} }
 
 // checkSent: no two submissions, signatures or parts of a round differ, whatever crashed.
 func (s *Seat) checkSent(message []byte) {
@@ -384,59 +371,19 @@ func (s *Seat) send(message []byte) {
 	if !s.member {
 		w.uploads[string(message[:46])]++
 	}
-	s.say(func(d *drive.Committee) {
-		var err error
-		if s.member {
-			err = d.ReceiveMember(w.now, s.index, message)
-		} else if err = d.Receive(w.now, s.index, message); err == nil {
-			w.Hub.Received += len(message)
-		}
-		if err != nil {
+	s.heard(func(d drive.Lead) {
+		if err := d.Receive(w.now, s.peer(), bytes.NewBuffer(message)); err != nil {
 			w.Note("server refuses %s: %v", s, err)
+		} else if !s.member {
+			w.Hub.Received += len(message)
 		}
 	})
 }
 
 // proceed is the seat's loop.
 func (s *Seat) proceed() {
-	switch {
-	case s.sends != nil:
-		for s.sends != nil {
-			if _, decided := s.sends.Ready(); !decided || s.settle() == nil {
-				return
-			}
-		}
-	case s.helps != nil:
-		s.help()
-	}
-}
-
-func (s *Seat) help() {
-	for s.helps != nil {
-		r, decided := s.helps.Ready()
-		if !decided {
-			return
-		}
-		for _, x := range r.Reports {
-			s.world.Note("%s: %d round %d %v", s, x.Kind, x.Round, x.Err)
-		}
-		if r.Save {
-			state, err := s.helps.State(&s.world.key)
-			if err != nil {
-				s.world.Fatal("%s: %v", s, err)
-			}
-			if s.dies("before") {
-				return
-			}
-			s.state = state
-			if s.dies("after") {
-				return
-			}
-		}
-		for _, m := range s.helps.Advance() {
-			s.send(m)
-		}
-		if s.dies("sent") {
+	for s.alive() {
+		if _, decided := s.drive.Ready(); !decided || s.settle() == nil {
 			return
 		}
 	}

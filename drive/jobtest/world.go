@@ -311,13 +311,13 @@ func (w *World) Lost() uint64 { return w.lost }
 // Configs returns the configurations of a job's server and of its parties, for tests that have a
 // carrier of their own.
 func Configs(tb testing.TB, o Options, random io.Reader) (
-	server drive.ServerConfig, party func(i int) drive.PartyConfig,
+	server drive.Settings, party func(i int) drive.PartSettings,
 ) {
 	tb.Helper()
 	w := New(tb, 0, o)
 	server = w.Server.config()
 	server.Random = random
-	return server, func(i int) drive.PartyConfig {
+	return server, func(i int) drive.PartSettings {
 		c := w.Parties[i].config()
 		c.Random = random
 		return c

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/hushsum/hushsum/drive"
@@ -17,9 +18,9 @@ import (
 type party struct {
 	world  *World
 	index  int
-	config drive.PartyConfig
-	drive  *drive.Party // nil: the process has ended
-	cast   *broadcast   // the last that came
+	config drive.PartSettings
+	drive  drive.Part // nil: the process has ended
+	cast   *broadcast // the last that came
 	asks   []question
 	asked  []question // that were ever asked
 
@@ -52,9 +53,9 @@ func (a counts) below(b counts) bool {
 	return a.count < b.count || a.last < b.last || a.least < b.least
 }
 
-func countsOf(p *drive.Party) counts {
+func countsOf(p drive.Part) counts {
 	guard := p.Guard()
-	return counts{guard.Count(), guard.Last(), p.Least()}
+	return counts{guard.Count(), guard.Last(), p.Hello().Least}
 }
 
 type messageID struct {
@@ -64,13 +65,13 @@ type messageID struct {
 }
 
 // load makes the party of its durable state.
-func (p *party) load() *drive.Party {
-	var d *drive.Party
+func (p *party) load() drive.Part {
+	var d drive.Part
 	var err error
 	if p.state == nil {
-		d, err = drive.NewParty(p.config)
+		d, err = drive.NewPart(p.config)
 	} else {
-		d, err = drive.LoadParty(p.config, &p.world.key, p.state)
+		d, err = drive.LoadPart(p.config, &p.world.key, p.state)
 	}
 	if err != nil {
 		p.world.fatal("party %d does not load: %v", p.index, err)
@@ -143,27 +144,23 @@ func (p *party) proceed() {
 		for _, report := range r.Reports {
 			p.reported(report)
 		}
-		var digest [32]byte
-		if r.Submission != nil {
-			if !r.Save {
-				w.fatal("party %d: a submission is not to be saved", p.index)
-			}
-			digest = p.submitted(r.Submission)
-			if p.killed() {
-				return
-			}
-			p.object = bytesOf(w, r.Submission)
-			if p.killed() {
-				return
-			}
-			p.kept = digest
-		}
 		if r.Save {
-			state, err := p.drive.State(&w.key)
+			saved, err := p.drive.Save(&w.key)
 			if err != nil {
 				w.fatal("party %d: %v", p.index, err)
 			}
-			p.state, p.known = state, countsOf(p.drive)
+			for _, o := range saved.Objects {
+				digest := p.submitted(o.Body)
+				if p.killed() {
+					return
+				}
+				p.object = bytesOf(w, o.Body)
+				if p.killed() {
+					return
+				}
+				p.kept = digest
+			}
+			p.state, p.known = saved.State, countsOf(p.drive)
 			if p.killed() {
 				return
 			}
@@ -211,7 +208,7 @@ func (p *party) reported(r drive.Report) {
 	}
 }
 
-func bytesOf(w *World, s *protocol.Submission) []byte {
+func bytesOf(w *World, s io.WriterTo) []byte {
 	var b bytes.Buffer
 	if _, err := s.WriteTo(&b); err != nil {
 		w.fatal("%v", err)
@@ -220,7 +217,7 @@ func bytesOf(w *World, s *protocol.Submission) []byte {
 }
 
 // submitted notes which round of the job a submission is for.
-func (p *party) submitted(s *protocol.Submission) [32]byte {
+func (p *party) submitted(s io.WriterTo) [32]byte {
 	digest := sha256.Sum256(bytesOf(p.world, s))
 	p.job[digest] = p.filled.round
 	return digest
@@ -252,7 +249,7 @@ func (p *party) durable(out drive.Out) {
 			w.fatal("party %d sends a message of session %d that its durable state does not know",
 				p.index, m.Session)
 		}
-		s := p.drive.Submission()
+		s := p.drive.Object(drive.SubmissionName)
 		if m.Bytes != nil || s == nil {
 			continue
 		}
@@ -268,7 +265,7 @@ func (p *party) send(m drive.Message) {
 	w := p.world
 	message := m.Bytes
 	if message == nil {
-		if s := p.drive.Submission(); s != nil {
+		if s := p.drive.Object(drive.SubmissionName); s != nil {
 			message = bytesOf(w, s)
 		} else if sha256.Sum256(p.object) == p.kept {
 			message = p.object

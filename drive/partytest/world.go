@@ -179,7 +179,7 @@ func New(tb testing.TB, choices Choices, seed uint64, tested int) *World {
 	w.number = max(least, 1) - 1
 	w.tested = min(tested, n)
 	for i, signer := range signers {
-		p := &party{world: w, index: i, config: drive.PartyConfig{
+		p := &party{world: w, index: i, config: drive.PartSettings{
 			Limits:   w.limits,
 			Session:  w.session,
 			Label:    w.config.Label,
@@ -313,7 +313,7 @@ func (w *World) next() uint64 {
 	number := w.number + 1
 	for _, p := range w.parties {
 		if p.drive != nil {
-			number = max(number, p.drive.Least())
+			number = max(number, p.drive.Hello().Least)
 		}
 	}
 	return number
@@ -460,18 +460,15 @@ func (w *World) deliver(m post) {
 	if p.drive == nil {
 		return
 	}
-	var err error
+	item := drive.Item{Kind: drive.Carry, Own: m.message, Round: m.round}
 	switch {
 	case m.message == nil:
 		w.note("party %d: join %d", m.to, m.number)
-		err = p.drive.Join(m.number)
-	default:
-		if m.cast != nil {
-			p.cast = m.cast
-		}
-		err = p.drive.Receive(m.message, m.round)
+		item = drive.Item{Kind: drive.Join, Session: m.number}
+	case m.cast != nil:
+		p.cast = m.cast
 	}
-	if err != nil {
+	if err := p.drive.Receive(item); err != nil {
 		w.fatal("party %d: %v", m.to, err)
 	}
 	p.proceed()
@@ -576,7 +573,7 @@ func (w *World) lie() {
 func (w *World) lieAboutNumber(p *party) {
 	least := w.number + 1
 	if p.drive != nil {
-		least = p.drive.Least()
+		least = p.drive.Hello().Least
 	}
 	number := []uint64{0, 7, 1 << 62, 1<<64 - 1, least - 1, w.number, least + 1<<41,
 		least + protocol.MaxNumberJump, least + 3}[w.choices.IntN(9)]

@@ -145,7 +145,7 @@ type meddler struct {
 // live takes part with new keys and no memory, until ctx or the federation ends.
 func (m *meddler) live(ctx context.Context) (ended bool) {
 	rounds := uint64(m.fed.Settled.Rounds())
-	p, err := drive.NewParty(drive.PartyConfig{
+	p, err := drive.NewPart(drive.PartSettings{
 		Limits:   drive.Limits{Rounds: rounds},
 		Session:  m.fed.Settled.Config,
 		Label:    m.fed.Settled.Config(1).Label,
@@ -158,9 +158,9 @@ func (m *meddler) live(ctx context.Context) (ended bool) {
 	defer p.Erase()
 	var seen []string
 	for ctx.Err() == nil {
-		guard := p.Guard()
+		hello := p.Hello()
 		next, err := m.Server.Next(ctx, m.fed.ID, exchange.Ask{
-			Sessions: p.Sessions(), Least: p.Least(), Round: guard.Last(), Seen: seen,
+			Sessions: hello.Sessions, Least: hello.Least, Round: hello.Told, Seen: seen,
 		}, int64(m.fed.Settled.Config(1).MaxMessage()))
 		m.count(fmt.Sprint("asked ", m.index))
 		switch {
@@ -169,9 +169,10 @@ func (m *meddler) live(ctx context.Context) (ended bool) {
 		case next.Kind == exchange.End:
 			return true
 		case next.Kind == exchange.Join:
-			err = p.Join(next.Session)
+			err = p.Receive(drive.Item{Kind: drive.Join, Session: next.Session})
 		case next.Kind == exchange.Message:
-			err = p.Receive(next.Message, uint64(next.Round))
+			err = p.Receive(drive.Item{Kind: drive.Carry, Own: next.Message,
+				Round: uint64(next.Round)})
 		}
 		if next.Kind == exchange.Nothing {
 			pause(ctx, 100*time.Millisecond)
@@ -199,7 +200,7 @@ func pause(ctx context.Context, d time.Duration) {
 }
 
 // proceed does what the party has decided, and saves nothing.
-func (m *meddler) proceed(ctx context.Context, p *drive.Party) error {
+func (m *meddler) proceed(ctx context.Context, p drive.Part) error {
 	for {
 		if _, decided := p.Ready(); !decided {
 			return nil
@@ -209,7 +210,7 @@ func (m *meddler) proceed(ctx context.Context, p *drive.Party) error {
 			message := one.Bytes
 			if message == nil {
 				var b bytes.Buffer
-				if _, err := p.Submission().WriteTo(&b); err != nil {
+				if _, err := p.Object(drive.SubmissionName).WriteTo(&b); err != nil {
 					return err
 				}
 				message = b.Bytes()
@@ -232,7 +233,7 @@ func (m *meddler) proceed(ctx context.Context, p *drive.Party) error {
 }
 
 // work answers with the vector that an honest party would submit.
-func (m *meddler) work(ctx context.Context, p *drive.Party, ask drive.Ask) error {
+func (m *meddler) work(ctx context.Context, p drive.Part, ask drive.Ask) error {
 	round := int(ask.Round)
 	file, err := m.Server.Model(ctx, m.fed.ID, round, 1<<20)
 	if err != nil {

@@ -74,10 +74,11 @@ func (s *sending) finish() error {
 		if err := s.check(m.update); err != nil {
 			return localError{err}
 		}
-		s.sender.Finished(m.id)
+		s.party.Finished(m.id)
 		return nil
 	}
-	if err := s.sender.None(m.id, opening(m.of), m.err); err != nil {
+	why := drive.Answer{ID: m.id, Round: m.id.Round, Broadcast: opening(m.of), Err: m.err}
+	if err := s.party.Answer(why); err != nil {
 		return localError{err}
 	}
 	return nil
@@ -88,7 +89,7 @@ func (s *sending) finish() error {
 func (s *sending) submitMade(ask *drive.Ask, w *Work) error {
 	m := s.making
 	if m == nil || !m.told || m.id.Round != ask.ID.Made {
-		s.sender.Absent(ask.ID, fmt.Errorf("%w: nothing was made in round %d", drive.ErrRound,
+		s.party.Absent(ask.ID, ask.Round, fmt.Errorf("%w: nothing was made in round %d", drive.ErrRound,
 			ask.ID.Made))
 		return nil
 	}

@@ -856,7 +856,7 @@ func TestLostSubmission(t *testing.T) {
 // The party's ledger is the federation's: what all rounds spend is within epsilon, and there is
 // none without noise.
 func TestGuardLedger(t *testing.T) {
-	guardOf := func(f *federation.Federation, spent int) drive.Guard {
+	guardOf := func(f *federation.Federation, spent int) *drive.Guard {
 		p := member(t, f, "http://127.0.0.1:1", t.TempDir())
 		p.Spent, p.LeastNumber = spent, 1
 		r := &running{Party: *p}

@@ -26,7 +26,7 @@ func (r *running) workUntil(ctx context.Context, at time.Time, ask drive.Ask, w 
 			return ctx.Err()
 		}
 		answer.Err = err
-		answer.Fill = func(v *masking.Vector) error { return r.note(ask.Round, v, v.Add(made)) }
+		answer.Fill = func(v *masking.Vector) error { return v.Add(made) }
 		if err := r.party.Answer(answer); err != nil {
 			return localError{err}
 		}

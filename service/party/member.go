@@ -3,7 +3,6 @@ package party
 import (
 	"context"
 	"crypto"
-	"fmt"
 	"log/slog"
 
 	"github.com/hushsum/hushsum/drive"
@@ -34,10 +33,7 @@ type Member struct {
 }
 
 // helping is a Member that runs.
-type helping struct {
-	*running
-	member *drive.Member
-}
+type helping struct{ *running }
 
 // Run helps until the federation ends. It fails with the errors of [Party.Run].
 func (m *Member) Run(ctx context.Context) error {
@@ -51,7 +47,7 @@ func (m *Member) Run(ctx context.Context) error {
 	if err := m.Policy.Check(m.Federation.Settled); err != nil {
 		return err
 	}
-	h := &helping{running: &running{
+	h := &helping{&running{
 		Party: Party{Federation: m.Federation, Identity: m.Identity, Server: m.Server,
 			Folder: m.Folder, Key: m.Key, Policy: m.Policy, Log: m.Log, Spent: m.Spent, fault: m.fault},
 		path: memberPath(m.Federation.ID),
@@ -62,46 +58,29 @@ func (m *Member) Run(ctx context.Context) error {
 }
 
 func (h *helping) load() error {
-	v, err := h.store.load(h.Spent > 0)
-	if err != nil {
+	if err := h.begin(h.Federation.Settled.Member(h.Identity, nil)); err != nil {
 		return err
 	}
-	if h.round = uint64(h.Spent); v != nil {
-		h.round = max(h.round, v.Round)
-	}
-	settled := h.Federation.Settled
-	config := drive.MemberConfig{
-		Sums:     settled.Oneshot(),
-		Rounds:   uint64(settled.Rounds()),
-		Spent:    h.round,
-		Identity: h.Identity,
-	}
-	if v == nil {
-		if h.member, err = drive.NewMember(config); err != nil || h.Spent == 0 {
-			return err
-		}
-		return h.saveState(h.member.State) // so that the next start knows it
-	}
-	if h.member, err = drive.LoadMember(config, h.Key, v.Party); err != nil {
-		return fmt.Errorf("%w: %w", ErrStored, err)
-	}
-	h.member.Connected() // the last answer may never have arrived
+	h.party.Connected() // the last answer may never have arrived
 	return nil
 }
 
 func (h *helping) ask() exchange.Ask {
-	return exchange.Ask{Round: h.member.Told(), Seen: h.seen}
+	return exchange.Ask{Round: h.party.Hello().Told, Seen: h.seen}
 }
 
 // take handles what is next.
-func (h *helping) take(next *exchange.Next) error {
+func (h *helping) take(next *exchange.Next) (err error) {
 	switch next.Kind {
 	case exchange.Message:
-		h.member.Receive(next.Message)
+		err = h.party.Receive(drive.Item{Kind: drive.Carry, Own: next.Message})
 	case exchange.End:
-		h.member.Finish()
+		err = h.party.Receive(drive.Item{Kind: drive.Last})
 	default:
 		return errNext(next)
+	}
+	if err != nil {
+		return localError{err}
 	}
 	return nil
 }
@@ -109,20 +88,20 @@ func (h *helping) take(next *exchange.Next) error {
 // proceed saves what the member has decided, then sends it.
 func (h *helping) proceed(ctx context.Context) error {
 	for {
-		ready, some := h.member.Ready()
+		ready, some := h.party.Ready()
 		if !some {
 			return nil
 		}
 		if ready.Save {
-			if err := h.saveState(h.member.State); err != nil {
+			if err := h.save(); err != nil {
 				return err
 			}
 		}
 		for _, one := range ready.Reports {
 			h.tell(one)
 		}
-		for _, message := range h.member.Advance() {
-			if _, err := h.post(ctx, message); err != nil {
+		for _, message := range h.party.Advance().Send {
+			if _, err := h.post(ctx, message.Bytes); err != nil {
 				return err
 			}
 		}

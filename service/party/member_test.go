@@ -102,7 +102,7 @@ func folderOf(t *testing.T, m *Member, kind string) {
 	s, err := openStore(m.Folder, m.Key, kind, m.Federation.ID, m.Identity)
 	if err == nil {
 		defer s.Close()
-		err = s.save(&saved{Round: 1})
+		err = s.save(&saved{})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -149,7 +149,7 @@ func TestOneshotLostOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		h := &helping{running: &running{Party: Party{Federation: m.Federation, Identity: m.Identity,
+		h := &helping{&running{Party: Party{Federation: m.Federation, Identity: m.Identity,
 			Key: m.Key, Folder: m.Folder, Spent: spent}}}
 		s := &sending{running: &running{Party: p, accepted: new(consent.Accepted)}}
 		s.Spent = spent
@@ -158,7 +158,7 @@ func TestOneshotLostOnce(t *testing.T) {
 			err = h.load()
 			h.store.Close()
 		}
-		if err != nil || h.member.Told() != 3 {
+		if err != nil || h.party.Hello().Told != 3 {
 			t.Fatalf("a member, spent %d: %v", spent, err)
 		}
 		if s.store, err = openStore(p.Folder, p.Key, kindParty, id, p.Identity); err == nil {
@@ -168,7 +168,7 @@ func TestOneshotLostOnce(t *testing.T) {
 		if err != nil {
 			t.Fatalf("a party, spent %d: %v", spent, err)
 		}
-		if guard := s.sender.Guard(); guard.Last() != 3 {
+		if guard := s.party.Guard(); guard.Last() != 3 {
 			t.Errorf("a party, spent %d: round %d is the last that counts as spent", spent, guard.Last())
 		}
 	}

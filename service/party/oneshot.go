@@ -2,7 +2,6 @@ package party
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/job"
@@ -15,55 +14,36 @@ import (
 // the server has room.
 type sending struct {
 	*running
-	sender *drive.Sender
 	offer  uint64  // the round that it has a message of, 0: none
 	making *making // with sum.buffer, what the trainer is at, or has made
 }
 
 func (s *sending) load() error {
-	v, err := s.store.load(s.Spent > 0)
-	if err != nil {
+	if err := s.loadParty(); err != nil {
 		return err
 	}
-	settled := s.Federation.Settled
-	config := drive.SenderConfig{
-		Sums:     settled.Oneshot(),
-		Identity: s.Identity,
-		Random:   s.random,
-		Noisy:    settled.Mechanism() != nil,
-		Spent:    uint64(s.Spent),
-	}
-	if config.Limits, err = s.Federation.Settled.Limits(s.Identity.Public()); err != nil {
-		return err
-	}
-	if v == nil {
-		if s.sender, err = drive.NewSender(config); err != nil || s.Spent == 0 {
-			return err
-		}
-		return s.saveState(s.sender.State) // so that the next start knows it
-	}
-	if s.sender, err = drive.LoadSender(config, s.Key, v.Party); err != nil {
-		return fmt.Errorf("%w: %w", ErrStored, err)
-	}
-	s.sender.Connected()
+	s.party.Connected()
 	return s.proceed(context.Background()) // which sends nothing yet
 }
 
 func (s *sending) ask() exchange.Ask {
-	return exchange.Ask{Round: s.sender.Told(), Absent: s.absent, Offer: s.offer, Seen: s.seen,
+	return exchange.Ask{Round: s.party.Hello().Told, Absent: s.absent, Offer: s.offer, Seen: s.seen,
 		Working: s.making != nil && !s.making.told}
 }
 
 // take handles what is next.
-func (s *sending) take(next *exchange.Next) error {
+func (s *sending) take(next *exchange.Next) (err error) {
 	switch next.Kind {
 	case exchange.Message:
-		s.sender.Opening(next.Message)
+		err = s.party.Receive(drive.Item{Kind: drive.Carry, Own: next.Message})
 	case exchange.Upload:
-		s.sender.Upload(uint64(next.Round))
+		err = s.party.Receive(drive.Item{Kind: drive.Upload, Round: uint64(next.Round)})
 	case exchange.End:
 	default:
 		return errNext(next)
+	}
+	if err != nil {
+		return localError{err}
 	}
 	return nil
 }
@@ -74,12 +54,12 @@ func (s *sending) proceed(ctx context.Context) error {
 		if err := s.finish(); err != nil {
 			return err
 		}
-		ready, some := s.sender.Ready()
+		ready, some := s.party.Ready()
 		if !some {
 			return nil
 		}
 		if ready.Save {
-			if err := s.saveState(s.sender.State); err != nil {
+			if err := s.save(); err != nil {
 				return err
 			}
 			if err := s.count(); err != nil {
@@ -89,23 +69,23 @@ func (s *sending) proceed(ctx context.Context) error {
 		for _, one := range ready.Reports {
 			s.tell(one)
 		}
-		if err := s.leave(ctx, s.sender.Advance()); err != nil {
+		if err := s.leave(ctx, s.party.Advance()); err != nil {
 			return err
 		}
 	}
 }
 
 // leave sends what may be sent, and trains.
-func (s *sending) leave(ctx context.Context, out drive.SenderOut) error {
+func (s *sending) leave(ctx context.Context, out drive.Out) error {
 	for _, away := range out.Away {
 		s.absent = away.Number // which the next question tells
 	}
 	if out.Offer != 0 {
 		s.offer = out.Offer // which the next question tells
 	}
-	if out.Send != nil {
+	for _, m := range out.Send {
 		s.rest()
-		taken, err := s.post(ctx, out.Send)
+		taken, err := s.post(ctx, m.Bytes)
 		if err != nil {
 			return err
 		}
@@ -127,7 +107,7 @@ func (s *sending) work(ctx context.Context, ask *drive.Ask) error {
 	case err != nil:
 		return err
 	case refused != nil:
-		s.sender.Absent(ask.ID, refused)
+		s.party.Absent(ask.ID, ask.Round, refused)
 		return nil
 	case w == nil: // the round went on
 		return nil
@@ -144,7 +124,7 @@ func (s *sending) work(ctx context.Context, ask *drive.Ask) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil && cause != nil: // the round is over
-		s.sender.Absent(ask.ID, cause)
+		s.party.Absent(ask.ID, ask.Round, cause)
 		return nil
 	case err == nil:
 		if err := s.check(update); err != nil {
@@ -162,21 +142,20 @@ func opening(w *Work) [32]byte {
 }
 
 // answer makes the message of an update, or of zeros where there is a reason for them.
-func (s *sending) answer(ask *drive.Ask, w *Work, update *Update, why error) (err error) {
-	var values []int64
-	if why == nil {
-		var rounds uint64
-		if ask.ID.Made > 0 {
-			rounds = ask.Round - ask.ID.Made
+func (s *sending) answer(ask *drive.Ask, w *Work, update *Update, why error) error {
+	rounds := uint64(0)
+	if ask.ID.Made > 0 {
+		rounds = ask.Round - ask.ID.Made
+	}
+	answer := drive.Answer{ID: ask.ID, Round: ask.Round, Broadcast: opening(w), Err: why}
+	answer.Fill = func(v *masking.Vector) error {
+		values, err := s.values(update, w, rounds)
+		if err != nil {
+			return err
 		}
-		values, why = s.values(update, w, rounds)
+		return set(v, values)
 	}
-	if why != nil {
-		err = s.sender.None(ask.ID, opening(w), why)
-	} else {
-		err = s.sender.Answer(ask.ID, opening(w), values)
-	}
-	if err != nil {
+	if err := s.party.Answer(answer); err != nil {
 		return localError{err}
 	}
 	return nil
@@ -184,28 +163,18 @@ func (s *sending) answer(ask *drive.Ask, w *Work, update *Update, why error) (er
 
 // values encodes an update that was begun a given number of rounds before, without noise, which is
 // in the mask.
-func (s *sending) values(update *Update, w *Work, rounds uint64) ([]int64, error) {
+func (s *sending) values(update *Update, w *Work, rounds uint64) ([][]uint64, error) {
 	settled, digest := s.Federation.Settled, job.BroadcastDigest(w.File)
-	values, err := update.Values, error(nil)
 	switch {
 	case update.Message != nil:
-		values, err = settled.EncodeMessage(digest, update.Message.Weighed(rounds), s.random)
-	case values == nil:
-		m := job.Message{Vector: update.Vector}.Weighed(rounds)
-		m.Vector, err = s.Federation.Join(m.Vector, update.Loss, update.Accuracy)
-		if err == nil {
-			values, err = settled.EncodeDigest(digest, m.Vector, s.random)
-		}
+		return settled.EncodeMessage(digest, update.Message.Weighed(rounds), s.random)
+	case update.Values != nil:
+		return update.Values, nil
 	}
+	m := job.Message{Vector: update.Vector}.Weighed(rounds)
+	vector, err := s.Federation.Join(m.Vector, update.Loss, update.Accuracy)
 	if err != nil {
 		return nil, err
 	}
-	if s.Submitted != nil {
-		s.Submitted(w.Round, values)
-	}
-	integers := masking.Signed(s.Federation.Settled.Layout(), values)
-	for _, lane := range values {
-		clear(lane)
-	}
-	return integers, nil
+	return settled.EncodeDigest(digest, vector, s.random)
 }

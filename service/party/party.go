@@ -119,16 +119,14 @@ type running struct {
 	machine
 	path     string // where it asks and sends
 	store    *store
-	party    *drive.Party
+	party    drive.Part
 	accepted *consent.Accepted // nil: a member spends nothing
-	round    uint64            // the last that it submitted in; in that of Spent it only may have
 	absent   uint64            // the round that it is absent from
 	seen     []string
 	most     int64
 	working  context.Context // of what the party is at, see watch
 	turns    bool            // it has a place of Turns
 	worker   instant.Worker  // of a federation with an instant
-	filled   filled          // for Submitted
 
 	unproved int // rounds in which the program has failed, in a job by records
 
@@ -190,11 +188,11 @@ func (p *Party) Run(ctx context.Context) (model []byte, err error) {
 	if err := r.run(ctx, kindParty); err != nil {
 		return nil, err
 	}
-	guard := r.guard()
-	if err := r.tellSpent(&guard); err != nil {
+	guard := r.party.Guard()
+	if err := r.tellSpent(guard); err != nil {
 		return nil, err
 	}
-	if err := r.accepted.End(guard); err != nil {
+	if err := r.accepted.End(*guard); err != nil {
 		return nil, err
 	}
 	return r.last(ctx)
@@ -217,19 +215,10 @@ func (r *running) tellSpent(guard *drive.Guard) error {
 	return nil
 }
 
-// guard returns the guard that counts the party's submissions.
-func (r *running) guard() drive.Guard {
-	if s, ok := r.machine.(*sending); ok {
-		return s.sender.Guard()
-	}
-	return r.party.Guard()
-}
-
 // count has the party's book count what has left, once the state that counts it is saved and before
 // anything of it is sent.
 func (r *running) count() error {
-	guard := r.guard()
-	if err := r.accepted.Count(guard); err != nil {
+	if err := r.accepted.Count(*r.party.Guard()); err != nil {
 		return localError{err}
 	}
 	return nil
@@ -374,11 +363,14 @@ func (r *bySessions) erase() {
 	}
 }
 
+func (r *bySessions) load() error { return r.loadParty() }
+
 func (r *bySessions) ask() exchange.Ask {
+	hello := r.party.Hello()
 	return exchange.Ask{
-		Sessions: r.party.Sessions(),
-		Least:    r.party.Least(),
-		Round:    r.round,
+		Sessions: hello.Sessions,
+		Least:    hello.Least,
+		Round:    hello.Told,
 		Absent:   r.absent,
 		Seen:     r.seen,
 	}
@@ -429,9 +421,10 @@ func errNext(next *exchange.Next) error {
 func (r *bySessions) take(next *exchange.Next) (err error) {
 	switch next.Kind {
 	case exchange.Join:
-		err = r.party.Join(next.Session)
+		err = r.party.Receive(drive.Item{Kind: drive.Join, Session: next.Session})
 	case exchange.Message:
-		err = r.party.Receive(next.Message, uint64(next.Round))
+		err = r.party.Receive(drive.Item{Kind: drive.Carry, Own: next.Message,
+			Round: uint64(next.Round)})
 	case exchange.End:
 	default:
 		return errNext(next)
@@ -449,14 +442,8 @@ func (r *bySessions) proceed(ctx context.Context) error {
 		if !some {
 			return nil
 		}
-		for _, one := range ready.Reports {
-			if one.Kind == drive.Submitted || one.Kind == drive.Blank {
-				r.round = max(r.round, one.Round)
-				r.show(one.Round)
-			}
-		}
 		if ready.Save {
-			if err := r.save(ready.Submission); err != nil {
+			if err := r.save(); err != nil {
 				return err
 			}
 			if err := r.count(); err != nil {
@@ -567,17 +554,19 @@ func (r *running) see(item string) {
 func (r *running) send(ctx context.Context, m drive.Message) error {
 	r.rest()
 	message := m.Bytes
-	if s := r.party.Submission(); message == nil && s != nil {
-		b := bytes.NewBuffer(make([]byte, 0, s.Size()))
-		if _, err := s.WriteTo(b); err != nil {
+	if s := r.party.Object(drive.SubmissionName); message == nil && s != nil {
+		var b bytes.Buffer
+		if sized, ok := s.(interface{ Size() int64 }); ok {
+			b.Grow(int(sized.Size()))
+		}
+		if _, err := s.WriteTo(&b); err != nil {
 			return err
 		}
 		message = b.Bytes()
 	} else if message == nil {
 		var err error
 		if message, err = r.store.submitted(r.most); err != nil {
-			guard := r.party.Guard()
-			r.absent = guard.Last()
+			r.absent = r.party.Hello().Told
 			r.Log.Warn("the round continues without this party", "round", r.absent, "error", err.Error())
 			return nil
 		}
@@ -664,7 +653,7 @@ func (r *running) work(ctx context.Context, ask drive.Ask) error {
 		ID:        ask.ID,
 		Round:     ask.Round,
 		Broadcast: job.BroadcastDigest(w.File),
-		Fill:      func(v *masking.Vector) error { return r.note(ask.Round, v, r.encode(v, update, w)) },
+		Fill:      func(v *masking.Vector) error { return r.encode(v, update, w) },
 		Err:       err,
 	}
 	if err := r.party.Answer(answer); err != nil {
@@ -718,11 +707,7 @@ func (r *running) check(update *Update) error {
 // encode writes the submission of an update to v.
 func (r *running) encode(v *masking.Vector, update *Update, w *Work) error {
 	if update.Values != nil {
-		err := v.Set(update.Values...)
-		for _, values := range update.Values {
-			clear(values)
-		}
-		return err
+		return set(v, update.Values)
 	}
 	vector, err := r.Federation.Join(update.Vector, update.Loss, update.Accuracy)
 	if err != nil {
@@ -731,33 +716,13 @@ func (r *running) encode(v *masking.Vector, update *Update, w *Work) error {
 	return job.EncodeTo(v, r.Federation.Settled, job.BroadcastDigest(w.File), vector, r.random)
 }
 
-// blank writes the submission for a round without an update.
-func (r *running) blank(round uint64, v *masking.Vector) error {
-	return r.note(round, v, r.Federation.Settled.Blank(v, r.random))
-}
-
-// filled holds the values that were last filled into a vector for a round. Which of them are
-// submitted is known only once the party has counted them.
-type filled struct {
-	round  uint64
-	values [][]uint64
-}
-
-// note records what was filled into a vector without an error, for Submitted. Only what drive fills
-// in is recorded: a trainer that overruns its instant may still encode.
-func (r *running) note(round uint64, v *masking.Vector, err error) error {
-	if err == nil && r.Submitted != nil {
-		r.filled = filled{round, v.Values()}
+// set writes values to v, and erases them.
+func set(v *masking.Vector, values [][]uint64) error {
+	err := v.Set(values...)
+	for _, lane := range values {
+		clear(lane)
 	}
 	return err
-}
-
-// show passes on the submission of a round, which has been counted and cannot have been sent yet.
-func (r *running) show(round uint64) {
-	if r.Submitted != nil && r.filled.values != nil && r.filled.round == round {
-		r.Submitted(int(round), r.filled.values)
-		r.filled = filled{}
-	}
 }
 
 // open checks a broadcast.

@@ -76,19 +76,19 @@ func TestStore(t *testing.T) {
 	if _, err := openStore(folder, key, kindParty, "f", identity); !errors.Is(err, ErrLocked) {
 		t.Errorf("a second process: %v", err)
 	}
-	if err := s.save(&saved{Round: 1}); err != nil {
+	if err := s.save(&saved{Party: []byte{1}}); err != nil {
 		t.Fatal(err)
 	}
 	older, err := os.ReadFile(filepath.Join(folder, "state"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.save(&saved{Round: 2}); err != nil {
+	if err := s.save(&saved{Party: []byte{2}}); err != nil {
 		t.Fatal(err)
 	}
 	s.Close()
 	s = open(key, "f")
-	if v, err := s.load(false); err != nil || v.Round != 2 {
+	if v, err := s.load(false); err != nil || v.Party[0] != 2 {
 		t.Errorf("%+v %v", v, err)
 	}
 	s.Close()
@@ -137,7 +137,7 @@ func TestStoreKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	for round := range uint64(3) {
-		if err := s.save(&saved{Round: round}); err != nil {
+		if err := s.save(&saved{Party: []byte{byte(round)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -156,7 +156,7 @@ func TestStoreKilled(t *testing.T) {
 	}
 	s.Close()
 	s, v, err = open()
-	if err != nil || v.Round != 2 {
+	if err != nil || v.Party[0] != 2 {
 		t.Fatalf("%+v, %v", v, err)
 	}
 	if n, err := s.counter.Value(); n != 3 || err != nil {
@@ -219,9 +219,9 @@ func TestLostState(t *testing.T) {
 			t.Fatal(err)
 		}
 		guard := r.party.Guard()
-		if int(guard.Count()) != spent || int(guard.Last()) != spent || r.party.Least() != 9 {
+		if int(guard.Count()) != spent || int(guard.Last()) != spent || r.party.Hello().Least != 9 {
 			t.Errorf("life %d: %d rounds are spent, %d is the least number", life, guard.Count(),
-				r.party.Least())
+				r.party.Hello().Least)
 		}
 		if ready, _ := r.party.Ready(); life == 2 && (len(ready.Reports) != 1 || !ready.Save ||
 			!strings.HasSuffix(ready.Reports[0].Err.Error(),

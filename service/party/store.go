@@ -17,7 +17,6 @@ import (
 	"github.com/hushsum/hushsum/internal/durable"
 	"github.com/hushsum/hushsum/internal/lock"
 	"github.com/hushsum/hushsum/keyexchange"
-	"github.com/hushsum/hushsum/protocol"
 	stores "github.com/hushsum/hushsum/store"
 )
 
@@ -35,8 +34,7 @@ var (
 type saved struct {
 	Format int
 	Number uint64 // of saves, to recognize an older copy
-	Round  uint64 // the last that the party has submitted in itself; of a member: Spent
-	Party  []byte // of drive.Party.State, drive.Sender.State or drive.Member.State
+	Party  []byte // of drive.Part.Save
 	Kept   []byte // digest of the submission that is kept next to the state
 }
 
@@ -234,27 +232,16 @@ func (s *store) open(box []byte) (*saved, error) {
 	return v, nil
 }
 
-// saveState saves the state from which a sender or a member is restored.
-func (r *running) saveState(state func(*keyexchange.SealKey) ([]byte, error)) error {
-	b, err := state(r.Key)
-	if err == nil {
-		err = r.store.save(&saved{Round: r.round, Party: b})
-	}
-	if err != nil {
-		return localError{err}
-	}
-	return nil
-}
-
-func (r *running) save(submission *protocol.Submission) error {
-	if submission != nil {
-		if err := r.store.keep(submission); err != nil {
-			return localError{err}
+// save saves what the party has decided.
+func (r *running) save() error {
+	out, err := r.party.Save(r.Key)
+	for _, o := range out.Objects {
+		if err == nil {
+			err = r.store.keep(o.Body)
 		}
 	}
-	state, err := r.party.State(r.Key)
 	if err == nil {
-		err = r.store.save(&saved{Round: r.round, Party: state})
+		err = r.store.save(&saved{Party: out.State})
 	}
 	if err != nil {
 		return localError{err}
@@ -262,38 +249,34 @@ func (r *running) save(submission *protocol.Submission) error {
 	return nil
 }
 
-func (r *bySessions) load() error {
+// begin makes the party of what is in its folder.
+func (r *running) begin(settings drive.PartSettings) error {
 	v, err := r.store.load(r.Spent > 0)
 	if err != nil {
 		return err
 	}
-	settled := r.Federation.Settled
-	config := drive.PartyConfig{
-		Session:  settled.Config,
-		Label:    settled.Label(),
-		Identity: r.Identity,
-		Random:   r.random,
-		After:    drive.Time(settled.SubmitAfter()),
-		Luck:     settled.Hidden(),
-		Least:    max(1, r.LeastNumber),
-		Spent:    uint64(r.Spent),
-	}
-	if config.Limits, err = settled.Limits(r.Identity.Public()); err != nil {
-		return err
-	}
-	if r.Federation.Settled.Mechanism() != nil {
-		config.Blank = r.blank
+	settings.Least, settings.Spent = max(1, r.LeastNumber), uint64(r.Spent)
+	if show := r.Submitted; show != nil {
+		settings.Shown = func(round uint64, values [][]uint64) { show(int(round), values) }
 	}
 	if v == nil {
-		if r.party, err = drive.NewParty(config); err != nil || r.Spent == 0 {
+		if r.party, err = drive.NewPart(settings); err != nil || r.Spent == 0 {
 			return err
 		}
-		return r.save(nil) // so that the next start knows it
+		return r.save() // so that the next start knows it
 	}
-	r.round, r.store.kept = v.Round, v.Kept
-	r.party, err = drive.LoadParty(config, r.Key, v.Party)
-	if err != nil {
+	r.store.kept = v.Kept
+	if r.party, err = drive.LoadPart(settings, r.Key, v.Party); err != nil {
 		return fmt.Errorf("%w: %w", ErrStored, err)
 	}
 	return nil
+}
+
+// loadParty is begin for a party.
+func (r *running) loadParty() error {
+	settings, err := r.Federation.Settled.Part(r.Identity, r.random)
+	if err != nil {
+		return err
+	}
+	return r.begin(settings)
 }

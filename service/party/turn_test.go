@@ -42,7 +42,7 @@ func newRunning(t *testing.T, handler http.HandlerFunc) *running {
 		t.Fatal(err)
 	}
 	f := declare(t, "", weakly)
-	party, err := drive.NewParty(drive.PartyConfig{
+	party, err := drive.NewPart(drive.PartSettings{
 		Limits:   drive.Limits{Rounds: uint64(f.Settled.Rounds())},
 		Session:  f.Settled.Config,
 		Label:    f.Settled.Config(1).Label,

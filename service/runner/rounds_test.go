@@ -21,7 +21,7 @@ import (
 type follower struct {
 	*led
 	index  int
-	party  *drive.Party
+	party  drive.Part
 	seen   []string
 	absent uint64 // round that it has nothing for
 
@@ -45,7 +45,7 @@ func (f *follower) renew(least uint64) {
 	f.t.Helper()
 	seed := make([]byte, ed25519.SeedSize)
 	seed[0] = byte(f.index)
-	p, err := drive.NewParty(drive.PartyConfig{
+	p, err := drive.NewPart(drive.PartSettings{
 		Limits:   drive.Limits{Rounds: uint64(f.fed.Settled.Rounds())},
 		Session:  f.fed.Settled.Config,
 		Label:    f.fed.Settled.Config(1).Label,
@@ -60,9 +60,9 @@ func (f *follower) renew(least uint64) {
 
 // connects tells what the party tells when it asks.
 func (f *follower) connects() {
-	guard := f.party.Guard()
-	f.connected(Peer{Index: f.index}, &exchange.Ask{Sessions: f.party.Sessions(),
-		Least: f.party.Least(), Round: guard.Last(), Absent: f.absent})
+	hello := f.party.Hello()
+	f.connected(Peer{Index: f.index}, &exchange.Ask{Sessions: hello.Sessions,
+		Least: hello.Least, Round: hello.Told, Absent: f.absent})
 }
 
 // poll asks what is next, and does it. It reports whether there was anything.
@@ -73,9 +73,10 @@ func (f *follower) poll() bool {
 	var err error
 	switch n.Kind {
 	case exchange.Join:
-		err = f.party.Join(n.Session)
+		err = f.party.Receive(drive.Item{Kind: drive.Join, Session: n.Session})
 	case exchange.Message:
-		err = f.party.Receive(bytes.Join([][]byte{n.Shared, n.Message}, nil), uint64(n.Round))
+		err = f.party.Receive(drive.Item{Kind: drive.Carry, Shared: n.Shared, Own: n.Message,
+			Round: uint64(n.Round)})
 	default:
 		return false
 	}
@@ -101,7 +102,7 @@ func (f *follower) send(m drive.Message) {
 	message := m.Bytes
 	if message == nil {
 		var b bytes.Buffer
-		if _, err := f.party.Submission().WriteTo(&b); err != nil {
+		if _, err := f.party.Object(drive.SubmissionName).WriteTo(&b); err != nil {
 			f.t.Fatal(err)
 		}
 		message = b.Bytes()
@@ -183,7 +184,7 @@ func TestNumbersTold(t *testing.T) {
 		t.Run(fmt.Sprint(c.least), func(t *testing.T) {
 			l := newLed(t, "")
 			for i, least := range c.least {
-				l.drive.Connected(l.now(), i, drive.Hello{Least: least})
+				l.drive.Connected(l.now(), Peer{Index: i}, drive.Hello{Least: least})
 			}
 			if err := l.proceed(t.Context()); err != nil {
 				t.Fatal(err)
@@ -219,7 +220,7 @@ func TestBeginWith(t *testing.T) {
 		if at := l.drive.Status(); at.Next.Number != 0 {
 			t.Fatalf("with %d of 5 parties: %+v", i, at)
 		}
-		l.drive.Connected(l.now(), i, drive.Hello{})
+		l.drive.Connected(l.now(), Peer{Index: i}, drive.Hello{})
 	}
 	if err := l.proceed(t.Context()); err != nil {
 		t.Fatal(err)
@@ -255,7 +256,7 @@ func TestSpoilerComesAgain(t *testing.T) {
 	l.hold(all, 12, func(at drive.Status) {
 		if at.Lost > lost || at.Round%8 == 0 {
 			lost = at.Lost
-			spoiler.renew(spoiler.party.Least())
+			spoiler.renew(spoiler.party.Hello().Least)
 			renewed++
 		}
 		if at.Round == 6 {

@@ -6,7 +6,6 @@ import (
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
-	"github.com/hushsum/hushsum/masking"
 )
 
 // This file holds the rounds that take a given number of submissions, the first to arrive: parties
@@ -56,7 +55,10 @@ func (c *committee) askBuffered(p *party, ask *drive.Ask) {
 		if s.heard != nil {
 			item := *s.heard
 			s.heard = nil
-			machine.Opening(item.Own)
+			if err := machine.Receive(item); err != nil {
+				r.fail(err)
+				return
+			}
 		}
 		c.follow(p)
 	})
@@ -70,9 +72,9 @@ func (c *committee) revive(p *party) {
 	if s.machine == nil {
 		return
 	}
-	state, err := s.machine.State(key)
+	saved, err := s.machine.Save(key)
 	if err == nil {
-		s.machine, err = drive.LoadSender(c.configOf(p), key, state)
+		s.machine, err = drive.LoadPart(c.configOf(p), key, saved.State)
 	}
 	if err != nil {
 		c.run.fail(err)
@@ -103,7 +105,7 @@ func (c *committee) submitMade(p *party, ask *drive.Ask) {
 			return
 		}
 		s.stale = int(rounds)
-		if err := machine.Answer(ask.ID, cast, masking.Signed(c.codec.layout, values)); err != nil {
+		if err := machine.Answer(answerOf(ask.ID, cast, values)); err != nil {
 			r.fail(err)
 			return
 		}

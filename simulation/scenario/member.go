@@ -48,7 +48,7 @@ func (p *party) come() error {
 	r := g.run
 	if p.machine == nil {
 		var err error
-		if p.machine, err = drive.NewParty(drive.PartyConfig{
+		if p.machine, err = drive.NewPart(drive.PartSettings{
 			Limits: drive.Limits{Rounds: uint64(r.Rounds),
 				Submissions: uint64(r.submissions())},
 			Session:  g.accept,
@@ -63,26 +63,24 @@ func (p *party) come() error {
 	}
 	p.up = true
 	p.line++
-	guard := p.machine.Guard()
-	hello := drive.Hello{
-		Sessions: p.machine.Sessions(),
-		Least:    p.machine.Least(),
-		Told:     guard.Last(),
-	}
+	hello := p.machine.Hello()
 	for _, h := range g.hubs {
-		h.server.Gone(r.now(), p.seat) // if it has not heard of that yet
-		h.server.Connected(r.now(), p.seat, hello)
+		h.server.Gone(r.now(), p.peer()) // if it has not heard of that yet
+		h.server.Connected(r.now(), p.peer(), hello)
 		h.had[p.seat], h.tell = nil, true
 	}
 	return nil
 }
+
+// peer is the party as its group knows it.
+func (p *party) peer() drive.Peer { return drive.Peer{Index: p.seat} }
 
 // leaves breaks a party's connections, of which those who add up hear at once.
 func (p *party) leaves() {
 	p.up = false
 	p.line++
 	for _, h := range p.group.hubs {
-		h.server.Gone(p.group.run.now(), p.seat)
+		h.server.Gone(p.group.run.now(), p.peer())
 	}
 }
 
@@ -94,7 +92,7 @@ func (p *party) crash(at time.Duration) {
 	for _, h := range p.group.hubs {
 		p.upward(h, at, 0, func() {
 			if p.line == line {
-				h.server.Gone(p.group.run.now(), p.seat)
+				h.server.Gone(p.group.run.now(), p.peer())
 				h.proceed()
 			}
 		})
@@ -126,13 +124,8 @@ func (p *party) take(item drive.Item, message []byte) {
 		n = r.most(n)
 	}
 	p.busy = p.begun + r.work(p, step, n)
-	var err error
-	if item.Kind == drive.Join {
-		err = p.machine.Join(item.Session)
-	} else {
-		err = p.machine.Receive(message, item.Round)
-	}
-	if err != nil {
+	item.Shared, item.Own = nil, message
+	if err := p.machine.Receive(item); err != nil {
 		r.fail(err)
 		return
 	}
@@ -168,7 +161,7 @@ func (p *party) send(m drive.Message) {
 	message := m.Bytes
 	if message == nil {
 		var b bytes.Buffer
-		if _, err := p.machine.Submission().WriteTo(&b); err != nil {
+		if _, err := p.machine.Object(drive.SubmissionName).WriteTo(&b); err != nil {
 			p.group.run.fail(err)
 			return
 		}

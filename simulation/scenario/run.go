@@ -55,8 +55,8 @@ type party struct {
 
 	// In private sums.
 	group   *group
-	seat    int          // in the group
-	machine *drive.Party // nil: it has never been there
+	seat    int        // in the group
+	machine drive.Part // nil: it has never been there
 	up      bool
 	line    int                    // counts its connections
 	sending map[*hub]time.Duration // until when

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"runtime"
@@ -19,9 +20,9 @@ import (
 
 // sender holds what a party of a one-message sum has of its own.
 type sender struct {
-	machine *drive.Sender // nil: it has none to send
-	spent   uint64        // the last round that it has submitted in
-	had     []string      // items that are pending for it, and were sent
+	machine drive.Part // nil: it has none to send
+	spent   uint64     // the last round that it has submitted in
+	had     []string   // items that are pending for it, and were sent
 	way     [2]time.Duration
 	last    *task
 	asked   uint64 // the round that it trains for
@@ -34,28 +35,35 @@ type sender struct {
 }
 
 // machineOf returns a party's machine.
-func (c *committee) machineOf(p *party) *drive.Sender {
+func (c *committee) machineOf(p *party) drive.Part {
 	s := &p.sender
 	if s.machine != nil {
 		return s.machine
 	}
 	var err error
-	if s.machine, err = drive.NewSender(c.configOf(p)); err != nil {
+	if s.machine, err = drive.NewPart(c.configOf(p)); err != nil {
 		c.run.fail(err)
 	}
 	return s.machine
 }
 
-func (c *committee) configOf(p *party) drive.SenderConfig {
-	return drive.SenderConfig{
+func (c *committee) configOf(p *party) drive.PartSettings {
+	out := drive.PartSettings{
 		Limits: drive.Limits{Rounds: uint64(c.run.Rounds),
 			Submissions: uint64(c.run.submissions())},
 		Sums:     c.sums,
 		Identity: p.identity,
 		Random:   c.run.source("noise", p.index),
-		Noisy:    c.codec.mechanism != nil,
+		Layout:   c.codec.layout,
 		Spent:    p.sender.spent,
 	}
+	if c.codec.mechanism != nil {
+		out.Blank = func(_ uint64, v *masking.Vector) error {
+			v.Erase()
+			return nil
+		}
+	}
+	return out
 }
 
 // come has a party connect.
@@ -63,7 +71,7 @@ func (c *committee) come(p *party) {
 	s := &p.sender
 	p.up, s.had = true, nil
 	p.line++
-	c.server.Connected(c.run.now(), p.index, drive.Hello{Told: s.spent})
+	c.server.Connected(c.run.now(), drive.Peer{Index: p.index}, drive.Hello{Told: s.spent})
 	c.fresh = append(c.fresh, p)
 	if s.machine != nil { // what it sent last may have been lost
 		c.finish(s.last)
@@ -78,7 +86,7 @@ func (c *committee) leaves(p *party) {
 		p.up = false
 		p.line++
 	}
-	c.server.Gone(c.run.now(), p.index)
+	c.server.Gone(c.run.now(), drive.Peer{Index: p.index})
 }
 
 // crash has a party go at a time; the server hears of that by the network.
@@ -87,7 +95,7 @@ func (c *committee) crash(p *party, at time.Duration) {
 	p.up, p.line = false, line
 	c.upward(p, at, 0, func() {
 		if p.line == line {
-			c.server.Gone(c.run.now(), p.index)
+			c.server.Gone(c.run.now(), drive.Peer{Index: p.index})
 			c.proceed()
 		}
 	})
@@ -107,7 +115,7 @@ func (c *committee) send(p *party) {
 	}
 	s, r, line := &p.sender, c.run, p.line
 	var pending []string
-	for item := range c.server.Pending(p.index) {
+	for item := range c.server.Pending(drive.Peer{Index: p.index}) {
 		if item.Kind == drive.Last {
 			return
 		}
@@ -130,8 +138,7 @@ func (c *committee) send(p *party) {
 // take takes what a party was sent, unless that is the moment of its crash.
 func (c *committee) take(p *party, item drive.Item) {
 	if item.Kind == drive.Upload {
-		c.machineOf(p).Upload(item.Round)
-		c.follow(p)
+		c.receive(p, item)
 		return
 	}
 	if p.downAt(c.run.round, AtBegin) {
@@ -142,10 +149,20 @@ func (c *committee) take(p *party, item drive.Item) {
 		p.sender.heard = &item
 		return
 	}
-	if m := c.machineOf(p); m != nil {
-		m.Opening(item.Own)
-		c.follow(p)
+	c.receive(p, item)
+}
+
+// receive has a party's machine take an item.
+func (c *committee) receive(p *party, item drive.Item) {
+	m := c.machineOf(p)
+	if m == nil {
+		return
 	}
+	if err := m.Receive(item); err != nil {
+		c.run.fail(err)
+		return
+	}
+	c.follow(p)
 }
 
 // follow does what a party has decided, as a carrier does.
@@ -164,17 +181,17 @@ func (c *committee) follow(p *party) {
 		out := s.machine.Advance()
 		if out.Offer != 0 {
 			c.upward(p, p.busy, offerSize, func() {
-				c.server.Offer(r.now(), p.index, out.Offer)
+				c.server.Said(r.now(), drive.Peer{Index: p.index}, drive.Said{Offer: out.Offer})
 				c.proceed()
 			})
 		}
-		if out.Send != nil {
-			p.sent += len(out.Send)
-			c.upward(p, r.clock.Now(), len(out.Send), func() { c.arrived(p, out.Send) })
+		for _, m := range out.Send {
+			p.sent += len(m.Bytes)
+			c.upward(p, r.clock.Now(), len(m.Bytes), func() { c.arrived(p, m.Bytes) })
 		}
 		for _, away := range out.Away {
 			c.upward(p, p.busy, offerSize, func() {
-				c.server.Absent(r.now(), p.index, away.Number)
+				c.server.Said(r.now(), drive.Peer{Index: p.index}, drive.Said{Absent: away.Number})
 				c.proceed()
 			})
 		}
@@ -193,11 +210,11 @@ func (c *committee) arrived(p *party, message []byte) {
 	r.received += len(message)
 	c.free = max(c.free, r.clock.Now()) + c.reading(len(message))
 	r.at(c.free, func() {
-		err := c.server.Receive(r.now(), p.index, message)
+		err := c.server.Receive(r.now(), drive.Peer{Index: p.index}, bytes.NewBuffer(message))
 		switch {
 		case err == nil, errors.Is(err, oneshot.ErrDuplicate):
-			if s := &p.sender; s.machine != nil && s.asked <= s.machine.Told() {
-				s.spent = s.machine.Told()
+			if s := &p.sender; s.machine != nil && s.asked <= s.machine.Hello().Told {
+				s.spent = s.machine.Hello().Told
 				if r.Parties.Participations == 0 { // else it counts how often it has submitted
 					s.machine = nil
 				}
@@ -243,7 +260,7 @@ func (c *committee) ask(p *party, ask *drive.Ask) {
 		if err != nil {
 			return r.failed(p, err)
 		}
-		return machine.Answer(ask.ID, r.digest, masking.Signed(c.codec.layout, values))
+		return machine.Answer(answerOf(ask.ID, r.digest, values))
 	})
 	s.last = own
 	r.at(p.busy, func() {
@@ -253,6 +270,12 @@ func (c *committee) ask(p *party, ask *drive.Ask) {
 			c.follow(p)
 		}
 	})
+}
+
+// answerOf answers a question with values.
+func answerOf(id drive.AskID, broadcast [32]byte, values [][]uint64) drive.Answer {
+	return drive.Answer{ID: id, Broadcast: broadcast,
+		Fill: func(v *masking.Vector) error { return v.Set(values...) }}
 }
 
 // works has a party work for so long, or longer if it is slow in this round.
