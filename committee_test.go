@@ -249,7 +249,7 @@ func TestParticipantOneshotStore(t *testing.T) {
 func TestParticipantOneshotSpent(t *testing.T) {
 	o := newOpenings(t)
 	p := o.participant(0, nil)
-	p.LeastNumber, p.Spent = 2, 2
+	p.Lost = &LostState{Rounds: 2}
 	r := o.party(p)
 	for round := range uint64(2) {
 		r.send(o.open()...)

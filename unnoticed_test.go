@@ -26,7 +26,7 @@ func TestMessageParts(t *testing.T) {
 		{[]string{"ab", "cdef"}, "", ErrFrame},
 		{[]string{"abcdef"}, "", ErrFrame},
 	} {
-		p := &participant{longest: longest}
+		p := &partLink{longest: longest}
 		whole, err := "", error(nil)
 		for _, part := range c.parts {
 			if whole += part; err == nil {
