@@ -1,26 +1,24 @@
 package hushsum
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
+	"sync"
 	"time"
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/host"
 	"github.com/hushsum/hushsum/keyexchange"
-	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/store"
 	"github.com/hushsum/hushsum/transport"
 )
 
 // Coordinator runs a job: it forms sessions among the connected parties, holds the rounds, and
 // holds no party's secrets. Set the fields, then call Run.
 //
-// Package drive decides, see [drive.Server]. A round is held among the connected parties, at least
+// Package drive decides, see [drive.Lead]. A round is held among the connected parties, at least
 // the job's MinSurvivors. Each step of a round waits for a connected party for at most StepTime,
 // for a party whose connection broke for as long as coming back takes, and not at all for a party
 // that says that it is absent. A party that has let steps pass is waited for less, and soon not at
@@ -89,33 +87,8 @@ type Result struct {
 // narrow reports whether models are held as float32.
 func (c *Coordinator) narrow() bool { return c.Model32 != nil || c.Apply32 != nil }
 
-// coordinator is a running Coordinator whose sums are pairwise: it carries what a drive.Server
-// decides.
-type coordinator struct {
-	*leader
-	drive  *drive.Server
-	cast   *transport.Broadcast // that the last round began with
-	behind map[int]bool         // parties that may have something pending which is not queued
-	next   chan applied
-	summed keptSum
-}
-
-// applied holds what has come of a round's sum.
-type applied struct {
-	round uint64
-	model transport.Weights
-	err   error
-}
-
-// Times of the coordinator that are not for users to choose.
-const (
-	defaultStepTime = 30 * time.Second
-	// shortestSleep keeps a coordinator from asking the time over and over.
-	shortestSleep = time.Millisecond
-	// clogTime is how often it looks for those who take nothing.
-	clogTime  = time.Second
-	queueSize = 32
-)
+// defaultStepTime is how long a step waits, unless somebody says.
+const defaultStepTime = 30 * time.Second
 
 // farewellTime is how long a coordinator whose job has ended waits for parties that may come back
 // while none is connected. Tests shorten it: examples cannot run in virtual time.
@@ -142,270 +115,146 @@ func (c *Coordinator) Run(ctx context.Context) (*Result, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	l := newLeader(c)
-	ctx, cancel := context.WithCancel(ctx)
-	defer func() {
-		cancel()
-		l.hub.running.Wait()
-		l.vault.Close()
-	}()
-	if c.Job.Oneshot() != nil {
-		return l.runOneshot(ctx)
-	}
-	r := newCoordinator(l)
-	if err := r.load(); err != nil {
+	r := newCoordinator(c)
+	defer func() { r.vault.Close() }()
+	lead, err := r.load()
+	if err != nil {
 		return nil, err
 	}
-	return r.run(ctx)
+	return r.run(ctx, lead)
 }
 
-func newCoordinator(l *leader) *coordinator {
-	l.limit = int64(l.Job.Config(0).MaxMessage())
-	return &coordinator{
-		leader: l,
-		behind: make(map[int]bool),
-		next:   make(chan applied, 1),
+// coordinator is a running Coordinator: it carries what drive.Lead decides.
+type coordinator struct {
+	Coordinator
+	parties, members *hub // members: nil without a committee
+	host             *host.Leader
+	vault            *store.Vault
+	record           *host.Vault // nil: nothing is kept
+	model            transport.Weights
+	cast             *transport.Broadcast // that the last round began with
+	began            time.Time            // when the time of drive begins
+	first            time.Time            // the coordinator runs, or the job has ended
+	why              error                // it is paused
+}
+
+// againRun is why a job that was paused goes on.
+const againRun = "its coordinator runs again"
+
+func newCoordinator(of *Coordinator) *coordinator {
+	c := &coordinator{Coordinator: *of, began: time.Now(), first: time.Now()}
+	if c.StepTime == 0 {
+		if c.StepTime = c.Job.Time().StepTime; c.StepTime == 0 {
+			c.StepTime = defaultStepTime
+		}
+	}
+	frame := maxFrame(c.Job)
+	c.parties = newHub(c.Folder, frame)
+	if c.Job.Oneshot() != nil {
+		c.members = newHub("", frame)
+	} else {
+		c.parties.limit = int64(c.Job.Config(0).MaxMessage())
+	}
+	return c
+}
+
+// now is the time of drive.
+func (c *coordinator) now() drive.Time { return 1 + drive.Time(time.Since(c.began)) }
+
+// run leads the job, and reads and writes connections meanwhile.
+func (c *coordinator) run(ctx context.Context, lead drive.Lead) (*Result, error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	options := host.Options{Lead: lead, Clock: c.now, Next: c.next, Watch: c.notice, Left: c.left,
+		Room: mostUnsent}
+	if c.record != nil {
+		options.Record = c.record
+	}
+	c.host = host.NewLeader(options)
+	defer c.serve(ctx, stop, c.parties, c.Listener).Wait()
+	if c.members != nil {
+		defer c.serve(ctx, stop, c.members, c.Committee).Wait()
+	}
+	defer stop(nil)
+	if err := c.host.Run(ctx); err != nil {
+		if cause := context.Cause(ctx); cause != nil && errors.Is(err, ctx.Err()) {
+			err = cause
+		}
+		return nil, err
+	}
+	return c.result(lead)
+}
+
+// serve takes connections, reads and writes, until the context ends. The result says when all of
+// that has ended.
+func (c *coordinator) serve(
+	ctx context.Context, stop context.CancelCauseFunc, h *hub, from Listener,
+) *sync.WaitGroup {
+	h.serve = func(ctx context.Context, party int, to *connection) { c.write(ctx, h, party, to) }
+	h.running.Go(func() { h.accept(ctx, from, stop) })
+	h.running.Go(func() { c.hear(ctx, h) })
+	return &h.running
+}
+
+// notice reports what drive tells.
+func (c *coordinator) notice(n drive.Notice) {
+	switch n.Kind {
+	case drive.Ended:
+		c.first = time.Now()
+	case drive.Paused:
+		c.why = n.Err
+	}
+	if e, known := eventOf(n); known {
+		c.report(e)
 	}
 }
 
-// run waits for what happens, and does what is due.
-func (c *coordinator) run(ctx context.Context) (*Result, error) {
-	failed := make(chan error, 1)
-	c.running.Go(func() { c.accept(ctx, c.Listener, failed) })
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		if err := c.proceed(); err != nil {
-			return nil, err
-		}
-		sleep := c.sleep()
-		switch status := c.drive.Status(); {
-		case status.Paused:
-			return c.result(status, c.drive.Ledger())
-		case status.Ended != "":
-			left := c.farewell()
-			if left <= 0 {
-				return c.result(status, c.drive.Ledger())
-			}
-			sleep = min(sleep, left)
-		}
-		timer.Reset(max(sleep, shortestSleep))
-		select {
-		case <-ctx.Done():
-		case err := <-failed:
-			return nil, err
-		case a := <-c.events:
-			c.arrived(a)
-		case e := <-c.notices:
-			c.report(e)
-		case a := <-c.next:
-			if a.err == nil {
-				c.adopt(a.model)
-			}
-			c.drive.Applied(c.now(), a.round, a.err)
-		case <-c.drained:
-		case <-timer.C:
-		}
-		if err := ctx.Err(); err != nil { // links end with it: nobody has gone for that
-			return nil, c.stop(err)
-		}
+func (c *coordinator) report(e Event) {
+	if c.Progress != nil {
+		c.Progress(e)
 	}
 }
 
-// stop saves what is held, so that who has sent it is not asked again, and returns why it stops.
-func (c *coordinator) stop(why error) error {
-	c.drive.Keep()
-	if r, _ := c.drive.Ready(); r.Save {
-		if err := c.save(); err != nil {
-			return err
-		}
+// left returns how long parties still have to take the last model: those that have it hang up.
+func (c *coordinator) left(s drive.Status) time.Duration {
+	if s.Paused {
+		return 0
 	}
-	return why
+	there := len(c.parties.there)
+	if c.members != nil {
+		there += len(c.members.there)
+	}
+	limit := c.StepTime
+	if there == 0 {
+		limit = min(limit, farewellTime)
+	}
+	return limit - time.Since(c.first)
 }
 
-// sleep returns how long nothing is due, unless something happens.
-func (c *coordinator) sleep() time.Duration {
-	sleep := time.Hour
-	if wake := c.drive.Wake(); wake != drive.Never {
-		sleep = min(sleep, time.Duration(wake-c.now()))
+// result returns what the job has come to.
+func (c *coordinator) result(lead drive.Lead) (*Result, error) {
+	s, ledger := lead.Status(), lead.Ledger()
+	r := &Result{
+		Model:   transport.FloatsOf[float64](c.model),
+		Model32: transport.FloatsOf[float32](c.model),
+		Rounds:  int(s.Round),
+		Lost:    int(s.Lost),
 	}
-	if len(c.behind) > 0 {
-		sleep = min(sleep, clogTime)
+	var failed error
+	switch {
+	case s.Paused:
+		failed = fmt.Errorf("%w: %w", ErrPaused, c.why)
+	case s.Stalled:
+		failed = fmt.Errorf("%w (%d of %d)", ErrStalled, s.Lost, s.Round)
 	}
-	return sleep
-}
-
-// proceed does what is due.
-func (c *coordinator) proceed() error {
-	err := c.decide(c.drive, c.save, func(out drive.Orders) {
-		if out.Apply != nil {
-			c.apply(out.Apply)
-		}
-		for i := range c.parties {
-			if out.Tell {
-				c.behind[i] = true
-			}
-		}
-	})
+	if ledger == nil {
+		return r, failed
+	}
+	client, spent, err := ledger.Most()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for i := range c.behind {
-		if c.pump(i) {
-			delete(c.behind, i)
-		}
+	if client != "" {
+		r.Spent = &spent
 	}
-	c.unclog(c.StepTime)
-	return nil
-}
-
-// pump queues what is pending for a party and was not queued on its connection, and reports
-// whether there was room for all. Where there was none it goes on once something was sent.
-func (c *coordinator) pump(party int) bool {
-	to := c.parties[party]
-	if to == nil {
-		return true // it is told when it connects
-	}
-	pending := make(map[string]bool)
-	for item := range c.drive.Pending(party) {
-		if !to.had[item.Name] {
-			if !c.offer(to, c.outgoing(item)) {
-				return false
-			}
-			to.had[item.Name] = true
-		}
-		pending[item.Name] = true
-	}
-	to.had = pending
-	return true
-}
-
-// outgoing is an item as frames. A message that begins a round follows its broadcast.
-func (c *coordinator) outgoing(item drive.Item) outgoing {
-	switch item.Kind {
-	case drive.Join:
-		return single(transport.NumberFrame(transport.KindJoin, item.Session))
-	case drive.Last:
-		if c.drive.Status().Stalled {
-			return single(withoutSum())
-		}
-		last := &transport.Broadcast{Round: item.Round, Model: c.model}
-		return outgoing{write: func(send func([]byte) error) error {
-			return transport.SendBody(transport.KindEnd, last, send)
-		}}
-	}
-	cast := c.cast
-	return outgoing{own: len(item.Own), write: func(send func([]byte) error) error {
-		if item.Round > 0 {
-			if err := transport.SendBody(transport.KindBroadcast, cast, send); err != nil {
-				return err
-			}
-		}
-		return send(slices.Concat([]byte{transport.KindMessage}, item.Shared, item.Own))
-	}}
-}
-
-// begins returns the digest of what a round begins with, which is sent once the round is saved.
-func (c *coordinator) begins(round uint64, fresh [32]byte) ([32]byte, error) {
-	b := &transport.Broadcast{Round: round, Fresh: fresh, Model: c.model}
-	if err := b.Settle(); err != nil {
-		return b.Digest, err
-	}
-	c.cast = b
-	collect(c.Job) // what was of the round before
-	return b.Digest, nil
-}
-
-// apply has the next model made from a sum, while the job goes on.
-func (c *coordinator) apply(a *drive.Apply) {
-	r := Round{Number: a.Round, Parties: a.Parties, Sum: a.Sum, Broadcast: c.cast.Digest}
-	model := c.model
-	c.running.Go(func() {
-		collect(c.Job) // room for submissions
-		next := applied{round: a.Round}
-		if next.err = c.decode(&r); next.err == nil {
-			next.model, next.err = c.nextModel(r, model)
-		}
-		c.next <- next
-	})
-}
-
-// decode fills in the mean of a round. A job that trains reads the sum itself.
-func (c *coordinator) decode(r *Round) error {
-	switch {
-	case c.Job.Trains():
-		return nil
-	case more(c.Job):
-		total, err := c.Job.DecodeTotal(r.Broadcast, r.Sum.Values(), len(r.Parties))
-		r.Mean = total.Mean
-		return err
-	case c.narrow():
-		r.Mean32 = make([]float32, c.Job.Length())
-		return job.DecodeTo(r.Mean32, c.Job, r.Broadcast, r.Sum, len(r.Parties))
-	}
-	r.Mean = make([]float64, c.Job.Length())
-	return job.DecodeTo(r.Mean, c.Job, r.Broadcast, r.Sum, len(r.Parties))
-}
-
-// arrived handles what came from a party. Nothing of it ends the job.
-func (c *coordinator) arrived(a arrival) {
-	defer a.long.Drop()
-	switch {
-	case a.err != nil || len(a.frame) == 0:
-		if c.gone(a) {
-			c.drive.Gone(c.now(), a.party)
-			c.report(Event{Kind: Disconnected, Party: a.party, Err: a.err})
-		}
-	case a.frame[0] == transport.KindHello && !a.from.greeted:
-		c.greet(a)
-	case c.parties[a.party] != a.from:
-	case a.frame[0] == transport.KindAbsent:
-		c.said(a)
-	case a.frame[0] == transport.KindMessage:
-		c.message(a)
-	}
-}
-
-// greet checks that a party has the same job. It is told next what it needs.
-func (c *coordinator) greet(a arrival) {
-	h, refusal := checkGreeting(c.Job, a.frame[1:])
-	if refusal != nil {
-		c.refuse(a, refusal)
-		return
-	}
-	c.admit(a)
-	c.drive.Connected(c.now(), a.party, drive.Hello{Sessions: h.Sessions, Least: h.Least})
-	c.behind[a.party] = true
-	c.report(Event{Kind: Connected, Party: a.party})
-}
-
-// said takes a party's word of the last round that it has submitted in, and that it does not
-// submit in the one that goes on. Absent 0: the first alone.
-func (c *coordinator) said(a arrival) {
-	var said transport.Absence
-	if err := transport.ParseJSON(a.frame[1:], &said); err != nil {
-		c.report(Event{Kind: Refused, Party: a.party, Err: err})
-		return
-	}
-	c.drive.Told(c.now(), a.party, said.Told)
-	if said.Absent > 0 && c.drive.Absent(c.now(), a.party, said.Absent) {
-		c.report(Event{Kind: Absent, Session: c.drive.Status().Session, Round: said.Absent,
-			Party: a.party, Err: fmt.Errorf("%w: %.40q", ErrAbsent, said.Why)})
-	}
-}
-
-// message hands on a message of a party.
-func (c *coordinator) message(a arrival) {
-	var from io.Reader = bytes.NewReader(a.frame[1:])
-	if a.long != nil {
-		from = a.long.Message()
-	}
-	err := c.drive.ReadMessage(c.now(), a.party, from)
-	for _, expected := range []error{nil, protocol.ErrDuplicate, protocol.ErrStale,
-		protocol.ErrSession, drive.ErrEnded} {
-		if errors.Is(err, expected) {
-			return
-		}
-	}
-	c.report(Event{Kind: Refused, Session: c.drive.Status().Session, Party: a.party, Err: err})
+	return r, failed
 }

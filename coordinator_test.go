@@ -1,9 +1,7 @@
 package hushsum
 
 import (
-	"bytes"
 	"context"
-	"encoding/gob"
 	"errors"
 	"sync"
 	"testing"
@@ -11,8 +9,6 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/internal/wire"
-	"github.com/hushsum/hushsum/transport"
 )
 
 // With fewer than the job takes there, the job waits, and goes on once they are back.
@@ -106,8 +102,8 @@ func TestCoordinatorState(t *testing.T) {
 			t.Fatal(err)
 		}
 		wait.Wait()
-		c := loaded(t, j.coordinator(store))
-		status, ledger := c.drive.Status(), c.drive.Ledger()
+		lead := loaded(t, j.coordinator(store))
+		status, ledger := lead.Status(), lead.Ledger()
 		if status.Ended != drive.AllHeld || status.Round != 2 {
 			t.Errorf("%+v", status)
 		}
@@ -129,115 +125,16 @@ func TestCoordinatorState(t *testing.T) {
 	})
 }
 
-// A state of another format is refused.
-func TestCoordinatorOtherFormat(t *testing.T) {
-	for _, format := range []int{0, stateFormat + 1} {
-		var b bytes.Buffer
-		if err := gob.NewEncoder(&b).Encode(oneshotState{Format: format}); err != nil {
-			t.Fatal(err)
-		}
-		var in oneshotState
-		if err := readState(b.Bytes(), &in, &in.Format); !errors.Is(err, ErrStore) {
-			t.Errorf("format %d: %v", format, err)
-		}
-	}
-}
-
-// loaded is a coordinator that has loaded its state. Its store is free again.
-func loaded(t *testing.T, of *Coordinator) *coordinator {
+// loaded is the lead that a coordinator has loaded. Its store is free again.
+func loaded(t *testing.T, of *Coordinator) drive.Lead {
 	t.Helper()
-	c := newCoordinator(newLeader(of))
-	if err := c.load(); err != nil {
+	c := newCoordinator(of)
+	lead, err := c.load()
+	if err != nil {
 		t.Fatal(err)
 	}
 	c.vault.Close()
-	return c
-}
-
-// slowDisk is a store whose writes fail from one on, after a while.
-type slowDisk struct {
-	MemoryStore
-	saves, fails int
-}
-
-func (d *slowDisk) Save(state []byte) error {
-	if d.saves++; d.fails > 0 && d.saves >= d.fails {
-		time.Sleep(5 * 20 * time.Millisecond) // in which what should not leave may
-		return errDisk
-	}
-	return d.MemoryStore.Save(state)
-}
-
-// begunDialer notes the rounds that a party is told of.
-type begunDialer struct {
-	Dialer
-	mutex *sync.Mutex
-	begun *uint64
-}
-
-type begunLink struct {
-	Link
-	begunDialer
-}
-
-func (d begunDialer) Dial(ctx context.Context) (Link, error) {
-	link, err := d.Dialer.Dial(ctx)
-	return begunLink{link, d}, err
-}
-
-func (l begunLink) Receive(ctx context.Context) ([]byte, error) {
-	in, err := l.Link.Receive(ctx)
-	if err == nil && in[0] == transport.KindMessage {
-		if h, _, err := wire.ParseHeader(in[1:]); err == nil && h.Type == wire.TypeBegin {
-			l.mutex.Lock()
-			defer l.mutex.Unlock()
-			*l.begun = max(*l.begun, h.Round)
-		}
-	}
-	return in, err
-}
-
-// A round begins once that is stored. A store that fails ends the job with its error.
-func TestCoordinatorSavesFirst(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		saves := 1
-		for fails := 0; fails <= saves; fails++ {
-			plan := testJob()
-			plan.Rounds, plan.Sum.Classical = 2, true
-			j := newJob(t, plan, 4)
-			ctx, cancel := context.WithTimeout(t.Context(), jobTime)
-			var mutex sync.Mutex
-			var begun uint64
-			var wait sync.WaitGroup
-			for i := range j.signers {
-				p := j.participant(i, nil)
-				p.Dialer = begunDialer{p.Dialer, &mutex, &begun}
-				wait.Go(func() { _, _ = p.Run(ctx) })
-			}
-			disk := &slowDisk{fails: fails}
-			_, err := j.coordinator(disk).Run(ctx)
-			if fails == 0 {
-				saves = disk.saves
-			}
-			if (fails > 0 || err != nil) && !errors.Is(err, errDisk) || fails > 0 && disk.saves != fails {
-				t.Errorf("write %d of %d fails: %v", fails, disk.saves, err)
-			}
-			cancel()
-			wait.Wait()
-			if state, err := disk.Load(); err != nil || state == nil && begun > 0 {
-				t.Errorf("write %d fails, nothing is stored, and round %d has begun: %v", fails, begun, err)
-			} else if state != nil {
-				stored := loaded(t, j.coordinator(disk)).drive.Status().Round
-				if begun > stored {
-					t.Errorf("write %d fails, round %d is stored, and round %d has begun", fails, stored, begun)
-				}
-			}
-		}
-		if saves < 8 {
-			t.Errorf("%d writes", saves)
-		}
-	})
+	return lead
 }
 
 // A party's word that it is absent is for the round that goes on, and for that alone.
@@ -282,54 +179,4 @@ func TestCoordinatorAbsent(t *testing.T) {
 		}
 		j.check()
 	})
-}
-
-// What a party's queue has no room for follows once it has, and nothing is queued twice.
-func TestPumpGoesOn(t *testing.T) {
-	plan := testJob()
-	plan.Sum.Classical = true
-	j := newJob(t, plan, 4)
-	c := newCoordinator(newLeader(j.coordinator(nil)))
-	if err := c.load(); err != nil {
-		t.Fatal(err)
-	}
-	for i := range 4 {
-		from := &connection{queue: make(chan outgoing, 1), judged: make(chan struct{})}
-		hello := transport.JSONFrame(transport.KindHello, greetingOf(j.settled))
-		c.greet(arrival{party: i, from: from, frame: hello})
-	}
-	full := c.parties[2]
-	full.queue <- single([]byte{7})
-	proceed := func() {
-		t.Helper()
-		if err := c.proceed(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	proceed()
-	if !c.behind[2] || len(c.behind) != 1 {
-		t.Errorf("%v are behind", c.behind)
-	}
-	<-full.queue
-	proceed()
-	if len(c.behind) != 0 {
-		t.Errorf("%v are behind", c.behind)
-	}
-	for i, from := range c.parties {
-		var got []byte
-		_ = (<-from.queue).write(func(frame []byte) error {
-			got = frame
-			return nil
-		})
-		if !bytes.Equal(got, transport.NumberFrame(transport.KindJoin, 1)) {
-			t.Errorf("party %d is sent %x", i, got)
-		}
-		c.behind[i] = true
-	}
-	proceed()
-	for i, from := range c.parties {
-		if len(from.queue) != 0 {
-			t.Errorf("party %d is sent the same again", i)
-		}
-	}
 }

@@ -52,7 +52,7 @@ var eventNames = map[EventKind]string{
 	CaughtUp: "counted more rounds than are stored",
 }
 
-// ofDrive has the kinds of events that a drive.Server's notices are.
+// ofDrive has the kinds of events that drive's notices are.
 var ofDrive = map[drive.NoticeKind]EventKind{
 	drive.Forms:     Joining,
 	drive.Formed:    Formed,

@@ -309,12 +309,12 @@ func TestStoppedInMidStep(t *testing.T) {
 		if _, err := stopped.Run(first); !errors.Is(err, context.Canceled) {
 			h.Fatal(err)
 		}
-		c := loaded(h.T, h.coordinator(store))
-		if status := c.drive.Status(); status.Stage != drive.Submitting {
+		lead := loaded(h.T, h.coordinator(store))
+		if status := lead.Status(); status.Stage != drive.Submitting {
 			h.Fatalf("%+v\n%v", status, h.events)
 		}
 		for i := range h.signers {
-			if due := c.drive.Due(i); due != (i == 3) {
+			if due := lead.At(drive.Peer{Index: i}).Due; due != (i == 3) {
 				h.Errorf("party %d is asked: %v", i, due)
 			}
 		}

@@ -228,10 +228,13 @@ func TestFloat32JobRestarts(t *testing.T) {
 func TestFloat32Store(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, testJob(), 4)
-	load := func(c *Coordinator) (*coordinator, error) {
-		r := newCoordinator(newLeader(c))
-		err := r.load()
-		r.vault.Close()
+	load := func(c *Coordinator, saves bool) (*coordinator, error) {
+		r := newCoordinator(c)
+		defer func() { r.vault.Close() }()
+		lead, err := r.load()
+		if err == nil && saves {
+			err = r.record.Save(t.Context(), lead)
+		}
 		return r, err
 	}
 	for _, c := range []struct {
@@ -252,14 +255,10 @@ func TestFloat32Store(t *testing.T) {
 		} else {
 			first.Model = []float64{1, 2, 3, 4, c.weight}
 		}
-		r, err := load(first)
-		if err == nil {
-			err = r.save()
-		}
-		if err != nil {
+		if _, err := load(first, true); err != nil {
 			t.Fatal(err)
 		}
-		r, err = load(j.adding(j.coordinator(store), c.then))
+		r, err := load(j.adding(j.coordinator(store), c.then), false)
 		var refused *ConfigError
 		switch {
 		case c.weight > math.MaxFloat32:
@@ -290,8 +289,8 @@ func TestFloat32NextModel(t *testing.T) {
 	j := newJob(t, testJob(), 4)
 	c := j.coordinator(nil)
 	c.Apply, c.Model32 = nil, []float32{1, 2, 3, 4, math.MaxFloat32}
-	l := newLeader(c)
-	if err := l.loadModel(stored{}); err != nil {
+	l := newCoordinator(c)
+	if err := l.firstModel(); err != nil {
 		t.Fatal(err)
 	}
 	next, err := l.nextModel(Round{Mean32: []float32{0.5, 0, 0, 0, 0}}, l.model)

@@ -16,7 +16,7 @@ import (
 // hub is who is connected to a coordinator through one listener, and what comes from
 // them.
 type hub struct {
-	parties map[int]*connection
+	there   map[int]*connection // by party or member; the host's lock guards it
 	events  chan arrival
 	notices chan Event // to report, such as that somebody was refused
 	spools  string     // folder for long messages
@@ -25,15 +25,10 @@ type hub struct {
 	told    map[int]time.Time
 	running sync.WaitGroup // of all that the hub has started
 
-	drained chan struct{} // has something when a connection has sent what was queued
-	mutex   sync.Mutex    // over what follows, and the same of connections
-	unsent  int           // bytes that are queued for one party each, of all
-	short   bool          // somebody had to wait for others' bytes
+	// serve sends a connection what there is for it, until it ends.
+	serve func(ctx context.Context, party int, to *connection)
+	mutex sync.Mutex // over sending, of connections
 }
-
-// mostUnsent is how many bytes may be queued that are made for one party each: the messages of a
-// large roster are not made at once.
-const mostUnsent = 64 << 20
 
 // refusedTime is how long a party that was refused has to read why.
 const refusedTime = 2 * time.Second
@@ -43,13 +38,12 @@ const maxNotices = 16
 
 func newHub(spools string, frame int) *hub {
 	return &hub{
-		parties: make(map[int]*connection),
+		there:   make(map[int]*connection),
 		events:  make(chan arrival, 64),
 		notices: make(chan Event, maxNotices),
 		spools:  spools,
 		frame:   frame,
 		told:    make(map[int]time.Time),
-		drained: make(chan struct{}, 1),
 	}
 }
 
@@ -68,25 +62,11 @@ func maxFrame(s *Settled) int {
 // connection is a party that is there.
 type connection struct {
 	link    Link
-	queue   chan outgoing
-	had     map[string]bool // items that were queued and are pending still, by name
 	greeted bool
 	judged  chan struct{} // closed once its hello was read
-	refused bool          // set before judged is closed
+	refusal []byte        // set before judged is closed; nil: it was let in
 	cancel  context.CancelFunc
-
 	sending time.Time // since when it sends the same; zero: nothing
-	over    bool      // nothing is sent any more
-}
-
-// outgoing waits in a queue.
-type outgoing struct {
-	write func(send func(frame []byte) error) error
-	own   int // bytes that were made for this party
-}
-
-func single(frame []byte) outgoing {
-	return outgoing{write: func(send func([]byte) error) error { return send(frame) }}
 }
 
 // arrival holds what comes from a party: a frame, or the end of its connection.
@@ -122,27 +102,26 @@ func (h *hub) watch(ctx context.Context, listener interface{ Notices() []transpo
 }
 
 // accept takes connections and reads from them.
-func (h *hub) accept(ctx context.Context, listener Listener, failed chan<- error) {
+func (h *hub) accept(ctx context.Context, listener Listener, failed context.CancelCauseFunc) {
 	if l, ok := listener.(interface{ Notices() []transport.Notice }); ok {
 		h.running.Go(func() { h.watch(ctx, l) })
 	}
 	for {
 		party, link, err := listener.Accept(ctx)
 		if err != nil {
-			failed <- err
+			failed(err)
 			return
 		}
 		running := ctx
 		ctx, cancel := context.WithCancel(ctx)
 		from := &connection{
 			link:   link,
-			queue:  make(chan outgoing, queueSize),
 			judged: make(chan struct{}),
 			cancel: cancel,
 		}
 		h.running.Go(func() {
 			defer cancel()
-			h.write(ctx, from)
+			h.write(ctx, party, from)
 		})
 		h.running.Go(func() {
 			defer cancel()
@@ -151,80 +130,34 @@ func (h *hub) accept(ctx context.Context, listener Listener, failed chan<- error
 	}
 }
 
-// write sends what is queued for a connection until that ends.
-func (h *hub) write(ctx context.Context, from *connection) {
+// write sends a connection why it was refused, or what there is for it, until it ends.
+func (h *hub) write(ctx context.Context, party int, from *connection) {
 	defer from.link.Close()
-	defer h.abandon(from)
-	send := func(frame []byte) error { return from.link.Send(ctx, frame) }
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case out := <-from.queue:
-			h.sends(from, 0, time.Now())
-			err := out.write(send)
-			h.sends(from, out.own, time.Time{})
-			if err != nil {
-				return
-			}
-		}
+	select {
+	case <-from.judged:
+	case <-ctx.Done():
+		return
+	}
+	if from.refusal == nil {
+		h.serve(ctx, party, from)
+	} else if from.link.Send(ctx, from.refusal) == nil {
+		<-ctx.Done()
 	}
 }
 
-// sends notes since when a connection has been sending the same, and that own bytes are no longer
-// queued.
-func (h *hub) sends(from *connection, own int, since time.Time) {
+// sends notes since when a connection has been sending the same.
+func (h *hub) sends(from *connection, since time.Time) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	from.sending = since
-	h.unsent -= own
-	select {
-	case h.drained <- struct{}{}:
-	default:
-	}
 }
 
-// abandon gives up what is queued for a connection.
-func (h *hub) abandon(from *connection) {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	from.over = true
-	for len(from.queue) > 0 {
-		h.unsent -= (<-from.queue).own
-	}
-}
-
-// offer queues something for a connection, and reports whether there was room for it. Where there
-// is none, a connection that sends makes some, which drained reports.
-func (h *hub) offer(to *connection, out outgoing) bool {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	if to.over { // which its reader tells of
-		return true
-	}
-	if h.unsent > 0 && h.unsent+out.own > mostUnsent {
-		h.short = true
-		return false
-	}
-	select {
-	case to.queue <- out:
-		h.unsent += out.own
-		return true
-	default:
-		return false
-	}
-}
-
-// unclog hangs up on those who have not taken in such a time what they are sent, if they keep
-// others from what is theirs.
+// unclog hangs up on those who have not taken in such a time what they are sent: they keep others
+// from what is theirs.
 func (h *hub) unclog(after time.Duration) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	if !h.short {
-		return
-	}
-	h.short = false
-	for _, c := range h.parties {
+	for _, c := range h.there {
 		if !c.sending.IsZero() && time.Since(c.sending) > after {
 			c.cancel()
 		}
@@ -273,7 +206,7 @@ func (h *hub) wanted(ctx context.Context, from *connection) bool {
 	case <-ctx.Done():
 		return false
 	}
-	if !from.refused {
+	if from.refusal == nil {
 		transport.Limit(from.link, h.frame)
 		return true
 	}
@@ -325,37 +258,28 @@ func (h *hub) receive(
 
 // admit makes a connection its party's, in place of an older one.
 func (h *hub) admit(a arrival) {
-	if old := h.parties[a.party]; old != nil {
+	if old := h.there[a.party]; old != nil {
 		old.cancel()
 	}
-	a.from.greeted, a.from.had = true, make(map[string]bool)
+	a.from.greeted = true
 	close(a.from.judged)
-	h.parties[a.party] = a.from
+	h.there[a.party] = a.from
 }
 
 // gone takes the end of a connection, and reports whether it was its party's.
 func (h *hub) gone(a arrival) bool {
 	a.from.cancel()
-	if h.parties[a.party] != a.from {
+	if h.there[a.party] != a.from {
 		return false
 	}
-	delete(h.parties, a.party)
+	delete(h.there, a.party)
 	return true
-}
-
-// hangUp ends a party's connection. It dials again, and is told what it needs.
-func (h *hub) hangUp(party int) {
-	if to := h.parties[party]; to != nil {
-		to.cancel()
-		delete(h.parties, party)
-	}
 }
 
 // refuse tells a connection why the coordinator does not go on with it, and has that
 // reported, of one party not more than once a second.
 func (h *hub) refuse(a arrival, r *transport.Refusal) {
-	a.from.greeted, a.from.refused = true, true
-	a.from.queue <- single(transport.JSONFrame(transport.KindRefusal, r))
+	a.from.greeted, a.from.refusal = true, transport.JSONFrame(transport.KindRefusal, r)
 	close(a.from.judged)
 	if last, found := h.told[a.party]; found && time.Since(last) < noticeTime {
 		return

@@ -18,7 +18,7 @@ func reading(t *testing.T, ctx context.Context, h *hub) (near Link, from *connec
 	running := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	t.Cleanup(cancel)
-	from.queue, from.cancel = make(chan outgoing, queueSize), cancel
+	from.cancel = cancel
 	go func() {
 		h.read(ctx, running, 0, from)
 		_ = near.Close()
@@ -109,7 +109,7 @@ func TestRefusalsReported(t *testing.T) {
 	h := newHub("", 1<<20)
 	h.told[maxNotices] = time.Now().Add(time.Hour) // it was reported not long ago
 	for party := 2*maxNotices - 1; party >= 0; party-- {
-		from := &connection{queue: make(chan outgoing, 1), judged: make(chan struct{})}
+		from := &connection{judged: make(chan struct{})}
 		h.refuse(arrival{party: party, from: from},
 			&transport.Refusal{Field: "clip", Ours: "1", Theirs: "2"})
 	}
@@ -126,53 +126,6 @@ func TestRefusalsReported(t *testing.T) {
 		}
 		if want--; want == maxNotices {
 			want--
-		}
-	}
-}
-
-// A frame may be as long as the job's longest message once a party is known, and no longer.
-func TestFrameAfterHello(t *testing.T) {
-	plan := testJob()
-	plan.Model.Length = 50_000 // messages beyond what a hello may have
-	j := newJob(t, plan, 7)
-	longest := j.settled.Config(0).MaxMessage()
-	if longest <= 1+transport.MaxText {
-		t.Fatalf("messages have %d bytes", longest)
-	}
-	gone := make(chan error, 1)
-	c := j.coordinator(nil)
-	listener, dialer := j.listen()
-	c.Listener = listener
-	c.Progress = func(e Event) {
-		if e.Kind == Disconnected {
-			gone <- e.Err
-		}
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
-	var wait sync.WaitGroup
-	wait.Go(func() { _, _ = c.Run(ctx) })
-	defer wait.Wait()
-	defer cancel()
-	for size, taken := range map[int]bool{longest + 1: true, longest + 3: false} {
-		link, err := dialer(1).Dial(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer link.Close()
-		hello := transport.JSONFrame(transport.KindHello, greetingOf(j.settled))
-		if err := link.Send(ctx, hello); err != nil {
-			t.Fatal(err)
-		}
-		body := make([]byte, size-1)
-		err = link.Send(ctx, transport.NewFrame(transport.KindMessage, body))
-		if taken {
-			if err != nil {
-				t.Fatal(err)
-			}
-			_ = link.Close()
-		}
-		if err := <-gone; errors.Is(err, ErrFrame) == taken {
-			t.Errorf("%d bytes where messages have %d: %v", size, longest, err)
 		}
 	}
 }
@@ -226,13 +179,13 @@ func TestHubReplaced(t *testing.T) {
 	}
 	old := admit()
 	now := admit()
-	if !ended[old] || ended[now] || h.parties[3] != now {
+	if !ended[old] || ended[now] || h.there[3] != now {
 		t.Errorf("the old one has ended: %v, the new one: %v", ended[old], ended[now])
 	}
-	if h.gone(arrival{party: 3, from: old}) || h.parties[3] != now || ended[now] {
+	if h.gone(arrival{party: 3, from: old}) || h.there[3] != now || ended[now] {
 		t.Error("the end of the old connection is taken for that of the new one")
 	}
-	if !h.gone(arrival{party: 3, from: now}) || h.parties[3] != nil {
+	if !h.gone(arrival{party: 3, from: now}) || h.there[3] != nil {
 		t.Error("the end of the connection is not noticed")
 	}
 }
@@ -252,70 +205,26 @@ func TestGreetingDigest(t *testing.T) {
 	}
 }
 
-// What there is no room for is offered again once something was sent. Nobody is hung up on for it,
-// unless he takes nothing and keeps others from what is theirs.
-func TestHubRoom(t *testing.T) {
+// A connection that takes nothing for long is hung up on, if it keeps others from what is theirs.
+func TestHubUnclog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
 		h := newHub("", 1<<20)
-		defer h.running.Wait()
-		defer cancel()
-		var near [2]Link
-		for i := range near {
-			var from *connection
-			near[i], from = linkOf(t, ctx, h)
-			one, end := context.WithCancel(ctx)
-			from.queue, from.cancel = make(chan outgoing, 2), end
+		ended := make(map[int]bool)
+		for i := range 3 {
+			from := &connection{judged: make(chan struct{}), cancel: func() { ended[i] = true }}
 			h.admit(arrival{party: i, from: from})
-			h.running.Go(func() { h.write(one, from) })
 		}
-		offer := func(party, own int) bool {
-			out := single([]byte{7})
-			out.own = own
-			room := h.offer(h.parties[party], out)
-			synctest.Wait()
-			return room
-		}
-		for range 3 { // one is being sent
-			if !offer(0, 0) {
-				t.Fatal("no room")
-			}
-		}
-		if offer(0, 0) || !offer(1, 0) || len(h.parties) != 2 {
-			t.Error("one party has no room, the other has")
-		}
-		for range 3 {
-			if _, err := near[0].Receive(ctx); err != nil {
-				t.Error(err)
-			}
-		}
-		<-h.drained
-		if !offer(0, mostUnsent) || !offer(0, 0) {
-			t.Error("no room, and all was sent")
-		}
-		if _, err := near[1].Receive(ctx); err != nil {
-			t.Error(err)
-		}
-		if !offer(1, 0) || offer(1, 1) {
-			t.Error("there is room for what others have in common, and for more")
-		}
+		h.sends(h.there[0], time.Now())
+		h.sends(h.there[1], time.Now())
 		h.unclog(time.Second)
-		if offer(1, 1) {
-			t.Error("one that has just begun to be sent to is hung up on")
+		if len(ended) != 0 {
+			t.Errorf("hung up on, having just begun to be sent to: %v", ended)
 		}
 		time.Sleep(2 * time.Second)
-		if _, err := near[1].Receive(ctx); err != nil {
-			t.Error(err)
-		}
-		synctest.Wait()
+		h.sends(h.there[1], time.Time{})
 		h.unclog(time.Second)
-		synctest.Wait()
-		if !h.parties[0].over || h.parties[1].over || h.unsent != 0 {
-			t.Errorf("hung up on: %v and %v, %d bytes are unsent", h.parties[0].over, h.parties[1].over,
-				h.unsent)
-		}
-		if !offer(1, mostUnsent) {
-			t.Error("no room for the other party")
+		if !ended[0] || len(ended) != 1 {
+			t.Errorf("hung up on: %v, want the one that takes nothing", ended)
 		}
 	})
 }
@@ -343,7 +252,7 @@ func TestNotices(t *testing.T) {
 		l := &strained{away: make(chan []transport.Notice, 1)}
 		l.away <- []transport.Notice{{Kind: transport.Unknown, Count: 1000, Err: ErrPeer},
 			{Kind: transport.Unfinished, Count: 2}, {Kind: transport.Strained, Count: 3}}
-		h.running.Go(func() { h.accept(ctx, l, make(chan error, 1)) })
+		h.running.Go(func() { h.accept(ctx, l, func(error) {}) })
 		for _, want := range []Event{{Kind: Unknown, Count: 1000, Err: ErrPeer},
 			{Kind: Unfinished, Count: 2}, {Kind: Strained, Count: 3}} {
 			if e := <-h.notices; e.Kind != want.Kind || e.Count != want.Count || e.Err != want.Err {

@@ -390,13 +390,14 @@ type believed struct {
 
 func (b *believed) check(t *testing.T, j *group) {
 	t.Helper()
-	c := newCoordinator(newLeader(j.coordinator(nil)))
-	config, err := c.config()
+	c := newCoordinator(j.coordinator(nil))
+	config, err := c.Job.Lead(job.Timing{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	config.Broadcast = c.begins
 	config.Colluders = b.colluders
-	c.drive, err = drive.ResumeServer(config, c.now(), drive.Recorded{},
+	lead, err := drive.ResumeServer(config, c.now(), drive.Recorded{},
 		protocol.NewServerSeries(config.Label, b.own+1))
 	if err != nil {
 		t.Fatal(err)
@@ -406,12 +407,12 @@ func (b *believed) check(t *testing.T, j *group) {
 		if i < len(b.least) {
 			h.Least = b.least[i]
 		}
-		c.drive.Connected(c.now(), i, h)
+		lead.Connected(c.now(), drive.Peer{Index: i}, h)
 	}
-	if err := c.drive.Tick(c.now()); err != nil {
+	if err := lead.Tick(c.now()); err != nil {
 		t.Fatal(err)
 	}
-	r, _ := c.drive.Ready()
+	r, _ := lead.Ready()
 	if n := r.Notices[0]; n.Kind != drive.Forms || n.Session != b.want {
 		t.Errorf("%d colluders, number %d, told %d: %v %d, want %d", b.colluders, b.own, b.least,
 			n.Kind, n.Session, b.want)

@@ -4,9 +4,9 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +29,13 @@ func copyStore(t *testing.T, to, from Store) {
 	if err == nil {
 		err = to.Save(state)
 	}
-	for _, name := range slices.Concat(modelNames[:], sumNames[:]) {
+	var names []string
+	for round := range 20 {
+		for _, what := range []string{"model", "sum", "applied"} {
+			names = append(names, fmt.Sprint(what, round))
+		}
+	}
+	for _, name := range names {
 		long, missing := from.Get(name)
 		if errors.Is(missing, fs.ErrNotExist) {
 			continue

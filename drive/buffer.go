@@ -14,7 +14,7 @@ import (
 
 // bound lets no party submit more often than its budget allows, or than there are rounds. It
 // returns how many fewer times each may submit than others, where parties have spent before.
-func (c *CommitteeConfig) bound() (less []uint64, err error) {
+func (c *Settings) bound() (less []uint64, err error) {
 	least, most := c.Sums.MinSurvivors, c.Sums.Roster.Len()
 	switch {
 	case c.Buffer == 0 && c.Sums.Stale == 0:
@@ -69,7 +69,7 @@ func (s *Committee) full() bool {
 // fullAt returns when that will be, and when somebody is waited for no longer.
 func (s *Committee) fullAt() Time {
 	switch {
-	case s.server.Taken() >= s.buffer || s.step.awaited == 0:
+	case s.server.Taken() >= s.config.Buffer || s.step.awaited == 0:
 		return s.now
 	case slices.ContainsFunc(s.uploads, func(i int) bool { return !s.roomless(i) }):
 		return s.step.recheck
@@ -82,7 +82,7 @@ func (s *Committee) fullAt() Time {
 // chargeReceived charges those that have submitted in a round with a buffer, which is over now. It
 // asks for no budget: they have spent what they have sent, and each holds itself to its own.
 func (s *Committee) chargeReceived() error {
-	if s.buffer == 0 || s.stage != Submitting {
+	if s.config.Buffer == 0 || s.stage != Submitting {
 		return nil
 	}
 	received := s.server.Received()

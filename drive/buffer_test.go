@@ -204,17 +204,17 @@ func TestBufferTooOld(t *testing.T) {
 func TestBufferConfig(t *testing.T) {
 	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 4, Members: 4, Survivors: 3,
 		Faults: 1, Rounds: 1, Buffer: 3, Stale: 1})
-	for _, change := range []func(c *drive.CommitteeConfig){
-		func(c *drive.CommitteeConfig) { c.Buffer = 2 },
-		func(c *drive.CommitteeConfig) { c.Buffer = 5 },
-		func(c *drive.CommitteeConfig) { c.Buffer = -1 },
-		func(c *drive.CommitteeConfig) { sums := *c.Sums; sums.Stale = 0; c.Sums = &sums },
-		func(c *drive.CommitteeConfig) { c.Buffer = 0 },
-		func(c *drive.CommitteeConfig) { sums := *c.Sums; sums.CommitteeNoise = true; c.Sums = &sums },
+	for _, change := range []func(c *drive.Settings){
+		func(c *drive.Settings) { c.Buffer = 2 },
+		func(c *drive.Settings) { c.Buffer = 5 },
+		func(c *drive.Settings) { c.Buffer = -1 },
+		func(c *drive.Settings) { sums := *c.Sums; sums.Stale = 0; c.Sums = &sums },
+		func(c *drive.Settings) { c.Buffer = 0 },
+		func(c *drive.Settings) { sums := *c.Sums; sums.CommitteeNoise = true; c.Sums = &sums },
 	} {
 		c := w.Hub.Config()
 		change(&c)
-		if _, err := drive.NewCommittee(c, 0); !errors.Is(err, oneshot.ErrConfig) {
+		if _, err := drive.NewLead(c, 0); !errors.Is(err, oneshot.ErrConfig) {
 			t.Errorf("%+v: %v", c.Buffer, err)
 		}
 	}
@@ -229,15 +229,15 @@ func TestBufferNothing(t *testing.T) {
 		m.Start()
 	}
 	for i := range 2 {
-		d.Connected(w.Now(), i, drive.Hello{})
+		d.Connected(w.Now(), aParty(i), drive.Hello{})
 	}
 	w.Run(func() bool { return d.Status().Stage == drive.Submitting })
 	for i := range 2 {
-		d.Offer(w.Now(), i, 1)
+		d.Said(w.Now(), aParty(i), drive.Said{Offer: 1})
 	}
 	tick(t, d, w.Now())
 	told := func(i int) (is bool) {
-		for item := range d.Pending(i) {
+		for item := range d.Pending(aParty(i)) {
 			is = is || item.Kind == drive.Upload
 		}
 		return is
@@ -245,7 +245,7 @@ func TestBufferNothing(t *testing.T) {
 	if !told(0) || told(1) {
 		t.Fatalf("%v and %v are told to upload", told(0), told(1))
 	}
-	d.Absent(w.Now(), 0, 1)
+	d.Said(w.Now(), aParty(0), drive.Said{Absent: 1})
 	if tick(t, d, w.Now()); !told(1) {
 		t.Error("the room is kept for a party that is absent")
 	}
@@ -287,7 +287,7 @@ func TestBufferFinishedOther(t *testing.T) {
 	w, d := submitting(t, o, 0)
 	tick(t, d, w.Now())
 	var opening []byte
-	for item := range d.Pending(0) {
+	for item := range d.Pending(aParty(0)) {
 		opening = item.Own
 	}
 	_, _, party := jobtest.CouncilConfigs(t, o, nil)
@@ -333,14 +333,14 @@ func TestBufferState(t *testing.T) {
 	startAll(w)
 	w.Run(w.Ended)
 	key := keyexchange.SealKey{1}
-	state, err := w.Hub.Drive().State(&key)
+	state, err := drive.StateOf(w.Hub.Drive(), &key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for submissions, want := range map[uint64]error{3: nil, 2: drive.ErrState} {
 		c := w.Hub.Config()
 		c.Submissions = submissions
-		if _, err := drive.ReadCommittee(c, &key, w.Now(), state); !errors.Is(err, want) {
+		if _, err := drive.LoadLead(c, &key, w.Now(), state); !errors.Is(err, want) {
 			t.Errorf("of %d submissions: %v", submissions, err)
 		}
 	}

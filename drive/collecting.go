@@ -3,6 +3,7 @@ package drive
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/hushsum/hushsum/oneshot"
@@ -23,7 +24,7 @@ func (s *Committee) collect() (again bool, err error) {
 			return true, s.settle()
 		}
 	}
-	if s.buffer > 0 {
+	if s.config.Buffer > 0 {
 		s.grant() // who may upload is waited for
 	}
 	if s.deals() {
@@ -36,7 +37,7 @@ func (s *Committee) collect() (again bool, err error) {
 	if !asks && waiting > 0 && (waiting >= s.batch || over || s.now >= s.lull()) {
 		return true, s.dispatch()
 	}
-	if s.buffer == 0 {
+	if s.config.Buffer == 0 {
 		s.grant()
 	}
 	if asks || !over {
@@ -106,7 +107,7 @@ func (s *Committee) deal() (again bool, err error) {
 // lull gives when a batch that is not full goes to the members: parties come a few times less often
 // than they did. While a buffer fills, nobody waits for the members.
 func (s *Committee) lull() Time {
-	if s.buffer > 0 {
+	if s.config.Buffer > 0 {
 		return Never
 	}
 	wait := s.config.Floor
@@ -138,7 +139,7 @@ func (s *Committee) grant() {
 // hasRoom reports whether one more party may upload next to the given number.
 func (s *Committee) hasRoom(uploads int) bool {
 	return s.server.Waiting()+uploads < s.batch &&
-		(s.buffer == 0 || s.server.Taken()+uploads < s.buffer)
+		(s.config.Buffer == 0 || s.server.Taken()+uploads < s.config.Buffer)
 }
 
 // roomless reports whether no room is kept for a party that was told to upload: it cannot, will
@@ -333,37 +334,23 @@ func (s *Committee) reduce() error {
 
 func (s *Committee) uncoverAll() error {
 	for number := 1; number <= s.server.BatchNumber(); number++ {
-		if err := s.uncover(fmt.Sprint("batch", number)); err != nil {
+		if err := s.config.read(s.nameOf(number), s.server.ReadBatch); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Committee) uncover(name string) error {
-	batch, err := s.stored(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(s.server.ReadBatch(batch), batch.Close())
-}
+// nameOf names the object that a batch of the open round is.
+func (s *Committee) nameOf(batch int) string { return fmt.Sprintf("batch%dof%d", batch, s.round) }
 
-// Connected notes that a party has connected or reconnected.
-func (s *Committee) Connected(now Time, party int, h Hello) {
+// Connected is a method of [Lead].
+func (s *Committee) Connected(now Time, who Peer, h Hello) {
 	s.clock(now)
-	p := &s.parties.peers[party]
+	p := s.peer(who)
 	s.told(p, h.Told)
 	p.connected = true
-	s.arrive(&s.parties, party)
-}
-
-// MemberConnected notes that a member has connected or reconnected.
-func (s *Committee) MemberConnected(now Time, member int, h Hello) {
-	s.clock(now)
-	p := &s.members.peers[member]
-	s.told(p, h.Told)
-	p.connected = true
-	s.arrive(&s.members, member)
+	s.arrive(s.room(who), who.Index)
 }
 
 func (s *Committee) told(p *peer, round uint64) {
@@ -388,68 +375,50 @@ func (s *Committee) leave(r *room, i int) {
 	s.touch(r, i)
 }
 
-// Gone notes the end of a party's connection.
-func (s *Committee) Gone(now Time, party int) { s.gone(now, &s.parties, party) }
-
-// MemberGone notes the end of a member's connection.
-func (s *Committee) MemberGone(now Time, member int) { s.gone(now, &s.members, member) }
-
-func (s *Committee) gone(now Time, r *room, i int) {
+// Gone is a method of [Lead].
+func (s *Committee) Gone(now Time, who Peer) {
 	s.clock(now)
-	p := &r.peers[i]
+	p := s.peer(who)
 	p.connected, p.seen = false, s.now
 	if s.config.Away == 0 {
-		s.leave(r, i)
+		s.leave(s.room(who), who.Index)
 	}
 }
 
-// Heard notes a sign of life from a party that need not be connected.
-func (s *Committee) Heard(now Time, party int) { s.heard(now, &s.parties, party) }
-
-// MemberHeard notes a sign of life from a member that need not be connected.
-func (s *Committee) MemberHeard(now Time, member int) { s.heard(now, &s.members, member) }
-
-func (s *Committee) heard(now Time, r *room, i int) {
+// Heard is a method of [Lead].
+func (s *Committee) Heard(now Time, who Peer) {
 	s.clock(now)
-	if s.config.Away > 0 && r.peers[i].known {
-		s.arrive(r, i)
+	p := s.peer(who)
+	if s.config.Away > 0 && p.known {
+		s.arrive(s.room(who), who.Index)
 	}
-	r.peers[i].seen = s.now
+	p.seen = s.now
 }
 
-// Absent notes that a party says that it does not submit in a round, and reports whether the round
-// was waiting for that party.
-func (s *Committee) Absent(now Time, party int, round uint64) bool {
+// Said is a method of [Lead]. Members say nothing but what they know of.
+func (s *Committee) Said(now Time, who Peer, said Said) (waited bool) {
 	s.clock(now)
-	p := &s.parties.peers[party]
-	if p.absent == round || round != s.round || s.stage != Submitting {
+	p := s.peer(who)
+	if said.Told > 0 {
+		s.told(p, said.Told)
+	}
+	if who.Member || s.stage != Submitting {
 		return false
 	}
-	p.absent = round
-	s.touchParty(party)
-	return true
-}
-
-// Offer notes that a party says that it has a submission for a round. [Committee.Pending] tells the
-// party when there is room.
-func (s *Committee) Offer(now Time, party int, round uint64) {
-	s.clock(now)
-	if s.stage == Submitting && round == s.round && !s.offers[party].open {
-		s.enqueue(party)
+	if said.Absent == s.round && p.absent != s.round {
+		p.absent, waited = s.round, true
+		s.touchParty(who.Index)
 	}
+	if said.Offer == s.round && !s.offers[who.Index].open {
+		s.enqueue(who.Index)
+	}
+	return waited
 }
 
-// A Submission is a message of a party that waits to be received.
-type Submission struct {
-	Party   int
-	Message []byte
-}
-
-// Check checks the proofs of submissions before [Committee.Receive] is given them, as
-// oneshot.Server.Check does: on all cores, and without changing anything.
-func (s *Committee) Check(submissions []Submission) {
+// Check is a method of [Lead].
+func (s *Committee) Check(waiting []Submission) {
 	var messages [][]byte
-	for _, one := range submissions {
+	for _, one := range waiting {
 		_, err := headerOf(one.Message, uint32(one.Party))
 		if err == nil && s.ended == "" && !s.spoilers.excluded(one.Party) && !s.done(one.Party) {
 			messages = append(messages, one.Message)
@@ -458,17 +427,24 @@ func (s *Committee) Check(submissions []Submission) {
 	s.server.Check(messages)
 }
 
-// Receive takes a party's submission. It fails with the errors of oneshot.Server, with
-// [ErrExcluded], [ErrOften] or [ErrEnded]; all are the party's fault, and change nothing, except
-// that a party whose proof does not hold is left out from now on (oneshot.ErrProof).
-// oneshot.ErrFull means that the party was not told to upload, or that its turn is over: it will be
-// told again.
-func (s *Committee) Receive(now Time, party int, message []byte) error {
+// Receive is a method of [Lead].
+func (s *Committee) Receive(now Time, who Peer, message io.Reader) error {
 	s.clock(now)
+	b, err := readWhole(message, s.most)
 	switch {
+	case err != nil:
+		return err
 	case s.ended != "":
 		return ErrEnded
-	case s.spoilers.excluded(party):
+	case who.Member:
+		return s.receiveMember(who.Index, b)
+	}
+	return s.receive(who.Index, b)
+}
+
+// receive takes a party's submission.
+func (s *Committee) receive(party int, message []byte) error {
+	if s.spoilers.excluded(party) {
 		return ErrExcluded
 	}
 	h, err := headerOf(message, uint32(party))
@@ -478,7 +454,7 @@ func (s *Committee) Receive(now Time, party int, message []byte) error {
 		return err
 	case fresh && s.done(party):
 		return ErrOften
-	case fresh && s.buffer > 0 && s.server.Taken() >= s.buffer:
+	case fresh && s.config.Buffer > 0 && s.server.Taken() >= s.config.Buffer:
 		err = oneshot.ErrFull
 	default:
 		err = s.server.Receive(message)
@@ -522,13 +498,8 @@ func (s *Committee) convict(err error) bool {
 // memberSender is added to a member's index in a header (SPEC-ONESHOT.md §6).
 const memberSender = 1 << 31
 
-// ReceiveMember takes one message of a member. It fails with the errors of oneshot.Server and with
-// [ErrEnded]; all are the member's fault, and change nothing.
-func (s *Committee) ReceiveMember(now Time, member int, message []byte) error {
-	s.clock(now)
-	if s.ended != "" {
-		return ErrEnded
-	}
+// receiveMember takes one message of a member.
+func (s *Committee) receiveMember(member int, message []byte) error {
 	if _, err := headerOf(message, memberSender+uint32(member)); err != nil {
 		return err
 	}
@@ -552,9 +523,3 @@ func (s *Committee) ReceiveMember(now Time, member int, message []byte) error {
 	s.touchMember(member)
 	return nil
 }
-
-// Due reports whether a message from a party is awaited.
-func (s *Committee) Due(party int) bool { return s.stage == Submitting && (crowd{s}).awaits(party) }
-
-// MemberDue reports whether a message from a member is awaited.
-func (s *Committee) MemberDue(member int) bool { return (council{s, s.flight}).awaits(member) }

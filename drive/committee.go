@@ -11,36 +11,16 @@ import (
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// CommitteeConfig holds what the server of a job with a committee knows before anyone connects.
-type CommitteeConfig struct {
-	// ServerConfig is as for a [Server], except that there are no sessions: Session, Label,
-	// Survivors, Colluders, Sample and Draw are not used.
-	ServerConfig
-	Sums *oneshot.Config
-	// Buffer is how many submissions a round takes, while the other parties go on making vectors from
-	// earlier broadcasts, as Sums.Stale allows; 0: a round waits for all.
-	Buffer int
-	// Batch is how many parties go to the members at a time; 0: oneshot.DefaultBatch.
-	Batch int
-	// Stored opens an [Object] that was stored. Covered submissions are read from there when the
-	// members have uncovered them.
-	Stored func(name string) (io.ReadCloser, error)
-}
-
 // Committee leads a job whose parties send one message a round, and whose committee removes the key
 // from the sum. It asks the members for keys, opens the round, has as many parties upload at a time
 // as there is room for, has the members check the submissions in batches, sign the list of parties
-// in the sum, and reveal the sum of those parties' keys. Call it like a [Server]: events change
-// what it knows, [Committee.Tick] decides, and nothing leaves before the decision that it follows
-// from is durable.
+// in the sum, and reveal the sum of those parties' keys.
 type Committee struct {
 	course
 	parties, members room
 	sums             *oneshot.Config
 	figures          oneshot.Figures
-	batch            int
-	buffer           int
-	stored           func(name string) (io.ReadCloser, error)
+	batch, most      int // parties, and bytes of a message
 
 	server  *oneshot.Server
 	stage   Stage
@@ -82,25 +62,21 @@ type offer struct {
 // recentBatches is how many batches members may be behind.
 const recentBatches = 4
 
-// NewCommittee makes the server of a job that begins now. It fails with oneshot.ErrConfig.
-func NewCommittee(c CommitteeConfig, now Time) (*Committee, error) {
-	s, err := newCommittee(c, now)
-	if err != nil {
-		return nil, err
-	}
+// start makes the rounds of a job that begins.
+func (s *Committee) start() (err error) {
 	if s.server, err = oneshot.NewServer(s.sums, s.batch); err != nil {
-		return nil, err
+		return err
 	}
 	s.stage = Resting
 	for _, r := range []*room{&s.parties, &s.members} {
-		r.expect(now, r.learned.back(&s.config))
+		r.expect(s.now, r.learned.back(&s.config))
 	}
 	s.parties.arm(s.sums.MinSurvivors)
 	s.mark() // members may come before anything is decided
-	return s, nil
+	return nil
 }
 
-func newCommittee(c CommitteeConfig, now Time) (*Committee, error) {
+func newCommittee(c Settings, now Time) (*Committee, error) {
 	figures, err := c.Sums.Parameters()
 	if err != nil {
 		return nil, err
@@ -114,12 +90,11 @@ func newCommittee(c CommitteeConfig, now Time) (*Committee, error) {
 	}
 	n, m := c.Sums.Roster.Len(), c.Sums.Committee.Len()
 	s := &Committee{
-		course:   newCourse(c.ServerConfig, c.Sums.Roster, now),
+		course:   newCourse(c, c.Sums.Roster, now),
 		sums:     c.Sums,
 		figures:  figures,
 		batch:    c.Batch,
-		buffer:   c.Buffer,
-		stored:   c.Stored,
+		most:     c.Sums.MaxMessage(),
 		offers:   make([]offer, n),
 		spoilers: newFaults(n),
 		lapses:   newFaults(m),
@@ -129,7 +104,7 @@ func newCommittee(c CommitteeConfig, now Time) (*Committee, error) {
 	return s, nil
 }
 
-// enter begins a stage. Its time counts from [Committee.Advance] on.
+// enter begins a stage. Its time counts from [Lead.Advance] on.
 func (s *Committee) enter(stage Stage) {
 	s.people().learned.ended(&s.step, s.stage)
 	s.stage, s.step = stage, waiting{fresh: true}
@@ -217,7 +192,7 @@ func (s *Committee) begin() (again bool, err error) {
 	if s.paused {
 		return false, nil
 	}
-	if s.buffer > 0 && !s.left(s.sums.MinSurvivors) {
+	if s.config.Buffer > 0 && !s.left(s.sums.MinSurvivors) {
 		s.end(BudgetSpent)
 		return false, nil
 	}
@@ -250,7 +225,7 @@ func (s *Committee) open() (again bool, err error) {
 		return false, err
 	}
 	ledger := s.ledger
-	if s.buffer == 0 {
+	if s.config.Buffer == 0 {
 		ledger, err = s.charge(s.names, 1)
 	}
 	if errors.Is(err, accounting.ErrBudget) {
@@ -292,7 +267,7 @@ func (s *Committee) end(why string) {
 	s.ends(why)
 }
 
-// Applied takes the program's answer to [Apply], as [Server.Applied] does.
+// Applied is a method of [Lead].
 func (s *Committee) Applied(now Time, round uint64, err error) {
 	s.clock(now)
 	if s.stage != Applying || round != s.round {
@@ -307,7 +282,7 @@ func (s *Committee) Applied(now Time, round uint64, err error) {
 	s.rest()
 }
 
-// Again has the waits of all steps begin anew, as [Server.Again] does.
+// Again is a method of [Lead].
 func (s *Committee) Again(now Time) {
 	s.clock(now)
 	s.parties.expect(s.now, s.config.ComeBack)
@@ -320,36 +295,44 @@ func (s *Committee) Again(now Time) {
 	s.mark()
 }
 
-// End ends the job. A round that is open has no sum.
-func (s *Committee) End(now Time, why string) {
+// Order is a method of [Lead].
+func (s *Committee) Order(now Time, o Order) {
 	s.clock(now)
-	if s.ended != "" {
-		return
+	switch {
+	case s.ended != "":
+	case o.Do == End:
+		if err := s.chargeReceived(); err != nil {
+			o.Why = fmt.Sprintf("%s; what it spent is not known: %v", o.Why, err)
+		}
+		s.end(o.Why)
+	case o.Do == Exclude, o.Do == Readmit:
+		s.admit(o)
+	default:
+		s.course.order(o)
 	}
-	if err := s.chargeReceived(); err != nil {
-		why = fmt.Sprintf("%s; what it spent is not known: %v", why, err)
+}
+
+// At is a method of [Lead].
+func (s *Committee) At(who Peer) Standing {
+	p := s.peer(who)
+	out := Standing{Here: p.here, Ever: p.known}
+	if who.Member {
+		out.Due = (council{s, s.flight}).awaits(who.Index)
+		return out
 	}
-	s.end(why)
+	out.Due = s.stage == Submitting && (crowd{s}).awaits(who.Index)
+	out.Excluded = s.spoilers.excluded(who.Index)
+	return out
 }
 
-// Here reports whether a party is here, and whether it has ever been here.
-func (s *Committee) Here(party int) (here, ever bool) {
-	return s.parties.peers[party].here, s.parties.peers[party].known
-}
+// Keep is a method of [Lead]. Messages that are held are not saved: they are asked for again.
+func (s *Committee) Keep() {}
 
-// MemberHere reports whether a member is here, and whether it has ever been here.
-func (s *Committee) MemberHere(member int) (here, ever bool) {
-	return s.members.peers[member].here, s.members.peers[member].known
-}
-
-// Opened returns the members that have keys in the round that is open.
-func (s *Committee) Opened() []int { return s.server.Members() }
-
-// Status returns the state of the job.
+// Status is a method of [Lead].
 func (s *Committee) Status() Status {
 	out := s.status()
-	out.Stage, out.Since = s.stage, s.step.since
-	if s.buffer > 0 && s.stage == Submitting {
+	out.Stage, out.Since, out.Opened = s.stage, s.step.since, s.server.Members()
+	if s.config.Buffer > 0 && s.stage == Submitting {
 		out.Taken = s.server.Taken()
 	}
 	return out

@@ -17,6 +17,18 @@ import (
 	"github.com/hushsum/hushsum/oneshot"
 )
 
+func aParty(i int) drive.Peer { return drive.Peer{Index: i} }
+
+func aMember(k int) drive.Peer { return drive.Peer{Index: k, Member: true} }
+
+// receive has a lead take a message.
+func receive(d drive.Lead, w *jobtest.Council, from drive.Peer, message []byte) error {
+	return d.Receive(w.Now(), from, bytes.NewBuffer(message))
+}
+
+// has reports whether a lead has a party's submission.
+func has(d drive.Lead, party int) bool { return d.(*drive.Committee).Has(party) }
+
 // Types of members' messages, SPEC-ONESHOT.md §6.
 const (
 	submissionType = 67
@@ -304,19 +316,19 @@ func testCommitteeBounded(t *testing.T, covered bool) {
 		return all
 	}
 	w.Run(func() bool { return len(w.Sums) == 1 })
-	if len(named()) != 1 || !w.Hub.Drive().Excluded(cheat) {
-		w.Fatal("%v, excluded: %v", named(), w.Hub.Drive().Excluded(cheat))
+	if len(named()) != 1 || !w.Hub.Drive().At(aParty(cheat)).Excluded {
+		w.Fatal("%v, excluded: %v", named(), w.Hub.Drive().At(aParty(cheat)).Excluded)
 	}
 	w.Hub.Kill()
 	w.Hub.Start()
 	w.Run(func() bool { return len(w.Sums) == 2 })
-	if !w.Hub.Drive().Excluded(cheat) {
+	if !w.Hub.Drive().At(aParty(cheat)).Excluded {
 		w.Fatal("another server has forgotten who cheated")
 	}
-	w.Hub.Drive().Readmit(w.Now(), cheat, "it promised")
+	w.Hub.Drive().Order(w.Now(), drive.Order{Do: drive.Readmit, Party: cheat, Why: "it promised"})
 	w.RunFor(100 * drive.Second)
 	if !w.Ended() || len(w.Sums) != rounds || w.Lost() != 0 || len(named()) != 2 ||
-		!w.Hub.Drive().Excluded(cheat) {
+		!w.Hub.Drive().At(aParty(cheat)).Excluded {
 		w.Fatal("%d sums, %d lost, named %v", len(w.Sums), w.Lost(), named())
 	}
 	for round, parties := range w.Sums {
@@ -365,7 +377,7 @@ func testCommitteeBoundedNoise(t *testing.T, covered bool) {
 			}
 		}
 	}
-	if spoilers != 1 || liars != rounds || !w.Hub.Drive().Excluded(cheat) {
+	if spoilers != 1 || liars != rounds || !w.Hub.Drive().At(aParty(cheat)).Excluded {
 		w.Fatal("%d parties and %d members are named", spoilers, liars)
 	}
 }
@@ -396,7 +408,7 @@ func TestCommitteeUploadsBetweenPolls(t *testing.T) {
 		Faults: 1, Rounds: 1, Batch: 1, Away: 3 * drive.Second})
 	d := w.Hub.Drive()
 	for party := range 2 {
-		d.Connected(w.Now(), party, drive.Hello{})
+		d.Connected(w.Now(), aParty(party), drive.Hello{})
 	}
 	for _, m := range w.Members {
 		m.Start()
@@ -408,17 +420,17 @@ func TestCommitteeUploadsBetweenPolls(t *testing.T) {
 		}
 		d.Ready()
 		d.Advance(w.Now())
-		for item := range d.Pending(party) {
+		for item := range d.Pending(aParty(party)) {
 			to = to || item.Kind == drive.Upload
 		}
 		return to
 	}
-	d.Offer(w.Now(), 0, 1)
+	d.Said(w.Now(), aParty(0), drive.Said{Offer: 1})
 	if !told(0) {
 		t.Fatal("it has room, and nobody is told to upload")
 	}
-	d.Gone(w.Now(), 0)
-	d.Offer(w.Now(), 1, 1)
+	d.Gone(w.Now(), aParty(0))
+	d.Said(w.Now(), aParty(1), drive.Said{Offer: 1})
 	if told(1) {
 		t.Error("the room of a party that uploads is given to another")
 	}
@@ -442,8 +454,8 @@ func TestMemberSpent(t *testing.T) {
 	}
 }
 
-// What is checked ahead is received as what is not: of parties that cheat, that are left out, or in
-// whose name somebody else sends.
+// What is checked ahead is received as what is not: of parties that cheat, that are left out, or
+// in whose name somebody else sends.
 func TestCommitteeCheck(t *testing.T) {
 	law, err := noise.DiscreteGaussian(big.NewRat(50*2, 1))
 	if err != nil {
@@ -470,7 +482,7 @@ func TestCommitteeCheck(t *testing.T) {
 		startAll(w)
 		w.Run(func() bool { return len(submissions) == 5 })
 		d := w.Hub.Drive()
-		d.Exclude(w.Now(), 4, "a test")
+		d.Order(w.Now(), drive.Order{Do: drive.Exclude, Party: 4, Why: "a test"})
 		var all []drive.Submission
 		for i := range 5 {
 			all = append(all, submissions[i])
@@ -481,16 +493,19 @@ func TestCommitteeCheck(t *testing.T) {
 			d.Check(all)
 		}
 		for _, one := range all {
-			said := fmt.Sprint(d.Receive(w.Now(), one.Party, one.Message), d.Excluded(one.Party))
+			from := aParty(one.Party)
+			said := fmt.Sprint(d.Receive(w.Now(), from, bytes.NewBuffer(one.Message)), d.At(from).Excluded)
 			says[ahead] = append(says[ahead], said)
 		}
-		if !d.Excluded(1) || !d.Has(0) || d.Has(4) {
+		if !d.At(aParty(1)).Excluded || !has(d, 0) || has(d, 4) {
 			t.Errorf("what came is not taken as it should be: %q", says[ahead])
 		}
 		w.Run(func() bool { return len(w.Sums) == 1 })
 		says[ahead] = append(says[ahead], fmt.Sprint(w.Sums[1]))
-		d.End(w.Now(), "enough")
-		if d.Check(all); d.Receive(w.Now(), 0, all[0].Message) != drive.ErrEnded {
+		d.Order(w.Now(), drive.Order{Do: drive.End, Why: "enough"})
+		d.Check(all)
+		err := receive(d, w, aParty(0), all[0].Message)
+		if !errors.Is(err, drive.ErrEnded) {
 			t.Error("a job that has ended goes on")
 		}
 	}

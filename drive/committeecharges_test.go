@@ -34,11 +34,13 @@ func TestBufferChargedHowever(t *testing.T) {
 		}, 0},
 		{"the server was set back", func(w *jobtest.Council) {
 			for k := range 2 {
-				w.Hub.Drive().MemberConnected(w.Now(), k, drive.Hello{Told: 3})
+				w.Hub.Drive().Connected(w.Now(), aMember(k), drive.Hello{Told: 3})
 			}
 			tick(t, w.Hub.Drive(), w.Now())
 		}, 2},
-		{"the job ends", func(w *jobtest.Council) { w.Hub.Drive().End(w.Now(), "enough") }, 0},
+		{"the job ends", func(w *jobtest.Council) {
+			w.Hub.Drive().Order(w.Now(), drive.Order{Do: drive.End, Why: "enough"})
+		}, 0},
 	} {
 		w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 4, Members: 4, Survivors: 3,
 			Faults: 1, Rounds: 9, Buffer: 3, Stale: 2, Budget: 9})
@@ -46,7 +48,7 @@ func TestBufferChargedHowever(t *testing.T) {
 			p.Tease()
 		}
 		startAll(w)
-		w.Run(func() bool { return w.Hub.Drive().Has(0) })
+		w.Run(func() bool { return has(w.Hub.Drive(), 0) })
 		x.ends(w)
 		costs := func(rounds int) float64 {
 			if rounds == 0 {
@@ -76,7 +78,7 @@ func TestBufferChargedOnce(t *testing.T) {
 	d := w.Hub.Drive()
 	w.Run(func() bool { return d.Status().Stage == drive.Signing })
 	before := spent(t, w, 0)
-	d.End(w.Now(), "enough")
+	d.Order(w.Now(), drive.Order{Do: drive.End, Why: "enough"})
 	if after := spent(t, w, 0); before == 0 || after != before {
 		t.Errorf("%v was spent, and then %v", before, after)
 	}
@@ -94,12 +96,12 @@ func TestBufferFull(t *testing.T) {
 	}
 	startAll(w)
 	d := w.Hub.Drive()
-	w.Run(func() bool { return d.Has(1) && d.Has(2) })
-	if err := d.Receive(w.Now(), 0, late); !errors.Is(err, oneshot.ErrFull) {
+	w.Run(func() bool { return has(d, 1) && has(d, 2) })
+	if err := receive(d, w, aParty(0), late); !errors.Is(err, oneshot.ErrFull) {
 		t.Errorf("a third submission: %v", err)
 	}
-	d.Absent(w.Now(), 0, 1)
-	if err := d.Receive(w.Now(), 0, late); !errors.Is(err, oneshot.ErrFull) {
+	d.Said(w.Now(), aParty(0), drive.Said{Absent: 1})
+	if err := receive(d, w, aParty(0), late); !errors.Is(err, oneshot.ErrFull) {
 		t.Errorf("a third submission, of a party that has said it has none: %v", err)
 	}
 	w.Run(w.Ended)
@@ -128,7 +130,7 @@ func TestBufferOften(t *testing.T) {
 		if !w.Logged("server refuses party 0: " + drive.ErrOften.Error()) {
 			w.Fatal("it was not refused: %d rounds, %+v", len(sent), d.Status())
 		}
-		if err := d.Receive(w.Now(), 0, sent[1]); !errors.Is(err, oneshot.ErrPhase) {
+		if err := receive(d, w, aParty(0), sent[1]); !errors.Is(err, oneshot.ErrPhase) {
 			w.Fatal("a copy of what it sent before: %v", err)
 		}
 		w.Run(w.Ended)
@@ -205,8 +207,8 @@ func TestBufferSkippedCount(t *testing.T) {
 			Faults: 1, Rounds: 9, Buffer: 3, Stale: 2, Submissions: 3})
 		d := w.Hub.Drive()
 		for k := range 2 {
-			d.MemberConnected(0, k, drive.Hello{Told: told})
-			d.MemberGone(0, k)
+			d.Connected(0, aMember(k), drive.Hello{Told: told})
+			d.Gone(0, aMember(k))
 		}
 		tick(t, d, 0)
 		startAll(w)
@@ -235,7 +237,7 @@ func TestBufferPushed(t *testing.T) {
 	first := 0
 	w.Run(func() bool {
 		for i := range submitted {
-			if first = i; d.Has(i) {
+			if first = i; has(d, i) {
 				return true
 			}
 		}
@@ -243,13 +245,13 @@ func TestBufferPushed(t *testing.T) {
 	})
 	for i := range w.Parties { // all at once, from one that has room on
 		if b := submitted[i]; b != nil {
-			_ = d.Receive(w.Now(), i, b)
+			_ = receive(d, w, aParty(i), b)
 		}
 	}
-	for item := range d.Pending(first) {
+	for item := range d.Pending(aParty(first)) {
 		t.Errorf("who is in is handed %s", item.Name)
 	}
-	if err := d.Receive(w.Now(), first, submitted[first]); !errors.Is(err, oneshot.ErrDuplicate) {
+	if err := receive(d, w, aParty(first), submitted[first]); !errors.Is(err, oneshot.ErrDuplicate) {
 		t.Errorf("a copy: %v", err)
 	}
 	w.Run(w.Ended)
@@ -280,27 +282,27 @@ func TestCommitteeOldSubmission(t *testing.T) {
 	d := w.Hub.Drive()
 	w.Run(func() bool { return d.Status().Round == 2 })
 	w.Parties[3].Late = drive.Second
-	if err := d.Receive(w.Now(), 3, old); !errors.Is(err, oneshot.ErrPhase) {
+	if err := receive(d, w, aParty(3), old); !errors.Is(err, oneshot.ErrPhase) {
 		t.Errorf("an old submission: %v", err)
 	}
-	if err := d.Receive(w.Now(), 2, old); err == nil || errors.Is(err, oneshot.ErrPhase) {
+	if err := receive(d, w, aParty(2), old); err == nil || errors.Is(err, oneshot.ErrPhase) {
 		t.Errorf("as another party: %v", err)
 	}
-	if err := d.ReceiveMember(w.Now(), 2, key); err == nil || errors.Is(err, oneshot.ErrPhase) {
+	if err := receive(d, w, aMember(2), key); err == nil || errors.Is(err, oneshot.ErrPhase) {
 		t.Errorf("as another member: %v", err)
 	}
 	w.Run(func() bool { return d.Status().Stage == drive.Signing })
-	if d.Absent(w.Now(), 3, 2) || d.Due(3) {
+	if d.Said(w.Now(), aParty(3), drive.Said{Absent: 2}) || d.At(aParty(3)).Due {
 		t.Error("a party is waited for that has submitted")
 	}
 	w.Run(w.Ended)
 	if got := w.Sums[2]; !slices.Equal(got, []int{0, 1, 2, 3}) {
 		t.Errorf("round 2 has %v", got)
 	}
-	if err := d.Receive(w.Now(), 3, old); err != drive.ErrEnded {
+	if err := receive(d, w, aParty(3), old); err != drive.ErrEnded {
 		t.Errorf("a submission after the end: %v", err)
 	}
-	if err := d.ReceiveMember(w.Now(), 3, key); err != drive.ErrEnded {
+	if err := receive(d, w, aMember(3), key); err != drive.ErrEnded {
 		t.Errorf("a member's message after the end: %v", err)
 	}
 }
@@ -315,7 +317,7 @@ func TestCommitteeApplied(t *testing.T) {
 	d.Applied(w.Now(), 2, nil)
 	d.Applied(w.Now(), 0, errors.New("of another round"))
 	for k := range 2 {
-		d.MemberConnected(w.Now(), k, drive.Hello{Told: 4})
+		d.Connected(w.Now(), aMember(k), drive.Hello{Told: 4})
 	}
 	tick(t, d, w.Now())
 	if s := d.Status(); s.Stage != drive.Applying || s.Round != 1 || s.Lost != 0 {
@@ -439,7 +441,7 @@ func TestCommitteeBegins(t *testing.T) {
 	if s := w.Hub.Drive().Status(); s.Round != 1 || s.Stage != drive.Resting {
 		t.Fatalf("after 6 s of 7: %+v", s)
 	}
-	w.Hub.Drive().Pause(w.Now(), "maintenance")
+	w.Hub.Drive().Order(w.Now(), drive.Order{Do: drive.Pause, Why: "maintenance"})
 	w.Parties[0].Cut() // has the world go on
 	w.RunFor(20 * drive.Second)
 	w.Hub.Kill()
@@ -454,7 +456,7 @@ func TestCommitteeBegins(t *testing.T) {
 	for range itemsOf(w.Hub.Drive(), 0) {
 		t.Error("in a pause members are handed something")
 	}
-	w.Hub.Drive().Resume(w.Now(), "done")
+	w.Hub.Drive().Order(w.Now(), drive.Order{Do: drive.Resume, Why: "done"})
 	tick(t, w.Hub.Drive(), w.Now())
 	for _, m := range w.Members {
 		m.Cut()

@@ -62,7 +62,7 @@ func TestCommitteeComplaint(t *testing.T) {
 				return b
 			}
 			startAll(w)
-			d := w.Hub.Drive
+			d := func() *drive.Committee { return w.Hub.Drive().(*drive.Committee) }
 			w.Run(func() bool { return d().Batches() == 1 })
 			if killed > 0 { // once that many messages have come, or things were saved
 				for range killed - 1 {
@@ -95,9 +95,10 @@ func TestCommitteeComplaint(t *testing.T) {
 				}
 			}
 			// A server that dies before it has saved who is out names it again.
-			if named == 0 || killed == 0 && named != 1 || complaints == 0 || !d().Excluded(cheat) {
+			out := d().At(aParty(cheat)).Excluded
+			if named == 0 || killed == 0 && named != 1 || complaints == 0 || !out {
 				w.Fatal("named %d times, %d complaints, excluded: %v", named, complaints,
-					d().Excluded(cheat))
+					d().At(aParty(cheat)).Excluded)
 			}
 			if len(w.Sums) != 2 || w.Lost() != 0 {
 				w.Fatal("%d sums, %d lost", len(w.Sums), w.Lost())
@@ -131,7 +132,7 @@ func TestCommitteeFalseComplaint(t *testing.T) {
 				if !after {
 					return lie
 				}
-				err := w.Hub.Drive().ReceiveMember(w.Now(), liar, lie)
+				err := receive(w.Hub.Drive(), w, aMember(liar), lie)
 				if !errors.Is(err, oneshot.ErrComplaint) {
 					w.Fatal("a complaint about nothing: %v", err)
 				}

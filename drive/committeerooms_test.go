@@ -18,7 +18,7 @@ import (
 // the test speaks for them.
 func submitting(
 	t *testing.T, o jobtest.CouncilOptions, parties ...int,
-) (w *jobtest.Council, d *drive.Committee) {
+) (w *jobtest.Council, d drive.Lead) {
 	t.Helper()
 	o.Members, o.Faults = 4, 1
 	w = jobtest.NewCouncil(t, 1, o)
@@ -27,18 +27,18 @@ func submitting(
 		m.Start()
 	}
 	for _, i := range parties {
-		d.Connected(w.Now(), i, drive.Hello{})
+		d.Connected(w.Now(), aParty(i), drive.Hello{})
 	}
 	w.Run(func() bool { return d.Status().Stage == drive.Submitting })
 	return w, d
 }
 
 // uploads lists those of four parties that are told to upload, once what is due was decided.
-func uploads(t *testing.T, w *jobtest.Council, d *drive.Committee) (out []int) {
+func uploads(t *testing.T, w *jobtest.Council, d drive.Lead) (out []int) {
 	t.Helper()
 	tick(t, d, w.Now())
 	for i := range 4 {
-		for item := range d.Pending(i) {
+		for item := range d.Pending(aParty(i)) {
 			if item.Kind == drive.Upload {
 				out = append(out, i)
 			}
@@ -54,50 +54,53 @@ func TestCommitteeRooms(t *testing.T) {
 	for _, x := range []struct {
 		name  string
 		batch int
-		do    func(w *jobtest.Council, d *drive.Committee)
+		do    func(w *jobtest.Council, d drive.Lead)
 		want  []int
 	}{
-		{"there is room for one", 1, func(w *jobtest.Council, d *drive.Committee) {
-			d.Offer(w.Now(), 2, 1)
-			d.Offer(w.Now(), 0, 1)
+		{"there is room for one", 1, func(w *jobtest.Council, d drive.Lead) {
+			d.Said(w.Now(), aParty(2), drive.Said{Offer: 1})
+			d.Said(w.Now(), aParty(0), drive.Said{Offer: 1})
 		}, []int{2}},
-		{"one offers twice", 2, func(w *jobtest.Council, d *drive.Committee) {
-			d.Offer(w.Now(), 1, 1)
-			d.Offer(w.Now(), 1, 1)
-			d.Offer(w.Now(), 3, 1)
+		{"one offers twice", 2, func(w *jobtest.Council, d drive.Lead) {
+			d.Said(w.Now(), aParty(1), drive.Said{Offer: 1})
+			d.Said(w.Now(), aParty(1), drive.Said{Offer: 1})
+			d.Said(w.Now(), aParty(3), drive.Said{Offer: 1})
 		}, []int{1, 3}},
-		{"one offers for another round", 1, func(w *jobtest.Council, d *drive.Committee) {
-			d.Offer(w.Now(), 1, 2)
+		{"one offers for another round", 1, func(w *jobtest.Council, d drive.Lead) {
+			d.Said(w.Now(), aParty(1), drive.Said{Offer: 2})
 		}, nil},
-		{"one is absent and offers", 1, func(w *jobtest.Council, d *drive.Committee) {
-			d.Absent(w.Now(), 1, 1)
-			d.Offer(w.Now(), 1, 1)
-			d.Offer(w.Now(), 2, 1)
+		{"one is absent and offers", 1, func(w *jobtest.Council, d drive.Lead) {
+			d.Said(w.Now(), aParty(1), drive.Said{Absent: 1})
+			d.Said(w.Now(), aParty(1), drive.Said{Offer: 1})
+			d.Said(w.Now(), aParty(2), drive.Said{Offer: 1})
 		}, []int{2}},
 		{"one goes and comes back between two decisions", 1,
-			func(w *jobtest.Council, d *drive.Committee) {
-				d.Offer(w.Now(), 1, 1)
+			func(w *jobtest.Council, d drive.Lead) {
+				d.Said(w.Now(), aParty(1), drive.Said{Offer: 1})
 				uploads(t, w, d)
-				d.Offer(w.Now(), 2, 1)
-				d.Gone(w.Now(), 1)
-				d.Connected(w.Now(), 1, drive.Hello{})
+				d.Said(w.Now(), aParty(2), drive.Said{Offer: 1})
+				d.Gone(w.Now(), aParty(1))
+				d.Connected(w.Now(), aParty(1), drive.Hello{})
 			}, []int{2}},
-		{"one that waits for room goes", 1, func(w *jobtest.Council, d *drive.Committee) {
+		{"one that waits for room goes", 1, func(w *jobtest.Council, d drive.Lead) {
 			for _, i := range all[:3] {
-				d.Offer(w.Now(), i, 1)
+				d.Said(w.Now(), aParty(i), drive.Said{Offer: 1})
 			}
 			uploads(t, w, d)
-			d.Gone(w.Now(), 1)
-			d.Absent(w.Now(), 0, 1)
+			d.Gone(w.Now(), aParty(1))
+			d.Said(w.Now(), aParty(0), drive.Said{Absent: 1})
 			if got := orders(t, w, d); !slices.Equal(got, []int{2}) {
 				t.Errorf("%v are told", got)
 			}
 		}, []int{2}},
-		{"one is absent in another round", 1, func(w *jobtest.Council, d *drive.Committee) {
-			if d.Absent(w.Now(), 1, 2) || !d.Absent(w.Now(), 1, 1) || d.Absent(w.Now(), 1, 1) {
+		{"one is absent in another round", 1, func(w *jobtest.Council, d drive.Lead) {
+			absent := func(round uint64) bool {
+				return d.Said(w.Now(), aParty(1), drive.Said{Absent: round})
+			}
+			if absent(2) || !absent(1) || absent(1) {
 				t.Error("an absence counts in another round, or twice")
 			}
-			d.Offer(w.Now(), 2, 1)
+			d.Said(w.Now(), aParty(2), drive.Said{Offer: 1})
 		}, []int{2}},
 	} {
 		w, d := submitting(t, jobtest.CouncilOptions{Parties: 4, Survivors: 2, Rounds: 1,
@@ -110,7 +113,7 @@ func TestCommitteeRooms(t *testing.T) {
 }
 
 // orders has a server decide, and returns whom its orders name.
-func orders(t *testing.T, w *jobtest.Council, d *drive.Committee) []int {
+func orders(t *testing.T, w *jobtest.Council, d drive.Lead) []int {
 	t.Helper()
 	if err := d.Tick(w.Now()); err != nil {
 		t.Fatal(err)
@@ -124,13 +127,13 @@ func TestCommitteeRoomsAnew(t *testing.T) {
 	w, d := submitting(t, jobtest.CouncilOptions{Parties: 4, Survivors: 2, Rounds: 9, Batch: 1},
 		0, 1, 2, 3)
 	for i := range 4 {
-		d.Offer(w.Now(), i, 1)
+		d.Said(w.Now(), aParty(i), drive.Said{Offer: 1})
 	}
 	if got := uploads(t, w, d); !slices.Equal(got, []int{0}) {
 		t.Fatalf("%v are told to upload", got)
 	}
 	for k := range 2 {
-		d.MemberConnected(w.Now(), k, drive.Hello{Told: 4})
+		d.Connected(w.Now(), aMember(k), drive.Hello{Told: 4})
 	}
 	tick(t, d, w.Now())
 	for _, m := range w.Members {
@@ -140,7 +143,7 @@ func TestCommitteeRoomsAnew(t *testing.T) {
 	if got := uploads(t, w, d); got != nil {
 		t.Errorf("%v are told to upload what they have not offered", got)
 	}
-	d.Offer(w.Now(), 3, 5)
+	d.Said(w.Now(), aParty(3), drive.Said{Offer: 5})
 	if got := uploads(t, w, d); !slices.Equal(got, []int{3}) {
 		t.Errorf("%v are told to upload, want 3", got)
 	}
@@ -162,24 +165,24 @@ func TestCommitteeRoomTaken(t *testing.T) {
 	startAll(w)
 	d := w.Hub.Drive()
 	w.Run(func() bool { return len(submitted) == 2 })
-	d.Offer(w.Now(), 0, 1)
+	d.Said(w.Now(), aParty(0), drive.Said{Offer: 1})
 	if got := uploads(t, w, d); !slices.Equal(got, []int{0}) {
 		t.Fatalf("%v are told to upload", got)
 	}
 	told := func() (name string) {
-		for item := range d.Pending(0) {
+		for item := range d.Pending(aParty(0)) {
 			name = item.Name
 		}
 		return name
 	}
 	first := told()
-	if err := d.Receive(w.Now(), 1, submitted[1]); err != nil {
+	if err := receive(d, w, aParty(1), submitted[1]); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Receive(w.Now(), 0, submitted[0]); !errors.Is(err, oneshot.ErrFull) {
+	if err := receive(d, w, aParty(0), submitted[0]); !errors.Is(err, oneshot.ErrFull) {
 		t.Fatalf("there is room: %v", err)
 	}
-	for item := range d.Pending(0) {
+	for item := range d.Pending(aParty(0)) {
 		if item.Kind == drive.Upload {
 			t.Error("it is told to upload, and there is no room")
 		}
@@ -197,9 +200,9 @@ func TestCommitteeRoomTaken(t *testing.T) {
 func TestCommitteeRoomFades(t *testing.T) {
 	w, d := submitting(t, jobtest.CouncilOptions{Parties: 4, Survivors: 2, Rounds: 1, Batch: 1,
 		Away: 20 * drive.Second, StepTime: 100 * drive.Second}, 0, 1)
-	d.Offer(w.Now(), 0, 1)
-	d.Offer(w.Now(), 1, 1)
-	d.Gone(w.Now(), 0)
+	d.Said(w.Now(), aParty(0), drive.Said{Offer: 1})
+	d.Said(w.Now(), aParty(1), drive.Said{Offer: 1})
+	d.Gone(w.Now(), aParty(0))
 	if got := uploads(t, w, d); !slices.Equal(got, []int{0}) {
 		t.Fatalf("%v are told to upload", got)
 	}
@@ -207,25 +210,25 @@ func TestCommitteeRoomFades(t *testing.T) {
 	if got := uploads(t, w, d); !slices.Contains(got, 1) {
 		t.Fatalf("after 4 s %v are told to upload", got)
 	}
-	if here, _ := d.Here(0); !here {
+	if !d.At(aParty(0)).Here {
 		t.Error("it counts as gone")
 	}
-	d.Heard(w.Now(), 0)
+	d.Heard(w.Now(), aParty(0))
 	w.RunFor(19 * drive.Second)
 	tick(t, d, w.Now())
-	if here, _ := d.Here(0); !here {
+	if !d.At(aParty(0)).Here {
 		t.Error("who was heard of 19 s ago counts as gone")
 	}
-	d.Heard(w.Now(), 3)
-	if here, ever := d.Here(3); here || ever {
+	d.Heard(w.Now(), aParty(3))
+	if at := d.At(aParty(3)); at.Here || at.Ever {
 		t.Error("who has only been heard of counts as here")
 	}
 }
 
 // itemsOf lists what a member is handed, with its bytes.
-func itemsOf(d *drive.Committee, member int) map[string]string {
+func itemsOf(d drive.Lead, member int) map[string]string {
 	out := make(map[string]string)
-	for item := range d.MemberPending(member) {
+	for item := range d.Pending(aMember(member)) {
 		out[item.Name] = string(item.Own)
 	}
 	return out
@@ -250,7 +253,8 @@ func TestCommitteeHandsOutWhatIsSaved(t *testing.T) {
 			if saves == 0 || w.Ended() {
 				return w.Ended()
 			}
-			if n := len(d.Needed()); n > 1 && !o.Covered {
+			kept, err := d.Save(&keyexchange.SealKey{7})
+			if n := len(kept.Needed); err != nil || n > 1 && !o.Covered {
 				w.Fatal("%d objects are kept", n)
 			}
 			again := w.Hub.Restored()
@@ -266,7 +270,8 @@ func TestCommitteeHandsOutWhatIsSaved(t *testing.T) {
 					if found && saved != own {
 						w.Fatal("%+v: member %d is handed %s, and would be handed another", o, k, name)
 					}
-					if found || what == "invite" || number > 0 && number < d.Batches() {
+					batches := d.(*drive.Committee).Batches()
+					if found || what == "invite" || number > 0 && number < batches {
 						continue
 					}
 					if strings.HasPrefix(what, "batch") && had[fmt.Sprint(name[:2], "settled", number)] != "" {
@@ -289,8 +294,8 @@ func TestCommitteeSavesNoShares(t *testing.T) {
 		Faults: 1, Rounds: 1})
 	startAll(w)
 	d := w.Hub.Drive()
-	w.Run(func() bool { return d.Batches() == 1 })
-	state, err := d.State(&keyexchange.SealKey{1})
+	w.Run(func() bool { return d.(*drive.Committee).Batches() == 1 })
+	state, err := drive.StateOf(d, &keyexchange.SealKey{1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,7 +319,7 @@ func TestCommitteeBatchesBehind(t *testing.T) {
 		t.Errorf("a member without a key is handed %s", name)
 	}
 	var names []string
-	for item := range d.MemberPending(0) {
+	for item := range d.Pending(aMember(0)) {
 		names = append(names, item.Name)
 	}
 	want := []string{"1.opening", "1.batch6", "1.settled6", "1.batch7", "1.settled7", "1.batch8",
@@ -331,8 +336,8 @@ func TestBufferBatches(t *testing.T) {
 	startAll(w)
 	d := w.Hub.Drive()
 	w.Run(func() bool {
-		if d.Batches() > 2 {
-			w.Fatal("round %d has %d batches", d.Status().Round, d.Batches())
+		if d.(*drive.Committee).Batches() > 2 {
+			w.Fatal("round %d has %d batches", d.Status().Round, d.(*drive.Committee).Batches())
 		}
 		return w.Ended()
 	})
@@ -352,10 +357,10 @@ func TestCommitteeExcluded(t *testing.T) {
 	d := w.Hub.Drive()
 	w.Run(func() bool { return d.Status().Round == 2 })
 	begun := w.Now()
-	if err := d.Receive(w.Now(), 2, nil); !errors.Is(err, drive.ErrExcluded) {
+	if err := receive(d, w, aParty(2), nil); !errors.Is(err, drive.ErrExcluded) {
 		t.Errorf("Receive: %v", err)
 	}
-	for item := range d.Pending(2) {
+	for item := range d.Pending(aParty(2)) {
 		t.Errorf("it is handed %s", item.Name)
 	}
 	w.Run(func() bool { return len(w.Sums) == 3 })

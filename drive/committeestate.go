@@ -6,6 +6,7 @@ import (
 	"encoding/gob"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 
 	"github.com/hushsum/hushsum/keyexchange"
@@ -14,7 +15,7 @@ import (
 
 // This file has how what follows from a committee's decisions is given out, and what is saved.
 
-// Wake returns when [Committee.Tick] is due: [Never] if only an event can change anything.
+// Wake is a method of [Lead].
 func (s *Committee) Wake() Time {
 	if s.save || s.ended != "" {
 		return Never
@@ -30,7 +31,7 @@ func (s *Committee) Wake() Time {
 	if s.stage != Submitting {
 		return min(wake, step)
 	}
-	if s.buffer > 0 {
+	if s.config.Buffer > 0 {
 		step = s.fullAt()
 	}
 	waiting := s.server.Waiting()
@@ -55,7 +56,7 @@ func (s *Committee) mayGrant() bool {
 		(s.hasRoom(len(s.uploads)) || slices.ContainsFunc(s.uploads, s.roomless))
 }
 
-// Tick decides what is due. It fails with errors of this machine.
+// Tick is a method of [Lead].
 func (s *Committee) Tick(now Time) error {
 	s.clock(now)
 	if s.save || s.ended != "" {
@@ -74,14 +75,13 @@ func (s *Committee) Tick(now Time) error {
 	}
 }
 
-// Ready returns what has to be done before anything leaves, and whether there is anything at all.
+// Ready is a method of [Lead].
 func (s *Committee) Ready() (Prepared, bool) {
 	p := Prepared{Save: s.save, Notices: slices.Clone(s.notices)}
 	return p, s.save || s.ask || len(s.granted) > 0 || len(s.notices) > 0
 }
 
-// Advance is called when the state and the objects are durable, if Ready reported that they are
-// new.
+// Advance is a method of [Lead].
 func (s *Committee) Advance(now Time) Orders {
 	s.clock(now)
 	out := Orders{Tell: s.save || len(s.granted) > 0, Upload: s.granted}
@@ -100,9 +100,16 @@ func (s *Committee) Advance(now Time) Orders {
 	return out
 }
 
-// Pending yields what a party has to do, as [Server.Pending] does: an opening, and [Upload] once
-// there is room for the submission that the party has offered.
-func (s *Committee) Pending(party int) func(yield func(Item) bool) {
+// Pending is a method of [Lead]: an opening, and [Upload] once there is room for the submission
+// that a party has offered.
+func (s *Committee) Pending(who Peer) iter.Seq[Item] {
+	if who.Member {
+		return s.memberPending(who.Index)
+	}
+	return s.partyPending(who.Index)
+}
+
+func (s *Committee) partyPending(party int) iter.Seq[Item] {
 	return func(yield func(Item) bool) {
 		if s.closed(yield) || s.stage != Submitting || !(crowd{s}).awaits(party) {
 			return
@@ -117,8 +124,7 @@ func (s *Committee) Pending(party int) func(yield func(Item) bool) {
 	}
 }
 
-// MemberPending yields what a member has to do.
-func (s *Committee) MemberPending(member int) func(yield func(Item) bool) {
+func (s *Committee) memberPending(member int) iter.Seq[Item] {
 	return func(yield func(Item) bool) {
 		switch {
 		case s.closed(yield):
@@ -141,14 +147,6 @@ func (s *Committee) MemberPending(member int) func(yield func(Item) bool) {
 	}
 }
 
-// Object is a long piece of data that is saved next to the state, before it.
-type Object struct {
-	// Name is the object's name in the store, where it replaces the earlier object of that name.
-	// Store the body of one Version once.
-	Name, Version string
-	Body          io.WriterTo
-}
-
 // committeeState holds a committee's server in its saved form.
 type committeeState struct {
 	Format int
@@ -159,7 +157,7 @@ type committeeState struct {
 	Sent   []sent
 	Invite []byte
 	Of     []int
-	Sum    bool // the sum that is applied is an object
+	Sum    string // name of the sum that is applied, empty if none is
 
 	Spoilers, Lapses      []fault
 	PartyTook, MemberTook []Time // learned.median
@@ -167,62 +165,60 @@ type committeeState struct {
 
 const committeeFormat = 1
 
-// Objects returns what to store before [Committee.State] is saved.
-func (s *Committee) Objects() (out []Object) {
-	if batch := s.server.Flight(); batch != nil {
-		name := fmt.Sprint("batch", s.server.BatchNumber())
-		out = append(out, Object{name, fmt.Sprintf("%d.%s", s.round, name), batch})
-	}
-	if s.values != nil {
-		out = append(out, Object{"sum", fmt.Sprintf("%d.sum", s.round), integers(s.values)})
-	}
-	return out
-}
-
-// Needed returns the names of the objects that may be read again. Once the state is durable, an
-// object under any other name is of no more use.
-func (s *Committee) Needed() (names []string) {
+// objects returns what is saved next to the state, and the names of what may be read again.
+func (s *Committee) objects() (objects []Object, needed []string) {
 	if s.sums.Covered && s.stage >= Submitting && s.stage < Applying {
 		for number := 1; number <= s.server.BatchNumber(); number++ {
-			names = append(names, fmt.Sprint("batch", number))
+			needed = append(needed, s.nameOf(number))
 		}
 	}
-	for _, o := range s.Objects() {
-		if !slices.Contains(names, o.Name) {
-			names = append(names, o.Name)
+	if batch := s.server.Flight(); batch != nil {
+		objects = append(objects, Object{s.nameOf(s.server.BatchNumber()), batch})
+	}
+	if s.values != nil {
+		objects = append(objects, Object{s.sumName(), integers(s.values)})
+	}
+	for _, o := range objects {
+		if !slices.Contains(needed, o.Name) {
+			needed = append(needed, o.Name)
 		}
 	}
-	return names
+	return objects, needed
 }
 
-// State returns the bytes from which [ReadCommittee] restores the committee's server, together with
-// the stored objects. The program that stores them has to seal them.
-func (s *Committee) State(key *keyexchange.SealKey) (state []byte, err error) {
+func (s *Committee) sumName() string { return fmt.Sprint("sum", s.round) }
+
+// Save is a method of [Lead].
+func (s *Committee) Save(key *keyexchange.SealKey) (saved Saved, err error) {
 	out := committeeState{
-		Format: committeeFormat, Stage: s.stage, Sent: slices.Clone(s.sent), Invite: s.invite,
-		Of: s.of, Sum: s.values != nil,
+		Format: committeeFormat, Stage: s.stage, Sent: slices.Clone(s.sent), Invite: s.invite, Of: s.of,
 		Job: Recorded{Round: s.round, Lost: s.lost, InRow: s.inRow, Fresh: s.fresh, Begun: s.begun,
 			Paused: s.paused, Ended: s.ended, Counts: s.counts},
 		Spoilers: s.spoilers.of, Lapses: s.lapses.of,
 		PartyTook: s.parties.learned.median[:], MemberTook: s.members.learned.median[:],
 	}
+	saved.Objects, saved.Needed = s.objects()
+	if s.values != nil {
+		out.Sum = s.sumName()
+	}
 	if s.ledger != nil {
 		if out.Job.Ledger, err = s.ledger.MarshalJSON(); err != nil {
-			return nil, err
+			return saved, err
 		}
 	}
 	for i := range out.Sent {
 		out.Sent[i].Each = nil
 	}
 	if out.Server, err = s.server.SaveParts(key); err != nil {
-		return nil, err
+		return saved, err
 	}
 	if s.flight {
-		out.Batch = fmt.Sprint("batch", s.server.BatchNumber())
+		out.Batch = s.nameOf(s.server.BatchNumber())
 	}
 	var b bytes.Buffer
 	err = gob.NewEncoder(&b).Encode(out)
-	return b.Bytes(), err
+	saved.State = b.Bytes()
+	return saved, err
 }
 
 // integers are a sum as it is saved.
@@ -251,10 +247,9 @@ func readIntegers(r io.Reader, n int) ([]int64, error) {
 	return out, nil
 }
 
-// ReadCommittee restores the committee's server that State saved under key, with the objects stored
-// before it. Time counts from now on. It fails with [ErrState], and with errors of package oneshot.
-func ReadCommittee(
-	c CommitteeConfig, key *keyexchange.SealKey, now Time, state []byte,
+// readCommittee restores the committee's server that Save saved.
+func readCommittee(
+	c Settings, key *keyexchange.SealKey, now Time, state []byte,
 ) (*Committee, error) {
 	var in committeeState
 	if err := gob.NewDecoder(bytes.NewReader(state)).Decode(&in); err != nil {
@@ -267,14 +262,6 @@ func ReadCommittee(
 	if err != nil {
 		return nil, err
 	}
-	read := func(name string, do func(r io.Reader) error) error {
-		object, err := c.Stored(name)
-		if err != nil {
-			return fmt.Errorf("%w: %w", ErrState, err)
-		}
-		defer object.Close()
-		return do(object)
-	}
 	load := func(batch io.Reader) (err error) {
 		s.server, err = oneshot.ReadServer(s.sums, s.batch, key, in.Server, batch)
 		return err
@@ -282,7 +269,7 @@ func ReadCommittee(
 	if in.Batch == "" {
 		err = load(nil)
 	} else {
-		err = read(in.Batch, load)
+		err = c.read(in.Batch, load)
 	}
 	if err != nil {
 		return nil, err
@@ -290,8 +277,8 @@ func ReadCommittee(
 	if err := s.take(&in); err != nil {
 		return nil, err
 	}
-	if in.Sum {
-		err = read("sum", func(r io.Reader) (err error) {
+	if in.Sum != "" {
+		err = c.read(in.Sum, func(r io.Reader) (err error) {
 			s.values, err = readIntegers(r, s.sums.Length)
 			return err
 		})

@@ -14,7 +14,7 @@ import (
 )
 
 // tick has a committee's server decide what is due, as its carrier does, and returns its notices.
-func tick(t *testing.T, d *drive.Committee, now drive.Time) (out []drive.Notice) {
+func tick(t *testing.T, d drive.Lead, now drive.Time) (out []drive.Notice) {
 	t.Helper()
 	for {
 		if err := d.Tick(now); err != nil {
@@ -49,10 +49,10 @@ func TestCommitteeToldBeyond(t *testing.T) {
 				Faults: 1, Rounds: 9})
 			d := w.Hub.Drive()
 			for i, told := range x.members {
-				d.MemberConnected(1, i, drive.Hello{Told: told})
+				d.Connected(1, aMember(i), drive.Hello{Told: told})
 			}
 			for i, told := range x.parties {
-				d.Connected(1, i, drive.Hello{Told: told})
+				d.Connected(1, aParty(i), drive.Hello{Told: told})
 			}
 			tick(t, d, 1)
 			if s := d.Status(); s.Round != x.want || s.Lost != x.want {
@@ -69,9 +69,9 @@ func TestCommitteeToldWithinRound(t *testing.T) {
 		Faults: 1, Rounds: 9})
 	startAll(w)
 	d := w.Hub.Drive()
-	w.Run(func() bool { return d.Batches() == 1 })
+	w.Run(func() bool { return d.(*drive.Committee).Batches() == 1 })
 	for k := range 2 {
-		d.MemberConnected(w.Now(), k, drive.Hello{Told: 4})
+		d.Connected(w.Now(), aMember(k), drive.Hello{Told: 4})
 	}
 	tick(t, d, w.Now())
 	if s := d.Status(); s.Round != 4 || s.Lost != 4 {
@@ -96,12 +96,12 @@ func TestCommitteePausedBeforeOpening(t *testing.T) {
 	startAll(w)
 	d := w.Hub.Drive()
 	w.Run(func() bool { return d.Status().Stage == drive.Announcing })
-	d.Pause(w.Now(), "maintenance")
+	d.Order(w.Now(), drive.Order{Do: drive.Pause, Why: "maintenance"})
 	w.RunFor(30 * drive.Second)
 	if s := d.Status(); s.Round != 0 || s.Lost != 0 {
 		t.Fatalf("round %d, %d lost", s.Round, s.Lost)
 	}
-	d.Resume(w.Now(), "done")
+	d.Order(w.Now(), drive.Order{Do: drive.Resume, Why: "done"})
 	tick(t, d, w.Now())
 	w.Parties[0].Cut() // has the world go on
 	w.Run(w.Ended)
@@ -118,8 +118,8 @@ func TestCommitteeBudget(t *testing.T) {
 		d := w.Hub.Drive()
 		if skipped > 0 {
 			for k := range 2 {
-				d.MemberConnected(0, k, drive.Hello{Told: skipped})
-				d.MemberGone(0, k)
+				d.Connected(0, aMember(k), drive.Hello{Told: skipped})
+				d.Gone(0, aMember(k))
 			}
 			tick(t, d, 0)
 		}
@@ -148,13 +148,13 @@ func TestCommitteeSavesFirst(t *testing.T) {
 	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 3, Members: 4, Survivors: 2,
 		Faults: 1, Rounds: 1})
 	d := w.Hub.Drive()
-	d.MemberConnected(1, 0, drive.Hello{})
-	d.Connected(1, 0, drive.Hello{})
+	d.Connected(1, aMember(0), drive.Hello{})
+	d.Connected(1, aParty(0), drive.Hello{})
 	count := func() (member, party int) {
-		for range d.MemberPending(0) {
+		for range d.Pending(aMember(0)) {
 			member++
 		}
-		for range d.Pending(0) {
+		for range d.Pending(aParty(0)) {
 			party++
 		}
 		return member, party
@@ -163,7 +163,7 @@ func TestCommitteeSavesFirst(t *testing.T) {
 	if m, p := count(); m != 1 || p != 0 {
 		t.Errorf("%d items of a member and %d of a party", m, p)
 	}
-	d.End(2, "enough")
+	d.Order(2, drive.Order{Do: drive.End, Why: "enough"})
 	if m, p := count(); m != 0 || p != 0 {
 		t.Error("the end is told before it is saved")
 	}
@@ -180,10 +180,10 @@ func TestCommitteeSavesSlowly(t *testing.T) {
 	w.Parties[2].Tease()
 	startAll(w)
 	d := w.Hub.Drive()
-	w.Run(func() bool { return d.Has(0) && d.Has(1) })
+	w.Run(func() bool { return has(d, 0) && has(d, 1) })
 	now := w.Now() + drive.Second
-	if err := d.Tick(now); err != nil || d.Batches() != 1 {
-		t.Fatalf("%v, %d batches", err, d.Batches())
+	if err := d.Tick(now); err != nil || d.(*drive.Committee).Batches() != 1 {
+		t.Fatalf("%v, %d batches", err, d.(*drive.Committee).Batches())
 	}
 	d.Ready()
 	now += 60 * drive.Second
@@ -206,7 +206,7 @@ func TestCommitteeOtherFormat(t *testing.T) {
 		if err := gob.NewEncoder(&b).Encode(in); err != nil {
 			t.Fatal(err)
 		}
-		_, err := drive.ReadCommittee(w.Hub.Config(), &keyexchange.SealKey{1}, 0, b.Bytes())
+		_, err := drive.LoadLead(w.Hub.Config(), &keyexchange.SealKey{1}, 0, b.Bytes())
 		if !errors.Is(err, drive.ErrState) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}

@@ -1,9 +1,17 @@
 package drive
 
-import "errors"
-
 // This file has whom the steps of a committee's rounds wait for: members, parties, or both. How
 // long is in room.go.
+
+// room returns those whom a peer belongs to.
+func (s *Committee) room(who Peer) *room {
+	if who.Member {
+		return &s.members
+	}
+	return &s.parties
+}
+
+func (s *Committee) peer(who Peer) *peer { return &s.room(who).peers[who.Index] }
 
 // people returns those whom the stage waits for.
 func (s *Committee) people() *room {
@@ -28,8 +36,7 @@ func (s *Committee) claims() claims {
 	return council{s, false}
 }
 
-// Until returns what [Server.Until] returns, for parties and for members; [Never] where a party
-// waits for room.
+// Until is a method of [Lead].
 func (s *Committee) Until() Time {
 	latest := s.people().until(&s.step, s.now, s.claims())
 	if s.asks() {
@@ -112,28 +119,13 @@ func (c council) enough() (is, soon bool) {
 	return true, c.stage != Announcing
 }
 
-// Excluded reports whether a party is left out of the job.
-func (s *Committee) Excluded(party int) bool { return s.spoilers.excluded(party) }
-
-// Exclude leaves a party out on an operator's order, as [Server.Exclude] does.
-func (s *Committee) Exclude(now Time, party int, why string) {
-	s.admit(now, party, true, Notice{Kind: Excluded, Party: party, Err: errors.New(why)})
-}
-
-// Readmit ends a party's exclusion, as [Server.Readmit] does.
-func (s *Committee) Readmit(now Time, party int, why string) {
-	s.admit(now, party, false, Notice{Kind: Readmitted, Party: party, Err: errors.New(why)})
-}
-
-func (s *Committee) admit(now Time, party int, excluded bool, n Notice) {
-	s.clock(now)
-	if s.ended != "" || s.spoilers.excluded(party) == excluded {
-		return
+// admit leaves a party out, or ends that.
+func (s *Committee) admit(o Order) {
+	if out := o.Do == Exclude; s.spoilers.excluded(o.Party) != out {
+		s.spoilers.of[o.Party] = fault{Excluded: out}
+		s.decided(o.notice(s.round))
+		s.touchParty(o.Party)
 	}
-	s.spoilers.of[party] = fault{Excluded: excluded}
-	n.Round = s.round
-	s.decided(n)
-	s.touchParty(party)
 }
 
 // crowd is the step that waits for parties.
@@ -153,7 +145,7 @@ func (c crowd) patience(party int) Time {
 	o := &c.offers[party]
 	patience := c.parties.patience(&c.spoilers, party, c.round, Submitting)
 	switch {
-	case !o.made && c.buffer == 0:
+	case !o.made && c.config.Buffer == 0:
 		return patience
 	case !o.open:
 		return Never
@@ -177,7 +169,7 @@ func (c crowd) enough() (is, soon bool) {
 
 // over reports whether the stage's step need not wait any longer.
 func (s *Committee) over() bool {
-	if s.stage == Submitting && s.buffer > 0 {
+	if s.stage == Submitting && s.config.Buffer > 0 {
 		return s.full()
 	}
 	people := s.people()

@@ -267,7 +267,7 @@ func TestCommitteeOrders(t *testing.T) {
 	w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 4, Members: 4, Survivors: 2,
 		Faults: 1, Rounds: 6})
 	startAll(w)
-	at := func(sums int) *drive.Committee {
+	at := func(sums int) drive.Lead {
 		w.Run(func() bool { return len(w.Sums) == sums })
 		return w.Hub.Drive()
 	}
@@ -281,27 +281,27 @@ func TestCommitteeOrders(t *testing.T) {
 	}
 	d := at(2)
 	for range 2 {
-		d.Exclude(w.Now(), 1, "by ann")
+		d.Order(w.Now(), drive.Order{Do: drive.Exclude, Party: 1, Why: "by ann"})
 	}
-	d.Readmit(w.Now(), 2, "by ann")
+	d.Order(w.Now(), drive.Order{Do: drive.Readmit, Party: 2, Why: "by ann"})
 	at(3)
 	w.Hub.Kill()
 	w.Hub.Start()
-	if d = at(4); !d.Excluded(1) || d.Excluded(2) {
-		t.Errorf("excluded: %v, %v", d.Excluded(1), d.Excluded(2))
+	if d = at(4); !d.At(aParty(1)).Excluded || d.At(aParty(2)).Excluded {
+		t.Errorf("excluded: %v, %v", d.At(aParty(1)).Excluded, d.At(aParty(2)).Excluded)
 	}
 	for range 2 {
-		d.Readmit(w.Now(), 1, "by ann")
+		d.Order(w.Now(), drive.Order{Do: drive.Readmit, Party: 1, Why: "by ann"})
 	}
 	w.Run(w.Ended)
-	d.Exclude(w.Now(), 3, "by ann")
+	d.Order(w.Now(), drive.Order{Do: drive.Exclude, Party: 3, Why: "by ann"})
 	for round, want := range [][]int{1: {0, 1, 2, 3}, 2: {0, 1, 2, 3}, 3: {0, 2, 3}, 4: {0, 2, 3},
 		5: {0, 1, 2, 3}, 6: {0, 1, 2, 3}} {
 		if got := w.Sums[uint64(round)]; !slices.Equal(got, want) {
 			t.Errorf("round %d has %v, want %v", round, got, want)
 		}
 	}
-	if d.Excluded(3) || said(drive.Excluded) != 1 || said(drive.Readmitted) != 1 {
+	if d.At(aParty(3)).Excluded || said(drive.Excluded) != 1 || said(drive.Readmitted) != 1 {
 		t.Errorf("%d and %d notices", said(drive.Excluded), said(drive.Readmitted))
 	}
 }

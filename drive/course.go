@@ -14,7 +14,7 @@ import (
 
 // course is where a job stands, whatever takes its sums.
 type course struct {
-	config  ServerConfig
+	config  Settings
 	random  io.Reader
 	names   []string
 	ledger  *accounting.Ledger
@@ -41,7 +41,7 @@ type course struct {
 	notices []Notice
 }
 
-func newCourse(c ServerConfig, roster *keyexchange.Roster, now Time) course {
+func newCourse(c Settings, roster *keyexchange.Roster, now Time) course {
 	if c.StepTime == 0 {
 		c.StepTime = defaultStep
 	}
@@ -128,9 +128,7 @@ func (s *course) tellMissing(r *room, f *faults) {
 // later schedules another look at what depends on who is here.
 func (s *course) later(t Time) { s.lookAt = min(s.lookAt, t) }
 
-// Behind says, before the first Tick, that the loaded state is older than the last decision, and
-// which round is the last known to have begun. The open round is given up, and the rounds in
-// between count as spent, as when parties know of later rounds.
+// Behind is a method of [Lead].
 func (s *course) Behind(begun uint64) { s.behind, s.missing = true, begun }
 
 // lastBegun is the last round of the job that was begun, by what others know and what was told.
@@ -232,24 +230,13 @@ func (s *course) ends(why string) {
 	s.decided(Notice{Kind: Ended, Round: s.round, Err: errors.New(why)})
 }
 
-// Pause lets no further round begin. A round that is open goes on to its sum.
-func (s *course) Pause(now Time, why string) {
-	s.clock(now)
-	if s.ended != "" {
-		return
+// order carries out an order about the job as a whole, which has not ended.
+func (s *course) order(o Order) {
+	kind := Paused
+	if s.paused = o.Do == Pause; !s.paused {
+		kind, s.inRow = Resumed, 0
 	}
-	s.paused = true
-	s.decided(Notice{Kind: Paused, Round: s.round, Err: errors.New(why)})
-}
-
-// Resume ends a pause.
-func (s *course) Resume(now Time, why string) {
-	s.clock(now)
-	if s.ended != "" {
-		return
-	}
-	s.paused, s.inRow = false, 0
-	s.decided(Notice{Kind: Resumed, Round: s.round, Err: errors.New(why)})
+	s.decided(Notice{Kind: kind, Round: s.round, Err: errors.New(o.Why)})
 }
 
 // closed reports whether nothing of a stage is handed out: a decision is not durable, or the job is
@@ -268,5 +255,5 @@ func (s *course) status() Status {
 		Stalled: s.ended != "" && s.round > 0 && s.lost == s.round, Begun: s.begun, Fresh: s.fresh}
 }
 
-// Ledger returns what the parties have spent, nil without noise. Its caller must not change it.
+// Ledger is a method of [Lead].
 func (s *course) Ledger() *accounting.Ledger { return s.ledger }

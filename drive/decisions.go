@@ -2,6 +2,7 @@ package drive
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/hushsum/hushsum/masking"
@@ -10,7 +11,7 @@ import (
 
 // This file has when a server decides, and how what follows is given out.
 
-// Wake returns when [Server.Tick] is due: [Never] if only an event can change anything.
+// Wake is a method of [Lead].
 func (s *Server) Wake() Time {
 	if s.save || s.ended != "" {
 		return Never
@@ -30,7 +31,7 @@ func (s *Server) Wake() Time {
 	return wake
 }
 
-// Tick decides what is due. It fails with errors of this machine.
+// Tick is a method of [Lead].
 func (s *Server) Tick(now Time) error {
 	s.clock(now)
 	if s.save || s.ended != "" {
@@ -47,7 +48,7 @@ func (s *Server) Tick(now Time) error {
 	}
 }
 
-// Keep has the messages that are held saved too, before a program stops.
+// Keep is a method of [Lead].
 func (s *Server) Keep() {
 	if s.held && s.ended == "" {
 		s.save = true
@@ -99,12 +100,12 @@ func (s *Server) proceed() (again bool, err error) {
 
 // Prepared lists the work that must be done before anything leaves.
 type Prepared struct {
-	// Save reports that [Server.State] is new, and must be durable before Advance is called.
+	// Save reports that what [Lead.Save] returns is new, and must be durable before Advance is called.
 	Save    bool
 	Notices []Notice
 }
 
-// Ready returns what has to be done before anything leaves, and whether there is anything at all.
+// Ready is a method of [Lead].
 func (s *Server) Ready() (Prepared, bool) {
 	p := Prepared{Save: s.save, Notices: slices.Clone(s.notices)}
 	return p, s.save || s.ask || len(s.notices) > 0
@@ -112,27 +113,25 @@ func (s *Server) Ready() (Prepared, bool) {
 
 // Orders holds the consequences of decisions.
 type Orders struct {
-	// Tell reports that [Server.Pending] may have something new, for any party.
+	// Tell reports that [Lead.Pending] may have something new, for any peer.
 	Tell bool
-	// Upload lists the parties of a [Committee] that were told to upload since the last call: a
-	// program that leads thousands of parties has something new for these parties, and for others
-	// only if a stage has begun.
+	// Upload lists the parties that were told to upload since the last call: a program that leads
+	// thousands of parties has something new for these parties, and for others only if a stage has
+	// begun.
 	Upload []int
 	Apply  *Apply // what the program is asked; nil: nothing
 }
 
-// Apply asks the program for the next model. Its answer is [Server.Applied].
+// Apply asks the program for the next model. Its answer is [Lead.Applied].
 type Apply struct {
 	Round   uint64
 	Fresh   [32]byte // of the round's broadcast
 	Parties []int
 	Sum     *masking.Vector // which the program only reads
-	Values  []int64         // in place of Sum, of a [Committee]
+	Values  []int64         // in place of Sum, of one-message sums
 }
 
-// Advance is called when the state is durable, if Ready reported that it is new. It returns the
-// orders that follow; the waits of stages that have begun start now, and Pending hands out their
-// messages.
+// Advance is a method of [Lead].
 func (s *Server) Advance(now Time) Orders {
 	s.clock(now)
 	out := Orders{Tell: s.save} // also those who came during the save, and were handed nothing
@@ -174,16 +173,14 @@ type Item struct {
 	Shared, Own []byte
 }
 
-// Pending yields what a party has to do, in order, including what it was already sent and has not
-// answered. The carrier remembers which items it has sent to which party. Pending yields nothing
-// while a decision is not durable.
-func (s *Server) Pending(party int) func(yield func(Item) bool) {
+// Pending is a method of [Lead].
+func (s *Server) Pending(who Peer) iter.Seq[Item] {
 	return func(yield func(Item) bool) {
 		if s.closed(yield) {
 			return
 		}
 		for _, x := range s.sessions() {
-			if x != nil && !s.pendingOf(x, party, yield) {
+			if x != nil && !s.pendingOf(x, who.Index, yield) {
 				return
 			}
 		}

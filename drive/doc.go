@@ -3,36 +3,37 @@
 // services and scenarios in virtual time share it: they carry messages, keep states and run
 // training, and drive says when.
 //
-// A [Server] leads a job of pairwise sums, and a [Party] takes part in it. Where parties send one
-// message a round, a [Committee] leads in place of a Server, a [Member] is one of the committee,
-// and a [Sender] takes a Party's place. All five are driven in the same way.
+// A [Lead] leads a job, of pairwise sums or of sums of which parties send one message a round to a
+// committee. A [Party] takes part in the former; in the latter a [Sender] takes its place, and a
+// [Member] is one of the committee. All are driven in the same way.
 //
-// # How to drive a server
+// # How to drive a lead
 //
-// Events ([Server.Connected], [Server.Gone], [Server.Heard], [Server.ReadMessage] and others)
-// change what the server knows and decide nothing. [Server.Tick] decides what is due, and
-// [Server.Wake] says when it is due next if nothing happens before. What follows from decisions
-// comes out in two steps:
+// Events ([Lead.Connected], [Lead.Gone], [Lead.Heard], [Lead.Receive] and others) change what the
+// lead knows and decide nothing. [Lead.Tick] decides what is due, and [Lead.Wake] says when it is
+// due next if nothing happens before. What follows from decisions comes out in two steps:
 //
 //	for {
-//		wait(s.Wake())           // or until an event, whose method is then called
-//		s.Tick(now)
-//		r, any := s.Ready()
+//		wait(l.Wake())           // or until an event, whose method is then called
+//		l.Tick(now)
+//		r, any := l.Ready()
 //		if !any {
 //			continue
 //		}
 //		if r.Save {
-//			save(s.State(key))   // durable when this returns
+//			save(l.Save(key))    // durable when this returns: objects first, then the state
 //		}
-//		orders := s.Advance(now)
+//		orders := l.Advance(now)
 //		report(r.Notices)
 //		if orders.Apply != nil {
-//			go apply(orders.Apply)   // answered by s.Applied
+//			go apply(orders.Apply)   // answered by l.Applied
 //		}
 //		if orders.Tell {
-//			for item := range s.Pending(party) { … }   // for each party, when its link has room
+//			for item := range l.Pending(peer) { … }   // for each peer, when its link has room
 //		}
 //	}
+//
+// Package host has this loop in real time.
 //
 // A party is driven alike: [Party.Receive] and [Party.Answer] are events, [Party.Ready] says what
 // has to be saved (the submission before the state that names it), and [Party.Advance] returns the
@@ -40,7 +41,7 @@
 //
 // The caller makes all calls from one goroutine, or under one lock. An error of a method is the
 // caller's mistake or a fault of this machine, and ends the job there; a peer's mistake is a
-// [Notice], a [Report], or an error of [Server.ReadMessage] alone, and changes nothing.
+// [Notice], a [Report], or an error of [Lead.Receive] alone, and changes nothing.
 //
 // # What is promised
 //
@@ -49,7 +50,7 @@
 // it; the bytes of an [Item] with one name never change. Of a party: it never sends two different
 // messages of one type in a round of a session; it answers each round of the job once, none after
 // the last, and none that would take it over its budget. All of that holds over crashes at any
-// point, if what [Server.State] and [Party.State] return is loaded as it was saved last.
+// point, if what [Lead.Save] and [Party.State] return is loaded as it was saved last.
 //
 // In a job with recovery at most max(c, 1) rounds are spoilt by c colluding parties (SPEC.md
 // §10.4), because faults belong to identities and are remembered for the whole job: new keys do not

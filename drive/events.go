@@ -14,9 +14,10 @@ type Hello struct {
 	Told     uint64   // the last round of the job that it has submitted in, or knows to be begun
 }
 
-// Connected notes that a party has connected or reconnected.
-func (s *Server) Connected(now Time, party int, h Hello) {
+// Connected is a method of [Lead].
+func (s *Server) Connected(now Time, who Peer, h Hello) {
 	s.clock(now)
+	party := who.Index
 	p := &s.peers[party]
 	if !slices.Equal(p.sessions, h.Sessions) {
 		p.sessions, s.look, s.failed = slices.Clone(h.Sessions), true, nil
@@ -32,10 +33,20 @@ func (s *Server) Connected(now Time, party int, h Hello) {
 	s.arrive(party)
 }
 
-// Told notes the last round of the job that a party says it knows of.
-func (s *Server) Told(now Time, party int, round uint64) {
+// Said is a method of [Lead]. Nobody is told when to upload, so that an offer says nothing.
+func (s *Server) Said(now Time, who Peer, said Said) (waited bool) {
 	s.clock(now)
-	s.told(party, round)
+	if said.Told > 0 {
+		s.told(who.Index, said.Told)
+	}
+	p := &s.peers[who.Index]
+	if said.Absent == 0 || p.absent == said.Absent || said.Absent != s.round || s.present == nil ||
+		s.present.stage != Submitting {
+		return false
+	}
+	p.absent = said.Absent
+	s.touch(who.Index)
+	return true
 }
 
 func (s *Server) told(party int, round uint64) {
@@ -46,25 +57,25 @@ func (s *Server) told(party int, round uint64) {
 	p.told = round
 }
 
-// Gone notes the end of a party's connection.
-func (s *Server) Gone(now Time, party int) {
+// Gone is a method of [Lead].
+func (s *Server) Gone(now Time, who Peer) {
 	s.clock(now)
-	p := &s.peers[party]
+	p := &s.peers[who.Index]
 	p.connected, p.seen = false, s.now
 	if s.config.Away == 0 {
-		s.leave(party)
+		s.leave(who.Index)
 	}
 }
 
-// Heard notes a sign of life from a party that need not be connected. A party that has not asked
-// for anything since the server was loaded, its message having been on its way, counts as expected,
-// not as here.
-func (s *Server) Heard(now Time, party int) {
+// Heard is a method of [Lead]. A party that has not asked for anything since the server was loaded,
+// its message having been on its way, counts as expected, not as here.
+func (s *Server) Heard(now Time, who Peer) {
 	s.clock(now)
-	if s.config.Away > 0 && s.peers[party].known {
-		s.arrive(party)
+	p := &s.peers[who.Index]
+	if s.config.Away > 0 && p.known {
+		s.arrive(who.Index)
 	}
-	s.peers[party].seen = s.now
+	p.seen = s.now
 }
 
 // arrive counts a party as here, and near.
@@ -83,22 +94,12 @@ func (s *Server) leave(party int) {
 	s.touch(party)
 }
 
-// Absent notes that a party says that it does not submit in a round of the job, and reports whether
-// the round was waiting for that party.
-func (s *Server) Absent(now Time, party int, round uint64) bool {
-	s.clock(now)
-	p := &s.peers[party]
-	if p.absent == round || round != s.round || s.present == nil || s.present.stage != Submitting {
-		return false
-	}
-	p.absent = round
-	s.touch(party)
-	return true
-}
+// Check is a method of [Lead]: messages of sessions have no proofs.
+func (s *Server) Check([]Submission) {}
 
-// ReadMessage takes one message of a party. It fails with the errors of protocol.ServerSeries, with
-// [ErrExcluded], or with [ErrEnded]; all are the party's fault, and change nothing.
-func (s *Server) ReadMessage(now Time, party int, message io.Reader) error {
+// Receive is a method of [Lead].
+func (s *Server) Receive(now Time, who Peer, message io.Reader) error {
+	party := who.Index
 	s.clock(now)
 	if s.ended != "" {
 		return ErrEnded
@@ -137,14 +138,7 @@ func (s *Server) awaits(party int) (out [2]bool) {
 	return out
 }
 
-// Due reports whether a message from a party is awaited.
-func (s *Server) Due(party int) bool {
-	due := s.awaits(party)
-	return due[0] || due[1]
-}
-
-// Again has the waits of all steps begin anew, as after a load: nothing could be decided until now,
-// since what is durable was out of reach, and nobody was let in.
+// Again is a method of [Lead].
 func (s *Server) Again(now Time) {
 	s.clock(now)
 	s.expect(s.now, s.config.ComeBack)
@@ -156,10 +150,23 @@ func (s *Server) Again(now Time) {
 	}
 }
 
-// End ends the job. A round that is open has no sum.
-func (s *Server) End(now Time, why string) {
+// At is a method of [Lead].
+func (s *Server) At(who Peer) Standing {
+	p, due := &s.peers[who.Index], s.awaits(who.Index)
+	return Standing{Here: p.here, Ever: p.known, Due: due[0] || due[1],
+		Excluded: s.faults.excluded(who.Index)}
+}
+
+// Order is a method of [Lead].
+func (s *Server) Order(now Time, o Order) {
 	s.clock(now)
-	if s.ended == "" {
-		s.end(why)
+	switch {
+	case s.ended != "":
+	case o.Do == End:
+		s.end(o.Why)
+	case o.Do == Exclude, o.Do == Readmit:
+		s.admit(o)
+	default:
+		s.course.order(o)
 	}
 }

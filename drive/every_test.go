@@ -13,7 +13,7 @@ func TestCourseBands(t *testing.T) {
 		round, more uint64
 		bands       int
 	}{{0, 1, 1}, {1, 1, 0}, {2, 1, 0}, {3, 1, 1}, {0, 9, 3}, {4, 3, 1}, {1, 2, 0}} {
-		s := &course{config: ServerConfig{Cost: limits.Cost, Every: 3}, round: c.round,
+		s := &course{config: Settings{Cost: limits.Cost, Every: 3}, round: c.round,
 			names: []string{"a", "b"}, ledger: limits.Ledger.Clone()}
 		after, err := s.charge([]string{"b"}, c.more)
 		if err != nil {

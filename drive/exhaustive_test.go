@@ -76,7 +76,7 @@ type casting struct {
 type explorer struct {
 	search[node]
 	key    keyexchange.SealKey
-	config drive.ServerConfig
+	config drive.Settings
 	party  func(i int) drive.PartSettings
 	late   bool
 }
@@ -334,7 +334,7 @@ func (e *explorer) proceed(n *node) {
 		}
 		if r.Save {
 			var err error
-			n.saved, _, err = s.State(&e.key)
+			n.saved, err = drive.StateOf(s, &e.key)
 			e.must(err)
 			n.image.common, n.image.each = s.SavedShape()
 		}
@@ -367,7 +367,7 @@ func (e *explorer) pump(n *node, i int) {
 	if !p.link {
 		return
 	}
-	for item := range n.server.Pending(i) {
+	for item := range n.server.Pending(aParty(i)) {
 		if slices.Contains(p.had, item.Name) {
 			continue
 		}
@@ -384,13 +384,15 @@ func (e *explorer) pump(n *node, i int) {
 }
 
 func (e *explorer) startServer(n *node) {
+	var s drive.Lead
 	var err error
 	if n.saved == nil {
-		n.server, err = drive.NewServer(e.config, n.now)
+		s, err = drive.NewLead(e.config, n.now)
 	} else {
-		n.server, err = drive.ReadServer(e.config, &e.key, n.now, n.saved, nil)
+		s, err = drive.LoadLead(e.config, &e.key, n.now, n.saved)
 	}
 	e.must(err)
+	n.server = s.(*drive.Server)
 	e.proceed(n)
 }
 
@@ -440,7 +442,7 @@ func (e *explorer) killParty(n *node, i int) {
 func (e *explorer) cut(n *node, i int) {
 	n.peers[i].unlink()
 	if n.server != nil {
-		e.acts(n, func(s *drive.Server) { s.Gone(n.now, i) })
+		e.acts(n, func(s *drive.Server) { s.Gone(n.now, aParty(i)) })
 	}
 }
 
@@ -448,7 +450,7 @@ func (e *explorer) connect(n *node, i int) {
 	p := &n.peers[i]
 	p.link, p.had = true, nil
 	hello := p.drive.Hello()
-	e.acts(n, func(s *drive.Server) { s.Connected(n.now, i, hello) })
+	e.acts(n, func(s *drive.Server) { s.Connected(n.now, aParty(i), hello) })
 	e.pump(n, i)
 	e.actsAs(n, i, casting{}, func(p drive.Part) error {
 		p.Connected()
@@ -462,11 +464,11 @@ func (e *explorer) deliverUp(n *node, i int) {
 	p.up = p.up[1:]
 	e.acts(n, func(s *drive.Server) {
 		if l.away > 0 {
-			s.Absent(n.now, i, l.away)
+			s.Said(n.now, aParty(i), drive.Said{Absent: l.away})
 			return
 		}
 		// What it refuses changes nothing.
-		_ = s.ReadMessage(n.now, i, bytes.NewReader(l.bytes))
+		_ = s.Receive(n.now, aParty(i), bytes.NewReader(l.bytes))
 	})
 }
 

@@ -81,9 +81,9 @@ func (e *councils) proceed(n *meeting) {
 // read makes a server of what is saved.
 func (e *councils) read(n *meeting) *drive.Committee {
 	e.objects = n.objects
-	s, err := drive.ReadCommittee(e.config, &e.key, n.now, n.saved)
+	s, err := drive.LoadLead(e.config, &e.key, n.now, n.saved)
 	e.must(err)
-	return s
+	return s.(*drive.Committee)
 }
 
 // stored opens an object of the job that something happens to.
@@ -96,16 +96,16 @@ func (e *councils) stored(name string) (io.ReadCloser, error) {
 }
 
 func (e *councils) save(n *meeting) {
-	var err error
-	n.saved, err = n.server.State(&e.key)
+	saved, err := n.server.Save(&e.key)
 	e.must(err)
+	n.saved = saved.State
 	objects := make(map[string][]byte)
-	for _, name := range n.server.Needed() {
+	for _, name := range saved.Needed {
 		if b, found := n.objects[name]; found {
 			objects[name] = b
 		}
 	}
-	for _, o := range n.server.Objects() {
+	for _, o := range saved.Objects {
 		var b bytes.Buffer
 		_, err := o.Body.WriteTo(&b)
 		e.must(err)
@@ -135,9 +135,9 @@ func (e *councils) pump(n *meeting, i int) {
 	if !p.link {
 		return
 	}
-	pending := n.server.Pending(i)
+	pending := n.server.Pending(aParty(i))
 	if i >= e.parties {
-		pending = n.server.MemberPending(i - e.parties)
+		pending = n.server.Pending(aMember(i - e.parties))
 	}
 	for item := range pending {
 		if slices.Contains(p.had, item.Name) {
@@ -153,9 +153,9 @@ func (e *councils) pump(n *meeting, i int) {
 
 func (e *councils) startServer(n *meeting) {
 	if n.saved == nil {
-		var err error
-		n.server, err = drive.NewCommittee(e.config, n.now)
+		s, err := drive.NewLead(e.config, n.now)
 		e.must(err)
+		n.server = s.(*drive.Committee)
 	} else {
 		n.server = e.read(n)
 	}
@@ -219,9 +219,9 @@ func (e *councils) cut(n *meeting, i int) {
 	}
 	e.acts(n, func(s *drive.Committee) {
 		if i < e.parties {
-			s.Gone(n.now, i)
+			s.Gone(n.now, aParty(i))
 		} else {
-			s.MemberGone(n.now, i-e.parties)
+			s.Gone(n.now, aMember(i-e.parties))
 		}
 	})
 }
@@ -231,9 +231,9 @@ func (e *councils) connect(n *meeting, i int) {
 	p.link, p.had = true, nil
 	e.acts(n, func(s *drive.Committee) {
 		if i < e.parties {
-			s.Connected(n.now, i, p.part.Hello())
+			s.Connected(n.now, aParty(i), p.part.Hello())
 		} else {
-			s.MemberConnected(n.now, i-e.parties, p.part.Hello())
+			s.Connected(n.now, aMember(i-e.parties), p.part.Hello())
 		}
 	})
 	e.pump(n, i)
@@ -265,13 +265,14 @@ func (e *councils) deliverUp(n *meeting, i int) {
 	e.acts(n, func(s *drive.Committee) {
 		switch {
 		case l.offer > 0:
-			s.Offer(n.now, i, l.offer)
+			s.Said(n.now, aParty(i), drive.Said{Offer: l.offer})
 		case i < e.parties:
-			if s.Receive(n.now, i, l.bytes) == nil {
+			if s.Receive(n.now, aParty(i), bytes.NewBuffer(l.bytes)) == nil {
 				p.batch = s.Batches() + 1
 			}
 		default:
-			if s.ReceiveMember(n.now, i-e.parties, l.bytes) == nil && l.lie {
+			member := aMember(i - e.parties)
+			if s.Receive(n.now, member, bytes.NewBuffer(l.bytes)) == nil && l.lie {
 				p.lies = append(slices.Clip(p.lies), l.String())
 			}
 		}

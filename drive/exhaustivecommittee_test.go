@@ -76,7 +76,7 @@ func (l note) String() string {
 type councils struct {
 	search[meeting]
 	key     keyexchange.SealKey
-	config  drive.CommitteeConfig
+	config  drive.Settings
 	member  func(k int) drive.PartSettings
 	party   func(i int) drive.PartSettings
 	parties int

@@ -13,9 +13,15 @@ import (
 // LimitsOf is that of the guard's tests.
 var LimitsOf = limitsOf
 
+// StateOf returns the state that a lead saves.
+func StateOf(s Lead, key *keyexchange.SealKey) ([]byte, error) {
+	saved, err := s.Save(key)
+	return saved.State, err
+}
+
 // This file has what the exhaustive test needs of machines: copies, and their shapes.
 
-// Clone returns a copy of the server, with what State does not save.
+// Clone returns a copy of the server, with what Save does not save.
 func (s *Server) Clone(key *keyexchange.SealKey) (*Server, error) {
 	saved, err := s.series.Save(key)
 	if err != nil {
@@ -92,7 +98,7 @@ func (b *shape) flags(set []int) {
 	}
 }
 
-// SavedShape returns the shape of what State saves, without keys and sums.
+// SavedShape returns the shape of what Save saves, without keys and sums.
 func (s *Server) SavedShape() (common string, each []string) {
 	b := shape{each: make([]string, len(s.peers))}
 	s.shapeSaved(&b)

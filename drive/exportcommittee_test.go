@@ -11,7 +11,7 @@ import (
 
 // This file has copies and shapes of a committee's machines.
 
-// Clone returns a copy of the server, with what State does not save.
+// Clone returns a copy of the server, with what Save does not save.
 func (s *Committee) Clone(key *keyexchange.SealKey) (*Committee, error) {
 	saved, err := s.server.Save(key)
 	if err != nil {

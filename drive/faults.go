@@ -1,7 +1,6 @@
 package drive
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -87,26 +86,10 @@ func (s *Server) carry() error {
 	return server.Doubt(s.faults.doubts)
 }
 
-// Excluded reports whether a party is left out of the job.
-func (s *Server) Excluded(party int) bool { return s.faults.excluded(party) }
-
-// Exclude leaves a party out on an operator's order: until the party is readmitted nobody waits for
-// it, its messages are refused with [ErrExcluded], and it is in no later round. If it has already
-// submitted in the open round, it stays in that sum.
-func (s *Server) Exclude(now Time, party int, why string) {
-	s.admit(now, party, Notice{Kind: Excluded, Err: errors.New(why)})
-}
-
-// Readmit ends a party's exclusion, including one for spoiling a round, and forgets the party's
-// other faults. A party that is in no session waits for the next.
-func (s *Server) Readmit(now Time, party int, why string) {
-	s.admit(now, party, Notice{Kind: Readmitted, Err: errors.New(why)})
-}
-
-func (s *Server) admit(now Time, party int, n Notice) {
-	s.clock(now)
-	out, order := n.Kind == Excluded, (*protocol.Server).Readmit
-	if s.ended != "" || s.faults.excluded(party) == out {
+// admit leaves a party out, or ends that.
+func (s *Server) admit(o Order) {
+	party, out, order := o.Party, o.Do == Exclude, (*protocol.Server).Readmit
+	if s.faults.excluded(party) == out {
 		return
 	}
 	s.faults.of[party] = fault{Excluded: out}
@@ -122,8 +105,8 @@ func (s *Server) admit(now Time, party int, n Notice) {
 			order(s.machine(x), party)
 		}
 	}
-	n.Round, n.Party, s.failed = s.round, party, nil
-	s.decided(n)
+	s.failed = nil
+	s.decided(o.notice(s.round))
 	s.touch(party)
 }
 

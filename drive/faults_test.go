@@ -126,7 +126,7 @@ func TestDoubtsGoOn(t *testing.T) {
 	w.Run(func() bool { return w.Server.Status().Round == 1 })
 	w.Parties[6].Start()
 	w.Run(w.Ended)
-	state, _, err := w.Server.Drive().State(&keyexchange.SealKey{7})
+	state, err := drive.StateOf(w.Server.Drive(), &keyexchange.SealKey{7})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,16 +14,16 @@ import (
 func TestHeardOf(t *testing.T) {
 	c, _ := jobtest.Configs(t, jobtest.Options{Parties: 4, Survivors: 3, Rounds: 1,
 		Away: 10 * drive.Second, ComeBack: 20 * drive.Second}, nil)
-	s, err := drive.NewServer(c, 0)
+	s, err := drive.NewLead(c, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Connected(drive.Second, 0, drive.Hello{})
-	s.Gone(2*drive.Second, 0)
+	s.Connected(drive.Second, aParty(0), drive.Hello{})
+	s.Gone(2*drive.Second, aParty(0))
 	for at, want := drive.Second, true; at < 40*drive.Second; at += drive.Second {
 		switch at {
 		case 9 * drive.Second, 17 * drive.Second:
-			s.Heard(at, 0)
+			s.Heard(at, aParty(0))
 		case 30 * drive.Second: // which is looked at four times in Away
 			want = false
 		case 27 * drive.Second, 28 * drive.Second, 29 * drive.Second:
@@ -32,7 +32,7 @@ func TestHeardOf(t *testing.T) {
 		if err := s.Tick(at); err != nil {
 			t.Fatal(err)
 		}
-		if here, _ := s.Here(0); here != want {
+		if here := s.At(aParty(0)).Here; here != want {
 			t.Errorf("at %d s: %v", at/drive.Second, here)
 		}
 	}

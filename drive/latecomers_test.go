@@ -18,9 +18,9 @@ func late(after func(drive.Time, func()), start func(i int), times []drive.Time)
 	}
 }
 
-// The first round of a job waits for parties that come one after the other, and StepTime, 10 s, for
-// one that never comes. A job that says how many its first round begins with waits for these for as
-// long as it takes, and for no others.
+// The first round of a job waits for parties that come one after the other, and StepTime, 10 s,
+// for one that never comes. A job that says how many its first round begins with waits for these
+// for as long as it takes, and for no others.
 func TestLatecomers(t *testing.T) {
 	const s, never = drive.Second, drive.Time(-1)
 	for _, c := range []struct {
@@ -70,8 +70,8 @@ func TestLatecomersShown(t *testing.T) {
 	w.RunFor(drive.Second)
 	d := w.Server.Drive()
 	since, until := d.Status().Since, d.Until()
-	if wait := until - since; wait < 9*drive.Second || wait > 10*drive.Second || !d.Due(3) {
-		t.Errorf("of %d it waits until %d, for the last: %v", since, until, d.Due(3))
+	if wait := until - since; wait < 9*drive.Second || wait > 10*drive.Second || !d.At(aParty(3)).Due {
+		t.Errorf("of %d it waits until %d, for the last: %v", since, until, d.At(aParty(3)).Due)
 	}
 	w.Server.Kill()
 	w.Server.Start()

@@ -145,15 +145,6 @@ func pointer[P interface {
 	return p, nil
 }
 
-// Saved has to be durable before anything leaves.
-type Saved struct {
-	State []byte
-	// Objects are stored before State, those that are not stored yet. Once State is durable, objects
-	// that Needed does not name are of no more use.
-	Objects []Object
-	Needed  []string
-}
-
 // SubmissionName names a party's last submission among objects.
 const SubmissionName = "submission"
 

@@ -314,8 +314,7 @@ func (p *Party) Save(key *keyexchange.SealKey) (out Saved, err error) {
 		return out, err
 	}
 	if p.fresh {
-		version := fmt.Sprintf("%d.%s", p.guard.last, SubmissionName)
-		out.Objects = []Object{{SubmissionName, version, p.submission}}
+		out.Objects = []Object{{SubmissionName, p.submission}}
 	}
 	for _, c := range p.series.Sessions() {
 		if _, kept := c.Kept(); kept {

@@ -25,7 +25,7 @@ type peer struct {
 
 // room knows who of some peers is here, and has learned of their ways.
 type room struct {
-	limits  *ServerConfig
+	limits  *Settings
 	peers   []peer
 	learned learned
 	sweep   Time
@@ -34,7 +34,7 @@ type room struct {
 	late    Time // until then that round waits for peers that have not come
 }
 
-func newRoom(limits *ServerConfig, n int, now Time) room {
+func newRoom(limits *Settings, n int, now Time) room {
 	r := room{limits: limits, peers: make([]peer, n), sweep: Never}
 	if limits.Away > 0 {
 		r.sweep = now + max(1, limits.linger()/4)
@@ -345,7 +345,7 @@ func (r *room) wake(w *waiting, now Time, c claims) Time {
 // linger returns how long a step waits for a party that was heard of and is not connected. A server
 // that is busy with thousands of parties hears of each less often than that, and holds rounds
 // among all of them: they are here for longer.
-func (c *ServerConfig) linger() Time { return min(c.Away, c.ComeBack) }
+func (c *Settings) linger() Time { return min(c.Away, c.ComeBack) }
 
 // learned holds what a server has seen of the parties' ways.
 type learned struct {
@@ -366,7 +366,7 @@ func (l *learned) cameBack(after Time) {
 
 // back is how long somebody who has gone is expected: as long as nine of ten who came back took,
 // and no longer than a carrier's next try.
-func (l *learned) back(c *ServerConfig) Time {
+func (l *learned) back(c *Settings) Time {
 	if len(l.absences) < 10 {
 		return min(c.ComeBack, c.StepTime/10)
 	}

@@ -151,9 +151,7 @@ func (s *Server) total() {
 	s.enter(s.present, Applying)
 }
 
-// Applied takes the program's answer to [Apply]. Without an error the program has the next model,
-// with which rounds begin from now on; with an error the round is lost. An answer for another round
-// comes too late, and is dropped.
+// Applied is a method of [Lead].
 func (s *Server) Applied(now Time, round uint64, err error) {
 	s.clock(now)
 	x := s.present
@@ -209,10 +207,11 @@ type Status struct {
 	Stalled bool   // it ended, and each of its rounds was lost
 	Begun   Time   // the last round
 	Taken   int    // submissions that the open round has, where it takes a given number
+	Opened  []int  // members that have keys in the open round
 	Fresh   [32]byte
 }
 
-// Status returns the state of the job.
+// Status is a method of [Lead].
 func (s *Server) Status() Status {
 	out := s.status()
 	x := s.present
@@ -226,9 +225,4 @@ func (s *Server) Status() Status {
 		out.Session, out.Stage, out.Since = x.number, x.stage, x.since
 	}
 	return out
-}
-
-// Here reports whether a party is here, and whether it has ever been here.
-func (s *Server) Here(party int) (here, ever bool) {
-	return s.peers[party].here, s.peers[party].known
 }

@@ -242,6 +242,10 @@ func (s *script) said(kind string) bool {
 
 func (s *script) server(words []string) {
 	server := s.world.Server
+	order := func(o drive.Order) {
+		o.Why = "by an operator"
+		server.Do(func(d drive.Lead, now drive.Time) { d.Order(now, o) })
+	}
 	switch line := strings.Join(words, " "); line {
 	case "starts":
 		server.Start()
@@ -262,15 +266,15 @@ func (s *script) server(words []string) {
 	case "can apply sums":
 		s.fails = false
 	case "is paused":
-		server.Do(func(d *drive.Server, now drive.Time) { d.Pause(now, "by an operator") })
+		order(drive.Order{Do: drive.Pause})
 	case "is resumed":
-		server.Do(func(d *drive.Server, now drive.Time) { d.Resume(now, "by an operator") })
+		order(drive.Order{Do: drive.Resume})
 	case "excludes 2":
-		server.Do(func(d *drive.Server, now drive.Time) { d.Exclude(now, 2, "by an operator") })
+		order(drive.Order{Do: drive.Exclude, Party: 2})
 	case "readmits 2":
-		server.Do(func(d *drive.Server, now drive.Time) { d.Readmit(now, 2, "by an operator") })
+		order(drive.Order{Do: drive.Readmit, Party: 2})
 	case "is ended":
-		server.Do(func(d *drive.Server, now drive.Time) { d.End(now, "by an operator") })
+		order(drive.Order{Do: drive.End})
 	case "loses its clock": // it goes an hour back, as another machine's may
 		server.Skew -= 60 * drive.Minute
 	default:

@@ -22,7 +22,7 @@ func openingOf(t *testing.T) (opening []byte, broadcast [32]byte) {
 	t.Helper()
 	w, d := submitting(t, small, 0)
 	tick(t, d, w.Now())
-	for item := range d.Pending(0) {
+	for item := range d.Pending(aParty(0)) {
 		opening = item.Own
 	}
 	broadcast, err := w.Hub.Config().Broadcast(1, d.Status().Fresh)
@@ -423,10 +423,10 @@ func TestMemberHandedTwice(t *testing.T) {
 	d := w.Hub.Drive()
 	w.Members[3].Away = true // the round needs all others
 	startBut(w, 0)
-	d.MemberConnected(w.Now(), 0, drive.Hello{})
+	d.Connected(w.Now(), aMember(0), drive.Hello{})
 	had := make(map[string]bool)
 	w.Run(func() bool {
-		for item := range d.MemberPending(0) {
+		for item := range d.Pending(aMember(0)) {
 			if had[item.Name] {
 				continue
 			}
@@ -446,7 +446,7 @@ func TestMemberHandedTwice(t *testing.T) {
 				t.Fatalf("%s has two answers", item.Name)
 			}
 			if answers[1] != nil {
-				if err := d.ReceiveMember(w.Now(), 0, answers[1]); err != nil {
+				if err := receive(d, w, aMember(0), answers[1]); err != nil {
 					t.Fatal(err)
 				}
 				w.Parties[0].Cut() // has the world go on
@@ -470,10 +470,10 @@ func TestMemberLost(t *testing.T) {
 	w := jobtest.NewCouncil(t, 1, small)
 	d := w.Hub.Drive()
 	startBut(w, 0)
-	d.MemberConnected(w.Now(), 0, drive.Hello{})
+	d.Connected(w.Now(), aMember(0), drive.Hello{})
 	had, closed := make(map[string]bool), false
 	w.Run(func() bool {
-		for item := range d.MemberPending(0) {
+		for item := range d.Pending(aMember(0)) {
 			if had[item.Name] {
 				continue
 			}
@@ -491,7 +491,7 @@ func TestMemberLost(t *testing.T) {
 			}
 			closed = closed || closing
 			for _, b := range send {
-				err := d.ReceiveMember(w.Now(), 0, b.Bytes)
+				err := receive(d, w, aMember(0), b.Bytes)
 				if err != nil && !errors.Is(err, oneshot.ErrExcluded) { // it disputes everything
 					t.Fatal(err)
 				}

@@ -3,10 +3,8 @@ package drive
 import (
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
-	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
@@ -14,7 +12,7 @@ import (
 )
 
 // Time is an instant or a duration by the caller's clock, in nanoseconds. A clock that goes back
-// stands still for a [Server].
+// stands still for a [Lead].
 type Time int64
 
 // Spans of time.
@@ -54,58 +52,6 @@ const (
 	longSum = 64 << 10
 )
 
-// ServerConfig holds what a server knows before anyone connects.
-type ServerConfig struct {
-	// Session returns the configuration of the session with a given number. All configurations have
-	// Label and one roster. Where MinMembers is above Survivors, a session takes at least MinMembers
-	// parties, and so does a round for which parties are gathered. Without recovery a round takes
-	// everybody in the session, and is lost if anybody drops out.
-	Session func(number uint64) *protocol.Config
-	Label   string
-	Rounds  uint64 // of the job
-	// Survivors is the fewest parties in a sum, and Colluders how many may lie together: a number
-	// reported by no more parties than that is not believed.
-	Survivors, Colluders int
-
-	// Submissions is how often a party submits at most, as it agreed to; 0: in each round. A round is
-	// held among the parties that have submitted least often.
-	Submissions uint64
-
-	// Every, above 1, is the number of consecutive rounds that Cost covers: see [Limits]. All
-	// parties are charged in the first of them.
-	Every uint64
-
-	// Cost says what a round spends, and Ledger holds the parties to their budgets, by their names in
-	// the roster; nil without noise.
-	Cost   accounting.Round
-	Ledger *accounting.Ledger
-
-	// Broadcast returns the digest of a round's broadcast, by protocol.NewBroadcastHash. The digest
-	// must follow from the arguments and the program's model alone, which changes in [Server.Applied]
-	// only.
-	Broadcast func(round uint64, fresh [32]byte) ([32]byte, error)
-
-	// StepTime bounds how long a step waits for parties that are here; 0: 30 s; [Never]: there is no
-	// bound. The first round of a job also waits that long, once enough parties for a sum have come,
-	// for the parties that have not come. Floor is the least that a step waits for parties that are
-	// away; 0: 50 ms. ComeBack is the longest that a party needs to come back; 0: [DefaultComeBack].
-	// Away is how long a party counts as here after [Server.Gone], for carriers whose parties connect
-	// for every question anew.
-	StepTime, Floor, ComeBack, Away Time
-
-	// Start is when the first round may begin, and Pace the least time between the beginnings of
-	// two rounds. BeginWith, above 0, is the number of parties that have to be here before the first
-	// round begins, for as long as they take; it then waits for no others.
-	Start, Pace Time
-	BeginWith   int
-	// Sample is the number of parties, drawn by Draw, among which a round is held; 0: all that are
-	// here.
-	Sample int
-	Draw   func(round uint64, there []int, sample int) []int
-
-	Random io.Reader // nil: crypto/rand
-}
-
 // Stage names what a session waits for.
 type Stage int
 
@@ -142,14 +88,7 @@ type session struct {
 	waiting
 }
 
-// Server leads a job whose sums are pairwise: it sets up sessions among the parties that are here,
-// holds the rounds, and says when a round is lost, paused or over. Events change what it knows;
-// [Server.Tick] decides. The consequences of decisions come out in two steps: [Server.Ready] says
-// what has to be durable first, and [Server.Advance], called once that is durable, lets
-// [Server.Pending] hand out the messages. In between nothing else is decided.
-//
-// A peer's mistake is an error of [Server.ReadMessage] or a [Notice], and changes nothing. Other
-// errors are mistakes of the caller or faults of this machine, and end the job.
+// Server leads a job whose sums are pairwise, in sessions.
 type Server struct {
 	course
 	room
@@ -210,7 +149,7 @@ type Notice struct {
 	Err     error
 }
 
-// Errors of a server.
+// Errors of a lead.
 var (
 	// ErrExcluded: the party has spoilt a round, or an operator left it out, and the job goes on
 	// without it.
@@ -222,19 +161,14 @@ var (
 	ErrEnded = errors.New("drive: the job is over")
 )
 
-// NewServer makes the server of a job that begins now. It fails with errors of package protocol.
-func NewServer(c ServerConfig, now Time) (*Server, error) {
-	s, err := newServer(c, now)
-	if err != nil {
-		return nil, err
-	}
-	s.series = protocol.NewServerSeries(c.Label, 1)
-	s.expect(now, s.learned.back(&s.config))
-	s.arm(s.least(c.Session(1)))
-	return s, nil
+// start makes the series of a job that begins.
+func (s *Server) start() {
+	s.series = protocol.NewServerSeries(s.config.Label, 1)
+	s.expect(s.now, s.learned.back(&s.config))
+	s.arm(s.least(s.config.Session(1)))
 }
 
-func newServer(c ServerConfig, now Time) (*Server, error) {
+func newServer(c Settings, now Time) (*Server, error) {
 	first := c.Session(1)
 	recovery, err := first.EffectiveRecovery()
 	if err != nil {
@@ -269,7 +203,7 @@ func (s *Server) holds(party int, x *session) bool {
 	return s.peers[party].here && slices.Contains(s.peers[party].sessions, x.number)
 }
 
-// enter begins a stage of a session. Its time counts from [Server.Advance] on.
+// enter begins a stage of a session. Its time counts from [Lead.Advance] on.
 func (s *Server) enter(x *session, stage Stage) {
 	s.learned.ended(&x.waiting, x.stage)
 	x.stage, x.waiting = stage, waiting{fresh: true}

@@ -113,7 +113,7 @@ func TestStallCountsOnce(t *testing.T) {
 	}
 	for second := range drive.Time(60) {
 		w.After(second*drive.Second, func() {
-			w.Server.Drive().Connected(w.Now(), 3, drive.Hello{Least: 1})
+			w.Server.Drive().Connected(w.Now(), aParty(3), drive.Hello{Least: 1})
 		})
 	}
 	w.RunFor(drive.Minute)
@@ -210,9 +210,9 @@ func TestServerTells(t *testing.T) {
 	w.Parties[1].Start()
 	s := w.Server.Drive()
 	now := w.Server.Now()
-	s.Pause(now, "lunch")
-	s.Connected(now, 2, drive.Hello{})
-	for item := range s.Pending(2) {
+	s.Order(now, drive.Order{Do: drive.Pause, Why: "lunch"})
+	s.Connected(now, aParty(2), drive.Hello{})
+	for item := range s.Pending(aParty(2)) {
 		t.Errorf("%s before it is durable", item.Name)
 	}
 	if _, decided := s.Ready(); !decided {
@@ -222,7 +222,7 @@ func TestServerTells(t *testing.T) {
 		t.Error("nobody is told")
 	}
 	items := 0
-	for range s.Pending(2) {
+	for range s.Pending(aParty(2)) {
 		items++
 	}
 	if items != 1 {
@@ -240,7 +240,7 @@ func TestServerToldOfLater(t *testing.T) {
 	}
 	w.Run(func() bool { return w.Server.Status().Stage == drive.Applying })
 	s := w.Server.Drive()
-	s.Told(w.Server.Now(), 0, 2)
+	s.Said(w.Server.Now(), aParty(0), drive.Said{Told: 2})
 	now := w.Server.Now()
 	if err := s.Tick(now); err != nil {
 		t.Fatal(err)
@@ -477,12 +477,12 @@ func TestServerAbsent(t *testing.T) {
 		round  uint64
 		waited bool
 	}{{0, false}, {2, false}, {1, true}, {1, false}} {
-		if got := s.Absent(w.Now(), 3, c.round); got != c.waited {
+		if got := s.Said(w.Now(), aParty(3), drive.Said{Absent: c.round}); got != c.waited {
 			t.Errorf("round %d: %v", c.round, got)
 		}
 	}
 	w.Run(func() bool { return w.Server.Status().Stage == drive.Signing })
-	if s.Absent(w.Now(), 2, 1) {
+	if s.Said(w.Now(), aParty(2), drive.Said{Absent: 1}) {
 		t.Error("round 1 waits for a submission once it takes none")
 	}
 	w.Run(w.Ended)
@@ -500,7 +500,9 @@ func TestServerKeeps(t *testing.T) {
 		p.Start()
 	}
 	w.RunFor(23 * drive.Second / 2) // they have been asked for keys
-	w.Server.Do(func(d *drive.Server, now drive.Time) { d.Pause(now, "lunch") })
+	w.Server.Do(func(d drive.Lead, now drive.Time) {
+		d.Order(now, drive.Order{Do: drive.Pause, Why: "lunch"})
+	})
 	w.RunFor(12 * drive.Second)
 	s := w.Server.Drive()
 	s.Keep()
@@ -520,7 +522,7 @@ func TestServerAnswers(t *testing.T) {
 	}
 	w.Run(func() bool { return w.Server.Status().Stage == drive.Applying })
 	for _, round := range []uint64{0, 2} {
-		w.Server.Do(func(d *drive.Server, now drive.Time) { d.Applied(now, round, nil) })
+		w.Server.Do(func(d drive.Lead, now drive.Time) { d.Applied(now, round, nil) })
 		if st := w.Server.Status(); st.Stage != drive.Applying {
 			t.Fatalf("the answer for round %d was taken: %+v", round, st)
 		}
@@ -607,8 +609,8 @@ func TestServerHeardRarely(t *testing.T) {
 		ComeBack: 2 * drive.Second})
 	s := w.Server.Drive()
 	for i := range 4 { // each asks and is not heard of for ten seconds
-		s.Connected(w.Now(), i, drive.Hello{})
-		s.Gone(w.Now(), i)
+		s.Connected(w.Now(), aParty(i), drive.Hello{})
+		s.Gone(w.Now(), aParty(i))
 		w.RunFor(10 * drive.Second)
 	}
 	if err := s.Tick(w.Now()); err != nil {

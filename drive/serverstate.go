@@ -20,6 +20,7 @@ type serverState struct {
 	Of     []int
 	Sum    []byte // of the round that is applied, if it is short
 	Digest []byte // of that sum, if it is saved apart
+	Apart  string // the object that the sum is, of the open round; empty: none
 	Faults []fault
 	Doubts [][2]int
 	Took   []Time // learned.median
@@ -46,18 +47,15 @@ type Recorded struct {
 	Sessions    [2]SessionStage // present, forming
 }
 
-// State returns the bytes from which [ReadServer] restores the server, and the long sum of the open
-// round, nil if there is none. Store the sum before the state, once for each [Server.SumName]. Keys
-// and shares in the state are sealed under key; the program that stores the whole has to seal it,
-// so that nobody else changes what was charged or who is left out.
-func (s *Server) State(key *keyexchange.SealKey) (state []byte, sum io.WriterTo, err error) {
+// Save is a method of [Lead]. A long sum of the open round is an object.
+func (s *Server) Save(key *keyexchange.SealKey) (saved Saved, err error) {
 	job := Recorded{
 		Round: s.round, Lost: s.lost, InRow: s.inRow, Fresh: s.fresh, Begun: s.begun,
 		Paused: s.paused, Ended: s.ended, Counts: s.counts,
 	}
 	if s.ledger != nil {
 		if job.Ledger, err = s.ledger.MarshalJSON(); err != nil {
-			return nil, nil, err
+			return saved, err
 		}
 	}
 	for k, x := range s.sessions() {
@@ -67,6 +65,7 @@ func (s *Server) State(key *keyexchange.SealKey) (state []byte, sum io.WriterTo,
 	}
 	out := serverState{Format: serverFormat, Job: job, Of: s.of, Faults: s.faults.of,
 		Doubts: s.faults.doubts, Took: s.learned.median[:]}
+	var sum io.WriterTo
 	if s.apart {
 		out.Series, sum, err = s.series.SaveParts(key)
 	} else {
@@ -76,11 +75,16 @@ func (s *Server) State(key *keyexchange.SealKey) (state []byte, sum io.WriterTo,
 		sum, err = out.keep(s.sum, s.apart)
 	}
 	if err != nil {
-		return nil, nil, err
+		return saved, err
+	}
+	if sum != nil {
+		out.Apart = s.sumName()
+		saved.Objects, saved.Needed = []Object{{out.Apart, sum}}, []string{out.Apart}
 	}
 	var b bytes.Buffer
 	err = gob.NewEncoder(&b).Encode(out)
-	return b.Bytes(), sum, err
+	saved.State = b.Bytes()
+	return saved, err
 }
 
 // keep makes the sum that is applied a part of the state, or has it saved apart.
@@ -97,46 +101,58 @@ func (out *serverState) keep(sum *masking.Vector, apart bool) (io.WriterTo, erro
 	return sum, err
 }
 
-// SumName names the long sum that [Server.State] returns: sums with different names differ.
-func (s *Server) SumName() string {
+// sumName names the long sum that is saved.
+func (s *Server) sumName() string {
 	if s.sum != nil {
-		return fmt.Sprintf("applied-%d", s.round)
+		return fmt.Sprint("applied", s.round)
 	}
-	return fmt.Sprintf("sum-%d", s.round)
+	return fmt.Sprint("sum", s.round)
 }
 
-// ReadServer restores the server that State saved under key; sum is the long sum that State
-// returned with it, nil if there was none. Time counts from now on. It fails with [ErrState], and
-// with errors of package protocol.
-func ReadServer(
-	c ServerConfig, key *keyexchange.SealKey, now Time, state []byte, sum io.Reader,
-) (*Server, error) {
+// readServer restores the server that Save saved.
+func readServer(
+	c Settings, key *keyexchange.SealKey, now Time, state []byte,
+) (s *Server, err error) {
 	var in serverState
 	if err := gob.NewDecoder(bytes.NewReader(state)).Decode(&in); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrState, err)
 	}
-	if in.Format != serverFormat {
-		return nil, fmt.Errorf("%w: it is of format %d, want %d", ErrState, in.Format, serverFormat)
+	if in.Apart == "" {
+		return in.read(c, key, now, nil)
+	}
+	err = c.read(in.Apart, func(sum io.Reader) (err error) {
+		s, err = in.read(c, key, now, sum)
+		return err
+	})
+	return s, err
+}
+
+// read makes a server of its state, and of the sum that was saved apart, nil if there was none.
+func (out *serverState) read(
+	c Settings, key *keyexchange.SealKey, now Time, sum io.Reader,
+) (*Server, error) {
+	if out.Format != serverFormat {
+		return nil, fmt.Errorf("%w: it is of format %d, want %d", ErrState, out.Format, serverFormat)
 	}
 	var masked io.Reader
-	if in.Digest == nil {
+	if out.Digest == nil {
 		masked = sum
 	}
-	series, err := protocol.ReadServerSeries(c.Label, key, in.Series, c.Session, masked)
+	series, err := protocol.ReadServerSeries(c.Label, key, out.Series, c.Session, masked)
 	if err != nil {
 		return nil, err
 	}
-	s, err := ResumeServer(c, now, in.Job, series)
+	s, err := resumeServer(c, now, out.Job, series)
 	if err != nil {
 		return nil, err
 	}
-	s.faults = faults{in.Faults, in.Doubts}
-	copy(s.learned.median[:], in.Took)
+	s.faults = faults{out.Faults, out.Doubts}
+	copy(s.learned.median[:], out.Took)
 	if err := s.faults.check(len(s.peers)); err != nil {
 		return nil, err
 	}
 	if x := s.present; x != nil && x.stage == Applying {
-		if err := s.readSum(&in, sum); err != nil {
+		if err := s.readSum(out, sum); err != nil {
 			return nil, err
 		}
 	}
@@ -169,10 +185,16 @@ func (s *Server) readSum(in *serverState, apart io.Reader) error {
 	return nil
 }
 
-// ResumeServer makes a server that continues a job at the given place, with the sessions of a
-// series. It fails with [ErrState].
+// ResumeServer makes a lead that continues a job at the given place, with the sessions of a series.
+// It fails with [ErrState].
 func ResumeServer(
-	c ServerConfig, now Time, r Recorded, series *protocol.ServerSeries,
+	c Settings, now Time, r Recorded, series *protocol.ServerSeries,
+) (Lead, error) {
+	return orNil(resumeServer(c, now, r, series))
+}
+
+func resumeServer(
+	c Settings, now Time, r Recorded, series *protocol.ServerSeries,
 ) (*Server, error) {
 	s, err := newServer(c, now)
 	if err != nil {

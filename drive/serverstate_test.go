@@ -28,6 +28,7 @@ type savedServer struct {
 	Of     []int
 	Sum    []byte
 	Digest []byte
+	Apart  string
 	Faults []savedFault
 	Doubts [][2]int
 	Took   []drive.Time
@@ -54,17 +55,17 @@ func TestServerState(t *testing.T) {
 	server, _ := jobtest.Configs(t,
 		jobtest.Options{Parties: 4, Survivors: 3, Rounds: 3, Budget: 2}, nil)
 	key := &keyexchange.SealKey{7}
-	first, err := drive.NewServer(server, 10)
+	first, err := drive.NewLead(server, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range 4 {
-		first.Connected(10, i, drive.Hello{Least: 1})
+		first.Connected(10, aParty(i), drive.Hello{Least: 1})
 	}
 	if err := first.Tick(10); err != nil {
 		t.Fatal(err)
 	}
-	state, _, err := first.State(key)
+	state, err := drive.StateOf(first, key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,14 +84,14 @@ func TestServerState(t *testing.T) {
 	want.Faults = []savedFault{{}, {Excluded: true}, {Stalls: 1, Lapse: 4}, {Caused: 2, Until: 3}}
 	want.Doubts, want.Took[0] = [][2]int{{0, 2}}, 8
 
-	loaded, err := drive.ReadServer(server, key, 10, gobOf(t, want), nil)
+	loaded, err := drive.LoadLead(server, key, 10, gobOf(t, want))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := len(server.Ledger.Clients()); n > 0 {
 		t.Errorf("the caller's ledger has %d accounts", n)
 	}
-	if state, _, err = loaded.State(key); err != nil {
+	if state, err = drive.StateOf(loaded, key); err != nil {
 		t.Fatal(err)
 	}
 	var again savedServer
@@ -99,7 +100,7 @@ func TestServerState(t *testing.T) {
 		t.Errorf("it is read as %+v, want %+v", again, want)
 	}
 	for _, want.Format = range []int{0, 2} {
-		_, err := drive.ReadServer(server, key, 10, gobOf(t, want), nil)
+		_, err := drive.LoadLead(server, key, 10, gobOf(t, want))
 		if !errors.Is(err, drive.ErrState) {
 			t.Errorf("format %d: %v", want.Format, err)
 		}

@@ -20,14 +20,14 @@ import (
 func TestDoubtsOfReadmitted(t *testing.T) {
 	server, _ := jobtest.Configs(t, jobtest.Options{Parties: 4, Survivors: 3, Rounds: 3}, nil)
 	key := &keyexchange.SealKey{7}
-	s, err := drive.NewServer(server, 10)
+	s, err := drive.NewLead(server, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var saved savedServer
 	save := func() {
 		t.Helper()
-		state, _, err := s.State(key)
+		state, err := drive.StateOf(s, key)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,11 +37,11 @@ func TestDoubtsOfReadmitted(t *testing.T) {
 	save()
 	saved.Faults[2] = savedFault{Excluded: true, Stalls: 3, Lapse: 8}
 	saved.Doubts = [][2]int{{0, 2}, {1, 3}, {2, 3}}
-	if s, err = drive.ReadServer(server, key, 10, gobOf(t, saved), nil); err != nil {
+	if s, err = drive.LoadLead(server, key, 10, gobOf(t, saved)); err != nil {
 		t.Fatal(err)
 	}
-	s.Exclude(10, 1, "by an operator")
-	s.Readmit(10, 2, "by an operator")
+	s.Order(10, drive.Order{Do: drive.Exclude, Party: 1, Why: "by an operator"})
+	s.Order(10, drive.Order{Do: drive.Readmit, Party: 2, Why: "by an operator"})
 	save()
 	if !slices.Equal(saved.Doubts, [][2]int{{1, 3}}) || saved.Faults[2] != (savedFault{}) {
 		t.Errorf("doubts %v, faults %+v", saved.Doubts, saved.Faults)

@@ -68,8 +68,7 @@ func (t turn) stall(party int) {
 		Notice{Kind: Stall, Session: x.number, Round: s.round, Party: party})
 }
 
-// Until returns when steps stop waiting for parties that have not answered, whether these are here
-// or may still come; 0 if no party is awaited.
+// Until is a method of [Lead].
 func (s *Server) Until() (latest Time) {
 	for _, x := range s.sessions() {
 		if x != nil {

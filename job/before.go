@@ -132,7 +132,7 @@ func (x *settling) before() (*accounting.Ledger, error) {
 		return nil, fail("", "%v", err)
 	}
 	if over := new(accounting.OverBudget); who != "" && errors.As(most.Within(budget), &over) {
-		return nil, fail("declare a larger privacy.epsilon, or a job that continues none",
+		return nil, x.Mistake("privacy.epsilon", "declare a larger one, or a job that continues none",
 			"what %s has spent before is more than this job may spend in all: %s", who, over.Words())
 	}
 	x.out.before = b

@@ -76,6 +76,17 @@ func (f FileStore) Get(name string) (io.ReadCloser, error) {
 	return os.Open(string(f) + "." + name)
 }
 
+// Drop removes the files of something long.
+func (f FileStore) Drop(names ...string) error {
+	for _, name := range names {
+		err := os.Remove(string(f) + "." + name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
 // Load reads the file, nil if there is none.
 func (f FileStore) Load() ([]byte, error) {
 	b, err := os.ReadFile(string(f))

@@ -45,6 +45,8 @@ type Store interface {
 	Put(name string, long io.WriterTo) error
 	// Get opens what was last put. It fails with an error that is fs.ErrNotExist if there is nothing.
 	Get(name string) (io.ReadCloser, error)
+	// Drop removes what was put under the names. A name under which there is nothing is no error.
+	Drop(names ...string) error
 }
 
 // Counter is a number that only grows, kept where a thief of the state, or anyone who
@@ -115,6 +117,16 @@ func (m *MemoryStore) Put(name string, long io.WriterTo) error {
 		m.long = make(map[string][]byte)
 	}
 	m.long[name] = b.Bytes()
+	return nil
+}
+
+// Drop removes what was put.
+func (m *MemoryStore) Drop(names ...string) error {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	for _, name := range names {
+		delete(m.long, name)
+	}
 	return nil
 }
 

@@ -148,6 +148,9 @@ func (v *Vault) Put(name string, long io.WriterTo) ([]byte, error) {
 	return digest.Sum(nil), nil
 }
 
+// Drop removes objects that no state needs any more.
+func (v *Vault) Drop(names ...string) error { return v.store.Drop(names...) }
+
 // teed writes what it writes to another writer too.
 type teed struct {
 	from io.WriterTo

@@ -39,6 +39,8 @@ type party struct {
 	declined  int      // by the guard
 }
 
+func (p *party) peer() drive.Peer { return drive.Peer{Index: p.index} }
+
 // connect connects, with the keys that the party has.
 func (p *party) connect() error {
 	w := p.world
@@ -56,8 +58,8 @@ func (p *party) connect() error {
 		hello.Told = 0
 	}
 	p.had = make(map[string]bool)
-	w.server.Gone(w.now, p.index)
-	w.server.Connected(w.now, p.index, hello)
+	w.server.Gone(w.now, p.peer())
+	w.server.Connected(w.now, p.peer(), hello)
 	p.machine.Connected()
 	return p.proceed([32]byte{})
 }
@@ -107,7 +109,7 @@ func (p *party) pump() (moved bool, err error) {
 		return false, nil
 	}
 	var items []drive.Item
-	for item := range s.Pending(p.index) {
+	for item := range s.Pending(p.peer()) {
 		if !p.had[item.Name] {
 			p.had[item.Name] = true
 			items = append(items, item)
@@ -150,7 +152,7 @@ func (p *party) proceed(fresh [32]byte) error {
 			if p.seen != nil {
 				p.seen(w.now, nil)
 			}
-			w.server.Absent(w.now, p.index, round.Number)
+			w.server.Said(w.now, p.peer(), drive.Said{Absent: round.Number})
 		}
 		if out.Ask == nil || out.Ask.Round == 0 {
 			continue
@@ -211,6 +213,6 @@ func (p *party) send(m drive.Message) error {
 		p.seen(w.now, message)
 	}
 	// What is refused changes nothing.
-	_ = w.server.ReadMessage(w.now, p.index, bytes.NewReader(message))
+	_ = w.server.Receive(w.now, p.peer(), bytes.NewReader(message))
 	return nil
 }

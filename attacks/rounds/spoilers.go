@@ -123,17 +123,18 @@ func runSetBack(r *runner) error {
 		if err != nil {
 			return 0, 0, err
 		}
-		var old []byte
+		var old drive.Saved
 		w.between = func() (err error) {
 			switch w.server.Status().Round {
 			case kept:
-				if old == nil {
-					old, _, err = w.server.State(&sealKey)
+				if old.State == nil {
+					old, err = w.server.Save(&sealKey)
 				}
 			case last:
 				w.between = nil
 				w.begun, w.lost = nil, 0
-				if w.server, err = drive.ReadServer(w.serverConfig(), &sealKey, w.now, old, nil); err == nil {
+				w.server, err = drive.LoadLead(w.settings(), &sealKey, w.now, old.State)
+				if err == nil {
 					err = w.join()
 				}
 			}

@@ -50,7 +50,7 @@ type world struct {
 	ctx     context.Context
 	config  protocol.Config
 	now     drive.Time
-	server  *drive.Server
+	server  drive.Lead
 	parties []*party
 
 	sums   []sum
@@ -95,7 +95,7 @@ func newWorld(r *runner, o options) (*world, error) {
 		w.config.Recovery = &protocol.Recovery{MinSurvivors: survivors, Threshold: 4}
 	}
 	var err error
-	if w.server, err = drive.NewServer(w.serverConfig(), w.now); err != nil {
+	if w.server, err = drive.NewLead(w.settings(), w.now); err != nil {
 		return nil, err
 	}
 	random := r.o.Rand(0)
@@ -119,12 +119,12 @@ func (w *world) session(number uint64) *protocol.Config {
 	return &c
 }
 
-func (w *world) serverConfig() drive.ServerConfig {
+func (w *world) settings() drive.Settings {
 	least := survivors
 	if w.whole {
 		least = parties
 	}
-	return drive.ServerConfig{
+	return drive.Settings{
 		Session: w.session, Label: label, Rounds: w.rounds,
 		Survivors: least, Colluders: w.colluders,
 		Broadcast: func(round uint64, fresh [32]byte) ([32]byte, error) {
@@ -204,7 +204,7 @@ func (w *world) step() (moved bool, err error) {
 			w.server.Applied(w.now, apply.Round, nil)
 		}
 		if w.server.Status().Paused { // who attacks, or does not know why, goes on
-			w.server.Resume(w.now, "all the same")
+			w.server.Order(w.now, drive.Order{Do: drive.Resume, Why: "all the same"})
 		}
 	}
 	for _, p := range w.parties {
@@ -241,7 +241,7 @@ func (w *world) note(n drive.Notice) {
 // resume lets a coordinator go on from another program's state, or from one that it has made up: it
 // has no memory of what parties have done.
 func (w *world) resume(round, lost uint64, begun drive.Time) error {
-	server, err := drive.ResumeServer(w.serverConfig(), w.now, drive.Recorded{
+	server, err := drive.ResumeServer(w.settings(), w.now, drive.Recorded{
 		Round: round, Lost: lost, Begun: begun,
 	}, protocol.NewServerSeries(label, w.number+1))
 	if err != nil {

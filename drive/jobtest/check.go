@@ -163,12 +163,12 @@ func (w *World) checkDurable() {
 		for _, x := range w.seen.saved.Sessions {
 			hello.Sessions = append(hello.Sessions, x.Number)
 		}
-		loaded.Connected(s.Now(), p.index, hello)
+		loaded.Connected(s.Now(), p.peer(), hello)
 		knows := make(map[string]uint64)
-		for item := range loaded.Pending(p.index) {
+		for item := range loaded.Pending(p.peer()) {
 			knows[item.Name] = digestOf(item.Shared, item.Own)
 		}
-		for item := range s.drive.Pending(p.index) {
+		for item := range s.drive.Pending(p.peer()) {
 			if d, known := knows[item.Name]; !known || d != digestOf(item.Shared, item.Own) {
 				w.Fatal("%s for party %d would not survive a crash", item.Name, p.index)
 			}

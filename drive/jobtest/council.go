@@ -1,7 +1,6 @@
 package jobtest
 
 import (
-	"bytes"
 	"container/heap"
 	"crypto/ed25519"
 	"crypto/sha256"
@@ -228,10 +227,9 @@ func (w *Council) digest(round uint64, fresh [32]byte) [32]byte {
 // Hub is the server of the world, with its store.
 type Hub struct {
 	world   *Council
-	drive   *drive.Committee
+	drive   drive.Lead
 	state   []byte
 	objects map[string][]byte
-	put     map[string]string // versions that were put
 	life    int
 	wakes   int
 	cut     bool // as a Server's
@@ -251,34 +249,26 @@ func (h *Hub) status() drive.Status {
 }
 
 // Drive returns the running committee's server, nil while it is down.
-func (h *Hub) Drive() *drive.Committee { return h.drive }
+func (h *Hub) Drive() drive.Lead { return h.drive }
 
 // Config returns what the server knows before anybody comes.
-func (h *Hub) Config() drive.CommitteeConfig {
+func (h *Hub) Config() drive.Settings {
 	w := h.world
-	return drive.CommitteeConfig{
-		ServerConfig: drive.ServerConfig{
-			Rounds: w.options.Rounds, StepTime: w.options.StepTime, ComeBack: w.options.ComeBack,
-			Away: w.options.Away, Pace: w.options.Pace, Random: w.random, Cost: w.cost, Ledger: w.ledger,
-			Submissions: w.options.Submissions, BeginWith: w.options.BeginWith,
-			Broadcast: func(round uint64, fresh [32]byte) ([32]byte, error) {
-				return w.digest(round, fresh), nil
-			},
+	return drive.Settings{
+		Rounds: w.options.Rounds, StepTime: w.options.StepTime, ComeBack: w.options.ComeBack,
+		Away: w.options.Away, Pace: w.options.Pace, Random: w.random, Cost: w.cost, Ledger: w.ledger,
+		Submissions: w.options.Submissions, BeginWith: w.options.BeginWith,
+		Broadcast: func(round uint64, fresh [32]byte) ([32]byte, error) {
+			return w.digest(round, fresh), nil
 		},
 		Sums: w.sums, Batch: w.options.Batch, Buffer: w.options.Buffer,
-		Stored: func(name string) (io.ReadCloser, error) {
-			b, found := h.objects[name]
-			if !found {
-				return nil, fmt.Errorf("no %s", name)
-			}
-			return io.NopCloser(bytes.NewReader(b)), nil
-		},
+		Stored: func(name string) (io.ReadCloser, error) { return opened(h.objects)(name) },
 	}
 }
 
 // Restored returns the server as it would start now, from what it has saved.
-func (h *Hub) Restored() *drive.Committee {
-	s, err := drive.ReadCommittee(h.Config(), &h.world.key, h.world.now, h.state)
+func (h *Hub) Restored() drive.Lead {
+	s, err := drive.LoadLead(h.Config(), &h.world.key, h.world.now, h.state)
 	if err != nil {
 		h.world.Fatal("the server would not start: %v", err)
 	}
@@ -292,12 +282,11 @@ func (h *Hub) Start() {
 	}
 	w := h.world
 	h.life++
-	h.put = make(map[string]string)
 	if h.state != nil {
 		h.drive = h.Restored()
 	} else {
 		var err error
-		if h.drive, err = drive.NewCommittee(h.Config(), w.now); err != nil {
+		if h.drive, err = drive.NewLead(h.Config(), w.now); err != nil {
 			w.Fatal("the server does not start: %v", err)
 		}
 	}
@@ -410,34 +399,21 @@ func (h *Hub) proceed() {
 // keep saves the state, and reports whether the server lives.
 func (h *Hub) keep() bool {
 	w := h.world
-	state, err := h.drive.State(&w.key)
+	saved, err := h.drive.Save(&w.key)
 	if err != nil {
 		w.Fatal("the server does not save: %v", err)
 	}
-	for _, o := range h.drive.Objects() {
-		if h.put[o.Name] == o.Version {
-			continue
-		}
-		var b bytes.Buffer
-		if _, err := o.Body.WriteTo(&b); err != nil {
-			w.Fatal("the server does not save: %v", err)
-		}
-		h.objects[o.Name], h.put[o.Name] = b.Bytes(), o.Version
-		h.Written += b.Len()
+	objects, written, err := put(h.objects, saved)
+	if err != nil {
+		w.Fatal("the server does not save: %v", err)
 	}
+	h.Written += written
 	if h.dies("before") {
 		return false
 	}
-	h.state = state
-	needed := h.drive.Needed()
-	for name := range maps.Clone(h.objects) {
-		if !slices.Contains(needed, name) {
-			delete(h.objects, name)
-			delete(h.put, name)
-		}
-	}
+	h.state, h.objects = saved.State, objects
 	h.Saves++
-	h.Written += len(state)
+	h.Written += len(saved.State)
 	return !h.dies("after")
 }
 
@@ -504,7 +480,7 @@ func (w *Council) noise(parties int) float64 {
 // CouncilConfigs returns the configurations of a committee's server, its members and its parties,
 // for tests that have a carrier of their own.
 func CouncilConfigs(tb testing.TB, o CouncilOptions, random io.Reader) (
-	server drive.CommitteeConfig, member, party func(i int) drive.PartSettings,
+	server drive.Settings, member, party func(i int) drive.PartSettings,
 ) {
 	tb.Helper()
 	w := NewCouncil(tb, 0, o)

@@ -128,7 +128,7 @@ func (s *Seat) Tease() {
 		if w.Hub.status().Round != round || w.Ended() {
 			return
 		}
-		s.say(func(d *drive.Committee) { d.Offer(w.now, s.index, round) })
+		s.say(drive.Said{Offer: round})
 		w.After(drive.Second, func() { again(round) })
 	}
 	last := uint64(0)
@@ -174,7 +174,7 @@ func (s *Seat) Misdeal(member int) {
 					values[0][0] ^= 1
 				}
 			}}
-		for item := range w.Hub.Drive().Pending(s.index) {
+		for item := range w.Hub.Drive().Pending(s.peer()) {
 			out, err := d.Submit(item.Own)
 			if err != nil {
 				w.Fatal("party %d: %v", s.index, err)

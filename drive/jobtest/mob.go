@@ -143,7 +143,7 @@ func (m *Mob) Play() MobOutcome {
 			m.Fatal("after %d steps it has not ended: %+v", steps, m.Hub.status())
 		}
 		if m.Hub.status().Paused {
-			m.Hub.drive.Resume(m.now, "the cause is mended")
+			m.Hub.drive.Order(m.now, drive.Order{Do: drive.Resume, Why: "the cause is mended"})
 			m.Hub.proceed()
 		}
 	}
@@ -205,7 +205,7 @@ func BadCover(w *Council, party int) func(b []byte) []byte {
 	return func(b []byte) []byte {
 		b = slices.Clone(b)
 		at := len(b) - ed25519.SignatureSize - w.options.Members*(digest+box) - extra
-		if at < head || len(w.Hub.drive.Opened()) != w.options.Members {
+		if at < head || len(w.Hub.drive.Status().Opened) != w.options.Members {
 			return b // somebody has no key
 		}
 		b[at] ^= 1

@@ -67,6 +67,8 @@ func (p *Party) Start() {
 	}
 }
 
+func (p *Party) peer() drive.Peer { return drive.Peer{Index: p.index} }
+
 func (p *Party) config() drive.PartSettings {
 	w := p.world
 	return drive.PartSettings{
@@ -140,7 +142,7 @@ func (p *Party) Connect() {
 	}
 	w.Note("%s party %d connects", w.clock(), p.index)
 	link := p.link
-	s.drive.Connected(s.Now(), p.index, p.hello)
+	s.drive.Connected(s.Now(), p.peer(), p.hello)
 	s.proceed()
 	p.pump()
 	if p.drive != nil && p.link == link {
@@ -170,7 +172,7 @@ func (p *Party) leave() {
 	}
 	p.remote = 0
 	if s := p.world.Server; s.drive != nil {
-		s.drive.Gone(s.Now(), p.index)
+		s.drive.Gone(s.Now(), p.peer())
 		s.proceed()
 	}
 }
@@ -243,7 +245,7 @@ func (p *Party) carry(up bool, do func()) {
 		case up && p.remote != link && (w.options.Late == nil || !w.options.Late()):
 			return
 		case up && w.options.Away > 0:
-			w.Server.drive.Heard(w.Server.Now(), p.index)
+			w.Server.drive.Heard(w.Server.Now(), p.peer())
 		}
 		do()
 	}
@@ -260,7 +262,7 @@ func (p *Party) pump() {
 	if p.remote == 0 || s.drive == nil {
 		return
 	}
-	for item := range s.drive.Pending(p.index) {
+	for item := range s.drive.Pending(p.peer()) {
 		if p.had[item.Name] {
 			continue
 		}
@@ -318,7 +320,7 @@ func (p *Party) proceedWith(c cast) {
 				break
 			}
 			p.carry(true, func() {
-				w.Server.drive.Absent(w.Server.Now(), p.index, away.Number)
+				w.Server.drive.Said(w.Server.Now(), p.peer(), drive.Said{Absent: away.Number})
 				w.Server.proceed()
 			})
 		}
@@ -383,7 +385,7 @@ func (p *Party) send(m drive.Message) {
 	}
 	p.carry(true, func() {
 		s := w.Server
-		if err := s.drive.ReadMessage(s.Now(), p.index, bytes.NewReader(message)); err != nil {
+		if err := s.drive.Receive(s.Now(), p.peer(), bytes.NewReader(message)); err != nil {
 			w.Note("party %d is refused: %v", p.index, err)
 		}
 		w.trace(message)

@@ -1,6 +1,7 @@
 package jobtest
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"slices"
@@ -123,11 +124,7 @@ func (s *Seat) Connect() {
 		hello.Told = s.Told(hello.Told)
 	}
 	s.carry(0, func() {
-		if s.member {
-			w.Hub.drive.MemberConnected(w.now, s.index, hello)
-		} else {
-			w.Hub.drive.Connected(w.now, s.index, hello)
-		}
+		w.Hub.drive.Connected(w.now, s.peer(), hello)
 		s.pump()
 	})
 	s.drive.Connected()
@@ -161,11 +158,7 @@ func (s *Seat) Cut() {
 			if hub.life != life || hub.drive == nil || s.online {
 				return
 			}
-			if s.member {
-				hub.drive.MemberGone(w.now, s.index)
-			} else {
-				hub.drive.Gone(w.now, s.index)
-			}
+			hub.drive.Gone(w.now, s.peer())
 			hub.proceed()
 		})
 	}
@@ -200,13 +193,10 @@ func (s *Seat) pump() {
 	if !s.online || w.Hub.drive == nil {
 		return
 	}
-	pending := w.Hub.drive.Pending(s.index)
-	if s.member {
-		pending = w.Hub.drive.MemberPending(s.index)
-	}
-	for i := 0; s.Often && i < len(w.Parties) && !w.Hub.drive.Due(s.index); i++ {
-		if w.Hub.drive.Due(i) {
-			pending = w.Hub.drive.Pending(i)
+	pending := w.Hub.drive.Pending(s.peer())
+	for i := 0; s.Often && i < len(w.Parties) && !w.Hub.drive.At(s.peer()).Due; i++ {
+		if other := (drive.Peer{Index: i}); w.Hub.drive.At(other).Due {
+			pending = w.Hub.drive.Pending(other)
 		}
 	}
 	for item := range pending {
@@ -315,14 +305,14 @@ func (s *Seat) settle() *drive.Out {
 	}
 	out := s.drive.Advance()
 	for _, away := range out.Away {
-		s.say(func(d *drive.Committee) { d.Absent(s.world.now, s.index, away.Number) })
+		s.say(drive.Said{Absent: away.Number})
 	}
 	if out.Offer != 0 && s.Pushes {
 		if err := s.drive.Receive(drive.Item{Kind: drive.Upload, Round: out.Offer}); err != nil {
 			s.world.Fatal("%s: %v", s, err)
 		}
 	} else if out.Offer != 0 {
-		s.say(func(d *drive.Committee) { d.Offer(s.world.now, s.index, out.Offer) })
+		s.say(drive.Said{Offer: out.Offer})
 	}
 	for _, m := range out.Send {
 		s.send(m.Bytes)
@@ -336,20 +326,23 @@ func (s *Seat) settle() *drive.Out {
 	return &out
 }
 
-// say has the server hear something.
-func (s *Seat) say(do func(d *drive.Committee)) {
+// say tells the server something.
+func (s *Seat) say(said drive.Said) {
+	s.heard(func(d drive.Lead) { d.Said(s.world.now, s.peer(), said) })
+}
+
+// heard has the server hear something.
+func (s *Seat) heard(do func(d drive.Lead)) {
 	if s.online {
 		s.carry(0, func() {
 			hub := s.world.Hub.drive
-			if s.member {
-				hub.MemberHeard(s.world.now, s.index)
-			} else {
-				hub.Heard(s.world.now, s.index)
-			}
+			hub.Heard(s.world.now, s.peer())
 			do(hub)
 		})
 	}
 }
+
+func (s *Seat) peer() drive.Peer { return drive.Peer{Index: s.index, Member: s.member} }
 
 // checkSent: no two submissions, signatures or parts of a round differ, whatever crashed.
 func (s *Seat) checkSent(message []byte) {
@@ -378,15 +371,11 @@ func (s *Seat) send(message []byte) {
 	if !s.member {
 		w.uploads[string(message[:46])]++
 	}
-	s.say(func(d *drive.Committee) {
-		var err error
-		if s.member {
-			err = d.ReceiveMember(w.now, s.index, message)
-		} else if err = d.Receive(w.now, s.index, message); err == nil {
-			w.Hub.Received += len(message)
-		}
-		if err != nil {
+	s.heard(func(d drive.Lead) {
+		if err := d.Receive(w.now, s.peer(), bytes.NewBuffer(message)); err != nil {
 			w.Note("server refuses %s: %v", s, err)
+		} else if !s.member {
+			w.Hub.Received += len(message)
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -15,10 +16,10 @@ import (
 // Server is the server's program: its process, and its store.
 type Server struct {
 	world *World
-	drive *drive.Server // nil: the process has ended
-	life  int           // of the process, so that what was due in an earlier one is not done
-	awake drive.Time    // when Tick is due
-	model [32]byte      // what the program has made of the sums, as a digest
+	drive drive.Lead // nil: the process has ended
+	life  int        // of the process, so that what was due in an earlier one is not done
+	awake drive.Time // when Tick is due
+	model [32]byte   // what the program has made of the sums, as a digest
 
 	cut     bool // off from what is durable: it decides nothing, and lets nobody in
 	disk    image
@@ -37,10 +38,9 @@ type Server struct {
 
 // image holds what is durable. The zero value is an empty store.
 type image struct {
-	state []byte
-	sum   []byte
-	name  string // of the sum
-	model [32]byte
+	state   []byte
+	objects map[string][]byte
+	model   [32]byte
 }
 
 // Status returns the server's status; zero while the process is dead.
@@ -52,10 +52,10 @@ func (s *Server) Status() drive.Status {
 }
 
 // Drive returns the machine, nil while the process is dead.
-func (s *Server) Drive() *drive.Server { return s.drive }
+func (s *Server) Drive() drive.Lead { return s.drive }
 
 // Do lets an operator, or a party's carrier, tell the machine something.
-func (s *Server) Do(order func(d *drive.Server, now drive.Time)) {
+func (s *Server) Do(order func(d drive.Lead, now drive.Time)) {
 	if s.drive != nil {
 		order(s.drive, s.Now())
 		s.proceed()
@@ -86,14 +86,14 @@ func (s *Server) Saves() int { return s.saves }
 // Now returns the time by the server's own clock.
 func (s *Server) Now() drive.Time { return s.world.now + s.Skew }
 
-func (s *Server) config() drive.ServerConfig {
+func (s *Server) config() drive.Settings {
 	w := s.world
 	o := w.options
 	often := o.Often
 	if o.Greedy {
 		often = 0
 	}
-	return drive.ServerConfig{
+	return drive.Settings{
 		Submissions: often,
 		Session:     w.session, Label: w.config.Label, Rounds: o.Rounds,
 		Survivors: o.Survivors, Colluders: o.Colluders,
@@ -101,6 +101,7 @@ func (s *Server) config() drive.ServerConfig {
 		Broadcast: func(round uint64, fresh [32]byte) ([32]byte, error) {
 			return cast{round, fresh, s.model}.digest(), nil
 		},
+		Stored: opened(s.disk.objects),
 		Sample: o.Sample, Draw: func(_ uint64, there []int, n int) []int { return there[:n] },
 		StepTime: w.stepTime(), Floor: o.Floor, ComeBack: o.ComeBack, Away: o.Away, Pace: o.Pace,
 		BeginWith: o.BeginWith, Random: w.random,
@@ -126,16 +127,49 @@ func (c cast) digest() [32]byte {
 	return [32]byte(h.Sum(nil))
 }
 
+// opened opens objects that are durable.
+func opened(objects map[string][]byte) func(name string) (io.ReadCloser, error) {
+	return func(name string) (io.ReadCloser, error) {
+		b, found := objects[name]
+		if !found {
+			return nil, fmt.Errorf("no %s", name)
+		}
+		return io.NopCloser(bytes.NewReader(b)), nil
+	}
+}
+
+// put returns the objects that a state needs: those that were durable, and what is new. It returns
+// how many bytes are new.
+func put(
+	durable map[string][]byte, saved drive.Saved,
+) (out map[string][]byte, written int, err error) {
+	out = maps.Clone(durable)
+	if out == nil {
+		out = make(map[string][]byte)
+	}
+	for _, o := range saved.Objects {
+		if _, found := out[o.Name]; found {
+			continue
+		}
+		var b bytes.Buffer
+		if _, err := o.Body.WriteTo(&b); err != nil {
+			return nil, 0, err
+		}
+		out[o.Name] = b.Bytes()
+		written += b.Len()
+	}
+	maps.DeleteFunc(out, func(name string, _ []byte) bool {
+		return !slices.Contains(saved.Needed, name)
+	})
+	return out, written, nil
+}
+
 // load makes the machine of what is durable.
-func (s *Server) load() (*drive.Server, error) {
+func (s *Server) load() (drive.Lead, error) {
 	if s.disk.state == nil {
-		return drive.NewServer(s.config(), s.Now())
+		return drive.NewLead(s.config(), s.Now())
 	}
-	var sum io.Reader
-	if s.disk.sum != nil {
-		sum = bytes.NewReader(s.disk.sum)
-	}
-	return drive.ReadServer(s.config(), &s.world.key, s.Now(), s.disk.state, sum)
+	return drive.LoadLead(s.config(), &s.world.key, s.Now(), s.disk.state)
 }
 
 // Start starts the process.
@@ -180,7 +214,7 @@ func (s *Server) CutOff() {
 	for _, p := range s.world.Parties {
 		p.cut()
 		if s.drive != nil {
-			s.drive.Gone(s.Now(), p.index)
+			s.drive.Gone(s.Now(), p.peer())
 		}
 	}
 }
@@ -257,24 +291,17 @@ func (s *Server) after(wait drive.Time, do func()) {
 // keep begins to save the state.
 func (s *Server) keep() {
 	w := s.world
-	state, sum, err := s.drive.State(&w.key)
+	saved, err := s.drive.Save(&w.key)
 	if err != nil {
 		w.Fatal("%v", err)
 	}
-	if w.options.Long && len(state) >= w.config.Layout.PackedSize() {
-		w.Fatal("a state of %d bytes: long sums are saved apart", len(state))
+	if w.options.Long && len(saved.State) >= w.config.Layout.PackedSize() {
+		w.Fatal("a state of %d bytes: long sums are saved apart", len(saved.State))
 	}
 	s.saves++
-	next := image{state: state, model: s.model}
-	if sum != nil {
-		next.sum, next.name = s.disk.sum, s.drive.SumName()
-		if next.name != s.disk.name {
-			var b bytes.Buffer
-			if _, err := sum.WriteTo(&b); err != nil {
-				w.Fatal("%v", err)
-			}
-			next.sum = b.Bytes()
-		}
+	next := image{state: saved.State, model: s.model}
+	if next.objects, _, err = put(s.disk.objects, saved); err != nil {
+		w.Fatal("%v", err)
 	}
 	s.writing = &next
 }
@@ -339,7 +366,7 @@ func (s *Server) notice(n drive.Notice) {
 	case drive.Paused:
 		if w.Resumes {
 			s.after(0, func() {
-				s.drive.Resume(s.Now(), "all the same")
+				s.drive.Order(s.Now(), drive.Order{Do: drive.Resume, Why: "all the same"})
 				s.proceed()
 			})
 		}

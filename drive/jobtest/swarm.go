@@ -375,7 +375,7 @@ func (s *Swarm) order() {
 	case 3:
 		s.orderOfParty(s.choices.IntN(len(s.Parties)))
 	case 0:
-		server.drive.Pause(server.Now(), "lunch")
+		server.drive.Order(server.Now(), drive.Order{Do: drive.Pause, Why: "lunch"})
 		s.After(s.span(s.stepTime()), s.resume)
 	case 1:
 		s.resume()
@@ -390,17 +390,17 @@ func (s *Swarm) orderOfParty(party int) {
 	d, now := s.Server.drive, s.Server.Now()
 	switch {
 	case slices.Contains(s.core, party) || slices.Contains(s.liars, party):
-	case d.Excluded(party):
-		d.Readmit(now, party, "it is mended")
+	case d.At(drive.Peer{Index: party}).Excluded:
+		d.Order(now, drive.Order{Do: drive.Readmit, Party: party, Why: "it is mended"})
 	default:
-		d.Exclude(now, party, "it hangs")
+		d.Order(now, drive.Order{Do: drive.Exclude, Party: party, Why: "it hangs"})
 	}
 }
 
 // resume ends a pause.
 func (s *Swarm) resume() {
 	if server := s.Server; server.drive != nil && server.Status().Paused {
-		server.drive.Resume(server.Now(), "the cause is mended")
+		server.drive.Order(server.Now(), drive.Order{Do: drive.Resume, Why: "the cause is mended"})
 		server.proceed()
 	}
 }

@@ -311,7 +311,7 @@ func (w *World) Lost() uint64 { return w.lost }
 // Configs returns the configurations of a job's server and of its parties, for tests that have a
 // carrier of their own.
 func Configs(tb testing.TB, o Options, random io.Reader) (
-	server drive.ServerConfig, party func(i int) drive.PartSettings,
+	server drive.Settings, party func(i int) drive.PartSettings,
 ) {
 	tb.Helper()
 	w := New(tb, 0, o)

@@ -23,7 +23,7 @@ var floors = []floor{
 		"many machines; other languages; attacks; databases"},
 	{[]string{"simulation", "query"}, "many parties on one machine; queries"},
 	{[]string{".", "training"}, "jobs in processes; training"},
-	{[]string{"job", "learning", "table"}, "declared; models, data; rows"},
+	{[]string{"job", "host", "learning", "table"}, "declared; the loop; models, data; rows"},
 	{[]string{"drive", "transport"}, "decided; carried"},
 	{[]string{"privacy", "oblivious", "audit"}, "noise and ε of what is released; ε tested"},
 	{[]string{"aggregation", "protocol", "oneshot", "store"},

@@ -12,7 +12,7 @@ import (
 // A source of randomness is the parameter random, the field Random or random. Readers of
 // data are parameters of functions that read, by their names.
 func TestRandomReaders(t *testing.T) {
-	reads := regexp.MustCompile(`^(\w*[a-z])?([rR]ead|[pP]arse|[wW]rite)`)
+	reads := regexp.MustCompile(`^(\w*[a-z])?([rR]ead|[rR]eceive|[pP]arse|[wW]rite)`)
 	// Streams of public randomness have a name for what they are, and say so.
 	meaning := []string{"Schedule"}
 	all := sources(t)

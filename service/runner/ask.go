@@ -2,6 +2,7 @@ package runner
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -20,10 +21,7 @@ import (
 // This file answers the questions of parties and takes their messages.
 
 // Peer is a party, or a member of the committee of one-message sums.
-type Peer struct {
-	Index  int // in the roster, or in the committee
-	Member bool
-}
+type Peer = drive.Peer
 
 // CopiedError refuses a question whose number is not above the last one, or not above the time at
 // which this runner started, in nanoseconds since 1970: it is unknown who may have copied it.
@@ -44,8 +42,8 @@ const (
 	twiceAgain = time.Hour
 )
 
-// numbered records the number of a question, or fails with [CopiedError]. A process that asks after
-// another that began later is still there: it and the other have one identity.
+// numbered records the number of a question, or fails with [CopiedError]. A process that asks
+// after another that began later is still there: it and the other have one identity.
 func (r *Runner) numbered(p Peer, ask *exchange.Ask) error {
 	at, now := r.peer(p), time.Now()
 	if last := max(at.number, uint64(r.clock.began.UnixNano())); ask.Number > 0 &&
@@ -71,7 +69,7 @@ func (r *Runner) numbered(p Peer, ask *exchange.Ask) error {
 // nameOf returns the name of a party or a member.
 func (r *Runner) nameOf(p Peer) string {
 	if p.Member {
-		return r.Federation.Settled.Oneshot().Committee.Name(p.Index)
+		return r.sums.Committee.Name(p.Index)
 	}
 	return r.names[p.Index]
 }
@@ -86,8 +84,8 @@ type Outgoing struct {
 // Len returns the length of the message in bytes.
 func (n *Outgoing) Len() int { return len(n.Shared) + len(n.Message) }
 
-// Sent releases the message's room. Call it once the message is written or cannot be written: until
-// then the party counts as present.
+// Sent releases the message's room. Call it once the message is written or cannot be written:
+// until then the party counts as present.
 func (n *Outgoing) Sent() {
 	if n.sent != nil {
 		n.sent()
@@ -123,7 +121,7 @@ func (r *Runner) Next(ctx context.Context, p Peer, ask exchange.Ask) (Outgoing, 
 		}
 		if at := r.peer(p); at.polls == 1 {
 			at.polls = 0
-			r.gone(p)
+			r.drive.Gone(r.now(), p)
 		} else {
 			at.polls--
 		}
@@ -186,7 +184,7 @@ func orNothing(ctx context.Context, err error) error {
 
 // next finds what a party or a member has to do, and after how long to look again.
 func (r *Runner) next(p Peer, ask *exchange.Ask) (n Outgoing, again time.Duration) {
-	if r.committee != nil {
+	if r.sums != nil {
 		return r.inOrder(p, ask)
 	}
 	return r.inSession(p, ask)
@@ -196,7 +194,7 @@ func (r *Runner) next(p Peer, ask *exchange.Ask) (n Outgoing, again time.Duratio
 // seen, has not answered and is not working on.
 func (r *Runner) inSession(p Peer, ask *exchange.Ask) (n Outgoing, again time.Duration) {
 	var last []Outgoing // of each session, what it has seen
-	for item := range r.drive.Pending(p.Index) {
+	for item := range r.drive.Pending(p) {
 		found := nextOf(&item)
 		k := len(last) - 1
 		another := k < 0 || last[k].Session != found.Session
@@ -245,8 +243,9 @@ func (r *Runner) asked(p Peer, n *Outgoing) {
 	at.asked, at.askedWhen = n.Item, time.Now()
 }
 
-// again reports whether a party should get again an item that it has seen: it is not working on it,
-// so that its answer was lost, with a runner that died or on the way. Otherwise again says when.
+// again reports whether a party should get again an item that it has seen: it is not working on
+// it, so that its answer was lost, with a runner that died or on the way. Otherwise again says
+// when.
 func (r *Runner) again(p Peer, n *Outgoing, ask *exchange.Ask, when *time.Duration) bool {
 	if ask.Working {
 		return false
@@ -270,16 +269,12 @@ func (r *Runner) again(p Peer, n *Outgoing, ask *exchange.Ask, when *time.Durati
 func (r *Runner) ReadMessage(
 	ctx context.Context, p Peer, message io.Reader, size int64, came time.Time,
 ) error {
-	var whole []byte
-	buffered := bufio.NewReaderSize(message, 16)
-	if r.committee != nil { // which holds it until the members have checked it
-		whole = make([]byte, size)
-		if _, err := io.ReadFull(buffered, whole); err != nil {
-			return err
-		}
+	begins, message, err := r.received(p, message, size)
+	if err != nil {
+		return err
 	}
-	if r.committee != nil && !p.Member {
-		one := &drive.Submission{Party: p.Index, Message: whole}
+	if whole, ok := message.(*bytes.Buffer); ok && !p.Member {
+		one := &drive.Submission{Party: p.Index, Message: whole.Bytes()}
 		r.ahead.add(one)
 		defer r.ahead.remove(one)
 	}
@@ -287,22 +282,13 @@ func (r *Runner) ReadMessage(
 		return err
 	}
 	defer r.release()
-	if r.committee != nil && !p.Member {
-		r.committee.Check(r.ahead.take())
+	if r.sums != nil && !p.Member {
+		r.drive.Check(r.ahead.take())
 	}
 	now := r.now()
 	r.heard(p)
-	begins, _ := buffered.Peek(2)
 	submission := r.submits(p, begins)
-	var err error
-	switch {
-	case r.server != nil:
-		err = r.server.ReadMessage(now, p.Index, buffered)
-	case p.Member:
-		err = r.committee.ReceiveMember(now, p.Index, whole)
-	default:
-		err = r.committee.Receive(now, p.Index, whole)
-	}
+	err = r.drive.Receive(now, p, message)
 	switch {
 	case errors.Is(err, protocol.ErrDuplicate), errors.Is(err, oneshot.ErrDuplicate):
 		return nil
@@ -324,9 +310,24 @@ func (r *Runner) ReadMessage(
 	return nil
 }
 
+// received reads the beginning of a message. A message that is held until the members of a
+// committee have checked it is read whole.
+func (r *Runner) received(
+	p Peer, message io.Reader, size int64,
+) (begins []byte, ready io.Reader, err error) {
+	if r.sums == nil {
+		buffered := bufio.NewReaderSize(message, 16)
+		begins, _ = buffered.Peek(2)
+		return begins, buffered, nil
+	}
+	whole := make([]byte, size)
+	_, err = io.ReadFull(message, whole)
+	return whole[:min(2, size)], bytes.NewBuffer(whole), err
+}
+
 // Broadcast returns to a party, or with i negative to a caller not on the roster, the beginning of
-// a round: the model as a safetensors file. Round 0 stands for the last model. Broadcast fails with
-// [ErrNotDue] if another round is not the present one.
+// a round: the model as a safetensors file. Round 0 stands for the last model. Broadcast fails
+// with [ErrNotDue] if another round is not the present one.
 func (r *Runner) Broadcast(ctx context.Context, i, round int) ([]byte, error) {
 	if err := r.acquireFor(ctx, Peer{Index: i}); err != nil {
 		return nil, err
@@ -403,5 +404,5 @@ func (r *Runner) Due(ctx context.Context, p Peer) (due bool, most int, err error
 	if r.drive.Status().Ended != "" {
 		return false, 0, ErrEnded
 	}
-	return r.due(p), r.most, nil
+	return r.drive.At(p).Due, r.most, nil
 }

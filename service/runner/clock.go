@@ -139,12 +139,12 @@ func (r *Runner) present(back time.Time) bool {
 	}
 	absent := func(p *peer, here bool) bool { return here && p.heard.Before(back) }
 	for i := range r.parties {
-		if here, _ := r.drive.Here(i); absent(&r.parties[i], here) {
+		if absent(&r.parties[i], r.drive.At(Peer{Index: i}).Here) {
 			return false
 		}
 	}
 	for k := range r.members {
-		if here, _ := r.committee.MemberHere(k); absent(&r.members[k], here) {
+		if absent(&r.members[k], r.drive.At(Peer{Index: k, Member: true}).Here) {
 			return false
 		}
 	}

@@ -93,7 +93,7 @@ func TestRecordIsAway(t *testing.T) {
 			}
 			if now := looks(0); now.Round == round && now.Stage == drive.Submitting {
 				for i := range all {
-					l.gone(Peer{Index: i})
+					l.drive.Gone(l.now(), Peer{Index: i})
 				}
 				return
 			}

@@ -30,12 +30,10 @@ type figures struct {
 func (r *Runner) figures() *figures {
 	at := r.drive.Status()
 	for i := range r.seen {
-		_, ever := r.drive.Here(i)
-		r.seen[i] = r.seen[i] || ever
+		r.seen[i] = r.seen[i] || r.drive.At(Peer{Index: i}).Ever
 	}
 	for k := range r.seenMembers {
-		_, ever := r.committee.MemberHere(k)
-		r.seenMembers[k] = r.seenMembers[k] || ever
+		r.seenMembers[k] = r.seenMembers[k] || r.drive.At(Peer{Index: k, Member: true}).Ever
 	}
 	out := &figures{At: time.Now(), Round: int(at.Round), Lost: int(at.Lost), Spent: r.paid().json(),
 		Decisions: r.Hold.Number() + 1, Seen: slices.Clone(r.seen),

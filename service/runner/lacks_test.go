@@ -17,7 +17,7 @@ func TestLacksLogged(t *testing.T) {
 	var log bytes.Buffer
 	l.Log = slog.New(slog.NewTextHandler(&log, nil))
 	for i := range 2 {
-		l.drive.Connected(l.now(), i, drive.Hello{})
+		l.drive.Connected(l.now(), Peer{Index: i}, drive.Hello{})
 	}
 	lines := func(looks int) int {
 		for range looks {
@@ -36,12 +36,12 @@ func TestLacksLogged(t *testing.T) {
 	if n := lines(3); n != 1 || !strings.Contains(log.String(), want) {
 		t.Errorf("%d lines, want one that says %s: %s", n, want, &log)
 	}
-	l.drive.Connected(l.now(), 2, drive.Hello{})
+	l.drive.Connected(l.now(), Peer{Index: 2}, drive.Hello{})
 	if n := lines(3); n != 1 {
 		t.Errorf("%d lines when enough are here: %s", n, &log)
 	}
-	l.drive.Gone(l.now(), 2)
-	l.drive.Exclude(l.now(), 2, "")
+	l.drive.Gone(l.now(), Peer{Index: 2})
+	l.drive.Order(l.now(), drive.Order{Do: drive.Exclude, Party: 2, Why: ""})
 	if n := lines(3); n != 2 {
 		t.Errorf("%d lines after it: %s", n, &log)
 	}
@@ -78,7 +78,7 @@ func TestLostNames(t *testing.T) {
 // After the end nobody is looked for, and nobody counts as here for ever.
 func TestEndedPresence(t *testing.T) {
 	l := newLed(t, "")
-	l.drive.Connected(l.now(), 0, drive.Hello{})
+	l.drive.Connected(l.now(), Peer{Index: 0}, drive.Hello{})
 	if err := l.EndNow(t.Context(), "ann"); err != nil {
 		t.Fatal(err)
 	}

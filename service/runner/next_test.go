@@ -2,6 +2,7 @@ package runner
 
 import (
 	"errors"
+	"iter"
 	"testing"
 
 	"github.com/hushsum/hushsum/drive"
@@ -9,16 +10,16 @@ import (
 	"github.com/hushsum/hushsum/service/record"
 )
 
-// has is a leader that has these items for each party, and waits for an answer or not.
+// has is a lead that has these items for each party, and waits for an answer or not.
 type has struct {
-	leader
+	drive.Lead
 	items []drive.Item
 	due   bool
 }
 
-func (h has) Due(int) bool { return h.due }
+func (h has) At(drive.Peer) drive.Standing { return drive.Standing{Due: h.due} }
 
-func (h has) Pending(int) func(yield func(drive.Item) bool) {
+func (h has) Pending(drive.Peer) iter.Seq[drive.Item] {
 	return func(yield func(drive.Item) bool) {
 		for _, item := range h.items {
 			if !yield(item) {

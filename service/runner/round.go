@@ -13,6 +13,7 @@ import (
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/protocol"
@@ -22,47 +23,25 @@ import (
 
 // This file carries out a decision, and reports it to people.
 
-// config returns the configuration that drive needs for the federation.
-func (r *Runner) config() (drive.ServerConfig, error) {
-	f := r.Federation
-	ledger, err := f.Settled.Ledger()
-	if err != nil {
-		return drive.ServerConfig{}, err
-	}
-	c := drive.ServerConfig{
-		Session:   f.Settled.Config,
-		Label:     f.Settled.Label(),
-		Rounds:    uint64(f.Settled.Rounds()),
-		Survivors: f.Settled.MinSurvivors(),
-		Colluders: f.Settled.Colluders(),
-		Ledger:    ledger,
-		Broadcast: r.digest,
-		StepTime:  drive.Time(f.Job.Time.StepTime),
-		Away:      drive.Time(r.Grace),
-		Pace:      drive.Time(f.Job.Time.Pace),
-		BeginWith: f.Job.Time.BeginWith,
-		Sample:    f.Settled.PerRound(),
-		Draw:      f.Settled.Draw,
-	}
-	if k := f.Settled.Submissions(); k < f.Settled.Rounds() {
-		c.Submissions = uint64(k)
-	}
-	if ledger != nil {
-		c.Cost, c.Every = f.Settled.Round(), uint64(len(f.Settled.Band()))
-	}
-	if !f.Job.Time.Start.IsZero() {
-		c.Start = drive.Time(f.Job.Time.Start.UnixNano())
-	}
-	return c, nil
+// settings returns what drive needs to know of the federation.
+func (r *Runner) settings() (drive.Settings, error) {
+	c, err := r.Federation.Settled.Lead(job.Timing{Away: r.Grace,
+		At: func(t time.Time) drive.Time { return drive.Time(t.UnixNano()) }})
+	c.Broadcast, c.Stored = r.digest, r.stored
+	return c, err
 }
 
-// digest makes the broadcast of a round, and returns its digest.
+// digest makes the broadcast of a round, and returns its digest: with a committee that
+// which the opening contains.
 func (r *Runner) digest(round uint64, fresh [32]byte) (digest [32]byte, err error) {
 	b, err := r.cast(round, fresh)
 	if err != nil {
 		return digest, err
 	}
 	h := protocol.NewBroadcastHash()
+	if r.sums != nil {
+		h = oneshot.NewBroadcastHash()
+	}
 	_, err = h.Write(b)
 	return [32]byte(h.Sum(nil)), err
 }
@@ -87,7 +66,7 @@ func (r *Runner) apply(a *drive.Apply) error {
 	go func() {
 		out := applied{round: a.Round}
 		var sum [][]uint64
-		if r.committee != nil {
+		if r.sums != nil {
 			sum = masking.FromSigned(r.Federation.Settled.Layout(), a.Values)
 		} else {
 			sum = a.Sum.Values()
@@ -266,7 +245,7 @@ func (r *Runner) concerned(n drive.Notice) string {
 // another runner began the round.
 func (r *Runner) notAmong() string {
 	settled := r.Federation.Settled
-	if r.among == nil || r.committee != nil || settled.PerRound() > 0 || settled.Buffer() > 0 {
+	if r.among == nil || r.sums != nil || settled.PerRound() > 0 || settled.Buffer() > 0 {
 		return ""
 	}
 	var names []string

@@ -184,7 +184,7 @@ func TestNumbersTold(t *testing.T) {
 		t.Run(fmt.Sprint(c.least), func(t *testing.T) {
 			l := newLed(t, "")
 			for i, least := range c.least {
-				l.drive.Connected(l.now(), i, drive.Hello{Least: least})
+				l.drive.Connected(l.now(), Peer{Index: i}, drive.Hello{Least: least})
 			}
 			if err := l.proceed(t.Context()); err != nil {
 				t.Fatal(err)
@@ -220,7 +220,7 @@ func TestBeginWith(t *testing.T) {
 		if at := l.drive.Status(); at.Next.Number != 0 {
 			t.Fatalf("with %d of 5 parties: %+v", i, at)
 		}
-		l.drive.Connected(l.now(), i, drive.Hello{})
+		l.drive.Connected(l.now(), Peer{Index: i}, drive.Hello{})
 	}
 	if err := l.proceed(t.Context()); err != nil {
 		t.Fatal(err)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/record"
@@ -105,10 +106,9 @@ type Runner struct {
 	outages    int       // rounds that were lost while the record was away in them
 	recalled   time.Time // when the record was back, last
 
-	drive     leader
-	server    *drive.Server    // the same, nil with a committee
-	committee *drive.Committee // the same, nil without one
-	ahead     ahead            // submissions that wait for the lock
+	drive     drive.Lead
+	sums      *oneshot.Config // with a committee, else nil
+	ahead     ahead           // submissions that wait for the lock
 	optimizer *aggregation.Optimizer
 	spends    paid
 	model     []float64
@@ -185,7 +185,7 @@ func Start(ctx context.Context, o Options) (*Runner, error) {
 		parties:   make([]peer, n),
 	}
 	if one := settled.Oneshot(); one != nil {
-		r.members, r.most = make([]peer, one.Committee.Len()), one.MaxMessage()
+		r.sums, r.members, r.most = one, make([]peer, one.Committee.Len()), one.MaxMessage()
 	} else {
 		r.most = settled.Config(1).MaxMessage()
 	}
@@ -270,9 +270,7 @@ func (r *Runner) Run(ctx context.Context) error {
 		}
 		if ends {
 			// A graceful end: the next runner continues in mid-step.
-			if r.server != nil {
-				r.server.Keep()
-			}
+			r.drive.Keep()
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 			if _, failed := r.carry(last); failed != nil {
 				err = failed

@@ -256,7 +256,7 @@ func TestSetBack(t *testing.T) {
 	ctx := context.Background()
 	tell := func(party int, round uint64, want, lost int) {
 		t.Helper()
-		l.server.Told(l.now(), party, round)
+		l.drive.Said(l.now(), Peer{Index: party}, drive.Said{Told: round})
 		if err := l.proceed(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -357,8 +357,8 @@ func TestLastModel(t *testing.T) {
 		t.Errorf("a second copy: %v", err)
 	}
 	l.model[0] = 1
-	l.server.Told(l.now(), 0, 1)
-	l.server.Told(l.now(), 1, 1)
+	l.drive.Said(l.now(), Peer{Index: 0}, drive.Said{Told: 1})
+	l.drive.Said(l.now(), Peer{Index: 1}, drive.Said{Told: 1})
 	if err := l.proceed(ctx); err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ type state struct {
 	Objects []object // of drive: a long sum, or what a committee needs
 	After   int      // rounds that the model has gone through
 	Outages int      // rounds that were lost while the record was away in them
-	Drive   []byte   // of drive.Server.State, or with a committee of drive.Committee.State
+	Drive   []byte   // of drive.Lead.Save
 	Figures figures
 }
 
@@ -166,33 +166,14 @@ func (r *Runner) putModel(ctx context.Context) (*record.Ref, error) {
 	return r.Hold.PutFrom(ctx, fmt.Sprintf("model-%d", r.drive.Status().Round), m.size(), m)
 }
 
-// sumObject is the name of a long sum.
-const sumObject = "sum"
-
 // recordDrive stores what drive has to keep: objects first, since the state names them.
-func (r *Runner) recordDrive(
-	ctx context.Context, out *state, key *keyexchange.SealKey,
-) (err error) {
-	if r.committee != nil {
-		if err = r.keep(ctx, r.committee.Objects(), r.committee.Needed()); err != nil {
-			return err
-		}
-		out.Objects = r.objects
-		out.Drive, err = r.committee.State(key)
+func (r *Runner) recordDrive(ctx context.Context, out *state, key *keyexchange.SealKey) error {
+	saved, err := r.drive.Save(key)
+	if err != nil {
 		return err
 	}
-	var sum io.WriterTo
-	if out.Drive, sum, err = r.server.State(key); err != nil {
-		return err
-	}
-	var objects []drive.Object
-	var needed []string
-	if sum != nil {
-		needed = append(needed, sumObject)
-		objects = append(objects, drive.Object{Name: sumObject, Version: r.server.SumName(), Body: sum})
-	}
-	err = r.keep(ctx, objects, needed)
-	out.Objects = r.objects
+	err = r.keep(ctx, saved.Objects, saved.Needed)
+	out.Drive, out.Objects = saved.State, r.objects
 	return err
 }
 
@@ -233,7 +214,7 @@ func (r *Runner) goBack(ctx context.Context, missing error) error {
 
 // loadState reads the state that the hold points to, or begins.
 func (r *Runner) loadState(ctx context.Context) error {
-	config, err := r.config()
+	settings, err := r.settings()
 	if err != nil {
 		return err
 	}
@@ -243,7 +224,8 @@ func (r *Runner) loadState(ctx context.Context) error {
 	case err != nil:
 		return err
 	case b == nil:
-		return r.begins(config)
+		r.drive, err = drive.NewLead(settings, r.now())
+		return err
 	}
 	in, err := parseState(b)
 	if err != nil {
@@ -256,7 +238,7 @@ func (r *Runner) loadState(ctx context.Context) error {
 	if err := r.loadModel(ctx); err != nil {
 		return err
 	}
-	if err := r.loadDrive(ctx, &in, config); err != nil {
+	if err := r.loadDrive(&in, settings); err != nil {
 		return err
 	}
 	return nil
@@ -275,22 +257,11 @@ func (r *Runner) tidy(ctx context.Context) {
 	}()
 }
 
-// begins makes the server of a federation that begins.
-func (r *Runner) begins(config drive.ServerConfig) (err error) {
-	if one := r.Federation.Settled.Oneshot(); one != nil {
-		r.committee, err = drive.NewCommittee(r.committeeConfig(config, one), r.now())
-		r.drive = r.committee
-	} else {
-		r.server, err = drive.NewServer(config, r.now())
-		r.drive = r.server
-	}
-	return err
-}
-
 // loadDrive restores the server from a state, with whichever key opens it.
-func (r *Runner) loadDrive(ctx context.Context, in *state, config drive.ServerConfig) (err error) {
+func (r *Runner) loadDrive(in *state, settings drive.Settings) (err error) {
 	for _, key := range r.Keys.All() {
-		tried := r.loadDriveBy(ctx, in, config, &key)
+		var tried error
+		r.drive, tried = drive.LoadLead(settings, &key, r.now(), in.Drive)
 		if err == nil || tried == nil {
 			err = tried
 		}
@@ -303,33 +274,6 @@ func (r *Runner) loadDrive(ctx context.Context, in *state, config drive.ServerCo
 		return fmt.Errorf("%w: %w", record.ErrRecord, err)
 	}
 	return err
-}
-
-func (r *Runner) loadDriveBy(
-	ctx context.Context, in *state, config drive.ServerConfig, key *keyexchange.SealKey,
-) (err error) {
-	if one := r.Federation.Settled.Oneshot(); one != nil {
-		r.committee, err = drive.ReadCommittee(r.committeeConfig(config, one), key, r.now(), in.Drive)
-		r.drive = r.committee
-	} else {
-		r.server, err = r.loadServer(ctx, in, config, key)
-		r.drive = r.server
-	}
-	return err
-}
-
-func (r *Runner) loadServer(
-	ctx context.Context, in *state, config drive.ServerConfig, key *keyexchange.SealKey,
-) (*drive.Server, error) {
-	var sum io.Reader
-	if o := r.find(sumObject, ""); o != nil {
-		b, err := r.Hold.Get(ctx, o.Ref)
-		if err != nil {
-			return nil, err
-		}
-		sum = bytes.NewReader(b)
-	}
-	return drive.ReadServer(config, key, r.now(), in.Drive, sum)
 }
 
 // parseState reads the bytes that record stored.

@@ -119,14 +119,14 @@ func (r *Runner) status() *Status {
 	out.State, out.Why = r.stands(at)
 	if at.Ended == "" && !at.Paused {
 		switch {
-		case r.committee != nil:
+		case r.sums != nil:
 			out.Stage = at.Stage.String()
 		case at.Session != 0:
 			out.Stage, out.Session = at.Stage.String(), at.Session
 		}
 	}
 	step := drive.Time(r.Federation.Job.Time.StepTime)
-	open := at.Session != 0 || r.committee != nil
+	open := at.Session != 0 || r.sums != nil
 	open = open && at.Stage != drive.Resting && at.Stage != drive.Applying && at.Ended == ""
 	overdue := open && r.now()-at.Since > step/2
 	if open {
@@ -138,12 +138,11 @@ func (r *Runner) status() *Status {
 		}
 	}
 	for i := range r.parties {
-		here, ever := r.drive.Here(i)
-		ever = ever || r.seen[i]
-		due := open && r.drive.Due(i) && !r.drive.Excluded(i)
-		p := PartyStatus{Name: r.names[i], State: stateOf(here && at.Ended == "", ever, overdue && due),
-			Awaited: due}
-		if r.drive.Excluded(i) {
+		is := r.drive.At(Peer{Index: i})
+		due := open && is.Due && !is.Excluded
+		here, ever := is.Here && at.Ended == "", is.Ever || r.seen[i]
+		p := PartyStatus{Name: r.names[i], State: stateOf(here, ever, overdue && due), Awaited: due}
+		if is.Excluded {
 			p.State = "left out"
 		}
 		out.Parties = append(out.Parties, p)
@@ -159,8 +158,8 @@ func (r *Runner) stands(at drive.Status) (state, why string) {
 		return "ended", at.Ended
 	case at.Paused:
 		return "paused", r.why
-	case r.committee != nil && at.Stage >= drive.Submitting,
-		r.committee == nil && at.Session != 0 && at.Session != at.Next.Number:
+	case r.sums != nil && at.Stage >= drive.Submitting,
+		r.sums == nil && at.Session != 0 && at.Session != at.Next.Number:
 		return "running", r.why
 	}
 	return "waiting", ""
@@ -194,12 +193,12 @@ var ErrState = errors.New("runner: the federation has ended")
 
 // Pause lets no further round begin; the open one goes on to its sum.
 func (r *Runner) Pause(ctx context.Context, who string) error {
-	return r.order(ctx, func() { r.drive.Pause(r.now(), "by "+who) })
+	return r.order(ctx, drive.Order{Do: drive.Pause, Why: "by " + who})
 }
 
 // Resume ends a pause.
 func (r *Runner) Resume(ctx context.Context, who string) error {
-	return r.order(ctx, func() { r.drive.Resume(r.now(), "by "+who) })
+	return r.order(ctx, drive.Order{Do: drive.Resume, Why: "by " + who})
 }
 
 // ErrParty: the roster has no party with that name.
@@ -207,26 +206,25 @@ var ErrParty = errors.New("runner: the roster has no party of that name")
 
 // Exclude leaves a party out of all later sums, until it is readmitted. It fails with [ErrParty].
 func (r *Runner) Exclude(ctx context.Context, who, party string) error {
-	return r.ofParty(ctx, party, func(i int) { r.drive.Exclude(r.now(), i, "by "+who) })
+	return r.ofParty(ctx, party, drive.Order{Do: drive.Exclude, Why: "by " + who})
 }
 
 // Readmit ends an exclusion, including that of a party that has spoilt a round. It fails with
 // [ErrParty].
 func (r *Runner) Readmit(ctx context.Context, who, party string) error {
-	return r.ofParty(ctx, party, func(i int) { r.drive.Readmit(r.now(), i, "by "+who) })
+	return r.ofParty(ctx, party, drive.Order{Do: drive.Readmit, Why: "by " + who})
 }
 
-func (r *Runner) ofParty(ctx context.Context, party string, order func(i int)) error {
-	i := slices.Index(r.names, party)
-	if i < 0 {
+func (r *Runner) ofParty(ctx context.Context, party string, o drive.Order) error {
+	if o.Party = slices.Index(r.names, party); o.Party < 0 {
 		return fmt.Errorf("%w: %.60q", ErrParty, party)
 	}
-	return r.order(ctx, func() { order(i) })
+	return r.order(ctx, o)
 }
 
 // EndNow ends the federation; an open round gets no sum.
 func (r *Runner) EndNow(ctx context.Context, who string) error {
-	err := r.order(ctx, func() { r.drive.End(r.now(), "ended by "+who) })
+	err := r.order(ctx, drive.Order{Do: drive.End, Why: "ended by " + who})
 	if errors.Is(err, ErrState) {
 		return nil
 	}
@@ -234,7 +232,7 @@ func (r *Runner) EndNow(ctx context.Context, who string) error {
 }
 
 // order has the federation carry out an operator's order, and returns once that is recorded.
-func (r *Runner) order(ctx context.Context, order func()) error {
+func (r *Runner) order(ctx context.Context, o drive.Order) error {
 	if err := r.acquire(ctx); err != nil {
 		return err
 	}
@@ -242,7 +240,7 @@ func (r *Runner) order(ctx context.Context, order func()) error {
 	if r.drive.Status().Ended != "" {
 		return ErrState
 	}
-	order()
+	r.drive.Order(r.now(), o)
 	r.Poke() // what is due next has changed
 	return r.fatal(r.proceed(context.WithoutCancel(ctx)))
 }

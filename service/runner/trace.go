@@ -117,7 +117,7 @@ func (t *tracing) sum(now drive.Time, parties int) (done func(err error)) {
 // submits reports whether a party's message contains its masked input, by its first bytes; with a
 // committee parties send nothing else.
 func (r *Runner) submits(p Peer, begins []byte) bool {
-	if r.committee != nil {
+	if r.sums != nil {
 		return !p.Member
 	}
 	return len(begins) > 1 && wire.Type(begins[1]) == wire.TypeMasked

@@ -192,7 +192,7 @@ func TestStatusOfRound(t *testing.T) {
 	if err := l.Exclude(ctx, "ann", "p9"); !errors.Is(err, ErrParty) {
 		t.Errorf("a party that there is not: %v", err)
 	}
-	l.gone(Peer{Index: 2})
+	l.drive.Gone(l.now(), Peer{Index: 2})
 	time.Sleep(exchange.DefaultGrace(parties) + 50*time.Millisecond)
 	if err := l.proceed(ctx); err != nil {
 		t.Fatal(err)

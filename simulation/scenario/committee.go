@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,10 +32,9 @@ type committee struct {
 	sums    *oneshot.Config
 	figures oneshot.Figures
 	codec   *codec
-	server  *drive.Committee
+	server  drive.Lead
 	members []*councillor
 	stored  map[string][]byte // batches of covered submissions
-	put     map[string]string // versions of what is stored
 	todo    []*task           // of machines, in the order in which it was given
 
 	given bool // all times are
@@ -60,7 +60,7 @@ type committee struct {
 // newCommittee makes the server and the members of a job in which nobody is yet.
 func (r *run) newCommittee() (c *committee, err error) {
 	c = &committee{run: r, place: r.World.Servers[0], stored: map[string][]byte{},
-		put: map[string]string{}, casts: map[uint64][32]byte{}}
+		casts: map[uint64][32]byte{}}
 	c.given = slices.ContainsFunc(r.kinds, func(k *kind) bool { return len(k.Compute) > 0 })
 	identities := make([]ed25519.PrivateKey, len(r.parties))
 	for i, p := range r.parties {
@@ -109,20 +109,18 @@ func (r *run) newCommittee() (c *committee, err error) {
 		}
 		c.members = append(c.members, m)
 	}
-	c.server, err = drive.NewCommittee(drive.CommitteeConfig{
-		ServerConfig: drive.ServerConfig{
-			Rounds: uint64(r.Rounds),
-			Broadcast: func(round uint64, _ [32]byte) ([32]byte, error) {
-				c.casts[round] = r.digest
-				return r.digest, nil
-			},
-			StepTime:    drive.Time(r.Time.StepTime),
-			BeginWith:   r.Time.BeginWith,
-			Submissions: uint64(r.Parties.Participations),
+	c.server, err = drive.NewLead(drive.Settings{
+		Rounds: uint64(r.Rounds),
+		Broadcast: func(round uint64, _ [32]byte) ([32]byte, error) {
+			c.casts[round] = r.digest
+			return r.digest, nil
 		},
-		Sums:   c.sums,
-		Buffer: r.Sum.Buffer,
-		Stored: c.open,
+		StepTime:    drive.Time(r.Time.StepTime),
+		BeginWith:   r.Time.BeginWith,
+		Submissions: uint64(r.Parties.Participations),
+		Sums:        c.sums,
+		Buffer:      r.Sum.Buffer,
+		Stored:      c.open,
 	}, r.now())
 	return c, err
 }
@@ -162,16 +160,23 @@ func (c *committee) open(name string) (io.ReadCloser, error) {
 
 // keep stores what the server has to read again.
 func (c *committee) keep() error {
-	for _, o := range c.server.Objects() {
-		if !c.sums.Covered || c.put[o.Name] == o.Version || !strings.HasPrefix(o.Name, "batch") {
+	saved, err := c.server.Save(new(keyexchange.SealKey))
+	if err != nil {
+		return err
+	}
+	for _, o := range saved.Objects {
+		if c.stored[o.Name] != nil || !strings.HasPrefix(o.Name, "batch") {
 			continue
 		}
 		var b bytes.Buffer
 		if _, err := o.Body.WriteTo(&b); err != nil {
 			return err
 		}
-		c.stored[o.Name], c.put[o.Name] = b.Bytes(), o.Version
+		c.stored[o.Name] = b.Bytes()
 	}
+	maps.DeleteFunc(c.stored, func(name string, _ []byte) bool {
+		return !slices.Contains(saved.Needed, name)
+	})
 	return nil
 }
 
@@ -193,9 +198,11 @@ func (c *committee) proceed() {
 			c.sleep()
 			return
 		}
-		if err := c.keep(); err != nil {
-			r.fail(err)
-			return
+		if ready.Save && c.sums.Covered {
+			if err := c.keep(); err != nil {
+				r.fail(err)
+				return
+			}
 		}
 		is := c.server.Status().Stage
 		took := time.Duration(0)
@@ -233,7 +240,7 @@ func (c *committee) advance(notices []drive.Notice, next bool) {
 	}
 	c.pump()
 	if open && (c.begun || c.over()) {
-		c.server.Pause(r.now(), "until the scenario's next round")
+		c.server.Order(r.now(), untilNext)
 	}
 	if orders.Apply != nil {
 		c.apply, c.done = orders.Apply, r.clock.Now()

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,13 +38,15 @@ const (
 	typePart     wire.Type = 74
 )
 
+func (m *councillor) peer() drive.Peer { return drive.Peer{Index: m.index, Member: true} }
+
 // come has a member connect.
 func (m *councillor) come() {
 	c := m.committee
 	m.up, m.had = true, nil
 	m.line++
 	c.finish(m.last)
-	c.server.MemberConnected(c.run.now(), m.index, m.machine.Hello())
+	c.server.Connected(c.run.now(), m.peer(), m.machine.Hello())
 	c.tell = true
 	m.machine.Connected()
 	m.proceed()
@@ -53,7 +56,7 @@ func (m *councillor) come() {
 func (m *councillor) leaves() {
 	m.up = false
 	m.line++
-	m.committee.server.MemberGone(m.committee.run.now(), m.index)
+	m.committee.server.Gone(m.committee.run.now(), m.peer())
 }
 
 // crash has it go; the server hears of that by the network.
@@ -62,7 +65,7 @@ func (m *councillor) crash() {
 	m.up, m.line = false, line
 	m.upward(c.run.clock.Now(), 0, func() {
 		if m.line == line {
-			c.server.MemberGone(c.run.now(), m.index)
+			c.server.Gone(c.run.now(), m.peer())
 			c.proceed()
 		}
 	})
@@ -83,7 +86,7 @@ func (m *councillor) pump() {
 	c := m.committee
 	r, line := c.run, m.line
 	var pending []string
-	for item := range c.server.MemberPending(m.index) {
+	for item := range c.server.Pending(m.peer()) {
 		if item.Kind == drive.Last {
 			return
 		}
@@ -163,7 +166,8 @@ func (m *councillor) send(message []byte) {
 	m.sent += len(message)
 	m.upward(m.busy, len(message), func() {
 		c.run.received += len(message)
-		_ = c.server.ReceiveMember(c.run.now(), m.index, message) // what is refused is a lie, or late
+		// What is refused is a lie, or late.
+		_ = c.server.Receive(c.run.now(), m.peer(), bytes.NewBuffer(message))
 		c.proceed()
 	})
 }

@@ -18,7 +18,7 @@
 // times at most, those who have done so least often. They are charged for that number, by their own
 // count, and the job ends when too few have a submission left.
 //
-// Where parties send one message a round, a drive.Committee leads the job, and the members of its
+// Where parties send one message a round, the lead is one of such sums, and the members of its
 // committee are in the scenario too, with places, crashes and lies of their own. Every message of
 // up to a hundred thousand parties is made, carried and opened; nobody stands for anybody.
 //

@@ -71,7 +71,7 @@ func TestHubNumbers(t *testing.T) {
 		}
 		h := g.hubs[0]
 		for i, least := range c.least {
-			h.server.Connected(r.now(), i, drive.Hello{Least: least})
+			h.server.Connected(r.now(), drive.Peer{Index: i}, drive.Hello{Least: least})
 		}
 		h.proceed()
 		if at := h.server.Status(); at.Session != c.want || at.Next.Number == 0 || r.failure != nil {

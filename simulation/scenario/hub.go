@@ -21,7 +21,7 @@ type hub struct {
 	group  *group
 	place  string
 	owner  int // in the group, −1 for a server
-	server *drive.Server
+	server drive.Lead
 
 	busy   bool // with what was decided
 	closed bool
@@ -47,6 +47,12 @@ type letter struct {
 	message []byte
 }
 
+// Rounds follow each other as the scenario has them.
+var (
+	untilNext = drive.Order{Do: drive.Pause, Why: "until the scenario's next round"}
+	toNext    = drive.Order{Do: drive.Resume, Why: "the scenario's next round"}
+)
+
 // mostTries is how often sessions and rounds may fail to begin before a round is given up.
 const mostTries = 5
 
@@ -56,7 +62,7 @@ func (g *group) newHub(place string, owner, begin int) (h *hub, err error) {
 	r, n := g.run, len(g.parties)
 	h = &hub{group: g, place: place, owner: owner, had: make([][]string, n),
 		down: make([]time.Duration, n)}
-	h.server, err = drive.NewServer(drive.ServerConfig{
+	h.server, err = drive.NewLead(drive.Settings{
 		Session:   g.propose,
 		Label:     g.label,
 		Rounds:    uint64(r.Rounds),
@@ -96,7 +102,7 @@ func (h *hub) over() bool { return h.apply != nil || h.lost != nil }
 func (h *hub) next() {
 	h.begun, h.apply, h.lost, h.done, h.tries = false, nil, nil, 0, 0
 	if h.server.Status().Paused {
-		h.server.Resume(h.group.run.now(), "the scenario's next round")
+		h.server.Order(h.group.run.now(), toNext)
 	}
 }
 
@@ -142,7 +148,7 @@ func (h *hub) advance(notices []drive.Notice) {
 	h.tell = h.tell || orders.Tell
 	h.pump() // before the pause, which nothing leaves in
 	if open && (h.begun || h.over()) {
-		h.server.Pause(r.now(), "until the scenario's next round")
+		h.server.Order(r.now(), untilNext)
 	}
 	if orders.Apply != nil {
 		h.apply, h.done = orders.Apply, r.clock.Now()
@@ -237,7 +243,7 @@ func (h *hub) pump() {
 
 func (h *hub) send(i int, p *party) {
 	var pending []string
-	for item := range h.server.Pending(i) {
+	for item := range h.server.Pending(drive.Peer{Index: i}) {
 		if item.Kind == drive.Last {
 			return
 		}
@@ -292,7 +298,7 @@ func (h *hub) receive(l letter, setUp bool) {
 
 // read reads a message, or keeps it until it is due.
 func (h *hub) read(l letter) {
-	err := h.server.ReadMessage(h.group.run.now(), l.from, bytes.NewReader(l.message))
+	err := h.server.Receive(h.group.run.now(), drive.Peer{Index: l.from}, bytes.NewReader(l.message))
 	is := h.server.Status()
 	coming := l.session == is.Next.Number || l.session > max(is.Session, is.Next.Number)
 	// What is refused for another reason came too late.

@@ -65,19 +65,22 @@ func (p *party) come() error {
 	p.line++
 	hello := p.machine.Hello()
 	for _, h := range g.hubs {
-		h.server.Gone(r.now(), p.seat) // if it has not heard of that yet
-		h.server.Connected(r.now(), p.seat, hello)
+		h.server.Gone(r.now(), p.peer()) // if it has not heard of that yet
+		h.server.Connected(r.now(), p.peer(), hello)
 		h.had[p.seat], h.tell = nil, true
 	}
 	return nil
 }
+
+// peer is the party as its group knows it.
+func (p *party) peer() drive.Peer { return drive.Peer{Index: p.seat} }
 
 // leaves breaks a party's connections, of which those who add up hear at once.
 func (p *party) leaves() {
 	p.up = false
 	p.line++
 	for _, h := range p.group.hubs {
-		h.server.Gone(p.group.run.now(), p.seat)
+		h.server.Gone(p.group.run.now(), p.peer())
 	}
 }
 
@@ -89,7 +92,7 @@ func (p *party) crash(at time.Duration) {
 	for _, h := range p.group.hubs {
 		p.upward(h, at, 0, func() {
 			if p.line == line {
-				h.server.Gone(p.group.run.now(), p.seat)
+				h.server.Gone(p.group.run.now(), p.peer())
 				h.proceed()
 			}
 		})

@@ -376,7 +376,7 @@ func (c *committee) next(active []*party) {
 	for _, p := range r.parties {
 		switch {
 		case !p.up && there[p.index]:
-			c.server.Gone(r.now(), p.index) // if it has not heard of that yet
+			c.server.Gone(r.now(), drive.Peer{Index: p.index}) // if it has not heard of that yet
 			c.come(p)
 		case !there[p.index]:
 			c.leaves(p)
@@ -386,14 +386,14 @@ func (c *committee) next(active []*party) {
 		m.worked, m.sent, m.got = 0, 0, 0
 		switch away := awayIn(m.Crash, r.round); {
 		case !m.up && !away:
-			c.server.MemberGone(r.now(), m.index)
+			c.server.Gone(r.now(), m.peer())
 			m.come()
 		case m.up && away:
 			m.leaves()
 		}
 	}
 	if c.server.Status().Paused {
-		c.server.Resume(r.now(), "the scenario's next round")
+		c.server.Order(r.now(), toNext)
 	}
 	c.proceed()
 }

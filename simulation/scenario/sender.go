@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"runtime"
@@ -70,7 +71,7 @@ func (c *committee) come(p *party) {
 	s := &p.sender
 	p.up, s.had = true, nil
 	p.line++
-	c.server.Connected(c.run.now(), p.index, drive.Hello{Told: s.spent})
+	c.server.Connected(c.run.now(), drive.Peer{Index: p.index}, drive.Hello{Told: s.spent})
 	c.fresh = append(c.fresh, p)
 	if s.machine != nil { // what it sent last may have been lost
 		c.finish(s.last)
@@ -85,7 +86,7 @@ func (c *committee) leaves(p *party) {
 		p.up = false
 		p.line++
 	}
-	c.server.Gone(c.run.now(), p.index)
+	c.server.Gone(c.run.now(), drive.Peer{Index: p.index})
 }
 
 // crash has a party go at a time; the server hears of that by the network.
@@ -94,7 +95,7 @@ func (c *committee) crash(p *party, at time.Duration) {
 	p.up, p.line = false, line
 	c.upward(p, at, 0, func() {
 		if p.line == line {
-			c.server.Gone(c.run.now(), p.index)
+			c.server.Gone(c.run.now(), drive.Peer{Index: p.index})
 			c.proceed()
 		}
 	})
@@ -114,7 +115,7 @@ func (c *committee) send(p *party) {
 	}
 	s, r, line := &p.sender, c.run, p.line
 	var pending []string
-	for item := range c.server.Pending(p.index) {
+	for item := range c.server.Pending(drive.Peer{Index: p.index}) {
 		if item.Kind == drive.Last {
 			return
 		}
@@ -180,7 +181,7 @@ func (c *committee) follow(p *party) {
 		out := s.machine.Advance()
 		if out.Offer != 0 {
 			c.upward(p, p.busy, offerSize, func() {
-				c.server.Offer(r.now(), p.index, out.Offer)
+				c.server.Said(r.now(), drive.Peer{Index: p.index}, drive.Said{Offer: out.Offer})
 				c.proceed()
 			})
 		}
@@ -190,7 +191,7 @@ func (c *committee) follow(p *party) {
 		}
 		for _, away := range out.Away {
 			c.upward(p, p.busy, offerSize, func() {
-				c.server.Absent(r.now(), p.index, away.Number)
+				c.server.Said(r.now(), drive.Peer{Index: p.index}, drive.Said{Absent: away.Number})
 				c.proceed()
 			})
 		}
@@ -209,7 +210,7 @@ func (c *committee) arrived(p *party, message []byte) {
 	r.received += len(message)
 	c.free = max(c.free, r.clock.Now()) + c.reading(len(message))
 	r.at(c.free, func() {
-		err := c.server.Receive(r.now(), p.index, message)
+		err := c.server.Receive(r.now(), drive.Peer{Index: p.index}, bytes.NewBuffer(message))
 		switch {
 		case err == nil, errors.Is(err, oneshot.ErrDuplicate):
 			if s := &p.sender; s.machine != nil && s.asked <= s.machine.Hello().Told {

@@ -1,0 +1,9 @@
+// Package host has the loop around package drive that programs in real time share: it calls Tick
+// when that is due, has decisions saved before anything follows from them, has the next model made
+// next to the loop, and gives each connection what is pending for its peer. A carrier adds how
+// bytes travel, and a [Record] where they are kept.
+//
+// A [Leader] leads a job. Everything that happens to the job goes through [Leader.Do], and
+// everything that a peer is sent comes out of [Leader.Next]: both take the leader's lock, which is
+// held while a state is saved. What is sent therefore follows from a state that is durable.
+package host
