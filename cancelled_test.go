@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/host"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/transport"
@@ -180,4 +181,12 @@ type failing func()
 func (f failing) Dial(context.Context) (Link, error) {
 	f()
 	return nil, errors.New("nobody is there")
+}
+
+// A party without a store, whose coordinator asks for a submission that has made room for one that
+// was refused, goes on.
+func TestNothingKept(t *testing.T) {
+	if _, err := new(partKeeper).Get(drive.SubmissionName); !errors.Is(err, ErrStore) {
+		t.Error(err)
+	}
 }

@@ -6,11 +6,11 @@ import (
 	"github.com/hushsum/hushsum/drive"
 )
 
-// LostState declares that the state of a participant, or of a member of the committee, is lost for good.
-// It then starts without a state if the Counter knows of a state that Store lacks or has only an
-// older version of; without the declaration, Run fails with [ErrOldState] there. Where the newest
-// state is stored, it counts as well. What is declared is saved before anything else happens: leave
-// Lost out again once Run has run.
+// LostState declares that the state of a participant, or of a member of the committee, is lost for
+// good. It then starts without a state if the Counter knows of a state that Store lacks or has only
+// an older version of; without the declaration, Run fails with [ErrOldState] there. Where the
+// newest state is stored, the greater of its count and Rounds counts. What is declared is saved
+// before anything else happens: leave Lost out again once Run has run.
 type LostState struct {
 	// Rounds, from 1 to the job's Rounds, is the last round in which the party may have submitted, or
 	// the member may have helped, or 1 if there is none. All rounds up to it count as spent, and none

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/drive"
@@ -137,7 +138,10 @@ func (p *Participant) run(ctx context.Context) (transport.Weights, error) {
 		return nil, err
 	}
 	r := participant{Participant: *p}
-	settings, err := p.Job.Part(p.Identity, p.Random)
+	if p.Random != nil { // vectors may be encoded while keys are made
+		r.Random = &sharedRandom{random: p.Random}
+	}
+	settings, err := p.Job.Part(p.Identity, r.Random)
 	if err != nil {
 		return nil, err
 	}
@@ -174,6 +178,19 @@ func (p *Participant) run(ctx context.Context) (transport.Weights, error) {
 	return link.last, r.blamed(unmarked(err), part.Guard())
 }
 
+// sharedRandom is a source of randomness for the loop and for what goes on next to it.
+type sharedRandom struct {
+	mutex  sync.Mutex
+	random io.Reader
+}
+
+// Read reads random bytes.
+func (r *sharedRandom) Read(b []byte) (int, error) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.random.Read(b)
+}
+
 // unmarked returns an error as the caller of Run is to see it.
 func unmarked(err error) error {
 	if end, ok := err.(*host.FatalError); ok {
@@ -182,8 +199,8 @@ func unmarked(err error) error {
 	return err
 }
 
-// disconnected tells why a connection has ended. What no part of this kind takes is no frame of this
-// job.
+// disconnected tells why a connection has ended. What no part of this kind takes is no frame of
+// this job.
 func disconnected(err error) Event {
 	if errors.Is(err, drive.ErrItem) {
 		err = fmt.Errorf("%w: %w", ErrFrame, err)
@@ -249,7 +266,7 @@ func (p *participant) tell(r drive.Report) {
 
 func (p *Participant) noisy() bool { return p.Job.Mechanism() != nil }
 
-// program is what a participant's fields make of a model.
+// program makes vectors by the participant's fields.
 type program struct{ *participant }
 
 // Make has the program make this party's vector, and returns what encodes it.

@@ -90,7 +90,11 @@ func (k *partKeeper) count(part drive.Part) error {
 	return k.accepted.Count(*part.Guard())
 }
 
-// Get opens an object that the last state needs.
+// Get opens an object that the last state needs. Without a store there is none, once its memory is
+// used again.
 func (k *partKeeper) Get(name string) (io.ReadCloser, error) {
+	if k.vault == nil {
+		return nil, fmt.Errorf("%w: there is no store that keeps the %s", ErrStore, name)
+	}
 	return k.vault.Get(name, k.kept[name])
 }

@@ -69,8 +69,8 @@ func (l *partLink) Dial(ctx context.Context, h drive.Hello) (err error) {
 	greeting := greetingOf(l.job)
 	greeting.Least, greeting.Sessions = h.Least, h.Sessions
 	err = l.link.Send(ctx, transport.JSONFrame(transport.KindHello, greeting))
-	// A coordinator whose state was set back believes its parties about how far the job is. One-message
-	// sums have that in the least number.
+	// A coordinator whose state was set back believes its parties about how far the job is. With
+	// one-message sums the least number tells that.
 	if err == nil && h.Told > 0 && l.job.Oneshot() == nil {
 		told := transport.JSONFrame(transport.KindAbsent, transport.Absence{Told: h.Told})
 		err = l.link.Send(ctx, told)
@@ -193,6 +193,7 @@ func (l *partLink) part(in []byte) error {
 		return fmt.Errorf("%w: parts of kind %d", ErrFrame, kind)
 	case l.coming.broadcast == nil:
 		l.arrived = nil
+		l.forget()
 		collect(l.job)
 		room := transport.NewWeights(l.job.ModelLength(), l.narrow)
 		l.coming.broadcast = transport.NewBroadcastReader(room)
@@ -240,6 +241,15 @@ func (l *partLink) cast() (round uint64, err error) {
 	defer l.lock.Unlock()
 	l.casts = append(l.casts[max(0, len(l.casts)-1):], c)
 	return b.Round, nil
+}
+
+// forget makes room for another broadcast, in a job whose parties make nothing of earlier ones.
+func (l *partLink) forget() {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	if l.job.Buffer() == 0 {
+		l.casts = nil
+	}
 }
 
 // Cast returns what a round began with: a model of another round is no use in it.

@@ -14,7 +14,7 @@ import (
 )
 
 // Carrier carries items and messages between a part and its coordinator, one connection at a time.
-// The player calls Next beside its other methods, and each of the two one at a time.
+// While the player waits in Next it may call the other methods, one at a time.
 type Carrier interface {
 	// Dial connects, and says hello.
 	Dial(ctx context.Context, h drive.Hello) error
@@ -31,7 +31,7 @@ type Carrier interface {
 	Close() error
 }
 
-// Cast is what a round began with.
+// Cast holds what a round began with.
 type Cast struct {
 	Round  uint64
 	Digest [32]byte // by which the message that begins the round names it
@@ -63,6 +63,7 @@ type FatalError struct{ Err error }
 
 func (e *FatalError) Error() string { return e.Err.Error() }
 
+// Unwrap returns the error that is marked.
 func (e *FatalError) Unwrap() error { return e.Err }
 
 func fatal(err error) error {

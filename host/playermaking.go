@@ -11,9 +11,9 @@ import (
 	"github.com/hushsum/hushsum/masking"
 )
 
-// This file has the program's work, which goes on beside the loop.
+// This file has the program's work, which goes on next to the loop.
 
-// making is what the program makes, or has made, for a question.
+// making holds the program's work on a question.
 type making struct {
 	ask    drive.Ask
 	cast   *Cast
@@ -24,7 +24,8 @@ type making struct {
 	err    error
 }
 
-// begin has the program work on a question. What it worked on before is told to end, and waited for.
+// begin has the program work on a question. What it worked on before is told to end, and waited
+// for.
 func (h *Player) begin(ctx context.Context, ask drive.Ask) error {
 	last := h.making
 	switch {
@@ -89,8 +90,8 @@ func (h *Player) try(work func() error) error {
 	return drive.Caught(work)
 }
 
-// make has the program make a vector. One that leaves at an instant is encoded before it, since that
-// takes time too.
+// make has the program make a vector. One that leaves at an instant is encoded before it, since
+// that takes time too.
 func (h *Player) make(ctx context.Context, m *making) error {
 	fill, err := h.Program.Make(ctx, m.cast)
 	if cause := context.Cause(ctx); cause != nil {
@@ -132,7 +133,7 @@ func (h *Player) end(m *making) error {
 	return fatal(h.Part.Answer(m.answer(m.ask, m.cast)))
 }
 
-// answer is what the program has made, as the answer to a question.
+// answer returns what the program has made, as the answer to a question.
 func (m *making) answer(ask drive.Ask, in *Cast) drive.Answer {
 	later := uint64(0)
 	if ask.ID.Made > 0 {
