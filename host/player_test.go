@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,6 +22,7 @@ import (
 type stage struct {
 	drive.Part // nil: what a test does not expect panics
 	*testing.T
+	mutex sync.Mutex
 	noted []string
 	// on says what the part decides of an item; work is the program, saves the keeper.
 	on    func(in drive.Item) (drive.Ready, drive.Out)
@@ -34,6 +36,8 @@ type stage struct {
 }
 
 func (s *stage) note(format string, values ...any) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
 	s.noted = append(s.noted, fmt.Sprintf(format, values...))
 }
 
@@ -201,6 +205,8 @@ func asks(round uint64, after drive.Time) drive.Out {
 
 func (s *stage) want(noted ...string) {
 	s.Helper()
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
 	if !slices.Equal(s.noted, noted) {
 		s.Errorf("noted %q, want %q", s.noted, noted)
 	}
@@ -211,7 +217,10 @@ func TestPlayerSaves(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &stage{T: t}
-			s.on = func(drive.Item) (drive.Ready, drive.Out) {
+			s.on = func(in drive.Item) (drive.Ready, drive.Out) {
+				if in.Kind == drive.Last {
+					return drive.Ready{}, drive.Out{}
+				}
 				return drive.Ready{Save: true}, drive.Out{Offer: 3,
 					Away: []drive.Absence{{Number: 2}}, Send: []drive.Message{{Bytes: []byte("m")}}}
 			}
@@ -229,7 +238,6 @@ func TestPlayerSaves(t *testing.T) {
 				s.want("dials", "connected", "takes a", "saves")
 				time.Sleep(2 * time.Hour)
 				if !fails {
-					s.on = nil
 					s.items <- drive.Item{Kind: drive.Last, Name: "end"}
 				}
 			})
