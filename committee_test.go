@@ -249,7 +249,7 @@ func TestParticipantOneshotStore(t *testing.T) {
 func TestParticipantOneshotSpent(t *testing.T) {
 	o := newOpenings(t)
 	p := o.participant(0, nil)
-	p.LeastNumber, p.Spent = 2, 2
+	p.Lost = &LostState{Rounds: 2}
 	r := o.party(p)
 	for round := range uint64(2) {
 		r.send(o.open()...)
@@ -326,7 +326,7 @@ func TestMemberParts(t *testing.T) {
 		t.Errorf("an invitation in parts is answered by %x", key)
 	}
 	for _, frame := range [][]byte{{transport.KindPart}, {transport.KindPart, transport.KindEnd, 1},
-		part(make([]byte, maxMessage(o.settled)))} {
+		part(make([]byte, maxMessage(o.settled)+1))} {
 		_ = r.stop()
 		r = o.member(m)
 		r.send(frame)

@@ -36,7 +36,7 @@
 // the state. So whatever is lost is sent again, and no decision is made twice. A [Store] must
 // return the newest state: an older one undoes the erasure of keys, and a missing one forgets what
 // was spent; a [Counter] detects both. A store has one owner at a time. If a state is lost for
-// good, say so with LeastNumber and Spent of [Participant]; do not delete anything.
+// good, say so with [LostState]; do not delete anything.
 //
 // # Long models
 //

@@ -68,20 +68,7 @@ func (p *Participant) check() error {
 	if err := p.checkWork(); err != nil {
 		return err
 	}
-	switch rounds := p.Job.Rounds(); {
-	case p.Spent < 0 || p.Spent > rounds:
-		return &ConfigError{
-			Path:   "Spent",
-			Reason: fmt.Sprintf("%d is outside 0 to the job's %d rounds", p.Spent, rounds),
-		}
-	case p.Spent > 0 && p.LeastNumber == 0:
-		return &ConfigError{
-			Path:   "LeastNumber",
-			Reason: "a party that lost its state does not know which numbers it has used",
-			Advice: "ask the coordinator for one that it has not used with this party",
-		}
-	}
-	return nil
+	return p.Lost.check(p.Job)
 }
 
 // checkWork returns an error unless there is the function that the job takes.
@@ -117,7 +104,10 @@ func (m *Member) check() error {
 	if err := checkIdentity(m.Identity, m.Job.Oneshot().Committee); err != nil {
 		return err
 	}
-	return required("Dialer", m.Dialer, "use a TCPDialer, or Memory.Dialer")
+	if err := required("Dialer", m.Dialer, "use a TCPDialer, or Memory.Dialer"); err != nil {
+		return err
+	}
+	return m.Lost.check(m.Job)
 }
 
 // check returns an error for the first field that Run cannot go on with.

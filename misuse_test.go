@@ -120,7 +120,7 @@ func TestMisuseReusedNumber(t *testing.T) {
 	defer cancel()
 	events := make(chan Event, 16)
 	p := j.participant(0, nil)
-	p.LeastNumber = 5
+	p.Lost = &LostState{Rounds: 1, Number: 5}
 	p.Progress = func(e Event) { events <- e }
 	go func() { _, _ = p.Run(ctx) }()
 	_, link, err := j.memory.Accept(ctx)

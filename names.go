@@ -51,8 +51,8 @@ type (
 var (
 	// ErrOldState: the Counter knows of a newer state than the stored one, or no state is stored and
 	// it knows of one. To go on could use keys twice, and spend a budget twice. Bring the newest state
-	// back. If it is lost for good, a participant says so with LeastNumber and Spent, a member helps
-	// in later jobs only, and a coordinator begins another job, under another Name.
+	// back. If it is lost for good, a participant or a member says so with [LostState], and a
+	// coordinator begins another job, under another Name.
 	ErrOldState = store.ErrOldState
 	// ErrLocked: the store is in use elsewhere, in this process or another: every participant, member
 	// and coordinator needs its own.
@@ -76,7 +76,7 @@ func open(
 	}
 	v, state, err := store.Open(s, key, counter, owner, lost)
 	if errors.Is(err, ErrOldState) {
-		err = fmt.Errorf("%w; a participant whose state is lost says so with LeastNumber and Spent", err)
+		err = fmt.Errorf("%w; a participant or a member whose state is lost says so with Lost", err)
 	}
 	return v, state, err
 }

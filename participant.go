@@ -1,26 +1,21 @@
 package hushsum
 
 import (
-	"bufio"
-	"cmp"
 	"context"
 	"crypto"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"time"
+	"sync"
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/internal/fault"
-	"github.com/hushsum/hushsum/internal/instant"
+	"github.com/hushsum/hushsum/host"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/job/consent"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
-	"github.com/hushsum/hushsum/store"
 	"github.com/hushsum/hushsum/transport"
 )
 
@@ -76,8 +71,8 @@ type Participant struct {
 	Submit func(ctx context.Context, round uint64, model []float64) (Message, error)
 
 	// Store keeps what the party must not lose when its process ends; nil: nothing is kept, and a
-	// restarted party takes part from the next session on, or with one-message sums from LeastNumber
-	// on. Key seals it, and must be set with Store.
+	// restarted party takes part from the next session on, and with one-message sums it needs Lost.
+	// Key seals it, and must be set with Store.
 	Store   Store
 	Key     *keyexchange.SealKey
 	Counter Counter // finds older states; may be nil
@@ -89,17 +84,7 @@ type Participant struct {
 	Policy *consent.Policy
 	Book   *consent.Book
 
-	// LeastNumber is the least number of a session that the party may take part in. It is for a party
-	// that lost its state: ask the coordinator for a number that it has not used with this party. A
-	// stored state overrides LeastNumber. With one-message sums it is the least number of a round.
-	LeastNumber uint64
-	// Spent, from 1 to the job's Rounds, declares that the party's state is lost, and how many rounds
-	// count as spent by the party: all rounds that it may have submitted to, or 1 if there are none.
-	// Spent needs a LeastNumber. The party then starts without a state if the Counter knows of a
-	// state that Store lacks or has only an older version of; with Spent 0, Run fails with
-	// [ErrOldState] there. Where the newest state is stored, the greater of its count and Spent
-	// counts. Set Spent to 0 again once the party has run.
-	Spent int
+	Lost *LostState // nil: the state is not lost
 
 	Random   io.Reader   // nil: crypto/rand
 	Progress func(Event) // may be nil
@@ -112,19 +97,9 @@ type Participant struct {
 // participant is a running Participant.
 type participant struct {
 	Participant
-	accepted  *consent.Accepted
-	vault     *store.Vault // nil without a store
-	party     drive.Part
-	longest   int                  // message of a session
-	coming    coming               // a body of which parts have come
-	arrived   *transport.Broadcast // that came before the message which it belongs to
-	broadcast *transport.Broadcast // of the round that waits for an answer
-	kept      []byte               // digest of the submission in the store
-	missed    error                // why there was no vector, the last time that there was none
-	blanks    uint64               // submissions of zeros with noise
-	zeros     uint64               // round of zeros at its instant: no vector, or not drawn
-	link      Link
-	worker    instant.Worker // of a job with an instant
+	missed error  // why there was no vector, the last time that there was none
+	blanks uint64 // submissions of zeros with noise
+	zeros  uint64 // round of zeros at its instant: no vector, or not drawn
 }
 
 // Run takes part until the job is done and returns the last model. Run dials again whenever the
@@ -162,42 +137,75 @@ func (p *Participant) run(ctx context.Context) (transport.Weights, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := participant{Participant: *p, accepted: accepted}
-	if p.Job.Oneshot() != nil {
-		return r.runOneshot(ctx)
+	r := participant{Participant: *p}
+	if p.Random != nil { // vectors may be encoded while keys are made
+		r.Random = &sharedRandom{random: p.Random}
 	}
-	return r.runSessions(ctx)
-}
-
-// runSessions takes part in a job of pairwise sums.
-func (p *participant) runSessions(ctx context.Context) (transport.Weights, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer p.worker.Wait()
-	defer cancel()
-	p.longest = maxMessage(p.Job)
-	defer func() { p.vault.Close() }()
-	if err := p.load(); err != nil {
+	settings, err := p.Job.Part(p.Identity, r.Random)
+	if err != nil {
 		return nil, err
 	}
-	defer p.party.Erase()
-	model, err := redial(ctx, p.report, p.connection)
-	return model, p.ended(err, p.party.Guard())
-}
-
-// ended returns how the job ended for this party, which its book notes once the job is done.
-func (p *participant) ended(err error, guard *drive.Guard) error {
+	settings.Shown = p.Submitted
+	p.Lost.count(&settings)
+	keeper := partKeeper{key: p.Key, accepted: accepted}
+	owner := fmt.Sprintf("party %x", p.Identity.Public())
+	part, err := keeper.load(p.Store, p.Counter, owner, settings)
+	defer func() { keeper.vault.Close() }()
+	if err != nil {
+		return nil, err
+	}
+	link := newPartLink(p.Job, p.Dialer, r.report)
+	link.narrow = p.Work32 != nil
+	err = (&host.Player{
+		Part:     part,
+		Carrier:  link,
+		Program:  &program{&r},
+		Keeper:   &keeper,
+		Quiet:    p.noisy(),
+		Buffered: p.Job.Buffer() > 0,
+		Layout:   settings.Layout,
+		Watch:    r.tell,
+		Broken:   func(err error) { r.report(disconnected(err)) },
+		Missing: func(session uint64, err error) {
+			r.report(Event{Kind: Absent, Session: session, Err: err})
+		},
+		Idle:  func(round uint64) { r.zeros = round },
+		Hours: p.Policy.Hours,
+	}).Run(ctx)
 	if err == nil {
-		err = p.accepted.End(*guard)
+		err = accepted.End(*part.Guard())
 	}
-	return p.blamed(err, guard)
+	return link.last, r.blamed(unmarked(err), part.Guard())
 }
 
-// count has the party's book count what has left, before it leaves.
-func (p *participant) count(guard *drive.Guard) error {
-	if err := p.accepted.Count(*guard); err != nil {
-		return storeError{err}
+// sharedRandom is a source of randomness for the loop and for what goes on next to it.
+type sharedRandom struct {
+	mutex  sync.Mutex
+	random io.Reader
+}
+
+// Read reads random bytes.
+func (r *sharedRandom) Read(b []byte) (int, error) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.random.Read(b)
+}
+
+// unmarked returns an error as the caller of Run is to see it.
+func unmarked(err error) error {
+	if end, ok := err.(*host.FatalError); ok {
+		return end.Err
 	}
-	return nil
+	return err
+}
+
+// disconnected tells why a connection has ended. What no part of this kind takes is no frame of
+// this job.
+func disconnected(err error) Event {
+	if errors.Is(err, drive.ErrItem) {
+		err = fmt.Errorf("%w: %w", ErrFrame, err)
+	}
+	return Event{Kind: Disconnected, Err: err}
 }
 
 // blamed returns how the job ended for this party, with the reason of its own if its vectors were
@@ -215,200 +223,9 @@ func (p *participant) blamed(err error, guard *drive.Guard) error {
 	return err
 }
 
-// redial connects until a connection is done or has failed for good.
-func redial(
-	ctx context.Context, report func(Event),
-	connection func(ctx context.Context) (model transport.Weights, done bool, err error),
-) (transport.Weights, error) {
-	for wait := firstWait; ; wait = min(2*wait, longestWait) {
-		began := time.Now()
-		model, done, err := connection(ctx)
-		switch {
-		case done:
-			return model, nil
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case fatal(err):
-			return nil, err
-		}
-		report(Event{Kind: Disconnected, Err: err})
-		if time.Since(began) > longestWait {
-			wait = firstWait
-		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(wait):
-		}
-	}
-}
-
-// Waits between two attempts to connect.
-const (
-	firstWait   = 50 * time.Millisecond
-	longestWait = 2 * time.Second
-)
-
-// storeError marks errors that another connection does not mend.
-type storeError struct{ error }
-
-func (e storeError) Unwrap() error { return e.error }
-
-func fatal(err error) bool {
-	var s storeError
-	return errors.Is(err, ErrConfig) || errors.Is(err, keyexchange.ErrSigner) ||
-		errors.Is(err, ErrJob) || errors.Is(err, ErrRefused) ||
-		errors.Is(err, ErrPeer) || errors.As(err, &s)
-}
-
 func (p *participant) report(e Event) {
 	if p.Progress != nil {
 		p.Progress(e)
-	}
-}
-
-// connection dials, takes what comes, and answers, until the connection breaks or the
-// job is done.
-func (p *participant) connection(
-	ctx context.Context,
-) (model transport.Weights, done bool, err error) {
-	hours, stop, err := p.Policy.Hours(ctx)
-	if err != nil {
-		return nil, false, err
-	}
-	defer stop()
-	if p.link, err = dial(hours, p.Dialer); err != nil {
-		return nil, false, err
-	}
-	defer p.link.Close()
-	greeting := greetingOf(p.Job)
-	hello := p.party.Hello()
-	greeting.Least, greeting.Sessions = hello.Least, hello.Sessions
-	if err := p.link.Send(ctx, transport.JSONFrame(transport.KindHello, greeting)); err != nil {
-		return nil, false, err
-	}
-	// A coordinator whose state was set back believes its parties about how far the job is. Older
-	// ones take this for an absence from a round that does not exist, and ignore it.
-	if hello.Told > 0 {
-		told := transport.JSONFrame(transport.KindAbsent, transport.Absence{Told: hello.Told})
-		if err := p.link.Send(ctx, told); err != nil {
-			return nil, false, err
-		}
-	}
-	p.report(Event{Kind: Connected})
-	p.coming, p.arrived = coming{}, nil
-	p.party.Connected()
-	if err := p.proceed(ctx); err != nil {
-		return nil, false, err
-	}
-	for {
-		in, err := receive(hours, p.link) // what has begun may end after them
-		if err != nil {
-			return nil, false, cmp.Or(context.Cause(hours), err)
-		}
-		switch kind, body := in[0], in[1:]; kind {
-		case transport.KindJoin:
-			if len(body) != 8 {
-				return nil, false, ErrFrame
-			}
-			err = p.party.Receive(drive.Item{Kind: drive.Join, Session: binary.BigEndian.Uint64(body)})
-		case transport.KindPart:
-			err = p.part(body)
-			transport.Reuse(p.link, in)
-		case transport.KindMessage:
-			if body, err = p.rest(body); err == nil {
-				err = p.message(body)
-			}
-		case transport.KindBroadcast:
-			p.arrived, err = p.restOfBroadcast(kind, body)
-		case transport.KindEnd:
-			last, err := p.restOfBroadcast(kind, body)
-			if err != nil {
-				return nil, false, err
-			}
-			return last.Model, true, nil
-		default:
-			err = fmt.Errorf("%w: kind %d", ErrFrame, kind)
-		}
-		if err == nil {
-			err = p.proceed(ctx)
-		}
-		if err != nil {
-			return nil, false, err
-		}
-	}
-}
-
-// dial connects, or names the field of a dialer that is unusable.
-func dial(ctx context.Context, dialer Dialer) (Link, error) {
-	link, err := dialer.Dial(ctx)
-	var why *fault.Error
-	if errors.Is(err, transport.ErrConfig) && errors.As(err, &why) {
-		err = &ConfigError{Path: "Dialer", Reason: why.Reason, Advice: why.Advice, Err: err}
-	}
-	return link, err
-}
-
-// receive takes a frame of the coordinator, of a byte or more. It fails if that is a refusal.
-func receive(ctx context.Context, link Link) ([]byte, error) {
-	in, err := link.Receive(ctx)
-	switch {
-	case err != nil:
-		return nil, err
-	case len(in) == 0:
-		return nil, ErrFrame
-	case in[0] == transport.KindRefusal:
-		return nil, refused(in[1:])
-	}
-	return in, nil
-}
-
-// message hands a message to the party. What came before it belongs to it, if a round begins
-// with it.
-func (p *participant) message(message []byte) error {
-	round := uint64(0)
-	if p.arrived != nil {
-		p.broadcast, round = p.arrived, p.arrived.Round
-		p.arrived = nil
-	}
-	if err := p.party.Receive(drive.Item{Kind: drive.Carry, Own: message, Round: round}); err != nil {
-		return storeError{err}
-	}
-	return nil
-}
-
-// proceed does what the party has decided: saves, then sends, then works.
-func (p *participant) proceed(ctx context.Context) error {
-	for {
-		r, decided := p.party.Ready()
-		if !decided {
-			return nil
-		}
-		if err := p.save(r); err != nil {
-			return err
-		}
-		if err := p.count(p.party.Guard()); err != nil {
-			return err
-		}
-		for _, one := range r.Reports {
-			p.tell(one)
-		}
-		out := p.party.Advance()
-		for _, away := range out.Away {
-			if err := p.away(ctx, away); err != nil {
-				return err
-			}
-		}
-		for _, m := range out.Send {
-			if err := p.send(ctx, m); err != nil {
-				return err
-			}
-		}
-		if out.Ask != nil {
-			if err := p.work(ctx, *out.Ask); err != nil {
-				return err
-			}
-		}
 	}
 }
 
@@ -447,116 +264,67 @@ func (p *participant) tell(r drive.Report) {
 	p.report(e)
 }
 
-// away tells the coordinator that it need not wait for this party in a round.
-func (p *participant) away(ctx context.Context, r drive.Absence) error {
-	why := transport.Absence{Told: p.party.Hello().Told, Absent: r.Number, Why: string(r.Cause)}
-	return p.link.Send(ctx, transport.JSONFrame(transport.KindAbsent, why))
-}
-
-// send sends a message, which may be the submission that was made last.
-func (p *participant) send(ctx context.Context, m drive.Message) error {
-	send := func(frame []byte) error { return p.link.Send(ctx, frame) }
-	if m.Bytes != nil {
-		return sendMessage(send, m.Bytes)
-	}
-	if s := p.party.Object(drive.SubmissionName); s != nil {
-		return transport.SendBody(transport.KindMessage, s, send)
-	}
-	file, err := p.vault.Get(drive.SubmissionName, p.kept)
-	if err != nil { // the round goes on without this party
-		p.report(Event{Kind: Absent, Session: m.Session, Err: err})
-		return nil
-	}
-	defer file.Close()
-	return transport.SendBody(transport.KindMessage, bufio.NewReader(file), send)
-}
-
-// work has Work make this party's vector, and the party answer with it.
-func (p *participant) work(ctx context.Context, ask drive.Ask) error {
-	b := p.broadcast
-	if b == nil {
-		return nil // it comes with the next message that says so
-	}
-	if ask.After > 0 {
-		return p.workUntil(ctx, ask, b)
-	}
-	var fill func(v *masking.Vector) error
-	err := p.try(func() (err error) {
-		fill, err = p.vector(ctx, b)
-		return err
-	})
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if err == nil || p.noisy() {
-		b.Model, p.broadcast = nil, nil // they are spent
-		collect(p.Job)
-	}
-	answer := drive.Answer{ID: ask.ID, Round: b.Round, Broadcast: b.Digest, Err: err}
-	answer.Fill = func(v *masking.Vector) error {
-		collect(p.Job) // the last submission, if it was of another session
-		return fill(v)
-	}
-	if err := p.party.Answer(answer); err != nil {
-		return storeError{err}
-	}
-	return nil
-}
-
 func (p *Participant) noisy() bool { return p.Job.Mechanism() != nil }
 
-// try does work of the program, which with noise must not end the process.
-func (p *Participant) try(work func() error) error {
-	if !p.noisy() {
-		return work()
-	}
-	return drive.Caught(work)
-}
+// program makes vectors by the participant's fields.
+type program struct{ *participant }
 
-// vector has the program make this party's vector, and returns what encodes it.
-func (p *participant) vector(
-	ctx context.Context, b *transport.Broadcast,
-) (fill func(v *masking.Vector) error, err error) {
+// Make has the program make this party's vector, and returns what encodes it.
+func (p *program) Make(ctx context.Context, c *host.Cast) (fill host.Fill, err error) {
+	b := c.Model.(*transport.Broadcast)
+	defer func() {
+		if err == nil || p.noisy() {
+			b.Model = nil // it is spent
+			collect(p.Job)
+		}
+	}()
 	switch {
 	case p.Submit != nil:
-		return p.submission(ctx, b)
+		m, err := p.Submit(ctx, b.Round, transport.FloatsOf[float64](b.Model))
+		return p.filling(m), err
 	case p.Work32 != nil:
-		return filling(ctx, p, b, p.Work32)
+		vector, err := p.Work32(ctx, b.Round, transport.FloatsOf[float32](b.Model))
+		return alone(p, vector), err
+	case p.Job.Oneshot() != nil:
+		vector, err := p.Work(ctx, b.Round, transport.FloatsOf[float64](b.Model))
+		return p.filling(Message{Vector: vector}), err
 	}
-	return filling(ctx, p, b, p.Work)
+	vector, err := p.Work(ctx, b.Round, transport.FloatsOf[float64](b.Model))
+	return alone(p, vector), err
 }
 
-func filling[F aggregation.Float](
-	ctx context.Context, p *participant, b *transport.Broadcast,
-	work func(ctx context.Context, round uint64, model []F) ([]F, error),
-) (fill func(v *masking.Vector) error, err error) {
-	vector, err := work(ctx, b.Round, transport.FloatsOf[F](b.Model))
-	return func(v *masking.Vector) error {
-		return job.EncodeTo(v, p.Job, b.Digest, vector, p.Random)
-	}, err
-}
-
-// submission is vector for a job whose submissions have more than one.
-func (p *participant) submission(
-	ctx context.Context, b *transport.Broadcast,
-) (fill func(v *masking.Vector) error, err error) {
-	m, err := p.Submit(ctx, b.Round, transport.FloatsOf[float64](b.Model))
-	if err == nil && more(p.Job) {
-		m, err = p.Job.Message(m.Vector, m.Samples)
+// alone encodes a vector that is all that the party submits.
+func alone[F aggregation.Float](p *program, vector []F) host.Fill {
+	return func(v *masking.Vector, in *host.Cast, _ uint64) error {
+		collect(p.Job) // the last submission, if it was of another session
+		return job.EncodeTo(v, p.Job, in.Model.(*transport.Broadcast).Digest, vector, p.Random)
 	}
-	return func(v *masking.Vector) error {
-		values, err := p.Job.EncodeMessage(b.Digest, m, p.Random)
-		return set(v, values, err)
-	}, err
 }
 
-func refused(body []byte) error {
-	var r transport.Refusal
-	if err := transport.ParseJSON(body, &r); err != nil {
+// filling encodes a message, which may be of an earlier round.
+func (p *program) filling(m Message) host.Fill {
+	return func(v *masking.Vector, in *host.Cast, later uint64) error {
+		values, err := p.values(in.Model.(*transport.Broadcast).Digest, m.Weighed(later))
+		if err != nil {
+			v.Erase()
+			return err
+		}
+		err = v.Set(values...)
+		for _, lane := range values {
+			clear(lane)
+		}
 		return err
 	}
-	if r.Field == "" {
-		return fmt.Errorf("%w: %.200q", ErrRefused, r.Ours)
+}
+
+func (p *program) values(broadcast [32]byte, m Message) (_ [][]uint64, err error) {
+	switch {
+	case p.Submit == nil:
+		return p.Job.EncodeDigest(broadcast, m.Vector, p.Random)
+	case more(p.Job):
+		if m, err = p.Job.Message(m.Vector, m.Samples); err != nil {
+			return nil, err
+		}
 	}
-	return &DifferenceError{Field: r.Field, Ours: r.Theirs, Theirs: r.Ours}
+	return p.Job.EncodeMessage(broadcast, m, p.Random)
 }

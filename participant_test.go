@@ -474,7 +474,7 @@ func TestParticipantSpent(t *testing.T) {
 	defer cancel()
 	s := newScript(t, ctx)
 	p := s.participant(0, nil)
-	p.LeastNumber, p.Spent = 2, 2
+	p.Lost = &LostState{Rounds: 2, Number: 2}
 	s.run(p)
 	s.accept()
 	s.others()

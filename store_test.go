@@ -108,17 +108,17 @@ func TestLostState(t *testing.T) {
 		t.Errorf("a coordinator: %v", err)
 	}
 	var field *ConfigError
-	for _, spent := range []int{-1, j.settled.Rounds() + 1} {
-		p.Spent, p.LeastNumber = spent, 1
-		if _, err := p.Run(ctx); !errors.As(err, &field) || field.Path != "Spent" {
+	for _, spent := range []int{-1, 0, j.settled.Rounds() + 1} {
+		p.Lost = &LostState{Rounds: spent, Number: 1}
+		if _, err := p.Run(ctx); !errors.As(err, &field) || field.Path != "Lost.Rounds" {
 			t.Errorf("%d rounds: %v", spent, err)
 		}
 	}
-	p.Spent, p.LeastNumber = 2, 0
-	if _, err := p.Run(ctx); !errors.As(err, &field) || field.Path != "LeastNumber" {
+	p.Lost = &LostState{Rounds: 2}
+	if _, err := p.Run(ctx); !errors.As(err, &field) || field.Path != "Lost.Number" {
 		t.Errorf("without a number: %v", err)
 	}
-	p.LeastNumber = 7
+	p.Lost.Number = 7
 	run, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() { _, _ = p.Run(run) }()

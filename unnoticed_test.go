@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/transport"
 )
 
@@ -26,7 +27,7 @@ func TestMessageParts(t *testing.T) {
 		{[]string{"ab", "cdef"}, "", ErrFrame},
 		{[]string{"abcdef"}, "", ErrFrame},
 	} {
-		p := &participant{longest: longest}
+		p := &partLink{longest: longest}
 		whole, err := "", error(nil)
 		for _, part := range c.parts {
 			if whole += part; err == nil {
@@ -40,5 +41,16 @@ func TestMessageParts(t *testing.T) {
 		if !errors.Is(err, c.want) || c.want == nil && string(got) != whole {
 			t.Errorf("%q, %q: %q, %v", c.parts, c.last, got, err)
 		}
+	}
+}
+
+// A member is sent no models.
+func TestMemberModels(t *testing.T) {
+	l := &partLink{member: true, longest: 5}
+	if err := l.part([]byte{transport.KindBroadcast, 0}); !errors.Is(err, ErrFrame) {
+		t.Error(err)
+	}
+	if item, err := l.take([]byte{transport.KindEnd, 1, 2}); err != nil || item.Kind != drive.Last {
+		t.Errorf("%+v, %v", item, err)
 	}
 }

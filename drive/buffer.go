@@ -139,7 +139,9 @@ func (s *Sender) goOn() {
 	}
 	switch {
 	case made > s.round, made > 0 && s.round-made > uint64(s.config.Sums.Stale):
-		s.report(Late, 0, made, nil)
+		if s.made > 0 { // else the program is told to end
+			s.report(Late, 0, made, nil)
+		}
 		s.made = 0
 		s.ask(0)
 	case s.made > 0:

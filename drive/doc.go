@@ -4,8 +4,8 @@
 // training, and drive says when.
 //
 // A [Lead] leads a job, of pairwise sums or of sums of which parties send one message a round to a
-// committee. A [Party] takes part in the former; in the latter a [Sender] takes its place, and a
-// [Member] is one of the committee. All are driven in the same way.
+// committee. A [Part] takes part: a [Party] in the former; in the latter a [Sender], or a [Member]
+// of the committee. All are driven in the same way.
 //
 // # How to drive a lead
 //
@@ -35,9 +35,10 @@
 //
 // Package host has this loop in real time.
 //
-// A party is driven alike: [Party.Receive] and [Party.Answer] are events, [Party.Ready] says what
-// has to be saved (the submission before the state that names it), and [Party.Advance] returns the
-// messages that may leave and the question to the program.
+// A part is driven alike: [Part.Receive] and [Part.Answer] are events, [Part.Ready] says whether
+// something has to be saved (the submission before the state), and [Part.Advance] returns the
+// messages that may leave and the question to the program; or [Out] says that the program should
+// end, since what it works on comes too late.
 //
 // The caller makes all calls from one goroutine, or under one lock. An error of a method is the
 // caller's mistake or a fault of this machine, and ends the job there; a peer's mistake is a
@@ -50,7 +51,7 @@
 // it; the bytes of an [Item] with one name never change. Of a party: it never sends two different
 // messages of one type in a round of a session; it answers each round of the job once, none after
 // the last, and none that would take it over its budget. All of that holds over crashes at any
-// point, if what [Lead.Save] and [Party.State] return is loaded as it was saved last.
+// point, if what [Lead.Save] and [Part.Save] return is loaded as it was saved last.
 //
 // In a job with recovery at most max(c, 1) rounds are spoilt by c colluding parties (SPEC.md
 // §10.4), because faults belong to identities and are remembered for the whole job: new keys do not

@@ -175,9 +175,9 @@ func (i Item) Message() []byte {
 type common struct {
 	config  PartSettings
 	unsaved bool
-	shown   bool  // Ready has said all that Advance may hand out
-	over    bool  // the job is
-	at      AskID // question that the program works on; the zero AskID: none
+	shown   bool // Ready has said all that Advance may hand out
+	over    bool // the job is
+	at      Ask  // question that the program works on; the zero Ask: none
 	reports []Report
 	out     Out
 }
@@ -192,15 +192,19 @@ func (c *common) report(kind ReportKind, session, round uint64, err error) {
 // answered notes that the program has ended its work on a question.
 func (c *common) answered(id AskID) {
 	c.shown = false
-	if c.at == id {
-		c.at = AskID{}
+	if c.at.ID == id {
+		c.at = Ask{}
 	}
 }
 
 // prepare is Part.Ready. waits says whether a question still waits for its answer.
 func (c *common) prepare(waits func(id AskID) bool) (Ready, bool) {
 	c.shown = true
-	c.out.Cancel = c.at != (AskID{}) && (c.over || !waits(c.at))
+	if id := c.at.ID; id != (AskID{}) && !c.out.Cancel && (c.over || !waits(id)) {
+		if c.out.Cancel = true; !c.over {
+			c.report(Late, id.Session, c.at.Round, nil)
+		}
+	}
 	r := Ready{Save: c.unsaved, Reports: slices.Clone(c.reports)}
 	o := &c.out
 	return r, c.unsaved || len(r.Reports) > 0 || len(o.Send) > 0 || len(o.Away) > 0 || o.Offer != 0 ||
@@ -214,10 +218,10 @@ func (c *common) advance() Out {
 	}
 	out := c.out
 	if out.Cancel {
-		c.at = AskID{}
+		c.at = Ask{}
 	}
 	if out.Ask != nil {
-		c.at = out.Ask.ID
+		c.at = *out.Ask
 	}
 	c.out, c.reports, c.unsaved, c.shown = Out{}, nil, false, false
 	return out

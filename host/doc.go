@@ -6,4 +6,8 @@
 // A [Leader] leads a job. Everything that happens to the job goes through [Leader.Do], and
 // everything that a peer is sent comes out of [Leader.Next]: both take the leader's lock, which is
 // held while a state is saved. What is sent therefore follows from a state that is durable.
+//
+// A [Player] takes part in a job: a party, or a member of the committee. It saves what drive has
+// decided, then sends, and has the party's [Program] work next to the loop, so that messages are
+// taken meanwhile and what comes too late is told to end.
 package host

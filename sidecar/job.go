@@ -229,16 +229,15 @@ func joinJob(s *sidecar, r *request) (any, [][]byte, error) {
 		return nil, nil, fieldError("policy", "leave it out", "it is a party's: a member of a committee "+
 			"spends nothing")
 	}
+	var lost *hushsum.LostState
+	if with.Spent != 0 || with.Least != 0 {
+		lost = &hushsum.LostState{Rounds: with.Spent, Number: with.Least}
+	}
 	if with.Member {
-		return s.help(r, &hushsum.Member{Job: settled, Identity: identity, Dialer: dialer},
+		return s.help(r, &hushsum.Member{Job: settled, Identity: identity, Dialer: dialer, Lost: lost},
 			with.storeParameters)
 	}
-	p := &hushsum.Participant{
-		Job:         settled,
-		Identity:    identity,
-		LeastNumber: with.Least,
-		Spent:       with.Spent,
-	}
+	p := &hushsum.Participant{Job: settled, Identity: identity, Lost: lost}
 	index, known := settled.Roster().Index(identity.Public().(ed25519.PublicKey))
 	if !known {
 		return nil, nil, fault.New(hushsum.ErrPeer, "use an identity of the roster",

@@ -165,10 +165,11 @@ def join(
             counts what its identity spends in all jobs whose states are in that folder.
         key: tcp: 32 random bytes that seal both, made once and kept in a file that nobody else can
             read: no other key opens them again.
-        least_number: for a party that lost its state: a session number that it has not used.
-        spent: for a party that lost its state for good: how many rounds count as spent, all that it
-            may have submitted in, at least 1. It needs a ``least_number``. Without it a party whose
-            state is missing does not start.
+        least_number: with spent, where sums are pairwise: a session number that the party has not
+            used.
+        spent: for a party, or over tcp a member of a committee, that lost its state for good: how
+            many rounds count as spent, all that it may have submitted or helped in, at least 1.
+            Without it one whose state is missing does not start.
         roster: https: file of the roster, received over a channel that the server's operator does
             not control.
         fingerprint: https: of the server's certificate, if no authority knows it.

@@ -175,7 +175,10 @@ func (j *joining) run(ctx context.Context, std cli.Streams) error {
 	}
 	p := hushsum.Participant{
 		Job: o.Settled, Identity: o.identity, Store: o.store, Key: o.key, Counter: o.countedBy,
-		LeastNumber: j.least, Spent: j.spent, Progress: j.partyProgress(std),
+		Progress: j.partyProgress(std),
+	}
+	if j.spent != 0 || j.least != 0 {
+		p.Lost = &hushsum.LostState{Rounds: j.spent, Number: j.least}
 	}
 	p.Book = &consent.Book{File: cmp.Or(j.book, filepath.Join(j.state, "book")), Key: o.key}
 	if j.policy != "" {

@@ -35,6 +35,7 @@ func member(ctx context.Context, args []string, std cli.Streams) int {
 	flags := flag.NewFlagSet("member", flag.ContinueOnError)
 	s.flags(flags, "hushsum-member")
 	p.flags(flags)
+	spent := flags.Int("spent", 0, "`ROUNDS` in which to help no more, if the folder is lost for good")
 	manual := &cli.Manual{
 		Takes:  "It takes one FILE, and flags.",
 		About:  memberAbout,
@@ -58,6 +59,9 @@ func member(ctx context.Context, args []string, std cli.Streams) int {
 		}
 		m := hushsum.Member{Job: o.Settled, Identity: o.identity, Store: o.store, Key: o.key,
 			Counter: o.countedBy, Progress: s.partyProgress(std)}
+		if *spent != 0 {
+			m.Lost = &hushsum.LostState{Rounds: *spent}
+		}
 		if m.Dialer, err = p.dialer(o.identity); err != nil {
 			return err
 		}

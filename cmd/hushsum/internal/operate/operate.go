@@ -111,8 +111,8 @@ func advised(err error) error {
 	case errors.Is(err, hushsum.ErrPeer):
 		advice = "Compare --server and --coordinator with what the coordinator prints when it starts."
 	case errors.Is(err, hushsum.ErrOldState):
-		advice = "Restore the newest --folder; a party whose state is lost gives --spent and " +
-			"--least-number."
+		advice = "Restore the newest --folder; a party whose state is lost gives --spent and, of " +
+			"pairwise sums, --least-number; a member gives --spent."
 	case errors.Is(err, hushsum.ErrStore):
 		advice = "A --folder belongs to one job and identity: give another job its own --folder."
 	case errors.Is(err, syscall.EADDRINUSE):
