@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
@@ -27,9 +26,8 @@ const clogTime = time.Second
 func (c *coordinator) hear(ctx context.Context, h *hub) {
 	ticker := time.NewTicker(clogTime)
 	defer ticker.Stop()
-	of := drive.Peer{Member: h == c.members}
 	do := func(what func(lead drive.Lead, now drive.Time)) bool {
-		return c.host.Do(ctx, of, what) == nil
+		return c.host.Do(ctx, what) == nil
 	}
 	for goes := true; goes; {
 		select {
@@ -216,7 +214,7 @@ func (c *coordinator) frames(
 				return err
 			}
 		}
-		return send(slices.Concat([]byte{transport.KindMessage}, item.Shared, item.Own))
+		return sendMessage(send, item.Shared, item.Own)
 	}
 }
 

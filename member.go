@@ -90,6 +90,8 @@ func (m *member) connection(ctx context.Context) (_ transport.Weights, done bool
 	}
 	m.report(Event{Kind: Connected})
 	m.drive.Connected()
+	longest := maxMessage(m.Job)
+	var parts []byte // of a message that comes in parts
 	for {
 		if err := m.proceed(ctx); err != nil || done {
 			return nil, done, err
@@ -102,8 +104,14 @@ func (m *member) connection(ctx context.Context) (_ transport.Weights, done bool
 		case transport.KindEnd:
 			err = m.drive.Receive(drive.Item{Kind: drive.Last})
 			done = true
+		case transport.KindPart:
+			if len(body) == 0 || body[0] != transport.KindMessage || len(parts)+len(body) > longest {
+				return nil, false, fmt.Errorf("%w: a part of no message, or of one that is too long", ErrFrame)
+			}
+			parts = append(parts, body[1:]...)
 		case transport.KindMessage:
-			err = m.drive.Receive(drive.Item{Kind: drive.Carry, Own: body})
+			err = m.drive.Receive(drive.Item{Kind: drive.Carry, Own: append(parts, body...)})
+			parts = nil
 		default:
 			err = fmt.Errorf("%w: kind %d", ErrFrame, kind)
 		}
@@ -133,8 +141,8 @@ func (m *member) proceed(ctx context.Context) error {
 			m.report(Event{Kind: Refused, Round: one.Round, Err: one.Err})
 		}
 		for _, message := range m.drive.Advance().Send {
-			frame := transport.NewFrame(transport.KindMessage, message.Bytes)
-			if err := m.link.Send(ctx, frame); err != nil {
+			send := func(frame []byte) error { return m.link.Send(ctx, frame) }
+			if err := sendMessage(send, message.Bytes); err != nil {
 				return err
 			}
 		}

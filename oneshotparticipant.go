@@ -92,7 +92,9 @@ func (p *oneshotParty) connection(
 			if p.arrived != nil {
 				p.broadcast, p.arrived = p.arrived, nil
 			}
-			err = p.party.Receive(drive.Item{Kind: drive.Carry, Own: body})
+			if body, err = p.rest(body); err == nil {
+				err = p.party.Receive(drive.Item{Kind: drive.Carry, Own: body})
+			}
 		case transport.KindUpload:
 			if len(body) != 8 {
 				return nil, false, ErrFrame
@@ -149,8 +151,9 @@ func (p *oneshotParty) leave(ctx context.Context, out drive.Out) error {
 			return err
 		}
 	}
+	send := func(frame []byte) error { return p.link.Send(ctx, frame) }
 	for _, m := range out.Send {
-		if err := p.link.Send(ctx, transport.NewFrame(transport.KindMessage, m.Bytes)); err != nil {
+		if err := sendMessage(send, m.Bytes); err != nil {
 			return err
 		}
 	}

@@ -174,7 +174,7 @@ func (p *participant) runSessions(ctx context.Context) (transport.Weights, error
 	ctx, cancel := context.WithCancel(ctx)
 	defer p.worker.Wait()
 	defer cancel()
-	p.longest = p.Job.Config(0).MaxMessage()
+	p.longest = maxMessage(p.Job)
 	defer func() { p.vault.Close() }()
 	if err := p.load(); err != nil {
 		return nil, err
@@ -455,10 +455,10 @@ func (p *participant) away(ctx context.Context, r drive.Absence) error {
 
 // send sends a message, which may be the submission that was made last.
 func (p *participant) send(ctx context.Context, m drive.Message) error {
-	if m.Bytes != nil {
-		return p.link.Send(ctx, transport.NewFrame(transport.KindMessage, m.Bytes))
-	}
 	send := func(frame []byte) error { return p.link.Send(ctx, frame) }
+	if m.Bytes != nil {
+		return sendMessage(send, m.Bytes)
+	}
 	if s := p.party.Object(drive.SubmissionName); s != nil {
 		return transport.SendBody(transport.KindMessage, s, send)
 	}
