@@ -31,3 +31,21 @@ func TestCourseBands(t *testing.T) {
 		}
 	}
 }
+
+// A party whose answer alone a step waits for is not the measure of how long answers take, and of a
+// step of which nothing is known the slowest of the others is.
+func TestUsual(t *testing.T) {
+	for _, c := range []struct {
+		before int
+		delays []Time
+		usual  Time
+	}{{0, []Time{9, 3, 5}, 5}, {1, []Time{9, 3, 5}, 5}, {2, []Time{9, 3}, 3}, {3, []Time{9}, 1},
+		{5, nil, 7}} {
+		var l learned
+		l.median[Signing] = 7
+		l.ended(&waiting{before: c.before, delays: c.delays}, Preparing)
+		if got := l.usual(Preparing); got != c.usual {
+			t.Errorf("%+v: %d", c, got)
+		}
+	}
+}
