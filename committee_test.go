@@ -312,6 +312,51 @@ func TestMember(t *testing.T) {
 	}
 }
 
+// A message to a member may come in parts, of no more bytes than the job's longest message has.
+func TestMemberParts(t *testing.T) {
+	o := newOpenings(t)
+	m := &Member{Job: o.settled, Identity: o.committeeJob.members[0], Dialer: o.network.Dialer(0)}
+	r := o.member(m)
+	part := func(b []byte) []byte {
+		return append([]byte{transport.KindPart, transport.KindMessage}, b...)
+	}
+	invite := o.server.Invite()
+	r.send(part(invite[:7]), part(invite[7:9]), transport.NewFrame(transport.KindMessage, invite[9:]))
+	if key := r.receive(); o.server.Receive(key[1:]) != nil {
+		t.Errorf("an invitation in parts is answered by %x", key)
+	}
+	for _, frame := range [][]byte{{transport.KindPart}, {transport.KindPart, transport.KindEnd, 1},
+		part(make([]byte, maxMessage(o.settled)+1))} {
+		_ = r.stop()
+		r = o.member(m)
+		r.send(frame)
+		if e := r.event(Disconnected); !errors.Is(e.Err, ErrFrame) {
+			t.Errorf("%.3x: %v", frame, e)
+		}
+	}
+	_ = r.stop()
+}
+
+// What is short goes in one frame, and what is longer in parts.
+func TestSendMessage(t *testing.T) {
+	for length, want := range map[int]int{5: 1, 1 << 20: 1, 1<<20 + 1: 2} {
+		var got []byte
+		frames := 0
+		body := make([]byte, length)
+		body[length-1] = 7
+		err := sendMessage(func(frame []byte) error {
+			if frames++; frame[0] == transport.KindPart {
+				frame = frame[1:]
+			}
+			got = append(got, frame[1:]...)
+			return nil
+		}, body[:2], body[2:])
+		if err != nil || frames != want || !bytes.Equal(got, body) {
+			t.Errorf("%d bytes go in %d frames, want %d: %v", length, frames, want, err)
+		}
+	}
+}
+
 // A store that fails ends the member, and nothing leaves.
 func TestMemberStore(t *testing.T) {
 	o := newOpenings(t)

@@ -148,12 +148,12 @@ func newCoordinator(of *Coordinator) *coordinator {
 			c.StepTime = defaultStepTime
 		}
 	}
-	frame := maxFrame(c.Job)
+	frame, limit := maxFrame(c.Job), int64(maxMessage(c.Job))
 	c.parties = newHub(c.Folder, frame)
+	c.parties.limit = limit
 	if c.Job.Oneshot() != nil {
-		c.members = newHub("", frame)
-	} else {
-		c.parties.limit = int64(c.Job.Config(0).MaxMessage())
+		c.members = newHub(c.Folder, frame)
+		c.members.limit = limit
 	}
 	return c
 }

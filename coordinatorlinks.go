@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
@@ -216,7 +215,7 @@ func (c *coordinator) frames(
 				return err
 			}
 		}
-		return send(slices.Concat([]byte{transport.KindMessage}, item.Shared, item.Own))
+		return sendMessage(send, item.Shared, item.Own)
 	}
 }
 

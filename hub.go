@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -20,7 +21,7 @@ type hub struct {
 	events  chan arrival
 	notices chan Event // to report, such as that somebody was refused
 	spools  string     // folder for long messages
-	limit   int64      // of their length; 0: there are none
+	limit   int64      // of their length
 	frame   int        // longest frame of a party whose hello was good
 	told    map[int]time.Time
 	running sync.WaitGroup // of all that the hub has started
@@ -50,13 +51,21 @@ func newHub(spools string, frame int) *hub {
 // maxFrame is the longest frame that a party or member has a reason to send: what is longer goes in
 // parts.
 func maxFrame(s *Settled) int {
-	longest := 0
+	return min(max(maxMessage(s), transport.MaxText)+2, transport.MaxFrame)
+}
+
+// maxMessage is the length of the longest message of the job.
+func maxMessage(s *Settled) int {
 	if o := s.Oneshot(); o != nil {
-		longest = o.MaxMessage()
-	} else {
-		longest = s.Config(0).MaxMessage()
+		return o.MaxMessage()
 	}
-	return min(max(longest, transport.MaxText)+2, transport.MaxFrame)
+	return s.Config(0).MaxMessage()
+}
+
+// sendMessage sends a message, in parts if it is long.
+func sendMessage(send func(frame []byte) error, message ...[]byte) error {
+	body := net.Buffers(message)
+	return transport.SendBody(transport.KindMessage, &body, send)
 }
 
 // connection is a party that is there.
@@ -235,7 +244,7 @@ func (h *hub) receive(
 			return nil, long, err
 		}
 		switch {
-		case len(in) > 1 && in[0] == transport.KindPart && in[1] == transport.KindMessage && h.limit > 0:
+		case len(in) > 1 && in[0] == transport.KindPart && in[1] == transport.KindMessage:
 			if long == nil {
 				if long, err = transport.NewSpool(h.spools, h.limit); err != nil {
 					return nil, nil, err

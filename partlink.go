@@ -44,11 +44,7 @@ type coming struct {
 
 // newPartLink makes what carries for a participant or a member.
 func newPartLink(s *Settled, dialer Dialer, report func(Event)) *partLink {
-	l := &partLink{job: s, dialer: dialer, report: report, longest: s.Config(0).MaxMessage()}
-	if s.Oneshot() != nil {
-		l.longest = s.Oneshot().MaxMessage()
-	}
-	return l
+	return &partLink{job: s, dialer: dialer, report: report, longest: maxMessage(s)}
 }
 
 // final marks errors that another connection does not mend.

@@ -2,6 +2,7 @@ package hushsum
 
 import (
 	"context"
+	"crypto"
 	"crypto/ed25519"
 	"errors"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/transport"
 )
@@ -92,39 +94,66 @@ func TestHubParts(t *testing.T) {
 	}
 }
 
-// A long job between processes' sides over TCP: models and submissions go in parts, of
-// which no frame is longer than the links allow.
+// A long job between processes' sides over TCP, whatever takes the sums: models and messages go in
+// parts, of which no frame is longer than the links allow.
 func TestLongJobTCP(t *testing.T) {
-	t.Parallel()
-	plan := testJob()
-	plan.Rounds, plan.Model.Length = 2, 280_000
-	j := newJob(t, plan, 4)
+	for name, plan := range carriers() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			plan.Rounds, plan.Model.Length = 2, 280_000
+			if plan.Oneshot() {
+				plan.Model.Length = 400_000
+			}
+			longJobTCP(t, plan)
+		})
+	}
+}
+
+func longJobTCP(t *testing.T, plan *job.Job) {
+	j, c := newEither(t, plan, nil)
 	coordinator, err := keyexchange.GenerateIdentity(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener, err := ListenTCP("127.0.0.1:0", coordinator, j.settled.Roster())
-	if err != nil {
-		t.Fatal(err)
+	listen := func(roster *keyexchange.Roster) (*TCPListener, func(signer crypto.Signer) Dialer) {
+		listener, err := ListenTCP("127.0.0.1:0", coordinator, roster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return listener, func(signer crypto.Signer) Dialer {
+			return &TCPDialer{Address: listener.Address(), Identity: signer,
+				Coordinator: coordinator.Public().(ed25519.PublicKey)}
+		}
 	}
-	defer listener.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
 	defer cancel()
 	var wait sync.WaitGroup
+	listener, dialer := listen(j.settled.Roster())
+	defer listener.Close()
+	c.Listener, c.Folder, c.StepTime = listener, t.TempDir(), jobTime
 	for i := range j.signers {
 		p := j.participant(i, nil)
-		p.Dialer = &TCPDialer{
-			Address: listener.Address(), Identity: j.signers[i],
-			Coordinator: coordinator.Public().(ed25519.PublicKey),
-		}
+		p.Dialer = dialer(j.signers[i])
 		wait.Go(func() {
 			if _, err := p.Run(ctx); err != nil {
 				t.Errorf("party %d: %v", i, err)
 			}
 		})
 	}
-	c := j.coordinator(nil)
-	c.Listener, c.Folder = listener, t.TempDir()
+	if one := j.settled.Oneshot(); one != nil {
+		listener, dialer := listen(one.Committee)
+		defer listener.Close()
+		c.Committee = listener
+		for k := range j.members {
+			m := j.member(k, nil)
+			m.Dialer = dialer(j.members[k])
+			wait.Go(func() {
+				if err := m.Run(ctx); err != nil {
+					t.Errorf("member %d: %v", k, err)
+				}
+			})
+		}
+	}
 	result, err := c.Run(ctx)
 	if err != nil {
 		t.Fatal(err)

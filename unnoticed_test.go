@@ -45,7 +45,7 @@ func TestMessageParts(t *testing.T) {
 }
 
 // A member is sent no models.
-func TestMemberParts(t *testing.T) {
+func TestMemberModels(t *testing.T) {
 	l := &partLink{member: true, longest: 5}
 	if err := l.part([]byte{transport.KindBroadcast, 0}); !errors.Is(err, ErrFrame) {
 		t.Error(err)
