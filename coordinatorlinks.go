@@ -26,9 +26,8 @@ const clogTime = time.Second
 func (c *coordinator) hear(ctx context.Context, h *hub) {
 	ticker := time.NewTicker(clogTime)
 	defer ticker.Stop()
-	of := drive.Peer{Member: h == c.members}
 	do := func(what func(lead drive.Lead, now drive.Time)) bool {
-		return c.host.Do(ctx, of, what) == nil
+		return c.host.Do(ctx, what) == nil
 	}
 	for goes := true; goes; {
 		select {

@@ -34,6 +34,7 @@ const (
 	// Those that follow are a coordinator's.
 	Stalled // Party, Session, Round: it let a step pass, and is waited for less from now on
 	SetBack // Round, Count: parties know of Count more rounds, which count as spent and lost
+	Short   // Round, Parties that let steps pass, Err: StepTime is short, by how long answers take
 	// The last are a party's.
 	Blank // Session, Round, Err: no vector; with noise zeros are submitted, and others are not told
 	// Round, Err: Spent says more than the stored state; rounds up to Round count as spent
@@ -48,6 +49,7 @@ var eventNames = map[EventKind]string{
 	Unknown:    "from nobody in the roster",
 	Unfinished: "closed before hello", Strained: "not accepted",
 	Stalled: "let a step pass", SetBack: "parties know of more rounds than are stored",
+	Short:    "let steps pass",
 	Blank:    "submitted zeros with noise, for lack of a vector",
 	CaughtUp: "counted more rounds than are stored",
 }
@@ -60,6 +62,7 @@ var ofDrive = map[drive.NoticeKind]EventKind{
 	drive.Begun:     Begun,
 	drive.Awaited:   Waiting,
 	drive.Stall:     Stalled,
+	drive.Short:     Short,
 	drive.Spoiler:   LeftOut,
 	drive.Liar:      Refused,
 	drive.Summed:    Summed,

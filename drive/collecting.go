@@ -170,11 +170,16 @@ func (s *Committee) dispatch() error {
 	if err != nil {
 		return err
 	}
-	s.members.learned.ended(&s.answers, Submitting) // of noise; there is nothing to learn else
+	s.answered(Submitting) // of noise; there is nothing to learn else
 	s.sendBatch(envelopes)
 	s.flight, s.answers, s.save = true, waiting{fresh: true}, true
 	s.members.markAll(&s.answers, s.now, council{s, true})
 	return nil
+}
+
+// answered ends a step of the members next to the parties'.
+func (s *Committee) answered(stage Stage) {
+	s.members.use(&s.answers, stage, &s.lapses, council{s, true})
 }
 
 // sendBatch adds a batch to what members are sent, and forgets those that they may not be behind.
@@ -196,7 +201,7 @@ func (s *Committee) sendBatch(envelopes []oneshot.Envelope) {
 // settle ends the batch that is with the members. If too many of them dispute each other's noise,
 // the round is lost.
 func (s *Committee) settle() error {
-	s.members.learned.ended(&s.answers, Preparing)
+	s.answered(Preparing)
 	settled, err := s.server.Settle()
 	if errors.Is(err, oneshot.ErrTooFew) {
 		unpaid := s.chargeReceived()

@@ -106,7 +106,13 @@ func newCommittee(c Settings, now Time) (*Committee, error) {
 
 // enter begins a stage. Its time counts from [Lead.Advance] on.
 func (s *Committee) enter(stage Stage) {
-	s.people().learned.ended(&s.step, s.stage)
+	if s.stage == Submitting {
+		s.parties.use(&s.step, s.stage, &s.spoilers, crowd{s})
+		s.tellShort(&s.parties, &s.spoilers, s.stage, s.sums.Colluders, Notice{})
+	} else {
+		s.members.use(&s.step, s.stage, &s.lapses, council{s, false})
+		s.tellShort(&s.members, &s.lapses, s.stage, s.sums.Faults, Notice{Member: true})
+	}
 	s.stage, s.step = stage, waiting{fresh: true}
 	s.save = true
 	s.mark()

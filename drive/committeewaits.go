@@ -86,12 +86,16 @@ func (c council) passed(member int) bool {
 	return c.stage > Announcing && c.members.peers[member].passed == c.round
 }
 
+func (council) begins(int) Time { return 0 }
+
+func (c council) spare() Time { return c.config.spare(false) }
+
 func (c council) patience(member int) Time {
 	stage := c.stage
 	if c.flight {
 		stage = Preparing // the place of what members take for a batch; for noise it is Submitting
 	}
-	return c.members.patience(&c.lapses, member, c.round, stage)
+	return c.members.patience(&c.lapses, member, c.round, stage, c.spare())
 }
 
 func (c council) stall(member int) {
@@ -140,17 +144,22 @@ func (crowd) able(int) bool { return true }
 
 func (c crowd) passed(party int) bool { return c.parties.peers[party].passed == c.round }
 
-// patience does not run while a party waits for room.
-func (c crowd) patience(party int) Time {
+// begins returns that the step has not begun for a party that waits for room.
+func (c crowd) begins(party int) Time {
 	o := &c.offers[party]
-	patience := c.parties.patience(&c.spoilers, party, c.round, Submitting)
 	switch {
 	case !o.made && c.config.Buffer == 0:
-		return patience
+		return 0
 	case !o.open:
 		return Never
 	}
-	return (o.since - c.step.since).after(patience)
+	return o.since
+}
+
+func (c crowd) spare() Time { return c.config.spare(true) }
+
+func (c crowd) patience(party int) Time {
+	return c.parties.patience(&c.spoilers, party, c.round, Submitting, c.spare())
 }
 
 func (c crowd) stall(party int) {

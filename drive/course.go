@@ -32,6 +32,7 @@ type course struct {
 	missing uint64 // with behind, the last round that was begun
 	lacking []int  // who was last said to be missing for the first round
 	sayAt   Time   // the next may be said then; 0: nobody was missing yet
+	short   bool   // that StepTime is short was told
 
 	now     Time
 	look    bool // something has changed that what begins next follows from
@@ -124,6 +125,30 @@ func (s *course) tellMissing(r *room, f *faults) {
 		s.notices = append(s.notices, Notice{Kind: Awaited, Round: 1, Parties: missing})
 	}
 }
+
+// tellShort tells once that StepTime is short: half of the answers of a step that is over took an
+// eighth of it or longer, and several peers, more than may lie, have let a step pass not long ago.
+func (s *course) tellShort(r *room, f *faults, stage Stage, liars int, n Notice) {
+	usual, step := r.learned.median[stage], s.config.StepTime
+	if s.short || usual < step/8 {
+		return
+	}
+	for i := range r.peers {
+		if f.stalling(i, s.round) {
+			n.Parties = append(n.Parties, i)
+		}
+	}
+	if len(n.Parties) <= max(1, liars) {
+		return
+	}
+	s.short = true
+	n.Kind, n.Round = Short, s.round
+	n.Err = fmt.Errorf("a step's time of %.1f s is short: half of the answers take %.1f s or longer, "+
+		"and those of %d did not come in time", seconds(step), seconds(usual), len(n.Parties))
+	s.notices = append(s.notices, n)
+}
+
+func seconds(t Time) float64 { return float64(t) / float64(Second) }
 
 // later schedules another look at what depends on who is here.
 func (s *course) later(t Time) { s.lookAt = min(s.lookAt, t) }

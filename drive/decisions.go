@@ -73,6 +73,10 @@ func (s *Server) proceed() (again bool, err error) {
 	}
 	if f := s.forming; f != nil && f.stage == Resting &&
 		(s.present == nil || s.present.stage == Resting) {
+		if s.smaller() {
+			s.refuse()
+			return true, nil
+		}
 		return true, s.takeOver()
 	}
 	x := s.present

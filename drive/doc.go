@@ -99,15 +99,19 @@
 // Waiting follows from what parties do. A step is over when all parties have answered, or when each
 // party that has not answered is away or has used up its patience, and the parties that are away
 // have had the time in which other parties came back. A deadline that grew with the roster would
-// have thousands wait for a few that are silent. A party's patience is StepTime while it answers in
-// time, and less for 2, 4, 8 … rounds after each step that the party let pass: a party that hangs
-// in every round then costs a logarithm of the rounds.
+// have thousands wait for a few that are silent. A party has the patience of one StepTime in all,
+// for what it takes beyond a part of each step that is free, and less for 2, 4, 8 … rounds after
+// each step that the party let pass: a party that hangs in every round, or answers at the last
+// moment, then costs a logarithm of the rounds. Where many let steps pass it is the time that is
+// short: a server says so, and leaves only few of them out of rounds, which would otherwise be lost
+// for want of any one of the others.
 //
 // Sessions form next to rounds. A new session does not touch the present one until it is ready, so
-// a newcomer, or a party that lost its state, costs no round. A party for whom sessions form again
-// and again waits twice as long each time. A set of parties with which a round could not begin is
-// not tried again until something has changed, since each try uses up one of the session's round
-// numbers.
+// a newcomer, or a party that lost its state, costs no round. It takes over unless the present one
+// has more parties that are here: where many messages come late, each set-up loses some. A party
+// for whom sessions form again and again waits twice as long each time. A set of parties with which
+// a round could not begin is not tried again until something has changed, since each try uses up
+// one of the session's round numbers.
 //
 // Numbers are believed if more than c parties tell them. A server that was restored from a backup
 // is behind its parties; it learns from them, charges what it has forgotten as lost, and goes on. A

@@ -21,6 +21,8 @@ type fault struct {
 	// part again.
 	Stalls int
 	Lapse  uint64
+	// Used is how long steps have waited for it since then, beyond what anybody may take.
+	Used Time
 	// Caused counts the sessions that formed for it, and Until is the round from which another may.
 	Caused int
 	Until  uint64
@@ -55,6 +57,7 @@ func (f *faults) benched(party int, round uint64) bool {
 func (f *faults) stall(party int, round uint64) {
 	p := &f.of[party]
 	p.Stalls++
+	p.Used = 0
 	p.Lapse = round + 1<<min(p.Stalls, mostDoubling)
 }
 

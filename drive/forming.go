@@ -73,21 +73,24 @@ func (s *Server) outside() (out []int, here, inside int) {
 // broken reports whether the present session can hold no further round, with the given number of
 // its parties here: these are too few, and nobody is expected back.
 func (s *Server) broken(inside int) bool {
-	enrolled := s.series.Present().Enrolled()
-	least := s.present.least
-	if !s.recovers {
-		least = len(enrolled)
-	}
-	if inside >= least {
+	if inside >= s.needed() {
 		return false
 	}
-	for _, i := range enrolled {
+	for _, i := range s.series.Present().Enrolled() {
 		if p := &s.peers[i]; !p.here && s.now < p.expected {
 			s.later(p.expected)
 			return false
 		}
 	}
 	return true
+}
+
+// needed returns how many of its parties a round of the present session takes.
+func (s *Server) needed() int {
+	if !s.recovers {
+		return len(s.series.Present().Enrolled())
+	}
+	return s.present.least
 }
 
 // least returns how many parties a session takes.
@@ -253,6 +256,40 @@ func (s *Server) drop(why error) {
 	s.forming = nil
 }
 
+// errSmaller: a session that has formed does not take over from a larger one.
+var errSmaller = errors.New("drive: the session before it has more parties that are here")
+
+// smaller reports whether the session that has formed has fewer parties that are here than the
+// present one, which can hold rounds. Set-up takes more steps than a round: where many messages
+// come late, each session would have fewer parties than the one before.
+func (s *Server) smaller() bool {
+	if s.present == nil || s.failed != nil {
+		return false
+	}
+	able := func(x *session) (n int) {
+		for _, i := range s.machine(x).Enrolled() {
+			if s.holds(i, x) && !s.faults.excluded(i) {
+				n++
+			}
+		}
+		return n
+	}
+	before := able(s.present)
+	return before >= s.needed() && able(s.forming) < before
+}
+
+// refuse gives up the session that has formed. Parties that it would have brought in wait for their
+// turn.
+func (s *Server) refuse() {
+	members := s.members()
+	for i := range s.peers {
+		if s.peers[i].here && !(members.Has(i) && s.holds(i, s.present)) {
+			s.faults.shun(i, s.round)
+		}
+	}
+	s.drop(errSmaller)
+}
+
 // takeOver makes the session that has formed the present one.
 func (s *Server) takeOver() error {
 	if err := s.carry(); err != nil {
@@ -374,24 +411,40 @@ func (s *Server) there() (there []int, soon Time) {
 	for _, i := range s.takers() {
 		holders.Add(i)
 	}
-	benched := 0
 	for _, i := range server.Enrolled() {
 		switch {
 		case excluded.Has(i) || s.done(i):
 		case s.holds(i, s.present):
 			there = append(there, i)
-			if s.faults.benched(i, s.round) {
-				benched++
-			}
 		case !s.peers[i].here && holders.Has(i):
 			soon = max(soon, s.peers[i].expected)
 		}
 	}
-	// Without them it may fail for somebody who is silent as well.
-	if s.failed == nil && benched > 0 && len(there)-benched >= s.present.least {
-		there = slices.DeleteFunc(there, func(i int) bool { return s.faults.benched(i, s.round) })
+	if s.failed == nil { // without them it may fail for somebody who is silent as well
+		there = s.bench(there)
 	}
 	return there, soon
+}
+
+// bench leaves out those that have let steps of several rounds pass, the worst first, but no more
+// than a quarter of those that may be missing from a round, and nobody where StepTime is short: who
+// is left would be too few as soon as one of them lets a step pass too.
+func (s *Server) bench(there []int) []int {
+	if s.short {
+		return there
+	}
+	var benched []int
+	for _, i := range there {
+		if s.faults.benched(i, s.round) {
+			benched = append(benched, i)
+		}
+	}
+	slices.SortStableFunc(benched, func(i, j int) int {
+		return s.faults.of[j].Stalls - s.faults.of[i].Stalls
+	})
+	most := max(0, (len(there)-s.present.least+3)/4)
+	benched = benched[:min(most, len(benched))]
+	return slices.DeleteFunc(there, func(i int) bool { return slices.Contains(benched, i) })
 }
 
 // takers lists the parties that the next round is for.

@@ -158,7 +158,9 @@ type waiting struct {
 	told     bool // who is waited for was reported
 	looked   bool // for parties that have not come yet, to report them
 	stuck    bool // the step cannot end with what there is
+	before   int  // parties that had answered before the step began
 	delays   []Time
+	took     []Time // for how long it has waited for each peer, once it does not any more
 }
 
 // anew has a step's time count from now on. Who has let the step pass before has done so.
@@ -178,7 +180,11 @@ type claims interface {
 	awaits(i int) bool // an answer of the peer is due
 	able(i int) bool   // it has what it takes to answer
 	passed(i int) bool // it has let an earlier step pass, and this one does not wait for it
+	// begins returns when the step begins for a peer that cannot answer from the start: [Never] if
+	// that is not known, 0 for others.
+	begins(i int) Time
 	patience(i int) Time
+	spare() Time // of the step's time that anybody may take
 	stall(i int) // it has let the step pass
 	// share is the part of what a step took that it waits longer, for those who are gone.
 	share() Time
@@ -191,7 +197,7 @@ type claims interface {
 func (r *room) markAll(w *waiting, now Time, c claims) {
 	w.awaited, w.blocking, w.recheck, w.stuck = 0, 0, Never, false
 	if w.marks == nil {
-		w.marks = make([]mark, len(r.peers))
+		w.marks, w.took = make([]mark, len(r.peers)), make([]Time, len(r.peers))
 	}
 	for i := range r.peers {
 		w.marks[i] &= markPassed
@@ -205,7 +211,9 @@ func (r *room) markOne(w *waiting, now Time, c claims, i int) {
 	if next == was {
 		return
 	}
-	w.marks[i] = next
+	if w.marks[i] = next; was&markBlocking != 0 && next&markBlocking == 0 {
+		w.took[i] = max(w.took[i], now-r.from(w, c, i))
+	}
 	w.awaited += int(next&markAwaited) - int(was&markAwaited)
 	w.blocking += int(next&markBlocking)/int(markBlocking) - int(was&markBlocking)/int(markBlocking)
 }
@@ -220,13 +228,18 @@ func (r *room) markOf(w *waiting, now Time, c claims, i int) mark {
 	case !p.near || !c.able(i) || c.passed(i):
 		return markAwaited
 	}
-	// Who was not here yet since the server was loaded has not let anything pass until it came.
-	if ends := max(w.since, p.came).after(c.patience(i)); w.fresh || now < ends {
+	if ends := r.from(w, c, i).after(c.patience(i)); w.fresh || now < ends {
 		w.recheck = min(w.recheck, ends)
 		return markAwaited | markBlocking
 	}
 	c.stall(i)
 	return markAwaited | markPassed
+}
+
+// from returns since when a step waits for a peer. One that was not here yet since the server was
+// loaded has not let anything pass until it came.
+func (r *room) from(w *waiting, c claims, i int) Time {
+	return max(w.since, r.peers[i].came, c.begins(i))
 }
 
 // until returns when the time ends that a step has for those it waits for, 0 if it waits for
@@ -236,7 +249,7 @@ func (r *room) until(w *waiting, now Time, c claims) (latest Time) {
 		p := &r.peers[i]
 		switch {
 		case m&markBlocking != 0:
-			latest = max(latest, max(w.since, p.came).after(c.patience(i)))
+			latest = max(latest, r.from(w, c, i).after(c.patience(i)))
 		case m&markAwaited != 0 && !p.known && now < max(p.expected, r.late):
 			latest = max(latest, p.expected, r.late)
 		}
@@ -244,14 +257,35 @@ func (r *room) until(w *waiting, now Time, c claims) (latest Time) {
 	return latest
 }
 
-// patience is how long a step waits for a peer that is here: less for one that has let a step pass
-// not long ago.
-func (r *room) patience(f *faults, i int, round uint64, stage Stage) Time {
-	median := r.learned.median[stage]
-	if !f.stalling(i, round) || median == 0 {
-		return r.limits.StepTime
+// patience is how long a step waits for a peer that is here: StepTime, less what the peer has used
+// of it in earlier steps, beyond what anybody may take; and less than that for one that has let a
+// step pass not long ago.
+func (r *room) patience(f *faults, i int, round uint64, stage Stage, spare Time) Time {
+	usual := r.learned.usual(stage)
+	if f.stalling(i, round) && usual > 0 {
+		return min(max(r.limits.Floor, 4*usual), r.limits.StepTime)
 	}
-	return min(max(r.limits.Floor, 4*median), r.limits.StepTime)
+	left := max(0, r.limits.StepTime-f.of[i].Used)
+	return min(r.free(stage, spare).after(left), r.limits.StepTime)
+}
+
+// free is how long anybody may take in a step without using up patience.
+func (r *room) free(stage Stage, spare Time) Time {
+	return min(max(r.limits.Floor, 4*r.learned.usual(stage), spare), r.limits.StepTime)
+}
+
+// use learns from a step that is over how long answers take, and counts against each peer how
+// long the step has waited for it beyond that. So who answers just in time, or goes in place of
+// that, uses up its patience, and has let a step pass when that is gone.
+func (r *room) use(w *waiting, stage Stage, f *faults, c claims) {
+	free := r.free(stage, c.spare())
+	r.learned.ended(w, stage)
+	free = max(free, r.free(stage, c.spare()))
+	for i, took := range w.took {
+		if w.marks[i]&markPassed == 0 && took > free && free < r.limits.StepTime {
+			f.of[i].Used += took - free
+		}
+	}
 }
 
 // over reports whether a step need not wait any longer, and whether it is time to tell whom it
@@ -380,10 +414,24 @@ func (l *learned) answered(w *waiting, now Time) {
 	w.delays = append(w.delays, now-w.since)
 }
 
-// ended learns from a step that is over.
+// ended learns from a step that is over. Those that had answered before it count too, so that no
+// few others decide how long answers take.
 func (l *learned) ended(w *waiting, stage Stage) {
-	if len(w.delays) > 0 {
-		slices.Sort(w.delays)
-		l.median[stage] = max(1, w.delays[len(w.delays)/2])
+	if len(w.delays) == 0 {
+		return
 	}
+	slices.Sort(w.delays)
+	l.median[stage] = 1
+	if middle := (w.before+len(w.delays))/2 - w.before; middle >= 0 {
+		l.median[stage] = max(1, w.delays[middle])
+	}
+}
+
+// usual is how long half of the answers of a step take, or those of the slowest step that is known;
+// 0: of none.
+func (l *learned) usual(stage Stage) Time {
+	if l.median[stage] > 0 {
+		return l.median[stage]
+	}
+	return slices.Max(l.median[:])
 }

@@ -135,6 +135,7 @@ const (
 	Excluded                         // Round, Party, Err: left out by an operator
 	Readmitted                       // Round, Party, Err: by an operator too
 	Liar                             // Round, Party, Err: what it dealt for noise convicts this member
+	Short                            // Round, Parties, Err: StepTime is, by how many let steps pass
 )
 
 // Notice tells those who watch the job what happened. It has no secrets.
@@ -205,15 +206,19 @@ func (s *Server) holds(party int, x *session) bool {
 
 // enter begins a stage of a session. Its time counts from [Lead.Advance] on.
 func (s *Server) enter(x *session, stage Stage) {
-	s.learned.ended(&x.waiting, x.stage)
+	s.room.use(&x.waiting, x.stage, &s.faults, turn{s, x})
+	s.tellShort(&s.room, &s.faults, x.stage, s.config.Colluders, Notice{Session: x.number})
 	x.stage, x.waiting = stage, waiting{fresh: true}
 	s.save, s.look = true, true
 	s.mark(x)
+	if stage == Preparing {
+		x.before = len(s.machine(x).Holders()) - x.awaited
+	}
 }
 
 var noticeNames = []string{"", "forms", "dropped", "formed", "took over", "begun", "not begun",
 	"waiting", "stalled", "left out", "summed", "lost", "set back", "paused", "resumed", "ended",
-	"excluded", "readmitted", "lied about noise"}
+	"excluded", "readmitted", "lied about noise", "short"}
 
 // String returns the kind in words.
 func (k NoticeKind) String() string {

@@ -50,7 +50,26 @@ func (s *Server) mayJoin(party int, x *session) bool {
 }
 
 func (t turn) patience(party int) Time {
-	return t.room.patience(&t.faults, party, t.round, t.x.stage)
+	return t.room.patience(&t.faults, party, t.round, t.x.stage, t.spare())
+}
+
+func (turn) begins(int) Time { return 0 }
+
+// spare is half of StepTime for submissions, since parties may have more or less to work on, and a
+// sixteenth for messages; and all of it for a set-up next to a session that holds rounds, which do
+// not wait for it.
+func (t turn) spare() Time {
+	if t.x == t.forming && t.present != nil {
+		return t.config.StepTime
+	}
+	return t.config.spare(t.x.stage == Submitting)
+}
+
+func (c *Settings) spare(work bool) Time {
+	if work {
+		return c.StepTime / 2
+	}
+	return c.StepTime / 16
 }
 
 // stall notes that a party which is here has let a step pass. One that is at work for the round

@@ -187,18 +187,8 @@ func (l *Leader) tell(p drive.Peer) {
 	}
 }
 
-// take takes the lock, for a peer or for whoever serves it. Of thousands of parties one at a time
-// waits for the lock, so that no other is ahead of a member, or of the loop. It fails with the
-// context's error.
-func (l *Leader) take(ctx context.Context, p drive.Peer) error {
-	if !p.Member {
-		select {
-		case <-l.crowd:
-			defer func() { l.crowd <- struct{}{} }()
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+// take takes the lock. It fails with the context's error.
+func (l *Leader) take(ctx context.Context) error {
 	select {
 	case <-l.lock:
 		return nil
@@ -207,11 +197,24 @@ func (l *Leader) take(ctx context.Context, p drive.Peer) error {
 	}
 }
 
-// Do has something happen to the job, of which a peer is the cause, and then has the loop look. It
-// fails with the context's error.
-func (l *Leader) Do(ctx context.Context, p drive.Peer, do func(lead drive.Lead, now drive.Time),
-) error {
-	if err := l.take(ctx, p); err != nil {
+// takeFor is take for a peer that is handed something. Of thousands of parties one at a time waits
+// for the lock, so that no other is ahead of a member, of the loop, or of what is heard.
+func (l *Leader) takeFor(ctx context.Context, p drive.Peer) error {
+	if !p.Member {
+		select {
+		case <-l.crowd:
+			defer func() { l.crowd <- struct{}{} }()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return l.take(ctx)
+}
+
+// Do has something happen to the job, and then has the loop look. It fails with the context's
+// error.
+func (l *Leader) Do(ctx context.Context, do func(lead drive.Lead, now drive.Time)) error {
+	if err := l.take(ctx); err != nil {
 		return err
 	}
 	do(l.Lead, l.Clock())
@@ -235,7 +238,7 @@ func (l *Leader) Pending(ctx context.Context, p drive.Peer, had map[string]bool,
 		if err != nil {
 			return nil, err
 		}
-		if err := l.take(ctx, p); err != nil {
+		if err := l.takeFor(ctx, p); err != nil {
 			l.room.give(size)
 			return nil, err
 		}

@@ -138,7 +138,7 @@ func TestBlockedSaveLetsNothingOut(t *testing.T) {
 					sent()
 				}
 			})
-			wait.Go(func() { _ = l.Do(ctx, p, func(drive.Lead, drive.Time) { heard++ }) })
+			wait.Go(func() { _ = l.Do(ctx, func(drive.Lead, drive.Time) { heard++ }) })
 		}
 		synctest.Wait()
 		if out+heard > 0 {
@@ -195,7 +195,7 @@ func TestPending(t *testing.T) {
 		}
 		synctest.Wait()
 		decide := func(left int, free bool, items ...drive.Item) {
-			err := l.Do(ctx, drive.Peer{}, func(drive.Lead, drive.Time) {
+			err := l.Do(ctx, func(drive.Lead, drive.Time) {
 				d.left, d.free, d.items = left, free, items
 			})
 			if err != nil {
@@ -234,7 +234,7 @@ func TestFirstMessages(t *testing.T) {
 		var wait sync.WaitGroup
 		wait.Go(func() { _ = l.Run(ctx) })
 		wait.Go(func() { // all of them come during that
-			_ = l.Do(ctx, drive.Peer{Member: true}, func(drive.Lead, drive.Time) { time.Sleep(time.Minute) })
+			_ = l.Do(ctx, func(drive.Lead, drive.Time) { time.Sleep(time.Minute) })
 		})
 		synctest.Wait()
 		handed := make(chan func(), 5)

@@ -268,8 +268,9 @@ var theJob = tableOf(
 		of(Schedule),
 	span("time.step_time", func(j *Job) *time.Duration { return &j.Time.StepTime },
 		limits{hi: maxTime, above: true},
-		"Sets how long a step waits for connected parties; the first round, once enough parties are "+
-			"connected, waits as long for the others.").or(30*time.Second).of(Schedule),
+		"Sets how long a step waits for connected parties, at least twice as long as the slowest takes; "+
+			"the first round, once enough parties are connected, waits as long for the others.").
+		or(30*time.Second).of(Schedule),
 	whole("time.begin_with", func(j *Job) *int { return &j.Time.BeginWith }, from(0),
 		"Counts the parties that have to be connected before the first round begins, however long that "+
 			"takes; it then waits for no others.").

@@ -278,8 +278,9 @@ type Time struct {
 	// Sets the least time from the beginning of one round to that of the next. Range: 0s to 1000h.
 	// Default: 0s.
 	Pace time.Duration
-	// Sets how long a step waits for connected parties; the first round, once enough parties are
-	// connected, waits as long for the others. Range: above 0s, to 1000h. Default: "30s".
+	// Sets how long a step waits for connected parties, at least twice as long as the slowest takes;
+	// the first round, once enough parties are connected, waits as long for the others. Range: above
+	// 0s, to 1000h. Default: "30s".
 	StepTime time.Duration
 	// Counts the parties that have to be connected before the first round begins, however long that
 	// takes; it then waits for no others. Range: 0, or the fewest of a sum to parties.count

@@ -456,9 +456,9 @@ class Job(Declared):
             start: Sets when the first round begins. Range: RFC 3339. Default: at once.
             pace: Sets the least time from the beginning of one round to that of the next.
                 Range: 0s to 1000h. Default: 0s.
-            step_time: Sets how long a step waits for connected parties; the first round,
-                once enough parties are connected, waits as long for the others. Range: above
-                0s, to 1000h. Default: "30s".
+            step_time: Sets how long a step waits for connected parties, at least twice as
+                long as the slowest takes; the first round, once enough parties are connected,
+                waits as long for the others. Range: above 0s, to 1000h. Default: "30s".
             begin_with: Counts the parties that have to be connected before the first
                 round begins, however long that takes; it then waits for no others. Range: 0,
                 or the fewest of a sum to parties.count (parties). Default: 0: as many as a

@@ -29,10 +29,10 @@ type backedUp struct {
 }
 
 // takeBackup takes a backup in the middle of rounds.
-func takeBackup(t *testing.T) *backedUp {
+func takeBackup(t *testing.T, in *network) *backedUp {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	b := &backedUp{small: startSmall(t, backupRounds, "", nil)}
+	b := &backedUp{small: in.start(t, backupRounds)}
 	defer cancel()
 	defer b.node.Close()
 	for i := range smallParties {
@@ -122,8 +122,12 @@ func (b *backedUp) goOn(nodes ...*node.Node) {
 // are ahead of it, go on; files that are of no use change nothing.
 func TestBackup(t *testing.T) {
 	t.Parallel()
-	b := takeBackup(t)
-	config := plainNode(t.TempDir())
+	inBubble(t, backup)
+}
+
+func backup(t *testing.T, in *network) {
+	b := takeBackup(t, in)
+	config := in.node(plainNode(t.TempDir()))
 	config.Hooks().Grace = 500 * time.Millisecond
 	other, err := node.Start(context.Background(), config)
 	if err != nil {
@@ -168,9 +172,13 @@ func TestBackup(t *testing.T) {
 // names the key, although it has sealed nothing itself.
 func TestRestoredKeyGone(t *testing.T) {
 	t.Parallel()
+	inBubble(t, restoredKeyGone)
+}
+
+func restoredKeyGone(t *testing.T, in *network) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	b := startSmall(t, 3, "", nil)
+	b := in.start(t, 3)
 	for i := range smallParties {
 		b.run(ctx, i, nil, new(safeBuffer), trains)
 	}
@@ -186,7 +194,7 @@ func TestRestoredKeyGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := plainNode(t.TempDir())
+	config := in.node(plainNode(t.TempDir()))
 	keys := filepath.Join(config.Folder, "seal.key")
 	newest := strings.Repeat("ab", 32) + "\n"
 	if err := os.WriteFile(keys, []byte(newest+string(old)), 0o600); err != nil {
@@ -246,7 +254,7 @@ func TestKeyFileGone(t *testing.T) {
 func TestBackupToThree(t *testing.T) {
 	suite.OnlyLong(t) // a cluster takes its time
 	t.Parallel()
-	b := takeBackup(t)
+	b := takeBackup(t, nil)
 	folder := t.TempDir()
 	if err := os.Link(b.sealKey(), filepath.Join(folder, "shared.key")); err != nil {
 		t.Fatal(err)
@@ -292,13 +300,15 @@ func TestBackupToThree(t *testing.T) {
 // between as spent, and rounds go on.
 func TestMissingState(t *testing.T) {
 	t.Parallel()
-	missingState(t, startSmall(t, backupRounds, "", nil), 0)
+	inBubble(t, func(t *testing.T, in *network) { missingState(t, in.start(t, backupRounds), 0) })
 }
 
 // The same with sums of one message.
 func TestMissingStateOfCommittee(t *testing.T) {
 	t.Parallel()
-	missingState(t, startCommittee(t, backupRounds, ""), jobMembers)
+	inBubble(t, func(t *testing.T, in *network) {
+		missingState(t, startCommittee(t, in, backupRounds, ""), jobMembers)
+	})
 }
 
 func missingState(t *testing.T, b *small, members int) {
@@ -345,7 +355,7 @@ func missingState(t *testing.T, b *small, members int) {
 		t.Fatal(err)
 	}
 	e.Close()
-	config := plainNode(folder)
+	config := b.in.node(plainNode(folder))
 	config.Hooks().Grace = 500 * time.Millisecond
 	if b.node, err = node.Start(context.Background(), config); err != nil {
 		t.Fatal(err)

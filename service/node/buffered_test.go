@@ -18,6 +18,10 @@ import (
 // in, and the server charges what parties have sent.
 func TestBuffered(t *testing.T) {
 	t.Parallel()
+	inBubble(t, buffered)
+}
+
+func buffered(t *testing.T, in *network) {
 	const parties, rounds, buffer = 12, 12, 4
 	folder := t.TempDir()
 	prepareJob(t, folder, rounds, job{Address: "http://127.0.0.1:1", Parties: parties, Length: 5,
@@ -25,13 +29,13 @@ func TestBuffered(t *testing.T) {
 		Privacy: "noise = \"discrete-gaussian\"\nepsilon = 500.0"})
 	var lock sync.Mutex
 	sums := make(map[int][]int) // parties of a round's
-	s := startIn(t, folder, node.With(node.Options{
+	s := in.small(startIn(t, folder, in.node(node.With(node.Options{
 		Summed: func(round int, parties []int, _ [][]uint64) {
 			lock.Lock()
 			defer lock.Unlock()
 			sums[round] = append([]int(nil), parties...)
 		},
-	}, node.Hooks{Grace: 500 * time.Millisecond}))
+	}, node.Hooks{Grace: 500 * time.Millisecond}))))
 	defer s.node.Close()
 	for k := range jobMembers {
 		s.help(context.Background(), k)
@@ -43,6 +47,7 @@ func TestBuffered(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		in.server(p.Server)
 		began := 0
 		p.Trainer = party.TrainerFunc(func(ctx context.Context, w *party.Work) (*party.Update, error) {
 			select {

@@ -74,8 +74,13 @@ func (s *small) help(ctx context.Context, k int) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	m := party.Member{Federation: s.fed, Identity: p.Identity, Server: p.Server, Key: p.Key,
-		Folder: filepath.Join(s.folder, fmt.Sprint("member-", k))}
+	m := party.Member{
+		Federation: s.fed,
+		Identity:   p.Identity,
+		Server:     s.in.server(p.Server),
+		Key:        p.Key,
+		Folder:     filepath.Join(s.folder, fmt.Sprint("member-", k)),
+	}
 	s.group.Add(1)
 	go func() {
 		defer s.group.Done()
@@ -86,20 +91,25 @@ func (s *small) help(ctx context.Context, k int) {
 }
 
 // startCommittee declares a federation with a committee.
-func startCommittee(t *testing.T, rounds int, step string) *small {
+func startCommittee(t *testing.T, in *network, rounds int, step string) *small {
 	t.Helper()
 	folder := t.TempDir()
 	prepareJob(t, folder, rounds, job{Address: "http://127.0.0.1:1", Parties: smallParties, Length: 5,
 		Step: step, Members: jobMembers})
-	return startIn(t, folder, node.With(node.Options{}, node.Hooks{Grace: 500 * time.Millisecond}))
+	return in.small(startIn(t, folder, in.node(node.With(node.Options{},
+		node.Hooks{Grace: 500 * time.Millisecond}))))
 }
 
 // Who of the committee is waited for is seen. With too few members no round opens, and none is
 // paid for; with one missing rounds go on; each party sends each submission once.
 func TestCommitteeMissing(t *testing.T) {
 	t.Parallel()
+	inBubble(t, committeeMissing)
+}
+
+func committeeMissing(t *testing.T, in *network) {
 	const rounds = 3
-	s := startCommittee(t, rounds, "1h")
+	s := startCommittee(t, in, rounds, "1h")
 	defer s.node.Close()
 	var ways []*party.Server
 	for i := range smallParties {

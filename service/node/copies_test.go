@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/runner"
 )
 
@@ -19,7 +20,7 @@ import (
 // are open: the copies are refused, and make no session form and no round fail.
 func TestCopiedQuestions(t *testing.T) {
 	const rounds = 40
-	s := startSmall(t, rounds, "", nil)
+	s := startSmall(t, rounds, "", node.Options{})
 	defer s.node.Close()
 	target, err := url.Parse(s.node.Address)
 	if err != nil {

@@ -19,6 +19,9 @@ func With(c Options, h Hooks) Options {
 	return c
 }
 
+// Kill takes a node's record away, so that nothing is stored any more that was not. Close it then.
+func Kill(n *Node) { n.conn.Close() }
+
 // SayHandsOver says to all nodes that a node hands a federation over to one of them, under its key.
 func SayHandsOver(n *Node, name, id string) {
 	third := &Node{Options: Options{Name: name}, conn: n.conn, between: n.between}

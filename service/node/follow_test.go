@@ -52,10 +52,15 @@ func followed(
 // theirs: its sums are of all parties, and no round is lost.
 func TestCommitteeFollows(t *testing.T) {
 	t.Parallel()
+	inBubble(t, committeeFollows)
+}
+
+func committeeFollows(t *testing.T, in *network) {
 	folder, ctx := t.TempDir(), context.Background()
 	prepareJob(t, folder, 1, job{Address: "http://127.0.0.1:1", Parties: smallParties, Length: 5,
 		Step: "1h", Members: jobMembers, Privacy: "noise = \"discrete-gaussian\"\nepsilon = 2.0"})
-	s := startIn(t, folder, node.With(node.Options{}, node.Hooks{Grace: 500 * time.Millisecond}))
+	s := in.small(startIn(t, folder, in.node(node.With(node.Options{},
+		node.Hooks{Grace: 500 * time.Millisecond}))))
 	defer s.node.Close()
 	operator := newIdentity(t)
 	key := hex.EncodeToString(operator.Public().(ed25519.PublicKey))
@@ -65,6 +70,7 @@ func TestCommitteeFollows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		in.server(p.Server)
 		p.Policy, p.Log = policy, slog.New(slog.DiscardHandler)
 		p.Book = &consent.Book{File: filepath.Join(folder, fmt.Sprint("book-", i)), Key: p.Key}
 		p.Trainer = party.TrainerFunc(func(context.Context, *party.Work) (*party.Update, error) {
@@ -83,7 +89,7 @@ func TestCommitteeFollows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := party.Member{Identity: p.Identity, Server: p.Server, Key: p.Key, Policy: policy}
+		m := party.Member{Identity: p.Identity, Server: in.server(p.Server), Key: p.Key, Policy: policy}
 		s.group.Go(func() {
 			followed(t, 2, s.fed, func(f *federation.Federation) error {
 				m.Federation, m.Folder = f, filepath.Join(folder, fmt.Sprint("member-", k, f.ID[:16]))
@@ -109,12 +115,13 @@ func TestCommitteeFollows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Federation = s.fed
+	p.Federation, p.Server = s.fed, in.server(p.Server)
 	if next, err := p.Successor(ctx); next != nil || !errors.Is(err, consent.ErrPolicy) ||
 		!strings.Contains(err.Error(), "no operator that follow names signed it") ||
 		strings.Count(err.Error(), "policy") != 1 {
 		t.Errorf("nobody has signed it: %v", err)
 	}
+	time.Sleep(time.Second) // what is declared in the same instant is taken for the same
 	if _, err := s.node.Create(ctx, *files); !errors.Is(err, record.ErrExists) ||
 		!strings.Contains(err.Error(), j.Name+" was declared by the same file") {
 		t.Errorf("the same once more: %v", err)

@@ -36,6 +36,13 @@ import (
 	"github.com/hushsum/hushsum/store"
 )
 
+// Of the tests of whole federations those run in bubbles (inBubble) that need neither sockets nor
+// processes. With processes, which are killed, stay KillAtRandom, KillCommitteeAtRandom,
+// KillCommitteeServerAtEveryStep, KillHospitalsAtRandom, KillAndRestore…, Chaos, Budget, FourWays
+// and OneFile; with sockets, nodes of a cluster or an operator's NATS: Certificate…, CutOffNode,
+// ExternalNATS, FrozenLeader, FullDisk, Hostile, Load, NetworkFaults, Proxies…, Strangers… and
+// TwoClaim.
+//
 // Kill tests run servers and parties in processes of their own, which are this test's
 // binary again, and kill them with SIGKILL. Every sum is compared bit for bit with the
 // submissions that should be in it, which parties leave in files before they mask them.
@@ -627,10 +634,109 @@ func wrongSums(t *testing.T, folder string) (rounds int, wrong []string) {
 }
 
 // The server is killed before, between and after the two writes of every decision of the
-// set-up and the rounds, by default in half of these places: no decision is made twice, and
-// everything comes to its end. Sums are so long that each is stored next to the states that
-// follow it.
+// set-up and the rounds: no decision is made twice, and everything comes to its end. Sums are so
+// long that each is stored next to the states that follow it. In a bubble a kill ends all
+// connections, and leaves of the server what its record has acknowledged.
 func TestKillServerAtEveryStep(t *testing.T) {
+	t.Parallel()
+	inBubble(t, killAtEveryStep)
+}
+
+func killAtEveryStep(t *testing.T, in *network) {
+	folder := t.TempDir()
+	prepareJob(t, folder, *killRounds, job{Parties: jobParties, Length: 20_000})
+	fed, files, err := federation.ReadFiles(filepath.Join(folder, "federation.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// start starts the server, which dies at a step of its first decision.
+	start := func(step string) (server *node.Node, died chan struct{}) {
+		c := in.node(plainNode(filepath.Join(folder, "node")))
+		c.Listen = killedAddress
+		c.Hooks().Grace = 700 * time.Millisecond
+		died = make(chan struct{})
+		started, once := make(chan struct{}), sync.Once{}
+		c.Hooks().Fault = func(now string) {
+			if now == step {
+				once.Do(func() {
+					<-started
+					in.cut()
+					node.Kill(server)
+					close(died)
+				})
+			}
+		}
+		c.Summed = func(round int, parties []int, sum [][]uint64) {
+			leave(folder, fmt.Sprintf("sums/%d-%d", round, time.Now().UnixNano()), summed{parties, sum})
+		}
+		if server, err = node.Start(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		close(started)
+		return server, died
+	}
+	server, _ := start("")
+	if _, err := server.Create(t.Context(), *files); err != nil {
+		t.Fatal(err)
+	}
+	server.Close()
+	var group sync.WaitGroup
+	for i := range jobParties {
+		p, err := loadParty(folder, i, fed, "http://"+killedAddress)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.server(p.Server)
+		p.Trainer = (&job{Length: 20_000}).trainer(folder, fed, i)
+		p.Book = &consent.Book{File: filepath.Join(folder, fmt.Sprint("book-", i)), Key: p.Key}
+		p.Submitted = func(round int, values [][]uint64) {
+			leave(folder, fmt.Sprintf("submissions/%d-%d", round, i), values)
+		}
+		group.Go(func() {
+			if _, err := p.Run(t.Context()); err != nil {
+				t.Errorf("party %d: %v", i, err)
+			}
+		})
+	}
+	kills := 0
+	// One session takes five decisions, each round four; then it ends.
+	for range 5 + 4**killRounds {
+		for _, step := range []string{"object", "pointer", "sending"} {
+			server, died := start(step)
+			select {
+			case <-died:
+			case <-time.After(2 * time.Minute):
+				t.Fatalf("no decision after %d kills", kills)
+			}
+			server.Close()
+			kills++
+		}
+	}
+	server, _ = start("")
+	defer server.Close()
+	status := awaitStatus(t.Context(), t, server, fed.ID, func(s *runner.Status) bool {
+		return s.State == "ended"
+	})
+	group.Wait()
+	sums := compareSums(t, folder)
+	if status.Round != *killRounds || status.Lost != 0 || sums != *killRounds {
+		t.Errorf("%d rounds, %d lost, %d sums: want %d, 0, %d", status.Round, status.Lost, sums,
+			*killRounds, *killRounds)
+	}
+	for _, p := range status.History {
+		if p.Parties != jobParties {
+			t.Errorf("round %d has %d parties, %d stayed", p.Round, p.Parties, jobParties)
+		}
+	}
+	killed.Add(int64(kills))
+}
+
+// killedAddress is that of a server in a bubble.
+const killedAddress = "127.0.0.1:8440"
+
+// The same with processes, which a signal kills in every third of these places.
+func TestKillServerProcess(t *testing.T) {
+	suite.OnlyLong(t)
 	t.Parallel()
 	folder := t.TempDir()
 	j := job{Address: "http://" + freePort(t), Parties: jobParties, Length: 20_000}
@@ -638,29 +744,18 @@ func TestKillServerAtEveryStep(t *testing.T) {
 	parties := startJobParties(t, folder, j.Parties)
 	server := &process{role: "server", folder: folder}
 	t.Cleanup(func() { server.kill() })
-	kills := 0
-	// One session takes five decisions, each round four; then it ends.
-	for decision := range 5 + 4**killRounds {
-		for _, step := range []string{"object", "pointer", "sending"} {
-			if !suite.Long() && (decision+kills)%2 == 1 && step != "sending" {
-				continue
-			}
-			server.start(t, "HUSHSUM_TEST_KILL=1:"+step)
-			server.killed(t, 2*time.Minute)
-			kills++
-		}
+	steps, kills := []string{"object", "pointer", "sending"}, 0
+	for range 5 + 4**killRounds {
+		server.start(t, "HUSHSUM_TEST_KILL=1:"+steps[kills%3])
+		server.killed(t, 2*time.Minute)
+		kills++
 	}
 	server.start(t)
 	status := awaitEnd(t, folder, parties)
-	sums := compareSums(t, folder)
-	if status.Round != *killRounds || status.Lost != 0 || sums != *killRounds {
+	if sums := compareSums(t, folder); status.Round != *killRounds || status.Lost != 0 ||
+		sums != *killRounds {
 		t.Errorf("%d rounds, %d lost, %d sums: want %d, 0, %d", status.Round, status.Lost, sums,
 			*killRounds, *killRounds)
-	}
-	for _, p := range status.History {
-		if p.Parties != j.Parties {
-			t.Errorf("round %d has %d parties, %d stayed", p.Round, p.Parties, j.Parties)
-		}
 	}
 	killed.Add(int64(kills))
 }

@@ -289,7 +289,7 @@ func (n *Node) tell(id string, l lead) {
 	if err == nil {
 		_ = n.conn.Publish(subjectLead+id, b)
 		if l.Leaving {
-			_ = n.conn.FlushTimeout(time.Second)
+			n.flush()
 		}
 	}
 }

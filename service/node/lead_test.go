@@ -44,6 +44,7 @@ func startTwo(
 // Two nodes claim a federation at once, as when a third that led it hands it over. The one that
 // lost finds out though it has nothing to decide, and follows the other.
 func TestTwoClaim(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
 	address := startNATS(t)("a pass-word")

@@ -102,6 +102,8 @@ type hooks struct {
 	// Now returns the time that the door compares signatures with; nil: time.Now.
 	Now   func() time.Time
 	Fault func(step string) // as in record.Hold, for every federation
+	// Listen replaces net.Listen, for the door and the page.
+	Listen func(network, address string) (net.Listener, error)
 }
 
 // Times.
@@ -199,6 +201,9 @@ func Start(ctx context.Context, c Options) (*Node, error) {
 	if c.hooks.Patience == 0 {
 		c.hooks.Patience = door.DefaultPatience
 	}
+	if c.hooks.Listen == nil {
+		c.hooks.Listen = net.Listen
+	}
 	if c.hooks.Probe == 0 {
 		c.hooks.Probe = probeEvery
 	}
@@ -252,7 +257,7 @@ func (n *Node) connect(ctx context.Context) (err error) {
 		if n.conn, err = n.reach(ctx); err != nil {
 			return err
 		}
-		if js, err = jetstream.New(n.conn); err != nil {
+		if js, err = record.JetStream(n.conn); err != nil {
 			return err
 		}
 	} else {
@@ -355,7 +360,7 @@ func (n *Node) serve() error {
 	n.connections = connections
 	n.Log.Info("connections are limited", "door", connections, "page", pageConnections,
 		"files", files, "files reserved for the record", reserve)
-	listener, err := net.Listen("tcp", n.Listen)
+	listener, err := n.hooks.Listen("tcp", n.Listen)
 	if err != nil {
 		return fmt.Errorf("node: the parties' door: %w; see --listen", err)
 	}
@@ -381,7 +386,7 @@ func (n *Node) serve() error {
 	if n.Admin == "" {
 		return nil
 	}
-	admin, err := net.Listen("tcp", n.Admin)
+	admin, err := n.hooks.Listen("tcp", n.Admin)
 	if err != nil {
 		return fmt.Errorf("node: the operators' page: %w; see --admin", err)
 	}

@@ -85,7 +85,14 @@ func (n *Node) beats() {
 		}
 	}
 	n.sayHere(presence{Leaving: true})
-	_ = n.conn.FlushTimeout(time.Second)
+	n.flush()
+}
+
+// flush waits for a moment until what was published has left.
+func (n *Node) flush() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = n.conn.FlushWithContext(ctx)
 }
 
 func (n *Node) sayHere(p presence) {

@@ -48,7 +48,7 @@ func (s *small) inRounds() (status *runner.Status, stop func()) {
 
 // For whom a step waits is seen, with since when, and until when at the latest.
 func TestShownWaiting(t *testing.T) {
-	s := startSmallOf(t, 1000, "", node.Options{Admin: "127.0.0.1:0", Open: true})
+	s := startSmall(t, 1000, "", node.Options{Admin: "127.0.0.1:0", Open: true})
 	defer s.node.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer func() { cancel(); s.group.Wait() }()
@@ -82,7 +82,7 @@ func TestShownWaiting(t *testing.T) {
 // While nobody leads, the page and metrics have what was recorded, and not a federation without
 // noise in round 0.
 func TestShownWithoutLeader(t *testing.T) {
-	s := startSmallOf(t, 1000, "", node.Options{Admin: "127.0.0.1:0", Open: true})
+	s := startSmall(t, 1000, "", node.Options{Admin: "127.0.0.1:0", Open: true})
 	defer s.node.Close()
 	had, stop := s.inRounds()
 	stop()
@@ -124,7 +124,7 @@ func epsilonOf(s *runner.Status) float64 {
 
 // Where the record cannot be opened the page says why, and shows no figures in place of its own.
 func TestShownUnopened(t *testing.T) {
-	s := startSmall(t, 1000, "", nil)
+	s := startSmall(t, 1000, "", node.Options{})
 	_, stop := s.inRounds()
 	stop()
 	s.node.Close()
@@ -172,7 +172,7 @@ func TestShownUnopened(t *testing.T) {
 func TestShownWithSlowLeader(t *testing.T) {
 	var mutex sync.Mutex
 	slow, free := false, make(chan struct{})
-	s := startSmallOf(t, 1000, "", node.With(node.Options{Admin: "127.0.0.1:0", Open: true},
+	s := startSmall(t, 1000, "", node.With(node.Options{Admin: "127.0.0.1:0", Open: true},
 		node.Hooks{Fault: func(string) {
 			mutex.Lock()
 			wait := slow
@@ -229,7 +229,7 @@ func TestShownWithSlowLeader(t *testing.T) {
 
 // Parties that were there under an earlier leader are gone under the next, and not never seen.
 func TestSeenUnderAnotherLeader(t *testing.T) {
-	s := startSmall(t, 1000, "", nil)
+	s := startSmall(t, 1000, "", node.Options{})
 	_, stop := s.inRounds()
 	stop()
 	s.node.Close()

@@ -23,6 +23,7 @@ import (
 // small is a node and four parties in this process.
 type small struct {
 	t      *testing.T
+	in     *network // nil: sockets
 	folder string
 	fed    *federation.Federation
 	node   *node.Node
@@ -34,13 +35,7 @@ const smallParties = 4
 
 // startSmall declares a federation of this many rounds of a short vector, each step of which
 // waits for so long, or 10 s.
-func startSmall(t *testing.T, rounds int, step string, now func() time.Time) *small {
-	t.Helper()
-	return startSmallOf(t, rounds, step, node.With(node.Options{}, node.Hooks{Now: now}))
-}
-
-// startSmallOf is startSmall with a node of other bounds.
-func startSmallOf(t *testing.T, rounds int, step string, c node.Options) *small {
+func startSmall(t *testing.T, rounds int, step string, c node.Options) *small {
 	t.Helper()
 	c.Hooks().Grace = 500 * time.Millisecond
 	folder := t.TempDir()
@@ -78,6 +73,9 @@ func startNodeIn(t *testing.T, folder string, c node.Options) *small {
 	return s
 }
 
+// trainTime is how long parties train in a bubble, where rounds would take no time else.
+const trainTime = 200 * time.Millisecond
+
 // run has a party take part until ctx ends or the federation does.
 func (s *small) run(ctx context.Context, i int, now func() time.Time, log *safeBuffer,
 	train func() error,
@@ -87,9 +85,12 @@ func (s *small) run(ctx context.Context, i int, now func() time.Time, log *safeB
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	p.Server.Now = now
+	s.in.server(p.Server).Now = now
 	p.Log = slog.New(slog.NewTextHandler(log, nil))
 	p.Trainer = party.TrainerFunc(func(context.Context, *party.Work) (*party.Update, error) {
+		if s.in != nil {
+			time.Sleep(trainTime)
+		}
 		if err := train(); err != nil {
 			return nil, err
 		}
@@ -136,9 +137,16 @@ func trains() error { return nil }
 // The node's clock is an hour off: nobody is let in, everybody hears both times and asks
 // again, and once the clock is right all rounds are held.
 func TestClockOfServer(t *testing.T) {
+	t.Parallel()
+	inBubble(t, clockOfServer)
+}
+
+func clockOfServer(t *testing.T, in *network) {
 	var off atomic.Int64
 	off.Store(int64(time.Hour))
-	s := startSmall(t, 2, "", func() time.Time { return time.Now().Add(time.Duration(off.Load())) })
+	s := in.small(startSmall(t, 2, "", in.node(node.With(node.Options{}, node.Hooks{
+		Now: func() time.Time { return time.Now().Add(time.Duration(off.Load())) },
+	}))))
 	defer s.node.Close()
 	parties := new(safeBuffer)
 	here, there := time.Now().UTC(), time.Now().Add(time.Hour).UTC()
@@ -175,8 +183,13 @@ func TestClockOfServer(t *testing.T) {
 // One party's clock is an hour off: rounds go on without it, and it joins once its clock
 // is right.
 func TestClockOfParty(t *testing.T) {
+	t.Parallel()
+	inBubble(t, clockOfParty)
+}
+
+func clockOfParty(t *testing.T, in *network) {
 	const rounds = 400
-	s := startSmall(t, rounds, "", nil)
+	s := in.start(t, rounds)
 	defer s.node.Close()
 	var off atomic.Int64
 	off.Store(int64(-time.Hour))
@@ -209,11 +222,16 @@ func TestClockOfParty(t *testing.T) {
 // lost, and after five the federation pauses and says why; resumed, it goes on.
 func TestAllFailInTraining(t *testing.T) {
 	t.Parallel()
+	inBubble(t, allFailInTraining)
+}
+
+func allFailInTraining(t *testing.T, in *network) {
 	folder := t.TempDir()
 	prepareJob(t, folder, 8,
 		job{Address: "http://127.0.0.1:1", Parties: smallParties, Length: 5, Step: "1h"})
 	declare(t, folder, 8, 5, "1h", "parties.drop_out = 0.25", "")
-	s := startIn(t, folder, node.With(node.Options{}, node.Hooks{Grace: 500 * time.Millisecond}))
+	s := in.small(startIn(t, folder, in.node(node.With(node.Options{},
+		node.Hooks{Grace: 500 * time.Millisecond}))))
 	defer s.node.Close()
 	var broken atomic.Bool
 	broken.Store(true)
@@ -256,10 +274,15 @@ func TestAllFailInTraining(t *testing.T) {
 // it, and so do those that follow, until it is readmitted. Who is not in the roster is refused.
 func TestExclude(t *testing.T) {
 	t.Parallel()
+	inBubble(t, exclude)
+}
+
+func exclude(t *testing.T, in *network) {
 	folder := t.TempDir()
 	prepareJob(t, folder, 5, job{Address: "http://127.0.0.1:1", Parties: smallParties, Length: 5,
 		Step: "1h"})
-	s := startIn(t, folder, node.With(node.Options{}, node.Hooks{Grace: 500 * time.Millisecond}))
+	s := in.small(startIn(t, folder, in.node(node.With(node.Options{},
+		node.Hooks{Grace: 500 * time.Millisecond}))))
 	defer s.node.Close()
 	ctx := context.Background()
 	hangs := make(chan struct{})

@@ -56,7 +56,7 @@ func isClosed(c net.Conn) bool {
 
 // Headers and bodies that never come are given up, at the door and at the operators' page.
 func TestNothingComes(t *testing.T) {
-	s := startSmallOf(t, 1, "", node.With(node.Options{Admin: "127.0.0.1:0"},
+	s := startSmall(t, 1, "", node.With(node.Options{Admin: "127.0.0.1:0"},
 		node.Hooks{Patience: 100 * time.Millisecond}))
 	defer s.node.Close()
 	var all []net.Conn
@@ -84,7 +84,7 @@ func TestNothingComes(t *testing.T) {
 func TestStrangersKeepNobodyOut(t *testing.T) {
 	t.Parallel()
 	const rounds, room = 5, 4*smallParties + 4
-	s := startSmallOf(t, rounds, "", node.With(node.Options{},
+	s := startSmall(t, rounds, "", node.With(node.Options{},
 		node.Hooks{Connections: room, Patience: time.Hour}))
 	defer s.node.Close()
 	address := strings.TrimPrefix(s.node.Address, "http://")
@@ -111,7 +111,7 @@ func TestStrangersKeepNobodyOut(t *testing.T) {
 // Strangers have all connections of the page: an operator's stays.
 func TestOperatorsConnectionStays(t *testing.T) {
 	t.Parallel()
-	s := startSmallOf(t, 1, "", node.With(node.Options{Admin: "127.0.0.1:0"},
+	s := startSmall(t, 1, "", node.With(node.Options{Admin: "127.0.0.1:0"},
 		node.Hooks{Patience: time.Hour}))
 	defer s.node.Close()
 	address := strings.TrimPrefix(s.node.Page, "http://")

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,6 +44,7 @@ query = [
 // asking is a node, the parties of a roster, and their rows.
 type asking struct {
 	*testing.T
+	in        *network
 	ctx       context.Context
 	node      *node.Node
 	config    node.Options
@@ -58,14 +58,14 @@ type asking struct {
 }
 
 // newAsking starts a node for this many parties.
-func newAsking(t *testing.T, parties int) *asking {
+func newAsking(t *testing.T, in *network, parties int) *asking {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
-	w := &asking{T: t, ctx: ctx, folder: t.TempDir(), rowsOf: clinic}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	w := &asking{T: t, in: in, ctx: ctx, folder: t.TempDir(), rowsOf: clinic}
 	w.parties, w.roster = newPeople(t, "p", parties)
 	w.members, w.committee = newPeople(t, "member-", jobMembers)
-	w.config = node.With(node.Options{Folder: filepath.Join(w.folder, "node"), Name: "test",
-		Listen: "127.0.0.1:0", Admin: "127.0.0.1:0", Open: true}, node.Hooks{Plain: true})
+	w.config = in.node(node.With(node.Options{Folder: filepath.Join(w.folder, "node"), Name: "test",
+		Listen: "127.0.0.1:0", Admin: "127.0.0.1:0", Open: true}, node.Hooks{Plain: true}))
 	var err error
 	if w.node, err = node.Start(ctx, w.config); err != nil {
 		t.Fatal(err)
@@ -132,8 +132,14 @@ func (w *asking) peer(f *federation.Federation, i int) party.Party {
 		w.Fatal(err)
 	}
 	key := &keyexchange.SealKey{byte(i + 1)}
-	return party.Party{Federation: f, Identity: w.parties[i], Server: server, Folder: dir, Key: key,
-		Book: &consent.Book{File: filepath.Join(w.folder, fmt.Sprint("book-", i)), Key: key}}
+	return party.Party{
+		Federation: f,
+		Identity:   w.parties[i],
+		Server:     w.in.server(server),
+		Folder:     dir,
+		Key:        key,
+		Book:       &consent.Book{File: filepath.Join(w.folder, fmt.Sprint("book-", i)), Key: key},
+	}
 }
 
 // help has the committee help, if there is one.
@@ -147,7 +153,7 @@ func (w *asking) help(f *federation.Federation) {
 		if err != nil {
 			w.Fatal(err)
 		}
-		m := party.Member{Federation: f, Identity: identity, Server: server,
+		m := party.Member{Federation: f, Identity: identity, Server: w.in.server(server),
 			Folder: filepath.Join(w.folder, fmt.Sprint("member-", k), f.ID[:16]),
 			Key:    &keyexchange.SealKey{1}}
 		w.group.Go(func() {
@@ -185,47 +191,51 @@ func TestStudyAnswers(t *testing.T) {
 			"records = 500 }\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newAsking(t, 10)
-			f, err := w.node.Create(w.ctx, w.files(more+studyText))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if before, err := w.node.Answers(w.ctx, f.ID); err != nil || before.Parties != 0 ||
-				before.Answers != nil || len(before.Questions) != 3 {
-				t.Errorf("%+v: %v", before, err)
-			}
-			w.help(f)
-			for i := range w.parties {
-				p := w.party(f, i)
-				w.group.Go(func() {
-					if _, err := p.Run(w.ctx); err != nil {
-						t.Errorf("party %d: %v", i, err)
-					}
-				})
-			}
-			got := w.asked(f)
-			w.group.Wait()
-			all := got.Answers
-			if got.Parties != 10 || len(all) != 3 {
-				t.Fatalf("%+v", got)
-			}
-			// Three half widths are 5.9 deviations of the noise.
-			near := func(c query.Cell, want float64) {
-				t.Helper()
-				if half := (c.High-c.Low)/2 + 1e-6; math.Abs(c.Value-want) > 3*half {
-					t.Errorf("%v, want %v", c, want)
-				}
-			}
-			near(all[0].Cells[0], 200)
-			near(all[1].Cells[0], 52)
-			near(all[2].Cells[0], 300)
-			near(all[2].Cells[1], 200)
-			near(all[2].Cells[2], 0)
-			if noisy := strings.Contains(more, "noise"); noisy != (got.Spent != nil) ||
-				noisy && got.Spent.Bare().Upper > 100 {
-				t.Errorf("%v is spent", got.Spent)
+			inBubble(t, func(t *testing.T, in *network) { studyAnswers(t, in, more) })
+		})
+	}
+}
+
+func studyAnswers(t *testing.T, in *network, more string) {
+	w := newAsking(t, in, 10)
+	f, err := w.node.Create(w.ctx, w.files(more+studyText))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before, err := w.node.Answers(w.ctx, f.ID); err != nil || before.Parties != 0 ||
+		before.Answers != nil || len(before.Questions) != 3 {
+		t.Errorf("%+v: %v", before, err)
+	}
+	w.help(f)
+	for i := range w.parties {
+		p := w.party(f, i)
+		w.group.Go(func() {
+			if _, err := p.Run(w.ctx); err != nil {
+				t.Errorf("party %d: %v", i, err)
 			}
 		})
+	}
+	got := w.asked(f)
+	w.group.Wait()
+	all := got.Answers
+	if got.Parties != 10 || len(all) != 3 {
+		t.Fatalf("%+v", got)
+	}
+	// Three half widths are 5.9 deviations of the noise.
+	near := func(c query.Cell, want float64) {
+		t.Helper()
+		if half := (c.High-c.Low)/2 + 1e-6; math.Abs(c.Value-want) > 3*half {
+			t.Errorf("%v, want %v", c, want)
+		}
+	}
+	near(all[0].Cells[0], 200)
+	near(all[1].Cells[0], 52)
+	near(all[2].Cells[0], 300)
+	near(all[2].Cells[1], 200)
+	near(all[2].Cells[2], 0)
+	if noisy := strings.Contains(more, "noise"); noisy != (got.Spent != nil) ||
+		noisy && got.Spent.Bare().Upper > 100 {
+		t.Errorf("%v is spent", got.Spent)
 	}
 }
 
@@ -235,7 +245,11 @@ func TestStudyAnswers(t *testing.T) {
 // spend is within the budget of their study. A question that was answered is known again.
 func TestStudy(t *testing.T) {
 	t.Parallel()
-	w := newAsking(t, 10)
+	inBubble(t, study)
+}
+
+func study(t *testing.T, in *network) {
+	w := newAsking(t, in, 10)
 	good := w.rowsOf
 	w.rowsOf = func(i int) string {
 		if i == 9 {
@@ -280,7 +294,7 @@ func TestStudy(t *testing.T) {
 	if first.Parties != 8 || len(first.Answers) != 3 {
 		t.Fatalf("%+v", first)
 	}
-	answer, err := http.Get(w.node.Page + "/federations/" + f.ID)
+	answer, err := in.client().Get(w.node.Page + "/federations/" + f.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -378,7 +392,11 @@ func TestStudy(t *testing.T) {
 // A study trains, asks, and trains again: one ledger has all three, and the budget is of all.
 func TestStudyTrains(t *testing.T) {
 	t.Parallel()
-	w := newAsking(t, 4)
+	inBubble(t, studyTrains)
+}
+
+func studyTrains(t *testing.T, in *network) {
+	w := newAsking(t, in, 4)
 	run := func(f *federation.Federation) {
 		t.Helper()
 		for i := range w.parties {

@@ -42,6 +42,7 @@ type hospital struct {
 // yearWorld is a node and its hospitals.
 type yearWorld struct {
 	*testing.T
+	in        *network
 	ctx       context.Context
 	node      *node.Node
 	operator  ed25519.PrivateKey
@@ -76,7 +77,7 @@ func (w *yearWorld) comes(name string, f *federation.Federation) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	p := party.Party{Identity: h.key, Server: server, Key: h.seal, Book: h.book,
+	p := party.Party{Identity: h.key, Server: w.in.server(server), Key: h.seal, Book: h.book,
 		Policy: &consent.Policy{MaxEpsilon: 8, MaxEpsilonYear: 8, FollowJoined: 1,
 			Follow: []string{hex.EncodeToString(w.operator.Public().(ed25519.PublicKey))}},
 		Trainer: party.TrainerFunc(func(context.Context, *party.Work) (*party.Update, error) {
@@ -178,8 +179,8 @@ func (w *yearWorld) again(config node.Options) {
 
 // config is that of a node with a new folder, and the seal key and certificate of now.
 func (w *yearWorld) config() node.Options {
-	return node.Options{Folder: w.TempDir(), Listen: "127.0.0.1:0", KeyFile: w.keys,
-		CertificateFile: w.door}
+	return w.in.node(node.Options{Folder: w.TempDir(), Listen: "127.0.0.1:0", KeyFile: w.keys,
+		CertificateFile: w.door})
 }
 
 func (w *yearWorld) write(file string, text []byte) {
@@ -267,10 +268,22 @@ func (w *yearWorld) restored(f *federation.Federation) {
 // the model goes on, no round is lost, and what each hospital has spent is the same by the server's
 // ledger, by its own book, and to an accountant that sees messages only.
 func TestYear(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
+	t.Parallel()
+	inBubble(t, year)
+}
+
+func year(t *testing.T, in *network) {
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	w := &yearWorld{T: t, ctx: ctx, operator: newIdentity(t), hospitals: map[string]*hospital{},
-		keys: filepath.Join(t.TempDir(), "seal.key"), door: filepath.Join(t.TempDir(), "door.pem")}
+	w := &yearWorld{
+		T:         t,
+		in:        in,
+		ctx:       ctx,
+		operator:  newIdentity(t),
+		hospitals: map[string]*hospital{},
+		keys:      filepath.Join(t.TempDir(), "seal.key"),
+		door:      filepath.Join(t.TempDir(), "door.pem"),
+	}
 	w.write(w.keys, []byte(strings.Repeat("1a", 32)+"\n"))
 	w.write(w.door, madeCertificate(t))
 	config := w.config()

@@ -1,6 +1,7 @@
 package party
 
 import (
+	"context"
 	"crypto"
 	"crypto/ed25519"
 	"crypto/sha256"
@@ -41,7 +42,7 @@ func NewServer(address, fingerprint string, identity crypto.Signer) (*Server, er
 	}
 	transport := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         (&net.Dialer{Timeout: dialTime}).DialContext,
+		DialContext:         s.dial,
 		TLSClientConfig:     trusted(),
 		TLSHandshakeTimeout: dialTime,
 		IdleConnTimeout:     90 * time.Second,
@@ -72,6 +73,13 @@ func NewServer(address, fingerprint string, identity crypto.Signer) (*Server, er
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return s, nil
+}
+
+func (s *Server) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if s.Dial != nil {
+		return s.Dial(ctx, network, address)
+	}
+	return (&net.Dialer{Timeout: dialTime}).DialContext(ctx, network, address)
 }
 
 // checkAddress returns an address without a path.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -49,6 +50,8 @@ func (e *RefusalError) Error() string {
 // Server is a client of one server. It is safe for concurrent use.
 type Server struct {
 	Now func() time.Time // the time that requests are signed with; nil: time.Now
+	// Dial connects to an address of the server; nil: over TCP.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 	bases    []*base
 	at       atomic.Int64 // which of them; the next after one that does not answer

@@ -123,7 +123,7 @@ func StartEmbedded(ctx context.Context, o EmbeddedOptions) (*Embedded, error) {
 		e.Close()
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	if e.JS, err = jetstream.New(e.Conn); err != nil {
+	if e.JS, err = JetStream(e.Conn); err != nil {
 		e.Close()
 		return nil, err
 	}

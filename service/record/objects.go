@@ -7,9 +7,11 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,6 +56,9 @@ func (b *bucket) subject(name string) string {
 	}
 	return "$O." + b.name + ".M." + name
 }
+
+// pieces returns the subject of an object's content.
+func (b *bucket) pieces(nuid string) string { return "$O." + b.name + ".C." + nuid }
 
 // names lists the names of all objects, without a consumer: JetStream makes one on any of its
 // nodes, such as one that has just died.
@@ -113,13 +118,13 @@ func associated(id string, ref *Ref, part int) []byte {
 		max(ref.Parts, 1))
 }
 
-func (r *Records) putBytes(ctx context.Context, o jetstream.ObjectStore, id, kind string, b []byte,
+func (r *Records) putBytes(ctx context.Context, o *bucket, id, kind string, b []byte,
 ) (*Ref, error) {
 	return r.put(ctx, o, id, kind, len(b), bytes.NewReader(b))
 }
 
 // put stores an object of a given number of bytes under a name of its own.
-func (r *Records) put(ctx context.Context, o jetstream.ObjectStore, id, kind string, size int,
+func (r *Records) put(ctx context.Context, o *bucket, id, kind string, size int,
 	content io.WriterTo,
 ) (*Ref, error) {
 	var unique [8]byte
@@ -188,7 +193,7 @@ func (w *partWriter) flush() error {
 
 // putPart seals and stores one part.
 func (r *Records) putPart(
-	ctx context.Context, o jetstream.ObjectStore, name string, part, associated []byte,
+	ctx context.Context, o *bucket, name string, part, associated []byte,
 ) error {
 	nonce, err := keyexchange.GenerateNonce(nil)
 	if err != nil {
@@ -204,25 +209,82 @@ func (r *Records) putPart(
 
 // store stores a sealed part, with the name of the key if that is known.
 func (r *Records) store(
-	ctx context.Context, o jetstream.ObjectStore, name, under string, box []byte,
+	ctx context.Context, o *bucket, name, under string, box []byte,
 ) error {
-	piece := uint32(pieceSize)
-	if len(box) > partSize/4 {
-		piece = largePiece
-	}
-	meta := jetstream.ObjectMeta{
-		Name: name,
-		Opts: &jetstream.ObjectMetaOptions{ChunkSize: piece},
-	}
+	meta := jetstream.ObjectMeta{Name: name}
 	if under != "" {
 		meta.Metadata = map[string]string{metaKey: under}
 	}
 	err := r.retryOf(ctx, len(box), func(ctx context.Context) error {
-		_, err := o.Put(ctx, meta, bytes.NewReader(box))
-		return err
+		return r.write(ctx, o, meta, box)
 	})
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return nil
+}
+
+// write stores an object as [jetstream.ObjectStore] does. That makes a client of JetStream for each
+// object, and may leave a goroutine of it behind for good.
+func (r *Records) write(
+	ctx context.Context, o *bucket, meta jetstream.ObjectMeta, box []byte,
+) error {
+	old, err := o.GetInfo(ctx, meta.Name, jetstream.GetObjectInfoShowDeleted())
+	if err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+		return err
+	}
+	size := pieceSize
+	if len(box) > partSize/4 {
+		size = largePiece
+	}
+	digest := sha256.New()
+	digest.Write(box)
+	meta.Opts = &jetstream.ObjectMetaOptions{ChunkSize: uint32(size)}
+	info := jetstream.ObjectInfo{
+		ObjectMeta: meta,
+		Bucket:     o.name,
+		NUID:       rand.Text(),
+		Size:       uint64(len(box)),
+		Chunks:     uint32((len(box) + size - 1) / size),
+		Digest:     jetstream.GetObjectDigestValue(digest),
+	}
+	last := nats.NewMsg(o.subject(meta.Name))
+	last.Header.Set(jetstream.MsgRollup, jetstream.MsgRollupSubject)
+	if last.Data, err = json.Marshal(info); err != nil {
+		return err
+	}
+	var messages []*nats.Msg
+	for piece := range slices.Chunk(box, size) {
+		messages = append(messages, &nats.Msg{Subject: o.pieces(info.NUID), Data: piece})
+	}
+	if err := r.publish(ctx, append(messages, last)); err != nil {
+		_ = o.stream.Purge(ctx, jetstream.WithPurgeSubject(o.pieces(info.NUID)))
+		return err
+	}
+	if old != nil && !old.Deleted {
+		_ = o.stream.Purge(ctx, jetstream.WithPurgeSubject(o.pieces(old.NUID)))
+	}
+	return nil
+}
+
+// publish stores messages in their order, and returns once all are stored.
+func (r *Records) publish(ctx context.Context, messages []*nats.Msg) error {
+	var stored []jetstream.PubAckFuture
+	for _, m := range messages {
+		ack, err := r.js.PublishMsgAsync(m)
+		if err != nil {
+			return err
+		}
+		stored = append(stored, ack)
+	}
+	for _, ack := range stored {
+		select {
+		case <-ack.Ok():
+		case err := <-ack.Err():
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 	return nil
 }
@@ -339,7 +401,7 @@ func (r *Records) content(ctx context.Context, o *bucket, name string, most int,
 	if err != nil {
 		return nil, err
 	}
-	pieces := "$O." + o.name + ".C." + info.NUID
+	pieces := o.pieces(info.NUID)
 	content = make([]byte, 0, min(info.Size, uint64(most)+1))
 	for next := uint64(1); uint64(len(content)) < info.Size && len(content) <= most; {
 		err = r.retry(ctx, func(ctx context.Context) error {

@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -88,7 +89,16 @@ type Records struct {
 	buckets map[string]*bucket // of federations that were asked for, by identifier
 }
 
-// Open creates or finds the buckets and the stream. replicas is 1 or 3.
+// forget is how long JetStream's answer to a message is remembered as due.
+const forget = time.Minute
+
+// JetStream returns a client of the JetStream at a connection.
+func JetStream(conn *nats.Conn) (jetstream.JetStream, error) {
+	return jetstream.New(conn, jetstream.WithPublishAsyncTimeout(forget))
+}
+
+// Open creates or finds the buckets and the stream. js is made by [JetStream], and replicas is 1 or
+// 3.
 func Open(ctx context.Context, js jetstream.JetStream, replicas int, keys *Keys,
 ) (*Records, error) {
 	r := &Records{js: js, keys: keys, replicas: replicas,

@@ -202,8 +202,12 @@ func (r *Runner) note(notices []drive.Notice) (lines []record.Line) {
 			line.Event, r.why = "resumed", ""
 		case drive.Ended:
 			line.Event, line.Spent = "ended", r.paid().Own
-		case drive.Awaited, drive.Stall, drive.Dropped, drive.Formed:
-			r.Log.LogAttrs(context.Background(), slog.LevelInfo, n.Kind.String(), given(
+		case drive.Awaited, drive.Stall, drive.Short, drive.Dropped, drive.Formed:
+			level := slog.LevelInfo
+			if n.Kind == drive.Short {
+				level = slog.LevelWarn
+			}
+			r.Log.LogAttrs(context.Background(), level, n.Kind.String(), given(
 				slog.Uint64("session", n.Session), slog.Uint64("round", n.Round),
 				slog.Int(plural(n), len(n.Parties)), slog.String("names", r.concerned(n)),
 				slog.String("note", line.Note))...)
@@ -225,14 +229,14 @@ func plural(n drive.Notice) string {
 	return "parties"
 }
 
-// concerned names who is waited for, or has let a step pass; it is empty in other notices.
+// concerned names who is waited for, or has let steps pass; it is empty in other notices.
 func (r *Runner) concerned(n drive.Notice) string {
 	var list []string
 	name := func(i int) { list = append(list, r.nameOf(Peer{Index: i, Member: n.Member})) }
 	switch n.Kind {
 	case drive.Stall:
 		name(n.Party)
-	case drive.Awaited:
+	case drive.Awaited, drive.Short:
 		for _, i := range n.Parties {
 			name(i)
 		}

@@ -276,6 +276,8 @@ func (c *committee) notice(n drive.Notice) {
 		}
 	case drive.Stall:
 		wait(n.Party)
+	case drive.Short:
+		c.run.note(n.Err.Error())
 	case drive.Spoiler:
 		done := "spoilt"
 		if n.Err != nil { // there is evidence

@@ -180,6 +180,8 @@ func (h *hub) notice(n drive.Notice) {
 		g.run.use(h.plan.codec)
 	case drive.Lost:
 		h.lost, h.done = n.Err, g.run.clock.Now()
+	case drive.Short:
+		g.run.note(n.Err.Error())
 	case drive.Dropped, drive.Unbegun:
 		if h.tries++; h.tries == mostTries && !h.begun {
 			h.lost = n.Err // and the round is given up

@@ -127,7 +127,8 @@ func TestTimeEnds(t *testing.T) {
 	if !errors.As(err, &e) || e.Path != "rounds" {
 		t.Fatal(err)
 	}
-	if len(result.Notes) != 1 || !strings.Contains(result.Notes[0], `nobody is in "there"`) {
+	if n := result.Notes; len(n) != 2 || !strings.Contains(n[0], `nobody is in "there"`) ||
+		!strings.Contains(n[1], "is short") {
 		t.Errorf("notes %q", result.Notes)
 	}
 	for _, r := range result.Rounds {
