@@ -12,8 +12,10 @@
 // takes much longer than its processor time waits for something. "budget NOTES" prints a file of
 // budgets from notes.
 //
-// Budgets are in seconds of one machine. Its speed is the first line of their file: how long
-// a fixed piece of work took. check does the same work, and scales the budgets by what it takes.
+// Budgets are in seconds of one machine that runs the gate, whose checks share its processors with
+// the tests: alone most packages take half to two thirds as much. The machine's speed is the first
+// line of their file: how long a fixed piece of work took. check does the same work, and scales the
+// budgets by what it takes.
 package main
 
 import (
