@@ -136,7 +136,7 @@ func testFloat32Job(t *testing.T, narrow bool, narrows func(i int) bool, tcp boo
 		p.Work = func(_ context.Context, _ uint64, model []float64) ([]float64, error) {
 			vector := slices.Clone(model) // no round's are like another's
 			for k := range vector {
-				vector[k] = vector[k]/3 + .1*float64(i+k%5)
+				vector[k] = vector[k]/3 + 0.1*float64(i+k%5)
 			}
 			return vector, nil
 		}
@@ -198,7 +198,7 @@ func checkMeans(t *testing.T, j *group, narrow bool) {
 		for k := range model {
 			want := model[k] / 3
 			for _, i := range r.Parties {
-				want += .1 * float64(i+k%5) / float64(len(r.Parties))
+				want += 0.1 * float64(i+k%5) / float64(len(r.Parties))
 			}
 			if math.Abs(mean[k]-want) > 1e-2 {
 				t.Fatalf("round %d: mean %v of weight %d, want %v", r.Number, mean[k], k, want)

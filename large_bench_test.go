@@ -164,7 +164,7 @@ func largeVector(length int) []float32 {
 		norm += float64(x) * float64(x)
 	}
 	for i := range v {
-		v[i] *= float32(.99 / math.Sqrt(norm))
+		v[i] *= float32(0.99 / math.Sqrt(norm))
 	}
 	return v
 }
@@ -284,12 +284,12 @@ func checkLarge(l *large, mean []float32) error {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, x := range mean[:first] {
 		// The norm of this many Gaussian numbers is √d, but for a thousandth.
-		want := .99 / math.Sqrt(float64(len(mean))) * rng.NormFloat64() / largeParties
+		want := 0.99 / math.Sqrt(float64(len(mean))) * rng.NormFloat64() / largeParties
 		squares += (float64(x) - want) * (float64(x) - want)
 	}
 	found, want := math.Sqrt(squares/first), l.settled.StdDev(1)/largeParties
 	// The rounding of each of 20 vectors adds a little to the noise of one.
-	if found < .95*want || found > 1.5*want {
+	if found < 0.95*want || found > 1.5*want {
 		return fmt.Errorf("the mean is off by %v, want %v", found, want)
 	}
 	return nil

@@ -157,7 +157,7 @@ func (l *largeJob) takePart(ctx context.Context, role, width string) error {
 func largeUpdate[F aggregation.Float](length int) []F {
 	v := make([]F, length)
 	for i := range v {
-		v[i] = F(math.Copysign(.9/math.Sqrt(float64(length)), float64(i%3-1)))
+		v[i] = F(math.Copysign(0.9/math.Sqrt(float64(length)), float64(i%3-1)))
 	}
 	return v
 }

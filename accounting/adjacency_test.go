@@ -14,7 +14,7 @@ func TestServerLedgerHasNoAmplification(t *testing.T) {
 	spent := map[View]float64{}
 	for _, v := range []View{ServerView, PublicView} {
 		l := mustLedger(t, v, Target{1e4, 1e-5})
-		if err := l.Spend(Step{Sampled{Gaussian{2}, .01}, 50}, "ann"); err != nil {
+		if err := l.Spend(Step{Sampled{Gaussian{2}, 0.01}, 50}, "ann"); err != nil {
 			t.Fatal(err)
 		}
 		s, err := l.Spent("ann")
@@ -24,7 +24,7 @@ func TestServerLedgerHasNoAmplification(t *testing.T) {
 		spent[v] = s.Bare().Upper
 	}
 	if want := mustEpsilon(t, 1e-5, Step{Gaussian{2}, 50}).Upper; spent[ServerView] != want ||
-		spent[PublicView] > .1*want {
+		spent[PublicView] > 0.1*want {
 		t.Errorf("spent %v, unsampled %v", spent, want)
 	}
 	l := mustLedger(t, ServerView, Target{1e4, 1e-5})
@@ -101,12 +101,12 @@ func TestLedgerCounts(t *testing.T) {
 // A ledger keeps its own copy of what it records, saves by value, and is of somebody.
 func TestLedgerOwnsItsRecords(t *testing.T) {
 	l := mustLedger(t, PublicView, Target{9, 1e-5})
-	p, q := []float64{.6, .4}, []float64{.4, .6}
+	p, q := []float64{0.6, 0.4}, []float64{0.4, 0.6}
 	if err := l.Spend(Step{Sampled{Pair{P: p, Q: q}, 1}, 1}, "ann"); err != nil {
 		t.Fatal(err)
 	}
 	before, _ := l.Spent("ann")
-	copy(p, []float64{.5, .5})
+	copy(p, []float64{0.5, 0.5})
 	copy(q, p)
 	if after, err := l.Spent("ann"); err != nil || after.Bare() != before.Bare() {
 		t.Errorf("%v became %v, %v", before, after, err)
@@ -134,7 +134,7 @@ func TestLedgerOwnsItsRecords(t *testing.T) {
 }
 
 func TestOneAdjacency(t *testing.T) {
-	joins, exchanged := Step{Sampled{Gaussian{5}, .1}, 10}, Step{ReplaceOne{Gaussian{5}, .1}, 10}
+	joins, exchanged := Step{Sampled{Gaussian{5}, 0.1}, 10}, Step{ReplaceOne{Gaussian{5}, 0.1}, 10}
 	if _, err := Compose(joins, exchanged); !errors.Is(err, ErrConfig) {
 		t.Error(err)
 	}
@@ -146,7 +146,7 @@ func TestOneAdjacency(t *testing.T) {
 	if err := l.Spend(exchanged, "ann"); !errors.Is(err, ErrConfig) {
 		t.Error(err)
 	}
-	for _, plain := range []Step{{Sampled{Gaussian{5}, 1}, 1}, {Sampled{Gaussian{5}, .1}, 0}} {
+	for _, plain := range []Step{{Sampled{Gaussian{5}, 1}, 1}, {Sampled{Gaussian{5}, 0.1}, 0}} {
 		if _, err := Compose(plain, exchanged); err != nil {
 			t.Error(err)
 		}
@@ -168,7 +168,7 @@ func TestOneAdjacency(t *testing.T) {
 	}
 	// To the server replace-one is at rate 1, which Laplace noise has a bound for.
 	l = mustLedger(t, ServerView, Target{9, 1e-5})
-	if err := l.Spend(Step{ReplaceOne{Laplace{10}, .5}, 1}, "ann"); err != nil {
+	if err := l.Spend(Step{ReplaceOne{Laplace{10}, 0.5}, 1}, "ann"); err != nil {
 		t.Error(err)
 	}
 }
@@ -208,11 +208,11 @@ func TestRoundsAtTheEdges(t *testing.T) {
 
 // An event of infinite loss is in δ(ε) for every ε, +Inf too.
 func TestDeltaAtInfinity(t *testing.T) {
-	leak := Pair{P: []float64{.5, .5}, Q: []float64{1, 0}}
+	leak := Pair{P: []float64{0.5, 0.5}, Q: []float64{1, 0}}
 	for _, c := range []struct {
 		m     Mechanism
 		delta float64
-	}{{leak, .5}, {Sampled{leak, .1}, .05}, {Sampled{Gaussian{1}, .1}, 0}, {Laplace{1}, 0}} {
+	}{{leak, 0.5}, {Sampled{leak, 0.1}, 0.05}, {Sampled{Gaussian{1}, 0.1}, 0}, {Laplace{1}, 0}} {
 		comp, err := Compose(Step{c.m, 1})
 		if err != nil {
 			t.Fatal(err)
@@ -227,8 +227,8 @@ func TestDeltaAtInfinity(t *testing.T) {
 // What sampling is bounded by need not exist: two rates of one mechanism can be too
 // many steps as one.
 func TestNoWholeBound(t *testing.T) {
-	b := mustEpsilon(t, 1e-6, Step{Sampled{Gaussian{.001}, .5}, maxCount},
-		Step{Sampled{Gaussian{.001}, .6}, maxCount})
+	b := mustEpsilon(t, 1e-6, Step{Sampled{Gaussian{0.001}, 0.5}, maxCount},
+		Step{Sampled{Gaussian{0.001}, 0.6}, maxCount})
 	if !math.IsInf(b.Upper, 1) || b.Reason == "" {
 		t.Error(b)
 	}
@@ -240,7 +240,7 @@ func TestSmallRates(t *testing.T) {
 	last := math.Inf(1)
 	multipliers := []float64{1}
 	if suite.Long() {
-		multipliers = []float64{.1, .2, .5, 1}
+		multipliers = []float64{0.1, 0.2, 0.5, 1}
 	}
 	for _, z := range multipliers {
 		c, err := Compose(Step{Sampled{Gaussian{z}, 1e-9}, 10})
@@ -260,7 +260,7 @@ func TestSmallRates(t *testing.T) {
 		}
 	}
 	for _, s := range []Step{{Sampled{Gaussian{1}, 1e-300}, 1 << 30},
-		{Sampled{Gaussian{.03}, .01}, 10}} {
+		{Sampled{Gaussian{0.03}, 0.01}, 10}} {
 		if b := mustEpsilon(t, 1e-6, s); math.IsInf(b.Upper, 1) {
 			t.Errorf("%s: %v", s.Mechanism.key(), b)
 		}

@@ -124,7 +124,7 @@ func rounded(x, sign float64) string {
 		return "infinite"
 	case x >= 10000:
 		return fmt.Sprintf("%.4g", x*(1+sign*5e-4))
-	case x > 0 && x < .01:
+	case x > 0 && x < 0.01:
 		unit := math.Pow(10, math.Floor(math.Log10(x))-3)
 		return fmt.Sprintf("%.4g", sign*math.Ceil(sign*x/unit)*unit)
 	}

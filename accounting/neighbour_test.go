@@ -205,7 +205,7 @@ func TestLowerBoundsAreAttained(t *testing.T) {
 		change(&r)
 		return r
 	}
-	sampled := func(r *Round) { r.Rate, r.HiddenSchedule = .3, true }
+	sampled := func(r *Round) { r.Rate, r.HiddenSchedule = 0.3, true }
 	twoSigns := func(r *Round) {
 		r.Signs = &Lane{SumScale: 4, Sensitivity: Sensitivity{L1: 2, L2: 1.5, Dimension: 2}}
 	}
@@ -227,16 +227,16 @@ func TestLowerBoundsAreAttained(t *testing.T) {
 			"2 coordinates by 3 and 1 by 2", laplaceOutcomes(2, 3, 3, 2)},
 		{"Laplace, both norms", lap(Sensitivity{L1: 3.9, L2: 2.9, Dimension: 9}), 2,
 			"1 coordinate by 2 and 1 by 1", laplaceOutcomes(2, 2, 1)},
-		{"Laplace, no whole vector", lap(Sensitivity{L2: .9, Dimension: 3}), 2, "", nil},
+		{"Laplace, no whole vector", lap(Sensitivity{L2: 0.9, Dimension: 3}), 2, "", nil},
 		{"Laplace, more shares than the law is known for", with(lap(Sensitivity{L2: 2, Dimension: 1}),
 			func(r *Round) { r.Honest = 4 }), 1, "", nil},
 		{"Laplace, sampled", with(lap(Sensitivity{L2: 2, Dimension: 4}), sampled), 2,
-			"1 coordinate by 2", laplaceOutcomes(2, 2).sampled(.3)},
+			"1 coordinate by 2", laplaceOutcomes(2, 2).sampled(0.3)},
 		{"Laplace, signs", with(lap(Sensitivity{L2: 2, Dimension: 2}), twoSigns), 2,
 			"1 coordinate by 2, of the signs 2 coordinates by 1",
 			laplaceOutcomes(2, 2).cross(laplaceOutcomes(4, 1, 1))},
 		{"Laplace, signs, sampled", with(with(lap(Sensitivity{L2: 2, Dimension: 2}), twoSigns), sampled),
-			2, "1 coordinate by 2", laplaceOutcomes(2, 2).sampled(.3)},
+			2, "1 coordinate by 2", laplaceOutcomes(2, 2).sampled(0.3)},
 		{"Laplace, from tables", with(lap(Sensitivity{L2: 2, Dimension: 4}), func(r *Round) {
 			r.TableDistance, r.Samples = 1e-5, 10
 		}), 2, "4 coordinates by 1", laplaceOutcomes(2, 1, 1, 1, 1)},
@@ -244,11 +244,11 @@ func TestLowerBoundsAreAttained(t *testing.T) {
 			skellamOutcomes(6, 2)},
 		{"Skellam, L1 below L2", skel(Sensitivity{L1: 1, L2: 3, Dimension: 1}), 2, "1 coordinate by 1",
 			skellamOutcomes(6, 1)},
-		{"Skellam, no whole number", skel(Sensitivity{L2: .9, Dimension: 1}), 2, "", nil},
+		{"Skellam, no whole number", skel(Sensitivity{L2: 0.9, Dimension: 1}), 2, "", nil},
 		{"Skellam, more shares than calibrated to", with(skel(Sensitivity{L2: 2, Dimension: 1}),
 			func(r *Round) { r.Honest = 5 }), 2, "1 coordinate by 2", skellamOutcomes(10, 2)},
 		{"Skellam, sampled", with(skel(Sensitivity{L2: 2, Dimension: 1}), sampled), 2,
-			"1 coordinate by 2", skellamOutcomes(6, 2).sampled(.3)},
+			"1 coordinate by 2", skellamOutcomes(6, 2).sampled(0.3)},
 		{"Skellam, a vector", skel(Sensitivity{L2: 1.8, Dimension: 4}), 1,
 			"3 coordinates by 1", skellamOutcomes(6, 1).times(3)},
 		{"Skellam, a vector, sampled", with(skel(Sensitivity{L2: 2.3, Dimension: 3}), sampled), 2,
@@ -343,7 +343,7 @@ func TestLowerBoundsAreAttained(t *testing.T) {
 func TestVectorsSpendNoMoreThanTheUpperBound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dim := rapid.IntRange(1, 4).Draw(t, "dimension")
-		scale := rapid.Float64Range(.5, 8).Draw(t, "t")
+		scale := rapid.Float64Range(0.5, 8).Draw(t, "t")
 		s := Sensitivity{L2: rapid.Float64Range(1, 4).Draw(t, "L2"), Dimension: dim}
 		if rapid.Bool().Draw(t, "L1 stated") {
 			s.L1 = rapid.Float64Range(1, 8).Draw(t, "L1")
@@ -373,7 +373,7 @@ func TestVectorsSpendNoMoreThanTheUpperBound(t *testing.T) {
 				t.Fatalf("%v is not within %v", v, s)
 			}
 		}
-		delta := math.Pow(10, rapid.Float64Range(-6, -.5).Draw(t, "log δ"))
+		delta := math.Pow(10, rapid.Float64Range(-6, -0.5).Draw(t, "log δ"))
 		const rounds = 2
 		spent, err := r.Spent(ServerView, rounds, delta)
 		if err != nil {
@@ -399,7 +399,7 @@ func TestVectorsSpendNoMoreThanTheUpperBound(t *testing.T) {
 // Both other bounds are above the one divergence and the one curve that they are of: a
 // coordinate and vectors, by direct sums.
 func TestLaplaceVectorCurves(t *testing.T) {
-	for _, scale := range []float64{.3, 1, 4, 40} {
+	for _, scale := range []float64{0.3, 1, 4, 40} {
 		for _, v := range [][]int{{1}, {3}, {1, 1}, {2, 1}, {3, 3}, {2, 2, 2}, {1, 1, 1, 1}} {
 			l1, square := 0, 0
 			for _, k := range v {
@@ -432,7 +432,7 @@ func TestLaplaceVectorCurves(t *testing.T) {
 				}
 			}
 			mu := laplaceStep(scale) * s.norm()
-			for _, eps := range []float64{0, .1, 1, 3, 10} {
+			for _, eps := range []float64{0, 0.1, 1, 3, 10} {
 				g, err := GaussianDelta(1/mu, eps)
 				if err != nil {
 					t.Fatal(err)

@@ -20,7 +20,7 @@ func TestNextToNoNoise(t *testing.T) {
 			DiscreteGaussian{x, 9},
 			Skellam{x, 1}, Skellam{x, 9},
 		} {
-			for _, q := range []float64{1, .01} {
+			for _, q := range []float64{1, 0.01} {
 				for _, n := range []int{1000} {
 					var all Mechanism = m
 					if q < 1 {

@@ -11,9 +11,9 @@ import (
 func TestOptimizerResume(t *testing.T) {
 	rules := []Rule{RuleFedAvg, RuleMomentum, RuleFedAdagrad, RuleFedAdam, RuleFedYogi}
 	for _, rule := range rules {
-		first := &Optimizer{Rule: rule, Rate: .1}
+		first := &Optimizer{Rule: rule, Rate: 0.1}
 		if rule != RuleFedAvg {
-			first.Beta1 = .9
+			first.Beta1 = 0.9
 		}
 		second := *first
 		if first.Moments() != nil {
@@ -21,7 +21,7 @@ func TestOptimizerResume(t *testing.T) {
 		}
 		w := []float64{1, -2, 3}
 		for i := range 4 {
-			update := []float64{.5, float64(i), -1}
+			update := []float64{0.5, float64(i), -1}
 			next, err := first.Apply(w, update, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -31,7 +31,7 @@ func TestOptimizerResume(t *testing.T) {
 				t.Fatalf("rule %d, round %d: %v %v, want %v", rule, i, again, err, next)
 			}
 			w = next
-			fresh := Optimizer{Rule: rule, Rate: .1, Beta1: first.Beta1}
+			fresh := Optimizer{Rule: rule, Rate: 0.1, Beta1: first.Beta1}
 			if err := fresh.Resume(first.Moments()); err != nil {
 				t.Fatal(err)
 			}

@@ -145,7 +145,7 @@ func TestOptimizerErrors(t *testing.T) {
 		{"masked NaN", Optimizer{}, one, []float64{nan}, []float64{0}, ErrNotFinite},
 		{"weight NaN", Optimizer{}, []float64{nan}, one, nil, ErrNotFinite},
 		{"sum overflows", Optimizer{}, []float64{math.MaxFloat64}, []float64{math.MaxFloat64}, nil, ErrNotFinite},
-		{"mask below 0", Optimizer{}, one, one, []float64{-.1}, ErrConfig},
+		{"mask below 0", Optimizer{}, one, one, []float64{-0.1}, ErrConfig},
 		{"mask infinite", Optimizer{}, one, one, []float64{math.Inf(1)}, ErrConfig},
 		{"mask NaN", Optimizer{}, one, one, []float64{nan}, ErrConfig},
 	} {

@@ -74,7 +74,7 @@ func TestPaperClippingClaim21(t *testing.T) {
 			for _, s := range []struct {
 				steps int
 				rate  float64
-			}{{1, .01}, {1, .9}, {5, .1}, {20, .1}, {20, .01}} {
+			}{{1, 0.01}, {1, 0.9}, {5, 0.1}, {20, 0.1}, {20, 0.01}} {
 				lambda := math.Pow(1-s.rate, float64(s.steps))
 				fixed := lambda * c / (3 - 2*lambda)
 				for _, start := range []float64{0, optimum, -5 * c} {
@@ -88,14 +88,14 @@ func TestPaperClippingClaim21(t *testing.T) {
 				}
 			}
 			rate := c / (optimum + k*c) // no clipping at the optimum
-			if x := settle(clients, optimum+c, 1, min(rate, .5), 1,
+			if x := settle(clients, optimum+c, 1, min(rate, 0.5), 1,
 				clipDifference(c)); math.Abs(x-optimum) > 1e-6*c {
 				t.Errorf("c %v, k %v: difference clipping settles at %v, want %v", c, k, x, optimum)
 			}
 		}
 	}
 	const k = 3.9
-	if x := settle([]parabola{{1, -.5}, {1, -.5}, {1, k}}, 0, 1, .01, 1,
+	if x := settle([]parabola{{1, -0.5}, {1, -0.5}, {1, k}}, 0, 1, 0.01, 1,
 		clipModel(1)); math.Abs(x-(k-1)/3) > 1e-6 {
 		t.Errorf("k %v: settles at %v, want the optimum %v", k, x, (k-1)/3)
 	}
@@ -106,8 +106,8 @@ func TestPaperClippingClaim21(t *testing.T) {
 // without clipping and ½ with c = 1; Q = ∞ is 13/9 and ⅔. So clipping hurts at Q = 1
 // and helps at Q = ∞.
 func TestPaperClippingTable1(t *testing.T) {
-	clients := []parabola{{1, 4}, {4, .5}, {36, -1. / 6}}
-	const c, rate = 1, .01
+	clients := []parabola{{1, 4}, {4, 0.5}, {36, -1. / 6}}
+	const c, rate = 1, 0.01
 	found := map[string]float64{}
 	for _, p := range []struct {
 		name       string
@@ -120,7 +120,7 @@ func TestPaperClippingTable1(t *testing.T) {
 		// One step is −η times the gradient, and the threshold scales with it.
 		{"Q = 1, clipped", 1, 1, clipDifference(rate * c), 1. / 2},
 		{"Q = ∞", 1, 0, whole, 13. / 9},
-		{"Q = ∞, clipped", .01, 0, clipDifference(c), 2. / 3},
+		{"Q = ∞, clipped", 0.01, 0, clipDifference(c), 2. / 3},
 	} {
 		for _, start := range []float64{-4, 0.3, 5} {
 			x := settle(clients, start, p.serverRate, rate, p.steps, p.submit)
@@ -155,10 +155,10 @@ func TestPaperClippingClaim22(t *testing.T) {
 	for _, f := range clients {
 		steep = max(steep, length(f.gradient(optimum)))
 	}
-	if steep < .1 {
+	if steep < 0.1 {
 		t.Fatal("the clients agree on the optimum, which shows nothing")
 	}
-	for _, c := range []float64{.03, 1, 30} {
+	for _, c := range []float64{0.03, 1, 30} {
 		rate := min(c/steep, 1/smooth)
 		x := plus(optimum, 1, draw(rng, d))
 		for range 200000 {
@@ -179,7 +179,7 @@ func TestPaperClippingClaim22(t *testing.T) {
 	}
 
 	const steps = 6
-	rate := .5 / smooth
+	rate := 0.5 / smooth
 	x := draw(rng, d)
 	for i, f := range clients {
 		h := mat.NewDense(d, d, nil)
@@ -224,8 +224,8 @@ func TestPaperClippingTheorem31(t *testing.T) {
 		left, spread float64
 	}{
 		{[]float64{1, 1, 1}, 1, 1, 0},
-		{[]float64{4, 4}, 1, .25, 0}, // equal norms: a shorter step, no spread
-		{[]float64{0, 2, 4}, 1, 1.75 / 3, (1.25/3 + .25/3 + 1./3) / 3},
+		{[]float64{4, 4}, 1, 0.25, 0}, // equal norms: a shorter step, no spread
+		{[]float64{0, 2, 4}, 1, 1.75 / 3, (1.25/3 + 0.25/3 + 1./3) / 3},
 		{[]float64{1, 3}, 1, 2. / 3, 1. / 3},
 	} {
 		left, spread, err := aggregation.ClipSpread(c.norms, c.c)
@@ -297,13 +297,13 @@ func TestPaperClippingTheorem31(t *testing.T) {
 
 	// Table 1 at Q = 1 stays at ½, where for many rounds and small rates all that is
 	// left of the bound is the spread.
-	slopes := []float64{.5 - 4, 4*.5 - 2, 36*.5 + 6}
+	slopes := []float64{0.5 - 4, 4*0.5 - 2, 36*0.5 + 6}
 	const small, curve = 1e-3, 36
 	left, spread, err := aggregation.ClipSpread([]float64{3.5, 0, 24}, 1)
 	slope := (slopes[0] + slopes[1] + slopes[2]) / 3
 	apart := math.Pow(slopes[2]-slope, 2)
 	if bound := 75 * small * small * curve * apart * left; err != nil || left*slope*slope < 10*bound ||
-		spread < .3 {
+		spread < 0.3 {
 		t.Errorf("at ½: ᾱ‖∇f‖² %v, without the spread's terms %v; spread %v, %v", left*slope*slope, bound,
 			spread, err)
 	}
@@ -326,7 +326,7 @@ func TestPaperClippingTheorem32(t *testing.T) {
 		return must(c.Epsilon(delta)).Upper
 	}
 	for _, rounds := range []int{500, 2000} {
-		for _, share := range []float64{.25, .5, 1} {
+		for _, share := range []float64{0.25, 0.5, 1} {
 			epsilon := share * q * q * float64(rounds)
 			got := certified(rounds, epsilon)
 			t.Logf("T %d, ε = %.2f·q²T = %.3f: certified %.3f", rounds, share, epsilon, got)

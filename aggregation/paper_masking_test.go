@@ -23,8 +23,8 @@ func maskOf(g aggregation.GradientMask, updates [][]float64) []float64 {
 func rules() map[string]aggregation.Optimizer {
 	return map[string]aggregation.Optimizer{
 		"FedAvg":  {},
-		"FedAdam": {Rule: aggregation.RuleFedAdam, Rate: .05, Beta1: .9},
-		"FedYogi": {Rule: aggregation.RuleFedYogi, Rate: .05, Beta1: .9},
+		"FedAdam": {Rule: aggregation.RuleFedAdam, Rate: 0.05, Beta1: 0.9},
+		"FedYogi": {Rule: aggregation.RuleFedYogi, Rate: 0.05, Beta1: 0.9},
 	}
 }
 
@@ -47,11 +47,11 @@ func TestPaperMaskDefinition(t *testing.T) {
 		up, down   int
 		soft, hard float64
 	}{
-		{5, 5, 0, 0}, {6, 4, .2, 0}, {4, 6, .2, 0}, {7, 3, 1, 1}, {3, 7, 1, 1}, {10, 0, 1, 1}, {0, 10, 1, 1},
+		{5, 5, 0, 0}, {6, 4, 0.2, 0}, {4, 6, 0.2, 0}, {7, 3, 1, 1}, {3, 7, 1, 1}, {10, 0, 1, 1}, {0, 10, 1, 1},
 		{1, 1, 0, 0}, {2, 0, 1, 1}, {0, 2, 1, 1},
 	} {
 		soft := maskOf(softMask, votes(c.up, c.down))[0]
-		hard := maskOf(aggregation.GradientMask{Kind: aggregation.HardMask, Threshold: .4},
+		hard := maskOf(aggregation.GradientMask{Kind: aggregation.HardMask, Threshold: 0.4},
 			votes(c.up, c.down))[0]
 		if math.Abs(soft-c.soft) > 1e-15 || hard != c.hard {
 			t.Errorf("%d : %d: soft %v, AND %v; want %v, %v", c.up, c.down, soft, hard, c.soft, c.hard)
@@ -62,7 +62,7 @@ func TestPaperMaskDefinition(t *testing.T) {
 	for range 6 {
 		rest = append(rest, []float64{0})
 	}
-	if m := maskOf(softMask, rest)[0]; m != .2 {
+	if m := maskOf(softMask, rest)[0]; m != 0.2 {
 		t.Errorf("3 : 1 of ten: %v, want 0.2", m)
 	}
 }
@@ -160,7 +160,7 @@ func TestPaperMaskLemma1(t *testing.T) {
 		x := draw(rand.New(rand.NewPCG(63, 7)), 8)
 		start := meanValue(clients, x)
 		least := meanValue(clients, descent(clients, x, 1/smooth, 4000))
-		for _, share := range []float64{1, .3} {
+		for _, share := range []float64{1, 0.3} {
 			rate := share / smooth
 			last, small, masks := start, math.Inf(1), 0
 			round := 0
@@ -183,7 +183,7 @@ func TestPaperMaskLemma1(t *testing.T) {
 				t.Errorf("%s: the mask did something in %d rounds only", name, masks)
 			}
 		}
-		up := maskedDescent(clients, x, 1, .3/smooth, -1, 3, func(_, _, _ []float64) {})
+		up := maskedDescent(clients, x, 1, 0.3/smooth, -1, 3, func(_, _, _ []float64) {})
 		if meanValue(clients, up) <= start {
 			t.Errorf("%s: the other sign descends", name)
 		}
@@ -298,9 +298,9 @@ func TestPaperMaskProposition48(t *testing.T) {
 		gap := meanValue(clients, begin) - least
 		var worst float64
 		for _, rounds := range []int{10, 100, 1000} {
-			for _, alpha := range []float64{.1, .5, 1} {
+			for _, alpha := range []float64{0.1, 0.5, 1} {
 				for _, steps := range []int{1, 5} {
-					for _, spread := range []float64{0, .5} {
+					for _, spread := range []float64{0, 0.5} {
 						k := float64(steps)
 						own, all := gradients(clients, begin)
 						variance := spread * spread * d
@@ -322,7 +322,7 @@ func TestPaperMaskProposition48(t *testing.T) {
 							m := make([]float64, d)
 							for j := range m {
 								m[j] = 2 * alpha * rng.Float64()
-								if alpha > .5 {
+								if alpha > 0.5 {
 									m[j] = 1
 								}
 							}
@@ -359,7 +359,7 @@ func TestPaperMaskProposition5(t *testing.T) {
 		for _, c := range []struct {
 			share   float64 // of 1/(2L)
 			printed bool    // whether the bound holds as printed, with C = 10
-		}{{1, true}, {.1, true}, {1e-5, false}} {
+		}{{1, true}, {0.1, true}, {1e-5, false}} {
 			share := c.share
 			rate := share / (2 * smooth)
 			small, steep := math.Inf(1), 0.0
@@ -428,7 +428,7 @@ func TestPaperMaskStability(t *testing.T) {
 		t.Errorf("5 at 1, 5 at −1: masked in %v of cases, to 0 in %v; want all", share, zeroed)
 	}
 	// Only the difference of shares without those at 0: 6 − 2 of ten.
-	if share, _ := changed(group(6, 2, 2), 1e-3); math.Abs(share-.25) > slack {
+	if share, _ := changed(group(6, 2, 2), 1e-3); math.Abs(share-0.25) > slack {
 		t.Errorf("6 up, 2 down, 2 at 0: masked in %v of cases, want 1/4", share)
 	}
 	// The true form, and its rate.
@@ -438,13 +438,13 @@ func TestPaperMaskStability(t *testing.T) {
 		if float64(c.up-c.down-c.rest)/float64(n) < tau-1e-12 {
 			t.Fatalf("%v is outside the premise", c)
 		}
-		for _, spread := range []float64{1, .5, .3, .1} {
+		for _, spread := range []float64{1, 0.5, 0.3, 0.1} {
 			share, _ := changed(group(c.up, c.down, c.rest), spread)
 			limit := float64(c.up+c.down) * math.Exp(-1/(2*spread*spread))
 			if share > limit+slack {
 				t.Errorf("%v, σ %v: masked in %v of cases, limit %v", c, spread, share, limit)
 			}
-			if spread == .1 && share > 0 {
+			if spread == 0.1 && share > 0 {
 				t.Errorf("%v, σ %v: masked in %v of cases, want none", c, spread, share)
 			}
 		}
@@ -461,7 +461,7 @@ func TestPaperMaskControls(t *testing.T) {
 			updates = append(updates, draw(rng, 40))
 		}
 		average := func(kind aggregation.MaskKind) (m []float64, a float64) {
-			m = maskOf(aggregation.GradientMask{Kind: kind, Threshold: .4}, updates)
+			m = maskOf(aggregation.GradientMask{Kind: kind, Threshold: 0.4}, updates)
 			for _, x := range m {
 				a += x / float64(len(m))
 			}
@@ -480,11 +480,11 @@ func TestPaperMaskControls(t *testing.T) {
 		}
 	}
 	for _, kind := range []aggregation.MaskKind{aggregation.RescaledMask, aggregation.FlatMask} {
-		m := maskOf(aggregation.GradientMask{Kind: kind, Threshold: .4}, [][]float64{{1, -2}, {3, -4}})
+		m := maskOf(aggregation.GradientMask{Kind: kind, Threshold: 0.4}, [][]float64{{1, -2}, {3, -4}})
 		if !slices.Equal(m, []float64{1, 1}) {
 			t.Errorf("kind %d where all agree: %v", kind, m)
 		}
-		m = maskOf(aggregation.GradientMask{Kind: kind, Threshold: .4}, [][]float64{{1, -2}, {-3, 4}})
+		m = maskOf(aggregation.GradientMask{Kind: kind, Threshold: 0.4}, [][]float64{{1, -2}, {-3, 4}})
 		if !slices.Equal(m, []float64{0, 0}) {
 			t.Errorf("kind %d where none agree: %v", kind, m)
 		}
@@ -494,14 +494,14 @@ func TestPaperMaskControls(t *testing.T) {
 // TestPaperMaskAdaptiveConstant: √(v + e⁻³), as the texts print it, against √v + τ of
 // "Adaptive Federated Optimization". Under the root no step is longer than |m|/√τ.
 func TestPaperMaskAdaptiveConstant(t *testing.T) {
-	const tau, beta1, beta2 = 1e-3, .9, .99
+	const tau, beta1, beta2 = 1e-3, 0.9, 0.99
 	for _, rule := range []aggregation.Rule{aggregation.RuleFedAdam, aggregation.RuleFedYogi,
 		aggregation.RuleFedAdagrad} {
 		for _, inside := range []bool{false, true} {
 			o := aggregation.Optimizer{Rule: rule, Beta1: beta1, TauInside: inside}
 			var w, m float64
 			v := tau * tau
-			for k, d := range []float64{.3, -.01, 1e-4, 2, 0} {
+			for k, d := range []float64{0.3, -0.01, 1e-4, 2, 0} {
 				m = beta1*m + (1-beta1)*d
 				switch rule {
 				case aggregation.RuleFedAdam:

@@ -35,8 +35,8 @@ func TestPaperTicketsAcceleration(t *testing.T) {
 		}
 	}
 	random := func(int) []float64 { return draw(rng, d) }
-	for _, c := range []struct{ tau, lambda float64 }{{.5, .85}, {.5, 1}, {.3, .9}, {1, .85},
-		{.5, 0}} {
+	for _, c := range []struct{ tau, lambda float64 }{{0.5, 0.85}, {0.5, 1}, {0.3, 0.9}, {1, 0.85},
+		{0.5, 0}} {
 		run(c.tau, c.lambda, -1, random, func(round int, printed, ours []float64) {
 			if off := length(minus(printed, ours)); off > 1e-12 {
 				t.Errorf("τ %v, λ %v, round %d: %v apart", c.tau, c.lambda, round, off)
@@ -47,7 +47,7 @@ func TestPaperTicketsAcceleration(t *testing.T) {
 	still := func(int) []float64 { return target }
 	distance := map[float64]float64{}
 	for _, sign := range []float64{-1, 1} {
-		run(.1, .85, sign, still, func(round int, printed, _ []float64) {
+		run(0.1, 0.85, sign, still, func(round int, printed, _ []float64) {
 			if round == 10 {
 				distance[sign] = length(minus(printed, target))
 			}

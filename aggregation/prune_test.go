@@ -85,16 +85,16 @@ func TestPruneCount(t *testing.T) {
 	for _, ofAll := range []bool{false, true} {
 		kept := n
 		for round := 1; round <= 30; round++ {
-			kept -= PruneCount(n, kept, .1, .9, ofAll)
-			want := 1 - math.Pow(.9, float64(round))
+			kept -= PruneCount(n, kept, 0.1, 0.9, ofAll)
+			want := 1 - math.Pow(0.9, float64(round))
 			if ofAll {
 				want = float64(round) / 10
 			}
-			if got := 1 - float64(kept)/n; math.Abs(got-min(want, .9)) > 1e-4 {
-				t.Errorf("of all %v, round %d: %v pruned, want %v", ofAll, round, got, min(want, .9))
+			if got := 1 - float64(kept)/n; math.Abs(got-min(want, 0.9)) > 1e-4 {
+				t.Errorf("of all %v, round %d: %v pruned, want %v", ofAll, round, got, min(want, 0.9))
 			}
 		}
-		if PruneCount(n, kept, .1, .9, ofAll) != 0 {
+		if PruneCount(n, kept, 0.1, 0.9, ofAll) != 0 {
 			t.Error("pruning goes on beyond the target")
 		}
 	}

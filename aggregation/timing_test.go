@@ -15,7 +15,7 @@ func TestClipTiming(t *testing.T) {
 		out := make([]float64, length)
 		for i := range out {
 			// A norm of some 0.5 or 2.
-			out[i] = (rand.Float64() - .5) * []float64{.027, .108}[class]
+			out[i] = (rand.Float64() - 0.5) * []float64{0.027, 0.108}[class]
 		}
 		return out
 	}

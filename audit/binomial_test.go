@@ -14,8 +14,8 @@ func TestBinomialBounds(t *testing.T) {
 		{BinomialLower(50, 50, 0.01), 1 - none},
 		{BinomialUpper(50, 50, 0.01), 1},
 		// 7 of 20 at 95 % (Clopper, Pearson 1934): 0.154 to 0.592.
-		{BinomialLower(7, 20, 0.025), .1539},
-		{BinomialUpper(7, 20, 0.025), .5922},
+		{BinomialLower(7, 20, 0.025), 0.1539},
+		{BinomialUpper(7, 20, 0.025), 0.5922},
 	} {
 		if math.Abs(c.got-c.want) > 5e-5 {
 			t.Errorf("%v, want %v", c.got, c.want)

@@ -66,7 +66,7 @@ func TestSampledSums(t *testing.T) {
 		}
 		if l2 := s.Mechanism().Vector.Sensitivity.L2; c.multiplier > 0 {
 			z := s.Mechanism().Vector.SumStdDev(round.Shares) / l2
-			if math.Abs(z/c.multiplier-1) > .01 {
+			if math.Abs(z/c.multiplier-1) > 0.01 {
 				t.Errorf("%s: multiplier %.4f, want %v", c.parties, z, c.multiplier)
 			}
 		}

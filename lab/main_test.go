@@ -56,7 +56,7 @@ func filesIn(t *testing.T, dir string) (paths []string) {
 
 // mock is an experiment that takes no time: two arms with a figure.
 func mock() *experiments.Table {
-	published := -.01
+	published := -0.01
 	return &experiments.Table{
 		Name:     "mock",
 		Title:    strings.Repeat("A title that needs two lines. ", 4),
@@ -69,17 +69,17 @@ func mock() *experiments.Table {
 		Rows: []experiments.Row{
 			{
 				Labels:    []string{"label-skew", "plain"},
-				Values:    [][]float64{{.5, 1e-9}, {.6, math.NaN()}},
-				Published: map[string]float64{"accuracy": .924},
+				Values:    [][]float64{{0.5, 1e-9}, {0.6, math.NaN()}},
+				Published: map[string]float64{"accuracy": 0.924},
 			},
-			{Labels: []string{"iid", "masked"}, Values: [][]float64{{.25, 0}, nil}},
+			{Labels: []string{"iid", "masked"}, Values: [][]float64{{0.25, 0}, nil}},
 		},
 		Seeds: 2, Complete: true,
 		Findings: []experiments.Finding{
 			{
 				Claim:     "masked less plain",
 				Percent:   true,
-				Measured:  experiments.Interval{Mean: -.02, Low: -.03, High: -.01, N: 2},
+				Measured:  experiments.Interval{Mean: -0.02, Low: -0.03, High: -0.01, N: 2},
 				Expected:  -1,
 				Published: &published,
 			},
@@ -101,9 +101,9 @@ func mock() *experiments.Table {
 					{
 						Name: "plain",
 						X:    []float64{1, 2, 4},
-						Runs: [][]float64{{.1, .2, .3}, {.2, .3, .4}},
+						Runs: [][]float64{{0.1, 0.2, 0.3}, {0.2, 0.3, 0.4}},
 					},
-					{Name: "masked", X: []float64{1, 2, 4}, Runs: [][]float64{{.1, .2, .25}}},
+					{Name: "masked", X: []float64{1, 2, 4}, Runs: [][]float64{{0.1, 0.2, 0.25}}},
 				},
 			},
 			{
@@ -272,7 +272,7 @@ func TestExperimentJSON(t *testing.T) {
 	}
 	first := o.Rows[0].Accuracy
 	if o.Name != "mock" || o.Seeds != 2 || !o.Complete || len(o.Files) != 6 || len(o.Rows) != 2 ||
-		math.Abs(*first.Mean-.55) > 1e-12 || *first.Published != .924 ||
+		math.Abs(*first.Mean-0.55) > 1e-12 || *first.Published != 0.924 ||
 		o.Rows[1].Accuracy.Published != nil || o.Rows[1].Accuracy.Values[1] != nil ||
 		o.Findings[0].Verdict != "seen" || o.Findings[1].Low != nil {
 		t.Errorf("%s", out)

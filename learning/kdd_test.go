@@ -27,7 +27,7 @@ func TestParseKDD(t *testing.T) {
 		for _, x := range row[:kddFeatures-1] {
 			norm += x * x
 		}
-		if row[kddFeatures-1] != 1 || norm > 1+1e-12 || norm < .9 {
+		if row[kddFeatures-1] != 1 || norm > 1+1e-12 || norm < 0.9 {
 			t.Errorf("row %d: norm² %v, constant %v", i, norm, row[kddFeatures-1])
 		}
 	}

@@ -257,14 +257,14 @@ func TestLeNetLearns(t *testing.T) {
 	train, test = train.view(0, 2000), test.view(0, 500)
 	for _, m := range []LeNet{{Side: 28, Outputs: 10}, {Side: 28, Outputs: 10, BatchNorm: true}} {
 		w := m.Init(1)
-		if _, err := (SGD{Rate: .02, Momentum: .9, Batch: 32, Epochs: 2}).
+		if _, err := (SGD{Rate: 0.02, Momentum: 0.9, Batch: 32, Epochs: 2}).
 			Train(m, w, train, 1); err != nil {
 			t.Fatal(err)
 		}
 		c, err := Evaluate(m, w, test)
 		must(t, err)
 		t.Logf("batch norm %v: %.4f after 2 epochs of 2,000 rows", m.BatchNorm, c.Accuracy())
-		if c.Accuracy() < .6 {
+		if c.Accuracy() < 0.6 {
 			t.Errorf("batch norm %v: accuracy %v", m.BatchNorm, c.Accuracy())
 		}
 	}
@@ -281,7 +281,7 @@ func BenchmarkLeNet(b *testing.B) {
 			w := startOf(m, 1)
 			conv, top := m.layers()
 			var took, bare time.Duration
-			sgd := SGD{Rate: 1e-9, Momentum: .9, Batch: batch, Steps: 1}
+			sgd := SGD{Rate: 1e-9, Momentum: 0.9, Batch: batch, Steps: 1}
 			for b.Loop() {
 				start := time.Now()
 				if _, err := sgd.Train(m, w, d, 1); err != nil {
@@ -338,7 +338,7 @@ func TestLeNetCentral(t *testing.T) {
 	w := m.Init(1)
 	start := time.Now()
 	for epoch := range 10 {
-		sgd := SGD{Rate: .01, Momentum: .9, WeightDecay: 1e-5, Batch: 32}
+		sgd := SGD{Rate: 0.01, Momentum: 0.9, WeightDecay: 1e-5, Batch: 32}
 		if _, err := sgd.Train(m, w, train, uint64(epoch)); err != nil {
 			t.Fatal(err)
 		}
@@ -347,7 +347,7 @@ func TestLeNetCentral(t *testing.T) {
 		must(t, err)
 		t.Logf("epoch %d: %.4f, %.0f images/s", epoch+1, c.Accuracy(),
 			float64((epoch+1)*train.Len())/took.Seconds())
-		if epoch == 9 && c.Accuracy() < .88 {
+		if epoch == 9 && c.Accuracy() < 0.88 {
 			t.Errorf("accuracy %v after ten epochs", c.Accuracy())
 		}
 	}
@@ -360,7 +360,7 @@ func TestLeNetAllocations(t *testing.T) {
 	w := startOf(m, 1)
 	perTrain := func(steps int) float64 {
 		return testing.AllocsPerRun(5, func() {
-			if _, err := (SGD{Rate: 1e-9, Momentum: .9, Batch: 8, Steps: steps}).
+			if _, err := (SGD{Rate: 1e-9, Momentum: 0.9, Batch: 8, Steps: steps}).
 				Train(m, w, d, 1); err != nil {
 				t.Fatal(err)
 			}

@@ -428,7 +428,7 @@ func TestPartitionPersonal(t *testing.T) {
 		}
 	}
 	clients, err = PartitionPersonal(pictures(8000, 10), test,
-		PersonalOptions{Clients: 15, Concentration: .5, Test: 40, Seed: 3})
+		PersonalOptions{Clients: 15, Concentration: 0.5, Test: 40, Seed: 3})
 	must(t, err)
 	for c, p := range clients {
 		if p.Train.Len() != 50 || p.Validation.Len() != 50 || p.Test.Len() != 40 {

@@ -279,10 +279,10 @@ func TestSGDOverAllRows(t *testing.T) {
 		d := scattered(rows, 9, 2, 5)
 		want := normal(9, 6)
 		got := slices.Clone(want)
-		if err := m.Train(want, d, .7, 120); err != nil {
+		if err := m.Train(want, d, 0.7, 120); err != nil {
 			t.Fatal(err)
 		}
-		if steps, err := (SGD{Rate: .7, Steps: 120}).Train(m, got, d, 8); err != nil || steps != 120 ||
+		if steps, err := (SGD{Rate: 0.7, Steps: 120}).Train(m, got, d, 8); err != nil || steps != 120 ||
 			!slices.Equal(got, want) {
 			t.Errorf("%d rows: %d steps, %v, another outcome", rows, steps, err)
 		}
@@ -297,7 +297,7 @@ func TestSGDInterrupt(t *testing.T) {
 		start := normal(m.NumParams(), 6)
 		for after := range 3 {
 			w, asked := slices.Clone(start), 0
-			s := SGD{Rate: .1, Steps: math.MaxInt32, Batch: 20 * after, Interrupt: func() error {
+			s := SGD{Rate: 0.1, Steps: math.MaxInt32, Batch: 20 * after, Interrupt: func() error {
 				if asked++; asked > after {
 					return stop
 				}
@@ -309,7 +309,7 @@ func TestSGDInterrupt(t *testing.T) {
 			}
 		}
 		free, bound := slices.Clone(start), slices.Clone(start)
-		s := SGD{Rate: .1, Epochs: 3, Batch: 5}
+		s := SGD{Rate: 0.1, Epochs: 3, Batch: 5}
 		if _, err := s.Train(m, free, d, 1); err != nil {
 			t.Fatal(err)
 		}

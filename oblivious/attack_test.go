@@ -163,10 +163,10 @@ func TestAttackSenderReadsChoices(t *testing.T) {
 				for i := range count / 8 {
 					agree += 8 - bits.OnesCount8(sum[i]^x[i])
 				}
-				worst = max(worst, math.Abs(float64(agree)/float64(count)-.5))
+				worst = max(worst, math.Abs(float64(agree)/float64(count)-0.5))
 			}
 		}
-		if broken := worst > .12; broken != w.broken {
+		if broken := worst > 0.12; broken != w.broken {
 			t.Errorf("%s: choices are read in a share of 1/2 ± %.3f", w.name, worst)
 		}
 		t.Logf("%s: choices are read in a share of 1/2 ± %.3f", w.name, worst)

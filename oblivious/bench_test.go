@@ -137,7 +137,7 @@ func size(envelopes []protocol.Envelope) (n int) {
 
 func BenchmarkLeastCoins(b *testing.B) {
 	for b.Loop() {
-		if _, err := LeastCoins(16, .5, 1e-6); err != nil {
+		if _, err := LeastCoins(16, 0.5, 1e-6); err != nil {
 			b.Fatal(err)
 		}
 	}

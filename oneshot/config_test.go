@@ -68,7 +68,7 @@ func TestParameters(t *testing.T) {
 				} else if top > float64(d.Scale)/2 {
 					t.Errorf("n = %d, %d bits: sums do not fit %d", n, bits, d.Scale)
 				} else {
-					top = float64(d.Scale) * (float64(d.tail) + .5)
+					top = float64(d.Scale) * (float64(d.tail) + 0.5)
 				}
 				if 2*top >= float64(d.Modulus) {
 					t.Errorf("n = %d, %d bits: sums to %g do not fit %d", n, bits, top, d.Modulus)

@@ -43,14 +43,14 @@ func TestCalibrate(t *testing.T) {
 				}
 				return s.Bare().Upper
 			}
-			if at, less := spent(z), spent(.99*z); at > eps || less <= eps {
+			if at, less := spent(z), spent(0.99*z); at > eps || less <= eps {
 				t.Errorf("%v, budget %v: %v with multiplier %v, %v with 1 %% less", family, eps, at, z, less)
 			}
 			exact, err := accounting.GaussianEpsilon(z/math.Sqrt(rounds), budget.Delta)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if family != accounting.FamilyDiscreteLaplace && (exact.Lower > eps || exact.Upper < .8*eps) {
+			if family != accounting.FamilyDiscreteLaplace && (exact.Lower > eps || exact.Upper < 0.8*eps) {
 				t.Errorf("%v, budget %v: a Gaussian of multiplier %v spends %v", family, eps, z, exact)
 			}
 		}
@@ -81,7 +81,8 @@ func TestCalibrateInNarrowRings(t *testing.T) {
 			t.Errorf("%d bits, ε = %v: %v with multiplier %v, %v", c.bits, c.eps, s, z, err)
 		}
 	}
-	for name, signs := range map[string]*Signs{"signs": {Dimension: 9, Part: .5}, "votes": Votes(40)} {
+	for name, signs := range map[string]*Signs{"signs": {Dimension: 9, Part: 0.5},
+		"votes": Votes(40)} {
 		r := release()
 		r.Promise, r.Dimension, r.Noise.Bits, r.Signs = Assumed(40, 40), 9, 20, signs
 		z, err := r.Calibrate(Budget{Epsilon: 4}, 20)
@@ -104,7 +105,7 @@ func TestCalibrateInNarrowRings(t *testing.T) {
 // Secret coins save noise, against the server too.
 func TestCalibrateSampled(t *testing.T) {
 	r := release()
-	r.Rate, r.Noise.Bits = .1, 20
+	r.Rate, r.Noise.Bits = 0.1, 20
 	multiplier := func(view accounting.View) float64 {
 		z, err := r.Calibrate(Budget{Epsilon: 2, Against: view}, 10)
 		if err != nil {
@@ -148,7 +149,7 @@ func TestBadBudgets(t *testing.T) {
 	}
 	r := release()
 	r.Noise.Bits = 9
-	if _, err := r.Calibrate(Budget{Epsilon: .01}, 4); !errors.Is(err, aggregation.ErrBits) {
+	if _, err := r.Calibrate(Budget{Epsilon: 0.01}, 4); !errors.Is(err, aggregation.ErrBits) {
 		t.Errorf("no room: %v", err)
 	}
 	ledger, err := Budget{Epsilon: 3}.Ledger(accounting.Statement{})

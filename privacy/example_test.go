@@ -44,7 +44,7 @@ func Example() {
 	const came = 250
 	sum := make([]uint64, layout[0].Length)
 	for range came {
-		answers := []float64{.2, .4, .6, .8, 1}
+		answers := []float64{0.2, 0.4, 0.6, 0.8, 1}
 		submission, err := m.Encode(rotation, answers, nil, nil)
 		if err != nil {
 			fmt.Println(err)

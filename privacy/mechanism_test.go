@@ -89,7 +89,7 @@ func TestDecodeIsMean(t *testing.T) {
 		}
 		if rapid.Bool().Draw(t, "signs") {
 			r.Noise.Family = accounting.FamilySkellam
-			r.Signs = &Signs{Dimension: d, Part: .999, MinMultiplier: .005}
+			r.Signs = &Signs{Dimension: d, Part: 0.999, MinMultiplier: 0.005}
 		}
 		m, err := r.Mechanism()
 		if err != nil {
@@ -180,7 +180,7 @@ func TestDecodeIsMean(t *testing.T) {
 // TestEncodeToHasNoSigns: what EncodeTo refuses leaves nothing in the vector.
 func TestEncodeToHasNoSigns(t *testing.T) {
 	r := release()
-	r.Noise.Family, r.Signs = accounting.FamilySkellam, &Signs{Dimension: 40, Part: .5}
+	r.Noise.Family, r.Signs = accounting.FamilySkellam, &Signs{Dimension: 40, Part: 0.5}
 	m := mechanism(t, r)
 	layout, err := m.Layout()
 	if err != nil {

@@ -51,18 +51,18 @@ func TestConfig(t *testing.T) {
 		{"no coordinates", func(r *Release) { r.Dimension = 0 }, "Dimension", nil, false},
 		{"rate", func(r *Release) { r.Rate = 1.5 }, "Rate", nil, false},
 		{"rate NaN", func(r *Release) { r.Rate = math.NaN() }, "Rate", nil, false},
-		{"no signs", signs(0, .5, 0), "Signs.Dimension", nil, false},
+		{"no signs", signs(0, 0.5, 0), "Signs.Dimension", nil, false},
 		{"all for signs", signs(1, 1, 0), "Signs.Part", nil, false},
 		{"nothing for signs", signs(1, 0, 0), "Signs.Part", nil, false},
-		{"least NaN", signs(1, .5, math.NaN()), "Signs.MinMultiplier", nil, false},
-		{"least infinite", signs(1, .5, math.Inf(1)), "Signs.MinMultiplier", nil, false},
+		{"least NaN", signs(1, 0.5, math.NaN()), "Signs.MinMultiplier", nil, false},
+		{"least infinite", signs(1, 0.5, math.Inf(1)), "Signs.MinMultiplier", nil, false},
 		{"2 bits", func(r *Release) { r.Noise.Bits = 2 }, "Noise.Bits", aggregation.ErrBits, true},
 		{"vast", func(r *Release) { r.Noise.Multiplier = 1e12 }, "Noise.Bits", aggregation.ErrBits, true},
 		{"wide", func(r *Release) { r.Noise = Noise{accounting.FamilyDiscreteLaplace, 1e7, 1, 64} },
 			"Noise.Bits", noise.ErrTooLarge, true},
 		{"narrow", func(r *Release) { r.Noise.Multiplier = 1e-12 }, "Noise.Multiplier", nil, true},
 		{"huge vector", func(r *Release) { r.Dimension = math.MaxInt >> 22 }, "Noise", aggregation.ErrConfig, true},
-		{"votes too few", func(r *Release) { r.Signs = &Signs{Dimension: 1, Part: .5} }, "Noise.Family", nil, true},
+		{"votes too few", func(r *Release) { r.Signs = &Signs{Dimension: 1, Part: 0.5} }, "Noise.Family", nil, true},
 	} {
 		r := release()
 		c.change(&r)
@@ -81,8 +81,9 @@ func TestConfig(t *testing.T) {
 // The multiplier of both lanes together is the one that was asked for, and no lane has
 // less noise than its part or the least allows.
 func TestMultipliers(t *testing.T) {
-	for _, s := range []*Signs{{Part: .5}, {Part: 1. / 16, MinMultiplier: 4}, Votes(10), Votes(1000)} {
-		for _, z := range []float64{1e-6, .01, .3, 1, 7, 1e6} {
+	for _, s := range []*Signs{{Part: 0.5}, {Part: 1. / 16, MinMultiplier: 4}, Votes(10),
+		Votes(1000)} {
+		for _, z := range []float64{1e-6, 0.01, 0.3, 1, 7, 1e6} {
 			vector, signs := s.multipliers(z)
 			if joint := 1 / math.Sqrt(1/(vector*vector)+1/(signs*signs)); math.Abs(joint/z-1) > 1e-12 {
 				t.Errorf("%+v: %v and %v are %v together, want %v", s, vector, signs, joint, z)
@@ -98,8 +99,8 @@ func TestMultipliers(t *testing.T) {
 	}
 	// (Andrew 2021): z = 0.6 with noise of 0.5 on the sum of bits, which is 1 on votes,
 	// leaves z_Δ of 1/0.36 − 1 = 0.64/0.36.
-	if vector, _ := (&Signs{Part: .99, MinMultiplier: 1}).
-		multipliers(.6); math.Abs(vector-.75) > 1e-15 {
+	if vector, _ := (&Signs{Part: 0.99, MinMultiplier: 1}).
+		multipliers(0.6); math.Abs(vector-0.75) > 1e-15 {
 		t.Errorf("%v, want 0.75", vector)
 	}
 }

@@ -123,7 +123,7 @@ func auditOneRun(_ *sidecar, r *request) (any, [][]byte, error) {
 		return nil, nil, err
 	}
 	run := audit.OneRun{Canaries: with.Canaries, Guesses: with.Guesses, Right: with.Right}
-	lower, err := run.Epsilon(with.Delta, or(with.Confidence, .95))
+	lower, err := run.Epsilon(with.Delta, or(with.Confidence, 0.95))
 	return struct {
 		Lower float64 `json:"lower"`
 	}{lower}, nil, err

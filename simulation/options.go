@@ -197,7 +197,7 @@ func (o Options) settled() *Options {
 		o.PerRound = len(o.Parties)
 	}
 	if o.SignShare == 0 {
-		o.SignShare = .5
+		o.SignShare = 0.5
 	}
 	if o.EvaluateEvery == 0 {
 		o.EvaluateEvery = 1

@@ -81,7 +81,7 @@ func TestPaperRulesWeightedMean(t *testing.T) {
 func TestPaperRulesWeightedNoise(t *testing.T) {
 	x := unequal(t)
 	n := DefaultNoise()
-	n.Multiplier = .5
+	n.Multiplier = 0.5
 	x.Sum, x.Noise = Ring, &n
 	plain := mechanism(t, x).Round()
 	x.MaxSamples = 30
@@ -109,7 +109,7 @@ func TestPaperRulesWeightedNoise(t *testing.T) {
 func TestPaperRulesFreshVariates(t *testing.T) {
 	x := brief()
 	x.Client, x.Rounds = training.ClientRule{Kind: training.SCAFFOLD, Fresh: true}, 1
-	x.Local.Momentum = .9
+	x.Local.Momentum = 0.9
 	start := x.Model.Init(x.Seed)
 	gradients := make([][]float64, len(x.Parties))
 	for i, p := range x.Parties {
@@ -180,7 +180,7 @@ func TestPaperRulesLeNet(t *testing.T) {
 	}
 	x := Options{
 		Model: learning.LeNet{Side: 28, Outputs: 10}, Parties: parties, Test: test, Rounds: 2, Seed: 1,
-		Local: learning.SGD{Rate: .01, Momentum: .9, WeightDecay: 1e-5, Batch: 32, Epochs: 1},
+		Local: learning.SGD{Rate: 0.01, Momentum: 0.9, WeightDecay: 1e-5, Batch: 32, Epochs: 1},
 		Mask: aggregation.GradientMask{Kind: aggregation.SoftMask,
 			Threshold: aggregation.DefaultThreshold},
 		MaxSamples: 60,
@@ -212,7 +212,7 @@ func TestPaperRulesClipSpread(t *testing.T) {
 	}
 	x.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: 0.3}
 	for _, r := range train(t, x).Rounds {
-		if !(r.Left > .05 && r.Left <= 1) || !(r.Spread >= 0 && r.Spread < r.Left) ||
+		if !(r.Left > 0.05 && r.Left <= 1) || !(r.Spread >= 0 && r.Spread < r.Left) ||
 			r.Clipped > 0 && r.Left == 1 {
 			t.Errorf("clipped to 0.3: ᾱ %v, spread %v, %v clipped", r.Left, r.Spread, r.Clipped)
 		}

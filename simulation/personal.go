@@ -149,10 +149,10 @@ func (p Personal) settle() Personal {
 		}
 	}
 	preset(&p.Mix, 1)
-	preset(&p.JumpTarget, .3)
+	preset(&p.JumpTarget, 0.3)
 	preset(&p.Range, 64)
-	preset(&p.Prune.Step, .1)
-	preset(&p.Quorum, .5)
+	preset(&p.Prune.Step, 0.1)
+	preset(&p.Quorum, 0.5)
 	if p.FractionBits == 0 {
 		p.FractionBits = 20
 	}

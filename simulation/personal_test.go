@@ -19,7 +19,7 @@ func clusters(rows, classes int, seed uint64) *learning.Dataset {
 	for i := range rows {
 		y := i % classes
 		for j := range d.Features {
-			d.X = append(d.X, math.Cos(float64(3*y+2*j))+.4*rng.NormFloat64())
+			d.X = append(d.X, math.Cos(float64(3*y+2*j))+0.4*rng.NormFloat64())
 		}
 		d.Labels = append(d.Labels, y)
 	}
@@ -39,9 +39,9 @@ func somePersonal(t testing.TB) Personal {
 	}
 	m := learning.MLP{Features: 6, Hidden: []int{12}, Outputs: 6}
 	return Personal{
-		Model: m, Parties: parties, Rounds: 4, Local: learning.SGD{Rate: .05, Batch: 8, Epochs: 2},
-		Own: []learning.Span{{From: 7 * 12, To: m.NumParams()}}, Pull: .01,
-		Prune: Pruning{Kind: PostPrune, Target: .9}, Mix: .5, Lookahead: .85, Range: 8, Seed: 3,
+		Model: m, Parties: parties, Rounds: 4, Local: learning.SGD{Rate: 0.05, Batch: 8, Epochs: 2},
+		Own: []learning.Span{{From: 7 * 12, To: m.NumParams()}}, Pull: 0.01,
+		Prune: Pruning{Kind: PostPrune, Target: 0.9}, Mix: 0.5, Lookahead: 0.85, Range: 8, Seed: 3,
 	}
 }
 
@@ -63,12 +63,12 @@ func TestPaperTicketsPruning(t *testing.T) {
 		ofAll bool
 		want  func(round int) float64
 	}{
-		{PostPrune, false, func(round int) float64 { return 1 - math.Pow(.8, float64(round)) }},
-		{PostPrune, true, func(round int) float64 { return .2 * float64(round) }},
-		{PrePrune, false, func(round int) float64 { return 1 - math.Pow(.8, float64(round)) }},
+		{PostPrune, false, func(round int) float64 { return 1 - math.Pow(0.8, float64(round)) }},
+		{PostPrune, true, func(round int) float64 { return 0.2 * float64(round) }},
+		{PrePrune, false, func(round int) float64 { return 1 - math.Pow(0.8, float64(round)) }},
 	} {
 		p := somePersonal(t)
-		p.Rounds, p.Prune = 6, Pruning{Kind: c.kind, OfAll: c.ofAll, Step: .2, Target: .7}
+		p.Rounds, p.Prune = 6, Pruning{Kind: c.kind, OfAll: c.ofAll, Step: 0.2, Target: 0.7}
 		x, err := newPersonal(p.settle())
 		if err != nil {
 			t.Fatal(err)
@@ -83,8 +83,8 @@ func TestPaperTicketsPruning(t *testing.T) {
 				t.Fatal(err)
 			}
 			// Some parties have none of their rows right before they train.
-			want := min(.7, c.want(round))
-			if math.Abs(1-r.Kept-want) > .02 && (c.kind == PostPrune || 1-r.Kept > want) {
+			want := min(0.7, c.want(round))
+			if math.Abs(1-r.Kept-want) > 0.02 && (c.kind == PostPrune || 1-r.Kept > want) {
 				t.Errorf("%+v, round %d: %.3f pruned, want %.3f", c, round, 1-r.Kept, want)
 			}
 			for k := range before {
@@ -106,7 +106,7 @@ func TestPaperTicketsPruning(t *testing.T) {
 		}
 	}
 	p := somePersonal(t)
-	p.Prune.Threshold = .5
+	p.Prune.Threshold = 0.5
 	for k := range p.Parties { // one row with two labels: no model gets more than half
 		twice, err := p.Parties[k].Validation.Subset([]int{0, 0})
 		if err != nil {
@@ -152,7 +152,7 @@ func TestPaperTicketsOwnParameters(t *testing.T) {
 // Mix 1 is plain averaging, and Lookahead 0 averaging with the last model: checked
 // against trainings made here from the same seeds.
 func TestPaperTicketsServer(t *testing.T) {
-	for _, mix := range []float64{1, .5} {
+	for _, mix := range []float64{1, 0.5} {
 		p := somePersonal(t)
 		p.Own, p.Prune, p.Pull, p.Lookahead, p.Mix, p.Rounds = nil, Pruning{}, 0, 0, mix, 3
 		out := runPersonal(t, p)
@@ -209,7 +209,7 @@ func TestPaperTicketsPrivate(t *testing.T) {
 					t.Fatalf("%v: weight %d is %v over the ring and %v in private", mean, j, ring.Model[j],
 						private.Model[j])
 				}
-				if math.Abs(ring.Model[j]-plain.Model[j]) > .05 {
+				if math.Abs(ring.Model[j]-plain.Model[j]) > 0.05 {
 					t.Errorf("%v: weight %d is %v over the ring and %v in the clear", mean, j, ring.Model[j],
 						plain.Model[j])
 				}
@@ -254,7 +254,7 @@ func TestPaperTicketsJumpStart(t *testing.T) {
 			zeros++
 		}
 	}
-	if share := float64(zeros) / float64(x.prunable); share < .25 || share > .32 {
+	if share := float64(zeros) / float64(x.prunable); share < 0.25 || share > 0.32 {
 		t.Errorf("%v of the model is pruned, want 0.3", share)
 	}
 	best := 0.0
@@ -280,10 +280,10 @@ func TestPaperTicketsJumpStart(t *testing.T) {
 // go without.
 func TestPaperTicketsNoise(t *testing.T) {
 	p := somePersonal(t)
-	p.Prune, p.Sum, p.Rounds = Pruning{Target: .5}, Ring, 3
+	p.Prune, p.Sum, p.Rounds = Pruning{Target: 0.5}, Ring, 3
 	p.Mean = PublicMask
 	n := DefaultNoise()
-	n.Clip, n.Multiplier = .5, 3
+	n.Clip, n.Multiplier = 0.5, 3
 	p.Noise = &n
 	out := runPersonal(t, p)
 	last := 0.0
@@ -293,7 +293,7 @@ func TestPaperTicketsNoise(t *testing.T) {
 		}
 		last = r.Epsilon
 	}
-	p.Budget.Epsilon = last * .9
+	p.Budget.Epsilon = last * 0.9
 	if out := runPersonal(t, p); out.Stopped == nil || len(out.Rounds) != 2 {
 		t.Errorf("a budget below three rounds: %d rounds, %v", len(out.Rounds), out.Stopped)
 	}
@@ -312,7 +312,7 @@ func TestPaperTicketsNoise(t *testing.T) {
 func TestPersonalSpends(t *testing.T) {
 	p := somePersonal(t)
 	p.Sum, p.Mean, p.Rounds = Ring, PublicMask, 4
-	p.Prune = Pruning{Step: .5, Target: .9}
+	p.Prune = Pruning{Step: 0.5, Target: 0.9}
 	n := DefaultNoise()
 	n.Family, n.Multiplier, n.Bits = accounting.FamilyDiscreteLaplace, 60, 24
 	p.Noise = &n

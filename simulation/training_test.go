@@ -41,7 +41,7 @@ func brief() Options {
 	parties, test := blobs(6, 30)
 	return Options{
 		Model: learning.Softmax{Features: 2, Outputs: 3}, Parties: parties, Test: test, Rounds: 3,
-		Local: learning.SGD{Rate: .3, Batch: 10, Epochs: 1}, Seed: 3,
+		Local: learning.SGD{Rate: 0.3, Batch: 10, Epochs: 1}, Seed: 3,
 	}
 }
 
@@ -57,8 +57,8 @@ var rules = map[string]training.ClientRule{
 
 var masks = map[string]aggregation.GradientMask{
 	"plain": {},
-	"soft":  {Kind: aggregation.SoftMask, Threshold: .6},
-	"hard":  {Kind: aggregation.HardMask, Threshold: .6},
+	"soft":  {Kind: aggregation.SoftMask, Threshold: 0.6},
+	"hard":  {Kind: aggregation.HardMask, Threshold: 0.6},
 }
 
 func train(t *testing.T, x Options) *Result {
@@ -86,7 +86,7 @@ func TestRulesUnderPrivateSums(t *testing.T) {
 		for mask, kind := range masks {
 			x := brief()
 			x.Client, x.Mask = client, kind
-			x.Server = aggregation.Optimizer{Rule: aggregation.RuleMomentum, Beta1: .5}
+			x.Server = aggregation.Optimizer{Rule: aggregation.RuleMomentum, Beta1: 0.5}
 			plain := train(t, x)
 			x.Sum = Ring
 			ring := train(t, x)
@@ -102,7 +102,7 @@ func TestRulesUnderPrivateSums(t *testing.T) {
 			if len(private.Rounds[2].Included) != 6 {
 				t.Errorf("%s, %s: %v in the sum", rule, mask, private.Rounds[2].Included)
 			}
-			if a := private.Final().Test.Accuracy(); a < .8 {
+			if a := private.Final().Test.Accuracy(); a < 0.8 {
 				t.Errorf("%s, %s: accuracy %v", rule, mask, a)
 			}
 			if m := private.Rounds[0].Masked; (mask == "plain") != (m == 1) || !(m > 0) {
@@ -154,7 +154,7 @@ func TestTrainingSeed(t *testing.T) {
 func TestTrainingDropOuts(t *testing.T) {
 	x := brief()
 	x.Parties, x.Test = blobs(10, 20)
-	x.Sum, x.Recovery, x.Drop = Private, &protocol.Recovery{Adversary: protocol.CuriousServer}, .2
+	x.Sum, x.Recovery, x.Drop = Private, &protocol.Recovery{Adversary: protocol.CuriousServer}, 0.2
 	x.Client = training.ClientRule{Kind: training.SCAFFOLD}
 	for _, r := range train(t, x).Rounds {
 		if len(r.Included) != r.Parties || r.Dropped != 2 || r.Lost != nil || r.Parties < 8 ||
@@ -189,7 +189,7 @@ func TestTrainingReplay(t *testing.T) {
 	x := brief()
 	x.Parties, x.Test = blobs(10, 20)
 	x.Sum, x.Recovery, x.Drop, x.PerRound, x.Rounds = Private,
-		&protocol.Recovery{Adversary: protocol.CuriousServer}, .1, 8, 4
+		&protocol.Recovery{Adversary: protocol.CuriousServer}, 0.1, 8, 4
 	private := train(t, x)
 	x.Sum, x.Recovery, x.Drop, x.PerRound = Ring, nil, 0, 0
 	for _, r := range private.Rounds {
@@ -210,11 +210,11 @@ func TestTrainingClips(t *testing.T) {
 	x := brief()
 	x.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: 0.01}
 	r := train(t, x).Rounds
-	if r[0].Clipped != 1 || r[0].ClipNorm != .01 || r[0].MeanNorm < .01 ||
-		r[0].MaxNorm < r[0].MeanNorm || r[0].Cosine != 0 || r[2].Cosine < .3 {
+	if r[0].Clipped != 1 || r[0].ClipNorm != 0.01 || r[0].MeanNorm < 0.01 ||
+		r[0].MaxNorm < r[0].MeanNorm || r[0].Cosine != 0 || r[2].Cosine < 0.3 {
 		t.Errorf("difference clipping: %+v", r)
 	}
-	x.Clip.Factor = .5
+	x.Clip.Factor = 0.5
 	if r = train(t, x).Rounds; math.Abs(r[1].ClipNorm-r[0].MeanNorm/2) > 1e-12 {
 		t.Errorf("factor: %+v", r)
 	}
@@ -224,14 +224,14 @@ func TestTrainingClips(t *testing.T) {
 	for _, sum := range []Sum{Clear, Ring} {
 		x.Sum = sum
 		out := train(t, x)
-		if last := out.Rounds[39]; last.Clipped < .1 || last.Clipped > .9 ||
+		if last := out.Rounds[39]; last.Clipped < 0.1 || last.Clipped > 0.9 ||
 			math.Abs(math.Log(last.ClipNorm/last.MeanNorm)) > 1 {
 			t.Errorf("%v: adaptive clipping ends at %+v", sum, last)
 		}
 	}
 	x = brief()
 	x.Rounds, x.Clip = 10, training.Clipping{Kind: training.ModelClip, Norm: 0.2}
-	if _, norm, _ := aggregation.Clip(train(t, x).Model, 1); norm > .2 {
+	if _, norm, _ := aggregation.Clip(train(t, x).Model, 1); norm > 0.2 {
 		t.Errorf("model clipping: norm %v", norm)
 	}
 }
@@ -249,7 +249,7 @@ func TestTrainingWithNoise(t *testing.T) {
 		"skellam": func(x *Options) { x.Noise.Family = accounting.FamilySkellam },
 		"recovery": func(x *Options) {
 			x.Sum, x.Recovery, x.Colluders, x.Drop = Private,
-				&protocol.Recovery{}, 1, .1
+				&protocol.Recovery{}, 1, 0.1
 		},
 	} {
 		x := brief()
@@ -268,7 +268,7 @@ func TestTrainingWithNoise(t *testing.T) {
 			last.Server.Bare().Accountant != "PLD" {
 			t.Errorf("%s: %d rounds, spent %+v", name, len(out.Rounds), last.Server)
 		}
-		if a := out.Final().Test.Accuracy(); a < .6 {
+		if a := out.Final().Test.Accuracy(); a < 0.6 {
 			t.Errorf("%s: accuracy %v with multiplier %v", name, a, n.Multiplier)
 		}
 		if name == "adaptive" && last.ClipNorm == n.Clip {
@@ -388,7 +388,7 @@ func TestTrainingAlignedSessions(t *testing.T) {
 	x := brief()
 	x.Parties, x.Test = blobs(10, 20)
 	x.Sum, x.Recovery, x.Drop, x.Rounds = Private,
-		&protocol.Recovery{Adversary: protocol.CuriousServer, MinSurvivors: 9}, .3, 12
+		&protocol.Recovery{Adversary: protocol.CuriousServer, MinSurvivors: 9}, 0.3, 12
 	plain := train(t, x)
 	x.Client = training.ClientRule{Kind: training.FedGA, Beta: 0.1}
 	lost := 0

@@ -22,6 +22,7 @@ import (
 // differential is a table that another writer wrote, as testdata/differential.mjs says.
 type differential struct {
 	File, Writer string
+	Bytes        []byte
 	Rows         int
 	Columns      []struct {
 		Name, Kind, Hash, Refused string
@@ -54,22 +55,32 @@ func asDifferential(kind string, value any) string {
 	return fmt.Sprint(value)
 }
 
-// compare reads each column of the tables in a folder.
-func compare(t *testing.T, folder string) {
+// written returns the tables of a folder.
+func written(t testing.TB, folder string) (tables []differential) {
+	t.Helper()
 	text, err := os.ReadFile(filepath.Join(folder, "differential.json"))
-	var tables []differential
 	if err == nil {
 		err = json.Unmarshal(text, &tables)
 	}
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || len(tables) == 0 {
+		t.Fatalf("%d tables: %v", len(tables), err)
 	}
+	return tables
+}
+
+// compare reads each column of the tables in a folder.
+func compare(t *testing.T, folder string) {
+	tables, files := written(t, folder), t.TempDir()
 	read, refused := 0, 0
 	for _, table := range tables {
+		file := filepath.Join(files, table.File)
+		if err := os.WriteFile(file, table.Bytes, 0o600); err != nil {
+			t.Fatal(err)
+		}
 		for _, column := range table.Columns {
 			hash, rows, nulls := sha256.New(), 0, 0
 			r := sources.Request{Form: sources.Parquet, Name: table.File,
-				Rows: filepath.Join(folder, table.File), Columns: []string{column.Name}}
+				Rows: file, Columns: []string{column.Name}}
 			err := Read(t.Context(), r, func(got query.Table) error {
 				for row, err := range got.Rows {
 					if err != nil {

@@ -500,7 +500,7 @@ func TestPostgresHearsTheEnd(t *testing.T) {
 	}
 }
 
-// kindNames are columns of the files in testdata.
+// kindNames are columns of the tables in testdata.
 var kindNames = []string{"int8", "int64", "uint32", "float", "double", "bool", "text", "few",
 	"date", "nano", "large", "half"}
 
@@ -535,16 +535,8 @@ func FuzzParquet(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(text, 40, byte(0xff))
-	written, err := filepath.Glob("testdata/*.parquet")
-	if err != nil || len(written) == 0 {
-		f.Fatal(err)
-	}
-	for _, name := range written {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(text, -1, byte(0))
+	for _, table := range written(f, "testdata") {
+		f.Add(table.Bytes, -1, byte(0))
 	}
 	schema := schemaOf(f, asked)
 	name := filepath.Join(f.TempDir(), "rows")
@@ -598,9 +590,7 @@ func TestDamagedParquet(t *testing.T) {
 	}
 
 	// So may the head of a page of the only column that is wanted.
-	if text, err = os.ReadFile("testdata/9.parquet"); err != nil {
-		t.Fatal(err)
-	}
+	text = written(t, "testdata")[9].Bytes
 	for i := 0; i < len(text); i += 5 {
 		damaged := []byte(string(text))
 		damaged[i] ^= 0x0e

@@ -15,10 +15,10 @@ import (
 // come up, while the accountant believes in them, the same audit finds more. Shares of trials are
 // off by more than the margin with a probability of 1e-6 each (Hoeffding's bound).
 func TestAuditByInsertedRecords(t *testing.T) {
-	const trials, delta = 6000, .01
+	const trials, delta = 6000, 0.01
 	made, _ := made(t, func(j *job.Job) {
 		byRecords(j)
-		j.Model.Features, j.Privacy.Multiplier, j.Privacy.Bits = 2, .5, 40
+		j.Model.Features, j.Privacy.Multiplier, j.Privacy.Bits = 2, 0.5, 40
 		j.Privacy.Records, j.Training.Batch = 100, 5
 	})
 	stated, err := made.settled.Round().Spent(accounting.ServerView, 1, delta)

@@ -14,7 +14,7 @@ import (
 // A name gives the model that it says, with the sizes of the rows.
 func TestModel(t *testing.T) {
 	lenet, _ := learning.LeNetFor(256, 3)
-	lenet.Lambda = .5
+	lenet.Lambda = 0.5
 	norm := lenet
 	norm.BatchNorm = true
 	for _, c := range []struct {
@@ -22,11 +22,11 @@ func TestModel(t *testing.T) {
 		features, classes int
 		want              learning.Model
 	}{
-		{"softmax", 7, 3, learning.Softmax{Features: 7, Outputs: 3, Lambda: .5}},
-		{"logistic", 7, 2, learning.Logistic{Features: 7, Lambda: .5}},
-		{"mlp:1", 7, 3, learning.MLP{Features: 7, Hidden: []int{1}, Outputs: 3, Lambda: .5}},
-		{"mlp:16384", 7, 3, learning.MLP{Features: 7, Hidden: []int{1 << 14}, Outputs: 3, Lambda: .5}},
-		{"mlp:5,4", 7, 3, learning.MLP{Features: 7, Hidden: []int{5, 4}, Outputs: 3, Lambda: .5}},
+		{"softmax", 7, 3, learning.Softmax{Features: 7, Outputs: 3, Lambda: 0.5}},
+		{"logistic", 7, 2, learning.Logistic{Features: 7, Lambda: 0.5}},
+		{"mlp:1", 7, 3, learning.MLP{Features: 7, Hidden: []int{1}, Outputs: 3, Lambda: 0.5}},
+		{"mlp:16384", 7, 3, learning.MLP{Features: 7, Hidden: []int{1 << 14}, Outputs: 3, Lambda: 0.5}},
+		{"mlp:5,4", 7, 3, learning.MLP{Features: 7, Hidden: []int{5, 4}, Outputs: 3, Lambda: 0.5}},
 		{"lenet", 256, 3, lenet},
 		{"lenet-norm", 256, 3, norm},
 	} {

@@ -15,7 +15,7 @@ import (
 // byRecords has a job's unit be a record, and nearly no noise.
 func byRecords(j *job.Job) {
 	j.Privacy = job.Privacy{Unit: "record", Records: 30, Noise: "discrete-gaussian", Multiplier: 1e-3,
-		Clip: .5, Bits: 50, SubmitAfter: time.Second}
+		Clip: 0.5, Bits: 50, SubmitAfter: time.Second}
 	j.Server.Rate = 2
 }
 
@@ -32,10 +32,10 @@ func (zeros) Read(b []byte) (int, error) {
 func TestStepOverRecords(t *testing.T) {
 	for name, change := range map[string]func(j *job.Job){
 		"records":                            func(j *job.Job) {},
-		"regularised":                        func(j *job.Job) { j.Training.Lambda = .3 },
+		"regularised":                        func(j *job.Job) { j.Training.Lambda = 0.3 },
 		"persons":                            func(j *job.Job) { j.Privacy.Group = "patient" },
 		"more records than all parties have": func(j *job.Job) { j.Privacy.Records = 500 },
-		"averaged":                           func(j *job.Job) { j.Server.Average = .5 },
+		"averaged":                           func(j *job.Job) { j.Server.Average = 0.5 },
 	} {
 		made, rows := made(t, func(j *job.Job) {
 			byRecords(j)
@@ -64,7 +64,7 @@ func TestStepOverRecords(t *testing.T) {
 					t.Fatalf("%s: %v", name, units)
 				}
 				g := make([]float64, len(weights))
-				if err := learning.ClippedSum(g, made.Model(), weights, d, units, .5); err != nil {
+				if err := learning.ClippedSum(g, made.Model(), weights, d, units, 0.5); err != nil {
 					t.Fatal(err)
 				}
 				for j := range g {
@@ -137,7 +137,7 @@ func TestCoins(t *testing.T) {
 			seen[units[unit][0]]++
 		}
 	}
-	off := func(got, of float64) float64 { return math.Abs(got-.3*of) / math.Sqrt(of*.21) }
+	off := func(got, of float64) float64 { return math.Abs(got-0.3*of) / math.Sqrt(of*0.21) }
 	if z := off(float64(drawn), float64(times*len(units))); z > 6 {
 		t.Errorf("%d drawn, off by %v standard deviations", drawn, z)
 	}

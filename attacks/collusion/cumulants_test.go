@@ -12,20 +12,20 @@ func TestCollusionFormulas(t *testing.T) {
 		at100   float64
 		r2      float64
 	}{
-		"T Naive":  {func(n float64) float64 { return 2 * n }, 200, .078},
-		"T Random": {func(n float64) float64 { return 2 * (n*n - n + 1) / n }, 198, .079},
-		"T Diff":   {func(n float64) float64 { return 2 * (3*(n-1)*(n-1) + n) / n }, 590, .028},
-		"T Mean":   {func(n float64) float64 { return (n-1)*(n-1)/n + 2 }, 100, .144},
-		"F Naive":  {func(n float64) float64 { return 2 * (2*n - 1) / n }, 3.98, .81},
-		"F Random": {func(n float64) float64 { return 2 * (2*n - 1) / n }, 3.98, .81},
-		"F Diff":   {func(n float64) float64 { return 2 * (4*n - 3) / n }, 7.94, .68},
-		"F Mean":   {func(n float64) float64 { return (3*n - 1) / n }, 2.99, .85},
-		"L Naive":  {func(n float64) float64 { return (3*n - 1) / n }, 2.99, .85},
-		"L Random": {func(n float64) float64 { return (3*n - 1) / n }, 2.99, .85},
-		"L Diff":   {func(n float64) float64 { return (7*n - 5) / n }, 6.95, .71},
-		"L Mean":   {func(float64) float64 { return 2 }, 2, .894},
-		"Sybil":    {func(n float64) float64 { return (n + 1) / n }, 1.01, .944},
-		"Transfer": {func(float64) float64 { return 2 }, 2, .894},
+		"T Naive":  {func(n float64) float64 { return 2 * n }, 200, 0.078},
+		"T Random": {func(n float64) float64 { return 2 * (n*n - n + 1) / n }, 198, 0.079},
+		"T Diff":   {func(n float64) float64 { return 2 * (3*(n-1)*(n-1) + n) / n }, 590, 0.028},
+		"T Mean":   {func(n float64) float64 { return (n-1)*(n-1)/n + 2 }, 100, 0.144},
+		"F Naive":  {func(n float64) float64 { return 2 * (2*n - 1) / n }, 3.98, 0.81},
+		"F Random": {func(n float64) float64 { return 2 * (2*n - 1) / n }, 3.98, 0.81},
+		"F Diff":   {func(n float64) float64 { return 2 * (4*n - 3) / n }, 7.94, 0.68},
+		"F Mean":   {func(n float64) float64 { return (3*n - 1) / n }, 2.99, 0.85},
+		"L Naive":  {func(n float64) float64 { return (3*n - 1) / n }, 2.99, 0.85},
+		"L Random": {func(n float64) float64 { return (3*n - 1) / n }, 2.99, 0.85},
+		"L Diff":   {func(n float64) float64 { return (7*n - 5) / n }, 6.95, 0.71},
+		"L Mean":   {func(float64) float64 { return 2 }, 2, 0.894},
+		"Sybil":    {func(n float64) float64 { return (n + 1) / n }, 1.01, 0.944},
+		"Transfer": {func(float64) float64 { return 2 }, 2, 0.894},
 	}
 	for _, n := range []int{2, 3, 7, 100} {
 		for _, c := range tableCases(n) {
@@ -40,11 +40,11 @@ func TestCollusionFormulas(t *testing.T) {
 			if n != 100 {
 				continue
 			}
-			if math.Abs(left-w.at100) > .005*w.at100 {
+			if math.Abs(left-w.at100) > 0.005*w.at100 {
 				t.Errorf("%s: %v, the table has %v", c.name, left, w.at100)
 			}
 			digits := 2000.0 // of r², to half a unit in the third place
-			if w.r2 == .81 || w.r2 == .68 || w.r2 == .85 || w.r2 == .71 {
+			if w.r2 == 0.81 || w.r2 == 0.68 || w.r2 == 0.85 || w.r2 == 0.71 {
 				digits = 200
 			}
 			if r2 := determination(left); math.Abs(r2-w.r2) > 1/digits+1e-9 {
@@ -52,8 +52,8 @@ func TestCollusionFormulas(t *testing.T) {
 			}
 		}
 	}
-	for left, r2 := range map[float64]float64{2: .894, 0.02: .999} {
-		if got := determination(left); math.Abs(got-r2) > .0005 {
+	for left, r2 := range map[float64]float64{2: 0.894, 0.02: 0.999} {
+		if got := determination(left); math.Abs(got-r2) > 0.0005 {
 			t.Errorf("variance %v: r² = %v, the table has %v", left, got, r2)
 		}
 	}

@@ -9,7 +9,7 @@ func TestLaplaceSumAbsolute(t *testing.T) {
 	for _, c := range []struct {
 		terms           int
 		want, tolerance float64
-	}{{1, 1, 1e-9}, {2, 1.5, 1e-9}, {3, 1.875, 1e-9}, {99, 11.2, .05}} {
+	}{{1, 1, 1e-9}, {2, 1.5, 1e-9}, {3, 1.875, 1e-9}, {99, 11.2, 0.05}} {
 		got := laplaceSumAbsolute(c.terms, 1)
 		if math.Abs(got-c.want) > c.tolerance {
 			t.Errorf("m = %d: %v, want %v", c.terms, got, c.want)

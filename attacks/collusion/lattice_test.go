@@ -29,7 +29,7 @@ func TestPublishedLaw(t *testing.T) {
 		}
 		variances = append(variances, law.variance()/(scale*scale))
 	}
-	if mean, se := attacks.MeanAndError(variances); math.Abs(mean-2) > 6*se+.01 {
+	if mean, se := attacks.MeanAndError(variances); math.Abs(mean-2) > 6*se+0.01 {
 		t.Errorf("variance %v ± %v, want 2", mean, se)
 	}
 	for _, bad := range []struct{ parties, colluders, scale, size int }{
@@ -53,7 +53,7 @@ func TestHockeyStick(t *testing.T) {
 	}
 	for _, epsilon := range []float64{0, 0.25, 0.5, 0.75} {
 		got, want := law.hockeyStick(epsilon, scale), 1-math.Exp((epsilon-1)/2)
-		if math.Abs(got-want) > .01 {
+		if math.Abs(got-want) > 0.01 {
 			t.Errorf("δ(%v) = %v, want %v", epsilon, got, want)
 		}
 	}

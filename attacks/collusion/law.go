@@ -59,7 +59,7 @@ func deltasLeft(
 	if err != nil {
 		return err
 	}
-	points := []publishedDelta{{1, .148}, {2, .084}, {3, .051}}
+	points := []publishedDelta{{1, 0.148}, {2, 0.084}, {3, 0.051}}
 	deltas := make([][]float64, len(points))
 	r := o.Rand(partLaw)
 	for i := range views {
@@ -82,7 +82,7 @@ func deltasLeft(
 			Case:   "published, Δ = λ",
 			Metric: fmt.Sprintf("δ at ε = %g", point.epsilon),
 			Undefended: attacks.Between(mean, standardError, views,
-				point.delta-.008-margin, point.delta+margin),
+				point.delta-0.008-margin, point.delta+margin),
 			Defended: soundDelta.Within(0, 1e-12), // of rounding
 			Note: "defended: transfer or slack noise, one Laplace variable; " +
 				"pure ε = Δ/λ",
@@ -125,7 +125,7 @@ func (p protection) measure(n, views int) attacks.Measure {
 	honest := float64(n - p.colluders)
 	want := honest / float64(n)
 	// The lattice takes 1/(12·16²) off a Laplace variable's variance.
-	margin := .002 * honest / float64(n)
+	margin := 0.002 * honest / float64(n)
 	if p.leftError == 0 {
 		return attacks.Exactly(p.left, 1, want).Within(want-margin, want+margin)
 	}

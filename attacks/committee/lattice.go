@@ -55,8 +55,8 @@ func runLattice(r *runner) error {
 	modulus := int(math.Ceil(rates[2].least()))
 	r.rows = append(r.rows, attacks.Row{
 		Case: fmt.Sprintf("N = %d, σ halved, %d bits", t.n, modulus), Metric: "keys found",
-		Undefended: attacks.Exactly(rates[2].at(modulus), trials, 1).Within(.5, 1),
-		Defended:   attacks.Exactly(rates[1].at(modulus), trials, 0).Within(0, .5)})
+		Undefended: attacks.Exactly(rates[2].at(modulus), trials, 1).Within(0.5, 1),
+		Defended:   attacks.Exactly(rates[1].at(modulus), trials, 0).Within(0, 0.5)})
 	f, err := oneshot.Parameters(10_000, 40,
 		oneshot.Terms{Length: 100_000, Bits: 16, MinSurvivors: 9000, Faults: 10})
 	if err != nil {
@@ -75,7 +75,7 @@ func runLattice(r *runner) error {
 func (t toy) predict(sigma float64) float64 {
 	const delta = 1.0219
 	d := float64(t.n + t.samples + 1)
-	gap := math.Log2(.48) + d*math.Log2(delta)
+	gap := math.Log2(0.48) + d*math.Log2(delta)
 	return d / float64(t.samples) * (gap + math.Log2(sigma*math.Sqrt(2*math.Pi*math.E)))
 }
 
@@ -296,7 +296,7 @@ func (r *reduction) run() (changed bool) {
 	for k := 1; k < len(r.b); {
 		changed = r.shorten(k, k-1) || changed
 		m := r.mu[k][k-1]
-		if r.norm[k] < (.99-m*m)*r.norm[k-1] {
+		if r.norm[k] < (0.99-m*m)*r.norm[k-1] {
 			r.swap(k)
 			changed = true
 			k = max(k-1, 1)

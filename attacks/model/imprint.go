@@ -37,7 +37,7 @@ type imprintLayer struct {
 func newImprintLayer(weights []float64, units int) imprintLayer {
 	layer := imprintLayer{weights: weights}
 	for k := range units {
-		quantile := distuv.UnitNormal.Quantile((float64(k) + .5) / float64(units))
+		quantile := distuv.UnitNormal.Quantile((float64(k) + 0.5) / float64(units))
 		layer.quantiles = append(layer.quantiles, quantile)
 	}
 	return layer

@@ -15,10 +15,10 @@ func TestJudge(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Of four pairs three are won and one is tied.
-	if m.AUC != 3.5/4 || m.TPR != .5 || m.FPR != 0 || m.Members != 2 || m.Others != 2 {
+	if m.AUC != 3.5/4 || m.TPR != 0.5 || m.FPR != 0 || m.Members != 2 || m.Others != 2 {
 		t.Errorf("%+v", m)
 	}
-	if m, _ := Judge(scores, .5); m.TPR != 1 || m.FPR != .5 {
+	if m, _ := Judge(scores, 0.5); m.TPR != 1 || m.FPR != 0.5 {
 		t.Errorf("%+v", m)
 	}
 	if _, err := Judge(scores[:2], 0); !errors.Is(err, ErrMembership) {
@@ -28,12 +28,12 @@ func TestJudge(t *testing.T) {
 
 func TestPrivateAUC(t *testing.T) {
 	for _, c := range []struct{ epsilon, delta, want float64 }{
-		{0, 0, .5},
+		{0, 0, 0.5},
 		{0, 1, 1},
 		// Randomised response: (1, e^ε/(1+e^ε)) by two triangles, (1 + tpr − fpr)/2.
-		{1, 0, (1 + math.Tanh(.5)) / 2},
+		{1, 0, (1 + math.Tanh(0.5)) / 2},
 		{math.Inf(1), 0, 1},
-		{0, .2, 1 - .8*.8/2},
+		{0, 0.2, 1 - 0.8*0.8/2},
 	} {
 		if got := PrivateAUC(c.epsilon, c.delta); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("ε = %v, δ = %v: %v, want %v", c.epsilon, c.delta, got, c.want)

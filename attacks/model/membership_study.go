@@ -30,7 +30,7 @@ type membershipStudy struct {
 func newMembershipStudy(o attacks.Options) (*membershipStudy, error) {
 	pool := 300
 	s := &membershipStudy{name: "digits", parties: 10}
-	local := learning.SGD{Rate: .5, Steps: 10}
+	local := learning.SGD{Rate: 0.5, Steps: 10}
 	var data *learning.Dataset
 	var err error
 	if o.Data == "" {

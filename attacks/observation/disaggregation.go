@@ -252,7 +252,7 @@ func runDisaggregation(ctx context.Context, o attacks.Options) (*attacks.Report,
 	return &attacks.Report{Rows: []attacks.Row{{
 		Case:       "participation",
 		Metric:     "parties' rounds found",
-		Undefended: attacks.Proportion(columns, parties, .8, 1),
+		Undefended: attacks.Proportion(columns, parties, 0.8, 1),
 		Defended:   attacks.Proportion(noisyColumns, noisyParties, 0, 0.08),
 		Limit:      true,
 		Note: "noise of the size of an update; counts per window stay a leak, " +
@@ -260,7 +260,7 @@ func runDisaggregation(ctx context.Context, o attacks.Options) (*attacks.Report,
 	}, {
 		Case:       "updates",
 		Metric:     "updates found within a tenth",
-		Undefended: attacks.Proportion(found, parties, .8, 1),
+		Undefended: attacks.Proportion(found, parties, 0.8, 1),
 		Defended:   attacks.Proportion(noisyFound, noisyParties, 0, 0),
 		Limit:      true,
 	}}}, nil

@@ -132,7 +132,7 @@ func runFloatSupport(ctx context.Context, o attacks.Options) (*attacks.Report, e
 	}, {
 		Case:       "math.Log",
 		Metric:     metric,
-		Undefended: attacks.Proportion(outsideReference, samples, want-.05, want+spread),
+		Undefended: attacks.Proportion(outsideReference, samples, want-0.05, want+spread),
 		Note: "errors of up to an ulp make some values meet; published .578, " +
 			"by another logarithm",
 	}}}, nil

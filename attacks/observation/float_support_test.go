@@ -28,7 +28,7 @@ func TestLaplaceSupport(t *testing.T) {
 	if got := logRounded(0.5); got != -math.Ln2 {
 		t.Errorf("ln ½ = %v", got)
 	}
-	if got := outsideSupport(); math.Abs(got-.6013) > 1e-4 {
+	if got := outsideSupport(); math.Abs(got-0.6013) > 1e-4 {
 		t.Errorf("outside: %v", got)
 	}
 }

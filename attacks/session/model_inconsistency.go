@@ -144,7 +144,7 @@ func modelVariant(
 			}, nil
 		},
 		metrics: []metric{
-			{"cosine(sum, target's update)", bounds{.99, 1 + 1e-9}, defended},
+			{"cosine(sum, target's update)", bounds{0.99, 1 + 1e-9}, defended},
 			{"sums read exactly", exactly(1), exactly(0)},
 			{"holders that open its shares", opened, exactly(0)},
 		},

@@ -223,7 +223,7 @@ func split() (own []*learning.Dataset, test *learning.Dataset, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	train, test, err := rows.Split(.25, 1)
+	train, test, err := rows.Split(0.25, 1)
 	if err != nil {
 		return nil, nil, err
 	}

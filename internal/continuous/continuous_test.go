@@ -44,7 +44,7 @@ func TestMoments(t *testing.T) {
 		{"gamma difference 1/10", GammaDifference{0.1, 3}, 2 * 0.1 * 9, math.NaN()},
 		// The optimal staircase has E|X| = Δ·e^{ε/2}/(e^ε − 1).
 		{"staircase", Staircase{1, 2, gamma}, math.NaN(), 2 * math.Sqrt(b) / (1 - b)},
-		{"narrow staircase", Staircase{4, 2, .1}, math.NaN(), math.NaN()},
+		{"narrow staircase", Staircase{4, 2, 0.1}, math.NaN(), math.NaN()},
 	} {
 		if law, ok := c.r.(interface{ Variance() float64 }); ok {
 			if math.IsNaN(c.variance) {

@@ -27,7 +27,7 @@ const Limit = 6.5
 
 // cuts are the quantiles of all times above which times are left out, one test each: the
 // long tails are interrupts, which hide a small difference. 1 leaves nothing out.
-var cuts = []float64{.5, .7, .8, .9, .95, .99, 1}
+var cuts = []float64{0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1}
 
 // Check measures an operation and says whether times show its class, as they must for a
 // leaky twin and must not otherwise. Without the flag -timing it skips the test, see package

@@ -62,7 +62,7 @@ func TestWelch(t *testing.T) {
 	if same := math.Abs(welch(sample(0), sample(0))); same > Limit {
 		t.Errorf("two samples of one law: |t| = %v", same)
 	}
-	if other := math.Abs(welch(sample(0), sample(.1))); other <= Limit {
+	if other := math.Abs(welch(sample(0), sample(0.1))); other <= Limit {
 		t.Errorf("two samples of two laws: |t| = %v", other)
 	}
 }

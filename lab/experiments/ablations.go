@@ -58,12 +58,13 @@ func ablationSettings(o Options) []ablation {
 			}))
 		}
 	}
-	for _, alpha := range pick(o, []float64{.1, 1, 100}, []float64{.1, .5, 1, 10, 100}, []float64{1}) {
+	for _, alpha := range pick(o, []float64{0.1, 1, 100},
+		[]float64{0.1, 0.5, 1, 10, 100}, []float64{1}) {
 		all = append(all, with("Dirichlet labels", fmt.Sprint(alpha),
 			func(a *ablation) { a.split, a.concentration = "dirichlet-labels", alpha }))
 	}
 	all = append(all, with("Dirichlet quantity", "0.5",
-		func(a *ablation) { a.split, a.concentration = "dirichlet-quantity", .5 }))
+		func(a *ablation) { a.split, a.concentration = "dirichlet-quantity", 0.5 }))
 	for _, n := range []int{5, 2} {
 		all = append(all, with("in a round", fmt.Sprintf("%d of 10", n),
 			func(a *ablation) { a.perRound, a.epochs = n, 3 }))
@@ -76,7 +77,7 @@ func ablationSettings(o Options) []ablation {
 func ablations(ctx context.Context, o Options) (*Table, error) {
 	rows := pick(o, 1000, 55000, 600)
 	rounds := pick(o, 30, 120, 2)
-	rate := pick(o, .05, .01, .05)
+	rate := pick(o, 0.05, 0.01, 0.05)
 	d, err := newImages(o, "fashion-mnist", rows, pick(o, 1000, 10000, 200), 0)
 	if err != nil {
 		return nil, err

@@ -90,7 +90,7 @@ func clippingOf(ctx context.Context, o Options, clients int) (*Table, error) {
 		dealer: d, private: private, weights: start / 2, shown: shown,
 		base: simulation.Options{
 			Model: model, Test: d.test, Rounds: rounds,
-			Local:  learning.SGD{Rate: .1, Batch: 64, Steps: 32},
+			Local:  learning.SGD{Rate: 0.1, Batch: 64, Steps: 32},
 			Budget: privacy.Budget{Epsilon: epsilon, Delta: delta},
 		},
 		constants: map[string]float64{}, multipliers: map[int]float64{},
@@ -107,7 +107,7 @@ func clippingOf(ctx context.Context, o Options, clients int) (*Table, error) {
 				case "two-pass":
 					a.published = percent(94.0 - 1.84)
 				case "two-pass, noise":
-					a.published = percent(94.0 - 1.84 - .29)
+					a.published = percent(94.0 - 1.84 - 0.29)
 				}
 			}
 			a.run = func(ctx context.Context, seed uint64, step func()) (outcome, error) {
@@ -139,7 +139,7 @@ func clippingOf(ctx context.Context, o Options, clients int) (*Table, error) {
 }
 
 // fixedClip is a constant that owes nothing to the data.
-const fixedClip = .5
+const fixedClip = 0.5
 
 // clipRuns holds what the runs of all arms share.
 type clipRuns struct {
@@ -157,7 +157,7 @@ func (c *clipRuns) run(
 ) (outcome, error) {
 	x := c.base
 	with, err := c.dealer.dealWith(split, seed, false,
-		learning.PartitionOptions{Clients: clients, Share: .92})
+		learning.PartitionOptions{Clients: clients, Share: 0.92})
 	if err != nil {
 		return outcome{}, err
 	}
@@ -169,7 +169,7 @@ func (c *clipRuns) run(
 	case "fixed":
 		constant = fixedClip
 	default:
-		if constant, err = aggregation.MeanNormClip(.5,
+		if constant, err = aggregation.MeanNormClip(0.5,
 			[]float64{c.constants[fmt.Sprint(split, clients, seed)]}); err != nil {
 			return outcome{}, err
 		}

@@ -34,7 +34,7 @@ func madeUp(set string) (train, test *learning.Dataset, err error) {
 		for i := range n {
 			k := rng.IntN(10)
 			for _, x := range centre[k] {
-				d.Pixels = append(d.Pixels, byte(255*min(1, max(0, x+.3*rng.NormFloat64()))))
+				d.Pixels = append(d.Pixels, byte(255*min(1, max(0, x+0.3*rng.NormFloat64()))))
 			}
 			d.Pixels = append(d.Pixels, make([]byte, 256-16)...)
 			d.Labels = append(d.Labels, k)
@@ -244,7 +244,7 @@ func TestInterval(t *testing.T) {
 
 // A finding never says more than its interval.
 func TestFindings(t *testing.T) {
-	published := .015
+	published := 0.015
 	for _, c := range []struct {
 		differences []float64
 		expected    int
@@ -252,19 +252,19 @@ func TestFindings(t *testing.T) {
 		verdict     Verdict
 		says        string
 	}{
-		{[]float64{.014, .016, .015}, 1, &published, Seen, "x: +1.50 points, 95 % interval +1.25 to " +
+		{[]float64{0.014, 0.016, 0.015}, 1, &published, Seen, "x: +1.50 points, 95 % interval +1.25 to " +
 			"+1.75 over 3 seeds; published +1.50. The published effect is seen."},
-		{[]float64{.004, .006, .005}, 1, &published, Seen, "seen, but its size is outside the interval."},
-		{[]float64{.004, .006, .005}, 1, nil, Seen, "effect is seen."},
-		{[]float64{.014, -.016, .015}, 1, &published, Open, "contains 0 and the effect."},
-		{[]float64{.014, -.016, .015}, 1, nil, Open, "contains 0."},
-		{[]float64{.001, -.001, .0005}, 1, &published, Refuted, "its size is outside the interval."},
-		{[]float64{-.014, -.016, -.015}, 1, &published, Refuted, "its size is outside the interval."},
-		{[]float64{-.014, -.016, -.015}, 1, nil, Refuted, "the difference has the other sign."},
-		{[]float64{-.014, -.016, -.015}, -1, &published, Seen, "size is outside the interval."},
-		{[]float64{.014}, 1, &published, Open, "One seed says nothing about the published effect."},
+		{[]float64{0.004, 0.006, 0.005}, 1, &published, Seen, "seen, but its size is outside the interval."},
+		{[]float64{0.004, 0.006, 0.005}, 1, nil, Seen, "effect is seen."},
+		{[]float64{0.014, -0.016, 0.015}, 1, &published, Open, "contains 0 and the effect."},
+		{[]float64{0.014, -0.016, 0.015}, 1, nil, Open, "contains 0."},
+		{[]float64{0.001, -0.001, 0.0005}, 1, &published, Refuted, "its size is outside the interval."},
+		{[]float64{-0.014, -0.016, -0.015}, 1, &published, Refuted, "its size is outside the interval."},
+		{[]float64{-0.014, -0.016, -0.015}, 1, nil, Refuted, "the difference has the other sign."},
+		{[]float64{-0.014, -0.016, -0.015}, -1, &published, Seen, "size is outside the interval."},
+		{[]float64{0.014}, 1, &published, Open, "One seed says nothing about the published effect."},
 		{nil, 1, &published, Open, "x: not run."},
-		{[]float64{.014, .016, .015}, 0, &published, None, "published +1.50."},
+		{[]float64{0.014, 0.016, 0.015}, 0, &published, None, "published +1.50."},
 	} {
 		f := Finding{Claim: "x", Percent: true, Measured: interval(c.differences), Expected: c.expected,
 			Published: c.published}
@@ -284,7 +284,7 @@ func TestRealData(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range x.Rows {
-		if a, _, _ := r.Mean(0); a < .15 {
+		if a, _, _ := r.Mean(0); a < 0.15 {
 			t.Errorf("%v: accuracy %v", r.Labels, a)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 const (
 	threshold   = aggregation.DefaultThreshold
 	lastRounds  = 10 // the number of last rounds that accuracies are means over
-	momentum    = .9
+	momentum    = 0.9
 	weightDecay = 1e-5
 	localBatch  = 32
 )
@@ -24,8 +24,8 @@ const (
 // serverRates is the papers' grid of server rates from 0.1 on with the rates between 0.1
 // and 1 that it lacks, and adaptiveRates one around their 0.05.
 var (
-	serverRates   = []float64{.25, .4, .55, .7, .8, 1, 1.5}
-	adaptiveRates = []float64{.005, .01, .02, .05, .1}
+	serverRates   = []float64{0.25, 0.4, 0.55, 0.7, 0.8, 1, 1.5}
+	adaptiveRates = []float64{0.005, 0.01, 0.02, 0.05, 0.1}
 )
 
 // study compares plain and masked averaging in one setting.
@@ -215,7 +215,7 @@ func gridText(grid []float64) string { return strings.Trim(fmt.Sprint(grid), "[]
 func convex(ctx context.Context, o Options) (*Table, error) {
 	rows := pick(o, 6000, 54000, 600)
 	rounds := pick(o, 60, 200, 6)
-	local := learning.SGD{Rate: .01, Momentum: momentum, WeightDecay: weightDecay, Batch: localBatch,
+	local := learning.SGD{Rate: 0.01, Momentum: momentum, WeightDecay: weightDecay, Batch: localBatch,
 		Epochs: 1}
 	d, err := newDealer(o, "mnist", rows, pick(o, 5000, 10000, 200))
 	if err == nil {
@@ -225,7 +225,7 @@ func convex(ctx context.Context, o Options) (*Table, error) {
 		return nil, err
 	}
 	t := maskedTable("Multinomial logistic regression on MNIST, 10 parties", "split")
-	grid := pick(o, serverRates, serverRates, []float64{.5, 1})
+	grid := pick(o, serverRates, serverRates, []float64{0.5, 1})
 	t.Settings = []string{
 		fmt.Sprintf("%d training rows, %d test rows; %d rounds of all parties", rows, d.test.Len(),
 			rounds),
@@ -260,11 +260,11 @@ func writers(ctx context.Context, o Options) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	local := learning.SGD{Rate: .01, Momentum: momentum, WeightDecay: weightDecay, Batch: localBatch,
+	local := learning.SGD{Rate: 0.01, Momentum: momentum, WeightDecay: weightDecay, Batch: localBatch,
 		Epochs: 5}
 	t := maskedTable("LeNet on MNIST by writer, tested on unseen writers", "rule")
 	clients, unseen := writersOf(d.train), writersOf(d.test)
-	grid := pick(o, serverRates, serverRates, []float64{.5, 1})
+	grid := pick(o, serverRates, serverRates, []float64{0.5, 1})
 	t.Settings = []string{
 		fmt.Sprintf("%d writers with %d rows of %s, %d in a round; %d test rows of %d other "+
 			"writers", clients, d.train.Len(), imagesAre(d.train), perRound, d.test.Len(), unseen),
@@ -330,11 +330,11 @@ func (f featuresForm) run(ctx context.Context, o Options) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	rate := pick(o, .05, .01, .05)
+	rate := pick(o, 0.05, 0.01, 0.05)
 	sizes := pick(o, map[int]int{10: 55}, map[int]int{10: 120, 100: 500, 500: 2000},
 		map[int]int{10: 2})
 	t := maskedTable("LeNet on MNIST with features that go with the label", "split", "parties")
-	grid := pick(o, serverRates, serverRates, []float64{.5, 1})
+	grid := pick(o, serverRates, serverRates, []float64{0.5, 1})
 	t.Settings = []string{
 		fmt.Sprintf("%d training rows of %s, %d test rows; rounds by parties: %v, 10 parties in "+
 			"each", rows, imagesAre(d.train), d.test.Len(), sizes),

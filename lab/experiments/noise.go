@@ -108,7 +108,7 @@ func calibrateRDP(epsilon, delta, rate float64, rounds int) (float64, error) {
 		spent, _, err := curve.Times(rounds).Epsilon(delta)
 		return spent <= epsilon, err
 	}
-	low, high := .1, 1024.0
+	low, high := 0.1, 1024.0
 	for high/low > 1+1e-4 {
 		middle := math.Sqrt(low * high)
 		ok, err := within(middle)

@@ -185,8 +185,8 @@ func privacyTasks(o Options) ([]privacyTask, error) {
 			name: "MNIST",
 			about: fmt.Sprintf("softmax regression, %d test rows; rate 0.1, 1 local epoch, batches of 20",
 				digits.test.Len()),
-			clients: many, rounds: pick(o, 20, 40, 2), every: pick(o, 5, 10, 1), clip: .5,
-			local: learning.SGD{Rate: .1, Batch: 20, Epochs: 1},
+			clients: many, rounds: pick(o, 20, 40, 2), every: pick(o, 5, 10, 1), clip: 0.5,
+			local: learning.SGD{Rate: 0.1, Batch: 20, Epochs: 1},
 			model: learning.Softmax{Features: digits.train.Features, Outputs: 10},
 			deal:  func(seed uint64) (dealt, error) { return digits.deal("iid", many, seed) },
 		},
@@ -198,7 +198,7 @@ func privacyTasks(o Options) ([]privacyTask, error) {
 			local: learning.SGD{Rate: 2, Steps: 25},
 			model: learning.Logistic{Features: census.Features, Lambda: 1e-4},
 			deal: func(seed uint64) (out dealt, err error) {
-				train, test, err := census.Split(.25, seed)
+				train, test, err := census.Split(0.25, seed)
 				if err == nil {
 					out.test = test
 					out.parties, err = train.PartitionIID(many, rows, seed)

@@ -32,7 +32,7 @@ func interval(differences []float64) Interval {
 	mean, spread, n := meanAndSpread(differences)
 	i := Interval{Mean: mean, Low: math.NaN(), High: math.NaN(), N: n}
 	if n >= 2 {
-		t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Quantile(.975)
+		t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Quantile(0.975)
 		half := t * spread / math.Sqrt(float64(n))
 		i.Low, i.High = mean-half, mean+half
 	}

@@ -101,7 +101,7 @@ func ticketsOf(ctx context.Context, o Options, s ticketSize) (*Table, error) {
 				"rewinding 71.5, 53.0.",
 		},
 	}
-	sgd := learning.SGD{Rate: .02, Batch: 8, Epochs: 3}
+	sgd := learning.SGD{Rate: 0.02, Batch: 8, Epochs: 3}
 	uneven := s.concentrations != nil
 	classes := "two classes"
 	if uneven {
@@ -130,8 +130,8 @@ func ticketsOf(ctx context.Context, o Options, s ticketSize) (*Table, error) {
 	own := base.Normalisation()
 	ltn := func(target float64, more func(*simulation.Personal)) func(*simulation.Personal) {
 		return func(p *simulation.Personal) {
-			p.Own, p.Mix, p.Lookahead, p.Pull = own, .5, .85, 1e-3
-			p.Prune = simulation.Pruning{Kind: simulation.PostPrune, Target: target, Threshold: .6}
+			p.Own, p.Mix, p.Lookahead, p.Pull = own, 0.5, 0.85, 1e-3
+			p.Prune = simulation.Pruning{Kind: simulation.PostPrune, Target: target, Threshold: 0.6}
 			if more != nil {
 				more(p)
 			}
@@ -139,7 +139,7 @@ func ticketsOf(ctx context.Context, o Options, s ticketSize) (*Table, error) {
 	}
 	lottery := func(target float64) func(*simulation.Personal) {
 		return func(p *simulation.Personal) {
-			p.Prune = simulation.Pruning{Kind: simulation.PrePrune, Target: target, Threshold: .5}
+			p.Prune = simulation.Pruning{Kind: simulation.PrePrune, Target: target, Threshold: 0.5}
 		}
 	}
 	mean := func(m simulation.SparseMean) func(*simulation.Personal) {
@@ -156,25 +156,25 @@ func ticketsOf(ctx context.Context, o Options, s ticketSize) (*Table, error) {
 			{name: "alone", change: plain, alone: true},
 			{name: "FedAvg", change: plain},
 			{name: "FedBN", change: func(p *simulation.Personal) { p.Own = own }},
-			{name: "LotteryFL .1", change: lottery(.1)},
-			{name: "LotteryFL .5", change: lottery(.5)},
-			{name: "FedLTN .1", change: ltn(.1, nil)},
-			{name: "FedLTN .5", change: ltn(.5, nil)},
-			{name: "FedLTN .9", change: ltn(.9, nil)},
+			{name: "LotteryFL .1", change: lottery(0.1)},
+			{name: "LotteryFL .5", change: lottery(0.5)},
+			{name: "FedLTN .1", change: ltn(0.1, nil)},
+			{name: "FedLTN .5", change: ltn(0.5, nil)},
+			{name: "FedLTN .9", change: ltn(0.9, nil)},
 			{name: "FedLTN .9, clear",
-				change: ltn(.9, func(p *simulation.Personal) { p.Sum = simulation.Clear })},
+				change: ltn(0.9, func(p *simulation.Personal) { p.Sum = simulation.Clear })},
 			{name: "FedLTN .9, rewind",
-				change: ltn(.9, func(p *simulation.Personal) { p.Prune.Rewind = true })},
-			{name: "FedLTN .9, owners", change: ltn(.9, mean(simulation.OverOwners))},
-			{name: "FedLTN .9, voted", change: ltn(.9, mean(simulation.VotedMask))},
-			{name: "FedLTN .9, public", change: ltn(.9, mean(simulation.PublicMask))},
-			{name: "FedLTN .9, public, coarse", change: ltn(.9, func(p *simulation.Personal) {
+				change: ltn(0.9, func(p *simulation.Personal) { p.Prune.Rewind = true })},
+			{name: "FedLTN .9, owners", change: ltn(0.9, mean(simulation.OverOwners))},
+			{name: "FedLTN .9, voted", change: ltn(0.9, mean(simulation.VotedMask))},
+			{name: "FedLTN .9, public", change: ltn(0.9, mean(simulation.PublicMask))},
+			{name: "FedLTN .9, public, coarse", change: ltn(0.9, func(p *simulation.Personal) {
 				mean(simulation.PublicMask)(p)
 				p.Range, p.FractionBits = 8, 8
 			})},
 			{name: "FedBN, noise", change: func(p *simulation.Personal) { p.Own = own }, noise: true},
-			{name: "FedLTN .9, noise", change: ltn(.9, nil), noise: true},
-			{name: "FedLTN .9, public, noise", change: ltn(.9, mean(simulation.PublicMask)), noise: true},
+			{name: "FedLTN .9, noise", change: ltn(0.9, nil), noise: true},
+			{name: "FedLTN .9, public, noise", change: ltn(0.9, mean(simulation.PublicMask)), noise: true},
 		}
 		if uneven {
 			return slices.DeleteFunc(all, func(a ticketArm) bool {
@@ -189,7 +189,7 @@ func ticketsOf(ctx context.Context, o Options, s ticketSize) (*Table, error) {
 			})
 		}
 		return append(all, ticketArm{name: "FedLTN .9, Jump-Start",
-			change: ltn(.9, func(p *simulation.Personal) {
+			change: ltn(0.9, func(p *simulation.Personal) {
 				p.JumpStart, p.Rounds = s.jump, s.rounds-s.jump
 			})})
 	}
@@ -221,7 +221,7 @@ func ticketsOf(ctx context.Context, o Options, s ticketSize) (*Table, error) {
 				}
 				if kind.noise {
 					n := simulation.DefaultNoise()
-					n.Clip, n.Bits = .5, 22
+					n.Clip, n.Bits = 0.5, 22
 					p.Noise, p.Budget = &n, privacy.Budget{Epsilon: epsilon, Delta: delta}
 					key := fmt.Sprint(s, len(p.Own))
 					if multipliers[key] == 0 {

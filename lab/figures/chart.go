@@ -73,7 +73,7 @@ func (c *Chart) Style() (shade color.RGBA, line draw.LineStyle, dots draw.GlyphS
 	shade = palette[k%len(palette)]
 	line = draw.LineStyle{
 		Color:  shade,
-		Width:  vg.Points(1.2 + .5*float64(min(c.of-1-k, 3))),
+		Width:  vg.Points(1.2 + 0.5*float64(min(c.of-1-k, 3))),
 		Dashes: dashes[k%len(dashes)],
 	}
 	dots = draw.GlyphStyle{Color: shade, Shape: glyphs[k%len(glyphs)], Radius: vg.Points(2.2)}

@@ -82,11 +82,11 @@ func TestCheck(t *testing.T) {
 		{"", "", discrete(func(r *Run) { r.NoiseMultiplier = 0x1p300 })},
 		{"NoiseMultiplier", "", discrete(func(r *Run) { r.NoiseMultiplier = 0x1p301 })},
 		{"ReplaceOne", "", discrete(func(r *Run) { r.ReplaceOne, r.Dimension = true, 2 })},
-		{"", "", func(r *Run) { r.ReplaceOne, r.Rate = true, .5 }},
+		{"", "", func(r *Run) { r.ReplaceOne, r.Rate = true, 0.5 }},
 		// The server knows who takes part: the rate does not count.
-		{"", "", func(r *Run) { r.Mechanism, r.ReplaceOne, r.Rate = "laplace", true, .5 }},
+		{"", "", func(r *Run) { r.Mechanism, r.ReplaceOne, r.Rate = "laplace", true, 0.5 }},
 		{"ReplaceOne", "", func(r *Run) {
-			r.Mechanism, r.ReplaceOne, r.Rate, r.View = "laplace", true, .5, accounting.PublicView
+			r.Mechanism, r.ReplaceOne, r.Rate, r.View = "laplace", true, 0.5, accounting.PublicView
 		}},
 		{"", "", func(r *Run) { r.Factorise = 2 }},
 		{"", "NoiseMultiplier", func(r *Run) { r.Factorise = 3 }},
@@ -148,12 +148,12 @@ func TestSteps(t *testing.T) {
 			accounting.Skellam{Variance: 36, Sensitivity: 3}},
 		{func(r *Run) { r.Mechanism, r.NoiseMultiplier, r.Variance = "skellam", 0, 7 },
 			accounting.Skellam{Variance: 7, Sensitivity: 1}},
-		{func(r *Run) { r.Rate = .5 }, accounting.Gaussian{NoiseMultiplier: 2}}, // the server's view
-		{func(r *Run) { r.Rate, r.View = .5, accounting.PublicView },
-			accounting.Sampled{Mechanism: accounting.Gaussian{NoiseMultiplier: 2}, Rate: .5}},
-		{func(r *Run) { r.Rate, r.View, r.ReplaceOne = .5, accounting.PublicView, true },
-			accounting.ReplaceOne{Mechanism: accounting.Gaussian{NoiseMultiplier: 2}, Rate: .5}},
-		{func(r *Run) { r.Rate, r.ReplaceOne = .5, true },
+		{func(r *Run) { r.Rate = 0.5 }, accounting.Gaussian{NoiseMultiplier: 2}}, // the server's view
+		{func(r *Run) { r.Rate, r.View = 0.5, accounting.PublicView },
+			accounting.Sampled{Mechanism: accounting.Gaussian{NoiseMultiplier: 2}, Rate: 0.5}},
+		{func(r *Run) { r.Rate, r.View, r.ReplaceOne = 0.5, accounting.PublicView, true },
+			accounting.ReplaceOne{Mechanism: accounting.Gaussian{NoiseMultiplier: 2}, Rate: 0.5}},
+		{func(r *Run) { r.Rate, r.ReplaceOne = 0.5, true },
 			accounting.ReplaceOne{Mechanism: accounting.Gaussian{NoiseMultiplier: 2}, Rate: 1}},
 	} {
 		r := with(c.change)
@@ -195,7 +195,7 @@ func TestEpsilonAndDelta(t *testing.T) {
 		t.Fatalf("%+v, %v", spent, err)
 	}
 	delta, err := r.Delta(spent.Bare().Upper)
-	if err != nil || delta.Lower > 1e-5 || delta.Upper < .99e-5 {
+	if err != nil || delta.Lower > 1e-5 || delta.Upper < 0.99e-5 {
 		t.Errorf("at ε = %v: %+v, %v", spent.Bare().Upper, delta, err)
 	}
 	composed, err := accounting.Compose(r.Steps()...)
@@ -236,8 +236,8 @@ func TestCalibrate(t *testing.T) {
 		beyond func(*Run)
 	}{
 		"noise": {"NoiseMultiplier", func(r *Run) { r.NoiseMultiplier, r.Scale = 0, 1 },
-			func(r *Run) { r.NoiseMultiplier *= .99 }},
-		"noise of a vector": {"NoiseMultiplier", lanes, func(r *Run) { r.NoiseMultiplier *= .99 }},
+			func(r *Run) { r.NoiseMultiplier *= 0.99 }},
+		"noise of a vector": {"NoiseMultiplier", lanes, func(r *Run) { r.NoiseMultiplier *= 0.99 }},
 		"rounds":            {"Rounds", func(r *Run) { r.NoiseMultiplier = 10 }, func(r *Run) { r.Rounds++ }},
 		"rounds of a vector": {"Rounds", func(r *Run) {
 			lanes(r)

@@ -349,7 +349,7 @@ def test_real_libraries(library) -> None:
     ("string", ["b", "a", ""]), ("timestamp[us]", ["2020-01-02", "2500-01-01", "1969-01-01"]),
 ])
 def test_columns_of_pyarrow(kind, each, missing) -> None:
-    """By themselves and in pandas they are what NumPy has of the same values, or refused alike."""
+    """By themselves and in pandas they equal the same values in NumPy, or are refused alike."""
     arrow, pandas = needed("pyarrow"), needed("pandas")
     plain = np.array(each, {"float": "f4", "double": "f8", "string": "O",
                             "timestamp[us]": "M8[us]"}.get(kind, kind))

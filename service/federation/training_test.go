@@ -130,7 +130,7 @@ func TestUniform(t *testing.T) {
 		sum, most = sum+x, max(most, math.Abs(x))
 	}
 	// Of 800 uniform numbers the mean is within 6 deviations but for 2e-9.
-	if most > .25 || most < .24 || math.Abs(sum/800) > 6*.25/math.Sqrt(3*800) {
+	if most > 0.25 || most < 0.24 || math.Abs(sum/800) > 6*0.25/math.Sqrt(3*800) {
 		t.Errorf("mean %v, largest %v", sum/800, most)
 	}
 	for _, x := range got[800:850] {

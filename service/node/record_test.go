@@ -448,7 +448,7 @@ func TestNoSubmissionInFiles(t *testing.T) {
 	}
 	update := make([]float64, 40)
 	for k := range update {
-		update[k] = .0123456789
+		update[k] = 0.0123456789
 	}
 	spec := fed.Spec
 	plain, err := spec.Append(nil, update, nil)

@@ -137,7 +137,7 @@ func rowsFor(t *testing.T, lenet bool) (own []*learning.Dataset, test *learning.
 		}
 		all = images
 	}
-	train, test, err := all.Split(.25, 5)
+	train, test, err := all.Split(0.25, 5)
 	if err != nil {
 		t.Fatal(err)
 	}

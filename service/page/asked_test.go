@@ -160,9 +160,9 @@ func TestAnswers(t *testing.T) {
 	planned(&s.status)
 	body := get(path, 200)
 	has(body, "What it asks", "<td>decades</td><td>histogram</td><td>± ", "Margins are half",
-		`href="/federations/`+s.status.Before+`"`, "may spend epsilon 4 at delta 1e-05 for each record of a party, against a server that "+
-			"cheats with any 2 parties. By its plan, gaussian, the party with most has spent "+
-			"<b>epsilon 0.0000 at")
+		`href="/federations/`+s.status.Before+`"`, "may spend epsilon 4 at delta 1e-05 for each "+
+			"record of a party, against a server that cheats with any 2 parties. By its plan, "+
+			"gaussian, the party with most has spent <b>epsilon 0.0000 at")
 	if strings.Contains(body, "answers.csv") {
 		t.Error("there are no answers yet")
 	}

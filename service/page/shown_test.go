@@ -72,8 +72,8 @@ func newShown() *shown {
 		},
 	}}
 	for i := range 7 {
-		p := runner.Past{Round: i + 1, Session: 1, Parties: 9, Seconds: 1.5, Share: .05 * float64(i+1),
-			Accuracy: .6 + .03*float64(i), Began: time.Now()}
+		p := runner.Past{Round: i + 1, Session: 1, Parties: 9, Seconds: 1.5, Share: 0.05 * float64(i+1),
+			Accuracy: 0.6 + 0.03*float64(i), Began: time.Now()}
 		if i == 3 {
 			p = runner.Past{Round: 4, Lost: "too few parties"}
 		}

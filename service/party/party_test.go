@@ -258,7 +258,7 @@ func TestCommand(t *testing.T) {
 	}
 	u, err := run(`cd "$HUSHSUM_WORK" && grep -q 3 round.json && cp model.safetensors update.safetensors &&
 		echo '{"loss": 0.5, "accuracy": 0.75}' > metrics.json`)
-	if err != nil || u.Vector[1] != 2 || u.Loss != .5 || u.Accuracy != .75 {
+	if err != nil || u.Vector[1] != 2 || u.Loss != 0.5 || u.Accuracy != 0.75 {
 		t.Errorf("an update: %+v %v", u, err)
 	}
 	const leave = `cp "$HUSHSUM_WORK"/model.npz "$HUSHSUM_WORK"/update.npz; cd "$HUSHSUM_WORK"; `

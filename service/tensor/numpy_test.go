@@ -27,30 +27,30 @@ var numpyFiles = map[string]struct {
 	"plain": {
 		read:   "layer/0/weight [2 3], layer/0/bias [2]",
 		dtype:  tensor.Float32,
-		values: []float64{0, .25, .5, .75, 1, 1.25, -1.5, 2},
+		values: []float64{0, 0.25, 0.5, 0.75, 1, 1.25, -1.5, 2},
 	},
 	"positional": {
 		read:   "arr_0 [2 3]",
 		dtype:  tensor.Float32,
-		values: []float64{0, .25, .5, .75, 1, 1.25},
+		values: []float64{0, 0.25, 0.5, 0.75, 1, 1.25},
 	},
 	"compressed": {
 		read:   "w [2 3], b [3]",
 		dtype:  tensor.Float32,
-		values: []float64{0, .25, .5, .75, 1, 1.25, 0, .25, .5},
+		values: []float64{0, 0.25, 0.5, 0.75, 1, 1.25, 0, 0.25, 0.5},
 	},
 	"double": {
 		read:  "w [2 3], scalar []",
 		dtype: tensor.Float64,
-		values: []float64{0, .25 / third, .5 / third, .75 / third, 1 / third, 1.25 / third,
-			.1},
+		values: []float64{0, 0.25 / third, 0.5 / third, 0.75 / third, 1 / third, 1.25 / third,
+			0.1},
 	},
 	"scalar":        {read: "x []", dtype: tensor.Float32, values: []float64{2.5}},
 	"noncontiguous": {read: "w [2 2]", dtype: tensor.Float32, values: []float64{0, 2, 8, 10}},
 	"dotted": {
 		read:   "model.npy [3], with space [3]",
 		dtype:  tensor.Float32,
-		values: []float64{0, .25, .5, .75, 1, 1.25},
+		values: []float64{0, 0.25, 0.5, 0.75, 1, 1.25},
 	},
 	"fortran":    {refused: "Fortran order", do: "ascontiguousarray"},
 	"transposed": {refused: "Fortran order", do: "ascontiguousarray"},
@@ -157,7 +157,7 @@ func TestNumPyReads(t *testing.T) {
 			{Name: "deep.one", Shape: []int{1, 2, 1, 2}},
 			{Name: strings.Repeat("long ", 39) + "name", Shape: []int{2}},
 		}}
-		values := []float64{0, -0.5, 1e-40, 3.4e38, 1. / 3, -1, 7, .1, 1, 2, 3, 4, 5, 6}
+		values := []float64{0, -0.5, 1e-40, 3.4e38, 1. / 3, -1, 7, 0.1, 1, 2, 3, 4, 5, 6}
 		spec.Round(values)
 		b, err := spec.AppendNPZ(nil, values)
 		if err != nil {

@@ -57,7 +57,7 @@ func TestEnd(t *testing.T) {
 		t.Errorf("seen at %v", seen)
 	}
 	net := Network{}
-	if err := net.Connect("a", "b", Link{Latency: End / 8, Loss: .99}); err != nil {
+	if err := net.Connect("a", "b", Link{Latency: End / 8, Loss: 0.99}); err != nil {
 		t.Fatal(err)
 	}
 	for seed := range uint64(100) {
@@ -94,7 +94,7 @@ func TestTransit(t *testing.T) {
 	}
 	connect("Boston", "server", Link{Latency: 300 * time.Millisecond})
 	connect("Oslo", "server", Link{Latency: time.Second, Bandwidth: 1000})
-	connect("Quito", "server", Link{Latency: time.Second, Jitter: time.Second, Loss: .5,
+	connect("Quito", "server", Link{Latency: time.Second, Jitter: time.Second, Loss: 0.5,
 		Retry: 10 * time.Second})
 	transit := func(name, from string, bytes int) time.Duration {
 		t.Helper()
@@ -146,7 +146,7 @@ func TestTransit(t *testing.T) {
 // Jitter comes to the latency up to its last nanosecond, also where nothing is lost, and
 // without a time of its own a loss is seen after twice both.
 func TestJitterAndRetry(t *testing.T) {
-	for _, loss := range []float64{0, .5} {
+	for _, loss := range []float64{0, 0.5} {
 		n := Network{Seed: 3}
 		if err := n.Connect("a", "b", Link{Latency: 1000, Jitter: 2, Loss: loss}); err != nil {
 			t.Fatal(err)
@@ -177,7 +177,7 @@ func TestJitterAndRetry(t *testing.T) {
 func TestLinks(t *testing.T) {
 	var n Network
 	for _, l := range []Link{
-		{Latency: -1}, {Jitter: -1}, {Retry: -1}, {Loss: -.1}, {Loss: 1}, {Bandwidth: -1},
+		{Latency: -1}, {Jitter: -1}, {Retry: -1}, {Loss: -0.1}, {Loss: 1}, {Bandwidth: -1},
 	} {
 		if err := n.Connect("a", "b", l); !errors.Is(err, ErrLink) {
 			t.Errorf("%+v: %v", l, err)

@@ -35,7 +35,7 @@ func (l *Link) Validate() error {
 	switch {
 	case l.Latency < 0 || l.Jitter < 0 || l.Retry < 0:
 		return fmt.Errorf("%w: a time below 0", ErrLink)
-	case !(l.Loss >= 0 && l.Loss <= .99):
+	case !(l.Loss >= 0 && l.Loss <= 0.99):
 		return fmt.Errorf("%w: loss %v is outside 0 to 0.99", ErrLink, l.Loss)
 	case !(l.Bandwidth >= 0) || math.IsInf(l.Bandwidth, 0):
 		return fmt.Errorf("%w: bandwidth %v", ErrLink, l.Bandwidth)

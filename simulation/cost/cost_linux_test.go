@@ -263,11 +263,11 @@ type row struct {
 func ofParty(session cost.Session, m *measured) []row {
 	bytes := session.Wire()
 	return []row{
-		{"set-up, bytes sent", float64(bytes.SetUpSent), float64(m.bytes.SetUpSent), .02},
-		{"set-up, bytes received", float64(bytes.SetUpReceived), float64(m.bytes.SetUpReceived), .02},
-		{"round, bytes sent", float64(bytes.RoundSent), float64(m.bytes.RoundSent), .02},
-		{"round, bytes received", float64(bytes.RoundReceived), float64(m.bytes.RoundReceived), .02},
-		{"party, memory, kB", float64(session.PartyMemory()) / 1e3, m.party / 1e3, .25},
+		{"set-up, bytes sent", float64(bytes.SetUpSent), float64(m.bytes.SetUpSent), 0.02},
+		{"set-up, bytes received", float64(bytes.SetUpReceived), float64(m.bytes.SetUpReceived), 0.02},
+		{"round, bytes sent", float64(bytes.RoundSent), float64(m.bytes.RoundSent), 0.02},
+		{"round, bytes received", float64(bytes.RoundReceived), float64(m.bytes.RoundReceived), 0.02},
+		{"party, memory, kB", float64(session.PartyMemory()) / 1e3, m.party / 1e3, 0.25},
 	}
 }
 
@@ -275,15 +275,15 @@ func ofParty(session cost.Session, m *measured) []row {
 func timesOfParty(session cost.Session, units cost.Units, m *measured) []row {
 	party := session.Party(units)
 	return []row{
-		{"party, set-up, ms", ms(party.SetUp()), ms(m.setUp), .25},
-		{"party, round, ms", ms(party.Round()), ms(m.round), .25},
+		{"party, set-up, ms", ms(party.SetUp()), ms(m.setUp), 0.25},
+		{"party, round, ms", ms(party.Round()), ms(m.round), 0.25},
 	}
 }
 
 // ofServer are the rows of the server, its times apart.
 func ofServer(session cost.Session, m *measured) []row {
 	return []row{
-		{"server, memory, kB", float64(session.ServerMemory()) / 1e3, m.server / 1e3, .25},
+		{"server, memory, kB", float64(session.ServerMemory()) / 1e3, m.server / 1e3, 0.25},
 	}
 }
 
@@ -291,8 +291,8 @@ func ofServer(session cost.Session, m *measured) []row {
 func timesOfServer(session cost.Session, units cost.Units, m *measured) []row {
 	server := session.Server(units)
 	return []row{
-		{"server, set-up, ms", ms(server.SetUp), ms(m.serverSetUp), .25},
-		{"server, round, ms", ms(server.Round()), ms(m.serverRound), .25},
+		{"server, set-up, ms", ms(server.SetUp), ms(m.serverSetUp), 0.25},
+		{"server, round, ms", ms(server.Round()), ms(m.serverRound), 0.25},
 	}
 }
 

@@ -32,7 +32,7 @@ func TestThousands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	train, test, err := all.Split(.25, 1)
+	train, test, err := all.Split(0.25, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func TestCrowdModelTravelsOnce(t *testing.T) {
 		return simulate(t, s, rows).Rounds[1].Took // the end of set-up is on its way in the first
 	}
 	crowd, sessions := took(crowded, 1e4)-took(crowded, 0), took(messages, 1e4)-took(messages, 0)
-	if ratio := float64(crowd) / float64(sessions); ratio < .9 || ratio > 1.1 {
+	if ratio := float64(crowd) / float64(sessions); ratio < 0.9 || ratio > 1.1 {
 		t.Errorf("at 10 kB/s a crowd takes %v longer, sessions %v", crowd, sessions)
 	}
 }

@@ -17,7 +17,7 @@ func digits(t testing.TB) Rows {
 	if err != nil {
 		t.Fatal(err)
 	}
-	train, test, err := all.Split(.25, 1)
+	train, test, err := all.Split(0.25, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func census(t testing.TB) Rows {
 	if err != nil {
 		t.Fatal(err)
 	}
-	train, test, err := all.Split(.25, 1)
+	train, test, err := all.Split(0.25, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +336,7 @@ func TestServers(t *testing.T) {
 	set(s, who{Name: "p", Place: "here", Count: 3}, who{Name: "q", Place: "there", Count: 2})
 	got := simulate(t, s, rows)
 	for k := range got.Rounds {
-		if math.Abs(got.Rounds[k].Accuracy-want.Rounds[k].Accuracy) > .002 ||
+		if math.Abs(got.Rounds[k].Accuracy-want.Rounds[k].Accuracy) > 0.002 ||
 			got.Rounds[k].Included != 5 {
 			t.Errorf("round %d: %v, want %v", k+1, got.Rounds[k].Accuracy, want.Rounds[k].Accuracy)
 		}
@@ -479,20 +479,20 @@ func TestReferenceLaws(t *testing.T) {
 	rows := census(t)
 	for _, law := range []string{"staircase", "continuous-laplace", "continuous-gaussian"} {
 		s := small()
-		s.Training.Lambda = .01
+		s.Training.Lambda = 0.01
 		s.World.Reference = job.Reference{Law: law, Epsilon: 1}
 		result := simulate(t, s, rows)
 		p := result.Privacy[0]
 		if p.Asked != 1 || !(p.Certified.Bare().Upper > 2) {
 			t.Errorf("%s: claimed %v, certified %v", law, p.Asked, p.Certified.Bare().Upper)
 		}
-		if result.Rounds[3].Accuracy < .4 {
+		if result.Rounds[3].Accuracy < 0.4 {
 			t.Errorf("%s: accuracy %v", law, result.Rounds[3].Accuracy)
 		}
 	}
 	// So little that δ alone covers it is certified as 0, which is not none.
 	s := small()
-	s.Training.Lambda = .01
+	s.Training.Lambda = 0.01
 	s.World.Fidelity, s.Sum.Range = "ring", 1e12
 	s.World.Reference = job.Reference{Law: "continuous-laplace", Epsilon: 1e-7}
 	p := simulate(t, s, rows).Privacy[0]
@@ -508,7 +508,7 @@ func TestReferenceShares(t *testing.T) {
 	certified := func(law string, colluders int, parties ...who) map[string]float64 {
 		s := small()
 		s.Rounds = 1
-		s.Training.Lambda = .01
+		s.Training.Lambda = 0.01
 		s.World.Fidelity, s.Sum.Range = "ring", 1e6
 		s.World.Reference = job.Reference{Law: law, Epsilon: 1}
 		s.Parties.Colluders = colluders

@@ -3,11 +3,11 @@
 //   npm install @duckdb/node-api parquet-wasm apache-arrow
 //   node differential.mjs FOLDER COUNT
 //
-// A table is N.parquet in FOLDER. There, differential.json says of each column what it is and what
-// a reader gives: a SHA-256 hash of its values, each in a line, as text() writes them.
+// differential.json in FOLDER has each table's bytes in base64, and says of each column what it is
+// and what a reader gives: a SHA-256 hash of its values, each in a line, as text() writes them.
 import { createHash } from "node:crypto"
 import { createRequire } from "node:module"
-import { mkdirSync, writeFileSync } from "node:fs"
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
 const require = createRequire(join(process.cwd(), "x.js")) // packages of the current folder
@@ -172,5 +172,6 @@ for (let i = 0; i < count; i++) {
   if (i % 2 === 0) await byDuckDB(file, pick(sizes))
   else byRust(file, pick(sizes))
 }
+for (const t of tables) t.bytes = readFileSync(join(folder, t.file)).toString("base64")
 writeFileSync(join(folder, "differential.json"),
   "[\n" + tables.map((t) => JSON.stringify(t)).join(",\n") + "\n]\n")

@@ -290,7 +290,7 @@ func TestAccountRecords(t *testing.T) {
 		"--rate 0.1 --rounds 100 --adversary server"
 	// dp_accounting 0.6.0 has 1.3878 for the Poisson-sampled Gaussian.
 	record := accounted(t, run+" --unit record")
-	if c := claimOf(record, "claim"); math.Abs(epsilonOf(record)/1.387843009019984-1) > .01 ||
+	if c := claimOf(record, "claim"); math.Abs(epsilonOf(record)/1.387843009019984-1) > 0.01 ||
 		c["unit"] != "record" || c["adjacency"] != "zero-out" {
 		t.Errorf("%v", record)
 	}

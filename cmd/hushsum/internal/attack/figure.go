@@ -47,11 +47,11 @@ func violin(at float64, sample []float64, spread float64) []chart.Shape {
 		shapes := []chart.Shape{{Kind: chart.Spot, Points: []chart.Point{{X: at, Y: middle}}}}
 		if sorted := finiteSorted(sample); len(sorted) > 0 {
 			shapes = append(shapes, chart.Shape{Kind: chart.Thin, Points: []chart.Point{
-				{X: at, Y: quantile(sorted, .001)}, {X: at, Y: quantile(sorted, .999)}}})
+				{X: at, Y: quantile(sorted, 0.001)}, {X: at, Y: quantile(sorted, 0.999)}}})
 		}
 		return shapes
 	}
-	curve := density(sample, .4)
+	curve := density(sample, 0.4)
 	outline := make([]chart.Point, 0, 2*len(curve))
 	for _, v := range curve {
 		outline = append(outline, chart.Point{X: at + v.Y, Y: v.X})
@@ -60,7 +60,7 @@ func violin(at float64, sample []float64, spread float64) []chart.Shape {
 		outline = append(outline, chart.Point{X: at - v.Y, Y: v.X})
 	}
 	return []chart.Shape{{Kind: chart.Area, Points: outline}, {Kind: chart.Middle,
-		Points: []chart.Point{{X: at - .1, Y: middle}, {X: at + .1, Y: middle}}}}
+		Points: []chart.Point{{X: at - 0.1, Y: middle}, {X: at + 0.1, Y: middle}}}}
 }
 
 // finiteSorted returns the finite values of a sample, in order.
@@ -98,7 +98,7 @@ func extent(series []attacks.Series) float64 {
 // given extent can show.
 func isMass(sample []float64, spread float64) bool {
 	sorted := finiteSorted(sample)
-	return len(sorted) < 2 || quantile(sorted, .75)-quantile(sorted, .25) <= 1e-3*spread
+	return len(sorted) < 2 || quantile(sorted, 0.75)-quantile(sorted, 0.25) <= 1e-3*spread
 }
 
 // highestDensity returns the greatest height of the densities, 1 if each is a point mass.
@@ -133,7 +133,7 @@ func densityOrMass(sample []float64, spread, height float64) []chart.Point {
 func density(sample []float64, top float64) []chart.Point {
 	const steps = 200
 	sorted := finiteSorted(sample)
-	low, high := quantile(sorted, .001), quantile(sorted, .999)
+	low, high := quantile(sorted, 0.001), quantile(sorted, 0.999)
 	// No peak may be narrower than the steps can show.
 	width := max(bandwidth(sorted), 2*(high-low)/steps)
 	low, high = low-3*width, high+3*width
@@ -174,8 +174,8 @@ func bandwidth(sorted []float64) float64 {
 		square += (x - mean) * (x - mean) / n
 	}
 	width := math.Sqrt(square)
-	if spread := (quantile(sorted, .75) - quantile(sorted, .25)) / 1.34; spread > 0 {
+	if spread := (quantile(sorted, 0.75) - quantile(sorted, 0.25)) / 1.34; spread > 0 {
 		width = min(width, spread)
 	}
-	return width * .9 * math.Pow(n, -.2)
+	return width * 0.9 * math.Pow(n, -0.2)
 }

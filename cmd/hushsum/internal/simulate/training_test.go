@@ -129,8 +129,8 @@ func TestTrainingDigits(t *testing.T) {
 		last := objects[len(objects)-1]
 		if len(objects) != 11 || last["complete"] != true || last["parameters"] != 650.0 ||
 			last["max_abs_diff"].(float64) > 1e-4 ||
-			last["accuracy"].(float64) < .85 ||
-			math.Abs(last["accuracy"].(float64)-last["clear_accuracy"].(float64)) > .003 {
+			last["accuracy"].(float64) < 0.85 ||
+			math.Abs(last["accuracy"].(float64)-last["clear_accuracy"].(float64)) > 0.003 {
 			t.Errorf("%v", last)
 		}
 		if r := objects[0]; r["round"] != 1.0 || r["clients"] != 10.0 || r["mask"].(float64) >= 1 ||

@@ -99,7 +99,7 @@ func TestSweep(t *testing.T) {
 	}
 	for _, text := range lines {
 		var l map[string]any
-		if err := json.Unmarshal([]byte(text), &l); err != nil || l["accuracy"].(float64) < .5 {
+		if err := json.Unmarshal([]byte(text), &l); err != nil || l["accuracy"].(float64) < 0.5 {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
