@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"sync"
 
 	"github.com/hushsum/hushsum/noise/internal/interval"
 )
@@ -103,7 +104,7 @@ func newEdgeworth(l Law, planes uint32) *edgeworth {
 	spline := new(big.Rat).Sub(big.NewRat(1, 1), new(big.Rat).Inv(k2))
 	e.s.Sub(e.s, spline.Mul(spline, big.NewRat(coins, 12)))
 
-	bernoulli := bernoulliNumbers(2 * maxOrder)
+	bernoulli := bernoulliOfT()
 	r := make([]*big.Float, maxOrder+1) // j·r_j
 	power := big.NewRat(1, 1)           // k^2j
 	factorial := big.NewInt(1)          // (2j)!
@@ -136,6 +137,10 @@ func newEdgeworth(l Law, planes uint32) *edgeworth {
 }
 
 func newFloat() *big.Float { return new(big.Float).SetPrec(floatBits) }
+
+// bernoulliOfT returns the Bernoulli numbers of T, which are the same for every law and take longer
+// than what a table computes from them.
+var bernoulliOfT = sync.OnceValue(func() []*big.Rat { return bernoulliNumbers(2 * maxOrder) })
 
 // bernoulliNumbers returns B_0 to B_n: Σ_{i≤j} C(j+1, i)·B_i = 0.
 func bernoulliNumbers(n int) []*big.Rat {
