@@ -13,7 +13,7 @@ import (
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/host"
 	"github.com/hushsum/hushsum/keyexchange"
-	"github.com/hushsum/hushsum/transport"
+	"github.com/hushsum/hushsum/link"
 )
 
 // hanging is Work that answers from its second call on: the first waits until it is told to end.
@@ -62,7 +62,7 @@ func TestWorkCancelled(t *testing.T) {
 	for in, ok := s.next(); ok && in.frame != nil; in, ok = s.next() {
 	}
 	s.accept()
-	s.of(transport.KindMessage)
+	s.of(link.KindMessage)
 	if err := stop(); !errors.Is(err, context.Canceled) || !slices.Equal(shown, []uint64{2}) {
 		t.Errorf("%v, shown of rounds %v", err, shown)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/oneshot"
-	"github.com/hushsum/hushsum/transport"
+	"github.com/hushsum/hushsum/link"
 )
 
 // openings makes openings of rounds with a committee that is all there.
@@ -52,15 +52,15 @@ func (o *openings) open() [][]byte {
 			o.Fatal(err)
 		}
 	}
-	b := transport.Broadcast{Round: o.server.Round(), Model: make(transport.Floats[float64], 5)}
+	b := link.Broadcast{Round: o.server.Round(), Model: make(link.Floats[float64], 5)}
 	began := bytesOf(o, &b)
 	opening, err := o.server.Open(began)
 	if err != nil {
 		o.Fatal(err)
 	}
 	return [][]byte{
-		transport.NewFrame(transport.KindBroadcast, began),
-		transport.NewFrame(transport.KindMessage, opening),
+		link.NewFrame(link.KindBroadcast, began),
+		link.NewFrame(link.KindMessage, opening),
 	}
 }
 
@@ -89,7 +89,7 @@ func (o *openings) start(network *Memory, run func(context.Context, func(Event))
 	if _, r.link, err = network.Accept(o.ctx); err != nil {
 		o.Fatal(err)
 	}
-	if in, err := r.link.Receive(o.ctx); err != nil || in[0] != transport.KindHello {
+	if in, err := r.link.Receive(o.ctx); err != nil || in[0] != link.KindHello {
 		o.Fatal(err)
 	}
 	go r.take()
@@ -135,9 +135,9 @@ func (r *running) take() {
 			return
 		}
 		switch in[0] {
-		case transport.KindOffer:
-			_ = r.link.Send(r.ctx, transport.NewFrame(transport.KindUpload, in[1:]))
-		case transport.KindMessage:
+		case link.KindOffer:
+			_ = r.link.Send(r.ctx, link.NewFrame(link.KindUpload, in[1:]))
+		case link.KindMessage:
 			r.took <- in
 		}
 	}
@@ -172,9 +172,9 @@ func (r *running) event(kind EventKind) Event {
 
 // end ends the job.
 func (r *running) end() error {
-	b := transport.Broadcast{Round: 3, Model: make(transport.Floats[float64], 5)}
+	b := link.Broadcast{Round: 3, Model: make(link.Floats[float64], 5)}
 	began := bytesOf(r, &b)
-	r.send(transport.NewFrame(transport.KindEnd, began))
+	r.send(link.NewFrame(link.KindEnd, began))
 	return <-r.ended
 }
 
@@ -203,7 +203,7 @@ func TestParticipantOneshot(t *testing.T) {
 		}
 		r.send(first...)
 		in := r.receive()
-		if in[0] != transport.KindMessage || store.writes != 1 || len(store.sent) != 1 {
+		if in[0] != link.KindMessage || store.writes != 1 || len(store.sent) != 1 {
 			t.Errorf("a frame of kind %d, %d writes, %d messages", in[0], store.writes, len(store.sent))
 		}
 		_ = r.stop()
@@ -281,7 +281,7 @@ func TestMember(t *testing.T) {
 	m := &Member{Job: o.settled, Identity: o.committeeJob.members[0], Store: store, Key: o.key,
 		Counter: counter, Dialer: orderedDialer{o.network.Dialer(0), store.order}}
 	r := o.member(m)
-	r.send(transport.NewFrame(transport.KindMessage, o.server.Invite()))
+	r.send(link.NewFrame(link.KindMessage, o.server.Invite()))
 	key := r.receive()
 	_ = r.stop()
 	r = o.member(m)
@@ -292,7 +292,7 @@ func TestMember(t *testing.T) {
 		o.server.Invite()
 	}
 	writes := store.writes
-	r.send(transport.NewFrame(transport.KindMessage, o.server.Invite()))
+	r.send(link.NewFrame(link.KindMessage, o.server.Invite()))
 	if e := r.event(Refused); !errors.Is(e.Err, drive.ErrRound) || e.Round != 5 {
 		t.Errorf("%v", e)
 	}
@@ -318,14 +318,14 @@ func TestMemberParts(t *testing.T) {
 	m := &Member{Job: o.settled, Identity: o.committeeJob.members[0], Dialer: o.network.Dialer(0)}
 	r := o.member(m)
 	part := func(b []byte) []byte {
-		return append([]byte{transport.KindPart, transport.KindMessage}, b...)
+		return append([]byte{link.KindPart, link.KindMessage}, b...)
 	}
 	invite := o.server.Invite()
-	r.send(part(invite[:7]), part(invite[7:9]), transport.NewFrame(transport.KindMessage, invite[9:]))
+	r.send(part(invite[:7]), part(invite[7:9]), link.NewFrame(link.KindMessage, invite[9:]))
 	if key := r.receive(); o.server.Receive(key[1:]) != nil {
 		t.Errorf("an invitation in parts is answered by %x", key)
 	}
-	for _, frame := range [][]byte{{transport.KindPart}, {transport.KindPart, transport.KindEnd, 1},
+	for _, frame := range [][]byte{{link.KindPart}, {link.KindPart, link.KindEnd, 1},
 		part(make([]byte, maxMessage(o.settled)+1))} {
 		_ = r.stop()
 		r = o.member(m)
@@ -345,7 +345,7 @@ func TestSendMessage(t *testing.T) {
 		body := make([]byte, length)
 		body[length-1] = 7
 		err := sendMessage(func(frame []byte) error {
-			if frames++; frame[0] == transport.KindPart {
+			if frames++; frame[0] == link.KindPart {
 				frame = frame[1:]
 			}
 			got = append(got, frame[1:]...)
@@ -364,7 +364,7 @@ func TestMemberStore(t *testing.T) {
 	m := &Member{Job: o.settled, Identity: o.committeeJob.members[0], Store: store, Key: o.key,
 		Dialer: orderedDialer{o.network.Dialer(0), store.order}}
 	r := o.member(m)
-	r.send(transport.NewFrame(transport.KindMessage, o.server.Invite()))
+	r.send(link.NewFrame(link.KindMessage, o.server.Invite()))
 	if err := <-r.ended; !errors.Is(err, errDisk) || len(store.sent) != 0 {
 		t.Errorf("%v, and %d messages have left", err, len(store.sent))
 	}

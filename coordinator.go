@@ -12,7 +12,7 @@ import (
 	"github.com/hushsum/hushsum/host"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/store"
-	"github.com/hushsum/hushsum/transport"
+	"github.com/hushsum/hushsum/link"
 )
 
 // Coordinator runs a job: it forms sessions among the connected parties, holds the rounds, and
@@ -131,8 +131,8 @@ type coordinator struct {
 	host             *host.Leader
 	vault            *store.Vault
 	record           *host.Vault // nil: nothing is kept
-	model            transport.Weights
-	cast             *transport.Broadcast // that the last round began with
+	model            link.Weights
+	cast             *link.Broadcast // that the last round began with
 	began            time.Time            // when the time of drive begins
 	first            time.Time            // the coordinator runs, or the job has ended
 	why              error                // it is paused
@@ -234,8 +234,8 @@ func (c *coordinator) left(s drive.Status) time.Duration {
 func (c *coordinator) result(lead drive.Lead) (*Result, error) {
 	s, ledger := lead.Status(), lead.Ledger()
 	r := &Result{
-		Model:   transport.FloatsOf[float64](c.model),
-		Model32: transport.FloatsOf[float32](c.model),
+		Model:   link.FloatsOf[float64](c.model),
+		Model32: link.FloatsOf[float32](c.model),
 		Rounds:  int(s.Round),
 		Lost:    int(s.Lost),
 	}

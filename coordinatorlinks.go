@@ -11,7 +11,7 @@ import (
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/protocol"
-	"github.com/hushsum/hushsum/transport"
+	"github.com/hushsum/hushsum/link"
 )
 
 // This file has what a coordinator hears from its connections, and what it sends to them.
@@ -71,7 +71,7 @@ func (c *coordinator) together(h *hub, first arrival) []arrival {
 func (c *coordinator) check(h *hub, lead drive.Lead, all []arrival) {
 	var submissions []drive.Submission
 	for _, a := range all {
-		if len(a.frame) > 0 && a.frame[0] == transport.KindMessage && h.there[a.party] == a.from {
+		if len(a.frame) > 0 && a.frame[0] == link.KindMessage && h.there[a.party] == a.from {
 			submissions = append(submissions, drive.Submission{Party: a.party, Message: a.frame[1:]})
 		}
 	}
@@ -88,7 +88,7 @@ func (c *coordinator) arrived(h *hub, a arrival, lead drive.Lead, now drive.Time
 			lead.Gone(now, p)
 			c.comes(p, Event{Kind: Disconnected, Party: a.party, Err: a.err})
 		}
-	case a.frame[0] == transport.KindHello && !a.from.greeted:
+	case a.frame[0] == link.KindHello && !a.from.greeted:
 		hello, refusal := checkGreeting(c.Job, a.frame[1:])
 		if refusal != nil {
 			h.refuse(a, refusal)
@@ -116,16 +116,16 @@ func (c *coordinator) comes(p drive.Peer, e Event) {
 // takes takes a frame of a peer that is connected.
 func (c *coordinator) takes(p drive.Peer, a arrival, lead drive.Lead, now drive.Time) error {
 	switch kind := a.frame[0]; {
-	case kind == transport.KindMessage && a.long != nil:
+	case kind == link.KindMessage && a.long != nil:
 		return lead.Receive(now, p, a.long.Message())
-	case kind == transport.KindMessage:
+	case kind == link.KindMessage:
 		return lead.Receive(now, p, bytes.NewBuffer(a.frame[1:]))
 	case p.Member:
-	case kind == transport.KindAbsent:
+	case kind == link.KindAbsent:
 		return c.said(p, a.frame[1:], lead, now)
-	case kind == transport.KindOffer && len(a.frame) == 9:
+	case kind == link.KindOffer && len(a.frame) == 9:
 		lead.Said(now, p, drive.Said{Offer: binary.BigEndian.Uint64(a.frame[1:])})
-	case kind == transport.KindOffer:
+	case kind == link.KindOffer:
 		return ErrFrame
 	}
 	return nil
@@ -134,8 +134,8 @@ func (c *coordinator) takes(p drive.Peer, a arrival, lead drive.Lead, now drive.
 // said takes a party's word of the last round that it has submitted in, and that it does not
 // submit in the one that goes on. Absent 0: the first alone.
 func (c *coordinator) said(p drive.Peer, body []byte, lead drive.Lead, now drive.Time) error {
-	var said transport.Absence
-	if err := transport.ParseJSON(body, &said); err != nil {
+	var said link.Absence
+	if err := link.ParseJSON(body, &said); err != nil {
 		return err
 	}
 	if lead.Said(now, p, drive.Said{Told: said.Told, Absent: said.Absent}) {
@@ -194,23 +194,23 @@ func (c *coordinator) frames(
 	}
 	switch {
 	case item.Kind == drive.Join:
-		return single(transport.NumberFrame(transport.KindJoin, item.Session))
+		return single(link.NumberFrame(link.KindJoin, item.Session))
 	case item.Kind == drive.Upload:
-		return single(transport.NumberFrame(transport.KindUpload, item.Round))
+		return single(link.NumberFrame(link.KindUpload, item.Round))
 	case item.Kind == drive.Last && p.Member:
-		return single(transport.NewFrame(transport.KindEnd, nil))
+		return single(link.NewFrame(link.KindEnd, nil))
 	case item.Kind == drive.Last && s.Stalled:
 		return single(withoutSum())
 	case item.Kind == drive.Last:
-		last := &transport.Broadcast{Round: item.Round, Model: c.model}
+		last := &link.Broadcast{Round: item.Round, Model: c.model}
 		return func(send func([]byte) error) error {
-			return transport.SendBody(transport.KindEnd, last, send)
+			return link.SendBody(link.KindEnd, last, send)
 		}
 	}
 	cast := c.cast
 	return func(send func([]byte) error) error {
 		if item.Round > 0 {
-			if err := transport.SendBody(transport.KindBroadcast, cast, send); err != nil {
+			if err := link.SendBody(link.KindBroadcast, cast, send); err != nil {
 				return err
 			}
 		}
@@ -220,6 +220,6 @@ func (c *coordinator) frames(
 
 // withoutSum tells somebody that the job is done and came to nothing.
 func withoutSum() []byte {
-	return transport.JSONFrame(transport.KindRefusal,
-		transport.Refusal{Ours: "the job ended, and the coordinator knows of no round that gave a sum"})
+	return link.JSONFrame(link.KindRefusal,
+		link.Refusal{Ours: "the job ended, and the coordinator knows of no round that gave a sum"})
 }

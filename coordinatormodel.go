@@ -15,7 +15,7 @@ import (
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
-	"github.com/hushsum/hushsum/transport"
+	"github.com/hushsum/hushsum/link"
 )
 
 // This file has what a coordinator keeps: its state, and the model.
@@ -56,7 +56,7 @@ func (c *coordinator) load() (lead drive.Lead, err error) {
 	if status.Paused {
 		lead.Order(c.now(), drive.Order{Do: drive.Resume, Why: againRun})
 	}
-	c.cast = &transport.Broadcast{Round: status.Round, Fresh: status.Fresh, Model: c.model}
+	c.cast = &link.Broadcast{Round: status.Round, Fresh: status.Fresh, Model: c.model}
 	return lead, c.cast.Settle()
 }
 
@@ -89,11 +89,11 @@ func (c *coordinator) firstModel() error {
 	length, field := c.Job.ModelLength(), "Model"
 	switch {
 	case c.Model != nil:
-		c.model = transport.Floats[float64](slices.Clone(c.Model))
+		c.model = link.Floats[float64](slices.Clone(c.Model))
 	case first != nil:
-		c.model, field = transport.Floats[float32](first), "Model32"
+		c.model, field = link.Floats[float32](first), "Model32"
 	default:
-		c.model = transport.NewWeights(length, c.narrow())
+		c.model = link.NewWeights(length, c.narrow())
 	}
 	if n := c.model.Count(); n != length {
 		return &ConfigError{Path: field,
@@ -111,8 +111,8 @@ func (c *coordinator) readModel() error {
 	if err != nil {
 		return err
 	}
-	c.model = transport.NewWeights(c.Job.ModelLength(), c.narrow())
-	err = transport.ReadWeights(file, c.model)
+	c.model = link.NewWeights(c.Job.ModelLength(), c.narrow())
+	err = link.ReadWeights(file, c.model)
 	if err := errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("%w: %w", ErrStore, err)
 	}
@@ -133,7 +133,7 @@ func (c *coordinator) readModel() error {
 
 // begins returns the digest of what a round begins with, which is sent once the round is saved.
 func (c *coordinator) begins(round uint64, fresh [32]byte) ([32]byte, error) {
-	b := &transport.Broadcast{Round: round, Fresh: fresh, Model: c.model}
+	b := &link.Broadcast{Round: round, Fresh: fresh, Model: c.model}
 	if err := b.Settle(); err != nil {
 		return b.Digest, err
 	}
@@ -188,16 +188,16 @@ func (c *coordinator) decode(r *Round, integers []int64) (err error) {
 
 // nextModel makes the next model from the present one, which does not change: it may still be on
 // its way to parties.
-func (c *coordinator) nextModel(r Round, model transport.Weights) (transport.Weights, error) {
+func (c *coordinator) nextModel(r Round, model link.Weights) (link.Weights, error) {
 	if c.narrow() {
-		return nextOf(c, r, r.Mean32, transport.FloatsOf[float32](model), c.Apply32)
+		return nextOf(c, r, r.Mean32, link.FloatsOf[float32](model), c.Apply32)
 	}
-	return nextOf(c, r, r.Mean, transport.FloatsOf[float64](model), c.Apply)
+	return nextOf(c, r, r.Mean, link.FloatsOf[float64](model), c.Apply)
 }
 
 func nextOf[F aggregation.Float](
 	c *coordinator, r Round, mean, model []F, apply func(r Round, model []F) ([]F, error),
-) (transport.Weights, error) {
+) (link.Weights, error) {
 	next := mean
 	if apply == nil {
 		for i, x := range model {
@@ -223,5 +223,5 @@ func nextOf[F aggregation.Float](
 				Reason: fmt.Sprintf("coordinate %d is not finite", i)}
 		}
 	}
-	return transport.Floats[F](next), nil
+	return link.Floats[F](next), nil
 }

@@ -49,7 +49,7 @@
 // own loop can use EncodeTo and DecodeTo of package job, also for float32, and SubmitVector,
 // ReadMessage, SumVector and SaveParts of package protocol.
 //
-// Unlike the packages below except transport, this one uses real time; sums, noise and keys do not
-// depend on it. Links and stores are those of packages transport and store, which programs of other
+// Unlike the packages below except link, this one uses real time; sums, noise and keys do not
+// depend on it. Links and stores are those of packages link and store, which programs of other
 // kinds use without this one; their names stand here too.
 package hushsum

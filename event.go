@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/transport"
+	"github.com/hushsum/hushsum/link"
 )
 
 // EventKind says what has happened.
@@ -71,10 +71,10 @@ var ofDrive = map[drive.NoticeKind]EventKind{
 }
 
 // ofListener has the kinds of events that a listener's notices are.
-var ofListener = map[transport.NoticeKind]EventKind{
-	transport.Unknown:    Unknown,
-	transport.Unfinished: Unfinished,
-	transport.Strained:   Strained,
+var ofListener = map[link.NoticeKind]EventKind{
+	link.Unknown:    Unknown,
+	link.Unfinished: Unfinished,
+	link.Strained:   Strained,
 }
 
 // eventOf returns a notice of drive as an event, and whether it is one.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/job"
-	"github.com/hushsum/hushsum/transport"
+	"github.com/hushsum/hushsum/link"
 )
 
 // watched is a link of which all that goes over it is noted: which frames, in which order, and how
@@ -30,15 +30,15 @@ type watch struct {
 }
 
 func (w *watch) Dial(ctx context.Context) (Link, error) {
-	link, err := w.Dialer.Dial(ctx)
-	return watched{link, w}, err
+	conn, err := w.Dialer.Dial(ctx)
+	return watched{conn, w}, err
 }
 
 func (l watched) note(way string, frame []byte) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	text := fmt.Sprintf("%s kind %d, %d bytes", way, frame[0], len(frame))
-	if frame[0] == transport.KindMessage {
+	if frame[0] == link.KindMessage {
 		text += fmt.Sprintf(", type %d", frame[2])
 	}
 	l.seen = append(l.seen, text)

@@ -14,7 +14,7 @@ import (
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/masking"
-	"github.com/hushsum/hushsum/transport"
+	"github.com/hushsum/hushsum/link"
 )
 
 // rewritten has a party's messages changed on their way: nil leaves one out.
@@ -29,12 +29,12 @@ type rewrittenLink struct {
 }
 
 func (d rewritten) Dial(ctx context.Context) (Link, error) {
-	link, err := d.Dialer.Dial(ctx)
-	return rewrittenLink{link, d.change}, err
+	conn, err := d.Dialer.Dial(ctx)
+	return rewrittenLink{conn, d.change}, err
 }
 
 func (l rewrittenLink) Send(ctx context.Context, out []byte) error {
-	if out[0] != transport.KindMessage {
+	if out[0] != link.KindMessage {
 		return l.Link.Send(ctx, out)
 	}
 	h, _, err := wire.ParseHeader(out[1:])
@@ -42,7 +42,7 @@ func (l rewrittenLink) Send(ctx context.Context, out []byte) error {
 		return err
 	}
 	if changed := l.change(h, out[1:]); changed != nil {
-		return l.Link.Send(ctx, transport.NewFrame(transport.KindMessage, changed))
+		return l.Link.Send(ctx, link.NewFrame(link.KindMessage, changed))
 	}
 	return nil
 }
@@ -419,8 +419,8 @@ type watchedLink struct {
 func (l *watchedListener) Accept(ctx context.Context) (int, Link, error) {
 	l.under.Add(1)
 	defer l.under.Add(-1)
-	party, link, err := l.Listener.Accept(ctx)
-	return party, watchedLink{link, &l.under}, err
+	party, conn, err := l.Listener.Accept(ctx)
+	return party, watchedLink{conn, &l.under}, err
 }
 
 func (l watchedLink) Send(ctx context.Context, out []byte) error {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/keyexchange"
-	"github.com/hushsum/hushsum/transport"
+	"github.com/hushsum/hushsum/link"
 )
 
 // narrowed has a party work in float32.
@@ -272,9 +272,9 @@ func TestFloat32Store(t *testing.T) {
 		case err != nil:
 			t.Errorf("%+v: %v", c, err)
 		default:
-			got := transport.FloatsOf[float64](r.model)
+			got := link.FloatsOf[float64](r.model)
 			if c.then {
-				got = converted[float64](transport.FloatsOf[float32](r.model))
+				got = converted[float64](link.FloatsOf[float32](r.model))
 			}
 			if !slices.Equal(got, []float64{1, 2, 3, 4, c.weight}) {
 				t.Errorf("%+v: it is %v", c, got)
@@ -295,14 +295,14 @@ func TestFloat32NextModel(t *testing.T) {
 	}
 	next, err := l.nextModel(Round{Mean32: []float32{0.5, 0, 0, 0, 0}}, l.model)
 	want := []float32{1.5, 2, 3, 4, math.MaxFloat32}
-	if err != nil || !slices.Equal(transport.FloatsOf[float32](next), want) {
+	if err != nil || !slices.Equal(link.FloatsOf[float32](next), want) {
 		t.Errorf("%v, %v, want %v", next, err, want)
 	}
 	_, err = l.nextModel(Round{Mean32: []float32{0, 0, 0, 0, math.MaxFloat32}}, l.model)
 	if !errors.Is(err, ErrConfig) {
 		t.Errorf("a weight beyond float32: %v", err)
 	}
-	if !slices.Equal(transport.FloatsOf[float32](l.model), []float32{1, 2, 3, 4, math.MaxFloat32}) {
+	if !slices.Equal(link.FloatsOf[float32](l.model), []float32{1, 2, 3, 4, math.MaxFloat32}) {
 		t.Errorf("the model before has changed to %v", l.model)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/job"
-	"github.com/hushsum/hushsum/transport"
+	"github.com/hushsum/hushsum/link"
 )
 
 // This file has what a coordinator promises of its host, whatever takes the sums.
@@ -51,13 +51,13 @@ type begunLink struct {
 }
 
 func (d begunDialer) Dial(ctx context.Context) (Link, error) {
-	link, err := d.Dialer.Dial(ctx)
-	return begunLink{link, d}, err
+	conn, err := d.Dialer.Dial(ctx)
+	return begunLink{conn, d}, err
 }
 
 func (l begunLink) Receive(ctx context.Context) ([]byte, error) {
 	in, err := l.Link.Receive(ctx)
-	if err == nil && in[0] == transport.KindMessage {
+	if err == nil && in[0] == link.KindMessage {
 		h, _, err := wire.ParseHeader(in[1:])
 		if err == nil && (h.Type == wire.TypeBegin || h.Type == typeOpening) {
 			l.mutex.Lock()
@@ -155,13 +155,13 @@ type brokenLink struct {
 }
 
 func (d brokenDialer) Dial(ctx context.Context) (Link, error) {
-	link, err := d.Dialer.Dial(ctx)
+	conn, err := d.Dialer.Dial(ctx)
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	if *d.left--; err != nil || *d.left < 0 {
-		return link, err
+		return conn, err
 	}
-	return &brokenLink{link, d.after}, nil
+	return &brokenLink{conn, d.after}, nil
 }
 
 func (l *brokenLink) Send(ctx context.Context, frame []byte) error {
@@ -237,7 +237,7 @@ func frameAfterHello(t *testing.T, plan *job.Job) {
 	plan.Model.Length = 50_000 // messages beyond what a hello may have
 	j, c := newEither(t, plan, nil)
 	longest := maxFrame(j.settled) - 2
-	if longest <= 1+transport.MaxText {
+	if longest <= 1+link.MaxText {
 		t.Fatalf("messages have %d bytes", longest)
 	}
 	gone := make(chan error, 1)
@@ -254,22 +254,22 @@ func frameAfterHello(t *testing.T, plan *job.Job) {
 	defer wait.Wait()
 	defer cancel()
 	for size, taken := range map[int]bool{longest + 1: true, longest + 3: false} {
-		link, err := dialer(1).Dial(ctx)
+		conn, err := dialer(1).Dial(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer link.Close()
-		hello := transport.JSONFrame(transport.KindHello, greetingOf(j.settled))
-		if err := link.Send(ctx, hello); err != nil {
+		defer conn.Close()
+		hello := link.JSONFrame(link.KindHello, greetingOf(j.settled))
+		if err := conn.Send(ctx, hello); err != nil {
 			t.Fatal(err)
 		}
 		body := make([]byte, size-1)
-		err = link.Send(ctx, transport.NewFrame(transport.KindMessage, body))
+		err = conn.Send(ctx, link.NewFrame(link.KindMessage, body))
 		if taken {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_ = link.Close()
+			_ = conn.Close()
 		}
 		if err := <-gone; errors.Is(err, ErrFrame) == taken {
 			t.Errorf("%d bytes where messages have %d: %v", size, longest, err)

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hushsum/hushsum/transport"
+	"github.com/hushsum/hushsum/link"
 )
 
 // hub is who is connected to a coordinator through one listener, and what comes from
@@ -51,7 +51,7 @@ func newHub(spools string, frame int) *hub {
 // maxFrame is the longest frame that a party or member has a reason to send: what is longer goes in
 // parts.
 func maxFrame(s *Settled) int {
-	return min(max(maxMessage(s), transport.MaxText)+2, transport.MaxFrame)
+	return min(max(maxMessage(s), link.MaxText)+2, link.MaxFrame)
 }
 
 // maxMessage is the length of the longest message of the job.
@@ -65,7 +65,7 @@ func maxMessage(s *Settled) int {
 // sendMessage sends a message, in parts if it is long.
 func sendMessage(send func(frame []byte) error, message ...[]byte) error {
 	body := net.Buffers(message)
-	return transport.SendBody(transport.KindMessage, &body, send)
+	return link.SendBody(link.KindMessage, &body, send)
 }
 
 // connection is a party that is there.
@@ -83,7 +83,7 @@ type arrival struct {
 	party int
 	from  *connection
 	frame []byte
-	long  *transport.Spool // in place of the frame of a message that came in parts
+	long  *link.Spool // in place of the frame of a message that came in parts
 	err   error
 }
 
@@ -91,7 +91,7 @@ type arrival struct {
 const noticeTime = time.Second
 
 // watch reports what a listener does with strangers.
-func (h *hub) watch(ctx context.Context, listener interface{ Notices() []transport.Notice }) {
+func (h *hub) watch(ctx context.Context, listener interface{ Notices() []link.Notice }) {
 	ticker := time.NewTicker(noticeTime)
 	defer ticker.Stop()
 	for {
@@ -112,11 +112,11 @@ func (h *hub) watch(ctx context.Context, listener interface{ Notices() []transpo
 
 // accept takes connections and reads from them.
 func (h *hub) accept(ctx context.Context, listener Listener, failed context.CancelCauseFunc) {
-	if l, ok := listener.(interface{ Notices() []transport.Notice }); ok {
+	if l, ok := listener.(interface{ Notices() []link.Notice }); ok {
 		h.running.Go(func() { h.watch(ctx, l) })
 	}
 	for {
-		party, link, err := listener.Accept(ctx)
+		party, conn, err := listener.Accept(ctx)
 		if err != nil {
 			failed(err)
 			return
@@ -124,7 +124,7 @@ func (h *hub) accept(ctx context.Context, listener Listener, failed context.Canc
 		running := ctx
 		ctx, cancel := context.WithCancel(ctx)
 		from := &connection{
-			link:   link,
+			link:   conn,
 			judged: make(chan struct{}),
 			cancel: cancel,
 		}
@@ -201,7 +201,7 @@ func (c *connection) hello(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(in) == 0 || in[0] != transport.KindHello {
+	if len(in) == 0 || in[0] != link.KindHello {
 		return nil, fmt.Errorf("%w: a connection begins with hello", ErrFrame)
 	}
 	return in, nil
@@ -216,10 +216,10 @@ func (h *hub) wanted(ctx context.Context, from *connection) bool {
 		return false
 	}
 	if from.refusal == nil {
-		transport.Limit(from.link, h.frame)
+		link.Limit(from.link, h.frame)
 		return true
 	}
-	transport.Limit(from.link, transport.MaxText)
+	link.Limit(from.link, link.MaxText)
 	ctx, cancel := context.WithTimeout(ctx, refusedTime)
 	defer cancel()
 	for {
@@ -232,7 +232,7 @@ func (h *hub) wanted(ctx context.Context, from *connection) bool {
 // receive returns the next frame, or the next message that comes in parts.
 func (h *hub) receive(
 	ctx context.Context, from *connection,
-) (in []byte, long *transport.Spool, err error) {
+) (in []byte, long *link.Spool, err error) {
 	defer func() {
 		if err != nil {
 			long.Drop()
@@ -244,20 +244,20 @@ func (h *hub) receive(
 			return nil, long, err
 		}
 		switch {
-		case len(in) > 1 && in[0] == transport.KindPart && in[1] == transport.KindMessage:
+		case len(in) > 1 && in[0] == link.KindPart && in[1] == link.KindMessage:
 			if long == nil {
-				if long, err = transport.NewSpool(h.spools, h.limit); err != nil {
+				if long, err = link.NewSpool(h.spools, h.limit); err != nil {
 					return nil, nil, err
 				}
 			}
 			if _, err = long.Write(in[2:]); err != nil {
 				return nil, long, err
 			}
-			transport.Reuse(from.link, in)
-		case long != nil && len(in) > 0 && in[0] == transport.KindMessage:
+			link.Reuse(from.link, in)
+		case long != nil && len(in) > 0 && in[0] == link.KindMessage:
 			_, err = long.Write(in[1:])
 			return in[:1], long, err
-		case long != nil || len(in) > 0 && in[0] == transport.KindPart:
+		case long != nil || len(in) > 0 && in[0] == link.KindPart:
 			return nil, long, fmt.Errorf("%w: parts of no message", ErrFrame)
 		default:
 			return in, nil, nil
@@ -287,8 +287,8 @@ func (h *hub) gone(a arrival) bool {
 
 // refuse tells a connection why the coordinator does not go on with it, and has that
 // reported, of one party not more than once a second.
-func (h *hub) refuse(a arrival, r *transport.Refusal) {
-	a.from.greeted, a.from.refusal = true, transport.JSONFrame(transport.KindRefusal, r)
+func (h *hub) refuse(a arrival, r *link.Refusal) {
+	a.from.greeted, a.from.refusal = true, link.JSONFrame(link.KindRefusal, r)
 	close(a.from.judged)
 	if last, found := h.told[a.party]; found && time.Since(last) < noticeTime {
 		return
@@ -305,14 +305,14 @@ func (h *hub) refuse(a arrival, r *transport.Refusal) {
 }
 
 // greetingOf returns how somebody with the job begins.
-func greetingOf(s *Settled) transport.Hello {
+func greetingOf(s *Settled) link.Hello {
 	roster, digest := s.Roster().Digest(), s.Digest()
-	h := transport.Hello{
+	h := link.Hello{
 		Job:    s.Job().Lines(),
 		Roster: hex.EncodeToString(roster[:]),
 		Digest: hex.EncodeToString(digest[:]),
 	}
-	if size := len(strings.Join(h.Job, "")); size+16*len(h.Job) > transport.MaxText/2 {
+	if size := len(strings.Join(h.Job, "")); size+16*len(h.Job) > link.MaxText/2 {
 		digest := s.Job().Digest()
 		h.Job = []string{"digest = " + hex.EncodeToString(digest[:])}
 	}
@@ -320,10 +320,10 @@ func greetingOf(s *Settled) transport.Hello {
 }
 
 // checkGreeting reads a greeting, and returns a refusal if it is of another job.
-func checkGreeting(s *Settled, body []byte) (transport.Hello, *transport.Refusal) {
-	var h transport.Hello
-	if err := transport.ParseJSON(body, &h); err != nil {
-		return h, &transport.Refusal{Ours: err.Error()}
+func checkGreeting(s *Settled, body []byte) (link.Hello, *link.Refusal) {
+	var h link.Hello
+	if err := link.ParseJSON(body, &h); err != nil {
+		return h, &link.Refusal{Ours: err.Error()}
 	}
 	var differs *DifferenceError
 	ours := greetingOf(s)
@@ -337,15 +337,15 @@ func checkGreeting(s *Settled, body []byte) (transport.Hello, *transport.Refusal
 	}
 	if differs != nil {
 		short := func(text string) string { return fmt.Sprintf("%.200s", text) }
-		return h, &transport.Refusal{Field: short(differs.Field), Ours: short(differs.Ours),
+		return h, &link.Refusal{Field: short(differs.Field), Ours: short(differs.Ours),
 			Theirs: short(differs.Theirs)}
 	}
 	if h.Roster != ours.Roster {
-		return h, &transport.Refusal{Field: "roster", Ours: ours.Roster,
+		return h, &link.Refusal{Field: "roster", Ours: ours.Roster,
 			Theirs: fmt.Sprintf("%.64s", h.Roster)}
 	}
 	if h.Digest != ours.Digest {
-		return h, &transport.Refusal{Field: "digest", Ours: ours.Digest,
+		return h, &link.Refusal{Field: "digest", Ours: ours.Digest,
 			Theirs: fmt.Sprintf("%.64s", h.Digest)}
 	}
 	return h, nil

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hushsum/hushsum/transport"
+	"github.com/hushsum/hushsum/link"
 )
 
 // reading starts to read a connection for a hub, and returns the test's end of it.
@@ -32,8 +32,8 @@ func TestHelloFirst(t *testing.T) {
 	defer cancel()
 	for name, first := range map[string][]byte{
 		"nothing":   {},
-		"a message": transport.NewFrame(transport.KindMessage, []byte("abc")),
-		"a part":    {transport.KindPart, transport.KindMessage, 1},
+		"a message": link.NewFrame(link.KindMessage, []byte("abc")),
+		"a part":    {link.KindPart, link.KindMessage, 1},
 	} {
 		h := newHub(t.TempDir(), 1<<20)
 		h.limit = 10
@@ -57,16 +57,16 @@ func TestHelloJudged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		part := []byte{transport.KindPart, transport.KindMessage, 1}
+		part := []byte{link.KindPart, link.KindMessage, 1}
 		for _, good := range []bool{true, false} {
 			h := newHub(t.TempDir(), 1<<20)
 			h.limit = 10
 			near, _ := reading(t, ctx, h)
-			if err := near.Send(ctx, transport.NewFrame(transport.KindHello, nil)); err != nil {
+			if err := near.Send(ctx, link.NewFrame(link.KindHello, nil)); err != nil {
 				t.Fatal(err)
 			}
 			a := <-h.events
-			if a.err != nil || a.frame[0] != transport.KindHello {
+			if a.err != nil || a.frame[0] != link.KindHello {
 				t.Fatalf("%x, %v", a.frame, a.err)
 			}
 			soon, end := context.WithTimeout(ctx, 50*time.Millisecond)
@@ -77,13 +77,13 @@ func TestHelloJudged(t *testing.T) {
 			if good {
 				h.admit(a)
 			} else {
-				h.refuse(a, &transport.Refusal{Field: "clip", Ours: "1", Theirs: "2"})
+				h.refuse(a, &link.Refusal{Field: "clip", Ours: "1", Theirs: "2"})
 			}
 			if err := near.Send(ctx, part); err != nil {
 				t.Fatal(err)
 			}
 			if good {
-				if err := near.Send(ctx, transport.NewFrame(transport.KindMessage, []byte{2})); err != nil {
+				if err := near.Send(ctx, link.NewFrame(link.KindMessage, []byte{2})); err != nil {
 					t.Fatal(err)
 				}
 				a := <-h.events
@@ -111,7 +111,7 @@ func TestRefusalsReported(t *testing.T) {
 	for party := 2*maxNotices - 1; party >= 0; party-- {
 		from := &connection{judged: make(chan struct{})}
 		h.refuse(arrival{party: party, from: from},
-			&transport.Refusal{Field: "clip", Ours: "1", Theirs: "2"})
+			&link.Refusal{Field: "clip", Ours: "1", Theirs: "2"})
 	}
 	if len(h.notices) != maxNotices {
 		t.Fatalf("%d are reported, want %d", len(h.notices), maxNotices)
@@ -194,12 +194,12 @@ func TestHubReplaced(t *testing.T) {
 func TestGreetingDigest(t *testing.T) {
 	j := newJob(t, testJob(), 4)
 	greeting := greetingOf(j.settled)
-	hello := transport.JSONFrame(transport.KindHello, greeting)
+	hello := link.JSONFrame(link.KindHello, greeting)
 	if _, refused := checkGreeting(j.settled, hello[1:]); refused != nil {
 		t.Errorf("the same job: %+v", refused)
 	}
 	greeting.Digest = greeting.Roster
-	_, refused := checkGreeting(j.settled, transport.JSONFrame(transport.KindHello, greeting)[1:])
+	_, refused := checkGreeting(j.settled, link.JSONFrame(link.KindHello, greeting)[1:])
 	if refused == nil || refused.Field != "digest" || refused.Theirs != greeting.Digest {
 		t.Errorf("another digest: %+v", refused)
 	}
@@ -232,10 +232,10 @@ func TestHubUnclog(t *testing.T) {
 // strained is a listener that nobody dials, and that has turned connections away.
 type strained struct {
 	Memory
-	away chan []transport.Notice
+	away chan []link.Notice
 }
 
-func (s *strained) Notices() []transport.Notice {
+func (s *strained) Notices() []link.Notice {
 	select {
 	case away := <-s.away:
 		return away
@@ -249,9 +249,9 @@ func TestNotices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		h := newHub("", 0)
-		l := &strained{away: make(chan []transport.Notice, 1)}
-		l.away <- []transport.Notice{{Kind: transport.Unknown, Count: 1000, Err: ErrPeer},
-			{Kind: transport.Unfinished, Count: 2}, {Kind: transport.Strained, Count: 3}}
+		l := &strained{away: make(chan []link.Notice, 1)}
+		l.away <- []link.Notice{{Kind: link.Unknown, Count: 1000, Err: ErrPeer},
+			{Kind: link.Unfinished, Count: 2}, {Kind: link.Strained, Count: 3}}
 		h.running.Go(func() { h.accept(ctx, l, func(error) {}) })
 		for _, want := range []Event{{Kind: Unknown, Count: 1000, Err: ErrPeer},
 			{Kind: Unfinished, Count: 2}, {Kind: Strained, Count: 3}} {

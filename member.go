@@ -49,11 +49,11 @@ func (m *Member) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	link := newPartLink(m.Job, m.Dialer, report)
-	link.member = true
+	conn := newPartLink(m.Job, m.Dialer, report)
+	conn.member = true
 	return unmarked((&host.Player{
 		Part:    part,
-		Carrier: link,
+		Carrier: conn,
 		Keeper:  &keeper,
 		Watch: func(r drive.Report) {
 			report(Event{Kind: Refused, Round: r.Round, Err: r.Err})

@@ -11,7 +11,7 @@ import (
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
-	"github.com/hushsum/hushsum/transport"
+	"github.com/hushsum/hushsum/link"
 )
 
 // Sides whose jobs or rosters differ do not meet, and the party is told in what they
@@ -123,15 +123,15 @@ func TestMisuseReusedNumber(t *testing.T) {
 	p.Lost = &LostState{Rounds: 1, Number: 5}
 	p.Progress = func(e Event) { events <- e }
 	go func() { _, _ = p.Run(ctx) }()
-	_, link, err := j.memory.Accept(ctx)
+	_, conn, err := j.memory.Accept(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := link.Receive(ctx); err != nil { // hello
+	if _, err := conn.Receive(ctx); err != nil { // hello
 		t.Fatal(err)
 	}
 	for _, number := range []uint64{4, math.MaxUint64, 1 << 62, 5, 5, 0, 1<<62 - 1} {
-		if err := link.Send(ctx, transport.NumberFrame(transport.KindJoin, number)); err != nil {
+		if err := conn.Send(ctx, link.NumberFrame(link.KindJoin, number)); err != nil {
 			t.Fatal(err)
 		}
 		if number != 5 {
@@ -145,8 +145,8 @@ func TestMisuseReusedNumber(t *testing.T) {
 			}
 			continue
 		}
-		announce, err := link.Receive(ctx)
-		if err != nil || announce[0] != transport.KindMessage {
+		announce, err := conn.Receive(ctx)
+		if err != nil || announce[0] != link.KindMessage {
 			t.Fatalf("number %d: %v, %v", number, announce[:1], err)
 		}
 	}

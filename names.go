@@ -9,7 +9,7 @@ import (
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/store"
-	"github.com/hushsum/hushsum/transport"
+	"github.com/hushsum/hushsum/link"
 )
 
 // What a job is package job says; these are its names here.
@@ -81,29 +81,29 @@ func open(
 	return v, state, err
 }
 
-// Names of package transport, which carries frames.
+// Names of package link, which carries frames.
 type (
 	// Link is a connection between one party and the coordinator.
-	Link = transport.Link
+	Link = link.Link
 	// Dialer connects a party to the coordinator.
-	Dialer = transport.Dialer
+	Dialer = link.Dialer
 	// Listener accepts the parties' connections for the coordinator.
-	Listener = transport.Listener
+	Listener = link.Listener
 	// Memory carries frames between parties and a coordinator of one process. The zero value is ready.
-	Memory = transport.Memory
+	Memory = link.Memory
 	// TCPDialer is a [Dialer] over TCP with TLS 1.3.
-	TCPDialer = transport.TCPDialer
+	TCPDialer = link.TCPDialer
 	// TCPListener is a [Listener] over TCP with TLS 1.3, for the parties of a roster.
-	TCPListener = transport.TCPListener
+	TCPListener = link.TCPListener
 )
 
 // Errors of links.
 var (
 	// ErrPeer: the peer that answers is not the coordinator that the party knows, or the one that
 	// dials is not in the roster.
-	ErrPeer = transport.ErrPeer
+	ErrPeer = link.ErrPeer
 	// ErrFrame: a frame is longer than the receiver allows, or of no known kind.
-	ErrFrame = transport.ErrFrame
+	ErrFrame = link.ErrFrame
 )
 
 // ListenTCP listens at an address in the form that net.Listen takes, with the coordinator's
@@ -118,7 +118,7 @@ func ListenTCP(
 	if err := required("Roster", roster, "give that of the parties, or of the committee"); err != nil {
 		return nil, err
 	}
-	return transport.ListenTCP(address, identity, roster)
+	return link.ListenTCP(address, identity, roster)
 }
 
 // drivable returns an error unless there is a job.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/job"
-	"github.com/hushsum/hushsum/transport"
+	"github.com/hushsum/hushsum/link"
 )
 
 func oneshotJob() *job.Job {
@@ -199,12 +199,12 @@ type recordedLink struct {
 }
 
 func (d recordedDialer) Dial(ctx context.Context) (Link, error) {
-	link, err := d.Dialer.Dial(ctx)
-	return recordedLink{link, d.record}, err
+	conn, err := d.Dialer.Dial(ctx)
+	return recordedLink{conn, d.record}, err
 }
 
 func (l recordedLink) Send(ctx context.Context, out []byte) error {
-	if out[0] == transport.KindMessage {
+	if out[0] == link.KindMessage {
 		h, body, err := wire.ParseHeader(out[1:])
 		if err != nil {
 			return err

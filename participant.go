@@ -16,7 +16,7 @@ import (
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
-	"github.com/hushsum/hushsum/transport"
+	"github.com/hushsum/hushsum/link"
 )
 
 // ErrRefused: the coordinator does not continue with this party, for the reason given. If this
@@ -114,7 +114,7 @@ func (p *Participant) Run(ctx context.Context) ([]float64, error) {
 		return nil, &ConfigError{Path: "Work32", Reason: "Run takes Work", Advice: "call Run32"}
 	}
 	model, err := p.run(ctx)
-	return transport.FloatsOf[float64](model), err
+	return link.FloatsOf[float64](model), err
 }
 
 // Run32 is [Participant.Run] for a party with Work32.
@@ -126,10 +126,10 @@ func (p *Participant) Run32(ctx context.Context) ([]float32, error) {
 		return nil, err
 	}
 	model, err := p.run(ctx)
-	return transport.FloatsOf[float32](model), err
+	return link.FloatsOf[float32](model), err
 }
 
-func (p *Participant) run(ctx context.Context) (transport.Weights, error) {
+func (p *Participant) run(ctx context.Context) (link.Weights, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
@@ -154,11 +154,11 @@ func (p *Participant) run(ctx context.Context) (transport.Weights, error) {
 	if err != nil {
 		return nil, err
 	}
-	link := newPartLink(p.Job, p.Dialer, r.report)
-	link.narrow = p.Work32 != nil
+	conn := newPartLink(p.Job, p.Dialer, r.report)
+	conn.narrow = p.Work32 != nil
 	err = (&host.Player{
 		Part:     part,
-		Carrier:  link,
+		Carrier:  conn,
 		Program:  &program{&r},
 		Keeper:   &keeper,
 		Quiet:    p.noisy(),
@@ -175,7 +175,7 @@ func (p *Participant) run(ctx context.Context) (transport.Weights, error) {
 	if err == nil {
 		err = accepted.End(*part.Guard())
 	}
-	return link.last, r.blamed(unmarked(err), part.Guard())
+	return conn.last, r.blamed(unmarked(err), part.Guard())
 }
 
 // sharedRandom is a source of randomness for the loop and for what goes on next to it.
@@ -271,7 +271,7 @@ type program struct{ *participant }
 
 // Make has the program make this party's vector, and returns what encodes it.
 func (p *program) Make(ctx context.Context, c *host.Cast) (fill host.Fill, err error) {
-	b := c.Model.(*transport.Broadcast)
+	b := c.Model.(*link.Broadcast)
 	defer func() {
 		if err == nil || p.noisy() {
 			b.Model = nil // it is spent
@@ -280,16 +280,16 @@ func (p *program) Make(ctx context.Context, c *host.Cast) (fill host.Fill, err e
 	}()
 	switch {
 	case p.Submit != nil:
-		m, err := p.Submit(ctx, b.Round, transport.FloatsOf[float64](b.Model))
+		m, err := p.Submit(ctx, b.Round, link.FloatsOf[float64](b.Model))
 		return p.filling(m), err
 	case p.Work32 != nil:
-		vector, err := p.Work32(ctx, b.Round, transport.FloatsOf[float32](b.Model))
+		vector, err := p.Work32(ctx, b.Round, link.FloatsOf[float32](b.Model))
 		return alone(p, vector), err
 	case p.Job.Oneshot() != nil:
-		vector, err := p.Work(ctx, b.Round, transport.FloatsOf[float64](b.Model))
+		vector, err := p.Work(ctx, b.Round, link.FloatsOf[float64](b.Model))
 		return p.filling(Message{Vector: vector}), err
 	}
-	vector, err := p.Work(ctx, b.Round, transport.FloatsOf[float64](b.Model))
+	vector, err := p.Work(ctx, b.Round, link.FloatsOf[float64](b.Model))
 	return alone(p, vector), err
 }
 
@@ -297,14 +297,14 @@ func (p *program) Make(ctx context.Context, c *host.Cast) (fill host.Fill, err e
 func alone[F aggregation.Float](p *program, vector []F) host.Fill {
 	return func(v *masking.Vector, in *host.Cast, _ uint64) error {
 		collect(p.Job) // the last submission, if it was of another session
-		return job.EncodeTo(v, p.Job, in.Model.(*transport.Broadcast).Digest, vector, p.Random)
+		return job.EncodeTo(v, p.Job, in.Model.(*link.Broadcast).Digest, vector, p.Random)
 	}
 }
 
 // filling encodes a message, which may be of an earlier round.
 func (p *program) filling(m Message) host.Fill {
 	return func(v *masking.Vector, in *host.Cast, later uint64) error {
-		values, err := p.values(in.Model.(*transport.Broadcast).Digest, m.Weighed(later))
+		values, err := p.values(in.Model.(*link.Broadcast).Digest, m.Weighed(later))
 		if err != nil {
 			v.Erase()
 			return err

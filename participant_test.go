@@ -15,7 +15,7 @@ import (
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/protocol"
-	"github.com/hushsum/hushsum/transport"
+	"github.com/hushsum/hushsum/link"
 )
 
 // script is a coordinator whose steps a test takes one by one. Party 0 is under test.
@@ -24,7 +24,7 @@ type script struct {
 	ctx    context.Context
 	inbox  chan scripted
 	links  []Link
-	hellos []transport.Hello
+	hellos []link.Hello
 	server *protocol.Server
 	casts  byte
 }
@@ -41,7 +41,7 @@ func newScript(t *testing.T, ctx context.Context) *script {
 	plan.Rounds, plan.Sum.Classical, plan.Parties.DropOut = 3, true, 0.25
 	j := newJob(t, plan, 4)
 	return &script{group: j, ctx: ctx, inbox: make(chan scripted, 64),
-		links: make([]Link, 4), hellos: make([]transport.Hello, 4)}
+		links: make([]Link, 4), hellos: make([]link.Hello, 4)}
 }
 
 // run has a party take part until stop, which returns what its Run came to.
@@ -70,23 +70,23 @@ func (s *script) others() {
 // accept takes one connection and its hello.
 func (s *script) accept() bool {
 	s.Helper()
-	party, link, err := s.memory.Accept(s.ctx)
+	party, conn, err := s.memory.Accept(s.ctx)
 	if err != nil {
 		return false
 	}
-	in, err := link.Receive(s.ctx)
+	in, err := conn.Receive(s.ctx)
 	if err != nil {
 		return false
 	}
-	var h transport.Hello
-	if err := json.Unmarshal(in[1:], &h); in[0] != transport.KindHello || err != nil {
+	var h link.Hello
+	if err := json.Unmarshal(in[1:], &h); in[0] != link.KindHello || err != nil {
 		s.Fatalf("party %d begins with %q, %v", party, in, err)
 	}
-	s.links[party], s.hellos[party] = link, h
+	s.links[party], s.hellos[party] = conn, h
 	go func() {
 		for {
-			in, err := link.Receive(s.ctx)
-			if err == nil && in[0] == transport.KindAbsent && bytes.Contains(in, []byte(`"absent":0`)) {
+			in, err := conn.Receive(s.ctx)
+			if err == nil && in[0] == link.KindAbsent && bytes.Contains(in, []byte(`"absent":0`)) {
 				continue // it says how far the job is
 			}
 			select {
@@ -125,7 +125,7 @@ func (s *script) take() bool {
 		if !ok {
 			return false
 		}
-		if in.frame[0] == transport.KindMessage {
+		if in.frame[0] == link.KindMessage {
 			_ = s.server.Receive(in.party, in.frame[1:])
 		}
 	}
@@ -133,16 +133,16 @@ func (s *script) take() bool {
 }
 
 // push sends all what is pending, after a broadcast if there is one.
-func (s *script) push(b *transport.Broadcast) {
+func (s *script) push(b *link.Broadcast) {
 	for i := range s.links {
 		for _, m := range s.server.Pending(i) {
 			if b != nil {
-				_ = transport.SendBody(transport.KindBroadcast, b, func(f []byte) error {
+				_ = link.SendBody(link.KindBroadcast, b, func(f []byte) error {
 					s.send(i, f)
 					return nil
 				})
 			}
-			s.send(i, transport.NewFrame(transport.KindMessage, m))
+			s.send(i, link.NewFrame(link.KindMessage, m))
 		}
 	}
 }
@@ -165,7 +165,7 @@ func (s *script) form(number uint64) bool {
 		s.Fatal(err)
 	}
 	for i := range s.links {
-		s.send(i, transport.NumberFrame(transport.KindJoin, number))
+		s.send(i, link.NumberFrame(link.KindJoin, number))
 	}
 	return s.take() && s.end()
 }
@@ -174,8 +174,8 @@ func (s *script) form(number uint64) bool {
 func (s *script) begin(round uint64, cast bool) {
 	s.Helper()
 	s.casts++
-	b := &transport.Broadcast{Round: round, Fresh: [32]byte{s.casts},
-		Model: make(transport.Floats[float64], 5)}
+	b := &link.Broadcast{Round: round, Fresh: [32]byte{s.casts},
+		Model: make(link.Floats[float64], 5)}
 	if err := b.Settle(); err != nil {
 		s.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func (s *script) of(kind byte) []byte {
 		if !ok {
 			s.Fatalf("no frame of kind %d comes", kind)
 		}
-		if in.frame[0] == transport.KindMessage {
+		if in.frame[0] == link.KindMessage {
 			_ = s.server.Receive(in.party, in.frame[1:])
 		}
 		if in.party == 0 {
@@ -263,12 +263,12 @@ type orderedLink struct {
 }
 
 func (d orderedDialer) Dial(ctx context.Context) (Link, error) {
-	link, err := d.Dialer.Dial(ctx)
-	return orderedLink{link, d.order}, err
+	conn, err := d.Dialer.Dial(ctx)
+	return orderedLink{conn, d.order}, err
 }
 
 func (l orderedLink) Send(ctx context.Context, out []byte) error {
-	if out[0] == transport.KindMessage {
+	if out[0] == link.KindMessage {
 		l.mutex.Lock()
 		if !l.sent[string(out)] {
 			l.sent[string(out)] = true
@@ -356,7 +356,7 @@ func TestParticipantComesBack(t *testing.T) {
 		t.Fatal("no session")
 	}
 	s.begin(1, true)
-	first := s.of(transport.KindMessage)
+	first := s.of(link.KindMessage)
 	_ = stop()
 	<-works
 
@@ -366,7 +366,7 @@ func TestParticipantComesBack(t *testing.T) {
 	}
 	for in, ok := s.next(); ; in, ok = s.next() { // the end of its connection, and what others send
 		if ok && in.party == 0 {
-			if !bytes.Equal(in.frame, transport.NewFrame(transport.KindMessage, first)) {
+			if !bytes.Equal(in.frame, link.NewFrame(link.KindMessage, first)) {
 				t.Errorf("another submission: %d bytes", len(in.frame))
 			}
 			break
@@ -401,8 +401,8 @@ func TestParticipantComesBack(t *testing.T) {
 		}
 	}
 	s.begin(1, true)
-	var said transport.Absence
-	if err := json.Unmarshal(s.of(transport.KindAbsent), &said); err != nil || said.Absent != 1 ||
+	var said link.Absence
+	if err := json.Unmarshal(s.of(link.KindAbsent), &said); err != nil || said.Absent != 1 ||
 		said.Told != 1 || said.Why != string(drive.Guarded) {
 		t.Errorf("%+v, %v", said, err)
 	}
@@ -432,13 +432,13 @@ func TestParticipantAskedAgain(t *testing.T) {
 		t.Fatal("no session")
 	}
 	s.begin(1, true)
-	var said transport.Absence
-	if err := json.Unmarshal(s.of(transport.KindAbsent), &said); err != nil || said.Absent != 1 ||
+	var said link.Absence
+	if err := json.Unmarshal(s.of(link.KindAbsent), &said); err != nil || said.Absent != 1 ||
 		said.Why != string(drive.NoVector) {
 		t.Errorf("%+v, %v", said, err)
 	}
 	s.push(nil)
-	s.of(transport.KindMessage)
+	s.of(link.KindMessage)
 	if !s.take() || times != 2 {
 		t.Errorf("it works %d times, and %v are missing", times, s.server.Missing())
 	}
@@ -484,11 +484,11 @@ func TestParticipantSpent(t *testing.T) {
 		}
 		s.begin(session, true) // the round of that number too
 		if session == 3 {
-			s.of(transport.KindMessage)
+			s.of(link.KindMessage)
 			break
 		}
-		var said transport.Absence
-		if err := json.Unmarshal(s.of(transport.KindAbsent), &said); err != nil || said.Absent != 2 ||
+		var said link.Absence
+		if err := json.Unmarshal(s.of(link.KindAbsent), &said); err != nil || said.Absent != 2 ||
 			said.Told != 0 || said.Why != string(drive.Guarded) {
 			t.Errorf("%+v, %v", said, err)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/hushsum/hushsum/host"
 	"github.com/hushsum/hushsum/internal/fault"
 	"github.com/hushsum/hushsum/keyexchange"
-	"github.com/hushsum/hushsum/transport"
+	"github.com/hushsum/hushsum/link"
 )
 
 // partLink carries the items and messages of a participant, or of a member of the committee, over
@@ -28,8 +28,8 @@ type partLink struct {
 
 	link    Link
 	coming  coming
-	arrived *transport.Broadcast // that came before the message which it belongs to
-	last    transport.Weights    // the job's last model
+	arrived *link.Broadcast // that came before the message which it belongs to
+	last    link.Weights    // the job's last model
 
 	lock  sync.Mutex
 	casts []*host.Cast // of the last two messages that a round began with
@@ -38,7 +38,7 @@ type partLink struct {
 // coming is a body that comes in parts.
 type coming struct {
 	kind      byte // 0: none
-	broadcast *transport.BroadcastReader
+	broadcast *link.BroadcastReader
 	message   []byte
 }
 
@@ -64,11 +64,11 @@ func (l *partLink) Dial(ctx context.Context, h drive.Hello) (err error) {
 	}
 	greeting := greetingOf(l.job)
 	greeting.Least, greeting.Sessions = h.Least, h.Sessions
-	err = l.link.Send(ctx, transport.JSONFrame(transport.KindHello, greeting))
+	err = l.link.Send(ctx, link.JSONFrame(link.KindHello, greeting))
 	// A coordinator whose state was set back believes its parties about how far the job is. With
 	// one-message sums the least number tells that.
 	if err == nil && h.Told > 0 && l.job.Oneshot() == nil {
-		told := transport.JSONFrame(transport.KindAbsent, transport.Absence{Told: h.Told})
+		told := link.JSONFrame(link.KindAbsent, link.Absence{Told: h.Told})
 		err = l.link.Send(ctx, told)
 	}
 	if err != nil {
@@ -81,12 +81,12 @@ func (l *partLink) Dial(ctx context.Context, h drive.Hello) (err error) {
 
 // dial connects, or names the field of a dialer that is unusable.
 func dial(ctx context.Context, dialer Dialer) (Link, error) {
-	link, err := dialer.Dial(ctx)
+	conn, err := dialer.Dial(ctx)
 	var why *fault.Error
-	if errors.Is(err, transport.ErrConfig) && errors.As(err, &why) {
+	if errors.Is(err, link.ErrConfig) && errors.As(err, &why) {
 		err = &ConfigError{Path: "Dialer", Reason: why.Reason, Advice: why.Advice, Err: err}
 	}
-	return link, err
+	return conn, err
 }
 
 // Close ends the connection.
@@ -106,22 +106,22 @@ func (l *partLink) Next(ctx context.Context) (drive.Item, error) {
 }
 
 // receive takes a frame of the coordinator, of a byte or more. It fails if that is a refusal.
-func receive(ctx context.Context, link Link) ([]byte, error) {
-	in, err := link.Receive(ctx)
+func receive(ctx context.Context, conn Link) ([]byte, error) {
+	in, err := conn.Receive(ctx)
 	switch {
 	case err != nil:
 		return nil, err
 	case len(in) == 0:
 		return nil, ErrFrame
-	case in[0] == transport.KindRefusal:
+	case in[0] == link.KindRefusal:
 		return nil, refused(in[1:])
 	}
 	return in, nil
 }
 
 func refused(body []byte) error {
-	var r transport.Refusal
-	if err := transport.ParseJSON(body, &r); err != nil {
+	var r link.Refusal
+	if err := link.ParseJSON(body, &r); err != nil {
 		return err
 	}
 	if r.Field == "" {
@@ -133,24 +133,24 @@ func refused(body []byte) error {
 // take takes a frame. The item has no kind unless it is whole.
 func (l *partLink) take(frame []byte) (item drive.Item, err error) {
 	switch kind, body := frame[0], frame[1:]; kind {
-	case transport.KindPart:
+	case link.KindPart:
 		err = l.part(body)
-		transport.Reuse(l.link, frame)
-	case transport.KindJoin:
+		link.Reuse(l.link, frame)
+	case link.KindJoin:
 		item.Kind = drive.Join
 		item.Session, err = number(body)
-	case transport.KindUpload:
+	case link.KindUpload:
 		item.Kind = drive.Upload
 		item.Round, err = number(body)
-	case transport.KindBroadcast:
+	case link.KindBroadcast:
 		l.arrived, err = l.restOfBroadcast(kind, body)
-	case transport.KindMessage:
+	case link.KindMessage:
 		item.Kind = drive.Carry
 		if item.Own, err = l.rest(body); err == nil {
 			item.Round, err = l.cast()
 		}
-	case transport.KindEnd:
-		var last *transport.Broadcast
+	case link.KindEnd:
+		var last *link.Broadcast
 		if item.Kind = drive.Last; l.member {
 			break
 		}
@@ -179,20 +179,20 @@ func (l *partLink) part(in []byte) error {
 	kind, body := in[0], in[1:]
 	l.coming.kind = kind
 	switch {
-	case kind == transport.KindMessage:
+	case kind == link.KindMessage:
 		if len(l.coming.message)+len(body) > l.longest {
 			return fmt.Errorf("%w: a message that is too long", ErrFrame)
 		}
 		l.coming.message = append(l.coming.message, body...)
 		return nil
-	case l.member, kind != transport.KindBroadcast && kind != transport.KindEnd:
+	case l.member, kind != link.KindBroadcast && kind != link.KindEnd:
 		return fmt.Errorf("%w: parts of kind %d", ErrFrame, kind)
 	case l.coming.broadcast == nil:
 		l.arrived = nil
 		l.forget()
 		collect(l.job)
-		room := transport.NewWeights(l.job.ModelLength(), l.narrow)
-		l.coming.broadcast = transport.NewBroadcastReader(room)
+		room := link.NewWeights(l.job.ModelLength(), l.narrow)
+		l.coming.broadcast = link.NewBroadcastReader(room)
 	}
 	_, err := l.coming.broadcast.Write(body)
 	return err
@@ -203,14 +203,14 @@ func (l *partLink) rest(body []byte) ([]byte, error) {
 	if l.coming.kind == 0 {
 		return body, nil
 	}
-	err := l.part(append([]byte{transport.KindMessage}, body...))
+	err := l.part(append([]byte{link.KindMessage}, body...))
 	message := l.coming.message
 	l.coming = coming{}
 	return message, err
 }
 
 // restOfBroadcast returns a broadcast, of which the last bytes have come.
-func (l *partLink) restOfBroadcast(kind byte, body []byte) (*transport.Broadcast, error) {
+func (l *partLink) restOfBroadcast(kind byte, body []byte) (*link.Broadcast, error) {
 	if err := l.part(append([]byte{kind}, body...)); err != nil {
 		return nil, err
 	}
@@ -267,17 +267,17 @@ func (l *partLink) Cast(_ context.Context, round uint64) (*host.Cast, error) {
 
 // Away tells the coordinator that it need not wait for this party in a round.
 func (l *partLink) Away(ctx context.Context, told uint64, away drive.Absence) error {
-	why := transport.Absence{Told: told, Absent: away.Number, Why: string(away.Cause)}
-	return l.link.Send(ctx, transport.JSONFrame(transport.KindAbsent, why))
+	why := link.Absence{Told: told, Absent: away.Number, Why: string(away.Cause)}
+	return l.link.Send(ctx, link.JSONFrame(link.KindAbsent, why))
 }
 
 // Offer tells the coordinator of a submission.
 func (l *partLink) Offer(ctx context.Context, round uint64) error {
-	return l.link.Send(ctx, transport.NumberFrame(transport.KindOffer, round))
+	return l.link.Send(ctx, link.NumberFrame(link.KindOffer, round))
 }
 
 // Send sends a message.
 func (l *partLink) Send(ctx context.Context, message io.WriterTo) error {
 	send := func(frame []byte) error { return l.link.Send(ctx, frame) }
-	return transport.SendBody(transport.KindMessage, message, send)
+	return link.SendBody(link.KindMessage, message, send)
 }

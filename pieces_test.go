@@ -13,7 +13,7 @@ import (
 
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
-	"github.com/hushsum/hushsum/transport"
+	"github.com/hushsum/hushsum/link"
 )
 
 // linkOf is a connection of which the other end is the test.
@@ -22,11 +22,11 @@ func linkOf(t *testing.T, ctx context.Context, h *hub) (near Link, from *connect
 	var memory Memory
 	dialled := make(chan Link, 1)
 	go func() {
-		link, err := memory.Dialer(0).Dial(ctx)
+		conn, err := memory.Dialer(0).Dial(ctx)
 		if err != nil {
 			t.Error(err)
 		}
-		dialled <- link
+		dialled <- conn
 	}()
 	_, far, err := memory.Accept(ctx)
 	if err != nil {
@@ -42,27 +42,27 @@ func TestHubParts(t *testing.T) {
 	h := newHub(t.TempDir(), 1<<20)
 	h.limit = 10
 	part := func(kind byte, body string) []byte {
-		return append([]byte{transport.KindPart, kind}, body...)
+		return append([]byte{link.KindPart, kind}, body...)
 	}
 	for name, c := range map[string]struct {
 		frames [][]byte
 		want   string
 		err    error
 	}{
-		"short": {[][]byte{transport.NewFrame(transport.KindMessage, []byte("abc"))}, "", nil},
+		"short": {[][]byte{link.NewFrame(link.KindMessage, []byte("abc"))}, "", nil},
 		"long": {[][]byte{
-			part(transport.KindMessage, "abc"), part(transport.KindMessage, "de"),
-			transport.NewFrame(transport.KindMessage, []byte("f")),
+			part(link.KindMessage, "abc"), part(link.KindMessage, "de"),
+			link.NewFrame(link.KindMessage, []byte("f")),
 		}, "abcdef", nil},
-		"empty": {[][]byte{part(transport.KindMessage, "abc"), transport.NewFrame(transport.KindMessage, nil)}, "abc", nil},
+		"empty": {[][]byte{part(link.KindMessage, "abc"), link.NewFrame(link.KindMessage, nil)}, "abc", nil},
 		"too long": {[][]byte{
-			part(transport.KindMessage, "abcdefgh"),
-			transport.NewFrame(transport.KindMessage, []byte("ijk")),
+			part(link.KindMessage, "abcdefgh"),
+			link.NewFrame(link.KindMessage, []byte("ijk")),
 		}, "", ErrFrame},
-		"of none": {[][]byte{part(transport.KindBroadcast, "abc")}, "", ErrFrame},
-		"mixed": {[][]byte{part(transport.KindMessage, "abc"),
-			transport.NewFrame(transport.KindHello, nil)}, "", ErrFrame},
-		"headless": {[][]byte{{transport.KindPart}}, "", ErrFrame},
+		"of none": {[][]byte{part(link.KindBroadcast, "abc")}, "", ErrFrame},
+		"mixed": {[][]byte{part(link.KindMessage, "abc"),
+			link.NewFrame(link.KindHello, nil)}, "", ErrFrame},
+		"headless": {[][]byte{{link.KindPart}}, "", ErrFrame},
 	} {
 		t.Run(name, func(t *testing.T) {
 			near, from := linkOf(t, ctx, h)

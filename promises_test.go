@@ -14,7 +14,7 @@ import (
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/protocol"
-	"github.com/hushsum/hushsum/transport"
+	"github.com/hushsum/hushsum/link"
 )
 
 // A coordinator that has forgotten everything, after every round, gets no more submissions than the
@@ -69,16 +69,16 @@ func TestOneshotGoesOn(t *testing.T) {
 	events := make(chan Event, 16)
 	p.Progress = func(e Event) { events <- e }
 	go func() { _, _ = p.Run(ctx) }()
-	_, link, err := j.memory.Accept(ctx)
+	_, conn, err := j.memory.Accept(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := link.Receive(ctx); err != nil { // hello
+	if _, err := conn.Receive(ctx); err != nil { // hello
 		t.Fatal(err)
 	}
 	go func() {
 		for { // what the party says of its absence, and what it offers
-			if _, err := link.Receive(ctx); err != nil {
+			if _, err := conn.Receive(ctx); err != nil {
 				return
 			}
 		}
@@ -98,17 +98,17 @@ func TestOneshotGoesOn(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		b := transport.Broadcast{Round: c.said, Model: make(transport.Floats[float64], plan.Model.Length)}
+		b := link.Broadcast{Round: c.said, Model: make(link.Floats[float64], plan.Model.Length)}
 		began := bytesOf(t, &b)
 		opening, err := server.Open(began)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, out := range [][]byte{
-			transport.NewFrame(transport.KindBroadcast, began),
-			transport.NewFrame(transport.KindMessage, opening),
+			link.NewFrame(link.KindBroadcast, began),
+			link.NewFrame(link.KindMessage, opening),
 		} {
-			if err := link.Send(ctx, out); err != nil {
+			if err := conn.Send(ctx, out); err != nil {
 				t.Fatal(err)
 			}
 		}

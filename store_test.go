@@ -63,11 +63,11 @@ func TestStoreLocked(t *testing.T) {
 				_, err := j.participant(0, store).Run(first)
 				ended <- err
 			}()
-			_, link, err := j.memory.Accept(ctx) // it has opened its store
+			_, conn, err := j.memory.Accept(ctx) // it has opened its store
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer link.Close()
+			defer conn.Close()
 			for i := range 4 {
 				if _, err := j.participant(i, store).Run(ctx); !errors.Is(err, ErrLocked) {
 					t.Errorf("party %d: %v", i, err)
@@ -122,12 +122,12 @@ func TestLostState(t *testing.T) {
 	run, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() { _, _ = p.Run(run) }()
-	_, link, err := j.memory.Accept(ctx)
+	_, conn, err := j.memory.Accept(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer link.Close()
-	hello, err := link.Receive(ctx)
+	defer conn.Close()
+	hello, err := conn.Receive(ctx)
 	if err != nil || !strings.Contains(string(hello), `"least":7`) {
 		t.Errorf("%q, %v", hello, err)
 	}

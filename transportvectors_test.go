@@ -13,7 +13,7 @@ import (
 
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
-	"github.com/hushsum/hushsum/transport"
+	"github.com/hushsum/hushsum/link"
 )
 
 var writeTransport = flag.Bool("transport.write", false, "write testdata/transport.json anew")
@@ -59,8 +59,8 @@ func makeTransport(t *testing.T) *transportVectors {
 	greeting := greetingOf(s)
 	out.Job, out.Roster, out.Digest = greeting.Job, greeting.Roster, greeting.Digest
 	greeting.Sessions, greeting.Least = []uint64{3}, 4
-	cast := &transport.Broadcast{Round: 2, Fresh: [32]byte{1, 2, 3},
-		Model: transport.Floats[float64]{0.5, -1}}
+	cast := &link.Broadcast{Round: 2, Fresh: [32]byte{1, 2, 3},
+		Model: link.Floats[float64]{0.5, -1}}
 	if err := cast.Settle(); err != nil {
 		t.Fatal(err)
 	}
@@ -70,24 +70,24 @@ func makeTransport(t *testing.T) *transportVectors {
 		b := append(binary.BigEndian.AppendUint32(nil, uint32(len(f))), f...)
 		out.Frames = append(out.Frames, frameVector{about, hex.EncodeToString(b)})
 	}
-	add("hello of a party in session 3", transport.JSONFrame(transport.KindHello, greeting))
-	add("refusal of another job", transport.JSONFrame(transport.KindRefusal,
-		&transport.Refusal{Field: "privacy.epsilon", Ours: "8", Theirs: "1"}))
-	add("join session 4", transport.NumberFrame(transport.KindJoin, 4))
-	add("broadcast of round 2", transport.NewFrame(transport.KindBroadcast, body))
-	add("end after round 2", transport.NewFrame(transport.KindEnd, body))
+	add("hello of a party in session 3", link.JSONFrame(link.KindHello, greeting))
+	add("refusal of another job", link.JSONFrame(link.KindRefusal,
+		&link.Refusal{Field: "privacy.epsilon", Ours: "8", Theirs: "1"}))
+	add("join session 4", link.NumberFrame(link.KindJoin, 4))
+	add("broadcast of round 2", link.NewFrame(link.KindBroadcast, body))
+	add("end after round 2", link.NewFrame(link.KindEnd, body))
 	add("part of a broadcast: its first 40 bytes",
-		transport.NewFrame(transport.KindPart, transport.NewFrame(transport.KindBroadcast, body[:40])))
-	add("broadcast: the rest of it", transport.NewFrame(transport.KindBroadcast, body[40:]))
-	add("absence from round 3", transport.JSONFrame(transport.KindAbsent,
-		transport.Absence{Told: 2, Absent: 3, Why: "no vector"}))
-	add("absence from none", transport.JSONFrame(transport.KindAbsent, transport.Absence{Told: 2}))
-	add("offer for round 3", transport.NumberFrame(transport.KindOffer, 3))
-	add("upload in round 3", transport.NumberFrame(transport.KindUpload, 3))
+		link.NewFrame(link.KindPart, link.NewFrame(link.KindBroadcast, body[:40])))
+	add("broadcast: the rest of it", link.NewFrame(link.KindBroadcast, body[40:]))
+	add("absence from round 3", link.JSONFrame(link.KindAbsent,
+		link.Absence{Told: 2, Absent: 3, Why: "no vector"}))
+	add("absence from none", link.JSONFrame(link.KindAbsent, link.Absence{Told: 2}))
+	add("offer for round 3", link.NumberFrame(link.KindOffer, 3))
+	add("upload in round 3", link.NumberFrame(link.KindUpload, 3))
 	return out
 }
 
-// The code makes what testdata/transport.json says: package transport reads it.
+// The code makes what testdata/transport.json says: package link reads it.
 func TestTransportVectors(t *testing.T) {
 	made, err := json.MarshalIndent(makeTransport(t), "", "  ")
 	if err != nil {

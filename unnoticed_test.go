@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/transport"
+	"github.com/hushsum/hushsum/link"
 )
 
 // The tests of this file each fail for one small change to the code that no other test
@@ -31,7 +31,7 @@ func TestMessageParts(t *testing.T) {
 		whole, err := "", error(nil)
 		for _, part := range c.parts {
 			if whole += part; err == nil {
-				err = p.part(append([]byte{transport.KindMessage}, part...))
+				err = p.part(append([]byte{link.KindMessage}, part...))
 			}
 		}
 		var got []byte
@@ -47,10 +47,10 @@ func TestMessageParts(t *testing.T) {
 // A member is sent no models.
 func TestMemberModels(t *testing.T) {
 	l := &partLink{member: true, longest: 5}
-	if err := l.part([]byte{transport.KindBroadcast, 0}); !errors.Is(err, ErrFrame) {
+	if err := l.part([]byte{link.KindBroadcast, 0}); !errors.Is(err, ErrFrame) {
 		t.Error(err)
 	}
-	if item, err := l.take([]byte{transport.KindEnd, 1, 2}); err != nil || item.Kind != drive.Last {
+	if item, err := l.take([]byte{link.KindEnd, 1, 2}); err != nil || item.Kind != drive.Last {
 		t.Errorf("%+v, %v", item, err)
 	}
 }

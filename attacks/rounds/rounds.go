@@ -4,7 +4,7 @@
 // who is present tells about rows, messages tell about coins, and strangers take all connections.
 //
 // The target with the defences is package drive with parties and a coordinator as programs run
-// them, in virtual time, and the listener of package transport, on this machine. The target without
+// them, in virtual time, and the listener of package link, on this machine. The target without
 // one is the same, less that defence: a coordinator that forgets after each round what parties have
 // done, one that is told nothing or believes too few, a party that does not remember its
 // submissions, follows its coordinator without a bound or tells that it has no vector, a listener

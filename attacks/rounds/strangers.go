@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/attacks/internal/textbook"
-	"github.com/hushsum/hushsum/transport"
+	"github.com/hushsum/hushsum/link"
 )
 
 const (
@@ -59,7 +59,7 @@ func letIn(ctx context.Context, strangers int, keeps bool, wait time.Duration) (
 	defer end()
 	signers := textbook.Signers(welcome + 1)
 	coordinator := signers[welcome]
-	l, err := transport.ListenTCP(loopback, coordinator, textbook.RosterOf("party", signers[:welcome]))
+	l, err := link.ListenTCP(loopback, coordinator, textbook.RosterOf("party", signers[:welcome]))
 	if err != nil {
 		return 0, err
 	}
@@ -82,34 +82,34 @@ func letIn(ctx context.Context, strangers int, keeps bool, wait time.Duration) (
 		defer conn.Close()
 	}
 	for _, signer := range signers[:welcome] {
-		d := &transport.TCPDialer{Address: address, Identity: signer,
+		d := &link.TCPDialer{Address: address, Identity: signer,
 			Coordinator: coordinator.Public().(ed25519.PublicKey)}
 		group.Go(func() { greet(ctx, d) })
 	}
 	soon, late := context.WithTimeout(ctx, wait)
 	defer late()
 	for ; in < welcome; in++ {
-		_, link, err := l.Accept(soon)
+		_, conn, err := l.Accept(soon)
 		if errors.Is(err, context.DeadlineExceeded) {
 			return in, nil
 		} else if err != nil {
 			return 0, err
 		}
-		_ = link.Close()
+		_ = conn.Close()
 	}
 	return in, nil
 }
 
 // greet connects as a party does, again and again until it could say hello.
-func greet(ctx context.Context, d *transport.TCPDialer) {
+func greet(ctx context.Context, d *link.TCPDialer) {
 	for ctx.Err() == nil {
-		link, err := d.Dial(ctx)
+		conn, err := d.Dial(ctx)
 		if err == nil {
-			err = link.Send(ctx, []byte("hello"))
+			err = conn.Send(ctx, []byte("hello"))
 			if err == nil {
-				_, _ = link.Receive(ctx) // until the other end has seen it
+				_, _ = conn.Receive(ctx) // until the other end has seen it
 			}
-			_ = link.Close()
+			_ = conn.Close()
 		}
 		if err == nil {
 			return

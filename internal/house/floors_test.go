@@ -24,7 +24,7 @@ var floors = []floor{
 	{[]string{"simulation", "query"}, "many parties on one machine; queries"},
 	{[]string{".", "training"}, "jobs in processes; training"},
 	{[]string{"job", "host", "learning", "table"}, "declared; the loop; models, data; rows"},
-	{[]string{"drive", "transport"}, "decided; carried"},
+	{[]string{"drive", "link"}, "decided; carried"},
 	{[]string{"privacy", "oblivious", "audit"}, "noise and ε of what is released; ε tested"},
 	{[]string{"aggregation", "protocol", "oneshot", "store"},
 		"floats to integers; sums; what is saved"},

@@ -13,7 +13,7 @@ import (
 	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/oneshot/crook"
 	"github.com/hushsum/hushsum/query"
-	"github.com/hushsum/hushsum/transport"
+	"github.com/hushsum/hushsum/link"
 )
 
 // liar adds to what its party sends.
@@ -25,8 +25,8 @@ type liar struct {
 }
 
 func (d *liar) Dial(ctx context.Context) (hushsum.Link, error) {
-	link, err := d.Dialer.Dial(ctx)
-	return &lyingLink{link, d}, err
+	conn, err := d.Dialer.Dial(ctx)
+	return &lyingLink{conn, d}, err
 }
 
 type lyingLink struct {
@@ -35,10 +35,10 @@ type lyingLink struct {
 }
 
 func (l *lyingLink) Send(ctx context.Context, frame []byte) error {
-	if frame[0] == transport.KindMessage {
+	if frame[0] == link.KindMessage {
 		// Anything but a submission has another length, and goes as it is.
 		if bad, err := crook.Shift(l.liar.sums, l.liar.key, frame[1:], []int64{l.liar.by}); err == nil {
-			frame = transport.NewFrame(transport.KindMessage, bad)
+			frame = link.NewFrame(link.KindMessage, bad)
 		}
 	}
 	return l.Link.Send(ctx, frame)

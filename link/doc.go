@@ -1,4 +1,4 @@
-// Package transport carries frames between the parties of a job and its coordinator.
+// Package link carries frames between the parties of a job and its coordinator.
 // SPEC-TRANSPORT.md specifies every byte.
 //
 // A [Dialer] connects a party and a [Listener] accepts it; each gives its side one end of a [Link].
@@ -14,4 +14,4 @@
 // nothing and saves nothing: when a link breaks, both sides forget it, and package drive says what
 // is sent again. No promise of privacy rests on it: a party's own guard bounds what it releases,
 // whoever answers.
-package transport
+package link

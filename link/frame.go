@@ -1,4 +1,4 @@
-package transport
+package link
 
 import (
 	"encoding/binary"
@@ -13,7 +13,7 @@ import (
 )
 
 // ErrFrame: a frame is longer than the receiver allows, or of no known kind.
-var ErrFrame = errors.New("transport: not a frame of this protocol")
+var ErrFrame = errors.New("link: not a frame of this protocol")
 
 // Kinds of frames. A frame begins with one byte that says what follows.
 const (
@@ -75,7 +75,7 @@ func NumberFrame(kind byte, number uint64) []byte {
 func JSONFrame(kind byte, v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic("transport: " + err.Error()) // of text and numbers, which JSON has
+		panic("link: " + err.Error()) // of text and numbers, which JSON has
 	}
 	return NewFrame(kind, b)
 }

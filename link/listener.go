@@ -1,4 +1,4 @@
-package transport
+package link
 
 import (
 	"context"
@@ -102,7 +102,7 @@ func (g *guest) Close() (err error) {
 }
 
 // errCrowd: the listener has closed a connection.
-var errCrowd = errors.New("transport: closed to make room for another connection")
+var errCrowd = errors.New("link: closed to make room for another connection")
 
 // why is errCrowd for a connection that ended since the listener closed it, or else err.
 func (g *guest) why(err error) error {

@@ -1,4 +1,4 @@
-package transport_test
+package link_test
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
-	"github.com/hushsum/hushsum/transport"
+	"github.com/hushsum/hushsum/link"
 )
 
 // pause is how long one whose connection was closed waits before it dials again: a second,
@@ -97,12 +97,12 @@ func identities(
 }
 
 // full waits until as many strangers as may be are there, and connections of a party.
-func full(ctx context.Context, t testing.TB, l *transport.Counted, party int) {
+func full(ctx context.Context, t testing.TB, l *link.Counted, party int) {
 	t.Helper()
 	for {
 		n, held := l.Held(party)
 		switch {
-		case n >= transport.MaxStrangers-1 && held == transport.MaxOfParty:
+		case n >= link.MaxStrangers-1 && held == link.MaxOfParty:
 			return
 		case ctx.Err() != nil:
 			t.Fatalf("the table does not fill: %d strangers, %d of the party", n, held)
@@ -115,7 +115,7 @@ func full(ctx context.Context, t testing.TB, l *transport.Counted, party int) {
 // returns how long the rounds took, with the time until the parties were there and without.
 func crowdedJob(
 	t testing.TB, n int,
-) (l *transport.Counted, whole, rounds time.Duration, result *hushsum.Result) {
+) (l *link.Counted, whole, rounds time.Duration, result *hushsum.Result) {
 	t.Helper()
 	declared := job.Job{
 		Name: "crowded", Rounds: 10, Model: job.Model{Length: 1000},
@@ -126,14 +126,14 @@ func crowdedJob(
 	if err != nil {
 		t.Fatal(err)
 	}
-	l = transport.ListenCounted(t, server, roster)
+	l = link.ListenCounted(t, server, roster)
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	crowd, leave := context.WithCancel(ctx)
 	defer leave()
 	var wait sync.WaitGroup
 	if n > 0 {
-		config, err := transport.ClientTLS(signers[10], func(ed25519.PublicKey) error { return nil })
+		config, err := link.ClientTLS(signers[10], func(ed25519.PublicKey) error { return nil })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +147,7 @@ func crowdedJob(
 		p := &hushsum.Participant{
 			Job:      settled,
 			Identity: signers[i],
-			Dialer: &transport.TCPDialer{Address: l.Address(), Identity: signers[i],
+			Dialer: &link.TCPDialer{Address: l.Address(), Identity: signers[i],
 				Coordinator: server.Public().(ed25519.PublicKey)},
 			Work: func(_ context.Context, _ uint64, model []float64) ([]float64, error) {
 				return make([]float64, len(model)), nil
@@ -173,7 +173,7 @@ func crowdedJob(
 			case e.Kind == hushsum.Summed:
 				last = now
 			}
-			if n, held := l.Held(10); n > transport.MaxStrangers || held > transport.MaxOfParty {
+			if n, held := l.Held(10); n > link.MaxStrangers || held > link.MaxOfParty {
 				t.Errorf("%d strangers, %d of the party that holds", n, held)
 			}
 		},
@@ -185,8 +185,8 @@ func crowdedJob(
 	parties.Wait()
 	leave()
 	wait.Wait()
-	untold := slices.ContainsFunc(l.Notices(), func(n transport.Notice) bool {
-		return n.Kind == transport.Unfinished
+	untold := slices.ContainsFunc(l.Notices(), func(n link.Notice) bool {
+		return n.Kind == link.Unfinished
 	})
 	if n > 0 && told[hushsum.Unfinished] == 0 && !untold {
 		t.Error("nobody says that connections were turned away")
@@ -205,8 +205,8 @@ func TestThousandStrangers(t *testing.T) {
 	if result.Rounds != 10 || result.Lost != 0 {
 		t.Errorf("%d rounds, %d lost", result.Rounds, result.Lost)
 	}
-	most := int64(transport.MaxStrangers + 1 + 11*transport.MaxOfParty) // one more waits for room
-	if got := l.Most(); got > most || got < transport.MaxStrangers {
+	most := int64(link.MaxStrangers + 1 + 11*link.MaxOfParty) // one more waits for room
+	if got := l.Most(); got > most || got < link.MaxStrangers {
 		t.Errorf("%d connections at a time, want %d at most", got, most)
 	}
 }

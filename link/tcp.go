@@ -1,4 +1,4 @@
-package transport
+package link
 
 import (
 	"context"
@@ -21,10 +21,10 @@ import (
 
 // ErrPeer: the peer that answers is not the coordinator that the party knows, or the one that
 // dials is not in the roster.
-var ErrPeer = errors.New("transport: the other side of the connection is not the expected one")
+var ErrPeer = errors.New("link: the other side of the connection is not the expected one")
 
 // ErrConfig: there is no roster, or an identity is no Ed25519 key.
-var ErrConfig = errors.New("transport: unusable configuration")
+var ErrConfig = errors.New("link: unusable configuration")
 
 // checkIdentity returns an error unless a signer has an Ed25519 key. It fails with [ErrConfig] or
 // keyexchange.ErrSigner.
@@ -56,7 +56,7 @@ func certificate(identity crypto.Signer) (tls.Certificate, error) {
 	}
 	der, err := x509.CreateCertificate(nil, template, template, identity.Public(), identity)
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("transport: %w", err)
+		return tls.Certificate{}, fmt.Errorf("link: %w", err)
 	}
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: identity}, nil
 }
