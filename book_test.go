@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/host"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/job/consent"
@@ -69,7 +70,7 @@ func TestBook(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer listener.Close()
-		party := func(i int) *Participant {
+		party := func(i int) *Participant[float64] {
 			p := j.participant(i, nil)
 			p.Dialer = &TCPDialer{Address: listener.Address(), Identity: j.signers[i],
 				Coordinator: coordinator.Public().(ed25519.PublicKey)}
@@ -276,9 +277,9 @@ func TestHours(t *testing.T) {
 		gone := 0
 		p.Progress = func(e Event) {
 			switch e.Kind {
-			case Connected:
+			case host.Connected:
 				connected = append(connected, time.Now().Hour())
-			case Disconnected:
+			case host.Disconnected:
 				if gone++; !strings.Contains(e.Err.Error(), "past the hours") ||
 					time.Now().Hour() != (from+2)%24 {
 					t.Errorf("at %v: %v", time.Now(), e.Err)

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hushsum/hushsum/host"
 	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/job"
 )
@@ -100,7 +101,7 @@ func (r *race) again(ctx context.Context, seed uint64, run func(ctx context.Cont
 }
 
 // run holds the race.
-func (r *race) run() *Result {
+func (r *race) run() *Result[float64] {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	r.began = time.Now()
@@ -110,7 +111,7 @@ func (r *race) run() *Result {
 		wait.Go(func() {
 			r.again(ctx, uint64(i), func(ctx context.Context) error {
 				p := r.participant(i, r.stores[i])
-				p.Work = func(ctx context.Context, _ uint64, model []float64) ([]float64, error) {
+				p.Work = vectors(func(ctx context.Context, _ uint64, model []float64) ([]float64, error) {
 					// A party's own speed, and the luck of the round: medians of 10 s.
 					takes := 10 * math.Exp(r.speeds[i]+0.25*random.NormFloat64())
 					select {
@@ -123,9 +124,9 @@ func (r *race) run() *Result {
 						update[k] = 0.5 * (r.points[i][k] - model[k])
 					}
 					return update, nil
-				}
+				})
 				p.Progress = func(e Event) {
-					if e.Kind == Submitted {
+					if e.Kind == host.Submitted {
 						r.mutex.Lock()
 						r.spent[i]++
 						r.mutex.Unlock()
@@ -146,15 +147,15 @@ func (r *race) run() *Result {
 			})
 		})
 	}
-	var result *Result
+	var result *Result[float64]
 	store := new(MemoryStore)
 	r.again(ctx, 9999, func(ctx context.Context) (err error) {
 		c := r.coordinator(store)
 		c.StepTime = 10 * time.Minute
-		apply := c.Apply
-		c.Apply = func(round Round, model []float64) ([]float64, error) {
-			if apply != nil {
-				if _, err := apply(round, model); err != nil {
+		own := c.Apply
+		c.Apply = applying(func(round Done[float64], model []float64) ([]float64, error) {
+			if own != nil {
+				if _, err := own(round); err != nil {
 					return nil, err
 				}
 			}
@@ -166,7 +167,7 @@ func (r *race) run() *Result {
 				r.reached = time.Since(r.began)
 			}
 			return next, nil
-		}
+		})
 		result, err = c.Run(ctx)
 		return err
 	})
@@ -281,7 +282,7 @@ time.step_time = "10m"
 
 // What is older counts less: by the root of its age.
 func TestBufferedWeight(t *testing.T) {
-	m := Message{Vector: []float64{3, -6}, Signed: []float64{1}, Samples: 5}
+	m := Update[float64]{Vector: []float64{3, -6}, Signed: []float64{1}, Samples: 5}
 	for rounds, want := range map[uint64]float64{0: 1, 3: 0.5, 8: 1. / 3} {
 		w := m.Weighed(rounds)
 		if math.Abs(w.Vector[1]+6*want) > 1e-12 || w.Signed[0] != want || w.Samples != 5 ||

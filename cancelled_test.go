@@ -37,7 +37,7 @@ func TestWorkCancelled(t *testing.T) {
 	defer cancel()
 	s := newScript(t, ctx)
 	p, causes, shown := s.participant(0, nil), make(chan error), []uint64(nil)
-	p.Work = hanging(causes)
+	p.Work = vectors(hanging(causes))
 	p.Submitted = func(round uint64, _ [][]uint64) { shown = append(shown, round) }
 	stop := s.run(p)
 	s.accept()
@@ -72,7 +72,7 @@ func TestWorkCancelled(t *testing.T) {
 func TestWorkCancelledOneshot(t *testing.T) {
 	o := newOpenings(t)
 	p, causes := o.participant(0, nil), make(chan error)
-	p.Work = hanging(causes)
+	p.Work = vectors(hanging(causes))
 	r := o.party(p)
 	r.send(o.open()...)
 	<-causes
@@ -80,10 +80,10 @@ func TestWorkCancelledOneshot(t *testing.T) {
 	if err := <-causes; !errors.Is(err, host.ErrWentOn) {
 		t.Errorf("Work is told: %v", err)
 	}
-	if e := r.event(Absent); e.Round != 1 {
+	if e := r.event(host.Absent); e.Round != 1 {
 		t.Errorf("%v", e)
 	}
-	if e := r.event(Submitted); e.Round != 2 {
+	if e := r.event(host.Submitted); e.Round != 2 {
 		t.Errorf("%v", e)
 	}
 	r.receive()
@@ -96,30 +96,30 @@ func TestWorkCancelledOneshot(t *testing.T) {
 // sums, and by members: the next start needs no word of it.
 func TestLostSaved(t *testing.T) {
 	dialed, key := errors.New("dialed"), &keyexchange.SealKey{1}
-	for name, run := range map[string]func(s Store, c Counter, lost *LostState) error{
-		"pairwise": func(s Store, c Counter, lost *LostState) error {
+	for name, run := range map[string]func(s Store, c Counter, lost *Lost) error{
+		"pairwise": func(s Store, c Counter, lost *Lost) error {
 			j := newJob(t, testJob(), 4)
 			p := j.participant(0, s)
 			p.Key, p.Counter, p.Lost, p.Dialer = key, c, lost, refusing{dialed}
 			_, err := p.Run(t.Context())
 			return err
 		},
-		"one-message": func(s Store, c Counter, lost *LostState) error {
+		"one-message": func(s Store, c Counter, lost *Lost) error {
 			j := newCommitteeJob(t, oneshotJob(), 4, 4)
 			p := j.participant(0, s)
 			p.Key, p.Counter, p.Lost, p.Dialer = key, c, lost, refusing{dialed}
 			if lost != nil {
-				p.Lost = &LostState{Rounds: lost.Rounds}
+				p.Lost = &Lost{Rounds: lost.Rounds}
 			}
 			_, err := p.Run(t.Context())
 			return err
 		},
-		"member": func(s Store, c Counter, lost *LostState) error {
+		"member": func(s Store, c Counter, lost *Lost) error {
 			j := newCommitteeJob(t, oneshotJob(), 4, 4)
 			m := Member{Job: j.settled, Identity: j.members[0], Store: s, Key: key, Counter: c,
 				Dialer: refusing{dialed}}
 			if lost != nil {
-				m.Lost = &LostState{Rounds: lost.Rounds}
+				m.Lost = &Lost{Rounds: lost.Rounds}
 			}
 			return m.Run(t.Context())
 		},
@@ -133,7 +133,7 @@ func TestLostSaved(t *testing.T) {
 		if err := run(store, counter, nil); !errors.Is(err, ErrOldState) {
 			t.Errorf("%s, without a word: %v", name, err)
 		}
-		if err := run(store, counter, &LostState{Rounds: 1, Number: 7}); !errors.Is(err, dialed) {
+		if err := run(store, counter, &Lost{Rounds: 1, Number: 7}); !errors.Is(err, dialed) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := os.Stat(string(store)); err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hushsum/hushsum/host"
 	"github.com/hushsum/hushsum/internal/suite"
 )
 
@@ -128,8 +129,8 @@ func changesOf(t *testing.T, seed uint64) {
 			}
 			c.note("%v", e)
 			switch e.Kind {
-			case Connected, Disconnected:
-			case TookOver:
+			case host.Connected, host.Disconnected:
+			case host.TookOver:
 				// One may be away, and another has lost its state since the session began to form.
 				c.spare = len(e.Parties) - j.settled.MinSurvivors() - 2
 				fallthrough

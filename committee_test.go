@@ -8,8 +8,9 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/oneshot"
+	"github.com/hushsum/hushsum/host"
 	"github.com/hushsum/hushsum/link"
+	"github.com/hushsum/hushsum/oneshot"
 )
 
 // openings makes openings of rounds with a committee that is all there.
@@ -97,7 +98,7 @@ func (o *openings) start(network *Memory, run func(context.Context, func(Event))
 }
 
 // party starts party 0.
-func (o *openings) party(p *Participant) *running {
+func (o *openings) party(p *Participant[float64]) *running {
 	return o.start(o.memory, func(ctx context.Context, report func(Event)) error {
 		one := *p
 		one.Progress = report
@@ -156,7 +157,7 @@ func (r *running) receive() []byte {
 }
 
 // event returns the next event of a kind.
-func (r *running) event(kind EventKind) Event {
+func (r *running) event(kind host.EventKind) Event {
 	r.Helper()
 	for {
 		select {
@@ -185,13 +186,13 @@ func TestParticipantOneshot(t *testing.T) {
 	store := &orderedStore{order: &order{sent: make(map[string]bool)}}
 	p := o.participant(0, store)
 	p.Dialer = orderedDialer{p.Dialer, store.order}
-	work := p.Work
-	p.Work = func(ctx context.Context, round uint64, model []float64) ([]float64, error) {
+	work := bare(p.Work)
+	p.Work = vectors(func(ctx context.Context, round uint64, model []float64) ([]float64, error) {
 		if round > 1 {
 			return nil, errors.New("no more data")
 		}
 		return work(ctx, round, model)
-	}
+	})
 	first := o.open()
 	for range 2 {
 		r := o.party(p)
@@ -214,7 +215,7 @@ func TestParticipantOneshot(t *testing.T) {
 	r := o.party(p)
 	r.receive()
 	r.send(o.open()...)
-	r.event(Absent)
+	r.event(host.Absent)
 	if err := r.end(); err != nil {
 		t.Errorf("a party that has submitted: %v", err)
 	}
@@ -226,7 +227,7 @@ func TestParticipantOneshot(t *testing.T) {
 	r.send(o.open()...)
 	r.receive()
 	r.send(o.open()...)
-	r.event(Absent)
+	r.event(host.Absent)
 	if err := r.end(); err != nil {
 		t.Errorf("a party that has submitted: %v", err)
 	}
@@ -249,16 +250,16 @@ func TestParticipantOneshotStore(t *testing.T) {
 func TestParticipantOneshotSpent(t *testing.T) {
 	o := newOpenings(t)
 	p := o.participant(0, nil)
-	p.Lost = &LostState{Rounds: 2}
+	p.Lost = &Lost{Rounds: 2}
 	r := o.party(p)
 	for round := range uint64(2) {
 		r.send(o.open()...)
-		if e := r.event(Absent); e.Round != round+1 || !errors.Is(e.Err, drive.ErrRepeated) {
+		if e := r.event(host.Absent); e.Round != round+1 || !errors.Is(e.Err, drive.ErrRepeated) {
 			t.Errorf("%v", e)
 		}
 	}
 	r.send(o.open()...)
-	if e := r.event(Submitted); e.Round != 3 {
+	if e := r.event(host.Submitted); e.Round != 3 {
 		t.Errorf("%v", e)
 	}
 	r.receive()
@@ -266,7 +267,7 @@ func TestParticipantOneshotSpent(t *testing.T) {
 		t.Error(err)
 	}
 	for len(r.events) > 0 {
-		if e := <-r.events; e.Kind == Absent {
+		if e := <-r.events; e.Kind == host.Absent {
 			t.Errorf("%v", e)
 		}
 	}
@@ -293,7 +294,7 @@ func TestMember(t *testing.T) {
 	}
 	writes := store.writes
 	r.send(link.NewFrame(link.KindMessage, o.server.Invite()))
-	if e := r.event(Refused); !errors.Is(e.Err, drive.ErrRound) || e.Round != 5 {
+	if e := r.event(host.Refused); !errors.Is(e.Err, drive.ErrRound) || e.Round != 5 {
 		t.Errorf("%v", e)
 	}
 	_ = r.stop()
@@ -330,7 +331,7 @@ func TestMemberParts(t *testing.T) {
 		_ = r.stop()
 		r = o.member(m)
 		r.send(frame)
-		if e := r.event(Disconnected); !errors.Is(e.Err, ErrFrame) {
+		if e := r.event(host.Disconnected); !errors.Is(e.Err, ErrFrame) {
 			t.Errorf("%.3x: %v", frame, e)
 		}
 	}

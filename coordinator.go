@@ -11,8 +11,8 @@ import (
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/host"
 	"github.com/hushsum/hushsum/keyexchange"
-	"github.com/hushsum/hushsum/store"
 	"github.com/hushsum/hushsum/link"
+	"github.com/hushsum/hushsum/store"
 )
 
 // Coordinator runs a job: it forms sessions among the connected parties, holds the rounds, and
@@ -27,34 +27,34 @@ import (
 // counts among the job's Rounds. After five lost rounds in a row the job pauses, with [ErrPaused].
 // A party that connects and is not in the session, being new or having lost its state, joins the
 // next session, which forms while rounds go on.
-type Coordinator struct {
+//
+// F is how the coordinator holds models: float64, or float32 in half the memory. Parties are sent
+// the same numbers, exactly, and may hold them as they like.
+type Coordinator[F Float] struct {
 	Job      *Settled
 	Listener Listener
 	// Committee listens for members, for a job with one-message sums only. It identifies members by
 	// their index in the committee.
 	Committee Listener
 
-	// The first round begins with Model, the job's ModelLength coordinates; nil: zeros. For
-	// a job that trains its model itself, training.First returns it, and training.Apply
-	// returns Apply.
-	Model []float64
-	// Apply returns the next model from the mean of the parties' vectors in a round; nil: the sum of
-	// both. The coordinator keeps the model that Apply returns, which must not change any more; Apply
-	// may change and return its argument model. The round is lost if Apply returns an error, or a
-	// model that is not finite or of another length, and also if the sum does not decode. Apply runs
-	// in a goroutine of its own, one call at a time, while parties come and sessions form. The sum is
-	// stored before: a coordinator whose process ends during the call calls Apply again for the same
-	// round after a restart. Run does not return before Apply has.
-	Apply func(r Round, model []float64) ([]float64, error)
-
-	// Model32 and Apply32 are Model and Apply for models that the coordinator holds as float32, in
-	// half the memory; a coordinator with either of them ignores Model and Apply. Parties are sent
-	// the same numbers as with Model, exactly, and may hold them as they like. The first round begins
-	// with Model32, zeros if it is nil; the coordinator keeps Model32, which must not change any
-	// more. Apply32 finds the mean in Mean32, and may change and return the mean too; without Apply32
-	// the sum of model and mean is rounded to float32. Both are for pairwise sums.
-	Model32 []float32
-	Apply32 func(r Round, model []float32) ([]float32, error)
+	// The first round begins with Model, the job's ModelLength coordinates; nil: zeros. The
+	// coordinator keeps Model, which must not change any more. For a job that trains its model
+	// itself, training.First returns Model, and training.Apply returns Apply.
+	Model []F
+	// Apply returns the next model from the mean of the parties' vectors in a round; nil: the sum
+	// of model and mean. The coordinator keeps the model that Apply returns, which must not change
+	// any more; Apply may change and return the Model and Mean that it is given. The round is lost
+	// if Apply returns an error, or a model that is not finite or of another length, and also if
+	// the sum does not decode. Apply runs in a goroutine of its own, one call at a time, while
+	// parties come and sessions form. The sum is stored before: a coordinator whose process ends
+	// during the call calls Apply again for the same round after a restart. Run does not return
+	// before Apply has.
+	Apply func(d Done[F]) ([]F, error)
+	// Round is called after Apply, with the next Model, which it must not change: for checkpoints and
+	// early stops. If Round returns stop, the job ends with that model, and no other round is begun.
+	// With an error Run ends, and fails with that error; another Run with the same Store calls Apply
+	// and Round again for the same round. nil: nobody is told.
+	Round func(d Done[F]) (stop bool, err error)
 
 	// Store keeps what must not be lost when the process ends; nil: nothing is kept. Key seals it,
 	// and must be set with Store. A stored float32 model can be resumed as float64; a float64 model
@@ -75,17 +75,13 @@ type Coordinator struct {
 }
 
 // Result reports the outcome of a job.
-type Result struct {
-	Model   []float64
-	Model32 []float32 // in place of Model, of a coordinator with Model32 or Apply32
-	Rounds  int       // that were begun
-	Lost    int       // of these, without a sum
+type Result[F Float] struct {
+	Model  []F
+	Rounds int // that were begun
+	Lost   int // of these, without a sum
 	// Spent bounds what the parties have spent; nil without noise.
 	Spent *accounting.Claim
 }
-
-// narrow reports whether models are held as float32.
-func (c *Coordinator) narrow() bool { return c.Model32 != nil || c.Apply32 != nil }
 
 // defaultStepTime is how long a step waits, unless somebody says.
 const defaultStepTime = 30 * time.Second
@@ -108,10 +104,10 @@ var (
 
 // Run runs the job to its end. It fails with the context's error; with [ErrStalled] or [ErrPaused];
 // with [ErrConfig] if a field is unusable; with [ErrOldState] or [ErrStore] if the stored state is
-// unusable; with [ErrLocked] if somebody else uses the Store; and with errors of Store and
+// unusable; with [ErrLocked] if somebody else uses the Store; and with errors of Round, Store and
 // Listener. A job that was stopped, or is paused, goes on from its Store. When Run returns it has
 // no goroutine left.
-func (c *Coordinator) Run(ctx context.Context) (*Result, error) {
+func (c *Coordinator[F]) Run(ctx context.Context) (*Result[F], error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -125,24 +121,25 @@ func (c *Coordinator) Run(ctx context.Context) (*Result, error) {
 }
 
 // coordinator is a running Coordinator: it carries what drive.Lead decides.
-type coordinator struct {
-	Coordinator
+type coordinator[F Float] struct {
+	Coordinator[F]
 	parties, members *hub // members: nil without a committee
 	host             *host.Leader
 	vault            *store.Vault
 	record           *host.Vault // nil: nothing is kept
-	model            link.Weights
-	cast             *link.Broadcast // that the last round began with
-	began            time.Time            // when the time of drive begins
-	first            time.Time            // the coordinator runs, or the job has ended
-	why              error                // it is paused
+	model            link.Floats[F]
+	cast             *link.Broadcast         // that the last round began with
+	began            time.Time               // when the time of drive begins
+	first            time.Time               // the coordinator runs, or the job has ended
+	why              error                   // it is paused
+	failed           context.CancelCauseFunc // ends Run with an error
 }
 
 // againRun is why a job that was paused goes on.
 const againRun = "its coordinator runs again"
 
-func newCoordinator(of *Coordinator) *coordinator {
-	c := &coordinator{Coordinator: *of, began: time.Now(), first: time.Now()}
+func newCoordinator[F Float](of *Coordinator[F]) *coordinator[F] {
+	c := &coordinator[F]{Coordinator: *of, began: time.Now(), first: time.Now()}
 	if c.StepTime == 0 {
 		if c.StepTime = c.Job.Time().StepTime; c.StepTime == 0 {
 			c.StepTime = defaultStepTime
@@ -159,11 +156,12 @@ func newCoordinator(of *Coordinator) *coordinator {
 }
 
 // now is the time of drive.
-func (c *coordinator) now() drive.Time { return 1 + drive.Time(time.Since(c.began)) }
+func (c *coordinator[F]) now() drive.Time { return 1 + drive.Time(time.Since(c.began)) }
 
 // run leads the job, and reads and writes connections meanwhile.
-func (c *coordinator) run(ctx context.Context, lead drive.Lead) (*Result, error) {
+func (c *coordinator[F]) run(ctx context.Context, lead drive.Lead) (*Result[F], error) {
 	ctx, stop := context.WithCancelCause(ctx)
+	c.failed = stop
 	options := host.Options{Lead: lead, Clock: c.now, Next: c.next, Watch: c.notice, Left: c.left,
 		Room: mostUnsent}
 	if c.record != nil {
@@ -186,7 +184,7 @@ func (c *coordinator) run(ctx context.Context, lead drive.Lead) (*Result, error)
 
 // serve takes connections, reads and writes, until the context ends. The result says when all of
 // that has ended.
-func (c *coordinator) serve(
+func (c *coordinator[F]) serve(
 	ctx context.Context, stop context.CancelCauseFunc, h *hub, from Listener,
 ) *sync.WaitGroup {
 	h.serve = func(ctx context.Context, party int, to *connection) { c.write(ctx, h, party, to) }
@@ -196,26 +194,26 @@ func (c *coordinator) serve(
 }
 
 // notice reports what drive tells.
-func (c *coordinator) notice(n drive.Notice) {
+func (c *coordinator[F]) notice(n drive.Notice) {
 	switch n.Kind {
 	case drive.Ended:
 		c.first = time.Now()
 	case drive.Paused:
 		c.why = n.Err
 	}
-	if e, known := eventOf(n); known {
+	if e, known := host.EventOf(n); known {
 		c.report(e)
 	}
 }
 
-func (c *coordinator) report(e Event) {
+func (c *coordinator[F]) report(e Event) {
 	if c.Progress != nil {
 		c.Progress(e)
 	}
 }
 
 // left returns how long parties still have to take the last model: those that have it hang up.
-func (c *coordinator) left(s drive.Status) time.Duration {
+func (c *coordinator[F]) left(s drive.Status) time.Duration {
 	if s.Paused {
 		return 0
 	}
@@ -231,14 +229,9 @@ func (c *coordinator) left(s drive.Status) time.Duration {
 }
 
 // result returns what the job has come to.
-func (c *coordinator) result(lead drive.Lead) (*Result, error) {
+func (c *coordinator[F]) result(lead drive.Lead) (*Result[F], error) {
 	s, ledger := lead.Status(), lead.Ledger()
-	r := &Result{
-		Model:   link.FloatsOf[float64](c.model),
-		Model32: link.FloatsOf[float32](c.model),
-		Rounds:  int(s.Round),
-		Lost:    int(s.Lost),
-	}
+	r := &Result[F]{Model: c.model, Rounds: int(s.Round), Lost: int(s.Lost)}
 	var failed error
 	switch {
 	case s.Paused:
@@ -246,15 +239,23 @@ func (c *coordinator) result(lead drive.Lead) (*Result, error) {
 	case s.Stalled:
 		failed = fmt.Errorf("%w (%d of %d)", ErrStalled, s.Lost, s.Round)
 	}
-	if ledger == nil {
-		return r, failed
-	}
-	client, spent, err := ledger.Most()
+	spent, err := most(ledger)
 	if err != nil {
 		return nil, err
 	}
-	if client != "" {
-		r.Spent = &spent
-	}
+	r.Spent = spent
 	return r, failed
+}
+
+// most bounds what the parties of a ledger have spent; nil without noise, and before the first
+// round.
+func most(ledger *accounting.Ledger) (*accounting.Claim, error) {
+	if ledger == nil {
+		return nil, nil
+	}
+	client, spent, err := ledger.Most()
+	if err != nil || client == "" {
+		return nil, err
+	}
+	return &spent, nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/host"
 )
 
 // With fewer than the job takes there, the job waits, and goes on once they are back.
@@ -29,13 +30,13 @@ func TestCoordinatorWaits(t *testing.T) {
 			stops[i], ended[i] = stop, make(chan struct{})
 			gone := ended[i]
 			p := j.participant(i, &stores[i])
-			work := p.Work
-			p.Work = func(ctx context.Context, round uint64, model []float64) ([]float64, error) {
+			work := bare(p.Work)
+			p.Work = vectors(func(ctx context.Context, round uint64, model []float64) ([]float64, error) {
 				if i == 1 && round == 2 { // so that it has to be asked for material
 					return nil, errors.New("no data")
 				}
 				return work(ctx, round, model)
-			}
+			})
 			wait.Go(func() {
 				defer close(gone)
 				if _, err := p.Run(one); err != nil && one.Err() == nil {
@@ -51,11 +52,11 @@ func TestCoordinatorWaits(t *testing.T) {
 		c.Progress = func(e Event) {
 			report(e)
 			switch {
-			case e.Kind == Summed && !left:
+			case e.Kind == host.Summed && !left:
 				left = true
 				stops[2]()
 				stops[3]()
-			case e.Kind == Lost && !back:
+			case e.Kind == host.Lost && !back:
 				// Now two are there of three that a round takes.
 				back = true
 				wait.Go(func() {
@@ -89,7 +90,7 @@ func TestCoordinatorState(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), jobTime)
 		defer cancel()
 		store := new(MemoryStore)
-		var parties []*Participant
+		var parties []*Participant[float64]
 		for i := range j.signers {
 			parties = append(parties, j.participant(i, nil))
 		}
@@ -126,7 +127,7 @@ func TestCoordinatorState(t *testing.T) {
 }
 
 // loaded is the lead that a coordinator has loaded. Its store is free again.
-func loaded(t *testing.T, of *Coordinator) drive.Lead {
+func loaded(t *testing.T, of *Coordinator[float64]) drive.Lead {
 	t.Helper()
 	c := newCoordinator(of)
 	lead, err := c.load()
@@ -148,8 +149,8 @@ func TestCoordinatorAbsent(t *testing.T) {
 		submitted := make(chan int, 8)
 		for i := range j.signers {
 			p := j.participant(i, nil)
-			work := p.Work
-			p.Work = func(ctx context.Context, round uint64, model []float64) ([]float64, error) {
+			work := bare(p.Work)
+			p.Work = vectors(func(ctx context.Context, round uint64, model []float64) ([]float64, error) {
 				switch {
 				case i == 1 && round == 1:
 					return nil, errors.New("no data")
@@ -160,13 +161,13 @@ func TestCoordinatorAbsent(t *testing.T) {
 					time.Sleep(5 * 20 * time.Millisecond) // so that it has to be waited for
 				}
 				return work(ctx, round, model)
-			}
+			})
 			tell := p.Progress
 			p.Progress = func(e Event) {
 				if tell != nil {
 					tell(e)
 				}
-				if e.Kind == Submitted && e.Round == 2 && i != 1 {
+				if e.Kind == host.Submitted && e.Round == 2 && i != 1 {
 					submitted <- i
 				}
 			}

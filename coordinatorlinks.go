@@ -9,9 +9,10 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/host"
+	"github.com/hushsum/hushsum/link"
 	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/protocol"
-	"github.com/hushsum/hushsum/link"
 )
 
 // This file has what a coordinator hears from its connections, and what it sends to them.
@@ -23,7 +24,7 @@ const mostUnsent = 64 << 20
 const clogTime = time.Second
 
 // hear takes what comes from connections. All of it happens under the host's lock.
-func (c *coordinator) hear(ctx context.Context, h *hub) {
+func (c *coordinator[F]) hear(ctx context.Context, h *hub) {
 	ticker := time.NewTicker(clogTime)
 	defer ticker.Stop()
 	do := func(what func(lead drive.Lead, now drive.Time)) bool {
@@ -56,7 +57,7 @@ func (c *coordinator) hear(ctx context.Context, h *hub) {
 
 // together returns what came from a party, and where there are proofs also what has come behind
 // it, so that they are checked next to each other.
-func (c *coordinator) together(h *hub, first arrival) []arrival {
+func (c *coordinator[F]) together(h *hub, first arrival) []arrival {
 	all := []arrival{first}
 	if h == c.members || c.members == nil || c.Job.Oneshot().Norm == 0 {
 		return all
@@ -68,7 +69,7 @@ func (c *coordinator) together(h *hub, first arrival) []arrival {
 }
 
 // check checks the proofs of submissions that have come.
-func (c *coordinator) check(h *hub, lead drive.Lead, all []arrival) {
+func (c *coordinator[F]) check(h *hub, lead drive.Lead, all []arrival) {
 	var submissions []drive.Submission
 	for _, a := range all {
 		if len(a.frame) > 0 && a.frame[0] == link.KindMessage && h.there[a.party] == a.from {
@@ -79,14 +80,14 @@ func (c *coordinator) check(h *hub, lead drive.Lead, all []arrival) {
 }
 
 // arrived handles what came from a party or a member. Nothing of it ends the job.
-func (c *coordinator) arrived(h *hub, a arrival, lead drive.Lead, now drive.Time) {
+func (c *coordinator[F]) arrived(h *hub, a arrival, lead drive.Lead, now drive.Time) {
 	defer a.long.Drop()
 	p := drive.Peer{Index: a.party, Member: h == c.members}
 	switch {
 	case a.err != nil || len(a.frame) == 0:
 		if h.gone(a) {
 			lead.Gone(now, p)
-			c.comes(p, Event{Kind: Disconnected, Party: a.party, Err: a.err})
+			c.comes(p, Event{Kind: host.Disconnected, Party: a.party, Err: a.err})
 		}
 	case a.frame[0] == link.KindHello && !a.from.greeted:
 		hello, refusal := checkGreeting(c.Job, a.frame[1:])
@@ -100,21 +101,21 @@ func (c *coordinator) arrived(h *hub, a arrival, lead drive.Lead, now drive.Time
 			lead.Connected(now, p, drive.Hello{Sessions: hello.Sessions, Least: hello.Least})
 		}
 		h.admit(a)
-		c.comes(p, Event{Kind: Connected, Party: a.party})
+		c.comes(p, Event{Kind: host.Connected, Party: a.party})
 	case h.there[a.party] == a.from:
 		c.refuses(p, lead.Status(), c.takes(p, a, lead, now))
 	}
 }
 
 // comes reports that a party comes or goes.
-func (c *coordinator) comes(p drive.Peer, e Event) {
+func (c *coordinator[F]) comes(p drive.Peer, e Event) {
 	if !p.Member {
 		c.report(e)
 	}
 }
 
 // takes takes a frame of a peer that is connected.
-func (c *coordinator) takes(p drive.Peer, a arrival, lead drive.Lead, now drive.Time) error {
+func (c *coordinator[F]) takes(p drive.Peer, a arrival, lead drive.Lead, now drive.Time) error {
 	switch kind := a.frame[0]; {
 	case kind == link.KindMessage && a.long != nil:
 		return lead.Receive(now, p, a.long.Message())
@@ -133,13 +134,13 @@ func (c *coordinator) takes(p drive.Peer, a arrival, lead drive.Lead, now drive.
 
 // said takes a party's word of the last round that it has submitted in, and that it does not
 // submit in the one that goes on. Absent 0: the first alone.
-func (c *coordinator) said(p drive.Peer, body []byte, lead drive.Lead, now drive.Time) error {
+func (c *coordinator[F]) said(p drive.Peer, body []byte, lead drive.Lead, now drive.Time) error {
 	var said link.Absence
 	if err := link.ParseJSON(body, &said); err != nil {
 		return err
 	}
 	if lead.Said(now, p, drive.Said{Told: said.Told, Absent: said.Absent}) {
-		c.report(Event{Kind: Absent, Session: lead.Status().Session, Round: said.Absent,
+		c.report(Event{Kind: host.Absent, Session: lead.Status().Session, Round: said.Absent,
 			Party: p.Index, Err: fmt.Errorf("%w: %.40q", ErrAbsent, said.Why)})
 	}
 	return nil
@@ -147,7 +148,7 @@ func (c *coordinator) said(p drive.Peer, body []byte, lead drive.Lead, now drive
 
 // refuses reports an error of a frame, but for those that come of copies, and of rounds that are
 // over.
-func (c *coordinator) refuses(p drive.Peer, s drive.Status, err error) {
+func (c *coordinator[F]) refuses(p drive.Peer, s drive.Status, err error) {
 	for _, expected := range []error{nil, drive.ErrEnded, protocol.ErrDuplicate, protocol.ErrStale,
 		protocol.ErrSession, oneshot.ErrDuplicate, oneshot.ErrPhase, oneshot.ErrFull,
 		oneshot.ErrContext} {
@@ -155,7 +156,7 @@ func (c *coordinator) refuses(p drive.Peer, s drive.Status, err error) {
 			return
 		}
 	}
-	e := Event{Kind: Refused, Session: s.Session, Party: p.Index, Member: p.Member, Err: err}
+	e := Event{Kind: host.Refused, Session: s.Session, Party: p.Index, Member: p.Member, Err: err}
 	if c.members != nil {
 		e.Round = s.Round
 	}
@@ -163,7 +164,7 @@ func (c *coordinator) refuses(p drive.Peer, s drive.Status, err error) {
 }
 
 // write sends a connection what is pending for its peer, until the connection ends.
-func (c *coordinator) write(ctx context.Context, h *hub, party int, to *connection) {
+func (c *coordinator[F]) write(ctx context.Context, h *hub, party int, to *connection) {
 	p := drive.Peer{Index: party, Member: h == c.members}
 	send := func(frame []byte) error { return to.link.Send(ctx, frame) }
 	had := make(map[string]bool)
@@ -186,7 +187,7 @@ func (c *coordinator) write(ctx context.Context, h *hub, party int, to *connecti
 }
 
 // frames returns an item as frames. A message that begins a round follows its broadcast.
-func (c *coordinator) frames(
+func (c *coordinator[F]) frames(
 	p drive.Peer, item drive.Item, s drive.Status,
 ) func(send func([]byte) error) error {
 	single := func(frame []byte) func(send func([]byte) error) error {

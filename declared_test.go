@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hushsum/hushsum/host"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/masking"
 )
@@ -38,7 +39,7 @@ func TestDeclaredJob(t *testing.T) {
 		for _, more := range []string{"", "privacy.clip = 1000.0\n", "sum.adversary = \"curious\"\n",
 			"privacy = { noise = \"discrete-gaussian\", epsilon = 1000.0, clip = 1000.0 }\n"} {
 			g := declared(t, meanJob+more, 5)
-			var parties []*Participant
+			var parties []*Participant[float64]
 			for i := range 5 {
 				parties = append(parties, g.participant(i, nil))
 			}
@@ -101,7 +102,7 @@ func TestBeginWith(t *testing.T) {
 					}
 				}
 				if !slices.ContainsFunc(g.events, func(e Event) bool {
-					return e.Kind == Waiting && slices.Equal(e.Parties, []int{4})
+					return e.Kind == host.Waiting && slices.Equal(e.Parties, []int{4})
 				}) {
 					t.Errorf("nobody says who is missing: %v", g.events)
 				}
@@ -157,7 +158,8 @@ func TestDeclaredInPlace(t *testing.T) {
 			vector[k] = float64(k%7)/3 - 1
 		}
 		broadcast := []byte("broadcast")
-		values, err := g.settled.Encode(broadcast, vector, nil)
+		digest, made := job.BroadcastDigest(broadcast), Update[float64]{Vector: vector}
+		values, err := g.settled.Encode(digest, made, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,22 +167,21 @@ func TestDeclaredInPlace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		digest := job.BroadcastDigest(broadcast)
-		if err := job.EncodeTo(v, g.settled, digest, vector, nil); err != nil {
+		if err := job.EncodeTo(v, g.settled, digest, made, nil); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := fmt.Sprint(v.Values()), fmt.Sprint(values); got != want {
 			t.Fatalf("%q: in place it is another submission", more)
 		}
-		mean, err := g.settled.Decode(broadcast, values, 1)
+		total, err := g.settled.Decode(digest, values, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again := make([]float64, len(mean))
-		if err := job.DecodeTo(again, g.settled, digest, v, 1); err != nil {
+		again := make([]float64, len(total.Mean))
+		if _, err := job.DecodeTo(again, g.settled, digest, v, 1); err != nil {
 			t.Fatal(err)
 		}
-		if fmt.Sprint(mean) != fmt.Sprint(again) {
+		if fmt.Sprint(total.Mean) != fmt.Sprint(again) {
 			t.Fatalf("%q: in place it is another mean", more)
 		}
 	}
@@ -197,7 +198,7 @@ parties = { count = 5, drop_out = 0.4, per_round = 4 }
 sum = { classical = true, adversary = "curious" }
 time = { pace = "200ms" }
 `, 5)
-		var parties []*Participant
+		var parties []*Participant[float64]
 		for i := range 5 {
 			parties = append(parties, g.participant(i, nil))
 		}
@@ -223,18 +224,18 @@ func TestDeclaredWeights(t *testing.T) {
 			"privacy = { noise = \"discrete-gaussian\", multiplier = 0.0001, clip = 1000.0 }\n": 0.5,
 		} {
 			g := declared(t, meanJob+"sum.max_weight = 4\n"+more, 5)
-			var parties []*Participant
+			var parties []*Participant[float64]
 			for i := range 5 {
 				p := g.participant(i, nil)
-				work := p.Work
+				work := bare(p.Work)
 				p.Work = nil
 				var e *ConfigError
-				if _, err := p.Run(t.Context()); !errors.As(err, &e) || e.Path != "Submit" {
+				if _, err := p.Run(t.Context()); !errors.As(err, &e) || e.Path != "Work" {
 					t.Fatal(err)
 				}
-				p.Submit = func(ctx context.Context, round uint64, model []float64) (Message, error) {
-					v, err := work(ctx, round, model)
-					return Message{Vector: v, Samples: weight(i)}, err
+				p.Work = func(ctx context.Context, r Round[float64]) (Update[float64], error) {
+					v, err := work(ctx, r.Number, r.Model)
+					return Update[float64]{Vector: v, Samples: weight(i)}, err
 				}
 				parties = append(parties, p)
 			}

@@ -36,18 +36,18 @@
 // the state. So whatever is lost is sent again, and no decision is made twice. A [Store] must
 // return the newest state: an older one undoes the erasure of keys, and a missing one forgets what
 // was spent; a [Counter] detects both. A store has one owner at a time. If a state is lost for
-// good, say so with [LostState]; do not delete anything.
+// good, say so with [Lost]; do not delete anything.
 //
 // # Long models
 //
 // Models go to parties in pieces, and submissions from them: no process holds either as
 // bytes. A submission is masked in place, and the coordinator reads it into the sum from a file
-// that has no name. Long data is kept next to the state: see [Store]. A party with Work32 and a
-// coordinator with Apply32 or Model32 hold models as float32, in half the memory, whatever the
-// others do: links, stores and digests use float64. With a million weights or more they run Go's
-// garbage collector several times a round, when vectors are no longer needed. Programs with their
-// own loop can use EncodeTo and DecodeTo of package job, also for float32, and SubmitVector,
-// ReadMessage, SumVector and SaveParts of package protocol.
+// that has no name. Long data is kept next to the state: see [Store]. A Participant[float32] and a
+// Coordinator[float32] hold models in half the memory, whatever the others do: links, stores and
+// digests use float64. With a million weights or more they run Go's garbage collector several times
+// a round, when vectors are no longer needed. Programs with their own loop can use EncodeTo and
+// DecodeTo of package job, and SubmitVector, ReadMessage, SumVector and SaveParts of package
+// protocol.
 //
 // Unlike the packages below except link, this one uses real time; sums, noise and keys do not
 // depend on it. Links and stores are those of packages link and store, which programs of other

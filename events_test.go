@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/host"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/link"
 )
@@ -97,7 +98,7 @@ type observation struct {
 	others []string // what the coordinator reports
 	own    []Event  // what the party's own Progress is told
 	err    error    // its Run
-	result *Result
+	result *Result[float64]
 	spent  uint64 // submissions that are in a sum
 }
 
@@ -118,14 +119,14 @@ func observedOnce(t *testing.T, settled *Settled, own work) (out observation) {
 	defer helping.Wait()
 	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
 	defer cancel()
-	coordinate := func() *Coordinator { return j.coordinator(nil) }
+	coordinate := func() *Coordinator[float64] { return j.coordinator(nil) }
 	within, stop := context.WithCancel(ctx)
 	defer stop()
 	oneshot := settled.Oneshot() != nil
 	if oneshot {
 		members, _ := named(t, "member", eventMembers)
 		c := &committeeJob{group: j, members: members, network: new(Memory)}
-		coordinate = func() *Coordinator { return c.coordinator(nil) }
+		coordinate = func() *Coordinator[float64] { return c.coordinator(nil) }
 		for k := range c.members {
 			helping.Go(func() { _ = c.member(k, nil).Run(within) })
 		}
@@ -135,7 +136,7 @@ func observedOnce(t *testing.T, settled *Settled, own work) (out observation) {
 		p := j.participant(i, nil)
 		w[i].Dialer = p.Dialer
 		if p.Dialer = &w[i]; i == 2 {
-			p.Work = own
+			p.Work = vectors(own)
 			p.Progress = func(e Event) { out.own = append(out.own, e) }
 		}
 		wait.Go(func() {
@@ -163,7 +164,7 @@ func observedOnce(t *testing.T, settled *Settled, own work) (out observation) {
 		}
 	}
 	for _, e := range j.events {
-		if e.Kind != Connected && e.Kind != Waiting && e.Party == 2 {
+		if e.Kind != host.Connected && e.Kind != host.Waiting && e.Party == 2 {
 			out.others = append(out.others, e.String())
 		}
 	}
@@ -173,7 +174,7 @@ func observedOnce(t *testing.T, settled *Settled, own work) (out observation) {
 	})
 	out.seen = w[2].seen
 	for i := range w { // a round may begin without a party
-		if i != 2 && !slices.ContainsFunc(j.rounds, func(r Round) bool {
+		if i != 2 && !slices.ContainsFunc(j.rounds, func(r Done[float64]) bool {
 			return !slices.Contains(r.Parties, i)
 		}) {
 			out.peer = w[i].seen
@@ -244,7 +245,7 @@ func compare(t *testing.T, got, want observation, all bool) {
 	}
 	blanks := 0
 	for _, e := range got.own {
-		if e.Kind == Blank && e.Err != nil {
+		if e.Kind == host.Blank && e.Err != nil {
 			blanks++
 		}
 	}
@@ -282,7 +283,7 @@ func TestBlamesItself(t *testing.T) {
 		{why, 0, refused, true, ErrAbsent},
 		{why, 1, refused, false, ErrRefused},
 	} {
-		p := &participant{missed: c.missed, blanks: c.blanks}
+		p := &participant[float64]{missed: c.missed, blanks: c.blanks}
 		err := p.blamed(c.err, new(drive.Guard))
 		if errors.Is(err, ErrAbsent) != c.absent || errors.Is(err, ErrRefused) != (c.err != nil) ||
 			errors.Is(err, why) != (c.missed != nil) ||

@@ -51,12 +51,13 @@ func Example() {
 	var parties sync.WaitGroup
 	for i, identity := range identities {
 		parties.Go(func() {
-			party := hushsum.Participant{
+			party := hushsum.Participant[float64]{
 				Job:      settled,
 				Identity: identity,
 				Dialer:   network.Dialer(i),
-				Work: func(_ context.Context, round uint64, model []float64) ([]float64, error) {
-					return []float64{float64(i), 10, float64(round)}, nil
+				Work: func(_ context.Context, r hushsum.Round[float64]) (hushsum.Update[float64], error) {
+					vector := []float64{float64(i), 10, float64(r.Number)}
+					return hushsum.Update[float64]{Vector: vector}, nil
 				},
 			}
 			if _, err := party.Run(context.Background()); err != nil {
@@ -64,12 +65,12 @@ func Example() {
 			}
 		})
 	}
-	coordinator := hushsum.Coordinator{
+	coordinator := hushsum.Coordinator[float64]{
 		Job:      settled,
 		Listener: &network,
-		Apply: func(r hushsum.Round, model []float64) ([]float64, error) {
-			fmt.Printf("round %d, mean of %d parties: %.3f\n", r.Number, len(r.Parties), r.Mean)
-			return r.Mean, nil
+		Apply: func(d hushsum.Done[float64]) ([]float64, error) {
+			fmt.Printf("round %d, mean of %d parties: %.3f\n", d.Number, len(d.Parties), d.Mean)
+			return d.Mean, nil
 		},
 	}
 	if _, err := coordinator.Run(context.Background()); err != nil {

@@ -12,9 +12,10 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/host"
 	"github.com/hushsum/hushsum/internal/wire"
-	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/link"
+	"github.com/hushsum/hushsum/masking"
 )
 
 // rewritten has a party's messages changed on their way: nil leaves one out.
@@ -79,7 +80,7 @@ func hold(t *testing.T, n, rounds int, dropOut float64, test func(h *held)) {
 }
 
 // start has a party take part until the job is over.
-func (h *held) start(p *Participant) {
+func (h *held) start(p *Participant[float64]) {
 	h.wait.Go(func() { _, _ = p.Run(h.ctx) })
 }
 
@@ -102,7 +103,7 @@ func (h *held) count(so func(e Event) bool) (n int) {
 	return n
 }
 
-func (h *held) of(kind EventKind) int {
+func (h *held) of(kind host.EventKind) int {
 	return h.count(func(e Event) bool { return e.Kind == kind })
 }
 
@@ -134,16 +135,16 @@ func TestSpoilerComesAgain(t *testing.T) {
 		report := c.Progress
 		c.Progress = func(e Event) {
 			report(e)
-			if e.Kind == Lost || e.Kind == Summed && e.Round%4 == 0 {
+			if e.Kind == host.Lost || e.Kind == host.Summed && e.Round%4 == 0 {
 				again <- struct{}{}
 			}
 		}
 		result, err := c.Run(h.ctx)
-		if err != nil || result.Rounds != 12 || result.Lost > 1 || result.Lost != h.of(Lost) {
+		if err != nil || result.Rounds != 12 || result.Lost > 1 || result.Lost != h.of(host.Lost) {
 			h.Errorf("%+v, %v\n%v", result, err, h.events)
 		}
-		if h.of(LeftOut) != 1 {
-			h.Errorf("it was left out %d times\n%v", h.of(LeftOut), h.events)
+		if h.of(host.LeftOut) != 1 {
+			h.Errorf("it was left out %d times\n%v", h.of(host.LeftOut), h.events)
 		}
 		h.check()
 	})
@@ -184,7 +185,7 @@ func TestSilentAtTheEnd(t *testing.T) {
 			h.Fatalf("%+v, %v\n%v", result, err, h.events)
 		}
 		// What takes a moment only is not told.
-		if n := h.of(Waiting); n < 1 || n > 2 {
+		if n := h.of(host.Waiting); n < 1 || n > 2 {
 			h.Errorf("%d steps wait\n%v", n, h.events)
 		}
 		h.check()
@@ -211,7 +212,7 @@ func TestSilentHolder(t *testing.T) {
 				if err != nil || result.Rounds != 8 || result.Lost != 0 {
 					h.Fatalf("%+v, %v\n%v", result, err, h.events)
 				}
-				if n := h.of(Waiting); n < 1 || n > 3 {
+				if n := h.of(host.Waiting); n < 1 || n > 3 {
 					h.Errorf("%d steps wait\n%v", n, h.events)
 				}
 				h.check()
@@ -231,7 +232,7 @@ func TestJoinsNothing(t *testing.T) {
 		if err != nil || result.Rounds != 16 || result.Lost != 0 {
 			h.Fatalf("%+v, %v\n%v", result, err, h.events)
 		}
-		if n := h.of(Joining); n < 2 || n > 6 {
+		if n := h.of(host.Joining); n < 2 || n > 6 {
 			h.Errorf("%d sessions in 16 rounds\n%v", n, h.events)
 		}
 	})
@@ -253,7 +254,7 @@ func TestCoordinatorSetBack(t *testing.T) {
 		var old MemoryStore
 		c.Progress = func(e Event) {
 			report(e)
-			if e.Kind != Summed {
+			if e.Kind != host.Summed {
 				return
 			}
 			switch e.Round {
@@ -271,12 +272,12 @@ func TestCoordinatorSetBack(t *testing.T) {
 		if err != nil || result.Rounds != 8 {
 			h.Fatalf("%+v, %v\n%v", result, err, h.events)
 		}
-		known := slices.IndexFunc(h.events, func(e Event) bool { return e.Kind == SetBack })
+		known := slices.IndexFunc(h.events, func(e Event) bool { return e.Kind == host.SetBack })
 		if known < 0 || h.events[known].Round != 4 {
 			h.Fatalf("it does not learn of round 4\n%v", h.events)
 		}
 		for _, e := range h.events[known:] {
-			if e.Kind == Lost || e.Kind == Begun && e.Round <= 4 {
+			if e.Kind == host.Lost || e.Kind == host.Begun && e.Round <= 4 {
 				h.Errorf("afterwards: %v", e)
 			}
 		}
@@ -296,10 +297,10 @@ func TestStoppedInMidStep(t *testing.T) {
 	hold(t, 4, 1, 0.25, func(h *held) {
 		h.honest(0, 1, 2)
 		p := h.participant(3, nil)
-		p.Work = func(ctx context.Context, _ uint64, _ []float64) ([]float64, error) {
+		p.Work = vectors(func(ctx context.Context, _ uint64, _ []float64) ([]float64, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
-		}
+		})
 		h.start(p)
 		store := new(MemoryStore)
 		first, stop := context.WithCancel(h.ctx)
@@ -326,12 +327,12 @@ func TestLostInRow(t *testing.T) {
 	hold(t, 4, 12, 0.25, func(h *held) {
 		h.honest(0, 1, 2, 3)
 		c := h.coordinator(nil)
-		c.Apply = func(r Round, model []float64) ([]float64, error) {
+		c.Apply = applying(func(r Done[float64], model []float64) ([]float64, error) {
 			if r.Number%5 != 0 {
 				return nil, errDisk
 			}
 			return model, nil
-		}
+		})
 		result, err := c.Run(h.ctx)
 		if err != nil || result.Rounds != 12 || result.Lost != 10 {
 			h.Errorf("%+v, %v", result, err)
@@ -363,13 +364,13 @@ func TestApplyTakesLong(t *testing.T) {
 			report := c.Progress
 			c.Progress = func(e Event) {
 				report(e)
-				if e.Kind == Formed && e.Session == 2 {
+				if e.Kind == host.Formed && e.Session == 2 {
 					close(formed)
 				}
 			}
 			var sum *masking.Vector
 			done := false
-			c.Apply = func(r Round, model []float64) ([]float64, error) {
+			c.Apply = applying(func(r Done[float64], model []float64) ([]float64, error) {
 				sum = r.Sum
 				h.honest(3)
 				<-formed
@@ -377,7 +378,7 @@ func TestApplyTakesLong(t *testing.T) {
 				time.Sleep(time.Hour)
 				done = true
 				return model, nil
-			}
+			})
 			if _, err := c.Run(first); !errors.Is(err, context.Canceled) || !done {
 				t.Errorf("%v, Apply has returned: %v", err, done)
 			}
@@ -386,12 +387,12 @@ func TestApplyTakesLong(t *testing.T) {
 			}
 			c = h.coordinator(store)
 			apply, times := c.Apply, 0
-			c.Apply = func(r Round, model []float64) ([]float64, error) {
+			c.Apply = applying(func(r Done[float64], model []float64) ([]float64, error) {
 				if times++; times == 1 && (r.Number != 1 || !equalSums(r.Sum, sum)) {
 					t.Errorf("round %d is applied with another sum", r.Number)
 				}
-				return apply(r, model)
-			}
+				return apply(r)
+			})
 			result, err := c.Run(h.ctx)
 			if err != nil || result.Rounds != 2 || result.Lost != 0 || times != 2 {
 				t.Errorf("%+v, %v, %d sums\n%v", result, err, times, h.events)

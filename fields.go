@@ -55,7 +55,7 @@ func checkIdentity(identity crypto.Signer, roster *keyexchange.Roster) error {
 }
 
 // check returns an error for the first field that Run cannot go on with.
-func (p *Participant) check() error {
+func (p *Participant[F]) check() error {
 	if err := drivable(p.Job); err != nil {
 		return err
 	}
@@ -71,28 +71,33 @@ func (p *Participant) check() error {
 	return p.Lost.check(p.Job)
 }
 
-// checkWork returns an error unless there is the function that the job takes.
-func (p *Participant) checkWork() error {
-	switch trains := p.Job.Trains(); {
-	case trains && (p.Work != nil || p.Work32 != nil):
-		return &ConfigError{Path: "Work", Reason: "the job trains its model itself",
-			Advice: "use Submit and training.Submit, or a job without model.name"}
-	case trains:
-		return required("Submit", p.Submit, "use training.Submit")
-	case more(p.Job) && p.Submit == nil:
-		return required("Submit", p.Submit, "return each vector, and as Samples its weight")
-	case more(p.Job):
-		return nil
-	case p.Submit != nil:
-		return &ConfigError{Path: "Submit", Reason: "a submission of this job is a vector alone",
-			Advice: "use Work"}
-	case p.Work32 == nil:
-		return required("Work", p.Work, "give a function that returns a vector")
-	case p.Job.Oneshot() != nil:
-		return &ConfigError{Path: "Work32", Reason: "one-message sums take vectors of float64",
-			Advice: "use Work"}
+// checkWork returns an error unless there are the functions that the job takes.
+func (p *Participant[F]) checkWork() error {
+	advice := "give a function that returns a vector"
+	switch {
+	case p.Job.Trains():
+		advice = "use training.Submit"
+	case !p.Job.Alone():
+		advice = "return each vector, and as Samples its weight"
 	}
-	return nil
+	if err := required("Work", p.Work, advice); err != nil {
+		return err
+	}
+	if p.Evaluate != nil && p.Job.Job().Metrics.Share == 0 {
+		return &ConfigError{Path: "Evaluate", Reason: "the job sums no metrics",
+			Advice: "leave it out, or declare metrics.share"}
+	}
+	return wide[F](p.Job)
+}
+
+// wide returns an error if a job trains its model itself, in float64, and a program holds models as
+// float32.
+func wide[F Float](s *Settled) error {
+	if _, is := any(F(0)).(float64); is || !s.Trains() {
+		return nil
+	}
+	return &ConfigError{Path: "Job", Reason: "it trains a model of float64",
+		Advice: "take part, and coordinate, with float64"}
 }
 
 // check returns an error for the first field that Run cannot go on with.
@@ -111,7 +116,7 @@ func (m *Member) check() error {
 }
 
 // check returns an error for the first field that Run cannot go on with.
-func (c *Coordinator) check() error {
+func (c *Coordinator[F]) check() error {
 	if err := drivable(c.Job); err != nil {
 		return err
 	}
@@ -124,7 +129,7 @@ func (c *Coordinator) check() error {
 			return err
 		}
 	}
-	if err := c.checkNarrow(); err != nil {
+	if err := wide[F](c.Job); err != nil {
 		return err
 	}
 	if err := c.checkTraining(); err != nil {
@@ -142,42 +147,15 @@ func (c *Coordinator) check() error {
 
 // checkTraining returns an error unless a job that trains its model itself, or whose server has a
 // rule, has what that takes.
-func (c *Coordinator) checkTraining() error {
+func (c *Coordinator[F]) checkTraining() error {
 	if j := c.Job.Job(); !c.Job.Trains() {
-		if c.Apply32 != nil || j.Server.Rule == "fedavg" && j.Server.Rate == 1 &&
-			j.Training.Mask == "none" {
+		if j.Server.Rule == "fedavg" && j.Server.Rate == 1 && j.Training.Mask == "none" {
 			return nil
 		}
 		return required("Apply", c.Apply, "use training.Apply, which does what the job says")
-	}
-	if c.narrow() {
-		return &ConfigError{Path: "Model32", Reason: "the job trains a float64 model",
-			Advice: "use Model and Apply"}
 	}
 	if err := required("Model", c.Model, "use training.First"); err != nil {
 		return err
 	}
 	return required("Apply", c.Apply, "use training.Apply")
-}
-
-// checkNarrow returns an error if models cannot be held as float32, and are to be.
-func (c *Coordinator) checkNarrow() error {
-	field := "Model32"
-	if c.Model32 == nil {
-		field = "Apply32"
-	}
-	switch {
-	case !c.narrow():
-		return nil
-	case c.Model != nil || c.Apply != nil:
-		return &ConfigError{Path: field, Reason: "models are either float32 or float64",
-			Advice: "use Model and Apply, or Model32 and Apply32"}
-	case c.Job.Oneshot() != nil:
-		return &ConfigError{Path: field, Reason: "one-message sums take vectors of float64",
-			Advice: "use Model and Apply"}
-	case more(c.Job):
-		return &ConfigError{Path: field, Reason: "means with weights or a mask need float64",
-			Advice: "use Model and Apply"}
-	}
-	return nil
 }

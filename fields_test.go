@@ -30,17 +30,17 @@ func TestMisuseFields(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		field  string
-		change func(p *Participant)
+		change func(p *Participant[float64])
 	}{
-		"no job":              {"Job", func(p *Participant) { p.Job = nil }},
-		"no identity":         {"Identity", func(p *Participant) { p.Identity = nil }},
-		"a nil identity":      {"Identity", func(p *Participant) { p.Identity = ed25519.PrivateKey(nil) }},
-		"a short identity":    {"Identity", func(p *Participant) { p.Identity = make(ed25519.PrivateKey, 31) }},
-		"no dialer":           {"Dialer", func(p *Participant) { p.Dialer = nil }},
-		"a nil dialer":        {"Dialer", func(p *Participant) { p.Dialer = (*TCPDialer)(nil) }},
-		"no work":             {"Work", func(p *Participant) { p.Work = nil }},
-		"a dialer of nobody":  {"Dialer", func(p *Participant) { p.Dialer = &TCPDialer{} }},
-		"a store without key": {"Key", func(p *Participant) { p.Store = new(MemoryStore) }},
+		"no job":              {"Job", func(p *Participant[float64]) { p.Job = nil }},
+		"no identity":         {"Identity", func(p *Participant[float64]) { p.Identity = nil }},
+		"a nil identity":      {"Identity", func(p *Participant[float64]) { p.Identity = ed25519.PrivateKey(nil) }},
+		"a short identity":    {"Identity", func(p *Participant[float64]) { p.Identity = make(ed25519.PrivateKey, 31) }},
+		"no dialer":           {"Dialer", func(p *Participant[float64]) { p.Dialer = nil }},
+		"a nil dialer":        {"Dialer", func(p *Participant[float64]) { p.Dialer = (*TCPDialer)(nil) }},
+		"no work":             {"Work", func(p *Participant[float64]) { p.Work = nil }},
+		"a dialer of nobody":  {"Dialer", func(p *Participant[float64]) { p.Dialer = &TCPDialer{} }},
+		"a store without key": {"Key", func(p *Participant[float64]) { p.Store = new(MemoryStore) }},
 	} {
 		p := j.participant(0, nil)
 		c.change(p)
@@ -49,13 +49,13 @@ func TestMisuseFields(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		field  string
-		change func(c *Coordinator)
+		change func(c *Coordinator[float64])
 	}{
-		"no job":         {"Job", func(c *Coordinator) { c.Job = nil }},
-		"no listener":    {"Listener", func(c *Coordinator) { c.Listener = nil }},
-		"a nil listener": {"Listener", func(c *Coordinator) { c.Listener = (*TCPListener)(nil) }},
-		"a time below 0": {"StepTime", func(c *Coordinator) { c.StepTime = -1 }},
-		"no committee":   {"Committee", func(c *Coordinator) { c.Job = committee }},
+		"no job":         {"Job", func(c *Coordinator[float64]) { c.Job = nil }},
+		"no listener":    {"Listener", func(c *Coordinator[float64]) { c.Listener = nil }},
+		"a nil listener": {"Listener", func(c *Coordinator[float64]) { c.Listener = (*TCPListener)(nil) }},
+		"a time below 0": {"StepTime", func(c *Coordinator[float64]) { c.StepTime = -1 }},
+		"no committee":   {"Committee", func(c *Coordinator[float64]) { c.Job = committee }},
 	} {
 		coordinator := j.coordinator(nil)
 		c.change(coordinator)

@@ -10,52 +10,69 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/keyexchange"
-	"github.com/hushsum/hushsum/link"
 )
 
-// narrowed has a party work in float32.
-func narrowed(p *Participant) *Participant {
-	work := p.Work
-	p.Work = nil
-	p.Work32 = func(ctx context.Context, round uint64, model []float32) ([]float32, error) {
-		vector, err := work(ctx, round, converted[float64](model))
-		return converted[float32](vector), err
-	}
-	return p
+// narrowed is a party that works in float32 as another does in float64.
+func narrowed(p *Participant[float64]) *Participant[float32] {
+	work := bare(p.Work)
+	return &Participant[float32]{Job: p.Job, Identity: p.Identity, Dialer: p.Dialer, Store: p.Store,
+		Key: p.Key, Counter: p.Counter, Progress: p.Progress, Submitted: p.Submitted,
+		Work: vectors(func(ctx context.Context, round uint64, model []float32) ([]float32, error) {
+			vector, err := work(ctx, round, converted[float64](model))
+			return converted[float32](vector), err
+		})}
 }
 
-// adding has a coordinator add means to the model, in float32 if narrow says so.
-func (j *group) adding(c *Coordinator, narrow bool) *Coordinator {
-	note := func(r Round) {
+// runs runs a party, in float32 if narrow says so, and returns its last model.
+func runs(ctx context.Context, p *Participant[float64], narrow bool) ([]float64, error) {
+	if !narrow {
+		return p.Run(ctx)
+	}
+	model, err := narrowed(p).Run(ctx)
+	return converted[float64](model), err
+}
+
+// adding has a coordinator add means to the model.
+func (j *group) adding(c *Coordinator[float64]) *Coordinator[float64] {
+	c.Apply = applying(func(d Done[float64], model []float64) ([]float64, error) {
 		j.mutex.Lock()
 		defer j.mutex.Unlock()
-		j.rounds = append(j.rounds, r)
-	}
-	c.Apply = func(r Round, model []float64) ([]float64, error) {
-		note(r)
-		return added(model, r.Mean), nil
-	}
-	if narrow {
-		c.Apply = nil
-		c.Apply32 = func(r Round, model []float32) ([]float32, error) {
-			note(r)
-			return added(model, r.Mean32), nil
-		}
-	}
+		j.rounds = append(j.rounds, d)
+		return added(model, d.Mean), nil
+	})
 	return c
 }
 
-// runs runs a party, and returns its last model.
-func runs(ctx context.Context, p *Participant) ([]float64, error) {
-	if p.Work32 == nil {
-		return p.Run(ctx)
+// coordinates runs a coordinator that adds means to the model, in float32 if narrow says so.
+func (j *group) coordinates(
+	ctx context.Context, c *Coordinator[float64], narrow bool,
+) (*Result[float64], error) {
+	if !narrow {
+		return j.adding(c).Run(ctx)
 	}
-	model, err := p.Run32(ctx)
-	return converted[float64](model), err
+	result, err := j.narrowing(c).Run(ctx)
+	if result == nil {
+		return nil, err
+	}
+	return &Result[float64]{Model: converted[float64](result.Model), Rounds: result.Rounds,
+		Lost: result.Lost, Spent: result.Spent}, err
+}
+
+// narrowing is a coordinator that adds means to the model in float32.
+func (j *group) narrowing(c *Coordinator[float64]) *Coordinator[float32] {
+	return &Coordinator[float32]{Job: c.Job, Listener: c.Listener, Committee: c.Committee,
+		Store: c.Store, Key: c.Key, Counter: c.Counter, Folder: c.Folder, StepTime: c.StepTime,
+		Progress: c.Progress,
+		Apply: applying(func(d Done[float32], model []float32) ([]float32, error) {
+			j.mutex.Lock()
+			defer j.mutex.Unlock()
+			j.rounds = append(j.rounds, Done[float64]{Number: d.Number, Parties: d.Parties, Sum: d.Sum,
+				Mean: converted[float64](d.Mean)})
+			return added(model, d.Mean), nil
+		})}
 }
 
 func converted[T, F aggregation.Float](from []F) []T {
@@ -124,7 +141,7 @@ func testFloat32Job(t *testing.T, narrow bool, narrows func(i int) bool, tcp boo
 	defer wait.Wait()
 	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
 	defer cancel()
-	c := j.adding(j.coordinator(nil), narrow)
+	c := j.coordinator(nil)
 	var dialer func(i int) Dialer
 	if tcp {
 		c.Listener, dialer = j.listen()
@@ -133,27 +150,24 @@ func testFloat32Job(t *testing.T, narrow bool, narrows func(i int) bool, tcp boo
 	last := make([][]float64, len(j.signers))
 	for i := range j.signers {
 		p := j.participant(i, nil)
-		p.Work = func(_ context.Context, _ uint64, model []float64) ([]float64, error) {
+		p.Work = vectors(func(_ context.Context, _ uint64, model []float64) ([]float64, error) {
 			vector := slices.Clone(model) // no round's are like another's
 			for k := range vector {
 				vector[k] = vector[k]/3 + 0.1*float64(i+k%5)
 			}
 			return vector, nil
-		}
+		})
 		if tcp {
 			p.Dialer = dialer(i)
 		}
-		if narrows(i) {
-			p = narrowed(p)
-		}
 		wait.Go(func() {
 			var err error
-			if last[i], err = runs(ctx, p); err != nil {
+			if last[i], err = runs(ctx, p, narrows(i)); err != nil {
 				t.Errorf("party %d: %v", i, err)
 			}
 		})
 	}
-	result, err := c.Run(ctx)
+	result, err := j.coordinates(ctx, c, narrow)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,12 +177,8 @@ func testFloat32Job(t *testing.T, narrow bool, narrows func(i int) bool, tcp boo
 		t.Fatalf("%d rounds lost, %d sums", result.Lost, len(j.rounds))
 	}
 	model := result.Model
-	if narrow {
-		model = converted[float64](result.Model32)
-	}
-	if narrow != (result.Model == nil) || len(model) != plan.Model.Length || model[1] == 0 {
-		t.Fatalf("a model of %d weights of float64 and %d of float32", len(result.Model),
-			len(result.Model32))
+	if len(model) != plan.Model.Length || model[1] == 0 {
+		t.Fatalf("a model of %d weights", len(model))
 	}
 	for i, got := range last {
 		want := model
@@ -179,21 +189,18 @@ func testFloat32Job(t *testing.T, narrow bool, narrows func(i int) bool, tcp boo
 			t.Errorf("party %d ends with another model than the coordinator", i)
 		}
 	}
-	checkMeans(t, j, narrow)
+	checkMeans(t, j)
 }
 
 // checkMeans compares means with those of the vectors that are in the sums. The encoder rounds
 // to a scale at which 1e-2 is far off.
-func checkMeans(t *testing.T, j *group, narrow bool) {
+func checkMeans(t *testing.T, j *group) {
 	t.Helper()
 	model := make([]float64, j.settled.Length())
 	for _, r := range j.rounds {
 		mean := r.Mean
-		if narrow {
-			mean = converted[float64](r.Mean32)
-		}
-		if len(mean) != len(model) || narrow != (r.Mean == nil) {
-			t.Fatalf("%d means of float64, %d of float32", len(r.Mean), len(r.Mean32))
+		if len(mean) != len(model) {
+			t.Fatalf("a mean of %d coordinates", len(mean))
 		}
 		for k := range model {
 			want := model[k] / 3
@@ -216,26 +223,35 @@ func TestFloat32JobRestarts(t *testing.T) {
 	}
 	plan := testJob()
 	plan.Rounds, plan.Model.Length = 6, 150_000
-	restartsOf(t, plan, func(p *Participant, i int) *Participant {
-		if i%2 == 0 {
-			p = narrowed(p)
-		}
-		return p
-	}, func(j *group, c *Coordinator) *Coordinator { return j.adding(c, true) })
+	restartsOf(t, plan, func(i int) bool { return i%2 == 0 },
+		func(ctx context.Context, j *group, c *Coordinator[float64]) (*Result[float64], error) {
+			return j.coordinates(ctx, c, true)
+		})
+}
+
+// loads loads what a coordinator has stored, as F, and returns the model.
+func loads[F Float](t *testing.T, c *Coordinator[F], saves bool) ([]float64, error) {
+	r := newCoordinator(c)
+	defer func() { r.vault.Close() }()
+	lead, err := r.load()
+	if err == nil && saves {
+		err = r.record.Save(t.Context(), lead)
+	}
+	return converted[float64](r.model), err
 }
 
 // A coordinator goes on with a stored model of the other kind if that is the same model.
 func TestFloat32Store(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, testJob(), 4)
-	load := func(c *Coordinator, saves bool) (*coordinator, error) {
-		r := newCoordinator(c)
-		defer func() { r.vault.Close() }()
-		lead, err := r.load()
-		if err == nil && saves {
-			err = r.record.Save(t.Context(), lead)
+	load := func(narrow bool, model []float64, store Store, saves bool) ([]float64, error) {
+		c := j.coordinator(store)
+		if c.Model = model; !narrow {
+			return loads(t, j.adding(c), saves)
 		}
-		return r, err
+		n := j.narrowing(c)
+		n.Model = converted[float32](model)
+		return loads(t, n, saves)
 	}
 	for _, c := range []struct {
 		first, then bool // held as float32
@@ -245,20 +261,14 @@ func TestFloat32Store(t *testing.T) {
 		{true, true, 0.5, ""},
 		{true, false, 0.5, ""},
 		{false, true, 0.5, ""},
-		{false, true, 0.1, "Apply32"}, // parties may be in a round that began with it
+		{false, true, 0.1, "Store"}, // parties may be in a round that began with it
 		{false, true, 1e300, ""},
 	} {
-		store := new(MemoryStore)
-		first := j.adding(j.coordinator(store), c.first)
-		if c.first {
-			first.Model32 = []float32{1, 2, 3, 4, float32(c.weight)}
-		} else {
-			first.Model = []float64{1, 2, 3, 4, c.weight}
-		}
-		if _, err := load(first, true); err != nil {
+		store, model := new(MemoryStore), []float64{1, 2, 3, 4, c.weight}
+		if _, err := load(c.first, model, store, true); err != nil {
 			t.Fatal(err)
 		}
-		r, err := load(j.adding(j.coordinator(store), c.then), false)
+		got, err := load(c.then, nil, store, false)
 		var refused *ConfigError
 		switch {
 		case c.weight > math.MaxFloat32:
@@ -271,48 +281,41 @@ func TestFloat32Store(t *testing.T) {
 			}
 		case err != nil:
 			t.Errorf("%+v: %v", c, err)
-		default:
-			got := link.FloatsOf[float64](r.model)
-			if c.then {
-				got = converted[float64](link.FloatsOf[float32](r.model))
-			}
-			if !slices.Equal(got, []float64{1, 2, 3, 4, c.weight}) {
-				t.Errorf("%+v: it is %v", c, got)
-			}
+		case !slices.Equal(got, model):
+			t.Errorf("%+v: it is %v", c, got)
 		}
 	}
 }
 
-// Without Apply32 the next model is the sum of the last and the mean. One that does not fit
-// float32 loses its round.
+// Without Apply the next model is the sum of the last and the mean. One that does not fit float32
+// loses its round.
 func TestFloat32NextModel(t *testing.T) {
 	j := newJob(t, testJob(), 4)
-	c := j.coordinator(nil)
-	c.Apply, c.Model32 = nil, []float32{1, 2, 3, 4, math.MaxFloat32}
+	c := j.narrowing(j.coordinator(nil))
+	c.Apply, c.Model = nil, []float32{1, 2, 3, 4, math.MaxFloat32}
 	l := newCoordinator(c)
 	if err := l.firstModel(); err != nil {
 		t.Fatal(err)
 	}
-	next, err := l.nextModel(Round{Mean32: []float32{0.5, 0, 0, 0, 0}}, l.model)
+	next, err := l.nextModel(Done[float32]{Mean: []float32{0.5, 0, 0, 0, 0}})
 	want := []float32{1.5, 2, 3, 4, math.MaxFloat32}
-	if err != nil || !slices.Equal(link.FloatsOf[float32](next), want) {
+	if err != nil || !slices.Equal(next, want) {
 		t.Errorf("%v, %v, want %v", next, err, want)
 	}
-	_, err = l.nextModel(Round{Mean32: []float32{0, 0, 0, 0, math.MaxFloat32}}, l.model)
+	_, err = l.nextModel(Done[float32]{Mean: []float32{0, 0, 0, 0, math.MaxFloat32}})
 	if !errors.Is(err, ErrConfig) {
 		t.Errorf("a weight beyond float32: %v", err)
 	}
-	if !slices.Equal(link.FloatsOf[float32](l.model), []float32{1, 2, 3, 4, math.MaxFloat32}) {
+	if !slices.Equal(l.model, []float32{1, 2, 3, 4, math.MaxFloat32}) {
 		t.Errorf("the model before has changed to %v", l.model)
 	}
 }
 
-// Fields for float32 and for float64 exclude each other, and one message has float64 alone.
+// A job that trains its model itself does so in float64.
 func TestFloat32Fields(t *testing.T) {
 	j := newJob(t, testJob(), 4)
-	committee := settledOneshot(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	trains := declared(t, "name = \"trains\"\nrounds = 1\nmodel = { name = \"logistic\", "+
+		"features = 3, classes = 2 }\nparties.count = 4\nprivacy.clip = 1.0\n", 4).settled
 	is := func(name, field string, err error) {
 		t.Helper()
 		var c *ConfigError
@@ -320,33 +323,16 @@ func TestFloat32Fields(t *testing.T) {
 			t.Errorf("%s: %v, want a ConfigError of %s", name, err, field)
 		}
 	}
-	p := j.participant(0, nil)
-	_, err := p.Run32(ctx)
-	is("Run32 with Work", "Work", err)
-	p = narrowed(p)
-	_, err = p.Run(ctx)
-	is("Run with Work32", "Work32", err)
-	p.Job = committee
-	_, err = p.Run32(ctx)
-	is("a committee and Work32", "Work32", err)
-	p.Work32 = nil
-	_, err = p.Run32(ctx)
-	is("Run32 without Work32", "Work32", err)
-
-	c := j.coordinator(nil)
-	c.Model32 = make([]float32, 5)
-	_, err = c.Run(ctx)
-	is("Apply and Model32", "Model32", err)
-	c = j.adding(j.coordinator(nil), true)
-	c.Model = make([]float64, 5)
-	_, err = c.Run(ctx)
-	is("Model and Apply32", "Apply32", err)
-	c = j.adding(j.coordinator(nil), true)
-	c.Job, c.Committee = committee, new(Memory)
-	_, err = c.Run(ctx)
-	is("a committee and Apply32", "Apply32", err)
-	c = j.adding(j.coordinator(nil), true)
-	c.Model32 = make([]float32, 4)
-	_, err = c.Run(ctx)
-	is("a short model", "Model32", err)
+	p := narrowed(j.participant(0, nil))
+	p.Job = trains
+	_, err := p.Run(t.Context())
+	is("a party", "Job", err)
+	c := j.narrowing(j.coordinator(nil))
+	c.Job = trains
+	_, err = c.Run(t.Context())
+	is("a coordinator", "Job", err)
+	c = j.narrowing(j.coordinator(nil))
+	c.Model = make([]float32, 4)
+	_, err = c.Run(t.Context())
+	is("a short model", "Model", err)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/hushsum/hushsum/host"
 	"github.com/hushsum/hushsum/internal/instant"
 )
 
@@ -29,11 +30,11 @@ func TestHidden(t *testing.T) {
 		g := declared(t, hiddenJob, 5)
 		var asked, missed [5]atomic.Int64 // rounds, as bits
 		boom := errors.New("no rows")
-		var parties []*Participant
+		var parties []*Participant[float64]
 		for i := range 5 {
 			p := g.participant(i, new(MemoryStore))
-			work := p.Work
-			p.Work = func(ctx context.Context, round uint64, model []float64) ([]float64, error) {
+			work := bare(p.Work)
+			p.Work = vectors(func(ctx context.Context, round uint64, model []float64) ([]float64, error) {
 				asked[i].Add(1 << round)
 				switch i {
 				case fails:
@@ -43,9 +44,9 @@ func TestHidden(t *testing.T) {
 					return nil, ctx.Err()
 				}
 				return work(ctx, round, model)
-			}
+			})
 			p.Progress = func(e Event) {
-				if e.Kind == Absent && (errors.Is(e.Err, boom) || errors.Is(e.Err, instant.ErrOverrun)) {
+				if e.Kind == host.Absent && (errors.Is(e.Err, boom) || errors.Is(e.Err, instant.ErrOverrun)) {
 					missed[i].Add(1 << e.Round)
 				}
 			}
@@ -115,11 +116,11 @@ privacy = { noise = "discrete-gaussian", multiplier = 0.001, clip = 100.0, submi
 	g := declared(t, text, 4)
 	boom := errors.New("no rows")
 	var missed [4]atomic.Int64
-	var parties []*Participant
+	var parties []*Participant[float64]
 	for i := range 4 {
 		p := g.participant(i, nil)
-		work := p.Work
-		p.Work = func(ctx context.Context, round uint64, model []float64) ([]float64, error) {
+		work := bare(p.Work)
+		p.Work = vectors(func(ctx context.Context, round uint64, model []float64) ([]float64, error) {
 			switch {
 			case i == 0, i == 1 && round < 3:
 				return nil, boom
@@ -128,12 +129,12 @@ privacy = { noise = "discrete-gaussian", multiplier = 0.001, clip = 100.0, submi
 				return nil, ctx.Err()
 			}
 			return work(ctx, round, model)
-		}
+		})
 		p.Progress = func(e Event) {
-			if e.Kind == Absent {
+			if e.Kind == host.Absent {
 				missed[i].Add(1)
 			}
-			if told := errors.Is(e.Err, ErrUnproved); told != (e.Kind == Absent && unit != "") {
+			if told := errors.Is(e.Err, ErrUnproved); told != (e.Kind == host.Absent && unit != "") {
 				t.Errorf("%v", e)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hushsum/hushsum/host"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/link"
@@ -244,7 +245,7 @@ func frameAfterHello(t *testing.T, plan *job.Job) {
 	listener, dialer := j.listen()
 	c.Listener = listener
 	c.Progress = func(e Event) {
-		if e.Kind == Disconnected {
+		if e.Kind == host.Disconnected {
 			gone <- e.Err
 		}
 	}

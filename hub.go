@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hushsum/hushsum/host"
 	"github.com/hushsum/hushsum/link"
 )
 
@@ -85,6 +86,13 @@ type arrival struct {
 	frame []byte
 	long  *link.Spool // in place of the frame of a message that came in parts
 	err   error
+}
+
+// ofListener has the kinds of events that a listener's notices are.
+var ofListener = map[link.NoticeKind]host.EventKind{
+	link.Unknown:    host.Unknown,
+	link.Unfinished: host.Unfinished,
+	link.Strained:   host.Strained,
 }
 
 // noticeTime is how often, at most, a listener's notices are reported, and the refusals of a party.
@@ -299,7 +307,7 @@ func (h *hub) refuse(a arrival, r *link.Refusal) {
 		why = fmt.Errorf("%w: %.200q", ErrFrame, r.Ours)
 	}
 	select {
-	case h.notices <- Event{Kind: Rejected, Party: a.party, Err: why}:
+	case h.notices <- Event{Kind: host.Rejected, Party: a.party, Err: why}:
 	default:
 	}
 }

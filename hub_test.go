@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hushsum/hushsum/host"
 	"github.com/hushsum/hushsum/link"
 )
 
@@ -120,7 +121,7 @@ func TestRefusalsReported(t *testing.T) {
 	for range maxNotices {
 		e := <-h.notices
 		var differs *DifferenceError
-		if e.Kind != Rejected || e.Party != want || !errors.As(e.Err, &differs) ||
+		if e.Kind != host.Rejected || e.Party != want || !errors.As(e.Err, &differs) ||
 			differs.Field != "clip" {
 			t.Errorf("%v", e)
 		}
@@ -141,8 +142,8 @@ func TestWaitingTold(t *testing.T) {
 		var once sync.Once
 		for i := range j.signers {
 			p := j.participant(i, nil)
-			if work := p.Work; i == 3 {
-				p.Work = func(ctx context.Context, r uint64, m []float64) ([]float64, error) {
+			if work := bare(p.Work); i == 3 {
+				p.Work = vectors(func(ctx context.Context, r uint64, m []float64) ([]float64, error) {
 					if r == 2 {
 						select {
 						case <-told:
@@ -150,14 +151,14 @@ func TestWaitingTold(t *testing.T) {
 						}
 					}
 					return work(ctx, r, m)
-				}
+				})
 			}
 			go func() { _, _ = p.Run(ctx) }()
 		}
 		c := j.coordinator(nil)
 		c.StepTime = time.Hour // the round goes on once it was told
 		c.Progress = func(e Event) {
-			if e.Kind == Waiting && e.Round == 2 && len(e.Parties) == 1 && e.Parties[0] == 3 {
+			if e.Kind == host.Waiting && e.Round == 2 && len(e.Parties) == 1 && e.Parties[0] == 3 {
 				once.Do(func() { close(told) })
 			}
 		}
@@ -253,8 +254,8 @@ func TestNotices(t *testing.T) {
 		l.away <- []link.Notice{{Kind: link.Unknown, Count: 1000, Err: ErrPeer},
 			{Kind: link.Unfinished, Count: 2}, {Kind: link.Strained, Count: 3}}
 		h.running.Go(func() { h.accept(ctx, l, func(error) {}) })
-		for _, want := range []Event{{Kind: Unknown, Count: 1000, Err: ErrPeer},
-			{Kind: Unfinished, Count: 2}, {Kind: Strained, Count: 3}} {
+		for _, want := range []Event{{Kind: host.Unknown, Count: 1000, Err: ErrPeer},
+			{Kind: host.Unfinished, Count: 2}, {Kind: host.Strained, Count: 3}} {
 			if e := <-h.notices; e.Kind != want.Kind || e.Count != want.Count || e.Err != want.Err {
 				t.Errorf("%v, want %v", e, want)
 			}

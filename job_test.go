@@ -65,7 +65,7 @@ type group struct {
 
 	mutex     sync.Mutex
 	submitted map[uint64]map[int][][]uint64 // by round and party
-	rounds    []Round
+	rounds    []Done[float64]
 	events    []Event
 }
 
@@ -90,16 +90,16 @@ func newGroup(t *testing.T, settled *Settled, signers []crypto.Signer) *group {
 }
 
 // participant returns party i, whose vector is i+1 everywhere.
-func (j *group) participant(i int, store Store) *Participant {
-	p := &Participant{
+func (j *group) participant(i int, store Store) *Participant[float64] {
+	p := &Participant[float64]{
 		Job: j.settled, Identity: j.signers[i], Dialer: j.memory.Dialer(i), Store: store,
-		Work: func(_ context.Context, _ uint64, model []float64) ([]float64, error) {
+		Work: vectors(func(_ context.Context, _ uint64, model []float64) ([]float64, error) {
 			vector := make([]float64, len(model))
 			for k := range vector {
 				vector[k] = float64(i + 1)
 			}
 			return vector, nil
-		},
+		}),
 		Submitted: func(round uint64, values [][]uint64) {
 			j.mutex.Lock()
 			defer j.mutex.Unlock()
@@ -119,15 +119,15 @@ func (j *group) participant(i int, store Store) *Participant {
 	return p
 }
 
-func (j *group) coordinator(store Store) *Coordinator {
-	c := &Coordinator{
+func (j *group) coordinator(store Store) *Coordinator[float64] {
+	c := &Coordinator[float64]{
 		Job: j.settled, Listener: j.memory, Store: store,
-		Apply: func(r Round, model []float64) ([]float64, error) {
+		Apply: applying(func(r Done[float64], model []float64) ([]float64, error) {
 			j.mutex.Lock()
 			defer j.mutex.Unlock()
 			j.rounds = append(j.rounds, r)
 			return model, nil
-		},
+		}),
 		Progress: func(e Event) {
 			j.mutex.Lock()
 			defer j.mutex.Unlock()
@@ -160,7 +160,7 @@ func (j *group) check() {
 }
 
 // run runs the job with parties that do not fail.
-func (j *group) run(ctx context.Context, parties []*Participant) *Result {
+func (j *group) run(ctx context.Context, parties []*Participant[float64]) *Result[float64] {
 	j.Helper()
 	result, ends := j.runAll(ctx, parties)
 	for i, err := range ends {
@@ -172,7 +172,9 @@ func (j *group) run(ctx context.Context, parties []*Participant) *Result {
 }
 
 // runAll runs the job, and returns how each party ended.
-func (j *group) runAll(ctx context.Context, parties []*Participant) (*Result, []error) {
+func (j *group) runAll(
+	ctx context.Context, parties []*Participant[float64],
+) (*Result[float64], []error) {
 	j.Helper()
 	var wait sync.WaitGroup
 	ends := make([]error, len(parties))
@@ -205,7 +207,7 @@ func TestJob(t *testing.T) {
 				j := newJob(t, plan, 7)
 				ctx, cancel := context.WithTimeout(t.Context(), jobTime)
 				defer cancel()
-				var parties []*Participant
+				var parties []*Participant[float64]
 				for i := range j.signers {
 					parties = append(parties, j.participant(i, nil))
 				}
@@ -253,13 +255,16 @@ func TestLongJobRestarts(t *testing.T) {
 
 func restarts(t *testing.T, plan *job.Job) {
 	t.Helper()
-	restartsOf(t, plan, func(p *Participant, _ int) *Participant { return p },
-		func(_ *group, c *Coordinator) *Coordinator { return c })
+	restartsOf(t, plan, func(int) bool { return false },
+		func(ctx context.Context, _ *group, c *Coordinator[float64]) (*Result[float64], error) {
+			return c.Run(ctx)
+		})
 }
 
-// restartsOf has parties and coordinator made otherwise.
-func restartsOf(t *testing.T, plan *job.Job, party func(p *Participant, i int) *Participant,
-	coordinator func(j *group, c *Coordinator) *Coordinator) {
+// restartsOf has parties and coordinator hold models otherwise: narrow names the parties that work
+// in float32.
+func restartsOf(t *testing.T, plan *job.Job, narrow func(i int) bool, coordinate func(
+	ctx context.Context, j *group, c *Coordinator[float64]) (*Result[float64], error)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		j := newJob(t, plan, 7)
@@ -271,24 +276,23 @@ func restartsOf(t *testing.T, plan *job.Job, party func(p *Participant, i int) *
 				l.run(time.Duration(2000+300*i)*time.Millisecond, func(ctx context.Context) error {
 					p := j.participant(i, store)
 					p.Counter = store
-					work := p.Work
-					p.Work = func(ctx context.Context, n uint64, model []float64) ([]float64, error) {
+					work := bare(p.Work)
+					p.Work = vectors(func(ctx context.Context, n uint64, model []float64) ([]float64, error) {
 						time.Sleep(rand.N(700 * time.Millisecond)) // its life may end meanwhile
 						return work(ctx, n, model)
-					}
+					})
 					if i == 6 {
 						p.Store, p.Key, p.Counter = nil, nil, nil // it loses everything each time
 					}
-					_, err := runs(ctx, party(p, i))
+					_, err := runs(ctx, p, narrow(i))
 					return err
 				})
 			})
 		}
-		var result *Result
+		var result *Result[float64]
 		store := new(slowStore)
 		l.run(2500*time.Millisecond, func(ctx context.Context) (err error) {
-			c := j.coordinator(store)
-			result, err = coordinator(j, c).Run(ctx)
+			result, err = coordinate(ctx, j, j.coordinator(store))
 			return err
 		})
 		wait.Wait()

@@ -191,7 +191,7 @@ func playLarge(role, dir string) error {
 		vector := largeVector(length)
 		begin = time.Now()
 		message, err := client.SubmitVector(largeBroadcast, func(v *masking.Vector) error {
-			err := job.EncodeTo(v, l.settled, largeBroadcast, vector, nil)
+			err := job.EncodeTo(v, l.settled, largeBroadcast, Update[float32]{Vector: vector}, nil)
 			lap("encode-s")
 			return err
 		})
@@ -260,7 +260,7 @@ func playLarge(role, dir string) error {
 		}
 		lap("unmask-s")
 		mean := make([]float32, length)
-		if err := job.DecodeTo(mean, l.settled, largeBroadcast, sum, largeParties); err != nil {
+		if _, err := job.DecodeTo(mean, l.settled, largeBroadcast, sum, largeParties); err != nil {
 			return err
 		}
 		lap("decode-s")

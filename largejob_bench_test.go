@@ -72,20 +72,21 @@ func (l *largeJob) coordinate(ctx context.Context, width string) error {
 	if err := os.Rename(name+".new", name); err != nil {
 		return err
 	}
-	c := &Coordinator{
+	if width == "float32" {
+		return coordinateLarge[float32](ctx, l, listener)
+	}
+	return coordinateLarge[float64](ctx, l, listener)
+}
+
+func coordinateLarge[F Float](ctx context.Context, l *largeJob, listener Listener) error {
+	c := &Coordinator[F]{
 		Job:      l.settled,
 		Listener: listener,
 		Store:    FileStore(filepath.Join(l.dir, "coordinator")),
 		Key:      &l.key,
 		Folder:   l.dir,
 		StepTime: time.Hour,
-	}
-	if width == "float32" {
-		c.Apply32 = func(r Round, model []float32) ([]float32, error) {
-			return added(model, r.Mean32), nil
-		}
-	} else {
-		c.Apply = func(r Round, model []float64) ([]float64, error) { return added(model, r.Mean), nil }
+		Apply:    func(d Done[F]) ([]F, error) { return added(d.Model, d.Mean), nil },
 	}
 	result, err := c.Run(ctx)
 	if err == nil && (result.Rounds != largeJobRounds || result.Lost > 0) {
@@ -125,26 +126,23 @@ func (l *largeJob) takePart(ctx context.Context, role, width string) error {
 	if err != nil {
 		return err
 	}
-	p := &Participant{
+	if width == "float32" {
+		return takeLarge[float32](ctx, l, party, address)
+	}
+	return takeLarge[float64](ctx, l, party, address)
+}
+
+func takeLarge[F Float](ctx context.Context, l *largeJob, party int, address string) error {
+	p := &Participant[F]{
 		Job:      l.settled,
 		Identity: l.signers[party],
 		Dialer: &TCPDialer{Address: address, Identity: l.signers[party],
 			Coordinator: l.identity.Public().(ed25519.PublicKey)},
-		Store: FileStore(filepath.Join(l.dir, "party"+role)),
+		Store: FileStore(filepath.Join(l.dir, fmt.Sprint("party", party))),
 		Key:   &l.key,
-	}
-	if width == "float32" {
-		p.Work32 = func(_ context.Context, _ uint64, model []float32) ([]float32, error) {
-			return largeUpdate[float32](len(model)), nil
-		}
-		model, err := p.Run32(ctx)
-		if err != nil {
-			return err
-		}
-		return checkLargeJob(l.large, model)
-	}
-	p.Work = func(_ context.Context, _ uint64, model []float64) ([]float64, error) {
-		return largeUpdate[float64](len(model)), nil
+		Work: func(_ context.Context, r Round[F]) (Update[F], error) {
+			return Update[F]{Vector: largeUpdate[F](len(r.Model))}, nil
+		},
 	}
 	model, err := p.Run(ctx)
 	if err != nil {

@@ -6,12 +6,12 @@ import (
 	"github.com/hushsum/hushsum/drive"
 )
 
-// LostState declares that the state of a participant, or of a member of the committee, is lost for
+// Lost declares that the state of a participant, or of a member of the committee, is lost for
 // good. It then starts without a state if the Counter knows of a state that Store lacks or has only
 // an older version of; without the declaration, Run fails with [ErrOldState] there. Where the
 // newest state is stored, the greater of its count and Rounds counts. What is declared is saved
 // before anything else happens: leave Lost out again once Run has run.
-type LostState struct {
+type Lost struct {
 	// Rounds, from 1 to the job's Rounds, is the last round in which the party may have submitted, or
 	// the member may have helped, or 1 if there is none. All rounds up to it count as spent, and none
 	// of them is answered again.
@@ -22,7 +22,7 @@ type LostState struct {
 }
 
 // check returns an error for what no part of a job can have lost.
-func (l *LostState) check(s *Settled) error {
+func (l *Lost) check(s *Settled) error {
 	rounds := s.Rounds()
 	switch {
 	case l == nil:
@@ -50,7 +50,7 @@ func (l *LostState) check(s *Settled) error {
 }
 
 // count adds what is declared to what a part knows.
-func (l *LostState) count(settings *drive.PartSettings) {
+func (l *Lost) count(settings *drive.PartSettings) {
 	if l != nil {
 		settings.Spent, settings.Least = uint64(l.Rounds), l.Number
 	}

@@ -22,8 +22,8 @@ type Member struct {
 	// may answer a second time in a round. Key seals it.
 	Store   Store
 	Key     *keyexchange.SealKey
-	Counter Counter    // finds older states; may be nil
-	Lost    *LostState // nil: the state is not lost
+	Counter Counter // finds older states; may be nil
+	Lost    *Lost   // nil: the state is not lost
 
 	Random   io.Reader   // nil: crypto/rand
 	Progress func(Event) // may be nil
@@ -56,7 +56,7 @@ func (m *Member) Run(ctx context.Context) error {
 		Carrier: conn,
 		Keeper:  &keeper,
 		Watch: func(r drive.Report) {
-			report(Event{Kind: Refused, Round: r.Round, Err: r.Err})
+			report(Event{Kind: host.Refused, Round: r.Round, Err: r.Err})
 		},
 		Broken: func(err error) { report(disconnected(err)) },
 	}).Run(ctx))

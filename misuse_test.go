@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/host"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/link"
@@ -98,7 +99,7 @@ func TestMisuseVectorThatCostsTheJob(t *testing.T) {
 			defer cancel()
 			j := newJob(t, one.plan, 3)
 			p := j.participant(0, nil)
-			p.Work = one.work
+			p.Work = vectors(one.work)
 			go func() { _, _ = j.coordinator(nil).Run(ctx) }()
 			for i := 1; i < 3; i++ {
 				go func() { _, _ = j.participant(i, nil).Run(ctx) }()
@@ -120,7 +121,7 @@ func TestMisuseReusedNumber(t *testing.T) {
 	defer cancel()
 	events := make(chan Event, 16)
 	p := j.participant(0, nil)
-	p.Lost = &LostState{Rounds: 1, Number: 5}
+	p.Lost = &Lost{Rounds: 1, Number: 5}
 	p.Progress = func(e Event) { events <- e }
 	go func() { _, _ = p.Run(ctx) }()
 	_, conn, err := j.memory.Accept(ctx)
@@ -136,7 +137,7 @@ func TestMisuseReusedNumber(t *testing.T) {
 		}
 		if number != 5 {
 			for e := range events {
-				if e.Kind == Refused {
+				if e.Kind == host.Refused {
 					if !errors.Is(e.Err, ErrNumber) || e.Session != number {
 						t.Errorf("%v", e)
 					}

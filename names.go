@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"runtime"
 
+	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/host"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
-	"github.com/hushsum/hushsum/store"
 	"github.com/hushsum/hushsum/link"
+	"github.com/hushsum/hushsum/store"
 )
 
 // What a job is package job says; these are its names here.
@@ -21,10 +23,17 @@ type (
 	ConfigError = job.ConfigError
 	// DifferenceError names the first field in which two sides' jobs differ. It is [ErrJob].
 	DifferenceError = job.DifferenceError
-	// Message holds what a party sends in a round of a job in which that is more than a vector.
-	Message = job.Message
-	// Round is a round that gave a sum.
-	Round = job.Round
+	// Float constrains how a program holds numbers: float64, or float32 in half the memory, whatever
+	// other sides do.
+	Float = aggregation.Float
+	// Round holds what a round begins with, at a party.
+	Round[F Float] = job.Round[F]
+	// Update holds what a party submits in a round.
+	Update[F Float] = job.Update[F]
+	// Done is a round that is over, at the coordinator.
+	Done[F Float] = job.Done[F]
+	// Event is a step of a job, for logs and progress bars; package host has its kinds.
+	Event = host.Event
 )
 
 // Errors of jobs.
@@ -51,7 +60,7 @@ type (
 var (
 	// ErrOldState: the Counter knows of a newer state than the stored one, or no state is stored and
 	// it knows of one. To go on could use keys twice, and spend a budget twice. Bring the newest state
-	// back. If it is lost for good, a participant or a member says so with [LostState], and a
+	// back. If it is lost for good, a participant or a member says so with [Lost], and a
 	// coordinator begins another job, under another Name.
 	ErrOldState = store.ErrOldState
 	// ErrLocked: the store is in use elsewhere, in this process or another: every participant, member
@@ -132,10 +141,6 @@ func drivable(s *Settled) error {
 	}
 	return nil
 }
-
-// more reports whether parties send more than the vector that their program makes: its weight, or
-// its signs.
-func more(s *Settled) bool { return !s.Trains() && !s.Alone() }
 
 // longModel is the least number of weights for which vectors that are spent are freed at once.
 const longModel = 1 << 20

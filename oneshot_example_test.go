@@ -54,12 +54,12 @@ func Example_oneshot() {
 	var all sync.WaitGroup
 	for i, identity := range phones {
 		all.Go(func() {
-			phone := hushsum.Participant{
+			phone := hushsum.Participant[float64]{
 				Job:      settled,
 				Identity: identity,
 				Dialer:   network.Dialer(i),
-				Work: func(context.Context, uint64, []float64) ([]float64, error) {
-					return []float64{float64(i), 10}, nil
+				Work: func(context.Context, hushsum.Round[float64]) (hushsum.Update[float64], error) {
+					return hushsum.Update[float64]{Vector: []float64{float64(i), 10}}, nil
 				},
 			}
 			if _, err := phone.Run(context.Background()); err != nil {
@@ -75,13 +75,13 @@ func Example_oneshot() {
 			}
 		})
 	}
-	coordinator := hushsum.Coordinator{
+	coordinator := hushsum.Coordinator[float64]{
 		Job:       settled,
 		Listener:  &network,
 		Committee: &meetings,
-		Apply: func(r hushsum.Round, _ []float64) ([]float64, error) {
-			fmt.Printf("mean of %d phones: %.3f\n", len(r.Parties), r.Mean)
-			return r.Mean, nil
+		Apply: func(d hushsum.Done[float64]) ([]float64, error) {
+			fmt.Printf("mean of %d phones: %.3f\n", len(d.Parties), d.Mean)
+			return d.Mean, nil
 		},
 	}
 	if _, err := coordinator.Run(context.Background()); err != nil {

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hushsum/hushsum/host"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/link"
@@ -47,7 +48,7 @@ func newCommitteeJob(t *testing.T, plan *job.Job, n, members int) *committeeJob 
 
 // newEither returns a job of five parties, with a committee of five if it takes one, and its
 // coordinator.
-func newEither(t *testing.T, plan *job.Job, store Store) (*committeeJob, *Coordinator) {
+func newEither(t *testing.T, plan *job.Job, store Store) (*committeeJob, *Coordinator[float64]) {
 	t.Helper()
 	if plan.Oneshot() {
 		j := newCommitteeJob(t, plan, 5, 5)
@@ -57,7 +58,7 @@ func newEither(t *testing.T, plan *job.Job, store Store) (*committeeJob, *Coordi
 	return j, j.group.coordinator(store)
 }
 
-func (j *committeeJob) coordinator(store Store) *Coordinator {
+func (j *committeeJob) coordinator(store Store) *Coordinator[float64] {
 	c := j.group.coordinator(store)
 	c.Committee = j.network
 	return c
@@ -72,11 +73,11 @@ func (j *committeeJob) member(k int, store Store) *Member {
 }
 
 // gathered has a coordinator close the channel once all parties are connected.
-func (j *committeeJob) gathered(c *Coordinator) <-chan struct{} {
+func (j *committeeJob) gathered(c *Coordinator[float64]) <-chan struct{} {
 	all, here, tell := make(chan struct{}), map[int]bool{}, c.Progress
 	c.Progress = func(e Event) { // never called concurrently
 		tell(e)
-		if e.Kind == Connected && !e.Member && len(here) < len(j.signers) {
+		if e.Kind == host.Connected && !e.Member && len(here) < len(j.signers) {
 			if here[e.Party] = true; len(here) == len(j.signers) {
 				close(all)
 			}
@@ -259,7 +260,7 @@ func TestOneshotRestarts(t *testing.T) {
 				})
 			})
 		}
-		var result *Result
+		var result *Result[float64]
 		store := new(slowStore)
 		l.run(1600*time.Millisecond, func(ctx context.Context) (err error) {
 			result, err = j.coordinator(store).Run(ctx)

@@ -14,8 +14,9 @@ import (
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/protocol"
+	"github.com/hushsum/hushsum/host"
 	"github.com/hushsum/hushsum/link"
+	"github.com/hushsum/hushsum/protocol"
 )
 
 // script is a coordinator whose steps a test takes one by one. Party 0 is under test.
@@ -45,7 +46,7 @@ func newScript(t *testing.T, ctx context.Context) *script {
 }
 
 // run has a party take part until stop, which returns what its Run came to.
-func (s *script) run(p *Participant) (stop func() error) {
+func (s *script) run(p *Participant[float64]) (stop func() error) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	ended := make(chan error, 1)
 	go func() {
@@ -341,11 +342,11 @@ func TestParticipantComesBack(t *testing.T) {
 	party := func() (stop func() error) {
 		p := s.participant(0, store)
 		p.Progress = func(e Event) { events <- e }
-		work := p.Work
-		p.Work = func(ctx context.Context, round uint64, model []float64) ([]float64, error) {
+		work := bare(p.Work)
+		p.Work = vectors(func(ctx context.Context, round uint64, model []float64) ([]float64, error) {
 			works <- round
 			return work(ctx, round, model)
-		}
+		})
 		stop = s.run(p)
 		s.accept()
 		return stop
@@ -386,7 +387,7 @@ func TestParticipantComesBack(t *testing.T) {
 	}
 	stop = party()
 	for e := range events {
-		if e.Kind == Absent {
+		if e.Kind == host.Absent {
 			if !errors.Is(e.Err, ErrStore) || e.Session != 1 {
 				t.Errorf("%v", e)
 			}
@@ -418,13 +419,13 @@ func TestParticipantAskedAgain(t *testing.T) {
 	defer cancel()
 	s := newScript(t, ctx)
 	p := s.participant(0, nil)
-	work, times := p.Work, 0
-	p.Work = func(ctx context.Context, round uint64, model []float64) ([]float64, error) {
+	work, times := bare(p.Work), 0
+	p.Work = vectors(func(ctx context.Context, round uint64, model []float64) ([]float64, error) {
 		if times++; times == 1 {
 			return nil, errors.New("not yet")
 		}
 		return work(ctx, round, model)
-	}
+	})
 	s.run(p)
 	s.accept()
 	s.others()
@@ -474,7 +475,7 @@ func TestParticipantSpent(t *testing.T) {
 	defer cancel()
 	s := newScript(t, ctx)
 	p := s.participant(0, nil)
-	p.Lost = &LostState{Rounds: 2, Number: 2}
+	p.Lost = &Lost{Rounds: 2, Number: 2}
 	s.run(p)
 	s.accept()
 	s.others()

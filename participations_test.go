@@ -32,7 +32,7 @@ func TestParticipations(t *testing.T) {
 			t.Fatalf("%d and %d submissions, %v of the variance", g.settled.Submissions(),
 				all.settled.Submissions(), less)
 		}
-		var parties []*Participant
+		var parties []*Participant[float64]
 		for i := range 5 {
 			parties = append(parties, g.participant(i, new(MemoryStore)))
 		}

@@ -22,7 +22,7 @@ type partLink struct {
 	job     *Settled
 	dialer  Dialer
 	report  func(Event)
-	narrow  bool // models are held as float32
+	weights func(length int) link.Weights // zeros, of the type that the program holds models as
 	member  bool
 	longest int // message
 
@@ -75,7 +75,7 @@ func (l *partLink) Dial(ctx context.Context, h drive.Hello) (err error) {
 		return errors.Join(err, l.link.Close())
 	}
 	l.coming, l.arrived = coming{}, nil
-	l.report(Event{Kind: Connected})
+	l.report(Event{Kind: host.Connected})
 	return nil
 }
 
@@ -191,7 +191,7 @@ func (l *partLink) part(in []byte) error {
 		l.arrived = nil
 		l.forget()
 		collect(l.job)
-		room := link.NewWeights(l.job.ModelLength(), l.narrow)
+		room := l.weights(l.job.ModelLength())
 		l.coming.broadcast = link.NewBroadcastReader(room)
 	}
 	_, err := l.coming.broadcast.Write(body)

@@ -11,10 +11,11 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/host"
 	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/link"
 	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/protocol"
-	"github.com/hushsum/hushsum/link"
 )
 
 // A coordinator that has forgotten everything, after every round, gets no more submissions than the
@@ -85,9 +86,9 @@ func TestOneshotGoesOn(t *testing.T) {
 	}()
 	for _, c := range []struct {
 		said uint64 // by the broadcast
-		want EventKind
+		want host.EventKind
 		err  error
-	}{{2, Absent, drive.ErrRound}, {2, Submitted, nil}, {3, Absent, drive.ErrRound}} {
+	}{{2, host.Absent, drive.ErrRound}, {2, host.Submitted, nil}, {3, host.Absent, drive.ErrRound}} {
 		invite := server.Invite()
 		for _, m := range members {
 			key, err := m.Receive(invite)
@@ -113,7 +114,7 @@ func TestOneshotGoesOn(t *testing.T) {
 			}
 		}
 		e := <-events
-		for e.Kind == Connected {
+		for e.Kind == host.Connected {
 			e = <-events
 		}
 		if e.Kind != c.want || !errors.Is(e.Err, c.err) {
@@ -133,7 +134,7 @@ func forget(t *testing.T, j *group, coordinate func(context.Context, func(Event)
 	for i := range j.signers {
 		p := j.participant(i, nil)
 		p.Progress = func(e Event) {
-			if e.Kind == Submitted {
+			if e.Kind == host.Submitted {
 				mutex.Lock()
 				defer mutex.Unlock()
 				rounds[i] = append(rounds[i], e.Round)
@@ -145,7 +146,7 @@ func forget(t *testing.T, j *group, coordinate func(context.Context, func(Event)
 	for times := 0; !told && times < 5; times++ {
 		one, forgets := context.WithCancel(ctx)
 		err := coordinate(one, func(e Event) {
-			if e.Kind == Summed || e.Kind == Lost {
+			if e.Kind == host.Summed || e.Kind == host.Lost {
 				forgets()
 			}
 		})
@@ -179,20 +180,20 @@ func TestLostRounds(t *testing.T) {
 	broken := errors.New("the disk is full")
 	for name, c := range map[string]struct {
 		undecodable bool // no sum can be decoded
-		apply       func(r Round, model []float64) ([]float64, error)
+		apply       func(r Done[float64], model []float64) ([]float64, error)
 		want        error
 	}{
 		"sums that do not decode": {undecodable: true},
-		"an error": {apply: func(r Round, model []float64) ([]float64, error) {
+		"an error": {apply: func(r Done[float64], model []float64) ([]float64, error) {
 			return model, map[bool]error{true: broken}[r.Number == 2]
 		}, want: broken},
-		"NaN": {apply: func(r Round, model []float64) ([]float64, error) {
+		"NaN": {apply: func(r Done[float64], model []float64) ([]float64, error) {
 			if r.Number == 2 {
 				model[0] = math.NaN()
 			}
 			return model, nil
 		}, want: ErrConfig},
-		"another length": {apply: func(r Round, model []float64) ([]float64, error) {
+		"another length": {apply: func(r Done[float64], model []float64) ([]float64, error) {
 			return model[:len(model)-int(r.Number%2)], nil
 		}, want: ErrConfig},
 	} {
@@ -216,7 +217,9 @@ func TestLostRounds(t *testing.T) {
 					}()
 				}
 				coordinator := j.coordinator(nil)
-				coordinator.Apply = c.apply
+				if coordinator.Apply = nil; c.apply != nil {
+					coordinator.Apply = applying(c.apply)
+				}
 				if c.undecodable { // as after a flipped bit in a submission
 					own, err := plan.Settle(job.Files{Roster: j.settled.Roster()})
 					if err != nil {
@@ -250,7 +253,7 @@ func TestLostRounds(t *testing.T) {
 				j.mutex.Lock()
 				defer j.mutex.Unlock()
 				for _, e := range j.events {
-					if e.Kind == Lost && !errors.Is(e.Err, c.want) {
+					if e.Kind == host.Lost && !errors.Is(e.Err, c.want) {
 						t.Errorf("%v, want %v", e, c.want)
 					}
 				}
@@ -281,18 +284,18 @@ func TestPaused(t *testing.T) {
 				for k := range j.members {
 					go func() { ended <- j.member(k, nil).Run(ctx) }()
 				}
-				coordinator.Apply = func(r Round, model []float64) ([]float64, error) {
+				coordinator.Apply = applying(func(r Done[float64], model []float64) ([]float64, error) {
 					if r.Number > 2 {
 						return nil, full
 					}
 					return model, nil
-				}
+				})
 				result, err := coordinator.Run(ctx)
 				if !errors.Is(err, ErrPaused) || !errors.Is(err, full) || result == nil ||
 					result.Rounds != 7 || result.Lost != 5 {
 					t.Fatalf("%+v, %v: want 7 rounds, 5 lost, and a pause", result, err)
 				}
-				coordinator.Apply = func(_ Round, model []float64) ([]float64, error) { return model, nil }
+				coordinator.Apply = func(d Done[float64]) ([]float64, error) { return d.Model, nil }
 				result, err = coordinator.Run(ctx)
 				if err != nil || result.Rounds != 20 || result.Lost != 5 {
 					t.Errorf("%+v, %v: want 20 rounds, 5 lost", result, err)
@@ -321,9 +324,9 @@ func TestAbsenceTold(t *testing.T) {
 		for i := range j.signers {
 			p := j.participant(i, nil)
 			if i == 2 {
-				p.Work = func(context.Context, uint64, []float64) ([]float64, error) {
+				p.Work = vectors(func(context.Context, uint64, []float64) ([]float64, error) {
 					return []float64{1, 2, math.NaN(), 4, 5}, nil
-				}
+				})
 			}
 			go func() {
 				_, err := p.Run(ctx)
@@ -347,7 +350,7 @@ func TestAbsenceTold(t *testing.T) {
 		}
 		absent := 0
 		for _, e := range j.events {
-			if e.Kind == Absent && e.Party == 2 {
+			if e.Kind == host.Absent && e.Party == 2 {
 				absent++
 			}
 		}

@@ -41,8 +41,9 @@ type row struct {
 // regression, in a job that protects each record: epsilon holds if this does what Coins says.
 func gradients(
 	coins *job.Coins, rows []row,
-) func(ctx context.Context, round uint64, model []float64) ([]float64, error) {
-	return func(_ context.Context, _ uint64, model []float64) ([]float64, error) {
+) func(ctx context.Context, r hushsum.Round[float64]) (hushsum.Update[float64], error) {
+	return func(_ context.Context, round hushsum.Round[float64]) (hushsum.Update[float64], error) {
+		model := round.Model
 		update, drawn := make([]float64, len(model)), 0
 		for _, r := range rows[:min(len(rows), coins.Count)] {
 			if !toss(coins.Rate) {
@@ -64,7 +65,7 @@ func gradients(
 		if drawn > coins.Most {
 			clear(update)
 		}
-		return update, nil
+		return hushsum.Update[float64]{Vector: update}, nil
 	}
 }
 
@@ -109,7 +110,7 @@ func Example_records() {
 			x := [2]float64{math.Sin(float64(k + i)), math.Cos(float64(3*k + i))}
 			rows = append(rows, row{x, map[bool]float64{true: 1}[x[0] > x[1]]})
 		}
-		party := hushsum.Participant{
+		party := hushsum.Participant[float64]{
 			Job:      settled,
 			Identity: identity,
 			Dialer:   network.Dialer(i),
@@ -125,7 +126,7 @@ func Example_records() {
 	if err != nil {
 		panic(err)
 	}
-	coordinator := hushsum.Coordinator{Job: settled, Listener: &network, Apply: apply}
+	coordinator := hushsum.Coordinator[float64]{Job: settled, Listener: &network, Apply: apply}
 	result, err := coordinator.Run(context.Background())
 	if err != nil {
 		panic(err)

@@ -109,12 +109,12 @@ func TestLostState(t *testing.T) {
 	}
 	var field *ConfigError
 	for _, spent := range []int{-1, 0, j.settled.Rounds() + 1} {
-		p.Lost = &LostState{Rounds: spent, Number: 1}
+		p.Lost = &Lost{Rounds: spent, Number: 1}
 		if _, err := p.Run(ctx); !errors.As(err, &field) || field.Path != "Lost.Rounds" {
 			t.Errorf("%d rounds: %v", spent, err)
 		}
 	}
-	p.Lost = &LostState{Rounds: 2}
+	p.Lost = &Lost{Rounds: 2}
 	if _, err := p.Run(ctx); !errors.As(err, &field) || field.Path != "Lost.Number" {
 		t.Errorf("without a number: %v", err)
 	}

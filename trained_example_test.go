@@ -58,15 +58,15 @@ func Example_training() {
 		if err != nil {
 			panic(err)
 		}
-		submit, err := training.Submit(settled, i, rows, nil)
+		work, err := training.Submit(settled, i, rows, nil)
 		if err != nil {
 			panic(err)
 		}
-		party := hushsum.Participant{
+		party := hushsum.Participant[float64]{
 			Job:      settled,
 			Identity: identity,
 			Dialer:   network.Dialer(i),
-			Submit:   submit,
+			Work:     work,
 		}
 		parties.Go(func() {
 			if _, err := party.Run(context.Background()); err != nil {
@@ -82,7 +82,8 @@ func Example_training() {
 	if err != nil {
 		panic(err)
 	}
-	coordinator := hushsum.Coordinator{Job: settled, Listener: &network, Model: first, Apply: apply}
+	coordinator := hushsum.Coordinator[float64]{Job: settled, Listener: &network, Model: first,
+		Apply: apply}
 	result, err := coordinator.Run(context.Background())
 	if err != nil {
 		panic(err)

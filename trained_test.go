@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 
 	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/host"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/learning"
@@ -91,13 +92,13 @@ func newTrainees(t *testing.T, text string) *trainees {
 }
 
 // coordinator trains as the job says.
-func (g *trainees) coordinator() *hushsum.Coordinator {
+func (g *trainees) coordinator() *hushsum.Coordinator[float64] {
 	g.Helper()
 	first, err := training.First(g.settled)
 	if err != nil {
 		g.Fatal(err)
 	}
-	c := &hushsum.Coordinator{Job: g.settled, Listener: &g.network, Model: first}
+	c := &hushsum.Coordinator[float64]{Job: g.settled, Listener: &g.network, Model: first}
 	if c.Apply, err = training.Apply(g.settled); err != nil {
 		g.Fatal(err)
 	}
@@ -108,14 +109,14 @@ func (g *trainees) coordinator() *hushsum.Coordinator {
 }
 
 // participant trains on its rows.
-func (g *trainees) participant(i int) *hushsum.Participant {
+func (g *trainees) participant(i int) *hushsum.Participant[float64] {
 	g.Helper()
 	work, err := training.Submit(g.settled, i, g.rows[i], nil)
 	if err != nil {
 		g.Fatal(err)
 	}
-	return &hushsum.Participant{Job: g.settled, Identity: g.keys[i], Dialer: g.network.Dialer(i),
-		Submit: work}
+	return &hushsum.Participant[float64]{Job: g.settled, Identity: g.keys[i],
+		Dialer: g.network.Dialer(i), Work: work}
 }
 
 // start has all take part, until the function that it returns has been called.
@@ -227,7 +228,7 @@ func TestTrainedAgain(t *testing.T) {
 		c := g.coordinator()
 		c.Store, c.Key = store, g.key
 		c.Progress = func(e hushsum.Event) {
-			if e.Kind == hushsum.Begun && e.Round == 3 {
+			if e.Kind == host.Begun && e.Round == 3 {
 				stop()
 			}
 		}
@@ -263,13 +264,9 @@ func TestTrainedMisuse(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, path string
-		change     func(p *hushsum.Participant)
+		change     func(p *hushsum.Participant[float64])
 	}{
-		{"no function", "Submit", func(p *hushsum.Participant) { p.Submit = nil }},
-		{"a program", "Work", func(p *hushsum.Participant) {
-			p.Work = func(context.Context, uint64, []float64) ([]float64, error) { return nil, nil }
-		}},
-		{"another job", "Submit", func(p *hushsum.Participant) { p.Job = bare }},
+		{"no function", "Work", func(p *hushsum.Participant[float64]) { p.Work = nil }},
 	} {
 		p := g.participant(0)
 		c.change(p)
@@ -278,16 +275,13 @@ func TestTrainedMisuse(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, path string
-		change     func(c *hushsum.Coordinator)
+		change     func(c *hushsum.Coordinator[float64])
 	}{
-		{"no model", "Model", func(c *hushsum.Coordinator) { c.Model = nil }},
-		{"weights alone", "Model", func(c *hushsum.Coordinator) {
+		{"no model", "Model", func(c *hushsum.Coordinator[float64]) { c.Model = nil }},
+		{"weights alone", "Model", func(c *hushsum.Coordinator[float64]) {
 			c.Model = c.Model[:c.Job.Length()]
 		}},
-		{"no function", "Apply", func(c *hushsum.Coordinator) { c.Apply = nil }},
-		{"narrow", "Model32", func(c *hushsum.Coordinator) {
-			c.Model, c.Apply, c.Model32 = nil, nil, make([]float32, c.Job.ModelLength())
-		}},
+		{"no function", "Apply", func(c *hushsum.Coordinator[float64]) { c.Apply = nil }},
 	} {
 		made := g.coordinator()
 		c.change(made)
@@ -306,7 +300,7 @@ func TestTrainedMisuse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = (&hushsum.Coordinator{Job: settled, Listener: &g.network}).Run(t.Context())
+	_, err = (&hushsum.Coordinator[float64]{Job: settled, Listener: &g.network}).Run(t.Context())
 	refused("a rule that nobody does", "Apply", err)
 }
 
@@ -327,9 +321,10 @@ func testServedVectors(t *testing.T, sum string) {
 		vector := func(i int) []float64 { return []float64{float64(i - 2), 1, 6 * float64(i/4)} }
 		var group sync.WaitGroup
 		for i := range g.keys {
-			p := hushsum.Participant{Job: g.settled, Identity: g.keys[i], Dialer: g.network.Dialer(i)}
-			p.Submit = func(context.Context, uint64, []float64) (hushsum.Message, error) {
-				return hushsum.Message{Vector: vector(i), Samples: i + 1}, nil
+			p := hushsum.Participant[float64]{Job: g.settled, Identity: g.keys[i],
+				Dialer: g.network.Dialer(i)}
+			p.Work = func(context.Context, hushsum.Round[float64]) (hushsum.Update[float64], error) {
+				return hushsum.Update[float64]{Vector: vector(i), Samples: i + 1}, nil
 			}
 			group.Go(func() {
 				if _, err := p.Run(t.Context()); err != nil {
@@ -345,7 +340,7 @@ func testServedVectors(t *testing.T, sum string) {
 				committee.Go(func() { _ = m.Run(within) })
 			}
 		}
-		c := hushsum.Coordinator{Job: g.settled, Listener: &g.network}
+		c := hushsum.Coordinator[float64]{Job: g.settled, Listener: &g.network}
 		if g.settled.Oneshot() != nil {
 			c.Committee = &g.within
 		}
@@ -403,7 +398,7 @@ func TestTrainedByTurns(t *testing.T) {
 			c := g.coordinator()
 			c.Store, c.Key = new(hushsum.MemoryStore), g.key
 			c.Progress = func(e hushsum.Event) {
-				if again && e.Kind == hushsum.Summed && e.Round == 2 {
+				if again && e.Kind == host.Summed && e.Round == 2 {
 					stop()
 				}
 			}

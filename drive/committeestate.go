@@ -86,7 +86,8 @@ func (s *Committee) Advance(now Time) Orders {
 	s.clock(now)
 	out := Orders{Tell: s.save || len(s.granted) > 0, Upload: s.granted}
 	if s.ask {
-		out.Apply = &Apply{Round: s.round, Fresh: s.fresh, Parties: slices.Clone(s.of), Values: s.values}
+		out.Apply = &Apply{Round: s.round, Fresh: s.fresh, Parties: slices.Clone(s.of), Values: s.values,
+			Lost: s.lost, Ledger: s.ledger}
 	}
 	if s.step.fresh {
 		s.step = waiting{since: s.now}

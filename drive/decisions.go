@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
 )
@@ -133,6 +134,10 @@ type Apply struct {
 	Parties []int
 	Sum     *masking.Vector // which the program only reads
 	Values  []int64         // in place of Sum, of one-message sums
+	// Lost counts the rounds until now without a sum, and Ledger has what they and this one spent; it
+	// does not change, and is nil without noise.
+	Lost   uint64
+	Ledger *accounting.Ledger
 }
 
 // Advance is a method of [Lead].
@@ -140,7 +145,8 @@ func (s *Server) Advance(now Time) Orders {
 	s.clock(now)
 	out := Orders{Tell: s.save} // also those who came during the save, and were handed nothing
 	if s.ask {
-		out.Apply = &Apply{Round: s.round, Fresh: s.fresh, Parties: slices.Clone(s.of), Sum: s.sum}
+		out.Apply = &Apply{Round: s.round, Fresh: s.fresh, Parties: slices.Clone(s.of), Sum: s.sum,
+			Lost: s.lost, Ledger: s.ledger}
 	}
 	if s.save {
 		s.held, s.late, s.saved = s.late, false, s.now

@@ -21,8 +21,9 @@ type Options struct {
 	Record Record            // nil: nothing is kept
 	Clock  func() drive.Time // of Lead
 	// Next makes the next model of a round's sum, next to the loop, one at a time. adopt makes that
-	// model the one that rounds begin with; the loop calls it.
-	Next func(a *drive.Apply) (adopt func(), err error)
+	// model the one that rounds begin with; the loop calls it. It returns why the job ends with that
+	// model, "" if the job goes on.
+	Next func(a *drive.Apply) (adopt func() (end string), err error)
 	// Watch is shown what has happened, once it is durable.
 	Watch func(n drive.Notice)
 	// Left says, of a job that is paused or has ended, for how long peers may still come and hear of
@@ -48,7 +49,7 @@ type Leader struct {
 // applied holds the outcome of a sum.
 type applied struct {
 	round uint64
-	adopt func()
+	adopt func() (end string)
 	err   error
 }
 
@@ -127,10 +128,14 @@ func (l *Leader) adopt(a *applied) {
 	if a == nil {
 		return
 	}
+	end := ""
 	if a.err == nil {
-		a.adopt()
+		end = a.adopt()
 	}
 	l.Lead.Applied(l.Clock(), a.round, a.err)
+	if end != "" {
+		l.Lead.Order(l.Clock(), drive.Order{Do: drive.End, Why: end})
+	}
 }
 
 // proceed has all decided that is due.

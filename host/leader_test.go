@@ -25,6 +25,7 @@ type led struct {
 	kept   bool
 	did    []string
 	answer error
+	end    string // why the job ends with the next model
 }
 
 func (d *led) note(what string) { d.did = append(d.did, what) }
@@ -52,6 +53,8 @@ func (d *led) Applied(_ drive.Time, _ uint64, err error) {
 	d.note("applied")
 	d.answer, d.ended = err, true
 }
+
+func (d *led) Order(_ drive.Time, o drive.Order) { d.note("order " + o.Why) }
 
 func (d *led) Keep() { d.kept = true }
 
@@ -89,7 +92,9 @@ func newLed(d *led, fails int) (*Leader, *disk) {
 	began := time.Now()
 	return NewLeader(Options{Lead: d, Record: record, Room: 100,
 		Clock: func() drive.Time { return drive.Time(time.Since(began)) },
-		Next:  func(*drive.Apply) (func(), error) { return func() { d.note("adopt") }, nil },
+		Next: func(*drive.Apply) (func() string, error) {
+			return func() string { d.note("adopt"); return d.end }, nil
+		},
 		Watch: func(drive.Notice) { d.note("watch") },
 		Left:  func(drive.Status) time.Duration { return 0 },
 	}), record
@@ -101,14 +106,17 @@ func TestSavedBeforeItIsFollowed(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		fails int
+		end   string
 		want  []string
 	}{
-		{"all are saved", 0, []string{"save", "advance", "watch", "advance", "watch", "save", "advance",
-			"watch", "adopt", "applied"}},
-		{"the last fails", 2, []string{"save", "advance", "watch", "advance", "watch", "save"}},
+		{"all are saved", 0, "", []string{"save", "advance", "watch", "advance", "watch", "save",
+			"advance", "watch", "adopt", "applied"}},
+		{"the last fails", 2, "", []string{"save", "advance", "watch", "advance", "watch", "save"}},
+		{"the model is the last", 0, "enough", []string{"save", "advance", "watch", "advance", "watch",
+			"save", "advance", "watch", "adopt", "applied", "order enough"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			d := &led{left: 3, asks: true}
+			d := &led{left: 3, asks: true, end: c.end}
 			l, _ := newLed(d, c.fails)
 			if err := l.Run(t.Context()); errors.Is(err, errDisk) != (c.fails > 0) ||
 				!slices.Equal(d.did, c.want) {

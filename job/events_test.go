@@ -20,17 +20,17 @@ func TestEventsOfLanes(t *testing.T) {
 		more, privacy string
 		numbers       int  // in the first lane, before it is brought to a power of two
 		second        bool // there is another lane
-		differs       func(m *job.Message)
+		differs       func(m *job.Update[float64])
 	}{
-		"updates": {numbers: d, differs: func(m *job.Message) { clear(m.Vector) }},
+		"updates": {numbers: d, differs: func(m *job.Update[float64]) { clear(m.Vector) }},
 		"rows": {more: "sum.max_weight = 1000\n", numbers: d + 1,
-			differs: func(m *job.Message) { m.Samples = 1000 }},
+			differs: func(m *job.Update[float64]) { m.Samples = 1000 }},
 		"no rows": {more: "sum.max_weight = 1000\n", numbers: d + 1,
-			differs: func(m *job.Message) { m.Samples = 0 }},
+			differs: func(m *job.Update[float64]) { m.Samples = 0 }},
 		"votes": {privacy: ", clip_quantile = 0.5", numbers: d, second: true,
-			differs: func(m *job.Message) { m.Voted[0] = -1 }},
+			differs: func(m *job.Update[float64]) { m.Voted[0] = -1 }},
 		"mask": {more: "training.mask = \"soft\"\n", numbers: d, second: true,
-			differs: func(m *job.Message) { clear(m.Signed) }},
+			differs: func(m *job.Update[float64]) { clear(m.Signed) }},
 	} {
 		_, s := settle(t, one.more+fmt.Sprintf(noise, one.privacy))
 		round, mechanism := s.Round(), s.Mechanism()
@@ -47,15 +47,15 @@ func TestEventsOfLanes(t *testing.T) {
 				drawn, round)
 		}
 		for _, differs := range []bool{false, true} {
-			m := job.Message{Vector: make([]float64, d), Samples: 1, Signed: make([]float64, d),
-				Voted: []float64{1}}
+			m := job.Update[float64]{Vector: make([]float64, d), Samples: 1, Signed: make([]float64, d),
+				Voted: []float64{1}, Trained: s.Trains()}
 			for i := range m.Vector {
 				m.Vector[i], m.Signed[i] = 0.1, 1
 			}
 			if differs {
 				one.differs(&m)
 			}
-			values, err := s.EncodeMessage([32]byte{1}, m, nil)
+			values, err := s.Encode([32]byte{1}, m, nil)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}

@@ -26,3 +26,10 @@ func RosterOf(t *testing.T, n int) *keyexchange.Roster {
 	}
 	return roster
 }
+
+// WithMetrics and MetricOf are tested by themselves.
+func WithMetrics(s *Settled, u Update[float64]) ([]float64, error) { return withMetrics(s, u) }
+
+func (s *Settled) MetricOf(loss, accuracy float64, parties int) *Metric {
+	return s.metricOf(loss, accuracy, parties)
+}

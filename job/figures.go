@@ -94,7 +94,7 @@ func (x *settling) figures() *figures {
 		mechanism:   m,
 		layout:      session.Layout,
 		lanes:       []int{m.Encoder.Dimension},
-		vector:      s.Length(),
+		vector:      s.lanes.shape.Dimension,
 		rounds:      s.Rounds(),
 		submissions: s.Submissions(),
 		charges:     s.Charges(s.Submissions()),

@@ -108,7 +108,8 @@ func TestGolden(t *testing.T) {
 		for i := range vector {
 			vector[i] = math.Sin(float64(i)) / 1000
 		}
-		values, err := s.Encode([]byte("begun"), vector, nil)
+		made := job.Update[float64]{Vector: vector, Samples: 1, Signed: vector, Trained: s.Trains()}
+		values, err := s.Encode(job.BroadcastDigest([]byte("begun")), made, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,36 +10,52 @@ import (
 	"github.com/hushsum/hushsum/privacy"
 )
 
-// Message holds what a party sends in a round, before it is encoded.
-type Message struct {
-	Vector  []float64 // its update, or its weights
-	Samples int       // rows that it counts with; of no use where all have equal weight
+// Update holds what a party submits in a round, before it is encoded. F is how its program holds
+// vectors: float64, or float32 in half the memory, which other parties need not do.
+type Update[F aggregation.Float] struct {
+	Vector []F // its update, or its weights: Length numbers
+	// Samples is how many rows the vector counts with, from 1, at most sum.max_weight; of no use
+	// where all have equal weight.
+	Samples int
+	// Loss, from 0 to 10, and Accuracy, from 0 to 1, are means over the party's rows, of a job with
+	// metrics.share. What is outside counts as the nearest bound, and NaN as 0.
+	Loss, Accuracy float64
+
+	// The others are of a job that trains its model itself: package training fills them.
+
+	Trained bool      // package training made the update, and has clipped it
 	Signed  []float64 // whose signs are sent, for a gradient mask
 	Voted   []float64 // for a clip that follows a quantile
 	Control []float64 // SCAFFOLD's change of a control variate
 	Offset  int       // at which offset of a band the vector is, with correlated noise
 }
 
-// Weighed returns a message multiplied by 1/√(1 + rounds), the weight of a message that was made
+// Weighed returns an update multiplied by 1/√(1 + rounds), the weight of an update that was made
 // from the broadcast of the given number of rounds before, in a job with sum.buffer: see "Federated
 // Learning with Buffered Asynchronous Aggregation" (Nguyen et al. 2022). Call Weighed before the
 // vector is clipped.
-func (m Message) Weighed(rounds uint64) Message {
-	weight := 1 / math.Sqrt(1+float64(rounds))
-	for _, v := range []*[]float64{&m.Vector, &m.Signed} {
-		scaled := slices.Clone(*v)
-		for i := range scaled {
-			scaled[i] *= weight
-		}
-		*v = scaled
+func (u Update[F]) Weighed(rounds uint64) Update[F] {
+	if rounds == 0 {
+		return u
 	}
-	return m
+	weight := 1 / math.Sqrt(1+float64(rounds))
+	u.Vector, u.Signed = times(u.Vector, weight), times(u.Signed, weight)
+	return u
 }
 
-// Total holds the decoded sum of messages: means, except that signs and votes are sums.
+func times[F aggregation.Float](x []F, factor float64) []F {
+	y := slices.Clone(x)
+	for i := range y {
+		y[i] = F(float64(y[i]) * factor)
+	}
+	return y
+}
+
+// Total holds the decoded sum of updates: means, except that signs and votes are sums.
 type Total struct {
 	Mean, Control []float64
 	Signs, Votes  []int64
+	Metric        *Metric // of a job with metrics.share
 	Parties       int
 	Samples       int // rows that the mean is over, 0 where the sum does not say
 }
@@ -151,7 +167,7 @@ func (l *Lanes) Layout() (masking.Layout, error) { return l.list().Layout() }
 // Encode makes a submission. rotation is the round's rotation, which nobody could choose or
 // foresee; random serves noise and rounding (nil: crypto/rand). It fails with the errors of package
 // aggregation.
-func (l *Lanes) Encode(rotation [32]byte, m Message, random io.Reader) ([][]uint64, error) {
+func (l *Lanes) Encode(rotation [32]byte, m Update[float64], random io.Reader) ([][]uint64, error) {
 	if l.noisy != nil {
 		return l.encodeNoisy(rotation, m, random)
 	}
@@ -176,7 +192,9 @@ func (l *Lanes) Encode(rotation [32]byte, m Message, random io.Reader) ([][]uint
 	return l.list().Join(parts...)
 }
 
-func (l *Lanes) encodeNoisy(rotation [32]byte, m Message, random io.Reader) ([][]uint64, error) {
+func (l *Lanes) encodeNoisy(
+	rotation [32]byte, m Update[float64], random io.Reader,
+) ([][]uint64, error) {
 	v, next := m.Vector, m.Signed
 	if l.shape.MaxWeight > 0 {
 		v = aggregation.WeightedVector(v, m.Samples, l.shape.MaxWeight, l.countNorm())

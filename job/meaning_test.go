@@ -158,7 +158,8 @@ func TestOneMeaning(t *testing.T) {
 		t.Fatal(err)
 	}
 	is("the training's submission", fmt.Sprint(trained.Layout()), fmt.Sprint(s.Layout()))
-	values, err := s.Encode(nil, []float64{0.5, -2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, nil)
+	values, err := s.Encode(job.BroadcastDigest(nil), job.Update[float64]{Samples: 1, Trained: true,
+		Vector: []float64{0.5, -2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

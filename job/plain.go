@@ -12,15 +12,6 @@ import (
 // plainBlock is how many coordinates are in memory as integers at once.
 const plainBlock = 4096
 
-// plainable returns an error unless all that a party sends is a vector of equal weight.
-func (s *Settled) plainable() error {
-	if o := &s.lanes.shape; o.MaxWeight > 0 || o.Signs || o.Votes || o.Control {
-		return &ConfigError{Path: "model", Reason: "submissions have more than a vector",
-			Advice: "use EncodeMessage and DecodeTotal"}
-	}
-	return nil
-}
-
 // encodePlain writes a vector without noise, clipped where a clip is declared. v is zero after an
 // error.
 func encodePlain[F aggregation.Float](v *masking.Vector, s *Settled, vector []F) (err error) {
@@ -29,11 +20,8 @@ func encodePlain[F aggregation.Float](v *masking.Vector, s *Settled, vector []F)
 			v.Erase()
 		}
 	}()
-	if err := s.plainable(); err != nil {
-		return err
-	}
-	if len(vector) != s.Length() {
-		return fmt.Errorf("%w: %d coordinates, want %d", aggregation.ErrLength, len(vector), s.Length())
+	if n := s.lanes.shape.Dimension; len(vector) != n {
+		return fmt.Errorf("%w: %d coordinates, want %d", aggregation.ErrLength, len(vector), n)
 	}
 	number := func(x F) float64 { return float64(x) }
 	if clip := s.job.Privacy.Clip; clip > 0 {
@@ -69,13 +57,6 @@ func decodePlain[F aggregation.Float](
 			clear(mean)
 		}
 	}()
-	if err := s.plainable(); err != nil {
-		return err
-	}
-	if len(mean) != s.Length() {
-		return fmt.Errorf("%w: room for %d coordinates, want %d", aggregation.ErrLength, len(mean),
-			s.Length())
-	}
 	o := s.lanes.shape
 	ring := make([]uint64, plainBlock)
 	for from := 0; from < len(mean); from += plainBlock {

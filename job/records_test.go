@@ -143,7 +143,8 @@ func TestRecordsOfPrograms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		values, err := s.Encode([]byte("b"), vector, nil)
+		digest, made := job.BroadcastDigest([]byte("b")), job.Update[float64]{Vector: vector}
+		values, err := s.Encode(digest, made, nil)
 		if err == nil {
 			err = sum.Set(values...)
 		}
@@ -151,23 +152,23 @@ func TestRecordsOfPrograms(t *testing.T) {
 			t.Fatal(err)
 		}
 		one := sum.Clone()
-		if err := job.EncodeTo(one, s, job.BroadcastDigest([]byte("b")), vector, nil); err != nil {
+		if err := job.EncodeTo(one, s, digest, made, nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := sum.Add(one); err != nil {
 			t.Fatal(err)
 		}
-		mean, err := s.Decode([]byte("b"), sum.Values(), 2)
+		total, err := s.Decode(digest, sum.Values(), 2)
 		if err != nil {
 			t.Fatal(err)
 		}
 		to := make([]float64, 4)
-		if err := job.DecodeTo(to, s, job.BroadcastDigest([]byte("b")), sum, 2); err != nil {
+		if _, err := job.DecodeTo(to, s, digest, sum, 2); err != nil {
 			t.Fatal(err)
 		}
 		for k, x := range vector {
-			if want := 2 * x / 3000; math.Abs(mean[k]-want) > 1e-6 || math.Abs(to[k]-want) > 1e-6 {
-				t.Errorf("%v and %v, want %v", mean[k], to[k], want)
+			if want := 2 * x / 3000; math.Abs(total.Mean[k]-want) > 1e-6 || math.Abs(to[k]-want) > 1e-6 {
+				t.Errorf("%v and %v, want %v", total.Mean[k], to[k], want)
 			}
 		}
 	}

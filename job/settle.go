@@ -166,7 +166,7 @@ func (j *Job) submissions() int {
 func (x *settling) length() int {
 	n := x.numbers()
 	if n > 0 && x.Metrics.Share > 0 {
-		n += 2
+		n += metrics
 	}
 	return n
 }

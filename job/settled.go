@@ -158,8 +158,14 @@ func (s *Settled) Buffer() int { return s.job.Sum.Buffer }
 // party is charged for that many, and its own guard enforces the limit.
 func (s *Settled) Submissions() int { return s.job.submissions() }
 
-// Length returns how many numbers a party's vector has.
-func (s *Settled) Length() int { return s.lanes.shape.Dimension }
+// Length returns how many numbers a party's vector has, without metrics.
+func (s *Settled) Length() int {
+	n := s.lanes.shape.Dimension
+	if s.job.Metrics.Share > 0 {
+		n -= metrics
+	}
+	return n
+}
 
 // Colluders returns how many parties may pool what they know with the server.
 func (s *Settled) Colluders() int { return s.job.Parties.Colluders }

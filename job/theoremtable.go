@@ -188,7 +188,7 @@ var theSums = []theorem{
 		}}},
 	},
 	{
-		id: "metrics", of: "bound", by: "metrics.share", where: "service/federation/sums.go",
+		id: "metrics", of: "bound", by: "metrics.share", where: "job/metrics.go",
 		words:  "metrics are in the vector, and so within its clip",
 		about:  func(r *run) bool { return r.metrics },
 		admits: besideLane + " committee buffer signs ",

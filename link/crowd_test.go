@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/host"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/link"
@@ -115,7 +116,7 @@ func full(ctx context.Context, t testing.TB, l *link.Counted, party int) {
 // returns how long the rounds took, with the time until the parties were there and without.
 func crowdedJob(
 	t testing.TB, n int,
-) (l *link.Counted, whole, rounds time.Duration, result *hushsum.Result) {
+) (l *link.Counted, whole, rounds time.Duration, result *hushsum.Result[float64]) {
 	t.Helper()
 	declared := job.Job{
 		Name: "crowded", Rounds: 10, Model: job.Model{Length: 1000},
@@ -144,13 +145,15 @@ func crowdedJob(
 	var parties sync.WaitGroup
 	began := time.Now()
 	for i := range 10 {
-		p := &hushsum.Participant{
+		p := &hushsum.Participant[float64]{
 			Job:      settled,
 			Identity: signers[i],
 			Dialer: &link.TCPDialer{Address: l.Address(), Identity: signers[i],
 				Coordinator: server.Public().(ed25519.PublicKey)},
-			Work: func(_ context.Context, _ uint64, model []float64) ([]float64, error) {
-				return make([]float64, len(model)), nil
+			Work: func(
+				_ context.Context, r hushsum.Round[float64],
+			) (hushsum.Update[float64], error) {
+				return hushsum.Update[float64]{Vector: make([]float64, len(r.Model))}, nil
 			},
 		}
 		parties.Go(func() {
@@ -160,17 +163,17 @@ func crowdedJob(
 		})
 	}
 	var first, last time.Time
-	told := make(map[hushsum.EventKind]int)
-	c := &hushsum.Coordinator{
+	told := make(map[host.EventKind]int)
+	c := &hushsum.Coordinator[float64]{
 		Job:      settled,
 		Listener: l,
 		StepTime: 2 * time.Second, // the first round waits so long for the eleventh
 		Progress: func(e hushsum.Event) {
 			told[e.Kind]++
 			switch now := time.Now(); {
-			case e.Kind == hushsum.Begun && first.IsZero():
+			case e.Kind == host.Begun && first.IsZero():
 				first = now
-			case e.Kind == hushsum.Summed:
+			case e.Kind == host.Summed:
 				last = now
 			}
 			if n, held := l.Held(10); n > link.MaxStrangers || held > link.MaxOfParty {
@@ -188,7 +191,7 @@ func crowdedJob(
 	untold := slices.ContainsFunc(l.Notices(), func(n link.Notice) bool {
 		return n.Kind == link.Unfinished
 	})
-	if n > 0 && told[hushsum.Unfinished] == 0 && !untold {
+	if n > 0 && told[host.Unfinished] == 0 && !untold {
 		t.Error("nobody says that connections were turned away")
 	}
 	return l, last.Sub(began), last.Sub(first), result

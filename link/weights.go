@@ -24,14 +24,6 @@ type Weights interface {
 // Floats are weights held as F.
 type Floats[F aggregation.Float] []F
 
-// NewWeights returns zeros, held as float32 if narrow says so.
-func NewWeights(length int, narrow bool) Weights {
-	if narrow {
-		return make(Floats[float32], length)
-	}
-	return make(Floats[float64], length)
-}
-
 // FloatsOf returns weights as the numbers that they are held as, nil if those are others.
 func FloatsOf[F aggregation.Float](w Weights) []F {
 	v, _ := w.(Floats[F])

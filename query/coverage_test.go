@@ -61,7 +61,7 @@ func (p *Plan) ask(t testing.TB, vectors [][]float64, random *rand.ChaCha8) []An
 	mask := ^uint64(0) >> (64 - layout[0].Bits)
 	total := make([]uint64, layout[0].Length)
 	for _, v := range vectors {
-		values, err := p.settled.Encode(nil, v, random)
+		values, err := p.settled.Encode(job.BroadcastDigest(nil), job.Update[float64]{Vector: v}, random)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,11 +69,11 @@ func (p *Plan) ask(t testing.TB, vectors [][]float64, random *rand.ChaCha8) []An
 			total[i] = (total[i] + x) & mask
 		}
 	}
-	mean, err := p.settled.Decode(nil, [][]uint64{total}, len(vectors))
+	sum, err := p.settled.Decode(job.BroadcastDigest(nil), [][]uint64{total}, len(vectors))
 	if err != nil {
 		t.Fatal(err)
 	}
-	answers, err := p.Answers(mean, len(vectors))
+	answers, err := p.Answers(sum.Mean, len(vectors))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/host"
 	declared "github.com/hushsum/hushsum/job"
 )
 
@@ -344,9 +345,9 @@ func TestKindsOfGuards(t *testing.T) {
 
 // A coordinator's events name the party that they are about.
 func TestEventsNameParties(t *testing.T) {
-	about := []hushsum.EventKind{hushsum.Connected, hushsum.Disconnected, hushsum.Absent,
-		hushsum.Refused, hushsum.Rejected, hushsum.LeftOut, hushsum.Stalled}
-	for kind := hushsum.Connected; !strings.HasPrefix(kind.String(), "EventKind"); kind++ {
+	about := []host.EventKind{host.Connected, host.Disconnected, host.Absent,
+		host.Refused, host.Rejected, host.LeftOut, host.Stalled}
+	for kind := host.Connected; !strings.HasPrefix(kind.String(), "EventKind"); kind++ {
 		j := &job{events: make(chan jobEvent, 1)}
 		e := hushsum.Event{Kind: kind, Party: 3, Session: 2, Round: 1}
 		j.progress(t.Context(), e, e.String(), partyOf(e))

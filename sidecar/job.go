@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/host"
 	"github.com/hushsum/hushsum/internal/fault"
 	"github.com/hushsum/hushsum/job/consent"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -114,9 +115,9 @@ func (j *job) progress(ctx context.Context, e hushsum.Event, text string, party 
 // does not number them.
 func ownText(e hushsum.Event) string {
 	switch e.Kind {
-	case hushsum.Connected:
+	case host.Connected:
 		return "connected"
-	case hushsum.Disconnected:
+	case host.Disconnected:
 		return fmt.Sprintf("not connected, dialing again: %v", e.Err)
 	}
 	return e.String()
@@ -128,8 +129,8 @@ func partyOf(e hushsum.Event) *int {
 		return nil
 	}
 	switch e.Kind {
-	case hushsum.Connected, hushsum.Disconnected, hushsum.Absent, hushsum.Refused, hushsum.Rejected,
-		hushsum.LeftOut, hushsum.Stalled:
+	case host.Connected, host.Disconnected, host.Absent, host.Refused, host.Rejected,
+		host.LeftOut, host.Stalled:
 		return &e.Party
 	}
 	return nil
@@ -229,15 +230,15 @@ func joinJob(s *sidecar, r *request) (any, [][]byte, error) {
 		return nil, nil, fieldError("policy", "leave it out", "it is a party's: a member of a committee "+
 			"spends nothing")
 	}
-	var lost *hushsum.LostState
+	var lost *hushsum.Lost
 	if with.Spent != 0 || with.Least != 0 {
-		lost = &hushsum.LostState{Rounds: with.Spent, Number: with.Least}
+		lost = &hushsum.Lost{Rounds: with.Spent, Number: with.Least}
 	}
 	if with.Member {
 		return s.help(r, &hushsum.Member{Job: settled, Identity: identity, Dialer: dialer, Lost: lost},
 			with.storeParameters)
 	}
-	p := &hushsum.Participant{Job: settled, Identity: identity, Lost: lost}
+	p := &hushsum.Participant[float64]{Job: settled, Identity: identity, Lost: lost}
 	index, known := settled.Roster().Index(identity.Public().(ed25519.PublicKey))
 	if !known {
 		return nil, nil, fault.New(hushsum.ErrPeer, "use an identity of the roster",
@@ -266,30 +267,21 @@ func joinJob(s *sidecar, r *request) (any, [][]byte, error) {
 		if with.State != "" {
 			kept = hushsum.FileStore(with.State + ".variates")
 		}
-		if p.Submit, err = training.Submit(settled, index, rows, kept); err != nil {
+		if p.Work, err = training.Submit(settled, index, rows, kept); err != nil {
 			return nil, nil, err
 		}
 	}
 	_, id, err := s.start(func(ctx context.Context, j *job) (jobEvent, error) {
-		ask := func(ctx context.Context, round uint64, model []float64) (jobAnswer, error) {
-			return j.ask(ctx, jobEvent{
-				jobEventJSON: jobEventJSON{Event: "work", Round: round},
-				blobs:        [][]byte{floatBlob(model)},
-			})
-		}
-		switch {
-		case settled.Trains():
-		case settled.Alone():
-			p.Work = func(ctx context.Context, round uint64, model []float64) ([]float64, error) {
-				a, err := ask(ctx, round, model)
-				return a.vector, err
-			}
-		default:
-			p.Submit = func(
-				ctx context.Context, round uint64, model []float64,
-			) (hushsum.Message, error) {
-				a, err := ask(ctx, round, model)
-				return hushsum.Message{Vector: a.vector, Samples: a.weight}, err
+		if !settled.Trains() {
+			p.Work = func(
+				ctx context.Context, r hushsum.Round[float64],
+			) (u hushsum.Update[float64], err error) {
+				a, err := j.ask(ctx, jobEvent{
+					jobEventJSON: jobEventJSON{Event: "work", Round: r.Number},
+					blobs:        [][]byte{floatBlob(r.Model)},
+				})
+				u.Vector, u.Samples = a.vector, a.weight
+				return u, err
 			}
 		}
 		p.Progress = func(e hushsum.Event) { j.progress(ctx, e, ownText(e), nil) }
@@ -370,7 +362,7 @@ func coordinateJob(s *sidecar, r *request) (any, [][]byte, error) {
 		return nil, nil, fieldError("step_time", "give seconds, such as 30", "%v is not a time",
 			with.StepTime)
 	}
-	c := &hushsum.Coordinator{
+	c := &hushsum.Coordinator[float64]{
 		Job:      settled,
 		StepTime: time.Duration(with.StepTime * float64(time.Second)),
 	}
@@ -413,10 +405,10 @@ func coordinateJob(s *sidecar, r *request) (any, [][]byte, error) {
 	_, out.Job, err = s.start(func(ctx context.Context, j *job) (jobEvent, error) {
 		defer shut()
 		if with.Apply {
-			c.Apply = func(r hushsum.Round, model []float64) ([]float64, error) {
+			c.Apply = func(d hushsum.Done[float64]) ([]float64, error) {
 				a, err := j.ask(ctx, jobEvent{
-					jobEventJSON: jobEventJSON{Event: "apply", Round: r.Number, Parties: r.Parties},
-					blobs:        [][]byte{floatBlob(r.Mean), floatBlob(model)},
+					jobEventJSON: jobEventJSON{Event: "apply", Round: d.Number, Parties: d.Parties},
+					blobs:        [][]byte{floatBlob(d.Mean), floatBlob(d.Model)},
 				})
 				return a.vector, err
 			}
@@ -438,7 +430,7 @@ func coordinateJob(s *sidecar, r *request) (any, [][]byte, error) {
 }
 
 // begin sets the model that a coordinator begins with, and what makes the next models.
-func begin(c *hushsum.Coordinator, first blob, program, stored bool) (err error) {
+func begin(c *hushsum.Coordinator[float64], first blob, program, stored bool) (err error) {
 	s := c.Job
 	switch {
 	case !s.Trains() && len(first.bytes) > 0:

@@ -417,11 +417,7 @@ func oneshotSum(m *machine[*oneshot.Server], r *request) (step, error) {
 	parties := len(m.of.Included())
 	values := masking.FromSigned(m.settled.Config(0).Layout, sum)
 	broadcast, stdDev := r.blobs[0].private(), m.settled.StdDev(parties)
-	if m.settled.Alone() {
-		mean, err := m.settled.Decode(broadcast, values, parties)
-		return step{blobs: [][]byte{floatBlob(mean)}, stdDev: &stdDev}, err
-	}
-	total, err := m.settled.DecodeTotal(declared.BroadcastDigest(broadcast), values, parties)
+	total, err := m.settled.Decode(declared.BroadcastDigest(broadcast), values, parties)
 	return step{blobs: [][]byte{floatBlob(total.Mean)}, stdDev: &stdDev, weight: total.Samples}, err
 }
 
@@ -431,8 +427,8 @@ func (m *machine[T]) values(
 ) (values [][]uint64, err error) {
 	s := m.settled
 	if err = errNoVector; len(b) > 0 || s.Mechanism() == nil {
-		var made declared.Message
-		if made, err = vector.message(s, b); err == nil {
+		var made declared.Update[float64]
+		if made, err = vector.update(s, b); err == nil {
 			values, err = encode(s, broadcast, made)
 		}
 	}
@@ -440,10 +436,10 @@ func (m *machine[T]) values(
 		return values, err
 	}
 	m.unfit = err.Error()
-	return encode(s, broadcast, declared.Message{Vector: make([]float64, s.Length())})
+	return encode(s, broadcast, declared.Update[float64]{Vector: make([]float64, s.Length())})
 }
 
 // encode returns a submission.
-func encode(s *declared.Settled, broadcast []byte, m declared.Message) ([][]uint64, error) {
-	return s.EncodeMessage(declared.BroadcastDigest(broadcast), m, nil)
+func encode(s *declared.Settled, broadcast []byte, m declared.Update[float64]) ([][]uint64, error) {
+	return s.Encode(declared.BroadcastDigest(broadcast), m, nil)
 }

@@ -27,7 +27,7 @@ var trialCalls = map[string]handler{
 type trial struct {
 	mutex     sync.Mutex
 	settled   *declared.Settled
-	apply     func(r declared.Round, model []float64) ([]float64, error)
+	apply     func(d declared.Done[float64]) ([]float64, error)
 	model     []float64
 	round     int
 	broadcast [32]byte
@@ -38,7 +38,9 @@ type trial struct {
 }
 
 // submit has a party train.
-type submit func(ctx context.Context, round uint64, model []float64) (declared.Message, error)
+type submit func(
+	ctx context.Context, r declared.Round[float64],
+) (declared.Update[float64], error)
 
 // newTrial takes the model to begin with, for a job that trains none.
 func newTrial(s *sidecar, r *request) (any, [][]byte, error) {
@@ -208,11 +210,12 @@ func (t *trial) encode(s *sidecar, with *trialCall, r *request) error {
 			return err
 		}
 	}
-	m, err := t.submit[with.Party](s.ctx, uint64(t.round), slices.Clone(t.model))
+	begun := declared.Round[float64]{Number: uint64(t.round), Model: slices.Clone(t.model)}
+	made, err := t.submit[with.Party](s.ctx, begun)
 	if err != nil {
 		return err
 	}
-	return encodeMessage(t.next, t.settled, t.broadcast, m)
+	return declared.EncodeTo(t.next, t.settled, t.broadcast, made, nil)
 }
 
 // endTrial ends the round, and answers with the model that it makes, and with the mean if the job
@@ -226,17 +229,17 @@ func endTrial(_ *sidecar, t *trial, with *trialCall, r *request) (any, [][]byte,
 			len(t.added), least)
 	}
 	slices.Sort(t.added)
-	round := declared.Round{Number: uint64(t.round), Parties: t.added, Sum: t.sum,
-		Broadcast: t.broadcast}
+	done := declared.Done[float64]{Number: uint64(t.round), Parties: t.added, Sum: t.sum,
+		Broadcast: t.broadcast, Model: t.model}
 	var mean []byte
 	if !t.settled.Trains() {
-		total, err := t.settled.DecodeTotal(t.broadcast, t.sum.Values(), len(t.added))
+		total, err := t.settled.Decode(t.broadcast, t.sum.Values(), len(t.added))
 		if err != nil {
 			return nil, nil, err
 		}
-		round.Mean, mean = total.Mean, floatBlob(slices.Clone(total.Mean))
+		done.Mean, mean = total.Mean, floatBlob(slices.Clone(total.Mean))
 	}
-	model, err := t.apply(round, t.model)
+	model, err := t.apply(done)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -47,81 +47,62 @@ func (v *vectorCall) check(s *declared.Settled) error {
 	return checkNumbers(v.Numbers)
 }
 
-// message converts a vector into the message that a party sends. Its numbers are no longer the
-// caller's.
-func (v *vectorCall) message(s *declared.Settled, vector []byte) (m declared.Message, err error) {
-	samples, err := v.samples(s)
-	if err != nil {
-		return m, err
+// updateOf converts a vector into what a party submits, of the numbers that are in it. Its numbers
+// may be the caller's.
+func updateOf[F aggregation.Float](
+	v *vectorCall, s *declared.Settled, vector []byte,
+) (u declared.Update[F], err error) {
+	if u.Samples, err = v.samples(s); err != nil {
+		return u, err
 	}
-	if err := checkNumbers(v.Numbers); err != nil {
-		return m, err
+	if u.Vector, err = floats[F](vector); err != nil {
+		return u, requestError("", "the vector: %v", err)
 	}
-	var x []float64
-	if v.Numbers == float32s {
-		narrow, err := floats[float32](vector)
-		if err != nil {
-			return m, requestError("", "the vector: %v", err)
-		}
-		for _, f := range narrow {
-			x = append(x, float64(f))
-		}
-	} else if x, err = floats[float64](vector); err != nil {
-		return m, requestError("", "the vector: %v", err)
-	} else {
-		x = slices.Clone(x)
-	}
-	return s.Message(x, samples)
+	return u, nil
 }
 
-// encoding returns a function that turns a vector into a submission for a round. A vector that is
-// all that is sent stays in place; a program that changes it meanwhile garbles a sum by its own
-// input.
+// update is updateOf as float64, of numbers that are no longer the caller's.
+func (v *vectorCall) update(
+	s *declared.Settled, vector []byte,
+) (u declared.Update[float64], err error) {
+	if err := checkNumbers(v.Numbers); err != nil {
+		return u, err
+	}
+	if v.Numbers != float32s {
+		u, err = updateOf[float64](v, s, vector)
+		u.Vector = slices.Clone(u.Vector)
+		return u, err
+	}
+	narrow, err := updateOf[float32](v, s, vector)
+	u.Samples = narrow.Samples
+	for _, x := range narrow.Vector {
+		u.Vector = append(u.Vector, float64(x))
+	}
+	return u, err
+}
+
+// encoding returns a function that turns a vector into a submission for a round. The vector stays
+// in place; a program that changes it meanwhile garbles a sum by its own input.
 func (v *vectorCall) encoding(
 	s *declared.Settled, broadcast [32]byte, vector []byte,
 ) (func(*masking.Vector) error, error) {
 	if err := v.check(s); err != nil {
 		return nil, err
 	}
-	if !s.Alone() {
-		return func(into *masking.Vector) error {
-			m, err := v.message(s, vector)
-			if err != nil {
-				return err
-			}
-			return encodeMessage(into, s, broadcast, m)
-		}, nil
-	}
 	if v.Numbers == float32s {
-		return encodingOf[float32](s, broadcast, vector)
+		return encodingOf[float32](v, s, broadcast, vector)
 	}
-	return encodingOf[float64](s, broadcast, vector)
-}
-
-// encodeMessage writes a message in the form in which it is submitted.
-func encodeMessage(
-	into *masking.Vector, s *declared.Settled, broadcast [32]byte, m declared.Message,
-) error {
-	values, err := s.EncodeMessage(broadcast, m, nil)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		for _, v := range values {
-			clear(v)
-		}
-	}()
-	return into.Set(values...)
+	return encodingOf[float64](v, s, broadcast, vector)
 }
 
 func encodingOf[F aggregation.Float](
-	s *declared.Settled, broadcast [32]byte, vector []byte,
+	v *vectorCall, s *declared.Settled, broadcast [32]byte, vector []byte,
 ) (func(*masking.Vector) error, error) {
-	x, err := floats[F](vector)
+	u, err := updateOf[F](v, s, vector)
 	if err != nil {
-		return nil, requestError("", "the vector: %v", err)
+		return nil, err
 	}
-	return func(v *masking.Vector) error { return declared.EncodeTo(v, s, broadcast, x, nil) }, nil
+	return func(v *masking.Vector) error { return declared.EncodeTo(v, s, broadcast, u, nil) }, nil
 }
 
 // errNoVector: an empty blob says that training has produced none.
@@ -156,30 +137,18 @@ func meanOf(
 	if err := checkNumbers(numbers); err != nil {
 		return nil, 0, err
 	}
-	if !s.Alone() {
-		total, err := s.DecodeTotal(broadcast, sum.Values(), parties)
-		return numbersOf(total.Mean, numbers), total.Samples, err
-	}
 	if numbers == float32s {
-		mean := make([]float32, s.Length())
-		err := declared.DecodeTo(mean, s, broadcast, sum, parties)
-		return floatBlob(mean), 0, err
+		return decoded[float32](s, broadcast, sum, parties)
 	}
-	full := make([]float64, s.Length())
-	err = declared.DecodeTo(full, s, broadcast, sum, parties)
-	return floatBlob(full), 0, err
+	return decoded[float64](s, broadcast, sum, parties)
 }
 
-// numbersOf returns numbers as a blob of a known type.
-func numbersOf(x []float64, numbers string) []byte {
-	if numbers != float32s {
-		return floatBlob(x)
-	}
-	narrow := make([]float32, len(x))
-	for i, v := range x {
-		narrow[i] = float32(v)
-	}
-	return floatBlob(narrow)
+func decoded[F aggregation.Float](
+	s *declared.Settled, broadcast [32]byte, sum *masking.Vector, parties int,
+) ([]byte, int, error) {
+	mean := make([]F, s.Length())
+	total, err := declared.DecodeTo(mean, s, broadcast, sum, parties)
+	return floatBlob(mean), total.Samples, err
 }
 
 // checkNumbers fails if there is no such type of numbers.

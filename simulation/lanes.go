@@ -76,7 +76,7 @@ func (l *lanes) rotation(round int) (r [32]byte) {
 	return privacy.Rotation(l.noisy.public, uint64(round))
 }
 
-func (l *lanes) encode(round int, m job.Message) ([][]uint64, error) {
+func (l *lanes) encode(round int, m job.Update[float64]) ([][]uint64, error) {
 	return l.Lanes.Encode(l.rotation(round), m, nil)
 }
 

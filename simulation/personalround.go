@@ -125,7 +125,7 @@ func (x *personal) submission(round, k int, w []float64) ([][]uint64, error) {
 		for i, j := range x.shared {
 			values[i] -= x.model[j]
 		}
-		return x.noisy.encode(round, job.Message{Vector: values})
+		return x.noisy.encode(round, job.Update[float64]{Vector: values})
 	case x.Mean == OverOwners || x.Mean == VotedMask:
 		kept := make([]bool, len(x.shared))
 		for i, j := range x.shared {

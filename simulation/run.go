@@ -387,7 +387,7 @@ func (x *run) sumUpdates(ctx context.Context, r *RoundResult, means [][]float64)
 			}
 			if x.lanes != nil && err == nil {
 				made.values, err = x.lanes.encode(r.Round, works[0][i].Message)
-				works[0][i].Message = job.Message{} // what the server must not see is not kept
+				works[0][i].Message = job.Update[float64]{} // what the server must not see is not kept
 			}
 			if x.beside != nil && err == nil {
 				made.aside, err = x.timed(func() (err error) {

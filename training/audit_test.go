@@ -51,7 +51,7 @@ func TestAuditByInsertedRecords(t *testing.T) {
 					sum[0][j] += x
 				}
 			}
-			total, err := made.settled.DecodeTotal(s.Public, sum, len(parties))
+			total, err := made.settled.Decode(s.Public, sum, len(parties))
 			if err != nil {
 				t.Fatal(err)
 			}

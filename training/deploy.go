@@ -39,7 +39,7 @@ func First(s *job.Settled) ([]float64, error) {
 // For a job whose parties bring vectors of their own it does the server's part: its rule, on means
 // with their weights and mask. Then it keeps what the rule remembers for as long as the process
 // lasts: see [Remembers].
-func Apply(s *job.Settled) (func(r job.Round, model []float64) ([]float64, error), error) {
+func Apply(s *job.Settled) (func(d job.Done[float64]) ([]float64, error), error) {
 	if !s.Trains() {
 		return served(s)
 	}
@@ -47,17 +47,17 @@ func Apply(s *job.Settled) (func(r job.Round, model []float64) ([]float64, error
 	if err != nil {
 		return nil, err
 	}
-	return func(r job.Round, model []float64) ([]float64, error) {
-		before, err := t.Standing(model)
+	return func(d job.Done[float64]) ([]float64, error) {
+		before, err := t.Standing(d.Model)
 		if err != nil {
 			return nil, err
 		}
-		before.Public, before.Number = r.Broadcast, r.Number
+		before.Public, before.Number = d.Broadcast, d.Number
 		optimizer := t.options.Server
 		if err := optimizer.Resume(before.Moments); err != nil {
 			return nil, err
 		}
-		after, err := t.Advance(before, &optimizer, r.Sum.Values(), r.Parties)
+		after, err := t.Advance(before, &optimizer, d.Sum.Values(), d.Parties)
 		if err != nil {
 			return nil, err
 		}
@@ -72,23 +72,23 @@ func Remembers(s *job.Settled) bool {
 }
 
 // served is Apply for vectors of the parties' programs.
-func served(s *job.Settled) (func(r job.Round, model []float64) ([]float64, error), error) {
+func served(s *job.Settled) (func(d job.Done[float64]) ([]float64, error), error) {
 	j := s.Job()
 	if j.Privacy.ClipQuantile > 0 {
 		return nil, noQuantile(j)
 	}
 	o := Options{Mask: mask(j)}
 	rule := *Optimizer(j)
-	return func(r job.Round, model []float64) ([]float64, error) {
-		total := job.Total{Mean: r.Mean, Parties: len(r.Parties)}
+	return func(d job.Done[float64]) ([]float64, error) {
+		total := job.Total{Mean: d.Mean, Parties: len(d.Parties)}
 		if total.Mean == nil || !s.Alone() {
 			var err error
-			total, err = s.DecodeTotal(r.Broadcast, r.Sum.Values(), len(r.Parties))
+			total, err = s.Decode(d.Broadcast, d.Sum.Values(), len(d.Parties))
 			if err != nil {
 				return nil, err
 			}
 		}
-		l := Learner{Options: o, Weights: model, Optimizer: rule}
+		l := Learner{Options: o, Weights: d.Model, Optimizer: rule}
 		next, _, err := l.Next(total)
 		if err == nil {
 			rule = l.Optimizer
@@ -103,12 +103,12 @@ func noQuantile(j *job.Job) error {
 		"only a simulation has a clip that follows a quantile")
 }
 
-// Submit returns a Participant's Submit for the party of a number in the roster, on its rows. kept
+// Submit returns a Participant's Work for the party of a number in the roster, on its rows. kept
 // is where it keeps control variates, if its rule has any; nil: in memory, and a party that is
 // started again goes on without them. Submit fails as First does, and if the rows are not of the
 // job's form; the function that it returns fails as [Party.Message] does.
 func Submit(s *job.Settled, party int, rows *learning.Dataset, kept Store) (
-	func(ctx context.Context, round uint64, model []float64) (job.Message, error), error,
+	func(ctx context.Context, r job.Round[float64]) (job.Update[float64], error), error,
 ) {
 	t, err := deployed(s)
 	if err != nil {
@@ -118,12 +118,12 @@ func Submit(s *job.Settled, party int, rows *learning.Dataset, kept Store) (
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, round uint64, model []float64) (job.Message, error) {
-		at, err := t.Standing(model)
+	return func(ctx context.Context, r job.Round[float64]) (job.Update[float64], error) {
+		at, err := t.Standing(r.Model)
 		if err != nil {
-			return job.Message{}, err
+			return job.Update[float64]{}, err
 		}
-		at.Number = round
+		at.Number = r.Number
 		return p.Message(ctx, at)
 	}, nil
 }

@@ -63,7 +63,7 @@ type Learner struct {
 
 // Work holds what one party made of a round.
 type Work struct {
-	Message job.Message
+	Message job.Update[float64]
 	Own     []float64 // SCAFFOLD's next c_i
 	Begun   Begun     // with a Band, what the party has to keep before it submits
 	Norm    float64   // before clipping: of the update, with ModelClip of the weights

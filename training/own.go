@@ -67,7 +67,7 @@ type variates struct {
 
 // Message trains, and returns what the party sends. It may be called again for a sum. It fails
 // with what training fails with, with the Store's errors and with [ErrVariates].
-func (p *Own) Message(ctx context.Context, s *Standing) (m job.Message, err error) {
+func (p *Own) Message(ctx context.Context, s *Standing) (m job.Update[float64], err error) {
 	var v variates
 	keeps := p.training.Stored() || p.training.options.Band != nil
 	if keeps {
@@ -77,6 +77,7 @@ func (p *Own) Message(ctx context.Context, s *Standing) (m job.Message, err erro
 	}
 	w, err := p.training.message(ctx, s, p.number, p.rows, &v)
 	m = w.Message
+	m.Trained = true
 	if err != nil || w.Own == nil && w.Begun.Round == v.Begun.Round {
 		return m, err
 	}
@@ -94,7 +95,7 @@ func (p *Own) Submit(ctx context.Context, s *Standing) (values [][]uint64, err e
 	if err != nil {
 		return nil, err
 	}
-	return p.training.settled.EncodeMessage(s.Public, m, nil)
+	return p.training.settled.Encode(s.Public, m, nil)
 }
 
 // load reads the variates. Those that were to be hold if the party was counted in their

@@ -216,7 +216,7 @@ func (t *Training) message(
 		if err != nil {
 			return w, err
 		}
-		w.Message = job.Message{
+		w.Message = job.Update[float64]{
 			Vector:  gradient,
 			Samples: 1,
 			Signed:  make([]float64, len(gradient)),
@@ -232,7 +232,7 @@ func (t *Training) message(
 func (t *Training) Advance(
 	s *Standing, optimizer *aggregation.Optimizer, sum [][]uint64, included []int,
 ) (*Standing, error) {
-	total, err := t.settled.DecodeTotal(s.Public, sum, len(included))
+	total, err := t.settled.Decode(s.Public, sum, len(included))
 	if err != nil {
 		return nil, err
 	}

@@ -147,7 +147,7 @@ func (s *survey) ask(ill int) ([]float64, error) {
 	layout := s.settled.Layout()
 	total := make([]uint64, layout[0].Length)
 	for _, v := range append([][]float64{s.first[ill]}, s.others...) {
-		values, err := s.settled.Encode(nil, v, nil)
+		values, err := s.settled.Encode(job.BroadcastDigest(nil), job.Update[float64]{Vector: v}, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -155,11 +155,11 @@ func (s *survey) ask(ill int) ([]float64, error) {
 			total[i] = (total[i] + x) & (^uint64(0) >> (64 - layout[0].Bits))
 		}
 	}
-	mean, err := s.settled.Decode(nil, [][]uint64{total}, s.parties())
-	for i := range mean {
-		mean[i] *= s.over()
+	sum, err := s.settled.Decode(job.BroadcastDigest(nil), [][]uint64{total}, s.parties())
+	for i := range sum.Mean {
+		sum.Mean[i] *= s.over()
 	}
-	return mean, err
+	return sum.Mean, err
 }
 
 func (s *survey) parties() int { return 1 + len(s.others) }

@@ -33,22 +33,22 @@ func party(ctx context.Context, s site, coordinator ed25519.PublicKey, rows *lea
 		return err
 	}
 	model := learning.Logistic{Features: rows.Features, Lambda: 1e-4}
-	p := hushsum.Participant{
+	p := hushsum.Participant[float64]{
 		Job:      settled,
 		Identity: s.identity,
 		Dialer:   &hushsum.TCPDialer{Address: s.address, Identity: s.identity, Coordinator: coordinator},
 		Store:    hushsum.FileStore(s.state),
 		Key:      s.key,
 		Counter:  hushsum.FileCounter(s.state + ".counter"),
-		Work: func(_ context.Context, _ uint64, start []float64) ([]float64, error) {
-			weights := append([]float64(nil), start...)
+		Work: func(_ context.Context, r hushsum.Round[float64]) (u hushsum.Update[float64], err error) {
+			weights := append([]float64(nil), r.Model...)
 			if err := model.Train(weights, rows, 2, 50); err != nil {
-				return nil, err
+				return u, err
 			}
-			for i, w := range start {
+			for i, w := range r.Model {
 				weights[i] -= w
 			}
-			return weights, nil
+			return hushsum.Update[float64]{Vector: weights}, nil
 		},
 		Submitted: submitted, // for the comparison only: see main.go
 	}
@@ -58,7 +58,7 @@ func party(ctx context.Context, s site, coordinator ed25519.PublicKey, rows *lea
 
 // coordinator averages, and judges each model on rows that no party has.
 func coordinator(ctx context.Context, s site, test *learning.Dataset,
-	summed func(r hushsum.Round, accuracy float64)) (*hushsum.Result, error) {
+	summed func(d hushsum.Done[float64], accuracy float64)) (*hushsum.Result[float64], error) {
 	settled, err := s.job.Settle(job.Files{Roster: s.roster})
 	if err != nil {
 		return nil, err
@@ -69,22 +69,19 @@ func coordinator(ctx context.Context, s site, test *learning.Dataset,
 	}
 	defer listener.Close()
 	judge := learning.Logistic{Features: test.Features, Lambda: 1e-4}
-	c := hushsum.Coordinator{
+	c := hushsum.Coordinator[float64]{
 		Job:      settled,
 		Listener: listener,
 		Store:    hushsum.FileStore(s.state),
 		Key:      s.key,
 		Counter:  hushsum.FileCounter(s.state + ".counter"),
 		StepTime: 10 * time.Second,
-		Apply: func(r hushsum.Round, model []float64) ([]float64, error) {
-			for i, x := range r.Mean {
-				model[i] += x
-			}
-			judged, err := judge.Evaluate(model, test)
+		Round: func(d hushsum.Done[float64]) (stop bool, err error) {
+			judged, err := judge.Evaluate(d.Model, test)
 			if err == nil {
-				summed(r, judged.Accuracy())
+				summed(d, judged.Accuracy())
 			}
-			return model, err
+			return false, err
 		},
 		Progress: func(e hushsum.Event) { log.Print(e) },
 	}

@@ -280,9 +280,9 @@ func runCoordinator(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	result, err := coordinator(ctx, s, test, func(r hushsum.Round, accuracy float64) {
-		leave(filepath.Join("rounds", fmt.Sprint(r.Number)), record{
-			r.Number, r.Parties, r.Sum.Values(), accuracy,
+	result, err := coordinator(ctx, s, test, func(d hushsum.Done[float64], accuracy float64) {
+		leave(filepath.Join("rounds", fmt.Sprint(d.Number)), record{
+			d.Number, d.Parties, d.Sum.Values(), accuracy,
 		})
 	})
 	if err == nil {

@@ -142,7 +142,7 @@ func score(s *job.Settled, with bool) (total float64, err error) {
 			}
 			add(values)
 		}
-		decoded, err := s.DecodeTotal(broadcast, sum, honest)
+		decoded, err := s.Decode(broadcast, sum, honest)
 		if err != nil {
 			return 0, err
 		}
@@ -182,15 +182,12 @@ func part(s *job.Settled, broadcast [32]byte, round int, with bool) ([][]uint64,
 		for i := range m.Vector {
 			m.Vector[i] = math.Abs(m.Vector[i])
 		}
-		return s.EncodeMessage(broadcast, m, nil)
+		return s.Encode(broadcast, m, nil)
 	case s.Hidden() > 0 && !luck(s.Hidden()):
 		return blank(s, nil)
 	}
 	v := make([]float64, s.Length())
 	v[0] = s.Job().Privacy.Clip
-	m, err := s.Message(v, max(1, s.Job().Sum.MaxWeight))
-	if err != nil {
-		return nil, err
-	}
-	return s.EncodeMessage(broadcast, m, nil)
+	m := job.Update[float64]{Vector: v, Samples: max(1, s.Job().Sum.MaxWeight), Trained: s.Trains()}
+	return s.Encode(broadcast, m, nil)
 }

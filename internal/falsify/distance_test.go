@@ -42,7 +42,7 @@ func TestDistance(t *testing.T) {
 // fresh sees that a party's next submission has noise of its own, which nothing sent before takes
 // off.
 func fresh(s *job.Settled) error {
-	m := job.Message{Vector: make([]float64, s.Length()), Samples: 1}
+	m := job.Update[float64]{Vector: make([]float64, s.Length()), Samples: 1, Trained: s.Trains()}
 	l := &s.Mechanism().Vector
 	if s.Oneshot() != nil || float64(len(m.Vector))*math.Log2(l.SumStdDev(1)) < 60 {
 		return nil // it is in the masks; or two shares may be equal by chance
@@ -52,7 +52,7 @@ func fresh(s *job.Settled) error {
 	}
 	var last [][]uint64
 	for range 2 {
-		values, err := s.EncodeMessage([32]byte{}, m, nil)
+		values, err := s.Encode([32]byte{}, m, nil)
 		if err != nil {
 			return err
 		}
@@ -84,13 +84,13 @@ func neighbour(s *job.Settled, random *rand.Rand) error {
 
 // submitted encodes a message, or where that fails the zeros that leave in its place, and compares
 // with zeros that have the same share of the noise.
-func submitted(s *job.Settled, m job.Message, random *rand.Rand) (moved, error) {
+func submitted(s *job.Settled, m job.Update[float64], random *rand.Rand) (moved, error) {
 	noise, dither := random.Uint64(), random.Uint64()
 	zeros, err := blank(s, sourceOf(noise, dither))
 	if err != nil {
 		return nil, err
 	}
-	values, err := s.EncodeMessage(broadcastOf(random), m, sourceOf(noise, dither))
+	values, err := s.Encode(broadcastOf(random), m, sourceOf(noise, dither))
 	if err != nil {
 		return nil, refusal(err)
 	}
@@ -145,13 +145,13 @@ func ofVectors(s *job.Settled, random *rand.Rand) error {
 		return within(minus(values, zeros, s.Layout()), s.Round())
 	}
 	samples := pick(random, 1, 1, 2, 1000, math.MaxInt, 0)
-	m := job.Message{Vector: v, Samples: samples}
+	m := job.Update[float64]{Vector: v, Samples: samples}
 	if s.Buffer() > 0 {
 		m = m.Weighed(uint64(random.IntN(20)))
 	}
-	m, err := s.Message(m.Vector, m.Samples)
-	if err != nil {
-		return nil
+	if s.Job().Metrics.Share > 0 {
+		m.Loss = pick(random, 0, 1, 10, 1e300, math.NaN(), math.Inf(-1))
+		m.Accuracy = pick(random, 0, 0.5, 1, 1e300, math.NaN(), math.Inf(1))
 	}
 	if s.Job().Privacy.ClipQuantile > 0 {
 		m.Voted = []float64{pick(random, -1.0, 1, 0, 5)}

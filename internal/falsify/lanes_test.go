@@ -142,7 +142,7 @@ func encodeTo[F float32 | float64](
 ) ([][]uint64, error) {
 	v, err := masking.NewVector(s.Layout())
 	if err == nil {
-		err = job.EncodeTo(v, s, broadcast, vector, random)
+		err = job.EncodeTo(v, s, broadcast, job.Update[F]{Vector: vector, Samples: 1}, random)
 	}
 	if err != nil {
 		return nil, err

@@ -136,15 +136,18 @@ func line(t *testing.T, s *job.Settled, program string) (out []told) {
 		var all sync.WaitGroup
 		first := &tap{began: time.Now()}
 		for i := range s.Roster().Len() {
-			p := &hushsum.Participant{Job: s, Identity: keyOf(i), Dialer: network.Dialer(i)}
+			p := &hushsum.Participant[float64]{Job: s, Identity: keyOf(i), Dialer: network.Dialer(i)}
 			if i == 0 {
 				first.Dialer = p.Dialer
 				p.Dialer = first
 			}
-			p.Work = func(ctx context.Context, _ uint64, _ []float64) ([]float64, error) {
+			p.Work = func(
+				ctx context.Context, _ hushsum.Round[float64],
+			) (u hushsum.Update[float64], err error) {
+				u.Samples = 1
 				v := make([]float64, s.Length())
-				if i > 0 {
-					return v, nil
+				if u.Vector = v; i > 0 {
+					return u, nil
 				}
 				switch program {
 				case "is slow":
@@ -152,17 +155,17 @@ func line(t *testing.T, s *job.Settled, program string) (out []told) {
 				case "overruns":
 					<-ctx.Done()
 					time.Sleep(100 * time.Millisecond)
-					return nil, ctx.Err()
+					return u, ctx.Err()
 				case "fails":
-					return nil, errRow
+					return u, errRow
 				case "panics":
 					panic(errRow)
 				case "makes one of another length":
-					v = append(v, 0)
+					u.Vector = append(v, 0)
 				case "makes one of no number":
 					v[0] = math.NaN()
 				}
-				return v, nil
+				return u, nil
 			}
 			all.Go(func() {
 				if _, err := p.Run(ctx); err != nil && !errors.Is(err, hushsum.ErrAbsent) {
@@ -170,7 +173,7 @@ func line(t *testing.T, s *job.Settled, program string) (out []told) {
 				}
 			})
 		}
-		c := &hushsum.Coordinator{Job: s, Listener: &network}
+		c := &hushsum.Coordinator[float64]{Job: s, Listener: &network}
 		if _, err := c.Run(ctx); err != nil {
 			t.Error(err)
 		}

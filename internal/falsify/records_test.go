@@ -84,7 +84,7 @@ func ofRecords(s *job.Settled, random *rand.Rand) error {
 		if err != nil { // then zeros leave
 			return blank(s, sourceOf(noise, dither))
 		}
-		return s.EncodeMessage(broadcast, m, sourceOf(noise, dither))
+		return s.Encode(broadcast, m, sourceOf(noise, dither))
 	}
 	with, err := send(rows, up)
 	if err != nil {
@@ -269,11 +269,8 @@ func ofRows(s *job.Settled, random *rand.Rand) error {
 		if err != nil {
 			return nil, refusal(err)
 		}
-		m, err := s.Message(plan.Vector(rows), 1)
-		if err != nil {
-			return nil, err
-		}
-		return s.EncodeMessage(broadcast, m, sourceOf(noise, dither))
+		m := job.Update[float64]{Vector: plan.Vector(rows), Samples: 1}
+		return s.Encode(broadcast, m, sourceOf(noise, dither))
 	}
 	with, err := send(lines)
 	if err != nil {

@@ -39,12 +39,12 @@ var waiting = map[string]string{
 	"service/runner/runner_test.go:TestSetBack":        "the record is a server of NATS",
 	"service/runner/units_test.go:TestStatusOfRound":   "the record is a server of NATS",
 	"simulation/simulation_test.go:TestRunIsCancelled": "it cancels a computation",
-	"link/crowd_test.go:full":                     "sockets",
-	"link/crowd_test.go:holder":                   "sockets",
-	"link/crowd_test.go:strangers":                "sockets",
-	"link/listener_test.go:TestUnknownKey":        "a wait at a socket, which ends",
-	"link/listener_test.go:world.await":           "sockets",
-	"link/tcp_test.go:TestTCP":                    "a wait at a socket, which ends",
+	"link/crowd_test.go:full":                          "sockets",
+	"link/crowd_test.go:holder":                        "sockets",
+	"link/crowd_test.go:strangers":                     "sockets",
+	"link/listener_test.go:TestUnknownKey":             "a wait at a socket, which ends",
+	"link/listener_test.go:world.await":                "sockets",
+	"link/tcp_test.go:TestTCP":                         "a wait at a socket, which ends",
 }
 
 // Tests of the default suite compute and do not wait: where code under test takes its time, they

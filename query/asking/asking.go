@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum"
+	"github.com/hushsum/hushsum/host"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/query"
@@ -158,9 +159,10 @@ func (w *World) Run(ctx context.Context, rows []*query.Rows) error {
 		}
 		all.Go(func() {
 			vector := w.Plan.Vector(rows[i]) // before the round, whose time it is not to take
-			party := hushsum.Participant{Job: w.settled, Identity: identity, Dialer: network.Dialer(i),
-				Work: func(context.Context, uint64, []float64) ([]float64, error) {
-					return vector, nil
+			party := hushsum.Participant[float64]{Job: w.settled, Identity: identity,
+				Dialer: network.Dialer(i),
+				Work: func(context.Context, hushsum.Round[float64]) (hushsum.Update[float64], error) {
+					return hushsum.Update[float64]{Vector: vector, Samples: 1}, nil
 				}}
 			if w.dial != nil {
 				party.Dialer = w.dial(i, party.Dialer)
@@ -175,7 +177,7 @@ func (w *World) Run(ctx context.Context, rows []*query.Rows) error {
 			failed(member.Run(ctx))
 		})
 	}
-	coordinator := hushsum.Coordinator{Job: w.settled, Listener: &network, Apply: w.apply,
+	coordinator := hushsum.Coordinator[float64]{Job: w.settled, Listener: &network, Apply: w.apply,
 		StepTime: noTime, Progress: w.told}
 	if w.committee != nil {
 		coordinator.Committee = &meetings
@@ -194,14 +196,14 @@ func (w *World) Run(ctx context.Context, rows []*query.Rows) error {
 // told notes who is refused.
 func (w *World) told(e hushsum.Event) {
 	name := w.settled.Roster().Name(max(0, e.Party))
-	if e.Kind == hushsum.Refused && e.Party >= 0 && !slices.Contains(w.refused, name) {
+	if e.Kind == host.Refused && e.Party >= 0 && !slices.Contains(w.refused, name) {
 		w.refused = append(w.refused, name)
 	}
 }
 
 // apply reads the sum. What it fails with ends the command.
-func (w *World) apply(r hushsum.Round, model []float64) ([]float64, error) {
-	w.Present = len(r.Parties)
-	w.Answers, w.inCallback = w.Plan.Answers(r.Mean, w.Present)
-	return model, nil
+func (w *World) apply(d hushsum.Done[float64]) ([]float64, error) {
+	w.Present = len(d.Parties)
+	w.Answers, w.inCallback = w.Plan.Answers(d.Mean, w.Present)
+	return d.Model, nil
 }

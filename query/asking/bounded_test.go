@@ -10,10 +10,10 @@ import (
 
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/link"
 	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/oneshot/crook"
 	"github.com/hushsum/hushsum/query"
-	"github.com/hushsum/hushsum/link"
 )
 
 // liar adds to what its party sends.

@@ -97,7 +97,8 @@ func tell(t *testing.T, out *bytes.Buffer, name string, f *federation.Federation
 	for i := range vector {
 		vector[i] = math.Sin(float64(i)) / 10
 	}
-	values, err := f.Settled.Encode([]byte("begun"), vector, rand.NewChaCha8([32]byte{7}))
+	values, err := f.Settled.Encode(job.BroadcastDigest([]byte("begun")),
+		job.Update[float64]{Vector: vector, Loss: 2, Accuracy: 0.5}, rand.NewChaCha8([32]byte{7}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -291,7 +291,8 @@ func (h ways) byNodes(t *testing.T) (*hushsum.Settled, *held) {
 			t.Errorf("the sum of round %d is of parties %v", round, s.Parties)
 		}
 		got.sums[round-1] = s.Sum
-		got.means[round-1], err = fed.Settled.Decode(files[round-1], s.Sum, len(s.Parties))
+		total, err := fed.Settled.Decode(jobs.BroadcastDigest(files[round-1]), s.Sum, len(s.Parties))
+		got.means[round-1] = total.Mean
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -347,15 +348,15 @@ func (h ways) byTCP(t *testing.T) (*hushsum.Settled, *held) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	got := new(held)
-	c := hushsum.Coordinator{
+	c := hushsum.Coordinator[float64]{
 		Job:      settled,
 		Listener: listener,
-		Apply: func(r hushsum.Round, model []float64) ([]float64, error) {
-			if len(r.Parties) != waysParties {
-				t.Errorf("the sum of round %d is of parties %v", r.Number, r.Parties)
+		Apply: func(d hushsum.Done[float64]) ([]float64, error) {
+			if len(d.Parties) != waysParties {
+				t.Errorf("the sum of round %d is of parties %v", d.Number, d.Parties)
 			}
-			got.sums[r.Number-1], got.means[r.Number-1] = r.Sum.Values(), r.Mean
-			return model, nil
+			got.sums[d.Number-1], got.means[d.Number-1] = d.Sum.Values(), d.Mean
+			return d.Model, nil
 		},
 	}
 	if h.members > 0 {
@@ -367,12 +368,14 @@ func (h ways) byTCP(t *testing.T) (*hushsum.Settled, *held) {
 		}
 	}
 	for i, identity := range identities[:waysParties] {
-		p := hushsum.Participant{
+		p := hushsum.Participant[float64]{
 			Job:      settled,
 			Identity: identity,
 			Dialer:   dialer(identity),
-			Work: func(_ context.Context, round uint64, _ []float64) ([]float64, error) {
-				return waysVector(i, int(round)), nil
+			Work: func(
+				_ context.Context, r hushsum.Round[float64],
+			) (hushsum.Update[float64], error) {
+				return hushsum.Update[float64]{Vector: waysVector(i, int(r.Number))}, nil
 			},
 			Submitted: func(round uint64, values [][]uint64) { got.keep(int(round), i, values) },
 		}

@@ -242,7 +242,8 @@ func (m *meddler) work(ctx context.Context, p drive.Part, ask drive.Ask) error {
 	digest := jobs.BroadcastDigest(file)
 	return p.Answer(drive.Answer{ID: ask.ID, Round: ask.Round, Broadcast: digest,
 		Fill: func(v *masking.Vector) error {
-			err := jobs.EncodeTo(v, m.fed.Settled, digest, m.vector(m.index, round), nil)
+			made := jobs.Update[float64]{Vector: m.vector(m.index, round)}
+			err := jobs.EncodeTo(v, m.fed.Settled, digest, made, nil)
 			m.keep(m.index, round, v.Values())
 			return err
 		}})

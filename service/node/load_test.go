@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/internal/suite"
+	jobs "github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/service/federation"
@@ -480,7 +481,8 @@ func protocolAlone(t *testing.T, folder string, n, d int, fed *federation.Federa
 		}
 	}
 	each(stay, func(i int) ([]byte, error) {
-		values, err := fed.Settled.Encode(broadcast, loadVector(i, d), nil)
+		values, err := fed.Settled.Encode(jobs.BroadcastDigest(broadcast),
+			jobs.Update[float64]{Vector: loadVector(i, d)}, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -492,7 +494,7 @@ func protocolAlone(t *testing.T, folder string, n, d int, fed *federation.Federa
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fed.Settled.Decode(broadcast, sum, len(stay)); err != nil {
+	if _, err := fed.Settled.Decode(jobs.BroadcastDigest(broadcast), sum, len(stay)); err != nil {
 		t.Fatal(err)
 	}
 	return setUp, time.Since(began).Seconds()

@@ -146,7 +146,7 @@ func (f *oneFile) carried(
 		f.Fatal(err)
 	}
 	f.same(where, settled.Job())
-	c := hushsum.Coordinator{Job: settled, Listener: listener}
+	c := hushsum.Coordinator[float64]{Job: settled, Listener: listener}
 	if c.Model, err = training.First(settled); err != nil {
 		f.Fatal(err)
 	}
@@ -154,9 +154,9 @@ func (f *oneFile) carried(
 	if err != nil {
 		f.Fatal(err)
 	}
-	c.Apply = func(r hushsum.Round, model []float64) ([]float64, error) {
-		included = append(included, r.Parties)
-		return apply(r, model)
+	c.Apply = func(d hushsum.Done[float64]) ([]float64, error) {
+		included = append(included, d.Parties)
+		return apply(d)
 	}
 	var group, helping sync.WaitGroup
 	meetings := new(hushsum.Memory)
@@ -171,8 +171,8 @@ func (f *oneFile) carried(
 		helping.Go(func() { _ = m.Run(within) }) // or it has not heard of the end
 	}
 	for i := range f.rows {
-		p := hushsum.Participant{Job: settled, Identity: f.keys[i], Dialer: dialer(i)}
-		if p.Submit, err = training.Submit(settled, i, f.rows[i], nil); err != nil {
+		p := hushsum.Participant[float64]{Job: settled, Identity: f.keys[i], Dialer: dialer(i)}
+		if p.Work, err = training.Submit(settled, i, f.rows[i], nil); err != nil {
 			f.Fatal(err)
 		}
 		group.Go(func() {

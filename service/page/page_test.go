@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/service/door"
 	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/federation"
@@ -102,7 +103,7 @@ func TestOpenAPI(t *testing.T) {
 		"StepTimes": runner.StepTimes{},
 		"Party":     runner.PartyStatus{},
 		"Past":      runner.Past{},
-		"Metric":    federation.Metric{},
+		"Metric":    job.Metric{},
 		"Line":      record.Line{},
 	} {
 		document.Fields(t, name, sent)

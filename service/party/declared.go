@@ -51,7 +51,7 @@ func (d *Declared) Train(ctx context.Context, w *Work) (*Update, error) {
 	}
 	update := new(Update)
 	if d.federation.Settled.Buffer() > 0 {
-		update.Message = new(job.Message)
+		update.Message = new(job.Update[float64])
 		*update.Message, err = d.party.Message(ctx, s)
 	} else {
 		update.Values, err = d.party.Submit(ctx, s)

@@ -167,14 +167,10 @@ func (s *sending) values(update *Update, w *Work, rounds uint64) ([][]uint64, er
 	settled, digest := s.Federation.Settled, job.BroadcastDigest(w.File)
 	switch {
 	case update.Message != nil:
-		return settled.EncodeMessage(digest, update.Message.Weighed(rounds), s.random)
+		return settled.Encode(digest, update.Message.Weighed(rounds), s.random)
 	case update.Values != nil:
 		return update.Values, nil
 	}
-	m := job.Message{Vector: update.Vector}.Weighed(rounds)
-	vector, err := s.Federation.Join(m.Vector, update.Loss, update.Accuracy)
-	if err != nil {
-		return nil, err
-	}
-	return settled.EncodeDigest(digest, vector, s.random)
+	made := job.Update[float64]{Vector: update.Vector, Loss: update.Loss, Accuracy: update.Accuracy}
+	return settled.Encode(digest, made.Weighed(rounds), s.random)
 }

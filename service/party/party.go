@@ -53,7 +53,7 @@ type Update struct {
 	// declares: see [Declared]. With sum.buffer it is Message, since the round in which it will be
 	// submitted is not known yet.
 	Values  [][]uint64
-	Message *job.Message
+	Message *job.Update[float64]
 	// Without says why Vector is without some records, for the party's log alone: see [Gradients].
 	Without error
 }
@@ -709,11 +709,8 @@ func (r *running) encode(v *masking.Vector, update *Update, w *Work) error {
 	if update.Values != nil {
 		return set(v, update.Values)
 	}
-	vector, err := r.Federation.Join(update.Vector, update.Loss, update.Accuracy)
-	if err != nil {
-		return err
-	}
-	return job.EncodeTo(v, r.Federation.Settled, job.BroadcastDigest(w.File), vector, r.random)
+	made := job.Update[float64]{Vector: update.Vector, Loss: update.Loss, Accuracy: update.Accuracy}
+	return job.EncodeTo(v, r.Federation.Settled, job.BroadcastDigest(w.File), made, r.random)
 }
 
 // set writes values to v, and erases them.

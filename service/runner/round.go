@@ -17,7 +17,6 @@ import (
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/protocol"
-	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/record"
 )
 
@@ -51,7 +50,7 @@ type applied struct {
 	round    uint64
 	err      error
 	model    []float64
-	metric   *federation.Metric
+	metric   *job.Metric
 	accuracy float64
 }
 

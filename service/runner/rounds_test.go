@@ -132,7 +132,8 @@ func (f *follower) answer(ask drive.Ask) error {
 	digest := job.BroadcastDigest(b)
 	return f.party.Answer(drive.Answer{ID: ask.ID, Round: ask.Round, Broadcast: digest,
 		Fill: func(v *masking.Vector) error {
-			return job.EncodeTo(v, f.fed.Settled, digest, make([]float64, f.fed.Spec.Len()), nil)
+			return job.EncodeTo(v, f.fed.Settled, digest,
+				job.Update[float64]{Vector: make([]float64, f.fed.Spec.Len())}, nil)
 		}})
 }
 

@@ -23,6 +23,7 @@ import (
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/federation"
@@ -139,17 +140,17 @@ type Runner struct {
 
 // Past describes a round that is over.
 type Past struct {
-	Round    int                `json:"round"`
-	Session  uint64             `json:"session"`
-	Parties  int                `json:"parties"` // in the sum; 0 if there is none
-	Began    time.Time          `json:"began"`
-	Seconds  float64            `json:"seconds"`
-	Lost     string             `json:"lost,omitempty"`   // why there is no sum
-	Outage   bool               `json:"outage,omitempty"` // the record was away in it, and it is lost
-	Share    float64            `json:"share,omitempty"`  // of the budget, spent by then
-	Metric   *federation.Metric `json:"metric,omitempty"`
-	Accuracy float64            `json:"accuracy,omitempty"` // of Judge
-	Digest   string             `json:"digest,omitempty"`   // of the model
+	Round    int         `json:"round"`
+	Session  uint64      `json:"session"`
+	Parties  int         `json:"parties"` // in the sum; 0 if there is none
+	Began    time.Time   `json:"began"`
+	Seconds  float64     `json:"seconds"`
+	Lost     string      `json:"lost,omitempty"`   // why there is no sum
+	Outage   bool        `json:"outage,omitempty"` // the record was away in it, and it is lost
+	Share    float64     `json:"share,omitempty"`  // of the budget, spent by then
+	Metric   *job.Metric `json:"metric,omitempty"`
+	Accuracy float64     `json:"accuracy,omitempty"` // of Judge
+	Digest   string      `json:"digest,omitempty"`   // of the model
 }
 
 const (

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/service/exchange"
-	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/record"
 )
 
@@ -260,7 +260,7 @@ func TestTakeOfAnotherRound(t *testing.T) {
 	ctx := t.Context()
 	other := make([]float64, l.fed.Spec.Len())
 	other[0] = 7
-	for _, a := range []*applied{nil, {round: 1, model: other, metric: new(federation.Metric)}} {
+	for _, a := range []*applied{nil, {round: 1, model: other, metric: new(job.Metric)}} {
 		if err := l.take(ctx, a); err != nil {
 			t.Fatal(err)
 		}

@@ -88,7 +88,7 @@ func (c *committee) revive(p *party) {
 func (c *committee) submitMade(p *party, ask *drive.Ask) {
 	s, r := &p.sender, c.run
 	rounds := ask.Round - ask.ID.Made
-	vector := job.Message{Vector: s.made}.Weighed(rounds).Vector
+	vector := job.Update[float64]{Vector: s.made}.Weighed(rounds).Vector
 	values, err := c.codec.encode(p.index, vector, r.source("rounding", p.index))
 	if err != nil {
 		r.fail(r.failed(p, err))

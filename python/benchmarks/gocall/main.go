@@ -61,7 +61,8 @@ func run() error {
 		}
 		for i, c := range carrier.Clients {
 			began := time.Now()
-			values, err := settled.Encode(broadcast, vector, nil)
+			made := job.Update[float64]{Vector: vector}
+			values, err := settled.Encode(job.BroadcastDigest(broadcast), made, nil)
 			if err != nil {
 				return err
 			}

@@ -102,8 +102,8 @@ func (c *coordinating) run(ctx context.Context, std cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	by := hushsum.Coordinator{Job: o.Settled, Store: o.store, Key: o.key, Counter: o.countedBy,
-		Folder: c.state, StepTime: c.step, Progress: c.progress(o, std)}
+	by := hushsum.Coordinator[float64]{Job: o.Settled, Store: o.store, Key: o.key,
+		Counter: o.countedBy, Folder: c.state, StepTime: c.step, Progress: c.progress(o, std)}
 	if err := c.rule(ctx, &by, o, std); err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (c *coordinating) run(ctx context.Context, std cli.Streams) error {
 
 // rule has the coordinator make models as the command line and the job say.
 func (c *coordinating) rule(
-	ctx context.Context, by *hushsum.Coordinator, o *settled, std cli.Streams,
+	ctx context.Context, by *hushsum.Coordinator[float64], o *settled, std cli.Streams,
 ) (err error) {
 	switch asks := o.declared.Asks(); {
 	case c.program != "" && (asks || o.Trains()):
@@ -158,24 +158,20 @@ func (c *coordinating) rule(
 		by.Apply, err = training.Apply(o.Settled)
 	case c.program != "":
 		run := &program{line: c.program, errors: std.Err}
-		by.Apply = func(r hushsum.Round, model []float64) ([]float64, error) {
+		by.Apply = func(d hushsum.Done[float64]) ([]float64, error) {
 			next, err := run.run(ctx, struct {
 				Round   uint64    `json:"round"`
 				Parties int       `json:"parties"`
 				Mean    []float64 `json:"mean"`
 				Model   []float64 `json:"model"`
-			}{r.Number, len(r.Parties), r.Mean, model})
+			}{d.Number, len(d.Parties), d.Mean, d.Model})
 			return next.Vector, err
 		}
-	case !o.Alone():
-		by.Apply, err = training.Apply(o.Settled)
+	case training.Remembers(o.Settled):
+		return o.declared.Mistake("server.rule", "use --apply, or fedavg",
+			"what the rule remembers of vectors is in no state, and a coordinator may be started again")
 	default:
-		by.Apply = func(r hushsum.Round, model []float64) ([]float64, error) {
-			for i, x := range r.Mean {
-				model[i] += x
-			}
-			return model, nil
-		}
+		by.Apply, err = training.Apply(o.Settled)
 	}
 	if err != nil || c.means == "" {
 		return err
@@ -183,15 +179,11 @@ func (c *coordinating) rule(
 	if err := os.MkdirAll(c.means, 0o700); err != nil {
 		return err
 	}
-	apply := by.Apply
-	by.Apply = func(r hushsum.Round, model []float64) ([]float64, error) {
-		if r.Mean != nil {
-			name := filepath.Join(c.means, fmt.Sprintf("round-%d.json", r.Number))
-			if err := writeVector(name, r.Mean); err != nil {
-				return nil, err
-			}
+	by.Round = func(d hushsum.Done[float64]) (stop bool, err error) {
+		if d.Mean == nil {
+			return false, nil
 		}
-		return apply(r, model)
+		return false, writeVector(filepath.Join(c.means, fmt.Sprintf("round-%d.json", d.Number)), d.Mean)
 	}
 	return nil
 }
@@ -203,9 +195,9 @@ const answersFile = "answers.json"
 // answers returns the function that reads the sum of a job that asks queries.
 func (c *coordinating) answers(
 	plan *query.Plan,
-) func(r hushsum.Round, model []float64) ([]float64, error) {
-	return func(r hushsum.Round, model []float64) ([]float64, error) {
-		all, err := plan.Answers(r.Mean, len(r.Parties))
+) func(d hushsum.Done[float64]) ([]float64, error) {
+	return func(d hushsum.Done[float64]) ([]float64, error) {
+		all, err := plan.Answers(d.Mean, len(d.Parties))
 		if err != nil {
 			return nil, err
 		}
@@ -213,12 +205,12 @@ func (c *coordinating) answers(
 		if err != nil {
 			return nil, err
 		}
-		return model, hushsum.FileStore(filepath.Join(c.state, answersFile)).Save(text)
+		return d.Model, hushsum.FileStore(filepath.Join(c.state, answersFile)).Save(text)
 	}
 }
 
 // show prints the result of the job.
-func (c *coordinating) show(result *hushsum.Result, o *settled, std cli.Streams) error {
+func (c *coordinating) show(result *hushsum.Result[float64], o *settled, std cli.Streams) error {
 	digest := o.Digest()
 	out := struct {
 		Digest  string            `json:"digest"`

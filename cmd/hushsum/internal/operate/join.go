@@ -41,7 +41,8 @@ This party contributes one of
             is trained, no line does, and the class is the last column. 'hushsum
             rows' says how a file is read
 For a job that weights or masks vectors, {"vector": [...], "samples": N} takes
-the place of the list. What a program prints is as secret as the rows that it
+the place of the list, and for one that sums metrics {"vector": [...], "loss":
+X, "accuracy": X}. What a program prints is as secret as the rows that it
 comes from.
 
 With --policy it takes part only in a job within this party's own terms, which
@@ -173,12 +174,12 @@ func (j *joining) run(ctx context.Context, std cli.Streams) error {
 		return &cli.Problem{Cause: "this identity's key is not in the roster",
 			Advice: "Have it added to everyone's roster, or give another --identity."}
 	}
-	p := hushsum.Participant{
+	p := hushsum.Participant[float64]{
 		Job: o.Settled, Identity: o.identity, Store: o.store, Key: o.key, Counter: o.countedBy,
 		Progress: j.partyProgress(std),
 	}
 	if j.spent != 0 || j.least != 0 {
-		p.Lost = &hushsum.LostState{Rounds: j.spent, Number: j.least}
+		p.Lost = &hushsum.Lost{Rounds: j.spent, Number: j.least}
 	}
 	p.Book = &consent.Book{File: cmp.Or(j.book, filepath.Join(j.state, "book")), Key: o.key}
 	if j.policy != "" {
@@ -217,7 +218,7 @@ func (j *joining) run(ctx context.Context, std cli.Streams) error {
 
 // source has the participant contribute what the command line says.
 func (j *joining) source(
-	ctx context.Context, p *hushsum.Participant, o *settled, number int, std cli.Streams,
+	ctx context.Context, p *hushsum.Participant[float64], o *settled, number int, std cli.Streams,
 ) error {
 	switch asks, trains := o.declared.Asks(), o.Trains(); {
 	case j.rows.Rows != "" && asks:
@@ -231,8 +232,8 @@ func (j *joining) source(
 			return err
 		}
 		vector := plan.Vector(own) // before the round, which it must not delay
-		p.Work = func(context.Context, uint64, []float64) ([]float64, error) {
-			return slices.Clone(vector), nil
+		p.Work = func(context.Context, hushsum.Round[float64]) (hushsum.Update[float64], error) {
+			return hushsum.Update[float64]{Vector: slices.Clone(vector), Samples: 1}, nil
 		}
 		return nil
 	case j.rows.Header != "":
@@ -244,7 +245,7 @@ func (j *joining) source(
 		if err != nil {
 			return err
 		}
-		p.Submit, err = training.Submit(o.Settled, number, own,
+		p.Work, err = training.Submit(o.Settled, number, own,
 			hushsum.FileStore(filepath.Join(j.state, "variates")))
 		return err
 	case j.rows.Rows != "":
@@ -267,16 +268,14 @@ func (j *joining) source(
 	} else if err := o.checkVector(j.vector); err != nil { // before others wait for it
 		return err
 	}
-	if o.Alone() {
-		p.Work = func(ctx context.Context, round uint64, model []float64) ([]float64, error) {
-			c, err := bring(ctx, round, model)
-			return c.Vector, err
+	p.Work = func(
+		ctx context.Context, r hushsum.Round[float64],
+	) (u hushsum.Update[float64], err error) {
+		c, err := bring(ctx, r.Number, r.Model)
+		if err != nil {
+			return u, err
 		}
-		return nil
-	}
-	p.Submit = func(ctx context.Context, round uint64, model []float64) (hushsum.Message, error) {
-		c, err := bring(ctx, round, model)
-		return hushsum.Message{Vector: c.Vector, Samples: c.Samples}, err
+		return c.update(o.declared)
 	}
 	return nil
 }
@@ -293,6 +292,9 @@ func (s *settled) checkVector(name string) error {
 		return fmt.Errorf("%s has %d numbers, and the job takes %d", name, len(c.Vector), s.Length())
 	case most > 0 && c.Samples < 1:
 		return fmt.Errorf("%s: samples is %d, and the job weighs means: give 1 or more", name, c.Samples)
+	case of.Metrics.Share > 0 && (c.Loss == nil || c.Accuracy == nil):
+		_, err := c.update(of)
+		return fmt.Errorf("%s: %w", name, err)
 	case s.Mechanism() != nil: // clips, whatever the numbers are
 		return nil
 	}

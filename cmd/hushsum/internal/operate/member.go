@@ -60,7 +60,7 @@ func member(ctx context.Context, args []string, std cli.Streams) int {
 		m := hushsum.Member{Job: o.Settled, Identity: o.identity, Store: o.store, Key: o.key,
 			Counter: o.countedBy, Progress: s.partyProgress(std)}
 		if *spent != 0 {
-			m.Lost = &hushsum.LostState{Rounds: *spent}
+			m.Lost = &hushsum.Lost{Rounds: *spent}
 		}
 		if m.Dialer, err = p.dialer(o.identity); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
+	"github.com/hushsum/hushsum/host"
 )
 
 // progress prints what happens, a line for each event, with the time.
@@ -14,14 +15,14 @@ func (s *side) progress(o *settled, std cli.Streams) func(hushsum.Event) {
 	last, here, begun := "", map[int]bool{}, false
 	return func(e hushsum.Event) {
 		switch e.Kind {
-		case hushsum.Connected, hushsum.Disconnected:
+		case host.Connected, host.Disconnected:
 			if !e.Member {
-				here[e.Party] = e.Kind == hushsum.Connected
+				here[e.Party] = e.Kind == host.Connected
 			}
-		case hushsum.Begun:
+		case host.Begun:
 			begun = true
 		}
-		if s.quiet || e.Kind == hushsum.Waiting || e.Kind == hushsum.Joining {
+		if s.quiet || e.Kind == host.Waiting || e.Kind == host.Joining {
 			return
 		}
 		text := e.String()
@@ -33,7 +34,7 @@ func (s *side) progress(o *settled, std cli.Streams) func(hushsum.Event) {
 			text = strings.Replace(text, fmt.Sprintf("%s %d ", who, e.Party),
 				roster.Name(e.Party)+" ", 1)
 		}
-		if e.Kind == hushsum.Connected && !e.Member && !begun {
+		if e.Kind == host.Connected && !e.Member && !begun {
 			text += absentees(o, here)
 		}
 		if text == last {
@@ -70,14 +71,14 @@ func absentees(o *settled, here map[int]bool) string {
 func (s *side) partyProgress(std cli.Streams) func(hushsum.Event) {
 	last := ""
 	return func(e hushsum.Event) {
-		if s.quiet || e.Kind == hushsum.Joining {
+		if s.quiet || e.Kind == host.Joining {
 			return
 		}
 		text := e.String()
 		switch e.Kind {
-		case hushsum.Connected:
+		case host.Connected:
 			text = "connected"
-		case hushsum.Disconnected:
+		case host.Disconnected:
 			text = fmt.Sprintf("not connected, dialing again: %v", e.Err)
 		}
 		if text == last {

@@ -10,8 +10,10 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/internal/durable"
 	"github.com/hushsum/hushsum/internal/strict"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/table"
 )
 
@@ -19,10 +21,25 @@ import (
 const mostBytes = 3 << 30
 
 // contribution holds what a party contributes: a vector, and in some jobs the number of rows that
-// it counts for. As JSON it is a list of numbers, or an object.
+// it counts for, or the loss and accuracy on them. As JSON it is a list of numbers, or an object.
 type contribution struct {
-	Vector  []float64 `json:"vector"`
-	Samples int       `json:"samples"`
+	Vector   []float64 `json:"vector"`
+	Samples  int       `json:"samples"`
+	Loss     *float64  `json:"loss"`
+	Accuracy *float64  `json:"accuracy"`
+}
+
+// update returns a contribution to a job as what is submitted.
+func (c *contribution) update(j *job.Job) (u hushsum.Update[float64], err error) {
+	u = hushsum.Update[float64]{Vector: c.Vector, Samples: c.Samples}
+	switch measured := c.Loss != nil && c.Accuracy != nil; {
+	case j.Metrics.Share == 0:
+	case !measured:
+		return u, errors.New(`the job sums metrics: give {"vector": [...], "loss": X, "accuracy": X}`)
+	default:
+		u.Loss, u.Accuracy = *c.Loss, *c.Accuracy
+	}
+	return u, nil
 }
 
 // readVector reads a vector from a file whose name ends with .json or .csv.
@@ -53,7 +70,8 @@ func readVector(name string) (c contribution, err error) {
 	return c, nil
 }
 
-// parseJSON reads a list of numbers, or an object with vector and samples, and nothing after it.
+// parseJSON reads a list of numbers, or an object with vector and what goes with it, and nothing
+// after it.
 func parseJSON(b []byte) (c contribution, err error) {
 	if b = bytes.TrimSpace(b); bytes.HasPrefix(b, []byte("[")) {
 		err = strict.JSON(b, &c.Vector)

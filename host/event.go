@@ -1,10 +1,9 @@
-package hushsum
+package host
 
 import (
 	"fmt"
 
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/link"
 )
 
 // EventKind says what has happened.
@@ -70,15 +69,8 @@ var ofDrive = map[drive.NoticeKind]EventKind{
 	drive.SetBack:   SetBack,
 }
 
-// ofListener has the kinds of events that a listener's notices are.
-var ofListener = map[link.NoticeKind]EventKind{
-	link.Unknown:    Unknown,
-	link.Unfinished: Unfinished,
-	link.Strained:   Strained,
-}
-
-// eventOf returns a notice of drive as an event, and whether it is one.
-func eventOf(n drive.Notice) (Event, bool) {
+// EventOf returns a notice of drive as an event, and whether it is one.
+func EventOf(n drive.Notice) (Event, bool) {
 	kind, known := ofDrive[n.Kind]
 	return Event{Kind: kind, Party: n.Party, Session: n.Session, Round: n.Round, Parties: n.Parties,
 		Member: n.Member, Count: int(n.Skipped), Err: n.Err}, known
