@@ -148,10 +148,10 @@ func (c *Coordinator[F]) check() error {
 // checkTraining returns an error unless a job that trains its model itself, or whose server has a
 // rule, has what that takes.
 func (c *Coordinator[F]) checkTraining() error {
-	if j := c.Job.Job(); !c.Job.Trains() {
-		if j.Server.Rule == "fedavg" && j.Server.Rate == 1 && j.Training.Mask == "none" {
-			return nil
-		}
+	switch {
+	case c.Job.Averages():
+		return nil
+	case !c.Job.Trains():
 		return required("Apply", c.Apply, "use training.Apply, which does what the job says")
 	}
 	if err := required("Model", c.Model, "use training.First"); err != nil {

@@ -417,6 +417,8 @@ func (c *checker) server() {
 		"leave it out, or write model.name", "server.average")
 	c.refuse(c.Model.Name != "" && c.Metrics.Share > 0, "metrics.share", "leave it out",
 		"the declared training sums no metrics")
+	c.refuse(c.Metrics.Share > 0 && c.Privacy.Clip == 0, "metrics.share", "write privacy.clip",
+		"metrics are given a share of the clip, and there is none")
 	c.refuse(c.Metrics.Share > 0 && c.masked(), "metrics.share", "leave it out, or training.mask",
 		"a mask is of the model's numbers, and metrics stand next to them")
 	c.refuse(c.Model.Name != "" && c.Oneshot() && c.Training.stored(), "training.rule", "use fedavg",

@@ -66,6 +66,13 @@ func (s *Settled) Tensors() []Tensor {
 	return all
 }
 
+// Averages reports whether the next model is the present one and the mean of the parties' vectors,
+// added: the job declares no rule of its own.
+func (s *Settled) Averages() bool {
+	j := s.job
+	return !s.Trains() && j.Server.Rule == "fedavg" && j.Server.Rate == 1 && j.Training.Mask == "none"
+}
+
 // ModelLength returns how many numbers the model of a round has: the total of Tensors if the job
 // trains, otherwise Length.
 func (s *Settled) ModelLength() int {

@@ -169,7 +169,6 @@ func TestJobSettleRefuses(t *testing.T) {
 	const curious = "sum.adversary = \"curious\"\n"
 	settled, seeds := c.settleJob(3, vectorJob+curious)
 	for more, path := range map[string]string{
-		curious + "metrics.share = 0.1":                           "metrics.share",
 		curious + "privacy = { clip = 1.0, clip_quantile = 0.5 }": "privacy.clip_quantile",
 		"sum.protocol = \"oneshot\"":                              "sum.committee",
 	} {
@@ -183,7 +182,9 @@ func TestJobSettleRefuses(t *testing.T) {
 		`model = { name = "logistic", features = 2, classes = 2 }`, 1)
 	const instant = "privacy = { noise = \"skellam\", epsilon = 9.0, clip = 1.0, " +
 		"submit_after = \"1s\" }"
-	for _, text := range []string{trains + curious, vectorJob + curious + instant} {
+	const measured = "metrics.share = 0.1\nprivacy.clip = 1.0\n"
+	for _, text := range []string{trains + curious, vectorJob + curious + instant,
+		vectorJob + curious + measured} {
 		result, _ := c.call("job.settle", map[string]any{"roster": settled["roster"]}, []byte(text))
 		with := map[string]any{"settled": result["settled"], "number": 1}
 		for call, blobs := range map[string][][]byte{"party.new": seeds[:1], "server.new": nil} {

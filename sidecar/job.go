@@ -13,6 +13,7 @@ import (
 	"github.com/hushsum/hushsum"
 	"github.com/hushsum/hushsum/host"
 	"github.com/hushsum/hushsum/internal/fault"
+	declared "github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/job/consent"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/learning"
@@ -30,13 +31,16 @@ var jobCalls = map[string]handler{
 // job is a Participant or a Coordinator that runs next to the calls. The program asks what is next
 // (job.next waits for it), works, and answers.
 type job struct {
-	cancel context.CancelFunc
-	events chan jobEvent
+	cancel   context.CancelFunc
+	events   chan jobEvent
+	numbers  string // of vectors, in questions and answers
+	measures bool   // loss and accuracy come with each vector
 
 	mutex sync.Mutex
 	// handed receives the answer to the question that the program was given last; nil: it has
 	// answered. Its answer belongs to that question, whatever was asked since.
 	handed chan<- jobAnswer
+	asked  string // the event that it answers
 }
 
 // jobEvent reports what happens in a job.
@@ -47,7 +51,7 @@ type jobEvent struct {
 	err    error
 }
 
-// jobEventJSON says what happened: "work" and "apply" wait for an answer, "end" is the
+// jobEventJSON says what happened: "work", "apply" and "round" wait for an answer, "end" is the
 // last.
 type jobEventJSON struct {
 	Event   string `json:"event"`
@@ -58,13 +62,25 @@ type jobEventJSON struct {
 	Text    string `json:"text,omitempty"`
 	Rounds  int    `json:"rounds,omitempty"`
 	Lost    int    `json:"lost,omitempty"`
+	// Metric has the means of what parties measured, of "round".
+	Metric *declared.Metric `json:"metric,omitempty"`
+	Spent  *claimed         `json:"spent,omitempty"` // by then; left out without noise
 }
 
-// jobAnswer is a vector with its weight, or why there is none.
+// jobAnswer is a vector with its weight and metrics, or why there is none, or whether to stop.
 type jobAnswer struct {
-	vector []float64
-	weight int
-	absent string
+	vector         []byte
+	weight         int
+	loss, accuracy float64
+	absent         string
+	stop           bool
+}
+
+// update returns an answer as what a party submits.
+func update[F hushsum.Float](a jobAnswer) (u hushsum.Update[F], err error) {
+	u.Samples, u.Loss, u.Accuracy = a.weight, a.loss, a.accuracy
+	u.Vector, err = floats[F](a.vector)
+	return u, err
 }
 
 // errAbsent is the reason that a party or a coordinator gives itself.
@@ -138,12 +154,14 @@ func partyOf(e hushsum.Event) *int {
 
 // start runs a job, whose last event is its end.
 func (s *sidecar) start(
-	run func(ctx context.Context, j *job) (jobEvent, error),
+	settled *hushsum.Settled, numbers string, run func(ctx context.Context, j *job) (jobEvent, error),
 ) (*job, uint64, error) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	j := &job{
-		cancel: cancel,
-		events: make(chan jobEvent, 256),
+		cancel:   cancel,
+		events:   make(chan jobEvent, 256),
+		numbers:  numbers,
+		measures: settled.Job().Metrics.Share > 0,
 	}
 	id, err := s.add(j)
 	if err != nil {
@@ -203,9 +221,13 @@ func joinJob(s *sidecar, r *request) (any, [][]byte, error) {
 		Rows        uint64 `json:"rows"`   // of a job that trains its model itself
 		Member      bool   `json:"member"` // of the committee of one-message sums
 		Policy      string `json:"policy"` // a file of the party's terms; empty: none
+		Numbers     string `json:"numbers"`
 		storeParameters
 	}
 	if err := r.takeWith(&with); err != nil {
+		return nil, nil, err
+	}
+	if err := checkNumbers(with.Numbers); err != nil {
 		return nil, nil, err
 	}
 	if err := r.need(1 + min(1, len(with.State))); err != nil {
@@ -238,7 +260,8 @@ func joinJob(s *sidecar, r *request) (any, [][]byte, error) {
 		return s.help(r, &hushsum.Member{Job: settled, Identity: identity, Dialer: dialer, Lost: lost},
 			with.storeParameters)
 	}
-	p := &hushsum.Participant[float64]{Job: settled, Identity: identity, Lost: lost}
+	p := &taking{Participant: hushsum.Participant[float64]{Job: settled, Identity: identity,
+		Dialer: dialer, Lost: lost}, identity: identity}
 	index, known := settled.Roster().Index(identity.Public().(ed25519.PublicKey))
 	if !known {
 		return nil, nil, fault.New(hushsum.ErrPeer, "use an identity of the roster",
@@ -257,7 +280,6 @@ func joinJob(s *sidecar, r *request) (any, [][]byte, error) {
 			return nil, nil, err
 		}
 	}
-	p.Dialer = dialer
 	if settled.Trains() {
 		rows, err := lookup[*learning.Dataset](s, with.Rows, "rows")
 		if err != nil {
@@ -271,25 +293,45 @@ func joinJob(s *sidecar, r *request) (any, [][]byte, error) {
 			return nil, nil, err
 		}
 	}
-	_, id, err := s.start(func(ctx context.Context, j *job) (jobEvent, error) {
-		if !settled.Trains() {
-			p.Work = func(
-				ctx context.Context, r hushsum.Round[float64],
-			) (u hushsum.Update[float64], err error) {
-				a, err := j.ask(ctx, jobEvent{
-					jobEventJSON: jobEventJSON{Event: "work", Round: r.Number},
-					blobs:        [][]byte{floatBlob(r.Model)},
-				})
-				u.Vector, u.Samples = a.vector, a.weight
-				return u, err
-			}
-		}
-		p.Progress = func(e hushsum.Event) { j.progress(ctx, e, ownText(e), nil) }
-		model, err := p.Run(ctx)
-		clear(identity)
-		return jobEvent{blobs: [][]byte{floatBlob(weightsOf(settled, model))}}, err
+	run := takePart[float64]
+	if with.Numbers == float32s {
+		run = takePart[float32]
+	}
+	_, id, err := s.start(settled, with.Numbers, func(ctx context.Context, j *job) (jobEvent, error) {
+		return run(ctx, j, p)
 	})
 	return jobJSON{Job: id}, nil, err
+}
+
+// taking is a Participant whose vectors may be of the other type.
+type taking struct {
+	hushsum.Participant[float64]
+	identity ed25519.PrivateKey
+}
+
+// takePart takes part with a program that holds vectors as F.
+func takePart[F hushsum.Float](ctx context.Context, j *job, of *taking) (jobEvent, error) {
+	p := hushsum.Participant[F]{Job: of.Job, Identity: of.Identity, Dialer: of.Dialer, Store: of.Store,
+		Key: of.Key, Counter: of.Counter, Policy: of.Policy, Book: of.Book, Lost: of.Lost}
+	p.Progress = func(e hushsum.Event) { j.progress(ctx, e, ownText(e), nil) }
+	if work, same := any(of.Work).(func(
+		context.Context, hushsum.Round[F]) (hushsum.Update[F], error)); same && of.Job.Trains() {
+		p.Work = work
+	} else {
+		p.Work = func(ctx context.Context, r hushsum.Round[F]) (u hushsum.Update[F], err error) {
+			a, err := j.ask(ctx, jobEvent{
+				jobEventJSON: jobEventJSON{Event: "work", Round: r.Number},
+				blobs:        [][]byte{floatBlob(r.Model)},
+			})
+			if err != nil {
+				return u, err
+			}
+			return update[F](a)
+		}
+	}
+	model, err := p.Run(ctx)
+	clear(of.identity)
+	return jobEvent{blobs: [][]byte{floatBlob(weightsOf(of.Job, model))}}, err
 }
 
 // help has a member of a committee help until the job is done.
@@ -309,7 +351,7 @@ func (s *sidecar) help(
 	if m.Store, m.Counter, m.Key, err = where.store(r, 1); err != nil {
 		return nil, nil, err
 	}
-	_, id, err := s.start(func(ctx context.Context, j *job) (jobEvent, error) {
+	_, id, err := s.start(m.Job, float64s, func(ctx context.Context, j *job) (jobEvent, error) {
 		m.Progress = func(e hushsum.Event) { j.progress(ctx, e, ownText(e), nil) }
 		return jobEvent{}, m.Run(ctx)
 	})
@@ -317,7 +359,7 @@ func (s *sidecar) help(
 }
 
 // weightsOf returns the weights of a model, without the state that rules keep between rounds.
-func weightsOf(s *hushsum.Settled, model []float64) []float64 {
+func weightsOf[F hushsum.Float](s *hushsum.Settled, model []F) []F {
 	return model[:min(len(model), s.Length())]
 }
 
@@ -336,10 +378,15 @@ func coordinateJob(s *sidecar, r *request) (any, [][]byte, error) {
 		Address   string  `json:"address"`   // host:port; port 0: any
 		Committee string  `json:"committee"` // the same for members; empty: there is no committee
 		StepTime  float64 `json:"step_time"`
-		Apply     bool    `json:"apply"` // the program makes models from means, and no rule of the job
+		Apply     bool    `json:"apply"`  // the program makes models from means, and no rule of the job
+		Rounds    bool    `json:"rounds"` // the program is told of each round, and may stop the job
+		Numbers   string  `json:"numbers"`
 		storeParameters
 	}
 	if err := r.takeWith(&with); err != nil {
+		return nil, nil, err
+	}
+	if err := checkNumbers(with.Numbers); err != nil {
 		return nil, nil, err
 	}
 	if err := r.need(2 + min(1, len(with.State))); err != nil {
@@ -362,11 +409,13 @@ func coordinateJob(s *sidecar, r *request) (any, [][]byte, error) {
 		return nil, nil, fieldError("step_time", "give seconds, such as 30", "%v is not a time",
 			with.StepTime)
 	}
-	c := &hushsum.Coordinator[float64]{
-		Job:      settled,
-		StepTime: time.Duration(with.StepTime * float64(time.Second)),
+	c := &leading{first: r.blobs[1], apply: with.Apply, rounds: with.Rounds, stored: with.State != ""}
+	c.Job, c.StepTime = settled, time.Duration(with.StepTime*float64(time.Second))
+	lead, begin := coordinated[float64], check[float64]
+	if with.Numbers == float32s {
+		lead, begin = coordinated[float32], check[float32]
 	}
-	if err := begin(c, r.blobs[1], with.Apply, with.State != ""); err != nil {
+	if err := begin(c); err != nil {
 		return nil, nil, err
 	}
 	if c.Store, c.Counter, c.Key, err = with.store(r, 2); err != nil {
@@ -402,54 +451,115 @@ func coordinateJob(s *sidecar, r *request) (any, [][]byte, error) {
 		}
 		c.Committee, out.Committee = members, members.Address()
 	}
-	_, out.Job, err = s.start(func(ctx context.Context, j *job) (jobEvent, error) {
+	run := func(ctx context.Context, j *job) (jobEvent, error) {
 		defer shut()
-		if with.Apply {
-			c.Apply = func(d hushsum.Done[float64]) ([]float64, error) {
-				a, err := j.ask(ctx, jobEvent{
-					jobEventJSON: jobEventJSON{Event: "apply", Round: d.Number, Parties: d.Parties},
-					blobs:        [][]byte{floatBlob(d.Mean), floatBlob(d.Model)},
-				})
-				return a.vector, err
-			}
-		}
-		c.Progress = func(e hushsum.Event) { j.progress(ctx, e, e.String(), partyOf(e)) }
-		result, err := c.Run(ctx)
-		if err != nil {
-			return jobEvent{}, err
-		}
-		return jobEvent{
-			jobEventJSON: jobEventJSON{Rounds: result.Rounds, Lost: result.Lost},
-			blobs:        [][]byte{floatBlob(weightsOf(settled, result.Model))},
-		}, nil
-	})
+		return lead(ctx, j, c)
+	}
+	_, out.Job, err = s.start(settled, with.Numbers, run)
 	if err != nil {
 		shut()
 	}
 	return out, nil, err
 }
 
-// begin sets the model that a coordinator begins with, and what makes the next models.
-func begin(c *hushsum.Coordinator[float64], first blob, program, stored bool) (err error) {
-	s := c.Job
+// leading is a Coordinator whose models may be of the other type.
+type leading struct {
+	hushsum.Coordinator[float64]
+	first         blob // model
+	apply, rounds bool // the program makes models, and is told of rounds
+	stored        bool
+}
+
+// check returns an error if a coordinator cannot begin.
+func check[F hushsum.Float](of *leading) error {
+	_, err := begun[F](of)
+	return err
+}
+
+// begun returns a coordinator with the model that it begins with, and what makes the next models.
+func begun[F hushsum.Float](of *leading) (c *hushsum.Coordinator[F], err error) {
+	s := of.Job
+	c = &hushsum.Coordinator[F]{Job: s, Listener: of.Listener, Committee: of.Committee,
+		StepTime: of.StepTime, Store: of.Store, Key: of.Key, Counter: of.Counter}
 	switch {
-	case !s.Trains() && len(first.bytes) > 0:
-		c.Model, err = modelOf(s, first)
-	case s.Trains() && (program || len(first.bytes) > 0):
-		return fault.New(hushsum.ErrConfig, "leave both out", "the job makes its models itself, and "+
+	case !s.Trains() && len(of.first.bytes) > 0:
+		c.Model, err = modelOf[F](s, of.first)
+	case s.Trains() && (of.apply || len(of.first.bytes) > 0):
+		err = fault.New(hushsum.ErrConfig, "leave both out", "the job makes its models itself, and "+
 			"takes neither a model nor a function that makes one")
 	case s.Trains():
-		c.Model, err = training.First(s)
+		var first []float64
+		first, err = training.First(s)
+		c.Model = converted[F](first)
 	}
-	if err != nil || program {
-		return err
+	if err != nil || of.apply || s.Averages() {
+		return c, err
 	}
-	if stored && !s.Trains() && training.Remembers(s) {
-		return s.Job().Mistake("server.rule", "leave out the state, or make the models yourself",
+	if of.stored && !s.Trains() && training.Remembers(s) {
+		return c, s.Job().Mistake("server.rule", "leave out the state, or make the models yourself",
 			"what it remembers about vectors lasts as long as the process, and is in no state")
 	}
-	c.Apply, err = training.Apply(s)
-	return err
+	wide, err := training.Apply(s)
+	c.Apply = func(d hushsum.Done[F]) ([]F, error) {
+		next, err := wide(hushsum.Done[float64]{Number: d.Number, Parties: d.Parties, Sum: d.Sum,
+			Broadcast: d.Broadcast, Mean: converted[float64](d.Mean), Model: converted[float64](d.Model)})
+		return converted[F](next), err
+	}
+	return c, err
+}
+
+// converted returns numbers of another type, or those that are of it.
+func converted[To, From hushsum.Float](x []From) []To {
+	if same, is := any(x).([]To); is || x == nil {
+		return same
+	}
+	y := make([]To, len(x))
+	for i, v := range x {
+		y[i] = To(v)
+	}
+	return y
+}
+
+// coordinated runs a coordinator that holds models as F.
+func coordinated[F hushsum.Float](ctx context.Context, j *job, of *leading) (jobEvent, error) {
+	c, err := begun[F](of)
+	if err != nil {
+		return jobEvent{}, err
+	}
+	if of.apply {
+		c.Apply = func(d hushsum.Done[F]) ([]F, error) {
+			a, err := j.ask(ctx, jobEvent{
+				jobEventJSON: jobEventJSON{Event: "apply", Round: d.Number, Parties: d.Parties},
+				blobs:        [][]byte{floatBlob(d.Mean), floatBlob(d.Model)},
+			})
+			if err != nil {
+				return nil, err
+			}
+			return floats[F](a.vector)
+		}
+	}
+	if of.rounds {
+		c.Round = func(d hushsum.Done[F]) (bool, error) {
+			e := jobEventJSON{Event: "round", Round: d.Number, Parties: d.Parties, Lost: d.Lost,
+				Metric: d.Metric}
+			if d.Spent != nil {
+				of := said(*d.Spent)
+				e.Spent = &of
+			}
+			a, err := j.ask(ctx, jobEvent{jobEventJSON: e,
+				blobs: [][]byte{floatBlob(d.Mean), floatBlob(weightsOf(c.Job, d.Model))}})
+			return a.stop, err
+		}
+	}
+	c.Progress = func(e hushsum.Event) { j.progress(ctx, e, e.String(), partyOf(e)) }
+	result, err := c.Run(ctx)
+	if err != nil {
+		return jobEvent{}, err
+	}
+	return jobEvent{
+		jobEventJSON: jobEventJSON{Rounds: result.Rounds, Lost: result.Lost},
+		blobs:        [][]byte{floatBlob(weightsOf(c.Job, result.Model))},
+	}, nil
 }
 
 // jobCall holds the arguments of calls on a job.
@@ -457,6 +567,10 @@ type jobCall struct {
 	Job    uint64 `json:"job"`
 	Absent string `json:"absent"` // why there is no vector; empty: there is one
 	Weight *int   `json:"weight"` // of the vector; left out: 1
+	// Loss and Accuracy come with a vector where the job sums metrics, and nowhere else.
+	Loss     *float64 `json:"loss"`
+	Accuracy *float64 `json:"accuracy"`
+	Stop     bool     `json:"stop"` // the job after this round
 }
 
 func (s *sidecar) job(r *request) (*job, *jobCall, error) {
@@ -484,7 +598,7 @@ func nextOfJob(s *sidecar, r *request) (any, [][]byte, error) {
 		}
 		if e.answer != nil {
 			j.mutex.Lock()
-			j.handed = e.answer
+			j.handed, j.asked = e.answer, e.Event
 			j.mutex.Unlock()
 		}
 		return e.jobEventJSON, e.blobs, nil
@@ -499,24 +613,54 @@ func answerJob(s *sidecar, r *request) (any, [][]byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	answer := jobAnswer{absent: with.Absent, weight: or(with.Weight, 1)}
-	if with.Absent == "" {
-		if err := r.need(1); err != nil {
-			return nil, nil, err
-		}
-		if answer.vector, err = floats[float64](bytes.Clone(r.blobs[0].bytes)); err != nil {
-			return nil, nil, requestError("", "the vector: %v", err)
-		}
+	answer := jobAnswer{absent: with.Absent, weight: or(with.Weight, 1), stop: with.Stop,
+		loss: or(with.Loss, 0), accuracy: or(with.Accuracy, 0)}
+	j.mutex.Lock()
+	handed, asked := j.handed, j.asked
+	j.mutex.Unlock()
+	switch {
+	case handed == nil:
+		return nil, nil, requestError("answer each work, apply or round once",
+			"nothing waits for an answer")
+	case asked == "round" || with.Absent != "":
+		err = r.need(0)
+	default:
+		err = j.vector(asked, with, r, &answer)
+	}
+	if err != nil {
+		return nil, nil, err
 	}
 	j.mutex.Lock()
-	handed := j.handed
-	j.handed = nil
-	j.mutex.Unlock()
-	if handed == nil {
-		return nil, nil, requestError("answer each work or apply once", "nothing waits for an answer")
+	defer j.mutex.Unlock()
+	if j.handed == handed { // nobody has answered meanwhile
+		j.handed = nil
+		handed <- answer
 	}
-	handed <- answer
 	return nil, nil, nil
+}
+
+// vector takes the vector of an answer to work or apply.
+func (j *job) vector(asked string, with *jobCall, r *request, answer *jobAnswer) error {
+	if err := r.need(1); err != nil {
+		return err
+	}
+	measured := with.Loss != nil && with.Accuracy != nil
+	switch {
+	case asked == "work" && j.measures && !measured:
+		return fieldError("loss", "give loss and accuracy", "the job sums metrics")
+	case asked == "work" && !j.measures && (with.Loss != nil || with.Accuracy != nil):
+		return fieldError("loss", "leave loss and accuracy out, or declare metrics.share",
+			"the job sums no metrics")
+	}
+	size := 8
+	if j.numbers == float32s {
+		size = 4
+	}
+	if answer.vector = bytes.Clone(r.blobs[0].bytes); len(answer.vector)%size != 0 {
+		return requestError("", "the vector: %d bytes are not numbers of %d bytes each",
+			len(answer.vector), size)
+	}
+	return nil
 }
 
 func stopJob(s *sidecar, r *request) (any, [][]byte, error) {

@@ -19,7 +19,8 @@ func TestLateAnswer(t *testing.T) {
 		told := make(chan string, 1)
 		go func() {
 			v, err := j.ask(ctx, jobEvent{jobEventJSON: jobEventJSON{Event: "work", Round: round}})
-			told <- fmt.Sprint(v.vector, err)
+			u, _ := update[float64](v)
+			told <- fmt.Sprint(u.Vector, err)
 		}()
 		return told
 	}

@@ -88,6 +88,9 @@ func (s *sidecar) oneshotJob(id uint64) (*declared.Settled, *oneshot.Config, err
 	if settled.Trains() {
 		return nil, nil, sessions(settled)
 	}
+	if err := unmeasured(settled); err != nil {
+		return nil, nil, err
+	}
 	config, err := oneshotConfig(settled)
 	return settled, config, err
 }

@@ -63,8 +63,9 @@ type settledJSON struct {
 	Length    int          `json:"length"` // of a vector
 	// Tensors make up a vector, if the job declares them.
 	Tensors      []tensorJSON `json:"tensors,omitempty"`
-	Trains       bool         `json:"trains"` // it trains its model itself, on rows
-	Weighs       bool         `json:"weighs"` // vectors have weights
+	Trains       bool         `json:"trains"`   // it trains its model itself, on rows
+	Weighs       bool         `json:"weighs"`   // vectors have weights
+	Measures     bool         `json:"measures"` // loss and accuracy come with vectors
 	MaxWeight    int          `json:"max_weight"`
 	MinSurvivors int          `json:"min_survivors"`
 	StdDev       float64      `json:"std_dev"` // of the noise in a mean of the fewest parties
@@ -94,6 +95,7 @@ func (s *sidecar) settled(settled *declared.Settled) (any, [][]byte, error) {
 		Length:       settled.Length(),
 		Trains:       settled.Trains(),
 		Weighs:       weighs(settled),
+		Measures:     settled.Job().Metrics.Share > 0,
 		MaxWeight:    maxWeight(settled),
 		MinSurvivors: settled.MinSurvivors(),
 		StdDev:       settled.StdDev(settled.MinSurvivors()),
@@ -157,8 +159,6 @@ func settleJob(s *sidecar, r *request) (any, [][]byte, error) {
 func serves(j *declared.Job) error {
 	const advice = "leave it out, or have the service run the job"
 	switch {
-	case j.Metrics.Share > 0:
-		return j.Mistake("metrics.share", advice, "only the service sums metrics")
 	case j.Model.File != "":
 		return j.Mistake("model.file", "write model.tensor or model.length, and give the first model",
 			"only the service reads it")
@@ -336,7 +336,19 @@ func sessions(s *declared.Settled) error {
 		return j.Mistake("privacy.submit_after", "leave it out, or join the job, or coordinate it",
 			"a program's own loop has no instant")
 	}
+	if err := unmeasured(s); err != nil {
+		return err
+	}
 	return pairwise(s)
+}
+
+// unmeasured fails for a job that sums metrics: in a program's own loop nobody says them.
+func unmeasured(s *declared.Settled) error {
+	if s.Job().Metrics.Share == 0 {
+		return nil
+	}
+	return s.Job().Mistake("metrics.share", "leave it out, or join the job, or coordinate it",
+		"a program's own loop has no metrics")
 }
 
 // pairwise fails for a job whose sums are of one message.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/hushsum/hushsum"
 	declared "github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/masking"
@@ -59,6 +60,9 @@ func newTrial(s *sidecar, r *request) (any, [][]byte, error) {
 		return nil, nil, fieldError("settled", "use hushsum simulate",
 			"one-message sums cannot be tried here")
 	}
+	if err := unmeasured(settled); err != nil {
+		return nil, nil, err
+	}
 	if settled.Hidden() > 0 {
 		return nil, nil, settled.Job().Mistake("parties.hidden", "use hushsum simulate",
 			"no coin is tossed here")
@@ -69,7 +73,7 @@ func newTrial(s *sidecar, r *request) (any, [][]byte, error) {
 		}
 	} else {
 		if err = r.need(1); err == nil {
-			t.model, err = modelOf(settled, r.blobs[0])
+			t.model, err = modelOf[float64](settled, r.blobs[0])
 		}
 	}
 	if err == nil {
@@ -88,8 +92,8 @@ func newTrial(s *sidecar, r *request) (any, [][]byte, error) {
 }
 
 // modelOf reads a model of a job's vectors.
-func modelOf(s *declared.Settled, b blob) ([]float64, error) {
-	model, err := floats[float64](bytes.Clone(b.bytes))
+func modelOf[F hushsum.Float](s *declared.Settled, b blob) ([]F, error) {
+	model, err := floats[F](bytes.Clone(b.bytes))
 	if err != nil {
 		return nil, requestError("", "the model: %v", err)
 	}
@@ -97,7 +101,7 @@ func modelOf(s *declared.Settled, b blob) ([]float64, error) {
 		return nil, requestError("", "the model has %d numbers, the job %d", len(model), s.Length())
 	}
 	for _, x := range model {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
+		if x := float64(x); math.IsNaN(x) || math.IsInf(x, 0) {
 			return nil, requestError("look for what made it in training", "the model has NaN or infinity")
 		}
 	}
@@ -142,7 +146,7 @@ func beginTrial(_ *sidecar, t *trial, _ *trialCall, r *request) (any, [][]byte, 
 		if len(r.blobs) > 1 || t.settled.Trains() {
 			return nil, nil, requestError("leave it out", "the job makes its models itself")
 		}
-		model, err := modelOf(t.settled, r.blobs[0])
+		model, err := modelOf[float64](t.settled, r.blobs[0])
 		if err != nil {
 			return nil, nil, err
 		}

@@ -13,7 +13,6 @@ import (
 // they stay, by "folder.Name" or "folder.Type.Method".
 var kept = []struct{ why, names string }{
 	{"a job of one's own has no file to keep its state in", ".MemoryStore"},
-	{"constrains the type parameter of those that have one", ".Float"},
 	{"a word of a file, of which others are used",
 		"simulation/scenario.AtBegin simulation/scenario.AtReveal " +
 			"simulation/scenario.AtSign simulation/scenario.AtSubmit " +

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .arrays import Arrays, Structure
     from .audit import audit_one_run, audit_scores
     from .frames import rows
-    from .job import Coordinator, Progress, join
+    from .job import Coordinator, Done, Progress, join
     from .noise import sample_noise
     from .party import Mean, Party, Server
     from .settled import Identity, Settled
@@ -47,7 +47,7 @@ __version__ = "0.1.0"
 _LATER = {
     **dict.fromkeys(("Arrays", "Structure"), "arrays"),
     **dict.fromkeys(("audit_one_run", "audit_scores"), "audit"),
-    **dict.fromkeys(("Coordinator", "Progress", "join"), "job"),
+    **dict.fromkeys(("Coordinator", "Done", "Progress", "join"), "job"),
     "Job": "_job",
     "sample_noise": "noise",
     **dict.fromkeys(("Mean", "Party", "Server"), "party"),
@@ -59,8 +59,9 @@ _LATER = {
 
 __all__ = [
     "Answer", "Answers", "Arrays", "Budget", "BudgetError", "Calibration", "Claim", "ConfigError",
-    "Coordinator", "Error", "Identity", "Job", "JobError", "Ledger", "Mean", "MessageError", "Party",
-    "ProcessError", "Progress", "Queries", "RequestError", "Server", "Settled", "SidecarError", "Simulation",
+    "Coordinator", "Done", "Error", "Identity", "Job", "JobError", "Ledger", "Mean", "MessageError",
+    "Party", "ProcessError", "Progress", "Queries", "RequestError", "Server", "Settled",
+    "SidecarError", "Simulation",
     "StateError", "StatementError", "Structure", "TooFewError", "audit_one_run", "audit_scores",
     "calibrate", "delta", "epsilon", "join", "query", "rows", "sample_noise", "simulate",
 ]

@@ -14,12 +14,40 @@ import numpy as np
 from . import _sidecar
 from . import federation as _federation
 from ._declared import Declared
+from .accounting import Claim, _claim
 from .arrays import Arrays
 from .attempts import Attempts, not_finite, warn
 from .errors import ConfigError, Error
 from .records import Records
 from .settled import Identity, Settled, seed_of, settled_of
 from .training import Rows, rows_of, working
+
+
+@dataclass(frozen=True)
+class Done:
+    """A round that gave a sum, at its coordinator.
+
+    Attributes:
+        round: of the job, from 1.
+        parties: roster indices of those in the sum.
+        model: what follows from the sum.
+        mean: of the updates, with the noise; ``None`` in a job that trains its model itself.
+        lost: how many rounds gave no sum until now.
+        loss, accuracy: the means of what parties measured, and ``loss_dev``, ``accuracy_dev`` the
+            standard deviations of the noise in them; ``None`` without ``metrics.share``.
+        spent: what the parties have spent by now; ``None`` without noise.
+    """
+
+    round: int
+    parties: list[int]
+    model: Any
+    mean: Any = None
+    lost: int = 0
+    loss: float | None = None
+    accuracy: float | None = None
+    loss_dev: float | None = None
+    accuracy_dev: float | None = None
+    spent: Claim | None = None
 
 
 @dataclass(frozen=True)
@@ -45,6 +73,11 @@ Train = Callable[..., Any]
 """Gets the model; returns an update of the same structure, or a tuple of an update, its
 weight and metrics. If it must be given two parameters, the second is the round. Where the unit
 of the job is a record it gets the model and records, and returns their gradients."""
+
+
+Evaluate = Callable[[Any], tuple[float, float]]
+"""Gets the model that a round begins with; returns its mean loss and accuracy on the party's
+rows."""
 
 
 def _address(url: str) -> str:
@@ -76,8 +109,9 @@ class _Job(_sidecar.Remote):
             if event["event"] == "end":
                 return
 
-    def answer(self, vector: _sidecar.Blob, **weight: int) -> None:
-        self._sidecar.call("job.answer", {"job": self._identifier, **weight}, [vector])
+    def answer(self, vector: _sidecar.Blob | None, **more: Any) -> None:
+        blobs: list[bytes | _sidecar.Blob] = [] if vector is None else [vector]
+        self._sidecar.call("job.answer", {"job": self._identifier, **more}, blobs)
 
     def absent(self, reason: str) -> None:
         self._sidecar.call("job.answer", {"job": self._identifier, "absent": reason})
@@ -113,6 +147,7 @@ def join(
     identity: Identity,
     train: Train | None = None,
     rows: Any = None,
+    evaluate: Evaluate | None = None,
     url: str | None = None,
     coordinator: str | None = None,
     state: str | Path | None = None,
@@ -155,6 +190,11 @@ def join(
             too, and if every call fails an ``Error`` is raised in the end; KeyboardInterrupt ends
             taking part. Of an exception about drawn records only type and place are told, and no
             number of records: its text may name them.
+        evaluate: in a job with ``metrics.share``, called for each round before ``train``, with
+            the model; it returns the mean loss (0 to 10) and accuracy on this party's rows, which
+            are summed under the same noise as the updates. ``None``: ``train`` returns them, as
+            ``{"loss": …, "accuracy": …}`` behind its update and weight. An exception counts as
+            one of ``train``.
         progress: called for each step; https: for each round that ``train`` was called for.
         url: tcp: ``tcp://host:port`` of the :class:`Coordinator`; of a member its
             ``committee_url``.
@@ -210,7 +250,7 @@ def join(
                 advice="give the file of the roster that the parties have agreed on",
             )
         return _federation.join(
-            job, identity=identity, train=train, rows=rows, roster=roster,
+            job, identity=identity, train=train if evaluate is None else _measuring(train, evaluate), rows=rows, roster=roster,
             fingerprint=fingerprint, federation=federation, folder=folder, policy=policy,
             accept=accept, least_number=int(least_number), spent=int(spent),
             tell=lambda r, what: tell(Progress(f"round {r}: {what}", r, 0, [])),
@@ -226,12 +266,17 @@ def join(
     member = settled.committee is not None and train is None and rows is None
     if not member:
         rows_of(settled.trains, rows, train, settled.coins is not None)
+    if evaluate is not None and not settled.measures:
+        raise ConfigError("the job sums no metrics", kind="config", field="evaluate",
+                          advice="leave it out, or declare metrics.share")
     records = Records(rows, settled.coins) if settled.coins is not None else None
     where, keys = _state(key, state)
     if not where:
         warn(_forgets(settled, member), UserWarning)
     call = {"settled": settled.identifier, "address": address, "coordinator": coordinator,
             "least_number": int(least_number), "spent": int(spent), **where}
+    numbers = _numbers(settled)
+    call["numbers"] = numbers
     if policy is not None:
         call["policy"] = str(Path(policy).absolute())
     with contextlib.ExitStack() as stack:
@@ -248,17 +293,21 @@ def join(
                     tell(_progress(event))
                     continue
                 if event["event"] == "end":
-                    last = settled.read(blobs[0]) if blobs else None
+                    last = settled.read(blobs[0], numbers) if blobs else None
                     continue
                 round = event["round"]
                 try:
-                    model, weighs = settled.read(blobs[0]), {}
+                    model = settled.read(blobs[0], numbers)
+                    weighs: dict[str, float] = {}
                     if records is not None and train is not None:
                         vector = _sidecar.shared(
                             records.sum(train, model, settled.structure).data)
                     else:
-                        update, weight = _parts(working(train)(model, round))
-                        vector, weighs = _checked(settled, update), settled.weight(weight)
+                        measured = None if evaluate is None else evaluate(model)
+                        update, weight, metrics = _parts(working(train)(model, round))
+                        vector = _checked(settled, update, numbers)
+                        weighs = {**settled.weight(weight),
+                                  **_measures(settled, measured, metrics)}
                 except Exception as err:
                     _hear(tell, round, f"absent: {attempts.said(err)}")
                     taking.absent(f"{type(err).__name__}")
@@ -288,9 +337,51 @@ def _interrupted(what: str, state: str | Path | None) -> KeyboardInterrupt:
     return KeyboardInterrupt(f"{what} was interrupted; {kept}")
 
 
-def _checked(settled: Settled, update: Any) -> _sidecar.Blob:
+def _measuring(train: Train, evaluate: Evaluate) -> Train:
+    """Return a training function that returns what ``evaluate`` does behind its update."""
+    run = working(train)
+
+    def both(model: Any, round: int) -> tuple[Any, float | None, dict[str, float]]:
+        loss, accuracy = evaluate(model)
+        update, weight, _ = _parts(run(model, round))
+        return update, weight, {"loss": float(loss), "accuracy": float(accuracy)}
+
+    return both
+
+
+def _numbers(settled: Settled) -> str:
+    """Return the type in which the sidecar and this process exchange models and vectors."""
+    if settled.trains or settled.coins is not None:  # a rounded sum is none of bounded records
+        return "float64"
+    return settled.structure.numbers
+
+
+def _measures(
+    settled: Settled, measured: tuple[float, float] | None, metrics: Any,
+) -> dict[str, float]:
+    """Return what a call says of loss and accuracy, of ``evaluate`` or ``train``."""
+    if not settled.measures:
+        return {}
+    if measured is None and isinstance(metrics, dict) and {"loss", "accuracy"} <= metrics.keys():
+        measured = metrics["loss"], metrics["accuracy"]
+    if measured is None:
+        raise ConfigError(
+            "the job sums metrics, and nobody measured any", kind="config", field="evaluate",
+            advice='give evaluate, or have train return an update, its weight and {"loss": ..., '
+            '"accuracy": ...}',
+        )
+    loss, accuracy = (float(x) for x in measured)
+    if not (np.isfinite(loss) and np.isfinite(accuracy)):
+        raise ConfigError(
+            "the loss or the accuracy is NaN or infinite", kind="config", field="evaluate",
+            advice="look for what made it in the rows or in the model",
+        )
+    return {"loss": loss, "accuracy": accuracy}
+
+
+def _checked(settled: Settled, update: Any, numbers: str) -> _sidecar.Blob:
     """Write a vector now, so that what is wrong with it is the training function's fault."""
-    room = np.empty(settled.structure.size, "<f8")
+    room = np.empty(settled.structure.size, np.dtype(numbers).newbyteorder("<"))
     settled.structure.write(update, room)
     if not np.isfinite(room).all():
         raise not_finite(settled.structure.not_finite(update) or "")
@@ -307,16 +398,16 @@ def _absentees(settled: Settled, here: set[int]) -> str:
             f"{settled.min_survivors}: not here {', '.join(away[:5])}{more}")
 
 
-def _parts(update: Any) -> tuple[Any, float | None]:
-    """Return an update and its weight. Metrics are the training function's own affair."""
+def _parts(update: Any) -> tuple[Any, float | None, Any]:
+    """Return an update, its weight and its metrics."""
     if isinstance(update, tuple):
         if len(update) != 3:
             raise ConfigError(
                 f"the training function returned {len(update)} values", kind="config",
                 field="train", advice="return an update, or an update, its weight and metrics",
             )
-        return update[0], update[1]
-    return update, None
+        return update[0], update[1], update[2]
+    return update, None, None
 
 
 class Coordinator(_Job):
@@ -331,6 +422,7 @@ class Coordinator(_Job):
         committee_url: str | None = None,
         model: Arrays | None = None,
         apply: Callable[[Any, Any], Arrays] | None = None,
+        on_round: Callable[[Done], Any] | None = None,
         step_time: float = 0.0,
         state: str | Path | None = None,
         key: bytes | None = None,
@@ -347,23 +439,29 @@ class Coordinator(_Job):
                 model itself begins with its own.
             apply: returns the next model from the model and the mean of the updates;
                 ``None``: the server's rule of the job does.
+            on_round: called after each round that gave a sum, with a :class:`Done`, for checkpoints
+                and early stops: if it returns true the job ends with that model. An exception ends
+                :meth:`run`; run again from its state, the job asks about the same round again.
             step_time: seconds that a step waits for connected parties; 0: as the job says.
             state, key: as for :func:`join`.
         """
         settled = settled_of(job)
-        start: bytes | _sidecar.Blob = b"" if model is None else settled.structure.blob(model)
+        self._numbers = _numbers(settled)
+        start: bytes | _sidecar.Blob = (
+            b"" if model is None else settled.structure.blob(model, self._numbers))
         where, keys = _state(key, state)
         if settled.committee is not None:
             where["committee"] = _address(committee_url or url.rpartition(":")[0] + ":0")
         result, _ = settled._sidecar.call(
             "job.coordinate",
             {"settled": settled.identifier, "address": _address(url),
-             "step_time": float(step_time), "apply": apply is not None, **where},
+             "step_time": float(step_time), "apply": apply is not None,
+             "rounds": on_round is not None, "numbers": self._numbers, **where},
             [seed_of(identity), start, *keys],
         )
         super().__init__(settled._sidecar, result["job"])
         self.settled = settled
-        self._apply = apply
+        self._apply, self._on_round = apply, on_round
         self._state = state
         self.url: str = "tcp://" + result["address"]  #: where it listens
         members = result.get("committee")
@@ -385,6 +483,9 @@ class Coordinator(_Job):
             return self._run(progress or (lambda p: None))
         except KeyboardInterrupt:
             raise _interrupted("Coordinator.run", self._state) from None
+        except Exception:  # of apply or on_round, say: nobody answers any more
+            self.close()
+            raise
 
     def _run(self, tell: Callable[[Progress], None]) -> Any:
         s = self.settled
@@ -403,7 +504,18 @@ class Coordinator(_Job):
                 tell(step)
             elif event["event"] == "end":
                 self.close()
-                return s.read(blobs[0])
+                return s.read(blobs[0], self._numbers)
+            elif event["event"] == "round" and self._on_round is not None:
+                self.answer(None, stop=bool(self._on_round(self._done(event, blobs))))
             elif self._apply is not None:
-                self.answer(s.structure.blob(self._apply(s.read(blobs[1]), s.read(blobs[0]))))
+                mean, model = (s.read(b, self._numbers) for b in blobs)
+                self.answer(s.structure.blob(self._apply(model, mean), self._numbers))
         raise Error("the job ended without a model")
+
+    def _done(self, event: dict[str, Any], blobs: list[bytes]) -> Done:
+        mean = self.settled.read(blobs[0], self._numbers) if blobs[0] else None
+        spent = event.get("spent")
+        return Done(
+            event["round"], list(event.get("parties") or ()),
+            self.settled.read(blobs[1], self._numbers), mean, event.get("lost", 0),
+            spent=None if spent is None else _claim(spent), **(event.get("metric") or {}))

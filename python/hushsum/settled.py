@@ -129,6 +129,7 @@ class Settled:
         length: numbers of a vector.
         trains: whether the job trains its model itself, on rows.
         weighs: whether means are weighted.
+        measures: whether loss and accuracy are summed with the updates.
         max_weight: the largest weight of an update, 0 if they have none.
         min_survivors: the fewest parties in a sum.
         std_dev: of the noise in each number of a mean of so few, in the vectors' units.
@@ -162,6 +163,7 @@ class Settled:
         self.length: int = result["length"]
         self.trains: bool = result["trains"]
         self.weighs: bool = result["weighs"]
+        self.measures: bool = result["measures"]
         self.max_weight: int = result["max_weight"]
         self.min_survivors: int = result["min_survivors"]
         self.std_dev: float = result["std_dev"]

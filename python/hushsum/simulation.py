@@ -188,7 +188,7 @@ def simulate(
                             attempts.simulated(i, records[i])
                             vectors = [_sidecar.shared(made.data)]
                         else:
-                            update, weight = _parts(train(settled.read(vector), parties[i]))
+                            update, weight, _ = _parts(train(settled.read(vector), parties[i]))
                             vectors = [structure.blob(update)]
                             add |= settled.weight(weight)
                             if settled.weighs and weight is None and not unweighted:

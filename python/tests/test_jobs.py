@@ -16,7 +16,7 @@ import hushsum
 from rounds import close_to, identities, job
 
 
-def run_job(settled, keys, coordinator, trains, progress=None, rows=False, **more):
+def run_job(settled, keys, coordinator, trains, progress=None, rows=False, joined=None, **more):
     """Run a coordinator and parties; return the last model and what parties returned."""
     running = hushsum.Coordinator(settled, identity=coordinator, **{"step_time": 60.0, **more})
     out: dict[str, object] = {}
@@ -25,7 +25,7 @@ def run_job(settled, keys, coordinator, trains, progress=None, rows=False, **mor
         try:
             out[name] = hushsum.join(settled, url=running.url, identity=key,
                                      coordinator=coordinator.public,
-                                     **{"rows" if rows else "train": train})
+                                     **{"rows" if rows else "train": train}, **(joined or {}))
         except hushsum.Error as e:
             out[name] = e
 
@@ -547,3 +547,104 @@ def test_a_policy_and_a_book_over_tcp(tmp_path) -> None:
     with pytest.raises(hushsum.StateError, match="restore the newest") as e:
         careful(declared("second"), "tcp://127.0.0.1:1", "second")
     assert e.value.kind == "book"
+
+
+def test_rounds_are_seen_and_stop_the_job() -> None:
+    """on_round sees each round's model and mean, and what it returns ends the job."""
+    keys = identities(3)
+    settled = job(rounds=5, length=2, drop_out=0).settle(keys)
+    seen: list[hushsum.Done] = []
+
+    def on_round(done: hushsum.Done) -> bool:
+        seen.append(done)
+        return done.round == 2
+
+    model, out = run_job(settled, keys, hushsum.Identity.generate(), [lambda m: m * 0 + 1] * 3,
+                         on_round=on_round)
+    assert [d.round for d in seen] == [1, 2] and seen[0].parties == [0, 1, 2]
+    assert close_to(seen[0].mean, 1) and close_to(seen[1].model, 2) and close_to(model, 2)
+    assert seen[1].lost == 0 and seen[1].spent is None and seen[1].loss is None
+    assert all(close_to(m, 2) for m in out.values())
+
+
+def test_on_round_may_raise() -> None:
+    """An exception of on_round comes out of run."""
+    keys = identities(3)
+    settled = job(rounds=2, length=2, drop_out=0).settle(keys)
+
+    def on_round(done: hushsum.Done) -> None:
+        raise OSError("the disk is full")
+
+    own = hushsum.Identity.generate()
+    running = hushsum.Coordinator(settled, identity=own, step_time=60.0, on_round=on_round)
+    threads = [threading.Thread(target=joins, daemon=True, args=(settled, running, own, key))
+               for key in keys.values()]
+    for t in threads:
+        t.start()
+    with pytest.raises(OSError, match="the disk is full"):
+        running.run()
+    with pytest.raises(hushsum.Error):  # its job has ended
+        running.run()
+
+
+def joins(settled, running, own, key) -> None:
+    """Take part for as long as the test lasts."""
+    try:
+        hushsum.join(settled, url=running.url, identity=key, coordinator=own.public,
+                     train=lambda m: m + 1)
+    except hushsum.Error:
+        pass
+
+
+def measured(rounds: int) -> hushsum.Job:
+    """Return a job of four numbers that sums metrics."""
+    return dataclasses.replace(job(rounds=rounds, length=4, drop_out=0, clip=1.0),
+                               metrics=hushsum.Job.Metrics(share=0.5))
+
+
+@pytest.mark.parametrize("by_evaluate", [True, False])
+def test_metrics_are_summed(by_evaluate: bool) -> None:
+    """Loss and accuracy are summed, from evaluate or behind the update."""
+    keys = identities(3)
+    settled = measured(2).settle(keys)
+    assert settled.measures and settled.length == 4
+    seen: list[hushsum.Done] = []
+
+    def train(model):
+        update = np.full(4, 0.1)
+        return update if by_evaluate else (update, None, {"loss": 2.0, "accuracy": 0.25})
+
+    more = {"evaluate": lambda model: (2.0, 0.25)} if by_evaluate else {}
+    run_job(settled, keys, hushsum.Identity.generate(), [train] * 3, joined=more,
+            on_round=lambda d: seen.append(d))
+    assert len(seen) == 2
+    for done in seen:
+        assert done.loss == pytest.approx(2, abs=1e-3)
+        assert done.accuracy == pytest.approx(0.25, abs=1e-3)
+        assert done.loss_dev == 0
+
+
+def test_a_job_that_measures_wants_metrics() -> None:
+    keys = identities(3)
+    settled = measured(1).settle(keys)
+    with pytest.warns(RuntimeWarning, match="nobody measured"):
+        with pytest.raises(hushsum.Error):
+            run_job(settled, keys, hushsum.Identity.generate(), [lambda m: m + 0.1] * 3)
+
+
+def test_a_float32_model_stays_one() -> None:
+    """Models of float32 are exchanged as such, by parties and by the coordinator."""
+    keys = identities(3)
+    settled = job(rounds=2, length=6, drop_out=0).settle(
+        keys, like={"w": np.zeros((2, 2), np.float32), "b": np.zeros(2, np.float32)})
+    kinds = set()
+
+    def train(model):
+        kinds.update(a.dtype for a in model.values())
+        return {k: np.ones_like(a) for k, a in model.items()}
+
+    model, out = run_job(settled, keys, hushsum.Identity.generate(), [train] * 3)
+    assert kinds == {np.dtype(np.float32)} and model["w"].dtype == np.float32
+    assert close_to(model["w"], 2)
+    for m in out.values():
+        assert np.array_equal(m["b"], model["b"])

@@ -167,6 +167,7 @@ func (c *coordinating) rule(
 			}{d.Number, len(d.Parties), d.Mean, d.Model})
 			return next.Vector, err
 		}
+	case o.Averages():
 	case training.Remembers(o.Settled):
 		return o.declared.Mistake("server.rule", "use --apply, or fedavg",
 			"what the rule remembers of vectors is in no state, and a coordinator may be started again")
