@@ -59,8 +59,8 @@ func (a *asked) Figures() (out []figure) {
 		if len(x.Cells) < 2 || x.Errors != nil { // a model, whose numbers have units of their own
 			continue
 		}
-		f := figure{ID: "answer-" + strconv.Itoa(i), Caption: fmt.Sprintf("%s (%s); lines are 95 %% "+
-			"intervals", x.Name, strings.TrimSuffix(x.Kind+", "+x.Unit, ", ")), Drawn: cellBars(x)}
+		f := figure{ID: "answer-" + strconv.Itoa(i), Caption: x.Name, Unit: strings.TrimSuffix(x.Kind+
+			", "+x.Unit, ", ") + "; lines are 95 % intervals", Drawn: cellBars(x)}
 		if x.Kind == "quantiles" || x.Kind == "survival" {
 			f.Drawn = curve(x)
 		}
@@ -141,10 +141,11 @@ func curve(a query.Answer) template.HTML {
 	if f.Y.High == f.Y.Low {
 		f.Y.High = f.Y.Low + 1
 	}
-	from, to := answers.Label(a, a.Cells[0]), answers.Label(a, a.Cells[len(a.Cells)-1])
+	name := "time"
 	if a.Kind == "quantiles" {
-		f.X.Low, f.X.High, from, to = 0, 1, "0 % of rows", "100 %"
+		f.X.Low, f.X.High, name = 0, 1, "share of the rows below"
 	}
+	grid(f)
 	drawCurve(f, points)
 	for i, c := range a.Cells {
 		x := f.AtX(points[i].X)
@@ -152,5 +153,5 @@ func curve(a query.Answer) template.HTML {
 			`M%.1f %.1f H%.1f"/>`, x, f.AtY(c.Low), f.AtY(c.High), x-4, f.AtY(c.Low), x+4, x-4, f.AtY(c.High),
 			x+4)
 	}
-	return framed(f, "%.3g", from, to, a.Name+". "+strings.Join(words, "; "))
+	return framed(f, f.AtX, name, a.Name+". "+strings.Join(words, "; "))
 }

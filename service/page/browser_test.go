@@ -160,6 +160,9 @@ func nearlySpent(s *runner.Status) {
 	}
 }
 
+// several has a list of federations in all states.
+func several(s *runner.Status) { hospitals(s); s.Why = "several" }
+
 // scenes are all pages, in states in which an operator needs them.
 var scenes = []scene{
 	{name: "round", width: 1100, set: inRound},
@@ -173,8 +176,12 @@ var scenes = []scene{
 	{name: "answers-phone", width: 360, dark: true, set: answers},
 	{name: "questions", width: 360, set: planned},
 	{name: "more-questions", path: "plan", width: 360, set: answers},
-	{name: "list", path: "/", width: 1100},
-	{name: "list-phone", path: "/", width: 360, dark: true},
+	{name: "wide", width: 1440, set: hangs},
+	{name: "wide-dark", width: 1440, dark: true, set: nearlySpent},
+	{name: "phone-dark", width: 390, dark: true, set: nearlySpent},
+	{name: "list", path: "/", width: 1440, set: several},
+	{name: "list-phone", path: "/", width: 390, dark: true, set: several},
+	{name: "list-light-phone", path: "/", width: 390, set: several},
 	{name: "report", path: "report", width: 900, set: nearlySpent},
 	{name: "report-print", path: "report", width: 900, media: "print", set: nearlySpent},
 	{name: "report-phone", path: "report", width: 360},

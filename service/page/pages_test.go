@@ -40,7 +40,7 @@ func TestPlainPage(t *testing.T) {
 	for _, want := range []string{"paused", "7</b> of 20",
 		"has spent <b>epsilon 3.2000 at delta 1e-05",
 		"for each record of a party, against a server that cheats with any 2 parties",
-		">40 %</progress>", "<td>35 %</td>",
+		">40 %</progress>", `<td class="number">35 %</td>`,
 		"1 here, 1 late, 1 gone, 1 never",
 		"&lt;script&gt;alert", "no sum", "The model has 4 shared numbers",
 		"Waits for <b>1</b> of the committee: notary.", "Resume", "<svg"} {

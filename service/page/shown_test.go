@@ -83,8 +83,23 @@ func newShown() *shown {
 }
 
 func (s *shown) Listing(context.Context) []*runner.Status {
-	out, _ := s.Status(context.Background(), s.status.ID)
-	return []*runner.Status{out}
+	first, _ := s.Status(context.Background(), s.status.ID)
+	all := []*runner.Status{first}
+	if first.Why != "several" {
+		return all
+	}
+	for i, state := range []string{"running", "waiting", "paused", runner.Leaderless, "ended",
+		"ended"} {
+		other := *first
+		other.Name = []string{"diabetes-2026", "stroke-follow-up", "telemetry", "icu-mortality",
+			"sepsis-pilot", "ward-survey"}[i]
+		other.ID, other.State, other.Round = fmt.Sprintf("%064d", i), state, 3*i
+		if other.Spent = spentOf(float64(i) + 0.123456); state == "ended" {
+			other.Round, other.Lost = other.Rounds, i-4
+		}
+		all = append(all, &other)
+	}
+	return all
 }
 
 func (s *shown) Signals(ctx context.Context) page.Signals {

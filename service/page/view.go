@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,29 +21,107 @@ import (
 
 // templates holds the templates of all pages.
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"percent": percent,
-	"parts":   parts,
-	"figures": figures,
-	"class":   func(state string) string { return strings.ReplaceAll(state, " ", "-") },
-	"shape":   shape,
-	"path":    url.PathEscape,
-	"clock":   func(t *time.Time) string { return t.UTC().Format("15:04:05") },
-	"ago":     func(t *time.Time) time.Duration { return time.Since(*t).Round(time.Second) },
-	"left":    left,
-	"bytes":   bytesOf,
-	"states":  states,
-	"stands":  stands,
-	"awaited": awaited,
-	"spends":  answers.Spends,
-	"margin":  answers.Margin,
-	"reversed": func(h []runner.Past) []runner.Past {
-		var out []runner.Past
-		for i := len(h) - 1; i >= 0 && len(out) < 50; i-- {
-			out = append(out, h[i])
-		}
-		return out
-	},
+	"percent":  percent,
+	"parts":    parts,
+	"figures":  figures,
+	"class":    func(state string) string { return strings.ReplaceAll(state, " ", "-") },
+	"shape":    shape,
+	"path":     url.PathEscape,
+	"clock":    func(t *time.Time) string { return t.UTC().Format("15:04:05") },
+	"ago":      func(t *time.Time) time.Duration { return time.Since(*t).Round(time.Second) },
+	"left":     left,
+	"bytes":    bytesOf,
+	"states":   states,
+	"stands":   stands,
+	"awaited":  awaited,
+	"spends":   answers.Spends,
+	"margin":   answers.Margin,
+	"epsilon":  epsilon,
+	"living":   func(all []*runner.Status) []*runner.Status { return inState(all, false) },
+	"ended":    func(all []*runner.Status) []*runner.Status { return inState(all, true) },
+	"took":     took,
+	"reversed": reversed,
 }).ParseFS(assets, "assets/*.html"))
+
+// inState returns the federations that have ended, or the others.
+func inState(all []*runner.Status, ended bool) (out []*runner.Status) {
+	for _, s := range all {
+		if (s.State == "ended") == ended {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// epsilon writes the upper bound of a claim with three digits, rounded up.
+func epsilon(c *accounting.Claim) string {
+	x, err := strconv.ParseFloat(c.Most(), 64)
+	if err != nil {
+		return c.Most()
+	}
+	text := strconv.FormatFloat(x, 'g', 3, 64)
+	if y, _ := strconv.ParseFloat(text, 64); y < x {
+		step := math.Pow10(int(math.Floor(math.Log10(x))) - 2)
+		text = strconv.FormatFloat(y+step, 'g', 3, 64)
+	}
+	return text
+}
+
+// took writes a time with two or three digits and its unit.
+func took(seconds float64) string {
+	switch {
+	case seconds < 0.9995:
+		return fmt.Sprintf("%.0f ms", 1000*seconds)
+	case seconds < 99.95:
+		return fmt.Sprintf("%.3g s", seconds)
+	case seconds < 99.5*60:
+		return fmt.Sprintf("%.3g min", seconds/60)
+	}
+	return fmt.Sprintf("%.3g h", seconds/3600)
+}
+
+// mostRounds is how many rounds a page lists.
+const mostRounds = 50
+
+// listed holds the last rounds, the latest first, and which columns have anything to say.
+type listed struct {
+	Rounds             []listedRound
+	Judged, Paid, Lost bool
+}
+
+// listedRound is a line of the table of rounds, and which columns it has.
+type listedRound struct {
+	runner.Past
+	Judged, Paid, Lossy bool
+}
+
+// Accurate writes the round's accuracy, if it was measured, with the deviation of its noise.
+func (p listedRound) Accurate() string {
+	switch {
+	case p.Accuracy != 0:
+		return fmt.Sprintf("%.3f", p.Accuracy)
+	case p.Metric != nil:
+		return fmt.Sprintf("%.3f ± %.2g", p.Metric.Accuracy, p.Metric.AccuracyDev)
+	}
+	return ""
+}
+
+// reversed lists rounds from the last one on; nil: there are none.
+func reversed(history []runner.Past) *listed {
+	if len(history) == 0 {
+		return nil
+	}
+	out := &listed{}
+	for _, p := range history[max(0, len(history)-mostRounds):] {
+		out.Judged = out.Judged || p.Accuracy != 0 || p.Metric != nil
+		out.Paid = out.Paid || p.Share > 0
+		out.Lost = out.Lost || p.Lost != ""
+	}
+	for i := len(history) - 1; i >= 0 && len(out.Rounds) < mostRounds; i-- {
+		out.Rounds = append(out.Rounds, listedRound{history[i], out.Judged, out.Paid, out.Lost})
+	}
+	return out
+}
 
 // percent returns which part of a budget is spent, in percent; 0 if that is not known.
 func percent(spent *accounting.Claim, of accounting.Budget) float64 {
@@ -177,6 +256,9 @@ type view struct {
 	Operate bool
 	Asked   *asked // nil: nothing is asked, or the answers are unavailable
 }
+
+// Received returns how many bytes have come in since its node began to lead.
+func (v *view) Received() uint64 { return uint64(v.BytesIn) }
 
 func (s *site) view(r *http.Request) (*view, error) {
 	id := r.PathValue("id")
