@@ -1,11 +1,12 @@
 """How much memory a large model takes: one party and the server, each a process with its
 sidecar, and two more parties that count for nothing.
 
-    python3 python/benchmarks/memory.py [--length 25000000]
+    python3 python/benchmarks/memory.py [--length 25000000] [--job]
 
 Of a process and its sidecar together, pages that both have counting once: the peak while
 the party submits a float32 vector, and while the server takes submissions and gives the
-mean, above what it had before.
+mean, above what it had before. With --job: the peak of a party that joins a job of three
+rounds over TCP, and of its coordinator.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -65,7 +67,7 @@ class Peak:
 
 def settle(length: int, public: list[str]) -> hushsum.Settled:
     job = hushsum.Job(
-        name="memory", rounds=100, parties=hushsum.Job.Parties(count=len(public)),
+        name="memory", rounds=3, parties=hushsum.Job.Parties(count=len(public)),
         sum=hushsum.Job.Sum(adversary="curious", recovery=True),
         privacy=hushsum.Job.Privacy(noise="discrete-gaussian", epsilon=8.0, clip=1.0),
         model=hushsum.Job.Model(length=length))
@@ -100,10 +102,52 @@ def party(pipe: Connection, folder: str, length: int, index: int) -> None:
         pipe.send(None)
 
 
+def joins(pipe: Connection, length: int, index: int) -> None:
+    identity = hushsum.Identity.generate()
+    pipe.send(identity.public)
+    public, url, coordinator = pipe.recv()
+    settled = settle(length, public)
+
+    def train(model: np.ndarray) -> np.ndarray:
+        return np.full(length, 1e-4, np.float32)
+
+    with warnings.catch_warnings(), Peak() as peak:
+        warnings.simplefilter("ignore")
+        model = hushsum.join(settled, url=url, identity=identity, coordinator=coordinator,
+                             train=train)
+    assert model.dtype == np.float32
+    pipe.send(f"party {index}      {peak}")
+
+
+def whole_job(length: int) -> None:
+    spawn = multiprocessing.get_context("spawn")
+    pipes: list[Any] = []
+    for i in range(PARTIES):
+        ours, theirs = spawn.Pipe()
+        spawn.Process(target=joins, args=(theirs, length, i), daemon=True).start()
+        pipes.append(ours)
+    public = [p.recv() for p in pipes]
+    own = hushsum.Identity.generate()
+    coordinator = hushsum.Coordinator(settle(length, public), identity=own,
+                                      step_time=600.0)
+    with Peak() as peak:
+        for p in pipes:
+            p.send((public, coordinator.url, own.public))
+        model = coordinator.run()
+    assert model.dtype == np.float32
+    for p in pipes:
+        print(p.recv())
+    print(f"coordinator  {peak}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--length", type=int, default=25_000_000)
+    parser.add_argument("--job", action="store_true", help="a whole job over TCP")
     a = parser.parse_args()
+    if a.job:
+        whole_job(a.length)
+        return
     spawn = multiprocessing.get_context("spawn")
     pipes: list[Any] = []
     with tempfile.TemporaryDirectory() as folder:

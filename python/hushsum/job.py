@@ -102,12 +102,12 @@ def _progress(event: dict[str, Any]) -> Progress:
 class _Job(_sidecar.Remote):
     """A job that runs in the sidecar and asks for what it needs."""
 
-    def events(self) -> Iterator[tuple[dict[str, Any], list[bytes]]]:
-        while True:
-            event, blobs = self._sidecar.call("job.next", {"job": self._identifier})
-            yield event, blobs
-            if event["event"] == "end":
-                return
+    def events(self) -> Iterator[tuple[dict[str, Any], list[bytearray]]]:
+        ended = False
+        while not ended:
+            next = [self._sidecar.call("job.next", {"job": self._identifier}, writable=True)]
+            ended = next[0][0]["event"] == "end"
+            yield next.pop()  # whose memory this does not hold
 
     def answer(self, vector: _sidecar.Blob | None, **more: Any) -> None:
         blobs: list[bytes | _sidecar.Blob] = [] if vector is None else [vector]
@@ -308,12 +308,16 @@ def join(
                         vector = _checked(settled, update, numbers)
                         weighs = {**settled.weight(weight),
                                   **_measures(settled, measured, metrics)}
+                        del update  # whose memory the sidecar needs
+                    del model
                 except Exception as err:
                     _hear(tell, round, f"absent: {attempts.said(err)}")
                     taking.absent(f"{type(err).__name__}")
                     attempts.failed(round, err)
                     continue
+                blobs.clear()
                 taking.answer(vector, **weighs)
+                del vector
                 if records is None:
                     attempts.succeeded()
                 else:
@@ -512,7 +516,7 @@ class Coordinator(_Job):
                 self.answer(s.structure.blob(self._apply(model, mean), self._numbers))
         raise Error("the job ended without a model")
 
-    def _done(self, event: dict[str, Any], blobs: list[bytes]) -> Done:
+    def _done(self, event: dict[str, Any], blobs: list[bytearray]) -> Done:
         mean = self.settled.read(blobs[0], self._numbers) if blobs[0] else None
         spent = event.get("spent")
         return Done(
