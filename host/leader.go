@@ -286,8 +286,6 @@ func (l *Leader) takeFor(ctx context.Context, p drive.Peer) error {
 		select {
 		case <-l.crowd:
 			defer func() { l.crowd <- struct{}{} }()
-		case <-l.stopped:
-			return ErrStopped
 		case <-ctx.Done():
 			return ctx.Err()
 		}

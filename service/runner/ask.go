@@ -95,12 +95,8 @@ func (n *Outgoing) Sent() {
 // Next waits until there is something for a party or a member to do. When ctx ends it returns
 // [exchange.Nothing]. Call the result's Sent. It fails with [ErrStopped] or [CopiedError].
 func (r *Runner) Next(ctx context.Context, p Peer, ask exchange.Ask) (Outgoing, error) {
-	had := make(map[string]bool)
-	for _, item := range ask.Seen {
-		had[item] = true
-	}
-	n, q := Outgoing{}, host.Question{Had: had, Offer: ask.Offer, Working: ask.Working}
-	sent, err := r.host.Poll(ctx, p, q, func(drive.Lead, drive.Time) error {
+	var n Outgoing
+	sent, err := r.host.Poll(ctx, p, question(&ask), func(drive.Lead, drive.Time) error {
 		if err := r.numbered(p, &ask); err != nil {
 			return err
 		}
@@ -113,6 +109,15 @@ func (r *Runner) Next(ctx context.Context, p Peer, ask exchange.Ask) (Outgoing, 
 		err = nil
 	}
 	return n, err
+}
+
+// question returns what a leader needs to know of a question.
+func question(ask *exchange.Ask) host.Question {
+	q := host.Question{Had: make(map[string]bool), Offer: ask.Offer, Working: ask.Working}
+	for _, item := range ask.Seen {
+		q.Had[item] = true
+	}
+	return q
 }
 
 // kinds maps the kinds of drive's items to those of the answer.

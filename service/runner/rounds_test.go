@@ -140,7 +140,9 @@ func (f *follower) answer(ask drive.Ask) error {
 	digest := job.BroadcastDigest(b)
 	return f.party.Answer(drive.Answer{ID: ask.ID, Round: ask.Round, Broadcast: digest,
 		Fill: func(v *masking.Vector) error {
-			return job.EncodeTo(v, f.fed.Settled, digest, make([]float64, f.fed.Spec.Len()), nil)
+			update := make([]float64, f.fed.Spec.Len())
+			update[0] = 0.5
+			return job.EncodeTo(v, f.fed.Settled, digest, update, nil)
 		}})
 }
 
