@@ -183,7 +183,7 @@ func (l *Leader) rest(ctx context.Context, news <-chan struct{}, later time.Dura
 // first item that the peer has not had. Other items follow each other, so that whoever has had one
 // has had those before it, and an offer has answered the opening of its round. Where a peer has had
 // all it may be the last again, of the first session before that of the second. Names of items that
-// are not pending any more are forgotten.
+// are not pending any more are forgotten of a connection; a question is short.
 func (l *Leader) next(p drive.Peer, q *Question) (next drive.Item, found bool) {
 	q.later = 0
 	var last drive.Item // that it has had, of the session that follows
@@ -209,7 +209,9 @@ func (l *Leader) next(p drive.Peer, q *Question) (next drive.Item, found bool) {
 	case l.again(p, &last, q):
 		return last, true
 	}
-	maps.DeleteFunc(q.Had, func(name string, _ bool) bool { return !pending[name] })
+	if !q.asks {
+		maps.DeleteFunc(q.Had, func(name string, _ bool) bool { return !pending[name] })
+	}
 	return drive.Item{}, false
 }
 

@@ -209,6 +209,16 @@ func TestPoll(t *testing.T) {
 		defer cancel()
 		working := question("a")
 		working.Working = true
+		time.AfterFunc(time.Second/3, func() { // nothing is pending while a decision is not durable
+			for _, items := range [][]drive.Item{nil, h.items} {
+				_ = l.With(ctx, nobody, func(drive.Lead, drive.Time) error {
+					h.items = items
+					l.tell(p)
+					return nil
+				})
+				synctest.Wait()
+			}
+		})
 		if got, _, err := ask(ctx, working); got != "" || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("at work: %q, %v", got, err)
 		}
