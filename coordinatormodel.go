@@ -152,7 +152,8 @@ func (c *coordinator[F]) next(a *drive.Apply) (adopt func() (end string), err er
 	stop := false
 	if c.Round != nil {
 		if stop, err = c.Round(d); err != nil {
-			c.failed(err) // before the loop takes the error, so that the round is not lost
+			c.failed(err)
+			<-c.host.Stopped() // so that the loop does not take the error, and lose the round
 			return nil, err
 		}
 	}

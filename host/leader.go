@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -15,7 +16,10 @@ type Record interface {
 	Save(ctx context.Context, lead drive.Lead) error
 }
 
-// Options configure a [Leader].
+// ErrStopped: this leader leads no more, and hands nothing out; ask the one that leads now.
+var ErrStopped = errors.New("host: this leader has stopped; ask the one that leads now")
+
+// Options configure a [Leader], which calls all of them but Next under its lock.
 type Options struct {
 	Lead   drive.Lead
 	Record Record            // nil: nothing is kept
@@ -24,13 +28,23 @@ type Options struct {
 	// model the one that rounds begin with; the loop calls it. It returns why the job ends with that
 	// model, "" if the job goes on.
 	Next func(a *drive.Apply) (adopt func() (end string), err error)
-	// Watch is shown what has happened, once it is durable.
+	// Watch is shown what has happened, once it is durable; may be nil.
 	Watch func(n drive.Notice)
+	// Note is shown what was decided before it is saved, so that Record can save what follows from
+	// it, and returns what to do once it is durable; may be nil.
+	Note func(decided []drive.Notice) (durable func())
 	// Left says, of a job that is paused or has ended, for how long peers may still come and hear of
-	// it. Run returns once that is over.
+	// it. Run returns once that is over; nil: it never does for that reason.
 	Left func(s drive.Status) time.Duration
-	// Room is how many bytes may be on their way to peers that are made for one peer each: the
-	// messages of a large roster are not made at once. One message may be longer.
+	// Stands is asked, before anything is decided, for how long at most Clock stands still, if it
+	// does: nothing comes due before that. nil: Clock never does.
+	Stands func() (most time.Duration)
+	// Pass is asked between rounds, when all that was decided is durable. If it returns an error Run
+	// ends with that, as it does with a context's; nil: Run never ends for that reason.
+	Pass func() error
+	// Room is how many bytes may be on their way to parties, and as many to members, that are made
+	// for one peer each: the messages of a large roster are not made at once. One message may be
+	// longer.
 	Room int
 }
 
@@ -40,10 +54,14 @@ type Leader struct {
 	lock    chan struct{} // holds one token while free
 	crowd   chan struct{} // likewise, of parties: one at a time waits for the lock
 	wake    chan struct{}
-	applied chan applied
+	applied chan applied  // at most one model at a time is made
+	stopped chan struct{} // closed by Stop
+	why     error         // of Stop
+	ended   bool          // by Stop: the lock stays taken
+	stands  time.Duration // what Stands returned last
 	running sync.WaitGroup
-	news    map[drive.Peer]chan struct{} // closed when there is something new for a peer that waits
-	room    room
+	peers   map[drive.Peer]*peer
+	rooms   map[bool]*room // of messages to parties, and to members
 }
 
 // applied holds the outcome of a sum.
@@ -53,8 +71,11 @@ type applied struct {
 	err   error
 }
 
-// shortestSleep keeps the loop from asking the time over and over.
-const shortestSleep = time.Millisecond
+const (
+	shortestSleep = time.Millisecond // keeps the loop from asking the time over and over
+	longestSleep  = time.Hour
+	lastSave      = 5 * time.Second // that a leader's last save may take
+)
 
 // NewLeader makes the leader of a job. Call Run.
 func NewLeader(o Options) *Leader {
@@ -64,83 +85,120 @@ func NewLeader(o Options) *Leader {
 		crowd:   make(chan struct{}, 1),
 		wake:    make(chan struct{}, 1),
 		applied: make(chan applied, 1),
-		news:    make(map[drive.Peer]chan struct{}),
-		room:    room{most: o.Room},
+		stopped: make(chan struct{}),
+		peers:   make(map[drive.Peer]*peer),
+		rooms:   make(map[bool]*room),
+	}
+	for _, members := range []bool{false, true} {
+		l.rooms[members] = &room{most: o.Room, stopped: l.stopped}
 	}
 	l.lock <- struct{}{}
 	l.crowd <- struct{}{}
 	return l
 }
 
-// Run leads until the job is over, the context ends, or something fails: then with that error.
-// What is held is saved before Run ends with the context, so that whoever has sent it is not asked
-// again. Nothing is handed out after Run has returned, and Run returns only when Next has.
+// Run leads until the job is over, the context ends, Pass has it end, or something fails: then with
+// that error. What is held is saved before Run ends with the context or for Pass, so that whoever
+// has sent it is not asked again. Nothing is handed out after Run has returned, whoever waits hears
+// [ErrStopped], and Run returns only when Next has.
 func (l *Leader) Run(ctx context.Context) error {
 	defer l.running.Wait()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		var done *applied
 		select {
 		case <-ctx.Done():
 		case <-timer.C:
 		case <-l.wake:
-		case a := <-l.applied:
-			done = &a
+		case <-l.stopped:
 		}
-		<-l.lock // which stays taken when Run returns
-		if err := ctx.Err(); err != nil {
-			return l.stop(err)
+		if l.take(context.Background()) != nil {
+			return l.why
 		}
-		l.adopt(done)
-		if err := l.proceed(ctx); err != nil {
+		err, over, sleep := ctx.Err(), false, longestSleep
+		if err != nil {
+			err = l.last(err)
+		} else if err = l.proceed(ctx, l.Pass); err == nil {
+			sleep, over = l.sleep()
+		}
+		if err != nil || over {
+			l.Stop(err)
 			return err
 		}
-		sleep := time.Hour
-		if at := l.Lead.Wake(); at != drive.Never {
-			sleep = min(sleep, time.Duration(at-l.Clock()))
-		}
-		if s := l.Lead.Status(); s.Paused || s.Ended != "" {
-			left := l.Left(s)
-			if left <= 0 {
-				return nil
-			}
-			sleep = min(sleep, left)
-		}
 		timer.Reset(max(sleep, shortestSleep))
-		l.lock <- struct{}{}
+		l.give()
 	}
 }
 
-// stop saves what is held, and returns why the leader stops.
-func (l *Leader) stop(why error) error {
-	l.Lead.Keep()
-	if ready, _ := l.Lead.Ready(); ready.Save && l.Record != nil {
-		if err := l.Record.Save(context.Background(), l.Lead); err != nil {
-			return err
-		}
+// sleep returns for how long nothing is due, or that the job is over.
+func (l *Leader) sleep() (sleep time.Duration, over bool) {
+	sleep = longestSleep
+	if l.stands > 0 {
+		sleep = min(sleep, l.stands)
+	} else if at := l.Lead.Wake(); at != drive.Never {
+		sleep = min(sleep, time.Duration(at-l.Clock()))
 	}
+	if s := l.Lead.Status(); l.Left != nil && (s.Paused || s.Ended != "") {
+		left := l.Left(s)
+		return min(sleep, left), left <= 0
+	}
+	return sleep, false
+}
+
+// Stop has Run end with an error. From then on nobody is handed anything, and nothing is heard.
+// Call it where the lock is held: within Do or With, or in one of the [Options].
+func (l *Leader) Stop(why error) {
+	if !l.ended {
+		l.ended, l.why = true, why
+		close(l.stopped)
+	}
+}
+
+// Stopped is closed once the leader has stopped: whoever waits for Run from within Next waits for it.
+func (l *Leader) Stopped() <-chan struct{} { return l.stopped }
+
+// last saves what is held, and returns why the leader stops.
+func (l *Leader) last(why error) error {
+	l.Lead.Keep()
+	ready, _ := l.Lead.Ready()
+	ctx, cancel := context.WithTimeout(context.Background(), lastSave)
+	defer cancel()
+	durable, err := l.save(ctx, ready)
+	if err != nil {
+		return err
+	}
+	durable()
 	return why
 }
 
 // adopt takes the next model, or why there is none.
-func (l *Leader) adopt(a *applied) {
-	if a == nil {
-		return
-	}
-	end := ""
-	if a.err == nil {
-		end = a.adopt()
-	}
-	l.Lead.Applied(l.Clock(), a.round, a.err)
-	if end != "" {
-		l.Lead.Order(l.Clock(), drive.Order{Do: drive.End, Why: end})
+func (l *Leader) adopt() {
+	select {
+	case a := <-l.applied:
+		end := ""
+		if a.err == nil {
+			end = a.adopt()
+		}
+		l.Lead.Applied(l.Clock(), a.round, a.err)
+		if end != "" {
+			l.Lead.Order(l.Clock(), drive.Order{Do: drive.End, Why: end})
+		}
+	default:
 	}
 }
 
 // proceed has all decided that is due.
-func (l *Leader) proceed(ctx context.Context) error {
+func (l *Leader) proceed(ctx context.Context, pass func() error) error {
+	if l.Stands != nil {
+		l.stands = l.Stands()
+	}
+	l.adopt()
 	for {
+		if pass != nil && l.rests() {
+			if why := pass(); why != nil {
+				return l.last(why)
+			}
+		}
 		if err := l.Lead.Tick(l.Clock()); err != nil {
 			return err
 		}
@@ -154,26 +212,51 @@ func (l *Leader) proceed(ctx context.Context) error {
 	}
 }
 
+// rests reports whether no round is open, no session forms, and nothing decided is unsaved.
+func (l *Leader) rests() bool {
+	if _, some := l.Lead.Ready(); some {
+		return false
+	}
+	resting := func(s drive.Stage) bool { return s == 0 || s == drive.Resting }
+	s := l.Lead.Status()
+	return s.Ended != "" || resting(s.Stage) && resting(s.Next.Stage)
+}
+
+// save makes what was decided durable, and returns what to do then.
+func (l *Leader) save(ctx context.Context, ready drive.Prepared) (durable func(), err error) {
+	durable = func() {}
+	if l.Note != nil {
+		durable = l.Note(ready.Notices)
+	}
+	if ready.Save && l.Record != nil {
+		err = l.Record.Save(ctx, l.Lead)
+	}
+	return durable, err
+}
+
 // follow saves what was decided, and lets go what follows from it.
 func (l *Leader) follow(ctx context.Context, ready drive.Prepared) error {
-	if ready.Save && l.Record != nil {
-		if err := l.Record.Save(ctx, l.Lead); err != nil {
-			return err
-		}
+	durable, err := l.save(ctx, ready)
+	if err != nil {
+		return err
 	}
 	orders := l.Lead.Advance(l.Clock())
+	durable()
 	for _, n := range ready.Notices {
-		l.Watch(n)
+		if l.Watch != nil {
+			l.Watch(n)
+		}
 	}
 	if a := orders.Apply; a != nil {
 		l.running.Go(func() {
 			adopt, err := l.Next(a)
 			l.applied <- applied{a.Round, adopt, err}
+			l.Poke()
 		})
 	}
 	switch {
 	case ready.Save:
-		for p := range l.news {
+		for p := range l.peers {
 			l.tell(p)
 		}
 	case orders.Tell: // among thousands, the few that it concerns
@@ -184,26 +267,28 @@ func (l *Leader) follow(ctx context.Context, ready drive.Prepared) error {
 	return nil
 }
 
-// tell has the connections of a peer look again.
-func (l *Leader) tell(p drive.Peer) {
-	if news := l.news[p]; news != nil {
-		close(news)
-		delete(l.news, p)
+// Poke has the loop look whether anything is due.
+func (l *Leader) Poke() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
 	}
 }
 
-// take takes the lock. It fails with the context's error.
+// take takes the lock. It fails with the context's error, or with [ErrStopped].
 func (l *Leader) take(ctx context.Context) error {
 	select {
 	case <-l.lock:
 		return nil
+	case <-l.stopped:
+		return ErrStopped
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// takeFor is take for a peer that is handed something. Of thousands of parties one at a time waits
-// for the lock, so that no other is ahead of a member, of the loop, or of what is heard.
+// takeFor is take for a peer. Of thousands of parties one at a time waits for the lock, so that no
+// other is ahead of a member, of the loop, or of an operator.
 func (l *Leader) takeFor(ctx context.Context, p drive.Peer) error {
 	if !p.Member {
 		select {
@@ -216,83 +301,61 @@ func (l *Leader) takeFor(ctx context.Context, p drive.Peer) error {
 	return l.take(ctx)
 }
 
-// Do has something happen to the job, and then has the loop look. It fails with the context's
-// error.
-func (l *Leader) Do(ctx context.Context, do func(lead drive.Lead, now drive.Time)) error {
-	if err := l.take(ctx); err != nil {
+// give gives the lock back, but for that of a leader that has stopped.
+func (l *Leader) give() {
+	if !l.ended {
+		l.lock <- struct{}{}
+	}
+}
+
+// With calls a function under the lock, in a peer's turn, and does not have the loop look: see
+// Poke. It fails with the function's error, with the context's, or with [ErrStopped].
+func (l *Leader) With(
+	ctx context.Context, p drive.Peer, do func(lead drive.Lead, now drive.Time) error,
+) error {
+	if err := l.takeFor(ctx, p); err != nil {
 		return err
 	}
-	do(l.Lead, l.Clock())
-	l.lock <- struct{}{}
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
-	return nil
+	defer l.give()
+	return do(l.Lead, l.Clock())
 }
 
-// Pending waits until there is something for a peer that its connection has not had, and calls
-// hand with it, under the lock. had has the names of what the connection was handed and is pending
-// still. Call sent once the item is sent or cannot be sent: its room is taken until then. Pending
-// fails with the context's error.
-func (l *Leader) Pending(ctx context.Context, p drive.Peer, had map[string]bool,
-	hand func(item drive.Item, s drive.Status),
-) (sent func(), err error) {
-	for {
-		size, err := l.room.take(ctx)
+// nobody's turn is the next, as that of a member.
+var nobody = drive.Peer{Member: true}
+
+// Do has something happen to the job, in nobody's turn, and then has the loop look. It fails with
+// the context's error, or with [ErrStopped].
+func (l *Leader) Do(ctx context.Context, do func(lead drive.Lead, now drive.Time)) error {
+	err := l.With(ctx, nobody, func(lead drive.Lead, now drive.Time) error {
+		do(lead, now)
+		return nil
+	})
+	if err == nil {
+		l.Poke()
+	}
+	return err
+}
+
+// Decide is Do for what has to be decided, and durable, before it returns, whether or not the
+// context ends meanwhile; afterwards, unless it is nil, then is called, under the same lock. Where
+// any of that fails the leader stops, and Decide and Run return why. An error of do refuses: Decide
+// returns it, and nothing else happens.
+func (l *Leader) Decide(ctx context.Context, do func(lead drive.Lead, now drive.Time) error,
+	then func(ctx context.Context) error,
+) error {
+	defer l.Poke()
+	return l.With(ctx, nobody, func(lead drive.Lead, now drive.Time) error {
+		if err := do(lead, now); err != nil {
+			return err
+		}
+		ctx := context.WithoutCancel(ctx)
+		err := l.proceed(ctx, nil)
+		if err == nil && then != nil {
+			err = then(ctx)
+		}
 		if err != nil {
-			return nil, err
+			l.Stop(err)
 		}
-		if err := l.takeFor(ctx, p); err != nil {
-			l.room.give(size)
-			return nil, err
-		}
-		if l.room.short(size) { // others were handed longer ones since
-			l.lock <- struct{}{}
-			l.room.give(size)
-			continue
-		}
-		item, found := first(l.Lead.Pending(p), had)
-		if found {
-			size = l.room.fill(size, len(item.Own))
-			hand(item, l.Lead.Status())
-		}
-		news := l.news[p]
-		if !found && news == nil {
-			news = make(chan struct{})
-			l.news[p] = news
-		}
-		l.lock <- struct{}{}
-		if found {
-			return func() { l.room.give(size) }, nil
-		}
-		l.room.give(size)
-		select {
-		case <-news:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
+		return err
+	})
 }
-
-// first returns the first item that a connection has not had, and notes it there. What it has had
-// and is not pending any more is forgotten.
-func first(pending func(yield func(drive.Item) bool), had map[string]bool) (drive.Item, bool) {
-	before := make(map[string]bool)
-	for item := range pending {
-		if !had[item.Name] {
-			had[item.Name] = true
-			return item, true
-		}
-		before[item.Name] = true
-	}
-	for name := range had {
-		if !before[name] {
-			delete(had, name)
-		}
-	}
-	return drive.Item{}, false
-}
-
-// Crowded reports whether somebody waits for room that others take.
-func (l *Leader) Crowded() bool { return l.room.crowded() }

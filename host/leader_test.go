@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"sync"
@@ -25,14 +26,22 @@ type led struct {
 	kept   bool
 	did    []string
 	answer error
-	end    string // why the job ends with the next model
+	end    string     // why the job ends with the next model
+	wake   drive.Time // 0: never
+	stage  drive.Stage
+	next   drive.Stage
 }
 
 func (d *led) note(what string) { d.did = append(d.did, what) }
 
 func (d *led) Tick(drive.Time) error { return nil }
 
-func (d *led) Wake() drive.Time { return drive.Never }
+func (d *led) Wake() drive.Time {
+	if d.wake == 0 {
+		return drive.Never
+	}
+	return d.wake
+}
 
 func (d *led) Ready() (drive.Prepared, bool) {
 	return drive.Prepared{Save: d.left > 0 && d.left != 2 && !d.free || d.kept,
@@ -62,7 +71,7 @@ func (d *led) Status() drive.Status {
 	if d.ended {
 		return drive.Status{Ended: "it is over"}
 	}
-	return drive.Status{}
+	return drive.Status{Stage: d.stage, Next: drive.SessionStage{Stage: d.next}}
 }
 
 func (d *led) Pending(drive.Peer) iter.Seq[drive.Item] { return slices.Values(d.items) }
@@ -307,4 +316,196 @@ func TestRoom(t *testing.T) {
 			t.Errorf("%d have room, where the longest has more than all", len(took))
 		}
 	})
+}
+
+// What Note is shown is not durable yet, and what it returns follows once that is, also where a
+// leader is stopped.
+func TestNote(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		stops bool
+		want  []string
+	}{
+		{"decided", false, []string{"note", "save", "advance", "durable", "watch"}},
+		{"stopped", true, []string{"note", "save", "durable"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d := &led{left: 1}
+			l, _ := newLed(d, 0)
+			l.Left = nil
+			l.Note = func([]drive.Notice) func() {
+				d.note("note")
+				return func() { d.note("durable") }
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			if c.stops {
+				cancel()
+			} else {
+				time.AfterFunc(time.Minute, cancel)
+			}
+			err := l.Run(ctx)
+			if !errors.Is(err, context.Canceled) || len(d.did) < len(c.want) ||
+				!slices.Equal(d.did[:len(c.want)], c.want) {
+				t.Errorf("%s: %v, %v", c.name, d.did, err)
+			}
+		})
+	}
+}
+
+// What is decided by an order is durable before Decide returns, whether or not whoever orders waits
+// for that, and then follows under the same lock. What is refused changes nothing. Where anything
+// is not durable the leader has stopped.
+func TestDecide(t *testing.T) {
+	refused, later := errors.New("it has ended"), errors.New("not twice")
+	for _, c := range []struct {
+		name        string
+		order, then error
+		fails       int // the save
+		want        error
+		stops       bool
+		did         []string
+	}{
+		{name: "an order", did: []string{"order", "save", "advance", "watch", "then"}},
+		{name: "refused", order: refused, want: refused, did: []string{"order"}},
+		{name: "not saved", fails: 1, want: errDisk, stops: true, did: []string{"order", "save"}},
+		{name: "not the rest", then: later, want: later, stops: true,
+			did: []string{"order", "save", "advance", "watch", "then"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d := new(led)
+			l, _ := newLed(d, c.fails)
+			l.Pass = func() error { return errors.New("only Run passes") }
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(time.Second/2, cancel) // in the midst of the save
+			err := l.Decide(ctx, func(drive.Lead, drive.Time) error {
+				d.note("order")
+				d.left = 1
+				return c.order
+			}, func(ctx context.Context) error {
+				d.note("then")
+				return errors.Join(c.then, ctx.Err())
+			})
+			if !errors.Is(err, c.want) || !slices.Equal(d.did, c.did) {
+				t.Errorf("%s: %v, %v", c.name, d.did, err)
+			}
+			for range 20 { // a lock that is free is taken half of the time
+				err := l.Do(t.Context(), func(drive.Lead, drive.Time) {})
+				if errors.Is(err, ErrStopped) != c.stops {
+					t.Errorf("%s: afterwards %v", c.name, err)
+				}
+			}
+			if c.stops {
+				if err := l.Run(t.Context()); !errors.Is(err, c.want) {
+					t.Errorf("%s: Run returns %v", c.name, err)
+				}
+			}
+		})
+	}
+}
+
+// A leader passes between rounds alone: while no round is open, no session forms, and nothing that
+// was decided is unsaved. What is held is saved first.
+func TestPass(t *testing.T) {
+	passes := errors.New("another leads")
+	for _, c := range []struct {
+		name        string
+		stage, next drive.Stage
+		left        int
+		pass        bool
+	}{
+		{"at first", 0, 0, 0, true},
+		{"between rounds", drive.Resting, drive.Resting, 0, true},
+		{"in a round", drive.Submitting, 0, 0, false},
+		{"a model is made", drive.Applying, 0, 0, false},
+		{"a session forms", drive.Resting, drive.Announcing, 0, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d := &led{stage: c.stage, next: c.next}
+			l, record := newLed(d, 0)
+			l.Pass = func() error { return passes }
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			err := l.Run(ctx)
+			if errors.Is(err, passes) != c.pass || record.saves != 1 || !d.kept {
+				t.Errorf("%s: %v, %d saves", c.name, err, record.saves)
+			}
+			if err := l.Do(t.Context(), func(drive.Lead, drive.Time) {}); !errors.Is(err, ErrStopped) {
+				t.Errorf("%s: afterwards %v", c.name, err)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) { // what is decided is saved, and followed, before
+		d := &led{left: 1}
+		l, _ := newLed(d, 0)
+		l.Pass = func() error { return passes }
+		want := []string{"save", "advance", "watch", "save"}
+		if err := l.Run(t.Context()); !errors.Is(err, passes) || !slices.Equal(d.did, want) {
+			t.Errorf("%v, %v", d.did, err)
+		}
+	})
+}
+
+// While the clock stands still nothing comes due, until Poke or for as long as it may stand.
+func TestStands(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &led{wake: 1}
+		l, _ := newLed(d, 0)
+		asked, stands := 0, 10*time.Minute
+		l.Stands = func() time.Duration {
+			asked++
+			return stands
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var wait sync.WaitGroup
+		wait.Go(func() { _ = l.Run(ctx) })
+		looked := func(when string, want int, do func()) {
+			t.Helper()
+			synctest.Wait()
+			_ = l.With(ctx, nobody, func(drive.Lead, drive.Time) error {
+				if asked != want {
+					t.Errorf("%s it has looked %d times, want %d", when, asked, want)
+				}
+				do()
+				return nil
+			})
+		}
+		nothing := func() {}
+		for k, want := range []int{1, 1, 2, 2, 3} {
+			looked(fmt.Sprint(5*k, " minutes later"), want, nothing)
+			time.Sleep(5*time.Minute + time.Millisecond)
+		}
+		looked("before it is poked", 3, func() {
+			stands, d.wake = 0, l.Clock()+drive.Time(time.Minute)
+		})
+		l.Poke()
+		looked("once it is poked", 4, nothing)
+		time.Sleep(time.Minute - time.Millisecond)
+		looked("before anything is due", 4, func() { d.wake = 0 })
+		time.Sleep(time.Millisecond)
+		looked("when something is due", 5, nothing)
+		cancel()
+		wait.Wait()
+	})
+}
+
+// A last save that hangs ends.
+func TestLastSave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, _ := newLed(&led{}, 0)
+		l.Record = hanging{}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		began := time.Now()
+		err := l.Run(ctx)
+		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took != lastSave {
+			t.Errorf("%v after %v", err, took)
+		}
+	})
+}
+
+type hanging struct{}
+
+func (hanging) Save(ctx context.Context, _ drive.Lead) error {
+	<-ctx.Done()
+	return ctx.Err()
 }

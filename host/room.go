@@ -8,7 +8,8 @@ import (
 // room bounds the bytes that are on their way to peers. Room is taken before a message is made, as
 // much as the longest one until then took.
 type room struct {
-	most int
+	most    int
+	stopped <-chan struct{} // closed when nobody is handed anything any more
 
 	mutex   sync.Mutex
 	used    int
@@ -18,7 +19,7 @@ type room struct {
 }
 
 // take waits for room for one message, and returns how much it took. It fails with the context's
-// error.
+// error, or with [ErrStopped].
 func (r *room) take(ctx context.Context) (size int, err error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -31,11 +32,14 @@ func (r *room) take(ctx context.Context) (size int, err error) {
 		r.mutex.Unlock()
 		select {
 		case <-freed:
+		case <-r.stopped:
+			err = ErrStopped
 		case <-ctx.Done():
+			err = ctx.Err()
 		}
 		r.mutex.Lock()
 		r.waiting--
-		if err := ctx.Err(); err != nil {
+		if err != nil {
 			return 0, err
 		}
 	}

@@ -45,6 +45,36 @@ func TestDriveDecides(t *testing.T) {
 	}
 }
 
+// The loop around a lead is in package host, once for real time. Worlds in virtual time have loops
+// of their own.
+func TestHostLeads(t *testing.T) {
+	may := map[string]bool{"host": false, "drive/jobtest": false, "attacks/rounds": false,
+		"simulation/scenario": false}
+	for _, s := range sources(t) {
+		if s.test() || !imports(s, module+"/drive") {
+			continue
+		}
+		ast.Inspect(s.syntax, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) != 1 {
+				return true
+			}
+			if x, ok := call.Fun.(*ast.SelectorExpr); ok && x.Sel.Name == "Tick" {
+				if _, known := may[s.dir()]; !known {
+					t.Errorf("%s: %s leads: package host does", s.at(call), s.dir())
+				}
+				may[s.dir()] = true
+			}
+			return true
+		})
+	}
+	for dir, leads := range may {
+		if !leads {
+			t.Errorf("%s has no loop: it need not be listed", dir)
+		}
+	}
+}
+
 // imports reports whether a file imports a package.
 func imports(s *source, path string) bool {
 	return slices.ContainsFunc(s.syntax.Imports, func(i *ast.ImportSpec) bool {

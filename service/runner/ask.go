@@ -8,11 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/host"
 	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/service/exchange"
@@ -95,126 +95,29 @@ func (n *Outgoing) Sent() {
 // Next waits until there is something for a party or a member to do. When ctx ends it returns
 // [exchange.Nothing]. Call the result's Sent. It fails with [ErrStopped] or [CopiedError].
 func (r *Runner) Next(ctx context.Context, p Peer, ask exchange.Ask) (Outgoing, error) {
-	if err := r.acquireFor(ctx, p); err != nil {
-		return Outgoing{}, orNothing(ctx, err)
-	}
-	if err := r.numbered(p, &ask); err != nil {
-		r.release()
-		return Outgoing{}, err
-	}
-	r.peer(p).polls++
-	r.connected(p, &ask)
-	r.Poke()
-	r.release()
-	room, out := int64(0), r.out
-	if p.Member {
-		out = r.council
-	}
-	left := func() {
-		out.Release(room)
-		if !p.Member {
-			r.crowd <- struct{}{}
+	var n Outgoing
+	sent, err := r.host.Poll(ctx, p, question(&ask), func(drive.Lead, drive.Time) error {
+		if err := r.numbered(p, &ask); err != nil {
+			return err
 		}
-		<-r.lock
-		if !p.Member {
-			<-r.crowd
-		}
-		if at := r.peer(p); at.polls == 1 {
-			at.polls = 0
-			r.drive.Gone(r.now(), p)
-		} else {
-			at.polls--
-		}
-		r.release()
-		r.Poke()
-	}
-	for {
-		room = min(r.largest.Load(), r.OutRoom)
-		if out.Acquire(ctx, room) != nil {
-			room = 0
-			left()
-			return Outgoing{}, nil
-		}
-		if err := r.acquireFor(ctx, p); err != nil {
-			left()
-			return Outgoing{}, orNothing(ctx, err)
-		}
-		r.peer(p).heard = r.clock.time()
-		next, again := r.next(p, &ask)
-		changed := r.peer(p).wait()
-		size := min(int64(next.Len()), r.OutRoom)
-		if size > r.largest.Load() {
-			r.largest.Store(size)
-		}
-		r.release()
-		switch {
-		case next.Kind == exchange.Nothing:
-		case size <= room:
-			next.sent = left
-			return next, nil
-		case out.TryAcquire(size - room):
-			room, next.sent = size, left
-			return next, nil
-		default: // the first of their size: made again when there is room
-			out.Release(room)
-			continue
-		}
-		out.Release(room)
-		room = 0
-		var timer <-chan time.Time
-		if again > 0 {
-			timer = time.After(again)
-		}
-		select {
-		case <-ctx.Done():
-			left()
-			return Outgoing{}, nil
-		case <-changed:
-		case <-timer:
-		}
-	}
-}
-
-func orNothing(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+		r.connected(p, &ask)
 		return nil
+	}, func(item drive.Item, _ drive.Status) { n = nextOf(&item) })
+	n.sent = sent
+	var copied *CopiedError
+	if ctx.Err() != nil && !errors.As(err, &copied) {
+		err = nil
 	}
-	return err
+	return n, err
 }
 
-// next finds what a party or a member has to do, and after how long to look again.
-func (r *Runner) next(p Peer, ask *exchange.Ask) (n Outgoing, again time.Duration) {
-	if r.sums != nil {
-		return r.inOrder(p, ask)
+// question returns what a leader needs to know of a question.
+func question(ask *exchange.Ask) host.Question {
+	q := host.Question{Had: make(map[string]bool), Offer: ask.Offer, Working: ask.Working}
+	for _, item := range ask.Seen {
+		q.Had[item] = true
 	}
-	return r.inSession(p, ask)
-}
-
-// inSession finds the first item of a session that a party has not seen, or the last that it has
-// seen, has not answered and is not working on.
-func (r *Runner) inSession(p Peer, ask *exchange.Ask) (n Outgoing, again time.Duration) {
-	var last []Outgoing // of each session, what it has seen
-	for item := range r.drive.Pending(p) {
-		found := nextOf(&item)
-		k := len(last) - 1
-		another := k < 0 || last[k].Session != found.Session
-		if another && k >= 0 && r.again(p, &last[k], ask, &again) {
-			return last[k], 0
-		}
-		if found.Kind == exchange.End || !slices.Contains(ask.Seen, found.Item) {
-			r.asked(p, &found)
-			return found, 0
-		}
-		if another {
-			last = append(last, found)
-		} else {
-			last[k] = found
-		}
-	}
-	if k := len(last) - 1; k >= 0 && r.again(p, &last[k], ask, &again) {
-		return last[k], 0
-	}
-	return Outgoing{}, again
+	return q
 }
 
 // kinds maps the kinds of drive's items to those of the answer.
@@ -238,30 +141,6 @@ func nextOf(item *drive.Item) Outgoing {
 	}
 }
 
-func (r *Runner) asked(p Peer, n *Outgoing) {
-	at := r.peer(p)
-	at.asked, at.askedWhen = n.Item, time.Now()
-}
-
-// again reports whether a party should get again an item that it has seen: it is not working on
-// it, so that its answer was lost, with a runner that died or on the way. Otherwise again says
-// when.
-func (r *Runner) again(p Peer, n *Outgoing, ask *exchange.Ask, when *time.Duration) bool {
-	if ask.Working {
-		return false
-	}
-	at := r.peer(p)
-	wait := resendAfter - time.Since(at.askedWhen)
-	if at.asked != n.Item || wait <= 0 {
-		r.asked(p, n)
-		return true
-	}
-	if *when == 0 || wait < *when {
-		*when = wait
-	}
-	return false
-}
-
 // ReadMessage takes a message of a party or a member, of a given size in bytes, which began to
 // arrive at a given time and is now ready to be read. A copy of a message that the runner has is
 // accepted like the first. It fails with [ErrStopped], [ErrEnded], or an error of package protocol
@@ -278,17 +157,19 @@ func (r *Runner) ReadMessage(
 		r.ahead.add(one)
 		defer r.ahead.remove(one)
 	}
-	if err := r.acquireFor(ctx, p); err != nil {
-		return err
-	}
-	defer r.release()
-	if r.sums != nil && !p.Member {
-		r.drive.Check(r.ahead.take())
-	}
-	now := r.now()
-	r.heard(p)
-	submission := r.submits(p, begins)
-	err = r.drive.Receive(now, p, message)
+	return r.host.With(ctx, p, func(lead drive.Lead, _ drive.Time) error {
+		if r.sums != nil && !p.Member {
+			lead.Check(r.ahead.take())
+		}
+		r.heard(p)
+		submission := r.submits(p, begins)
+		err := lead.Receive(r.now(), p, message)
+		return r.counts(p, submission, size, came, err)
+	})
+}
+
+// counts counts a message that was taken or refused, and returns what its sender is told.
+func (r *Runner) counts(p Peer, submission bool, size int64, came time.Time, err error) error {
 	switch {
 	case errors.Is(err, protocol.ErrDuplicate), errors.Is(err, oneshot.ErrDuplicate):
 		return nil
@@ -328,21 +209,22 @@ func (r *Runner) received(
 // Broadcast returns to a party, or with i negative to a caller not on the roster, the beginning of
 // a round: the model as a safetensors file. Round 0 stands for the last model. Broadcast fails
 // with [ErrNotDue] if another round is not the present one.
-func (r *Runner) Broadcast(ctx context.Context, i, round int) ([]byte, error) {
-	if err := r.acquireFor(ctx, Peer{Index: i}); err != nil {
-		return nil, err
-	}
-	defer r.release()
-	if i >= 0 {
-		r.heard(Peer{Index: i})
-	}
-	if round == 0 {
-		return r.last()
-	}
-	if at := r.drive.Status(); round != int(at.Round) || at.Stage != drive.Submitting {
-		return nil, ErrNotDue
-	}
-	return r.begin()
+func (r *Runner) Broadcast(ctx context.Context, i, round int) (file []byte, err error) {
+	err = r.host.With(ctx, Peer{Index: i}, func(lead drive.Lead, _ drive.Time) error {
+		if i >= 0 {
+			r.heard(Peer{Index: i})
+		}
+		if round == 0 {
+			file, err = r.last()
+			return err
+		}
+		if at := lead.Status(); round != int(at.Round) || at.Stage != drive.Submitting {
+			return ErrNotDue
+		}
+		file, err = r.begin()
+		return err
+	})
+	return file, err
 }
 
 // after is how many rounds the model has gone through.
@@ -396,13 +278,13 @@ func (r *Runner) cast(round uint64, fresh [32]byte) ([]byte, error) {
 // Due reports whether a message of a party or a member is waited for, and its maximum length. It
 // fails with [ErrStopped] or [ErrEnded].
 func (r *Runner) Due(ctx context.Context, p Peer) (due bool, most int, err error) {
-	if err := r.acquireFor(ctx, p); err != nil {
-		return false, 0, err
-	}
-	defer r.release()
-	r.heard(p)
-	if r.drive.Status().Ended != "" {
-		return false, 0, ErrEnded
-	}
-	return r.drive.At(p).Due, r.most, nil
+	err = r.host.With(ctx, p, func(lead drive.Lead, _ drive.Time) error {
+		r.heard(p)
+		if lead.Status().Ended != "" {
+			return ErrEnded
+		}
+		due, most = lead.At(p).Due, r.most
+		return nil
+	})
+	return due, most, err
 }

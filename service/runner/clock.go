@@ -71,21 +71,24 @@ const comeBack = time.Duration(drive.DefaultComeBack)
 const tooSlow = 3 * time.Second
 
 // goes has a clock that stands still go on, once the record is back and present says that everybody
-// is who was here before, or comeBack later. It returns when that may be, if the clock
-// stands still, zero: not before the record is back.
-func (c *clock) goes(present func(back time.Time) bool) (stands bool, until time.Time) {
+// is who was here before, or comeBack later. It returns after how long it goes on at the latest, if
+// it stands still.
+func (c *clock) goes(present func(back time.Time) bool) (most time.Duration) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if c.since.IsZero() || c.back.IsZero() {
-		return !c.since.IsZero(), time.Time{}
+	switch {
+	case c.since.IsZero():
+		return 0
+	case c.back.IsZero():
+		return time.Hour // not before the record is back
 	}
 	now := c.time()
-	if until = c.back.Add(comeBack); now.Before(until) && !present(c.back) {
-		return true, until
+	if most = comeBack - now.Sub(c.back); most > 0 && !present(c.back) {
+		return most
 	}
 	c.stood += now.Sub(c.since)
 	c.since, c.back = time.Time{}, time.Time{}
-	return false, time.Time{}
+	return 0
 }
 
 // still reports whether the clock stands still.
@@ -121,30 +124,30 @@ func (r *Runner) Away(away bool) {
 }
 
 // goes has the clock go on if it may, and then the waits of steps begin anew: nobody could do
-// anything. It returns what [clock.goes] does. The caller holds the lock.
-func (r *Runner) goes() (stands bool, until time.Time) {
+// anything. It returns what [clock.goes] does.
+func (r *Runner) goes() (most time.Duration) {
 	stood := r.clock.still()
-	if stands, until = r.clock.goes(r.present); stood && !stands {
+	if most = r.clock.goes(r.present); stood && most == 0 {
 		r.drive.Again(r.now())
 	}
-	return stands, until
+	r.timeSteps()
+	r.sayLacks()
+	return most
 }
 
-// present reports whether all that were here before the record went away have been heard of since
-// it is back. The caller holds the lock.
+// present reports whether all that were here before the record went away ask what is next, or have
+// been heard of since it is back. The caller holds the lock.
 func (r *Runner) present(back time.Time) bool {
-	if r.recalled != back { // who still waits for an answer looks again, and is heard of
-		r.recalled = back
-		r.announce()
+	absent := func(p Peer) bool {
+		return r.drive.At(p).Here && r.peer(p).heard.Before(back) && !r.host.Asks(p)
 	}
-	absent := func(p *peer, here bool) bool { return here && p.heard.Before(back) }
 	for i := range r.parties {
-		if absent(&r.parties[i], r.drive.At(Peer{Index: i}).Here) {
+		if absent(Peer{Index: i}) {
 			return false
 		}
 	}
 	for k := range r.members {
-		if absent(&r.members[k], r.drive.At(Peer{Index: k, Member: true}).Here) {
+		if absent(Peer{Index: k, Member: true}) {
 			return false
 		}
 	}

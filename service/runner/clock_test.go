@@ -78,8 +78,7 @@ func TestRecordIsAway(t *testing.T) {
 	looks := func(after time.Duration) drive.Status {
 		t.Helper()
 		at = at.Add(after)
-		l.goes()
-		if err := l.proceed(t.Context()); err != nil {
+		if err := l.looks(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		return l.drive.Status()

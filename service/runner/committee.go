@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/service/exchange"
@@ -34,32 +33,6 @@ func (r *Runner) connected(p Peer, ask *exchange.Ask) {
 func (r *Runner) heard(p Peer) {
 	r.peer(p).heard = r.clock.time()
 	r.drive.Heard(r.now(), p)
-}
-
-// inOrder finds what is next where items follow each other: the one after the last that was seen,
-// or that one again if its answer is due.
-func (r *Runner) inOrder(p Peer, ask *exchange.Ask) (n Outgoing, again time.Duration) {
-	var last Outgoing // of what was seen
-	for item := range r.drive.Pending(p) {
-		found := nextOf(&item)
-		switch {
-		case found.Kind != exchange.End && slices.Contains(ask.Seen, found.Item):
-			last, n = found, Outgoing{}
-		case found.Kind == exchange.Message && !p.Member && ask.Offer == item.Round:
-			// The offer answers this, whichever node led then.
-		case n.Kind == exchange.Nothing:
-			n = found
-		}
-	}
-	switch {
-	case n.Kind != exchange.Nothing:
-		r.asked(p, &n)
-		return n, 0
-	case last.Kind == exchange.Message && !p.Member && ask.Offer == uint64(last.Round):
-	case last.Kind != exchange.Nothing && r.drive.At(p).Due && r.again(p, &last, ask, &again):
-		return last, 0
-	}
-	return Outgoing{}, again
 }
 
 // object is a long value that the state names.

@@ -45,63 +45,64 @@ func (r *Runner) digest(round uint64, fresh [32]byte) (digest [32]byte, err erro
 	return [32]byte(h.Sum(nil)), err
 }
 
-// applied is the next model that a sum gave, or the reason why there is none.
+// applied is the next model that a sum gave.
 type applied struct {
 	round    uint64
-	err      error
 	model    []float64
 	metric   *job.Metric
 	accuracy float64
+	digest   string // of the model in the record
+	size     int
 }
 
 // apply makes the next model from a sum, while the runner goes on.
-func (r *Runner) apply(a *drive.Apply) error {
-	broadcast, err := r.begin()
-	if err != nil {
+func (r *Runner) apply(a *drive.Apply) (adopt func() (end string), err error) {
+	var broadcast []byte
+	var model []float64
+	var done func(err error)
+	err = r.host.With(context.Background(), operator, func(_ drive.Lead, now drive.Time) (err error) {
+		broadcast, err = r.begin()
+		model, done = r.model, r.tracing.sum(now, len(a.Parties))
 		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	model := r.model
-	done := r.tracing.sum(r.now(), len(a.Parties))
-	go func() {
-		out := applied{round: a.Round}
-		var sum [][]uint64
-		if r.sums != nil {
-			sum = masking.FromSigned(r.Federation.Settled.Layout(), a.Values)
-		} else {
-			sum = a.Sum.Values()
-		}
-		if r.Summed != nil {
-			r.Summed(int(a.Round), a.Parties, sum)
-		}
-		out.model, out.metric, out.err = r.Federation.Next(r.optimizer, int(a.Round), model, broadcast,
-			sum, a.Parties)
-		if out.err == nil && r.Judge != nil {
-			out.accuracy = r.Judge(out.model)
-		}
-		done(out.err)
-		r.applied <- out
-	}()
-	return nil
+	defer func() { done(err) }()
+	var sum [][]uint64
+	if r.sums != nil {
+		sum = masking.FromSigned(r.Federation.Settled.Layout(), a.Values)
+	} else {
+		sum = a.Sum.Values()
+	}
+	if r.Summed != nil {
+		r.Summed(int(a.Round), a.Parties, sum)
+	}
+	out := applied{round: a.Round}
+	out.model, out.metric, err = r.Federation.Next(r.optimizer, int(a.Round), model, broadcast, sum,
+		a.Parties)
+	if err != nil {
+		return nil, err
+	}
+	if r.Judge != nil {
+		out.accuracy = r.Judge(out.model)
+	}
+	kept, digest := modelState{out.model, r.optimizer.Moments()}, sha256.New()
+	_, err = kept.WriteTo(digest)
+	out.digest, out.size = hex.EncodeToString(digest.Sum(nil)), kept.size()
+	return func() string {
+		r.adopt(out)
+		return ""
+	}, err
 }
 
-// take takes the next model, if there is one.
-func (r *Runner) take(ctx context.Context, a *applied) error {
-	if a == nil {
-		return nil
-	}
+// adopt takes the next model, unless the federation was ended meanwhile.
+func (r *Runner) adopt(a applied) {
 	if at := r.drive.Status(); at.Stage != drive.Applying || at.Round != a.round {
-		return nil // the federation was ended meanwhile
+		return
 	}
-	if a.err == nil {
-		r.model, r.made = a.model, *a
-		r.spent = append(r.spent, r.modelRef)
-		var err error
-		if r.modelRef, err = r.putModel(ctx); err != nil {
-			return err
-		}
-	}
-	r.drive.Applied(r.now(), a.round, a.err)
-	return nil
+	r.model, r.made = a.model, a
+	r.spent, r.modelRef = append(r.spent, r.modelRef), nil
 }
 
 // evidenceOf returns the evidence that proves cheating to others, if a notice has it, with the kind
@@ -162,7 +163,7 @@ func (r *Runner) note(notices []drive.Notice) (lines []record.Line) {
 			continue
 		case drive.Summed:
 			line.Event, line.Spent = "summed", r.paid().Own
-			line.Digest, line.Size = r.modelRef.Digest, r.modelRef.Size
+			line.Digest, line.Size = r.made.digest, r.made.size
 			r.past(n, Past{Parties: len(n.Parties), Metric: r.made.metric, Accuracy: r.made.accuracy,
 				Digest: line.Digest})
 		case drive.Lost:

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
@@ -94,6 +93,11 @@ func (l *led) start(node string) *Runner {
 		l.t.Fatal(err)
 	}
 	return r
+}
+
+// looks has a runner that does not run decide and record what is due.
+func (l *led) looks(ctx context.Context) error {
+	return l.host.Decide(ctx, func(drive.Lead, drive.Time) error { return nil }, nil)
 }
 
 // run runs a runner; what it returns with comes from the channel.
@@ -257,7 +261,7 @@ func TestSetBack(t *testing.T) {
 	tell := func(party int, round uint64, want, lost int) {
 		t.Helper()
 		l.drive.Said(l.now(), Peer{Index: party}, drive.Said{Told: round})
-		if err := l.proceed(ctx); err != nil {
+		if err := l.looks(ctx); err != nil {
 			t.Fatal(err)
 		}
 		if at := l.drive.Status(); int(at.Round) != want || int(at.Lost) != lost {
@@ -359,39 +363,11 @@ func TestLastModel(t *testing.T) {
 	l.model[0] = 1
 	l.drive.Said(l.now(), Peer{Index: 0}, drive.Said{Told: 1})
 	l.drive.Said(l.now(), Peer{Index: 1}, drive.Said{Told: 1})
-	if err := l.proceed(ctx); err != nil {
+	if err := l.looks(ctx); err != nil {
 		t.Fatal(err)
 	}
 	after, err := l.Broadcast(ctx, 2, 0)
 	if err != nil || slices.Equal(first, after) {
 		t.Errorf("the model before the change: %v", err)
 	}
-}
-
-// Of many parties that wait for the lock, one at most comes before a member that asks later.
-func TestMembersFirst(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := &Runner{lock: make(chan struct{}, 1), crowd: make(chan struct{}, 1)}
-		var order []Peer
-		ask := func(p Peer) {
-			if err := r.acquireFor(t.Context(), p); err != nil {
-				t.Error(err)
-				return
-			}
-			order = append(order, p)
-			r.release()
-		}
-		for i := range 100 {
-			go ask(Peer{Index: i})
-		}
-		synctest.Wait()
-		member := Peer{Index: 3, Member: true}
-		go ask(member)
-		synctest.Wait()
-		r.release() // which lets the first in
-		synctest.Wait()
-		if at := slices.Index(order, member); len(order) != 101 || at > 1 {
-			t.Errorf("%d got in, the member behind %d parties", len(order), at)
-		}
-	})
 }

@@ -104,6 +104,12 @@ func decode(b []byte, into any) error {
 	return nil
 }
 
+// recorder is a runner as the record of its leader.
+type recorder struct{ r *Runner }
+
+// Save is the method of host.Record.
+func (k recorder) Save(ctx context.Context, _ drive.Lead) error { return k.r.record(ctx) }
+
 // record stores the state as a decision.
 func (r *Runner) record(ctx context.Context) error {
 	if r.modelRef == nil {
@@ -147,18 +153,13 @@ func (r *Runner) record(ctx context.Context) error {
 // Reseal records the present state twice more, with the state and the boxes in it sealed under the
 // newest key, so that no older state is kept.
 func (r *Runner) Reseal(ctx context.Context) error {
-	if err := r.acquire(ctx); err != nil {
-		return err
-	}
-	defer r.release()
-	ctx = context.WithoutCancel(ctx)
-	err := r.proceed(ctx) // afterwards no decision is unrecorded
-	for range 2 {
-		if err == nil {
-			err = r.record(ctx)
+	nothing := func(drive.Lead, drive.Time) error { return nil }
+	return r.host.Decide(ctx, nothing, func(ctx context.Context) error {
+		if err := r.record(ctx); err != nil {
+			return err
 		}
-	}
-	return r.fatal(err)
+		return r.record(ctx)
+	})
 }
 
 func (r *Runner) putModel(ctx context.Context) (*record.Ref, error) {

@@ -96,12 +96,12 @@ func stateOf(here, ever, late bool) string {
 }
 
 // Status returns the status of the federation.
-func (r *Runner) Status(ctx context.Context) (*Status, error) {
-	if err := r.acquire(ctx); err != nil {
-		return nil, err
-	}
-	defer r.release()
-	return r.status(), nil
+func (r *Runner) Status(ctx context.Context) (s *Status, err error) {
+	err = r.host.With(ctx, operator, func(drive.Lead, drive.Time) error {
+		s = r.status()
+		return nil
+	})
+	return s, err
 }
 
 func (r *Runner) status() *Status {
@@ -170,22 +170,22 @@ var ErrRunning = errors.New("runner: the federation has not ended; end it first"
 
 // Before returns what the parties of an ended federation have spent, for a federation that
 // continues it: the text of a job.Before, nil without noise. It fails with [ErrRunning].
-func (r *Runner) Before(ctx context.Context) ([]byte, error) {
-	if err := r.acquire(ctx); err != nil {
-		return nil, err
-	}
-	defer r.release()
-	ledger := r.drive.Ledger()
-	switch {
-	case r.drive.Status().Ended == "":
-		return nil, ErrRunning
-	case ledger == nil:
-		return nil, nil
-	}
-	f := r.Federation
-	before := job.Before{Federation: f.ID, Study: f.Settled.Study(), Plan: f.Settled.StudyPlan(),
-		Ledger: ledger}
-	return before.MarshalText()
+func (r *Runner) Before(ctx context.Context) (text []byte, err error) {
+	err = r.host.With(ctx, operator, func(lead drive.Lead, _ drive.Time) (err error) {
+		ledger := lead.Ledger()
+		switch {
+		case lead.Status().Ended == "":
+			return ErrRunning
+		case ledger == nil:
+			return nil
+		}
+		f := r.Federation
+		before := job.Before{Federation: f.ID, Study: f.Settled.Study(), Plan: f.Settled.StudyPlan(),
+			Ledger: ledger}
+		text, err = before.MarshalText()
+		return err
+	})
+	return text, err
 }
 
 // ErrState: the federation's state does not permit that.
@@ -233,24 +233,11 @@ func (r *Runner) EndNow(ctx context.Context, who string) error {
 
 // order has the federation carry out an operator's order, and returns once that is recorded.
 func (r *Runner) order(ctx context.Context, o drive.Order) error {
-	if err := r.acquire(ctx); err != nil {
-		return err
-	}
-	defer r.release()
-	if r.drive.Status().Ended != "" {
-		return ErrState
-	}
-	r.drive.Order(r.now(), o)
-	r.Poke() // what is due next has changed
-	return r.fatal(r.proceed(context.WithoutCancel(ctx)))
-}
-
-// fatal stops the runner if a decision was not recorded.
-func (r *Runner) fatal(err error) error {
-	if err != nil {
-		r.stopped = err
-		r.announce()
-		r.Poke()
-	}
-	return err
+	return r.host.Decide(ctx, func(lead drive.Lead, now drive.Time) error {
+		if lead.Status().Ended != "" {
+			return ErrState
+		}
+		lead.Order(now, o)
+		return nil
+	}, nil)
 }

@@ -43,33 +43,6 @@ func TestNumbered(t *testing.T) {
 	}
 }
 
-// Who is at work on what it has seen is not sent it again. Others are: at once by a runner that has
-// not asked it for that, and else once in a while.
-func TestAgain(t *testing.T) {
-	r := &Runner{parties: make([]peer, 1)}
-	n := &Outgoing{Next: exchange.Next{Item: "1.opening"}}
-	again := func(what string, ask exchange.Ask, want bool) {
-		t.Helper()
-		var when time.Duration
-		if got := r.again(Peer{}, n, &ask, &when); got != want || !want && !ask.Working && when <= 0 {
-			t.Errorf("%s: %v, again after %v", what, got, when)
-		}
-	}
-	again("of another runner, at work", exchange.Ask{Working: true}, false)
-	again("of another runner", exchange.Ask{}, true)
-	again("at once", exchange.Ask{}, false)
-	n.Item = "2.opening"
-	again("something else", exchange.Ask{}, true)
-	r.parties[0].askedWhen = time.Now().Add(-resendAfter - time.Second)
-	again("later, at work", exchange.Ask{Working: true}, false)
-	again("later", exchange.Ask{}, true)
-	again("and at once", exchange.Ask{}, false)
-	sooner := time.Millisecond
-	if r.again(Peer{}, n, &exchange.Ask{}, &sooner) || sooner != time.Millisecond {
-		t.Errorf("what is due sooner is put off by %v", sooner)
-	}
-}
-
 // Steps are counted by how long they took, up to each bound and that included, and in all. What is
 // returned stays as it is.
 func TestStepTimes(t *testing.T) {
@@ -194,7 +167,7 @@ func TestStatusOfRound(t *testing.T) {
 	}
 	l.drive.Gone(l.now(), Peer{Index: 2})
 	time.Sleep(exchange.DefaultGrace(parties) + 50*time.Millisecond)
-	if err := l.proceed(ctx); err != nil {
+	if err := l.looks(ctx); err != nil {
 		t.Fatal(err)
 	}
 	_, got = status()
@@ -230,7 +203,7 @@ func TestMessagesCounted(t *testing.T) {
 		for _, f := range all {
 			f.poll()
 		}
-		if err := l.proceed(ctx); err != nil {
+		if err := l.looks(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -260,8 +233,14 @@ func TestTakeOfAnotherRound(t *testing.T) {
 	ctx := t.Context()
 	other := make([]float64, l.fed.Spec.Len())
 	other[0] = 7
-	for _, a := range []*applied{nil, {round: 1, model: other, metric: new(job.Metric)}} {
-		if err := l.take(ctx, a); err != nil {
+	for _, take := range []func() error{
+		func() error { return l.looks(ctx) },
+		func() error {
+			l.adopt(applied{round: 1, model: other, metric: new(job.Metric)})
+			return nil
+		},
+	} {
+		if err := take(); err != nil {
 			t.Fatal(err)
 		}
 		if l.model[0] == 7 || len(l.spent) > 0 {
