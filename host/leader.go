@@ -154,7 +154,8 @@ func (l *Leader) Stop(why error) {
 	}
 }
 
-// Stopped is closed once the leader has stopped: whoever waits for Run from within Next waits for it.
+// Stopped is closed once the leader has stopped: whoever waits for Run from within Next waits for
+// that.
 func (l *Leader) Stopped() <-chan struct{} { return l.stopped }
 
 // last saves what is held, and returns why the leader stops.
