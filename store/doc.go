@@ -13,7 +13,8 @@
 // which would undo the erasure of keys and forget what was spent, fails with [ErrOldState], and so
 // does a missing one. A kill between the write of a state and that of the counter loses nothing:
 // the newest state opens, and from then on none before it does. Without a Counter nothing finds out
-// that an older state was put in the newest one's place.
+// that an older state was put in the newest one's place; a [FileStore] finds out that there is none
+// any more.
 //
 // One owner: a Store with a method Lock is one vault's until that is closed, and a second one fails
 // with [ErrLocked].

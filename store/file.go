@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +15,7 @@ import (
 )
 
 // FileStore is a [Store] in the file of this name, and in files next to it whose names add a
-// dot and the name of something long, or "lock". A temporary file is written, and renamed.
+// dot and the name of something long, "lock" or "begun". A temporary file is written, and renamed.
 // Give it a folder that others cannot write to.
 type FileStore string
 
@@ -96,26 +95,23 @@ func (f FileStore) Load() ([]byte, error) {
 	return b, err
 }
 
-// FileCounter is a [Counter] in the file of this name. It is as safe as the place of
-// the file.
-type FileCounter string
-
-// Value reads the number.
-func (c FileCounter) Value() (uint64, error) {
-	b, err := os.ReadFile(string(c))
-	if errors.Is(err, os.ErrNotExist) {
-		return 0, nil
+// Begin notes, durably, that there is a state: in a file whose name adds ".begun", and which stays.
+func (f FileStore) Begin() error {
+	begun, err := f.Begun()
+	if begun || err != nil {
+		return err
 	}
-	if err != nil {
-		return 0, err
-	}
-	if len(b) != 8 {
-		return 0, fmt.Errorf("%w: the counter has %d bytes, want 8", ErrStore, len(b))
-	}
-	return binary.BigEndian.Uint64(b), nil
+	const text = "There was a state here. If it is missing, restore it.\n"
+	return durable.Write(f.begun(), strings.NewReader(text))
 }
 
-// Advance writes the number durably.
-func (c FileCounter) Advance(to uint64) error {
-	return durable.Write(string(c), bytes.NewReader(binary.BigEndian.AppendUint64(nil, to)))
+// Begun reports whether there was ever a state, whether or not there still is one.
+func (f FileStore) Begun() (bool, error) {
+	_, err := os.Lstat(f.begun())
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
 }
+
+func (f FileStore) begun() string { return string(f) + ".begun" }

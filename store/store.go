@@ -30,7 +30,13 @@ var (
 //
 // too, which is called before all others and gives the caller the store until what it returns is
 // closed. It fails with [ErrLocked] if the store is somebody else's. With a store without it, the
-// caller has to make sure that two never use it at once.
+// caller has to make sure that two never use it at once. And it may have the methods
+//
+//	Begin() error
+//	Begun() (bool, error)
+//
+// The first notes, durably, that there is a state, and is called once a state is saved: a state
+// that is missing fails with [ErrOldState] then, also without a Counter.
 type Store interface {
 	// Save replaces the state. When it returns the state is durable: what follows from
 	// it is sent to others next.

@@ -334,7 +334,7 @@ func TestFileStore(t *testing.T) {
 	}
 }
 
-// A counter's file has a number and nothing else.
+// A counter's file has a number twice.
 func TestFileCounter(t *testing.T) {
 	counter := FileCounter(filepath.Join(t.TempDir(), "counter"))
 	if n, err := counter.Value(); n != 0 || err != nil {
@@ -346,13 +346,173 @@ func TestFileCounter(t *testing.T) {
 	if n, err := counter.Value(); n != 1<<40 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
-	for _, length := range []int{0, 7, 9} {
-		if err := os.WriteFile(string(counter), make([]byte, length), 0o600); err != nil {
+	// Whatever bit is flipped, the number stays; of what is cut, it does not become another.
+	whole, err := os.ReadFile(string(counter))
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(b []byte) (uint64, error) {
+		t.Helper()
+		if err := os.WriteFile(string(counter), b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if n, err := counter.Value(); !errors.Is(err, ErrStore) {
-			t.Errorf("%d bytes: %d, %v", length, n, err)
+		return counter.Value()
+	}
+	for i := range whole {
+		for bit := range 8 {
+			flipped := slices.Clone(whole)
+			flipped[i] ^= 1 << bit
+			if n, err := read(flipped); n != 1<<40 || err != nil {
+				t.Fatalf("byte %d, bit %d: %d, %v", i, bit, n, err)
+			}
 		}
+		n, err := read(whole[:i])
+		if err == nil != (i >= len(whole)/2) || err == nil && n != 1<<40 {
+			t.Errorf("cut to %d bytes: %d, %v", i, n, err)
+		}
+		if err != nil && (!errors.Is(err, ErrStore) || errors.Is(err, ErrOldState) ||
+			!strings.Contains(err.Error(), "the counter is damaged")) {
+			t.Errorf("cut to %d bytes: %v", i, err)
+		}
+	}
+	both := slices.Clone(whole)
+	both[0] ^= 1
+	both[len(both)-1] ^= 1
+	if n, err := read(both); !errors.Is(err, ErrStore) {
+		t.Errorf("both slots are damaged: %d, %v", n, err)
+	}
+	newer := FileCounter(filepath.Join(t.TempDir(), "newer"))
+	if err := newer.Advance(1<<40 + 1); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(string(newer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, mixed := range [][]byte{slices.Concat(b[:len(b)/2], whole[len(b)/2:]),
+		slices.Concat(whole[:len(b)/2], b[len(b)/2:])} {
+		if n, err := read(mixed); n != 1<<40+1 || err != nil {
+			t.Errorf("of two numbers: %d, %v", n, err)
+		}
+	}
+	if n, err := read(slices.Concat(whole[len(b)/2:], whole[:len(b)/2])); !errors.Is(err, ErrStore) {
+		t.Errorf("slots in each other's place: %d, %v", n, err)
+	}
+}
+
+// A bit of any file of a store is flipped, or a file is cut or gone: the newest state opens, or it
+// is said why not, with a counter and without one. It is never another, and never none.
+func TestFlip(t *testing.T) {
+	folder, key := t.TempDir(), sealKey(t)
+	at := func(folder string) (FileStore, FileCounter) {
+		return FileStore(filepath.Join(folder, "state")), FileCounter(filepath.Join(folder, "counter"))
+	}
+	store, counter := at(folder)
+	v, _, err := Open(store, key, counter, "a", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 3 {
+		if err := v.Save(fmt.Appendf(nil, "state %d", n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v.Close()
+	count := map[string]int{}
+	to := t.TempDir()
+	try := func(name string, b []byte, counted bool) {
+		t.Helper()
+		if err := os.RemoveAll(to); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.CopyFS(to, os.DirFS(folder)); err != nil {
+			t.Fatal(err)
+		}
+		at1, at2 := at(to)
+		err := os.Remove(filepath.Join(to, name))
+		if err == nil && b != nil {
+			err = os.WriteFile(filepath.Join(to, name), b, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var by Counter
+		if counted {
+			by = at2
+		}
+		state, err := opened(at1, key, by, "a", false)
+		what := "harmless"
+		switch {
+		case err != nil && (errors.Is(err, ErrStore) || errors.Is(err, ErrOldState)):
+			what = "named"
+		case err != nil:
+			t.Errorf("%s: %v", name, err)
+		case string(state) != "state 2":
+			what = "silent"
+			t.Errorf("%s of %d bytes, counted %v: state %q", name, len(b), counted, state)
+		}
+		if errors.Is(err, ErrOldState) && name != "state" {
+			t.Errorf("%s: with a whole state: %v", name, err)
+		}
+		count[what]++
+	}
+	for _, name := range []string{"state", "counter", "state.begun"} {
+		whole, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, counted := range []bool{false, true} {
+			for i := range whole {
+				for bit := range 8 {
+					flipped := slices.Clone(whole)
+					flipped[i] ^= 1 << bit
+					try(name, flipped, counted)
+				}
+				try(name, whole[:i], counted)
+			}
+			try(name, nil, counted)
+		}
+	}
+	if count["named"] == 0 || count["harmless"] == 0 {
+		t.Errorf("%v", count)
+	}
+	t.Logf("%v", count)
+}
+
+// A state that is gone is no beginning, also without a counter, but for who says that it is lost. A
+// kill before the note leaves a state that opens, and the next save notes it.
+func TestStateGone(t *testing.T) {
+	key, file := sealKey(t), FileStore(filepath.Join(t.TempDir(), "state"))
+	v, _, err := Open(file, key, nil, "a", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if begun, err := file.Begun(); begun || err != nil {
+		t.Errorf("before the first save: %v, %v", begun, err)
+	}
+	if err := v.Save([]byte("one")); err != nil {
+		t.Fatal(err)
+	}
+	v.Close()
+	if err := os.Remove(string(file) + ".begun"); err != nil {
+		t.Fatal(err)
+	}
+	v, state, err := Open(file, key, nil, "a", false)
+	if string(state) != "one" || err != nil {
+		t.Fatalf("killed before the note: %q, %v", state, err)
+	}
+	if err := v.Save([]byte("two")); err != nil {
+		t.Fatal(err)
+	}
+	v.Close()
+	if err := os.Remove(string(file)); err != nil {
+		t.Fatal(err)
+	}
+	if state, err := opened(file, key, nil, "a", false); !errors.Is(err, ErrOldState) {
+		t.Errorf("gone: %q, %v", state, err)
+	}
+	if state, err := opened(file, key, nil, "a", true); state != nil || err != nil {
+		t.Errorf("gone, and lost: %q, %v", state, err)
 	}
 }
 

@@ -18,6 +18,7 @@ type Vault struct {
 	counter Counter // may be nil
 	owner   string  // whose state it is
 	number  uint64  // of the newest state
+	begun   bool    // the store knows that there is a state
 	held    io.Closer
 	failed  error // the first of a write
 }
@@ -83,6 +84,12 @@ func (v *Vault) write(state []byte) error {
 		return err
 	}
 	v.number++
+	if s, ok := v.store.(beginner); ok && !v.begun {
+		if err := s.Begin(); err != nil {
+			return err
+		}
+		v.begun = true
+	}
 	if v.counter == nil {
 		return nil
 	}
@@ -108,11 +115,17 @@ func (v *Vault) load(lost bool) ([]byte, error) {
 			return nil, err
 		}
 	}
+	begun, err := v.began()
+	if err != nil {
+		return nil, err
+	}
 	switch {
 	case v.number < newest && lost:
 		state, v.number = nil, newest
 	case v.number < newest && b == nil:
 		return nil, fmt.Errorf("%w: there is none, of %d", ErrOldState, newest)
+	case begun && b == nil && !lost:
+		return nil, fmt.Errorf("%w: there is none, and there was one", ErrOldState)
 	case v.number < newest:
 		return nil, fmt.Errorf("%w: there is number %d, of %d; restore the newest", ErrOldState,
 			v.number, newest)
@@ -124,6 +137,21 @@ func (v *Vault) load(lost bool) ([]byte, error) {
 		}
 	}
 	return state, nil
+}
+
+// beginner is a store that knows whether it ever had a state: its absence is no beginning then.
+type beginner interface {
+	Begin() error
+	Begun() (bool, error)
+}
+
+// began reports whether the store says that it had a state.
+func (v *Vault) began() (bool, error) {
+	s, ok := v.store.(beginner)
+	if !ok {
+		return false, nil
+	}
+	return s.Begun()
 }
 
 // unseal opens what was stored.

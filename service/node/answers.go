@@ -36,6 +36,9 @@ func (n *Node) Answers(ctx context.Context, id string) (*federation.Asked, error
 	if err != nil {
 		return nil, err
 	}
+	if !status.Known() { // a history that is not known is not an empty one
+		return nil, record.ErrUnavailable
+	}
 	parties := 0
 	for _, p := range status.History {
 		parties = max(parties, p.Parties)

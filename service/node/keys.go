@@ -106,8 +106,11 @@ func (n *Node) readKeys() error {
 	create := n.KeyFile == ""
 	if create {
 		n.KeyFile = filepath.Join(n.Folder, fileKey)
-		_, err := os.Stat(filepath.Join(n.Folder, record.Subfolder))
-		if _, gone := os.Lstat(n.KeyFile); err == nil && errors.Is(gone, fs.ErrNotExist) {
+		had, err := filepath.Glob(filepath.Join(n.Folder, record.Subfolder) + "*") // or set aside
+		if err != nil {
+			return err
+		}
+		if _, gone := os.Lstat(n.KeyFile); len(had) > 0 && errors.Is(gone, fs.ErrNotExist) {
 			return fmt.Errorf("%w: %s", ErrNoKey, n.KeyFile)
 		}
 	}

@@ -64,14 +64,23 @@ func (n *Node) look() {
 func (n *Node) find(ids []string) {
 	for _, id := range ids {
 		n.mutex.Lock()
-		known := n.entries[id] != nil
+		known, was := n.entries[id] != nil, n.unread[id]
 		n.mutex.Unlock()
 		if known {
 			continue
 		}
-		if err := n.adopt(id); err != nil && n.ctx.Err() == nil {
+		err := n.adopt(id)
+		if n.ctx.Err() != nil {
+			return
+		}
+		if err != nil && (was == nil || was.Error() != err.Error()) {
 			n.Log.Error("a federation cannot be used", "id", id, "error", err.Error())
 		}
+		n.mutex.Lock()
+		if n.unread[id] = err; err == nil {
+			delete(n.unread, id)
+		}
+		n.mutex.Unlock()
 	}
 }
 
@@ -234,8 +243,9 @@ func (n *Node) claim(ctx context.Context, e *entry, pass func() bool) (*runner.R
 		return nil, err
 	}
 	hold.Fault = n.hooks.Fault
+	damage := hold.Damage()
 	n.takesBack(e)
-	return runner.Start(ctx, runner.Options{
+	r, err := runner.Start(ctx, runner.Options{
 		Federation: e.federation,
 		Records:    n.records,
 		Hold:       hold,
@@ -252,6 +262,16 @@ func (n *Node) claim(ctx context.Context, e *entry, pass func() bool) (*runner.R
 		Summed: n.Summed,
 		Pass:   pass,
 	})
+	if err == nil && damage != nil {
+		n.Log.Error("the record is damaged, and goes on from the newest state that there is",
+			"federation", e.federation.Job.Name, "error", damage.Error())
+		line := record.Line{Time: time.Now().UTC(), Node: n.Name, Event: "damaged",
+			Note: damage.Error()}
+		if err := n.records.Audit(ctx, id, line); err != nil {
+			n.Log.Warn("a line of the audit log was not written", "error", err.Error())
+		}
+	}
+	return r, err
 }
 
 // confirm has a runner ask the record whether it still leads, whenever another node is heard to say

@@ -145,6 +145,7 @@ type Node struct {
 
 	mutex   sync.Mutex
 	entries map[string]*entry
+	unread  map[string]error    // why recorded federations are not in entries, by identifier
 	looked  bool                // all recorded federations are in entries
 	others  map[string]*present // nodes that were heard, including this one
 	passing passing
@@ -210,7 +211,8 @@ func Start(ctx context.Context, c Options) (*Node, error) {
 	n := &Node{Options: c, health: health{every: c.hooks.Probe}, back: make(chan struct{}, 1),
 		Hangs:   make(chan error, 1),
 		Removed: make(chan error, 1), entries: make(map[string]*entry),
-		others: make(map[string]*present), know: make(map[string]map[string]bool)}
+		unread: make(map[string]error), others: make(map[string]*present),
+		know: make(map[string]map[string]bool)}
 	n.ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if err := n.start(ctx); err != nil {
 		n.Close()
@@ -270,6 +272,10 @@ func (n *Node) connect(ctx context.Context) (err error) {
 		})
 		if err != nil {
 			return err
+		}
+		for _, name := range n.embedded.Moved {
+			n.Log.Error("damaged files of the record were moved aside; check this node's disk", "folder",
+				name)
 		}
 		n.conn, js = n.embedded.Conn, n.embedded.JS
 		n.alone = len(n.Peers) == 0
@@ -424,13 +430,36 @@ func (n *Node) run(h http.Handler, l net.Listener) {
 	}()
 }
 
-// ready reports whether the record takes decisions and every federation has a leader.
+// damaged fails with [record.ErrDamaged] if this node, which is alone, had to begin an empty
+// record, or if a recorded federation has no definition.
+func (n *Node) damaged() error {
+	if n.alone && n.embedded != nil {
+		if whole := n.embedded.Aside(); len(whole) > 0 {
+			return &record.Damage{What: "JetStream did not start on the files that are in " +
+				strings.Join(whole, ", ") + ", and this node has begun an empty record",
+				Advice: "restore a backup, then move them elsewhere"}
+		}
+	}
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(n.unread)) {
+		if errors.Is(n.unread[id], record.ErrDamaged) {
+			return n.unread[id]
+		}
+	}
+	return nil
+}
+
+// ready reports whether the record takes decisions, is whole, and every federation has a leader.
 func (n *Node) ready() error {
 	if err := n.health.ready(); err != nil {
 		return err
 	}
 	if !n.conn.IsConnected() {
 		return fmt.Errorf("%w: there is no connection to it", record.ErrUnavailable)
+	}
+	if err := n.damaged(); err != nil {
+		return err
 	}
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -439,6 +468,9 @@ func (n *Node) ready() error {
 	}
 	for _, e := range (*federations)(n).sorted() {
 		if e.runner == nil && (e.leader.Claiming || time.Since(e.heard) > n.Silence) {
+			if e.unopened != "" {
+				return fmt.Errorf("node: nobody leads %s: %s", e.federation.Job.Name, e.unopened)
+			}
 			return fmt.Errorf("node: nobody leads %s", e.federation.Job.Name)
 		}
 	}
@@ -474,11 +506,27 @@ func (n *Node) Create(
 	return n.create(ctx, files, "")
 }
 
+// begins fails with [record.ErrDamaged] if a declaration could begin anew what this record has had:
+// an answer that it has no such federation counts for nothing then. A federation whose definition
+// alone is lost gets it back by a declaration of the same files.
+func (n *Node) begins(id string) error {
+	err := n.damaged()
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	if errors.Is(n.unread[id], record.ErrDamaged) {
+		return nil
+	}
+	return err
+}
+
 // create declares a federation and writes a note into the audit log.
 func (n *Node) create(
 	ctx context.Context, files federation.Files, note string,
 ) (*federation.Federation, error) {
 	f, err := federation.New(files)
+	if err == nil {
+		err = n.begins(f.ID)
+	}
 	if err == nil {
 		err = n.succeeds(ctx, f, files)
 	}
@@ -495,7 +543,7 @@ func (n *Node) create(
 	if err != nil {
 		return nil, err
 	}
-	line := record.Line{Time: time.Now().UTC(), Node: n.Name, Event: "created", Digest: f.ID,
+	line := record.Line{Time: time.Now().UTC(), Node: n.Name, Event: record.EventCreated, Digest: f.ID,
 		Note: note}
 	if err := n.records.Audit(ctx, f.ID, line); err != nil {
 		n.Log.Warn("a line of the audit log was not written", "error", err.Error())

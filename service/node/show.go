@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -21,6 +22,7 @@ const (
 type shown struct {
 	mutex  sync.Mutex
 	last   *runner.Status // nil: nothing yet
+	unread string         // why the record does not say, if it is damaged
 	when   time.Time      // it was true
 	looked time.Time      // at the record
 }
@@ -69,7 +71,9 @@ func (n *Node) recorded(ctx context.Context, e *entry) *runner.Status {
 		defer cancel()
 		s, err := runner.RecordedStatus(short, e.federation, n.records)
 		if err == nil {
-			e.shown.last = s
+			e.shown.last, e.shown.unread = s, ""
+		} else if errors.Is(err, record.ErrDamaged) {
+			e.shown.unread = err.Error()
 		}
 		if e.shown.last != nil {
 			e.shown.looked = time.Now()
@@ -91,6 +95,8 @@ func (n *Node) recorded(ctx context.Context, e *entry) *runner.Status {
 		out.State, out.Why = runner.Silent, ""
 	case unopened != "":
 		out.State, out.Why = runner.Leaderless, n.Name+" cannot lead it: "+unopened
+	case e.shown.unread != "":
+		out.State, out.Why = runner.Leaderless, e.shown.unread
 	case out.State == "paused":
 		out.State, out.Why = runner.Leaderless, "it was paused: "+out.Why
 	default:

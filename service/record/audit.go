@@ -25,6 +25,12 @@ type Line struct {
 	Note   string            `json:"note,omitempty"`
 }
 
+// Events of lines that do not follow from a decision.
+const (
+	EventCreated  = "created"
+	eventRestored = "restored"
+)
+
 // Audit appends a line to the log of a federation. It is best effort: decisions are in
 // the record, whose states have the history too.
 func (r *Records) Audit(ctx context.Context, id string, line Line) error {

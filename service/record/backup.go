@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // This file defines the contents of a backup, and restores a record from one. The format of the
@@ -96,7 +98,7 @@ func (r *Records) backUp(ctx context.Context, file *backupWriter, id string, nam
 	// deletes them.
 	var p *pointer
 	for try := 1; ; try++ {
-		if p, _, err = r.pointer(ctx, id); err != nil {
+		if p, err = r.decided(ctx, id); err != nil {
 			return err
 		}
 		if p == nil {
@@ -147,7 +149,8 @@ func (r *Records) Restore(ctx context.Context, file io.ReadSeeker) (ids []string
 	if err != nil {
 		return nil, err
 	}
-	had, err := r.List(ctx)
+	// What a restore that was interrupted has left is replaced.
+	had, err := r.list(ctx, map[string]jetstream.Stream{"$KV." + bucketDefinitions + ".": r.defined})
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +180,7 @@ func (r *Records) Restore(ctx context.Context, file io.ReadSeeker) (ids []string
 		if err != nil {
 			return nil, err
 		}
-		line := Line{Time: time.Now().UTC(), Event: "restored",
+		line := Line{Time: time.Now().UTC(), Event: eventRestored,
 			Note: "from a backup of " + made.UTC().Format(time.RFC3339)}
 		if err := r.Audit(ctx, d.ID, line); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -23,6 +24,8 @@ type Embedded struct {
 	JS      jetstream.JetStream
 	system  *nats.Conn // to the account of the system, nil for a node alone
 	secret  string     // of its user
+	// Moved lists folders with damaged files, which were moved out of that of the record at its start.
+	Moved []string
 
 	mutex  sync.Mutex
 	server *server.Server
@@ -44,7 +47,6 @@ const Subfolder = server.JetStreamStoreDir
 
 const (
 	clusterName = "hushsum"
-	startTime   = 20 * time.Second
 	userNode    = "node" // for a cluster's own client port, with a fresh random password
 	userSystem  = "system"
 	// A route to a node that is frozen is closed after three of these times at most: until then
@@ -54,7 +56,8 @@ const (
 
 // StartEmbedded starts a JetStream in this process that accepts connections only from this process
 // and, in a cluster, from the other nodes. Every write is synced to the disk before it is
-// acknowledged.
+// acknowledged. It fails with [ErrDamaged] if JetStream does not start on its files, which it has
+// moved aside then: the process has to be started again, since JetStream may count on in it.
 func StartEmbedded(ctx context.Context, o EmbeddedOptions) (*Embedded, error) {
 	options := &server.Options{
 		ServerName: o.Name,
@@ -102,8 +105,10 @@ func StartEmbedded(ctx context.Context, o EmbeddedOptions) (*Embedded, error) {
 	if len(o.Peers) > 0 {
 		e.secret = nats.NewInbox() + nats.NewInbox()
 	}
-	if err := e.start(); err != nil {
-		return nil, err
+	if err := e.start(); errors.Is(err, errHung) {
+		return nil, setAside(o.Folder, err)
+	} else if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	connect := []nats.Option{nats.InProcessServer(current{e}), nats.MaxReconnects(-1),
 		nats.Name(o.Name), nats.ErrorHandler(quiet)}
@@ -141,15 +146,33 @@ func (e *Embedded) start() error {
 			{Username: userSystem, Password: e.secret, Account: system},
 		}
 	}
+	moved, err := withoutBroken(options.StoreDir, len(options.Routes) == 0)
+	if err != nil {
+		return err
+	}
+	e.Moved = append(e.Moved, moved...)
+	if len(options.Routes) > 0 {
+		if err := forgetIndexes(filepath.Join(options.StoreDir, Subfolder)); err != nil {
+			return fmt.Errorf("record: %w", err)
+		}
+	}
 	s, err := server.NewServer(options)
 	if err != nil {
 		return fmt.Errorf("record: %w", err)
 	}
-	go s.Start()
 	e.server = s
-	if !s.ReadyForConnections(startTime) {
-		e.stop()
-		return fmt.Errorf("%w: it did not start", ErrUnavailable)
+	if err := begin(s, options.StoreDir); err != nil {
+		// One that counts holds what it would be stopped by.
+		stopped := make(chan struct{})
+		go func() {
+			e.stop()
+			close(stopped)
+		}()
+		select {
+		case <-stopped:
+		case <-time.After(attemptTime):
+		}
+		return err
 	}
 	return nil
 }

@@ -30,6 +30,7 @@ type Hold struct {
 	spent   []*Ref
 	claimed []byte          // the state that the claim found
 	tried   map[string]bool // states that the hold has gone back from
+	damage  error           // why nobody knows which state is the newest; nil: the pointer names it
 
 	// Round is the last round that was begun. Each decision records Round, so that a leader that has
 	// to go back to an older state knows how many rounds are missing.
@@ -42,29 +43,45 @@ type Hold struct {
 
 // Claim makes a node the leader of a federation, no matter which node led it before. A record that
 // does not open stays as it is, and Claim fails with [ErrRecord]. It does not fail if the newest
-// state is missing: see [Hold.Back].
+// state is missing, nor if nothing names it any more: see [Hold.State] and [Hold.Back].
 func (r *Records) Claim(ctx context.Context, id, node string) (*Hold, error) {
+	h := &Hold{records: r, id: id}
+	var err error
+	if h.objects, err = r.objects(ctx, id); err != nil {
+		return nil, err
+	}
+	// Of what there is before the claim, nothing is a later leader's.
+	short, cancel := context.WithTimeout(ctx, tidyTime)
+	s, unsigned := r.signs(short, id, h.objects)
+	cancel()
+	h.before = s.names
 	p, revision, err := r.pointer(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	h := &Hold{records: r, id: id, revision: revision}
-	if h.objects, err = r.objects(ctx, id); err != nil {
-		return nil, err
+	if unsigned != nil && (p == nil || p.State == nil) { // what says that it begins?
+		if p, err = r.decided(ctx, id); err != nil && !errors.Is(err, ErrDamaged) {
+			return nil, err
+		}
+		h.damage = err
+	} else if unsigned == nil {
+		h.damage = s.contradict(p)
 	}
+	h.revision = revision
 	if p != nil {
-		h.pointer, h.found, h.Round = *p, p.State, p.Round
-		if p.State != nil {
-			h.claimed, err = h.Get(ctx, p.State)
-			if err != nil && !errors.Is(err, ErrMissing) {
-				return nil, err
-			}
+		h.pointer, h.found = *p, p.State
+	}
+	if h.damage != nil {
+		h.pointer.Lost = true
+		h.pointer.Number, h.pointer.Round = max(h.pointer.Number, s.newest),
+			max(h.pointer.Round, s.round)
+	} else if h.found != nil {
+		h.claimed, err = h.Get(ctx, h.found)
+		if err != nil && !errors.Is(err, ErrMissing) {
+			return nil, err
 		}
 	}
-	// Of what there is before the claim, nothing is a later leader's.
-	short, cancel := context.WithTimeout(ctx, tidyTime)
-	h.before, _ = h.objects.names(short)
-	cancel()
+	h.Round = h.pointer.Round
 	h.pointer.Leader, h.pointer.Format = node, Format
 	return h, h.write(ctx)
 }
@@ -111,14 +128,22 @@ func (h *Hold) write(ctx context.Context) error {
 // as old as the freeze.
 func (h *Hold) Keep(ctx context.Context) error { return h.write(ctx) }
 
+// Damage returns why nobody knows which state is the newest, nil if it is known. It is
+// [ErrDamaged].
+func (h *Hold) Damage() error { return h.damage }
+
 func (h *Hold) fault(step string) {
 	if h.Fault != nil {
 		h.Fault(step)
 	}
 }
 
-// State reads the newest state, nil before the first decision.
+// State reads the newest state, nil before the first decision. It fails with [ErrDamaged] if
+// nothing names the newest state any more, until [Hold.Back] has found one.
 func (h *Hold) State(ctx context.Context) ([]byte, error) {
+	if h.damage != nil {
+		return nil, h.damage
+	}
 	if h.pointer.State == nil {
 		return nil, nil
 	}
@@ -129,8 +154,9 @@ func (h *Hold) State(ctx context.Context) ([]byte, error) {
 }
 
 // Back sets the hold back to the newest state that exists, if the present state is missing or names
-// a missing object, and returns the last round that is known to have been begun. Nothing is changed
-// before the next decision. It fails with [ErrMissing] if no older state exists.
+// a missing object, or if nobody knows which it is, and returns the last round that is known to
+// have been begun. Nothing is changed before the next decision. It fails with [ErrMissing] if no
+// older state exists.
 //
 // The state may belong to a decision that an earlier leader prepared and never made: give up the
 // round that it has open.
@@ -176,8 +202,11 @@ func (h *Hold) Back(ctx context.Context) (begun uint64, err error) {
 		}
 		c.ref.Size, c.ref.Digest = len(b), digestOf(b)
 		h.found, h.pointer.State, h.pointer.Number = c.ref, c.ref, max(h.pointer.Number, c.number)
-		h.claimed = b
+		h.claimed, h.damage = b, nil
 		return h.pointer.Round, nil
+	}
+	if d := new(Damage); errors.As(h.damage, &d) {
+		return 0, &Damage{d.What + ", and there is no state", adviceNothing}
 	}
 	return 0, fmt.Errorf("%w: %w, and no older state of %.16s… is", ErrRecord, ErrMissing, h.id)
 }
@@ -223,7 +252,7 @@ func (h *Hold) Decide(ctx context.Context, state []byte, spent ...*Ref) error {
 	older, before := h.spent, h.pointer.State
 	h.spent, h.claimed = append(slices.Clone(spent), before), nil
 	h.pointer.Number++
-	h.pointer.State, h.pointer.Round = ref, h.Round
+	h.pointer.State, h.pointer.Round, h.pointer.Lost = ref, h.Round, false
 	h.fault("pointer")
 	if err := h.write(ctx); err != nil {
 		return err

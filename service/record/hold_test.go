@@ -31,7 +31,7 @@ func (s *stalled) List(ctx context.Context, _ ...jetstream.ListObjectsOpt,
 
 // A list of objects that stalls is asked for again, and holds up nobody for ever.
 func TestStalledList(t *testing.T) {
-	if all, err := new(Records).list(context.Background(), new(stalled)); err != nil || all != nil {
+	if all, err := new(Records).stored(context.Background(), new(stalled)); err != nil || all != nil {
 		t.Errorf("%v, %v", all, err)
 	}
 }

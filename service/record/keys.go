@@ -156,7 +156,7 @@ func (r *Records) eachObject(
 		if err != nil {
 			return err
 		}
-		all, err := r.list(ctx, o)
+		all, err := r.stored(ctx, o)
 		if err != nil {
 			return err
 		}
@@ -169,9 +169,9 @@ func (r *Records) eachObject(
 	return nil
 }
 
-// list lists the existing objects. A list uses a consumer: one that JetStream began to send before
-// it was restarted never ends, so each attempt has a time limit.
-func (r *Records) list(ctx context.Context, o jetstream.ObjectStore,
+// stored lists the existing objects. A list uses a consumer: one that JetStream began to send
+// before it was restarted never ends, so each attempt has a time limit.
+func (r *Records) stored(ctx context.Context, o jetstream.ObjectStore,
 ) (all []*jetstream.ObjectInfo, err error) {
 	err = r.retry(ctx, func(ctx context.Context) (err error) {
 		all, err = o.List(ctx)

@@ -307,9 +307,10 @@ func digestOf(b []byte) string {
 }
 
 // State reads the newest state of a federation, without claiming it; nil before the first decision.
-// The state and the objects that it names still exist for some decisions.
+// The state and the objects that it names still exist for some decisions. It fails with
+// [ErrDamaged] if there are signs of later decisions.
 func (r *Records) State(ctx context.Context, id string) ([]byte, error) {
-	p, _, err := r.pointer(ctx, id)
+	p, err := r.decided(ctx, id)
 	if err != nil || p == nil || p.State == nil {
 		return nil, err
 	}
@@ -372,14 +373,17 @@ func notOpened(ref *Ref) error {
 // getPart reads one part of an object, of at most a given number of bytes. One that was just put
 // may not be on every node yet, so getPart asks for it again.
 func (r *Records) getPart(ctx context.Context, o *bucket, name string, most int) ([]byte, error) {
-	began := time.Now()
+	began, appears := time.Now(), attemptTime
+	if r.replicas == 1 { // another copy cannot have it
+		appears = pause
+	}
 	for {
 		part, err := r.content(ctx, o, name, most)
 		if err == nil {
 			return part, nil
 		}
 		missing := errors.Is(err, jetstream.ErrObjectNotFound)
-		if !missing || time.Since(began) > attemptTime {
+		if !missing || time.Since(began) >= appears {
 			if missing {
 				return nil, fmt.Errorf("%w: %w: %s", ErrRecord, ErrMissing, name)
 			}

@@ -16,6 +16,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -84,6 +86,8 @@ type Records struct {
 	replicas    int
 	definitions jetstream.KeyValue
 	pointers    jetstream.KeyValue
+	// Streams that the leader of each is asked for: any other copy may have lost what that has.
+	defined, pointed, audit jetstream.Stream
 
 	mutex   sync.Mutex
 	buckets map[string]*bucket // of federations that were asked for, by identifier
@@ -104,22 +108,14 @@ func Open(ctx context.Context, js jetstream.JetStream, replicas int, keys *Keys,
 	r := &Records{js: js, keys: keys, replicas: replicas,
 		buckets: make(map[string]*bucket)}
 	err := r.retry(ctx, func(ctx context.Context) (err error) {
-		r.definitions, err = js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-			Bucket:       bucketDefinitions,
-			Replicas:     replicas,
-			MaxValueSize: 900 << 10,
-		})
+		r.definitions, r.defined, err = r.bucket(ctx, bucketDefinitions, 900<<10)
 		if err != nil {
 			return err
 		}
-		r.pointers, err = js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-			Bucket:   bucketPointers,
-			Replicas: replicas,
-		})
-		if err != nil {
+		if r.pointers, r.pointed, err = r.bucket(ctx, bucketPointers, -1); err != nil {
 			return err
 		}
-		_, err = js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		r.audit, err = js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 			Name:       streamAudit,
 			Subjects:   []string{subjectAudit + ">"},
 			Replicas:   replicas,
@@ -132,6 +128,27 @@ func Open(ctx context.Context, js jetstream.JetStream, replicas int, keys *Keys,
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return r, nil
+}
+
+// bucket creates or finds a bucket of keys as [jetstream.KeyValue] has them, but for direct reads:
+// they are answered by any copy of a key, also one that has lost it.
+func (r *Records) bucket(ctx context.Context, name string, size int32) (
+	kv jetstream.KeyValue, stream jetstream.Stream, err error,
+) {
+	stream, err = r.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name:              "KV_" + name,
+		Subjects:          []string{"$KV." + name + ".>"},
+		MaxMsgsPerSubject: 1,
+		MaxMsgSize:        size,
+		Discard:           jetstream.DiscardNew,
+		Replicas:          r.replicas,
+		AllowRollup:       true,
+		DenyDelete:        true,
+	})
+	if err == nil {
+		kv, err = r.js.KeyValue(ctx, name)
+	}
+	return kv, stream, err
 }
 
 // retry calls a function until it succeeds, fails for good, or has taken too long.
@@ -204,6 +221,9 @@ type pointer struct {
 	Leader string `json:"leader"`          // name of a node
 	State  *Ref   `json:"state"`           // nil before the first decision
 	Round  uint64 `json:"round,omitempty"` // the last that was begun
+	// Lost: the pointer before this one was lost, or older than what followed from it, and nothing was
+	// decided since.
+	Lost bool `json:"lost,omitempty"`
 }
 
 // Create records a federation. model is the first model's file, and before the text of what was
@@ -260,7 +280,8 @@ func (r *Records) define(ctx context.Context, d *Definition, b []byte) error {
 	return nil
 }
 
-// Definition reads the definition of a federation. It fails with [ErrNone].
+// Definition reads the definition of a federation. It fails with [ErrNone], or with
+// [ErrDamaged] if there is anything else of the federation.
 func (r *Records) Definition(ctx context.Context, id string) (*Definition, error) {
 	var b []byte
 	err := r.retry(ctx, func(ctx context.Context) error {
@@ -272,7 +293,7 @@ func (r *Records) Definition(ctx context.Context, id string) (*Definition, error
 	})
 	switch {
 	case errors.Is(err, jetstream.ErrKeyNotFound):
-		return nil, ErrNone
+		return nil, r.absent(ctx, id)
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
@@ -295,27 +316,29 @@ func (r *Records) Definition(ctx context.Context, id string) (*Definition, error
 	return d, nil
 }
 
-// List returns the identifiers of all federations.
+// List returns the identifiers of all federations, sorted: of those that are defined, and of those
+// that anything else is recorded of, whose definition is lost.
 func (r *Records) List(ctx context.Context) ([]string, error) {
-	var ids []string
+	return r.list(ctx, map[string]jetstream.Stream{"$KV." + bucketDefinitions + ".": r.defined,
+		"$KV." + bucketPointers + ".": r.pointed, subjectAudit: r.audit})
+}
+
+// list lists the federations that streams have subjects for, by the prefix of these.
+func (r *Records) list(ctx context.Context, streams map[string]jetstream.Stream) ([]string, error) {
+	var ids map[string]bool
 	err := r.retry(ctx, func(ctx context.Context) error {
-		ids = nil
-		lister, err := r.definitions.ListKeys(ctx)
-		if errors.Is(err, jetstream.ErrNoKeysFound) {
-			return nil
+		ids = make(map[string]bool)
+		for prefix, stream := range streams {
+			if err := known(ctx, stream, prefix, ids); err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return err
-		}
-		for id := range lister.Keys() {
-			ids = append(ids, id)
-		}
-		return ctx.Err() // of a list that was cut
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	return ids, nil
+	return slices.Sorted(maps.Keys(ids)), nil
 }
 
 // Leader reads the name of the node that leads a federation, empty if none does.

@@ -186,7 +186,7 @@ func (r *Runner) load(ctx context.Context) error {
 		if !errors.Is(err, record.ErrMissing) {
 			return err
 		}
-		if time.Since(began) > appears {
+		if errors.Is(err, record.ErrDamaged) || time.Since(began) > appears {
 			return r.goBack(ctx, err)
 		}
 	}

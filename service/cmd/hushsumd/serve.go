@@ -149,6 +149,10 @@ over HTTP.`, std)
 			c.Log.Warn(note)
 		}
 		made, err := n.Create(ctx, *read)
+		if errors.Is(err, record.ErrDamaged) { // a backup can be restored to a node that runs
+			c.Log.Error("a federation is not declared", "federation", f.Job.Name, "error", err.Error())
+			continue
+		}
 		if err != nil && !errors.Is(err, record.ErrExists) {
 			return err
 		}

@@ -1,0 +1,314 @@
+package chain
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Errors of chains.
+var (
+	// ErrNone: no copy has an entry.
+	ErrNone = errors.New("chain: no copy has an entry of the federation")
+	// ErrFork: the federation's key has signed two entries of one number, or one that does not follow
+	// from the one before. Nobody may lead until an operator says which stands.
+	ErrFork = errors.New("chain: there are two histories of the federation; keep all copies, and " +
+		"say which one stands")
+	// ErrLost: entries are in no copy.
+	ErrLost = errors.New("chain: entries are in no copy; look for another copy")
+	// ErrBehind: somebody has a signed head that is higher than what all copies have.
+	ErrBehind = errors.New("chain: the record is behind a head that the federation's key has " +
+		"signed; look for another copy")
+	// ErrNext: an entry is not the next one.
+	ErrNext = errors.New("chain: the entry is not the next")
+)
+
+// Chain holds the lines that the copies of a federation's chain have together.
+type Chain struct {
+	federation string
+	key        ed25519.PublicKey
+	lines      map[uint64][]byte
+	entries    map[uint64]*Entry
+	last       *Entry // the highest
+	tree       *Tree  // of the segment of last; nil: some of its lines are lost
+	first      uint64 // number of the first of that segment
+	// Bad counts the lines of each copy that are damaged, or not the federation's.
+	Bad []int
+	// Lost lists the numbers that no copy has and that no setback has named yet.
+	Lost []Range
+	// Superseded lists lines that an entry of a later segment has taken the number of.
+	Superseded [][]byte
+}
+
+// ForkError has two lines that prove a fork. It is [ErrFork].
+type ForkError struct {
+	Number       uint64
+	One, Another []byte
+}
+
+func (f *ForkError) Error() string { return fmt.Sprintf("%v: entry %d", ErrFork, f.Number) }
+
+// Is makes it ErrFork.
+func (f *ForkError) Is(target error) bool { return target == ErrFork }
+
+// Union makes a chain of copies: bytes with a line for each entry, in any order, and anything in
+// between. A line that is damaged is none. It fails with [ErrNone], or with a [ForkError].
+func Union(federation string, key ed25519.PublicKey, copies ...[]byte) (*Chain, error) {
+	c := &Chain{federation: federation, key: key, lines: make(map[uint64][]byte),
+		entries: make(map[uint64]*Entry), Bad: make([]int, len(copies))}
+	for k, b := range copies {
+		for line := range bytes.SplitSeq(b, []byte("\n")) {
+			if len(line) == 0 {
+				continue
+			}
+			e, err := Open(line, federation, key)
+			if err != nil {
+				c.Bad[k]++
+				continue
+			}
+			if err := c.take(e, line); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(c.entries) == 0 {
+		return nil, ErrNone
+	}
+	if err := c.link(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// take adds an entry of some copy.
+func (c *Chain) take(e *Entry, line []byte) error {
+	had := c.entries[e.Number]
+	switch {
+	case had == nil:
+	case bytes.Equal(c.lines[e.Number], line):
+		return nil
+	case had.Segment == e.Segment:
+		return &ForkError{e.Number, c.lines[e.Number], bytes.Clone(line)}
+	case had.Segment > e.Segment:
+		c.Superseded = append(c.Superseded, bytes.Clone(line))
+		return nil
+	default:
+		c.Superseded = append(c.Superseded, c.lines[e.Number])
+	}
+	c.entries[e.Number], c.lines[e.Number] = e, bytes.Clone(line)
+	return nil
+}
+
+// link checks that each entry follows the one before, names what is lost, and makes the tree.
+func (c *Chain) link() error {
+	c.supersede()
+	numbers := slices.Sorted(maps.Keys(c.entries))
+	var named []Range
+	for _, n := range numbers {
+		named = append(named, c.entries[n].Lost...)
+	}
+	next, before := uint64(0), (*Entry)(nil)
+	for _, n := range numbers {
+		e := c.entries[n]
+		c.Lost = append(c.Lost, without(next, n, named)...)
+		if before != nil && !c.follows(e, before) {
+			return &ForkError{n, c.lines[before.Number], c.lines[n]}
+		}
+		next, before = n+1, e
+	}
+	c.last = before
+	return c.plant()
+}
+
+// supersede takes out the entries whose numbers a later segment has begun anew: whoever wrote its
+// setback did not know of them.
+func (c *Chain) supersede() {
+	begins := make(map[uint64]uint64) // the lowest number of a segment
+	for n, e := range c.entries {
+		if first, known := begins[e.Segment]; !known || n < first {
+			begins[e.Segment] = n
+		}
+	}
+	segments := slices.Sorted(maps.Keys(begins))
+	from := ^uint64(0) // of the segments after
+	for _, s := range slices.Backward(segments) {
+		for n, e := range c.entries {
+			if e.Segment == s && n >= from {
+				c.Superseded = append(c.Superseded, c.lines[n])
+				delete(c.entries, n)
+				delete(c.lines, n)
+			}
+		}
+		from = min(from, begins[s])
+	}
+}
+
+// follows reports whether an entry may follow the one of the highest number below its own.
+func (c *Chain) follows(e, before *Entry) bool {
+	next := e.Number == before.Number+1
+	hash := e.Before == HashOf(c.lines[before.Number])
+	if e.Kind != Setback {
+		return !next || hash && e.Segment == before.Segment
+	}
+	lost := slices.ContainsFunc(e.Lost, func(r Range) bool {
+		return r.From <= before.Number && before.Number <= r.To
+	})
+	return e.Segment > before.Segment && (!next || hash || lost)
+}
+
+// without returns the numbers from one on and below another, but for those of ranges.
+func without(from, below uint64, named []Range) (left []Range) {
+	if from >= below {
+		return nil
+	}
+	left = []Range{{from, below - 1}}
+	for _, n := range named {
+		var rest []Range
+		for _, l := range left {
+			if n.To < l.From || n.From > l.To {
+				rest = append(rest, l)
+				continue
+			}
+			if n.From > l.From {
+				rest = append(rest, Range{l.From, n.From - 1})
+			}
+			if n.To < l.To {
+				rest = append(rest, Range{n.To + 1, l.To})
+			}
+		}
+		left = rest
+	}
+	return left
+}
+
+// plant makes the tree of the last segment, if all its lines are there.
+func (c *Chain) plant() error {
+	tree := new(Tree)
+	first := c.last.Number
+	for c.entries[first].Kind != Birth && c.entries[first].Kind != Setback {
+		first--
+		if c.entries[first] == nil {
+			return nil
+		}
+	}
+	for n := first; n <= c.last.Number; n++ {
+		if err := tree.Append(c.lines[n]); err != nil {
+			return err
+		}
+	}
+	c.tree, c.first = tree, first
+	return nil
+}
+
+// Entry returns an entry, nil if no copy has it.
+func (c *Chain) Entry(number uint64) *Entry { return c.entries[number] }
+
+// Last returns the entry of the highest number.
+func (c *Chain) Last() *Entry { return c.last }
+
+// Lines returns all lines from a number on, in order.
+func (c *Chain) Lines(from uint64) (lines [][]byte) {
+	for _, n := range slices.Sorted(maps.Keys(c.lines)) {
+		if n >= from {
+			lines = append(lines, c.lines[n])
+		}
+	}
+	return lines
+}
+
+// Head returns the head. It fails with [ErrLost] if lines of its segment are in no copy: the next
+// entry has to be a setback then.
+func (c *Chain) Head() (*Head, error) {
+	if c.tree == nil {
+		return nil, c.lost()
+	}
+	root, err := c.tree.Root(c.tree.Size())
+	return &Head{c.federation, c.last.Segment, c.tree.Size(), root,
+		HashOf(c.lines[c.last.Number])}, err
+}
+
+// lost fails with [ErrLost], and names the numbers.
+func (c *Chain) lost() error { return fmt.Errorf("%w: %v", ErrLost, c.Lost) }
+
+// Tree returns the tree of the last segment, and the number of its first entry. It fails with
+// [ErrLost].
+func (c *Chain) Tree() (tree *Tree, first uint64, err error) {
+	if c.tree == nil {
+		return nil, 0, c.lost()
+	}
+	return c.tree, c.first, nil
+}
+
+// Next begins the entry that follows: a setback of the next segment if any is lost, or if restored
+// says that other versions may exist, and else one of a given kind. known are heads that others
+// have.
+func (c *Chain) Next(kind Kind, restored bool, known ...*Head) *Entry {
+	e := &Entry{Version: version, Federation: c.federation, Segment: c.last.Segment,
+		Number: c.last.Number + 1, Before: HashOf(c.lines[c.last.Number]), Claim: c.last.Claim,
+		Kind: kind}
+	if len(c.Lost) == 0 && c.tree != nil && !restored && c.Behind(known...) == nil {
+		return e
+	}
+	e.Kind, e.Segment, e.Lost = Setback, c.last.Segment+1, slices.Clone(c.Lost)
+	for _, h := range known {
+		e.Heads = append(e.Heads, Height{h.Segment, h.Size, h.Root})
+		e.Segment = max(e.Segment, h.Segment+1)
+		if h.Segment == c.last.Segment && c.tree != nil {
+			e.Number = max(e.Number, c.first+h.Size)
+		}
+	}
+	if next := c.last.Number + 1; e.Number > next {
+		e.Lost = append(e.Lost, Range{next, e.Number - 1})
+	}
+	return e
+}
+
+// Behind fails with [ErrBehind] if a head that somebody has is higher than that of the chain, and
+// with [ErrFork] if it contradicts that. Of a lower one, a proof of consistency shows more.
+func (c *Chain) Behind(known ...*Head) error {
+	for _, h := range known {
+		switch {
+		case h.Segment < c.last.Segment:
+		case h.Segment > c.last.Segment || c.tree != nil && h.Size > c.tree.Size():
+			return fmt.Errorf("%w: %d entries of segment %d", ErrBehind, h.Size, h.Segment)
+		case c.tree != nil:
+			root, err := c.tree.Root(h.Size)
+			if err != nil {
+				return err
+			}
+			if root != h.Root {
+				return fmt.Errorf("%w: a head of %d entries has another root", ErrFork, h.Size)
+			}
+		}
+	}
+	return nil
+}
+
+// Append adds the next entry. It fails with the errors of [Open], or with [ErrNext].
+func (c *Chain) Append(line []byte) error {
+	e, err := Open(line, c.federation, c.key)
+	if err != nil {
+		return err
+	}
+	follows := e.Before == HashOf(c.lines[c.last.Number])
+	switch {
+	case e.Kind == Setback:
+		if !follows || e.Segment <= c.last.Segment || e.Number <= c.last.Number {
+			return ErrNext
+		}
+		c.tree, c.first, c.Lost = new(Tree), e.Number, nil
+	case !follows || e.Segment != c.last.Segment || e.Number != c.last.Number+1 || c.tree == nil:
+		return ErrNext
+	}
+	c.entries[e.Number], c.lines[e.Number], c.last = e, bytes.Clone(line), e
+	return c.tree.Append(line)
+}
+
+// NewBirth begins the first entry of a federation.
+func NewBirth(federation string, key ed25519.PublicKey) *Entry {
+	public := Hash(key)
+	return &Entry{Version: version, Federation: federation, Kind: Birth, Key: &public}
+}
