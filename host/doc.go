@@ -3,9 +3,11 @@
 // next to the loop, and gives each connection what is pending for its peer. A carrier adds how
 // bytes travel, and a [Record] where they are kept.
 //
-// A [Leader] leads a job. Everything that happens to the job goes through [Leader.Do], and
-// everything that a peer is sent comes out of [Leader.Next]: both take the leader's lock, which is
-// held while a state is saved. What is sent therefore follows from a state that is durable.
+// A [Leader] leads a job. Everything that happens to the job goes through [Leader.Do],
+// [Leader.With] or [Leader.Decide], and everything that a peer is sent comes out of
+// [Leader.Pending], for a connection, or [Leader.Poll], for a peer that connects for every question
+// anew. All take the leader's lock, which is held while a state is saved. What is sent therefore
+// follows from a state that is durable.
 //
 // A [Player] takes part in a job: a party, or a member of the committee. It saves what drive has
 // decided, then sends, and has the party's [Program] work next to the loop, so that messages are

@@ -22,7 +22,7 @@ func TestLacksLogged(t *testing.T) {
 	lines := func(looks int) int {
 		for range looks {
 			l.lacks.next = 0
-			if l.sayLacks(); l.lacks.since > 0 {
+			if l.goes(); l.lacks.since > 0 {
 				l.lacks.since -= lacksLonger
 			}
 		}
