@@ -83,16 +83,20 @@ func TestNextInSession(t *testing.T) {
 				len(x.items), x.working, n.Name, x.want)
 		}
 	}
-	l, _ := newHas(two, false)
-	for _, want := range []string{"b", "d"} { // each session has its own
-		var got string
-		sent, err := l.Poll(t.Context(), drive.Peer{}, *question("a", "b", "c", "d"), welcome,
-			func(item drive.Item, _ drive.Status) { got = item.Name })
-		if err != nil || got != want {
-			t.Errorf("%q, want %q; %v", got, want, err)
+	synctest.Test(t, func(t *testing.T) {
+		l, _ := newHas(two, false)
+		ctx, cancel := context.WithTimeout(t.Context(), resendAfter/2)
+		defer cancel()
+		for _, want := range []string{"b", "d"} { // each session has its own
+			var got string
+			sent, err := l.Poll(ctx, drive.Peer{}, *question("a", "b", "c", "d"), welcome,
+				func(item drive.Item, _ drive.Status) { got = item.Name })
+			if err != nil || got != want {
+				t.Fatalf("%q, want %q; %v", got, want, err)
+			}
+			sent()
 		}
-		sent()
-	}
+	})
 }
 
 func welcome(drive.Lead, drive.Time) error { return nil }
