@@ -30,6 +30,9 @@ type stage struct {
 	saves func() error
 	items chan drive.Item // nil: the connection breaks
 	dials int
+	told  uint64                // Hello.Told
+	count drive.Guard           // its guard
+	asked func(stands Standing) // by Next; nil: nobody notes that
 	ready drive.Ready
 	out   drive.Out
 	some  bool
@@ -44,11 +47,11 @@ func (s *stage) note(format string, values ...any) {
 // decide has the part decide something.
 func (s *stage) decide(r drive.Ready, out drive.Out) { s.ready, s.out, s.some = r, out, true }
 
-func (s *stage) Hello() drive.Hello             { return drive.Hello{} }
+func (s *stage) Hello() drive.Hello             { return drive.Hello{Told: s.told} }
 func (s *stage) Connected()                     { s.note("connected") }
 func (s *stage) Ready() (drive.Ready, bool)     { return s.ready, s.some }
 func (s *stage) Object(name string) io.WriterTo { return nil }
-func (s *stage) Guard() *drive.Guard            { return nil }
+func (s *stage) Guard() *drive.Guard            { return &s.count }
 func (s *stage) Erase()                         { s.note("erased") }
 func (s *stage) Finished(id drive.AskID)        { s.note("finished %d", id.Round) }
 
@@ -99,7 +102,10 @@ func (s *stage) Dial(context.Context, drive.Hello) error {
 	return nil
 }
 
-func (s *stage) Next(ctx context.Context) (drive.Item, error) {
+func (s *stage) Next(ctx context.Context, stands Standing) (drive.Item, error) {
+	if s.asked != nil {
+		s.asked(stands)
+	}
 	select {
 	case in, open := <-s.items:
 		if !open || in.Kind == 0 {
