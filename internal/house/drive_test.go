@@ -45,6 +45,41 @@ func TestDriveDecides(t *testing.T) {
 	}
 }
 
+// Package host alone has the loop around a part in real time: what calls Advance of a drive.Part
+// otherwise is a world in virtual time, or cheats.
+func TestOnePartLoop(t *testing.T) {
+	may := map[string]string{
+		"host":                "the loop",
+		"drive/jobtest":       "worlds of tests",
+		"drive/partytest":     "a party of a coordinator that cheats",
+		"simulation/scenario": "virtual time",
+		"attacks/rounds":      "parties of a server that cheats",
+	}
+	seen := make(map[string]bool)
+	for _, s := range sources(t) {
+		if s.test() || s.dir() == "drive" || !imports(s, module+"/drive") {
+			continue
+		}
+		ast.Inspect(s.syntax, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) > 0 { // that of a drive.Lead takes the time
+				return true
+			}
+			if x, ok := call.Fun.(*ast.SelectorExpr); ok && x.Sel.Name == "Advance" {
+				if seen[s.dir()] = true; may[s.dir()] == "" {
+					t.Errorf("%s: a loop around a part: package host has it", s.at(x))
+				}
+			}
+			return true
+		})
+	}
+	for dir := range may {
+		if !seen[dir] {
+			t.Errorf("%s calls no Advance of a part: take it off the list", dir)
+		}
+	}
+}
+
 // imports reports whether a file imports a package.
 func imports(s *source, path string) bool {
 	return slices.ContainsFunc(s.syntax.Imports, func(i *ast.ImportSpec) bool {

@@ -18,11 +18,13 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/host"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/job/consent"
 	"github.com/hushsum/hushsum/masking"
@@ -42,27 +44,8 @@ func newRunning(t *testing.T, handler http.HandlerFunc) *running {
 		t.Fatal(err)
 	}
 	f := declare(t, "", weakly)
-	party, err := drive.NewPart(drive.PartSettings{
-		Limits:   drive.Limits{Rounds: uint64(f.Settled.Rounds())},
-		Session:  f.Settled.Config,
-		Label:    f.Settled.Config(1).Label,
-		Identity: identity,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &running{
-		Party: Party{
-			Federation: f,
-			Identity:   identity,
-			Server:     way,
-			Log:        slog.New(slog.DiscardHandler),
-		},
-		accepted: new(consent.Accepted),
-		party:    party,
-		most:     1 << 20,
-	}
-	r.machine, r.path = &bySessions{r}, partyPath(f.ID)
+	r := (&Party{Federation: f, Identity: identity, Server: way}).running()
+	r.accepted, r.carrier.life = new(consent.Accepted), t.Context()
 	return r
 }
 
@@ -110,7 +93,8 @@ func TestOtherAnswer(t *testing.T) {
 		},
 	} {
 		r := newRunning(t, handler)
-		if _, err := r.turn(context.Background()); !errors.Is(err, errOther) || fatal(err) {
+		_, err := r.carrier.Next(t.Context(), host.Standing{})
+		if !errors.Is(err, errOther) || fatal(err) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -125,63 +109,114 @@ func TestNothingAtOnce(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	for ctx.Err() == nil {
-		if _, err := r.turn(ctx); err != nil && ctx.Err() == nil {
-			t.Fatal(err)
-		}
+	if _, err := r.carrier.Next(ctx, host.Standing{}); ctx.Err() == nil {
+		t.Fatal(err)
 	}
 	if n := asked.Load(); n < 2 || n > 11 {
 		t.Errorf("asked %d times in a second", n)
 	}
 }
 
-// Work ends when the round goes on without the party, in the first round of a session too,
-// when the one before is still the party's present one; a message of another session can
-// wait.
+// Work ends when the round goes on without the party, in the first round of a session too; for what
+// another session's set-up says it goes on, and the party answers that meanwhile.
 func TestWorkEnds(t *testing.T) {
-	var session atomic.Uint64
-	session.Store(2)
+	c := newCheat(fewOf(t, fewText), join(1), round(1), join(2), round(2), round(3))
+	c.goesOn = true
+	var ended []int // acts in which work was told to end
+	c.play(t, func(p *Party) {
+		p.Trainer = TrainerFunc(func(ctx context.Context, w *Work) (*Update, error) {
+			if w.Round == 3 {
+				return &Update{Vector: make([]float64, len(w.Model))}, nil
+			}
+			<-ctx.Done()
+			if !errors.Is(context.Cause(ctx), host.ErrWentOn) {
+				t.Error(context.Cause(ctx))
+			}
+			c.mutex.Lock()
+			defer c.mutex.Unlock()
+			ended = append(ended, c.at)
+			return nil, ctx.Err()
+		})
+	}, nil)
+	c.check(t)
+	if !slices.Equal(ended, []int{3, 4}) || len(c.released) != 1 || len(c.declined) != 0 ||
+		c.told != 3 {
+		t.Errorf("work ended in acts %v, %d submissions, declined %v, told of round %d", ended,
+			len(c.released), c.declined, c.told)
+	}
+}
+
+// A party takes its place before it reads a message, holds it while it trains, and gives it up
+// before it sends or waits. Meanwhile it tells the server that it is present.
+func TestTurns(t *testing.T) {
+	turns := make(chan struct{}, 1)
+	c := newCheat(fewOf(t, fewText), join(1), round(1), round(2))
+	trained := 0
+	c.play(t, func(p *Party) {
+		p.Turns = turns
+		p.Trainer = TrainerFunc(func(_ context.Context, w *Work) (*Update, error) {
+			if trained++; len(turns) != 1 {
+				t.Errorf("round %d: %d places are taken while it trains", w.Round, len(turns))
+			}
+			return &Update{Vector: make([]float64, len(w.Model))}, nil
+		})
+	}, func(request int, done bool) bool {
+		taken, heard := 0, c.heard[len(c.heard)-1]
+		if strings.Contains(heard, "/rounds/") {
+			taken = 1
+		}
+		if len(turns) != taken {
+			t.Errorf("%d places are taken, want %d: %s", len(turns), taken, heard)
+		}
+		return false
+	})
+	c.check(t)
+	if trained != 2 || len(c.released) != 2 || len(turns) != 0 {
+		t.Errorf("it trained %d times, %d submissions, %d places are left taken", trained,
+			len(c.released), len(turns))
+	}
+}
+
+// A party that waits for its place has read no message, and tells the server that it is present.
+func TestWaitsForTurn(t *testing.T) {
+	turns := make(chan struct{}, 1)
+	turns <- struct{}{}
+	var once sync.Once
 	r := newRunning(t, func(w http.ResponseWriter, q *http.Request) {
-		if strings.Contains(q.URL.Query().Get("seen"), "next") {
+		if q.URL.Query().Get("working") != "" {
+			if seen := q.URL.Query().Get("seen"); seen != "a" {
+				t.Errorf("it has seen %q", seen)
+			}
+			once.Do(func() { <-turns })
 			<-q.Context().Done()
 			return
 		}
-		next := exchange.Next{Kind: exchange.Message, Item: "next", Session: session.Load()}
+		next := exchange.Next{Kind: exchange.Message, Item: "a", Session: 1}
 		next.Set(w.Header())
+		_, _ = w.Write([]byte("message"))
 	})
-	working, stop := r.watch(context.Background(), 2)
-	select {
-	case <-working.Done():
-		if !errors.Is(context.Cause(working), errWentOn) {
-			t.Error(context.Cause(working))
-		}
-	case <-time.After(10 * time.Second):
-		t.Error("it works on though the round has gone on")
+	r.carrier.turns = turns
+	in, err := r.carrier.Next(t.Context(), host.Standing{})
+	if err != nil || string(in.Own) != "message" || len(turns) != 1 {
+		t.Errorf("%+v, %v, %d places are taken", in, err, len(turns))
 	}
-	stop()
-	session.Store(1)
-	working, stop = r.watch(context.Background(), 2)
-	select {
-	case <-working.Done():
-		t.Error("it does not go on for a message of another session")
-	case <-time.After(exchange.DefaultGrace(10)):
-	}
-	stop()
+	r.carrier.stay()
 }
 
 // What a trainer may return.
 func TestCheck(t *testing.T) {
 	r := newRunning(t, func(http.ResponseWriter, *http.Request) {})
 	w := &Work{Model: make([]float64, r.Federation.Spec.Len())}
-	if err := r.check(&Update{Values: [][]uint64{make([]uint64, 5)}}); err == nil {
+	p := (*program)(r)
+	if err := p.check(&Update{Values: [][]uint64{make([]uint64, 5)}}); err == nil {
 		t.Error("a submission that nothing clips is taken")
 	}
 	for length, want := range map[int]error{3: ErrTraining, len(w.Model): nil} {
 		r.Trainer = TrainerFunc(func(context.Context, *Work) (*Update, error) {
 			return &Update{Vector: make([]float64, length)}, nil
 		})
-		update, err := r.train(r.working, w)
-		if !errors.Is(err, want) || err == nil && r.check(update) != nil {
+		update, err := p.train(t.Context(), w)
+		if !errors.Is(err, want) || err == nil && p.check(update) != nil {
 			t.Errorf("a vector of %d: %v", length, err)
 		}
 	}
@@ -197,7 +232,7 @@ func TestValuesErased(t *testing.T) {
 			t.Fatal(err)
 		}
 		values := slices.Repeat([]uint64{7}, length)
-		err = r.encode(v, &Update{Values: [][]uint64{values}}, new(Work))
+		err = (*program)(r).encode(v, &Update{Values: [][]uint64{values}}, new(Work), 0)
 		if fits := length == layout[0].Length; (err == nil) != fits || fits != (v.Values()[0][0] == 7) {
 			t.Errorf("%d values: %v", length, err)
 		}
@@ -251,6 +286,9 @@ func TestAbsent(t *testing.T) {
 		}
 		if !slices.Equal(c.declined, told) || len(c.released) != 0 || len(c.sums[round]) != 1 {
 			t.Errorf("%s: declined %v, %d submissions, sums %v", name, c.declined, len(c.released), c.sums)
+		}
+		if !errors.Is(c.absent, ErrAbsent) {
+			t.Errorf("%s: the party's end is %v", name, c.absent)
 		}
 		if !strings.Contains(log.String(), one.reason) {
 			t.Errorf("%s: %s", name, log.String())

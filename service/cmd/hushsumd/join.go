@@ -127,15 +127,18 @@ line, and to nobody else.`, std)
 		return err
 	}
 	for {
-		model, err := p.Run(ctx)
-		if err != nil {
-			return advise(err)
+		model, absent := p.Run(ctx)
+		if absent != nil && !errors.Is(absent, party.ErrAbsent) {
+			return advise(absent)
 		}
 		if err := j.ended(model, std.out); err != nil {
 			return err
 		}
 		if !j.followed {
-			return nil
+			return absent
+		}
+		if absent != nil { // in the next one it may have more
+			fmt.Fprintln(std.out, absent)
 		}
 		over(p.Trainer)
 		for p.Trainer = nil; p.Trainer == nil; {
