@@ -909,6 +909,29 @@ func TestBookEnded(t *testing.T) {
 	}
 }
 
+// The book counts a submission before the server has it.
+func TestBookCounts(t *testing.T) {
+	c, book := newCheat(few(t), join(1), round(1), round(2)), newBook(t)
+	c.play(t, func(p *Party) { p.Book = book }, func(int, bool) bool {
+		entries, err := book.Entries()
+		if err != nil || len(entries) != 1 {
+			t.Errorf("%d entries, %v", len(entries), err)
+			return false
+		}
+		left := 0
+		for _, line := range entries[0].Left {
+			left += line.Count
+		}
+		if left < len(c.released) {
+			t.Errorf("the book counts %d of %d submissions", left, len(c.released))
+		}
+		return false
+	})
+	if len(c.released) != 2 {
+		t.Errorf("%d submissions", len(c.released))
+	}
+}
+
 func newBook(t *testing.T) *consent.Book {
 	t.Helper()
 	key, err := keyexchange.GenerateSealKey(nil)

@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -58,6 +59,45 @@ func TestPerhapsCopied(t *testing.T) {
 		r.tell(drive.Report{Kind: drive.Refused, Round: 13, Err: fmt.Errorf("%w: round 13", err)})
 		if strings.Contains(log.String(), "another copy of the folder") != want {
 			t.Error(log.String())
+		}
+	}
+}
+
+// A server that refuses who asks or sends ends Run; what passes by itself is asked again, as if
+// nothing had been seen: the answer may be lost.
+func TestRefusals(t *testing.T) {
+	f := few(t)
+	for kind, final := range map[string]bool{
+		"stranger": true, "unsigned": true, "signature": true, "clock": false, "leader": false,
+	} {
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			refused, asked := 0, 0
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+				next := exchange.Next{Kind: exchange.Join, Item: "a", Session: 1}
+				switch {
+				case q.Method == method && refused == 0:
+					refused++
+					w.WriteHeader(exchange.Refusals()[kind].Status)
+					_ = json.NewEncoder(w).Encode(exchange.Problem{Type: exchange.ProblemPrefix + kind})
+				case q.Method == http.MethodPost:
+					w.WriteHeader(http.StatusAccepted)
+				case asked > 0 && refused > 0:
+					if seen := q.URL.Query().Get("seen"); method == http.MethodPost && seen != "" {
+						t.Errorf("%s, refused as %s: it has seen %q", method, kind, seen)
+					}
+					next = exchange.Next{Kind: exchange.End, Item: "end"}
+					fallthrough
+				default:
+					asked++
+					next.Set(w.Header())
+				}
+			}))
+			_, err := member(t, f, server.URL, t.TempDir()).Run(t.Context())
+			server.Close()
+			var refusal *RefusalError
+			if errors.As(err, &refusal) != final || final && refusal.Kind != kind || !final && err != nil {
+				t.Errorf("%s, refused as %s: %v", method, kind, err)
+			}
 		}
 	}
 }
@@ -122,13 +162,16 @@ func TestNothingAtOnce(t *testing.T) {
 func TestWorkEnds(t *testing.T) {
 	c := newCheat(fewOf(t, fewText), join(1), round(1), join(2), round(2), round(3))
 	c.goesOn = true
+	var trains atomic.Bool
 	var ended []int // acts in which work was told to end
 	c.play(t, func(p *Party) {
 		p.Trainer = TrainerFunc(func(ctx context.Context, w *Work) (*Update, error) {
 			if w.Round == 3 {
 				return &Update{Vector: make([]float64, len(w.Model))}, nil
 			}
+			trains.Store(true)
 			<-ctx.Done()
+			trains.Store(false)
 			if !errors.Is(context.Cause(ctx), host.ErrWentOn) {
 				t.Error(context.Cause(ctx))
 			}
@@ -137,10 +180,16 @@ func TestWorkEnds(t *testing.T) {
 			ended = append(ended, c.at)
 			return nil, ctx.Err()
 		})
-	}, nil)
+	}, func(int, bool) bool {
+		asked := c.heard[len(c.heard)-1]
+		if trains.Load() && strings.Contains(asked, "/next") && !strings.Contains(asked, "working=true") {
+			t.Errorf("it does not say that it works: %s", asked)
+		}
+		return false
+	})
 	c.check(t)
-	if !slices.Equal(ended, []int{3, 4}) || len(c.released) != 1 || len(c.declined) != 0 ||
-		c.told != 3 {
+	if len(ended) != 2 || ended[0] < 3 || ended[1] < 4 || len(c.released) != 1 ||
+		len(c.declined) != 0 || c.told != 3 {
 		t.Errorf("work ended in acts %v, %d submissions, declined %v, told of round %d", ended,
 			len(c.released), c.declined, c.told)
 	}
