@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/instant"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 )
@@ -348,8 +349,11 @@ func TestPlayerInstants(t *testing.T) {
 			}
 			return drive.Ready{}, out
 		}
-		s.work = func(_ context.Context, c *Cast) (Fill, error) {
+		s.work = func(ctx context.Context, c *Cast) (Fill, error) {
 			time.Sleep([]time.Duration{0, time.Second, 100 * time.Second, 0, 0}[c.Round])
+			if late := c.Round == 2; errors.Is(context.Cause(ctx), instant.ErrOverrun) != late {
+				t.Errorf("in round %d it is told: %v", c.Round, context.Cause(ctx))
+			}
 			return one, nil
 		}
 		err := s.play(func(h *Player) { h.Idle = func(round uint64) { s.note("idle in %d", round) } },

@@ -1,11 +1,9 @@
 package party
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -15,9 +13,7 @@ import (
 
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/host"
-	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/job/consent"
-	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/federation"
 )
@@ -46,7 +42,7 @@ type carrier struct {
 	most       int64 // bytes of a message
 	policy     *consent.Policy
 	log        *slog.Logger
-	turns      chan struct{} // see Party.Turns
+	turn       *turn
 	life       context.Context
 
 	seen  []string
@@ -58,8 +54,6 @@ type carrier struct {
 	mutex  sync.Mutex // guards what follows
 	absent uint64     // the round that the party is absent from
 	offer  uint64     // the round that it has a message of, 0: none
-	placed bool       // it has a place of turns
-	works  bool       // its program works in that place
 }
 
 var _ host.Carrier = (*carrier)(nil)
@@ -71,7 +65,7 @@ func (p *Party) carrier() *carrier {
 		path:       partyPath(p.Federation.ID),
 		policy:     p.Policy,
 		log:        p.Log,
-		turns:      p.Turns,
+		turn:       &turn{places: p.Turns},
 		wait:       firstWait,
 		stay:       func() {},
 	}
@@ -174,7 +168,7 @@ func (c *carrier) Next(ctx context.Context, s host.Standing) (drive.Item, error)
 		c.wait, c.dealt = firstWait, false
 	}
 	if !s.Works {
-		c.rest()
+		c.turn.rest()
 	}
 	ask := c.ask(s)
 	if s.Waits { // a result within the moment leaves without another question
@@ -225,7 +219,7 @@ func (c *carrier) question(
 		c.seen = see(c.seen, next.Item)
 		ask.Seen = c.seen
 		c.present(ask)
-		return c.place(ctx)
+		return c.turn.take(ctx)
 	})
 	if err != nil {
 		c.seen = seen // what was being read is asked for again
@@ -285,59 +279,10 @@ func (c *carrier) present(ask exchange.Ask) {
 	}
 }
 
-// place takes a place in turns, unless the party has one.
-func (c *carrier) place(ctx context.Context) error {
-	c.mutex.Lock()
-	has := c.turns == nil || c.placed
-	c.mutex.Unlock()
-	if has {
-		return nil
-	}
-	select {
-	case c.turns <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	if c.placed { // its program has taken one meanwhile
-		<-c.turns
-	}
-	c.placed = true
-	return nil
-}
-
-// rest releases the party's place in turns.
-func (c *carrier) rest() {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	if c.placed {
-		<-c.turns
-		c.placed = false
-	}
-}
-
-// working notes whether the program works in the party's place.
-func (c *carrier) working(works bool) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	c.works = works
-}
-
-// restIdle releases the party's place in turns unless its program works in it.
-func (c *carrier) restIdle() {
-	c.mutex.Lock()
-	works := c.works
-	c.mutex.Unlock()
-	if !works {
-		c.rest()
-	}
-}
-
 // pause is [host.Player.Pause].
 func (c *carrier) pause(err error) time.Duration {
 	c.stay()
-	c.restIdle()
+	c.turn.restIdle()
 	// Spread out, so that not all parties come back at once.
 	pause := c.wait/2 + rand.N(c.wait)
 	if n := c.federation.Settled.Roster().Len(); c.awaited(err, n) {
@@ -355,118 +300,6 @@ func (c *carrier) awaited(err error, parties int) bool {
 	return time.Now().Before(c.due) && parties <= fewHere &&
 		(!errors.As(err, &refusal) || refusal.Status >= http.StatusInternalServerError)
 }
-
-// Send is a method of [host.Carrier]. A message that the server does not wait for is no error: the
-// answer to the next question says what it does wait for.
-func (c *carrier) Send(ctx context.Context, message io.WriterTo) error {
-	c.restIdle()
-	b, err := bytesOf(message)
-	if err != nil {
-		return err
-	}
-	taken, err := c.post(ctx, b)
-	if err != nil {
-		return marked(err)
-	}
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	if !taken && c.offer > 0 { // and the same would not be
-		c.absent = c.offer
-	}
-	c.offer = 0
-	return nil
-}
-
-// bytesOf returns a message in one piece.
-func bytesOf(message io.WriterTo) ([]byte, error) {
-	if b, ok := message.(*bytes.Buffer); ok {
-		return b.Bytes(), nil
-	}
-	var b bytes.Buffer
-	if sized, ok := message.(interface{ Size() int64 }); ok {
-		b.Grow(int(sized.Size()))
-	}
-	_, err := message.WriteTo(&b)
-	return b.Bytes(), err
-}
-
-// post sends a message, and reports whether the server accepted it. A refusal because it is not
-// wanted is no error.
-func (c *carrier) post(ctx context.Context, message []byte) (taken bool, err error) {
-	err = c.server.send(ctx, c.path, message)
-	var refusal *RefusalError
-	if errors.As(err, &refusal) {
-		switch refusal.Kind {
-		case "due", "ended":
-			c.log.Info("an answer arrived too late", "kind", refusal.Kind, "detail", refusal.Detail)
-			return false, nil
-		case "message":
-			c.log.Warn("an answer was refused", "kind", refusal.Kind, "detail", refusal.Detail)
-			return false, nil
-		}
-	}
-	return err == nil, err
-}
-
-// missing notes that the submission in a round is gone.
-func (c *carrier) missing(round uint64, err error) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	c.absent = round
-	c.log.Warn("the round continues without this party", "round", round, "error", err.Error())
-}
-
-// errRound: a round without a number, which cannot be one of the federation's.
-var errRound = fmt.Errorf("%w: it names no round", ErrServer)
-
-// Cast is a method of [host.Carrier]: it fetches the broadcast that a round begins with. A party
-// that is absent from the round needs none.
-func (c *carrier) Cast(ctx context.Context, round uint64) (*host.Cast, error) {
-	c.mutex.Lock()
-	absent := c.absent
-	c.mutex.Unlock()
-	switch round {
-	case 0:
-		return nil, fmt.Errorf("%w: %w", host.ErrCast, errRound)
-	case absent: // asked again before it could say so
-		return nil, nil
-	}
-	file, err := c.server.Model(ctx, c.federation.ID, int(round), mostModel(c.federation))
-	var refusal *RefusalError
-	switch {
-	case errors.As(err, &refusal) && refusal.Kind == "due": // the round went on
-		return nil, nil
-	case err != nil:
-		return nil, marked(err)
-	}
-	w, err := open(c.federation, file, int(round))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", host.ErrCast, err)
-	}
-	cast := &host.Cast{Round: round, Digest: job.BroadcastDigest(file), Model: w}
-	if c.federation.Settled.Oneshot() != nil {
-		digest := oneshot.NewBroadcastHash()
-		_, _ = digest.Write(file) // a hash takes all
-		cast.Digest = [32]byte(digest.Sum(nil))
-	}
-	return cast, nil
-}
-
-// last receives the last model.
-func (c *carrier) last(ctx context.Context) ([]byte, error) {
-	for wait := firstWait; ; wait = min(2*wait, longestWait) {
-		b, err := c.server.Model(ctx, c.federation.ID, 0, mostModel(c.federation))
-		if err == nil || fatal(err) {
-			return b, err
-		}
-		if err := sleep(ctx, wait); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// mostModel is how long a model's file is at most, in bytes.
-func mostModel(f *federation.Federation) int64 { return int64(f.Spec.Len())*8 + 2<<20 }
 
 func sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {

@@ -218,7 +218,7 @@ func (r *running) run(
 	player := r.player(settings.Layout)
 	err = player.Run(ctx)
 	r.carrier.stay()
-	r.carrier.rest()
+	r.carrier.turn.rest()
 	var end *host.FatalError
 	if errors.As(err, &end) {
 		err = end.Err

@@ -19,9 +19,9 @@ type program running
 
 // Make is a method of [host.Program].
 func (p *program) Make(ctx context.Context, c *host.Cast) (host.Fill, error) {
-	p.carrier.working(true)
-	defer p.carrier.working(false)
-	if err := p.carrier.place(ctx); err != nil {
+	p.carrier.turn.work(true)
+	defer p.carrier.turn.work(false)
+	if err := p.carrier.turn.take(ctx); err != nil {
 		return nil, err
 	}
 	update, err := p.train(ctx, c.Model.(*Work))

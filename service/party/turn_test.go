@@ -244,7 +244,7 @@ func TestWaitsForTurn(t *testing.T) {
 		next.Set(w.Header())
 		_, _ = w.Write([]byte("message"))
 	})
-	r.carrier.turns = turns
+	r.carrier.turn.places = turns
 	in, err := r.carrier.Next(t.Context(), host.Standing{})
 	if err != nil || string(in.Own) != "message" || len(turns) != 1 {
 		t.Errorf("%+v, %v, %d places are taken", in, err, len(turns))
