@@ -212,6 +212,7 @@ func (r *running) run(
 	}
 	defer vault.Close()
 	if err := r.count(r.part); err != nil {
+		r.part.Erase()
 		return nil, err
 	}
 	r.Server.wait.Store(int64(exchange.Wait(r.Federation.Settled.Roster().Len())))
