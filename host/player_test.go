@@ -34,6 +34,7 @@ type stage struct {
 	told  uint64                // Hello.Told
 	count drive.Guard           // its guard
 	asked func(stands Standing) // by Next; nil: nobody notes that
+	late  drive.Item            // that has come when the context of Next ends
 	ready drive.Ready
 	out   drive.Out
 	some  bool
@@ -114,6 +115,10 @@ func (s *stage) Next(ctx context.Context, stands Standing) (drive.Item, error) {
 		}
 		return in, nil
 	case <-ctx.Done():
+		if late := s.late; late.Kind != 0 {
+			s.late = drive.Item{}
+			return late, nil
+		}
 		return drive.Item{}, ctx.Err()
 	}
 }

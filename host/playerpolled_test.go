@@ -80,37 +80,44 @@ func TestPlayerPolled(t *testing.T) {
 	})
 }
 
-// An item that has come when a question ends is not lost.
+// An item that has come before a question ends, or while it ends, is not lost.
 func TestPlayerAskedAnew(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := polled(t)
-		s.on = func(in drive.Item) (drive.Ready, drive.Out) {
-			if in.Name == "1" {
-				return drive.Ready{}, asks(1, 0)
+	for _, before := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			s := polled(t)
+			s.on = func(in drive.Item) (drive.Ready, drive.Out) {
+				if in.Name == "1" {
+					return drive.Ready{}, asks(1, 0)
+				}
+				return drive.Ready{}, drive.Out{}
 			}
-			return drive.Ready{}, drive.Out{}
-		}
-		s.work = func(context.Context, *Cast) (Fill, error) {
-			time.Sleep(time.Hour)
-			return one, nil
-		}
-		s.saves = func() error { // while it is saved the item comes
-			s.items <- drive.Item{Kind: drive.Carry, Name: "2"}
-			time.Sleep(time.Minute)
-			return nil
-		}
-		err := s.play(func(h *Player) { h.Polled = true }, func() {
-			s.say(drive.Carry, "1")
-			time.Sleep(2 * time.Hour)
-			s.say(drive.Last, "end")
+			s.work = func(context.Context, *Cast) (Fill, error) {
+				time.Sleep(time.Hour)
+				return one, nil
+			}
+			s.saves = func() error {
+				item := drive.Item{Kind: drive.Carry, Name: "2"}
+				if before {
+					s.items <- item
+				} else {
+					s.late = item
+				}
+				time.Sleep(time.Minute)
+				return nil
+			}
+			err := s.play(func(h *Player) { h.Polled = true }, func() {
+				s.say(drive.Carry, "1")
+				time.Sleep(2 * time.Hour)
+				s.say(drive.Last, "end")
+			})
+			s.wantAsked("dials", "asks, told 0, works false, waits false", "takes 1",
+				"asks, told 0, works true, waits true", "answers 1: <nil>", "saves", "sends answer",
+				"takes 2", "asks, told 0, works false, waits false", "takes end", "erased")
+			if err != nil {
+				t.Error(err)
+			}
 		})
-		s.wantAsked("dials", "asks, told 0, works false, waits false", "takes 1",
-			"asks, told 0, works true, waits true", "answers 1: <nil>", "saves",
-			"sends answer", "takes 2", "asks, told 0, works false, waits false", "takes end", "erased")
-		if err != nil {
-			t.Error(err)
-		}
-	})
+	}
 }
 
 // A program that is told to end works until it has ended; one that is done, in a job whose

@@ -22,6 +22,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
@@ -157,14 +158,36 @@ func TestNothingAtOnce(t *testing.T) {
 	}
 }
 
+// handled has a handler answer requests at once.
+type handled struct{ http.Handler }
+
+func (h handled) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body == nil {
+		r.Body = http.NoBody
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Result(), r.Context().Err()
+}
+
 // Work ends when the round goes on without the party, in the first round of a session too; for what
 // another session's set-up says it goes on, and the party answers that meanwhile.
 func TestWorkEnds(t *testing.T) {
-	c := newCheat(fewOf(t, fewText), join(1), round(1), join(2), round(2), round(3))
-	c.goesOn = true
-	var trains atomic.Bool
-	var ended []int // acts in which work was told to end
-	c.play(t, func(p *Party) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCheat(fewOf(t, fewText), join(1), round(1), join(2), round(2), round(3))
+		c.goesOn = true
+		var trains atomic.Bool
+		c.kill = func(int, bool) bool {
+			asked := c.heard[len(c.heard)-1]
+			if trains.Load() && strings.Contains(asked, "/next") &&
+				!strings.Contains(asked, "working=true") {
+				t.Errorf("it does not say that it works: %s", asked)
+			}
+			return false
+		}
+		p := member(t, c.f, "http://127.0.0.1:1", t.TempDir())
+		p.Server.client.Transport = handled{c}
+		var ended []int // acts in which work was told to end
 		p.Trainer = TrainerFunc(func(ctx context.Context, w *Work) (*Update, error) {
 			if w.Round == 3 {
 				return &Update{Vector: make([]float64, len(w.Model))}, nil
@@ -180,19 +203,16 @@ func TestWorkEnds(t *testing.T) {
 			ended = append(ended, c.at)
 			return nil, ctx.Err()
 		})
-	}, func(int, bool) bool {
-		asked := c.heard[len(c.heard)-1]
-		if trains.Load() && strings.Contains(asked, "/next") && !strings.Contains(asked, "working=true") {
-			t.Errorf("it does not say that it works: %s", asked)
+		if _, err := p.Run(t.Context()); err != nil {
+			t.Fatal(err)
 		}
-		return false
+		c.check(t)
+		if !slices.Equal(ended, []int{3, 4}) || len(c.released) != 1 || len(c.declined) != 0 ||
+			c.told != 3 {
+			t.Errorf("work ended in acts %v, %d submissions, declined %v, told of round %d", ended,
+				len(c.released), c.declined, c.told)
+		}
 	})
-	c.check(t)
-	if len(ended) != 2 || ended[0] < 3 || ended[1] < 4 || len(c.released) != 1 ||
-		len(c.declined) != 0 || c.told != 3 {
-		t.Errorf("work ended in acts %v, %d submissions, declined %v, told of round %d", ended,
-			len(c.released), c.declined, c.told)
-	}
 }
 
 // A party takes its place before it reads a message, holds it while it trains, and gives it up
