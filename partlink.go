@@ -93,7 +93,7 @@ func dial(ctx context.Context, dialer Dialer) (Link, error) {
 func (l *partLink) Close() error { return l.link.Close() }
 
 // Next waits for the next item.
-func (l *partLink) Next(ctx context.Context) (drive.Item, error) {
+func (l *partLink) Next(ctx context.Context, _ host.Standing) (drive.Item, error) {
 	for {
 		frame, err := receive(ctx, l.link)
 		if err != nil {

@@ -18,8 +18,8 @@ import (
 type Carrier interface {
 	// Dial connects, and says hello.
 	Dial(ctx context.Context, h drive.Hello) error
-	// Next waits for the next item.
-	Next(ctx context.Context) (drive.Item, error)
+	// Next waits for the next item. A carrier that asks for it says how the part stands.
+	Next(ctx context.Context, s Standing) (drive.Item, error)
 	// Cast returns what a round began with; nil if that is gone, because the round went on.
 	Cast(ctx context.Context, round uint64) (*Cast, error)
 	// Away tells the coordinator of a round that the party is absent from; told is the last round that
@@ -29,6 +29,13 @@ type Carrier interface {
 	// Send sends a message.
 	Send(ctx context.Context, message io.WriterTo) error
 	Close() error
+}
+
+// Standing says how a part stands.
+type Standing struct {
+	Hello drive.Hello
+	Works bool // the program works, maybe on what comes too late
+	Waits bool // the open round waits for what the program makes, or for the instant
 }
 
 // Cast holds what a round began with.
@@ -87,6 +94,10 @@ type Player struct {
 	Quiet bool
 	// Buffered says that vectors are offered in whichever round has room for them.
 	Buffered bool
+	// Polled says that the coordinator is asked for each item, and asks again itself for what it has
+	// not had: nothing is sent again because a connection is new. Once the program has ended, or an
+	// instant has come, the context of the present Next ends, and Next is called anew.
+	Polled bool
 	// Layout is of a vector, where submissions leave at an instant.
 	Layout masking.Layout
 	// Watch is shown what the part reports, once that is durable. Broken is told why a connection has
@@ -98,6 +109,9 @@ type Player struct {
 	Idle func(round uint64)
 	// Hours returns a context in which a connection may be made, and items be waited for; nil: always.
 	Hours func(ctx context.Context) (hours context.Context, stop context.CancelFunc, err error)
+	// Pause is told why a connection has ended, in place of Broken, and returns how long to wait
+	// before the next one; nil: a time that grows up to 2 s.
+	Pause func(err error) time.Duration
 
 	life    context.Context // of Run
 	running sync.WaitGroup
@@ -105,6 +119,7 @@ type Player struct {
 	made    chan *making
 	busy    chan struct{} // closed once the last work of the program has ended; nil: there was none
 	instant *time.Timer
+	outcome outcome
 }
 
 // Waits between two attempts to connect, which are spread from a half of them to one and a half.
@@ -139,14 +154,19 @@ func (h *Player) Run(ctx context.Context) error {
 		case errors.As(err, &end):
 			return err
 		}
-		h.Broken(err)
 		if time.Since(began) > longestWait {
 			wait = firstWait
+		}
+		pause := wait/2 + rand.N(wait)
+		if h.Pause != nil {
+			pause = h.Pause(err)
+		} else {
+			h.Broken(err)
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(wait/2 + rand.N(wait)):
+		case <-time.After(pause):
 		}
 	}
 }
@@ -155,6 +175,7 @@ func (h *Player) Run(ctx context.Context) error {
 type arrival struct {
 	item drive.Item
 	err  error
+	anew bool // the question is to be asked anew
 }
 
 // connection dials, takes what comes, and answers, until the connection breaks or the job is done.
@@ -175,8 +196,11 @@ func (h *Player) connection(ctx context.Context) (done bool, err error) {
 		return false, err
 	}
 	defer h.Carrier.Close()
-	h.Part.Connected()
-	for reads := false; ; {
+	if !h.Polled {
+		h.Part.Connected()
+	}
+	var again context.CancelFunc // ends the Next that is under way; nil: there is none
+	for stale := false; ; {
 		if err := h.proceed(ctx); err != nil || done {
 			return done, err
 		}
@@ -184,35 +208,35 @@ func (h *Player) connection(ctx context.Context) (done bool, err error) {
 		if h.working() { // what has begun may end after them
 			over = ctx.Done()
 		}
-		if !reads { // the next item is read once the last has been dealt with
-			reads = true
-			reading.Go(func() {
-				item, err := h.Carrier.Next(hours)
-				select {
-				case in <- arrival{item, err}:
-				case <-hours.Done():
-				}
-			})
+		switch {
+		case again == nil: // the next item is read once the last has been dealt with
+			again = h.read(hours, &reading, in)
+		case stale:
+			again()
 		}
+		stale = false
 		select {
 		case <-over:
 			return false, context.Cause(hours)
 		case a := <-in:
 			switch {
+			case a.anew:
+				again = nil
+				continue
 			case a.err != nil && hours.Err() != nil && h.working():
 				continue // and reads no more
 			case a.err != nil:
 				return false, a.err
 			}
-			reads = false
+			again = nil
 			done = a.item.Kind == drive.Last
 			if err = h.Part.Receive(a.item); err != nil && !errors.Is(err, drive.ErrItem) {
 				err = fatal(err)
 			}
 		case m := <-h.made:
-			err = h.end(m)
+			stale, err = h.Polled, h.end(m)
 		case <-h.at():
-			err = h.reached()
+			stale, err = h.Polled, h.reached()
 		}
 		if err != nil {
 			return false, err
@@ -220,8 +244,39 @@ func (h *Player) connection(ctx context.Context) (done bool, err error) {
 	}
 }
 
+// read waits for the next item, next to the loop, until hours end or again is called.
+func (h *Player) read(
+	hours context.Context, reading *sync.WaitGroup, in chan<- arrival,
+) (again context.CancelFunc) {
+	s := Standing{Hello: h.Part.Hello(), Works: h.works(), Waits: h.working()}
+	asking, again := context.WithCancel(hours)
+	reading.Go(func() {
+		item, err := h.Carrier.Next(asking, s)
+		a := arrival{item, err, err != nil && asking.Err() != nil && hours.Err() == nil}
+		again()
+		select {
+		case in <- a:
+		case <-hours.Done():
+		}
+	})
+	return again
+}
+
 // working reports whether the program works on what the open round waits for.
 func (h *Player) working() bool { return h.making != nil && !h.Buffered }
+
+// works reports whether the program works, maybe on what comes too late.
+func (h *Player) works() bool {
+	if m := h.making; m != nil && !m.known {
+		return true
+	}
+	select {
+	case <-h.busy:
+		return false
+	default:
+		return h.busy != nil
+	}
+}
 
 // proceed does what the part has decided: it saves, then sends, then has the program work.
 func (h *Player) proceed(ctx context.Context) error {
@@ -236,6 +291,7 @@ func (h *Player) proceed(ctx context.Context) error {
 			}
 		}
 		for _, one := range ready.Reports {
+			h.outcome.count(one)
 			h.Watch(one)
 		}
 		if err := h.leave(ctx, h.Part.Advance()); err != nil {

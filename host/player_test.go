@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/instant"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 )
@@ -30,6 +31,10 @@ type stage struct {
 	saves func() error
 	items chan drive.Item // nil: the connection breaks
 	dials int
+	told  uint64                // Hello.Told
+	count drive.Guard           // its guard
+	asked func(stands Standing) // by Next; nil: nobody notes that
+	late  drive.Item            // that has come when the context of Next ends
 	ready drive.Ready
 	out   drive.Out
 	some  bool
@@ -44,11 +49,11 @@ func (s *stage) note(format string, values ...any) {
 // decide has the part decide something.
 func (s *stage) decide(r drive.Ready, out drive.Out) { s.ready, s.out, s.some = r, out, true }
 
-func (s *stage) Hello() drive.Hello             { return drive.Hello{} }
+func (s *stage) Hello() drive.Hello             { return drive.Hello{Told: s.told} }
 func (s *stage) Connected()                     { s.note("connected") }
 func (s *stage) Ready() (drive.Ready, bool)     { return s.ready, s.some }
 func (s *stage) Object(name string) io.WriterTo { return nil }
-func (s *stage) Guard() *drive.Guard            { return nil }
+func (s *stage) Guard() *drive.Guard            { return &s.count }
 func (s *stage) Erase()                         { s.note("erased") }
 func (s *stage) Finished(id drive.AskID)        { s.note("finished %d", id.Round) }
 
@@ -99,7 +104,10 @@ func (s *stage) Dial(context.Context, drive.Hello) error {
 	return nil
 }
 
-func (s *stage) Next(ctx context.Context) (drive.Item, error) {
+func (s *stage) Next(ctx context.Context, stands Standing) (drive.Item, error) {
+	if s.asked != nil {
+		s.asked(stands)
+	}
 	select {
 	case in, open := <-s.items:
 		if !open || in.Kind == 0 {
@@ -107,6 +115,10 @@ func (s *stage) Next(ctx context.Context) (drive.Item, error) {
 		}
 		return in, nil
 	case <-ctx.Done():
+		if late := s.late; late.Kind != 0 {
+			s.late = drive.Item{}
+			return late, nil
+		}
 		return drive.Item{}, ctx.Err()
 	}
 }
@@ -342,8 +354,11 @@ func TestPlayerInstants(t *testing.T) {
 			}
 			return drive.Ready{}, out
 		}
-		s.work = func(_ context.Context, c *Cast) (Fill, error) {
+		s.work = func(ctx context.Context, c *Cast) (Fill, error) {
 			time.Sleep([]time.Duration{0, time.Second, 100 * time.Second, 0, 0}[c.Round])
+			if late := c.Round == 2; errors.Is(context.Cause(ctx), instant.ErrOverrun) != late {
+				t.Errorf("in round %d it is told: %v", c.Round, context.Cause(ctx))
+			}
 			return one, nil
 		}
 		err := s.play(func(h *Player) { h.Idle = func(round uint64) { s.note("idle in %d", round) } },

@@ -34,6 +34,7 @@ func (h *Player) begin(ctx context.Context, ask drive.Ask) error {
 	case last != nil && last.ask.ID == ask.ID && (!last.known || h.instant != nil):
 		return nil
 	}
+	asked := time.Now()
 	cast, err := h.Carrier.Cast(ctx, ask.Round)
 	switch {
 	case errors.Is(err, ErrCast):
@@ -48,13 +49,15 @@ func (h *Player) begin(ctx context.Context, ask drive.Ask) error {
 	h.drop()
 	h.making = m
 	if ask.After > 0 {
-		after := time.Duration(ask.After)
+		h.outcome.instant = true
+		after := time.Duration(ask.After) - time.Since(asked)
 		h.instant = time.NewTimer(after)
 		deadline, stop := context.WithTimeoutCause(life, after, instant.ErrOverrun)
 		context.AfterFunc(life, stop)
 		life = deadline
 	}
 	if ask.Idle {
+		h.outcome.zeros = ask.Round
 		if m.known = true; h.Idle != nil {
 			h.Idle(ask.Round)
 		}
@@ -79,8 +82,8 @@ func (h *Player) begin(ctx context.Context, ask drive.Ask) error {
 	return nil
 }
 
-// ErrCast: what a round began with is refused.
-var ErrCast = errors.New("host: what the round begins with is refused")
+// ErrCast: what a round begins with is refused.
+var ErrCast = errors.New("host: the model is refused")
 
 // try does work of the program, which with noise must not end the process.
 func (h *Player) try(work func() error) error {

@@ -45,32 +45,46 @@ func TestDriveDecides(t *testing.T) {
 	}
 }
 
-// The loop around a lead is in package host, once for real time. Worlds in virtual time have loops
-// of their own.
-func TestHostLeads(t *testing.T) {
-	may := map[string]bool{"host": false, "drive/jobtest": false, "attacks/rounds": false,
-		"simulation/scenario": false}
+// Package host has the loops around a lead and around a part in real time. Who calls Tick of a
+// drive.Lead otherwise, or Advance of a drive.Part, is a world in virtual time, or cheats.
+func TestLoops(t *testing.T) {
+	calls := map[string]struct {
+		arguments int
+		may       string // who may call it
+	}{
+		"Tick":    {1, "host drive/jobtest attacks/rounds simulation/scenario"},
+		"Advance": {0, "host drive/jobtest drive/partytest attacks/rounds simulation/scenario"},
+	}
+	seen := make(map[string]string) // folders, by call
 	for _, s := range sources(t) {
-		if s.test() || !imports(s, module+"/drive") {
+		if s.test() || s.dir() == "drive" || !imports(s, module+"/drive") {
 			continue
 		}
 		ast.Inspect(s.syntax, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
-			if !ok || len(call.Args) != 1 {
+			if !ok {
 				return true
 			}
-			if x, ok := call.Fun.(*ast.SelectorExpr); ok && x.Sel.Name == "Tick" {
-				if _, known := may[s.dir()]; !known {
-					t.Errorf("%s: %s leads: package host does", s.at(call), s.dir())
-				}
-				may[s.dir()] = true
+			x, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			of, known := calls[x.Sel.Name]
+			if !known || len(call.Args) != of.arguments {
+				return true
+			}
+			seen[x.Sel.Name] += s.dir() + " "
+			if !slices.Contains(strings.Fields(of.may), s.dir()) {
+				t.Errorf("%s: a loop around package drive: package host has it", s.at(x))
 			}
 			return true
 		})
 	}
-	for dir, leads := range may {
-		if !leads {
-			t.Errorf("%s has no loop: it need not be listed", dir)
+	for name, of := range calls {
+		for dir := range strings.FieldsSeq(of.may) {
+			if !slices.Contains(strings.Fields(seen[name]), dir) {
+				t.Errorf("%s calls no %s: take it off the list", dir, name)
+			}
 		}
 	}
 }

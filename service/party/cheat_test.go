@@ -79,8 +79,10 @@ type cheat struct {
 	requests int
 	folder   string // of the first party
 	deaf     int    // so often it asks again who is absent
+	goesOn   bool   // whoever works is asked for what is next
 	misnamed bool   // models have the number of another round
 	kill     func(request int, done bool) bool
+	absent   error    // why the first party was in no round
 	heard    []string // all that the first party asks and sends, but for what masks hide
 }
 
@@ -396,7 +398,7 @@ func (c *cheat) unless(err, but error) error {
 
 // ServeHTTP answers the party.
 func (c *cheat) ServeHTTP(w http.ResponseWriter, q *http.Request) {
-	if q.URL.Query().Get("working") != "" {
+	if q.URL.Query().Get("working") != "" && !c.goesOn {
 		<-q.Context().Done()
 		return
 	}
@@ -622,7 +624,8 @@ func (c *cheat) play(
 		cancel()
 		switch {
 		case (killed || errors.Is(err, errKilled)) && lives < 500:
-		case err == nil:
+		case err == nil, errors.Is(err, ErrAbsent):
+			c.absent = err
 			return lives
 		default:
 			c.check(t)
@@ -647,8 +650,9 @@ func TestHonest(t *testing.T) {
 			t.Errorf("round %d: %v, want %v", r, c.sums[r], submitted[r])
 		}
 	}
-	if len(c.released) != 3 || c.told != 3 || len(c.declined) != 0 {
-		t.Errorf("%d submissions, told of round %d, declined %v", len(c.released), c.told, c.declined)
+	if len(c.released) != 3 || c.told != 3 || len(c.declined) != 0 || c.absent != nil {
+		t.Errorf("%d submissions, told of round %d, declined %v, %v", len(c.released), c.told,
+			c.declined, c.absent)
 	}
 }
 
@@ -726,13 +730,13 @@ func TestCheatsKilled(t *testing.T) {
 				c := cheated(t, name)
 				written, died := 0, false
 				lives := c.play(t, func(p *Party) {
-					p.fault = func(string) error {
+					p.files = faults(func(string) error {
 						if written++; written == at {
 							died = true
 							return errKilled
 						}
 						return nil
-					}
+					})
 				}, nil)
 				c.check(t)
 				if len(c.released) != one.owed {
@@ -789,12 +793,12 @@ func TestCheatsRandom(t *testing.T) {
 		c := newCheat(few(t), script...)
 		dies := func() bool { return draw.IntN(30) == 0 }
 		c.play(t, func(p *Party) {
-			p.fault = func(string) error {
+			p.files = faults(func(string) error {
 				if dies() {
 					return errKilled
 				}
 				return nil
-			}
+			})
 		}, func(int, bool) bool { return dies() })
 		c.check(t)
 		if t.Failed() {
@@ -832,13 +836,13 @@ func TestLostSubmission(t *testing.T) {
 		c.play(t, func(p *Party) {
 			life++
 			submitting := false
-			p.fault = func(file string) error {
+			p.files = faults(func(file string) error {
 				submitting = submitting || file == fileSubmission
 				if life == 1 && submitting && file == fileCounter {
 					return errKilled
 				}
 				return nil
-			}
+			})
 			if life == 2 {
 				if err := spoil(filepath.Join(p.Folder, fileSubmission)); err != nil {
 					t.Fatal(err)
@@ -859,16 +863,15 @@ func TestGuardLedger(t *testing.T) {
 	guardOf := func(f *federation.Federation, spent int) *drive.Guard {
 		p := member(t, f, "http://127.0.0.1:1", t.TempDir())
 		p.Spent, p.LeastNumber = spent, 1
-		r := &running{Party: *p}
-		var err error
-		if r.store, err = openStore(p.Folder, p.Key, kindParty, f.ID, p.Identity); err != nil {
+		r := p.running()
+		settings, err := r.settings()
+		if err == nil {
+			err = begins(t, r, kindParty, settings)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
-		defer r.store.Close()
-		if err := (&bySessions{r}).load(); err != nil {
-			t.Fatal(err)
-		}
-		return r.party.Guard()
+		return r.part.Guard()
 	}
 	f := few(t)
 	before := 0.0
@@ -903,6 +906,29 @@ func TestBookEnded(t *testing.T) {
 	later.play(t, withBook, nil)
 	if len(first.released) != 1 || len(later.released) != 0 {
 		t.Errorf("%d submissions, and %d once it had ended", len(first.released), len(later.released))
+	}
+}
+
+// The book counts a submission before the server has it.
+func TestBookCounts(t *testing.T) {
+	c, book := newCheat(few(t), join(1), round(1), round(2)), newBook(t)
+	c.play(t, func(p *Party) { p.Book = book }, func(int, bool) bool {
+		entries, err := book.Entries()
+		if err != nil || len(entries) != 1 {
+			t.Errorf("%d entries, %v", len(entries), err)
+			return false
+		}
+		left := 0
+		for _, line := range entries[0].Left {
+			left += line.Count
+		}
+		if left < len(c.released) {
+			t.Errorf("the book counts %d of %d submissions", left, len(c.released))
+		}
+		return false
+	})
+	if len(c.released) != 2 {
+		t.Errorf("%d submissions", len(c.released))
 	}
 }
 

@@ -79,6 +79,9 @@ func TestEventsOfTraining(t *testing.T) {
 				t.Errorf("%s: round %d has sums %v", name, r, got.sums[r])
 			}
 		}
+		if absent := errors.Is(got.absent, ErrAbsent); absent == (name == "one round of three") {
+			t.Errorf("%s: the party's end is %v", name, got.absent)
+		}
 		if !strings.Contains(log, "zeros with noise are submitted") {
 			t.Errorf("%s: the log does not say so: %s", name, log)
 		}

@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/host"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/tensor"
@@ -347,9 +348,9 @@ func TestGradients(t *testing.T) {
 		t.Errorf("more than there is time for: %v %v", u, err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(errWentOn)
+	cancel(host.ErrWentOn)
 	g.random, own.Most = coinsOf(who, even), 30
-	if _, err := g.Train(ctx, w); !errors.Is(err, errWentOn) {
+	if _, err := g.Train(ctx, w); !errors.Is(err, host.ErrWentOn) {
 		t.Errorf("the round is over: %v", err)
 	}
 }

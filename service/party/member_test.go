@@ -99,10 +99,10 @@ func TestMemberRefuses(t *testing.T) {
 // folderOf leaves a state in a member's folder, of a kind of owner.
 func folderOf(t *testing.T, m *Member, kind string) {
 	t.Helper()
-	s, err := openStore(m.Folder, m.Key, kind, m.Federation.ID, m.Identity)
+	s, _, err := m.running().open(kind)
 	if err == nil {
 		defer s.Close()
-		err = s.save(&saved{})
+		err = s.Save([]byte{1})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -149,26 +149,20 @@ func TestOneshotLostOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		h := &helping{&running{Party: Party{Federation: m.Federation, Identity: m.Identity,
-			Key: m.Key, Folder: m.Folder, Spent: spent}}}
-		s := &sending{running: &running{Party: p, accepted: new(consent.Accepted)}}
-		s.Spent = spent
-		id, err := m.Federation.ID, error(nil)
-		if h.store, err = openStore(m.Folder, m.Key, kindMember, id, m.Identity); err == nil {
-			err = h.load()
-			h.store.Close()
-		}
-		if err != nil || h.party.Hello().Told != 3 {
+		m.Spent, p.Spent = spent, spent
+		h, s := m.running(), p.running()
+		err := begins(t, h, kindMember, m.Federation.Settled.Member(m.Identity, nil))
+		if err != nil || h.part.Hello().Told != 3 {
 			t.Fatalf("a member, spent %d: %v", spent, err)
 		}
-		if s.store, err = openStore(p.Folder, p.Key, kindParty, id, p.Identity); err == nil {
-			err = s.load()
-			s.store.Close()
+		settings, err := s.settings()
+		if err == nil {
+			err = begins(t, s, kindParty, settings)
 		}
 		if err != nil {
 			t.Fatalf("a party, spent %d: %v", spent, err)
 		}
-		if guard := s.party.Guard(); guard.Last() != 3 {
+		if guard := s.part.Guard(); guard.Last() != 3 {
 			t.Errorf("a party, spent %d: round %d is the last that counts as spent", spent, guard.Last())
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/host"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/federation"
@@ -63,51 +64,43 @@ func TestStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	identity := ed25519.NewKeyFromSeed(make([]byte, 32))
-	open := func(key *keyexchange.SealKey, id string) *store {
+	open := func(key *keyexchange.SealKey, id string) (*stores.Vault, []byte, error) {
 		t.Helper()
-		s, err := openStore(folder, key, kindParty, id, identity)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
+		return opened(t, ownerOf(folder, id, key))
 	}
-	s := open(key, "f")
-	if _, err := openStore(folder, key, kindParty, "f", identity); !errors.Is(err, ErrLocked) {
+	s, state, err := open(key, "f")
+	if state != nil || err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := open(key, "f"); !errors.Is(err, ErrLocked) {
 		t.Errorf("a second process: %v", err)
 	}
-	if err := s.save(&saved{Party: []byte{1}}); err != nil {
+	if err := s.Save([]byte{1}); err != nil {
 		t.Fatal(err)
 	}
 	older, err := os.ReadFile(filepath.Join(folder, "state"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.save(&saved{Party: []byte{2}}); err != nil {
+	if err := s.Save([]byte{2}); err != nil {
 		t.Fatal(err)
 	}
 	s.Close()
-	s = open(key, "f")
-	if v, err := s.load(false); err != nil || v.Party[0] != 2 {
-		t.Errorf("%+v %v", v, err)
+	s, state, err = open(key, "f")
+	if err != nil || state[0] != 2 {
+		t.Errorf("%+v %v", state, err)
 	}
 	s.Close()
-	s = open(key, "another")
-	if _, err := s.load(false); !errors.Is(err, ErrStored) {
+	if _, _, err := open(key, "another"); !errors.Is(err, ErrStored) {
 		t.Errorf("for another federation: %v", err)
 	}
-	s.Close()
-	s = open(new(keyexchange.SealKey), "f")
-	if _, err := s.load(false); !errors.Is(err, ErrStored) {
+	if _, _, err := open(new(keyexchange.SealKey), "f"); !errors.Is(err, ErrStored) {
 		t.Errorf("under another key: %v", err)
 	}
-	s.Close()
 	if err := os.WriteFile(filepath.Join(folder, "state"), older, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s = open(key, "f")
-	defer s.Close()
-	if _, err := s.load(false); !errors.Is(err, ErrStored) || !errors.Is(err, stores.ErrOldState) {
+	if _, _, err := open(key, "f"); !errors.Is(err, ErrStored) || !errors.Is(err, stores.ErrOldState) {
 		t.Errorf("an older copy: %v", err)
 	}
 }
@@ -119,17 +112,10 @@ func TestStoreKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	identity := ed25519.NewKeyFromSeed(make([]byte, 32))
 	folder := t.TempDir()
-	open := func() (*store, *saved, error) {
+	open := func() (*stores.Vault, []byte, error) {
 		t.Helper()
-		s, err := openStore(folder, key, kindParty, "f", identity)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(s.Close)
-		v, err := s.load(false)
-		return s, v, err
+		return opened(t, ownerOf(folder, "f", key))
 	}
 	file := func(name string) string { return filepath.Join(folder, name) }
 	s, v, err := open()
@@ -137,7 +123,7 @@ func TestStoreKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	for round := range uint64(3) {
-		if err := s.save(&saved{Party: []byte{byte(round)}}); err != nil {
+		if err := s.Save([]byte{byte(round)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -146,7 +132,8 @@ func TestStoreKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The counter of the last one was not written, and of each file a half is left.
-	if err := s.counter.Advance(2); err != nil {
+	counter := stores.FileCounter(file(fileCounter))
+	if err := counter.Advance(2); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{fileState, fileCounter, fileVariates, fileSubmission, "work"} {
@@ -156,10 +143,10 @@ func TestStoreKilled(t *testing.T) {
 	}
 	s.Close()
 	s, v, err = open()
-	if err != nil || v.Party[0] != 2 {
+	if err != nil || v[0] != 2 {
 		t.Fatalf("%+v, %v", v, err)
 	}
-	if n, err := s.counter.Value(); n != 3 || err != nil {
+	if n, err := counter.Value(); n != 3 || err != nil {
 		t.Errorf("what is sent from here on follows from number 3, the counter has %d, %v", n, err)
 	}
 	left, err := filepath.Glob(file("*.new"))
@@ -184,14 +171,10 @@ func TestLostState(t *testing.T) {
 	if p.Key, err = keyexchange.GenerateSealKey(nil); err != nil {
 		t.Fatal(err)
 	}
-	s, err := openStore(p.Folder, p.Key, kindParty, p.Federation.ID, p.Identity)
-	if err != nil {
+	counter := stores.FileCounter(filepath.Join(p.Folder, fileCounter))
+	if err := counter.Advance(7); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.counter.Advance(7); err != nil {
-		t.Fatal(err)
-	}
-	s.Close()
 	_, err = p.Run(ctx)
 	if !errors.Is(err, stores.ErrOldState) || !errors.Is(err, ErrStored) ||
 		!strings.Contains(err.Error(), "--spent") || !strings.Contains(err.Error(), p.Folder) ||
@@ -209,32 +192,32 @@ func TestLostState(t *testing.T) {
 			t.Errorf("spent %d, from %d on: %v", c.spent, c.least, err)
 		}
 	}
-	r.Spent, r.LeastNumber, r.Key = 3, 9, p.Key
+	r.Spent, r.LeastNumber, r.Key, r.Folder = 3, 9, p.Key, p.Folder
+	settings, err := r.settings()
+	if err != nil {
+		t.Fatal(err)
+	}
 	// The second time the state knows it; the third, which says more, the greater counts.
 	for life, spent := range []int{3, 3, 4} {
-		if r.store, err = openStore(p.Folder, p.Key, kindParty, p.Federation.ID, p.Identity); err != nil {
+		if err := begins(t, r, kindParty, settings); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.load(); err != nil {
-			t.Fatal(err)
-		}
-		guard := r.party.Guard()
-		if int(guard.Count()) != spent || int(guard.Last()) != spent || r.party.Hello().Least != 9 {
+		guard := r.part.Guard()
+		if int(guard.Count()) != spent || int(guard.Last()) != spent || r.part.Hello().Least != 9 {
 			t.Errorf("life %d: %d rounds are spent, %d is the least number", life, guard.Count(),
-				r.party.Hello().Least)
+				r.part.Hello().Least)
 		}
-		if ready, _ := r.party.Ready(); life == 2 && (len(ready.Reports) != 1 || !ready.Save ||
+		if ready, _ := r.part.Ready(); life == 2 && (len(ready.Reports) != 1 || !ready.Save ||
 			!strings.HasSuffix(ready.Reports[0].Err.Error(),
 				"the state counts 3 rounds, and --spent says 4: rounds up to 4 count as spent")) {
 			t.Errorf("%+v", ready)
 		}
-		if r.ask().Round != 0 {
-			t.Errorf("it tells of round %d, which it only may have submitted in", r.ask().Round)
+		if ask := r.carrier.ask(host.Standing{Hello: r.part.Hello()}); ask.Round != 0 {
+			t.Errorf("it tells of round %d, which it only may have submitted in", ask.Round)
 		}
-		if n, err := r.store.counter.Value(); n != 8 || err != nil {
+		if n, err := counter.Value(); n != []uint64{8, 8, 9}[life] || err != nil {
 			t.Errorf("life %d: the counter is %d, %v", life, n, err)
 		}
-		r.store.Close()
 		r.Spent, r.LeastNumber = 4*life, 0 // 0, and then 4
 	}
 }

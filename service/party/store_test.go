@@ -6,30 +6,28 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
 // A state of a format that is not known is refused, whoever sealed it.
 func TestFormatUnknown(t *testing.T) {
-	s, err := openStore(t.TempDir(), &keyexchange.SealKey{2}, kindParty, "f", seedOf(0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	for _, format := range []int{-1, 0, savedFormat + 1} {
+	r := newRunning(t, nil)
+	r.Key, r.Folder = &keyexchange.SealKey{2}, t.TempDir()
+	for _, format := range []int{-1, 0, 2} {
+		s, _, err := opened(t, &r.Party)
+		if err != nil {
+			t.Fatal(err)
+		}
 		var b bytes.Buffer
-		if err := gob.NewEncoder(&b).Encode(saved{Format: format}); err != nil {
+		if err := gob.NewEncoder(&b).Encode(struct{ Format int }{format}); err != nil {
 			t.Fatal(err)
 		}
-		nonce, err := keyexchange.GenerateNonce(nil)
-		if err != nil {
+		if err := s.Save(b.Bytes()); err != nil {
 			t.Fatal(err)
 		}
-		box, err := keyexchange.Seal(&nonce, s.key, b.Bytes(), s.owner)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.open(box); !errors.Is(err, ErrStored) {
+		s.Close()
+		if err := begins(t, r, kindParty, drive.PartSettings{}); !errors.Is(err, ErrStored) {
 			t.Errorf("format %d: %v", format, err)
 		}
 	}

@@ -226,3 +226,53 @@ func TestComesBackSoon(t *testing.T) {
 		})
 	}
 }
+
+// Waits after failures grow, and begin anew once the server has answered, or once what it asked for
+// has been dealt with.
+func TestWaitsBeginAnew(t *testing.T) {
+	const failures = 8 // in a row
+	for _, join := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			down := says(http.StatusServiceUnavailable, noLeader)
+			var asked []time.Time
+			s := asks(t, nodes{"127.0.0.1:1": func(r *http.Request) (*http.Response, error) {
+				switch {
+				case r.Method == http.MethodPost:
+					return says(http.StatusAccepted, "")(r)
+				case strings.HasSuffix(r.URL.Path, "/model"):
+					return says(http.StatusOK, "model")(r)
+				}
+				asked = append(asked, time.Now())
+				switch n := len(asked); {
+				case n == failures+1 && join:
+					return says(http.StatusOK, "", exchange.HeaderNext, "join", "Hushsum-Item", "a",
+						"Hushsum-Session", "1", "Hushsum-Round", "0")(r)
+				case n == failures+1:
+					return says(http.StatusNoContent, "")(r)
+				case n == failures+2 && join: // a refusal that no step waits for
+					return says(http.StatusTooManyRequests, `{"type":"urn:hushsum:problem:rate"}`)(r)
+				case n == failures+3:
+					return says(http.StatusOK, "", exchange.HeaderNext, "end", "Hushsum-Item", "end",
+						"Hushsum-Session", "0", "Hushsum-Round", "0")(r)
+				}
+				return down(r)
+			}}, "http://127.0.0.1:1")
+			p := Party{Federation: declare(t, "", weakly), Identity: s.identity, Server: s,
+				Folder: t.TempDir(), Key: &keyexchange.SealKey{1}}
+			if _, err := p.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			wait := firstWait
+			for k := range failures {
+				pause := asked[k+1].Sub(asked[k])
+				if pause < wait/2 || pause > wait*3/2 {
+					t.Errorf("join %v: a pause of %v, want about %v", join, pause, wait)
+				}
+				wait = min(2*wait, longestWait)
+			}
+			if pause := asked[failures+2].Sub(asked[failures+1]); pause > firstWait*3/2 {
+				t.Errorf("join %v: once it was answered, a pause of %v", join, pause)
+			}
+		})
+	}
+}

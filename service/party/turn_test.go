@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,11 +19,14 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/host"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/job/consent"
 	"github.com/hushsum/hushsum/masking"
@@ -42,27 +46,8 @@ func newRunning(t *testing.T, handler http.HandlerFunc) *running {
 		t.Fatal(err)
 	}
 	f := declare(t, "", weakly)
-	party, err := drive.NewPart(drive.PartSettings{
-		Limits:   drive.Limits{Rounds: uint64(f.Settled.Rounds())},
-		Session:  f.Settled.Config,
-		Label:    f.Settled.Config(1).Label,
-		Identity: identity,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &running{
-		Party: Party{
-			Federation: f,
-			Identity:   identity,
-			Server:     way,
-			Log:        slog.New(slog.DiscardHandler),
-		},
-		accepted: new(consent.Accepted),
-		party:    party,
-		most:     1 << 20,
-	}
-	r.machine, r.path = &bySessions{r}, partyPath(f.ID)
+	r := (&Party{Federation: f, Identity: identity, Server: way}).running()
+	r.accepted, r.carrier.life = new(consent.Accepted), t.Context()
 	return r
 }
 
@@ -75,6 +60,45 @@ func TestPerhapsCopied(t *testing.T) {
 		r.tell(drive.Report{Kind: drive.Refused, Round: 13, Err: fmt.Errorf("%w: round 13", err)})
 		if strings.Contains(log.String(), "another copy of the folder") != want {
 			t.Error(log.String())
+		}
+	}
+}
+
+// A server that refuses who asks or sends ends Run; what passes by itself is asked again, as if
+// nothing had been seen: the answer may be lost.
+func TestRefusals(t *testing.T) {
+	f := few(t)
+	for kind, final := range map[string]bool{
+		"stranger": true, "unsigned": true, "signature": true, "clock": false, "leader": false,
+	} {
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			refused, asked := 0, 0
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+				next := exchange.Next{Kind: exchange.Join, Item: "a", Session: 1}
+				switch {
+				case q.Method == method && refused == 0:
+					refused++
+					w.WriteHeader(exchange.Refusals()[kind].Status)
+					_ = json.NewEncoder(w).Encode(exchange.Problem{Type: exchange.ProblemPrefix + kind})
+				case q.Method == http.MethodPost:
+					w.WriteHeader(http.StatusAccepted)
+				case asked > 0 && refused > 0:
+					if seen := q.URL.Query().Get("seen"); method == http.MethodPost && seen != "" {
+						t.Errorf("%s, refused as %s: it has seen %q", method, kind, seen)
+					}
+					next = exchange.Next{Kind: exchange.End, Item: "end"}
+					fallthrough
+				default:
+					asked++
+					next.Set(w.Header())
+				}
+			}))
+			_, err := member(t, f, server.URL, t.TempDir()).Run(t.Context())
+			server.Close()
+			var refusal *RefusalError
+			if errors.As(err, &refusal) != final || final && refusal.Kind != kind || !final && err != nil {
+				t.Errorf("%s, refused as %s: %v", method, kind, err)
+			}
 		}
 	}
 }
@@ -110,7 +134,8 @@ func TestOtherAnswer(t *testing.T) {
 		},
 	} {
 		r := newRunning(t, handler)
-		if _, err := r.turn(context.Background()); !errors.Is(err, errOther) || fatal(err) {
+		_, err := r.carrier.Next(t.Context(), host.Standing{})
+		if !errors.Is(err, errOther) || fatal(err) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -125,63 +150,142 @@ func TestNothingAtOnce(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	for ctx.Err() == nil {
-		if _, err := r.turn(ctx); err != nil && ctx.Err() == nil {
-			t.Fatal(err)
-		}
+	if _, err := r.carrier.Next(ctx, host.Standing{}); ctx.Err() == nil {
+		t.Fatal(err)
 	}
 	if n := asked.Load(); n < 2 || n > 11 {
 		t.Errorf("asked %d times in a second", n)
 	}
 }
 
-// Work ends when the round goes on without the party, in the first round of a session too,
-// when the one before is still the party's present one; a message of another session can
-// wait.
+// handled has a handler answer requests at once.
+type handled struct{ http.Handler }
+
+func (h handled) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body == nil {
+		r.Body = http.NoBody
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Result(), r.Context().Err()
+}
+
+// Work ends when the round goes on without the party, in the first round of a session too; for what
+// another session's set-up says it goes on, and the party answers that meanwhile.
 func TestWorkEnds(t *testing.T) {
-	var session atomic.Uint64
-	session.Store(2)
+	synctest.Test(t, func(t *testing.T) {
+		c := newCheat(fewOf(t, fewText), join(1), round(1), join(2), round(2), round(3))
+		c.goesOn = true
+		var trains atomic.Bool
+		c.kill = func(int, bool) bool {
+			asked := c.heard[len(c.heard)-1]
+			if trains.Load() && strings.Contains(asked, "/next") &&
+				!strings.Contains(asked, "working=true") {
+				t.Errorf("it does not say that it works: %s", asked)
+			}
+			return false
+		}
+		p := member(t, c.f, "http://127.0.0.1:1", t.TempDir())
+		p.Server.client.Transport = handled{c}
+		var ended []int // acts in which work was told to end
+		p.Trainer = TrainerFunc(func(ctx context.Context, w *Work) (*Update, error) {
+			if w.Round == 3 {
+				return &Update{Vector: make([]float64, len(w.Model))}, nil
+			}
+			trains.Store(true)
+			<-ctx.Done()
+			trains.Store(false)
+			if !errors.Is(context.Cause(ctx), host.ErrWentOn) {
+				t.Error(context.Cause(ctx))
+			}
+			c.mutex.Lock()
+			defer c.mutex.Unlock()
+			ended = append(ended, c.at)
+			return nil, ctx.Err()
+		})
+		if _, err := p.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c.check(t)
+		if !slices.Equal(ended, []int{3, 4}) || len(c.released) != 1 || len(c.declined) != 0 ||
+			c.told != 3 {
+			t.Errorf("work ended in acts %v, %d submissions, declined %v, told of round %d", ended,
+				len(c.released), c.declined, c.told)
+		}
+	})
+}
+
+// A party takes its place before it reads a message, holds it while it trains, and gives it up
+// before it sends or waits. Meanwhile it tells the server that it is present.
+func TestTurns(t *testing.T) {
+	turns := make(chan struct{}, 1)
+	c := newCheat(fewOf(t, fewText), join(1), round(1), round(2))
+	trained := 0
+	c.play(t, func(p *Party) {
+		p.Turns = turns
+		p.Trainer = TrainerFunc(func(_ context.Context, w *Work) (*Update, error) {
+			if trained++; len(turns) != 1 {
+				t.Errorf("round %d: %d places are taken while it trains", w.Round, len(turns))
+			}
+			return &Update{Vector: make([]float64, len(w.Model))}, nil
+		})
+	}, func(request int, done bool) bool {
+		taken, heard := 0, c.heard[len(c.heard)-1]
+		if strings.Contains(heard, "/rounds/") {
+			taken = 1
+		}
+		if len(turns) != taken {
+			t.Errorf("%d places are taken, want %d: %s", len(turns), taken, heard)
+		}
+		return false
+	})
+	c.check(t)
+	if trained != 2 || len(c.released) != 2 || len(turns) != 0 {
+		t.Errorf("it trained %d times, %d submissions, %d places are left taken", trained,
+			len(c.released), len(turns))
+	}
+}
+
+// A party that waits for its place has read no message, and tells the server that it is present.
+func TestWaitsForTurn(t *testing.T) {
+	turns := make(chan struct{}, 1)
+	turns <- struct{}{}
+	var once sync.Once
 	r := newRunning(t, func(w http.ResponseWriter, q *http.Request) {
-		if strings.Contains(q.URL.Query().Get("seen"), "next") {
+		if q.URL.Query().Get("working") != "" {
+			if seen := q.URL.Query().Get("seen"); seen != "a" {
+				t.Errorf("it has seen %q", seen)
+			}
+			once.Do(func() { <-turns })
 			<-q.Context().Done()
 			return
 		}
-		next := exchange.Next{Kind: exchange.Message, Item: "next", Session: session.Load()}
+		next := exchange.Next{Kind: exchange.Message, Item: "a", Session: 1}
 		next.Set(w.Header())
+		_, _ = w.Write([]byte("message"))
 	})
-	working, stop := r.watch(context.Background(), 2)
-	select {
-	case <-working.Done():
-		if !errors.Is(context.Cause(working), errWentOn) {
-			t.Error(context.Cause(working))
-		}
-	case <-time.After(10 * time.Second):
-		t.Error("it works on though the round has gone on")
+	r.carrier.turn.places = turns
+	in, err := r.carrier.Next(t.Context(), host.Standing{})
+	if err != nil || string(in.Own) != "message" || len(turns) != 1 {
+		t.Errorf("%+v, %v, %d places are taken", in, err, len(turns))
 	}
-	stop()
-	session.Store(1)
-	working, stop = r.watch(context.Background(), 2)
-	select {
-	case <-working.Done():
-		t.Error("it does not go on for a message of another session")
-	case <-time.After(exchange.DefaultGrace(10)):
-	}
-	stop()
+	r.carrier.stay()
 }
 
 // What a trainer may return.
 func TestCheck(t *testing.T) {
 	r := newRunning(t, func(http.ResponseWriter, *http.Request) {})
 	w := &Work{Model: make([]float64, r.Federation.Spec.Len())}
-	if err := r.check(&Update{Values: [][]uint64{make([]uint64, 5)}}); err == nil {
+	p := (*program)(r)
+	if err := p.check(&Update{Values: [][]uint64{make([]uint64, 5)}}); err == nil {
 		t.Error("a submission that nothing clips is taken")
 	}
 	for length, want := range map[int]error{3: ErrTraining, len(w.Model): nil} {
 		r.Trainer = TrainerFunc(func(context.Context, *Work) (*Update, error) {
 			return &Update{Vector: make([]float64, length)}, nil
 		})
-		update, err := r.train(r.working, w)
-		if !errors.Is(err, want) || err == nil && r.check(update) != nil {
+		update, err := p.train(t.Context(), w)
+		if !errors.Is(err, want) || err == nil && p.check(update) != nil {
 			t.Errorf("a vector of %d: %v", length, err)
 		}
 	}
@@ -197,7 +301,7 @@ func TestValuesErased(t *testing.T) {
 			t.Fatal(err)
 		}
 		values := slices.Repeat([]uint64{7}, length)
-		err = r.encode(v, &Update{Values: [][]uint64{values}}, new(Work))
+		err = (*program)(r).encode(v, &Update{Values: [][]uint64{values}}, new(Work), 0)
 		if fits := length == layout[0].Length; (err == nil) != fits || fits != (v.Values()[0][0] == 7) {
 			t.Errorf("%d values: %v", length, err)
 		}
@@ -251,6 +355,9 @@ func TestAbsent(t *testing.T) {
 		}
 		if !slices.Equal(c.declined, told) || len(c.released) != 0 || len(c.sums[round]) != 1 {
 			t.Errorf("%s: declined %v, %d submissions, sums %v", name, c.declined, len(c.released), c.sums)
+		}
+		if !errors.Is(c.absent, ErrAbsent) {
+			t.Errorf("%s: the party's end is %v", name, c.absent)
 		}
 		if !strings.Contains(log.String(), one.reason) {
 			t.Errorf("%s: %s", name, log.String())

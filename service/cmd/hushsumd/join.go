@@ -11,6 +11,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -128,14 +129,8 @@ line, and to nobody else.`, std)
 	}
 	for {
 		model, err := p.Run(ctx)
-		if err != nil {
-			return advise(err)
-		}
-		if err := j.ended(model, std.out); err != nil {
+		if err := j.ran(model, err, std.out); err != nil || !j.followed {
 			return err
-		}
-		if !j.followed {
-			return nil
 		}
 		over(p.Trainer)
 		for p.Trainer = nil; p.Trainer == nil; {
@@ -152,6 +147,23 @@ line, and to nobody else.`, std)
 			}
 		}
 	}
+}
+
+// ran takes what a party's Run has returned, and returns why the command ends, nil if it need not.
+// One that follows may have more to submit in the next federation.
+func (j *joining) ran(model []byte, err error, w io.Writer) error {
+	absent := errors.Is(err, party.ErrAbsent)
+	if err != nil && !absent {
+		return advise(err)
+	}
+	if err := j.ended(model, w); err != nil {
+		return err
+	}
+	if absent && j.followed {
+		fmt.Fprintln(w, err)
+		return nil
+	}
+	return err
 }
 
 // writeModel writes the file of a model, as safetensors, in the format that a name says.

@@ -119,6 +119,37 @@ func TestWriteModel(t *testing.T) {
 	}
 }
 
+// A party that had nothing to submit gets the last model and the reason, which ends the command
+// unless it follows; after another error nothing is written.
+func TestRan(t *testing.T) {
+	spec := tensor.Spec{DType: tensor.Float64, Tensors: []tensor.Tensor{{Name: "w", Shape: []int{1}}}}
+	model, err := spec.Append(nil, []float64{0.5}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	absent, other := fmt.Errorf("%w: no rows", party.ErrAbsent), errors.New("another")
+	for _, c := range []struct {
+		err, want error
+		followed  bool
+		says      string // last
+		model     bool
+	}{
+		{nil, nil, false, "has ended", true},
+		{absent, absent, false, "has ended", true},
+		{absent, nil, true, "no rows", true},
+		{other, other, true, "", false},
+	} {
+		j := joining{out: filepath.Join(t.TempDir(), "m.safetensors"), followed: c.followed}
+		out := new(bytes.Buffer)
+		err := j.ran(model, c.err, out)
+		_, missing := os.Stat(j.out)
+		if !errors.Is(err, c.want) || err == nil != (c.want == nil) || c.model != (missing == nil) ||
+			!strings.HasSuffix(strings.TrimSpace(out.String()), c.says) {
+			t.Errorf("after %v: %v, the model %v, %q", c.err, err, missing, out)
+		}
+	}
+}
+
 // What is wrong with an address or a certificate comes with what to do about it.
 func TestAdvice(t *testing.T) {
 	for want, err := range map[string]error{

@@ -1,0 +1,88 @@
+package host
+
+import (
+	"bytes"
+	"encoding/gob"
+	"fmt"
+	"io"
+
+	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/store"
+)
+
+// PartVault is a [Keeper] in a store: sealed states, and next to them the last submission, whose
+// digest the state has.
+type PartVault struct {
+	// Count is called with what has been saved, before anything follows from it; nil: nobody counts.
+	Count func(part drive.Part) error
+
+	vault *store.Vault
+	key   *keyexchange.SealKey
+	kept  map[string][]byte // digests of the objects that the state needs, by name
+}
+
+// savedPart holds the state of a part that a vault saves.
+type savedPart struct {
+	Format int
+	Kept   map[string][]byte
+	Part   []byte // of drive.Part.Save
+}
+
+// OpenPart makes the part that a state in a vault is of, or if that is nil a new one. key seals the
+// keys in states. It fails with store.ErrStore, and with the errors of [drive.NewPart].
+func OpenPart(
+	vault *store.Vault, key *keyexchange.SealKey, state []byte, settings drive.PartSettings,
+) (part drive.Part, v *PartVault, err error) {
+	v = &PartVault{vault: vault, key: key}
+	if state == nil {
+		part, err = drive.NewPart(settings)
+		return part, v, err
+	}
+	var in savedPart
+	switch err = gob.NewDecoder(bytes.NewReader(state)).Decode(&in); {
+	case err == nil && in.Format != format:
+		err = fmt.Errorf("it is of format %d, want %d", in.Format, format)
+	case err == nil:
+		part, err = drive.LoadPart(settings, key, in.Part)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", store.ErrStore, err)
+	}
+	v.kept = in.Kept
+	return part, v, nil
+}
+
+// Save is a method of [Keeper].
+func (v *PartVault) Save(part drive.Part) error {
+	saved, err := part.Save(v.key)
+	if err != nil {
+		return err
+	}
+	next := savedPart{Format: format, Kept: make(map[string][]byte), Part: saved.State}
+	for _, name := range saved.Needed {
+		next.Kept[name] = v.kept[name]
+	}
+	for _, o := range saved.Objects {
+		if next.Kept[o.Name], err = v.vault.Put(o.Name, o.Body); err != nil {
+			return err
+		}
+	}
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(next); err != nil {
+		return err
+	}
+	if err := v.vault.Save(b.Bytes()); err != nil {
+		return err
+	}
+	v.kept = next.Kept
+	if v.Count == nil {
+		return nil
+	}
+	return v.Count(part)
+}
+
+// Get is a method of [Keeper].
+func (v *PartVault) Get(name string) (io.ReadCloser, error) {
+	return v.vault.Get(name, v.kept[name])
+}
