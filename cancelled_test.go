@@ -186,7 +186,7 @@ func (f failing) Dial(context.Context) (Link, error) {
 // A party without a store, whose coordinator asks for a submission that has made room for one that
 // was refused, goes on.
 func TestNothingKept(t *testing.T) {
-	if _, err := new(partKeeper).Get(drive.SubmissionName); !errors.Is(err, ErrStore) {
+	if _, err := new(host.PartVault).Get(drive.SubmissionName); !errors.Is(err, ErrStore) {
 		t.Error(err)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/host"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/link"
@@ -266,27 +265,33 @@ func TestEventsInTheClear(t *testing.T) {
 	}
 }
 
+// unmade tells of a program as a player does.
+type unmade struct {
+	why    error
+	always bool
+}
+
+func (m unmade) Missed() (error, bool) { return m.why, m.always }
+
 // A party whose own vectors were missing in all rounds is told that first, also where the
 // coordinator ends the job for want of sums; the reason of one that has submitted comes second.
 func TestBlamesItself(t *testing.T) {
 	why := errors.New("a number of row 3 is missing")
 	refused := fmt.Errorf("%w: no round had a sum", ErrRefused)
 	for _, c := range []struct {
-		missed error
-		blanks uint64
+		missed unmade
 		err    error
 		absent bool
 		begins error
 	}{
-		{nil, 0, refused, false, ErrRefused},
-		{why, 0, nil, true, ErrAbsent},
-		{why, 0, refused, true, ErrAbsent},
-		{why, 1, refused, false, ErrRefused},
+		{unmade{nil, true}, refused, false, ErrRefused},
+		{unmade{why, true}, nil, true, ErrAbsent},
+		{unmade{why, true}, refused, true, ErrAbsent},
+		{unmade{why, false}, refused, false, ErrRefused},
 	} {
-		p := &participant[float64]{missed: c.missed, blanks: c.blanks}
-		err := p.blamed(c.err, new(drive.Guard))
+		err := blamed(c.err, c.missed)
 		if errors.Is(err, ErrAbsent) != c.absent || errors.Is(err, ErrRefused) != (c.err != nil) ||
-			errors.Is(err, why) != (c.missed != nil) ||
+			errors.Is(err, why) != (c.missed.why != nil) ||
 			!strings.HasPrefix(err.Error(), c.begins.Error()) {
 			t.Errorf("%+v: %v", c, err)
 		}

@@ -40,21 +40,20 @@ func (m *Member) Run(ctx context.Context) error {
 			m.Progress(e)
 		}
 	}
-	keeper := partKeeper{key: m.Key}
-	owner := fmt.Sprintf("member %x", m.Identity.Public())
 	settings := m.Job.Member(m.Identity, m.Random)
 	m.Lost.count(&settings)
-	part, err := keeper.load(m.Store, m.Counter, owner, settings)
-	defer func() { keeper.vault.Close() }()
+	opened, err := openPart(m.Store, m.Key, m.Counter, fmt.Sprintf("member %x", m.Identity.Public()),
+		settings)
+	defer opened.close()
 	if err != nil {
 		return err
 	}
 	conn := newPartLink(m.Job, m.Dialer, report)
 	conn.member = true
 	return unmarked((&host.Player{
-		Part:    part,
+		Part:    opened.part,
 		Carrier: conn,
-		Keeper:  &keeper,
+		Keeper:  opened.keeper,
 		Watch: func(r drive.Report) {
 			report(Event{Kind: host.Refused, Round: r.Round, Err: r.Err})
 		},

@@ -95,12 +95,7 @@ type Participant[F Float] struct {
 }
 
 // participant is a running Participant.
-type participant[F Float] struct {
-	Participant[F]
-	missed error  // why there was no vector, the last time that there was none
-	blanks uint64 // submissions of zeros with noise
-	zeros  uint64 // round of zeros at its instant: no vector, or not drawn
-}
+type participant[F Float] struct{ Participant[F] }
 
 // Run takes part until the job is done and returns the last model. Run dials again whenever the
 // connection breaks. It fails with the context's error; with [ErrConfig] if a field is unusable;
@@ -117,7 +112,7 @@ func (p *Participant[F]) Run(ctx context.Context) ([]F, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := participant[F]{Participant: *p}
+	r := participant[F]{*p}
 	if p.Random != nil { // vectors may be encoded while keys are made
 		r.Random = &sharedRandom{random: p.Random}
 	}
@@ -127,20 +122,23 @@ func (p *Participant[F]) Run(ctx context.Context) ([]F, error) {
 	}
 	settings.Shown = p.Submitted
 	p.Lost.count(&settings)
-	keeper := partKeeper{key: p.Key, accepted: accepted}
-	owner := fmt.Sprintf("party %x", p.Identity.Public())
-	part, err := keeper.load(p.Store, p.Counter, owner, settings)
-	defer func() { keeper.vault.Close() }()
+	opened, err := openPart(p.Store, p.Key, p.Counter, fmt.Sprintf("party %x", p.Identity.Public()),
+		settings)
+	defer opened.close()
 	if err != nil {
+		return nil, err
+	}
+	opened.keeper.Count = func(part drive.Part) error { return accepted.Count(*part.Guard()) }
+	if err := opened.keeper.Count(opened.part); err != nil {
 		return nil, err
 	}
 	conn := newPartLink(p.Job, p.Dialer, r.report)
 	conn.weights = func(length int) link.Weights { return make(link.Floats[F], length) }
-	err = (&host.Player{
-		Part:     part,
+	player := &host.Player{
+		Part:     opened.part,
 		Carrier:  conn,
 		Program:  &r,
-		Keeper:   &keeper,
+		Keeper:   opened.keeper,
 		Quiet:    p.Job.Mechanism() != nil,
 		Buffered: p.Job.Buffer() > 0,
 		Layout:   settings.Layout,
@@ -149,13 +147,13 @@ func (p *Participant[F]) Run(ctx context.Context) ([]F, error) {
 		Missing: func(session uint64, err error) {
 			r.report(Event{Kind: host.Absent, Session: session, Err: err})
 		},
-		Idle:  func(round uint64) { r.zeros = round },
 		Hours: p.Policy.Hours,
-	}).Run(ctx)
-	if err == nil {
-		err = accepted.End(*part.Guard())
 	}
-	return link.FloatsOf[F](conn.last), r.blamed(unmarked(err), part.Guard())
+	err = player.Run(ctx)
+	if err == nil {
+		err = accepted.End(*opened.part.Guard())
+	}
+	return link.FloatsOf[F](conn.last), blamed(unmarked(err), player)
 }
 
 // sharedRandom is a source of randomness for the loop and for what goes on next to it.
@@ -188,17 +186,20 @@ func disconnected(err error) Event {
 	return Event{Kind: host.Disconnected, Err: err}
 }
 
-// blamed returns how the job ended for this party, with the reason of its own if its vectors were
+// blamed returns how the job ended for a party, with the reason of its own if its vectors were
 // missing.
-func (p *participant[F]) blamed(err error, guard *drive.Guard) error {
+func blamed(err error, of interface {
+	Missed() (why error, always bool)
+}) error {
+	missed, always := of.Missed()
 	switch {
-	case p.missed == nil:
-	case err == nil && guard.Count() == p.blanks:
-		return fmt.Errorf("%w: %w", ErrAbsent, p.missed)
-	case errors.Is(err, ErrRefused) && guard.Count() == p.blanks:
-		return fmt.Errorf("%w: %w; then %w", ErrAbsent, p.missed, err)
+	case missed == nil:
+	case err == nil && always:
+		return fmt.Errorf("%w: %w", ErrAbsent, missed)
+	case errors.Is(err, ErrRefused) && always:
+		return fmt.Errorf("%w: %w; then %w", ErrAbsent, missed, err)
 	case errors.Is(err, ErrRefused):
-		return fmt.Errorf("%w; this party had nothing to submit: %w", err, p.missed)
+		return fmt.Errorf("%w; this party had nothing to submit: %w", err, missed)
 	}
 	return err
 }
@@ -219,22 +220,12 @@ func (p *participant[F]) tell(r drive.Report) {
 		e.Kind = host.TookOver
 	case drive.Submitted:
 		e.Kind = host.Submitted
-		if p.zeros != 0 && p.zeros == r.Round {
-			p.blanks++
-		}
 	case drive.CaughtUp:
 		e.Kind = host.CaughtUp
 	case drive.Blank:
-		e.Kind, p.missed = host.Blank, r.Err
-		p.blanks++
+		e.Kind = host.Blank
 	case drive.Declined, drive.Missed, drive.Late:
 		e.Kind = host.Absent
-		if r.Err != nil {
-			p.missed = r.Err
-		}
-		if r.Kind == drive.Missed && p.Job.SubmitAfter() > 0 {
-			p.zeros = r.Round
-		}
 	default:
 		e.Kind = host.Refused
 	}

@@ -17,7 +17,7 @@ type PartVault struct {
 	// Count is called with what has been saved, before anything follows from it; nil: nobody counts.
 	Count func(part drive.Part) error
 
-	vault *store.Vault
+	vault *store.Vault // nil: nothing is kept
 	key   *keyexchange.SealKey
 	kept  map[string][]byte // digests of the objects that the state needs, by name
 }
@@ -30,7 +30,8 @@ type savedPart struct {
 }
 
 // OpenPart makes the part that a state in a vault is of, or if that is nil a new one. key seals the
-// keys in states. It fails with store.ErrStore, and with the errors of [drive.NewPart].
+// keys in states. Without a vault nothing is kept. OpenPart fails with store.ErrStore, and with the
+// errors of [drive.NewPart].
 func OpenPart(
 	vault *store.Vault, key *keyexchange.SealKey, state []byte, settings drive.PartSettings,
 ) (part drive.Part, v *PartVault, err error) {
@@ -55,6 +56,18 @@ func OpenPart(
 
 // Save is a method of [Keeper].
 func (v *PartVault) Save(part drive.Part) error {
+	if v.vault != nil {
+		if err := v.save(part); err != nil {
+			return err
+		}
+	}
+	if v.Count == nil {
+		return nil
+	}
+	return v.Count(part)
+}
+
+func (v *PartVault) save(part drive.Part) error {
 	saved, err := part.Save(v.key)
 	if err != nil {
 		return err
@@ -76,13 +89,13 @@ func (v *PartVault) Save(part drive.Part) error {
 		return err
 	}
 	v.kept = next.Kept
-	if v.Count == nil {
-		return nil
-	}
-	return v.Count(part)
+	return nil
 }
 
-// Get is a method of [Keeper].
+// Get is a method of [Keeper]. Without a vault there is no object once its memory is used again.
 func (v *PartVault) Get(name string) (io.ReadCloser, error) {
+	if v.vault == nil {
+		return nil, fmt.Errorf("%w: there is no store that keeps the %s", store.ErrStore, name)
+	}
 	return v.vault.Get(name, v.kept[name])
 }

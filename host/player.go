@@ -105,8 +105,6 @@ type Player struct {
 	Watch   func(drive.Report)
 	Broken  func(err error)
 	Missing func(session uint64, err error)
-	// Idle is told of a round in which the party's coin leaves it out; nil: nobody is.
-	Idle func(round uint64)
 	// Hours returns a context in which a connection may be made, and items be waited for; nil: always.
 	Hours func(ctx context.Context) (hours context.Context, stop context.CancelFunc, err error)
 	// Pause is told why a connection has ended, in place of Broken, and returns how long to wait

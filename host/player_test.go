@@ -361,7 +361,8 @@ func TestPlayerInstants(t *testing.T) {
 			}
 			return one, nil
 		}
-		err := s.play(func(h *Player) { h.Idle = func(round uint64) { s.note("idle in %d", round) } },
+		var player *Player
+		err := s.play(func(h *Player) { player = h },
 			func() {
 				for _, name := range []string{"x", "xx", "xxx", "xxxx"} {
 					s.say(drive.Carry, name)
@@ -373,18 +374,17 @@ func TestPlayerInstants(t *testing.T) {
 			})
 		var instants []string
 		for _, one := range s.noted {
-			if len(one) > 7 && (one[:7] == "instant" || one[:7] == "answers" || one[:5] == "works" ||
-				one[:4] == "idle") {
+			if len(one) > 7 && (one[:7] == "instant" || one[:7] == "answers" || one[:5] == "works") {
 				instants = append(instants, one)
 			}
 		}
 		s.noted = instants
 		overrun := "training was not done by privacy.submit_after"
 		s.want("works on 1", "answers 1: <nil>", "instant of 1 after 1m0s", "works on 2",
-			"answers 2: "+overrun, "instant of 2 after 2m1s", "idle in 3", "instant of 3 after 3m2s",
+			"answers 2: "+overrun, "instant of 2 after 2m1s", "instant of 3 after 3m2s",
 			"works on 4", "answers 4: <nil>", "instant of 4 after 4m3s")
-		if err != nil {
-			t.Error(err)
+		if err != nil || player.outcome.zeros != 3 { // the party's coin left it out in that round
+			t.Errorf("%v, zeros in round %d", err, player.outcome.zeros)
 		}
 	})
 }

@@ -57,10 +57,7 @@ func (h *Player) begin(ctx context.Context, ask drive.Ask) error {
 		life = deadline
 	}
 	if ask.Idle {
-		h.outcome.zeros = ask.Round
-		if m.known = true; h.Idle != nil {
-			h.Idle(ask.Round)
-		}
+		m.known, h.outcome.zeros = true, ask.Round // its coin leaves the party out
 		return nil
 	}
 	before := h.busy // one at a time, and what was told to end may take its time

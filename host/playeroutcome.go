@@ -29,11 +29,9 @@ func (o *outcome) count(r drive.Report) {
 	}
 }
 
-// Missed returns why the program had no vector, the last time that it had none, if nothing but
-// zeros of its party is in any sum; else nil.
-func (h *Player) Missed() error {
-	if guard := h.Part.Guard(); guard == nil || guard.Count() != h.outcome.blanks {
-		return nil
-	}
-	return h.outcome.missed
+// Missed returns why the program had no vector, the last time that it had none, nil if it always
+// had one; and whether nothing but zeros of its party is in any sum.
+func (h *Player) Missed() (why error, always bool) {
+	guard := h.Part.Guard()
+	return h.outcome.missed, guard != nil && guard.Count() == h.outcome.blanks
 }

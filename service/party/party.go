@@ -224,7 +224,11 @@ func (r *running) run(
 	if errors.As(err, &end) {
 		err = end.Err
 	}
-	return player.Missed(), err
+	missed, always := player.Missed()
+	if !always { // something of its own is in a sum
+		missed = nil
+	}
+	return missed, err
 }
 
 // player returns the loop around what was loaded.
