@@ -12,4 +12,6 @@
 // A [Player] takes part in a job: a party, or a member of the committee. It saves what drive has
 // decided, then sends, and has the party's [Program] work next to the loop, so that messages are
 // taken meanwhile and what comes too late is told to end.
+// Its carrier has a connection, or asks for each item; its state is kept by a [PartVault], or by
+// another [Keeper].
 package host

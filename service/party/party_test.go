@@ -142,7 +142,7 @@ func TestStoreKilled(t *testing.T) {
 		}
 	}
 	s.Close()
-	s, v, err = open()
+	_, v, err = open()
 	if err != nil || v[0] != 2 {
 		t.Fatalf("%+v, %v", v, err)
 	}
