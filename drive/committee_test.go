@@ -26,9 +26,6 @@ func receive(d drive.Lead, w *jobtest.Council, from drive.Peer, message []byte) 
 	return d.Receive(w.Now(), from, bytes.NewBuffer(message))
 }
 
-// has reports whether a lead has a party's submission.
-func has(d drive.Lead, party int) bool { return d.(*drive.Committee).Has(party) }
-
 // Types of members' messages, SPEC-ONESHOT.md §6.
 const (
 	submissionType = 67
@@ -497,7 +494,7 @@ func TestCommitteeCheck(t *testing.T) {
 			said := fmt.Sprint(d.Receive(w.Now(), from, bytes.NewBuffer(one.Message)), d.At(from).Excluded)
 			says[ahead] = append(says[ahead], said)
 		}
-		if !d.At(aParty(1)).Excluded || !has(d, 0) || has(d, 4) {
+		if !d.At(aParty(1)).Excluded || !drive.Has(d, 0) || drive.Has(d, 4) {
 			t.Errorf("what came is not taken as it should be: %q", says[ahead])
 		}
 		w.Run(func() bool { return len(w.Sums) == 1 })

@@ -48,7 +48,7 @@ func TestBufferChargedHowever(t *testing.T) {
 			p.Tease()
 		}
 		startAll(w)
-		w.Run(func() bool { return has(w.Hub.Drive(), 0) })
+		w.Run(func() bool { return drive.Has(w.Hub.Drive(), 0) })
 		x.ends(w)
 		costs := func(rounds int) float64 {
 			if rounds == 0 {
@@ -96,7 +96,7 @@ func TestBufferFull(t *testing.T) {
 	}
 	startAll(w)
 	d := w.Hub.Drive()
-	w.Run(func() bool { return has(d, 1) && has(d, 2) })
+	w.Run(func() bool { return drive.Has(d, 1) && drive.Has(d, 2) })
 	if err := receive(d, w, aParty(0), late); !errors.Is(err, oneshot.ErrFull) {
 		t.Errorf("a third submission: %v", err)
 	}
@@ -237,7 +237,7 @@ func TestBufferPushed(t *testing.T) {
 	first := 0
 	w.Run(func() bool {
 		for i := range submitted {
-			if first = i; has(d, i) {
+			if first = i; drive.Has(d, i) {
 				return true
 			}
 		}

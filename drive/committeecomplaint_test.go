@@ -62,8 +62,7 @@ func TestCommitteeComplaint(t *testing.T) {
 				return b
 			}
 			startAll(w)
-			d := func() *drive.Committee { return w.Hub.Drive().(*drive.Committee) }
-			w.Run(func() bool { return d().Batches() == 1 })
+			w.Run(func() bool { return drive.Batches(w.Hub.Drive()) == 1 })
 			if killed > 0 { // once that many messages have come, or things were saved
 				for range killed - 1 {
 					w.Step()
@@ -95,10 +94,9 @@ func TestCommitteeComplaint(t *testing.T) {
 				}
 			}
 			// A server that dies before it has saved who is out names it again.
-			out := d().At(aParty(cheat)).Excluded
+			out := w.Hub.Drive().At(aParty(cheat)).Excluded
 			if named == 0 || killed == 0 && named != 1 || complaints == 0 || !out {
-				w.Fatal("named %d times, %d complaints, excluded: %v", named, complaints,
-					d().At(aParty(cheat)).Excluded)
+				w.Fatal("named %d times, %d complaints, excluded: %v", named, complaints, out)
 			}
 			if len(w.Sums) != 2 || w.Lost() != 0 {
 				w.Fatal("%d sums, %d lost", len(w.Sums), w.Lost())

@@ -270,7 +270,7 @@ func TestCommitteeHandsOutWhatIsSaved(t *testing.T) {
 					if found && saved != own {
 						w.Fatal("%+v: member %d is handed %s, and would be handed another", o, k, name)
 					}
-					batches := d.(*drive.Committee).Batches()
+					batches := drive.Batches(d)
 					if found || what == "invite" || number > 0 && number < batches {
 						continue
 					}
@@ -294,7 +294,7 @@ func TestCommitteeSavesNoShares(t *testing.T) {
 		Faults: 1, Rounds: 1})
 	startAll(w)
 	d := w.Hub.Drive()
-	w.Run(func() bool { return d.(*drive.Committee).Batches() == 1 })
+	w.Run(func() bool { return drive.Batches(d) == 1 })
 	state, err := drive.StateOf(d, &keyexchange.SealKey{1})
 	if err != nil {
 		t.Fatal(err)
@@ -336,8 +336,8 @@ func TestBufferBatches(t *testing.T) {
 	startAll(w)
 	d := w.Hub.Drive()
 	w.Run(func() bool {
-		if d.(*drive.Committee).Batches() > 2 {
-			w.Fatal("round %d has %d batches", d.Status().Round, d.(*drive.Committee).Batches())
+		if drive.Batches(d) > 2 {
+			w.Fatal("round %d has %d batches", d.Status().Round, drive.Batches(d))
 		}
 		return w.Ended()
 	})

@@ -69,7 +69,7 @@ func TestCommitteeToldWithinRound(t *testing.T) {
 		Faults: 1, Rounds: 9})
 	startAll(w)
 	d := w.Hub.Drive()
-	w.Run(func() bool { return d.(*drive.Committee).Batches() == 1 })
+	w.Run(func() bool { return drive.Batches(d) == 1 })
 	for k := range 2 {
 		d.Connected(w.Now(), aMember(k), drive.Hello{Told: 4})
 	}
@@ -180,10 +180,10 @@ func TestCommitteeSavesSlowly(t *testing.T) {
 	w.Parties[2].Tease()
 	startAll(w)
 	d := w.Hub.Drive()
-	w.Run(func() bool { return has(d, 0) && has(d, 1) })
+	w.Run(func() bool { return drive.Has(d, 0) && drive.Has(d, 1) })
 	now := w.Now() + drive.Second
-	if err := d.Tick(now); err != nil || d.(*drive.Committee).Batches() != 1 {
-		t.Fatalf("%v, %d batches", err, d.(*drive.Committee).Batches())
+	if err := d.Tick(now); err != nil || drive.Batches(d) != 1 {
+		t.Fatalf("%v, %d batches", err, drive.Batches(d))
 	}
 	d.Ready()
 	now += 60 * drive.Second

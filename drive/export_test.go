@@ -19,77 +19,114 @@ func StateOf(s Lead, key *keyexchange.SealKey) ([]byte, error) {
 	return saved.State, err
 }
 
+// Until returns the round from which on another session forms for a party, after sessions were
+// formed for it in some rounds.
+func Until(rounds ...uint64) uint64 {
+	f := newFaults(1)
+	for _, round := range rounds {
+		f.cause(0, round)
+	}
+	return f.of[0].Until
+}
+
 // This file has what the exhaustive test needs of machines: copies, and their shapes.
 
-// Clone returns a copy of the server, with what Save does not save.
-func (s *Server) Clone(key *keyexchange.SealKey) (*Server, error) {
+// Clone returns a copy of a lead or of a part, with what Save does not save. The last submission of
+// a [Party] is that of the original.
+func Clone[M any](m M, key *keyexchange.SealKey) (M, error) {
+	out, err := any(m).(interface {
+		clone(key *keyexchange.SealKey) (any, error)
+	}).clone(key)
+	if err != nil {
+		return m, err
+	}
+	return out.(M), nil
+}
+
+func (s *Server) clone(key *keyexchange.SealKey) (any, error) {
 	saved, err := s.series.Save(key)
 	if err != nil {
 		return nil, err
 	}
 	out := *s
-	c := s.config
+	c := &s.config
 	out.series, err = protocol.ReadServerSeries(c.Label, key, saved, c.Session, nil)
-	if err != nil {
-		return nil, err
-	}
 	for _, x := range []**session{&out.present, &out.forming} {
 		if *x != nil {
 			c := **x
-			c.marks, c.delays = slices.Clone(c.marks), slices.Clone(c.delays)
+			c.waiting = c.waiting.clone()
 			*x = &c
 		}
 	}
-	out.peers = slices.Clone(s.peers)
-	for i := range out.peers {
-		out.peers[i].sessions = slices.Clone(out.peers[i].sessions)
-	}
+	out.course, out.room = s.course.clone(), s.room.clone(&out.config)
 	out.faults = faults{slices.Clone(s.faults.of), slices.Clone(s.faults.doubts)}
-	out.learned.absences = slices.Clone(s.learned.absences)
-	out.notices = slices.Clone(s.notices)
-	return &out, nil
+	return &out, err
 }
 
-// Clone returns a copy of a part.
-func Clone(p Part, key *keyexchange.SealKey) (Part, error) {
-	switch p := p.(type) {
-	case *Party:
-		return pointer(p.clone(key))
-	case *Sender:
-		return pointer(p.clone(key))
+func (s course) clone() course {
+	s.counts, s.notices = slices.Clone(s.counts), slices.Clone(s.notices)
+	return s
+}
+
+func (r room) clone(limits *Settings) room {
+	r.limits, r.peers = limits, slices.Clone(r.peers)
+	for i := range r.peers {
+		r.peers[i].sessions = slices.Clone(r.peers[i].sessions)
 	}
-	return pointer(p.(*Member).clone(key))
+	r.learned.absences = slices.Clone(r.learned.absences)
+	return r
 }
 
-// Shape returns the shape of a part.
-func Shape(p Part) string { return p.(interface{ shape() string }).shape() }
+func (w waiting) clone() waiting {
+	w.marks, w.delays, w.took = slices.Clone(w.marks), slices.Clone(w.delays), slices.Clone(w.took)
+	return w
+}
 
-// clone returns a copy of the party. Its last submission is that of the original.
-func (p *Party) clone(key *keyexchange.SealKey) (*Party, error) {
+func (p *Party) clone(key *keyexchange.SealKey) (any, error) {
 	saved, err := p.series.Save(key)
 	if err != nil {
 		return nil, err
 	}
-	out := *p
-	guard := *p.guard
+	out, c, guard := *p, p.config, *p.guard
 	out.guard = &guard
-	c := p.config
-	out.series, err = protocol.LoadClientSeries(c.Label, c.Identity, c.Random, key, saved,
-		c.Session)
+	out.series, err = protocol.LoadClientSeries(c.Label, c.Identity, c.Random, key, saved, c.Session)
 	out.out.Send = slices.Clone(p.out.Send)
 	out.out.Away = slices.Clone(p.out.Away)
 	return &out, err
 }
 
-// shape collects what a machine will do follows from: in common, and for each party.
+// shape collects what a lead will do follows from: in common, and for each seat, those of the
+// parties before those of the members. Times are relative to now.
 type shape struct {
+	*course
 	common strings.Builder
 	each   []string
+}
+
+// Shape returns the shape of a lead. With a committee it leaves out which batch a party is in, and
+// what members have said that is not true.
+func Shape(l Lead) (common string, each []string) {
+	var b *shape
+	switch s := l.(type) {
+	case *Server:
+		b = &shape{course: &s.course, each: make([]string, len(s.peers))}
+		s.shape(b)
+	case *Committee:
+		b = &shape{course: &s.course, each: make([]string, len(s.parties.peers)+len(s.members.peers))}
+		s.shape(b)
+	}
+	s := b.course
+	b.add(s.round, s.lost, s.inRow, s.paused, s.ended, s.look, b.past(s.lookAt), s.save, s.ask)
+	b.add(b.past(s.again()))
+	return b.common.String(), b.each
 }
 
 func (b *shape) add(values ...any) { fmt.Fprintln(&b.common, values...) }
 
 func (b *shape) of(i int, values ...any) { b.each[i] += fmt.Sprintln(values...) }
+
+// past returns how long it is until an instant, 0 if that has passed.
+func (b *shape) past(t Time) Time { return max(t-b.now, 0) }
 
 // flags adds which parties are in a set.
 func (b *shape) flags(set []int) {
@@ -98,20 +135,38 @@ func (b *shape) flags(set []int) {
 	}
 }
 
-// SavedShape returns the shape of what Save saves, without keys and sums.
-func (s *Server) SavedShape() (common string, each []string) {
-	b := shape{each: make([]string, len(s.peers))}
-	s.shapeSaved(&b)
-	return b.common.String(), b.each
+// wait adds how a step waits for those from a seat on.
+func (b *shape) wait(w *waiting, at int) {
+	slices.Sort(w.delays)
+	b.add(w.fresh, b.now-w.since, w.heard != 0, b.now-max(w.since, w.heard), b.past(w.recheck), w.told,
+		w.looked, w.stuck, w.before, w.delays, len(w.marks))
+	for i, mark := range w.marks {
+		b.of(at+i, mark, w.took[i])
+	}
 }
 
-func (s *Server) shapeSaved(b *shape) {
-	b.add(s.round, s.lost, s.inRow, s.paused, s.ended, s.series.Least())
-	b.flags(s.of)
-	for i, f := range s.faults.of {
-		b.of(i, f)
+// people adds who is here of those from a seat on.
+func (b *shape) people(r *room, f *faults, at int) {
+	b.add(r.learned, b.past(r.sweep), r.came, b.past(r.late), f.doubts)
+	for i, p := range r.peers {
+		gone := Time(0)
+		if !p.here && p.known {
+			gone = b.now - p.seen
+		}
+		b.of(at+i, p.connected, p.here, p.near, p.known, b.past(p.expected),
+			b.past(p.came+b.config.StepTime), gone, p.sessions, p.least, p.doubted, p.told,
+			p.absent == b.round, p.passed == b.round, f.of[i])
 	}
-	b.add(s.faults.doubts, s.learned.median)
+}
+
+func (s *Server) shape(b *shape) {
+	b.add(s.series.Least(), s.counted, s.doubted, s.failed != nil, s.held, s.late)
+	if s.held {
+		b.add(s.now - s.saved)
+	}
+	b.flags(s.of)
+	b.flags(s.failed)
+	b.people(&s.room, &s.faults, 0)
 	for _, x := range s.sessions() {
 		if x == nil {
 			b.add("none")
@@ -122,41 +177,12 @@ func (s *Server) shapeSaved(b *shape) {
 		for _, set := range [][]int{m.Enrolled(), m.Holders(), m.Missing(), m.Excluded(), m.Included()} {
 			b.flags(set)
 		}
+		b.wait(&x.waiting, 0)
 	}
 }
 
-// Shape returns the shape of the server: times are relative to now.
-func (s *Server) Shape() (common string, each []string) {
-	b := shape{each: make([]string, len(s.peers))}
-	s.shapeSaved(&b)
-	past := func(t Time) Time { return max(t-s.now, 0) }
-	b.add(s.look, past(s.lookAt), s.counted, s.failed != nil, s.held, s.late, s.save, s.ask)
-	b.add(s.learned.absences, past(s.again()), s.came, past(s.room.late))
-	if s.held {
-		b.add(s.now - s.saved)
-	}
-	b.flags(s.failed)
-	for _, x := range s.sessions() {
-		if x == nil {
-			continue
-		}
-		slices.Sort(x.delays)
-		b.add(x.fresh, s.now-x.since, x.heard != 0, s.now-max(x.since, x.heard), past(x.recheck), x.told,
-			x.looked, x.stuck, x.delays)
-		for i, m := range x.marks {
-			b.of(i, m)
-		}
-	}
-	for i, p := range s.peers {
-		gone := Time(0)
-		if !p.here && p.known {
-			gone = s.now - p.seen
-		}
-		b.of(i, p.connected, p.here, p.known, past(p.expected), past(p.came+s.config.StepTime), gone,
-			p.sessions, p.least, p.told, p.absent == s.round, p.passed == s.round)
-	}
-	return b.common.String(), b.each
-}
+// PartShape returns the shape of a part, that of a member without what it has taken.
+func PartShape(p Part) string { return p.(interface{ shape() string }).shape() }
 
 func (p *Party) shape() string {
 	var b strings.Builder
@@ -169,14 +195,4 @@ func (p *Party) shape() string {
 			c == p.series.Present())
 	}
 	return b.String()
-}
-
-// Until returns the round from which on another session forms for a party, after sessions were
-// formed for it in some rounds.
-func Until(rounds ...uint64) uint64 {
-	f := newFaults(1)
-	for _, round := range rounds {
-		f.cause(0, round)
-	}
-	return f.of[0].Until
 }

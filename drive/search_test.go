@@ -10,9 +10,13 @@ import (
 )
 
 // search visits every job that can come of one.
-type search[N any] struct {
+type search struct {
 	*testing.T
-	jobs  jobs[N]
+	choices func(n *node) []choice
+	shape   func(n *node) shape
+	check   func(n *node) // fails where something happened that may not
+	finish  func(n *node) // checks a job in which nothing happens any more
+
 	begun time.Time
 	seen  map[shape]*visited
 	path  []string
@@ -21,19 +25,10 @@ type search[N any] struct {
 	again int
 }
 
-// jobs says what may happen to jobs of a kind.
-type jobs[N any] interface {
-	clone(n *N) *N
-	choices(n *N) []choice[N]
-	shape(n *N) shape
-	check(n *N)  // fails where something happened that may not
-	finish(n *N) // checks a job in which nothing happens any more
-}
-
 // choice is something that may happen next.
-type choice[N any] struct {
+type choice struct {
 	name string
-	do   func(n *N)
+	do   func(n *node)
 }
 
 // shape is a digest of what all that follows from a job follows from.
@@ -53,26 +48,22 @@ type visited struct {
 	next shape // a digest of the shapes that follow at once
 }
 
-func newSearch[N any](t *testing.T, jobs jobs[N]) search[N] {
-	return search[N]{T: t, jobs: jobs, begun: time.Now(), seen: make(map[shape]*visited)}
-}
-
 // report logs what was seen.
-func (s *search[N]) report() {
+func (s *search) report() {
 	s.Helper()
 	s.Logf("complete: %d states, %d edges; %d states looked at again; %.1f s", len(s.seen), s.edges,
 		s.again, time.Since(s.begun).Seconds())
 }
 
 // fail ends the test with how it came.
-func (s *search[N]) fail(format string, values ...any) {
+func (s *search) fail(format string, values ...any) {
 	s.Helper()
 	s.Fatalf("%s, after %d steps:\n%s", fmt.Sprintf(format, values...), len(s.path),
 		strings.Join(s.path, "\n"))
 }
 
 // must fails on errors of machines.
-func (s *search[N]) must(err error) {
+func (s *search) must(err error) {
 	s.Helper()
 	if err != nil {
 		s.fail("%v", err)
@@ -80,8 +71,8 @@ func (s *search[N]) must(err error) {
 }
 
 // visit visits a job and all that follow.
-func (s *search[N]) visit(n *N) shape {
-	key := s.jobs.shape(n)
+func (s *search) visit(n *node) shape {
+	key := s.shape(n)
 	if was := s.seen[key]; was != nil {
 		if was.open {
 			s.fail("it goes round in circles")
@@ -89,7 +80,7 @@ func (s *search[N]) visit(n *N) shape {
 		// Now and then, what follows is compared: a shape that leaves out what matters shows.
 		if s.hits++; s.hits%100 == 0 {
 			s.again++
-			if s.follow(n, s.jobs.shape) != was.next {
+			if s.follow(n, s.shape) != was.next {
 				s.fail("what follows is not what followed from the same shape")
 			}
 		}
@@ -106,19 +97,20 @@ func (s *search[N]) visit(n *N) shape {
 }
 
 // follow does something with all jobs that follow at once, and returns a digest of their shapes.
-func (s *search[N]) follow(n *N, do func(next *N) shape) shape {
-	choices := s.jobs.choices(n)
+func (s *search) follow(n *node, do func(next *node) shape) shape {
+	choices := s.choices(n)
 	if len(choices) == 0 {
-		s.jobs.finish(n)
+		s.finish(n)
 	}
 	var shapes []string
 	for _, c := range choices {
-		next := s.jobs.clone(n)
+		next := *n
+		next.seats = slices.Clone(n.seats)
 		s.path = append(s.path, c.name)
 		s.edges++
-		c.do(next)
-		s.jobs.check(next)
-		key := do(next)
+		c.do(&next)
+		s.check(&next)
+		key := do(&next)
 		shapes = append(shapes, string(key[:]))
 		s.path = s.path[:len(s.path)-1]
 	}
