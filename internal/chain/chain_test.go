@@ -3,6 +3,7 @@ package chain
 import (
 	"bytes"
 	"crypto/ed25519"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -592,5 +593,29 @@ func TestFileFails(t *testing.T) {
 	}
 	if _, err := OpenFile(filepath.Join(t.TempDir(), "none", "a")); !errors.Is(err, ErrFile) {
 		t.Errorf("no folder: %v", err)
+	}
+}
+
+// What says the same in other words is no entry, though the key has signed it.
+func TestOneText(t *testing.T) {
+	_, lines := chained(t, 2)
+	text := string(lines[1][:bytes.LastIndexByte(lines[1], ' ')])
+	for _, other := range []string{
+		strings.Replace(text, `{"v":1`, `{ "v":1`, 1),
+		strings.Replace(text, `"v":1`, `"V":1`, 1),
+		strings.Replace(text, `"v":1`, `"v":1,"v":1`, 1),
+		strings.Replace(text, `"v":1`, `"v":1,"other":1`, 1),
+		strings.Replace(text, `"node":"a"`, `"node":"\u0061"`, 1),
+		strings.Replace(text, `"node":"a",`, `"node":"a","session":0,`, 1),
+		strings.Replace(text, `Z"`, `+00:00"`, 1),
+	} {
+		if other == text {
+			t.Fatal("a case changes nothing")
+		}
+		signature := ed25519.Sign(testKey, signed([]byte(other)))
+		line := base64.RawStdEncoding.AppendEncode([]byte(other+" "), signature)
+		if e, err := Open(line, testID, public); !errors.Is(err, ErrEntry) {
+			t.Errorf("%s: %+v, %v", other, e, err)
+		}
 	}
 }
