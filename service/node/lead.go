@@ -245,6 +245,10 @@ func (n *Node) claim(ctx context.Context, e *entry, pass func() bool) (*runner.R
 	}
 	hold.Fault = n.hooks.Fault
 	damage, healed := hold.Damage(), hold.Healed()
+	if lines := hold.DamagedLines(); lines > 0 {
+		n.Log.Error("this node's own file of decisions has damaged lines; check its disk", "federation",
+			e.federation.Job.Name, "lines", lines)
+	}
 	n.takesBack(e)
 	r, err := runner.Start(ctx, runner.Options{
 		Federation: e.federation,

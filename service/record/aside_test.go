@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A cluster's node forgets its indexes at a start, and nothing else; where there is no folder yet it
-// starts too.
+// A cluster's node forgets its indexes at a start, and nothing else; where there is no folder yet
+// it starts too.
 func TestForgetIndexes(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"index.db", "1.blk", "meta.inf"} {

@@ -160,6 +160,9 @@ func outcome(ctx context.Context, folder string) (string, error) {
 	if err == nil && h.Healed() != nil {
 		return healed, h.Healed()
 	}
+	if err == nil && h.DamagedLines() > 0 && out == harmless {
+		return named, errors.New("lines of the own file are damaged")
+	}
 	if err == nil {
 		return out, why
 	}

@@ -34,6 +34,7 @@ type Hold struct {
 	healed  error           // why the pointer was taken from this node's file; nil: it was not
 	own     *own            // nil: nothing signs
 	told    *told           // the last decision
+	worn    int             // damaged lines of this node's file at the claim
 
 	// Round is the last round that was begun. Each decision records Round, so that a leader that has
 	// to go back to an older state knows how many rounds are missing.
@@ -104,6 +105,7 @@ func (h *Hold) find(ctx context.Context, p *pointer, file []byte) (err error) {
 	if h.told, err = h.own.last(file, p); err != nil {
 		return err
 	}
+	h.worn = h.told.bad
 	if h.healed = h.told.later(p); h.healed != nil {
 		h.told.restore(&h.pointer)
 		h.pointer.Lost = false
@@ -184,6 +186,9 @@ func (h *Hold) Damage() error { return h.damage }
 // Healed returns why the newest state was found by this node's own file, nil if it was not. It is
 // [ErrDamaged].
 func (h *Hold) Healed() error { return h.healed }
+
+// DamagedLines returns how many lines of this node's own file were damaged when it claimed.
+func (h *Hold) DamagedLines() int { return h.worn }
 
 func (h *Hold) fault(step string) {
 	if h.Fault != nil {

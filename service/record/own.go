@@ -147,6 +147,7 @@ type told struct {
 	entry  *chain.Entry
 	line   []byte
 	inFile bool // the line of the pointer is in the file, if it names one
+	bad    int  // damaged lines of the file
 }
 
 // last returns the last decision of a file that was read before the pointer. It fails with
@@ -164,7 +165,8 @@ func (o *own) last(file []byte, p *pointer) (*told, error) {
 	if err != nil || c.Bad[2] > 0 {
 		return nil, fmt.Errorf("%w: the pointer of %.16s… names no decision: %w", ErrRecord, o.id, err)
 	}
-	out := &told{entry: c.Last(), inFile: line == nil || bytes.Contains(file, line)}
+	out := &told{entry: c.Last(), inFile: line == nil || bytes.Contains(file, line),
+		bad: c.Bad[1]}
 	out.line = c.Lines(out.entry.Number)[0]
 	return out, nil
 }

@@ -235,8 +235,8 @@ func TestOwnFileDamaged(t *testing.T) {
 	}
 	h := o.claims(0)
 	o.has(h, "three")
-	if h.Healed() != nil || h.Damage() != nil {
-		t.Errorf("%v, %v", h.Healed(), h.Damage())
+	if h.Healed() != nil || h.Damage() != nil || h.DamagedLines() != 1 {
+		t.Errorf("%v, %v, %d lines", h.Healed(), h.Damage(), h.DamagedLines())
 	}
 	if c := o.chain(); c.Last().Number != 3 || len(c.Lost) > 0 {
 		t.Errorf("the file does not take what it lost: %+v", c.Last())
