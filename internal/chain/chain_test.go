@@ -3,6 +3,7 @@ package chain
 import (
 	"bytes"
 	"crypto/ed25519"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/mod/sumdb/note"
 )
 
 var update = flag.Bool("update", false, "write testdata anew")
@@ -102,11 +105,11 @@ func TestVectors(t *testing.T) {
 		}
 		got.Roots = append(got.Roots, root)
 	}
-	note, err := SignHead(headOf(t, c), testKey)
+	head, err := SignHead(headOf(t, c), testKey)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got.Head = string(note)
+	got.Head = string(head)
 	if got.Inclusion, err = tree.Inclusion(2, 7); err != nil {
 		t.Fatal(err)
 	}
@@ -314,6 +317,23 @@ func TestHeads(t *testing.T) {
 			t.Fatalf("cut to %d: %v", i, err)
 		}
 	}
+	verifier, err := verifierOf(h.Origin(), public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{
+		h.text() + "another line\n",
+		strings.Replace(h.text(), "\n5\n", "\n05\n", 1),
+		strings.Replace(h.text(), "\n5\n", "\n+5\n", 1),
+	} {
+		other, err := note.Sign(&note.Note{Text: text}, signer{verifier, testKey})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := OpenHead(other, testID, public); !errors.Is(err, ErrHead) {
+			t.Errorf("%q: %+v, %v", text, got, err)
+		}
+	}
 	if _, err := OpenHead(b, strings.Repeat("00", 32), public); !errors.Is(err, ErrHead) {
 		t.Errorf("of another federation: %v", err)
 	}
@@ -452,6 +472,10 @@ func TestSegments(t *testing.T) {
 	}
 	if err := c.Append(sign(t, setback)); err != nil {
 		t.Fatal(err)
+	}
+	if found, err := Union(testID, public, joined(lines), joined(c.Lines(0))); err != nil ||
+		len(found.Superseded) != 2 || *headOf(t, found) != *headOf(t, c) {
+		t.Errorf("lines above a setback: %v", err)
 	}
 	more(t, c, 3)
 	if h := headOf(t, c); h.Segment != 1 || h.Size != 4 {
@@ -592,5 +616,29 @@ func TestFileFails(t *testing.T) {
 	}
 	if _, err := OpenFile(filepath.Join(t.TempDir(), "none", "a")); !errors.Is(err, ErrFile) {
 		t.Errorf("no folder: %v", err)
+	}
+}
+
+// What says the same in other words is no entry, though the key has signed it.
+func TestOneText(t *testing.T) {
+	_, lines := chained(t, 2)
+	text := string(lines[1][:bytes.LastIndexByte(lines[1], ' ')])
+	for _, other := range []string{
+		strings.Replace(text, `{"v":1`, `{ "v":1`, 1),
+		strings.Replace(text, `"v":1`, `"V":1`, 1),
+		strings.Replace(text, `"v":1`, `"v":1,"v":1`, 1),
+		strings.Replace(text, `"v":1`, `"v":1,"other":1`, 1),
+		strings.Replace(text, `"node":"a"`, `"node":"\u0061"`, 1),
+		strings.Replace(text, `"node":"a",`, `"node":"a","session":0,`, 1),
+		strings.Replace(text, `Z"`, `+00:00"`, 1),
+	} {
+		if other == text {
+			t.Fatal("a case changes nothing")
+		}
+		signature := ed25519.Sign(testKey, signed([]byte(other)))
+		line := base64.RawStdEncoding.AppendEncode([]byte(other+" "), signature)
+		if e, err := Open(line, testID, public); !errors.Is(err, ErrEntry) {
+			t.Errorf("%s: %+v, %v", other, e, err)
+		}
 	}
 }

@@ -63,8 +63,9 @@ type Kind string
 
 // Kinds of entries.
 const (
-	Birth       Kind = "birth" // the first
-	Claim       Kind = "claim" // a node leads
+	Birth       Kind = "birth"   // the first
+	Claim       Kind = "claim"   // a node leads
+	Decided     Kind = "decided" // of no kind that is told
 	Keys        Kind = "keys"
 	Begin       Kind = "begin" // of a round
 	Survivors   Kind = "survivors"
@@ -78,9 +79,9 @@ const (
 	Forget      Kind = "forget"
 )
 
-var kinds = map[Kind]bool{Birth: true, Claim: true, Keys: true, Begin: true, Survivors: true,
-	Certificate: true, Sum: true, Lost: true, Order: true, Setback: true, Damage: true, Healed: true,
-	Forget: true}
+var kinds = map[Kind]bool{Birth: true, Claim: true, Decided: true, Keys: true, Begin: true,
+	Survivors: true, Certificate: true, Sum: true, Lost: true, Order: true, Setback: true,
+	Damage: true, Healed: true, Forget: true}
 
 // Entry holds a decision.
 type Entry struct {
@@ -149,6 +150,22 @@ func (r Range) String() string {
 		return fmt.Sprint(r.From)
 	}
 	return fmt.Sprintf("%d to %d", r.From, r.To)
+}
+
+// Next begins the entry of a number that follows an entry, by its line: a setback of the next
+// segment, which names the numbers in between, if there are any or anew says so, and else one of a
+// given kind.
+func (e *Entry) Next(line []byte, kind Kind, number uint64, anew bool) *Entry {
+	next := &Entry{Version: version, Federation: e.Federation, Segment: e.Segment, Number: number,
+		Before: HashOf(line), Claim: e.Claim, Kind: kind}
+	if number == e.Number+1 && !anew {
+		return next
+	}
+	next.Kind, next.Segment = Setback, e.Segment+1
+	if number > e.Number+1 {
+		next.Lost = []Range{{e.Number + 1, number - 1}}
+	}
+	return next
 }
 
 // check fails unless the parts of an entry fit together.

@@ -246,9 +246,7 @@ func (c *Chain) Tree() (tree *Tree, first uint64, err error) {
 // says that other versions may exist, and else one of a given kind. known are heads that others
 // have.
 func (c *Chain) Next(kind Kind, restored bool, known ...*Head) *Entry {
-	e := &Entry{Version: version, Federation: c.federation, Segment: c.last.Segment,
-		Number: c.last.Number + 1, Before: HashOf(c.lines[c.last.Number]), Claim: c.last.Claim,
-		Kind: kind}
+	e := c.last.Next(c.lines[c.last.Number], kind, c.last.Number+1, false)
 	if len(c.Lost) == 0 && c.tree != nil && !restored && c.Behind(known...) == nil {
 		return e
 	}

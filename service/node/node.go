@@ -302,6 +302,9 @@ func (n *Node) connect(ctx context.Context) (err error) {
 	case err != nil:
 		return err
 	}
+	if err = n.records.KeepIn(n.Folder); err != nil {
+		return err
+	}
 	if _, err = n.conn.Subscribe(subjectLead+"*", n.hear); err != nil {
 		return err
 	}
@@ -431,7 +434,7 @@ func (n *Node) run(h http.Handler, l net.Listener) {
 }
 
 // damaged fails with [record.ErrDamaged] if this node, which is alone, had to begin an empty
-// record, or if a recorded federation has no definition.
+// record, and with [record.ErrRecord] if a recorded federation cannot be read.
 func (n *Node) damaged() error {
 	if n.alone && n.embedded != nil {
 		if whole := n.embedded.Aside(); len(whole) > 0 {
@@ -443,7 +446,7 @@ func (n *Node) damaged() error {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	for _, id := range slices.Sorted(maps.Keys(n.unread)) {
-		if errors.Is(n.unread[id], record.ErrDamaged) {
+		if errors.Is(n.unread[id], record.ErrRecord) {
 			return n.unread[id]
 		}
 	}
@@ -488,6 +491,11 @@ func (n *Node) Close() {
 		cancel()
 	}
 	n.group.Wait()
+	if n.records != nil {
+		if err := n.records.Close(); err != nil {
+			n.Log.Warn("files of decisions were not closed", "error", err.Error())
+		}
+	}
 	switch {
 	case n.embedded != nil:
 		n.embedded.Close()
@@ -506,7 +514,7 @@ func (n *Node) Create(
 	return n.create(ctx, files, "")
 }
 
-// begins fails with [record.ErrDamaged] if a declaration could begin anew what this record has had:
+// begins fails with [record.ErrRecord] if a declaration could begin anew what this record has had:
 // an answer that it has no such federation counts for nothing then. A federation whose definition
 // alone is lost gets it back by a declaration of the same files.
 func (n *Node) begins(id string) error {

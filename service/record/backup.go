@@ -72,7 +72,7 @@ func (r *Records) backUp(ctx context.Context, file *backupWriter, id string, nam
 		had[ref.Name] = err == nil
 		return err
 	}
-	for _, ref := range []*Ref{d.RosterAt, d.Model, d.Before} {
+	for _, ref := range append([]*Ref{d.RosterAt, d.Model, d.Before}, d.Keys...) {
 		if err := put(ref); err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func (r *Records) backUp(ctx context.Context, file *backupWriter, id string, nam
 		}
 	}
 	if p != nil {
-		p.Leader = "" // the first node may claim it
+		p.Leader, p.Restored = "", true // the first node may claim it
 		if err := file.json(framePointer, p); err != nil {
 			return err
 		}

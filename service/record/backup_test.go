@@ -138,8 +138,8 @@ func TestRestoreNamesKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	count, err := r.Sealed(ctx)
-	if err != nil || len(count) != 1 || count[record.KeyName(key)] != 3 {
-		t.Errorf("%v, %v; want 3 parts under %s", count, err, record.KeyName(key))
+	if err != nil || len(count) != 1 || count[record.KeyName(key)] != 5 {
+		t.Errorf("%v, %v; want 5 parts under %s", count, err, record.KeyName(key))
 	}
 }
 

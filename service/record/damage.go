@@ -139,9 +139,28 @@ func (r *Records) decided(ctx context.Context, id string) (*pointer, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
+	mine, err := r.own(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var file []byte
+	if mine != nil {
+		if file, err = mine.read(); err != nil {
+			return nil, err
+		}
+	}
 	p, _, err := r.pointer(ctx, id)
 	if err != nil {
 		return nil, err
+	}
+	if mine != nil {
+		t, err := mine.last(file, p)
+		if err == nil {
+			err = t.later(p)
+		}
+		if err != nil {
+			return p, err
+		}
 	}
 	return p, s.contradict(p)
 }

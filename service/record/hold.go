@@ -31,6 +31,10 @@ type Hold struct {
 	claimed []byte          // the state that the claim found
 	tried   map[string]bool // states that the hold has gone back from
 	damage  error           // why nobody knows which state is the newest; nil: the pointer names it
+	healed  error           // why the pointer was taken from this node's file; nil: it was not
+	own     *own            // nil: nothing signs
+	told    *told           // the last decision
+	worn    int             // damaged lines of this node's file at the claim
 
 	// Round is the last round that was begun. Each decision records Round, so that a leader that has
 	// to go back to an older state knows how many rounds are missing.
@@ -55,27 +59,32 @@ func (r *Records) Claim(ctx context.Context, id, node string) (*Hold, error) {
 	s, unsigned := r.signs(short, id, h.objects)
 	cancel()
 	h.before = s.names
+	if h.own, err = r.own(ctx, id); err != nil {
+		return nil, err
+	}
+	var file []byte
+	if h.own != nil {
+		if file, err = h.own.read(); err != nil {
+			return nil, err
+		}
+	}
 	p, revision, err := r.pointer(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	if unsigned != nil && (p == nil || p.State == nil) { // what says that it begins?
-		if p, err = r.decided(ctx, id); err != nil && !errors.Is(err, ErrDamaged) {
-			return nil, err
-		}
-		h.damage = err
-	} else if unsigned == nil {
-		h.damage = s.contradict(p)
-	}
 	h.revision = revision
 	if p != nil {
-		h.pointer, h.found = *p, p.State
+		h.pointer = *p
 	}
-	if h.damage != nil {
-		h.pointer.Lost = true
-		h.pointer.Number, h.pointer.Round = max(h.pointer.Number, s.newest),
-			max(h.pointer.Round, s.round)
-	} else if h.found != nil {
+	if err := h.find(ctx, p, file); err != nil {
+		return nil, err
+	}
+	if h.healed == nil {
+		if err := h.doubt(ctx, p, &s, unsigned); err != nil {
+			return nil, err
+		}
+	}
+	if h.found = h.pointer.State; h.found != nil && h.damage == nil {
 		h.claimed, err = h.Get(ctx, h.found)
 		if err != nil && !errors.Is(err, ErrMissing) {
 			return nil, err
@@ -83,7 +92,49 @@ func (r *Records) Claim(ctx context.Context, id, node string) (*Hold, error) {
 	}
 	h.Round = h.pointer.Round
 	h.pointer.Leader, h.pointer.Format = node, Format
+	h.pointer.Claims++
 	return h, h.write(ctx)
+}
+
+// find compares the pointer with this node's file: what JetStream has lost of the newest decision
+// is taken from there.
+func (h *Hold) find(ctx context.Context, p *pointer, file []byte) (err error) {
+	if h.own == nil {
+		return nil
+	}
+	if h.told, err = h.own.last(file, p); err != nil {
+		return err
+	}
+	h.worn = h.told.bad
+	if h.healed = h.told.later(p); h.healed != nil {
+		h.told.restore(&h.pointer)
+		h.pointer.Lost = false
+		return nil
+	}
+	if !h.told.inFile { // another node has decided since
+		return h.own.keep(h.pointer.Line)
+	}
+	return nil
+}
+
+// doubt finds out whether anything contradicts the pointer. unsigned says why the signs are not
+// known.
+func (h *Hold) doubt(ctx context.Context, p *pointer, s *signs, unsigned error) (err error) {
+	switch {
+	case unsigned == nil:
+		h.damage = s.contradict(p)
+	case p == nil || p.State == nil: // what says that it begins?
+		if _, err = h.records.decided(ctx, h.id); err != nil && !errors.Is(err, ErrDamaged) {
+			return err
+		}
+		h.damage = err
+	}
+	if h.damage != nil {
+		h.pointer.Lost = true
+		h.pointer.Number = max(h.pointer.Number, s.newest)
+		h.pointer.Round = max(h.pointer.Round, s.round)
+	}
+	return nil
 }
 
 // write moves the pointer from the revision held. If an answer was lost, write finds out by asking
@@ -131,6 +182,13 @@ func (h *Hold) Keep(ctx context.Context) error { return h.write(ctx) }
 // Damage returns why nobody knows which state is the newest, nil if it is known. It is
 // [ErrDamaged].
 func (h *Hold) Damage() error { return h.damage }
+
+// Healed returns why the newest state was found by this node's own file, nil if it was not. It is
+// [ErrDamaged].
+func (h *Hold) Healed() error { return h.healed }
+
+// DamagedLines returns how many lines of this node's own file were damaged when it claimed.
+func (h *Hold) DamagedLines() int { return h.worn }
 
 func (h *Hold) fault(step string) {
 	if h.Fault != nil {
@@ -253,9 +311,20 @@ func (h *Hold) Decide(ctx context.Context, state []byte, spent ...*Ref) error {
 	h.spent, h.claimed = append(slices.Clone(spent), before), nil
 	h.pointer.Number++
 	h.pointer.State, h.pointer.Round, h.pointer.Lost = ref, h.Round, false
+	if h.own != nil {
+		if h.told, err = h.own.sign(h.told, &h.pointer); err != nil {
+			return err
+		}
+		h.pointer.Line, h.pointer.Restored = h.told.line, false
+	}
 	h.fault("pointer")
 	if err := h.write(ctx); err != nil {
 		return err
+	}
+	if h.own != nil { // what is told is in the file
+		if err := h.own.keep(h.told.line); err != nil {
+			return err
+		}
 	}
 	for k, old := range older {
 		if old == nil {

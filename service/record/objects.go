@@ -105,9 +105,14 @@ func (r *Records) objects(ctx context.Context, id string) (b *bucket, err error)
 	return b, nil
 }
 
-// Look has the objects of a federation found before they are needed.
+// Look has the objects, the key and the file of a federation found before they are needed.
 func (r *Records) Look(ctx context.Context, id string) error {
 	_, err := r.objects(ctx, id)
+	if err == nil {
+		if _, err = r.own(ctx, id); errors.Is(err, ErrRecord) { // whoever claims it is told
+			err = nil
+		}
+	}
 	return err
 }
 

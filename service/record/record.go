@@ -89,8 +89,11 @@ type Records struct {
 	// Streams that the leader of each is asked for: any other copy may have lost what that has.
 	defined, pointed, audit jetstream.Stream
 
+	folder string // for files of decisions; empty: none are kept
+
 	mutex   sync.Mutex
 	buckets map[string]*bucket // of federations that were asked for, by identifier
+	owned   map[string]*own    // the same
 }
 
 // forget is how long JetStream's answer to a message is remembered as due.
@@ -106,7 +109,7 @@ func JetStream(conn *nats.Conn) (jetstream.JetStream, error) {
 func Open(ctx context.Context, js jetstream.JetStream, replicas int, keys *Keys,
 ) (*Records, error) {
 	r := &Records{js: js, keys: keys, replicas: replicas,
-		buckets: make(map[string]*bucket)}
+		buckets: make(map[string]*bucket), owned: make(map[string]*own)}
 	err := r.retry(ctx, func(ctx context.Context) (err error) {
 		r.definitions, r.defined, err = r.bucket(ctx, bucketDefinitions, 900<<10)
 		if err != nil {
@@ -212,6 +215,10 @@ type Definition struct {
 	Succession []byte    `json:"succession,omitempty"`
 	Model      *Ref      `json:"model,omitempty"`
 	Created    time.Time `json:"created"`
+	// Keys says where the key that signs decisions is stored, more than once, and Birth is the first
+	// entry of the chain of decisions, which names its public half.
+	Keys  []*Ref `json:"keys"`
+	Birth []byte `json:"birth"`
 }
 
 // pointer names the newest state of a federation, and its leader.
@@ -221,6 +228,11 @@ type pointer struct {
 	Leader string `json:"leader"`          // name of a node
 	State  *Ref   `json:"state"`           // nil before the first decision
 	Round  uint64 `json:"round,omitempty"` // the last that was begun
+	// Line is the entry of decision Number, Claims how many claims there were, and Restored says that
+	// the pointer comes from a backup, and nothing was decided since.
+	Line     []byte `json:"line,omitempty"`
+	Claims   uint64 `json:"claims,omitempty"`
+	Restored bool   `json:"restored,omitempty"`
 	// Lost: the pointer before this one was lost, or older than what followed from it, and nothing was
 	// decided since.
 	Lost bool `json:"lost,omitempty"`
@@ -230,28 +242,29 @@ type pointer struct {
 // spent before, nil if there is none. It fails with [ErrExists].
 func (r *Records) Create(ctx context.Context, d Definition, model, before []byte) error {
 	d.Format = Format
-	if model != nil || before != nil || len(d.Roster) > longRoster {
-		o, err := r.objects(ctx, d.ID)
+	o, err := r.objects(ctx, d.ID)
+	if err != nil {
+		return err
+	}
+	if err := r.bear(ctx, o, &d); err != nil {
+		return err
+	}
+	if model != nil {
+		if d.Model, err = r.putBytes(ctx, o, d.ID, kindInitial, model); err != nil {
+			return err
+		}
+	}
+	if before != nil {
+		if d.Before, err = r.putBytes(ctx, o, d.ID, kindInitial+"-before", before); err != nil {
+			return err
+		}
+	}
+	if len(d.Roster) > longRoster {
+		d.RosterAt, err = r.putBytes(ctx, o, d.ID, kindInitial+"-roster", d.Roster)
 		if err != nil {
 			return err
 		}
-		if model != nil {
-			if d.Model, err = r.putBytes(ctx, o, d.ID, kindInitial, model); err != nil {
-				return err
-			}
-		}
-		if before != nil {
-			if d.Before, err = r.putBytes(ctx, o, d.ID, kindInitial+"-before", before); err != nil {
-				return err
-			}
-		}
-		if len(d.Roster) > longRoster {
-			d.RosterAt, err = r.putBytes(ctx, o, d.ID, kindInitial+"-roster", d.Roster)
-			if err != nil {
-				return err
-			}
-			d.Roster = nil
-		}
+		d.Roster = nil
 	}
 	b, err := json.Marshal(d)
 	if err != nil {
@@ -283,6 +296,22 @@ func (r *Records) define(ctx context.Context, d *Definition, b []byte) error {
 // Definition reads the definition of a federation. It fails with [ErrNone], or with
 // [ErrDamaged] if there is anything else of the federation.
 func (r *Records) Definition(ctx context.Context, id string) (*Definition, error) {
+	d, err := r.definition(ctx, id)
+	if err != nil || d.RosterAt == nil {
+		return d, err
+	}
+	o, err := r.objects(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if d.Roster, err = r.get(ctx, o, id, d.RosterAt); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// definition reads a definition as [Records.Definition] does, without a long roster.
+func (r *Records) definition(ctx context.Context, id string) (*Definition, error) {
 	var b []byte
 	err := r.retry(ctx, func(ctx context.Context) error {
 		entry, err := r.definitions.Get(ctx, id)
@@ -303,15 +332,6 @@ func (r *Records) Definition(ctx context.Context, id string) (*Definition, error
 	}
 	if err := readable("definition", id, d.Format); err != nil {
 		return nil, err
-	}
-	if d.RosterAt != nil {
-		o, err := r.objects(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		if d.Roster, err = r.get(ctx, o, id, d.RosterAt); err != nil {
-			return nil, err
-		}
 	}
 	return d, nil
 }

@@ -33,7 +33,15 @@ func open(t *testing.T, folder string, key *keyexchange.SealKey) (*record.Record
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r, e.Close
+	if err := r.KeepIn(folder); err != nil {
+		t.Fatal(err)
+	}
+	return r, func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		e.Close()
+	}
 }
 
 // embedded is a record on a new embedded JetStream, which ends with the test.
