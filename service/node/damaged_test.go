@@ -72,7 +72,7 @@ func TestDamagedRecord(t *testing.T) {
 			strings.Contains(list[0].Why, "damaged")
 	})
 	if text := s.look("/federations/" + s.fed.ID); !strings.Contains(text, "damaged") ||
-		!strings.Contains(text, "round <b>?</b> of") {
+		!strings.Contains(text, "<dt>round</dt><dd><b>?</b> of") {
 		t.Errorf("the page: %s", text)
 	}
 	s.node.Close()
