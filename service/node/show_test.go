@@ -162,7 +162,7 @@ func TestShownUnopened(t *testing.T) {
 			strings.Contains(list[0].Why, why)
 	})
 	if text := s.look("/federations/" + s.fed.ID); !strings.Contains(text, why) ||
-		!strings.Contains(text, "round <b>?</b> of") {
+		!strings.Contains(text, "<dt>round</dt><dd><b>?</b> of") {
 		t.Errorf("the page: %s", text)
 	}
 }
