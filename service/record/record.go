@@ -7,6 +7,10 @@
 // claimed the federation, and the decision is dropped unsent. So a round has one list of
 // participants, one of survivors and one model, no matter which nodes believe that they lead.
 //
+// A node also has its decisions as signed lines in files of its own, and a decision is sent once it
+// is there. JetStream takes what it has lost for what there never was: the files, the states and
+// the audit log say otherwise, and [ErrDamaged] says that.
+//
 // Objects are sealed under a key that JetStream does not have: anyone who rewrites JetStream's
 // files can stop a federation or set it back, but nothing more.
 package record
