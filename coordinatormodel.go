@@ -138,20 +138,19 @@ func (c *coordinator[F]) next(a *drive.Apply) (adopt func() (end string), err er
 	if err := c.decode(&d, a.Values); err != nil {
 		return nil, err
 	}
-	if d.Spent, err = most(a.Ledger); err != nil {
-		return nil, err
-	}
-	mean := d.Mean
+	mean, stop := d.Mean, false
 	if c.Round != nil { // which is shown the mean, and Apply may change it
 		d.Mean = slices.Clone(mean)
 	}
 	if d.Model, err = c.nextModel(d); err != nil {
 		return nil, err
 	}
-	d.Mean = mean
-	stop := false
 	if c.Round != nil {
-		if stop, err = c.Round(d); err != nil {
+		d.Mean = mean
+		if d.Spent, err = most(a.Ledger); err == nil {
+			stop, err = c.Round(d)
+		}
+		if err != nil {
 			c.failed(err)
 			<-c.host.Stopped() // so that the loop does not take the error, and lose the round
 			return nil, err

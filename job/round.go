@@ -28,6 +28,7 @@ type Done[F aggregation.Float] struct {
 	Sum    *masking.Vector // of the submissions, in the ring; it is only read
 	// Broadcast is the digest of the round's broadcast, for decoding Sum.
 	Broadcast [32]byte
-	// Spent bounds what the parties have spent by then; nil without noise.
+	// Spent bounds what the parties have spent by then, for a Coordinator's Round; nil without noise,
+	// and for Apply.
 	Spent *accounting.Claim
 }
