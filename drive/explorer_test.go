@@ -279,7 +279,8 @@ func (e *explorer) takes(n *node, i int, may func(name string, do func(n *node))
 	return p.ask != nil || len(p.down) > 0
 }
 
-// failures adds the faults that may happen. Parties that keep a message cost a round in a session.
+// failures adds the faults that may happen. Messages are kept, and lies told, in jobs with a
+// committee alone; in sessions TestWorlds has losses and lies.
 func (e *explorer) failures(n *node, late bool, fault func(name string, do func(n *node))) {
 	if n.lead != nil {
 		if wake := n.lead.Wake(); late && wake < drive.Never && wake > n.now {
