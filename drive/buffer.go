@@ -47,7 +47,7 @@ func (c *Settings) bound() (less []uint64, err error) {
 }
 
 // left reports whether at least the given number of parties may submit in a further round.
-func (s *Committee) left(least int) bool {
+func (s *committee) left(least int) bool {
 	for i := range s.parties.peers {
 		if !s.done(i) && !s.spoilers.excluded(i) {
 			least--
@@ -59,7 +59,7 @@ func (s *Committee) left(least int) bool {
 // full reports whether the open round takes no more: as many are in as it takes, or nobody else can
 // be. Where nobody has come for StepTime, it goes on with those that it has, if they are enough, or
 // has no sum, if others will not come either.
-func (s *Committee) full() bool {
+func (s *committee) full() bool {
 	if s.step.blocking > 0 && s.now >= s.step.recheck {
 		s.mark()
 	}
@@ -67,7 +67,7 @@ func (s *Committee) full() bool {
 }
 
 // fullAt returns when that will be, and when somebody is waited for no longer.
-func (s *Committee) fullAt() Time {
+func (s *committee) fullAt() Time {
 	switch {
 	case s.server.Taken() >= s.config.Buffer || s.step.awaited == 0:
 		return s.now
@@ -81,7 +81,7 @@ func (s *Committee) fullAt() Time {
 
 // chargeReceived charges those that have submitted in a round with a buffer, which is over now. It
 // asks for no budget: they have spent what they have sent, and each holds itself to its own.
-func (s *Committee) chargeReceived() error {
+func (s *committee) chargeReceived() error {
 	if s.config.Buffer == 0 || s.stage != Submitting {
 		return nil
 	}
@@ -128,11 +128,11 @@ func spendAnyway(l *accounting.Ledger, cost accounting.Round, count int, names .
 // stale reports whether a party may submit what it made of an earlier broadcast. It is asked to
 // make a vector, says that it has by [Part.Finished], and offers it in the round that is open
 // then, or in the next. The vector is counted, and its message made, once there is room for it.
-func (s *Sender) stale() bool { return s.config.Sums.Stale > 0 }
+func (s *sender) stale() bool { return s.config.Sums.Stale > 0 }
 
 // goOn has a party for which something changed offer the vector that the program has, or begin one,
 // unless it makes one that will not be too old.
-func (s *Sender) goOn() {
+func (s *sender) goOn() {
 	made := s.made
 	if s.asked != nil && s.asked.ID.Made == 0 {
 		made = s.asked.Round
@@ -153,7 +153,7 @@ func (s *Sender) goOn() {
 }
 
 // Finished is described with [Part].
-func (s *Sender) Finished(id AskID) {
+func (s *sender) Finished(id AskID) {
 	s.answered(id)
 	if !s.waiting(id) || id.Made > 0 {
 		s.report(Late, 0, id.Round, nil)

@@ -14,7 +14,7 @@ import (
 
 // collect has parties upload, sends what has come to the members, settles what they have checked,
 // and closes the round.
-func (s *Committee) collect() (again bool, err error) {
+func (s *committee) collect() (again bool, err error) {
 	if s.flight {
 		over, tell := s.members.over(&s.answers, s.now, council{s, true})
 		if tell {
@@ -70,17 +70,17 @@ func (s *Committee) collect() (again bool, err error) {
 
 // deals reports whether the members' noise is collected, which is the round's first batch. Parties
 // upload meanwhile, and go to the members after it.
-func (s *Committee) deals() bool {
+func (s *committee) deals() bool {
 	return s.sums.CommitteeNoise && s.stage == Submitting && s.server.BatchNumber() == 0
 }
 
 // asks reports whether members are waited for while parties submit: for noise, or for their word on
 // a batch.
-func (s *Committee) asks() bool { return s.flight || s.deals() }
+func (s *committee) asks() bool { return s.flight || s.deals() }
 
 // deal sends the members' noise to all of them, once all has come that is waited for. Without that
 // of enough members the round is lost.
-func (s *Committee) deal() (again bool, err error) {
+func (s *committee) deal() (again bool, err error) {
 	over, tell := s.members.over(&s.answers, s.now, council{s, true})
 	if tell {
 		s.tellAwaited(&s.members, &s.answers)
@@ -106,7 +106,7 @@ func (s *Committee) deal() (again bool, err error) {
 
 // lull gives when a batch that is not full goes to the members: parties come a few times less often
 // than they did. While a buffer fills, nobody waits for the members.
-func (s *Committee) lull() Time {
+func (s *committee) lull() Time {
 	if s.config.Buffer > 0 {
 		return Never
 	}
@@ -120,7 +120,7 @@ func (s *Committee) lull() Time {
 
 // grant has parties upload that have offered to, in the order in which they have, while there is
 // room for what they send.
-func (s *Committee) grant() {
+func (s *committee) grant() {
 	s.uploads = slices.DeleteFunc(s.uploads, s.roomless)
 	for len(s.queue) > 0 && s.hasRoom(len(s.uploads)) {
 		party := s.queue[0]
@@ -137,21 +137,21 @@ func (s *Committee) grant() {
 }
 
 // hasRoom reports whether one more party may upload next to the given number.
-func (s *Committee) hasRoom(uploads int) bool {
+func (s *committee) hasRoom(uploads int) bool {
 	return s.server.Waiting()+uploads < s.batch &&
 		(s.config.Buffer == 0 || s.server.Taken()+uploads < s.config.Buffer)
 }
 
 // roomless reports whether no room is kept for a party that was told to upload: it cannot, will
 // not, or has let the step pass once, and would keep the room from others for as long as it likes.
-func (s *Committee) roomless(party int) bool {
+func (s *committee) roomless(party int) bool {
 	c := crowd{s}
 	return !s.offers[party].open || !s.parties.peers[party].near || c.passed(party) ||
 		!c.awaits(party)
 }
 
 // enqueue has a party wait for room.
-func (s *Committee) enqueue(party int) {
+func (s *committee) enqueue(party int) {
 	o := &s.offers[party]
 	if o.made, o.open = true, false; !o.queued {
 		o.queued = true
@@ -160,12 +160,12 @@ func (s *Committee) enqueue(party int) {
 	s.touchParty(party)
 }
 
-func (s *Committee) awaitsHere(party int) bool {
+func (s *committee) awaitsHere(party int) bool {
 	return s.parties.peers[party].here && (crowd{s}).awaits(party)
 }
 
 // dispatch sends a batch to the members.
-func (s *Committee) dispatch() error {
+func (s *committee) dispatch() error {
 	envelopes, err := s.server.Batch()
 	if err != nil {
 		return err
@@ -178,12 +178,12 @@ func (s *Committee) dispatch() error {
 }
 
 // answered ends a step of the members next to the parties'.
-func (s *Committee) answered(stage Stage) {
+func (s *committee) answered(stage Stage) {
 	s.members.use(&s.answers, stage, &s.lapses, council{s, true})
 }
 
 // sendBatch adds a batch to what members are sent, and forgets those that they may not be behind.
-func (s *Committee) sendBatch(envelopes []oneshot.Envelope) {
+func (s *committee) sendBatch(envelopes []oneshot.Envelope) {
 	number := s.server.BatchNumber()
 	next := sent{Name: fmt.Sprint("batch", number), Batch: number, Each: make(map[int][]byte)}
 	for _, e := range envelopes {
@@ -200,7 +200,7 @@ func (s *Committee) sendBatch(envelopes []oneshot.Envelope) {
 
 // settle ends the batch that is with the members. If too many of them dispute each other's noise,
 // the round is lost.
-func (s *Committee) settle() error {
+func (s *committee) settle() error {
 	s.answered(Preparing)
 	settled, err := s.server.Settle()
 	if errors.Is(err, oneshot.ErrTooFew) {
@@ -217,7 +217,7 @@ func (s *Committee) settle() error {
 }
 
 // certify asks the members to reveal, once enough have signed who is in.
-func (s *Committee) certify() (again bool, err error) {
+func (s *committee) certify() (again bool, err error) {
 	if !s.over() && !s.late() {
 		return false, nil
 	}
@@ -234,12 +234,12 @@ func (s *Committee) certify() (again bool, err error) {
 }
 
 // late reports whether members without whom a round has no sum have had their time.
-func (s *Committee) late() bool {
+func (s *committee) late() bool {
 	return s.now >= s.step.since.after(s.config.StepTime) && s.step.blocking == 0
 }
 
 // without waits for more members than have answered, or loses the round for want of them.
-func (s *Committee) without(why error) (lost bool) {
+func (s *committee) without(why error) (lost bool) {
 	if s.late() {
 		s.lose(why)
 		return true
@@ -250,7 +250,7 @@ func (s *Committee) without(why error) (lost bool) {
 }
 
 // reveal takes the key off the sum, if what the members have revealed is enough.
-func (s *Committee) reveal() (again bool, err error) {
+func (s *committee) reveal() (again bool, err error) {
 	over, late, parts := s.over(), s.late(), s.server.Parts()
 	if !over && !late {
 		return false, nil
@@ -293,7 +293,7 @@ var (
 	errLeft = errors.New("drive: parties that cheat leave too few")
 )
 
-func (s *Committee) sum() ([]int64, error) {
+func (s *committee) sum() ([]int64, error) {
 	if s.sums.Covered && s.sums.Norm == 0 {
 		if err := s.uncoverAll(); err != nil {
 			return nil, err
@@ -306,13 +306,13 @@ const reduction = "reduction"
 
 // opens reports whether members have opened covers, or are about to, and reveal their parts when
 // parties whose proof does not hold are out again.
-func (s *Committee) opens() bool {
+func (s *committee) opens() bool {
 	return s.sums.Covered && s.sums.Norm != 0 && s.stage == Revealing &&
 		!slices.ContainsFunc(s.sent, func(x sent) bool { return x.Name == reduction })
 }
 
 // reduce takes covers off, and has the members leave out whom that convicts.
-func (s *Committee) reduce() error {
+func (s *committee) reduce() error {
 	convicted := len(s.server.Convicted())
 	err := s.uncoverAll()
 	for _, blamed := range s.server.Convicted()[convicted:] {
@@ -337,7 +337,7 @@ func (s *Committee) reduce() error {
 	return nil
 }
 
-func (s *Committee) uncoverAll() error {
+func (s *committee) uncoverAll() error {
 	for number := 1; number <= s.server.BatchNumber(); number++ {
 		if err := s.config.read(s.nameOf(number), s.server.ReadBatch); err != nil {
 			return err
@@ -347,10 +347,10 @@ func (s *Committee) uncoverAll() error {
 }
 
 // nameOf names the object that a batch of the open round is.
-func (s *Committee) nameOf(batch int) string { return fmt.Sprintf("batch%dof%d", batch, s.round) }
+func (s *committee) nameOf(batch int) string { return fmt.Sprintf("batch%dof%d", batch, s.round) }
 
 // Connected is a method of [Lead].
-func (s *Committee) Connected(now Time, who Peer, h Hello) {
+func (s *committee) Connected(now Time, who Peer, h Hello) {
 	s.clock(now)
 	p := s.peer(who)
 	s.told(p, h.Told)
@@ -358,21 +358,21 @@ func (s *Committee) Connected(now Time, who Peer, h Hello) {
 	s.arrive(s.room(who), who.Index)
 }
 
-func (s *Committee) told(p *peer, round uint64) {
+func (s *committee) told(p *peer, round uint64) {
 	if round != p.told && round > s.round {
 		s.counted = true
 	}
 	p.told = round
 }
 
-func (s *Committee) arrive(r *room, i int) {
+func (s *committee) arrive(r *room, i int) {
 	if r.arrive(i, s.now) {
 		s.look = true
 	}
 	s.touch(r, i)
 }
 
-func (s *Committee) leave(r *room, i int) {
+func (s *committee) leave(r *room, i int) {
 	if r == &s.parties { // what it was sending does not come
 		s.offers[i].open = false
 	}
@@ -381,7 +381,7 @@ func (s *Committee) leave(r *room, i int) {
 }
 
 // Gone is a method of [Lead].
-func (s *Committee) Gone(now Time, who Peer) {
+func (s *committee) Gone(now Time, who Peer) {
 	s.clock(now)
 	p := s.peer(who)
 	p.connected, p.seen = false, s.now
@@ -391,7 +391,7 @@ func (s *Committee) Gone(now Time, who Peer) {
 }
 
 // Heard is a method of [Lead].
-func (s *Committee) Heard(now Time, who Peer) {
+func (s *committee) Heard(now Time, who Peer) {
 	s.clock(now)
 	p := s.peer(who)
 	if s.config.Away > 0 && p.known {
@@ -401,7 +401,7 @@ func (s *Committee) Heard(now Time, who Peer) {
 }
 
 // Said is a method of [Lead]. Members say nothing but what they know of.
-func (s *Committee) Said(now Time, who Peer, said Said) (waited bool) {
+func (s *committee) Said(now Time, who Peer, said Said) (waited bool) {
 	s.clock(now)
 	p := s.peer(who)
 	if said.Told > 0 {
@@ -421,7 +421,7 @@ func (s *Committee) Said(now Time, who Peer, said Said) (waited bool) {
 }
 
 // Check is a method of [Lead].
-func (s *Committee) Check(waiting []Submission) {
+func (s *committee) Check(waiting []Submission) {
 	var messages [][]byte
 	for _, one := range waiting {
 		_, err := headerOf(one.Message, uint32(one.Party))
@@ -433,7 +433,7 @@ func (s *Committee) Check(waiting []Submission) {
 }
 
 // Receive is a method of [Lead].
-func (s *Committee) Receive(now Time, who Peer, message io.Reader) error {
+func (s *committee) Receive(now Time, who Peer, message io.Reader) error {
 	s.clock(now)
 	b, err := readWhole(message, s.most)
 	switch {
@@ -448,7 +448,7 @@ func (s *Committee) Receive(now Time, who Peer, message io.Reader) error {
 }
 
 // receive takes a party's submission.
-func (s *Committee) receive(party int, message []byte) error {
+func (s *committee) receive(party int, message []byte) error {
 	if s.spoilers.excluded(party) {
 		return ErrExcluded
 	}
@@ -481,7 +481,7 @@ func (s *Committee) receive(party int, message []byte) error {
 // convict leaves a party out of the job if an error has evidence that it cheated: see
 // oneshot.Terms.Norm. Its [Notice] has the error. A member that cheats in its noise is named too,
 // and remains: it is one of the faults that each round bears.
-func (s *Committee) convict(err error) bool {
+func (s *committee) convict(err error) bool {
 	var member *oneshot.MemberError
 	if errors.As(err, &member) && member.Evidence != nil {
 		s.notices = append(s.notices, Notice{Kind: Liar, Round: s.round, Party: member.Member,
@@ -504,7 +504,7 @@ func (s *Committee) convict(err error) bool {
 const memberSender = 1 << 31
 
 // receiveMember takes one message of a member.
-func (s *Committee) receiveMember(member int, message []byte) error {
+func (s *committee) receiveMember(member int, message []byte) error {
 	if _, err := headerOf(message, memberSender+uint32(member)); err != nil {
 		return err
 	}

@@ -11,11 +11,11 @@ import (
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// Committee leads a job whose parties send one message a round, and whose committee removes the key
+// committee leads a job whose parties send one message a round, and whose committee removes the key
 // from the sum. It asks the members for keys, opens the round, has as many parties upload at a time
 // as there is room for, has the members check the submissions in batches, sign the list of parties
 // in the sum, and reveal the sum of those parties' keys.
-type Committee struct {
+type committee struct {
 	course
 	parties, members room
 	sums             *oneshot.Config
@@ -63,7 +63,7 @@ type offer struct {
 const recentBatches = 4
 
 // start makes the rounds of a job that begins.
-func (s *Committee) start() (err error) {
+func (s *committee) start() (err error) {
 	if s.server, err = oneshot.NewServer(s.sums, s.batch); err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (s *Committee) start() (err error) {
 	return nil
 }
 
-func newCommittee(c Settings, now Time) (*Committee, error) {
+func newCommittee(c Settings, now Time) (*committee, error) {
 	figures, err := c.Sums.Parameters()
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func newCommittee(c Settings, now Time) (*Committee, error) {
 		return nil, err
 	}
 	n, m := c.Sums.Roster.Len(), c.Sums.Committee.Len()
-	s := &Committee{
+	s := &committee{
 		course:   newCourse(c, c.Sums.Roster, now),
 		sums:     c.Sums,
 		figures:  figures,
@@ -105,7 +105,7 @@ func newCommittee(c Settings, now Time) (*Committee, error) {
 }
 
 // enter begins a stage. Its time counts from [Lead.Advance] on.
-func (s *Committee) enter(stage Stage) {
+func (s *committee) enter(stage Stage) {
 	if s.stage == Submitting {
 		s.parties.use(&s.step, s.stage, &s.spoilers, crowd{s})
 		s.tellShort(&s.parties, &s.spoilers, s.stage, s.sums.Colluders, Notice{})
@@ -119,7 +119,7 @@ func (s *Committee) enter(stage Stage) {
 }
 
 // proceed decides one thing, and reports whether there may be another.
-func (s *Committee) proceed() (again bool, err error) {
+func (s *committee) proceed() (again bool, err error) {
 	if s.ended != "" {
 		return false, nil
 	}
@@ -148,7 +148,7 @@ func (s *Committee) proceed() (again bool, err error) {
 
 // catchUp looks whether what is saved was set back: more members than may lie, or more parties,
 // know of a later round. The rounds in between are spent, and lost.
-func (s *Committee) catchUp() (again bool, err error) {
+func (s *committee) catchUp() (again bool, err error) {
 	if !s.counted && !s.behind || s.stage == Applying {
 		return false, nil
 	}
@@ -182,7 +182,7 @@ func (s *Committee) catchUp() (again bool, err error) {
 }
 
 // rest ends what is left of a round.
-func (s *Committee) rest() {
+func (s *committee) rest() {
 	s.server.Skip(s.round)
 	s.flight, s.sent, s.values, s.of = false, nil, nil, nil
 	s.enter(Resting)
@@ -190,7 +190,7 @@ func (s *Committee) rest() {
 
 // begin asks the members for keys of the next round, or ends the job. That costs nothing, and
 // uses no number up.
-func (s *Committee) begin() (again bool, err error) {
+func (s *committee) begin() (again bool, err error) {
 	if s.round >= s.config.Rounds {
 		s.end(AllHeld)
 		return false, nil
@@ -214,7 +214,7 @@ func (s *Committee) begin() (again bool, err error) {
 // open opens the round once as many members have keys as have to sign and to reveal, and somebody
 // is here to submit. All parties are charged, since who will submit is not known yet; but with a
 // buffer those alone that have submitted, when the round closes.
-func (s *Committee) open() (again bool, err error) {
+func (s *committee) open() (again bool, err error) {
 	if !s.over() {
 		return false, nil
 	}
@@ -256,25 +256,25 @@ func (s *Committee) open() (again bool, err error) {
 }
 
 // enough reports whether at least the given number of parties are here.
-func (s *Committee) enough(least int) bool {
+func (s *committee) enough(least int) bool {
 	here, _ := s.parties.parted(&s.spoilers)
 	return here >= least
 }
 
 // lose ends a round without a sum.
-func (s *Committee) lose(why error) {
+func (s *committee) lose(why error) {
 	s.loses(0, why)
 	s.rest()
 }
 
 // end ends the job.
-func (s *Committee) end(why string) {
+func (s *committee) end(why string) {
 	s.rest()
 	s.ends(why)
 }
 
 // Applied is a method of [Lead].
-func (s *Committee) Applied(now Time, round uint64, err error) {
+func (s *committee) Applied(now Time, round uint64, err error) {
 	s.clock(now)
 	if s.stage != Applying || round != s.round {
 		return
@@ -289,7 +289,7 @@ func (s *Committee) Applied(now Time, round uint64, err error) {
 }
 
 // Again is a method of [Lead].
-func (s *Committee) Again(now Time) {
+func (s *committee) Again(now Time) {
 	s.clock(now)
 	s.parties.expect(s.now, s.config.ComeBack)
 	s.members.expect(s.now, s.config.ComeBack)
@@ -302,7 +302,7 @@ func (s *Committee) Again(now Time) {
 }
 
 // Order is a method of [Lead].
-func (s *Committee) Order(now Time, o Order) {
+func (s *committee) Order(now Time, o Order) {
 	s.clock(now)
 	switch {
 	case s.ended != "":
@@ -319,7 +319,7 @@ func (s *Committee) Order(now Time, o Order) {
 }
 
 // At is a method of [Lead].
-func (s *Committee) At(who Peer) Standing {
+func (s *committee) At(who Peer) Standing {
 	p := s.peer(who)
 	out := Standing{Here: p.here, Ever: p.known}
 	if who.Member {
@@ -332,10 +332,10 @@ func (s *Committee) At(who Peer) Standing {
 }
 
 // Keep is a method of [Lead]. Messages that are held are not saved: they are asked for again.
-func (s *Committee) Keep() {}
+func (s *committee) Keep() {}
 
 // Status is a method of [Lead].
-func (s *Committee) Status() Status {
+func (s *committee) Status() Status {
 	out := s.status()
 	out.Stage, out.Since, out.Opened = s.stage, s.step.since, s.server.Members()
 	if s.config.Buffer > 0 && s.stage == Submitting {

@@ -16,7 +16,7 @@ import (
 // This file has how what follows from a committee's decisions is given out, and what is saved.
 
 // Wake is a method of [Lead].
-func (s *Committee) Wake() Time {
+func (s *committee) Wake() Time {
 	if s.save || s.ended != "" {
 		return Never
 	}
@@ -51,13 +51,13 @@ func (s *Committee) Wake() Time {
 }
 
 // mayGrant reports whether there is room for somebody who waits for it.
-func (s *Committee) mayGrant() bool {
+func (s *committee) mayGrant() bool {
 	return len(s.queue) > 0 && s.hasRoom(0) &&
 		(s.hasRoom(len(s.uploads)) || slices.ContainsFunc(s.uploads, s.roomless))
 }
 
 // Tick is a method of [Lead].
-func (s *Committee) Tick(now Time) error {
+func (s *committee) Tick(now Time) error {
 	s.clock(now)
 	if s.save || s.ended != "" {
 		return nil
@@ -76,13 +76,13 @@ func (s *Committee) Tick(now Time) error {
 }
 
 // Ready is a method of [Lead].
-func (s *Committee) Ready() (Prepared, bool) {
+func (s *committee) Ready() (Prepared, bool) {
 	p := Prepared{Save: s.save, Notices: slices.Clone(s.notices)}
 	return p, s.save || s.ask || len(s.granted) > 0 || len(s.notices) > 0
 }
 
 // Advance is a method of [Lead].
-func (s *Committee) Advance(now Time) Orders {
+func (s *committee) Advance(now Time) Orders {
 	s.clock(now)
 	out := Orders{Tell: s.save || len(s.granted) > 0, Upload: s.granted}
 	if s.ask {
@@ -103,14 +103,14 @@ func (s *Committee) Advance(now Time) Orders {
 
 // Pending is a method of [Lead]: an opening, and [Upload] once there is room for the submission
 // that a party has offered.
-func (s *Committee) Pending(who Peer) iter.Seq[Item] {
+func (s *committee) Pending(who Peer) iter.Seq[Item] {
 	if who.Member {
 		return s.memberPending(who.Index)
 	}
 	return s.partyPending(who.Index)
 }
 
-func (s *Committee) partyPending(party int) iter.Seq[Item] {
+func (s *committee) partyPending(party int) iter.Seq[Item] {
 	return func(yield func(Item) bool) {
 		if s.closed(yield) || s.stage != Submitting || !(crowd{s}).awaits(party) {
 			return
@@ -125,7 +125,7 @@ func (s *Committee) partyPending(party int) iter.Seq[Item] {
 	}
 }
 
-func (s *Committee) memberPending(member int) iter.Seq[Item] {
+func (s *committee) memberPending(member int) iter.Seq[Item] {
 	return func(yield func(Item) bool) {
 		switch {
 		case s.closed(yield):
@@ -167,7 +167,7 @@ type committeeState struct {
 const committeeFormat = 1
 
 // objects returns what is saved next to the state, and the names of what may be read again.
-func (s *Committee) objects() (objects []Object, needed []string) {
+func (s *committee) objects() (objects []Object, needed []string) {
 	if s.sums.Covered && s.stage >= Submitting && s.stage < Applying {
 		for number := 1; number <= s.server.BatchNumber(); number++ {
 			needed = append(needed, s.nameOf(number))
@@ -187,10 +187,10 @@ func (s *Committee) objects() (objects []Object, needed []string) {
 	return objects, needed
 }
 
-func (s *Committee) sumName() string { return fmt.Sprint("sum", s.round) }
+func (s *committee) sumName() string { return fmt.Sprint("sum", s.round) }
 
 // Save is a method of [Lead].
-func (s *Committee) Save(key *keyexchange.SealKey) (saved Saved, err error) {
+func (s *committee) Save(key *keyexchange.SealKey) (saved Saved, err error) {
 	out := committeeState{
 		Format: committeeFormat, Stage: s.stage, Sent: slices.Clone(s.sent), Invite: s.invite, Of: s.of,
 		Job: Recorded{Round: s.round, Lost: s.lost, InRow: s.inRow, Fresh: s.fresh, Begun: s.begun,
@@ -251,7 +251,7 @@ func readIntegers(r io.Reader, n int) ([]int64, error) {
 // readCommittee restores the committee's server that Save saved.
 func readCommittee(
 	c Settings, key *keyexchange.SealKey, now Time, state []byte,
-) (*Committee, error) {
+) (*committee, error) {
 	var in committeeState
 	if err := gob.NewDecoder(bytes.NewReader(state)).Decode(&in); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrState, err)
@@ -292,7 +292,7 @@ func readCommittee(
 }
 
 // take takes over what is in a state.
-func (s *Committee) take(in *committeeState) error {
+func (s *committee) take(in *committeeState) error {
 	s.resume(&in.Job)
 	s.stage, s.sent, s.invite, s.of = in.Stage, in.Sent, in.Invite, in.Of
 	s.spoilers.of, s.lapses.of = in.Spoilers, in.Lapses

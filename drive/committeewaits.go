@@ -4,17 +4,17 @@ package drive
 // long is in room.go.
 
 // room returns those whom a peer belongs to.
-func (s *Committee) room(who Peer) *room {
+func (s *committee) room(who Peer) *room {
 	if who.Member {
 		return &s.members
 	}
 	return &s.parties
 }
 
-func (s *Committee) peer(who Peer) *peer { return &s.room(who).peers[who.Index] }
+func (s *committee) peer(who Peer) *peer { return &s.room(who).peers[who.Index] }
 
 // people returns those whom the stage waits for.
-func (s *Committee) people() *room {
+func (s *committee) people() *room {
 	if s.stage == Submitting {
 		return &s.parties
 	}
@@ -22,14 +22,14 @@ func (s *Committee) people() *room {
 }
 
 // mark finds out anew whom the steps wait for.
-func (s *Committee) mark() {
+func (s *committee) mark() {
 	s.people().markAll(&s.step, s.now, s.claims())
 	if s.asks() {
 		s.members.markAll(&s.answers, s.now, council{s, true})
 	}
 }
 
-func (s *Committee) claims() claims {
+func (s *committee) claims() claims {
 	if s.stage == Submitting {
 		return crowd{s}
 	}
@@ -37,7 +37,7 @@ func (s *Committee) claims() claims {
 }
 
 // Until is a method of [Lead].
-func (s *Committee) Until() Time {
+func (s *committee) Until() Time {
 	latest := s.people().until(&s.step, s.now, s.claims())
 	if s.asks() {
 		latest = max(latest, s.members.until(&s.answers, s.now, council{s, true}))
@@ -45,7 +45,7 @@ func (s *Committee) Until() Time {
 	return latest
 }
 
-func (s *Committee) touch(r *room, i int) {
+func (s *committee) touch(r *room, i int) {
 	if r == &s.parties {
 		s.touchParty(i)
 	} else {
@@ -53,14 +53,14 @@ func (s *Committee) touch(r *room, i int) {
 	}
 }
 
-func (s *Committee) touchParty(party int) {
+func (s *committee) touchParty(party int) {
 	if s.stage == Submitting {
 		s.step.stuck = false
 		s.parties.markOne(&s.step, s.now, crowd{s}, party)
 	}
 }
 
-func (s *Committee) touchMember(member int) {
+func (s *committee) touchMember(member int) {
 	if s.asks() {
 		s.answers.stuck = false
 		s.members.markOne(&s.answers, s.now, council{s, true}, member)
@@ -74,7 +74,7 @@ func (s *Committee) touchMember(member int) {
 // council is a step that waits for members: the stage's, or next to the parties for noise and for
 // their word on a batch.
 type council struct {
-	*Committee
+	*committee
 	aside bool
 }
 
@@ -124,7 +124,7 @@ func (c council) enough() (is, soon bool) {
 }
 
 // admit leaves a party out, or ends that.
-func (s *Committee) admit(o Order) {
+func (s *committee) admit(o Order) {
 	if out := o.Do == Exclude; s.spoilers.excluded(o.Party) != out {
 		s.spoilers.of[o.Party] = fault{Excluded: out}
 		s.decided(o.notice(s.round))
@@ -133,7 +133,7 @@ func (s *Committee) admit(o Order) {
 }
 
 // crowd is the step that waits for parties.
-type crowd struct{ *Committee }
+type crowd struct{ *committee }
 
 func (c crowd) awaits(party int) bool {
 	return c.server.AwaitsParty(party) && !c.spoilers.excluded(party) &&
@@ -177,7 +177,7 @@ func (c crowd) enough() (is, soon bool) {
 }
 
 // over reports whether the stage's step need not wait any longer.
-func (s *Committee) over() bool {
+func (s *committee) over() bool {
 	if s.stage == Submitting && s.config.Buffer > 0 {
 		return s.full()
 	}
@@ -189,7 +189,7 @@ func (s *Committee) over() bool {
 	return over
 }
 
-func (s *Committee) tellAwaited(r *room, w *waiting) {
+func (s *committee) tellAwaited(r *room, w *waiting) {
 	s.notices = append(s.notices, Notice{Kind: Awaited, Round: s.round,
 		Parties: r.waitedFor(w, s.now), Member: r == &s.members})
 }
@@ -197,7 +197,7 @@ func (s *Committee) tellAwaited(r *room, w *waiting) {
 // still reports whether the given number of parties can yet be in the sum, all batches being
 // settled: parties that were here and had their time are no longer waited for, since they may
 // never submit.
-func (s *Committee) still(least int) bool {
+func (s *committee) still(least int) bool {
 	least -= s.server.Settled()
 	for i := range s.parties.peers {
 		if c := (crowd{s}); c.awaits(i) && !c.passed(i) {

@@ -13,7 +13,7 @@ import (
 // This file has when a server decides, and how what follows is given out.
 
 // Wake is a method of [Lead].
-func (s *Server) Wake() Time {
+func (s *server) Wake() Time {
 	if s.save || s.ended != "" {
 		return Never
 	}
@@ -33,7 +33,7 @@ func (s *Server) Wake() Time {
 }
 
 // Tick is a method of [Lead].
-func (s *Server) Tick(now Time) error {
+func (s *server) Tick(now Time) error {
 	s.clock(now)
 	if s.save || s.ended != "" {
 		return nil
@@ -50,14 +50,14 @@ func (s *Server) Tick(now Time) error {
 }
 
 // Keep is a method of [Lead].
-func (s *Server) Keep() {
+func (s *server) Keep() {
 	if s.held && s.ended == "" {
 		s.save = true
 	}
 }
 
 // proceed decides one thing, and reports whether there may be another.
-func (s *Server) proceed() (again bool, err error) {
+func (s *server) proceed() (again bool, err error) {
 	if s.ended != "" {
 		return false, nil
 	}
@@ -111,7 +111,7 @@ type Prepared struct {
 }
 
 // Ready is a method of [Lead].
-func (s *Server) Ready() (Prepared, bool) {
+func (s *server) Ready() (Prepared, bool) {
 	p := Prepared{Save: s.save, Notices: slices.Clone(s.notices)}
 	return p, s.save || s.ask || len(s.notices) > 0
 }
@@ -141,7 +141,7 @@ type Apply struct {
 }
 
 // Advance is a method of [Lead].
-func (s *Server) Advance(now Time) Orders {
+func (s *server) Advance(now Time) Orders {
 	s.clock(now)
 	out := Orders{Tell: s.save} // also those who came during the save, and were handed nothing
 	if s.ask {
@@ -184,7 +184,7 @@ type Item struct {
 }
 
 // Pending is a method of [Lead].
-func (s *Server) Pending(who Peer) iter.Seq[Item] {
+func (s *server) Pending(who Peer) iter.Seq[Item] {
 	return func(yield func(Item) bool) {
 		if s.closed(yield) {
 			return
@@ -198,7 +198,7 @@ func (s *Server) Pending(who Peer) iter.Seq[Item] {
 }
 
 // pendingOf yields what is pending of one session.
-func (s *Server) pendingOf(x *session, party int, yield func(Item) bool) bool {
+func (s *server) pendingOf(x *session, party int, yield func(Item) bool) bool {
 	p, server := &s.peers[party], s.machine(x)
 	if x == s.present && s.away(party) {
 		return true
@@ -226,6 +226,6 @@ func (s *Server) pendingOf(x *session, party int, yield func(Item) bool) bool {
 }
 
 // away reports whether a party does not submit in the round that is open.
-func (s *Server) away(party int) bool {
+func (s *server) away(party int) bool {
 	return s.present != nil && s.present.stage == Submitting && s.peers[party].absent == s.round
 }

@@ -4,8 +4,8 @@
 // training, and drive says when.
 //
 // A [Lead] leads a job, of pairwise sums or of sums of which parties send one message a round to a
-// committee. A [Part] takes part: a [Party] in the former; in the latter a [Sender], or a [Member]
-// of the committee. All are driven in the same way.
+// committee. A [Part] takes part, as a party of either or as a member of the committee. All are
+// driven in the same way.
 //
 // # How to drive a lead
 //

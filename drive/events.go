@@ -15,7 +15,7 @@ type Hello struct {
 }
 
 // Connected is a method of [Lead].
-func (s *Server) Connected(now Time, who Peer, h Hello) {
+func (s *server) Connected(now Time, who Peer, h Hello) {
 	s.clock(now)
 	party := who.Index
 	p := &s.peers[party]
@@ -34,7 +34,7 @@ func (s *Server) Connected(now Time, who Peer, h Hello) {
 }
 
 // Said is a method of [Lead]. Nobody is told when to upload, so that an offer says nothing.
-func (s *Server) Said(now Time, who Peer, said Said) (waited bool) {
+func (s *server) Said(now Time, who Peer, said Said) (waited bool) {
 	s.clock(now)
 	if said.Told > 0 {
 		s.told(who.Index, said.Told)
@@ -49,7 +49,7 @@ func (s *Server) Said(now Time, who Peer, said Said) (waited bool) {
 	return true
 }
 
-func (s *Server) told(party int, round uint64) {
+func (s *server) told(party int, round uint64) {
 	p := &s.peers[party]
 	if round != p.told && round > s.round {
 		s.counted = true
@@ -58,7 +58,7 @@ func (s *Server) told(party int, round uint64) {
 }
 
 // Gone is a method of [Lead].
-func (s *Server) Gone(now Time, who Peer) {
+func (s *server) Gone(now Time, who Peer) {
 	s.clock(now)
 	p := &s.peers[who.Index]
 	p.connected, p.seen = false, s.now
@@ -69,7 +69,7 @@ func (s *Server) Gone(now Time, who Peer) {
 
 // Heard is a method of [Lead]. A party that has not asked for anything since the server was loaded,
 // its message having been on its way, counts as expected, not as here.
-func (s *Server) Heard(now Time, who Peer) {
+func (s *server) Heard(now Time, who Peer) {
 	s.clock(now)
 	p := &s.peers[who.Index]
 	if s.config.Away > 0 && p.known {
@@ -79,7 +79,7 @@ func (s *Server) Heard(now Time, who Peer) {
 }
 
 // arrive counts a party as here, and near.
-func (s *Server) arrive(party int) {
+func (s *server) arrive(party int) {
 	if s.room.arrive(party, s.now) {
 		s.look, s.failed = true, nil
 	}
@@ -87,7 +87,7 @@ func (s *Server) arrive(party int) {
 }
 
 // leave counts a party as gone.
-func (s *Server) leave(party int) {
+func (s *server) leave(party int) {
 	if s.room.leave(party) {
 		s.look, s.failed = true, nil
 	}
@@ -95,10 +95,10 @@ func (s *Server) leave(party int) {
 }
 
 // Check is a method of [Lead]: messages of sessions have no proofs.
-func (s *Server) Check([]Submission) {}
+func (s *server) Check([]Submission) {}
 
 // Receive is a method of [Lead].
-func (s *Server) Receive(now Time, who Peer, message io.Reader) error {
+func (s *server) Receive(now Time, who Peer, message io.Reader) error {
 	party := who.Index
 	s.clock(now)
 	if s.ended != "" {
@@ -131,7 +131,7 @@ func (s *Server) Receive(now Time, who Peer, message io.Reader) error {
 }
 
 // awaits reports whether the present and the forming session wait for a party.
-func (s *Server) awaits(party int) (out [2]bool) {
+func (s *server) awaits(party int) (out [2]bool) {
 	for k, x := range s.sessions() {
 		out[k] = x != nil && s.machine(x).Awaits(party)
 	}
@@ -139,7 +139,7 @@ func (s *Server) awaits(party int) (out [2]bool) {
 }
 
 // Again is a method of [Lead].
-func (s *Server) Again(now Time) {
+func (s *server) Again(now Time) {
 	s.clock(now)
 	s.expect(s.now, s.config.ComeBack)
 	for _, x := range s.sessions() {
@@ -151,14 +151,14 @@ func (s *Server) Again(now Time) {
 }
 
 // At is a method of [Lead].
-func (s *Server) At(who Peer) Standing {
+func (s *server) At(who Peer) Standing {
 	p, due := &s.peers[who.Index], s.awaits(who.Index)
 	return Standing{Here: p.here, Ever: p.known, Due: due[0] || due[1],
 		Excluded: s.faults.excluded(who.Index)}
 }
 
 // Order is a method of [Lead].
-func (s *Server) Order(now Time, o Order) {
+func (s *server) Order(now Time, o Order) {
 	s.clock(now)
 	switch {
 	case s.ended != "":

@@ -156,7 +156,8 @@ func TestExhaustive(t *testing.T) {
 			c.rounds, c.batch, c.faults, len(c.comes), c.late)
 		t.Run(name, func(t *testing.T) {
 			cryptotest.SetGlobalRandom(t, 1)
-			e := &explorer{parties: 3, late: c.late}
+			e := &explorer{search: search{T: t, begun: time.Now(), seen: make(map[shape]*visited)},
+				parties: 3, late: c.late}
 			seats, random := e.parties, rand.NewChaCha8([32]byte{1})
 			if c.committee {
 				e.parties, seats = 4, 8
@@ -171,8 +172,6 @@ func TestExhaustive(t *testing.T) {
 			e.config.Broadcast = func(round uint64, fresh [32]byte) ([32]byte, error) {
 				return casting{round, fresh}.digest(), nil
 			}
-			e.search = search{T: t, choices: e.choices, shape: e.shape, check: e.check, finish: e.finish,
-				begun: time.Now(), seen: make(map[shape]*visited)}
 			n := &node{faults: c.faults, seats: make([]seat, seats)}
 			e.startLead(n)
 			for i := range n.seats {
@@ -195,8 +194,8 @@ func (e *explorer) check(n *node) {
 
 // finish checks a job in which nothing happens any more.
 func (e *explorer) finish(n *node) {
-	if n.lead == nil || n.lead.Status().Ended == "" {
-		e.fail("it stands still: %+v", n.lead.Status())
+	if status := n.lead.Status(); status.Ended == "" {
+		e.fail("it stands still: %+v", status)
 	}
 	if n.sums+n.lost != int(e.config.Rounds) {
 		e.fail("%d sums, %d lost", n.sums, n.lost)
@@ -280,7 +279,8 @@ func (e *explorer) takes(n *node, i int, may func(name string, do func(n *node))
 	return p.ask != nil || len(p.down) > 0
 }
 
-// failures adds the faults that may happen. Parties that keep a message cost a round in a session.
+// failures adds the faults that may happen. Messages are kept, and lies told, in jobs with a
+// committee alone; in sessions TestWorlds has losses and lies.
 func (e *explorer) failures(n *node, late bool, fault func(name string, do func(n *node))) {
 	if n.lead != nil {
 		if wake := n.lead.Wake(); late && wake < drive.Never && wake > n.now {

@@ -32,7 +32,7 @@ func Until(rounds ...uint64) uint64 {
 // This file has what the exhaustive test needs of machines: copies, and their shapes.
 
 // Clone returns a copy of a lead or of a part, with what Save does not save. The last submission of
-// a [Party] is that of the original.
+// a party is that of the original.
 func Clone[M any](m M, key *keyexchange.SealKey) (M, error) {
 	out, err := any(m).(interface {
 		clone(key *keyexchange.SealKey) (any, error)
@@ -43,7 +43,7 @@ func Clone[M any](m M, key *keyexchange.SealKey) (M, error) {
 	return out.(M), nil
 }
 
-func (s *Server) clone(key *keyexchange.SealKey) (any, error) {
+func (s *server) clone(key *keyexchange.SealKey) (any, error) {
 	saved, err := s.series.Save(key)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (w waiting) clone() waiting {
 	return w
 }
 
-func (p *Party) clone(key *keyexchange.SealKey) (any, error) {
+func (p *party) clone(key *keyexchange.SealKey) (any, error) {
 	saved, err := p.series.Save(key)
 	if err != nil {
 		return nil, err
@@ -108,10 +108,10 @@ type shape struct {
 func Shape(l Lead) (common string, each []string) {
 	var b *shape
 	switch s := l.(type) {
-	case *Server:
+	case *server:
 		b = &shape{course: &s.course, each: make([]string, len(s.peers))}
 		s.shape(b)
-	case *Committee:
+	case *committee:
 		b = &shape{course: &s.course, each: make([]string, len(s.parties.peers)+len(s.members.peers))}
 		s.shape(b)
 	}
@@ -159,7 +159,7 @@ func (b *shape) people(r *room, f *faults, at int) {
 	}
 }
 
-func (s *Server) shape(b *shape) {
+func (s *server) shape(b *shape) {
 	b.add(s.series.Least(), s.counted, s.doubted, s.failed != nil, s.held, s.late)
 	if s.held {
 		b.add(s.now - s.saved)
@@ -184,7 +184,7 @@ func (s *Server) shape(b *shape) {
 // PartShape returns the shape of a part, that of a member without what it has taken.
 func PartShape(p Part) string { return p.(interface{ shape() string }).shape() }
 
-func (p *Party) shape() string {
+func (p *party) shape() string {
 	var b strings.Builder
 	fmt.Fprintln(&b, p.guard.last, p.guard.count, p.least(), p.asked)
 	for _, c := range p.series.Sessions() {

@@ -13,23 +13,23 @@ import (
 
 // Has reports whether a lead has a party's submission.
 func Has(l Lead, party int) bool {
-	return slices.Contains(l.(*Committee).server.Received(), party)
+	return slices.Contains(l.(*committee).server.Received(), party)
 }
 
 // Batches is how many batches have gone to the members.
-func Batches(l Lead) int { return l.(*Committee).server.BatchNumber() }
+func Batches(l Lead) int { return l.(*committee).server.BatchNumber() }
 
 // Moot reports whether nothing that a party says, or a member after the parties, changes what comes
 // any more, in a job of one round.
 func Moot(l Lead, seat int) bool {
-	s := l.(*Committee)
+	s := l.(*committee)
 	if member := seat - len(s.parties.peers); member >= 0 {
 		return s.stage > Resting && !s.server.Awaits(member)
 	}
 	return s.stage > Submitting || s.stage == Submitting && Has(s, seat)
 }
 
-func (s *Committee) clone(key *keyexchange.SealKey) (any, error) {
+func (s *committee) clone(key *keyexchange.SealKey) (any, error) {
 	saved, err := s.server.Save(key)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (s *Committee) clone(key *keyexchange.SealKey) (any, error) {
 	return &out, err
 }
 
-func (m *Member) clone(key *keyexchange.SealKey) (any, error) {
+func (m *member) clone(key *keyexchange.SealKey) (any, error) {
 	saved, err := m.of.Save(key)
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func (m *Member) clone(key *keyexchange.SealKey) (any, error) {
 	return &out, err
 }
 
-func (s *Sender) clone(key *keyexchange.SealKey) (any, error) {
+func (s *sender) clone(key *keyexchange.SealKey) (any, error) {
 	saved, err := s.of.Save(key)
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (s *Sender) clone(key *keyexchange.SealKey) (any, error) {
 	return &out, err
 }
 
-func (s *Committee) shape(b *shape) {
+func (s *committee) shape(b *shape) {
 	n, x := len(s.parties.peers), s.server
 	b.add(s.stage, s.flight, s.invite != nil, s.counted, s.values != nil, s.tried)
 	b.add(x.Round(), x.Keys(), x.Settled(), x.Taken(), x.Waiting(), x.BatchNumber(), x.Signed(),
@@ -100,12 +100,12 @@ func (s *Committee) shape(b *shape) {
 	b.wait(&s.answers, n)
 }
 
-func (m *Member) shape() string {
+func (m *member) shape() string {
 	h, _, _ := wire.ParseHeader(m.of.Output())
 	return fmt.Sprintln(m.of.Round(), m.of.Opened(), m.of.Lost(), h.Type, h.Round)
 }
 
-func (s *Sender) shape() string {
+func (s *sender) shape() string {
 	return fmt.Sprintln(s.guard.last, s.guard.count, s.round, s.made, s.asked != nil, s.opening != nil,
 		s.of.Round(), s.of.Output() != nil)
 }

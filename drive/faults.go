@@ -79,7 +79,7 @@ func (f *faults) shun(party int, round uint64) {
 
 // carry gives a session that takes over what is known from those before: also from rounds that
 // went on after it had formed.
-func (s *Server) carry() error {
+func (s *server) carry() error {
 	server := s.series.Successor()
 	for i := range s.peers {
 		if s.faults.excluded(i) {
@@ -90,7 +90,7 @@ func (s *Server) carry() error {
 }
 
 // admit leaves a party out, or ends that.
-func (s *Server) admit(o Order) {
+func (s *server) admit(o Order) {
 	party, out, order := o.Party, o.Do == Exclude, (*protocol.Server).Readmit
 	if s.faults.excluded(party) == out {
 		return
@@ -114,7 +114,7 @@ func (s *Server) admit(o Order) {
 }
 
 // learnFaults takes over what a round has shown.
-func (s *Server) learnFaults(x *session) {
+func (s *server) learnFaults(x *session) {
 	server := s.series.Present()
 	for _, i := range server.Excluded() {
 		if !s.faults.of[i].Excluded {

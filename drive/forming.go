@@ -13,27 +13,27 @@ import (
 
 // number is the next session's: above all that were used, also where more parties than may lie
 // tell that their numbers are higher.
-func (s *Server) number() uint64 {
+func (s *server) number() uint64 {
 	own := max(s.series.Least(), 1)
 	return min(max(own, min(s.leastTold(), own+numberJump)), protocol.MaxNumber)
 }
 
 // leastTold is the least number of a session that more parties than may lie tell they may join.
-func (s *Server) leastTold() uint64 {
+func (s *server) leastTold() uint64 {
 	return s.beyond(s.config.Colluders, func(p *peer) uint64 { return p.least })
 }
 
 // overtaken reports whether parties have used the number of the session that forms, by their
 // word, and may join the next. A number that the next does not reach is no reason to give one up:
 // the next would be given up too, and so on up to the last number that there is.
-func (s *Server) overtaken(x *session) bool {
+func (s *server) overtaken(x *session) bool {
 	next := s.number()
 	return next > x.number+1 && next == s.leastTold()
 }
 
 // barred reports whether enough parties for a session are here, although some of them may join only
 // the session after x: those that have lost their state since they joined x.
-func (s *Server) barred(x *session) bool {
+func (s *server) barred(x *session) bool {
 	some, enough := false, 0
 	next := s.number()
 	for i := range s.peers {
@@ -50,7 +50,7 @@ func (s *Server) barred(x *session) bool {
 
 // outside lists the parties that another session would bring in, and returns how many are here
 // in all and in the present session.
-func (s *Server) outside() (out []int, here, inside int) {
+func (s *server) outside() (out []int, here, inside int) {
 	members := s.members()
 	for i := range s.peers {
 		if !s.peers[i].here || s.faults.excluded(i) {
@@ -72,7 +72,7 @@ func (s *Server) outside() (out []int, here, inside int) {
 
 // broken reports whether the present session can hold no further round, with the given number of
 // its parties here: these are too few, and nobody is expected back.
-func (s *Server) broken(inside int) bool {
+func (s *server) broken(inside int) bool {
 	if inside >= s.needed() {
 		return false
 	}
@@ -86,7 +86,7 @@ func (s *Server) broken(inside int) bool {
 }
 
 // needed returns how many of its parties a round of the present session takes.
-func (s *Server) needed() int {
+func (s *server) needed() int {
 	if !s.recovers {
 		return len(s.series.Present().Enrolled())
 	}
@@ -94,7 +94,7 @@ func (s *Server) needed() int {
 }
 
 // least returns how many parties a session takes.
-func (s *Server) least(c *protocol.Config) int {
+func (s *server) least(c *protocol.Config) int {
 	if c.MinMembers == 0 {
 		return max(s.config.Survivors, c.Roster.Len())
 	}
@@ -103,7 +103,7 @@ func (s *Server) least(c *protocol.Config) int {
 
 // eased reports whether those who are here are too few for the session that forms, as far as they
 // may join it, and enough for the next.
-func (s *Server) eased(x *session) bool {
+func (s *server) eased(x *session) bool {
 	number, now, then := s.number(), 0, 0
 	for i := range s.peers {
 		p := &s.peers[i]
@@ -122,7 +122,7 @@ func (s *Server) eased(x *session) bool {
 
 // newSession makes a session at a stage. A round takes as many parties as the session where parties
 // are gathered for it, and as many as a sum where the graph is the session's.
-func (s *Server) newSession(c *protocol.Config, stage Stage) *session {
+func (s *server) newSession(c *protocol.Config, stage Stage) *session {
 	x := &session{number: c.Number, stage: stage, least: s.least(c)}
 	if s.recovers && !s.gathers {
 		x.least = max(s.config.Survivors, c.Recovery.MinSurvivors)
@@ -131,7 +131,7 @@ func (s *Server) newSession(c *protocol.Config, stage Stage) *session {
 }
 
 // members returns who is in the present session, nobody before the first.
-func (s *Server) members() wire.Set {
+func (s *server) members() wire.Set {
 	out := wire.NewSet(len(s.peers))
 	if s.present != nil {
 		for _, i := range s.series.Present().Enrolled() {
@@ -142,7 +142,7 @@ func (s *Server) members() wire.Set {
 }
 
 // form advances the next session's set-up by one step.
-func (s *Server) form(look bool) (again bool, err error) {
+func (s *server) form(look bool) (again bool, err error) {
 	x := s.forming
 	if x == nil {
 		return s.propose(look)
@@ -193,7 +193,7 @@ func (s *Server) form(look bool) (again bool, err error) {
 var errFirst = fmt.Errorf("%w: the first round begins with more", protocol.ErrTooFew)
 
 // announced returns how many parties have announced keys for the session that forms.
-func (s *Server) announced(server *protocol.Server) (n int) {
+func (s *server) announced(server *protocol.Server) (n int) {
 	for i := range s.peers {
 		if !server.Awaits(i) {
 			n++
@@ -203,7 +203,7 @@ func (s *Server) announced(server *protocol.Server) (n int) {
 }
 
 // hereNow returns who is here.
-func (s *Server) hereNow() wire.Set {
+func (s *server) hereNow() wire.Set {
 	out := wire.NewSet(len(s.peers))
 	for i := range s.peers {
 		if s.peers[i].here {
@@ -219,7 +219,7 @@ func tooFew(err error) bool {
 }
 
 // propose begins the set-up of a session, if there is a reason for one.
-func (s *Server) propose(look bool) (again bool, err error) {
+func (s *server) propose(look bool) (again bool, err error) {
 	if !look || s.paused || s.present != nil && s.round == s.config.Rounds {
 		return false, nil
 	}
@@ -251,7 +251,7 @@ func (s *Server) propose(look bool) (again bool, err error) {
 }
 
 // drop gives up the session that forms. The next has another number.
-func (s *Server) drop(why error) {
+func (s *server) drop(why error) {
 	s.decided(Notice{Kind: Dropped, Session: s.forming.number, Round: s.round, Err: why})
 	s.forming = nil
 }
@@ -262,7 +262,7 @@ var errSmaller = errors.New("drive: the session before it has more parties that 
 // smaller reports whether the session that has formed has fewer parties that are here than the
 // present one, which can hold rounds. Set-up takes more steps than a round: where many messages
 // come late, each session would have fewer parties than the one before.
-func (s *Server) smaller() bool {
+func (s *server) smaller() bool {
 	if s.present == nil || s.failed != nil {
 		return false
 	}
@@ -280,7 +280,7 @@ func (s *Server) smaller() bool {
 
 // refuse gives up the session that has formed. Parties that it would have brought in wait for their
 // turn.
-func (s *Server) refuse() {
+func (s *server) refuse() {
 	members := s.members()
 	for i := range s.peers {
 		if s.peers[i].here && !(members.Has(i) && s.holds(i, s.present)) {
@@ -291,7 +291,7 @@ func (s *Server) refuse() {
 }
 
 // takeOver makes the session that has formed the present one.
-func (s *Server) takeOver() error {
+func (s *server) takeOver() error {
 	if err := s.carry(); err != nil {
 		return err
 	}
@@ -311,7 +311,7 @@ func (s *Server) takeOver() error {
 }
 
 // prepare gathers those who are here for the next round, or ends the job.
-func (s *Server) prepare(look bool) (again bool, err error) {
+func (s *server) prepare(look bool) (again bool, err error) {
 	if s.round >= s.config.Rounds {
 		s.end(AllHeld)
 		return false, nil
@@ -363,7 +363,7 @@ func (s *Server) prepare(look bool) (again bool, err error) {
 }
 
 // usedUp reports whether too few parties have a submission left for one more round.
-func (s *Server) usedUp() bool {
+func (s *server) usedUp() bool {
 	left := 0
 	for i := range s.peers {
 		if !s.done(i) && !s.faults.excluded(i) {
@@ -375,7 +375,7 @@ func (s *Server) usedUp() bool {
 
 // draw returns which of the parties that are there the next round is held among: of parties with
 // bounded submissions those that have made the fewest, so that nobody runs out before all do.
-func (s *Server) draw(there []int) []int {
+func (s *server) draw(there []int) []int {
 	if s.counts == nil || len(there) <= s.config.Sample {
 		return s.config.Draw(s.round+1, there, s.config.Sample)
 	}
@@ -401,7 +401,7 @@ func (s *Server) draw(there []int) []int {
 
 // there lists the parties that a round can be held among, and the time until which one of the
 // last round may come back.
-func (s *Server) there() (there []int, soon Time) {
+func (s *server) there() (there []int, soon Time) {
 	server := s.series.Present()
 	excluded := wire.NewSet(len(s.peers))
 	for _, i := range server.Excluded() {
@@ -429,7 +429,7 @@ func (s *Server) there() (there []int, soon Time) {
 // bench leaves out those that have let steps of several rounds pass, the worst first, but no more
 // than a quarter of those that may be missing from a round, and nobody where StepTime is short: who
 // is left would be too few as soon as one of them lets a step pass too.
-func (s *Server) bench(there []int) []int {
+func (s *server) bench(there []int) []int {
 	if s.short {
 		return there
 	}
@@ -448,7 +448,7 @@ func (s *Server) bench(there []int) []int {
 }
 
 // takers lists the parties that the next round is for.
-func (s *Server) takers() []int {
+func (s *server) takers() []int {
 	if !s.recovers {
 		return s.series.Present().Enrolled()
 	}
@@ -457,7 +457,7 @@ func (s *Server) takers() []int {
 
 // complete reports whether the material of these parties is in, and that of nobody for whom a
 // round is not worth the wait: such a party would have the round wait for it, or train for nothing.
-func (s *Server) complete(there []int) bool {
+func (s *server) complete(there []int) bool {
 	server := s.series.Present()
 	holders := server.Holders()
 	for i := range s.peers {

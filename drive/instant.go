@@ -11,7 +11,7 @@ import (
 
 // toss tosses the party's coin for a question, and has zeros ready for its instant: to draw their
 // noise then would take longer than to send what an answer has left.
-func (p *Party) toss(c *protocol.Client) error {
+func (p *party) toss(c *protocol.Client) error {
 	p.discard()
 	if p.config.After == 0 {
 		return nil
@@ -35,7 +35,7 @@ func (p *Party) toss(c *protocol.Client) error {
 }
 
 // discard forgets what was to leave.
-func (p *Party) discard() {
+func (p *party) discard() {
 	if p.ready != nil {
 		p.ready.Erase()
 		p.ready = nil
@@ -44,7 +44,7 @@ func (p *Party) discard() {
 
 // hold has an answer leave at its instant. A question that does not come to a vector is a [Missed],
 // and zeros leave; zeros also leave if the party's coin leaves it out, whatever the program says.
-func (p *Party) hold(a Answer) error {
+func (p *party) hold(a Answer) error {
 	if p.ready == nil || p.asked == nil || p.asked.ID != a.ID || p.asked.Idle {
 		return nil
 	}
@@ -63,7 +63,7 @@ func (p *Party) hold(a Answer) error {
 }
 
 // Instant is described with [Part].
-func (p *Party) Instant(a Answer) error {
+func (p *party) Instant(a Answer) error {
 	p.answered(a.ID)
 	if !p.waiting(a.ID) || p.ready == nil || p.asked == nil || p.asked.ID != a.ID {
 		p.report(Late, a.ID.Session, a.Round, nil)

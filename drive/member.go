@@ -12,22 +12,22 @@ import (
 	"github.com/hushsum/hushsum/oneshot"
 )
 
-// Member is one member of a committee.
-type Member struct {
+// member is one member of a committee.
+type member struct {
 	common
 	of *oneshot.Member
 }
 
-var _ Part = (*Member)(nil)
+var _ Part = (*member)(nil)
 
 // newMember makes a member that has helped in no round. It fails with oneshot.ErrConfig and
 // oneshot.ErrIdentity.
-func newMember(c PartSettings) (*Member, error) {
+func newMember(c PartSettings) (*member, error) {
 	of, err := oneshot.NewMember(c.Sums, c.Identity, c.Random)
 	if err != nil {
 		return nil, err
 	}
-	return &Member{begun(c), of}, nil
+	return &member{begun(c), of}, nil
 }
 
 // memberState is the saved form of a member.
@@ -41,7 +41,7 @@ const memberFormat = 1
 
 // loadMember restores the member that Save saved under key. It fails with [ErrState], and with the
 // errors of oneshot.LoadMember.
-func loadMember(c PartSettings, key *keyexchange.SealKey, state []byte) (*Member, error) {
+func loadMember(c PartSettings, key *keyexchange.SealKey, state []byte) (*member, error) {
 	var in memberState
 	if err := gob.NewDecoder(bytes.NewReader(state)).Decode(&in); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrState, err)
@@ -53,14 +53,14 @@ func loadMember(c PartSettings, key *keyexchange.SealKey, state []byte) (*Member
 	if err != nil {
 		return nil, err
 	}
-	m := &Member{common{config: c}, of}
+	m := &member{common{config: c}, of}
 	m.config.Spent = max(c.Spent, in.Spent)
 	m.unsaved = c.Spent > in.Spent
 	return m, nil
 }
 
 // Save is described with [Part].
-func (m *Member) Save(key *keyexchange.SealKey) (out Saved, err error) {
+func (m *member) Save(key *keyexchange.SealKey) (out Saved, err error) {
 	member, err := m.of.Save(key)
 	if err != nil {
 		return out, err
@@ -71,19 +71,19 @@ func (m *Member) Save(key *keyexchange.SealKey) (out Saved, err error) {
 
 // Hello is described with [Part]. Told is the last round that was opened to the member, or may have
 // been.
-func (m *Member) Hello() Hello {
+func (m *member) Hello() Hello {
 	told := max(m.of.Opened(), m.config.Spent)
 	return Hello{Least: told + 1, Told: told}
 }
 
 // Connected is described with [Part].
-func (m *Member) Connected() {
+func (m *member) Connected() {
 	m.shown = false
 	m.again()
 }
 
 // again sends the last answer once more: who has had it refuses the copy.
-func (m *Member) again() {
+func (m *member) again() {
 	last := m.of.Output()
 	send := m.out.Send
 	if last != nil && (len(send) == 0 || !bytes.Equal(send[len(send)-1].Bytes, last)) {
@@ -92,7 +92,7 @@ func (m *Member) again() {
 }
 
 // Receive is described with [Part]. Once the job is over the keys of an open round are forgotten.
-func (m *Member) Receive(in Item) error {
+func (m *member) Receive(in Item) error {
 	m.shown = false
 	switch in.Kind {
 	case Carry:
@@ -108,7 +108,7 @@ func (m *Member) Receive(in Item) error {
 
 // receive takes a message of the coordinator. A message that is refused is reported, and changes
 // nothing.
-func (m *Member) receive(message []byte) {
+func (m *member) receive(message []byte) {
 	h, _, err := wire.ParseHeader(message)
 	if err == nil && h.Round > m.config.Limits.Rounds {
 		err = fmt.Errorf("%w: %d of %d", ErrRound, h.Round, m.config.Limits.Rounds)
@@ -139,28 +139,28 @@ func (m *Member) receive(message []byte) {
 // The program of a member is asked for nothing.
 
 // Answer is described with [Part].
-func (m *Member) Answer(Answer) error { return nil }
+func (m *member) Answer(Answer) error { return nil }
 
 // Instant is described with [Part].
-func (m *Member) Instant(Answer) error { return nil }
+func (m *member) Instant(Answer) error { return nil }
 
 // Finished is described with [Part].
-func (m *Member) Finished(AskID) {}
+func (m *member) Finished(AskID) {}
 
 // Absent is described with [Part].
-func (m *Member) Absent(AskID, uint64, error) {}
+func (m *member) Absent(AskID, uint64, error) {}
 
 // Ready is described with [Part].
-func (m *Member) Ready() (Ready, bool) { return m.prepare(nil) }
+func (m *member) Ready() (Ready, bool) { return m.prepare(nil) }
 
 // Advance is described with [Part].
-func (m *Member) Advance() Out { return m.advance() }
+func (m *member) Advance() Out { return m.advance() }
 
 // Object is described with [Part].
-func (m *Member) Object(string) io.WriterTo { return nil }
+func (m *member) Object(string) io.WriterTo { return nil }
 
 // Guard is described with [Part].
-func (m *Member) Guard() *Guard { return nil }
+func (m *member) Guard() *Guard { return nil }
 
 // Erase is described with [Part].
-func (m *Member) Erase() { m.of.Abandon() }
+func (m *member) Erase() { m.of.Abandon() }

@@ -15,11 +15,11 @@ import (
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// Part takes part in a job: a [Party] of pairwise sums, a [Sender] of one message a round, or a
-// [Member] of a committee. Each method takes one event and decides. The consequences come out in
-// two steps: Ready says whether there are any, and what has to be durable first; Advance, called
-// once that is durable, hands out what leaves. An event in between postpones them: Advance then
-// hands out nothing, and Ready says more.
+// Part takes part in a job: a party of pairwise sums, a party that sends one message a round, or a
+// member of a committee. Each method takes one event and decides. The consequences come out in two
+// steps: Ready says whether there are any, and what has to be durable first; Advance, called once
+// that is durable, hands out what leaves. An event in between postpones them: Advance then hands
+// out nothing, and Ready says more.
 //
 // A peer's mistake is a [Report], and changes nothing. An error is a mistake of the caller or a
 // fault of this machine, and ends the part; [ErrItem] alone is the peer's.
@@ -64,9 +64,9 @@ type Part interface {
 	Erase()
 }
 
-// PartSettings say what a part knows before it takes part, and of which kind it is: a [Member] with
-// Member, otherwise a [Sender] with Sums, otherwise a [Party]. job.Settled.Part makes them for a
-// party, and job.Settled.Member for a member.
+// PartSettings say what a part knows before it takes part, and of which kind it is: a member with
+// Member, otherwise a party that sends one message a round with Sums, otherwise one of pairwise
+// sums. job.Settled.Part makes them for a party, and job.Settled.Member for a member.
 type PartSettings struct {
 	Identity crypto.Signer // Ed25519, of the roster, or of the committee
 	Random   io.Reader     // nil: crypto/rand
@@ -136,7 +136,7 @@ func LoadPart(s PartSettings, key *keyexchange.SealKey, state []byte) (Part, err
 
 // pointer returns a part, or nil with an error.
 func pointer[P interface {
-	*Party | *Sender | *Member
+	*party | *sender | *member
 	Part
 }](p P, err error) (Part, error) {
 	if err != nil {
@@ -276,7 +276,7 @@ type Ready struct {
 type Out struct {
 	Send  []Message
 	Away  []Absence // rounds that this party is absent from: tell the coordinator
-	Offer uint64    // round that a [Sender] has a submission for: tell the coordinator; 0: none
+	Offer uint64    // round that a party has a submission for: tell the coordinator; 0: none
 	// Cancel says that what the program works on comes too late: the round, or the job, is over. The
 	// program should end; an answer of it is dropped.
 	Cancel bool

@@ -14,8 +14,8 @@ import (
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// Party is one party of a job whose sums are pairwise.
-type Party struct {
+// party is one party of a job whose sums are pairwise.
+type party struct {
 	common
 	series     *protocol.ClientSeries
 	guard      *Guard
@@ -26,26 +26,26 @@ type Party struct {
 	ready      *masking.Vector      // what leaves at its instant; nil: there is none, or nothing to do
 }
 
-var _ Part = (*Party)(nil)
+var _ Part = (*party)(nil)
 
 // newParty makes a party in no session yet. It fails with [ErrRound].
-func newParty(c PartSettings) (*Party, error) {
+func newParty(c PartSettings) (*party, error) {
 	guard, err := NewGuard(c.Limits, c.Spent)
 	if err != nil {
 		return nil, err
 	}
 	series := protocol.NewClientSeries(c.Label, c.Least, c.Identity, c.Random)
-	return &Party{common: begun(c), series: series, guard: guard}, nil
+	return &party{common: begun(c), series: series, guard: guard}, nil
 }
 
 // Guard is described with [Part].
-func (p *Party) Guard() *Guard {
+func (p *party) Guard() *Guard {
 	guard := *p.guard
 	return &guard
 }
 
 // Hello is described with [Part].
-func (p *Party) Hello() Hello {
+func (p *party) Hello() Hello {
 	out := Hello{Least: p.least(), Told: p.told}
 	for _, c := range p.series.Sessions() {
 		out.Sessions = append(out.Sessions, c.Number())
@@ -54,10 +54,10 @@ func (p *Party) Hello() Hello {
 }
 
 // least returns the least number of a session that the party may join.
-func (p *Party) least() uint64 { return max(p.config.Least, p.series.Least()) }
+func (p *party) least() uint64 { return max(p.config.Least, p.series.Least()) }
 
 // session returns the session of a number, nil if the party has no keys for it.
-func (p *Party) session(number uint64) *protocol.Client {
+func (p *party) session(number uint64) *protocol.Client {
 	for _, c := range p.series.Sessions() {
 		if c.Number() == number {
 			return c
@@ -67,7 +67,7 @@ func (p *Party) session(number uint64) *protocol.Client {
 }
 
 // last sends the last message of a session once more: who has had it refuses the copy.
-func (p *Party) last(c *protocol.Client) {
+func (p *party) last(c *protocol.Client) {
 	m := Message{Session: c.Number()}
 	if _, kept := c.Kept(); !kept {
 		m.Bytes = c.Output()
@@ -76,7 +76,7 @@ func (p *Party) last(c *protocol.Client) {
 }
 
 // Connected is described with [Part].
-func (p *Party) Connected() {
+func (p *party) Connected() {
 	p.shown = false
 	for _, c := range p.series.Sessions() {
 		p.last(c)
@@ -84,7 +84,7 @@ func (p *Party) Connected() {
 }
 
 // Receive is described with [Part].
-func (p *Party) Receive(in Item) error {
+func (p *party) Receive(in Item) error {
 	p.shown = false
 	switch in.Kind {
 	case Join:
@@ -99,7 +99,7 @@ func (p *Party) Receive(in Item) error {
 }
 
 // join takes the coordinator's proposal of a session, and makes keys for it.
-func (p *Party) join(number uint64) error {
+func (p *party) join(number uint64) error {
 	if c := p.session(number); c != nil {
 		p.last(c)
 		return nil
@@ -127,7 +127,7 @@ func (p *Party) join(number uint64) error {
 // assigns the message, 0 if the carrier does not say. The party trusts the carrier's number only in
 // two ways: it does not work on a round that its guard refuses, and it names the round in its
 // answer.
-func (p *Party) receive(message []byte, round uint64) error {
+func (p *party) receive(message []byte, round uint64) error {
 	c := p.series.Named(message)
 	if c == nil {
 		return nil // of a session that is over, or that this party never had
@@ -164,7 +164,7 @@ func (p *Party) receive(message []byte, round uint64) error {
 }
 
 // ask asks the program for a vector, unless the guard refuses the round.
-func (p *Party) ask(c *protocol.Client, round uint64) error {
+func (p *party) ask(c *protocol.Client, round uint64) error {
 	own, _ := c.Due()
 	if round != 0 {
 		if err := p.guard.Check(round); err != nil {
@@ -183,13 +183,13 @@ func (p *Party) ask(c *protocol.Client, round uint64) error {
 	return nil
 }
 
-func (p *Party) decline(session, round uint64, err error) {
+func (p *party) decline(session, round uint64, err error) {
 	p.report(Declined, session, round, err)
 	p.out.Away = append(p.out.Away, Absence{round, Guarded})
 }
 
 // Absent is described with [Part].
-func (p *Party) Absent(id AskID, round uint64, why error) {
+func (p *party) Absent(id AskID, round uint64, why error) {
 	p.answered(id)
 	if !p.waiting(id) {
 		return
@@ -200,13 +200,13 @@ func (p *Party) Absent(id AskID, round uint64, why error) {
 }
 
 // Finished is described with [Part]. Pairwise sums take no vectors of earlier rounds.
-func (p *Party) Finished(id AskID) {
+func (p *party) Finished(id AskID) {
 	p.answered(id)
 	p.report(Late, id.Session, id.Round, nil)
 }
 
 // waiting reports whether a round still waits for the answer to a question.
-func (p *Party) waiting(id AskID) bool {
+func (p *party) waiting(id AskID) bool {
 	c := p.series.Present()
 	if c == nil || c.Number() != id.Session {
 		return false
@@ -216,7 +216,7 @@ func (p *Party) waiting(id AskID) bool {
 }
 
 // Answer is described with [Part].
-func (p *Party) Answer(a Answer) error {
+func (p *party) Answer(a Answer) error {
 	p.shown = false
 	if p.config.After == 0 {
 		p.answered(a.ID)
@@ -232,7 +232,7 @@ func (p *Party) Answer(a Answer) error {
 }
 
 // submit counts, masks and sends what an answer fills in.
-func (p *Party) submit(a Answer) error {
+func (p *party) submit(a Answer) error {
 	if p.asked != nil && p.asked.Round != 0 && p.asked.Round != a.Round {
 		p.decline(a.ID.Session, a.Round, fmt.Errorf("%w: %d was announced, and the broadcast has %d",
 			ErrRound, p.asked.Round, a.Round))
@@ -279,10 +279,10 @@ func (p *Party) submit(a Answer) error {
 }
 
 // Ready is described with [Part].
-func (p *Party) Ready() (Ready, bool) { return p.prepare(p.waiting) }
+func (p *party) Ready() (Ready, bool) { return p.prepare(p.waiting) }
 
 // Advance is described with [Part].
-func (p *Party) Advance() Out {
+func (p *party) Advance() Out {
 	if p.shown {
 		p.fresh = false
 	}
@@ -290,7 +290,7 @@ func (p *Party) Advance() Out {
 }
 
 // Object is described with [Part].
-func (p *Party) Object(name string) io.WriterTo {
+func (p *party) Object(name string) io.WriterTo {
 	if name != SubmissionName || p.submission == nil {
 		return nil
 	}
@@ -308,7 +308,7 @@ type partyState struct {
 const partyFormat = 1
 
 // Save is described with [Part].
-func (p *Party) Save(key *keyexchange.SealKey) (out Saved, err error) {
+func (p *party) Save(key *keyexchange.SealKey) (out Saved, err error) {
 	series, err := p.series.Save(key)
 	if err != nil {
 		return out, err
@@ -327,7 +327,7 @@ func (p *Party) Save(key *keyexchange.SealKey) (out Saved, err error) {
 
 // loadParty restores the party that Save saved under key. It fails with [ErrState] and [ErrRound],
 // and with the errors of protocol.LoadClientSeries.
-func loadParty(c PartSettings, key *keyexchange.SealKey, state []byte) (*Party, error) {
+func loadParty(c PartSettings, key *keyexchange.SealKey, state []byte) (*party, error) {
 	var in partyState
 	if err := gob.NewDecoder(bytes.NewReader(state)).Decode(&in); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrState, err)
@@ -344,7 +344,7 @@ func loadParty(c PartSettings, key *keyexchange.SealKey, state []byte) (*Party, 
 	if err != nil {
 		return nil, err
 	}
-	p := &Party{common: common{config: c}, series: series, guard: guard, told: in.Told}
+	p := &party{common: common{config: c}, series: series, guard: guard, told: in.Told}
 	lower, err := guard.catchUp(c.Spent)
 	if err != nil {
 		return nil, err
@@ -357,4 +357,4 @@ func loadParty(c PartSettings, key *keyexchange.SealKey, state []byte) (*Party, 
 }
 
 // Erase is described with [Part].
-func (p *Party) Erase() { p.series.Erase() }
+func (p *party) Erase() { p.series.Erase() }

@@ -23,7 +23,7 @@ const (
 // word is not enough, nor that of as many as may collude. The rounds in between are spent, and
 // lost, since no model that is saved has their sums. They are not held against the job as lost in
 // a row. Since keys of the session that is saved were used in them, another session follows.
-func (s *Server) catchUp() (again bool, err error) {
+func (s *server) catchUp() (again bool, err error) {
 	if !s.counted && !s.behind || s.applying() {
 		return false, nil
 	}
@@ -53,11 +53,11 @@ func (s *Server) catchUp() (again bool, err error) {
 }
 
 // applying reports whether the program has been asked for the next model.
-func (s *Server) applying() bool { return s.present != nil && s.present.stage == Applying }
+func (s *server) applying() bool { return s.present != nil && s.present.stage == Applying }
 
 // begin begins a round among those whose material is in, if they are enough and the budget
 // lasts. They are charged, and nobody else.
-func (s *Server) begin() error {
+func (s *server) begin() error {
 	x, server := s.present, s.series.Present()
 	var fresh [32]byte
 	if _, err := io.ReadFull(s.random, fresh[:]); err != nil {
@@ -105,7 +105,7 @@ func (s *Server) begin() error {
 }
 
 // step ends one step of a round and begins the next. Parties get its messages by Pending.
-func (s *Server) step(next Stage) error {
+func (s *server) step(next Stage) error {
 	mute := s.mute()
 	err := s.series.Present().EndStep()
 	if tooFew(err) && mute {
@@ -123,7 +123,7 @@ func (s *Server) step(next Stage) error {
 
 // mute reports whether nobody has submitted in the open round though as many are here as a sum
 // takes. A server that was loaded within the round cannot tell.
-func (s *Server) mute() bool {
+func (s *server) mute() bool {
 	x := s.present
 	if x.stage != Submitting || x.asked == 0 {
 		return false
@@ -139,7 +139,7 @@ func (s *Server) mute() bool {
 }
 
 // total adds a round up, and asks for the next model.
-func (s *Server) total() {
+func (s *server) total() {
 	server := s.series.Present()
 	sum, err := server.SumVector()
 	s.learnFaults(s.present)
@@ -152,7 +152,7 @@ func (s *Server) total() {
 }
 
 // Applied is a method of [Lead].
-func (s *Server) Applied(now Time, round uint64, err error) {
+func (s *server) Applied(now Time, round uint64, err error) {
 	s.clock(now)
 	x := s.present
 	if x == nil || x.stage != Applying || round != s.round {
@@ -169,14 +169,14 @@ func (s *Server) Applied(now Time, round uint64, err error) {
 }
 
 // lose ends a round without a sum.
-func (s *Server) lose(why error) {
+func (s *server) lose(why error) {
 	s.sum = nil
 	s.loses(s.present.number, why)
 	s.enter(s.present, Resting)
 }
 
 // end ends the job.
-func (s *Server) end(why string) {
+func (s *server) end(why string) {
 	s.sum, s.present, s.forming = nil, nil, nil
 	s.series = protocol.NewServerSeries(s.config.Label, s.series.Least())
 	s.ends(why)
@@ -212,7 +212,7 @@ type Status struct {
 }
 
 // Status is a method of [Lead].
-func (s *Server) Status() Status {
+func (s *server) Status() Status {
 	out := s.status()
 	x := s.present
 	if f := s.forming; f != nil {

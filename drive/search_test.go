@@ -9,14 +9,9 @@ import (
 	"time"
 )
 
-// search visits every job that can come of one.
+// search is a search of every job that can come of one.
 type search struct {
 	*testing.T
-	choices func(n *node) []choice
-	shape   func(n *node) shape
-	check   func(n *node) // fails where something happened that may not
-	finish  func(n *node) // checks a job in which nothing happens any more
-
 	begun time.Time
 	seen  map[shape]*visited
 	path  []string
@@ -71,48 +66,48 @@ func (s *search) must(err error) {
 }
 
 // visit visits a job and all that follow.
-func (s *search) visit(n *node) shape {
-	key := s.shape(n)
-	if was := s.seen[key]; was != nil {
+func (e *explorer) visit(n *node) shape {
+	key := e.shape(n)
+	if was := e.seen[key]; was != nil {
 		if was.open {
-			s.fail("it goes round in circles")
+			e.fail("it goes round in circles")
 		}
 		// Now and then, what follows is compared: a shape that leaves out what matters shows.
-		if s.hits++; s.hits%100 == 0 {
-			s.again++
-			if s.follow(n, s.shape) != was.next {
-				s.fail("what follows is not what followed from the same shape")
+		if e.hits++; e.hits%100 == 0 {
+			e.again++
+			if e.follow(n, e.shape) != was.next {
+				e.fail("what follows is not what followed from the same shape")
 			}
 		}
 		return key
 	}
-	if len(s.path) > 2000 {
-		s.fail("it does not end")
+	if len(e.path) > 2000 {
+		e.fail("it does not end")
 	}
 	now := &visited{open: true}
-	s.seen[key] = now
-	now.next = s.follow(n, s.visit)
+	e.seen[key] = now
+	now.next = e.follow(n, e.visit)
 	now.open = false
 	return key
 }
 
 // follow does something with all jobs that follow at once, and returns a digest of their shapes.
-func (s *search) follow(n *node, do func(next *node) shape) shape {
-	choices := s.choices(n)
+func (e *explorer) follow(n *node, do func(next *node) shape) shape {
+	choices := e.choices(n)
 	if len(choices) == 0 {
-		s.finish(n)
+		e.finish(n)
 	}
 	var shapes []string
 	for _, c := range choices {
 		next := *n
 		next.seats = slices.Clone(n.seats)
-		s.path = append(s.path, c.name)
-		s.edges++
+		e.path = append(e.path, c.name)
+		e.edges++
 		c.do(&next)
-		s.check(&next)
+		e.check(&next)
 		key := do(&next)
 		shapes = append(shapes, string(key[:]))
-		s.path = s.path[:len(s.path)-1]
+		e.path = e.path[:len(e.path)-1]
 	}
 	slices.Sort(shapes)
 	return shapeOf("", shapes)

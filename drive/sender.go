@@ -13,9 +13,9 @@ import (
 	"github.com/hushsum/hushsum/oneshot"
 )
 
-// Sender is one party of a job with a committee: it sends one message a round, once there is room
+// sender is one party of a job with a committee: it sends one message a round, once there is room
 // for it.
-type Sender struct {
+type sender struct {
 	common
 	of      *oneshot.Party
 	guard   *Guard
@@ -25,11 +25,11 @@ type Sender struct {
 	made    uint64 // round of the vector that the program has ready; 0: none
 }
 
-var _ Part = (*Sender)(nil)
+var _ Part = (*sender)(nil)
 
 // newSender makes a party that has submitted in no round. It fails with [ErrRound], and with
 // oneshot.ErrConfig and oneshot.ErrIdentity.
-func newSender(c PartSettings) (*Sender, error) {
+func newSender(c PartSettings) (*sender, error) {
 	of, err := oneshot.NewParty(c.Sums, c.Identity, c.Random)
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func newSender(c PartSettings) (*Sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Sender{common: begun(c), of: of, guard: guard}, nil
+	return &sender{common: begun(c), of: of, guard: guard}, nil
 }
 
 // senderState is the saved form of a sender.
@@ -51,7 +51,7 @@ type senderState struct {
 const senderFormat = 1
 
 // Save is described with [Part].
-func (s *Sender) Save(key *keyexchange.SealKey) (out Saved, err error) {
+func (s *sender) Save(key *keyexchange.SealKey) (out Saved, err error) {
 	party, err := s.of.Save(key)
 	if err != nil {
 		return out, err
@@ -62,7 +62,7 @@ func (s *Sender) Save(key *keyexchange.SealKey) (out Saved, err error) {
 
 // loadSender restores the sender that Save saved under key. It fails with [ErrState], with
 // [ErrRound], and with the errors of oneshot.LoadParty.
-func loadSender(c PartSettings, key *keyexchange.SealKey, state []byte) (*Sender, error) {
+func loadSender(c PartSettings, key *keyexchange.SealKey, state []byte) (*sender, error) {
 	var in senderState
 	if err := gob.NewDecoder(bytes.NewReader(state)).Decode(&in); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrState, err)
@@ -78,7 +78,7 @@ func loadSender(c PartSettings, key *keyexchange.SealKey, state []byte) (*Sender
 	if err != nil {
 		return nil, err
 	}
-	s := &Sender{common: common{config: c}, of: of, guard: guard}
+	s := &sender{common: common{config: c}, of: of, guard: guard}
 	lower, err := guard.catchUp(c.Spent)
 	if err != nil {
 		return nil, err
@@ -91,16 +91,16 @@ func loadSender(c PartSettings, key *keyexchange.SealKey, state []byte) (*Sender
 }
 
 // Guard is described with [Part].
-func (s *Sender) Guard() *Guard {
+func (s *sender) Guard() *Guard {
 	guard := *s.guard
 	return &guard
 }
 
 // Hello is described with [Part]. Told is the last round in which the party has submitted.
-func (s *Sender) Hello() Hello { return Hello{Least: s.of.Round() + 1, Told: s.of.Round()} }
+func (s *sender) Hello() Hello { return Hello{Least: s.of.Round() + 1, Told: s.of.Round()} }
 
 // Connected is described with [Part].
-func (s *Sender) Connected() {
+func (s *sender) Connected() {
 	s.shown = false
 	if s.of.Output() != nil {
 		s.out.Offer = s.of.Round()
@@ -108,7 +108,7 @@ func (s *Sender) Connected() {
 }
 
 // Receive is described with [Part].
-func (s *Sender) Receive(in Item) error {
+func (s *sender) Receive(in Item) error {
 	s.shown = false
 	switch in.Kind {
 	case Carry:
@@ -125,7 +125,7 @@ func (s *Sender) Receive(in Item) error {
 
 // open takes the opening of a round. It asks the program for a vector, unless the guard
 // refuses the round.
-func (s *Sender) open(message []byte) {
+func (s *sender) open(message []byte) {
 	h, _, err := wire.ParseHeader(message)
 	switch {
 	case err != nil:
@@ -153,7 +153,7 @@ func (s *Sender) open(message []byte) {
 }
 
 // Absent is described with [Part].
-func (s *Sender) Absent(id AskID, _ uint64, why error) {
+func (s *sender) Absent(id AskID, _ uint64, why error) {
 	s.answered(id)
 	if !s.waiting(id) {
 		return
@@ -169,11 +169,11 @@ func (s *Sender) Absent(id AskID, _ uint64, why error) {
 }
 
 // waiting reports whether a question is the last, and has not been answered.
-func (s *Sender) waiting(id AskID) bool { return s.asked != nil && s.asked.ID == id }
+func (s *sender) waiting(id AskID) bool { return s.asked != nil && s.asked.ID == id }
 
 // Answer is described with [Part]. A party whose sums take vectors made from earlier broadcasts
 // says with Finished that it has one; an answer before there is room says only why there is none.
-func (s *Sender) Answer(a Answer) error {
+func (s *sender) Answer(a Answer) error {
 	s.answered(a.ID)
 	early := s.stale() && a.ID.Made == 0
 	switch {
@@ -191,10 +191,10 @@ func (s *Sender) Answer(a Answer) error {
 }
 
 // Instant is described with [Part]. One-message sums have no instants.
-func (s *Sender) Instant(a Answer) error { return s.Answer(a) }
+func (s *sender) Instant(a Answer) error { return s.Answer(a) }
 
 // submit makes the message of an answer, or of zeros where there is no vector.
-func (s *Sender) submit(a Answer) error {
+func (s *sender) submit(a Answer) error {
 	id, layout := a.ID, s.config.Layout
 	if layout == nil {
 		layout = masking.Layout{{Length: s.config.Sums.Length, Bits: 64}}
@@ -254,7 +254,7 @@ func (s *Sender) submit(a Answer) error {
 }
 
 // upload has the submission of a round sent, if the party's last submission is of that round.
-func (s *Sender) upload(round uint64) {
+func (s *sender) upload(round uint64) {
 	switch {
 	case round == s.of.Round() && s.of.Output() != nil:
 		s.send()
@@ -264,22 +264,22 @@ func (s *Sender) upload(round uint64) {
 }
 
 // ask asks the program for a vector that it made in a round, or to make one.
-func (s *Sender) ask(made uint64) {
+func (s *sender) ask(made uint64) {
 	s.asked = &Ask{ID: AskID{Round: s.round, Made: made}, Round: s.round}
 	s.out.Ask = s.asked
 }
 
 // send sends the last submission, once.
-func (s *Sender) send() { s.out.Send = []Message{{Bytes: s.of.Output()}} }
+func (s *sender) send() { s.out.Send = []Message{{Bytes: s.of.Output()}} }
 
 // Ready is described with [Part].
-func (s *Sender) Ready() (Ready, bool) { return s.prepare(s.waiting) }
+func (s *sender) Ready() (Ready, bool) { return s.prepare(s.waiting) }
 
 // Advance is described with [Part].
-func (s *Sender) Advance() Out { return s.advance() }
+func (s *sender) Advance() Out { return s.advance() }
 
 // Object is described with [Part]: a sender's submission is short, and in its state.
-func (s *Sender) Object(string) io.WriterTo { return nil }
+func (s *sender) Object(string) io.WriterTo { return nil }
 
 // Erase is described with [Part]: a sender keeps no keys between two calls.
-func (s *Sender) Erase() {}
+func (s *sender) Erase() {}

@@ -88,8 +88,8 @@ type session struct {
 	waiting
 }
 
-// Server leads a job whose sums are pairwise, in sessions.
-type Server struct {
+// server leads a job whose sums are pairwise, in sessions.
+type server struct {
 	course
 	room
 	roster *keyexchange.Roster
@@ -163,19 +163,19 @@ var (
 )
 
 // start makes the series of a job that begins.
-func (s *Server) start() {
+func (s *server) start() {
 	s.series = protocol.NewServerSeries(s.config.Label, 1)
 	s.expect(s.now, s.learned.back(&s.config))
 	s.arm(s.least(s.config.Session(1)))
 }
 
-func newServer(c Settings, now Time) (*Server, error) {
+func newServer(c Settings, now Time) (*server, error) {
 	first := c.Session(1)
 	recovery, err := first.EffectiveRecovery()
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{
+	s := &server{
 		course:   newCourse(c, first.Roster, now),
 		roster:   first.Roster,
 		recovers: recovery != nil,
@@ -189,10 +189,10 @@ func newServer(c Settings, now Time) (*Server, error) {
 }
 
 // sessions returns the present session and the forming one, either of which may be nil.
-func (s *Server) sessions() [2]*session { return [2]*session{s.present, s.forming} }
+func (s *server) sessions() [2]*session { return [2]*session{s.present, s.forming} }
 
 // machine returns the state machine of a session.
-func (s *Server) machine(x *session) *protocol.Server {
+func (s *server) machine(x *session) *protocol.Server {
 	if x == s.present {
 		return s.series.Present()
 	}
@@ -200,12 +200,12 @@ func (s *Server) machine(x *session) *protocol.Server {
 }
 
 // holds reports whether a party is here and has keys for a session.
-func (s *Server) holds(party int, x *session) bool {
+func (s *server) holds(party int, x *session) bool {
 	return s.peers[party].here && slices.Contains(s.peers[party].sessions, x.number)
 }
 
 // enter begins a stage of a session. Its time counts from [Lead.Advance] on.
-func (s *Server) enter(x *session, stage Stage) {
+func (s *server) enter(x *session, stage Stage) {
 	s.room.use(&x.waiting, x.stage, &s.faults, turn{s, x})
 	s.tellShort(&s.room, &s.faults, x.stage, s.config.Colluders, Notice{Session: x.number})
 	x.stage, x.waiting = stage, waiting{fresh: true}

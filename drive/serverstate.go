@@ -48,7 +48,7 @@ type Recorded struct {
 }
 
 // Save is a method of [Lead]. A long sum of the open round is an object.
-func (s *Server) Save(key *keyexchange.SealKey) (saved Saved, err error) {
+func (s *server) Save(key *keyexchange.SealKey) (saved Saved, err error) {
 	job := Recorded{
 		Round: s.round, Lost: s.lost, InRow: s.inRow, Fresh: s.fresh, Begun: s.begun,
 		Paused: s.paused, Ended: s.ended, Counts: s.counts,
@@ -102,7 +102,7 @@ func (out *serverState) keep(sum *masking.Vector, apart bool) (io.WriterTo, erro
 }
 
 // sumName names the long sum that is saved.
-func (s *Server) sumName() string {
+func (s *server) sumName() string {
 	if s.sum != nil {
 		return fmt.Sprint("applied", s.round)
 	}
@@ -112,7 +112,7 @@ func (s *Server) sumName() string {
 // readServer restores the server that Save saved.
 func readServer(
 	c Settings, key *keyexchange.SealKey, now Time, state []byte,
-) (s *Server, err error) {
+) (s *server, err error) {
 	var in serverState
 	if err := gob.NewDecoder(bytes.NewReader(state)).Decode(&in); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrState, err)
@@ -130,7 +130,7 @@ func readServer(
 // read makes a server of its state, and of the sum that was saved apart, nil if there was none.
 func (out *serverState) read(
 	c Settings, key *keyexchange.SealKey, now Time, sum io.Reader,
-) (*Server, error) {
+) (*server, error) {
 	if out.Format != serverFormat {
 		return nil, fmt.Errorf("%w: it is of format %d, want %d", ErrState, out.Format, serverFormat)
 	}
@@ -160,7 +160,7 @@ func (out *serverState) read(
 }
 
 // readSum reads the sum of the round that is applied, and asks for the next model again.
-func (s *Server) readSum(in *serverState, apart io.Reader) error {
+func (s *server) readSum(in *serverState, apart io.Reader) error {
 	if in.Digest == nil {
 		apart = bytes.NewReader(in.Sum)
 	}
@@ -195,7 +195,7 @@ func ResumeServer(
 
 func resumeServer(
 	c Settings, now Time, r Recorded, series *protocol.ServerSeries,
-) (*Server, error) {
+) (*server, error) {
 	s, err := newServer(c, now)
 	if err != nil {
 		return nil, err

@@ -6,15 +6,15 @@ import "slices"
 
 // turn is a session's step, as it waits for parties.
 type turn struct {
-	*Server
+	*server
 	x *session
 }
 
 // mark finds out anew whom a session waits for, and who has let the step pass.
-func (s *Server) mark(x *session) { s.markAll(&x.waiting, s.now, turn{s, x}) }
+func (s *server) mark(x *session) { s.markAll(&x.waiting, s.now, turn{s, x}) }
 
 // touch finds out anew whether sessions wait for a party.
-func (s *Server) touch(party int) {
+func (s *server) touch(party int) {
 	for _, x := range s.sessions() {
 		if x != nil {
 			x.stuck = false
@@ -24,7 +24,7 @@ func (s *Server) touch(party int) {
 }
 
 func (t turn) awaits(party int) bool {
-	s, x := t.Server, t.x
+	s, x := t.server, t.x
 	switch {
 	case x.stage == Resting || x.stage == Applying || !s.machine(x).Awaits(party),
 		s.faults.excluded(party):
@@ -43,7 +43,7 @@ func (t turn) passed(party int) bool {
 
 // mayJoin reports whether a party may announce keys for a session, and is willing to, as far as
 // is known.
-func (s *Server) mayJoin(party int, x *session) bool {
+func (s *server) mayJoin(party int, x *session) bool {
 	p := &s.peers[party]
 	return !s.faults.excluded(party) &&
 		(p.least <= x.number || slices.Contains(p.sessions, x.number))
@@ -75,7 +75,7 @@ func (c *Settings) spare(work bool) Time {
 // stall notes that a party which is here has let a step pass. One that is at work for the round
 // that is open cannot answer another session.
 func (t turn) stall(party int) {
-	s, x, p := t.Server, t.x, t.present
+	s, x, p := t.server, t.x, t.present
 	if x != p && p != nil && p.stage == Submitting && s.machine(p).Awaits(party) {
 		return
 	}
@@ -88,7 +88,7 @@ func (t turn) stall(party int) {
 }
 
 // Until is a method of [Lead].
-func (s *Server) Until() (latest Time) {
+func (s *server) Until() (latest Time) {
 	for _, x := range s.sessions() {
 		if x != nil {
 			latest = max(latest, s.room.until(&x.waiting, s.now, turn{s, x}))
@@ -98,7 +98,7 @@ func (s *Server) Until() (latest Time) {
 }
 
 // over reports whether a step need not wait any longer.
-func (s *Server) over(x *session) bool {
+func (s *server) over(x *session) bool {
 	over, tell := s.room.over(&x.waiting, s.now, turn{s, x})
 	if tell {
 		s.notices = append(s.notices, Notice{Kind: Awaited, Session: x.number, Round: s.round,
@@ -119,12 +119,12 @@ func (t turn) share() Time {
 }
 
 func (t turn) enough() (is, soon bool) {
-	is = t.Server.enough(t.x)
+	is = t.server.enough(t.x)
 	return is, is && t.x.stage >= Submitting
 }
 
 // enough reports whether a step succeeds with those who have answered.
-func (s *Server) enough(x *session) bool {
+func (s *server) enough(x *session) bool {
 	switch {
 	case x.stage == Preparing:
 		return len(s.machine(x).Holders())-x.awaited >= x.least
@@ -135,7 +135,7 @@ func (s *Server) enough(x *session) bool {
 }
 
 // wakeFor returns when a session's step may be over.
-func (s *Server) wakeFor(x *session) Time {
+func (s *server) wakeFor(x *session) Time {
 	if x.stage == Resting || x.stage == Applying {
 		return Never
 	}
@@ -143,7 +143,7 @@ func (s *Server) wakeFor(x *session) Time {
 }
 
 // sweepAway counts those as gone who have not been heard of for long enough.
-func (s *Server) sweepAway() {
+func (s *server) sweepAway() {
 	s.room.sweepAway(s.now, s.leave, func(party int) {
 		s.fade(party)
 		s.touch(party)

@@ -12,13 +12,13 @@ import (
 var nouns = []struct{ noun, means, folders string }{
 	{"Config", "what the sides of a protocol agree on before they begin",
 		"oblivious oneshot protocol"},
-	{"Member", "one of the committee: of its process, of its decisions, of its protocol",
-		". drive oneshot service/party"},
+	{"Member", "one of the committee: of its process, of its protocol",
+		". oneshot service/party"},
 	{"Options", "what one side may choose for itself",
 		"attacks drive/jobtest host service/door service/node service/page service/runner simulation " +
 			"simulation/crowd training"},
-	{"Party", "one whose vectors are summed: of its process, of its decisions, of its protocol",
-		"drive drive/jobtest oneshot protocol service/party"},
+	{"Party", "one whose vectors are summed: of its process, of its protocol",
+		"drive/jobtest oneshot protocol service/party"},
 	{"Round", "one round of a job: what it gave; what it spends", "accounting job"},
 }
 

@@ -38,8 +38,7 @@ var kept = []struct{ why, names string }{
 	{"what a session will take, to plan one",
 		"simulation/cost.Measure"},
 	{"read by the package's own tests, from outside of it",
-		"drive.Committee drive.Sender drive.Server " +
-			"service/door.OpenAPI service/door.Routes service/page.OpenAPI service/page.Refusals " +
+		"service/door.OpenAPI service/door.Routes service/page.OpenAPI service/page.Refusals " +
 			"service/page.Routes service/tensor.ParseNPZ"},
 }
 
