@@ -18,8 +18,8 @@ import (
 
 // This file serves the whole audit log of a federation, page by page.
 
-// ErrParameter: a parameter of a request's address is unknown, given twice, or has no such value.
-var ErrParameter = errors.New("page: the parameters of the address are invalid")
+// ErrAddress: a parameter of a request's address is unknown, given twice, or has no such value.
+var ErrAddress = errors.New("page: the parameters of the address are invalid")
 
 // AuditPage is a page of a federation's audit log.
 type AuditPage struct {
@@ -42,23 +42,23 @@ const (
 	mostLogged = 10_000
 )
 
-// auditQuery is what a request asks of an audit log.
+// auditQuery holds what a request asks of an audit log.
 type auditQuery struct {
 	from, limit int
 	kind        string // empty: all lines
 	csv         bool
 }
 
-// parseAudit reads the parameters of a request for an audit log. It fails with [ErrParameter].
+// parseAudit reads the parameters of a request for an audit log. It fails with [ErrAddress].
 func parseAudit(r *http.Request) (q auditQuery, err error) {
 	q = auditQuery{from: 1, limit: usualLines, csv: prefersCSV(r.Header.Get("Accept"))}
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return q, fmt.Errorf("%w: they cannot be read as name=value&name=value", ErrParameter)
+		return q, fmt.Errorf("%w: they cannot be read as name=value&name=value", ErrAddress)
 	}
 	number := func(name, value string, most int) (n int, err error) {
 		if n, err = strconv.Atoi(value); err != nil || n < 1 || n > most || strconv.Itoa(n) != value {
-			err = fmt.Errorf("%w: %s=%.20s; use a whole number from 1 to %d", ErrParameter, name, value,
+			err = fmt.Errorf("%w: %s=%.20s; use a whole number from 1 to %d", ErrAddress, name, value,
 				most)
 		}
 		return n, err
@@ -66,7 +66,7 @@ func parseAudit(r *http.Request) (q auditQuery, err error) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		list := values[name]
 		if len(list) > 1 {
-			return q, fmt.Errorf("%w: %.20s is given %d times; give it once", ErrParameter, name, len(list))
+			return q, fmt.Errorf("%w: %.20s is given %d times; give it once", ErrAddress, name, len(list))
 		}
 		value := list[0]
 		switch name {
@@ -76,15 +76,15 @@ func parseAudit(r *http.Request) (q auditQuery, err error) {
 			q.limit, err = number(name, value, mostLogged)
 		case "kind":
 			if q.kind = value; !slices.Contains(record.Kinds, value) {
-				err = fmt.Errorf("%w: kind=%.20s; use one of %s", ErrParameter, value,
+				err = fmt.Errorf("%w: kind=%.20s; use one of %s", ErrAddress, value,
 					strings.Join(record.Kinds, ", "))
 			}
 		case "format":
 			if q.csv = value == "csv"; !q.csv && value != "json" {
-				err = fmt.Errorf("%w: format=%.20s; use json or csv", ErrParameter, value)
+				err = fmt.Errorf("%w: format=%.20s; use json or csv", ErrAddress, value)
 			}
 		default:
-			err = fmt.Errorf("%w: there is no %.20q; use from, limit, kind and format", ErrParameter, name)
+			err = fmt.Errorf("%w: there is no %.20q; use from, limit, kind and format", ErrAddress, name)
 		}
 		if err != nil {
 			return q, err

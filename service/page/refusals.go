@@ -96,7 +96,7 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 		{errStranger, "stranger"},
 		{errOversized, "oversized"},
 		{errBroken, "query"},
-		{ErrParameter, "parameters"},
+		{ErrAddress, "parameters"},
 		{record.ErrNone, "unknown"},
 		{runner.ErrParty, "unknown"},
 		{federation.ErrAsks, "route"},

@@ -37,24 +37,23 @@ const (
 	EventUnreadable = "unreadable"
 )
 
-// Kinds of lines. An order is what operators order, and what happens without them to the same
-// effect, as when a federation ends with its last round; an incident is what nobody should have to
-// see.
+// Kinds of lines. Orders include what happens without an operator to the same effect, as when a
+// federation ends with its last round. Incidents are faults and frauds.
 const (
 	KindOrder    = "order"
 	KindRound    = "round"
-	KindSession  = "session"
+	kindSession  = "session"
 	KindIncident = "incident"
 )
 
 // Kinds lists the kinds of lines.
-var Kinds = []string{KindOrder, KindRound, KindSession, KindIncident}
+var Kinds = []string{KindOrder, KindRound, kindSession, KindIncident}
 
 var kinds = map[string]string{
 	EventCreated: KindOrder, eventRestored: KindOrder, "paused": KindOrder, "resumed": KindOrder,
 	"left out": KindOrder, "readmitted": KindOrder, "ended": KindOrder,
 	"begun": KindRound, "summed": KindRound, "lost": KindRound,
-	"a session forms": KindSession, "a session took over": KindSession,
+	"a session forms": kindSession, "a session took over": kindSession,
 	"set back": KindIncident, "damaged": KindIncident, "healed": KindIncident, "lied": KindIncident,
 	EventUnreadable: KindIncident,
 }

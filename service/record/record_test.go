@@ -255,7 +255,8 @@ func TestDefinitions(t *testing.T) {
 	}
 	group.Wait()
 	look("behind 300 lines of another")
-	if lines, err := r.LastLines(ctx, strings.Repeat("00", 32), 2000); err != nil || len(lines) != 300 {
+	lines, err := r.LastLines(ctx, strings.Repeat("00", 32), 2000)
+	if err != nil || len(lines) != 300 {
 		t.Errorf("%d lines, %v", len(lines), err)
 	}
 }

@@ -107,7 +107,8 @@ func TestFederationAudit(t *testing.T) {
 		{"federation show a --csv", "are for audit"},
 		{"federation list --orders", "are for audit"},
 	} {
-		if code, text := says(t, strings.Fields(c.args)...); code != 2 || !strings.Contains(text, c.says) {
+		code, text := says(t, strings.Fields(c.args)...)
+		if code != 2 || !strings.Contains(text, c.says) {
 			t.Errorf("%s: %d %s", c.args, code, text)
 		}
 	}
