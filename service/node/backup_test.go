@@ -103,7 +103,7 @@ func (b *backedUp) goOn(nodes ...*node.Node) {
 		t.Errorf("epsilon %v of %d rounds, want %v, %v", epsilonOf(s), backupRounds,
 			spent, err)
 	}
-	lines, err := nodes[0].AuditLog(ctx, b.fed.ID)
+	lines, err := nodes[0].LastLines(ctx, b.fed.ID, 200)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +365,7 @@ func missingState(t *testing.T, b *small, members int) {
 	stop = start()
 	b.await("later rounds", func(now *runner.Status) bool { return now.Round > s.Round+3 })
 	stop()
-	lines, err := b.node.AuditLog(context.Background(), b.fed.ID)
+	lines, err := b.node.LastLines(context.Background(), b.fed.ID, 200)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -228,12 +228,21 @@ func (n *Node) Model(ctx context.Context, id string) ([]byte, error) {
 // Known returns a federation as it was declared.
 func (n *Node) Known(id string) (door.Known, bool) { return (*federations)(n).Find(id) }
 
-// AuditLog returns the last lines of a federation's audit log.
-func (n *Node) AuditLog(ctx context.Context, id string) ([]record.Line, error) {
+// AuditLog reads a federation's audit log, as [record.Records.AuditLog] does.
+func (n *Node) AuditLog(ctx context.Context, id string, from int, each func(record.Line) bool,
+) (record.Log, error) {
+	if _, found := (*federations)(n).Find(id); !found {
+		return record.Log{}, record.ErrNone
+	}
+	return n.records.AuditLog(ctx, id, from, each)
+}
+
+// LastLines reads the last lines of a federation's audit log, at most a given number.
+func (n *Node) LastLines(ctx context.Context, id string, most int) ([]record.Line, error) {
 	if _, found := (*federations)(n).Find(id); !found {
 		return nil, record.ErrNone
 	}
-	return n.records.AuditLog(ctx, id, 200)
+	return n.records.LastLines(ctx, id, most)
 }
 
 // Declare declares a federation at an operator's order, and returns its identifier.

@@ -42,7 +42,9 @@ type Federations interface {
 	// Plan computes what the queries of a job's text would cost and give in a federation that
 	// continues the given one.
 	Plan(ctx context.Context, id string, text []byte) (*Planned, error)
-	AuditLog(ctx context.Context, id string) ([]record.Line, error)
+	// AuditLog and LastLines read an audit log as those of [record.Records] do.
+	AuditLog(ctx context.Context, id string, from int, each func(record.Line) bool) (record.Log, error)
+	LastLines(ctx context.Context, id string, most int) ([]record.Line, error)
 	Declare(ctx context.Context, who string, files federation.Files) (id string, err error)
 	// WriteBackup and Rewrite have the node read its file of seal keys first, and fail with [ErrKeys]
 	// if it cannot.
@@ -169,7 +171,7 @@ func New(o Options) http.Handler {
 		"GET /v1/federations":                     s.read(s.listJSON),
 		"POST /v1/federations":                    s.operate(s.declare),
 		"GET /v1/federations/{id}":                s.read(s.statusJSON),
-		"GET /v1/federations/{id}/audit":          s.read(s.auditJSON),
+		"GET /v1/federations/{id}/audit":          s.read(s.audit),
 		"GET /v1/federations/{id}/after":          s.read(s.afterJSON),
 		"GET /v1/federations/{id}/answers":        s.read(s.answersJSON),
 		"POST /v1/federations/{id}/plan":          s.operate(s.planJSON),

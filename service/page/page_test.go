@@ -105,6 +105,7 @@ func TestOpenAPI(t *testing.T) {
 		"Past":      runner.Past{},
 		"Metric":    job.Metric{},
 		"Line":      record.Line{},
+		"AuditPage": page.AuditPage{},
 	} {
 		document.Fields(t, name, sent)
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/hushsum/hushsum/internal/strict"
 	"github.com/hushsum/hushsum/service/door"
 	"github.com/hushsum/hushsum/service/federation"
-	"github.com/hushsum/hushsum/service/record"
 	"github.com/hushsum/hushsum/service/runner"
 )
 
@@ -56,18 +55,6 @@ func (s *site) statusJSON(w http.ResponseWriter, r *http.Request) {
 
 // etag returns the number of decisions as an ETag, for If-Match.
 func etag(s *runner.Status) string { return fmt.Sprintf("%q", strconv.FormatUint(s.Decisions, 10)) }
-
-func (s *site) auditJSON(w http.ResponseWriter, r *http.Request) {
-	lines, err := s.Federations.AuditLog(r.Context(), r.PathValue("id"))
-	if err != nil {
-		fail(w, r, err)
-		return
-	}
-	if lines == nil {
-		lines = []record.Line{}
-	}
-	answer(w, lines)
-}
 
 func (s *site) afterJSON(w http.ResponseWriter, r *http.Request) {
 	files, err := s.Federations.After(r.Context(), r.PathValue("id"))

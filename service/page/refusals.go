@@ -17,7 +17,8 @@ import (
 
 // refusals are the kinds of problems, each with its status and title.
 var refusals = map[string]exchange.Refusal{
-	"query": {Status: http.StatusBadRequest, Title: "The body cannot be read"},
+	"query":      {Status: http.StatusBadRequest, Title: "The body cannot be read"},
+	"parameters": {Status: http.StatusBadRequest, Title: "The parameters of the address are invalid"},
 	"token": {Status: http.StatusUnauthorized, Title: "The request does not come from an " +
 		"operator"},
 	"unsigned":   {Status: http.StatusUnauthorized, Title: "The request is not signed as required"},
@@ -95,6 +96,7 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 		{errStranger, "stranger"},
 		{errOversized, "oversized"},
 		{errBroken, "query"},
+		{ErrAddress, "parameters"},
 		{record.ErrNone, "unknown"},
 		{runner.ErrParty, "unknown"},
 		{federation.ErrAsks, "route"},

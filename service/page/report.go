@@ -3,10 +3,12 @@ package page
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/numbers"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/door"
 	"github.com/hushsum/hushsum/service/record"
@@ -18,19 +20,14 @@ import (
 // report holds the text and figures of a report.
 type report struct {
 	*runner.Status
-	When        time.Time
-	First, Last *time.Time // rounds of the history began
-	Forgotten   bool       // earlier rounds are not in the history
-	Fewest      int        // parties in a sum of the history; 0: there is none
-	Most        int
-	Meaning     []string
-	Parties     []reported
-	Committee   []reported
-	Events      []record.Line
-	Lines       int // of the audit log that were looked at
-	Unread      string
-	Digests     []digest
-	Signer      string // operator's key, of a succession
+	When      time.Time
+	Meaning   []string
+	Parties   []reported
+	Committee []reported
+	Log       tally
+	Unread    error // why the audit log was not read to its end
+	Digests   []digest
+	Signer    string // operator's key, of a succession
 }
 
 // reported is a party or a member.
@@ -56,27 +53,11 @@ func rosterOf(roster *keyexchange.Roster, states []runner.PartyStatus) (out []re
 	return out
 }
 
-// ordered lists the events of the audit log that people order, or should know of.
-var ordered = []string{"created", "paused", "resumed", "left out", "readmitted", "ended",
-	"set back", "restored"}
-
 // newReport makes the report on a federation.
 func newReport(status *runner.Status, known door.Known) *report {
 	f := known.Federation
 	out := &report{Status: status, When: time.Now(), Meaning: f.Meaning(),
 		Parties: rosterOf(f.Settled.Roster(), status.Parties)}
-	if h := status.History; len(h) > 0 {
-		out.First, out.Last, out.Forgotten = &h[0].Began, &h[len(h)-1].Began, h[0].Round > 1
-	}
-	for _, p := range status.History {
-		if p.Parties == 0 {
-			continue
-		}
-		if out.Fewest == 0 || p.Parties < out.Fewest {
-			out.Fewest = p.Parties
-		}
-		out.Most = max(out.Most, p.Parties)
-	}
 	add := func(of, value string) {
 		if value != "" {
 			out.Digests = append(out.Digests, digest{of, value})
@@ -112,6 +93,48 @@ func newReport(status *runner.Status, known door.Known) *report {
 	return out
 }
 
+// Made says of which lines of the audit log the report was made, and what it lacks.
+func (r *report) Made() (list []string) {
+	const day = "2006-01-02 15:04:05"
+	say := func(format string, a ...any) { list = append(list, fmt.Sprintf(format, a...)) }
+	l := &r.Log
+	between := ""
+	if !l.First.IsZero() {
+		between = fmt.Sprintf(", from %s to %s UTC", l.First.UTC().Format(day), l.Last.UTC().Format(day))
+	}
+	lines := numbers.Plural(l.Read, "line")
+	switch {
+	case r.Unread != nil && l.Read == 0:
+		say("The audit log cannot be read: %v. Orders, rounds and causes are missing here.", r.Unread)
+		return list
+	case r.Unread != nil:
+		say("Made of the first %s of the audit log%s. The rest could not be read, and is missing here: "+
+			"%v.", lines, between, r.Unread)
+	case l.Read == 0:
+		say("The audit log has no line.")
+	default:
+		say("Made of the whole audit log: %s%s.", lines, between)
+	}
+	if l.Missing > 0 {
+		say("The log is cut: it counts %s more, which cannot be read.", numbers.Plural(l.Missing, "line"))
+	}
+	if l.Unreadable > 0 {
+		say("Damaged, and listed as unreadable: %s.", numbers.Plural(l.Unreadable, "line"))
+	}
+	if l.Gaps > 0 {
+		say("The record has lost %s of the logs of all federations; some may be of this one.",
+			numbers.Plural(l.Gaps, "line"))
+	}
+	if !l.Declared {
+		say("The line of the declaration is missing: others may be as well.")
+	}
+	if r.Unread == nil && l.All.Begun != r.Round {
+		say("By the log %d rounds were begun, and by the record %d: a line is written after what it "+
+			"says was decided, and can be missing.", l.All.Begun, r.Round)
+	}
+	return list
+}
+
 func (s *site) report(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	known, found := s.Federations.Known(id)
@@ -125,15 +148,7 @@ func (s *site) report(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out := newReport(status, known)
-	lines, err := s.Federations.AuditLog(r.Context(), id)
-	if err != nil {
-		out.Unread = err.Error()
-	}
-	out.Lines = len(lines)
-	for _, line := range lines {
-		if slices.Contains(ordered, line.Event) {
-			out.Events = append(out.Events, line)
-		}
-	}
+	out.Log.Log, err = s.Federations.AuditLog(r.Context(), id, 1, out.Log.add)
+	out.Unread = err
 	s.render(w, "report.html", out)
 }

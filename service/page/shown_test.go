@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -27,6 +28,12 @@ type shown struct {
 	who    string // gave the last order
 	fails  error  // what orders fail with
 	breaks error  // what backups break off with
+
+	// The audit log: its lines, nil for some; what it lacks; after how many lines it breaks off; how
+	// many it gave.
+	log                       []record.Line
+	missing, gaps, cut, given int
+	reads                     *record.Records // not nil: the log is there
 
 	declare sync.Once
 	known   door.Known
@@ -216,9 +223,44 @@ func (s *shown) After(context.Context, string) (*federation.Files, error) {
 	return &federation.Files{Text: []byte("rounds = 2"), Roster: []byte("a")}, nil
 }
 
-func (s *shown) AuditLog(context.Context, string) ([]record.Line, error) {
-	return []record.Line{{Time: time.Unix(0, 0), Event: "begun", Round: 7, Parties: 9},
-		{Time: time.Unix(9, 0), Event: "paused", Round: 7, Note: "by ann"}}, nil
+// logged are the lines of the audit log.
+func (s *shown) logged() []record.Line {
+	if s.log != nil {
+		return s.log
+	}
+	return []record.Line{
+		{Time: time.Unix(0, 0), Event: "created", Note: "by ann"},
+		{Time: time.Unix(1, 0), Event: "begun", Round: 7, Parties: 9},
+		{Time: time.Unix(2, 0), Event: "summed", Round: 7, Parties: 9, Spent: spentOf(3.2)},
+		{Time: time.Unix(9, 0), Event: "paused", Round: 7, Note: "by ann"},
+	}
+}
+
+func (s *shown) AuditLog(ctx context.Context, id string, from int, each func(record.Line) bool) (
+	record.Log, error,
+) {
+	if s.reads != nil {
+		return s.reads.AuditLog(ctx, id, from, each)
+	}
+	lines := s.logged()
+	log := record.Log{Lines: len(lines) + s.missing, Gaps: s.gaps}
+	for i := from - 1; i < len(lines); i++ {
+		if s.cut > 0 && i == s.cut {
+			return log, record.ErrUnavailable
+		}
+		s.given++
+		lines[i].Number = i + 1
+		if !each(lines[i]) {
+			return log, nil
+		}
+	}
+	log.Missing = s.missing
+	return log, nil
+}
+
+func (s *shown) LastLines(_ context.Context, _ string, most int) ([]record.Line, error) {
+	lines := s.logged()
+	return slices.Clone(lines[max(0, len(lines)-most):]), nil
 }
 
 func (s *shown) Declare(_ context.Context, _ string, files federation.Files) (string, error) {

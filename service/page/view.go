@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -294,10 +295,9 @@ func (s *site) federation(w http.ResponseWriter, r *http.Request) {
 	if known, found := s.Federations.Known(v.ID); found {
 		v.Meaning = known.Federation.Meaning()
 	}
-	if lines, err := s.Federations.AuditLog(r.Context(), v.ID); err == nil {
-		for i := len(lines) - 1; i >= 0 && len(v.Audit) < 30; i-- {
-			v.Audit = append(v.Audit, lines[i])
-		}
+	if lines, err := s.Federations.LastLines(r.Context(), v.ID, 30); err == nil {
+		slices.Reverse(lines)
+		v.Audit = lines
 	}
 	s.render(w, "federation.html", v)
 }

@@ -1,12 +1,12 @@
 package record
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -117,16 +117,13 @@ func (r *Records) backUp(ctx context.Context, file *backupWriter, id string, nam
 			return err
 		}
 	}
-	lines, err := r.auditFrom(ctx, id, 0, math.MaxInt)
-	if err != nil {
-		return err
-	}
-	for _, line := range lines {
-		if err := file.json(frameAudit, line); err != nil {
-			return err
-		}
-	}
-	return nil
+	var failed error
+	_, err = r.AuditLog(ctx, id, 1, func(line Line) bool {
+		line.Number = 0
+		failed = file.json(frameAudit, line)
+		return failed == nil
+	})
+	return cmp.Or(failed, err)
 }
 
 // Restore fills a record that has no federation from a backup. The file is read twice: first all of

@@ -98,7 +98,7 @@ func TestRestore(t *testing.T) {
 	if err != nil || string(b) != "decision 2" || h.Number() != 3 || h.Round != 2 {
 		t.Errorf("the state is %q, number %d, round %d, %v", b, h.Number(), h.Round, err)
 	}
-	lines, err := r.AuditLog(ctx, id, 10)
+	lines, err := r.LastLines(ctx, id, 10)
 	if err != nil || len(lines) != 4 || lines[3].Event != "restored" {
 		t.Errorf("%+v, %v", lines, err)
 	}

@@ -63,22 +63,19 @@ func (r *Records) signs(ctx context.Context, id string, o *bucket) (s signs, err
 	if err != nil || line == nil {
 		return s, err
 	}
-	lines := []Line{*line}
-	if line.Event == eventRestored { // the lines of the backup are before it
-		if lines, err = r.auditFrom(ctx, id, 0, most); err != nil {
-			return s, err
-		}
-	}
-	for _, line := range lines {
-		if line.Event != EventCreated && line.Event != eventRestored {
+	look := func(line Line) bool {
+		if line.Event != EventCreated && line.Event != eventRestored && line.Event != EventUnreadable {
 			s.begun, s.round = true, max(s.round, uint64(max(line.Round, 0)))
 		}
+		return true
 	}
+	if line.Event == eventRestored { // the lines of the backup are before it
+		_, err = r.AuditLog(ctx, id, 1, look)
+		return s, err
+	}
+	look(*line)
 	return s, nil
 }
-
-// most is how many lines signs reads, of a log that was restored.
-const most = 1 << 20
 
 // lastLine reads the last line of a federation's audit log, nil if there is none.
 func (r *Records) lastLine(ctx context.Context, id string) (*Line, error) {

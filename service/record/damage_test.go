@@ -1,6 +1,7 @@
 package record_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -207,5 +208,43 @@ func TestBrokenBlock(t *testing.T) {
 	}
 	if b, err := r.State(t.Context(), id); err != nil || !strings.HasPrefix(string(b), "decision 4") {
 		t.Errorf("%q, %v", b, err)
+	}
+}
+
+// What JetStream loses of the audit log is said: as lines that it counts and does not give, or as
+// numbers that it lacks.
+func TestLostLine(t *testing.T) {
+	folder := flipped(t)
+	name := filepath.Join(folder, "jetstream", "$G", "streams", "HUSHSUM-AUDIT", "msgs", "1.blk")
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, stop := open(t, folder, &flipKey)
+	whole, err := r.AuditLog(t.Context(), id, 1, func(record.Line) bool { return true })
+	stop()
+	if err != nil || whole.Lines < 3 || whole.Missing > 0 || whole.Gaps > 0 {
+		t.Fatalf("%+v %v", whole, err)
+	}
+	at := bytes.Index(b, []byte(`"round":2`))
+	if at < 0 {
+		t.Fatal("there is no line of round 2")
+	}
+	b[at] ^= 1
+	if err := os.WriteFile(name, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, stop = open(t, folder, &flipKey)
+	defer stop()
+	given := 0
+	log, err := r.AuditLog(t.Context(), id, 1, func(line record.Line) bool {
+		if given++; line.Round == 2 {
+			t.Errorf("it gives the damaged line: %+v", line)
+		}
+		return true
+	})
+	t.Logf("%+v, then %+v and %d", whole, log, given)
+	if err != nil || given >= whole.Lines || log.Missing+log.Gaps == 0 {
+		t.Errorf("%d lines of %d, %+v, %v", given, whole.Lines, log, err)
 	}
 }

@@ -98,6 +98,7 @@ type Records struct {
 	mutex   sync.Mutex
 	buckets map[string]*bucket // of federations that were asked for, by identifier
 	owned   map[string]*own    // the same
+	places  map[string]*places // of federations whose audit log was read, by identifier
 }
 
 // forget is how long JetStream's answer to a message is remembered as due.
@@ -113,7 +114,8 @@ func JetStream(conn *nats.Conn) (jetstream.JetStream, error) {
 func Open(ctx context.Context, js jetstream.JetStream, replicas int, keys *Keys,
 ) (*Records, error) {
 	r := &Records{js: js, keys: keys, replicas: replicas,
-		buckets: make(map[string]*bucket), owned: make(map[string]*own)}
+		buckets: make(map[string]*bucket), owned: make(map[string]*own),
+		places: make(map[string]*places)}
 	err := r.retry(ctx, func(ctx context.Context) (err error) {
 		r.definitions, r.defined, err = r.bucket(ctx, bucketDefinitions, 900<<10)
 		if err != nil {

@@ -234,7 +234,7 @@ func TestDefinitions(t *testing.T) {
 	}
 	look := func(when string) {
 		t.Helper()
-		lines, err := r.AuditLog(ctx, id, 5)
+		lines, err := r.LastLines(ctx, id, 5)
 		if err != nil || len(lines) != 5 || lines[0].Round != 2 || lines[4].Round != 6 {
 			t.Errorf("%s: %+v %v", when, lines, err)
 		}
@@ -255,7 +255,8 @@ func TestDefinitions(t *testing.T) {
 	}
 	group.Wait()
 	look("behind 300 lines of another")
-	if lines, err := r.AuditLog(ctx, strings.Repeat("00", 32), 2000); err != nil || len(lines) != 300 {
+	lines, err := r.LastLines(ctx, strings.Repeat("00", 32), 2000)
+	if err != nil || len(lines) != 300 {
 		t.Errorf("%d lines, %v", len(lines), err)
 	}
 }
@@ -412,9 +413,47 @@ func TestLongLog(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := r.AuditLog(ctx, id, 3)
+	got, err := r.LastLines(ctx, id, 3)
 	if err != nil || len(got) != 3 || got[2].Round != lines-1 {
 		t.Errorf("%+v %v", got, err)
+	}
+	// From any line, whatever was read before, and to the end of the time at which reading began.
+	for _, from := range []int{1, 300, 256, 257, 255, 513, 512, lines, 2, lines + 1, -1, -lines - 5} {
+		first := min(max(from, 1), lines+1)
+		if from == -1 {
+			first = lines
+		}
+		next := first
+		log, err := r.AuditLog(ctx, id, from, func(line record.Line) bool {
+			if line.Number != next || line.Round != next-1 {
+				t.Errorf("from %d: line %d of round %d, want line %d", from, line.Number, line.Round, next)
+			}
+			next++
+			return true
+		})
+		if err != nil || next != lines+1 || log != (record.Log{Lines: lines}) {
+			t.Errorf("from %d: up to %d, %+v, %v", from, next-1, log, err)
+		}
+	}
+}
+
+// A line whose text is damaged keeps its number, and says so.
+func TestDamagedLog(t *testing.T) {
+	ctx := t.Context()
+	e, r := embedded(t, newKey(t))
+	for i := range 3 {
+		if err := r.Audit(ctx, id, record.Line{Event: "begun", Round: i}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.JS.Publish(ctx, "hushsum.audit."+id, []byte(`{"event":"beg`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lines, err := r.LastLines(ctx, id, 2)
+	if err != nil || len(lines) != 2 || lines[0].Event != "begun" || lines[0].Number != 5 ||
+		lines[1].Event != record.EventUnreadable || lines[1].Number != 6 ||
+		lines[1].Kind() != record.KindIncident {
+		t.Errorf("%+v %v", lines, err)
 	}
 }
 

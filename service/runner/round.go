@@ -173,7 +173,7 @@ func (r *Runner) note(notices []drive.Notice) (lines []record.Line) {
 			}
 			outage := r.clock.standstill() > r.untroubled
 			if outage {
-				line.Note += "; the record was away in this round"
+				line.Note += "; " + Away
 				r.outages++
 			}
 			r.past(n, Past{Lost: line.Note, Outage: outage})
@@ -220,6 +220,9 @@ func (r *Runner) note(notices []drive.Notice) (lines []record.Line) {
 
 // eventLost is the event of a round that was begun, and has no sum.
 const eventLost = "lost"
+
+// Away is in the note of a lost round in which the record was away.
+const Away = "the record was away in this round"
 
 // plural names what the Parties of a notice are.
 func plural(n drive.Notice) string {

@@ -272,7 +272,7 @@ func TestSetBack(t *testing.T) {
 	tell(1, 7, 7, 7)
 	tell(1, 7, 7, 7) // once
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		lines, err := l.records.AuditLog(ctx, l.fed.ID, 10)
+		lines, err := l.records.LastLines(ctx, l.fed.ID, 10)
 		has := func(line record.Line) bool { return line.Event == "set back" && line.Round == 7 }
 		if err == nil && slices.ContainsFunc(lines, has) {
 			break

@@ -22,22 +22,25 @@ import (
 
 func federationCommand(ctx context.Context, args []string, std streams) error {
 	f := flags("federation", "federation ORDER [FILE|NAME] [FOLDER|PARTY]", `
-The orders are check, create, list, show, pause, resume, end, exclude, readmit and after.
+The orders are check, create, list, show, audit, pause, resume, end, exclude, readmit and after.
 
 "check FILE" reads a job's file and the roster next to it, and explains what it means for a party
 and what the server needs. The others ask a server, at its page's address: "create FILE" declares a
 federation from a job, whose [world] is not sent, and prints its identifier last, "list" lists them,
-"show NAME" shows one, and "pause", "resume" and "end" do as they say; an ended federation cannot be
-resumed. "exclude NAME PARTY" leaves a party out of all later sums, until "readmit NAME PARTY", which
-also works for a party that has spoilt a round; the audit log has both. "after NAME FOLDER" writes
-the files of a federation that continues one that has ended: its job, roster and last model, and
-what its parties have spent, which counts. Edit these files, and create it with --identity: this
-operator signs that it continues the other, so that parties follow. All but check take an operator's
-token from --token-file or HUSHSUM_TOKEN, or --identity FILE of a key in the server's --operators,
-which signs the requests.`, std)
+"show NAME" shows one, "audit NAME" writes its whole audit log, a line for each event, and "pause",
+"resume" and "end" do as they say; an ended federation cannot be resumed. "exclude NAME PARTY"
+leaves a party out of all later sums, until "readmit NAME PARTY", which also works for a party that
+has spoilt a round; the audit log has both. "after NAME FOLDER" writes the files of a federation
+that continues one that has ended: its job, roster and last model, and what its parties have spent,
+which counts. Edit these files, and create it with --identity: this operator signs that it continues
+the other, so that parties follow. All but check take an operator's token from --token-file or
+HUSHSUM_TOKEN, or --identity FILE of a key in the server's --operators, which signs the requests.`, std)
 	o, read := operatorFlags(f)
 	o.unsignedFlag(f)
-	asJSON := f.Bool("json", false, "print JSON")
+	asJSON := f.Bool("json", false, "print JSON; of audit, an object a line")
+	var as audited
+	f.BoolVar(&as.orders, "orders", false, "of audit, only what was ordered")
+	f.BoolVar(&as.csv, "csv", false, "of audit, print CSV")
 	words, err := parseAmong(f, args, 3)
 	if err != nil {
 		return err
@@ -63,8 +66,13 @@ which signs the requests.`, std)
 	if what != "list" && argument == "" {
 		return misuse("%s takes a name or file", what)
 	}
-	if o.unsigned && what != "create" {
+	switch as.json = *asJSON; {
+	case o.unsigned && what != "create":
 		return misuse("--unsigned is for create")
+	case as.any() && what != "audit":
+		return misuse("--orders and --csv are for audit")
+	case as.csv && as.json:
+		return misuse("--csv and --json exclude each other")
 	}
 	if err := read(); err != nil {
 		return err
@@ -82,6 +90,8 @@ which signs the requests.`, std)
 			return err
 		}
 		return show(s, *asJSON, std)
+	case "audit":
+		return o.audit(ctx, argument, as, std)
 	case "after":
 		return o.after(ctx, argument, words[2], std)
 	case "pause", "resume", "end", "exclude", "readmit":
@@ -123,7 +133,7 @@ func lacking(s *runner.Status, party string) string {
 }
 
 var orders = []string{"check", "create", "list", "show", "pause", "resume", "end", "exclude",
-	"readmit", "after"}
+	"readmit", "after", "audit"}
 
 // ofParty reports whether an order concerns one party.
 func ofParty(what string) bool { return what == "exclude" || what == "readmit" }

@@ -6,7 +6,7 @@
 //	hushsumd join                take part
 //	hushsumd member              help as a member of a committee
 //	hushsumd identity, roster    keys of parties, and lists of them
-//	hushsumd federation          check, create, list, show, pause, resume, end
+//	hushsumd federation          check, create, list, show, audit, pause, resume, end
 //	hushsumd query               answers of a study, and more questions
 //	hushsumd backup, restore     all federations to a file, and back
 //	hushsumd key                 the keys that seal the record

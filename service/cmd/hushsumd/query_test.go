@@ -147,7 +147,7 @@ func TestQuery(t *testing.T) {
 		!strings.Contains(text, "by its plan, gaussian, the party with most has spent epsilon 1.9") {
 		t.Error(text)
 	}
-	lines, err := n.AuditLog(ctx, n.Listing(ctx)[0].ID)
+	lines, err := n.LastLines(ctx, n.Listing(ctx)[0].ID, 200)
 	if err != nil || !slices.ContainsFunc(lines, func(l record.Line) bool {
 		return l.Event == "created" && l.Note == "by ann"
 	}) {
