@@ -7,6 +7,7 @@ import (
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/page"
 	"github.com/hushsum/hushsum/service/record"
+	"github.com/hushsum/hushsum/service/runner"
 	"github.com/hushsum/hushsum/service/tensor"
 )
 
@@ -37,7 +38,9 @@ func (n *Node) Answers(ctx context.Context, id string) (*federation.Asked, error
 		return nil, err
 	}
 	if !status.Known() { // a history that is not known is not an empty one
-		return nil, record.ErrUnavailable
+		if status, err = runner.RecordedStatus(ctx, e.federation, n.records); err != nil {
+			return nil, err
+		}
 	}
 	parties := 0
 	for _, p := range status.History {
