@@ -20,7 +20,7 @@ var kept = []struct{ why, names string }{
 	{"why a job ended, as its status has it", "drive.BudgetSpent"},
 	{"theorems, to compare the accountant's bounds with",
 		"accounting.DefaultOrders accounting.DistributedGaussianRDP accounting.NewRDP " +
-			"accounting.RDP.FixedSize accounting.RDP.Orders accounting.RDP.Plus " +
+			"accounting.RDP.FixedSize accounting.RDP.Plus " +
 			"accounting.RDP.Poisson accounting.SkellamRDP"},
 	{"the order of statements, to combine figures of one's own", "accounting.Statement.Meet"},
 	{"attacks over plain data, to be turned on other systems",

@@ -294,6 +294,9 @@ func lost(c *record.Cluster, name string) (words []string) {
 	return words
 }
 
+// isStale reports whether an operator saw another revision than the present one; nil is any.
+func isStale(seen *uint64, present uint64) bool { return seen != nil && *seen != present }
+
 // RemoveNode removes a node for good: a present node hands over the federations that it leads and
 // stops, and the other nodes decide without it.
 func (n *Node) RemoveNode(ctx context.Context, o page.NodeOrder) (*page.Nodes, error) {

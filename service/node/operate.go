@@ -58,7 +58,7 @@ func (n *Node) reply(r *runner.Runner, m *nats.Msg) {
 	if err != nil {
 		out = reply{
 			Error:   err.Error(),
-			Stale:   errors.Is(err, page.ErrStale),
+			Stale:   errors.Is(err, runner.ErrStale),
 			Stopped: errors.Is(err, runner.ErrStopped),
 		}
 	}
@@ -102,37 +102,26 @@ func parseReply(b []byte) (out reply, err error) {
 	return out, json.Unmarshal(b, &out)
 }
 
-// isStale reports whether an operator gave an order by another number than the present one; nil is
-// any.
-func isStale(seen *uint64, present uint64) bool { return seen != nil && *seen != present }
-
 // obey carries out an order.
 func obey(ctx context.Context, r *runner.Runner, o page.Order) (out reply, err error) {
-	if out.Status, err = r.Status(ctx); err != nil {
-		return out, err
-	}
-	if isStale(o.Seen, out.Status.Decisions) {
-		return out, fmt.Errorf("%w: %d decisions were made, not %d", page.ErrStale,
-			out.Status.Decisions, *o.Seen)
-	}
+	by := runner.By{Who: o.Who, Seen: o.Seen}
 	switch o.What {
 	case "status":
-		return out, nil
 	case "before":
 		out.Before, err = r.Before(ctx)
 		return out, err
 	case orderReseal:
 		err = r.Reseal(ctx)
 	case "pause":
-		err = r.Pause(ctx, o.Who)
+		err = r.Pause(ctx, by)
 	case "resume":
-		err = r.Resume(ctx, o.Who)
+		err = r.Resume(ctx, by)
 	case "end":
-		err = r.EndNow(ctx, o.Who)
+		err = r.EndNow(ctx, by)
 	case "exclude":
-		err = r.Exclude(ctx, o.Who, o.Party)
+		err = r.Exclude(ctx, by, o.Party)
 	case "readmit":
-		err = r.Readmit(ctx, o.Who, o.Party)
+		err = r.Readmit(ctx, by, o.Party)
 	default:
 		return out, fmt.Errorf("node: there is no order %.20q", o.What)
 	}
@@ -184,7 +173,7 @@ func (n *Node) order(ctx context.Context, id string, o page.Order) (reply, error
 	case err != nil:
 		return out, err
 	case out.Stale:
-		return out, page.ErrStale
+		return out, runner.ErrStale
 	case out.Stopped:
 		return out, runner.ErrStopped
 	case out.Error != "":
@@ -199,8 +188,8 @@ func (n *Node) Status(ctx context.Context, id string) (*runner.Status, error) {
 	return out.Status, err
 }
 
-// Do has a federation carry out an operator's order. It fails with page.ErrStale if the operator
-// has not seen the present number of decisions.
+// Do has a federation carry out an operator's order. It fails with runner.ErrStale if the operator
+// has not seen the present orders.
 func (n *Node) Do(ctx context.Context, id string, o page.Order) (*runner.Status, error) {
 	out, err := n.order(ctx, id, o)
 	return out.Status, err

@@ -343,18 +343,18 @@ func TestExternalNATS(t *testing.T) {
 	if first.Decisions != 0 {
 		t.Errorf("%d decisions without a party", first.Decisions)
 	}
-	wrong := uint64(7)
-	asked := page.Order{What: "pause", Who: "ann", Seen: &wrong}
-	if _, err := other.Do(ctx, fed.ID, asked); !errors.Is(err, page.ErrStale) {
-		t.Errorf("a number that was not seen: %v", err)
+	asked := page.Order{What: "pause", Who: "ann", Seen: "7" + first.Orders[1:]}
+	if _, err := other.Do(ctx, fed.ID, asked); !errors.Is(err, runner.ErrStale) {
+		t.Errorf("orders that were not seen: %v", err)
 	}
-	asked = page.Order{What: "pause", Who: "ann", Seen: &first.Decisions}
+	asked = page.Order{What: "pause", Who: "ann", Seen: first.Orders}
 	if s, err := other.Do(ctx, fed.ID, asked); err != nil ||
 		s.State != "paused" {
 		t.Errorf("%+v %v", s, err)
 	}
-	if _, err := other.Do(ctx, fed.ID, page.Order{What: "resume", Who: "ann"}); err != nil {
-		t.Error(err)
+	resumed, err := other.Do(ctx, fed.ID, page.Order{What: "resume", Who: "ann"})
+	if err != nil {
+		t.Fatal(err)
 	}
 	go func() {
 		awaitStatus(ctx, t, other, fed.ID, func(s *runner.Status) bool { return s.Round >= 2 })
@@ -366,6 +366,13 @@ func TestExternalNATS(t *testing.T) {
 	})
 	if last.Round != recordRounds || last.Leader != other.Name {
 		t.Errorf("%d rounds, led by %s", last.Round, last.Leader)
+	}
+	// It has ended since, under another leader: to end it is no mistake, and nothing else is meant.
+	for what, want := range map[string]error{"end": nil, "pause": runner.ErrStale} {
+		o := page.Order{What: what, Who: "ann", Seen: resumed.Orders}
+		if s, err := other.Do(ctx, fed.ID, o); !errors.Is(err, want) || err == nil && s.State != "ended" {
+			t.Errorf("%s: %+v, %v, want %v", what, s, err, want)
+		}
 	}
 }
 

@@ -85,14 +85,14 @@ func TestProxyPins(t *testing.T) {
 	}
 }
 
-// An order is for those decisions that the operator has seen, no more and no fewer.
+// A removal is for the removals that the operator has seen, no more and no fewer.
 func TestStale(t *testing.T) {
 	for seen, stale := range map[uint64]bool{0: true, 6: true, 7: false, 8: true} {
 		if isStale(&seen, 7) != stale {
-			t.Errorf("of 7 decisions %d were seen: stale is %v", seen, !stale)
+			t.Errorf("of 7 removals %d were seen: stale is %v", seen, !stale)
 		}
 	}
 	if isStale(nil, 7) {
-		t.Error("an order whatever was decided is stale")
+		t.Error("a removal whatever was removed is stale")
 	}
 }

@@ -18,6 +18,8 @@ var (
 	ErrQuorum = errors.New("page: the quorum would suffer")
 	// ErrNode: the node does not exist, or it cannot be removed here.
 	ErrNode = errors.New("page: the node cannot be removed")
+	// ErrStale: nodes were removed since the operator looked.
+	ErrStale = errors.New("page: nodes were removed since the operator looked; look again")
 )
 
 // Node describes a node as another node sees it.
@@ -108,7 +110,14 @@ func (s *site) removeNode(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	o.Seen = seen
+	if seen != "" {
+		n, err := strconv.ParseUint(seen, 10, 64)
+		if err != nil {
+			fail(w, r, ErrStale)
+			return
+		}
+		o.Seen = &n
+	}
 	nodes, err := s.Federations.RemoveNode(r.Context(), o)
 	if err == nil {
 		s.Log.Warn("a node was removed", "node", o.Name, "by", o.Who, "forced", o.Force)
@@ -116,24 +125,24 @@ func (s *site) removeNode(w http.ResponseWriter, r *http.Request) {
 	s.answerNodes(w, r, nodes, err)
 }
 
-// matched reads an order's If-Match: a number, nil for a star. If it cannot be used, matched
+// matched reads an order's If-Match: an ETag, empty for a star. If it cannot be used, matched
 // answers.
-func matched(w http.ResponseWriter, r *http.Request) (seen *uint64, ok bool) {
+func matched(w http.ResponseWriter, r *http.Request) (seen string, ok bool) {
 	switch match := r.Header.Get("If-Match"); match {
 	case "":
 		problem(w, r, "match", "send If-Match: the ETag of the status, or *")
-		return nil, false
+		return "", false
 	case "*":
 		if isSigned(r) { // a copy of it could be sent again
 			problem(w, r, "match", "a signed order takes the ETag of the status, not a star")
-			return nil, false
+			return "", false
 		}
-		return nil, true
+		return "", true
 	default:
-		n, err := strconv.ParseUint(strings.Trim(match, `"`), 10, 64)
-		if err != nil {
+		seen = strings.Trim(match, `"`)
+		if seen == "" { // which would be any
 			problem(w, r, "stale", "the ETag is not one of this resource")
 		}
-		return &n, err == nil
+		return seen, seen != ""
 	}
 }

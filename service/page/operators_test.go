@@ -96,19 +96,21 @@ func TestOperatorsByKey(t *testing.T) {
 		{"reads", reads, "GET", f, "", "", nil, 200},
 		{"operates reads", operates, "GET", f, "", "", nil, 200},
 		{"a stranger", stranger, "GET", f, "", "", nil, 403},
-		{"a reader's order", reads, "POST", f + "/pause", `"41"`, "", nil, 403},
-		{"a stranger's order", stranger, "POST", f + "/pause", `"41"`, "", nil, 403},
+		{"a reader's order", reads, "POST", f + "/pause", `"3-ab"`, "", nil, 403},
+		{"a stranger's order", stranger, "POST", f + "/pause", `"3-ab"`, "", nil, 403},
 		{"a star", operates, "POST", f + "/pause", "*", "", nil, 428},
 		{"an order by the page's button", operates, "POST", "/federations/" + s.status.ID + "/pause",
 			"", "", nil, 428},
+		{"an empty match", operates, "POST", f + "/pause", `""`, "", nil, 412},
+		{"another state", operates, "POST", f + "/pause", `"4-ab"`, "", nil, 412},
 		{"no match", operates, "POST", f + "/pause", "", "", nil, 428},
-		{"another match", operates, "POST", f + "/pause", `"41"`, "", func(r *http.Request) {
+		{"another match", operates, "POST", f + "/pause", `"3-ab"`, "", func(r *http.Request) {
 			r.Header.Set("If-Match", "*")
 		}, 401},
 		{"a match put in", operates, "POST", f + "/pause", "", "", func(r *http.Request) {
 			r.Header.Set("If-Match", "*")
 		}, 401},
-		{"another path", operates, "POST", f + "/pause", `"41"`, "", func(r *http.Request) {
+		{"another path", operates, "POST", f + "/pause", `"3-ab"`, "", func(r *http.Request) {
 			r.URL.Path = f + "/end"
 		}, 401},
 		{"another body", operates, "POST", "/v1/federations", "", good, func(r *http.Request) {
@@ -118,11 +120,11 @@ func TestOperatorsByKey(t *testing.T) {
 		{"a signature with a token", stranger, "GET", f, "", "", func(r *http.Request) {
 			r.Header.Set("Authorization", "Bearer "+fresh[1])
 		}, 403},
-		{"an order", operates, "POST", f + "/pause", `"41"`, "", nil, 200},
-		{"a reader's order of a party", reads, "POST", f + "/parties/b/exclude", `"41"`, "", nil, 403},
-		{"no order of a party", operates, "POST", f + "/parties/b/pause", `"41"`, "", nil, 404},
-		{"no order of all", operates, "POST", f + "/exclude", `"41"`, "", nil, 404},
-		{"an order of a party", operates, "POST", f + "/parties/b/exclude", `"41"`, "", nil, 200},
+		{"an order", operates, "POST", f + "/pause", `"3-ab"`, "", nil, 200},
+		{"a reader's order of a party", reads, "POST", f + "/parties/b/exclude", `"3-ab"`, "", nil, 403},
+		{"no order of a party", operates, "POST", f + "/parties/b/pause", `"3-ab"`, "", nil, 404},
+		{"no order of all", operates, "POST", f + "/exclude", `"3-ab"`, "", nil, 404},
+		{"an order of a party", operates, "POST", f + "/parties/b/exclude", `"3-ab"`, "", nil, 200},
 	} {
 		if got := send(c.key, c.method, c.path, c.match, c.body, c.change); got != c.status {
 			t.Errorf("%s: %d, want %d", c.name, got, c.status)
@@ -183,7 +185,7 @@ func TestOperatorsChange(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Header.Set("If-Match", `"41"`)
+		r.Header.Set("If-Match", `"3-ab"`)
 		if err := signature.Sign(r, nil, key, time.Now()); err != nil {
 			t.Fatal(err)
 		}

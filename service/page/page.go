@@ -7,7 +7,6 @@ package page
 import (
 	"context"
 	"embed"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -22,15 +21,13 @@ import (
 	"github.com/hushsum/hushsum/service/runner"
 )
 
-// ErrStale: the federation has moved on since the operator looked.
-var ErrStale = errors.New("page: it has changed since; look again")
-
 // Federations provides what the page shows.
 type Federations interface {
 	Listing(ctx context.Context) []*runner.Status
 	Signals(ctx context.Context) Signals
 	Health(ctx context.Context) *Health
 	Status(ctx context.Context, id string) (*runner.Status, error)
+	// Do fails with runner.ErrStale if the operator has not seen the present orders.
 	Do(ctx context.Context, id string, o Order) (*runner.Status, error)
 	Model(ctx context.Context, id string) ([]byte, error)
 	// Known returns a federation as it was declared.
@@ -59,10 +56,10 @@ type Federations interface {
 
 // Order is an operator's order to a federation.
 type Order struct {
-	What  string  `json:"what"` // pause, resume or end; for a party exclude or readmit
-	Party string  `json:"party,omitempty"`
-	Who   string  `json:"who"`
-	Seen  *uint64 `json:"seen,omitempty"` // decisions that the operator has seen; nil: any
+	What  string `json:"what"` // pause, resume or end; for a party exclude or readmit
+	Party string `json:"party,omitempty"`
+	Who   string `json:"who"`
+	Seen  string `json:"seen,omitempty"` // the Orders of the status that was seen; empty: any
 }
 
 // known reports whether such an order exists.

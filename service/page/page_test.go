@@ -137,6 +137,7 @@ func TestOrderFails(t *testing.T) {
 		{runner.ErrState, 409, "state"},
 		{record.ErrNone, 404, "unknown"},
 		{page.ErrStale, 412, "stale"},
+		{runner.ErrStale, 412, "stale"},
 	} {
 		s.fails = c.err
 		path := "/v1/federations/" + s.status.ID + "/pause"
@@ -213,7 +214,7 @@ func TestRoles(t *testing.T) {
 		{"POST", f + "/pause", operate, `"40"`, "", 412},
 		{"POST", f + "/pause", operate, `"0"`, "", 412},
 		{"POST", f + "/pause", operate, `"x"`, "", 412},
-		{"POST", f + "/pause", operate, `"41"`, "", 200},
+		{"POST", f + "/pause", operate, `"3-ab"`, "", 200},
 		{"POST", f + "/resume", operate, "*", "", 200},
 		{"POST", f + "/erase", operate, "*", "", 404},
 		{"POST", "/v1/federations", "", "", "{}", 401},
@@ -330,7 +331,7 @@ func TestStatusJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &status); err != nil || status.Round != 7 {
 		t.Errorf("%v %s", err, body)
 	}
-	if h.Get("ETag") != `"41"` {
+	if h.Get("ETag") != `"3-ab"` {
 		t.Errorf("ETag %s", h.Get("ETag"))
 	}
 }

@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -53,8 +52,8 @@ func (s *site) statusJSON(w http.ResponseWriter, r *http.Request) {
 	answer(w, status)
 }
 
-// etag returns the number of decisions as an ETag, for If-Match.
-func etag(s *runner.Status) string { return fmt.Sprintf("%q", strconv.FormatUint(s.Decisions, 10)) }
+// etag returns what orders change as an ETag, for If-Match.
+func etag(s *runner.Status) string { return strconv.Quote(s.Orders) }
 
 func (s *site) afterJSON(w http.ResponseWriter, r *http.Request) {
 	files, err := s.Federations.After(r.Context(), r.PathValue("id"))

@@ -69,7 +69,7 @@ func newShown() *shown {
 		Name: "study", ID: strings.Repeat("ab", 32), State: "running", Stage: "submitting", Session: 1,
 		Round: 7, Rounds: 20, Lost: 1, Spent: spentOf(3.2), Budget: budgetOf(8), Least: 7,
 		Leader:    "node-1",
-		Decisions: 41, BytesIn: 123456,
+		Decisions: 41, Orders: "3-ab", BytesIn: 123456,
 		Parties: []runner.PartyStatus{
 			{Name: "north", State: "here"}, {Name: "south", State: "late"}, {Name: "east", State: "gone"},
 			{Name: "<script>alert(1)</script>", State: "never"},
@@ -153,8 +153,8 @@ func (s *shown) Do(
 	if s.fails != nil {
 		return nil, s.fails
 	}
-	if o.Seen != nil && *o.Seen != s.status.Decisions {
-		return nil, page.ErrStale
+	if o.Seen != "" && o.Seen != s.status.Orders {
+		return nil, runner.ErrStale
 	}
 	s.mutex.Lock()
 	s.done, s.who = append(s.done, strings.TrimSpace(o.What+" "+o.Party)), o.Who

@@ -23,6 +23,7 @@ type figures struct {
 	Round, Lost   int
 	Spent         []byte // JSON of paid
 	Decisions     uint64
+	Orders        string
 	Seen, Members []bool // those that have ever been present
 }
 
@@ -36,7 +37,7 @@ func (r *Runner) figures() *figures {
 		r.seenMembers[k] = r.seenMembers[k] || r.drive.At(Peer{Index: k, Member: true}).Ever
 	}
 	out := &figures{At: time.Now(), Round: int(at.Round), Lost: int(at.Lost), Spent: r.paid().json(),
-		Decisions: r.Hold.Number() + 1, Seen: slices.Clone(r.seen),
+		Decisions: r.Hold.Number() + 1, Orders: r.ordersAt(at), Seen: slices.Clone(r.seen),
 		Members: slices.Clone(r.seenMembers)}
 	out.State, out.Why = r.stands(at)
 	return out
@@ -54,6 +55,7 @@ func Declared(f *federation.Federation) *Status {
 		Budget: f.Settled.Budget(),
 		Study:  f.Study(),
 		Asks:   len(f.Job.Query),
+		Orders: ordersOf(0, false, false),
 	}
 	if before := f.Settled.Before(); before != nil {
 		out.Before = before.Federation
@@ -70,14 +72,15 @@ func RecordedStatus(ctx context.Context, f *federation.Federation, records *reco
 	if err != nil {
 		return nil, err
 	}
-	in := state{Figures: figures{State: "waiting"}}
+	in := state{Figures: figures{State: "waiting", Orders: out.Orders}}
 	if b != nil {
 		if in, err = parseState(b); err != nil {
 			return nil, err
 		}
 	}
 	at := &in.Figures
-	out.State, out.Why, out.History, out.Outages = at.State, at.Why, in.History, in.Outages
+	out.State, out.Why, out.Orders = at.State, at.Why, at.Orders
+	out.History, out.Outages = in.History, in.Outages
 	out.Round, out.Lost, out.Decisions = at.Round, at.Lost, at.Decisions
 	var paid paid
 	if at.Spent != nil {

@@ -79,7 +79,7 @@ func TestLostNames(t *testing.T) {
 func TestEndedPresence(t *testing.T) {
 	l := newLed(t, "")
 	l.drive.Connected(l.now(), Peer{Index: 0}, drive.Hello{})
-	if err := l.EndNow(t.Context(), "ann"); err != nil {
+	if err := l.EndNow(t.Context(), By{Who: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	s, err := l.Status(t.Context())

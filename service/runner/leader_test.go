@@ -190,11 +190,11 @@ func TestNotRecordedNotSaid(t *testing.T) {
 	var log bytes.Buffer
 	l.Log = slog.New(slog.NewTextHandler(&log, nil))
 	said := func(what string) bool { return strings.Contains(log.String(), "msg="+what) }
-	if err := l.Pause(t.Context(), "ann"); err != nil || !said("paused") {
+	if err := l.Pause(t.Context(), By{Who: "ann"}); err != nil || !said("paused") {
 		t.Errorf("%v: %s", err, &log)
 	}
 	l.start("other")
-	if err := l.Resume(t.Context(), "ann"); err == nil || said("resumed") {
+	if err := l.Resume(t.Context(), By{Who: "ann"}); err == nil || said("resumed") {
 		t.Errorf("%v: %s", err, &log)
 	}
 }

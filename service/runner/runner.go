@@ -92,6 +92,7 @@ type Runner struct {
 	// record was away before this runner led.
 	untroubled time.Duration
 	outages    int // rounds that were lost while the record was away in them
+	orders     uint64
 
 	drive     drive.Lead
 	sums      *oneshot.Config // with a committee, else nil

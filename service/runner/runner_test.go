@@ -155,9 +155,9 @@ func TestConfirm(t *testing.T) {
 // decided that would find out.
 func TestOrderNotRecorded(t *testing.T) {
 	for name, order := range map[string]func(*Runner) error{
-		"pause":  func(r *Runner) error { return r.Pause(context.Background(), "ann") },
-		"resume": func(r *Runner) error { return r.Resume(context.Background(), "ann") },
-		"end":    func(r *Runner) error { return r.EndNow(context.Background(), "ann") },
+		"pause":  func(r *Runner) error { return r.Pause(context.Background(), By{Who: "ann"}) },
+		"resume": func(r *Runner) error { return r.Resume(context.Background(), By{Who: "ann"}) },
+		"end":    func(r *Runner) error { return r.EndNow(context.Background(), By{Who: "ann"}) },
 	} {
 		l := newLed(t, "")
 		ended := run(t, l.Runner)
@@ -172,8 +172,8 @@ func TestOrderNotRecorded(t *testing.T) {
 // An order is recorded whether or not the operator waits for it.
 func TestOrderOutlivesItsRequest(t *testing.T) {
 	for name, order := range map[string]func(context.Context, *Runner) error{
-		"pause": func(ctx context.Context, r *Runner) error { return r.Pause(ctx, "ann") },
-		"end":   func(ctx context.Context, r *Runner) error { return r.EndNow(ctx, "ann") },
+		"pause": func(ctx context.Context, r *Runner) error { return r.Pause(ctx, By{Who: "ann"}) },
+		"end":   func(ctx context.Context, r *Runner) error { return r.EndNow(ctx, By{Who: "ann"}) },
 	} {
 		l := newLed(t, "")
 		ctx, cancel := context.WithCancel(context.Background())
@@ -201,7 +201,7 @@ func TestOrders(t *testing.T) {
 		return strings.TrimSpace(s.State + " " + s.Why)
 	}
 	for _, step := range []struct {
-		order func(context.Context, string) error
+		order func(context.Context, By) error
 		err   error
 		state string
 	}{
@@ -213,7 +213,7 @@ func TestOrders(t *testing.T) {
 		{l.Pause, ErrState, "ended ended by ann"},
 		{l.Resume, ErrState, "ended ended by ann"},
 	} {
-		if err := step.order(ctx, "ann"); !errors.Is(err, step.err) {
+		if err := step.order(ctx, By{Who: "ann"}); !errors.Is(err, step.err) {
 			t.Errorf("%v, want %v", err, step.err)
 		}
 		if got := state(l.Runner); got != step.state {
@@ -326,7 +326,7 @@ func TestDraw(t *testing.T) {
 // A state that another program wrote is refused by name, and stays.
 func TestOtherFormat(t *testing.T) {
 	l := newLed(t, "")
-	if err := l.Pause(context.Background(), "ann"); err != nil {
+	if err := l.Pause(context.Background(), By{Who: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	b, err := encode(state{Format: stateFormat + 1})

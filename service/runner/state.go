@@ -32,6 +32,7 @@ type state struct {
 	Objects []object // of drive: a long sum, or what a committee needs
 	After   int      // rounds that the model has gone through
 	Outages int      // rounds that were lost while the record was away in them
+	Orders  uint64   // of operators, that were carried out
 	Drive   []byte   // of drive.Lead.Save
 	Figures figures
 }
@@ -126,6 +127,7 @@ func (r *Runner) record(ctx context.Context) error {
 		Model:   r.modelRef,
 		After:   r.after(),
 		Outages: r.outages,
+		Orders:  r.orders,
 		Figures: *r.figures(),
 	}
 	key := r.Keys.Newest()
@@ -206,6 +208,9 @@ func (r *Runner) goBack(ctx context.Context, missing error) error {
 			return err
 		}
 		r.drive.Behind(begun)
+		// Each order was a decision, so that no missing state has counted more orders: what operators
+		// have seen of those states identifies none that follows.
+		r.orders = max(r.orders, r.Hold.Number()) + 1
 		r.missing = missing
 		r.Log.Error("the newest state is missing: this federation falls back to an older one",
 			"error", missing.Error(), "round", r.drive.Status().Round, "begun", begun)
@@ -233,7 +238,7 @@ func (r *Runner) loadState(ctx context.Context) error {
 		return err
 	}
 	r.history, r.why, r.modelRef, r.objects = in.History, in.Why, in.Model, in.Objects
-	r.outages = in.Outages
+	r.outages, r.orders = in.Outages, in.Orders
 	copy(r.seen, in.Figures.Seen)
 	copy(r.seenMembers, in.Figures.Members)
 	if err := r.loadModel(ctx); err != nil {

@@ -3,7 +3,6 @@ package runner
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -53,8 +52,13 @@ type Status struct {
 	Leader    string        `json:"leader"`
 
 	Decisions uint64 `json:"decisions"`
-	BytesIn   int64  `json:"bytes_in"` // since this runner leads
-	Refused   int64  `json:"refused"`
+	// Orders identifies what operators' orders change: whether the federation is paused or has ended,
+	// which parties are left out, and, before the dash, how many orders were carried out. Rounds do
+	// not change it. An order names it, to be refused where another came between: see [By].
+	Orders string `json:"orders"`
+
+	BytesIn int64 `json:"bytes_in"` // since this runner leads
+	Refused int64 `json:"refused"`
 
 	Steps []StepTimes `json:"steps,omitempty"`
 	// Recorded is when the figures were recorded, where no leader answers.
@@ -115,7 +119,7 @@ func (r *Runner) status() *Status {
 	out.Outages = r.outages
 	out.History, out.Leader = slices.Clone(r.history), r.Node
 	out.Decisions, out.BytesIn, out.Refused = r.Hold.Number(), r.bytesIn, r.refused
-	out.Taken, out.Steps = at.Taken, r.steps.all()
+	out.Orders, out.Taken, out.Steps = r.ordersAt(at), at.Taken, r.steps.all()
 	out.State, out.Why = r.stands(at)
 	if at.Ended == "" && !at.Paused {
 		switch {
@@ -186,58 +190,4 @@ func (r *Runner) Before(ctx context.Context) (text []byte, err error) {
 		return err
 	})
 	return text, err
-}
-
-// ErrState: the federation's state does not permit that.
-var ErrState = errors.New("runner: the federation has ended")
-
-// Pause lets no further round begin; the open one goes on to its sum.
-func (r *Runner) Pause(ctx context.Context, who string) error {
-	return r.order(ctx, drive.Order{Do: drive.Pause, Why: "by " + who})
-}
-
-// Resume ends a pause.
-func (r *Runner) Resume(ctx context.Context, who string) error {
-	return r.order(ctx, drive.Order{Do: drive.Resume, Why: "by " + who})
-}
-
-// ErrParty: the roster has no party with that name.
-var ErrParty = errors.New("runner: the roster has no party of that name")
-
-// Exclude leaves a party out of all later sums, until it is readmitted. It fails with [ErrParty].
-func (r *Runner) Exclude(ctx context.Context, who, party string) error {
-	return r.ofParty(ctx, party, drive.Order{Do: drive.Exclude, Why: "by " + who})
-}
-
-// Readmit ends an exclusion, including that of a party that has spoilt a round. It fails with
-// [ErrParty].
-func (r *Runner) Readmit(ctx context.Context, who, party string) error {
-	return r.ofParty(ctx, party, drive.Order{Do: drive.Readmit, Why: "by " + who})
-}
-
-func (r *Runner) ofParty(ctx context.Context, party string, o drive.Order) error {
-	if o.Party = slices.Index(r.names, party); o.Party < 0 {
-		return fmt.Errorf("%w: %.60q", ErrParty, party)
-	}
-	return r.order(ctx, o)
-}
-
-// EndNow ends the federation; an open round gets no sum.
-func (r *Runner) EndNow(ctx context.Context, who string) error {
-	err := r.order(ctx, drive.Order{Do: drive.End, Why: "ended by " + who})
-	if errors.Is(err, ErrState) {
-		return nil
-	}
-	return err
-}
-
-// order has the federation carry out an operator's order, and returns once that is recorded.
-func (r *Runner) order(ctx context.Context, o drive.Order) error {
-	return r.host.Decide(ctx, func(lead drive.Lead, now drive.Time) error {
-		if lead.Status().Ended != "" {
-			return ErrState
-		}
-		lead.Order(now, o)
-		return nil
-	}, nil)
 }

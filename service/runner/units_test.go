@@ -159,10 +159,10 @@ func TestStatusOfRound(t *testing.T) {
 	const late = "late awaited"
 	is("after half of a step's time", got, late, late, late, late, late)
 	l.fed.Job.Time.StepTime = step
-	if err := l.Exclude(ctx, "ann", "p3"); err != nil {
+	if err := l.Exclude(ctx, By{Who: "ann"}, "p3"); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Exclude(ctx, "ann", "p9"); !errors.Is(err, ErrParty) {
+	if err := l.Exclude(ctx, By{Who: "ann"}, "p9"); !errors.Is(err, ErrParty) {
 		t.Errorf("a party that there is not: %v", err)
 	}
 	l.drive.Gone(l.now(), Peer{Index: 2})
@@ -175,7 +175,7 @@ func TestStatusOfRound(t *testing.T) {
 	if _, err := l.Before(ctx); !errors.Is(err, ErrRunning) {
 		t.Errorf("what a federation has spent that goes on: %v", err)
 	}
-	if err := l.Pause(ctx, "ann"); err != nil { // which is recorded, with who was seen
+	if err := l.Pause(ctx, By{Who: "ann"}); err != nil { // which is recorded, with who was seen
 		t.Fatal(err)
 	}
 	recorded, err := RecordedStatus(ctx, l.fed, l.records)
@@ -213,7 +213,7 @@ func TestMessagesCounted(t *testing.T) {
 		l.refused != refused+1 || l.bytesIn != before {
 		t.Errorf("nonsense: %v, %d refused, %d bytes", err, l.refused, l.bytesIn-before)
 	}
-	if err := l.EndNow(ctx, "ann"); err != nil {
+	if err := l.EndNow(ctx, By{Who: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	err := l.ReadMessage(context.Background(), Peer{}, bytes.NewReader([]byte("nonsense")), 8,

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -95,25 +96,42 @@ HUSHSUM_TOKEN, or --identity FILE of a key in the server's --operators, which si
 	case "after":
 		return o.after(ctx, argument, words[2], std)
 	case "pause", "resume", "end", "exclude", "readmit":
-		s, err := o.find(ctx, argument)
+		party := ""
+		if ofParty(what) {
+			party = words[2]
+		}
+		after, err := o.order(ctx, what, argument, party)
 		if err != nil {
 			return err
 		}
-		after := new(runner.Status)
-		path := "/v1/federations/" + s.ID + "/"
-		if ofParty(what) {
-			path += "parties/" + url.PathEscape(words[2]) + "/"
-		}
-		if err := o.ask(ctx, http.MethodPost, path+what, nil,
-			fmt.Sprintf("\"%d\"", s.Decisions), after); err != nil {
-			return err
-		}
 		if what == "exclude" {
-			fmt.Fprint(std.err, lacking(after, words[2]))
+			fmt.Fprint(std.err, lacking(after, party))
 		}
 		return show(after, *asJSON, std)
 	}
 	return nil
+}
+
+// order gives an order that is based on the federation's present status, and returns its status
+// after that. The end is final: where its answer is lost, order looks again and asks once more,
+// which succeeds if the federation has ended. Any other order is the operator's to repeat, who may
+// want something else by then.
+func (o *operator) order(ctx context.Context, what, name, party string) (*runner.Status, error) {
+	for again := what == "end"; ; again = false {
+		s, err := o.find(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		path := "/v1/federations/" + s.ID + "/"
+		if party != "" {
+			path += "parties/" + url.PathEscape(party) + "/"
+		}
+		after := new(runner.Status)
+		err = o.ask(ctx, http.MethodPost, path+what, nil, strconv.Quote(s.Orders), after)
+		if !again || !isLost(err) {
+			return after, err
+		}
+	}
 }
 
 // lacking warns that no sum is possible without a party that is left out; empty: sums are possible.

@@ -159,20 +159,38 @@ func (o *operator) send(
 	if err != nil {
 		return nil, err
 	}
+	return nil, &refused{answer.StatusCode, o.explain(answer, b)}
+}
+
+// refused is an answer of the server, or of a proxy before it, to a request that it did not accept.
+type refused struct {
+	status int
+	text   string
+}
+
+func (e *refused) Error() string { return e.text }
+
+// isLost reports whether an error leaves open what became of a request: nothing answered, the
+// answer broke off, or nobody knew what the leader did.
+func isLost(err error) bool {
+	r := new(refused)
+	return err != nil && (!errors.As(err, &r) || r.status >= http.StatusInternalServerError)
+}
+
+// explain says why a request was not accepted.
+func (o *operator) explain(answer *http.Response, b []byte) string {
 	var p exchange.Problem
 	_ = strict.JSON(b, &p) // another program may answer, such as a proxy
-	if answer.StatusCode == http.StatusUnauthorized && o.identity == nil {
-		if o.token == "" {
-			return nil, errors.New("the server requires an operator: set HUSHSUM_TOKEN, or give " +
-				"--token-file or --identity")
-		}
-		return nil, errors.New("the server does not know this token: compare HUSHSUM_TOKEN, or what " +
-			"--token-file names, with a line of tokens.txt in the server's folder; tokens are not in a " +
-			"backup, and each node makes its own")
-	}
-	if p.Title == "" {
-		return nil, fmt.Errorf("%s answers %s; is it the page's address, and not the door's?", o.admin,
+	switch {
+	case answer.StatusCode == http.StatusUnauthorized && o.identity == nil && o.token == "":
+		return "the server requires an operator: set HUSHSUM_TOKEN, or give --token-file or --identity"
+	case answer.StatusCode == http.StatusUnauthorized && o.identity == nil:
+		return "the server does not know this token: compare HUSHSUM_TOKEN, or what --token-file " +
+			"names, with a line of tokens.txt in the server's folder; tokens are not in a backup, and " +
+			"each node makes its own"
+	case p.Title == "":
+		return fmt.Sprintf("%s answers %s; is it the page's address, and not the door's?", o.admin,
 			answer.Status)
 	}
-	return nil, fmt.Errorf("the server answers %d %s: %s", answer.StatusCode, p.Title, p.Detail)
+	return fmt.Sprintf("the server answers %d %s: %s", answer.StatusCode, p.Title, p.Detail)
 }
