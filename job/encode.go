@@ -120,6 +120,11 @@ func encodeWhole[F aggregation.Float](
 		Accuracy: u.Accuracy, Trained: u.Trained, Signed: u.Signed, Voted: u.Voted, Control: u.Control,
 		Offset: u.Offset}
 	values, err := s.Encode(broadcast, wide, random)
+	return setOnce(v, values, err)
+}
+
+// setOnce writes values to v, unless there was an error, and erases them.
+func setOnce(v *masking.Vector, values [][]uint64, err error) error {
 	if err != nil {
 		v.Erase()
 		return err
@@ -193,14 +198,5 @@ func (s *Settled) Blank(v *masking.Vector, random io.Reader) error {
 		return privacy.EncodeTo(v, m, [32]byte{}, zeros, random)
 	}
 	values, err := m.Blank(random)
-	if err != nil {
-		v.Erase()
-		return err
-	}
-	defer func() {
-		for _, lane := range values {
-			clear(lane)
-		}
-	}()
-	return v.Set(values...)
+	return setOnce(v, values, err)
 }
