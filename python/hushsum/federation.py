@@ -101,10 +101,18 @@ def join(
         said = process.stderr.read().decode(errors="replace").strip()
         if process.returncode != 0:
             reason = said.splitlines()[-1] if said else f"it ended with {process.returncode}"
-            attempts.end(Error(reason.removeprefix("hushsumd: "), kind="federation"))
+            reason = reason.removeprefix("hushsumd: ")
+            if _ABSENT in reason:
+                attempts.end(Error(reason, kind="absent", advice="see what its rounds reported, and "
+                                   "correct what the function returns"))
+            attempts.end(Error(reason, kind="federation"))
         attempts.end()
         last = tensors.read((private / "model.safetensors").read_bytes())
     return last
+
+
+#: what ``hushsumd join`` says of a party that was in no sum, or only with zeros
+_ABSENT = "this party had nothing to submit in any round"
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
