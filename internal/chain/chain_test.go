@@ -53,7 +53,7 @@ func chained(t testing.TB, entries int) (*Chain, [][]byte) {
 func more(t testing.TB, c *Chain, entries int) {
 	t.Helper()
 	for range entries {
-		e := c.Next(Begin, false)
+		e := c.Next(Begin, 0, false)
 		e.Node, e.Round = "a", e.Number
 		e.Survivors = &Commitment{3, HashOf([]byte("leaves"))}
 		e.State = &Object{Name: "state", Digest: HashOf([]byte("state")), Size: 5}
@@ -194,7 +194,7 @@ func TestSignRefuses(t *testing.T) {
 		},
 		"long": func(e *Entry) { e.Node = strings.Repeat("a", MostLine) },
 	} {
-		e := c.Next(Begin, false)
+		e := c.Next(Begin, 0, false)
 		change(e)
 		if line, err := Sign(e, testKey); !errors.Is(err, ErrEntry) || line != nil {
 			t.Errorf("%s: %q, %v", what, line, err)
@@ -414,7 +414,7 @@ func TestFork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := d.Next(Order, false)
+	e := d.Next(Order, 0, false)
 	other := sign(t, e)
 	_, err = Union(testID, public, joined(lines), joined([][]byte{other}))
 	if fork := new(ForkError); !errors.Is(err, ErrFork) || !errors.As(err, &fork) ||
@@ -424,7 +424,7 @@ func TestFork(t *testing.T) {
 	if err := d.Append(other); err != nil {
 		t.Fatal(err)
 	}
-	later := sign(t, d.Next(Order, false))
+	later := sign(t, d.Next(Order, 0, false))
 	if _, err := Union(testID, public, joined(lines), later); !errors.Is(err, ErrFork) {
 		t.Errorf("one that follows from another: %v", err)
 	}
@@ -461,12 +461,12 @@ func TestSegments(t *testing.T) {
 	if _, _, err := c.Tree(); !errors.Is(err, ErrLost) {
 		t.Errorf("a tree over what is lost: %v", err)
 	}
-	e := c.Next(Begin, false)
+	e := c.Next(Begin, 0, false)
 	e.Kind, e.Segment, e.Lost = Begin, 0, nil
 	if err := c.Append(sign(t, e)); !errors.Is(err, ErrNext) {
 		t.Errorf("as if nothing was lost: %v", err)
 	}
-	setback := c.Next(Begin, false)
+	setback := c.Next(Begin, 0, false)
 	if setback.Kind != Setback || setback.Segment != 1 || setback.Number != 6 {
 		t.Fatalf("%+v", setback)
 	}
@@ -497,7 +497,7 @@ func TestSegments(t *testing.T) {
 	if err := old.Behind(full); !errors.Is(err, ErrBehind) {
 		t.Errorf("behind: %v", err)
 	}
-	e = old.Next(Begin, false, full)
+	e = old.Next(Begin, 0, false, full)
 	if e.Kind != Setback || e.Number != 8 || !reflect.DeepEqual(e.Lost, []Range{{5, 7}}) ||
 		len(e.Heads) != 1 || e.Heads[0].Size != 8 {
 		t.Errorf("%+v", e)
@@ -509,7 +509,7 @@ func TestSegments(t *testing.T) {
 		len(all.Superseded) > 0 || len(all.Lines(0)) != 9 {
 		t.Errorf("%v", err)
 	}
-	if e := old.Next(Begin, true); e.Kind != Setback || e.Segment != 2 {
+	if e := old.Next(Begin, 0, true); e.Kind != Setback || e.Segment != 2 {
 		t.Errorf("a restored one goes on as if there were no other: %+v", e)
 	}
 	twice := *setback

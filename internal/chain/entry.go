@@ -97,19 +97,23 @@ type Entry struct {
 	Node   string    `json:"node,omitempty"` // a word, and no proof
 	Time   time.Time `json:"time"`           // in UTC
 
-	Session     uint64      `json:"session,omitempty"`
-	Round       uint64      `json:"round,omitempty"`
-	Members     *Commitment `json:"members,omitempty"`
-	Survivors   *Commitment `json:"survivors,omitempty"`
-	Certificate *Hash       `json:"certificate,omitempty"`
-	Sum         *Hash       `json:"sum,omitempty"`
-	Release     *Hash       `json:"release,omitempty"`
-	Ledger      *Hash       `json:"ledger,omitempty"` // of what all parties have spent
-	Epsilon     float64     `json:"epsilon,omitempty"`
-	State       *Object     `json:"state,omitempty"`
-	Model       *Object     `json:"model,omitempty"`
-	Order       string      `json:"order,omitempty"`
-	Who         uint64      `json:"who,omitempty"` // the number of an operator
+	Session   uint64      `json:"session,omitempty"`
+	Round     uint64      `json:"round,omitempty"`
+	Members   *Commitment `json:"members,omitempty"`
+	Survivors *Commitment `json:"survivors,omitempty"`
+	Release   *Hash       `json:"release,omitempty"`
+	// Ledger is a salted digest of what all parties have spent, and Spent what any has spent at most,
+	// with its statement: the text of an accounting.Claim.
+	Ledger *Hash           `json:"ledger,omitempty"`
+	Spent  json.RawMessage `json:"spent,omitempty"`
+	// State is the newest. Unknown says that nobody knows which that is: it was lost.
+	State   *Object `json:"state,omitempty"`
+	Unknown bool    `json:"unknown,omitempty"`
+	Model   *Object `json:"model,omitempty"`
+	Order   string  `json:"order,omitempty"`
+	// Notes has lines for people, sealed: they have names, and nothing else of an entry does. Whoever
+	// erases the key erases them in all copies.
+	Notes []byte `json:"notes,omitempty"`
 	// Heads lists the highest heads that anybody knew at a setback, and Lost the numbers that are in
 	// no copy.
 	Heads []Height `json:"heads,omitempty"`
@@ -150,22 +154,6 @@ func (r Range) String() string {
 		return fmt.Sprint(r.From)
 	}
 	return fmt.Sprintf("%d to %d", r.From, r.To)
-}
-
-// Next begins the entry of a number that follows an entry, by its line: a setback of the next
-// segment, which names the numbers in between, if there are any or anew says so, and else one of a
-// given kind.
-func (e *Entry) Next(line []byte, kind Kind, number uint64, anew bool) *Entry {
-	next := &Entry{Version: version, Federation: e.Federation, Segment: e.Segment, Number: number,
-		Before: HashOf(line), Claim: e.Claim, Kind: kind}
-	if number == e.Number+1 && !anew {
-		return next
-	}
-	next.Kind, next.Segment = Setback, e.Segment+1
-	if number > e.Number+1 {
-		next.Lost = []Range{{e.Number + 1, number - 1}}
-	}
-	return next
 }
 
 // check fails unless the parts of an entry fit together.
@@ -267,8 +255,13 @@ func Open(line []byte, federation string, key ed25519.PublicKey) (*Entry, error)
 		return nil, err
 	case e.Federation != federation:
 		return nil, ErrFederation
-	case len(key) != ed25519.PublicKeySize || !ed25519.Verify(key, signed(text), signature):
+	case !verify(key, text, signature):
 		return nil, ErrSignature
 	}
 	return e, nil
+}
+
+// verify reports whether a key has signed the text of an entry.
+func verify(key ed25519.PublicKey, text, signature []byte) bool {
+	return len(key) == ed25519.PublicKeySize && ed25519.Verify(key, signed(text), signature)
 }

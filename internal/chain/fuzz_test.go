@@ -62,7 +62,7 @@ func FuzzUnion(f *testing.F) {
 			}
 			return
 		}
-		e := c.Next(Order, false)
+		e := c.Next(Order, 0, false)
 		if err := c.Append(sign(t, e)); err != nil {
 			t.Fatalf("the next one does not fit: %v", err)
 		}

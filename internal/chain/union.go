@@ -2,6 +2,7 @@ package chain
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
@@ -56,22 +57,40 @@ func (f *ForkError) Is(target error) bool { return target == ErrFork }
 
 // Union makes a chain of copies: bytes with a line for each entry, in any order, and anything in
 // between. A line that is damaged is none. It fails with [ErrNone], or with a [ForkError].
+//
+// An entry has the hash of the whole line before it, signature and all. So a line whose hash an
+// entry has that is signed needs no check of its own signature: of a chain that is whole the last
+// is checked.
 func Union(federation string, key ed25519.PublicKey, copies ...[]byte) (*Chain, error) {
 	c := &Chain{federation: federation, key: key, lines: make(map[uint64][]byte),
 		entries: make(map[uint64]*Entry), Bad: make([]int, len(copies))}
+	var all []candidate
 	for k, b := range copies {
 		for line := range bytes.SplitSeq(b, []byte("\n")) {
 			if len(line) == 0 {
 				continue
 			}
-			e, err := Open(line, federation, key)
-			if err != nil {
+			e, text, signature, err := parse(line)
+			if err != nil || e.Federation != federation {
 				c.Bad[k]++
 				continue
 			}
-			if err := c.take(e, line); err != nil {
-				return nil, err
-			}
+			all = append(all, candidate{e, line, text, signature, k})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b candidate) int {
+		return cmp.Compare(b.entry.Number, a.entry.Number)
+	})
+	known := make(map[Hash]bool) // of lines that a signed entry follows
+	for _, x := range all {
+		same := bytes.Equal(c.lines[x.entry.Number], x.line)
+		if !same && !known[HashOf(x.line)] && !verify(key, x.text, x.signature) {
+			c.Bad[x.copy]++
+			continue
+		}
+		known[x.entry.Before] = true
+		if err := c.take(x.entry, x.line); err != nil {
+			return nil, err
 		}
 	}
 	if len(c.entries) == 0 {
@@ -81,6 +100,13 @@ func Union(federation string, key ed25519.PublicKey, copies ...[]byte) (*Chain, 
 		return nil, err
 	}
 	return c, nil
+}
+
+// candidate is a line of some copy that may be an entry.
+type candidate struct {
+	entry                 *Entry
+	line, text, signature []byte
+	copy                  int
 }
 
 // take adds an entry of some copy.
@@ -242,36 +268,54 @@ func (c *Chain) Tree() (tree *Tree, first uint64, err error) {
 	return c.tree, c.first, nil
 }
 
-// Next begins the entry that follows: a setback of the next segment if any is lost, or if restored
-// says that other versions may exist, and else one of a given kind. known are heads that others
-// have.
-func (c *Chain) Next(kind Kind, restored bool, known ...*Head) *Entry {
-	e := c.last.Next(c.lines[c.last.Number], kind, c.last.Number+1, false)
-	if len(c.Lost) == 0 && c.tree != nil && !restored && c.Behind(known...) == nil {
+// Next begins the entry that follows, of a number that is at least a given one: a setback of the
+// next segment if any numbers are lost, or if anew says that other versions may exist, and else one
+// of a given kind. known are heads that others have. It carries on what the last entry says of the
+// federation.
+func (c *Chain) Next(kind Kind, least uint64, anew bool, known ...*Head) *Entry {
+	last := c.last
+	e := &Entry{Version: version, Federation: c.federation, Segment: last.Segment,
+		Number: last.Number + 1, Before: HashOf(c.lines[last.Number]), Claim: last.Claim, Kind: kind,
+		Session: last.Session, Round: last.Round, Ledger: last.Ledger, Spent: last.Spent,
+		State: last.State, Model: last.Model, Unknown: last.Unknown}
+	if len(c.Lost) == 0 && c.tree != nil && !anew && least <= e.Number && c.Behind(known...) == nil {
 		return e
 	}
-	e.Kind, e.Segment, e.Lost = Setback, c.last.Segment+1, slices.Clone(c.Lost)
+	e.Kind, e.Segment, e.Lost = Setback, last.Segment+1, slices.Clone(c.Lost)
+	e.Number = max(e.Number, least)
 	for _, h := range known {
+		if c.Behind(h) == nil {
+			continue
+		}
 		e.Heads = append(e.Heads, Height{h.Segment, h.Size, h.Root})
 		e.Segment = max(e.Segment, h.Segment+1)
-		if h.Segment == c.last.Segment && c.tree != nil {
+		if h.Segment == last.Segment && c.tree != nil {
 			e.Number = max(e.Number, c.first+h.Size)
 		}
 	}
-	if next := c.last.Number + 1; e.Number > next {
-		e.Lost = append(e.Lost, Range{next, e.Number - 1})
+	if next := last.Number + 1; e.Number > next {
+		if k := len(e.Lost) - 1; k >= 0 && e.Lost[k].To+1 == next {
+			e.Lost[k].To = e.Number - 1
+		} else {
+			e.Lost = append(e.Lost, Range{next, e.Number - 1})
+		}
 	}
 	return e
 }
 
-// Behind fails with [ErrBehind] if a head that somebody has is higher than that of the chain, and
-// with [ErrFork] if it contradicts that. Of a lower one, a proof of consistency shows more.
+// Behind fails with [ErrBehind] if a head that somebody has is higher than that of the chain, or
+// than an earlier segment and what its setback names, and with [ErrFork] if it contradicts the
+// chain's. Of a lower one, a proof of consistency shows more.
 func (c *Chain) Behind(known ...*Head) error {
 	for _, h := range known {
+		behind := fmt.Errorf("%w: %d entries of segment %d", ErrBehind, h.Size, h.Segment)
 		switch {
 		case h.Segment < c.last.Segment:
+			if !c.ended(h) {
+				return behind
+			}
 		case h.Segment > c.last.Segment || c.tree != nil && h.Size > c.tree.Size():
-			return fmt.Errorf("%w: %d entries of segment %d", ErrBehind, h.Size, h.Segment)
+			return behind
 		case c.tree != nil:
 			root, err := c.tree.Root(h.Size)
 			if err != nil {
@@ -283,6 +327,27 @@ func (c *Chain) Behind(known ...*Head) error {
 		}
 	}
 	return nil
+}
+
+// ended reports whether a head of an earlier segment is of entries that the chain has, or that a
+// setback names.
+func (c *Chain) ended(h *Head) bool {
+	first := ^uint64(0)
+	for n, e := range c.entries {
+		if e.Segment == h.Segment {
+			first = min(first, n)
+		}
+		for _, named := range e.Heads {
+			if named.Segment == h.Segment && named.Size >= h.Size {
+				return true
+			}
+		}
+	}
+	if first == ^uint64(0) {
+		return false
+	}
+	last := c.entries[first+h.Size-1]
+	return last != nil && last.Segment == h.Segment
 }
 
 // Append adds the next entry. It fails with the errors of [Open], or with [ErrNext].

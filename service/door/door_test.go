@@ -140,6 +140,10 @@ func (s *site) lead(t testing.TB, outRoom int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	d := record.Definition{ID: s.fed.ID, Text: s.fed.Text}
+	if err := records.Create(ctx, d, nil, nil); err != nil {
+		t.Fatal(err)
+	}
 	hold, err := records.Claim(ctx, s.fed.ID, "n")
 	if err != nil {
 		t.Fatal(err)

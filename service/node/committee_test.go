@@ -178,7 +178,7 @@ func TestKillCommitteeServerAtEveryStep(t *testing.T) {
 	kills := 0
 	// A round takes eight decisions, and each further batch two.
 	for decision := range 8 * *killRounds {
-		for _, step := range []string{"object", "pointer", "sending"} {
+		for _, step := range killSteps(decision) {
 			if !suite.Long() && (decision+kills)%2 == 1 && step != "sending" {
 				continue
 			}

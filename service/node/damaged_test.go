@@ -16,8 +16,8 @@ import (
 	"github.com/hushsum/hushsum/service/runner"
 )
 
-// A node whose record has lost what names a federation's state, with the states, then the
-// federation's definition, and then all, says that it is damaged, where people and machines look.
+// A node whose record has lost a federation's definition, then its states and keys, and then all,
+// says that it is damaged, where people and machines look.
 // It begins nothing anew: neither the model, nor what was spent.
 func TestDamagedRecord(t *testing.T) {
 	ctx := context.Background()
@@ -56,7 +56,26 @@ func TestDamagedRecord(t *testing.T) {
 		err := s.node.Door.Ready()
 		return err != nil && strings.Contains(err.Error(), "damaged")
 	}
-	lose("KV_hushsum-pointers", "$KV.hushsum-pointers."+s.fed.ID)
+	lose("KV_hushsum-federations", "$KV.hushsum-federations."+s.fed.ID)
+	if err := os.Remove(filepath.Join(folder, "decided", s.fed.ID+".definition")); err != nil {
+		t.Fatal(err)
+	}
+	start()
+	s.become("not ready without a definition", says)
+	_, files, err := federation.ReadFiles(filepath.Join(s.folder, "federation.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := *files
+	other.Text = []byte(strings.Replace(string(files.Text), `"vector"`, `"other"`, 1))
+	if _, err := s.node.Create(ctx, other); !errors.Is(err, record.ErrDamaged) {
+		t.Errorf("while one is unknown another is declared: %v", err)
+	}
+	if _, err := s.node.Create(ctx, *files); err != nil {
+		t.Errorf("the lost one is not declared again: %v", err)
+	}
+	s.node.Close()
+
 	lose("OBJ_hushsum-objects-"+s.fed.ID[:16], ">")
 	start()
 	s.become("not ready", says)
@@ -74,23 +93,6 @@ func TestDamagedRecord(t *testing.T) {
 	if text := s.look("/federations/" + s.fed.ID); !strings.Contains(text, "damaged") ||
 		!strings.Contains(text, "<dt>round</dt><dd><b>?</b> of") {
 		t.Errorf("the page: %s", text)
-	}
-	s.node.Close()
-
-	lose("KV_hushsum-federations", "$KV.hushsum-federations."+s.fed.ID)
-	start()
-	s.become("not ready without a definition", says)
-	_, files, err := federation.ReadFiles(filepath.Join(s.folder, "federation.toml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	other := *files
-	other.Text = []byte(strings.Replace(string(files.Text), `"vector"`, `"other"`, 1))
-	if _, err := s.node.Create(ctx, other); !errors.Is(err, record.ErrDamaged) {
-		t.Errorf("while one is unknown another is declared: %v", err)
-	}
-	if _, err := s.node.Create(ctx, *files); err != nil {
-		t.Errorf("the lost one is not declared again: %v", err)
 	}
 	s.node.Close()
 

@@ -700,8 +700,8 @@ func killAtEveryStep(t *testing.T, in *network) {
 	}
 	kills := 0
 	// One session takes five decisions, each round four; then it ends.
-	for range 5 + 4**killRounds {
-		for _, step := range []string{"object", "pointer", "sending"} {
+	for decision := range 5 + 4**killRounds {
+		for _, step := range killSteps(decision) {
 			server, died := start(step)
 			select {
 			case <-died:
@@ -731,6 +731,12 @@ func killAtEveryStep(t *testing.T, in *network) {
 	killed.Add(int64(kills))
 }
 
+// killSteps returns the steps of a decision at which the server is killed: before it is made,
+// twice, and after.
+func killSteps(decision int) []string {
+	return []string{"object", "entry", []string{"file", "sending"}[decision%2]}
+}
+
 // killedAddress is that of a server in a bubble.
 const killedAddress = "127.0.0.1:8440"
 
@@ -744,9 +750,9 @@ func TestKillServerProcess(t *testing.T) {
 	parties := startJobParties(t, folder, j.Parties)
 	server := &process{role: "server", folder: folder}
 	t.Cleanup(func() { server.kill() })
-	steps, kills := []string{"object", "pointer", "sending"}, 0
+	steps, kills := record.Steps, 0
 	for range 5 + 4**killRounds {
-		server.start(t, "HUSHSUM_TEST_KILL=1:"+steps[kills%3])
+		server.start(t, "HUSHSUM_TEST_KILL=1:"+steps[kills%len(steps)])
 		server.killed(t, 2*time.Minute)
 		kills++
 	}

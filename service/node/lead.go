@@ -2,7 +2,6 @@ package node
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -244,10 +243,13 @@ func (n *Node) claim(ctx context.Context, e *entry, pass func() bool) (*runner.R
 		return nil, err
 	}
 	hold.Fault = n.hooks.Fault
-	damage, healed := hold.Damage(), hold.Healed()
 	if lines := hold.DamagedLines(); lines > 0 {
 		n.Log.Error("this node's own file of decisions has damaged lines; check its disk", "federation",
 			e.federation.Job.Name, "lines", lines)
+	}
+	for _, line := range hold.Found {
+		n.Log.Error("the record is damaged", "federation", e.federation.Job.Name, "outcome", line.Event,
+			"error", line.Note)
 	}
 	n.takesBack(e)
 	r, err := runner.Start(ctx, runner.Options{
@@ -267,18 +269,6 @@ func (n *Node) claim(ctx context.Context, e *entry, pass func() bool) (*runner.R
 		Summed: n.Summed,
 		Pass:   pass,
 	})
-	if why := cmp.Or(damage, healed); err == nil && why != nil {
-		event := "healed"
-		if damage != nil {
-			event = "damaged"
-		}
-		n.Log.Error("the record is damaged, and goes on from the newest state that there is",
-			"federation", e.federation.Job.Name, "outcome", event, "error", why.Error())
-		line := record.Line{Time: time.Now().UTC(), Node: n.Name, Event: event, Note: why.Error()}
-		if err := n.records.Audit(ctx, id, line); err != nil {
-			n.Log.Warn("a line of the audit log was not written", "error", err.Error())
-		}
-	}
 	return r, err
 }
 

@@ -302,6 +302,9 @@ func (n *Node) connect(ctx context.Context) (err error) {
 	case err != nil:
 		return err
 	}
+	if n.alone {
+		n.records.Alone()
+	}
 	if err = n.records.KeepIn(n.Folder); err != nil {
 		return err
 	}
@@ -543,18 +546,14 @@ func (n *Node) create(
 	}
 	d := record.Definition{ID: f.ID, Text: f.Text, Roster: files.Roster, Committee: files.Committee,
 		Succession: files.Succession, Created: time.Now().UTC()}
-	err = n.records.Create(ctx, d, files.Model, files.Before)
+	err = n.records.Create(ctx, d, files.Model, files.Before, record.Line{Time: d.Created,
+		Node: n.Name, Event: record.EventCreated, Digest: f.ID, Note: note})
 	if errors.Is(err, record.ErrExists) {
 		return nil, fmt.Errorf("%w: %s was declared by the same file, lists and model; for another, "+
 			"change its name", err, f.Job.Name)
 	}
 	if err != nil {
 		return nil, err
-	}
-	line := record.Line{Time: time.Now().UTC(), Node: n.Name, Event: record.EventCreated, Digest: f.ID,
-		Note: note}
-	if err := n.records.Audit(ctx, f.ID, line); err != nil {
-		n.Log.Warn("a line of the audit log was not written", "error", err.Error())
 	}
 	n.knows(f, files)
 	n.shared(ctx, f.ID)

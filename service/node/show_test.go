@@ -86,7 +86,7 @@ func TestShownWithoutLeader(t *testing.T) {
 	defer s.node.Close()
 	had, stop := s.inRounds()
 	stop()
-	for _, words := range []string{"</svg> well", "KV_hushsum-pointers", "one copy, here",
+	for _, words := range []string{"</svg> well", "KV_hushsum-federations", "one copy, here",
 		"leads 1 of 1 federations"} {
 		if text := s.look("/node"); !strings.Contains(text, words) {
 			t.Errorf("the node's page lacks %q:\n%s", words, text)

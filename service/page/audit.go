@@ -26,14 +26,14 @@ type AuditPage struct {
 	Lines []record.Line `json:"lines"`
 	// Next is the number of the line to go on from; 0: the log ends with this page.
 	Next int `json:"next,omitempty"`
-	// Missing is, on the last page, how many lines the log counts that cannot be read.
+	// Missing is how many decisions, with their lines, are in no copy that the node has.
 	Missing int `json:"missing,omitempty"`
 }
 
 // Headers of a page of an audit log, in either format.
 const (
 	headerNextLine = "Hushsum-Next-Line"
-	headerMissing  = "Hushsum-Missing-Lines"
+	headerMissing  = "Hushsum-Missing-Decisions"
 )
 
 // Lines of a page of an audit log.

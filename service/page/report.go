@@ -113,24 +113,21 @@ func (r *report) Made() (list []string) {
 	case l.Read == 0:
 		say("The audit log has no line.")
 	default:
-		say("Made of the whole audit log: %s%s.", lines, between)
+		say("Made of the whole audit log: %s%s, of %s.", lines, between,
+			numbers.Plural(l.Entries, "decision"))
 	}
 	if l.Missing > 0 {
-		say("The log is cut: it counts %s more, which cannot be read.", numbers.Plural(l.Missing, "line"))
+		say("Missing: %s, which no copy of the record has that this node knows.",
+			numbers.Plural(l.Missing, "decision"))
 	}
 	if l.Unreadable > 0 {
-		say("Damaged, and listed as unreadable: %s.", numbers.Plural(l.Unreadable, "line"))
-	}
-	if l.Gaps > 0 {
-		say("The record has lost %s of the logs of all federations; some may be of this one.",
-			numbers.Plural(l.Gaps, "line"))
+		say("Erased or damaged, and listed as unreadable: %s.", numbers.Plural(l.Unreadable, "line"))
 	}
 	if !l.Declared {
 		say("The line of the declaration is missing: others may be as well.")
 	}
 	if r.Unread == nil && l.All.Begun != r.Round {
-		say("By the log %d rounds were begun, and by the record %d: a line is written after what it "+
-			"says was decided, and can be missing.", l.All.Begun, r.Round)
+		say("By the log %d rounds were begun, and by the newest state %d.", l.All.Begun, r.Round)
 	}
 	return list
 }

@@ -31,9 +31,9 @@ type shown struct {
 
 	// The audit log: its lines, nil for some; what it lacks; after how many lines it breaks off; how
 	// many it gave.
-	log                       []record.Line
-	missing, gaps, cut, given int
-	reads                     *record.Records // not nil: the log is there
+	log                 []record.Line
+	missing, cut, given int
+	reads               *record.Records // not nil: the log is there
 
 	declare sync.Once
 	known   door.Known
@@ -128,10 +128,10 @@ func (s *shown) Health(context.Context) *page.Health {
 		MostFiles: 1024, Leads: 1, Federations: 2, Where: "in the nodes' processes, in a cluster",
 		Group: &record.Group{Leader: "node-2", Nodes: 3, Quorum: 2},
 		Record: &record.Health{Bytes: 12_345_678, Streams: []record.Stream{
-			{Name: "KV_hushsum-pointers", Leader: "node-1", Wanted: 3, Copies: copies, Messages: 7,
+			{Name: "KV_hushsum-federations", Leader: "node-1", Wanted: 3, Copies: copies, Messages: 7,
 				Bytes: 4321},
 			{Name: "OBJ_hushsum-objects-abababababababab", Wanted: 3, Copies: copies},
-			{Name: "HUSHSUM-AUDIT", Leader: "node-2", Wanted: 3, Messages: 40, Bytes: 9000,
+			{Name: "HUSHSUM-DECIDED", Leader: "node-2", Wanted: 3, Messages: 40, Bytes: 9000,
 				Copies: []record.Copy{{Node: "node-1", Current: true}, {Node: "node-3", Current: true}}},
 		}},
 	}
@@ -243,7 +243,7 @@ func (s *shown) AuditLog(ctx context.Context, id string, from int, each func(rec
 		return s.reads.AuditLog(ctx, id, from, each)
 	}
 	lines := s.logged()
-	log := record.Log{Lines: len(lines) + s.missing, Gaps: s.gaps}
+	log := record.Log{Lines: len(lines) + s.missing}
 	for i := from - 1; i < len(lines); i++ {
 		if s.cut > 0 && i == s.cut {
 			return log, record.ErrUnavailable

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
+	"github.com/hushsum/hushsum/internal/chain"
 )
 
 // This file defines the contents of a backup, and restores a record from one. The format of the
@@ -26,9 +25,8 @@ const backupTries = 10 // for a federation that makes decisions meanwhile
 type Named func(state []byte) ([]*Ref, error)
 
 // Backup writes all federations to a file that is sealed under the newest key of the record: for
-// each its definition, its audit log, and, from one moment, its pointer and state with all objects
-// that the state names. Backup opens every object and compares it with its digest. Rounds go on
-// meanwhile.
+// each its definition and, from one moment, its entries and the state with all objects that the
+// state names. Backup opens every object and compares it with its digest. Rounds go on meanwhile.
 func (r *Records) Backup(ctx context.Context, w io.Writer, named Named) error {
 	ids, err := r.List(ctx)
 	if err != nil {
@@ -72,7 +70,7 @@ func (r *Records) backUp(ctx context.Context, file *backupWriter, id string, nam
 		had[ref.Name] = err == nil
 		return err
 	}
-	for _, ref := range append([]*Ref{d.RosterAt, d.Model, d.Before}, d.Keys...) {
+	for _, ref := range slices.Concat([]*Ref{d.RosterAt, d.Model, d.Before}, d.Keys, d.Names) {
 		if err := put(ref); err != nil {
 			return err
 		}
@@ -96,34 +94,31 @@ func (r *Records) backUp(ctx context.Context, file *backupWriter, id string, nam
 	// Objects that a state names may be deleted before all of them are read: there is a newer state
 	// then. No state names the objects already written for the older state, and a later leader
 	// deletes them.
-	var p *pointer
+	var c *chain.Chain
 	for try := 1; ; try++ {
-		if p, err = r.decided(ctx, id); err != nil {
+		if _, err = r.newest(ctx, id); err != nil {
 			return err
 		}
-		if p == nil {
+		if c, err = r.Chain(ctx, id); err != nil {
+			return err
+		}
+		state := c.Last().State
+		if state == nil {
 			break
 		}
-		if err = putState(p.State); err == nil {
+		if err = putState(refOf(state)); err == nil {
 			break
 		}
 		if !errors.Is(err, ErrMissing) || try == backupTries {
 			return err
 		}
 	}
-	if p != nil {
-		p.Leader, p.Restored = "", true // the first node may claim it
-		if err := file.json(framePointer, p); err != nil {
+	for _, line := range c.Lines(0) {
+		if err := file.frame(frameEntry, "", line); err != nil {
 			return err
 		}
 	}
-	var failed error
-	_, err = r.AuditLog(ctx, id, 1, func(line Line) bool {
-		line.Number = 0
-		failed = file.json(frameAudit, line)
-		return failed == nil
-	})
-	return cmp.Or(failed, err)
+	return nil
 }
 
 // Restore fills a record that has no federation from a backup. The file is read twice: first all of
@@ -147,9 +142,12 @@ func (r *Records) Restore(ctx context.Context, file io.ReadSeeker) (ids []string
 		return nil, err
 	}
 	// What a restore that was interrupted has left is replaced.
-	had, err := r.list(ctx, map[string]jetstream.Stream{"$KV." + bucketDefinitions + ".": r.defined})
+	had := make(map[string]bool)
+	err = r.retry(ctx, func(ctx context.Context) error {
+		return known(ctx, r.declared, "$KV."+bucketDefinitions+".", had)
+	})
 	if err != nil {
-		return nil, err
+		return nil, unavailable(err)
 	}
 	if len(had) > 0 {
 		return nil, ErrNotEmpty
@@ -158,70 +156,102 @@ func (r *Records) Restore(ctx context.Context, file io.ReadSeeker) (ids []string
 		return nil, err
 	}
 	// Definitions come last: once they exist nodes find a federation, and lead it.
-	var definitions []*Definition
-	var o *bucket
+	var all []*restoring
 	_, err = readBackup(file, r.keys, func(f *frame) (err error) {
 		if f.kind == frameDefinition {
-			if o, err = r.objects(ctx, f.definition.ID); err == nil {
-				definitions = append(definitions, f.definition)
-			}
+			x := &restoring{d: f.definition}
+			all = append(all, x)
+			x.o, err = r.objects(ctx, f.definition.ID)
 			return err
 		}
-		return r.restore(ctx, o, definitions[len(definitions)-1].ID, objects, f)
+		return r.restore(ctx, all[len(all)-1], objects, f)
 	})
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range definitions {
-		b, err := json.Marshal(d)
-		if err != nil {
+	line := Line{Event: eventRestored, Note: "from a backup of " + made.UTC().Format(time.RFC3339)}
+	for _, x := range all {
+		if err := r.restored(ctx, x, line); err != nil {
 			return nil, err
 		}
-		line := Line{Time: time.Now().UTC(), Event: eventRestored,
-			Note: "from a backup of " + made.UTC().Format(time.RFC3339)}
-		if err := r.Audit(ctx, d.ID, line); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
-		}
-		if err := r.define(ctx, d, b); err != nil {
-			return nil, err
-		}
-		ids = append(ids, d.ID)
+		ids = append(ids, x.d.ID)
 	}
 	return ids, nil
+}
+
+// restoring is a federation that is being restored.
+type restoring struct {
+	d       *Definition
+	o       *bucket
+	entries []byte // by line
+}
+
+// restored stores the entries of a federation, with one more, of a new segment: what they are
+// followed by elsewhere may be told already. Then it stores the definition.
+func (r *Records) restored(ctx context.Context, x *restoring, said Line) error {
+	id := x.d.ID
+	o := &own{id: id, birth: x.d.Birth}
+	var err error
+	if o.key, err = r.key(ctx, x.d); err != nil {
+		return err
+	}
+	c, err := o.join(x.d.Birth, x.entries)
+	if err != nil {
+		return err
+	}
+	// A restore that was interrupted has left some of them.
+	last, err := r.lastDecided(ctx, id)
+	if err != nil {
+		return err
+	}
+	from := uint64(0)
+	if last.sequence > 0 {
+		e, err := chain.Open(last.line, id, o.public())
+		if err != nil {
+			return fmt.Errorf("%w: decisions of %.16s…", ErrNotEmpty, id)
+		}
+		if from = e.Number + 1; e.Number > c.Last().Number && e.Kind != chain.Setback {
+			return fmt.Errorf("%w: decisions of %.16s…", ErrNotEmpty, id)
+		}
+	}
+	h := &Hold{records: r, id: id, own: o, chain: c, sequence: last.sequence}
+	for _, line := range c.Lines(from) {
+		if h.sequence, err = r.decide(ctx, id, line, h.sequence); err != nil {
+			return err
+		}
+	}
+	if from <= c.Last().Number+1 {
+		if b, err := r.first(ctx, x.d, x.d.Names, len(namesKey{})); err == nil {
+			names := namesKey(b)
+			h.names = &names
+		}
+		if err := h.write(ctx, c.Next(chain.Setback, 0, true), []Line{said}); err != nil {
+			return err
+		}
+	}
+	b, err := json.Marshal(x.d)
+	if err != nil {
+		return err
+	}
+	return r.define(ctx, x.d, b)
 }
 
 // restore stores the contents of a frame, of the federation before it: parts of objects with the
 // name of the key that opens them.
 func (r *Records) restore(
-	ctx context.Context, o *bucket, id string, objects map[string]*stored, f *frame,
+	ctx context.Context, x *restoring, objects map[string]*stored, f *frame,
 ) error {
-	switch f.kind {
-	case frameObject:
-		base, _, _ := strings.Cut(f.name, ".")
-		under := ""
-		if s := objects[base]; s != nil { // nil: the file has changed
-			k := slices.Index(s.ref.names(), f.name)
-			if _, by, err := r.keys.open(f.body, associated(id, &s.ref, k)); err == nil {
-				under = KeyName(by)
-			}
-		}
-		return r.store(ctx, o, f.name, under, f.body)
-	case framePointer:
-		err := r.retry(ctx, func(ctx context.Context) error {
-			_, err := r.pointers.Put(ctx, id, f.body)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("%w: %w", ErrUnavailable, err)
-		}
-	case frameAudit:
-		var line Line
-		if err := json.Unmarshal(f.body, &line); err != nil {
-			return err
-		}
-		if err := r.Audit(ctx, id, line); err != nil {
-			return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	if f.kind == frameEntry {
+		x.entries = append(append(x.entries, f.body...), '\n')
+		return nil
+	}
+	base, _, _ := strings.Cut(f.name, ".")
+	under := ""
+	if s := objects[base]; s != nil { // nil: the file has changed
+		k := slices.Index(s.ref.names(), f.name)
+		if _, by, err := r.keys.open(f.body, associated(x.d.ID, &s.ref, k)); err == nil {
+			under = KeyName(by)
 		}
 	}
-	return nil
+	return r.store(ctx, x.o, f.name, under, f.body)
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/chain"
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
@@ -47,9 +48,8 @@ const (
 	frameHead       = 'h'
 	frameDefinition = 'd' // begins a federation
 	frameObject     = 'o'
-	framePointer    = 'p'
-	frameAudit      = 'a'
-	frameEnd        = 'e'
+	frameEntry      = 'e' // of the federation's chain
+	frameEnd        = 'z'
 )
 
 // frame is a piece of a backup.
@@ -246,13 +246,12 @@ func (f *frame) check() error {
 			return fmt.Errorf("%w: the definition of %.80q", ErrRecord, f.definition.ID)
 		}
 		return readable("definition", f.definition.ID, f.definition.Format)
-	case framePointer:
-		var p pointer
-		if err := json.Unmarshal(f.body, &p); err != nil {
-			return fmt.Errorf("%w: a pointer", ErrRecord)
+	case frameEntry:
+		if _, err := chain.Parse(f.body); err != nil {
+			return fmt.Errorf("%w: %w", ErrRecord, err)
 		}
-		return readable("record", "the backup", p.Format)
-	case frameObject, frameAudit:
+		return nil
+	case frameObject:
 		return nil
 	}
 	return fmt.Errorf("%w: a frame of kind %q", ErrNoBackup, f.kind)

@@ -15,7 +15,7 @@ import (
 
 // This file finds the nodes of an embedded cluster, and removes one for good.
 
-// keyNodes is the key of the pointer that lists the removed nodes: it is no federation's
+// keyNodes is the key under which the removed nodes are listed: it is no federation's
 // identifier.
 const keyNodes = "nodes"
 
@@ -175,7 +175,7 @@ type Left map[string]time.Time
 func (r *Records) Left(ctx context.Context) (left Left, revision uint64, err error) {
 	left = make(Left)
 	err = r.retry(ctx, func(ctx context.Context) error {
-		entry, err := r.pointers.Get(ctx, keyNodes)
+		entry, err := r.definitions.Get(ctx, keyNodes)
 		if err != nil {
 			return err
 		}
@@ -208,10 +208,10 @@ func (r *Records) Leaves(ctx context.Context, name string, revision uint64) erro
 	}
 	err = r.retry(ctx, func(ctx context.Context) error {
 		if revision == 0 {
-			_, err := r.pointers.Create(ctx, keyNodes, b)
+			_, err := r.definitions.Create(ctx, keyNodes, b)
 			return err
 		}
-		_, err := r.pointers.Update(ctx, keyNodes, b, revision)
+		_, err := r.definitions.Update(ctx, keyNodes, b, revision)
 		return err
 	})
 	if err == nil {

@@ -1,13 +1,16 @@
 package record
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/hushsum/hushsum/internal/chain"
 )
 
 // This file finds that JetStream has lost something. A message whose checksum fails is none for
@@ -40,126 +43,111 @@ const (
 		"restore a backup to nodes whose folders are new"
 )
 
-// signs has the traces of a federation's decisions but its pointer. They are read before the
-// pointer, which is then as new as they are.
-type signs struct {
-	names  []string // of objects
-	newest uint64   // the highest number of a state, decided or not
-	begun  bool     // the audit log has a line that follows from a decision
-	round  uint64   // of such a line, the highest
+// damaged says what is lost for good.
+func damaged(format string, what ...any) *Damage {
+	return &Damage{fmt.Sprintf(format, what...), adviceNothing}
 }
 
-// signs looks for signs of decisions.
-func (r *Records) signs(ctx context.Context, id string, o *bucket) (s signs, err error) {
-	if s.names, err = o.names(ctx); err != nil {
-		return s, err
+// states returns the names of a federation's objects, and the highest number of a state among them,
+// decided or not. They are read before the entries, which are then as new as they are.
+func (b *bucket) states(ctx context.Context) (names []string, newest uint64, err error) {
+	if names, err = b.names(ctx); err != nil {
+		return nil, 0, err
 	}
-	for _, name := range s.names {
+	for _, name := range names {
 		if number, is := stateNumber(name); is {
-			s.newest = max(s.newest, number)
+			newest = max(newest, number)
 		}
 	}
-	line, err := r.lastLine(ctx, id)
-	if err != nil || line == nil {
-		return s, err
-	}
-	look := func(line Line) bool {
-		if line.Event != EventCreated && line.Event != eventRestored && line.Event != EventUnreadable {
-			s.begun, s.round = true, max(s.round, uint64(max(line.Round, 0)))
-		}
-		return true
-	}
-	if line.Event == eventRestored { // the lines of the backup are before it
-		_, err = r.AuditLog(ctx, id, 1, look)
-		return s, err
-	}
-	look(*line)
-	return s, nil
+	return names, newest, nil
 }
 
-// lastLine reads the last line of a federation's audit log, nil if there is none.
-func (r *Records) lastLine(ctx context.Context, id string) (*Line, error) {
-	m, err := r.audit.GetLastMsgForSubject(ctx, subjectAudit+id)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	line := new(Line)
-	if err := json.Unmarshal(m.Data, line); err != nil {
-		return nil, fmt.Errorf("%w: a line of the audit log", ErrRecord)
-	}
-	return line, nil
-}
-
-// contradict fails with [ErrDamaged] if a pointer, nil if there is none, is older than what the
-// signs follow from. One state more than it names may have been stored, and never decided.
-func (s *signs) contradict(p *pointer) error {
-	what := ""
+// contradicts returns what is lost if the last entry that there is is older than a state. One state
+// more than the entry after it may have been stored, and never decided.
+func contradicts(last *chain.Entry, newest uint64) error {
 	switch {
-	case p == nil && (s.newest > 0 || s.begun):
-		what = "what names the newest state of a federation is lost"
-	case p == nil:
-		return nil
-	case p.Lost:
-		what = "what named the newest state of a federation is lost, and nothing was decided since"
-	case p.State == nil && (s.newest > 1 || s.begun):
-		what = "what names the newest state of a federation is older than its first decision"
-	case s.newest > p.Number+1:
-		what = fmt.Sprintf("what names the newest state of a federation names decision %d, and there "+
-			"is a state of decision %d", p.Number, s.newest)
-	case s.round > p.Round:
-		what = fmt.Sprintf("what names the newest state of a federation is of round %d, and its "+
-			"audit log of round %d", p.Round, s.round)
-	default:
-		return nil
+	case last.Unknown:
+		return &Damage{"what named the newest state of a federation is lost, and nothing was decided " +
+			"since", adviceNode}
+	case newest > last.Number+1:
+		return &Damage{fmt.Sprintf("the newest decision that there is of a federation is %d, and there "+
+			"is a state of decision %d", last.Number, newest), adviceNode}
 	}
-	return &Damage{what, adviceNode}
+	return nil
 }
 
-// decided reads a federation's pointer, nil if nobody has claimed it. It fails with [ErrDamaged] if
-// there are signs of decisions that the pointer does not know of.
-func (r *Records) decided(ctx context.Context, id string) (*pointer, error) {
-	o, err := r.objects(ctx, id)
+// behind returns what is lost if JetStream's last entry is older than this node's own, and what is
+// wrong if it is another.
+func behind(last, mine *told) error {
+	switch {
+	case mine == nil || last != nil && last.entry.Number > mine.entry.Number:
+	case last == nil:
+		return &Damage{fmt.Sprintf("JetStream has no decision of the federation, and this node's own "+
+			"file has decision %d", mine.entry.Number), adviceNode}
+	case last.entry.Number < mine.entry.Number:
+		return &Damage{fmt.Sprintf("JetStream has decision %d, and this node's own file has decision "+
+			"%d", last.entry.Number, mine.entry.Number), adviceNode}
+	case !bytes.Equal(last.line, mine.line):
+		return &Damage{fmt.Sprintf("JetStream and this node's own file have two histories of the "+
+			"federation, which differ at decision %d", mine.entry.Number), adviceFork}
+	}
+	return nil
+}
+
+const adviceFork = "keep a copy of each node's folder " + decidedFolder +
+	", and say which history stands: hushsumd record choose"
+
+// newest reads a federation's last entry. It fails with [ErrDamaged] if there are signs of others;
+// it returns what it has read then.
+func (r *Records) newest(ctx context.Context, id string) (*told, error) {
+	o, err := r.own(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	var s signs
+	b, err := r.objects(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var newest uint64
 	err = r.retry(ctx, func(ctx context.Context) (err error) {
-		s, err = r.signs(ctx, id, o)
+		_, newest, err = b.states(ctx)
 		return err
 	})
-	switch {
-	case errors.Is(err, ErrRecord):
-		return nil, err
-	case err != nil:
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	if err != nil {
+		return nil, unavailable(err)
 	}
-	mine, err := r.own(ctx, id)
+	mine, err := o.last()
 	if err != nil {
 		return nil, err
 	}
-	var file []byte
-	if mine != nil {
-		if file, err = mine.read(); err != nil {
-			return nil, err
+	last, err := r.lastDecided(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if last.sequence == 0 {
+		if mine == nil {
+			return nil, damaged("JetStream has no decision of the federation %.16s…", id)
 		}
+		return nil, behind(nil, mine)
 	}
-	p, _, err := r.pointer(ctx, id)
+	e, err := chain.Open(last.line, id, o.public())
 	if err != nil {
-		return nil, err
+		return nil, damaged("the newest decision in JetStream of %.16s… is not signed", id)
 	}
-	if mine != nil {
-		t, err := mine.last(file, p)
+	t := &told{e, last.line}
+	if err := behind(t, mine); err != nil {
+		return t, err
+	}
+	if mine != nil && e.Number > mine.entry.Number { // it follows, or there are two histories
+		u, err := r.union(ctx, o, false)
 		if err == nil {
-			err = t.later(p)
+			err = o.fill(u.had, u.Chain, u.bad)
 		}
 		if err != nil {
-			return p, err
+			return t, err
 		}
 	}
-	return p, s.contradict(p)
+	return t, contradicts(e, newest)
 }
 
 // known returns the identifiers of federations that a stream has a subject for, with its prefix.
@@ -171,33 +159,31 @@ func known(
 		return err
 	}
 	for subject := range info.State.Subjects {
-		id := strings.TrimPrefix(subject, prefix)
-		if len(id) == idSize && strings.Trim(id, "0123456789abcdef") == "" {
+		if id := strings.TrimPrefix(subject, prefix); identifier(id) {
 			into[id] = true
 		}
 	}
 	return nil
 }
 
-// idSize is the length of a federation's identifier.
-const idSize = 64
+// identifier reports whether a text may identify a federation.
+func identifier(text string) bool {
+	return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == ""
+}
 
 // absent fails with [ErrNone] if there is nothing of a federation, and with [ErrDamaged] if there
 // is something, and so was its definition.
 func (r *Records) absent(ctx context.Context, id string) error {
-	var line *Line
-	err := r.retry(ctx, func(ctx context.Context) (err error) {
-		line, err = r.lastLine(ctx, id)
+	last, err := r.lastDecided(ctx, id)
+	if err != nil {
 		return err
-	})
-	if err != nil && !errors.Is(err, ErrRecord) {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	p, _, failed := r.pointer(ctx, id)
-	switch {
-	case errors.Is(failed, ErrUnavailable):
-		return failed
-	case line == nil && err == nil && p == nil && failed == nil:
+	filed := false
+	if r.folder != "" {
+		_, err := os.Lstat(r.chainName(id))
+		filed = err == nil
+	}
+	if last.sequence == 0 && !filed {
 		return ErrNone
 	}
 	return &Damage{fmt.Sprintf("the definition of the federation %.16s… is lost", id),

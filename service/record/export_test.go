@@ -16,3 +16,14 @@ func (r *Records) Folder() string { return r.folder }
 
 // Keys returns the keys.
 func (r *Records) Keys() *Keys { return r.keys }
+
+// Copied returns this node's copy of a definition.
+func (r *Records) Copied(id string) []byte { return r.copiedDefinition(id) }
+
+// Damage returns why nobody knows which state is the newest, nil if it is known. It is
+// [ErrDamaged].
+func (h *Hold) Damage() error { return h.damage }
+
+// Healed returns what the claim has put back that JetStream had lost, nil if nothing. It is
+// [ErrDamaged].
+func (h *Hold) Healed() error { return h.healed }

@@ -64,7 +64,7 @@ func TestFlipCluster(t *testing.T) {
 		group.Wait()
 	}
 	nodes, all := start()
-	h, err := all[0].Claim(ctx, id, "a")
+	h, err := declared(t, all[0]).Claim(ctx, id, "a")
 	for i := range flipDecisions {
 		if err == nil {
 			err = h.Decide(ctx, fmt.Append(nil, "decision ", i))
@@ -74,7 +74,7 @@ func TestFlipCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop(nodes)
-	files := filepath.Join("jetstream", "$G", "streams", "KV_hushsum-pointers", "msgs", "*.blk")
+	files := filepath.Join("jetstream", "$G", "streams", "HUSHSUM-DECIDED", "msgs", "*.blk")
 	for trial := range 3 {
 		blocks, err := filepath.Glob(filepath.Join(folders[trial%3], files))
 		if err != nil || len(blocks) == 0 {
@@ -85,7 +85,7 @@ func TestFlipCluster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := bytes.LastIndex(b, []byte(`"number":`)) + trial // within the newest pointer
+		at := bytes.LastIndex(b, []byte(`"number":`)) + trial // within the newest entry
 		b[at] ^= 4
 		if err := os.WriteFile(name, b, 0o600); err != nil {
 			t.Fatal(err)

@@ -92,7 +92,7 @@ func (r *Records) Health(ctx context.Context) (*Health, error) {
 // streamOf returns a stream of the record, and nil for any other.
 func streamOf(info *jetstream.StreamInfo) *Stream {
 	name := info.Config.Name
-	if name != streamAudit && !strings.Contains(name, "_hushsum-") { // of a bucket
+	if name != streamDecided && !strings.Contains(name, "_hushsum-") { // of a bucket
 		return nil
 	}
 	s := &Stream{Name: name, Messages: info.State.Msgs, Bytes: info.State.Bytes,

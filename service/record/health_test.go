@@ -25,7 +25,7 @@ func TestHealthAlone(t *testing.T) {
 	records, end := open(t, t.TempDir(), newKey(t))
 	defer end()
 	h, err := records.Health(context.Background())
-	if err != nil || len(h.Streams) != 3 {
+	if err != nil || len(h.Streams) != 2 {
 		t.Fatalf("%+v, %v", h, err)
 	}
 	for _, s := range h.Streams {
@@ -63,7 +63,7 @@ func TestStreamWell(t *testing.T) {
 // JetStream are none of the record's.
 func TestStreamOf(t *testing.T) {
 	info := &jetstream.StreamInfo{
-		Config: jetstream.StreamConfig{Name: "KV_hushsum-pointers", Replicas: 3},
+		Config: jetstream.StreamConfig{Name: "KV_hushsum-federations", Replicas: 3},
 		State:  jetstream.StreamState{Msgs: 5, Bytes: 700},
 		Cluster: &jetstream.ClusterInfo{Leader: "b", Replicas: []*jetstream.PeerInfo{
 			{Name: "c", Offline: true, Lag: 4, Active: time.Minute}, {Name: "a", Current: true}}},
@@ -74,8 +74,8 @@ func TestStreamOf(t *testing.T) {
 	if got := record.StreamOf(info); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	for name, ours := range map[string]bool{"HUSHSUM-AUDIT": true, "OBJ_hushsum-objects-5e5e": true,
-		"KV_others": false, "hushsum-pointers": false, "": false} {
+	for name, ours := range map[string]bool{"HUSHSUM-DECIDED": true, "OBJ_hushsum-objects-5e5e": true,
+		"KV_others": false, "hushsum-federations": false, "": false} {
 		info.Config.Name = name
 		if got := record.StreamOf(info); (got != nil) != ours {
 			t.Errorf("%q: %+v", name, got)

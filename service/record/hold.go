@@ -1,10 +1,8 @@
 package record
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,15 +12,20 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/hushsum/hushsum/internal/chain"
 )
 
 // Hold is a claim on a federation. It is not safe for concurrent use, but for [Hold.Tidy].
 type Hold struct {
 	records  *Records
-	id       string
+	id, node string
 	objects  *bucket
-	pointer  pointer
-	revision uint64
+	own      *own
+	names    *namesKey // nil: they were erased
+	chain    *chain.Chain
+	sequence uint64   // of the last entry
+	state    *Ref     // the newest; nil: there is none, or nobody knows which it is
 	found    *Ref     // the state that the claim found, or went back to
 	before   []string // names of the objects that there were before the claim
 	// spent is the state before the present one, with the objects that only it names: a slow reader
@@ -30,162 +33,168 @@ type Hold struct {
 	spent   []*Ref
 	claimed []byte          // the state that the claim found
 	tried   map[string]bool // states that the hold has gone back from
-	damage  error           // why nobody knows which state is the newest; nil: the pointer names it
-	healed  error           // why the pointer was taken from this node's file; nil: it was not
-	own     *own            // nil: nothing signs
-	told    *told           // the last decision
+	damage  error           // why nobody knows which state is the newest; nil: it is known
+	healed  error           // what the claim has put back; nil: nothing
 	worn    int             // damaged lines of this node's file at the claim
+	lost    error           // why the hold is lost; nil: it is not known to be
+
+	// Found says what the claim found damaged, and what it has put back, as the audit log does.
+	Found []Line
 
 	// Round is the last round that was begun. Each decision records Round, so that a leader that has
 	// to go back to an older state knows how many rounds are missing.
 	Round uint64
+	// Entry has what the next decision says of itself: its kind, if it has one, session, members,
+	// survivors, release, ledger, what is spent, model and order. [Hold.Decide] fills in the rest,
+	// and clears it. Lines are for people, likewise.
+	Entry chain.Entry
+	Lines []Line
 
-	// Fault, for tests, is called before each step of a decision, with its name: object,
-	// pointer, sending.
+	// Fault, for tests, is called before each step of a decision, with its name in [Steps].
 	Fault func(step string)
 }
 
-// Claim makes a node the leader of a federation, no matter which node led it before. A record that
-// does not open stays as it is, and Claim fails with [ErrRecord]. It does not fail if the newest
-// state is missing, nor if nothing names it any more: see [Hold.State] and [Hold.Back].
+// Steps names the steps of a decision: its state is stored, its entry is added to the stream, and
+// written into this node's file, and then others may be told.
+var Steps = []string{"object", "entry", "file", "sending"}
+
+// Claim makes a node the leader of a federation, no matter which node led it before, and mends what
+// copies of the record lack. A record that does not open stays as it is, and Claim fails with
+// [ErrRecord]. It does not fail if the newest state is missing, nor if nothing names it any more:
+// see [Hold.State] and [Hold.Back].
 func (r *Records) Claim(ctx context.Context, id, node string) (*Hold, error) {
-	h := &Hold{records: r, id: id}
+	h := &Hold{records: r, id: id, node: node}
 	var err error
+	if h.own, err = r.own(ctx, id); err != nil {
+		return nil, err
+	}
 	if h.objects, err = r.objects(ctx, id); err != nil {
+		return nil, err
+	}
+	if h.names, err = r.names(ctx, id); err != nil {
 		return nil, err
 	}
 	// Of what there is before the claim, nothing is a later leader's.
 	short, cancel := context.WithTimeout(ctx, tidyTime)
-	s, unsigned := r.signs(short, id, h.objects)
+	names, newest, err := h.objects.states(short)
 	cancel()
-	h.before = s.names
-	if h.own, err = r.own(ctx, id); err != nil {
-		return nil, err
+	if h.before = names; err != nil {
+		newest = 0
 	}
-	var file []byte
-	if h.own != nil {
-		if file, err = h.own.read(); err != nil {
-			return nil, err
-		}
-	}
-	p, revision, err := r.pointer(ctx, id)
+	u, err := r.union(ctx, h.own, true)
 	if err != nil {
 		return nil, err
 	}
-	h.revision = revision
-	if p != nil {
-		h.pointer = *p
-	}
-	if err := h.find(ctx, p, file); err != nil {
+	h.chain, h.worn, h.sequence = u.Chain, u.bad, u.last.sequence
+	if err := h.mend(ctx, &u); err != nil {
 		return nil, err
 	}
-	if h.healed == nil {
-		if err := h.doubt(ctx, p, &s, unsigned); err != nil {
-			return nil, err
-		}
-	}
-	if h.found = h.pointer.State; h.found != nil && h.damage == nil {
-		h.claimed, err = h.Get(ctx, h.found)
+	last := h.chain.Last()
+	h.damage = contradicts(last, newest)
+	if h.damage == nil && last.State != nil {
+		h.state = refOf(last.State)
+		h.claimed, err = h.Get(ctx, h.state)
 		if err != nil && !errors.Is(err, ErrMissing) {
 			return nil, err
 		}
 	}
-	h.Round = h.pointer.Round
-	h.pointer.Leader, h.pointer.Format = node, Format
-	h.pointer.Claims++
-	return h, h.write(ctx)
+	h.found, h.Round = h.state, last.Round
+	later := r.laterThan(id, h.chain)
+	if newest <= last.Number+1 { // a state of the next number may never have been decided
+		newest = 0
+	}
+	e := h.chain.Next(chain.Claim, newest, false, later...)
+	e.Claim++
+	e.Unknown = h.damage != nil
+	if e.Unknown {
+		e.State, e.Model = nil, nil
+	}
+	if why := cmp.Or(h.damage, h.setback(e)); why != nil {
+		h.Found = append(h.Found, Line{Event: "damaged", Round: int(h.Round), Note: why.Error()})
+	}
+	if h.healed != nil {
+		h.Found = append(h.Found, Line{Event: "healed", Round: int(h.Round), Note: h.healed.Error()})
+	}
+	return h, h.write(ctx, e, h.Found)
 }
 
-// find compares the pointer with this node's file: what JetStream has lost of the newest decision
-// is taken from there.
-func (h *Hold) find(ctx context.Context, p *pointer, file []byte) (err error) {
-	if h.own == nil {
+// setback returns what an entry that begins a segment is for, nil if it begins none.
+func (h *Hold) setback(e *chain.Entry) error {
+	switch {
+	case e.Kind != chain.Setback:
 		return nil
+	case len(e.Lost) > 0:
+		return &Damage{fmt.Sprintf("the decisions %v are in no copy", e.Lost), adviceNode}
 	}
-	if h.told, err = h.own.last(file, p); err != nil {
+	return &Damage{"parties have seen another history than what there is", adviceNode}
+}
+
+// mend puts back what the stream and this node's file lack.
+func (h *Hold) mend(ctx context.Context, u *union) (err error) {
+	var what []string
+	if lines := u.behind(); len(lines) > 0 {
+		for _, line := range lines {
+			if h.sequence, err = h.records.decide(ctx, h.id, line, h.sequence); err != nil {
+				return err
+			}
+		}
+		what = append(what, fmt.Sprintf("JetStream had lost the last %d decisions of a federation, and "+
+			"has them from the nodes' own files again", len(lines)))
+	}
+	if err := h.own.fill(u.had, h.chain, u.bad); err != nil {
 		return err
 	}
-	h.worn = h.told.bad
-	if h.healed = h.told.later(p); h.healed != nil {
-		h.told.restore(&h.pointer)
-		h.pointer.Lost = false
-		return nil
+	if h.own.mended != "" {
+		what = append(what, h.own.mended)
+		h.own.mended = ""
 	}
-	if !h.told.inFile { // another node has decided since
-		return h.own.keep(h.pointer.Line)
+	if len(what) > 0 {
+		h.healed = &Damage{strings.Join(what, "; "), "check this node's disk"}
 	}
 	return nil
 }
 
-// doubt finds out whether anything contradicts the pointer. unsigned says why the signs are not
-// known.
-func (h *Hold) doubt(ctx context.Context, p *pointer, s *signs, unsigned error) (err error) {
-	switch {
-	case unsigned == nil:
-		h.damage = s.contradict(p)
-	case p == nil || p.State == nil: // what says that it begins?
-		if _, err = h.records.decided(ctx, h.id); err != nil && !errors.Is(err, ErrDamaged) {
-			return err
+// write adds an entry to the stream, and to this node's file. Once it has returned without an error
+// what the entry says may be told.
+func (h *Hold) write(ctx context.Context, e *chain.Entry, lines []Line) (err error) {
+	e.Node, e.Time = h.node, time.Now().UTC().Round(0)
+	for i := range lines {
+		if lines[i].Node = cmp.Or(lines[i].Node, h.node); lines[i].Time.IsZero() {
+			lines[i].Time = e.Time
 		}
-		h.damage = err
 	}
-	if h.damage != nil {
-		h.pointer.Lost = true
-		h.pointer.Number = max(h.pointer.Number, s.newest)
-		h.pointer.Round = max(h.pointer.Round, s.round)
+	if e.Notes, err = h.names.seal(e, lines); err != nil {
+		return err
 	}
-	return nil
-}
-
-// write moves the pointer from the revision held. If an answer was lost, write finds out by asking
-// again.
-func (h *Hold) write(ctx context.Context) error {
-	b, err := json.Marshal(h.pointer)
+	line, err := chain.Sign(e, h.own.key)
 	if err != nil {
 		return err
 	}
-	var revision uint64
-	err = h.records.retry(ctx, func(ctx context.Context) (err error) {
-		if h.revision == 0 {
-			revision, err = h.records.pointers.Create(ctx, h.id, b)
-			return err
-		}
-		revision, err = h.records.pointers.Update(ctx, h.id, b, h.revision)
+	h.fault("entry")
+	if h.sequence, err = h.records.decide(ctx, h.id, line, h.sequence); err != nil {
+		h.lost = err
 		return err
-	})
-	switch {
-	case err == nil:
-		h.revision = revision
-		return nil
-	case wrongSequence(err) || errors.Is(err, jetstream.ErrKeyExists):
-		p, revision, failed := h.records.pointer(ctx, h.id)
-		if failed != nil {
-			return failed
-		}
-		// Mine, written by an attempt whose answer was lost? A node that was frozen may still have the
-		// pointer that it knew.
-		same, failed := json.Marshal(p)
-		if failed == nil && revision > h.revision && bytes.Equal(same, b) {
-			h.revision = revision
-			return nil
-		}
-		return ErrLost
 	}
-	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	if err := h.chain.Append(line); err != nil {
+		return err
+	}
+	h.fault("file")
+	if err := h.own.keep(&told{e, line}); err != nil {
+		return err
+	}
+	h.records.tell(h.id, line)
+	return nil
 }
 
 // Keep claims the federation anew, as it stands. It fails with [ErrLost] if another node has
 // claimed it since. A node that was frozen learns the truth by a write only: what it reads may be
 // as old as the freeze.
-func (h *Hold) Keep(ctx context.Context) error { return h.write(ctx) }
-
-// Damage returns why nobody knows which state is the newest, nil if it is known. It is
-// [ErrDamaged].
-func (h *Hold) Damage() error { return h.damage }
-
-// Healed returns why the newest state was found by this node's own file, nil if it was not. It is
-// [ErrDamaged].
-func (h *Hold) Healed() error { return h.healed }
+func (h *Hold) Keep(ctx context.Context) error {
+	if h.lost != nil {
+		return h.lost
+	}
+	return h.write(ctx, h.chain.Next(chain.Claim, 0, false), nil)
+}
 
 // DamagedLines returns how many lines of this node's own file were damaged when it claimed.
 func (h *Hold) DamagedLines() int { return h.worn }
@@ -202,13 +211,13 @@ func (h *Hold) State(ctx context.Context) ([]byte, error) {
 	if h.damage != nil {
 		return nil, h.damage
 	}
-	if h.pointer.State == nil {
+	if h.state == nil {
 		return nil, nil
 	}
 	if b := h.claimed; b != nil {
 		return b, nil
 	}
-	return h.Get(ctx, h.pointer.State)
+	return h.Get(ctx, h.state)
 }
 
 // Back sets the hold back to the newest state that exists, if the present state is missing or names
@@ -225,13 +234,13 @@ func (h *Hold) Back(ctx context.Context) (begun uint64, err error) {
 		return err
 	})
 	if err != nil {
-		return 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return 0, unavailable(err)
 	}
 	if h.tried == nil {
 		h.tried = make(map[string]bool)
 	}
-	if h.pointer.State != nil {
-		h.tried[h.pointer.State.Name] = true
+	if h.state != nil {
+		h.tried[h.state.Name] = true
 	}
 	type candidate struct {
 		number uint64
@@ -259,9 +268,9 @@ func (h *Hold) Back(ctx context.Context) (begun uint64, err error) {
 			continue
 		}
 		c.ref.Size, c.ref.Digest = len(b), digestOf(b)
-		h.found, h.pointer.State, h.pointer.Number = c.ref, c.ref, max(h.pointer.Number, c.number)
+		h.found, h.state = c.ref, c.ref
 		h.claimed, h.damage = b, nil
-		return h.pointer.Round, nil
+		return h.chain.Last().Round, nil
 	}
 	if d := new(Damage); errors.As(h.damage, &d) {
 		return 0, &Damage{d.What + ", and there is no state", adviceNothing}
@@ -279,8 +288,8 @@ func stateNumber(name string) (number uint64, is bool) {
 	return number, is && cut && err == nil && !strings.Contains(unique, ".")
 }
 
-// Number returns how many decisions were recorded.
-func (h *Hold) Number() uint64 { return h.pointer.Number }
+// Number returns the number of the last entry.
+func (h *Hold) Number() uint64 { return h.chain.Last().Number }
 
 // Put stores an object that a state will name.
 func (h *Hold) Put(ctx context.Context, kind string, b []byte) (*Ref, error) {
@@ -302,29 +311,22 @@ func (h *Hold) Get(ctx context.Context, ref *Ref) ([]byte, error) {
 // fails nothing may be sent, and the hold is no longer usable: claim again. Objects in spent are
 // deleted after the next decision, or after a later decision if that fails.
 func (h *Hold) Decide(ctx context.Context, state []byte, spent ...*Ref) error {
+	if h.lost != nil {
+		return h.lost
+	}
+	e := h.next()
 	h.fault("object")
-	ref, err := h.Put(ctx, fmt.Sprint(kindState, h.pointer.Number+1), state)
+	ref, err := h.Put(ctx, fmt.Sprint(kindState, e.Number), state)
 	if err != nil {
 		return err
 	}
-	older, before := h.spent, h.pointer.State
-	h.spent, h.claimed = append(slices.Clone(spent), before), nil
-	h.pointer.Number++
-	h.pointer.State, h.pointer.Round, h.pointer.Lost = ref, h.Round, false
-	if h.own != nil {
-		if h.told, err = h.own.sign(h.told, &h.pointer); err != nil {
-			return err
-		}
-		h.pointer.Line, h.pointer.Restored = h.told.line, false
-	}
-	h.fault("pointer")
-	if err := h.write(ctx); err != nil {
+	older := h.spent
+	h.spent, h.claimed = append(slices.Clone(spent), h.state), nil
+	h.state, e.State = ref, ref.object()
+	lines := h.Lines
+	h.Entry, h.Lines = chain.Entry{}, nil
+	if err := h.write(ctx, e, lines); err != nil {
 		return err
-	}
-	if h.own != nil { // what is told is in the file
-		if err := h.own.keep(h.told.line); err != nil {
-			return err
-		}
 	}
 	for k, old := range older {
 		if old == nil {
@@ -337,6 +339,54 @@ func (h *Hold) Decide(ctx context.Context, state []byte, spent ...*Ref) error {
 	}
 	h.fault("sending")
 	return nil
+}
+
+// next makes the entry of the next decision, but for its state.
+func (h *Hold) next() *chain.Entry {
+	says := &h.Entry
+	e := h.chain.Next(cmp.Or(says.Kind, chain.Decided), 0, false)
+	e.Unknown, e.Round = false, h.Round
+	e.Session = cmp.Or(says.Session, e.Session)
+	if says.Spent != nil {
+		e.Spent = says.Spent
+	}
+	e.Ledger, e.Model = cmp.Or(says.Ledger, e.Ledger), cmp.Or(says.Model, e.Model)
+	e.Members, e.Survivors, e.Release, e.Order = says.Members, says.Survivors, says.Release, says.Order
+	return e
+}
+
+// object returns a Ref as entries name objects.
+func (ref *Ref) object() *chain.Object {
+	digest := new(chain.Hash)
+	_ = digest.UnmarshalText([]byte(ref.Digest)) // it is one of ours
+	return &chain.Object{Name: ref.Name, Digest: *digest, Size: uint64(ref.Size),
+		Parts: uint64(ref.Parts)}
+}
+
+// Object returns a Ref as entries name objects, nil if it is nil.
+func (ref *Ref) Object() *chain.Object {
+	if ref == nil {
+		return nil
+	}
+	return ref.object()
+}
+
+// Salt returns 32 secret bytes of the federation for a purpose, nil once its names are erased.
+func (h *Hold) Salt(purpose string) []byte {
+	if h.names == nil {
+		return nil
+	}
+	return h.names.secret("salt " + purpose)
+}
+
+// Head returns the head of the last entry, with its signed note.
+func (h *Hold) Head() (*chain.Head, []byte, error) {
+	head, err := h.chain.Head()
+	if err != nil {
+		return nil, nil, err
+	}
+	note, err := chain.SignHead(head, h.own.key)
+	return head, note, err
 }
 
 func (h *Hold) removeAll(ctx context.Context, ref *Ref) error {
@@ -383,7 +433,7 @@ func (h *Hold) Tidy(ctx context.Context, keep ...*Ref) error {
 		err := h.remove(short, name)
 		cancel()
 		if err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
-			return fmt.Errorf("%w: %w", ErrUnavailable, err)
+			return unavailable(err)
 		}
 	}
 	return nil

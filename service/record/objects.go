@@ -18,6 +18,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/hushsum/hushsum/internal/chain"
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
@@ -315,11 +316,16 @@ func digestOf(b []byte) string {
 // The state and the objects that it names still exist for some decisions. It fails with
 // [ErrDamaged] if there are signs of later decisions.
 func (r *Records) State(ctx context.Context, id string) ([]byte, error) {
-	p, err := r.decided(ctx, id)
-	if err != nil || p == nil || p.State == nil {
+	t, err := r.newest(ctx, id)
+	if err != nil || t.entry.State == nil {
 		return nil, err
 	}
-	return r.Get(ctx, id, p.State)
+	return r.Get(ctx, id, refOf(t.entry.State))
+}
+
+// refOf returns the Ref that an entry names.
+func refOf(o *chain.Object) *Ref {
+	return &Ref{o.Name, o.Digest.String(), int(o.Size), int(o.Parts)}
 }
 
 // get reads an object.
@@ -332,7 +338,7 @@ func (r *Records) get(ctx context.Context, o *bucket, id string, ref *Ref,
 func (r *Records) read(
 	ctx context.Context, o *bucket, id string, ref *Ref, show boxes,
 ) (b []byte, err error) {
-	if ref.Size < 0 || ref.Parts < 0 || ref.Parts > maxParts { // a pointer is not sealed
+	if ref.Size < 0 || ref.Parts < 0 || ref.Parts > maxParts { // a definition is not sealed
 		return nil, notOpened(ref)
 	}
 	if b, err = r.getParts(ctx, o, id, ref, show); err != nil {
@@ -443,7 +449,7 @@ func (r *Records) Probe(ctx context.Context, id, node string) error {
 	m.Data = []byte{1}
 	_, err := r.js.PublishMsg(ctx, m)
 	if err == nil {
-		_, err = r.pointers.Put(ctx, probe+node, nil)
+		_, err = r.definitions.Put(ctx, probe+node, nil)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)

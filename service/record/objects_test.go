@@ -20,6 +20,10 @@ func TestObjectsOfAnother(t *testing.T) {
 	theirs := strings.Repeat("7a", 32)
 	// Objects of federations whose identifiers begin alike lie in one bucket.
 	alike := id[:16] + strings.Repeat("0", len(id)-16)
+	declared(t, r)
+	if err := r.Create(ctx, record.Definition{ID: theirs, Text: []byte("t")}, nil, nil); err != nil {
+		t.Fatal(err)
+	}
 	h, err := r.Claim(ctx, id, "a")
 	if err != nil {
 		t.Fatal(err)
@@ -88,11 +92,11 @@ func TestObjectsOfAnother(t *testing.T) {
 		refused("altered", id, *ref)
 	}
 
-	pointers, err := e.JS.KeyValue(ctx, "hushsum-pointers")
+	decided, err := e.JS.Stream(ctx, "HUSHSUM-DECIDED")
 	if err != nil {
 		t.Fatal(err)
 	}
-	entry, err := pointers.Get(ctx, id)
+	entry, err := decided.GetLastMsgForSubject(ctx, "hushsum.decided."+id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +113,7 @@ func TestObjectsOfAnother(t *testing.T) {
 			put(to, info.Name, box)
 		}
 	}
-	if _, err := pointers.Put(ctx, theirs, entry.Value()); err != nil {
+	if _, err := e.JS.Publish(ctx, "hushsum.decided."+theirs, entry.Data); err != nil {
 		t.Fatal(err)
 	}
 	if b, err := r.State(ctx, theirs); !errors.Is(err, record.ErrRecord) {

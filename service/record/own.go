@@ -9,41 +9,66 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
+	"sync"
 
 	"github.com/hushsum/hushsum/internal/chain"
 )
 
 // This file has what a node keeps of decisions apart from JetStream: for each federation a file of
-// signed entries, which takes each decision of the node before that is sent. A file with a later
-// decision than the pointer proves that JetStream has lost that, and says what it was.
+// signed entries, which takes each decision of the node before that is told, and what the node
+// hears of other nodes' decisions. A file with a later decision than the stream proves that
+// JetStream has lost that, and says what it was.
 
 const (
 	decidedFolder = "decided" // within a node's folder
 	keyCopies     = 2         // of a federation's key, so that damage to one costs nothing
 )
 
-// own has a federation's key, and this node's file of its decisions.
+// own has a federation's keys, and this node's file of its decisions.
 type own struct {
 	id    string
 	key   ed25519.PrivateKey
 	birth []byte      // the line of entry 0
 	file  *chain.File // nil: none is kept
 	name  string
+	// mended says what of the definition was put back since the last claim; empty: nothing.
+	mended string
+
+	mutex sync.Mutex
+	told  *told // the last entry of the file; nil: it has not been read
+}
+
+// told is an entry with its line.
+type told struct {
+	entry *chain.Entry
+	line  []byte
 }
 
 // KeepIn has decisions kept in files within a node's folder, apart from JetStream. It is called
 // before anything is claimed, and [Records.Close] after.
 func (r *Records) KeepIn(folder string) error {
 	r.folder = filepath.Join(folder, decidedFolder)
-	return os.MkdirAll(r.folder, 0o700)
+	if err := os.MkdirAll(r.folder, 0o700); err != nil {
+		return err
+	}
+	return r.hear()
 }
+
+// Alone says that there is no other node, whose files a claim would ask for what is lost.
+func (r *Records) Alone() { r.alone = true }
+
+// chainName returns the name of this node's file of a federation's decisions.
+func (r *Records) chainName(id string) string { return filepath.Join(r.folder, id+".chain") }
 
 // Close gives free the files in which decisions are kept.
 func (r *Records) Close() error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	var errs []error
+	for _, s := range r.heard {
+		errs = append(errs, s.Unsubscribe())
+	}
+	r.heard = nil
 	for id, o := range r.owned {
 		if o.file != nil {
 			errs = append(errs, o.file.Close())
@@ -53,26 +78,35 @@ func (r *Records) Close() error {
 	return errors.Join(errs...)
 }
 
-// bear makes the key of a federation, and the first entry of its chain.
-func (r *Records) bear(ctx context.Context, o *bucket, d *Definition) error {
+// bear makes the keys of a federation, and the first entry of its chain, which has lines for
+// people.
+func (r *Records) bear(ctx context.Context, o *bucket, d *Definition, lines []Line) error {
 	public, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return err
 	}
+	names := newNames()
 	for range keyCopies {
 		ref, err := r.putBytes(ctx, o, d.ID, kindInitial+"-key", key.Seed())
 		if err != nil {
 			return err
 		}
 		d.Keys = append(d.Keys, ref)
+		if ref, err = r.putBytes(ctx, o, d.ID, kindInitial+"-names", names[:]); err != nil {
+			return err
+		}
+		d.Names = append(d.Names, ref)
 	}
 	e := chain.NewBirth(d.ID, public)
 	e.Time = d.Created.UTC().Round(0)
+	if e.Notes, err = names.seal(e, lines); err != nil {
+		return err
+	}
 	d.Birth, err = chain.Sign(e, key)
 	return err
 }
 
-// own returns the key and the file of a federation, nil if that has no definition.
+// own returns the key and the file of a federation. It fails as [Records.Definition] does.
 func (r *Records) own(ctx context.Context, id string) (*own, error) {
 	r.mutex.Lock()
 	had := r.owned[id]
@@ -80,14 +114,11 @@ func (r *Records) own(ctx context.Context, id string) (*own, error) {
 	if had != nil {
 		return had, nil
 	}
-	d, err := r.definition(ctx, id)
-	if errors.Is(err, ErrNone) || errors.Is(err, ErrDamaged) {
-		return nil, nil
-	}
+	d, mended, err := r.defined(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	out := &own{id: id, birth: d.Birth}
+	out := &own{id: id, birth: d.Birth, mended: mended}
 	if out.key, err = r.key(ctx, d); err != nil {
 		return nil, err
 	}
@@ -100,9 +131,12 @@ func (r *Records) own(ctx context.Context, id string) (*own, error) {
 		return had, nil
 	}
 	if r.folder != "" {
-		out.name = filepath.Join(r.folder, id+".chain")
+		out.name = r.chainName(id)
 		if out.file, err = chain.OpenFile(out.name); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		if err := r.copyDefinition(d); err != nil {
+			return nil, errors.Join(fmt.Errorf("%w: %w", ErrUnavailable, err), out.file.Close())
 		}
 	}
 	r.owned[id] = out
@@ -111,108 +145,148 @@ func (r *Records) own(ctx context.Context, id string) (*own, error) {
 
 // key reads the key of a federation, from whichever copy opens.
 func (r *Records) key(ctx context.Context, d *Definition) (ed25519.PrivateKey, error) {
-	err := fmt.Errorf("%w: the federation %.16s… has no key", ErrRecord, d.ID)
-	for _, ref := range d.Keys {
+	seed, err := r.first(ctx, d, d.Keys, ed25519.SeedSize)
+	if errors.Is(err, ErrMissing) {
+		return nil, &Damage{fmt.Sprintf("the key that signs the decisions of %.16s… is lost", d.ID),
+			adviceNothing}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ed25519.NewKeyFromSeed(seed), nil
+}
+
+// first reads the first of some copies of a secret that opens.
+func (r *Records) first(ctx context.Context, d *Definition, copies []*Ref, size int,
+) (secret []byte, err error) {
+	err = fmt.Errorf("%w: the federation %.16s… has no key", ErrRecord, d.ID)
+	for _, ref := range copies {
 		b, failed := r.Get(ctx, d.ID, ref)
-		if failed == nil && len(b) == ed25519.SeedSize {
-			return ed25519.NewKeyFromSeed(b), nil
+		if failed == nil && len(b) == size {
+			return b, nil
 		}
 		if err = failed; errors.Is(err, ErrUnavailable) {
 			return nil, err
 		}
-	}
-	if errors.Is(err, ErrMissing) {
-		return nil, &Damage{fmt.Sprintf("the key that signs the decisions of %.16s… is lost", d.ID),
-			adviceNothing}
 	}
 	return nil, err
 }
 
 func (o *own) public() ed25519.PublicKey { return o.key.Public().(ed25519.PublicKey) }
 
-// read reads the file; nil if none is kept.
-func (o *own) read() ([]byte, error) {
+// last returns the last entry of the file, nil if none is kept, or if it has none.
+func (o *own) last() (*told, error) {
 	if o.file == nil {
 		return nil, nil
+	}
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	if o.told != nil {
+		return o.told, nil
 	}
 	had, err := o.file.Read()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	return had.Bytes, nil
-}
-
-// told is the last decision that a node's file or the pointer has.
-type told struct {
-	entry  *chain.Entry
-	line   []byte
-	inFile bool // the line of the pointer is in the file, if it names one
-	bad    int  // damaged lines of the file
-}
-
-// last returns the last decision of a file that was read before the pointer. It fails with
-// [ErrDamaged] if the two have different histories.
-func (o *own) last(file []byte, p *pointer) (*told, error) {
-	var line []byte
-	if p != nil {
-		line = p.Line
-	}
-	c, err := chain.Union(o.id, o.public(), o.birth, file, line)
-	if errors.Is(err, chain.ErrFork) {
-		return nil, &Damage{fmt.Sprintf("this node's file and JetStream have two histories: %v", err),
-			"keep a copy of " + o.name + ", and move it away from the nodes whose history does not stand"}
-	}
-	if err != nil || c.Bad[2] > 0 {
-		return nil, fmt.Errorf("%w: the pointer of %.16s… names no decision: %w", ErrRecord, o.id, err)
-	}
-	out := &told{entry: c.Last(), inFile: line == nil || bytes.Contains(file, line),
-		bad: c.Bad[1]}
-	out.line = c.Lines(out.entry.Number)[0]
-	return out, nil
-}
-
-// later fails with [ErrDamaged] if what was told is later than a pointer, nil if there is none.
-func (t *told) later(p *pointer) error {
-	number := uint64(0)
-	if p != nil {
-		number = p.Number
-	}
-	if t == nil || t.entry.Number <= number {
-		return nil
-	}
-	return &Damage{fmt.Sprintf("JetStream has decision %d, and this node's own file has decision %d",
-		number, t.entry.Number), adviceNode}
-}
-
-// restore makes a pointer name what was told.
-func (t *told) restore(p *pointer) {
-	p.Number, p.Round, p.Line, p.State = t.entry.Number, t.entry.Round, t.line, nil
-	if s := t.entry.State; s != nil {
-		p.State = &Ref{s.Name, s.Digest.String(), int(s.Size), int(s.Parts)}
-	}
-}
-
-// sign writes the entry of a decision that a pointer names, which follows what was told.
-func (o *own) sign(t *told, p *pointer) (*told, error) {
-	e := t.entry.Next(t.line, chain.Decided, p.Number, p.Restored)
-	digest := new(chain.Hash)
-	if err := digest.UnmarshalText([]byte(p.State.Digest)); err != nil {
+	c, err := o.join(o.birth, had.Bytes)
+	if err != nil {
 		return nil, err
 	}
-	e.Node, e.Time, e.Round, e.Claim = p.Leader, time.Now().UTC().Round(0), p.Round, p.Claims
-	e.State = &chain.Object{Name: p.State.Name, Digest: *digest, Size: uint64(p.State.Size),
-		Parts: uint64(p.State.Parts)}
-	line, err := chain.Sign(e, o.key)
-	return &told{entry: e, line: line}, err
+	o.told = &told{c.Last(), c.Lines(c.Last().Number)[0]}
+	return o.told, nil
 }
 
-// keep writes a line into the file, durably.
-func (o *own) keep(line []byte) error {
+// join makes a chain of copies. It fails with [ErrDamaged] if they are two histories.
+func (o *own) join(copies ...[]byte) (*chain.Chain, error) {
+	c, err := chain.Union(o.id, o.public(), copies...)
+	if errors.Is(err, chain.ErrFork) {
+		return nil, &Damage{fmt.Sprintf("the copies of the decisions of %.16s… are two histories: %v",
+			o.id, err), adviceFork}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRecord, err)
+	}
+	return c, nil
+}
+
+// keep writes an entry into the file, durably.
+func (o *own) keep(t *told) error {
 	if o.file == nil {
 		return nil
 	}
-	if err := o.file.Append(line); err != nil {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	return o.append(t)
+}
+
+// append writes an entry into the file. The caller holds the mutex.
+func (o *own) append(t *told) error {
+	if err := o.file.Append(t.line); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	if o.told == nil || o.told.entry.Number < t.entry.Number {
+		o.told = t
+	}
+	return nil
+}
+
+// heardOf writes an entry of another node into the file, if it is the next.
+func (o *own) heardOf(line []byte) error {
+	last, err := o.last()
+	if err != nil || last == nil || bytes.Equal(last.line, line) {
+		return err
+	}
+	e, err := chain.Open(line, o.id, o.public())
+	if err != nil {
+		return err
+	}
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	if o.told == nil || e.Number <= o.told.entry.Number || e.Before != chain.HashOf(o.told.line) {
+		return nil // it is known, or a claim reads those in between
+	}
+	return o.append(&told{e, line})
+}
+
+// fill makes the file have all lines of a chain, of which it had some when it was read.
+func (o *own) fill(had *chain.Reading, c *chain.Chain, bad int) error {
+	if o.file == nil {
+		return nil
+	}
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	lines := c.Lines(0)
+	in := make(map[string]bool)
+	for line := range bytes.SplitSeq(had.Bytes, []byte("\n")) {
+		in[string(line)] = true
+	}
+	first := len(lines) // after those that the file has
+	for first > 0 && !in[string(lines[first-1])] {
+		first--
+	}
+	whole := bad == 0
+	for _, line := range lines[:first] {
+		whole = whole && in[string(line)]
+	}
+	if !whole {
+		err := o.file.Rewrite(had, lines)
+		if errors.Is(err, chain.ErrStale) { // the next claim does it
+			err = nil
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		o.told = nil
+		return nil
+	}
+	for _, line := range lines[first:] {
+		e, err := chain.Parse(line)
+		if err == nil && (o.told == nil || e.Number > o.told.entry.Number) { // else it was heard
+			err = o.append(&told{e, line})
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

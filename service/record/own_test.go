@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/hushsum/hushsum/internal/chain"
 	"github.com/hushsum/hushsum/service/record"
 )
@@ -20,7 +18,6 @@ import (
 type owning struct {
 	t   *testing.T
 	e   *record.Embedded
-	kv  jetstream.KeyValue
 	all []*record.Records
 }
 
@@ -48,28 +45,7 @@ func startOwning(t *testing.T) *owning {
 	if err := r.Create(t.Context(), d, nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	if o.kv, err = e.JS.KeyValue(t.Context(), "hushsum-pointers"); err != nil {
-		t.Fatal(err)
-	}
 	return o
-}
-
-// pointer returns what names the newest state.
-func (o *owning) pointer() []byte {
-	o.t.Helper()
-	entry, err := o.kv.Get(o.t.Context(), id)
-	if err != nil {
-		o.t.Fatal(err)
-	}
-	return entry.Value()
-}
-
-// puts puts an older pointer in the newest one's place.
-func (o *owning) puts(pointer []byte) {
-	o.t.Helper()
-	if _, err := o.kv.Put(o.t.Context(), id, pointer); err != nil {
-		o.t.Fatal(err)
-	}
 }
 
 // claims has one of the nodes claim the federation.
@@ -131,30 +107,26 @@ func TestOwnFile(t *testing.T) {
 	ctx := context.Background()
 	o := startOwning(t)
 	h := o.claims(0)
-	claimed := o.pointer()
-	o.decides(h, "one")
-	first := o.pointer()
-	o.decides(h, "two")
-	for what, lose := range map[string]func(){
-		"one decision back": func() { o.puts(first) },
-		"before the first":  func() { o.puts(claimed) },
-		"gone":              func() { gone(t, o.e, pointersStream, pointersSubject+id) },
-	} {
-		lose()
+	o.decides(h, "one", "two")
+	for _, keep := range []int{0, 1, 2, 3} {
+		all := entries(t, o.e)
+		has(t, o.e, all[:keep]...)
 		if b, err := o.all[0].State(ctx, id); !errors.Is(err, record.ErrDamaged) {
-			t.Errorf("%s: read %q, %v", what, b, err)
+			t.Errorf("%d kept: read %q, %v", keep, b, err)
 		}
 		h = o.claims(0)
 		o.has(h, "two")
-		if err := h.Healed(); !errors.Is(err, record.ErrDamaged) || h.Damage() != nil || h.Round != 2 ||
-			h.Number() != 2 {
-			t.Errorf("%s: %v, %v, %d rounds, decision %d", what, err, h.Damage(), h.Round, h.Number())
+		if err := h.Healed(); !errors.Is(err, record.ErrDamaged) || h.Damage() != nil || h.Round != 2 {
+			t.Errorf("%d kept: %v, %v, %d rounds", keep, err, h.Damage(), h.Round)
+		}
+		if again := entries(t, o.e); len(again) != len(all)+1 || !bytes.Equal(again[3], all[3]) {
+			t.Errorf("%d kept: %d entries of %d", keep, len(again), len(all))
 		}
 		if b, err := o.all[0].State(ctx, id); string(b) != "two" || err != nil {
-			t.Errorf("%s: after the claim %q, %v", what, b, err)
+			t.Errorf("%d kept: after the claim %q, %v", keep, b, err)
 		}
 		if h = o.claims(0); h.Healed() != nil {
-			t.Errorf("%s: healed twice: %v", what, h.Healed())
+			t.Errorf("%d kept: healed twice: %v", keep, h.Healed())
 		}
 	}
 	other := o.claims(1)
@@ -164,7 +136,7 @@ func TestOwnFile(t *testing.T) {
 	o.has(h, "three")
 	o.decides(h, "four")
 	c := o.chain()
-	if c.Last().Number != 4 || len(c.Lost) > 0 || c.Last().Segment != 0 || c.Last().Round != 4 ||
+	if len(c.Lost) > 0 || c.Last().Segment != 0 || c.Last().Round != 4 ||
 		c.Last().Node != "node 0" {
 		t.Errorf("%+v, lost %v", c.Last(), c.Lost)
 	}
@@ -179,9 +151,10 @@ func TestTwoHistories(t *testing.T) {
 	o := startOwning(t)
 	h := o.claims(0)
 	o.decides(h, "one")
-	first := o.pointer()
+	first := entries(t, o.e)
 	o.decides(h, "two")
-	o.puts(first)
+	has(t, o.e, first...)
+	o.all[1].Alone() // it heard nothing, and asks nobody
 	o.decides(o.claims(1), "another two")
 	if h, err := o.all[0].Claim(t.Context(), id, "a"); !errors.Is(err, record.ErrDamaged) {
 		t.Errorf("%+v, %v", h, err)
@@ -214,7 +187,7 @@ func TestOwnFileFails(t *testing.T) {
 	}
 	o.has(h, "two")
 	o.decides(h, "three")
-	if c := o.chain(); c.Last().Number != 3 || len(c.Lost) > 0 {
+	if c := o.chain(); c.Last().Number != 5 || len(c.Lost) > 0 {
 		t.Errorf("%+v, lost %v", c.Last(), c.Lost)
 	}
 }
@@ -228,7 +201,7 @@ func TestOwnFileDamaged(t *testing.T) {
 	name := filepath.Join(o.all[0].Folder(), id+".chain")
 	b, err := os.ReadFile(name)
 	if err == nil {
-		err = os.WriteFile(name, bytes.Replace(b, []byte(`"number":3`), []byte(`"number":4`), 1), 0o600)
+		err = os.WriteFile(name, bytes.Replace(b, []byte(`"number":3`), []byte(`"number":9`), 1), 0o600)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -238,7 +211,7 @@ func TestOwnFileDamaged(t *testing.T) {
 	if h.Healed() != nil || h.Damage() != nil || h.DamagedLines() != 1 {
 		t.Errorf("%v, %v, %d lines", h.Healed(), h.Damage(), h.DamagedLines())
 	}
-	if c := o.chain(); c.Last().Number != 3 || len(c.Lost) > 0 {
+	if c := o.chain(); c.Last().Round != 3 || len(c.Lost) > 0 {
 		t.Errorf("the file does not take what it lost: %+v", c.Last())
 	}
 	d, err := o.all[0].Definition(ctx, id)
@@ -293,10 +266,10 @@ func TestRestoredSegment(t *testing.T) {
 	o.decides(h, "three", "four")
 	o.all = []*record.Records{r}
 	c := o.chain()
-	if third := c.Entry(3); third == nil || third.Kind != chain.Setback || third.Segment != 1 {
-		t.Errorf("%+v", third)
+	if e := c.Entry(4); e == nil || e.Kind != chain.Setback || e.Segment != 1 {
+		t.Errorf("%+v", e)
 	}
-	if last := c.Last(); last.Number != 4 || last.Segment != 1 || last.Kind != chain.Decided {
+	if last := c.Last(); last.Number != 7 || last.Segment != 1 || last.Kind != chain.Decided {
 		t.Errorf("%+v", last)
 	}
 }

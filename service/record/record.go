@@ -1,32 +1,41 @@
-// Package record keeps what a federation must not lose, on NATS JetStream: a pointer in a key-value
-// bucket that moves by compare-and-set, the sealed states and models that it leads to in an object
-// store, and an audit log in a stream.
+// Package record keeps what a federation must not lose, on NATS JetStream: its decisions in a
+// stream of signed entries that only grows, and the sealed states and models that they name in an
+// object store.
 //
-// The node that leads a federation holds the revision of its pointer. A decision is a new object
-// and then a move of the pointer from the revision held; if the move is refused, another node has
-// claimed the federation, and the decision is dropped unsent. So a round has one list of
-// participants, one of survivors and one model, no matter which nodes believe that they lead.
+// The node that leads a federation knows its last entry. A decision is a new object and then an
+// entry after that one; if it is not the last any more, another node has claimed the federation,
+// and the decision is dropped unsent. So a round has one list of participants, one of survivors and
+// one model, no matter which nodes believe that they lead. What people read of a decision, the
+// audit log, is in its entry: there is no decision without its line.
 //
-// A node also has its decisions as signed lines in files of its own, and a decision is sent once it
-// is there. JetStream takes what it has lost for what there never was: the files, the states and
-// the audit log say otherwise, and [ErrDamaged] says that.
+// A node also has the entries in files of its own, and a decision is sent once it is there.
+// JetStream takes what it has lost for what there never was: the files and the states say
+// otherwise, and [ErrDamaged] says that.
 //
 // Objects are sealed under a key that JetStream does not have: anyone who rewrites JetStream's
 // files can stop a federation or set it back, but nothing more.
 package record
 
 import (
+	"bytes"
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/hushsum/hushsum/internal/chain"
+	"github.com/hushsum/hushsum/internal/durable"
 )
 
 // Errors of records.
@@ -46,8 +55,7 @@ var (
 	ErrExists = errors.New("record: the federation already exists")
 )
 
-// Format is the format of definitions, and of pointers with all that they lead to. A record of
-// another format is led by nobody.
+// Format is the format of definitions. A record of another format is led by nobody.
 const Format = 1
 
 // readable fails with [ErrRecord] unless this program reads a format.
@@ -62,16 +70,13 @@ func readable(what, id string, format int) error {
 // Names in JetStream.
 const (
 	bucketDefinitions = "hushsum-federations"
-	bucketPointers    = "hushsum-pointers"
 	bucketObjects     = "hushsum-objects-" // and the first digits of the identifier
-	streamAudit       = "HUSHSUM-AUDIT"
-	subjectAudit      = "hushsum.audit."
-	kindInitial       = "initial" // objects that stay: of the definition
-	probe             = "probe-"  // and a node: a pointer and an object that say nothing
-	pieceSize         = 256 << 10 // larger ones take much more memory in a cluster
-	largePiece        = 768 << 10 // of long objects, since each piece is synced to the disk
-	longRoster        = 256 << 10 // bytes above which it is an object
-	partSize          = 32 << 20  // of an object
+	kindInitial       = "initial"          // objects that stay: of the definition
+	probe             = "probe-"           // and a node: a key and an object that say nothing
+	pieceSize         = 256 << 10          // larger ones take much more memory in a cluster
+	largePiece        = 768 << 10          // of long objects, since each piece is synced to the disk
+	longRoster        = 256 << 10          // bytes above which it is an object
+	partSize          = 32 << 20           // of an object
 	maxParts          = 1 << 12
 )
 
@@ -89,48 +94,39 @@ type Records struct {
 	keys        *Keys
 	replicas    int
 	definitions jetstream.KeyValue
-	pointers    jetstream.KeyValue
 	// Streams that the leader of each is asked for: any other copy may have lost what that has.
-	defined, pointed, audit jetstream.Stream
+	declared, decided jetstream.Stream
 
 	folder string // for files of decisions; empty: none are kept
+	alone  bool   // no other node keeps such files
+	heard  []*nats.Subscription
 
 	mutex   sync.Mutex
-	buckets map[string]*bucket // of federations that were asked for, by identifier
-	owned   map[string]*own    // the same
-	places  map[string]*places // of federations whose audit log was read, by identifier
+	buckets map[string]*bucket       // of federations that were asked for, by identifier
+	owned   map[string]*own          // the same
+	later   map[string][]*chain.Head // that others have and the record did not; likewise
 }
 
-// forget is how long JetStream's answer to a message is remembered as due.
-const forget = time.Minute
+// answerDue is how long JetStream's answer to a message is remembered as due.
+const answerDue = time.Minute
 
 // JetStream returns a client of the JetStream at a connection.
 func JetStream(conn *nats.Conn) (jetstream.JetStream, error) {
-	return jetstream.New(conn, jetstream.WithPublishAsyncTimeout(forget))
+	return jetstream.New(conn, jetstream.WithPublishAsyncTimeout(answerDue))
 }
 
-// Open creates or finds the buckets and the stream. js is made by [JetStream], and replicas is 1 or
+// Open creates or finds the bucket and the stream. js is made by [JetStream], and replicas is 1 or
 // 3.
 func Open(ctx context.Context, js jetstream.JetStream, replicas int, keys *Keys,
 ) (*Records, error) {
 	r := &Records{js: js, keys: keys, replicas: replicas,
 		buckets: make(map[string]*bucket), owned: make(map[string]*own),
-		places: make(map[string]*places)}
+		later: make(map[string][]*chain.Head)}
 	err := r.retry(ctx, func(ctx context.Context) (err error) {
-		r.definitions, r.defined, err = r.bucket(ctx, bucketDefinitions, 900<<10)
-		if err != nil {
-			return err
+		r.definitions, r.declared, err = r.bucket(ctx, bucketDefinitions, 900<<10)
+		if err == nil {
+			err = r.openDecided(ctx)
 		}
-		if r.pointers, r.pointed, err = r.bucket(ctx, bucketPointers, -1); err != nil {
-			return err
-		}
-		r.audit, err = js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-			Name:       streamAudit,
-			Subjects:   []string{subjectAudit + ">"},
-			Replicas:   replicas,
-			DenyDelete: true,
-			DenyPurge:  true,
-		})
 		return err
 	})
 	if err != nil {
@@ -221,38 +217,42 @@ type Definition struct {
 	Succession []byte    `json:"succession,omitempty"`
 	Model      *Ref      `json:"model,omitempty"`
 	Created    time.Time `json:"created"`
-	// Keys says where the key that signs decisions is stored, more than once, and Birth is the first
-	// entry of the chain of decisions, which names its public half.
+	// Keys says where the key that signs decisions is stored, and Names where that of the names in
+	// them is, each more than once. Birth is the first entry of the chain of decisions, which names
+	// the public half of the former.
 	Keys  []*Ref `json:"keys"`
+	Names []*Ref `json:"names,omitempty"`
 	Birth []byte `json:"birth"`
 }
 
-// pointer names the newest state of a federation, and its leader.
-type pointer struct {
-	Format int    `json:"format"`
-	Number uint64 `json:"number"`          // of decisions
-	Leader string `json:"leader"`          // name of a node
-	State  *Ref   `json:"state"`           // nil before the first decision
-	Round  uint64 `json:"round,omitempty"` // the last that was begun
-	// Line is the entry of decision Number, Claims how many claims there were, and Restored says that
-	// the pointer comes from a backup, and nothing was decided since.
-	Line     []byte `json:"line,omitempty"`
-	Claims   uint64 `json:"claims,omitempty"`
-	Restored bool   `json:"restored,omitempty"`
-	// Lost: the pointer before this one was lost, or older than what followed from it, and nothing was
-	// decided since.
-	Lost bool `json:"lost,omitempty"`
-}
-
-// Create records a federation. model is the first model's file, and before the text of what was
-// spent before, nil if there is none. It fails with [ErrExists].
-func (r *Records) Create(ctx context.Context, d Definition, model, before []byte) error {
+// Create records a federation. model is the first model's file, before the text of what was spent
+// before, nil if there is none, and lines are for people. It fails with [ErrExists]. A federation
+// whose definition was lost is declared again.
+func (r *Records) Create(ctx context.Context, d Definition, model, before []byte, lines ...Line,
+) error {
 	d.Format = Format
 	o, err := r.objects(ctx, d.ID)
 	if err != nil {
 		return err
 	}
-	if err := r.bear(ctx, o, &d); err != nil {
+	birth, err := r.nextDecided(ctx, d.ID, 1)
+	if err != nil {
+		return err
+	}
+	if birth.sequence == 0 {
+		if err = r.absent(ctx, d.ID); !errors.Is(err, ErrNone) { // this node's file has decisions
+			return err
+		}
+		err = r.bear(ctx, o, &d, lines)
+	} else if had, failed := r.definition(ctx, d.ID); failed == nil {
+		if !had.Created.Equal(d.Created) {
+			err = ErrExists
+		}
+		return err
+	} else {
+		err = r.born(ctx, o, &d, birth.line)
+	}
+	if err != nil {
 		return err
 	}
 	if model != nil {
@@ -275,6 +275,15 @@ func (r *Records) Create(ctx context.Context, d Definition, model, before []byte
 	b, err := json.Marshal(d)
 	if err != nil {
 		return err
+	}
+	if birth.sequence == 0 {
+		_, err = r.decide(ctx, d.ID, d.Birth, 0)
+		if errors.Is(err, ErrLost) {
+			return ErrExists
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return r.define(ctx, &d, b)
 }
@@ -318,87 +327,157 @@ func (r *Records) Definition(ctx context.Context, id string) (*Definition, error
 
 // definition reads a definition as [Records.Definition] does, without a long roster.
 func (r *Records) definition(ctx context.Context, id string) (*Definition, error) {
+	d, _, err := r.defined(ctx, id)
+	return d, err
+}
+
+// defined is definition, which a node takes from its own copy if JetStream has lost it; it says so
+// in mended.
+func (r *Records) defined(ctx context.Context, id string,
+) (d *Definition, mended string, err error) {
 	var b []byte
-	err := r.retry(ctx, func(ctx context.Context) error {
+	err = r.retry(ctx, func(ctx context.Context) error {
 		entry, err := r.definitions.Get(ctx, id)
 		if err == nil {
 			b = entry.Value()
 		}
 		return err
 	})
-	switch {
-	case errors.Is(err, jetstream.ErrKeyNotFound):
-		return nil, r.absent(ctx, id)
-	case err != nil:
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		err = r.absent(ctx, id)
+		if b = r.copiedDefinition(id); b == nil || errors.Is(err, ErrUnavailable) {
+			return nil, "", err
+		}
+		mended = "JetStream has lost the definition of a federation, and this node's copy is in its place"
+	} else if err != nil {
+		return nil, "", unavailable(err)
 	}
-	d := new(Definition)
+	d = new(Definition)
 	if err := json.Unmarshal(b, d); err != nil || d.ID != id {
-		return nil, fmt.Errorf("%w: the definition of %s", ErrRecord, id)
+		return nil, "", fmt.Errorf("%w: the definition of %s", ErrRecord, id)
 	}
 	if err := readable("definition", id, d.Format); err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return d, nil
+	if mended != "" {
+		err = r.define(ctx, d, b)
+	}
+	return d, mended, err
+}
+
+// born has a definition continue the chain that begins with a line, with the keys that there are.
+func (r *Records) born(ctx context.Context, o *bucket, d *Definition, line []byte) error {
+	birth, err := chain.Parse(line)
+	if err != nil {
+		return fmt.Errorf("%w: the first entry of %.16s…", ErrRecord, d.ID)
+	}
+	var names []string
+	err = r.retry(ctx, func(ctx context.Context) (err error) {
+		names, err = o.names(ctx)
+		return err
+	})
+	if err != nil {
+		return unavailable(err)
+	}
+	for _, name := range names {
+		is := func(kind string) bool { return strings.HasPrefix(name, kindInitial+kind) }
+		if !is("-key-") && !is("-names-") {
+			continue
+		}
+		ref := &Ref{Name: name}
+		b, err := r.getParts(ctx, o, d.ID, ref, nil)
+		if errors.Is(err, ErrUnavailable) {
+			return err
+		}
+		if err != nil || len(b) != ed25519.SeedSize {
+			continue
+		}
+		ref.Size, ref.Digest = len(b), digestOf(b)
+		if is("-key-") {
+			key := ed25519.NewKeyFromSeed(b)
+			if _, err := chain.Open(line, d.ID, key.Public().(ed25519.PublicKey)); err == nil {
+				d.Keys = append(d.Keys, ref)
+			}
+		} else if k := namesKey(b); len(birth.Notes) == 0 {
+			d.Names = append(d.Names, ref)
+		} else if _, err := k.open(birth); err == nil {
+			d.Names = append(d.Names, ref)
+		}
+	}
+	if len(d.Keys) == 0 {
+		return damaged("the definition and the key of the federation %.16s… are lost", d.ID)
+	}
+	d.Birth, d.Created = line, birth.Time
+	return nil
+}
+
+// copyName returns the name of this node's copy of a definition.
+func (r *Records) copyName(id string) string {
+	return filepath.Join(r.folder, id+".definition")
+}
+
+// copyDefinition keeps a copy of a definition in this node's folder, with a digest.
+func (r *Records) copyDefinition(d *Definition) error {
+	b, err := json.Marshal(d)
+	if err != nil || bytes.Equal(b, r.copiedDefinition(d.ID)) {
+		return err
+	}
+	b = fmt.Appendf(b, "\n%s\n", digestOf(b))
+	return durable.Write(r.copyName(d.ID), bytes.NewReader(b))
+}
+
+// copiedDefinition returns this node's copy of a definition, nil if there is none that is whole.
+func (r *Records) copiedDefinition(id string) []byte {
+	if r.folder == "" {
+		return nil
+	}
+	all, err := os.ReadFile(r.copyName(id))
+	b, rest, _ := bytes.Cut(all, []byte("\n"))
+	if err != nil || string(rest) != digestOf(b)+"\n" {
+		return nil
+	}
+	return b
 }
 
 // List returns the identifiers of all federations, sorted: of those that are defined, and of those
 // that anything else is recorded of, whose definition is lost.
 func (r *Records) List(ctx context.Context) ([]string, error) {
-	return r.list(ctx, map[string]jetstream.Stream{"$KV." + bucketDefinitions + ".": r.defined,
-		"$KV." + bucketPointers + ".": r.pointed, subjectAudit: r.audit})
-}
-
-// list lists the federations that streams have subjects for, by the prefix of these.
-func (r *Records) list(ctx context.Context, streams map[string]jetstream.Stream) ([]string, error) {
-	var ids map[string]bool
+	ids := make(map[string]bool)
 	err := r.retry(ctx, func(ctx context.Context) error {
-		ids = make(map[string]bool)
-		for prefix, stream := range streams {
-			if err := known(ctx, stream, prefix, ids); err != nil {
-				return err
-			}
+		err := known(ctx, r.declared, "$KV."+bucketDefinitions+".", ids)
+		if err == nil {
+			err = known(ctx, r.decided, subjectDecided, ids)
 		}
-		return nil
+		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return nil, unavailable(err)
+	}
+	if r.folder != "" {
+		files, err := os.ReadDir(r.folder)
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		for _, file := range files {
+			if id, is := strings.CutSuffix(file.Name(), ".chain"); is && identifier(id) {
+				ids[id] = true
+			}
+		}
 	}
 	return slices.Sorted(maps.Keys(ids)), nil
 }
 
-// Leader reads the name of the node that leads a federation, empty if none does.
+// Leader reads the name of the node that claimed a federation last, empty if none has.
 func (r *Records) Leader(ctx context.Context, id string) (string, error) {
-	p, _, err := r.pointer(ctx, id)
-	if err != nil || p == nil {
+	last, err := r.lastDecided(ctx, id)
+	if err != nil || last.sequence == 0 {
 		return "", err
 	}
-	return p.Leader, nil
+	e, err := chain.Parse(last.line)
+	if err != nil {
+		return "", fmt.Errorf("%w: the newest decision of %.16s…", ErrRecord, id)
+	}
+	return e.Node, nil
 }
 
-// pointer reads a pointer, nil before the first claim.
-func (r *Records) pointer(ctx context.Context, id string) (*pointer, uint64, error) {
-	var b []byte
-	var revision uint64
-	err := r.retry(ctx, func(ctx context.Context) error {
-		entry, err := r.pointers.Get(ctx, id)
-		if err == nil {
-			b, revision = entry.Value(), entry.Revision()
-		}
-		return err
-	})
-	switch {
-	case errors.Is(err, jetstream.ErrKeyNotFound):
-		return nil, 0, nil
-	case err != nil:
-		return nil, 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
-	p := new(pointer)
-	if err := json.Unmarshal(b, p); err != nil {
-		return nil, 0, fmt.Errorf("%w: the pointer of %s", ErrRecord, id)
-	}
-	if err := readable("record", id, p.Format); err != nil {
-		return nil, 0, err
-	}
-	return p, revision, nil
-}
+func unavailable(err error) error { return fmt.Errorf("%w: %w", ErrUnavailable, err) }

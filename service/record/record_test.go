@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/chain"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/record"
 )
@@ -59,6 +60,16 @@ func embedded(t *testing.T, key *keyexchange.SealKey) (*record.Embedded, *record
 	return e, r
 }
 
+// declared has the federation declared.
+func declared(t *testing.T, r *record.Records) *record.Records {
+	t.Helper()
+	d := record.Definition{ID: id, Text: []byte("text"), Created: time.Now().UTC()}
+	if err := r.Create(t.Context(), d, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 func newKey(t *testing.T) *keyexchange.SealKey {
 	t.Helper()
 	key, err := keyexchange.GenerateSealKey(nil)
@@ -72,6 +83,7 @@ func newKey(t *testing.T) *keyexchange.SealKey {
 func TestDecisions(t *testing.T) {
 	ctx, folder, key := context.Background(), t.TempDir(), newKey(t)
 	r, stop := open(t, folder, key)
+	declared(t, r)
 	h, err := r.Claim(ctx, id, "a")
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +105,7 @@ func TestDecisions(t *testing.T) {
 	if h, err = r.Claim(ctx, id, "a"); err != nil {
 		t.Fatal(err)
 	}
-	if b, err := h.State(ctx); err != nil || string(b) != "decision 4" || h.Number() != 5 {
+	if b, err := h.State(ctx); err != nil || string(b) != "decision 4" || h.Number() != 7 {
 		t.Errorf("%q, number %d, %v", b, h.Number(), err)
 	}
 	if err := h.Tidy(ctx); err != nil {
@@ -111,6 +123,7 @@ func TestOneLeader(t *testing.T) {
 	r, stop := open(t, t.TempDir(), newKey(t))
 	defer stop()
 	refused := 0
+	declared(t, r)
 	for i := range 20 {
 		first, err := r.Claim(ctx, id, "a")
 		if err != nil {
@@ -167,6 +180,7 @@ func TestOneLeader(t *testing.T) {
 func TestSealed(t *testing.T) {
 	ctx, folder := context.Background(), t.TempDir()
 	r, stop := open(t, folder, newKey(t))
+	declared(t, r)
 	h, err := r.Claim(ctx, id, "a")
 	if err != nil {
 		t.Fatal(err)
@@ -227,37 +241,20 @@ func TestDefinitions(t *testing.T) {
 	if _, err := r.Definition(ctx, strings.Repeat("00", 32)); !errors.Is(err, record.ErrNone) {
 		t.Errorf("one that is not there: %v", err)
 	}
+	h, err := r.Claim(ctx, id, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i := range 7 {
-		if err := r.Audit(ctx, id, record.Line{Event: "e", Round: i}); err != nil {
+		h.Lines = []record.Line{{Event: "e", Round: i}}
+		if err := h.Decide(ctx, []byte("state")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	look := func(when string) {
-		t.Helper()
-		lines, err := r.LastLines(ctx, id, 5)
-		if err != nil || len(lines) != 5 || lines[0].Round != 2 || lines[4].Round != 6 {
-			t.Errorf("%s: %+v %v", when, lines, err)
-		}
-	}
-	look("at first")
-	// Lines of others lie between.
-	var group sync.WaitGroup
-	for range 20 {
-		group.Add(1)
-		go func() {
-			defer group.Done()
-			for range 15 {
-				if err := r.Audit(ctx, strings.Repeat("00", 32), record.Line{Event: "e"}); err != nil {
-					t.Error(err)
-				}
-			}
-		}()
-	}
-	group.Wait()
-	look("behind 300 lines of another")
-	lines, err := r.LastLines(ctx, strings.Repeat("00", 32), 2000)
-	if err != nil || len(lines) != 300 {
-		t.Errorf("%d lines, %v", len(lines), err)
+	lines, err := r.LastLines(ctx, id, 5)
+	if err != nil || len(lines) != 5 || lines[0].Round != 2 || lines[4].Round != 6 ||
+		lines[4].Number != 7 || lines[4].Node != "a" || lines[4].Time.IsZero() {
+		t.Errorf("%+v %v", lines, err)
 	}
 }
 
@@ -266,6 +263,7 @@ func TestKeep(t *testing.T) {
 	ctx := context.Background()
 	r, stop := open(t, t.TempDir(), newKey(t))
 	defer stop()
+	declared(t, r)
 	first, err := r.Claim(ctx, id, "a")
 	if err != nil {
 		t.Fatal(err)
@@ -361,6 +359,7 @@ func TestLongObjects(t *testing.T) {
 func TestSpentObjects(t *testing.T) {
 	ctx := context.Background()
 	e, r := embedded(t, newKey(t))
+	declared(t, r)
 	h, err := r.Claim(ctx, id, "a")
 	if err != nil {
 		t.Fatal(err)
@@ -392,7 +391,7 @@ func TestSpentObjects(t *testing.T) {
 		for _, o := range objects {
 			if strings.HasPrefix(o.Name, "state") {
 				states++
-			} else {
+			} else if !strings.HasPrefix(o.Name, "initial-") {
 				models++
 			}
 		}
@@ -408,9 +407,17 @@ func TestLongLog(t *testing.T) {
 	r, stop := open(t, t.TempDir(), newKey(t))
 	defer stop()
 	const lines = 520
+	declared(t, r)
+	h, err := r.Claim(ctx, id, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i := range lines {
-		if err := r.Audit(ctx, id, record.Line{Event: "e", Round: i}); err != nil {
-			t.Fatal(err)
+		h.Lines = append(h.Lines, record.Line{Event: "e", Round: i})
+		if i%40 == 39 || i == lines-1 {
+			if err := h.Decide(ctx, []byte("state")); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	got, err := r.LastLines(ctx, id, 3)
@@ -431,28 +438,45 @@ func TestLongLog(t *testing.T) {
 			next++
 			return true
 		})
-		if err != nil || next != lines+1 || log != (record.Log{Lines: lines}) {
+		if err != nil || next != lines+1 || log != (record.Log{Lines: lines, Entries: 15}) {
 			t.Errorf("from %d: up to %d, %+v, %v", from, next-1, log, err)
 		}
 	}
 }
 
-// A line whose text is damaged keeps its number, and says so.
-func TestDamagedLog(t *testing.T) {
+// Lines whose key is lost are said to be unreadable, and the decisions that they belong to remain.
+func TestErasedNames(t *testing.T) {
 	ctx := t.Context()
 	e, r := embedded(t, newKey(t))
+	declared(t, r)
+	h, err := r.Claim(ctx, id, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i := range 3 {
-		if err := r.Audit(ctx, id, record.Line{Event: "begun", Round: i}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := e.JS.Publish(ctx, "hushsum.audit."+id, []byte(`{"event":"beg`)); err != nil {
+		h.Lines = []record.Line{{Event: "begun", Round: i, Note: "by ann"}, {Event: "e"}}
+		h.Entry.Kind, h.Round = chain.Begin, uint64(i)
+		if err := h.Decide(ctx, []byte("state")); err != nil {
 			t.Fatal(err)
 		}
 	}
+	d, err := r.Definition(ctx, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := e.JS.ObjectStore(ctx, "hushsum-objects-"+id[:16])
+	for _, ref := range d.Names {
+		if err == nil {
+			err = store.Delete(ctx, ref.Name)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	lines, err := r.LastLines(ctx, id, 2)
-	if err != nil || len(lines) != 2 || lines[0].Event != "begun" || lines[0].Number != 5 ||
-		lines[1].Event != record.EventUnreadable || lines[1].Number != 6 ||
-		lines[1].Kind() != record.KindIncident {
+	if err != nil || len(lines) != 2 || lines[1].Event != record.EventUnreadable ||
+		lines[1].Number != 3 || lines[1].Round != 2 || lines[1].Kind() != record.KindIncident ||
+		!strings.Contains(lines[1].Note, "kind begin") {
 		t.Errorf("%+v %v", lines, err)
 	}
 }
@@ -486,6 +510,7 @@ func TestClusterAddress(t *testing.T) {
 func TestDecisionsLeaveNothing(t *testing.T) {
 	ctx := context.Background()
 	e, r := embedded(t, newKey(t))
+	declared(t, r)
 	h, err := r.Claim(ctx, id, "a")
 	if err != nil {
 		t.Fatal(err)
@@ -518,6 +543,7 @@ func TestDecisionsLeaveNothing(t *testing.T) {
 func TestProbesLeaveOne(t *testing.T) {
 	ctx := context.Background()
 	e, r := embedded(t, newKey(t))
+	declared(t, r)
 	if _, err := r.Claim(ctx, id, "a"); err != nil {
 		t.Fatal(err)
 	}
@@ -559,6 +585,7 @@ func TestOlderObjectKeepsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	declared(t, r)
 	h, err := r.Claim(ctx, id, "a")
 	if err == nil {
 		_, err = h.Put(ctx, "model", []byte("which stays"))

@@ -106,7 +106,7 @@ func TestEventsLogged(t *testing.T) {
 		{Kind: drive.SetBack, Round: 9, Skipped: 2},
 		{Kind: drive.Lost, Session: 2, Round: 10, Err: drive.ErrSetBack},
 	}) {
-		r.audit(line)
+		r.say(line)
 	}
 	for _, want := range []string{
 		"level=INFO msg=formed federation=led session=2 parties=3\n",

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/chain"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/oneshot"
@@ -287,9 +288,10 @@ func (r *Runner) past(n drive.Notice, p Past) {
 
 // paid bounds what any party has spent, of the budget and of the study; nil where there is none.
 type paid struct {
-	of    *accounting.Ledger // that it was computed from
-	Own   *accounting.Claim  `json:"own"`
-	Study *accounting.Claim  `json:"study"`
+	of     *accounting.Ledger // that it was computed from
+	digest *chain.Hash        // of that
+	Own    *accounting.Claim  `json:"own"`
+	Study  *accounting.Claim  `json:"study"`
 }
 
 // json returns its text for the record.
@@ -308,7 +310,7 @@ func (r *Runner) paid() *paid {
 	if ledger == nil || r.spends.of == ledger {
 		return &r.spends
 	}
-	r.spends = paid{of: ledger}
+	r.spends = paid{of: ledger, digest: r.digestOfLedger(ledger)}
 	if _, own, err := ledger.Most(r.names...); err == nil {
 		r.spends.Own = &own
 	}

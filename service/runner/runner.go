@@ -116,8 +116,14 @@ type Runner struct {
 	steps   stepTimes
 	was     drive.Status // when steps were timed last
 	lacks   lacking
-	among   []int // the parties that the open round began with; nil: unknown
-	tracing tracing
+	// notices and lines are those of the next decision, salt hides who takes part, and recorded is
+	// the stage that the last decision began.
+	notices  []drive.Notice
+	lines    []record.Line
+	salt     []byte
+	recorded drive.Stage
+	among    []int // the parties that the open round began with; nil: unknown
+	tracing  tracing
 
 	seenMembers []bool
 	names       []string
@@ -182,6 +188,7 @@ func Start(ctx context.Context, o Options) (*Runner, error) {
 	if err := r.load(ctx); err != nil {
 		return nil, err
 	}
+	r.recorded, r.salt = r.drive.Status().Stage, r.Hold.Salt("parties")
 	r.host = r.newLeader()
 	r.tidy(ctx)
 	return r, nil
@@ -227,11 +234,12 @@ func (r *Runner) Run(ctx context.Context) error {
 func (r *Runner) decided(notices []drive.Notice) (recorded func()) {
 	r.timeSteps()
 	lines := r.note(notices)
+	r.notices, r.lines = append(r.notices, notices...), append(r.lines, lines...)
 	return func() {
 		r.timeSteps()
 		r.tracing.follow(r.drive.Status(), r.now())
 		for _, line := range lines {
-			r.audit(line)
+			r.say(line)
 		}
 	}
 }
@@ -254,9 +262,8 @@ func (r *Runner) Confirm(ctx context.Context) error {
 // Poke has the runner check whether anything is due.
 func (r *Runner) Poke() { r.host.Poke() }
 
-// audit writes a line in the background: the record itself does not depend on it.
-func (r *Runner) audit(line record.Line) {
-	line.Time, line.Node = time.Now().UTC(), r.Node
+// say has the log say what the record has.
+func (r *Runner) say(line record.Line) {
 	level := slog.LevelInfo
 	if line.Event == eventLost { // it was paid for
 		level = slog.LevelWarn
@@ -267,11 +274,6 @@ func (r *Runner) audit(line record.Line) {
 		said = append(said, slog.Any("spent", *line.Spent))
 	}
 	r.Log.LogAttrs(context.Background(), level, line.Event, said...)
-	go func() {
-		if err := r.Records.Audit(context.Background(), r.Federation.ID, line); err != nil {
-			r.Log.Warn("a line of the audit log was not written", "error", err.Error())
-		}
-	}()
 }
 
 // given leaves out what an event does not have.

@@ -70,6 +70,10 @@ shape = [4]
 		record.NewKeys(*l.key)); err != nil {
 		t.Fatal(err)
 	}
+	d := record.Definition{ID: l.fed.ID, Text: l.fed.Text, Created: time.Now().UTC()}
+	if err := l.records.Create(context.Background(), d, nil, nil); err != nil {
+		t.Fatal(err)
+	}
 	l.Runner = l.start("n")
 	return l
 }

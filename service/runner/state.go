@@ -139,13 +139,14 @@ func (r *Runner) record(ctx context.Context) error {
 		return err
 	}
 	r.Hold.Round = max(r.Hold.Round, r.drive.Status().Round)
+	r.Hold.Entry, r.Hold.Lines = r.entry(), r.lines
 	written := r.clock.writing()
 	err = r.Hold.Decide(ctx, b, r.spent...)
 	written()
 	if err != nil {
 		return err
 	}
-	r.spent = nil
+	r.spent, r.notices, r.lines, r.recorded = nil, nil, nil, r.drive.Status().Stage
 	if *r.Keys.Newest() != *key { // there has been a newer one since
 		return r.record(ctx)
 	}

@@ -47,8 +47,9 @@ func (o *operator) audit(ctx context.Context, name string, as audited, std strea
 			return err
 		}
 		if p.Missing > 0 {
-			return fmt.Errorf("the log is cut: it counts %s more, which the server cannot read; see "+
-				"'hushsumd federation show %s' and the server's log", numbers.Plural(p.Missing, "line"), s.Name)
+			return fmt.Errorf("the log lacks %s, which the server cannot read; see "+
+				"'hushsumd federation show %s' and the server's log", numbers.Plural(p.Missing, "decision"),
+				s.Name)
 		}
 		from = p.Next
 	}

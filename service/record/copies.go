@@ -1,0 +1,292 @@
+package record
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/hushsum/hushsum/internal/chain"
+)
+
+// This file has nodes keep copies of each other's decisions, apart from JetStream. What a message
+// says is believed for its signature alone.
+
+// Subjects of messages between nodes, each with a federation after it.
+const (
+	subjectTold  = "hushsum.told."  // an entry that may be told
+	subjectLines = "hushsum.lines." // a number: others answer with their lines from there on
+)
+
+const (
+	mostReply = 512 << 10 // bytes of lines in a reply
+	replyTime = 300 * time.Millisecond
+)
+
+// hear keeps what other nodes tell, and answers those that ask for lines.
+func (r *Records) hear() error {
+	conn := r.js.Conn()
+	told, err := conn.Subscribe(subjectTold+"*", func(m *nats.Msg) {
+		if o := r.ownedBy(strings.TrimPrefix(m.Subject, subjectTold)); o != nil {
+			_ = o.heardOf(m.Data) // what fails, a claim reads
+		}
+	})
+	if err != nil {
+		return err
+	}
+	lines, err := conn.Subscribe(subjectLines+"*", func(m *nats.Msg) {
+		o := r.ownedBy(strings.TrimPrefix(m.Subject, subjectLines))
+		if o == nil || len(m.Data) != 8 {
+			return
+		}
+		if reply := o.linesFrom(binary.BigEndian.Uint64(m.Data)); len(reply) > 0 {
+			_ = m.Respond(reply)
+		}
+	})
+	r.heard = append(r.heard, told, lines)
+	return err
+}
+
+// ownedBy returns what this node has of a federation that it knows, nil of another.
+func (r *Records) ownedBy(id string) *own {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.owned[id]
+}
+
+// tell sends an entry to the other nodes, which nobody waits for.
+func (r *Records) tell(id string, line []byte) {
+	if r.folder != "" {
+		_ = r.js.Conn().Publish(subjectTold+id, line)
+	}
+}
+
+// linesFrom returns lines of the file from a number on, as many as a reply takes.
+func (o *own) linesFrom(number uint64) (reply []byte) {
+	last, err := o.last()
+	if err != nil || last == nil || last.entry.Number < number {
+		return nil
+	}
+	had, err := o.file.Read()
+	if err != nil {
+		return nil
+	}
+	c, err := o.join(o.birth, had.Bytes)
+	if err != nil {
+		return nil
+	}
+	for _, line := range c.Lines(number) {
+		if len(reply)+len(line)+1 > mostReply {
+			break
+		}
+		reply = append(append(reply, line...), '\n')
+	}
+	return reply
+}
+
+// ask asks the other nodes for their lines from a number on. It waits for those that do not answer
+// no longer than that they might.
+func (r *Records) ask(ctx context.Context, id string, number uint64) (copies [][]byte) {
+	conn := r.js.Conn()
+	inbox := conn.NewInbox()
+	replies, err := conn.SubscribeSync(inbox)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = replies.Unsubscribe() }()
+	question := binary.BigEndian.AppendUint64(nil, number)
+	if conn.PublishRequest(subjectLines+id, inbox, question) != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, replyTime)
+	defer cancel()
+	for {
+		m, err := replies.NextMsgWithContext(ctx)
+		if err != nil {
+			return copies
+		}
+		if len(m.Data) <= mostReply {
+			copies = append(copies, m.Data)
+		}
+	}
+}
+
+// union reads all entries of a federation that there are: of this node's file, of the stream, and,
+// where these lack any or all says so, of the other nodes' files.
+func (r *Records) union(ctx context.Context, o *own, all bool) (u union, err error) {
+	u.had = new(chain.Reading)
+	if o.file != nil {
+		if u.had, err = o.file.Read(); err != nil {
+			return u, unavailable(err)
+		}
+	}
+	if u.last, err = r.lastDecided(ctx, o.id); err != nil {
+		return u, err
+	}
+	copies := [][]byte{o.birth, u.had.Bytes, u.last.line}
+	if u.Chain, err = o.join(copies...); err != nil {
+		return u, err
+	}
+	if u.Bad[2] > 0 {
+		return u, damaged("the newest decision in JetStream of %.16s… is not signed", o.id)
+	}
+	u.bad = u.Bad[1]
+	add := func(lines ...[]byte) (err error) {
+		copies = append(copies, lines...)
+		u.Chain, err = o.join(copies...)
+		return err
+	}
+	if len(u.Lost) > 0 {
+		lines, err := r.decidedFrom(ctx, o.id, u.Lost[0].From, u.last)
+		if err == nil {
+			err = add(lines)
+		}
+		if err != nil {
+			return u, err
+		}
+	}
+	if r.folder != "" && !r.alone && (all || len(u.Lost) > 0) {
+		from := u.Last().Number + 1
+		if len(u.Lost) > 0 {
+			from = u.Lost[0].From
+		}
+		if copies := r.ask(ctx, o.id, from); len(copies) > 0 {
+			if err := add(copies...); err != nil {
+				return u, err
+			}
+		}
+	}
+	return u, nil
+}
+
+// union is a chain with what it was made from.
+type union struct {
+	*chain.Chain
+	had  *chain.Reading // of the file
+	bad  int            // damaged lines of that
+	last streamed
+}
+
+// behind returns the lines that the stream lacks at its end.
+func (u *union) behind() [][]byte {
+	if u.last.sequence == 0 {
+		return u.Lines(0)
+	}
+	e, err := chain.Parse(u.last.line)
+	if err != nil || e.Number >= u.Last().Number {
+		return nil
+	}
+	return u.Lines(e.Number + 1)
+}
+
+// Chain reads the decisions of a federation from all copies that this node has. It fails with
+// [ErrNone], [ErrDamaged] or [ErrUnavailable].
+func (r *Records) Chain(ctx context.Context, id string) (*chain.Chain, error) {
+	o, err := r.own(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	u, err := r.union(ctx, o, false)
+	return u.Chain, err
+}
+
+// SignHead signs a head of a federation's chain under the federation's key.
+func (r *Records) SignHead(ctx context.Context, id string, h *chain.Head) ([]byte, error) {
+	o, err := r.own(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return chain.SignHead(h, o.key)
+}
+
+// Head returns the newest head of a federation, with its signed note.
+func (r *Records) Head(ctx context.Context, id string) (*chain.Head, []byte, error) {
+	c, err := r.Chain(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	h, err := c.Head()
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := r.SignHead(ctx, id, h)
+	return h, b, err
+}
+
+// Public returns the federation's key, which its entries and heads are signed under.
+func (r *Records) Public(ctx context.Context, id string) ([]byte, error) {
+	o, err := r.own(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return o.public(), nil
+}
+
+// Later tells the record of a head that somebody has of a federation, which the federation's key
+// has signed. The next claim names it if the record has nothing of it.
+func (r *Records) Later(id string, head *chain.Head) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	const most = 16
+	all := append(r.later[id], head)
+	slices.SortFunc(all, func(a, b *chain.Head) int { return b.Compare(a) })
+	r.later[id] = all[:min(most, len(all))]
+}
+
+// laterThan returns the heads that somebody has and a chain does not continue.
+func (r *Records) laterThan(id string, c *chain.Chain) (heads []*chain.Head) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	for _, h := range r.later[id] {
+		if c.Behind(h) != nil {
+			heads = append(heads, h)
+		}
+	}
+	return heads
+}
+
+// Known tells the hold of a head that somebody has, which the federation's key has signed. If the
+// hold has nothing of it then another node leads, or the record was set back: the hold is lost.
+// Known fails with [ErrLost], or with [ErrDamaged]; the next claim begins a segment that names the
+// head.
+func (h *Hold) Known(ctx context.Context, head *chain.Head) error {
+	if h.chain.Behind(head) == nil {
+		return nil
+	}
+	if err := h.Keep(ctx); err != nil {
+		return err
+	}
+	h.records.Later(h.id, head)
+	h.lost = &Damage{fmt.Sprintf("somebody has entry %d of segment %d, and the record has not",
+		head.Size, head.Segment), adviceNode}
+	return h.lost
+}
+
+// Heal gives this node's file lines of a federation that somebody has. The next claim puts them
+// back where JetStream lacks them.
+func (r *Records) Heal(ctx context.Context, id string, lines []byte) (added int, err error) {
+	o, err := r.own(ctx, id)
+	if err != nil || o.file == nil {
+		return 0, err
+	}
+	had, err := o.file.Read()
+	if err != nil {
+		return 0, unavailable(err)
+	}
+	c, err := o.join(o.birth, had.Bytes)
+	if err != nil {
+		return 0, err
+	}
+	all, err := o.join(o.birth, had.Bytes, lines)
+	if err != nil {
+		return 0, err
+	}
+	if added = len(all.Lines(0)) - len(c.Lines(0)); added > 0 {
+		err = o.fill(had, all, c.Bad[1])
+	}
+	return added, err
+}
