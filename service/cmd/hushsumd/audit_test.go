@@ -92,7 +92,7 @@ func TestFederationAudit(t *testing.T) {
 	}
 	missing = 2
 	if text = run(1); strings.Count(text, "0001-01-01") != all ||
-		!strings.Contains(text, "the log is cut: it counts 2 lines more") {
+		!strings.Contains(text, "the log lacks 2 decisions") {
 		t.Error(text)
 	}
 	fails = 5 // the second page is whole, and the third is refused
