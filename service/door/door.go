@@ -34,6 +34,8 @@ type Known struct {
 	Files      federation.Files // that it is of
 	Runner     *runner.Runner   // nil if another node leads
 	Forward    http.Handler     // to the node that leads; nil if none is known
+	// Forgotten: its models and states were erased, and nothing else is known here.
+	Forgotten bool
 }
 
 // Federations finds the federations that a door serves.

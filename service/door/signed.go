@@ -63,10 +63,15 @@ func (d *Door) signed(of role, next handler) http.HandlerFunc {
 		// A signature is verified before its request is counted, since otherwise strangers would
 		// use up the party's requests. A caller that names no party's key is counted first.
 		named := false
-		if found {
+		if found && !entry.Forgotten {
 			_, named = of.find(entry.Federation, signature.Claimed(r))
 		}
 		if !named && d.tooMany(w, r) {
+			return
+		}
+		if entry.Forgotten {
+			d.refuse(w, "forgotten", "the federation ended, and its operator had its models and states "+
+				"erased; keep your book")
 			return
 		}
 		if !found && d.Ready != nil && d.Ready() != nil {

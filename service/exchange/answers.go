@@ -72,6 +72,7 @@ var refusals = map[string]Refusal{
 	"range":     {http.StatusRequestedRangeNotSatisfiable, "The file has no such range"},
 	"message":   {http.StatusUnprocessableEntity, "The protocol refuses the message"},
 	"ended":     {http.StatusGone, "The federation has ended"},
+	"forgotten": {http.StatusGone, "The federation was forgotten"},
 	"record":    {http.StatusServiceUnavailable, "The record has taken no decisions for a long time"},
 	"leader":    {http.StatusServiceUnavailable, "No node leads the federation at the moment"},
 }

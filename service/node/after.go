@@ -17,6 +17,9 @@ import (
 // another name, the same roster, the last model, and what the parties have spent. The operator
 // changes what should differ, then declares the new federation.
 func (n *Node) After(ctx context.Context, id string) (*federation.Files, error) {
+	if n.wasForgotten(id) != nil {
+		return n.afterForgotten(ctx, id)
+	}
 	e, found := (*federations)(n).Find(id)
 	if !found {
 		return nil, record.ErrNone
@@ -45,6 +48,13 @@ func (n *Node) After(ctx context.Context, id string) (*federation.Files, error) 
 
 // before asks the leader of a federation that has ended what its parties have spent.
 func (n *Node) before(ctx context.Context, id string) ([]byte, error) {
+	if n.wasForgotten(id) != nil {
+		files, err := n.afterForgotten(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		return files.Before, nil
+	}
 	out, err := n.order(ctx, id, page.Order{What: "before"})
 	return out.Before, err
 }

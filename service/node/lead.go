@@ -64,7 +64,7 @@ func (n *Node) look() {
 func (n *Node) find(ids []string) {
 	for _, id := range ids {
 		n.mutex.Lock()
-		known, was := n.entries[id] != nil, n.unread[id]
+		known, was := n.entries[id] != nil || n.forgotten[id] != nil, n.unread[id]
 		n.mutex.Unlock()
 		if known {
 			continue
@@ -89,6 +89,13 @@ func (n *Node) adopt(id string) error {
 	d, err := n.records.Definition(n.ctx, id)
 	if err != nil {
 		return err
+	}
+	if d.Forgotten != nil {
+		if err := n.records.Settle(n.ctx, id); err != nil {
+			return err
+		}
+		n.forgets(d)
+		return nil
 	}
 	model, err := n.records.Initial(n.ctx, d, d.Model)
 	if err != nil {
@@ -140,6 +147,10 @@ func (n *Node) lead(e *entry) {
 	for n.ctx.Err() == nil {
 		if n.mayClaim(e) {
 			err := n.led(e)
+			if errors.Is(err, record.ErrForgotten) {
+				n.leavesForgotten(e.federation.ID)
+				return
+			}
 			if errors.Is(err, record.ErrRecord) && n.ctx.Err() == nil {
 				// Asking again at once does not help; another program may.
 				n.Log.Error("a record cannot be led", "federation", e.federation.Job.Name, "error",
@@ -225,7 +236,7 @@ func (n *Node) led(e *entry) error {
 	}
 	n.mutex.Unlock()
 	switch {
-	case n.ctx.Err() != nil:
+	case n.ctx.Err() != nil, errors.Is(err, record.ErrForgotten):
 		n.tell(id, lead{Leaving: true})
 	case errors.Is(err, runner.ErrPassed):
 		n.passed(e, next)

@@ -145,10 +145,12 @@ type Node struct {
 
 	mutex   sync.Mutex
 	entries map[string]*entry
-	unread  map[string]error    // why recorded federations are not in entries, by identifier
-	looked  bool                // all recorded federations are in entries
-	others  map[string]*present // nodes that were heard, including this one
-	passing passing
+	unread  map[string]error // why recorded federations are not in entries, by identifier
+	// forgotten has the federations that nobody leads any more, by identifier.
+	forgotten map[string]*record.Forgotten
+	looked    bool                // all recorded federations are in entries
+	others    map[string]*present // nodes that were heard, including this one
+	passing   passing
 	// know has the nodes that know of a federation whose declaration waits for them.
 	know map[string]map[string]bool
 
@@ -211,7 +213,8 @@ func Start(ctx context.Context, c Options) (*Node, error) {
 	n := &Node{Options: c, health: health{every: c.hooks.Probe}, back: make(chan struct{}, 1),
 		Hangs:   make(chan error, 1),
 		Removed: make(chan error, 1), entries: make(map[string]*entry),
-		unread: make(map[string]error), others: make(map[string]*present),
+		forgotten: make(map[string]*record.Forgotten),
+		unread:    make(map[string]error), others: make(map[string]*present),
 		know: make(map[string]map[string]bool)}
 	n.ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if err := n.start(ctx); err != nil {
@@ -569,7 +572,7 @@ func (f *federations) Find(id string) (door.Known, bool) {
 	defer f.mutex.Unlock()
 	e := f.entries[id]
 	if e == nil {
-		return door.Known{}, false
+		return door.Known{Forgotten: f.forgotten[id] != nil}, f.forgotten[id] != nil
 	}
 	return f.entry(e), true
 }

@@ -122,6 +122,8 @@ func obey(ctx context.Context, r *runner.Runner, o page.Order) (out reply, err e
 		err = r.Exclude(ctx, by, o.Party)
 	case "readmit":
 		err = r.Readmit(ctx, by, o.Party)
+	case page.Forget:
+		return out, r.Forget(ctx, by)
 	default:
 		return out, fmt.Errorf("node: there is no order %.20q", o.What)
 	}
@@ -191,6 +193,9 @@ func (n *Node) Status(ctx context.Context, id string) (*runner.Status, error) {
 // Do has a federation carry out an operator's order. It fails with runner.ErrStale if the operator
 // has not seen the present orders.
 func (n *Node) Do(ctx context.Context, id string, o page.Order) (*runner.Status, error) {
+	if o.What == page.Forget || o.What == page.ForgetNames {
+		return n.forgetOrder(ctx, id, o)
+	}
 	out, err := n.order(ctx, id, o)
 	return out.Status, err
 }
@@ -215,7 +220,10 @@ func (n *Node) Model(ctx context.Context, id string) ([]byte, error) {
 }
 
 // Known returns a federation as it was declared.
-func (n *Node) Known(id string) (door.Known, bool) { return (*federations)(n).Find(id) }
+func (n *Node) Known(id string) (door.Known, bool) {
+	known, found := (*federations)(n).Find(id)
+	return known, found && known.Federation != nil
+}
 
 // AuditLog reads a federation's audit log, as [record.Records.AuditLog] does.
 func (n *Node) AuditLog(ctx context.Context, id string, from int, each func(record.Line) bool,

@@ -36,6 +36,9 @@ func (s shows) Status(ctx context.Context, id string) (*runner.Status, error) {
 	e := s.entries[id]
 	s.mutex.Unlock()
 	if e == nil {
+		if gone := s.wasForgotten(id); gone != nil {
+			return statusOf(id, gone), nil
+		}
 		return nil, record.ErrNone
 	}
 	short, cancel := context.WithTimeout(ctx, showTime)
@@ -113,16 +116,17 @@ func (n *Node) leads(e *entry) (here, somewhere bool) {
 	return here, here || e.leader.Node != "" && !e.leader.Leaving && time.Since(e.heard) <= n.Silence
 }
 
-// Listing returns the status of all federations, sorted by name. A federation whose leader is slow
+// Listing returns the status of all federations, sorted by name, and then of those that were
+// forgotten. A federation whose leader is slow
 // does not delay the others.
 func (n *Node) Listing(ctx context.Context) []*runner.Status {
-	return each(n, func(e *entry) *runner.Status {
+	return append(each(n, func(e *entry) *runner.Status {
 		out, err := shows{n}.Status(ctx, e.federation.ID)
 		if err != nil {
 			return n.recorded(ctx, e)
 		}
 		return out
-	})
+	}), n.archive()...)
 }
 
 // each calls a function for all federations at once, and returns the results, by name.

@@ -3,6 +3,8 @@ package page
 import (
 	"net/http"
 	"net/url"
+
+	"github.com/hushsum/hushsum/service/runner"
 )
 
 // This file has a person confirm orders: by a button if an order can be undone, otherwise by typing
@@ -12,9 +14,15 @@ import (
 var final = map[string]string{
 	"end": "The federation ends for good. An open round gets no sum, and its epsilon is spent. To " +
 		"continue later takes another federation, which every party has to accept.",
+	Forget: "The federation's models, states and sums are erased for good, and its parties are " +
+		"told. Its decisions stay, with the audit log, and so does what its parties have spent.",
+	ForgetNames: "All that names a party, a member or an operator is erased for good: the roster, " +
+		"the texts of the audit log, and what parties have spent by name. Decisions about numbers stay.",
 	"exclude": "From now on nobody waits for the party, and it is in no sum, until it is " +
 		"readmitted. The audit log names the operator who ordered this.",
 }
+
+var titles = map[string]string{"end": "End ", Forget: "Forget ", ForgetNames: "Erase the names of "}
 
 // confirmation is a form that asks for the name.
 type confirmation struct {
@@ -31,7 +39,7 @@ func (s *site) confirmation(r *http.Request, o Order) (*confirmation, error) {
 		return nil, err
 	}
 	c := &confirmation{ID: status.ID, Name: status.Name, Party: o.Party, Means: final[o.What],
-		Title: "End " + status.Name, Want: status.Name, Action: "/federations/" + status.ID}
+		Title: titles[o.What] + status.Name, Want: status.Name, Action: "/federations/" + status.ID}
 	if o.Party != "" {
 		c.Title, c.Want = "Leave "+o.Party+" out", o.Party
 		c.Action += "/parties/" + url.PathEscape(o.Party)
@@ -42,6 +50,10 @@ func (s *site) confirmation(r *http.Request, o Order) (*confirmation, error) {
 
 func (s *site) confirmEnd(w http.ResponseWriter, r *http.Request) {
 	s.confirm(w, r, Order{What: "end"})
+}
+
+func (s *site) confirmForget(w http.ResponseWriter, r *http.Request) {
+	s.confirm(w, r, Order{What: Forget})
 }
 
 func (s *site) confirmExclude(w http.ResponseWriter, r *http.Request) {
@@ -62,7 +74,7 @@ func (s *site) form(w http.ResponseWriter, r *http.Request) {
 	o := Order{What: r.PathValue("what"), Party: r.PathValue("party"), Who: who(r).Name}
 	switch {
 	case !o.known():
-		problem(w, r, "route", "pause, resume or end; of a party exclude or readmit")
+		problem(w, r, "route", ordersAre)
 		return
 	case isSigned(r): // which could be sent again: it names no state
 		problem(w, r, "match", "a signed order goes to /v1"+r.URL.Path+", with If-Match")
@@ -87,8 +99,13 @@ func (s *site) form(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	if _, err := s.Federations.Do(r.Context(), r.PathValue("id"), o); err != nil {
+	after, err := s.Federations.Do(r.Context(), r.PathValue("id"), o)
+	if err != nil {
 		fail(w, r, err)
+		return
+	}
+	if after.State == runner.Forgotten {
+		http.Redirect(w, r, "/", http.StatusSeeOther)
 		return
 	}
 	http.Redirect(w, r, "/federations/"+r.PathValue("id"), http.StatusSeeOther)

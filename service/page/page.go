@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/pprof"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 
 // Federations provides what the page shows.
 type Federations interface {
+	// Listing returns all federations, with those that were forgotten.
 	Listing(ctx context.Context) []*runner.Status
 	Signals(ctx context.Context) Signals
 	Health(ctx context.Context) *Health
@@ -56,7 +58,7 @@ type Federations interface {
 
 // Order is an operator's order to a federation.
 type Order struct {
-	What  string `json:"what"` // pause, resume or end; for a party exclude or readmit
+	What  string `json:"what"`
 	Party string `json:"party,omitempty"`
 	Who   string `json:"who"`
 	Seen  string `json:"seen,omitempty"` // the Orders of the status that was seen; empty: any
@@ -67,8 +69,17 @@ func (o *Order) known() bool {
 	if o.Party != "" {
 		return o.What == "exclude" || o.What == "readmit"
 	}
-	return o.What == "pause" || o.What == "resume" || o.What == "end"
+	return slices.Contains([]string{"pause", "resume", "end", Forget, ForgetNames}, o.What)
 }
+
+// ordersAre lists the orders for those who send another.
+const ordersAre = "pause, resume, end, forget or forget-names; of a party exclude or readmit"
+
+// Orders about a federation that has ended.
+const (
+	Forget      = "forget"       // erase its models and states
+	ForgetNames = "forget-names" // of a forgotten one, erase all names too
+)
 
 // Options configure the page: see [New].
 type Options struct {
@@ -106,6 +117,7 @@ var Routes = []string{
 	"GET /federations/{id}/live",
 	"GET /federations/{id}/report",
 	"GET /federations/{id}/end",
+	"GET /federations/{id}/forget",
 	"GET /federations/{id}/parties/{party}/exclude",
 	"GET /federations/{id}/model.safetensors",
 	"GET /federations/{id}/answers.csv",
@@ -153,6 +165,7 @@ func New(o Options) http.Handler {
 		"GET /federations/{id}/live":              s.read(s.live),
 		"GET /federations/{id}/report":            s.read(s.report),
 		"GET /federations/{id}/end":               s.operate(s.confirmEnd),
+		"GET /federations/{id}/forget":            s.operate(s.confirmForget),
 		"GET /federations/{id}/model.safetensors": s.read(s.model),
 		"GET /federations/{id}/answers.csv":       s.read(s.answersCSV),
 		"GET /federations/{id}/plan":              s.operate(s.planForm),

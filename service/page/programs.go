@@ -35,9 +35,11 @@ func answer(w http.ResponseWriter, v any) {
 }
 
 func (s *site) listJSON(w http.ResponseWriter, r *http.Request) {
-	list := s.Federations.Listing(r.Context())
-	if list == nil {
-		list = []*runner.Status{}
+	list := []*runner.Status{}
+	for _, status := range s.Federations.Listing(r.Context()) {
+		if status.State != runner.Forgotten || r.URL.Query().Has("all") {
+			list = append(list, status)
+		}
 	}
 	answer(w, list)
 }
@@ -112,7 +114,7 @@ func (s *site) declare(w http.ResponseWriter, r *http.Request) {
 func (s *site) doJSON(w http.ResponseWriter, r *http.Request) {
 	o := Order{What: r.PathValue("what"), Party: r.PathValue("party"), Who: who(r).Name}
 	if !o.known() {
-		problem(w, r, "route", "pause, resume or end; of a party exclude or readmit")
+		problem(w, r, "route", ordersAre)
 		return
 	}
 	seen, ok := matched(w, r)

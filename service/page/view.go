@@ -22,32 +22,34 @@ import (
 
 // templates holds the templates of all pages.
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"percent":  percent,
-	"parts":    parts,
-	"figures":  figures,
-	"class":    func(state string) string { return strings.ReplaceAll(state, " ", "-") },
-	"shape":    shape,
-	"path":     url.PathEscape,
-	"clock":    func(t *time.Time) string { return t.UTC().Format("15:04:05") },
-	"ago":      func(t *time.Time) time.Duration { return time.Since(*t).Round(time.Second) },
-	"left":     left,
-	"bytes":    bytesOf,
-	"states":   states,
-	"stands":   stands,
-	"awaited":  awaited,
-	"spends":   answers.Spends,
-	"margin":   answers.Margin,
-	"epsilon":  epsilon,
-	"living":   func(all []*runner.Status) []*runner.Status { return inState(all, false) },
-	"ended":    func(all []*runner.Status) []*runner.Status { return inState(all, true) },
-	"took":     took,
-	"reversed": reversed,
+	"percent":   percent,
+	"parts":     parts,
+	"figures":   figures,
+	"class":     func(state string) string { return strings.ReplaceAll(state, " ", "-") },
+	"shape":     shape,
+	"path":      url.PathEscape,
+	"clock":     func(t *time.Time) string { return t.UTC().Format("15:04:05") },
+	"ago":       func(t *time.Time) time.Duration { return time.Since(*t).Round(time.Second) },
+	"left":      left,
+	"bytes":     bytesOf,
+	"states":    states,
+	"stands":    stands,
+	"awaited":   awaited,
+	"spends":    answers.Spends,
+	"margin":    answers.Margin,
+	"epsilon":   epsilon,
+	"living":    func(all []*runner.Status) []*runner.Status { return inState(all, "") },
+	"ended":     func(all []*runner.Status) []*runner.Status { return inState(all, "ended") },
+	"forgotten": func(all []*runner.Status) []*runner.Status { return inState(all, runner.Forgotten) },
+	"took":      took,
+	"reversed":  reversed,
 }).ParseFS(assets, "assets/*.html"))
 
-// inState returns the federations that have ended, or the others.
-func inState(all []*runner.Status, ended bool) (out []*runner.Status) {
+// inState returns the federations that are in a state, "" for all that have not ended.
+func inState(all []*runner.Status, state string) (out []*runner.Status) {
 	for _, s := range all {
-		if (s.State == "ended") == ended {
+		over := s.State == "ended" || s.State == runner.Forgotten
+		if s.State == state || state == "" && !over {
 			out = append(out, s)
 		}
 	}

@@ -87,7 +87,7 @@ func fatal(err error) bool {
 	if errors.As(err, &refusal) {
 		switch refusal.Kind {
 		// Not "clock": clocks are corrected, the server's as well as this party's.
-		case "stranger", "unsigned", "signature":
+		case "stranger", "unsigned", "signature", "forgotten":
 			return true
 		}
 	}

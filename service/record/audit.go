@@ -29,6 +29,8 @@ type Line struct {
 const (
 	EventCreated  = "created"
 	eventRestored = "restored"
+	// eventForgotten is the last, of a federation whose models and states were erased.
+	eventForgotten = "forgotten"
 	// EventUnreadable stands for a line whose text cannot be read.
 	EventUnreadable = "unreadable"
 )
@@ -47,7 +49,7 @@ var Kinds = []string{KindOrder, KindRound, kindSession, KindIncident}
 
 var kinds = map[string]string{
 	EventCreated: KindOrder, eventRestored: KindOrder, "paused": KindOrder, "resumed": KindOrder,
-	"left out": KindOrder, "readmitted": KindOrder, "ended": KindOrder,
+	"left out": KindOrder, "readmitted": KindOrder, "ended": KindOrder, eventForgotten: KindOrder,
 	"begun": KindRound, "summed": KindRound, "lost": KindRound,
 	"a session forms": kindSession, "a session took over": kindSession,
 	"set back": KindIncident, "damaged": KindIncident, "healed": KindIncident, "lied": KindIncident,

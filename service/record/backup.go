@@ -49,8 +49,11 @@ func (r *Records) backUp(ctx context.Context, file *backupWriter, id string, nam
 	if err != nil {
 		return err
 	}
-	o, err := r.objects(ctx, id)
-	if err != nil {
+	var o *bucket
+	kept := slices.Concat([]*Ref{d.RosterAt, d.Model, d.Before}, d.Keys, d.Names)
+	if gone := d.Forgotten; gone != nil {
+		kept = slices.Concat([]*Ref{d.RosterAt, gone.Ledger}, d.Keys, d.Names)
+	} else if o, err = r.objects(ctx, id); err != nil {
 		return err
 	}
 	if d.RosterAt != nil {
@@ -64,13 +67,13 @@ func (r *Records) backUp(ctx context.Context, file *backupWriter, id string, nam
 		if ref == nil || had[ref.Name] {
 			return nil
 		}
-		_, err := r.read(ctx, o, id, ref, func(name string, box []byte) error {
+		_, err := r.read(ctx, r.in(o, ref), id, ref, func(name string, box []byte) error {
 			return file.frame(frameObject, name, box)
 		})
 		had[ref.Name] = err == nil
 		return err
 	}
-	for _, ref := range slices.Concat([]*Ref{d.RosterAt, d.Model, d.Before}, d.Keys, d.Names) {
+	for _, ref := range kept {
 		if err := put(ref); err != nil {
 			return err
 		}
@@ -96,7 +99,7 @@ func (r *Records) backUp(ctx context.Context, file *backupWriter, id string, nam
 	// deletes them.
 	var c *chain.Chain
 	for try := 1; ; try++ {
-		if _, err = r.newest(ctx, id); err != nil {
+		if _, err = r.newest(ctx, id); err != nil && !errors.Is(err, ErrForgotten) {
 			return err
 		}
 		if c, err = r.Chain(ctx, id); err != nil {
@@ -160,8 +163,9 @@ func (r *Records) Restore(ctx context.Context, file io.ReadSeeker) (ids []string
 	_, err = readBackup(file, r.keys, func(f *frame) (err error) {
 		if f.kind == frameDefinition {
 			x := &restoring{d: f.definition}
-			all = append(all, x)
-			x.o, err = r.objects(ctx, f.definition.ID)
+			if all = append(all, x); x.d.Forgotten == nil {
+				x.o, err = r.objects(ctx, x.d.ID)
+			}
 			return err
 		}
 		return r.restore(ctx, all[len(all)-1], objects, f)
@@ -253,5 +257,5 @@ func (r *Records) restore(
 			under = KeyName(by)
 		}
 	}
-	return r.store(ctx, x.o, f.name, under, f.body)
+	return r.store(ctx, r.in(x.o, &Ref{Name: f.name}), f.name, under, f.body)
 }

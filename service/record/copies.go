@@ -32,7 +32,9 @@ func (r *Records) hear() error {
 	conn := r.js.Conn()
 	told, err := conn.Subscribe(subjectTold+"*", func(m *nats.Msg) {
 		if o := r.ownedBy(strings.TrimPrefix(m.Subject, subjectTold)); o != nil {
-			_ = o.heardOf(m.Data) // what fails, a claim reads
+			if e, _ := o.heardOf(m.Data); e != nil && e.Kind == chain.Forget { // what fails, a claim reads
+				r.refresh(o.id)
+			}
 		}
 	})
 	if err != nil {

@@ -104,6 +104,9 @@ func (r *Records) newest(ctx context.Context, id string) (*told, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.forgotten(ctx, id); err != nil {
+		return nil, err
+	}
 	b, err := r.objects(ctx, id)
 	if err != nil {
 		return nil, err

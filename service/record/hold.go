@@ -68,6 +68,9 @@ func (r *Records) Claim(ctx context.Context, id, node string) (*Hold, error) {
 	if h.own, err = r.own(ctx, id); err != nil {
 		return nil, err
 	}
+	if err := r.forgotten(ctx, id); err != nil {
+		return nil, err
+	}
 	if h.objects, err = r.objects(ctx, id); err != nil {
 		return nil, err
 	}

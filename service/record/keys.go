@@ -152,18 +152,34 @@ func (r *Records) eachObject(
 		return err
 	}
 	for _, id := range ids {
+		if d, err := r.definition(ctx, id); err == nil && d.Forgotten != nil {
+			continue
+		}
 		o, err := r.objects(ctx, id)
 		if err != nil {
 			return err
 		}
-		all, err := r.stored(ctx, o)
-		if err != nil {
-			return err
+		if err := r.eachOf(ctx, o, func(*stored) string { return id }, call); err != nil {
+			return fmt.Errorf("the federation %.16s…: %w", id, err)
 		}
-		for _, s := range storedOf(all) {
-			if err := call(o, id, s); err != nil {
-				return fmt.Errorf("the federation %.16s…: %w", id, err)
-			}
+	}
+	return r.eachOf(ctx, r.archive, func(s *stored) string {
+		_, rest, _ := strings.Cut(s.ref.Name, "-")
+		return rest[:min(len(rest), 64)]
+	}, call)
+}
+
+// eachOf calls a function with each object of a bucket, and the federation that it is of.
+func (r *Records) eachOf(ctx context.Context, o *bucket, of func(*stored) string,
+	call func(o *bucket, id string, s *stored) error,
+) error {
+	all, err := r.stored(ctx, o)
+	if err != nil {
+		return err
+	}
+	for _, s := range storedOf(all) {
+		if err := call(o, of(s), s); err != nil {
+			return err
 		}
 	}
 	return nil

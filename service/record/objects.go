@@ -86,24 +86,40 @@ func (r *Records) objects(ctx context.Context, id string) (b *bucket, err error)
 	if b != nil {
 		return b, nil
 	}
-	b = &bucket{name: bucketObjects + id[:16]}
 	err = r.retry(ctx, func(ctx context.Context) (err error) {
-		b.ObjectStore, err = r.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
-			Bucket:   b.name,
-			Replicas: r.replicas,
-		})
-		if err == nil {
-			b.stream, err = r.js.Stream(ctx, "OBJ_"+b.name)
-		}
+		b, err = r.bucketOf(ctx, bucketObjects+id[:16])
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return nil, unavailable(err)
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.buckets[id] = b
 	return b, nil
+}
+
+// in returns the archive for an object that is there, and else the federation's own objects.
+func (r *Records) in(own *bucket, ref *Ref) *bucket {
+	for _, kind := range []string{kindKey, kindNames, kindLedger, kindRoster} {
+		if strings.HasPrefix(ref.Name, kind) {
+			return r.archive
+		}
+	}
+	return own
+}
+
+// bucketOf creates or finds objects by the name of their bucket.
+func (r *Records) bucketOf(ctx context.Context, name string) (b *bucket, err error) {
+	b = &bucket{name: name}
+	b.ObjectStore, err = r.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
+		Bucket:   name,
+		Replicas: r.replicas,
+	})
+	if err == nil {
+		b.stream, err = r.js.Stream(ctx, "OBJ_"+name)
+	}
+	return b, err
 }
 
 // Look has the objects, the key and the file of a federation found before they are needed.

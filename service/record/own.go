@@ -80,19 +80,19 @@ func (r *Records) Close() error {
 
 // bear makes the keys of a federation, and the first entry of its chain, which has lines for
 // people.
-func (r *Records) bear(ctx context.Context, o *bucket, d *Definition, lines []Line) error {
+func (r *Records) bear(ctx context.Context, d *Definition, lines []Line) error {
 	public, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return err
 	}
 	names := newNames()
 	for range keyCopies {
-		ref, err := r.putBytes(ctx, o, d.ID, kindInitial+"-key", key.Seed())
+		ref, err := r.putBytes(ctx, r.archive, d.ID, kindKey+d.ID, key.Seed())
 		if err != nil {
 			return err
 		}
 		d.Keys = append(d.Keys, ref)
-		if ref, err = r.putBytes(ctx, o, d.ID, kindInitial+"-names", names[:]); err != nil {
+		if ref, err = r.putBytes(ctx, r.archive, d.ID, kindNames+d.ID, names[:]); err != nil {
 			return err
 		}
 		d.Names = append(d.Names, ref)
@@ -161,7 +161,7 @@ func (r *Records) first(ctx context.Context, d *Definition, copies []*Ref, size 
 ) (secret []byte, err error) {
 	err = fmt.Errorf("%w: the federation %.16s… has no key", ErrRecord, d.ID)
 	for _, ref := range copies {
-		b, failed := r.Get(ctx, d.ID, ref)
+		b, failed := r.get(ctx, r.archive, d.ID, ref)
 		if failed == nil && len(b) == size {
 			return b, nil
 		}
@@ -230,22 +230,22 @@ func (o *own) append(t *told) error {
 	return nil
 }
 
-// heardOf writes an entry of another node into the file, if it is the next.
-func (o *own) heardOf(line []byte) error {
+// heardOf writes an entry of another node into the file, if it is the next, and returns it then.
+func (o *own) heardOf(line []byte) (*chain.Entry, error) {
 	last, err := o.last()
 	if err != nil || last == nil || bytes.Equal(last.line, line) {
-		return err
+		return nil, err
 	}
 	e, err := chain.Open(line, o.id, o.public())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	if o.told == nil || e.Number <= o.told.entry.Number || e.Before != chain.HashOf(o.told.line) {
-		return nil // it is known, or a claim reads those in between
+		return nil, nil // it is known, or a claim reads those in between
 	}
-	return o.append(&told{e, line})
+	return e, o.append(&told{e, line})
 }
 
 // fill makes the file have all lines of a chain, of which it had some when it was read.

@@ -72,6 +72,10 @@ const (
 	bucketDefinitions = "hushsum-federations"
 	bucketObjects     = "hushsum-objects-" // and the first digits of the identifier
 	kindInitial       = "initial"          // objects that stay: of the definition
+	kindKey           = "key-"             // in the archive, and a federation
+	kindNames         = "names-"           // likewise
+	kindLedger        = "ledger-"          // likewise
+	kindRoster        = "roster-"          // likewise
 	probe             = "probe-"           // and a node: a key and an object that say nothing
 	pieceSize         = 256 << 10          // larger ones take much more memory in a cluster
 	largePiece        = 768 << 10          // of long objects, since each piece is synced to the disk
@@ -96,6 +100,7 @@ type Records struct {
 	definitions jetstream.KeyValue
 	// Streams that the leader of each is asked for: any other copy may have lost what that has.
 	declared, decided jetstream.Stream
+	archive           *bucket // of what outlives a federation's objects: keys, and ledgers
 
 	folder string // for files of decisions; empty: none are kept
 	alone  bool   // no other node keeps such files
@@ -126,6 +131,9 @@ func Open(ctx context.Context, js jetstream.JetStream, replicas int, keys *Keys,
 		r.definitions, r.declared, err = r.bucket(ctx, bucketDefinitions, 900<<10)
 		if err == nil {
 			err = r.openDecided(ctx)
+		}
+		if err == nil {
+			r.archive, err = r.bucketOf(ctx, bucketObjects+"archive")
 		}
 		return err
 	})
@@ -223,6 +231,8 @@ type Definition struct {
 	Keys  []*Ref `json:"keys"`
 	Names []*Ref `json:"names,omitempty"`
 	Birth []byte `json:"birth"`
+	// Forgotten is nil unless an operator had the federation's models and states erased.
+	Forgotten *Forgotten `json:"forgotten,omitempty"`
 }
 
 // Create records a federation. model is the first model's file, before the text of what was spent
@@ -243,14 +253,14 @@ func (r *Records) Create(ctx context.Context, d Definition, model, before []byte
 		if err = r.absent(ctx, d.ID); !errors.Is(err, ErrNone) { // this node's file has decisions
 			return err
 		}
-		err = r.bear(ctx, o, &d, lines)
+		err = r.bear(ctx, &d, lines)
 	} else if had, failed := r.definition(ctx, d.ID); failed == nil {
 		if !had.Created.Equal(d.Created) {
 			err = ErrExists
 		}
 		return err
 	} else {
-		err = r.born(ctx, o, &d, birth.line)
+		err = r.born(ctx, &d, birth.line)
 	}
 	if err != nil {
 		return err
@@ -266,7 +276,7 @@ func (r *Records) Create(ctx context.Context, d Definition, model, before []byte
 		}
 	}
 	if len(d.Roster) > longRoster {
-		d.RosterAt, err = r.putBytes(ctx, o, d.ID, kindInitial+"-roster", d.Roster)
+		d.RosterAt, err = r.putBytes(ctx, r.archive, d.ID, kindRoster+d.ID, d.Roster)
 		if err != nil {
 			return err
 		}
@@ -315,14 +325,8 @@ func (r *Records) Definition(ctx context.Context, id string) (*Definition, error
 	if err != nil || d.RosterAt == nil {
 		return d, err
 	}
-	o, err := r.objects(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	if d.Roster, err = r.get(ctx, o, id, d.RosterAt); err != nil {
-		return nil, err
-	}
-	return d, nil
+	d.Roster, err = r.get(ctx, r.archive, id, d.RosterAt)
+	return d, err
 }
 
 // definition reads a definition as [Records.Definition] does, without a long roster.
@@ -366,26 +370,26 @@ func (r *Records) defined(ctx context.Context, id string,
 }
 
 // born has a definition continue the chain that begins with a line, with the keys that there are.
-func (r *Records) born(ctx context.Context, o *bucket, d *Definition, line []byte) error {
+func (r *Records) born(ctx context.Context, d *Definition, line []byte) error {
 	birth, err := chain.Parse(line)
 	if err != nil {
 		return fmt.Errorf("%w: the first entry of %.16s…", ErrRecord, d.ID)
 	}
 	var names []string
 	err = r.retry(ctx, func(ctx context.Context) (err error) {
-		names, err = o.names(ctx)
+		names, err = r.archive.names(ctx)
 		return err
 	})
 	if err != nil {
 		return unavailable(err)
 	}
 	for _, name := range names {
-		is := func(kind string) bool { return strings.HasPrefix(name, kindInitial+kind) }
-		if !is("-key-") && !is("-names-") {
+		is := func(kind string) bool { return strings.HasPrefix(name, kind+d.ID) }
+		if !is(kindKey) && !is(kindNames) {
 			continue
 		}
 		ref := &Ref{Name: name}
-		b, err := r.getParts(ctx, o, d.ID, ref, nil)
+		b, err := r.getParts(ctx, r.archive, d.ID, ref, nil)
 		if errors.Is(err, ErrUnavailable) {
 			return err
 		}
@@ -393,7 +397,7 @@ func (r *Records) born(ctx context.Context, o *bucket, d *Definition, line []byt
 			continue
 		}
 		ref.Size, ref.Digest = len(b), digestOf(b)
-		if is("-key-") {
+		if is(kindKey) {
 			key := ed25519.NewKeyFromSeed(b)
 			if _, err := chain.Open(line, d.ID, key.Public().(ed25519.PublicKey)); err == nil {
 				d.Keys = append(d.Keys, ref)

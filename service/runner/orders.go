@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/service/record"
 )
 
 // This file carries out operators' orders.
@@ -114,4 +115,28 @@ func (r *Runner) order(ctx context.Context, by By, o drive.Order) error {
 		return nil
 	}
 	return err
+}
+
+// Forget has the record of a federation that has ended erase its models and states, and stops the
+// runner, whose Run returns record.ErrForgotten. It fails with [ErrRunning] or [ErrStale].
+func (r *Runner) Forget(ctx context.Context, by By) error {
+	ledger, err := r.Before(ctx)
+	if err != nil {
+		return err
+	}
+	return r.host.With(ctx, operator, func(lead drive.Lead, _ drive.Time) error {
+		if by.Seen != "" && by.Seen != r.ordersAt(lead.Status()) {
+			return ErrStale
+		}
+		ctx := context.WithoutCancel(ctx)
+		err := r.Hold.Forget(ctx, r.Federation.Job.Name, ledger, "by "+by.Who)
+		if err == nil {
+			err = record.ErrForgotten
+		}
+		r.host.Stop(err)
+		if errors.Is(err, record.ErrForgotten) {
+			return nil
+		}
+		return err
+	})
 }

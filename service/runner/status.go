@@ -18,7 +18,7 @@ type Status struct {
 	Name    string `json:"name"`
 	ID      string `json:"id"`
 	Job     string `json:"job,omitempty"` // digest of the declaration, see job.Job.Digest
-	State   string `json:"state"`         // waiting, running, paused or ended; or Silent, Leaderless
+	State   string `json:"state"`         // waiting, running, paused or ended; or Silent, Leaderless, Forgotten
 	Why     string `json:"why,omitempty"`
 	Stage   string `json:"stage,omitempty"`
 	Session uint64 `json:"session"`
@@ -65,10 +65,12 @@ type Status struct {
 	Recorded *time.Time `json:"recorded,omitempty"`
 }
 
-// States of a federation whose leader does not answer, and of one that has no leader.
+// States of a federation whose leader does not answer, of one that has no leader, and of one that
+// needs none.
 const (
 	Silent     = "not answering"
 	Leaderless = "without a leader"
+	Forgotten  = "forgotten"
 )
 
 // PartyStatus reports whether a party is present.

@@ -29,7 +29,7 @@ func (o *operator) audit(ctx context.Context, name string, as audited, std strea
 	if as.orders {
 		kind = "&kind=" + record.KindOrder
 	}
-	out := bufio.NewWriter(std.out)
+	out, missing := bufio.NewWriter(std.out), 0
 	for from := 1; from > 0; {
 		var p page.AuditPage
 		path := fmt.Sprintf("/v1/federations/%s/audit?from=%d%s", s.ID, from, kind)
@@ -46,12 +46,12 @@ func (o *operator) audit(ctx context.Context, name string, as audited, std strea
 		if err != nil {
 			return err
 		}
-		if p.Missing > 0 {
-			return fmt.Errorf("the log lacks %s, which the server cannot read; see "+
-				"'hushsumd federation show %s' and the server's log", numbers.Plural(p.Missing, "decision"),
-				s.Name)
-		}
-		from = p.Next
+		from, missing = p.Next, p.Missing
+	}
+	if missing > 0 {
+		return fmt.Errorf("the log lacks %s, which the server cannot read; see "+
+			"'hushsumd federation show %s' and the server's log", numbers.Plural(missing, "decision"),
+			s.Name)
 	}
 	return nil
 }

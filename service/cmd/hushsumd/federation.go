@@ -23,7 +23,8 @@ import (
 
 func federationCommand(ctx context.Context, args []string, std streams) error {
 	f := flags("federation", "federation ORDER [FILE|NAME] [FOLDER|PARTY]", `
-The orders are check, create, list, show, audit, pause, resume, end, exclude, readmit and after.
+The orders are check, create, list, show, audit, pause, resume, end, exclude, readmit, after and
+forget.
 
 "check FILE" reads a job's file and the roster next to it, and explains what it means for a party
 and what the server needs. The others ask a server, at its page's address: "create FILE" declares a
@@ -34,7 +35,9 @@ leaves a party out of all later sums, until "readmit NAME PARTY", which also wor
 has spoilt a round; the audit log has both. "after NAME FOLDER" writes the files of a federation
 that continues one that has ended: its job, roster and last model, and what its parties have spent,
 which counts. Edit these files, and create it with --identity: this operator signs that it continues
-the other, so that parties follow. All but check take an operator's token from --token-file or
+the other, so that parties follow. "forget NAME NAME", with the name twice since it is final, erases
+the models, states and sums of a federation that has ended, and with --names all names of it too;
+its decisions stay, "list --all" lists it, and its parties are told. All but check take an operator's token from --token-file or
 HUSHSUM_TOKEN, or --identity FILE of a key in the server's --operators, which signs the requests.`, std)
 	o, read := operatorFlags(f)
 	o.unsignedFlag(f)
@@ -42,6 +45,8 @@ HUSHSUM_TOKEN, or --identity FILE of a key in the server's --operators, which si
 	var as audited
 	f.BoolVar(&as.orders, "orders", false, "of audit, only what was ordered")
 	f.BoolVar(&as.csv, "csv", false, "of audit, print CSV")
+	all := f.Bool("all", false, "of list, also those that were forgotten")
+	names := f.Bool("names", false, "of forget, erase all names too")
 	words, err := parseAmong(f, args, 3)
 	if err != nil {
 		return err
@@ -56,9 +61,11 @@ HUSHSUM_TOKEN, or --identity FILE of a key in the server's --operators, which si
 	switch {
 	case what == "after" && len(words) < 3:
 		return misuse("after takes a name and a folder")
+	case what == page.Forget && (len(words) < 3 || words[1] != words[2]):
+		return misuse("forget takes the name twice: what it erases does not come back")
 	case ofParty(what) && len(words) < 3:
 		return misuse("%s takes a name and a party", what)
-	case what != "after" && !ofParty(what) && len(words) == 3:
+	case what != "after" && what != page.Forget && !ofParty(what) && len(words) == 3:
 		return misuse("%q is one argument too many", words[2])
 	}
 	if !slices.Contains(orders, what) {
@@ -72,6 +79,10 @@ HUSHSUM_TOKEN, or --identity FILE of a key in the server's --operators, which si
 		return misuse("--unsigned is for create")
 	case as.any() && what != "audit":
 		return misuse("--orders and --csv are for audit")
+	case *all && what != "list":
+		return misuse("--all is for list")
+	case *names && what != page.Forget:
+		return misuse("--names is for forget")
 	case as.csv && as.json:
 		return misuse("--csv and --json exclude each other")
 	}
@@ -84,7 +95,7 @@ HUSHSUM_TOKEN, or --identity FILE of a key in the server's --operators, which si
 	case "create":
 		return o.create(ctx, argument, std)
 	case "list":
-		return o.list(ctx, *asJSON, std)
+		return o.list(ctx, *all, *asJSON, std)
 	case "show":
 		s, err := o.find(ctx, argument)
 		if err != nil {
@@ -93,6 +104,8 @@ HUSHSUM_TOKEN, or --identity FILE of a key in the server's --operators, which si
 		return show(s, *asJSON, std)
 	case "audit":
 		return o.audit(ctx, argument, as, std)
+	case page.Forget:
+		return o.forget(ctx, argument, *names, std)
 	case "after":
 		return o.after(ctx, argument, words[2], std)
 	case "pause", "resume", "end", "exclude", "readmit":
@@ -151,7 +164,7 @@ func lacking(s *runner.Status, party string) string {
 }
 
 var orders = []string{"check", "create", "list", "show", "pause", "resume", "end", "exclude",
-	"readmit", "after", "audit"}
+	"readmit", "after", "audit", page.Forget}
 
 // ofParty reports whether an order concerns one party.
 func ofParty(what string) bool { return what == "exclude" || what == "readmit" }
@@ -274,7 +287,7 @@ func (o *operator) after(ctx context.Context, name, folder string, std streams) 
 }
 
 func (o *operator) all(ctx context.Context) (list []*runner.Status, err error) {
-	return list, o.ask(ctx, http.MethodGet, "/v1/federations", nil, "", &list)
+	return list, o.ask(ctx, http.MethodGet, "/v1/federations?all=1", nil, "", &list)
 }
 
 // find finds a federation by its name or identifier.
@@ -289,6 +302,11 @@ func (o *operator) find(ctx context.Context, name string) (*runner.Status, error
 			found = append(found, s)
 		}
 	}
+	if len(found) > 1 { // one that was forgotten may have had the name
+		found = slices.DeleteFunc(found, func(s *runner.Status) bool {
+			return s.State == runner.Forgotten && s.ID != name
+		})
+	}
 	switch len(found) {
 	case 0:
 		return nil, fmt.Errorf("there is no federation %q; see 'hushsumd federation list'", name)
@@ -298,10 +316,35 @@ func (o *operator) find(ctx context.Context, name string) (*runner.Status, error
 	return nil, fmt.Errorf("%d federations are called %q; use the identifier", len(found), name)
 }
 
-func (o *operator) list(ctx context.Context, asJSON bool, std streams) error {
+// forget erases what a federation that has ended no longer needs, and its names if that is wanted.
+func (o *operator) forget(ctx context.Context, name string, names bool, std streams) error {
+	s, err := o.find(ctx, name)
+	if err != nil {
+		return err
+	}
+	do := func(what string) error {
+		path := "/v1/federations/" + s.ID + "/" + what
+		return o.ask(ctx, http.MethodPost, path, nil, strconv.Quote(s.Orders), s)
+	}
+	if s.State != runner.Forgotten {
+		err = do(page.Forget)
+	}
+	if err == nil && names {
+		err = do(page.ForgetNames)
+	}
+	if err == nil {
+		fmt.Fprintf(std.out, "%s: %s\n", s.Name, s.Why)
+	}
+	return err
+}
+
+func (o *operator) list(ctx context.Context, all, asJSON bool, std streams) error {
 	list, err := o.all(ctx)
 	if err != nil {
 		return err
+	}
+	if !all {
+		list = slices.DeleteFunc(list, func(s *runner.Status) bool { return s.State == runner.Forgotten })
 	}
 	if asJSON {
 		return json.NewEncoder(std.out).Encode(list)
