@@ -1,6 +1,10 @@
 package chain
 
-import "fmt"
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
 
 // behind says that a chain lacks a head.
 func behind(h *Head) error {
@@ -8,8 +12,8 @@ func behind(h *Head) error {
 }
 
 // covers fails with [ErrBehind] unless the chain says what became of a head of an earlier segment:
-// the entry that it ends with is in the chain, or a setback names it, or a higher one. It fails with
-// [ErrFork] if a setback names another head of its size.
+// the entry that it ends with is in the chain, or a setback names it, or a higher one. It fails
+// with [ErrFork] if a setback names another head of its size.
 func (c *Chain) covers(h *Head) error {
 	number, begun := uint64(0), false
 	higher, other := false, false
@@ -48,6 +52,19 @@ func (c *Chain) Consistency(older *Head) ([]Hash, error) {
 		return nil, ErrProof
 	}
 	return c.tree.Consistency(older.Size, c.tree.Size())
+}
+
+// Line returns the line of an entry, nil if no copy has it.
+func (c *Chain) Line(number uint64) []byte { return c.lines[number] }
+
+// Clone returns a chain that does not grow with this one.
+func (c *Chain) Clone() *Chain {
+	out := *c
+	out.lines, out.entries = maps.Clone(c.lines), maps.Clone(c.entries)
+	if c.tree != nil {
+		out.tree = &Tree{slices.Clone(c.tree.stored), c.tree.size}
+	}
+	return &out
 }
 
 // MostProof is the maximum number of hashes in a proof.
