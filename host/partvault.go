@@ -16,16 +16,21 @@ import (
 type PartVault struct {
 	// Count is called with what has been saved, before anything follows from it; nil: nobody counts.
 	Count func(part drive.Part) error
+	// Accept returns what is saved with the state of the coordinator's decisions that the part has
+	// accepted; nil: nothing is.
+	Accept func() []byte
 
 	vault *store.Vault // nil: nothing is kept
 	key   *keyexchange.SealKey
 	kept  map[string][]byte // digests of the objects that the state needs, by name
+	had   []byte            // what Accept returned, of the state that was opened
 }
 
 // savedPart holds the state of a part that a vault saves.
 type savedPart struct {
 	Format int
 	Kept   map[string][]byte
+	Had    []byte // of Accept
 	Part   []byte // of drive.Part.Save
 }
 
@@ -50,9 +55,12 @@ func OpenPart(
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", store.ErrStore, err)
 	}
-	v.kept = in.Kept
+	v.kept, v.had = in.Kept, in.Had
 	return part, v, nil
 }
+
+// Accepted returns what Accept returned when the state that was opened was saved; nil: nothing.
+func (v *PartVault) Accepted() []byte { return v.had }
 
 // Save is a method of [Keeper].
 func (v *PartVault) Save(part drive.Part) error {
@@ -73,6 +81,12 @@ func (v *PartVault) save(part drive.Part) error {
 		return err
 	}
 	next := savedPart{Format: format, Kept: make(map[string][]byte), Part: saved.State}
+	if v.Accept != nil {
+		next.Had = v.Accept()
+	}
+	if next.Had == nil {
+		next.Had = v.had
+	}
 	for _, name := range saved.Needed {
 		next.Kept[name] = v.kept[name]
 	}

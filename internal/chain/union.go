@@ -303,19 +303,18 @@ func (c *Chain) Next(kind Kind, least uint64, anew bool, known ...*Head) *Entry 
 	return e
 }
 
-// Behind fails with [ErrBehind] if a head that somebody has is higher than that of the chain, or
-// than an earlier segment and what its setback names, and with [ErrFork] if it contradicts the
-// chain's. Of a lower one, a proof of consistency shows more.
+// Behind fails with [ErrBehind] if a head that somebody has is higher than that of the chain, or of
+// an earlier segment and the chain does not say what became of it; and with [ErrFork] if it
+// contradicts the chain.
 func (c *Chain) Behind(known ...*Head) error {
 	for _, h := range known {
-		behind := fmt.Errorf("%w: %d entries of segment %d", ErrBehind, h.Size, h.Segment)
 		switch {
 		case h.Segment < c.last.Segment:
-			if !c.ended(h) {
-				return behind
+			if err := c.covers(h); err != nil {
+				return err
 			}
 		case h.Segment > c.last.Segment || c.tree != nil && h.Size > c.tree.Size():
-			return behind
+			return behind(h)
 		case c.tree != nil:
 			root, err := c.tree.Root(h.Size)
 			if err != nil {
@@ -327,27 +326,6 @@ func (c *Chain) Behind(known ...*Head) error {
 		}
 	}
 	return nil
-}
-
-// ended reports whether a head of an earlier segment is of entries that the chain has, or that a
-// setback names.
-func (c *Chain) ended(h *Head) bool {
-	first := ^uint64(0)
-	for n, e := range c.entries {
-		if e.Segment == h.Segment {
-			first = min(first, n)
-		}
-		for _, named := range e.Heads {
-			if named.Segment == h.Segment && named.Size >= h.Size {
-				return true
-			}
-		}
-	}
-	if first == ^uint64(0) {
-		return false
-	}
-	last := c.entries[first+h.Size-1]
-	return last != nil && last.Segment == h.Segment
 }
 
 // Append adds the next entry. It fails with the errors of [Open], or with [ErrNext].

@@ -17,6 +17,10 @@ func (d *Door) next(w http.ResponseWriter, r *http.Request, c *caller) {
 		d.refuse(w, "query", "%v", err)
 		return
 	}
+	told, ok := d.heard(w, r, c)
+	if !ok {
+		return
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), wait)
 	defer cancel()
 	ended := d.poll(r, cancel)
@@ -45,6 +49,9 @@ func (d *Door) next(w http.ResponseWriter, r *http.Request, c *caller) {
 	}
 	h := w.Header()
 	n.Set(h)
+	if chain := c.Runner.Told(told); chain != nil {
+		chain.Set(h)
+	}
 	h.Set("Content-Type", "application/octet-stream")
 	h.Set("Content-Length", strconv.Itoa(n.Len()))
 	control := http.NewResponseController(w)

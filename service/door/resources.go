@@ -94,6 +94,7 @@ func (d *Door) describe(w http.ResponseWriter, _ *http.Request, c *caller) {
 		Initial:   f.Job.Model.File != "",
 		Before:    c.Files.Before != nil,
 		Meaning:   f.Meaning(),
+		Key:       hex.EncodeToString(f.Key),
 	})
 }
 

@@ -21,6 +21,8 @@ type Description struct {
 	// Before reports whether it names what was spent earlier.
 	Before  bool     `json:"before,omitempty"`
 	Meaning []string `json:"meaning"`
+	// Key is the public key that signs the federation's decisions, in 64 hexadecimal digits.
+	Key string `json:"key,omitempty"`
 }
 
 // Successor is a federation that continues another.
@@ -63,6 +65,8 @@ var refusals = map[string]Refusal{
 	"due":       {http.StatusConflict, "No such message is due from this party"},
 	"copied":    {http.StatusConflict, "The question is a copy, or older than another"},
 	"twice":     {http.StatusConflict, "Another process asks by the same identity"},
+	"head":      {http.StatusBadRequest, "The head is none that the federation's key has signed"},
+	"behind":    {http.StatusConflict, "The record is behind the head that this party has"},
 	"offset":    {http.StatusConflict, "The piece does not begin where the upload ends"},
 	"busy":      {http.StatusConflict, "Another body from this party is being read"},
 	"full":      {http.StatusServiceUnavailable, "Too many bytes are being read"},

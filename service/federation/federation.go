@@ -7,6 +7,7 @@ package federation
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"encoding/hex"
 	"io"
 	"os"
@@ -31,6 +32,9 @@ type Federation struct {
 	JobDigest string
 	// World reports whether the file has a world for simulations, which Text leaves out.
 	World bool
+	// Key signs the decisions of the federation. It is the server's word, which a party pins; nil: not
+	// known, as of a federation that was read from files.
+	Key ed25519.PublicKey
 
 	training *training.Training // nil: parties train with their own programs, or are asked
 	asks     *query.Plan        // nil: nothing is asked

@@ -114,6 +114,9 @@ func (n *Node) adopt(id string) error {
 	if f.ID != id {
 		return fmt.Errorf("%w: what is recorded as %s is %s", record.ErrRecord, id, f.ID)
 	}
+	if f.Key, err = n.records.Public(n.ctx, id); err != nil {
+		return err
+	}
 	if err := n.records.Look(n.ctx, id); err != nil {
 		return err
 	}

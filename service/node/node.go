@@ -558,6 +558,9 @@ func (n *Node) create(
 	if err != nil {
 		return nil, err
 	}
+	if f.Key, err = n.records.Public(ctx, f.ID); err != nil {
+		return nil, err
+	}
 	n.knows(f, files)
 	n.shared(ctx, f.ID)
 	return f, nil

@@ -29,6 +29,7 @@ type small struct {
 	node   *node.Node
 	log    *safeBuffer
 	group  sync.WaitGroup
+	last   [smallParties]atomic.Int64 // rounds that parties have made submissions in
 }
 
 const smallParties = 4
@@ -67,9 +68,11 @@ func startNodeIn(t *testing.T, folder string, c node.Options) *small {
 	if s.node, err = node.Start(context.Background(), c); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.node.Create(context.Background(), *files); err != nil {
+	created, err := s.node.Create(context.Background(), *files)
+	if err != nil {
 		t.Fatal(err)
 	}
+	s.fed.Key = created.Key
 	return s
 }
 
@@ -87,6 +90,7 @@ func (s *small) run(ctx context.Context, i int, now func() time.Time, log *safeB
 	}
 	s.in.server(p.Server).Now = now
 	p.Log = slog.New(slog.NewTextHandler(log, nil))
+	p.Submitted = func(round int, _ [][]uint64) { s.last[i].Store(int64(round)) }
 	p.Trainer = party.TrainerFunc(func(context.Context, *party.Work) (*party.Update, error) {
 		if s.in != nil {
 			time.Sleep(trainTime)

@@ -44,6 +44,7 @@ type carrier struct {
 	log        *slog.Logger
 	turn       *turn
 	life       context.Context
+	heads      *heads // nil: the key that signs decisions is not known
 
 	seen  []string
 	dealt bool          // an item was handed out, and this connection goes on
@@ -166,6 +167,7 @@ func (c *carrier) Next(ctx context.Context, s host.Standing) (drive.Item, error)
 	c.stay() // what came last has been dealt with
 	if c.dealt {
 		c.wait, c.dealt = firstWait, false
+		c.heads.fetch(c.life)
 	}
 	if !s.Works {
 		c.turn.rest()
@@ -214,7 +216,12 @@ func (c *carrier) question(
 	seen := c.seen
 	// A place is taken before the message is read: those that wait would otherwise hold their
 	// messages.
-	next, err = c.server.next(ctx, c.path, ask, c.most, func(next *exchange.Next) error {
+	next, err = c.server.next(ctx, c.path, ask, c.most, c.heads.note(), func(next *exchange.Next,
+		told *exchange.Told,
+	) error {
+		if err := c.heads.take(ctx, told); err != nil {
+			return err
+		}
 		c.due = time.Now().Add(time.Duration(c.federation.Job.Time.StepTime) + away)
 		c.seen = see(c.seen, next.Item)
 		ask.Seen = c.seen
@@ -224,6 +231,11 @@ func (c *carrier) question(
 	if err != nil {
 		c.seen = seen // what was being read is asked for again
 		c.stay()
+	}
+	var refusal *RefusalError
+	if errors.As(err, &refusal) && refusal.Kind == "behind" && c.heads != nil {
+		c.log.Warn("the server's record was set back: this party gives it what it lacks")
+		err = errors.Join(err, c.heads.give(ctx, refusal.head))
 	}
 	return next, err
 }
@@ -261,7 +273,7 @@ func (c *carrier) present(ask exchange.Ask) {
 	go func() {
 		defer close(done)
 		for wait := c.moment(); sleep(ctx, wait) == nil; {
-			next, err := c.server.next(ctx, c.path, ask, c.most, nil)
+			next, err := c.server.next(ctx, c.path, ask, c.most, nil, nil)
 			switch {
 			case err != nil:
 				wait = time.Second

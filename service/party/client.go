@@ -28,6 +28,7 @@ type RefusalError struct {
 	Kind   string // such as due, see package exchange
 	Detail string
 	last   uint64 // number of a question, of the kind copied
+	head   []byte // of the server, of the kind behind
 	again  bool   // the same node answers if asked again at once
 }
 
@@ -100,12 +101,14 @@ func (s *Server) move(at int64) {
 func (s *Server) base(at int64) *base { return s.bases[int(at)%len(s.bases)] }
 
 // do sends a signed request, to the next node if one does not answer or cannot help, and to as many
-// as there are at most; and to a node once more that says that another leads by now.
-func (s *Server) do(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
+// as there are at most; and to a node once more that says that another leads by now. head is the
+// note of the newest head that the sender has, nil: it does not say.
+func (s *Server) do(ctx context.Context, method, path string, body, head []byte,
+) (*http.Response, error) {
 	tries, again := len(s.bases), true
 	for {
 		at := s.at.Load()
-		answer, err := s.doAt(ctx, s.base(at), method, path, body)
+		answer, err := s.doAt(ctx, s.base(at), method, path, body, head)
 		if err == nil || ctx.Err() != nil || !elsewhere(err) {
 			return answer, err
 		}
@@ -141,7 +144,7 @@ func elsewhere(err error) bool {
 
 // doAt sends a signed request to one node.
 func (s *Server) doAt(
-	ctx context.Context, to *base, method, path string, body []byte,
+	ctx context.Context, to *base, method, path string, body, head []byte,
 ) (*http.Response, error) {
 	now := time.Now
 	if s.Now != nil {
@@ -149,6 +152,7 @@ func (s *Server) doAt(
 	}
 	answer, err := s.timely(ctx, method, to.address+path, body, func(r *http.Request) error {
 		s.sent.Add(int64(len(body)))
+		exchange.SetHead(r.Header, head)
 		return signature.Sign(r, body, s.identity, now())
 	})
 	if err != nil {
@@ -175,6 +179,7 @@ func refusalOf(answer *http.Response, text []byte) *RefusalError {
 	if strict.JSON(text, &p) == nil {
 		refusal.Kind, refusal.Detail = strings.TrimPrefix(p.Type, exchange.ProblemPrefix), p.Detail
 		refusal.last, _ = strconv.ParseUint(answer.Header.Get(exchange.HeaderNumber), 10, 62)
+		refusal.head, _ = exchange.ParseHead(answer.Header)
 		refusal.again = answer.Header.Get("Retry-After") == "0"
 	}
 	return refusal
@@ -194,7 +199,7 @@ func withAdvice(err error) error {
 
 // read sends a request and reads an answer of at most a given number of bytes.
 func (s *Server) read(ctx context.Context, path string, most int64) ([]byte, http.Header, error) {
-	answer, err := s.do(ctx, http.MethodGet, path, nil)
+	answer, err := s.do(ctx, http.MethodGet, path, nil, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -290,16 +295,17 @@ func (s *Server) Model(ctx context.Context, id string, round int, most int64) ([
 func (s *Server) Next(
 	ctx context.Context, id string, ask exchange.Ask, most int64,
 ) (exchange.Next, error) {
-	return s.next(ctx, partyPath(id), ask, most, nil)
+	return s.next(ctx, partyPath(id), ask, most, nil, nil)
 }
 
-// next calls due with the answer before its message is read; if due fails the message is not read.
+// next calls due with the answer, and what that tells of the chain of decisions, before its message
+// is read; if due fails the message is not read. head is that of [Server.do].
 func (s *Server) next(
-	ctx context.Context, path string, ask exchange.Ask, most int64,
-	due func(next *exchange.Next) error,
+	ctx context.Context, path string, ask exchange.Ask, most int64, head []byte,
+	due func(next *exchange.Next, told *exchange.Told) error,
 ) (exchange.Next, error) {
 	ask.Number, ask.Process = s.numbered(), s.process
-	answer, err := s.do(ctx, http.MethodGet, path+"/next?"+ask.Query().Encode(), nil)
+	answer, err := s.do(ctx, http.MethodGet, path+"/next?"+ask.Query().Encode(), nil, head)
 	var refusal *RefusalError
 	if errors.As(err, &refusal) && refusal.Kind == "twice" {
 		s.above(refusal.last) // and the party says so
@@ -307,7 +313,7 @@ func (s *Server) next(
 	if errors.As(err, &refusal) && refusal.Kind == "copied" {
 		s.above(refusal.last)
 		ask.Number = s.numbered()
-		answer, err = s.do(ctx, http.MethodGet, path+"/next?"+ask.Query().Encode(), nil)
+		answer, err = s.do(ctx, http.MethodGet, path+"/next?"+ask.Query().Encode(), nil, head)
 	}
 	if err != nil {
 		return exchange.Next{}, err
@@ -318,7 +324,11 @@ func (s *Server) next(
 		return next, err
 	}
 	if due != nil {
-		if err := due(&next); err != nil {
+		told, err := exchange.ParseTold(answer.Header)
+		if err == nil {
+			err = due(&next, told)
+		}
+		if err != nil {
 			return exchange.Next{}, err
 		}
 	}

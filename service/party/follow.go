@@ -257,6 +257,10 @@ func (s *Server) WorkOut(
 	if f, err = federation.New(files); err != nil {
 		return nil, err
 	}
+	if f.Key, err = hex.DecodeString(said.Key); err != nil || len(f.Key) != ed25519.PublicKeySize {
+		return nil, fmt.Errorf("%w: it does not say which key signs the federation's decisions",
+			ErrServer)
+	}
 	if f.ID != id {
 		return nil, fmt.Errorf("%w: its federation is %.16s…, and with these lists it is %.16s…: the "+
 			"rosters or committees differ", ErrServer, id, f.ID)

@@ -211,6 +211,8 @@ func (r *running) run(
 			r.Federation.ID, r.Folder, err)
 	}
 	defer vault.Close()
+	defer r.carrier.heads.close()
+	defer cancel() // of what is fetched
 	if err := r.count(r.part); err != nil {
 		r.part.Erase()
 		return nil, err

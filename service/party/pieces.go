@@ -97,7 +97,7 @@ func final(err error) bool {
 
 // post sends a body, and reads the short answer.
 func (s *Server) post(ctx context.Context, path string, body []byte) (*http.Response, error) {
-	answer, err := s.do(ctx, http.MethodPost, path, body)
+	answer, err := s.do(ctx, http.MethodPost, path, body, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -90,6 +90,13 @@ func (r *running) load(kind string, settings drive.PartSettings) (*store.Vault, 
 		vault.Close()
 		return nil, err
 	}
-	r.keeper.Count = r.count
+	if r.carrier.heads, err = r.loadHeads(r.keeper.Accepted()); err != nil {
+		if errors.Is(err, store.ErrStore) {
+			err = fmt.Errorf("%w: %w", ErrStored, err)
+		}
+		vault.Close()
+		return nil, err
+	}
+	r.keeper.Accept, r.keeper.Count = r.carrier.heads.save, r.count
 	return vault, nil
 }

@@ -153,7 +153,7 @@ func TestAnswerStandsStill(t *testing.T) {
 				answer.Body = io.NopCloser(&halts{r.Context(), "model", after})
 				return answer, err
 			}}, "http://127.0.0.1:1")
-			answer, err := s.do(context.Background(), http.MethodGet, "/", nil)
+			answer, err := s.do(context.Background(), http.MethodGet, "/", nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -228,45 +228,56 @@ func (r *Records) Public(ctx context.Context, id string) ([]byte, error) {
 	return o.public(), nil
 }
 
+// later is a head that somebody has, with the last round that was begun by then.
+type later struct {
+	*chain.Head
+	begun uint64
+}
+
 // Later tells the record of a head that somebody has of a federation, which the federation's key
-// has signed. The next claim names it if the record has nothing of it.
-func (r *Records) Later(id string, head *chain.Head) {
+// has signed, and of the last round that was begun by then. The next claim names the head if the
+// record has nothing of it, and counts the round as begun.
+func (r *Records) Later(id string, head *chain.Head, begun uint64) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	const most = 16
-	all := append(r.later[id], head)
-	slices.SortFunc(all, func(a, b *chain.Head) int { return b.Compare(a) })
+	all := append(r.later[id], later{head, begun})
+	slices.SortFunc(all, func(a, b later) int { return b.Compare(a.Head) })
 	r.later[id] = all[:min(most, len(all))]
 }
 
-// laterThan returns the heads that somebody has and a chain does not continue.
-func (r *Records) laterThan(id string, c *chain.Chain) (heads []*chain.Head) {
+// laterThan returns the heads that somebody has and a chain does not continue, and the last round
+// that was begun by then.
+func (r *Records) laterThan(id string, c *chain.Chain) (heads []*chain.Head, begun uint64) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	for _, h := range r.later[id] {
-		if c.Behind(h) != nil {
-			heads = append(heads, h)
+		if c.Behind(h.Head) != nil {
+			heads, begun = append(heads, h.Head), max(begun, h.begun)
 		}
 	}
-	return heads
+	return heads, begun
 }
 
-// Known tells the hold of a head that somebody has, which the federation's key has signed. If the
-// hold has nothing of it then another node leads, or the record was set back: the hold is lost.
-// Known fails with [ErrLost], or with [ErrDamaged]; the next claim begins a segment that names the
-// head.
-func (h *Hold) Known(ctx context.Context, head *chain.Head) error {
+// Known tells the hold of a head that somebody has, which the federation's key has signed, and of
+// the last round that was begun by then. If the hold has nothing of the head then another node
+// leads, or the record was set back: the hold is lost. Known fails with [ErrLost], or with
+// [ErrDamaged]; the next claim begins a segment that names the head.
+func (h *Hold) Known(ctx context.Context, head *chain.Head, begun uint64) error {
 	if h.chain.Behind(head) == nil {
 		return nil
 	}
 	if err := h.Keep(ctx); err != nil {
 		return err
 	}
-	h.records.Later(h.id, head)
+	h.records.Later(h.id, head, begun)
 	h.lost = &Damage{fmt.Sprintf("somebody has entry %d of segment %d, and the record has not",
 		head.Size, head.Segment), adviceNode}
 	return h.lost
 }
+
+// Chain returns the chain up to the last entry, which grows with each decision.
+func (h *Hold) Chain() *chain.Chain { return h.chain }
 
 // Heal gives this node's file lines of a federation that somebody has. The next claim puts them
 // back where JetStream lacks them.

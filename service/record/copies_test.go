@@ -139,7 +139,7 @@ func TestLaterHead(t *testing.T) {
 	if again, err := chain.OpenHead(note, id, public); err != nil || *again != *head {
 		t.Fatalf("%+v, %v", again, err)
 	}
-	if err := h.Known(ctx, head); err != nil {
+	if err := h.Known(ctx, head, 0); err != nil {
 		t.Errorf("its own head: %v", err)
 	}
 	lines := bytes.Join(entriesOf(t, r), []byte("\n"))
@@ -148,7 +148,7 @@ func TestLaterHead(t *testing.T) {
 	r, stop = open(t, copied, key)
 	defer stop()
 	h = decide(r)
-	if err := h.Known(ctx, head); !errors.Is(err, record.ErrDamaged) {
+	if err := h.Known(ctx, head, 0); !errors.Is(err, record.ErrDamaged) {
 		t.Errorf("%v", err)
 	}
 	if err := h.Decide(ctx, []byte("two again")); !errors.Is(err, record.ErrDamaged) {
@@ -163,7 +163,7 @@ func TestLaterHead(t *testing.T) {
 		len(last.Heads) != 1 || last.Heads[0].Root != head.Root {
 		t.Errorf("%+v", last)
 	}
-	if err := next.Known(ctx, head); err != nil {
+	if err := next.Known(ctx, head, 0); err != nil {
 		t.Errorf("the head is known, and %v", err)
 	}
 	// Whoever has the lines gives them back: here they are another history by now.

@@ -102,12 +102,14 @@ func (r *Records) Claim(ctx context.Context, id, node string) (*Hold, error) {
 		}
 	}
 	h.found, h.Round = h.state, last.Round
-	later := r.laterThan(id, h.chain)
+	later, begun := r.laterThan(id, h.chain)
+	h.Round = max(h.Round, begun)
 	if newest <= last.Number+1 { // a state of the next number may never have been decided
 		newest = 0
 	}
 	e := h.chain.Next(chain.Claim, newest, false, later...)
 	e.Claim++
+	e.Round = h.Round
 	e.Unknown = h.damage != nil
 	if e.Unknown {
 		e.State, e.Model = nil, nil

@@ -107,9 +107,9 @@ type Records struct {
 	heard  []*nats.Subscription
 
 	mutex   sync.Mutex
-	buckets map[string]*bucket       // of federations that were asked for, by identifier
-	owned   map[string]*own          // the same
-	later   map[string][]*chain.Head // that others have and the record did not; likewise
+	buckets map[string]*bucket // of federations that were asked for, by identifier
+	owned   map[string]*own    // the same
+	later   map[string][]later // heads that others have and the record did not; likewise
 }
 
 // answerDue is how long JetStream's answer to a message is remembered as due.
@@ -126,7 +126,7 @@ func Open(ctx context.Context, js jetstream.JetStream, replicas int, keys *Keys,
 ) (*Records, error) {
 	r := &Records{js: js, keys: keys, replicas: replicas,
 		buckets: make(map[string]*bucket), owned: make(map[string]*own),
-		later: make(map[string][]*chain.Head)}
+		later: make(map[string][]later)}
 	err := r.retry(ctx, func(ctx context.Context) (err error) {
 		r.definitions, r.declared, err = r.bucket(ctx, bucketDefinitions, 900<<10)
 		if err == nil {

@@ -108,7 +108,8 @@ type Runner struct {
 	of        int           // the round that broadcast is of; negative: the model after it
 	history   []Past
 	why       string // why it is paused, or why the last round was lost or could not begin
-	missing   error  // why an older state was loaded; nil: the newest was, or that has been said
+	heads     heads
+	missing   error // why an older state was loaded; nil: the newest was, or that has been said
 
 	parties []peer
 	members []peer // of the committee
@@ -189,6 +190,7 @@ func Start(ctx context.Context, o Options) (*Runner, error) {
 		return nil, err
 	}
 	r.recorded, r.salt = r.drive.Status().Stage, r.Hold.Salt("parties")
+	r.begins()
 	r.host = r.newLeader()
 	r.tidy(ctx)
 	return r, nil
@@ -198,7 +200,7 @@ func Start(ctx context.Context, o Options) (*Runner, error) {
 func (r *Runner) newLeader() *host.Leader {
 	o := host.Options{
 		Lead:   r.drive,
-		Record: recorder{r},
+		Record: told{recorder{r}},
 		Clock:  r.now,
 		Next:   r.apply,
 		Note:   r.decided,
@@ -255,6 +257,7 @@ func (r *Runner) Confirm(ctx context.Context) error {
 			r.host.Stop(err)
 			return ErrStopped
 		}
+		r.follow()
 		return err
 	})
 }

@@ -438,6 +438,7 @@ type accepted struct {
 	Server string    `json:"server"`
 	Text   string    `json:"text"`
 	Digest string    `json:"text_digest"`
+	Key    string    `json:"key"` // that signs the federation's decisions
 	Time   time.Time `json:"time"`
 }
 
@@ -469,6 +470,8 @@ func (j *joining) agree(f *federation.Federation, std streams) error {
 	switch {
 	case err != nil:
 		return err
+	case before.ID == f.ID && before.Key != hex.EncodeToString(f.Key):
+		return party.ErrKey
 	case before.ID == f.ID:
 		return nil
 	case before.ID != "":
@@ -490,6 +493,7 @@ func (j *joining) agree(f *federation.Federation, std streams) error {
 	fmt.Fprintf(std.out, "\nidentifier         %s\n", f.ID)
 	fmt.Fprintf(std.out, "digest of the job  %s\n", f.JobDigest)
 	fmt.Fprintf(std.out, "roster fingerprint %x\n", digest)
+	fmt.Fprintf(std.out, "key of decisions   %x\n", []byte(f.Key))
 	if one := f.Settled.Oneshot(); one != nil {
 		fmt.Fprintf(std.out, "of the committee   %x\n", one.Committee.Digest())
 	}
@@ -502,7 +506,7 @@ func (j *joining) agree(f *federation.Federation, std streams) error {
 	}
 	sum := sha256.Sum256(f.Text)
 	b, err := json.MarshalIndent(accepted{f.ID, f.Job.Name, j.address, string(f.Text),
-		hex.EncodeToString(sum[:]), time.Now().UTC()}, "", "  ")
+		hex.EncodeToString(sum[:]), hex.EncodeToString(f.Key), time.Now().UTC()}, "", "  ")
 	if err != nil {
 		return err
 	}
