@@ -163,6 +163,7 @@ var Routes = []string{
 	"POST /v1/federations/{id}/messages",
 	"GET /v1/federations/{id}/model",
 	"GET /v1/federations/{id}/rounds/{round}/model",
+	"GET /v1/federations/{id}/rounds/{round}/receipt",
 }
 
 // New makes a door.
@@ -193,23 +194,24 @@ func New(o Options) *Door {
 	}
 	d.patient = Patient(http.HandlerFunc(d.serve), o.Patience)
 	handlers := map[string]http.HandlerFunc{
-		"GET /healthz":                                  d.healthy,
-		"GET /readyz":                                   d.ready,
-		"GET /v1/openapi.json":                          d.openAPI,
-		"GET /v1/certificates":                          d.certificates,
-		"GET /v1/federations":                           d.list,
-		"GET /v1/federations/{id}":                      d.signed(anybody, d.describe),
-		"GET /v1/federations/{id}/roster":               d.signed(anybody, d.roster),
-		"GET /v1/federations/{id}/committee":            d.signed(anybody, d.committee),
-		"GET /v1/federations/{id}/committee/next":       d.signed(member, d.led(d.next)),
-		"POST /v1/federations/{id}/committee/messages":  d.signed(member, d.led(d.message)),
-		"GET /v1/federations/{id}/initial":              d.signed(anybody, d.initial),
-		"GET /v1/federations/{id}/before":               d.signed(anybody, d.before),
-		"GET /v1/federations/{id}/successors":           d.signed(anybody, d.successors),
-		"GET /v1/federations/{id}/next":                 d.signed(party, d.led(d.next)),
-		"POST /v1/federations/{id}/messages":            d.signed(party, d.led(d.message)),
-		"GET /v1/federations/{id}/model":                d.signed(party, d.led(d.model)),
-		"GET /v1/federations/{id}/rounds/{round}/model": d.signed(party, d.led(d.model)),
+		"GET /healthz":                                    d.healthy,
+		"GET /readyz":                                     d.ready,
+		"GET /v1/openapi.json":                            d.openAPI,
+		"GET /v1/certificates":                            d.certificates,
+		"GET /v1/federations":                             d.list,
+		"GET /v1/federations/{id}":                        d.signed(anybody, d.describe),
+		"GET /v1/federations/{id}/roster":                 d.signed(anybody, d.roster),
+		"GET /v1/federations/{id}/committee":              d.signed(anybody, d.committee),
+		"GET /v1/federations/{id}/committee/next":         d.signed(member, d.led(d.next)),
+		"POST /v1/federations/{id}/committee/messages":    d.signed(member, d.led(d.message)),
+		"GET /v1/federations/{id}/initial":                d.signed(anybody, d.initial),
+		"GET /v1/federations/{id}/before":                 d.signed(anybody, d.before),
+		"GET /v1/federations/{id}/successors":             d.signed(anybody, d.successors),
+		"GET /v1/federations/{id}/next":                   d.signed(party, d.led(d.next)),
+		"POST /v1/federations/{id}/messages":              d.signed(party, d.led(d.message)),
+		"GET /v1/federations/{id}/model":                  d.signed(party, d.led(d.model)),
+		"GET /v1/federations/{id}/rounds/{round}/model":   d.signed(party, d.led(d.model)),
+		"GET /v1/federations/{id}/rounds/{round}/receipt": d.signed(party, d.led(d.receipt)),
 	}
 	for _, pattern := range Routes {
 		d.mux.HandleFunc(pattern, handlers[pattern])
