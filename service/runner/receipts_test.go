@@ -39,7 +39,9 @@ func (l *led) receiptOf(r *Runner, party, round int) (*receipt.Receipt, *receipt
 // spent, and after a takeover of the last one.
 func TestReceipts(t *testing.T) {
 	const rounds = mostReceipts + 2
-	l := newLed(t, "privacy.epsilon = 50\nprivacy.delta = 1e-5\nprivacy.noise = \"discrete-gaussian\"\n")
+	l := newLed(t, `privacy.noise = "discrete-gaussian"
+privacy.epsilon = 50
+privacy.delta = 1e-5`)
 	l.hold(l.follow(), rounds, func(drive.Status) {})
 	for round := 3; round <= rounds; round++ {
 		for i := range parties {

@@ -214,8 +214,8 @@ func words(r *receipt.Receipt) string {
 		return "By the word of the committee: nothing in this file. Before the sum was opened the " +
 			"members signed who is in it, and the server has their signatures."
 	}
-	return "By the word of the parties: nothing in this file. With recovery a quorum of them signed who " +
-		"is in the sum before any let it be opened, and a party that was there has checked that; " +
+	return "By the word of the parties: nothing in this file. With recovery a quorum of them signed " +
+		"who is in the sum before any let it be opened, and a party that was there has checked that; " +
 		"without recovery nobody but the federation's key says it."
 }
 
