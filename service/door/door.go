@@ -72,6 +72,9 @@ type Options struct {
 	// Certificates returns the statements of the door's certificates about their next ones; nil:
 	// none.
 	Certificates func() []exchange.NextCertificate
+	// PublicLog is the folder of the public log's files, which anyone may read under /log/; empty:
+	// there is none.
+	PublicLog string
 }
 
 // Door is the handler of the parties' interface. It is safe for concurrent use.
@@ -240,6 +243,8 @@ func (d *Door) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch {
+	case pattern == "" && d.PublicLog != "" && strings.HasPrefix(r.URL.Path, prefixLog):
+		d.publicLog(w, r)
 	case pattern == "" && d.otherMethod(r):
 		d.refuse(w, "method", "%.10s", r.Method)
 	case pattern == "":
