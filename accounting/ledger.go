@@ -87,6 +87,30 @@ func (l *Ledger) Spent(client string) (Claim, error) {
 	return out, err
 }
 
+// SpentBy returns what each of the clients has spent at its budget's delta. It fails with errors of
+// the accountant.
+func (l *Ledger) SpentBy(clients ...string) ([]Claim, error) {
+	out, known := make([]Claim, len(clients)), make(map[string]Claim)
+	for k, id := range clients {
+		key := l.account(id)
+		claim, found := known[key]
+		if !found {
+			var err error
+			if claim, err = l.Spent(id); err != nil {
+				return nil, err
+			}
+			known[key] = claim
+		}
+		out[k] = claim
+	}
+	return out, nil
+}
+
+// account returns a text that clients with equal accounts and budgets share, and so a computation.
+func (l *Ledger) account(client string) string {
+	return fmt.Sprintf("%x %s", l.Budget(client).delta, fingerprint(l.accounts[client]))
+}
+
 // Most returns which of the clients has spent most, each at its budget's delta, and how much: the
 // first of those in order; "" and a claim of 0 if none has spent any. Without clients it asks all.
 // It fails with errors of the accountant.
@@ -108,9 +132,9 @@ func (l *Ledger) most(clients []string, none Claim, spent func(client string) (C
 		clients = l.Clients()
 	}
 	most = none
-	known := map[string]bool{} // clients with equal accounts and budgets share one computation
+	known := map[string]bool{}
 	for _, id := range slices.Sorted(slices.Values(clients)) {
-		key := fmt.Sprintf("%x %s", l.Budget(id).delta, fingerprint(l.accounts[id]))
+		key := l.account(id)
 		if len(l.accounts[id]) == 0 || known[key] {
 			continue
 		}

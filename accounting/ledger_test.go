@@ -227,6 +227,15 @@ func TestLedgerMost(t *testing.T) {
 	}
 	for want, of := range map[string][]string{"ben": nil, "cid": {"ann", "cid"}, "ann": {"ann", "dan"},
 		"": {"dan"}} {
+		all, err := l.SpentBy(of...)
+		if err != nil || len(all) != len(of) {
+			t.Fatal(all, err)
+		}
+		for k, id := range of {
+			if spent, err := l.Spent(id); err != nil || all[k].String() != spent.String() {
+				t.Errorf("%s: %v, want %v", id, all[k], spent)
+			}
+		}
 		who, most, err := l.Most(of...)
 		spent, err2 := l.Spent(who)
 		if who != want || most.Bare().Upper != spent.Bare().Upper || err != nil || err2 != nil {

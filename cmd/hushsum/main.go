@@ -12,7 +12,7 @@
 //	hushsum coordinate   run a job across machines
 //	hushsum join         take part in a job across machines
 //	hushsum member       help in a job as a member of its committee
-//	hushsum verify       check evidence that a party of a sum cheated
+//	hushsum verify       check evidence of cheating, receipts, and a record's entries
 //	hushsum completion   print what completes this command in a shell
 //	hushsum man          print a manual page
 //	hushsum sidecar      serve a program in another language

@@ -3,6 +3,7 @@ package door_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"io"
 	"net"
 	"net/http"
@@ -94,7 +95,7 @@ func TestManyMessages(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = s.run.ReadMessage(context.Background(), runner.Peer{Index: i}, bytes.NewReader(announce),
-			int64(len(announce)), time.Now())
+			int64(len(announce)), sha256.Sum256(announce), time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}

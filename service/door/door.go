@@ -74,6 +74,9 @@ type Options struct {
 	// Certificates returns the statements of the door's certificates about their next ones; nil:
 	// none.
 	Certificates func() []exchange.NextCertificate
+	// PublicLog is the folder of the public log's files, which anyone may read under /log/; empty:
+	// there is none.
+	PublicLog string
 }
 
 // Door is the handler of the parties' interface. It is safe for concurrent use.
@@ -167,6 +170,7 @@ var Routes = []string{
 	"POST /v1/federations/{id}/messages",
 	"GET /v1/federations/{id}/model",
 	"GET /v1/federations/{id}/rounds/{round}/model",
+	"GET /v1/federations/{id}/rounds/{round}/receipt",
 }
 
 // New makes a door.
@@ -197,25 +201,26 @@ func New(o Options) *Door {
 	}
 	d.patient = Patient(http.HandlerFunc(d.serve), o.Patience)
 	handlers := map[string]http.HandlerFunc{
-		"GET /healthz":                                  d.healthy,
-		"GET /readyz":                                   d.ready,
-		"GET /v1/openapi.json":                          d.openAPI,
-		"GET /v1/certificates":                          d.certificates,
-		"GET /v1/federations":                           d.list,
-		"GET /v1/federations/{id}":                      d.signed(anybody, d.describe),
-		"GET /v1/federations/{id}/roster":               d.signed(anybody, d.roster),
-		"GET /v1/federations/{id}/committee":            d.signed(anybody, d.committee),
-		"GET /v1/federations/{id}/committee/next":       d.signed(member, d.led(d.next)),
-		"POST /v1/federations/{id}/committee/messages":  d.signed(member, d.led(d.message)),
-		"GET /v1/federations/{id}/initial":              d.signed(anybody, d.initial),
-		"GET /v1/federations/{id}/before":               d.signed(anybody, d.before),
-		"GET /v1/federations/{id}/successors":           d.signed(anybody, d.successors),
-		"GET /v1/federations/{id}/chain":                d.signed(anybody, d.led(d.chain)),
-		"POST /v1/federations/{id}/chain":               d.signed(anybody, d.led(d.lines)),
-		"GET /v1/federations/{id}/next":                 d.signed(party, d.led(d.next)),
-		"POST /v1/federations/{id}/messages":            d.signed(party, d.led(d.message)),
-		"GET /v1/federations/{id}/model":                d.signed(party, d.led(d.model)),
-		"GET /v1/federations/{id}/rounds/{round}/model": d.signed(party, d.led(d.model)),
+		"GET /healthz":                                    d.healthy,
+		"GET /readyz":                                     d.ready,
+		"GET /v1/openapi.json":                            d.openAPI,
+		"GET /v1/certificates":                            d.certificates,
+		"GET /v1/federations":                             d.list,
+		"GET /v1/federations/{id}":                        d.signed(anybody, d.describe),
+		"GET /v1/federations/{id}/roster":                 d.signed(anybody, d.roster),
+		"GET /v1/federations/{id}/committee":              d.signed(anybody, d.committee),
+		"GET /v1/federations/{id}/committee/next":         d.signed(member, d.led(d.next)),
+		"POST /v1/federations/{id}/committee/messages":    d.signed(member, d.led(d.message)),
+		"GET /v1/federations/{id}/initial":                d.signed(anybody, d.initial),
+		"GET /v1/federations/{id}/before":                 d.signed(anybody, d.before),
+		"GET /v1/federations/{id}/successors":             d.signed(anybody, d.successors),
+		"GET /v1/federations/{id}/next":                   d.signed(party, d.led(d.next)),
+		"POST /v1/federations/{id}/messages":              d.signed(party, d.led(d.message)),
+		"GET /v1/federations/{id}/model":                  d.signed(party, d.led(d.model)),
+		"GET /v1/federations/{id}/rounds/{round}/model":   d.signed(party, d.led(d.model)),
+		"GET /v1/federations/{id}/rounds/{round}/receipt": d.signed(party, d.led(d.receipt)),
+		"GET /v1/federations/{id}/chain":                  d.signed(anybody, d.led(d.chain)),
+		"POST /v1/federations/{id}/chain":                 d.signed(anybody, d.led(d.lines)),
 	}
 	for _, pattern := range Routes {
 		d.mux.HandleFunc(pattern, handlers[pattern])
@@ -244,6 +249,8 @@ func (d *Door) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch {
+	case pattern == "" && d.PublicLog != "" && strings.HasPrefix(r.URL.Path, prefixLog):
+		d.publicLog(w, r)
 	case pattern == "" && d.otherMethod(r):
 		d.refuse(w, "method", "%.10s", r.Method)
 	case pattern == "":

@@ -77,7 +77,7 @@ func (d *Door) message(w http.ResponseWriter, r *http.Request, c *caller) {
 	}
 	message, err := b.reader()
 	if err == nil {
-		err = c.Runner.ReadMessage(r.Context(), c.peer, message, b.size, b.began)
+		err = c.Runner.ReadMessage(r.Context(), c.peer, message, b.size, p.digest, b.began)
 	}
 	switch {
 	case err == nil:

@@ -149,10 +149,9 @@ func (d *Door) successors(w http.ResponseWriter, _ *http.Request, c *caller) {
 // model serves the broadcast of a round, or the last model, with ranges.
 func (d *Door) model(w http.ResponseWriter, r *http.Request, c *caller) {
 	round := 0
-	if text := r.PathValue("round"); text != "" {
-		var err error
-		if round, err = strconv.Atoi(text); err != nil || round < 1 || strconv.Itoa(round) != text {
-			d.refuse(w, "query", "a round is a number from 1")
+	if r.PathValue("round") != "" {
+		var ok bool
+		if round, ok = d.round(w, r); !ok {
 			return
 		}
 	}
@@ -166,6 +165,35 @@ func (d *Door) model(w http.ResponseWriter, r *http.Request, c *caller) {
 		return
 	}
 	d.serveModel(w, r, b)
+}
+
+// round reads the round in a path.
+func (d *Door) round(w http.ResponseWriter, r *http.Request) (round int, ok bool) {
+	text := r.PathValue("round")
+	round, err := strconv.Atoi(text)
+	if err != nil || round < 1 || strconv.Itoa(round) != text {
+		d.refuse(w, "query", "a round is a number from 1")
+		return 0, false
+	}
+	return round, true
+}
+
+// receipt serves a party's receipt of a round.
+func (d *Door) receipt(w http.ResponseWriter, r *http.Request, c *caller) {
+	round, ok := d.round(w, r)
+	if !ok {
+		return
+	}
+	b, err := c.Runner.Receipt(r.Context(), c.peer.Index, round)
+	switch {
+	case errors.Is(err, runner.ErrNoReceipt):
+		d.refuse(w, "receipt", "ask for the rounds that the party was in, soon after each")
+	case err != nil:
+		d.refuse(w, "leader", "%v", err)
+	default:
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = w.Write(b)
+	}
 }
 
 // serveModel serves a file, with ranges and its digest as ETag.

@@ -60,6 +60,7 @@ var refusals = map[string]Refusal{
 	"clock":     {http.StatusUnauthorized, "The request was signed at another time"},
 	"stranger":  {http.StatusForbidden, "The key is not in the federation's roster"},
 	"unknown":   {http.StatusNotFound, "There is no such federation"},
+	"receipt":   {http.StatusNotFound, "There is no receipt of the round for this party"},
 	"length":    {http.StatusLengthRequired, "The body's length must be given"},
 	"oversized": {http.StatusRequestEntityTooLarge, "The body is longer than any message that is due"},
 	"due":       {http.StatusConflict, "No such message is due from this party"},

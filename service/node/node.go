@@ -77,6 +77,12 @@ type Options struct {
 	// PerSecond bounds the requests of a party, or of an address, at the door: see door.Options.
 	PerSecond float64
 
+	// PublicLog is the name of the server's public log, the same at all nodes; empty: there is none.
+	// LogRounds has it say how far each federation has come as soon as that changes, and not once a
+	// day.
+	PublicLog string
+	LogRounds bool
+
 	// Judge, Traces and Summed are as in runner.Options, for every federation.
 	Judge  func(model []float64) float64
 	Traces trace.TracerProvider
@@ -246,6 +252,10 @@ func (n *Node) start(ctx context.Context) error {
 	if err := n.serve(); err != nil {
 		return err
 	}
+	if n.PublicLog != "" {
+		n.group.Add(1)
+		go n.publishes()
+	}
 	n.group.Add(4)
 	go n.beats()
 	go n.reload()
@@ -366,6 +376,7 @@ func (n *Node) serve() error {
 		Healthy:     n.health.healthy,
 
 		Certificates: n.statements,
+		PublicLog:    n.published(),
 	})
 	files := openFiles()
 	connections, pageConnections, reserve := shares(files)

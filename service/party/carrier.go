@@ -44,7 +44,8 @@ type carrier struct {
 	log        *slog.Logger
 	turn       *turn
 	life       context.Context
-	heads      *heads // nil: the key that signs decisions is not known
+	heads      *heads  // nil: the key that signs decisions is not known
+	papers     *papers // nil: a member's
 
 	seen  []string
 	dealt bool          // an item was handed out, and this connection goes on
@@ -165,6 +166,7 @@ func (c *carrier) moment() time.Duration {
 // Next is a method of [host.Carrier]: it asks what is next, until there is something.
 func (c *carrier) Next(ctx context.Context, s host.Standing) (drive.Item, error) {
 	c.stay() // what came last has been dealt with
+	c.papers.submitted(s.Hello.Told)
 	if c.dealt {
 		c.wait, c.dealt = firstWait, false
 		c.heads.fetch(c.life)
@@ -249,6 +251,7 @@ func (c *carrier) item(next *exchange.Next) (in drive.Item, err error) {
 		Own:     next.Message,
 	}
 	sender := c.federation.Settled.Oneshot() != nil && !c.member
+	c.papers.begins(c.life, in.Round)
 	switch {
 	case next.Kind == exchange.Message:
 		in.Kind = drive.Carry

@@ -84,6 +84,7 @@ type cheat struct {
 	kill     func(request int, done bool) bool
 	absent   error    // why the first party was in no round
 	heard    []string // all that the first party asks and sends, but for what masks hide
+	papers   []string // receipts that it asks for
 }
 
 func seedOf(i int) ed25519.PrivateKey {
@@ -408,6 +409,13 @@ func (c *cheat) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
+	if strings.HasSuffix(q.URL.Path, "/receipt") { // asked for meanwhile, in no order with the rest
+		c.papers = append(c.papers, q.URL.Path)
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = fmt.Fprintf(w, `{"type":%q}`, exchange.ProblemPrefix+"receipt")
+		return
+	}
 	c.requests++
 	c.heard = append(c.heard, heard(q, body))
 	request := c.requests

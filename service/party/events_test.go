@@ -70,6 +70,9 @@ func TestEventsOfTraining(t *testing.T) {
 	for name, train := range unfit {
 		got, log := events(t, few(t), train)
 		got.check(t)
+		if len(got.papers) != 3 || !slices.Equal(got.papers, want.papers) {
+			t.Errorf("%s: it asks for the receipts %v, want %v", name, got.papers, want.papers)
+		}
 		if !slices.Equal(got.heard, want.heard) {
 			t.Errorf("%s: the server sees\n%swant\n%s", name, strings.Join(got.heard, ""),
 				strings.Join(want.heard, ""))

@@ -76,6 +76,10 @@ type Party struct {
 	Book       *consent.Book        // nil: what other federations spend is not counted
 	Log        *slog.Logger         // nil: nothing is logged
 
+	// Receipts is the folder in which a folder for the federation takes the party's receipts; empty:
+	// the folder receipts in Folder takes them.
+	Receipts string
+
 	// LeastNumber and Spent are for a party whose state is lost: LeastNumber is the least number of a
 	// session in which it may take part, above all numbers that it has used, and Spent is the last
 	// round in which it may have submitted. All rounds up to Spent count as spent, and none of them
@@ -205,6 +209,9 @@ func (r *running) run(
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r.carrier.life = ctx
+	if kind == kindParty {
+		r.carrier.papers = r.papers(r.Log)
+	}
 	vault, err := r.load(kind, settings)
 	if err != nil {
 		return nil, fmt.Errorf("%s (%.16s…), whose state is in %s: %w", r.Federation.Job.Name,
@@ -219,7 +226,11 @@ func (r *running) run(
 	}
 	r.Server.wait.Store(int64(exchange.Wait(r.Federation.Settled.Roster().Len())))
 	player := r.player(settings.Layout)
-	err = player.Run(ctx)
+	if err = player.Run(ctx); err != nil {
+		cancel()
+	}
+	r.carrier.papers.submitted(r.part.Hello().Told)
+	r.carrier.papers.ends(ctx)
 	r.carrier.stay()
 	r.carrier.turn.rest()
 	var end *host.FatalError

@@ -23,6 +23,7 @@ func (c *carrier) Send(ctx context.Context, message io.WriterTo) error {
 	if err != nil {
 		return err
 	}
+	c.papers.sends(b)
 	taken, err := c.post(ctx, b)
 	if err != nil {
 		return marked(err)

@@ -25,7 +25,7 @@ func TestHealthAlone(t *testing.T) {
 	records, end := open(t, t.TempDir(), newKey(t))
 	defer end()
 	h, err := records.Health(context.Background())
-	if err != nil || len(h.Streams) != 2 {
+	if err != nil || len(h.Streams) != 3 {
 		t.Fatalf("%+v, %v", h, err)
 	}
 	for _, s := range h.Streams {

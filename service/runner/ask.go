@@ -141,12 +141,12 @@ func nextOf(item *drive.Item) Outgoing {
 	}
 }
 
-// ReadMessage takes a message of a party or a member, of a given size in bytes, which began to
-// arrive at a given time and is now ready to be read. A copy of a message that the runner has is
-// accepted like the first. It fails with [ErrStopped], [ErrEnded], or an error of package protocol
-// or oneshot.
+// ReadMessage takes a message of a party or a member, of a given size in bytes and with a given
+// SHA-256, which began to arrive at a given time and is now ready to be read. A copy of a message
+// that the runner has is accepted like the first. It fails with [ErrStopped], [ErrEnded], or an
+// error of package protocol or oneshot.
 func (r *Runner) ReadMessage(
-	ctx context.Context, p Peer, message io.Reader, size int64, came time.Time,
+	ctx context.Context, p Peer, message io.Reader, size int64, digest [32]byte, came time.Time,
 ) error {
 	begins, message, err := r.received(p, message, size)
 	if err != nil {
@@ -164,6 +164,9 @@ func (r *Runner) ReadMessage(
 		r.heard(p)
 		submission := r.submits(p, begins)
 		err := lead.Receive(r.now(), p, message)
+		if submission && err == nil {
+			r.receipts.submitted(p.Index, digest)
+		}
 		return r.counts(p, submission, size, came, err)
 	})
 }

@@ -69,7 +69,7 @@ func (r *Runner) tells(e *chain.Entry, n drive.Notice) {
 	case drive.Begun, drive.Following:
 		e.Members = r.commit(e, "members", n.Parties)
 	case drive.Summed:
-		e.Survivors = r.commit(e, "survivors", n.Parties)
+		e.Survivors = r.survivors(n)
 		release := new(chain.Hash)
 		if release.UnmarshalText([]byte(r.made.digest)) == nil {
 			e.Release = release

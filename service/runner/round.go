@@ -14,6 +14,7 @@ import (
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/chain"
+	"github.com/hushsum/hushsum/internal/receipt"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/oneshot"
@@ -53,6 +54,7 @@ type applied struct {
 	metric   *job.Metric
 	accuracy float64
 	digest   string // of the model in the record
+	released chain.Hash
 	size     int
 }
 
@@ -88,6 +90,7 @@ func (r *Runner) apply(a *drive.Apply) (adopt func() (end string), err error) {
 	if r.Judge != nil {
 		out.accuracy = r.Judge(out.model)
 	}
+	out.released = receipt.Released(out.model)
 	kept, digest := modelState{out.model, r.optimizer.Moments()}, sha256.New()
 	_, err = kept.WriteTo(digest)
 	out.digest, out.size = hex.EncodeToString(digest.Sum(nil)), kept.size()

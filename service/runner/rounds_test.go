@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math"
@@ -124,7 +125,7 @@ func (f *follower) send(m drive.Message) {
 	}
 	// Whoever is left out is refused.
 	_ = f.ReadMessage(f.t.Context(), Peer{Index: f.index}, bytes.NewReader(message),
-		int64(len(message)), time.Now())
+		int64(len(message)), sha256.Sum256(message), time.Now())
 }
 
 func (f *follower) answer(ask drive.Ask) error {

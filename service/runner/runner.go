@@ -126,6 +126,7 @@ type Runner struct {
 	among    []int // the parties that the open round began with; nil: unknown
 	tracing  tracing
 
+	receipts    receipts
 	seenMembers []bool
 	names       []string
 	bytesIn     int64
@@ -191,6 +192,7 @@ func Start(ctx context.Context, o Options) (*Runner, error) {
 	}
 	r.recorded, r.salt = r.drive.Status().Stage, r.Hold.Salt("parties")
 	r.begins()
+	r.receipts.secret = r.Hold.Salt(saltPurpose)
 	r.host = r.newLeader()
 	r.tidy(ctx)
 	return r, nil

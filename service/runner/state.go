@@ -35,6 +35,8 @@ type state struct {
 	Orders  uint64   // of operators, that were carried out
 	Drive   []byte   // of drive.Lead.Save
 	Figures figures
+	// Receipts has what the receipts of the last round and of the open one are made from.
+	Receipts *receiptsState
 }
 
 // modelState is a model with the state of the server's rule. It is stored with each number in eight
@@ -120,6 +122,8 @@ func (r *Runner) record(ctx context.Context) error {
 		}
 		r.modelRef = ref
 	}
+	r.Hold.Round = max(r.Hold.Round, r.drive.Status().Round)
+	r.Hold.Entry, r.Hold.Lines = r.entry(), r.lines
 	out := state{
 		Format:  stateFormat,
 		History: r.history,
@@ -129,6 +133,8 @@ func (r *Runner) record(ctx context.Context) error {
 		Outages: r.outages,
 		Orders:  r.orders,
 		Figures: *r.figures(),
+
+		Receipts: r.receipts.state(),
 	}
 	key := r.Keys.Newest()
 	if err := r.recordDrive(ctx, &out, key); err != nil {
@@ -138,8 +144,6 @@ func (r *Runner) record(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.Hold.Round = max(r.Hold.Round, r.drive.Status().Round)
-	r.Hold.Entry, r.Hold.Lines = r.entry(), r.lines
 	written := r.clock.writing()
 	err = r.Hold.Decide(ctx, b, r.spent...)
 	written()
@@ -242,6 +246,7 @@ func (r *Runner) loadState(ctx context.Context) error {
 	r.outages, r.orders = in.Outages, in.Orders
 	copy(r.seen, in.Figures.Seen)
 	copy(r.seenMembers, in.Figures.Members)
+	r.receipts.load(in.Receipts)
 	if err := r.loadModel(ctx); err != nil {
 		return err
 	}

@@ -209,7 +209,7 @@ func TestMessagesCounted(t *testing.T) {
 	}
 	before, refused := l.bytesIn, l.refused
 	if err := l.ReadMessage(ctx, Peer{}, bytes.NewReader([]byte("nonsense")), 8,
-		time.Now()); err == nil ||
+		[32]byte{}, time.Now()); err == nil ||
 		l.refused != refused+1 || l.bytesIn != before {
 		t.Errorf("nonsense: %v, %d refused, %d bytes", err, l.refused, l.bytesIn-before)
 	}
@@ -217,7 +217,7 @@ func TestMessagesCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := l.ReadMessage(context.Background(), Peer{}, bytes.NewReader([]byte("nonsense")), 8,
-		time.Now())
+		[32]byte{}, time.Now())
 	if !errors.Is(err, ErrEnded) || l.refused != refused+1 {
 		t.Errorf("after the end: %v, %d refused", err, l.refused)
 	}

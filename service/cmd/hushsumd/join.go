@@ -90,6 +90,8 @@ line, and to nobody else.`, std)
 	f.StringVar(&j.out, "out", "", "`file` for the last model, .safetensors or .npz")
 	f.IntVar(&j.spent, "spent", 0, "last `round` that may contain your submission, if the state is "+
 		"lost for good")
+	f.StringVar(&j.receipts, "receipts", "", "`folder` for receipts of rounds, by federation; default: "+
+		"receipts in --folder")
 	f.StringVar(&j.book, "book", "", "`file` of what this party spends in all federations; default: "+
 		"book in the folder")
 	f.Uint64Var(&j.least, "least-number", 0, "with --spent: `number` above those of all sessions so far")
@@ -110,6 +112,7 @@ line, and to nobody else.`, std)
 	if err != nil {
 		return err
 	}
+	p.Receipts = j.receipts
 	p.Book = &consent.Book{File: cmp.Or(j.book, filepath.Join(j.folder, "book")), Key: p.Key}
 	if err := j.resume(p); err != nil {
 		return err
@@ -192,7 +195,7 @@ type joining struct {
 	limit                         time.Duration
 	spent                         int
 	least                         uint64
-	book                          string
+	book, receipts                string
 	accept, followed              bool
 	resumes                       string // see resume
 }

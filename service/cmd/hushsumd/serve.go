@@ -64,6 +64,10 @@ over HTTP.`, std)
 	f.DurationVar(&c.Silence, "silence", 10*time.Second, "time without a leader after which another "+
 		"node takes over")
 	f.Float64Var(&c.PerSecond, "rate", 50, "requests a second from a party, or from an address")
+	f.StringVar(&c.PublicLog, "public-log", "", "publish the log of this `name`, such as "+
+		"sums.example.org/log, under /log/ at the door; the same on all nodes")
+	f.BoolVar(&c.LogRounds, "public-log-rounds", false, "have it say how far each federation has come "+
+		"at once, and not once a day")
 	f.Var(&declared, "federation", "`file` of a federation to create if it does not exist; repeatable")
 	f.StringVar(&log, "log", "info", "lowest `level` that is logged")
 	if err := parse(f, args, 0); err != nil {
@@ -89,6 +93,10 @@ over HTTP.`, std)
 	case c.Cluster != "" && strings.Count(peers, ",") < 2:
 		return misuse("--peers names all nodes of the cluster, three or more; two cannot continue " +
 			"without each other")
+	case c.LogRounds && c.PublicLog == "":
+		return misuse("--public-log-rounds goes with --public-log")
+	case strings.ContainsAny(c.PublicLog, " +\t\n") || len(c.PublicLog) > 200:
+		return misuse("--public-log takes a name without spaces and +, such as sums.example.org/log")
 	case c.Overlap <= 0:
 		return misuse("--cert-overlap must be a time above 0, such as 168h")
 	case !(c.PerSecond > 0):

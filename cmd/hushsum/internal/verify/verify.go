@@ -1,5 +1,6 @@
-// Package verify has the command verify, which checks evidence that a party of a private sum
-// cheated.
+// Package verify has the command verify, which checks without a server what others sign: evidence
+// that a party of a private sum cheated, the receipts that parties have of rounds, and the entries
+// of a federation's record.
 package verify
 
 import (
@@ -13,19 +14,33 @@ import (
 
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
+	"github.com/hushsum/hushsum/internal/receipt"
 	"github.com/hushsum/hushsum/oneshot"
 )
 
 const about = `Usage: hushsum verify FILE [flags]
+       hushsum verify receipt FILE [FILE2] [flags]
+       hushsum verify chain FILE [RECEIPT...] [flags]
 
-Checks evidence that a party of a private sum with a bound cheated: that it
+The first form checks evidence that a party of a private sum with a bound cheated: that it
 signed a vector with a proof that does not hold, or shares that do not match it.
 It reads FILE, or with - standard input, and needs nothing else: the
 configuration, the roster and the members' keys are in the evidence.
 
 If it convicts, the party is named, with its key and the configuration's digest.
 The evidence contains its own roster: compare the key with the one that you
-know.
+know. A file that verify has written of two receipts is evidence too: it convicts
+the holder of a federation's key.
+
+verify receipt checks what a party got after a round that it was in, and prints
+what follows from it, and from whose word. With two receipts it also compares
+them: if they contradict each other it writes both sides to FILE.evidence.
+
+verify chain checks the entries of a federation's record, as 'hushsumd federation
+audit' writes them, and receipts against them.
+
+Nothing of this shows that a sum was computed as the rules say. It shows that the
+federation's key says one thing to everyone, or that it does not.
 `
 
 const aboutJSON = `With --json there is one object:
@@ -38,6 +53,15 @@ The rest is there if the file could be read:
   configuration   its digest, 64 hexadecimal digits
   about           proof or shares
   member          only of shares: the member of the committee that got them
+
+Of receipts and chains there is:
+  file, verifies  as called, and whether it shows what it says
+  error           only if it does not: why
+  receipt         the numbers and digests of a receipt, by name
+  chain           from, to, segments, rounds with a sum, rounds lost, and head
+  key             the federation's, 64 hexadecimal digits: compare it
+  against         only of two files: what the second one is to the first
+  evidence        only if they contradict each other: the file that says so
 `
 
 // largest is a size beyond that of any evidence that a server writes.
@@ -45,15 +69,19 @@ const largest = 1 << 30
 
 func manual() *cli.Manual {
 	return &cli.Manual{
-		Takes:  "It takes one FILE, and flags.",
+		Takes:  "It takes one FILE, receipt FILE, or chain FILE, and flags.",
 		About:  about,
 		Topics: []cli.Topic{cli.JSONHelp(aboutJSON)},
-		Codes: `Exit codes: 0 the party cheated, 1 nothing shows it or the file cannot be read, 2
-incorrect usage, 130 interrupted, 143 ended by SIGTERM.
+		Codes: `Exit codes: 0 the evidence convicts, the receipt or chain shows what it says; 1 it
+does not, two receipts contradict each other, or a file cannot be read; 2 incorrect
+usage, 130 interrupted, 143 ended by SIGTERM.
 `,
 		Examples: []string{
 			"hushsum verify party-3.evidence",
 			"hushsum verify --json - < party-3.evidence",
+			"hushsum verify receipt 7.receipt --key KEY",
+			"hushsum verify receipt 7.receipt theirs.receipt",
+			"hushsum verify chain audit.txt 7.receipt",
 		},
 	}
 }
@@ -62,7 +90,7 @@ incorrect usage, 130 interrupted, 143 ended by SIGTERM.
 func Command() cli.Command {
 	return cli.Command{
 		Name:  "verify",
-		About: "check evidence that a party or member of a sum cheated",
+		About: "check evidence of cheating, receipts, and a record's entries",
 		Run:   verify,
 	}
 }
@@ -88,30 +116,47 @@ type Accused struct {
 }
 
 func verify(_ context.Context, args []string, std cli.Streams) int {
-	var asJSON bool
+	var c checker
 	flags := flag.NewFlagSet("verify", flag.ContinueOnError)
-	flags.BoolVar(&asJSON, "json", false, "print JSON instead of text")
-	operands, code, ok := cli.ParseOperands(flags, manual(), 1, args, std)
+	flags.BoolVar(&c.asJSON, "json", false, "print JSON instead of text")
+	flags.StringVar(&c.keyText, "key", "", "the federation's `KEY`, of receipt and chain")
+	operands, code, ok := cli.ParseOperands(flags, manual(), mostFiles, args, std)
 	if !ok {
 		return code
 	}
-	if len(operands) == 0 {
-		return cli.WrongUsage(flags, &cli.Problem{
-			Cause: "which file?", Advice: "Name a file, or - for standard input.",
-		}, std)
+	c.std = std
+	form := ""
+	if len(operands) > 0 && (operands[0] == formReceipt || operands[0] == formChain) {
+		form, operands = operands[0], operands[1:]
+	}
+	if err := c.settle(form, operands); err != nil {
+		return cli.WrongUsage(flags, err, std)
 	}
 	name, b, err := read(operands[0])
 	if err != nil {
-		cli.Complain(std.Err, "hushsum verify", &cli.Problem{Cause: err.Error(), Err: err})
-		return cli.ExitFailure
+		return c.fails(err)
 	}
+	switch {
+	case form == formReceipt:
+		return c.receipts(name, b, operands[1:])
+	case form == formChain:
+		return c.chain(name, b, operands[1:])
+	case receipt.IsEvidence(b):
+		return c.evidence(name, b)
+	}
+	return c.cheating(name, b)
+}
+
+// cheating checks evidence of package oneshot.
+func (c *checker) cheating(name string, b []byte) (code int) {
+	std := c.std
 	f := find(name, b)
 	code = cli.ExitFailure
 	if f.Convicts {
 		code = cli.ExitOK
 	}
 	switch {
-	case asJSON:
+	case c.asJSON:
 		return max(code, show.JSON(std, f))
 	case !f.Convicts:
 		cli.Complain(std.Err, "hushsum verify", &cli.Problem{Cause: name + ": " + f.Error})

@@ -1,0 +1,87 @@
+package node_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hushsum/hushsum/internal/tilelog"
+	"github.com/hushsum/hushsum/service/node"
+)
+
+// A node publishes a federation's birth, how far it has come, and its end; names nobody; and goes
+// on with the same log when it is started again.
+func TestPublicLog(t *testing.T) {
+	options := node.Options{PublicLog: "sums.example.org/log", LogRounds: true}
+	options.Hooks().Probe = 100 * time.Millisecond
+	s := startSmall(t, 2, "", options)
+	for i := range smallParties {
+		s.run(context.Background(), i, nil, new(safeBuffer), trains)
+	}
+	s.group.Wait()
+	folder := filepath.Join(s.folder, "node", "log")
+	var l *tilelog.Log
+	has := func(kind tilelog.Kind) (leaf *tilelog.Leaf) {
+		for n := range l.Size() {
+			one, err := tilelog.ParseLeaf(l.Leaf(n))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if one.Kind == kind {
+				leaf = one
+			}
+		}
+		return leaf
+	}
+	s.become("the log that says that it ended", func() (done bool) {
+		var err error
+		l, _, err = tilelog.Open(folder, "")
+		return err == nil && has(tilelog.End) != nil
+	})
+	birth, head := has(tilelog.Birth), has(tilelog.Head)
+	if birth == nil || head == nil || birth.Key != head.Key || birth.Job.String() != s.fed.JobDigest {
+		t.Fatalf("%+v, %+v", birth, head)
+	}
+	for path, status := range map[string]int{"checkpoint": 200, "key": 200, "tile/0/000": 404,
+		"tile/entries/": 404, "../seal.key": 404, "": 404, fmt.Sprint("tile/entries/000.p/", l.Size()): 200} {
+		answer, err := http.Get(s.node.Address + "/log/" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(answer.Body)
+		if err != nil || answer.StatusCode != status {
+			t.Errorf("%q: %d, %v, %s", path, answer.StatusCode, err, b)
+		}
+		_ = answer.Body.Close()
+		for i := range smallParties {
+			if strings.Contains(string(b), s.fed.Settled.Roster().Name(i)) {
+				t.Errorf("%q names a party", path)
+			}
+		}
+	}
+	before, err := os.ReadFile(filepath.Join(folder, "checkpoint"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.node.Close()
+	options.Listen, options.Folder = "127.0.0.1:0", filepath.Join(s.folder, "node")
+	again, err := node.Start(context.Background(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	time.Sleep(time.Second)
+	next, key, err := tilelog.Open(folder, "")
+	if err != nil || next.Size() < l.Size() {
+		t.Fatal(next, err)
+	}
+	if tree, err := tilelog.OpenCheckpoint(before, key); err != nil || tree.N < l.Size() {
+		t.Errorf("the key is another: %v, %v", tree, err)
+	}
+}

@@ -1,0 +1,53 @@
+package node_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/hushsum/hushsum/internal/receipt"
+	"github.com/hushsum/hushsum/service/node"
+	"github.com/hushsum/hushsum/service/party"
+)
+
+// Each party has a receipt of each round, which verifies without the node, and no two contradict
+// each other.
+func TestReceipts(t *testing.T) {
+	const rounds = 3
+	s := startSmall(t, rounds, "", node.Options{})
+	var all []*party.Party
+	for i := range smallParties {
+		all = append(all, s.run(context.Background(), i, nil, new(safeBuffer), trains))
+	}
+	s.group.Wait()
+	s.node.Close()
+	var first *receipt.Receipt
+	for i, p := range all {
+		for round := 1; round <= rounds; round++ {
+			b, err := os.ReadFile(filepath.Join(p.Folder, "receipts", fmt.Sprint(round, ".receipt")))
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			r, err := receipt.Parse(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first == nil {
+				first = r
+				t.Logf("%d bytes", len(b))
+			}
+			if _, err := r.Verify(first.Key[:]); err != nil {
+				t.Error(err)
+			}
+			if int(r.Party) != i || int(r.Round) != round || r.Count != smallParties {
+				t.Errorf("%+v", r.Statement)
+			}
+			if e, err := receipt.Contradict(first, r, nil); e != nil {
+				t.Errorf("%+v, %v", e, err)
+			}
+		}
+	}
+}
