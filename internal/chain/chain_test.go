@@ -520,6 +520,48 @@ func TestSegments(t *testing.T) {
 	}
 }
 
+// Of two histories that went on apart, the one stands that a setback follows, whose author knew of
+// both; each is found with all its lines.
+func TestHistories(t *testing.T) {
+	c, lines := chained(t, 4)
+	public := testKey.Public().(ed25519.PublicKey)
+	other, err := Union(testID, public, joined(lines))
+	if err != nil {
+		t.Fatal(err)
+	}
+	more(t, c, 3)
+	e := other.Next(Order, 0, false)
+	if err := other.Append(sign(t, e)); err != nil {
+		t.Fatal(err)
+	}
+	both := [][]byte{joined(c.Lines(0)), joined(other.Lines(0))}
+	if _, err := Union(testID, public, both...); !errors.Is(err, ErrFork) {
+		t.Fatalf("%v", err)
+	}
+	all := Histories(testID, public, both...)
+	if len(all) != 2 || !reflect.DeepEqual(all[0], c.Lines(0)) ||
+		!reflect.DeepEqual(all[1], other.Lines(0)) {
+		t.Fatalf("%d histories", len(all))
+	}
+	// The shorter one stands: what it shares with the other, then a setback that names the rest.
+	shared, err := Union(testID, public, joined(lines))
+	if err != nil {
+		t.Fatal(err)
+	}
+	setback := shared.Next(Order, c.Last().Number+1, true)
+	if setback.Kind != Setback || !reflect.DeepEqual(setback.Lost, []Range{{4, 6}}) {
+		t.Fatalf("%+v", setback)
+	}
+	line := sign(t, setback)
+	for _, copies := range [][][]byte{{both[0], both[1], line}, {line, both[1], both[0]}} {
+		u, err := Union(testID, public, copies...)
+		if err != nil || u.Last().Number != 7 || len(u.Lines(0)) != 5 || len(u.Superseded) != 4 ||
+			len(u.Lost) > 0 {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
 // A file has one writer, takes each line durably, and is not replaced from a reading that is older
 // than its last line.
 func TestFile(t *testing.T) {

@@ -62,9 +62,41 @@ func (f *ForkError) Is(target error) bool { return target == ErrFork }
 // entry has that is signed needs no check of its own signature: of a chain that is whole the last
 // is checked.
 func Union(federation string, key ed25519.PublicKey, copies ...[]byte) (*Chain, error) {
-	c := &Chain{federation: federation, key: key, lines: make(map[uint64][]byte),
-		entries: make(map[uint64]*Entry), Bad: make([]int, len(copies))}
-	var all []candidate
+	all, bad := verified(federation, key, copies)
+	if len(all) == 0 {
+		return nil, ErrNone
+	}
+	// Of two histories the one stands that a setback follows: it names what does not. Lines that were
+	// lost and are found again stand too.
+	var err error
+	for _, named := range []bool{false, true} {
+		err = nil
+		c := &Chain{federation: federation, key: key, lines: make(map[uint64][]byte),
+			entries: make(map[uint64]*Entry), Bad: bad}
+		for _, x := range c.supersede(all, named) {
+			if err = c.take(x.entry, x.line); err != nil {
+				break
+			}
+		}
+		if err == nil {
+			err = c.link()
+		}
+		if err == nil {
+			return c, nil
+		}
+		if !errors.Is(err, ErrFork) {
+			break
+		}
+	}
+	return nil, err
+}
+
+// verified returns the entries of copies that the key has signed, the latest first, each once, and
+// how many other lines each copy has.
+func verified(federation string, key ed25519.PublicKey, copies [][]byte) (
+	all []candidate, bad []int,
+) {
+	bad = make([]int, len(copies))
 	for k, b := range copies {
 		for line := range bytes.SplitSeq(b, []byte("\n")) {
 			if len(line) == 0 {
@@ -72,7 +104,7 @@ func Union(federation string, key ed25519.PublicKey, copies ...[]byte) (*Chain, 
 			}
 			e, text, signature, err := parse(line)
 			if err != nil || e.Federation != federation {
-				c.Bad[k]++
+				bad[k]++
 				continue
 			}
 			all = append(all, candidate{e, line, text, signature, k})
@@ -82,24 +114,20 @@ func Union(federation string, key ed25519.PublicKey, copies ...[]byte) (*Chain, 
 		return cmp.Compare(b.entry.Number, a.entry.Number)
 	})
 	known := make(map[Hash]bool) // of lines that a signed entry follows
-	for _, x := range all {
-		same := bytes.Equal(c.lines[x.entry.Number], x.line)
-		if !same && !known[HashOf(x.line)] && !verify(key, x.text, x.signature) {
-			c.Bad[x.copy]++
-			continue
+	had := make(map[Hash]bool)
+	all = slices.DeleteFunc(all, func(x candidate) bool {
+		hash := HashOf(x.line)
+		if had[hash] {
+			return true
 		}
-		known[x.entry.Before] = true
-		if err := c.take(x.entry, x.line); err != nil {
-			return nil, err
+		if !known[hash] && !verify(key, x.text, x.signature) {
+			bad[x.copy]++
+			return true
 		}
-	}
-	if len(c.entries) == 0 {
-		return nil, ErrNone
-	}
-	if err := c.link(); err != nil {
-		return nil, err
-	}
-	return c, nil
+		known[x.entry.Before], had[hash] = true, true
+		return false
+	})
+	return all, bad
 }
 
 // candidate is a line of some copy that may be an entry.
@@ -111,26 +139,53 @@ type candidate struct {
 
 // take adds an entry of some copy.
 func (c *Chain) take(e *Entry, line []byte) error {
-	had := c.entries[e.Number]
-	switch {
-	case had == nil:
-	case bytes.Equal(c.lines[e.Number], line):
-		return nil
-	case had.Segment == e.Segment:
-		return &ForkError{e.Number, c.lines[e.Number], bytes.Clone(line)}
-	case had.Segment > e.Segment:
-		c.Superseded = append(c.Superseded, bytes.Clone(line))
-		return nil
-	default:
-		c.Superseded = append(c.Superseded, c.lines[e.Number])
+	if had := c.lines[e.Number]; had != nil {
+		return &ForkError{e.Number, had, bytes.Clone(line)}
 	}
 	c.entries[e.Number], c.lines[e.Number] = e, bytes.Clone(line)
 	return nil
 }
 
+// supersede leaves out the entries whose numbers a later segment begins anew, since whoever wrote
+// its setback did not know of them, and those that its setback names as lost, if named says so.
+func (c *Chain) supersede(all []candidate, named bool) (left []candidate) {
+	begins := make(map[uint64]uint64) // the lowest number of a segment
+	var setbacks []*Entry
+	for _, x := range all {
+		if first, known := begins[x.entry.Segment]; !known || x.entry.Number < first {
+			begins[x.entry.Segment] = x.entry.Number
+		}
+		if named && x.entry.Kind == Setback {
+			setbacks = append(setbacks, x.entry)
+		}
+	}
+	if len(begins) == 1 {
+		return all
+	}
+	stands := func(e *Entry) bool {
+		for segment, first := range begins {
+			if segment > e.Segment && first <= e.Number {
+				return false
+			}
+		}
+		return !slices.ContainsFunc(setbacks, func(s *Entry) bool {
+			return s.Segment > e.Segment && slices.ContainsFunc(s.Lost, func(r Range) bool {
+				return r.From <= e.Number && e.Number <= r.To
+			})
+		})
+	}
+	for _, x := range all {
+		if stands(x.entry) {
+			left = append(left, x)
+		} else {
+			c.Superseded = append(c.Superseded, bytes.Clone(x.line))
+		}
+	}
+	return left
+}
+
 // link checks that each entry follows the one before, names what is lost, and makes the tree.
 func (c *Chain) link() error {
-	c.supersede()
 	numbers := slices.Sorted(maps.Keys(c.entries))
 	var named []Range
 	for _, n := range numbers {
@@ -147,29 +202,6 @@ func (c *Chain) link() error {
 	}
 	c.last = before
 	return c.plant()
-}
-
-// supersede takes out the entries whose numbers a later segment has begun anew: whoever wrote its
-// setback did not know of them.
-func (c *Chain) supersede() {
-	begins := make(map[uint64]uint64) // the lowest number of a segment
-	for n, e := range c.entries {
-		if first, known := begins[e.Segment]; !known || n < first {
-			begins[e.Segment] = n
-		}
-	}
-	segments := slices.Sorted(maps.Keys(begins))
-	from := ^uint64(0) // of the segments after
-	for _, s := range slices.Backward(segments) {
-		for n, e := range c.entries {
-			if e.Segment == s && n >= from {
-				c.Superseded = append(c.Superseded, c.lines[n])
-				delete(c.entries, n)
-				delete(c.lines, n)
-			}
-		}
-		from = min(from, begins[s])
-	}
 }
 
 // follows reports whether an entry may follow the one of the highest number below its own.
@@ -352,4 +384,30 @@ func (c *Chain) Append(line []byte) error {
 func NewBirth(federation string, key ed25519.PublicKey) *Entry {
 	public := Hash(key)
 	return &Entry{Version: version, Federation: federation, Kind: Birth, Key: &public}
+}
+
+// Histories returns the lines of each history that copies have, the longest first: where there is
+// more than one, an operator says which stands. A history goes from its last entry back to the
+// first, or to a number that no copy has.
+func Histories(federation string, key ed25519.PublicKey, copies ...[]byte) (all [][][]byte) {
+	entries, _ := verified(federation, key, copies)
+	of := make(map[Hash]candidate)
+	followed := make(map[Hash]bool)
+	for _, x := range entries {
+		of[HashOf(x.line)] = x
+		followed[x.entry.Before] = true
+	}
+	for _, last := range entries {
+		if followed[HashOf(last.line)] {
+			continue
+		}
+		var lines [][]byte
+		for x, found := last, true; found; x, found = of[x.entry.Before] {
+			lines = append(lines, bytes.Clone(x.line))
+		}
+		slices.Reverse(lines)
+		all = append(all, lines)
+	}
+	slices.SortStableFunc(all, func(a, b [][]byte) int { return cmp.Compare(len(b), len(a)) })
+	return all
 }

@@ -36,7 +36,7 @@ var kept = []struct{ why, names string }{
 		"noise.FamilyPoisson noise.FamilyPolya noise.FamilyPolyaDifference noise.Poisson " +
 			"noise.Polya"},
 	{"steps of an exchange that programs carry themselves",
-		"oblivious.Published.Choose oblivious.PublishedServer.Relay"},
+		"oblivious.PublishedServer.Relay"},
 	{"what a session will take, to plan one",
 		"simulation/cost.Measure"},
 	{"read by the package's own tests, from outside of it",

@@ -16,7 +16,7 @@ import (
 	"github.com/hushsum/hushsum/service/runner"
 )
 
-// A node whose record has lost a federation's definition, then its states and keys, and then all,
+// A node whose record has lost a federation's definition, then its keys, and then all,
 // says that it is damaged, where people and machines look.
 // It begins nothing anew: neither the model, nor what was spent.
 func TestDamagedRecord(t *testing.T) {
@@ -76,7 +76,7 @@ func TestDamagedRecord(t *testing.T) {
 	}
 	s.node.Close()
 
-	lose("OBJ_hushsum-objects-"+s.fed.ID[:16], ">")
+	lose("OBJ_hushsum-objects-archive", ">")
 	start()
 	s.become("not ready", says)
 	if b, err := s.node.Model(ctx, s.fed.ID); !errors.Is(err, record.ErrDamaged) {

@@ -261,10 +261,7 @@ func (n *Node) claim(ctx context.Context, e *entry, pass func() bool) (*runner.R
 		n.Log.Error("this node's own file of decisions has damaged lines; check its disk", "federation",
 			e.federation.Job.Name, "lines", lines)
 	}
-	for _, line := range hold.Found {
-		n.Log.Error("the record is damaged", "federation", e.federation.Job.Name, "outcome", line.Event,
-			"error", line.Note)
-	}
+	n.found(e, hold.Found)
 	n.takesBack(e)
 	r, err := runner.Start(ctx, runner.Options{
 		Federation: e.federation,

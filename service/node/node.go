@@ -152,6 +152,7 @@ type Node struct {
 	mutex   sync.Mutex
 	entries map[string]*entry
 	unread  map[string]error // why recorded federations are not in entries, by identifier
+	checked checks
 	// forgotten has the federations that nobody leads any more, by identifier.
 	forgotten map[string]*record.Forgotten
 	looked    bool                // all recorded federations are in entries
@@ -256,7 +257,8 @@ func (n *Node) start(ctx context.Context) error {
 		n.group.Add(1)
 		go n.publishes()
 	}
-	n.group.Add(4)
+	n.group.Add(5)
+	go n.checkNightly()
 	go n.beats()
 	go n.reload()
 	go n.look()

@@ -152,6 +152,9 @@ func (s shows) Signals(ctx context.Context) page.Signals {
 	out.MostConnections = s.connections
 	out.DiskFree, out.DiskSize = diskOf(s.Folder)
 	out.CertificateEnd = s.certificate.expires()
+	s.mutex.Lock()
+	out.Damaged, out.Healed, out.Checked = s.checked.damaged, s.checked.healed, s.checked.at
+	s.mutex.Unlock()
 	out.Federations = each(s.Node, func(e *entry) page.Figures {
 		f := page.Figures{Name: e.federation.Job.Name}
 		here, led := s.leads(e)

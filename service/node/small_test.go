@@ -29,7 +29,7 @@ type small struct {
 	node   *node.Node
 	log    *safeBuffer
 	group  sync.WaitGroup
-	last   [smallParties]atomic.Int64 // rounds that parties have made submissions in
+	last   [20]atomic.Int64 // rounds that parties have made submissions in
 }
 
 const smallParties = 4

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+
+	"github.com/hushsum/hushsum/service/record"
 )
 
 // This file lets an operator's program take and restore backups.
@@ -44,4 +46,49 @@ func (s *site) restore(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusCreated)
 	_ = json.NewEncoder(w).Encode(map[string][]string{"ids": ids})
+}
+
+// Checked is a federation with what reading all of it has found.
+type Checked struct {
+	Name string `json:"name"` // empty: its definition is lost
+	record.Checked
+}
+
+func (s *site) recordJSON(w http.ResponseWriter, r *http.Request) {
+	all, err := s.Federations.Check(r.Context())
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	answer(w, all)
+}
+
+func (s *site) heal(w http.ResponseWriter, r *http.Request) {
+	took, err := s.Federations.ReadLost(r.Context(), r.Body)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	s.Log.Warn("the record was healed from a backup", "by", who(r).Name, "took", took)
+	answer(w, took)
+}
+
+func (s *site) choose(w http.ResponseWriter, r *http.Request) {
+	err := s.Federations.Choose(r.Context(), r.PathValue("id"), r.PathValue("last"), who(r).Name)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// head answers the signed note of a federation's newest head, as text.
+func (s *site) head(w http.ResponseWriter, r *http.Request) {
+	note, err := s.Federations.Head(r.Context(), r.PathValue("id"))
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = w.Write(note)
 }

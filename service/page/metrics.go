@@ -24,7 +24,11 @@ type Signals struct {
 	Known, Strangers, MostConnections int
 	// CertificateEnd is the end of validity of the certificate that the door shows; zero: HTTP.
 	CertificateEnd time.Time
-	Federations    []Figures
+	// Damaged is how many federations were found damaged, by the last check at Checked or when they
+	// were claimed since, and Healed how many times this node has put back what was lost.
+	Damaged, Healed int
+	Checked         time.Time // zero: not since the start
+	Federations     []Figures
 }
 
 // Figures holds the figures of a federation.
@@ -42,6 +46,9 @@ type family struct{ name, help, kind string }
 var families = []family{
 	{"ready", "1 if the record takes decisions and each federation has a leader", "gauge"},
 	{"record_ready", "1 if the record takes this node's decisions", "gauge"},
+	{"record_damaged", "federations found damaged, by the last check or a claim", "gauge"},
+	{"record_healed_total", "claims at which this node put back what JetStream had lost", "counter"},
+	{"record_checked_age_seconds", "since this node has read all of its record", "gauge"},
 	{"disk_free_bytes", "bytes free on the disk of the node's folder", "gauge"},
 	{"disk_size_bytes", "bytes of the disk of the node's folder", "gauge"},
 	{"open_files", "files that the process has open", "gauge"},
@@ -136,6 +143,11 @@ func (s *site) metrics(w http.ResponseWriter, r *http.Request) {
 	at := s.Federations.Signals(r.Context())
 	out.add("ready", one(at.Ready))
 	out.add("record_ready", one(at.Decides))
+	out.add("record_damaged", float64(at.Damaged))
+	out.add("record_healed_total", float64(at.Healed))
+	if !at.Checked.IsZero() {
+		out.add("record_checked_age_seconds", time.Since(at.Checked).Seconds())
+	}
 	if at.DiskSize > 0 {
 		out.add("disk_free_bytes", float64(at.DiskFree))
 		out.add("disk_size_bytes", float64(at.DiskSize))

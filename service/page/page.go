@@ -53,6 +53,14 @@ type Federations interface {
 	// sealed whatever it could under the newest key.
 	Keys(ctx context.Context) ([]Key, error)
 	Rewrite(ctx context.Context) ([]Key, error)
+	// Head returns the signed note of the newest head of a federation's decisions.
+	Head(ctx context.Context, id string) ([]byte, error)
+	// Check reads everything that is recorded, and returns what it finds of each federation, by name.
+	Check(ctx context.Context) ([]Checked, error)
+	// ReadLost takes from a backup what the record has lost, and returns how many of each it took.
+	ReadLost(ctx context.Context, backup io.Reader) (took map[string]int, err error)
+	// Choose has one of several histories of a federation stand, by the hash of its last line.
+	Choose(ctx context.Context, id, last, by string) error
 	Cluster
 }
 
@@ -143,6 +151,10 @@ var Routes = []string{
 	"POST /v1/federations/{id}/parties/{party}/{what}",
 	"GET /v1/backup",
 	"POST /v1/restore",
+	"GET /v1/record",
+	"POST /v1/record/heal",
+	"POST /v1/federations/{id}/histories/{last}/choose",
+	"GET /v1/federations/{id}/head",
 	"GET /v1/keys",
 	"POST /v1/keys/rewrite",
 	"GET /v1/nodes",
@@ -192,8 +204,14 @@ func New(o Options) http.Handler {
 		"GET /federations/{id}/parties/{party}/exclude": s.operate(s.confirmExclude),
 		"POST /federations/{id}/parties/{party}/{what}": s.operate(s.form),
 
-		"GET /v1/backup":               s.operate(s.backup),
-		"POST /v1/restore":             s.operate(s.restore),
+		"GET /v1/backup":                s.operate(s.backup),
+		"POST /v1/restore":              s.operate(s.restore),
+		"GET /v1/record":                s.read(s.recordJSON),
+		"POST /v1/record/heal":          s.operate(s.heal),
+		"GET /v1/federations/{id}/head": s.read(s.head),
+
+		"POST /v1/federations/{id}/histories/{last}/choose": s.operate(s.choose),
+
 		"GET /v1/keys":                 s.read(s.keysJSON),
 		"POST /v1/keys/rewrite":        s.operate(s.rewrite),
 		"GET /v1/nodes":                s.read(s.nodesJSON),

@@ -98,6 +98,7 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 		{errBroken, "query"},
 		{ErrAddress, "parameters"},
 		{record.ErrNone, "unknown"},
+		{record.ErrHistory, "unknown"},
 		{runner.ErrParty, "unknown"},
 		{federation.ErrAsks, "route"},
 		{runner.ErrStale, "stale"},

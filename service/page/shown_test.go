@@ -258,6 +258,26 @@ func (s *shown) AuditLog(ctx context.Context, id string, from int, each func(rec
 	return log, nil
 }
 
+func (s *shown) Head(context.Context, string) ([]byte, error) { return []byte("a note\n"), nil }
+
+func (s *shown) Check(context.Context) ([]page.Checked, error) {
+	return []page.Checked{{Name: "study", Checked: record.Checked{ID: s.status.ID, Entries: 41,
+		Problems: []string{"JetStream lacks 2 of 41 decisions"}}}}, nil
+}
+
+func (s *shown) ReadLost(_ context.Context, backup io.Reader) (map[string]int, error) {
+	b, err := io.ReadAll(backup)
+	return map[string]int{"objects": len(b)}, err
+}
+
+func (s *shown) Choose(_ context.Context, _, last, by string) error {
+	if last != "77" {
+		return record.ErrHistory
+	}
+	s.done = append(s.done, "choose by "+by)
+	return nil
+}
+
 func (s *shown) LastLines(_ context.Context, _ string, most int) ([]record.Line, error) {
 	lines := s.logged()
 	return slices.Clone(lines[max(0, len(lines)-most):]), nil

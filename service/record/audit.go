@@ -28,7 +28,10 @@ type Line struct {
 // Events of lines that do not follow from a decision.
 const (
 	EventCreated  = "created"
+	EventHealed   = "healed" // from another copy
 	eventRestored = "restored"
+	// eventChosen: of several histories an operator said which one stands.
+	eventChosen = "chosen"
 	// eventForgotten is the last, of a federation whose models and states were erased.
 	eventForgotten = "forgotten"
 	// EventUnreadable stands for a line whose text cannot be read.
@@ -49,10 +52,11 @@ var Kinds = []string{KindOrder, KindRound, kindSession, KindIncident}
 
 var kinds = map[string]string{
 	EventCreated: KindOrder, eventRestored: KindOrder, "paused": KindOrder, "resumed": KindOrder,
-	"left out": KindOrder, "readmitted": KindOrder, "ended": KindOrder, eventForgotten: KindOrder,
+	"left out": KindOrder, "readmitted": KindOrder, "ended": KindOrder,
+	eventForgotten: KindOrder, eventChosen: KindOrder,
 	"begun": KindRound, "summed": KindRound, "lost": KindRound,
 	"a session forms": kindSession, "a session took over": kindSession,
-	"set back": KindIncident, "damaged": KindIncident, "healed": KindIncident, "lied": KindIncident,
+	"set back": KindIncident, "damaged": KindIncident, EventHealed: KindIncident, "lied": KindIncident,
 	EventUnreadable: KindIncident,
 }
 

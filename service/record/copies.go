@@ -120,16 +120,16 @@ func (r *Records) ask(ctx context.Context, id string, number uint64) (copies [][
 // union reads all entries of a federation that there are: of this node's file, of the stream, and,
 // where these lack any or all says so, of the other nodes' files.
 func (r *Records) union(ctx context.Context, o *own, all bool) (u union, err error) {
-	u.had = new(chain.Reading)
+	had := new(chain.Reading)
 	if o.file != nil {
-		if u.had, err = o.file.Read(); err != nil {
+		if had, err = o.file.Read(); err != nil {
 			return u, unavailable(err)
 		}
 	}
 	if u.last, err = r.lastDecided(ctx, o.id); err != nil {
 		return u, err
 	}
-	copies := [][]byte{o.birth, u.had.Bytes, u.last.line}
+	copies := [][]byte{o.birth, had.Bytes, u.last.line}
 	if u.Chain, err = o.join(copies...); err != nil {
 		return u, err
 	}
@@ -168,8 +168,7 @@ func (r *Records) union(ctx context.Context, o *own, all bool) (u union, err err
 // union is a chain with what it was made from.
 type union struct {
 	*chain.Chain
-	had  *chain.Reading // of the file
-	bad  int            // damaged lines of that
+	bad  int // damaged lines of the file
 	last streamed
 }
 
@@ -299,7 +298,7 @@ func (r *Records) Heal(ctx context.Context, id string, lines []byte) (added int,
 		return 0, err
 	}
 	if added = len(all.Lines(0)) - len(c.Lines(0)); added > 0 {
-		err = o.fill(had, all, c.Bad[1])
+		err = o.fill(all)
 	}
 	return added, err
 }

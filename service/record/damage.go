@@ -144,7 +144,7 @@ func (r *Records) newest(ctx context.Context, id string) (*told, error) {
 	if mine != nil && e.Number > mine.entry.Number { // it follows, or there are two histories
 		u, err := r.union(ctx, o, false)
 		if err == nil {
-			err = o.fill(u.had, u.Chain, u.bad)
+			err = o.fill(u.Chain)
 		}
 		if err != nil {
 			return t, err

@@ -118,7 +118,7 @@ func (r *Records) Claim(ctx context.Context, id, node string) (*Hold, error) {
 		h.Found = append(h.Found, Line{Event: "damaged", Round: int(h.Round), Note: why.Error()})
 	}
 	if h.healed != nil {
-		h.Found = append(h.Found, Line{Event: "healed", Round: int(h.Round), Note: h.healed.Error()})
+		h.Found = append(h.Found, Line{Event: EventHealed, Round: int(h.Round), Note: h.healed.Error()})
 	}
 	return h, h.write(ctx, e, h.Found)
 }
@@ -146,7 +146,7 @@ func (h *Hold) mend(ctx context.Context, u *union) (err error) {
 		what = append(what, fmt.Sprintf("JetStream had lost the last %d decisions of a federation, and "+
 			"has them from the nodes' own files again", len(lines)))
 	}
-	if err := h.own.fill(u.had, h.chain, u.bad); err != nil {
+	if err := h.own.fill(h.chain); err != nil {
 		return err
 	}
 	if h.own.mended != "" {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/hushsum/hushsum/internal/chain"
@@ -248,44 +249,50 @@ func (o *own) heardOf(line []byte) (*chain.Entry, error) {
 	return e, o.append(&told{e, line})
 }
 
-// fill makes the file have all lines of a chain, of which it had some when it was read.
-func (o *own) fill(had *chain.Reading, c *chain.Chain, bad int) error {
+// fill makes the file have all lines of a chain, and no damaged ones. What else it has stays: lines
+// that were heard meanwhile, and those of a history that does not stand.
+func (o *own) fill(c *chain.Chain) error {
 	if o.file == nil {
 		return nil
 	}
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
+	had, err := o.file.Read()
+	if err != nil {
+		return unavailable(err)
+	}
+	in, bad := make(map[string]bool), false
+	var others [][]byte
 	lines := c.Lines(0)
-	in := make(map[string]bool)
 	for line := range bytes.SplitSeq(had.Bytes, []byte("\n")) {
-		in[string(line)] = true
-	}
-	first := len(lines) // after those that the file has
-	for first > 0 && !in[string(lines[first-1])] {
-		first--
-	}
-	whole := bad == 0
-	for _, line := range lines[:first] {
-		whole = whole && in[string(line)]
-	}
-	if !whole {
-		err := o.file.Rewrite(had, lines)
-		if errors.Is(err, chain.ErrStale) { // the next claim does it
-			err = nil
+		if len(line) == 0 || in[string(line)] {
+			continue
 		}
-		if err != nil {
-			return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		e, err := chain.Parse(line)
+		if err == nil && !bytes.Equal(c.Line(e.Number), line) { // else it is known to be signed
+			if _, err = chain.Open(line, o.id, o.public()); err == nil {
+				others = append(others, line)
+			}
 		}
-		o.told = nil
+		if bad = bad || err != nil; err == nil {
+			in[string(line)] = true
+		}
+	}
+	missing := slices.DeleteFunc(slices.Clone(lines), func(line []byte) bool {
+		return in[string(line)]
+	})
+	if o.told = nil; len(others) == 0 {
+		o.told = &told{c.Last(), c.Line(c.Last().Number)}
+	}
+	if bad {
+		if err := o.file.Rewrite(had, slices.Concat(lines, others)); err != nil {
+			return unavailable(err)
+		}
 		return nil
 	}
-	for _, line := range lines[first:] {
-		e, err := chain.Parse(line)
-		if err == nil && (o.told == nil || e.Number > o.told.entry.Number) { // else it was heard
-			err = o.append(&told{e, line})
-		}
-		if err != nil {
-			return err
+	for _, line := range missing {
+		if err := o.file.Append(line); err != nil {
+			return unavailable(err)
 		}
 	}
 	return nil

@@ -218,7 +218,7 @@ func TestOwnFileDamaged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := o.e.JS.ObjectStore(ctx, "hushsum-objects-"+id[:16])
+	store, err := o.e.JS.ObjectStore(ctx, "hushsum-objects-archive")
 	if err != nil {
 		t.Fatal(err)
 	}

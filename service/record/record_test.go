@@ -391,7 +391,7 @@ func TestSpentObjects(t *testing.T) {
 		for _, o := range objects {
 			if strings.HasPrefix(o.Name, "state") {
 				states++
-			} else if !strings.HasPrefix(o.Name, "initial-") {
+			} else if !strings.HasSuffix(name, "archive") {
 				models++
 			}
 		}
@@ -464,7 +464,7 @@ func TestErasedNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := e.JS.ObjectStore(ctx, "hushsum-objects-"+id[:16])
+	store, err := e.JS.ObjectStore(ctx, "hushsum-objects-archive")
 	for _, ref := range d.Names {
 		if err == nil {
 			err = store.Delete(ctx, ref.Name)

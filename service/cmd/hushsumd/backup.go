@@ -75,6 +75,20 @@ parties know and the backup does not are charged to the budget and count as lost
 	if err != nil {
 		return err
 	}
+	var restored struct {
+		IDs []string `json:"ids"`
+	}
+	if err := o.upload(ctx, "/v1/restore", name, &restored); err != nil {
+		return err
+	}
+	for _, id := range restored.IDs {
+		fmt.Fprintln(std.out, id)
+	}
+	return nil
+}
+
+// upload sends a backup to a server, once it is verified.
+func (o *operator) upload(ctx context.Context, path, name string, into any) error {
 	file, err := os.Open(name)
 	if err != nil {
 		return err
@@ -94,23 +108,14 @@ parties know and the backup does not are charged to the budget and count as lost
 		}
 		body = bytes.NewReader(signed)
 	}
-	answer, err := o.send(ctx, http.MethodPost, "/v1/restore", body, signed, "")
+	answer, err := o.send(ctx, http.MethodPost, path, body, signed, "")
 	if err != nil {
 		return err
 	}
 	defer answer.Body.Close()
-	var restored struct {
-		IDs []string `json:"ids"`
-	}
 	text, err := io.ReadAll(io.LimitReader(answer.Body, mostAnswer))
 	if err == nil {
-		err = strict.JSON(text, &restored)
+		err = strict.JSON(text, into)
 	}
-	if err != nil {
-		return err
-	}
-	for _, id := range restored.IDs {
-		fmt.Fprintln(std.out, id)
-	}
-	return nil
+	return err
 }

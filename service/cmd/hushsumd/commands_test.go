@@ -13,9 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rogpeppe/go-internal/testscript"
+
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/service/runner"
-	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // TestMain lets dev start this program as its parties and as its committee, and scripts run it as a

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -23,14 +24,15 @@ import (
 
 func federationCommand(ctx context.Context, args []string, std streams) error {
 	f := flags("federation", "federation ORDER [FILE|NAME] [FOLDER|PARTY]", `
-The orders are check, create, list, show, audit, pause, resume, end, exclude, readmit, after and
-forget.
+The orders are check, create, list, show, audit, head, pause, resume, end, exclude, readmit, after
+and forget.
 
 "check FILE" reads a job's file and the roster next to it, and explains what it means for a party
 and what the server needs. The others ask a server, at its page's address: "create FILE" declares a
 federation from a job, whose [world] is not sent, and prints its identifier last, "list" lists them,
-"show NAME" shows one, "audit NAME" writes its whole audit log, a line for each event, and "pause",
-"resume" and "end" do as they say; an ended federation cannot be resumed. "exclude NAME PARTY"
+"show NAME" shows one, "audit NAME" writes its whole audit log, a line for each event, "head NAME"
+prints the signed head of its decisions, a few lines to note somewhere, and "pause", "resume" and
+"end" do as they say; an ended federation cannot be resumed. "exclude NAME PARTY"
 leaves a party out of all later sums, until "readmit NAME PARTY", which also works for a party that
 has spoilt a round; the audit log has both. "after NAME FOLDER" writes the files of a federation
 that continues one that has ended: its job, roster and last model, and what its parties have spent,
@@ -104,6 +106,8 @@ HUSHSUM_TOKEN, or --identity FILE of a key in the server's --operators, which si
 		return show(s, *asJSON, std)
 	case "audit":
 		return o.audit(ctx, argument, as, std)
+	case "head":
+		return o.head(ctx, argument, std)
 	case page.Forget:
 		return o.forget(ctx, argument, *names, std)
 	case "after":
@@ -164,7 +168,7 @@ func lacking(s *runner.Status, party string) string {
 }
 
 var orders = []string{"check", "create", "list", "show", "pause", "resume", "end", "exclude",
-	"readmit", "after", "audit", page.Forget}
+	"readmit", "after", "audit", "head", page.Forget}
 
 // ofParty reports whether an order concerns one party.
 func ofParty(what string) bool { return what == "exclude" || what == "readmit" }
@@ -314,6 +318,21 @@ func (o *operator) find(ctx context.Context, name string) (*runner.Status, error
 		return found[0], nil
 	}
 	return nil, fmt.Errorf("%d federations are called %q; use the identifier", len(found), name)
+}
+
+// head prints the signed head of a federation's decisions.
+func (o *operator) head(ctx context.Context, name string, std streams) error {
+	s, err := o.find(ctx, name)
+	if err != nil {
+		return err
+	}
+	answer, err := o.send(ctx, http.MethodGet, "/v1/federations/"+s.ID+"/head", nil, nil, "")
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	_, err = io.Copy(std.out, io.LimitReader(answer.Body, mostAnswer))
+	return err
 }
 
 // forget erases what a federation that has ended no longer needs, and its names if that is wanted.

@@ -9,6 +9,7 @@
 //	hushsumd federation          check, create, list, show, audit, pause, resume, end
 //	hushsumd query               answers of a study, and more questions
 //	hushsumd backup, restore     all federations to a file, and back
+//	hushsumd record              check that it is whole, heal it, choose between two histories
 //	hushsumd key                 the keys that seal the record
 //	hushsumd node                the nodes of a server
 //	hushsumd completion, man     what completes this command in a shell; a manual page
@@ -68,6 +69,7 @@ func commands() []command {
 		{"query", "print the answers of a federation, or ask its roster more", queryCommand},
 		{"backup", "write all federations of a running server to one sealed file", backup},
 		{"restore", "restore a backup to a server without federations", restore},
+		{"record", "check that the record is whole, or mend it", recordCommand},
 		{"key", "list the keys that seal the record, and reseal it under the newest", keyCommand},
 		{"node", "list the nodes of a server, add one, or remove one", nodeCommand},
 		{"completion", "print a completion script for bash, zsh or fish", completion},

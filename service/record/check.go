@@ -1,0 +1,393 @@
+package record
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hushsum/hushsum/internal/chain"
+)
+
+// This file reads all of a record to find what is damaged, takes back from a backup what is, and
+// has an operator say which of two histories stands.
+
+// Checked says what reading all of a federation has found.
+type Checked struct {
+	ID      string `json:"id"`
+	Entries int    `json:"entries"` // that there are, in any copy
+	// Head is the signed note of the newest head, empty if there is none.
+	Head string `json:"head,omitempty"`
+	// Problems say what is damaged, and Forks list the histories if there is more than one.
+	Problems []string  `json:"problems,omitempty"`
+	Forks    []History `json:"forks,omitempty"`
+}
+
+// History is one of several that copies of a federation's decisions have.
+type History struct {
+	Last    string    `json:"last"` // hash of its last line, by which it is chosen
+	Entries int       `json:"entries"`
+	From    uint64    `json:"from"` // the first number that it does not share with all others
+	Round   uint64    `json:"round"`
+	Node    string    `json:"node"` // that wrote its last entry
+	Time    time.Time `json:"time"`
+}
+
+// Check reads everything of a federation that there is: its definition, all entries in JetStream
+// and in this node's file, and each object that the definition and the newest state name. Damage is
+// not an error. It fails with [ErrUnavailable].
+func (r *Records) Check(ctx context.Context, id string, named Named) (out Checked, err error) {
+	out.ID = id
+	found := func(err error) error {
+		if errors.Is(err, ErrUnavailable) || ctx.Err() != nil {
+			return err
+		}
+		if err != nil {
+			out.Problems = append(out.Problems, err.Error())
+		}
+		return nil
+	}
+	d, err := r.definition(ctx, id)
+	if err != nil {
+		return out, found(err)
+	}
+	o, err := r.own(ctx, id)
+	if err != nil {
+		return out, found(err)
+	}
+	copies, last, err := r.copies(ctx, o)
+	if err != nil {
+		return out, err
+	}
+	c, err := o.join(copies...)
+	if errors.Is(err, ErrDamaged) {
+		out.Forks = histories(o, copies)
+	}
+	if err != nil {
+		return out, found(err)
+	}
+	out.Entries = len(c.Lines(0))
+	if h, err := c.Head(); err != nil {
+		out.Problems = append(out.Problems, err.Error())
+	} else if note, err := chain.SignHead(h, o.key); err == nil {
+		out.Head = string(note)
+	}
+	for k, what := range []string{1: "this node's file", 2: "JetStream"} {
+		if k == 0 || k == 1 && o.file == nil {
+			continue
+		}
+		if c.Bad[k] > 0 {
+			out.Problems = append(out.Problems, fmt.Sprintf("%s has %d damaged lines", what, c.Bad[k]))
+		}
+		lacks := 0
+		for _, line := range c.Lines(0) {
+			if !bytes.Contains(copies[k], line) {
+				lacks++
+			}
+		}
+		if lacks > 0 && (k == 2 || d.Forgotten == nil) {
+			out.Problems = append(out.Problems, fmt.Sprintf("%s lacks %d of %d decisions", what, lacks,
+				out.Entries))
+		}
+	}
+	if last.sequence == 0 {
+		out.Problems = append(out.Problems, "JetStream has no decision")
+	}
+	return out, r.checkObjects(ctx, d, c.Last(), named, found)
+}
+
+// checkObjects reads the objects that a definition and the last entry name.
+func (r *Records) checkObjects(ctx context.Context, d *Definition, last *chain.Entry, named Named,
+	found func(error) error,
+) error {
+	refs := slices.Concat(d.Keys, d.Names, []*Ref{d.RosterAt, d.Model, d.Before})
+	if d.Forgotten != nil {
+		refs = slices.Concat(d.Keys, d.Names, []*Ref{d.RosterAt, d.Forgotten.Ledger})
+	} else if last.State != nil {
+		state := refOf(last.State)
+		b, err := r.Get(ctx, d.ID, state)
+		if err == nil {
+			var more []*Ref
+			more, err = named(b)
+			refs = append(refs, more...)
+		}
+		// A newer state may have taken its place since.
+		if now, failed := r.newest(ctx, d.ID); failed == nil && err != nil &&
+			now.entry.Number != last.Number {
+			return nil
+		}
+		if err := found(err); err != nil {
+			return err
+		}
+	}
+	for _, ref := range refs {
+		if ref == nil {
+			continue
+		}
+		o := r.archive
+		if d.Forgotten == nil {
+			own, err := r.objects(ctx, d.ID)
+			if err != nil {
+				return err
+			}
+			o = r.in(own, ref)
+		}
+		_, err := r.get(ctx, o, d.ID, ref)
+		if errors.Is(err, ErrMissing) && last.State != nil {
+			if now, failed := r.newest(ctx, d.ID); failed == nil && now.entry.Number != last.Number {
+				continue
+			}
+		}
+		if err := found(err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copies returns all lines of a federation that the definition, this node's file, JetStream and the
+// other nodes have, in this order, and JetStream's last entry.
+func (r *Records) copies(ctx context.Context, o *own) (all [][]byte, last streamed, err error) {
+	had := new(chain.Reading)
+	if o.file != nil {
+		if had, err = o.file.Read(); err != nil {
+			return nil, last, unavailable(err)
+		}
+	}
+	if last, err = r.lastDecided(ctx, o.id); err != nil {
+		return nil, last, err
+	}
+	lines, err := r.decidedFrom(ctx, o.id, 0, last)
+	if err != nil {
+		return nil, last, err
+	}
+	all = [][]byte{o.birth, had.Bytes, lines}
+	if r.folder != "" && !r.alone {
+		all = append(all, r.ask(ctx, o.id, 0)...)
+	}
+	return all, last, nil
+}
+
+// histories describes the histories that copies have.
+func histories(o *own, copies [][]byte) (out []History) {
+	all := chain.Histories(o.id, o.public(), copies...)
+	shared := len(all[0])
+	for _, lines := range all[1:] {
+		k := 0
+		for k < min(shared, len(lines)) && bytes.Equal(all[0][k], lines[k]) {
+			k++
+		}
+		shared = k
+	}
+	for _, lines := range all {
+		last, err := chain.Parse(lines[len(lines)-1])
+		if err != nil {
+			continue
+		}
+		h := History{Last: chain.HashOf(lines[len(lines)-1]).String(), Entries: len(lines),
+			Round: last.Round, Node: last.Node, Time: last.Time}
+		if first, err := chain.Parse(lines[min(shared, len(lines)-1)]); err == nil {
+			h.From = first.Number
+		}
+		out = append(out, h)
+	}
+	return out
+}
+
+// ErrHistory: no copy has a history that ends with the line that was named.
+var ErrHistory = errors.New("record: no history ends like that; see hushsumd record check")
+
+// Choose has one of several histories of a federation stand, by the hash of its last line. A new
+// segment begins, which names what the others have; its rounds count as begun. The lines of the
+// others stay in the nodes' files, as evidence.
+func (r *Records) Choose(ctx context.Context, id, last, by string) error {
+	o, err := r.own(ctx, id)
+	if err != nil {
+		return err
+	}
+	copies, at, err := r.copies(ctx, o)
+	if err != nil {
+		return err
+	}
+	all := chain.Histories(o.id, o.public(), copies...)
+	chosen := slices.IndexFunc(all, func(lines [][]byte) bool {
+		return chain.HashOf(lines[len(lines)-1]).String() == last
+	})
+	if len(all) < 2 || chosen < 0 {
+		return ErrHistory
+	}
+	shared := histories(o, copies)[0].From
+	var kept [][]byte
+	highest, round := uint64(0), uint64(0)
+	var newest *chain.Entry
+	for k, lines := range all {
+		for _, line := range lines {
+			e, err := chain.Parse(line)
+			if err != nil {
+				return err
+			}
+			highest, round = max(highest, e.Number), max(round, e.Round)
+			if k == chosen {
+				if newest = e; e.Number < shared {
+					kept = append(kept, line)
+				}
+			}
+		}
+	}
+	c, err := o.join(bytes.Join(kept, []byte("\n")))
+	if err != nil {
+		return err
+	}
+	names, err := r.names(ctx, id)
+	if err != nil {
+		return err
+	}
+	h := &Hold{records: r, id: id, own: o, names: names, chain: c, sequence: at.sequence}
+	e := c.Next(chain.Setback, highest+1, true)
+	e.State, e.Model, e.Unknown = newest.State, newest.Model, newest.Unknown
+	e.Ledger, e.Spent, e.Session, e.Round = newest.Ledger, newest.Spent, newest.Session, round
+	return h.write(ctx, e, []Line{{Event: eventChosen, Round: int(round), Note: fmt.Sprintf(
+		"of %d histories that of node %s, %d entries; by %s", len(all), newest.Node, newest.Number+1,
+		by)}})
+}
+
+// HealFrom takes from a backup what the record has lost of its federations, and nothing else:
+// definitions, entries, and objects that these name. It returns how many of each it took. The file
+// is verified whole first. It fails with the errors of [Records.Restore], but for [ErrNotEmpty].
+func (r *Records) HealFrom(ctx context.Context, file io.ReadSeeker, named Named) (
+	took map[string]int, err error,
+) {
+	if _, err := readBackup(file, r.keys, (*frame).check); err != nil {
+		return nil, err
+	}
+	h := &healing{records: r, named: named, took: make(map[string]int),
+		wanted: make(map[string]map[string]bool)}
+	// Definitions and entries say what objects are wanted, and states what others are.
+	for _, pass := range []func(context.Context, *frame) error{h.entries, h.objects, h.objects} {
+		if _, err := file.Seek(0, io.SeekStart); err != nil {
+			return nil, err
+		}
+		_, err := readBackup(file, r.keys, func(f *frame) error {
+			if f.kind == frameDefinition {
+				if err := h.end(ctx); err != nil {
+					return err
+				}
+				h.of = f.definition
+			}
+			return pass(ctx, f)
+		})
+		if err == nil {
+			err = h.end(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return h.took, nil
+}
+
+// healing is a record that takes what it lacks from a backup.
+type healing struct {
+	records *Records
+	named   Named
+	took    map[string]int
+	of      *Definition                // whose frames come
+	lines   []byte                     // of it
+	wanted  map[string]map[string]bool // names of objects, by federation
+}
+
+// entries takes definitions and entries.
+func (h *healing) entries(ctx context.Context, f *frame) error {
+	r := h.records
+	switch f.kind {
+	case frameDefinition:
+		d := f.definition
+		h.wanted[d.ID] = make(map[string]bool)
+		h.want(slices.Concat(d.Keys, d.Names, []*Ref{d.RosterAt, d.Model, d.Before}))
+		_, err := r.definition(ctx, d.ID)
+		if errors.Is(err, ErrNone) {
+			h.wanted[d.ID] = nil // it is no federation of this record
+			return nil
+		}
+		if errors.Is(err, ErrDamaged) {
+			b, err := json.Marshal(d)
+			if err != nil {
+				return err
+			}
+			h.took["definitions"]++
+			return r.define(ctx, d, b)
+		}
+		return err
+	case frameEntry:
+		h.lines = append(append(h.lines, f.body...), '\n')
+	}
+	return nil
+}
+
+// end takes the entries of the federation whose frames came.
+func (h *healing) end(ctx context.Context) error {
+	lines := h.lines
+	h.lines = nil
+	if h.of == nil || len(lines) == 0 || h.wanted[h.of.ID] == nil {
+		return nil
+	}
+	id := h.of.ID
+	for line := range bytes.SplitSeq(lines, []byte("\n")) {
+		if e, err := chain.Parse(line); err == nil && e.State != nil {
+			h.want([]*Ref{refOf(e.State)})
+		}
+	}
+	added, err := h.records.Heal(ctx, id, lines)
+	if errors.Is(err, ErrDamaged) { // its key comes with the objects
+		return nil
+	}
+	h.took["entries"] += added
+	return err
+}
+
+func (h *healing) want(refs []*Ref) {
+	for _, ref := range refs {
+		if ref != nil {
+			h.wanted[h.of.ID][ref.Name] = true
+		}
+	}
+}
+
+// objects takes objects that are wanted and missing.
+func (h *healing) objects(ctx context.Context, f *frame) error {
+	if f.kind == frameEntry {
+		h.lines = append(append(h.lines, f.body...), '\n')
+	}
+	base, _, _ := strings.Cut(f.name, ".")
+	if f.kind != frameObject || h.of == nil || !h.wanted[h.of.ID][base] {
+		return nil
+	}
+	r, id := h.records, h.of.ID
+	own, err := r.objects(ctx, id)
+	if err != nil {
+		return err
+	}
+	o := r.in(own, &Ref{Name: base})
+	if _, err := r.getPart(ctx, o, f.name, mostFrame); !errors.Is(err, ErrMissing) {
+		return err
+	}
+	under := ""
+	ref := &Ref{Name: base}
+	if f.name == base { // of one part, or the first
+		if plain, by, err := r.keys.open(f.body, associated(id, ref, 0)); err == nil {
+			under = KeyName(by)
+			if strings.HasPrefix(base, kindState) {
+				if refs, err := h.named(plain); err == nil {
+					h.want(refs)
+				}
+			}
+		}
+	}
+	h.took["objects"]++
+	return r.store(ctx, o, f.name, under, f.body)
+}
