@@ -13,7 +13,7 @@ import (
 // they stay, by "folder.Name" or "folder.Type.Method".
 var kept = []struct{ why, names string }{
 	{"what parties and members keep of a chain, and give back",
-		"service/record.Records.Later"},
+		"service/record.Records.Later service/record.Records.SignHead"},
 	{"a job of one's own has no file to keep its state in", ".MemoryStore"},
 	{"a word of a file, of which others are used",
 		"simulation/scenario.AtBegin simulation/scenario.AtReveal " +

@@ -150,8 +150,8 @@ func (l *publicLog) add(ctx context.Context, leaf *tilelog.Leaf) error {
 	return l.read(ctx)
 }
 
-// addDue adds the leaves that are due. It fails with [record.ErrLost] if another node adds some: the
-// rest is added the next time.
+// addDue adds the leaves that are due. It fails with [record.ErrLost] if another node adds some:
+// the rest is added the next time.
 func (n *Node) addDue(ctx context.Context, l *publicLog) error {
 	today := tilelog.Day(time.Now())
 	for _, c := range n.statements() {

@@ -48,8 +48,8 @@ func TestPublicLog(t *testing.T) {
 	if birth == nil || head == nil || birth.Key != head.Key || birth.Job.String() != s.fed.JobDigest {
 		t.Fatalf("%+v, %+v", birth, head)
 	}
-	for path, status := range map[string]int{"checkpoint": 200, "key": 200, "tile/0/000": 404,
-		"tile/entries/": 404, "../seal.key": 404, "": 404, fmt.Sprint("tile/entries/000.p/", l.Size()): 200} {
+	for path, status := range map[string]int{"checkpoint": 200, "key": 200, "tile/0/000": 404, "": 404,
+		"tile/entries/": 404, "../seal.key": 404, fmt.Sprint("tile/0/000.p/", l.Size()): 200} {
 		answer, err := http.Get(s.node.Address + "/log/" + path)
 		if err != nil {
 			t.Fatal(err)

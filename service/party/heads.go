@@ -13,6 +13,7 @@ import (
 
 	"github.com/hushsum/hushsum/internal/chain"
 	"github.com/hushsum/hushsum/internal/durable"
+	"github.com/hushsum/hushsum/internal/receipt"
 	"github.com/hushsum/hushsum/internal/strict"
 	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/store"
@@ -291,6 +292,36 @@ func (h *heads) keep(name string, b []byte) (string, error) {
 	}
 	name = filepath.Join(folder, name)
 	return name, durable.Write(name, bytes.NewReader(b))
+}
+
+// key returns the key that signs the federation's decisions, nil if it is not known.
+func (h *heads) key() ed25519.PublicKey {
+	if h == nil {
+		return nil
+	}
+	return h.has.Key
+}
+
+// contradicts returns evidence if the lines that the party has do not begin as a head says; nil if
+// they do, or if that cannot be told.
+func (h *heads) contradicts(note []byte) *receipt.Evidence {
+	if h == nil {
+		return nil
+	}
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if h.chain == nil {
+		return nil
+	}
+	tree, _, err := h.chain.Tree()
+	if err != nil {
+		return nil
+	}
+	e, err := receipt.Prefix(h.id, h.has.Key, note, h.has.Note, tree)
+	if err != nil {
+		return nil
+	}
+	return e
 }
 
 // chainPath is where lines of the chain are.

@@ -209,9 +209,6 @@ func (r *running) run(
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r.carrier.life = ctx
-	if kind == kindParty {
-		r.carrier.papers = r.papers(r.Log)
-	}
 	vault, err := r.load(kind, settings)
 	if err != nil {
 		return nil, fmt.Errorf("%s (%.16s…), whose state is in %s: %w", r.Federation.Job.Name,
@@ -225,6 +222,9 @@ func (r *running) run(
 		return nil, err
 	}
 	r.Server.wait.Store(int64(exchange.Wait(r.Federation.Settled.Roster().Len())))
+	if kind == kindParty {
+		r.carrier.papers = r.papers(r.Log, r.carrier.heads)
+	}
 	player := r.player(settings.Layout)
 	if err = player.Run(ctx); err != nil {
 		cancel()

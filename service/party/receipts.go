@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -29,7 +27,6 @@ import (
 
 const (
 	folderReceipts = "receipts"
-	fileKey        = "federation.key" // of a folder of receipts: the key that signed the first
 	suffixReceipt  = ".receipt"
 	suffixRefused  = ".refused"
 	suffixEvidence = ".evidence"
@@ -50,6 +47,7 @@ type papers struct {
 	federation *federation.Federation
 	fetch      func(ctx context.Context, round int) ([]byte, error)
 	folder     string
+	heads      *heads // nil: the key that signs decisions is not known
 	party      uint64
 	log        *slog.Logger
 
@@ -63,7 +61,7 @@ type papers struct {
 }
 
 // papers returns what gets the party's receipts; nil for a member.
-func (p *Party) papers(log *slog.Logger) *papers {
+func (p *Party) papers(log *slog.Logger, h *heads) *papers {
 	key, _ := p.Identity.Public().(ed25519.PublicKey)
 	party, found := p.Federation.Settled.Roster().Index(key)
 	if !found {
@@ -79,6 +77,7 @@ func (p *Party) papers(log *slog.Logger) *papers {
 			return p.Server.Receipt(ctx, p.Federation.ID, round)
 		},
 		folder: folder,
+		heads:  h,
 		party:  uint64(party),
 		log:    log,
 		due:    make(map[uint64]bool),
@@ -223,11 +222,7 @@ func (p *papers) check(o paper, b []byte) (*receipt.Receipt, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errPaper, err)
 	}
-	key, err := p.key(r)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := r.Verify(key); err != nil {
+	if _, err := r.Verify(p.heads.key()); err != nil {
 		return nil, fmt.Errorf("%w: %w", errPaper, err)
 	}
 	var none chain.Hash
@@ -240,26 +235,12 @@ func (p *papers) check(o paper, b []byte) (*receipt.Receipt, error) {
 	return r, nil
 }
 
-// key returns the key that the folder has, which is that of the first receipt.
-func (p *papers) key(r *receipt.Receipt) (ed25519.PublicKey, error) {
-	name := filepath.Join(p.folder, fileKey)
-	text, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return r.Key[:], os.WriteFile(name, []byte(r.Key.String()+"\n"), 0o600)
-	}
-	if err != nil {
-		return nil, err
-	}
-	key, err := hex.DecodeString(strings.TrimSpace(string(text)))
-	if err != nil || len(key) != ed25519.PublicKeySize {
-		return nil, fmt.Errorf("party: %s has no key; restore it, or remove it to take the key of the "+
-			"next receipt", name)
-	}
-	return key, nil
-}
-
-// compare compares a receipt with the one before, and keeps evidence if they contradict each other.
+// compare compares a receipt with the decisions that the party has accepted, and with the receipt
+// before, and keeps evidence if they contradict each other.
 func (p *papers) compare(r *receipt.Receipt) error {
+	if e := p.heads.contradicts(r.Head); e != nil {
+		return p.convict(r, e)
+	}
 	for round := r.Round - 1; round > 0 && round+mostBefore > r.Round; round-- {
 		b, err := os.ReadFile(p.file(round, suffixReceipt))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -279,14 +260,20 @@ func (p *papers) compare(r *receipt.Receipt) error {
 		if err != nil {
 			return err
 		}
-		if b, err = e.MarshalText(); err != nil {
-			return err
-		}
-		p.log.Error("the federation's key has signed two histories: show the evidence to the others",
-			"round", r.Round, "file", p.file(r.Round, suffixEvidence))
-		return p.write(r.Round, suffixEvidence, b)
+		return p.convict(r, e)
 	}
 	return nil
+}
+
+// convict keeps evidence.
+func (p *papers) convict(r *receipt.Receipt, e *receipt.Evidence) error {
+	b, err := e.MarshalText()
+	if err != nil {
+		return err
+	}
+	p.log.Error("the federation's key has signed two histories: show the evidence to the others",
+		"round", r.Round, "file", p.file(r.Round, suffixEvidence))
+	return p.write(r.Round, suffixEvidence, b)
 }
 
 // mostBefore is how many rounds back a party looks for a receipt to compare with.

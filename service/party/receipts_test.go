@@ -24,7 +24,7 @@ func papersOf(t *testing.T) (p *papers,
 	t.Helper()
 	f := few(t)
 	p = (&Party{Federation: f, Identity: seedOf(0), Folder: t.TempDir()}).papers(
-		slog.New(slog.DiscardHandler))
+		slog.New(slog.DiscardHandler), nil)
 	secret := bytes.Repeat([]byte{1}, 32)
 	return p, func(round uint64, key ed25519.PrivateKey, node string, submission chain.Hash) []byte {
 		public := key.Public().(ed25519.PublicKey)
@@ -76,11 +76,12 @@ func papersOf(t *testing.T) (p *papers,
 	}
 }
 
-// A party keeps the receipts that are its own, under the key of the first, refuses the rest by name
+// A party keeps the receipts that are its own, under the federation's key, refuses the rest by name
 // and keeps them too, and has evidence once two contradict each other.
 func TestPapers(t *testing.T) {
 	p, made := papersOf(t)
 	key, other := ed25519.NewKeyFromSeed(make([]byte, 32)), seedOf(5)
+	p.heads = &heads{has: accepted{Key: key.Public().(ed25519.PublicKey)}}
 	digest := chain.HashOf([]byte("submission"))
 	give := func(round uint64, b []byte, err error) {
 		p.fetch = func(context.Context, int) ([]byte, error) { return b, err }
@@ -145,7 +146,7 @@ func TestPapersInTime(t *testing.T) {
 	if len(asked) != 1 || <-asked != 3 {
 		t.Errorf("%d questions more", len(asked))
 	}
-	if (&Party{Federation: few(t), Identity: seedOf(200)}).papers(nil) != nil {
+	if (&Party{Federation: few(t), Identity: seedOf(200)}).papers(nil, nil) != nil {
 		t.Error("somebody who is in no roster gets receipts")
 	}
 	var none *papers // of a member

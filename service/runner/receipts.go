@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"crypto/ed25519"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -218,7 +219,7 @@ func (r *Runner) Receipt(ctx context.Context, party, round int) ([]byte, error) 
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if p.proved == nil {
-		if p.proved, p.tree, err = r.prove(ctx, p); err != nil {
+		if p.proved, p.tree, err = r.prove(p); err != nil {
 			return nil, err
 		}
 	}
@@ -231,44 +232,32 @@ func (r *Runner) Receipt(ctx context.Context, party, round int) ([]byte, error) 
 	return out.MarshalText()
 }
 
-// prove finds the entry of a round's sum, and proves that it is in the chain.
-func (r *Runner) prove(ctx context.Context, p *papers) (*receipt.Receipt, *chain.Tree, error) {
+// prove finds the entry of a round's sum, and proves that it is in the chain of decisions.
+func (r *Runner) prove(p *papers) (*receipt.Receipt, *chain.Tree, error) {
 	leaves, commitment, err := r.leavesOf(p)
 	if err != nil {
 		return nil, nil, err
 	}
-	all, err := r.Records.Chain(ctx, r.Federation.ID)
+	h := &r.heads
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if h.head == nil || len(r.Federation.Key) != ed25519.PublicKeySize {
+		return nil, nil, ErrNoReceipt
+	}
+	segment, first, err := h.chain.Tree()
 	if err != nil {
 		return nil, nil, err
 	}
-	segment, first, err := all.Tree()
-	if err != nil {
-		return nil, nil, err
-	}
-	out := new(receipt.Receipt)
-	for n := all.Last().Number; n > first && out.Entry == nil; n-- {
-		e := all.Entry(n)
+	out := &receipt.Receipt{Key: chain.Hash(r.Federation.Key), Head: h.note}
+	for n := h.chain.Last().Number; n > first && out.Entry == nil; n-- {
+		e := h.chain.Entry(n)
 		if e.Kind == chain.Sum && e.Survivors != nil && *e.Survivors == *commitment {
-			out.Index, out.Entry = n-first, all.Lines(n)[0]
+			out.Index, out.Entry = n-first, h.chain.Line(n)
 		}
 	}
 	if out.Entry == nil { // not recorded yet, or of an earlier segment
 		return nil, nil, ErrNoReceipt
 	}
-	head, err := all.Head()
-	if err != nil {
-		return nil, nil, err
-	}
-	if out.Proof, err = segment.Inclusion(out.Index, head.Size); err != nil {
-		return nil, nil, err
-	}
-	if out.Head, err = r.Records.SignHead(ctx, r.Federation.ID, head); err != nil {
-		return nil, nil, err
-	}
-	birth := all.Entry(0)
-	if birth == nil {
-		return nil, nil, fmt.Errorf("%w: entry 0 is lost", ErrNoReceipt)
-	}
-	out.Key = *birth.Key
-	return out, leaves, nil
+	out.Proof, err = segment.Inclusion(out.Index, h.head.Size)
+	return out, leaves, err
 }

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"crypto/ed25519"
 	"errors"
 	"slices"
 	"strings"
@@ -24,11 +23,7 @@ func (l *led) receiptOf(r *Runner, party, round int) (*receipt.Receipt, *receipt
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	key, err := l.records.Public(context.Background(), l.fed.ID)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	shown, err := out.Verify(ed25519.PublicKey(key))
+	shown, err := out.Verify(l.fed.Key)
 	if err != nil {
 		l.t.Fatal(err)
 	}

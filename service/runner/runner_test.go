@@ -74,6 +74,9 @@ shape = [4]
 	if err := l.records.Create(context.Background(), d, nil, nil); err != nil {
 		t.Fatal(err)
 	}
+	if l.fed.Key, err = l.records.Public(context.Background(), l.fed.ID); err != nil {
+		t.Fatal(err)
+	}
 	l.Runner = l.start("n")
 	return l
 }

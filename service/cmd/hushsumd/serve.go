@@ -66,8 +66,8 @@ over HTTP.`, std)
 	f.Float64Var(&c.PerSecond, "rate", 50, "requests a second from a party, or from an address")
 	f.StringVar(&c.PublicLog, "public-log", "", "publish the log of this `name`, such as "+
 		"sums.example.org/log, under /log/ at the door; the same on all nodes")
-	f.BoolVar(&c.LogRounds, "public-log-rounds", false, "have it say how far each federation has come "+
-		"at once, and not once a day")
+	f.BoolVar(&c.LogRounds, "public-log-rounds", false, "have it say how far each federation has "+
+		"come at once, and not once a day")
 	f.Var(&declared, "federation", "`file` of a federation to create if it does not exist; repeatable")
 	f.StringVar(&log, "log", "info", "lowest `level` that is logged")
 	if err := parse(f, args, 0); err != nil {

@@ -56,6 +56,13 @@ func (c *checker) chain(name string, b []byte, receipts []string) int {
 		return c.report(out, nil)
 	}
 	out.Verifies = true
+	if c.log != nil {
+		out.Log = c.inLog(chain.Hash(key))
+		if out.Error = out.Log.of(all, tree); out.Error != "" {
+			out.Verifies = false
+			return c.report(out, nil)
+		}
+	}
 	for _, file := range receipts {
 		shownAs, b, err := read(file)
 		if err != nil {
@@ -214,6 +221,7 @@ func (c *checker) tellChain(s *show.Screen, out *checked, key ed25519.PublicKey)
 	if h.Size > 0 {
 		s.Printf("          %s\n", h.Root)
 	}
+	tellLog(s, out.Log)
 	for _, r := range out.Against {
 		s.Field("receipt", "%s: its entry and its head are of this chain", r.File)
 	}

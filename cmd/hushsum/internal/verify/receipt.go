@@ -14,6 +14,7 @@ import (
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
 	"github.com/hushsum/hushsum/internal/chain"
 	"github.com/hushsum/hushsum/internal/receipt"
+	"github.com/hushsum/hushsum/internal/tilelog"
 )
 
 const (
@@ -28,6 +29,10 @@ type checker struct {
 	asJSON  bool
 	keyText string
 	key     ed25519.PublicKey // nil: none was given
+
+	logFolder string // empty: none was given
+	log       *tilelog.Log
+	logKey    string
 }
 
 // settle fails if the command was called incorrectly.
@@ -42,6 +47,9 @@ func (c *checker) settle(form string, files []string) error {
 	case len(files) > most:
 		return &cli.Problem{Cause: fmt.Sprintf("unexpected argument %q", files[most]),
 			Advice: "It compares two receipts; 'verify chain FILE RECEIPT...' takes more."}
+	case form == "" && c.logFolder != "":
+		return &cli.Problem{Cause: "--log is for receipt and chain",
+			Advice: "Evidence convicts by itself."}
 	case c.keyText == "":
 		return nil
 	case form == "":
@@ -72,6 +80,7 @@ type checked struct {
 	Receipt  *paper      `json:"receipt,omitempty"`
 	Chain    *history    `json:"chain,omitempty"`
 	Against  []*compared `json:"against,omitempty"`
+	Log      *logged     `json:"log,omitempty"`
 	Evidence string      `json:"evidence,omitempty"`
 }
 
@@ -112,6 +121,14 @@ func (c *checker) receipts(name string, b []byte, others []string) int {
 	out.Receipt = &paper{r.Federation, r.Job, r.Party, r.Round, r.Rounds, r.Session,
 		r.Submission.String(), r.Count, r.Parties, r.Released.String(), r.Spent, shown.Entry.Number,
 		shown.Entry.Segment, shown.Head.Size, shown.Head.Root.String()}
+	if c.log != nil {
+		out.Log = c.inLog(r.Key)
+		if out.Error = out.Log.against(shown.Head.Segment, shown.Head.Size, shown.Head.Root,
+			r.Job); out.Error != "" {
+			out.Verifies = false
+			return c.report(out, nil)
+		}
+	}
 	for _, other := range others {
 		out.Verifies = false
 		shownAs, b, err := read(other)
@@ -194,6 +211,7 @@ func (c *checker) tellReceipt(s *show.Screen, r *receipt.Receipt, shown *receipt
 		shown.Entry.Time.Format("2006-01-02 15:04:05 MST"))
 	s.Field("head", "%s, root", show.Plural(int(shown.Head.Size), "entry"))
 	s.Printf("          %v\n", shown.Head.Root)
+	tellLog(s, out.Log)
 	for _, other := range out.Against {
 		s.Field("against", "%s: no contradiction, as far as two receipts show. Heads of two sizes "+
 			"are compared by 'hushsum verify chain FILE RECEIPT...'.", other.File)

@@ -36,6 +36,10 @@ verify receipt checks what a party got after a round that it was in, and prints
 what follows from it, and from whose word. With two receipts it also compares
 them: if they contradict each other it writes both sides to FILE.evidence.
 
+With --log it compares what the federation's key has signed with what the
+server's public log says of that key: the folder has the files under /log/ of the
+server's door, checkpoint, key and tile/entries.
+
 verify chain checks the entries of a federation's record, as 'hushsumd federation
 audit' writes them, and receipts against them.
 
@@ -61,6 +65,8 @@ Of receipts and chains there is:
   chain           from, to, segments, rounds with a sum, rounds lost, and head
   key             the federation's, 64 hexadecimal digits: compare it
   against         only of two files: what the second one is to the first
+  log             only with --log: its name, size and key, and whether it has the
+                  federation's birth and its newest head
   evidence        only if they contradict each other: the file that says so
 `
 
@@ -81,7 +87,7 @@ usage, 130 interrupted, 143 ended by SIGTERM.
 			"hushsum verify --json - < party-3.evidence",
 			"hushsum verify receipt 7.receipt --key KEY",
 			"hushsum verify receipt 7.receipt theirs.receipt",
-			"hushsum verify chain audit.txt 7.receipt",
+			"hushsum verify chain audit.txt 7.receipt --log log",
 		},
 	}
 }
@@ -120,6 +126,7 @@ func verify(_ context.Context, args []string, std cli.Streams) int {
 	flags := flag.NewFlagSet("verify", flag.ContinueOnError)
 	flags.BoolVar(&c.asJSON, "json", false, "print JSON instead of text")
 	flags.StringVar(&c.keyText, "key", "", "the federation's `KEY`, of receipt and chain")
+	flags.StringVar(&c.logFolder, "log", "", "`folder` with the files of a server's public log")
 	operands, code, ok := cli.ParseOperands(flags, manual(), mostFiles, args, std)
 	if !ok {
 		return code
@@ -137,6 +144,8 @@ func verify(_ context.Context, args []string, std cli.Streams) int {
 		return c.fails(err)
 	}
 	switch {
+	case c.openLog() != nil:
+		return cli.ExitFailure
 	case form == formReceipt:
 		return c.receipts(name, b, operands[1:])
 	case form == formChain:
