@@ -3,6 +3,7 @@ package harness
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -25,7 +26,7 @@ import (
 var (
 	seed   = flag.Uint64("harness.seed", 0, "of the first world; 0: 1, and with -long the clock")
 	only   = flag.String("harness.nemesis", "", "plays worlds of this nemesis alone")
-	worlds = flag.Int("harness.worlds", 0, "of histories; 0: 8, and 150 with -long")
+	worlds = flag.Int("harness.worlds", 0, "of histories; 0: 24, and 160 with -long")
 	lasts  = flag.Duration("harness.for", 0, "worlds begin for as long as this, in place of a number")
 )
 
@@ -43,6 +44,8 @@ type came struct {
 	Nemesis string
 	Legal   int // histories
 	Ops     int
+	Struck  int    // flips, cuts and old copies
+	Digest  []byte // of the histories
 	Named   int    // losses, and refusals
 	Ended   string // by damage of what the record starts on
 	Stuck   string // JetStream does not answer any more, and says so
@@ -105,11 +108,16 @@ func (b *batch) world(t *testing.T, seed uint64) *came {
 		w.nemesis = b.Nemesis
 	}
 	out := &came{Seed: seed, Nemesis: w.nemesis}
+	if w.external {
+		out.Nemesis += " on NATS"
+	}
 	if err := w.play(ctx); err != nil {
 		out.Wrong = append(out.Wrong, err.Error())
 	}
 	out.Ended, out.Stuck = w.ended, w.stuck
+	digest := sha256.New()
 	for k, p := range w.all {
+		fmt.Fprintf(digest, "%s\n%s\n", w.struck, p)
 		out.Ops += len(p.ops)
 		out.Named += p.named
 		text := p.verdict()
@@ -122,6 +130,7 @@ func (b *batch) world(t *testing.T, seed uint64) *came {
 		}
 		out.Wrong = append(out.Wrong, fmt.Sprintf("federation %d: %s\n%s", k, text, p))
 	}
+	out.Digest, out.Struck = digest.Sum(nil), len(w.struck)
 	if len(out.Wrong) > 0 {
 		out.Wrong = append(out.Wrong, fmt.Sprint("after ", w.struck))
 		if err := os.CopyFS(filepath.Join(b.Keep, fmt.Sprint(seed)), os.DirFS(folder)); err != nil {
@@ -131,12 +140,12 @@ func (b *batch) world(t *testing.T, seed uint64) *came {
 	return out
 }
 
-// How long a process may take for a world by the clock, in a bubble and without one, before it is
-// taken for one that counts.
-const (
-	patience     = 12 * time.Second
-	longPatience = 3 * time.Minute
-)
+// mostWork is how many seconds of a processor a process may take for a world in a bubble, before it
+// is taken for one that counts.
+const mostWork = 12
+
+// patience is how long it may take without a bubble.
+const patience = 5 * time.Minute
 
 // plays starts a process for a batch, hands on what comes of its worlds, and returns how many there
 // were, and what the process said last.
@@ -159,16 +168,26 @@ func (b batch) plays(t *testing.T, each func(*came)) (done uint64, said string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	most := patience
-	if b.Clock {
-		most = longPatience
-	}
-	counts := time.AfterFunc(most, cancel)
-	defer counts.Stop()
+	var began float64 // processor seconds, at the last that came
+	var mutex sync.Mutex
+	watch := time.NewTicker(time.Second)
+	defer watch.Stop()
+	go func() {
+		for limit := time.Now().Add(patience); ctx.Err() == nil; <-watch.C {
+			mutex.Lock()
+			counts := work(c.Process.Pid)-began > mostWork
+			mutex.Unlock()
+			if counts && !b.Clock || b.Clock && time.Now().After(limit) {
+				cancel()
+			}
+		}
+	}()
 	for lines := bufio.NewReader(out); ; {
 		line, err := lines.ReadString('\n')
 		if text, is := strings.CutPrefix(line, "came "); is {
-			counts.Reset(most)
+			mutex.Lock()
+			began = work(c.Process.Pid)
+			mutex.Unlock()
 			w := new(came)
 			if err := json.Unmarshal([]byte(text), w); err != nil {
 				t.Fatal(err)
@@ -188,10 +207,10 @@ func (b batch) plays(t *testing.T, each func(*came)) (done uint64, said string) 
 
 // tally counts what came of worlds.
 type tally struct {
-	mutex                                   sync.Mutex
-	worlds, legal, ops, named, again, stuck int
-	ended                                   map[string]int
-	by                                      map[string]int // histories by nemesis
+	mutex                                           sync.Mutex
+	worlds, legal, ops, struck, named, again, stuck int
+	ended                                           map[string]int
+	by                                              map[string]int // histories by nemesis
 }
 
 func (all *tally) add(t *testing.T, w *came) {
@@ -201,6 +220,7 @@ func (all *tally) add(t *testing.T, w *came) {
 	all.legal += w.Legal
 	all.ops += w.Ops
 	all.named += w.Named
+	all.struck += w.Struck
 	all.by[w.Nemesis] += w.Legal
 	if w.Stuck != "" {
 		all.stuck++
@@ -222,7 +242,7 @@ func TestHistories(t *testing.T) {
 		first = uint64(time.Now().UnixNano())
 	}
 	if most == 0 {
-		most = suite.Size(8, 8, 150, 1300)
+		most = suite.Size(8, 24, 160, 1300)
 	}
 	began := time.Now()
 	all := &tally{by: make(map[string]int), ended: make(map[string]int)}
@@ -256,8 +276,8 @@ func TestHistories(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("%d worlds, %d legal histories, %d operations in %v: %v", all.worlds, all.legal, all.ops,
-		time.Since(began).Round(100*time.Millisecond), all.by)
+	t.Logf("%d worlds, %d legal histories, %d operations, %d flips, cuts and old copies in %v: %v",
+		all.worlds, all.legal, all.ops, all.struck, time.Since(began).Round(100*time.Millisecond), all.by)
 	t.Logf("%d times a loss was named; %d worlds were played again by the clock; in %d JetStream did "+
 		"not answer any more; of %v the record did not start, by name", all.named, all.again,
 		all.stuck, all.ended)
@@ -280,5 +300,19 @@ func (all *tally) batch(t *testing.T, b batch) {
 			t.Errorf("-harness.seed %d -harness.worlds 1: its process ends: %.3000s", b.First, said)
 		}
 		b.First, b.Most = b.First+1, b.Most-1
+	}
+}
+
+// A seed repeats its histories and its damage exactly.
+func TestRepeats(t *testing.T) {
+	keep := t.ArtifactDir()
+	digests := map[string]bool{}
+	for range 2 {
+		var all []byte
+		batch{First: 1, Most: 4, Keep: keep}.plays(t, func(w *came) { all = append(all, w.Digest...) })
+		digests[string(all)] = true
+	}
+	if len(digests) > 1 || digests[""] {
+		t.Error("the same seeds have other histories the second time")
 	}
 }

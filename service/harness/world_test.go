@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/hushsum/hushsum/service/record"
@@ -17,12 +19,14 @@ import (
 type world struct {
 	random  *rand.Rand
 	nemesis string
-	folder  string
-	disk    *disk
-	all     []*played
-	struck  []string // what the nemesis did
-	ended   string   // why the record no longer starts, by name
-	stuck   string   // JetStream does not answer any more
+	// external says that two nodes have files of their own, and an operator's NATS.
+	external bool
+	folder   string
+	disk     *disk
+	all      []*played
+	struck   []string // what the nemesis did
+	ended    string   // why the record no longer starts, by name
+	stuck    string   // JetStream does not answer any more
 }
 
 // played is a federation.
@@ -45,7 +49,7 @@ const (
 	several = "damage to several"     // files of one federation, while stopped
 )
 
-var nemeses = []string{kills, stopped, stopped, running, noFile, noLog}
+var nemeses = []string{kills, stopped, stopped, running, running, several, noFile, noLog}
 
 const (
 	federations = 8 // of a world
@@ -55,7 +59,8 @@ const (
 func newWorld(seed uint64, folder string) *world {
 	random := rand.New(rand.NewPCG(seed, 53))
 	w := &world{random: random, nemesis: nemeses[random.IntN(len(nemeses))],
-		folder: filepath.Join(folder, "0")}
+		external: random.IntN(2) == 0,
+		folder:   filepath.Join(folder, "0")}
 	for k := range federations {
 		w.all = append(w.all, &played{history: newHistory(), w: w,
 			id: strings.Repeat(fmt.Sprintf("%02x", 16+k), 32)})
@@ -71,7 +76,7 @@ func (w *world) play(ctx context.Context) error {
 	older := ""
 	for k := range starts {
 		var err error
-		if w.disk, err = start(ctx, w.folder); err != nil {
+		if w.disk, err = start(ctx, w.folder, w.external); err != nil {
 			result, unnamed := resultOf(err)
 			switch {
 			case errors.Is(err, record.ErrUnavailable) && k > 0:
@@ -89,6 +94,9 @@ func (w *world) play(ctx context.Context) error {
 					return err
 				}
 			}
+			if err := w.disk.looks(ctx, p.id); err != nil {
+				return err
+			}
 			p.holds = make(map[string]*holding)
 		}
 		w.round(ctx)
@@ -97,6 +105,11 @@ func (w *world) play(ctx context.Context) error {
 				return err
 			}
 			w.round(ctx)
+		}
+		if k == starts-1 {
+			for _, p := range w.all {
+				p.audits(ctx)
+			}
 		}
 		if w.stuck != "" {
 			return nil
@@ -206,12 +219,15 @@ func (w *world) damageOne(may func(name string) bool) error {
 // putBack puts older files in the place of some.
 func (w *world) putBack(older string) error {
 	part := map[string]string{noFile: "decided", noLog: "jetstream"}[w.nemesis]
+	if w.external {
+		part = map[string]string{noFile: "a/decided", noLog: "nats/jetstream"}[w.nemesis]
+	}
 	w.struck = append(w.struck, "an older "+part)
-	at := filepath.Join(w.folder, part)
+	at := filepath.Join(w.folder, filepath.FromSlash(part))
 	if err := os.RemoveAll(at); err != nil {
 		return err
 	}
-	return os.CopyFS(at, os.DirFS(filepath.Join(older, part)))
+	return os.CopyFS(at, os.DirFS(filepath.Join(older, filepath.FromSlash(part))))
 }
 
 // clients of a history: nodes, and a reader.
@@ -219,7 +235,7 @@ var clients = map[string]int{"a": 0, "b": 1, "reader": 2}
 
 // step does one thing. deep says that others may do something in the middle of it.
 func (p *played) step(ctx context.Context, deep bool) {
-	node := []string{"a", "b"}[p.w.random.IntN(2)]
+	node := nodes[p.w.random.IntN(2)]
 	h := p.holds[node]
 	switch k := p.w.random.IntN(10); {
 	case k == 0:
@@ -250,10 +266,24 @@ func (p *played) said(err error) result {
 }
 
 func (p *played) reads(ctx context.Context, what op) {
-	p.do(clients["reader"], input{op: what, node: "reader"}, func() output {
-		s, err := p.w.disk.reads(ctx, p.id, what == model)
+	at := nodes[p.w.random.IntN(2)]
+	p.do(clients["reader"], input{op: what, node: "reader of " + at}, func() output {
+		s, err := p.w.disk.reads(ctx, at, p.id, what == model)
 		return output{result: p.said(err), value: s.Value, charged: s.Charged, orders: s.Orders}
 	})
+}
+
+// audits sees that each decision that was told has its line, or is named as lost.
+func (p *played) audits(ctx context.Context) {
+	lines, lost, err := p.w.disk.logged(ctx, p.id)
+	if p.said(err) != ok || lost > 0 || p.named > 0 {
+		return
+	}
+	for _, number := range slices.Sorted(maps.Keys(p.told)) {
+		if value := p.told[number]; !lines[value] {
+			p.wrong = append(p.wrong, fmt.Sprintf("decision %d, %s, has no line", number, value))
+		}
+	}
 }
 
 func (p *played) keeps(ctx context.Context, node string) {
