@@ -17,7 +17,8 @@ import (
 // waiting says why a test of the default suite waits for a clock in real time, by the function
 // that does, or by package.
 var waiting = map[string]string{
-	"service/node": "processes and their servers have clocks of their own",
+	"service/node":    "processes and their servers have clocks of their own",
+	"service/harness": "the same",
 
 	"tables/tables_test.go:TestPostgresHearsTheEnd":  "a server of PostgreSQL",
 	"cmd/hushsum/scriptcommands_test.go:until":       "a process",

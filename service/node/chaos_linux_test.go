@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hushsum/hushsum/service/harness"
 	"github.com/hushsum/hushsum/service/runner"
 )
 
@@ -81,10 +82,10 @@ type chaos struct {
 	folder         string
 	random         *rand.Rand
 	nodes, parties []*process
-	nats           *process    // an operator's, or nil
-	ways           []*faulty   // of each node to it
-	disks          []string    // of each node, that can be filled
-	events         []happening // that can happen here
+	nats           *process         // an operator's, or nil
+	ways           []*harness.Proxy // of each node to it
+	disks          []string         // of each node, that can be filled
+	events         []happening      // that can happen here
 	outcome
 }
 
@@ -158,11 +159,11 @@ func chaosAlone(t *testing.T) *chaos {
 func chaosOnNATS(t *testing.T) *chaos {
 	at := freePort(t)
 	j := job{Doors: []string{"http://" + freePort(t), "http://" + freePort(t)}}
-	var ways []*faulty
+	var ways []*harness.Proxy
 	for range j.Doors {
-		f := newFaulty(t, at)
+		f := harness.NewProxy(t, at)
 		ways = append(ways, f)
-		j.NATS = append(j.NATS, "nats://"+f.listener.Addr().String())
+		j.NATS = append(j.NATS, "nats://"+f.Address())
 	}
 	c := newChaos(t, "two nodes on NATS", j)
 	c.ways = ways
@@ -284,14 +285,14 @@ var ofNATS = []happening{
 	}},
 	{"the leader is isolated", func(c *chaos, hold time.Duration) error {
 		way := c.ways[c.leader()]
-		way.silent.Store(true)
+		way.Silent.Store(true)
 		time.Sleep(hold + chaosSilence)
-		way.silent.Store(false)
+		way.Silent.Store(false)
 		return nil
 	}},
 	{"all ways to NATS are cut", func(c *chaos, _ time.Duration) error {
 		for _, way := range c.ways {
-			way.cut()
+			way.Cut()
 		}
 		return nil
 	}},

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/internal/suite"
+	"github.com/hushsum/hushsum/service/harness"
 	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/party"
 )
@@ -43,14 +44,14 @@ func TestCertificatesByOtherClocks(t *testing.T) {
 	}
 	t.Cleanup(n.Close)
 	var mutex sync.Mutex
-	var networks []*faulty
+	var networks []*harness.Proxy
 	off := []time.Duration{-4 * time.Minute, -2 * time.Minute, 2 * time.Minute, 4 * time.Minute}
 	perChange := int(30*time.Minute/each) + 3
 	s := newSteps(ctx, t, n, func(identity ed25519.PrivateKey) (*party.Server, error) {
 		mutex.Lock()
 		defer mutex.Unlock()
-		f := newFaulty(t, strings.TrimPrefix(n.Address, "https://"))
-		way, err := party.NewServer("https://"+f.listener.Addr().String(), n.Fingerprint, identity)
+		f := harness.NewProxy(t, strings.TrimPrefix(n.Address, "https://"))
+		way, err := party.NewServer("https://"+f.Address(), n.Fingerprint, identity)
 		if err == nil {
 			way.Now = clock(off[len(networks)%len(off)])
 			networks = append(networks, f)
@@ -72,7 +73,7 @@ func TestCertificatesByOtherClocks(t *testing.T) {
 			passed.Add(int64(each))
 			mutex.Lock()
 			for _, f := range networks {
-				f.cut()
+				f.Cut()
 			}
 			mutex.Unlock()
 			s.round(n)

@@ -7,15 +7,9 @@ import (
 	"github.com/hushsum/hushsum/service/page"
 )
 
-// Hooks are options that only tests set.
-type Hooks = hooks
-
-// Hooks returns the hooks of options, to be set.
-func (c *Options) Hooks() *Hooks { return &c.hooks }
-
 // With returns options with hooks.
 func With(c Options, h Hooks) Options {
-	c.hooks = h
+	*c.Hooks() = h
 	return c
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
-	"net"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/service/federation"
+	"github.com/hushsum/hushsum/service/harness"
 	"github.com/hushsum/hushsum/service/party"
 	"github.com/hushsum/hushsum/service/runner"
 )
@@ -25,117 +25,32 @@ var (
 	soakParties = flag.Int("soak.parties", 8, "parties under network faults")
 )
 
-// faulty is a TCP proxy whose network is bad at random moments: it delays, with jitter,
-// narrows the bandwidth, goes silent without closing, and cuts all connections.
-type faulty struct {
-	listener net.Listener
-	target   string
-	delay    atomic.Int64 // nanoseconds, of each piece
-	silent   atomic.Bool
-	slow     atomic.Bool // 64 kB a second
-	cuts     atomic.Int64
-
-	mutex       sync.Mutex
-	connections map[net.Conn]bool
-}
-
-func newFaulty(t *testing.T, target string) *faulty {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &faulty{listener: l, target: target, connections: make(map[net.Conn]bool)}
-	t.Cleanup(func() {
-		_ = l.Close()
-		f.cut()
-	})
-	go relay(l, target, func(near, far net.Conn) {
-		f.mutex.Lock()
-		f.connections[near], f.connections[far] = true, true
-		f.mutex.Unlock()
-		go f.carry(near, far)
-		go f.carry(far, near)
-	})
-	return f
-}
-
-// relay connects each connection that comes with a target, until the listener is closed.
-func relay(l net.Listener, target string, join func(near, far net.Conn)) {
-	for {
-		near, err := l.Accept()
-		if err != nil {
-			return
-		}
-		far, err := net.Dial("tcp", target)
-		if err != nil {
-			_ = near.Close()
-			continue
-		}
-		join(near, far)
-	}
-}
-
-func (f *faulty) carry(from, to net.Conn) {
-	defer func() {
-		_, _ = from.Close(), to.Close()
-		f.mutex.Lock()
-		delete(f.connections, from)
-		f.mutex.Unlock()
-	}()
-	buffer := make([]byte, 16<<10)
-	for {
-		n, err := from.Read(buffer)
-		for f.silent.Load() {
-			time.Sleep(10 * time.Millisecond)
-		}
-		if d := f.delay.Load(); d > 0 {
-			time.Sleep(time.Duration(rand.Int64N(2*d + 1)))
-		}
-		if f.slow.Load() {
-			time.Sleep(time.Duration(n) * time.Second / (64 << 10))
-		}
-		if _, failed := to.Write(buffer[:n]); err != nil || failed != nil {
-			return
-		}
-	}
-}
-
-func (f *faulty) cut() {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	for c := range f.connections {
-		_ = c.Close()
-	}
-	f.cuts.Add(1)
-}
-
-// trouble changes the network at random moments until ctx ends, and is quiet while calm is.
-func (f *faulty) trouble(ctx context.Context, calm *atomic.Bool) {
+// trouble changes a network at random moments until ctx ends, and is quiet while calm is.
+func trouble(ctx context.Context, f *harness.Proxy, calm *atomic.Bool) {
 	for ctx.Err() == nil {
-		f.delay.Store(0)
-		f.slow.Store(false)
-		f.silent.Store(false)
+		f.Delay.Store(0)
+		f.Slow.Store(false)
+		f.Silent.Store(false)
 		kind := rand.IntN(6)
 		if calm.Load() {
 			kind = -1
 		}
 		switch kind {
 		case 0:
-			f.cut()
+			f.Cut()
 		case 1:
-			f.delay.Store(int64(30 * time.Millisecond))
+			f.Delay.Store(int64(30 * time.Millisecond))
 		case 2:
-			f.slow.Store(true)
+			f.Slow.Store(true)
 		case 3:
-			f.silent.Store(true)
+			f.Silent.Store(true)
 		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(time.Duration(100+rand.IntN(900)) * time.Millisecond):
 		}
 	}
-	f.silent.Store(false)
+	f.Silent.Store(false)
 }
 
 // Rounds under network faults, each party behind a bad network of its own: every round
@@ -158,13 +73,13 @@ func TestNetworkFaults(t *testing.T) {
 	defer cancel()
 	began := time.Now()
 	var group sync.WaitGroup
-	var proxies []*faulty
+	var proxies []*harness.Proxy
 	var calm atomic.Bool
 	for i := range j.Parties {
-		f := newFaulty(t, address)
+		f := harness.NewProxy(t, address)
 		proxies = append(proxies, f)
-		go f.trouble(ctx, &calm)
-		p, err := loadParty(folder, i, fed, "http://"+f.listener.Addr().String())
+		go trouble(ctx, f, &calm)
+		p, err := loadParty(folder, i, fed, "http://"+f.Address())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -217,7 +132,7 @@ func TestNetworkFaults(t *testing.T) {
 	}
 	cuts, missed := int64(0), 0
 	for _, f := range proxies {
-		cuts += f.cuts.Load()
+		cuts += f.Cuts.Load()
 	}
 	reasons := make(map[string]int)
 	for _, p := range s.History {

@@ -143,7 +143,7 @@ func TestWatched(t *testing.T) {
 func TestRemovedAlone(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	c := Options{Folder: t.TempDir(), Name: "a", Listen: "127.0.0.1:0", hooks: hooks{Plain: true}}
+	c := Options{Folder: t.TempDir(), Name: "a", Listen: "127.0.0.1:0", hooks: Hooks{Plain: true}}
 	n, err := Start(ctx, c)
 	if err != nil {
 		t.Fatal(err)

@@ -88,11 +88,14 @@ type Options struct {
 	Traces trace.TracerProvider
 	Summed func(round int, parties []int, sum [][]uint64)
 
-	hooks hooks
+	hooks Hooks
 }
 
-// hooks are options that only tests set: shorter times, fewer connections, another clock, faults.
-type hooks struct {
+// Hooks returns the options that only tests set.
+func (c *Options) Hooks() *Hooks { return &c.hooks }
+
+// Hooks are options that only tests set: shorter times, fewer connections, another clock, faults.
+type Hooks struct {
 	Plain bool // the door speaks HTTP, on loopback only
 	// Key replaces the keys of KeyFile.
 	Key   *keyexchange.SealKey

@@ -22,6 +22,7 @@ import (
 
 	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/service/exchange"
+	"github.com/hushsum/hushsum/service/harness"
 	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/party"
 	"github.com/hushsum/hushsum/service/runner"
@@ -136,7 +137,7 @@ func cutting(t *testing.T, target string, bytes int64, cuts *atomic.Int64) (addr
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close() })
-	go relay(l, target, func(near, far net.Conn) {
+	go harness.Relay(l, target, func(near, far net.Conn) {
 		end := func() { _, _ = near.Close(), far.Close() }
 		go func() {
 			defer end()

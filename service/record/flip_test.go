@@ -22,6 +22,7 @@ import (
 	"github.com/hushsum/hushsum/internal/children"
 	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/service/harness"
 	"github.com/hushsum/hushsum/service/record"
 )
 
@@ -30,35 +31,11 @@ var flipSeed = flag.Uint64("flip.seed", 0, "of the damage that TestFlip does; 0:
 // flipKey seals the record of a TestFlip, whose processes share it.
 var flipKey = keyexchange.SealKey{1, 2, 3}
 
-// damage says how a case of TestFlip changes a copy of a record's files.
+// damage is a case of TestFlip.
 type damage struct {
-	File string
-	Cut  bool // to At bytes, rather than flipping a bit
-	At   int64
-	Bit  int
+	harness.Damage
 	// Again is a folder with the damage, in which a record did not start; empty: there is none.
 	Again string
-}
-
-func (d damage) String() string {
-	if d.Cut {
-		return fmt.Sprintf("cut %s to %d", d.File, d.At)
-	}
-	return fmt.Sprintf("flip %s byte %d bit %d", d.File, d.At, d.Bit)
-}
-
-// does damages a file in a folder.
-func (d damage) does(folder string) error {
-	name := filepath.Join(folder, d.File)
-	if d.Cut {
-		return os.Truncate(name, d.At)
-	}
-	b, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	b[d.At] ^= 1 << d.Bit
-	return os.WriteFile(name, b, 0o600)
 }
 
 // Outcomes of damage. A silent one is that what was decided is gone, without an error.
@@ -200,7 +177,7 @@ func TestFlipped(t *testing.T) {
 				err = os.CopyFS(folder, os.DirFS(filepath.Join(from, "files")))
 			}
 			if err == nil {
-				err = d.does(folder)
+				err = d.Do(folder)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -329,8 +306,8 @@ func TestFlip(t *testing.T) {
 			from = all
 		}
 		f := from[random.IntN(len(from))]
-		damages = append(damages, damage{File: f.name, Cut: random.IntN(3) == 0,
-			At: random.Int64N(f.size), Bit: random.IntN(8)})
+		damages = append(damages, damage{Damage: harness.Damage{File: f.name,
+			Cut: random.IntN(3) == 0, At: random.Int64N(f.size), Bit: random.IntN(8)}})
 	}
 	count, kinds := map[string]int{}, map[string]int{}
 	// Most of the time they wait for what is missing.
