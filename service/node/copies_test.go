@@ -19,6 +19,7 @@ import (
 // A proxy that ends TLS can read and copy signed questions. It sends each again while later ones
 // are open: the copies are refused, and make no session form and no round fail.
 func TestCopiedQuestions(t *testing.T) {
+	t.Parallel()
 	const rounds = 40
 	s := startSmall(t, rounds, "", node.Options{})
 	defer s.node.Close()

@@ -177,6 +177,7 @@ func TestTokensOfFailedStart(t *testing.T) {
 // An operator gets the status of thousands of parties, and a model longer than a message of
 // NATS, of any node, and the model where nobody leads too.
 func TestLargeReplies(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
 	address := startNATS(t)("a pass-word")

@@ -22,6 +22,7 @@ import (
 // Whoever may publish and read at the operator's NATS, without the seal key, neither orders nor
 // redirects: messages of its own are not taken, nor copies of what nodes have sent.
 func TestStrangerAtNATS(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
 	address := startNATS(t)("a pass-word")
@@ -101,6 +102,7 @@ func TestStrangerAtNATS(t *testing.T) {
 
 // A node that starts before NATS waits for it.
 func TestWaitsForNATS(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	through, err := net.Listen("tcp", "127.0.0.1:0")

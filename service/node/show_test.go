@@ -170,6 +170,7 @@ func TestShownUnopened(t *testing.T) {
 // Of two federations the leader of one does not answer: metrics have both, the one with its last
 // figures.
 func TestShownWithSlowLeader(t *testing.T) {
+	t.Parallel()
 	var mutex sync.Mutex
 	slow, free := false, make(chan struct{})
 	s := startSmall(t, 1000, "", node.With(node.Options{Admin: "127.0.0.1:0", Open: true},

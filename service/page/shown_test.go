@@ -69,7 +69,7 @@ func newShown() *shown {
 		Name: "study", ID: strings.Repeat("ab", 32), State: "running", Stage: "submitting", Session: 1,
 		Round: 7, Rounds: 20, Lost: 1, Spent: spentOf(3.2), Budget: budgetOf(8), Least: 7,
 		Leader:    "node-1",
-		Decisions: 41, Orders: "3-ab", BytesIn: 123456,
+		Decisions: 41, Head: strings.Repeat("3f", 32), Orders: "3-ab", BytesIn: 123456,
 		Parties: []runner.PartyStatus{
 			{Name: "north", State: "here"}, {Name: "south", State: "late"}, {Name: "east", State: "gone"},
 			{Name: "<script>alert(1)</script>", State: "never"},

@@ -112,6 +112,17 @@ func (r *Runner) Head() []byte {
 	return h.note
 }
 
+// lastLine returns the hash of the last line that may be told, empty if there is none.
+func (r *Runner) lastLine() string {
+	h := &r.heads
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if h.head == nil {
+		return ""
+	}
+	return h.head.Last.String()
+}
+
 // isBehind fails with [ErrBehind] if the chain does not continue a head, nor says what became of
 // it.
 func (r *Runner) isBehind(note []byte, head *chain.Head) error {

@@ -421,6 +421,9 @@ func show(s *runner.Status, asJSON bool, std streams) error {
 		session = fmt.Sprintf("session %d, ", s.Session)
 	}
 	fmt.Fprintf(std.out, "%sround %d of %d, %d lost, %s\n", session, s.Round, s.Rounds, s.Lost, leader)
+	if s.Head != "" {
+		fmt.Fprintf(std.out, "decision %d, head %s\n", s.Decisions, s.Head)
+	}
 	if s.Spent != nil {
 		wrap(std.out, "the party with most has spent %v", s.Spent)
 	}
