@@ -300,6 +300,9 @@ func (c *Chain) Tree() (tree *Tree, first uint64, err error) {
 	return c.tree, c.first, nil
 }
 
+// mostRanges is how many ranges of lost numbers an entry names one by one.
+const mostRanges = 500
+
 // Next begins the entry that follows, of a number that is at least a given one: a setback of the
 // next segment if any numbers are lost, or if anew says that other versions may exist, and else one
 // of a given kind. known are heads that others have. It carries on what the last entry says of the
@@ -324,6 +327,9 @@ func (c *Chain) Next(kind Kind, least uint64, anew bool, known ...*Head) *Entry 
 		if h.Segment == last.Segment && c.tree != nil {
 			e.Number = max(e.Number, c.first+h.Size)
 		}
+	}
+	if many := len(e.Lost); many > mostRanges { // what is between them is named with them
+		e.Lost = []Range{{e.Lost[0].From, e.Lost[many-1].To}}
 	}
 	if next := last.Number + 1; e.Number > next {
 		if k := len(e.Lost) - 1; k >= 0 && e.Lost[k].To+1 == next {

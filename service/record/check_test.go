@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -136,5 +138,62 @@ func TestCheckAndHeal(t *testing.T) {
 	b[len(b)/2] ^= 1
 	if _, err := o.all[0].HealFrom(ctx, bytes.NewReader(b), nothingNamed); err == nil {
 		t.Error("a damaged backup is taken")
+	}
+}
+
+// However many lines follow from a decision, and however long they are, it has an entry: they are
+// compressed, then cut, and then it is said how many are left out.
+func TestManyLines(t *testing.T) {
+	ctx := context.Background()
+	_, r := embedded(t, newKey(t))
+	h, err := declared(t, r).Claim(ctx, id, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	noise := func(size int) string {
+		b := make([]byte, size)
+		for i := range b {
+			b[i] = byte('a' + random.IntN(26))
+		}
+		return string(b)
+	}
+	for _, c := range []struct {
+		lines int
+		note  func() string
+		whole bool
+	}{
+		{1, func() string { return "by ann" }, true},
+		{2000, func() string { return "party spoilt a round, or tried to" }, true},
+		{3, func() string { return noise(100_000) }, false},
+		{3000, func() string { return noise(300) }, false},
+	} {
+		for range c.lines {
+			h.Lines = append(h.Lines, record.Line{Event: "left out", Note: c.note()})
+		}
+		before, err := r.LastLines(ctx, id, 1)
+		if err == nil {
+			err = h.Decide(ctx, []byte("state"))
+		}
+		if err != nil {
+			t.Fatalf("%d lines: %v", c.lines, err)
+		}
+		at := 0
+		if len(before) > 0 {
+			at = before[0].Number
+		}
+		lines, err := r.LastLines(ctx, id, 5000)
+		if err != nil || len(lines) == at {
+			t.Fatalf("%d lines: %d, %v", c.lines, len(lines), err)
+		}
+		got, last := len(lines)-at, lines[len(lines)-1]
+		if c.whole != (got == c.lines && !strings.HasSuffix(last.Note, "…") &&
+			!strings.Contains(last.Note, "did not fit")) {
+			t.Errorf("%d lines: %d, the last %.60q", c.lines, got, last.Note)
+		}
+		if strings.Contains(last.Note, "did not fit") &&
+			last.Note != fmt.Sprintf("%d more lines did not fit", c.lines-got+1) {
+			t.Errorf("%d of %d lines: %s", got, c.lines, last.Note)
+		}
 	}
 }

@@ -1,6 +1,8 @@
 package record
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -8,6 +10,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 
 	"github.com/hushsum/hushsum/internal/chain"
@@ -39,24 +43,71 @@ func (k *namesKey) secret(purpose string) []byte {
 	return mac.Sum(nil)
 }
 
-// mostNotes is the size of notes, in bytes, above which what a line says at length is cut.
-const mostNotes = 32 << 10
+const (
+	// mostNotes is the size of the lines of a decision, in bytes, above which they are compressed, and
+	// then what a line says at length is cut, and then lines are left out. An entry has at most
+	// chain.MostLine.
+	mostNotes = 32 << 10
+	// mostText is the size of lines as they were.
+	mostText = 16 << 20
+)
+
+// packLines encodes lines in at most mostNotes bytes.
+func packLines(lines []Line) ([]byte, error) {
+	left := 0 // out
+	for most := 4 << 10; ; most /= 4 {
+		b, err := json.Marshal(lines)
+		if err != nil || len(b) <= mostNotes {
+			return b, err
+		}
+		var packed bytes.Buffer
+		w := gzip.NewWriter(&packed)
+		if _, err := w.Write(b); err != nil {
+			return nil, err
+		}
+		if err := w.Close(); err != nil {
+			return nil, err
+		}
+		if packed.Len() <= mostNotes && len(b) <= mostText {
+			return packed.Bytes(), nil
+		}
+		lines = slices.Clone(lines)
+		if most > 0 {
+			for i := range lines {
+				if note := lines[i].Note; len(note) > most {
+					lines[i].Note = strings.ToValidUTF8(note[:most], "") + "…"
+				}
+			}
+			continue
+		}
+		half := len(lines) / 2
+		left += len(lines) - half
+		lines = append(lines[:half], Line{Event: EventUnreadable, Time: lines[0].Time,
+			Node: lines[0].Node, Note: fmt.Sprintf("%d more lines did not fit", left)})
+		left--
+	}
+}
+
+// unpackLines decodes what packLines returns.
+func unpackLines(b []byte) (lines []Line, err error) {
+	if bytes.HasPrefix(b, []byte{0x1f, 0x8b}) {
+		r, err := gzip.NewReader(bytes.NewReader(b))
+		if err != nil {
+			return nil, err
+		}
+		if b, err = io.ReadAll(io.LimitReader(r, mostText)); err != nil {
+			return nil, err
+		}
+	}
+	return lines, json.Unmarshal(b, &lines)
+}
 
 // seal seals the lines for people of an entry, nil if there are none.
 func (k *namesKey) seal(e *chain.Entry, lines []Line) ([]byte, error) {
 	if len(lines) == 0 || k == nil {
 		return nil, nil
 	}
-	b, err := json.Marshal(lines)
-	for most := 4 << 10; err == nil && len(b) > mostNotes && most > 0; most /= 4 {
-		lines = append([]Line(nil), lines...)
-		for i := range lines {
-			if note := lines[i].Note; len(note) > most {
-				lines[i].Note = strings.ToValidUTF8(note[:most], "") + "…"
-			}
-		}
-		b, err = json.Marshal(lines)
-	}
+	b, err := packLines(lines)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +124,7 @@ func (k *namesKey) open(e *chain.Entry) (lines []Line, err error) {
 	key := keyexchange.SealKey(k.secret("notes"))
 	b, err := keyexchange.Open(&key, e.Notes, notesOf(e))
 	if err == nil {
-		err = json.Unmarshal(b, &lines)
+		lines, err = unpackLines(b)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: the notes of entry %d", ErrRecord, e.Number)
