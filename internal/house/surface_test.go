@@ -12,8 +12,6 @@ import (
 // kept has the exported names that nothing in the checkout uses outside of their package, with why
 // they stay, by "folder.Name" or "folder.Type.Method".
 var kept = []struct{ why, names string }{
-	{"what parties and members keep of a chain, and give back",
-		"service/record.Records.Later service/record.Records.SignHead"},
 	{"a job of one's own has no file to keep its state in", ".MemoryStore"},
 	{"a word of a file, of which others are used",
 		"simulation/scenario.AtBegin simulation/scenario.AtReveal " +

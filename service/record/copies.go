@@ -233,10 +233,10 @@ type later struct {
 	begun uint64
 }
 
-// Later tells the record of a head that somebody has of a federation, which the federation's key
-// has signed, and of the last round that was begun by then. The next claim names the head if the
+// tellLater tells the record of a head that somebody has of a federation, which its key has signed,
+// and of the last round that was begun by then. The next claim names the head if the
 // record has nothing of it, and counts the round as begun.
-func (r *Records) Later(id string, head *chain.Head, begun uint64) {
+func (r *Records) tellLater(id string, head *chain.Head, begun uint64) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	const most = 16
@@ -269,7 +269,7 @@ func (h *Hold) Known(ctx context.Context, head *chain.Head, begun uint64) error 
 	if err := h.Keep(ctx); err != nil {
 		return err
 	}
-	h.records.Later(h.id, head, begun)
+	h.records.tellLater(h.id, head, begun)
 	h.lost = &Damage{fmt.Sprintf("somebody has entry %d of segment %d, and the record has not",
 		head.Size, head.Segment), adviceNode}
 	return h.lost

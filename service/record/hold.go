@@ -327,7 +327,7 @@ func (h *Hold) Decide(ctx context.Context, state []byte, spent ...*Ref) error {
 	}
 	older := h.spent
 	h.spent, h.claimed = append(slices.Clone(spent), h.state), nil
-	h.state, e.State = ref, ref.object()
+	h.state, e.State = ref, ref.Object()
 	lines := h.Lines
 	h.Entry, h.Lines = chain.Entry{}, nil
 	if err := h.write(ctx, e, lines); err != nil {
@@ -360,20 +360,15 @@ func (h *Hold) next() *chain.Entry {
 	return e
 }
 
-// object returns a Ref as entries name objects.
-func (ref *Ref) object() *chain.Object {
-	digest := new(chain.Hash)
-	_ = digest.UnmarshalText([]byte(ref.Digest)) // it is one of ours
-	return &chain.Object{Name: ref.Name, Digest: *digest, Size: uint64(ref.Size),
-		Parts: uint64(ref.Parts)}
-}
-
 // Object returns a Ref as entries name objects, nil if it is nil.
 func (ref *Ref) Object() *chain.Object {
 	if ref == nil {
 		return nil
 	}
-	return ref.object()
+	digest := new(chain.Hash)
+	_ = digest.UnmarshalText([]byte(ref.Digest)) // it is one of ours
+	return &chain.Object{Name: ref.Name, Digest: *digest, Size: uint64(ref.Size),
+		Parts: uint64(ref.Parts)}
 }
 
 // Salt returns 32 secret bytes of the federation for a purpose, nil once its names are erased.
