@@ -195,15 +195,6 @@ func (r *Records) Chain(ctx context.Context, id string) (*chain.Chain, error) {
 	return u.Chain, err
 }
 
-// SignHead signs a head of a federation's chain under the federation's key.
-func (r *Records) SignHead(ctx context.Context, id string, h *chain.Head) ([]byte, error) {
-	o, err := r.own(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	return chain.SignHead(h, o.key)
-}
-
 // Head returns the newest head of a federation, with its signed note.
 func (r *Records) Head(ctx context.Context, id string) (*chain.Head, []byte, error) {
 	c, err := r.Chain(ctx, id)
@@ -214,7 +205,11 @@ func (r *Records) Head(ctx context.Context, id string) (*chain.Head, []byte, err
 	if err != nil {
 		return nil, nil, err
 	}
-	b, err := r.SignHead(ctx, id, h)
+	o, err := r.own(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := chain.SignHead(h, o.key)
 	return h, b, err
 }
 
