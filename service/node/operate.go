@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/service/door"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/page"
@@ -24,11 +25,12 @@ import (
 
 // reply is the leader's answer.
 type reply struct {
-	Status  *runner.Status `json:"status,omitempty"`
-	Error   string         `json:"error,omitempty"`
-	Before  []byte         `json:"before,omitempty"`
-	Stale   bool           `json:"stale,omitempty"`
-	Stopped bool           `json:"stopped,omitempty"`
+	Status  *runner.Status     `json:"status,omitempty"`
+	Error   string             `json:"error,omitempty"`
+	Before  []byte             `json:"before,omitempty"`
+	Charges []accounting.Claim `json:"charges,omitempty"`
+	Stale   bool               `json:"stale,omitempty"`
+	Stopped bool               `json:"stopped,omitempty"`
 }
 
 const askTime = 5 * time.Second
@@ -50,7 +52,7 @@ func (n *Node) reply(r *runner.Runner, m *nats.Msg) {
 		n.Log.Warn("an order over NATS is refused", "federation", id, "error", err.Error())
 		return
 	}
-	var o page.Order // or a question: status, before
+	var o page.Order // or a question: status, before, charges
 	var out reply
 	if err = json.Unmarshal(body, &o); err == nil {
 		out, err = obey(ctx, r, o)
@@ -109,6 +111,9 @@ func obey(ctx context.Context, r *runner.Runner, o page.Order) (out reply, err e
 	case "status":
 	case "before":
 		out.Before, err = r.Before(ctx)
+		return out, err
+	case "charges":
+		out.Charges, err = r.Charges(ctx)
 		return out, err
 	case orderReseal:
 		err = r.Reseal(ctx)
@@ -198,6 +203,13 @@ func (n *Node) Do(ctx context.Context, id string, o page.Order) (*runner.Status,
 	}
 	out, err := n.order(ctx, id, o)
 	return out.Status, err
+}
+
+// Charges returns what each party of a federation has spent, in the order of the roster, as its
+// leader reports it; nil without noise.
+func (n *Node) Charges(ctx context.Context, id string) ([]accounting.Claim, error) {
+	out, err := n.order(ctx, id, page.Order{What: "charges"})
+	return out.Charges, err
 }
 
 // Model returns the last model of a federation, as a safetensors file: the leader's own model or,

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/service/door"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/record"
@@ -53,6 +54,8 @@ type Federations interface {
 	// sealed whatever it could under the newest key.
 	Keys(ctx context.Context) ([]Key, error)
 	Rewrite(ctx context.Context) ([]Key, error)
+	// Charges returns what each party has spent, in the order of the roster; nil without noise.
+	Charges(ctx context.Context, id string) ([]accounting.Claim, error)
 	// Head returns the signed note of the newest head of a federation's decisions.
 	Head(ctx context.Context, id string) ([]byte, error)
 	// Check reads everything that is recorded, and returns what it finds of each federation, by name.

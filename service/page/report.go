@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/internal/numbers"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/door"
@@ -31,7 +32,10 @@ type report struct {
 }
 
 // reported is a party or a member.
-type reported struct{ Name, Was, Key string }
+type reported struct {
+	Name, Was, Key string
+	Spent          *accounting.Claim // nil: not known, or no noise
+}
 
 type digest struct{ Of, Value string }
 
@@ -71,6 +75,7 @@ func newReport(status *runner.Status, known door.Known) *report {
 	}
 	add("identifier: of the job, the roster and the first model", status.ID)
 	add("the job that is declared", status.Job)
+	add(fmt.Sprintf("decision %d, from which all before it follow", status.Decisions), status.Head)
 	ofFile("the job's file", known.Files.Text)
 	roster := f.Settled.Roster().Digest()
 	add("roster", hexOf(roster[:]))
@@ -145,6 +150,11 @@ func (s *site) report(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out := newReport(status, known)
+	if charges, err := s.Federations.Charges(r.Context(), id); err == nil {
+		for i := range min(len(charges), len(out.Parties)) {
+			out.Parties[i].Spent = &charges[i]
+		}
+	}
 	out.Log.Log, err = s.Federations.AuditLog(r.Context(), id, 1, out.Log.add)
 	out.Unread = err
 	s.render(w, "report.html", out)

@@ -258,6 +258,10 @@ func (s *shown) AuditLog(ctx context.Context, id string, from int, each func(rec
 	return log, nil
 }
 
+func (s *shown) Charges(context.Context, string) ([]accounting.Claim, error) {
+	return []accounting.Claim{*spentOf(3.2), *spentOf(1.1)}, nil
+}
+
 func (s *shown) Head(context.Context, string) ([]byte, error) { return []byte("a note\n"), nil }
 
 func (s *shown) Check(context.Context) ([]page.Checked, error) {

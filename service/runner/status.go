@@ -197,3 +197,25 @@ func (r *Runner) Before(ctx context.Context) (text []byte, err error) {
 	})
 	return text, err
 }
+
+// Charges returns what each party has spent, in the order of the roster; nil without noise.
+func (r *Runner) Charges(ctx context.Context) (out []accounting.Claim, err error) {
+	var ledger *accounting.Ledger
+	err = r.host.With(ctx, operator, func(lead drive.Lead, _ drive.Time) error {
+		if had := lead.Ledger(); had != nil {
+			ledger = had.Clone()
+		}
+		return nil
+	})
+	if err != nil || ledger == nil {
+		return nil, err
+	}
+	for _, name := range r.names {
+		spent, err := ledger.Spent(name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, spent)
+	}
+	return out, nil
+}
