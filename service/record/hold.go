@@ -398,12 +398,19 @@ func (h *Hold) removeAll(ctx context.Context, ref *Ref) error {
 	return nil
 }
 
-// remove deletes an object without a trace. JetStream would leave a message that says so for ever;
-// such messages keep files alive that otherwise hold only deleted objects, 2 MB each.
+// remove deletes an object without a trace. JetStream's own way leaves a message that says so for
+// ever, which is written to the disk first; such messages keep files alive that otherwise hold only
+// deleted objects, 2 MB each.
 func (h *Hold) remove(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTime)
 	defer cancel()
-	if err := h.objects.Delete(ctx, name); err != nil {
+	info, err := h.objects.GetInfo(ctx, name)
+	if err != nil {
+		return err
+	}
+	// Content without a name is found by nobody, so it goes first.
+	err = h.objects.stream.Purge(ctx, jetstream.WithPurgeSubject(h.objects.pieces(info.NUID)))
+	if err != nil {
 		return err
 	}
 	return h.objects.stream.Purge(ctx, jetstream.WithPurgeSubject(h.objects.subject(name)))
