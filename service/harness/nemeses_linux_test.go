@@ -226,9 +226,12 @@ var (
 	fewFiles = strike{"the leader has no files left", func(c *cluster, hold time.Duration) error {
 		p := c.nodes[c.leader()]
 		p.mutex.Lock()
-		pid := p.command.Process.Pid
+		command := p.command
 		p.mutex.Unlock()
-		return withoutFiles(pid, hold)
+		if command == nil {
+			return os.ErrProcessDone
+		}
+		return withoutFiles(command.Process.Pid, hold)
 	}}
 	fullDisk = strike{"the leader's disk is full", func(c *cluster, hold time.Duration) error {
 		if c.disks == nil {
@@ -263,9 +266,11 @@ func errIgnored(err error) error {
 func (c *cluster) struck(s strike, hold time.Duration) (damage string) {
 	c.Helper()
 	c.Logf("%s for %v", s.name, hold)
-	if err := s.do(c, hold); errors.Is(err, errors.ErrUnsupported) {
+	switch err := s.do(c, hold); {
+	case errors.Is(err, errors.ErrUnsupported):
 		return ""
-	} else if err != nil && !errors.Is(err, os.ErrProcessDone) {
+	case errors.Is(err, os.ErrProcessDone), errors.Is(err, syscall.ESRCH): // it had ended by itself
+	case err != nil:
 		c.Fatalf("%s: %v", s.name, err)
 	}
 	return c.await(c.now().Round+1, 30*time.Second)

@@ -247,10 +247,13 @@ func (d *disk) logged(ctx context.Context, id string) (values map[string]bool, l
 ) {
 	values = make(map[string]bool)
 	log, err := d.records["a"].AuditLog(ctx, id, 0, func(l record.Line) bool {
-		values[l.Note] = true
+		if values[l.Note] = true; l.Event == record.EventUnreadable ||
+			l.Event == "damaged" {
+			lost++
+		}
 		return true
 	})
-	return values, log.Missing, err
+	return values, lost + log.Missing, err
 }
 
 // resultOf says what an error of the record means to whoever called.

@@ -3,6 +3,7 @@ package record
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,7 +33,11 @@ func (r *Records) hear() error {
 	conn := r.js.Conn()
 	told, err := conn.Subscribe(subjectTold+"*", func(m *nats.Msg) {
 		if o := r.ownedBy(strings.TrimPrefix(m.Subject, subjectTold)); o != nil {
-			if e, _ := o.heardOf(m.Data); e != nil && e.Kind == chain.Forget { // what fails, a claim reads
+			e, err := o.heardOf(m.Data) // what fails, a claim reads
+			switch {
+			case errors.Is(err, errBetween):
+				r.catchUp(o)
+			case e != nil && e.Kind == chain.Forget:
 				r.refresh(o.id)
 			}
 		}
@@ -51,6 +56,16 @@ func (r *Records) hear() error {
 	})
 	r.heard = append(r.heard, told, lines)
 	return err
+}
+
+// catchUp has this node's file take what it was not told: of a leader that ended before it told, or
+// while this node was not connected.
+func (r *Records) catchUp(o *own) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if u, err := r.union(ctx, o, false); err == nil {
+		_ = o.fill(u.Chain) // what fails, a claim reads
+	}
 }
 
 // ownedBy returns what this node has of a federation that it knows, nil of another.

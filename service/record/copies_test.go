@@ -46,6 +46,49 @@ func TestToldToOthers(t *testing.T) {
 	}
 }
 
+// A node that has missed an entry, whose author ended before it told, hears those that follow too.
+func TestHeardBetween(t *testing.T) {
+	o := startOwning(t)
+	if err := o.all[1].Look(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	func() {
+		defer func() { _ = recover() }()
+		h := o.claims(0)
+		h.Fault = func(step string) {
+			if step == "file" {
+				panic("it is killed")
+			}
+		}
+		o.decides(h, "one")
+	}()
+	o.decides(o.claims(0), "two")
+	all := entries(t, o.e)
+	for deadline := time.Now().Add(time.Minute); !bytes.Contains(o.file(1), all[len(all)-1]); {
+		if time.Now().After(deadline) {
+			t.Fatalf("the other node has %d bytes", len(o.file(1)))
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// Where the key of the lines of decisions is lost, and was not erased, nothing is decided: it would
+// be without its lines.
+func TestLostNames(t *testing.T) {
+	o := startOwning(t)
+	o.decides(o.claims(0), "one")
+	objects, err := o.e.JS.Stream(t.Context(), "OBJ_hushsum-objects-archive")
+	if err == nil {
+		err = objects.Purge(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.all[0].Claim(t.Context(), id, "a"); !errors.Is(err, record.ErrDamaged) {
+		t.Errorf("%v", err)
+	}
+}
+
 // A node that was away when something was told asks the others for it.
 func TestAskOthers(t *testing.T) {
 	o := startOwning(t)

@@ -89,6 +89,9 @@ func (r *Records) Claim(ctx context.Context, id, node string) (*Hold, error) {
 		return nil, err
 	}
 	h.chain, h.worn, h.sequence = u.Chain, u.bad, u.last.sequence
+	if h.names == nil && u.Last().Kind != chain.Forget { // what is decided would have no lines
+		return nil, damaged("the key of the lines of the decisions of %.16s… is lost", id)
+	}
 	if err := h.mend(ctx, &u); err != nil {
 		return nil, err
 	}

@@ -231,7 +231,11 @@ func (o *own) append(t *told) error {
 	return nil
 }
 
-// heardOf writes an entry of another node into the file, if it is the next, and returns it then.
+// errBetween: the file lacks entries before the one that was heard.
+var errBetween = errors.New("record: other entries were not heard")
+
+// heardOf writes an entry of another node into the file, if it is the next, and returns it then. It
+// fails with [errBetween] if it is a later one.
 func (o *own) heardOf(line []byte) (*chain.Entry, error) {
 	last, err := o.last()
 	if err != nil || last == nil || bytes.Equal(last.line, line) {
@@ -243,8 +247,11 @@ func (o *own) heardOf(line []byte) (*chain.Entry, error) {
 	}
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
-	if o.told == nil || e.Number <= o.told.entry.Number || e.Before != chain.HashOf(o.told.line) {
-		return nil, nil // it is known, or a claim reads those in between
+	switch {
+	case o.told == nil || e.Number <= o.told.entry.Number: // it is known
+		return nil, nil
+	case e.Before != chain.HashOf(o.told.line):
+		return nil, errBetween
 	}
 	return e, o.append(&told{e, line})
 }
