@@ -50,7 +50,8 @@ type (
 	MemoryStore = store.MemoryStore
 	// FileStore is a [Store] in the file of this name, and in files next to it.
 	FileStore = store.FileStore
-	// Counter is a number that only grows, by which an older state is found.
+	// Counter is a number that only grows, by which an older state is found. Without one, on another
+	// disk than the state, a whole store that is an older copy passes.
 	Counter = store.Counter
 	// FileCounter is a [Counter] in the file of this name.
 	FileCounter = store.FileCounter

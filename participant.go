@@ -128,6 +128,18 @@ func (p *Participant[F]) Run(ctx context.Context) ([]F, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.Lost == nil {
+		if err := accepted.Had(opened.keeper.Had(keptBook)); err != nil {
+			return nil, err
+		}
+	}
+	opened.keeper.Also = func() (map[string][]byte, error) {
+		place, err := accepted.Place()
+		if err != nil || place == nil {
+			return nil, err
+		}
+		return map[string][]byte{keptBook: place}, nil
+	}
 	opened.keeper.Count = func(part drive.Part) error { return accepted.Count(*part.Guard()) }
 	if err := opened.keeper.Count(opened.part); err != nil {
 		return nil, err
@@ -155,6 +167,9 @@ func (p *Participant[F]) Run(ctx context.Context) ([]F, error) {
 	}
 	return link.FloatsOf[F](conn.last), blamed(unmarked(err), player)
 }
+
+// keptBook names the place in the party's book that is saved with its state.
+const keptBook = "book"
 
 // sharedRandom is a source of randomness for the loop and for what goes on next to it.
 type sharedRandom struct {

@@ -5,6 +5,7 @@ import (
 	"encoding/gob"
 	"fmt"
 	"io"
+	"maps"
 
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -16,21 +17,21 @@ import (
 type PartVault struct {
 	// Count is called with what has been saved, before anything follows from it; nil: nobody counts.
 	Count func(part drive.Part) error
-	// Accept returns what is saved with the state of the coordinator's decisions that the part has
-	// accepted; nil: nothing is.
-	Accept func() []byte
+	// Also returns what else is saved with the state, by name; what it does not name stays as it was.
+	// nil: there is nothing else.
+	Also func() (map[string][]byte, error)
 
 	vault *store.Vault // nil: nothing is kept
 	key   *keyexchange.SealKey
 	kept  map[string][]byte // digests of the objects that the state needs, by name
-	had   []byte            // what Accept returned, of the state that was opened
+	also  map[string][]byte // what else was saved
 }
 
 // savedPart holds the state of a part that a vault saves.
 type savedPart struct {
 	Format int
 	Kept   map[string][]byte
-	Had    []byte // of Accept
+	Also   map[string][]byte
 	Part   []byte // of drive.Part.Save
 }
 
@@ -55,12 +56,12 @@ func OpenPart(
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", store.ErrStore, err)
 	}
-	v.kept, v.had = in.Kept, in.Had
+	v.kept, v.also = in.Kept, in.Also
 	return part, v, nil
 }
 
-// Accepted returns what Accept returned when the state that was opened was saved; nil: nothing.
-func (v *PartVault) Accepted() []byte { return v.had }
+// Had returns what was saved with the last state under a name, nil if nothing was.
+func (v *PartVault) Had(name string) []byte { return v.also[name] }
 
 // Save is a method of [Keeper].
 func (v *PartVault) Save(part drive.Part) error {
@@ -81,11 +82,14 @@ func (v *PartVault) save(part drive.Part) error {
 		return err
 	}
 	next := savedPart{Format: format, Kept: make(map[string][]byte), Part: saved.State}
-	if v.Accept != nil {
-		next.Had = v.Accept()
-	}
-	if next.Had == nil {
-		next.Had = v.had
+	next.Also = make(map[string][]byte)
+	maps.Copy(next.Also, v.also)
+	if v.Also != nil {
+		more, err := v.Also()
+		if err != nil {
+			return err
+		}
+		maps.Copy(next.Also, more)
 	}
 	for _, name := range saved.Needed {
 		next.Kept[name] = v.kept[name]
@@ -102,7 +106,7 @@ func (v *PartVault) save(part drive.Part) error {
 	if err := v.vault.Save(b.Bytes()); err != nil {
 		return err
 	}
-	v.kept = next.Kept
+	v.kept, v.also = next.Kept, next.Also
 	return nil
 }
 

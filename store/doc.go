@@ -12,9 +12,10 @@
 // A number: each state has the next one, and a [Counter] knows that of the newest. An older state,
 // which would undo the erasure of keys and forget what was spent, fails with [ErrOldState], and so
 // does a missing one. A kill between the write of a state and that of the counter loses nothing:
-// the newest state opens, and from then on none before it does. Without a Counter nothing finds out
-// that an older state was put in the newest one's place; a [FileStore] finds out that there is none
-// any more.
+// the newest state opens, and from then on none before it does. Without a Counter, which belongs on
+// another disk than the state, nothing finds out that the whole store is an old copy; a [FileStore]
+// has its states in two files in turn, and so finds out that there is none any more, that one of
+// the two is damaged, or gone, or not from the same time as the other.
 //
 // One owner: a Store with a method Lock is one vault's until that is closed, and a second one fails
 // with [ErrLocked].

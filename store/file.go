@@ -15,8 +15,9 @@ import (
 )
 
 // FileStore is a [Store] in the file of this name, and in files next to it whose names add a
-// dot and the name of something long, "lock" or "begun". A temporary file is written, and renamed.
-// Give it a folder that others cannot write to.
+// dot and the name of something long, "lock" or "begun". A vault has its states in two files in
+// turn, whose names add ".0" and ".1", so that damage to one leaves the other. A temporary file is
+// written, and renamed. Give it a folder that others cannot write to.
 type FileStore string
 
 // Lock gives the caller the store, by a file whose name adds ".lock" and which stays. Temporary
@@ -94,6 +95,14 @@ func (f FileStore) Load() ([]byte, error) {
 	}
 	return b, err
 }
+
+// SaveAt replaces the file of one of two places, durably.
+func (f FileStore) SaveAt(place int, state []byte) error { return f.at(place).Save(state) }
+
+// LoadAt reads the file of one of two places, nil if there is none.
+func (f FileStore) LoadAt(place int) ([]byte, error) { return f.at(place).Load() }
+
+func (f FileStore) at(place int) FileStore { return FileStore(fmt.Sprintf("%s.%d", f, place)) }
 
 // Begin notes, durably, that there is a state: in a file whose name adds ".begun", and which stays.
 func (f FileStore) Begin() error {

@@ -36,7 +36,13 @@ var (
 //	Begun() (bool, error)
 //
 // The first notes, durably, that there is a state, and is called once a state is saved: a state
-// that is missing fails with [ErrOldState] then, also without a Counter.
+// that is missing fails with [ErrOldState] then, also without a Counter. And the methods
+//
+//	SaveAt(place int, state []byte) error
+//	LoadAt(place int) ([]byte, error)
+//
+// are called in place of Save and Load with places 0 and 1, in turn: what damages the newest state
+// leaves the one before, and an error says which of them is there.
 type Store interface {
 	// Save replaces the state. When it returns the state is durable: what follows from
 	// it is sent to others next.

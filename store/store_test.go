@@ -52,11 +52,17 @@ func TestMisuseOldState(t *testing.T) {
 		if err := v.Save([]byte(text)); err != nil {
 			t.Fatal(err)
 		}
-		b, err := file.Load()
-		if err != nil {
-			t.Fatal(err)
+		newest := []byte{0, 0, 0, 0, 0, 0, 0, 0, 0}
+		for place := range places {
+			b, err := file.LoadAt(place)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b != nil && bytes.Compare(b[:storeHead], newest[:storeHead]) > 0 {
+				newest = b
+			}
 		}
-		return b
+		return newest
 	}
 	for _, lost := range []bool{false, true} {
 		if b, err := read(lost); b != nil || err != nil {
@@ -72,9 +78,22 @@ func TestMisuseOldState(t *testing.T) {
 			t.Errorf("the newest: %q, %v", b, err)
 		}
 	}
-	put := func(b []byte) {
+	remove := func() {
 		t.Helper()
-		if err := os.WriteFile(string(file), b, 0o600); err != nil {
+		for place := range places {
+			if err := os.Remove(string(file.at(place))); err != nil && !errors.Is(err, os.ErrNotExist) {
+				t.Fatal(err)
+			}
+		}
+	}
+	put := func(b []byte) { // alone
+		t.Helper()
+		remove()
+		place := 1
+		if len(b) >= storeHead {
+			place = int(b[storeHead-1] % places)
+		}
+		if err := file.SaveAt(place, b); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -103,9 +122,7 @@ func TestMisuseOldState(t *testing.T) {
 		t.Errorf("another's: %v", err)
 	}
 	// Deleting the state is no way around its counter.
-	if err := os.Remove(string(file)); err != nil {
-		t.Fatal(err)
-	}
+	remove()
 	if b, err := read(false); b != nil || !errors.Is(err, ErrOldState) {
 		t.Fatalf("it was deleted: %q, %v", b, err)
 	}
@@ -400,9 +417,22 @@ func TestFileCounter(t *testing.T) {
 	}
 }
 
-// A bit of any file of a store is flipped, or a file is cut or gone: the newest state opens, or it
-// is said why not, with a counter and without one. It is never another, and never none.
+// A bit of any file of a store is flipped, or a file is cut, gone or older: the newest state opens,
+// or it is said why not, with a counter and without one. It is never another, and never none.
 func TestFlip(t *testing.T) {
+	count := map[string]int{}
+	for saves := 1; saves <= 2; saves++ {
+		flips(t, saves, count)
+	}
+	if count["named"] == 0 || count["harmless"] == 0 {
+		t.Errorf("%v", count)
+	}
+	t.Logf("%v", count)
+}
+
+// flips damages the files of a store with so many states, one at a time.
+func flips(t *testing.T, saves int, count map[string]int) {
+	t.Helper()
 	folder, key := t.TempDir(), sealKey(t)
 	at := func(folder string) (FileStore, FileCounter) {
 		return FileStore(filepath.Join(folder, "state")), FileCounter(filepath.Join(folder, "counter"))
@@ -412,51 +442,57 @@ func TestFlip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n := range 3 {
-		if err := v.Save(fmt.Appendf(nil, "state %d", n)); err != nil {
+	older := map[string][]byte{} // what the files were
+	for n := range saves {
+		for place := range places {
+			b, err := store.LoadAt(place)
+			if err != nil {
+				t.Fatal(err)
+			}
+			older[fmt.Sprint("state.", place)] = b
+		}
+		if err := v.Save(fmt.Appendf(nil, "state %d", n+1)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	v.Close()
-	count := map[string]int{}
-	to := t.TempDir()
+	want, newest := fmt.Sprint("state ", saves), fmt.Sprint("state.", saves%places)
 	try := func(name string, b []byte, counted bool) {
 		t.Helper()
-		if err := os.RemoveAll(to); err != nil {
-			t.Fatal(err)
+		err := os.Remove(filepath.Join(folder, name))
+		if errors.Is(err, os.ErrNotExist) {
+			err = nil
 		}
-		if err := os.CopyFS(to, os.DirFS(folder)); err != nil {
-			t.Fatal(err)
-		}
-		at1, at2 := at(to)
-		err := os.Remove(filepath.Join(to, name))
 		if err == nil && b != nil {
-			err = os.WriteFile(filepath.Join(to, name), b, 0o600)
+			err = os.WriteFile(filepath.Join(folder, name), b, 0o600)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		var by Counter
 		if counted {
-			by = at2
+			by = counter
 		}
-		state, err := opened(at1, key, by, "a", false)
+		state, err := opened(store, key, by, "a", false)
 		what := "harmless"
 		switch {
 		case err != nil && (errors.Is(err, ErrStore) || errors.Is(err, ErrOldState)):
 			what = "named"
 		case err != nil:
 			t.Errorf("%s: %v", name, err)
-		case string(state) != "state 2":
+		case string(state) != want:
 			what = "silent"
 			t.Errorf("%s of %d bytes, counted %v: state %q", name, len(b), counted, state)
 		}
-		if errors.Is(err, ErrOldState) && name != "state" {
-			t.Errorf("%s: with a whole state: %v", name, err)
+		switch {
+		case counted && what == "named" && name != newest && name != "counter":
+			t.Errorf("%s: the counter knows that the state is the newest: %v", name, err)
+		case counted && saves > 1 && name == newest && !errors.Is(err, ErrOldState):
+			t.Errorf("%s: the one before opens: %v", name, err)
 		}
 		count[what]++
 	}
-	for _, name := range []string{"state", "counter", "state.begun"} {
+	for _, name := range []string{"state.0", "state.1", "counter", "state.begun"} {
 		whole, err := os.ReadFile(filepath.Join(folder, name))
 		if err != nil {
 			t.Fatal(err)
@@ -470,13 +506,57 @@ func TestFlip(t *testing.T) {
 				}
 				try(name, whole[:i], counted)
 			}
+			if counted || name != newest { // else it is the store as it was then
+				try(name, older[name], counted)
+			}
 			try(name, nil, counted)
+			if err := os.WriteFile(filepath.Join(folder, name), whole, 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
-	if count["named"] == 0 || count["harmless"] == 0 {
-		t.Errorf("%v", count)
+}
+
+// Whose newest state is damaged and has no counter says so, and goes on from the one before if it
+// says that the newest is lost. With a counter it begins without a state.
+func TestNewestDamaged(t *testing.T) {
+	for _, counted := range []bool{false, true} {
+		folder, key := t.TempDir(), sealKey(t)
+		file := FileStore(filepath.Join(folder, "state"))
+		var counter Counter
+		if counted {
+			counter = FileCounter(filepath.Join(folder, "counter"))
+		}
+		v, _, err := Open(file, key, counter, "a", false)
+		for _, text := range []string{"one", "two", "three"} {
+			if err == nil {
+				err = v.Save([]byte(text))
+			}
+		}
+		v.Close()
+		if err == nil {
+			err = file.SaveAt(1, []byte("damaged"))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = opened(file, key, counter, "a", false)
+		if !errors.Is(err, ErrOldState) || !errors.Is(err, ErrStore) ||
+			!strings.Contains(err.Error(), "there is number 2") {
+			t.Errorf("counted %v: %v", counted, err)
+		}
+		v, state, err := Open(file, key, counter, "a", true)
+		if err != nil || counted != (state == nil) || !counted && string(state) != "two" {
+			t.Fatalf("counted %v, and it is lost: %q, %v", counted, state, err)
+		}
+		if err := v.Save([]byte("after")); err != nil {
+			t.Fatal(err)
+		}
+		v.Close()
+		if state, err := opened(file, key, counter, "a", false); string(state) != "after" || err != nil {
+			t.Errorf("counted %v, after it: %q, %v", counted, state, err)
+		}
 	}
-	t.Logf("%v", count)
 }
 
 // A state that is gone is no beginning, also without a counter, but for who says that it is lost. A
@@ -505,8 +585,10 @@ func TestStateGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	v.Close()
-	if err := os.Remove(string(file)); err != nil {
-		t.Fatal(err)
+	for place := range places {
+		if err := os.Remove(string(file.at(place))); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if state, err := opened(file, key, nil, "a", false); !errors.Is(err, ErrOldState) {
 		t.Errorf("gone: %q, %v", state, err)

@@ -71,16 +71,13 @@ func (v *Vault) Save(state []byte) error {
 }
 
 func (v *Vault) write(state []byte) error {
-	nonce, err := keyexchange.GenerateNonce(nil)
-	if err != nil {
-		return err
+	if _, ok := v.store.(placer); ok && v.number == 0 {
+		// The other place is never empty, so that a state that is gone leaves a gap.
+		if err := v.seal(0, nil); err != nil {
+			return err
+		}
 	}
-	head := binary.BigEndian.AppendUint64([]byte{storeVersion}, v.number+1)
-	box, err := keyexchange.Seal(&nonce, v.key, state, v.associated(head))
-	if err != nil {
-		return err
-	}
-	if err := v.store.Save(append(head, box...)); err != nil {
+	if err := v.seal(v.number+1, state); err != nil {
 		return err
 	}
 	v.number++
@@ -96,6 +93,23 @@ func (v *Vault) write(state []byte) error {
 	return v.counter.Advance(v.number)
 }
 
+// seal stores a state of a number, where the store has two places in turn.
+func (v *Vault) seal(number uint64, state []byte) error {
+	nonce, err := keyexchange.GenerateNonce(nil)
+	if err != nil {
+		return err
+	}
+	head := binary.BigEndian.AppendUint64([]byte{storeVersion}, number)
+	box, err := keyexchange.Seal(&nonce, v.key, state, v.associated(head))
+	if err != nil {
+		return err
+	}
+	if s, ok := v.store.(placer); ok {
+		return s.SaveAt(int(number%places), append(head, box...))
+	}
+	return v.store.Save(append(head, box...))
+}
+
 // load opens the newest state, nil if there is none, as [Open] says.
 func (v *Vault) load(lost bool) ([]byte, error) {
 	var newest uint64
@@ -105,30 +119,30 @@ func (v *Vault) load(lost bool) ([]byte, error) {
 			return nil, err
 		}
 	}
-	b, err := v.store.Load()
+	state, doubt, err := v.stored()
 	if err != nil {
 		return nil, err
-	}
-	var state []byte
-	if b != nil {
-		if state, v.number, err = v.unseal(b); err != nil {
-			return nil, err
-		}
 	}
 	begun, err := v.began()
 	if err != nil {
 		return nil, err
 	}
-	switch {
+	switch none := v.number == 0; {
 	case v.number < newest && lost:
 		state, v.number = nil, newest
-	case v.number < newest && b == nil:
+	case v.number < newest && none:
 		return nil, fmt.Errorf("%w: there is none, of %d", ErrOldState, newest)
-	case begun && b == nil && !lost:
+	case begun && none && !lost:
 		return nil, fmt.Errorf("%w: there is none, and there was one", ErrOldState)
+	case v.number < newest && doubt != nil:
+		return nil, fmt.Errorf("%w: there is number %d, of %d, and %w; restore the newest", ErrOldState,
+			v.number, newest, doubt)
 	case v.number < newest:
 		return nil, fmt.Errorf("%w: there is number %d, of %d; restore the newest", ErrOldState,
 			v.number, newest)
+	case doubt != nil && newest == 0 && !lost:
+		return nil, fmt.Errorf("%w: there is number %d, and %w, which may be newer: restore it",
+			ErrOldState, v.number, doubt)
 	case v.number > newest && v.counter != nil:
 		// A kill between the two leaves the state one ahead. What is sent from here on follows
 		// from it, so from here on the one before must not open.
@@ -152,6 +166,56 @@ func (v *Vault) began() (bool, error) {
 		return false, nil
 	}
 	return s.Begun()
+}
+
+// placer is a store with two places for states: what damages the newest leaves the one before.
+type placer interface {
+	SaveAt(place int, state []byte) error
+	LoadAt(place int) ([]byte, error)
+}
+
+const places = 2
+
+// stored opens the newest state that opens, sets its number, and says why there may be a newer one.
+// It fails with [ErrStore] if something is stored and nothing opens.
+func (v *Vault) stored() (state []byte, doubt, err error) {
+	s, ok := v.store.(placer)
+	if !ok {
+		b, err := v.store.Load()
+		if err != nil || b == nil {
+			return nil, nil, err
+		}
+		state, v.number, err = v.unseal(b)
+		return state, nil, err
+	}
+	var found [places]uint64
+	for place := range places {
+		b, err := s.LoadAt(place)
+		if err != nil {
+			return nil, nil, err
+		}
+		if b == nil {
+			continue
+		}
+		one, number, err := v.unseal(b)
+		if err == nil && int(number%places) != place {
+			err = fmt.Errorf("%w: it is where another one belongs", ErrStore)
+		}
+		if err != nil {
+			doubt = fmt.Errorf("its file %d is damaged: %w", place, err)
+			continue
+		}
+		if found[place] = number + 1; number > v.number {
+			state, v.number = one, number
+		}
+	}
+	switch {
+	case v.number == 0 && doubt != nil:
+		return nil, nil, doubt
+	case v.number > 0 && doubt == nil && min(found[0], found[1]) != v.number:
+		doubt = fmt.Errorf("%w: its other file is missing, or is an older one", ErrStore)
+	}
+	return state, doubt, nil
 }
 
 // unseal opens what was stored.

@@ -52,6 +52,8 @@ type Entry struct {
 	// Declined reports that the party took no part in this job, and went on in one that continues it.
 	// Its Study is that of the job before.
 	Declined bool `json:"declined,omitempty"`
+	// Hash chains the entries: it covers what does not change of this one, and the Hash before.
+	Hash string `json:"hash"` // 64 hexadecimal digits
 }
 
 // label names the job in a refusal.
@@ -65,7 +67,7 @@ type text struct {
 }
 
 const (
-	bookFormat = 2
+	bookFormat = 3
 	bookOwner  = "hushsum/2 book of jobs"
 	year       = 365 * 24 * time.Hour
 	month      = 30 * 24 * time.Hour
@@ -176,7 +178,7 @@ func (b *Book) read() (t text, err error) {
 		}
 		decoder := json.NewDecoder(bytes.NewReader(plain))
 		decoder.DisallowUnknownFields()
-		if err := decoder.Decode(&t); err != nil || t.Format != bookFormat {
+		if err := decoder.Decode(&t); err != nil || t.Format != bookFormat || !t.chained() {
 			return t, fmt.Errorf("%w: %s has a format that this program does not know", ErrBook, b.File)
 		}
 	}
@@ -199,11 +201,19 @@ func (b *Book) change(change func(t *text) error) error {
 	}
 	defer held.Close()
 	t, err := b.read()
+	if err != nil {
+		return err
+	}
+	before, err := json.Marshal(t)
 	if err == nil {
 		err = change(&t)
 	}
 	if err != nil {
 		return err
+	}
+	// A number is of a change: an older book that is put back does not come to the number of a newer.
+	if after, err := json.Marshal(t); err == nil && bytes.Equal(before, after) {
+		return nil
 	}
 	t.Format, t.Number = bookFormat, t.Number+1
 	plain, err := json.Marshal(t)
@@ -391,7 +401,7 @@ func (t *text) decline(e Entry) {
 	if was := t.at(e.Before); was != nil {
 		e.Study = was.Study
 	}
-	t.Entries = append(t.Entries, e)
+	t.add(e)
 }
 
 // entry is the entry of a job in which nothing has left yet.
@@ -450,7 +460,7 @@ func (b *Book) begin(p *Policy, s *job.Settled, key crypto.PublicKey) error {
 		if was := t.at(next.Before); was != nil && was.Study != nil {
 			next.Study = was.Study // the earlier one wins
 		}
-		t.Entries = append(t.Entries, next)
+		t.add(next)
 		return nil
 	})
 }

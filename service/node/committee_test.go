@@ -30,6 +30,7 @@ func childMember(role string) {
 	child(err)
 	j, fed := readJob(folder)
 	server, identity, key := childWay(folder, fmt.Sprint("member-secret-", k), k, &j)
+	describe(server, fed)
 	m := party.Member{
 		Federation: fed,
 		Identity:   identity,

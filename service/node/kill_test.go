@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/ed25519"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -247,6 +248,7 @@ func childParty(role string) {
 	child(err)
 	j, fed := readJob(folder)
 	server, identity, key := childWay(folder, fmt.Sprint("secret-", i), i, &j)
+	describe(server, fed)
 	p := party.Party{
 		Federation: fed,
 		Identity:   identity,
@@ -263,6 +265,19 @@ func childParty(role string) {
 	_, err = p.Run(context.Background())
 	child(err)
 	leave(folder, fmt.Sprint("done-", i), true)
+}
+
+// describe has a server that is up say which key signs the federation's decisions.
+func describe(server *party.Server, fed *federation.Federation) {
+	for fed.Key == nil {
+		said, err := server.Describe(context.Background(), fed.ID)
+		if err == nil {
+			fed.Key, err = hex.DecodeString(said.Key)
+			child(err)
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
 }
 
 // trainer makes that of a party.

@@ -28,8 +28,8 @@ func faults(
 	}
 }
 
-func (f *faulty) Save(state []byte) error {
-	if err := f.FileStore.Save(state); err != nil {
+func (f *faulty) SaveAt(place int, state []byte) error {
+	if err := f.FileStore.SaveAt(place, state); err != nil {
 		return err
 	}
 	return f.fault(fileState)

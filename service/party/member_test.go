@@ -81,7 +81,7 @@ func TestMemberRefuses(t *testing.T) {
 		"a party's folder": {func(m *Member) { folderOf(t, m, kindParty) }, ErrStored},
 		"lost": {func(m *Member) {
 			folderOf(t, m, kindMember)
-			if err := os.Remove(filepath.Join(m.Folder, fileState)); err != nil {
+			if err := os.Remove(filepath.Join(m.Folder, fileState+".1")); err != nil {
 				t.Fatal(err)
 			}
 		}, stores.ErrOldState},
@@ -121,7 +121,7 @@ func TestMemberLost(t *testing.T) {
 		w.Header().Set("Hushsum-Round", "4")
 	})
 	folderOf(t, m, kindMember)
-	if err := os.Remove(filepath.Join(m.Folder, fileState)); err != nil {
+	if err := os.Remove(filepath.Join(m.Folder, fileState+".1")); err != nil {
 		t.Fatal(err)
 	}
 	m.Spent = 3
@@ -145,7 +145,7 @@ func TestOneshotLostOnce(t *testing.T) {
 	p := Party{Federation: m.Federation, Identity: seedOf(1), Key: m.Key, Folder: t.TempDir()}
 	for _, spent := range []int{3, 0} {
 		if spent > 0 {
-			if err := os.Remove(filepath.Join(m.Folder, fileState)); err != nil {
+			if err := os.Remove(filepath.Join(m.Folder, fileState+".1")); err != nil {
 				t.Fatal(err)
 			}
 		}

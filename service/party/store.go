@@ -32,6 +32,12 @@ const (
 	fileSubmission = fileState + "." + drive.SubmissionName
 )
 
+// Names of what is saved with a state.
+const (
+	keptHead = "head"
+	keptBook = "book"
+)
+
 // Kinds of owners of folders.
 const (
 	kindParty  = "party"
@@ -90,13 +96,36 @@ func (r *running) load(kind string, settings drive.PartSettings) (*store.Vault, 
 		vault.Close()
 		return nil, err
 	}
-	if r.carrier.heads, err = r.loadHeads(r.keeper.Accepted()); err != nil {
-		if errors.Is(err, store.ErrStore) {
-			err = fmt.Errorf("%w: %w", ErrStored, err)
-		}
+	if r.accepted != nil && r.Spent == 0 {
+		err = r.accepted.Had(r.keeper.Had(keptBook))
+	}
+	if err == nil {
+		r.carrier.heads, err = r.loadHeads(r.keeper.Had(keptHead))
+	}
+	if errors.Is(err, store.ErrStore) {
+		err = fmt.Errorf("%w: %w", ErrStored, err)
+	}
+	if err != nil {
 		vault.Close()
 		return nil, err
 	}
-	r.keeper.Accept, r.keeper.Count = r.carrier.heads.save, r.count
+	r.keeper.Also, r.keeper.Count = r.also, r.count
 	return vault, nil
+}
+
+// also returns what is saved with the state: the newest head of the server's decisions, and the
+// place in the party's book.
+func (r *running) also() (map[string][]byte, error) {
+	out := make(map[string][]byte)
+	if r.carrier.heads != nil {
+		out[keptHead] = r.carrier.heads.save()
+	}
+	if r.accepted == nil {
+		return out, nil
+	}
+	place, err := r.accepted.Place()
+	if place != nil {
+		out[keptBook] = place
+	}
+	return out, err
 }

@@ -62,7 +62,6 @@ func (r *Runner) follow() {
 		h.known = make(map[string]*chain.Head)
 	}
 	h.known[string(note)] = head
-	h.asked = make(map[Peer]string)
 }
 
 // open opens a note.
@@ -168,6 +167,9 @@ func (r *Runner) Hear(ctx context.Context, p Peer, note []byte) error {
 	if !asked {
 		h.mutex.Lock()
 		defer h.mutex.Unlock()
+		if h.asked == nil {
+			h.asked = make(map[Peer]string)
+		}
 		h.asked[p] = string(note)
 		return lacks
 	}
@@ -240,7 +242,10 @@ func (r *Runner) setBack(
 		}
 		begun = min(begun, uint64(r.Federation.Settled.Rounds()))
 		err := r.Hold.Known(ctx, head, begun)
-		if !errors.Is(err, record.ErrUnavailable) {
+		switch {
+		case err == nil: // it is known by now
+			r.follow()
+		case !errors.Is(err, record.ErrUnavailable):
 			r.host.Stop(fmt.Errorf("%w: %v", lacks, err)) // another claim mends it
 		}
 		return err

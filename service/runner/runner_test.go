@@ -27,6 +27,8 @@ type led struct {
 	records *record.Records
 	key     *keyexchange.SealKey
 	fed     *federation.Federation
+	folder  string
+	close   func() // of the record
 }
 
 // newLed starts a runner, which does not run yet, of a federation with more in its file.
@@ -57,19 +59,11 @@ shape = [4]
 	if err != nil {
 		t.Fatal(err)
 	}
-	embedded, err := record.StartEmbedded(context.Background(),
-		record.EmbeddedOptions{Folder: t.TempDir(), Name: "n"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(embedded.Close)
 	if l.key, err = keyexchange.GenerateSealKey(nil); err != nil {
 		t.Fatal(err)
 	}
-	if l.records, err = record.Open(context.Background(), embedded.JS, 1,
-		record.NewKeys(*l.key)); err != nil {
-		t.Fatal(err)
-	}
+	l.folder = t.TempDir()
+	l.open()
 	d := record.Definition{ID: l.fed.ID, Text: l.fed.Text, Created: time.Now().UTC()}
 	if err := l.records.Create(context.Background(), d, nil, nil); err != nil {
 		t.Fatal(err)
@@ -79,6 +73,22 @@ shape = [4]
 	}
 	l.Runner = l.start("n")
 	return l
+}
+
+// open opens the record of the folder.
+func (l *led) open() {
+	l.t.Helper()
+	embedded, err := record.StartEmbedded(context.Background(),
+		record.EmbeddedOptions{Folder: l.folder, Name: "n"})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.close = embedded.Close
+	l.t.Cleanup(l.close)
+	l.records, err = record.Open(context.Background(), embedded.JS, 1, record.NewKeys(*l.key))
+	if err != nil {
+		l.t.Fatal(err)
+	}
 }
 
 // start claims the record for a node and starts its runner.

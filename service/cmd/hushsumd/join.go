@@ -448,7 +448,7 @@ type accepted struct {
 // Files of a folder.
 const (
 	fileAccepted = "accepted.json"
-	fileState    = "state" // of package party
+	fileState    = "state.begun" // of package party, once it has a state
 )
 
 // accepted returns what the folder pins, zero if nothing was accepted.

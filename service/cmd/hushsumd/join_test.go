@@ -77,7 +77,7 @@ func TestFolderOfAnother(t *testing.T) {
 	if err := agree(first); err != nil || !strings.Contains(out.String(), "not what was accepted") {
 		t.Errorf("%v: %s", err, out)
 	}
-	if err := os.WriteFile(filepath.Join(j.folder, "state"), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(j.folder, fileState), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	err := agree(next)
