@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/internal/tilelog"
 	"github.com/hushsum/hushsum/service/node"
 )
@@ -83,5 +84,39 @@ func TestPublicLog(t *testing.T) {
 	}
 	if tree, err := tilelog.OpenCheckpoint(before, key); err != nil || tree.N < l.Size() {
 		t.Errorf("the key is another: %v, %v", tree, err)
+	}
+}
+
+// All nodes of a cluster publish one log under one key, whichever adds to it.
+func TestPublicLogOfCluster(t *testing.T) {
+	suite.OnlyLong(t) // a cluster takes a minute
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	c := startClusterWith(ctx, t, 3, 0, node.Options{PublicLog: "sums.example.org/log",
+		LogRounds: true})
+	s := newSteps(ctx, t, c.nodes[0], reachAt(strings.Join(c.job.Doors, ",")), 2)
+	s.round(c.nodes[1])
+	var logs [3]*tilelog.Log
+	var keys [3]string
+	for i := range logs {
+		for logs[i] == nil || logs[i].Size() < 2 { // a birth and a head
+			if ctx.Err() != nil {
+				t.Fatalf("node %d publishes no log", i)
+			}
+			time.Sleep(100 * time.Millisecond)
+			folder := filepath.Join(c.folder, fmt.Sprint("node-", i), "log")
+			logs[i], keys[i], _ = tilelog.Open(folder, "")
+		}
+	}
+	for i := range logs {
+		if keys[i] != keys[0] {
+			t.Errorf("node %d has the key %s, and another %s", i, keys[i], keys[0])
+		}
+		for n := range min(logs[i].Size(), logs[0].Size()) {
+			if string(logs[i].Leaf(n)) != string(logs[0].Leaf(n)) {
+				t.Errorf("leaf %d is %s, and %s", n, logs[i].Leaf(n), logs[0].Leaf(n))
+			}
+		}
 	}
 }
