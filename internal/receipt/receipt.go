@@ -22,7 +22,7 @@ var (
 const (
 	mostProof = 64 // hashes
 	// Most is the length of the longest receipt, in bytes.
-	Most = 16 << 20
+	Most = 1 << 20
 )
 
 // Receipt is a party's paper of a round. Its text has one form.

@@ -208,6 +208,91 @@ func TestWitness(t *testing.T) {
 	}
 }
 
+// A follower accepts what continues the log, at any sizes, and refuses what does not; a witness's
+// line is added to the checkpoint of its own once.
+func TestFollow(t *testing.T) {
+	l, folder, s := new(Log), t.TempDir(), signerOf(t)
+	read := func(name string) ([]byte, error) {
+		return os.ReadFile(filepath.Join(folder, filepath.FromSlash(name)))
+	}
+	checkpoint := func() []byte {
+		t.Helper()
+		if err := l.Publish(folder, s); err != nil {
+			t.Fatal(err)
+		}
+		b, err := read(fileCheckpoint)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	seen := &Seen{Key: s.Public()}
+	for _, size := range []int{1, 2, 200, 256, 300, 600, 1000} {
+		grow(t, l, size)
+		b := checkpoint()
+		for range 2 {
+			if err := seen.Follow(b, read); err != nil || seen.Size() != int64(size) {
+				t.Fatalf("%d leaves: %v", size, err)
+			}
+		}
+		text, err := seen.MarshalText()
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen = new(Seen)
+		if err := seen.UnmarshalText(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{4}, 32))
+	w, err := NewWitness("party-3", key.Public().(ed25519.PublicKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := ParseWitness(w.Public()); err != nil || again.Public() != w.Public() {
+		t.Error(err)
+	}
+	line, err := w.Cosign(checkpoint(), key, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := AddCosignature(folder, w, line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b := checkpoint(); Cosigners(b, w) != 1 || bytes.Count(b, []byte("party-3")) != 1 {
+		t.Errorf("%s", b)
+	}
+	if err := seen.Follow(checkpoint(), read); err != nil {
+		t.Error(err)
+	}
+	grow(t, l, 1001)
+	checkpoint()
+	if err := AddCosignature(folder, w, line); !errors.Is(err, ErrCosignature) {
+		t.Errorf("of another checkpoint: %v", err)
+	}
+	short, other := new(Log), new(Log)
+	grow(t, short, 999)
+	if err := other.Append(leafOf(t, 1)); err != nil {
+		t.Fatal(err)
+	}
+	grow(t, other, 1100)
+	for _, l := range []*Log{short, other} {
+		folder = t.TempDir()
+		if err := l.Publish(folder, s); err != nil {
+			t.Fatal(err)
+		}
+		b, err := read(fileCheckpoint)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := seen.Follow(b, read); !errors.Is(err, ErrHistory) || seen.Size() != 1000 {
+			t.Error(err)
+		}
+	}
+}
+
 // Leaves and checkpoints have the bytes that they had when testdata was written.
 func TestVectors(t *testing.T) {
 	l := new(Log)

@@ -72,43 +72,11 @@ func (d *Door) chain(w http.ResponseWriter, r *http.Request, c *caller) {
 
 // lines takes lines of the chain of decisions that the record lacks.
 func (d *Door) lines(w http.ResponseWriter, r *http.Request, c *caller) {
-	switch {
-	case r.ContentLength < 0:
-		d.refuse(w, "length", "send Content-Length")
-		return
-	case r.ContentLength > 2*exchange.MostLines:
-		d.refuse(w, "oversized", "%d bytes, at most %d are read", r.ContentLength,
-			2*exchange.MostLines)
-		return
-	case r.URL.RawQuery != "":
-		d.refuse(w, "query", "there are no parameters")
+	text, ok := d.whole(w, r, c, 2*exchange.MostLines)
+	if !ok {
 		return
 	}
-	b, err := d.newBody(r.ContentLength)
-	if err != nil {
-		d.refuseRoom(w, err)
-		return
-	}
-	defer b.Close()
-	if err := b.readFrom(r.Body, r.ContentLength); err != nil {
-		d.refuse(w, "slow", "the lines did not arrive whole")
-		return
-	}
-	if [32]byte(b.digest.Sum(nil)) != c.signed.Digest {
-		d.refuse(w, "digest", "Content-Digest does not match")
-		return
-	}
-	var text []byte
 	var given exchange.Given
-	from, err := b.reader()
-	if err == nil {
-		text, err = io.ReadAll(from)
-	}
-	if err != nil {
-		d.refuseRoom(w, err)
-		return
-	}
-	d.Counts.BytesIn.Add(b.size)
 	if err := strict.JSON(text, &given); err != nil {
 		d.refuse(w, "head", "%v", err)
 		return
@@ -118,4 +86,44 @@ func (d *Door) lines(w http.ResponseWriter, r *http.Request, c *caller) {
 		return
 	}
 	held(w)
+}
+
+// whole reads a body of at most a given length, which has nothing to do with rounds.
+func (d *Door) whole(w http.ResponseWriter, r *http.Request, c *caller, most int64,
+) (text []byte, ok bool) {
+	switch {
+	case r.ContentLength < 0:
+		d.refuse(w, "length", "send Content-Length")
+		return nil, false
+	case r.ContentLength > most:
+		d.refuse(w, "oversized", "%d bytes, at most %d are read", r.ContentLength, most)
+		return nil, false
+	case r.URL.RawQuery != "":
+		d.refuse(w, "query", "there are no parameters")
+		return nil, false
+	}
+	b, err := d.newBody(r.ContentLength)
+	if err != nil {
+		d.refuseRoom(w, err)
+		return nil, false
+	}
+	defer b.Close()
+	if err := b.readFrom(r.Body, r.ContentLength); err != nil {
+		d.refuse(w, "slow", "the body did not arrive whole")
+		return nil, false
+	}
+	if [32]byte(b.digest.Sum(nil)) != c.signed.Digest {
+		d.refuse(w, "digest", "Content-Digest does not match")
+		return nil, false
+	}
+	from, err := b.reader()
+	if err == nil {
+		text, err = io.ReadAll(from)
+	}
+	if err != nil {
+		d.refuseRoom(w, err)
+		return nil, false
+	}
+	d.Counts.BytesIn.Add(b.size)
+	return text, true
 }

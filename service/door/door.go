@@ -77,6 +77,8 @@ type Options struct {
 	// PublicLog is the folder of the public log's files, which anyone may read under /log/; empty:
 	// there is none.
 	PublicLog string
+	// Cosigned takes a cosignature of its checkpoint, with the key of the witness; nil: none is taken.
+	Cosigned func(key, line string) error
 }
 
 // Door is the handler of the parties' interface. It is safe for concurrent use.
@@ -171,6 +173,7 @@ var Routes = []string{
 	"GET /v1/federations/{id}/model",
 	"GET /v1/federations/{id}/rounds/{round}/model",
 	"GET /v1/federations/{id}/rounds/{round}/receipt",
+	"POST /v1/federations/{id}/cosignatures",
 }
 
 // New makes a door.
@@ -219,6 +222,7 @@ func New(o Options) *Door {
 		"GET /v1/federations/{id}/model":                  d.signed(party, d.led(d.model)),
 		"GET /v1/federations/{id}/rounds/{round}/model":   d.signed(party, d.led(d.model)),
 		"GET /v1/federations/{id}/rounds/{round}/receipt": d.signed(party, d.led(d.receipt)),
+		"POST /v1/federations/{id}/cosignatures":          d.signed(anybody, d.cosignature),
 		"GET /v1/federations/{id}/chain":                  d.signed(anybody, d.led(d.chain)),
 		"POST /v1/federations/{id}/chain":                 d.signed(anybody, d.led(d.lines)),
 	}

@@ -41,3 +41,25 @@ func (d *Door) publicLog(w http.ResponseWriter, r *http.Request) {
 	d.Counts.BytesOut.Add(int64(len(b)))
 	_, _ = w.Write(b)
 }
+
+// mostCosignature is the longest text of a cosignature, in bytes.
+const mostCosignature = 1 << 10
+
+// cosignature takes a witness's cosignature of the public log's checkpoint: the witness's key and
+// the line, each in a line.
+func (d *Door) cosignature(w http.ResponseWriter, r *http.Request, c *caller) {
+	text, ok := d.whole(w, r, c, mostCosignature)
+	if !ok {
+		return
+	}
+	if d.PublicLog == "" || d.Cosigned == nil {
+		d.refuse(w, "route", "the server publishes no log")
+		return
+	}
+	key, line, _ := strings.Cut(string(text), "\n")
+	if err := d.Cosigned(key, line); err != nil {
+		d.refuse(w, "message", "%v", err)
+		return
+	}
+	held(w)
+}

@@ -147,6 +147,7 @@ type Node struct {
 	keyFile  watched
 
 	certificate certificate
+	logMutex    sync.Mutex // while the checkpoint of the public log is written
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -382,6 +383,7 @@ func (n *Node) serve() error {
 
 		Certificates: n.statements,
 		PublicLog:    n.published(),
+		Cosigned:     n.cosigned,
 	})
 	files := openFiles()
 	connections, pageConnections, reserve := shares(files)

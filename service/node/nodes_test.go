@@ -20,13 +20,24 @@ type cluster struct {
 	ctx    context.Context
 	folder string
 	job    job
+	each   node.Options // of every node
 	nodes  []*node.Node
 }
 
 // startCluster starts this many nodes, and has room for more.
 func startCluster(ctx context.Context, t *testing.T, n, room int) *cluster {
 	t.Helper()
-	c := &cluster{T: t, ctx: ctx, folder: t.TempDir(), nodes: make([]*node.Node, n+room)}
+	return startClusterWith(ctx, t, n, room, node.Options{})
+}
+
+// startClusterWith starts nodes with the same options.
+func startClusterWith(
+	ctx context.Context, t *testing.T, n, room int, each node.Options,
+) *cluster {
+	t.Helper()
+	each.Silence = 3 * time.Second
+	c := &cluster{T: t, ctx: ctx, folder: t.TempDir(), each: each,
+		nodes: make([]*node.Node, n+room)}
 	prepareCluster(t, c.folder)
 	for range n {
 		c.job.Peers = append(c.job.Peers, freePort(t))
@@ -48,7 +59,7 @@ func startCluster(ctx context.Context, t *testing.T, n, room int) *cluster {
 
 func (c *cluster) start(which int) error {
 	config := clusterConfig(c.folder, c.job, which, node.With(
-		node.Options{Silence: 3 * time.Second},
+		c.each,
 		node.Hooks{Plain: true, Grace: 700 * time.Millisecond}))
 	n, err := node.Start(c.ctx, config)
 	if err == nil {

@@ -98,7 +98,20 @@ func (n *Node) publish(ctx context.Context, at **publicLog) (err error) {
 	if err := l.read(ctx); err != nil {
 		return err
 	}
+	n.logMutex.Lock()
+	defer n.logMutex.Unlock()
 	return l.log.Publish(n.logFolder(), l.signer)
+}
+
+// cosigned adds a witness's cosignature to the checkpoint that this node publishes, until the next.
+func (n *Node) cosigned(key, line string) error {
+	w, err := tilelog.ParseWitness(key)
+	if err != nil {
+		return err
+	}
+	n.logMutex.Lock()
+	defer n.logMutex.Unlock()
+	return tilelog.AddCosignature(n.logFolder(), w, line)
 }
 
 // openLog opens the log, or begins it.

@@ -2,6 +2,8 @@ package node_test
 
 import (
 	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,8 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/internal/tilelog"
+	"github.com/hushsum/hushsum/keyexchange/keyfile"
 	"github.com/hushsum/hushsum/service/node"
+	"github.com/hushsum/hushsum/service/party"
 )
 
 // A node publishes a federation's birth, how far it has come, and its end; names nobody; and goes
@@ -83,5 +88,83 @@ func TestPublicLog(t *testing.T) {
 	}
 	if tree, err := tilelog.OpenCheckpoint(before, key); err != nil || tree.N < l.Size() {
 		t.Errorf("the key is another: %v, %v", tree, err)
+	}
+}
+
+// A party that is a witness cosigns the checkpoint under a key of its own, once it has seen that
+// the log continues what it knows, and refuses a log that does not.
+func TestWitness(t *testing.T) {
+	options := node.Options{PublicLog: "sums.example.org/log"}
+	options.Hooks().Probe = 100 * time.Millisecond
+	s := startSmall(t, 2, "", options)
+	defer s.node.Close()
+	s.witness = true
+	file := filepath.Join(s.folder, "node", "log", "checkpoint")
+	s.become("one that publishes", func() bool {
+		_, err := os.Stat(file)
+		return err == nil
+	})
+	var all []*party.Party
+	for i := range smallParties {
+		all = append(all, s.run(context.Background(), i, nil, new(safeBuffer), trains))
+	}
+	s.group.Wait()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cosigned := 0
+	for _, p := range all {
+		key, err := keyfile.ReadIdentity(filepath.Join(p.Folder, "witness.pem"))
+		if err != nil {
+			continue
+		}
+		public := key.Public().(ed25519.PublicKey)
+		digest := sha256.Sum256(public)
+		w, err := tilelog.NewWitness(fmt.Sprintf("witness-%x", digest[:8]), public)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cosigned += tilelog.Cosigners(b, w)
+		if public.Equal(p.Identity.Public()) {
+			t.Error("it cosigns under its identity")
+		}
+	}
+	if cosigned != 1 || strings.Count(string(b), "witness-") != 1 {
+		t.Errorf("%d witnesses cosigned %s", cosigned, b)
+	}
+}
+
+// All nodes of a cluster publish one log under one key, whichever adds to it.
+func TestPublicLogOfCluster(t *testing.T) {
+	suite.OnlyLong(t) // a cluster takes a minute
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	c := startClusterWith(ctx, t, 3, 0, node.Options{PublicLog: "sums.example.org/log",
+		LogRounds: true})
+	s := newSteps(ctx, t, c.nodes[0], reachAt(strings.Join(c.job.Doors, ",")), 2)
+	s.round(c.nodes[1])
+	var logs [3]*tilelog.Log
+	var keys [3]string
+	for i := range logs {
+		for logs[i] == nil || logs[i].Size() < 2 { // a birth and a head
+			if ctx.Err() != nil {
+				t.Fatalf("node %d publishes no log", i)
+			}
+			time.Sleep(100 * time.Millisecond)
+			folder := filepath.Join(c.folder, fmt.Sprint("node-", i), "log")
+			logs[i], keys[i], _ = tilelog.Open(folder, "")
+		}
+	}
+	for i := range logs {
+		if keys[i] != keys[0] {
+			t.Errorf("node %d has the key %s, and another %s", i, keys[i], keys[0])
+		}
+		for n := range min(logs[i].Size(), logs[0].Size()) {
+			if string(logs[i].Leaf(n)) != string(logs[0].Leaf(n)) {
+				t.Errorf("leaf %d is %s, and %s", n, logs[i].Leaf(n), logs[0].Leaf(n))
+			}
+		}
 	}
 }

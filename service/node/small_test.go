@@ -29,7 +29,9 @@ type small struct {
 	node   *node.Node
 	log    *safeBuffer
 	group  sync.WaitGroup
-	last   [20]atomic.Int64 // rounds that parties have made submissions in
+
+	witness bool             // the first party is one
+	last    [20]atomic.Int64 // rounds that parties have made submissions in
 }
 
 const smallParties = 4
@@ -90,6 +92,7 @@ func (s *small) run(ctx context.Context, i int, now func() time.Time, log *safeB
 	}
 	s.in.server(p.Server).Now = now
 	p.Log = slog.New(slog.NewTextHandler(log, nil))
+	p.Witness = s.witness && i == 0
 	p.Submitted = func(round int, _ [][]uint64) { s.last[i].Store(int64(round)) }
 	p.Trainer = party.TrainerFunc(func(context.Context, *party.Work) (*party.Update, error) {
 		if s.in != nil {

@@ -80,6 +80,10 @@ type Party struct {
 	// the folder receipts in Folder takes them.
 	Receipts string
 
+	// Witness has the party cosign the checkpoints of the server's public log, if that continues what
+	// the party has seen of it, under a key of its own in Folder.
+	Witness bool
+
 	// LeastNumber and Spent are for a party whose state is lost: LeastNumber is the least number of a
 	// session in which it may take part, above all numbers that it has used, and Spent is the last
 	// round in which it may have submitted. All rounds up to Spent count as spent, and none of them

@@ -50,6 +50,7 @@ type papers struct {
 	heads      *heads // nil: the key that signs decisions is not known
 	party      uint64
 	log        *slog.Logger
+	witness    *witness // nil: the party is none
 
 	last  uint64 // round that was noted
 	going sync.WaitGroup
@@ -80,7 +81,9 @@ func (p *Party) papers(log *slog.Logger, h *heads) *papers {
 		heads:  h,
 		party:  uint64(party),
 		log:    log,
-		due:    make(map[uint64]bool),
+
+		witness: p.witness(log),
+		due:     make(map[uint64]bool),
 	}
 }
 
@@ -122,7 +125,10 @@ func (p *papers) begins(ctx context.Context, round uint64) {
 		return
 	}
 	if over := p.over(round); len(over) > 0 {
-		p.going.Go(func() { p.get(ctx, over) })
+		p.going.Go(func() {
+			p.get(ctx, over)
+			p.witness.cosign(ctx)
+		})
 	}
 }
 
@@ -133,6 +139,7 @@ func (p *papers) ends(ctx context.Context) {
 	}
 	over := p.over(^uint64(0))
 	p.get(ctx, over)
+	p.witness.cosign(ctx)
 	p.going.Wait()
 }
 

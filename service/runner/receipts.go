@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -39,15 +40,16 @@ type receipts struct {
 
 // receiptsState has the part of them that a state keeps.
 type receiptsState struct {
-	Open map[int]chain.Hash // digest of what each party has submitted
-	Last *papers
+	Open    []int  // parties that have submitted, rising
+	Digests []byte // of what, one after another
+	Last    *papers
 }
 
 // papers has what the receipts of one round are made from.
 type papers struct {
 	Round, Session uint64
 	Parties        []int
-	Submissions    []chain.Hash
+	Digests        []byte // of their submissions, one after another
 	Released       chain.Hash
 	Spent          []string // different ones
 	SpentOf        []int    // of each party, its place in Spent
@@ -55,6 +57,14 @@ type papers struct {
 	mutex  sync.Mutex
 	tree   *chain.Tree
 	proved *receipt.Receipt // what all parties' have in common; nil: not yet
+}
+
+// digestAt returns one of digests that stand one after another, zero if it is not there.
+func digestAt(all []byte, k int) (h chain.Hash) {
+	if from := k * len(h); from < len(all) {
+		copy(h[:], all[from:])
+	}
+	return h
 }
 
 // submitted notes the digest of a submission that was taken.
@@ -66,7 +76,11 @@ func (r *receipts) submitted(party int, digest [32]byte) {
 }
 
 func (r *receipts) state() *receiptsState {
-	out := &receiptsState{Open: r.open}
+	out := &receiptsState{Open: slices.Sorted(maps.Keys(r.open))}
+	for _, i := range out.Open {
+		digest := r.open[i]
+		out.Digests = append(out.Digests, digest[:]...)
+	}
 	if n := len(r.made); n > 0 {
 		out.Last = r.made[n-1]
 	}
@@ -78,7 +92,9 @@ func (r *receipts) load(in *receiptsState) {
 	if in == nil {
 		return
 	}
-	r.open = in.Open
+	for k, i := range in.Open {
+		r.submitted(i, digestAt(in.Digests, k))
+	}
 	if in.Last != nil {
 		r.made = []*papers{in.Last}
 	}
@@ -122,7 +138,8 @@ func (r *Runner) survivors(n drive.Notice) *chain.Commitment {
 func (r *Runner) fill(p *papers) error {
 	var names []string
 	for _, i := range p.Parties {
-		p.Submissions = append(p.Submissions, r.receipts.open[i])
+		digest := r.receipts.open[i]
+		p.Digests = append(p.Digests, digest[:]...)
 		names = append(names, r.names[i])
 	}
 	ledger := r.drive.Ledger()
@@ -157,7 +174,7 @@ func (r *Runner) statement(p *papers, place int) receipt.Statement {
 		Round:      p.Round,
 		Rounds:     uint64(r.Federation.Settled.Rounds()),
 		Session:    p.Session,
-		Submission: p.Submissions[place],
+		Submission: digestAt(p.Digests, place),
 		Count:      uint64(len(p.Parties)),
 		Released:   p.Released,
 	}

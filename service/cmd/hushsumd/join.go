@@ -92,6 +92,8 @@ line, and to nobody else.`, std)
 		"lost for good")
 	f.StringVar(&j.receipts, "receipts", "", "`folder` for receipts of rounds, by federation; default: "+
 		"receipts in --folder")
+	f.BoolVar(&j.witness, "witness", false, "cosign the server's public log, if it continues what "+
+		"this party has seen of it")
 	f.StringVar(&j.book, "book", "", "`file` of what this party spends in all federations; default: "+
 		"book in the folder")
 	f.Uint64Var(&j.least, "least-number", 0, "with --spent: `number` above those of all sessions so far")
@@ -112,7 +114,7 @@ line, and to nobody else.`, std)
 	if err != nil {
 		return err
 	}
-	p.Receipts = j.receipts
+	p.Receipts, p.Witness = j.receipts, j.witness
 	p.Book = &consent.Book{File: cmp.Or(j.book, filepath.Join(j.folder, "book")), Key: p.Key}
 	if err := j.resume(p); err != nil {
 		return err
@@ -196,7 +198,7 @@ type joining struct {
 	spent                         int
 	least                         uint64
 	book, receipts                string
-	accept, followed              bool
+	accept, followed, witness     bool
 	resumes                       string // see resume
 }
 

@@ -2,6 +2,8 @@ package verify
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
@@ -21,6 +23,9 @@ type logged struct {
 	Segment uint64 `json:"segment"`
 	Entries uint64 `json:"entries"`
 	Day     string `json:"day,omitempty"`
+	// Cosigned is how many of Witnesses have cosigned the checkpoint.
+	Cosigned  int `json:"cosigned"`
+	Witnesses int `json:"witnesses"`
 
 	job   chain.Hash
 	heads []*tilelog.Leaf
@@ -34,14 +39,40 @@ func (c *checker) openLog() (err error) {
 	if c.log, c.logKey, err = tilelog.Open(c.logFolder, ""); err != nil {
 		cause := fmt.Sprintf("%s: it is no public log, or its files do not fit each other", c.logFolder)
 		cli.Complain(c.std.Err, "hushsum verify", &cli.Problem{Cause: cause, Err: err})
+		return err
 	}
+	if c.witnessFile == "" {
+		return nil
+	}
+	if err = c.readWitnesses(); err != nil {
+		cli.Complain(c.std.Err, "hushsum verify", &cli.Problem{Cause: err.Error(), Err: err})
+	}
+	return err
+}
+
+// readWitnesses counts the witnesses that have cosigned the log's checkpoint.
+func (c *checker) readWitnesses() error {
+	text, err := os.ReadFile(c.witnessFile)
+	if err != nil {
+		return err
+	}
+	for line := range strings.FieldsSeq(string(text)) {
+		w, err := tilelog.ParseWitness(line)
+		if err != nil {
+			return fmt.Errorf("%s: %.80q is no key of a witness", c.witnessFile, line)
+		}
+		c.witnesses = append(c.witnesses, w)
+	}
+	checkpoint, err := os.ReadFile(filepath.Join(c.logFolder, "checkpoint"))
+	c.cosigned = tilelog.Cosigners(checkpoint, c.witnesses...)
 	return err
 }
 
 // inLog returns what the log says of a key.
 func (c *checker) inLog(key chain.Hash) *logged {
 	name, _, _ := strings.Cut(c.logKey, "+")
-	out := &logged{Name: name, Key: c.logKey, Size: c.log.Size()}
+	out := &logged{Name: name, Key: c.logKey, Size: c.log.Size(), Cosigned: c.cosigned,
+		Witnesses: len(c.witnesses)}
 	for n := range c.log.Size() {
 		leaf, err := tilelog.ParseLeaf(c.log.Leaf(n))
 		if err != nil || leaf.Key != key {
@@ -98,6 +129,9 @@ func tellLog(s *show.Screen, l *logged) {
 	}
 	s.Field("log", "%s: %s, signed", l.Name, show.Plural(int(l.Size), "entry"))
 	s.Field("", "key %s", l.Key)
+	if l.Witnesses > 0 {
+		s.Field("", "cosigned by %d of %s", l.Cosigned, show.Plural(l.Witnesses, "witness"))
+	}
 	switch {
 	case !l.Birth:
 		s.Field("", "it says nothing of this federation")

@@ -1,11 +1,13 @@
 package verify
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/clitest"
 	"github.com/hushsum/hushsum/internal/chain"
@@ -77,6 +79,23 @@ func TestLogs(t *testing.T) {
 	if err := os.WriteFile(name, bundle, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{4}, 32))
+	w, err := tilelog.NewWitness("witness-1", key.Public().(ed25519.PublicKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkpoint, err := os.ReadFile(filepath.Join(good, "checkpoint"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := w.Cosign(checkpoint, key, time.Unix(0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tilelog.AddCosignature(good, w, line); err != nil {
+		t.Fatal(err)
+	}
+	witnesses := written(t, folder, "witnesses", []byte(w.Public()+"\n"))
 	for _, c := range []struct {
 		args, log string
 		code      int
@@ -93,6 +112,9 @@ func TestLogs(t *testing.T) {
 		{"receipt " + file, damaged, 1, "it is no public log"},
 		{"receipt " + file, filepath.Join(folder, "none"), 1, "it is no public log"},
 		{"", good, 2, "which file?"},
+		{"receipt " + file + " --witnesses " + witnesses, good, 0, "cosigned by 1 of 1 witness"},
+		{"receipt " + file + " --witnesses " + witnesses, logOf(t, &birth, &head), 0, "cosigned by 0"},
+		{"receipt " + file + " --witnesses " + file, good, 1, "is no key of a witness"},
 	} {
 		args := append([]string{"verify", "--log", c.log}, strings.Fields(c.args)...)
 		code, out, errs := clitest.Call(t.Context(), args, Command())

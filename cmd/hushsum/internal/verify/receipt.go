@@ -33,6 +33,10 @@ type checker struct {
 	logFolder string // empty: none was given
 	log       *tilelog.Log
 	logKey    string
+
+	witnessFile string // empty: none was given
+	witnesses   []*tilelog.Witness
+	cosigned    int // of the witnesses, that have cosigned the checkpoint
 }
 
 // settle fails if the command was called incorrectly.
@@ -47,6 +51,9 @@ func (c *checker) settle(form string, files []string) error {
 	case len(files) > most:
 		return &cli.Problem{Cause: fmt.Sprintf("unexpected argument %q", files[most]),
 			Advice: "It compares two receipts; 'verify chain FILE RECEIPT...' takes more."}
+	case c.witnessFile != "" && c.logFolder == "":
+		return &cli.Problem{Cause: "--witnesses goes with --log",
+			Advice: "Witnesses cosign the checkpoint of a log."}
 	case form == "" && c.logFolder != "":
 		return &cli.Problem{Cause: "--log is for receipt and chain",
 			Advice: "Evidence convicts by itself."}

@@ -38,7 +38,8 @@ them: if they contradict each other it writes both sides to FILE.evidence.
 
 With --log it compares what the federation's key has signed with what the
 server's public log says of that key: the folder has the files under /log/ of the
-server's door, checkpoint, key and tile/entries.
+server's door, checkpoint, key and tile/entries. With --witnesses it says how many
+of them have cosigned the checkpoint: how many suffice is yours to say.
 
 verify chain checks the entries of a federation's record, as 'hushsumd federation
 audit' writes them, and receipts against them.
@@ -65,8 +66,9 @@ Of receipts and chains there is:
   chain           from, to, segments, rounds with a sum, rounds lost, and head
   key             the federation's, 64 hexadecimal digits: compare it
   against         only of two files: what the second one is to the first
-  log             only with --log: its name, size and key, and whether it has the
-                  federation's birth and its newest head
+  log             only with --log: its name, size and key, whether it has the
+                  federation's birth and its newest head, how many of the given
+                  witnesses have cosigned it
   evidence        only if they contradict each other: the file that says so
 `
 
@@ -127,6 +129,7 @@ func verify(_ context.Context, args []string, std cli.Streams) int {
 	flags.BoolVar(&c.asJSON, "json", false, "print JSON instead of text")
 	flags.StringVar(&c.keyText, "key", "", "the federation's `KEY`, of receipt and chain")
 	flags.StringVar(&c.logFolder, "log", "", "`folder` with the files of a server's public log")
+	flags.StringVar(&c.witnessFile, "witnesses", "", "`file` of keys of the log's witnesses, one a line")
 	operands, code, ok := cli.ParseOperands(flags, manual(), mostFiles, args, std)
 	if !ok {
 		return code
