@@ -33,6 +33,7 @@ var waiting = map[string]string{
 	"service/page/browser_test.go:TestAccessible":    "a browser",
 	"service/party/instant_test.go:slow.Read":        "the party asks through a socket",
 	"service/party/turn_test.go:TestNothingAtOnce":   "the party asks through a socket",
+	"service/record/copies_test.go:TestHeardBetween": "a server of NATS carries what nodes tell",
 	"service/record/copies_test.go:TestToldToOthers": "a server of NATS carries what nodes tell",
 	"service/record/record_test.go:" +
 		"TestOlderObjectKeepsNothing": "a server of NATS, which frees its files after a while",

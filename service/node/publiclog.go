@@ -1,12 +1,12 @@
 package node
 
 import (
-	"cmp"
 	"context"
 	"crypto/ed25519"
 	"encoding/hex"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +15,7 @@ import (
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/chain"
 	"github.com/hushsum/hushsum/internal/tilelog"
+	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/record"
 )
 
@@ -181,24 +182,23 @@ func (n *Node) addDue(ctx context.Context, l *publicLog) error {
 		}
 	}
 	n.mutex.Lock()
-	entries := make([]*entry, 0, len(n.entries))
-	for _, e := range n.entries {
+	due := make(map[string]*federation.Federation) // by identifier; nil: it was forgotten
+	for id := range n.forgotten {
+		due[id] = nil
+	}
+	for id, e := range n.entries {
 		if e.federation.Job.Parties.Hidden == 0 { // of the others nothing is said
-			entries = append(entries, e)
+			due[id] = e.federation
 		}
 	}
 	n.mutex.Unlock()
-	slices.SortFunc(entries, func(a, b *entry) int {
-		return cmp.Compare(a.federation.ID, b.federation.ID)
-	})
-	for _, e := range entries {
-		leaves, err := n.leaves(ctx, l, e, today)
+	for _, id := range slices.Sorted(maps.Keys(due)) {
+		leaves, err := n.leaves(ctx, l, id, due[id], today)
 		if errors.Is(err, record.ErrUnavailable) {
 			return err
 		}
 		if err != nil {
-			n.Log.Debug("the public log says nothing new of a federation", "federation",
-				e.federation.Job.Name, "error", err.Error())
+			n.Log.Debug("the public log says nothing new of a federation", "id", id, "error", err.Error())
 			continue
 		}
 		for _, leaf := range leaves {
@@ -210,10 +210,10 @@ func (n *Node) addDue(ctx context.Context, l *publicLog) error {
 	return nil
 }
 
-// leaves returns the leaves that are due of a federation.
-func (n *Node) leaves(ctx context.Context, l *publicLog, e *entry, today string,
+// leaves returns the leaves that are due of a federation, nil if it was forgotten.
+func (n *Node) leaves(ctx context.Context, l *publicLog, id string, f *federation.Federation,
+	today string,
 ) (leaves []*tilelog.Leaf, err error) {
-	id := e.federation.ID
 	key, found := l.keys[id]
 	if !found {
 		public, err := n.records.Public(ctx, id)
@@ -226,24 +226,25 @@ func (n *Node) leaves(ctx context.Context, l *publicLog, e *entry, today string,
 	said := l.known[key]
 	last, told := said[tilelog.Head]
 	_, over := said[tilelog.End]
-	if _, forgotten := said[tilelog.Forget]; forgotten ||
-		l.days[id] == today && (over || !n.LogRounds) {
+	_, forgotten := said[tilelog.Forget]
+	_, born := said[tilelog.Birth]
+	if forgotten || f == nil && !born || f != nil && l.days[id] == today && (over || !n.LogRounds) {
 		return nil, nil
 	}
-	if _, born := said[tilelog.Birth]; !born {
+	if !born {
 		secret, err := n.records.Salt(ctx, id, saltLog)
 		if err != nil {
 			return nil, err
 		}
 		leaf := &tilelog.Leaf{Kind: tilelog.Birth, Day: today, Key: key}
-		if err := leaf.Job.UnmarshalText([]byte(e.federation.JobDigest)); err != nil {
+		if err := leaf.Job.UnmarshalText([]byte(f.JobDigest)); err != nil {
 			return nil, err
 		}
 		var committee [32]byte
-		if list := e.federation.Committee(); list != nil {
+		if list := f.Committee(); list != nil {
 			committee = list.Digest()
 		}
-		leaf.People = tilelog.People(secret, e.federation.Settled.Roster().Digest(), committee)
+		leaf.People = tilelog.People(secret, f.Settled.Roster().Digest(), committee)
 		leaves = append(leaves, leaf)
 	}
 	all, err := n.records.Chain(ctx, id)

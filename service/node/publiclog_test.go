@@ -17,6 +17,7 @@ import (
 	"github.com/hushsum/hushsum/internal/tilelog"
 	"github.com/hushsum/hushsum/keyexchange/keyfile"
 	"github.com/hushsum/hushsum/service/node"
+	"github.com/hushsum/hushsum/service/page"
 	"github.com/hushsum/hushsum/service/party"
 )
 
@@ -70,6 +71,15 @@ func TestPublicLog(t *testing.T) {
 			}
 		}
 	}
+	order := page.Order{What: page.Forget, Who: "ann"}
+	if _, err := s.node.Do(context.Background(), s.fed.ID, order); err != nil {
+		t.Fatal(err)
+	}
+	s.become("the log that says that it was forgotten", func() (done bool) {
+		var err error
+		l, _, err = tilelog.Open(folder, "")
+		return err == nil && has(tilelog.Forget) != nil
+	})
 	before, err := os.ReadFile(filepath.Join(folder, "checkpoint"))
 	if err != nil {
 		t.Fatal(err)
