@@ -261,6 +261,27 @@ func (c *Chain) plant() error {
 	return nil
 }
 
+// Gaps lists the numbers that no copy has, also those that a setback has named: what was decided
+// there is lost. Numbers of a history that does not stand are none.
+func (c *Chain) Gaps() []Range {
+	numbers := slices.Collect(maps.Keys(c.entries))
+	for _, line := range c.Superseded {
+		if e, err := Parse(line); err == nil {
+			numbers = append(numbers, e.Number)
+		}
+	}
+	slices.Sort(numbers)
+	var gaps []Range
+	next := uint64(0)
+	for _, n := range numbers {
+		if n > next {
+			gaps = append(gaps, Range{next, n - 1})
+		}
+		next = n + 1
+	}
+	return gaps
+}
+
 // Entry returns an entry, nil if no copy has it.
 func (c *Chain) Entry(number uint64) *Entry { return c.entries[number] }
 

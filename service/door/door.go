@@ -42,6 +42,8 @@ type Known struct {
 type Federations interface {
 	Find(id string) (Known, bool)
 	Entries() []Known
+	// Archive lists the federations that were forgotten.
+	Archive() []exchange.Listed
 }
 
 // Options configure a [Door]. Federations is required; the zero value of any other field is its

@@ -50,6 +50,8 @@ func (s *site) Find(id string) (door.Known, bool) {
 	return s.Entries()[0], true
 }
 
+func (s *site) Archive() []exchange.Listed { return nil }
+
 func (s *site) Entries() []door.Known {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -73,7 +73,7 @@ func (d *Door) list(w http.ResponseWriter, _ *http.Request) {
 	for _, e := range d.Federations.Entries() {
 		out = append(out, exchange.Listed{Name: e.Federation.Job.Name, ID: e.Federation.ID})
 	}
-	answer(w, out)
+	answer(w, append(out, d.Federations.Archive()...))
 }
 
 func (d *Door) describe(w http.ResponseWriter, _ *http.Request, c *caller) {

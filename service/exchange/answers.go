@@ -6,6 +6,8 @@ import "net/http"
 type Listed struct {
 	Name string `json:"name"`
 	ID   string `json:"id"`
+	// Forgotten: it ended, and its operator had it erased.
+	Forgotten bool `json:"forgotten,omitempty"`
 }
 
 // Description holds all that a party must know to work out a federation itself.

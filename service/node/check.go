@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/chain"
 	"github.com/hushsum/hushsum/service/page"
 	"github.com/hushsum/hushsum/service/record"
 	"github.com/hushsum/hushsum/service/runner"
@@ -118,6 +119,25 @@ func (n *Node) ReadLost(ctx context.Context, backup io.Reader) (took map[string]
 // Choose has one of several histories of a federation stand.
 func (n *Node) Choose(ctx context.Context, id, last, by string) error {
 	return n.records.Choose(ctx, id, last, by)
+}
+
+// Chain returns all decisions of a federation, by line, and the note of their head after them.
+func (n *Node) Chain(ctx context.Context, id string) (b []byte, err error) {
+	if _, found := (*federations)(n).Find(id); !found {
+		return nil, record.ErrNone
+	}
+	all, err := n.records.Chain(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	for _, line := range all.Lines(0) {
+		b = append(append(b, line...), '\n')
+	}
+	_, note, err := n.records.HeadOf(ctx, id, all)
+	if errors.Is(err, chain.ErrLost) { // it says which
+		err = nil
+	}
+	return append(b, note...), err
 }
 
 // Head returns the signed note of the newest head of a federation's decisions.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hushsum/hushsum/service/exchange"
 	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/page"
 	"github.com/hushsum/hushsum/service/record"
@@ -45,7 +46,8 @@ func (n *Node) wasForgotten(id string) *record.Forgotten {
 // statusOf returns the status of a forgotten federation.
 func statusOf(id string, f *record.Forgotten) *runner.Status {
 	out := &runner.Status{Name: f.Name, ID: id, State: runner.Forgotten, Orders: runner.Forgotten,
-		Recorded: &f.Time, Why: "an operator had its models and states erased"}
+		Recorded: &f.Time, Why: "an operator had its models and states erased", Round: f.Rounds,
+		Spent: f.Spent}
 	if f.Names {
 		out.Why += ", and all names"
 	}
@@ -65,6 +67,14 @@ func (n *Node) archive() (out []*runner.Status) {
 	return out
 }
 
+// Archive lists the federations that were forgotten, for parties.
+func (f *federations) Archive() (out []exchange.Listed) {
+	for _, s := range (*Node)(f).archive() {
+		out = append(out, exchange.Listed{Name: s.Name, ID: s.ID, Forgotten: true})
+	}
+	return out
+}
+
 // forgetOrder carries out an order about a federation that is forgotten, or is to be.
 func (n *Node) forgetOrder(ctx context.Context, id string, o page.Order) (*runner.Status, error) {
 	gone := n.wasForgotten(id)
@@ -73,12 +83,14 @@ func (n *Node) forgetOrder(ctx context.Context, id string, o page.Order) (*runne
 		if _, err := n.order(ctx, id, o); err != nil {
 			return nil, err
 		}
+		n.Log.Warn("a federation was forgotten", "id", id, "by", o.Who)
 	case gone == nil:
 		return nil, record.ErrKept
 	case o.What == page.ForgetNames:
 		if err := n.records.ForgetNames(ctx, id); err != nil {
 			return nil, err
 		}
+		n.Log.Warn("the names of a federation were erased", "id", id, "by", o.Who)
 	}
 	d, err := n.records.Definition(ctx, id)
 	if err != nil {

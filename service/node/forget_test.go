@@ -48,8 +48,12 @@ func TestForgotten(t *testing.T) {
 			t.Errorf("%+v", list)
 		}
 		if text := s.look("/"); !strings.Contains(text, "Forgotten") ||
-			strings.Contains(text, "/federations/"+s.fed.ID) {
+			!strings.Contains(text, "/federations/"+s.fed.ID) {
 			t.Errorf("the page: %s", text)
+		}
+		if text := s.look("/federations/" + s.fed.ID); !strings.Contains(text, "2 rounds were begun") ||
+			strings.Contains(text, "No budget") || strings.Contains(text, "current model") {
+			t.Errorf("its page: %s", text)
 		}
 		p, err := loadParty(s.folder, 0, s.fed, s.node.Address)
 		if err != nil {

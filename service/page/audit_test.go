@@ -194,7 +194,7 @@ func TestAuditOfAYear(t *testing.T) {
 		t.Errorf("the report has %d orders", n)
 	}
 	for _, want := range []string{
-		`<td class="number">3.2</td>`, "decision 41, from which",
+		`<td class="number">3.2</td>`, "to number 41",
 		"<td>too few parties</td><td class=\"number\">200</td><td class=\"number\">10</td>" +
 			"<td class=\"number\">2000</td>",
 		"<td>all</td><td class=\"number\">2000</td><td class=\"number\">1800</td>" +

@@ -82,6 +82,17 @@ func (s *site) choose(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
+// chain answers all decisions of a federation, as text.
+func (s *site) chain(w http.ResponseWriter, r *http.Request) {
+	b, err := s.Federations.Chain(r.Context(), r.PathValue("id"))
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = w.Write(b)
+}
+
 // head answers the signed note of a federation's newest head, as text.
 func (s *site) head(w http.ResponseWriter, r *http.Request) {
 	note, err := s.Federations.Head(r.Context(), r.PathValue("id"))

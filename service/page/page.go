@@ -58,6 +58,8 @@ type Federations interface {
 	Charges(ctx context.Context, id string) ([]accounting.Claim, error)
 	// Head returns the signed note of the newest head of a federation's decisions.
 	Head(ctx context.Context, id string) ([]byte, error)
+	// Chain returns all decisions of a federation, by line, and the note of their head after them.
+	Chain(ctx context.Context, id string) ([]byte, error)
 	// Check reads everything that is recorded, and returns what it finds of each federation, by name.
 	Check(ctx context.Context) ([]Checked, error)
 	// ReadLost takes from a backup what the record has lost, and returns how many of each it took.
@@ -158,6 +160,7 @@ var Routes = []string{
 	"POST /v1/record/heal",
 	"POST /v1/federations/{id}/histories/{last}/choose",
 	"GET /v1/federations/{id}/head",
+	"GET /v1/federations/{id}/chain",
 	"GET /v1/keys",
 	"POST /v1/keys/rewrite",
 	"GET /v1/nodes",
@@ -207,11 +210,12 @@ func New(o Options) http.Handler {
 		"GET /federations/{id}/parties/{party}/exclude": s.operate(s.confirmExclude),
 		"POST /federations/{id}/parties/{party}/{what}": s.operate(s.form),
 
-		"GET /v1/backup":                s.operate(s.backup),
-		"POST /v1/restore":              s.operate(s.restore),
-		"GET /v1/record":                s.read(s.recordJSON),
-		"POST /v1/record/heal":          s.operate(s.heal),
-		"GET /v1/federations/{id}/head": s.read(s.head),
+		"GET /v1/backup":                 s.operate(s.backup),
+		"POST /v1/restore":               s.operate(s.restore),
+		"GET /v1/record":                 s.read(s.recordJSON),
+		"POST /v1/record/heal":           s.operate(s.heal),
+		"GET /v1/federations/{id}/head":  s.read(s.head),
+		"GET /v1/federations/{id}/chain": s.read(s.chain),
 
 		"POST /v1/federations/{id}/histories/{last}/choose": s.operate(s.choose),
 

@@ -75,7 +75,7 @@ func newReport(status *runner.Status, known door.Known) *report {
 	}
 	add("identifier: of the job, the roster and the first model", status.ID)
 	add("the job that is declared", status.Job)
-	add(fmt.Sprintf("decision %d, from which all before it follow", status.Decisions), status.Head)
+	add(fmt.Sprintf("root over all decisions, to number %d", status.Decisions), status.Head)
 	ofFile("the job's file", known.Files.Text)
 	roster := f.Settled.Roster().Digest()
 	add("roster", hexOf(roster[:]))

@@ -264,6 +264,8 @@ func (s *shown) Charges(context.Context, string) ([]accounting.Claim, error) {
 
 func (s *shown) Head(context.Context, string) ([]byte, error) { return []byte("a note\n"), nil }
 
+func (s *shown) Chain(context.Context, string) ([]byte, error) { return []byte("a line\n"), nil }
+
 func (s *shown) Check(context.Context) ([]page.Checked, error) {
 	return []page.Checked{{Name: "study", Checked: record.Checked{ID: s.status.ID, Entries: 41,
 		Problems: []string{"JetStream lacks 2 of 41 decisions"}}}}, nil

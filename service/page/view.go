@@ -301,6 +301,10 @@ func (s *site) federation(w http.ResponseWriter, r *http.Request) {
 		slices.Reverse(lines)
 		v.Audit = lines
 	}
+	if v.State == runner.Forgotten {
+		s.render(w, "forgotten.html", v)
+		return
+	}
 	s.render(w, "federation.html", v)
 }
 

@@ -110,7 +110,7 @@ func (r *Records) AuditLog(ctx context.Context, id string, from int, each func(L
 		}
 		all = append(all, lines...)
 	}
-	for _, lost := range c.Lost {
+	for _, lost := range c.Gaps() {
 		log.Missing += int(lost.To - lost.From + 1)
 	}
 	log.Lines = len(all)

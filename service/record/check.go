@@ -21,10 +21,14 @@ import (
 type Checked struct {
 	ID      string `json:"id"`
 	Entries int    `json:"entries"` // that there are, in any copy
+	// Missing are the numbers of decisions that no copy has, named by a later one or not yet.
+	Missing []chain.Range `json:"missing,omitempty"`
 	// Head is the signed note of the newest head, empty if there is none.
 	Head string `json:"head,omitempty"`
 	// Problems say what is damaged, and Forks list the histories if there is more than one.
+	// Notes say what this node has put back, and what another copy has.
 	Problems []string  `json:"problems,omitempty"`
+	Notes    []string  `json:"notes,omitempty"`
 	Forks    []History `json:"forks,omitempty"`
 }
 
@@ -38,7 +42,7 @@ type History struct {
 	Time    time.Time `json:"time"`
 }
 
-// Check reads everything of a federation that there is: its definition, all entries in JetStream
+// Check reads everything of a federation that there is, and mends this node's file: its definition, all entries in JetStream
 // and in this node's file, and each object that the definition and the newest state name. Damage is
 // not an error. It fails with [ErrUnavailable].
 func (r *Records) Check(ctx context.Context, id string, named Named) (out Checked, err error) {
@@ -60,7 +64,7 @@ func (r *Records) Check(ctx context.Context, id string, named Named) (out Checke
 	if err != nil {
 		return out, found(err)
 	}
-	copies, last, err := r.copies(ctx, o)
+	copies, _, err := r.copies(ctx, o)
 	if err != nil {
 		return out, err
 	}
@@ -77,26 +81,26 @@ func (r *Records) Check(ctx context.Context, id string, named Named) (out Checke
 	} else if note, err := chain.SignHead(h, o.key); err == nil {
 		out.Head = string(note)
 	}
-	for k, what := range []string{1: "this node's file", 2: "JetStream"} {
-		if k == 0 || k == 1 && o.file == nil {
-			continue
-		}
-		if c.Bad[k] > 0 {
-			out.Problems = append(out.Problems, fmt.Sprintf("%s has %d damaged lines", what, c.Bad[k]))
-		}
-		lacks := 0
-		for _, line := range c.Lines(0) {
-			if !bytes.Contains(copies[k], line) {
-				lacks++
-			}
-		}
-		if lacks > 0 && (k == 2 || d.Forgotten == nil) {
-			out.Problems = append(out.Problems, fmt.Sprintf("%s lacks %d of %d decisions", what, lacks,
-				out.Entries))
+	out.Missing = c.Gaps()
+	if bad := c.Bad[1]; bad > 0 {
+		out.Notes = append(out.Notes, fmt.Sprintf("this node's file had %d damaged lines", bad))
+	}
+	if err := o.fill(c); err != nil {
+		return out, err
+	}
+	between, end := 0, 0
+	for _, line := range c.Lines(0) {
+		if end++; bytes.Contains(copies[2], line) {
+			between, end = between+end-1, 0
 		}
 	}
-	if last.sequence == 0 {
-		out.Problems = append(out.Problems, "JetStream has no decision")
+	if between > 0 { // it stays so, since a stream only grows
+		out.Notes = append(out.Notes, fmt.Sprintf("JetStream lacks %d of %d decisions, which the nodes' "+
+			"own files have", between, out.Entries))
+	}
+	if end > 0 {
+		out.Problems = append(out.Problems, fmt.Sprintf("JetStream lacks the last %d decisions; the next "+
+			"claim puts them back from the nodes' own files", end))
 	}
 	return out, r.checkObjects(ctx, d, c.Last(), named, found)
 }
@@ -297,6 +301,7 @@ type healing struct {
 	named   Named
 	took    map[string]int
 	of      *Definition                // whose frames come
+	gone    bool                       // it was forgotten
 	lines   []byte                     // of it
 	wanted  map[string]map[string]bool // names of objects, by federation
 }
@@ -308,21 +313,33 @@ func (h *healing) entries(ctx context.Context, f *frame) error {
 	case frameDefinition:
 		d := f.definition
 		h.wanted[d.ID] = make(map[string]bool)
-		h.want(slices.Concat(d.Keys, d.Names, []*Ref{d.RosterAt, d.Model, d.Before}))
-		_, err := r.definition(ctx, d.ID)
-		if errors.Is(err, ErrNone) {
-			h.wanted[d.ID] = nil // it is no federation of this record
+		now, err := r.definition(ctx, d.ID)
+		switch {
+		case errors.Is(err, ErrNone): // it is no federation of this record
+			h.wanted[d.ID] = nil
 			return nil
-		}
-		if errors.Is(err, ErrDamaged) {
-			b, err := json.Marshal(d)
+		case errors.Is(err, ErrDamaged):
+			if now, err = r.asForgotten(ctx, *d); err != nil {
+				return err
+			}
+			b, err := json.Marshal(now)
 			if err != nil {
 				return err
 			}
 			h.took["definitions"]++
-			return r.define(ctx, d, b)
+			if err := r.define(ctx, now, b); err != nil {
+				return err
+			}
+		case err != nil:
+			return err
 		}
-		return err
+		// What was erased by an order is in no present definition.
+		h.gone = now.Forgotten != nil
+		h.want(slices.Concat(now.Keys, now.Names, []*Ref{now.RosterAt, now.Model, now.Before}))
+		if h.gone {
+			h.want([]*Ref{now.Forgotten.Ledger})
+		}
+		return nil
 	case frameEntry:
 		h.lines = append(append(h.lines, f.body...), '\n')
 	}
@@ -338,7 +355,7 @@ func (h *healing) end(ctx context.Context) error {
 	}
 	id := h.of.ID
 	for line := range bytes.SplitSeq(lines, []byte("\n")) {
-		if e, err := chain.Parse(line); err == nil && e.State != nil {
+		if e, err := chain.Parse(line); err == nil && e.State != nil && !h.gone {
 			h.want([]*Ref{refOf(e.State)})
 		}
 	}
@@ -368,11 +385,13 @@ func (h *healing) objects(ctx context.Context, f *frame) error {
 		return nil
 	}
 	r, id := h.records, h.of.ID
-	own, err := r.objects(ctx, id)
-	if err != nil {
-		return err
+	o := r.in(nil, &Ref{Name: base})
+	if o == nil {
+		var err error
+		if o, err = r.objects(ctx, id); err != nil {
+			return err
+		}
 	}
-	o := r.in(own, &Ref{Name: base})
 	if _, err := r.getPart(ctx, o, f.name, mostFrame); !errors.Is(err, ErrMissing) {
 		return err
 	}

@@ -216,6 +216,14 @@ func (r *Records) Head(ctx context.Context, id string) (*chain.Head, []byte, err
 	if err != nil {
 		return nil, nil, err
 	}
+	return r.HeadOf(ctx, id, c)
+}
+
+// HeadOf returns the head of a federation's chain, with its signed note. It fails with
+// [chain.ErrLost].
+func (r *Records) HeadOf(ctx context.Context, id string, c *chain.Chain) (
+	*chain.Head, []byte, error,
+) {
 	h, err := c.Head()
 	if err != nil {
 		return nil, nil, err
@@ -228,13 +236,24 @@ func (r *Records) Head(ctx context.Context, id string) (*chain.Head, []byte, err
 	return h, b, err
 }
 
-// Public returns the federation's key, which its entries and heads are signed under.
+// Public returns the public half of the key that a federation's entries and heads are signed under,
+// as its birth names it.
 func (r *Records) Public(ctx context.Context, id string) ([]byte, error) {
-	o, err := r.own(ctx, id)
+	d, err := r.definition(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return o.public(), nil
+	birth, err := chain.Parse(d.Birth)
+	if err == nil && birth.Kind != chain.Birth {
+		err = chain.ErrEntry
+	}
+	if err == nil {
+		_, err = chain.Open(d.Birth, id, birth.Key[:])
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: the first entry of %.16s…: %w", ErrRecord, id, err)
+	}
+	return birth.Key[:], nil
 }
 
 // later is a head that somebody has, with the last round that was begun by then.

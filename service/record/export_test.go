@@ -1,6 +1,11 @@
 package record
 
-import "time"
+import (
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
 
 // StreamOf is streamOf.
 var StreamOf = streamOf
@@ -27,3 +32,11 @@ func (h *Hold) Damage() error { return h.damage }
 // Healed returns what the claim has put back that JetStream had lost, nil if nothing. It is
 // [ErrDamaged].
 func (h *Hold) Healed() error { return h.healed }
+
+// LoseDefinition removes a definition from JetStream, as damage does.
+func (r *Records) LoseDefinition(t *testing.T, id string) {
+	subject := jetstream.WithPurgeSubject("$KV." + bucketDefinitions + "." + id)
+	if err := r.declared.Purge(t.Context(), subject); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/internal/chain"
 )
 
@@ -32,6 +33,9 @@ type Forgotten struct {
 	// continues it; nil: nothing was spent, or the names are erased.
 	Ledger *Ref `json:"ledger,omitempty"`
 	Names  bool `json:"names,omitempty"` // are erased
+	// Rounds is how many were begun, and Spent bounds what any party has spent, nil without noise.
+	Rounds int               `json:"rounds,omitempty"`
+	Spent  *accounting.Claim `json:"spent,omitempty"`
 }
 
 // Forget erases the models and states of a federation that has ended, by an operator's order.
@@ -47,7 +51,14 @@ func (h *Hold) Forget(ctx context.Context, name string, ledger []byte, by string
 			return err
 		}
 	}
-	err = h.records.redefine(ctx, h.id, func(d *Definition) {
+	if last := h.chain.Last(); last.Spent != nil {
+		gone.Spent = new(accounting.Claim)
+		if err := json.Unmarshal(last.Spent, gone.Spent); err != nil {
+			return fmt.Errorf("%w: what was spent", ErrRecord)
+		}
+	}
+	gone.Rounds = int(h.Round)
+	err = h.records.redefine(ctx, h.id, false, func(d *Definition) {
 		d.Forgotten, d.Model, d.Before = gone, nil, nil
 	})
 	if err != nil {
@@ -113,8 +124,11 @@ func (r *Records) Settle(ctx context.Context, id string) error {
 	return nil
 }
 
-// redefine changes a definition, in the record and in this node's copy.
-func (r *Records) redefine(ctx context.Context, id string, change func(*Definition)) error {
+// redefine changes a definition, in the record and in this node's copy; overwrite has JetStream
+// overwrite the older one on the disk.
+func (r *Records) redefine(
+	ctx context.Context, id string, overwrite bool, change func(*Definition),
+) error {
 	var d *Definition
 	err := r.retry(ctx, func(ctx context.Context) error {
 		entry, err := r.definitions.Get(ctx, id)
@@ -127,8 +141,14 @@ func (r *Records) redefine(ctx context.Context, id string, change func(*Definiti
 		}
 		change(d)
 		b, err := json.Marshal(d)
-		if err == nil {
+		switch {
+		case err != nil:
+		case !overwrite:
 			_, err = r.definitions.Update(ctx, id, b, entry.Revision())
+		default: // from a node's copy, and the entries, it would come back
+			if err = r.declared.SecureDeleteMsg(ctx, entry.Revision()); err == nil {
+				_, err = r.definitions.Create(ctx, id, b)
+			}
 		}
 		return err
 	})
@@ -162,26 +182,61 @@ func (r *Records) ForgetNames(ctx context.Context, id string) error {
 		return ErrKept
 	}
 	if !d.Forgotten.Names {
-		if err := r.amend(ctx, id, chain.Forget, "names"); err != nil {
+		if err := r.amend(ctx, id, chain.Forget, orderNames); err != nil {
 			return err
 		}
 	}
-	objects := slices.Concat(d.Names, []*Ref{d.RosterAt, d.Forgotten.Ledger})
-	for _, ref := range objects {
-		if ref == nil {
-			continue
-		}
-		for _, name := range ref.names() {
+	// Whatever there is, also what came back from a backup since.
+	var names []string
+	err = r.retry(ctx, func(ctx context.Context) (err error) {
+		names, err = r.archive.names(ctx)
+		return err
+	})
+	if err != nil {
+		return unavailable(err)
+	}
+	for _, name := range names {
+		if strings.Contains(name, id) && !strings.HasPrefix(name, kindKey) {
 			if err := r.overwrite(ctx, r.archive, name); err != nil {
 				return unavailable(err)
 			}
 		}
 	}
-	return r.redefine(ctx, id, func(d *Definition) {
-		d.Text, d.Roster, d.Committee, d.Succession, d.RosterAt, d.Names = nil, nil, nil, nil, nil, nil
-		d.Forgotten.Ledger, d.Forgotten.Names = nil, true
-	})
+	return r.redefine(ctx, id, true, (*Definition).eraseNames)
 }
+
+// eraseNames takes out of a definition what has names.
+func (d *Definition) eraseNames() {
+	d.Text, d.Roster, d.Committee, d.Succession, d.RosterAt, d.Names = nil, nil, nil, nil, nil, nil
+	d.Forgotten.Ledger, d.Forgotten.Names = nil, true
+}
+
+// asForgotten returns a definition from a backup, without what an operator has had erased since, as
+// the entries say that there are.
+func (r *Records) asForgotten(ctx context.Context, d Definition) (*Definition, error) {
+	var from uint64
+	for {
+		next, err := r.nextDecided(ctx, d.ID, from+1)
+		if err != nil || next.sequence == 0 {
+			return &d, err
+		}
+		from = next.sequence
+		e, err := chain.Parse(next.line)
+		if err != nil || e.Kind != chain.Forget {
+			continue
+		}
+		if d.Forgotten == nil {
+			d.Forgotten = &Forgotten{Name: d.ID[:16], Time: e.Time}
+			d.Model, d.Before = nil, nil
+		}
+		if e.Order == orderNames {
+			d.eraseNames()
+		}
+	}
+}
+
+// orderNames is the order of an entry by which names were erased.
+const orderNames = "names"
 
 // overwrite deletes an object, and has JetStream overwrite its bytes on the disk.
 func (r *Records) overwrite(ctx context.Context, o *bucket, name string) error {

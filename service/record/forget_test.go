@@ -35,6 +35,10 @@ func TestForget(t *testing.T) {
 	if err := r.ForgetNames(ctx, id); !errors.Is(err, record.ErrKept) {
 		t.Errorf("names of one that goes on: %v", err)
 	}
+	var before bytes.Buffer
+	if err := r.Backup(ctx, &before, nothingNamed); err != nil {
+		t.Fatal(err)
+	}
 	if err := h.Forget(ctx, "study", []byte("spent"), "by ann"); err != nil {
 		t.Fatal(err)
 	}
@@ -104,6 +108,27 @@ func TestForget(t *testing.T) {
 		left(r, false)
 	}
 	backedUp(r, false)
+	// No older backup brings back what was erased, even where the definition is lost.
+	for range 2 {
+		took, err := r.HealFrom(ctx, bytes.NewReader(before.Bytes()), nothingNamed)
+		if err != nil || took["objects"] > 0 {
+			t.Errorf("%v, %v", took, err)
+		}
+		d, err := r.Definition(ctx, id)
+		if err != nil || d.Forgotten == nil || !d.Forgotten.Names || d.Text != nil || d.Names != nil {
+			t.Fatalf("%+v, %v", d, err)
+		}
+		lines, err := r.LastLines(ctx, id, 3)
+		if err != nil || lines[0].Event != record.EventUnreadable {
+			t.Errorf("%+v, %v", lines, err)
+		}
+		stop()
+		if err := os.Remove(filepath.Join(folder, "decided", id+".definition")); err != nil {
+			t.Fatal(err)
+		}
+		r, stop = open(t, folder, key)
+		r.LoseDefinition(t, id)
+	}
 	stop()
 	decided := filepath.Join(folder, "decided")
 	err = filepath.WalkDir(decided, func(name string, d fs.DirEntry, err error) error {

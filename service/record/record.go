@@ -156,7 +156,6 @@ func (r *Records) bucket(ctx context.Context, name string, size int32) (
 		Discard:           jetstream.DiscardNew,
 		Replicas:          r.replicas,
 		AllowRollup:       true,
-		DenyDelete:        true,
 	})
 	if err == nil {
 		kv, err = r.js.KeyValue(ctx, name)
@@ -364,7 +363,12 @@ func (r *Records) defined(ctx context.Context, id string,
 		return nil, "", err
 	}
 	if mended != "" {
-		err = r.define(ctx, d, b)
+		if d, err = r.asForgotten(ctx, *d); err == nil {
+			b, err = json.Marshal(d)
+		}
+		if err == nil {
+			err = r.define(ctx, d, b)
+		}
 	}
 	return d, mended, err
 }

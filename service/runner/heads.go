@@ -111,15 +111,15 @@ func (r *Runner) Head() []byte {
 	return h.note
 }
 
-// lastLine returns the hash of the last line that may be told, empty if there is none.
-func (r *Runner) lastLine() string {
+// root returns the root of the head that may be told, empty if there is none.
+func (r *Runner) root() string {
 	h := &r.heads
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	if h.head == nil {
 		return ""
 	}
-	return h.head.Last.String()
+	return h.head.Root.String()
 }
 
 // isBehind fails with [ErrBehind] if the chain does not continue a head, nor says what became of

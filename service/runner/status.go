@@ -51,8 +51,8 @@ type Status struct {
 	History   []Past        `json:"history"`             // of the last thousand rounds
 	Leader    string        `json:"leader"`
 
-	// Decisions is the number of the last decision, and Head the hash of its line, in 64 digits: all
-	// decisions before it follow from that. Head is empty where no leader answers.
+	// Decisions is the number of the last decision, and Head the root over all decisions, in 64 digits,
+	// as receipts have it. Head is empty where no leader answers.
 	Decisions uint64 `json:"decisions"`
 	Head      string `json:"head,omitempty"`
 	// Orders identifies what operators' orders change: whether the federation is paused or has ended,
@@ -124,7 +124,7 @@ func (r *Runner) status() *Status {
 	out.Outages = r.outages
 	out.History, out.Leader = slices.Clone(r.history), r.Node
 	out.Decisions, out.BytesIn, out.Refused = r.Hold.Number(), r.bytesIn, r.refused
-	out.Head = r.lastLine()
+	out.Head = r.root()
 	out.Orders, out.Taken, out.Steps = r.ordersAt(at), at.Taken, r.steps.all()
 	out.State, out.Why = r.stands(at)
 	if at.Ended == "" && !at.Paused {

@@ -24,22 +24,23 @@ import (
 
 func federationCommand(ctx context.Context, args []string, std streams) error {
 	f := flags("federation", "federation ORDER [FILE|NAME] [FOLDER|PARTY]", `
-The orders are check, create, list, show, audit, head, pause, resume, end, exclude, readmit, after
+The orders are check, create, list, show, audit, head, chain, pause, resume, end, exclude, readmit, after
 and forget.
 
 "check FILE" reads a job's file and the roster next to it, and explains what it means for a party
 and what the server needs. The others ask a server, at its page's address: "create FILE" declares a
 federation from a job, whose [world] is not sent, and prints its identifier last, "list" lists them,
 "show NAME" shows one, "audit NAME" writes its whole audit log, a line for each event, "head NAME"
-prints the signed head of its decisions, a few lines to note somewhere, and "pause", "resume" and
-"end" do as they say; an ended federation cannot be resumed. "exclude NAME PARTY"
+prints the signed head of its decisions, a few lines to note somewhere, "chain NAME" prints all its
+decisions with their head, for 'hushsum verify chain', and "pause", "resume" and "end" do as they say; an ended federation cannot be resumed. "exclude NAME PARTY"
 leaves a party out of all later sums, until "readmit NAME PARTY", which also works for a party that
 has spoilt a round; the audit log has both. "after NAME FOLDER" writes the files of a federation
 that continues one that has ended: its job, roster and last model, and what its parties have spent,
 which counts. Edit these files, and create it with --identity: this operator signs that it continues
 the other, so that parties follow. "forget NAME NAME", with the name twice since it is final, erases
 the models, states and sums of a federation that has ended, and with --names all names of it too;
-its decisions stay, "list --all" lists it, and its parties are told. All but check take an operator's token from --token-file or
+its decisions stay, "list --all" lists it, and its parties are told; print its report first. All but
+check take an operator's token from --token-file or
 HUSHSUM_TOKEN, or --identity FILE of a key in the server's --operators, which signs the requests.`, std)
 	o, read := operatorFlags(f)
 	o.unsignedFlag(f)
@@ -106,8 +107,8 @@ HUSHSUM_TOKEN, or --identity FILE of a key in the server's --operators, which si
 		return show(s, *asJSON, std)
 	case "audit":
 		return o.audit(ctx, argument, as, std)
-	case "head":
-		return o.head(ctx, argument, std)
+	case "head", "chain":
+		return o.signed(ctx, what, argument, std)
 	case page.Forget:
 		return o.forget(ctx, argument, *names, std)
 	case "after":
@@ -168,7 +169,7 @@ func lacking(s *runner.Status, party string) string {
 }
 
 var orders = []string{"check", "create", "list", "show", "pause", "resume", "end", "exclude",
-	"readmit", "after", "audit", "head", page.Forget}
+	"readmit", "after", "audit", "head", "chain", page.Forget}
 
 // ofParty reports whether an order concerns one party.
 func ofParty(what string) bool { return what == "exclude" || what == "readmit" }
@@ -320,18 +321,18 @@ func (o *operator) find(ctx context.Context, name string) (*runner.Status, error
 	return nil, fmt.Errorf("%d federations are called %q; use the identifier", len(found), name)
 }
 
-// head prints the signed head of a federation's decisions.
-func (o *operator) head(ctx context.Context, name string, std streams) error {
+// signed prints the signed head of a federation's decisions, or all of them.
+func (o *operator) signed(ctx context.Context, what, name string, std streams) error {
 	s, err := o.find(ctx, name)
 	if err != nil {
 		return err
 	}
-	answer, err := o.send(ctx, http.MethodGet, "/v1/federations/"+s.ID+"/head", nil, nil, "")
+	answer, err := o.send(ctx, http.MethodGet, "/v1/federations/"+s.ID+"/"+what, nil, nil, "")
 	if err != nil {
 		return err
 	}
 	defer answer.Body.Close()
-	_, err = io.Copy(std.out, io.LimitReader(answer.Body, mostAnswer))
+	_, err = io.Copy(std.out, answer.Body)
 	return err
 }
 
@@ -396,6 +397,13 @@ func show(s *runner.Status, asJSON bool, std streams) error {
 	fmt.Fprintf(std.out, "%s  %s\n", s.Name, s.ID)
 	if s.Job != "" {
 		fmt.Fprintf(std.out, "job  %s\n", s.Job)
+	}
+	if s.State == runner.Forgotten {
+		fmt.Fprintf(std.out, "%s: %s\n%s begun\n", s.State, s.Why, numbers.Plural(s.Round, "round"))
+		if s.Spent != nil {
+			wrap(std.out, "the party with most has spent %v", s.Spent)
+		}
+		return nil
 	}
 	fmt.Fprint(std.out, s.State)
 	for _, more := range []string{s.Stage, s.Why} {

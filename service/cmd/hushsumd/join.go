@@ -342,6 +342,13 @@ func (j *joining) find(ctx context.Context, server *party.Server) (*federation.F
 func choose(listed []exchange.Listed, name, accepted string) (id string, err error) {
 	var found []exchange.Listed
 	for _, l := range listed {
+		if l.Forgotten && (l.ID == accepted || name != "" && (l.Name == name || l.ID == name)) {
+			return "", fmt.Errorf("the federation %q ended, and its operator had its models and states "+
+				"erased (forgotten): there is nothing to take part in; keep your book and receipts", l.Name)
+		}
+	}
+	listed = slices.DeleteFunc(listed, func(l exchange.Listed) bool { return l.Forgotten })
+	for _, l := range listed {
 		if name == "" || l.Name == name || l.ID == name {
 			found = append(found, l)
 		}

@@ -90,16 +90,24 @@ func (o *operator) checkRecord(ctx context.Context, asJSON bool, std streams) er
 	if err != nil {
 		return err
 	}
-	damaged := slices.ContainsFunc(all, func(x page.Checked) bool { return len(x.Problems) > 0 })
+	damaged := slices.ContainsFunc(all, func(x page.Checked) bool {
+		return len(x.Problems) > 0 || len(x.Missing) > 0
+	})
 	if asJSON {
 		err = json.NewEncoder(std.out).Encode(all)
 	} else {
 		for _, x := range all {
 			fmt.Fprintf(std.out, "%s: %s", cmp.Or(x.Name, x.ID), numbers.Plural(x.Entries, "decision"))
-			if len(x.Problems) == 0 {
+			if len(x.Problems) == 0 && len(x.Missing) == 0 {
 				fmt.Fprint(std.out, ", whole")
 			}
 			fmt.Fprintln(std.out)
+			for _, lost := range x.Missing {
+				fmt.Fprintf(std.out, "  number %v: in no copy\n", lost)
+			}
+			for _, note := range x.Notes {
+				fmt.Fprintf(std.out, "  no harm: %s\n", note)
+			}
 			for _, problem := range x.Problems {
 				fmt.Fprintf(std.out, "  %s\n", problem)
 			}

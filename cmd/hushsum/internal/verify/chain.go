@@ -134,7 +134,7 @@ func summary(all *chain.Chain, key ed25519.PublicKey, head []byte) (*history, *c
 		}
 	}
 	h.Segments = len(segments)
-	for _, r := range all.Lost {
+	for _, r := range all.Gaps() {
 		h.Missing = append(h.Missing, r.String())
 	}
 	own, err := all.Head()
@@ -230,7 +230,7 @@ func (c *checker) tellChain(s *show.Screen, out *checked, key ed25519.PublicKey)
 			"each follows from the one before, and none was left out or changed since it was signed.")
 	} else {
 		s.Sentence("By the word of the federation's key: each of these is its decision, unchanged. " +
-			"Others are not in the file.")
+			"Others are not in the file, or were lost.")
 	}
 	s.Sentence("Not shown: that nobody was given another history, which heads of others show, that " +
 		"sums were computed as the rules say, and who the parties behind the numbers are. Times and " +
