@@ -108,3 +108,42 @@ func TestPartVault(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// What else is saved with a state is there when it is opened, and stays until it is replaced.
+func TestPartVaultAlso(t *testing.T) {
+	files, key := new(store.MemoryStore), &keyexchange.SealKey{1}
+	settings := drive.PartSettings{
+		Identity: ed25519.NewKeyFromSeed(make([]byte, 32)),
+		Limits:   drive.Limits{Rounds: 4},
+		Label:    "label",
+		Least:    1,
+	}
+	for n, c := range []struct {
+		also      map[string][]byte
+		err       error
+		head, all string // of the last state, before this one
+	}{
+		{map[string][]byte{"head": []byte("1"), "book": []byte("b")}, nil, "", ""},
+		{map[string][]byte{"head": []byte("2")}, nil, "1", "b"},
+		{nil, nil, "2", "b"},
+		{nil, fs.ErrInvalid, "2", "b"},
+		{nil, nil, "2", "b"},
+	} {
+		vault, state, err := store.Open(files, key, nil, "owner", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		part, v, err := OpenPart(vault, key, state, settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(v.Had("head")) != c.head || string(v.Had("book")) != c.all {
+			t.Errorf("state %d has %q and %q", n, v.Had("head"), v.Had("book"))
+		}
+		v.Also = func() (map[string][]byte, error) { return c.also, c.err }
+		if err := v.Save(part); !errors.Is(err, c.err) {
+			t.Errorf("state %d: %v", n, err)
+		}
+		vault.Close()
+	}
+}

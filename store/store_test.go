@@ -421,7 +421,7 @@ func TestFileCounter(t *testing.T) {
 // or it is said why not, with a counter and without one. It is never another, and never none.
 func TestFlip(t *testing.T) {
 	count := map[string]int{}
-	for saves := 1; saves <= 2; saves++ {
+	for saves := 1; saves <= 3; saves++ {
 		flips(t, saves, count)
 	}
 	if count["named"] == 0 || count["harmless"] == 0 {
@@ -499,6 +499,9 @@ func flips(t *testing.T, saves int, count map[string]int) {
 		}
 		for _, counted := range []bool{false, true} {
 			for i := range whole {
+				if name == "state.begun" { // nobody reads it
+					break
+				}
 				for bit := range 8 {
 					flipped := slices.Clone(whole)
 					flipped[i] ^= 1 << bit

@@ -323,7 +323,7 @@ range = 16.0
     assert np.array_equal(model, [6, -6, 0.75]), model
     assert all(np.array_equal(out[n], model) for n in keys)
     assert all(out[n] is None for n in members)
-    assert all((tmp_path / n).exists() for n in [*keys, *members])
+    assert all((tmp_path / f"{n}.1").exists() for n in [*keys, *members])
 
 
 def test_rounds_that_stay_open() -> None:
@@ -405,9 +405,9 @@ def test_states_outlive_processes(tmp_path) -> None:
     assert close_to(running.run(), 2)
     for t in threads:
         t.join(120)
-    assert (tmp_path / "party0").stat().st_mode & 0o077 == 0
+    assert (tmp_path / "party0.1").stat().st_mode & 0o077 == 0
     for name, key in keys.items():
-        assert key._seed not in (tmp_path / name).read_bytes()
+        assert key._seed not in (tmp_path / f"{name}.1").read_bytes()
     other = job(rounds=3, length=1, drop_out=0).settle(keys)
     with pytest.raises(hushsum.StateError, match="another job needs its own state"):
         hushsum.join(other, url=running.url, identity=keys["party0"], train=lambda m: np.ones(1),

@@ -146,6 +146,9 @@ func (s *site) lead(t testing.TB, outRoom int64) {
 	if err := records.Create(ctx, d, nil, nil); err != nil {
 		t.Fatal(err)
 	}
+	if s.fed.Key, err = records.Public(ctx, s.fed.ID); err != nil {
+		t.Fatal(err)
+	}
 	hold, err := records.Claim(ctx, s.fed.ID, "n")
 	if err != nil {
 		t.Fatal(err)

@@ -22,6 +22,10 @@ const (
 // MostLines is the maximum size in bytes of the lines that a party gives at once.
 const MostLines = 8 << 20
 
+// longLine is the size in bytes of a line above which an answer is without it: some proxies have a
+// buffer of 4 KiB for the headers of an answer.
+const longLine = 1500
+
 // mostNote is the maximum size of a head's note in a header, in bytes.
 const mostNote = 4 << 10
 
@@ -31,14 +35,16 @@ var errHead = errors.New("exchange: the head in its headers")
 // Told holds the words of an answer about the chain of decisions.
 type Told struct {
 	Note  []byte       // of the head, signed
-	Line  []byte       // that it ends with
+	Line  []byte       // that it ends with; nil: it is long, and with the other lines
 	Proof []chain.Hash // that it continues the head of the question, if that is of its segment
 }
 
 // Set sets the headers.
 func (t *Told) Set(h http.Header) {
 	SetHead(h, t.Note)
-	set(h, headerLine, t.Line)
+	if len(t.Line) <= longLine {
+		set(h, headerLine, t.Line)
+	}
 	set(h, headerProof, chain.JoinHashes(t.Proof))
 }
 

@@ -20,10 +20,15 @@ func TestTold(t *testing.T) {
 			t.Errorf("%+v, %v, want %+v", got, err, told)
 		}
 	}
+	h := make(http.Header)
+	(&Told{Note: []byte("note\n"), Line: make([]byte, longLine+1)}).Set(h)
+	if got, err := ParseTold(h); err != nil || got.Line != nil {
+		t.Errorf("a long line: %v", err)
+	}
 	if got, err := ParseTold(make(http.Header)); got != nil || err != nil {
 		t.Errorf("nothing: %+v, %v", got, err)
 	}
-	h := http.Header{headerHead: {"aGk=", "aGk="}}
+	h = http.Header{headerHead: {"aGk=", "aGk="}}
 	if _, err := ParseHead(h); err == nil {
 		t.Error("two heads are one")
 	}

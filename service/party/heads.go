@@ -40,6 +40,7 @@ const (
 	folderEvidence = "evidence"
 	fewLines       = 1000     // parties, up to which each keeps all lines
 	mostChain      = 64 << 20 // bytes of all lines
+	mostEvidence   = 100      // files
 )
 
 // accepted holds what a party has accepted of the chain of decisions, as its state has it.
@@ -175,8 +176,14 @@ func (h *heads) take(ctx context.Context, told *exchange.Told) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrHead, err)
 	}
-	e, err := chain.Open(told.Line, h.id, h.has.Key)
-	if err != nil || chain.HashOf(told.Line) != head.Last {
+	line := told.Line
+	if line == nil {
+		if line, err = h.lastLine(ctx, head); err != nil {
+			return err
+		}
+	}
+	e, err := chain.Open(line, h.id, h.has.Key)
+	if err != nil || chain.HashOf(line) != head.Last {
 		return fmt.Errorf("%w: its head does not end with its line", ErrHead)
 	}
 	h.mutex.Lock()
@@ -201,9 +208,9 @@ func (h *heads) take(ctx context.Context, told *exchange.Told) error {
 	}
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	h.head, h.has.Note, h.has.Line = head, told.Note, told.Line
+	h.head, h.has.Note, h.has.Line = head, told.Note, line
 	if e.Round >= h.round {
-		h.round, h.has.Begun = e.Round, told.Line
+		h.round, h.has.Begun = e.Round, line
 	}
 	return nil
 }
@@ -289,6 +296,10 @@ func (h *heads) keep(name string, b []byte) (string, error) {
 	folder := filepath.Join(h.folder, folderEvidence)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return "", err
+	}
+	// A server that goes on contradicting itself fills no disk.
+	if had, err := os.ReadDir(folder); err != nil || len(had) >= mostEvidence {
+		return folder, err
 	}
 	name = filepath.Join(folder, name)
 	return name, durable.Write(name, bytes.NewReader(b))

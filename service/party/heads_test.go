@@ -233,7 +233,6 @@ func TestHeadsOfStrangers(t *testing.T) {
 	good := door.told(nil)
 	for name, told := range map[string]*exchange.Told{
 		"nothing":      nil,
-		"no line":      {Note: good.Note},
 		"another line": {Note: good.Note, Line: door.Lines(0)[1]},
 		"no note":      {Line: good.Line},
 		"damaged":      {Note: append([]byte("x"), good.Note...), Line: good.Line},
@@ -242,7 +241,11 @@ func TestHeadsOfStrangers(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := h.take(t.Context(), good); err != nil {
+	long := &exchange.Told{Note: good.Note} // its line is with the others
+	if err := h.take(t.Context(), long); err != nil || !bytes.Equal(h.has.Line, good.Line) {
+		t.Fatal(err)
+	}
+	if err := h.take(t.Context(), long); err != nil {
 		t.Fatal(err)
 	}
 	f := committed(t)

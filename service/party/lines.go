@@ -89,6 +89,30 @@ func (h *heads) further(ctx context.Context, c *chain.Chain) error {
 	return nil
 }
 
+// lastLine fetches the line that a head ends with, nil if the server does not have it.
+func (h *heads) lastLine(ctx context.Context, head *chain.Head) ([]byte, error) {
+	h.mutex.Lock()
+	from := uint64(0)
+	if h.head != nil && h.head.Last == head.Last {
+		defer h.mutex.Unlock()
+		return h.has.Line, nil
+	}
+	if e, err := chain.Open(h.has.Line, h.id, h.has.Key); err == nil {
+		from = e.Number
+	}
+	h.mutex.Unlock()
+	b, _, err := h.server.read(ctx, fmt.Sprintf("%s?from=%d", chainPath(h.id), from), mostChain)
+	if err != nil {
+		return nil, err
+	}
+	for line := range bytes.SplitSeq(b, []byte("\n")) {
+		if chain.HashOf(line) == head.Last {
+			return bytes.Clone(line), nil
+		}
+	}
+	return nil, nil
+}
+
 // give gives the server the lines that it lacks after a head of its own.
 func (h *heads) give(ctx context.Context, of []byte) error {
 	b, err := json.Marshal(h.given(of))
