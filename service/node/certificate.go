@@ -67,7 +67,7 @@ func readPair(files [2]string) (*tls.Certificate, error) {
 		err = keyfile.Private(files[1])
 	}
 	if err != nil {
-		return nil, fmt.Errorf("node: the door's certificate: %w", err)
+		return nil, fmt.Errorf("node: the door's certificate, in %s and %s: %w", files[0], files[1], err)
 	}
 	return &pair, nil
 }

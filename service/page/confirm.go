@@ -15,7 +15,8 @@ var final = map[string]string{
 	"end": "The federation ends for good. An open round gets no sum, and its epsilon is spent. To " +
 		"continue later takes another federation, which every party has to accept.",
 	Forget: "Print its report first: there is none afterwards. The federation's models, states and " +
-		"sums are erased for good, and its parties are told. Its decisions stay, with the audit log, and so does what its parties have spent.",
+		"sums are erased for good, and its parties are told. Its decisions stay, with the audit log, " +
+		"and so does what its parties have spent.",
 	ForgetNames: "All that names a party, a member or an operator is erased for good: the roster, " +
 		"the texts of the audit log, and what parties have spent by name. Decisions about numbers stay.",
 	"exclude": "From now on nobody waits for the party, and it is in no sum, until it is " +

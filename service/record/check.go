@@ -42,9 +42,9 @@ type History struct {
 	Time    time.Time `json:"time"`
 }
 
-// Check reads everything of a federation that there is, and mends this node's file: its definition, all entries in JetStream
-// and in this node's file, and each object that the definition and the newest state name. Damage is
-// not an error. It fails with [ErrUnavailable].
+// Check reads everything of a federation that there is, and mends this node's file: its definition,
+// all entries in JetStream and in this node's file, and each object that the definition and the
+// newest state name. Damage is not an error. It fails with [ErrUnavailable].
 func (r *Records) Check(ctx context.Context, id string, named Named) (out Checked, err error) {
 	out.ID = id
 	found := func(err error) error {
@@ -99,8 +99,8 @@ func (r *Records) Check(ctx context.Context, id string, named Named) (out Checke
 			"own files have", between, out.Entries))
 	}
 	if end > 0 {
-		out.Problems = append(out.Problems, fmt.Sprintf("JetStream lacks the last %d decisions; the next "+
-			"claim puts them back from the nodes' own files", end))
+		out.Problems = append(out.Problems, fmt.Sprintf("JetStream lacks the last %d decisions; the "+
+			"next claim puts them back from the nodes' own files", end))
 	}
 	return out, r.checkObjects(ctx, d, c.Last(), named, found)
 }

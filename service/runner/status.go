@@ -51,8 +51,8 @@ type Status struct {
 	History   []Past        `json:"history"`             // of the last thousand rounds
 	Leader    string        `json:"leader"`
 
-	// Decisions is the number of the last decision, and Head the root over all decisions, in 64 digits,
-	// as receipts have it. Head is empty where no leader answers.
+	// Decisions is the number of the last decision, and Head the root over all decisions, in 64
+	// digits, as receipts have it. Head is empty where no leader answers.
 	Decisions uint64 `json:"decisions"`
 	Head      string `json:"head,omitempty"`
 	// Orders identifies what operators' orders change: whether the federation is paused or has ended,

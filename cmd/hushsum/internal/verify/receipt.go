@@ -220,8 +220,8 @@ func (c *checker) tellReceipt(s *show.Screen, r *receipt.Receipt, shown *receipt
 	s.Printf("          %v\n", shown.Head.Root)
 	tellLog(s, out.Log)
 	for _, other := range out.Against {
-		s.Field("against", "%s: no contradiction, as far as two receipts show. Heads of two sizes "+
-			"are compared by 'hushsum verify chain FILE RECEIPT...'.", other.File)
+		s.Field("against", "%s: not contradicted, and not comparable where its head has another size: "+
+			"'hushsum verify chain FILE RECEIPT...' compares it with all decisions.", other.File)
 	}
 	s.Sentence("By the word of the federation's key: the message with that digest is in the sum, " +
 		"with those of the others, what is released came of it, and the party has spent that much. " +

@@ -55,7 +55,7 @@ func TestReceipts(t *testing.T) {
 		{"receipt " + a, 0, "the message with that digest is in the sum", ""},
 		{"receipt " + a + " --key " + key, 0, "as given", ""},
 		{"receipt " + a + " --key " + strings.Repeat("01", 32), 1, "under another key", ""},
-		{"receipt " + a + " " + later, 0, "no contradiction", ""},
+		{"receipt " + a + " " + later, 0, "not contradicted", ""},
 		{"receipt " + a + " " + all, 1, "it is no receipt", ""},
 		{"receipt " + a + " " + b, 1, "two heads of one size", "a.evidence"},
 		{"receipt " + a + " " + b, 1, "two heads of one size", "a.evidence"}, // it is there already

@@ -38,11 +38,13 @@ them: if they contradict each other it writes both sides to FILE.evidence.
 
 With --log it compares what the federation's key has signed with what the
 server's public log says of that key: the folder has the files under /log/ of the
-server's door, checkpoint, key and tile/entries. With --witnesses it says how many
+server's door: checkpoint, key and tiles of entries, such as tile/entries/000 and
+of the last few tile/entries/000.p/9, for 9 of them. With --witnesses it says how many
 of them have cosigned the checkpoint: how many suffice is yours to say.
 
 verify chain checks the entries of a federation's record, as 'hushsumd federation
-audit' writes them, and receipts against them.
+chain' and the files decided/ID.chain of nodes have them, and receipts against
+them.
 
 Nothing of this shows that a sum was computed as the rules say. It shows that the
 federation's key says one thing to everyone, or that it does not.
