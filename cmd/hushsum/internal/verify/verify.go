@@ -41,8 +41,9 @@ server's public log says of that key: the folder has the files under /log/ of th
 server's door, checkpoint, key and tile/entries. With --witnesses it says how many
 of them have cosigned the checkpoint: how many suffice is yours to say.
 
-verify chain checks the entries of a federation's record, as 'hushsumd federation
-audit' writes them, and receipts against them.
+verify chain checks the entries of a federation's record, and receipts against
+them: the file chain in a party's folder, or decided/ID.chain in a node's, to which
+a head may be appended.
 
 Nothing of this shows that a sum was computed as the rules say. It shows that the
 federation's key says one thing to everyone, or that it does not.
@@ -89,7 +90,7 @@ usage, 130 interrupted, 143 ended by SIGTERM.
 			"hushsum verify --json - < party-3.evidence",
 			"hushsum verify receipt 7.receipt --key KEY",
 			"hushsum verify receipt 7.receipt theirs.receipt",
-			"hushsum verify chain audit.txt 7.receipt --log log",
+			"hushsum verify chain hushsum-party/chain 7.receipt --log log",
 		},
 	}
 }
