@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/chain"
 	"github.com/hushsum/hushsum/internal/receipt"
 	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/party"
@@ -24,7 +25,20 @@ func TestReceipts(t *testing.T) {
 	s.group.Wait()
 	s.node.Close()
 	var first *receipt.Receipt
+	compared := 0
 	for i, p := range all {
+		lines, err := os.ReadFile(filepath.Join(p.Folder, "chain"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept, err := chain.Union(s.fed.ID, s.fed.Key, lines)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree, _, err := kept.Tree()
+		if err != nil {
+			t.Fatal(err)
+		}
 		for round := 1; round <= rounds; round++ {
 			b, err := os.ReadFile(filepath.Join(p.Folder, "receipts", fmt.Sprint(round, ".receipt")))
 			if err != nil {
@@ -39,7 +53,8 @@ func TestReceipts(t *testing.T) {
 				first = r
 				t.Logf("%d bytes", len(b))
 			}
-			if _, err := r.Verify(first.Key[:]); err != nil {
+			shown, err := r.Verify(first.Key[:])
+			if err != nil {
 				t.Error(err)
 			}
 			if int(r.Party) != i || int(r.Round) != round || r.Count != smallParties {
@@ -48,6 +63,15 @@ func TestReceipts(t *testing.T) {
 			if e, err := receipt.Contradict(first, r, nil); e != nil {
 				t.Errorf("%+v, %v", e, err)
 			}
+			if shown != nil && shown.Head.Size <= tree.Size() {
+				if root, err := tree.Root(shown.Head.Size); err != nil || root != shown.Head.Root {
+					t.Errorf("its head is not of the lines that the party keeps: %v", err)
+				}
+				compared++
+			}
 		}
+	}
+	if compared == 0 {
+		t.Error("no receipt was compared with a party's lines")
 	}
 }

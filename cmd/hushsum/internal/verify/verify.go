@@ -42,9 +42,9 @@ server's door: checkpoint, key and tiles of entries, such as tile/entries/000 an
 of the last few tile/entries/000.p/9, for 9 of them. With --witnesses it says how many
 of them have cosigned the checkpoint: how many suffice is yours to say.
 
-verify chain checks the entries of a federation's record, as 'hushsumd federation
-chain' and the files decided/ID.chain of nodes have them, and receipts against
-them.
+verify chain checks the entries of a federation's record, and receipts against
+them: what 'hushsumd federation chain' prints, the file chain in a party's folder,
+or decided/ID.chain in a node's.
 
 Nothing of this shows that a sum was computed as the rules say. It shows that the
 federation's key says one thing to everyone, or that it does not.
@@ -91,7 +91,7 @@ usage, 130 interrupted, 143 ended by SIGTERM.
 			"hushsum verify --json - < party-3.evidence",
 			"hushsum verify receipt 7.receipt --key KEY",
 			"hushsum verify receipt 7.receipt theirs.receipt",
-			"hushsum verify chain audit.txt 7.receipt --log log",
+			"hushsum verify chain hushsum-party/chain 7.receipt --log log",
 		},
 	}
 }
