@@ -8,9 +8,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -206,12 +208,15 @@ func (b batch) plays(t *testing.T, each func(*came)) (done uint64, said string) 
 	return done, errs.String()
 }
 
+// counted has the legal histories of a nemesis, and its flips, cuts and old copies.
+type counted struct{ Legal, Struck int }
+
 // tally counts what came of worlds.
 type tally struct {
-	mutex                                           sync.Mutex
-	worlds, legal, ops, struck, named, again, stuck int
-	ended                                           map[string]int
-	by                                              map[string]int // histories by nemesis
+	mutex                                   sync.Mutex
+	worlds, legal, ops, named, again, stuck int
+	ended                                   map[string]int
+	by                                      map[string]*counted // by nemesis
 }
 
 func (all *tally) add(t *testing.T, w *came) {
@@ -221,8 +226,11 @@ func (all *tally) add(t *testing.T, w *came) {
 	all.legal += w.Legal
 	all.ops += w.Ops
 	all.named += w.Named
-	all.struck += w.Struck
-	all.by[w.Nemesis] += w.Legal
+	if all.by[w.Nemesis] == nil {
+		all.by[w.Nemesis] = new(counted)
+	}
+	all.by[w.Nemesis].Legal += w.Legal
+	all.by[w.Nemesis].Struck += w.Struck
 	if w.Stuck != "" {
 		all.stuck++
 	}
@@ -246,7 +254,7 @@ func TestHistories(t *testing.T) {
 		most = suite.Size(8, 24, 160, 1300)
 	}
 	began := time.Now()
-	all := &tally{by: make(map[string]int), ended: make(map[string]int)}
+	all := &tally{by: make(map[string]*counted), ended: make(map[string]int)}
 	ctx, cancel := context.WithTimeout(t.Context(), *lasts)
 	defer cancel()
 	var mutex sync.Mutex
@@ -277,8 +285,12 @@ func TestHistories(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("%d worlds, %d legal histories, %d operations, %d flips, cuts and old copies in %v: %v",
-		all.worlds, all.legal, all.ops, all.struck, time.Since(began).Round(100*time.Millisecond), all.by)
+	t.Logf("%d worlds, %d legal histories, %d operations in %v", all.worlds, all.legal, all.ops,
+		time.Since(began).Round(100*time.Millisecond))
+	for _, nemesis := range slices.Sorted(maps.Keys(all.by)) {
+		n := all.by[nemesis]
+		t.Logf("%6d legal histories, %5d times struck: %s", n.Legal, n.Struck, nemesis)
+	}
 	t.Logf("%d times a loss was named; %d worlds were played again by the clock; in %d JetStream did "+
 		"not answer any more; of %v the record did not start, by name", all.named, all.again,
 		all.stuck, all.ended)

@@ -109,7 +109,13 @@ func beNode(folder string) {
 		Log:       slog.New(slog.NewJSONHandler(log, nil)),
 		Summed: func(round int, parties []int, sum [][]uint64) {
 			name := fmt.Sprintf("%d-%s-%d", round, s.Name, time.Now().UnixNano())
-			orEnd(save(filepath.Join(folder, "..", fileSums, name), sumOf{round, parties, sum}))
+			name = filepath.Join(folder, "..", fileSums, name)
+			err := save(name, sumOf{round, parties, sum})
+			for errors.Is(err, syscall.EMFILE) { // while a nemesis takes the files away
+				time.Sleep(10 * time.Millisecond)
+				err = save(name, sumOf{round, parties, sum})
+			}
+			orEnd(err)
 		},
 	}
 	key := sealed

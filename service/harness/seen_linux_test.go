@@ -32,8 +32,8 @@ type (
 	}
 )
 
-// forward is the model: whoever is told of a round, reads a status or has an order confirmed sees
-// at least what anybody was shown before.
+// forward is the model: whoever reads a status or has an order confirmed sees at least what anybody
+// was shown or told before.
 var forward = porcupine.NondeterministicModel{
 	Init: func() []any { return []any{shown{}} },
 	Step: func(now, in, out any) []any {
@@ -41,12 +41,10 @@ var forward = porcupine.NondeterministicModel{
 		switch {
 		case o.unknown:
 			return []any{s}
-		case o.round < s.round:
-			return nil
-		case i.op == "told":
-			s.round = o.round
+		case i.op == "told": // perhaps long after it was sent
+			s.round = max(s.round, o.round)
 			return []any{s}
-		case o.orders < s.orders || o.spent < s.spent,
+		case o.round < s.round, o.orders < s.orders || o.spent < s.spent,
 			i.op == "order" && o.orders == s.orders:
 			return nil
 		}

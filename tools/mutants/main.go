@@ -6,8 +6,9 @@
 //	go run -C tools ./mutants -list
 //
 // patches has the faults: a file for each, with what is wrong in words, the oracle of
-// internal/falsify that has to find it, the tests to run, and lines of a source file with what
-// stands in their place. The lines must be in the file exactly once, so that a patch lives on
+// internal/falsify that has to find it, or H for the histories of service/harness, or unit for a
+// test of the package alone, the tests to run, and lines of a source file with what stands in their
+// place. The lines must be in the file exactly once, so that a patch lives on
 // through edits nearby, and a test of this package fails for one that does not. A fault that no
 // test finds, or that does not compile, is a failure of this command.
 package main

@@ -17,7 +17,7 @@ import (
 type patch struct {
 	number string // of the list in its words, with a letter where it has several forms
 	words  string
-	oracle string   // F1 to F6
+	oracle string   // F1 to F6, H or unit
 	test   []string // arguments of go test
 	python []string // arguments of pytest, in the folder of Python's tests, in place of test
 	edits  []edit
