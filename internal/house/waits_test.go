@@ -35,7 +35,6 @@ var waiting = map[string]string{
 	"service/party/turn_test.go:TestNothingAtOnce":   "the party asks through a socket",
 	"service/record/copies_test.go:TestHeardBetween": "a server of NATS carries what nodes tell",
 	"service/record/copies_test.go:TestToldToOthers": "a server of NATS carries what nodes tell",
-	"service/record/copies_test.go:TestHeardBetween": "a server of NATS carries what nodes tell",
 	"service/record/record_test.go:" +
 		"TestOlderObjectKeepsNothing": "a server of NATS, which frees its files after a while",
 	"service/runner/runner_test.go:TestConfirm":        "the record is a server of NATS",
