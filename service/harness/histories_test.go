@@ -246,6 +246,7 @@ func (all *tally) add(t *testing.T, w *came) {
 // Nodes claim, decide and are killed in the steps of decisions, and files are damaged or replaced
 // by older ones in between: every history keeps the record's promises.
 func TestHistories(t *testing.T) {
+	t.Parallel()
 	first, most := *seed, *worlds
 	if first == 0 && suite.Long() {
 		first = uint64(time.Now().UnixNano())
@@ -324,6 +325,7 @@ func (all *tally) batch(t *testing.T, b batch) {
 // A seed repeats its histories and its damage exactly, but where goroutines of JetStream, which see
 // the clock of the machine, come between: of some times two are alike.
 func TestRepeats(t *testing.T) {
+	t.Parallel()
 	keep := t.ArtifactDir()
 	had := map[string]bool{}
 	for range 4 {

@@ -287,6 +287,7 @@ func (c *cluster) struck(s strike, hold time.Duration) (damage string) {
 
 // Three nodes of a cluster: the leader is killed, and frozen for 12 s, while rounds go on.
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, kind{nodes: 3}, random(t))
 	for _, s := range []struct {
 		strike
