@@ -58,7 +58,10 @@ type cluster struct {
 	witness
 
 	submitted map[[2]int][][]uint64 // by round and party
-	last      runner.Status         // that was read
+	// thawed has nodes that were frozen while they led, until they name another leader: for a moment
+	// such a node shows what it knew. docs/record-tests.md says so.
+	thawed map[int]bool
+	last   runner.Status // that was read
 }
 
 // kind says which servers have a federation's record.
@@ -79,7 +82,7 @@ func newCluster(t *testing.T, k kind, random *mathrand.Rand) *cluster {
 	t.Helper()
 	c := &cluster{T: t, folder: t.TempDir(), random: random,
 		witness:   witness{models: make(map[int][32]byte)},
-		submitted: make(map[[2]int][][]uint64)}
+		submitted: make(map[[2]int][][]uint64), thawed: make(map[int]bool)}
 	if err := os.Mkdir(filepath.Join(c.folder, fileSums), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -335,8 +338,15 @@ func (c *cluster) reads(ctx context.Context) {
 		if s.Round >= c.last.Round {
 			c.last = *s
 		}
+		if s.Leader != "" && s.Leader != c.setups[at].Name {
+			delete(c.thawed, at)
+		}
+		old := s.Leader == ""
+		for node := range c.thawed {
+			old = old || s.Leader == c.setups[node].Name
+		}
 		c.mutex.Unlock()
-		if s.Leader == "" { // it says that it may be old
+		if old { // it says that it may be
 			continue
 		}
 		what := fmt.Sprintf("at node %d: %s of %s", at, s.State, s.Leader)

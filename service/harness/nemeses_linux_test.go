@@ -76,6 +76,15 @@ func (c *cluster) again(hold time.Duration, between func() error, all ...*proces
 	return err
 }
 
+// freezes returns the leader, which is going to be frozen.
+func (c *cluster) freezes() *process {
+	at := c.leader()
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.thawed[at] = len(c.nodes) > 1
+	return c.nodes[at]
+}
+
 // frozen stops a process for a while.
 func frozen(p *process, hold time.Duration) error {
 	if err := p.signal(syscall.SIGSTOP); err != nil {
@@ -165,11 +174,11 @@ var (
 		}, p)
 	}}
 	freezeLeader = strike{"the leader is frozen", func(c *cluster, hold time.Duration) error {
-		return frozen(c.nodes[c.leader()], hold)
+		return frozen(c.freezes(), hold)
 	}}
 	freezeStep = strike{"the leader is frozen in a step of a decision", func(c *cluster,
 		hold time.Duration) error {
-		p := c.nodes[c.leader()]
+		p := c.freezes()
 		if err := p.strike(fault{1 + c.random.IntN(6), syscall.SIGSTOP}); err != nil {
 			return err
 		}
@@ -278,6 +287,7 @@ func (c *cluster) struck(s strike, hold time.Duration) (damage string) {
 
 // Three nodes of a cluster: the leader is killed, and frozen for 12 s, while rounds go on.
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, kind{nodes: 3}, random(t))
 	for _, s := range []struct {
 		strike

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -239,6 +240,21 @@ func (d *disk) reads(ctx context.Context, node, id string, model bool) (s stored
 		return s, err
 	}
 	return s, ofModel(b, s.Value)
+}
+
+// given has a node take lines that a party has kept of a federation, as its door does.
+func (d *disk) given(ctx context.Context, node, id string, lines []byte) error {
+	_, err := d.records[node].Heal(ctx, id, lines)
+	return err
+}
+
+// lines returns what a party keeps of the decisions of a federation.
+func (d *disk) lines(ctx context.Context, node, id string) ([]byte, error) {
+	c, err := d.records[node].Chain(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return bytes.Join(c.Lines(0), []byte("\n")), nil
 }
 
 // logged reads which decisions the audit log has a line of, and how many it says are lost.

@@ -35,6 +35,7 @@ type played struct {
 	w      *world
 	id     string
 	values int
+	kept   []byte              // by a party: the lines of what was shown; of nemesis noBoth
 	holds  map[string]*holding // by node
 	named  int                 // losses that were named, or refusals
 }
@@ -46,10 +47,11 @@ const (
 	running = "damage while it runs"  // the same, to files that are open
 	noFile  = "an old copy of files"  // of decisions: the stream is newer
 	noLog   = "an old copy of stream" // JetStream's files: the file of decisions is newer
+	noBoth  = "an old copy of all"    // but what a party has kept
 	several = "damage to several"     // files of one federation, while stopped
 )
 
-var nemeses = []string{kills, stopped, stopped, running, running, several, noFile, noLog}
+var nemeses = []string{kills, stopped, stopped, running, running, several, noFile, noLog, noBoth}
 
 const (
 	federations = 8 // of a world
@@ -98,6 +100,14 @@ func (w *world) play(ctx context.Context) error {
 				return err
 			}
 			p.holds = make(map[string]*holding)
+			for _, node := range nodes {
+				if len(p.kept) == 0 {
+					continue
+				}
+				if err := w.disk.given(ctx, node, p.id, p.kept); err != nil {
+					return err
+				}
+			}
 		}
 		w.round(ctx)
 		if w.nemesis == running && k < starts-1 {
@@ -123,7 +133,7 @@ func (w *world) play(ctx context.Context) error {
 		switch w.nemesis {
 		case stopped, several:
 			err = w.damage()
-		case noFile, noLog:
+		case noFile, noLog, noBoth:
 			if k == 0 {
 				older = filepath.Join(w.folder, "..", "older")
 				err = os.CopyFS(older, os.DirFS(w.folder))
@@ -218,6 +228,13 @@ func (w *world) damageOne(may func(name string) bool) error {
 
 // putBack puts older files in the place of some.
 func (w *world) putBack(older string) error {
+	if w.nemesis == noBoth {
+		w.struck = append(w.struck, "an older copy of all")
+		if err := os.RemoveAll(w.folder); err != nil {
+			return err
+		}
+		return os.CopyFS(w.folder, os.DirFS(older))
+	}
 	part := map[string]string{noFile: "decided", noLog: "jetstream"}[w.nemesis]
 	if w.external {
 		part = map[string]string{noFile: "a/decided", noLog: "nats/jetstream"}[w.nemesis]
@@ -269,6 +286,9 @@ func (p *played) reads(ctx context.Context, what op) {
 	at := nodes[p.w.random.IntN(2)]
 	p.do(clients["reader"], input{op: what, node: "reader of " + at}, func() output {
 		s, err := p.w.disk.reads(ctx, at, p.id, what == model)
+		if err == nil {
+			p.keep(ctx, at)
+		}
 		return output{result: p.said(err), value: s.Value, charged: s.Charged, orders: s.Orders}
 	})
 }
@@ -304,6 +324,7 @@ func (p *played) claims(ctx context.Context, node string) {
 			p.named++
 		}
 		p.holds[node] = h
+		p.keep(ctx, node)
 		out.value, out.charged, out.orders = h.Value, h.Charged, h.Orders
 		return out
 	})
@@ -340,8 +361,20 @@ func (p *played) decides(ctx context.Context, node string, deep bool) {
 	switch {
 	case out.result == ok:
 		p.tell(h.Number(), to.Value)
+		p.keep(ctx, node)
 	case p.holds[node] == h:
 		p.holds[node] = nil
+	}
+}
+
+// keep has a party keep the lines of what anybody was shown, of nemesis noBoth.
+func (p *played) keep(ctx context.Context, node string) {
+	if p.w.nemesis != noBoth {
+		return
+	}
+	var err error
+	if p.kept, err = p.w.disk.lines(ctx, node, p.id); err != nil {
+		p.wrong = append(p.wrong, err.Error())
 	}
 }
 
