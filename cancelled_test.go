@@ -136,7 +136,7 @@ func TestLostSaved(t *testing.T) {
 		if err := run(store, counter, &Lost{Rounds: 1, Number: 7}); !errors.Is(err, dialed) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := os.Stat(string(store)); err != nil {
+		if _, err := os.Stat(string(store) + ".0"); err != nil {
 			t.Errorf("%s: nothing is saved: %v", name, err)
 		}
 		if err := run(store, counter, nil); !errors.Is(err, dialed) {
