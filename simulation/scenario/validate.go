@@ -15,10 +15,6 @@ func Validate(j *job.Job) error {
 	return err
 }
 
-// Scope returns a [job.ConfigError] for the first thing that a valid job declares and virtual time
-// does not have.
-func Scope(j *job.Job) error { return newWorld(j).checkScope() }
-
 func settle(j *job.Job) (*world, error) {
 	if err := j.Validate(); err != nil {
 		return nil, err

@@ -162,10 +162,10 @@ func TestHeaderAndCosts(t *testing.T) {
 
 	end := func(s *simulation.Result, took time.Duration) string {
 		var b bytes.Buffer
-		run := &shown{described: described{averaging: true},
+		run := &summed{described: described{averaging: true}, result: s, took: took,
 			options: simulation.Options{Sum: simulation.Private,
 				Parties: make([]*learning.Dataset, 100)}}
-		(&table{Screen: show.Screen{Std: cli.Streams{Out: &b}}, shown: run}).end(s, took)
+		run.foot(&grid{Screen: show.Screen{Std: cli.Streams{Out: &b}}})
 		clitest.Width(t, b.String())
 		return b.String()
 	}

@@ -33,13 +33,18 @@ and what noise they contain; - reads standard input. 'hushsum job fields' lists
 all fields. Those under [world] are for a simulation only: data, places, links,
 drop-outs.
 
-With places, links, single parties, crowds or rows by round, and with --out and
---sweep, time is virtual: messages of real sessions take the latencies of the
-world, and work takes the time that the world gives, or that parties on separate
-machines would need. The report then shows what accuracy, privacy and time the
-collaboration would give, for each party and round. Noise is drawn from the
-world's seed, so that runs repeat exactly: a simulated model protects nobody's
-rows and must not be released.
+With places, links, single parties, crowds or rows by round time is virtual:
+messages of real sessions take the latencies of the world, and work takes the
+time that the world gives, or that parties on separate machines would need. The
+report then shows what accuracy, privacy and time the collaboration would give,
+for each party and round. Noise is drawn from the world's seed, so that runs
+repeat exactly: a simulated model protects nobody's rows and must not be
+released.
+
+For any job, --out writes a page with figures and tables, --sweep runs all
+combinations of some values, and --seeds each of them with several seeds, for
+the mean and the standard deviation: of accuracies as a table, with --json (keys
+that end in _sd), on the page and in its table also of the others.
 
 Without FILE the flags choose one of four jobs: federated averaging of a census,
 the same with noise, a census with other models and rules, or images. --print
@@ -222,6 +227,7 @@ func simulateManual() *cli.Manual {
 			"hushsum simulate simulation/scenarios/latency.toml",
 			"hushsum simulate simulation/scenarios/hospitals.toml --out hospitals",
 			`hushsum simulate simulation/scenarios/digits.toml --sweep "epsilon=0.1,1,8"`,
+			"hushsum simulate --unit record --clients 3 --epsilon 8 --seeds 5",
 		},
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/accounting"
-	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
 	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/simulation"
@@ -91,19 +90,8 @@ type jsonSummary struct {
 	Budget *accounting.Budget `json:"budget"` // null without one
 }
 
-// jsonLines is the presenter of --json.
-type jsonLines struct {
-	std cli.Streams
-	*shown
-}
-
-func (j *jsonLines) begin() {}
-
-func (j *jsonLines) progress(round, done, of int) {}
-
-func (j *jsonLines) round(r simulation.RoundResult) { show.JSON(j.std, j.newRound(&r)) }
-
-func (j *jsonLines) newRound(r *simulation.RoundResult) jsonRound {
+// newRound returns the object of a round.
+func (s *summed) newRound(r *simulation.RoundResult) jsonRound {
 	o := jsonRound{
 		Round:         r.Round,
 		Clients:       r.Parties,
@@ -123,25 +111,27 @@ func (j *jsonLines) newRound(r *simulation.RoundResult) jsonRound {
 		Refused:       r.Refused,
 		Lost:          r.Lost != nil,
 	}
-	if j.mechanism != nil {
+	if s.mechanism != nil {
 		o.Spent, o.SpentPublic = &r.Server, &r.Public
 	}
 	if r.Test == nil {
 		return o
 	}
-	private := j.judge(r.Test)
+	private := s.judge(r.Test)
 	o.Accuracy, o.MCC = show.Finite(private.Accuracy()), show.Finite(private.MCC())
 	if r.Clear == nil { // see world.skip_clear
 		return o
 	}
-	inClear := j.judge(r.Clear)
+	inClear := s.judge(r.Clear)
 	o.ClearAccuracy, o.ClearMCC = show.Finite(inClear.Accuracy()), show.Finite(inClear.MCC())
 	o.MaxAbsDiff = show.Finite(r.MaxAbsDiff)
 	return o
 }
 
-func (j *jsonLines) end(r *simulation.Result, took time.Duration) {
-	last := simulation.RoundResult{Parties: j.perRound()}
+// last returns the object about the whole run.
+func (s *summed) last() []any {
+	r := s.result
+	last := simulation.RoundResult{Parties: s.perRound()}
 	dropped, refused := 0, 0
 	for i := range r.Rounds {
 		last = r.Rounds[i]
@@ -151,61 +141,61 @@ func (j *jsonLines) end(r *simulation.Result, took time.Duration) {
 	last.Cost, last.Dropped, last.Largest = r.Total(), dropped, largest(r)
 	last.Refused = refused
 	last.Server, last.Public = r.Server, r.Public
-	o := &j.options
-	s := jsonSummary{
+	o := &s.options
+	sum := jsonSummary{
 		Summary:        true,
-		jsonRound:      j.newRound(&last),
+		jsonRound:      s.newRound(&last),
 		Complete:       len(r.Rounds) == o.Rounds,
-		Data:           j.set,
-		Model:          j.model,
-		Split:          j.split,
-		Rule:           j.rule,
-		Mask:           j.mask,
+		Data:           s.set,
+		Model:          s.model,
+		Split:          s.split,
+		Rule:           s.rule,
+		Mask:           s.mask,
 		Parameters:     o.Model.NumParams(),
-		RingBits:       j.layout[0].Bits,
+		RingBits:       s.layout[0].Bits,
 		SetupBytesUp:   r.Setup.BytesUp,
 		SetupBytesDown: r.Setup.BytesDown,
 		SetupClientMS:  milliseconds(r.Setup.Client),
 		SetupServerMS:  milliseconds(r.Setup.Server),
-		TotalMS:        milliseconds(took),
-		Protocol:       j.protocol,
+		TotalMS:        milliseconds(s.took),
+		Protocol:       s.protocol,
 		Members:        r.Committee.Members,
 		MemberMS:       milliseconds(r.Committee.Work),
 		Recovery:       "off",
 		Drop:           o.Drop,
 		Malicious:      o.Malicious,
 		Bounded:        o.Oneshot != nil && o.Oneshot.Bounded,
-		MinSurvivors:   j.perRound(),
+		MinSurvivors:   s.perRound(),
 		LostRounds:     r.Lost(),
-		Noise:          j.noise,
+		Noise:          s.noise,
 		Clip:           o.Clip.Norm,
 		Stopped:        r.Stopped != nil,
 
 		MemberBytesDown: r.Committee.BytesDown,
 	}
-	if accuracy, mcc := show.Means(j.alone); j.alone != nil {
-		s.AloneAccuracy, s.AloneMCC = show.Finite(accuracy), show.Finite(mcc)
+	if accuracy, mcc := show.Means(s.alone); s.alone != nil {
+		sum.AloneAccuracy, sum.AloneMCC = show.Finite(accuracy), show.Finite(mcc)
 	}
 	for _, d := range o.Parties {
-		s.RowsPerClient += float64(d.Len())
+		sum.RowsPerClient += float64(d.Len())
 	}
-	s.RowsPerClient /= float64(len(o.Parties))
+	sum.RowsPerClient /= float64(len(o.Parties))
 	if o.MaxSamples > 0 && o.Noise == nil {
-		s.CountBits = j.layout[1].Bits
+		sum.CountBits = s.layout[1].Bits
 	}
-	if c := j.recovery; c != nil {
-		s.MinSurvivors = c.MinSurvivors
+	if c := s.recovery; c != nil {
+		sum.MinSurvivors = c.MinSurvivors
 		if o.Sum == simulation.Private {
-			s.Recovery, s.Colluders, s.Threshold = adversaries[c.Adversary], o.Colluders, c.Threshold
+			sum.Recovery, sum.Colluders, sum.Threshold = adversaries[c.Adversary], o.Colluders, c.Threshold
 		}
 	}
-	if m := j.mechanism; m != nil {
+	if m := s.mechanism; m != nil {
 		honest := m.Vector.Shares.MinHonest
-		s.NoiseMultiplier, s.Clip = o.Noise.Multiplier, o.Noise.Clip
-		s.NoiseStdDev, s.NoiseShares, s.Sensitivity = m.StdDev(honest), honest, m.MaxNorm()
-		s.Budget, s.Caution = j.budget(), j.caution
+		sum.NoiseMultiplier, sum.Clip = o.Noise.Multiplier, o.Noise.Clip
+		sum.NoiseStdDev, sum.NoiseShares, sum.Sensitivity = m.StdDev(honest), honest, m.MaxNorm()
+		sum.Budget, sum.Caution = s.budget(), s.caution
 	}
-	show.JSON(j.std, s)
+	return []any{sum}
 }
 
 // milliseconds keeps microseconds, which matches the clock's precision.

@@ -1,4 +1,4 @@
-package virtual_test
+package simulate
 
 import (
 	"bytes"
@@ -16,7 +16,6 @@ import (
 
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/clitest"
-	"github.com/hushsum/hushsum/cmd/hushsum/internal/simulate"
 	"github.com/hushsum/hushsum/internal/realdata"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/simulation/scenario"
@@ -24,11 +23,7 @@ import (
 
 // run runs a program with simulate.
 func run(ctx context.Context, stdout, stderr io.Writer, args []string) (code int) {
-	return clitest.Run(ctx, stdout, stderr, args, simulate.Command())
-}
-
-func call(ctx context.Context, args ...string) (code int, stdout, stderr string) {
-	return clitest.Call(ctx, args, simulate.Command())
+	return clitest.Run(ctx, stdout, stderr, args, Command())
 }
 
 const latencyFile = "../../../../simulation/scenarios/latency.toml"
