@@ -225,7 +225,7 @@ func TestMessagesLost(t *testing.T) {
 		t.Errorf("%v", last)
 	}
 	for _, c := range []struct{ more, want string }{
-		{" --drop-out 0.1", "of 20 messages 4 are lost, and a sum needs 18"},
+		{" --drop-out 0.1", "of 20 messages of a round 4 are lost, and a sum takes at least 18"},
 		{" --drop-out 0.3 --set world.lost_rounds=10", "none of the 10 rounds would have a sum"},
 		{" --drop-out 0.3 --set world.fidelity=messages", "sums simulated by message are lost through what"},
 	} {

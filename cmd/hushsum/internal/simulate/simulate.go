@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
 	"math"
@@ -110,11 +109,24 @@ func (v *jobFlags) declare() (j *job.Job, err error) {
 			return nil, &cli.Problem{Cause: cause, Advice: cli.Sentence(wrong.Advice), Err: err}
 		}
 	}
+	if v.file == "" && j.World.Data.Set == kddRows {
+		return nil, &cli.Problem{Cause: "--data: " + kddRows + " is dealt by round, and without a file " +
+			"a job deals its rows once", Advice: "Give a file that declares world.data.draw, such as " +
+			"simulation/scenarios/kdd.toml."}
+	}
 	if err := v.count(j); err != nil {
 		return nil, err
 	}
 	if v.given["epsilon"] && !j.Noisy() && !v.given["noise"] {
 		j.Privacy.Noise = "discrete-gaussian"
+	}
+	if v.file == "" && inTime(j) { // which has neither
+		if !v.given["by-rows"] && !v.given["max-weight"] {
+			j.Sum.MaxWeight = 0
+		}
+		if !v.given["split"] {
+			j.World.Data.Split = ""
+		}
 	}
 	if v.file == "" { // deployments need it, and no simulation depends on it
 		if j.Parties.Hidden > 0 && j.Privacy.SubmitAfter == 0 {
@@ -293,26 +305,4 @@ func (u *unread) Unwrap() error { return u.error }
 func (v *jobFlags) name() string {
 	name := cmp.Or(v.file, "simulate")
 	return strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
-}
-
-// refused prints what is wrong: with the lines of a file, or with the names of flags.
-func (v *jobFlags) refused(flags *flag.FlagSet, err error, std cli.Streams) int {
-	all := job.Errors(err)
-	var file *unread
-	var said *cli.Problem
-	switch {
-	case errors.As(err, &file):
-		return cli.Failed("simulate", err, std)
-	case errors.As(err, &said):
-		return cli.WrongUsage(flags, err, std)
-	case len(all) == 0 || v.file != "":
-		return jobs.Failed("simulate", err, std)
-	}
-	e := all[0]
-	cause := e.Place() + ": " + e.Reason
-	if name := flagOf(e.Path); name != "" {
-		cause = "--" + name + ": " + e.Reason
-	}
-	p := &cli.Problem{Cause: cause, Advice: cli.Sentence(e.Advice), Err: err}
-	return cli.WrongUsage(flags, p, std)
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"math"
@@ -98,7 +97,7 @@ func (v *jobFlags) combine(j *job.Job, axes []sweepAxis) ([]*sweepRun, error) {
 		}
 		if inTime(of) {
 			if err := scenario.Validate(of); err != nil {
-				return nil, &cli.Problem{Cause: fmt.Sprintf("--sweep %s: %s", combination(axes, r), why(err)),
+				return nil, &cli.Problem{Cause: fmt.Sprintf("--sweep %s: %s", combination(axes, r), v.why(err)),
 					Err: err}
 			}
 		}
@@ -172,6 +171,9 @@ func (v *jobFlags) runSweep(
 		if v.sweep == "" {
 			p.Cause = "--seeds: no seed gave a result"
 		}
+		if len(done) > 0 {
+			p.Advice = "The first one: " + done[0].outcome.Error + "."
+		}
 		return cli.Failed("simulate", p, std)
 	}
 	return cli.ExitOK
@@ -194,17 +196,6 @@ func (v *jobFlags) sweepInterrupted(done, of int, std cli.Streams) int {
 	cause := fmt.Sprintf("interrupted after %d of %s", done, show.Plural(of, "combination"))
 	cli.Complain(std.Err, "hushsum simulate", &cli.Problem{Cause: cause, Advice: advice})
 	return cli.ExitInterrupted
-}
-
-// why states what is wrong with a combination, and what to do.
-func why(err error) string {
-	var e *job.ConfigError
-	if !errors.As(err, &e) {
-		return cli.Plain(err)
-	}
-	own := *e
-	own.File, own.Line = "", 0
-	return strings.TrimPrefix(own.Error(), "job: ")
 }
 
 // combination writes the values of a combination.
@@ -311,7 +302,7 @@ func (v *jobFlags) sweepOne(ctx context.Context, j *job.Job, alone bool) (*trial
 	case err != nil && ctx.Err() != nil:
 		return nil, err
 	case err != nil:
-		return &trialOutcome{Error: why(err)}, nil
+		return &trialOutcome{Error: v.why(err)}, nil
 	case len(result.Rounds) == 0:
 		return &trialOutcome{Error: "no round was held"}, nil
 	}

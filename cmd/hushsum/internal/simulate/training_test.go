@@ -187,7 +187,7 @@ func TestTrainingUsage(t *testing.T) {
 		{"--model softmax --per-round 9", 2, "--per-round: 9 is outside its range"},
 		{"--model softmax --clip -1", 2, "--clip: -1 is outside its range"},
 		{"--model softmax --clients 1", 2, "--clients: 1 is outside its range"},
-		{"--epochs 2 --local-steps 5", 2, "--steps: 5 steps and 2 passes"},
+		{"--epochs 2 --local-steps 5", 2, "--local-steps: 5 steps and 2 passes"},
 		{"--epochs -2", 2, "--epochs: -2 is outside its range"},
 		{"--data digits", 1, "Fetch the files again."},
 		{"--data mnist", 1, "Set HUSHSUM_DATA to the folder that holds the data sets"},
