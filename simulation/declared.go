@@ -106,26 +106,11 @@ func recoveryOf(j *job.Job, parties int) (*protocol.Recovery, error) {
 	if !j.Recovers() {
 		return nil, nil
 	}
-	r := &protocol.Recovery{MinSurvivors: j.Parties.Fewest(parties)}
-	if j.World.Fidelity != "messages" { // all else belongs to the protocol
-		return r, nil
+	least := j.Parties.Fewest(parties)
+	if j.World.Fidelity != "messages" || j.Oneshot() {
+		return &protocol.Recovery{MinSurvivors: least}, nil // all else belongs to the protocol
 	}
-	if j.Threshold(parties) == 0 {
-		r.MinSurvivors = 0
-	}
-	switch j.Sum.Adversary {
-	case "curious":
-		r.Adversary = protocol.CuriousServer
-	case "semi-malicious":
-		r.Adversary = protocol.SemiMaliciousServer
-	}
-	if j.Sum.Sparse {
-		graph, err := j.Graph(r.MinSurvivors, parties)
-		r.Degree, r.Threshold = graph.Neighbours, graph.Threshold
-		r.CorruptNeighbours = graph.CorruptNeighbours
-		return r, err
-	}
-	return r, nil
+	return j.Recovery(least, parties)
 }
 
 // checkDeclared refuses what a job may declare and this simulation does not have.

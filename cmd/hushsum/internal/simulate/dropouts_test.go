@@ -24,7 +24,7 @@ func TestDropOutsTable(t *testing.T) {
 	}
 	clitest.Width(t, out)
 	for _, want := range []string{
-		"recovery  cheating server, 0 colluders; 7 of 9 shares rebuild a secret;\n          at least " +
+		"recovery  cheating server, 0 colluders; 5 of 9 shares rebuild a secret;\n          at least " +
 			"8 of 10 parties in a sum\n",
 		"drop-outs 2 of 10 parties in each round, at random moments",
 	} {
@@ -47,7 +47,7 @@ func TestDropOutsTable(t *testing.T) {
 	code, out, errs = call(t.Context(), strings.Fields(args)...)
 	if code != 0 || errs != "" ||
 		!strings.Contains(out,
-			"curious server, 1 colluder; 5 of 9 shares rebuild a secret;\n          at least 9 of 10") ||
+			"curious server, 1 colluder; 2 of 9 shares rebuild a secret;\n          at least 9 of 10") ||
 		strings.Contains(out, "drop-outs") {
 		t.Errorf("code %d, %q:\n%s", code, errs, out)
 	}
@@ -108,7 +108,7 @@ func TestDropOutsJSON(t *testing.T) {
 	last := objects[3]
 	for key, want := range map[string]any{
 		"dropped": 6.0, "lost": false, "lost_rounds": 0.0, "recovery": "cheating", "drop": 0.2,
-		"colluders": 0.0, "threshold": 7.0, "min_survivors": 8.0, "clients": objects[2]["clients"],
+		"colluders": 0.0, "threshold": 5.0, "min_survivors": 8.0, "clients": objects[2]["clients"],
 	} {
 		if last[key] != want {
 			t.Errorf("summary: %s is %v, want %v", key, last[key], want)

@@ -61,7 +61,7 @@ func TestTrainingDropOuts(t *testing.T) {
 	clitest.Width(t, out)
 	for _, want := range []string{
 		"ring      31 bits for each coordinate of an update: up to 64, 20 binary places\n",
-		"recovery  cheating server, 0 colluders; 7 of 9 shares rebuild a secret;\n          at least " +
+		"recovery  cheating server, 0 colluders; 5 of 9 shares rebuild a secret;\n          at least " +
 			"8 of 10 parties in a sum\n",
 		"drop-outs 2 of 10 parties in each round, at random moments\n",
 		"\nCost of a party, whole run", "\n  key exchange, once ", "The largest part of a party's time",
@@ -86,7 +86,7 @@ func TestTrainingDropOuts(t *testing.T) {
 		}
 	}
 	for key, want := range map[string]any{
-		"recovery": "cheating", "drop": 0.2, "threshold": 7.0, "min_survivors": 8.0, "lost_rounds": 0.0,
+		"recovery": "cheating", "drop": 0.2, "threshold": 5.0, "min_survivors": 8.0, "lost_rounds": 0.0,
 		"ring_bits": 31.0, "noise": "none",
 	} {
 		if last[key] != want {
