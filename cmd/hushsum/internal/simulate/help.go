@@ -197,6 +197,29 @@ no round was completed. It adds:
   stopped                    whether the budget ended the run early
   caution                    of a delta above one in the parties or records; left
                              out if there is none
+
+In virtual time the objects of rounds and the last one have the keys round,
+clients, accuracy, mcc, lost, data, model, parameters, protocol, noise, complete,
+lost_rounds, alone_accuracy and total_ms as above, and
+  seconds                    of virtual time, until the last party has the model
+  why                        the round is lost; left out if it is not
+  steps, waited_for          of one-message sums: step and seconds of each, and
+                             the parties and members that it waited for
+  server_bytes_received      by all servers
+  certified                  in the last: the largest claim of any party
+Before it there is an object for each party, and after it one for each member:
+  party or member, place     who, and where
+  included, left             in the sum; for good, after this round
+  alone                      accuracy of a model of its own rows only
+  work_seconds, bytes_sent, bytes_received
+                             of this round
+With --sweep or --seeds there is an object for each combination:
+  accuracy, mcc, alone, seconds, certified
+                             of the last model; null without
+  accuracy_sd and so on      standard deviations over --seeds
+  seeds, digests             how many, and what identifies each run; digest
+                             without --seeds
+  error                      why there is no result, in place of the others
 `
 
 // simulateManual returns the help of simulate.

@@ -7,14 +7,50 @@ import (
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
 	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/simulation"
+	"github.com/hushsum/hushsum/simulation/scenario"
 )
+
+// jsonHeld holds the keys of every round, in virtual time or not.
+type jsonHeld struct {
+	Round    int      `json:"round"`
+	Clients  int      `json:"clients"`
+	Accuracy *float64 `json:"accuracy"`
+	MCC      *float64 `json:"mcc"`
+	Lost     bool     `json:"lost"`
+}
+
+// jsonWhole holds the keys that the last object of every run has.
+type jsonWhole struct {
+	Complete      bool     `json:"complete"`
+	Data          string   `json:"data"`
+	Model         string   `json:"model"`
+	Parameters    int      `json:"parameters"`
+	Protocol      string   `json:"protocol"`
+	Noise         string   `json:"noise"`
+	LostRounds    int      `json:"lost_rounds"`
+	TotalMS       float64  `json:"total_ms"`
+	AloneAccuracy *float64 `json:"alone_accuracy"`
+}
+
+// newWhole returns it for what came of a run.
+func newWhole(r *scenario.Result) jsonWhole {
+	last := r.Final()
+	return jsonWhole{
+		Complete:      len(r.Rounds) == r.Job.Rounds,
+		Data:          r.Job.World.Data.Set,
+		Model:         r.Job.Model.Name,
+		Parameters:    r.Weights,
+		Protocol:      r.Job.Sum.Protocol,
+		Noise:         r.Job.Privacy.Noise,
+		LostRounds:    r.Lost(),
+		AloneAccuracy: show.Finite(aloneMean(&last)),
+		TotalMS:       milliseconds(r.Took),
+	}
+}
 
 // jsonRound is the object of one round, and the beginning of the summary's object.
 type jsonRound struct {
-	Round         int      `json:"round"`
-	Clients       int      `json:"clients"`
-	Accuracy      *float64 `json:"accuracy"`
-	MCC           *float64 `json:"mcc"`
+	jsonHeld
 	ClearAccuracy *float64 `json:"clear_accuracy"`
 	ClearMCC      *float64 `json:"clear_mcc"`
 	MaxAbsDiff    *float64 `json:"max_abs_diff"`
@@ -32,7 +68,6 @@ type jsonRound struct {
 	ServerMS      float64  `json:"server_ms"`
 	Dropped       int      `json:"dropped"`
 	Refused       int      `json:"refused"`
-	Lost          bool     `json:"lost"`
 	// Without noise nothing bounds what is spent: null.
 	Spent       *accounting.Claim `json:"spent"`
 	SpentPublic *accounting.Claim `json:"spent_public"`
@@ -43,15 +78,12 @@ type jsonRound struct {
 type jsonSummary struct {
 	Summary bool `json:"summary"`
 	jsonRound
-	Complete bool `json:"complete"`
+	jsonWhole
 
-	Data          string  `json:"data"`
-	Model         string  `json:"model"`
 	Split         string  `json:"split"`
 	Rule          string  `json:"rule"`
 	Mask          string  `json:"mask"` // replaces a round's
 	RowsPerClient float64 `json:"rows_per_client"`
-	Parameters    int     `json:"parameters"`
 	RingBits      int     `json:"ring_bits"`
 	CountBits     int     `json:"count_bits"`
 
@@ -59,12 +91,9 @@ type jsonSummary struct {
 	SetupBytesDown int64   `json:"setup_bytes_down"`
 	SetupClientMS  float64 `json:"setup_client_ms"`
 	SetupServerMS  float64 `json:"setup_server_ms"`
-	TotalMS        float64 `json:"total_ms"`
 
-	AloneAccuracy *float64 `json:"alone_accuracy"`
-	AloneMCC      *float64 `json:"alone_mcc"`
+	AloneMCC *float64 `json:"alone_mcc"`
 
-	Protocol        string  `json:"protocol"`
 	Members         int     `json:"members"`
 	MemberMS        float64 `json:"member_ms"`
 	MemberBytesDown int64   `json:"member_bytes_down"`
@@ -76,9 +105,7 @@ type jsonSummary struct {
 	Colluders    int     `json:"colluders"`
 	Threshold    int     `json:"threshold"`
 	MinSurvivors int     `json:"min_survivors"`
-	LostRounds   int     `json:"lost_rounds"`
 
-	Noise           string  `json:"noise"`
 	NoiseMultiplier float64 `json:"noise_multiplier"`
 	Clip            float64 `json:"clip"`
 	NoiseStdDev     float64 `json:"noise_stddev"`
@@ -93,8 +120,7 @@ type jsonSummary struct {
 // newRound returns the object of a round.
 func (s *summed) newRound(r *simulation.RoundResult) jsonRound {
 	o := jsonRound{
-		Round:         r.Round,
-		Clients:       r.Parties,
+		jsonHeld:      jsonHeld{Round: r.Round, Clients: r.Parties, Lost: r.Lost != nil},
 		LargestWeight: r.Largest,
 		MeanNorm:      r.MeanNorm,
 		MaxNorm:       r.MaxNorm,
@@ -109,7 +135,6 @@ func (s *summed) newRound(r *simulation.RoundResult) jsonRound {
 		ServerMS:      milliseconds(r.Cost.Server),
 		Dropped:       r.Dropped,
 		Refused:       r.Refused,
-		Lost:          r.Lost != nil,
 	}
 	if s.mechanism != nil {
 		o.Spent, o.SpentPublic = &r.Server, &r.Public
@@ -145,20 +170,15 @@ func (s *summed) last() []any {
 	sum := jsonSummary{
 		Summary:        true,
 		jsonRound:      s.newRound(&last),
-		Complete:       len(r.Rounds) == o.Rounds,
-		Data:           s.set,
-		Model:          s.model,
+		jsonWhole:      newWhole(s.outcome(s.took)),
 		Split:          s.split,
 		Rule:           s.rule,
 		Mask:           s.mask,
-		Parameters:     o.Model.NumParams(),
 		RingBits:       s.layout[0].Bits,
 		SetupBytesUp:   r.Setup.BytesUp,
 		SetupBytesDown: r.Setup.BytesDown,
 		SetupClientMS:  milliseconds(r.Setup.Client),
 		SetupServerMS:  milliseconds(r.Setup.Server),
-		TotalMS:        milliseconds(s.took),
-		Protocol:       s.protocol,
 		Members:        r.Committee.Members,
 		MemberMS:       milliseconds(r.Committee.Work),
 		Recovery:       "off",
@@ -166,15 +186,13 @@ func (s *summed) last() []any {
 		Malicious:      o.Malicious,
 		Bounded:        o.Oneshot != nil && o.Oneshot.Bounded,
 		MinSurvivors:   s.perRound(),
-		LostRounds:     r.Lost(),
-		Noise:          s.noise,
 		Clip:           o.Clip.Norm,
 		Stopped:        r.Stopped != nil,
 
 		MemberBytesDown: r.Committee.BytesDown,
 	}
-	if accuracy, mcc := show.Means(s.alone); s.alone != nil {
-		sum.AloneAccuracy, sum.AloneMCC = show.Finite(accuracy), show.Finite(mcc)
+	if _, mcc := show.Means(s.alone); s.alone != nil {
+		sum.AloneMCC = show.Finite(mcc)
 	}
 	for _, d := range o.Parties {
 		sum.RowsPerClient += float64(d.Len())

@@ -42,8 +42,7 @@ type summed struct {
 type described struct {
 	averaging         bool // of a census, as federated averaging was first described
 	set, model, split string
-	rule, mask, noise string
-	protocol          string
+	rule, mask        string
 	lambda            float64
 	byRows            bool
 	caution           string // of its delta; empty: none
@@ -299,7 +298,7 @@ func newSummed(j *job.Job, data string, o simulation.Options) (s *summed, err er
 func describeJob(j *job.Job) described {
 	d := described{set: j.World.Data.Set, model: j.Model.Name,
 		split: cmp.Or(j.World.Data.Split, "iid"), rule: j.Training.Rule, mask: j.Training.Mask,
-		noise: j.Privacy.Noise, protocol: j.Sum.Protocol, lambda: j.Training.Lambda,
+		lambda:  j.Training.Lambda,
 		caution: j.LargeDelta()}
 	if d.split == rows.Shuffled {
 		d.averaging, d.split = averages(j), "iid"

@@ -70,16 +70,17 @@ func (t *timed) play(ctx context.Context, w watch) (*scenario.Result, error) {
 
 // held returns a round as it is shown.
 func (t *timed) held(r *scenario.RoundResult) held {
-	h := held{rows: roundRows(r), below: stepLines(r), objects: committeeLines(r)}
-	var parties []any
+	h := held{rows: roundRows(r), below: stepLines(r)}
 	for _, l := range partyLines(r) {
-		parties = append(parties, l)
+		h.objects = append(h.objects, l)
 	}
-	h.objects = append(parties, h.objects...)
+	h.objects = append(h.objects, newTimedRound(r))
+	for _, m := range r.Members {
+		h.objects = append(h.objects,
+			memberLine{r.Number, m.Member, m.Place, m.Work.Seconds(), m.Sent, m.Got})
+	}
 	return h
 }
-
-func (t *timed) last() []any { return nil }
 
 // partyLine is a line for one party and round.
 type partyLine struct {
@@ -124,15 +125,50 @@ func partyLines(r *scenario.RoundResult) []partyLine {
 	return lines
 }
 
-// stepLine is a line for a round of one-message sums: how long its steps took, and which parties it
-// waited for.
-type stepLine struct {
-	Round   int         `json:"round"`
+// timedRound is the object of a round in virtual time. In one-message sums it says how long the
+// steps took, and which parties the round waited for.
+type timedRound struct {
+	jsonHeld
+	Why     string      `json:"why,omitempty"` // it is lost
 	Seconds float64     `json:"seconds"`
-	Lost    string      `json:"lost,omitempty"`
 	Server  int         `json:"server_bytes_received"`
-	Steps   []stepTaken `json:"steps"`
-	Waited  []string    `json:"waited_for"`
+	Steps   []stepTaken `json:"steps,omitempty"`
+	Waited  []string    `json:"waited_for,omitempty"`
+}
+
+// timedSummary is the last object of a run in virtual time.
+type timedSummary struct {
+	Summary bool `json:"summary"`
+	timedRound
+	jsonWhole
+	// Certified is the largest claim of any party; null: nothing is certified.
+	Certified *accounting.Claim `json:"certified"`
+}
+
+// newTimedRound returns the object of a round.
+func newTimedRound(r *scenario.RoundResult) timedRound {
+	o := timedRound{Why: r.Lost, Seconds: r.Took.Seconds(), Server: r.Server, Waited: r.Waited,
+		jsonHeld: jsonHeld{Round: r.Number, Clients: r.Included, Lost: r.Lost != "",
+			Accuracy: show.Finite(r.Accuracy), MCC: show.Finite(r.MCC)}}
+	for _, s := range r.Steps {
+		o.Steps = append(o.Steps, stepTaken{s.Name, s.Took.Seconds()})
+	}
+	return o
+}
+
+// last returns the object about the whole run.
+func (t *timed) last() []any {
+	r := t.result.Final()
+	o := timedSummary{Summary: true, timedRound: newTimedRound(&r), jsonWhole: newWhole(t.result)}
+	o.Steps, o.Waited, o.Seconds, o.Server = nil, nil, 0, 0
+	for _, round := range t.result.Rounds {
+		o.Seconds += round.Took.Seconds()
+		o.Server += round.Server
+	}
+	if c, err := worst(t.result); err == nil {
+		o.Certified = c
+	}
+	return []any{o}
 }
 
 type stepTaken struct {
@@ -148,24 +184,6 @@ type memberLine struct {
 	Work   float64 `json:"work_seconds"`
 	Sent   int     `json:"bytes_sent"`
 	Got    int     `json:"bytes_received"`
-}
-
-// committeeLines returns the lines of a round of one-message sums; other rounds have none.
-func committeeLines(r *scenario.RoundResult) (lines []any) {
-	if len(r.Members) == 0 {
-		return nil
-	}
-	steps := stepLine{Round: r.Number, Seconds: r.Took.Seconds(), Lost: r.Lost, Server: r.Server,
-		Waited: append([]string{}, r.Waited...)}
-	for _, s := range r.Steps {
-		steps.Steps = append(steps.Steps, stepTaken{s.Name, s.Took.Seconds()})
-	}
-	lines = append(lines, steps)
-	for _, m := range r.Members {
-		lines = append(lines,
-			memberLine{r.Number, m.Member, m.Place, m.Work.Seconds(), m.Sent, m.Got})
-	}
-	return lines
 }
 
 // mostShown is how many parties get a line each.

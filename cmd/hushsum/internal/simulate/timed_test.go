@@ -46,9 +46,21 @@ func TestScenarioJSON(t *testing.T) {
 		{2, "Boston", 4.306}, {2, "Singapore", 6.006}, {2, "New York", 4.106},
 		{3, "Boston", 0.909}, {3, "New York", 0.709},
 	}
-	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != len(want) {
-		t.Fatalf("%d lines", len(lines))
+	var lines, rounds []string
+	for text := range strings.Lines(out.String()) {
+		if strings.Contains(text, `"party":`) {
+			lines = append(lines, text)
+		} else {
+			rounds = append(rounds, text)
+		}
+	}
+	if len(lines) != len(want) || len(rounds) != 4 {
+		t.Fatalf("%d lines of parties, %d others", len(lines), len(rounds))
+	}
+	last := regexp.MustCompile(`^{"summary":true,"round":3,"clients":2,"accuracy":0\.[0-9]+,` +
+		`"mcc":0\.[0-9]+,"lost":false,"seconds":12\.[0-9]+,.*"complete":true,"data":"digits",`)
+	if !last.MatchString(rounds[3]) {
+		t.Errorf("the last object is %s", rounds[3])
 	}
 	for k, text := range lines {
 		var l struct {
