@@ -376,7 +376,7 @@ func (c *checker) training() {
 		"training.restart")
 	c.takes(c.Model.Name != "" || c.PerRecord(), "the parties' own programs train",
 		"leave it out, or write model.name", "training.batch")
-	c.refuse(t.Epochs > 0 && t.Steps > 0, "training.steps", "leave one of the two out",
+	c.refuse(t.Epochs > 0 && t.Steps > 0, "training.steps", "leave it out, or training.epochs",
 		"%d steps and %d passes give one round two lengths", t.Steps, t.Epochs)
 	c.takes(t.Rule == "fedprox", "it applies to fedprox "+
 		"only", `write training.rule = "fedprox", or leave it out`,

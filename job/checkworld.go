@@ -12,9 +12,11 @@ import (
 
 func (c *checker) world() {
 	w := &c.World
-	c.refuse(w.Data.Draw != "" && w.Data.Split != "", "world.data.draw", "leave one of the two out",
+	c.refuse(w.Data.Draw != "" && w.Data.Split != "", "world.data.draw",
+		"leave it out, or world.data.split",
 		"rows are dealt once or by round")
-	c.refuse(w.Data.All && w.Data.Rows > 0, "world.data.all", "leave one of the two out",
+	c.refuse(w.Data.All && w.Data.Rows > 0, "world.data.all",
+		"leave it out, or world.data.rows",
 		"either this many rows are dealt to each party, or all rows")
 	c.refuse(w.Data.All && w.Data.Draw == "anew", "world.data.all", "write world.data.rows",
 		"rows that are drawn anew in each round need a number")
@@ -24,7 +26,7 @@ func (c *checker) world() {
 	c.refuse(!messages && (w.Topology == "serverless" || len(w.Servers) > 1), "world.fidelity",
 		`write "messages"`, "sums without a server, or with several, are simulated by message")
 	c.refuse(w.Topology == "serverless" && len(w.Servers) > 0, "world.servers",
-		"leave one of the two out", "serverless sums have no servers")
+		"leave it out, or world.topology", "serverless sums have no servers")
 	c.refuse(w.Fidelity == "clear" && c.Noisy(), "world.fidelity", `write "ring" or "messages"`,
 		"noise consists of whole numbers")
 	c.refuse(w.Drop > 0 && !c.Oneshot() && !c.Recovers(), "world.drop",
@@ -35,7 +37,8 @@ func (c *checker) world() {
 	c.refuse(w.Malicious > 0 && !c.Oneshot(), "world.malicious",
 		`write sum.protocol = "oneshot", or leave it out`, "a party that cheats in a pairwise sum "+
 			"spoils it")
-	c.refuse(w.Malicious > 0 && c.Sum.Covered, "world.malicious", "leave one of the two out",
+	c.refuse(w.Malicious > 0 && c.Sum.Covered, "world.malicious",
+		"leave it out, or sum.covered",
 		"cheats in covered sums are not simulated")
 	c.refuse(w.Malicious > 0 && !c.Noisy(), "world.malicious", "write privacy.noise, or leave it out",
 		"without noise there is no clip that a cheat could exceed")
@@ -46,7 +49,8 @@ func (c *checker) world() {
 		within(0, c.Rounds-1),
 		"none of the %d rounds would have a sum", c.Rounds)
 	law := w.Reference.Law != ""
-	c.refuse(law && c.Noisy(), "world.reference.law", "leave one of the two out",
+	c.refuse(law && c.Noisy(), "world.reference.law",
+		"leave it out, or privacy.noise",
 		"a sum has noise for release or noise as a paper defines it")
 	c.takes(law, "there is no reference law", "name world.reference.law, or leave it out",
 		"world.reference.alpha")
@@ -54,7 +58,8 @@ func (c *checker) world() {
 		"name world.reference.law, or leave it out", "it has no effect: there is no reference law")
 	c.refuse(law && w.Reference.Epsilon == 0 && !slices.ContainsFunc(w.Party,
 		func(p WorldParty) bool { return p.ReferenceEpsilon > 0 }), "world.reference.epsilon",
-		"write a number such as 1.0", "nothing says how much noise there is")
+		"write a number such as 1.0",
+		"nothing says how much noise there is by world.reference.law")
 	c.refuse(w.SubtractOwn && !law && !c.Noisy(), "world.subtract_own", "name the noise",
 		"there is none to subtract")
 	c.refuse(w.Tolerance > 0 && c.Noisy(), "world.tolerance", "leave it out",

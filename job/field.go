@@ -108,6 +108,8 @@ type row struct {
 	in     limits
 	preset any // what a zero value means; nil: zero, or worked out
 	fits   func(text string) bool
+	// missing lists the runners that do not do what the field declares.
+	missing []lack
 }
 
 // list is a list of tables.

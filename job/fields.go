@@ -76,7 +76,8 @@ var theJob = tableOf(
 	number("parties.hidden", func(j *Job) *float64 { return &j.Parties.Hidden }, between(0, 1),
 		"Has each party toss a secret coin and take part with this probability; otherwise it sends "+
 			"zeros with its share of the noise.").
-		unit("probability").means("0: all take part").flag("hidden", "Q"),
+		unit("probability").means("0: all take part").flag("hidden", "Q").
+		lacks(Timed, "in virtual time all parties are in each round"),
 
 	word("sum.protocol", func(j *Job) *string { return &j.Sum.Protocol }, "pairwise oneshot",
 		"Names the protocol of the sums.").or("pairwise").flag("protocol", "NAME"),
@@ -109,13 +110,15 @@ var theJob = tableOf(
 	whole("sum.buffer", func(j *Job) *int { return &j.Sum.Buffer }, from(0),
 		"Has a round take this many submissions, while slower parties continue training.").
 		says("0, or 2 to parties.count").unit("parties").means("0: all that arrive").
-		flag("buffer", "K"),
+		flag("buffer", "K").
+		lacks(Sums, "without links all parties are equally fast"),
 	whole("sum.stale", func(j *Job) *int { return &j.Sum.Stale }, between(1, 1<<20),
 		"Bounds how many rounds earlier the work that is submitted may have begun.").unit("rounds").
 		means("10 with sum.buffer"),
 	whole("sum.max_weight", func(j *Job) *int { return &j.Sum.MaxWeight }, from(0),
 		"Weights means by rows; a party with more rows counts as having this many.").unit("rows").
-		means("0: equal weights").flag("max-weight", "N"),
+		means("0: equal weights").flag("max-weight", "N").
+		lacks(Timed, "means in virtual time have equal weights"),
 	number("sum.range", func(j *Job) *float64 { return &j.Sum.Range }, positive,
 		"Bounds a coordinate of a sum without noise.").or(64.0).flag("range", "X"),
 	whole("sum.fraction_bits", func(j *Job) *int { return &j.Sum.FractionBits }, between(1, 40),
@@ -124,7 +127,8 @@ var theJob = tableOf(
 
 	word("privacy.unit", func(j *Job) *string { return &j.Privacy.Unit }, "party record",
 		"Says whom epsilon protects: a party with all its data, or each record of a party.").
-		or("party").flag("unit", "NAME"),
+		or("party").flag("unit", "NAME").
+		lacks(Timed, "parties in virtual time send updates, not sums over records"),
 	text("privacy.group", func(j *Job) *string { return &j.Privacy.Group },
 		"Names whose records are protected together, such as patient: each row says whose it is.").
 		form("1 to 60 letters, digits, dots, dashes and underscores", namePattern.MatchString).
@@ -144,7 +148,9 @@ var theJob = tableOf(
 		means("none: privacy.multiplier sets the noise").flag("epsilon", "E"),
 	text("privacy.before", func(j *Job) *string { return &j.Privacy.Before },
 		"Names the file that records what the parties spent earlier, which counts.").
-		form("a file, relative to the job's", someText).of(Content),
+		form("a file, relative to the job's", someText).of(Content).
+		lacks(Sums, "nothing was spent before a simulation").
+		lacks(Timed, "nothing was spent before a simulation"),
 	number("privacy.study", func(j *Job) *float64 { return &j.Privacy.Study }, positive,
 		"Bounds the epsilon of this job and all that continue it, over the life of a roster.").
 		means("none: each job has its own budget"),
@@ -154,7 +160,8 @@ var theJob = tableOf(
 		means("gaussian, or equal with such coins or noise"),
 	number("privacy.multiplier", func(j *Job) *float64 { return &j.Privacy.Multiplier }, positive,
 		"Sets the standard deviation of a sum's noise, divided by the L2 sensitivity.").
-		means("the least that stays within privacy.epsilon").flag("noise-multiplier", "Z"),
+		means("the least that stays within privacy.epsilon").flag("noise-multiplier", "Z").
+		lacks(Timed, "noise in virtual time follows from epsilon"),
 	number("privacy.delta", func(j *Job) *float64 { return &j.Privacy.Delta }, inside,
 		"Lets epsilon fail with this probability.").unit("probability").or(1e-5).flag("delta", "D"),
 	number("privacy.clip", func(j *Job) *float64 { return &j.Privacy.Clip }, positive,
@@ -162,7 +169,8 @@ var theJob = tableOf(
 		means("none; required with noise; 1 with queries").flag("clip", "C"),
 	number("privacy.clip_quantile", func(j *Job) *float64 { return &j.Privacy.ClipQuantile }, share,
 		"Has the clip follow this quantile of the norms.").means("0: a fixed clip").
-		flag("clip-quantile", "Q"),
+		flag("clip-quantile", "Q").
+		lacks(Timed, "clips in virtual time are fixed"),
 	number("privacy.clip_rate", func(j *Job) *float64 { return &j.Privacy.ClipRate }, positive,
 		"Sets how fast the clip follows.").or(0.2),
 	span("privacy.submit_after", func(j *Job) *time.Duration { return &j.Privacy.SubmitAfter },
@@ -172,7 +180,8 @@ var theJob = tableOf(
 	whole("privacy.factorise", func(j *Job) *int { return &j.Privacy.Factorise }, from(0),
 		"Correlates the noise of this many rounds: a party trains in one of them, and submits a part of "+
 			"the result in each.").
-		says("0, or 2 to rounds").unit("rounds").means("0: independent noise").flag("factorise", "B"),
+		says("0, or 2 to rounds").unit("rounds").means("0: independent noise").flag("factorise", "B").
+		lacks(Timed, "in virtual time all train in each round"),
 	number("privacy.sign_share", func(j *Job) *float64 { return &j.Privacy.SignShare }, inside,
 		"Gives the signs of a mask this share of the budget.").unit("share").or(0.5),
 	whole("privacy.bits", func(j *Job) *int { return &j.Privacy.Bits }, between(8, 64),
@@ -192,11 +201,15 @@ var theJob = tableOf(
 	many("model.tensor", func(j *Job) *[]Tensor { return &j.Model.Tensor }, theTensor),
 	text("model.file", func(j *Job) *string { return &j.Model.File },
 		"Names the file that holds the first model, in safetensors or npz format.").
-		form("a file, relative to the job's", someText).of(Content),
+		form("a file, relative to the job's", someText).of(Content).
+		lacks(Sums, "simulated models begin from the seed").
+		lacks(Timed, "simulated models begin from the seed"),
 	word("model.init", func(j *Job) *string { return &j.Model.Init }, "zeros uniform",
 		"Says how the tensors are initialised.").or("zeros"),
 	word("model.dtype", func(j *Job) *string { return &j.Model.DType }, "float32 float64",
-		"Sets the type that the model is sent in.").means("float64 with model.name, else float32"),
+		"Sets the type that the model is sent in.").means("float64 with model.name, else float32").
+		lacksOnly(Sums, "float32", "simulated models have float64").
+		lacksOnly(Timed, "float32", "simulated models have float64"),
 	texts("model.personal", func(j *Job) *[]string { return &j.Model.Personal },
 		"Keeps at each party the tensors whose names match these patterns.").means("none"),
 
@@ -217,7 +230,8 @@ var theJob = tableOf(
 	number("training.lambda", func(j *Job) *float64 { return &j.Training.Lambda }, from(0),
 		"Sets the strength of L2 regularisation.").or(0.0).flag("lambda", "X"),
 	word("training.rule", func(j *Job) *string { return &j.Training.Rule },
-		"fedavg fedprox scaffold fedga", "Names the rule of the parties.").or("fedavg"),
+		"fedavg fedprox scaffold fedga", "Names the rule of the parties.").or("fedavg").
+		lacks(Timed, "virtual time trains by fedavg alone"),
 	number("training.mu", func(j *Job) *float64 { return &j.Training.Mu }, positive,
 		"Sets the pull of fedprox towards the round's model.").or(0.1).flag("mu", "X"),
 	number("training.beta", func(j *Job) *float64 { return &j.Training.Beta }, positive,
@@ -227,21 +241,25 @@ var theJob = tableOf(
 		"Says what scaffold's control variates are made from: steps is option II, gradient option I.").
 		or("steps"),
 	word("training.mask", func(j *Job) *string { return &j.Training.Mask }, "none soft hard",
-		"Masks coordinates on which parties disagree.").or("none").flag("mask", "NAME"),
+		"Masks coordinates on which parties disagree.").or("none").flag("mask", "NAME").
+		lacks(Timed, "virtual time has no masks of gradients"),
 	number("training.mask_threshold", func(j *Job) *float64 { return &j.Training.MaskThreshold },
 		limits{hi: 1, above: true}, "Sets the least agreement at which a coordinate counts in full.").
 		or(0.4).flag("mask-threshold", "T"),
 	word("training.submit", func(j *Job) *string { return &j.Training.Submit }, "updates weights",
 		"Says what parties submit.").or("updates"),
 	truth("training.restart", func(j *Job) *bool { return &j.Training.Restart },
-		"Has parties train from the first model in each round."),
+		"Has parties train from the first model in each round.").
+		lacks(Sums, "fresh models are simulated in virtual time"),
 
 	word("server.rule", func(j *Job) *string { return &j.Server.Rule },
 		"fedavg fedavgm fedadagrad fedadam fedyogi", "Names the rule that makes the next model from a "+
-			"mean.").or("fedavg"),
+			"mean.").or("fedavg").
+		lacks(Timed, "virtual time has plain averaging alone"),
 	number("server.rate", func(j *Job) *float64 { return &j.Server.Rate }, positive,
 		"Sets the learning rate of the server.").means("1; 0.01 with adaptive rules").
-		flag("server-rate", "X"),
+		flag("server-rate", "X").
+		lacks(Timed, "virtual time has plain averaging alone", serverRate),
 	number("server.beta1", func(j *Job) *float64 { return &j.Server.Beta1 }, share,
 		"Sets the decay of the first moment, or the momentum.").or(0.0),
 	number("server.beta2", func(j *Job) *float64 { return &j.Server.Beta2 }, inside,
@@ -252,7 +270,8 @@ var theJob = tableOf(
 		"Adds tau inside the square root, not outside."),
 	number("server.average", func(j *Job) *float64 { return &j.Server.Average }, share,
 		"Makes the last model the mean of the models of this share of the rounds, the last ones.").
-		unit("share of the rounds").means("0: the last one").flag("server-average", "F"),
+		unit("share of the rounds").means("0: the last one").flag("server-average", "F").
+		lacks(Timed, "virtual time has plain averaging alone"),
 
 	number("metrics.share", func(j *Job) *float64 { return &j.Metrics.Share }, share,
 		"Gives loss and accuracy this share of the clip, to be summed with the updates.").unit("share").

@@ -12,7 +12,8 @@ var theWorld = inWorld(tableOf(
 	seed("world.seed", func(j *Job) *uint64 { return &j.World.Seed },
 		"Seeds rows, losses, delays and drop-outs.").means("seed"),
 	whole("world.evaluate_every", func(j *Job) *int { return &j.World.EvaluateEvery },
-		between(1, MaxRounds), "Evaluates the model once in this many rounds.").unit("rounds").or(1),
+		between(1, MaxRounds), "Evaluates the model once in this many rounds.").unit("rounds").or(1).
+		lacks(Timed, "virtual time judges each round"),
 	truth("world.skip_clear", func(j *Job) *bool { return &j.World.SkipClear },
 		"Skips the same training in the clear.").flag("skip-clear", ""),
 
@@ -26,7 +27,8 @@ var theWorld = inWorld(tableOf(
 	truth("world.data.all", func(j *Job) *bool { return &j.World.Data.All },
 		"Deals all rows of the set, as is always done with images."),
 	word("world.data.split", func(j *Job) *string { return &j.World.Data.Split },
-		splits, "Says how the rows are dealt to the parties, once.").means("iid").flag("split", "NAME"),
+		splits, "Says how the rows are dealt to the parties, once.").means("iid").flag("split", "NAME").
+		lacks(Timed, "virtual time deals rows by world.data.draw"),
 	number("world.data.concentration", func(j *Job) *float64 { return &j.World.Data.Concentration },
 		positive, "Sets the concentration of the Dirichlet splits.").or(0.5).flag("concentration", "X"),
 	word("world.data.draw", func(j *Job) *string { return &j.World.Data.Draw },
@@ -39,7 +41,9 @@ var theWorld = inWorld(tableOf(
 		"Uses this many rows of a set, drawn by seed.").unit("rows").means("0: all"),
 
 	word("world.fidelity", func(j *Job) *string { return &j.World.Fidelity },
-		"messages crowd ring clear", "Says how much of a sum is simulated.").or("messages"),
+		"messages crowd ring clear", "Says how much of a sum is simulated.").or("messages").
+		lacksOnly(Sums, "crowd", "crowds are simulated in virtual time").
+		lacksOnly(Timed, "clear", "in virtual time sums are of whole numbers"),
 	word("world.topology", func(j *Job) *string { return &j.World.Topology }, "server serverless",
 		"Says where sums are added up.").or("server"),
 	texts("world.servers", func(j *Job) *[]string { return &j.World.Servers },
@@ -51,22 +55,27 @@ var theWorld = inWorld(tableOf(
 	number("world.malicious", func(j *Job) *float64 { return &j.World.Malicious }, share,
 		"Has this share of the parties cheat: each moves the sum against what it learnt, as far as the "+
 			"sum's range allows for all of them; with sum.bounded their proofs do not hold.").
-		unit("share of the parties").or(0.0).flag("malicious", "F"),
+		unit("share of the parties").or(0.0).flag("malicious", "F").
+		lacks(Timed, "all parties are honest in virtual time"),
 	whole("world.lost_rounds", func(j *Job) *int { return &j.World.LostRounds }, between(0, MaxRounds),
 		"Loses this many rounds, drawn by seed: what parties submit in them is never summed.").
-		unit("rounds").or(0),
+		unit("rounds").or(0).
+		lacks(Timed, "virtual time loses what its parties do not finish"),
 	number("world.tolerance", func(j *Job) *float64 { return &j.World.Tolerance }, from(0),
 		"Lets a party leave once no weight differs from its own by more than this.").
-		means("0: nobody leaves"),
+		means("0: nobody leaves").
+		lacks(Crowd, "nobody leaves a crowd"),
 	word("world.reference.law", func(j *Job) *string { return &j.World.Reference.Law },
 		"staircase continuous-laplace continuous-gaussian",
-		"Adds noise as a paper defines it, for comparison and never for release.").means("none"),
+		"Adds noise as a paper defines it, for comparison and never for release.").means("none").
+		lacks(Crowd, "a crowd has no reference laws"),
 	number("world.reference.epsilon", func(j *Job) *float64 { return &j.World.Reference.Epsilon },
 		positive, "Sets the epsilon of that noise.").means("required with a law"),
 	number("world.reference.alpha", func(j *Job) *float64 { return &j.World.Reference.Alpha },
 		positive, "Sets the regularisation in its sensitivity.").means("training.lambda"),
 	truth("world.subtract_own", func(j *Job) *bool { return &j.World.SubtractOwn },
-		"Has a party subtract its own noise from its copy of the model."),
+		"Has a party subtract its own noise from its copy of the model.").
+		lacks(Crowd, "nobody in a crowd subtracts noise"),
 	many("world.link", func(j *Job) *[]Link { return &j.World.Link }, tableOf(
 		texts("between", func(l *Link) *[]string { return &l.Between }, "Names the two places.").
 			required(),

@@ -55,6 +55,24 @@ func (j *Job) Threshold(n int) int {
 	return least
 }
 
+// Recovery returns what sessions of a job with defaults survive, if the job recovers and no sum has
+// fewer than least parties: by the thresholds of a given number of parties in all. MinSurvivors is
+// 0 where the thresholds follow from the parties of a round. It fails with a [ConfigError].
+func (j *Job) Recovery(least, parties int) (*protocol.Recovery, error) {
+	r := &protocol.Recovery{Adversary: adversaries[j.Sum.Adversary], MinSurvivors: least,
+		Threshold: j.Threshold(parties)}
+	if j.Sum.Sparse {
+		graph, err := j.graph(least, parties)
+		r.Degree, r.Threshold = graph.Neighbours, graph.Threshold
+		r.CorruptNeighbours = graph.CorruptNeighbours
+		return r, err
+	}
+	if r.Threshold == 0 {
+		r.MinSurvivors = 0
+	}
+	return r, nil
+}
+
 // drawn sees that those of a round are enough for a sum, which without recovery all parties are in.
 func (x *settling) drawn() error {
 	if p, least := x.Parties.PerRound, x.out.survivors; p > 0 && p < least {

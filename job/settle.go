@@ -6,11 +6,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 
-	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/oneshot"
@@ -184,39 +182,32 @@ func (x *settling) noise() error {
 	if missing := x.ofRecords(); len(missing) > 0 {
 		return missing[0]
 	}
-	release := privacy.Release{
+	o := ReleaseOptions{
 		Promise: x.out.promise,
 		Noise: privacy.Noise{Multiplier: p.Multiplier, Clip: p.Clip,
 			Bits: cmp.Or(p.Bits, DefaultBits)},
-		Dimension: d,
-		Rate:      x.Parties.Hidden,
+		Parties:   cmp.Or(x.Parties.PerRound, x.Parties.Count),
+		Length:    d,
+		MaxWeight: x.Sum.MaxWeight,
+		Hidden:    x.Parties.Hidden,
 		Records:   x.Records(),
+		SignShare: p.SignShare,
+		Votes:     p.ClipQuantile > 0,
 		Assumes:   x.assumes(),
 	}
-	if release.Band, err = x.band(); err != nil {
+	if o.Band, err = x.band(); err != nil {
 		return x.MistakeOf(err)
 	}
-	if err := release.Noise.Family.UnmarshalText([]byte(p.Noise)); err != nil {
+	if err := o.Noise.Family.UnmarshalText([]byte(p.Noise)); err != nil {
 		return x.Mistake("privacy.noise", "", "%v", err)
 	}
-	if x.Sum.MaxWeight > 0 { // the weight is one coordinate more
-		release.Dimension++
-		release.Longest = release.Noise.Clip * aggregation.WeightedNorm(aggregation.DefaultCountShare)
-		release.Noise.Clip *= aggregation.WeightedClip(aggregation.DefaultCountShare)
-	}
 	if x.Oneshot() {
-		release.Overrun = oneshot.Distance(x.Parties.Count, x.Sum.Members, release.Dimension,
-			x.Sum.Bounded)
+		o.Members, o.Bounded = x.Sum.Members, x.Sum.Bounded
 	}
-	switch {
-	case p.ClipQuantile > 0:
-		release.Signs = privacy.Votes(cmp.Or(x.Parties.PerRound, x.Parties.Count))
-		if q := x.Parties.Hidden; q > 0 {
-			release.Signs = privacy.Votes(max(1, int(math.Round(q*float64(x.Parties.Count)))))
-		}
-	case x.Training.Mask != "none":
-		release.Signs = &privacy.Signs{Dimension: x.numbers(), Part: p.SignShare}
+	if x.Training.Mask != "none" {
+		o.Signs = x.numbers()
 	}
+	release := NewRelease(o)
 	x.out.budget = privacy.Budget{Epsilon: p.Epsilon, Delta: p.Delta, Before: before}
 	if release.Noise.Multiplier == 0 {
 		release.Noise.Multiplier, err = release.Calibrate(x.out.budget, x.charges())
@@ -279,19 +270,13 @@ func (x *settling) sums() error {
 	}
 	s := &x.out.session
 	if x.Recovers() {
-		s.Recovery = &protocol.Recovery{Adversary: adversaries[x.Sum.Adversary],
-			Threshold: x.Threshold(n), MinSurvivors: x.out.survivors}
-		if s.Recovery.Threshold == 0 {
-			s.MinMembers, s.Recovery.MinSurvivors = p.PerRound, 0
-		}
-	}
-	if x.Sum.Sparse {
-		params, err := x.Graph(x.out.survivors, n)
-		if err != nil {
+		var err error
+		if s.Recovery, err = x.Recovery(x.out.survivors, n); err != nil {
 			return err
 		}
-		s.Recovery.Degree, s.Recovery.Threshold = params.Neighbours, params.Threshold
-		s.Recovery.CorruptNeighbours = params.CorruptNeighbours
+		if s.Recovery.MinSurvivors == 0 {
+			s.MinMembers = p.PerRound
+		}
 	}
 	if err := s.Validate(); err != nil {
 		return x.tooFew(n, err)

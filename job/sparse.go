@@ -14,11 +14,11 @@ const (
 	sparseRecovery = 30
 )
 
-// Graph returns the numbers of the sparse graph of a job with defaults, for sessions of any number
+// graph returns the numbers of the sparse graph of a job with defaults, for sessions of any number
 // of parties between the two given, no sum of which has fewer than least: the least degree with
 // which sessions of all these sizes keep their promise, or sum.degree if they do with it. It fails
 // with a [ConfigError].
-func (j *Job) Graph(least, most int) (protocol.Params, error) {
+func (j *Job) graph(least, most int) (protocol.Params, error) {
 	sizes := protocol.Sizes{Least: least, Most: most, Survivors: least, Colluders: j.Parties.Colluders}
 	of := func(degree int) (protocol.Params, error) {
 		return protocol.Parameters(sizes, degree, sparsePrivacy, sparseRecovery,

@@ -1,7 +1,10 @@
 package simulation
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
+	"math"
 
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
@@ -36,6 +39,10 @@ func Declared(declared *job.Job, parties []*learning.Dataset, test *learning.Dat
 		return o, err
 	}
 	training.CountRecords(j, parties)
+	if n := j.Privacy.Records; j.PerRecord() && j.Training.Batch > n {
+		return o, declared.Mistake("training.batch", fmt.Sprintf("write up to %d, or 0 for all", n),
+			"a round cannot expect more records than the %d that there are", n)
+	}
 	how, err := training.OptionsOf(j)
 	if err != nil {
 		return o, err
@@ -99,52 +106,52 @@ func recoveryOf(j *job.Job, parties int) (*protocol.Recovery, error) {
 	if !j.Recovers() {
 		return nil, nil
 	}
-	r := &protocol.Recovery{MinSurvivors: j.Parties.Fewest(parties)}
-	if j.World.Fidelity != "messages" { // all else belongs to the protocol
-		return r, nil
+	least := j.Parties.Fewest(parties)
+	if j.World.Fidelity != "messages" || j.Oneshot() {
+		return &protocol.Recovery{MinSurvivors: least}, nil // all else belongs to the protocol
 	}
-	if j.Threshold(parties) == 0 {
-		r.MinSurvivors = 0
-	}
-	switch j.Sum.Adversary {
-	case "curious":
-		r.Adversary = protocol.CuriousServer
-	case "semi-malicious":
-		r.Adversary = protocol.SemiMaliciousServer
-	}
-	if j.Sum.Sparse {
-		graph, err := j.Graph(r.MinSurvivors, parties)
-		r.Degree, r.Threshold = graph.Neighbours, graph.Threshold
-		r.CorruptNeighbours = graph.CorruptNeighbours
-		return r, err
-	}
-	return r, nil
+	return j.Recovery(least, parties)
 }
 
 // checkDeclared refuses what a job may declare and this simulation does not have.
 func checkDeclared(j *job.Job, parties int) error {
+	if j.Model.Name == "" && !j.Asks() {
+		return j.Mistake("model", `write model.name = "logistic"`,
+			"a party's own program trains, and a simulation has none")
+	}
+	if e := j.Lacks(job.Sums, "leave it out"); e != nil {
+		if timed := j.Lacks(job.Timed, ""); timed == nil || timed.Path != e.Path {
+			e.Advice += ", or run the job in virtual time, with a [[world.link]]"
+		}
+		return e
+	}
+	w, messages := &j.World, j.World.Fidelity == "" || j.World.Fidelity == "messages"
+	of, least := cmp.Or(j.Parties.PerRound, parties), j.Parties.Fewest(parties)
+	lost := int(math.Round(w.Drop * float64(of)))
 	for _, c := range []struct {
 		is                bool
 		path, advice, why string
 	}{
 		{j.Asks(), "query", "ask it with package query", "a training asks nothing"},
-		{j.Model.Name == "", "model", `write model.name = "logistic"`,
-			"a party's own program trains, and a simulation has none"},
 		{j.Size() > 0 && j.Size() != parties, "parties.count", "deal rows to as many",
 			"it is not the number of parties that have rows"},
-		{j.World.Fidelity == "crowd" || j.Training.Restart, "world",
-			"run it in virtual time", "crowds and fresh models are simulated there"},
-		{j.Model.File != "", "model.file", "leave it out", "models here begin from the seed"},
-		{j.Privacy.Before != "", "privacy.before", "leave it out", "nothing was spent before"},
-		{j.Model.DType == "float32", "model.dtype", "leave it out", "models here have float64"},
 		{j.Sum.Classical && !j.Oneshot(), "sum.classical", "leave it out",
 			"keys here are agreed on with ML-KEM too"},
-		{j.Sum.Buffer > 0, "sum.buffer", "leave it out", "all parties are equally fast here"},
-		{j.Parties.Participations > 0 && (j.World.Fidelity == "" || j.World.Fidelity == "messages"),
+		{j.Parties.Participations > 0 && messages,
 			"parties.participations", `write world.fidelity = "ring", or a [[world.link]] for virtual time`,
 			"the schedule of messages is fixed when a session is set up"},
-		{j.World.Drop > 0 && j.World.Seed != 0 && j.World.Seed != j.Seed, "world.seed",
+		{w.Drop > 0 && w.Seed != 0 && w.Seed != j.Seed, "world.seed",
 			"leave it out", "drop-outs are drawn by seed here"},
+		{j.Oneshot() && !messages, "world.fidelity", `leave it out, or sum.protocol = "oneshot"`,
+			"one-message sums are simulated by message"},
+		{j.Parties.Colluders > 0 && !messages, "parties.colluders",
+			`leave it out, or write world.fidelity = "messages"`,
+			"without messages the server sees nothing that others could help it with"},
+		{j.Parties.Hidden > 0 && j.Oneshot(), "parties.hidden",
+			"leave it out, or sum.protocol = \"oneshot\"", "a one-message sum takes all parties"},
+		{!messages && of-lost < least, "world.drop", "write less, or more in parties.drop_out",
+			fmt.Sprintf("of %d messages of a round %d are lost, and a sum takes at least %d", of, lost,
+				least)},
 	} {
 		if c.is {
 			return j.Mistake(c.path, c.advice, "%s", c.why)

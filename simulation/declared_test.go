@@ -154,11 +154,11 @@ func TestDeclaredSparse(t *testing.T) {
 func TestDeclaredRefused(t *testing.T) {
 	parties, test := declaredRows(t)
 	for path, change := range map[string]func(j *job.Job){
-		"model":          func(j *job.Job) { j.Model = job.Model{Length: 3} },
-		"model.features": func(j *job.Job) { j.Model.Features = 3 },
-		"parties.count":  func(j *job.Job) { j.Parties.Count = 5 },
-		"world":          func(j *job.Job) { j.Training.Restart = true },
-		"model.file":     func(j *job.Job) { j.Model.File = "model.npz" },
+		"model":            func(j *job.Job) { j.Model = job.Model{Length: 3} },
+		"model.features":   func(j *job.Job) { j.Model.Features = 3 },
+		"parties.count":    func(j *job.Job) { j.Parties.Count = 5 },
+		"training.restart": func(j *job.Job) { j.Training.Restart = true },
+		"model.file":       func(j *job.Job) { j.Model.File = "model.npz" },
 		"privacy.before": func(j *job.Job) {
 			p := &j.Privacy
 			p.Noise, p.Clip, p.Epsilon, p.Before = "skellam", 1, 4, "before.json"

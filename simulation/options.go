@@ -8,6 +8,7 @@ import (
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/oneshot"
@@ -248,35 +249,26 @@ func (o Options) Release() (*privacy.Release, error) {
 
 // release is Release of settled options; the multiplier may be any.
 func (o *Options) release() (*privacy.Release, error) {
-	d := o.Model.NumParams()
-	r := &privacy.Release{Noise: *o.Noise, Dimension: d}
-	if o.MaxSamples > 0 { // the weight is one coordinate more, see job.Lanes
-		r.Dimension++
-		r.Longest = r.Noise.Clip * aggregation.WeightedNorm(aggregation.DefaultCountShare)
-		r.Noise.Clip *= aggregation.WeightedClip(aggregation.DefaultCountShare)
-	}
-	var err error
-	if r.Promise, err = o.promise(); err != nil {
+	promise, err := o.promise()
+	if err != nil {
 		return nil, err
 	}
+	r := job.ReleaseOptions{Promise: promise, Noise: *o.Noise, Parties: o.PerRound,
+		Length: o.Model.NumParams(), MaxWeight: o.MaxSamples, Hidden: o.Hidden, Band: o.band(),
+		SignShare: o.SignShare, Votes: o.Clip.Adaptive != nil}
 	if o.Oneshot != nil {
-		how := o.Oneshot.withDefaults()
-		r.Overrun = oneshot.Distance(o.PerRound, how.Members, r.Dimension, how.Bounded)
+		r.Members, r.Bounded = o.Oneshot.withDefaults().Members, o.Oneshot.Bounded
 	}
 	if o.Mask.Kind != aggregation.NoMask {
-		r.Signs = &privacy.Signs{Dimension: d, Part: o.SignShare}
-	}
-	if o.Clip.Adaptive != nil {
-		r.Signs = privacy.Votes(o.expected())
+		r.Signs = r.Length
 	}
 	if o.Records != nil {
 		r.Records = &o.Records.Coins
 	}
-	r.Rate, r.Band = o.Hidden, o.band()
 	if o.Records != nil || o.Hidden > 0 { // a run has no time, and of coins no side channel
 		r.Assumes = accounting.AssumesCoins
 	}
-	return r, nil
+	return job.NewRelease(r), nil
 }
 
 // band returns the coefficients of correlated noise, nil where it is independent or cannot be had.

@@ -55,8 +55,9 @@ func effectiveRecovery(
 		return nil, &job.ConfigError{
 			Path:   "parties.colluders",
 			Reason: fmt.Sprintf("%d is outside 0 to %d", colluders, most),
-			Advice: fmt.Sprintf("%d parties withstand that many with a %v", parties, recovery.Adversary),
-			Err:    err,
+			Advice: fmt.Sprintf("use 0 to %d, with which %d parties withstand a %v", most, parties,
+				recovery.Adversary),
+			Err: err,
 		}
 	}
 	return nil, because("parties.drop_out", err)

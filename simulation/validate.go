@@ -256,7 +256,7 @@ func (o *Options) validateRing() error {
 		Path: field,
 		Reason: fmt.Sprintf("the sum of %d parties,%s %s up to %v, %d fraction bits, could leave 64 bits",
 			o.PerRound, rows, what, o.Range, o.FractionBits),
-		Advice: "use a smaller range, fewer fraction bits, rows or parties",
+		Advice: "use a smaller sum.range, a smaller sum.fraction_bits, or fewer rows or parties",
 		Err:    err,
 	}
 }

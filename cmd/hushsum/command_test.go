@@ -91,7 +91,7 @@ func TestWrongUsage(t *testing.T) {
 		{"simulate --lambda -1", "--lambda: -1 is outside its range"},
 		{"simulate --range 0", "--range: 0 is outside its range"},
 		{"simulate --range 1e300", "--range: the sum of 100 parties"},
-		{"simulate --range 1e300", "Use a smaller range, fewer fraction bits, rows or parties."},
+		{"simulate --range 1e300", "Use a smaller --range, a smaller --fraction-bits, or fewer rows or parties."},
 		{"simulate --fraction-bits -1", "--fraction-bits: -1 is outside its range"},
 		{"simulate --fraction-bits 40 --range 1e9", "--fraction-bits: the sum of 100 parties, 200 rows"},
 		{"simulate --seed -1", "Write a whole number: 0 to 2^63"},
@@ -107,7 +107,7 @@ func TestWrongUsage(t *testing.T) {
 		{"simulate --set rouds=3", "--set rouds=3: there is no such field\nDid you mean rounds?"},
 		{"simulate --drop 0.1 --colluders 99",
 			"--colluders: 99 is outside 0 to 34\n" +
-				"100 parties withstand that many with a cheating server."},
+				"Use 0 to 34, with which 100 parties withstand a cheating server."},
 		{"simulate --drop 0.1 --min-survivors 10", "--min-survivors: 10 is outside 68 to 100"},
 		{"simulate --recovery --min-survivors 101", "--min-survivors: 101 is outside 68 to 100"},
 	} {

@@ -188,30 +188,13 @@ func (w *world) config(n, roster int) (*protocol.Config, error) {
 		return c, nil
 	}
 	least := w.Parties.Fewest(n)
-	c.Classical = w.Sum.Classical
-	c.Recovery = &protocol.Recovery{
-		Adversary:    protocol.CheatingServer,
-		MinSurvivors: least,
+	c.Classical, c.MinMembers = w.Sum.Classical, least
+	var err error
+	// By the thresholds of the whole roster, which keep the promise for fewer too.
+	if c.Recovery, err = w.Recovery(least, roster); c.Recovery.MinSurvivors == 0 {
+		c.MinMembers = w.Parties.PerRound
 	}
-	switch w.Sum.Adversary {
-	case "curious":
-		c.Recovery.Adversary = protocol.CuriousServer
-	case "semi-malicious":
-		c.Recovery.Adversary = protocol.SemiMaliciousServer
-	}
-	c.MinMembers = least
-	if w.Sum.Sparse {
-		graph, err := w.Graph(least, roster)
-		c.Recovery.Degree, c.Recovery.Threshold = graph.Neighbours, graph.Threshold
-		c.Recovery.CorruptNeighbours = graph.CorruptNeighbours
-		return c, err
-	}
-	// The least thresholds that keep the promise for the whole roster, and so for fewer.
-	c.Recovery.Threshold = w.Threshold(roster)
-	if c.Recovery.Threshold == 0 { // they follow from the round
-		c.MinMembers, c.Recovery.MinSurvivors = w.Parties.PerRound, 0
-	}
-	return c, nil
+	return c, err
 }
 
 // anyLayout is that of a session which promises something before there is noise.

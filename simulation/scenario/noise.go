@@ -12,8 +12,8 @@ import (
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/internal/continuous"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/masking"
-	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/simulation"
 )
@@ -70,14 +70,16 @@ func (c *codec) settle(promise privacy.Promise) error {
 	if err := family.UnmarshalText([]byte(r.Privacy.Noise)); err != nil {
 		return err
 	}
-	c.release = privacy.Release{
-		Promise:   promise,
-		Noise:     privacy.Noise{Family: family, Clip: r.Privacy.Clip, Bits: r.bits(n)},
-		Dimension: d,
+	o := job.ReleaseOptions{
+		Promise: promise,
+		Noise:   privacy.Noise{Family: family, Clip: r.Privacy.Clip, Bits: r.bits(n)},
+		Parties: n,
+		Length:  d,
 	}
 	if r.Oneshot() {
-		c.release.Overrun = oneshot.Distance(n, r.Sum.Members, d, r.Sum.Bounded)
+		o.Members, o.Bounded = r.Sum.Members, r.Sum.Bounded
 	}
+	c.release = *job.NewRelease(o)
 	budget := privacy.Budget{Epsilon: r.Privacy.Epsilon, Delta: r.Privacy.Delta}
 	var err error
 	if c.release.Noise.Multiplier, err = c.release.Calibrate(budget, r.submissions()); err != nil {

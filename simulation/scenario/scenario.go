@@ -20,6 +20,7 @@ type world struct {
 	kinds []*kind
 	of    []*kind  // by party
 	names []string // of the parties
+	why   string   // the first field for which the job needs virtual time
 	// drawn is how many are in a sum at least where thresholds follow from the round, else 0.
 	drawn int
 }
@@ -35,7 +36,7 @@ type kind struct {
 
 // newWorld makes a world of a valid job.
 func newWorld(j *job.Job) *world {
-	w := &world{Job: j.WithDefaults()}
+	w := &world{Job: j.WithDefaults(), why: timedBy(j)}
 	if w.seed = w.World.Seed; w.seed == 0 {
 		w.seed = w.Seed
 	}
@@ -181,10 +182,31 @@ const maxTime = 1000 * time.Hour
 
 // Needs reports whether a job says something of its world that only virtual time has: places,
 // mishaps of single parties, rows by round, crowds, noise as published.
-func Needs(j *job.Job) bool {
+func Needs(j *job.Job) bool { return timedBy(j) != "" }
+
+// timedBy returns the first field for which a job needs virtual time, empty if none does.
+func timedBy(j *job.Job) string {
 	w := &j.World
-	return len(w.Link) > 0 || len(w.Party) > 0 || len(w.Member) > 0 ||
-		len(w.Servers) > 0 || w.Topology == serverless ||
-		w.Fidelity == crowded || w.Data.Draw != "" || w.Tolerance > 0 || w.Reference.Law != "" ||
-		w.SubtractOwn || j.Training.Restart || w.Data.Most > 0
+	for _, c := range []struct {
+		is   bool
+		path string
+	}{
+		{len(w.Link) > 0, "world.link"},
+		{len(w.Party) > 0, "world.party"},
+		{len(w.Member) > 0, "world.member"},
+		{len(w.Servers) > 0, "world.servers"},
+		{w.Topology == serverless, "world.topology"},
+		{w.Fidelity == crowded, "world.fidelity"},
+		{w.Data.Draw != "", "world.data.draw"},
+		{w.Tolerance > 0, "world.tolerance"},
+		{w.Reference.Law != "", "world.reference.law"},
+		{w.SubtractOwn, "world.subtract_own"},
+		{j.Training.Restart, "training.restart"},
+		{w.Data.Most > 0, "world.data.most"},
+	} {
+		if c.is {
+			return c.path
+		}
+	}
+	return ""
 }

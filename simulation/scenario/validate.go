@@ -15,10 +15,6 @@ func Validate(j *job.Job) error {
 	return err
 }
 
-// Scope returns a [job.ConfigError] for the first thing that a valid job declares and virtual time
-// does not have.
-func Scope(j *job.Job) error { return newWorld(j).checkScope() }
-
 func settle(j *job.Job) (*world, error) {
 	if err := j.Validate(); err != nil {
 		return nil, err
@@ -35,19 +31,32 @@ func settle(j *job.Job) (*world, error) {
 
 // checkScope refuses what a job may declare and virtual time does not have.
 func (w *world) checkScope() error {
-	const without = "leave it out, or what the world says of places, parties and rows by round"
+	without := "leave it out"
+	if w.why != "" {
+		without += ", or " + w.why
+	}
 	j := w.Job
+	if j.Model.Name == "" {
+		return j.Mistake("model", without, "a party that trains in virtual time has a model.name")
+	}
+	if e := j.Lacks(job.Timed, without); e != nil {
+		return e
+	}
+	if w.World.Fidelity == crowded {
+		if e := j.Lacks(job.Crowd, `leave it out, or write world.fidelity = "messages"`); e != nil {
+			return e
+		}
+	}
 	for _, c := range []struct {
 		is        bool
 		path, why string
 	}{
 		{j.Oneshot() && w.World.Fidelity != messages, "world.fidelity",
 			"one-message sums are simulated by message, also those of a hundred thousand parties"},
-		{j.Oneshot() && (w.serverless() || len(w.World.Servers) > 1), "world.servers",
-			"a committee has one server"},
+		{j.Oneshot() && w.serverless(), "world.topology", "a committee has one server"},
+		{j.Oneshot() && len(w.World.Servers) > 1, "world.servers", "a committee has one server"},
 		{j.Oneshot() && j.Noisy() && j.World.SubtractOwn, "world.subtract_own",
 			"the noise of one-message sums is in their masks, and a party's own is not kept"},
-		{j.Model.Name == "", "model", "who trains in virtual time has a model.name"},
 		{j.Sum.Buffer > 0 && j.World.Drop > 0, "world.drop",
 			"who is in a round that takes the first to submit follows from how fast they are"},
 		{j.Sum.Buffer > 0 && j.Training.Submit == "weights", "training.submit",
@@ -59,31 +68,13 @@ func (w *world) checkScope() error {
 			"in virtual time one server that sums by message draws parties, and else all are in each round"},
 		{j.Parties.PerRound > 0 && w.reference(), "world.reference.law",
 			"the noise of reference laws is of all parties"},
-		{j.Parties.Hidden > 0, "parties.hidden", "in virtual time all are in each round"},
-		{j.Privacy.Factorise > 0, "privacy.factorise", "in virtual time all train in each round"},
-		{j.Sum.MaxWeight > 0, "sum.max_weight", "means in virtual time have equal weights"},
-		{j.PerRecord(), "privacy.unit", "parties in virtual time send updates, not sums over records"},
-		{j.Server.Average > 0, "server.average", "virtual time has plain averaging alone"},
-		{j.Privacy.Multiplier > 0, "privacy.multiplier", "noise in virtual time follows from epsilon"},
 		{j.Privacy.Clip > 0 && !j.Noisy(), "privacy.clip", "virtual time clips only with noise"},
-		{j.Privacy.ClipQuantile > 0, "privacy.clip_quantile", "clips in virtual time are fixed"},
-		{j.Model.File != "", "model.file", "models in virtual time begin as the seed has them"},
-		{j.Privacy.Before != "", "privacy.before", "nothing was spent before virtual time"},
-		{j.Model.DType == "float32", "model.dtype", "models in virtual time are of float64"},
-		{j.Training.Rule != "fedavg", "training.rule", "virtual time trains by fedavg alone"},
-		{j.Training.Mask != "none", "training.mask", "virtual time has no masks of gradients"},
-		{j.Server.Rule != "fedavg", "server.rule", "virtual time has plain averaging alone"},
-		{j.Server.Rate != 1, "server.rate", "virtual time has plain averaging alone"},
-		{j.World.EvaluateEvery > 1, "world.evaluate_every", "virtual time judges each round"},
-		{j.World.Data.Split != "", "world.data.split", "virtual time deals rows by world.data.draw"},
-		{j.World.Fidelity == "clear", "world.fidelity",
-			`in virtual time sums are of whole numbers, by "messages", "crowd" or "ring"`},
-		{j.World.Malicious > 0, "world.malicious", "all parties are honest in virtual time"},
-		{j.World.LostRounds > 0, "world.lost_rounds",
-			"virtual time loses what its parties do not finish"},
 		{j.World.Drop > 0 && j.World.Fidelity != crowded && !j.Oneshot(), "world.drop",
 			"it is for crowds and one-message sums: others drop out by world.party.crash"},
 	} {
+		if c.is && c.path == w.why {
+			without = "leave it out"
+		}
 		if c.is {
 			return j.Mistake(c.path, without, "%s", c.why)
 		}
@@ -126,9 +117,6 @@ func (w *world) checkPrivacy() error {
 	case w.reference() && !(world.Reference.Alpha > 0):
 		return w.Mistake("world.reference.alpha", "write it, or training.lambda",
 			"the sensitivity of the reference laws takes a regularisation above 0")
-	case world.Fidelity == crowded && (world.Tolerance > 0 || world.SubtractOwn || w.reference()):
-		return w.Mistake("world.fidelity", `write "messages" or "ring"`,
-			"a crowd neither leaves nor subtracts, and has no reference laws")
 	}
 	for _, k := range w.kinds {
 		if w.anyNoise() && k.epsilon == 0 {

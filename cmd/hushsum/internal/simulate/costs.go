@@ -20,7 +20,7 @@ func (p *part) bytes() int64 { return p.up + p.down }
 
 // costs prints what a party and the server spent on set-up and on a given number of rounds in
 // total, and on what they spent most; model is the bytes of the broadcast models.
-func (t *table) costs(title string, setup, total simulation.Cost, rounds int, model int64) {
+func (t sheet) costs(title string, setup, total simulation.Cost, rounds int, model int64) {
 	in := show.Plural(rounds, "round")
 	list := []part{
 		{"key exchange, once", "the key exchange", "the key exchange", setup.Client, setup.BytesUp,

@@ -24,7 +24,7 @@ func TestDropOutsTable(t *testing.T) {
 	}
 	clitest.Width(t, out)
 	for _, want := range []string{
-		"recovery  cheating server, 0 colluders; 7 of 9 shares rebuild a secret;\n          at least " +
+		"recovery  cheating server, 0 colluders; 5 of 9 shares rebuild a secret;\n          at least " +
 			"8 of 10 parties in a sum\n",
 		"drop-outs 2 of 10 parties in each round, at random moments",
 	} {
@@ -47,7 +47,7 @@ func TestDropOutsTable(t *testing.T) {
 	code, out, errs = call(t.Context(), strings.Fields(args)...)
 	if code != 0 || errs != "" ||
 		!strings.Contains(out,
-			"curious server, 1 colluder; 5 of 9 shares rebuild a secret;\n          at least 9 of 10") ||
+			"curious server, 1 colluder; 2 of 9 shares rebuild a secret;\n          at least 9 of 10") ||
 		strings.Contains(out, "drop-outs") {
 		t.Errorf("code %d, %q:\n%s", code, errs, out)
 	}
@@ -108,7 +108,7 @@ func TestDropOutsJSON(t *testing.T) {
 	last := objects[3]
 	for key, want := range map[string]any{
 		"dropped": 6.0, "lost": false, "lost_rounds": 0.0, "recovery": "cheating", "drop": 0.2,
-		"colluders": 0.0, "threshold": 7.0, "min_survivors": 8.0, "clients": objects[2]["clients"],
+		"colluders": 0.0, "threshold": 5.0, "min_survivors": 8.0, "clients": objects[2]["clients"],
 	} {
 		if last[key] != want {
 			t.Errorf("summary: %s is %v, want %v", key, last[key], want)
@@ -162,10 +162,10 @@ func TestHeaderAndCosts(t *testing.T) {
 
 	end := func(s *simulation.Result, took time.Duration) string {
 		var b bytes.Buffer
-		run := &shown{described: described{averaging: true},
+		run := &summed{described: described{averaging: true}, result: s, took: took,
 			options: simulation.Options{Sum: simulation.Private,
 				Parties: make([]*learning.Dataset, 100)}}
-		(&table{Screen: show.Screen{Std: cli.Streams{Out: &b}}, shown: run}).end(s, took)
+		run.foot(&grid{Screen: show.Screen{Std: cli.Streams{Out: &b}}})
 		clitest.Width(t, b.String())
 		return b.String()
 	}
@@ -225,7 +225,7 @@ func TestMessagesLost(t *testing.T) {
 		t.Errorf("%v", last)
 	}
 	for _, c := range []struct{ more, want string }{
-		{" --drop-out 0.1", "of 20 messages 4 are lost, and a sum needs 18"},
+		{" --drop-out 0.1", "of 20 messages of a round 4 are lost, and a sum takes at least 18"},
 		{" --drop-out 0.3 --set world.lost_rounds=10", "none of the 10 rounds would have a sum"},
 		{" --drop-out 0.3 --set world.fidelity=messages", "sums simulated by message are lost through what"},
 	} {

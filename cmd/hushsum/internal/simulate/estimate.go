@@ -39,7 +39,7 @@ type estimate struct {
 
 // estimate times a small session of the same kind and scales by the number of pairs, to which work
 // and memory are proportional.
-func (s *shown) estimate() (estimate, error) {
+func (s *summed) estimate() (estimate, error) {
 	setUp, round, err := s.probe(probeParties)
 	if err != nil {
 		return estimate{}, err
@@ -54,7 +54,7 @@ func (s *shown) estimate() (estimate, error) {
 }
 
 // probe times the set-up and a round of a session of a given number of parties, on one core.
-func (s *shown) probe(parties int) (setUp, round time.Duration, err error) {
+func (s *summed) probe(parties int) (setUp, round time.Duration, err error) {
 	var identities []crypto.Signer
 	var members []keyexchange.Entry
 	for i := range parties {
@@ -94,7 +94,7 @@ func (s *shown) probe(parties int) (setUp, round time.Duration, err error) {
 }
 
 // tellEstimate prints on standard error what a run will cost, if it is much.
-func (s *shown) tellEstimate(std cli.Streams) error {
+func (s *summed) tellEstimate(std cli.Streams) error {
 	n := len(s.options.Parties)
 	if s.options.Sum != simulation.Private || s.options.Oneshot != nil ||
 		pairs(n) < 300*299 { // these take seconds

@@ -23,7 +23,7 @@ func TestEstimate(t *testing.T) {
 		{100, ""},
 		{5000, "the private sums of 5,000 parties take some "},
 	} {
-		s := &shown{
+		s := &summed{
 			options: simulation.Options{Sum: simulation.Private,
 				Parties: make([]*learning.Dataset, c.parties), Rounds: 2},
 			layout:   masking.Layout{{Length: 100, Bits: 20}, {Length: 1, Bits: 15}},

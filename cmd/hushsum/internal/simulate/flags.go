@@ -12,6 +12,7 @@ import (
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/jobs"
 	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/simulation/scenario"
 	"github.com/hushsum/hushsum/training/rows"
 )
 
@@ -21,12 +22,16 @@ var presets embed.FS
 // jobFlags are the flags of simulate.
 type jobFlags struct {
 	file, out, sweep, keep string
+	seeds                  int
 	json, print            bool
 	set                    jobs.Settings
 	rule                   string
 	byRows                 bool
 	survivors              int
 	given                  map[string]bool
+
+	base *job.Job                 // the job that a sweep varies
+	rows map[string]scenario.Rows // by the data's name: of jobs in virtual time
 }
 
 // fieldFlag is a flag that sets a field.
@@ -78,9 +83,11 @@ func newJobFlags() (*flag.FlagSet, *jobFlags) {
 	f.BoolVar(&v.byRows, "by-rows", false, "weight updates by the parties' numbers of rows")
 	f.Var((*cli.IntValue)(&v.survivors), "min-survivors",
 		"`N` fewest parties in a sum, instead of --drop-out")
-	f.StringVar(&v.out, "out", "", "`DIR` for tables, figures and a page, in virtual time")
-	f.StringVar(&v.sweep, "sweep", "", "`\"KEY=A,B …\"`: run all combinations of values, in virtual "+
-		"time; a key is a path, a flag's name, parties or rows")
+	f.StringVar(&v.out, "out", "", "`DIR` for tables, figures and a page")
+	f.StringVar(&v.sweep, "sweep", "", "`\"KEY=A,B …\"`: run all combinations of values; a key is a "+
+		"path, a flag's name, parties or rows")
+	f.Var((*cli.IntValue)(&v.seeds), "seeds", "`N`: run with N seeds, from --seed on, and show means "+
+		"and standard deviations")
 	f.StringVar(&v.keep, "keep", "", "`FILE` that keeps the results of a sweep, to resume it\t"+
 		", with --out DIR/sweep.kept")
 	census, _ := parsePreset("census") // a test reads it

@@ -33,13 +33,18 @@ and what noise they contain; - reads standard input. 'hushsum job fields' lists
 all fields. Those under [world] are for a simulation only: data, places, links,
 drop-outs.
 
-With places, links, single parties, crowds or rows by round, and with --out and
---sweep, time is virtual: messages of real sessions take the latencies of the
-world, and work takes the time that the world gives, or that parties on separate
-machines would need. The report then shows what accuracy, privacy and time the
-collaboration would give, for each party and round. Noise is drawn from the
-world's seed, so that runs repeat exactly: a simulated model protects nobody's
-rows and must not be released.
+With places, links, single parties, crowds or rows by round time is virtual:
+messages of real sessions take the latencies of the world, and work takes the
+time that the world gives, or that parties on separate machines would need. The
+report then shows what accuracy, privacy and time the collaboration would give,
+for each party and round. Noise is drawn from the world's seed, so that runs
+repeat exactly: a simulated model protects nobody's rows and must not be
+released.
+
+For any job, --out writes a page with figures and tables, --sweep runs all
+combinations of some values, and --seeds each of them with several seeds, for
+the mean and the standard deviation: of accuracies as a table, with --json (keys
+that end in _sd), on the page and in its table also of the others.
 
 Without FILE the flags choose one of four jobs: federated averaging of a census,
 the same with noise, a census with other models and rules, or images. --print
@@ -192,6 +197,29 @@ no round was completed. It adds:
   stopped                    whether the budget ended the run early
   caution                    of a delta above one in the parties or records; left
                              out if there is none
+
+In virtual time the objects of rounds and the last one have the keys round,
+clients, accuracy, mcc, lost, data, model, parameters, protocol, noise, complete,
+lost_rounds, alone_accuracy and total_ms as above, and
+  seconds                    of virtual time, until the last party has the model
+  why                        the round is lost; left out if it is not
+  steps, waited_for          of one-message sums: step and seconds of each, and
+                             the parties and members that it waited for
+  server_bytes_received      by all servers
+  certified                  in the last: the largest claim of any party
+Before it there is an object for each party, and after it one for each member:
+  party or member, place     who, and where
+  included, left             in the sum; for good, after this round
+  alone                      accuracy of a model of its own rows only
+  work_seconds, bytes_sent, bytes_received
+                             of this round
+With --sweep or --seeds there is an object for each combination:
+  accuracy, mcc, alone, seconds, certified
+                             of the last model; null without
+  accuracy_sd and so on      standard deviations over --seeds
+  seeds, digests             how many, and what identifies each run; digest
+                             without --seeds
+  error                      why there is no result, in place of the others
 `
 
 // simulateManual returns the help of simulate.
@@ -222,6 +250,7 @@ func simulateManual() *cli.Manual {
 			"hushsum simulate simulation/scenarios/latency.toml",
 			"hushsum simulate simulation/scenarios/hospitals.toml --out hospitals",
 			`hushsum simulate simulation/scenarios/digits.toml --sweep "epsilon=0.1,1,8"`,
+			"hushsum simulate --unit record --clients 3 --epsilon 8 --seeds 5",
 		},
 	}
 }

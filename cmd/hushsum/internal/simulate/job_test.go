@@ -27,7 +27,7 @@ func TestJobFlags(t *testing.T) {
 		}
 		return strings.Count(out, "\n"), errs
 	}
-	if n, errs := lines("--rounds", "2", "--set", "world.party.1.compute=30ms,20ms"); n != 6 {
+	if n, errs := lines("--rounds", "2", "--set", "world.party.1.compute=30ms,20ms"); n != 9 {
 		t.Errorf("%d lines: %s", n, errs)
 	}
 	for want, args := range map[string][]string{

@@ -4,18 +4,53 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/accounting"
-	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
 	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/simulation"
+	"github.com/hushsum/hushsum/simulation/scenario"
 )
+
+// jsonHeld holds the keys of every round, in virtual time or not.
+type jsonHeld struct {
+	Round    int      `json:"round"`
+	Clients  int      `json:"clients"`
+	Accuracy *float64 `json:"accuracy"`
+	MCC      *float64 `json:"mcc"`
+	Lost     bool     `json:"lost"`
+}
+
+// jsonWhole holds the keys that the last object of every run has.
+type jsonWhole struct {
+	Complete      bool     `json:"complete"`
+	Data          string   `json:"data"`
+	Model         string   `json:"model"`
+	Parameters    int      `json:"parameters"`
+	Protocol      string   `json:"protocol"`
+	Noise         string   `json:"noise"`
+	LostRounds    int      `json:"lost_rounds"`
+	TotalMS       float64  `json:"total_ms"`
+	AloneAccuracy *float64 `json:"alone_accuracy"`
+}
+
+// newWhole returns it for what came of a run.
+func newWhole(r *scenario.Result) jsonWhole {
+	last := r.Final()
+	return jsonWhole{
+		Complete:      len(r.Rounds) == r.Job.Rounds,
+		Data:          r.Job.World.Data.Set,
+		Model:         r.Job.Model.Name,
+		Parameters:    r.Weights,
+		Protocol:      r.Job.Sum.Protocol,
+		Noise:         r.Job.Privacy.Noise,
+		LostRounds:    r.Lost(),
+		AloneAccuracy: show.Finite(aloneMean(&last)),
+		TotalMS:       milliseconds(r.Took),
+	}
+}
 
 // jsonRound is the object of one round, and the beginning of the summary's object.
 type jsonRound struct {
-	Round         int      `json:"round"`
-	Clients       int      `json:"clients"`
-	Accuracy      *float64 `json:"accuracy"`
-	MCC           *float64 `json:"mcc"`
+	jsonHeld
 	ClearAccuracy *float64 `json:"clear_accuracy"`
 	ClearMCC      *float64 `json:"clear_mcc"`
 	MaxAbsDiff    *float64 `json:"max_abs_diff"`
@@ -33,7 +68,6 @@ type jsonRound struct {
 	ServerMS      float64  `json:"server_ms"`
 	Dropped       int      `json:"dropped"`
 	Refused       int      `json:"refused"`
-	Lost          bool     `json:"lost"`
 	// Without noise nothing bounds what is spent: null.
 	Spent       *accounting.Claim `json:"spent"`
 	SpentPublic *accounting.Claim `json:"spent_public"`
@@ -44,15 +78,12 @@ type jsonRound struct {
 type jsonSummary struct {
 	Summary bool `json:"summary"`
 	jsonRound
-	Complete bool `json:"complete"`
+	jsonWhole
 
-	Data          string  `json:"data"`
-	Model         string  `json:"model"`
 	Split         string  `json:"split"`
 	Rule          string  `json:"rule"`
 	Mask          string  `json:"mask"` // replaces a round's
 	RowsPerClient float64 `json:"rows_per_client"`
-	Parameters    int     `json:"parameters"`
 	RingBits      int     `json:"ring_bits"`
 	CountBits     int     `json:"count_bits"`
 
@@ -60,12 +91,9 @@ type jsonSummary struct {
 	SetupBytesDown int64   `json:"setup_bytes_down"`
 	SetupClientMS  float64 `json:"setup_client_ms"`
 	SetupServerMS  float64 `json:"setup_server_ms"`
-	TotalMS        float64 `json:"total_ms"`
 
-	AloneAccuracy *float64 `json:"alone_accuracy"`
-	AloneMCC      *float64 `json:"alone_mcc"`
+	AloneMCC *float64 `json:"alone_mcc"`
 
-	Protocol        string  `json:"protocol"`
 	Members         int     `json:"members"`
 	MemberMS        float64 `json:"member_ms"`
 	MemberBytesDown int64   `json:"member_bytes_down"`
@@ -77,9 +105,7 @@ type jsonSummary struct {
 	Colluders    int     `json:"colluders"`
 	Threshold    int     `json:"threshold"`
 	MinSurvivors int     `json:"min_survivors"`
-	LostRounds   int     `json:"lost_rounds"`
 
-	Noise           string  `json:"noise"`
 	NoiseMultiplier float64 `json:"noise_multiplier"`
 	Clip            float64 `json:"clip"`
 	NoiseStdDev     float64 `json:"noise_stddev"`
@@ -91,22 +117,10 @@ type jsonSummary struct {
 	Budget *accounting.Budget `json:"budget"` // null without one
 }
 
-// jsonLines is the presenter of --json.
-type jsonLines struct {
-	std cli.Streams
-	*shown
-}
-
-func (j *jsonLines) begin() {}
-
-func (j *jsonLines) progress(round, done, of int) {}
-
-func (j *jsonLines) round(r simulation.RoundResult) { show.JSON(j.std, j.newRound(&r)) }
-
-func (j *jsonLines) newRound(r *simulation.RoundResult) jsonRound {
+// newRound returns the object of a round.
+func (s *summed) newRound(r *simulation.RoundResult) jsonRound {
 	o := jsonRound{
-		Round:         r.Round,
-		Clients:       r.Parties,
+		jsonHeld:      jsonHeld{Round: r.Round, Clients: r.Parties, Lost: r.Lost != nil},
 		LargestWeight: r.Largest,
 		MeanNorm:      r.MeanNorm,
 		MaxNorm:       r.MaxNorm,
@@ -121,27 +135,28 @@ func (j *jsonLines) newRound(r *simulation.RoundResult) jsonRound {
 		ServerMS:      milliseconds(r.Cost.Server),
 		Dropped:       r.Dropped,
 		Refused:       r.Refused,
-		Lost:          r.Lost != nil,
 	}
-	if j.mechanism != nil {
+	if s.mechanism != nil {
 		o.Spent, o.SpentPublic = &r.Server, &r.Public
 	}
 	if r.Test == nil {
 		return o
 	}
-	private := j.judge(r.Test)
+	private := s.judge(r.Test)
 	o.Accuracy, o.MCC = show.Finite(private.Accuracy()), show.Finite(private.MCC())
 	if r.Clear == nil { // see world.skip_clear
 		return o
 	}
-	inClear := j.judge(r.Clear)
+	inClear := s.judge(r.Clear)
 	o.ClearAccuracy, o.ClearMCC = show.Finite(inClear.Accuracy()), show.Finite(inClear.MCC())
 	o.MaxAbsDiff = show.Finite(r.MaxAbsDiff)
 	return o
 }
 
-func (j *jsonLines) end(r *simulation.Result, took time.Duration) {
-	last := simulation.RoundResult{Parties: j.perRound()}
+// last returns the object about the whole run.
+func (s *summed) last() []any {
+	r := s.result
+	last := simulation.RoundResult{Parties: s.perRound()}
 	dropped, refused := 0, 0
 	for i := range r.Rounds {
 		last = r.Rounds[i]
@@ -151,61 +166,54 @@ func (j *jsonLines) end(r *simulation.Result, took time.Duration) {
 	last.Cost, last.Dropped, last.Largest = r.Total(), dropped, largest(r)
 	last.Refused = refused
 	last.Server, last.Public = r.Server, r.Public
-	o := &j.options
-	s := jsonSummary{
+	o := &s.options
+	sum := jsonSummary{
 		Summary:        true,
-		jsonRound:      j.newRound(&last),
-		Complete:       len(r.Rounds) == o.Rounds,
-		Data:           j.set,
-		Model:          j.model,
-		Split:          j.split,
-		Rule:           j.rule,
-		Mask:           j.mask,
-		Parameters:     o.Model.NumParams(),
-		RingBits:       j.layout[0].Bits,
+		jsonRound:      s.newRound(&last),
+		jsonWhole:      newWhole(s.outcome(s.took)),
+		Split:          s.split,
+		Rule:           s.rule,
+		Mask:           s.mask,
+		RingBits:       s.layout[0].Bits,
 		SetupBytesUp:   r.Setup.BytesUp,
 		SetupBytesDown: r.Setup.BytesDown,
 		SetupClientMS:  milliseconds(r.Setup.Client),
 		SetupServerMS:  milliseconds(r.Setup.Server),
-		TotalMS:        milliseconds(took),
-		Protocol:       j.protocol,
 		Members:        r.Committee.Members,
 		MemberMS:       milliseconds(r.Committee.Work),
 		Recovery:       "off",
 		Drop:           o.Drop,
 		Malicious:      o.Malicious,
 		Bounded:        o.Oneshot != nil && o.Oneshot.Bounded,
-		MinSurvivors:   j.perRound(),
-		LostRounds:     r.Lost(),
-		Noise:          j.noise,
+		MinSurvivors:   s.perRound(),
 		Clip:           o.Clip.Norm,
 		Stopped:        r.Stopped != nil,
 
 		MemberBytesDown: r.Committee.BytesDown,
 	}
-	if accuracy, mcc := show.Means(j.alone); j.alone != nil {
-		s.AloneAccuracy, s.AloneMCC = show.Finite(accuracy), show.Finite(mcc)
+	if _, mcc := show.Means(s.alone); s.alone != nil {
+		sum.AloneMCC = show.Finite(mcc)
 	}
 	for _, d := range o.Parties {
-		s.RowsPerClient += float64(d.Len())
+		sum.RowsPerClient += float64(d.Len())
 	}
-	s.RowsPerClient /= float64(len(o.Parties))
+	sum.RowsPerClient /= float64(len(o.Parties))
 	if o.MaxSamples > 0 && o.Noise == nil {
-		s.CountBits = j.layout[1].Bits
+		sum.CountBits = s.layout[1].Bits
 	}
-	if c := j.recovery; c != nil {
-		s.MinSurvivors = c.MinSurvivors
+	if c := s.recovery; c != nil {
+		sum.MinSurvivors = c.MinSurvivors
 		if o.Sum == simulation.Private {
-			s.Recovery, s.Colluders, s.Threshold = adversaries[c.Adversary], o.Colluders, c.Threshold
+			sum.Recovery, sum.Colluders, sum.Threshold = adversaries[c.Adversary], o.Colluders, c.Threshold
 		}
 	}
-	if m := j.mechanism; m != nil {
+	if m := s.mechanism; m != nil {
 		honest := m.Vector.Shares.MinHonest
-		s.NoiseMultiplier, s.Clip = o.Noise.Multiplier, o.Noise.Clip
-		s.NoiseStdDev, s.NoiseShares, s.Sensitivity = m.StdDev(honest), honest, m.MaxNorm()
-		s.Budget, s.Caution = j.budget(), j.caution
+		sum.NoiseMultiplier, sum.Clip = o.Noise.Multiplier, o.Noise.Clip
+		sum.NoiseStdDev, sum.NoiseShares, sum.Sensitivity = m.StdDev(honest), honest, m.MaxNorm()
+		sum.Budget, sum.Caution = s.budget(), s.caution
 	}
-	show.JSON(j.std, s)
+	return []any{sum}
 }
 
 // milliseconds keeps microseconds, which matches the clock's precision.

@@ -100,7 +100,7 @@ func TestNoiseUsage(t *testing.T) {
 		{"--noise loud", 2, `--noise "loud": want none, discrete-gaussian,`},
 		{"--clip 2", 2, "training.submit: updates are clipped, and weights are not"},
 		{"--noise none --bits 16", 2, "--bits: it has no effect: there is no noise"},
-		{"--noise skellam --range 3", 2, "--range: sums with noise use privacy.bits"},
+		{"--noise skellam --range 3", 2, "--range: sums with noise use --bits"},
 		{"--noise skellam --noise-multiplier 0", 2,
 			"--noise-multiplier: 0 is outside its range\nWrite a number: above 0"},
 		{"--noise skellam --noise-multiplier NaN", 2, "--noise-multiplier: NaN"},

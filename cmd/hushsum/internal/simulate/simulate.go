@@ -1,13 +1,12 @@
 // Package simulate has the command simulate. It makes a job from a file, a preset and flags, runs
-// it over sums by messages, and shows the rounds; package virtual runs the jobs that take virtual
-// time.
+// it in virtual time or as sum after sum, once or for each value of a sweep and each seed, and
+// shows rounds as a table, JSON and a page.
 package simulate
 
 import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
 	"math"
@@ -18,9 +17,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
-	"github.com/hushsum/hushsum/cmd/hushsum/internal/datasets"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/jobs"
-	"github.com/hushsum/hushsum/cmd/hushsum/internal/virtual"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/learning"
@@ -28,7 +25,6 @@ import (
 	"github.com/hushsum/hushsum/simulation"
 	"github.com/hushsum/hushsum/simulation/scenario"
 	"github.com/hushsum/hushsum/training"
-	"github.com/hushsum/hushsum/training/rows"
 )
 
 // Command returns the command simulate.
@@ -51,8 +47,8 @@ func simulate(ctx context.Context, args []string, std cli.Streams) int {
 		}
 		v.file = operands[0]
 	}
-	if v.keep != "" && v.sweep == "" {
-		return cli.WrongUsage(flags, &cli.Problem{Cause: "--keep is for --sweep"}, std)
+	if v.keep != "" && v.sweep == "" && v.seeds == 0 {
+		return cli.WrongUsage(flags, &cli.Problem{Cause: "--keep is for --sweep and --seeds"}, std)
 	}
 	j, err := v.declare()
 	if err != nil {
@@ -62,45 +58,25 @@ func simulate(ctx context.Context, args []string, std cli.Streams) int {
 		err := j.Mistake("query", "use hushsum query", "a job with queries trains nothing")
 		return v.refused(flags, err, std)
 	}
-	if scenario.Needs(j) || j.World.Data.Set == datasets.KDD || v.sweep != "" || v.out != "" {
-		if err := j.Validate(); err != nil {
-			return v.refused(flags, err, std)
-		}
-		if v.print {
-			return printJob(j, std)
-		}
-		if err := v.wantsTime(j); err != nil {
-			return cli.Failed("simulate", err, std)
-		}
-		leftOut(j, std, "time.start", "time.pace")
-		run := virtual.Run{File: v.file, Base: v.base(), Out: v.out, Sweep: v.sweep, Keep: v.keep,
-			JSON: v.json}
-		return run.Simulate(ctx, flags, j, std)
+	v.base, v.rows = j, map[string]scenario.Rows{}
+	if v.sweep != "" || v.seeds > 0 {
+		return v.runSweep(ctx, flags, j, std)
 	}
-	return v.runDeclared(ctx, flags, j, std)
-}
-
-// wantsTime refuses flags that want virtual time for a job that needs none and cannot have it.
-func (v *jobFlags) wantsTime(j *job.Job) error {
-	if scenario.Needs(j) {
-		return nil
+	r, err := v.ready(ctx, j)
+	switch {
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return cli.Interrupted("simulate", std)
+	case err != nil:
+		return v.refused(flags, err, std)
+	case v.print:
+		return printJob(j, std)
 	}
-	err := scenario.Scope(j)
-	var wrong *job.ConfigError
-	if !errors.As(err, &wrong) {
-		return nil
+	left := []string{"time.start", "time.pace"}
+	if !inTime(j) {
+		left = append(left, "time.step_time", "time.begin_with")
 	}
-	name, advice := "--out", "Leave out --out; --json prints what is in the table."
-	if v.sweep != "" {
-		name, advice = "--sweep", "Leave out --sweep, and run the command once for each value."
-	}
-	why := *wrong
-	why.Advice = ""
-	return &cli.Problem{
-		Cause:  fmt.Sprintf("%s takes virtual time, which this job cannot have: %v", name, &why),
-		Advice: advice,
-		Err:    err,
-	}
+	leftOut(j, std, left...)
+	return v.runOne(ctx, r, std)
 }
 
 // declare returns the job of the file, or of the preset, with the values of flags in place of its
@@ -133,11 +109,24 @@ func (v *jobFlags) declare() (j *job.Job, err error) {
 			return nil, &cli.Problem{Cause: cause, Advice: cli.Sentence(wrong.Advice), Err: err}
 		}
 	}
+	if v.file == "" && j.World.Data.Set == kddRows {
+		return nil, &cli.Problem{Cause: "--data: " + kddRows + " is dealt by round, and without a file " +
+			"a job deals its rows once", Advice: "Give a file that declares world.data.draw, such as " +
+			"simulation/scenarios/kdd.toml."}
+	}
 	if err := v.count(j); err != nil {
 		return nil, err
 	}
 	if v.given["epsilon"] && !j.Noisy() && !v.given["noise"] {
 		j.Privacy.Noise = "discrete-gaussian"
+	}
+	if v.file == "" && inTime(j) { // which has neither
+		if !v.given["by-rows"] && !v.given["max-weight"] {
+			j.Sum.MaxWeight = 0
+		}
+		if !v.given["split"] {
+			j.World.Data.Split = ""
+		}
 	}
 	if v.file == "" { // deployments need it, and no simulation depends on it
 		if j.Parties.Hidden > 0 && j.Privacy.SubmitAfter == 0 {
@@ -205,51 +194,6 @@ func (v *jobFlags) setRule(j *job.Job) error {
 			Advice: "Use one rule of the parties and one of the server, as in fedprox+fedadam."}
 	}
 	return nil
-}
-
-// runDeclared simulates a job without virtual time: its training by any rules, over sums by
-// messages.
-func (v *jobFlags) runDeclared(
-	ctx context.Context, flags *flag.FlagSet, j *job.Job, std cli.Streams,
-) int {
-	start, d := time.Now(), &datasets.Dealing{World: rows.Of(j)}
-	if v.file != "" && !v.given["data"] {
-		d.Named = "world.data.set"
-	}
-	train, test, about, err := d.Read()
-	if err != nil {
-		return cli.Failed("simulate", err, std)
-	}
-	parties, test, err := d.DealOut(train, test)
-	if err != nil {
-		return v.refused(flags, err, std)
-	}
-	if err := v.fill(j, parties); err != nil {
-		return v.refused(flags, err, std)
-	}
-	if err := j.Validate(); err != nil {
-		return v.refused(flags, err, std)
-	}
-	if v.print {
-		return printJob(j, std)
-	}
-	leftOut(j, std, "time.start", "time.pace", "time.step_time", "time.begin_with")
-	var options simulation.Options
-	declare := func() (err error) {
-		options, err = simulation.Declared(j, parties, test)
-		return err
-	}
-	if calibrates := j.Noisy() && j.Privacy.Multiplier == 0; calibrates {
-		if err = cli.Interruptible(ctx, declare); ctx.Err() != nil {
-			return cli.Interrupted("simulate", std)
-		}
-	} else {
-		err = declare()
-	}
-	if err != nil {
-		return v.refused(flags, err, std)
-	}
-	return runOptions(ctx, describeJob(j.WithDefaults()), about, options, v.json, start, std)
 }
 
 // presetRate is the probability of a record's coin in the preset.
@@ -341,66 +285,24 @@ func printJob(j *job.Job, std cli.Streams) int {
 	return cli.ExitOK
 }
 
-// describeJob describes a job with its defaults.
-func describeJob(j *job.Job) described {
-	d := described{set: j.World.Data.Set, model: j.Model.Name,
-		split: cmp.Or(j.World.Data.Split, "iid"), rule: j.Training.Rule, mask: j.Training.Mask,
-		noise: j.Privacy.Noise, protocol: j.Sum.Protocol, lambda: j.Training.Lambda,
-		caution: j.LargeDelta()}
-	if d.split == rows.Shuffled {
-		d.averaging, d.split = j.Model.Name == "logistic" && !j.PerRecord(), "iid"
-	}
-	d.byRows = j.Sum.MaxWeight > 0
-	switch rule := j.Server.Rule; {
-	case rule == "fedavg":
-	case d.rule == "fedavg":
-		d.rule = rule
-	default:
-		d.rule += "+" + rule
-	}
-	return d
-}
-
 // read reads the job's file.
 func (v *jobFlags) read() (*job.Job, error) {
 	name, text, err := jobs.Read(v.file)
 	if err != nil {
-		return nil, &fileProblem{&cli.Problem{Cause: cli.Plain(err),
+		return nil, &unread{&cli.Problem{Cause: cli.Plain(err),
 			Advice: "Give a file that declares a job, such as one from simulation/scenarios.", Err: err}}
 	}
 	return job.Parse(name, text)
 }
 
-// fileProblem is a problem with the file, rather than with how the command is called.
-type fileProblem struct{ *cli.Problem }
+// unread is a problem with what a run reads, rather than with how the command is called.
+type unread struct{ error }
 
-// Unwrap returns the problem, so that errors.As finds it.
-func (p *fileProblem) Unwrap() error { return p.Problem }
+// Unwrap returns the problem.
+func (u *unread) Unwrap() error { return u.error }
 
-// base is the name of the job's file without folder and extension.
-func (v *jobFlags) base() string {
+// name is the name of the job's file without folder and extension.
+func (v *jobFlags) name() string {
 	name := cmp.Or(v.file, "simulate")
 	return strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
-}
-
-// refused prints what is wrong: with the lines of a file, or with the names of flags.
-func (v *jobFlags) refused(flags *flag.FlagSet, err error, std cli.Streams) int {
-	all := job.Errors(err)
-	var file *fileProblem
-	var said *cli.Problem
-	switch {
-	case errors.As(err, &file):
-		return cli.Failed("simulate", err, std)
-	case errors.As(err, &said):
-		return cli.WrongUsage(flags, err, std)
-	case len(all) == 0 || v.file != "":
-		return jobs.Failed("simulate", err, std)
-	}
-	e := all[0]
-	cause := e.Place() + ": " + e.Reason
-	if name := flagOf(e.Path); name != "" {
-		cause = "--" + name + ": " + e.Reason
-	}
-	p := &cli.Problem{Cause: cause, Advice: cli.Sentence(e.Advice), Err: err}
-	return cli.WrongUsage(flags, p, std)
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"time"
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
@@ -13,11 +12,10 @@ import (
 	"github.com/hushsum/hushsum/training"
 )
 
-// table shows a run to people.
-type table struct {
-	show.Screen
-	*shown
-	columns []column
+// sheet prints what stands above and below the rounds of a run of sums.
+type sheet struct {
+	*grid
+	*summed
 }
 
 // column is a column of the table: a heading, a given number of characters wide, above its values
@@ -29,7 +27,7 @@ type column struct {
 }
 
 // newColumns returns the columns of a run: 77 to 80 characters with the space between them.
-func (t *table) newColumns() []column {
+func (s *summed) newColumns() []column {
 	up := func(r *simulation.RoundResult) string { return show.Grouped(int(r.Cost.BytesUp)) }
 	down := func(r *simulation.RoundResult) string { return show.Grouped(int(r.Cost.BytesDown)) }
 	train := func(r *simulation.RoundResult) string { return show.Short(r.Cost.Train) }
@@ -49,16 +47,16 @@ func (t *table) newColumns() []column {
 			if r.Test == nil {
 				return "" // see world.evaluate_every
 			}
-			return fmt.Sprintf("%.4f", of(t.judge(r.Test)))
+			return fmt.Sprintf("%.4f", of(s.judge(r.Test)))
 		}
 	}
 	correct, coefficient := judged(show.Score.Accuracy), judged(show.Score.MCC)
 
 	number := func(r *simulation.RoundResult) string { return fmt.Sprint(r.Round) }
 	all := []column{{"round", 5, number},
-		{"parties", 9, t.included}}
+		{"parties", 9, s.included}}
 	add := func(more ...column) { all = append(all, more...) }
-	noisy, rules := t.mechanism != nil, !t.averaging
+	noisy, rules := s.mechanism != nil, !s.averaging
 	switch {
 	case rules && noisy:
 		add(column{"up", 9, up}, column{"eps server", 10, spentServer},
@@ -73,7 +71,7 @@ func (t *table) newColumns() []column {
 			column{"sum ms", 8, sum}, column{"server ms", 10, server})
 	}
 	switch {
-	case t.options.Records != nil: // only records are clipped, and nothing is masked
+	case s.options.Records != nil: // only records are clipped, and nothing is masked
 		add(column{"norm", 9, norm}, column{"accuracy", 9, correct}, column{"MCC", 8, coefficient})
 	case rules:
 		add(column{"norm", 8, norm}, column{"clipped", 7, clipped}, column{"mask", 6, mask},
@@ -85,25 +83,29 @@ func (t *table) newColumns() []column {
 }
 
 // included prints how many parties are in a round's sum, out of how many.
-func (t *table) included(r *simulation.RoundResult) string {
+func (s *summed) included(r *simulation.RoundResult) string {
 	if r.Lost != nil {
 		return "lost"
 	}
-	return fmt.Sprintf("%d/%d", r.Parties, t.perRound())
+	return fmt.Sprintf("%d/%d", r.Parties, s.perRound())
 }
 
-// line prints a line of the table.
-func (t *table) line(cell func(c *column) string) {
-	for i := range t.columns {
-		if i > 0 {
-			t.Printf(" ")
-		}
-		t.Printf("%*s", t.columns[i].width, cell(&t.columns[i]))
+// head prints what is run, and the headings of its columns.
+func (s *summed) head(g *grid) {
+	s.columns = s.newColumns()
+	headings := line{}
+	for i := range s.columns {
+		g.widths = append(g.widths, s.columns[i].width)
+		headings.cells = append(headings.cells, s.columns[i].heading)
 	}
-	t.Printf("\n")
+	sheet{g, s}.begin()
+	g.row(headings)
 }
 
-func (t *table) begin() {
+// foot prints how good the models are, what was spent and what it cost.
+func (s *summed) foot(g *grid) { sheet{g, s}.end() }
+
+func (t sheet) begin() {
 	o := &t.options
 	title := "Federated training over private sums of updates"
 	if t.averaging {
@@ -126,7 +128,7 @@ func (t *table) begin() {
 	if o.Sum != simulation.Private {
 		t.fieldLosses()
 	} else {
-		t.Screen.Recovery(t.shown.recovery, o.Colluders, t.perRound(), o.DropOuts(), len(o.Parties))
+		t.Screen.Recovery(t.recovery, o.Colluders, t.perRound(), o.DropOuts(), len(o.Parties))
 	}
 	if n := o.Cheats(); n > 0 {
 		what := "nothing bounds what they add"
@@ -140,14 +142,12 @@ func (t *table) begin() {
 		server = "; the server's are for all"
 	}
 	t.Printf("\nBytes and milliseconds are for one party and round%s.\n\n", server)
-	t.columns = t.newColumns()
-	t.line(func(c *column) string { return c.heading })
 }
 
 // fieldLosses prints what does not arrive in sums that do not use messages.
-func (t *table) fieldLosses() {
+func (t sheet) fieldLosses() {
 	o := &t.options
-	if least := t.shown.recovery; least != nil {
+	if least := t.recovery; least != nil {
 		t.Field("losses", "%d of %s in each round; at least %d in a sum", o.DropOuts(),
 			show.Plural(t.perRound(), "message"), least.MinSurvivors)
 	}
@@ -157,7 +157,7 @@ func (t *table) fieldLosses() {
 	}
 }
 
-func (t *table) fieldParties() {
+func (t sheet) fieldParties() {
 	least, most := math.MaxInt, 0
 	for _, d := range t.options.Parties {
 		least, most = min(least, d.Len()), max(most, d.Len())
@@ -176,7 +176,7 @@ func (t *table) fieldParties() {
 	t.Field("parties", "%s with %s each%s", show.Grouped(len(t.options.Parties)), rows, dealt)
 }
 
-func (t *table) fieldTraining() {
+func (t sheet) fieldTraining() {
 	o := &t.options
 	local := show.Plural(max(o.Local.Epochs, 1), "local epoch")
 	if o.Local.Steps > 0 {
@@ -208,7 +208,7 @@ func (t *table) fieldTraining() {
 }
 
 // fieldRing prints how numbers are encoded, and with which noise.
-func (t *table) fieldRing() {
+func (t sheet) fieldRing() {
 	o := &t.options
 	if o.Sum == simulation.Clear {
 		t.Field("sum", "in the clear, on floating-point numbers")
@@ -244,15 +244,8 @@ func (t *table) fieldRing() {
 	}
 }
 
-func (t *table) progress(round, done, of int) { t.Screen.Progress(round, done, of, "") }
-
-func (t *table) round(r simulation.RoundResult) {
-	t.Wipe()
-	t.line(func(c *column) string { return c.value(&r) })
-}
-
-func (t *table) end(r *simulation.Result, took time.Duration) {
-	t.Wipe()
+func (t sheet) end() {
+	r := t.result
 	rounds := len(r.Rounds)
 	if r.Stopped != nil {
 		t.Stopped(rounds, r.Stopped)
@@ -311,7 +304,7 @@ func (t *table) end(r *simulation.Result, took time.Duration) {
 		t.Sentence("%s: %s ms of training. The sums were taken without messages.", title,
 			show.Short(r.Total().Train))
 	}
-	t.Took(took)
+	t.Took(t.took)
 }
 
 // oneClass reports whether a model gives all rows the same class.

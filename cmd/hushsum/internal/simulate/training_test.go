@@ -61,7 +61,7 @@ func TestTrainingDropOuts(t *testing.T) {
 	clitest.Width(t, out)
 	for _, want := range []string{
 		"ring      31 bits for each coordinate of an update: up to 64, 20 binary places\n",
-		"recovery  cheating server, 0 colluders; 7 of 9 shares rebuild a secret;\n          at least " +
+		"recovery  cheating server, 0 colluders; 5 of 9 shares rebuild a secret;\n          at least " +
 			"8 of 10 parties in a sum\n",
 		"drop-outs 2 of 10 parties in each round, at random moments\n",
 		"\nCost of a party, whole run", "\n  key exchange, once ", "The largest part of a party's time",
@@ -86,7 +86,7 @@ func TestTrainingDropOuts(t *testing.T) {
 		}
 	}
 	for key, want := range map[string]any{
-		"recovery": "cheating", "drop": 0.2, "threshold": 7.0, "min_survivors": 8.0, "lost_rounds": 0.0,
+		"recovery": "cheating", "drop": 0.2, "threshold": 5.0, "min_survivors": 8.0, "lost_rounds": 0.0,
 		"ring_bits": 31.0, "noise": "none",
 	} {
 		if last[key] != want {
@@ -187,7 +187,7 @@ func TestTrainingUsage(t *testing.T) {
 		{"--model softmax --per-round 9", 2, "--per-round: 9 is outside its range"},
 		{"--model softmax --clip -1", 2, "--clip: -1 is outside its range"},
 		{"--model softmax --clients 1", 2, "--clients: 1 is outside its range"},
-		{"--epochs 2 --local-steps 5", 2, "--steps: 5 steps and 2 passes"},
+		{"--epochs 2 --local-steps 5", 2, "--local-steps: 5 steps and 2 passes"},
 		{"--epochs -2", 2, "--epochs: -2 is outside its range"},
 		{"--data digits", 1, "Fetch the files again."},
 		{"--data mnist", 1, "Set HUSHSUM_DATA to the folder that holds the data sets"},

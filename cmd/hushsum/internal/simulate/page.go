@@ -1,4 +1,4 @@
-package virtual
+package simulate
 
 import (
 	"bytes"
@@ -45,13 +45,21 @@ type section struct {
 	Figure template.HTML
 }
 
+// command is the command without its flags, for the list of files.
+func (v *jobFlags) command() string {
+	if v.file == "" {
+		return "simulate"
+	}
+	return "simulate " + filepath.Base(v.file)
+}
+
 // report writes tables, figures and the page of a run.
-func (v *Run) report(
-	rows scenario.Rows, r *scenario.Result, complete bool, std cli.Streams,
+func (v *jobFlags) report(
+	run runner, r *scenario.Result, complete bool, std cli.Streams,
 ) error {
-	name := v.Base
-	m := results.Manifest{Command: "simulate " + filepath.Base(v.File), Complete: complete}
-	paths, err := results.Publish(v.Out, name, m, func(stage string) error {
+	name := v.name()
+	m := results.Manifest{Command: v.command(), Complete: complete}
+	paths, err := results.Publish(v.out, name, m, func(stage string) error {
 		if err := results.WriteCSV(filepath.Join(stage, name+".csv"), partyRecords(r)); err != nil {
 			return err
 		}
@@ -60,10 +68,12 @@ func (v *Run) report(
 			return err
 		}
 		seconds := filepath.Join(stage, name+"-seconds.svg")
-		if err := drawSeconds(seconds, r); err != nil {
-			return err
+		if inTime(r.Job) {
+			if err := drawSeconds(seconds, r); err != nil {
+				return err
+			}
 		}
-		p, err := newPage(r, commonest(rows.Test), accuracy, seconds)
+		p, err := newPage(r, commonest(run.testRows()), accuracy, seconds)
 		if err != nil {
 			return err
 		}
@@ -72,7 +82,7 @@ func (v *Run) report(
 	if err != nil {
 		return results.FolderProblem(err)
 	}
-	if !v.JSON {
+	if !v.json {
 		fmt.Fprintf(std.Out, "%d files in %s\n", len(paths), filepath.Dir(paths[0]))
 	}
 	return nil
@@ -85,7 +95,7 @@ func partyRecords(r *scenario.Result) [][]string {
 	for k := range r.Rounds {
 		for _, l := range partyLines(&r.Rounds[k]) {
 			seconds := ""
-			if l.Seconds != nil {
+			if l.Seconds != nil && inTime(r.Job) {
 				seconds = number(*l.Seconds)
 			}
 			records = append(records, []string{strconv.Itoa(l.Round), l.Party, l.Place, seconds,
@@ -222,7 +232,7 @@ func newPage(r *scenario.Result, plain float64, accuracy, seconds string) (*page
 		p.Headline = append(p.Headline, headline{percentText(alone), "by a party that trains alone, " +
 			"mean"})
 	}
-	if r.Job.World.Fidelity != ringSums {
+	if inTime(r.Job) && r.Job.World.Fidelity != ringSums {
 		p.Headline = append(p.Headline, headline{fmt.Sprintf("%.3g s", total),
 			"for all rounds, key exchange included"})
 	}
@@ -237,9 +247,11 @@ func newPage(r *scenario.Result, plain float64, accuracy, seconds string) (*page
 	if err != nil {
 		return nil, err
 	}
-	secondsFigure, err := inline(seconds)
-	if err != nil {
-		return nil, err
+	var secondsFigure template.HTML
+	if inTime(r.Job) {
+		if secondsFigure, err = inline(seconds); err != nil {
+			return nil, err
+		}
 	}
 	p.Sections = []section{
 		costSection(r, total, sent/count, work/count, secondsFigure),

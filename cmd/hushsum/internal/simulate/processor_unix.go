@@ -1,6 +1,6 @@
 //go:build unix
 
-package virtual
+package simulate
 
 import (
 	"syscall"

@@ -1,4 +1,4 @@
-package virtual_test
+package simulate
 
 import (
 	"bytes"
@@ -65,7 +65,7 @@ func TestOneMessageScenario(t *testing.T) {
 		strings.Count(out, "waited for member-2") != 2 {
 		t.Error(out)
 	}
-	rounds, members, sent := 0, 0, 0
+	rounds, members, sent, last := 0, 0, 0, 0
 	for line := range strings.Lines(simulate("--json")) {
 		var l struct {
 			Member, Party string
@@ -76,7 +76,9 @@ func TestOneMessageScenario(t *testing.T) {
 				Step    string
 				Seconds float64
 			}
-			Waited []string `json:"waited_for"`
+			Waited  []string `json:"waited_for"`
+			Summary bool
+			Clients int
 		}
 		if err := json.Unmarshal([]byte(line), &l); err != nil {
 			t.Fatal(err)
@@ -89,6 +91,11 @@ func TestOneMessageScenario(t *testing.T) {
 			}
 		case l.Party != "":
 			sent += l.Sent
+		case l.Summary:
+			last++
+			if len(l.Steps) > 0 || l.Clients == 0 {
+				t.Error(line)
+			}
 		default:
 			rounds++
 			total := -l.Seconds
@@ -101,7 +108,7 @@ func TestOneMessageScenario(t *testing.T) {
 			}
 		}
 	}
-	if rounds != 2 || members != 8 || sent < 7*19_000 || sent > 7*20_000 {
+	if rounds != 2 || members != 8 || last != 1 || sent < 7*19_000 || sent > 7*20_000 {
 		t.Errorf("%d rounds, %d lines of members, %d bytes of parties", rounds, members, sent)
 	}
 	simulate("--out", dir)

@@ -1,4 +1,4 @@
-package virtual
+package simulate
 
 import (
 	"math"
@@ -45,5 +45,15 @@ func TestGrowth(t *testing.T) {
 	}
 	if got := growth([]chart.Point{{X: 10, Y: 3}, {X: 0, Y: 3}}); !math.IsNaN(got) {
 		t.Errorf("one point: %v", got)
+	}
+}
+
+// A spread is the standard deviation of a single run, and of one run there is none.
+func TestFigure(t *testing.T) {
+	if f := newFigure([]float64{1, 3}); f.Mean != 2 || f.SD != math.Sqrt2 {
+		t.Errorf("%+v", f)
+	}
+	if f := newFigure([]float64{0.25}); f.Mean != 0.25 || f.SD != 0 || f.percent() != "25.0 %" {
+		t.Errorf("%+v, %s", f, f.percent())
 	}
 }

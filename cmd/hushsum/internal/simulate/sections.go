@@ -1,4 +1,4 @@
-package virtual
+package simulate
 
 import (
 	"fmt"
@@ -17,6 +17,11 @@ func costSection(
 	r *scenario.Result, total, bytes, work float64, drawn template.HTML,
 ) section {
 	s := section{Title: "What it costs", Figure: drawn}
+	if !inTime(r.Job) {
+		return section{Title: s.Title, Text: []string{fmt.Sprintf("A party worked %.3g seconds a round "+
+			"on this machine, training included, and sent and received %s, as means. The job has no "+
+			"links, so that messages take no time.", work, bytesText(bytes))}}
+	}
 	if r.Job.World.Fidelity == ringSums {
 		return section{Title: s.Title, Text: []string{"The cost of messages and work was left out: " +
 			"sums in a ring take no time. Messages and crowds show it."}}
@@ -146,7 +151,11 @@ func spentSection(r *scenario.Result) section {
 	}
 	s.Header = []string{"party", "epsilon " + asked, "certified", "parties whose noise protects it"}
 	for _, p := range r.Privacy {
-		s.Rows = append(s.Rows, []string{p.Party, fmt.Sprint(p.Asked), most(&p.Certified),
+		wanted := "none"
+		if p.Asked > 0 {
+			wanted = fmt.Sprint(p.Asked)
+		}
+		s.Rows = append(s.Rows, []string{p.Party, wanted, most(&p.Certified),
 			strconv.Itoa(p.Honest)})
 	}
 	return s
@@ -192,6 +201,12 @@ func riskSection(r *scenario.Result) section {
 	for _, note := range r.Notes {
 		tell("%s.", strings.ToUpper(note[:1])+note[1:])
 	}
+	if !inTime(r.Job) {
+		tell("Rows and drop-outs come from the job, and this is one run of it: --seeds shows how much " +
+			"chance matters.")
+		tell("This is a simulation, with the rows and keys of all parties in one process.")
+		return s
+	}
 	tell("Latencies, rows and drop-outs come from the scenario, and this is one run of it: change " +
 		"its seed to see how much chance matters.")
 	tell("This is a simulation. Its noise follows from its seed; nothing that it produced may be " +
@@ -236,11 +251,11 @@ func combinations(axes []sweepAxis, runs []*sweepRun) section {
 			continue
 		}
 		alone := "-"
-		if o.Alone > 0 {
-			alone = percentText(o.Alone)
+		if o.Alone.Mean > 0 {
+			alone = o.Alone.percent()
 		}
-		s.Rows = append(s.Rows, append(row, percentText(o.Accuracy), alone, fmt.Sprintf("%.3f", o.MCC),
-			fmt.Sprintf("%.3g s", o.Seconds), most(o.Certified)))
+		s.Rows = append(s.Rows, append(row, o.Accuracy.percent(), alone, fmt.Sprintf("%.3f", o.MCC.Mean),
+			o.time("%.3g s"), most(o.Certified)))
 	}
 	return s
 }

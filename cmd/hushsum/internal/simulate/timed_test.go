@@ -1,4 +1,4 @@
-package virtual_test
+package simulate
 
 import (
 	"bytes"
@@ -16,7 +16,6 @@ import (
 
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/clitest"
-	"github.com/hushsum/hushsum/cmd/hushsum/internal/simulate"
 	"github.com/hushsum/hushsum/internal/realdata"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/simulation/scenario"
@@ -24,11 +23,7 @@ import (
 
 // run runs a program with simulate.
 func run(ctx context.Context, stdout, stderr io.Writer, args []string) (code int) {
-	return clitest.Run(ctx, stdout, stderr, args, simulate.Command())
-}
-
-func call(ctx context.Context, args ...string) (code int, stdout, stderr string) {
-	return clitest.Call(ctx, args, simulate.Command())
+	return clitest.Run(ctx, stdout, stderr, args, Command())
 }
 
 const latencyFile = "../../../../simulation/scenarios/latency.toml"
@@ -51,9 +46,21 @@ func TestScenarioJSON(t *testing.T) {
 		{2, "Boston", 4.306}, {2, "Singapore", 6.006}, {2, "New York", 4.106},
 		{3, "Boston", 0.909}, {3, "New York", 0.709},
 	}
-	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != len(want) {
-		t.Fatalf("%d lines", len(lines))
+	var lines, rounds []string
+	for text := range strings.Lines(out.String()) {
+		if strings.Contains(text, `"party":`) {
+			lines = append(lines, text)
+		} else {
+			rounds = append(rounds, text)
+		}
+	}
+	if len(lines) != len(want) || len(rounds) != 4 {
+		t.Fatalf("%d lines of parties, %d others", len(lines), len(rounds))
+	}
+	last := regexp.MustCompile(`^{"summary":true,"round":3,"clients":2,"accuracy":0\.[0-9]+,` +
+		`"mcc":0\.[0-9]+,"lost":false,"seconds":12\.[0-9]+,.*"complete":true,"data":"digits",`)
+	if !last.MatchString(rounds[3]) {
+		t.Errorf("the last object is %s", rounds[3])
 	}
 	for k, text := range lines {
 		var l struct {

@@ -1,4 +1,4 @@
-package virtual
+package simulate
 
 import (
 	"fmt"
@@ -36,20 +36,20 @@ func drawGrowth(path, title string, axes []sweepAxis, runs []*sweepRun) (drawn b
 	lines := map[string][]chart.Point{}
 	var names []string
 	for _, r := range runs {
-		if r.outcome.Error != "" || r.outcome.Took <= 0 {
+		if r.outcome.Error != "" || r.outcome.Took.Mean <= 0 {
 			continue
 		}
 		name := combination(others, &sweepRun{texts: slices.Delete(slices.Clone(r.texts), at, at+1)})
 		if _, ok := lines[name]; !ok {
 			names = append(names, name)
 		}
-		lines[name] = append(lines[name], chart.Point{X: r.values[at], Y: r.outcome.Took})
+		lines[name] = append(lines[name], chart.Point{X: r.values[at], Y: r.outcome.Took.Mean})
 	}
 	if len(names) == 0 {
 		return false, nil
 	}
 	unit := "seconds that the simulation took"
-	if isCrowd(runs[0].job) {
+	if runs[0].outcome.Busy {
 		unit = "seconds of one core that the simulation took"
 	}
 	c := chart.Figure{Title: title, X: "parties", Y: unit, LogX: true, LogY: true, Grid: true}

@@ -1,4 +1,4 @@
-package virtual_test
+package simulate
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package virtual
+package simulate
 
 import (
 	"cmp"
@@ -140,6 +140,26 @@ func (a *sweepAxis) shown(r *sweepRun, axis int) any {
 	}
 	return r.texts[axis]
 }
+
+// axes returns the axes of --sweep, none with --seeds alone.
+func (v *jobFlags) axes(j *job.Job) ([]sweepAxis, error) {
+	if v.given["seeds"] && (v.seeds < 2 || v.seeds > mostSeeds) {
+		return nil, &cli.Problem{Cause: fmt.Sprintf("--seeds: %d is outside 2 to %d", v.seeds, mostSeeds),
+			Advice: "Leave it out for a single run; --seed chooses its seed."}
+	}
+	if v.sweep == "" {
+		return nil, nil
+	}
+	axes, err := parseSweep(j, v.sweep)
+	if v.seeds > 0 && slices.ContainsFunc(axes, func(a sweepAxis) bool { return a.name == "seed" }) {
+		return nil, &cli.Problem{Cause: "--seeds: --sweep lists seeds as well",
+			Advice: "Use one of the two."}
+	}
+	return axes, err
+}
+
+// mostSeeds is how many runs a combination may consist of.
+const mostSeeds = 1000
 
 // mostCombinations is how many runs a sweep may consist of.
 const mostCombinations = 10_000

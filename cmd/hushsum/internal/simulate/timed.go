@@ -1,20 +1,86 @@
-package virtual
+package simulate
 
 import (
-	"encoding/json"
+	"context"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/datasets"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
 	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/simulation/scenario"
 )
 
-// lines prints one line of JSON for each party and round.
-type lines struct{ std cli.Streams }
+// kddRows is the data set that only virtual time supports.
+const kddRows = datasets.KDD
+
+// timed is a job that runs in virtual time.
+type timed struct {
+	job    *job.Job
+	rows   scenario.Rows
+	result *scenario.Result
+}
+
+// readyTimed makes a runner in virtual time.
+func (v *jobFlags) readyTimed(j *job.Job) (runner, error) {
+	if err := scenario.Validate(j); err != nil || v.print {
+		return &timed{job: j}, err
+	}
+	rows, err := v.loaded(j)
+	return &timed{job: j, rows: rows}, err
+}
+
+// loaded returns the rows of a job in virtual time. All combinations of a sweep that name the same
+// data divide it alike, whatever their seeds.
+func (v *jobFlags) loaded(j *job.Job) (scenario.Rows, error) {
+	key := fmt.Sprint(j.World.Data.Set, j.World.Data.Most, j.World.Data.Test)
+	if found, ok := v.rows[key]; ok {
+		return found, nil
+	}
+	like := j.Clone()
+	like.Seed, like.World.Seed = v.base.Seed, v.base.World.Seed
+	found, err := datasets.LoadRows(like)
+	if err == nil {
+		v.rows[key] = found
+	}
+	return found, err
+}
+
+func (t *timed) declared() *job.Job                      { return t.job }
+func (t *timed) testRows() *learning.Dataset             { return t.rows.Test }
+func (t *timed) warn(context.Context, cli.Streams) error { return nil }
+
+// busy reports whether the job is simulated on all cores: crowds and one-message sums are.
+func (t *timed) busy() bool { return t.job.World.Fidelity == "crowd" || t.job.Oneshot() }
+
+// play simulates the job.
+func (t *timed) play(ctx context.Context, w watch) (*scenario.Result, error) {
+	hooks := scenario.Hooks{Now: w.now, Progress: w.progress}
+	if w.round != nil {
+		hooks.Round = func(r scenario.RoundResult) { w.round(t.held(&r)) }
+	}
+	var err error
+	t.result, err = scenario.Run(ctx, t.job, t.rows, hooks)
+	return t.result, err
+}
+
+// held returns a round as it is shown.
+func (t *timed) held(r *scenario.RoundResult) held {
+	h := held{rows: roundRows(r), below: stepLines(r)}
+	for _, l := range partyLines(r) {
+		h.objects = append(h.objects, l)
+	}
+	h.objects = append(h.objects, newTimedRound(r))
+	for _, m := range r.Members {
+		h.objects = append(h.objects,
+			memberLine{r.Number, m.Member, m.Place, m.Work.Seconds(), m.Sent, m.Got})
+	}
+	return h
+}
 
 // partyLine is a line for one party and round.
 type partyLine struct {
@@ -59,15 +125,50 @@ func partyLines(r *scenario.RoundResult) []partyLine {
 	return lines
 }
 
-// stepLine is a line for a round of one-message sums: how long its steps took, and which parties it
-// waited for.
-type stepLine struct {
-	Round   int         `json:"round"`
+// timedRound is the object of a round in virtual time. In one-message sums it says how long the
+// steps took, and which parties the round waited for.
+type timedRound struct {
+	jsonHeld
+	Why     string      `json:"why,omitempty"` // it is lost
 	Seconds float64     `json:"seconds"`
-	Lost    string      `json:"lost,omitempty"`
 	Server  int         `json:"server_bytes_received"`
-	Steps   []stepTaken `json:"steps"`
-	Waited  []string    `json:"waited_for"`
+	Steps   []stepTaken `json:"steps,omitempty"`
+	Waited  []string    `json:"waited_for,omitempty"`
+}
+
+// timedSummary is the last object of a run in virtual time.
+type timedSummary struct {
+	Summary bool `json:"summary"`
+	timedRound
+	jsonWhole
+	// Certified is the largest claim of any party; null: nothing is certified.
+	Certified *accounting.Claim `json:"certified"`
+}
+
+// newTimedRound returns the object of a round.
+func newTimedRound(r *scenario.RoundResult) timedRound {
+	o := timedRound{Why: r.Lost, Seconds: r.Took.Seconds(), Server: r.Server, Waited: r.Waited,
+		jsonHeld: jsonHeld{Round: r.Number, Clients: r.Included, Lost: r.Lost != "",
+			Accuracy: show.Finite(r.Accuracy), MCC: show.Finite(r.MCC)}}
+	for _, s := range r.Steps {
+		o.Steps = append(o.Steps, stepTaken{s.Name, s.Took.Seconds()})
+	}
+	return o
+}
+
+// last returns the object about the whole run.
+func (t *timed) last() []any {
+	r := t.result.Final()
+	o := timedSummary{Summary: true, timedRound: newTimedRound(&r), jsonWhole: newWhole(t.result)}
+	o.Steps, o.Waited, o.Seconds, o.Server = nil, nil, 0, 0
+	for _, round := range t.result.Rounds {
+		o.Seconds += round.Took.Seconds()
+		o.Server += round.Server
+	}
+	if c, err := worst(t.result); err == nil {
+		o.Certified = c
+	}
+	return []any{o}
 }
 
 type stepTaken struct {
@@ -85,65 +186,28 @@ type memberLine struct {
 	Got    int     `json:"bytes_received"`
 }
 
-// committeeLines returns the lines of a round of one-message sums; other rounds have none.
-func committeeLines(r *scenario.RoundResult) (lines []any) {
-	if len(r.Members) == 0 {
-		return nil
-	}
-	steps := stepLine{Round: r.Number, Seconds: r.Took.Seconds(), Lost: r.Lost, Server: r.Server,
-		Waited: append([]string{}, r.Waited...)}
-	for _, s := range r.Steps {
-		steps.Steps = append(steps.Steps, stepTaken{s.Name, s.Took.Seconds()})
-	}
-	lines = append(lines, steps)
-	for _, m := range r.Members {
-		lines = append(lines,
-			memberLine{r.Number, m.Member, m.Place, m.Work.Seconds(), m.Sent, m.Got})
-	}
-	return lines
-}
-
-func (s *lines) begin(*job.Job, scenario.Rows) {}
-
-func (s *lines) round(r scenario.RoundResult) {
-	encoder := json.NewEncoder(s.std.Out)
-	for _, l := range partyLines(&r) {
-		if err := encoder.Encode(l); err != nil {
-			return // the stream keeps its error
-		}
-	}
-	for _, l := range committeeLines(&r) {
-		if err := encoder.Encode(l); err != nil {
-			return
-		}
-	}
-}
-
-func (s *lines) end(*scenario.Result) {}
-
-// table prints tables for people.
-type table struct {
-	std cli.Streams
-	of  *job.Job
-}
-
 // mostShown is how many parties get a line each.
 const mostShown = 12
 
-func (t *table) begin(j *job.Job, rows scenario.Rows) {
-	t.of = j.WithDefaults()
-	fmt.Fprintln(t.std.Out, j.Name)
+// timedWidths are those of the columns of a table in virtual time; the last one sets the text off.
+var timedWidths = []int{5, 11, 8, 8, 7, 7, 0}
+
+func (t *timed) head(g *grid) {
+	j := t.job
+	g.widths = timedWidths
+	g.Printf("%s\n", j.Name)
 	if j.About != "" {
-		fmt.Fprintln(t.std.Out, strings.Join(cli.Wrap(j.About, cli.Width), "\n"))
+		g.paragraph(j.About)
 	}
-	fmt.Fprintf(t.std.Out, "%s, %s; %s: %s, tested on %s\n", show.Plural(j.Size(), "party"),
-		show.Plural(j.Rounds, "round"), t.of.World.Data.Set, show.Plural(rows.Train.Len(), "row"),
-		show.Plural(rows.Test.Len(), "other"))
+	g.Printf("%s, %s; %s: %s, tested on %s\n", show.Plural(j.Size(), "party"),
+		show.Plural(j.Rounds, "round"), j.WithDefaults().World.Data.Set,
+		show.Plural(t.rows.Train.Len(), "row"), show.Plural(t.rows.Test.Len(), "other"))
 	for _, line := range warnings(j) {
-		fmt.Fprintln(t.std.Out, strings.Join(cli.Wrap(line, cli.Width), "\n"))
+		g.paragraph(line)
 	}
-	fmt.Fprintln(t.std.Out)
-	t.row("round", "seconds", "in sum", "accuracy", "MCC", "alone", "left for good, or party")
+	g.Printf("\n")
+	g.row(line{[]string{"round", "seconds", "in sum", "accuracy", "MCC", "alone", ""},
+		"left for good, or party"})
 }
 
 // warnings lists what must not be believed of a job's world.
@@ -157,21 +221,19 @@ func warnings(j *job.Job) (lines []string) {
 
 func virtual(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
 
-func (t *table) round(r scenario.RoundResult) {
-	defer t.steps(&r)
+// roundRows are the rows of a round: its own, and one of each party where there are few.
+func roundRows(r *scenario.RoundResult) (rows []line) {
 	if r.Lost != "" {
-		lead := fmt.Sprintf("%5d %11s ", r.Number, virtual(r.Took))
-		for _, line := range cli.Wrap("lost: "+r.Lost, cli.Width-len(lead)) {
-			fmt.Fprintln(t.std.Out, lead+line)
-			lead = strings.Repeat(" ", len(lead))
-		}
-		return
+		return []line{{[]string{fmt.Sprint(r.Number), virtual(r.Took)}, "lost: " + r.Lost}}
+	}
+	add := func(text string, cells ...string) {
+		rows = append(rows, line{append(cells, ""), text})
 	}
 	score := func(x float64) string { return fmt.Sprintf("%.4f", x) }
-	t.row(fmt.Sprint(r.Number), virtual(r.Took), show.Grouped(r.Included), score(r.Accuracy),
-		score(r.MCC), "", strings.Join(r.Left, ", "))
+	add(strings.Join(r.Left, ", "), fmt.Sprint(r.Number), virtual(r.Took), show.Grouped(r.Included),
+		score(r.Accuracy), score(r.MCC), "")
 	if len(r.Parties) > mostShown {
-		return
+		return rows
 	}
 	for _, p := range r.Parties {
 		when := "-"
@@ -190,24 +252,26 @@ func (t *table) round(r scenario.RoundResult) {
 		if p.Alone > 0 {
 			alone = score(p.Alone)
 		}
-		t.row("", when, in, score(p.Accuracy), score(p.MCC), alone, name)
+		add(name, "", when, in, score(p.Accuracy), score(p.MCC), alone)
 	}
+	return rows
 }
 
-// steps prints how long the steps of a round of one-message sums took, and which parties it waited
+// stepLines say how long the steps of a round of one-message sums took, and which parties it waited
 // for.
-func (t *table) steps(r *scenario.RoundResult) {
+func stepLines(r *scenario.RoundResult) (lines []string) {
 	text := stepsText(r.Steps)
 	if text == "" {
-		return
+		return nil
 	}
 	if len(r.Waited) > 0 {
 		text += "; waited for " + listed(r.Waited)
 	}
-	lead := strings.Repeat(" ", 6)
+	const lead = "      "
 	for _, line := range fold(text, cli.Width-len(lead)) {
-		fmt.Fprintln(t.std.Out, lead+line)
+		lines = append(lines, lead+line)
 	}
+	return lines
 }
 
 // stepsText lists the steps of a round with their seconds.
@@ -227,44 +291,23 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// row prints the available values of a round or a party; a long text continues below itself.
-func (t *table) row(round, seconds, in, accuracy, mcc, alone, text string) {
-	lead := fmt.Sprintf("%5s %11s %8s %8s %7s %7s  ", round, seconds, in, accuracy, mcc, alone)
-	for _, line := range fold(text, cli.Width-len(lead)) {
-		fmt.Fprintln(t.std.Out, strings.TrimRight(lead+line, " "))
-		lead = strings.Repeat(" ", len(lead))
-	}
-}
-
-func (t *table) end(r *scenario.Result) {
-	out := t.std.Out
-	fmt.Fprintln(out)
+func (t *timed) foot(g *grid) {
+	r := t.result
+	g.Printf("\n")
 	for _, s := range r.SetUps {
-		fmt.Fprintf(out, "keys of %s before round %d: %s s, %s bytes, during the rounds\n",
+		g.Printf("keys of %s before round %d: %s s, %s bytes, during the rounds\n",
 			show.Plural(s.Parties, "party"), s.Round, virtual(s.Took), show.Grouped(s.Bytes))
 	}
 	for _, line := range privacyLines(r) {
-		fmt.Fprintln(out, line)
+		g.Printf("%s\n", line)
 	}
 	for _, line := range pairLines(r) {
-		fmt.Fprintln(out, strings.Join(cli.Wrap(line, cli.Width), "\n"))
+		g.paragraph(line)
 	}
 	for _, note := range r.Notes {
-		fmt.Fprintln(out, strings.Join(cli.Wrap("note: "+note, cli.Width), "\n"))
+		g.paragraph("note: " + note)
 	}
-	fmt.Fprintf(out, "simulated in %v\n", r.Took.Round(time.Millisecond))
-}
-
-// fold is wrap that breaks words, such as long names, which then continue on the next line.
-func fold(text string, width int) (lines []string) {
-	for _, line := range cli.Wrap(text, width) {
-		runes := []rune(line)
-		for ; len(runes) > width; runes = runes[width:] {
-			lines = append(lines, string(runes[:width]))
-		}
-		lines = append(lines, string(runes))
-	}
-	return lines
+	g.Printf("simulated in %v\n", r.Took.Round(time.Millisecond))
 }
 
 // most writes a bound of what is spent, which without noise is not a number.
