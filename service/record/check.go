@@ -88,9 +88,13 @@ func (r *Records) Check(ctx context.Context, id string, named Named) (out Checke
 	if err := o.fill(c); err != nil {
 		return out, err
 	}
+	streamed := make(map[string]bool)
+	for line := range bytes.SplitSeq(copies[2], []byte("\n")) {
+		streamed[string(line)] = true
+	}
 	between, end := 0, 0
 	for _, line := range c.Lines(0) {
-		if end++; bytes.Contains(copies[2], line) {
+		if end++; streamed[string(line)] {
 			between, end = between+end-1, 0
 		}
 	}
@@ -218,6 +222,9 @@ func (r *Records) Choose(ctx context.Context, id, last, by string) error {
 	if err != nil {
 		return err
 	}
+	if _, err := o.join(copies...); !errors.Is(err, ErrDamaged) { // what is lost makes no history
+		return ErrHistory
+	}
 	all := chain.Histories(o.id, o.public(), copies...)
 	chosen := slices.IndexFunc(all, func(lines [][]byte) bool {
 		return chain.HashOf(lines[len(lines)-1]).String() == last
@@ -270,7 +277,7 @@ func (r *Records) HealFrom(ctx context.Context, file io.ReadSeeker, named Named)
 		return nil, err
 	}
 	h := &healing{records: r, named: named, took: make(map[string]int),
-		wanted: make(map[string]map[string]bool)}
+		wanted: make(map[string]map[string]bool), gone: make(map[string]bool)}
 	// Definitions and entries say what objects are wanted, and states what others are.
 	for _, pass := range []func(context.Context, *frame) error{h.entries, h.objects, h.objects} {
 		if _, err := file.Seek(0, io.SeekStart); err != nil {
@@ -301,9 +308,9 @@ type healing struct {
 	named   Named
 	took    map[string]int
 	of      *Definition                // whose frames come
-	gone    bool                       // it was forgotten
 	lines   []byte                     // of it
 	wanted  map[string]map[string]bool // names of objects, by federation
+	gone    map[string]bool            // federations that were forgotten
 }
 
 // entries takes definitions and entries.
@@ -334,9 +341,8 @@ func (h *healing) entries(ctx context.Context, f *frame) error {
 			return err
 		}
 		// What was erased by an order is in no present definition.
-		h.gone = now.Forgotten != nil
 		h.want(slices.Concat(now.Keys, now.Names, []*Ref{now.RosterAt, now.Model, now.Before}))
-		if h.gone {
+		if h.gone[d.ID] = now.Forgotten != nil; h.gone[d.ID] {
 			h.want([]*Ref{now.Forgotten.Ledger})
 		}
 		return nil
@@ -355,7 +361,7 @@ func (h *healing) end(ctx context.Context) error {
 	}
 	id := h.of.ID
 	for line := range bytes.SplitSeq(lines, []byte("\n")) {
-		if e, err := chain.Parse(line); err == nil && e.State != nil && !h.gone {
+		if e, err := chain.Parse(line); err == nil && e.State != nil && !h.gone[id] {
 			h.want([]*Ref{refOf(e.State)})
 		}
 	}

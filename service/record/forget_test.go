@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,6 +31,11 @@ func TestForget(t *testing.T) {
 	}
 	h.Lines = []record.Line{{Event: "paused", Note: "by ann"}}
 	if err := h.Decide(ctx, []byte("a state")); err != nil {
+		t.Fatal(err)
+	}
+	// Another comes after it in a backup, and is never forgotten.
+	other := record.Definition{ID: strings.Repeat("f0", 32), Text: []byte("t"), Created: d.Created}
+	if err := r.Create(ctx, other, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.ForgetNames(ctx, id); !errors.Is(err, record.ErrKept) {
@@ -56,7 +62,7 @@ func TestForget(t *testing.T) {
 			}
 		}
 		health, err := r.Health(ctx)
-		if err != nil || len(health.Streams) != 3 {
+		if err != nil || len(health.Streams) != 4 {
 			t.Errorf("%+v, %v", health, err)
 		}
 		d, err := r.Definition(ctx, id)
