@@ -24,24 +24,25 @@ import (
 
 func federationCommand(ctx context.Context, args []string, std streams) error {
 	f := flags("federation", "federation ORDER [FILE|NAME] [FOLDER|PARTY]", `
-The orders are check, create, list, show, audit, head, chain, pause, resume, end, exclude, readmit, after
-and forget.
+The orders are check, create, list, show, audit, head, chain, pause, resume, end, exclude, readmit,
+after and forget.
 
 "check FILE" reads a job's file and the roster next to it, and explains what it means for a party
 and what the server needs. The others ask a server, at its page's address: "create FILE" declares a
 federation from a job, whose [world] is not sent, and prints its identifier last, "list" lists them,
 "show NAME" shows one, "audit NAME" writes its whole audit log, a line for each event, "head NAME"
 prints the signed head of its decisions, a few lines to note somewhere, "chain NAME" prints all its
-decisions with their head, for 'hushsum verify chain', and "pause", "resume" and "end" do as they say; an ended federation cannot be resumed. "exclude NAME PARTY"
-leaves a party out of all later sums, until "readmit NAME PARTY", which also works for a party that
-has spoilt a round; the audit log has both. "after NAME FOLDER" writes the files of a federation
-that continues one that has ended: its job, roster and last model, and what its parties have spent,
-which counts. Edit these files, and create it with --identity: this operator signs that it continues
-the other, so that parties follow. "forget NAME NAME", with the name twice since it is final, erases
-the models, states and sums of a federation that has ended, and with --names all names of it too;
-its decisions stay, "list --all" lists it, and its parties are told; print its report first. All but
-check take an operator's token from --token-file or
-HUSHSUM_TOKEN, or --identity FILE of a key in the server's --operators, which signs the requests.`, std)
+decisions with their head, for 'hushsum verify chain', and "pause", "resume" and "end" do as they
+say; an ended federation cannot be resumed. "exclude NAME PARTY" leaves a party out of all later
+sums, until "readmit NAME PARTY", which also works for a party that has spoilt a round; the audit
+log has both. "after NAME FOLDER" writes the files of a federation that continues one that has
+ended: its job, roster and last model, and what its parties have spent, which counts. Edit these
+files, and create it with --identity: this operator signs that it continues the other, so that
+parties follow. "forget NAME NAME", with the name twice since it is final, erases the models, states
+and sums of a federation that has ended, and with --names all names of it too; its decisions stay,
+"list --all" lists it, and its parties are told; print its report first. All but check take an
+operator's token from --token-file or HUSHSUM_TOKEN, or --identity FILE of a key in the server's
+--operators, which signs the requests.`, std)
 	o, read := operatorFlags(f)
 	o.unsignedFlag(f)
 	asJSON := f.Bool("json", false, "print JSON; of audit, an object a line")
