@@ -14,7 +14,8 @@ import (
 // This file says in the entry of a decision what it decides, to those who check the chain. Nobody's
 // name is in it: parties and members are numbers, under salts that are erased with the names.
 
-// kindsOf gives the kind of an entry by what is told with it, the first that applies.
+// kindsOf gives the kind of an entry by what is told with it, the first that applies; the entry says
+// what follows from the others too.
 var kindsOf = []struct {
 	kind chain.Kind
 	told []drive.NoticeKind
@@ -51,12 +52,14 @@ func (r *Runner) entry() (e chain.Entry) {
 	for _, n := range r.notices {
 		told[n.Kind] = n
 	}
+	first := true
 	for _, of := range kindsOf {
 		for _, kind := range of.told {
 			if n, is := told[kind]; is {
-				e.Kind = of.kind
+				if first {
+					e.Kind, first = of.kind, false
+				}
 				r.tells(&e, n)
-				return e
 			}
 		}
 	}
@@ -75,7 +78,9 @@ func (r *Runner) tells(e *chain.Entry, n drive.Notice) {
 			e.Release = release
 		}
 	case drive.Paused, drive.Resumed, drive.Excluded, drive.Readmitted, drive.Ended, drive.Spoiler:
-		e.Order = n.Kind.String()
+		if e.Order != drive.Ended.String() { // which others cannot change
+			e.Order = n.Kind.String()
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/chain"
 	"github.com/hushsum/hushsum/service/record"
 )
 
@@ -170,6 +171,32 @@ func TestOrdersOfMissingState(t *testing.T) {
 	for _, by := range looks {
 		if by.Seen == l.ordersAt(at) {
 			t.Errorf("%q was seen before", by.Seen)
+		}
+	}
+}
+
+// A decision of several things has the kind of the first, and says the others too: that a federation
+// ended with its last sum, say.
+func TestEntryOfSeveral(t *testing.T) {
+	l := newLed(t, "")
+	for _, c := range []struct {
+		told  []drive.NoticeKind
+		kind  chain.Kind
+		order string
+	}{
+		{nil, "", ""},
+		{[]drive.NoticeKind{drive.Begun}, chain.Begin, ""},
+		{[]drive.NoticeKind{drive.Ended, drive.Summed}, chain.Sum, "ended"},
+		{[]drive.NoticeKind{drive.Lost, drive.Paused}, chain.Lost, "paused"},
+		{[]drive.NoticeKind{drive.Ended, drive.Spoiler}, chain.Order, "ended"},
+	} {
+		l.notices = nil
+		for _, kind := range c.told {
+			l.notices = append(l.notices, drive.Notice{Kind: kind, Round: 1, Parties: []int{0, 1}})
+		}
+		e := l.entry()
+		if e.Kind != c.kind || e.Order != c.order || c.kind == chain.Begin && e.Members.Count != 2 {
+			t.Errorf("%v: %+v", c.told, e)
 		}
 	}
 }
