@@ -37,10 +37,13 @@ type small struct {
 const smallParties = 4
 
 // startSmall declares a federation of this many rounds of a short vector, each step of which
-// waits for so long, or 10 s.
+// waits for so long, or 10 s. A party that is not heard from counts as absent soon, where a test
+// does not say otherwise.
 func startSmall(t *testing.T, rounds int, step string, c node.Options) *small {
 	t.Helper()
-	c.Hooks().Grace = 500 * time.Millisecond
+	if c.Hooks().Grace == 0 {
+		c.Hooks().Grace = 500 * time.Millisecond
+	}
 	folder := t.TempDir()
 	j := job{Address: "http://127.0.0.1:1", Parties: smallParties, Length: 5, Step: step}
 	prepareJob(t, folder, rounds, j)

@@ -79,13 +79,17 @@ func TestNothingComes(t *testing.T) {
 	}
 }
 
+// patient is for how long a party counts as present here that has no request open: nobody is gone,
+// and how long a party's next request takes is the machine's load.
+const patient = 10 * time.Second
+
 // Strangers have all connections of the door, and may keep them for an hour: the parties
 // get in all the same, and no round is lost.
 func TestStrangersKeepNobodyOut(t *testing.T) {
 	t.Parallel()
 	const rounds, room = 5, 4*smallParties + 4
 	s := startSmall(t, rounds, "", node.With(node.Options{},
-		node.Hooks{Connections: room, Patience: time.Hour}))
+		node.Hooks{Connections: room, Patience: time.Hour, Grace: patient}))
 	defer s.node.Close()
 	address := strings.TrimPrefix(s.node.Address, "http://")
 	all := strangers(t, address, 3*room, begunBody)
@@ -218,7 +222,8 @@ func TestMorePartiesThanConnections(t *testing.T) {
 	folder := t.TempDir()
 	prepareJob(t, folder, rounds, job{Address: "http://127.0.0.1:1", Parties: parties, Length: 5})
 	declare(t, folder, rounds, 5, "10s", "parties.drop_out = 0.1\nsum.adversary = \"curious\"", "")
-	s := startIn(t, folder, node.With(node.Options{}, node.Hooks{Connections: room}))
+	s := startIn(t, folder,
+		node.With(node.Options{}, node.Hooks{Connections: room, Grace: patient}))
 	defer s.node.Close()
 	if least := s.fed.Settled.MinSurvivors(); least <= room {
 		t.Fatalf("a sum takes %d of %d parties", least, parties)

@@ -14,8 +14,8 @@ import (
 // This file says in the entry of a decision what it decides, to those who check the chain. Nobody's
 // name is in it: parties and members are numbers, under salts that are erased with the names.
 
-// kindsOf gives the kind of an entry by what is told with it, the first that applies; the entry says
-// what follows from the others too.
+// kindsOf gives the kind of an entry by what is told with it, the first that applies; the entry
+// says what follows from the others too.
 var kindsOf = []struct {
 	kind chain.Kind
 	told []drive.NoticeKind

@@ -175,8 +175,8 @@ func TestOrdersOfMissingState(t *testing.T) {
 	}
 }
 
-// A decision of several things has the kind of the first, and says the others too: that a federation
-// ended with its last sum, say.
+// A decision of several things has the kind of the first, and says the others too: that a
+// federation ended with its last sum, say.
 func TestEntryOfSeveral(t *testing.T) {
 	l := newLed(t, "")
 	for _, c := range []struct {
