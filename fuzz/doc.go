@@ -19,8 +19,8 @@
 //	FuzzPacked     so do packed vectors; what does not parse changes nothing
 //	FuzzRoster     a roster that parses survives writing and reading
 //	FuzzPublicKey  an X25519 key that parses is canonical and of full order
-//	FuzzShare      a share that parses marshals back; what does not parse
-//	               leaves the receiver as it was
+//	FuzzSecret     a secret that parses is below the group order, and all
+//	               that are below it parse
 //	FuzzLoad       a changed state, or another party's, does not load as a
 //	               client or a server: ErrState and never a panic
 //

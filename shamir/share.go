@@ -1,7 +1,6 @@
 package shamir
 
 import (
-	"encoding/binary"
 	"io"
 
 	"github.com/hushsum/hushsum/internal/entropy"
@@ -10,9 +9,6 @@ import (
 
 // SecretSize is the size of a [Secret] in bytes.
 const SecretSize = 32
-
-// shareSize is the size of an encoded [Share] in bytes.
-const shareSize = 4 + 32
 
 // A Secret is an element of the scalar field of edwards25519, as the canonical
 // 32-byte little-endian encoding of an integer less than ℓ. Any other content
@@ -52,40 +48,6 @@ func ParseSecret(b []byte) (Secret, error) {
 		return Secret{}, err
 	}
 	return s, nil
-}
-
-// AppendBinary appends the encoding of s to b: the index, big-endian in 4
-// bytes, and the value. It refuses what UnmarshalBinary would refuse.
-func (s Share) AppendBinary(b []byte) ([]byte, error) {
-	if _, err := s.decode(); err != nil {
-		return nil, err
-	}
-	b = binary.BigEndian.AppendUint32(b, s.Index)
-	return append(b, s.Value[:]...), nil
-}
-
-// MarshalBinary returns the encoding that AppendBinary appends.
-func (s Share) MarshalBinary() ([]byte, error) {
-	b, err := s.AppendBinary(make([]byte, 0, shareSize))
-	if err != nil {
-		return nil, err
-	}
-	return b, nil
-}
-
-// UnmarshalBinary sets s to the share that b encodes. It refuses a b that is
-// not 36 bytes long (ErrLength), index zero (ErrIndexZero) and a value
-// that is not canonical (ErrNonCanonical); s is then unchanged.
-func (s *Share) UnmarshalBinary(b []byte) error {
-	if len(b) != shareSize {
-		return ErrLength
-	}
-	v := Share{Index: binary.BigEndian.Uint32(b), Value: [32]byte(b[4:])}
-	if _, err := v.decode(); err != nil {
-		return err
-	}
-	*s = v
-	return nil
 }
 
 // decode returns the value of s, or an IndexError.
