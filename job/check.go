@@ -98,6 +98,24 @@ func (j *Job) Size() int {
 	return n
 }
 
+// Names returns the names of as many parties as are declared, for runners that make the roster:
+// those of their groups, with a number in groups of several, and else party-1 and on.
+func (j *Job) Names() (list []string) {
+	for _, g := range j.Parties.Group {
+		if g.Count < 2 {
+			list = append(list, g.Name)
+			continue
+		}
+		for k := range g.Count {
+			list = append(list, fmt.Sprint(g.Name, "-", k+1))
+		}
+	}
+	for i := len(list); i < j.Size(); i++ {
+		list = append(list, fmt.Sprint("party-", i+1))
+	}
+	return list
+}
+
 // Noisy reports whether sums have noise, for release.
 func (j *Job) Noisy() bool { return j.Privacy.Noise != "" && j.Privacy.Noise != "none" }
 

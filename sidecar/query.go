@@ -78,7 +78,7 @@ func worldOf(text []byte, parties, records int) (*declared.Job, []string, error)
 	if j.PerRecord() && j.Privacy.Records == 0 {
 		j.Privacy.Records = records
 	}
-	return j, asking.Names(j), nil
+	return j, j.Names(), nil
 }
 
 // planQueries returns what the queries of a job will cost and give.

@@ -39,23 +39,6 @@ type World struct {
 	dial func(party int, d hushsum.Dialer) hushsum.Dialer // of tests; nil: d
 }
 
-// Names returns the names of the parties, as the job's groups have them.
-func Names(j *job.Job) (list []string) {
-	for _, g := range j.Parties.Group {
-		if g.Count < 2 {
-			list = append(list, g.Name)
-			continue
-		}
-		for k := range g.Count {
-			list = append(list, fmt.Sprint(g.Name, "-", k+1))
-		}
-	}
-	for i := len(list); i < j.Size(); i++ {
-		list = append(list, fmt.Sprint("party-", i+1))
-	}
-	return list
-}
-
 // Check says what in a job does not allow asking on one machine.
 func Check(j *job.Job) error {
 	switch {

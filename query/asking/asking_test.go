@@ -28,7 +28,7 @@ func TestRun(t *testing.T) {
 		if err := Check(j); err != nil {
 			t.Fatal(err)
 		}
-		w, err := New(j, Names(j))
+		w, err := New(j, j.Names())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +56,7 @@ func TestRunWithoutTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, err := New(j, Names(j))
+		w, err := New(j, j.Names())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +104,7 @@ func TestMoreThanRecords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, err := New(j, Names(j))
+		w, err := New(j, j.Names())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -60,7 +60,7 @@ func TestLyingParty(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, err := New(j, Names(j))
+		w, err := New(j, j.Names())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -46,7 +46,7 @@ func TestPhones(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := New(j, Names(j))
+	w, err := New(j, j.Names())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,30 +84,13 @@ func checkDev(j *job.Job) error {
 	return nil
 }
 
-// devNames returns the names of the parties in the roster.
-func devNames(j *job.Job) (list []string) {
-	for _, g := range j.Parties.Group {
-		if g.Count < 2 {
-			list = append(list, g.Name)
-			continue
-		}
-		for k := range g.Count {
-			list = append(list, fmt.Sprint(g.Name, "-", k+1))
-		}
-	}
-	for i := len(list); i < j.Size(); i++ {
-		list = append(list, fmt.Sprint("party-", i+1))
-	}
-	return list
-}
-
 // prepareDev writes the files that the parties' processes are given, and works out the federation:
 // that of the job, for rows such as theirs.
 func prepareDev(
 	folder string, j *job.Job, own *ownRows,
 ) (fed *federation.Federation, files *federation.Files, err error) {
 	var with job.Files
-	with.Roster, err = newRoster(devNames(j), func(i int) string { return partyFolder(folder, i) })
+	with.Roster, err = newRoster(j.Names(), func(i int) string { return partyFolder(folder, i) })
 	if err != nil {
 		return nil, nil, err
 	}

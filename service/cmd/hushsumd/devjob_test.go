@@ -41,8 +41,8 @@ func TestDevJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	const names = "clinic-1 clinic-2 clinic-3 clinic-4 clinic-5 other"
-	if len(own.parties) != 6 || strings.Join(devNames(j), " ") != names {
-		t.Errorf("%d parties: %v", len(own.parties), devNames(j))
+	if len(own.parties) != 6 || strings.Join(j.Names(), " ") != names {
+		t.Errorf("%d parties: %v", len(own.parties), j.Names())
 	}
 	for _, rows := range own.parties {
 		if rows.Len() > 50 {

@@ -163,7 +163,7 @@ func (v *asked) ask(ctx context.Context, std cli.Streams) error {
 	if err := asking.Check(j); err != nil {
 		return err
 	}
-	names := asking.Names(j)
+	names := j.Names()
 	var parties []*query.Rows
 	if v.rows.Rows != "" || v.folder != "" {
 		if parties, err = v.read(ctx, j, names, std); err != nil {
