@@ -69,7 +69,7 @@ type memberRoundState struct {
 	Batches         int
 	Waiting         bool
 	Pending         []pendingState
-	Sum             [][32]byte
+	Sum             values
 	Covers          []byte
 	Parties         int
 	Noises          int
@@ -79,15 +79,38 @@ type memberRoundState struct {
 
 type keptState struct {
 	Dealer int
-	Values [][32]byte
+	Values values
 }
 
 type pendingState struct {
 	Dealer    int
 	Good      bool
-	Part      [][32]byte
+	Part      values
 	Cover     []byte
 	Statement []byte
+}
+
+// values are those of a part. In a state they are the bytes of all, since gob writes an array as a
+// number for each byte.
+type values [][32]byte
+
+func (v values) GobEncode() ([]byte, error) {
+	b := make([]byte, 0, 32*len(v))
+	for i := range v {
+		b = append(b, v[i][:]...)
+	}
+	return b, nil
+}
+
+func (v *values) GobDecode(b []byte) error {
+	if len(b)%32 != 0 {
+		return ErrState
+	}
+	*v = make(values, len(b)/32)
+	for i := range *v {
+		copy((*v)[i][:], b[32*i:])
+	}
+	return nil
 }
 
 // Save returns the member's state sealed under key. The state contains the key of the round and the
