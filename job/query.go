@@ -15,6 +15,8 @@ import (
 const (
 	defaultBins  = 10
 	mostEach     = 20 // whole numbers that have a bin each
+	defaultTimes = 36 // of curves, whose bins leave much of what is not known: 6,000 rows, epsilon 1
+	mostTimes    = 60 // whole numbers that have a bin each in curves
 	quantileBins = 256
 )
 
@@ -87,6 +89,14 @@ func (c *Column) cells(declared int) int {
 	return cmp.Or(declared, defaultBins)
 }
 
+// times is how many bins a curve over time has.
+func (c *Column) times(declared int) int {
+	if declared == 0 && c != nil && c.Type == "whole" && c.Width() <= mostTimes {
+		return int(c.Width())
+	}
+	return cmp.Or(declared, defaultTimes)
+}
+
 // leaves is how many parts quantiles cut a range into.
 func (c *Column) leaves(declared int) int {
 	if declared == 0 && c != nil && c.Type == "whole" && c.Width() <= quantileBins {
@@ -126,7 +136,9 @@ func (j *Job) fillQueries() {
 			q.Share = left / float64(open)
 		}
 		switch q.Kind {
-		case "histogram", "crosstab", "survival":
+		case "survival", "logrank":
+			q.Bins = column.times(q.Bins)
+		case "histogram", "crosstab":
 			if column != nil && column.Numeric() {
 				q.Bins = column.cells(q.Bins)
 			}
@@ -201,7 +213,9 @@ func (q *Query) numbers(j *Job) float64 {
 	case "correlation":
 		return 6
 	case "survival":
-		return 2 * float64(column.cells(q.Bins))
+		return 2 * float64(column.times(q.Bins))
+	case "logrank":
+		return 2 * float64(column.times(q.Bins)) * float64(by.cells(0))
 	case "linear":
 		k := float64(len(q.On) + 2)
 		return k * (k + 1) / 2
@@ -366,27 +380,31 @@ func (c *checker) query(q *Query, at string) {
 		"column",
 		"name a column of numbers, or ask for a histogram", "%q has words, which have no %s", q.Column,
 		q.Kind)
+	ranked := q.Kind == "logrank"
+	timed := q.Kind == "survival" || ranked
 	joint := q.Kind == "covariance" || q.Kind == "correlation"
-	refuse(q.Kind != "crosstab" && !joint && q.By != "", "by",
+	refuse(q.Kind != "crosstab" && !joint && !ranked && q.By != "", "by",
 		`leave it out, or write kind = "crosstab"`, "it does not take two columns")
-	refuse((q.Kind == "crosstab" || joint) && q.By == "", "by", "name the other column",
+	refuse((q.Kind == "crosstab" || joint || ranked) && q.By == "", "by", "name the other column",
 		"it is missing")
 	none = q.By != "" && (by == nil || q.By == q.Column)
 	refuse(none, "by", c.columnsThere(none),
 		"there is no other column %q", q.By)
 	refuse(joint && by != nil && !by.Numeric(), "by", "name a column of numbers",
 		"%q has words, which have no %s", q.By, q.Kind)
+	refuse(ranked && by != nil && by.Type != "category", "by", "name a column of categories",
+		"%q has no groups", q.By)
 	c.predictors(q, at)
 	_, wrong := c.Event(q)
-	refuse(q.Kind == "survival" && strings.TrimSpace(q.Event) == "", "event",
+	refuse(timed && strings.TrimSpace(q.Event) == "", "event",
 		`write it as in "status = dead"`, "it is missing: rows survive until it comes")
 	refuse(logistic && strings.TrimSpace(q.Event) == "", "event",
 		`write it as in "status = dead"`, "it is missing: the model predicts how likely it is")
-	refuse(q.Kind != "survival" && !logistic && q.Event != "", "event",
-		`leave it out, or write kind = "survival"`, "it applies to survival curves and logistic models "+
-			"only")
+	refuse(!timed && !logistic && q.Event != "", "event",
+		`leave it out, or write kind = "survival"`, "it applies to survival curves, log-rank tests and "+
+			"logistic models only")
 	refuse(wrong != nil, "event", `write it as in "status = dead"`, "%v", wrong)
-	c.bins(q.Bins, at+".bins", numeric && (tabled || q.Kind == "quantiles" || q.Kind == "survival"),
+	c.bins(q.Bins, at+".bins", numeric && (tabled || q.Kind == "quantiles" || timed),
 		column, q.Kind == "quantiles")
 	c.bins(q.ByBins, at+".by_bins", q.Kind == "crosstab" && by != nil && by.Numeric(), by, false)
 	refuse(q.Kind != "quantiles" && q.At != nil, "at", `leave it out, or write kind = "quantiles"`,

@@ -98,7 +98,7 @@ func adultModelTruths(text string) map[string][]float64 {
 	var hours, rich []float64
 	var sums, squares [3]float64 // of age, education and hours
 	var ageHours, educationHours float64
-	var last, came [8]float64
+	var times []life
 	for line := range strings.Lines(text) {
 		f := strings.Split(strings.TrimSpace(line), ", ")
 		if len(f) != 15 {
@@ -117,13 +117,11 @@ func adultModelTruths(text string) map[string][]float64 {
 		}
 		ageHours += row[0] * row[2]
 		educationHours += row[1] * row[2]
-		bin := int((row[0] - 17) / 9.25)
-		last[bin]++
 		isRich := 0.0
 		if f[14] == ">50K" {
 			isRich = 1
-			came[bin]++
 		}
+		times = append(times, life{time: row[0], event: isRich == 1})
 		x = append(x, []float64{1, row[0], row[1]})
 		hours, rich = append(hours, row[2]), append(rich, isRich)
 	}
@@ -135,11 +133,8 @@ func adultModelTruths(text string) map[string][]float64 {
 			math.Sqrt(spread(1)*spread(2))},
 		"linear": squaresLeast(x, hours), "logistic": likeliest(x, rich),
 	}
-	left, risk := 1.0, n
-	for bin := range last {
-		left *= 1 - came[bin]/risk
-		risk -= last[bin]
-		out["survival"] = append(out["survival"], left)
+	for bin := range 8 {
+		out["survival"] = append(out["survival"], kaplanMeier(times, 17+9.25*float64(bin+1)))
 	}
 	return out
 }
@@ -208,10 +203,10 @@ func coverAdult(t *testing.T, p *Plan, dealt []*Rows, truth map[string][]float64
 	}
 	for kind, n := range ours.cells {
 		share := float64(ours.held[kind]) / float64(n)
-		ratio := math.Sqrt(ours.squares[kind] / central.squares[kind])
+		ratio := ours.error(kind) / central.error(kind)
 		t.Logf("%3d parties, %-11s %5d intervals, %.1f %% hold the truth; error %.4g, %.3f times a "+
 			"central curator's", parties, kind, n, 100*share,
-			math.Sqrt(ours.squares[kind]/float64(n)), ratio)
+			ours.error(kind), ratio)
 		if share < 0.93 || share > 0.97 && kind != "quantiles" && kind != "survival" {
 			t.Errorf("%d parties, %s: %.1f %%", parties, kind, 100*share)
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/hushsum/hushsum/accounting"
 )
@@ -17,6 +18,20 @@ type Cell struct {
 	By        string // of a crosstab's other column
 	Value     float64
 	Low, High float64
+	// Unknown says why the number cannot be known, and what to do about it; empty: it is known.
+	// Value is then NaN, and the interval all that is possible, without ends where nothing is known.
+	Unknown string
+}
+
+// hides returns a number that cannot be known, since noise hides what it depends on, or since rows
+// do not say it.
+func hides(what string, reach float64, label string, low, high float64) Cell {
+	why := "noise hides " + what + "; ask it alone, with a larger epsilon or of more rows, or " +
+		"declare narrower ranges"
+	if reach == 0 {
+		why = "the rows do not say " + what
+	}
+	return Cell{Label: label, Value: math.NaN(), Low: low, High: high, Unknown: why}
 }
 
 // within has the interval hold the value, and both be inside of what can be.
@@ -27,21 +42,38 @@ func (c Cell) within(least, most float64) Cell {
 	return c
 }
 
+// unlessAll returns a number that cannot be known if the interval has all that is possible.
+func (c Cell) unlessAll(least, most, reach float64) Cell {
+	if c.Low > least || c.High < most || least == most {
+		return c
+	}
+	return hides("where it is", reach, c.Label, least, most)
+}
+
 // Answer holds the answer of all parties' rows to a query.
 type Answer struct {
 	Name, Kind string
 	Unit       string // of the numbers: the column's, its square, or rows
 	// Cells holds one number for a count, a sum, a mean, a variance, a covariance or a correlation;
-	// for frequent words one for each that comes out, the most frequent first; for a histogram one for
-	// each bin; for quantiles one for each; for a crosstab one for each pair of bins, by rows; for a
-	// survival curve one for the end of each bin; and for a model the intercept and then the slopes,
-	// in the order of its columns, for a logistic one as logarithms of odds, with one for each word of
-	// a column but the first, relative to that.
+	// for frequent words one for each that comes out, the most frequent first; for a histogram one
+	// for each bin; for quantiles one for each; for a crosstab one for each pair of bins, by rows;
+	// for a survival curve one for the end of each bin; for a log-rank test one for each group, the
+	// events that came to it less those that would have if groups did not differ; and for a model the
+	// intercept and then the slopes, in the order of its columns, for a logistic one as logarithms of
+	// odds, with one for each word of a column but the first, relative to that.
 	Cells []Cell
-	// Errors belong to a model: the standard errors of cells as estimates for the population from
-	// which the rows were drawn, by what the model does not explain and by noise. Intervals are
-	// those of the model of the rows themselves.
+	// Errors belong to a model and to a log-rank test: the standard errors of cells as estimates for
+	// the population from which the rows were drawn, by chance or what the model does not explain,
+	// and by noise. Intervals are those of the rows themselves.
 	Errors []float64
+	// Population and Grid belong to a survival curve. Population has 95 % intervals for the
+	// population from which the rows were drawn. Grid says how much of the width of each interval of
+	// the rows is due to bins alone, whatever the noise: nobody is told in which order rows leave
+	// within one. More bins make it smaller, and it is 0 where each bin is one whole number.
+	Population [][2]float64
+	Grid       []float64
+	// Test belongs to a log-rank test.
+	Test *Test
 	// Margins belong to a crosstab: those of its column, and those of the other.
 	Margins [2][]Cell
 	// Spends bounds what the query would spend if it were the only one, with this noise; nil without.
@@ -51,15 +83,18 @@ type Answer struct {
 }
 
 // MarshalJSON returns an object with name, kind, value, interval, spends (null without noise) and
-// unit. A histogram, quantiles, curves, models and frequent words have lists of values and
+// unit. A number that cannot be known is null, as are ends that an interval does not have, and
+// unknown says why, if any is so: a text, or in a list one for each number, empty where it is
+// known. A survival curve also has population_interval and grid, a log-rank test has test. A
+// histogram, quantiles, curves, tests, models and frequent words have lists of values and
 // intervals, with their labels; a crosstab has lists of lists, the labels of both columns, and its
 // margins as two histograms.
 func (a Answer) MarshalJSON() ([]byte, error) {
 	type object = map[string]any
-	interval := func(c Cell) [2]float64 { return [2]float64{c.Low, c.High} }
+	interval := func(c Cell) [2]any { return [2]any{finite(c.Low), finite(c.High)} }
 	list := func(cells []Cell, label func(Cell) string) (values, intervals []any, labels []string) {
 		for _, c := range cells {
-			values, intervals = append(values, c.Value), append(intervals, interval(c))
+			values, intervals = append(values, finite(c.Value)), append(intervals, interval(c))
 			labels = append(labels, label(c))
 		}
 		return values, intervals, labels
@@ -73,6 +108,13 @@ func (a Answer) MarshalJSON() ([]byte, error) {
 			values, intervals, labels = []any{}, []any{}, []string{}
 		}
 		out["value"], out["interval"], out["labels"] = values, intervals, labels
+		var why []string
+		for _, c := range a.Cells {
+			why = append(why, c.Unknown)
+		}
+		if slices.ContainsFunc(why, func(s string) bool { return s != "" }) {
+			out["unknown"] = why
+		}
 	case formTable:
 		var values, intervals, margins []any
 		labels := make([][]string, 2)
@@ -89,12 +131,33 @@ func (a Answer) MarshalJSON() ([]byte, error) {
 		}
 		out["value"], out["interval"], out["labels"], out["margins"] = values, intervals, labels, margins
 	default:
-		out["value"], out["interval"] = a.Cells[0].Value, interval(a.Cells[0])
+		c := a.Cells[0]
+		if out["value"], out["interval"] = finite(c.Value), interval(c); c.Unknown != "" {
+			out["unknown"] = c.Unknown
+		}
 	}
 	if a.Errors != nil {
-		out["standard_error"] = a.Errors
+		var errors []any
+		for _, x := range a.Errors {
+			errors = append(errors, finite(x))
+		}
+		out["standard_error"] = errors
+	}
+	if a.Test != nil {
+		out["test"] = a.Test
+	}
+	if a.Grid != nil {
+		out["population_interval"], out["grid"] = a.Population, a.Grid
 	}
 	return json.Marshal(out)
+}
+
+// finite returns a number, or nil in place of one that JSON does not have.
+func finite(x float64) any {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return x
 }
 
 // The forms of the numbers of an answer.
@@ -107,7 +170,7 @@ const (
 // form returns that of the answers of a kind.
 func form(kind string) int {
 	switch kind {
-	case "histogram", "quantiles", "survival", "linear", "logistic", "heavy":
+	case "histogram", "quantiles", "survival", "logrank", "linear", "logistic", "heavy":
 		return formList
 	case "crosstab":
 		return formTable
@@ -167,6 +230,8 @@ func (a *ask) unit() string {
 		return a.column.Unit + " · " + a.by.Unit
 	case a.Kind == "survival":
 		return "share of rows"
+	case a.Kind == "logrank":
+		return "events"
 	case a.Kind == "correlation" || a.Kind == "covariance" || a.Kind == "linear":
 		return ""
 	case a.Kind == "logistic":
@@ -216,15 +281,20 @@ func (s *sum) answer(a *ask) Answer {
 		least, most := s.absent*min(0, a.column.Range[0]), s.absent*max(0, a.column.Range[1])
 		return Answer{Cells: []Cell{{Value: x[0], Low: x[0] - reach + least, High: x[0] + reach + most}}}
 	case "mean":
-		return Answer{Cells: []Cell{s.mean(a, x, reach)}}
+		return Answer{Cells: []Cell{s.mean(a, x, reach).unlessAll(a.column.Range[0],
+			a.column.Range[1], reach)}}
 	case "variance":
-		return Answer{Cells: []Cell{s.variance(a, x, reach)}}
+		return Answer{Cells: []Cell{s.variance(a, x, reach).unlessAll(0,
+			a.column.half()*a.column.half(), reach)}}
 	case "covariance":
-		return Answer{Cells: []Cell{s.covariance(a, x, reach)}}
+		most := a.column.half() * a.by.half()
+		return Answer{Cells: []Cell{s.covariance(a, x, reach).unlessAll(-most, most, reach)}}
 	case "correlation":
-		return Answer{Cells: []Cell{s.correlation(a, x, reach)}}
+		return Answer{Cells: []Cell{s.correlation(a, x, reach).unlessAll(-1, 1, reach)}}
 	case "survival":
-		return Answer{Cells: s.survival(a, x, reach)}
+		return s.survival(a, x, reach)
+	case "logrank":
+		return s.logrank(a, x, deviation)
 	case "linear":
 		return s.linear(a, x, reach)
 	case "logistic":

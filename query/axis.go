@@ -54,6 +54,9 @@ func (a *axis) most(bin int) float64 {
 	return min(a.edge(bin+1), a.Range[1])
 }
 
+// oneEach reports whether each bin is one value of whole numbers.
+func (a *axis) oneEach() bool { return a.Type == "whole" && float64(a.bins) == a.Width() }
+
 func text(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 
 // until names the end of a bin.

@@ -1,7 +1,7 @@
 // Package query asks declared questions about the rows of many parties: how many there are, sums,
 // means and variances of columns, covariances and correlations, histograms, cross tables and
-// quantiles, survival curves, linear and logistic models and the most frequent words, all with one
-// private sum.
+// quantiles, survival curves, log-rank tests, linear and logistic models and the most frequent
+// words, all with one private sum.
 //
 // A job with [[query]] tables (package job) is settled like any other. A [Schema] reads a party's
 // rows and checks them before anything is sent; a [Plan] turns them into the party's vector,

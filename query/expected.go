@@ -19,6 +19,15 @@ type Expected struct {
 	// quantiles assume all the rows that may come and values that are spread evenly over the range.
 	Margin float64
 	Of     string // what the margin counts: rows, the unit of a column, or a share of rows
+	// Grid is the part of a survival curve's margin that its bins leave: more bins make it smaller.
+	Grid float64
+	// Chance is how far the events of the first group of a log-rank test are from what is expected by
+	// chance alone, as the margin says by noise alone: a margin that is larger leaves little to find.
+	Chance float64
+	// Narrow is the margin of a linear model's first slope if its column's deviation is a tenth of
+	// its range, in place of the 29 % of even spread. Limit is the least deviation, as a part of the
+	// range, with which a column's slope will be known.
+	Narrow, Limit float64
 	// Together numbers the queries that are answered together, from one measurement of Numbers, from
 	// 1; 0: by itself. Alone is the margin that the query would have by itself.
 	Together int
@@ -58,9 +67,24 @@ func (p *Plan) Expected() (all []Expected) {
 		case "correlation":
 			e.Margin *= 3 / rows
 		case "survival":
-			e.Margin, e.Of = a.evenly(rows, e.Margin), "share of rows"
+			e.Margin, e.Grid = a.evenly(rows, e.Margin)
+			e.Of = "share of rows"
+		case "logrank":
+			e.Margin, e.Chance = a.rankedEvenly(rows, e.Margin/z95)
 		case "linear": // of a slope, where all columns are evenly spread and independent
-			e.Margin *= 3 / rows * a.column.half() / a.on[0].half()
+			// The middle of an interval with ends is wide where noise nearly hides the column: a
+			// deviation of √2.5 times the least leaves 40 % of its square.
+			e.Limit = math.Sqrt(2.5*e.Margin/rows) / 2
+			if e.Margin *= a.column.half() / a.on[0].half() / rows; e.Margin > 0 {
+				e.Narrow = e.Margin / (0.2 * 0.2)
+				if e.Limit > 0.1 {
+					e.Narrow = math.Inf(1)
+				}
+			}
+			e.Margin *= 3
+			if e.Limit > 1/math.Sqrt(12) {
+				e.Margin = math.Inf(1)
+			}
 			e.Of = slopeUnit(a.column, a.on[0])
 		case "logistic": // of the first slope
 			e.Margin = 0

@@ -1,6 +1,9 @@
 package query
 
-import "math"
+import (
+	"math"
+	"strings"
+)
 
 // This file has linear models by least squares. The vector has the products of each two of 1, the
 // predictors and the column that is predicted, all scaled to −1 to 1, summed over rows: the count,
@@ -9,32 +12,81 @@ import "math"
 // products returns how many products of two of n numbers there are, squares included.
 func products(n int) int { return n * (n + 1) / 2 }
 
-// anything is an interval of which nothing is known.
-const anything = math.MaxFloat64
+// gram holds the products of each two of some numbers, summed over rows.
+type gram [][]float64
 
-// normal holds the equations A·β = b of a model, and the mean square of what is predicted.
-type normal struct {
-	a [][]float64
-	b []float64
-	v float64
-}
-
-func newNormal(x []float64, size int) *normal {
-	e := &normal{a: make([][]float64, size), b: make([]float64, size)}
-	for i := range e.a {
-		e.a[i] = make([]float64, size)
+// newGram takes the products of a vector, in which those of a number with itself and later ones
+// follow each other.
+func newGram(x []float64, size int) gram {
+	g := make(gram, size)
+	for i := range g {
+		g[i] = make([]float64, size)
 	}
 	at := 0
 	for i := range size {
 		for j := i; j < size; j++ {
-			e.a[i][j], e.a[j][i] = x[at], x[at]
+			g[i][j], g[j][i] = x[at], x[at]
 			at++
 		}
-		e.b[i] = x[at]
-		at++
 	}
-	e.v = x[at]
-	return e
+	return g
+}
+
+// product returns the product of two combinations of the numbers, summed over rows.
+func (g gram) product(u, v []float64) (sum float64) {
+	for i := range u {
+		for j := range v {
+			sum += u[i] * g[i][j] * v[j]
+		}
+	}
+	return sum
+}
+
+// apart returns two combinations less what others explain of them; false if the others are not
+// independent of each other.
+func (g gram) apart(others [][]float64, of ...[]float64) ([][]float64, bool) {
+	a := make([][]float64, len(others))
+	for i := range a {
+		for j := range others {
+			a[i] = append(a[i], g.product(others[i], others[j]))
+		}
+	}
+	inv := inverse(a, 0)
+	if inv == nil {
+		return nil, false
+	}
+	var out [][]float64
+	for _, u := range of {
+		rest := append([]float64(nil), u...)
+		for i := range others {
+			part := 0.0
+			for j := range others {
+				part += inv[i][j] * g.product(others[j], u)
+			}
+			for k, x := range others[i] {
+				rest[k] -= part * x
+			}
+		}
+		out = append(out, rest)
+	}
+	return out, true
+}
+
+// moves returns the product of two gradients by the numbers of the vector: those of u·v and u·w,
+// where each number off the diagonal is in two places.
+func moves(u, v, w []float64) (sum float64) {
+	by := func(r []float64, i, j int) float64 {
+		if i == j {
+			return u[i] * r[i]
+		}
+		return u[i]*r[j] + u[j]*r[i]
+	}
+	for i := range u {
+		for j := i; j < len(u); j++ {
+			sum += by(v, i, j) * by(w, i, j)
+		}
+	}
+	return sum
 }
 
 // inverse returns that of a symmetric matrix, by Cholesky's method; nil if it is not positive by
@@ -87,87 +139,88 @@ func inverse(a [][]float64, least float64) [][]float64 {
 	return out
 }
 
+// coefficient is one of a model, of scaled columns.
+type coefficient struct {
+	value, low, high float64
+	error            float64 // the standard error, as an estimate for a population
+	known            bool    // false: its column varies no more than noise
+}
+
+// coefficient finds one coefficient: what is left of its column, less what the others explain of
+// it, times what is left of the predicted one, by.x, over its square, bb.x. Its interval is that of
+// Fieller 1954: all b for which by.x − b·bb.x is within its noise, to first order. It has ends if
+// bb.x is above its own noise.
+func (a *ask) coefficient(g gram, at int, reach float64) (c coefficient) {
+	size := len(a.on) + 1
+	unit := func(i int) []float64 {
+		u := make([]float64, size+1)
+		u[i] = 1
+		return u
+	}
+	var others [][]float64
+	for i := range size {
+		if i == at {
+			continue
+		}
+		u := unit(i)
+		if at == 0 { // the intercept is at 0 of each column, in its own unit
+			u[0] = a.on[i-1].mid() / a.on[i-1].half()
+		}
+		others = append(others, u)
+	}
+	rest, ok := g.apart(others, unit(at), unit(size))
+	if !ok {
+		return c
+	}
+	u, v := rest[0], rest[1]
+	bb, by := g.product(u, u), g.product(u, v)
+	vv, uv, uu := moves(u, v, v), moves(u, v, u), moves(u, u, u)
+	if square := bb*bb - reach*reach*uu; bb > 0 && square > 1e-12*bb*bb {
+		middle := (by*bb - reach*reach*uv) / square
+		half := math.Sqrt(max(0, middle*middle-(by*by-reach*reach*vv)/square))
+		c.value, c.known = by/bb, true
+		c.low, c.high = min(middle-half, c.value), max(middle+half, c.value)
+		rows := max(1, g[0][0]-float64(size))
+		left := max(0, g.product(v, v)-c.value*by) / rows
+		noise := reach / z95 / bb * math.Sqrt(max(0, vv-2*c.value*uv+c.value*c.value*uu))
+		c.error = math.Hypot(math.Sqrt(left/bb), noise)
+	}
+	return c
+}
+
 // linear solves the normal equations. Its intervals are for the model of all rows of the parties
-// that are present, to first order in the noise. If noise leaves the predictors too near to each
-// other, or rows too few, the intervals cover everything, and the values are 0.
+// that are present. If a predictor varies no more than noise leaves to tell, apart from the others,
+// no coefficient is known.
 func (s *sum) linear(a *ask, x []float64, reach float64) (out Answer) {
 	size := len(a.on) + 1
-	e := newNormal(x, size)
-	each := reach / z95
-	labels := []string{"intercept"}
-	for _, on := range a.on {
-		labels = append(labels, on.Name)
-	}
-	// The deviation of each pivot is some of each, however many predictors there are.
-	inv := inverse(e.a, leastRows*each*float64(size))
-	if inv == nil {
-		for _, label := range labels {
-			out.Cells = append(out.Cells, Cell{Label: label, Low: -anything, High: anything})
-			out.Errors = append(out.Errors, anything)
-		}
-		return out
-	}
-	beta := make([]float64, size)
-	rest := e.v // squares that the model does not explain
-	for i := range beta {
-		for j := range size {
-			beta[i] += inv[i][j] * e.b[j]
-		}
-	}
-	for i := range beta {
-		rest -= beta[i] * e.b[i]
-	}
-	rest = max(0, rest) / max(1, e.a[0][0]-float64(size))
-	scale := a.inUnits()
-	for m, label := range labels {
-		// A number in units is a sum of coefficients, plus the middle of what is predicted.
-		value, sampling := 0.0, 0.0
-		row := make([]float64, size)
-		for i := range size {
-			value += scale[m][i] * beta[i]
-			for j := range size {
-				row[j] += scale[m][i] * inv[i][j]
+	g := newGram(x, size+1)
+	labels, all := []string{"intercept"}, make([]coefficient, size)
+	var hidden []string
+	for i := range all {
+		if all[i] = a.coefficient(g, i, reach); i > 0 {
+			labels = append(labels, a.on[i-1].Name)
+			if !all[i].known {
+				hidden = append(hidden, a.on[i-1].Name)
 			}
 		}
-		for i := range size {
-			sampling += row[i] * scale[m][i]
-		}
-		if m == 0 {
-			value += a.column.mid()
-		}
-		noise := each * sensitivity(row, beta)
-		out.Cells = append(out.Cells, Cell{Label: label, Value: value, Low: value - z95*noise,
-			High: value + z95*noise})
-		out.Errors = append(out.Errors, math.Sqrt(max(0, sampling*rest)+noise*noise))
 	}
-	return out
-}
-
-// sensitivity is the length of the gradient of Σ row·(b − A·β) by the numbers of the vector, where
-// each number off the diagonal is in two places of A.
-func sensitivity(row, beta []float64) float64 {
-	squares := 0.0
-	for i := range row {
-		squares += row[i]*row[i] + math.Pow(row[i]*beta[i], 2)
-		for j := range i {
-			squares += math.Pow(row[i]*beta[j]+row[j]*beta[i], 2)
+	for i, c := range all {
+		scale, middle := a.column.half(), a.column.mid()
+		if i > 0 {
+			scale, middle = scale/a.on[i-1].half(), 0
 		}
-	}
-	return math.Sqrt(squares)
-}
-
-// inUnits returns what the intercept and slopes in units are made of: coefficients of scaled
-// columns.
-func (a *ask) inUnits() [][]float64 {
-	size, half := len(a.on)+1, a.column.half()
-	out := make([][]float64, size)
-	for i := range out {
-		out[i] = make([]float64, size)
-	}
-	out[0][0] = half
-	for i, on := range a.on {
-		out[i+1][i+1] = half / on.half()
-		out[0][i+1] = -half * on.mid() / on.half()
+		if hidden != nil || !c.known {
+			why := "how many rows there are"
+			if hidden != nil {
+				why = "how " + strings.Join(hidden, " and ") + " varies apart from the other columns"
+			}
+			out.Cells = append(out.Cells, hides(why, reach, labels[i], math.Inf(-1), math.Inf(1)))
+			out.Errors = append(out.Errors, math.NaN())
+			continue
+		}
+		out.Cells = append(out.Cells, Cell{Label: labels[i], Value: scale*c.value + middle,
+			Low: scale*c.low + middle, High: scale*c.high + middle})
+		out.Errors = append(out.Errors, scale*c.error)
 	}
 	return out
 }

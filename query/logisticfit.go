@@ -182,7 +182,7 @@ func (l *logit) labels() []string {
 
 // logistic reads a model. Its intervals are for the model of all rows of the parties that are
 // present, to first order in the noise, plus what polynomials miss of its curve; if noise leaves
-// too little, they cover everything, and the values are 0.
+// too little, no number is known.
 func (s *sum) logistic(a *ask, x []float64, deviation float64) (out Answer) {
 	l := a.logit
 	m, terms := &summed{}, len(l.basis.terms)
@@ -202,9 +202,11 @@ func (s *sum) logistic(a *ask, x []float64, deviation float64) (out Answer) {
 		f = l.around(m, beta, deviation)
 	}
 	for i, row := range l.inUnits() {
-		c := Cell{Label: l.labels()[i], Low: -anything, High: anything}
+		c := Cell{Label: l.labels()[i]}
 		if f == nil {
-			out.Cells, out.Errors = append(out.Cells, c), append(out.Errors, anything)
+			out.Cells = append(out.Cells, hides("how its columns go with the event", deviation, c.Label,
+				math.Inf(-1), math.Inf(1)))
+			out.Errors = append(out.Errors, math.NaN())
 			continue
 		}
 		// The coefficient in units is a sum of equations.
@@ -250,7 +252,7 @@ func (l *logit) evenly(rows, deviation float64) float64 {
 	}
 	f := l.around(m, beta, deviation)
 	if f == nil {
-		return anything
+		return math.Inf(1)
 	}
 	noise, unit := 0.0, l.inUnits()[1][1]
 	for j := range l.size {

@@ -27,7 +27,7 @@ type Plan struct {
 type ask struct {
 	*job.Query
 	conditions []condition
-	event      []condition // of a survival curve and a logistic model
+	event      []condition // of survival and a logistic model
 	column, by *axis       // nil: the query has none
 	on         []*axis     // of a model
 	logit      *logit      // of a logistic model
@@ -154,6 +154,8 @@ func (p *Plan) compile(q *job.Query) (ask, error) {
 		a.length, parts = 6, 6
 	case "survival":
 		a.length, a.exact = 2*a.column.bins, true
+	case "logrank":
+		a.length, a.exact = 2*a.column.bins*a.by.bins, true
 	case "linear":
 		a.length = products(len(a.on) + 2)
 		parts = float64(a.length)
@@ -270,6 +272,11 @@ func (a *ask) add(v, row []float64, words []string) {
 		came, known := a.came(row)
 		if known {
 			v[2*bin+came] += a.scale
+		}
+	case "logrank":
+		group := row[a.by.at]
+		if came, known := a.came(row); known && !math.IsNaN(group) {
+			v[2*(a.by.bin(group)*a.column.bins+bin)+came] += a.scale
 		}
 	case "logistic":
 		came, known := a.came(row)

@@ -171,6 +171,12 @@ func TestConsistentAnswers(t *testing.T) {
 		for _, a := range p.ask(t, vectors, random) {
 			last, sum, margins := math.Inf(-1), 0.0, [2]float64{}
 			for _, c := range a.Cells {
+				if c.Unknown != "" {
+					if c.Low > 0 || c.High < 80 {
+						t.Fatalf("%s: %+v", a.Name, c)
+					}
+					continue
+				}
 				if !(c.Low <= c.Value && c.Value <= c.High) || a.Kind != "sum" && c.Low < 0 {
 					t.Fatalf("%s: %+v", a.Name, c)
 				}

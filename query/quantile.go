@@ -87,6 +87,9 @@ func (s *sum) quantiles(a *ask, t *tree) (cells []Cell) {
 		cells[i].Value = max(cells[i].Value, cells[i-1].Value)
 		cells[i].High = max(cells[i].High, cells[i].Value)
 	}
+	for i, c := range cells {
+		cells[i] = c.unlessAll(a.column.least(0), a.column.most(a.column.bins-1), s.deviation)
+	}
 	return cells
 }
 

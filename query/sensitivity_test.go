@@ -48,8 +48,8 @@ func anyJob(random *rand.Rand) string {
 			number, other = "z", "x"
 		}
 		kind := pick("count", "sum", "mean", "variance", "covariance", "correlation", "histogram",
-			"crosstab", "quantiles", "survival", "linear", "logistic", "heavy", "count", "histogram",
-			"crosstab")
+			"crosstab", "quantiles", "survival", "logrank", "linear", "logistic", "heavy", "count",
+			"histogram", "crosstab")
 		fmt.Fprintf(&b, "[[query]]\nname = \"q%d\"\nkind = %q\n", i, kind)
 		switch kind {
 		case "sum", "mean", "variance", "quantiles":
@@ -62,6 +62,8 @@ func anyJob(random *rand.Rand) string {
 			fmt.Fprintf(&b, "column = %q\nby = %q\n", number, pick(other, "c"))
 		case "survival":
 			fmt.Fprintf(&b, "column = %q\nevent = \"c = a\"\n", number)
+		case "logrank":
+			fmt.Fprintf(&b, "column = %q\nby = \"c\"\nevent = \"c = a\"\n", number)
 		case "linear":
 			fmt.Fprintf(&b, "column = %q\non = [%q]\n", number, other)
 		case "logistic":

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 
 	"github.com/hushsum/hushsum/accounting"
@@ -13,11 +14,16 @@ import (
 
 // WriteCSV writes answers as a table with a header line: a line for each number, with what it
 // describes, its interval, and what the query would spend alone, in words. Without noise that is
-// empty.
+// empty; a number that cannot be known is empty too, as are ends that its interval does not have.
 func WriteCSV(w io.Writer, answers []Answer) error {
 	out := csv.NewWriter(w)
 	_ = out.Write([]string{"name", "kind", "unit", "label", "by", "value", "low", "high", "spends"})
-	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+	number := func(x float64) string {
+		if finite(x) == nil {
+			return ""
+		}
+		return strconv.FormatFloat(x, 'g', -1, 64)
+	}
 	for _, a := range answers {
 		spends := ""
 		if a.Spends != nil {
@@ -58,8 +64,13 @@ func (a *Answer) UnmarshalJSON(text []byte) error {
 		Value    json.RawMessage   `json:"value"`
 		Interval json.RawMessage   `json:"interval"`
 		Labels   json.RawMessage   `json:"labels"`
-		Errors   []float64         `json:"standard_error"`
-		Margins  []struct {
+		Errors   []*float64        `json:"standard_error"`
+		Unknown  json.RawMessage   `json:"unknown"`
+		Test     *Test             `json:"test"`
+		// Of a survival curve.
+		Population [][2]float64 `json:"population_interval"`
+		Grid       []float64    `json:"grid"`
+		Margins    []struct {
 			Value    []float64    `json:"value"`
 			Interval [][2]float64 `json:"interval"`
 		} `json:"margins"`
@@ -72,7 +83,15 @@ func (a *Answer) UnmarshalJSON(text []byte) error {
 		want == formNumber != (in.Labels == nil) || in.Value == nil || in.Interval == nil {
 		return fmt.Errorf("%w: an answer of kind %.40q has other numbers", ErrConfig, in.Kind)
 	}
-	out := Answer{Name: in.Name, Kind: in.Kind, Unit: in.Unit, Errors: in.Errors, Spends: in.Spends}
+	out := Answer{Name: in.Name, Kind: in.Kind, Unit: in.Unit, Spends: in.Spends,
+		Population: in.Population, Grid: in.Grid, Test: in.Test}
+	for _, x := range in.Errors {
+		out.Errors = append(out.Errors, given(x, math.NaN()))
+	}
+	if len(in.Population) != len(in.Grid) {
+		return fmt.Errorf("%w: %d intervals of a population and %d of a grid", ErrConfig,
+			len(in.Population), len(in.Grid))
+	}
 	var err error
 	switch {
 	case len(in.Margins) == 2:
@@ -92,13 +111,19 @@ func (a *Answer) UnmarshalJSON(text []byte) error {
 			}
 		}
 	case in.Labels != nil:
-		err = out.list(in.Value, in.Interval, in.Labels)
+		err = out.list(in.Value, in.Interval, in.Labels, in.Unknown)
 	default:
-		one := Cell{}
-		var interval [2]float64
-		err = unmarshal([]json.RawMessage{in.Value, in.Interval}, &one.Value, &interval)
-		one.Low, one.High = interval[0], interval[1]
-		out.Cells = []Cell{one}
+		var value *float64
+		var interval [2]*float64
+		why := ""
+		err = unmarshal([]json.RawMessage{in.Value, in.Interval}, &value, &interval)
+		if err == nil && in.Unknown != nil {
+			err = strict.JSON(in.Unknown, &why)
+		}
+		if err == nil {
+			out.Cells = make([]Cell, 1)
+			out.Cells[0], err = written(value, interval, why)
+		}
 	}
 	if err == nil {
 		*a = out
@@ -116,21 +141,53 @@ func unmarshal(texts []json.RawMessage, into ...any) error {
 	return nil
 }
 
+// given returns a number, or what null stands for.
+func given(x *float64, null float64) float64 {
+	if x == nil {
+		return null
+	}
+	return *x
+}
+
+// written puts a number together, which is null if and only if it cannot be known.
+func written(value *float64, interval [2]*float64, unknown string) (Cell, error) {
+	c := Cell{Value: given(value, math.NaN()), Low: given(interval[0], math.Inf(-1)),
+		High: given(interval[1], math.Inf(1)), Unknown: unknown}
+	known := value != nil && interval[0] != nil && interval[1] != nil
+	if unknown == "" && !known || unknown != "" && value != nil {
+		return Cell{}, fmt.Errorf("%w: a number is null and known, or neither", ErrConfig)
+	}
+	return c, nil
+}
+
 // list reads values with labels.
-func (a *Answer) list(value, interval, label json.RawMessage) error {
-	var values []float64
-	var intervals [][2]float64
+func (a *Answer) list(value, interval, label, unknown json.RawMessage) error {
+	var values []*float64
+	var intervals [][2]*float64
 	var labels []string
 	if err := unmarshal([]json.RawMessage{value, interval, label}, &values, &intervals,
 		&labels); err != nil {
 		return err
 	}
-	if len(labels) != len(values) {
-		return fmt.Errorf("%w: %d values and %d labels", ErrConfig, len(values), len(labels))
+	why := make([]string, len(values))
+	if unknown != nil {
+		if err := strict.JSON(unknown, &why); err != nil {
+			return err
+		}
 	}
-	var err error
-	a.Cells, err = cells(values, intervals, func(i int) (string, string) { return labels[i], "" })
-	return err
+	if len(labels) != len(values) || len(intervals) != len(values) || len(why) != len(values) {
+		return fmt.Errorf("%w: %d values, %d intervals and %d labels", ErrConfig, len(values),
+			len(intervals), len(labels))
+	}
+	for i := range values {
+		c, err := written(values[i], intervals[i], why[i])
+		if err != nil {
+			return err
+		}
+		c.Label = labels[i]
+		a.Cells = append(a.Cells, c)
+	}
+	return nil
 }
 
 // table reads the lines of a crosstab.

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import csv
 import html
+import math
 import os
 from dataclasses import dataclass
 from typing import Any, Iterator, Mapping, Sequence, overload
@@ -27,6 +28,25 @@ from .settled import Settled, settled_of
 from .tables import Table, explained, is_rows, tell
 
 
+def _figure(x: float) -> str:
+    """Return a number as tables have it."""
+    return "unknown" if math.isnan(x) else f"{x:.6g}"
+
+
+def _given(x: Any, null: float) -> Any:
+    """Return numbers as they are nested, with another in place of nulls."""
+    if isinstance(x, list):
+        return [_given(y, null) for y in x]
+    return null if x is None else x
+
+
+def _ends(x: Any) -> Any:
+    """Return intervals as they are nested, with infinite ends in place of nulls."""
+    if len(x) == 2 and not any(isinstance(y, list) for y in x):
+        return [_given(x[0], -math.inf), _given(x[1], math.inf)]
+    return [_ends(y) for y in x]
+
+
 @dataclass(frozen=True)
 class Answer:
     """The answer of all parties' rows to a query.
@@ -36,7 +56,9 @@ class Answer:
         kind: what is asked, as declared.
         value: a number; of a histogram, of quantiles, of a survival curve, of a model and of frequent
             words a list, of a crosstab a list of lists.
-        interval: the least and the greatest value of the 95 % interval, as ``value`` has numbers.
+            One that cannot be known is NaN.
+        interval: the least and the greatest value of the 95 % interval, as ``value`` has numbers;
+            infinite where nothing bounds the number.
         unit: rows, or as the column says.
         spends: what the query would spend if it were the only one; ``None`` without noise.
         labels: of a list its bins, quantiles, times, columns or words; of a crosstab those of both
@@ -44,6 +66,11 @@ class Answer:
         margins: of a crosstab, of both columns: ``value`` and ``interval``.
         standard_error: of the numbers of a model, as estimates for whomever the rows were
             drawn from.
+        unknown: why a number cannot be known, and what to do about it: a text, or in a list one for
+            each number, empty where it is known; ``None``: all numbers are.
+        population_interval: of a survival curve, the 95 % intervals for whomever the rows were
+            drawn from.
+        grid: of a survival curve, how much of the width of each interval is due to bins alone.
     """
 
     name: str
@@ -55,6 +82,21 @@ class Answer:
     labels: Any = None
     margins: Any = None
     standard_error: list[float] | None = None
+    unknown: Any = None
+    population_interval: list[list[float]] | None = None
+    grid: list[float] | None = None
+
+    @classmethod
+    def _read(cls, answer: Mapping[str, Any]) -> Answer:
+        """Return the answer that the JSON form has, in which numbers that are not known are null."""
+        a = dict(answer)
+        if a["spends"] is not None:
+            a["spends"] = Claim(a["spends"])
+        a["value"] = _given(a["value"], math.nan)
+        a["interval"] = _ends(a["interval"])
+        if a.get("standard_error") is not None:
+            a["standard_error"] = _given(a["standard_error"], math.nan)
+        return cls(**a)
 
     def rows(self) -> Iterator[tuple[str, str, float, float, float]]:
         """Return label, other label, value, least and most of each number."""
@@ -111,11 +153,7 @@ class Answers(Sequence[Answer]):
     """
 
     def __init__(self, result: Mapping[str, Any]) -> None:
-        answers: list[dict[str, Any]] = [
-            {**a, "spends": None if a["spends"] is None else Claim(a["spends"])}
-            for a in result["answers"]
-        ]
-        self._all = [Answer(**a) for a in answers]
+        self._all = [Answer._read(a) for a in result["answers"]]
         self.spent = None if result["spent"] is None else _claim(result["spent"])
         self.parties: int = result["parties"]
         self.present: int = result["present"]
@@ -189,23 +227,26 @@ class Answers(Sequence[Answer]):
         return f"all together spend {self.spent}"
 
     def __str__(self) -> str:
-        table = [("query", "answer", "95 % interval", "unit")]
+        table, unknown = [("query", "answer", "95 % interval", "unit")], []
         for a in self._all:
             if not a.value and isinstance(a.value, list):
                 table.append((a.name, "none", "no word has rows enough to stand out", ""))
             for label, by, value, low, high in a.rows():
                 what = ", ".join(text for text in (a.name, label, by) if text)
-                table.append((what, f"{value:.6g}", f"{low:.6g} to {high:.6g}", a.unit))
+                table.append((what, _figure(value), f"{low:.6g} to {high:.6g}", a.unit))
+            reasons = [a.unknown] if isinstance(a.unknown, str) else a.unknown or []
+            for why in dict.fromkeys(filter(None, reasons)):
+                unknown.append(f"{a.name} cannot be known: {why}")
         width = [max(map(len, column)) for column in zip(*table)]
         return "\n".join([self._head()] + [
             f"{row[0]:{width[0]}}  {row[1]:>{width[1]}}  {row[2]:{width[2]}}  {row[3]}".rstrip()
-            for row in table])
+            for row in table] + unknown)
 
     def _repr_html_(self) -> str:
         """Show a table in a notebook."""
         rows = "".join(
             "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in (
-                r["name"], r["label"], r["by"], f"{r['value']:.6g}",
+                r["name"], r["label"], r["by"], _figure(r["value"]),
                 f"{r['low']:.6g} to {r['high']:.6g}", r["unit"])) + "</tr>"
             for r in self.table()
         )

@@ -7,11 +7,13 @@ import (
 	"io"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/internal/numbers"
+	"github.com/hushsum/hushsum/internal/script"
 	"github.com/hushsum/hushsum/query"
 	"github.com/hushsum/hushsum/table"
 )
@@ -43,8 +45,8 @@ func figure(x, width float64) string {
 	return text
 }
 
-// width returns the width of a cell's interval; 0 for whole numbers, which need no decimals.
-func width(c query.Cell) float64 {
+// cellWidth returns the width of a cell's interval; 0 for whole numbers, which need no decimals.
+func cellWidth(c query.Cell) float64 {
 	if c.Value == math.Trunc(c.Value) && c.Low == math.Trunc(c.Low) && c.High == math.Trunc(c.High) {
 		return 0
 	}
@@ -53,10 +55,13 @@ func width(c query.Cell) float64 {
 
 // interval writes a cell's.
 func interval(c query.Cell) string {
-	if c.High == math.MaxFloat64 {
+	if math.IsInf(c.High, 0) || math.IsInf(c.Low, 0) {
 		return "anything"
 	}
-	width := width(c)
+	width := c.High - c.Low
+	if c.Unknown == "" {
+		width = cellWidth(c)
+	}
 	return figure(c.Low, width) + " to " + figure(c.High, width)
 }
 
@@ -89,9 +94,34 @@ func Spends(c *accounting.Claim) string {
 // mostNamed is how many queries a sentence names.
 const mostNamed = 4
 
-// Together says which queries of a plan are answered together, and what that gains: a sentence for
-// each joint measurement, none if there is no such measurement.
-func Together(expected []query.Expected) (sentences []string) {
+// Notes says in sentences what the table of a plan has no room for: which queries are answered
+// together, and what that gains; what bins leave of a curve; and when a slope cannot be known.
+func Notes(expected []query.Expected) []string {
+	sentences := together(expected)
+	for _, e := range expected {
+		switch {
+		case e.Chance > 0 && e.Margin > 0:
+			sentences = append(sentences, fmt.Sprintf("%s: chance alone moves it by ± %s events; a margin "+
+				"that is larger leaves little to find.", e.Name, figure(e.Chance, e.Chance)))
+		case e.Grid > 0:
+			sentences = append(sentences, fmt.Sprintf("%s: ± %.2g %% of rows are left by bins, whatever "+
+				"the noise; more bins leave less.", e.Name, 100*e.Grid))
+		case e.Limit > 0:
+			narrow := ""
+			if !math.IsInf(e.Narrow, 1) {
+				narrow = strings.Join(strings.Fields(fmt.Sprintf("± %s %s if the first column's deviation is "+
+					"a tenth of its range; ", figure(e.Narrow, e.Narrow), e.Of)), " ")
+			}
+			sentences = append(sentences, strings.Join(strings.Fields(fmt.Sprintf("%s: %s the slope of a "+
+				"column whose deviation is below %.2g %% of its range cannot be known.", e.Name, narrow,
+				100*e.Limit)), " "))
+		}
+	}
+	return sentences
+}
+
+// together has a sentence for each joint measurement.
+func together(expected []query.Expected) (sentences []string) {
 	for group := 1; ; group++ {
 		var names []string
 		measured, ratio := 0, 0.0 // of squares, by themselves over together
@@ -124,8 +154,8 @@ func Margin(e query.Expected) string {
 	switch {
 	case !(e.Margin > 0):
 		return "exact"
-	case e.Margin == math.MaxFloat64:
-		return "anything"
+	case math.IsInf(e.Margin, 1):
+		return "cannot be known"
 	case e.Of == "share of rows":
 		return fmt.Sprintf("± %.2g %% of rows", 100*e.Margin)
 	}
@@ -156,6 +186,7 @@ func Write(w io.Writer, all []query.Answer) {
 		}
 		if len(a.Cells) == 1 && a.Cells[0].Label == "" {
 			line(w, title, a.Cells[0], epsilon)
+			unknowns(w, a)
 			continue
 		}
 		fmt.Fprintf(w, "%-68s %7s\n", clip(title, 68), epsilon)
@@ -168,6 +199,30 @@ func Write(w io.Writer, all []query.Answer) {
 				break
 			}
 			line(w, "  "+Label(a, c), c, "")
+		}
+		tested(w, a.Test)
+		unknowns(w, a)
+	}
+}
+
+// tested says what a test found.
+func tested(w io.Writer, t *query.Test) {
+	if t != nil {
+		fmt.Fprintf(w, "  chi-square %.4g with %s of freedom, p = %.2g\n", t.ChiSquare,
+			numbers.Plural(t.Degrees, "degree"), t.P)
+	}
+}
+
+// unknowns says why numbers of an answer cannot be known, each reason once.
+func unknowns(w io.Writer, a query.Answer) {
+	var told []string
+	for _, c := range a.Cells {
+		if c.Unknown == "" || slices.Contains(told, c.Unknown) {
+			continue
+		}
+		told = append(told, c.Unknown)
+		for _, text := range script.Wrap("cannot be known: "+c.Unknown, 72) {
+			fmt.Fprintf(w, "    %s\n", text)
 		}
 	}
 }
@@ -188,7 +243,13 @@ func Label(a query.Answer, c query.Cell) string {
 }
 
 // Value writes a cell with as many digits as its interval gives sense.
-func Value(c query.Cell) string { return figure(c.Value, width(c)) }
+// One that cannot be known is none.
+func Value(c query.Cell) string {
+	if c.Unknown != "" {
+		return "unknown"
+	}
+	return figure(c.Value, cellWidth(c))
+}
 
 // Interval writes the interval of a cell, with as many digits.
 func Interval(c query.Cell) string { return interval(c) }
@@ -248,20 +309,35 @@ type Planned struct {
 	Share   float64 `json:"share"`
 	// Spends bounds what the query would spend if it were the only one; null without noise.
 	Spends *accounting.Claim `json:"spends"`
-	Margin float64           `json:"margin"`
-	Of     string            `json:"of"`
+	// Margin is null where the answer would not be known.
+	Margin *float64 `json:"margin"`
+	Of     string   `json:"of"`
+	// Grid, Narrow and Limit are those of a survival curve and of a linear model.
+	Grid   float64  `json:"grid,omitempty"`
+	Narrow *float64 `json:"narrow,omitempty"`
+	Limit  float64  `json:"limit,omitempty"`
+	Chance float64  `json:"chance,omitempty"`
 	// Together numbers the queries that are answered together, and Alone is the margin of this one by
 	// itself.
 	Together int     `json:"together,omitempty"`
 	Alone    float64 `json:"alone,omitempty"`
 }
 
+// known returns a margin, or nil in place of one that an answer will not have.
+func known(margin float64) *float64 {
+	if math.IsInf(margin, 1) {
+		return nil
+	}
+	return &margin
+}
+
 // Plan returns what is expected in its JSON form.
 func Plan(expected []query.Expected) []Planned {
 	out := []Planned{}
 	for _, e := range expected {
-		out = append(out, Planned{e.Name, e.Kind, e.Numbers, e.Share, e.Spends, e.Margin, e.Of,
-			e.Together, e.Alone})
+		out = append(out, Planned{Name: e.Name, Kind: e.Kind, Numbers: e.Numbers, Share: e.Share,
+			Spends: e.Spends, Margin: known(e.Margin), Of: e.Of, Grid: e.Grid, Narrow: known(e.Narrow),
+			Limit: e.Limit, Chance: e.Chance, Together: e.Together, Alone: e.Alone})
 	}
 	return out
 }

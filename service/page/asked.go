@@ -46,8 +46,11 @@ func (a *asked) Lines() (out []tableLine) {
 				out = append(out, tableLine{Query: title, Of: of})
 				break
 			}
-			out = append(out, tableLine{title, answers.Label(x, c), answers.Value(c), answers.Interval(c),
-				spends})
+			interval := answers.Interval(c)
+			if c.Unknown != "" {
+				interval += "; " + c.Unknown
+			}
+			out = append(out, tableLine{title, answers.Label(x, c), answers.Value(c), interval, spends})
 		}
 	}
 	return out
@@ -78,8 +81,7 @@ func cellBars(a query.Answer) template.HTML {
 	cells := a.Cells[:min(len(a.Cells), mostAnswerBars)]
 	low, high := 0., 0.
 	for _, c := range cells {
-		low, high = min(low, c.Value), max(high, c.Value)
-		if bounded(c) {
+		if c.Unknown == "" {
 			low, high = min(low, c.Low), max(high, c.High)
 		}
 	}
@@ -96,8 +98,11 @@ func cellBars(a query.Answer) template.HTML {
 		text := fmt.Sprintf("%s: %s (%s)", answers.Label(a, c), answers.Value(c), answers.Interval(c))
 		words = append(words, text)
 		y := float64(i)*row + below
-		from, to := min(x(0), x(c.Value)), max(x(0), x(c.Value))
 		d.Text(0, y-4, "start", text)
+		if c.Unknown != "" {
+			continue
+		}
+		from, to := min(x(0), x(c.Value)), max(x(0), x(c.Value))
 		d.Add(`<rect class="bar" x="%.1f" y="%.0f" width="%.1f" height="%.0f"/>`, from, y,
 			max(0.5, to-from), thick)
 		reach(&d, x(c.Low), x(c.High), y+thick/2)
@@ -116,23 +121,22 @@ func reach(d *chart.Drawing, low, high, y float64) {
 		y, high, low, y-4, y+4, high, y-4, y+4)
 }
 
-// bounded reports whether an interval has ends: some answers may be anything.
-func bounded(c query.Cell) bool {
-	return c.Low > -math.MaxFloat64 && c.High < math.MaxFloat64
-}
-
 // curve draws quantiles against the part of the rows below, and survival against time, each with
 // its interval.
 func curve(a query.Answer) template.HTML {
 	f := frame(math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1))
 	var points []chart.Point
+	var places []float64
 	var words []string
 	for _, c := range a.Cells {
 		at, err := strconv.ParseFloat(c.Label, 64)
-		if err != nil || !bounded(c) {
+		if err != nil {
 			return cellBars(a)
 		}
-		points = append(points, chart.Point{X: at, Y: c.Value})
+		places = append(places, at)
+		if c.Unknown == "" {
+			points = append(points, chart.Point{X: at, Y: c.Value})
+		}
 		f.X.Low, f.X.High = min(f.X.Low, at), max(f.X.High, at)
 		f.Y.Low, f.Y.High = min(f.Y.Low, c.Low), max(f.Y.High, c.High)
 		words = append(words, fmt.Sprintf("%s: %s (%s)", answers.Label(a, c), answers.Value(c),
@@ -148,7 +152,7 @@ func curve(a query.Answer) template.HTML {
 	grid(f)
 	drawCurve(f, points)
 	for i, c := range a.Cells {
-		x := f.AtX(points[i].X)
+		x := f.AtX(places[i])
 		f.Add(`<path class="reach" d="M%.1f %.1f V%.1f M%.1f %.1f H%.1f `+
 			`M%.1f %.1f H%.1f"/>`, x, f.AtY(c.Low), f.AtY(c.High), x-4, f.AtY(c.Low), x+4, x-4, f.AtY(c.High),
 			x+4)

@@ -332,7 +332,7 @@ func (q *questioner) printPlan(p *page.Planned, all []query.Answer) error {
 	}
 	if len(p.Queries) > 0 {
 		answers.WritePlan(w, p.Expected())
-		for _, sentence := range answers.Together(p.Expected()) {
+		for _, sentence := range answers.Notes(p.Expected()) {
 			fmt.Fprintf(w, "\n%s\n", strings.Replace(sentence, ": ", ":\n", 1))
 		}
 		fmt.Fprintf(w, "\n%s\n", strings.Replace(p.Assumes(), "; ", ";\n", 1))

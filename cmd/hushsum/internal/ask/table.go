@@ -48,7 +48,7 @@ func (v *asked) showPlan(w *asking.World, std cli.Streams) error {
 	}
 	s.Printf("\n")
 	answers.WritePlan(std.Out, expected)
-	for _, sentence := range answers.Together(expected) {
+	for _, sentence := range answers.Notes(expected) {
 		s.Sentence("%s", sentence)
 	}
 	s.Sentence("%s", answers.Assumes(w.Plan.Rows()))

@@ -1,0 +1,80 @@
+package query
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+const planned = `name = "planned"
+parties = { count = 4, rows = 6000 }
+privacy = { unit = "record", records = 6000, noise = "discrete-gaussian", epsilon = 4.0 }
+column = [
+  { name = "x", type = "number", range = [-10.0, 30.0] },
+  { name = "y", type = "number", range = [0.0, 6.0] },
+  { name = "time", type = "number", range = [0.0, 24.0] },
+  { name = "status", type = "category", categories = ["lost", "dead"] },
+  { name = "arm", type = "category", categories = ["a", "b"] },
+]
+query = [
+  { name = "count", kind = "count", where = "x > 0" },
+  { name = "sum", kind = "sum", column = "y" },
+  { name = "mean", kind = "mean", column = "x" },
+  { name = "variance", kind = "variance", column = "x" },
+  { name = "covariance", kind = "covariance", column = "x", by = "y" },
+  { name = "correlation", kind = "correlation", column = "x", by = "y" },
+  { name = "survival", kind = "survival", column = "time", bins = 24, event = "status = dead" },
+  { name = "logrank", kind = "logrank", column = "time", by = "arm", bins = 12, event = "status = dead" },
+  { name = "linear", kind = "linear", column = "y", on = ["x", "time"] },
+]
+`
+
+// Margins of 200 answers about rows that are as a plan assumes are within 20 % of the plan's in the
+// median, and all numbers with a margin are known; so are those of a slope whose column has the
+// deviation for which the plan gives a margin of its own.
+func TestExpectedDraws(t *testing.T) {
+	for _, narrow := range []bool{false, true} {
+		p := planOf(t, planned)
+		random := rand.New(rand.NewPCG(5, 5))
+		dealt := []*Rows{{}, {}, {}, {}}
+		for i := range 6000 {
+			x := -10 + 40*random.Float64()
+			if narrow {
+				x = 10 + (x-10)*0.2*math.Sqrt(3) // a deviation of a tenth of the range
+			}
+			dealt[i%4].values = append(dealt[i%4].values, []float64{x, 6 * random.Float64(),
+				24 * random.Float64(), float64(random.IntN(2)), float64(random.IntN(2))})
+		}
+		var vectors [][]float64
+		for _, own := range dealt {
+			vectors = append(vectors, p.Vector(own))
+		}
+		margins := map[string][]float64{}
+		source := rand.NewChaCha8([32]byte{8})
+		for range 200 {
+			for _, a := range p.ask(t, vectors, source) {
+				at := map[string]int{"survival": 11, "linear": 1}[a.Name]
+				if c := a.Cells[at]; c.Unknown != "" && (!narrow || a.Name == "linear") {
+					t.Fatalf("%s: %+v", a.Name, c)
+				} else {
+					margins[a.Name] = append(margins[a.Name], (c.High-c.Low)/2)
+				}
+			}
+		}
+		for _, e := range p.Expected() {
+			want := e.Margin
+			if narrow && e.Name != "linear" {
+				continue
+			} else if narrow {
+				want = e.Narrow
+			}
+			slices.Sort(margins[e.Name])
+			got := margins[e.Name][100]
+			t.Logf("%s: %.4g planned, %.4g in the median", e.Name, want, got)
+			if !(math.Abs(got/want-1) < 0.2) {
+				t.Errorf("%s: a margin of %.4g, where the plan says %.4g", e.Name, got, want)
+			}
+		}
+	}
+}
