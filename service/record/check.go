@@ -176,7 +176,7 @@ func (r *Records) copies(ctx context.Context, o *own) (all [][]byte, last stream
 	}
 	all = [][]byte{o.birth, had.Bytes, lines}
 	if r.folder != "" && !r.alone {
-		all = append(all, r.ask(ctx, o.id, 0)...)
+		all = append(all, r.ask(ctx, o, 0)...)
 	}
 	return all, last, nil
 }
