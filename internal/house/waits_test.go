@@ -38,7 +38,6 @@ var waiting = map[string]string{
 	"service/record/record_test.go:" +
 		"TestOlderObjectKeepsNothing": "a server of NATS, which frees its files after a while",
 	"service/runner/runner_test.go:TestConfirm":        "the record is a server of NATS",
-	"service/runner/runner_test.go:TestSetBack":        "the record is a server of NATS",
 	"service/runner/units_test.go:TestStatusOfRound":   "the record is a server of NATS",
 	"simulation/simulation_test.go:TestRunIsCancelled": "it cancels a computation",
 	"link/crowd_test.go:full":                          "sockets",

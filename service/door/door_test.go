@@ -282,8 +282,8 @@ func TestRefusals(t *testing.T) {
 		{"signed for another path", change(get(f), func(r *http.Request) {
 			r.URL.Path += "/roster"
 		}), 401, "signature"},
-		{"signed for another query", change(get(f+"/next?round=1"), func(r *http.Request) {
-			r.URL.RawQuery = "round=2"
+		{"signed for another query", change(get(f+"/next?least=1"), func(r *http.Request) {
+			r.URL.RawQuery = "least=2"
 		}), 401, "signature"},
 		{"signed for another method", change(get(f), func(r *http.Request) {
 			r.Method = "POST"
@@ -306,8 +306,8 @@ func TestRefusals(t *testing.T) {
 			r.Header.Set("Signature-Input", "sig1=?%%%")
 		}), 401, "unsigned"},
 		{"an unknown parameter", get(f + "/next?what=1"), 400, "query"},
-		{"a number that is none", get(f + "/next?round=-1"), 400, "query"},
-		{"a parameter twice", get(f + "/next?round=1&round=1"), 400, "query"},
+		{"a number that is none", get(f + "/next?least=-1"), 400, "query"},
+		{"a parameter twice", get(f + "/next?least=1&least=1"), 400, "query"},
 		{"more seen than there can be", get(f + "/next?seen=a,b,c,d,e"), 400, "query"},
 		{"a wait below 0", get(f + "/next?wait=-1"), 400, "query"},
 		{"a wait that is not a number", get(f + "/next?wait=NaN"), 400, "query"},
@@ -650,7 +650,7 @@ func TestCurlRecipe(t *testing.T) {
 func FuzzDoor(f *testing.F) {
 	s := newSite(f, door.Options{})
 	id := s.fed.ID
-	f.Add("GET", "/v1/federations/"+id+"/next", "round=1&wait=0", "sig1=(\"@method\");created=1",
+	f.Add("GET", "/v1/federations/"+id+"/next", "least=1&wait=0", "sig1=(\"@method\");created=1",
 		"sig1=:AAAA:", "sha-256=:AAAA:", []byte("x"))
 	f.Add("POST", "/v1/federations/"+id+"/messages", "", "sig1=()", "sig1=::", "", []byte{})
 	f.Add("GET", "/v1/federations/"+id+"/rounds/1/model", "", "", "", "", []byte(nil))

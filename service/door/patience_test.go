@@ -251,7 +251,7 @@ func TestRateApart(t *testing.T) {
 func TestDoubtfulQueries(t *testing.T) {
 	s := newSite(t, door.Options{})
 	f := "/v1/federations/" + s.fed.ID
-	for _, query := range []string{"wait=0&round=%zz", "wait=0;round=1", "wait=0&%", "wait=0&a=%1"} {
+	for _, query := range []string{"wait=0&least=%zz", "wait=0;least=1", "wait=0&%", "wait=0&a=%1"} {
 		for _, path := range []string{f + "/next", f, "/v1/federations"} {
 			r := s.request(t, "GET", path, nil, nil)
 			r.URL.RawQuery = query

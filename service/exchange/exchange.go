@@ -19,7 +19,6 @@ import (
 type Ask struct {
 	Sessions []uint64 // that it has keys for
 	Least    uint64   // the least number of a session that it may join
-	Round    uint64   // the last round that it knows of
 	Absent   uint64   // a round that it submits nothing in
 	Offer    uint64   // a round that it has its one message of, but was not told to upload
 	Seen     []string // items that it has seen
@@ -91,7 +90,6 @@ func (a *Ask) Query() url.Values {
 	}
 	q.Set("number", strconv.FormatUint(a.Number, 10))
 	q.Set("least", strconv.FormatUint(a.Least, 10))
-	q.Set("round", strconv.FormatUint(a.Round, 10))
 	return q
 }
 
@@ -126,8 +124,6 @@ func (a *Ask) read(name, value string, wait *time.Duration) (err error) {
 		}
 	case "least":
 		a.Least, err = strconv.ParseUint(value, 10, 62)
-	case "round":
-		a.Round, err = strconv.ParseUint(value, 10, 31)
 	case "offer":
 		a.Offer, err = strconv.ParseUint(value, 10, 31)
 	case "absent":

@@ -26,7 +26,6 @@ func TestBothSides(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ask := Ask{
 			Least:   rapid.Uint64Max(1<<62-1).Draw(t, "least"),
-			Round:   rapid.Uint64Max(1<<31-1).Draw(t, "round"),
 			Absent:  rapid.Uint64Max(1<<31-1).Draw(t, "absent"),
 			Offer:   rapid.Uint64Max(1<<31-1).Draw(t, "offer"),
 			Working: rapid.Bool().Draw(t, "working"),

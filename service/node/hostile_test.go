@@ -160,7 +160,7 @@ func (m *meddler) live(ctx context.Context) (ended bool) {
 	for ctx.Err() == nil {
 		hello := p.Hello()
 		next, err := m.Server.Next(ctx, m.fed.ID, exchange.Ask{
-			Sessions: hello.Sessions, Least: hello.Least, Round: hello.Told, Seen: seen,
+			Sessions: hello.Sessions, Least: hello.Least, Seen: seen,
 		}, int64(m.fed.Settled.Config(1).MaxMessage()))
 		m.count(fmt.Sprint("asked ", m.index))
 		switch {

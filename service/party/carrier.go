@@ -135,7 +135,6 @@ func (c *carrier) ask(s host.Standing) exchange.Ask {
 	defer c.mutex.Unlock()
 	ask := exchange.Ask{
 		Sessions: s.Hello.Sessions,
-		Round:    s.Hello.Told,
 		Absent:   c.absent,
 		Offer:    c.offer,
 		Seen:     c.seen,

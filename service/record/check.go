@@ -3,12 +3,9 @@ package record
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/hushsum/hushsum/internal/chain"
@@ -176,7 +173,7 @@ func (r *Records) copies(ctx context.Context, o *own) (all [][]byte, last stream
 	}
 	all = [][]byte{o.birth, had.Bytes, lines}
 	if r.folder != "" && !r.alone {
-		all = append(all, r.ask(ctx, o.id, 0)...)
+		all = append(all, r.ask(ctx, o, 0)...)
 	}
 	return all, last, nil
 }
@@ -265,154 +262,4 @@ func (r *Records) Choose(ctx context.Context, id, last, by string) error {
 	return h.write(ctx, e, []Line{{Event: eventChosen, Round: int(round), Note: fmt.Sprintf(
 		"of %d histories that of node %s, %d entries; by %s", len(all), newest.Node, newest.Number+1,
 		by)}})
-}
-
-// HealFrom takes from a backup what the record has lost of its federations, and nothing else:
-// definitions, entries, and objects that these name. It returns how many of each it took. The file
-// is verified whole first. It fails with the errors of [Records.Restore], but for [ErrNotEmpty].
-func (r *Records) HealFrom(ctx context.Context, file io.ReadSeeker, named Named) (
-	took map[string]int, err error,
-) {
-	if _, err := readBackup(file, r.keys, (*frame).check); err != nil {
-		return nil, err
-	}
-	h := &healing{records: r, named: named, took: make(map[string]int),
-		wanted: make(map[string]map[string]bool), gone: make(map[string]bool)}
-	// Definitions and entries say what objects are wanted, and states what others are.
-	for _, pass := range []func(context.Context, *frame) error{h.entries, h.objects, h.objects} {
-		if _, err := file.Seek(0, io.SeekStart); err != nil {
-			return nil, err
-		}
-		_, err := readBackup(file, r.keys, func(f *frame) error {
-			if f.kind == frameDefinition {
-				if err := h.end(ctx); err != nil {
-					return err
-				}
-				h.of = f.definition
-			}
-			return pass(ctx, f)
-		})
-		if err == nil {
-			err = h.end(ctx)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return h.took, nil
-}
-
-// healing is a record that takes what it lacks from a backup.
-type healing struct {
-	records *Records
-	named   Named
-	took    map[string]int
-	of      *Definition                // whose frames come
-	lines   []byte                     // of it
-	wanted  map[string]map[string]bool // names of objects, by federation
-	gone    map[string]bool            // federations that were forgotten
-}
-
-// entries takes definitions and entries.
-func (h *healing) entries(ctx context.Context, f *frame) error {
-	r := h.records
-	switch f.kind {
-	case frameDefinition:
-		d := f.definition
-		h.wanted[d.ID] = make(map[string]bool)
-		now, err := r.definition(ctx, d.ID)
-		switch {
-		case errors.Is(err, ErrNone): // it is no federation of this record
-			h.wanted[d.ID] = nil
-			return nil
-		case errors.Is(err, ErrDamaged):
-			if now, err = r.asForgotten(ctx, *d); err != nil {
-				return err
-			}
-			b, err := json.Marshal(now)
-			if err != nil {
-				return err
-			}
-			h.took["definitions"]++
-			if err := r.define(ctx, now, b); err != nil {
-				return err
-			}
-		case err != nil:
-			return err
-		}
-		// What was erased by an order is in no present definition.
-		h.want(slices.Concat(now.Keys, now.Names, []*Ref{now.RosterAt, now.Model, now.Before}))
-		if h.gone[d.ID] = now.Forgotten != nil; h.gone[d.ID] {
-			h.want([]*Ref{now.Forgotten.Ledger})
-		}
-		return nil
-	case frameEntry:
-		h.lines = append(append(h.lines, f.body...), '\n')
-	}
-	return nil
-}
-
-// end takes the entries of the federation whose frames came.
-func (h *healing) end(ctx context.Context) error {
-	lines := h.lines
-	h.lines = nil
-	if h.of == nil || len(lines) == 0 || h.wanted[h.of.ID] == nil {
-		return nil
-	}
-	id := h.of.ID
-	for line := range bytes.SplitSeq(lines, []byte("\n")) {
-		if e, err := chain.Parse(line); err == nil && e.State != nil && !h.gone[id] {
-			h.want([]*Ref{refOf(e.State)})
-		}
-	}
-	added, err := h.records.Heal(ctx, id, lines)
-	if errors.Is(err, ErrDamaged) { // its key comes with the objects
-		return nil
-	}
-	h.took["entries"] += added
-	return err
-}
-
-func (h *healing) want(refs []*Ref) {
-	for _, ref := range refs {
-		if ref != nil {
-			h.wanted[h.of.ID][ref.Name] = true
-		}
-	}
-}
-
-// objects takes objects that are wanted and missing.
-func (h *healing) objects(ctx context.Context, f *frame) error {
-	if f.kind == frameEntry {
-		h.lines = append(append(h.lines, f.body...), '\n')
-	}
-	base, _, _ := strings.Cut(f.name, ".")
-	if f.kind != frameObject || h.of == nil || !h.wanted[h.of.ID][base] {
-		return nil
-	}
-	r, id := h.records, h.of.ID
-	o := r.in(nil, &Ref{Name: base})
-	if o == nil {
-		var err error
-		if o, err = r.objects(ctx, id); err != nil {
-			return err
-		}
-	}
-	if _, err := r.getPart(ctx, o, f.name, mostFrame); !errors.Is(err, ErrMissing) {
-		return err
-	}
-	under := ""
-	ref := &Ref{Name: base}
-	if f.name == base { // of one part, or the first
-		if plain, by, err := r.keys.open(f.body, associated(id, ref, 0)); err == nil {
-			under = KeyName(by)
-			if strings.HasPrefix(base, kindState) {
-				if refs, err := h.named(plain); err == nil {
-					h.want(refs)
-				}
-			}
-		}
-	}
-	h.took["objects"]++
-	return r.store(ctx, o, f.name, under, f.body)
 }

@@ -2,12 +2,10 @@ package record
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -17,16 +15,8 @@ import (
 // This file has nodes keep copies of each other's decisions, apart from JetStream. What a message
 // says is believed for its signature alone.
 
-// Subjects of messages between nodes, each with a federation after it.
-const (
-	subjectTold  = "hushsum.told."  // an entry that may be told
-	subjectLines = "hushsum.lines." // a number: others answer with their lines from there on
-)
-
-const (
-	mostReply = 512 << 10 // bytes of lines in a reply
-	replyTime = 300 * time.Millisecond
-)
+// subjectTold is the subject, with a federation after it, of an entry that may be told.
+const subjectTold = "hushsum.told."
 
 // hear keeps what other nodes tell, and answers those that ask for lines.
 func (r *Records) hear() error {
@@ -45,15 +35,7 @@ func (r *Records) hear() error {
 	if err != nil {
 		return err
 	}
-	lines, err := conn.Subscribe(subjectLines+"*", func(m *nats.Msg) {
-		o := r.ownedBy(strings.TrimPrefix(m.Subject, subjectLines))
-		if o == nil || len(m.Data) != 8 {
-			return
-		}
-		if reply := o.linesFrom(binary.BigEndian.Uint64(m.Data)); len(reply) > 0 {
-			_ = m.Respond(reply)
-		}
-	})
+	lines, err := conn.Subscribe(subjectLines+"*", r.reply)
 	r.heard = append(r.heard, told, lines)
 	return err
 }
@@ -79,56 +61,6 @@ func (r *Records) ownedBy(id string) *own {
 func (r *Records) tell(id string, line []byte) {
 	if r.folder != "" {
 		_ = r.js.Conn().Publish(subjectTold+id, line)
-	}
-}
-
-// linesFrom returns lines of the file from a number on, as many as a reply takes.
-func (o *own) linesFrom(number uint64) (reply []byte) {
-	last, err := o.last()
-	if err != nil || last == nil || last.entry.Number < number {
-		return nil
-	}
-	had, err := o.file.Read()
-	if err != nil {
-		return nil
-	}
-	c, err := o.join(o.birth, had.Bytes)
-	if err != nil {
-		return nil
-	}
-	for _, line := range c.Lines(number) {
-		if len(reply)+len(line)+1 > mostReply {
-			break
-		}
-		reply = append(append(reply, line...), '\n')
-	}
-	return reply
-}
-
-// ask asks the other nodes for their lines from a number on. It waits for those that do not answer
-// no longer than that they might.
-func (r *Records) ask(ctx context.Context, id string, number uint64) (copies [][]byte) {
-	conn := r.js.Conn()
-	inbox := conn.NewInbox()
-	replies, err := conn.SubscribeSync(inbox)
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = replies.Unsubscribe() }()
-	question := binary.BigEndian.AppendUint64(nil, number)
-	if conn.PublishRequest(subjectLines+id, inbox, question) != nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, replyTime)
-	defer cancel()
-	for {
-		m, err := replies.NextMsgWithContext(ctx)
-		if err != nil {
-			return copies
-		}
-		if len(m.Data) <= mostReply {
-			copies = append(copies, m.Data)
-		}
 	}
 }
 
@@ -171,7 +103,7 @@ func (r *Records) union(ctx context.Context, o *own, all bool) (u union, err err
 		if len(u.Lost) > 0 {
 			from = u.Lost[0].From
 		}
-		if copies := r.ask(ctx, o.id, from); len(copies) > 0 {
+		if copies := r.ask(ctx, o, from); len(copies) > 0 {
 			if err := add(copies...); err != nil {
 				return u, err
 			}

@@ -3,7 +3,9 @@ package record_test
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -101,6 +103,47 @@ func TestAskOthers(t *testing.T) {
 	o.decides(h, "three")
 	if c := o.chain(); len(c.Lost) > 0 || c.Last().Segment != 0 {
 		t.Errorf("%+v, lost %v", c.Last(), c.Lost)
+	}
+}
+
+// A node asks the others for a history that is longer than what one reply takes, page by page: a
+// check sees all of it, and so does a claim, whose leader would begin another history otherwise.
+func TestAskForLong(t *testing.T) {
+	const decisions = 45              // of some 24 kB each
+	record.ReplyTime(2 * time.Second) // on a machine with much else to do
+	defer record.ReplyTime(300 * time.Millisecond)
+	o := startOwning(t)
+	h, source := o.claims(0), rand.NewChaCha8([32]byte{1})
+	for range decisions {
+		note := make([]byte, 3<<10)
+		for range 6 { // a longer one would be cut
+			_, _ = source.Read(note)
+			h.Lines = append(h.Lines, record.Line{Event: "noted", Note: hex.EncodeToString(note)[:4<<10]})
+		}
+		o.decides(h, "a state")
+	}
+	o.decides(h, "the last")
+	has(t, o.e, entries(t, o.e)[:2]...)
+	all := o.chain()
+	if size := len(o.file(0)); size < 3*record.MostReply/2 {
+		t.Fatalf("the history has %d bytes", size)
+	}
+	if now := o.checked(1); now.Entries != decisions+3 || len(now.Missing) > 0 {
+		t.Errorf("a check sees %d decisions of %d, and lacks %v", now.Entries, decisions+3, now.Missing)
+	}
+	if err := errors.Join(o.all[1].Close(), os.RemoveAll(o.all[1].Folder())); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.all[1].KeepIn(filepath.Dir(o.all[1].Folder())); err != nil {
+		t.Fatal(err)
+	}
+	h = o.claims(1)
+	if o.has(h, "the last"); h.Healed() == nil || h.Damage() != nil {
+		t.Errorf("%v, %v", h.Healed(), h.Damage())
+	}
+	if last := h.Chain().Last(); last.Segment != 0 || last.Number != all.Last().Number+1 {
+		t.Errorf("it goes on with %d of segment %d, after %d", last.Number, last.Segment,
+			all.Last().Number)
 	}
 }
 

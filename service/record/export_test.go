@@ -16,6 +16,9 @@ var CopiesOf = copiesOf
 // LeastStart sets how long JetStream may take to start, at least.
 func LeastStart(d time.Duration) { leastStart = d }
 
+// ReplyTime sets how long a node may take to reply at first.
+func ReplyTime(d time.Duration) { replyTime = d }
+
 // Folder returns where decisions are kept.
 func (r *Records) Folder() string { return r.folder }
 
@@ -40,3 +43,6 @@ func (r *Records) LoseDefinition(t *testing.T, id string) {
 		t.Fatal(err)
 	}
 }
+
+// MostReply is the maximum size of the lines in one reply.
+const MostReply = mostReply

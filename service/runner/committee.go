@@ -22,11 +22,12 @@ func (r *Runner) peer(p Peer) *peer {
 	return &r.parties[p.Index]
 }
 
-// connected takes in what a party or a member says when it asks.
+// connected takes in what a party or a member says when it asks. It tells of no round: that the
+// record was set back shows by a signed head, see [Runner.Hear], and not by anybody's word.
 func (r *Runner) connected(p Peer, ask *exchange.Ask) {
 	now := r.now()
 	r.peer(p).heard = r.clock.time()
-	r.drive.Connected(now, p, drive.Hello{Sessions: ask.Sessions, Least: ask.Least, Told: ask.Round})
+	r.drive.Connected(now, p, drive.Hello{Sessions: ask.Sessions, Least: ask.Least})
 	r.drive.Said(now, p, drive.Said{Absent: ask.Absent, Offer: ask.Offer})
 }
 

@@ -65,7 +65,7 @@ func (f *follower) renew(least uint64) {
 func (f *follower) connects() {
 	hello := f.party.Hello()
 	f.connected(Peer{Index: f.index}, &exchange.Ask{Sessions: hello.Sessions,
-		Least: hello.Least, Round: hello.Told, Absent: f.absent})
+		Least: hello.Least, Absent: f.absent})
 }
 
 // poll asks what is next, and does it. It reports whether there was anything.
