@@ -40,20 +40,22 @@ var theQuery = tableOf(
 		form(columnName, namePattern.MatchString).required(),
 	word("kind", func(q *Query) *string { return &q.Kind },
 		"count sum mean variance covariance correlation histogram crosstab quantiles survival logrank "+
-			"linear logistic heavy",
+			"evaluation linear logistic heavy",
 		"Says what is asked: the number of rows; the sum, the mean, the variance or quantiles of a "+
 			"column's numbers; the covariance or the correlation of two columns; how many rows are in each "+
 			"bin of a column, or of two; how many rows have not had an event yet, over time, and whether "+
-			"groups differ in that; a linear model of a column; a logistic model of an event; or which "+
-			"texts are the most frequent, and how many rows have each.").required(),
+			"groups differ in that; how well scores predict an event; a linear model of a column; a "+
+			"logistic model of an event; or which texts are the most frequent, and how many rows have "+
+			"each.").required(),
 	text("column", func(q *Query) *string { return &q.Column }, "Names the column that the query is "+
 		"about.").
 		form(columnName, namePattern.MatchString).
 		means("none; required except for a count and a logistic model"),
 	text("by", func(q *Query) *string { return &q.By },
 		"Names the other column of a crosstab, a covariance or a correlation, or the groups of a "+
-			"log-rank test.").
-		form(columnName, namePattern.MatchString).means("none; required for these"),
+			"log-rank test or an evaluation.").
+		form(columnName, namePattern.MatchString).
+		means("none; required for these, except for an evaluation of all rows together"),
 	texts("on", func(q *Query) *[]string { return &q.On },
 		"Lists the columns that a model predicts from: columns of numbers, and for a logistic model "+
 			"also of words.").
@@ -61,21 +63,22 @@ var theQuery = tableOf(
 	text("event", func(q *Query) *string { return &q.Event },
 		"Says which rows have had the event, in the form of where. In a survival curve and a log-rank "+
 			"test it came at the time in the column, which for other rows is how long they are known "+
-			"about; a logistic model predicts it.").
+			"about; a logistic model and scores predict it.").
 		form("up to 500 characters", atMost(500)).
-		means("none; required for survival curves, log-rank tests and logistic models"),
+		means("none; required for survival curves, log-rank tests, evaluations and logistic models"),
 	text("where", func(q *Query) *string { return &q.Where },
 		"Limits the query to rows for which it holds: conditions such as age >= 65, joined by and.").
 		form("up to 500 characters", atMost(500)).means("none: all rows"),
 	whole("bins", func(q *Query) *int { return &q.Bins }, between(2, maxBins),
 		"Cuts the range of a column of numbers into this many parts of equal width.").unit("bins").
 		means("10, or one for each of up to 20 whole numbers; for curves over time 36, or one for each "+
-			"of up to 60; for quantiles 256, and a power of two"),
+			"of up to 60; for an evaluation 32; for quantiles 256, and a power of two"),
 	whole("by_bins", func(q *Query) *int { return &q.ByBins }, between(2, maxBins),
 		"Cuts the range of the other column.").unit("bins").means("as bins"),
 	numbers("at", func(q *Query) *[]float64 { return &q.At },
-		"Lists the quantiles that are asked for, in ascending order.").within(inside).
-		means("0.25, 0.5 and 0.75"),
+		"Lists the quantiles that are asked for, or the scores from which on an evaluation's rows count "+
+			"as predicted to have the event, in ascending order.").within(inside).
+		means("0.25, 0.5 and 0.75; for an evaluation 0.5"),
 	whole("top", func(q *Query) *int { return &q.Top }, between(1, maxTop),
 		"Asks for at most this many of the most frequent texts: fewer come out where noise hides the "+
 			"others.").unit("texts").means("20 for heavy"),

@@ -13,12 +13,25 @@ import (
 
 // Bins of queries that say none.
 const (
-	defaultBins  = 10
-	mostEach     = 20 // whole numbers that have a bin each
-	defaultTimes = 36 // of curves, whose bins leave much of what is not known: 6,000 rows, epsilon 1
-	mostTimes    = 60 // whole numbers that have a bin each in curves
-	quantileBins = 256
+	defaultBins   = 10
+	mostEach      = 20 // whole numbers that have a bin each
+	defaultTimes  = 36 // of curves, whose bins leave much of what is not known: 6,000 rows, epsilon 1
+	defaultScores = 32 // of an evaluation
+	mostTimes     = 60 // whole numbers that have a bin each in curves
+	quantileBins  = 256
 )
+
+// defaultCuts are those of an evaluation that says none: an event is predicted from there on.
+var defaultCuts = []float64{0.5}
+
+// ScorePlace returns where a score from 0 to 1 is on the scale of an evaluation's bins, from 0 to
+// 1: asin √score, which is finer near both ends.
+func ScorePlace(score float64) float64 { return math.Asin(math.Sqrt(score)) * 2 / math.Pi }
+
+// Score returns the score at an edge of so many bins.
+func Score(edge, bins int) float64 {
+	return math.Pow(math.Sin(float64(edge)/float64(bins)*math.Pi/2), 2)
+}
 
 // defaultQuantiles are those of a query that says none.
 var defaultQuantiles = []float64{0.25, 0.5, 0.75}
@@ -136,6 +149,11 @@ func (j *Job) fillQueries() {
 			q.Share = left / float64(open)
 		}
 		switch q.Kind {
+		case "evaluation":
+			q.Bins = cmp.Or(q.Bins, defaultScores)
+			if q.At == nil {
+				q.At = defaultCuts
+			}
 		case "survival", "logrank":
 			q.Bins = column.times(q.Bins)
 		case "histogram", "crosstab":
@@ -214,6 +232,8 @@ func (q *Query) numbers(j *Job) float64 {
 		return 6
 	case "survival":
 		return 2 * float64(column.times(q.Bins))
+	case "evaluation":
+		return 2 * float64(cmp.Or(q.Bins, defaultScores)) * float64(max(1, by.cells(0)))
 	case "logrank":
 		return 2 * float64(column.times(q.Bins)) * float64(by.cells(0))
 	case "linear":
@@ -380,10 +400,13 @@ func (c *checker) query(q *Query, at string) {
 		"column",
 		"name a column of numbers, or ask for a histogram", "%q has words, which have no %s", q.Column,
 		q.Kind)
-	ranked := q.Kind == "logrank"
+	ranked, scored := q.Kind == "logrank", q.Kind == "evaluation"
 	timed := q.Kind == "survival" || ranked
+	refuse(scored && column != nil && (column.Type != "number" || len(column.Range) == 2 &&
+		(column.Range[0] != 0 || column.Range[1] != 1)), "column",
+		`name a column of type "number" whose range is [0, 1]`, "%q has no probabilities", q.Column)
 	joint := q.Kind == "covariance" || q.Kind == "correlation"
-	refuse(q.Kind != "crosstab" && !joint && !ranked && q.By != "", "by",
+	refuse(q.Kind != "crosstab" && !joint && !ranked && !scored && q.By != "", "by",
 		`leave it out, or write kind = "crosstab"`, "it does not take two columns")
 	refuse((q.Kind == "crosstab" || joint || ranked) && q.By == "", "by", "name the other column",
 		"it is missing")
@@ -392,23 +415,25 @@ func (c *checker) query(q *Query, at string) {
 		"there is no other column %q", q.By)
 	refuse(joint && by != nil && !by.Numeric(), "by", "name a column of numbers",
 		"%q has words, which have no %s", q.By, q.Kind)
-	refuse(ranked && by != nil && by.Type != "category", "by", "name a column of categories",
-		"%q has no groups", q.By)
+	refuse((ranked || scored) && by != nil && by.Type != "category", "by",
+		"name a column of categories", "%q has no groups", q.By)
 	c.predictors(q, at)
 	_, wrong := c.Event(q)
+	refuse(scored && strings.TrimSpace(q.Event) == "", "event",
+		`write it as in "status = dead"`, "it is missing: scores are of how likely it is")
 	refuse(timed && strings.TrimSpace(q.Event) == "", "event",
 		`write it as in "status = dead"`, "it is missing: rows survive until it comes")
 	refuse(logistic && strings.TrimSpace(q.Event) == "", "event",
 		`write it as in "status = dead"`, "it is missing: the model predicts how likely it is")
-	refuse(!timed && !logistic && q.Event != "", "event",
-		`leave it out, or write kind = "survival"`, "it applies to survival curves, log-rank tests and "+
-			"logistic models only")
+	refuse(!timed && !logistic && !scored && q.Event != "", "event",
+		`leave it out, or write kind = "survival"`, "it applies to survival curves, log-rank tests, "+
+			"evaluations and logistic models only")
 	refuse(wrong != nil, "event", `write it as in "status = dead"`, "%v", wrong)
-	c.bins(q.Bins, at+".bins", numeric && (tabled || q.Kind == "quantiles" || timed),
+	c.bins(q.Bins, at+".bins", numeric && (tabled || q.Kind == "quantiles" || timed || scored),
 		column, q.Kind == "quantiles")
 	c.bins(q.ByBins, at+".by_bins", q.Kind == "crosstab" && by != nil && by.Numeric(), by, false)
-	refuse(q.Kind != "quantiles" && q.At != nil, "at", `leave it out, or write kind = "quantiles"`,
-		"it applies to quantiles only")
+	refuse(q.Kind != "quantiles" && !scored && q.At != nil, "at",
+		`leave it out, or write kind = "quantiles"`, "it applies to quantiles and evaluations only")
 	refuse(q.At != nil && (len(q.At) > 100 || !slices.IsSorted(q.At) ||
 		len(slices.Compact(slices.Clone(q.At))) != len(q.At)), "at",
 		"write up to 100 in ascending order, each once", "they are not in order")

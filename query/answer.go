@@ -66,7 +66,10 @@ type Answer struct {
 	// the population from which the rows were drawn, by chance or what the model does not explain,
 	// and by noise. Intervals are those of the rows themselves.
 	Errors []float64
-	// Population and Grid belong to a survival curve. Population has 95 % intervals for the
+	// Tables belong to an evaluation, one for each group.
+	Tables []ScoreTable
+	// Population belongs to a survival curve and an evaluation, and Grid to a survival curve.
+	// Population has 95 % intervals for the
 	// population from which the rows were drawn. Grid says how much of the width of each interval of
 	// the rows is due to bins alone, whatever the noise: nobody is told in which order rows leave
 	// within one. More bins make it smaller, and it is 0 where each bin is one whole number.
@@ -146,8 +149,18 @@ func (a Answer) MarshalJSON() ([]byte, error) {
 	if a.Test != nil {
 		out["test"] = a.Test
 	}
+	if a.Population != nil {
+		var ends []any
+		for _, i := range a.Population {
+			ends = append(ends, interval(Cell{Low: i[0], High: i[1]}))
+		}
+		out["population_interval"] = ends
+	}
 	if a.Grid != nil {
-		out["population_interval"], out["grid"] = a.Population, a.Grid
+		out["grid"] = a.Grid
+	}
+	if a.Tables != nil {
+		out["tables"] = a.Tables
 	}
 	return json.Marshal(out)
 }
@@ -170,7 +183,7 @@ const (
 // form returns that of the answers of a kind.
 func form(kind string) int {
 	switch kind {
-	case "histogram", "quantiles", "survival", "logrank", "linear", "logistic", "heavy":
+	case "histogram", "quantiles", "survival", "logrank", "evaluation", "linear", "logistic", "heavy":
 		return formList
 	case "crosstab":
 		return formTable
@@ -232,6 +245,8 @@ func (a *ask) unit() string {
 		return "share of rows"
 	case a.Kind == "logrank":
 		return "events"
+	case a.Kind == "evaluation":
+		return ""
 	case a.Kind == "correlation" || a.Kind == "covariance" || a.Kind == "linear":
 		return ""
 	case a.Kind == "logistic":
@@ -295,6 +310,8 @@ func (s *sum) answer(a *ask) Answer {
 		return s.survival(a, x, reach)
 	case "logrank":
 		return s.logrank(a, x, deviation)
+	case "evaluation":
+		return s.evaluation(a, x, deviation)
 	case "linear":
 		return s.linear(a, x, reach)
 	case "logistic":

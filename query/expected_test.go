@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/hushsum/hushsum/job"
 )
 
 const planned = `name = "planned"
@@ -16,6 +18,7 @@ column = [
   { name = "time", type = "number", range = [0.0, 24.0] },
   { name = "status", type = "category", categories = ["lost", "dead"] },
   { name = "arm", type = "category", categories = ["a", "b"] },
+  { name = "score", type = "number", range = [0.0, 1.0] },
 ]
 query = [
   { name = "count", kind = "count", where = "x > 0" },
@@ -26,6 +29,7 @@ query = [
   { name = "correlation", kind = "correlation", column = "x", by = "y" },
   { name = "survival", kind = "survival", column = "time", bins = 24, event = "status = dead" },
   { name = "logrank", kind = "logrank", column = "time", by = "arm", bins = 12, event = "status = dead" },
+  { name = "evaluation", kind = "evaluation", column = "score", event = "status = dead" },
   { name = "linear", kind = "linear", column = "y", on = ["x", "time"] },
 ]
 `
@@ -43,8 +47,9 @@ func TestExpectedDraws(t *testing.T) {
 			if narrow {
 				x = 10 + (x-10)*0.2*math.Sqrt(3) // a deviation of a tenth of the range
 			}
+			score := job.Score(random.IntN(1000), 1000) // the events of which are half of all
 			dealt[i%4].values = append(dealt[i%4].values, []float64{x, 6 * random.Float64(),
-				24 * random.Float64(), float64(random.IntN(2)), float64(random.IntN(2))})
+				24 * random.Float64(), indicator(random.Float64() < score), float64(random.IntN(2)), score})
 		}
 		var vectors [][]float64
 		for _, own := range dealt {

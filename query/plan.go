@@ -156,6 +156,11 @@ func (p *Plan) compile(q *job.Query) (ask, error) {
 		a.length, a.exact = 2*a.column.bins, true
 	case "logrank":
 		a.length, a.exact = 2*a.column.bins*a.by.bins, true
+	case "evaluation":
+		a.length, a.exact = 2*q.Bins, true
+		if a.by != nil {
+			a.length *= a.by.bins
+		}
 	case "linear":
 		a.length = products(len(a.on) + 2)
 		parts = float64(a.length)
@@ -277,6 +282,16 @@ func (a *ask) add(v, row []float64, words []string) {
 		group := row[a.by.at]
 		if came, known := a.came(row); known && !math.IsNaN(group) {
 			v[2*(a.by.bin(group)*a.column.bins+bin)+came] += a.scale
+		}
+	case "evaluation":
+		came, known := a.came(row)
+		group := 0.0
+		if a.by != nil {
+			group = row[a.by.at]
+		}
+		if known && !math.IsNaN(group) {
+			at := min(int(job.ScorePlace(x)*float64(a.Bins)), a.Bins-1)
+			v[2*(int(group)*a.Bins+at)+came] += a.scale
 		}
 	case "logistic":
 		came, known := a.came(row)

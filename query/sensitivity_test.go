@@ -42,14 +42,16 @@ func anyJob(random *rand.Rand) string {
 	fmt.Fprintf(&b, "[[column]]\nname = \"c\"\ntype = \"category\"\n"+
 		"categories = [\"a\", \"b\", \"d\"]\nmissing = %q\n[[column]]\nname = \"t\"\ntype = \"text\"\n"+
 		"missing = \"drop\"\n", pick("drop", "category"))
+	fmt.Fprintf(&b, "[[column]]\nname = \"p\"\ntype = \"number\"\nrange = [0.0, 1.0]\n"+
+		"outside = \"clip\"\nmissing = \"drop\"\n")
 	for i := range 1 + random.IntN(7) {
 		number, other := "x", "y"
 		if random.IntN(3) == 0 {
 			number, other = "z", "x"
 		}
 		kind := pick("count", "sum", "mean", "variance", "covariance", "correlation", "histogram",
-			"crosstab", "quantiles", "survival", "logrank", "linear", "logistic", "heavy", "count",
-			"histogram", "crosstab")
+			"crosstab", "quantiles", "survival", "logrank", "evaluation", "linear", "logistic", "heavy",
+			"count", "histogram", "crosstab")
 		fmt.Fprintf(&b, "[[query]]\nname = \"q%d\"\nkind = %q\n", i, kind)
 		switch kind {
 		case "sum", "mean", "variance", "quantiles":
@@ -62,6 +64,8 @@ func anyJob(random *rand.Rand) string {
 			fmt.Fprintf(&b, "column = %q\nby = %q\n", number, pick(other, "c"))
 		case "survival":
 			fmt.Fprintf(&b, "column = %q\nevent = \"c = a\"\n", number)
+		case "evaluation":
+			fmt.Fprintf(&b, "column = \"p\"\n%sevent = \"c = a\"\n", pick("", "by = \"c\"\n"))
 		case "logrank":
 			fmt.Fprintf(&b, "column = %q\nby = \"c\"\nevent = \"c = a\"\n", number)
 		case "linear":
@@ -128,7 +132,7 @@ func TestSensitivityOfAnyJob(t *testing.T) {
 		}
 		p := planOf(t, text)
 		for range 30 {
-			csv := "x,y,z,c,t\n"
+			csv := "x,y,z,c,t,p\n"
 			for range 1 + random.IntN(4) {
 				csv += anyRow(random, p.job.Column) + "\n"
 			}

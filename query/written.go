@@ -57,19 +57,19 @@ func cells(values []float64, intervals [][2]float64, label func(i int) (label, b
 // labels, or a table with margins. It fails with [ErrConfig] if lists are of different lengths.
 func (a *Answer) UnmarshalJSON(text []byte) error {
 	var in struct {
-		Name     string            `json:"name"`
-		Kind     string            `json:"kind"`
-		Unit     string            `json:"unit"`
-		Spends   *accounting.Claim `json:"spends"`
-		Value    json.RawMessage   `json:"value"`
-		Interval json.RawMessage   `json:"interval"`
-		Labels   json.RawMessage   `json:"labels"`
-		Errors   []*float64        `json:"standard_error"`
-		Unknown  json.RawMessage   `json:"unknown"`
-		Test     *Test             `json:"test"`
-		// Of a survival curve.
-		Population [][2]float64 `json:"population_interval"`
-		Grid       []float64    `json:"grid"`
+		Name       string            `json:"name"`
+		Kind       string            `json:"kind"`
+		Unit       string            `json:"unit"`
+		Spends     *accounting.Claim `json:"spends"`
+		Value      json.RawMessage   `json:"value"`
+		Interval   json.RawMessage   `json:"interval"`
+		Labels     json.RawMessage   `json:"labels"`
+		Errors     []*float64        `json:"standard_error"`
+		Unknown    json.RawMessage   `json:"unknown"`
+		Test       *Test             `json:"test"`
+		Population [][2]*float64     `json:"population_interval"`
+		Grid       []float64         `json:"grid"`
+		Tables     []ScoreTable      `json:"tables"`
 		Margins    []struct {
 			Value    []float64    `json:"value"`
 			Interval [][2]float64 `json:"interval"`
@@ -84,11 +84,15 @@ func (a *Answer) UnmarshalJSON(text []byte) error {
 		return fmt.Errorf("%w: an answer of kind %.40q has other numbers", ErrConfig, in.Kind)
 	}
 	out := Answer{Name: in.Name, Kind: in.Kind, Unit: in.Unit, Spends: in.Spends,
-		Population: in.Population, Grid: in.Grid, Test: in.Test}
+		Grid: in.Grid, Test: in.Test, Tables: in.Tables}
+	for _, i := range in.Population {
+		out.Population = append(out.Population,
+			[2]float64{given(i[0], math.Inf(-1)), given(i[1], math.Inf(1))})
+	}
 	for _, x := range in.Errors {
 		out.Errors = append(out.Errors, given(x, math.NaN()))
 	}
-	if len(in.Population) != len(in.Grid) {
+	if in.Grid != nil && len(in.Population) != len(in.Grid) {
 		return fmt.Errorf("%w: %d intervals of a population and %d of a grid", ErrConfig,
 			len(in.Population), len(in.Grid))
 	}

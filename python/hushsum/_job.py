@@ -399,35 +399,38 @@ class Job(Declared):
             kind: Says what is asked: the number of rows; the sum, the mean, the variance
                 or quantiles of a column's numbers; the covariance or the correlation of two
                 columns; how many rows are in each bin of a column, or of two; how many rows
-                have not had an event yet, over time, and whether groups differ in that; a
-                linear model of a column; a logistic model of an event; or which texts are the
-                most frequent, and how many rows have each. Values: count, sum, mean,
-                variance, covariance, correlation, histogram, crosstab, quantiles, survival,
-                logrank, linear, logistic, heavy. Required.
+                have not had an event yet, over time, and whether groups differ in that; how
+                well scores predict an event; a linear model of a column; a logistic model of
+                an event; or which texts are the most frequent, and how many rows have each.
+                Values: count, sum, mean, variance, covariance, correlation, histogram,
+                crosstab, quantiles, survival, logrank, evaluation, linear, logistic, heavy.
+                Required.
             column: Names the column that the query is about. Values: 1 to 60 letters,
                 digits, dots, dashes and underscores. Default: none; required except for a
                 count and a logistic model.
             by: Names the other column of a crosstab, a covariance or a correlation, or
-                the groups of a log-rank test. Values: 1 to 60 letters, digits, dots, dashes
-                and underscores. Default: none; required for these.
+                the groups of a log-rank test or an evaluation. Values: 1 to 60 letters,
+                digits, dots, dashes and underscores. Default: none; required for these,
+                except for an evaluation of all rows together.
             on: Lists the columns that a model predicts from: columns of numbers, and for
                 a logistic model also of words. Values: 1 to 200 characters each. Default:
                 none; required for a linear and a logistic model.
             event: Says which rows have had the event, in the form of where. In a survival
                 curve and a log-rank test it came at the time in the column, which for other
-                rows is how long they are known about; a logistic model predicts it. Values:
-                up to 500 characters. Default: none; required for survival curves, log-rank
-                tests and logistic models.
+                rows is how long they are known about; a logistic model and scores predict it.
+                Values: up to 500 characters. Default: none; required for survival curves,
+                log-rank tests, evaluations and logistic models.
             where: Limits the query to rows for which it holds: conditions such as age >=
                 65, joined by and. Values: up to 500 characters. Default: none: all rows.
             bins: Cuts the range of a column of numbers into this many parts of equal
                 width. Range: 2 to 65,536 (bins). Default: 10, or one for each of up to 20
-                whole numbers; for curves over time 36, or one for each of up to 60; for
-                quantiles 256, and a power of two.
+                whole numbers; for curves over time 36, or one for each of up to 60; for an
+                evaluation 32; for quantiles 256, and a power of two.
             by_bins: Cuts the range of the other column. Range: 2 to 65,536 (bins).
                 Default: as bins.
-            at: Lists the quantiles that are asked for, in ascending order. Range: above
-                0, below 1. Default: 0.25, 0.5 and 0.75.
+            at: Lists the quantiles that are asked for, or the scores from which on an
+                evaluation's rows count as predicted to have the event, in ascending order.
+                Range: above 0, below 1. Default: 0.25, 0.5 and 0.75; for an evaluation 0.5.
             top: Asks for at most this many of the most frequent texts: fewer come out
                 where noise hides the others. Range: 1 to 1000 (texts). Default: 20 for heavy.
             share: Gives the query this share of the budget: its noise is 1/√share times
@@ -438,7 +441,8 @@ class Job(Declared):
         name: str
         kind: Literal[
             "", "count", "sum", "mean", "variance", "covariance", "correlation", "histogram",
-            "crosstab", "quantiles", "survival", "logrank", "linear", "logistic", "heavy",
+            "crosstab", "quantiles", "survival", "logrank", "evaluation", "linear", "logistic",
+            "heavy",
         ]
         column: str = ""
         by: str = ""

@@ -70,6 +70,9 @@ class Answer:
             each number, empty where it is known; ``None``: all numbers are.
         population_interval: of a survival curve, the 95 % intervals for whomever the rows were
             drawn from.
+        tables: of an evaluation, for each group the middles of ``scores``, and the rows with them that
+            the event came to, ``events``, and did not, ``others``.
+        test: of a log-rank test, ``chi_square``, ``degrees`` of freedom and ``p``.
         grid: of a survival curve, how much of the width of each interval is due to bins alone.
     """
 
@@ -85,6 +88,8 @@ class Answer:
     unknown: Any = None
     population_interval: list[list[float]] | None = None
     grid: list[float] | None = None
+    tables: list[dict[str, Any]] | None = None
+    test: dict[str, float] | None = None
 
     @classmethod
     def _read(cls, answer: Mapping[str, Any]) -> Answer:
@@ -94,6 +99,8 @@ class Answer:
             a["spends"] = Claim(a["spends"])
         a["value"] = _given(a["value"], math.nan)
         a["interval"] = _ends(a["interval"])
+        if a.get("population_interval") is not None:
+            a["population_interval"] = _ends(a["population_interval"])
         if a.get("standard_error") is not None:
             a["standard_error"] = _given(a["standard_error"], math.nan)
         return cls(**a)

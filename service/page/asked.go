@@ -59,7 +59,16 @@ func (a *asked) Lines() (out []tableLine) {
 // Figures draws the answers of more than one number.
 func (a *asked) Figures() (out []figure) {
 	for i, x := range a.Answers {
-		if len(x.Cells) < 2 || x.Errors != nil { // a model, whose numbers have units of their own
+		for k, table := range x.Tables[:min(len(x.Tables), mostROC)] {
+			caption := x.Name
+			if table.Group != "" {
+				caption += ", " + table.Group
+			}
+			out = append(out, figure{ID: fmt.Sprintf("answer-%d-%d", i, k), Caption: caption,
+				Unit: "the ROC curve of rounded scores", Drawn: roc(&table)})
+		}
+		// The numbers of a model have units of their own.
+		if len(x.Cells) < 2 || x.Errors != nil || x.Tables != nil {
 			continue
 		}
 		f := figure{ID: "answer-" + strconv.Itoa(i), Caption: x.Name, Unit: strings.TrimSuffix(x.Kind+
@@ -70,6 +79,21 @@ func (a *asked) Figures() (out []figure) {
 		out = append(out, f)
 	}
 	return out
+}
+
+// mostROC is how many groups of an evaluation have their curve drawn.
+const mostROC = 8
+
+// roc draws the share of rows with the event above a score against that of the others.
+func roc(t *query.ScoreTable) template.HTML {
+	f := frame(0, 1, 0, 1)
+	var points []chart.Point
+	for _, p := range t.ROC() {
+		points = append(points, chart.Point{X: p[0], Y: p[1]})
+	}
+	grid(f)
+	drawCurve(f, points)
+	return framed(f, f.AtX, "share of the rows without the event", "ROC curve")
 }
 
 // mostAnswerBars is how many cells of an answer are drawn.
