@@ -362,6 +362,9 @@ func (c *checker) model() {
 		c.refuse(side == 0, "model.features", "use a square such as 784, or three of them",
 			"%s takes square images of 16 to 256 pixels a side, a multiple of 4", m.Name)
 	}
+	c.refuse(m.Name == "scattering" && m.Features > 0 && scatteringNumbers(m.Features, 2) == 0,
+		"model.features", "use a square such as 784",
+		"scattering takes square images of one plane, of 8 to 256 pixels a side")
 	names := map[string]bool{}
 	for i, t := range m.Tensor {
 		at := fmt.Sprintf("model.tensor.%d", i)

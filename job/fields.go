@@ -190,7 +190,7 @@ var theJob = tableOf(
 
 	text("model.name", func(j *Job) *string { return &j.Model.Name },
 		"Names a model that the job trains itself.").
-		form("logistic, softmax, mlp:N,…, lenet, lenet-norm", knownModel).
+		form("logistic, softmax, scattering, mlp:N,…, lenet, lenet-norm", knownModel).
 		means("none: the parties' programs bring vectors").flag("model", "NAME"),
 	whole("model.features", func(j *Job) *int { return &j.Model.Features }, between(1, 1<<22),
 		"Counts the numbers in a row.").means("in a simulation as in the data"),

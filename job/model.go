@@ -10,7 +10,7 @@ import (
 )
 
 var modelPattern = regexp.MustCompile(
-	`^(logistic|softmax|lenet|lenet-norm|mlp:[1-9][0-9]{0,4}(,[1-9][0-9]{0,4}){0,7})$`)
+	`^(logistic|softmax|scattering|lenet|lenet-norm|mlp:[1-9][0-9]{0,4}(,[1-9][0-9]{0,4}){0,7})$`)
 
 // knownModel reports whether a text names a model that a job trains itself.
 func knownModel(name string) bool { return modelPattern.MatchString(name) }
@@ -26,6 +26,8 @@ func (m *Model) Numbers() int {
 		n = float64(m.Features)
 	case m.Name == "lenet" || m.Name == "lenet-norm":
 		n = lenetNumbers(m.Features, m.Classes, m.Name == "lenet-norm")
+	case m.Name == "scattering":
+		n = scatteringNumbers(m.Features, m.Classes)
 	case m.Name != "":
 		n = denseNumbers(m.widths())
 	case m.Length > 0:
@@ -86,6 +88,17 @@ func lenetSide(features int) (side, planes int) {
 		}
 	}
 	return 0, 0
+}
+
+// scatteringNumbers counts the parameters of a softmax of scattering features, 0 if rows with so many
+// numbers are no images that it takes: see learning.Scattering.
+func scatteringNumbers(features, classes int) float64 {
+	side := int(math.Round(math.Sqrt(float64(features))))
+	if side*side != features || side < 8 || side > 256 {
+		return 0
+	}
+	local := (side+11)/4 - 2
+	return denseNumbers([]int{81 * local * local, classes})
 }
 
 // lenetNumbers counts the parameters of a LeNet: see learning.LeNet.

@@ -174,8 +174,8 @@ type Privacy struct {
 
 // Model says what is summed: the weights of a model, or a bare vector.
 type Model struct {
-	// Names a model that the job trains itself. Values: logistic, softmax, mlp:N,…, lenet,
-	// lenet-norm. Default: none: the parties' programs bring vectors.
+	// Names a model that the job trains itself. Values: logistic, softmax, scattering, mlp:N,…,
+	// lenet, lenet-norm. Default: none: the parties' programs bring vectors.
 	Name string
 	// Counts the numbers in a row. Range: 1 to 4,194,304. Default: in a simulation as in the data.
 	Features int

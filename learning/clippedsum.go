@@ -80,6 +80,7 @@ var (
 	_ rowClipper = Logistic{}
 	_ rowClipper = Softmax{}
 	_ rowClipper = MLP{}
+	_ rowClipper = Scattering{}
 )
 
 func checkClipped(

@@ -32,6 +32,7 @@ var (
 	_ batchModel = Softmax{}
 	_ batchModel = MLP{}
 	_ batchModel = LeNet{}
+	_ batchModel = Scattering{}
 )
 
 // batchModel has what SGD needs to train without allocating or checking at every

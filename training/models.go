@@ -12,7 +12,7 @@ import (
 )
 
 // models are examples of the names that newModel knows.
-var models = []string{"softmax", "mlp:200", "lenet", "lenet-norm", "logistic"}
+var models = []string{"softmax", "scattering", "mlp:200", "lenet", "lenet-norm", "logistic"}
 
 // newModel returns the model of a name for rows with the given numbers of features and of
 // classes, at least 2. It fails with a [job.ConfigError].
@@ -33,6 +33,14 @@ func newModel(name string, features, classes int, lambda float64) (learning.Mode
 				"of 16 pixels a side or more, and rows here have %d features", name, features)
 		}
 		m.BatchNorm, m.Lambda = name == "lenet-norm", lambda
+		return m, nil
+	case "scattering":
+		m, ok := learning.ScatteringFor(features, classes)
+		if !ok {
+			return noModel("use images, or another model", "scattering takes square images of one plane, "+
+				"of 8 to 256 pixels a side, and rows here have %d features", features)
+		}
+		m.Lambda = lambda
 		return m, nil
 	case "softmax":
 		return learning.Softmax{Features: features, Outputs: classes, Lambda: lambda}, nil

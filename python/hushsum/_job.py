@@ -220,8 +220,8 @@ class Job(Declared):
 
         Attributes:
             name: Names a model that the job trains itself. Values: logistic, softmax,
-                mlp:N,…, lenet, lenet-norm. Default: none: the parties' programs bring
-                vectors.
+                scattering, mlp:N,…, lenet, lenet-norm. Default: none: the parties' programs
+                bring vectors.
             features: Counts the numbers in a row. Range: 1 to 4,194,304. Default: in a
                 simulation as in the data.
             classes: Counts the classes of rows. Range: 2 to 65,536. Default: in a
