@@ -61,9 +61,14 @@ clip = 0.5
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := simulation.Of(declared.Options())
-	o.Rounds, o.Sum, o.Test, o.Parties = 4, simulation.Clear, test, own
-	want, err := simulation.Run(context.Background(), o, nil)
+	j := simulation.Exactly(fed.Settled.Job())
+	j.Rounds, j.World.Fidelity, j.Training.Batch = 4, simulation.Clear, 0
+	settled, world, err := simulation.Settle(j, own, test)
+	if err != nil {
+		t.Fatal(err)
+	}
+	world.Training = declared.Options()
+	want, err := simulation.Run(context.Background(), settled, world, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
