@@ -141,3 +141,15 @@ func BenchmarkScattering(b *testing.B) {
 		s.transform(x)
 	}
 }
+
+func BenchmarkScatteringSum(b *testing.B) {
+	d := imagesOf(600, 28)
+	m, _ := ScatteringFor(784, 10)
+	w := m.Init(0)
+	units, dst := unitsOf(600, 1), make([]float64, len(w))
+	for b.Loop() {
+		if err := ClippedSum(dst, m, w, d, units, 0.5); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
