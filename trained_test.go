@@ -151,14 +151,13 @@ func (g *trainees) start(ctx context.Context) (wait func() [][]float64) {
 // check compares the weights of a model with those of a simulation of this many rounds.
 func (g *trainees) check(model []float64, rounds int) {
 	g.Helper()
-	declared, err := training.Of(g.settled)
+	j := simulation.Exactly(g.written, len(g.rows))
+	j.Rounds = rounds
+	settled, world, err := simulation.Settle(j, g.rows, g.test)
 	if err != nil {
 		g.Fatal(err)
 	}
-	o := simulation.Of(declared.Options())
-	o.Rounds, o.Sum, o.Test, o.Parties = rounds, simulation.Ring, g.test, g.rows
-	o.Range, o.FractionBits = g.settled.Job().Sum.Range, g.settled.Job().Sum.FractionBits
-	want, err := simulation.Run(g.Context(), o, nil)
+	want, err := simulation.Run(g.Context(), settled, world, nil)
 	if err != nil {
 		g.Fatal(err)
 	}
@@ -170,7 +169,7 @@ func (g *trainees) check(model []float64, rounds int) {
 			g.Fatalf("weight %d is %v, simulated %v", k, model[k], w)
 		}
 	}
-	if slices.Equal(o.Model.Init(o.Seed), want.Model) {
+	if slices.Equal(world.Training.Model.Init(j.Seed), want.Model) {
 		g.Error("nothing was learnt")
 	}
 }
@@ -382,13 +381,12 @@ func TestTrainedByTurns(t *testing.T) {
 		g := newTrainees(t, "model.name = \"logistic\"\ntraining = { steps = 1, rate = 0.5 }\n"+
 			"privacy = { noise = \"discrete-gaussian\", multiplier = 1e-6, clip = 1.0, bits = 56, "+
 			"factorise = 2 }")
-		g.written.Sum.Classical = false // keys of a simulation are agreed on with ML-KEM too
-		o, err := simulation.Declared(g.written, g.rows, g.test)
+		g.written.World.Fidelity = simulation.Ring
+		settled, world, err := simulation.Settle(g.written, g.rows, g.test)
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.Sum, o.Recovery = simulation.Ring, nil
-		want, err := simulation.Run(t.Context(), o, nil)
+		want, err := simulation.Run(t.Context(), settled, world, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

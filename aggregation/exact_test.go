@@ -69,6 +69,6 @@ func TestScaleProperty(t *testing.T) {
 		m &^= 1<<rapid.IntRange(0, 52).Draw(t, "zeros") - 1
 		x := math.Ldexp(float64(m), rapid.IntRange(-190, 30).Draw(t, "exponent"))
 		k := rapid.Uint64().Draw(t, "k") >> rapid.IntRange(0, 63).Draw(t, "drop")
-		checkScale(t, x, k, rapid.IntRange(0, MaxFractionBits).Draw(t, "f"))
+		checkScale(t, x, k, rapid.IntRange(0, maxFractionBits).Draw(t, "f"))
 	})
 }

@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// MaxFractionBits is the most binary places that a [FixedPoint] can have.
-const MaxFractionBits = 62
+// maxFractionBits is the most binary places that a [FixedPoint] can have.
+const maxFractionBits = 62
 
 // FixedPoint says how real numbers become integers: x, at most Range in
 // magnitude, becomes x·2^FractionBits rounded to the nearest integer, ties to
@@ -18,7 +18,7 @@ const MaxFractionBits = 62
 // values that could not be sent before.
 type FixedPoint struct {
 	Range        float64 // the largest magnitude, above 0 and finite
-	FractionBits int     // binary places, from 0 to MaxFractionBits
+	FractionBits int     // binary places, from 0 to maxFractionBits
 }
 
 // Validate returns [ErrConfig] if a field is outside its range, and [ErrWrap] if
@@ -34,9 +34,9 @@ func (p FixedPoint) peak(samples int) (uint64, error) {
 	if !(p.Range > 0) || math.IsInf(p.Range, 0) {
 		return 0, fmt.Errorf("%w: Range is %v, want a finite number above 0", ErrConfig, p.Range)
 	}
-	if p.FractionBits < 0 || p.FractionBits > MaxFractionBits {
+	if p.FractionBits < 0 || p.FractionBits > maxFractionBits {
 		return 0, fmt.Errorf("%w: FractionBits is %d, want 0 to %d", ErrConfig, p.FractionBits,
-			MaxFractionBits)
+			maxFractionBits)
 	}
 	s, ok := scale(p.Range, uint64(samples), p.FractionBits)
 	if !ok || s.ceiling() > math.MaxInt64 {

@@ -37,7 +37,7 @@ func (c *checker) world() {
 	c.refuse(w.Malicious > 0 && !c.Oneshot(), "world.malicious",
 		`write sum.protocol = "oneshot", or leave it out`, "a party that cheats in a pairwise sum "+
 			"spoils it")
-	c.refuse(w.Malicious > 0 && c.Sum.Covered, "world.malicious",
+	c.refuse(w.Malicious > 0 && c.Sum.Covered && !c.Sum.Bounded, "world.malicious",
 		"leave it out, or sum.covered",
 		"cheats in covered sums are not simulated")
 	c.refuse(w.Malicious > 0 && !c.Noisy(), "world.malicious", "write privacy.noise, or leave it out",

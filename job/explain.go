@@ -60,7 +60,7 @@ func (j *Job) explain(s *Settled) []string {
 		lines = append(lines, fmt.Sprintf("It belongs to a study: together with all jobs that continue "+
 			"it, it may spend %v. No party takes part beyond that.", study))
 	}
-	if s != nil && j.Noisy() && !j.NoisyMembers() {
+	if s != nil && j.Noisy() && !j.noisyMembers() {
 		lines = append(lines, fmt.Sprintf("That counts the noise of the %s that every sum has at least.",
 			count(s.Honest(), "honest party", "honest parties")))
 	}
@@ -309,7 +309,7 @@ func (j *Job) sayNoise(s *Settled) []string {
 	default:
 		text += "."
 	}
-	if j.NoisyMembers() {
+	if j.noisyMembers() {
 		members, f := j.Sum.Members, j.faults()
 		text += fmt.Sprintf(" The committee adds it, %s of %d members in any sum; epsilon rests on %d "+
 			"honest ones among these, and on no party.", count(members-f, "share", "shares"), members,

@@ -11,8 +11,8 @@ const (
 	MaxParties = 1_000_000
 	MaxLength  = 1 << 27 // numbers of a vector
 	maxRows    = 10_000_000
-	// DefaultBits is the width of a coordinate of a sum with noise, if a job does not set it.
-	DefaultBits = 32
+	// defaultBits is the width of a coordinate of a sum with noise, if a job does not set it.
+	defaultBits = 32
 	queryBits   = 48 // of a job with queries, whose vectors are short
 	maxBins     = 1 << 16
 	maxList     = 1000        // columns or queries

@@ -32,7 +32,7 @@ func (j *Job) runs() *run {
 		recovers: j.Recovers() && !j.Oneshot(),
 		sparse:   j.Sum.Sparse,
 		drawn:    j.Parties.PerRound > 0,
-		dealt:    j.NoisyMembers(),
+		dealt:    j.noisyMembers(),
 		bounded:  j.Sum.Bounded && j.Oneshot(),
 		covered:  j.Sum.Covered && j.Oneshot(),
 		stale:    j.Sum.Buffer > 0 && j.Oneshot(),

@@ -60,19 +60,19 @@ type Total struct {
 	Samples       int // rows that the mean is over, 0 where the sum does not say
 }
 
-// Lanes lay out the parts of a party's message next to each other in one submission, and read the
-// sum. A lane that a job does not use is missing. Lanes are safe for concurrent use.
-type Lanes struct {
+// lanes lay out the parts of a party's message next to each other in one submission, and read the
+// sum. A lane that a job does not use is missing. They are safe for concurrent use.
+type lanes struct {
 	noisy   *privacy.Mechanism // all that is sent with noise, else the others
-	shape   LaneOptions
+	shape   laneOptions
 	mean    meanLane
 	signs   *aggregation.Signs
 	votes   *aggregation.Signs
 	control *aggregation.Mean // which has no noise
 }
 
-// LaneOptions say what parties send.
-type LaneOptions struct {
+// laneOptions say what parties send.
+type laneOptions struct {
 	Parties   int // most of a sum
 	Dimension int // of the vector
 	// Range and FractionBits apply to coordinates without noise: see aggregation.Mean.
@@ -93,9 +93,9 @@ type LaneOptions struct {
 	Masked bool
 }
 
-// NewLanes settles what a submission contains. Only [Lanes.Layout] finds whether it fits the ring.
-func NewLanes(o LaneOptions) *Lanes {
-	l := &Lanes{noisy: o.Noise, shape: o}
+// newLanes settles what a submission contains. Only [lanes.Layout] finds whether it fits the ring.
+func newLanes(o laneOptions) *lanes {
+	l := &lanes{noisy: o.Noise, shape: o}
 	if l.noisy != nil {
 		return l
 	}
@@ -145,7 +145,7 @@ func (m weightedMean) decode(sum [][]uint64, _ int) (mean []float64, samples int
 }
 
 // list returns the lanes in the order of a submission.
-func (l *Lanes) list() aggregation.Lanes {
+func (l *lanes) list() aggregation.Lanes {
 	if l.noisy != nil {
 		return aggregation.Lanes{l.noisy}
 	}
@@ -162,12 +162,12 @@ func (l *Lanes) list() aggregation.Lanes {
 }
 
 // Layout returns the segments of a submission. It fails with the errors of package aggregation.
-func (l *Lanes) Layout() (masking.Layout, error) { return l.list().Layout() }
+func (l *lanes) Layout() (masking.Layout, error) { return l.list().Layout() }
 
 // Encode makes a submission. rotation is the round's rotation, which nobody could choose or
 // foresee; random serves noise and rounding (nil: crypto/rand). It fails with the errors of package
 // aggregation.
-func (l *Lanes) Encode(rotation [32]byte, m Update[float64], random io.Reader) ([][]uint64, error) {
+func (l *lanes) Encode(rotation [32]byte, m Update[float64], random io.Reader) ([][]uint64, error) {
 	if l.noisy != nil {
 		return l.encodeNoisy(rotation, m, random)
 	}
@@ -192,7 +192,7 @@ func (l *Lanes) Encode(rotation [32]byte, m Update[float64], random io.Reader) (
 	return l.list().Join(parts...)
 }
 
-func (l *Lanes) encodeNoisy(
+func (l *lanes) encodeNoisy(
 	rotation [32]byte, m Update[float64], random io.Reader,
 ) ([][]uint64, error) {
 	v, next := m.Vector, m.Signed
@@ -218,11 +218,11 @@ func (l *Lanes) encodeNoisy(
 
 // countNorm returns the number that stands for the weight of a party with MaxWeight rows, with
 // noise.
-func (l *Lanes) countNorm() float64 { return aggregation.DefaultCountShare * l.shape.Clip }
+func (l *lanes) countNorm() float64 { return aggregation.DefaultCountShare * l.shape.Clip }
 
 // Decode decodes the sum of a given number of submissions. It reduces the sum to its rings, and
 // fails with the errors of package aggregation.
-func (l *Lanes) Decode(rotation [32]byte, sum [][]uint64, parties int) (t Total, err error) {
+func (l *lanes) Decode(rotation [32]byte, sum [][]uint64, parties int) (t Total, err error) {
 	layout, err := l.Layout()
 	if err != nil {
 		return t, err
@@ -258,7 +258,7 @@ func (l *Lanes) Decode(rotation [32]byte, sum [][]uint64, parties int) (t Total,
 	return t, err
 }
 
-func (l *Lanes) decodeNoisy(rotation [32]byte, sum [][]uint64, parties int) (Total, error) {
+func (l *lanes) decodeNoisy(rotation [32]byte, sum [][]uint64, parties int) (Total, error) {
 	t := Total{Parties: parties}
 	mean, signs, err := l.noisy.Decode(rotation, sum, parties)
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 // faults is how many members of a job with defaults may lie or be silent.
 func (j *Job) faults() int { return cmp.Or(j.Sum.Faults, max(1, (j.Sum.Members-1)/4)) }
 
-// NoisyMembers reports whether the committee adds the noise.
-func (j *Job) NoisyMembers() bool { return j.Noisy() && j.Privacy.NoiseBy == "committee" }
+// noisyMembers reports whether the committee adds the noise.
+func (j *Job) noisyMembers() bool { return j.Noisy() && j.Privacy.NoiseBy == "committee" }
 
 // Terms returns the terms of the sums of a job with defaults whose parties are counted, but for
 // what is summed: see [Fill].
 func (j *Job) Terms() oneshot.Terms {
 	t := oneshot.Terms{
-		CommitteeNoise: j.NoisyMembers(),
+		CommitteeNoise: j.noisyMembers(),
 		MinSurvivors:   j.fewest(j.Parties.Count),
 		Colluders:      j.Parties.Colluders,
 		Faults:         j.faults(),

@@ -120,10 +120,9 @@ func (j *Job) count(roster *keyexchange.Roster) {
 // settling is a job that is being worked out.
 type settling struct {
 	*Job
-	declared   *Job // without defaults
-	files      Files
-	out        *Settled
-	multiplier float64
+	declared *Job // without defaults
+	files    Files
+	out      *Settled
 }
 
 // who finds out how many parties there are.
@@ -185,7 +184,7 @@ func (x *settling) noise() error {
 	o := ReleaseOptions{
 		Promise: x.out.promise,
 		Noise: privacy.Noise{Multiplier: p.Multiplier, Clip: p.Clip,
-			Bits: cmp.Or(p.Bits, DefaultBits)},
+			Bits: cmp.Or(p.Bits, defaultBits)},
 		Parties:   cmp.Or(x.Parties.PerRound, x.Parties.Count),
 		Length:    d,
 		MaxWeight: x.Sum.MaxWeight,
@@ -215,7 +214,7 @@ func (x *settling) noise() error {
 			return x.MistakeOf(err)
 		}
 	}
-	x.multiplier = release.Noise.Multiplier
+	x.out.multiplier = release.Noise.Multiplier
 	mechanism, err := release.Mechanism()
 	if err != nil {
 		return x.MistakeOf(err)
@@ -226,7 +225,7 @@ func (x *settling) noise() error {
 
 // lanes settles the encoding.
 func (x *settling) lanes() error {
-	o := LaneOptions{
+	o := laneOptions{
 		Parties:      x.Parties.Count,
 		Dimension:    x.length(),
 		Range:        x.Sum.Range,
@@ -243,16 +242,38 @@ func (x *settling) lanes() error {
 	if x.PerRecord() {
 		o.Batch = x.Batch()
 	}
-	x.out.lanes = NewLanes(o)
+	x.out.lanes = newLanes(o)
 	var err error
-	if x.out.layout, err = x.out.lanes.Layout(); err != nil {
-		path := "sum.fraction_bits"
-		if x.Noisy() {
-			path = "privacy.bits"
-		}
-		return x.Mistake(path, "use fewer, or a smaller sum.range", "%v", err)
+	if x.out.layout, err = x.out.lanes.Layout(); err != nil && x.Noisy() {
+		return x.Mistake("privacy.bits", "use fewer, or a smaller sum.range", "%v", err)
 	}
-	return nil
+	return x.wraps(o, err)
+}
+
+// wraps names the field that is most to blame for a sum without noise that does not fit the ring:
+// the one without which it would.
+func (x *settling) wraps(o laneOptions, err error) error {
+	if err == nil {
+		return nil
+	}
+	path, rows, what := "sum.fraction_bits", "", "updates"
+	less := o
+	less.FractionBits = 0
+	if _, wide := newLanes(less).Layout(); wide != nil {
+		path = "sum.range"
+	}
+	if o.MaxWeight > 0 {
+		rows = fmt.Sprintf(" %d rows each,", o.MaxWeight)
+	}
+	if x.Training.Submit == "weights" {
+		what = "weights"
+	}
+	m := x.Mistake(path,
+		"use a smaller sum.range, a smaller sum.fraction_bits, or fewer rows or parties",
+		"the sum of %d parties,%s %s up to %v, %d fraction bits, could leave 64 bits", o.Parties, rows,
+		what, o.Range, o.FractionBits)
+	m.Err = err
+	return m
 }
 
 // sums settles what the sessions promise, which takes no layout: noise is calibrated to that.
@@ -322,7 +343,7 @@ func (x *settling) sessions() error {
 		scale = m.Encoder.Scale
 	}
 	x.out.digest = sha256.Sum256(fmt.Appendf(nil, "hushsum/3 settled\n%x\n%x\n%x\n%.5e %.5e", declared,
-		roster, model, x.multiplier, scale))
+		roster, model, x.out.multiplier, scale))
 	if x.out.before != nil {
 		before := sha256.Sum256(x.files.Before)
 		x.out.digest = sha256.Sum256(fmt.Appendf(nil, "hushsum/4 settled\n%x\n%x", x.out.digest, before))

@@ -20,7 +20,7 @@ import (
 // spends. It is safe for concurrent use.
 type Settled struct {
 	job       *Job
-	lanes     *Lanes
+	lanes     *lanes
 	session   protocol.Config
 	promise   privacy.Promise // that noise is settled for, zero without
 	budget    privacy.Budget
@@ -34,6 +34,8 @@ type Settled struct {
 	oneshot   *oneshot.Config // nil where sums are pairwise
 	declared  [32]byte        // digest of the job without its files
 	tensors   []Tensor        // of a file
+
+	multiplier float64 // of the noise, as declared or as the budget takes it
 }
 
 // Job returns the job with its defaults and the number of its parties filled in.
@@ -90,6 +92,10 @@ func (s *Settled) Layout() masking.Layout { return append(masking.Layout(nil), s
 // signs with the vectors, and the submissions of parties that are not drawn, which Encode and
 // Decode cannot.
 func (s *Settled) Mechanism() *privacy.Mechanism { return s.mechanism }
+
+// Multiplier returns the multiplier of the noise, which a job with a budget may leave open; 0
+// without noise.
+func (s *Settled) Multiplier() float64 { return s.multiplier }
 
 // Roster returns the parties.
 func (s *Settled) Roster() *keyexchange.Roster { return s.session.Roster }

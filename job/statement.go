@@ -46,7 +46,7 @@ var servers = map[string]accounting.Server{
 func (j *Job) statement() accounting.Statement {
 	t := j.learns()
 	t.Assumes = j.assumes()
-	if j.NoisyMembers() {
+	if j.noisyMembers() {
 		t.Colluders = accounting.AnyColluders
 	}
 	if j.Sum.Sparse {

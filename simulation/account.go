@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/hushsum/hushsum/accounting"
-	"github.com/hushsum/hushsum/privacy"
 )
 
 // account records what a run with noise has spent of every party's privacy; nil: there is no
@@ -21,17 +20,14 @@ type account struct {
 }
 
 // newAccount opens the account of a run's parties.
-func newAccount(m *privacy.Mechanism, o *Options) (*account, error) {
-	a := &account{round: m.Round(), delta: o.Budget.Delta, most: o.charges(),
-		every: max(1, o.Factorise)}
+func newAccount(o *setting) (a *account, err error) {
+	s := o.settled
+	a = &account{round: s.Round(), delta: o.job.Privacy.Delta, every: max(1, len(s.Band())),
+		most: min(s.Charges(o.Rounds), s.Submissions())}
 	for i := range o.Parties {
 		a.names = append(a.names, partyName(i))
 	}
-	if o.Budget.Epsilon == 0 {
-		return a, nil
-	}
-	var err error
-	a.ledger, err = o.Budget.Ledger(a.round.Statement)
+	a.ledger, err = s.Ledger()
 	return a, err
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 )
 
@@ -13,14 +14,15 @@ import (
 // draws each record as often as in the sum. A party whose training diverges is judged by the last
 // model before.
 //
-// It fails with a [job.ConfigError] for options that Run refuses, and with ctx.Err() if ctx ends.
-func Alone(ctx context.Context, options Options) ([]learning.Matrix, error) {
-	if err := options.Validate(); err != nil {
+// It fails with a [job.ConfigError] for a world that Run refuses, and with ctx.Err() if ctx ends.
+func Alone(ctx context.Context, settled *job.Settled, w World) ([]learning.Matrix, error) {
+	o, err := newSetting(settled, w)
+	if err != nil {
 		return nil, err
 	}
-	all := make([]learning.Matrix, len(options.Parties))
-	for i, rows := range options.Parties {
-		x, out, err := newRun(options.alone(rows).settled())
+	all := make([]learning.Matrix, len(o.Parties))
+	for i := range all {
+		x, out, err := newRun(o.alone(i))
 		if err != nil {
 			return nil, err
 		}
@@ -38,15 +40,4 @@ func Alone(ctx context.Context, options Options) ([]learning.Matrix, error) {
 		}
 	}
 	return all, nil
-}
-
-// alone returns the options of the same training by one party.
-func (o Options) alone(rows *learning.Dataset) Options {
-	a := Options{Model: o.Model, Parties: []*learning.Dataset{rows}, Test: o.Test, Rounds: o.Rounds,
-		Local: o.Local, Client: o.Client, Server: o.Server, MaxSamples: o.MaxSamples, Models: o.Models,
-		Average: o.Average, Seed: o.Seed, EvaluateEvery: o.Rounds}
-	if o.Records != nil {
-		a.Records = o.Records.Alone(rows)
-	}
-	return a
 }

@@ -6,32 +6,39 @@ import (
 	"math"
 	"testing"
 
-	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
-	"github.com/hushsum/hushsum/privacy"
-	"github.com/hushsum/hushsum/training"
 )
+
+func alone(ctx context.Context, x trial) ([]learning.Matrix, error) {
+	s, w, err := x.settle()
+	if err != nil {
+		return nil, err
+	}
+	return Alone(ctx, s, w)
+}
 
 // What a party has alone follows from its own rows: it is as good as a sum of twice the same rows
 // in the clear, whatever noise, clips or masks the sum has.
 func TestAlone(t *testing.T) {
 	plain := brief()
-	plain.Parties = plain.Parties[:2]
-	want, err := Alone(t.Context(), plain)
+	plain.rows = plain.rows[:2]
+	want, err := alone(t.Context(), plain)
 	if err != nil {
 		t.Fatal(err)
 	}
-	noise := privacy.Noise{Family: accounting.FamilySkellam, Multiplier: 5, Clip: 0.01, Bits: 24}
-	for name, change := range map[string]func(o *Options){
-		"noise":   func(o *Options) { o.Noise, o.Sum = &noise, Ring },
-		"a clip":  func(o *Options) { o.Clip.Kind, o.Clip.Norm = training.DifferenceClip, 0.01 },
-		"a mask":  func(o *Options) { o.Mask = masks["soft"] },
-		"another": func(o *Options) { o.Parties = append(o.Parties, brief().Parties[5]) },
+	for name, change := range map[string]func(o *trial){
+		"noise": func(o *trial) {
+			o.noise(5)
+			o.Privacy.Noise, o.Privacy.Clip, o.Privacy.Bits = "skellam", 0.01, 24
+		},
+		"a clip":  func(o *trial) { o.Privacy.Clip = 0.01 },
+		"a mask":  func(o *trial) { o.mask("soft", 0.6) },
+		"another": func(o *trial) { o.rows = append(o.rows, brief().rows[5]) },
 	} {
 		o := plain
 		change(&o)
-		got, err := Alone(t.Context(), o)
+		got, err := alone(t.Context(), o)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -43,12 +50,12 @@ func TestAlone(t *testing.T) {
 		}
 	}
 	both := plain
-	both.Local = learning.SGD{Rate: 0.3, Epochs: 1}
-	got, err := Alone(t.Context(), both)
+	both.Training = job.Training{Rate: 0.3, Epochs: 1}
+	got, err := alone(t.Context(), both)
 	if err != nil {
 		t.Fatal(err)
 	}
-	both.Parties = []*learning.Dataset{plain.Parties[0], plain.Parties[0]}
+	both.rows = []*learning.Dataset{plain.rows[0], plain.rows[0]}
 	if one := train(t, both).Final().Test; got[0].Accuracy() != one.Accuracy() {
 		t.Errorf("alone %v, twice the same rows %v", got[0].Accuracy(), one.Accuracy())
 	}
@@ -62,11 +69,7 @@ func TestAloneByRecords(t *testing.T) {
 	j.Privacy = job.Privacy{Unit: "record", Records: 160, Noise: "discrete-gaussian", Epsilon: 2,
 		Clip: 1, SubmitAfter: 1e9}
 	accuracy := func() (mean float64) {
-		o, err := Declared(j, parties, test)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all, err := Alone(t.Context(), o)
+		all, err := alone(t.Context(), trial{Job: *j, rows: parties, test: test})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,17 +90,17 @@ func TestAloneByRecords(t *testing.T) {
 // A training that diverges is judged by its last model; a cancelled one fails.
 func TestAloneEnds(t *testing.T) {
 	o := brief()
-	o.Local.Rate = 1e200
-	all, err := Alone(t.Context(), o)
+	o.Training.Rate = 1e200
+	all, err := alone(t.Context(), o)
 	if err != nil || len(all) != 6 || math.IsNaN(all[0].Accuracy()) {
 		t.Errorf("%v, %v", all, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Alone(ctx, brief()); !errors.Is(err, context.Canceled) {
+	if _, err := alone(ctx, brief()); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-	if _, err := Alone(t.Context(), Options{}); !errors.Is(err, job.ErrConfig) {
+	if _, err := alone(t.Context(), trial{}); !errors.Is(err, job.ErrConfig) {
 		t.Errorf("%v", err)
 	}
 }

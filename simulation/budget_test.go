@@ -6,26 +6,24 @@ import (
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/privacy"
-	"github.com/hushsum/hushsum/protocol"
 )
 
-// private returns options of a small noisy run of ten parties.
-func private(t testing.TB, n privacy.Noise) Options {
+// private returns a small noisy run of ten parties.
+func private(t testing.TB, multiplier float64) trial {
 	t.Helper()
-	o := noisy(t, n)
-	o.Parties, o.Test = census(t, 700, 10, 20)
-	o.Rounds, o.Local.Steps = 4, 2
+	o := noisy(t, someNoise)
+	o.Privacy.Multiplier = multiplier
+	o.rows, o.test = census(t, 700, 10, 20)
+	o.Rounds, o.Training.Steps = 4, 2
 	return o
 }
 
 // A run with a budget stops before the round that would overspend: the rounds that
 // it did are within, and with one more they are not.
 func TestBudgetEndsTheRun(t *testing.T) {
-	n := DefaultNoise()
-	n.Multiplier = 3
-	o := private(t, n)
-	o.Budget.Epsilon = 2.5
-	s, err := Run(t.Context(), o, nil)
+	o := private(t, 3)
+	o.Privacy.Epsilon = 2.5
+	s, err := o.run(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,9 +43,9 @@ func TestBudgetEndsTheRun(t *testing.T) {
 	}
 
 	// Lost rounds count: nobody is left to reveal anything, and ε grows all the same.
-	o = private(t, n)
-	o.Recovery, o.Drop, o.Rounds = &protocol.Recovery{}, 1, 2
-	if s, err = Run(t.Context(), o, nil); err != nil {
+	o = private(t, 3)
+	o.Sum.Recovery, o.World.Drop, o.Rounds = true, 0.99, 2
+	if s, err = o.run(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	if s.Lost() != 2 || s.Rounds[1].Server.Bare().Upper <= s.Rounds[0].Server.Bare().Upper {

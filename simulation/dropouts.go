@@ -4,6 +4,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/hushsum/hushsum/training"
 )
 
 // moment is when a party drops out of a round.
@@ -52,17 +54,17 @@ const streamLost = 0x6c6f7374
 
 // losses reports which messages of a round, by their place, do not arrive. It draws anew for each
 // round, so that which rounds are lost changes nothing.
-func (o *Options) losses(round, messages int) []bool {
+func (o *setting) losses(round, messages int) []bool {
 	lost := make([]bool, messages)
-	rng := rand.New(rand.NewPCG(o.derived("losses", round, 0), streamDrop))
-	for _, k := range rng.Perm(messages)[:min(o.DropOuts(), messages)] {
+	rng := rand.New(rand.NewPCG(training.DerivedSeed(o.mishaps(), "losses", round, 0), streamDrop))
+	for _, k := range rng.Perm(messages)[:min(DropOuts(o.job, len(o.Parties)), messages)] {
 		lost[k] = true
 	}
 	return lost
 }
 
 // loses reports whether a round is one that is lost.
-func (o *Options) loses(round int) bool {
-	rng := rand.New(rand.NewPCG(o.Seed, streamLost))
-	return slices.Contains(rng.Perm(o.Rounds)[:o.LostRounds], round-1)
+func (o *setting) loses(round int) bool {
+	rng := rand.New(rand.NewPCG(o.mishaps(), streamLost))
+	return slices.Contains(rng.Perm(o.Rounds)[:o.job.World.LostRounds], round-1)
 }

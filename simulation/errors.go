@@ -7,8 +7,7 @@ import (
 	"github.com/hushsum/hushsum/job"
 )
 
-// bad names the option that is unusable, by the field of a job that sets it or by its own name
-// where none does.
+// bad names what is unusable, by the field of a job that sets it or by the field of a World.
 func bad(path, advice, reason string, a ...any) error {
 	return &job.ConfigError{Path: path, Reason: fmt.Sprintf(reason, a...), Advice: advice}
 }
@@ -16,11 +15,6 @@ func bad(path, advice, reason string, a ...any) error {
 // because makes one of another package's error.
 func because(path string, err error) error {
 	return &job.ConfigError{Path: path, Reason: fault.Reason(err), Err: err}
-}
-
-// ofPrivacy names the job's field for that of package privacy. Options give the multiplier.
-func ofPrivacy(err error) error {
-	return (&job.Job{Privacy: job.Privacy{Multiplier: 1}}).MistakeOf(err)
 }
 
 // RoundError says in which round, and with which party, a run failed. It unwraps to the reason.

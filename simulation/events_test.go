@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
-	"github.com/hushsum/hushsum/privacy"
 )
 
 // shown tells what others see of a run: who is in which round, with how many bytes, and what is
@@ -28,25 +27,16 @@ func shown(r *Result) string {
 // messages as long, also where training diverges on those rows. Nothing stops early, and nobody is
 // chosen.
 func TestEventsOfRows(t *testing.T) {
-	for _, sum := range []Sum{Private, Ring} {
-		options := func() Options {
-			o := noisy(t, privacy.Noise{Family: accounting.FamilyDiscreteGaussian, Multiplier: 1, Clip: 1,
-				Bits: 24})
-			o.Sum, o.Beside = sum, false
-			return o
-		}
+	for _, sum := range []string{Messages, Ring} {
 		run := func(change func(d *learning.Dataset)) *Result {
-			o := options()
-			own := *o.Parties[2]
+			o := noisy(t, job.Privacy{Noise: "discrete-gaussian", Multiplier: 1, Clip: 1, Bits: 24})
+			o.World.Fidelity, o.World.SkipClear = sum, true
+			own := *o.rows[2]
 			own.X, own.Labels = slices.Clone(own.X), slices.Clone(own.Labels)
 			change(&own)
-			o.Parties = slices.Clone(o.Parties)
-			o.Parties[2] = &own
-			result, err := Run(t.Context(), o, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return result
+			o.rows = slices.Clone(o.rows)
+			o.rows[2] = &own
+			return train(t, o)
 		}
 		want := run(func(*learning.Dataset) {})
 		for name, change := range map[string]func(d *learning.Dataset){

@@ -4,9 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
-	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/simulation"
 )
 
@@ -32,19 +31,22 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	options := simulation.Options{
-		Model:      learning.Logistic{Features: test.Features},
-		Parties:    parties,
-		Test:       test,
-		Rounds:     3,
-		Local:      learning.SGD{Rate: 2, Steps: 50},
-		MaxSamples: 1000,
-		Sum:        simulation.Private,
-		Beside:     true,
+	settled, world, err := simulation.Settle(&job.Job{
+		Name:     "census",
+		Rounds:   3,
+		Parties:  job.Parties{Count: 10},
+		Sum:      job.Sum{MaxWeight: 1000},
+		Model:    job.Model{Name: "logistic"},
+		Training: job.Training{Rate: 2, Steps: 50},
+	}, parties, test)
+	if err != nil {
+		fmt.Println(err)
+		return
 	}
-	result, err := simulation.Run(context.Background(), options, func(r simulation.RoundResult) {
+	show := func(r simulation.RoundResult) {
 		fmt.Printf("round %d: the sum of %d parties with %d rows\n", r.Round, r.Parties, r.Samples)
-	})
+	}
+	result, err := simulation.Run(context.Background(), settled, world, show)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -60,30 +62,25 @@ func Example() {
 
 // A budget of ε = 8 for five rounds of federated averaging with a soft gradient mask:
 // the noise on the updates and on the signs is calibrated to it.
-func ExampleOptions_Calibrate() {
+func ExampleSettle() {
 	parties, test, err := dealt(20)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	noise := simulation.DefaultNoise()
-	options := simulation.Options{
-		Model:   learning.Softmax{Features: test.Features, Outputs: 2},
-		Parties: parties,
-		Test:    test,
-		Rounds:  5,
-		Local:   learning.SGD{Rate: 1},
-		Mask: aggregation.GradientMask{Kind: aggregation.SoftMask,
-			Threshold: aggregation.DefaultThreshold},
-		Sum:    simulation.Private,
-		Noise:  &noise,
-		Budget: privacy.Budget{Epsilon: 8},
-	}
-	if noise.Multiplier, err = options.Calibrate(); err != nil {
+	settled, world, err := simulation.Settle(&job.Job{
+		Name:     "census",
+		Rounds:   5,
+		Parties:  job.Parties{Count: 20},
+		Privacy:  job.Privacy{Noise: "discrete-gaussian", Epsilon: 8, Clip: 1, Bits: 18},
+		Model:    job.Model{Name: "softmax"},
+		Training: job.Training{Rate: 1, Mask: "soft"},
+	}, parties, test)
+	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	result, err := simulation.Run(context.Background(), options, nil)
+	result, err := simulation.Run(context.Background(), settled, world, nil)
 	if err != nil {
 		fmt.Println(err)
 		return

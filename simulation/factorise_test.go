@@ -1,27 +1,18 @@
 package simulation
 
 import (
-	"errors"
 	"math"
 	"testing"
 
-	"github.com/hushsum/hushsum/aggregation"
-	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/privacy"
 )
 
 // Where six parties take turns over six rounds, three at a time in two cohorts, they are charged
 // for three turns, and a mean is of those who made something.
 func TestTrainingByTurns(t *testing.T) {
-	var n privacy.Noise
-	x := noisyBrief(&n)
-	x.Rounds, x.Factorise = 6, 2
-	x.Budget = privacy.Budget{Epsilon: 4}
-	z, err := x.Calibrate()
-	if err != nil {
-		t.Fatal(err)
-	}
-	n.Multiplier = z
+	x := noisyBrief()
+	x.Rounds, x.Privacy.Factorise = 6, 2
+	x.Privacy.Epsilon, x.Privacy.Multiplier = 4, 0
 	out := train(t, x)
 	m := mechanism(t, x)
 	for i, r := range out.Rounds {
@@ -38,7 +29,7 @@ func TestTrainingByTurns(t *testing.T) {
 		t.Errorf("%d rounds, %+v", len(out.Rounds), out.Server)
 	}
 	// With next to no noise it is the training in the clear.
-	n.Multiplier, n.Bits, x.Budget.Epsilon, x.Beside = 1e-6, 54, 0, true
+	x.Privacy.Multiplier, x.Privacy.Bits, x.Privacy.Epsilon, x.World.SkipClear = 1e-6, 54, 0, false
 	for _, r := range train(t, x).Rounds {
 		if r.MaxAbsDiff > 1e-4 {
 			t.Errorf("round %d is off by %v", r.Round, r.MaxAbsDiff)
@@ -46,52 +37,27 @@ func TestTrainingByTurns(t *testing.T) {
 	}
 }
 
-// What does not go with turns is refused, and named.
-func TestTurnsOptions(t *testing.T) {
-	for name, change := range map[string]func(x *Options){
-		"rounds":         func(x *Options) { x.Factorise = x.Rounds + 1 },
-		"one":            func(x *Options) { x.Factorise = 1 },
-		"negative":       func(x *Options) { x.Factorise = -2 },
-		"clear":          func(x *Options) { x.Noise = nil },
-		"drawn":          func(x *Options) { x.PerRound = 3 },
-		"coins":          func(x *Options) { x.Hidden = 0.5 },
-		"participations": func(x *Options) { x.Participations = 3 },
-		"weights":        func(x *Options) { x.MaxSamples = 9 },
-		"mask":           func(x *Options) { x.Mask.Kind = aggregation.HardMask },
-		"quantile":       func(x *Options) { x.Clip.Adaptive = &aggregation.AdaptiveClip{Quantile: 0.5} },
-	} {
-		var n privacy.Noise
-		x := noisyBrief(&n)
-		x.Factorise = 2
-		if err := x.Validate(); err != nil {
-			t.Fatal(err)
-		}
-		change(&x)
-		var c *job.ConfigError
-		if err := x.Validate(); !errors.As(err, &c) || c.Path != "privacy.factorise" {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 // What noise is next to a first update is judged by what it leaves in sums of rounds, since later
 // rounds take correlated noise back: as much as independent noise of that size in each round.
 func TestSignalOfTurns(t *testing.T) {
-	var n privacy.Noise
-	x := noisyBrief(&n)
-	x.Rounds, x.Factorise, n.Multiplier = 24, 5, 1
-	got, err := x.Signal(t.Context())
+	x := noisyBrief()
+	x.Rounds, x.Privacy.Factorise, x.Privacy.Multiplier = 24, 5, 1
+	s, w, err := x.settle()
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := mechanism(t, x)
-	b, d := m.Band(), x.Model.NumParams()
+	got, err := SignalOf(t.Context(), s, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := s.Mechanism()
+	b, d := m.Band(), s.Length()
 	// Noise of each round is one coordinate, so that squares of what is decoded are variances.
 	var earlier []privacy.Decoded
 	total, prefix := 0.0, make([]float64, x.Rounds)
 	for r := range x.Rounds {
 		sum := make([]float64, x.Rounds)
-		sum[r] = m.StdDev(len(x.Parties))
+		sum[r] = m.StdDev(len(x.rows))
 		decoded := b.Decode(uint64(r+1), sum, earlier)
 		earlier = append(earlier, privacy.Decoded{Round: uint64(r + 1), Sum: decoded})
 		for i, y := range decoded {
@@ -99,16 +65,16 @@ func TestSignalOfTurns(t *testing.T) {
 			total += prefix[i] * prefix[i]
 		}
 	}
-	cohort := float64(len(x.Parties) / x.Factorise)
+	cohort := float64(len(x.rows) / x.Privacy.Factorise)
 	apart := math.Sqrt(float64(d)*total/float64(x.Rounds)) / cohort
 	if want := apart / math.Sqrt(float64(x.Rounds+1)/2); math.Abs(got.Noise/want-1) > 1e-9 {
 		t.Errorf("%v, want %v", got.Noise, want)
 	}
 	// Of one round alone it is more than twice as much, which is no reason to warn.
-	if one := m.StdDev(len(x.Parties)) * math.Sqrt(float64(d)) / cohort / b[0]; one < 2*got.Noise {
+	if one := m.StdDev(len(x.rows)) * math.Sqrt(float64(d)) / cohort / b[0]; one < 2*got.Noise {
 		t.Errorf("%v in one round, %v in all", one, got.Noise)
 	}
-	if got.Update <= 0 || got.Update > got.Clip || got.Clip != n.Clip {
+	if got.Update <= 0 || got.Update > got.Clip || got.Clip != x.Privacy.Clip {
 		t.Errorf("%+v", got)
 	}
 }

@@ -15,58 +15,29 @@ type learner struct {
 }
 
 // newLearner makes the first model.
-func newLearner(o *Options) *learner {
-	return &learner{training.NewLearner(o.training(), o.Parties), o.Clip.Factor}
-}
+func (o *setting) newLearner() *learner { return o.learnerOf(*o.Options) }
 
-// Of returns the options of a run that trains as t says. The options lack rows, and noise, for
-// which t does not say enough.
-func Of(t training.Options) Options {
-	return Options{Model: t.Model, Local: t.Local, Client: t.Client, Server: t.Server, Mask: t.Mask,
-		Clip: t.Clip, MaxSamples: t.MaxSamples, Models: t.Models, Seed: t.Seed, Records: t.Records,
-		Average: t.Average}
-}
-
-// training returns how the run trains.
-func (o *Options) training() training.Options {
-	t := training.Options{
-		Model:      o.Model,
-		Local:      o.Local,
-		Client:     o.Client,
-		Server:     o.Server,
-		Mask:       o.Mask,
-		Clip:       o.Clip,
-		MaxSamples: o.MaxSamples,
-		Models:     o.Models,
-		Seed:       o.Seed,
-		Records:    o.Records,
-		Band:       o.band(),
-		Rounds:     o.Rounds,
-		Average:    o.Average,
-	}
-	if o.Noise != nil && o.Records == nil {
-		t.NoiseClip = o.Noise.Clip
-	}
-	return t
+func (o *setting) learnerOf(t training.Options) *learner {
+	return &learner{training.NewLearner(t, o.Parties), t.Clip.Factor}
 }
 
 // newBeside makes the learner of the training in the clear next to this one: without
 // noise, but clipped alike.
-func newBeside(o *Options) *learner {
-	c := *o
-	if o.Noise != nil {
-		c.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: o.Noise.Clip,
-			Adaptive: o.Clip.Adaptive}
+func (o *setting) newBeside() *learner {
+	t := *o.Options
+	if t.NoiseClip > 0 {
+		t.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: t.NoiseClip,
+			Adaptive: t.Clip.Adaptive}
+		t.NoiseClip = 0
 	}
-	if o.Records != nil {
-		c.Clip = training.Clipping{}
-		seeded := *o.Records
+	if t.Records != nil {
+		t.Clip = training.Clipping{}
+		seeded := *t.Records
 		seeded.Seeded = true
-		c.Records = &seeded
+		t.Records = &seeded
 	}
-	c.Noise, c.Sum = nil, Clear
-	l := newLearner(&c)
-	l.Quiet = o.Noise != nil
+	l := o.learnerOf(t)
+	l.Quiet = o.noise() != nil
 	return l
 }
 
@@ -157,7 +128,7 @@ func (l *learner) move(r *RoundResult, sum job.Total, included []int, works []tr
 	}
 	last := make([]float64, len(next))
 	for j, v := range next {
-		if last[j] = v - l.Weights[j]; !finite(last[j]) {
+		if last[j] = v - l.Weights[j]; math.IsNaN(last[j]) || math.IsInf(last[j], 0) {
 			return aggregation.ErrNotFinite
 		}
 	}

@@ -1,35 +1,32 @@
 package simulation
 
 import (
-	"errors"
 	"math"
 	"slices"
 	"testing"
 
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/privacy"
-	"github.com/hushsum/hushsum/protocol"
 )
 
 // Of the messages of a round some are lost on their way: parties are charged as if none were, noise
 // of those that arrive is enough, and the mean is of these.
 func TestMessagesLost(t *testing.T) {
-	for _, sum := range []Sum{Ring, Clear} {
-		var n privacy.Noise
-		x := noisyBrief(&n)
-		x.Sum, x.Rounds, x.Drop = sum, 12, 0.34
-		x.Recovery = &protocol.Recovery{MinSurvivors: 4}
-		if n.Multiplier, n.Bits, x.Beside = 1e-6, 54, true; sum == Clear {
-			x.Noise = nil
+	for _, sum := range []string{Ring, Clear} {
+		x := noisyBrief()
+		x.World.Fidelity, x.Rounds, x.World.Drop = sum, 12, 0.34
+		x.Parties.DropOut, x.Sum.Adversary, x.World.SkipClear = 0.34, "curious", false
+		if x.Privacy.Multiplier, x.Privacy.Bits = 1e-6, 54; sum == Clear {
+			x.Privacy = job.Privacy{}
 		}
 		out := train(t, x)
 		lost := make(map[int]bool)
 		for i, r := range out.Rounds {
 			if len(r.Included) != 4 || r.Dropped != 2 || r.Lost != nil || r.MaxAbsDiff > 1e-4 {
 				t.Errorf("%v, round %d: %v of %d included, %v, off by %v", sum, r.Round, r.Included,
-					len(x.Parties), r.Lost, r.MaxAbsDiff)
+					len(x.rows), r.Lost, r.MaxAbsDiff)
 			}
-			for i := range x.Parties {
+			for i := range x.rows {
 				lost[i] = lost[i] || !slices.Contains(r.Included, i)
 			}
 			if sum == Ring {
@@ -39,7 +36,7 @@ func TestMessagesLost(t *testing.T) {
 				}
 			}
 		}
-		for i := range x.Parties {
+		for i := range x.rows {
 			if !lost[i] {
 				t.Errorf("%v: party %d never loses a message", sum, i)
 			}
@@ -56,12 +53,11 @@ func TestMessagesLost(t *testing.T) {
 // are follows from the seed. What is correlated over rounds is decoded without error all the same.
 func TestRoundsLost(t *testing.T) {
 	for _, factorise := range []int{0, 3} {
-		var n privacy.Noise
-		x := noisyBrief(&n)
-		x.Rounds, x.LostRounds, x.Factorise = 12, 4, factorise
-		n.Multiplier, n.Bits, x.Beside = 1e-6, 54, true
+		x := noisyBrief()
+		x.Rounds, x.World.LostRounds, x.Privacy.Factorise = 12, 4, factorise
+		x.Privacy.Multiplier, x.Privacy.Bits, x.World.SkipClear = 1e-6, 54, false
 		var models [][]float64
-		out, err := Run(t.Context(), x, func(r RoundResult) { models = append(models, r.Model) })
+		out, err := x.run(t.Context(), func(r RoundResult) { models = append(models, r.Model) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,36 +90,6 @@ func TestRoundsLost(t *testing.T) {
 		want, _, err := mechanism(t, x).Round().Views(charges, privacy.DefaultDelta)
 		if err != nil || math.Abs(out.Server.Bare().Upper/want.Bare().Upper-1) > 1e-12 {
 			t.Errorf("%v is spent, want %v (%v)", out.Server.Bare().Upper, want.Bare().Upper, err)
-		}
-	}
-}
-
-func TestLossesOptions(t *testing.T) {
-	for name, c := range map[string]struct {
-		path   string
-		change func(x *Options)
-	}{
-		"unprepared": {"world.drop", func(x *Options) { x.Recovery = nil }},
-		"too many":   {"world.drop", func(x *Options) { x.Drop = 0.51 }},
-		"protocol":   {"parties.drop_out", func(x *Options) { x.Recovery.Threshold = 3 }},
-		"least":      {"parties.drop_out", func(x *Options) { x.Recovery.MinSurvivors = -1 }},
-		"most":       {"parties.drop_out", func(x *Options) { x.Recovery.MinSurvivors = 7 }},
-		"negative":   {"world.lost_rounds", func(x *Options) { x.LostRounds = -1 }},
-		"all":        {"world.lost_rounds", func(x *Options) { x.LostRounds = x.Rounds }},
-		"private": {"world.lost_rounds", func(x *Options) {
-			x.Sum, x.LostRounds, x.Recovery, x.Drop = Private, 1, nil, 0
-		}},
-	} {
-		var n privacy.Noise
-		x := noisyBrief(&n)
-		x.Drop, x.Recovery = 0.3, &protocol.Recovery{MinSurvivors: 4}
-		if err := x.Validate(); err != nil {
-			t.Fatal(err)
-		}
-		c.change(&x)
-		var wrong *job.ConfigError
-		if err := x.Validate(); !errors.As(err, &wrong) || wrong.Path != c.path {
-			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -9,33 +8,29 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/accounting"
-	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/job"
-	"github.com/hushsum/hushsum/noise"
 	"github.com/hushsum/hushsum/privacy"
-	"github.com/hushsum/hushsum/protocol"
 )
 
+// someNoise is noise of multiplier 1, with a clip of 1 and 18 bits.
+var someNoise = job.Privacy{Noise: "discrete-gaussian", Multiplier: 1, Clip: 1, Bits: 18}
+
 // noisy is small with noise: updates of equal weight.
-func noisy(t testing.TB, n privacy.Noise) Options {
+func noisy(t testing.TB, p job.Privacy) trial {
 	o := small(t)
-	o.Models, o.MaxSamples = false, 0
-	o.Noise = &n
+	o.Training.Submit, o.Sum = "", job.Sum{}
+	o.Privacy = p
 	return o
 }
 
-func mechanism(t testing.TB, o Options) *privacy.Mechanism {
+func mechanism(t testing.TB, o trial) *privacy.Mechanism {
 	t.Helper()
-	release, err := o.Release()
+	s, _, err := o.settle()
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := release.Mechanism()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return s.Mechanism()
 }
 
 // After one round the private model has what the noise predicts over the clear one,
@@ -49,16 +44,16 @@ func mechanism(t testing.TB, o Options) *privacy.Mechanism {
 func TestNoisyRound(t *testing.T) {
 	runs := suite.Size(4, 4, 10, 10) // of five parties, the limits follow from the number
 	for _, family := range accounting.Families() {
-		o := noisy(t, privacy.Noise{Family: family, Multiplier: 0.5, Clip: 0.25, Bits: 12})
-		o.Rounds, o.Local.Steps = 1, 5
-		o.Recovery, o.Colluders = &protocol.Recovery{MinSurvivors: 5}, 1
+		o := noisy(t, job.Privacy{Noise: family.String(), Multiplier: 0.5, Clip: 0.25, Bits: 12})
+		o.Rounds, o.Training.Steps = 1, 5
+		o.Sum.Recovery, o.Parties.Colluders = true, 1
 		m := mechanism(t, o)
 		if s := m.Vector.Shares; s.MinHonest != 4 || s.Parties != 5 {
 			t.Errorf("%v: shares %+v, want 4 of 5", family, s)
 		}
 		square, values := 0.0, 0
 		for range runs {
-			s, err := Run(t.Context(), o, nil)
+			s, err := o.run(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -91,19 +86,15 @@ func TestNoisyRound(t *testing.T) {
 // rounding, also when parties drop out; under no clipping to speak of they are
 // those of averaging without noise.
 func TestNoisyTraining(t *testing.T) {
-	bare, err := Run(t.Context(), small(t), nil)
+	bare, err := small(t).run(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, drop := range []float64{0, 0.2} {
 		for _, clip := range []float64{0.3, 50} {
-			o := noisy(t, privacy.Noise{Family: accounting.FamilyDiscreteGaussian, Multiplier: 1e-8,
-				Clip: clip, Bits: 48})
-			o.Drop = drop
-			if drop > 0 {
-				o.Recovery = &protocol.Recovery{}
-			}
-			s, err := Run(t.Context(), o, nil)
+			o := noisy(t, job.Privacy{Noise: "discrete-gaussian", Multiplier: 1e-8, Clip: clip, Bits: 48})
+			o.World.Drop, o.Parties.DropOut = drop, drop
+			s, err := o.run(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -121,72 +112,17 @@ func TestNoisyTraining(t *testing.T) {
 
 // Two runs add different noise, to the same training in the clear.
 func TestNoiseIsFresh(t *testing.T) {
-	o := noisy(t, DefaultNoise())
-	a, err := Run(t.Context(), o, nil)
+	o := noisy(t, someNoise)
+	a, err := o.run(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Run(t.Context(), o, nil)
+	b, err := o.run(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if slices.Equal(a.Model, b.Model) || !slices.Equal(a.Clear, b.Clear) {
 		t.Error("want different private models and the same clear ones")
-	}
-}
-
-// What package privacy refuses is said in the words of Options.
-func TestNoiseOptions(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		change func(*Options)
-		field  string
-		is     error // or nil
-		late   bool  // not found by Validate
-	}{
-		{"no law", func(o *Options) { o.Noise.Family = 0 }, "privacy.noise", nil, false},
-		{"no noise", func(o *Options) { o.Noise.Multiplier = 0 }, "privacy.multiplier", nil, false},
-		{"clip NaN", func(o *Options) { o.Noise.Clip = math.NaN() }, "privacy.clip", nil, false},
-		{"0 bits", func(o *Options) { o.Noise.Bits = 0 }, "privacy.bits", nil, false},
-		{"2 bits", func(o *Options) { o.Noise.Bits = 2 }, "privacy.bits", aggregation.ErrBits, true},
-		{"wide", func(o *Options) {
-			o.Noise.Family, o.Noise.Bits, o.Noise.Multiplier = accounting.FamilyDiscreteLaplace, 64, 1e7
-		}, "privacy.bits", noise.ErrTooLarge, true},
-		{"narrow", func(o *Options) { o.Noise.Multiplier = 1e-12 }, "privacy.multiplier", nil, true},
-		{"budget", func(o *Options) { o.Budget.Epsilon = -1 }, "privacy.epsilon", nil, false},
-		{"delta", func(o *Options) { o.Budget.Delta = 2 }, "privacy.delta", nil, false},
-		{"sparse", func(o *Options) { o.Recovery = &protocol.Recovery{Adversary: protocol.CuriousServer, Degree: 4} },
-			"sum.degree", nil, false},
-	} {
-		o := noisy(t, DefaultNoise())
-		if c.name == "sparse" {
-			o.Parties, o.Test = census(t, 800, 10, 20)
-		}
-		c.change(&o)
-		if err := o.Validate(); (err == nil) != c.late {
-			t.Errorf("%s: Validate returns %v", c.name, err)
-		}
-		_, err := Run(t.Context(), o, nil)
-		var wrong *job.ConfigError
-		if !errors.As(err, &wrong) || wrong.Path != c.field || !errors.Is(err, job.ErrConfig) ||
-			c.is != nil && !errors.Is(err, c.is) {
-			t.Errorf("%s: %v, want an error of %s", c.name, err, c.field)
-		}
-	}
-	o := small(t)
-	if r, err := o.Release(); r != nil || !errors.Is(err, job.ErrConfig) {
-		t.Errorf("without noise: %v, %v", r, err)
-	}
-	if _, err := o.Calibrate(); !errors.Is(err, job.ErrConfig) {
-		t.Errorf("calibrated no noise: %v", err)
-	}
-	o = noisy(t, DefaultNoise())
-	if _, err := o.Calibrate(); !errors.Is(err, privacy.ErrConfig) {
-		t.Errorf("calibrated to no budget: %v", err)
-	}
-	o.Parties = nil
-	if _, err := o.Release(); !errors.Is(err, job.ErrConfig) {
-		t.Errorf("without parties: %v", err)
 	}
 }
 
@@ -198,12 +134,9 @@ func TestNobodyDrawn(t *testing.T) {
 		j := declaredJob()
 		j.Rounds, j.Parties.Hidden, j.Training.Mask = 60, 0.5, mask
 		j.Privacy = job.Privacy{Noise: "skellam", Multiplier: 1, Clip: 1, SubmitAfter: time.Second}
-		o, err := Declared(j, parties, test)
-		if err != nil {
-			t.Fatal(err)
-		}
-		o.Random = rand.NewChaCha8([32]byte{1})
-		result, err := Run(t.Context(), o, nil)
+		x := trial{Job: *j, rows: parties, test: test}
+		x.world = func(w *World) { w.Random = rand.NewChaCha8([32]byte{1}) }
+		result, err := x.run(t.Context(), nil)
 		if err != nil {
 			t.Fatalf("%s: %v", mask, err)
 		}

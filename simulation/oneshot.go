@@ -5,53 +5,21 @@ import (
 	"context"
 	"crypto/ed25519"
 	"errors"
-	"fmt"
 	"math"
 	"time"
 
 	"github.com/hushsum/hushsum/internal/cores"
 	"github.com/hushsum/hushsum/job"
-	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/oneshot/crook"
-	"github.com/hushsum/hushsum/privacy"
-	"github.com/hushsum/hushsum/protocol"
 )
-
-// Oneshot lets package oneshot take the sums: a party sends one message a round, and a committee
-// removes the key. Noise must then be discrete Gaussian, and also hides the keys. Of Recovery only
-// MinSurvivors counts; nobody notices if a party drops out after it has submitted.
-type Oneshot struct {
-	Members int // of the committee, 4 to 255; 0: 13
-	// Faults is how many members may collude, lie or be silent; 0: a fourth of all
-	// but one.
-	Faults  int
-	Covered bool // see oneshot.Terms
-	// Bounded makes parties prove that their vectors are within the clip; it needs Noise.
-	Bounded bool
-	KEM     oneshot.KEM // of the members' keys
-	// CommitteeNoise lets the members add the noise, see oneshot.Terms. OneshotBits leaves room for
-	// it where the multiplier is 1 or more.
-	CommitteeNoise bool
-}
 
 // OneshotBits returns how many bits of the ring let the noise of one among n parties hide its key,
 // with a multiplier of 1/8 and more: an update then has Clip·Scale = 2^(bits−1)/n, and a share of
 // the noise has a standard deviation of multiplier·Clip·Scale/√n, which must be at least 6.4.
 func OneshotBits(parties int) int {
 	return 1 + int(math.Ceil(1.5*math.Log2(float64(parties))+math.Log2(6.4*8)))
-}
-
-// withDefaults fills in what is 0.
-func (o Oneshot) withDefaults() Oneshot {
-	if o.Members == 0 {
-		o.Members = 13
-	}
-	if o.Faults == 0 {
-		o.Faults = max(1, (o.Members-1)/4)
-	}
-	return o
 }
 
 // Committee reports the work of one member in all rounds of a run together, in the mean over all
@@ -77,78 +45,33 @@ type oneshotSums struct {
 	honest     int       // parties that do not cheat, the first ones
 }
 
-// newOneshotSums makes parties and committee for submissions of the layout; noisy is nil
-// without noise.
+// newOneshotSums makes the sums of a number by the committee, of submissions of the layout: of
+// updates, and without noise of gradients.
 func newOneshotSums(
-	o *Options, layout masking.Layout, noisy *noisyLanes, progress func(round, done int),
+	o *setting, number int, layout masking.Layout, progress func(round, done int),
 ) (*oneshotSums, error) {
 	s := &oneshotSums{
-		layout:   layout,
-		drops:    newDropOuts(o.Seed, o.DropOuts()),
-		honest:   len(o.Parties) - o.Cheats(),
-		now:      o.Now,
-		progress: progress,
+		config:     o.settled.Oneshot(),
+		layout:     layout,
+		identities: o.keys,
+		signers:    o.members,
+		drops:      o.newDropOuts(0),
+		honest:     len(o.Parties) - Cheats(o.job, len(o.Parties)),
+		now:        o.Now,
+		progress:   progress,
 	}
-	recovery, err := effectiveRecovery(o.PerRound, o.Recovery, o.Colluders)
-	if err != nil {
-		return nil, err
+	s.committee.Members = len(s.signers)
+	if number == 0 {
+		return s, nil
 	}
-	parties, how := len(o.Parties), o.Oneshot.withDefaults()
-	s.config = &oneshot.Config{Label: sessionLabel, Terms: o.terms(recovery)}
-	if s.config.Roster, s.identities, err = newRoster(parties, partyName); err != nil {
-		return nil, err
-	}
-	memberName := func(k int) string { return fmt.Sprintf("member-%d", k+1) }
-	if s.config.Committee, s.signers, err = newRoster(how.Members, memberName); err != nil {
-		return nil, because("sum.members", err)
-	}
-	var mechanism *privacy.Mechanism
-	if noisy != nil {
-		mechanism = noisy.Mechanism
-	}
-	if err := job.Fill(s.config, layout, mechanism, how.Bounded); err != nil {
+	s.config.Label, s.config.Terms = s.config.Label+" gradients", o.job.Terms()
+	if err := job.Fill(s.config, layout, nil, false); err != nil {
 		return nil, err
 	}
 	if _, err := s.config.Parameters(); err != nil {
-		if noisy != nil {
-			return nil, because("privacy.multiplier", err)
-		}
 		return nil, because("sum.protocol", err)
 	}
-	s.committee.Members = how.Members
 	return s, nil
-}
-
-// terms returns the terms of one-message sums, but for what is summed.
-func (o *Options) terms(recovery *protocol.Recovery) oneshot.Terms {
-	how := o.Oneshot.withDefaults()
-	t := oneshot.Terms{
-		MinSurvivors:   len(o.Parties),
-		Colluders:      o.Colluders,
-		Faults:         how.Faults,
-		Covered:        how.Covered,
-		CommitteeNoise: how.CommitteeNoise && o.Noise != nil,
-		KEM:            how.KEM,
-	}
-	if recovery != nil {
-		t.MinSurvivors = recovery.MinSurvivors
-	}
-	return t
-}
-
-func newRoster(n int, name func(i int) string) (*keyexchange.Roster, []ed25519.PrivateKey, error) {
-	keys := make([]ed25519.PrivateKey, n)
-	list := make([]keyexchange.Entry, n)
-	for i := range list {
-		key, err := keyexchange.GenerateIdentity(nil)
-		if err != nil {
-			return nil, nil, err
-		}
-		keys[i] = key
-		list[i] = keyexchange.Entry{Name: name(i), Key: key.Public().(ed25519.PublicKey)}
-	}
-	roster, err := keyexchange.NewRoster(list)
-	return roster, keys, err
 }
 
 func (s *oneshotSums) setUp(context.Context) (cost Cost, err error) {

@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"context"
 	"errors"
 	"math"
 	"slices"
@@ -11,23 +10,22 @@ import (
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/privacy"
-	"github.com/hushsum/hushsum/protocol"
 )
+
+// oneshot has a committee of so many members take the sums.
+func (x *trial) oneshot(members int) {
+	x.Sum.Protocol, x.Sum.Members, x.Sum.Classical = "oneshot", members, true
+}
 
 // TestOneshot: with a committee and exact sums a run is the pairwise run weight for
 // weight, covered or not, and drop-outs are those who do not submit.
 func TestOneshot(t *testing.T) {
-	options := small(t)
-	pairwise, err := Run(context.Background(), options, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := small(t)
+	pairwise := train(t, x)
 	for _, covered := range []bool{false, true} {
-		options.Oneshot = &Oneshot{Members: 7, Covered: covered, KEM: oneshot.KEMX25519}
-		got, err := Run(context.Background(), options, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		x.oneshot(7)
+		x.Sum.Covered = covered
+		got := train(t, x)
 		for j, w := range pairwise.Model {
 			if got.Model[j] != w {
 				t.Fatalf("covered %v: weight %d is %v, pairwise %v", covered, j, got.Model[j], w)
@@ -41,19 +39,11 @@ func TestOneshot(t *testing.T) {
 
 // TestOneshotNoise: the noise of the masks is accounted, and the sum has it.
 func TestOneshotNoise(t *testing.T) {
-	n := DefaultNoise()
-	n.Multiplier = 2
-	options := noisy(t, n)
-	noise := options.Noise
-	pairwise, err := Run(context.Background(), options, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	options.Oneshot = &Oneshot{Members: 4, KEM: oneshot.KEMX25519}
-	got, err := Run(context.Background(), options, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := noisy(t, someNoise)
+	x.Privacy.Multiplier = 2
+	pairwise := train(t, x)
+	x.oneshot(4)
+	got := train(t, x)
 	if got.Server.Bare().Upper != pairwise.Server.Bare().Upper ||
 		math.IsInf(got.Server.Bare().Upper, 1) {
 		t.Errorf("ε is %v, pairwise %v", got.Server.Bare().Upper, pairwise.Server.Bare().Upper)
@@ -61,18 +51,12 @@ func TestOneshotNoise(t *testing.T) {
 	if got.Rounds[0].MaxAbsDiff == 0 {
 		t.Error("there is no noise")
 	}
-	options.Oneshot.Bounded, options.Colluders = true, 1
-	got, err = Run(context.Background(), options, nil)
-	if err != nil || got.Rounds[0].MaxAbsDiff == 0 {
-		t.Errorf("with a bound: %v", err)
+	x.Sum.Bounded, x.Parties.Colluders = true, 1
+	if got := train(t, x); got.Rounds[0].MaxAbsDiff == 0 {
+		t.Error("with a bound there is no noise")
 	}
-	options.Oneshot.Bounded, options.Colluders = false, 0
-	noise.Family = accounting.FamilySkellam
-	if _, err := Run(context.Background(), options, nil); !errors.Is(err, job.ErrConfig) {
-		t.Error(err)
-	}
-	noise.Family, noise.Bits = accounting.FamilyDiscreteGaussian, 8
-	if _, err := Run(context.Background(), options, nil); !errors.Is(err, job.ErrConfig) {
+	x.Sum.Bounded, x.Parties.Colluders, x.Privacy.Bits = false, 0, 8
+	if _, err := x.run(t.Context(), nil); !errors.Is(err, job.ErrConfig) {
 		t.Errorf("noise too narrow to hide keys: %v", err)
 	}
 }
@@ -80,65 +64,40 @@ func TestOneshotNoise(t *testing.T) {
 // TestOneshotCommitteeNoise: the noise of members is accounted, with C − 2f of them, and sums have
 // it, covered or not.
 func TestOneshotCommitteeNoise(t *testing.T) {
-	n := DefaultNoise()
-	n.Multiplier = 2
-	options := noisy(t, n)
-	options.Noise.Family = accounting.FamilyDiscreteGaussian
+	x := noisy(t, someNoise)
+	x.Privacy.Multiplier, x.Privacy.NoiseBy = 2, "committee"
+	x.oneshot(7)
+	x.Sum.Faults = 2
 	for _, covered := range []bool{false, true} {
-		options.Oneshot = &Oneshot{Members: 7, Faults: 2, Covered: covered, CommitteeNoise: true,
-			KEM: oneshot.KEMX25519}
-		got, err := Run(context.Background(), options, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		release, err := options.Release()
-		if err != nil {
-			t.Fatal(err)
-		}
-		round, err := release.Round()
-		if err != nil {
-			t.Fatal(err)
-		}
+		x.Sum.Covered = covered
+		got, round := train(t, x), mechanism(t, x).Round()
 		if round.Shares != 3 || got.Rounds[0].MaxAbsDiff == 0 {
 			t.Errorf("%d shares, off by %v", round.Shares, got.Rounds[0].MaxAbsDiff)
 		}
-		spent, err := round.Spent(accounting.ServerView, options.Rounds, privacy.DefaultDelta)
+		spent, err := round.Spent(accounting.ServerView, x.Rounds, privacy.DefaultDelta)
 		if err != nil || spent.Bare().Upper != got.Server.Bare().Upper {
 			t.Errorf("ε is %v, want %v (%v)", got.Server.Bare().Upper, spent.Bare().Upper, err)
 		}
-	}
-	options.Noise = nil
-	if err := options.Validate(); !errors.Is(err, job.ErrConfig) {
-		t.Errorf("no noise to add: %v", err)
 	}
 }
 
 // TestMalicious: without a bound a cheat is in each sum, and with one it is refused in each round,
 // and the sum is of the others.
 func TestMalicious(t *testing.T) {
-	options := noisy(t, DefaultNoise())
-	options.Noise.Multiplier = 2
-	options.Recovery = &protocol.Recovery{MinSurvivors: len(options.Parties) - 1}
-	options.Colluders, options.Malicious = 1, 0.01
-	honest := len(options.Parties) - 1
-	for _, how := range []Oneshot{{}, {Bounded: true}, {Bounded: true, Covered: true}} {
+	x := noisy(t, someNoise)
+	x.Privacy.Multiplier = 2
+	x.oneshot(4)
+	x.Parties.DropOut, x.Parties.Colluders, x.World.Malicious = 0.2, 1, 0.01
+	honest := len(x.rows) - 1
+	for _, how := range []job.Sum{{}, {Bounded: true}, {Bounded: true, Covered: true}} {
 		bounded := how.Bounded
-		how.Members, how.KEM = 4, oneshot.KEMX25519
-		options.Oneshot = &how
-		got, err := Run(context.Background(), options, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range got.Rounds {
+		x.Sum.Bounded, x.Sum.Covered = bounded, how.Covered
+		for _, r := range train(t, x).Rounds {
 			if refused := map[bool]int{true: 1}[bounded]; r.Lost != nil || r.Refused != refused ||
 				r.Parties != honest+1-refused || bounded && slices.Contains(r.Included, honest) {
 				t.Errorf("%+v: %d of %v refused, %v", how, r.Refused, r.Included, r.Lost)
 			}
 		}
-	}
-	options.Oneshot.Covered, options.Oneshot.Bounded = true, false
-	if _, err := Run(context.Background(), options, nil); !errors.Is(err, job.ErrConfig) {
-		t.Error(err)
 	}
 }
 

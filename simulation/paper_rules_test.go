@@ -7,12 +7,12 @@ import (
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/internal/realdata"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
-	"github.com/hushsum/hushsum/training"
 )
 
 // unequal is brief with parties of 10, 20, … 60 rows.
-func unequal(t testing.TB) Options {
+func unequal(t testing.TB) trial {
 	t.Helper()
 	x := brief()
 	parties, test := blobs(6, 60)
@@ -26,7 +26,7 @@ func unequal(t testing.TB) Options {
 			t.Fatal(err)
 		}
 	}
-	x.Parties, x.Test = parties, test
+	x.rows, x.test = parties, test
 	return x
 }
 
@@ -36,13 +36,13 @@ func unequal(t testing.TB) Options {
 func TestPaperRulesWeightedMean(t *testing.T) {
 	for _, most := range []int{60, 25} {
 		x := unequal(t)
-		x.MaxSamples, x.Rounds = most, 1
-		start := x.Model.Init(x.Seed)
+		x.Sum.MaxWeight, x.Rounds = most, 1
+		state := x.setting(t)
+		start := state.Model.Init(x.Seed)
 		want, total := make([]float64, len(start)), 0.0
-		state := x.settled()
-		for i, p := range x.Parties {
+		for i, p := range x.rows {
 			w := slices.Clone(start)
-			if _, err := x.Local.Train(x.Model, w, p, state.derived("batches", 1, i)); err != nil {
+			if _, err := state.Local.Train(state.Model, w, p, state.derived("batches", 1, i)); err != nil {
 				t.Fatal(err)
 			}
 			s := float64(min(p.Len(), most))
@@ -59,9 +59,9 @@ func TestPaperRulesWeightedMean(t *testing.T) {
 		}
 		x.Rounds = 3
 		plain := train(t, x)
-		x.Sum = Ring
+		x.World.Fidelity = Ring
 		ring := train(t, x)
-		x.Sum = Private
+		x.World.Fidelity = Messages
 		private := train(t, x)
 		if !slices.Equal(ring.Model, private.Model) {
 			t.Errorf("at most %d: under masks the model is another", most)
@@ -69,7 +69,7 @@ func TestPaperRulesWeightedMean(t *testing.T) {
 		if d := furthest(plain.Model, ring.Model); d == 0 || d > 1e-4 {
 			t.Errorf("at most %d: %v away from the model in the clear", most, d)
 		}
-		x.MaxSamples, x.Sum = 0, Clear
+		x.Sum.MaxWeight, x.World.Fidelity = 0, Clear
 		if d := furthest(train(t, x).Model, plain.Model); d < 1e-3 {
 			t.Errorf("at most %d: weights change the model by %v only", most, d)
 		}
@@ -80,11 +80,9 @@ func TestPaperRulesWeightedMean(t *testing.T) {
 // sum by no more than what the accountant is told, however many rows it has.
 func TestPaperRulesWeightedNoise(t *testing.T) {
 	x := unequal(t)
-	n := DefaultNoise()
-	n.Multiplier = 0.5
-	x.Sum, x.Noise = Ring, &n
+	x.noise(0.5)
 	plain := mechanism(t, x).Round()
-	x.MaxSamples = 30
+	x.Sum.MaxWeight = 30
 	m := mechanism(t, x)
 	weighted := m.Round()
 	a := plain.Update.ShareSigma / plain.Update.Sensitivity.L2
@@ -97,7 +95,7 @@ func TestPaperRulesWeightedNoise(t *testing.T) {
 		t.Errorf("the model is %v away from zeros", d)
 	}
 	most := m.Encoder.Clip
-	want := n.Clip * aggregation.WeightedClip(aggregation.DefaultCountShare)
+	want := x.Privacy.Clip * aggregation.WeightedClip(aggregation.DefaultCountShare)
 	if math.Abs(most-want) > 1e-15 {
 		t.Errorf("a party's vector is bounded by %v, want %v", most, want)
 	}
@@ -108,27 +106,27 @@ func TestPaperRulesWeightedNoise(t *testing.T) {
 // takes two exchanges a round; stored variates and FedAvg take one.
 func TestPaperRulesFreshVariates(t *testing.T) {
 	x := brief()
-	x.Client, x.Rounds = training.ClientRule{Kind: training.SCAFFOLD, Fresh: true}, 1
-	x.Local.Momentum = 0.9
-	start := x.Model.Init(x.Seed)
-	gradients := make([][]float64, len(x.Parties))
-	for i, p := range x.Parties {
+	x.rule(rules["fresh"])
+	x.Rounds, x.Training.Momentum = 1, 0.9
+	state := x.setting(t)
+	start := state.Model.Init(x.Seed)
+	gradients := make([][]float64, len(x.rows))
+	for i, p := range x.rows {
 		gradients[i] = make([]float64, len(start))
-		if err := x.Model.Gradient(gradients[i], start, p); err != nil {
+		if err := state.Model.Gradient(gradients[i], start, p); err != nil {
 			t.Fatal(err)
 		}
 	}
 	all := meanOf([]int{0, 1, 2, 3, 4, 5}, nil, func(i int) []float64 { return gradients[i] })
-	state := x.settled()
 	want := meanOf([]int{0, 1, 2, 3, 4, 5}, nil, func(i int) []float64 {
-		local := x.Local
+		local := state.Local
 		local.Adjust = func(g, _ []float64) {
 			for j := range g {
 				g[j] += all[j] - gradients[i][j]
 			}
 		}
 		w := slices.Clone(start)
-		if _, err := local.Train(x.Model, w, x.Parties[i], state.derived("batches", 1, i)); err != nil {
+		if _, err := local.Train(state.Model, w, x.rows[i], state.derived("batches", 1, i)); err != nil {
 			t.Fatal(err)
 		}
 		return w
@@ -137,21 +135,13 @@ func TestPaperRulesFreshVariates(t *testing.T) {
 	if d := furthest(got.Model, want); d > 1e-12 {
 		t.Errorf("%v away from fresh variates", d)
 	}
-	x.Local.Momentum = 0
-	for kind, exchanges := range map[training.ClientRule]int{
-		{Kind: training.SCAFFOLD, Fresh: true}: 2, {Kind: training.FedGA, Beta: 0.1}: 2,
-		{Kind: training.SCAFFOLD}: 1, {}: 1,
+	x.Training.Momentum = 0
+	for name, exchanges := range map[string]int{
+		"fresh": 2, "fedga": 2, "scaffold II": 1, "fedavg": 1,
 	} {
-		x.Client = kind
+		x.rule(rules[name])
 		if r := train(t, x).Rounds[0]; r.Exchanges != exchanges {
-			t.Errorf("%v: %d exchanges, want %d", kind.Kind, r.Exchanges, exchanges)
-		}
-	}
-	for _, c := range []training.ClientRule{{Fresh: true}, {Kind: training.FedGA, OptionI: true},
-		{Kind: training.SCAFFOLD, Fresh: true, OptionI: true}} {
-		x.Client = c
-		if x.Validate() == nil {
-			t.Errorf("%+v is let through", c)
+			t.Errorf("%s: %d exchanges, want %d", name, r.Exchanges, exchanges)
 		}
 	}
 }
@@ -178,17 +168,16 @@ func TestPaperRulesLeNet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := Options{
-		Model: learning.LeNet{Side: 28, Outputs: 10}, Parties: parties, Test: test, Rounds: 2, Seed: 1,
-		Local: learning.SGD{Rate: 0.01, Momentum: 0.9, WeightDecay: 1e-5, Batch: 32, Epochs: 1},
-		Mask: aggregation.GradientMask{Kind: aggregation.SoftMask,
-			Threshold: aggregation.DefaultThreshold},
-		MaxSamples: 60,
-	}
+	x := trial{rows: parties, test: test, Job: job.Job{
+		Name: "lenet", Rounds: 2, Seed: 1, Model: job.Model{Name: "lenet"}, Sum: job.Sum{MaxWeight: 60},
+		Training: job.Training{Rate: 0.01, Momentum: 0.9, WeightDecay: 1e-5, Batch: 32, Epochs: 1,
+			Mask: "soft"},
+		World: job.World{Fidelity: Clear, SkipClear: true},
+	}}
 	plain := train(t, x)
-	x.Sum = Ring
+	x.World.Fidelity = Ring
 	ring := train(t, x)
-	x.Sum = Private
+	x.World.Fidelity = Messages
 	private := train(t, x)
 	if !slices.Equal(ring.Model, private.Model) {
 		t.Errorf("under masks the model is another, by up to %v", furthest(ring.Model, private.Model))
@@ -210,7 +199,7 @@ func TestPaperRulesClipSpread(t *testing.T) {
 			t.Errorf("without clipping: ᾱ %v, spread %v", r.Left, r.Spread)
 		}
 	}
-	x.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: 0.3}
+	x.Privacy.Clip = 0.3
 	for _, r := range train(t, x).Rounds {
 		if !(r.Left > 0.05 && r.Left <= 1) || !(r.Spread >= 0 && r.Spread < r.Left) ||
 			r.Clipped > 0 && r.Left == 1 {
@@ -221,12 +210,12 @@ func TestPaperRulesClipSpread(t *testing.T) {
 
 // With SCAFFOLD the mask is on the step alone: control variates are averaged as without.
 func TestPaperRulesMaskedScaffold(t *testing.T) {
-	states := make(map[aggregation.MaskKind]*learner)
-	for _, kind := range []aggregation.MaskKind{aggregation.NoMask, aggregation.HardMask} {
+	states := make(map[string]*learner)
+	for _, kind := range []string{"none", "hard"} {
 		x := brief()
-		x.Client = training.ClientRule{Kind: training.SCAFFOLD, OptionI: true}
-		x.Mask = aggregation.GradientMask{Kind: kind, Threshold: 1}
-		state, _, err := newRun(x.settled())
+		x.rule(rules["scaffold I"])
+		x.mask(kind, 1)
+		state, _, err := newRun(x.setting(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -235,7 +224,7 @@ func TestPaperRulesMaskedScaffold(t *testing.T) {
 		}
 		states[kind] = state.learned
 	}
-	plain, masked := states[aggregation.NoMask], states[aggregation.HardMask]
+	plain, masked := states["none"], states["hard"]
 	if !slices.Equal(plain.Variate, masked.Variate) ||
 		furthest(plain.Variate, make([]float64, len(plain.Variate))) == 0 {
 		t.Error("the mask changes the control variate, or there is none")

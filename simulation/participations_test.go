@@ -10,21 +10,20 @@ import (
 // Who is in two of six rounds is charged for two: noise for two is enough, and of six parties two
 // are in each round, those who were in the fewest.
 func TestTrainingParticipations(t *testing.T) {
-	var n privacy.Noise
-	x := noisyBrief(&n)
-	x.Rounds, x.PerRound, x.Participations = 6, 2, 2
-	x.Budget = privacy.Budget{Epsilon: 2}
-	z, err := x.Calibrate()
+	x := noisyBrief()
+	x.Rounds, x.Parties.PerRound, x.Parties.Participations = 6, 2, 2
+	x.Privacy.Epsilon, x.Privacy.Multiplier = 2, 0
+	s, _, err := x.settle()
 	if err != nil {
 		t.Fatal(err)
 	}
 	whole := x
-	whole.Participations = 0
-	all, err := whole.Calibrate()
-	if err != nil || z > 0.65*all {
-		t.Errorf("multiplier %v for 2 of 6 rounds, %v for all (%v)", z, all, err)
+	whole.Parties.Participations = 0
+	all, _, err := whole.settle()
+	if err != nil || s.Multiplier() > 0.65*all.Multiplier() {
+		t.Errorf("multiplier %v for 2 of 6 rounds, %v for all (%v)", s.Multiplier(),
+			all.Multiplier(), err)
 	}
-	n.Multiplier = z
 	out := train(t, x)
 	counts := make([]int, 6)
 	for _, r := range out.Rounds {

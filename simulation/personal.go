@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,9 +10,8 @@ import (
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
-	"github.com/hushsum/hushsum/privacy"
-	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/training"
 )
 
@@ -24,13 +24,14 @@ import (
 //	LotteryFL  Prune: PrePrune, which rewinds
 //	FedLTN     Own: batch norm; Prune: PostPrune; Mix 0.5
 //
-// [Personal.Train] runs it. The fields from Model to Rounds must be set.
+// [Personal.Train] runs it. The fields from Job to Model must be set.
 type Personal struct {
-	Model   learning.Model
+	// Job declares the rounds, the sums and their noise. Its parties, its model and its training are
+	// those of the fields below.
+	Job     *job.Job
 	Parties []learning.Personal // the rows of each, at least two parties
-	Rounds  int                 // at least 1
+	Model   learning.Model
 
-	PerRound int // parties in a round, drawn by Seed; 0: all
 	// Local is a party's training in a round. Its Adjust must be nil.
 	Local learning.SGD
 	// Pull is the weight of ‖θ − received‖, the norm and not its square, in the loss of
@@ -46,36 +47,18 @@ type Personal struct {
 	// JumpStart is how many trainings each party does alone before the first round, as in a round but
 	// without a sum, pruning up to JumpTarget (0: 0.3). The first model is then the model that is
 	// best in the mean over all parties' validation rows. Choosing it shows one party's model to all:
-	// it is not a private sum, and does not go with Noise.
+	// it is not a private sum, and does not go with noise.
 	JumpStart  int
 	JumpTarget float64
 
-	// Mean says how models with unlike masks are averaged, and Sum how vectors are
-	// summed; Range and FractionBits are those of aggregation.Mean, 0: 64 and 20. Fewer
-	// FractionBits are a coarser and shorter lane.
-	Mean         SparseMean
-	Sum          Sum
-	Range        float64
-	FractionBits int
+	// Mean says how models with unlike masks are averaged. Noise is for OverAll and PublicMask.
+	Mean SparseMean
 	// Quorum is the share of a round's parties that must keep a coordinate of
 	// VotedMask, above 0 and up to 1; 0: a half.
 	Quorum float64
-	// Noise adds noise to the sums of OverAll or PublicMask, within Budget; nil: none.
-	Noise  *privacy.Noise
-	Budget privacy.Budget
-	// Recovery, Colluders and Drop have the meaning that they have in Options, for Private sums.
-	Recovery  *protocol.Recovery
-	Colluders int
-	Drop      float64
-	// Replay is as in Options.
+	// Replay is as in World.
 	Replay [][]int
-
-	Seed uint64
-	// EvaluateEvery, in rounds, is the interval at which models are judged; 0: only after the
-	// last.
-	EvaluateEvery int
-
-	Now func() time.Time
+	Now    func() time.Time
 }
 
 // PruneKind says when a party prunes.
@@ -141,8 +124,8 @@ func (m SparseMean) String() string {
 	return fmt.Sprintf("mean(%d)", int(m))
 }
 
-// settle fills in defaults.
-func (p Personal) settle() Personal {
+// withDefaults fills in defaults.
+func (p Personal) withDefaults() Personal {
 	preset := func(x *float64, to float64) {
 		if *x == 0 {
 			*x = to
@@ -150,49 +133,24 @@ func (p Personal) settle() Personal {
 	}
 	preset(&p.Mix, 1)
 	preset(&p.JumpTarget, 0.3)
-	preset(&p.Range, 64)
 	preset(&p.Prune.Step, 0.1)
 	preset(&p.Quorum, 0.5)
-	if p.FractionBits == 0 {
-		p.FractionBits = 20
-	}
-	if p.PerRound == 0 {
-		p.PerRound = len(p.Parties)
-	}
-	if p.EvaluateEvery == 0 {
-		p.EvaluateEvery = p.Rounds
-	}
+	j := p.Job.Clone()
+	j.Name, j.Parties.Count = cmp.Or(j.Name, "personal"), len(p.Parties)
+	j.World.EvaluateEvery = cmp.Or(j.World.EvaluateEvery, j.Rounds)
+	p.Job = j
 	return p
 }
 
-// options returns the options of a run with these sums, for what both must satisfy.
-func (p Personal) options() Options {
-	o := Options{
-		Model: p.Model, Rounds: p.Rounds, PerRound: p.PerRound, Local: p.Local, Sum: p.Sum,
-		Range: p.Range, FractionBits: p.FractionBits, Recovery: p.Recovery, Colluders: p.Colluders,
-		Drop:  p.Drop,
-		Noise: p.Noise, Budget: p.Budget, Replay: p.Replay, EvaluateEvery: p.EvaluateEvery,
-		Seed: p.Seed, Now: p.Now,
-	}
-	for _, party := range p.Parties {
-		o.Parties = append(o.Parties, party.Train)
-	}
-	if len(p.Parties) > 0 {
-		o.Test = p.Parties[0].Test
-	}
-	return o
-}
-
-// Validate returns a [job.ConfigError] for the first field that is outside its range or
-// does not go with the others.
-func (p Personal) Validate() error {
-	p = p.settle()
-	if err := p.options().Validate(); err != nil {
-		return err
+// check returns a [job.ConfigError] for the first field that is outside its range or does not go
+// with the others.
+func (p *Personal) check() error {
+	if p.Model == nil {
+		return bad("Model", "", "there is none")
 	}
 	for k, party := range p.Parties {
-		if party.Validation.Len() == 0 || party.Test.Len() == 0 {
-			return bad("Parties", "", "party %d has no validation or no test rows", k)
+		if party.Train.Len() == 0 || party.Validation.Len() == 0 || party.Test.Len() == 0 {
+			return bad("Parties", "", "party %d has no rows of some kind", k)
 		}
 	}
 	share := func(x float64) bool { return x >= 0 && x < 1 }
@@ -223,10 +181,10 @@ func (p Personal) Validate() error {
 			"with a public mask parties do not prune")
 	case !(p.Quorum > 0 && p.Quorum <= 1):
 		return bad("Quorum", "use a share, such as 0.5", "%v is none", p.Quorum)
-	case p.Noise != nil && (p.Mean == OverOwners || p.Mean == VotedMask):
+	case p.Job.Noisy() && (p.Mean == OverOwners || p.Mean == VotedMask):
 		return bad("Mean", "use OverAll or PublicMask with noise",
 			"nothing bounds what the counts of owners reveal about a party")
-	case p.Noise != nil && p.JumpStart > 0:
+	case p.Job.Noisy() && p.JumpStart > 0:
 		return bad("JumpStart", "use 0 with noise", "it shows a party's model to all")
 	}
 	last := 0
@@ -243,7 +201,7 @@ func (p Personal) Validate() error {
 type PersonalRound struct {
 	Round    int
 	Included []int // the parties in the sum
-	Lost     error // as in Options
+	Lost     error // as in RoundResult
 
 	// Kept is the mean over parties of the share of weights that they keep, of those that
 	// can be pruned; Common the share of coordinates that are in the sums.
@@ -251,7 +209,7 @@ type PersonalRound struct {
 	// SparseBytes counts the bytes that the parties of the sum would send together if each sent the
 	// weights that it keeps, 4 bytes each, without hiding which weights these are: the thesis's
 	// count. MaskedBytes counts the bytes of the parties' packed lanes under masks, and BytesUp the
-	// bytes that they really send in Private sums, whole messages included.
+	// bytes that they really send in sums by message, whole messages included.
 	SparseBytes, MaskedBytes, BytesUp int64
 
 	// Judged is nil in rounds without a judgement.
@@ -285,7 +243,7 @@ type PersonalResult struct {
 	Model   []float64 // the server's
 	Kept    [][]bool  // by party, nil: all
 	Own     [][]float64
-	// Setup is the cost of the sessions of Private sums, in the mean over parties; the
+	// Setup is the cost of the sessions of sums by message, in the mean over parties; the
 	// lanes' length is part of a session, so that a mask that shrinks begins a new one.
 	Setup    Cost
 	Sessions int
@@ -304,9 +262,8 @@ type personal struct {
 	shared    []int  // the coordinates in the sums
 	prunable  int
 
-	sums    summer
+	sums    summer // over the coordinates that are shared
 	account *account
-	noisy   *lanes // nil without noise
 	epsilon float64
 	out     *PersonalResult
 }
@@ -314,21 +271,18 @@ type personal struct {
 // Train runs the training and calls report, if that is not nil, after every round. It
 // fails with a [job.ConfigError] or a [RoundError].
 func (p Personal) Train(ctx context.Context, report func(PersonalRound)) (*PersonalResult, error) {
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
-	x, err := newPersonal(p.settle())
+	x, err := newPersonal(p)
 	if err != nil {
 		return nil, err
 	}
-	defer x.endSession()
+	defer x.sums.erase()
 	if err := x.jumpStart(ctx); err != nil {
 		return nil, err
 	}
 	if err := x.share(ctx); err != nil {
 		return nil, err
 	}
-	for round := 1; round <= x.Rounds; round++ {
+	for round := 1; round <= x.Job.Rounds; round++ {
 		r, err := x.playRound(ctx, round)
 		if errors.As(err, &x.out.Stopped) {
 			break
@@ -346,17 +300,19 @@ func (p Personal) Train(ctx context.Context, report func(PersonalRound)) (*Perso
 }
 
 func newPersonal(p Personal) (*personal, error) {
+	p = p.withDefaults()
+	if err := p.check(); err != nil {
+		return nil, err
+	}
 	d := p.Model.NumParams()
 	x := &personal{
-		Personal: p, first: p.Model.Init(p.Seed), isOwn: make([]bool, d), prunable: d,
+		Personal: p, first: p.Model.Init(p.Job.Seed), isOwn: make([]bool, d), prunable: d,
 		kept: make([][]bool, len(p.Parties)), own: make([][]float64, len(p.Parties)),
 		optimizer: aggregation.Optimizer{
 			Rule: aggregation.RuleMomentum, Rate: p.Mix, Beta1: (1 - p.Mix) * p.Lookahead,
 		},
-		sums:    summer{Options: p.options().settled()},
 		epsilon: math.Inf(1),
 	}
-	x.Now = x.sums.Now
 	x.model = x.first
 	for _, s := range p.Own {
 		for j := s.From; j < s.To; j++ {
@@ -376,5 +332,5 @@ func newPersonal(p Personal) (*personal, error) {
 
 // derived returns a seed for one purpose.
 func (x *personal) derived(purpose string, round, party int) uint64 {
-	return training.DerivedSeed(x.Seed, purpose, round, party)
+	return training.DerivedSeed(x.Job.Seed, purpose, round, party)
 }

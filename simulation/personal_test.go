@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 )
@@ -39,9 +38,10 @@ func somePersonal(t testing.TB) Personal {
 	}
 	m := learning.MLP{Features: 6, Hidden: []int{12}, Outputs: 6}
 	return Personal{
-		Model: m, Parties: parties, Rounds: 4, Local: learning.SGD{Rate: 0.05, Batch: 8, Epochs: 2},
+		Job:   &job.Job{Rounds: 4, Seed: 3, Sum: job.Sum{Range: 8}, World: job.World{Fidelity: Clear}},
+		Model: m, Parties: parties, Local: learning.SGD{Rate: 0.05, Batch: 8, Epochs: 2},
 		Own: []learning.Span{{From: 7 * 12, To: m.NumParams()}}, Pull: 0.01,
-		Prune: Pruning{Kind: PostPrune, Target: 0.9}, Mix: 0.5, Lookahead: 0.85, Range: 8, Seed: 3,
+		Prune: Pruning{Kind: PostPrune, Target: 0.9}, Mix: 0.5, Lookahead: 0.85,
 	}
 }
 
@@ -68,8 +68,8 @@ func TestPaperTicketsPruning(t *testing.T) {
 		{PrePrune, false, func(round int) float64 { return 1 - math.Pow(0.8, float64(round)) }},
 	} {
 		p := somePersonal(t)
-		p.Rounds, p.Prune = 6, Pruning{Kind: c.kind, OfAll: c.ofAll, Step: 0.2, Target: 0.7}
-		x, err := newPersonal(p.settle())
+		p.Job.Rounds, p.Prune = 6, Pruning{Kind: c.kind, OfAll: c.ofAll, Step: 0.2, Target: 0.7}
+		x, err := newPersonal(p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +77,7 @@ func TestPaperTicketsPruning(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := make([][]bool, len(p.Parties))
-		for round := 1; round <= p.Rounds; round++ {
+		for round := 1; round <= p.Job.Rounds; round++ {
 			r, err := x.playRound(t.Context(), round)
 			if err != nil {
 				t.Fatal(err)
@@ -115,8 +115,8 @@ func TestPaperTicketsPruning(t *testing.T) {
 		twice.Labels = []int{0, 1}
 		p.Parties[k].Validation = twice
 	}
-	if out := runPersonal(t, p); out.Rounds[p.Rounds-1].Kept < 1-1e-9 {
-		t.Errorf("nobody is above the threshold, and %v is kept", out.Rounds[p.Rounds-1].Kept)
+	if out := runPersonal(t, p); out.Rounds[p.Job.Rounds-1].Kept < 1-1e-9 {
+		t.Errorf("nobody is above the threshold, and %v is kept", out.Rounds[p.Job.Rounds-1].Kept)
 	}
 }
 
@@ -125,8 +125,8 @@ func TestPaperTicketsPruning(t *testing.T) {
 func TestPaperTicketsOwnParameters(t *testing.T) {
 	p := somePersonal(t)
 	p.Prune = Pruning{}
-	p.Rounds = 3
-	first := p.Model.Init(p.Seed)
+	p.Job.Rounds = 3
+	first := p.Model.Init(p.Job.Seed)
 	out := runPersonal(t, p)
 	own := p.Own[0]
 	if !slices.Equal(out.Model[own.From:own.To], first[own.From:own.To]) {
@@ -135,7 +135,7 @@ func TestPaperTicketsOwnParameters(t *testing.T) {
 	if slices.Equal(out.Own[0][own.From:own.To], out.Own[1][own.From:own.To]) {
 		t.Error("two parties have the same parameters of their own")
 	}
-	x, err := newPersonal(p.settle())
+	x, err := newPersonal(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,14 +154,14 @@ func TestPaperTicketsOwnParameters(t *testing.T) {
 func TestPaperTicketsServer(t *testing.T) {
 	for _, mix := range []float64{1, 0.5} {
 		p := somePersonal(t)
-		p.Own, p.Prune, p.Pull, p.Lookahead, p.Mix, p.Rounds = nil, Pruning{}, 0, 0, mix, 3
+		p.Own, p.Prune, p.Pull, p.Lookahead, p.Mix, p.Job.Rounds = nil, Pruning{}, 0, 0, mix, 3
 		out := runPersonal(t, p)
-		x, err := newPersonal(p.settle())
+		x, err := newPersonal(p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := p.Model.Init(p.Seed)
-		for round := 1; round <= p.Rounds; round++ {
+		w := p.Model.Init(p.Job.Seed)
+		for round := 1; round <= p.Job.Rounds; round++ {
 			mean := make([]float64, len(w))
 			for k, party := range p.Parties {
 				own := slices.Clone(w)
@@ -192,17 +192,18 @@ func TestPaperTicketsPrivate(t *testing.T) {
 	for _, mean := range []SparseMean{OverAll, OverOwners, VotedMask, PublicMask} {
 		for _, perRound := range []int{0, 4} {
 			p := somePersonal(t)
-			p.Mean, p.PerRound, p.Rounds, p.Sum = mean, perRound, 3, Private
+			p.Mean, p.Job.Rounds, p.Job.World.Fidelity = mean, 3, Messages
+			p.Job.Parties.PerRound, p.Job.Sum.Recovery = perRound, perRound > 0
 			if mean == PublicMask {
 				p.Prune.Kind = NoPrune
 			}
 			private := runPersonal(t, p)
-			p.Sum, p.Replay = Ring, nil
+			p.Job.World.Fidelity = Ring
 			for _, r := range private.Rounds {
 				p.Replay = append(p.Replay, r.Included)
 			}
 			ring := runPersonal(t, p)
-			p.Sum = Clear
+			p.Job.World.Fidelity = Clear
 			plain := runPersonal(t, p)
 			for j := range ring.Model {
 				if ring.Model[j] != private.Model[j] {
@@ -233,7 +234,7 @@ func TestPaperTicketsPrivate(t *testing.T) {
 
 // Jump-Start takes the model of one party, and prunes no more than its own target.
 func TestPaperTicketsJumpStart(t *testing.T) {
-	p := somePersonal(t).settle()
+	p := somePersonal(t).withDefaults()
 	x, err := newPersonal(p)
 	if err != nil {
 		t.Fatal(err)
@@ -280,11 +281,9 @@ func TestPaperTicketsJumpStart(t *testing.T) {
 // go without.
 func TestPaperTicketsNoise(t *testing.T) {
 	p := somePersonal(t)
-	p.Prune, p.Sum, p.Rounds = Pruning{Target: 0.5}, Ring, 3
-	p.Mean = PublicMask
-	n := DefaultNoise()
-	n.Clip, n.Multiplier = 0.5, 3
-	p.Noise = &n
+	p.Prune, p.Mean, p.Job.Rounds, p.Job.World.Fidelity = Pruning{Target: 0.5}, PublicMask, 3, Ring
+	p.Job.Privacy, p.Job.Sum = someNoise, job.Sum{}
+	p.Job.Privacy.Clip, p.Job.Privacy.Multiplier = 0.5, 3
 	out := runPersonal(t, p)
 	last := 0.0
 	for _, r := range out.Rounds {
@@ -293,13 +292,13 @@ func TestPaperTicketsNoise(t *testing.T) {
 		}
 		last = r.Epsilon
 	}
-	p.Budget.Epsilon = last * 0.9
+	p.Job.Privacy.Epsilon = last * 0.9
 	if out := runPersonal(t, p); out.Stopped == nil || len(out.Rounds) != 2 {
 		t.Errorf("a budget below three rounds: %d rounds, %v", len(out.Rounds), out.Stopped)
 	}
 	for _, mean := range []SparseMean{OverOwners, VotedMask} {
 		p.Mean = mean
-		if err := p.Validate(); err == nil {
+		if _, err := newPersonal(p); err == nil {
 			t.Errorf("%v with noise is let through", mean)
 		}
 	}
@@ -311,11 +310,10 @@ func TestPaperTicketsNoise(t *testing.T) {
 // said to be spent never falls.
 func TestPersonalSpends(t *testing.T) {
 	p := somePersonal(t)
-	p.Sum, p.Mean, p.Rounds = Ring, PublicMask, 4
+	p.Mean, p.Job.World.Fidelity = PublicMask, Ring
 	p.Prune = Pruning{Step: 0.5, Target: 0.9}
-	n := DefaultNoise()
-	n.Family, n.Multiplier, n.Bits = accounting.FamilyDiscreteLaplace, 60, 24
-	p.Noise = &n
+	p.Job.Sum = job.Sum{}
+	p.Job.Privacy = job.Privacy{Noise: "discrete-laplace", Multiplier: 60, Clip: 1, Bits: 24}
 	before := 0.
 	for _, r := range runPersonal(t, p).Rounds {
 		t.Logf("round %d: %.0f %% of the weights, ε %v", r.Round, 100*r.Common, r.Epsilon)
@@ -328,12 +326,12 @@ func TestPersonalSpends(t *testing.T) {
 
 func TestPersonalDiverged(t *testing.T) {
 	p := somePersonal(t)
-	p.Prune, p.Own, p.Sum, p.Rounds, p.Local.Rate = Pruning{}, nil, Ring, 2, 1e200
+	p.Prune, p.Own, p.Local.Rate = Pruning{}, nil, 1e200
+	p.Job.World.Fidelity, p.Job.Rounds = Ring, 2
 	if _, err := p.Train(t.Context(), nil); !errors.Is(err, learning.ErrDiverged) {
 		t.Errorf("without noise: %v", err)
 	}
-	n := DefaultNoise()
-	p.Noise = &n
+	p.Job.Privacy, p.Job.Sum = someNoise, job.Sum{}
 	out := runPersonal(t, p)
 	if j := out.Rounds[1].Judged; !slices.Equal(j.Received, j.Trained) {
 		t.Errorf("received %v, trained %v", j.Received, j.Trained)
@@ -343,7 +341,7 @@ func TestPersonalDiverged(t *testing.T) {
 func TestPersonalErrors(t *testing.T) {
 	for name, change := range map[string]func(*Personal){
 		"Parties":         func(p *Personal) { p.Parties = p.Parties[:1] },
-		"Rounds":          func(p *Personal) { p.Rounds = 0 },
+		"Rounds":          func(p *Personal) { p.Job.Rounds = 0 },
 		"Pull":            func(p *Personal) { p.Pull = -1 },
 		"Prune.Kind":      func(p *Personal) { p.Prune.Kind = 3 },
 		"Prune.Step":      func(p *Personal) { p.Prune.Step = 2 },
@@ -368,7 +366,7 @@ func TestPersonalErrors(t *testing.T) {
 	}
 	p := somePersonal(t)
 	p.Mean = PublicMask
-	if err := p.Validate(); err == nil {
+	if _, err := newPersonal(p); err == nil {
 		t.Error("parties prune under a public mask")
 	}
 }

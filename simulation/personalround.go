@@ -2,19 +2,17 @@ package simulation
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"math"
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
-	"github.com/hushsum/hushsum/protocol"
 )
 
-// share settles which coordinates are summed from now on, and how. With Private sums
-// it begins a session, whose lanes are of that length.
+// share settles which coordinates are summed from now on, and the job of such vectors. Sums by
+// message begin a session, whose lanes are of that length. Rounds are all charged as the first,
+// which has the most coordinates: fewer, with the same noise, tell no more.
 func (x *personal) share(ctx context.Context) error {
 	x.shared = x.shared[:0]
 	for j := range x.isOwn {
@@ -22,38 +20,36 @@ func (x *personal) share(ctx context.Context) error {
 			x.shared = append(x.shared, j)
 		}
 	}
-	if x.Noise != nil {
-		if err := x.shareNoise(); err != nil {
+	x.sums.erase()
+	o := &setting{World: World{Replay: x.Replay, Now: x.Now}}
+	for _, party := range x.Parties {
+		o.Parties = append(o.Parties, party.Train)
+	}
+	x.Job.Model = job.Model{Length: len(x.shared), DType: "float64"}
+	settled, err := o.settle(x.Job, len(x.Parties))
+	if err != nil {
+		return err
+	}
+	x.Job.Privacy.Multiplier = settled.Multiplier() // later sums have no other noise
+	o.Training.Seed = x.Job.Seed
+	if o, err = newSetting(settled, o.World); err != nil {
+		return err
+	}
+	x.sums = summer{setting: o}
+	if x.account == nil && o.noise() != nil {
+		if x.account, err = newAccount(o); err != nil {
 			return err
 		}
 	}
-	if x.Sum != Private {
+	if !o.messages() {
 		return nil
 	}
-	x.endSession()
 	layout, err := x.lane().Layout()
 	if err != nil {
 		return err
 	}
-	n := len(x.Parties)
-	who, err := newPeople(n)
-	if err != nil {
-		return err
-	}
-	config := protocol.Config{
-		Label:     sessionLabel,
-		Roster:    who.roster,
-		Layout:    layout,
-		Recovery:  x.Recovery,
-		Colluders: x.Colluders,
-	}
-	if x.PerRound < n {
-		config.PerRound = x.PerRound
-		seed := binary.BigEndian.AppendUint64([]byte("hushsum simulation: personal schedule"), x.Seed)
-		config.Seed = sha256.Sum256(binary.BigEndian.AppendUint64(seed, uint64(x.out.Sessions)))
-	}
-	drops := newDropOuts(x.Seed+uint64(x.out.Sessions), x.sums.DropOuts())
-	x.sums.private = newSession(who, &config, drops, x.Now, nil)
+	session := o.session(x.out.Sessions, layout, uint64(x.out.Sessions))
+	x.sums.private = o.newSession(session, uint64(x.out.Sessions), nil)
 	cost, err := x.sums.setUp(ctx)
 	if err != nil {
 		return failure(0, -1, err)
@@ -63,56 +59,23 @@ func (x *personal) share(ctx context.Context) error {
 	return nil
 }
 
-// shareNoise settles the noise for the coordinates in the sums. Rounds are all charged
-// as the first, which has the most coordinates: fewer, with the same noise, tell no more.
-func (x *personal) shareNoise() error {
-	release, err := x.sums.release()
-	if err != nil {
-		return err
-	}
-	release.Dimension = len(x.shared)
-	shape := job.LaneOptions{Parties: x.PerRound, Dimension: len(x.shared)}
-	if x.noisy, err = x.sums.newNoisyLanes(shape, release); err != nil {
-		return err
-	}
-	if x.account == nil {
-		x.account, err = newAccount(x.noisy.noisy.Mechanism, x.sums.Options)
-	}
-	return err
-}
-
-// Calibrate returns the least Noise.Multiplier, to 0.1 %, with which all rounds keep every party
-// within Budget: see [Options.Calibrate]. It counts every party in every round, since the server
-// could tell which parties take part.
-func (p Personal) Calibrate() (float64, error) {
-	return p.settle().options().Calibrate()
-}
-
-func (x *personal) endSession() {
-	x.sums.erase()
-	x.sums.private = nil
-}
-
 // lane returns the lane by which a party's model becomes a submission.
 func (x *personal) lane() aggregation.Lane {
 	switch {
-	case x.Noise != nil:
-		return x.noisy.noisy
-	case x.Mean == OverOwners || x.Mean == VotedMask:
+	case x.sums.noise() != nil:
+		return x.sums.noise()
+	case x.byOwners():
 		return x.owners()
 	}
 	return x.plain()
 }
 
-func (x *personal) plain() aggregation.Mean {
-	return aggregation.Mean{
-		Parties: x.PerRound, Dimension: len(x.shared), Range: x.Range, FractionBits: x.FractionBits,
-	}
-}
+// byOwners reports whether a sum counts the parties that keep a weight.
+func (x *personal) byOwners() bool { return x.Mean == OverOwners || x.Mean == VotedMask }
 
-func (x *personal) owners() aggregation.Owners {
-	return aggregation.Owners(x.plain())
-}
+func (x *personal) plain() aggregation.Mean { return x.sums.plainMean(len(x.shared)) }
+
+func (x *personal) owners() aggregation.Owners { return aggregation.Owners(x.plain()) }
 
 // submission encodes what party k has made of the model.
 func (x *personal) submission(round, k int, w []float64) ([][]uint64, error) {
@@ -121,12 +84,12 @@ func (x *personal) submission(round, k int, w []float64) ([][]uint64, error) {
 		values[i] = w[j]
 	}
 	switch {
-	case x.Noise != nil:
+	case x.sums.noise() != nil:
 		for i, j := range x.shared {
 			values[i] -= x.model[j]
 		}
-		return x.noisy.encode(round, job.Update[float64]{Vector: values})
-	case x.Mean == OverOwners || x.Mean == VotedMask:
+		return x.sums.encode(round, job.Update[float64]{Vector: values})
+	case x.byOwners():
 		kept := make([]bool, len(x.shared))
 		for i, j := range x.shared {
 			kept[i] = x.keeps(k, j)
@@ -149,16 +112,16 @@ func (x *personal) playRound(ctx context.Context, round int) (PersonalRound, err
 	trained := make([][]float64, len(x.Parties))
 	out, err := x.sums.sum(ctx, round, x.model,
 		func(_ context.Context, k int) (made submission, err error) {
-			start := x.Now()
+			start := x.sums.Now()
 			trained[k], err = x.update(round, k, x.model, x.Prune.Target)
-			if x.Noise != nil && errors.Is(err, learning.ErrDiverged) {
-				trained[k], err = x.received(k, x.model), nil // see Noise
+			if x.sums.noise() != nil && errors.Is(err, learning.ErrDiverged) {
+				trained[k], err = x.received(k, x.model), nil // see training.Learner
 			}
 			if err != nil {
 				return made, err
 			}
-			made.train = x.Now().Sub(start)
-			if x.Sum != Clear {
+			made.train = x.sums.Now().Sub(start)
+			if !x.sums.inClear() {
 				made.values, err = x.submission(round, k, trained[k])
 			}
 			return made, err
@@ -174,7 +137,7 @@ func (x *personal) playRound(ctx context.Context, round int) (PersonalRound, err
 			return r, failure(round, -1, err)
 		}
 	}
-	if round%x.EvaluateEvery == 0 || round == x.Rounds {
+	if round%x.Job.World.EvaluateEvery == 0 || round == x.Job.Rounds {
 		if r.Judged, err = x.judge(ctx, round); err != nil {
 			return r, err
 		}
@@ -191,7 +154,7 @@ func (x *personal) move(ctx context.Context, round int, out outcome, trained [][
 	update := make([]float64, len(x.model))
 	for i, j := range x.shared {
 		switch {
-		case x.Noise != nil:
+		case x.sums.noise() != nil:
 			update[j] = mean[i]
 		case owners == nil || owners[i] > 0:
 			update[j] = mean[i] - x.model[j]
@@ -255,7 +218,7 @@ func (x *personal) prunePublic() (err error) {
 func (x *personal) decode(
 	round int, out outcome, trained [][]float64,
 ) (mean []float64, owners []int, err error) {
-	if x.Sum == Clear {
+	if x.sums.inClear() {
 		return x.clearMean(out.included, trained)
 	}
 	layout, err := x.lane().Layout()
@@ -266,11 +229,11 @@ func (x *personal) decode(
 		cut(out.sum[s], segment.Bits)
 	}
 	switch {
-	case x.Noise != nil:
+	case x.sums.noise() != nil:
 		var t job.Total
-		t, err = x.noisy.decode(round, out.sum, len(out.included))
+		t, err = x.sums.decode(round, out.sum, len(out.included))
 		mean = t.Mean
-	case x.Mean == OverOwners || x.Mean == VotedMask:
+	case x.byOwners():
 		mean, owners, err = x.owners().Decode(out.sum)
 	default:
 		mean, err = x.plain().Decode(out.sum, len(out.included))
@@ -282,7 +245,7 @@ func (x *personal) clearMean(
 	included []int, trained [][]float64,
 ) (mean []float64, owners []int, err error) {
 	mean = make([]float64, len(x.shared))
-	if x.Mean == OverOwners || x.Mean == VotedMask {
+	if x.byOwners() {
 		owners = make([]int, len(x.shared))
 	}
 	for i, j := range x.shared {

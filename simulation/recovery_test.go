@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"reflect"
 	"runtime"
@@ -11,16 +10,15 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/job"
-	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/protocol"
 )
 
 // recovering returns options of a session that survives drop-outs: ten parties,
 // of which at least eight must stay.
-func recovering(t testing.TB, drop float64) Options {
+func recovering(t testing.TB, drop float64) trial {
 	o := averaging(census(t, 800, 10, 40))
 	o.Rounds = 5
-	o.Recovery, o.Drop = &protocol.Recovery{}, drop
+	o.Parties.DropOut, o.World.Drop = 0.2, drop
 	return o
 }
 
@@ -37,14 +35,14 @@ func left(leaves []moment) (count [never + 1]int) {
 func TestRunWithDropOuts(t *testing.T) {
 	o := recovering(t, 0.2)
 	var reported []RoundResult
-	s, err := Run(t.Context(), o, func(r RoundResult) { reported = append(reported, withoutModel(r)) })
+	s, err := o.run(t.Context(), func(r RoundResult) { reported = append(reported, withoutModel(r)) })
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(s.Rounds) != 5 || !reflect.DeepEqual(reported, s.Rounds) || s.Lost() != 0 {
 		t.Fatalf("%d rounds, %d lost, want 5 and none", len(s.Rounds), s.Lost())
 	}
-	drops := newDropOuts(o.Seed, o.DropOuts())
+	drops := newDropOuts(o.Seed, DropOuts(&o.Job, 10))
 	some := false
 	for i, r := range s.Rounds {
 		want := 10 - left(drops.next(10))[beforeSubmit]
@@ -76,17 +74,17 @@ func TestRunWithDropOuts(t *testing.T) {
 }
 
 // byHand trains with plain arithmetic, over the parties that submit.
-func byHand(t *testing.T, o Options) (private, inClear []float64) {
+func byHand(t *testing.T, o trial) (private, inClear []float64) {
 	t.Helper()
-	l := newLearner(o.settled())
-	private, inClear = make([]float64, o.Test.Features), make([]float64, o.Test.Features)
-	drops := newDropOuts(o.Seed, o.DropOuts())
-	unit := math.Ldexp(1, o.FractionBits)
+	l := o.setting(t).newLearner()
+	private, inClear = make([]float64, o.test.Features), make([]float64, o.test.Features)
+	drops := newDropOuts(o.Seed, DropOuts(&o.Job, 10))
+	unit := math.Ldexp(1, o.Sum.FractionBits)
 	for range o.Rounds {
-		leaves := drops.next(len(o.Parties))
+		leaves := drops.next(len(o.rows))
 		sums := [2][]float64{make([]float64, len(private)), make([]float64, len(private))}
 		n := 0.0
-		for i, part := range o.Parties {
+		for i, part := range o.rows {
 			if leaves[i] == beforeSubmit {
 				continue
 			}
@@ -119,12 +117,12 @@ func byHand(t *testing.T, o Options) (private, inClear []float64) {
 func TestRecoveryIsDeterministic(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	plain := recovering(t, 0)
-	plain.Recovery = nil
-	want, err := Run(t.Context(), plain, nil)
+	plain.Parties.DropOut = 0
+	want, err := plain.run(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Run(t.Context(), recovering(t, 0), nil)
+	got, err := recovering(t, 0).run(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,11 +136,11 @@ func TestRecoveryIsDeterministic(t *testing.T) {
 
 	var first *Result
 	for _, cores := range []int{1, 4} {
-		for _, adversary := range []protocol.Adversary{protocol.CheatingServer, protocol.CuriousServer} {
+		for _, adversary := range []string{"cheating", "curious"} {
 			runtime.GOMAXPROCS(cores)
 			o := recovering(t, 0.2)
-			o.Recovery.Adversary = adversary
-			s, err := Run(t.Context(), o, nil)
+			o.Sum.Adversary = adversary
+			s, err := o.run(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -160,16 +158,16 @@ func TestRecoveryIsDeterministic(t *testing.T) {
 // the run goes on with the old model.
 func TestLostRounds(t *testing.T) {
 	o := recovering(t, 0.2)
-	o.Recovery.MinSurvivors = 10
+	o.Parties.DropOut, o.Sum.Recovery = 0, true
 	o.Rounds = 10
-	s, err := Run(t.Context(), o, nil)
+	s, err := o.run(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(s.Rounds) != 10 || s.Lost() == 0 || s.Lost() == 10 {
 		t.Fatalf("%d of %d rounds lost, want some of 10", s.Lost(), len(s.Rounds))
 	}
-	drops := newDropOuts(o.Seed, o.DropOuts())
+	drops := newDropOuts(o.Seed, DropOuts(&o.Job, 10))
 	var before RoundResult
 	for _, r := range s.Rounds {
 		submitted := 10 - left(drops.next(10))[beforeSubmit]
@@ -199,31 +197,27 @@ func TestLostRounds(t *testing.T) {
 		t.Error("lost rounds change nothing")
 	}
 
-	// For want of inputs, of signatures, and of shares: eight parties must submit,
-	// six sign, and eight reveal, since each secret takes the shares of seven
-	// others. With three or more of ten gone, none comes out.
+	// For want of inputs, of signatures, and of shares: eight parties must submit. With three or
+	// more of ten gone before that, no sum comes out.
 	reasons := make(map[string]bool)
 	for _, drop := range []float64{0.3, 0.4, 0.6} {
 		o = recovering(t, drop)
 		o.Rounds = 40
-		s, err = Run(t.Context(), o, nil)
-		if err != nil || s.Lost() != 40 {
-			t.Fatalf("drop %v: %d rounds lost, %v; want 40", drop, s.Lost(), err)
+		s, err = o.run(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
 		}
-		drops := newDropOuts(o.Seed, o.DropOuts())
+		drops := newDropOuts(o.Seed, DropOuts(&o.Job, 10))
 		for _, r := range s.Rounds {
 			gone := left(drops.next(10))
-			submitted := 10 - gone[beforeSubmit]
-			want := "shares"
-			switch {
-			case submitted < 8:
-				want = "submitted"
-			case submitted-gone[beforeSign] < 6:
-				want = "signed"
+			if few := 10-gone[beforeSubmit] < 8; few != (r.Lost != nil &&
+				strings.Contains(r.Lost.Error(), "submitted")) {
+				t.Errorf("round %d with %v is lost: %v", r.Round, gone, r.Lost)
 			}
-			reasons[want] = true
-			if !strings.Contains(r.Lost.Error(), want) {
-				t.Errorf("round %d with %v is lost: %v; want %s", r.Round, gone, r.Lost, want)
+			for _, want := range []string{"submitted", "signed", "shares"} {
+				if r.Lost != nil && strings.Contains(r.Lost.Error(), want) {
+					reasons[want] = true
+				}
 			}
 		}
 	}
@@ -232,8 +226,8 @@ func TestLostRounds(t *testing.T) {
 	}
 
 	// Everybody leaves, at one moment or another: no round has a sum.
-	o = recovering(t, 1)
-	s, err = Run(t.Context(), o, nil)
+	o = recovering(t, 0.99)
+	s, err = o.run(t.Context(), nil)
 	if err != nil || s.Lost() != 5 || len(s.Rounds) != 5 {
 		t.Fatalf("%d of %d rounds lost, %v; want all five", s.Lost(), len(s.Rounds), err)
 	}
@@ -243,15 +237,14 @@ func TestLostRounds(t *testing.T) {
 }
 
 func TestDropOuts(t *testing.T) {
-	o := Options{Parties: make([]*learning.Dataset, 100), Seed: 1}
+	j := &job.Job{}
 	for drop, want := range map[float64]int{0: 0, 0.004: 0, 0.1: 10, 0.105: 11, 1: 100} {
-		o.Drop = drop
-		if got := o.DropOuts(); got != want {
+		j.World.Drop = drop
+		if got := DropOuts(j, 100); got != want {
 			t.Errorf("%v of 100 parties are %d, want %d", drop, got, want)
 		}
 	}
-	o.Drop = 0.1
-	drops, again := newDropOuts(o.Seed, o.DropOuts()), newDropOuts(o.Seed, o.DropOuts())
+	drops, again := newDropOuts(1, 10), newDropOuts(1, 10)
 	var total [never + 1]int
 	for range 300 {
 		leaves := drops.next(100)
@@ -278,73 +271,19 @@ func TestDropOuts(t *testing.T) {
 func TestRecoveryProgress(t *testing.T) {
 	o := recovering(t, 0.2)
 	last := [2]int{0, -1}
-	o.Progress = func(round, done, _ int) {
-		now := [2]int{round, done}
-		if slices.Compare(now[:], last[:]) <= 0 || done > 10 || round > last[0] && done != 0 {
-			t.Errorf("progress %v after %v", now, last)
+	o.world = func(w *World) {
+		w.Progress = func(round, done, _ int) {
+			now := [2]int{round, done}
+			if slices.Compare(now[:], last[:]) <= 0 || done > 10 || round > last[0] && done != 0 {
+				t.Errorf("progress %v after %v", now, last)
+			}
+			last = now
 		}
-		last = now
 	}
-	if _, err := Run(t.Context(), o, nil); err != nil {
+	if _, err := o.run(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	if last != [2]int{5, 10} {
 		t.Errorf("progress ends with %v", last)
-	}
-}
-
-func TestRecoveryOptions(t *testing.T) {
-	for _, c := range []struct {
-		change func(*Options)
-		field  string
-		says   string
-	}{
-		{func(o *Options) { o.Recovery = nil }, "world.drop", "every party must submit"},
-		{func(o *Options) { o.Drop = 10 }, "world.drop", "from 0 to 1"},
-		{func(o *Options) { o.Drop = -0.1 }, "world.drop", "from 0 to 1"},
-		{func(o *Options) { o.Drop = math.NaN() }, "world.drop", "from 0 to 1"},
-		{func(o *Options) { o.Recovery.MinSurvivors = 7 }, "parties.drop_out", "7 is outside 8 to 10"},
-		{func(o *Options) { o.Recovery.MinSurvivors = 11 }, "parties.drop_out", "11 is outside 8 to 10"},
-		{func(o *Options) { o.Recovery.MinSurvivors = -1 }, "parties.drop_out", "-1 is outside 8 to 10"},
-		{func(o *Options) { o.Colluders = 9 }, "parties.colluders", "9 is outside 0 to "},
-		{func(o *Options) { o.Colluders = -1 }, "parties.colluders", "-1 is outside 0 to "},
-		{func(o *Options) { o.Recovery.Degree = 4 }, "parties.drop_out", "sparse"},
-	} {
-		o := recovering(t, 0.1)
-		c.change(&o)
-		s, err := Run(t.Context(), o, nil)
-		var wrong *job.ConfigError
-		if s != nil || !errors.Is(err, job.ErrConfig) || !errors.As(err, &wrong) ||
-			wrong.Path != c.field ||
-			!strings.Contains(err.Error(), c.says) {
-			t.Errorf("want %q about %s, got %v", c.says, c.field, err)
-		}
-		if c.field == "parties.drop_out" && !errors.Is(err, protocol.ErrConfig) {
-			t.Errorf("%v does not unwrap to protocol.ErrConfig", err)
-		}
-	}
-	// The most colluders that the error names are allowed.
-	o := recovering(t, 0)
-	o.Colluders = 100
-	var wrong *job.ConfigError
-	if err := o.Validate(); !errors.As(err, &wrong) {
-		t.Fatal(err)
-	}
-	most := 0
-	for o.Colluders = 0; o.Validate() == nil; o.Colluders++ {
-		most = o.Colluders
-	}
-	if want := fmt.Sprintf("100 is outside 0 to %d", most); wrong.Reason != want {
-		t.Errorf("%q, want %q", wrong.Reason, want)
-	}
-
-	o = Options{Parties: make([]*learning.Dataset, 100)}
-	if r, err := o.EffectiveRecovery(); r != nil || err != nil {
-		t.Errorf("without recovery: %v, %v", r, err)
-	}
-	o.Sum, o.Recovery = Private, &protocol.Recovery{}
-	r, err := o.EffectiveRecovery()
-	if err != nil || r.Threshold != 67 || r.MinSurvivors != 68 || r.Degree != 99 {
-		t.Errorf("a hundred parties: %+v, %v; want 67 of 99 shares and 68 parties", r, err)
 	}
 }

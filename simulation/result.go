@@ -11,7 +11,7 @@ import (
 
 // Cost states what a part of a run took. Bytes and the times of parties are of one party, the mean
 // over all of the round, drop-outs included; the server's time is for all parties together. All
-// figures but Train are for Private sums only.
+// figures but Train are for sums by message only.
 type Cost struct {
 	// BytesUp are the bytes of the party's messages to the server. BytesDown are the bytes of the
 	// server's messages to the party, and of the broadcast model, 8 bytes per weight. Bytes that a
@@ -52,7 +52,7 @@ type RoundResult struct {
 	// Dropped is how many parties dropped out. Parties that dropped out after they submitted are
 	// still in the sum.
 	Dropped int
-	// Refused is how many parties were refused for cheating: see Options.Malicious.
+	// Refused is how many parties were refused for cheating: see world.malicious.
 	Refused int
 	// Lost is nil, or why there is no sum: too few parties were left to unmask one
 	// (protocol.ErrTooFew with the particulars), or too few were drawn. The models are
@@ -60,10 +60,11 @@ type RoundResult struct {
 	Lost error
 
 	// Test judges the model, and Clear the model of the same training in the clear, in the rounds
-	// that EvaluateEvery says; in other rounds both are nil. Clear is also nil without Beside.
+	// that world.evaluate_every says; in other rounds both are nil. Clear is also nil with
+	// world.skip_clear.
 	Test, Clear *learning.Matrix
 	// MaxAbsDiff is the largest difference between a weight of the model and the same weight of the
-	// model in the clear, 0 without Beside.
+	// model in the clear, 0 with world.skip_clear.
 	MaxAbsDiff float64
 
 	// Effects of training and clipping, over the parties in the sum: the norms of their updates (with
@@ -71,7 +72,7 @@ type RoundResult struct {
 	// and the cosine of updates and the last step of the model, a mean, 0 in the first round. Left
 	// and Spread are ᾱ and the mean of |α_i − ᾱ| of aggregation.ClipSpread; 1 and 0 without clipping.
 	// Largest is the largest magnitude of a coordinate that any party submitted: how far the sum was
-	// from saturation at Range, which sums with noise do not use. An experimenter sees all these
+	// from saturation at sum.range, which sums with noise do not use. An experimenter sees all these
 	// figures, and nothing protects them.
 	MeanNorm, MaxNorm float64
 	Clipped           float64
@@ -90,7 +91,7 @@ type RoundResult struct {
 	Exchanges int
 
 	// Server and Public report what the rounds until now, this one included, have
-	// spent of every party's privacy, against the two adversaries, at Budget.Delta.
+	// spent of every party's privacy, against the two adversaries, at privacy.delta.
 	// Without noise there is no bound: Upper is +Inf. A lost round counts.
 	Server, Public accounting.Claim
 
@@ -99,19 +100,19 @@ type RoundResult struct {
 
 // Result is the outcome of a run, as far as it went.
 type Result struct {
-	Layout masking.Layout // of a submission, nil for Clear sums
-	Setup  Cost           // of Private sums, once: key exchange and, with recovery, first material
+	Layout masking.Layout // of a submission, nil for sums in the clear
+	Setup  Cost           // of sums by message, once: key exchange and, with recovery, first material
 	Rounds []RoundResult  // those that ended, lost ones among them
 
-	// Model is the last model, and Clear the last model of the training in the clear, nil without
-	// Beside. Until a round has a sum they are the first models.
+	// Model is the last model, and Clear the last model of the training in the clear, nil with
+	// world.skip_clear. Until a round has a sum they are the first models.
 	Model, Clear []float64
 
-	// Committee reports the members' work, with Options.Oneshot.
+	// Committee reports the members' work, of one-message sums.
 	Committee Committee
 
 	// Stopped is nil, or why the run ended before all rounds: the next round would have taken every
-	// party over Budget.
+	// party over its budget.
 	Stopped *accounting.OverBudget
 	// Server and Public report what all rounds that began have spent, including a round that failed;
 	// +Inf without noise.

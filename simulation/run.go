@@ -2,8 +2,6 @@ package simulation
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"math"
 	"time"
@@ -13,16 +11,15 @@ import (
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/masking"
-	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/training"
 )
 
 // run is the state of a run.
 type run struct {
-	*Options
+	*setting
 	learned *learner // what the sums teach
 	beside  *learner // the same in the clear, nil without
-	lanes   *lanes   // nil for Clear sums
+	encoded bool     // sums are not in the clear
 	updates *summer
 	// With rules of two exchanges, sums of gradients come before those of updates.
 	gradients *summer
@@ -30,20 +27,24 @@ type run struct {
 	account   *account
 }
 
-// Run runs a training. It calls report, if that is not nil, after every round. A round with too few
-// parties is lost, which is not a failure: the next round begins from the same model. A run with a
-// budget ends before the round that would overspend, which is not a failure either, even if that
-// round is the first: see Result.Stopped. Run fails, before it begins, with a [job.ConfigError].
+// Run runs the training of a job in a world, which [Settle] makes. It calls report, if that is not
+// nil, after every round. A round with too few parties is lost, which is not a failure: the next
+// round begins from the same model. A run with a budget ends before the round that would overspend,
+// which is not a failure either, even if that round is the first: see Result.Stopped. Run fails,
+// before it begins, with a [job.ConfigError].
 //
 // A run that fails later, or that ctx ends, fails with a [RoundError], which has the rounds done
 // until then and unwraps to the reason, such as context.Canceled, learning.ErrDiverged or
 // aggregation.ErrSaturated. It ends within a few steps of training; the round that was under way is
 // lost.
-func Run(ctx context.Context, options Options, report func(RoundResult)) (*Result, error) {
-	if err := options.Validate(); err != nil {
+func Run(
+	ctx context.Context, s *job.Settled, w World, report func(RoundResult),
+) (*Result, error) {
+	o, err := newSetting(s, w)
+	if err != nil {
 		return nil, err
 	}
-	x, out, err := newRun(options.settled())
+	x, out, err := newRun(o)
 	if err != nil {
 		return nil, err
 	}
@@ -98,110 +99,56 @@ func (x *run) train(ctx context.Context, out *Result, report func(RoundResult)) 
 	return nil
 }
 
-// newRun makes the first models, the encoding and the sessions, of settled options.
-func newRun(o *Options) (*run, *Result, error) {
-	x := &run{Options: o, learned: newLearner(o), updates: &summer{Options: o}}
-	if o.Beside {
-		x.beside = newBeside(o)
+// newRun makes the first models and the sessions.
+func newRun(o *setting) (*run, *Result, error) {
+	x := &run{setting: o, learned: o.newLearner(), encoded: !o.inClear(),
+		updates: &summer{setting: o}}
+	if o.compares() {
+		x.beside = o.newBeside()
 	}
 	out := &Result{}
 	x.models(out)
 	if o.Client.Sums() > 1 {
 		x.aligned = o.plainMean(o.Model.NumParams())
-		x.gradients = &summer{Options: o}
+		x.gradients = &summer{setting: o}
 	}
-	if o.Sum == Clear {
+	if !x.encoded {
 		return x, out, nil
 	}
-	who, err := o.newPeople()
-	if err != nil {
-		return nil, nil, err
-	}
-	if x.lanes, err = o.newLanes(); err != nil {
-		return nil, nil, err
-	}
-	if noisy := x.lanes.noisy; noisy != nil {
-		x.updates.blank = func() ([][]uint64, error) { return noisy.Blank(nil) }
-		if x.account, err = newAccount(noisy.Mechanism, o); err != nil {
+	var err error
+	if m := o.noise(); m != nil {
+		x.updates.blank = func() ([][]uint64, error) { return m.Blank(nil) }
+		if x.account, err = newAccount(o); err != nil {
 			return nil, nil, err
 		}
 	}
-	if out.Layout, err = x.lanes.layout(); err != nil || o.Sum != Private {
-		return x, out, err
-	}
-	if o.Oneshot == nil {
-		config := o.session(who)
-		config.Layout = out.Layout
-		x.updates.private = o.newSession(who, &config, o.shown)
-	} else if x.updates.private, err = o.newOneshot(out.Layout, x.lanes.noisy, o.shown); err != nil {
-		return x, out, err
-	}
-	if x.gradients == nil {
+	out.Layout = o.settled.Layout()
+	if !o.messages() {
 		return x, out, nil
+	}
+	if x.updates.private, err = o.newSums(0, out.Layout, o.shown); err != nil || x.gradients == nil {
+		return x, out, err
 	}
 	// Sums of gradients have no noise.
 	layout, err := x.aligned.Layout()
-	if err != nil {
-		return x, out, err
+	if err == nil {
+		x.gradients.private, err = o.newSums(1, layout, nil)
 	}
-	if o.Oneshot != nil {
-		x.gradients.private, err = o.newOneshot(layout, nil, nil)
-		return x, out, err
-	}
-	if who, err = o.newPeople(); err != nil {
-		return x, out, err
-	}
-	plain := o.session(who)
-	plain.Layout = layout
-	x.gradients.private = o.newSession(who, &plain, nil)
-	return x, out, nil
+	return x, out, err
 }
 
-// newPeople makes the parties of Private sums among themselves, and nobody for others.
-func (o *Options) newPeople() (people, error) {
-	if o.Sum != Private || o.Oneshot != nil {
-		return people{}, nil
-	}
-	return newPeople(len(o.Parties))
-}
-
-// session returns the configuration of sessions among people, but for the layout.
-func (o *Options) session(who people) protocol.Config {
-	config := protocol.Config{
-		Label:     sessionLabel,
-		Roster:    who.roster,
-		Colluders: o.Colluders,
-	}
-	if o.Sum == Private {
-		config.Recovery = o.Recovery
-	}
-	if o.PerRound < len(o.Parties) {
-		config.PerRound = o.PerRound
-		config.Seed = sha256.Sum256(binary.BigEndian.AppendUint64([]byte("hushsum simulation: schedule"),
-			o.Seed))
-	}
-	return config
-}
-
-func (o *Options) newSession(
-	who people, config *protocol.Config, progress func(round, done int),
-) *session {
-	return newSession(who, config, newDropOuts(o.Seed, o.DropOuts()), o.Now, progress)
-}
-
-// newOneshot makes sums by a committee, of submissions of the layout.
-func (o *Options) newOneshot(
-	layout masking.Layout, noisy *noisyLanes, progress func(round, done int),
+// newSums makes the sums of a number by message: by a session, or by a committee.
+func (o *setting) newSums(
+	number int, layout masking.Layout, progress func(round, done int),
 ) (privateSums, error) {
-	sums, err := newOneshotSums(o, layout, noisy, progress)
-	if err != nil {
-		return nil, err
+	if o.job.Oneshot() {
+		return newOneshotSums(o, number, layout, progress)
 	}
-	return sums, nil
+	return o.newSession(o.session(number, layout, 0), 0, progress), nil
 }
 
 // shown passes progress on.
-func (o *Options) shown(round, done int) {
+func (o *setting) shown(round, done int) {
 	if o.Progress != nil {
 		o.Progress(round, done, len(o.Parties))
 	}
@@ -253,7 +200,7 @@ func (x *run) checkData() error {
 			Reason: "it does not match the model: " + fault.Reason(err),
 			Err:    err}
 	}
-	if x.Noise == nil {
+	if x.noise() == nil {
 		return nil
 	}
 	for i, rows := range x.Parties {
@@ -294,7 +241,7 @@ func (x *run) play(ctx context.Context, r *RoundResult) error {
 			r.MaxAbsDiff = max(r.MaxAbsDiff, math.Abs(w-x.beside.Weights[j]))
 		}
 	}
-	if r.Round%x.EvaluateEvery == 0 || r.Round == x.Rounds {
+	if r.Round%x.job.World.EvaluateEvery == 0 || r.Round == x.Rounds {
 		return x.judge(r)
 	}
 	return nil
@@ -330,7 +277,7 @@ func (x *run) meanGradients(ctx context.Context, r *RoundResult) ([][]float64, e
 			if found[0][i], err = x.learned.Gradient(i); err != nil {
 				return made, err
 			}
-			if x.lanes != nil {
+			if x.encoded {
 				made.values, err = x.aligned.Encode(found[0][i])
 			}
 			if x.beside != nil && err == nil {
@@ -347,7 +294,7 @@ func (x *run) meanGradients(ctx context.Context, r *RoundResult) ([][]float64, e
 	for k := range means {
 		means[k] = meanOf(out.included, nil, func(i int) []float64 { return found[k][i] })
 	}
-	if x.lanes == nil {
+	if !x.encoded {
 		return means, nil
 	}
 	layout, err := x.aligned.Layout()
@@ -382,11 +329,11 @@ func (x *run) sumUpdates(ctx context.Context, r *RoundResult, means [][]float64)
 				works[0][i], err = x.learned.TakePart(ctx, r.Round, i, means[0])
 				return err
 			})
-			if x.Factorise > 0 && err == nil {
+			if x.Band != nil && err == nil {
 				x.learned.Begun[i] = works[0][i].Begun
 			}
-			if x.lanes != nil && err == nil {
-				made.values, err = x.lanes.encode(r.Round, works[0][i].Message)
+			if x.encoded && err == nil {
+				made.values, err = x.encode(r.Round, works[0][i].Message)
 				works[0][i].Message = job.Update[float64]{} // what the server must not see is not kept
 			}
 			if x.beside != nil && err == nil {
@@ -433,14 +380,14 @@ func (x *run) totals(r *RoundResult, out outcome, works [][]training.Work) ([]jo
 		var err error
 		switch {
 		case k > 0 && len(l.Beginning(out.included)) == 0: // of secret coins, which drew nobody
-		case k > 0 || x.lanes == nil:
+		case k > 0 || !x.encoded:
 			totals[k], err = l.total(out.included, works[k])
 		default:
 			start := x.Now()
-			if totals[k], err = x.lanes.decode(r.Round, out.sum, out.summed); err == nil {
+			if totals[k], err = x.decode(r.Round, out.sum, out.summed); err == nil {
 				l.Decode(&totals[k])
 			}
-			if x.Sum == Private {
+			if x.messages() {
 				r.Cost.Server += x.Now().Sub(start)
 			}
 		}

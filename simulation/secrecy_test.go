@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
@@ -15,20 +16,17 @@ import (
 )
 
 // noisyBrief is a brief training with noise.
-func noisyBrief(n *privacy.Noise) Options {
-	*n = DefaultNoise()
-	n.Multiplier, n.Bits = 20, 20
+func noisyBrief() trial {
 	x := brief()
-	x.Sum, x.Noise = Ring, n
+	x.noise(20)
 	return x
 }
 
 // A round that fails has spent all the same, and the outcome says so.
 func TestFailedRoundIsCharged(t *testing.T) {
-	var n privacy.Noise
-	x := noisyBrief(&n)
+	x := noisyBrief()
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := Run(ctx, x, func(RoundResult) { cancel() })
+	_, err := x.run(ctx, func(RoundResult) { cancel() })
 	out := done(t, err)
 	if !errors.Is(err, context.Canceled) || len(out.Rounds) != 1 {
 		t.Fatalf("%d rounds: %v", len(out.Rounds), err)
@@ -42,9 +40,9 @@ func TestFailedRoundIsCharged(t *testing.T) {
 		t.Errorf("spent %v after one round and a failed one, want %v", out.Server, two)
 	}
 
-	o := private(t, n)
+	o := private(t, 20)
 	ctx, cancel = context.WithCancel(t.Context())
-	_, err = Run(ctx, o, func(RoundResult) { cancel() })
+	_, err = o.run(ctx, func(RoundResult) { cancel() })
 	if s := done(t, err); !errors.Is(err, context.Canceled) || len(s.Rounds) != 1 ||
 		s.Server.Bare().Upper <= s.Rounds[0].Server.Bare().Upper {
 		t.Errorf("%d rounds, spent %v: %v", len(s.Rounds), s.Server, err)
@@ -63,14 +61,13 @@ func done(t *testing.T, err error) *Result {
 
 // Rows that do not fit are found before anything is spent.
 func TestBadRowsSpendNothing(t *testing.T) {
-	for name, change := range map[string]func(*Options){
-		"test":  func(x *Options) { x.Test.Labels[0] = 7 },
-		"party": func(x *Options) { x.Parties[3].Labels[0] = 7 },
+	for name, change := range map[string]func(*World){
+		"test":  func(w *World) { w.Test.Labels[0] = 7 },
+		"party": func(w *World) { w.Parties[3].Labels[0] = 7 },
 	} {
-		var n privacy.Noise
-		x := noisyBrief(&n)
-		change(&x)
-		_, err := Run(t.Context(), x, nil)
+		x := noisyBrief()
+		x.world = change
+		_, err := x.run(t.Context(), nil)
 		var option *job.ConfigError
 		if name == "test" {
 			if !errors.As(err, &option) || option.Path != "Test" {
@@ -86,9 +83,9 @@ func TestBadRowsSpendNothing(t *testing.T) {
 			t.Errorf("%s: spent %v", name, spent)
 		}
 	}
-	o := private(t, DefaultNoise())
-	o.Test.Labels[0] = 2
-	if _, err := Run(t.Context(), o, nil); !errors.Is(err, job.ErrConfig) {
+	o := private(t, 1)
+	o.test.Labels[0] = 2
+	if _, err := o.run(t.Context(), nil); !errors.Is(err, job.ErrConfig) {
 		t.Error(err)
 	}
 }
@@ -101,26 +98,23 @@ func TestDivergenceIsNotSeen(t *testing.T) {
 			d.X[k] *= 1e307
 		}
 	}
-	for _, kind := range []Sum{Ring, Private} {
-		var n privacy.Noise
-		x := noisyBrief(&n)
-		x.Sum = kind
-		wild(x.Parties[3])
+	for _, kind := range []string{Ring, Messages} {
+		x := noisyBrief()
+		x.World.Fidelity = kind
+		wild(x.rows[3])
 		if out := train(t, x); len(out.Rounds) != 3 || out.Rounds[2].Parties != 6 {
 			t.Errorf("%v: %d rounds", kind, len(out.Rounds))
 		}
-		x.Noise = nil
-		if _, err := Run(t.Context(), x, nil); !errors.Is(err, learning.ErrDiverged) {
+		x.Privacy = job.Privacy{}
+		if _, err := x.run(t.Context(), nil); !errors.Is(err, learning.ErrDiverged) {
 			t.Errorf("%v without noise: %v", kind, err)
 		}
 	}
-	n := DefaultNoise()
-	n.Multiplier = 20
-	o := private(t, n)
-	for _, rows := range o.Parties {
+	o := private(t, 20)
+	for _, rows := range o.rows {
 		wild(rows)
 	}
-	if s, err := Run(t.Context(), o, nil); err != nil || len(s.Rounds) != 4 {
+	if s, err := o.run(t.Context(), nil); err != nil || len(s.Rounds) != 4 {
 		t.Errorf("Run: %v", err)
 	}
 }
@@ -129,12 +123,11 @@ func TestDivergenceIsNotSeen(t *testing.T) {
 // are 2,000 in all within 6 standard deviations (40 each), and each party is in 100
 // rounds within 6 (9 each).
 func TestSecretSchedule(t *testing.T) {
-	var n privacy.Noise
-	x := noisyBrief(&n)
-	x.Parties, x.Test = blobs(20, 5)
-	x.Hidden = 0.2
-	secret := func(seed byte) *Options {
-		y := x.settled()
+	x := noisyBrief()
+	x.rows, x.test = blobs(20, 5)
+	x.Parties.Hidden, x.Privacy.SubmitAfter = 0.2, time.Second
+	secret := func(seed byte) *setting {
+		y := x.setting(t)
 		y.Random = rand.NewChaCha8([32]byte{seed})
 		return y
 	}
@@ -143,7 +136,7 @@ func TestSecretSchedule(t *testing.T) {
 	total, differ := make([]int, 20), false
 	for round := 1; round <= 500; round++ {
 		var drawn [3][]int
-		for k, y := range []*Options{a, b, c} {
+		for k, y := range []*setting{a, b, c} {
 			var err error
 			if drawn[k], err = y.drawn(round); err != nil {
 				t.Fatal(err)
@@ -172,8 +165,8 @@ func TestSecretSchedule(t *testing.T) {
 		func(a, b RoundResult) bool { return slices.Equal(a.Included, b.Included) }) {
 		t.Error("draws are repeated")
 	}
-	x.Random = iotest.ErrReader(errors.New("no draws"))
-	_, err := Run(t.Context(), x, nil)
+	x.world = func(w *World) { w.Random = iotest.ErrReader(errors.New("no draws")) }
+	_, err := x.run(t.Context(), nil)
 	if out := done(t, err); len(out.Rounds) > 0 {
 		t.Errorf("%d rounds: %v", len(out.Rounds), err)
 	}

@@ -2,24 +2,19 @@ package simulation
 
 import (
 	"context"
-	"crypto"
+	"crypto/ed25519"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/hushsum/hushsum/internal/cores"
-	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/protocol"
 )
-
-// sessionLabel keeps signatures made in a simulation from serving elsewhere.
-const sessionLabel = "hushsum simulation"
 
 // session is a private sum among simulated parties, round after round: who they
 // are, what they and the server hold, who drops out, and what all that costs. What the
 // vectors mean is not its business. A protocol.Carrier carries the messages.
 type session struct {
-	identities []crypto.Signer
+	identities []ed25519.PrivateKey
 	carrier    protocol.Carrier[*protocol.Server, *member]
 	drops      *dropOuts
 	now        func() time.Time
@@ -57,32 +52,13 @@ func (m *member) Submit(broadcast []byte, values ...[]uint64) ([]byte, error) {
 	return message, nil
 }
 
-func partyName(i int) string { return fmt.Sprintf("party-%d", i+1) }
-
-// people are the parties of a session: long-term keys that exist before it, so that
-// making them is no part of its cost.
-type people struct {
-	identities []crypto.Signer
-	roster     *keyexchange.Roster
-}
-
-func newPeople(n int) (people, error) {
-	who := people{identities: make([]crypto.Signer, n)}
-	roster, keys, err := newRoster(n, partyName)
-	for i, key := range keys {
-		who.identities[i] = key
-	}
-	who.roster = roster
-	return who, err
-}
-
-// newSession makes a session of the configuration, whose roster is of these people.
+// newSession makes a session of the configuration, whose roster is of these keys.
 func newSession(
-	who people, config *protocol.Config, drops *dropOuts, now func() time.Time,
+	keys []ed25519.PrivateKey, config *protocol.Config, drops *dropOuts, now func() time.Time,
 	progress func(round, done int),
 ) *session {
 	s := &session{
-		identities: who.identities,
+		identities: keys,
 		drops:      drops,
 		now:        now,
 		progress:   progress,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/training"
 )
 
@@ -21,32 +22,28 @@ type Signal struct {
 // signalParties is how many parties are asked for their first updates.
 const signalParties = 50
 
-// Signal returns how large the noise is next to the first updates, which it computes as parties
+// SignalOf returns how large the noise is next to the first updates, which it computes as parties
 // would in the first round. It is for an experimenter, who has all rows: nothing protects Update.
-// Without Noise all fields are 0. It fails with a [job.ConfigError], and with the errors of
+// Without noise all fields are 0. It fails with a [job.ConfigError], and with the errors of
 // training.
-func (o Options) Signal(ctx context.Context) (s Signal, err error) {
-	release, err := o.Release()
-	if err != nil || o.Noise == nil {
+func SignalOf(ctx context.Context, settled *job.Settled, w World) (s Signal, err error) {
+	o, err := newSetting(settled, w)
+	if err != nil || o.noise() == nil {
 		return s, err
 	}
-	mechanism, err := release.Mechanism()
-	if err != nil {
-		return s, ofPrivacy(err)
-	}
-	x := o.settled()
-	per := float64(x.expected())
+	mechanism := o.noise()
+	per := float64(o.expected())
 	if o.Records != nil {
 		per = float64(o.Records.Batch)
 	}
-	d := float64(release.Dimension)
-	s.Noise = mechanism.SumStdDev(x.PerRound) * math.Sqrt(d) / per
+	d := float64(mechanism.Encoder.Dimension)
+	s.Noise = mechanism.SumStdDev(o.perRound) * math.Sqrt(d) / per
 	if b := mechanism.Band(); b != nil {
-		s.Noise *= b.Error(x.Rounds) / math.Sqrt(float64(x.Rounds+1)/2)
-		x.Factorise = 0 // all are asked
+		s.Noise *= b.Error(o.Rounds) / math.Sqrt(float64(o.Rounds+1)/2)
+		o.Band = nil // all are asked
 	}
-	s.Clip = o.Noise.Clip
-	l := newBeside(x)
+	s.Clip = o.job.Privacy.Clip
+	l := o.newBeside()
 	asked := make([]int, min(len(o.Parties), signalParties))
 	works := make([]training.Work, len(o.Parties))
 	for i := range asked {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"runtime"
 	"slices"
@@ -16,7 +17,6 @@ import (
 	"github.com/hushsum/hushsum/internal/realdata"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
-	"github.com/hushsum/hushsum/training"
 )
 
 // census returns the rows of this many parties, and rows for tests.
@@ -38,26 +38,59 @@ func census(
 	return dealt, test
 }
 
-// averaging is federated averaging as it was first described: parties send their
-// weights and their numbers of rows, and the same runs in the clear.
-func averaging(parties []*learning.Dataset, test *learning.Dataset) Options {
-	return Options{
-		Model:        learning.Logistic{Features: test.Features, Lambda: 1e-4},
-		Parties:      parties,
-		Test:         test,
-		Rounds:       3,
-		Local:        learning.SGD{Rate: 2, Steps: 10},
-		Models:       true,
-		MaxSamples:   parties[0].Len(),
-		Sum:          Private,
-		FractionBits: 10,
-		Beside:       true,
-		Seed:         1,
-	}
+// trial is a job, the rows of its parties, and what a test changes in its world.
+type trial struct {
+	job.Job
+	rows  []*learning.Dataset
+	test  *learning.Dataset
+	world func(w *World) // nil: nothing
 }
 
-// small returns options that run in a few milliseconds.
-func small(t testing.TB) Options { return averaging(census(t, 800, 5, 60)) }
+func (x trial) settle() (*job.Settled, World, error) {
+	x.Parties.Count = len(x.rows)
+	s, w, err := Settle(&x.Job, x.rows, x.test)
+	if err == nil && x.world != nil {
+		x.world(&w)
+	}
+	return s, w, err
+}
+
+func (x trial) run(ctx context.Context, report func(RoundResult)) (*Result, error) {
+	s, w, err := x.settle()
+	if err != nil {
+		return nil, err
+	}
+	return Run(ctx, s, w, report)
+}
+
+func (x trial) setting(t testing.TB) *setting {
+	t.Helper()
+	s, w, err := x.settle()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := newSetting(s, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// averaging is federated averaging as it was first described: parties send their
+// weights and their numbers of rows, and the same runs in the clear.
+func averaging(parties []*learning.Dataset, test *learning.Dataset) trial {
+	return trial{rows: parties, test: test, Job: job.Job{
+		Name:     "averaging",
+		Rounds:   3,
+		Seed:     1,
+		Sum:      job.Sum{MaxWeight: parties[0].Len(), FractionBits: 10},
+		Model:    job.Model{Name: "logistic"},
+		Training: job.Training{Steps: 10, Rate: 2, Lambda: 1e-4, Submit: "weights"},
+	}}
+}
+
+// small returns a trial of a few milliseconds.
+func small(t testing.TB) trial { return averaging(census(t, 800, 5, 60)) }
 
 // withoutModel returns what a result keeps of a round.
 func withoutModel(r RoundResult) RoundResult {
@@ -69,15 +102,17 @@ func TestRun(t *testing.T) {
 	o := small(t)
 	var reported []RoundResult
 	var progress [][2]int
-	o.Progress = func(round, done, of int) {
-		if of != 5 {
-			t.Errorf("%d of %d parties", done, of)
-		}
-		progress = append(progress, [2]int{round, done})
-	}
 	var ticks atomic.Int64
-	o.Now = func() time.Time { return time.Unix(0, ticks.Add(1)*1000) }
-	s, err := Run(t.Context(), o, func(r RoundResult) { reported = append(reported, withoutModel(r)) })
+	o.world = func(w *World) {
+		w.Progress = func(round, done, of int) {
+			if of != 5 {
+				t.Errorf("%d of %d parties", done, of)
+			}
+			progress = append(progress, [2]int{round, done})
+		}
+		w.Now = func() time.Time { return time.Unix(0, ticks.Add(1)*1000) }
+	}
+	s, err := o.run(t.Context(), func(r RoundResult) { reported = append(reported, withoutModel(r)) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +179,7 @@ func TestRunIsDeterministic(t *testing.T) {
 	var first *Result
 	for _, cores := range []int{1, 2, 4} {
 		runtime.GOMAXPROCS(cores)
-		s, err := Run(t.Context(), small(t), nil)
+		s, err := small(t).run(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,8 +197,8 @@ func TestRunIsDeterministic(t *testing.T) {
 	var models [2][]float64
 	for seed := range models {
 		o := small(t)
-		o.PerRound, o.Seed = 3, uint64(seed)
-		s, err := Run(t.Context(), o, nil)
+		o.Parties.PerRound, o.Sum.Recovery, o.Seed = 3, true, uint64(seed)
+		s, err := o.run(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -177,18 +212,18 @@ func TestRunIsDeterministic(t *testing.T) {
 // The private model is exactly what rounding the parties' weights by hand gives.
 func TestPrivateModelByHand(t *testing.T) {
 	o := small(t)
-	o.Rounds, o.FractionBits = 2, 3 // coarse, so that rounding matters
-	s, err := Run(t.Context(), o, nil)
+	o.Rounds, o.Sum.FractionBits = 2, 3 // coarse, so that rounding matters
+	s, err := o.run(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	model := learning.Logistic{Features: o.Test.Features, Lambda: 1e-4}
+	model := learning.Logistic{Features: o.test.Features, Lambda: 1e-4}
 	global := make([]float64, model.NumParams())
 	for range o.Rounds {
 		sum := make([]float64, len(global))
-		for _, part := range o.Parties {
+		for _, part := range o.rows {
 			w := slices.Clone(global)
-			if err := model.Train(w, part, o.Local.Rate, o.Local.Steps); err != nil {
+			if err := model.Train(w, part, o.Training.Rate, o.Training.Steps); err != nil {
 				t.Fatal(err)
 			}
 			for j := range w {
@@ -207,48 +242,56 @@ func TestPrivateModelByHand(t *testing.T) {
 	}
 }
 
-func TestRunOptions(t *testing.T) {
-	for _, c := range []struct {
-		change func(*Options)
-		field  string
-	}{
-		{func(o *Options) { *o = Options{} }, "model.name"},
-		{func(o *Options) { o.Parties = o.Parties[:1] }, "parties.count"},
-		{func(o *Options) { o.Parties = make([]*learning.Dataset, maxParties+1) }, "parties.count"},
-		{func(o *Options) { o.Parties = append(o.Parties[:4:4], &learning.Dataset{}) }, "parties.count"},
-		{func(o *Options) { o.Rounds = 0 }, "rounds"},
-		{func(o *Options) { o.Local.Steps = -1 }, "training.steps"},
-		{func(o *Options) { o.Local.Rate = 0 }, "training.rate"},
-		{func(o *Options) { o.Local.Rate = math.NaN() }, "training.rate"},
-		{func(o *Options) { o.Local.Rate = math.Inf(1) }, "training.rate"},
-		{func(o *Options) { o.Local.Interrupt = func() error { return nil } }, "Local.Interrupt"},
-		{func(o *Options) { o.MaxSamples = -1 }, "sum.max_weight"},
-		{func(o *Options) { o.Range = -1 }, "sum.range"},
-		{func(o *Options) { o.Range = math.Inf(1) }, "sum.range"},
-		{func(o *Options) { o.FractionBits = -1 }, "sum.fraction_bits"},
-		{func(o *Options) { o.FractionBits = 63 }, "sum.fraction_bits"},
-		{func(o *Options) { o.FractionBits = 55 }, "sum.fraction_bits"}, // would wrap
-		{func(o *Options) { o.Range = 1e300 }, "sum.range"},             // with any fraction bits
-		{func(o *Options) { o.Test = nil }, "Test"},
-		{func(o *Options) { o.Test = &learning.Dataset{X: []float64{1}, Features: 1, Labels: []int{1}} }, "Test"},
-		{func(o *Options) { o.Server.Rule = aggregation.RuleMomentum }, "training.submit"},
-		{func(o *Options) { o.Server.Rate = 0.5 }, "training.submit"},
-		{func(o *Options) { o.Mask = masks["soft"] }, "training.submit"},
-		{func(o *Options) { n := DefaultNoise(); o.Noise = &n }, "training.submit"},
-		{func(o *Options) { o.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: 1} }, "privacy.clip"},
-	} {
-		o := small(t)
-		c.change(&o)
-		s, err := Run(t.Context(), o, nil)
-		var wrong *job.ConfigError
-		if !errors.Is(err, job.ErrConfig) || !errors.As(err, &wrong) || wrong.Path != c.field ||
-			s != nil && c.field != "Test" {
-			t.Errorf("want an error about %s, got %v", c.field, err)
+// What a world alone can have wrong is refused, and named.
+func TestWorldRefused(t *testing.T) {
+	in := func(change func(w *World)) func(x *trial) {
+		return func(x *trial) { x.world = change }
+	}
+	replay := func(lists ...[]int) func(x *trial) {
+		return func(x *trial) {
+			x.World.Fidelity, x.world = Ring, func(w *World) { w.Replay = lists }
 		}
 	}
-	o := small(t)
-	o.FractionBits = 55
-	if err := o.Validate(); !errors.Is(err, aggregation.ErrWrap) {
+	for name, c := range map[string]struct {
+		path   string
+		change func(x *trial)
+	}{
+		"a party": {"parties.count", func(x *trial) { x.rows = x.rows[:1] }},
+		"many": {"parties.count", func(x *trial) {
+			x.rows = make([]*learning.Dataset, maxParties+1)
+		}},
+		"no rows": {"parties.count", func(x *trial) {
+			x.rows = append(x.rows[:4:4], &learning.Dataset{})
+		}},
+		"no test": {"Test", func(x *trial) { x.test = nil }},
+		"others":  {"parties.count", in(func(w *World) { w.Parties = w.Parties[:3] })},
+		"a model": {"model.name", in(func(w *World) { w.Training.Model = learning.MLP{} })},
+		"adjust": {"Training", in(func(w *World) {
+			w.Training.Local.Adjust = func(_, _ []float64) {}
+		})},
+		"interrupt": {"Training", in(func(w *World) {
+			w.Training.Local.Interrupt = func() error { return nil }
+		})},
+		"coins":    {"Random", in(func(w *World) { w.Random = rand.NewChaCha8([32]byte{}) })},
+		"messages": {"Replay", in(func(w *World) { w.Replay = [][]int{{0}, {1}, {2}} })},
+		"short":    {"Replay", replay([]int{0}, []int{1})},
+		"twice":    {"Replay", replay([]int{0, 0}, []int{1, 2}, []int{1, 2})},
+		"noise": {"Replay", func(x *trial) {
+			*x = noisy(t, someNoise)
+			replay([]int{0}, []int{1}, []int{2})(x)
+		}},
+	} {
+		x := small(t)
+		c.change(&x)
+		_, err := x.run(t.Context(), nil)
+		var wrong *job.ConfigError
+		if !errors.As(err, &wrong) || wrong.Path != c.path {
+			t.Errorf("%s: want an error about %s, got %v", name, c.path, err)
+		}
+	}
+	x := small(t)
+	x.Sum.Range = 1e300
+	if _, _, err := x.settle(); !errors.Is(err, aggregation.ErrWrap) {
 		t.Errorf("a sum that could wrap: %v, want ErrWrap", err)
 	}
 }
@@ -256,9 +299,9 @@ func TestRunOptions(t *testing.T) {
 // A run that fails says where, and returns what was done until then.
 func TestRunFails(t *testing.T) {
 	o := small(t)
-	o.Range = 1.5
+	o.Sum.Range = 1.5
 	o.Rounds = 50
-	_, err := Run(t.Context(), o, nil)
+	_, err := o.run(t.Context(), nil)
 	s := done(t, err)
 	var failed *RoundError
 	if !errors.Is(err, aggregation.ErrSaturated) || !errors.As(err, &failed) {
@@ -270,9 +313,8 @@ func TestRunFails(t *testing.T) {
 	}
 
 	o = small(t)
-	o.Model = learning.Logistic{Features: o.Test.Features, Lambda: 1e6}
-	o.Local.Rate, o.Local.Steps = 1e6, 100
-	if _, err := Run(t.Context(), o, nil); !errors.Is(err, learning.ErrDiverged) {
+	o.Training.Lambda, o.Training.Rate, o.Training.Steps = 1e6, 1e6, 100
+	if _, err := o.run(t.Context(), nil); !errors.Is(err, learning.ErrDiverged) {
 		t.Errorf("a huge rate: %v, want ErrDiverged", err)
 	}
 }
@@ -283,7 +325,7 @@ func TestRunIsCancelled(t *testing.T) {
 
 	// Between rounds.
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := Run(ctx, o, func(r RoundResult) {
+	_, err := o.run(ctx, func(r RoundResult) {
 		if r.Round == 2 {
 			cancel()
 		}
@@ -300,23 +342,24 @@ func TestRunIsCancelled(t *testing.T) {
 	for _, round := range []int{0, 2} {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		o.Progress = func(r, done, _ int) {
-			if r == round && done == 1 {
-				cancel()
+		o.world = func(w *World) {
+			w.Progress = func(r, done, _ int) {
+				if r == round && done == 1 {
+					cancel()
+				}
 			}
 		}
-		_, err := Run(ctx, o, nil)
+		_, err := o.run(ctx, nil)
 		if s := done(t, err); !errors.Is(err, context.Canceled) || len(s.Rounds) != max(round-1, 0) {
 			t.Errorf("cancelled in round %d: %v", round, err)
 		}
 	}
 
 	// In the middle of one party's training, which would take minutes.
-	o.Progress = nil
-	o.Local.Steps = 1 << 30
+	o.world = func(w *World) { w.Training.Local.Steps = 1 << 30 }
 	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if _, err := Run(ctx, o, nil); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := o.run(ctx, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("cancelled in training: %v", err)
 	}
 }
@@ -337,8 +380,8 @@ func TestAdult(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := averaging(parties, test)
-	o.Rounds, o.Local.Steps = 20, 50
-	s, err := Run(t.Context(), o, nil)
+	o.Rounds, o.Training.Steps = 20, 50
+	s, err := o.run(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,14 +15,14 @@ import (
 
 // submission holds what a party makes of the round's model.
 type submission struct {
-	values [][]uint64    // nil for Clear sums
+	values [][]uint64    // nil for sums in the clear
 	train  time.Duration // of local training
 	aside  time.Duration // of what is no part of the sum, such as a comparison
 }
 
 // outcome holds what a sum came to.
 type outcome struct {
-	sum      [][]uint64 // nil if the round is lost; unless Private, not yet cut to the rings
+	sum      [][]uint64 // nil if the round is lost; without messages not yet cut to the rings
 	included []int      // whose submissions are in the sum; with hidden coins, who trained
 	summed   int        // submissions in the sum
 	dropped  int        // of those who were told of the round
@@ -42,8 +42,8 @@ type privateSums interface {
 
 // summer has the parties of a round submit, and sums.
 type summer struct {
-	*Options
-	private privateSums                // of Private sums, else nil
+	*setting
+	private privateSums                // of sums by message, else nil
 	counts  []int                      // rounds that each party was in; nil: as many as there are
 	blank   func() ([][]uint64, error) // what a party submits that its hidden coin leaves out
 }
@@ -65,7 +65,7 @@ func (s *summer) sum(
 	if err != nil {
 		return out, err
 	}
-	if s.Participations > 0 {
+	if s.job.Parties.Participations > 0 {
 		parties = s.leastOften(round)
 	}
 	out.included = parties
@@ -123,7 +123,7 @@ func (s *summer) arrived(round int, parties []int, lost []bool, out *outcome) {
 	switch {
 	case s.loses(round):
 		out.lost = errLost
-	case out.summed < s.fewest() && s.Recovery != nil || out.summed == 0:
+	case out.summed < s.fewest() && s.job.Recovers() || out.summed == 0:
 		out.lost = errTooFew
 	}
 }
@@ -201,24 +201,16 @@ func addRing(sum, values [][]uint64) [][]uint64 {
 }
 
 // drawn returns the parties of a round, sorted.
-func (o *Options) drawn(round int) ([]int, error) {
+func (o *setting) drawn(round int) ([]int, error) {
 	n := len(o.Parties)
-	rng := rand.New(rand.NewPCG(o.derived("parties", round, 0), 0))
 	switch {
 	case o.Replay != nil:
 		return o.Replay[round-1], nil
 	case o.hidden():
 		return o.tossed()
-	case o.Hidden > 0:
-		var parties []int
-		for i := range n {
-			if rng.Float64() < o.Hidden {
-				parties = append(parties, i)
-			}
-		}
-		return parties, nil
-	case o.PerRound < n:
-		parties := rng.Perm(n)[:o.PerRound]
+	case o.perRound < n:
+		rng := rand.New(rand.NewPCG(o.derived("parties", round, 0), 0))
+		parties := rng.Perm(n)[:o.perRound]
 		slices.Sort(parties)
 		return parties, nil
 	}
@@ -232,7 +224,7 @@ func (s *summer) leastOften(round int) []int {
 	}
 	parties := rand.New(rand.NewPCG(s.derived("parties", round, 0), 0)).Perm(len(s.Parties))
 	slices.SortStableFunc(parties, func(a, b int) int { return s.counts[a] - s.counts[b] })
-	parties = parties[:s.PerRound]
+	parties = parties[:s.perRound]
 	slices.Sort(parties)
 	for _, i := range parties {
 		s.counts[i]++
@@ -241,9 +233,9 @@ func (s *summer) leastOften(round int) []int {
 }
 
 // tossed returns the parties whose own coins have luck.
-func (o *Options) tossed() (lucky []int, err error) {
+func (o *setting) tossed() (lucky []int, err error) {
 	for i := range o.Parties {
-		luck, err := entropy.Coin("simulation", o.Random, o.Hidden)
+		luck, err := entropy.Coin("simulation", o.Random, o.job.Parties.Hidden)
 		if err != nil {
 			return nil, err
 		}
@@ -263,6 +255,6 @@ func everybody(n int) []int {
 }
 
 // derived returns a seed for one purpose.
-func (o *Options) derived(purpose string, round, party int) uint64 {
+func (o *setting) derived(purpose string, round, party int) uint64 {
 	return training.DerivedSeed(o.Seed, purpose, round, party)
 }

@@ -6,13 +6,12 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
-	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/privacy"
-	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/training"
 )
 
@@ -37,33 +36,49 @@ func blobs(parties, rows int) (all []*learning.Dataset, test *learning.Dataset) 
 }
 
 // brief is a training of a second's fraction.
-func brief() Options {
+func brief() trial {
 	parties, test := blobs(6, 30)
-	return Options{
-		Model: learning.Softmax{Features: 2, Outputs: 3}, Parties: parties, Test: test, Rounds: 3,
-		Local: learning.SGD{Rate: 0.3, Batch: 10, Epochs: 1}, Seed: 3,
-	}
+	return trial{rows: parties, test: test, Job: job.Job{
+		Name: "brief", Rounds: 3, Seed: 3, Model: job.Model{Name: "softmax"},
+		Training: job.Training{Rate: 0.3, Batch: 10, Epochs: 1},
+		World:    job.World{Fidelity: Clear, SkipClear: true},
+	}}
 }
 
 // rules are the parties' rules with parameters that matter.
-var rules = map[string]training.ClientRule{
+var rules = map[string]job.Training{
 	"fedavg":      {},
-	"fedprox":     {Kind: training.FedProx, Mu: 0.5},
-	"scaffold I":  {Kind: training.SCAFFOLD, OptionI: true},
-	"scaffold II": {Kind: training.SCAFFOLD},
-	"fedga":       {Kind: training.FedGA, Beta: 0.1},
-	"fresh":       {Kind: training.SCAFFOLD, Fresh: true},
+	"fedprox":     {Rule: "fedprox", Mu: 0.5},
+	"scaffold I":  {Rule: "scaffold", Variates: "gradient"},
+	"scaffold II": {Rule: "scaffold"},
+	"fedga":       {Rule: "fedga", Beta: 0.1},
+	"fresh":       {Rule: "scaffold", Variates: "fresh"},
 }
 
-var masks = map[string]aggregation.GradientMask{
-	"plain": {},
-	"soft":  {Kind: aggregation.SoftMask, Threshold: 0.6},
-	"hard":  {Kind: aggregation.HardMask, Threshold: 0.6},
+// rule sets the parties' rule.
+func (x *trial) rule(r job.Training) {
+	t := &x.Training
+	t.Rule, t.Mu, t.Beta, t.Variates = r.Rule, r.Mu, r.Beta, r.Variates
 }
 
-func train(t *testing.T, x Options) *Result {
+var masks = []string{"none", "soft", "hard"}
+
+// mask sets the gradient mask.
+func (x *trial) mask(name string, threshold float64) {
+	if x.Training.Mask = name; name != "none" {
+		x.Training.MaskThreshold = threshold
+	}
+}
+
+// dropping lets this share of the parties drop out, or fewer, against a curious server.
+func (x *trial) dropping(dropOut, drop float64) {
+	x.World.Fidelity, x.World.Drop = Messages, drop
+	x.Parties.DropOut, x.Sum.Adversary = dropOut, "curious"
+}
+
+func train(t *testing.T, x trial) *Result {
 	t.Helper()
-	out, err := Run(t.Context(), x, nil)
+	out, err := x.run(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,14 +98,15 @@ func furthest(a, b []float64) (d float64) {
 // those of the unrounded updates, so that masks are equal until models differ.
 func TestRulesUnderPrivateSums(t *testing.T) {
 	for rule, client := range rules {
-		for mask, kind := range masks {
+		for _, mask := range masks {
 			x := brief()
-			x.Client, x.Mask = client, kind
-			x.Server = aggregation.Optimizer{Rule: aggregation.RuleMomentum, Beta1: 0.5}
+			x.rule(client)
+			x.mask(mask, 0.6)
+			x.Server = job.Server{Rule: "fedavgm", Beta1: 0.5}
 			plain := train(t, x)
-			x.Sum = Ring
+			x.World.Fidelity = Ring
 			ring := train(t, x)
-			x.Sum = Private
+			x.World.Fidelity = Messages
 			private := train(t, x)
 			if !slices.Equal(ring.Model, private.Model) {
 				t.Errorf("%s, %s: under masks the model is another, by up to %v", rule, mask,
@@ -105,7 +121,7 @@ func TestRulesUnderPrivateSums(t *testing.T) {
 			if a := private.Final().Test.Accuracy(); a < 0.8 {
 				t.Errorf("%s, %s: accuracy %v", rule, mask, a)
 			}
-			if m := private.Rounds[0].Masked; (mask == "plain") != (m == 1) || !(m > 0) {
+			if m := private.Rounds[0].Masked; (mask == "none") != (m == 1) || !(m > 0) {
 				t.Errorf("%s, %s: mean factor of the mask %v", rule, mask, m)
 			}
 		}
@@ -118,21 +134,22 @@ func TestRulesDiffer(t *testing.T) {
 	x := brief()
 	plain := train(t, x).Model
 	for rule, client := range rules {
-		x.Client = client
+		x.rule(client)
 		if d := furthest(train(t, x).Model, plain); (rule == "fedavg") != (d == 0) {
 			t.Errorf("%s: %v away from federated averaging", rule, d)
 		}
 	}
 	for _, kind := range []training.ClientKind{training.FedProx, training.FedGA} {
-		x.Client = training.ClientRule{Kind: kind}
+		x = brief()
+		x.world = func(w *World) { w.Training.Client = training.ClientRule{Kind: kind} }
 		if d := furthest(train(t, x).Model, plain); d != 0 {
 			t.Errorf("%v with its parameter at 0: %v away from federated averaging", kind, d)
 		}
 	}
-	x.Client = training.ClientRule{}
-	for mask, kind := range masks {
-		kind.Threshold = 0
-		x.Mask = kind
+	for _, mask := range masks {
+		x = brief()
+		x.mask(mask, 0.6)
+		x.world = func(w *World) { w.Training.Mask.Threshold = 0 }
 		if d := furthest(train(t, x).Model, plain); d != 0 {
 			t.Errorf("%s mask with threshold 0: %v away from plain averaging", mask, d)
 		}
@@ -142,7 +159,7 @@ func TestRulesDiffer(t *testing.T) {
 // The same seed gives the same model, whatever runs at once; another seed another.
 func TestTrainingSeed(t *testing.T) {
 	x := brief()
-	x.PerRound = 3
+	x.Parties.PerRound = 3
 	a, b := train(t, x), train(t, x)
 	x.Seed++
 	if c := train(t, x); !slices.Equal(a.Model, b.Model) || slices.Equal(a.Model, c.Model) {
@@ -153,16 +170,16 @@ func TestTrainingSeed(t *testing.T) {
 // Drop-outs leave the sum to the others; a round that has too few is lost.
 func TestTrainingDropOuts(t *testing.T) {
 	x := brief()
-	x.Parties, x.Test = blobs(10, 20)
-	x.Sum, x.Recovery, x.Drop = Private, &protocol.Recovery{Adversary: protocol.CuriousServer}, 0.2
-	x.Client = training.ClientRule{Kind: training.SCAFFOLD}
+	x.rows, x.test = blobs(10, 20)
+	x.dropping(0.2, 0.2)
+	x.rule(rules["scaffold II"])
 	for _, r := range train(t, x).Rounds {
 		if len(r.Included) != r.Parties || r.Dropped != 2 || r.Lost != nil || r.Parties < 8 ||
 			r.Parties > 10 || r.Cost.BytesUp == 0 {
 			t.Errorf("%+v", r)
 		}
 	}
-	x.Drop = 1
+	x.World.Drop = 0.99
 	for _, r := range train(t, x).Rounds {
 		if r.Lost == nil || r.Parties != 0 {
 			t.Errorf("all drop out: %+v", r)
@@ -173,9 +190,9 @@ func TestTrainingDropOuts(t *testing.T) {
 // A session with a schedule has as many parties in a round as it says.
 func TestTrainingSchedule(t *testing.T) {
 	x := brief()
-	x.PerRound = 4
-	for _, sum := range []Sum{Clear, Ring, Private} {
-		x.Sum = sum
+	x.Parties.PerRound, x.Sum.Recovery = 4, true
+	for _, sum := range []string{Clear, Ring, Messages} {
+		x.World.Fidelity = sum
 		for _, r := range train(t, x).Rounds {
 			if r.Parties != 4 {
 				t.Errorf("%v: %d parties in a round", sum, r.Parties)
@@ -187,18 +204,20 @@ func TestTrainingSchedule(t *testing.T) {
 // Who was in the private sums can be had again without masks, bit for bit.
 func TestTrainingReplay(t *testing.T) {
 	x := brief()
-	x.Parties, x.Test = blobs(10, 20)
-	x.Sum, x.Recovery, x.Drop, x.PerRound, x.Rounds = Private,
-		&protocol.Recovery{Adversary: protocol.CuriousServer}, 0.1, 8, 4
+	x.rows, x.test = blobs(10, 20)
+	x.dropping(0.25, 0.1)
+	x.Parties.PerRound, x.Rounds = 8, 4
 	private := train(t, x)
-	x.Sum, x.Recovery, x.Drop, x.PerRound = Ring, nil, 0, 0
+	x.Job = *Exactly(&x.Job, 10)
+	var replay [][]int
 	for _, r := range private.Rounds {
-		x.Replay = append(x.Replay, r.Included)
+		replay = append(replay, r.Included)
 	}
+	x.world = func(w *World) { w.Replay = replay }
 	if again := train(t, x); !slices.Equal(again.Model, private.Model) {
 		t.Errorf("%v away", furthest(again.Model, private.Model))
 	}
-	x.Replay[1] = nil
+	replay[1] = nil
 	if r := train(t, x).Rounds[1]; r.Lost == nil || r.Parties != 0 {
 		t.Errorf("a round of nobody: %+v", r)
 	}
@@ -208,21 +227,20 @@ func TestTrainingReplay(t *testing.T) {
 // clipping bounds the model.
 func TestTrainingClips(t *testing.T) {
 	x := brief()
-	x.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: 0.01}
+	x.Privacy.Clip = 0.01
 	r := train(t, x).Rounds
 	if r[0].Clipped != 1 || r[0].ClipNorm != 0.01 || r[0].MeanNorm < 0.01 ||
 		r[0].MaxNorm < r[0].MeanNorm || r[0].Cosine != 0 || r[2].Cosine < 0.3 {
 		t.Errorf("difference clipping: %+v", r)
 	}
-	x.Clip.Factor = 0.5
+	x.world = func(w *World) { w.Training.Clip.Factor = 0.5 }
 	if r = train(t, x).Rounds; math.Abs(r[1].ClipNorm-r[0].MeanNorm/2) > 1e-12 {
 		t.Errorf("factor: %+v", r)
 	}
-	x.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: 0.01,
-		Adaptive: &aggregation.AdaptiveClip{Rate: 0.5}}
-	x.Rounds = 40
-	for _, sum := range []Sum{Clear, Ring} {
-		x.Sum = sum
+	x.world, x.Rounds = nil, 40
+	x.Privacy.ClipQuantile, x.Privacy.ClipRate = 0.5, 0.5
+	for _, sum := range []string{Clear, Ring} {
+		x.World.Fidelity = sum
 		out := train(t, x)
 		if last := out.Rounds[39]; last.Clipped < 0.1 || last.Clipped > 0.9 ||
 			math.Abs(math.Log(last.ClipNorm/last.MeanNorm)) > 1 {
@@ -230,7 +248,10 @@ func TestTrainingClips(t *testing.T) {
 		}
 	}
 	x = brief()
-	x.Rounds, x.Clip = 10, training.Clipping{Kind: training.ModelClip, Norm: 0.2}
+	x.Rounds = 10
+	x.world = func(w *World) {
+		w.Training.Clip = training.Clipping{Kind: training.ModelClip, Norm: 0.2}
+	}
 	if _, norm, _ := aggregation.Clip(train(t, x).Model, 1); norm > 0.2 {
 		t.Errorf("model clipping: norm %v", norm)
 	}
@@ -239,47 +260,53 @@ func TestTrainingClips(t *testing.T) {
 // With noise the budget is kept and the model trains, in rings as under masks; with
 // a mask or an adaptive norm both lanes are accounted for.
 func TestTrainingWithNoise(t *testing.T) {
-	for name, change := range map[string]func(*Options){
-		"updates": func(*Options) {},
-		"private": func(x *Options) { x.Sum = Private },
-		"signs":   func(x *Options) { x.Mask, x.Noise.Family = masks["soft"], accounting.FamilySkellam },
-		"adaptive": func(x *Options) {
-			x.Clip.Adaptive, x.Noise.Family = &aggregation.AdaptiveClip{}, accounting.FamilySkellam
-		},
-		"skellam": func(x *Options) { x.Noise.Family = accounting.FamilySkellam },
-		"recovery": func(x *Options) {
-			x.Sum, x.Recovery, x.Colluders, x.Drop = Private,
-				&protocol.Recovery{}, 1, 0.1
+	for name, change := range map[string]func(*trial){
+		"updates":  func(*trial) {},
+		"private":  func(x *trial) { x.World.Fidelity = Messages },
+		"signs":    func(x *trial) { x.mask("soft", 0.6); x.Privacy.Noise = "skellam" },
+		"adaptive": func(x *trial) { x.Privacy.ClipQuantile, x.Privacy.Noise = 0.5, "skellam" },
+		"skellam":  func(x *trial) { x.Privacy.Noise = "skellam" },
+		"recovery": func(x *trial) {
+			x.World.Fidelity, x.World.Drop = Messages, 0.1
+			x.Parties.DropOut, x.Parties.Colluders = 0.25, 1
 		},
 	} {
 		x := brief()
-		x.Parties, x.Test = blobs(20, 20)
-		n := DefaultNoise()
-		n.Bits = 20
-		x.Sum, x.Noise, x.Budget.Epsilon = Ring, &n, 50
+		x.rows, x.test = blobs(20, 20)
+		x.noise(0)
+		x.Privacy.Epsilon = 50
 		change(&x)
-		var err error
-		if n.Multiplier, err = x.Calibrate(); err != nil {
+		s, w, err := x.settle()
+		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		out := train(t, x)
+		out, err := Run(t.Context(), s, w, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
 		last := out.Rounds[len(out.Rounds)-1]
 		if len(out.Rounds) != 3 || last.Server.Bare().Upper > 50 || last.Server.Bare().Upper < 48 ||
 			last.Server.Bare().Accountant != "PLD" {
 			t.Errorf("%s: %d rounds, spent %+v", name, len(out.Rounds), last.Server)
 		}
 		if a := out.Final().Test.Accuracy(); a < 0.6 {
-			t.Errorf("%s: accuracy %v with multiplier %v", name, a, n.Multiplier)
+			t.Errorf("%s: accuracy %v with multiplier %v", name, a, s.Multiplier())
 		}
-		if name == "adaptive" && last.ClipNorm == n.Clip {
+		if name == "adaptive" && last.ClipNorm == x.Privacy.Clip {
 			t.Error("the clipping norm did not move")
 		}
 		// Half the noise spends more than there is.
-		n.Multiplier /= 2
+		x.Privacy.Multiplier = s.Multiplier() / 2
 		if out := train(t, x); out.Stopped == nil || len(out.Rounds) == 3 {
 			t.Errorf("%s: half the noise, %d rounds", name, len(out.Rounds))
 		}
 	}
+}
+
+// noise adds discrete Gaussian noise of a multiplier to the sums, 0: by the budget.
+func (x *trial) noise(multiplier float64) {
+	x.World.Fidelity = Ring
+	x.Privacy = job.Privacy{Noise: "discrete-gaussian", Multiplier: multiplier, Clip: 1, Bits: 20}
 }
 
 // Secret coins count against the server too. All parties submit, so that the noise in a sum does
@@ -287,11 +314,10 @@ func TestTrainingWithNoise(t *testing.T) {
 // whatever the number.
 func TestTrainingHidden(t *testing.T) {
 	x := brief()
-	x.Parties, x.Test = blobs(200, 5)
-	n := DefaultNoise()
-	n.Multiplier, n.Bits = 1, 20
-	x.Sum, x.Noise, x.Hidden, x.Rounds = Ring, &n, 0.2, 5
-	x.Random = rand.NewChaCha8([32]byte{1})
+	x.rows, x.test = blobs(200, 5)
+	x.noise(1)
+	x.Parties.Hidden, x.Privacy.SubmitAfter, x.Rounds = 0.2, time.Second, 5
+	x.world = func(w *World) { w.Random = rand.NewChaCha8([32]byte{1}) }
 	out := train(t, x)
 	sizes := map[int]bool{}
 	for _, r := range out.Rounds {
@@ -299,19 +325,14 @@ func TestTrainingHidden(t *testing.T) {
 	}
 	last := out.Rounds[4]
 	whole := x
-	whole.Hidden, whole.Random = 0, nil
+	whole.Parties.Hidden, whole.world = 0, nil
 	all, _, err := mechanism(t, whole).Round().Views(5, privacy.DefaultDelta)
 	if err != nil || len(sizes) < 2 || last.Server.Bare().Upper > 0.7*all.Bare().Upper ||
 		last.Public.Bare().Upper != last.Server.Bare().Upper {
 		t.Errorf("rounds of %v parties, spent %v and %v, %v without coins (%v)", sizes, last.Server,
 			last.Public, all, err)
 	}
-	x.Budget = privacy.Budget{Epsilon: 3}
-	z, err := x.Calibrate()
-	if err != nil {
-		t.Fatal(err)
-	}
-	n.Multiplier = z
+	x.Privacy.Epsilon, x.Privacy.Multiplier = 3, 0
 	if out := train(t, x); out.Stopped != nil || out.Rounds[4].Server.Bare().Upper > 3 {
 		t.Errorf("stopped by %v, spent %+v", out.Stopped, out.Rounds)
 	}
@@ -324,29 +345,29 @@ func TestTrainingHiddenNoise(t *testing.T) {
 	const d = 4096
 	for _, q := range []float64{0.05, 0.5} {
 		x := brief()
-		x.Parties, x.Test = blobs(40, 5)
-		x.Model = learning.MLP{Features: 2, Hidden: []int{682}, Outputs: 3}
-		if x.Model.NumParams() > d {
-			t.Fatal(x.Model.NumParams())
+		x.rows, x.test = blobs(40, 5)
+		x.Model.Name = "mlp:682"
+		x.noise(4)
+		x.Parties.Hidden, x.Privacy.SubmitAfter = q, time.Second
+		o := x.setting(t)
+		if o.Model.NumParams() > d {
+			t.Fatal(o.Model.NumParams())
 		}
-		n := DefaultNoise()
-		n.Multiplier, n.Bits = 4, 20
-		x.Sum, x.Noise, x.Hidden = Ring, &n, q
-		m := mechanism(t, x)
-		y, _, err := newRun(x.settled())
+		m, bits := o.noise(), x.Privacy.Bits
+		y, _, err := newRun(o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var sum [][]uint64
-		for range x.Parties {
+		for range x.rows {
 			blank, err := y.updates.blank()
 			if err != nil {
 				t.Fatal(err)
 			}
 			sum = addRing(sum, blank)
 		}
-		cut(sum[0], n.Bits)
-		whole, err := aggregation.Integers(sum[0], n.Bits)
+		cut(sum[0], bits)
+		whole, err := aggregation.Integers(sum[0], bits)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -367,30 +388,15 @@ func TestTrainingHiddenNoise(t *testing.T) {
 	}
 }
 
-// In the clear a round of nobody is lost.
-func TestTrainingHiddenNobody(t *testing.T) {
-	x := brief()
-	x.Hidden, x.Rounds = 1./3, 60
-	lost := 0
-	for _, r := range train(t, x).Rounds {
-		if r.Lost != nil {
-			lost++
-		}
-	}
-	if lost == 0 || lost > 30 { // each with probability 0.088
-		t.Errorf("%d of 60 rounds lost", lost)
-	}
-}
-
 // FedGA under private sums keeps its two sessions in step when rounds are lost, and
 // counts the bytes of both.
 func TestTrainingAlignedSessions(t *testing.T) {
 	x := brief()
-	x.Parties, x.Test = blobs(10, 20)
-	x.Sum, x.Recovery, x.Drop, x.Rounds = Private,
-		&protocol.Recovery{Adversary: protocol.CuriousServer, MinSurvivors: 9}, 0.3, 12
+	x.rows, x.test = blobs(10, 20)
+	x.dropping(0.1, 0.3)
+	x.Rounds = 12
 	plain := train(t, x)
-	x.Client = training.ClientRule{Kind: training.FedGA, Beta: 0.1}
+	x.rule(rules["fedga"])
 	lost := 0
 	for i, r := range train(t, x).Rounds {
 		if r.Lost != nil {
@@ -403,7 +409,7 @@ func TestTrainingAlignedSessions(t *testing.T) {
 	if lost == 0 || lost == 12 {
 		t.Errorf("%d of 12 rounds lost", lost)
 	}
-	x.Recovery, x.Drop, x.PerRound, x.Seed, x.Rounds = nil, 0, 3, 0, 3
+	x.World.Drop, x.Parties.PerRound, x.Seed, x.Rounds = 0, 3, 0, 3
 	a, b := train(t, x), train(t, x)
 	if !slices.Equal(a.Model, b.Model) {
 		t.Error("with seed 0 two runs differ")
@@ -413,104 +419,21 @@ func TestTrainingAlignedSessions(t *testing.T) {
 // A budget that ends the run leaves no model unjudged.
 func TestTrainingStopIsJudged(t *testing.T) {
 	x := brief()
-	n := DefaultNoise()
-	n.Multiplier, n.Bits, x.Budget.Epsilon = 4, 20, 1.5
-	x.Sum, x.Noise, x.Rounds, x.EvaluateEvery = Ring, &n, 50, 50
+	x.noise(4)
+	x.Privacy.Epsilon, x.Rounds, x.World.EvaluateEvery = 1.5, 50, 50
 	out := train(t, x)
 	if out.Stopped == nil || len(out.Rounds) == 0 || out.Rounds[len(out.Rounds)-1].Test == nil {
 		t.Errorf("%d rounds, stopped by %v", len(out.Rounds), out.Stopped)
 	}
 }
 
-func TestBadTrainings(t *testing.T) {
-	n := DefaultNoise()
-	for _, c := range []struct {
-		option string
-		change func(x *Options)
-	}{
-		{"model.name", func(x *Options) { x.Model = nil }},
-		{"parties.count", func(x *Options) { x.Parties = x.Parties[:1] }},
-		{"Test", func(x *Options) { x.Test = nil }},
-		{"rounds", func(x *Options) { x.Rounds = 0 }},
-		{"parties.per_round", func(x *Options) { x.PerRound = 7 }},
-		{"training.steps", func(x *Options) { x.Local.Epochs, x.Local.Steps = 1, 1 }},
-		{"Local.Adjust", func(x *Options) { x.Local.Adjust = func(_, _ []float64) {} }},
-		{"training.momentum", func(x *Options) {
-			x.Client.Kind, x.Local.Momentum = training.SCAFFOLD, 0.9
-		}},
-		{"training.rule", func(x *Options) {
-			x.Client.Kind = training.SCAFFOLD
-			x.Sum, x.Noise = Ring, &n
-		}},
-		{"world.fidelity", func(x *Options) { x.Noise = &n }},
-		{"parties.hidden", func(x *Options) { x.Sum, x.Hidden = Private, 0.5 }},
-		{"parties.drop_out", func(x *Options) { x.Recovery = &protocol.Recovery{} }},
-		{"world.drop", func(x *Options) { x.Sum, x.Drop = Private, 0.5 }},
-		{"training.mask", func(x *Options) { x.Mask.Threshold = 2 }},
-		{"privacy.sign_share", func(x *Options) { x.SignShare = 1 }},
-		{"sum.range", func(x *Options) { x.Sum, x.Range = Ring, -1 }},
-		{"sum.fraction_bits", func(x *Options) { x.Sum, x.FractionBits = Ring, 60 }},
-		{"world.evaluate_every", func(x *Options) { x.EvaluateEvery = -3 }},
-		{"parties.participations", func(x *Options) { x.Participations = 1 }},
-		{"Random", func(x *Options) { x.Hidden, x.Random = 0.5, rand.NewChaCha8([32]byte{}) }},
-		{"privacy.clip", func(x *Options) {
-			x.Sum, x.Noise, x.Clip = Ring, &n,
-				training.Clipping{Kind: training.DifferenceClip, Norm: 1}
-		}},
-		{"privacy.clip", func(x *Options) { x.Clip.Norm = 1 }},
-		{"privacy.clip", func(x *Options) { x.Clip.Kind = training.DifferenceClip }},
-		{"privacy.clip", func(x *Options) {
-			x.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: 1,
-				Factor: -1}
-		}},
-		{"privacy.clip_quantile", func(x *Options) {
-			x.Sum, x.Noise, x.Mask, x.Clip.Adaptive = Ring, &n, masks["soft"], &aggregation.AdaptiveClip{}
-		}},
-	} {
-		x := brief()
-		c.change(&x)
-		_, err := Run(t.Context(), x, nil)
-		var wrong *job.ConfigError
-		if !errors.As(err, &wrong) || wrong.Path != c.option {
-			t.Errorf("%s: %v", c.option, err)
-		}
-	}
-	var wrong *job.ConfigError
-	// Errors of training name the round and the party.
+// Errors of training name the round and the party.
+func TestTrainingDiverges(t *testing.T) {
 	x := brief()
-	x.Local.Rate = 1.7e308
-	_, err := Run(t.Context(), x, nil)
+	x.Training.Rate = 1.7e308
+	_, err := x.run(t.Context(), nil)
 	var failed *RoundError
 	if !errors.As(err, &failed) || !errors.Is(err, learning.ErrDiverged) || failed.Round == 0 {
 		t.Errorf("diverged: %v", err)
-	}
-	for name, change := range map[string]func(*Options){
-		"a bad server rule": func(x *Options) {
-			x.Server.Tau, x.Server.Rule = -1,
-				aggregation.RuleFedAdam
-		},
-		"a bad quantile": func(x *Options) {
-			x.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: 1,
-				Adaptive: &aggregation.AdaptiveClip{Quantile: 7}}
-		},
-		"a party twice": func(x *Options) { x.Replay = [][]int{{0, 0}, {1, 2}, {1, 2}} },
-		"replay with noise": func(x *Options) {
-			x.Sum, x.Noise, x.Replay = Ring, &n,
-				[][]int{{0}, {1}, {2}}
-		},
-		"too many colluders": func(x *Options) {
-			x.Sum, x.Recovery, x.Colluders = Private,
-				&protocol.Recovery{}, 5
-		},
-		"a norm next to nothing": func(x *Options) {
-			x.Clip = training.Clipping{Kind: training.DifferenceClip,
-				Norm: 1e-200}
-		},
-	} {
-		x := brief()
-		change(&x)
-		if err := x.Validate(); !errors.As(err, &wrong) {
-			t.Errorf("%s: %v", name, err)
-		}
 	}
 }

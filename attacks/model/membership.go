@@ -11,6 +11,7 @@ import (
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/attacks"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/privacy"
 )
 
@@ -76,8 +77,8 @@ type membershipTarget struct {
 func (t *membershipTarget) train(
 	ctx context.Context, o attacks.Options, study *membershipStudy, models int,
 ) (err error) {
-	clientNoise := &privacy.Noise{
-		Family:     accounting.FamilyDiscreteGaussian,
+	clientNoise := job.Privacy{
+		Noise:      "discrete-gaussian",
 		Multiplier: 128,
 		Clip:       2,
 		Bits:       22,

@@ -9,8 +9,8 @@ import (
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/attacks"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
-	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/simulation"
 )
 
@@ -22,7 +22,7 @@ type membershipStudy struct {
 	pool, test *learning.Dataset
 	model      learning.Model
 	parties    int
-	training   simulation.Options // without data and seed
+	job        job.Job // without noise and seed
 }
 
 // newMembershipStudy takes the optical digits, or without the data the synthetic
@@ -30,12 +30,12 @@ type membershipStudy struct {
 func newMembershipStudy(o attacks.Options) (*membershipStudy, error) {
 	pool := 300
 	s := &membershipStudy{name: "digits", parties: 10}
-	local := learning.SGD{Rate: 0.5, Steps: 10}
+	local := job.Training{Rate: 0.5, Steps: 10}
 	var data *learning.Dataset
 	var err error
 	if o.Data == "" {
 		// Two classes and few features take fewer rows and more steps to fit too well.
-		pool, local = 200, learning.SGD{Rate: 8, Steps: 60}
+		pool, local = 200, job.Training{Rate: 8, Steps: 60}
 		s.name, s.parties = "the synthetic census", 5
 		data, _, err = learning.Census(3*pool, o.Seed)
 	} else {
@@ -56,20 +56,20 @@ func newMembershipStudy(o attacks.Options) (*membershipStudy, error) {
 		classes = max(classes, y+1)
 	}
 	s.model = learning.Softmax{Features: data.Features, Outputs: classes}
-	s.training = simulation.Options{
-		Model:         s.model,
-		Test:          s.test,
-		Rounds:        10,
-		EvaluateEvery: 10,
-		Local:         local,
+	s.job = job.Job{
+		Name:     "membership",
+		Rounds:   10,
+		Model:    job.Model{Name: "softmax"},
+		Training: local,
+		World:    job.World{Fidelity: simulation.Clear, EvaluateEvery: 10, SkipClear: true},
 	}
 	return s, nil
 }
 
 // averaging is a target of the study: how updates are averaged.
 type averaging struct {
-	masked bool           // by the soft gradient mask
-	noise  *privacy.Noise // nil: none
+	masked bool        // by the soft gradient mask
+	noise  job.Privacy // zero: none
 }
 
 // federated holds the models of a target.
@@ -84,25 +84,26 @@ type federated struct {
 func (s *membershipStudy) train(
 	ctx context.Context, o attacks.Options, part uint64, models int, target averaging,
 ) (*federated, error) {
-	training := s.training
+	declared := s.job
 	if target.masked {
-		training.Mask = aggregation.GradientMask{
-			Kind:      aggregation.SoftMask,
-			Threshold: aggregation.DefaultThreshold,
-		}
+		declared.Training.Mask, declared.Training.MaskThreshold = "soft", aggregation.DefaultThreshold
 	}
-	if target.noise != nil {
-		training.Noise, training.Sum = target.noise, simulation.Ring
+	if declared.Privacy = target.noise; declared.Noisy() {
+		declared.World.Fidelity = simulation.Ring
 	}
 	accuracies, spent := make(chan float64, models), make(chan accounting.Claim, models)
 	trainOne := func(member []bool, r *rand.Rand) ([]float64, error) {
-		own := training
+		own := declared
 		own.Seed = r.Uint64()
-		var err error
-		if own.Parties, err = s.partition(member); err != nil {
+		parties, err := s.partition(member)
+		if err != nil {
 			return nil, err
 		}
-		trained, err := simulation.Run(ctx, own, nil)
+		settled, world, err := simulation.Settle(&own, parties, s.test)
+		if err != nil {
+			return nil, err
+		}
+		trained, err := simulation.Run(ctx, settled, world, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -118,7 +119,7 @@ func (s *membershipStudy) train(
 	for range models {
 		f.accuracy += <-accuracies / float64(models)
 		of := <-spent
-		if target.noise == nil {
+		if !declared.Noisy() {
 			continue
 		}
 		if f.spent != nil {

@@ -15,7 +15,7 @@ var nouns = []struct{ noun, means, folders string }{
 	{"Member", "one of the committee: of its process, of its protocol",
 		". oneshot service/party"},
 	{"Options", "what one side may choose for itself",
-		"attacks drive/jobtest host service/door service/node service/page service/runner simulation " +
+		"attacks drive/jobtest host service/door service/node service/page service/runner " +
 			"simulation/crowd training"},
 	{"Party", "one whose vectors are summed: of its process, of its protocol",
 		"drive/jobtest oneshot protocol service/party"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/simulation"
 )
@@ -161,21 +162,17 @@ func (a ablation) run(
 	if err != nil {
 		return outcome{}, line{}, err
 	}
-	x := simulation.Options{
-		Model: lenet(with), Parties: with.parties, Test: with.test, Rounds: rounds, Seed: seed,
-		PerRound: a.perRound,
-		Local: learning.SGD{Rate: rate, Momentum: a.momentum, WeightDecay: weightDecay, Batch: localBatch,
-			Epochs: a.epochs},
-	}
-	x.MaxSamples = d.rows
-	if kind != aggregation.NoMask {
-		x.Mask = maskKind(kind)
-	}
+	model, _ := learning.LeNetFor(with.test.Features, 10)
+	x := setting{rows: with, Job: job.Job{Rounds: rounds, Seed: seed, Model: lenet,
+		Parties: job.Parties{PerRound: a.perRound}, Sum: job.Sum{MaxWeight: d.rows},
+		Training: localTraining(rate, a.epochs)}}
+	x.Training.Momentum = a.momentum
+	x.mask(kind, threshold)
 	nan := nan()
 	values := []float64{0, nan, nan, nan, nan, nan}
 	in, others, counted := 0.0, 0.0, 0.0
 	var wrong error
-	t, err := simulation.Run(ctx, x, func(r simulation.RoundResult) {
+	t, err := x.run(ctx, func(r simulation.RoundResult) {
 		step()
 		if a.perRound == 0 || r.Round <= rounds-lastRounds || wrong != nil {
 			return
@@ -186,7 +183,7 @@ func (a ablation) run(
 		}
 		var hits, total [2]float64
 		for i, p := range with.parties {
-			judged, err := learning.Evaluate(x.Model, r.Model, p)
+			judged, err := learning.Evaluate(model, r.Model, p)
 			if err != nil {
 				wrong = err
 				return

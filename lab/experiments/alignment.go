@@ -6,41 +6,41 @@ import (
 	"math"
 	"slices"
 
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/simulation"
-	"github.com/hushsum/hushsum/training"
 )
 
 // alignment compares the parties' rules as "Implicit Gradient Alignment" does: one class
 // a party, few of them in a round, and two exchanges counted where there are two.
 func alignment(ctx context.Context, o Options) (*Table, error) {
 	return alignmentForm{"one-class", "one class a party", "of one class each", []alignedRule{
-		{"FedAvg", training.ClientRule{}, 82.90},
-		{"FedProx 0.01", training.ClientRule{Kind: training.FedProx, Mu: 0.01}, 83.20},
-		{"SCAFFOLD", training.ClientRule{Kind: training.SCAFFOLD, Fresh: true}, 84.67},
-		{"SCAFFOLD, stored", training.ClientRule{Kind: training.SCAFFOLD}, 0},
-		{"FedGA 0.025", training.ClientRule{Kind: training.FedGA, Beta: 0.025}, 85.95},
-		{"FedGA 0.05", training.ClientRule{Kind: training.FedGA, Beta: 0.05}, 0},
-		{"FedGA 0.1", training.ClientRule{Kind: training.FedGA, Beta: 0.1}, 0},
+		{"FedAvg", job.Training{}, 82.90},
+		{"FedProx 0.01", job.Training{Rule: "fedprox", Mu: 0.01}, 83.20},
+		{"SCAFFOLD", job.Training{Rule: "scaffold", Variates: "fresh"}, 84.67},
+		{"SCAFFOLD, stored", job.Training{Rule: "scaffold"}, 0},
+		{"FedGA 0.025", job.Training{Rule: "fedga", Beta: 0.025}, 85.95},
+		{"FedGA 0.05", job.Training{Rule: "fedga", Beta: 0.05}, 0},
+		{"FedGA 0.1", job.Training{Rule: "fedga", Beta: 0.1}, 0},
 	}, []string{"FedGA 0.025", "FedGA 0.05"}}.run(ctx, o)
 }
 
 // alignmentIID is the same with rows dealt at random.
 func alignmentIID(ctx context.Context, o Options) (*Table, error) {
 	return alignmentForm{"iid", "rows dealt at random", "with rows dealt at random", []alignedRule{
-		{"FedAvg", training.ClientRule{}, 88.32},
-		{"FedProx 0.01", training.ClientRule{Kind: training.FedProx, Mu: 0.01}, 88.18},
-		{"SCAFFOLD", training.ClientRule{Kind: training.SCAFFOLD, Fresh: true}, 88.56},
-		{"FedGA 0.5", training.ClientRule{Kind: training.FedGA, Beta: 0.5}, 0},
-		{"FedGA 1.5", training.ClientRule{Kind: training.FedGA, Beta: 1.5}, 88.66},
-		{"FedGA 2.5", training.ClientRule{Kind: training.FedGA, Beta: 2.5}, 0},
+		{"FedAvg", job.Training{}, 88.32},
+		{"FedProx 0.01", job.Training{Rule: "fedprox", Mu: 0.01}, 88.18},
+		{"SCAFFOLD", job.Training{Rule: "scaffold", Variates: "fresh"}, 88.56},
+		{"FedGA 0.5", job.Training{Rule: "fedga", Beta: 0.5}, 0},
+		{"FedGA 1.5", job.Training{Rule: "fedga", Beta: 1.5}, 88.66},
+		{"FedGA 2.5", job.Training{Rule: "fedga", Beta: 2.5}, 0},
 	}, []string{"FedGA 1.5", "FedGA 2.5"}}.run(ctx, o)
 }
 
 // alignedRule is a rule of parties in the tables of alignment.
 type alignedRule struct {
 	name      string
-	client    training.ClientRule
+	client    job.Training // its rule
 	published float64
 }
 
@@ -106,13 +106,11 @@ func (f alignmentForm) run(ctx context.Context, o Options) (*Table, error) {
 			}
 			var model []float64
 			exchanges := 1
-			x := simulation.Options{
-				Model: d.network(hidden), Parties: with.parties, Test: with.test, Rounds: updates,
-				PerRound: perRound,
-				Local:    learning.SGD{Rate: 0.1, Batch: batch, Steps: 10, WeightDecay: 1e-3},
-				Client:   rule.client, Seed: seed,
-			}
-			trained, err := simulation.Run(ctx, x, func(r simulation.RoundResult) {
+			x := setting{rows: with, Job: job.Job{Rounds: updates, Seed: seed, Model: mlp(hidden),
+				Parties: job.Parties{PerRound: perRound}, Training: rule.client}}
+			x.Training.Rate, x.Training.Batch, x.Training.Steps = 0.1, batch, 10
+			x.Training.WeightDecay = 1e-3
+			trained, err := x.run(ctx, func(r simulation.RoundResult) {
 				step()
 				model, exchanges = r.Model, r.Exchanges
 			})
@@ -121,7 +119,7 @@ func (f alignmentForm) run(ctx context.Context, o Options) (*Table, error) {
 			}
 			all, hits := 0.0, 0.0
 			for _, p := range with.parties {
-				judged, err := learning.Evaluate(x.Model, model, p)
+				judged, err := learning.Evaluate(d.network(hidden), model, p)
 				if err != nil {
 					return outcome{}, err
 				}
@@ -201,10 +199,10 @@ func alignmentSteps(ctx context.Context, o Options) (*Table, error) {
 	}{{"all", rows / clients}, {"a fifth", rows / clients / 5}} {
 		for _, beta := range []float64{0, 0.5, 1.5, 2.5} {
 			a := arm{labels: []string{batch.name, "descent"}, steps: updates}
-			rule := training.ClientRule{}
+			rule := job.Training{}
 			if beta > 0 {
 				a.labels[1] = fmt.Sprintf("GradAlign %v", beta)
-				rule = training.ClientRule{Kind: training.FedGA, Beta: beta}
+				rule = job.Training{Rule: "fedga", Beta: beta}
 			}
 			a.run = func(ctx context.Context, seed uint64, step func()) (outcome, error) {
 				with, err := d.deal("iid", clients, seed)
@@ -212,11 +210,11 @@ func alignmentSteps(ctx context.Context, o Options) (*Table, error) {
 					return outcome{}, err
 				}
 				exchanges := 1
-				trained, err := simulation.Run(ctx, simulation.Options{
-					Model: d.network(hidden), Parties: with.parties, Test: with.test, Rounds: updates,
-					Local:  learning.SGD{Rate: rate, Batch: batch.rows, Steps: 1, WeightDecay: 1e-3},
-					Client: rule, Seed: seed,
-				}, func(r simulation.RoundResult) {
+				x := setting{rows: with, Job: job.Job{Rounds: updates, Seed: seed, Model: mlp(hidden),
+					Training: rule}}
+				x.Training.Rate, x.Training.Batch, x.Training.Steps = rate, batch.rows, 1
+				x.Training.WeightDecay = 1e-3
+				trained, err := x.run(ctx, func(r simulation.RoundResult) {
 					step()
 					exchanges = r.Exchanges
 				})

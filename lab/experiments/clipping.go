@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"time"
 
-	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
-	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/simulation"
 	"github.com/hushsum/hushsum/training"
 )
@@ -39,9 +40,9 @@ func clippingOf(ctx context.Context, o Options, clients int) (*Table, error) {
 	}
 	model := d.network(hidden)
 	start := norm(model.Init(1))
-	private := simulation.DefaultNoise()
 	// Skellam shares add up exactly, however small.
-	private.Family, private.Bits = accounting.FamilySkellam, pick(o, 18, 18, 17)
+	private := job.Privacy{Noise: "skellam", Epsilon: epsilon, Delta: delta, Bits: pick(o, 18, 18, 17),
+		SubmitAfter: time.Second}
 
 	t := &Table{
 		Title:  fmt.Sprintf("Clipping and noise: MLP %d-%d-10 on MNIST", d.train.Features, hidden),
@@ -88,11 +89,8 @@ func clippingOf(ctx context.Context, o Options, clients int) (*Table, error) {
 	}
 	runs := &clipRuns{
 		dealer: d, private: private, weights: start / 2, shown: shown,
-		base: simulation.Options{
-			Model: model, Test: d.test, Rounds: rounds,
-			Local:  learning.SGD{Rate: 0.1, Batch: 64, Steps: 32},
-			Budget: privacy.Budget{Epsilon: epsilon, Delta: delta},
-		},
+		base: job.Job{Rounds: rounds, Model: mlp(hidden),
+			Training: job.Training{Rate: 0.1, Batch: 64, Steps: 32}},
 		constants: map[string]float64{}, multipliers: map[int]float64{},
 	}
 	var arms []arm
@@ -144,8 +142,8 @@ const fixedClip = 0.5
 // clipRuns holds what the runs of all arms share.
 type clipRuns struct {
 	dealer      *dealer
-	base        simulation.Options
-	private     privacy.Noise
+	base        job.Job
+	private     job.Privacy
 	weights     float64            // the norm of model clipping
 	shown       int                // the round whose parties are points
 	constants   map[string]float64 // mean update norms without clipping, by split, parties and seed
@@ -155,13 +153,14 @@ type clipRuns struct {
 func (c *clipRuns) run(
 	ctx context.Context, split string, clients int, kind string, seed uint64, step func(),
 ) (outcome, error) {
-	x := c.base
 	with, err := c.dealer.dealWith(split, seed, false,
 		learning.PartitionOptions{Clients: clients, Share: 0.92})
 	if err != nil {
 		return outcome{}, err
 	}
-	x.Parties, x.Seed, x.PerRound = with.parties, seed, max(2, clients/24)
+	x := setting{rows: with, Job: c.base}
+	inRound := max(2, clients/24)
+	x.Seed, x.Parties.PerRound = seed, inRound
 	z := math.NaN()
 	constant := 0.0
 	switch kind {
@@ -176,28 +175,28 @@ func (c *clipRuns) run(
 	}
 	switch kind {
 	case "model":
-		x.Clip = training.Clipping{Kind: training.ModelClip, Norm: c.weights}
-	case "fixed", "two-pass", "two-pass, sampling":
-		x.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: constant}
-		if kind == "two-pass, sampling" {
-			x.Hidden, x.PerRound = float64(x.PerRound)/float64(clients), 0
+		x.world = func(w *simulation.World) {
+			w.Training.Clip = training.Clipping{Kind: training.ModelClip, Norm: c.weights}
+		}
+	case "fixed", "two-pass":
+		x.Privacy.Clip = constant
+	case "two-pass, sampling":
+		x.Privacy.Clip, x.Parties.PerRound = constant, 0
+		x.world = func(w *simulation.World) {
+			w.Replay = sampled(seed, clients, c.base.Rounds, float64(inRound)/float64(clients))
 		}
 	case "two-pass, noise":
-		n := c.private
-		n.Clip = constant
-		x.Sum, x.Noise = simulation.Ring, &n
-		x.Hidden, x.PerRound = float64(x.PerRound)/float64(clients), 0
-		if c.multipliers[clients] == 0 {
-			if c.multipliers[clients], err = x.Calibrate(); err != nil {
-				return outcome{}, err
-			}
-		}
-		z = c.multipliers[clients]
-		n.Multiplier = z
+		x.World.Fidelity, x.Privacy = simulation.Ring, c.private
+		x.Privacy.Clip, x.Privacy.Multiplier = constant, c.multipliers[clients]
+		x.Parties.Hidden, x.Parties.PerRound = float64(inRound)/float64(clients), 0
 	}
-	trained, err := train(ctx, x, step)
+	trained, err := train(ctx, &x, step)
 	if err != nil {
 		return outcome{}, err
+	}
+	if kind == "two-pass, noise" {
+		z = x.multiplier
+		c.multipliers[clients] = z
 	}
 	out := clipOutcome(trained, z, c.base.Rounds)
 	if kind == "model" { // its norms are those of weights
@@ -211,6 +210,20 @@ func (c *clipRuns) run(
 	}
 	out.lines = append(out.lines, points)
 	return out, nil
+}
+
+// sampled draws the parties of rounds, each party with a probability.
+func sampled(seed uint64, clients, rounds int, probability float64) [][]int {
+	drawn := make([][]int, rounds)
+	for k := range drawn {
+		rng := rand.New(rand.NewPCG(training.DerivedSeed(seed, "parties", k+1, 0), 0))
+		for i := range clients {
+			if rng.Float64() < probability {
+				drawn[k] = append(drawn[k], i)
+			}
+		}
+	}
+	return drawn
 }
 
 // clipOutcome returns what the table of clipping says of a training.

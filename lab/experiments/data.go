@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 )
 
@@ -174,14 +175,11 @@ func (d *dealer) network(hidden int) learning.MLP {
 	return learning.MLP{Features: d.train.Features, Hidden: []int{hidden}, Outputs: 10}
 }
 
+// mlp is the network in a job.
+func mlp(hidden int) job.Model { return job.Model{Name: fmt.Sprintf("mlp:%d", hidden)} }
+
 // lenet is LeNet for the parties' images, coloured or not.
-func lenet(with dealt) learning.Model {
-	m, ok := learning.LeNetFor(with.test.Features, 10)
-	if !ok {
-		panic(fmt.Sprintf("experiments: no LeNet for %d features", with.test.Features))
-	}
-	return m
-}
+var lenet = job.Model{Name: "lenet"}
 
 // imagesAre says which images there are, for settings.
 func imagesAre(d *learning.Dataset) string {

@@ -6,32 +6,30 @@ import (
 	"fmt"
 
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
-	"github.com/hushsum/hushsum/simulation"
-	"github.com/hushsum/hushsum/training"
 )
 
 // maskRule is a rule of server or parties in the tables of masked averaging.
 type maskRule struct {
 	name     string
-	client   training.ClientRule
-	server   aggregation.Optimizer
+	client   job.Training // its rule
+	server   job.Server
 	rate     float64 // of the papers
 	local    float64 // the papers' local rate over FedAvg's
 	adaptive bool
 }
 
 func maskRules(all bool) []maskRule {
-	adam := aggregation.Optimizer{Rule: aggregation.RuleFedAdam, Beta1: 0.9}
-	yogi := aggregation.Optimizer{Rule: aggregation.RuleFedYogi, Beta1: 0.9}
+	adam := job.Server{Rule: "fedadam", Beta1: 0.9}
+	yogi := job.Server{Rule: "fedyogi", Beta1: 0.9}
 	inside := adam
 	inside.TauInside = true
 	rules := []maskRule{
 		{name: "FedAvg", rate: 1, local: 1},
-		{name: "FedProx", client: training.ClientRule{Kind: training.FedProx, Mu: 1}, rate: 1,
+		{name: "FedProx", client: job.Training{Rule: "fedprox", Mu: 1}, rate: 1, local: 1},
+		{name: "SCAFFOLD", client: job.Training{Rule: "scaffold", Variates: "gradient"}, rate: 1,
 			local: 1},
-		{name: "SCAFFOLD", client: training.ClientRule{Kind: training.SCAFFOLD, OptionI: true},
-			rate: 1, local: 1},
 		{name: "FedAdam", server: adam, rate: 0.05, local: 0.1, adaptive: true},
 		{name: "FedAdam, constant inside", server: inside, rate: 0.05, local: 0.1, adaptive: true},
 		{name: "FedYogi", server: yogi, rate: 0.05, local: 0.1, adaptive: true},
@@ -127,8 +125,8 @@ func (f fashionForm) run(ctx context.Context, o Options) (*Table, error) {
 			continue
 		}
 		for _, rule := range f.rules {
-			local := learning.SGD{Rate: rate * rule.local, Momentum: momentum, WeightDecay: weightDecay,
-				Batch: localBatch, Epochs: 1}
+			local := localTraining(rate*rule.local, 1)
+			local.Rule, local.Mu, local.Variates = rule.client.Rule, rule.client.Mu, rule.client.Variates
 			own := grid
 			if rule.adaptive {
 				own = adaptiveRates
@@ -137,15 +135,10 @@ func (f fashionForm) run(ctx context.Context, o Options) (*Table, error) {
 				labels: []string{f.split, fmt.Sprintf("10 of %d", clients), rule.name}, rounds: sizes[clients],
 				rate: rule.rate, grid: own,
 				published: fashionPublished[fmt.Sprintf("%s %d %s", f.split, clients, rule.name)],
-				training: func(seed uint64, tune bool) (simulation.Options, error) {
+				training: func(seed uint64, tune bool) (setting, error) {
 					with, err := d.dealWith(f.split, seed, tune, learning.PartitionOptions{Clients: clients})
-					if err != nil {
-						return simulation.Options{}, err
-					}
-					return simulation.Options{
-						Model: lenet(with), Parties: with.parties, Test: with.test, Local: local,
-						PerRound: 10, Client: rule.client, Server: rule.server, MaxSamples: rows,
-					}, nil
+					return setting{rows: with, Job: job.Job{Model: lenet, Sum: job.Sum{MaxWeight: rows},
+						Parties: job.Parties{PerRound: 10}, Training: local, Server: rule.server}}, err
 				},
 			})
 		}
@@ -174,11 +167,10 @@ func thresholds(ctx context.Context, o Options) (*Table, error) {
 	var arms []arm
 	add := func(name, average string, tau float64, kind aggregation.MaskKind) {
 		s := &study{rounds: rounds, threshold: tau,
-			training: func(seed uint64, tune bool) (simulation.Options, error) {
+			training: func(seed uint64, tune bool) (setting, error) {
 				with, err := d.dealWith("label-skew", seed, tune, learning.PartitionOptions{Clients: 10})
-				return simulation.Options{Model: lenet(with), Parties: with.parties, Test: with.test,
-					Local: learning.SGD{Rate: rate, Momentum: momentum, WeightDecay: weightDecay,
-						Batch: localBatch, Epochs: 1}, MaxSamples: rows}, err
+				return setting{rows: with, Job: job.Job{Model: lenet, Sum: job.Sum{MaxWeight: rows},
+					Training: localTraining(rate, 1)}}, err
 			}}
 		arms = append(arms, arm{labels: []string{name, average}, steps: rounds,
 			run: func(ctx context.Context, seed uint64, step func()) (outcome, error) {

@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -8,6 +9,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/simulation"
 )
 
@@ -168,9 +170,37 @@ func (t *Table) outcome(
 	return out, o.Store.Save(key, text)
 }
 
+// setting is a training: a job, in the clear unless it says otherwise, and its rows.
+type setting struct {
+	job.Job
+	rows dealt
+	// world, if not nil, sets what no job declares.
+	world func(w *simulation.World)
+	// multiplier is that of the noise, once the training has run.
+	multiplier float64
+}
+
+// run runs the training, and tells report of each round.
+func (x *setting) run(
+	ctx context.Context, report func(simulation.RoundResult),
+) (*simulation.Result, error) {
+	j := x.Job
+	j.Name, j.Parties.Count, j.World.SkipClear = "experiment", len(x.rows.parties), true
+	j.World.Fidelity = cmp.Or(j.World.Fidelity, simulation.Clear)
+	settled, w, err := simulation.Settle(&j, x.rows.parties, x.rows.test)
+	if err != nil {
+		return nil, err
+	}
+	x.multiplier = settled.Multiplier()
+	if x.world != nil {
+		x.world(&w)
+	}
+	return simulation.Run(ctx, settled, w, report)
+}
+
 // train runs a training and counts its rounds.
-func train(ctx context.Context, x simulation.Options, step func()) (*simulation.Result, error) {
-	return simulation.Run(ctx, x, func(simulation.RoundResult) { step() })
+func train(ctx context.Context, x *setting, step func()) (*simulation.Result, error) {
+	return x.run(ctx, func(simulation.RoundResult) { step() })
 }
 
 // accuracy and mcc are those of the last model, NaN if no round was run.

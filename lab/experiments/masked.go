@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/simulation"
 )
@@ -38,7 +39,7 @@ type study struct {
 	figure    int       // of the table: accuracy by round, and by server rate one further
 	// training is the setting without mask and server rate. To tune, it is judged on
 	// validation rows.
-	training func(seed uint64, tune bool) (simulation.Options, error)
+	training func(seed uint64, tune bool) (setting, error)
 	// threshold is the mask's; 0: the papers'.
 	threshold float64
 
@@ -47,8 +48,20 @@ type study struct {
 
 var plainAndMasked = [2]string{"plain", "masked"}
 
-func maskKind(k aggregation.MaskKind) aggregation.GradientMask {
-	return aggregation.GradientMask{Kind: k, Threshold: threshold}
+// mask sets a gradient mask, of which jobs declare some kinds alone.
+func (x *setting) mask(kind aggregation.MaskKind, threshold float64) {
+	if kind == aggregation.NoMask {
+		return
+	}
+	x.world = func(w *simulation.World) {
+		w.Training.Mask = aggregation.GradientMask{Kind: kind, Threshold: threshold}
+	}
+}
+
+// localTraining is the parties' training of the papers on masked averaging.
+func localTraining(rate float64, epochs int) job.Training {
+	return job.Training{Rate: rate, Momentum: momentum, WeightDecay: weightDecay, Batch: localBatch,
+		Epochs: epochs}
 }
 
 // arms are those of the study: tuning, both at the papers' rate and at the best of each,
@@ -127,11 +140,8 @@ func (s *study) run(
 		return outcome{}, line{}, err
 	}
 	x.Rounds, x.Seed, x.Server.Rate = s.rounds, seed, rate
-	if kind != aggregation.NoMask {
-		x.Mask = maskKind(kind)
-		x.Mask.Threshold = cmp.Or(s.threshold, threshold)
-	}
-	t, err := train(ctx, x, step)
+	x.mask(kind, cmp.Or(s.threshold, threshold))
+	t, err := train(ctx, &x, step)
 	if diverged(err) {
 		return outcome{values: []float64{0, math.NaN(), math.NaN(), math.NaN(), rate}}, line{}, nil
 	}
@@ -215,8 +225,6 @@ func gridText(grid []float64) string { return strings.Trim(fmt.Sprint(grid), "[]
 func convex(ctx context.Context, o Options) (*Table, error) {
 	rows := pick(o, 6000, 54000, 600)
 	rounds := pick(o, 60, 200, 6)
-	local := learning.SGD{Rate: 0.01, Momentum: momentum, WeightDecay: weightDecay, Batch: localBatch,
-		Epochs: 1}
 	d, err := newDealer(o, "mnist", rows, pick(o, 5000, 10000, 200))
 	if err == nil {
 		err = d.holdOut(pick(o, 5000, 5000, 200))
@@ -239,12 +247,10 @@ func convex(ctx context.Context, o Options) (*Table, error) {
 		all = append(all, &study{
 			labels: []string{split}, rounds: rounds, rate: 1, grid: grid,
 			published: map[string][2]float64{"iid": {92.4, 92.5}, "label-skew": {87.0, 88.5}}[split],
-			training: func(seed uint64, tune bool) (simulation.Options, error) {
+			training: func(seed uint64, tune bool) (setting, error) {
 				with, err := d.dealWith(split, seed, tune, learning.PartitionOptions{Clients: 10})
-				return simulation.Options{
-					Model:   learning.Softmax{Features: d.train.Features, Outputs: 10},
-					Parties: with.parties, Test: with.test, Local: local, MaxSamples: rows,
-				}, err
+				return setting{rows: with, Job: job.Job{Model: job.Model{Name: "softmax"},
+					Sum: job.Sum{MaxWeight: rows}, Training: localTraining(0.01, 1)}}, err
 			},
 		})
 	}
@@ -260,8 +266,6 @@ func writers(ctx context.Context, o Options) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	local := learning.SGD{Rate: 0.01, Momentum: momentum, WeightDecay: weightDecay, Batch: localBatch,
-		Epochs: 5}
 	t := maskedTable("LeNet on MNIST by writer, tested on unseen writers", "rule")
 	clients, unseen := writersOf(d.train), writersOf(d.test)
 	grid := pick(o, serverRates, serverRates, []float64{0.5, 1})
@@ -277,15 +281,10 @@ func writers(ctx context.Context, o Options) (*Table, error) {
 	s := &study{
 		labels: []string{"FedAvg"}, published: [2]float64{94.28, 95.57}, rounds: rounds, rate: 1,
 		grid: grid,
-		training: func(seed uint64, tune bool) (simulation.Options, error) {
+		training: func(seed uint64, tune bool) (setting, error) {
 			with, err := d.dealWith("writers", seed, tune, learning.PartitionOptions{})
-			if err != nil {
-				return simulation.Options{}, err
-			}
-			return simulation.Options{
-				Model: lenet(with), Parties: with.parties, Test: with.test, Local: local,
-				PerRound: perRound, MaxSamples: 1000,
-			}, nil
+			return setting{rows: with, Job: job.Job{Model: lenet, Sum: job.Sum{MaxWeight: 1000},
+				Parties: job.Parties{PerRound: perRound}, Training: localTraining(0.01, 5)}}, err
 		},
 	}
 	return t, t.studies(ctx, o, []*study{s})
@@ -359,8 +358,6 @@ func (f featuresForm) run(ctx context.Context, o Options) (*Table, error) {
 		"label-colour 10":   {89.37, 90.36},
 		"label-rotation 10": {98.69, 98.87}, "label-rotation-skew 10": {96.18, 96.78},
 	}
-	local := learning.SGD{Rate: rate, Momentum: momentum, WeightDecay: weightDecay, Batch: localBatch,
-		Epochs: 1}
 	var all []*study
 	for _, split := range f.splits {
 		for _, clients := range []int{10, 100, 500} {
@@ -371,16 +368,11 @@ func (f featuresForm) run(ctx context.Context, o Options) (*Table, error) {
 				labels: []string{split, fmt.Sprintf("10 of %d", clients)}, rounds: sizes[clients], rate: 1,
 				grid:      grid,
 				published: published[fmt.Sprintf("%s %d", split, clients)],
-				training: func(seed uint64, tune bool) (simulation.Options, error) {
+				training: func(seed uint64, tune bool) (setting, error) {
 					with, err := d.dealWith(split, seed, tune,
 						learning.PartitionOptions{Clients: clients, Loose: f.loose})
-					if err != nil {
-						return simulation.Options{}, err
-					}
-					return simulation.Options{
-						Model: lenet(with), Parties: with.parties, Test: with.test, Local: local, PerRound: 10,
-						MaxSamples: rows,
-					}, nil
+					return setting{rows: with, Job: job.Job{Model: lenet, Sum: job.Sum{MaxWeight: rows},
+						Parties: job.Parties{PerRound: 10}, Training: localTraining(rate, 1)}}, err
 				},
 			})
 		}

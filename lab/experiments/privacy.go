@@ -9,10 +9,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"github.com/hushsum/hushsum/learning"
-	"github.com/hushsum/hushsum/privacy"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/simulation"
-	"github.com/hushsum/hushsum/training"
 )
 
 // privacyTask is a data set and a model of the table of privacy.
@@ -23,8 +21,8 @@ type privacyTask struct {
 	rounds  int
 	every   int
 	clip    float64
-	local   learning.SGD
-	model   learning.Model
+	local   job.Training
+	model   string
 	deal    func(seed uint64) (dealt, error)
 }
 
@@ -59,7 +57,7 @@ func privateSums(ctx context.Context, o Options) (*Table, error) {
 	var arms []arm
 	runs := make([]privacyRuns, len(tasks))
 	for k, p := range tasks {
-		runs[k] = privacyRuns{privacyTask: p, figure: k}
+		runs[k] = privacyRuns{privacyTask: p, figure: k, multipliers: map[float64]float64{}}
 		arms = append(arms, runs[k].arms(epsilons, delta)...)
 	}
 	err = t.fill(ctx, o, arms)
@@ -87,64 +85,50 @@ func privateSums(ctx context.Context, o Options) (*Table, error) {
 // privacyRuns is a task and what its runs share.
 type privacyRuns struct {
 	privacyTask
-	figure      int       // of the table
-	clear, ring []float64 // models of this seed
-	private     string    // what the model out of private sums does, once there is one
+	figure      int                 // of the table
+	clear, ring []float64           // models of this seed
+	private     string              // what the model out of private sums does, once there is one
+	multipliers map[float64]float64 // by epsilon, the same for all seeds
 }
 
 // arms are the task's rows.
 func (p *privacyRuns) arms(epsilons []float64, delta float64) []arm {
-	one := func(name string, change func(*simulation.Options) error) arm {
+	one := func(name string, change func(*setting)) arm {
 		return arm{labels: []string{p.name, name}, steps: p.rounds,
 			run: func(ctx context.Context, seed uint64, step func()) (outcome, error) {
 				return p.run(ctx, name, change, seed, step)
 			}}
 	}
-	summed := func(s simulation.Sum) func(*simulation.Options) error {
-		return func(x *simulation.Options) error { x.Sum = s; return nil }
+	summed := func(fidelity string) func(*setting) {
+		return func(x *setting) { x.World.Fidelity = fidelity }
 	}
-	private := one("private", summed(simulation.Private))
+	private := one("private", summed(simulation.Messages))
 	private.seeds = 1
 	arms := []arm{one("clear", summed(simulation.Clear)), one("ring", summed(simulation.Ring)),
 		private,
-		one("clear, clipped", func(x *simulation.Options) error {
-			x.Clip = training.Clipping{Kind: training.DifferenceClip, Norm: p.clip}
-			return nil
-		})}
+		one("clear, clipped", func(x *setting) { x.Privacy.Clip = p.clip })}
 	for _, epsilon := range epsilons {
-		calibrated := 0.0
-		arms = append(arms, one(fmt.Sprintf("epsilon %v", epsilon),
-			func(x *simulation.Options) (err error) {
-				n := simulation.DefaultNoise()
-				n.Clip, n.Bits, n.Multiplier = p.clip, 22, calibrated
-				x.Sum, x.Noise = simulation.Ring, &n
-				x.Budget = privacy.Budget{Epsilon: epsilon, Delta: delta}
-				if calibrated == 0 {
-					calibrated, err = x.Calibrate()
-					n.Multiplier = calibrated
-				}
-				return err
-			}))
+		arms = append(arms, one(fmt.Sprintf("epsilon %v", epsilon), func(x *setting) {
+			x.World.Fidelity = simulation.Ring
+			x.Privacy = job.Privacy{Noise: "discrete-gaussian", Epsilon: epsilon, Delta: delta,
+				Clip: p.clip, Bits: 22, Multiplier: p.multipliers[epsilon]}
+		}))
 	}
 	return arms
 }
 
 // run is one seed of the arm of that name.
 func (p *privacyRuns) run(
-	ctx context.Context, name string, change func(*simulation.Options) error, seed uint64, step func(),
+	ctx context.Context, name string, change func(*setting), seed uint64, step func(),
 ) (outcome, error) {
 	with, err := p.deal(seed)
 	if err != nil {
 		return outcome{}, err
 	}
-	x := simulation.Options{
-		Model: p.model, Parties: with.parties, Test: with.test, Rounds: p.rounds,
-		Local: p.local, Seed: seed, EvaluateEvery: p.every,
-	}
-	if err := change(&x); err != nil {
-		return outcome{}, err
-	}
-	trained, err := train(ctx, x, step)
+	x := setting{rows: with, Job: job.Job{Rounds: p.rounds, Seed: seed,
+		Model: job.Model{Name: p.model}, Training: p.local, World: job.World{EvaluateEvery: p.every}}}
+	change(&x)
+	trained, err := train(ctx, &x, step)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -161,8 +145,9 @@ func (p *privacyRuns) run(
 			p.private = "equals that of the ring sums bit for bit"
 		}
 	}
-	if x.Noise != nil {
-		z = x.Noise.Multiplier
+	if x.Noisy() {
+		z = x.multiplier
+		p.multipliers[x.Privacy.Epsilon] = z
 	}
 	return outcome{[]float64{accuracy(trained), mcc(trained), z, off},
 		inFigure(p.figure, learned(trained))}, nil
@@ -186,8 +171,8 @@ func privacyTasks(o Options) ([]privacyTask, error) {
 			about: fmt.Sprintf("softmax regression, %d test rows; rate 0.1, 1 local epoch, batches of 20",
 				digits.test.Len()),
 			clients: many, rounds: pick(o, 20, 40, 2), every: pick(o, 5, 10, 1), clip: 0.5,
-			local: learning.SGD{Rate: 0.1, Batch: 20, Epochs: 1},
-			model: learning.Softmax{Features: digits.train.Features, Outputs: 10},
+			local: job.Training{Rate: 0.1, Batch: 20, Epochs: 1},
+			model: "softmax",
 			deal:  func(seed uint64) (dealt, error) { return digits.deal("iid", many, seed) },
 		},
 		{
@@ -195,8 +180,8 @@ func privacyTasks(o Options) ([]privacyTask, error) {
 			about: fmt.Sprintf("logistic regression, lambda 1e-4, %d rows of each party, a quarter of "+
 				"all rows for tests; rate 2, 25 local steps on all rows", rows),
 			clients: many, rounds: pick(o, 20, 40, 2), every: pick(o, 5, 10, 1), clip: 1,
-			local: learning.SGD{Rate: 2, Steps: 25},
-			model: learning.Logistic{Features: census.Features, Lambda: 1e-4},
+			local: job.Training{Rate: 2, Steps: 25, Lambda: 1e-4},
+			model: "logistic",
 			deal: func(seed uint64) (out dealt, err error) {
 				train, test, err := census.Split(0.25, seed)
 				if err == nil {

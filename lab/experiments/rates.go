@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
-	"github.com/hushsum/hushsum/simulation"
 )
 
 // diverged reports whether a training ended because its numbers did.
@@ -70,16 +70,10 @@ func rates(ctx context.Context, o Options) (*Table, error) {
 		}
 		kind := [2]aggregation.MaskKind{aggregation.NoMask, aggregation.SoftMask}[p]
 		a.run = func(ctx context.Context, seed uint64, step func()) (outcome, error) {
-			s := study{rounds: rounds, training: func(seed uint64, _ bool) (simulation.Options, error) {
+			s := study{rounds: rounds, training: func(seed uint64, _ bool) (setting, error) {
 				with, err := d.deal("label-skew", 10, seed)
-				if err != nil {
-					return simulation.Options{}, err
-				}
-				return simulation.Options{
-					Model: lenet(with), Parties: with.parties, Test: with.test, MaxSamples: rows,
-					Local: learning.SGD{Rate: local, Momentum: momentum, WeightDecay: weightDecay,
-						Batch: localBatch, Epochs: 1},
-				}, nil
+				return setting{rows: with, Job: job.Job{Model: lenet, Sum: job.Sum{MaxWeight: rows},
+					Training: localTraining(local, 1)}}, err
 			}}
 			out, _, err := s.run(ctx, seed, false, kind, rate, step)
 			if err == nil {

@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
-	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/simulation"
 )
 
@@ -162,7 +162,7 @@ func ticketsOf(ctx context.Context, o Options, s ticketSize) (*Table, error) {
 			{name: "FedLTN .5", change: ltn(0.5, nil)},
 			{name: "FedLTN .9", change: ltn(0.9, nil)},
 			{name: "FedLTN .9, clear",
-				change: ltn(0.9, func(p *simulation.Personal) { p.Sum = simulation.Clear })},
+				change: ltn(0.9, func(p *simulation.Personal) { p.Job.World.Fidelity = simulation.Clear })},
 			{name: "FedLTN .9, rewind",
 				change: ltn(0.9, func(p *simulation.Personal) { p.Prune.Rewind = true })},
 			{name: "FedLTN .9, owners", change: ltn(0.9, mean(simulation.OverOwners))},
@@ -170,7 +170,7 @@ func ticketsOf(ctx context.Context, o Options, s ticketSize) (*Table, error) {
 			{name: "FedLTN .9, public", change: ltn(0.9, mean(simulation.PublicMask))},
 			{name: "FedLTN .9, public, coarse", change: ltn(0.9, func(p *simulation.Personal) {
 				mean(simulation.PublicMask)(p)
-				p.Range, p.FractionBits = 8, 8
+				p.Job.Sum = job.Sum{Range: 8, FractionBits: 8}
 			})},
 			{name: "FedBN, noise", change: func(p *simulation.Personal) { p.Own = own }, noise: true},
 			{name: "FedLTN .9, noise", change: ltn(0.9, nil), noise: true},
@@ -190,10 +190,9 @@ func ticketsOf(ctx context.Context, o Options, s ticketSize) (*Table, error) {
 		}
 		return append(all, ticketArm{name: "FedLTN .9, Jump-Start",
 			change: ltn(0.9, func(p *simulation.Personal) {
-				p.JumpStart, p.Rounds = s.jump, s.rounds-s.jump
+				p.JumpStart, p.Job.Rounds = s.jump, s.rounds-s.jump
 			})})
 	}
-	multipliers := map[string]float64{}
 	group := func(concentration float64) string {
 		if uneven {
 			return fmt.Sprint(concentration)
@@ -211,25 +210,16 @@ func ticketsOf(ctx context.Context, o Options, s ticketSize) (*Table, error) {
 				if err != nil {
 					return outcome{}, err
 				}
-				p := simulation.Personal{
-					Model: base, Parties: parties, Rounds: s.rounds, PerRound: s.perRound, Local: sgd,
-					Sum: simulation.Ring, Seed: seed,
-				}
+				p := simulation.Personal{Model: base, Parties: parties, Local: sgd, Job: &job.Job{
+					Rounds: s.rounds, Seed: seed, Parties: job.Parties{PerRound: s.perRound},
+					World: job.World{Fidelity: simulation.Ring}}}
 				kind.change(&p)
 				if kind.alone {
 					return trainAlone(p, s.rounds*s.perRound*sgd.Epochs/s.clients)
 				}
 				if kind.noise {
-					n := simulation.DefaultNoise()
-					n.Clip, n.Bits = 0.5, 22
-					p.Noise, p.Budget = &n, privacy.Budget{Epsilon: epsilon, Delta: delta}
-					key := fmt.Sprint(s, len(p.Own))
-					if multipliers[key] == 0 {
-						if multipliers[key], err = p.Calibrate(); err != nil {
-							return outcome{}, err
-						}
-					}
-					n.Multiplier = multipliers[key]
+					p.Job.Privacy = job.Privacy{Noise: "discrete-gaussian", Epsilon: epsilon, Delta: delta,
+						Clip: 0.5, Bits: 22}
 				}
 				return trainPersonal(ctx, p, step)
 			}})
@@ -287,7 +277,7 @@ func trainPersonal(ctx context.Context, p simulation.Personal, step func()) (out
 		sparse += float64(r.SparseBytes) / 1e6
 		masked += float64(r.MaskedBytes) / 1e6
 	}
-	if p.Sum == simulation.Clear {
+	if p.Job.World.Fidelity == simulation.Clear {
 		masked = nan()
 	}
 	last := out.Rounds[len(out.Rounds)-1]
@@ -304,12 +294,12 @@ func trainPersonal(ctx context.Context, p simulation.Personal, step func()) (out
 // trainAlone has every party train by itself.
 func trainAlone(p simulation.Personal, epochs int) (outcome, error) {
 	accuracies := make([]float64, len(p.Parties))
-	first := p.Model.Init(p.Seed)
+	first := p.Model.Init(p.Job.Seed)
 	for k, party := range p.Parties {
 		w := append([]float64(nil), first...)
 		local := p.Local
 		local.Epochs = max(1, epochs) + p.Local.Epochs
-		if _, err := local.Train(p.Model, w, party.Train, p.Seed+uint64(k)); err != nil {
+		if _, err := local.Train(p.Model, w, party.Train, p.Job.Seed+uint64(k)); err != nil {
 			return outcome{}, err
 		}
 		judged, err := learning.Evaluate(p.Model, w, party.Test)

@@ -111,18 +111,18 @@ func (f *oneFile) same(where string, other *declaration.Job) {
 // simulated returns the model that the messages of a simulation come to.
 func (f *oneFile) simulated() []float64 {
 	f.Helper()
-	o, err := simulation.Declared(f.job, f.rows, f.test)
+	settled, world, err := simulation.Settle(f.job, f.rows, f.test)
 	if err != nil {
 		f.Fatal(err)
 	}
-	if o.Sum != simulation.Private {
-		f.Fatalf("it simulates %v", o.Sum)
+	if got := settled.Job().World.Fidelity; got != simulation.Messages {
+		f.Fatalf("it simulates %v", got)
 	}
-	result, err := simulation.Run(f.Context(), o, nil)
+	result, err := simulation.Run(f.Context(), settled, world, nil)
 	if err != nil {
 		f.Fatal(err)
 	}
-	if slices.Equal(result.Model, o.Model.Init(o.Seed)) {
+	if slices.Equal(result.Model, world.Training.Model.Init(f.job.Seed)) {
 		f.Error("nothing was learnt")
 	}
 	return result.Model
@@ -222,12 +222,14 @@ func (f *oneFile) expected(simulated []float64, included [][]int) []float64 {
 	if all {
 		return simulated
 	}
-	o, err := simulation.Declared(f.job, f.rows, f.test)
+	j := simulation.Exactly(f.job, len(f.rows))
+	j.Rounds = len(included)
+	settled, world, err := simulation.Settle(j, f.rows, f.test)
 	if err != nil {
 		f.Fatal(err)
 	}
-	o.Sum, o.Recovery, o.Replay, o.Rounds = simulation.Ring, nil, included, len(included)
-	result, err := simulation.Run(f.Context(), o, nil)
+	world.Replay = included
+	result, err := simulation.Run(f.Context(), settled, world, nil)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/internal/suite"
+	declaration "github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/keyexchange/keyfile"
 	"github.com/hushsum/hushsum/learning"
@@ -161,15 +162,18 @@ func compareTraining(t *testing.T, c trained) {
 	text += fmt.Sprintf(c.file, most)
 	over := trainBetweenMachines(t, text, own, 0)
 	fed, included := over.fed, over.included
-	declared, err := fed.Trained(own[0])
+	written, err := declaration.Parse("job.toml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := simulation.Of(declared.Options())
-	o.Rounds, o.Sum, o.Test, o.Parties = roundsTrained, simulation.Ring, test, own
-	o.Range, o.FractionBits = fed.Job.Sum.Range, fed.Job.Sum.FractionBits
+	j := simulation.Exactly(written, len(own))
+	j.Rounds = roundsTrained
+	settled, world, err := simulation.Settle(j, own, test)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if exchanges == 1 {
-		o.Replay = included
+		world.Replay = included
 	} else {
 		for round, who := range included {
 			if len(who) != len(own) {
@@ -177,7 +181,7 @@ func compareTraining(t *testing.T, c trained) {
 			}
 		}
 	}
-	want, err := simulation.Run(context.Background(), o, nil)
+	want, err := simulation.Run(context.Background(), settled, world, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +194,7 @@ func compareTraining(t *testing.T, c trained) {
 			t.Fatalf("weight %d of %d is %v, simulated %v", k, len(model), model[k], want.Model[k])
 		}
 	}
-	first := o.Model.Init(o.Seed)
+	first := world.Training.Model.Init(j.Seed)
 	if slices.Equal(first, model) {
 		t.Error("nothing was learnt")
 	}

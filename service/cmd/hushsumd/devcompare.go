@@ -17,7 +17,8 @@ type devSeen struct {
 	federation *federation.Federation
 	test       *learning.Dataset
 	noisy      bool
-	beside     simulation.Options // the same training, to be run without noise
+	job        *job.Job // of the same training, to be run without noise
+	own        *ownRows
 
 	mutex    sync.Mutex
 	included [][]int   // in each sum
@@ -27,18 +28,9 @@ type devSeen struct {
 func newDevSeen(
 	j *job.Job, fed *federation.Federation, own *ownRows,
 ) (*devSeen, error) {
-	s := &devSeen{federation: fed, test: own.test, noisy: j.Noisy()}
-	j = j.Clone()
-	j.World = job.World{SkipClear: true}
-	// What sessions withstand and how models are sent change nothing once it is known which parties
-	// were in a sum.
-	j.Model.DType, j.Parties.DropOut, j.Parties.Colluders, j.Parties.PerRound = "", 0, 0, 0
-	j.Sum = job.Sum{MaxWeight: j.Sum.MaxWeight, Range: j.Sum.Range, FractionBits: j.Sum.FractionBits}
-	if p := &j.Privacy; s.noisy {
-		*p = job.Privacy{Clip: p.Clip, ClipQuantile: p.ClipQuantile, ClipRate: p.ClipRate}
-	}
-	var err error
-	s.beside, err = simulation.Declared(j, own.parties, own.test)
+	s := &devSeen{federation: fed, test: own.test, noisy: j.Noisy(), own: own,
+		job: simulation.Exactly(j, len(own.parties))}
+	_, _, err := simulation.Settle(s.job, own.parties, own.test)
 	return s, err
 }
 
@@ -85,23 +77,27 @@ func (s *devSeen) compare(ctx context.Context, out *outcome) error {
 func (s *devSeen) simulate(
 	ctx context.Context, included [][]int,
 ) (model []float64, equal bool, err error) {
-	o, exchanges := s.beside, s.federation.Exchanges()
-	o.Rounds, o.EvaluateEvery = len(included)/exchanges, math.MaxInt
-	if o.Rounds == 0 {
-		return o.Model.Init(o.Seed), false, nil
+	j, exchanges := s.job.Clone(), s.federation.Exchanges()
+	rounds := len(included) / exchanges
+	if j.Rounds, j.World.EvaluateEvery = max(rounds, 1), max(rounds, 1); s.noisy {
+		j.World.Fidelity = simulation.Clear
+	}
+	settled, world, err := simulation.Settle(j, s.own.parties, s.own.test)
+	if err != nil {
+		return nil, false, err
 	}
 	switch {
+	case rounds == 0:
+		return world.Training.Model.Init(j.Seed), false, nil
 	case s.noisy:
-		o.Sum = simulation.Clear
 	case exchanges == 1:
-		o.Sum, o.Replay, equal = simulation.Ring, included, true
+		world.Replay, equal = included, true
 	default: // both sums of a step are of the same parties
-		o.Sum = simulation.Ring
 		equal = !slices.ContainsFunc(included, func(who []int) bool {
-			return len(who) != len(o.Parties)
+			return len(who) != len(world.Parties)
 		})
 	}
-	result, err := simulation.Run(ctx, o, nil)
+	result, err := simulation.Run(ctx, settled, world, nil)
 	if err != nil {
 		return nil, false, err
 	}

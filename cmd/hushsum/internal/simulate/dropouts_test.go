@@ -10,6 +10,7 @@ import (
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/clitest"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/simulation"
 )
@@ -163,8 +164,8 @@ func TestHeaderAndCosts(t *testing.T) {
 	end := func(s *simulation.Result, took time.Duration) string {
 		var b bytes.Buffer
 		run := &summed{described: described{averaging: true}, result: s, took: took,
-			options: simulation.Options{Sum: simulation.Private,
-				Parties: make([]*learning.Dataset, 100)}}
+			job:   (&job.Job{}).WithDefaults(),
+			world: simulation.World{Parties: make([]*learning.Dataset, 100)}}
 		run.foot(&grid{Screen: show.Screen{Std: cli.Streams{Out: &b}}})
 		clitest.Width(t, b.String())
 		return b.String()

@@ -11,7 +11,6 @@ import (
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/protocol"
-	"github.com/hushsum/hushsum/simulation"
 )
 
 // The cost of private sums is reported before a run if it exceeds these.
@@ -44,8 +43,8 @@ func (s *summed) estimate() (estimate, error) {
 	if err != nil {
 		return estimate{}, err
 	}
-	n := len(s.options.Parties)
-	rounds := float64(s.options.Rounds) * pairs(s.perRound()) / pairs(probeParties)
+	n := len(s.world.Parties)
+	rounds := float64(s.job.Rounds) * pairs(s.perRound()) / pairs(probeParties)
 	work := float64(setUp)*pairs(n)/pairs(probeParties) + float64(round)*rounds
 	return estimate{
 		time:  time.Duration(work / float64(runtime.GOMAXPROCS(0))),
@@ -95,8 +94,8 @@ func (s *summed) probe(parties int) (setUp, round time.Duration, err error) {
 
 // tellEstimate prints on standard error what a run will cost, if it is much.
 func (s *summed) tellEstimate(std cli.Streams) error {
-	n := len(s.options.Parties)
-	if s.options.Sum != simulation.Private || s.options.Oneshot != nil ||
+	n := len(s.world.Parties)
+	if !s.byMessage() || s.job.Oneshot() ||
 		pairs(n) < 300*299 { // these take seconds
 		return nil
 	}

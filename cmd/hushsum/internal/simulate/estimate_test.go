@@ -8,6 +8,7 @@ import (
 
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/clitest"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
@@ -24,8 +25,8 @@ func TestEstimate(t *testing.T) {
 		{5000, "the private sums of 5,000 parties take some "},
 	} {
 		s := &summed{
-			options: simulation.Options{Sum: simulation.Private,
-				Parties: make([]*learning.Dataset, c.parties), Rounds: 2},
+			job:      (&job.Job{Rounds: 2}).WithDefaults(),
+			world:    simulation.World{Parties: make([]*learning.Dataset, c.parties)},
 			layout:   masking.Layout{{Length: 100, Bits: 20}, {Length: 1, Bits: 15}},
 			recovery: &protocol.Recovery{},
 		}

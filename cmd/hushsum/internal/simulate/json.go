@@ -166,7 +166,7 @@ func (s *summed) last() []any {
 	last.Cost, last.Dropped, last.Largest = r.Total(), dropped, largest(r)
 	last.Refused = refused
 	last.Server, last.Public = r.Server, r.Public
-	o := &s.options
+	o, j := &s.world.Training, s.job
 	sum := jsonSummary{
 		Summary:        true,
 		jsonRound:      s.newRound(&last),
@@ -182,9 +182,9 @@ func (s *summed) last() []any {
 		Members:        r.Committee.Members,
 		MemberMS:       milliseconds(r.Committee.Work),
 		Recovery:       "off",
-		Drop:           o.Drop,
-		Malicious:      o.Malicious,
-		Bounded:        o.Oneshot != nil && o.Oneshot.Bounded,
+		Drop:           j.World.Drop,
+		Malicious:      j.World.Malicious,
+		Bounded:        j.Sum.Bounded,
 		MinSurvivors:   s.perRound(),
 		Clip:           o.Clip.Norm,
 		Stopped:        r.Stopped != nil,
@@ -194,24 +194,25 @@ func (s *summed) last() []any {
 	if _, mcc := show.Means(s.alone); s.alone != nil {
 		sum.AloneMCC = show.Finite(mcc)
 	}
-	for _, d := range o.Parties {
+	for _, d := range s.world.Parties {
 		sum.RowsPerClient += float64(d.Len())
 	}
-	sum.RowsPerClient /= float64(len(o.Parties))
-	if o.MaxSamples > 0 && o.Noise == nil {
+	sum.RowsPerClient /= float64(len(s.world.Parties))
+	if o.MaxSamples > 0 && s.mechanism == nil {
 		sum.CountBits = s.layout[1].Bits
 	}
 	if c := s.recovery; c != nil {
 		sum.MinSurvivors = c.MinSurvivors
-		if o.Sum == simulation.Private {
-			sum.Recovery, sum.Colluders, sum.Threshold = adversaries[c.Adversary], o.Colluders, c.Threshold
+		if s.byMessage() {
+			sum.Recovery, sum.Threshold = adversaries[c.Adversary], c.Threshold
+			sum.Colluders = j.Parties.Colluders
 		}
 	}
 	if m := s.mechanism; m != nil {
 		honest := m.Vector.Shares.MinHonest
-		sum.NoiseMultiplier, sum.Clip = o.Noise.Multiplier, o.Noise.Clip
+		sum.NoiseMultiplier, sum.Clip = s.settled.Multiplier(), j.Privacy.Clip
 		sum.NoiseStdDev, sum.NoiseShares, sum.Sensitivity = m.StdDev(honest), honest, m.MaxNorm()
-		sum.Budget, sum.Caution = s.budget(), s.caution
+		sum.Budget, sum.Caution = s.settled.Budget(), s.caution
 	}
 	return []any{sum}
 }

@@ -113,8 +113,8 @@ func TestNoiseUsage(t *testing.T) {
 		{"--noise skellam --clip -1", 2, "--clip: -1 is outside its range"},
 		{"--noise skellam --bits 65", 2, "--bits: 65 is outside its range"},
 		{"--noise skellam --bits 3", 2, "--bits: 3 is outside its range"},
-		{"--noise discrete-laplace --noise-multiplier 1e7 --bits 64", 1, "Use fewer bits, or less noise."},
-		{"--noise skellam --noise-multiplier 1e-12", 1, "Use a larger multiplier"},
+		{"--noise discrete-laplace --noise-multiplier 1e7 --bits 64", 2, "Use fewer bits, or less noise."},
+		{"--noise skellam --noise-multiplier 1e-12", 2, "Use a larger multiplier"},
 	} {
 		code, out, errs := call(t.Context(), append(strings.Fields(quick), strings.Fields(c.args)...)...)
 		if code != c.code || out != "" || !strings.Contains(errs, c.says) {

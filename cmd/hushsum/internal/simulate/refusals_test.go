@@ -14,6 +14,7 @@ import (
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/simulation"
+	"github.com/hushsum/hushsum/training"
 )
 
 // declaredFirst are the first lines of the files of refused calls.
@@ -56,7 +57,7 @@ func readRefusals(t *testing.T) (all []*refusal) {
 // goNames are the names of Go's options, which no user of the command has.
 func goNames() *regexp.Regexp {
 	names := []string{"Private", "Recovery's", "OptionI", "DifferenceClip", "ModelClip", "SCAFFOLD"}
-	for _, of := range []any{simulation.Options{}, simulation.Oneshot{}, protocol.Recovery{}} {
+	for _, of := range []any{simulation.World{}, training.Options{}, protocol.Recovery{}} {
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(of)) {
 			if regexp.MustCompile(`[a-z][A-Z]`).MatchString(f.Name) {
 				names = append(names, f.Name)

@@ -216,7 +216,7 @@ func (v *jobFlags) fill(j *job.Job, parties []*learning.Dataset) error {
 		}
 	}
 	if v.file == "" && j.Oneshot() && (j.World.Malicious > 0 || j.Sum.Bounded) {
-		cheats := max(1, int(math.Ceil(j.World.Malicious*float64(n))))
+		cheats := max(1, simulation.Cheats(j, n))
 		if !v.given["colluders"] {
 			j.Parties.Colluders = cheats
 		}
@@ -226,6 +226,10 @@ func (v *jobFlags) fill(j *job.Job, parties []*learning.Dataset) error {
 	}
 	if v.file == "" && j.Noisy() && j.Oneshot() && !v.given["bits"] {
 		j.Privacy.Bits = max(j.Privacy.Bits, simulation.OneshotBits(n))
+	}
+	if fidelity := j.World.Fidelity; v.file == "" && j.Parties.PerRound > 0 && !v.given["recovery"] &&
+		(fidelity == "" || fidelity == simulation.Messages) {
+		j.Sum.Recovery = true // sessions that rounds are drawn from need it
 	}
 	recovers := v.given["drop"] || v.given["recovery"] && j.Sum.Recovery
 	if said, ok := v.set.Of("sum.recovery"); v.given["drop-out"] || !recovers || j.World.Drop == 0 &&
@@ -238,9 +242,8 @@ func (v *jobFlags) fill(j *job.Job, parties []*learning.Dataset) error {
 	}
 	adversary := map[string]protocol.Adversary{"semi-malicious": protocol.SemiMaliciousServer,
 		"curious": protocol.CuriousServer}[j.Sum.Adversary]
-	r, err := simulation.Options{Sum: simulation.Private, Parties: parties,
-		Colluders: j.Parties.Colluders, Recovery: &protocol.Recovery{Adversary: adversary,
-			MinSurvivors: v.survivors}}.EffectiveRecovery()
+	r, err := effectiveRecovery(n, protocol.Recovery{Adversary: adversary, MinSurvivors: v.survivors},
+		j.Parties.Colluders)
 	var wrong *job.ConfigError
 	if errors.As(err, &wrong) {
 		name := flagOf(wrong.Path)

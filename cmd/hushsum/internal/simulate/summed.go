@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/datasets"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
@@ -27,7 +26,8 @@ type summed struct {
 	job       *job.Job // with its defaults
 	start     time.Time
 	data      string // a line about the data
-	options   simulation.Options
+	settled   *job.Settled
+	world     simulation.World
 	layout    masking.Layout
 	recovery  *protocol.Recovery // with defaults filled in; nil without
 	mechanism *privacy.Mechanism // nil without noise
@@ -68,29 +68,24 @@ func (v *jobFlags) readySummed(ctx context.Context, j *job.Job) (runner, error) 
 	if err := j.Validate(); err != nil || v.print {
 		return nil, err
 	}
-	var options simulation.Options
-	declare := func() (err error) {
-		options, err = simulation.Declared(j, parties, test)
+	s := &summed{job: j.WithDefaults(), start: start, data: about}
+	settle := func() (err error) {
+		s.settled, s.world, err = simulation.Settle(j, parties, test)
 		return err
 	}
 	if calibrates := j.Noisy() && j.Privacy.Multiplier == 0; calibrates {
-		err = cli.Interruptible(ctx, declare)
+		err = cli.Interruptible(ctx, settle)
 	} else {
-		err = declare()
+		err = settle()
 	}
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSummed(j.WithDefaults(), about, options)
-	if err != nil {
-		return nil, err
-	}
-	s.start = start
-	return s, nil
+	return s, s.describe()
 }
 
 func (s *summed) declared() *job.Job          { return s.job }
-func (s *summed) testRows() *learning.Dataset { return s.options.Test }
+func (s *summed) testRows() *learning.Dataset { return s.world.Test }
 func (s *summed) busy() bool                  { return true }
 
 // warn reports what the sums will cost if that is much, and what bodes ill.
@@ -107,15 +102,15 @@ func (s *summed) warn(ctx context.Context, std cli.Streams) error {
 
 // play runs the sums, and then has each party train alone.
 func (s *summed) play(ctx context.Context, w watch) (*scenario.Result, error) {
-	o := s.options
-	o.Now, o.Progress = w.now, w.progress
+	world := s.world
+	world.Now, world.Progress = w.now, w.progress
 	begun := w.now()
 	var report func(simulation.RoundResult)
 	if w.round != nil {
 		report = func(r simulation.RoundResult) { w.round(s.held(&r)) }
 	}
 	var err error
-	if s.result, err = simulation.Run(ctx, o, report); err != nil {
+	if s.result, err = simulation.Run(ctx, s.settled, world, report); err != nil {
 		var stopped *simulation.RoundError
 		if !errors.As(err, &stopped) {
 			return nil, err
@@ -139,8 +134,8 @@ func (s *summed) held(r *simulation.RoundResult) held {
 
 // outcome returns what pages and sweeps show of a run that took some time here.
 func (s *summed) outcome(took time.Duration) *scenario.Result {
-	out := &scenario.Result{Job: s.job, Weights: s.options.Model.NumParams(),
-		Parties: len(s.options.Parties), Took: took}
+	out := &scenario.Result{Job: s.job, Weights: s.settled.Length(),
+		Parties: len(s.world.Parties), Took: took}
 	accuracy, mcc := 0.0, 0.0
 	for i := range s.result.Rounds {
 		r := &s.result.Rounds[i]
@@ -152,7 +147,7 @@ func (s *summed) outcome(took time.Duration) *scenario.Result {
 		if r.Lost != nil {
 			round.Lost = cli.Plain(r.Lost)
 		}
-		for k := range s.options.Parties {
+		for k := range s.world.Parties {
 			p := scenario.PartyRound{Party: fmt.Sprintf("party-%d", k+1), Received: true,
 				Accuracy: accuracy, MCC: mcc, Work: r.Cost.Train + r.Cost.Client,
 				Sent: int(r.Cost.BytesUp), Got: int(r.Cost.BytesDown)}
@@ -171,7 +166,7 @@ func (s *summed) outcome(took time.Duration) *scenario.Result {
 	}
 	if s.mechanism != nil && len(out.Rounds) > 0 {
 		out.Privacy = []scenario.Promise{{Party: "each " + s.job.Privacy.Unit,
-			Asked: s.options.Budget.Epsilon, Certified: s.result.Server,
+			Asked: s.job.Privacy.Epsilon, Certified: s.result.Server,
 			Honest: s.mechanism.Vector.Shares.MinHonest}}
 	}
 	if s.caution != "" {
@@ -181,24 +176,13 @@ func (s *summed) outcome(took time.Duration) *scenario.Result {
 }
 
 // perRound returns how many parties are in a round.
-func (s *summed) perRound() int {
-	if s.options.PerRound == 0 {
-		return len(s.options.Parties)
-	}
-	return s.options.PerRound
-}
+func (s *summed) perRound() int { return cmp.Or(s.job.Parties.PerRound, len(s.world.Parties)) }
 
-// budget returns what no party spends more than, nil without noise or a budget.
-func (s *summed) budget() *accounting.Budget {
-	if s.mechanism == nil || s.options.Budget.Epsilon == 0 {
-		return nil
-	}
-	b, err := s.options.Budget.About(s.mechanism.Statement())
-	if err != nil {
-		panic("simulate: " + err.Error()) // of options that were checked
-	}
-	return &b
-}
+// byMessage reports whether sums are simulated with all their messages.
+func (s *summed) byMessage() bool { return s.job.World.Fidelity == simulation.Messages }
+
+// dropOuts returns how many parties drop out of each round, or how many messages it loses.
+func (s *summed) dropOuts() int { return simulation.DropOuts(s.job, len(s.world.Parties)) }
 
 // judge returns how good a model is: with averaging, whose labels are 0 and 1, by the formulas for
 // two classes.
@@ -214,10 +198,10 @@ const mostAlone = 100
 
 // trainAlone has each party train on its own rows, unless there are many or nothing is compared.
 func (s *summed) trainAlone(ctx context.Context) error {
-	if !s.options.Beside || len(s.options.Parties) > mostAlone {
+	if s.job.World.SkipClear || len(s.world.Parties) > mostAlone {
 		return nil
 	}
-	found, err := simulation.Alone(ctx, s.options)
+	found, err := simulation.Alone(ctx, s.settled, s.world)
 	for i := range found {
 		s.alone = append(s.alone, s.judge(&found[i]))
 	}
@@ -229,18 +213,18 @@ func (s *summed) tellSignal(ctx context.Context, std cli.Streams) error {
 	if s.mechanism == nil {
 		return nil
 	}
-	signal, err := s.options.Signal(ctx)
+	signal, err := simulation.SignalOf(ctx, s.settled, s.world)
 	if err != nil || signal.Noise <= signal.Update {
 		return err
 	}
 	of := "in the mean of a round"
 	advice := "Raise --epsilon or --clients, or have noise hide each record, with --unit record."
-	if s.options.Factorise > 0 {
+	if s.job.Privacy.Factorise > 0 {
 		of = "in the mean of a round, as independent noise"
 		advice = "Raise --epsilon or --clients, or have noise hide each record, with --unit record " +
 			"instead of --factorise."
 	}
-	if s.options.Records != nil {
+	if s.world.Training.Records != nil {
 		advice = "Raise --epsilon or --batch, have more rows, or use a smaller model."
 	}
 	cli.Complain(std.Err, "hushsum simulate", &cli.Problem{
@@ -255,12 +239,12 @@ func (s *summed) tellSignal(ctx context.Context, std cli.Streams) error {
 // tellRecords warns before a run in which the parties have other numbers of records than the job
 // says: sums are divided by what the job expects.
 func (s *summed) tellRecords(std cli.Streams) {
-	if s.options.Records == nil {
+	if s.world.Training.Records == nil {
 		return
 	}
-	have, said := 0, s.options.Records.Coins.Count
-	for _, rows := range s.options.Parties {
-		have += s.options.Records.Alone(rows).Coins.Count
+	have, said := 0, s.world.Training.Records.Coins.Count
+	for _, rows := range s.world.Parties {
+		have += s.world.Training.Records.Alone(rows).Coins.Count
 	}
 	if 10*max(have, said) <= 11*min(have, said) {
 		return
@@ -273,25 +257,19 @@ func (s *summed) tellRecords(std cli.Streams) {
 	})
 }
 
-// newSummed computes the facts about a run that are shown before it begins.
-func newSummed(j *job.Job, data string, o simulation.Options) (s *summed, err error) {
-	s = &summed{described: describeJob(j), job: j, start: time.Now(), data: data, options: o}
-	if s.recovery, err = o.EffectiveRecovery(); err != nil {
-		return nil, err
+// describe computes the facts about a run that are shown before it begins.
+func (s *summed) describe() (err error) {
+	s.described, s.mechanism, s.layout = describeJob(s.job), s.settled.Mechanism(), s.settled.Layout()
+	switch {
+	case !s.job.Recovers():
+	case s.byMessage() && !s.job.Oneshot():
+		config := s.settled.Config(0)
+		config.MinMembers = s.perRound()
+		s.recovery, err = config.EffectiveRecovery()
+	default:
+		s.recovery = &protocol.Recovery{MinSurvivors: s.settled.MinSurvivors()}
 	}
-	if o.Noise != nil {
-		release, err := o.Release()
-		if err != nil {
-			return nil, err
-		}
-		if s.mechanism, err = release.Mechanism(); err != nil {
-			return nil, err
-		}
-		s.layout, err = s.mechanism.Layout()
-		return s, err
-	}
-	s.layout, err = o.Layout()
-	return s, err
+	return err
 }
 
 // describeJob describes a job with its defaults.

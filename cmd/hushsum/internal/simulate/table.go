@@ -71,7 +71,7 @@ func (s *summed) newColumns() []column {
 			column{"sum ms", 8, sum}, column{"server ms", 10, server})
 	}
 	switch {
-	case s.options.Records != nil: // only records are clipped, and nothing is masked
+	case s.world.Training.Records != nil: // only records are clipped, and nothing is masked
 		add(column{"norm", 9, norm}, column{"accuracy", 9, correct}, column{"MCC", 8, coefficient})
 	case rules:
 		add(column{"norm", 8, norm}, column{"clipped", 7, clipped}, column{"mask", 6, mask},
@@ -106,7 +106,7 @@ func (s *summed) head(g *grid) {
 func (s *summed) foot(g *grid) { sheet{g, s}.end() }
 
 func (t sheet) begin() {
-	o := &t.options
+	o := &t.world.Training
 	title := "Federated training over private sums of updates"
 	if t.averaging {
 		title = "Federated averaging over a private sum, and the same training in the clear"
@@ -125,17 +125,18 @@ func (t sheet) begin() {
 	if o.Clip.Kind != training.NoClip {
 		t.Field("clipping", "updates to an L2 norm of %v", o.Clip.Norm)
 	}
-	if o.Sum != simulation.Private {
+	parties := len(t.world.Parties)
+	if !t.byMessage() {
 		t.fieldLosses()
 	} else {
-		t.Screen.Recovery(t.recovery, o.Colluders, t.perRound(), o.DropOuts(), len(o.Parties))
+		t.Screen.Recovery(t.recovery, t.job.Parties.Colluders, t.perRound(), t.dropOuts(), parties)
 	}
-	if n := o.Cheats(); n > 0 {
+	if n := simulation.Cheats(t.job, parties); n > 0 {
 		what := "nothing bounds what they add"
-		if o.Oneshot.Bounded {
+		if t.job.Sum.Bounded {
 			what = "what they send carries no proof"
 		}
-		t.Field("cheats", "%d of %s; %s", n, show.Plural(len(o.Parties), "party"), what)
+		t.Field("cheats", "%d of %s; %s", n, show.Plural(parties, "party"), what)
 	}
 	server := ""
 	if t.averaging {
@@ -146,20 +147,19 @@ func (t sheet) begin() {
 
 // fieldLosses prints what does not arrive in sums that do not use messages.
 func (t sheet) fieldLosses() {
-	o := &t.options
 	if least := t.recovery; least != nil {
-		t.Field("losses", "%d of %s in each round; at least %d in a sum", o.DropOuts(),
+		t.Field("losses", "%d of %s in each round; at least %d in a sum", t.dropOuts(),
 			show.Plural(t.perRound(), "message"), least.MinSurvivors)
 	}
-	if o.LostRounds > 0 {
-		t.Field("losses", "%s of %s, drawn by seed", show.Grouped(o.LostRounds),
-			show.Plural(o.Rounds, "whole round"))
+	if n := t.job.World.LostRounds; n > 0 {
+		t.Field("losses", "%s of %s, drawn by seed", show.Grouped(n),
+			show.Plural(t.job.Rounds, "whole round"))
 	}
 }
 
 func (t sheet) fieldParties() {
 	least, most := math.MaxInt, 0
-	for _, d := range t.options.Parties {
+	for _, d := range t.world.Parties {
 		least, most = min(least, d.Len()), max(most, d.Len())
 	}
 	rows := show.Plural(least, "row")
@@ -169,15 +169,15 @@ func (t sheet) fieldParties() {
 	dealt := ""
 	if !t.averaging {
 		dealt = fmt.Sprintf(", dealt by %s; all in each round", t.split)
-		if n := t.perRound(); n < len(t.options.Parties) {
+		if n := t.perRound(); n < len(t.world.Parties) {
 			dealt = fmt.Sprintf(", dealt by %s; %s in each round", t.split, show.Grouped(n))
 		}
 	}
-	t.Field("parties", "%s with %s each%s", show.Grouped(len(t.options.Parties)), rows, dealt)
+	t.Field("parties", "%s with %s each%s", show.Grouped(len(t.world.Parties)), rows, dealt)
 }
 
 func (t sheet) fieldTraining() {
-	o := &t.options
+	o := &t.world.Training
 	local := show.Plural(max(o.Local.Epochs, 1), "local epoch")
 	if o.Local.Steps > 0 {
 		local = show.Plural(o.Local.Steps, "local step")
@@ -209,15 +209,15 @@ func (t sheet) fieldTraining() {
 
 // fieldRing prints how numbers are encoded, and with which noise.
 func (t sheet) fieldRing() {
-	o := &t.options
-	if o.Sum == simulation.Clear {
+	o, sum := &t.world.Training, &t.job.Sum
+	if t.job.World.Fidelity == simulation.Clear {
 		t.Field("sum", "in the clear, on floating-point numbers")
 		return
 	}
 	bits := show.Plural(t.layout[0].Bits, "bit")
 	switch m := t.mechanism; {
 	case m != nil:
-		n, bounds := o.Noise, m.Vector.Sensitivity
+		p, bounds := &t.job.Privacy, m.Vector.Sensitivity
 		honest := m.Vector.Shares.MinHonest
 		t.Field("ring", "%s for each of %s of a turned update, %.4g units to 1.0",
 			bits, show.Plural(bounds.Dimension, "coordinate"), m.Encoder.Scale)
@@ -228,19 +228,20 @@ func (t sheet) fieldRing() {
 		t.Field("noise", "%s, multiplier %s; %s clipped to %v, L2 sensitivity %.4g units "+
 			"after rounding; %s must suffice, for a standard deviation of %.4g units in each coordinate of "+
 			"the sum, which is %.3g in the weights' own units",
-			strings.ReplaceAll(n.Family.String(), "-", " "), show.Short4(n.Multiplier), clipped, n.Clip,
+			strings.ReplaceAll(p.Noise, "-", " "), show.Short4(t.settled.Multiplier()), clipped, p.Clip,
 			bounds.L2, show.Plural(honest, "honest share"), m.Vector.SumStdDev(honest), m.StdDev(honest))
-		t.Budget(t.budget(), o.Budget.Delta)
+		t.Budget(t.settled.Budget(), p.Delta)
 	case o.Models && o.MaxSamples > 0:
 		t.Field("ring", "%s for weight times rows: weights to %v, %s; %s for the number of rows",
-			bits, o.Range, show.Plural(o.FractionBits, "binary place"), show.Plural(t.layout[1].Bits, "bit"))
+			bits, sum.Range, show.Plural(sum.FractionBits, "binary place"),
+			show.Plural(t.layout[1].Bits, "bit"))
 	default:
 		of := "each coordinate of an update"
 		if o.Models {
 			of = "each weight"
 		}
-		t.Field("ring", "%s for %s: up to %v, %s", bits, of, o.Range,
-			show.Plural(o.FractionBits, "binary place"))
+		t.Field("ring", "%s for %s: up to %v, %s", bits, of, sum.Range,
+			show.Plural(sum.FractionBits, "binary place"))
 	}
 }
 
@@ -252,7 +253,7 @@ func (t sheet) end() {
 	}
 	final := r.Final()
 	if final != nil {
-		t.Lost(max(0, r.Lost()-t.options.LostRounds), rounds)
+		t.Lost(max(0, r.Lost()-t.job.World.LostRounds), rounds)
 		sums := "private sums"
 		if t.averaging {
 			sums = "the private sum"
@@ -270,7 +271,7 @@ func (t sheet) end() {
 			}
 			if oneClass(final.Test) {
 				flag := "--rate"
-				if t.options.Records != nil {
+				if t.world.Training.Records != nil {
 					flag = "--server-rate"
 				}
 				t.Sentence("The private model gives all rows the same class, so it has learnt nothing that "+
@@ -287,18 +288,18 @@ func (t sheet) end() {
 		if t.caution != "" {
 			t.Sentence("Caution: %s.", t.caution)
 		}
-	case t.options.Models && final != nil:
+	case t.world.Training.Models && final != nil:
 		t.Printf("The largest weight of any party was %.3g; the ring holds up to %v.\n", largest(r),
-			t.options.Range)
+			t.job.Sum.Range)
 	}
 	if final == nil {
 		return
 	}
 	title := "Cost of a party, whole run"
-	if t.perRound() < len(t.options.Parties) {
+	if t.perRound() < len(t.world.Parties) {
 		title = "Cost of one in every round"
 	}
-	if t.options.Sum == simulation.Private {
+	if t.byMessage() {
 		t.costs(title, r.Setup, r.Total(), rounds, int64(8*len(r.Model)*rounds*final.Exchanges))
 	} else {
 		t.Sentence("%s: %s ms of training. The sums were taken without messages.", title,

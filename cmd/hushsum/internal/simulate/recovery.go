@@ -1,39 +1,37 @@
-package simulation
+package simulate
 
 import (
 	"crypto/ed25519"
 	"encoding/binary"
 	"fmt"
 
+	"github.com/hushsum/hushsum/internal/fault"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// effectiveRecovery fills in what follows from the number of parties of a round, and
-// says of a recovery that cannot be which number is wrong, and what it may be.
+// effectiveRecovery fills in what follows from the number of parties, and says of a recovery that
+// cannot be which number is wrong, and what it may be.
 func effectiveRecovery(
-	parties int, recovery *protocol.Recovery, colluders int,
+	parties int, recovery protocol.Recovery, colluders int,
 ) (*protocol.Recovery, error) {
-	if recovery == nil {
-		return nil, nil
-	}
 	config, err := sessionOf(parties)
 	if err != nil {
-		return nil, because("parties.count", err)
+		return nil, err
 	}
 	effective := func(r protocol.Recovery, colluders int) (*protocol.Recovery, error) {
 		config.Recovery, config.Colluders = &r, colluders
 		return config.EffectiveRecovery()
 	}
-	whole, err := effective(*recovery, colluders)
+	whole, err := effective(recovery, colluders)
 	if err == nil {
 		return whole, nil
 	}
 
 	// Say which of the numbers is wrong, and what it may be.
-	try := *recovery
+	try := recovery
 	try.MinSurvivors = 0
 	if r, failed := effective(try, colluders); failed == nil {
 		return nil, &job.ConfigError{
@@ -60,7 +58,7 @@ func effectiveRecovery(
 			Err: err,
 		}
 	}
-	return nil, because("parties.drop_out", err)
+	return nil, &job.ConfigError{Path: "parties.drop_out", Reason: fault.Reason(err), Err: err}
 }
 
 // sessionOf returns the configuration of some session of n parties: whether
@@ -71,12 +69,13 @@ func sessionOf(n int) (*protocol.Config, error) {
 		var seed [ed25519.SeedSize]byte // nobody's: nothing is ever signed
 		binary.BigEndian.PutUint64(seed[:], uint64(i))
 		key := ed25519.NewKeyFromSeed(seed[:])
-		members[i] = keyexchange.Entry{Name: partyName(i), Key: key.Public().(ed25519.PublicKey)}
+		members[i] = keyexchange.Entry{Name: fmt.Sprintf("party-%d", i+1),
+			Key: key.Public().(ed25519.PublicKey)}
 	}
 	roster, err := keyexchange.NewRoster(members)
 	if err != nil {
 		return nil, err
 	}
-	return &protocol.Config{Label: sessionLabel, Roster: roster,
+	return &protocol.Config{Roster: roster,
 		Layout: masking.Layout{{Length: 1, Bits: 1}}}, nil
 }

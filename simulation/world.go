@@ -1,0 +1,226 @@
+package simulation
+
+import (
+	"cmp"
+	"crypto/ed25519"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/training"
+)
+
+// The values of world.fidelity: how much of a sum is simulated.
+const (
+	// Messages takes sums by the protocol, with all its messages.
+	Messages = "messages"
+	// Ring sums the same encoded vectors, with noise but without masks, at a fraction of the cost.
+	// Without noise the outcome for the same parties equals that of Messages bit for bit. If
+	// parties.per_round draws some of the parties, the draws differ: see World.Replay.
+	Ring = "ring"
+	// Clear sums float64 vectors, without rounding.
+	Clear = "clear"
+)
+
+// maxParties is the most parties of pairwise sums by message. Every pair of parties shares keys,
+// so that set-up takes time and memory in proportion to the square.
+const maxParties = 5000
+
+// World holds what a settled job lacks to be simulated. [Settle] makes one.
+type World struct {
+	Parties []*learning.Dataset // the rows of each party
+	Test    *learning.Dataset   // what models are judged on
+	// Training says how parties and server train: as the job does. An experiment may change it to
+	// rules that no job declares, such as another mask. The length of the model has to stay.
+	Training training.Options
+
+	// Random gives the coins of parties.hidden, which must be secret; nil: crypto/rand. The job's seed
+	// cannot serve here, since the first model may reveal it.
+	Random io.Reader
+	// Replay, if not nil, lists the parties in the sum of each round in place of a draw, in ascending
+	// order, as RoundResult.Included had them; with no parties the round is lost. Use Replay to repeat
+	// sums by message without masks; it does not go with Messages or noise.
+	Replay [][]int
+
+	// Now is the clock that durations are measured with, such as time.Now; it is
+	// called from several goroutines. Nil: all durations are 0.
+	Now func() time.Time
+	// Progress, if not nil, is called while parties work, never concurrently: done says how many
+	// parties of the round have finished their part (round 0: set-up). Where sums recover a round has
+	// three parts, and done counts each as a third.
+	Progress func(round, done, of int)
+
+	keys, members []ed25519.PrivateKey // of the parties and of the committee
+}
+
+// Settle settles a job for parties with these rows, whose keys it makes, with models judged on
+// other rows. Where the job has a budget and no multiplier the noise is calibrated, which takes a
+// while. It fails with [job.ConfigError], also where the job needs virtual time: see package
+// scenario.
+func Settle(declared *job.Job, parties []*learning.Dataset, test *learning.Dataset) (
+	s *job.Settled, w World, err error,
+) {
+	w = World{Parties: parties, Test: test}
+	if err := declared.Validate(); err != nil {
+		return nil, w, err
+	}
+	if err := w.check(declared); err != nil {
+		return nil, w, err
+	}
+	j, err := training.WithRows(declared, append([]*learning.Dataset{test}, parties...)...)
+	if err != nil {
+		return nil, w, err
+	}
+	training.CountRecords(j, parties)
+	if n := j.Privacy.Records; j.PerRecord() && j.Training.Batch > n {
+		return nil, w, declared.Mistake("training.batch", fmt.Sprintf("write up to %d, or 0 for all", n),
+			"a round cannot expect more records than the %d that there are", n)
+	}
+	if j.Noisy() && !j.Oneshot() && j.Privacy.SubmitAfter == 0 { // nothing is late here
+		j.Privacy.SubmitAfter = cmp.Or(j.Time.StepTime, time.Minute) / 6
+	}
+	if s, err = w.settle(j, len(parties)); err != nil {
+		return nil, w, err
+	}
+	if w.Training, err = training.OptionsOf(s.Job()); err != nil {
+		return nil, w, err
+	}
+	w.Training.Band = s.Band()
+	if r := w.Training.Records; r != nil {
+		for _, d := range parties {
+			if err := r.Fits(d); err != nil {
+				return nil, w, err
+			}
+		}
+	}
+	return s, w, nil
+}
+
+// settle settles a job for parties, and a committee, whose keys it makes.
+func (w *World) settle(j *job.Job, parties int) (_ *job.Settled, err error) {
+	files := job.Files{MadeUp: true}
+	if files.Roster, w.keys, err = newRoster(parties, partyName); err != nil {
+		return nil, because("parties.count", err)
+	}
+	if j.Oneshot() {
+		name := func(k int) string { return fmt.Sprintf("member-%d", k+1) }
+		files.Committee, w.members, err = newRoster(j.WithDefaults().Sum.Members, name)
+		if err != nil {
+			return nil, because("sum.members", err)
+		}
+	}
+	if !byMessage(j) && j.Parties.PerRound > 0 && !j.Recovers() { // no session has to be gathered
+		j = j.Clone()
+		j.Sum.Recovery, j.Sum.Adversary = true, "curious"
+	}
+	return j.Settle(files)
+}
+
+func newRoster(n int, name func(i int) string) (*keyexchange.Roster, []ed25519.PrivateKey, error) {
+	keys := make([]ed25519.PrivateKey, n)
+	list := make([]keyexchange.Entry, n)
+	for i := range list {
+		key, err := keyexchange.GenerateIdentity(nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		keys[i] = key
+		list[i] = keyexchange.Entry{Name: name(i), Key: key.Public().(ed25519.PublicKey)}
+	}
+	roster, err := keyexchange.NewRoster(list)
+	return roster, keys, err
+}
+
+func partyName(i int) string { return fmt.Sprintf("party-%d", i+1) }
+
+// byMessage reports whether all messages of a job's sums are simulated.
+func byMessage(j *job.Job) bool { return cmp.Or(j.World.Fidelity, Messages) == Messages }
+
+// DropOuts returns how many of all parties of a job drop out of each round: world.drop times them,
+// rounded to the nearest whole number. Without messages it returns how many submissions of a round
+// are lost.
+func DropOuts(j *job.Job, parties int) int {
+	if !byMessage(j) {
+		parties = cmp.Or(j.Parties.PerRound, parties)
+	}
+	return int(math.Round(j.World.Drop * float64(parties)))
+}
+
+// Cheats returns how many of all parties of a job cheat, the last ones: world.malicious times them,
+// rounded up.
+func Cheats(j *job.Job, parties int) int {
+	return int(math.Ceil(j.World.Malicious * float64(parties)))
+}
+
+// check refuses rows that are not those of a job, and what it may declare and this simulation does
+// not have.
+func (w *World) check(j *job.Job) error {
+	if j.Model.Name == "" {
+		return j.Mistake("model", `write model.name = "logistic"`,
+			"a party's own program trains, and a simulation has none")
+	}
+	if e := j.Lacks(job.Sums, "leave it out"); e != nil {
+		if timed := j.Lacks(job.Timed, ""); timed == nil || timed.Path != e.Path {
+			e.Advice += ", or run the job in virtual time, with a [[world.link]]"
+		}
+		return e
+	}
+	parties, messages := len(w.Parties), byMessage(j)
+	of, least := cmp.Or(j.Parties.PerRound, parties), j.Parties.Fewest(parties)
+	gone := DropOuts(j, parties)
+	for _, c := range []struct {
+		is                bool
+		path, advice, why string
+	}{
+		{j.Size() > 0 && j.Size() != parties, "parties.count", "deal rows to as many",
+			"it is not the number of parties that have rows"},
+		{messages && !j.Oneshot() && parties > maxParties, "parties.count",
+			fmt.Sprintf("every pair shares keys, so use at most %d", maxParties),
+			fmt.Sprintf("%d is too many", parties)},
+		{j.Parties.Participations > 0 && messages,
+			"parties.participations", `write world.fidelity = "ring", or a [[world.link]] for virtual time`,
+			"the schedule of messages is fixed when a session is set up"},
+		{j.Oneshot() && !messages, "world.fidelity", `leave it out, or sum.protocol = "oneshot"`,
+			"one-message sums are simulated by message"},
+		{!messages && of-gone < least, "world.drop", "write less, or more in parties.drop_out",
+			fmt.Sprintf("of %d messages of a round %d are lost, and a sum takes at least %d", of, gone,
+				least)},
+	} {
+		if c.is {
+			return j.Mistake(c.path, c.advice, "%s", c.why)
+		}
+	}
+	for i, d := range w.Parties {
+		switch {
+		case d == nil || d.Len() == 0:
+			return j.Mistake("parties.count", "every party needs at least 1 row",
+				"party %d has no rows", i)
+		case j.PerRecord() && j.Privacy.Group != "" && d.Writers == nil:
+			return j.Mistake("privacy.group", "use rows that name persons, or leave it out",
+				"the rows of party %d do not say whose they are", i+1)
+		}
+	}
+	if w.Test == nil || w.Test.Len() == 0 {
+		return bad("Test", "", "there are no test rows")
+	}
+	return nil
+}
+
+// Exactly returns the job of the same training of a number of parties, by sums without noise and
+// without messages: from the parties that were in each sum of a run, it leads to the same model.
+// What sessions withstand and how models are sent then change nothing.
+func Exactly(j *job.Job, parties int) *job.Job {
+	p := &j.Privacy
+	own := &job.Job{Name: j.Name, Rounds: j.Rounds, Seed: j.Seed, Model: j.Model, Training: j.Training,
+		Server: j.Server, Parties: job.Parties{Count: parties},
+		Sum: job.Sum{MaxWeight: j.Sum.MaxWeight, Range: j.Sum.Range,
+			FractionBits: j.Sum.FractionBits},
+		Privacy: job.Privacy{Clip: p.Clip, ClipQuantile: p.ClipQuantile, ClipRate: p.ClipRate},
+		World:   job.World{Fidelity: Ring, SkipClear: true}}
+	own.Model.DType = ""
+	return own
+}
