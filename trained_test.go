@@ -151,7 +151,7 @@ func (g *trainees) start(ctx context.Context) (wait func() [][]float64) {
 // check compares the weights of a model with those of a simulation of this many rounds.
 func (g *trainees) check(model []float64, rounds int) {
 	g.Helper()
-	j := simulation.Exactly(g.settled.Job())
+	j := simulation.Exactly(g.written, len(g.rows))
 	j.Rounds = rounds
 	settled, world, err := simulation.Settle(j, g.rows, g.test)
 	if err != nil {

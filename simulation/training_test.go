@@ -208,7 +208,7 @@ func TestTrainingReplay(t *testing.T) {
 	x.dropping(0.25, 0.1)
 	x.Parties.PerRound, x.Rounds = 8, 4
 	private := train(t, x)
-	x.Job = *Exactly(&x.Job)
+	x.Job = *Exactly(&x.Job, 10)
 	var replay [][]int
 	for _, r := range private.Rounds {
 		replay = append(replay, r.Included)

@@ -30,7 +30,7 @@ const (
 // so that set-up takes time and memory in proportion to the square.
 const maxParties = 5000
 
-// World is what a settled job lacks to be simulated. [Settle] makes one.
+// World holds what a settled job lacks to be simulated. [Settle] makes one.
 type World struct {
 	Parties []*learning.Dataset // the rows of each party
 	Test    *learning.Dataset   // what models are judged on
@@ -210,13 +210,13 @@ func (w *World) check(j *job.Job) error {
 	return nil
 }
 
-// Exactly returns the job of the same training, by sums without noise and without messages: from
-// the parties that were in each sum of a run, it leads to the same model. What sessions withstand
-// and how models are sent then change nothing.
-func Exactly(j *job.Job) *job.Job {
+// Exactly returns the job of the same training of a number of parties, by sums without noise and
+// without messages: from the parties that were in each sum of a run, it leads to the same model.
+// What sessions withstand and how models are sent then change nothing.
+func Exactly(j *job.Job, parties int) *job.Job {
 	p := &j.Privacy
 	own := &job.Job{Name: j.Name, Rounds: j.Rounds, Seed: j.Seed, Model: j.Model, Training: j.Training,
-		Server: j.Server, Parties: job.Parties{Count: j.Size()},
+		Server: j.Server, Parties: job.Parties{Count: parties},
 		Sum: job.Sum{MaxWeight: j.Sum.MaxWeight, Range: j.Sum.Range,
 			FractionBits: j.Sum.FractionBits},
 		Privacy: job.Privacy{Clip: p.Clip, ClipQuantile: p.ClipQuantile, ClipRate: p.ClipRate},

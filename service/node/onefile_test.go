@@ -222,7 +222,7 @@ func (f *oneFile) expected(simulated []float64, included [][]int) []float64 {
 	if all {
 		return simulated
 	}
-	j := simulation.Exactly(f.job)
+	j := simulation.Exactly(f.job, len(f.rows))
 	j.Rounds = len(included)
 	settled, world, err := simulation.Settle(j, f.rows, f.test)
 	if err != nil {

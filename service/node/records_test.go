@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/accounting"
+	declaration "github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/simulation"
 )
@@ -61,7 +62,11 @@ clip = 0.5
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := simulation.Exactly(fed.Settled.Job())
+	written, err := declaration.Parse("job.toml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := simulation.Exactly(written, len(own))
 	j.Rounds, j.World.Fidelity, j.Training.Batch = 4, simulation.Clear, 0
 	settled, world, err := simulation.Settle(j, own, test)
 	if err != nil {

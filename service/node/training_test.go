@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/internal/suite"
+	declaration "github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/keyexchange/keyfile"
 	"github.com/hushsum/hushsum/learning"
@@ -161,7 +162,11 @@ func compareTraining(t *testing.T, c trained) {
 	text += fmt.Sprintf(c.file, most)
 	over := trainBetweenMachines(t, text, own, 0)
 	fed, included := over.fed, over.included
-	j := simulation.Exactly(fed.Settled.Job())
+	written, err := declaration.Parse("job.toml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := simulation.Exactly(written, len(own))
 	j.Rounds = roundsTrained
 	settled, world, err := simulation.Settle(j, own, test)
 	if err != nil {

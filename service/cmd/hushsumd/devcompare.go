@@ -28,8 +28,8 @@ type devSeen struct {
 func newDevSeen(
 	j *job.Job, fed *federation.Federation, own *ownRows,
 ) (*devSeen, error) {
-	s := &devSeen{federation: fed, test: own.test, noisy: j.Noisy(), job: simulation.Exactly(j),
-		own: own}
+	s := &devSeen{federation: fed, test: own.test, noisy: j.Noisy(), own: own,
+		job: simulation.Exactly(j, len(own.parties))}
 	_, _, err := simulation.Settle(s.job, own.parties, own.test)
 	return s, err
 }
