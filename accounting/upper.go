@@ -1,8 +1,12 @@
 package accounting
 
 import (
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"math"
+
+	"github.com/hushsum/hushsum/internal/recent"
 )
 
 // spendAs is the least upper bound of charges in a view, with sampling as it is there.
@@ -129,8 +133,27 @@ func composedEpsilon(steps []Step) (epsilonOf, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.Epsilon, nil
+	h := sha256.New()
+	for _, s := range steps {
+		fmt.Fprintf(h, "%d × %s\n", s.Count, s.Mechanism.key())
+	}
+	digest := [sha256.Size]byte(h.Sum(nil))
+	return func(delta float64) (Bound, error) {
+		q := asked{digest, delta}
+		return answers.Get(q, func() (Bound, error) { return c.Epsilon(delta) })
+	}, nil
 }
+
+// asked is a question about ε: the digest of the steps, and a δ.
+type asked struct {
+	steps [sha256.Size]byte
+	delta float64
+}
+
+// answers keeps what steps together spend, which takes up to tenths of a second to work out and is
+// asked again and again: by a guard before a submission and when it is made, by a job's pages and
+// its record, and by parties of one process alike.
+var answers = recent.New[asked, Bound](1 << 12)
 
 // byRDP bounds what charges spend by their Rényi curves, which show nothing from below.
 func byRDP(charges []charge, v View, delta float64, lost losses) (Bound, error) {

@@ -48,19 +48,30 @@ var lengthy = []string{"Membership", "CollusionAdult", "Collusion", "AuditRound"
 // asked reports whether go test was told which tests to run.
 func asked() bool { return flag.Lookup("test.run").Value.String() != "" }
 
-// TestAttack runs every attack of the catalogue, logs its rows, and fails on each
-// that is not in order. -run Attack/SplitView runs one of them. Where nobody asks for
-// attacks by -run, the lengthy ones are left to -long; rows of times are left to -timing.
-func TestAttack(t *testing.T) {
+// TestAttack runs every attack of the catalogue that is not lengthy, logs its rows, and fails on
+// each that is not in order. -run Attack/SplitView runs one of them. Rows of times are left to
+// -timing.
+func TestAttack(t *testing.T) { attack(t, false) }
+
+// TestAttackLengthy runs the others: with -long, or where -run asks for them.
+func TestAttackLengthy(t *testing.T) {
+	if !asked() {
+		suite.OnlyLong(t)
+	}
+	attack(t, true)
+}
+
+func attack(t *testing.T, long bool) {
+	t.Helper()
 	options := attacks.Options{Seed: attackSeed(t), Data: dataFolder()}
 	if suite.Timing() {
 		options.Now = time.Now
 	}
 	for _, attack := range catalogue.All() {
+		if slices.Contains(lengthy, attack.Name) != long {
+			continue
+		}
 		t.Run(attack.Name, func(t *testing.T) {
-			if slices.Contains(lengthy, attack.Name) && !asked() {
-				suite.OnlyLong(t)
-			}
 			start := time.Now()
 			report, err := attack.Run(context.Background(), options)
 			if err != nil {

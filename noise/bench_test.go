@@ -150,7 +150,7 @@ func BenchmarkBuild(b *testing.B) {
 		for i, l := range laws {
 			b.Run(fmt.Sprintf("%s/sigma=%d", names[i], sigma), func(b *testing.B) {
 				for b.Loop() {
-					if _, err := NewTable(l); err != nil {
+					if _, err := newTable(l); err != nil {
 						b.Fatal(err)
 					}
 				}

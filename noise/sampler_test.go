@@ -521,3 +521,28 @@ func TestExpand(t *testing.T) {
 		t.Errorf("empty read: %d %v", n, err)
 	}
 }
+
+// Equal laws have one table, and others have others.
+func TestTablesAreKept(t *testing.T) {
+	table := func(l Law, err error) *Table {
+		t.Helper()
+		tb, err2 := NewTable(must(t, l, err))
+		if err2 != nil {
+			t.Fatal(err2)
+		}
+		return tb
+	}
+	half, third := big.NewRat(1, 2), big.NewRat(1, 3)
+	all := map[*Table]bool{}
+	for range 2 {
+		all[table(DiscreteGaussian(half))] = true
+		all[table(Skellam(half))] = true
+		all[table(DiscreteLaplace(half))] = true
+		all[table(DiscreteLaplace(third))] = true
+		all[table(PolyaDifference(half, third))] = true
+		all[table(PolyaDifference(third, half))] = true
+	}
+	if len(all) != 6 {
+		t.Errorf("six laws have %d tables", len(all))
+	}
+}

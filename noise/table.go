@@ -7,12 +7,13 @@ import (
 	"math/big"
 
 	"github.com/hushsum/hushsum/internal/entropy"
+	"github.com/hushsum/hushsum/internal/recent"
 )
 
 // Table is a law prepared for fast sampling with a fixed amount of work. It is
 // immutable and safe for concurrent use; build it once per law, since that
 // takes milliseconds, or tenths of a second for wide shares of discrete Laplace noise,
-// and share it.
+// and share it. NewTable keeps the last tables of laws that jobs draw noise from.
 type Table struct {
 	law     Law
 	cascade *cascade
@@ -29,6 +30,21 @@ func NewTable(l Law) (*Table, error) {
 	if l.family == 0 {
 		return nil, fmt.Errorf("%w (the zero Law)", ErrConfig)
 	}
+	switch l.family {
+	case FamilyDiscreteLaplace, FamilyDiscreteGaussian, FamilySkellam, FamilyPolyaDifference:
+		return tables.Get(l.key(), func() (*Table, error) { return newTable(l) })
+	}
+	return newTable(l) // which may be large
+}
+
+// tables keeps the tables of the laws that were asked for last: a job is settled by all its
+// parties, and again by what prints or checks it.
+var tables = recent.New[string, *Table](32)
+
+// key is a text that laws share only if they are equal.
+func (l Law) key() string { return fmt.Sprint(l.family, l.scale, l.shape) }
+
+func newTable(l Law) (*Table, error) {
 	p, err := newCascade(l)
 	if err != nil {
 		return nil, fmt.Errorf("%w (%v)", err, l.family)

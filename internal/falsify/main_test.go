@@ -127,7 +127,11 @@ func over(t *testing.T, number uint64, oracle func(x *tried) (about bool, err er
 			why, small.draft)
 		return false
 	}
-	for _, x := range kept(t) {
+	once, err := kept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range once {
 		one(x)
 	}
 	wrong := 0

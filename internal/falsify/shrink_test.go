@@ -1,12 +1,13 @@
 package falsify
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
+	"sync"
 )
 
 // most tries of a shrinking: settling is slow.
@@ -55,23 +56,23 @@ func shrunk(x *tried, fails func(y *tried) bool) *tried {
 	return x
 }
 
-// kept are the jobs of testdata, each of which an oracle once refuted.
-func kept(t *testing.T) (out []*tried) {
-	t.Helper()
+// kept are the jobs of testdata, each of which an oracle once refuted. They are settled once, like
+// the jobs of seeds.
+var kept = sync.OnceValues(func() (out []*tried, err error) {
 	names, err := filepath.Glob("testdata/*.job")
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	for _, name := range names {
 		text, err := os.ReadFile(name)
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		lists, set, found := strings.Cut(string(text), "-- set --\n")
 		if !found {
-			t.Fatalf("%s has no line -- set --", name)
+			return nil, fmt.Errorf("%s has no line -- set --", name)
 		}
 		out = append(out, try(name, draft{[]string{lists}, strings.Split(strings.TrimSpace(set), "\n")}))
 	}
-	return out
-}
+	return out, nil
+})

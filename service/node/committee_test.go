@@ -221,7 +221,7 @@ func TestKillCommitteeAtRandom(t *testing.T) {
 func killCommittee(t *testing.T, j job) {
 	t.Helper()
 	folder := t.TempDir()
-	rounds := 8 * *killRounds
+	rounds, most := atRandom()
 	j.Address, j.Parties = "http://"+freePort(t), jobParties
 	j.Length, j.Members = 20, jobMembers
 	prepareJob(t, folder, rounds, j)
@@ -237,7 +237,7 @@ func killCommittee(t *testing.T, j job) {
 	t.Logf("-kill.seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	kills := 0
-	for kills < 12**killRounds {
+	for kills < most {
 		time.Sleep(time.Duration(50+random.IntN(500)) * time.Millisecond)
 		var s runner.Status
 		if find(folder, "status", &s) == nil && (s.State == "ended" || s.Round >= rounds-1) {

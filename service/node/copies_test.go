@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/runner"
 )
@@ -20,7 +21,10 @@ import (
 // are open: the copies are refused, and make no session form and no round fail.
 func TestCopiedQuestions(t *testing.T) {
 	t.Parallel()
-	const rounds = 40
+	rounds := 15
+	if suite.Long() {
+		rounds = 40
+	}
 	s := startSmall(t, rounds, "", node.Options{})
 	defer s.node.Close()
 	target, err := url.Parse(s.node.Address)

@@ -858,9 +858,18 @@ func lastSum(t *testing.T, folder string) (last int) {
 // Parties and the server are killed at random moments.
 func TestKillAtRandom(t *testing.T) {
 	t.Parallel()
-	rounds := 8 * *killRounds // which take a quarter of a second or less where nobody is killed
+	rounds, kills := atRandom()
 	j := job{Address: "http://" + freePort(t), Parties: jobParties, Length: 20}
-	killAtRandom(t, t.TempDir(), rounds, j, strikes{12 * *killRounds, 1, 500 * time.Millisecond, 0})
+	killAtRandom(t, t.TempDir(), rounds, j, strikes{kills, 1, 500 * time.Millisecond, 0})
+}
+
+// atRandom returns how many rounds, which take a quarter of a second or less where nobody is
+// killed, and how many kills at most a test has whose moments are others each time.
+func atRandom() (rounds, kills int) {
+	if suite.Long() {
+		return 8 * *killRounds, 12 * *killRounds
+	}
+	return 5 * *killRounds, 6 * *killRounds
 }
 
 // strikes are kills at random moments.

@@ -93,6 +93,7 @@ func TestTwoClaim(t *testing.T) {
 
 // Once a federation is declared every node that is here knows of it: parties may ask any.
 func TestDeclaredEverywhere(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
 	nodes := startTwo(ctx, t, startNATS(t)("a pass-word"), 5*time.Second)

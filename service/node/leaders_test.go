@@ -82,22 +82,27 @@ func leavesSums(folder string, feds []*federation.Federation) func(int, []int, [
 }
 
 // createAll declares the federations of a folder at a node.
-func createAll(n *node.Node, folder string) (feds []*federation.Federation) {
+func createAll(n *node.Node, folder string) (feds []*federation.Federation, err error) {
 	all, err := filepath.Glob(filepath.Join(folder, "fed-*"))
-	child(err)
+	if err != nil {
+		return nil, err
+	}
 	for k := range all {
 		fed, files, err := federation.ReadFiles(filepath.Join(folderOf(folder, k),
 			"federation.toml"))
-		child(err)
+		if err != nil {
+			return nil, err
+		}
 		feds = append(feds, fed)
 		if n == nil {
 			continue
 		}
-		if _, err := n.Create(context.Background(), *files); !errors.Is(err, record.ErrExists) {
-			child(err)
+		_, err = n.Create(context.Background(), *files)
+		if err != nil && !errors.Is(err, record.ErrExists) {
+			return nil, err
 		}
 	}
-	return feds
+	return feds, nil
 }
 
 // join has all parties take part by some addresses until ctx ends.
@@ -241,7 +246,9 @@ func TestLeadersSpread(t *testing.T) {
 		t.Cleanup(func() { n.Close() })
 		nodes, addresses = append(nodes, n), append(addresses, n.Address)
 	}
-	createAll(nodes[0], w.folder)
+	if _, err := createAll(nodes[0], w.folder); err != nil {
+		t.Fatal(err)
+	}
 	parties, leave := context.WithCancel(ctx)
 	defer leave()
 	w.join(parties, addresses)
@@ -325,14 +332,16 @@ func childSeveral(which int) {
 	folder := os.Getenv("HUSHSUM_TEST_FOLDER")
 	var j job
 	child(find(folder, "several", &j))
-	feds := createAll(nil, folder)
+	feds, err := createAll(nil, folder)
+	child(err)
 	n, err := node.Start(context.Background(), clusterConfig(folder, j, which, node.With(node.Options{
 		Summed: leavesSums(folder, feds),
 		Log:    slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
 	}, node.Hooks{Plain: true})))
 	child(err)
 	if which == 0 {
-		createAll(n, folder)
+		_, err = createAll(n, folder)
+		child(err)
 	}
 	for {
 		out := make([]runner.Status, len(feds))

@@ -24,6 +24,7 @@ import (
 // A node publishes a federation's birth, how far it has come, and its end; names nobody; and goes
 // on with the same log when it is started again.
 func TestPublicLog(t *testing.T) {
+	t.Parallel()
 	options := node.Options{PublicLog: "sums.example.org/log", LogRounds: true}
 	options.Hooks().Probe = 100 * time.Millisecond
 	s := startSmall(t, 2, "", options)
@@ -104,6 +105,7 @@ func TestPublicLog(t *testing.T) {
 // A party that is a witness cosigns the checkpoint under a key of its own, once it has seen that
 // the log continues what it knows, and refuses a log that does not.
 func TestWitness(t *testing.T) {
+	t.Parallel()
 	options := node.Options{PublicLog: "sums.example.org/log"}
 	options.Hooks().Probe = 100 * time.Millisecond
 	s := startSmall(t, 2, "", options)
