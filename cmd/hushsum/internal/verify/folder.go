@@ -40,6 +40,7 @@ type kept struct {
 	Key      string     `json:"key,omitempty"`
 	Chain    *history   `json:"chain,omitempty"`
 	Receipts []*paper   `json:"receipts,omitempty"`
+	Ahead    []uint64   `json:"ahead,omitempty"` // rounds whose receipts have a later head
 	Evidence []string   `json:"evidence,omitempty"`
 }
 
@@ -146,8 +147,13 @@ func (c *checker) decisions(out *kept) error {
 		r, shown, err := with.open(b)
 		if err == nil && all != nil {
 			e, failed := against(all, key, nil, tree, b)
-			if err = failed; e != nil {
+			switch {
+			case e != nil:
 				err = errors.New(contradicts(e))
+			case errors.Is(failed, errRest): // a party gets both while it goes on, in any order
+				out.Ahead = append(out.Ahead, r.Round)
+			default:
+				err = failed
 			}
 		}
 		if err != nil {
@@ -252,6 +258,10 @@ func (c *checker) tellFolder(s *show.Screen, out *kept) {
 	}
 	for _, r := range out.Receipts {
 		s.Printf("  %-6d %-8d %-8d %s\n", r.Round, r.Count, r.Entry, cmp.Or(r.Spent, "nothing"))
+	}
+	if len(out.Ahead) > 0 {
+		s.Field("ahead", "the heads of the receipts of rounds%s are later than the last decision here: "+
+			"compare them again once the party has the rest", list(out.Ahead))
 	}
 	if len(out.Evidence) > 0 {
 		s.Field("evidence", "%s", strings.Join(out.Evidence, ", "))

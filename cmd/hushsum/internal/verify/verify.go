@@ -89,6 +89,7 @@ Of a folder there is:
                   and still may; declined, clear and before where they apply
   key, chain      as above
   receipts        of each round, as above
+  ahead           rounds whose receipts have a later head than the decisions
   evidence        files in its folder evidence
 `
 
