@@ -26,10 +26,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hushsum/hushsum/job/consent"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/federation"
-	"github.com/hushsum/hushsum/service/party"
 	"github.com/hushsum/hushsum/service/runner"
 	"github.com/hushsum/hushsum/service/signature"
 )
@@ -52,7 +50,9 @@ type cluster struct {
 	disks    []string   // of nodes, that can be filled; nil where none may be mounted
 	between  [][]*Proxy // of each node, to the others, or to NATS
 	ways     [][]*Proxy // of each party, to the nodes
+	takes    []*taking
 	operator ed25519.PrivateKey
+	life     context.Context
 	cancel   context.CancelFunc
 	group    sync.WaitGroup
 	witness
@@ -68,6 +68,7 @@ type cluster struct {
 type kind struct {
 	nodes int
 	nats  int // servers of the operator's; 0: the nodes' own JetStream
+	room  int // for nodes that are added later, which the others do not name as peers
 }
 
 func (k kind) String() string {
@@ -95,14 +96,21 @@ func newCluster(t *testing.T, k kind, random *mathrand.Rand) *cluster {
 	c.makeRoutes()
 	at := c.startNATS(k.nats)
 	c.configure(k, at)
-	for i := range c.nodes {
-		c.nodes[i].start(t)
-		t.Cleanup(c.nodes[i].kill)
+	for i, p := range c.nodes {
+		if i < k.nodes {
+			p.start(t)
+		}
+		t.Cleanup(p.kill)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	c.cancel = cancel
+	c.life, c.cancel = ctx, cancel
 	for i, identity := range identities {
-		c.party(ctx, i, identity)
+		c.takes = append(c.takes, &taking{index: i, identity: identity,
+			folder: filepath.Join(c.folder, fmt.Sprint("party-", i))})
+		if err := os.Mkdir(c.takes[i].folder, 0o700); err != nil {
+			c.Fatal(err)
+		}
+		c.joins(ctx, c.takes[i])
 	}
 	c.group.Go(func() { c.reads(ctx) })
 	t.Cleanup(func() { cancel(); c.group.Wait() })
@@ -206,7 +214,7 @@ func (c *cluster) free() string {
 func (c *cluster) configure(k kind, nats []string) {
 	c.Helper()
 	var listens, routes []string
-	for range k.nodes {
+	for range k.nodes + k.room {
 		listens, routes = append(listens, c.free()), append(routes, c.free())
 	}
 	for range parties {
@@ -216,7 +224,7 @@ func (c *cluster) configure(k kind, nats []string) {
 		}
 		c.ways = append(c.ways, ways)
 	}
-	for i := range k.nodes {
+	for i := range k.nodes + k.room {
 		s := setup{Name: fmt.Sprint("node-", i), Listen: listens[i], Admin: c.free(), Silence: silence,
 			Federation: filepath.Join(c.folder, "federation.toml")}
 		var between []*Proxy
@@ -231,7 +239,10 @@ func (c *cluster) configure(k kind, nats []string) {
 		case k.nodes > 1:
 			s.Route = routes[i]
 			for j, route := range routes {
-				if j != i {
+				switch {
+				case j >= k.nodes && j != i:
+					continue
+				case j != i:
 					p := NewProxy(c, route)
 					between, route = append(between, p), p.Address()
 				}
@@ -251,51 +262,6 @@ func (c *cluster) configure(k kind, nats []string) {
 			c.disks = append(c.disks, at)
 		}
 	}
-}
-
-// party runs a party within this process.
-func (c *cluster) party(ctx context.Context, i int, identity ed25519.PrivateKey) {
-	c.Helper()
-	var addresses []string
-	for _, way := range c.ways[i] {
-		addresses = append(addresses, "http://"+way.Address())
-	}
-	k := i % len(addresses)
-	addresses = append(slices.Clone(addresses[k:]), addresses[:k]...)
-	server, err := party.NewServer(strings.Join(addresses, ","), "", identity)
-	if err != nil {
-		c.Fatal(err)
-	}
-	key, name := sealed, fmt.Sprint("party-", i)
-	before := time.Now()
-	p := party.Party{
-		Federation: c.fed,
-		Identity:   identity,
-		Server:     server,
-		Folder:     filepath.Join(c.folder, name),
-		Key:        &key,
-		Book:       &consent.Book{File: filepath.Join(c.folder, name+".book"), Key: &key},
-		Trainer: party.TrainerFunc(func(_ context.Context, w *party.Work) (*party.Update, error) {
-			c.model(w.Round, w.File, name)
-			c.saw(i, shows{"told", name}, before, saw{shown: shown{round: w.Round}})
-			before = time.Now()
-			v := make([]float64, length)
-			for k := range v {
-				v[k] = float64((w.Round*31+i*7+k)%11-5) / 50
-			}
-			return &party.Update{Vector: v}, nil
-		}),
-		Submitted: func(round int, values [][]uint64) {
-			c.mutex.Lock()
-			defer c.mutex.Unlock()
-			c.submitted[[2]int{round, i}] = values
-		},
-	}
-	c.group.Go(func() {
-		if _, err := p.Run(ctx); err != nil && ctx.Err() == nil {
-			c.Errorf("%s ends: %v", name, err)
-		}
-	})
 }
 
 // client asks pages.

@@ -117,7 +117,9 @@ func (c *cluster) around(node int) (all []*Proxy) {
 		if node > i {
 			k--
 		}
-		all = append(all, others[k])
+		if k < len(others) { // a node that was added dials the others
+			all = append(all, others[k])
+		}
 	}
 	return all
 }
@@ -303,13 +305,14 @@ func TestCluster(t *testing.T) {
 
 // all are the nemeses of processes, of which each strikes in the long form.
 var all = []strike{killLeader, killAll, killStep, freezeLeader, freezeStep, partition, oneWay, slow,
-	cuts, partyCut, clock, fewFiles, fullDisk, flipStopped, flipRunning, killNATS, freezeNATS}
+	cuts, partyCut, partyFile, clock, fewFiles, fullDisk, flipStopped, flipRunning, killNATS,
+	freezeNATS}
 
 // Every nemesis strikes real nodes on every kind of record, one after the other in an order that
 // follows from the seed, again and again for as long as -harness.for says.
 func TestNemeses(t *testing.T) {
 	suite.OnlyLong(t) // it takes minutes
-	for _, k := range []kind{{1, 0}, {3, 0}, {2, 1}, {2, 3}} {
+	for _, k := range []kind{{nodes: 1}, {nodes: 3}, {nodes: 2, nats: 1}, {nodes: 2, nats: 3}} {
 		t.Run(k.String(), func(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), *lasts)

@@ -155,6 +155,9 @@ func beNode(folder string) {
 	select {
 	case err := <-n.Hangs:
 		orEnd(err)
+	case err := <-n.Removed:
+		n.Close()
+		orEnd(err)
 	case <-stop:
 		n.Close()
 	}

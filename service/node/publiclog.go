@@ -1,10 +1,12 @@
 package node
 
 import (
+	"bytes"
 	"context"
 	"crypto/ed25519"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -125,10 +127,54 @@ func (n *Node) openLog(ctx context.Context) (*publicLog, error) {
 	if err != nil {
 		return nil, err
 	}
+	if stored.Restored {
+		if err := n.refillLog(ctx, stored); err != nil {
+			return nil, err
+		}
+		if stored, err = n.records.PublicLog(ctx, n.PublicLog, true); err != nil {
+			return nil, err
+		}
+	}
 	l := &publicLog{stored: stored, known: make(map[chain.Hash]map[tilelog.Kind]tilelog.Leaf),
 		keys: make(map[string]chain.Hash), days: make(map[string]string)}
 	l.signer, err = tilelog.NewSigner(stored.Name, stored.Key)
 	return l, err
+}
+
+// refillLog gives a log whose key was restored from a backup its leaves back, from the files in
+// this node's folder. What was published last has to be there: whoever has seen more of the log
+// would see another history.
+func (n *Node) refillLog(ctx context.Context, stored *record.PublicLog) error {
+	signer, err := tilelog.NewSigner(stored.Name, stored.Key)
+	if err != nil {
+		return err
+	}
+	files, _, err := tilelog.Open(n.logFolder(), signer.Public())
+	if err != nil {
+		return fmt.Errorf("%w: %w", &record.Damage{
+			What:   "the public log was restored from a backup, which does not have its leaves",
+			Advice: "copy what was published last, checkpoint, key and all tiles, to " + n.logFolder(),
+		}, err)
+	}
+	at := int64(0)
+	for {
+		leaf, err := stored.Next(ctx)
+		switch {
+		case err != nil:
+			return err
+		case leaf == nil && at == files.Size():
+			return stored.Back(ctx)
+		case leaf == nil:
+			if err := stored.Append(ctx, files.Leaf(at)); err != nil {
+				return err
+			}
+		case at == files.Size() || !bytes.Equal(leaf, files.Leaf(at)):
+			return fmt.Errorf("%w: %s has another than another node's", tilelog.ErrHistory,
+				n.logFolder())
+		default:
+			at++
+		}
+	}
 }
 
 // read takes all leaves that were added.

@@ -26,7 +26,8 @@ type Named func(state []byte) ([]*Ref, error)
 
 // Backup writes all federations to a file that is sealed under the newest key of the record: for
 // each its definition and, from one moment, its entries and the state with all objects that the
-// state names. Backup opens every object and compares it with its digest. Rounds go on meanwhile.
+// state names; and the key of the public log. Backup opens every object and compares it with its
+// digest. Rounds go on meanwhile.
 func (r *Records) Backup(ctx context.Context, w io.Writer, named Named) error {
 	ids, err := r.List(ctx)
 	if err != nil {
@@ -40,6 +41,9 @@ func (r *Records) Backup(ctx context.Context, w io.Writer, named Named) error {
 		if err := r.backUp(ctx, file, id, named); err != nil {
 			return fmt.Errorf("the federation %.16s…: %w", id, err)
 		}
+	}
+	if err := r.backUpLog(ctx, file); err != nil {
+		return err
 	}
 	return file.end()
 }
@@ -139,6 +143,10 @@ func (r *Records) Restore(ctx context.Context, file io.ReadSeeker) (ids []string
 				s.ref.Parts = max(s.ref.Parts, 1) + 1
 			}
 		}
+		if f.kind == frameLog {
+			_, err := r.hasLog(ctx, f.body)
+			return err
+		}
 		return f.check()
 	})
 	if err != nil {
@@ -166,6 +174,10 @@ func (r *Records) Restore(ctx context.Context, file io.ReadSeeker) (ids []string
 			if all = append(all, x); x.d.Forgotten == nil {
 				x.o, err = r.objects(ctx, x.d.ID)
 			}
+			return err
+		}
+		if f.kind == frameLog {
+			_, err := r.restoreLog(ctx, f.body)
 			return err
 		}
 		return r.restore(ctx, all[len(all)-1], objects, f)

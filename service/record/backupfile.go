@@ -49,6 +49,7 @@ const (
 	frameDefinition = 'd' // begins a federation
 	frameObject     = 'o'
 	frameEntry      = 'e' // of the federation's chain
+	frameLog        = 'l' // the key of the public log, sealed as it is stored
 	frameEnd        = 'z'
 )
 
@@ -251,7 +252,7 @@ func (f *frame) check() error {
 			return fmt.Errorf("%w: %w", ErrRecord, err)
 		}
 		return nil
-	case frameObject:
+	case frameObject, frameLog:
 		return nil
 	}
 	return fmt.Errorf("%w: a frame of kind %q", ErrNoBackup, f.kind)

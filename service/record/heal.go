@@ -131,8 +131,18 @@ func (h *healing) want(refs []*Ref) {
 
 // objects takes objects that are wanted and missing.
 func (h *healing) objects(ctx context.Context, f *frame) error {
-	if f.kind == frameEntry {
+	switch f.kind {
+	case frameEntry:
 		h.lines = append(append(h.lines, f.body...), '\n')
+	case frameLog:
+		took, err := h.records.restoreLog(ctx, f.body)
+		if took {
+			h.took["objects"]++
+		}
+		if errors.Is(err, errOtherLog) { // it was begun since
+			return nil
+		}
+		return err
 	}
 	base, _, _ := strings.Cut(f.name, ".")
 	if f.kind != frameObject || h.of == nil || h.wanted[h.of.ID][base] == nil {

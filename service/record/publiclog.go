@@ -8,8 +8,6 @@ import (
 	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
-
-	"github.com/hushsum/hushsum/keyexchange"
 )
 
 // This file has what all nodes of a server need for one public log: its key, sealed, and its
@@ -28,10 +26,14 @@ type PublicLog struct {
 	// Name is the log's, and Key signs its checkpoints.
 	Name string
 	Key  ed25519.PrivateKey
+	// Restored: the key is from a backup, and signs nothing before the log has its leaves back: add
+	// those that are missing, then call [PublicLog.Back].
+	Restored bool
 
 	records *Records
 	stream  jetstream.Stream
 	last    uint64 // sequence of the last leaf that was read
+	keyAt   uint64 // sequence of the key
 }
 
 // PublicLog opens the server's public log, or makes it with a name. begun says that this node has
@@ -42,18 +44,8 @@ func (r *Records) PublicLog(ctx context.Context, name string, begun bool) (*Publ
 		return nil, fmt.Errorf("%w: %.80q names no log", ErrRecord, name)
 	}
 	l := &PublicLog{Name: name, records: r}
-	err := r.retry(ctx, func(ctx context.Context) (err error) {
-		l.stream, err = r.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-			Name:       streamLog,
-			Subjects:   []string{subjectLeaf, subjectKey},
-			Replicas:   r.replicas,
-			DenyDelete: true,
-			DenyPurge:  true,
-		})
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	if err := l.makeStream(ctx); err != nil {
+		return nil, err
 	}
 	box, sequence, err := l.message(ctx, subjectKey, 0)
 	if err != nil {
@@ -81,13 +73,32 @@ func (r *Records) PublicLog(ctx context.Context, name string, begun bool) (*Publ
 	return l, l.open(ctx, box, sequence)
 }
 
+// makeStream opens the stream of the log, or makes it.
+func (l *PublicLog) makeStream(ctx context.Context) error {
+	err := l.records.retry(ctx, func(ctx context.Context) (err error) {
+		l.stream, err = l.records.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+			Name:       streamLog,
+			Subjects:   []string{subjectLeaf, subjectKey},
+			Replicas:   l.records.replicas,
+			DenyDelete: true,
+			DenyPurge:  true,
+		})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return nil
+}
+
 // open reads the key from its sealed form, and seals it under the newest key.
 func (l *PublicLog) open(ctx context.Context, box []byte, sequence uint64) error {
-	plain, by, err := l.records.keys.open(box, []byte(subjectKey))
-	if err != nil || len(plain) < ed25519.SeedSize {
-		return fmt.Errorf("%w: the key of the public log", ErrRecord)
+	plain, by, restored, err := l.openKey(box)
+	if err != nil {
+		return err
 	}
 	defer clear(plain)
+	l.Restored, l.keyAt = restored, sequence
 	if had := string(plain[ed25519.SeedSize:]); had != l.Name {
 		return fmt.Errorf("%w: the server's public log is called %s, and not %s", ErrRecord, had, l.Name)
 	}
@@ -103,17 +114,16 @@ func (l *PublicLog) open(ctx context.Context, box []byte, sequence uint64) error
 
 // keep stores the key, sealed, after what a sequence has.
 func (l *PublicLog) keep(ctx context.Context, sequence uint64) error {
-	nonce, err := keyexchange.GenerateNonce(nil)
-	if err != nil {
-		return err
-	}
 	plain := append(l.Key.Seed(), l.Name...)
 	defer clear(plain)
-	box, err := keyexchange.Seal(&nonce, l.records.keys.Newest(), plain, []byte(subjectKey))
+	box, err := l.sealKey(plain, l.Restored)
 	if err != nil {
 		return err
 	}
-	_, err = l.add(ctx, subjectKey, sequence, box)
+	at, err := l.add(ctx, subjectKey, sequence, box)
+	if err == nil {
+		l.keyAt = at
+	}
 	return err
 }
 

@@ -161,6 +161,9 @@ func summary(all *chain.Chain, key ed25519.PublicKey, head []byte) (*history, *c
 	return h, tree, nil
 }
 
+// errRest: a receipt is of more entries than a chain has.
+var errRest = errors.New("get the rest")
+
 // against compares a receipt with a chain. It returns evidence if they contradict each other.
 func against(all *chain.Chain, key ed25519.PublicKey, head []byte, tree *chain.Tree, b []byte,
 ) (*receipt.Evidence, error) {
@@ -188,8 +191,8 @@ func against(all *chain.Chain, key ed25519.PublicKey, head []byte, tree *chain.T
 		return nil, nil // what is there agrees
 	}
 	if shown.Head.Size > tree.Size() {
-		return nil, fmt.Errorf("its head has %d entries, and the chain ends with %d: get the rest",
-			shown.Head.Size, tree.Size())
+		return nil, fmt.Errorf("its head has %d entries, and the chain ends with %d: %w",
+			shown.Head.Size, tree.Size(), errRest)
 	}
 	root, err := tree.Root(shown.Head.Size)
 	if err != nil || root == shown.Head.Root {

@@ -20,6 +20,7 @@ import (
 const (
 	formReceipt = "receipt"
 	formChain   = "chain"
+	formFolder  = "folder"
 	mostFiles   = 100
 )
 
@@ -34,6 +35,8 @@ type checker struct {
 	log       *tilelog.Log
 	logKey    string
 
+	bookFile, sealFile, receiptFolder string // of folder; empty: those in it
+
 	witnessFile string // empty: none was given
 	witnesses   []*tilelog.Witness
 	cosigned    int // of the witnesses, that have cosigned the checkpoint
@@ -41,13 +44,23 @@ type checker struct {
 
 // settle fails if the command was called incorrectly.
 func (c *checker) settle(form string, files []string) error {
-	most := map[string]int{"": 1, formReceipt: 2, formChain: mostFiles}[form]
+	most := map[string]int{"": 1, formReceipt: 2, formChain: mostFiles,
+		formFolder: 1}[form]
 	switch {
 	case len(files) == 0:
 		return &cli.Problem{Cause: "which file?", Advice: "Name a file, or - for standard input."}
+	case form != formFolder && (c.bookFile != "" || c.sealFile != "" || c.receiptFolder != ""):
+		return &cli.Problem{Cause: "--book, --seal and --receipts are for folder",
+			Advice: "They say where else than in the folder a party has these."}
+	case form == formFolder && c.logFolder != "":
+		return &cli.Problem{Cause: "--log is for receipt and chain",
+			Advice: "Compare the folder's file chain with the log."}
 	case len(files) > most && form == "":
 		return &cli.Problem{Cause: fmt.Sprintf("unexpected argument %q", files[1]),
 			Advice: "Two receipts are compared by 'hushsum verify receipt FILE FILE2'."}
+	case len(files) > most && form == formFolder:
+		return &cli.Problem{Cause: fmt.Sprintf("unexpected argument %q", files[1]),
+			Advice: "It shows one folder at a time."}
 	case len(files) > most:
 		return &cli.Problem{Cause: fmt.Sprintf("unexpected argument %q", files[most]),
 			Advice: "It compares two receipts; 'verify chain FILE RECEIPT...' takes more."}
@@ -60,7 +73,7 @@ func (c *checker) settle(form string, files []string) error {
 	case c.keyText == "":
 		return nil
 	case form == "":
-		return &cli.Problem{Cause: "--key is for receipt and chain",
+		return &cli.Problem{Cause: "--key is for receipt, chain and folder",
 			Advice: "Compare the key that verify prints with the one that you know."}
 	}
 	key, err := hex.DecodeString(strings.ToLower(c.keyText))
@@ -110,6 +123,12 @@ type paper struct {
 	Root       string   `json:"root"`
 }
 
+func paperOf(r *receipt.Receipt, shown *receipt.Shown) *paper {
+	return &paper{r.Federation, r.Job, r.Party, r.Round, r.Rounds, r.Session,
+		r.Submission.String(), r.Count, r.Parties, r.Released.String(), r.Spent, shown.Entry.Number,
+		shown.Entry.Segment, shown.Head.Size, shown.Head.Root.String()}
+}
+
 // compared says how a second file relates to the first.
 type compared struct {
 	File string `json:"file"`
@@ -125,9 +144,7 @@ func (c *checker) receipts(name string, b []byte, others []string) int {
 		return c.report(out, nil)
 	}
 	out.Verifies, out.Key = true, r.Key.String()
-	out.Receipt = &paper{r.Federation, r.Job, r.Party, r.Round, r.Rounds, r.Session,
-		r.Submission.String(), r.Count, r.Parties, r.Released.String(), r.Spent, shown.Entry.Number,
-		shown.Entry.Segment, shown.Head.Size, shown.Head.Root.String()}
+	out.Receipt = paperOf(r, shown)
 	if c.log != nil {
 		out.Log = c.inLog(r.Key)
 		if out.Error = out.Log.against(shown.Head.Segment, shown.Head.Size, shown.Head.Root,

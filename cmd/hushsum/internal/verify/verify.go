@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
@@ -21,6 +22,7 @@ import (
 const about = `Usage: hushsum verify FILE [flags]
        hushsum verify receipt FILE [FILE2] [flags]
        hushsum verify chain FILE [RECEIPT...] [flags]
+       hushsum verify folder FOLDER [flags]
 
 The first form checks evidence that a party of a private sum with a bound cheated: that it
 signed a vector with a proof that does not hold, or shares that do not match it.
@@ -45,6 +47,12 @@ of them have cosigned the checkpoint: how many suffice is yours to say.
 verify chain checks the entries of a federation's record, and receipts against
 them: what 'hushsumd federation chain' prints, the file chain in a party's folder,
 or decided/ID.chain in a node's.
+
+verify folder shows what a party has kept, and checks it: its book, with the
+rounds in which something has left it in each federation and those in which
+something still may; the decisions that it has accepted of one; and the receipts
+of its rounds, with what it has spent after each. The folder is that of
+'hushsumd join', or the --state of 'hushsum join', which has a book alone.
 
 Nothing of this shows that a sum was computed as the rules say. It shows that the
 federation's key says one thing to everyone, or that it does not.
@@ -72,6 +80,17 @@ Of receipts and chains there is:
                   federation's birth and its newest head, how many of the given
                   witnesses have cosigned it
   evidence        only if they contradict each other: the file that says so
+
+Of a folder there is:
+  folder, verifies  as called, and whether everything in it verifies
+  problems        only if it does not: what is wrong
+  book            name and id of each federation, when it was accepted and
+                  ended; left and may: in how many rounds something has left,
+                  and still may; declined, clear and before where they apply
+  key, chain      as above
+  receipts        of each round, as above
+  ahead           rounds whose receipts have a later head than the decisions
+  evidence        files in its folder evidence
 `
 
 // largest is a size beyond that of any evidence that a server writes.
@@ -79,7 +98,7 @@ const largest = 1 << 30
 
 func manual() *cli.Manual {
 	return &cli.Manual{
-		Takes:  "It takes one FILE, receipt FILE, or chain FILE, and flags.",
+		Takes:  "It takes one FILE, receipt FILE, chain FILE, or folder FOLDER, and flags.",
 		About:  about,
 		Topics: []cli.Topic{cli.JSONHelp(aboutJSON)},
 		Codes: `Exit codes: 0 the evidence convicts, the receipt or chain shows what it says; 1 it
@@ -92,6 +111,7 @@ usage, 130 interrupted, 143 ended by SIGTERM.
 			"hushsum verify receipt 7.receipt --key KEY",
 			"hushsum verify receipt 7.receipt theirs.receipt",
 			"hushsum verify chain hushsum-party/chain 7.receipt --log log",
+			"hushsum verify folder hushsum-party",
 		},
 	}
 }
@@ -100,7 +120,7 @@ usage, 130 interrupted, 143 ended by SIGTERM.
 func Command() cli.Command {
 	return cli.Command{
 		Name:  "verify",
-		About: "check evidence of cheating, receipts, and a record's entries",
+		About: "check evidence of cheating, receipts, decisions, and a party's folder",
 		Run:   verify,
 	}
 }
@@ -129,20 +149,28 @@ func verify(_ context.Context, args []string, std cli.Streams) int {
 	var c checker
 	flags := flag.NewFlagSet("verify", flag.ContinueOnError)
 	flags.BoolVar(&c.asJSON, "json", false, "print JSON instead of text")
-	flags.StringVar(&c.keyText, "key", "", "the federation's `KEY`, of receipt and chain")
+	flags.StringVar(&c.keyText, "key", "", "the federation's `KEY`, of receipt, chain and folder")
 	flags.StringVar(&c.logFolder, "log", "", "`folder` with the files of a server's public log")
 	flags.StringVar(&c.witnessFile, "witnesses", "", "`file` of keys of the log's witnesses, one a line")
+	flags.StringVar(&c.bookFile, "book", "", "`file` of a party's book, if it is not in the folder")
+	flags.StringVar(&c.sealFile, "seal", "", "`file` with the key that seals the book; default: seal.key "+
+		"in the folder")
+	flags.StringVar(&c.receiptFolder, "receipts", "", "`folder` of receipts, if it is not in the "+
+		"folder")
 	operands, code, ok := cli.ParseOperands(flags, manual(), mostFiles, args, std)
 	if !ok {
 		return code
 	}
 	c.std = std
-	form := ""
-	if len(operands) > 0 && (operands[0] == formReceipt || operands[0] == formChain) {
+	form, forms := "", []string{formReceipt, formChain, formFolder}
+	if len(operands) > 0 && slices.Contains(forms, operands[0]) {
 		form, operands = operands[0], operands[1:]
 	}
 	if err := c.settle(form, operands); err != nil {
 		return cli.WrongUsage(flags, err, std)
+	}
+	if form == formFolder {
+		return c.folder(operands[0])
 	}
 	name, b, err := read(operands[0])
 	if err != nil {
