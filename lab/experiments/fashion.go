@@ -213,7 +213,7 @@ func thresholds(ctx context.Context, o Options) (*Table, error) {
 				out.lines = []line{l}
 				return out, err
 			}}
-		const cell = "label-skew 10 FedAvg" // of which the papers say that 0.4 is best
+		const cell = "label-skew 10 FedAvg" // the papers say that 0.4 is best there
 		for k, of := range []float64{0, threshold} {
 			if tau == of {
 				a.published, a.elsewhere = percent(fashionPublished[cell][k]), fashionElsewhere[cell].of(k)

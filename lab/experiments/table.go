@@ -227,8 +227,8 @@ func (t *Table) row(labels ...string) *Row {
 }
 
 // compare adds the finding that row a less row b has the expected sign, in the
-// measure of that index. If both have a published figure, so has the finding, and the sign of
-// their difference is what is expected, whatever a text says of its own figures.
+// measure of that index. If both have a published figure, so has the finding, and it
+// expects the sign of their difference, whatever a text says of its own figures.
 func (t *Table) compare(claim string, a, b []string, measure, expected int) {
 	ra, rb := t.row(a...), t.row(b...)
 	if ra == nil || rb == nil {

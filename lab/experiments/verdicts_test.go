@@ -38,7 +38,7 @@ func keptTable(t *testing.T, name string) *Table {
 		}
 		o.Seeds = max(o.Seeds, seed)
 		var values []float64
-		for k := at + 1; k < len(line); k += 2 { // next to each measure is what was published
+		for k := at + 1; k < len(line); k += 2 { // each measure is followed by its published figure
 			x, err := strconv.ParseFloat(line[k], 64)
 			if err != nil {
 				x = math.NaN()
@@ -114,7 +114,8 @@ func TestVerdicts(t *testing.T) {
 		name = cmp.Or(strings.TrimSpace(cells[1]), name)
 		checked += checkVerdicts(t, name, cells[2], cells[3], bold.FindAllStringSubmatch(cells[4], -1))
 	}
-	if text, err = os.ReadFile(filepath.Join("..", "..", "docs", "gradient-alignment.md")); err != nil {
+	text, err = os.ReadFile(filepath.Join("..", "..", "docs", "gradient-alignment.md"))
+	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(text)) {
@@ -239,7 +240,7 @@ func (f *Finding) published(t *testing.T, stated string) *float64 {
 	return nil
 }
 
-// What the files say was published is what experiments compare with: with -update they say it.
+// The published figures in the files are those of the experiments; -update writes them.
 func TestKeptPublished(t *testing.T) {
 	for _, e := range All() {
 		path := keptPath(e.Name)
