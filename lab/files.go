@@ -174,11 +174,16 @@ func jsonOf(t *experiments.Table, files []string) jsonTable {
 		j.Rows = append(j.Rows, row)
 	}
 	for _, f := range t.Findings {
+		elsewhere := []map[string]any{}
+		for _, s := range f.Elsewhere {
+			elsewhere = append(elsewhere, map[string]any{"in": s.In, "published": s.Difference,
+				"verdict": f.VerdictOf(&s.Difference)})
+		}
 		j.Findings = append(j.Findings, map[string]any{
 			"claim": f.Claim, "mean": finite(f.Measured.Mean), "low": finite(f.Measured.Low),
 			"high":  finite(f.Measured.High),
 			"seeds": f.Measured.N, "expected": f.Expected, "published": f.Published,
-			"verdict": f.Verdict(), "text": f.String(),
+			"verdict": f.Verdict(), "elsewhere": elsewhere, "text": f.String(),
 		})
 	}
 	return j

@@ -15,8 +15,11 @@ import (
 type source func(set string) (train, test *learning.Dataset, err error)
 
 func (o Options) load(set string) (train, test *learning.Dataset, err error) {
-	if o.made != nil {
+	switch {
+	case o.made != nil:
 		return o.made(set)
+	case o.source != nil:
+		return o.source(set)
 	}
 	switch set {
 	case "writers":

@@ -40,7 +40,10 @@ type Options struct {
 	// Store keeps the outcome of each arm and seed, so that it is not run again; nil: none.
 	Store Store
 
-	made source // tests only: rows that are made up, and the least work
+	made   source // tests only: rows that are made up, and the least work
+	source source // tests only: rows in place of the data's
+	// kept is for tests: what each row and seed has come to, in place of running it.
+	kept func(labels []string, seed int) []float64
 }
 
 // MaxSeeds is the most seeds of a run.

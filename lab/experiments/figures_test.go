@@ -1,7 +1,6 @@
 package experiments
 
 import (
-	"encoding/csv"
 	"math"
 	"os"
 	"path/filepath"
@@ -12,8 +11,9 @@ import (
 	"testing"
 )
 
-// Every interval that RESULTS.md states of an experiment is that of the difference of two rows of
-// the file that the experiment wrote into docs/results, paired by seed.
+// Every interval that RESULTS.md and the page of gradient masking state of an experiment is that of
+// the difference of two rows of the file that the experiment wrote into docs/results, paired by
+// seed.
 func TestFiguresFromFiles(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "RESULTS.md"))
 	if err != nil {
@@ -43,6 +43,15 @@ func TestFiguresFromFiles(t *testing.T) {
 		}
 		check(name, cells[3])
 	}
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "gradient-masking.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(page)) {
+		if m := experimentName.FindStringSubmatch(line); m != nil {
+			check(m[1], line)
+		}
+	}
 	_, table, _ = strings.Cut(string(text), "\n## Parties that cheat")
 	table, _, _ = strings.Cut(table, "\n## ")
 	for line := range strings.Lines(table) {
@@ -52,6 +61,8 @@ func TestFiguresFromFiles(t *testing.T) {
 		t.Errorf("%d intervals were found", checked)
 	}
 }
+
+var experimentName = regexp.MustCompile("\\| `(thresholds|ablations)`[:,]")
 
 var stated = regexp.MustCompile(`([+−]?\d+\.?\d*) \[(−?\d+\.?\d*), (−?\d+\.?\d*)\]`)
 
@@ -70,15 +81,7 @@ func differences(t *testing.T, name string) (all []Interval) {
 	if all, found := differencesOf[name]; found {
 		return all
 	}
-	file, err := os.Open(filepath.Join("..", "..", "docs", "results", name+".csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	lines, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := readCSV(t, keptPath(name))
 	seed := slices.Index(lines[0], "seed")
 	for column := seed + 1; column < len(lines[0]); column++ {
 		unit := 100.0 // points

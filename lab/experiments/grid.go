@@ -17,6 +17,7 @@ import (
 type arm struct {
 	labels    []string
 	published map[string]float64
+	elsewhere map[string]map[string]float64
 	steps     int  // that it counts for in progress, in each seed
 	seeds     int  // that it is run with, the first ones; 0: all
 	hidden    bool // no row of the table; its lines are in figures all the same
@@ -106,7 +107,8 @@ func (t *Table) fill(ctx context.Context, o Options, arms []arm) error {
 		if rows[k] = -1; !a.hidden {
 			rows[k] = len(t.Rows)
 			t.Rows = append(t.Rows,
-				Row{Labels: a.labels, Published: a.published, Values: make([][]float64, o.Seeds)})
+				Row{Labels: a.labels, Published: a.published, Elsewhere: a.elsewhere,
+					Values: make([][]float64, o.Seeds)})
 		}
 	}
 	step := func() {
@@ -129,6 +131,9 @@ func (t *Table) fill(ctx context.Context, o Options, arms []arm) error {
 			out, err := t.outcome(ctx, o, a, seed, step)
 			if err != nil {
 				return err
+			}
+			if out.values == nil { // of rows that are kept this one is not
+				continue
 			}
 			// A budget may end a training early, and what was kept takes no steps.
 			if done = before + a.steps; o.Progress != nil {
@@ -154,6 +159,12 @@ func (t *Table) fill(ctx context.Context, o Options, arms []arm) error {
 func (t *Table) outcome(
 	ctx context.Context, o Options, a arm, seed int, step func(),
 ) (out outcome, err error) {
+	switch {
+	case o.kept != nil && a.hidden:
+		return outcome{values: make([]float64, len(t.Measures))}, nil
+	case o.kept != nil:
+		return outcome{values: o.kept(a.labels, seed)}, nil
+	}
 	key := t.key(a, seed)
 	if o.Store != nil {
 		if text, ok := o.Store.Load(key); ok && json.Unmarshal(text, &out) == nil {

@@ -138,9 +138,29 @@ func rates(ctx context.Context, o Options) (*Table, error) {
 		if chosen[0] != nil && chosen[1] != nil {
 			t.compare(fmt.Sprintf("local rate %v, masked at its best server rate %s less plain "+
 				"at its best %s", local, chosen[1][1], chosen[0][1]), chosen[1], chosen[0], 0, 1)
+			t.Findings[len(t.Findings)-1].bestRates(local)
 		}
 	}
 	return t, err
+}
+
+// bestRates gives the comparison of both averages at the best server rate of each the size that the
+// thesis's grid has with this local rate, and that of the workshop form, which states no rates but
+// says that they were chosen.
+func (f *Finding) bestRates(local float64) {
+	var best [2]float64
+	for at, accuracies := range ratesPublished {
+		for k, x := range accuracies {
+			if at[1] == local {
+				best[k] = max(best[k], x)
+			}
+		}
+	}
+	d := (best[1] - best[0]) / 100
+	f.Published = &d
+	const text = "workshop form"
+	workshop := fashionElsewhere["label-skew 10 FedAvg"][text]
+	f.Elsewhere = []Size{{text, (workshop[1] - workshop[0]) / 100}}
 }
 
 func percent(x float64) map[string]float64 { return map[string]float64{"accuracy": x / 100} }

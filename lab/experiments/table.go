@@ -1,7 +1,9 @@
 package experiments
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -38,6 +40,8 @@ type Row struct {
 	Values [][]float64
 	// Published holds what a paper prints, by the name of a measure, in its unit.
 	Published map[string]float64
+	// Elsewhere holds what other texts by the same authors print, by the name of the text.
+	Elsewhere map[string]map[string]float64
 }
 
 // of returns the values of a measure that exist.
@@ -108,6 +112,13 @@ type Finding struct {
 	// says nothing.
 	Expected  int
 	Published *float64 // the difference that it prints, nil if none is known
+	Elsewhere []Size   // differences that other texts by the same authors print
+}
+
+// Size is a difference that a text prints.
+type Size struct {
+	In         string // which text
+	Difference float64
 }
 
 // Verdict states what the seeds say about an expected difference.
@@ -123,7 +134,10 @@ const (
 // Verdict compares the interval with the sign that is expected, and with the published
 // size. For an effect without a published size, any size on the expected side counts as
 // published: it is refuted if the interval lies on the other side.
-func (f *Finding) Verdict() Verdict {
+func (f *Finding) Verdict() Verdict { return f.VerdictOf(f.Published) }
+
+// VerdictOf is [Finding.Verdict] for an effect of another published size, nil if it has none.
+func (f *Finding) VerdictOf(size *float64) Verdict {
 	low, high := f.Measured.Low*float64(f.Expected), f.Measured.High*float64(f.Expected)
 	switch {
 	case f.Expected == 0:
@@ -132,15 +146,15 @@ func (f *Finding) Verdict() Verdict {
 		return Open
 	case min(low, high) > 0:
 		return Seen
-	case max(low, high) < 0, f.outside():
+	case max(low, high) < 0, f.outside(size):
 		return Refuted
 	}
 	return Open
 }
 
-// outside reports whether the published size is known and outside of the interval.
-func (f *Finding) outside() bool {
-	return f.Published != nil && (*f.Published < f.Measured.Low || *f.Published > f.Measured.High)
+// outside reports whether a published size is known and outside of the interval.
+func (f *Finding) outside(size *float64) bool {
+	return size != nil && (*size < f.Measured.Low || *size > f.Measured.High)
 }
 
 // String returns the finding in a sentence or two.
@@ -168,7 +182,7 @@ func (f *Finding) String() string {
 	switch f.Verdict() {
 	case Seen:
 		b.WriteString(" The published effect is seen")
-		if f.outside() {
+		if f.outside(f.Published) {
 			b.WriteString(", but its size is outside the interval")
 		}
 		b.WriteString(".")
@@ -190,6 +204,9 @@ func (f *Finding) String() string {
 			b.WriteString(".")
 		}
 	}
+	for _, s := range f.Elsewhere {
+		fmt.Fprintf(&b, " The %s has %s: %s.", s.In, number(s.Difference), f.VerdictOf(&s.Difference))
+	}
 	return b.String()
 }
 
@@ -210,7 +227,8 @@ func (t *Table) row(labels ...string) *Row {
 }
 
 // compare adds the finding that row a less row b has the expected sign, in the
-// measure of that index. If both have a published figure, so has the finding.
+// measure of that index. If both have a published figure, so has the finding, and it
+// expects the sign of their difference, whatever a text says of its own figures.
 func (t *Table) compare(claim string, a, b []string, measure, expected int) {
 	ra, rb := t.row(a...), t.row(b...)
 	if ra == nil || rb == nil {
@@ -230,9 +248,17 @@ func (t *Table) compare(claim string, a, b []string, measure, expected int) {
 		Expected: expected}
 	pa, oka := ra.Published[m.Name]
 	pb, okb := rb.Published[m.Name]
-	if oka && okb {
+	if expected != 0 && oka && okb {
 		d := pa - pb
 		f.Published = &d
+		f.Expected = cmp.Compare(d, 0)
+	}
+	for _, text := range slices.Sorted(maps.Keys(ra.Elsewhere)) {
+		pa, oka := ra.Elsewhere[text][m.Name]
+		pb, okb := rb.Elsewhere[text][m.Name]
+		if oka && okb {
+			f.Elsewhere = append(f.Elsewhere, Size{text, pa - pb})
+		}
 	}
 	t.Findings = append(t.Findings, f)
 }

@@ -162,6 +162,9 @@ bytes, times, dropped and refused are totals over all rounds, largest_weight is
 the largest of all, and mask is as the flag says. Keys about a model are null if
 no round was completed. It adds:
   complete                   whether all rounds were run
+  epsilon, delta             what all rounds spend at most, against the server: as
+                             in spent, and in virtual time in certified; null
+                             where nothing bounds it
   alone_accuracy, alone_mcc  of the model that a party trains without the others,
                              without noise, a mean; null for over 100 parties
   data, model, split, rule   as the flags say
@@ -200,7 +203,7 @@ no round was completed. It adds:
 
 In virtual time the objects of rounds and the last one have the keys round,
 clients, accuracy, mcc, lost, data, model, parameters, protocol, noise, complete,
-lost_rounds, alone_accuracy and total_ms as above, and
+lost_rounds, alone_accuracy, total_ms, epsilon and delta as above, and
   seconds                    of virtual time, until the last party has the model
   why                        the round is lost; left out if it is not
   steps, waited_for          of one-message sums: step and seconds of each, and

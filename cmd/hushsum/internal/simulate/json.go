@@ -30,12 +30,16 @@ type jsonWhole struct {
 	LostRounds    int      `json:"lost_rounds"`
 	TotalMS       float64  `json:"total_ms"`
 	AloneAccuracy *float64 `json:"alone_accuracy"`
+	// Epsilon is the upper end of the largest claim of any party, against the server, at Delta. Both
+	// are null where nothing bounds what is spent.
+	Epsilon *float64 `json:"epsilon"`
+	Delta   *float64 `json:"delta"`
 }
 
 // newWhole returns it for what came of a run.
 func newWhole(r *scenario.Result) jsonWhole {
 	last := r.Final()
-	return jsonWhole{
+	w := jsonWhole{
 		Complete:      len(r.Rounds) == r.Job.Rounds,
 		Data:          r.Job.World.Data.Set,
 		Model:         r.Job.Model.Name,
@@ -46,6 +50,11 @@ func newWhole(r *scenario.Result) jsonWhole {
 		AloneAccuracy: show.Finite(aloneMean(&last)),
 		TotalMS:       milliseconds(r.Took),
 	}
+	if c, err := worst(r); err == nil && c != nil && c.Bounded() {
+		figures := c.Bare()
+		w.Epsilon, w.Delta = &figures.Upper, &figures.Delta
+	}
+	return w
 }
 
 // jsonRound is the object of one round, and the beginning of the summary's object.

@@ -26,6 +26,9 @@ func TestSimulateRecords(t *testing.T) {
 		!(accuracy > 0.2) || !(inClear > 0.5) || last["noise_shares"] != 3. {
 		t.Errorf("%v", last)
 	}
+	if last["epsilon"] != spent["epsilon"] || last["delta"] != 1e-5 {
+		t.Errorf("epsilon %v at delta %v, and spent %v", last["epsilon"], last["delta"], spent)
+	}
 	if alone, _ := last["alone_accuracy"].(float64); !(alone > 0.5) {
 		t.Errorf("alone a party has %v", alone)
 	}

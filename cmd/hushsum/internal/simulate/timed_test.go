@@ -59,8 +59,30 @@ func TestScenarioJSON(t *testing.T) {
 	}
 	last := regexp.MustCompile(`^{"summary":true,"round":3,"clients":2,"accuracy":0\.[0-9]+,` +
 		`"mcc":0\.[0-9]+,"lost":false,"seconds":12\.[0-9]+,.*"complete":true,"data":"digits",`)
-	if !last.MatchString(rounds[3]) {
+	if !last.MatchString(rounds[3]) || !strings.Contains(rounds[3], `"epsilon":null,"delta":null`) {
 		t.Errorf("the last object is %s", rounds[3])
+	}
+	// With noise its epsilon is that of the largest claim.
+	out.Reset()
+	noisy := append(args, "--rounds", "1", "--set", "privacy.noise=discrete-gaussian", "--set",
+		"privacy.epsilon=8", "--set", "privacy.clip=1.0", "--set", "world.tolerance=0")
+	if code := run(t.Context(), &out, &errs, noisy); code != cli.ExitOK {
+		t.Fatalf("exit %d: %s", code, &errs)
+	}
+	var spent struct {
+		Epsilon, Delta float64
+		Certified      struct{ Epsilon, Delta float64 }
+	}
+	for text := range strings.Lines(out.String()) {
+		if strings.Contains(text, `"summary":true`) {
+			if err := json.Unmarshal([]byte(text), &spent); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if !(spent.Epsilon > 0 && spent.Epsilon <= 8) || spent.Delta != 1e-5 ||
+		spent.Certified.Epsilon != spent.Epsilon {
+		t.Errorf("%+v", spent)
 	}
 	for k, text := range lines {
 		var l struct {
