@@ -90,8 +90,8 @@ func lenetSide(features int) (side, planes int) {
 	return 0, 0
 }
 
-// scatteringNumbers counts the parameters of a softmax of scattering features, 0 if rows with so many
-// numbers are no images that it takes: see learning.Scattering.
+// scatteringNumbers counts the parameters of a softmax of scattering features, 0 if rows with so
+// many numbers are no images that it takes: see learning.Scattering.
 func scatteringNumbers(features, classes int) float64 {
 	side := int(math.Round(math.Sqrt(float64(features))))
 	if side*side != features || side < 8 || side > 256 {

@@ -10,8 +10,8 @@ import (
 // The sizes of models are those of package learning, which package job does without.
 func TestNumbers(t *testing.T) {
 	n := 0
-	for _, name := range []string{"logistic", "softmax", "mlp:200", "mlp:7,30,2", "scattering", "lenet",
-		"lenet-norm"} {
+	for _, name := range []string{"logistic", "softmax", "mlp:200", "mlp:7,30,2", "scattering",
+		"lenet", "lenet-norm"} {
 		for _, features := range []int{1, 105, 256, 784, 3 * 32 * 32, 400, 300, 65536, 1 << 20} {
 			for _, classes := range []int{2, 10, 100} {
 				m := job.Model{Name: name, Features: features, Classes: classes}

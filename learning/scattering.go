@@ -17,14 +17,14 @@ import (
 // noise. For a linear model the noise in a score grows with the norm of a row of features, and not
 // with their number, so that many good ones cost nothing.
 //
-// Rows are square images of one plane, of 8 pixels a side or more. An image is padded by reflection,
-// 4 pixels and what makes its side a multiple of 4. Features are local means of the image, of the
-// moduli of its 8 + 8 wavelet transforms of scales 1 and 2, and of those of scale 2 of the moduli
-// of scale 1: 81 maps, every fourth pixel of each without the border. Each three maps are shifted
-// and scaled to a mean of 0 and a variance of 1, or less where they hardly vary, and all divided so
-// that the norm of a row is at most 1: 3,969 numbers of 28 × 28 pixels. Each row's are a function
-// of its own pixels and of constants, to the last bit, in one order of operations; they are held as
-// float32.
+// Rows are square images of one plane, of 8 pixels a side or more. An image is padded by
+// reflection, 4 pixels and what makes its side a multiple of 4. Features are local means of the
+// image, of the moduli of its 8 + 8 wavelet transforms of scales 1 and 2, and of those of scale 2
+// of the moduli of scale 1: 81 maps, every fourth pixel of each without the border. Each three maps
+// are shifted and scaled to a mean of 0 and a variance of 1, or less where they hardly vary, and
+// all divided so that the norm of a row is at most 1: 3,969 numbers of 28 × 28 pixels. Each row's
+// are a function of its own pixels and of constants, to the last bit, in one order of operations;
+// they are held as float32.
 //
 // The parameters are those of [Softmax] of the features.
 type Scattering struct {
@@ -54,14 +54,14 @@ func ScatteringFor(features, outputs int) (m Scattering, ok bool) {
 func (m Scattering) padded() int { return (m.Side + 2*scatterMargin + 3) / 4 * 4 }
 func (m Scattering) local() int  { return m.padded()/4 - 2 }
 
-// NumFeatures returns how many numbers a row has for the softmax.
-func (m Scattering) NumFeatures() int { return scatterMaps * m.local() * m.local() }
+// numFeatures returns how many numbers a row has for the softmax.
+func (m Scattering) numFeatures() int { return scatterMaps * m.local() * m.local() }
 
 func (m Scattering) softmax() Softmax {
-	return Softmax{Features: m.NumFeatures(), Outputs: m.Outputs, Lambda: m.Lambda}
+	return Softmax{Features: m.numFeatures(), Outputs: m.Outputs, Lambda: m.Lambda}
 }
 
-// NumParams returns (NumFeatures() + 1)·Outputs.
+// NumParams returns (numFeatures() + 1)·Outputs.
 func (m Scattering) NumParams() int { return m.softmax().NumParams() }
 
 // Classes returns Outputs.
@@ -74,8 +74,8 @@ func (m Scattering) check(w []float64, d *Dataset) error {
 	if m.Side < 8 || m.Side > mostSide {
 		return fault.New(ErrShape, "", "images of %d pixels a side; want 8 to %d", m.Side, mostSide)
 	}
-	if err := m.softmax().check(w, &Dataset{Features: m.NumFeatures(),
-		X: make([]float64, m.NumFeatures()), Labels: []int{0}}); err != nil {
+	if err := m.softmax().check(w, &Dataset{Features: m.numFeatures(),
+		X: make([]float64, m.numFeatures()), Labels: []int{0}}); err != nil {
 		return err
 	}
 	return d.check(m.Side*m.Side, m.Outputs)
@@ -85,7 +85,7 @@ func (m Scattering) penalty() float64 { return m.Lambda }
 
 // features returns a data set of the features of rows.
 func (m Scattering) features(d *Dataset, rows []int) *Dataset {
-	n := m.NumFeatures()
+	n := m.numFeatures()
 	out := &Dataset{Features: n, X: make([]float64, n*len(rows)), Labels: make([]int, len(rows))}
 	pixels := make([]float64, d.Features)
 	for i, row := range rows {

@@ -43,7 +43,7 @@ func TestFiguresFromFiles(t *testing.T) {
 		}
 		check(name, cells[3])
 	}
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "gradient-masking.md"))
+	page, err := os.ReadFile(filepath.FromSlash("../../docs/gradient-masking.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -114,7 +114,7 @@ func TestVerdicts(t *testing.T) {
 		name = cmp.Or(strings.TrimSpace(cells[1]), name)
 		checked += checkVerdicts(t, name, cells[2], cells[3], bold.FindAllStringSubmatch(cells[4], -1))
 	}
-	text, err = os.ReadFile(filepath.Join("..", "..", "docs", "gradient-alignment.md"))
+	text, err = os.ReadFile(filepath.FromSlash("../../docs/gradient-alignment.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
