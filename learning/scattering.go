@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 
 	"github.com/hushsum/hushsum/internal/fault"
+	"github.com/hushsum/hushsum/internal/recent"
 )
 
 // Scattering is a softmax on features of images that depend on no data: two layers of fixed
@@ -87,11 +88,11 @@ func (m Scattering) penalty() float64 { return m.Lambda }
 func (m Scattering) features(d *Dataset, rows []int) *Dataset {
 	n := m.numFeatures()
 	out := &Dataset{Features: n, X: make([]float64, n*len(rows)), Labels: make([]int, len(rows))}
-	pixels := make([]float64, d.Features)
+	pixels, transform := make([]float64, d.Features), scatterOf(m.Side)
 	for i, row := range rows {
 		d.values(pixels, row)
 		x := out.X[i*n : (i+1)*n]
-		for j, v := range remembered.of(m.Side, pixels) {
+		for j, v := range transform.features(pixels) {
 			x[j] = float64(v)
 		}
 		out.Labels[i] = d.Labels[row]
@@ -163,42 +164,20 @@ func (m Scattering) Scores(dst, w []float64, d *Dataset) error {
 	return nil
 }
 
-// remembered holds features of rows that were met, by the digest of their pixels: a training
-// meets each row in many rounds, and the transform takes as long as hundreds of steps of it.
-var remembered = &rememberedRows{rows: map[[32]byte][]float32{}}
-
-// mostRemembered bounds the features that are remembered, in numbers: 1 GiB.
+// mostRemembered is how many numbers of features are kept, 1 GiB: a training meets each row in many
+// rounds, and its transform takes as long as hundreds of steps.
 const mostRemembered = 1 << 28
 
-type rememberedRows struct {
-	mutex sync.Mutex
-	rows  map[[32]byte][]float32
-	held  int
-}
-
-// of returns the features of an image.
-func (r *rememberedRows) of(side int, pixels []float64) []float32 {
+// features returns those of an image, which are known if it was met not long ago.
+func (s *scatter) features(pixels []float64) []float32 {
 	text := make([]byte, 0, 8*len(pixels))
 	for _, x := range pixels {
 		text = binary.LittleEndian.AppendUint64(text, math.Float64bits(x))
 	}
-	key := sha256.Sum256(text) // of the side too: images are square
-	r.mutex.Lock()
-	known, ok := r.rows[key]
-	r.mutex.Unlock()
-	if ok {
-		return known
-	}
-	out := scatterOf(side).transform(pixels)
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	if r.held+len(out) > mostRemembered {
-		clear(r.rows)
-		r.held = 0
-	}
-	r.rows[key] = out
-	r.held += len(out)
-	return out
+	found, _ := s.known.Get(sha256.Sum256(text), func() ([]float32, error) {
+		return s.transform(pixels), nil
+	})
+	return found
 }
 
 // scatter holds the constants of the transform of images of one side.
@@ -208,6 +187,7 @@ type scatter struct {
 	first, second [scatterAngles][]float64
 	low           [2][]float64 // local means: from a padded side, or half of it, to local
 	pool          sync.Pool    // of *scatterSpace
+	known         *recent.Answers[[sha256.Size]byte, []float32]
 }
 
 var scatters sync.Map // of *scatter, by side
@@ -222,7 +202,8 @@ func scatterOf(side int) *scatter {
 
 func newScatter(side int) *scatter {
 	m := Scattering{Side: side}
-	s := &scatter{side: side, padded: m.padded(), local: m.local()}
+	s := &scatter{side: side, padded: m.padded(), local: m.local(),
+		known: recent.New[[sha256.Size]byte, []float32](mostRemembered / m.numFeatures())}
 	for t := range scatterAngles {
 		angle := float64(scatterAngles/2-1-t) * math.Pi / scatterAngles
 		s.first[t] = morlet(s.padded, 0.8, angle, 3*math.Pi/4)
