@@ -380,7 +380,6 @@ func TestExternalNATS(t *testing.T) {
 // of its messages, nor its update in any form. What is declared is, so that the search is
 // known to find things.
 func TestNoSubmissionInFiles(t *testing.T) {
-	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	folder := t.TempDir()
