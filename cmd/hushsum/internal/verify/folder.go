@@ -204,8 +204,8 @@ func evidenceIn(out *kept) error {
 		}
 	}
 	if proofs > 0 {
-		err = fmt.Errorf("%s has %s that the server told other decisions than before: show them to the "+
-			"operator and to the other parties", folder, show.Plural(proofs, "proof"))
+		err = fmt.Errorf("%s has %s that the server told other decisions than before: show them to "+
+			"the operator and to the other parties", folder, show.Plural(proofs, "proof"))
 	}
 	return err
 }
@@ -238,8 +238,8 @@ func (c *checker) tellFolder(s *show.Screen, out *kept) {
 		s.Field("", "of the federation whose decisions and receipts follow")
 	}
 	if h := out.Chain; h == nil {
-		s.Field("decisions", "none are kept here: a party of more than 1,000 keeps the newest alone, in "+
-			"its sealed state")
+		s.Field("decisions", "none are kept here: a party keeps them in federations of the service "+
+			"of up to 1,000 parties")
 	} else {
 		s.Field("decisions", "%d to %d, in %s; %s, %d lost", h.From, h.To,
 			show.Plural(h.Segments, "segment"), show.Plural(h.Sums, "sum"), h.Lost)
@@ -257,11 +257,16 @@ func (c *checker) tellFolder(s *show.Screen, out *kept) {
 			"spent by this party, after it")
 	}
 	for _, r := range out.Receipts {
-		s.Printf("  %-6d %-8d %-8d %s\n", r.Round, r.Count, r.Entry, cmp.Or(r.Spent, "nothing"))
+		spent, _, _ := strings.Cut(r.Spent, " at delta")
+		s.Printf("  %-6d %-8d %-8d %s\n", r.Round, r.Count, r.Entry, cmp.Or(spent, "nothing"))
+	}
+	if n := len(out.Receipts); n > 0 && out.Receipts[n-1].Spent != "" {
+		s.Printf("\n")
+		s.Field("spent", "%s", out.Receipts[n-1].Spent)
 	}
 	if len(out.Ahead) > 0 {
-		s.Field("ahead", "the heads of the receipts of rounds%s are later than the last decision here: "+
-			"compare them again once the party has the rest", list(out.Ahead))
+		s.Field("ahead", "the heads of the receipts of rounds%s are later than the last decision "+
+			"here: compare them again once the party has the rest", list(out.Ahead))
 	}
 	if len(out.Evidence) > 0 {
 		s.Field("evidence", "%s", strings.Join(out.Evidence, ", "))
