@@ -23,6 +23,7 @@ var bare = []struct{ why, files string }{
 	{"whether the accountant can have scanned a law", "job/derive.go job/deriverun.go"},
 	{"search for the noise of a budget", "privacy/calibrate.go"},
 	{"the budget of queries with all before them", "service/federation/batch.go"},
+	{"JSON for scripts, next to the claim", "cmd/hushsum/internal/simulate/json.go"},
 }
 
 // compared lists what may be compared with the number of a claim, by file: not another claim's.
