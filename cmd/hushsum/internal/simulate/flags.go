@@ -192,8 +192,13 @@ func (v *jobFlags) recordsPreset() (*job.Job, error) {
 		return nil, err
 	}
 	if data, _ := v.set.Of("world.data.set"); (&rows.World{Set: data}).Images() {
-		j.Model.Name, j.World.Data = "mlp:64", job.Data{Set: data} // all rows, dealt alike
-		j.Privacy.Clip, j.Server.Rate, j.Server.Tau = 1, 0.015, 1e-5
+		j.World.Data = job.Data{Set: data} // all rows, dealt alike
+		if data == "digits" {              // too few rows for anything but a small perceptron
+			j.Model.Name, j.Privacy.Clip, j.Server.Rate, j.Server.Tau = "mlp:64", 1, 0.015, 1e-5
+		} else {
+			j.Model.Name, j.Privacy.Clip, j.Training.Batch = "scattering", 0.5, 6000
+			j.Server = job.Server{Rule: "fedavgm", Rate: 60, Beta1: 0.9}
+		}
 	}
 	if v.given["noise-multiplier"] && !v.given["epsilon"] {
 		j.Privacy.Epsilon = 0 // the noise is as declared
