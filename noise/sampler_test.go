@@ -539,7 +539,7 @@ func TestTablesAreKept(t *testing.T) {
 		all[table(Skellam(half))] = true
 		all[table(DiscreteLaplace(half))] = true
 		all[table(DiscreteLaplace(third))] = true
-		all[table(PolyaDifference(half, third))] = true
+		all[table(PolyaDifference(half, half))] = true
 		all[table(PolyaDifference(third, half))] = true
 	}
 	if len(all) != 6 {
