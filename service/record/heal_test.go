@@ -38,9 +38,7 @@ func TestHealLongState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, lost := range [][]string{
-		{model.Name}, {model.Name, name + ".1"}, {model.Name, name, name + ".1"},
-	} {
+	for _, lost := range [][]string{{model.Name}, {model.Name, name, name + ".1"}} {
 		for _, name := range lost {
 			if err := store.Delete(ctx, name); err != nil {
 				t.Fatal(err)
