@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 )
@@ -240,6 +241,25 @@ func TestLedgerMost(t *testing.T) {
 		spent, err2 := l.Spent(who)
 		if who != want || most.Bare().Upper != spent.Bare().Upper || err != nil || err2 != nil {
 			t.Errorf("of %v: %q, %v, %v; want %q, %v", of, who, most, err, want, spent)
+		}
+	}
+}
+
+// What is kept of equal steps is told for the δ alone that it was asked for.
+func TestFiguresOfOtherDelta(t *testing.T) {
+	last := math.Inf(1)
+	for _, delta := range []float64{1e-9, 1e-6, 1e-3, 1e-9} {
+		s := Step{Gaussian{NoiseMultiplier: 1.25}, 3}
+		got, err := spend([]charge{{Step: &s, Count: 1}}, PublicView, delta)
+		c, err2 := Compose(s)
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		want, err := c.Epsilon(delta)
+		if upper := got.Bare().Upper; err != nil || upper != want.Upper || upper == last {
+			t.Errorf("at delta %v: %v, want %v; %v", delta, upper, want.Upper, err)
+		} else {
+			last = upper
 		}
 	}
 }
