@@ -140,6 +140,9 @@ func (m *Mob) Play() MobOutcome {
 	deadline := m.until + drive.Time(m.options.Rounds+4)*8*m.options.StepTime
 	for steps := 0; !m.Ended(); steps++ {
 		if steps > 400_000 || m.now > deadline || !m.Step() {
+			if m.behind() {
+				return MobOutcome{len(m.Sums), int(m.lost), m.deaths, m.Hub.Saves}
+			}
 			m.Fatal("after %d steps it has not ended: %+v", steps, m.Hub.status())
 		}
 		if m.Hub.status().Paused {
@@ -162,6 +165,26 @@ func (m *Mob) Play() MobOutcome {
 		}
 	}
 	return MobOutcome{len(m.Sums), int(m.lost), m.deaths, m.Hub.Saves}
+}
+
+// behind reports whether the server may wait for ever, since it was set back to an older state: no
+// more members than may lie know of a later round, so that it does not believe them; they answer no
+// round twice; and with those that do lie too few are left for one.
+func (m *Mob) behind() bool {
+	if !m.setBack {
+		return false
+	}
+	gone, ahead := 0, 0
+	for k, s := range m.Members {
+		later := s.alive() && s.drive.Hello().Told > m.Hub.status().Round
+		if later {
+			ahead++
+		}
+		if later || slices.Contains(m.liars, k) {
+			gone++
+		}
+	}
+	return ahead > 0 && ahead <= m.options.Faults && gone > m.options.Faults
 }
 
 // checkCounts: no party is in more sums than it has counted, nor than it has agreed to.
