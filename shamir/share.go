@@ -50,18 +50,6 @@ func ParseSecret(b []byte) (Secret, error) {
 	return s, nil
 }
 
-// decode returns the value of s, or an IndexError.
-func (s *Share) decode() (field.Element, error) {
-	if s.Index == 0 {
-		return field.Element{}, ErrIndexZero
-	}
-	e, err := decode(&s.Value)
-	if err != nil {
-		return field.Element{}, &IndexError{s.Index, err}
-	}
-	return e, nil
-}
-
 // decode returns the element that b encodes, or ErrNonCanonical.
 func decode(b *[32]byte) (e field.Element, err error) {
 	if e.SetCanonicalBytes(b) != 1 {

@@ -120,7 +120,7 @@ usage, 130 interrupted, 143 ended by SIGTERM.
 func Command() cli.Command {
 	return cli.Command{
 		Name:  "verify",
-		About: "check evidence of cheating, receipts, decisions, and a party's folder",
+		About: "check evidence of cheating, receipts, decisions, a party's folder",
 		Run:   verify,
 	}
 }
