@@ -363,7 +363,7 @@ func (s *Server) judge(dealer, place int, m *submission) error {
 		}
 		r.claims = append(r.claims, made)
 	} else {
-		c.ring.AddPacked(r.sum, masked)
+		r.addVector(c, m, masked)
 	}
 	r.uncovered.Add(dealer)
 	return nil

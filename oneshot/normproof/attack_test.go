@@ -84,6 +84,7 @@ func (c *cheat) prove(t *testing.T, s *Scheme, n *instance) (*Dealing, []byte) {
 	for i := range c.blinds {
 		c.blinds[i] = c.uniform()
 	}
+	c.blinds[ofKey].Set(n.witness.Blind)
 	p := &c.proof
 	c.set(0, n.witness.Key...)
 	for l := range s.PerPolynomial {
@@ -225,6 +226,9 @@ func (c *cheat) failing() (out []string) {
 					}
 					sum.Add(sum, x)
 				}
+			}
+			if j*c.PerPolynomial+l == c.scalars {
+				sum.MultiplyAdd(power, c.blinds[ofKey], sum)
 			}
 		}
 		check("secrets", [32]byte(sum.Bytes()) == c.dealing.Combined[l])

@@ -68,9 +68,10 @@ func (s *Scheme) fold(t *Statement, h1, h2 *[32]byte) *tests {
 	return out
 }
 
-// An equation is ⟨coefficients, w⟩ = total, for the witnesses w.
+// An equation is ⟨coefficients, w⟩ + blind·b_s = total, for the witnesses w and the blind b_s.
 type equation struct {
 	coefficients []*edwards25519.Scalar
+	blind        *edwards25519.Scalar // of the key's commitment, which is dealt with the key
 	total        *edwards25519.Scalar
 }
 
@@ -132,12 +133,16 @@ func (s *Scheme) equation(
 	}
 	power := small(1)
 	lane := small(1 << s.LaneBits)
-	for i := 0; i*s.lanes < s.Degree; i++ {
+	for i := range s.scalars + 1 {
 		l := i % s.PerPolynomial
 		if l == 0 {
 			power = new(edwards25519.Scalar).Multiply(power, gamma)
 		}
 		c := new(edwards25519.Scalar).Multiply(power, powers[l])
+		if i == s.scalars {
+			e.blind = c
+			break
+		}
 		for j := i * s.lanes; j < min((i+1)*s.lanes, s.Degree); j++ {
 			add(j, c)
 			c.Multiply(c, lane)

@@ -15,8 +15,9 @@ import (
 
 // A Witness holds the secrets that prove a statement.
 type Witness struct {
-	Key   []int64 // s
-	Noisy []int64 // y − a·s, with its noise
+	Key   []int64              // s
+	Blind *edwards25519.Scalar // of the commitment to it: uniform, and dealt after the key
+	Noisy []int64              // y − a·s, with its noise
 	// Polynomials are f_0, all coefficients of which are uniform, and those that carry the key,
 	// each with Threshold coefficients. Secrets are the first.
 	Polynomials [][]*edwards25519.Scalar
@@ -29,7 +30,8 @@ func (s *Scheme) Prove(random io.Reader, t *Statement, w *Witness) (*Dealing, []
 	if err := s.check(t); err != nil {
 		return nil, nil, err
 	}
-	if len(w.Key) != s.Degree || len(w.Noisy) != s.Length || len(w.Polynomials) != 1+s.polynomials {
+	if len(w.Key) != s.Degree || w.Blind == nil || len(w.Noisy) != s.Length ||
+		len(w.Polynomials) != 1+s.polynomials {
 		return nil, nil, ErrShape
 	}
 	for _, f := range w.Polynomials {
@@ -112,6 +114,7 @@ func (v *prover) run() error {
 	for i := range v.blinds {
 		v.blinds[i] = v.uniform()
 	}
+	v.blinds[ofKey].Set(v.witness.Blind)
 	v.deal()
 	if err := v.project(); err != nil {
 		return err
@@ -294,6 +297,7 @@ func (v *prover) respond(e *equation, h4 *[32]byte) {
 		}
 	}
 	p.tested = dot(e.coefficients, a)
+	p.tested.MultiplyAdd(e.blind, blinds[ofKey], p.tested)
 	p.encodeFirsts()
 	h5 := hash(labelEnd, h4[:], p.firstsEncoded)
 	chi := challenge(&h5, labelChallenge)

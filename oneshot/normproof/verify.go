@@ -26,6 +26,19 @@ func (s *Scheme) Fits(
 	return got.Equal(horner(combined, small(uint64(x)))) == 1, nil
 }
 
+// Opens reports whether a sum of commitments to keys, each of [Dealing.Key], is one to the sum of
+// the keys and to the sum of their blinds, with |key[i]| ≤ 2^40. It does not if either is of other
+// dealers, or made up.
+func (s *Scheme) Opens(sum *edwards25519.Point, key []int64, blind *edwards25519.Scalar) bool {
+	if len(key) != s.Degree {
+		return false
+	}
+	got := s.points().Commit(
+		pedersen.Part{At: firstPoint, Integers: key, Bits: 40},
+		pedersen.Part{At: blindPoint, Scalars: []*edwards25519.Scalar{blind}, Bits: 253})
+	return pedersen.IsSmall(got.Subtract(got, sum))
+}
+
 // horner returns Σ c[i]·x^i.
 func horner(c []*edwards25519.Scalar, x *edwards25519.Scalar) *edwards25519.Scalar {
 	sum := edwards25519.NewScalar()
@@ -86,10 +99,12 @@ func (s *Scheme) relate(t *Statement, d *Dealing, encoded []byte) (*relation, er
 	return s.combined(p, chi, psi, encoded, &h5), nil
 }
 
-// linear reports whether ⟨Λ, responses⟩ = θ + χ·λ, ψ times both, with the key's responses folded.
+// linear reports whether ⟨Λ, responses⟩ = θ + χ·λ, ψ times both, with the key's responses folded
+// and the response of its blind.
 func (s *Scheme) linear(p *proof, e *equation, chi, psi *edwards25519.Scalar) bool {
 	want := new(edwards25519.Scalar).MultiplyAdd(chi, e.total, p.tested)
 	want.Subtract(want, dot(e.coefficients[s.Degree:], p.responses[s.Degree:]))
+	want.Subtract(want, new(edwards25519.Scalar).Multiply(e.blind, p.blinds[ofKey]))
 	want.MultiplyAdd(want, psi, p.halfTests[0])
 	want.MultiplyAdd(new(edwards25519.Scalar).Multiply(psi, psi), p.halfTests[1], want)
 	low, high := e.coefficients[:s.Degree/2], e.coefficients[s.Degree/2:s.Degree]

@@ -365,7 +365,9 @@ def verify(v, values=None):
         i = k // lanes
         power = pow(gamma, i // rho + 1, L)
         coefficients[k] += weight[at + i % rho] * power * 2 ** (v["LaneBits"] * (k % lanes))
-    key = theta + chi * total - sum(c * x for c, x in zip(coefficients[n:], z[n:]))
+    i = (n + lanes - 1) // lanes
+    blind = weight[at + i % rho] * pow(gamma, i // rho + 1, L)
+    key = theta + chi * total - blind * blinds[0] - sum(c * x for c, x in zip(coefficients[n:], z[n:]))
     got = sum((psi * coefficients[i] + coefficients[n // 2 + i]) * x for i, x in enumerate(folded))
     if (got - psi * key - half_tests[0] - psi * psi * half_tests[1]) % L:
         raise Refused("proof")
