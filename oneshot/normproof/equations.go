@@ -7,7 +7,7 @@ import (
 )
 
 // tests are the linear equations of the sums u in the key: ⟨τ_t, u⟩ + ⟨keys[t], s⟩ + q·κ_t =
-// totals[t], for the vectors τ_t.
+// totals[t], for the vectors τ_t. A proof has keys and totals.
 type tests struct {
 	sums   [][rows]uint64 // τ
 	keys   [][]uint64     // (τ_t·R)·a
@@ -162,11 +162,15 @@ func dot(a, b []*edwards25519.Scalar) *edwards25519.Scalar {
 
 // small returns the scalar x.
 func small(x uint64) *edwards25519.Scalar {
-	b := make([]byte, 64)
+	var b [32]byte
 	for i := range 8 {
 		b[i] = byte(x >> (8 * i))
 	}
-	return fromWide(b)
+	c, err := new(edwards25519.Scalar).SetCanonicalBytes(b[:])
+	if err != nil {
+		panic("normproof: " + err.Error()) // it is below 2^64
+	}
+	return c
 }
 
 // signed returns the scalar x, |x| < 2^62, in a time that does not depend on it.

@@ -125,6 +125,7 @@ func (v *prover) run() error {
 		v.integers(v.squares, v.keySquares, bound), v.integers(v.keySquares, v.quotients, keyBound))
 	v.h2 = hash(labelTests, v.h1[:], p.sums[:])
 	tests := v.fold(v.statement, &v.h1, &v.h2)
+	p.testsEncoded = v.encodeTests(tests)
 	v.divide(tests)
 	if err := v.drawFlood(); err != nil {
 		return err
@@ -136,7 +137,7 @@ func (v *prover) run() error {
 	p.flood = v.commit(v.blinds[ofFlood],
 		v.integers(v.quotients, v.Scheme.flood, v.quotientBits()),
 		pedersen.Part{At: firstPoint + v.Scheme.flood, Scalars: noise, Bits: floodBits})
-	h3 := hash(labelFlood, v.h2[:], p.flood[:])
+	h3 := hash(labelFlood, v.h2[:], p.testsEncoded, p.flood[:])
 	v.addSums(&h3)
 	h4 := hash(labelSum, h3[:], p.sumsEncoded)
 

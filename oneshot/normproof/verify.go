@@ -52,7 +52,7 @@ func horner(c []*edwards25519.Scalar, x *edwards25519.Scalar) *edwards25519.Scal
 // statement that the caller made wrongly, with [ErrEncoding] or with [ErrProof]; the signer of
 // dealing and proof is to blame for either of these.
 func (s *Scheme) Verify(t *Statement, d *Dealing, encoded []byte) error {
-	r, err := s.relate(t, d, encoded)
+	r, err := s.relate(t, d, encoded, nil)
 	if err != nil {
 		return err
 	}
@@ -62,8 +62,9 @@ func (s *Scheme) Verify(t *Statement, d *Dealing, encoded []byte) error {
 	return nil
 }
 
-// relate checks all of a proof but the equations between points, which it returns as one.
-func (s *Scheme) relate(t *Statement, d *Dealing, encoded []byte) (*relation, error) {
+// relate checks all of a proof but the equations between points, which it returns as one. With a
+// probe it checks tests by that, where it is for the statement's ring.
+func (s *Scheme) relate(t *Statement, d *Dealing, encoded []byte, by *probe) (*relation, error) {
 	if err := s.check(t); err != nil {
 		return nil, err
 	}
@@ -81,7 +82,7 @@ func (s *Scheme) relate(t *Statement, d *Dealing, encoded []byte) (*relation, er
 	gamma := challenge(&h0, labelGamma)
 	h1 := rowsHash(&h0, d.Combined)
 	h2 := hash(labelTests, h1[:], p.sums[:])
-	h3 := hash(labelFlood, h2[:], p.flood[:])
+	h3 := hash(labelFlood, h2[:], p.testsEncoded, p.flood[:])
 	h4 := hash(labelSum, h3[:], p.sumsEncoded)
 	h5 := hash(labelEnd, h4[:], p.firstsEncoded)
 	chi := challenge(&h5, labelChallenge)
@@ -92,7 +93,15 @@ func (s *Scheme) relate(t *Statement, d *Dealing, encoded []byte) (*relation, er
 	for i := range sums {
 		sums[i] = p.flooded[i].scalar()
 	}
-	e := s.equation(s.fold(t, &h1, &h2), &h1, &h3, &h4, sums, gamma, combined)
+	p.tests.sums = s.testVectors(&h2)
+	if by != nil && by.prepare(&t.RingKey) {
+		if !by.agrees(t, &h1, p.tests) {
+			return nil, ErrProof
+		}
+	} else if !p.tests.same(s.fold(t, &h1, &h2)) {
+		return nil, ErrProof
+	}
+	e := s.equation(p.tests, &h1, &h3, &h4, sums, gamma, combined)
 	if !s.linear(p, e, chi, psi) {
 		return nil, ErrProof
 	}
