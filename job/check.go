@@ -248,7 +248,8 @@ func (c *checker) cheating() bool { return c.Sum.Adversary == "" || c.Sum.Advers
 func (c *checker) sum() {
 	s, n := &c.Sum, c.Size()
 	c.takes(c.Oneshot(), "pairwise sums have no committee", `leave it out, or write sum.protocol = "oneshot"`,
-		"sum.committee", "sum.members", "sum.faults", "sum.covered", "sum.bounded", "sum.buffer")
+		"sum.committee", "sum.members", "sum.faults", "sum.disputes", "sum.covered", "sum.bounded",
+		"sum.buffer")
 	c.bounded()
 	c.buffer(n)
 	c.refuse(c.Oneshot() && !c.cheating(), "sum.adversary", "leave it out, and see sum.covered",
@@ -258,6 +259,8 @@ func (c *checker) sum() {
 	c.refuse(s.Faults > (max(defaultMembers, s.Members)-1)/3 && s.Members == 0 ||
 		s.Members > 0 && s.Faults > (s.Members-1)/3, "sum.faults", "write at most a third of the others",
 		"a committee outvotes fewer than %d faults", s.Faults)
+	c.refuse(n > 0 && s.Disputes > n, "sum.disputes", within(1, n, "leave it out"),
+		"there are %d parties", n)
 	c.takes(s.Sparse, "all parties share keys", "write sum.sparse = true", "sum.degree")
 	c.refuse(s.Sparse && c.cheating(), "sum.sparse",
 		`write sum.adversary = "semi-malicious" or "curious"`,
@@ -275,9 +278,6 @@ func (c *checker) bounded() {
 	b := c.Sum.Bounded
 	c.refuse(b && !c.Noisy(), "sum.bounded", `write privacy.noise = "discrete-gaussian" and a clip`,
 		"what is proved is that a clipped vector and its noise are short")
-	c.refuse(b && c.Parties.Colluders == 0, "sum.bounded",
-		"write parties.colluders, how many parties may cheat",
-		"a sum leaves room for what cheats can add within the bound, and as declared there are no cheats")
 }
 
 // buffer checks rounds that take a given number of submissions, the first to come.

@@ -35,6 +35,7 @@ func (j *Job) explain(s *Settled) []string {
 	}
 	lines = append(lines, j.sayServer())
 	if s != nil {
+		lines = append(lines, s.Robustness()...)
 		lines = append(lines, "That rests on the roster being genuine: compare its fingerprint over a "+
 			"channel that the operator does not control. Nothing else stops a server that invents parties "+
 			"in the roster.")
@@ -238,8 +239,9 @@ func (j *Job) sayServer() string {
 		return text + "All parties of a round must submit, or it gives no sum."
 	}
 	if j.Sum.Bounded {
-		text += "Each party proves that what it adds is no longer than the clip, up to a factor of " +
-			"3.05; one that cannot is refused by name, and the others are summed without it. "
+		text += "Each party proves that what it adds, with its noise, is at most 3.05 times as long as " +
+			"an honest vector with its noise; one that cannot is refused by name, and the others are " +
+			"summed without it. "
 	}
 	switch n := j.Size(); {
 	case n > 0 && j.fewest(n) == j.Parties.most(n),

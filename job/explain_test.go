@@ -33,10 +33,10 @@ func TestExplainCounts(t *testing.T) {
 		oneshot = "sum = { protocol = \"oneshot\", committee = \"c\" }\n"
 		shares  = "That counts the noise of the 79 honest parties that every sum has at least."
 		sparse  = "a server that cheats once keys are exchanged may learn sums of as few as "
-		alone   = "a server that cheats with up to 3 of the 13 members of the committee, as long as no " +
-			"party tells it what it knows; with 4 members it may read single inputs."
-		league = "a server that cheats with any 1 party and up to 3 of the 13 members of the " +
-			"committee; with 4 members it may read single inputs."
+		alone   = "a server that cheats with up to 2 of the 13 members of the committee, as long as no " +
+			"party tells it what it knows; with 3 members it may read single inputs."
+		league = "a server that cheats with any 1 party and up to 2 of the 13 members of the " +
+			"committee; with 3 members it may read single inputs."
 		curious = "A server that is curious follows the protocol"
 		spends  = ": all rounds together spend at most epsilon 4 at delta 1e-05 for each party, against "
 	)
@@ -50,11 +50,11 @@ func TestExplainCounts(t *testing.T) {
 			"Epsilon assumes instant: the time at which"}, []string{"members", sparse, "ahead"}},
 		{1, "sum = { sparse = true, adversary = \"semi-malicious\" }\n", []string{sparse}, []string{shares}},
 		{1, oneshot + noisy, []string{league, shares, spends + "a server that cheats with any 1 party " +
-			"and up to 3 of the 13 members of committee "}, []string{alone, sparse, curious}},
+			"and up to 2 of the 13 members of committee "}, []string{alone, sparse, curious}},
 		{0, oneshot, []string{alone}, []string{league}},
 		{1, oneshot + noisy + "noise_by = \"committee\"\n",
-			[]string{league, spends + "a server that cheats with any number of parties and up to 3 of the " +
-				"13 members of committee ", "epsilon rests on 7 honest ones"}, []string{shares, "79"}},
+			[]string{league, spends + "a server that cheats with any number of parties and up to 2 of the " +
+				"13 members of committee ", "epsilon rests on 9 honest ones"}, []string{shares, "79"}},
 	} {
 		j, err := job.Parse("job.toml", fmt.Appendf(nil, "name = \"says\"\nrounds = 6\n"+
 			"model.length = 10\nparties = { count = 100, drop_out = 0.2, colluders = %d }\n%s", c.colluders,

@@ -101,12 +101,19 @@ var theJob = tableOf(
 		flag("members", "N"),
 	whole("sum.faults", func(j *Job) *int { return &j.Sum.Faults }, from(1),
 		"Counts the members that may lie or stay silent.").says("1 to a third of the others").
-		unit("members").means("a fourth of the others").flag("faults", "N"),
+		unit("members").means("a sixth of them").flag("faults", "N"),
+	whole("sum.disputes", func(j *Job) *int { return &j.Sum.Disputes }, from(1),
+		"Counts the parties whose messages a member of the committee may refuse alone before the round "+
+			"goes on without it.").says("1 to parties.count").unit("parties").
+		means("a tenth of parties.count, divided by sum.faults").
+		lacks(Sums, "without links nobody's messages are refused").
+		lacks(Timed, "in virtual time no member lies"),
 	truth("sum.covered", func(j *Job) *bool { return &j.Sum.Covered },
 		"Covers submissions until the committee agrees on who is in the sum.").flag("covered", ""),
 	truth("sum.bounded", func(j *Job) *bool { return &j.Sum.Bounded },
-		"Has each party prove that what it adds is no longer than the clip, up to a factor of 3.05; a "+
-			"party that cannot is refused, with evidence.").flag("bounded", ""),
+		"Has each party prove that what it adds, with its noise, is no longer than honest vectors; a "+
+			"party that cannot is refused, with evidence. job check prints the factor.").
+		flag("bounded", ""),
 	whole("sum.buffer", func(j *Job) *int { return &j.Sum.Buffer }, from(0),
 		"Has a round take this many submissions, while slower parties continue training.").
 		says("0, or 2 to parties.count").unit("parties").means("0: all that arrive").
@@ -186,7 +193,8 @@ var theJob = tableOf(
 		"Gives the signs of a mask this share of the budget.").unit("share").or(0.5),
 	whole("privacy.bits", func(j *Job) *int { return &j.Privacy.Bits }, between(8, 64),
 		"Sets the width of a coordinate of a sum with noise.").unit("bits").
-		means("32; with oneshot as many as its keys need; with queries 48").flag("bits", "B"),
+		means("32; with oneshot as many as its keys or bounds need; with queries 48").
+		flag("bits", "B"),
 
 	text("model.name", func(j *Job) *string { return &j.Model.Name },
 		"Names a model that the job trains itself.").

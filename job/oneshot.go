@@ -12,7 +12,11 @@ import (
 )
 
 // faults is how many members of a job with defaults may lie or be silent.
-func (j *Job) faults() int { return cmp.Or(j.Sum.Faults, max(1, (j.Sum.Members-1)/4)) }
+func (j *Job) faults() int { return cmp.Or(j.Sum.Faults, defaultFaults(j.Sum.Members)) }
+
+// defaultFaults is how many members of a committee may lie or be silent unless it is declared: a
+// sixth, so that boxes of bad parties that do not open rarely cost a round.
+func defaultFaults(members int) int { return max(1, members/6) }
 
 // noisyMembers reports whether the committee adds the noise.
 func (j *Job) noisyMembers() bool { return j.Noisy() && j.Privacy.NoiseBy == "committee" }
@@ -25,6 +29,7 @@ func (j *Job) Terms() oneshot.Terms {
 		MinSurvivors:   j.fewest(j.Parties.Count),
 		Colluders:      j.Parties.Colluders,
 		Faults:         j.faults(),
+		Disputes:       j.Sum.Disputes,
 		Covered:        j.Sum.Covered,
 		Stale:          j.Sum.Stale,
 	}
@@ -35,9 +40,9 @@ func (j *Job) Terms() oneshot.Terms {
 }
 
 // Fill completes the configuration of one-message sums by what is summed: the layout of a
-// submission, and its noise, nil: none. If norms are bounded each party proves that its vector is
-// no longer than the noise hides. Fill fails with a [ConfigError] if the noise was settled for
-// sums that promise other shares of it.
+// submission, and its noise, nil: none. If norms are bounded each party proves that its vector with
+// its noise is no longer than honest ones. Fill fails with a [ConfigError] if the noise was settled
+// for sums that promise other shares of it.
 func Fill(c *oneshot.Config, layout masking.Layout, m *privacy.Mechanism, bounded bool) error {
 	t := &c.Terms
 	for _, segment := range layout {
@@ -81,6 +86,29 @@ func (s *Settled) Oneshot() *oneshot.Config {
 	}
 	out := *s.oneshot
 	return &out
+}
+
+// Robustness says in sentences what parties and members that lie can still do to a job with a bound
+// on norms; nil without.
+func (s *Settled) Robustness() []string {
+	if s.oneshot == nil || s.oneshot.Norm == 0 {
+		return nil
+	}
+	f, err := s.oneshot.Parameters()
+	if err != nil {
+		return nil // it was settled, so that there are some
+	}
+	n, faults := s.oneshot.Roster.Len(), s.oneshot.Faults
+	text := fmt.Sprintf("With its noise a party that lies adds a vector of at most %.3g clips to a "+
+		"sum, or is refused by name", f.Factor)
+	if f.MemberAdds > 0 {
+		text += fmt.Sprintf("; a member that lies about its noise adds at most %.3g", f.MemberAdds)
+	}
+	return []string{text + fmt.Sprintf(". While the server is honest and at most %s, no number of "+
+		"parties that lie keeps the others' sum from coming out; those members keep out %d honest "+
+		"parties at most. Nobody is named for messages that the committee cannot open: it takes more "+
+		"than %d of the %d parties to lose a round by such.", count(faults, "member lies or is silent",
+		"members lie or are silent"), faults*(f.Disputes+1), f.Spoilers, n)}
 }
 
 // quantumBits is the exponent of 2 in the cost of ML-KEM-768 to a quantum computer, as its authors

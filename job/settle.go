@@ -123,6 +123,7 @@ type settling struct {
 	declared *Job // without defaults
 	files    Files
 	out      *Settled
+	released ReleaseOptions
 }
 
 // who finds out how many parties there are.
@@ -206,20 +207,16 @@ func (x *settling) noise() error {
 	if x.Training.Mask != "none" {
 		o.Signs = x.numbers()
 	}
-	release := NewRelease(o)
 	x.out.budget = privacy.Budget{Epsilon: p.Epsilon, Delta: p.Delta, Before: before}
-	if release.Noise.Multiplier == 0 {
-		release.Noise.Multiplier, err = release.Calibrate(x.out.budget, x.charges())
-		if err != nil {
-			return x.MistakeOf(err)
+	if x.Sum.Bounded && p.Bits == 0 {
+		if o.Noise.Bits, err = x.units(o); err != nil {
+			return err
 		}
 	}
-	x.out.multiplier = release.Noise.Multiplier
-	mechanism, err := release.Mechanism()
-	if err != nil {
-		return x.MistakeOf(err)
+	if x.out.mechanism, x.out.multiplier, err = x.release(o); err != nil {
+		return err
 	}
-	x.out.mechanism = mechanism
+	x.released = o
 	return x.study()
 }
 
@@ -367,7 +364,10 @@ func (x *settling) messages() error {
 	if err := Fill(own, x.out.layout, x.out.mechanism, x.Sum.Bounded); err != nil {
 		return err
 	}
-	if _, err := own.Parameters(); err != nil {
+	switch _, err := own.Parameters(); {
+	case errors.Is(err, oneshot.ErrLong), errors.Is(err, oneshot.ErrQuiet) && x.Noisy():
+		return x.otherBits(err)
+	case err != nil:
 		return x.Mistake("sum.protocol", "", "%v", err)
 	}
 	return nil

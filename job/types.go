@@ -94,12 +94,16 @@ type Sum struct {
 	// 13.
 	Members int
 	// Counts the members that may lie or stay silent. Range: 1 to a third of the others (members).
-	// Default: a fourth of the others.
+	// Default: a sixth of them.
 	Faults int
+	// Counts the parties whose messages a member of the committee may refuse alone before the round
+	// goes on without it. Range: 1 to parties.count (parties). Default: a tenth of parties.count,
+	// divided by sum.faults.
+	Disputes int
 	// Covers submissions until the committee agrees on who is in the sum. Default: false.
 	Covered bool
-	// Has each party prove that what it adds is no longer than the clip, up to a factor of 3.05; a
-	// party that cannot is refused, with evidence. Default: false.
+	// Has each party prove that what it adds, with its noise, is no longer than honest vectors; a
+	// party that cannot is refused, with evidence. job check prints the factor. Default: false.
 	Bounded bool
 	// Has a round take this many submissions, while slower parties continue training. Range: 0, or 2
 	// to parties.count (parties). Default: 0: all that arrive.
@@ -168,7 +172,7 @@ type Privacy struct {
 	// the result in each. Range: 0, or 2 to rounds (rounds). Default: 0: independent noise.
 	Factorise int
 	// Sets the width of a coordinate of a sum with noise. Range: 8 to 64 (bits). Default: 32; with
-	// oneshot as many as its keys need; with queries 48.
+	// oneshot as many as its keys or bounds need; with queries 48.
 	Bits int
 }
 

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/big"
 	"math/bits"
 
 	"filippo.io/edwards25519"
 
 	"github.com/hushsum/hushsum/internal/entropy"
+	"github.com/hushsum/hushsum/internal/fault"
 	"github.com/hushsum/hushsum/noise"
 	"github.com/hushsum/hushsum/oneshot/normproof"
 	"github.com/hushsum/hushsum/shamir"
@@ -21,7 +23,7 @@ const (
 	longKey   = 973       // a coefficient of a key that passes: 3.05·β_s
 	longest   = 305       // a vector that passes, in hundredths of β
 	unwrapped = 24        // the least modulus, in β
-	mostSpare = 64        // more than there are spare coordinates
+	besides   = 64        // coordinates more than there are: the tail of few is too heavy
 )
 
 // ceilRoot returns ⌈√x⌉.
@@ -38,48 +40,55 @@ func boundOf(norm int64, law noise.Law, length int) (uint64, error) {
 	scale := law.Scale()
 	variance := new(big.Int).Add(scale.Num(), scale.Denom())
 	variance.Sub(variance, big.NewInt(1)).Quo(variance, scale.Denom())
-	d := big.NewInt(int64(length + mostSpare))
+	d := big.NewInt(int64(length + besides))
 	// V² + 15·V·σ + σ²·(D + 11·√D), each rounded up.
 	square := new(big.Int).Mul(big.NewInt(norm), big.NewInt(norm))
 	cross := new(big.Int).Mul(big.NewInt(norm), ceilRoot(variance))
 	square.Add(square, cross.Mul(cross, big.NewInt(15)))
 	wide := new(big.Int).Mul(ceilRoot(d), big.NewInt(11))
 	square.Add(square, wide.Mul(wide.Add(wide, d), variance))
-	if square.BitLen() > 64 {
-		return 0, fmt.Errorf("%w: Norm %d and its noise are too long for a proof: want 2^32 at most",
-			ErrConfig, norm)
+	if square.BitLen() > 63 {
+		long, _ := new(big.Float).SetInt(square).Float64()
+		return 0, tooLong("Norm %d with its noise is 2^%.1f units long, and a proof takes 2^31.5", norm,
+			math.Log2(long)/2)
 	}
 	return square.Uint64(), nil
 }
 
-// mostOf returns the most that n vectors, each within a bound, can add to a sum: below 2^61.
-func mostOf(bound uint64, n int) int64 {
-	x := ceilRoot(new(big.Int).SetUint64(bound))
-	x.Mul(x, big.NewInt(longest*int64(n))).Add(x, big.NewInt(99))
-	return x.Quo(x, big.NewInt(100)).Int64()
+// tooLong refuses vectors that no modulus or no proof has room for.
+func tooLong(reason string, a ...any) error {
+	return &fault.Error{Kind: ErrConfig, Err: ErrLong, Reason: fmt.Sprintf(reason, a...),
+		Advice: "scale the inputs down, and their noise with them"}
 }
 
-// bounded sets the bounds on vectors of parties and on noise of members, what those that cheat may
-// add to a sum, and the lanes.
+// mostOf returns the most that n vectors, each within a bound, can add to a sum.
+func mostOf(bound uint64, n int) int64 {
+	x := ceilRoot(new(big.Int).SetUint64(bound))
+	x.Mul(x, big.NewInt(longest)).Add(x, big.NewInt(99)).Quo(x, big.NewInt(100))
+	return x.Int64() * int64(n) // below 2^34 and 2^20
+}
+
+// bounded sets the bounds on vectors of parties and on noise of members, the most that all of them
+// together may add to a sum, and the lanes: whoever cheats, nothing wraps.
 func (d *derived) bounded(n, members int, t *Terms) (err error) {
 	if d.bound, err = boundOf(t.Norm, d.share, t.Length); err != nil {
 		return err
 	}
-	dealers, liars := n, t.Colluders
-	d.off += mostOf(d.bound, t.Colluders)
+	dealers := n
+	d.off = mostOf(d.bound, n)
+	factor := func(bound uint64) float64 {
+		return longest / 100. * math.Sqrt(float64(bound)) / float64(t.Norm)
+	}
+	d.Factor = factor(d.bound)
 	if t.CommitteeNoise {
 		if d.memberBound, err = boundOf(0, d.member, t.Length); err != nil {
 			return err
 		}
-		dealers, liars = dealers+members, liars+t.Faults
-		d.off += mostOf(d.memberBound, t.Faults)
+		dealers += members
+		d.off += mostOf(d.memberBound, members)
+		d.MemberAdds = factor(d.memberBound)
 	}
-	if d.off > 1<<48 {
-		return fmt.Errorf("%w: what colluders may add is too much for any modulus", ErrConfig)
-	}
-	// (13·6.4)² is 6922.24.
-	lane := ceilRoot(big.NewInt(6923*int64(dealers))).Int64() + longKey*int64(liars)
-	d.lanes = max(narrow, lanes(1+bits.Len64(uint64(lane-1))))
+	d.lanes = max(narrow, lanes(1+bits.Len64(uint64(longKey*dealers-1))))
 	return nil
 }
 
@@ -211,8 +220,12 @@ func scalarOf(x uint32) *edwards25519.Scalar {
 	return out
 }
 
-func erase(polynomials [][]*edwards25519.Scalar) {
-	for _, f := range polynomials {
+func erase(w *normproof.Witness) {
+	if w == nil {
+		return
+	}
+	w.Blind.Set(edwards25519.NewScalar())
+	for _, f := range w.Polynomials {
 		for _, c := range f {
 			c.Set(edwards25519.NewScalar())
 		}
@@ -353,17 +366,31 @@ func (s *settled) claimOf(
 
 // checkProof verifies a proof of y. It fails with [ErrProof].
 func (s *settled) checkProof(
-	context *[32]byte, party int, root [32]byte, m *submission, y []uint64, proof []byte,
+	context *[32]byte, party int, root [32]byte, m *submission, y []uint64, proof []byte, by verifier,
 ) error {
 	c := s.claimOf(context, party, root, m, y, proof)
-	if verify(s.prover(party), c.Statement, c.Dealing, c.Proof) != nil {
+	if by(s.prover(party), c.Statement, c.Dealing, c.Proof) != nil {
 		return ErrProof
 	}
 	return nil
 }
 
-// verify is a variable for tests that have many rounds with the same proofs.
-var verify = (*normproof.Scheme).Verify
+// A verifier verifies a proof of a statement and a dealing.
+type verifier func(*normproof.Scheme, *normproof.Statement, *normproof.Dealing, []byte) error
+
+// Verifiers are variables for tests that have many rounds with the same proofs.
+var (
+	// verify is for whoever has to agree with others: members, and readers of evidence.
+	verify verifier = (*normproof.Scheme).Verify
+	// quickly is for the server, which alone relies on it, once it has the proof.
+	quickly verifier = func(
+		s *normproof.Scheme, t *normproof.Statement, d *normproof.Dealing, proof []byte,
+	) error {
+		return s.VerifyAll(1, func(int) *normproof.Claim {
+			return &normproof.Claim{Statement: t, Dealing: d, Proof: proof}
+		})[0]
+	}
+)
 
 // fits reports whether what a member was dealt is scalars that lie on the dealing. It is false for
 // a dealer that cheats alone, if leaf, root, dealing and signature are right.
@@ -386,19 +413,31 @@ func (s *settled) fits(
 }
 
 // shares deals the key: as [shamir.SplitPacked] does, or with a bound by polynomials that a proof
-// is about, which are returned.
+// is about, whose witness it begins. Those have the blind of the commitment to the key too.
 func (s *settled) shares(
 	random io.Reader, key []int64, indices []uint32,
-) ([]shamir.PackedShare, [][]*edwards25519.Scalar, error) {
+) ([]shamir.PackedShare, *normproof.Witness, error) {
 	secrets := s.lanes.pack(key)
-	defer clear(secrets)
 	if s.scheme == nil {
+		defer clear(secrets)
 		parts, err := shamir.SplitPacked(random, s.packing, secrets, indices)
 		return parts, nil, err
 	}
+	blind, err := shamir.GenerateSecret(random)
+	if err != nil {
+		return nil, nil, err
+	}
+	secrets = append(secrets, blind)
+	clear(blind[:])
+	defer clear(secrets)
 	polynomials, err := s.polynomials(random, secrets)
 	if err != nil {
 		return nil, nil, err
 	}
-	return deal(polynomials, indices), polynomials, nil
+	w := &normproof.Witness{Key: key, Polynomials: polynomials}
+	w.Blind, err = edwards25519.NewScalar().SetCanonicalBytes(secrets[len(secrets)-1][:])
+	if err != nil {
+		panic("oneshot: " + err.Error()) // secrets are below the order
+	}
+	return deal(polynomials, indices), w, nil
 }

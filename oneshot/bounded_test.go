@@ -126,26 +126,22 @@ func TestNormErrors(t *testing.T) {
 }
 
 // TestBoundFigures: the bound, the modulus and the lanes are those of the specification, by another
-// computation.
+// computation: there is room for the longest vectors and keys that proofs allow, of everybody.
 func TestBoundFigures(t *testing.T) {
 	for _, c := range []struct {
-		n, colluders int
-		lanes        lanes
-	}{
-		{10_000, 0, 19}, {10_000, 260, 19}, {10_000, 261, 20}, {100_000, 1000, 21},
-		{1_000_000, 10_000, 25},
-	} {
+		n     int
+		lanes lanes
+	}{{100, 19}, {269, 19}, {270, 20}, {1000, 21}, {10_000, 25}, {100_000, 28}, {1_000_000, 31}} {
 		terms := usual()
-		terms.MinSurvivors, terms.Colluders = c.n*9/10, c.colluders
-		terms.Noise, terms.Norm = gaussian(10, terms.MinSurvivors-c.colluders), 1500
+		terms.MinSurvivors, terms.Colluders = c.n*9/10, c.n/100
+		terms.Noise, terms.Norm = gaussian(10, terms.MinSurvivors-terms.Colluders), 1500
 		d := must(derive(c.n, 40, &terms))
 		if d.lanes != c.lanes {
-			t.Errorf("%d parties, %d cheats: lanes of %d bits, want %d", c.n, c.colluders, d.lanes, c.lanes)
+			t.Errorf("%d parties: lanes of %d bits, want %d", c.n, d.lanes, c.lanes)
 		}
-		room := 13*6.4*math.Sqrt(float64(c.n)) + 973*float64(c.colluders)
-		if half := math.Exp2(float64(d.lanes - 1)); room > half || d.lanes > narrow && room < half/2 {
-			t.Errorf("%d parties, %d cheats: sums of %g in lanes of %d bits", c.n, c.colluders, room,
-				d.lanes)
+		room, half := 973*float64(c.n), math.Exp2(float64(d.lanes-1))
+		if room > half || d.lanes > narrow && room < half/2 {
+			t.Errorf("%d parties: sums of %g in lanes of %d bits", c.n, room, d.lanes)
 		}
 		if s := d.lanes.inScalar(); s*int(d.lanes) > laneRoom {
 			t.Errorf("%d lanes of %d bits", s, d.lanes)
@@ -156,16 +152,23 @@ func TestBoundFigures(t *testing.T) {
 			t.Errorf("β² is %d, want %g", d.bound, want)
 		}
 		beta := math.Sqrt(want)
-		off := float64(d.tail) + 3.05*float64(c.colluders)*beta
-		if q := float64(d.Modulus); q < 24*beta || q < 2*(float64(c.n)*128+off) || q < 4.5*off {
-			t.Errorf("%d parties, %d cheats: modulus %g", c.n, c.colluders, q)
+		if q := float64(d.Modulus); q < 24*beta || q < 2*3.05*beta*float64(c.n) ||
+			d.ModulusBits > 20 && q > 5*3.05*beta*float64(c.n) {
+			t.Errorf("%d parties: modulus %g", c.n, q)
+		}
+		if math.Abs(d.Factor-3.05*beta/1500) > 1e-9 || d.MemberAdds != 0 || d.Spare != 0 {
+			t.Errorf("a factor of %v, members %v, %d spare coordinates", d.Factor, d.MemberAdds, d.Spare)
+		}
+		other := terms
+		other.Colluders = 0
+		other.Noise = gaussian(10, terms.MinSurvivors)
+		if o := must(derive(c.n, 40, &other)); o.Modulus != d.Modulus || o.lanes != d.lanes ||
+			o.Disputes != d.Disputes || o.Spoilers != d.Spoilers {
+			t.Error("colluders change what holds off cheats")
 		}
 		terms.Norm = 0
 		if plain := must(derive(c.n, 40, &terms)); d.PartyTime < plain.PartyTime+timePerProof {
 			t.Errorf("a party takes %v, and %v without a proof", d.PartyTime, plain.PartyTime)
-		}
-		if d.Spare > mostSpare {
-			t.Errorf("%d spare coordinates", d.Spare)
 		}
 	}
 	// Where nothing else asks for so large a modulus, the bound does.
@@ -223,18 +226,18 @@ func TestWideLanes(t *testing.T) {
 
 // Cheats of a round with a bound, which are out of it with the others' sum as if they had not been.
 var cheats = map[string]dealer{
-	"uniform y":                      spoilers["uniform y"].dealer,
-	"noise in the spare coordinates": spoilers["noise in the spare coordinates"].dealer,
-	"a value of twice the bound":     {values: func(v []int64) { v[0] = 700 }},
-	"a value that wraps":             {values: func(v []int64) { v[0] = 1 << 18 }},
-	"another key":                    {key: func(key []int64) { key[5]++ }},
-	"a key too long":                 {key: func(key []int64) { key[5] += 10_000 }},
-	"rubbish for a proof":            {proof: func(proof []byte) { clear(proof[2304:2336]) }},
-	"another P":                      {dealing: func(d []byte) { d[64] ^= 1 }},
-	"shares of no polynomial":        spoilers["no polynomial"].dealer,
-	"shares of another key":          spoilers["another key"].dealer,
-	"shares that are not reduced":    {parts: overflow(2)},
-	"one member's share":             {parts: moved(3)},
+	"uniform y":                   spoilers["uniform y"].dealer,
+	"a vector of twice the bound": {vector: func(v []int64) { v[len(v)-1] = 2000 }},
+	"a value of twice the bound":  {values: func(v []int64) { v[0] = 700 }},
+	"a value that wraps":          {values: func(v []int64) { v[0] = 1 << 18 }},
+	"another key":                 {key: func(key []int64) { key[5]++ }},
+	"a key too long":              {key: func(key []int64) { key[5] += 10_000 }},
+	"rubbish for a proof":         {proof: func(proof []byte) { clear(proof[len(proof)-64 : len(proof)-32]) }},
+	"another P":                   {dealing: func(d []byte) { d[64] ^= 1 }},
+	"shares of no polynomial":     spoilers["no polynomial"].dealer,
+	"shares of another key":       spoilers["another key"].dealer,
+	"shares that are not reduced": {parts: overflow(2)},
+	"one member's share":          {parts: moved(3)},
 }
 
 // overflow deals a member what is no scalar.

@@ -144,8 +144,8 @@ func TestBoundedNoiseRoles(t *testing.T) {
 	}
 }
 
-// TestBoundedNoiseTerms: modulus and lanes have room for what Colluders parties and Faults members
-// can add, and the digest of the configuration is over both bounds.
+// TestBoundedNoiseTerms: modulus and lanes have room for what all parties and all members can add,
+// and the digest of the configuration is over both bounds.
 func TestBoundedNoiseTerms(t *testing.T) {
 	terms := boundedNoise(10, 2)
 	all, err := derive(5, 10, &terms)
@@ -162,20 +162,24 @@ func TestBoundedNoiseTerms(t *testing.T) {
 	if want := uint64(400 * (69 + 11*9)); all.memberBound != want {
 		t.Errorf("β² of members is %d, want %d", all.memberBound, want)
 	}
-	if want := all.tail + mostOf(all.bound, 1) + mostOf(all.memberBound, 2); all.off != want {
-		t.Errorf("sums of cheats lie within %d, want %d", all.off, want)
+	if want := mostOf(all.bound, 5) + mostOf(all.memberBound, 10); all.off != want {
+		t.Errorf("sums lie within %d, want %d", all.off, want)
+	}
+	adds := 3.05 * math.Sqrt(float64(all.memberBound)) / float64(terms.Norm)
+	if math.Abs(all.MemberAdds-adds) > 1e-9 {
+		t.Errorf("a member adds %v, want %v", all.MemberAdds, adds)
 	}
 	if all.bound >= parties.bound {
 		t.Errorf("a party's bound is %d, and %d where it adds the noise", all.bound, parties.bound)
 	}
 	crowd := terms
-	for n, colluders := range map[int]int{5: 1, 4400: 280, 1 << 17: 1 << 13} {
-		crowd.MinSurvivors, crowd.Colluders = n, colluders
+	for _, n := range []int{5, 259, 260, 4400, 1 << 17} {
+		crowd.MinSurvivors, crowd.Colluders = n, 0
 		d, err := derive(n, 10, &crowd)
 		if err != nil {
 			t.Fatal(err)
 		}
-		need := 83.2*math.Sqrt(float64(n+10)) + longKey*float64(colluders+2)
+		need := 973 * float64(n+10)
 		if edge := math.Ldexp(1, int(d.lanes)-1); edge < need || d.lanes > narrow && edge >= 2*need {
 			t.Errorf("lanes of %d bits for %d parties", d.lanes, n)
 		}
@@ -198,7 +202,7 @@ func TestBoundedNoiseTerms(t *testing.T) {
 	}
 	w := newWorld(5, 7, boundedNoise(7, 2))
 	digest := must(w.config.settle()).digest
-	if got := hex.EncodeToString(digest[:8]); got != "9521763801a901ac" {
+	if got := hex.EncodeToString(digest[:8]); got != "f1c6a49b4ed8877e" {
 		t.Errorf("digest %s…", got)
 	}
 }

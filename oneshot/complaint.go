@@ -126,10 +126,10 @@ func (s *settled) convicts(context *[32]byte, c *claim) bool {
 	}
 	m := &submission{masked: c.Packed, extra: c.Extra, dealing: c.Dealing, proof: c.Proof}
 	if len(c.Opened) > 0 {
-		_, err := s.uncovers(context, c.Party, root, m, c.Opened)
+		_, err := s.uncovers(context, c.Party, root, m, c.Opened, verify)
 		return err != nil
 	}
-	return s.checkProof(context, c.Party, root, m, s.unpack(c.Packed), c.Proof) != nil
+	return s.checkProof(context, c.Party, root, m, s.unpack(c.Packed), c.Proof, verify) != nil
 }
 
 // receiveComplaint takes a member's word on a batch with leaves that convict parties. If one does
@@ -203,7 +203,8 @@ func (s *Server) checkProof(sub *submitted) error {
 	ahead, known := r.verdicts[sub.party]
 	holds := ahead.holds
 	if !known || ahead.statement != string(sub.statement) {
-		holds = c.checkProof(&r.context, sub.party, root, m, c.unpack(m.masked), m.proof) == nil
+		holds = c.checkProof(&r.context, sub.party, root, m, c.unpack(m.masked), m.proof,
+			quickly) == nil
 	}
 	delete(r.verdicts, sub.party)
 	if holds {

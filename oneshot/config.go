@@ -147,7 +147,7 @@ func (s *settled) computeDigest() [32]byte {
 	b.AddBytes(roster[:])
 	b.AddBytes(committee[:])
 	for _, v := range []int{s.Length, s.Bits, s.MinSurvivors, s.Colluders, s.Faults,
-		s.Figures.PerPolynomial} {
+		s.Figures.Disputes, s.Figures.PerPolynomial} {
 		b.AddUint32(uint32(v))
 	}
 	b.AddUint8LengthPrefixed(func(b *cryptobyte.Builder) {

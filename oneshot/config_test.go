@@ -14,7 +14,7 @@ import (
 // usual is a configuration for phones: 1,000 values of 8 bits, n = 10,000.
 func usual() Terms {
 	return Terms{Length: 1000, Bits: 8, MinSurvivors: 9000, Colluders: 100, Faults: 10,
-		Noise: gaussian(10, 8900)}
+		PerPolynomial: 10, Noise: gaussian(10, 8900)}
 }
 
 // TestPrimes: the table has the largest primes of their bits, and tells none that
@@ -39,19 +39,32 @@ func TestPrimes(t *testing.T) {
 func TestParameters(t *testing.T) {
 	p := must(Parameters(10_000, 40, usual()))
 	if p.PerPolynomial != 10 || p.Polynomials != 16 || p.Threshold != 20 || p.Answers != 30 ||
-		p.Quorum != 26 || p.Scale != 1 || p.Spare < minSpare {
+		p.Quorum != 26 || p.Scale != 1 || p.Spare < minSpare || p.Disputes != 100 || p.Spoilers != 100 {
 		t.Errorf("%+v", p)
+	}
+	// By default as many secrets as cost no members, and a sixth of these faulty.
+	for _, c := range []struct{ members, faults, per, percent int }{
+		{40, 6, 12, 18}, {20, 3, 6, 20}, {8, 1, 3, 30}, {7, 2, 1, 5}, {4, 1, 1, 10},
+	} {
+		terms := usual()
+		terms.Faults, terms.PerPolynomial = c.faults, 0
+		p := must(Parameters(10_000, c.members, terms))
+		if p.PerPolynomial != c.per || p.Answers > p.Quorum || p.Spoilers/100 != c.percent {
+			t.Errorf("%d members, %d faulty: %d secrets, %d of 10,000 parties", c.members, c.faults,
+				p.PerPolynomial, p.Spoilers)
+		}
 	}
 	// The design's figures for 33 bits: blocks of 716, 2^209, 67 kB next to y.
 	big33 := Terms{Length: 100_000, Bits: 19, MinSurvivors: 9000, Colluders: 100, Faults: 10,
-		Noise: gaussian(10, 8900)}
+		PerPolynomial: 10, Noise: gaussian(10, 8900)}
 	p = must(Parameters(10_000, 40, big33))
 	if p.ModulusBits != 33 || p.BlockSize < 716 || p.CoreSVP < 209 || p.Up > 490_000 ||
 		p.HintLoss > -100 {
 		t.Errorf("%+v", p)
 	}
 	same := must(Parameters(100, 40,
-		Terms{Length: 100_000, Bits: 26, MinSurvivors: 90, Faults: 10, Noise: gaussian(10, 90)}))
+		Terms{Length: 100_000, Bits: 26, MinSurvivors: 90, Faults: 10, PerPolynomial: 10,
+			Noise: gaussian(10, 90)}))
 	if p.Up != same.Up {
 		t.Errorf("%d and %d bytes: they must not depend on n", p.Up, same.Up)
 	}
@@ -172,11 +185,12 @@ func TestDigest(t *testing.T) {
 		"committee": func(c *Config) { c.Committee = other }, "length": func(c *Config) { c.Length++ },
 		"bits": func(c *Config) { c.Bits++ }, "survivors": func(c *Config) { c.MinSurvivors++ },
 		"colluders": func(c *Config) { c.Colluders++ }, "faults": func(c *Config) { c.Faults++ },
-		"per":     func(c *Config) { c.PerPolynomial = 3 },
-		"noise":   func(c *Config) { c.Noise = gaussian(11, 3) },
-		"exact":   func(c *Config) { c.Noise = noise.Law{} },
-		"covered": func(c *Config) { c.Covered = true },
-		"kem":     func(c *Config) { c.KEM = KEMHybrid },
+		"per":      func(c *Config) { c.PerPolynomial = 2 },
+		"disputes": func(c *Config) { c.Disputes = 2 },
+		"noise":    func(c *Config) { c.Noise = gaussian(11, 3) },
+		"exact":    func(c *Config) { c.Noise = noise.Law{} },
+		"covered":  func(c *Config) { c.Covered = true },
+		"kem":      func(c *Config) { c.KEM = KEMHybrid },
 	} {
 		config := base
 		change(&config)

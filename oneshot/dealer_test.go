@@ -11,7 +11,6 @@ import (
 
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
-	"github.com/hushsum/hushsum/oneshot/normproof"
 	"github.com/hushsum/hushsum/shamir"
 )
 
@@ -19,6 +18,7 @@ import (
 // does; the zero value is honest.
 type dealer struct {
 	values     func([]int64)                    // changes the input, also out of range
+	vector     func(noisy []int64)              // changes what is masked, which the proof is about
 	masked     func(s *settled, y []byte)       // changes packed y
 	parts      func(parts []shamir.PackedShare) // changes what is dealt
 	box        func(member int, box []byte)     // changes a box
@@ -62,6 +62,9 @@ func (w *world) deal(i int, d dealer) []byte {
 	}
 	noisy := make([]int64, s.length)
 	m := &submission{masked: must(s.mask(table.NewSampler(rand.Reader), &inner, key, values, noisy))}
+	if d.vector != nil {
+		d.revise(s, m, noisy)
+	}
 	if d.masked != nil {
 		d.masked(s, m.masked)
 	}
@@ -72,7 +75,7 @@ func (w *world) deal(i int, d dealer) []byte {
 	if d.key != nil {
 		d.key(key)
 	}
-	parts, polynomials, err := s.shares(rand.Reader, key, indices)
+	parts, witness, err := s.shares(rand.Reader, key, indices)
 	if err != nil {
 		panic(err)
 	}
@@ -128,12 +131,12 @@ func (w *world) deal(i int, d dealer) []byte {
 	m.leaves = s.appendLeaves(nil, leaves, o.members)
 	root := tree(leaves, s.depth)[s.depth][0]
 	if s.scheme != nil {
-		w := &normproof.Witness{Key: key, Noisy: noisy, Polynomials: polynomials}
-		err := s.prove(rand.Reader, &inner, i, root, m, y, w)
+		witness.Noisy = noisy
+		err := s.prove(rand.Reader, &inner, i, root, m, y, witness)
 		if errors.Is(err, ErrMissed) { // there is no proof: what is sent is one of zeros
 			clear(noisy)
 			clear(key)
-			err = s.prove(rand.Reader, &inner, i, root, m, y, w)
+			err = s.prove(rand.Reader, &inner, i, root, m, y, witness)
 		}
 		if err != nil {
 			panic(err)
@@ -161,6 +164,18 @@ func (w *world) deal(i int, d dealer) []byte {
 		d.after(s, m)
 	}
 	return m.append(s.header(typeSubmission, &context, h.Round, sender))
+}
+
+// revise changes a vector and what masks it alike.
+func (d *dealer) revise(s *settled, m *submission, noisy []int64) {
+	before := slices.Clone(noisy)
+	d.vector(noisy)
+	for i := range before {
+		before[i] = noisy[i] - before[i]
+	}
+	y := s.unpack(m.masked)
+	s.ring.AddSigned(y, before)
+	m.masked = s.ring.AppendPacked(m.masked[:0], y)
 }
 
 // badBoxes spoils the boxes of the given members.
@@ -310,28 +325,29 @@ func (w *world) run(messages [][]byte) ([]int64, error) {
 // not more than documented.
 func TestDisputes(t *testing.T) {
 	for _, c := range []struct {
-		name      string
-		colluders int
-		dealers   map[int]dealer // parties' conduct
-		in        []int
-		excluded  []int
+		name     string
+		disputes int            // Δ
+		dealers  map[int]dealer // parties' conduct
+		in       []int
+		excluded []int
 	}{
 		{"nobody", 1, nil, []int{0, 1, 2, 3, 4, 5, 6, 7}, nil},
-		{"one box", 2, map[int]dealer{3: badBoxes(1)}, []int{0, 1, 2, 4, 5, 6, 7}, nil},
-		{"one box without allowance", 0, map[int]dealer{3: badBoxes(1)}, []int{0, 1, 2, 4, 5, 6, 7}, []int{1}},
-		{"as many boxes as faults", 2, map[int]dealer{3: badBoxes(1, 2)}, []int{0, 1, 2, 4, 5, 6, 7}, nil},
-		{"more boxes than faults", 0, map[int]dealer{3: badBoxes(1, 2, 3)}, []int{0, 1, 2, 4, 5, 6, 7}, nil},
-		{"one member twice", 2, map[int]dealer{3: badBoxes(1), 5: badBoxes(1)},
+		{"one box", 1, map[int]dealer{3: badBoxes(1)}, []int{0, 1, 2, 4, 5, 6, 7}, nil},
+		{"as many boxes as faults", 1, map[int]dealer{3: badBoxes(1, 2)}, []int{0, 1, 2, 4, 5, 6, 7}, nil},
+		{"more boxes than faults", 1, map[int]dealer{3: badBoxes(1, 2, 3)}, []int{0, 1, 2, 4, 5, 6, 7}, nil},
+		{"one member twice", 1, map[int]dealer{3: badBoxes(1), 5: badBoxes(1)},
 			[]int{0, 1, 2, 4, 6, 7}, []int{1}},
-		{"three shared", 2, map[int]dealer{0: badBoxes(1, 2), 1: badBoxes(1, 2), 2: badBoxes(1, 2)},
+		{"three shared", 1, map[int]dealer{0: badBoxes(1, 2), 1: badBoxes(1, 2), 2: badBoxes(1, 2)},
 			[]int{3, 4, 5, 6, 7}, []int{1, 2}},
-		{"a third from who is out", 2,
+		{"one member twice with room", 2, map[int]dealer{3: badBoxes(1), 5: badBoxes(1)},
+			[]int{0, 1, 2, 4, 6, 7}, nil},
+		{"a third from who is out", 1,
 			map[int]dealer{3: badBoxes(1), 5: badBoxes(1), 6: badBoxes(1)},
 			[]int{0, 1, 2, 4, 6, 7}, []int{1}},
-		{"a leaf of something else", 2,
+		{"a leaf of something else", 1,
 			map[int]dealer{3: {leaf: func(k int, l *[32]byte) { l[0] ^= byte(k) }}},
 			[]int{0, 1, 2, 4, 5, 6, 7}, nil},
-		{"values that are not reduced", 2, map[int]dealer{3: {parts: func(parts []shamir.PackedShare) {
+		{"values that are not reduced", 1, map[int]dealer{3: {parts: func(parts []shamir.PackedShare) {
 			for i := range 32 {
 				parts[2].Values[1][i] = 255
 			}
@@ -339,9 +355,9 @@ func TestDisputes(t *testing.T) {
 			[]int{0, 1, 2, 4, 5, 6, 7}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			terms := small(Terms{Colluders: c.colluders})
-			terms.Faults, terms.MinSurvivors = 2, 4
-			w := newWorld(8, 11, terms) // C = 5f + 1, ρ = C − 3f
+			terms := small(Terms{Disputes: c.disputes})
+			terms.Faults, terms.MinSurvivors, terms.PerPolynomial = 2, 4, 3
+			w := newWorld(8, 11, terms)
 			if err := w.begin(nil); err != nil {
 				t.Fatal(err)
 			}

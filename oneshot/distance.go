@@ -13,7 +13,7 @@ const missed = 0x1p-57
 // with a bound on norms of proofs that miss.
 func Distance(parties, members, length int, bounded bool) float64 {
 	dealers := float64(parties + members)
-	distance := dealers * float64(degree+length+mostSpare) * noise.MaxTableDistance
+	distance := dealers * float64(degree+length+besides) * noise.MaxTableDistance
 	if bounded {
 		distance += dealers * missed
 	}

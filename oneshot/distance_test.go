@@ -24,7 +24,7 @@ func TestDistance(t *testing.T) {
 			t.Fatal(err)
 		}
 		drawn := 1013 * float64(degree+terms.Length+d.Spare) * noise.MaxTableDistance
-		if d.Spare > mostSpare || Distance(1000, 13, terms.Length, false) < drawn {
+		if d.Spare > besides || Distance(1000, 13, terms.Length, false) < drawn {
 			t.Errorf("%+v: %d spare coordinates, distance %g of %g", terms, d.Spare,
 				Distance(1000, 13, terms.Length, false), drawn)
 		}

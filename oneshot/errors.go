@@ -96,6 +96,11 @@ var (
 	// ErrExactNorm: a bound was set for exact sums. The proof covers noise too: set Noise, or leave
 	// Norm out.
 	ErrExactNorm = errors.New("oneshot: exact sums have no proof of a norm; set Noise, or no Norm")
+	// ErrLong: values and noise within [Terms.Norm] are too long for a proof, or their sum for the
+	// largest modulus. It comes with [ErrConfig].
+	ErrLong = errors.New("oneshot: vectors too long for a bound")
+	// ErrQuiet: a share of the noise is too small to hide a key. It comes with [ErrConfig].
+	ErrQuiet = errors.New("oneshot: noise too small to hide keys")
 	// ErrParts: the members' parts do not determine the key: more than Faults of them are invalid, or
 	// the parts that a party dealt belong to no key. The round is lost.
 	ErrParts = errors.New("oneshot: the members' parts are inconsistent; the round is lost")

@@ -125,7 +125,7 @@ func (e *Evidence) AppendBinary(b []byte) ([]byte, error) {
 		w.AddBytes(text)
 	}
 	for _, v := range []int{s.Length, s.Bits, s.MinSurvivors, s.Colluders, s.Faults,
-		s.Figures.PerPolynomial} {
+		s.Figures.Disputes, s.Figures.PerPolynomial} {
 		w.AddUint32(uint32(v))
 	}
 	w.AddUint8LengthPrefixed(func(w *cryptobyte.Builder) {
@@ -193,7 +193,7 @@ func ParseEvidence(b []byte) (*Evidence, error) {
 	}
 	t := &e.config.Terms
 	for _, v := range []*int{&t.Length, &t.Bits, &t.MinSurvivors, &t.Colluders, &t.Faults,
-		&t.PerPolynomial} {
+		&t.Disputes, &t.PerPolynomial} {
 		*v = int(r.uint32() & (1<<31 - 1))
 	}
 	var err error

@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/fault"
 	"github.com/hushsum/hushsum/noise"
 	"github.com/hushsum/hushsum/oneshot/normproof"
 )
@@ -36,19 +37,24 @@ type Terms struct {
 	Colluders int
 	// Faults is f, how many members may collude with the server, lie or be silent: at least 1.
 	Faults int
+	// Disputes is Δ, how many parties' boxes a member may dispute alone before it is out of the round:
+	// 1 to the number n of parties; zero stands for ⌈n/(10·Faults)⌉. Members that lie keep out
+	// Faults·(Δ + 1) honest parties at most.
+	Disputes int
 	// PerPolynomial is ρ, how many secrets each of the members' polynomials carries: 1 to C −
-	// 3·Faults for a committee of C, which zero stands for. With C − 4·Faults secrets and C ≥
-	// 5·Faults, parties that deal bad boxes cannot cost a round either.
+	// 3·Faults for a committee of C. Zero stands for the most for which a sum needs no more members
+	// than sign who is in it: ⌊(C + Faults)/2⌋ + 1 − 2·Faults. More make messages shorter, and leave
+	// fewer members to lose: see [Figures.Spoilers].
 	PerPolynomial int
 	// Covered hides submissions from the server until the committee has agreed on which parties are
 	// in the sum. Covered removes the assumption that the set is chosen independently of the
 	// submissions. It costs 32 bytes a party and member, and the server must be given the submissions
 	// a second time.
 	Covered bool
-	// Norm, if it is not zero, has every party prove that the Euclidean norm of its values is at most
-	// Norm, up to noise and a factor that SPEC-ONESHOT.md §14 states: no party can then spoil a sum,
-	// or add a longer vector. A party that tries is named, with [Evidence]. Needs Noise, and costs 90
-	// kB a party. 1 to 2^32 − 1.
+	// Norm, if it is not zero, has every party prove that the Euclidean norm of its values with their
+	// noise is not above what honest values within Norm have. No number of parties can then spoil a
+	// sum, and a party that cheats adds a vector of [Figures.Factor] times Norm at most, or is named,
+	// with [Evidence]. Needs Noise, and costs some 70 kB a party. 1 to 2^32 − 1.
 	Norm int64
 	// KEM names the scheme of the members' keys.
 	KEM KEM
@@ -63,7 +69,7 @@ type Figures struct {
 	Modulus     uint64 // q, a prime that is 1 modulo 4096
 	ModulusBits int    // ⌈log₂ q⌉
 	Scale       int64  // T, by which noise is multiplied: 1, or in exact sums more than their range
-	Spare       int    // coordinates that carry noise alone
+	Spare       int    // coordinates that carry noise alone; none with Norm
 
 	PerPolynomial int // ρ
 	Polynomials   int // that carry the key
@@ -71,6 +77,15 @@ type Figures struct {
 	Answers       int // r + f: parts that are needed when none is wrong
 	Quorum        int // signatures on who is in the sum
 	Keys          int // of members, that a round opens with: it needs as many answers
+	Disputes      int // Δ
+
+	// Spoilers is how many parties, by boxes that do not open, may put honest members out of a round
+	// that still has a sum. They are not named, but are out themselves.
+	Spoilers int
+
+	// With Norm: Factor times Norm bounds the vector that a party that cheats may add, and MemberAdds
+	// that of a member that cheats in its noise, 0 unless members deal it.
+	Factor, MemberAdds float64
 
 	// Bytes: what a party sends and receives, and what a member receives and holds for each party.
 	Up, Down, MemberDown, MemberHeld int
@@ -146,7 +161,7 @@ type derived struct {
 	share  noise.Law // of a party's noise in a coordinate
 	member noise.Law // of a member's, if members deal noise
 	tail   int64     // |Σ e| stays below it
-	off    int64     // and so does a sum of what has no input, with what Colluders parties add
+	off    int64     // and so does a sum of what has no input; with Norm, any sum
 	limit  int64     // values are −limit to limit − 1
 	lanes  lanes
 
@@ -167,6 +182,8 @@ func derive(n, members int, t *Terms) (*derived, error) {
 	case t.PerPolynomial < 0 || t.PerPolynomial > members-3*t.Faults:
 		return nil, fmt.Errorf("%w: PerPolynomial %d, want 1 to %d", ErrConfig, t.PerPolynomial,
 			members-3*t.Faults)
+	case t.Disputes < 0 || t.Disputes > n:
+		return nil, fmt.Errorf("%w: Disputes %d, want 1 to the %d parties", ErrConfig, t.Disputes, n)
 	case t.Stale < 0 || t.Stale > maxStale:
 		return nil, fmt.Errorf("%w: Stale %d, want 0 to 2^20", ErrConfig, t.Stale)
 	case t.KEM > KEMX25519:
@@ -206,7 +223,7 @@ func derive(n, members int, t *Terms) (*derived, error) {
 	if err := d.modulus(n, t.Noise.Family() == 0); err != nil {
 		return nil, err
 	}
-	d.committee(members, t)
+	d.committee(n, members, t)
 	if t.Norm != 0 {
 		if err := d.provers(t); err != nil {
 			return nil, err
@@ -234,9 +251,13 @@ func (d *derived) shareOf(n, members int, t *Terms) error {
 	}
 	if law.Scale().Cmp(minVariance) < 0 {
 		v, _ := law.Scale().Float64()
-		return fmt.Errorf(
-			"%w: a %s's noise deviates by %.2f, want 6.4 at least, for it also hides the key: "+
-				"scale the inputs up, or ask for exact sums", ErrConfig, who, math.Sqrt(v))
+		return &fault.Error{
+			Kind: ErrConfig, Err: ErrQuiet,
+			Reason: fmt.Sprintf(
+				"a %s's noise deviates by %.2f, want 6.4 at least, for it also hides the key", who,
+				math.Sqrt(v)),
+			Advice: "scale the inputs up, or ask for exact sums",
+		}
 	}
 	*share = law
 	return nil
@@ -250,17 +271,15 @@ func (d *derived) modulus(n int, exact bool) error {
 		d.Scale = d.limit << (1 + bits.Len(uint(n-1)))
 		need.Mul(big.NewInt(d.Scale), big.NewInt(2*d.tail+2))
 	} else {
-		// Twice the largest sum; and four times what noise alone spreads over, or a little more than
-		// twice with a bound, so that a false key shows.
+		// Twice the largest sum; and four times what noise alone spreads over, so that a false key
+		// shows.
 		need.Mul(big.NewInt(d.limit), big.NewInt(int64(n))).Add(need, big.NewInt(d.off)).Lsh(need, 1)
-		halves := int64(16)
-		if d.bound != 0 {
-			halves = 9
-		}
-		wide := new(big.Int).Mul(big.NewInt(d.off), big.NewInt(halves))
-		if wide.Rsh(wide, 1).Cmp(need) > 0 {
+		if wide := big.NewInt(8 * d.off); wide.Cmp(need) > 0 {
 			need = wide
 		}
+	}
+	if d.bound != 0 { // proofs bound all that there is in a coordinate, and no long vector looks short
+		need.SetInt64(2*d.off + 1)
 		if long := d.unwrapped(); long.Cmp(need) > 0 {
 			need = long
 		}
@@ -269,26 +288,41 @@ func (d *derived) modulus(n int, exact bool) error {
 	for ; k-20 < len(primes); k++ {
 		if q := primes[k-20]; need.Cmp(new(big.Int).SetUint64(q)) < 0 {
 			d.Modulus, d.ModulusBits = q, k
-			window := math.Log2(float64(q) / float64(2*d.off+1))
-			d.Spare = max(minSpare, int(math.Ceil(spareBits/window)))
+			if d.bound == 0 { // else the key is compared with commitments
+				window := math.Log2(float64(q) / float64(2*d.off+1))
+				d.Spare = max(minSpare, int(math.Ceil(spareBits/window)))
+			}
 			return nil
 		}
+	}
+	if d.bound != 0 {
+		return tooLong("vectors of %d parties take a modulus of %d bits, and 50 is the most", n,
+			need.BitLen())
 	}
 	return fmt.Errorf("%w: sums take a modulus of %d bits, and 50 is the most: fewer bits a value, "+
 		"or noise in place of exact sums",
 		ErrConfig, need.BitLen())
 }
 
-func (d *derived) committee(members int, t *Terms) {
+func (d *derived) committee(n, members int, t *Terms) {
+	d.Quorum = (members+t.Faults)/2 + 1
 	d.PerPolynomial = t.PerPolynomial
 	if d.PerPolynomial == 0 {
-		d.PerPolynomial = members - 3*t.Faults
+		d.PerPolynomial = d.Quorum - 2*t.Faults
 	}
-	d.Polynomials = (d.lanes.scalars() + d.PerPolynomial - 1) / d.PerPolynomial
+	scalars := d.lanes.scalars()
+	if t.Norm != 0 {
+		scalars++ // the blind of the commitment to the key
+	}
+	d.Polynomials = (scalars + d.PerPolynomial - 1) / d.PerPolynomial
 	d.Threshold = t.Faults + d.PerPolynomial
 	d.Answers = d.Threshold + t.Faults
-	d.Quorum = (members+t.Faults)/2 + 1
 	d.Keys = max(d.Answers, d.Quorum)
+	d.Disputes = t.Disputes
+	if d.Disputes == 0 {
+		d.Disputes = (n + 10*t.Faults - 1) / (10 * t.Faults)
+	}
+	d.Spoilers = min(n, d.Disputes*(members-t.Faults-d.Keys+1))
 	if t.CommitteeNoise {
 		d.Keys = max(d.Keys, members-t.Faults)
 	}

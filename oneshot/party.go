@@ -15,7 +15,6 @@ import (
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/noise"
-	"github.com/hushsum/hushsum/oneshot/normproof"
 	"github.com/hushsum/hushsum/shamir"
 )
 
@@ -171,11 +170,11 @@ func (p *submitter) submission(
 	for k := range o.members.All() {
 		indices = append(indices, uint32(k)+1)
 	}
-	parts, polynomials, err := s.shares(random, key, indices)
+	parts, witness, err := s.shares(random, key, indices)
 	if err != nil {
 		return nil, err
 	}
-	defer erase(polynomials)
+	defer erase(witness)
 	var y []uint64
 	if s.scheme != nil {
 		y = s.unpack(m.masked)
@@ -232,8 +231,8 @@ func (p *submitter) submission(
 	root := tree(leaves, s.depth)[s.depth][0]
 	var bound []byte
 	if s.scheme != nil {
-		w := &normproof.Witness{Key: key, Noisy: noisy, Polynomials: polynomials}
-		if err := s.prove(random, context, p.self, root, m, y, w); err != nil {
+		witness.Noisy = noisy
+		if err := s.prove(random, context, p.self, root, m, y, witness); err != nil {
 			return nil, err
 		}
 		if s.Covered {

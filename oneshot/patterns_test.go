@@ -140,15 +140,11 @@ func (s *saved) expect(what []conduct) (in []int, want error, promised bool) {
 	for i := range c.n {
 		in = append(in, i)
 	}
-	excluded := 0
-	if d := count(disputing); d > 0 {
-		in = in[1:]
-		if d <= c.Faults && c.Faults > d*c.Colluders { // 1/d > c/f
-			excluded = d
-		}
+	if count(disputing) > 0 {
+		in = in[1:] // and Δ is one or more, so that nobody is out for it
 	}
 	present := c.c - count(keyless)
-	answers := present - count(unsigned, partless) - excluded
+	answers := present - count(unsigned, partless)
 	wrong := count(lying)
 	switch {
 	case len(in) < c.MinSurvivors, present-count(unsigned) < c.Quorum, answers < c.Answers:

@@ -185,7 +185,7 @@ func (s *settled) openedRoot(context *[32]byte, c *claim) (root [32]byte, ok boo
 // dealer cheated: the values give no key that it has committed to, what they uncover is no vector
 // with a proof, or the proof does not hold.
 func (s *settled) uncovers(
-	context *[32]byte, dealer int, root [32]byte, m *submission, opened []openedCover,
+	context *[32]byte, dealer int, root [32]byte, m *submission, opened []openedCover, by verifier,
 ) ([]byte, error) {
 	shares := make([]shamir.Share, 0, len(opened))
 	for i := range opened {
@@ -207,7 +207,7 @@ func (s *settled) uncovers(
 	if err := s.ring.CheckPacked(masked, s.length); err != nil {
 		return nil, err
 	}
-	return masked, s.checkProof(context, dealer, root, m, s.unpack(masked), proof)
+	return masked, s.checkProof(context, dealer, root, m, s.unpack(masked), proof, by)
 }
 
 // openCovers answers the certificate with the member's values of covers.
@@ -350,7 +350,7 @@ func (s *Server) judge(dealer, place int, m *submission) error {
 		return fmt.Errorf("%w: %d members have opened a cover, want %d", ErrTooFew, len(opened),
 			c.Faults+1)
 	}
-	masked, err := c.uncovers(&r.context, dealer, root, m, opened)
+	masked, err := c.uncovers(&r.context, dealer, root, m, opened, quickly)
 	if err != nil {
 		made := claim{
 			Party: dealer, Member: -1, Signature: m.signature, Extra: bytes.Clone(m.extra),
@@ -363,7 +363,7 @@ func (s *Server) judge(dealer, place int, m *submission) error {
 		}
 		r.claims = append(r.claims, made)
 	} else {
-		c.ring.AddPacked(r.sum, masked)
+		r.addVector(c, m, masked)
 	}
 	r.uncovered.Add(dealer)
 	return nil

@@ -87,9 +87,16 @@ func (w *world) opened(k int) ([]byte, error) {
 
 // remember has proofs of the test verified once each: its rounds are many, and their proofs few.
 func remember(t *testing.T) {
-	before := verify
-	t.Cleanup(func() { verify = before })
-	verify = func(s *normproof.Scheme, st *normproof.Statement, d *normproof.Dealing, p []byte) error {
+	for _, by := range []*verifier{&verify, &quickly} {
+		before := *by
+		t.Cleanup(func() { *by = before })
+		*by = remembered(before)
+	}
+}
+
+// remembered verifies each proof once.
+func remembered(before verifier) verifier {
+	return func(s *normproof.Scheme, st *normproof.Statement, d *normproof.Dealing, p []byte) error {
 		parts := [][]byte{st.Config[:], st.Context[:], st.RingKey[:], uint32Bytes(int(st.Party)),
 			{st.Role}, st.Root[:], st.Digest[:], uint32Bytes(len(st.Commitment)), st.Commitment,
 			appendDealing(nil, d), p}

@@ -7,6 +7,9 @@ import (
 	"math/big"
 	"slices"
 
+	"filippo.io/edwards25519"
+
+	"github.com/hushsum/hushsum/internal/pedersen"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 )
@@ -50,16 +53,17 @@ type serverRound struct {
 	context [32]byte
 	members wire.Set // who has a key
 
-	verdicts map[int]verdict // by dealer, of proofs that were checked ahead; it is not saved
-	received wire.Set        // the parties that submitted
-	waiting  []*submitted    // for a batch
-	flight   []*submitted    // the batch that is with the members
-	number   int             // of that batch, or of the last
-	disputes []wire.Set      // by member, of the batch in flight; empty where none came
-	charges  []*big.Rat      // by member
-	claims   []claim         // against parties that members' complaints convict
-	excluded wire.Set        // members that disputed too much
-	sum      []uint64        // of the y of those in
+	verdicts map[int]verdict     // by dealer, of proofs that were checked ahead; it is not saved
+	received wire.Set            // the parties that submitted
+	waiting  []*submitted        // for a batch
+	flight   []*submitted        // the batch that is with the members
+	number   int                 // of that batch, or of the last
+	disputes []wire.Set          // by member, of the batch in flight; empty where none came
+	charges  []*big.Rat          // by member
+	claims   []claim             // against parties that members' complaints convict
+	excluded wire.Set            // members that disputed too much
+	sum      []uint64            // of the y of those in
+	keySum   *edwards25519.Point // of their commitments to keys; nil without a bound
 	chain    [32]byte
 	included wire.Set
 	parties  int     // how many are
@@ -364,6 +368,9 @@ func (s *Server) OpenDigest(broadcast [32]byte) ([]byte, error) {
 		r.charges[k] = new(big.Rat)
 	}
 	r.sum = make([]uint64, s.config.length)
+	if s.config.scheme != nil {
+		r.keySum = edwards25519.NewIdentityPoint()
+	}
 	return r.opening, nil
 }
 
@@ -539,9 +546,10 @@ func (s *Server) Answered() int {
 // It fails with [ErrPhase] if no batch is out.
 //
 // The members that dispute a party share one charge, unless more than Faults members dispute it,
-// since the party then lies; a member charged with more than Colluders/Faults is out of the round.
-// So c lying parties and f lying members shut out at most c + f honest parties and fewer than f
-// honest members. Parties that a complaint convicts are out, and cost nobody a charge.
+// since the party then lies; a member charged with more than [Figures.Disputes] is out of the
+// round. So f lying members shut out at most f·(Disputes + 1) honest parties, and as many parties
+// as [Figures.Spoilers] cost no round by boxes that do not open. Parties that a complaint convicts
+// are out, and cost nobody a charge.
 //
 // From the batch of members' noise, with [Terms.CommitteeNoise], Settle takes the noise of at least
 // C − Faults members none of whom disputes the noise of another; any other member that disputes
@@ -559,7 +567,7 @@ func (s *Server) Settle() ([]byte, error) {
 		}
 		return s.settled(in), nil
 	}
-	most := big.NewRat(int64(c.Colluders), int64(c.Faults))
+	most := big.NewRat(int64(c.Figures.Disputes), 1)
 	for i, sub := range r.flight {
 		if r.claimed(sub.party) {
 			continue
@@ -594,6 +602,19 @@ func (s *Server) settled(in wire.Set) []byte {
 		r.number, in)
 }
 
+// addVector adds packed y of a submission to the sum, and its commitment to the key.
+func (r *serverRound) addVector(c *settled, m *submission, packed []byte) {
+	c.ring.AddPacked(r.sum, packed)
+	if c.scheme == nil {
+		return
+	}
+	key, err := pedersen.Parse((*[32]byte)(m.dealing))
+	if err != nil {
+		panic("oneshot: " + err.Error()) // it was parsed before
+	}
+	r.keySum.Add(r.keySum, key)
+}
+
 // add puts a submission into the sum.
 func (r *serverRound) add(c *settled, sub *submitted) {
 	m, err := c.parseSubmission(sub.body, r.members.Len())
@@ -607,7 +628,7 @@ func (r *serverRound) add(c *settled, sub *submitted) {
 		}
 		r.covers = append(r.covers, one)
 	} else {
-		c.ring.AddPacked(r.sum, m.masked)
+		r.addVector(c, m, m.masked)
 	}
 	r.chain = extend(&r.chain, sub.statement)
 	r.included.Add(sub.party)

@@ -8,6 +8,8 @@ import (
 	"io"
 	"slices"
 
+	"filippo.io/edwards25519"
+
 	"github.com/hushsum/hushsum/internal/ring"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -201,9 +203,9 @@ func (s *Server) unlock() error {
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrParts, err)
 	}
-	key, ok := c.lanes.unpackVarTime(secrets)
-	if !ok {
-		return fmt.Errorf("%w: the key is out of range", ErrParts)
+	key, err := c.sumOfKeys(secrets, r.keySum)
+	if err != nil {
+		return err
 	}
 	u := &unlocked{factor: c.ring.NewFactor(key)}
 	for _, index := range wrong {
@@ -222,6 +224,30 @@ func (s *Server) unlock() error {
 	}
 	r.key = u
 	return nil
+}
+
+// sumOfKeys reads the sum of keys off the secrets that members' parts give. With a bound these have
+// the sum of blinds as well, and dealers committed to both.
+func (s *settled) sumOfKeys(
+	secrets []shamir.Secret, commitments *edwards25519.Point,
+) ([]int64, error) {
+	var blind *edwards25519.Scalar
+	if s.scheme != nil {
+		var err error
+		at := s.lanes.scalars()
+		if blind, err = edwards25519.NewScalar().SetCanonicalBytes(secrets[at][:]); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrParts, err)
+		}
+		secrets = slices.Delete(slices.Clone(secrets), at, at+1)
+	}
+	key, ok := s.lanes.unpackVarTime(secrets)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("%w: the key is out of range", ErrParts)
+	case s.scheme != nil && !s.scheme.Opens(commitments, key, blind):
+		return nil, fmt.Errorf("%w: they are not of the keys that are in the sum", ErrParts)
+	}
+	return key, nil
 }
 
 // ready finds out whether covers can be taken off.
@@ -378,7 +404,8 @@ func (r *serverRound) uncover(c *settled, place int, masked []byte) error {
 // It fails with [ErrTooFew] while fewer than [Figures.Answers] parts have arrived; with [ErrParts]
 // if the parts do not fit together, because more than Faults of them are invalid or those of some
 // party belong to no key; with [ErrNoise] if a party's submission does not fit the key that it
-// dealt. It fails with [ErrPhase] before [Server.Certificate].
+// dealt. With [Terms.Norm] no party can cause either, and ErrParts means that more than Faults
+// members lie. It fails with [ErrPhase] before [Server.Certificate].
 func (s *Server) Sum() ([]int64, error) {
 	if err := s.unlock(); err != nil {
 		return nil, err

@@ -7,6 +7,8 @@ import (
 	"io"
 	"math/big"
 
+	"filippo.io/edwards25519"
+
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/shamir"
@@ -237,6 +239,7 @@ type serverRoundState struct {
 	Charges         []*big.Rat
 	Claims          []claim
 	Sum             []uint64
+	KeySum          []byte // empty without a bound
 	Included        []byte
 	Parties         int
 	Covers          []coverState
@@ -289,6 +292,9 @@ func (s *Server) state() *serverState {
 			Signatures: r.signatures.Append(nil),
 			Parts:      r.parts,
 			Opened:     r.opened,
+		}
+		if r.keySum != nil {
+			out.Open.KeySum = r.keySum.Bytes()
 		}
 		for _, d := range r.disputes {
 			out.Open.Disputes = append(out.Open.Disputes, d.Bytes())
@@ -380,6 +386,11 @@ func (s *Server) loadRound(in *serverRoundState) (*serverRound, error) {
 	}
 	if in.OnTheWay {
 		if r.flight, err = s.loadSubmitted(r, in.Flight); err != nil {
+			return nil, err
+		}
+	}
+	if c.scheme != nil && len(in.Sum) > 0 {
+		if r.keySum, err = new(edwards25519.Point).SetBytes(in.KeySum); err != nil {
 			return nil, err
 		}
 	}

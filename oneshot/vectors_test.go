@@ -42,6 +42,7 @@ type (
 		MinSurvivors  int    `json:"min_survivors"`
 		Colluders     int    `json:"colluders"`
 		Faults        int    `json:"faults"`
+		Disputes      int    `json:"disputes"`
 		PerPolynomial int    `json:"per_polynomial"`
 		Covered       bool   `json:"covered"`
 		KEM           int    `json:"kem"`
@@ -143,7 +144,8 @@ func record(t *testing.T, description string, terms Terms) *recorded {
 	out.Description = description
 	out.Config = vectorConfig{Label: s.Label, Length: s.Length, Bits: s.Bits,
 		MinSurvivors: s.MinSurvivors, Colluders: s.Colluders,
-		Faults: s.Faults, PerPolynomial: s.Figures.PerPolynomial, Covered: s.Covered, KEM: int(s.KEM),
+		Faults: s.Faults, Disputes: s.Figures.Disputes, PerPolynomial: s.Figures.PerPolynomial,
+		Covered: s.Covered, KEM: int(s.KEM),
 		Stale: s.Stale, Norm: s.Norm}
 	if s.Terms.Noise.Family() != 0 {
 		out.Config.Noise = s.Terms.Noise.Scale().RatString()

@@ -232,10 +232,14 @@ func runDisputes(r *runner) error {
 		return err
 	}
 	in := len(round.server.Included())
-	most := float64(w.config.Colluders + w.config.Faults)
+	figures, err := w.config.Parameters()
+	if err != nil {
+		return err
+	}
+	most := float64(w.config.Faults * (figures.Disputes + 1))
 	r.rows = append(r.rows, attacks.Row{Metric: "honest parties kept out, of 5",
 		Undefended: attacks.Exactly(float64(parties), 1, parties),
 		Defended:   attacks.Exactly(float64(parties-in), 1, most), Limit: true,
-		Note: "at most c + f; without charges a server believes every dispute"})
+		Note: "at most f·(Δ + 1); without charges a server believes every dispute"})
 	return nil
 }

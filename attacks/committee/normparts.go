@@ -41,9 +41,9 @@ func runNormParts(r *runner) error {
 	if err := r.knownGamma(); err != nil {
 		return err
 	}
-	lost := func(bits int) bool { return !edge(bits, 300*longKey) }
-	r.counts("300 of 10,000 with keys that are longest in one coefficient",
-		"sums of keys that are lost", lost(19), lost(crook.LaneBits(10_000, 300)))
+	lost := func(bits int) bool { return !edge(bits, 10_000*longKey) }
+	r.counts("10,000 with keys that are longest in one coefficient",
+		"sums of keys that are lost", lost(19), lost(crook.LaneBits(10_000)))
 	r.counts("first messages that are used twice", "keys found", twice("a", "a"),
 		twice("a", "another"))
 	single, cofactor := verdicts(r.o.Seed)

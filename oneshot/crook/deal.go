@@ -83,8 +83,8 @@ func (d *Dealer) Submit(message []byte) ([]byte, error) {
 	masked := r.AppendPacked(nil, y)
 
 	// §5 and §14.2: polynomials, leaves and boxes.
-	lanes := LaneBits(c.Roster.Len(), c.Colluders)
-	polynomials := d.polynomials(key, lanes, &figures)
+	lanes := LaneBits(c.Roster.Len())
+	polynomials, blind := d.polynomials(key, lanes, &figures)
 	suite := []byte("hushsum/oneshot/1 box")
 	var leaves, boxes [][]byte
 	for k := range members {
@@ -119,7 +119,7 @@ func (d *Dealer) Submit(message []byte) ([]byte, error) {
 	dealing, proof, err := scheme.Prove(nil, &normproof.Statement{
 		Config: digest, Context: x, RingKey: ringKey, Party: uint32(d.Party), Root: [32]byte(top),
 		Digest: [32]byte(hash("hushsum/oneshot/1 masked", masked)), Masked: y,
-	}, &normproof.Witness{Key: key, Noisy: noisy, Polynomials: polynomials})
+	}, &normproof.Witness{Key: key, Blind: blind, Noisy: noisy, Polynomials: polynomials})
 	if err != nil {
 		return nil, err
 	}
@@ -138,10 +138,13 @@ func (d *Dealer) Submit(message []byte) ([]byte, error) {
 		slices.Concat(boxes...), signature[:]), nil
 }
 
-// polynomials returns f_0, and those that have the key in lanes of the given width in bits.
+// polynomials returns f_0, and those that have the key in lanes of the given width in bits and the
+// blind of the commitment to it.
 func (d *Dealer) polynomials(
 	key []int64, lanes int, figures *oneshot.Figures,
-) (out [][]*edwards25519.Scalar) {
+) (out [][]*edwards25519.Scalar, blind *edwards25519.Scalar) {
+	inScalar := 251 / lanes
+	last := (len(key) + inScalar - 1) / inScalar
 	scalar := func(x int64) *edwards25519.Scalar {
 		var b [32]byte
 		binary.LittleEndian.PutUint64(b[:], uint64(max(x, -x)))
@@ -167,15 +170,20 @@ func (d *Dealer) polynomials(
 			if j == 0 || l >= figures.PerPolynomial {
 				continue
 			}
+			at := (j-1)*figures.PerPolynomial + l
+			if at == last {
+				blind = uniform
+				continue
+			}
 			f[l] = edwards25519.NewScalar()
-			first := ((j-1)*figures.PerPolynomial + l) * (251 / lanes)
-			for i := min(first+251/lanes, len(key)) - 1; i >= first; i-- {
+			first := at * inScalar
+			for i := min(first+inScalar, len(key)) - 1; i >= first; i-- {
 				f[l].MultiplyAdd(f[l], scalar(1<<lanes), scalar(key[i]))
 			}
 		}
 		out = append(out, f)
 	}
-	return out
+	return out, blind
 }
 
 // valuesAt returns the values of polynomials, the first of them last.
@@ -228,12 +236,9 @@ func Scheme(c *oneshot.Config) (*normproof.Scheme, error) {
 	return normproof.New(normproof.Parameters{
 		Degree: degree, Modulus: figures.Modulus, Length: c.Length + figures.Spare, Bound: boundOf(c),
 		KeyBound: 319 * 319, PerPolynomial: figures.PerPolynomial, Threshold: figures.Threshold,
-		LaneBits: LaneBits(c.Roster.Len(), c.Colluders),
+		LaneBits: LaneBits(c.Roster.Len()),
 	})
 }
 
-// LaneBits returns b' for the given numbers of parties and of colluders (SPEC-ONESHOT.md §14.1).
-func LaneBits(parties, colluders int) int {
-	room := root(big.NewInt(6923*int64(parties))).Int64() + 973*int64(colluders)
-	return max(19, 1+bits.Len64(uint64(room-1)))
-}
+// LaneBits returns b' for the given number of parties (SPEC-ONESHOT.md §14.1).
+func LaneBits(parties int) int { return max(19, 1+bits.Len64(uint64(973*parties-1))) }

@@ -17,6 +17,7 @@ import (
 type cheat struct {
 	*prover
 	afterRows  func(c *cheat) // R is known; u, u', squares may be changed
+	afterFold  func(*cheat)   // changes the tests
 	afterTests func(c *cheat) // τ is known; κ, m may be changed
 	// late is added to the witnesses that C_m commits to, at any place.
 	late []*edwards25519.Scalar
@@ -84,6 +85,7 @@ func (c *cheat) prove(t *testing.T, s *Scheme, n *instance) (*Dealing, []byte) {
 	for i := range c.blinds {
 		c.blinds[i] = c.uniform()
 	}
+	c.blinds[ofKey].Set(n.witness.Blind)
 	p := &c.proof
 	c.set(0, n.witness.Key...)
 	for l := range s.PerPolynomial {
@@ -106,6 +108,10 @@ func (c *cheat) prove(t *testing.T, s *Scheme, n *instance) (*Dealing, []byte) {
 	p.sums = c.commitTo(ofSums, nil)
 	c.h2 = hash(labelTests, c.h1[:], p.sums[:])
 	c.tests = s.fold(n.statement, &c.h1, &c.h2)
+	if c.afterFold != nil {
+		c.afterFold(c)
+	}
+	p.testsEncoded = s.encodeTests(c.tests)
 	c.divide(c.tests)
 	c.set(s.quotients, c.small[s.quotients:s.flood]...)
 	if err := c.drawFlood(); err != nil {
@@ -118,7 +124,7 @@ func (c *cheat) prove(t *testing.T, s *Scheme, n *instance) (*Dealing, []byte) {
 		c.afterTests(c)
 	}
 	p.flood = c.commitTo(ofFlood, c.late)
-	c.h3 = hash(labelFlood, c.h2[:], p.flood[:])
+	c.h3 = hash(labelFlood, c.h2[:], p.testsEncoded, p.flood[:])
 	for i, x := range c.late {
 		c.w[i] = new(edwards25519.Scalar).Add(c.w[i], x)
 	}
@@ -225,6 +231,9 @@ func (c *cheat) failing() (out []string) {
 					}
 					sum.Add(sum, x)
 				}
+			}
+			if j*c.PerPolynomial+l == c.scalars {
+				sum.MultiplyAdd(power, c.blinds[ofKey], sum)
 			}
 		}
 		check("secrets", [32]byte(sum.Bytes()) == c.dealing.Combined[l])

@@ -73,7 +73,7 @@ func TestBatch(t *testing.T) {
 			p.folded[i].MultiplyAdd(folding(p, &h5), high, low)
 		}
 		claim := &Claim{n.statement, d, s.append(nil, p)}
-		if _, err := s.relate(claim.Statement, d, claim.Proof); err != nil {
+		if _, err := s.relate(claim.Statement, d, claim.Proof, nil); err != nil {
 			t.Error("scalars fail:", err)
 		}
 		return claim

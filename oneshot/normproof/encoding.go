@@ -47,6 +47,7 @@ const (
 // proof is a decoded proof. Points are kept as bytes too, for hashes.
 type proof struct {
 	sums, flood   [32]byte // C_u, C_m
+	tests         *tests   // without τ
 	flooded       []flooded
 	first         [commitments][32]byte  // A
 	norms         [2][2][32]byte         // E_0, E_1 of u and of u'
@@ -61,6 +62,7 @@ type proof struct {
 	firstPoints   [commitments]*edwards25519.Point
 	normPoints    [2][2]*edwards25519.Point
 	halfPoints    [2]*edwards25519.Point
+	testsEncoded  []byte
 	sumsEncoded   []byte // of flooded
 	firstsEncoded []byte // A, E, ⟨Λ, a⟩
 	restEncoded   []byte // responses and blinds, X, Y, x, y
@@ -68,12 +70,14 @@ type proof struct {
 
 // Size returns the bytes of a proof.
 func (s *Scheme) Size() int {
-	return 32*(2+commitments+4+1+s.count-s.Degree/2+commitments+2+4) + sumSize*floodRows
+	return 32*(2+commitments+4+1+s.count-s.Degree/2+commitments+2+4) + sumSize*floodRows +
+		s.tests*s.testSize()
 }
 
 func (s *Scheme) append(b []byte, p *proof) []byte {
 	b = append(append(b, p.sums[:]...), p.flood[:]...)
-	b = append(append(append(b, p.sumsEncoded...), p.firstsEncoded...), p.restEncoded...)
+	b = append(append(b, p.testsEncoded...), p.sumsEncoded...)
+	b = append(append(b, p.firstsEncoded...), p.restEncoded...)
 	for _, c := range p.folded {
 		b = append(b, c.Bytes()...)
 	}
@@ -146,6 +150,10 @@ func (s *Scheme) decode(b []byte) (*proof, error) {
 	}
 	p.points[ofSums] = point(&p.sums)
 	p.points[ofFlood] = point(&p.flood)
+	p.testsEncoded = take(s.tests * s.testSize())
+	var reduced bool
+	p.tests, reduced = s.decodeTests(p.testsEncoded)
+	ok = ok && reduced
 	p.sumsEncoded = b[:sumSize*floodRows]
 	for range floodRows {
 		low := binary.LittleEndian.Uint64(take(8))

@@ -7,7 +7,7 @@ import (
 )
 
 // tests are the linear equations of the sums u in the key: ⟨τ_t, u⟩ + ⟨keys[t], s⟩ + q·κ_t =
-// totals[t], for the vectors τ_t.
+// totals[t], for the vectors τ_t. A proof has keys and totals.
 type tests struct {
 	sums   [][rows]uint64 // τ
 	keys   [][]uint64     // (τ_t·R)·a
@@ -68,9 +68,10 @@ func (s *Scheme) fold(t *Statement, h1, h2 *[32]byte) *tests {
 	return out
 }
 
-// An equation is ⟨coefficients, w⟩ = total, for the witnesses w.
+// An equation is ⟨coefficients, w⟩ + blind·b_s = total, for the witnesses w and the blind b_s.
 type equation struct {
 	coefficients []*edwards25519.Scalar
+	blind        *edwards25519.Scalar // of the key's commitment, which is dealt with the key
 	total        *edwards25519.Scalar
 }
 
@@ -132,12 +133,16 @@ func (s *Scheme) equation(
 	}
 	power := small(1)
 	lane := small(1 << s.LaneBits)
-	for i := 0; i*s.lanes < s.Degree; i++ {
+	for i := range s.scalars + 1 {
 		l := i % s.PerPolynomial
 		if l == 0 {
 			power = new(edwards25519.Scalar).Multiply(power, gamma)
 		}
 		c := new(edwards25519.Scalar).Multiply(power, powers[l])
+		if i == s.scalars {
+			e.blind = c
+			break
+		}
 		for j := i * s.lanes; j < min((i+1)*s.lanes, s.Degree); j++ {
 			add(j, c)
 			c.Multiply(c, lane)
@@ -157,11 +162,15 @@ func dot(a, b []*edwards25519.Scalar) *edwards25519.Scalar {
 
 // small returns the scalar x.
 func small(x uint64) *edwards25519.Scalar {
-	b := make([]byte, 64)
+	var b [32]byte
 	for i := range 8 {
 		b[i] = byte(x >> (8 * i))
 	}
-	return fromWide(b)
+	c, err := new(edwards25519.Scalar).SetCanonicalBytes(b[:])
+	if err != nil {
+		panic("normproof: " + err.Error()) // it is below 2^64
+	}
+	return c
 }
 
 // signed returns the scalar x, |x| < 2^62, in a time that does not depend on it.

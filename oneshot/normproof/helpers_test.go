@@ -64,7 +64,7 @@ func instanceOf(s *Scheme, seed uint64, key, noisy []int64) *instance {
 		}
 		return fromWide(b[:])
 	}
-	w := &Witness{Key: key, Noisy: noisy}
+	w := &Witness{Key: key, Blind: uniform(), Noisy: noisy}
 	for j := range 1 + s.polynomials {
 		f := make([]*edwards25519.Scalar, s.Threshold)
 		for l := range f {
@@ -76,6 +76,9 @@ func instanceOf(s *Scheme, seed uint64, key, noisy []int64) *instance {
 			f[l] = small(0)
 			for k := min((i+1)*s.lanes, s.Degree) - 1; k >= i*s.lanes; k-- {
 				f[l].MultiplyAdd(f[l], small(1<<s.LaneBits), signed(key[k]))
+			}
+			if i == s.scalars {
+				f[l].Set(w.Blind)
 			}
 		}
 		w.Polynomials = append(w.Polynomials, f)

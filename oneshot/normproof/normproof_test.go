@@ -1,10 +1,14 @@
 package normproof
 
 import (
+	"bytes"
 	"errors"
 	"math"
 	"testing"
 
+	"filippo.io/edwards25519"
+
+	"github.com/hushsum/hushsum/internal/pedersen"
 	"github.com/hushsum/hushsum/internal/suite"
 )
 
@@ -117,5 +121,47 @@ func TestTestVectors(t *testing.T) {
 	}
 	if sum > 64 {
 		t.Errorf("χ² is %.1f: %d", sum, count)
+	}
+}
+
+// TestOpens: the sum of commitments to keys opens to the sum of the keys and of their blinds, and
+// to nothing else.
+func TestOpens(t *testing.T) {
+	s := tinyScheme()
+	total := edwards25519.NewIdentityPoint()
+	key, blind := make([]int64, s.Degree), small(0)
+	for seed := range uint64(3) {
+		n := newInstance(s, 61+seed, 500)
+		d, _ := n.prove(t, s, seed)
+		point, err := pedersen.Parse(&d.Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total.Add(total, point)
+		for i, x := range n.witness.Key {
+			key[i] += x
+		}
+		blind.Add(blind, n.witness.Blind)
+	}
+	low := edwards25519.NewIdentityPoint() // and a point of order 2, (0, −1)
+	encoded := bytes.Repeat([]byte{0xff}, 32)
+	encoded[0], encoded[31] = 0xec, 0x7f
+	if _, err := low.SetBytes(encoded); err != nil {
+		t.Fatal(err)
+	}
+	for _, sum := range []*edwards25519.Point{total, low.Add(low, total)} {
+		if !s.Opens(sum, key, blind) {
+			t.Fatal("the sum does not open")
+		}
+	}
+	if s.Opens(total, key, new(edwards25519.Scalar).Add(blind, small(1))) {
+		t.Error("another blind opens the sum")
+	}
+	if s.Opens(total, key[1:], blind) {
+		t.Error("a shorter key opens the sum")
+	}
+	key[7]++
+	if s.Opens(total, key, blind) {
+		t.Error("another key opens the sum")
 	}
 }

@@ -15,8 +15,9 @@ import (
 
 // A Witness holds the secrets that prove a statement.
 type Witness struct {
-	Key   []int64 // s
-	Noisy []int64 // y − a·s, with its noise
+	Key   []int64              // s
+	Blind *edwards25519.Scalar // of the commitment to it: uniform, and dealt after the key
+	Noisy []int64              // y − a·s, with its noise
 	// Polynomials are f_0, all coefficients of which are uniform, and those that carry the key,
 	// each with Threshold coefficients. Secrets are the first.
 	Polynomials [][]*edwards25519.Scalar
@@ -29,7 +30,8 @@ func (s *Scheme) Prove(random io.Reader, t *Statement, w *Witness) (*Dealing, []
 	if err := s.check(t); err != nil {
 		return nil, nil, err
 	}
-	if len(w.Key) != s.Degree || len(w.Noisy) != s.Length || len(w.Polynomials) != 1+s.polynomials {
+	if len(w.Key) != s.Degree || w.Blind == nil || len(w.Noisy) != s.Length ||
+		len(w.Polynomials) != 1+s.polynomials {
 		return nil, nil, ErrShape
 	}
 	for _, f := range w.Polynomials {
@@ -112,6 +114,7 @@ func (v *prover) run() error {
 	for i := range v.blinds {
 		v.blinds[i] = v.uniform()
 	}
+	v.blinds[ofKey].Set(v.witness.Blind)
 	v.deal()
 	if err := v.project(); err != nil {
 		return err
@@ -122,6 +125,7 @@ func (v *prover) run() error {
 		v.integers(v.squares, v.keySquares, bound), v.integers(v.keySquares, v.quotients, keyBound))
 	v.h2 = hash(labelTests, v.h1[:], p.sums[:])
 	tests := v.fold(v.statement, &v.h1, &v.h2)
+	p.testsEncoded = v.encodeTests(tests)
 	v.divide(tests)
 	if err := v.drawFlood(); err != nil {
 		return err
@@ -133,7 +137,7 @@ func (v *prover) run() error {
 	p.flood = v.commit(v.blinds[ofFlood],
 		v.integers(v.quotients, v.Scheme.flood, v.quotientBits()),
 		pedersen.Part{At: firstPoint + v.Scheme.flood, Scalars: noise, Bits: floodBits})
-	h3 := hash(labelFlood, v.h2[:], p.flood[:])
+	h3 := hash(labelFlood, v.h2[:], p.testsEncoded, p.flood[:])
 	v.addSums(&h3)
 	h4 := hash(labelSum, h3[:], p.sumsEncoded)
 
@@ -294,6 +298,7 @@ func (v *prover) respond(e *equation, h4 *[32]byte) {
 		}
 	}
 	p.tested = dot(e.coefficients, a)
+	p.tested.MultiplyAdd(e.blind, blinds[ofKey], p.tested)
 	p.encodeFirsts()
 	h5 := hash(labelEnd, h4[:], p.firstsEncoded)
 	chi := challenge(&h5, labelChallenge)

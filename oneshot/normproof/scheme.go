@@ -62,6 +62,7 @@ type Scheme struct {
 	ring        *ring.Ring
 	points      func() *pedersen.Generators
 	lanes       int // in a scalar
+	scalars     int // of the key
 	polynomials int // f_0 not counted
 	tests       int // ν
 
@@ -108,8 +109,9 @@ func New(p Parameters) (*Scheme, error) {
 	}
 	s.ring = ring.New(p.Degree, p.Modulus)
 	s.lanes = laneRoom / p.LaneBits
-	scalars := (p.Degree + s.lanes - 1) / s.lanes
-	s.polynomials = (scalars + p.PerPolynomial - 1) / p.PerPolynomial
+	s.scalars = (p.Degree + s.lanes - 1) / s.lanes
+	// The blind of the key's commitment is one more.
+	s.polynomials = (s.scalars + 1 + p.PerPolynomial - 1) / p.PerPolynomial
 	s.keySums = p.Degree + rows
 	s.squares = s.keySums + rows
 	s.keySquares = s.squares + 4

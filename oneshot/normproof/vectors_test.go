@@ -58,7 +58,7 @@ func vectorOf(t *testing.T, name string, s *Scheme, n *instance) *vector {
 	h0 := s.dealingHash(st, d.Key[:], d.Mask[:])
 	h1 := rowsHash(&h0, d.Combined)
 	h2 := hash(labelTests, h1[:], p.sums[:])
-	h3 := hash(labelFlood, h2[:], p.flood[:])
+	h3 := hash(labelFlood, h2[:], p.testsEncoded, p.flood[:])
 	h4 := hash(labelSum, h3[:], p.sumsEncoded)
 	h5 := hash(labelEnd, h4[:], p.firstsEncoded)
 	h6 := hash(labelHalves, h5[:], p.restEncoded)

@@ -26,6 +26,19 @@ func (s *Scheme) Fits(
 	return got.Equal(horner(combined, small(uint64(x)))) == 1, nil
 }
 
+// Opens reports whether a sum of commitments to keys, each of [Dealing.Key], is one to the sum of
+// the keys and to the sum of their blinds, with |key[i]| ≤ 2^40. It does not if either is of other
+// dealers, or made up.
+func (s *Scheme) Opens(sum *edwards25519.Point, key []int64, blind *edwards25519.Scalar) bool {
+	if len(key) != s.Degree {
+		return false
+	}
+	got := s.points().Commit(
+		pedersen.Part{At: firstPoint, Integers: key, Bits: 40},
+		pedersen.Part{At: blindPoint, Scalars: []*edwards25519.Scalar{blind}, Bits: 253})
+	return pedersen.IsSmall(got.Subtract(got, sum))
+}
+
 // horner returns Σ c[i]·x^i.
 func horner(c []*edwards25519.Scalar, x *edwards25519.Scalar) *edwards25519.Scalar {
 	sum := edwards25519.NewScalar()
@@ -39,7 +52,7 @@ func horner(c []*edwards25519.Scalar, x *edwards25519.Scalar) *edwards25519.Scal
 // statement that the caller made wrongly, with [ErrEncoding] or with [ErrProof]; the signer of
 // dealing and proof is to blame for either of these.
 func (s *Scheme) Verify(t *Statement, d *Dealing, encoded []byte) error {
-	r, err := s.relate(t, d, encoded)
+	r, err := s.relate(t, d, encoded, nil)
 	if err != nil {
 		return err
 	}
@@ -49,8 +62,9 @@ func (s *Scheme) Verify(t *Statement, d *Dealing, encoded []byte) error {
 	return nil
 }
 
-// relate checks all of a proof but the equations between points, which it returns as one.
-func (s *Scheme) relate(t *Statement, d *Dealing, encoded []byte) (*relation, error) {
+// relate checks all of a proof but the equations between points, which it returns as one. With a
+// probe it checks tests by that, where it is for the statement's ring.
+func (s *Scheme) relate(t *Statement, d *Dealing, encoded []byte, by *probe) (*relation, error) {
 	if err := s.check(t); err != nil {
 		return nil, err
 	}
@@ -68,7 +82,7 @@ func (s *Scheme) relate(t *Statement, d *Dealing, encoded []byte) (*relation, er
 	gamma := challenge(&h0, labelGamma)
 	h1 := rowsHash(&h0, d.Combined)
 	h2 := hash(labelTests, h1[:], p.sums[:])
-	h3 := hash(labelFlood, h2[:], p.flood[:])
+	h3 := hash(labelFlood, h2[:], p.testsEncoded, p.flood[:])
 	h4 := hash(labelSum, h3[:], p.sumsEncoded)
 	h5 := hash(labelEnd, h4[:], p.firstsEncoded)
 	chi := challenge(&h5, labelChallenge)
@@ -79,17 +93,27 @@ func (s *Scheme) relate(t *Statement, d *Dealing, encoded []byte) (*relation, er
 	for i := range sums {
 		sums[i] = p.flooded[i].scalar()
 	}
-	e := s.equation(s.fold(t, &h1, &h2), &h1, &h3, &h4, sums, gamma, combined)
+	p.tests.sums = s.testVectors(&h2)
+	if by != nil && by.prepare(&t.RingKey) {
+		if !by.agrees(t, &h1, p.tests) {
+			return nil, ErrProof
+		}
+	} else if !p.tests.same(s.fold(t, &h1, &h2)) {
+		return nil, ErrProof
+	}
+	e := s.equation(p.tests, &h1, &h3, &h4, sums, gamma, combined)
 	if !s.linear(p, e, chi, psi) {
 		return nil, ErrProof
 	}
 	return s.combined(p, chi, psi, encoded, &h5), nil
 }
 
-// linear reports whether ⟨Λ, responses⟩ = θ + χ·λ, ψ times both, with the key's responses folded.
+// linear reports whether ⟨Λ, responses⟩ = θ + χ·λ, ψ times both, with the key's responses folded
+// and the response of its blind.
 func (s *Scheme) linear(p *proof, e *equation, chi, psi *edwards25519.Scalar) bool {
 	want := new(edwards25519.Scalar).MultiplyAdd(chi, e.total, p.tested)
 	want.Subtract(want, dot(e.coefficients[s.Degree:], p.responses[s.Degree:]))
+	want.Subtract(want, new(edwards25519.Scalar).Multiply(e.blind, p.blinds[ofKey]))
 	want.MultiplyAdd(want, psi, p.halfTests[0])
 	want.MultiplyAdd(new(edwards25519.Scalar).Multiply(psi, psi), p.halfTests[1], want)
 	low, high := e.coefficients[:s.Degree/2], e.coefficients[s.Degree/2:s.Degree]

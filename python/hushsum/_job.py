@@ -108,12 +108,15 @@ class Job(Declared):
             members: Counts the members of the committee of one-message sums. Range: 4 to
                 255 (members). Default: 13.
             faults: Counts the members that may lie or stay silent. Range: 1 to a third of
-                the others (members). Default: a fourth of the others.
+                the others (members). Default: a sixth of them.
+            disputes: Counts the parties whose messages a member of the committee may
+                refuse alone before the round goes on without it. Range: 1 to parties.count
+                (parties). Default: a tenth of parties.count, divided by sum.faults.
             covered: Covers submissions until the committee agrees on who is in the sum.
                 Default: false.
-            bounded: Has each party prove that what it adds is no longer than the clip, up
-                to a factor of 3.05; a party that cannot is refused, with evidence. Default:
-                false.
+            bounded: Has each party prove that what it adds, with its noise, is no longer
+                than honest vectors; a party that cannot is refused, with evidence. job check
+                prints the factor. Default: false.
             buffer: Has a round take this many submissions, while slower parties continue
                 training. Range: 0, or 2 to parties.count (parties). Default: 0: all that
                 arrive.
@@ -136,6 +139,7 @@ class Job(Declared):
         committee: str = ""
         members: int = 13
         faults: int = 0
+        disputes: int = 0
         covered: bool = False
         bounded: bool = False
         buffer: int = 0
@@ -192,7 +196,8 @@ class Job(Declared):
             sign_share: Gives the signs of a mask this share of the budget. Range: above
                 0, below 1 (share). Default: 0.5.
             bits: Sets the width of a coordinate of a sum with noise. Range: 8 to 64
-                (bits). Default: 32; with oneshot as many as its keys need; with queries 48.
+                (bits). Default: 32; with oneshot as many as its keys or bounds need; with
+                queries 48.
         """
 
         unit: Literal["party", "record"] = "party"

@@ -42,6 +42,7 @@ type file struct {
 		MinSurvivors  int    `json:"min_survivors"`
 		Colluders     int    `json:"colluders"`
 		Faults        int    `json:"faults"`
+		Disputes      int    `json:"disputes"`
 		PerPolynomial int    `json:"per_polynomial"`
 		Covered       bool   `json:"covered"`
 		KEM           int    `json:"kem"`
@@ -309,7 +310,7 @@ func (c *check) configuration() {
 	c.want("configuration", c.ConfigDigest,
 		h("hushsum/oneshot/1 config", []byte{byte(len(f.Label))}, []byte(f.Label),
 			c.RosterDigest, c.CommitteeDigest, u32(f.Length), u32(f.Bits), u32(f.MinSurvivors),
-			u32(f.Colluders), u32(f.Faults), u32(f.PerPolynomial),
+			u32(f.Colluders), u32(f.Faults), u32(f.Disputes), u32(f.PerPolynomial),
 			[]byte{byte(len(f.Noise))}, []byte(f.Noise), []byte{covered, byte(f.KEM)}, stale))
 }
 

@@ -287,7 +287,9 @@ def verify(v, values=None):
     bounded = n + 520 + nu
     count = bounded + 128 + rho
     proof = bytes.fromhex(v["Proof"])
-    if len(proof) != 32 * (count - n // 2 + 21) + 1920:
+    bits = q.bit_length()
+    packed = (n * bits + 7) // 8
+    if len(proof) != 32 * (count - n // 2 + 21) + 1920 + nu * (packed + 8):
         raise Refused("encoding")
     combined = [Reader(bytes.fromhex(c)).scalar() for c in v["Combined"]]
     if len(combined) != v["Threshold"]:
@@ -295,6 +297,15 @@ def verify(v, values=None):
     cs, c0 = bytes.fromhex(v["KeyPoint"]), bytes.fromhex(v["MaskPoint"])
     reader = Reader(proof)
     commitments = [Reader(cs).point(), Reader(c0).point(), reader.point(), reader.point()]
+    shown = reader.take(nu * (packed + 8))
+    ns, totals = [], []
+    for t in range(nu):
+        one = shown[t * (packed + 8) : (t + 1) * (packed + 8)]
+        number = int.from_bytes(one[:packed], "little")
+        ns.append([number >> i * bits & ((1 << bits) - 1) for i in range(n)])
+        totals.append(int.from_bytes(one[packed:], "little"))
+        if number >> n * bits or max(ns[t]) >= q or totals[t] >= q:
+            raise Refused("encoding")
     sums = reader.take(1920)
     f = [int.from_bytes(sums[i : i + 15], "little") for i in range(0, 1920, 15)]
     if max(f) >= 2**118:
@@ -318,7 +329,7 @@ def verify(v, values=None):
     gamma = scalar("gamma", h0)
     h1 = H("rows", h0, *[bytes.fromhex(c) for c in v["Combined"]])
     h2 = H("tau", h1, proof[:32])
-    h3 = H("flood", h2, proof[32:64])
+    h3 = H("flood", h2, shown, proof[32:64])
     h4 = H("sum", h3, sums)
     omega = scalar("weight", h4)
     h5 = H("end", h4, firsts)
@@ -334,7 +345,9 @@ def verify(v, values=None):
         weight.append(weight[-1] * omega % L)
     coefficients = [0] * count
     total = 0
-    taus, ns, totals = tests(bytes.fromhex(v["RingKey"]), h1, h2, n, q, nu, tuple(v["Masked"]))
+    taus, *made = tests(bytes.fromhex(v["RingKey"]), h1, h2, n, q, nu, tuple(v["Masked"]))
+    if made != [ns, totals]:
+        raise Refused("proof")
     for t in range(nu):
         w = weight[1 + t]
         for i in range(256):
@@ -365,7 +378,9 @@ def verify(v, values=None):
         i = k // lanes
         power = pow(gamma, i // rho + 1, L)
         coefficients[k] += weight[at + i % rho] * power * 2 ** (v["LaneBits"] * (k % lanes))
-    key = theta + chi * total - sum(c * x for c, x in zip(coefficients[n:], z[n:]))
+    i = (n + lanes - 1) // lanes
+    blind = weight[at + i % rho] * pow(gamma, i // rho + 1, L)
+    key = theta + chi * total - blind * blinds[0] - sum(c * x for c, x in zip(coefficients[n:], z[n:]))
     got = sum((psi * coefficients[i] + coefficients[n // 2 + i]) * x for i, x in enumerate(folded))
     if (got - psi * key - half_tests[0] - psi * psi * half_tests[1]) % L:
         raise Refused("proof")

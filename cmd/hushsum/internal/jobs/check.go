@@ -35,12 +35,16 @@ func Check(file string, text []byte, set []string) *Report {
 		r.Mistakes = job.Errors(err)
 		return r
 	}
-	if r.Mistakes = tried(j); r.Mistakes != nil {
+	settled, mistakes := tried(j)
+	if r.Mistakes = mistakes; mistakes != nil {
 		return r
 	}
 	digest := j.Digest()
 	r.Valid, r.Digest, r.Job = true, hex.EncodeToString(digest[:]), j
 	r.Plan, r.Worked, r.Simulated = j.Explain(), worked(j), j.Simulated()
+	if settled != nil {
+		r.Plan = append(r.Plan, settled.Robustness()...)
+	}
 	return r
 }
 

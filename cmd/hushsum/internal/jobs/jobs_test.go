@@ -28,7 +28,7 @@ func TestWords(t *testing.T) {
 			[]string{"In a round"}},
 		{"parties.count = 20\nmodel.length = 2\nsum = { protocol = \"oneshot\", classical = true }\n" +
 			"privacy = { noise = \"discrete-gaussian\", multiplier = 2.0, clip = 3.0 }",
-			[]string{"3 of the 13 members of the committee", "quantum",
+			[]string{"2 of the 13 members of the committee", "quantum",
 				"multiplier 2; no epsilon is promised"},
 			[]string{"at most epsilon"}},
 		{"parties.count = 20\nmodel.length = 2\nworld.drop = 0.125\nparties.drop_out = 0.2\n" +

@@ -11,27 +11,29 @@ import (
 // mostTried is the most parties for which keys are made up: those of 10,000 take some 0.3 s.
 const mostTried = 10_000
 
-// tried returns what keeps a job from having a sum, whoever its parties are. It is nil for one that
-// does not count them, can only be simulated, or names files, which nobody reads here.
-func tried(j *job.Job) []*job.ConfigError {
+// tried settles a job with parties that are made up, and returns what keeps it from having a sum,
+// whoever its parties are. It settles no job that does not count them, can only be simulated, or
+// names files, which nobody reads here.
+func tried(j *job.Job) (*job.Settled, []*job.ConfigError) {
 	n := j.Size()
 	if n == 0 || n > mostTried || j.Model.File != "" || j.Privacy.Before != "" {
-		return nil
+		return nil, nil
 	}
 	for _, e := range j.Simulated() {
 		if e.Path != "parties.roster" {
-			return nil
+			return nil, nil
 		}
 	}
 	var files job.Files
+	var settled *job.Settled
 	var err error
 	if files.Roster, err = madeUp(n); err == nil && j.Oneshot() {
 		files.Committee, err = madeUp(j.WithDefaults().Sum.Members)
 	}
 	if err == nil {
-		_, err = j.Settle(files)
+		settled, err = j.Settle(files)
 	}
-	return job.Errors(err)
+	return settled, job.Errors(err)
 }
 
 // madeUp returns a roster of n parties that nobody is.

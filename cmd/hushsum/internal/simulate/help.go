@@ -60,13 +60,14 @@ recovery nobody may drop out. With --set world.fidelity=ring messages are lost
 on their way instead, and whole rounds with --set world.lost_rounds=N.
 
 With --protocol oneshot a party sends one message a round, whatever the number
-of parties, and a committee of --members removes the keys from the sum; besides
-any one member, a fourth of the others may collude with the server. Noise must
-then be discrete-gaussian, and hides the parties' keys: privacy against the
-server is computational. Drop-outs are parties that do not submit.
+of parties, and a committee of --members removes the keys from the sum; a sixth
+of the members may collude with the server. Noise must then be
+discrete-gaussian, and hides the parties' keys: privacy against the server is
+computational. Drop-outs are parties that do not submit.
 
-With --bounded each party proves that what it adds is no longer than the clip,
-up to a factor of 3.05, and a party that cannot is refused by name. --malicious
+With --bounded each party proves that what it adds, with its noise, is at most
+3.05 times as long as an honest vector with its noise, and a party that cannot
+is refused by name. hushsum job check prints how many clips that is. --malicious
 F has this share of the parties cheat: leave out --bounded to see what they do
 to the model. Without FILE both add noise and a clip.
 `
