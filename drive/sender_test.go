@@ -462,12 +462,18 @@ func TestMemberHandedTwice(t *testing.T) {
 // A member whose part of a party is no good, though the party is in the sum, is of no use in the
 // round: that is no fault of what it is sent next, which it passes over in silence.
 func TestMemberLost(t *testing.T) {
-	_, member, _ := jobtest.CouncilConfigs(t, small, nil)
+	more := small // parties, so that one member disputes more than it may
+	more.Parties = 6
+	_, member, _ := jobtest.CouncilConfigs(t, more, nil)
 	m, err := drive.NewPart(member(0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := jobtest.NewCouncil(t, 1, small)
+	figures, err := member(0).Sums.Parameters()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := jobtest.NewCouncil(t, 1, more)
 	d := w.Hub.Drive()
 	startBut(w, 0)
 	d.Connected(w.Now(), aMember(0), drive.Hello{})
@@ -480,7 +486,9 @@ func TestMemberLost(t *testing.T) {
 			had[item.Name] = true
 			message := bytes.Clone(item.Own)
 			if strings.HasPrefix(item.Name, "1.batch") {
-				message[len(message)-1] ^= 1 // in the box for this member
+				for at := len(message) - 1; at > figures.MemberDown/2; at -= figures.MemberDown {
+					message[at] ^= 1 // in each box for this member
+				}
 			}
 			take(t, m, carried(message, 0))
 			closing := strings.HasPrefix(item.Name, "1.closing")

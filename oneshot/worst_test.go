@@ -9,7 +9,7 @@ import (
 
 // Evidence comes from a coordinator that accuses somebody.
 func TestWorstFiles(t *testing.T) {
-	honest := readEvidence(t, noiseFile)
+	honest := readEvidence(t, evidenceFiles[1])
 	suite.WorstFiles(t, suite.Worst{Name: "evidence", Most: 1 << 30, Try: 4 << 20,
 		Parse: func(b []byte) error {
 			_, err := ParseEvidence(b)

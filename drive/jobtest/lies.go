@@ -112,7 +112,11 @@ func (s *Seat) Shift() {
 		if kindOf(b) != 67 {
 			return b
 		}
-		out, err := crook.Shift(w.sums, key, b, []int64{1 << 20})
+		figures, err := w.sums.Parameters()
+		if err != nil {
+			w.Fatal("%v", err)
+		}
+		out, err := crook.Shift(w.sums, key, b, []int64{int64(figures.Modulus / 3)})
 		if err != nil {
 			w.Fatal("party or member %d: %v", s.index, err)
 		}
