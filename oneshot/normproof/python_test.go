@@ -86,7 +86,8 @@ func TestPython(t *testing.T) {
 	for i := range count {
 		v := i % 2
 		m := &mutation{v, "Proof", -1, 0, 1 << r.IntN(8)}
-		size := len(vectors[v].Proof) / 2
+		size, own := len(vectors[v].Proof)/2, vectors[v].scheme(t)
+		firsts := 64 + own.tests*own.testSize() + sumSize*floodRows
 		switch i % 8 {
 		case 0:
 			m.field, m.at = fields[r.IntN(len(fields))], r.IntN(32)
@@ -97,11 +98,11 @@ func TestPython(t *testing.T) {
 		case 3: // the lowest bit, so that none gets above the modulus
 			m.field, m.place, m.mask = "Masked", r.IntN(vectors[v].Length), 1
 		case 4:
-			m.at = r.IntN(64 + sumSize*floodRows)
+			m.at = r.IntN(firsts)
 		case 5:
-			m.at = 64 + sumSize*floodRows + r.IntN(32*9)
+			m.at = firsts + r.IntN(32*9)
 		case 6:
-			m.at = 64 + sumSize*floodRows + 32*r.IntN((size-64-sumSize*floodRows)/32) + 31
+			m.at = firsts + 32*r.IntN((size-firsts)/32) + 31
 		case 7:
 			m.at = size - 1 - r.IntN(6*32)
 		}

@@ -111,15 +111,18 @@ func TestEncoding(t *testing.T) {
 	order := new(edwards25519.Scalar).Negate(small(1)).Bytes()
 	order[0]++
 	high := bytes.Repeat([]byte{0xff}, 32)
-	firsts := 64 + sumSize*floodRows
+	sums := 64 + s.tests*s.testSize()
+	firsts := sums + sumSize*floodRows
 	for name, change := range map[string]func(b []byte){
 		"response":  func(b []byte) { copy(b[firsts+9*32:], order) },
 		"last":      func(b []byte) { copy(b[len(b)-32:], order) },
 		"test":      func(b []byte) { copy(b[firsts+8*32:], high) },
 		"point":     func(b []byte) { copy(b, high) },
 		"first":     func(b []byte) { copy(b[firsts:], high) },
-		"largest":   func(b []byte) { copy(b[64:], high[:sumSize]) },
-		"too large": func(b []byte) { b[64+sumSize-1] |= 0x40 },
+		"tests":     func(b []byte) { copy(b[64:], high) },
+		"total":     func(b []byte) { copy(b[sums-8:], high[:8]) },
+		"largest":   func(b []byte) { copy(b[sums:], high[:sumSize]) },
+		"too large": func(b []byte) { b[sums+sumSize-1] |= 0x40 },
 	} {
 		other := slices.Clone(proof)
 		change(other)
