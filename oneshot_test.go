@@ -343,9 +343,6 @@ func TestOneshotErrors(t *testing.T) {
 		{"sum.protocol", func(p *job.Job) { p.Parties.DropOut = 0.9 }}, // one survivor
 		{"sum.bounded", func(p *job.Job) { p.Sum.Protocol, p.Sum.Bounded = "", true }},
 		{"sum.bounded", func(p *job.Job) { p.Sum.Bounded, p.Parties.Colluders = true, 1 }}, // no noise
-		{"sum.bounded", func(p *job.Job) {
-			p.Sum.Bounded, p.Privacy.Noise, p.Privacy.Epsilon = true, "discrete-gaussian", 8
-		}},
 	} {
 		plan := oneshotJob()
 		c.change(plan)

@@ -123,7 +123,7 @@ func faultsOf(j *job.Job, members int) int {
 	if j.Sum.Faults > 0 {
 		return j.Sum.Faults
 	}
-	return max(1, (members-1)/4) // "a fourth of the others"
+	return max(1, members/6) // "a sixth of them"
 }
 
 // releasable is the fewest parties of whom a session lets its server have a sum: by the conditions
