@@ -136,7 +136,7 @@ func TestRAgrees(t *testing.T) {
 // or more, at ends beyond which 100 rows or more are known about, in each data set with more than
 // 900 rows.
 func TestRHeld(t *testing.T) {
-	runs := suite.Size(20, 20, 300, 300)
+	runs := suite.Size(40, 40, 300, 300)
 	for name, s := range rSets(t) {
 		if len(s.days) < 600 {
 			continue

@@ -133,12 +133,12 @@ func (n *normWorld) add(p *parts, x int64) {
 	r.AppendPacked(p.masked[:0], y)
 }
 
-// spoil adds to each of the coordinates that have no input.
+// spoil adds to each coordinate, those without an input too, of which a sum with a bound has none.
 func (n *normWorld) spoil(p *parts) {
 	r := n.ring()
 	y := make([]uint64, length+n.figures.Spare)
 	r.AddPacked(y, p.masked)
-	for i := length; i < len(y); i++ {
+	for i := range y {
 		r.AddSigned(y[i:i+1], []int64{int64(n.figures.Modulus / 3)})
 	}
 	r.AppendPacked(p.masked[:0], y)
