@@ -173,7 +173,7 @@ func held(t *testing.T, p *Plan, rows []life, runs int) (share, width float64) {
 // probability of 0.06 at worst; the seed is fixed, and 99 % hold.
 func TestSurvivalCoverage(t *testing.T) {
 	rows := exponential(rand.New(rand.NewPCG(11, 1)), 6000)
-	runs := suite.Size(40, 40, 300, 300)
+	runs := suite.Size(20, 20, 300, 300)
 	for _, epsilon := range []float64{1, 2} {
 		for _, bins := range []int{12, 36} {
 			privacy := fmt.Sprintf(`privacy = { unit = "record", records = 6000, `+
