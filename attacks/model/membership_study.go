@@ -94,7 +94,7 @@ func (s *membershipStudy) train(
 	accuracies, spent := make(chan float64, models), make(chan accounting.Claim, models)
 	trainOne := func(member []bool, r *rand.Rand) ([]float64, error) {
 		own := declared
-		own.Seed = r.Uint64()
+		own.Seed, own.Parties.Count = r.Uint64()>>1, s.parties // below 2^63
 		parties, err := s.partition(member)
 		if err != nil {
 			return nil, err
