@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"hash/maphash"
 	"maps"
 	"time"
 
@@ -17,6 +18,7 @@ const resendAfter = 3 * time.Second
 // peer holds what a leader knows of a peer, beyond drive.
 type peer struct {
 	news   chan struct{} // closed when there is something new for it; nil: it does not wait
+	saw    uint64        // what was pending when it began to wait: see sight
 	open   int           // questions of it
 	handed string        // the item that it was handed last
 	when   time.Time
@@ -39,6 +41,37 @@ func (l *Leader) tell(p drive.Peer) {
 		at.news = nil
 	}
 }
+
+// tellAll has those look again for whom something else is pending than when they began to wait:
+// thousands of parties wait while the committee's members answer, and each that looks takes the
+// lock.
+func (l *Leader) tellAll() {
+	for p, at := range l.peers {
+		if at.news != nil && l.sight(p) != at.saw {
+			l.tell(p)
+		}
+	}
+}
+
+// sight is a hash of what next goes by of a peer, besides its question.
+func (l *Leader) sight(p drive.Peer) uint64 {
+	var h maphash.Hash
+	h.SetSeed(sights)
+	for item := range l.Lead.Pending(p) {
+		maphash.WriteComparable(&h, sighted{item.Kind, item.Name, item.Session, item.Round})
+	}
+	maphash.WriteComparable(&h, l.Lead.At(p).Due)
+	return h.Sum64()
+}
+
+// sighted holds what tells items apart.
+type sighted struct {
+	kind           drive.ItemKind
+	name           string
+	session, round uint64
+}
+
+var sights = maphash.MakeSeed()
 
 // Asks reports whether a question of a peer is open. Call it where the lock is held.
 func (l *Leader) Asks(p drive.Peer) bool { return l.peers[p] != nil && l.peers[p].open > 0 }
@@ -145,7 +178,7 @@ func (l *Leader) wait(ctx context.Context, p drive.Peer, q *Question,
 			size = room.fill(size, q.size(&item))
 			hand(item, l.Lead.Status())
 		} else if at.news == nil {
-			at.news = make(chan struct{})
+			at.news, at.saw = make(chan struct{}), l.sight(p)
 		}
 		news := at.news
 		l.give()
