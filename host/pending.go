@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"hash/maphash"
 	"maps"
 	"time"
@@ -76,13 +77,19 @@ var sights = maphash.MakeSeed()
 // Asks reports whether a question of a peer is open. Call it where the lock is held.
 func (l *Leader) Asks(p drive.Peer) bool { return l.peers[p] != nil && l.peers[p].open > 0 }
 
+// ErrNothing: nothing is next for a peer.
+var ErrNothing = errors.New("host: nothing is next")
+
 // Question holds what a peer says when it asks what it has to do.
 type Question struct {
 	Had     map[string]bool // the names of the items that it was handed; the leader changes it
 	Offer   uint64          // the round for which it has offered a submission, 0: none
 	Working bool            // it works on what it was handed
+	// Wait is how long a peer that asks waits for news: with 0 it hears what is pending, or nothing.
+	Wait time.Duration
 
 	asks  bool          // a peer, not a connection
+	until time.Time     // when it has waited
 	later time.Duration // look again, 0: when there is news
 }
 
@@ -117,7 +124,8 @@ func (l *Leader) Pending(ctx context.Context, p drive.Peer, had map[string]bool,
 // Poll is Pending for a peer that connects for every question anew. It begins with begin, which has
 // to tell lead that the peer is connected, and whose error refuses the question. The peer is gone
 // when sent was called, or Poll has failed, of the last of its questions. An item that it has had,
-// whose answer is due, and on which it does not work, comes again.
+// whose answer is due, and on which it does not work, comes again. Poll fails with [ErrNothing] if
+// nothing is next within the time of the question.
 func (l *Leader) Poll(ctx context.Context, p drive.Peer, q Question,
 	begin func(lead drive.Lead, now drive.Time) error, hand func(item drive.Item, s drive.Status),
 ) (sent func(), err error) {
@@ -132,7 +140,7 @@ func (l *Leader) Poll(ctx context.Context, p drive.Peer, q Question,
 		return nil, err
 	}
 	l.Poke()
-	q.asks = true
+	q.asks, q.until = true, time.Now().Add(q.Wait)
 	size, err := l.wait(ctx, p, &q, hand)
 	sent = func() {
 		l.rooms[p.Member].give(size)
@@ -189,21 +197,31 @@ func (l *Leader) wait(ctx context.Context, p drive.Peer, q *Question,
 		if short {
 			continue
 		}
-		if err := l.rest(ctx, news, q.later); err != nil {
+		if err := l.rest(ctx, news, q); err != nil {
 			return 0, err
 		}
 	}
 }
 
-// rest waits for news, or until it is time to look again.
-func (l *Leader) rest(ctx context.Context, news <-chan struct{}, later time.Duration) error {
-	var again <-chan time.Time
-	if later > 0 {
-		again = time.After(later)
+// rest waits for news, or until it is time to look again. It fails with [ErrNothing] once the
+// question has waited.
+func (l *Leader) rest(ctx context.Context, news <-chan struct{}, q *Question) error {
+	var again, over <-chan time.Time
+	if q.later > 0 {
+		again = time.After(q.later)
+	}
+	if q.asks {
+		left := time.Until(q.until)
+		if left <= 0 {
+			return ErrNothing
+		}
+		over = time.After(left)
 	}
 	select {
 	case <-news:
 	case <-again:
+	case <-over:
+		return ErrNothing
 	case <-l.stopped:
 		return ErrStopped
 	case <-ctx.Done():
