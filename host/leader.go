@@ -257,9 +257,7 @@ func (l *Leader) follow(ctx context.Context, ready drive.Prepared) error {
 	}
 	switch {
 	case ready.Save:
-		for p := range l.peers {
-			l.tell(p)
-		}
+		l.tellAll()
 	case orders.Tell: // among thousands, the few that it concerns
 		for _, i := range orders.Upload {
 			l.tell(drive.Peer{Index: i})

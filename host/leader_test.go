@@ -43,6 +43,8 @@ func (d *led) Wake() drive.Time {
 	return d.wake
 }
 
+func (d *led) At(drive.Peer) drive.Standing { return drive.Standing{} }
+
 func (d *led) Ready() (drive.Prepared, bool) {
 	return drive.Prepared{Save: d.left > 0 && d.left != 2 && !d.free || d.kept,
 		Notices: []drive.Notice{{Kind: drive.Begun}}}, d.left > 0
@@ -232,6 +234,11 @@ func TestPending(t *testing.T) {
 		decide(1, false, drive.Item{Name: "b"}, drive.Item{Name: "c"})
 		if want := []string{"a", "b", "c"}; !slices.Equal(got[0], want) || !slices.Equal(got[1], want) {
 			t.Errorf("%v, want %v of each", got, want)
+		}
+		waits := l.peers[drive.Peer{}].news
+		decide(1, false, drive.Item{Name: "b"}, drive.Item{Name: "c"})
+		if l.peers[drive.Peer{}].news != waits {
+			t.Error("a decision that changes nothing for a party has it look again")
 		}
 		if had[0]["a"] || !had[0]["b"] || !had[0]["c"] {
 			t.Errorf("remembered: %v", had[0])

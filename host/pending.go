@@ -2,6 +2,8 @@ package host
 
 import (
 	"context"
+	"errors"
+	"hash/maphash"
 	"maps"
 	"time"
 
@@ -17,6 +19,7 @@ const resendAfter = 3 * time.Second
 // peer holds what a leader knows of a peer, beyond drive.
 type peer struct {
 	news   chan struct{} // closed when there is something new for it; nil: it does not wait
+	saw    uint64        // what was pending when it began to wait: see sight
 	open   int           // questions of it
 	handed string        // the item that it was handed last
 	when   time.Time
@@ -40,16 +43,53 @@ func (l *Leader) tell(p drive.Peer) {
 	}
 }
 
+// tellAll has those look again for whom something else is pending than when they began to wait:
+// thousands of parties wait while the committee's members answer, and each that looks takes the
+// lock.
+func (l *Leader) tellAll() {
+	for p, at := range l.peers {
+		if at.news != nil && l.sight(p) != at.saw {
+			l.tell(p)
+		}
+	}
+}
+
+// sight is a hash of what next goes by of a peer, besides its question.
+func (l *Leader) sight(p drive.Peer) uint64 {
+	var h maphash.Hash
+	h.SetSeed(sights)
+	for item := range l.Lead.Pending(p) {
+		maphash.WriteComparable(&h, sighted{item.Kind, item.Name, item.Session, item.Round})
+	}
+	maphash.WriteComparable(&h, l.Lead.At(p).Due)
+	return h.Sum64()
+}
+
+// sighted holds what tells items apart.
+type sighted struct {
+	kind           drive.ItemKind
+	name           string
+	session, round uint64
+}
+
+var sights = maphash.MakeSeed()
+
 // Asks reports whether a question of a peer is open. Call it where the lock is held.
 func (l *Leader) Asks(p drive.Peer) bool { return l.peers[p] != nil && l.peers[p].open > 0 }
+
+// ErrNothing: nothing is next for a peer.
+var ErrNothing = errors.New("host: nothing is next")
 
 // Question holds what a peer says when it asks what it has to do.
 type Question struct {
 	Had     map[string]bool // the names of the items that it was handed; the leader changes it
 	Offer   uint64          // the round for which it has offered a submission, 0: none
 	Working bool            // it works on what it was handed
+	// Wait is how long a peer that asks waits for news: with 0 it hears what is pending, or nothing.
+	Wait time.Duration
 
 	asks  bool          // a peer, not a connection
+	until time.Time     // when it has waited
 	later time.Duration // look again, 0: when there is news
 }
 
@@ -84,7 +124,8 @@ func (l *Leader) Pending(ctx context.Context, p drive.Peer, had map[string]bool,
 // Poll is Pending for a peer that connects for every question anew. It begins with begin, which has
 // to tell lead that the peer is connected, and whose error refuses the question. The peer is gone
 // when sent was called, or Poll has failed, of the last of its questions. An item that it has had,
-// whose answer is due, and on which it does not work, comes again.
+// whose answer is due, and on which it does not work, comes again. Poll fails with [ErrNothing] if
+// nothing is next within the time of the question.
 func (l *Leader) Poll(ctx context.Context, p drive.Peer, q Question,
 	begin func(lead drive.Lead, now drive.Time) error, hand func(item drive.Item, s drive.Status),
 ) (sent func(), err error) {
@@ -99,7 +140,7 @@ func (l *Leader) Poll(ctx context.Context, p drive.Peer, q Question,
 		return nil, err
 	}
 	l.Poke()
-	q.asks = true
+	q.asks, q.until = true, time.Now().Add(q.Wait)
 	size, err := l.wait(ctx, p, &q, hand)
 	sent = func() {
 		l.rooms[p.Member].give(size)
@@ -145,7 +186,7 @@ func (l *Leader) wait(ctx context.Context, p drive.Peer, q *Question,
 			size = room.fill(size, q.size(&item))
 			hand(item, l.Lead.Status())
 		} else if at.news == nil {
-			at.news = make(chan struct{})
+			at.news, at.saw = make(chan struct{}), l.sight(p)
 		}
 		news := at.news
 		l.give()
@@ -156,21 +197,31 @@ func (l *Leader) wait(ctx context.Context, p drive.Peer, q *Question,
 		if short {
 			continue
 		}
-		if err := l.rest(ctx, news, q.later); err != nil {
+		if err := l.rest(ctx, news, q); err != nil {
 			return 0, err
 		}
 	}
 }
 
-// rest waits for news, or until it is time to look again.
-func (l *Leader) rest(ctx context.Context, news <-chan struct{}, later time.Duration) error {
-	var again <-chan time.Time
-	if later > 0 {
-		again = time.After(later)
+// rest waits for news, or until it is time to look again. It fails with [ErrNothing] once the
+// question has waited.
+func (l *Leader) rest(ctx context.Context, news <-chan struct{}, q *Question) error {
+	var again, over <-chan time.Time
+	if q.later > 0 {
+		again = time.After(q.later)
+	}
+	if q.asks {
+		left := time.Until(q.until)
+		if left <= 0 {
+			return ErrNothing
+		}
+		over = time.After(left)
 	}
 	select {
 	case <-news:
 	case <-again:
+	case <-over:
+		return ErrNothing
 	case <-l.stopped:
 		return ErrStopped
 	case <-ctx.Done():

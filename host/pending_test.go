@@ -39,7 +39,7 @@ func newHas(items []drive.Item, due bool) (*Leader, *has) {
 
 // question makes one of a peer that has seen items.
 func question(seen ...string) *Question {
-	q := &Question{Had: map[string]bool{}, asks: true}
+	q := &Question{Had: map[string]bool{}, Wait: time.Hour, asks: true}
 	for _, name := range seen {
 		q.Had[name] = true
 	}
@@ -227,6 +227,17 @@ func TestPoll(t *testing.T) {
 			t.Errorf("at work: %q, %v", got, err)
 		}
 		is("its time is over", false)
+		got, sent, err := ask(t.Context(), &Question{Had: map[string]bool{}})
+		if got != "a" || err != nil {
+			t.Fatalf("without a wait: %q, %v", got, err)
+		}
+		sent()
+		began = time.Now()
+		patient := &Question{Had: map[string]bool{"a": true}, Working: true, Wait: time.Minute}
+		got, _, err = ask(t.Context(), patient)
+		if took := time.Since(began); got != "" || !errors.Is(err, ErrNothing) || took != time.Minute {
+			t.Errorf("nothing is next: %q, %v after %v", got, err, took)
+		}
 		refused := errors.New("a copy")
 		refuses := func(drive.Lead, drive.Time) error { return refused }
 		_, err = l.Poll(t.Context(), p, *question(), refuses, func(drive.Item, drive.Status) {

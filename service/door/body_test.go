@@ -110,7 +110,7 @@ func TestManyMessages(t *testing.T) {
 	for i := range parties {
 		go func() {
 			ask := exchange.Ask{Sessions: []uint64{1}, Least: 2}
-			next, err := s.run.Next(ctx, runner.Peer{Index: i}, ask)
+			next, err := s.run.Next(ctx, runner.Peer{Index: i}, ask, time.Hour)
 			answers <- answer{next, err}
 		}()
 	}

@@ -456,6 +456,18 @@ func TestCopiedQuestion(t *testing.T) {
 	}
 }
 
+// A party that does not wait is told what is next all the same.
+func TestWithoutWaiting(t *testing.T) {
+	s := newSite(t, door.Options{})
+	s.gather(t)
+	for range 20 {
+		path := "/v1/federations/" + s.fed.ID + "/next?wait=0"
+		if status, _, text := send(t, s.request(t, "GET", path, nil, s.identities[0])); status != 200 {
+			t.Fatalf("%d %s", status, text)
+		}
+	}
+}
+
 // Strangers of one IPv6 network, and one that writes its IPv4 address in two ways, share a rate.
 func TestRateOfNetwork(t *testing.T) {
 	now := time.Now()

@@ -21,10 +21,11 @@ func (d *Door) next(w http.ResponseWriter, r *http.Request, c *caller) {
 	if !ok {
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), wait)
+	// Its place in a crowd is waited for even where news is not.
+	ctx, cancel := context.WithTimeout(r.Context(), wait+exchange.Late/2)
 	defer cancel()
 	ended := d.poll(r, cancel)
-	n, err := c.Runner.Next(ctx, c.peer, ask)
+	n, err := c.Runner.Next(ctx, c.peer, ask, wait)
 	if ended() {
 		w.Header().Set("Connection", "close")
 	}

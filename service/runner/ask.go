@@ -92,11 +92,14 @@ func (n *Outgoing) Sent() {
 	}
 }
 
-// Next waits until there is something for a party or a member to do. When ctx ends it returns
-// [exchange.Nothing]. Call the result's Sent. It fails with [ErrStopped] or [CopiedError].
-func (r *Runner) Next(ctx context.Context, p Peer, ask exchange.Ask) (Outgoing, error) {
+// Next returns what there is for a party or a member to do, and waits for that if there is nothing
+// yet. After the wait, or when ctx ends, it returns [exchange.Nothing]. Call the result's Sent. It
+// fails with [ErrStopped] or [CopiedError].
+func (r *Runner) Next(
+	ctx context.Context, p Peer, ask exchange.Ask, wait time.Duration,
+) (Outgoing, error) {
 	var n Outgoing
-	sent, err := r.host.Poll(ctx, p, question(&ask), func(drive.Lead, drive.Time) error {
+	sent, err := r.host.Poll(ctx, p, question(&ask, wait), func(drive.Lead, drive.Time) error {
 		if err := r.numbered(p, &ask); err != nil {
 			return err
 		}
@@ -105,15 +108,15 @@ func (r *Runner) Next(ctx context.Context, p Peer, ask exchange.Ask) (Outgoing, 
 	}, func(item drive.Item, _ drive.Status) { n = nextOf(&item) })
 	n.sent = sent
 	var copied *CopiedError
-	if ctx.Err() != nil && !errors.As(err, &copied) {
+	if errors.Is(err, host.ErrNothing) || ctx.Err() != nil && !errors.As(err, &copied) {
 		err = nil
 	}
 	return n, err
 }
 
 // question returns what a leader needs to know of a question.
-func question(ask *exchange.Ask) host.Question {
-	q := host.Question{Had: make(map[string]bool), Offer: ask.Offer, Working: ask.Working}
+func question(ask *exchange.Ask, wait time.Duration) host.Question {
+	q := host.Question{Had: make(map[string]bool), Offer: ask.Offer, Working: ask.Working, Wait: wait}
 	for _, item := range ask.Seen {
 		q.Had[item] = true
 	}

@@ -27,7 +27,7 @@ func TestNext(t *testing.T) {
 	handed := make(chan Outgoing, parties)
 	for i := range parties {
 		go func() {
-			n, err := l.Next(ctx, Peer{Index: i}, exchange.Ask{Number: number})
+			n, err := l.Next(ctx, Peer{Index: i}, exchange.Ask{Number: number}, time.Hour)
 			if err != nil {
 				t.Error(err)
 			}
@@ -43,13 +43,13 @@ func TestNext(t *testing.T) {
 		last.Sent()
 	}
 	var copied *CopiedError
-	_, err := l.Next(ctx, Peer{}, exchange.Ask{Number: number})
+	_, err := l.Next(ctx, Peer{}, exchange.Ask{Number: number}, time.Hour)
 	if !errors.As(err, &copied) || copied.Last != number {
 		t.Errorf("a copy: %v", err)
 	}
 	waits := make(chan error)
 	go func() {
-		_, err := l.Next(ctx, Peer{}, exchange.Ask{Seen: []string{last.Item}, Working: true})
+		_, err := l.Next(ctx, Peer{}, exchange.Ask{Seen: []string{last.Item}, Working: true}, time.Hour)
 		waits <- err
 	}()
 	l.waitsFor(Peer{})
@@ -78,7 +78,7 @@ func (l *led) waitsFor(p Peer) {
 
 // The leader knows what a party has, has offered and works on.
 func TestQuestion(t *testing.T) {
-	q := question(&exchange.Ask{Seen: []string{"a", "b"}, Offer: 3, Working: true})
+	q := question(&exchange.Ask{Seen: []string{"a", "b"}, Offer: 3, Working: true}, time.Hour)
 	if len(q.Had) != 2 || !q.Had["a"] || !q.Had["b"] || q.Offer != 3 || !q.Working {
 		t.Errorf("%+v", q)
 	}
@@ -105,7 +105,7 @@ func TestPresent(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
-		_, err := l.Next(ctx, Peer{Index: 1}, exchange.Ask{})
+		_, err := l.Next(ctx, Peer{Index: 1}, exchange.Ask{}, time.Hour)
 		ended <- err
 	}()
 	l.waitsFor(Peer{Index: 1})

@@ -159,7 +159,7 @@ func TestConfirm(t *testing.T) {
 	if _, err := l.Status(context.Background()); !errors.Is(err, ErrStopped) {
 		t.Errorf("it still answers: %v", err)
 	}
-	if _, err := l.Next(context.Background(), Peer{}, exchange.Ask{}); !errors.Is(err, ErrStopped) {
+	if _, err := l.Next(context.Background(), Peer{}, exchange.Ask{}, time.Hour); !errors.Is(err, ErrStopped) {
 		t.Errorf("a party is kept waiting: %v", err)
 	}
 	l.Confirm(context.Background()) // says nothing more
@@ -244,7 +244,7 @@ func TestOrders(t *testing.T) {
 		if _, _, err := l.Due(ctx, Peer{Index: i}); !errors.Is(err, ErrEnded) {
 			t.Errorf("due of party %d: %v", i, err)
 		}
-		n, err := l.Next(ctx, Peer{Index: i}, exchange.Ask{})
+		n, err := l.Next(ctx, Peer{Index: i}, exchange.Ask{}, time.Hour)
 		if err != nil || n.Kind != exchange.End {
 			t.Errorf("next of party %d: %q %v", i, n.Kind, err)
 		}
