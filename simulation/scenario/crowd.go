@@ -58,20 +58,12 @@ func (r *run) playCrowd(active []*party) (RoundResult, error) {
 // gatherCrowd sets the crowd up.
 func (r *run) gatherCrowd(active []*party) error {
 	n := len(active)
-	config, err := r.trial(n, n)
-	if err != nil {
-		return err
-	}
-	promise, err := r.promises(config)
-	if err != nil {
-		return err
-	}
-	c, err := r.newCodec(active, promise)
+	c, err := r.newOpenCodec(active)
 	if err != nil {
 		return err
 	}
 	r.use(c)
-	degree := 0
+	degree, config := 0, c.settled.Config(0)
 	if config.Recovery != nil {
 		degree = config.Recovery.Degree
 	}

@@ -18,13 +18,13 @@ import (
 	"github.com/hushsum/hushsum/simulation"
 )
 
-// codec is how the vectors of some parties become submissions and a sum their mean.
+// codec is how the vectors of some parties become submissions and a sum their mean, as their job is
+// settled.
 type codec struct {
 	run       *run
+	settled   *job.Settled
 	layout    masking.Layout
 	mechanism *privacy.Mechanism // nil without noise, and with a reference law
-	release   privacy.Release
-	mean      aggregation.Mean // in place of the mechanism
 	parties   []*party
 	round     int // that the sum is of, 0: the scenario's
 }
@@ -35,15 +35,36 @@ type law interface {
 	Variance() float64
 }
 
-// newCodec settles how the vectors of a session are encoded, and how much noise is in
-// them by what the session promises, which counts only with noise.
-func (r *run) newCodec(parties []*party, promise privacy.Promise) (*codec, error) {
-	c := &codec{run: r, parties: parties}
-	if err := c.settle(promise); err != nil {
+// newCodec settles the job for the sums of some parties, of a roster whose others are not there.
+func (r *run) newCodec(parties []*party, files job.Files) (*codec, error) {
+	files.Present = len(parties)
+	s, err := r.own(files.Roster.Len()).Settle(files)
+	if err != nil {
 		return nil, err
 	}
+	c := &codec{run: r, settled: s, layout: s.Layout(), mechanism: s.Mechanism(), parties: parties}
 	r.layout = c.layout
 	return c, nil
+}
+
+// newOpenCodec is newCodec of parties that need no keys of their own.
+func (r *run) newOpenCodec(parties []*party) (*codec, error) {
+	roster, err := trialRoster(len(parties))
+	if err != nil {
+		return nil, err
+	}
+	return r.newCodec(parties, job.Files{Roster: roster})
+}
+
+// own returns the job of some of its parties, which have a server, or a sum, of their own.
+func (w *world) own(parties int) *job.Job {
+	j := w.declared.Clone()
+	j.Parties.Count, j.Parties.Group = parties, nil
+	j.World, j.Time = job.World{}, job.Time{StepTime: j.Time.StepTime}
+	if j.Noisy() && j.Oneshot() && !j.Sum.Bounded && j.Privacy.Bits == 0 {
+		j.Privacy.Bits = simulation.OneshotBits(parties)
+	}
+	return j
 }
 
 // use notes that a sum is taken by a codec: what that promises is told at the end.
@@ -53,53 +74,6 @@ func (r *run) use(c *codec) {
 	}
 }
 
-func (c *codec) settle(promise privacy.Promise) error {
-	r, d, n := c.run, c.run.model.NumParams(), len(c.parties)
-	if !r.Noisy() {
-		c.mean = aggregation.Mean{
-			Parties:      n,
-			Dimension:    d,
-			Range:        r.Sum.Range,
-			FractionBits: r.Sum.FractionBits,
-		}
-		var err error
-		c.layout, err = c.mean.Layout()
-		return err
-	}
-	var family accounting.Family
-	if err := family.UnmarshalText([]byte(r.Privacy.Noise)); err != nil {
-		return err
-	}
-	o := job.ReleaseOptions{
-		Promise: promise,
-		Noise:   privacy.Noise{Family: family, Clip: r.Privacy.Clip, Bits: r.bits(n)},
-		Parties: n,
-		Length:  d,
-	}
-	if r.Oneshot() {
-		o.Members, o.Bounded = r.Sum.Members, r.Sum.Bounded
-	}
-	c.release = *job.NewRelease(o)
-	budget := privacy.Budget{Epsilon: r.Privacy.Epsilon, Delta: r.Privacy.Delta}
-	var err error
-	if c.release.Noise.Multiplier, err = c.release.Calibrate(budget, r.submissions()); err != nil {
-		return r.MistakeOf(err)
-	}
-	if c.mechanism, err = c.release.Mechanism(); err != nil {
-		return r.MistakeOf(err)
-	}
-	c.layout, err = c.mechanism.Layout()
-	return err
-}
-
-// bits returns how wide a coordinate of a noisy sum of the given number of parties is.
-func (w *world) bits(parties int) int {
-	if w.Privacy.Bits > 0 { // also by default, where sums are pairwise
-		return w.Privacy.Bits
-	}
-	return simulation.OneshotBits(parties)
-}
-
 // honest is the fewest shares of noise in a sum that protect a party: those that the session
 // promises, or by a reference law its own, and those of the others who are there for certain and do
 // not collude.
@@ -107,8 +81,7 @@ func (c *codec) honest() int {
 	if c.mechanism != nil {
 		return c.mechanism.Promise().Honest()
 	}
-	n := len(c.parties)
-	return max(1, c.run.fewest(n)-c.run.Parties.Colluders)
+	return max(1, c.settled.MinSurvivors()-c.settled.Colluders())
 }
 
 // least adds up the variance that a party adds to a sum and the smallest of the others', of as many
@@ -125,7 +98,8 @@ func (c *codec) least(variances []float64, party int) float64 {
 
 // certified returns the ε against the server that all rounds give each party.
 func (c *codec) certified() (accounting.Claim, error) {
-	return c.mechanism.Round().Spent(accounting.ServerView, c.run.submissions(), c.run.Privacy.Delta)
+	return c.settled.Round().Spent(accounting.ServerView, c.settled.Submissions(),
+		c.run.Privacy.Delta)
 }
 
 // rotation is one that no party knows before it has its rows.
@@ -149,7 +123,7 @@ func (c *codec) encode(i int, vector []float64, random io.Reader) ([][]uint64, e
 				vector[k] += x
 			}
 		}
-		return c.mean.Encode(vector)
+		return c.settled.Encode([32]byte{}, job.Update[float64]{Vector: vector, Trained: true}, random)
 	}
 	if c.run.Oneshot() { // the noise is in the masks
 		rotation, rounded := c.rotation(), c.mechanism.Encoder
@@ -171,7 +145,8 @@ func (c *codec) cut(values [][]uint64) {
 // decode returns the mean of the given number of vectors.
 func (c *codec) decode(sum [][]uint64, parties int) ([]float64, error) {
 	if c.mechanism == nil {
-		return c.mean.Decode(sum, parties)
+		total, err := c.settled.Decode([32]byte{}, sum, parties)
+		return total.Mean, err
 	}
 	mean, _, err := c.mechanism.Decode(c.rotation(), sum, parties)
 	return mean, err

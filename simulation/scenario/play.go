@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/simulation/clock"
 )
 
@@ -257,8 +256,7 @@ func (r *run) give(p *party, included bool) {
 func (r *run) playRing(active []*party) (RoundResult, error) {
 	out := RoundResult{Number: r.round, Included: len(active)}
 	if !slices.Equal(r.inside, active) {
-		n := len(active)
-		c, err := r.newCodec(active, privacy.Assumed(r.most(n), r.fewest(n)-r.Parties.Colluders))
+		c, err := r.newOpenCodec(active)
 		if err != nil {
 			return out, err
 		}

@@ -254,11 +254,11 @@ func (r *run) noteLinks() {
 
 // chooseTraining makes the model for the rows, and how it is trained.
 func (r *run) chooseTraining() error {
-	j, err := training.WithRows(r.Job, r.train, r.test)
-	if err != nil {
+	var err error
+	if r.declared, err = training.WithRows(r.declared, r.train, r.test); err != nil {
 		return err
 	}
-	o, err := training.OptionsOf(j)
+	o, err := training.OptionsOf(r.declared)
 	r.model, r.sgd = o.Model, o.Local
 	return err
 }
@@ -463,8 +463,8 @@ func (r *run) costs(n int) cost.Session {
 	}
 	s.Recovery, s.Classical = true, r.Sum.Classical
 	// So few may be left of a session on a sparse graph that none could be set up among them.
-	if config, err := r.config(n, n); err == nil {
-		s.Neighbours, s.Threshold = config.Recovery.Degree, config.Recovery.Threshold
+	if recovery, err := r.Recovery(r.Parties.Fewest(n), n); err == nil {
+		s.Neighbours, s.Threshold = recovery.Degree, recovery.Threshold
 	}
 	return s
 }

@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -143,38 +142,15 @@ func (w *world) checkParties() error {
 	if w.Oneshot() {
 		return w.checkFirst(first)
 	}
-	if !w.Recovers() || w.World.Fidelity == "ring" {
-		return nil
-	}
-	for _, n := range w.sizes() {
-		if err := w.checkThreshold(n); err != nil {
-			return err
-		}
-	}
-	return w.checkDrawn()
-}
-
-// checkDrawn finds the fewest in a sum of rounds that are held among so few parties that thresholds
-// follow from the round.
-func (w *world) checkDrawn() error {
-	n := w.Size()
-	if w.Threshold(n) > 0 {
-		return nil
-	}
-	c, err := w.trial(n, n)
+	roster, err := trialRoster(w.Size())
 	if err != nil {
 		return err
 	}
-	own, err := c.EffectiveRecovery()
-	if err != nil {
-		return w.tooFew(w.most(n), n, err)
+	for _, n := range w.sizes() {
+		if err := w.own(w.Size()).Sessions(job.Files{Roster: roster, Present: n}); err != nil {
+			return err
+		}
 	}
-	if declared := w.Parties.Fewest(n); declared < own.MinSurvivors {
-		return w.Mistake("parties.drop_out", "write less, or draw more parties",
-			"%d of the %d parties of a round would make a sum, and it takes %d", declared, w.most(n),
-			own.MinSurvivors)
-	}
-	w.drawn = own.MinSurvivors
 	return nil
 }
 
@@ -222,49 +198,6 @@ func (w *world) checkKind(k *kind) error {
 			"a sum that is %s has no steps", w.World.Fidelity)
 	}
 	return nil
-}
-
-// errThreshold: too few parties may be left to rebuild secrets that colluders cannot.
-var errThreshold = errors.New("scenario: fewer may be in a sum than it takes to unmask one")
-
-// checkThreshold sees that the thresholds can be kept with those there at first.
-func (w *world) checkThreshold(n int) error {
-	if w.World.Fidelity != crowded {
-		return w.checkSession(n, w.Size())
-	}
-	// Too many for a roster; Threshold is the least that is safe.
-	config, err := w.config(n, n)
-	if err != nil {
-		return err
-	}
-	if w.Parties.Fewest(n) < max(config.Recovery.Threshold, config.Colluders)+1 {
-		return w.tooFew(n, n, errThreshold)
-	}
-	return nil
-}
-
-// checkSession sees that n of the parties of a roster can have a session.
-func (w *world) checkSession(n, roster int) error {
-	config, err := w.trial(n, roster)
-	if err != nil {
-		return err
-	}
-	if err := config.Validate(); err != nil {
-		return w.tooFew(n, roster, err)
-	}
-	return nil
-}
-
-func (w *world) tooFew(n, roster int, err error) error {
-	of := ""
-	if n < roster {
-		of = fmt.Sprintf(" of the %d in all", roster)
-	}
-	e := w.Mistake("parties.drop_out", "bring more parties, have more of them join in round 1, allow "+
-		"fewer colluders or a smaller drop_out, or name a weaker adversary",
-		"%d parties%s are fewer than the thresholds take: %v", n, of, err)
-	e.Err = err
-	return e
 }
 
 // checkPlaces checks that parties and servers that exchange messages have a link.

@@ -174,9 +174,9 @@ func TestThresholds(t *testing.T) {
 		s := small()
 		recovers(s, 0.2, c.adversary)
 		s.Parties.Colluders, s.Sum.Sparse = c.colluders, c.sparse
-		config, err := newWorld(s).config(c.n, c.n)
-		if err != nil || config.Recovery.Threshold != c.want {
-			t.Errorf("%+v: %+v, %v", c, config.Recovery, err)
+		recovery, err := s.WithDefaults().Recovery(s.Parties.Fewest(c.n), c.n)
+		if err != nil || recovery.Threshold != c.want {
+			t.Errorf("%+v: %+v, %v", c, recovery, err)
 		}
 	}
 }
