@@ -265,7 +265,7 @@ func (c *committee) notice(n drive.Notice) {
 	}
 	switch n.Kind {
 	case drive.Begun:
-		c.begun, c.codec.round = true, c.run.round
+		c.begun = true
 	case drive.Lost:
 		c.lost, c.done = n.Err, c.run.clock.Now()
 	case drive.Awaited:
@@ -392,17 +392,24 @@ func (c *committee) conclude() {
 		return
 	}
 	sum := masking.FromSigned(c.codec.layout, c.apply.Values)
-	mean, err := c.codec.decode(sum, len(c.apply.Parties))
+	total, err := c.codec.settled.Decode(c.casts[c.apply.Round], sum, len(c.apply.Parties))
 	if err != nil {
 		r.fail(err)
 		return
 	}
-	r.weights, r.summed = r.apply(mean), len(c.apply.Parties)
 	in := c.included()
+	var parties []*party
+	for _, i := range c.apply.Parties {
+		parties = append(parties, r.parties[i])
+	}
+	if err := r.move([]job.Total{total}, parties); err != nil {
+		r.fail(err)
+		return
+	}
 	if c.buffered() { // who begins anew fetches it then
 		for _, p := range r.parties {
 			if in[p.index] {
-				p.has, p.model, p.arrived = true, r.weights, r.clock.Now()
+				p.has, p.model, p.arrived = true, r.weights(), r.clock.Now()
 			}
 		}
 		r.over = true

@@ -1,9 +1,6 @@
 package scenario
 
 import (
-	"cmp"
-	"crypto/sha256"
-	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -26,7 +23,6 @@ type codec struct {
 	layout    masking.Layout
 	mechanism *privacy.Mechanism // nil without noise, and with a reference law
 	parties   []*party
-	round     int // that the sum is of, 0: the scenario's
 }
 
 // law is a continuous law of noise.
@@ -102,80 +98,46 @@ func (c *codec) certified() (accounting.Claim, error) {
 		c.run.Privacy.Delta)
 }
 
-// rotation is one that no party knows before it has its rows.
-func (c *codec) rotation() [32]byte {
-	public := sha256.Sum256(fmt.Appendf(nil, "hushsum scenario rotation %d", c.run.seed))
-	return privacy.Rotation(public, uint64(cmp.Or(c.round, c.run.round)))
-}
-
-// encode makes a party's submission.
-func (c *codec) encode(i int, vector []float64, random io.Reader) ([][]uint64, error) {
-	if c.mechanism == nil {
-		if c.run.reference() {
-			vector = slices.Clone(vector)
-			src := c.run.source("noise", c.parties[i].index)
-			noise := c.run.referenceLaw(c.parties[i], len(c.parties))
-			for k := range vector {
-				x, err := noise.Sample(src)
-				if err != nil {
-					return nil, err
-				}
-				vector[k] += x
+// encode makes a party's submission of a round with a broadcast.
+func (c *codec) encode(
+	p *party, u job.Update[float64], broadcast [32]byte, random io.Reader,
+) ([][]uint64, error) {
+	u.Trained = true
+	if c.run.reference() {
+		u.Vector = slices.Clone(u.Vector)
+		src, noise := c.run.source("noise", p.index), c.run.referenceLaw(p, len(c.parties))
+		for k := range u.Vector {
+			x, err := noise.Sample(src)
+			if err != nil {
+				return nil, err
 			}
-		}
-		return c.settled.Encode([32]byte{}, job.Update[float64]{Vector: vector, Trained: true}, random)
-	}
-	if c.run.Oneshot() { // the noise is in the masks
-		rotation, rounded := c.rotation(), c.mechanism.Encoder
-		rounded.Rotate = &rotation
-		return rounded.Encode(vector, make([]int64, c.mechanism.Vector.Sensitivity.Dimension), random)
-	}
-	return c.mechanism.Encode(c.rotation(), vector, nil, random)
-}
-
-// cut takes values modulo their rings.
-func (c *codec) cut(values [][]uint64) {
-	for s := range values {
-		for k := range values[s] {
-			values[s][k] &= ^uint64(0) >> (64 - c.layout[s].Bits)
+			u.Vector[k] += x
 		}
 	}
-}
-
-// decode returns the mean of the given number of vectors.
-func (c *codec) decode(sum [][]uint64, parties int) ([]float64, error) {
-	if c.mechanism == nil {
-		total, err := c.settled.Decode([32]byte{}, sum, parties)
-		return total.Mean, err
-	}
-	mean, _, err := c.mechanism.Decode(c.rotation(), sum, parties)
-	return mean, err
-}
-
-func copied(values [][]uint64) [][]uint64 {
-	out := make([][]uint64, len(values))
-	for s := range values {
-		out[s] = slices.Clone(values[s])
-	}
-	return out
+	return c.settled.Encode(broadcast, u, random)
 }
 
 // ownNoise returns what a party has added to its vector: noise, and the little that rounding
 // did.
-func (c *codec) ownNoise(vector []float64, values [][]uint64) ([]float64, error) {
-	said, err := c.decode(copied(values), 1)
+func (c *codec) ownNoise(made *submission) ([]float64, error) {
+	values := make([][]uint64, len(made.values))
+	for s := range values {
+		values[s] = slices.Clone(made.values[s])
+	}
+	said, err := c.settled.Decode(made.broadcast, values, 1)
 	if err != nil {
 		return nil, err
 	}
+	vector := made.work.Message.Vector
 	if c.mechanism != nil {
 		if vector, _, err = aggregation.Clip(vector, c.run.Privacy.Clip); err != nil {
 			return nil, err
 		}
 	}
-	for k := range said {
-		said[k] -= vector[k]
+	for k := range said.Mean {
+		said.Mean[k] -= vector[k]
 	}
-	return said, nil
+	return said.Mean, nil
 }
 
 // sensitivity returns what the papers state for a party's own weights, 2/(rows·α) for as many
@@ -222,7 +184,7 @@ func (c *codec) counterpart(i int) (accounting.Claim, error) {
 			Clip:       sensitivity,
 			Multiplier: math.Sqrt(c.least(variances, i)) / sensitivity,
 		},
-		Dimension: r.model.NumParams(),
+		Dimension: c.settled.Length(),
 	}
 	var round accounting.Round
 	var err error

@@ -138,17 +138,6 @@ func (k *kind) path(field string) string {
 	return "parties.count"
 }
 
-// epsilonPath returns where its budget is declared.
-func (w *world) epsilonPath(k *kind) string {
-	switch {
-	case k.ReferenceEpsilon > 0:
-		return k.path("reference_epsilon")
-	case w.reference():
-		return "world.reference.epsilon"
-	}
-	return "privacy.epsilon"
-}
-
 // reference reports whether the noise is one that is never for release.
 func (w *world) reference() bool { return w.World.Reference.Law != "" }
 

@@ -67,7 +67,6 @@ func (w *world) checkScope() error {
 			"in virtual time one server that sums by message draws parties, and else all are in each round"},
 		{j.Parties.PerRound > 0 && w.reference(), "world.reference.law",
 			"the noise of reference laws is of all parties"},
-		{j.Privacy.Clip > 0 && !j.Noisy(), "privacy.clip", "virtual time clips only with noise"},
 		{j.World.Drop > 0 && j.World.Fidelity != crowded && !j.Oneshot(), "world.drop",
 			"it is for crowds and one-message sums: others drop out by world.party.crash"},
 	} {
@@ -106,20 +105,14 @@ func (w *world) checkSum() error {
 
 func (w *world) checkPrivacy() error {
 	world := &w.World
-	switch {
-	case w.Noisy() && !(w.Privacy.Clip >= 0x1p-100 && w.Privacy.Clip <= 0x1p100):
-		return w.Mistake("privacy.clip", "write a number such as 1.0", "%v bounds no norm",
-			w.Privacy.Clip)
-	case w.Noisy() && w.Privacy.Bits > 60:
-		return w.Mistake("privacy.bits", "write 8 to 60", "%d bits are more than a simulation has",
-			w.Privacy.Bits)
-	case w.reference() && !(world.Reference.Alpha > 0):
+	if w.reference() && !(world.Reference.Alpha > 0) {
 		return w.Mistake("world.reference.alpha", "write it, or training.lambda",
 			"the sensitivity of the reference laws takes a regularisation above 0")
 	}
 	for _, k := range w.kinds {
-		if w.anyNoise() && k.epsilon == 0 {
-			return w.Mistake(w.epsilonPath(k), "write a number such as 1.0", "%s has no budget", k.Name)
+		if w.reference() && k.epsilon == 0 {
+			return w.Mistake("world.reference.epsilon", "write a number such as 1.0",
+				"%s has no budget", k.Name)
 		}
 	}
 	return nil
