@@ -125,7 +125,7 @@ var theJob = tableOf(
 	whole("sum.max_weight", func(j *Job) *int { return &j.Sum.MaxWeight }, from(0),
 		"Weights means by rows; a party with more rows counts as having this many.").unit("rows").
 		means("0: equal weights").flag("max-weight", "N").
-		lacks(Timed, "means in virtual time have equal weights"),
+		lacks(Crowd, "means of a crowd have equal weights"),
 	number("sum.range", func(j *Job) *float64 { return &j.Sum.Range }, positive,
 		"Bounds a coordinate of a sum without noise.").or(64.0).flag("range", "X"),
 	whole("sum.fraction_bits", func(j *Job) *int { return &j.Sum.FractionBits }, between(1, 40),
@@ -167,8 +167,7 @@ var theJob = tableOf(
 		means("gaussian, or equal with such coins or noise"),
 	number("privacy.multiplier", func(j *Job) *float64 { return &j.Privacy.Multiplier }, positive,
 		"Sets the standard deviation of a sum's noise, divided by the L2 sensitivity.").
-		means("the least that stays within privacy.epsilon").flag("noise-multiplier", "Z").
-		lacks(Timed, "noise in virtual time follows from epsilon"),
+		means("the least that stays within privacy.epsilon").flag("noise-multiplier", "Z"),
 	number("privacy.delta", func(j *Job) *float64 { return &j.Privacy.Delta }, inside,
 		"Lets epsilon fail with this probability.").unit("probability").or(1e-5).flag("delta", "D"),
 	number("privacy.clip", func(j *Job) *float64 { return &j.Privacy.Clip }, positive,
@@ -177,7 +176,7 @@ var theJob = tableOf(
 	number("privacy.clip_quantile", func(j *Job) *float64 { return &j.Privacy.ClipQuantile }, share,
 		"Has the clip follow this quantile of the norms.").means("0: a fixed clip").
 		flag("clip-quantile", "Q").
-		lacks(Timed, "clips in virtual time are fixed"),
+		lacks(Crowd, "clips of a crowd are fixed"),
 	number("privacy.clip_rate", func(j *Job) *float64 { return &j.Privacy.ClipRate }, positive,
 		"Sets how fast the clip follows.").or(0.2),
 	span("privacy.submit_after", func(j *Job) *time.Duration { return &j.Privacy.SubmitAfter },
@@ -239,7 +238,8 @@ var theJob = tableOf(
 		"Sets the strength of L2 regularisation.").or(0.0).flag("lambda", "X"),
 	word("training.rule", func(j *Job) *string { return &j.Training.Rule },
 		"fedavg fedprox scaffold fedga", "Names the rule of the parties.").or("fedavg").
-		lacks(Timed, "virtual time trains by fedavg alone"),
+		lacksOnly(Timed, "fedga", "a round in virtual time is one sum, and fedga takes two").
+		lacksOnly(Crowd, "scaffold", "a crowd sums no control variates"),
 	number("training.mu", func(j *Job) *float64 { return &j.Training.Mu }, positive,
 		"Sets the pull of fedprox towards the round's model.").or(0.1).flag("mu", "X"),
 	number("training.beta", func(j *Job) *float64 { return &j.Training.Beta }, positive,
@@ -247,10 +247,11 @@ var theJob = tableOf(
 	word("training.variates", func(j *Job) *string { return &j.Training.Variates },
 		"steps gradient fresh",
 		"Says what scaffold's control variates are made from: steps is option II, gradient option I.").
-		or("steps"),
+		or("steps").
+		lacksOnly(Timed, "fresh", "a round in virtual time is one sum, and fresh variates take two"),
 	word("training.mask", func(j *Job) *string { return &j.Training.Mask }, "none soft hard",
 		"Masks coordinates on which parties disagree.").or("none").flag("mask", "NAME").
-		lacks(Timed, "virtual time has no masks of gradients"),
+		lacks(Crowd, "a crowd sums no signs"),
 	number("training.mask_threshold", func(j *Job) *float64 { return &j.Training.MaskThreshold },
 		limits{hi: 1, above: true}, "Sets the least agreement at which a coordinate counts in full.").
 		or(0.4).flag("mask-threshold", "T"),
@@ -262,12 +263,10 @@ var theJob = tableOf(
 
 	word("server.rule", func(j *Job) *string { return &j.Server.Rule },
 		"fedavg fedavgm fedadagrad fedadam fedyogi", "Names the rule that makes the next model from a "+
-			"mean.").or("fedavg").
-		lacks(Timed, "virtual time has plain averaging alone"),
+			"mean.").or("fedavg"),
 	number("server.rate", func(j *Job) *float64 { return &j.Server.Rate }, positive,
 		"Sets the learning rate of the server.").means("1; 0.01 with adaptive rules").
-		flag("server-rate", "X").
-		lacks(Timed, "virtual time has plain averaging alone", serverRate),
+		flag("server-rate", "X"),
 	number("server.beta1", func(j *Job) *float64 { return &j.Server.Beta1 }, share,
 		"Sets the decay of the first moment, or the momentum.").or(0.0),
 	number("server.beta2", func(j *Job) *float64 { return &j.Server.Beta2 }, inside,
@@ -278,8 +277,7 @@ var theJob = tableOf(
 		"Adds tau inside the square root, not outside."),
 	number("server.average", func(j *Job) *float64 { return &j.Server.Average }, share,
 		"Makes the last model the mean of the models of this share of the rounds, the last ones.").
-		unit("share of the rounds").means("0: the last one").flag("server-average", "F").
-		lacks(Timed, "virtual time has plain averaging alone"),
+		unit("share of the rounds").means("0: the last one").flag("server-average", "F"),
 
 	number("metrics.share", func(j *Job) *float64 { return &j.Metrics.Share }, share,
 		"Gives loss and accuracy this share of the clip, to be summed with the updates.").unit("share").

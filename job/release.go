@@ -9,8 +9,8 @@ import (
 	"github.com/hushsum/hushsum/privacy"
 )
 
-// ReleaseOptions say what noisy sums hold: those of a job, or of a simulated training.
-type ReleaseOptions struct {
+// releaseOptions say what the noisy sums of a job hold.
+type releaseOptions struct {
 	Promise privacy.Promise
 	Noise   privacy.Noise // Clip is the norm of a vector, without its weight
 	Parties int           // most of a sum
@@ -33,9 +33,9 @@ type ReleaseOptions struct {
 	Assumes accounting.Assumptions
 }
 
-// NewRelease declares noisy sums to package privacy. Nothing else does so for a training: a job
-// that is settled, and its simulations, have one noise.
-func NewRelease(o ReleaseOptions) *privacy.Release {
+// newRelease declares noisy sums to package privacy. Nothing else does so for a training: a job and
+// its simulations have one noise.
+func newRelease(o releaseOptions) *privacy.Release {
 	r := &privacy.Release{Promise: o.Promise, Noise: o.Noise, Dimension: o.Length, Rate: o.Hidden,
 		Records: o.Records, Band: o.Band, Assumes: o.Assumes}
 	if o.MaxWeight > 0 { // the weight is one coordinate more, see Lanes

@@ -13,11 +13,11 @@ func TestLacks(t *testing.T) {
 		runner Runner
 		path   string // empty: the runner supports it
 	}{
-		{"training.rule=fedprox", Timed, "training.rule"},
-		{"training.rule=fedavg", Timed, ""},
-		{"training.rule=fedprox", Sums, ""},
-		{"server.rate=0.5", Timed, "server.rate"},
-		{"server.rate=1", Timed, ""},
+		{"training.rule=fedga", Timed, "training.rule"},
+		{"training.rule=fedprox", Timed, ""},
+		{"training.rule=fedga", Sums, ""},
+		{"sum.max_weight=5", Crowd, "sum.max_weight"},
+		{"sum.max_weight=0", Crowd, ""},
 		{"world.fidelity=clear", Timed, "world.fidelity"},
 		{"world.fidelity=ring", Timed, ""},
 		{"world.fidelity=crowd", Sums, "world.fidelity"},

@@ -21,8 +21,11 @@ type Files struct {
 	Roster    *keyexchange.Roster // the parties
 	Committee *keyexchange.Roster // of one-message sums
 	MadeUp    bool                // the committee is nobody's, to try the job out: no ε names it
-	Model     []byte              // the first model, as its file has it
-	Before    []byte              // text of a [Before]
+	// Present counts the parties that sessions are for, of a roster whose others are not there yet, or
+	// have left; 0: all.
+	Present int
+	Model   []byte // the first model, as its file has it
+	Before  []byte // text of a [Before]
 	// Tensors are those of that file that parties share. Nil: the model is not of a file.
 	Tensors []Tensor
 }
@@ -94,19 +97,38 @@ func (j *Job) readFile(name string, most int64) ([]byte, error) {
 // parties cannot run it: if too many parties may be missing to withstand the declared server, or if
 // noise does not fit the ring. It takes some milliseconds, with noise some more.
 func (j *Job) Settle(with Files) (*Settled, error) {
+	x, err := j.settling(with)
+	if err != nil {
+		return nil, err
+	}
+	for _, step := range []func() error{x.noise, x.lanes, x.sessions, x.proved} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	x.out.job, x.out.declared, x.out.tensors = x.Job, x.declared.Digest(), x.files.Tensors
+	return x.out, nil
+}
+
+// Sessions returns the error with which [Job.Settle] fails if the parties cannot have the sessions,
+// without settling noise, and before anything says how long a vector is.
+func (j *Job) Sessions(with Files) error {
+	_, err := j.settling(with)
+	return err
+}
+
+// settling begins to settle a job, with what its sessions promise.
+func (j *Job) settling(with Files) (*settling, error) {
 	own := j.Clone()
 	own.count(with.Roster)
 	if err := own.Validate(); err != nil {
 		return nil, err
 	}
 	x := &settling{Job: own.WithDefaults(), declared: own, files: with}
-	for _, step := range []func() error{x.who, x.sums, x.noise, x.lanes, x.sessions, x.proved} {
-		if err := step(); err != nil {
-			return nil, err
-		}
+	if err := x.who(); err != nil {
+		return nil, err
 	}
-	x.out.job, x.out.declared, x.out.tensors = x.Job, own.Digest(), x.files.Tensors
-	return x.out, nil
+	return x, x.sums()
 }
 
 // count has the roster say how many parties there are, if the job does not.
@@ -123,7 +145,7 @@ type settling struct {
 	declared *Job // without defaults
 	files    Files
 	out      *Settled
-	released ReleaseOptions
+	released releaseOptions
 }
 
 // who finds out how many parties there are.
@@ -139,7 +161,10 @@ func (x *settling) who() error {
 	if committee := x.files.Committee; committee != nil {
 		x.Sum.Members = committee.Len()
 	}
-	survivors := x.Parties.Count
+	if x.files.Present == 0 {
+		x.files.Present = n
+	}
+	survivors := x.files.Present
 	if x.Recovers() || x.Oneshot() {
 		survivors = x.fewest(survivors)
 	}
@@ -182,11 +207,11 @@ func (x *settling) noise() error {
 	if missing := x.ofRecords(); len(missing) > 0 {
 		return missing[0]
 	}
-	o := ReleaseOptions{
+	o := releaseOptions{
 		Promise: x.out.promise,
 		Noise: privacy.Noise{Multiplier: p.Multiplier, Clip: p.Clip,
 			Bits: cmp.Or(p.Bits, defaultBits)},
-		Parties:   cmp.Or(x.Parties.PerRound, x.Parties.Count),
+		Parties:   cmp.Or(x.Parties.PerRound, x.files.Present),
 		Length:    d,
 		MaxWeight: x.Sum.MaxWeight,
 		Hidden:    x.Parties.Hidden,
@@ -223,7 +248,7 @@ func (x *settling) noise() error {
 // lanes settles the encoding.
 func (x *settling) lanes() error {
 	o := laneOptions{
-		Parties:      x.Parties.Count,
+		Parties:      x.files.Present,
 		Dimension:    x.length(),
 		Range:        x.Sum.Range,
 		FractionBits: x.Sum.FractionBits,
@@ -297,7 +322,7 @@ func (x *settling) sums() error {
 		}
 	}
 	if err := s.Validate(); err != nil {
-		return x.tooFew(n, err)
+		return x.tooFew(err)
 	}
 	if !x.Noisy() {
 		return nil
@@ -350,7 +375,7 @@ func (x *settling) sessions() error {
 		return x.messages()
 	}
 	if err := x.out.session.Validate(); err != nil {
-		return x.tooFew(x.Parties.Count, err)
+		return x.tooFew(err)
 	}
 	return nil
 }

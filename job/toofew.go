@@ -13,8 +13,12 @@ import (
 // This file says what helps where more may be missing than the adversary lets.
 
 // tooFew says that more may be missing than the adversary lets, and how many may.
-func (x *settling) tooFew(n int, err error) error {
-	p, s := x.Parties, x.out.session
+func (x *settling) tooFew(err error) error {
+	p, s, n := x.Parties, x.out.session, x.files.Present
+	join := ""
+	if n < p.Count {
+		join = fmt.Sprintf("have more of the %d parties join in round 1, or ", p.Count)
+	}
 	if r := s.Recovery; r != nil && r.MinSurvivors > 0 && !x.Sum.Sparse {
 		more := *r
 		s.Recovery = &more
@@ -27,14 +31,17 @@ func (x *settling) tooFew(n int, err error) error {
 			if least == n {
 				allow = "none (sum.recovery = true, and no drop_out)"
 			}
-			ways := append([]string{"allow " + allow + " to be missing"}, x.ways(n)...)
+			ways := []string{join + "allow " + allow + " to be missing"}
+			if join == "" {
+				ways = append(ways, x.ways(n)...)
+			}
 			return x.Mistake("parties.drop_out", strings.Join(ways, ", or "),
 				"%v lets %d of %d parties make a sum, and against a %v with %d colluders a sum takes %d",
 				p.DropOut, x.out.survivors, n, more.Adversary, p.Colluders, least)
 		}
 	}
 	return x.Mistake("parties.drop_out",
-		"allow fewer to be missing, fewer colluders, or a weaker sum.adversary",
+		join+"allow fewer to be missing, fewer colluders, or a weaker sum.adversary",
 		"%v lets %d of %d parties make a sum: %v", p.DropOut, x.out.survivors, n, err)
 }
 

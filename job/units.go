@@ -21,8 +21,8 @@ const (
 )
 
 // release settles noise in sums of the given bits.
-func (x *settling) release(o ReleaseOptions) (*privacy.Mechanism, float64, error) {
-	release := NewRelease(o)
+func (x *settling) release(o releaseOptions) (*privacy.Mechanism, float64, error) {
+	release := newRelease(o)
 	if release.Noise.Multiplier == 0 {
 		var err error
 		release.Noise.Multiplier, err = release.Calibrate(x.out.budget, x.charges())
@@ -37,7 +37,7 @@ func (x *settling) release(o ReleaseOptions) (*privacy.Mechanism, float64, error
 // units returns how many bits a coordinate of a sum has if a job with a bound on norms declares
 // none: enough for a clip that is long against its rounding and the noise that hides keys, so that
 // the factor by which a cheat may exceed it is small, and not more than proofs have room for.
-func (x *settling) units(o ReleaseOptions) (int, error) {
+func (x *settling) units(o releaseOptions) (int, error) {
 	o.Noise.Bits = ampleBits
 	m, multiplier, err := x.release(o)
 	if err != nil {
@@ -68,7 +68,7 @@ func (x *settling) units(o ReleaseOptions) (int, error) {
 
 // hasRoom reports whether sums have room for a noise that hides keys, and a proof for a party's
 // vector.
-func (x *settling) hasRoom(o ReleaseOptions) bool {
+func (x *settling) hasRoom(o releaseOptions) bool {
 	m, _, err := x.release(o)
 	if err != nil {
 		return false

@@ -98,42 +98,15 @@ func meanOf(parties []int, weight func(party int) float64, of func(party int) []
 // move applies the server's rule, and all else that changes from round to round; r is
 // told what the mask and clipping did.
 func (l *learner) move(r *RoundResult, sum job.Total, included []int, works []training.Work) error {
-	next, masked, err := l.Next(sum)
-	if err != nil {
-		return err
-	}
-	r.Masked, r.Disagreed = masked.Weight, masked.Disagreed
-	if sum.Control != nil {
-		if l.Variate, err = aggregation.AdvanceVariate(l.Variate, sum.Control, len(included),
-			len(l.Parties)); err != nil {
-			return err
-		}
-		for _, i := range included {
-			l.Variates[i] = works[i].Own
-		}
-	}
 	if err := l.observe(r, l.Beginning(included), works); err != nil {
 		return err
 	}
-	switch {
-	case l.Adaptive != nil:
-		if err := l.Adaptive.Update(sum.Votes[0], sum.Parties); err != nil {
-			return err
-		}
-		l.Norm = l.Adaptive.Norm
-	case l.factor > 0:
-		if l.Norm, err = aggregation.MeanNormClip(l.factor, []float64{r.MeanNorm}); err != nil {
-			return err
-		}
+	masked, err := l.Move(r.Round, sum, included, func(i int) []float64 { return works[i].Own })
+	r.Masked, r.Disagreed = masked.Weight, masked.Disagreed
+	if err == nil && l.factor > 0 {
+		l.Norm, err = aggregation.MeanNormClip(l.factor, []float64{r.MeanNorm})
 	}
-	last := make([]float64, len(next))
-	for j, v := range next {
-		if last[j] = v - l.Weights[j]; math.IsNaN(last[j]) || math.IsInf(last[j], 0) {
-			return aggregation.ErrNotFinite
-		}
-	}
-	l.Last, l.Weights = last, next
-	return l.SettleMean(r.Round)
+	return err
 }
 
 // observe says what training and clipping did.

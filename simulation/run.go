@@ -329,6 +329,7 @@ func (x *run) sumUpdates(ctx context.Context, r *RoundResult, means [][]float64)
 				works[0][i], err = x.learned.TakePart(ctx, r.Round, i, means[0])
 				return err
 			})
+			works[0][i].Trained = nil
 			if x.Band != nil && err == nil {
 				x.learned.Begun[i] = works[0][i].Begun
 			}

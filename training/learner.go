@@ -3,6 +3,7 @@ package training
 import (
 	"fmt"
 	"hash/fnv"
+	"math"
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/job"
@@ -70,6 +71,10 @@ type Work struct {
 	Cosine  float64   // of the angle to the model's last step
 	Largest float64   // magnitude of a coordinate that it submits
 	Clipped bool
+	Trained []float64 // the weights that the training led to; nil where it has none of its own
+	// Diverged says that the training did, and that the party submits zeros for it: see
+	// [Learner].Quiet.
+	Diverged bool
 }
 
 // NewLearner makes the first model.
@@ -149,6 +154,41 @@ func (l *Learner) Next(sum job.Total) (next []float64, masked Masked, err error)
 	}
 	next, err = l.Optimizer.Apply(l.Weights, sum.Mean, mask)
 	return next, masked, err
+}
+
+// Move goes on to the model that follows from a sum of what some parties made, all of a round: the
+// server's rule, its control variates and those of the parties, which own returns, the clip that
+// follows a quantile, and the mean of models.
+func (l *Learner) Move(
+	round int, sum job.Total, included []int, own func(party int) []float64,
+) (Masked, error) {
+	next, masked, err := l.Next(sum)
+	if err != nil {
+		return masked, err
+	}
+	if sum.Control != nil {
+		if l.Variate, err = aggregation.AdvanceVariate(l.Variate, sum.Control, len(included),
+			len(l.Parties)); err != nil {
+			return masked, err
+		}
+		for _, i := range included {
+			l.Variates[i] = own(i)
+		}
+	}
+	if l.Adaptive != nil {
+		if err := l.Adaptive.Update(sum.Votes[0], sum.Parties); err != nil {
+			return masked, err
+		}
+		l.Norm = l.Adaptive.Norm
+	}
+	last := make([]float64, len(next))
+	for j, v := range next {
+		if last[j] = v - l.Weights[j]; math.IsNaN(last[j]) || math.IsInf(last[j], 0) {
+			return masked, aggregation.ErrNotFinite
+		}
+	}
+	l.Last, l.Weights = last, next
+	return masked, l.settleMean(round)
 }
 
 func scale(v []float64, by float64) {

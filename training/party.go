@@ -29,11 +29,12 @@ func (l *Learner) TakePart(ctx context.Context, round, i int, mean []float64) (w
 func (l *Learner) update(ctx context.Context, round, i int, mean []float64) (w Work, err error) {
 	weights, err := l.train(ctx, round, i, mean, &w)
 	if l.Quiet && errors.Is(err, learning.ErrDiverged) {
-		weights, err = slices.Clone(l.Weights), nil
+		weights, w.Diverged, err = slices.Clone(l.Weights), true, nil
 	}
 	if err != nil {
 		return w, err
 	}
+	w.Trained = weights
 	update := make([]float64, len(weights))
 	for j, v := range l.Weights {
 		update[j] = weights[j] - v

@@ -157,9 +157,9 @@ func (o *Options) averaged(mean, model []float64, round int) []float64 {
 	return next
 }
 
-// SettleMean keeps the mean of the last rounds' models, and puts it in place of the last one;
+// settleMean keeps the mean of the last rounds' models, and puts it in place of the last one;
 // round is the one that made the Learner's model.
-func (l *Learner) SettleMean(round int) error {
+func (l *Learner) settleMean(round int) error {
 	l.Mean = l.averaged(l.Mean, l.Weights, round)
 	if l.Mean == nil || round < l.Rounds {
 		return nil

@@ -254,7 +254,7 @@ func (t *Training) Advance(
 		}
 	}
 	l.Weights, l.Mean = after.Model, s.Mean
-	if err := l.SettleMean(s.Round); err != nil {
+	if err := l.settleMean(s.Round); err != nil {
 		return nil, err
 	}
 	after.Model, after.Mean = l.Weights, l.Mean

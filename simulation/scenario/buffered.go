@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
@@ -26,21 +25,18 @@ func (c *committee) askBuffered(p *party, ask *drive.Ask) {
 	if s.working {
 		return
 	}
-	vector, _, err := r.vectorOf(p)
+	work, rows, err := r.trained(p)
 	if err != nil {
-		r.fail(r.failed(p, err))
+		r.fail(err)
 		return
 	}
-	if !r.compares() {
-		p.local = nil
-	}
-	s.made, s.working, s.asked = vector, true, ask.Round
-	size := 8 * len(r.weights)
+	s.made, s.working, s.asked = &work.Message, true, ask.Round
+	size := 8 * len(r.first)
 	p.got += size
 	p.busy = max(p.busy, r.clock.Now()+r.transit(c.place, p.Place, size))
 	took, given := r.given(p)
 	if !given {
-		took = r.training(r.rowsNow(p))
+		took = r.training(rows)
 	}
 	c.works(p, took)
 	line := p.line
@@ -88,8 +84,8 @@ func (c *committee) revive(p *party) {
 func (c *committee) submitMade(p *party, ask *drive.Ask) {
 	s, r := &p.sender, c.run
 	rounds := ask.Round - ask.ID.Made
-	vector := job.Update[float64]{Vector: s.made}.Weighed(rounds).Vector
-	values, err := c.codec.encode(p.index, vector, r.source("rounding", p.index))
+	cast := c.casts[ask.Round]
+	values, err := c.codec.encode(p, s.made.Weighed(rounds), cast, r.source("rounding", p.index))
 	if err != nil {
 		r.fail(r.failed(p, err))
 		return
@@ -99,7 +95,7 @@ func (c *committee) submitMade(p *party, ask *drive.Ask) {
 		took = c.figures.PartyTime
 	}
 	c.works(p, took)
-	machine, cast := s.machine, c.casts[ask.Round]
+	machine := s.machine
 	r.at(p.busy, func() {
 		if s.machine != machine || r.failure != nil {
 			return

@@ -3,6 +3,7 @@ package scenario
 import (
 	"bytes"
 	"crypto/ed25519"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +18,6 @@ import (
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/oneshot"
-	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/simulation/clock"
 )
 
@@ -66,10 +66,8 @@ func (r *run) newCommittee() (c *committee, err error) {
 	for i, p := range r.parties {
 		identities[i] = p.identity
 	}
-	j := *r.Job
-	j.Parties.Count = len(r.parties)
-	c.sums = &oneshot.Config{Label: "hushsum scenario", Terms: j.Terms()}
-	if c.sums.Roster, err = rosterOf("party", identities); err != nil {
+	var files job.Files
+	if files.Roster, err = rosterOf("party", identities); err != nil {
 		return nil, err
 	}
 	signers := make([]ed25519.PrivateKey, r.Sum.Members)
@@ -78,27 +76,17 @@ func (r *run) newCommittee() (c *committee, err error) {
 			return nil, err
 		}
 	}
-	if c.sums.Committee, err = rosterOf("member", signers); err != nil {
+	if files.Committee, err = rosterOf("member", signers); err != nil {
 		return nil, err
 	}
-	var promise privacy.Promise
-	if r.Noisy() {
-		if promise, err = privacy.OfOneshot(c.sums); err != nil {
-			return nil, r.MistakeOf(err)
-		}
-		promise = promise.Unnamed()
-	}
-	if c.codec, err = r.newCodec(r.parties, promise); err != nil {
+	files.MadeUp = true
+	if c.codec, err = r.newCodec(r.parties, files); err != nil {
 		return nil, err
 	}
 	r.use(c.codec)
-	err = job.Fill(c.sums, c.codec.layout, c.codec.mechanism, r.Sum.Bounded)
-	if err != nil {
-		return nil, err
-	}
+	c.sums = c.codec.settled.Oneshot()
 	if c.figures, err = c.sums.Parameters(); err != nil {
-		return nil, r.Mistake("sum.protocol", "lower sum.range or sum.fraction_bits, or name "+
-			"privacy.noise, or another committee", "%v", err)
+		return nil, r.Mistake("sum.protocol", "", "%v", err)
 	}
 	for k, signer := range signers {
 		m := &councillor{committee: c, index: k, WorldMember: r.memberOf(k)}
@@ -127,6 +115,7 @@ func (r *run) newCommittee() (c *committee, err error) {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
+// rosterOf returns the roster of some keys. Names of scenarios may be any text, and are not in it.
 func rosterOf(kind string, keys []ed25519.PrivateKey) (*keyexchange.Roster, error) {
 	list := make([]keyexchange.Entry, len(keys))
 	for i, key := range keys {
@@ -134,6 +123,17 @@ func rosterOf(kind string, keys []ed25519.PrivateKey) (*keyexchange.Roster, erro
 			Key: key.Public().(ed25519.PublicKey)}
 	}
 	return keyexchange.NewRoster(list)
+}
+
+// trialRoster returns a roster of nobody's keys, for sums that take none.
+func trialRoster(parties int) (*keyexchange.Roster, error) {
+	keys := make([]ed25519.PrivateKey, parties)
+	for i := range keys {
+		var seed [ed25519.SeedSize]byte
+		binary.BigEndian.PutUint64(seed[:], uint64(i))
+		keys[i] = ed25519.NewKeyFromSeed(seed[:])
+	}
+	return rosterOf("party", keys)
 }
 
 // memberOf returns what the world says of a member, with defaults.
@@ -265,7 +265,7 @@ func (c *committee) notice(n drive.Notice) {
 	}
 	switch n.Kind {
 	case drive.Begun:
-		c.begun, c.codec.round = true, c.run.round
+		c.begun = true
 	case drive.Lost:
 		c.lost, c.done = n.Err, c.run.clock.Now()
 	case drive.Awaited:
@@ -392,17 +392,24 @@ func (c *committee) conclude() {
 		return
 	}
 	sum := masking.FromSigned(c.codec.layout, c.apply.Values)
-	mean, err := c.codec.decode(sum, len(c.apply.Parties))
+	total, err := c.codec.settled.Decode(c.casts[c.apply.Round], sum, len(c.apply.Parties))
 	if err != nil {
 		r.fail(err)
 		return
 	}
-	r.weights, r.summed = r.apply(mean), len(c.apply.Parties)
 	in := c.included()
+	var parties []*party
+	for _, i := range c.apply.Parties {
+		parties = append(parties, r.parties[i])
+	}
+	if err := r.move([]job.Total{total}, parties); err != nil {
+		r.fail(err)
+		return
+	}
 	if c.buffered() { // who begins anew fetches it then
 		for _, p := range r.parties {
 			if in[p.index] {
-				p.has, p.model, p.arrived = true, r.weights, r.clock.Now()
+				p.has, p.model, p.arrived = true, r.weights(), r.clock.Now()
 			}
 		}
 		r.over = true

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/simulation/cost"
 	"github.com/hushsum/hushsum/simulation/crowd"
 )
@@ -24,32 +25,30 @@ func (r *run) playCrowd(active []*party) (RoundResult, error) {
 	absent := r.absent(n)
 	sum, err := r.crowd.Round(r.ctx, r.broadcast, absent, func(i int, dst []uint64) error {
 		p := active[i]
-		vector, _, err := r.vectorOf(p)
+		made, err := r.submission(c, p)
 		if err != nil {
-			return r.failed(p, err)
+			return err
 		}
-		p.local = nil // thousands of them are not kept
-		values, err := c.encode(i, vector, r.source("noise", p.index))
-		if err != nil {
-			return r.failed(p, err)
-		}
-		copy(dst, values[0])
+		copy(dst, made.values[0])
 		return nil
 	})
 	if err != nil {
 		return out, err
 	}
-	out.Included = n
-	for _, gone := range absent {
-		if gone {
-			out.Included--
+	var included []*party
+	for i, p := range active {
+		if absent == nil || !absent[i] {
+			included = append(included, p)
 		}
 	}
-	mean, err := c.decode([][]uint64{sum}, out.Included)
+	out.Included = len(included)
+	total, err := c.settled.Decode(r.digest, [][]uint64{sum}, out.Included)
 	if err != nil {
 		return out, err
 	}
-	r.weights, r.summed = r.apply(mean), out.Included
+	if err := r.move([]job.Total{total}, included); err != nil {
+		return out, err
+	}
 	counts := r.crowd.Counts()
 	r.result.Pairs = &counts
 	return r.timeCrowd(out, active, absent), nil
@@ -58,20 +57,12 @@ func (r *run) playCrowd(active []*party) (RoundResult, error) {
 // gatherCrowd sets the crowd up.
 func (r *run) gatherCrowd(active []*party) error {
 	n := len(active)
-	config, err := r.trial(n, n)
-	if err != nil {
-		return err
-	}
-	promise, err := r.promises(config)
-	if err != nil {
-		return err
-	}
-	c, err := r.newCodec(active, promise)
+	c, err := r.newOpenCodec(active)
 	if err != nil {
 		return err
 	}
 	r.use(c)
-	degree := 0
+	degree, config := 0, c.settled.Config(0)
 	if config.Recovery != nil {
 		degree = config.Recovery.Degree
 	}
@@ -144,7 +135,7 @@ func (r *run) timeCrowd(out RoundResult, active []*party, absent []bool) RoundRe
 			work = load.Round() + r.training(p.Rows)
 		}
 		p.worked = time.Duration(float64(work) * r.slowness(p))
-		p.sent, p.got = int(bytes.RoundSent), int(bytes.RoundReceived)+8*len(r.weights)
+		p.sent, p.got = int(bytes.RoundSent), int(bytes.RoundReceived)+8*len(r.first)
 		arrival := p.worked
 		for trip := range trips { // the model comes last, see below
 			arrival += r.transit(place, p.Place, int(bytes.RoundReceived)/trips) +
@@ -167,7 +158,7 @@ func (r *run) timeCrowd(out RoundResult, active []*party, absent []bool) RoundRe
 		seen := r.seen(p)
 		if absent == nil || !absent[i] {
 			seen.Received, seen.Included = true, true
-			seen.Took = last + r.transit(place, p.Place, 8*len(r.weights))
+			seen.Took = last + r.transit(place, p.Place, 8*len(r.first))
 			out.Took = max(out.Took, seen.Took)
 			out.Server += p.sent
 		}

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
-	"github.com/hushsum/hushsum/masking"
-	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/protocol"
 )
 
@@ -51,16 +49,12 @@ type plan struct {
 func (r *run) newGroup(place string, parties []*party) (*group, error) {
 	g := &group{run: r, place: place, label: "hushsum scenario " + place, parties: parties,
 		plans: map[uint64]*plan{}, least: 1}
-	members := make([]keyexchange.Entry, len(parties))
+	keys := make([]ed25519.PrivateKey, len(parties))
 	for i, p := range parties {
-		p.group, p.seat = g, i
-		members[i] = keyexchange.Entry{
-			Name: "party-" + strconv.Itoa(p.index+1), // names of scenarios may be any text
-			Key:  p.identity.Public().(ed25519.PublicKey),
-		}
+		p.group, p.seat, keys[i] = g, i, p.identity
 	}
 	var err error
-	g.roster, err = keyexchange.NewRoster(members)
+	g.roster, err = rosterOf("party", keys)
 	return g, err
 }
 
@@ -72,28 +66,21 @@ func (g *group) settle(active []*party) error {
 	}
 	g.active = active
 	n := len(active)
-	if err := g.run.checkSession(n, len(g.parties)); err != nil {
+	files := job.Files{Roster: g.roster, Present: n}
+	if err := g.run.own(len(g.parties)).Sessions(files); err != nil {
 		if g.next.codec != nil && within(active, g.next.codec.parties) {
 			return nil // they were more when it was settled, and are bound by that
 		}
 		return err
 	}
-	config, err := g.run.config(n, len(g.parties))
+	codec, err := g.run.newCodec(active, files)
 	if err != nil {
 		return err
 	}
-	config.Label, config.Roster, config.Layout = g.label, g.roster, anyLayout
-	promise, err := g.run.promises(config)
-	if err != nil {
-		return err
-	}
-	codec, err := g.run.newCodec(active, promise)
-	if err != nil {
-		return err
-	}
-	config.Layout = codec.layout
+	config := codec.settled.Config(0)
+	config.Label = g.label
 	g.next = terms{config, codec}
-	if g.run.Recovers() && g.run.fewest(n) == g.run.most(n) {
+	if g.run.Recovers() && codec.settled.MinSurvivors() == g.run.most(n) {
 		g.run.note(fmt.Sprintf("parties.drop_out %v of %d parties is less than one: "+
 			"nobody may be missing", g.run.Parties.DropOut, n))
 	}
@@ -177,57 +164,6 @@ func (g *group) arrived(p *plan) {
 		up := &g.run.result.SetUps[p.told-1]
 		up.Took = max(up.Took, g.run.clock.Now()-p.began)
 	}
-}
-
-// config returns the configuration of a session among n parties of a roster, less its roster,
-// layout, label and number. The roster is all that are in the scenario at one time or another, of
-// whom a session may have more than n.
-func (w *world) config(n, roster int) (*protocol.Config, error) {
-	c := &protocol.Config{Colluders: w.Parties.Colluders, MinMembers: n}
-	if !w.Recovers() {
-		return c, nil
-	}
-	least := w.Parties.Fewest(n)
-	c.Classical, c.MinMembers = w.Sum.Classical, least
-	var err error
-	// By the thresholds of the whole roster, which keep the promise for fewer too.
-	if c.Recovery, err = w.Recovery(least, roster); c.Recovery.MinSurvivors == 0 {
-		c.MinMembers = w.Parties.PerRound
-	}
-	return c, err
-}
-
-// anyLayout is that of a session which promises something before there is noise.
-var anyLayout = masking.Layout{{Length: 1, Bits: 8}}
-
-// promises returns what a session's noise is settled for, zero without noise.
-func (r *run) promises(config *protocol.Config) (privacy.Promise, error) {
-	if !r.Noisy() {
-		return privacy.Promise{}, nil
-	}
-	p, err := privacy.OfSession(config)
-	return p, r.MistakeOf(err)
-}
-
-// trial is a configuration among n parties of a roster to be checked, with keys that anybody
-// knows.
-func (w *world) trial(n, roster int) (*protocol.Config, error) {
-	members := make([]keyexchange.Entry, roster)
-	for i := range members {
-		seed := [ed25519.SeedSize]byte{byte(i), byte(i >> 8), byte(i >> 16)}
-		key := ed25519.NewKeyFromSeed(seed[:])
-		members[i] = keyexchange.Entry{Name: fmt.Sprint(i), Key: key.Public().(ed25519.PublicKey)}
-	}
-	all, err := keyexchange.NewRoster(members)
-	if err != nil {
-		return nil, err
-	}
-	c, err := w.config(n, roster)
-	if err != nil {
-		return nil, err
-	}
-	c.Roster, c.Label, c.Layout = all, "trial", anyLayout
-	return c, nil
 }
 
 // makeGroups puts each party to the server that it names, or the one that is nearest.

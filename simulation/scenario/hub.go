@@ -59,14 +59,17 @@ const mostTries = 5
 // newHub makes a hub, of a job in which nobody is yet and whose first round begins with the given
 // number of parties.
 func (g *group) newHub(place string, owner, begin int) (h *hub, err error) {
-	r, n := g.run, len(g.parties)
+	r, n, survivors := g.run, len(g.parties), 2 // other sessions say how many they take
+	if r.Recovers() && r.Threshold(n) == 0 {
+		survivors = max(2, g.next.codec.settled.MinSurvivors())
+	}
 	h = &hub{group: g, place: place, owner: owner, had: make([][]string, n),
 		down: make([]time.Duration, n)}
 	h.server, err = drive.NewLead(drive.Settings{
 		Session:   g.propose,
 		Label:     g.label,
 		Rounds:    uint64(r.Rounds),
-		Survivors: max(2, r.drawn), // other sessions say how many they take
+		Survivors: survivors,
 		Colluders: r.Job.Parties.Colluders,
 		Broadcast: func(uint64, [32]byte) ([32]byte, error) { return r.digest, nil },
 		StepTime:  drive.Time(r.Time.StepTime),

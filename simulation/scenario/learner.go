@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -11,16 +12,19 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/simulation/cost"
+	"github.com/hushsum/hushsum/training"
 )
 
 // submission holds what a party makes of a round.
 type submission struct {
-	codec  *codec
-	values [][]uint64
-	vector []float64 // before clipping and noise
-	rows   int       // that it trained on
+	codec     *codec
+	broadcast [32]byte // digest of the round's
+	values    [][]uint64
+	work      training.Work
+	rows      int // that it trained on
 }
 
 // source is a stream of randomness for one purpose, party and round.
@@ -128,16 +132,6 @@ func (r *run) rowsOf(p *party) (*learning.Dataset, error) {
 	return p.fixed, nil
 }
 
-// descend trains from the given weights on some rows.
-func (r *run) descend(from []float64, d *learning.Dataset) ([]float64, error) {
-	w := slices.Clone(from)
-	if r.Training.Restart {
-		copy(w, r.first)
-	}
-	_, err := r.sgd.Train(r.model, w, d, r.Seed)
-	return w, err
-}
-
 // training returns how long a party needs to train on the given number of rows.
 func (r *run) training(rows int) time.Duration {
 	t, batch := &r.Training, rows
@@ -148,60 +142,54 @@ func (r *run) training(rows int) time.Duration {
 	if steps == 0 { // an epoch goes through all rows
 		batch, steps = rows, t.Epochs
 	}
-	return cost.Training(r.units, batch, r.model.NumParams(), steps)
+	return cost.Training(r.units, batch, len(r.first), steps)
 }
 
-// submitsWeights reports whether parties submit their weights, and not the difference from the
-// round's.
-func (r *run) submitsWeights() bool { return r.Training.Submit == "weights" }
-
-// vectorOf trains a party and returns what it has to say, next to its own weights. With noise, what
-// rows do must show in the sum only: where training diverges on them that is zeros.
-func (r *run) vectorOf(p *party) (vector []float64, rows int, err error) {
-	vector, rows, err = r.trained(p)
-	if r.hides(err) {
-		p.local, vector, err = slices.Clone(r.weights), make([]float64, len(r.weights)), nil
+// trained has a party train for a round, and returns what it submits. With noise, what rows do must
+// show in the sum only: where training diverges on them that is zeros.
+func (r *run) trained(p *party) (w training.Work, rows int, err error) {
+	d, err := r.rowsOf(p)
+	if err != nil {
+		return w, 0, err
+	}
+	r.learner.Parties[p.index] = d
+	if w, err = r.learner.TakePart(r.ctx, r.round, p.index, nil); err != nil {
+		return w, d.Len(), r.failed(p, err)
+	}
+	if w.Diverged {
 		r.note(fmt.Sprintf("round %d: the training of %s diverged, and it submitted zeros with noise",
 			r.round, p.name))
 	}
-	return vector, rows, err
+	p.next = w.Own
+	if !r.compares() { // thousands of models are not kept
+		w.Trained = nil
+		return w, d.Len(), nil
+	}
+	p.local = w.Trained
+	begin := slices.Clone(p.alone)
+	if r.learner.Restart {
+		copy(begin, r.first)
+	}
+	_, err = r.learner.Local.Train(r.learner.Model, begin, d,
+		training.DerivedSeed(r.Seed, "batches", r.round, p.index))
+	switch {
+	case err == nil:
+		p.alone = begin
+	case !r.Noisy() || !errors.Is(err, learning.ErrDiverged):
+		return w, d.Len(), r.failed(p, err)
+	}
+	return w, d.Len(), nil
 }
-
-func (r *run) trained(p *party) (vector []float64, rows int, err error) {
-	d, err := r.rowsOf(p)
-	if err != nil {
-		return nil, 0, err
-	}
-	if p.local, err = r.descend(r.weights, d); err != nil {
-		return nil, d.Len(), err
-	}
-	if r.compares() {
-		alone, err := r.descend(p.alone, d)
-		switch {
-		case err == nil:
-			p.alone = alone
-		case !r.hides(err):
-			return nil, d.Len(), err
-		}
-	}
-	if r.submitsWeights() {
-		return p.local, d.Len(), nil
-	}
-	return difference(p.local, r.weights), d.Len(), nil
-}
-
-// hides reports whether a training failed on a party's rows in a job with noise.
-func (r *run) hides(err error) bool { return r.Noisy() && errors.Is(err, learning.ErrDiverged) }
 
 // submission makes what a party submits in this round.
 func (r *run) submission(c *codec, p *party) (*submission, error) {
-	vector, rows, err := r.vectorOf(p)
-	if err != nil {
-		return nil, r.failed(p, err)
+	made := &submission{codec: c, broadcast: r.digest}
+	var err error
+	if made.work, made.rows, err = r.trained(p); err != nil {
+		return nil, err
 	}
-	made := &submission{codec: c, vector: vector, rows: rows}
-	i := slices.Index(c.parties, p)
-	if made.values, err = c.encode(i, vector, r.source("noise", p.index)); err != nil {
+	made.values, err = c.encode(p, made.work.Message, r.digest, r.source("noise", p.index))
+	if err != nil {
 		return nil, r.failed(p, err)
 	}
 	return made, nil
@@ -225,24 +213,40 @@ func (r *run) failed(p *party, err error) error {
 	return fmt.Errorf("round %d, %s: %w", r.round, p.name, err)
 }
 
-func difference(a, b []float64) []float64 {
-	d := make([]float64, len(a))
-	for k := range a {
-		d[k] = a[k] - b[k]
+// move makes the next model of the sums of some servers, of these parties.
+func (r *run) move(sums []job.Total, parties []*party) error {
+	included := make([]int, len(parties))
+	for k, p := range parties {
+		included[k] = p.index
 	}
-	return d
+	slices.Sort(included)
+	_, err := r.learner.Move(r.round, together(sums), included,
+		func(i int) []float64 { return r.parties[i].next })
+	r.summed = len(parties)
+	return err
 }
 
-// apply makes the next model of a mean.
-func (r *run) apply(mean []float64) []float64 {
-	if r.submitsWeights() {
-		return mean
+// together returns the sum of the parties of several servers, from those of each.
+func together(sums []job.Total) job.Total {
+	all := sums[0]
+	for _, s := range sums[1:] {
+		mix := func(a, b []float64, wa, wb int) {
+			for k := range a {
+				a[k] = (a[k]*float64(wa) + b[k]*float64(wb)) / float64(wa+wb)
+			}
+		}
+		mix(all.Mean, s.Mean, cmp.Or(all.Samples, all.Parties), cmp.Or(s.Samples, s.Parties))
+		mix(all.Control, s.Control, all.Parties, s.Parties)
+		for k := range s.Signs {
+			all.Signs[k] += s.Signs[k]
+		}
+		for k := range s.Votes {
+			all.Votes[k] += s.Votes[k]
+		}
+		all.Parties += s.Parties
+		all.Samples += s.Samples
 	}
-	next := make([]float64, len(mean))
-	for k := range next {
-		next[k] = r.weights[k] + mean[k]
-	}
-	return next
+	return all
 }
 
 // near reports whether no weight is further away than the tolerance.

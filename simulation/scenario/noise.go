@@ -1,9 +1,6 @@
 package scenario
 
 import (
-	"cmp"
-	"crypto/sha256"
-	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -18,15 +15,14 @@ import (
 	"github.com/hushsum/hushsum/simulation"
 )
 
-// codec is how the vectors of some parties become submissions and a sum their mean.
+// codec is how the vectors of some parties become submissions and a sum their mean, as their job is
+// settled.
 type codec struct {
 	run       *run
+	settled   *job.Settled
 	layout    masking.Layout
 	mechanism *privacy.Mechanism // nil without noise, and with a reference law
-	release   privacy.Release
-	mean      aggregation.Mean // in place of the mechanism
 	parties   []*party
-	round     int // that the sum is of, 0: the scenario's
 }
 
 // law is a continuous law of noise.
@@ -35,15 +31,36 @@ type law interface {
 	Variance() float64
 }
 
-// newCodec settles how the vectors of a session are encoded, and how much noise is in
-// them by what the session promises, which counts only with noise.
-func (r *run) newCodec(parties []*party, promise privacy.Promise) (*codec, error) {
-	c := &codec{run: r, parties: parties}
-	if err := c.settle(promise); err != nil {
+// newCodec settles the job for the sums of some parties, of a roster whose others are not there.
+func (r *run) newCodec(parties []*party, files job.Files) (*codec, error) {
+	files.Present = len(parties)
+	s, err := r.own(files.Roster.Len()).Settle(files)
+	if err != nil {
 		return nil, err
 	}
+	c := &codec{run: r, settled: s, layout: s.Layout(), mechanism: s.Mechanism(), parties: parties}
 	r.layout = c.layout
 	return c, nil
+}
+
+// newOpenCodec is newCodec of parties that need no keys of their own.
+func (r *run) newOpenCodec(parties []*party) (*codec, error) {
+	roster, err := trialRoster(len(parties))
+	if err != nil {
+		return nil, err
+	}
+	return r.newCodec(parties, job.Files{Roster: roster})
+}
+
+// own returns the job of some of its parties, which have a server, or a sum, of their own.
+func (w *world) own(parties int) *job.Job {
+	j := w.declared.Clone()
+	j.Parties.Count, j.Parties.Group = parties, nil
+	j.World, j.Time = job.World{}, job.Time{StepTime: j.Time.StepTime}
+	if j.Noisy() && j.Oneshot() && !j.Sum.Bounded && j.Privacy.Bits == 0 {
+		j.Privacy.Bits = simulation.OneshotBits(parties)
+	}
+	return j
 }
 
 // use notes that a sum is taken by a codec: what that promises is told at the end.
@@ -53,53 +70,6 @@ func (r *run) use(c *codec) {
 	}
 }
 
-func (c *codec) settle(promise privacy.Promise) error {
-	r, d, n := c.run, c.run.model.NumParams(), len(c.parties)
-	if !r.Noisy() {
-		c.mean = aggregation.Mean{
-			Parties:      n,
-			Dimension:    d,
-			Range:        r.Sum.Range,
-			FractionBits: r.Sum.FractionBits,
-		}
-		var err error
-		c.layout, err = c.mean.Layout()
-		return err
-	}
-	var family accounting.Family
-	if err := family.UnmarshalText([]byte(r.Privacy.Noise)); err != nil {
-		return err
-	}
-	o := job.ReleaseOptions{
-		Promise: promise,
-		Noise:   privacy.Noise{Family: family, Clip: r.Privacy.Clip, Bits: r.bits(n)},
-		Parties: n,
-		Length:  d,
-	}
-	if r.Oneshot() {
-		o.Members, o.Bounded = r.Sum.Members, r.Sum.Bounded
-	}
-	c.release = *job.NewRelease(o)
-	budget := privacy.Budget{Epsilon: r.Privacy.Epsilon, Delta: r.Privacy.Delta}
-	var err error
-	if c.release.Noise.Multiplier, err = c.release.Calibrate(budget, r.submissions()); err != nil {
-		return r.MistakeOf(err)
-	}
-	if c.mechanism, err = c.release.Mechanism(); err != nil {
-		return r.MistakeOf(err)
-	}
-	c.layout, err = c.mechanism.Layout()
-	return err
-}
-
-// bits returns how wide a coordinate of a noisy sum of the given number of parties is.
-func (w *world) bits(parties int) int {
-	if w.Privacy.Bits > 0 { // also by default, where sums are pairwise
-		return w.Privacy.Bits
-	}
-	return simulation.OneshotBits(parties)
-}
-
 // honest is the fewest shares of noise in a sum that protect a party: those that the session
 // promises, or by a reference law its own, and those of the others who are there for certain and do
 // not collude.
@@ -107,8 +77,7 @@ func (c *codec) honest() int {
 	if c.mechanism != nil {
 		return c.mechanism.Promise().Honest()
 	}
-	n := len(c.parties)
-	return max(1, c.run.fewest(n)-c.run.Parties.Colluders)
+	return max(1, c.settled.MinSurvivors()-c.settled.Colluders())
 }
 
 // least adds up the variance that a party adds to a sum and the smallest of the others', of as many
@@ -125,82 +94,50 @@ func (c *codec) least(variances []float64, party int) float64 {
 
 // certified returns the ε against the server that all rounds give each party.
 func (c *codec) certified() (accounting.Claim, error) {
-	return c.mechanism.Round().Spent(accounting.ServerView, c.run.submissions(), c.run.Privacy.Delta)
+	return c.settled.Round().Spent(accounting.ServerView, c.settled.Submissions(),
+		c.run.Privacy.Delta)
 }
 
-// rotation is one that no party knows before it has its rows.
-func (c *codec) rotation() [32]byte {
-	public := sha256.Sum256(fmt.Appendf(nil, "hushsum scenario rotation %d", c.run.seed))
-	return privacy.Rotation(public, uint64(cmp.Or(c.round, c.run.round)))
-}
-
-// encode makes a party's submission.
-func (c *codec) encode(i int, vector []float64, random io.Reader) ([][]uint64, error) {
-	if c.mechanism == nil {
-		if c.run.reference() {
-			vector = slices.Clone(vector)
-			src := c.run.source("noise", c.parties[i].index)
-			noise := c.run.referenceLaw(c.parties[i], len(c.parties))
-			for k := range vector {
-				x, err := noise.Sample(src)
-				if err != nil {
-					return nil, err
-				}
-				vector[k] += x
+// encode makes a party's submission of a round with a broadcast.
+func (c *codec) encode(
+	p *party, u job.Update[float64], broadcast [32]byte, random io.Reader,
+) ([][]uint64, error) {
+	u.Trained = true
+	if c.run.reference() {
+		u.Vector = slices.Clone(u.Vector)
+		src, noise := c.run.source("noise", p.index), c.run.referenceLaw(p, len(c.parties))
+		for k := range u.Vector {
+			x, err := noise.Sample(src)
+			if err != nil {
+				return nil, err
 			}
-		}
-		return c.mean.Encode(vector)
-	}
-	if c.run.Oneshot() { // the noise is in the masks
-		rotation, rounded := c.rotation(), c.mechanism.Encoder
-		rounded.Rotate = &rotation
-		return rounded.Encode(vector, make([]int64, c.mechanism.Vector.Sensitivity.Dimension), random)
-	}
-	return c.mechanism.Encode(c.rotation(), vector, nil, random)
-}
-
-// cut takes values modulo their rings.
-func (c *codec) cut(values [][]uint64) {
-	for s := range values {
-		for k := range values[s] {
-			values[s][k] &= ^uint64(0) >> (64 - c.layout[s].Bits)
+			u.Vector[k] += x
 		}
 	}
-}
-
-// decode returns the mean of the given number of vectors.
-func (c *codec) decode(sum [][]uint64, parties int) ([]float64, error) {
-	if c.mechanism == nil {
-		return c.mean.Decode(sum, parties)
-	}
-	mean, _, err := c.mechanism.Decode(c.rotation(), sum, parties)
-	return mean, err
-}
-
-func copied(values [][]uint64) [][]uint64 {
-	out := make([][]uint64, len(values))
-	for s := range values {
-		out[s] = slices.Clone(values[s])
-	}
-	return out
+	return c.settled.Encode(broadcast, u, random)
 }
 
 // ownNoise returns what a party has added to its vector: noise, and the little that rounding
 // did.
-func (c *codec) ownNoise(vector []float64, values [][]uint64) ([]float64, error) {
-	said, err := c.decode(copied(values), 1)
+func (c *codec) ownNoise(made *submission) ([]float64, error) {
+	values := make([][]uint64, len(made.values))
+	for s := range values {
+		values[s] = slices.Clone(made.values[s])
+	}
+	said, err := c.settled.Decode(made.broadcast, values, 1)
 	if err != nil {
 		return nil, err
 	}
+	vector := made.work.Message.Vector
 	if c.mechanism != nil {
 		if vector, _, err = aggregation.Clip(vector, c.run.Privacy.Clip); err != nil {
 			return nil, err
 		}
 	}
-	for k := range said {
-		said[k] -= vector[k]
+	for k := range said.Mean {
+		said.Mean[k] -= vector[k]
 	}
-	return said, nil
+	return said.Mean, nil
 }
 
 // sensitivity returns what the papers state for a party's own weights, 2/(rows·α) for as many
@@ -247,7 +184,7 @@ func (c *codec) counterpart(i int) (accounting.Claim, error) {
 			Clip:       sensitivity,
 			Multiplier: math.Sqrt(c.least(variances, i)) / sensitivity,
 		},
-		Dimension: r.model.NumParams(),
+		Dimension: c.settled.Length(),
 	}
 	var round accounting.Round
 	var err error

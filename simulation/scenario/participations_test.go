@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/job"
-	"github.com/hushsum/hushsum/privacy"
 )
 
 // turns is ten parties, of which five are in each of eight rounds, and each in four at most.
@@ -78,12 +77,11 @@ func multiplier(t *testing.T, s *job.Job) float64 {
 	if err := r.chooseTraining(); err != nil {
 		t.Fatal(err)
 	}
-	n := w.Size()
-	c, err := r.newCodec(make([]*party, n), privacy.Assumed(w.most(n), w.fewest(n)))
+	c, err := r.newOpenCodec(make([]*party, w.Size()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.release.Noise.Multiplier
+	return c.settled.Multiplier()
 }
 
 // Parties that crash and come back have not submitted more often for it, a submission that was lost

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/privacy"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/simulation/clock"
 )
 
@@ -173,30 +173,30 @@ func (r *run) differ() error {
 
 // merge makes the next model of the sums.
 func (r *run) merge() error {
-	total, parties := make([]float64, len(r.weights)), 0
+	var sums []job.Total
+	var included []*party
 	for _, g := range r.playing {
 		h := g.first()
-		n := len(h.apply.Parties)
-		mean, err := h.plan.codec.decode(copied(h.apply.Sum.Values()), n)
+		values := h.apply.Sum.Values()
+		copied := make([][]uint64, len(values))
+		for s := range values {
+			copied[s] = slices.Clone(values[s])
+		}
+		sum, err := h.plan.codec.settled.Decode(r.digest, copied, len(h.apply.Parties))
 		if err != nil {
 			return err
 		}
-		for k, v := range mean {
-			total[k] += v * float64(n)
+		sums = append(sums, sum)
+		for _, i := range h.apply.Parties {
+			included = append(included, g.parties[i])
 		}
-		parties += n
 	}
-	for k := range total {
-		total[k] /= float64(parties)
-	}
-	r.weights = r.apply(total)
-	r.summed = parties
-	return nil
+	return r.move(sums, included)
 }
 
 // tell sends the new model to the parties.
 func (r *run) tell() {
-	size := 8 * len(r.weights)
+	size := 8 * len(r.first)
 	for k, g := range r.playing {
 		from := g.first()
 		ready := from.done
@@ -224,7 +224,7 @@ func (r *run) tell() {
 
 // sendModel sends a party the new model, at a time; included says that it is in the sum.
 func (r *run) sendModel(p *party, from string, ready time.Duration, included bool) {
-	size := 8 * len(r.weights)
+	size := 8 * len(r.first)
 	p.got += size
 	r.pending++
 	r.at(ready+r.transit(from, p.Place, size), func() {
@@ -238,16 +238,16 @@ func (r *run) sendModel(p *party, from string, ready time.Duration, included boo
 
 // give lets a party have the new model; included says that it is in the sum.
 func (r *run) give(p *party, included bool) {
-	p.has, p.model = true, r.weights
+	p.has, p.model = true, r.weights()
 	if !r.World.SubtractOwn || p.held == nil || !included {
 		return
 	}
-	noise, err := p.held.codec.ownNoise(p.held.vector, p.held.values)
+	noise, err := p.held.codec.ownNoise(p.held)
 	if err != nil {
 		r.fail(err)
 		return
 	}
-	p.model = slices.Clone(r.weights)
+	p.model = slices.Clone(r.weights())
 	for k := range noise {
 		p.model[k] -= noise[k] / float64(r.summed)
 	}
@@ -257,8 +257,7 @@ func (r *run) give(p *party, included bool) {
 func (r *run) playRing(active []*party) (RoundResult, error) {
 	out := RoundResult{Number: r.round, Included: len(active)}
 	if !slices.Equal(r.inside, active) {
-		n := len(active)
-		c, err := r.newCodec(active, privacy.Assumed(r.most(n), r.fewest(n)-r.Parties.Colluders))
+		c, err := r.newOpenCodec(active)
 		if err != nil {
 			return out, err
 		}
@@ -286,12 +285,13 @@ func (r *run) playRing(active []*party) (RoundResult, error) {
 			}
 		}
 	}
-	c.cut(sum)
-	mean, err := c.decode(sum, len(active))
+	total, err := c.settled.Decode(r.digest, sum, len(active))
 	if err != nil {
 		return out, err
 	}
-	r.weights, r.summed = r.apply(mean), len(active)
+	if err := r.move([]job.Total{total}, active); err != nil {
+		return out, err
+	}
 	for _, p := range active {
 		r.give(p, true)
 		seen := r.seen(p)

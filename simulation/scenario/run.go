@@ -51,6 +51,7 @@ type party struct {
 
 	alone []float64 // a model trained on its own rows only
 	local []float64 // what it trained in this round
+	next  []float64 // its next control variate, if this round has a sum
 	model []float64 // what it holds: the federated model, without its noise if it subtracts that
 
 	// In private sums.
@@ -83,13 +84,11 @@ type run struct {
 	net     *clock.Network
 	train   *learning.Dataset
 	test    *learning.Dataset
-	model   learning.Model
-	sgd     learning.SGD // of parties
+	learner *training.Learner
 	parties []*party
 	loads   map[int]cost.Load
 
 	first     []float64 // the first model
-	weights   []float64 // the federated model
 	broadcast []byte
 	digest    [32]byte // of broadcast
 
@@ -119,20 +118,9 @@ type run struct {
 // training fails with, and with the error of ctx when that ends; the result is then of the rounds
 // so far.
 func Run(ctx context.Context, j *job.Job, rows Rows, hooks Hooks) (result *Result, err error) {
-	w, err := settle(j)
+	r, err := newRun(ctx, j, rows, hooks)
 	if err != nil {
 		return nil, err
-	}
-	r := &run{world: w, hooks: hooks, ctx: ctx, train: rows.Train, test: rows.Test,
-		loads: map[int]cost.Load{}, noted: map[string]bool{}, units: hooks.Units}
-	if r.units == (cost.Units{}) {
-		r.units = cost.Reference()
-	}
-	if err := r.prepare(); err != nil {
-		return nil, err
-	}
-	if caution := r.LargeDelta(); caution != "" {
-		r.note(caution)
 	}
 	took := r.stopwatch()
 	defer func() {
@@ -163,6 +151,26 @@ func Run(ctx context.Context, j *job.Job, rows Rows, hooks Hooks) (result *Resul
 		}
 	}
 	return r.result, nil
+}
+
+// newRun makes a run whose first round has not begun.
+func newRun(ctx context.Context, j *job.Job, rows Rows, hooks Hooks) (*run, error) {
+	w, err := settle(j)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{world: w, hooks: hooks, ctx: ctx, train: rows.Train, test: rows.Test,
+		loads: map[int]cost.Load{}, noted: map[string]bool{}, units: hooks.Units}
+	if r.units == (cost.Units{}) {
+		r.units = cost.Reference()
+	}
+	if err := r.prepare(); err != nil {
+		return nil, err
+	}
+	if caution := r.LargeDelta(); caution != "" {
+		r.note(caution)
+	}
+	return r, nil
 }
 
 // stopwatch measures what the simulation takes.
@@ -214,16 +222,14 @@ func (r *run) prepare() error {
 	if err := r.deal(); err != nil {
 		return err
 	}
-	r.first = r.model.Init(r.Seed)
-	r.weights = slices.Clone(r.first)
 	for _, p := range r.parties {
-		p.model = r.weights
+		p.model = r.first
 		if r.compares() {
 			p.alone = slices.Clone(r.first)
 		}
 	}
 	r.noteLinks()
-	r.result = &Result{Job: r.Job, Weights: r.model.NumParams(), Parties: len(r.parties)}
+	r.result = &Result{Job: r.Job, Weights: len(r.first), Parties: len(r.parties)}
 	return nil
 }
 
@@ -254,14 +260,21 @@ func (r *run) noteLinks() {
 
 // chooseTraining makes the model for the rows, and how it is trained.
 func (r *run) chooseTraining() error {
-	j, err := training.WithRows(r.Job, r.train, r.test)
+	var err error
+	if r.declared, err = training.WithRows(r.declared, r.train, r.test); err != nil {
+		return err
+	}
+	o, err := training.OptionsOf(r.declared)
 	if err != nil {
 		return err
 	}
-	o, err := training.OptionsOf(j)
-	r.model, r.sgd = o.Model, o.Local
-	return err
+	r.learner = training.NewLearner(o, make([]*learning.Dataset, r.Size()))
+	r.first = r.learner.Weights
+	return nil
 }
+
+// weights returns the federated model.
+func (r *run) weights() []float64 { return r.learner.Weights }
 
 // active are the parties of this round that have joined and not left.
 func (r *run) active() []*party {
@@ -319,7 +332,7 @@ func (r *run) play() (more bool, err error) {
 		p.has, p.sent, p.got, p.worked, p.local, p.held = false, 0, 0, 0, nil, nil
 	}
 	r.received = 0
-	if r.broadcast, err = aggregation.AppendModel(nil, r.weights); err != nil {
+	if r.broadcast, err = aggregation.AppendModel(nil, r.weights()); err != nil {
 		return false, err
 	}
 	hash := protocol.NewBroadcastHash()
@@ -360,11 +373,11 @@ func (r *run) usedUp() string {
 // judge says how good the models are, and who leaves.
 func (r *run) judge(out *RoundResult, active []*party) error {
 	score := func(w []float64) (float64, float64, error) {
-		m, err := learning.Evaluate(r.model, w, r.test)
+		m, err := learning.Evaluate(r.learner.Model, w, r.test)
 		return m.Accuracy(), m.MCC(), err
 	}
 	var err error
-	if out.Accuracy, out.MCC, err = score(r.weights); err != nil {
+	if out.Accuracy, out.MCC, err = score(r.weights()); err != nil {
 		return err
 	}
 	for k, p := range active {
@@ -374,7 +387,7 @@ func (r *run) judge(out *RoundResult, active []*party) error {
 			r.leave(p, out, k, false)
 			continue
 		}
-		if &p.model[0] != &r.weights[0] {
+		if &p.model[0] != &r.weights()[0] {
 			if seen.Accuracy, seen.MCC, err = score(p.model); err != nil {
 				return err
 			}
@@ -457,14 +470,17 @@ func (r *run) load(n int) cost.Load {
 
 // costs is a session of n parties as package cost has it.
 func (r *run) costs(n int) cost.Session {
-	s := cost.Session{Parties: n, Length: r.layout[0].Length, Bits: r.layout[0].Bits}
+	s := cost.Session{Parties: n, Bits: r.layout[0].Bits}
+	for _, segment := range r.layout {
+		s.Length += segment.Length
+	}
 	if !r.Recovers() {
 		return s
 	}
 	s.Recovery, s.Classical = true, r.Sum.Classical
 	// So few may be left of a session on a sparse graph that none could be set up among them.
-	if config, err := r.config(n, n); err == nil {
-		s.Neighbours, s.Threshold = config.Recovery.Degree, config.Recovery.Threshold
+	if recovery, err := r.Recovery(r.Parties.Fewest(n), n); err == nil {
+		s.Neighbours, s.Threshold = recovery.Degree, recovery.Threshold
 	}
 	return s
 }

@@ -16,13 +16,12 @@ const MaxPrivate = 1_000
 // world is a job to be simulated, with its defaults.
 type world struct {
 	*job.Job
-	seed  uint64 // of rows, losses, delays and drop-outs
-	kinds []*kind
-	of    []*kind  // by party
-	names []string // of the parties
-	why   string   // the first field for which the job needs virtual time
-	// drawn is how many are in a sum at least where thresholds follow from the round, else 0.
-	drawn int
+	declared *job.Job // without defaults
+	seed     uint64   // of rows, losses, delays and drop-outs
+	kinds    []*kind
+	of       []*kind  // by party
+	names    []string // of the parties
+	why      string   // the first field for which the job needs virtual time
 }
 
 // kind is one party, or several that are alike. Of what a job says of a world it has the defaults.
@@ -36,7 +35,7 @@ type kind struct {
 
 // newWorld makes a world of a valid job.
 func newWorld(j *job.Job) *world {
-	w := &world{Job: j.WithDefaults(), why: timedBy(j)}
+	w := &world{Job: j.WithDefaults(), declared: j, why: timedBy(j)}
 	if w.seed = w.World.Seed; w.seed == 0 {
 		w.seed = w.Seed
 	}
@@ -78,9 +77,6 @@ func (w *world) most(n int) int {
 	}
 	return n
 }
-
-// fewest returns how many of n parties are in a sum at least.
-func (w *world) fewest(n int) int { return cmp.Or(w.drawn, w.Parties.Fewest(n)) }
 
 // submissions returns how often a party submits at most.
 func (w *world) submissions() int { return cmp.Or(w.Parties.Participations, w.Rounds) }
@@ -140,17 +136,6 @@ func (k *kind) path(field string) string {
 		return fmt.Sprintf("parties.group.%d", k.group)
 	}
 	return "parties.count"
-}
-
-// epsilonPath returns where its budget is declared.
-func (w *world) epsilonPath(k *kind) string {
-	switch {
-	case k.ReferenceEpsilon > 0:
-		return k.path("reference_epsilon")
-	case w.reference():
-		return "world.reference.epsilon"
-	}
-	return "privacy.epsilon"
 }
 
 // reference reports whether the noise is one that is never for release.

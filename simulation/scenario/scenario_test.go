@@ -384,26 +384,31 @@ func TestSessionsKeepPromises(t *testing.T) {
 					if adversary != "" {
 						recovers(j, 0.25, adversary)
 					}
-					s := newWorld(j)
-					config, err := s.trial(n, roster)
-					if sparse && errors.Is(err, job.ErrConfig) {
+					j.Model.Features, j.Model.Classes = 3, 2
+					names, err := trialRoster(roster)
+					if err != nil {
+						t.Fatal(err)
+					}
+					settled, err := newWorld(j).own(roster).Settle(job.Files{Roster: names, Present: n})
+					if errors.Is(err, job.ErrConfig) {
 						continue // too few
 					}
 					if err != nil {
 						t.Fatal(err)
 					}
-					recovery, err := config.EffectiveRecovery()
+					config, want := settled.Config(1), j.Parties.Fewest(n)
 					least := config.MinMembers
-					switch {
-					case err != nil:
-						continue
-					case recovery != nil:
+					recovery, err := config.EffectiveRecovery()
+					if err != nil {
+						t.Fatal(err)
+					}
+					if recovery != nil {
 						least = recovery.MinSurvivors
 					}
 					kept++
-					if least != s.Parties.Fewest(n) || config.MinMembers > n {
+					if least != want || settled.MinSurvivors() != want || config.MinMembers > n {
 						t.Errorf("%s, sparse %v: sums of %d of %d, noise for %d", adversary, sparse, least, n,
-							s.Parties.Fewest(n))
+							want)
 					}
 				}
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/cores"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/oneshot"
 )
@@ -29,8 +30,8 @@ type sender struct {
 	stale   int    // rounds before that the last that it submitted was begun
 
 	// With sum.buffer:
-	made    []float64   // what it has made, or is making
-	heard   *drive.Item // the last opening that came while it trained
+	made    *job.Update[float64] // what it has made, or is making
+	heard   *drive.Item          // the last opening that came while it trained
 	working bool
 }
 
@@ -247,20 +248,17 @@ func (c *committee) ask(p *party, ask *drive.Ask) {
 	}
 	c.works(p, took)
 	s.asked = ask.Round
-	machine := s.machine
+	machine, cast := s.machine, c.casts[ask.Round]
 	own := c.later(func() error {
-		vector, _, err := r.vectorOf(p)
+		work, _, err := r.trained(p)
+		if err != nil {
+			return err
+		}
+		values, err := c.codec.encode(p, work.Message, cast, r.source("rounding", p.index))
 		if err != nil {
 			return r.failed(p, err)
 		}
-		if !r.compares() {
-			p.local = nil // thousands of them are not kept
-		}
-		values, err := c.codec.encode(p.index, vector, r.source("rounding", p.index))
-		if err != nil {
-			return r.failed(p, err)
-		}
-		return machine.Answer(answerOf(ask.ID, r.digest, values))
+		return machine.Answer(answerOf(ask.ID, cast, values))
 	})
 	s.last = own
 	r.at(p.busy, func() {

@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -68,7 +67,6 @@ func (w *world) checkScope() error {
 			"in virtual time one server that sums by message draws parties, and else all are in each round"},
 		{j.Parties.PerRound > 0 && w.reference(), "world.reference.law",
 			"the noise of reference laws is of all parties"},
-		{j.Privacy.Clip > 0 && !j.Noisy(), "privacy.clip", "virtual time clips only with noise"},
 		{j.World.Drop > 0 && j.World.Fidelity != crowded && !j.Oneshot(), "world.drop",
 			"it is for crowds and one-message sums: others drop out by world.party.crash"},
 	} {
@@ -107,20 +105,14 @@ func (w *world) checkSum() error {
 
 func (w *world) checkPrivacy() error {
 	world := &w.World
-	switch {
-	case w.Noisy() && !(w.Privacy.Clip >= 0x1p-100 && w.Privacy.Clip <= 0x1p100):
-		return w.Mistake("privacy.clip", "write a number such as 1.0", "%v bounds no norm",
-			w.Privacy.Clip)
-	case w.Noisy() && w.Privacy.Bits > 60:
-		return w.Mistake("privacy.bits", "write 8 to 60", "%d bits are more than a simulation has",
-			w.Privacy.Bits)
-	case w.reference() && !(world.Reference.Alpha > 0):
+	if w.reference() && !(world.Reference.Alpha > 0) {
 		return w.Mistake("world.reference.alpha", "write it, or training.lambda",
 			"the sensitivity of the reference laws takes a regularisation above 0")
 	}
 	for _, k := range w.kinds {
-		if w.anyNoise() && k.epsilon == 0 {
-			return w.Mistake(w.epsilonPath(k), "write a number such as 1.0", "%s has no budget", k.Name)
+		if w.reference() && k.epsilon == 0 {
+			return w.Mistake("world.reference.epsilon", "write a number such as 1.0",
+				"%s has no budget", k.Name)
 		}
 	}
 	return nil
@@ -143,38 +135,15 @@ func (w *world) checkParties() error {
 	if w.Oneshot() {
 		return w.checkFirst(first)
 	}
-	if !w.Recovers() || w.World.Fidelity == "ring" {
-		return nil
-	}
-	for _, n := range w.sizes() {
-		if err := w.checkThreshold(n); err != nil {
-			return err
-		}
-	}
-	return w.checkDrawn()
-}
-
-// checkDrawn finds the fewest in a sum of rounds that are held among so few parties that thresholds
-// follow from the round.
-func (w *world) checkDrawn() error {
-	n := w.Size()
-	if w.Threshold(n) > 0 {
-		return nil
-	}
-	c, err := w.trial(n, n)
+	roster, err := trialRoster(w.Size())
 	if err != nil {
 		return err
 	}
-	own, err := c.EffectiveRecovery()
-	if err != nil {
-		return w.tooFew(w.most(n), n, err)
+	for _, n := range w.sizes() {
+		if err := w.own(w.Size()).Sessions(job.Files{Roster: roster, Present: n}); err != nil {
+			return err
+		}
 	}
-	if declared := w.Parties.Fewest(n); declared < own.MinSurvivors {
-		return w.Mistake("parties.drop_out", "write less, or draw more parties",
-			"%d of the %d parties of a round would make a sum, and it takes %d", declared, w.most(n),
-			own.MinSurvivors)
-	}
-	w.drawn = own.MinSurvivors
 	return nil
 }
 
@@ -222,49 +191,6 @@ func (w *world) checkKind(k *kind) error {
 			"a sum that is %s has no steps", w.World.Fidelity)
 	}
 	return nil
-}
-
-// errThreshold: too few parties may be left to rebuild secrets that colluders cannot.
-var errThreshold = errors.New("scenario: fewer may be in a sum than it takes to unmask one")
-
-// checkThreshold sees that the thresholds can be kept with those there at first.
-func (w *world) checkThreshold(n int) error {
-	if w.World.Fidelity != crowded {
-		return w.checkSession(n, w.Size())
-	}
-	// Too many for a roster; Threshold is the least that is safe.
-	config, err := w.config(n, n)
-	if err != nil {
-		return err
-	}
-	if w.Parties.Fewest(n) < max(config.Recovery.Threshold, config.Colluders)+1 {
-		return w.tooFew(n, n, errThreshold)
-	}
-	return nil
-}
-
-// checkSession sees that n of the parties of a roster can have a session.
-func (w *world) checkSession(n, roster int) error {
-	config, err := w.trial(n, roster)
-	if err != nil {
-		return err
-	}
-	if err := config.Validate(); err != nil {
-		return w.tooFew(n, roster, err)
-	}
-	return nil
-}
-
-func (w *world) tooFew(n, roster int, err error) error {
-	of := ""
-	if n < roster {
-		of = fmt.Sprintf(" of the %d in all", roster)
-	}
-	e := w.Mistake("parties.drop_out", "bring more parties, have more of them join in round 1, allow "+
-		"fewer colluders or a smaller drop_out, or name a weaker adversary",
-		"%d parties%s are fewer than the thresholds take: %v", n, of, err)
-	e.Err = err
-	return e
 }
 
 // checkPlaces checks that parties and servers that exchange messages have a link.

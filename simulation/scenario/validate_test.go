@@ -18,21 +18,17 @@ func TestRefused(t *testing.T) {
 		path   string
 	}{
 		"secret coins":        {func(s *job.Job) { s.Parties.Hidden = 0.5 }, "parties.hidden"},
-		"weights":             {func(s *job.Job) { s.Sum.MaxWeight = 10 }, "sum.max_weight"},
-		"another rule":        {func(s *job.Job) { s.Training.Rule = "fedprox" }, "training.rule"},
-		"a server's rule":     {func(s *job.Job) { s.Server.Rule = "fedadam" }, "server.rule"},
-		"a mask":              {func(s *job.Job) { s.Training.Mask = "soft" }, "training.mask"},
+		"two sums a round":    {func(s *job.Job) { s.Training.Rule = "fedga" }, "training.rule"},
 		"a split":             {func(s *job.Job) { s.World.Data.Split = "label-skew" }, "world.data.split"},
-		"a clip alone":        {func(s *job.Job) { s.Privacy.Clip = 1 }, "privacy.clip"},
 		"floating point":      {func(s *job.Job) { s.World.Fidelity = "clear" }, "world.fidelity"},
 		"a first model":       {func(s *job.Job) { s.Model.File = "model.npz" }, "model.file"},
 		"drop-outs by chance": {func(s *job.Job) { recovers(s, 0.2, "curious"); s.World.Drop = 0.1 }, "world.drop"},
+		"signs in a crowd": {func(s *job.Job) {
+			s.World.Fidelity, s.Training.Mask = crowded, "soft"
+		}, "training.mask"},
 		"no model": {func(s *job.Job) {
 			s.Model, s.Training = job.Model{Length: 3}, job.Training{}
 		}, "model"},
-		"a multiplier": {func(s *job.Job) {
-			s.Privacy = job.Privacy{Noise: "skellam", Multiplier: 2, Clip: 1}
-		}, "privacy.multiplier"},
 		"slowed down beyond what a clock has": {party(func(p *job.WorldParty) {
 			p.Compute, p.Slow = ms(1e6), 1e6
 		}), "world.party.0.slow"},
@@ -174,9 +170,9 @@ func TestThresholds(t *testing.T) {
 		s := small()
 		recovers(s, 0.2, c.adversary)
 		s.Parties.Colluders, s.Sum.Sparse = c.colluders, c.sparse
-		config, err := newWorld(s).config(c.n, c.n)
-		if err != nil || config.Recovery.Threshold != c.want {
-			t.Errorf("%+v: %+v, %v", c, config.Recovery, err)
+		recovery, err := s.WithDefaults().Recovery(s.Parties.Fewest(c.n), c.n)
+		if err != nil || recovery.Threshold != c.want {
+			t.Errorf("%+v: %+v, %v", c, recovery, err)
 		}
 	}
 }

@@ -151,11 +151,7 @@ func spentSection(r *scenario.Result) section {
 	}
 	s.Header = []string{"party", "epsilon " + asked, "certified", "parties whose noise protects it"}
 	for _, p := range r.Privacy {
-		wanted := "none"
-		if p.Asked > 0 {
-			wanted = fmt.Sprint(p.Asked)
-		}
-		s.Rows = append(s.Rows, []string{p.Party, wanted, most(&p.Certified),
+		s.Rows = append(s.Rows, []string{p.Party, budget(p.Asked), most(&p.Certified),
 			strconv.Itoa(p.Honest)})
 	}
 	return s

@@ -120,8 +120,8 @@ func (v *jobFlags) declare() (j *job.Job, err error) {
 	if v.given["epsilon"] && !j.Noisy() && !v.given["noise"] {
 		j.Privacy.Noise = "discrete-gaussian"
 	}
-	if v.file == "" && inTime(j) { // which has neither
-		if !v.given["by-rows"] && !v.given["max-weight"] {
+	if v.file == "" && inTime(j) { // it deals rows by round, and a crowd has equal weights
+		if j.World.Fidelity == "crowd" && !v.given["max-weight"] {
 			j.Sum.MaxWeight = 0
 		}
 		if !v.given["split"] {
@@ -215,6 +215,11 @@ func (v *jobFlags) fill(j *job.Job, parties []*learning.Dataset) error {
 			j.Sum.MaxWeight = max(j.Sum.MaxWeight, d.Len())
 		}
 	}
+	return v.fillSums(j, n)
+}
+
+// fillSums fills in the fields that flags leave to the number of parties.
+func (v *jobFlags) fillSums(j *job.Job, n int) error {
 	if v.file == "" && j.Oneshot() && (j.World.Malicious > 0 || j.Sum.Bounded) {
 		cheats := max(1, simulation.Cheats(j, n))
 		if !v.given["colluders"] {

@@ -53,7 +53,7 @@ type sweepRun struct {
 }
 
 // sweepVersion changes when the same job gives another result.
-const sweepVersion = "6"
+const sweepVersion = "7"
 
 // digest identifies a job, with its world and the flags that complete it, on the rows of virtual
 // time.

@@ -27,6 +27,13 @@ type timed struct {
 
 // readyTimed makes a runner in virtual time.
 func (v *jobFlags) readyTimed(j *job.Job) (runner, error) {
+	if v.byRows {
+		return nil, &cli.Problem{Cause: "--by-rows: in virtual time rows are dealt as the job runs",
+			Advice: "Write --max-weight, the most rows that count."}
+	}
+	if err := v.fillSums(j, j.Size()); err != nil {
+		return nil, err
+	}
 	if err := scenario.Validate(j); err != nil || v.print {
 		return &timed{job: j}, err
 	}
@@ -341,7 +348,7 @@ func privacyLines(r *scenario.Result) (lines []string) {
 	for _, p := range r.Privacy {
 		name := fold(p.Party, 20)
 		lines = append(lines, name[:len(name)-1]...)
-		lines = append(lines, fmt.Sprintf("%-20s %16v %10s  %s", name[len(name)-1], p.Asked,
+		lines = append(lines, fmt.Sprintf("%-20s %16s %10s  %s", name[len(name)-1], budget(p.Asked),
 			most(&p.Certified), show.Plural(p.Honest, "party")))
 	}
 	if all, err := worst(r); err == nil {
@@ -349,6 +356,14 @@ func privacyLines(r *scenario.Result) (lines []string) {
 		lines = append(lines, cli.Wrap(about, cli.Width)...)
 	}
 	return lines
+}
+
+// budget writes an epsilon that was asked for, of a job that may have named the noise instead.
+func budget(epsilon float64) string {
+	if epsilon == 0 {
+		return "none"
+	}
+	return fmt.Sprint(epsilon)
 }
 
 // charged says how many rounds an epsilon covers.

@@ -117,7 +117,7 @@ func TestBadJobs(t *testing.T) {
 		{"a region without latency", `["Boston", "server"]`, `["Bosten", "server"]`,
 			line("compute") - 2, "add a [[world.link]]"},
 		{"too few parties", "[world]\n", "[parties]\ndrop_out = 0.4\ncolluders = 1\n\n[world]\n",
-			line("[world]") + 1, "bring more parties"},
+			line("[world]") + 1, "or have 7 parties"},
 		{"no such data", `"digits"`, `"digit"`, line(`"digits"`), "use synthetic"},
 		{"no TOML", "[world]", "[world", line("[world]"), "write it as"},
 		{"a rule that is not there in virtual time", "training = {", `training = { rule = "fedprox",`,

@@ -1,0 +1,68 @@
+package scenario
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/simulation"
+)
+
+// Virtual time trains by the rules of a simulation without time: by all of them both come to the
+// same model, to the bit.
+func TestRulesAgree(t *testing.T) {
+	rows := census(t)
+	for name, change := range map[string]func(j *job.Job){
+		"plain":    func(*job.Job) {},
+		"batches":  func(j *job.Job) { j.Training.Batch = 16 },
+		"weights":  func(j *job.Job) { j.Training.Submit = "weights" },
+		"fedprox":  func(j *job.Job) { j.Training.Rule = "fedprox" },
+		"scaffold": func(j *job.Job) { j.Training.Rule = "scaffold" },
+		"mask":     func(j *job.Job) { j.Training.Mask = "soft" },
+		"rows":     func(j *job.Job) { j.Sum.MaxWeight = 1000 },
+		"momentum": func(j *job.Job) {
+			j.Server = job.Server{Rule: "fedavgm", Beta1: 0.9, Rate: 0.1}
+		},
+		"adaptive":       func(j *job.Job) { j.Server.Rule = "fedyogi" },
+		"mean of models": func(j *job.Job) { j.Server.Average = 0.5 },
+		"clip":           func(j *job.Job) { j.Privacy.Clip = 0.5 },
+		"quantile":       func(j *job.Job) { j.Privacy = job.Privacy{Clip: 0.5, ClipQuantile: 0.5} },
+	} {
+		for _, fidelity := range []string{messages, "ring"} {
+			j := small()
+			set(j, who{Name: "p", Place: "here", Count: 4}, who{Name: "q", Place: "here", Rows: 40})
+			j.World.Fidelity = fidelity
+			change(j)
+			r, err := newRun(t.Context(), j, rows, Hooks{})
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			var own []*learning.Dataset
+			for _, p := range r.parties {
+				d, err := r.train.Subset(p.rows)
+				if err != nil {
+					t.Fatal(err)
+				}
+				own = append(own, d)
+			}
+			for r.round = 1; r.round <= j.Rounds; r.round++ {
+				if _, err := r.play(); err != nil || r.lost != nil {
+					t.Fatalf("%s: %v, %v", name, err, r.lost)
+				}
+			}
+			j.Parties, j.World = job.Parties{Count: 5}, job.World{Fidelity: "ring", SkipClear: true}
+			s, w, err := simulation.Settle(j, own, rows.Test)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := simulation.Run(t.Context(), s, w, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(r.weights(), want.Model) {
+				t.Errorf("%s, %s: another model", name, fidelity)
+			}
+		}
+	}
+}
