@@ -170,12 +170,11 @@ func (s *settled) prover(dealer int) *normproof.Scheme {
 // weight is how often a party's values count, 1 without weights.
 func (s *settled) weight(party int) int { return max(1, s.Roster.Weight(party)) }
 
-// checkNorm checks the values of a party. It takes the same time for all values within the bound.
-func (s *settled) checkNorm(party int, values []int64) error {
+// checkNorm takes the same time for all values within the bound.
+func (s *settled) checkNorm(values []int64) error {
 	if s.Norm == 0 {
 		return nil
 	}
-	norm := uint64(s.Norm) * uint64(s.weight(party))
 	var high, low uint64
 	for _, v := range values {
 		size := uint64((v ^ v>>63) - v>>63)
@@ -184,9 +183,9 @@ func (s *settled) checkNorm(party int, values []int64) error {
 		low, c = bits.Add64(low, l, 0)
 		high += h + c // 2^26 squares of 78 bits
 	}
-	_, over := bits.Sub64(norm*norm, low, 0)
+	_, over := bits.Sub64(uint64(s.Norm)*uint64(s.Norm), low, 0)
 	if high|over != 0 {
-		return fmt.Errorf("%w: want %d at most", ErrNorm, norm)
+		return fmt.Errorf("%w: want %d at most", ErrNorm, s.Norm)
 	}
 	return nil
 }

@@ -72,11 +72,11 @@ func TestNorm(t *testing.T) {
 	must(p.Submit(w.opening, []byte("model"), []int64{3, -4, 0, 0, 0}))
 	s := *w.server.config
 	s.Norm = 1 << 31
-	if err := s.checkNorm(0, []int64{-1 << 31, 0}); err != nil {
+	if err := s.checkNorm([]int64{-1 << 31, 0}); err != nil {
 		t.Error(err)
 	}
 	for _, values := range [][]int64{{-1 << 31, 1}, {math.MinInt64, math.MinInt64}} {
-		if err := s.checkNorm(0, values); !errors.Is(err, ErrNorm) {
+		if err := s.checkNorm(values); !errors.Is(err, ErrNorm) {
 			t.Errorf("%v: %v", values, err)
 		}
 	}

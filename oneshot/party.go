@@ -64,8 +64,8 @@ func (p *Party) Output() []byte { return p.output }
 // It fails with [ErrReplay] for a round that is not above the last, with [ErrBroadcast],
 // [ErrLength] and [ErrRange] for inputs, with [ErrKey], [ErrSignature] or [ErrTooFew] for the
 // members' keys in the opening, with [ErrContext] for another configuration, and with
-// [ErrRandom]. The party is then unchanged. If the roster has weights, values are those of the
-// party multiplied by its weight. With [Terms.Norm] it also fails with [ErrNorm]; and
+// [ErrRandom]. The party is then unchanged. If the roster has weights, the party
+// multiplies the values by its own. With [Terms.Norm] it also fails with [ErrNorm]; and
 // with [ErrMissed], after which the round's number is used.
 func (p *Party) Submit(opening, broadcast []byte, values []int64) ([]byte, error) {
 	return p.SubmitDigest(opening, broadcastDigest(broadcast), 0, values)
@@ -105,8 +105,15 @@ func (p *Party) SubmitDigest(
 	if o.broadcast != broadcast {
 		return nil, ErrBroadcast
 	}
-	if err := s.checkValues(p.self, values); err != nil {
+	if err := s.checkValues(values); err != nil {
 		return nil, err
+	}
+	if w := s.weight(p.self); w > 1 {
+		values = slices.Clone(values)
+		defer clear(values)
+		for i := range values {
+			values[i] *= int64(w)
+		}
 	}
 	context := s.context(h.Round, o)
 	d := submitter{s, p.signer, p.random, p.self, s.noise}
@@ -123,8 +130,8 @@ func (p *Party) SubmitDigest(
 	return p.output, nil
 }
 
-// checkValues takes the same time for all values of a party in range.
-func (s *settled) checkValues(party int, values []int64) error {
+// checkValues takes the same time for all values in range.
+func (s *settled) checkValues(values []int64) error {
 	if len(values) != s.Length {
 		return fmt.Errorf("%w: %d values, want %d", ErrLength, len(values), s.Length)
 	}
@@ -135,7 +142,7 @@ func (s *settled) checkValues(party int, values []int64) error {
 	if out < 0 {
 		return fmt.Errorf("%w: want −%d to %d", ErrRange, s.limit, s.limit-1)
 	}
-	return s.checkNorm(party, values)
+	return s.checkNorm(values)
 }
 
 // submitter is who sends a submission: a party, or a member that deals noise.
