@@ -184,7 +184,7 @@ func (c *coordinator[F]) decode(d *Done[F], integers []int64) (err error) {
 		return nil
 	}
 	d.Mean = make([]F, c.Job.Length())
-	total, err := job.DecodeTo(d.Mean, c.Job, d.Broadcast, d.Sum, len(d.Parties))
+	total, err := job.DecodeTo(d.Mean, c.Job, d.Broadcast, d.Sum, c.Job.Counts(d.Parties))
 	d.Metric = total.Metric
 	return err
 }

@@ -251,6 +251,7 @@ func (c *checker) sum() {
 		"sum.committee", "sum.members", "sum.faults", "sum.disputes", "sum.covered", "sum.bounded",
 		"sum.buffer")
 	c.bounded()
+	c.weights(n)
 	c.buffer(n)
 	c.refuse(c.Oneshot() && !c.cheating(), "sum.adversary", "leave it out, and see sum.covered",
 		"one-message sums assume a server that cheats")
@@ -278,6 +279,16 @@ func (c *checker) bounded() {
 	b := c.Sum.Bounded
 	c.refuse(b && !c.Noisy(), "sum.bounded", `write privacy.noise = "discrete-gaussian" and a clip`,
 		"what is proved is that a clipped vector and its noise are short")
+}
+
+// weights checks those that are declared.
+func (c *checker) weights(n int) {
+	w := len(c.Parties.Weights)
+	c.takes(c.Sum.Bounded, "without a proof nothing holds a party to its weight",
+		"write sum.bounded = true, or sum.max_weight in its place", "parties.weights")
+	c.refuse(w > 0 && n > 0 && w != n, "parties.weights", fmt.Sprintf("write %d", n),
+		"there are %d weights for %d parties", w, n)
+	c.refuse(w > 0 && c.Asks(), "parties.weights", "leave it out", "queries count rows")
 }
 
 // buffer checks rounds that take a given number of submissions, the first to come.

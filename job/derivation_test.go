@@ -248,6 +248,10 @@ parties.drop_out = 0.4
 sum = { adversary = "curious", sparse = true }
 privacy = { noise = "discrete-gaussian", epsilon = 4.0, clip = 1.0 }
 `, `
+parties.weights = [1, 2, 3, 4, 5, 6, 7, 1, 2, 3, 4, 5, 6, 7, 1, 2, 3, 4, 5, 6, 7, 1, 2, 3, 4, 5, 6, 7, 1, 2, 3, 4, 5, 6, 7, 1, 2, 3, 4, 5, 6, 7, 1, 2, 3, 4, 5, 6, 7, 1, 2, 3, 4, 5, 6, 7, 1, 2, 3, 4]
+sum = { protocol = "oneshot", bounded = true }
+privacy = { noise = "discrete-gaussian", multiplier = 2.0, clip = 1.0, noise_by = "committee" }
+`, `
 model = { name = "logistic", features = 9, classes = 2 }
 training.mask = "soft"
 privacy = { noise = "skellam", epsilon = 4.0, clip = 1.0 }
@@ -259,7 +263,7 @@ var flattering = map[string]int{
 	"clip": -1, "scale": -1, "dimension": -1, "kappa": -1, "units": -1, "share": -1,
 	"l2_squared": -1, "l1": -1, "coefficients": -1, "noise": 1, "mu": -1, "shift": -1,
 	"records": 1, "batch": -1, "rate": -1, "overrun": -1, "overlong": -1, "advantage": -1,
-	"submissions": -1,
+	"submissions": -1, "heaviest": -1,
 	"charges":     -1, "parties": -1, "coordinates": -1, "distance": -1, "probability": -1,
 	"degree": 1, "epsilon": -1, "delta": -1, "in_league": 1,
 }

@@ -3,6 +3,7 @@ package job
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
@@ -141,12 +142,26 @@ func (x *deriving) bounds() {
 	default:
 		given["kappa"] = 1
 	}
-	square, l1 := squareOf(x.round.Update.Sensitivity.L2, x.round.Update.Sensitivity.Dimension)
+	l2, sensitive := x.round.Update.Sensitivity.L2, x.round.Update.Sensitivity.Dimension
+	heaviest := 1
+	if x.weights != nil {
+		heaviest = slices.Max(x.weights)
+		if unit, err := e.Sensitivity(); err == nil { // it was settled
+			l2 = unit.L2
+		}
+	}
+	square, l1 := squareOf(l2, sensitive)
 	gives := values{"l2_squared": square, "l1": l1, "dimension": x.round.Update.Sensitivity.Dimension}
 	if theorem == "unit-sum" {
 		gives["overlong"] = x.overlong
 	}
 	x.add("bound", theorem, given, gives, "%s: Δ₂² = %v", text, square)
+	if x.weights != nil {
+		square, l1 = squareOf(x.round.Update.Sensitivity.L2, sensitive)
+		x.add("bound", "declared-weight", values{"lane": "vector", "heaviest": heaviest},
+			values{"l2_squared": square, "l1": l1, "dimension": sensitive},
+			"counted up to %s: Δ₂² = %v", count(heaviest, "time", "times"), square)
+	}
 	if m.Signs == nil {
 		return
 	}

@@ -35,6 +35,7 @@ func (j *Job) explain(s *Settled) []string {
 	}
 	lines = append(lines, j.sayServer())
 	if s != nil {
+		lines = append(lines, s.sayWeights()...)
 		lines = append(lines, s.Robustness()...)
 		lines = append(lines, "That rests on the roster being genuine: compare its fingerprint over a "+
 			"channel that the operator does not control. Nothing else stops a server that invents parties "+
@@ -126,8 +127,8 @@ func (j *Job) saySums() (lines []string) {
 		{t.sums() > 1, "the mean of the parties' gradients at the round's model, in a separate sum " +
 			"before each sum of updates"},
 		{j.Privacy.ClipQuantile > 0, "how many parties' norms are within the clip"},
-		{j.Sum.MaxWeight > 0, fmt.Sprintf("how many rows the parties have together, where a party with "+
-			"more than %d counts as having that many", j.Sum.MaxWeight)},
+		{j.MaxRows() > 0, fmt.Sprintf("how many rows the parties have together, where a party with "+
+			"more than %d counts as having that many", j.MaxRows())},
 		{j.Metrics.Share > 0, "the means of loss and accuracy on each party's own rows, under the same " +
 			"masks and noise"},
 	} {

@@ -3,6 +3,8 @@ package job
 import (
 	"regexp"
 	"time"
+
+	"github.com/hushsum/hushsum/keyexchange"
 )
 
 // Bounds of fields that other code needs too.
@@ -57,6 +59,12 @@ var theJob = tableOf(
 	text("parties.roster", func(j *Job) *string { return &j.Parties.Roster },
 		"Names the file that lists the parties and their keys; a simulation needs none.").
 		form("a file, relative to the job's", someText).of(Content),
+	wholes("parties.weights", func(j *Job) *[]int { return &j.Parties.Weights },
+		"Lists how often each party's vector counts in a sum, in the roster's order; all know the "+
+			"weights, and sum.max_weight caps them.").within(between(1, keyexchange.MaxWeight)).
+		means("none: all count alike").
+		lacks(Sums, "simulated parties count alike").
+		lacks(Timed, "simulated parties count alike"),
 	number("parties.drop_out", func(j *Job) *float64 { return &j.Parties.DropOut }, share,
 		"Bounds the share of a round's parties that may be missing from its sum.").
 		unit("share of the parties").or(0.0).flag("drop-out", "F"),
@@ -123,7 +131,8 @@ var theJob = tableOf(
 		"Bounds how many rounds earlier the work that is submitted may have begun.").unit("rounds").
 		means("10 with sum.buffer"),
 	whole("sum.max_weight", func(j *Job) *int { return &j.Sum.MaxWeight }, from(0),
-		"Weights means by rows; a party with more rows counts as having this many.").unit("rows").
+		"Weights means by rows; a party with more rows counts as having this many, and with "+
+			"parties.weights one with a larger weight.").unit("rows").
 		means("0: equal weights").flag("max-weight", "N").
 		lacks(Crowd, "means of a crowd have equal weights"),
 	number("sum.range", func(j *Job) *float64 { return &j.Sum.Range }, positive,

@@ -2,6 +2,7 @@ package job
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/masking"
@@ -19,6 +20,7 @@ type run struct {
 	law                              accounting.Family
 	records, asks                    bool
 	weight, metrics, personal        bool // what is in the vector
+	weighed                          bool // by declared weights
 	signs, votes                     bool // the lane next to it
 	coin, band, seldom, before       bool
 	timed                            bool // all submit at one instant
@@ -38,7 +40,8 @@ func (j *Job) runs() *run {
 		stale:    j.Sum.Buffer > 0 && j.Oneshot(),
 		records:  j.PerRecord(),
 		asks:     j.Asks(),
-		weight:   j.Sum.MaxWeight > 0,
+		weight:   j.MaxRows() > 0,
+		weighed:  len(j.Parties.Weights) > 0,
 		metrics:  j.Metrics.Share > 0,
 		personal: len(j.Model.Personal) > 0,
 		signs:    j.Training.Mask != "" && j.Training.Mask != "none",
@@ -65,6 +68,7 @@ type figures struct {
 	colluders int              // that the sessions withstand; on a sparse graph next to a party
 	terms     oneshot.Terms    // of one-message sums
 	members   int              // of their committee
+	heaviest  int              // of declared weights; 1 without
 	fewest    int              // honest shares of a sum
 	failure   float64          // probability that a sum of fewer can be read, a round
 	charged   accounting.Round // of a round, or a band
@@ -110,6 +114,7 @@ func (x *settling) figures() *figures {
 		records:  m.Records() != nil,
 		asks:     s.job.Asks(),
 		weight:   shape.MaxWeight > 0,
+		weighed:  s.weights != nil,
 		metrics:  s.job.Metrics.Share > 0,
 		personal: len(s.job.Model.Personal) > 0,
 		signs:    m.Signs != nil && !shape.Votes,
@@ -122,7 +127,10 @@ func (x *settling) figures() *figures {
 		program:  s.job.Model.Name == "" && !s.job.Asks(),
 	}
 	if c := s.oneshot; c != nil {
-		f.terms, f.members = c.Terms, c.Committee.Len()
+		f.terms, f.members, f.heaviest = c.Terms, c.Committee.Len(), 1
+		if s.weights != nil {
+			f.heaviest = slices.Max(s.weights)
+		}
 		f.oneshot, f.bounded, f.dealt = true, c.Terms.Norm > 0, c.Terms.CommitteeNoise
 		f.covered, f.stale = c.Terms.Covered, c.Terms.Stale > 0
 		f.colluders = c.Terms.Colluders

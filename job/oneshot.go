@@ -65,16 +65,26 @@ func Fill(c *oneshot.Config, layout masking.Layout, m *privacy.Mechanism, bounde
 		}
 	}
 	t.Noise = m.Vector.Shares.Law
+	norm, err := unitNorm(m)
+	if err != nil {
+		return err
+	}
 	// No coordinate is longer than the vector.
-	t.Bits = bits.Len64(uint64(math.Ceil(m.Vector.Sensitivity.L2))) + 1
+	t.Bits = bits.Len64(uint64(math.Ceil(norm))) + 1
 	if bounded {
-		norm := m.Vector.Sensitivity.L2
 		if m.Signs != nil {
 			norm = math.Hypot(norm, m.Signs.Sensitivity.L2)
 		}
 		t.Norm = int64(math.Ceil(norm * (1 + 0x1p-50)))
 	}
 	return nil
+}
+
+// unitNorm is the norm of a vector that is submitted, in units and before a declared weight
+// multiplies it.
+func unitNorm(m *privacy.Mechanism) (float64, error) {
+	s, err := m.Encoder.Sensitivity()
+	return s.L2, err
 }
 
 // Oneshot returns the job's configuration for package oneshot, nil unless the job has a committee.

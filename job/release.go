@@ -26,6 +26,8 @@ type releaseOptions struct {
 	Signs     int
 	SignShare float64
 	Votes     bool
+	// Heaviest and Total are the largest of the parties' declared weights and their sum; 0: none.
+	Heaviest, Total int
 	// Members counts those of the committee of one-message sums, which have noise in the masks, and
 	// Bounded says that parties prove a norm; 0: sums are pairwise.
 	Members int
@@ -37,7 +39,7 @@ type releaseOptions struct {
 // its simulations have one noise.
 func newRelease(o releaseOptions) *privacy.Release {
 	r := &privacy.Release{Promise: o.Promise, Noise: o.Noise, Dimension: o.Length, Rate: o.Hidden,
-		Records: o.Records, Band: o.Band, Assumes: o.Assumes}
+		Records: o.Records, Band: o.Band, Assumes: o.Assumes, Heaviest: o.Heaviest, Total: o.Total}
 	if o.MaxWeight > 0 { // the weight is one coordinate more, see Lanes
 		r.Dimension++
 		r.Longest = r.Noise.Clip * aggregation.WeightedNorm(aggregation.DefaultCountShare)

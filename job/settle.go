@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
@@ -146,6 +147,7 @@ type settling struct {
 	files    Files
 	out      *Settled
 	released releaseOptions
+	weights  []int // declared, and capped; nil: none
 }
 
 // who finds out how many parties there are.
@@ -158,6 +160,9 @@ func (x *settling) who() error {
 		return x.Mistake("parties.count", "leave it out, or correct one of the two",
 			"the roster has %d parties, and it says %d", roster.Len(), n)
 	}
+	if err := x.weigh(); err != nil {
+		return err
+	}
 	if committee := x.files.Committee; committee != nil {
 		x.Sum.Members = committee.Len()
 	}
@@ -168,7 +173,7 @@ func (x *settling) who() error {
 	if x.Recovers() || x.Oneshot() {
 		survivors = x.fewest(survivors)
 	}
-	x.out = &Settled{survivors: survivors}
+	x.out = &Settled{survivors: survivors, weights: x.weights}
 	return x.sampled()
 }
 
@@ -213,12 +218,15 @@ func (x *settling) noise() error {
 			Bits: cmp.Or(p.Bits, defaultBits)},
 		Parties:   cmp.Or(x.Parties.PerRound, x.files.Present),
 		Length:    d,
-		MaxWeight: x.Sum.MaxWeight,
+		MaxWeight: x.MaxRows(),
 		Hidden:    x.Parties.Hidden,
 		Records:   x.Records(),
 		SignShare: p.SignShare,
 		Votes:     p.ClipQuantile > 0,
 		Assumes:   x.assumes(),
+	}
+	if x.weights != nil {
+		o.Heaviest, o.Total = slices.Max(x.weights), sum(x.weights)
 	}
 	if o.Band, err = x.band(); err != nil {
 		return x.MistakeOf(err)
@@ -252,7 +260,7 @@ func (x *settling) lanes() error {
 		Dimension:    x.length(),
 		Range:        x.Sum.Range,
 		FractionBits: x.Sum.FractionBits,
-		MaxWeight:    x.Sum.MaxWeight,
+		MaxWeight:    x.MaxRows(),
 		Signs:        x.Training.Mask != "none",
 		Votes:        x.Privacy.ClipQuantile > 0,
 		Control:      x.Training.stored(),
@@ -341,6 +349,11 @@ func (x *settling) committee() error {
 	x.out.oneshot = &oneshot.Config{Roster: x.files.Roster, Committee: x.files.Committee,
 		Terms: x.Terms()}
 	var err error
+	if x.weights != nil {
+		if x.out.oneshot.Roster, err = x.files.Roster.Weigh(x.weights); err != nil {
+			return x.Mistake("parties.weights", "", "%v", err)
+		}
+	}
 	if x.out.promise, err = privacy.OfOneshot(x.out.oneshot); err != nil {
 		return x.Mistake("sum.protocol", "", "%v", err)
 	}

@@ -34,6 +34,7 @@ type Settled struct {
 	oneshot   *oneshot.Config // nil where sums are pairwise
 	declared  [32]byte        // digest of the job without its files
 	tensors   []Tensor        // of a file
+	weights   []int           // of the parties, declared; nil: all count alike
 
 	multiplier float64 // of the noise, as declared or as the budget takes it
 }
@@ -211,7 +212,8 @@ func (s *Settled) Label() string { return s.session.Label }
 
 // StdDev returns the standard deviation of the noise in each coordinate of a mean of the given
 // number of parties, in the units of the vectors; 0 without noise. Where the unit is a record,
-// means are over the records that a round expects.
+// means are over the records that a round expects; where parties have declared weights, it is that
+// of parties of the mean weight.
 func (s *Settled) StdDev(parties int) float64 {
 	if s.mechanism == nil {
 		return 0
@@ -220,6 +222,9 @@ func (s *Settled) StdDev(parties int) float64 {
 		return s.mechanism.SumStdDev(parties) / float64(s.job.Batch())
 	}
 	over := float64(parties)
+	if s.weights != nil { // of any of them, as if each had the mean weight
+		over *= float64(sum(s.weights)) / float64(len(s.weights))
+	}
 	if q := s.Hidden(); q > 0 {
 		over *= q
 	}

@@ -30,7 +30,7 @@ var theGroups = []FieldGroup{
 		parties.drop_out parties.colluders sum.adversary sum.recovery sum.classical`)},
 	{"graph", strings.Fields("sum.sparse sum.degree")},
 	{"committee", strings.Fields(`sum.protocol sum.committee sum.members sum.faults sum.disputes
-		sum.covered sum.bounded privacy.noise_by`)},
+		sum.covered sum.bounded privacy.noise_by parties.weights`)},
 	{"buffer", strings.Fields("sum.buffer sum.stale")},
 	{"budget", strings.Fields(`privacy.epsilon privacy.multiplier privacy.delta privacy.before
 		privacy.study privacy.study_plan privacy.clip privacy.bits`)},

@@ -183,6 +183,21 @@ privacy.noise_by = "committee"
 `, `
 rounds = 6
 privacy.clip = 1.0
+model.length = 5
+sum.protocol = "oneshot"
+sum.committee = "c.txt"
+sum.bounded = true
+parties.weights = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8]
+`, `
+rounds = 6
+privacy.clip = 1.0
+model.name = "softmax"
+model.features = 4
+model.classes = 3
+training.mask = "soft"
+`, `
+rounds = 6
+privacy.clip = 1.0
 model.tensor = [{ name = "a", shape = [3] }, { name = "b", shape = [2, 2] }]
 model.personal = ["a"]
 `, `

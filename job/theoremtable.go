@@ -131,7 +131,9 @@ var theSums = []theorem{
 		admits: besideOneMessage,
 		needs: []need{{"room for a vector of the bound", func(f *figures) (string, bool) {
 			l2 := f.mechanism.Vector.Sensitivity.L2
-			return fmt.Sprintf("%d for %.6g", f.terms.Norm, l2), float64(f.terms.Norm) >= l2
+			// What is charged is a float64 above the product.
+			return fmt.Sprintf("%d times %d for %.6g", f.heaviest, f.terms.Norm, l2),
+				float64(f.heaviest)*float64(f.terms.Norm) >= l2*(1-0x1p-50)
 		}}},
 	},
 	{
@@ -185,6 +187,18 @@ var theSums = []theorem{
 		admits: besideLane + " committee buffer signs votes ",
 		needs: []need{{"a coordinate more", func(f *figures) (string, bool) {
 			return fmt.Sprintf("%d next to %d", f.lanes[0], f.vector), f.lanes[0] == f.vector+1
+		}}},
+	},
+	{
+		id: "declared-weight", of: "bound", by: "parties.weights", where: "SPEC-ONESHOT.md §14.7",
+		words:  "a vector counts as often as the roster says, and the heaviest is charged for",
+		about:  func(r *run) bool { return r.weighed },
+		admits: besideOneMessage,
+		needs: []need{{"the norm of the heaviest", func(f *figures) (string, bool) {
+			s, err := f.mechanism.Encoder.Sensitivity()
+			charged := f.charged.Update.Sensitivity.L2
+			return fmt.Sprintf("%.9g charged of %d times %.9g", charged, f.heaviest, s.L2), err == nil &&
+				charged >= float64(f.heaviest)*s.L2
 		}}},
 	},
 	{

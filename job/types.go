@@ -41,6 +41,9 @@ type Parties struct {
 	// Names the file that lists the parties and their keys; a simulation needs none. Values: a file,
 	// relative to the job's.
 	Roster string
+	// Lists how often each party's vector counts in a sum, in the roster's order; all know the
+	// weights, and sum.max_weight caps them. Range: 1 to 65,536. Default: none: all count alike.
+	Weights []int
 	// Bounds the share of a round's parties that may be missing from its sum. Range: 0 to below 1
 	// (share of the parties). Default: 0.0.
 	DropOut float64
@@ -111,8 +114,8 @@ type Sum struct {
 	// Bounds how many rounds earlier the work that is submitted may have begun. Range: 1 to 1,048,576
 	// (rounds). Default: 10 with sum.buffer.
 	Stale int
-	// Weights means by rows; a party with more rows counts as having this many. Range: 0 or more
-	// (rows). Default: 0: equal weights.
+	// Weights means by rows; a party with more rows counts as having this many, and with
+	// parties.weights one with a larger weight. Range: 0 or more (rows). Default: 0: equal weights.
 	MaxWeight int
 	// Bounds a coordinate of a sum without noise. Range: above 0. Default: 64.0.
 	Range float64

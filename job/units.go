@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/hushsum/hushsum/internal/fault"
 	"github.com/hushsum/hushsum/oneshot"
@@ -49,12 +50,22 @@ func (x *settling) units(o releaseOptions) (int, error) {
 	}
 	least := max(math.Exp2(leastUnits), unitsByRoot*math.Sqrt(float64(o.Length)),
 		keyNoise*math.Sqrt(shares)/multiplier)
+	if x.weights != nil { // the least of them is to be long enough
+		least = max(1, least/float64(slices.Min(x.weights)))
+	}
 	want := math.Exp2(math.Ceil(math.Log2(least)))
-	bits := ampleBits - max(0, int(math.Log2(m.Vector.Sensitivity.L2/want)))
+	norm, err := unitNorm(m)
+	if err != nil {
+		return 0, err
+	}
+	bits := ampleBits - max(0, int(math.Log2(norm/want)))
 	o.Noise.Multiplier = multiplier
 	for ; bits < ampleBits; bits++ {
 		o.Noise.Bits = bits
-		if m, _, err = x.release(o); err == nil && m.Vector.Sensitivity.L2 >= want*sameUnits {
+		if m, _, err = x.release(o); err != nil {
+			continue
+		}
+		if norm, err = unitNorm(m); err == nil && norm >= want*sameUnits {
 			break
 		}
 	}
@@ -78,7 +89,7 @@ func (x *settling) hasRoom(o releaseOptions) bool {
 	if err != nil || Fill(&own, layout, m, x.Sum.Bounded) != nil {
 		return false
 	}
-	_, err = oneshot.Parameters(own.Roster.Len(), own.Committee.Len(), own.Terms)
+	_, err = own.Parameters()
 	return err == nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"math/big"
 	"slices"
@@ -560,9 +561,9 @@ func TestRosterText(t *testing.T) {
 		t.Error("no key has an index")
 	}
 	// The order is part of what parties agree on.
-	swapped, err := NewRoster([]Entry{{roster.Name(1), roster.Key(1)},
-		{roster.Name(0), roster.Key(0)}, {roster.Name(2), roster.Key(2)}, {roster.Name(3),
-			roster.Key(3)}})
+	swapped, err := NewRoster([]Entry{{Name: roster.Name(1), Key: roster.Key(1)},
+		{Name: roster.Name(0), Key: roster.Key(0)}, {Name: roster.Name(2), Key: roster.Key(2)},
+		{Name: roster.Name(3), Key: roster.Key(3)}})
 	if err != nil || swapped.Digest() == roster.Digest() {
 		t.Errorf("another order has the same digest (%v)", err)
 	}
@@ -572,6 +573,61 @@ func TestRosterText(t *testing.T) {
 			strings.Repeat("zz", 32), strings.Repeat("x", 1<<17)} {
 		if _, err := ParseRoster([]byte(line)); !errors.Is(err, ErrRosterLine) {
 			t.Errorf("line %.80q: got %v, want ErrRosterLine", line, err)
+		}
+	}
+}
+
+// TestRosterWeights: weights are written, read and digested with the list, and are of all parties
+// or of none.
+func TestRosterWeights(t *testing.T) {
+	var entries []Entry
+	for i := range 3 {
+		key, err := GenerateIdentity(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries = append(entries, Entry{Name: fmt.Sprint("p", i), Key: key.Public().(ed25519.PublicKey)})
+	}
+	plain, err := NewRoster(entries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	weighed, err := plain.Weigh([]int{1, 300, MaxWeight})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := weighed.MarshalText()
+	if err != nil || strings.Count(string(text), " 300\n") != 1 {
+		t.Fatalf("%s, %v", text, err)
+	}
+	again, err := ParseRoster(text)
+	if err != nil || again.Digest() != weighed.Digest() || again.Weight(1) != 300 ||
+		plain.Weight(1) != 0 {
+		t.Errorf("read again: %v", err)
+	}
+	other, err := plain.Weigh([]int{1, 301, MaxWeight})
+	if err != nil || other.Digest() == weighed.Digest() || plain.Digest() == weighed.Digest() {
+		t.Errorf("other weights have the same digest (%v)", err)
+	}
+	for _, weights := range [][]int{{1, 2}, {1, 2, 0}, {1, 2, MaxWeight + 1}, {-1, 2, 3}} {
+		if _, err := plain.Weigh(weights); !errors.Is(err, ErrWeight) {
+			t.Errorf("%v: %v", weights, err)
+		}
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	for _, c := range []struct {
+		line string
+		want error
+	}{
+		{strings.Replace(lines[1], " 300", "", 1), ErrWeight},
+		{strings.Replace(lines[1], " 300", " 0", 1), ErrWeight},
+		{strings.Replace(lines[1], " 300", " 65537", 1), ErrWeight},
+		{strings.Replace(lines[1], " 300", " 0300", 1), ErrRosterLine},
+		{strings.Replace(lines[1], " 300", " +300", 1), ErrRosterLine},
+		{strings.Replace(lines[1], " 300", " 300 1", 1), ErrRosterLine},
+	} {
+		if _, err := ParseRoster([]byte(lines[0] + c.line)); !errors.Is(err, c.want) {
+			t.Errorf("%q: %v, want %v", c.line, err, c.want)
 		}
 	}
 }

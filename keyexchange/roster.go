@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 
 	"filippo.io/edwards25519"
@@ -22,6 +24,9 @@ const maxNameLength = 64
 
 // maxParties is the most parties that a roster can hold.
 const maxParties = 1 << 20
+
+// MaxWeight is the largest weight of a party.
+const MaxWeight = 1 << 16
 
 // Errors of rosters.
 var (
@@ -38,15 +43,22 @@ var (
 	// outside the printable ASCII set without space and '#'.
 	ErrName = errors.New(
 		"keyexchange: a name is 1 to 64 printable ASCII characters without space or '#'")
-	// ErrRosterLine: a line of a roster file is not "name hexkey".
-	ErrRosterLine = errors.New(
-		"keyexchange: a roster line is a name, one space, and an Ed25519 key of 64 lower-case hex digits")
+	// ErrRosterLine: a line of a roster file is not "name hexkey" or "name hexkey weight".
+	ErrRosterLine = errors.New("keyexchange: a roster line is a name, one space, and an Ed25519 key " +
+		"of 64 lower-case hex digits, with another space and a weight if the roster has weights")
+	// ErrWeight: a weight is outside 1 to [MaxWeight], or some parties have a weight and others have
+	// none.
+	ErrWeight = errors.New(
+		"keyexchange: weights are whole numbers from 1 to 65536, of all parties of a roster or of none")
 )
 
 // Entry is one party of a roster.
 type Entry struct {
 	Name string            // shown in errors; see ErrName for its form
 	Key  ed25519.PublicKey // the long-term identity
+	// Weight, 1 to [MaxWeight], is how often the party's vector counts in sums with declared weights;
+	// 0: the roster has no weights.
+	Weight int
 }
 
 // Roster is the fixed list of the parties of a session, which every party and the server hold
@@ -62,8 +74,8 @@ type Roster struct {
 }
 
 // NewRoster checks the entries and makes a roster of them, in the order given.
-// It fails with [ErrRosterSize], [ErrName], [ErrIdentityKey] or
-// [ErrDuplicateIdentity].
+// It fails with [ErrRosterSize], [ErrName], [ErrIdentityKey],
+// [ErrDuplicateIdentity] or [ErrWeight].
 func NewRoster(entries []Entry) (*Roster, error) {
 	if len(entries) < 2 || len(entries) > maxParties {
 		return nil, fmt.Errorf("%w: got %d", ErrRosterSize, len(entries))
@@ -80,6 +92,9 @@ func NewRoster(entries []Entry) (*Roster, error) {
 		if err := checkIdentityKey(e.Key); err != nil {
 			return nil, fmt.Errorf("%w: party %d (%s)", err, i, e.Name)
 		}
+		if e.Weight < 0 || e.Weight > MaxWeight || (e.Weight == 0) != (entries[0].Weight == 0) {
+			return nil, fmt.Errorf("%w: party %d (%s) has %d", ErrWeight, i, e.Name, e.Weight)
+		}
 		key := [ed25519.PublicKeySize]byte(e.Key)
 		if j, ok := r.byKey[key]; ok && entries[j].Name == e.Name {
 			return nil, fmt.Errorf("%w: %s is listed twice; remove one line", ErrDuplicateIdentity, e.Name)
@@ -92,14 +107,16 @@ func NewRoster(entries []Entry) (*Roster, error) {
 				ErrDuplicateIdentity, e.Name)
 		}
 		r.byKey[key], names[e.Name] = i, i
-		r.entries[i] = Entry{Name: e.Name, Key: ed25519.PublicKey(bytes.Clone(e.Key))}
+		r.entries[i] = e
+		r.entries[i].Key = ed25519.PublicKey(bytes.Clone(e.Key))
 	}
 	r.digest = r.computeDigest()
 	return r, nil
 }
 
 // ParseRoster reads the text form: one party a line, its name, a space and its
-// Ed25519 public key in 64 lower-case hex digits. Empty lines and lines that
+// Ed25519 public key in 64 lower-case hex digits, and another space and its weight in
+// decimal digits if the roster has weights. Empty lines and lines that
 // begin with '#' are passed over, and so is a byte-order mark. It fails with
 // [ErrRosterLine] and the line's number, or as [NewRoster] does.
 func ParseRoster(text []byte) (*Roster, error) {
@@ -116,6 +133,16 @@ func ParseRoster(text []byte) (*Roster, error) {
 			continue
 		}
 		name, digits, ok := strings.Cut(line, " ")
+		digits, number, weighed := strings.Cut(digits, " ")
+		weight := 0
+		if weighed {
+			var err error
+			if weight, err = strconv.Atoi(number); err != nil || strconv.Itoa(weight) != number {
+				return nil, fmt.Errorf("%w: line %d", ErrRosterLine, n)
+			} else if weight < 1 {
+				return nil, fmt.Errorf("%w: line %d has %d", ErrWeight, n, weight)
+			}
+		}
 		key, err := hex.DecodeString(digits)
 		if !ok || err != nil || len(key) != ed25519.PublicKeySize || digits != strings.ToLower(digits) {
 			return nil, fmt.Errorf("%w: line %d", ErrRosterLine, n)
@@ -123,7 +150,7 @@ func ParseRoster(text []byte) (*Roster, error) {
 		if len(entries) == maxParties {
 			return nil, fmt.Errorf("%w: more at line %d", ErrRosterSize, n)
 		}
-		entries = append(entries, Entry{Name: name, Key: key})
+		entries = append(entries, Entry{Name: name, Key: key, Weight: weight})
 	}
 	if lines.Err() != nil {
 		return nil, fmt.Errorf("%w: a line is too long", ErrRosterLine)
@@ -134,7 +161,11 @@ func ParseRoster(text []byte) (*Roster, error) {
 // AppendText appends the form that [ParseRoster] reads. It never fails.
 func (r *Roster) AppendText(b []byte) ([]byte, error) {
 	for _, e := range r.entries {
-		b = fmt.Appendf(b, "%s %x\n", e.Name, []byte(e.Key))
+		b = fmt.Appendf(b, "%s %x", e.Name, []byte(e.Key))
+		if e.Weight > 0 {
+			b = fmt.Appendf(b, " %d", e.Weight)
+		}
+		b = append(b, '\n')
 	}
 	return b, nil
 }
@@ -163,6 +194,27 @@ func (r *Roster) Name(i int) string { return r.entries[i].Name }
 // panics if there is no such party.
 func (r *Roster) Key(i int) ed25519.PublicKey { return r.entries[i].Key }
 
+// Weight returns the weight of party i, 0 if the roster has no weights; it panics if there is no
+// such party.
+func (r *Roster) Weight(i int) int { return r.entries[i].Weight }
+
+// Weigh returns the roster with a weight for each party, in order. It fails with [ErrWeight].
+func (r *Roster) Weigh(weights []int) (*Roster, error) {
+	if len(weights) != len(r.entries) {
+		return nil, fmt.Errorf("%w: %d weights for %d parties", ErrWeight, len(weights),
+			len(r.entries))
+	}
+	out := &Roster{entries: slices.Clone(r.entries), byKey: r.byKey}
+	for i, weight := range weights {
+		if weight < 1 || weight > MaxWeight {
+			return nil, fmt.Errorf("%w: party %d (%s) has %d", ErrWeight, i, r.Name(i), weight)
+		}
+		out.entries[i].Weight = weight
+	}
+	out.digest = out.computeDigest()
+	return out, nil
+}
+
 // Index returns the index of the party with this identity, and whether there
 // is one.
 func (r *Roster) Index(key ed25519.PublicKey) (int, bool) {
@@ -173,7 +225,7 @@ func (r *Roster) Index(key ed25519.PublicKey) (int, bool) {
 	return i, ok
 }
 
-// Digest returns SHA-256 over the names and keys in order: two rosters with the same digest are
+// Digest returns SHA-256 over the names, keys and weights in order: two rosters with the same digest are
 // the same list.
 func (r *Roster) Digest() [32]byte { return r.digest }
 
@@ -184,6 +236,11 @@ func (r *Roster) computeDigest() [32]byte {
 	for _, e := range r.entries {
 		b.AddUint8LengthPrefixed(func(b *cryptobyte.Builder) { b.AddBytes([]byte(e.Name)) })
 		b.AddBytes(e.Key)
+	}
+	for _, e := range r.entries {
+		if e.Weight > 0 {
+			b.AddUint32(uint32(e.Weight))
+		}
 	}
 	return sha256.Sum256(b.BytesOrPanic())
 }

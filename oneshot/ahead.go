@@ -44,16 +44,14 @@ func (s *Server) Check(messages [][]byte) {
 		// What is refused here is refused by Receive, with its error.
 		subs[i], _ = c.checkSubmission(s.round, &r.context, r.members, dealers[i], bodies[i])
 	})
-	for _, scheme := range []*normproof.Scheme{c.scheme, c.memberScheme} {
-		var some []*submitted
-		for _, sub := range subs {
-			if sub != nil && c.prover(sub.party) == scheme {
-				some = append(some, sub)
-			}
+	by := make(map[*normproof.Scheme][]*submitted)
+	for _, sub := range subs {
+		if sub != nil {
+			scheme := c.prover(sub.party)
+			by[scheme] = append(by[scheme], sub)
 		}
-		if len(some) == 0 {
-			continue
-		}
+	}
+	for scheme, some := range by {
 		errs := scheme.VerifyAll(len(some), func(i int) *normproof.Claim {
 			return s.claimOf(some[i])
 		})

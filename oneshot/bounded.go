@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"math/big"
 	"math/bits"
+	"slices"
 
 	"filippo.io/edwards25519"
 
@@ -70,16 +72,27 @@ func mostOf(bound uint64, n int) int64 {
 
 // bounded sets the bounds on vectors of parties and on noise of members, the most that all of them
 // together may add to a sum, and the lanes: whoever cheats, nothing wraps.
-func (d *derived) bounded(n, members int, t *Terms) (err error) {
-	if d.bound, err = boundOf(t.Norm, d.share, t.Length); err != nil {
-		return err
-	}
-	dealers := n
-	d.off = mostOf(d.bound, n)
+func (d *derived) bounded(n, members int, t *Terms, weights map[int]int) (err error) {
 	factor := func(bound uint64) float64 {
 		return longest / 100. * math.Sqrt(float64(bound)) / float64(t.Norm)
 	}
-	d.Factor = factor(d.bound)
+	if weights == nil {
+		weights = map[int]int{1: n}
+	}
+	dealers := n
+	d.off = 0
+	if heaviest := slices.Max(slices.Collect(maps.Keys(weights))); int64(heaviest) > maxNorm/t.Norm {
+		return tooLong("Norm %d of a party of weight %d is above 2^32 − 1", t.Norm, heaviest)
+	}
+	for w, parties := range weights {
+		bound, err := boundOf(int64(w)*t.Norm, d.share, t.Length)
+		if err != nil {
+			return err
+		}
+		d.bound = max(d.bound, bound)
+		d.off += mostOf(bound, parties)
+		d.Factor = max(d.Factor, factor(bound)/float64(w))
+	}
 	if t.CommitteeNoise {
 		if d.memberBound, err = boundOf(0, d.member, t.Length); err != nil {
 			return err
@@ -103,9 +116,24 @@ func (d *derived) unwrapped() *big.Int {
 }
 
 // provers sets what proves and verifies.
-func (d *derived) provers(t *Terms) (err error) {
-	if d.scheme, err = d.prover(t, d.bound); err != nil || !t.CommitteeNoise {
+func (d *derived) provers(t *Terms, weights map[int]int) (err error) {
+	if d.scheme, err = d.prover(t, d.bound); err != nil {
 		return err
+	}
+	if weights != nil {
+		d.schemes = make(map[int]*normproof.Scheme)
+	}
+	for w := range weights {
+		bound, err := boundOf(int64(w)*t.Norm, d.share, t.Length)
+		if err != nil {
+			return err // cannot happen: it was made before
+		}
+		if d.schemes[w], err = d.scheme.Within(bound); err != nil {
+			return fmt.Errorf("%w: %w", ErrConfig, err)
+		}
+	}
+	if !t.CommitteeNoise {
+		return nil
 	}
 	d.memberScheme, err = d.prover(t, d.memberBound)
 	return err
@@ -133,8 +161,14 @@ func (s *settled) prover(dealer int) *normproof.Scheme {
 	if dealer >= s.n {
 		return s.memberScheme
 	}
+	if s.schemes != nil {
+		return s.schemes[s.Roster.Weight(dealer)]
+	}
 	return s.scheme
 }
+
+// weight is how often a party's values count, 1 without weights.
+func (s *settled) weight(party int) int { return max(1, s.Roster.Weight(party)) }
 
 // checkNorm takes the same time for all values within the bound.
 func (s *settled) checkNorm(values []int64) error {

@@ -23,7 +23,9 @@ type Config struct {
 	// Label names the deployment, at most 255 bytes. Round numbers go up within a configuration;
 	// give every new start a label of its own.
 	Label string
-	// Roster lists the parties. It must not come from the server.
+	// Roster lists the parties. It must not come from the server. If it has weights, the sum is that of
+	// each party's values multiplied by its weight, and a party proves that it has used no larger one:
+	// see [Terms.Norm].
 	Roster *keyexchange.Roster
 	// Committee lists the members. It must not come from the server, and the server and those who
 	// collude with it may control at most Faults members.
@@ -33,11 +35,39 @@ type Config struct {
 
 // Parameters returns the figures that follow from the configuration. It fails with [ErrConfig].
 func (c *Config) Parameters() (Figures, error) {
-	s, err := c.settle()
+	if s := latest.Load(); c != nil && s != nil && s.Config == *c {
+		return s.Figures, nil
+	}
+	d, err := c.derive()
 	if err != nil {
 		return Figures{}, err
 	}
-	return s.Figures, nil
+	return d.Figures, nil
+}
+
+// derive returns what follows from the configuration.
+func (c *Config) derive() (*derived, error) {
+	switch {
+	case c == nil || c.Roster == nil || c.Committee == nil:
+		return nil, fmt.Errorf("%w: it has no roster or no committee", ErrConfig)
+	case len(c.Label) > 255:
+		return nil, fmt.Errorf("%w: a label of %d bytes, want at most 255", ErrConfig, len(c.Label))
+	case c.Committee.Weight(0) > 0:
+		return nil, fmt.Errorf("%w: members of a committee have no weights", ErrConfig)
+	}
+	return weighed(c.Roster.Len(), c.Committee.Len(), &c.Terms, weightsOf(c.Roster))
+}
+
+// weightsOf counts the parties of each weight, nil if they have none.
+func weightsOf(roster *keyexchange.Roster) map[int]int {
+	if roster.Weight(0) == 0 {
+		return nil
+	}
+	weights := make(map[int]int)
+	for i := range roster.Len() {
+		weights[roster.Weight(i)]++
+	}
+	return weights
 }
 
 // Digest returns the digest of the configuration, with which sides can compare their configurations
@@ -98,17 +128,11 @@ func (c *Config) settle() (*settled, error) {
 }
 
 func (c *Config) newSettled() (*settled, error) {
-	switch {
-	case c.Roster == nil || c.Committee == nil:
-		return nil, fmt.Errorf("%w: it has no roster or no committee", ErrConfig)
-	case len(c.Label) > 255:
-		return nil, fmt.Errorf("%w: a label of %d bytes, want at most 255", ErrConfig, len(c.Label))
-	}
-	s := &settled{Config: *c, n: c.Roster.Len(), c: c.Committee.Len()}
-	d, err := derive(s.n, s.c, &s.Terms)
+	d, err := c.derive()
 	if err != nil {
 		return nil, err
 	}
+	s := &settled{Config: *c, n: c.Roster.Len(), c: c.Committee.Len()}
 	s.derived = *d
 	s.reduces = s.Covered && s.scheme != nil
 	s.depth = bits.Len(uint(s.c - 1))

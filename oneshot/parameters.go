@@ -54,7 +54,9 @@ type Terms struct {
 	// Norm, if it is not zero, has every party prove that the Euclidean norm of its values with their
 	// noise is not above what honest values within Norm have. No number of parties can then spoil a
 	// sum, and a party that cheats adds a vector of [Figures.Factor] times Norm at most, or is named,
-	// with [Evidence]. Needs Noise, and costs some 70 kB a party. 1 to 2^32 − 1.
+	// with [Evidence]. Needs Noise, and costs some 70 kB a party. 1 to 2^32 − 1. If the roster has
+	// weights, a party of weight w proves that its values multiplied by w are within w·Norm, which is
+	// 2^32 − 1 at most.
 	Norm int64
 	// KEM names the scheme of the members' keys.
 	KEM KEM
@@ -84,7 +86,8 @@ type Figures struct {
 	Spoilers int
 
 	// With Norm: Factor times Norm bounds the vector that a party that cheats may add, and MemberAdds
-	// that of a member that cheats in its noise, 0 unless members deal it.
+	// that of a member that cheats in its noise, 0 unless members deal it. With weights it is Factor
+	// times w·Norm for a party of weight w, and Factor is that of the lightest party, the largest.
 	Factor, MemberAdds float64
 
 	// Bytes: what a party sends and receives, and what a member receives and holds for each party.
@@ -147,6 +150,8 @@ var primes = [...]uint64{
 // [ErrConfig] where numbers are out of range, sums would not fit the largest modulus, fewer than
 // two honest inputs could make up a sum, or the best attack known on the masks costs less than
 // 2^128.
+//
+// A roster with weights has other figures: see [Config.Parameters].
 func Parameters(parties, members int, t Terms) (Figures, error) {
 	d, err := derive(parties, members, &t)
 	if err != nil {
@@ -168,9 +173,14 @@ type derived struct {
 	// With Norm, else 0 and nil: β² of parties, and of members if they deal noise.
 	bound, memberBound   uint64
 	scheme, memberScheme *normproof.Scheme
+	schemes              map[int]*normproof.Scheme // of parties by weight; nil without weights
 }
 
-func derive(n, members int, t *Terms) (*derived, error) {
+func derive(n, members int, t *Terms) (*derived, error) { return weighed(n, members, t, nil) }
+
+// weighed is derive with how many parties there are of each weight, nil if they have none. With
+// weights bound and scheme are those of the heaviest party.
+func weighed(n, members int, t *Terms, weights map[int]int) (*derived, error) {
 	if err := t.count(n, members); err != nil {
 		return nil, err
 	}
@@ -194,6 +204,8 @@ func derive(n, members int, t *Terms) (*derived, error) {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, ErrExactNorm)
 	case t.CommitteeNoise && t.Noise.Family() == 0:
 		return nil, fmt.Errorf("%w: CommitteeNoise without Noise", ErrConfig)
+	case weights != nil && t.Norm == 0:
+		return nil, fmt.Errorf("%w: %w", ErrConfig, ErrFreeWeight)
 	}
 	d := &derived{limit: 1 << (t.Bits - 1), share: keyLaw(), lanes: narrow}
 	d.Scale = 1
@@ -216,7 +228,7 @@ func derive(n, members int, t *Terms) (*derived, error) {
 	d.tail = int64(tail)
 	d.off = d.tail
 	if t.Norm != 0 {
-		if err := d.bounded(n, members, t); err != nil {
+		if err := d.bounded(n, members, t, weights); err != nil {
 			return nil, err
 		}
 	}
@@ -225,7 +237,7 @@ func derive(n, members int, t *Terms) (*derived, error) {
 	}
 	d.committee(n, members, t)
 	if t.Norm != 0 {
-		if err := d.provers(t); err != nil {
+		if err := d.provers(t, weights); err != nil {
 			return nil, err
 		}
 	}

@@ -64,7 +64,8 @@ func (p *Party) Output() []byte { return p.output }
 // It fails with [ErrReplay] for a round that is not above the last, with [ErrBroadcast],
 // [ErrLength] and [ErrRange] for inputs, with [ErrKey], [ErrSignature] or [ErrTooFew] for the
 // members' keys in the opening, with [ErrContext] for another configuration, and with
-// [ErrRandom]. The party is then unchanged. With [Terms.Norm] it also fails with [ErrNorm]; and
+// [ErrRandom]. The party is then unchanged. If the roster has weights, the party
+// multiplies the values by its own. With [Terms.Norm] it also fails with [ErrNorm]; and
 // with [ErrMissed], after which the round's number is used.
 func (p *Party) Submit(opening, broadcast []byte, values []int64) ([]byte, error) {
 	return p.SubmitDigest(opening, broadcastDigest(broadcast), 0, values)
@@ -106,6 +107,13 @@ func (p *Party) SubmitDigest(
 	}
 	if err := s.checkValues(values); err != nil {
 		return nil, err
+	}
+	if w := s.weight(p.self); w > 1 {
+		values = slices.Clone(values)
+		defer clear(values)
+		for i := range values {
+			values[i] *= int64(w)
+		}
 	}
 	context := s.context(h.Round, o)
 	d := submitter{s, p.signer, p.random, p.self, s.noise}

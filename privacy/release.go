@@ -34,6 +34,11 @@ type Release struct {
 	// Overrun is a probability that δ of a round is charged for, as accounting.Round has it, and that
 	// Records do not know of: for one-message sums that is oneshot.Distance.
 	Overrun float64
+	// Heaviest and Total are the largest weight of a party and the sum of all weights where each party's
+	// vector counts as often as its declared weight says, as in a roster with weights; 0: all count
+	// once. Noise.Clip is then the norm of a vector before it is multiplied. Not with Signs, Records
+	// and Band.
+	Heaviest, Total int
 	// Band, if not nil, correlates the noise of as many rounds as it has coefficients: see [Band].
 	// One round of the accountant is then a band, and the multiplier is relative to the norm of a
 	// band.
@@ -100,6 +105,11 @@ func (r *Release) validate() error {
 		return err
 	}
 	switch s := r.Signs; {
+	case r.Heaviest < 0 || r.Total < r.Heaviest || (r.Heaviest == 0) != (r.Total == 0):
+		return bad("Heaviest", "use a weight and the sum of all, or 0 for both",
+			"the largest of weights that add up to %d is not %d", r.Total, r.Heaviest)
+	case r.Heaviest > 0 && (s != nil || r.Records != nil || r.Band != nil):
+		return bad("Heaviest", "leave it out", "signs, records and bands have no weights")
 	case s != nil && r.Records != nil:
 		return bad("Signs", "leave them out", "signs of sums over records hide no record")
 	case r.Dimension < 1:
@@ -202,10 +212,14 @@ func (r *Release) mechanism(multiplier float64) (*Mechanism, error) {
 		units = r.Records.Most()
 	}
 	vector, signs := r.Signs.multipliers(multiplier)
+	heaviest, counted := float64(max(1, r.Heaviest)), p.parties
+	if r.Total > 0 {
+		counted = r.Total // as many vectors of norm Clip as a sum has
+	}
 	var bounds accounting.Sensitivity
 	var err error
 	e := aggregation.Encoder{
-		Parties:     p.parties,
+		Parties:     counted,
 		Dimension:   r.Dimension,
 		Clip:        r.Noise.Clip,
 		Units:       units,
@@ -217,8 +231,12 @@ func (r *Release) mechanism(multiplier float64) (*Mechanism, error) {
 		m.Encoder, bounds, err = r.Band.chooseScale(e, vector, p.honest)
 	} else {
 		room, shares := r.room(vector)
-		if m.Encoder, err = e.ChooseScale(room, shares); err == nil {
+		if m.Encoder, err = e.ChooseScale(room*heaviest, shares); err == nil {
 			bounds, err = m.Encoder.Sensitivity()
+		}
+		if r.Heaviest > 1 {
+			bounds.L2 = math.Nextafter(bounds.L2*heaviest, math.Inf(1))
+			bounds.L1 = math.Nextafter(bounds.L1*heaviest, math.Inf(1))
 		}
 	}
 	switch {

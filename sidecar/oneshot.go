@@ -417,10 +417,12 @@ func oneshotSum(m *machine[*oneshot.Server], r *request) (step, error) {
 	if err != nil {
 		return step{}, err
 	}
-	parties := len(m.of.Included())
+	included := m.of.Included()
+	parties := len(included)
 	values := masking.FromSigned(m.settled.Config(0).Layout, sum)
 	broadcast, stdDev := r.blobs[0].private(), m.settled.StdDev(parties)
-	total, err := m.settled.Decode(declared.BroadcastDigest(broadcast), values, parties)
+	total, err := m.settled.Decode(declared.BroadcastDigest(broadcast), values,
+		m.settled.Counts(included))
 	return step{blobs: [][]byte{floatBlob(total.Mean)}, stdDev: &stdDev, weight: total.Samples}, err
 }
 

@@ -113,7 +113,7 @@ func (s *sidecar) settled(settled *declared.Settled) (any, [][]byte, error) {
 
 // maxWeight returns the largest weight of a vector; 0: they have none.
 func maxWeight(s *declared.Settled) int {
-	return s.Job().Sum.MaxWeight
+	return s.Job().MaxRows()
 }
 
 // weighs reports whether vectors come with weights.

@@ -80,10 +80,10 @@ func served(s *job.Settled) (func(d job.Done[float64]) ([]float64, error), error
 	o := Options{Mask: mask(j)}
 	rule := *Optimizer(j)
 	return func(d job.Done[float64]) ([]float64, error) {
-		total := job.Total{Mean: d.Mean, Parties: len(d.Parties)}
+		total := job.Total{Mean: d.Mean, Parties: s.Counts(d.Parties)}
 		if total.Mean == nil || !s.Alone() {
 			var err error
-			total, err = s.Decode(d.Broadcast, d.Sum.Values(), len(d.Parties))
+			total, err = s.Decode(d.Broadcast, d.Sum.Values(), s.Counts(d.Parties))
 			if err != nil {
 				return nil, err
 			}

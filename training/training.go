@@ -94,7 +94,7 @@ func OptionsOf(declared *job.Job) (o Options, err error) {
 		Client:     ClientRule{Kind: ClientRules[t.Rule]},
 		Server:     *Optimizer(j),
 		Mask:       mask(j),
-		MaxSamples: j.Sum.MaxWeight,
+		MaxSamples: j.MaxRows(),
 		Models:     t.Submit == "weights",
 		Restart:    t.Restart,
 		Seed:       j.Seed,
@@ -232,7 +232,7 @@ func (t *Training) message(
 func (t *Training) Advance(
 	s *Standing, optimizer *aggregation.Optimizer, sum [][]uint64, included []int,
 ) (*Standing, error) {
-	total, err := t.settled.Decode(s.Public, sum, len(included))
+	total, err := t.settled.Decode(s.Public, sum, t.settled.Counts(included))
 	if err != nil {
 		return nil, err
 	}

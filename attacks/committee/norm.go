@@ -27,6 +27,13 @@ type normWorld struct {
 }
 
 func newNormWorld(seed uint64, bounded bool) (*normWorld, error) {
+	return termedNormWorld(seed, bounded, func(*oneshot.Config) error { return nil })
+}
+
+// termedNormWorld is newNormWorld with a change of the configuration.
+func termedNormWorld(
+	seed uint64, bounded bool, change func(*oneshot.Config) error,
+) (*normWorld, error) {
 	w, err := newWorld(seed, 0, true)
 	if err != nil {
 		return nil, err
@@ -38,6 +45,9 @@ func newNormWorld(seed uint64, bounded bool) (*normWorld, error) {
 	}
 	if bounded {
 		terms.Norm = normBound
+	}
+	if err := change(w.config); err != nil {
+		return nil, err
 	}
 	if w.figures, err = w.config.Parameters(); err != nil {
 		return nil, err
@@ -234,7 +244,7 @@ func runNormLong(r *runner) error {
 		r.counts(c.name, c.metric, did[0], did[1])
 		r.rows[len(r.rows)-1].Note = "named, with evidence that convinces others"
 	}
-	return nil
+	return r.weightAbove()
 }
 
 // runNormRubbish has a party send proofs that do not hold, each signed, one after the other.

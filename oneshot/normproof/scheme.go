@@ -97,13 +97,10 @@ func New(p Parameters) (*Scheme, error) {
 	case p.LaneBits < 10 || p.LaneBits > 62:
 		return nil, fmt.Errorf("%w: LaneBits %d", ErrConfig, p.LaneBits)
 	}
-	q := new(big.Int).SetUint64(p.Modulus)
-	least := new(big.Int).SetUint64(p.Bound)
-	least.Mul(least, big.NewInt(wrap*wrap))
-	if new(big.Int).Mul(q, q).Cmp(least) < 0 {
-		return nil, fmt.Errorf("%w: Modulus %d is less than %d times the bound, so that a long vector "+
-			"could look short", ErrConfig, p.Modulus, wrap)
+	if err := p.unwrapped(); err != nil {
+		return nil, err
 	}
+	q := new(big.Int).SetUint64(p.Modulus)
 	for power := big.NewInt(1); power.BitLen() <= 128; s.tests++ {
 		power.Mul(power, q)
 	}
@@ -121,6 +118,28 @@ func New(p Parameters) (*Scheme, error) {
 	s.count = s.mask + p.PerPolynomial
 	s.points = sync.OnceValue(func() *pedersen.Generators { return generators(firstPoint + s.count) })
 	return s, nil
+}
+
+// unwrapped refuses a bound for which a long vector could look short.
+func (p *Parameters) unwrapped() error {
+	q, least := new(big.Int).SetUint64(p.Modulus), new(big.Int).SetUint64(p.Bound)
+	least.Mul(least, big.NewInt(wrap*wrap))
+	if new(big.Int).Mul(q, q).Cmp(least) < 0 {
+		return fmt.Errorf("%w: Modulus %d is less than %d times the bound, so that a long vector "+
+			"could look short", ErrConfig, p.Modulus, wrap)
+	}
+	return nil
+}
+
+// Within returns the scheme with another Bound, which shares all else with it. It fails with
+// [ErrConfig].
+func (s *Scheme) Within(bound uint64) (*Scheme, error) {
+	out := *s
+	out.Bound = bound
+	if bound == 0 {
+		return nil, fmt.Errorf("%w: Bound 0", ErrConfig)
+	}
+	return &out, out.unwrapped()
 }
 
 // longest has the points of the scheme with the most of them, so that schemes share them.

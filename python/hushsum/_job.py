@@ -46,6 +46,9 @@ class Job(Declared):
             group: See :class:`Group`.
             roster: Names the file that lists the parties and their keys; a simulation
                 needs none. Values: a file, relative to the job's.
+            weights: Lists how often each party's vector counts in a sum, in the roster's
+                order; all know the weights, and sum.max_weight caps them. Range: 1 to 65,536.
+                Default: none: all count alike.
             drop_out: Bounds the share of a round's parties that may be missing from its
                 sum. Range: 0 to below 1 (share of the parties). Default: 0.0.
             colluders: Bounds how many parties may pool what they know with the server.
@@ -80,6 +83,7 @@ class Job(Declared):
         count: int = 0
         group: Sequence[Group] = ()
         roster: str = ""
+        weights: Sequence[int] = ()
         drop_out: float = 0.0
         colluders: int = 0
         per_round: int = 0
@@ -123,7 +127,8 @@ class Job(Declared):
             stale: Bounds how many rounds earlier the work that is submitted may have
                 begun. Range: 1 to 1,048,576 (rounds). Default: 10 with sum.buffer.
             max_weight: Weights means by rows; a party with more rows counts as having
-                this many. Range: 0 or more (rows). Default: 0: equal weights.
+                this many, and with parties.weights one with a larger weight. Range: 0 or more
+                (rows). Default: 0: equal weights.
             range: Bounds a coordinate of a sum without noise. Range: above 0. Default:
                 64.0.
             fraction_bits: Counts the fractional bits of a coordinate without noise.

@@ -177,7 +177,7 @@ func emptyWorld(j *job.Job) bool {
 func (f *Federation) alone(j *job.Job) error {
 	const advice = "leave it out, or write model.name"
 	switch {
-	case f.Job.Sum.MaxWeight > 0:
+	case f.Job.MaxRows() > 0:
 		return j.Mistake("sum.max_weight", advice,
 			"the parties' own programs do not say how many rows an update is made of")
 	case f.Job.Privacy.ClipQuantile > 0:

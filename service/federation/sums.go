@@ -33,7 +33,8 @@ func (f *Federation) Next(
 		next, err = f.stored(f.training.Flat(s))
 		return next, nil, err
 	}
-	total, err := f.Settled.Decode(job.BroadcastDigest(broadcast), sum, len(parties))
+	total, err := f.Settled.Decode(job.BroadcastDigest(broadcast), sum,
+		f.Settled.Counts(parties))
 	if err != nil {
 		return nil, nil, err
 	}

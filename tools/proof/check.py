@@ -205,6 +205,14 @@ class Derivation:
         root = root_up(Fraction(d))
         return min((c + root) ** 2, c * c + Fraction(d, 4) + kappa * (c + root / 2))
 
+    def bound_declared_weight(self, step):
+        g, r = self.numbers(step, "lane heaviest", "l2_squared l1 dimension")
+        of = self.lane(g["lane"])
+        hold("l2_squared" in of, "nothing bounds what is weighted")
+        hold(integer(r["dimension"]) == of["dimension"], "a weight adds no coordinate")
+        self.norms(step, g["lane"], integer(g["heaviest"], 1) ** 2 * of["l2_squared"],
+                   Fraction(1, 1 << 45))
+
     def bound_theorem_7(self, step):
         g, _ = self.numbers(step, "lane clip scale dimension kappa coefficients",
                             "l2_squared l1 dimension")

@@ -287,7 +287,7 @@ func (s *settled) checkVector(name string) error {
 		return err
 	}
 	of := s.Job()
-	switch most := of.Sum.MaxWeight; {
+	switch most := of.MaxRows(); {
 	case len(c.Vector) != s.Length():
 		return fmt.Errorf("%s has %d numbers, and the job takes %d", name, len(c.Vector), s.Length())
 	case most > 0 && c.Samples < 1:
