@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/dsp/fourier"
 
 	"github.com/hushsum/hushsum/internal/fault"
 	"github.com/hushsum/hushsum/internal/recent"
@@ -295,6 +294,10 @@ func newScatter(side int) *scatter {
 		angle := float64(scatterAngles/2-1-t) * math.Pi / scatterAngles
 		s.first[t] = morlet(s.padded, 0.8, angle, 3*math.Pi/4)
 		s.second[t] = morlet(s.padded, 1.6, angle, 3*math.Pi/8)
+		for i := range s.first[t] { // an inverse is divided by the number of pixels, here
+			s.first[t][i] /= float64(s.padded * s.padded)
+			s.second[t][i] /= float64(s.padded * s.padded) // 4 of them are added for each of a fourth
+		}
 	}
 	for half := range s.low {
 		s.low[half] = lowPass(s.padded, s.padded>>half, s.local)
@@ -376,46 +379,6 @@ func lowPass(n, from, local int) []float64 {
 	return out
 }
 
-// plane is a Fourier transform in two dimensions.
-type plane struct {
-	n      int
-	line   *fourier.CmplxFFT
-	column []complex128
-	done   []complex128
-}
-
-func newPlane(n int) *plane {
-	return &plane{n, fourier.NewCmplxFFT(n), make([]complex128, n), make([]complex128, n)}
-}
-
-// transform replaces z by its transform, or by the inverse of that.
-func (p *plane) transform(z []complex128, inverse bool) {
-	n := p.n
-	one := func(x []complex128) []complex128 {
-		if inverse {
-			return p.line.Sequence(p.done, x)
-		}
-		return p.line.Coefficients(p.done, x)
-	}
-	for i := range n {
-		copy(z[i*n:(i+1)*n], one(z[i*n:(i+1)*n]))
-	}
-	for j := range n {
-		for i := range n {
-			p.column[i] = z[i*n+j]
-		}
-		for i, v := range one(p.column) {
-			z[i*n+j] = v
-		}
-	}
-	if inverse {
-		scale := complex(1/float64(n*n), 0)
-		for i := range z {
-			z[i] *= scale
-		}
-	}
-}
-
 // scatterSpace holds what the transform of an image needs.
 type scatterSpace struct {
 	full, half  *plane
@@ -454,8 +417,9 @@ func (s *scatter) transform(pixels []float64) []float32 {
 	w.full.transform(w.image, false)
 	first := make([][]float64, scatterAngles)
 	for t := range scatterAngles {
+		psi := s.first[t]
 		for i, z := range w.image {
-			w.work[i] = z * complex(s.first[t][i], 0)
+			w.work[i] = complex(real(z)*psi[i], imag(z)*psi[i])
 		}
 		w.full.transform(w.work, true)
 		first[t] = make([]float64, n*n)
@@ -488,11 +452,12 @@ func (s *scatter) halved(w *scatterSpace, z []complex128, t int) {
 	psi := s.second[t]
 	for i := range h {
 		for j := range h {
-			sum := complex128(0)
+			re, im := 0.0, 0.0
 			for _, at := range [4]int{i*n + j, (i+h)*n + j, i*n + j + h, (i+h)*n + j + h} {
-				sum += z[at] * complex(psi[at], 0)
+				re += real(z[at]) * psi[at]
+				im += imag(z[at]) * psi[at]
 			}
-			w.small[i*h+j] = sum / 4
+			w.small[i*h+j] = complex(re, im)
 		}
 	}
 	w.half.transform(w.small, true)
@@ -517,12 +482,13 @@ func (s *scatter) mirror(at int) int {
 func (s *scatter) mean(w *scatterSpace, dst, of []float64, half int) {
 	from, matrix := s.padded>>half, s.low[half]
 	for i := range s.local {
-		for j := range from {
-			sum := 0.0
-			for k := range from {
-				sum += matrix[i*from+k] * of[k*from+j]
+		rows := w.rows[i*from : (i+1)*from]
+		clear(rows)
+		for k := range from {
+			by, line := matrix[i*from+k], of[k*from:(k+1)*from]
+			for j, x := range line[:len(rows)] {
+				rows[j] += by * x
 			}
-			w.rows[i*from+j] = sum
 		}
 	}
 	for i := range s.local {
