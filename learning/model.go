@@ -67,7 +67,9 @@ type workspace struct {
 	outputs                             [][]float64 // by layer: scores, then derivatives
 	pixelRows                           [][]byte
 	valueRows                           [][]float64
-	norms                               []float64 // by row
+	norms                               []float64    // by row
+	scatter                             scatterBatch // of Scattering
+	text                                []byte       // of a row
 
 	// Of LeNet: what goes in, the two convolutions, and what is between them and the
 	// dense layers.

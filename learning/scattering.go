@@ -7,7 +7,7 @@ import (
 	"math/cmplx"
 	"sync"
 
-	"gonum.org/v1/gonum/dsp/fourier"
+	"gonum.org/v1/gonum/blas/blas64"
 
 	"github.com/hushsum/hushsum/internal/fault"
 	"github.com/hushsum/hushsum/internal/recent"
@@ -31,6 +31,7 @@ import (
 type Scattering struct {
 	Side, Outputs int
 	Lambda        float64
+	Standard      *Standard // nil: features are as they are
 }
 
 // The constants of the transform.
@@ -58,12 +59,17 @@ func (m Scattering) local() int  { return m.padded()/4 - 2 }
 // numFeatures returns how many numbers a row has for the softmax.
 func (m Scattering) numFeatures() int { return scatterMaps * m.local() * m.local() }
 
-func (m Scattering) softmax() Softmax {
-	return Softmax{Features: m.numFeatures(), Outputs: m.Outputs, Lambda: m.Lambda}
+// padding is how many numbers a row of features takes.
+func (m Scattering) padding() int {
+	return (m.numFeatures() + productLanes - 1) / productLanes * productLanes
 }
 
 // NumParams returns (numFeatures() + 1)·Outputs.
 func (m Scattering) NumParams() int { return m.softmax().NumParams() }
+
+func (m Scattering) softmax() Softmax {
+	return Softmax{Features: m.numFeatures(), Outputs: m.Outputs, Lambda: m.Lambda}
+}
 
 // Classes returns Outputs.
 func (m Scattering) Classes() int { return m.Outputs }
@@ -75,6 +81,10 @@ func (m Scattering) check(w []float64, d *Dataset) error {
 	if m.Side < 8 || m.Side > mostSide {
 		return fault.New(ErrShape, "", "images of %d pixels a side; want 8 to %d", m.Side, mostSide)
 	}
+	if n := m.numFeatures(); m.Standard != nil && len(m.Standard.mean) != n {
+		return fault.New(ErrShape, "", "a standard of %d features for rows of %d",
+			len(m.Standard.mean), n)
+	}
 	if err := m.softmax().check(w, &Dataset{Features: m.numFeatures(),
 		X: make([]float64, m.numFeatures()), Labels: []int{0}}); err != nil {
 		return err
@@ -84,42 +94,130 @@ func (m Scattering) check(w []float64, d *Dataset) error {
 
 func (m Scattering) penalty() float64 { return m.Lambda }
 
-// features returns a data set of the features of rows.
-func (m Scattering) features(d *Dataset, rows []int) *Dataset {
-	n := m.numFeatures()
-	out := &Dataset{Features: n, X: make([]float64, n*len(rows)), Labels: make([]int, len(rows))}
-	pixels, transform := make([]float64, d.Features), scatterOf(m.Side)
-	for i, row := range rows {
-		d.values(pixels, row)
-		x := out.X[i*n : (i+1)*n]
-		for j, v := range transform.features(pixels) {
-			x[j] = float64(v)
-		}
-		out.Labels[i] = d.Labels[row]
+// scatterBatch holds rows of features while they are multiplied, and the weights as lines.
+type scatterBatch struct {
+	rows           [][]float32 // padded
+	mean, scale    []float64   // of a standard, or 0 and 1
+	lines, slopes  []float64   // classes × padding
+	scores         []float64   // rows × classes, padded to productClasses
+	shrinks, norms []float64   // of each row: what a standard clips it by, and its squared norm
+	shifts         []float64   // of each class: what the mean adds to a score
+	outputs        []float64   // rows × Outputs
+}
+
+// wide is how many classes are worked on.
+func (m Scattering) wide() int {
+	return (m.Outputs + productClasses - 1) / productClasses * productClasses
+}
+
+// begin takes weights apart.
+func (s *scatterBatch) begin(m Scattering, w []float64) {
+	n, padding := m.numFeatures(), m.padding()
+	s.mean, s.scale = grown(s.mean, padding), grown(s.scale, padding)
+	clear(s.mean)
+	for j := range s.scale {
+		s.scale[j] = 1
 	}
-	return out
+	if m.Standard != nil {
+		copy(s.mean, m.Standard.mean)
+		copy(s.scale, m.Standard.scale)
+	}
+	s.lines = grown(s.lines, m.wide()*padding)
+	s.shifts = grown(s.shifts, m.wide())
+	clear(s.lines)
+	for k := range m.Outputs {
+		line, shift := s.lines[k*padding:][:n], 0.0
+		for j := range line {
+			line[j] = w[j*m.Outputs+k] * s.scale[j]
+			shift += line[j] * s.mean[j]
+		}
+		s.shifts[k] = shift
+	}
+}
+
+// forward returns the scores of the named rows.
+func (m Scattering) forward(ws *workspace, w []float64, d *Dataset, rows []int) []float64 {
+	s, transform := &ws.scatter, scatterOf(m.Side)
+	padding, wide := m.padding(), m.wide()
+	s.begin(m, w)
+	s.rows = s.rows[:0]
+	for _, row := range rows {
+		s.rows = append(s.rows, transform.features(ws, d, row))
+	}
+	s.scores = grown(s.scores, len(rows)*wide)
+	s.norms, s.shrinks = grown(s.norms, len(rows)), grown(s.shrinks, len(rows))
+	s.outputs = grown(s.outputs, len(rows)*m.Outputs)
+	multiply.scoresOf(s.scores, s.rows, s.lines, padding, wide)
+	bias := w[m.numFeatures()*m.Outputs:]
+	for i, x := range s.rows {
+		s.norms[i], s.shrinks[i] = multiply.square(x, s.mean, s.scale), 1
+		if m.Standard != nil && s.norms[i] > 1 {
+			s.shrinks[i] = 1 / math.Sqrt(s.norms[i])
+			s.norms[i] = 1
+		}
+		for k, b := range bias {
+			s.outputs[i*m.Outputs+k] = s.shrinks[i]*(s.scores[i*wide+k]-s.shifts[k]) + b
+		}
+	}
+	return s.outputs
+}
+
+// descend sets dst to beta·dst plus the gradient whose derivatives by the scores are in s.outputs.
+func (m Scattering) descend(s *scatterBatch, dst []float64, beta float64) {
+	n, padding, wide := m.numFeatures(), m.padding(), m.wide()
+	s.slopes = grown(s.slopes, wide*padding)
+	clear(s.slopes)
+	clear(s.scores)
+	clear(s.shifts)
+	rescale(dst, beta)
+	bias := dst[n*m.Outputs:]
+	for i := range s.rows {
+		for k, slope := range s.outputs[i*m.Outputs : (i+1)*m.Outputs] {
+			bias[k] += slope
+			slope *= s.shrinks[i]
+			s.scores[i*wide+k] = slope
+			s.shifts[k] += slope
+		}
+	}
+	multiply.addTo(s.slopes, s.rows, s.scores, padding, wide)
+	for k := range m.Outputs {
+		line := s.slopes[k*padding:][:n]
+		for j, g := range line {
+			dst[j*m.Outputs+k] += (g - s.shifts[k]*s.mean[j]) * s.scale[j]
+		}
+	}
+	clear(s.rows) // a pooled workspace must not keep features alive
 }
 
 func (m Scattering) accumulate(
 	ws *workspace, dst, w []float64, d *Dataset, rows []int, alpha, beta float64,
 ) {
-	own := m.features(d, rows)
-	m.softmax().accumulate(ws, dst, w, own, first(len(rows)), alpha, beta)
+	z := m.forward(ws, w, d, rows)
+	lossSlopes(z, d, m.Outputs, rows)
+	blas64.Scal(alpha, vector(z))
+	m.descend(&ws.scatter, dst, beta)
 }
 
+// addClipped implements rowClipper: a row's gradient is the product of its slopes and of its
+// features with a 1 for the bias.
 func (m Scattering) addClipped(
 	ws *workspace, dst, w []float64, d *Dataset, rows []int, clip float64,
 ) bool {
-	return m.softmax().addClipped(ws, dst, w, m.features(d, rows), first(len(rows)), clip)
-}
-
-// first returns 0..n-1.
-func first(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
+	z := m.forward(ws, w, d, rows)
+	lossSlopes(z, d, m.Outputs, rows)
+	s := &ws.scatter
+	for i := range rows {
+		slopes := z[i*m.Outputs : (i+1)*m.Outputs]
+		s.norms[i] = (s.norms[i] + 1) * dot(slopes, slopes)
 	}
-	return out
+	if !shrinks(s.norms, clip) {
+		return false
+	}
+	for i, factor := range s.norms {
+		blas64.Scal(factor, vector(z[i*m.Outputs:(i+1)*m.Outputs]))
+	}
+	m.descend(&ws.scatter, dst, 1)
+	return true
 }
 
 // Loss returns that of the softmax on d, in nats.
@@ -127,22 +225,9 @@ func (m Scattering) Loss(w []float64, d *Dataset) (float64, error) {
 	if err := m.check(w, d); err != nil {
 		return 0, err
 	}
-	sum := 0.0
-	bare := m.softmax()
-	bare.Lambda = 0
-	for lo := 0; lo < d.Len(); lo += chunkRows {
-		part := d.view(lo, min(lo+chunkRows, d.Len()))
-		mean, err := bare.Loss(w, m.features(part, first(part.Len())))
-		if err != nil {
-			return 0, err
-		}
-		sum += mean * float64(part.Len())
-	}
-	squares := 0.0
-	for _, x := range w {
-		squares += x * x
-	}
-	return sum/float64(d.Len()) + m.Lambda/2*squares, nil
+	sum := lossSum(d, m.Outputs,
+		func(ws *workspace, rows []int) []float64 { return m.forward(ws, w, d, rows) })
+	return sum/float64(d.Len()) + ridge(m.Lambda, w), nil
 }
 
 // Gradient writes the gradient of Loss at w over all rows of d into dst, which may be w itself.
@@ -153,14 +238,8 @@ func (m Scattering) Scores(dst, w []float64, d *Dataset) error {
 	if err := checkScores(m, dst, w, d); err != nil {
 		return err
 	}
-	for lo := 0; lo < d.Len(); lo += chunkRows {
-		part := d.view(lo, min(lo+chunkRows, d.Len()))
-		err := m.softmax().Scores(dst[lo*m.Outputs:(lo+part.Len())*m.Outputs], w,
-			m.features(part, first(part.Len())))
-		if err != nil {
-			return err
-		}
-	}
+	scoresInto(dst, d, chunkRows,
+		func(ws *workspace, rows []int) []float64 { return m.forward(ws, w, d, rows) })
 	return nil
 }
 
@@ -168,13 +247,20 @@ func (m Scattering) Scores(dst, w []float64, d *Dataset) error {
 // rounds, and its transform takes as long as hundreds of steps.
 const mostRemembered = 1 << 28
 
-// features returns those of an image, which are known if it was met not long ago.
-func (s *scatter) features(pixels []float64) []float32 {
-	text := make([]byte, 0, 8*len(pixels))
-	for _, x := range pixels {
-		text = binary.LittleEndian.AppendUint64(text, math.Float64bits(x))
+// features returns those of a row, padded, which are known if it was met not long ago.
+func (s *scatter) features(ws *workspace, d *Dataset, row int) []float32 {
+	text := ws.text[:0]
+	if d.Pixels != nil {
+		text = append(text, d.Pixels[row*d.Features:(row+1)*d.Features]...)
+	} else {
+		for _, x := range d.X[row*d.Features : (row+1)*d.Features] {
+			text = binary.LittleEndian.AppendUint64(text, math.Float64bits(x))
+		}
 	}
+	ws.text = text
 	found, _ := s.known.Get(sha256.Sum256(text), func() ([]float32, error) {
+		pixels := make([]float64, d.Features)
+		d.values(pixels, row)
 		return s.transform(pixels), nil
 	})
 	return found
@@ -203,11 +289,15 @@ func scatterOf(side int) *scatter {
 func newScatter(side int) *scatter {
 	m := Scattering{Side: side}
 	s := &scatter{side: side, padded: m.padded(), local: m.local(),
-		known: recent.New[[sha256.Size]byte, []float32](mostRemembered / m.numFeatures())}
+		known: recent.New[[sha256.Size]byte, []float32](mostRemembered / m.padding())}
 	for t := range scatterAngles {
 		angle := float64(scatterAngles/2-1-t) * math.Pi / scatterAngles
 		s.first[t] = morlet(s.padded, 0.8, angle, 3*math.Pi/4)
 		s.second[t] = morlet(s.padded, 1.6, angle, 3*math.Pi/8)
+		for i := range s.first[t] { // an inverse is divided by the number of pixels, here
+			s.first[t][i] /= float64(s.padded * s.padded)
+			s.second[t][i] /= float64(s.padded * s.padded) // 4 of them are added for each of a fourth
+		}
 	}
 	for half := range s.low {
 		s.low[half] = lowPass(s.padded, s.padded>>half, s.local)
@@ -289,46 +379,6 @@ func lowPass(n, from, local int) []float64 {
 	return out
 }
 
-// plane is a Fourier transform in two dimensions.
-type plane struct {
-	n      int
-	line   *fourier.CmplxFFT
-	column []complex128
-	done   []complex128
-}
-
-func newPlane(n int) *plane {
-	return &plane{n, fourier.NewCmplxFFT(n), make([]complex128, n), make([]complex128, n)}
-}
-
-// transform replaces z by its transform, or by the inverse of that.
-func (p *plane) transform(z []complex128, inverse bool) {
-	n := p.n
-	one := func(x []complex128) []complex128 {
-		if inverse {
-			return p.line.Sequence(p.done, x)
-		}
-		return p.line.Coefficients(p.done, x)
-	}
-	for i := range n {
-		copy(z[i*n:(i+1)*n], one(z[i*n:(i+1)*n]))
-	}
-	for j := range n {
-		for i := range n {
-			p.column[i] = z[i*n+j]
-		}
-		for i, v := range one(p.column) {
-			z[i*n+j] = v
-		}
-	}
-	if inverse {
-		scale := complex(1/float64(n*n), 0)
-		for i := range z {
-			z[i] *= scale
-		}
-	}
-}
-
 // scatterSpace holds what the transform of an image needs.
 type scatterSpace struct {
 	full, half  *plane
@@ -367,13 +417,14 @@ func (s *scatter) transform(pixels []float64) []float32 {
 	w.full.transform(w.image, false)
 	first := make([][]float64, scatterAngles)
 	for t := range scatterAngles {
+		psi := s.first[t]
 		for i, z := range w.image {
-			w.work[i] = z * complex(s.first[t][i], 0)
+			w.work[i] = complex(real(z)*psi[i], imag(z)*psi[i])
 		}
 		w.full.transform(w.work, true)
 		first[t] = make([]float64, n*n)
 		for i, z := range w.work {
-			first[t][i] = math.Hypot(real(z), imag(z))
+			first[t][i] = math.Sqrt(real(z)*real(z) + imag(z)*imag(z))
 		}
 		low(first[t], 0)
 	}
@@ -401,16 +452,17 @@ func (s *scatter) halved(w *scatterSpace, z []complex128, t int) {
 	psi := s.second[t]
 	for i := range h {
 		for j := range h {
-			sum := complex128(0)
+			re, im := 0.0, 0.0
 			for _, at := range [4]int{i*n + j, (i+h)*n + j, i*n + j + h, (i+h)*n + j + h} {
-				sum += z[at] * complex(psi[at], 0)
+				re += real(z[at]) * psi[at]
+				im += imag(z[at]) * psi[at]
 			}
-			w.small[i*h+j] = sum / 4
+			w.small[i*h+j] = complex(re, im)
 		}
 	}
 	w.half.transform(w.small, true)
 	for i, z := range w.small {
-		w.modulus[i] = math.Hypot(real(z), imag(z))
+		w.modulus[i] = math.Sqrt(real(z)*real(z) + imag(z)*imag(z))
 	}
 }
 
@@ -430,12 +482,13 @@ func (s *scatter) mirror(at int) int {
 func (s *scatter) mean(w *scatterSpace, dst, of []float64, half int) {
 	from, matrix := s.padded>>half, s.low[half]
 	for i := range s.local {
-		for j := range from {
-			sum := 0.0
-			for k := range from {
-				sum += matrix[i*from+k] * of[k*from+j]
+		rows := w.rows[i*from : (i+1)*from]
+		clear(rows)
+		for k := range from {
+			by, line := matrix[i*from+k], of[k*from:(k+1)*from]
+			for j, x := range line[:len(rows)] {
+				rows[j] += by * x
 			}
-			w.rows[i*from+j] = sum
 		}
 	}
 	for i := range s.local {
@@ -452,7 +505,7 @@ func (s *scatter) mean(w *scatterSpace, dst, of []float64, half int) {
 // normalised shifts and scales each few maps, so that the norm of all is at most 1.
 func (s *scatter) normalised(maps []float64) []float32 {
 	size := scatterGroup * s.local * s.local
-	out := make([]float32, len(maps))
+	out := make([]float32, (len(maps)+productLanes-1)/productLanes*productLanes)
 	whole := math.Sqrt(float64(len(maps)))
 	for from := 0; from < len(maps); from += size {
 		group := maps[from : from+size]

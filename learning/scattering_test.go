@@ -1,6 +1,7 @@
 package learning
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -24,8 +25,8 @@ func patterned() []float64 {
 // the recipe was found with.
 func TestScatteringGolden(t *testing.T) {
 	got := scatterOf(28).transform(patterned())
-	if len(got) != 3969 {
-		t.Fatalf("%d features", len(got))
+	if n := (Scattering{Side: 28}).numFeatures(); n != 3969 || len(got) < n {
+		t.Fatalf("%d features in %d places", n, len(got))
 	}
 	sum, squares := 0.0, 0.0
 	for _, x := range got {
@@ -66,26 +67,66 @@ func imagesOf(n, side int) *Dataset {
 	return d
 }
 
-// A row's features are the same to the last bit alone and among others, remembered or not, and
-// their norm is at most 1: conditions of what noise on records promises.
+// featuresOfRows returns a data set of the features of all rows, standardised if m does.
+func featuresOfRows(m Scattering, d *Dataset) *Dataset {
+	n := m.numFeatures()
+	out := &Dataset{Features: n, Labels: d.Labels}
+	for i := range d.Len() {
+		x := make([]float64, n)
+		for j, v := range newScatter(m.Side).transform(d.Row(i))[:n] {
+			x[j] = float64(v)
+			if s := m.Standard; s != nil {
+				x[j] = (x[j] - s.mean[j]) * s.scale[j]
+			}
+		}
+		if norm := blas64.Nrm2(vector(x)); m.Standard != nil && norm > 1 {
+			blas64.Scal(1/norm, vector(x))
+		}
+		out.X = append(out.X, x...)
+	}
+	return out
+}
+
+// A row's features, and its scores, are the same to the last bit alone and among 6,000, remembered
+// or not, and the norm of features is at most 1: conditions of what noise on records promises.
 func TestScatteringAlone(t *testing.T) {
 	for _, side := range []int{8, 28, 30, 33} {
-		d := imagesOf(40, side)
+		rows := 40
+		if side == 8 {
+			rows = 6000
+		}
+		d := imagesOf(rows, side)
 		m, ok := ScatteringFor(side*side, 3)
 		if !ok {
 			t.Fatal(side)
 		}
-		all, fresh := m.features(d, first(40)), newScatter(side)
-		for i := range 40 {
-			row := d.Row(i)
-			alone := fresh.transform(slices.Clone(row))
-			for j, x := range alone {
-				if float64(x) != all.X[i*all.Features+j] {
-					t.Fatalf("side %d: feature %d of row %d is another among others", side, j, i)
-				}
+		w, random := m.Init(0), rand.New(rand.NewPCG(4, 4))
+		for i := range w {
+			w[i] = random.NormFloat64()
+		}
+		scores, one := make([]float64, 3*rows), make([]float64, 3)
+		if err := m.Scores(scores, w, d); err != nil {
+			t.Fatal(err)
+		}
+		ws, transform := new(workspace), scatterOf(side)
+		fresh := newScatter(side)
+		for i := range rows {
+			among := slices.Clone(transform.features(ws, d, i))
+			if alone := fresh.transform(slices.Clone(d.Row(i))); !slices.Equal(alone, among) {
+				t.Fatalf("side %d: features of row %d are others among others", side, i)
 			}
-			if norm := blas64.Nrm2(vector(all.Row(i))); !(norm <= 1+1e-6) {
+			norm := 0.0
+			for _, x := range among {
+				norm = math.Hypot(norm, float64(x))
+			}
+			if !(norm <= 1+1e-6) {
 				t.Errorf("side %d: row %d has a norm of %v", side, i, norm)
+			}
+			if err := m.Scores(one, w, d.view(i, i+1)); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(one, scores[3*i:3*i+3]) {
+				t.Fatalf("side %d: scores of row %d are others among others", side, i)
 			}
 		}
 	}
@@ -96,42 +137,108 @@ func TestScatteringAlone(t *testing.T) {
 	}
 }
 
-// Gradients, clipped sums and scores are those of the softmax of the features.
+// Gradients, clipped sums and scores are those of the softmax of the features, standardised or not.
 func TestScatteringModel(t *testing.T) {
 	d := imagesOf(30, 12)
 	d.X = d.X[:9*144] // without the huge ones, whose differences have no digits
 	d.Labels = d.Labels[:9]
-	m, _ := ScatteringFor(144, 3)
-	m.Lambda = 0.1
-	own := m.features(d, first(9))
-	w, random := m.Init(0), rand.New(rand.NewPCG(6, 6))
-	for i := range w {
-		w[i] = random.NormFloat64()
+	plain, _ := ScatteringFor(144, 3)
+	plain.Lambda = 0.1
+	moments, random := make([]float64, plain.Moments()), rand.New(rand.NewPCG(6, 6))
+	if err := plain.MomentSum(moments, d, unitsOf(9, 1), 0.5); err != nil {
+		t.Fatal(err)
 	}
-	loss, err := m.Loss(w, d)
-	want, err2 := m.softmax().Loss(w, own)
-	if err != nil || err2 != nil || math.Abs(loss-want) > 1e-12 {
-		t.Fatalf("loss %v, %v, want %v", loss, err, want)
+	blas64.Scal(1./9, vector(moments))
+	standard, err := plain.Standardised(moments, 0.5)
+	if err != nil {
+		t.Fatal(err)
 	}
-	got, softmax := make([]float64, len(w)), make([]float64, len(w))
-	for _, f := range []func(m Model, dst []float64, d *Dataset) error{
-		func(m Model, dst []float64, d *Dataset) error { return m.Gradient(dst, w, d) },
-		func(m Model, dst []float64, d *Dataset) error {
-			return ClippedSum(dst, m, w, d, unitsOf(9, 1), 0.5)
-		},
-		func(m Model, dst []float64, d *Dataset) error { return m.Scores(dst[:27], w, d) },
-	} {
-		if err := f(m, got, d); err != nil {
-			t.Fatal(err)
+	for _, m := range []Scattering{plain, standard} {
+		own := featuresOfRows(m, d)
+		w := m.Init(0)
+		for i := range w {
+			w[i] = random.NormFloat64()
 		}
-		if err := f(m.softmax(), softmax, own); err != nil {
-			t.Fatal(err)
+		loss, err := m.Loss(w, d)
+		want, err2 := m.softmax().Loss(w, own)
+		if err != nil || err2 != nil || math.Abs(loss-want) > 1e-12 {
+			t.Fatalf("loss %v, %v, want %v", loss, err, want)
 		}
-		for i := range got {
-			if math.Abs(got[i]-softmax[i]) > 1e-12 {
-				t.Fatalf("number %d is %v, want %v", i, got[i], softmax[i])
+		got, softmax := make([]float64, len(w)), make([]float64, len(w))
+		for _, f := range []func(m Model, dst []float64, d *Dataset) error{
+			func(m Model, dst []float64, d *Dataset) error { return m.Gradient(dst, w, d) },
+			func(m Model, dst []float64, d *Dataset) error {
+				return ClippedSum(dst, m, w, d, unitsOf(9, 1), 0.5)
+			},
+			func(m Model, dst []float64, d *Dataset) error { return m.Scores(dst[:27], w, d) },
+		} {
+			if err := f(m, got, d); err != nil {
+				t.Fatal(err)
+			}
+			if err := f(m.softmax(), softmax, own); err != nil {
+				t.Fatal(err)
+			}
+			for i := range got {
+				if math.Abs(got[i]-softmax[i]) > 1e-12 {
+					t.Fatalf("number %d is %v, want %v", i, got[i], softmax[i])
+				}
 			}
 		}
+	}
+}
+
+// Moments are those of plain sums, and what a unit adds has a norm of at most the clip, whatever is
+// in its rows. What is not finite adds nothing.
+func TestMoments(t *testing.T) {
+	const clip = 0.5
+	d := imagesOf(30, 12)
+	d.X[5*144+3], d.X[6*144+4] = math.NaN(), math.Inf(1)
+	m, _ := ScatteringFor(144, 3)
+	n, sum := m.numFeatures(), make([]float64, m.Moments())
+	own := featuresOfRows(m, d)
+	for i := range 30 {
+		if err := m.MomentSum(sum, d, [][]int{{i}}, clip); err != nil {
+			t.Fatal(err)
+		}
+		norm := blas64.Nrm2(vector(sum))
+		if bad := i == 5 || i == 6; bad != (norm == 0) && i%10 != 7 && i%10 != 8 {
+			t.Errorf("row %d adds a norm of %v", i, norm)
+		}
+		if !(norm <= clip*(1+1e-12)) {
+			t.Errorf("row %d adds a norm of %v", i, norm)
+		}
+	}
+	good := [][]int{{0, 1, 2}, {3}, {4}}
+	if err := m.MomentSum(sum, d, append(good, []int{5}), clip); err != nil {
+		t.Fatal(err)
+	}
+	for j := range n {
+		first, second := 0.0, 0.0
+		for _, unit := range good {
+			for _, i := range unit {
+				x, fourth := own.Row(i), 0.0
+				for _, v := range x {
+					fourth += v * v * v * v
+				}
+				first += x[j] / float64(len(unit))
+				second += x[j] * x[j] / max(0.1, math.Sqrt(fourth)) / float64(len(unit))
+			}
+		}
+		if math.Abs(sum[j]-first*clip/math.Sqrt2) > 1e-6 ||
+			math.Abs(sum[n+j]-second*clip/math.Sqrt2) > 1e-6 {
+			t.Fatalf("moments %d: %v and %v", j, sum[j], sum[n+j])
+		}
+	}
+	sum[4] = math.NaN()
+	if _, err := m.Standardised(sum, clip); !errors.Is(err, ErrValue) {
+		t.Errorf("a moment that is no number: %v", err)
+	}
+	if _, err := m.Standardised(sum[1:], clip); !errors.Is(err, ErrShape) {
+		t.Errorf("a moment less: %v", err)
+	}
+	clear(sum)
+	if zero, err := m.Standardised(sum, clip); err != nil || !allFinite(zero.Standard.scale) {
+		t.Errorf("moments of nothing: %v", err)
 	}
 }
 
