@@ -231,8 +231,8 @@ func TestSigns(t *testing.T) {
 	}
 }
 
-// What is left of an integer of 320 bits modulo the order is what big integers say, near multiples
-// of the order and of 2^252, where it is corrected.
+// An integer of 320 bits is reduced modulo the order as big integers are, near multiples of the
+// order and of 2^252 too, where the result is corrected.
 func TestWide(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
 	order := new(big.Int).Lsh(big.NewInt(1), 252)
