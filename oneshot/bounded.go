@@ -79,17 +79,21 @@ func (d *derived) bounded(n, members int, t *Terms, weights map[int]int) (err er
 	if weights == nil {
 		weights = map[int]int{1: n}
 	}
-	dealers := n
+	dealers, left := n, n
 	d.off = 0
-	if heaviest := slices.Max(slices.Collect(maps.Keys(weights))); int64(heaviest) > maxNorm/t.Norm {
-		return tooLong("Norm %d of a party of weight %d is above 2^32 − 1", t.Norm, heaviest)
+	heaviest := slices.Sorted(maps.Keys(weights))
+	slices.Reverse(heaviest)
+	if int64(heaviest[0]) > maxNorm/t.Norm {
+		return tooLong("Norm %d of a party of weight %d is above 2^32 − 1", t.Norm, heaviest[0])
 	}
-	for w, parties := range weights {
+	for _, w := range heaviest { // all of a group may be among the heaviest
 		bound, err := boundOf(int64(w)*t.Norm, d.share, t.Length)
 		if err != nil {
 			return err
 		}
 		d.bound = max(d.bound, bound)
+		parties := min(weights[w], left)
+		left -= parties
 		d.off += mostOf(bound, parties)
 		d.Factor = max(d.Factor, factor(bound)/float64(w))
 	}

@@ -135,9 +135,9 @@ func (c *coalition) attack(t *testing.T, dealings map[int][][]byte) (answered, s
 		if !c.show(t, k, v) {
 			continue
 		}
-		m := closing{batches: len(v.batches), parties: len(v.parties), chain: v.chain}
+		m := closing{batches: len(v.batches), parties: []int{len(v.parties)}, chain: v.chain}
 		if c.random.IntN(10) == 0 {
-			m.parties += 1 - c.random.IntN(3)
+			m.parties[0] += 1 - c.random.IntN(3)
 		}
 		answer, err := c.w.members[k].Receive(m.append(s.header(typeClosing, &r.context, c.w.server.round,
 			wire.ServerIndex)))
@@ -150,7 +150,7 @@ func (c *coalition) attack(t *testing.T, dealings map[int][][]byte) (answered, s
 	for side, v := range views {
 		for k := honest; k < coalitionMembers; k++ {
 			signature := must(keyexchange.Sign(memberKeys[k], labelClosing,
-				closingStatement(&r.context, &v.chain, len(v.parties))))
+				closingStatement(&r.context, &v.chain, []int{len(v.parties)})))
 			signatures[side] = append(signatures[side], wire.PartySignature{Party: k, Signature: signature})
 		}
 	}

@@ -274,8 +274,8 @@ func TestMembersNoiseRefused(t *testing.T) {
 	if _, err := m.Receive(appendNumbered(header, 1, in)); err != nil {
 		t.Fatal(err)
 	}
-	m.open.parties += 4
-	closing := closing{batches: 1, parties: m.open.parties, chain: m.open.chain}
+	m.open.counts[0] += 4
+	closing := closing{batches: 1, parties: m.open.counts, chain: m.open.chain}
 	header = s.config.header(typeClosing, &s.open.context, s.round, wire.ServerIndex)
 	if _, err := m.Receive(closing.append(header)); !errors.Is(err, ErrTooFew) {
 		t.Errorf("a closing over one member's noise: %v", err)

@@ -156,7 +156,7 @@ func (c *Config) newSettled() (*settled, error) {
 	}
 	s.digest = s.computeDigest()
 	s.most = wire.HeaderSize + max(s.submissionSize(s.c), s.openingSize(s.c), 4+maxBatch*s.entrySize(),
-		s.partSize(s.dealers()), s.c*(4+64), s.complaintSize(maxBatch, maxBatch))
+		s.partSize(s.groups(), s.dealers()), s.c*(4+64), s.complaintSize(maxBatch, maxBatch))
 	if s.reduces {
 		s.most = max(s.most, wire.HeaderSize+max(s.dealers()*coverPlainSize, s.guiltySize()))
 	}
@@ -198,6 +198,10 @@ func (s *settled) computeDigest() [32]byte {
 		if s.scheme != nil {
 			b.AddUint64(s.memberBound)
 		}
+	}
+	if s.groups() > 1 {
+		b.AddUint8(3)
+		b.AddUint32(uint32(s.Groups))
 	}
 	return hash(labelConfig, b.BytesOrPanic())
 }

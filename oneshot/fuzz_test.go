@@ -72,7 +72,7 @@ func FuzzParse(f *testing.F) {
 			}
 		case typeClosing:
 			var c *closing
-			if c, err = parseClosing(body); err == nil {
+			if c, err = s.parseClosing(body); err == nil {
 				again = c.append(again)
 			}
 		case typeCertificate:

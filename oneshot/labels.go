@@ -25,6 +25,7 @@ const (
 	labelProofDigest = "hushsum/oneshot/2 proof digest"
 	labelCoverLeaf   = "hushsum/oneshot/2 cover leaf"
 	labelEvidence    = "hushsum/oneshot/2 evidence" // in front of it
+	labelGroups      = "hushsum/oneshot/2 groups"
 
 	// Of signatures:
 	labelKey       = "hushsum/oneshot/1 key"

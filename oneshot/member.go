@@ -50,14 +50,15 @@ type memberRound struct {
 	seen    wire.Set // the parties of all batches
 	batches int      // that came
 	pending []pendingPart
-	waiting bool // the last batch is not settled
-	sum     shamir.PackedShare
-	covers  []byte     // shares of the covers of those in, in the chain's order
-	kept    []keptPart // their parts in the same order, where covers are opened before
-	guilty  wire.Set   // of these dealers, those that evidence has convicted
+	waiting bool               // the last batch is not settled
+	sum     shamir.PackedShare // of each group, one after the other
+	covers  []byte             // shares of the covers of those in, in the chain's order
+	kept    []keptPart         // their parts in the same order, where covers are opened before
+	guilty  wire.Set           // of these dealers, those that evidence has convicted
 	chain   [32]byte
-	parties int // how many are in, members that dealt noise too
-	noises  int // and how many members are
+	counts  []int // how many are in, in each group, members that dealt noise too
+	groups  []int // of parties, nil if there is one
+	noises  int   // how many members are in
 }
 
 // pendingPart holds what a member has of a party until its batch is settled.
@@ -250,7 +251,9 @@ func (m *Member) receiveOpening(h wire.Header, body []byte) ([]byte, error) {
 	m.used = h.Round
 	r.phase, r.context, r.members = phaseOpen, context, o.members
 	r.seen = wire.NewSet(s.dealers())
-	r.sum = shamir.PackedShare{Index: uint32(m.self) + 1, Values: make([][32]byte, s.Polynomials)}
+	r.sum = shamir.PackedShare{Index: uint32(m.self) + 1,
+		Values: make([][32]byte, s.groups()*s.Polynomials)}
+	r.counts, r.groups = make([]int, s.groups()), s.groupsOf(&context)
 	r.chain = r.context
 	m.output = output
 	return output, nil
@@ -391,15 +394,17 @@ func (m *Member) receiveSettled(body []byte) ([]byte, error) {
 	}
 	for i := range in.All() {
 		p := &r.pending[i]
+		group := groupOf(r.groups, p.dealer)
+		sum := r.sumOf(group, m.config.Polynomials)
 		if m.config.reduces {
 			r.kept = append(r.kept, keptPart{p.dealer, p.part.Values})
 			p.part.Values = nil
-		} else if err := r.sum.Add(&p.part); err != nil {
+		} else if err := sum.Add(&p.part); err != nil {
 			panic("oneshot: " + err.Error()) // both were checked
 		}
 		r.covers = append(r.covers, p.cover...)
 		r.chain = extend(&r.chain, p.statement)
-		r.parties++
+		r.counts[group]++
 		if m.config.CommitteeNoise && r.batches == 1 {
 			r.noises++
 		}
@@ -411,6 +416,12 @@ func (m *Member) receiveSettled(body []byte) ([]byte, error) {
 	return nil, nil
 }
 
+// sumOf returns the sum of a group, whose values are those of all sums.
+func (r *memberRound) sumOf(group, polynomials int) *shamir.PackedShare {
+	return &shamir.PackedShare{Index: r.sum.Index,
+		Values: r.sum.Values[group*polynomials:][:polynomials]}
+}
+
 // Lost reports whether the member lacks a part of a party that is in the sum, so that
 // it cannot answer in this round.
 func (m *Member) Lost() bool { return m.open != nil && m.open.phase == phaseLost }
@@ -418,21 +429,22 @@ func (m *Member) Lost() bool { return m.open != nil && m.open.phase == phaseLost
 // receiveClosing signs who is in, once a round number.
 func (m *Member) receiveClosing(body []byte) ([]byte, error) {
 	s, r := m.config, m.open
-	c, err := parseClosing(body)
+	c, err := s.parseClosing(body)
 	switch {
 	case err != nil:
 		return nil, err
 	case r.waiting || c.batches > r.batches:
 		return nil, fmt.Errorf("%w: batches are missing or not settled", ErrPhase)
-	case c.batches != r.batches || c.parties != r.parties || c.chain != r.chain:
+	case c.batches != r.batches || !slices.Equal(c.parties, r.counts) || c.chain != r.chain:
 		return nil, ErrStatement
-	case r.parties-r.noises < s.MinSurvivors:
-		return nil, fmt.Errorf("%w: %d parties, want %d", ErrTooFew, r.parties-r.noises, s.MinSurvivors)
 	case r.noises < s.noises():
 		return nil, fmt.Errorf("%w: noise of %d members, want %d", ErrTooFew, r.noises, s.noises())
 	}
+	if err := s.enough(r.counts, r.noises); err != nil {
+		return nil, err
+	}
 	signature, err := keyexchange.Sign(m.signer, labelClosing,
-		closingStatement(&r.context, &r.chain, r.parties))
+		closingStatement(&r.context, &r.chain, r.counts))
 	if err != nil {
 		return nil, err
 	}
@@ -446,7 +458,7 @@ func (m *Member) receiveClosing(body []byte) ([]byte, error) {
 func (m *Member) receiveCertificate(body []byte) ([]byte, error) {
 	s, r := m.config, m.open
 	if err := s.checkCertificate(body, r.members,
-		closingStatement(&r.context, &r.chain, r.parties)); err != nil {
+		closingStatement(&r.context, &r.chain, r.counts)); err != nil {
 		return nil, err
 	}
 	if s.reduces {
@@ -459,8 +471,10 @@ func (m *Member) receiveCertificate(body []byte) ([]byte, error) {
 func (m *Member) answer(covers []byte) []byte {
 	r := m.open
 	out := m.header(typePart, &r.context)
-	for i := range r.sum.Values {
-		out = append(out, r.sum.Values[i][:]...)
+	for _, g := range m.config.full(r.counts, r.noises) {
+		for _, v := range r.sumOf(g, m.config.Polynomials).Values {
+			out = append(out, v[:]...)
+		}
 	}
 	out = append(out, covers...)
 	m.erase()

@@ -363,39 +363,48 @@ func parseNumbered(body []byte, entries int) (int, wire.Set, error) {
 
 // closing is the body of typeClosing:
 //
-//	struct { uint32 batches; uint32 parties; opaque chain[32]; } Closing;
+//	struct { uint32 batches; uint32 parties[groups]; opaque chain[32]; } Closing;
 type closing struct {
-	batches, parties int
-	chain            [32]byte
+	batches int
+	parties []int // in each group
+	chain   [32]byte
 }
 
 func (c *closing) append(b []byte) []byte {
 	b = append(b, uint32Bytes(c.batches)...)
-	b = append(b, uint32Bytes(c.parties)...)
+	for _, n := range c.parties {
+		b = append(b, uint32Bytes(n)...)
+	}
 	return append(b, c.chain[:]...)
 }
 
-func parseClosing(body []byte) (*closing, error) {
-	if err := wire.Exactly(body, 4+4+32); err != nil {
+func (s *settled) parseClosing(body []byte) (*closing, error) {
+	if err := wire.Exactly(body, 4+4*s.groups()+32); err != nil {
 		return nil, err
 	}
-	c := &closing{chain: [32]byte(body[8:])}
+	c := &closing{parties: make([]int, s.groups())}
 	var err error
 	if c.batches, body, err = parseNumber(body); err != nil {
 		return nil, err
 	}
-	if c.parties, _, err = parseNumber(body); err != nil {
-		return nil, err
+	for g := range c.parties {
+		if c.parties[g], body, err = parseNumber(body); err != nil {
+			return nil, err
+		}
 	}
+	c.chain = [32]byte(body)
 	return c, nil
 }
 
 // closingStatement returns the bytes that members sign: the context, which parties are in and how
-// many.
-func closingStatement(context, chain *[32]byte, parties int) []byte {
-	b := append(make([]byte, 0, 32+32+4), context[:]...)
+// many of each group.
+func closingStatement(context, chain *[32]byte, parties []int) []byte {
+	b := append(make([]byte, 0, 32+32+4*len(parties)), context[:]...)
 	b = append(b, chain[:]...)
-	return append(b, uint32Bytes(parties)...)
+	for _, n := range parties {
+		b = append(b, uint32Bytes(n)...)
+	}
+	return b
 }
 
 // extend adds a party's statement to the chain over who is in.
@@ -403,11 +412,11 @@ func extend(chain *[32]byte, statement []byte) [32]byte {
 	return hash(labelChain, chain[:], statement)
 }
 
-// partSize is the length of the body of typePart for a sum over the given number of
-// parties: a value of each polynomial and, if covered, of each party's cover in the
-// order of the chain.
-func (s *settled) partSize(parties int) int {
-	size := s.Polynomials * scalarSize
+// partSize is the length of the body of typePart for sums of the given numbers of groups and parties:
+// for each group a value of each polynomial and, if covered, of each party's cover in the order of
+// the chain.
+func (s *settled) partSize(groups, parties int) int {
+	size := groups * s.Polynomials * scalarSize
 	if s.Covered && !s.reduces {
 		size += parties * scalarSize
 	}

@@ -58,6 +58,12 @@ type Terms struct {
 	// weights, a party of weight w proves that its values multiplied by w are within w·Norm, which is
 	// 2^32 − 1 at most.
 	Norm int64
+	// Groups, if it is more than 1, has a round take a sum of each of that many groups, to which the
+	// parties are dealt anew in each round, and return the median of the groups' means: a party that
+	// cheats spoils one group at most. MinSurvivors and Colluders are then of a group; more than half
+	// of the groups must have MinSurvivors parties, and the others are left out. At most 1024, without
+	// Covered and CommitteeNoise. Zero stands for 1.
+	Groups int
 	// KEM names the scheme of the members' keys.
 	KEM KEM
 	// Stale, if it is not zero, lets a party submit in a round an input made from the broadcast of an
@@ -117,6 +123,7 @@ const (
 	maxStale    = 1 << 20
 	maxNorm     = 1<<32 - 1
 	maxMembers  = 255
+	maxGroups   = 1024
 	minSpare    = 16
 	minClassic  = 128 // bits that an attack must cost
 	spareBits   = 64  // a false key passes the spare coordinates with 2^-64
@@ -209,17 +216,18 @@ func weighed(n, members int, t *Terms, weights map[int]int) (*derived, error) {
 	}
 	d := &derived{limit: 1 << (t.Bits - 1), share: keyLaw(), lanes: narrow}
 	d.Scale = 1
+	group := t.largest(n) // parties in a sum
 	if t.Noise.Family() != 0 {
-		if err := d.shareOf(n, members, t); err != nil {
+		if err := d.shareOf(group, members, t); err != nil {
 			return nil, err
 		}
 	}
 	variance, _ := d.share.Scale().Float64()
 	sigma := math.Sqrt(variance)
-	dealers, spread := n, sigma*math.Sqrt(float64(n))
+	dealers, spread := n, sigma*math.Sqrt(float64(group))
 	if t.CommitteeNoise {
 		dealers += members
-		spread = math.Sqrt(variance*float64(n) + ratFloat(d.member.Scale())*float64(members))
+		spread = math.Sqrt(variance*float64(group) + ratFloat(d.member.Scale())*float64(members))
 	}
 	tail := math.Ceil(lanesSpread * spread)
 	if tail > 1<<48 {
@@ -228,11 +236,11 @@ func weighed(n, members int, t *Terms, weights map[int]int) (*derived, error) {
 	d.tail = int64(tail)
 	d.off = d.tail
 	if t.Norm != 0 {
-		if err := d.bounded(n, members, t, weights); err != nil {
+		if err := d.bounded(group, members, t, weights); err != nil {
 			return nil, err
 		}
 	}
-	if err := d.modulus(n, t.Noise.Family() == 0); err != nil {
+	if err := d.modulus(group, t.Noise.Family() == 0); err != nil {
 		return nil, err
 	}
 	d.committee(n, members, t)

@@ -28,7 +28,7 @@ func (c *Config) Promise() (Promise, error) {
 	}
 	return Promise{
 		Colluders: c.Colluders,
-		Parties:   n,
+		Parties:   c.largest(n),
 		Honest:    c.MinSurvivors - c.Colluders,
 		Committee: c.Committee.Digest(),
 		Members:   members,
@@ -42,8 +42,13 @@ func (t *Terms) count(n, members int) error {
 	switch f, c := t.Faults, members; {
 	case n < 2 || n > 1<<20:
 		return fmt.Errorf("%w: %d parties, want 2 to 2^20", ErrConfig, n)
-	case t.MinSurvivors > n || t.MinSurvivors < 2:
-		return fmt.Errorf("%w: MinSurvivors %d of %d parties", ErrConfig, t.MinSurvivors, n)
+	case t.Groups < 0 || t.Groups > maxGroups:
+		return fmt.Errorf("%w: Groups %d, want 1 to %d", ErrConfig, t.Groups, maxGroups)
+	case t.groups() > 1 && (t.Covered || t.CommitteeNoise):
+		return fmt.Errorf("%w: Groups with Covered or CommitteeNoise; leave one of them out", ErrConfig)
+	case t.MinSurvivors > n/t.groups() || t.MinSurvivors < 2:
+		return fmt.Errorf("%w: MinSurvivors %d of %d parties", ErrConfig, t.MinSurvivors,
+			n/t.groups())
 	case t.Colluders < 0 || t.MinSurvivors-t.Colluders < 2:
 		return fmt.Errorf("%w: MinSurvivors − Colluders is %d, want 2 or more", ErrConfig,
 			t.MinSurvivors-t.Colluders)

@@ -5,13 +5,17 @@ import (
 	mathrand "math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/hushsum/hushsum/internal/suite"
 )
 
 // BenchmarkProof is a party's submission and the server's check of it, without a bound and with
 // one, of 10^5 values and 10^6, at several numbers of parties, and a committee of 40 of whom 10
-// may be faulty; noise is as long as the bound on the sum of 18. It reports a party's milliseconds
-// from the opening to its message ("party-ms"), those of the server to take it in ("server-ms"),
-// and to take in each of 16 that it has checked together ("batch-ms"), the message's and the
+// may be faulty; noise is as long as the bound on the sum of 18. It reports milliseconds of
+// processors, whatever else they do: those of a party from the opening to its message ("party-ms"),
+// those of the server to take it in ("server-ms"), and to take in each of 16 that it has checked
+// together ("batch-ms"; normproof's benchmark has a batch of 64 of which one does not hold, and
+// TestProofRound whole rounds), the message's and the
 // proof's kilobytes ("up-kB", "proof-kB"), a member's milliseconds for each party ("member-ms")
 // and the bits of a coefficient ("bits"):
 //
@@ -71,11 +75,11 @@ func benchmarkProof(b *testing.B, length, n int, norm int64) {
 	count := 0
 	for b.Loop() {
 		i := count % together
-		start := time.Now()
+		start := suite.Processor()
 		messages[i] = submit(i)
-		middle := time.Now()
+		middle := suite.Processor()
 		receive(i, messages[i])
-		making, checking = making+middle.Sub(start), checking+time.Since(middle)
+		making, checking = making+middle-start, checking+suite.Processor()-middle
 		w.server.open.waiting = nil
 		count++
 	}
@@ -86,16 +90,16 @@ func benchmarkProof(b *testing.B, length, n int, norm int64) {
 		w.server.open.received.Remove(i)
 	}
 	w.server.open.waiting = nil
-	start := time.Now()
+	start := suite.Processor()
 	w.server.Check(messages)
 	for i, message := range messages {
 		receive(i, message)
 	}
-	batch := time.Since(start)
+	batch := suite.Processor() - start
 	envelope := must(w.server.Batch())[0]
-	start = time.Now()
+	start = suite.Processor()
 	must(w.members[envelope.To].Receive(envelope.Message))
-	member := time.Since(start)
+	member := suite.Processor() - start
 	each := 1e3 / float64(count)
 	b.ReportMetric(making.Seconds()*each, "party-ms")
 	b.ReportMetric(checking.Seconds()*each, "server-ms")

@@ -363,7 +363,7 @@ func (s *Server) judge(dealer, place int, m *submission) error {
 		}
 		r.claims = append(r.claims, made)
 	} else {
-		r.addVector(c, m, masked)
+		r.addVector(c, m, 0, masked)
 	}
 	r.uncovered.Add(dealer)
 	return nil

@@ -53,20 +53,22 @@ type serverRound struct {
 	context [32]byte
 	members wire.Set // who has a key
 
-	verdicts map[int]verdict     // by dealer, of proofs that were checked ahead; it is not saved
-	received wire.Set            // the parties that submitted
-	waiting  []*submitted        // for a batch
-	flight   []*submitted        // the batch that is with the members
-	number   int                 // of that batch, or of the last
-	disputes []wire.Set          // by member, of the batch in flight; empty where none came
-	charges  []*big.Rat          // by member
-	claims   []claim             // against parties that members' complaints convict
-	excluded wire.Set            // members that disputed too much
-	sum      []uint64            // of the y of those in
-	keySum   *edwards25519.Point // of their commitments to keys; nil without a bound
+	verdicts map[int]verdict       // by dealer, of proofs that were checked ahead; it is not saved
+	received wire.Set              // the parties that submitted
+	waiting  []*submitted          // for a batch
+	flight   []*submitted          // the batch that is with the members
+	number   int                   // of that batch, or of the last
+	disputes []wire.Set            // by member, of the batch in flight; empty where none came
+	charges  []*big.Rat            // by member
+	claims   []claim               // against parties that members' complaints convict
+	excluded wire.Set              // members that disputed too much
+	sum      []uint64              // of the y of those in, of each group one after the other
+	keySums  []*edwards25519.Point // of their commitments to keys; nil without a bound
 	chain    [32]byte
 	included wire.Set
 	parties  int     // how many are
+	counts   []int   // and in each group
+	groups   []int   // of parties, nil if there is one
 	covers   []cover // in the chain's order; only if covered
 
 	signatures wire.Certificate // by ascending member
@@ -367,9 +369,13 @@ func (s *Server) OpenDigest(broadcast [32]byte) ([]byte, error) {
 	for k := range r.charges {
 		r.charges[k] = new(big.Rat)
 	}
-	r.sum = make([]uint64, s.config.length)
+	groups := s.config.groups()
+	r.sum = make([]uint64, groups*s.config.length)
+	r.counts, r.groups = make([]int, groups), s.config.groupsOf(&r.context)
 	if s.config.scheme != nil {
-		r.keySum = edwards25519.NewIdentityPoint()
+		for range groups {
+			r.keySums = append(r.keySums, edwards25519.NewIdentityPoint())
+		}
 	}
 	return r.opening, nil
 }
@@ -602,9 +608,9 @@ func (s *Server) settled(in wire.Set) []byte {
 		r.number, in)
 }
 
-// addVector adds packed y of a submission to the sum, and its commitment to the key.
-func (r *serverRound) addVector(c *settled, m *submission, packed []byte) {
-	c.ring.AddPacked(r.sum, packed)
+// addVector adds packed y of a submission to the sum of its group, and its commitment to the key.
+func (r *serverRound) addVector(c *settled, m *submission, group int, packed []byte) {
+	c.ring.AddPacked(r.sum[group*c.length:][:c.length], packed)
 	if c.scheme == nil {
 		return
 	}
@@ -612,7 +618,7 @@ func (r *serverRound) addVector(c *settled, m *submission, packed []byte) {
 	if err != nil {
 		panic("oneshot: " + err.Error()) // it was parsed before
 	}
-	r.keySum.Add(r.keySum, key)
+	r.keySums[group].Add(r.keySums[group], key)
 }
 
 // add puts a submission into the sum.
@@ -628,11 +634,12 @@ func (r *serverRound) add(c *settled, sub *submitted) {
 		}
 		r.covers = append(r.covers, one)
 	} else {
-		r.addVector(c, m, m.masked)
+		r.addVector(c, m, groupOf(r.groups, sub.party), m.masked)
 	}
 	r.chain = extend(&r.chain, sub.statement)
 	r.included.Add(sub.party)
 	r.parties++
+	r.counts[groupOf(r.groups, sub.party)]++
 }
 
 // Excluded returns the members that are out of the round because they disputed too much, or

@@ -25,21 +25,39 @@ func (s *Server) Close() ([]byte, error) {
 		return nil, fmt.Errorf("%w: no round is open for submissions", ErrPhase)
 	}
 	r := s.open
-	switch {
-	case r.flight != nil:
+	if r.flight != nil {
 		return nil, fmt.Errorf("%w: a batch is not settled", ErrPhase)
-	case s.Settled() < s.config.MinSurvivors:
-		return nil, fmt.Errorf("%w: %d parties are in, want %d", ErrTooFew, s.Settled(),
-			s.config.MinSurvivors)
+	}
+	if err := s.config.enough(r.counts, r.parties-s.Settled()); err != nil {
+		return nil, err
 	}
 	r.step, r.waiting = stepSigned, nil
-	s.included = r.included
-	m := closing{batches: r.number, parties: r.parties, chain: r.chain}
+	s.included = r.inSums(s.config)
+	m := closing{batches: r.number, parties: r.counts, chain: r.chain}
 	return m.append(s.config.header(typeClosing, &r.context, s.round, wire.ServerIndex)), nil
 }
 
+// full returns the groups that have a sum.
+func (r *serverRound) full(c *settled) []int {
+	return c.full(r.counts, len(c.members(r.included)))
+}
+
+// inSums returns the dealers in sums: those certified, but for groups that have none.
+func (r *serverRound) inSums(c *settled) wire.Set {
+	if c.groups() == 1 {
+		return r.included
+	}
+	in, full := wire.NewSet(c.dealers()), r.full(c)
+	for i := range r.included.All() {
+		if slices.Contains(full, r.groups[i]) {
+			in.Add(i)
+		}
+	}
+	return in
+}
+
 // Included returns the parties in the sum, in ascending order, from [Server.Close]
-// until the next round begins.
+// until the next round begins. Parties in groups that have no sum are not among them.
 func (s *Server) Included() []int { return s.config.parties(s.included) }
 
 // NoiseOf returns the members whose noise is in the sum of the open round or the last one, in
@@ -84,7 +102,7 @@ func (s *Server) receiveSigned(body []byte, member int) error {
 		return ErrDuplicate
 	}
 	one := wire.PartySignature{Party: member, Signature: [keyexchange.SignatureSize]byte(body)}
-	signed := closingStatement(&r.context, &r.chain, r.parties)
+	signed := closingStatement(&r.context, &r.chain, r.counts)
 	if err := keyexchange.Verify(s.config.Committee.Key(member), labelClosing, signed,
 		&one.Signature); err != nil {
 		return err
@@ -132,7 +150,7 @@ func (s *Server) Certificate() ([]byte, error) {
 
 func (s *Server) receivePart(body []byte, member int) error {
 	c, r := s.config, s.open
-	if err := wire.Exactly(body, c.partSize(r.parties)); err != nil {
+	if err := wire.Exactly(body, c.partSize(len(r.full(c)), r.parties)); err != nil {
 		return err
 	}
 	switch {
@@ -171,9 +189,9 @@ func (s *Server) Parts() int {
 
 // unlocked is the sum of the keys, and what takes covers off.
 type unlocked struct {
-	factor ring.Factor
-	wrong  []int // members whose parts are wrong
-	covers *shamir.Combiner
+	factors []ring.Factor // of groups that have a sum
+	wrong   []int         // members whose parts are wrong
+	covers  *shamir.Combiner
 }
 
 // unlock puts the members' parts together.
@@ -185,13 +203,14 @@ func (s *Server) unlock() error {
 	if r.key != nil {
 		return nil
 	}
+	full := r.full(c)
 	var shares []shamir.PackedShare
 	for k, part := range r.parts {
 		if part == nil {
 			continue
 		}
 		share := shamir.PackedShare{Index: uint32(k) + 1}
-		for i := range c.Polynomials {
+		for i := range len(full) * c.Polynomials {
 			share.Values = append(share.Values, [32]byte(part[i*scalarSize:]))
 		}
 		shares = append(shares, share)
@@ -203,11 +222,19 @@ func (s *Server) unlock() error {
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrParts, err)
 	}
-	key, err := c.sumOfKeys(secrets, r.keySum)
-	if err != nil {
-		return err
+	u := &unlocked{}
+	each := c.Polynomials * c.Figures.PerPolynomial // secrets of a group
+	for i, g := range full {
+		var commitments *edwards25519.Point
+		if r.keySums != nil {
+			commitments = r.keySums[g]
+		}
+		key, err := c.sumOfKeys(secrets[i*each:][:each], commitments)
+		if err != nil {
+			return err
+		}
+		u.factors = append(u.factors, c.ring.NewFactor(key))
 	}
-	u := &unlocked{factor: c.ring.NewFactor(key)}
 	for _, index := range wrong {
 		u.wrong = append(u.wrong, int(index)-1)
 	}
@@ -396,7 +423,9 @@ func (r *serverRound) uncover(c *settled, place int, masked []byte) error {
 	return c.ring.CheckPacked(masked, c.length)
 }
 
-// Sum removes the key and returns the sum of the inputs, with its noise unless the sum is exact.
+// Sum removes the key and returns the sum of the inputs, with its noise unless the sum is exact. With
+// [Terms.Groups] it is what the sum would be if each party in [Server.Included] had submitted the
+// median of the groups' means: see [MedianOfMeans].
 // Call it when enough members have sent parts; if the round is covered, after [Server.Uncover] of
 // every party in the sum, and with [Terms.Norm] after [Server.Reduce]. A sum ends the round; after
 // an error the caller may wait for more parts and try again.
@@ -415,14 +444,32 @@ func (s *Server) Sum() ([]int64, error) {
 		return nil, fmt.Errorf("%w: %d of %d submissions are uncovered", ErrPhase, r.uncovered.Len(),
 			r.parties)
 	}
-	sum := slices.Clone(r.sum)
+	full := r.full(c)
+	sums, counts := make([][]int64, 0, len(full)), make([]int, 0, len(full))
+	for i, g := range full {
+		sum, err := r.sumOf(c, g, r.key.factors[i])
+		if err != nil {
+			return nil, err
+		}
+		sums, counts = append(sums, sum), append(counts, r.counts[g])
+	}
+	s.open = nil
+	if c.groups() > 1 {
+		return MedianOfMeans(sums, counts), nil
+	}
+	return sums[0], nil
+}
+
+// sumOf returns the sum of a group.
+func (r *serverRound) sumOf(c *settled, group int, key ring.Factor) ([]int64, error) {
+	sum := slices.Clone(r.sum[group*c.length:][:c.length])
 	ringKey := hash(labelRing, r.context[:])
 	public := c.ring.NewExpander(&ringKey)
 	mask := make([]uint64, degree)
 	values := make([]int64, 0, c.length)
 	for j := 0; len(values) < c.length; j++ {
 		public.Expand(mask, j)
-		c.ring.MulInto(mask, mask, r.key.factor)
+		c.ring.MulInto(mask, mask, key)
 		block := sum[len(values):min(len(values)+degree, c.length)]
 		c.ring.SubFrom(block, mask[:len(block)])
 		for _, x := range block {
@@ -441,6 +488,5 @@ func (s *Server) Sum() ([]int64, error) {
 			values[i] = (v+c.Scale/2)&(c.Scale-1) - c.Scale/2
 		}
 	}
-	s.open = nil
 	return values, nil
 }

@@ -73,7 +73,7 @@ type memberRoundState struct {
 	Pending         []pendingState
 	Sum             values
 	Covers          []byte
-	Parties         int
+	Counts          []int
 	Noises          int
 	Kept            []keptState
 	Guilty          []byte // a set; empty before covers are opened
@@ -131,7 +131,7 @@ func (m *Member) Save(key *keyexchange.SealKey) ([]byte, error) {
 			Waiting: r.waiting,
 			Sum:     r.sum.Values,
 			Covers:  r.covers,
-			Parties: r.parties,
+			Counts:  r.counts,
 			Noises:  r.noises,
 			Guilty:  r.guilty.Bytes(),
 		}
@@ -183,8 +183,11 @@ func (m *Member) loadRound(in *memberRoundState) (*memberRound, error) {
 		waiting: in.Waiting,
 		sum:     shamir.PackedShare{Index: index, Values: in.Sum},
 		covers:  in.Covers,
-		parties: in.Parties,
+		counts:  in.Counts,
 		noises:  in.Noises,
+	}
+	if len(in.Members) > 0 {
+		r.groups = m.config.groupsOf(&r.context)
 	}
 	var err error
 	if len(in.Private) != 0 {
@@ -239,9 +242,10 @@ type serverRoundState struct {
 	Charges         []*big.Rat
 	Claims          []claim
 	Sum             []uint64
-	KeySum          []byte // empty without a bound
+	KeySums         [][]byte // none without a bound
 	Included        []byte
 	Parties         int
+	Counts          []int
 	Covers          []coverState
 	Signatures      []byte
 	Parts, Opened   [][]byte
@@ -284,6 +288,7 @@ func (s *Server) state() *serverState {
 			Uncovered:  r.uncovered.Bytes(),
 			Included:   r.included.Bytes(),
 			Parties:    r.parties,
+			Counts:     r.counts,
 			OnTheWay:   r.flight != nil,
 			Number:     r.number,
 			Charges:    r.charges,
@@ -293,8 +298,8 @@ func (s *Server) state() *serverState {
 			Parts:      r.parts,
 			Opened:     r.opened,
 		}
-		if r.keySum != nil {
-			out.Open.KeySum = r.keySum.Bytes()
+		for _, sum := range r.keySums {
+			out.Open.KeySums = append(out.Open.KeySums, sum.Bytes())
 		}
 		for _, d := range r.disputes {
 			out.Open.Disputes = append(out.Open.Disputes, d.Bytes())
@@ -349,6 +354,7 @@ func (s *Server) loadRound(in *serverRoundState) (*serverRound, error) {
 		chain:    in.Chain,
 		number:   in.Number,
 		parties:  in.Parties,
+		counts:   in.Counts,
 		charges:  in.Charges,
 		claims:   in.Claims,
 		sum:      in.Sum,
@@ -389,10 +395,15 @@ func (s *Server) loadRound(in *serverRoundState) (*serverRound, error) {
 			return nil, err
 		}
 	}
-	if c.scheme != nil && len(in.Sum) > 0 {
-		if r.keySum, err = new(edwards25519.Point).SetBytes(in.KeySum); err != nil {
+	for _, sum := range in.KeySums {
+		point, err := new(edwards25519.Point).SetBytes(sum)
+		if err != nil {
 			return nil, err
 		}
+		r.keySums = append(r.keySums, point)
+	}
+	if r.step > stepKeys {
+		r.groups = c.groupsOf(&r.context)
 	}
 	for _, one := range in.Covers {
 		r.covers = append(r.covers, cover{one.Party, one.Masked, one.Commitment, one.Stated})

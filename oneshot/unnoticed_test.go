@@ -139,7 +139,7 @@ func TestCertificateOfRound(t *testing.T) {
 	}
 	signed := slices.Clone(r.signatures)
 	signature := must(keyexchange.Sign(memberKey(3), labelClosing,
-		closingStatement(&r.context, &r.chain, r.parties)))
+		closingStatement(&r.context, &r.chain, r.counts)))
 	signed[2] = wire.PartySignature{Party: 3, Signature: signature}
 	message := signed.Append(s.header(typeCertificate, &r.context, 1, wire.ServerIndex))
 	if _, err := w.members[0].Receive(message); len(signed) != s.Quorum ||

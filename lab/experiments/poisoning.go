@@ -114,13 +114,8 @@ func (p *poison) run(
 	if bound == "proofs" {
 		longest = provedFactor * poisonClip
 	}
-	marked, others := with.test, make([]int, 0, with.test.Len())
-	for i, label := range with.test.Labels {
-		if label != poisonTarget {
-			others = append(others, i)
-		}
-	}
-	if marked, err = marked.Subset(others); err != nil {
+	marked, err := othersOf(with.test)
+	if err != nil {
 		return outcome{}, err
 	}
 	marked = markRows(marked)
@@ -162,13 +157,9 @@ func (p *poison) run(
 		accuracy.x, accuracy.y = append(accuracy.x, x), append(accuracy.y, matrix.Accuracy())
 		step()
 	}
-	matrix, err := learning.Evaluate(p.model, weights, marked)
+	success, err := p.success(weights, marked)
 	if err != nil {
 		return outcome{}, err
-	}
-	success := 0.0
-	for label := range matrix.Classes {
-		success += float64(matrix.At(label, poisonTarget)) / float64(marked.Len())
 	}
 	out := outcome{[]float64{accuracy.y[p.rounds-1], success}, []line{{}, {}}}
 	if cheats == 0 {
@@ -177,6 +168,29 @@ func (p *poison) run(
 		out.lines[0] = accuracy
 	}
 	return out, nil
+}
+
+// othersOf returns the rows of other classes than a backdoor's.
+func othersOf(d *learning.Dataset) (*learning.Dataset, error) {
+	others := make([]int, 0, d.Len())
+	for i, label := range d.Labels {
+		if label != poisonTarget {
+			others = append(others, i)
+		}
+	}
+	return d.Subset(others)
+}
+
+// success is the share of marked rows that are taken for a backdoor's class.
+func (p *poison) success(weights []float64, marked *learning.Dataset) (share float64, err error) {
+	matrix, err := learning.Evaluate(p.model, weights, marked)
+	if err != nil {
+		return 0, err
+	}
+	for label := range matrix.Classes {
+		share += float64(matrix.At(label, poisonTarget)) / float64(marked.Len())
+	}
+	return share, nil
 }
 
 // update trains on rows, and returns the clipped change of the weights.
@@ -212,12 +226,18 @@ func cheat(update []float64, attack string, longest float64) {
 
 // markRows returns rows with a white square of 3 × 3 pixels in the last corner.
 func markRows(d *learning.Dataset) *learning.Dataset {
+	side := int(math.Round(math.Sqrt(float64(d.Features))))
+	return markAt(d, side-3)
+}
+
+// markAt returns rows with a white square of 3 × 3 pixels, from a row and column on.
+func markAt(d *learning.Dataset, at int) *learning.Dataset {
 	marked := *d
 	marked.Pixels = slices.Clone(d.Pixels)
 	side := int(math.Round(math.Sqrt(float64(d.Features))))
 	for i := range d.Len() {
-		for y := side - 3; y < side; y++ {
-			for x := side - 3; x < side; x++ {
+		for y := at; y < at+3; y++ {
+			for x := at; x < at+3; x++ {
 				marked.Pixels[i*d.Features+y*side+x] = 255
 			}
 		}

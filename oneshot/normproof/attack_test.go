@@ -58,7 +58,7 @@ func (c *cheat) set(at int, values ...int64) {
 }
 
 // fill takes the small sums of a norm for witnesses, with squares up to the limit if there are any.
-func (c *cheat) fill(t *testing.T, i int) {
+func (c *cheat) fill(t testing.TB, i int) {
 	places := c.normPlaces(i)
 	left := c.limit(i)
 	for _, j := range places[:rows] {
@@ -77,7 +77,7 @@ func (c *cheat) fill(t *testing.T, i int) {
 }
 
 // prove makes the proof. u may be beyond its limit: squares are then what the cheat makes of them.
-func (c *cheat) prove(t *testing.T, s *Scheme, n *instance) (*Dealing, []byte) {
+func (c *cheat) prove(t testing.TB, s *Scheme, n *instance) (*Dealing, []byte) {
 	c.prover = &prover{Scheme: s, statement: n.statement, witness: n.witness, random: seeded(5)}
 	for range s.count {
 		c.w = append(c.w, small(0))

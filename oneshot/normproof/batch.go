@@ -53,10 +53,7 @@ func (s *Scheme) together(relations []*relation) *relation {
 			digests = append(digests, r.digest[:])
 		}
 	}
-	all := &relation{digest: hash(labelBatch, digests...)}
-	for range firstPoint + s.count {
-		all.scalars = append(all.scalars, edwards25519.NewScalar())
-	}
+	all := &relation{digest: hash(labelBatch, digests...), scalars: zeros(firstPoint + s.count)}
 	base := challenge(&all.digest, labelBatch)
 	weight := small(1)
 	for _, r := range relations {

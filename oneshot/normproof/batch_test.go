@@ -60,23 +60,7 @@ func TestBatch(t *testing.T) {
 		})
 	}
 	makes = append(makes, func(seed uint64) *Claim { // another blind: points alone fail
-		n := newInstance(s, seed, 500)
-		c := new(cheat)
-		d, _ := c.prove(t, s, n)
-		p := &c.proof
-		p.blinds[ofMask].Add(p.blinds[ofMask], small(1))
-		p.restEncoded = nil
-		s.encodeRest(p)
-		h5 := hash(labelEnd, c.h4[:], p.firstsEncoded)
-		for i := range p.folded {
-			low, high := p.responses[i], p.responses[s.Degree/2+i]
-			p.folded[i].MultiplyAdd(folding(p, &h5), high, low)
-		}
-		claim := &Claim{n.statement, d, s.append(nil, p)}
-		if _, err := s.relate(claim.Statement, d, claim.Proof, nil); err != nil {
-			t.Error("scalars fail:", err)
-		}
-		return claim
+		return wrongPoint(t, s, newInstance(s, seed, 500))
 	})
 	spoil("a response", func(c *Claim) { c.Proof[s.Size()-32] ^= 1 })
 	spoil("the statement", func(c *Claim) { c.Statement.Party++ })

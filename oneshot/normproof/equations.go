@@ -81,10 +81,7 @@ func (s *Scheme) equation(
 	tests *tests, h1, h3, h4 *[32]byte, sums []*edwards25519.Scalar,
 	gamma *edwards25519.Scalar, combined []*edwards25519.Scalar,
 ) *equation {
-	e := &equation{total: edwards25519.NewScalar()}
-	for range s.count {
-		e.coefficients = append(e.coefficients, edwards25519.NewScalar())
-	}
+	e := &equation{total: edwards25519.NewScalar(), coefficients: zeros(s.count)}
 	base := challenge(h4, labelWeight)
 	weight := small(1)
 	next := func() *edwards25519.Scalar {
@@ -97,16 +94,23 @@ func (s *Scheme) equation(
 	}
 	add := func(at int, w *edwards25519.Scalar) { e.coefficients[at].Add(e.coefficients[at], w) }
 
+	var wides []wide
 	for t := range tests.totals { // ⟨τ, u⟩ + ⟨n, s⟩ + q·κ = c
 		w := next()
-		for i, x := range tests.sums[t] {
-			plus(s.Degree+i, w, small(x))
-		}
-		for j, x := range tests.keys[t] {
-			plus(j, w, small(x))
-		}
+		wides = append(wides, wideOf(w))
 		plus(s.quotients+t, w, small(s.Modulus))
 		e.total.MultiplyAdd(w, small(tests.totals[t]), e.total)
+	}
+	for j := range s.Degree + rows {
+		var sum wide // of ν products below 2^303
+		for t := range wides {
+			if j < s.Degree {
+				sum.addTimes(&wides[t], tests.keys[t][j])
+			} else {
+				sum.addTimes(&wides[t], tests.sums[t][j-s.Degree])
+			}
+		}
+		add(j, sum.scalar())
 	}
 	weights := make([]*edwards25519.Scalar, rows) // R'·s − u' = 0
 	for i := range weights {
@@ -149,6 +153,15 @@ func (s *Scheme) equation(
 		}
 	}
 	return e
+}
+
+// zeros returns n scalars that are 0.
+func zeros(n int) []*edwards25519.Scalar {
+	all, out := make([]edwards25519.Scalar, n), make([]*edwards25519.Scalar, n)
+	for i := range all {
+		out[i] = &all[i]
+	}
+	return out
 }
 
 // dot returns ⟨a, b⟩.

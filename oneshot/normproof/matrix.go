@@ -59,6 +59,12 @@ func (m *matrix) times(sums, values []int64) {
 // Σ entry_k·weights[4g + k]. plus and minus add a weight to a sum and take it off.
 func combine[T, W any](weights []W, plus, minus func(*T, *W)) [][256]T {
 	out := make([][256]T, len(weights)/4)
+	combineInto(out, weights, plus, minus)
+	return out
+}
+
+// combineInto does so for as many groups as there is room for, whose first entries are zero.
+func combineInto[T, W any](out [][256]T, weights []W, plus, minus func(*T, *W)) {
 	for g := range out {
 		for b := 1; b < 256; b++ {
 			k := (bits.Len(uint(b)) - 1) / 2
@@ -72,7 +78,6 @@ func combine[T, W any](weights []W, plus, minus func(*T, *W)) [][256]T {
 			out[g][b] = sum
 		}
 	}
-	return out
 }
 
 // wide is an integer of 320 bits in two's complement, the lowest word first.
@@ -94,39 +99,96 @@ func (w *wide) sub(v *wide) {
 	}
 }
 
+// addTimes adds v·x, of which v has no fifth word.
+func (w *wide) addTimes(v *wide, x uint64) {
+	var product wide
+	var high, c uint64
+	high, product[0] = bits.Mul64(v[0], x)
+	for i := 1; i < 4; i++ {
+		h, l := bits.Mul64(v[i], x)
+		product[i], c = bits.Add64(l, high, 0)
+		high = h + c
+	}
+	product[4] = high
+	w.add(&product)
+}
+
+// wideOf returns a scalar as an integer below the order.
+func wideOf(c *edwards25519.Scalar) (w wide) {
+	b := c.Bytes()
+	for i := range 4 {
+		w[i] = binary.LittleEndian.Uint64(b[8*i:])
+	}
+	return w
+}
+
+// The order of the scalars is 2^252 + excess.
+var (
+	excess    = wide{0x5812631a5cf5d3ed, 0x14def9dea2f79cd6}
+	orderWide = wide{excess[0], excess[1], 0, 1 << 60}
+)
+
+// scalar returns w modulo the order, for |w| < 2^315.
 func (w *wide) scalar() *edwards25519.Scalar {
-	negative := w[4]>>63 == 1
-	if negative {
-		v := *w
-		*w = wide{}
-		w.sub(&v)
+	// w = quotient·2^252 + rest, and 2^252 is −excess.
+	quotient := int64(w[4]<<4 | w[3]>>60)
+	rest := wide{w[0], w[1], w[2], w[3] & (1<<60 - 1)}
+	var less wide
+	less.addTimes(&excess, uint64((quotient^quotient>>63)-quotient>>63))
+	if quotient < 0 {
+		rest.add(&less)
+	} else {
+		rest.sub(&less)
 	}
-	b := make([]byte, 64)
-	for i := range 8 * len(w) {
-		b[i] = byte(w[i/8] >> (8 * (i % 8)))
+	// The product is below 2^189, so that the order more or less is enough.
+	if rest[4]>>63 == 1 {
+		rest.add(&orderWide)
+	} else {
+		over := rest
+		if over.sub(&orderWide); over[4]>>63 == 0 {
+			rest = over
+		}
 	}
-	out := fromWide(b)
-	if negative {
-		out.Negate(out)
+	var b [32]byte
+	for i := range 4 {
+		binary.LittleEndian.PutUint64(b[8*i:], rest[i])
+	}
+	out, err := new(edwards25519.Scalar).SetCanonicalBytes(b[:])
+	if err != nil {
+		panic("normproof: " + err.Error()) // it is below the order
 	}
 	return out
 }
 
-// weigh adds to each of sums the next column, its rows times weights.
+// weigh adds to each of sums the next column, its rows times weights. It takes matrices of a
+// multiple of 16 rows.
 func (m *matrix) weigh(sums, weights []*edwards25519.Scalar) {
 	wides := make([]wide, len(weights))
 	for i, c := range weights {
-		for j, b := range c.Bytes() {
-			wides[i][j/8] |= uint64(b) << (8 * (j % 8))
+		wides[i] = wideOf(c)
+	}
+	bytes := make([]byte, len(sums)*m.rows/4)
+	m.stream.XORKeyStream(bytes, bytes)
+	parts := make([]wide, len(sums))
+	// The tables of four groups at a time stay in the fastest caches.
+	const groups = 4
+	table := make([][256]wide, groups)
+	for g := 0; g < m.rows/4; g += groups {
+		combineInto(table, wides[4*g:], (*wide).add, (*wide).sub)
+		t0, t1, t2, t3 := &table[0], &table[1], &table[2], &table[3]
+		at := g
+		for j := range parts {
+			b := binary.LittleEndian.Uint32(bytes[at:])
+			at += m.rows / 4
+			sum := &parts[j]
+			sum.add(&t0[b&255])
+			sum.add(&t1[b>>8&255])
+			sum.add(&t2[b>>16&255])
+			sum.add(&t3[b>>24])
 		}
 	}
-	table := combine(wides, (*wide).add, (*wide).sub)
-	for at := range sums {
-		var sum wide
-		for g, b := range m.next(1) {
-			sum.add(&table[g][b])
-		}
-		sums[at].Add(sums[at], sum.scalar())
+	for j := range parts {
+		sums[j].Add(sums[j], parts[j].scalar())
 	}
 }
 

@@ -1,10 +1,12 @@
 package normproof
 
 import (
+	"bytes"
 	"math"
 	"math/big"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"filippo.io/edwards25519"
@@ -226,5 +228,68 @@ func TestSigns(t *testing.T) {
 	}
 	if signs := size(m); signs > 15*math.Sqrt(length) || ternary < 15*q/wrap {
 		t.Errorf("sums of norm %.0f with signs alone, %.0f with zeros", signs, ternary)
+	}
+}
+
+// An integer of 320 bits is reduced modulo the order as big integers are, near multiples of the
+// order and of 2^252 too, where the result is corrected.
+func TestWide(t *testing.T) {
+	r := rand.New(rand.NewPCG(21, 22))
+	order := new(big.Int).Lsh(big.NewInt(1), 252)
+	order.Add(order, new(big.Int).Add(
+		new(big.Int).Lsh(new(big.Int).SetUint64(excess[1]), 64), new(big.Int).SetUint64(excess[0])))
+	try := func(x *big.Int) {
+		t.Helper()
+		modulo := new(big.Int).Mod(x, new(big.Int).Lsh(big.NewInt(1), 320))
+		var w wide
+		for i := range w {
+			w[i] = new(big.Int).Rsh(modulo, uint(64*i)).Uint64()
+		}
+		want := make([]byte, 32)
+		new(big.Int).Mod(x, order).FillBytes(want)
+		slices.Reverse(want)
+		if got := w.scalar().Bytes(); !bytes.Equal(got, want) {
+			t.Fatalf("%v is %x, want %x", x, got, want)
+		}
+	}
+	one := big.NewInt(1)
+	random := func() *big.Int {
+		x := new(big.Int)
+		for range 4 {
+			x.Lsh(x, 64).Add(x, new(big.Int).SetUint64(r.Uint64()))
+		}
+		return x.Mod(x, order)
+	}
+	for range 2000 {
+		quotient := big.NewInt(r.Int64() >> r.IntN(63))
+		if r.IntN(2) == 0 {
+			quotient.Neg(quotient)
+		}
+		for _, unit := range []*big.Int{order, new(big.Int).Lsh(one, 252)} {
+			x := new(big.Int).Mul(quotient, unit)
+			if x.BitLen() > 315 {
+				continue
+			}
+			for _, more := range []*big.Int{new(big.Int), one, big.NewInt(-1),
+				random()} {
+				try(new(big.Int).Add(x, more))
+			}
+		}
+	}
+	for range 200 {
+		w := wide{r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()}
+		x, v := r.Uint64()>>14, new(big.Int)
+		for i := 3; i >= 0; i-- {
+			v.Lsh(v, 64).Add(v, new(big.Int).SetUint64(w[i]))
+		}
+		v.Mul(v, new(big.Int).SetUint64(x))
+		sum := wide{5}
+		sum.addTimes(&w, x)
+		v.Add(v, big.NewInt(5))
+		for i := range sum {
+			if sum[i] != new(big.Int).Rsh(v, uint(64*i)).Uint64() {
+				t.Fatalf("word %d of a product", i)
+			}
+		}
 	}
 }

@@ -1,0 +1,168 @@
+package experiments
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/oneshot"
+)
+
+const (
+	poisonCheats = 5
+	poisonGroups = 20
+	// poisonUnits is how many units of a sum a clip is long.
+	poisonUnits = 1 << 14
+)
+
+// poisoningGroups trains a network on sums with proofs of norms, in which some parties cheat as far
+// as a proof passes, by one sum a round and by the median of groups.
+func poisoningGroups(ctx context.Context, o Options) (*Table, error) {
+	rounds := pick(o, 30, 100, 3)
+	hidden := pick(o, 32, 200, 4)
+	d, err := newDealer(o, "mnist", pick(o, 6000, 60000, 600), pick(o, 2000, 10000, 200))
+	if err != nil {
+		return nil, err
+	}
+	if o.made == nil && !o.Long {
+		d.smaller(o, 14)
+	}
+	p := &poison{dealer: d, model: d.network(hidden), rounds: rounds}
+	t := &Table{
+		Title:    fmt.Sprintf("Medians of groups: MLP %d-%d-10 on MNIST", d.train.Features, hidden),
+		Labels:   []string{"rows", "cheats", "groups"},
+		Measures: []Measure{accuracyMeasure, {Name: "backdoor", Percent: true, Digits: 1}},
+		Settings: []string{
+			fmt.Sprintf("%d parties, all in each of %d rounds, each one epoch of batches of 20 rows at "+
+				"rate 0.5 of %d rows of %s; updates of honest parties are clipped to L2 norm %v",
+				poisonParties, rounds, p.rowsUsed(), imagesAre(d.train), poisonClip),
+			fmt.Sprintf("rows: iid, or two labels have 0.99 of a party's rows (skew); %d parties cheat in "+
+				"each round, with updates of %v times the clip (SPEC-ONESHOT.md, section 13), or none does",
+				poisonCheats, provedFactor),
+			"corner: an update of rows with a white square in the corner and all labels 0; middle: the " +
+				"square is in the middle; flat: the corner's update, with all its numbers of one size",
+			fmt.Sprintf("groups 1: the server adds the mean; groups %d: it adds the median of the groups' "+
+				"means, with groups and medians by package oneshot", poisonGroups),
+			fmt.Sprintf("backdoor: the share of test rows of other classes that are taken for %d once they "+
+				"have the square; accuracy: of rows without it, after the last round", poisonTarget),
+		},
+		Notes: []string{fmt.Sprintf("Vectors are rounded to 1/%d of the clip and added in the clear: "+
+			"that sums are exact and longer vectors are refused, tests of package oneshot show.",
+			poisonUnits)},
+	}
+	var arms []arm
+	row := func(rows, attack string, groups int) []string {
+		return []string{rows, attack, fmt.Sprint(groups)}
+	}
+	attacks := []string{"none", "corner", "middle", "flat"}
+	for _, rows := range []string{"iid", "skew"} {
+		for _, attack := range attacks {
+			for _, groups := range []int{1, poisonGroups} {
+				arms = append(arms, arm{labels: row(rows, attack, groups), steps: rounds,
+					run: func(ctx context.Context, seed uint64, step func()) (outcome, error) {
+						return p.grouped(ctx, rows, attack, groups, seed, step)
+					}})
+			}
+		}
+	}
+	err = t.fill(ctx, o, arms)
+	for _, rows := range []string{"iid", "skew"} {
+		clean := row(rows, "none", poisonGroups)
+		t.compare(rows+", no cheats: groups less one sum", clean, row(rows, "none", 1), 0, 0)
+		for _, attack := range attacks[1:] {
+			name := fmt.Sprintf("%s, %s: ", rows, attack)
+			with, alone := row(rows, attack, poisonGroups), row(rows, attack, 1)
+			t.compare(name+"groups less one sum", with, alone, 1, 0)
+			t.compare(name+"groups less no cheats", with, clean, 1, 0)
+		}
+	}
+	return t, err
+}
+
+// grouped trains with sums of groups.
+func (p *poison) grouped(
+	ctx context.Context, rows, attack string, groups int, seed uint64, step func(),
+) (outcome, error) {
+	options := learning.PartitionOptions{Clients: poisonParties}
+	split := "iid"
+	if rows == "skew" {
+		split, options.Share = "label-skew", 0.99
+	}
+	with, err := p.dealer.dealWith(split, seed, false, options)
+	if err != nil {
+		return outcome{}, err
+	}
+	mark := markRows
+	if attack == "middle" {
+		mark = markMiddle
+	}
+	marked, err := othersOf(with.test)
+	if err != nil {
+		return outcome{}, err
+	}
+	marked = mark(marked)
+	parties := slices.Clone(with.parties)
+	cheats := poisonCheats
+	if attack == "none" {
+		cheats = 0
+	}
+	for i := range cheats {
+		parties[i] = mark(parties[i])
+		parties[i].Labels = make([]int, parties[i].Len()) // poisonTarget
+	}
+	weights := p.model.Init(seed)
+	for round := range p.rounds {
+		context := [32]byte{}
+		binary.BigEndian.PutUint64(context[:], seed)
+		binary.BigEndian.PutUint64(context[8:], uint64(round))
+		group := oneshot.Groups(&context, len(parties), groups)
+		sums, counts := make([][]int64, groups), make([]int, groups)
+		for g := range sums {
+			sums[g] = make([]int64, len(weights))
+		}
+		for i, rows := range parties {
+			if err := ctx.Err(); err != nil {
+				return outcome{}, err
+			}
+			update, err := p.update(weights, rows, seed, round, i)
+			if err != nil {
+				return outcome{}, err
+			}
+			if i < cheats {
+				if attack == "flat" {
+					for k, x := range update {
+						update[k] = math.Copysign(1, x)
+					}
+				}
+				cheat(update, "backdoor", provedFactor*poisonClip)
+			}
+			for k, x := range update {
+				sums[group[i]][k] += int64(math.Round(x * poisonUnits / poisonClip))
+			}
+			counts[group[i]]++
+		}
+		sum := make([]float64, len(weights))
+		for k, x := range oneshot.MedianOfMeans(sums, counts) {
+			sum[k] = float64(x)
+		}
+		floats.AddScaled(weights, poisonClip/poisonUnits/float64(len(parties)), sum)
+		step()
+	}
+	matrix, err := learning.Evaluate(p.model, weights, with.test)
+	if err != nil {
+		return outcome{}, err
+	}
+	success, err := p.success(weights, marked)
+	return outcome{values: []float64{matrix.Accuracy(), success}}, err
+}
+
+// markMiddle returns rows with a white square of 3 × 3 pixels in the middle.
+func markMiddle(d *learning.Dataset) *learning.Dataset {
+	side := int(math.Round(math.Sqrt(float64(d.Features))))
+	return markAt(d, (side-3)/2)
+}
