@@ -305,6 +305,8 @@ func (c *checker) buffer(n int) {
 			"hide nothing", c.fewest(n), p.Colluders)
 	c.refuse(s.Buffer > 0 && c.Privacy.ClipQuantile > 0, "privacy.clip_quantile",
 		"leave out the quantile or sum.buffer", "what was made from an earlier model has an earlier clip")
+	c.refuse(s.Buffer > 0 && c.Training.Submit == "weights", "training.submit", `write "updates"`,
+		"what was made of an earlier model counts for less, which takes updates")
 	c.refuse(s.Buffer > 0 && (c.Training.stored() || c.Training.sums() > 1), "training.rule",
 		"use fedavg or fedprox", "control variates need a round that all parties are in")
 }

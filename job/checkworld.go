@@ -3,6 +3,7 @@ package job
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,17 +24,16 @@ func (c *checker) world() {
 	c.takes(strings.HasPrefix(w.Data.Split, "dirichlet"), "it applies to the Dirichlet splits "+
 		"only", "leave it out", "world.data.concentration")
 	messages := w.Fidelity == "" || w.Fidelity == "messages"
+	c.refuse(c.Oneshot() && !messages, "world.fidelity", `leave it out, or sum.protocol = "oneshot"`,
+		"one-message sums are simulated by message")
+	c.servers()
+	c.drops(messages)
 	c.refuse(!messages && (w.Topology == "serverless" || len(w.Servers) > 1), "world.fidelity",
 		`write "messages"`, "sums without a server, or with several, are simulated by message")
 	c.refuse(w.Topology == "serverless" && len(w.Servers) > 0, "world.servers",
 		"leave it out, or world.topology", "serverless sums have no servers")
 	c.refuse(w.Fidelity == "clear" && c.Noisy(), "world.fidelity", `write "ring" or "messages"`,
 		"noise consists of whole numbers")
-	c.refuse(w.Drop > 0 && !c.Oneshot() && !c.Recovers(), "world.drop",
-		"write at least as much in parties.drop_out", "without recovery nobody may drop out")
-	c.refuse(w.Fidelity == "crowd" && c.Recovers() && w.Drop > c.Parties.DropOut, "world.drop",
-		"write less, or more in parties.drop_out", "%v of a sum may be missing, and %v drop out",
-		c.Parties.DropOut, w.Drop)
 	c.refuse(w.Malicious > 0 && !c.Oneshot(), "world.malicious",
 		`write sum.protocol = "oneshot", or leave it out`, "a party that cheats in a pairwise sum "+
 			"spoils it")
@@ -60,8 +60,19 @@ func (c *checker) world() {
 		func(p WorldParty) bool { return p.ReferenceEpsilon > 0 }), "world.reference.epsilon",
 		"write a number such as 1.0",
 		"nothing says how much noise there is by world.reference.law")
+	c.refuse(law && w.Reference.Alpha == 0 && c.Training.Lambda == 0, "world.reference.alpha",
+		"write it, or training.lambda",
+		"the sensitivity of the reference laws takes a regularisation above 0")
+	c.refuse(law && c.Parties.PerRound > 0, "world.reference.law",
+		"leave it out, or parties.per_round", "the noise of reference laws is of all parties")
 	c.refuse(w.SubtractOwn && !law && !c.Noisy(), "world.subtract_own", "name the noise",
 		"there is none to subtract")
+	c.refuse(w.SubtractOwn && c.Oneshot() && c.Noisy(), "world.subtract_own", "leave it out",
+		"the noise of one-message sums is in their masks, and a party's own is not kept")
+	c.refuse(w.SubtractOwn && c.Sum.MaxWeight > 0, "world.subtract_own",
+		"leave it out, or sum.max_weight", "a party's part of a weighted mean is not told")
+	c.refuse(w.Tolerance > 0 && c.Sum.Buffer > 0, "world.tolerance", "leave it out, or sum.buffer",
+		"parties are not in the same round")
 	c.refuse(w.Tolerance > 0 && c.Noisy(), "world.tolerance", "leave it out",
 		"a party that leaves would reveal something about its rows")
 	linked := map[[2]string]bool{}
@@ -76,6 +87,61 @@ func (c *checker) world() {
 			a, b)
 		linked[[2]string{a, b}], linked[[2]string{b, a}] = true, true
 	}
+}
+
+// servers checks those of a world.
+func (c *checker) servers() {
+	w := &c.World
+	none, several := w.Topology == "serverless", len(w.Servers) > 1
+	c.refuse(c.Oneshot() && none, "world.topology", "leave it out", "a committee has one server")
+	c.refuse(c.Oneshot() && several, "world.servers", "write one", "a committee has one server")
+	c.refuse(c.Parties.PerRound > 0 && (none || several), "parties.per_round", "leave it out",
+		"one server draws the parties of a round, and there is not one")
+	c.refuse(several && c.Noisy() && c.Sum.MaxWeight > 0, "world.servers", "write one, or leave out "+
+		"sum.max_weight", "with noise no server knows how many rows its sum is of")
+	for i, p := range w.Party {
+		at := fmt.Sprintf("world.party.%d.server", i)
+		c.refuse(p.Server != "" && none, at, "leave it out", "there are no servers")
+		c.refuse(p.Server != "" && !none && !slices.Contains(w.servers(), p.Server), at,
+			"write one of world.servers", "there is no server in %q", p.Server)
+	}
+}
+
+// servers returns their places.
+func (w *World) servers() []string {
+	if len(w.Servers) == 0 {
+		return []string{"server"}
+	}
+	return w.Servers
+}
+
+// DropOuts returns how many of n parties drop out of each round by world.drop, rounded to the
+// nearest whole number. In rings and in the clear it is how many submissions of a round are lost.
+func (j *Job) DropOuts(n int) int {
+	if f := j.World.Fidelity; f == "ring" || f == "clear" {
+		n = j.Parties.most(n)
+	}
+	return int(math.Round(j.World.Drop * float64(n)))
+}
+
+// drops checks who drops out of each round.
+func (c *checker) drops(messages bool) {
+	w, n := &c.World, c.Size()
+	c.refuse(w.Drop > 0 && !c.Oneshot() && !c.Recovers(), "world.drop",
+		"write at least as much in parties.drop_out", "without recovery nobody may drop out")
+	c.refuse(w.Drop > 0 && c.Sum.Buffer > 0, "world.drop", "leave it out, or sum.buffer",
+		"who is in a round that takes the first to submit follows from how fast they are")
+	if w.Drop == 0 || n == 0 || messages && !c.Oneshot() {
+		return // parties also drop out later, and rounds are lost
+	}
+	of, least := n, c.Parties.Fewest(n)
+	if !messages {
+		of = c.Parties.most(n)
+	}
+	gone := c.DropOuts(n)
+	c.refuse(of-gone < least && (c.Recovers() || c.Oneshot()), "world.drop",
+		"write less, or more in parties.drop_out",
+		"of %d messages of a round %d are lost, and a sum takes at least %d", of, gone, least)
 }
 
 // groupSize returns how many parties have a group's or a party's name, 0: there is none. groups has
@@ -120,6 +186,8 @@ func (c *checker) worldParties() {
 			"name world.reference.law, or leave it out", "there is no reference law")
 		c.refuse(c.World.Fidelity == "crowd" && (joins > 1 || p.Leaves > 0 || len(p.Crash) > 0), at,
 			`write world.fidelity = "messages"`, "all parties of a crowd are always present")
+		c.refuse(len(p.Crash) > 0 && (c.World.Fidelity == "ring" || c.World.Fidelity == "clear"),
+			at+".crash", `write world.fidelity = "messages"`, "a sum without messages has no steps")
 		for k, x := range p.Crash {
 			where := fmt.Sprintf("%s.crash.%d", at, k)
 			c.refuse(!c.Recovers(), where, "write parties.drop_out", "without recovery nobody may drop out")

@@ -121,8 +121,25 @@ type list struct {
 	own  func(owner any)            // has the owner no longer share its elements
 	most int                        // of elements
 	// fewer says what to do where there are more.
-	fewer string
-	rows  table
+	fewer   string
+	rows    table
+	missing []lack // as of a row
+}
+
+// zero reports whether a job leaves the field, or the list, out.
+func (e entry) zero(j *Job) bool {
+	if e.row != nil {
+		return e.row.zero(j)
+	}
+	return e.list.len(j) == 0
+}
+
+// missing lists the runners that do not do what the field, or the list, declares.
+func (e entry) missing() []lack {
+	if e.row != nil {
+		return e.row.missing
+	}
+	return e.list.missing
 }
 
 // few bounds a list each element of which is looked for in another.

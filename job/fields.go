@@ -73,7 +73,8 @@ var theJob = tableOf(
 		says("0 to parties.count − 2").unit("parties").or(0).flag("colluders", "N"),
 	whole("parties.per_round", func(j *Job) *int { return &j.Parties.PerRound }, from(0),
 		"Counts the parties of a round, drawn by a public rule.").
-		says("0, or 2 to parties.count").unit("parties").means("0: all").flag("per-round", "N"),
+		says("0, or 2 to parties.count").unit("parties").means("0: all").flag("per-round", "N").
+		lacks(Crowd, "all parties of a crowd are in each round"),
 	whole("parties.participations", func(j *Job) *int { return &j.Parties.Participations }, from(0),
 		"Bounds how many rounds a party submits in, by its own ledger, no matter who draws them.").
 		says("0, or 1 to rounds").unit("rounds").means("0: all").flag("participations", "K"),
@@ -85,7 +86,7 @@ var theJob = tableOf(
 		"Has each party toss a secret coin and take part with this probability; otherwise it sends "+
 			"zeros with its share of the noise.").
 		unit("probability").means("0: all take part").flag("hidden", "Q").
-		lacks(Timed, "in virtual time all parties are in each round"),
+		lacks(Timed, "nobody tosses a coin in virtual time"),
 
 	word("sum.protocol", func(j *Job) *string { return &j.Sum.Protocol }, "pairwise oneshot",
 		"Names the protocol of the sums.").or("pairwise").flag("protocol", "NAME"),
@@ -114,8 +115,7 @@ var theJob = tableOf(
 		"Counts the parties whose messages a member of the committee may refuse alone before the round "+
 			"goes on without it.").says("1 to parties.count").unit("parties").
 		means("a tenth of parties.count, divided by sum.faults").
-		lacks(Sums, "without links nobody's messages are refused").
-		lacks(Timed, "in virtual time no member lies"),
+		lacks(Sums, "what members dispute is simulated in virtual time"),
 	truth("sum.covered", func(j *Job) *bool { return &j.Sum.Covered },
 		"Covers submissions until the committee agrees on who is in the sum.").flag("covered", ""),
 	truth("sum.bounded", func(j *Job) *bool { return &j.Sum.Bounded },
@@ -134,7 +134,8 @@ var theJob = tableOf(
 		"Weights means by rows; a party with more rows counts as having this many, and with "+
 			"parties.weights one with a larger weight.").unit("rows").
 		means("0: equal weights").flag("max-weight", "N").
-		lacks(Crowd, "means of a crowd have equal weights"),
+		lacks(Crowd, "means of a crowd have equal weights").
+		lacks(Programs, "the parties' own programs do not say how many rows an update is made of"),
 	number("sum.range", func(j *Job) *float64 { return &j.Sum.Range }, positive,
 		"Bounds a coordinate of a sum without noise.").or(64.0).flag("range", "X"),
 	whole("sum.fraction_bits", func(j *Job) *int { return &j.Sum.FractionBits }, between(1, 40),
@@ -185,7 +186,9 @@ var theJob = tableOf(
 	number("privacy.clip_quantile", func(j *Job) *float64 { return &j.Privacy.ClipQuantile }, share,
 		"Has the clip follow this quantile of the norms.").means("0: a fixed clip").
 		flag("clip-quantile", "Q").
-		lacks(Crowd, "clips of a crowd are fixed"),
+		lacks(Crowd, "clips of a crowd are fixed").
+		lacks(Programs, "the parties' own programs do not vote").
+		lacks(Machines, "only a simulation has a clip that follows a quantile"),
 	number("privacy.clip_rate", func(j *Job) *float64 { return &j.Privacy.ClipRate }, positive,
 		"Sets how fast the clip follows.").or(0.2),
 	span("privacy.submit_after", func(j *Job) *time.Duration { return &j.Privacy.SubmitAfter },
@@ -260,7 +263,8 @@ var theJob = tableOf(
 		lacksOnly(Timed, "fresh", "a round in virtual time is one sum, and fresh variates take two"),
 	word("training.mask", func(j *Job) *string { return &j.Training.Mask }, "none soft hard",
 		"Masks coordinates on which parties disagree.").or("none").flag("mask", "NAME").
-		lacks(Crowd, "a crowd sums no signs"),
+		lacks(Crowd, "a crowd sums no signs").
+		lacks(Programs, "the parties' own programs send no signs"),
 	number("training.mask_threshold", func(j *Job) *float64 { return &j.Training.MaskThreshold },
 		limits{hi: 1, above: true}, "Sets the least agreement at which a coordinate counts in full.").
 		or(0.4).flag("mask-threshold", "T"),

@@ -33,22 +33,26 @@ var theWorld = inWorld(tableOf(
 		positive, "Sets the concentration of the Dirichlet splits.").or(0.5).flag("concentration", "X"),
 	word("world.data.draw", func(j *Job) *string { return &j.World.Data.Draw },
 		"fixed new growing anew", "Says how rows are dealt in each round, instead of a split.").
-		means("by the split"),
+		means("by the split").
+		lacks(Sums, "rows by round are simulated in virtual time"),
 	number("world.data.test", func(j *Job) *float64 { return &j.World.Data.Test }, inside,
 		"Keeps this share of the rows to evaluate models on, if a set has no test rows.").
 		unit("share of the rows").or(0.25),
 	whole("world.data.most", func(j *Job) *int { return &j.World.Data.Most }, from(0),
-		"Uses this many rows of a set, drawn by seed.").unit("rows").means("0: all"),
+		"Uses this many rows of a set, drawn by seed.").unit("rows").means("0: all").
+		lacks(Sums, "parts of a set are simulated in virtual time"),
 
 	word("world.fidelity", func(j *Job) *string { return &j.World.Fidelity },
 		"messages crowd ring clear", "Says how much of a sum is simulated.").or("messages").
 		lacksOnly(Sums, "crowd", "crowds are simulated in virtual time").
 		lacksOnly(Timed, "clear", "in virtual time sums are of whole numbers"),
 	word("world.topology", func(j *Job) *string { return &j.World.Topology }, "server serverless",
-		"Says where sums are added up.").or("server"),
+		"Says where sums are added up.").or("server").
+		lacks(Sums, "sums without a server are simulated in virtual time"),
 	texts("world.servers", func(j *Job) *[]string { return &j.World.Servers },
 		"Lists the places of the servers; if there are several, each sums its own parties.").
-		means("one, at server"),
+		means("one, at server").
+		lacks(Sums, "places are simulated in virtual time"),
 	number("world.drop", func(j *Job) *float64 { return &j.World.Drop }, share,
 		"Has this share of the parties drop out of each round.").unit("share of the parties").or(0.0).
 		flag("drop", "F"),
@@ -64,10 +68,12 @@ var theWorld = inWorld(tableOf(
 	number("world.tolerance", func(j *Job) *float64 { return &j.World.Tolerance }, from(0),
 		"Lets a party leave once no weight differs from its own by more than this.").
 		means("0: nobody leaves").
+		lacks(Sums, "who leaves is simulated in virtual time").
 		lacks(Crowd, "nobody leaves a crowd"),
 	word("world.reference.law", func(j *Job) *string { return &j.World.Reference.Law },
 		"staircase continuous-laplace continuous-gaussian",
 		"Adds noise as a paper defines it, for comparison and never for release.").means("none").
+		lacks(Sums, "reference laws are simulated in virtual time").
 		lacks(Crowd, "a crowd has no reference laws"),
 	number("world.reference.epsilon", func(j *Job) *float64 { return &j.World.Reference.Epsilon },
 		positive, "Sets the epsilon of that noise.").means("required with a law"),
@@ -75,6 +81,7 @@ var theWorld = inWorld(tableOf(
 		positive, "Sets the regularisation in its sensitivity.").means("training.lambda"),
 	truth("world.subtract_own", func(j *Job) *bool { return &j.World.SubtractOwn },
 		"Has a party subtract its own noise from its copy of the model.").
+		lacks(Sums, "models of each party's own are simulated in virtual time").
 		lacks(Crowd, "nobody in a crowd subtracts noise"),
 	many("world.link", func(j *Job) *[]Link { return &j.World.Link }, tableOf(
 		texts("between", func(l *Link) *[]string { return &l.Between }, "Names the two places.").
@@ -87,7 +94,7 @@ var theWorld = inWorld(tableOf(
 			"Loses this share of the messages, which are sent again.").unit("share").or(0.0),
 		number("bandwidth", func(l *Link) *float64 { return &l.Bandwidth }, from(0),
 			"Carries this many bytes a second.").unit("bytes/s").means("0: no limit"),
-	)),
+	)).lacks(Sums, "messages take virtual time"),
 	many("world.party", func(j *Job) *[]WorldParty { return &j.World.Party }, tableOf(
 		text("name", func(p *WorldParty) *string { return &p.Name }, "Names a party, or a group.").
 			form("a group or a party", namePattern.MatchString).required(),
@@ -111,7 +118,7 @@ var theWorld = inWorld(tableOf(
 		number("reference_epsilon", func(p *WorldParty) *float64 { return &p.ReferenceEpsilon }, positive,
 			"Sets its own epsilon of a reference law.").means("world.reference.epsilon"),
 		many("crash", func(p *WorldParty) *[]Crash { return &p.Crash }, theCrash),
-	)),
+	)).lacks(Sums, "places and mishaps of single parties are simulated in virtual time"),
 	many("world.member", func(j *Job) *[]WorldMember { return &j.World.Member }, tableOf(
 		text("name", func(m *WorldMember) *string { return &m.Name },
 			"Names a member, or all of them: member-1, or member.").
@@ -126,7 +133,7 @@ var theWorld = inWorld(tableOf(
 			"Has it lie: it disputes every submission, or reveals a wrong part of the key.").
 			means("it is honest"),
 		many("crash", func(m *WorldMember) *[]Crash { return &m.Crash }, theCrash),
-	)),
+	)).lacks(Sums, "places and mishaps of single members are simulated in virtual time"),
 ))
 
 var memberPattern = regexp.MustCompile(`^member(-[1-9][0-9]{0,2})?$`)

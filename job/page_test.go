@@ -64,6 +64,22 @@ func withTables(present []byte) ([]byte, error) {
 	if told != 0 {
 		return nil, errors.New("fields of a section that the page does not have")
 	}
+	b.WriteString("\n## What does not run everywhere\n\nA job is simulated without time if it can be, " +
+		"and else in virtual time. What only some of the ways to run a job have:\n\n" +
+		"| field | values | not with | because |\n|---|---|---|---|\n")
+	for _, e := range theJob.entries {
+		for _, l := range e.missing() {
+			values := "any"
+			switch {
+			case l.value != nil:
+				values = fmt.Sprintf("`%v`", l.value)
+			case e.row != nil && e.row.preset != nil:
+				values = fmt.Sprintf("any but `%v`", e.row.preset)
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", e.path(), values, l.runner,
+				escaped(l.why))
+		}
+	}
 	return []byte(b.String()), nil
 }
 

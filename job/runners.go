@@ -1,6 +1,6 @@
 package job
 
-import "slices"
+import "reflect"
 
 // Runner is a program that runs jobs, or a way in which one does.
 type Runner string
@@ -8,25 +8,34 @@ type Runner string
 // The runners that lack something which a job can declare. Any other runs every valid job.
 const (
 	// Sums is a simulation of one sum after the other, in which no time passes.
-	Sums Runner = "sums"
+	Sums Runner = "a simulation without time"
 	// Timed is a simulation in virtual time, of places, links and faults.
 	Timed Runner = "virtual time"
 	// Crowd is the fidelity of that name, in virtual time.
-	Crowd Runner = "crowd"
+	Crowd Runner = "a crowd"
+	// Machines are those of the parties, each with one.
+	Machines Runner = "machines of the parties"
+	// Programs are those that parties of a service bring, in a job that does not train its model.
+	Programs Runner = "the parties' programs of a service"
 )
 
 // lack says that a runner does not do what a field declares.
 type lack struct {
 	runner Runner
-	value  any   // the one that it lacks; nil: all but those of but, zero and the default
-	but    []any // of other values
+	value  any // the one that it lacks; nil: all but zero and the default
 	why    string
 }
 
-// lacks says that a runner takes no value of the field, but for its default and some others.
-func (r *row) lacks(runner Runner, why string, but ...any) *row {
-	r.missing = append(r.missing, lack{runner: runner, why: why, but: but})
+// lacks says that a runner takes no value of the field but its default.
+func (r *row) lacks(runner Runner, why string) *row {
+	r.missing = append(r.missing, lack{runner: runner, why: why})
 	return r
+}
+
+// lacks says that a runner takes no element of the list.
+func (l *list) lacks(runner Runner, why string) *list {
+	l.missing = append(l.missing, lack{runner: runner, why: why})
+	return l
 }
 
 // lacksOnly says that a runner does not take one value.
@@ -40,19 +49,19 @@ func (l *lack) covers(r *row, value any) bool {
 	if l.value != nil {
 		return value == l.value
 	}
-	return value != r.preset && !slices.Contains(l.but, value)
+	return !reflect.DeepEqual(value, r.preset)
 }
 
 // Lacks returns the mistake in the first field of a valid job that a runner does not support, nil
 // if it supports all of them. The advice is the caller's, who knows what else there is.
 func (j *Job) Lacks(runner Runner, advice string) *ConfigError {
 	for _, e := range theJob.entries {
-		if e.row == nil || e.row.zero(j) {
+		if e.zero(j) {
 			continue
 		}
-		for _, l := range e.row.missing {
-			if l.runner == runner && l.covers(e.row, e.row.get(j)) {
-				return j.Mistake(e.row.Path, advice, "%s", l.why)
+		for _, l := range e.missing() {
+			if l.runner == runner && (e.row == nil || l.covers(e.row, e.row.get(j))) {
+				return j.Mistake(e.path(), advice, "%s", l.why)
 			}
 		}
 	}

@@ -14,9 +14,8 @@ func (j *Job) Simulated() (why []*ConfigError) {
 	if j.Noisy() {
 		why = append(why, j.ofRecords()...)
 	}
-	if j.Privacy.ClipQuantile > 0 && j.Model.Name == "" {
-		why = append(why, j.Mistake("privacy.clip_quantile", "leave it out",
-			"only a simulation has a clip that follows a quantile"))
+	if lacks := j.Lacks(Machines, "leave it out"); lacks != nil {
+		why = append(why, lacks)
 	}
 	return why
 }

@@ -57,7 +57,7 @@ const streamLost = 0x6c6f7374
 func (o *setting) losses(round, messages int) []bool {
 	lost := make([]bool, messages)
 	rng := rand.New(rand.NewPCG(training.DerivedSeed(o.mishaps(), "losses", round, 0), streamDrop))
-	for _, k := range rng.Perm(messages)[:min(DropOuts(o.job, len(o.Parties)), messages)] {
+	for _, k := range rng.Perm(messages)[:min(o.job.DropOuts(len(o.Parties)), messages)] {
 		lost[k] = true
 	}
 	return lost

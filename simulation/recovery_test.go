@@ -42,7 +42,7 @@ func TestRunWithDropOuts(t *testing.T) {
 	if len(s.Rounds) != 5 || !reflect.DeepEqual(reported, s.Rounds) || s.Lost() != 0 {
 		t.Fatalf("%d rounds, %d lost, want 5 and none", len(s.Rounds), s.Lost())
 	}
-	drops := newDropOuts(o.Seed, DropOuts(&o.Job, 10))
+	drops := newDropOuts(o.Seed, o.Job.DropOuts(10))
 	some := false
 	for i, r := range s.Rounds {
 		want := 10 - left(drops.next(10))[beforeSubmit]
@@ -78,7 +78,7 @@ func byHand(t *testing.T, o trial) (private, inClear []float64) {
 	t.Helper()
 	l := o.setting(t).newLearner()
 	private, inClear = make([]float64, o.test.Features), make([]float64, o.test.Features)
-	drops := newDropOuts(o.Seed, DropOuts(&o.Job, 10))
+	drops := newDropOuts(o.Seed, o.Job.DropOuts(10))
 	unit := math.Ldexp(1, o.Sum.FractionBits)
 	for range o.Rounds {
 		leaves := drops.next(len(o.rows))
@@ -167,7 +167,7 @@ func TestLostRounds(t *testing.T) {
 	if len(s.Rounds) != 10 || s.Lost() == 0 || s.Lost() == 10 {
 		t.Fatalf("%d of %d rounds lost, want some of 10", s.Lost(), len(s.Rounds))
 	}
-	drops := newDropOuts(o.Seed, DropOuts(&o.Job, 10))
+	drops := newDropOuts(o.Seed, o.Job.DropOuts(10))
 	var before RoundResult
 	for _, r := range s.Rounds {
 		submitted := 10 - left(drops.next(10))[beforeSubmit]
@@ -207,7 +207,7 @@ func TestLostRounds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		drops := newDropOuts(o.Seed, DropOuts(&o.Job, 10))
+		drops := newDropOuts(o.Seed, o.Job.DropOuts(10))
 		for _, r := range s.Rounds {
 			gone := left(drops.next(10))
 			if few := 10-gone[beforeSubmit] < 8; few != (r.Lost != nil &&
@@ -240,7 +240,7 @@ func TestDropOuts(t *testing.T) {
 	j := &job.Job{}
 	for drop, want := range map[float64]int{0: 0, 0.004: 0, 0.1: 10, 0.105: 11, 1: 100} {
 		j.World.Drop = drop
-		if got := DropOuts(j, 100); got != want {
+		if got := j.DropOuts(100); got != want {
 			t.Errorf("%v of 100 parties are %d, want %d", drop, got, want)
 		}
 	}

@@ -174,7 +174,7 @@ func (o *setting) session(number int, layout masking.Layout, drawn uint64) *prot
 
 // newDropOuts draws as many drop-outs as the world says.
 func (o *setting) newDropOuts(drawn uint64) *dropOuts {
-	return newDropOuts(o.mishaps()+drawn, DropOuts(o.job, len(o.Parties)))
+	return newDropOuts(o.mishaps()+drawn, o.job.DropOuts(len(o.Parties)))
 }
 
 // newSession makes a session, of which as many parties drop out as the world says.

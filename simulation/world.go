@@ -140,16 +140,6 @@ func partyName(i int) string { return fmt.Sprintf("party-%d", i+1) }
 // byMessage reports whether all messages of a job's sums are simulated.
 func byMessage(j *job.Job) bool { return cmp.Or(j.World.Fidelity, Messages) == Messages }
 
-// DropOuts returns how many of all parties of a job drop out of each round: world.drop times them,
-// rounded to the nearest whole number. Without messages it returns how many submissions of a round
-// are lost.
-func DropOuts(j *job.Job, parties int) int {
-	if !byMessage(j) {
-		parties = cmp.Or(j.Parties.PerRound, parties)
-	}
-	return int(math.Round(j.World.Drop * float64(parties)))
-}
-
 // Cheats returns how many of all parties of a job cheat, the last ones: world.malicious times them,
 // rounded up.
 func Cheats(j *job.Job, parties int) int {
@@ -165,13 +155,11 @@ func (w *World) check(j *job.Job) error {
 	}
 	if e := j.Lacks(job.Sums, "leave it out"); e != nil {
 		if timed := j.Lacks(job.Timed, ""); timed == nil || timed.Path != e.Path {
-			e.Advice += ", or run the job in virtual time, with a [[world.link]]"
+			e.Advice += ", or run the job in virtual time: see package scenario"
 		}
 		return e
 	}
 	parties, messages := len(w.Parties), byMessage(j)
-	of, least := cmp.Or(j.Parties.PerRound, parties), j.Parties.Fewest(parties)
-	gone := DropOuts(j, parties)
 	for _, c := range []struct {
 		is                bool
 		path, advice, why string
@@ -184,11 +172,6 @@ func (w *World) check(j *job.Job) error {
 		{j.Parties.Participations > 0 && messages,
 			"parties.participations", `write world.fidelity = "ring", or a [[world.link]] for virtual time`,
 			"the schedule of messages is fixed when a session is set up"},
-		{j.Oneshot() && !messages, "world.fidelity", `leave it out, or sum.protocol = "oneshot"`,
-			"one-message sums are simulated by message"},
-		{!messages && of-gone < least, "world.drop", "write less, or more in parties.drop_out",
-			fmt.Sprintf("of %d messages of a round %d are lost, and a sum takes at least %d", of, gone,
-				least)},
 	} {
 		if c.is {
 			return j.Mistake(c.path, c.advice, "%s", c.why)

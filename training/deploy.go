@@ -99,8 +99,7 @@ func served(s *job.Settled) (func(d job.Done[float64]) ([]float64, error), error
 
 // noQuantile says that the clip of a job that is not simulated follows nothing.
 func noQuantile(j *job.Job) error {
-	return j.Mistake("privacy.clip_quantile", "leave it out",
-		"only a simulation has a clip that follows a quantile")
+	return j.Lacks(job.Machines, "leave it out")
 }
 
 // Submit returns a Participant's Work for the party of a number in the roster, on its rows. kept

@@ -175,15 +175,10 @@ func emptyWorld(j *job.Job) bool {
 // alone refuses what would be sent next to the vectors of the parties' own programs, which bring
 // nothing else: no submission could be encoded.
 func (f *Federation) alone(j *job.Job) error {
-	const advice = "leave it out, or write model.name"
-	switch {
-	case f.Job.MaxRows() > 0:
-		return j.Mistake("sum.max_weight", advice,
-			"the parties' own programs do not say how many rows an update is made of")
-	case f.Job.Privacy.ClipQuantile > 0:
-		return j.Mistake("privacy.clip_quantile", advice, "the parties' own programs do not vote")
-	case !f.Settled.Alone():
-		return j.Mistake("training.mask", advice, "the parties' own programs send no signs")
+	asked := j.Clone()
+	asked.Sum.MaxWeight = j.MaxRows() // next to declared weights it counts no rows
+	if e := asked.Lacks(job.Programs, "leave it out, or write model.name"); e != nil {
+		return e
 	}
 	return nil
 }

@@ -46,7 +46,6 @@ type committee struct {
 	wake  *clock.Event
 
 	// Of the round.
-	absent  []bool              // of parties, by world.drop; nil: nobody is
 	casts   map[uint64][32]byte // with sum.buffer, the digest of what each round began with
 	begun   bool
 	apply   *drive.Apply

@@ -127,7 +127,7 @@ func TestCommitteeParties(t *testing.T) {
 		}
 	}
 	s = council(small(), 0.4)
-	s.World.Drop = 0.3
+	s.World.Drop = 0.2
 	for k, r := range simulate(t, s, rows).Rounds {
 		if r.Included != 4 {
 			t.Errorf("round %d is of %d: one of five drops out", k+1, r.Included)

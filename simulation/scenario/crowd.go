@@ -14,7 +14,6 @@ import (
 // playCrowd plays a round of a crowd: real keys, chains and masks, each made once, and
 // the times that real parties would need, from what package cost says.
 func (r *run) playCrowd(active []*party) (RoundResult, error) {
-	n := len(active)
 	out := RoundResult{Number: r.round}
 	if r.crowd == nil {
 		if err := r.gatherCrowd(active); err != nil {
@@ -22,8 +21,7 @@ func (r *run) playCrowd(active []*party) (RoundResult, error) {
 		}
 	}
 	c := r.codecs[0]
-	absent := r.absent(n)
-	sum, err := r.crowd.Round(r.ctx, r.broadcast, absent, func(i int, dst []uint64) error {
+	sum, err := r.crowd.Round(r.ctx, r.broadcast, r.crowdDropped(), func(i int, dst []uint64) error {
 		p := active[i]
 		made, err := r.submission(c, p)
 		if err != nil {
@@ -36,8 +34,8 @@ func (r *run) playCrowd(active []*party) (RoundResult, error) {
 		return out, err
 	}
 	var included []*party
-	for i, p := range active {
-		if absent == nil || !absent[i] {
+	for _, p := range active {
+		if !r.dropped[p.index] {
 			included = append(included, p)
 		}
 	}
@@ -51,7 +49,7 @@ func (r *run) playCrowd(active []*party) (RoundResult, error) {
 	}
 	counts := r.crowd.Counts()
 	r.result.Pairs = &counts
-	return r.timeCrowd(out, active, absent), nil
+	return r.timeCrowd(out, active), nil
 }
 
 // gatherCrowd sets the crowd up.
@@ -100,24 +98,29 @@ func (r *run) gatherCrowd(active []*party) error {
 
 func (r *run) crowdCosts(n int) cost.Session {
 	s := r.costs(n)
-	s.Dropped = int(r.World.Drop * float64(n))
+	s.Dropped = r.DropOuts(n)
 	return s
 }
 
-// absent draws who drops out; nil: nobody can.
-func (r *run) absent(n int) []bool {
-	if !r.Recovers() || r.World.Drop == 0 {
+// crowdDropped returns who drops out, of a crowd in which somebody can.
+func (r *run) crowdDropped() []bool {
+	if r.World.Drop == 0 {
 		return nil
 	}
-	absent := make([]bool, n)
-	for _, i := range rand.New(r.source("drop", 0)).Perm(n)[:int(r.World.Drop*float64(n))] {
-		absent[i] = true
+	return r.dropped
+}
+
+// dropOuts draws which parties, of some of a round's n, drop out of it, by their numbers.
+func (r *run) dropOuts(of []*party, n int) []bool {
+	dropped := make([]bool, len(r.parties))
+	for _, i := range rand.New(r.source("drop", 0)).Perm(len(of))[:r.DropOuts(n)] {
+		dropped[of[i].index] = true
 	}
-	return absent
+	return dropped
 }
 
 // timeCrowd works out when everybody is done.
-func (r *run) timeCrowd(out RoundResult, active []*party, absent []bool) RoundResult {
+func (r *run) timeCrowd(out RoundResult, active []*party) RoundResult {
 	n := len(active)
 	costs := r.crowdCosts(n)
 	load, server, bytes := costs.Party(r.units), costs.Server(r.units), costs.Wire()
@@ -126,8 +129,8 @@ func (r *run) timeCrowd(out RoundResult, active []*party, absent []bool) RoundRe
 	if r.Recovers() {
 		trips = 3 // submissions, signatures, shares
 	}
-	for i, p := range active {
-		if absent != nil && absent[i] {
+	for _, p := range active {
+		if r.dropped[p.index] {
 			continue
 		}
 		work, ok := r.given(p)
@@ -154,9 +157,9 @@ func (r *run) timeCrowd(out RoundResult, active []*party, absent []bool) RoundRe
 	}
 	last += server.Round()
 	out.Began = r.clock.Now()
-	for i, p := range active {
+	for _, p := range active {
 		seen := r.seen(p)
-		if absent == nil || !absent[i] {
+		if !r.dropped[p.index] {
 			seen.Received, seen.Included = true, true
 			seen.Took = last + r.transit(place, p.Place, 8*len(r.first))
 			out.Took = max(out.Took, seen.Took)

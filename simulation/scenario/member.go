@@ -185,7 +185,7 @@ func (p *party) send(m drive.Message) {
 // answer trains, and submits what comes of it.
 func (p *party) answer(ask drive.Ask) {
 	r := p.group.run
-	if p.downAt(r.round, stepSubmit) {
+	if p.downAt(r.round, stepSubmit) || r.dropped[p.index] {
 		p.crash(p.busy)
 		return
 	}

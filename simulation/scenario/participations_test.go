@@ -129,7 +129,6 @@ func TestDrawnRefused(t *testing.T) {
 		change func(s *job.Job)
 		path   string
 	}{
-		"by ring":     {func(s *job.Job) { s.World.Fidelity = "ring" }, "parties.per_round"},
 		"a crowd":     {func(s *job.Job) { s.World.Fidelity = crowded }, "parties.per_round"},
 		"no server":   {func(s *job.Job) { s.World.Topology = serverless }, "parties.per_round"},
 		"no recovery": {func(s *job.Job) { s.Parties.DropOut = 0 }, "parties.per_round"},

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -255,7 +256,8 @@ func (r *run) give(p *party, included bool) {
 
 // playRing sums whole numbers without messages: nothing takes time.
 func (r *run) playRing(active []*party) (RoundResult, error) {
-	out := RoundResult{Number: r.round, Included: len(active)}
+	parties := r.submitting(active)
+	out := RoundResult{Number: r.round, Included: len(parties)}
 	if !slices.Equal(r.inside, active) {
 		c, err := r.newOpenCodec(active)
 		if err != nil {
@@ -267,7 +269,7 @@ func (r *run) playRing(active []*party) (RoundResult, error) {
 	r.note(`sums in a ring take no time and send nothing: world.fidelity = "messages" or "crowd" does`)
 	c := r.codecs[len(r.codecs)-1]
 	var sum [][]uint64
-	for _, p := range active {
+	for _, p := range parties {
 		made, err := r.submission(c, p)
 		if err != nil {
 			return out, err
@@ -285,20 +287,43 @@ func (r *run) playRing(active []*party) (RoundResult, error) {
 			}
 		}
 	}
-	total, err := c.settled.Decode(r.digest, sum, len(active))
+	total, err := c.settled.Decode(r.digest, sum, len(parties))
 	if err != nil {
 		return out, err
 	}
-	if err := r.move([]job.Total{total}, active); err != nil {
+	if err := r.move([]job.Total{total}, parties); err != nil {
 		return out, err
 	}
 	for _, p := range active {
-		r.give(p, true)
 		seen := r.seen(p)
-		seen.Received, seen.Included = true, true
+		if !r.dropped[p.index] {
+			seen.Received, seen.Included = true, slices.Contains(parties, p)
+			r.give(p, seen.Included)
+		}
 		out.Parties = append(out.Parties, seen)
 	}
 	return out, r.failure
+}
+
+// submitting draws whose submissions are in a sum without messages, of the parties that are there:
+// with parties.per_round those that have submitted least often, and no drop-outs.
+func (r *run) submitting(active []*party) (parties []*party) {
+	drawn := slices.Clone(active)
+	if k := r.Parties.PerRound; k > 0 {
+		rand.New(r.source("draw", 0)).Shuffle(len(drawn), func(i, j int) {
+			drawn[i], drawn[j] = drawn[j], drawn[i]
+		})
+		slices.SortStableFunc(drawn, func(a, b *party) int { return a.submitted - b.submitted })
+		drawn = drawn[:min(k, len(drawn))]
+		slices.SortFunc(drawn, func(a, b *party) int { return a.index - b.index })
+	}
+	r.dropped = r.dropOuts(drawn, len(active))
+	for _, p := range drawn {
+		if p.submitted++; !r.dropped[p.index] {
+			parties = append(parties, p)
+		}
+	}
+	return parties
 }
 
 // playCommittee plays a round of one-message sums.
@@ -368,7 +393,6 @@ func (c *committee) next(active []*party) {
 	if name := stages[c.server.Status().Stage]; name != "" {
 		c.steps = []Step{{Name: name}}
 	}
-	c.absent = r.absent(len(r.parties))
 	there := make([]bool, len(r.parties))
 	for _, p := range active {
 		there[p.index] = !p.away(r.round)

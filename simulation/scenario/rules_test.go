@@ -66,3 +66,45 @@ func TestRulesAgree(t *testing.T) {
 		}
 	}
 }
+
+// However sums are taken, world.drop leaves as many out of each, and parties.per_round has as many
+// in each, of which none submits more often than it agreed to.
+func TestDropsAndDraws(t *testing.T) {
+	rows := census(t)
+	for _, fidelity := range []string{messages, "ring", crowded} {
+		for _, draws := range []bool{false, true} {
+			j := small()
+			j.World.Fidelity = fidelity
+			set(j, who{Name: "p", Place: "here", Count: 10})
+			recovers(j, 0.3, "curious")
+			want, times := 8, j.Rounds
+			if draws {
+				j.Parties.PerRound, j.Parties.Participations, want, times = 5, 2, 5, 2
+			} else {
+				j.World.Drop = 0.2
+			}
+			if draws && fidelity == crowded {
+				continue // all of them are in each round
+			}
+			included := map[string]int{}
+			for _, r := range simulate(t, j, rows).Rounds {
+				if r.Lost != "" || r.Included != want {
+					t.Errorf("%s: round %d has %d: %q", fidelity, r.Number, r.Included, r.Lost)
+				}
+				for _, p := range r.Parties {
+					if p.Included {
+						included[p.Party]++
+					}
+				}
+			}
+			for name, k := range included {
+				if k > times {
+					t.Errorf("%s: %s is in %d sums", fidelity, name, k)
+				}
+			}
+			if len(included) != 10 {
+				t.Errorf("%s: %d parties are in a sum", fidelity, len(included))
+			}
+		}
+	}
+}

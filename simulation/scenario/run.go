@@ -72,6 +72,8 @@ type party struct {
 	arrived   time.Duration
 	has       bool // the result
 	sent, got int
+
+	submitted int // how often, in sums without messages
 }
 
 // run is a simulation under way.
@@ -97,6 +99,7 @@ type run struct {
 	playing  []*group      // this round
 	began    time.Duration // this round
 	inside   []*party      // who is in the sums in the clear
+	dropped  []bool        // by party: it drops out of this round, by world.drop
 	number   uint64
 	over     bool
 	pending  int // results that are on their way
@@ -331,7 +334,7 @@ func (r *run) play() (more bool, err error) {
 	for _, p := range active {
 		p.has, p.sent, p.got, p.worked, p.local, p.held = false, 0, 0, 0, nil, nil
 	}
-	r.received = 0
+	r.received, r.dropped = 0, r.dropOuts(active, len(active))
 	if r.broadcast, err = aggregation.AppendModel(nil, r.weights()); err != nil {
 		return false, err
 	}

@@ -165,33 +165,14 @@ const (
 // maxTime is the longest work of a round.
 const maxTime = 1000 * time.Hour
 
-// Needs reports whether a job says something of its world that only virtual time has: places,
-// mishaps of single parties, rows by round, crowds, noise as published.
+// Needs reports whether a job says something that only virtual time has: places, mishaps of single
+// parties, rows by round, crowds, noise as published.
 func Needs(j *job.Job) bool { return timedBy(j) != "" }
 
 // timedBy returns the first field for which a job needs virtual time, empty if none does.
 func timedBy(j *job.Job) string {
-	w := &j.World
-	for _, c := range []struct {
-		is   bool
-		path string
-	}{
-		{len(w.Link) > 0, "world.link"},
-		{len(w.Party) > 0, "world.party"},
-		{len(w.Member) > 0, "world.member"},
-		{len(w.Servers) > 0, "world.servers"},
-		{w.Topology == serverless, "world.topology"},
-		{w.Fidelity == crowded, "world.fidelity"},
-		{w.Data.Draw != "", "world.data.draw"},
-		{w.Tolerance > 0, "world.tolerance"},
-		{w.Reference.Law != "", "world.reference.law"},
-		{w.SubtractOwn, "world.subtract_own"},
-		{j.Training.Restart, "training.restart"},
-		{w.Data.Most > 0, "world.data.most"},
-	} {
-		if c.is {
-			return c.path
-		}
+	if e := j.Lacks(job.Sums, ""); e != nil {
+		return e.Path
 	}
 	return ""
 }

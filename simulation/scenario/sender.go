@@ -234,7 +234,7 @@ func (c *committee) ask(p *party, ask *drive.Ask) {
 	switch {
 	case s.asked == ask.Round && s.last != nil && !s.last.told:
 		return // it is at work for it
-	case p.downAt(r.round, stepSubmit) || c.absent != nil && c.absent[p.index]:
+	case p.downAt(r.round, stepSubmit) || r.dropped[p.index]:
 		c.crash(p, r.clock.Now())
 		return
 	}

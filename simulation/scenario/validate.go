@@ -19,7 +19,7 @@ func settle(j *job.Job) (*world, error) {
 		return nil, err
 	}
 	w := newWorld(j)
-	for _, check := range []func() error{w.checkScope, w.checkSum, w.checkPrivacy, w.checkParties,
+	for _, check := range []func() error{w.checkScope, w.checkSize, w.checkParties,
 		w.checkPlaces} {
 		if err := check(); err != nil {
 			return nil, err
@@ -30,15 +30,15 @@ func settle(j *job.Job) (*world, error) {
 
 // checkScope refuses what a job may declare and virtual time does not have.
 func (w *world) checkScope() error {
-	without := "leave it out"
-	if w.why != "" {
-		without += ", or " + w.why
-	}
+	const out = "leave it out"
 	j := w.Job
 	if j.Model.Name == "" {
-		return j.Mistake("model", without, "a party that trains in virtual time has a model.name")
+		return j.Mistake("model", out, "a party that trains in virtual time has a model.name")
 	}
-	if e := j.Lacks(job.Timed, without); e != nil {
+	if e := j.Lacks(job.Timed, out); e != nil {
+		if w.why != "" && w.why != e.Path {
+			e.Advice += ", or " + w.why
+		}
 		return e
 	}
 	if w.World.Fidelity == crowded {
@@ -46,74 +46,19 @@ func (w *world) checkScope() error {
 			return e
 		}
 	}
-	for _, c := range []struct {
-		is        bool
-		path, why string
-	}{
-		{j.Oneshot() && w.World.Fidelity != messages, "world.fidelity",
-			"one-message sums are simulated by message, also those of a hundred thousand parties"},
-		{j.Oneshot() && w.serverless(), "world.topology", "a committee has one server"},
-		{j.Oneshot() && len(w.World.Servers) > 1, "world.servers", "a committee has one server"},
-		{j.Oneshot() && j.Noisy() && j.World.SubtractOwn, "world.subtract_own",
-			"the noise of one-message sums is in their masks, and a party's own is not kept"},
-		{j.Sum.Buffer > 0 && j.World.Drop > 0, "world.drop",
-			"who is in a round that takes the first to submit follows from how fast they are"},
-		{j.Sum.Buffer > 0 && j.Training.Submit == "weights", "training.submit",
-			"what was made of an earlier model counts for less, which takes updates"},
-		{j.Sum.Buffer > 0 && j.World.Tolerance > 0, "world.tolerance",
-			"parties are not in the same round"},
-		{j.Parties.PerRound > 0 && (w.World.Fidelity != messages || w.serverless() ||
-			len(w.World.Servers) > 1), "parties.per_round",
-			"in virtual time one server that sums by message draws parties, and else all are in each round"},
-		{j.Parties.PerRound > 0 && w.reference(), "world.reference.law",
-			"the noise of reference laws is of all parties"},
-		{j.World.Drop > 0 && j.World.Fidelity != crowded && !j.Oneshot(), "world.drop",
-			"it is for crowds and one-message sums: others drop out by world.party.crash"},
-	} {
-		if c.is && c.path == w.why {
-			without = "leave it out"
-		}
-		if c.is {
-			return j.Mistake(c.path, without, "%s", c.why)
-		}
-	}
 	return nil
 }
 
-func (w *world) checkSum() error {
+// checkSize refuses more parties than can be simulated.
+func (w *world) checkSize() error {
 	n := w.Size()
-	gone := int(w.World.Drop * float64(n))
 	switch {
-	case gone > n-w.Parties.Fewest(n):
-		return w.Mistake("world.drop", "write at most that, or raise parties.drop_out",
-			"of %d parties %d would drop out of each round, and %d may", n, gone, n-w.Parties.Fewest(n))
-	case n > job.MaxParties:
-		return w.Mistake("parties.count", fmt.Sprintf("write up to %d", job.MaxParties),
-			"%d parties are too many", n)
 	case w.Oneshot() && n > maxOneshot:
 		return w.Mistake("parties.count", fmt.Sprintf("write up to %d", maxOneshot),
 			"each of %d parties would make its message", n)
-	case w.Parties.PerRound > 0 && !w.Recovers():
-		return w.Mistake("parties.per_round", "write sum.recovery = true, or parties.drop_out",
-			"without recovery all parties are in each round")
 	case w.World.Fidelity == messages && n > MaxPrivate && !w.Oneshot():
 		return w.Mistake("parties.count", `write fewer, or world.fidelity = "crowd"`,
 			"the machines of %d parties are too many", n)
-	}
-	return nil
-}
-
-func (w *world) checkPrivacy() error {
-	world := &w.World
-	if w.reference() && !(world.Reference.Alpha > 0) {
-		return w.Mistake("world.reference.alpha", "write it, or training.lambda",
-			"the sensitivity of the reference laws takes a regularisation above 0")
-	}
-	for _, k := range w.kinds {
-		if w.reference() && k.epsilon == 0 {
-			return w.Mistake("world.reference.epsilon", "write a number such as 1.0",
-				"%s has no budget", k.Name)
-		}
 	}
 	return nil
 }
@@ -186,9 +131,9 @@ func (w *world) checkKind(k *kind) error {
 				"%v times %v is longer than can be simulated", k.Slow, k.Compute[i])
 		}
 	}
-	if len(k.Crash) > 0 && w.World.Fidelity != messages {
-		return w.Mistake(k.path("crash"), `write world.fidelity = "messages"`,
-			"a sum that is %s has no steps", w.World.Fidelity)
+	if w.reference() && k.epsilon == 0 {
+		return w.Mistake("world.reference.epsilon", "write a number such as 1.0",
+			"%s has no budget", k.Name)
 	}
 	return nil
 }
@@ -196,16 +141,6 @@ func (w *world) checkKind(k *kind) error {
 // checkPlaces checks that parties and servers that exchange messages have a link.
 func (w *world) checkPlaces() error {
 	servers := w.World.Servers
-	for _, k := range w.kinds {
-		switch {
-		case k.Server == "":
-		case w.serverless():
-			return w.Mistake(k.path("server"), "leave it out", "there are no servers")
-		case !slices.Contains(servers, k.Server):
-			return w.Mistake(k.path("server"), "write one of world.servers", "there is no server in %q",
-				k.Server)
-		}
-	}
 	if len(w.World.Link) == 0 {
 		return nil // no latency anywhere
 	}

@@ -17,12 +17,11 @@ func TestRefused(t *testing.T) {
 		change func(s *job.Job)
 		path   string
 	}{
-		"secret coins":        {func(s *job.Job) { s.Parties.Hidden = 0.5 }, "parties.hidden"},
-		"two sums a round":    {func(s *job.Job) { s.Training.Rule = "fedga" }, "training.rule"},
-		"a split":             {func(s *job.Job) { s.World.Data.Split = "label-skew" }, "world.data.split"},
-		"floating point":      {func(s *job.Job) { s.World.Fidelity = "clear" }, "world.fidelity"},
-		"a first model":       {func(s *job.Job) { s.Model.File = "model.npz" }, "model.file"},
-		"drop-outs by chance": {func(s *job.Job) { recovers(s, 0.2, "curious"); s.World.Drop = 0.1 }, "world.drop"},
+		"secret coins":     {func(s *job.Job) { s.Parties.Hidden = 0.5 }, "parties.hidden"},
+		"two sums a round": {func(s *job.Job) { s.Training.Rule = "fedga" }, "training.rule"},
+		"a split":          {func(s *job.Job) { s.World.Data.Split = "label-skew" }, "world.data.split"},
+		"floating point":   {func(s *job.Job) { s.World.Fidelity = "clear" }, "world.fidelity"},
+		"a first model":    {func(s *job.Job) { s.Model.File = "model.npz" }, "model.file"},
 		"signs in a crowd": {func(s *job.Job) {
 			s.World.Fidelity, s.Training.Mask = crowded, "soft"
 		}, "training.mask"},

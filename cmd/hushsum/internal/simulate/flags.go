@@ -138,7 +138,7 @@ func flagOf(path string) string {
 var ruleFlags = []string{
 	"model", "split", "by-rows", "rule", "mask", "mask-threshold", "mu", "beta", "server-rate",
 	"batch", "epochs", "per-round", "hidden", "participations", "momentum", "weight-decay",
-	"concentration", "clip-quantile", "factorise",
+	"concentration", "clip-quantile", "factorise", "buffer",
 }
 
 // preset returns the job that flags apply to without a file, and the name of its file.

@@ -182,7 +182,7 @@ func (s *summed) perRound() int { return cmp.Or(s.job.Parties.PerRound, len(s.wo
 func (s *summed) byMessage() bool { return s.job.World.Fidelity == simulation.Messages }
 
 // dropOuts returns how many parties drop out of each round, or how many messages it loses.
-func (s *summed) dropOuts() int { return simulation.DropOuts(s.job, len(s.world.Parties)) }
+func (s *summed) dropOuts() int { return s.job.DropOuts(len(s.world.Parties)) }
 
 // judge returns how good a model is: with averaging, whose labels are 0 and 1, by the formulas for
 // two classes.

@@ -120,7 +120,7 @@ func TestBadJobs(t *testing.T) {
 			line("[world]") + 1, "or have 7 parties"},
 		{"no such data", `"digits"`, `"digit"`, line(`"digits"`), "use synthetic"},
 		{"no TOML", "[world]", "[world", line("[world]"), "write it as"},
-		{"a rule that is not there in virtual time", "training = {", `training = { rule = "fedprox",`,
+		{"a rule that is not there in virtual time", "training = {", `training = { rule = "fedga",`,
 			line("training = {"), "leave it out"},
 		{"too many rows", "rows = 30", "rows = 3000", line("rows = 30"), "fewer parties"},
 		{"one row of all", "rows = 30", "rows = 1\nmost = 1", line("rows = 30") + 1,
