@@ -197,6 +197,7 @@ func (v *jobFlags) recordsPreset() (*job.Job, error) {
 			j.Model.Name, j.Privacy.Clip, j.Server.Rate, j.Server.Tau = "mlp:64", 1, 0.015, 1e-5
 		} else {
 			j.Model.Name, j.Privacy.Clip, j.Training.Batch = "scattering", 0.5, 6000
+			j.Training.Standardise = 4
 			j.Server = job.Server{Rule: "fedavgm", Rate: 60, Beta1: 0.9}
 		}
 	}
