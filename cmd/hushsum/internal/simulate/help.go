@@ -172,6 +172,7 @@ no round was completed. It adds:
   alone_accuracy, alone_mcc  of the model that a party trains without the others,
                              without noise, a mean; null for over 100 parties
   data, model, split, rule   as the flags say
+  chosen_on                  "hold-out" or "test": which rows judge
   rows_per_client            training rows of each party, a mean
   parameters                 weights of the model
   ring_bits, count_bits      bits on the wire of a coordinate, and of the number
