@@ -412,6 +412,13 @@ func (c *checker) training() {
 		"leave it out, or write model.name", "training.batch")
 	c.refuse(t.Epochs > 0 && t.Steps > 0, "training.steps", "leave it out, or training.epochs",
 		"%d steps and %d passes give one round two lengths", t.Steps, t.Epochs)
+	c.takes(c.Model.Name == "scattering" && c.PerRecord(),
+		"moments are summed over records, and of features whose norm is bounded",
+		`write model.name = "scattering" and privacy.unit = "record", or leave it out`,
+		"training.standardise")
+	c.refuse(t.Standardise > 0 && c.Rounds > 0 && t.Standardise >= c.Rounds, "training.standardise",
+		within(0, c.Rounds-1), "none of the %s would be left to train in",
+		count(c.Rounds, "round", "rounds"))
 	c.takes(t.Rule == "fedprox", "it applies to fedprox "+
 		"only", `write training.rule = "fedprox", or leave it out`,
 		"training.mu")

@@ -363,6 +363,11 @@ func (j *Job) sayTraining() string {
 		text := fmt.Sprintf("In a round each party tosses a secret coin for each of its %ss%s and sums "+
 			"the gradients of those drawn, each clipped. The server divides by %s; its rule is %s at "+
 			"rate %v.", cmp.Or(j.Privacy.Group, "record"), often, batch, j.Server.Rule, j.Server.Rate)
+		if k := t.Standardise; k > 0 {
+			text += fmt.Sprintf(" In the first %s the records drawn add their features and the squares of "+
+				"these instead, clipped alike: later rounds take features less their means, by their "+
+				"deviations.", count(k, "sum", "sums"))
+		}
 		if j.Model.Name == "" {
 			text += " The Python package does that for a party, and hushsumd join --gradients; any other " +
 				"program has to do it itself."
@@ -399,6 +404,10 @@ func (j *Job) sayWorld() (lines []string) {
 	if j.Model.Name != "" {
 		lines = append(lines,
 			fmt.Sprintf("In a simulation the rows are those of world.data.set = %q.", w.Data.Set))
+	}
+	if w.Data.Final {
+		lines = append(lines, "In a simulation the set's own test rows judge: what is chosen by looking at "+
+			"them is chosen on test rows.")
 	}
 	if w.Drop > 0 {
 		lines = append(lines, fmt.Sprintf("In a simulation %s %% of the parties drop out of each round.",

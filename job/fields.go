@@ -273,6 +273,9 @@ var theJob = tableOf(
 	truth("training.restart", func(j *Job) *bool { return &j.Training.Restart },
 		"Has parties train from the first model in each round.").
 		lacks(Sums, "fresh models are simulated in virtual time"),
+	whole("training.standardise", func(j *Job) *int { return &j.Training.Standardise }, from(0),
+		"Has this many first rounds sum the moments of scattering features, which later rounds are "+
+			"standardised by.").unit("rounds").or(0),
 
 	word("server.rule", func(j *Job) *string { return &j.Server.Rule },
 		"fedavg fedavgm fedadagrad fedadam fedyogi", "Names the rule that makes the next model from a "+

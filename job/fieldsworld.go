@@ -38,6 +38,11 @@ var theWorld = inWorld(tableOf(
 	number("world.data.test", func(j *Job) *float64 { return &j.World.Data.Test }, inside,
 		"Keeps this share of the rows to evaluate models on, if a set has no test rows.").
 		unit("share of the rows").or(0.25),
+	truth("world.data.final", func(j *Job) *bool { return &j.World.Data.Final },
+		"Judges models on the set's own test rows, once all else is chosen: otherwise the last of the "+
+			"training rows, up to 10,000, judge, and train nothing.").flag("final", "").
+		lacks(Timed, "virtual time judges on test rows").
+		lacks(Crowd, "a crowd judges nothing"),
 	whole("world.data.most", func(j *Job) *int { return &j.World.Data.Most }, from(0),
 		"Uses this many rows of a set, drawn by seed.").unit("rows").means("0: all").
 		lacks(Sums, "parts of a set are simulated in virtual time"),

@@ -13,9 +13,11 @@ const (
 	// The decoded sums of the rounds before, with correlated noise, and which rounds these are.
 	TensorEarlier = "server.earlier"
 	TensorSummed  = "server.summed"
-	TensorMean    = "server.mean"   // of the models that server.average counts, until now
-	TensorFirst   = "server.first"  // first moment of the server's rule
-	TensorSecond  = "server.second" // and second
+	TensorMean    = "server.mean" // of the models that server.average counts, until now
+	// How many of the first rounds have summed moments of features, and the mean of what they found.
+	TensorStandard = "training.standard"
+	TensorFirst    = "server.first"  // first moment of the server's rule
+	TensorSecond   = "server.second" // and second
 )
 
 // Standing returns the tensors of the model with which a round of a training begins: none if the
@@ -35,6 +37,9 @@ func (j *Job) Standing() []Tensor {
 	all = append(all, Tensor{TensorNext, []int{2}})
 	if b := j.Privacy.Factorise; b > 0 {
 		all = append(all, Tensor{TensorSummed, []int{b - 1}}, Tensor{TensorEarlier, []int{(b - 1) * d}})
+	}
+	if j.Training.Standardise > 0 {
+		all = append(all, Tensor{TensorStandard, []int{1 + 2*(d/j.Model.Classes-1)}})
 	}
 	if j.Server.Average > 0 {
 		all = append(all, Tensor{TensorMean, []int{d}})

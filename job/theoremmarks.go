@@ -17,7 +17,7 @@ var theFree = []FieldGroup{
 		model.init model.dtype column[].name column[].unit query[].name`)},
 	{"what a party does before its vector is clipped", strings.Fields(`training.epochs training.steps
 		training.rate training.momentum training.weight_decay training.lambda training.mu training.beta
-		training.restart`)},
+		training.restart training.standardise`)},
 	{"made of sums", strings.Fields(`server.rule server.rate server.beta1 server.beta2 server.tau
 		server.tau_inside server.average training.mask_threshold query[].at query[].top`)},
 	{"when rounds are held, and how long a step waits", strings.Fields(`time.start time.pace

@@ -249,6 +249,9 @@ type Training struct {
 	Submit string
 	// Has parties train from the first model in each round. Default: false.
 	Restart bool
+	// Has this many first rounds sum the moments of scattering features, which later rounds are
+	// standardised by. Range: 0 or more (rounds). Default: 0.
+	Standardise int
 }
 
 // Server says how the next model is made from a mean.

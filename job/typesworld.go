@@ -64,6 +64,9 @@ type Data struct {
 	Test float64
 	// Uses this many rows of a set, drawn by seed. Range: 0 or more (rows). Default: 0: all.
 	Most int
+	// Judges models on the set's own test rows, once all else is chosen: otherwise the last of the
+	// training rows, up to 10,000, judge, and train nothing. Default: false.
+	Final bool
 }
 
 // Reference is noise as a paper defines it, for comparison and never for release.

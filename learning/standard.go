@@ -15,7 +15,7 @@ type Standard struct {
 
 // The constants of a Standard.
 const (
-	// squareNorm is what the squares of a row's features are clipped to, in L2 norm.
+	// squareNorm bounds the L2 norm of the squares of a row's features.
 	squareNorm = 0.1
 	// leastVariance is added to the variance of each feature, times the mean of all variances.
 	leastVariance = 0.3

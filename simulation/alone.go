@@ -35,7 +35,7 @@ func Alone(ctx context.Context, settled *job.Settled, w World) ([]learning.Matri
 		case err != nil:
 			return nil, err
 		}
-		if all[i], err = learning.Evaluate(x.Model, x.learned.Weights, x.Test); err != nil {
+		if all[i], err = learning.Evaluate(x.learned.Model, x.learned.Weights, x.Test); err != nil {
 			return nil, err
 		}
 	}

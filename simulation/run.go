@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/internal/cores"
 	"github.com/hushsum/hushsum/internal/fault"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
@@ -64,7 +65,7 @@ func (x *run) train(ctx context.Context, out *Result, report func(RoundResult)) 
 	if out.Server, out.Public, err = x.account.spent(); err != nil {
 		return failure(0, -1, err)
 	}
-	if err := x.checkData(); err != nil {
+	if err := x.checkData(ctx); err != nil {
 		return err
 	}
 	if out.Setup, err = x.setUp(ctx); err != nil {
@@ -194,7 +195,7 @@ func (x *run) setUp(ctx context.Context) (cost Cost, err error) {
 
 // checkData finds rows that do not fit the model, with noise those of parties too,
 // while nothing is spent yet.
-func (x *run) checkData() error {
+func (x *run) checkData(ctx context.Context) error {
 	if _, err := learning.Evaluate(x.Model, x.learned.Weights, x.Test); err != nil {
 		return &job.ConfigError{Path: "Test",
 			Reason: "it does not match the model: " + fault.Reason(err),
@@ -203,12 +204,12 @@ func (x *run) checkData() error {
 	if x.noise() == nil {
 		return nil
 	}
-	for i, rows := range x.Parties {
-		if _, err := x.Model.Loss(x.learned.Weights, rows); err != nil {
+	return cores.Each(ctx, len(x.Parties), func(i int) error {
+		if _, err := x.Model.Loss(x.learned.Weights, x.Parties[i]); err != nil {
 			return failure(0, i, err)
 		}
-	}
-	return nil
+		return nil
+	}, nil)
 }
 
 // learners returns those that train in a round, the one of the sums first.
@@ -251,7 +252,7 @@ func (x *run) play(ctx context.Context, r *RoundResult) error {
 func (x *run) judge(r *RoundResult) error {
 	judged := []**learning.Matrix{&r.Test, &r.Clear}
 	for k, l := range x.learners() {
-		matrix, err := learning.Evaluate(x.Model, l.Weights, x.Test)
+		matrix, err := learning.Evaluate(l.Model, l.Weights, x.Test)
 		if err != nil {
 			return err
 		}

@@ -204,6 +204,6 @@ func Exactly(j *job.Job, parties int) *job.Job {
 			FractionBits: j.Sum.FractionBits},
 		Privacy: job.Privacy{Clip: p.Clip, ClipQuantile: p.ClipQuantile, ClipRate: p.ClipRate},
 		World:   job.World{Fidelity: Ring, SkipClear: true}}
-	own.Model.DType = ""
+	own.Model.DType, own.Training.Standardise = "", 0
 	return own
 }

@@ -62,7 +62,10 @@ func TestTurns(t *testing.T) {
 				}
 				s.Number, s.Public = round, [32]byte{byte(round)}
 				turn := int(round-1) % 3
-				alone := made.learner(s, turn, dealt[turn])
+				alone, err := made.learner(s, turn, dealt[turn])
+				if err != nil {
+					t.Fatal(err)
+				}
 				want, err := alone.update(context.Background(), s.Round, turn, nil)
 				if err != nil {
 					t.Fatal(err)

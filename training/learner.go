@@ -52,6 +52,7 @@ type Learner struct {
 	Adaptive  *aggregation.AdaptiveClip
 	Optimizer aggregation.Optimizer
 	Mean      []float64 // of the models that Average counts, nil before
+	Standard  Standard  // of features, where Records standardise
 	Begun     []Begun   // with a Band, what each party submits parts of
 	// Earlier are, with a Band, the sums of the rounds before, and Number is the round's in the job,
 	// where rounds without a sum count.

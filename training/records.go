@@ -26,6 +26,10 @@ type Records struct {
 	// Persons uses one coin, and one clip, for all rows of a person within a party; Writers of the
 	// rows names the person.
 	Persons bool
+	// Standardise is in how many of the first sums records add the moments of their features, by
+	// which the features of all later ones are standardised. A record's moments have the norm of a
+	// gradient, and its coin is one as in other rounds, so that these sums spend what others do.
+	Standardise int
 	// Random tosses coins, the party's own; nil: crypto/rand.
 	Random io.Reader
 	// Seeded makes coins follow from the seed, for a training in the clear, which hides nothing.
@@ -52,16 +56,30 @@ func (l *Learner) takeRecords(round, i int, w *Work) error {
 		drawn = append(drawn, units[k])
 	}
 	sum := make([]float64, len(l.Weights))
-	if len(drawn) <= r.Coins.Most() {
-		if err := learning.ClippedSum(sum, l.Model, l.Weights, rows, drawn, r.Clip); err != nil {
-			return err // of the model, which is public, or rows of another form from the beginning
-		}
+	if err := l.addDrawn(sum, rows, drawn); err != nil {
+		return err // of the model, which is public, or rows of another form from the beginning
 	}
-	scale(sum, -1)
 	w.Message.Vector, w.Message.Samples = sum, 1
 	for _, x := range sum {
 		w.Norm = math.Hypot(w.Norm, x)
 	}
+	return nil
+}
+
+// addDrawn writes what the units drawn add to a sum: minus their gradients or, in the first rounds,
+// their moments.
+func (l *Learner) addDrawn(sum []float64, rows *learning.Dataset, drawn [][]int) error {
+	r := l.Records
+	if len(drawn) > r.Coins.Most() {
+		return nil
+	}
+	if m, moments := l.momentsOf(); moments {
+		return m.MomentSum(sum[:m.Moments()], rows, drawn, r.Clip)
+	}
+	if err := learning.ClippedSum(sum, l.Model, l.Weights, rows, drawn, r.Clip); err != nil {
+		return err
+	}
+	scale(sum, -1)
 	return nil
 }
 
@@ -127,8 +145,50 @@ func Draw(n int, rate float64, random io.Reader) (drawn []int, err error) {
 	return drawn, nil
 }
 
+// momentsOf returns the model whose moments the next sum is of, if it is of moments.
+func (l *Learner) momentsOf() (m learning.Scattering, is bool) {
+	m, is = l.Model.(learning.Scattering)
+	return m, is && l.Records != nil && l.Standard.Sums < l.Records.Standardise
+}
+
+// Standard holds what sums of moments have found.
+type Standard struct {
+	Sums int       // that there were
+	Mean []float64 // of what they found; nil before the first
+}
+
+// addMoments takes what a sum has found into the mean.
+func (l *Learner) addMoments(found []float64) error {
+	s := &l.Standard
+	next := Standard{s.Sums + 1, make([]float64, len(found))}
+	for j, x := range found {
+		if next.Mean[j] = x; s.Sums > 0 {
+			next.Mean[j] = s.Mean[j] + (x-s.Mean[j])/float64(next.Sums)
+		}
+	}
+	*s = next
+	return l.standardise()
+}
+
+// standardise takes the standard into the model once all moments are there.
+func (l *Learner) standardise() error {
+	m, is := l.Model.(learning.Scattering)
+	if !is || l.Records == nil || l.Standard.Sums == 0 || l.Standard.Sums < l.Records.Standardise {
+		return nil
+	}
+	standardised, err := m.Standardised(l.Standard.Mean, l.Records.Clip)
+	if err != nil {
+		return aggregation.ErrNotFinite
+	}
+	l.Model = standardised
+	return nil
+}
+
 // stepByRecords is the server's, from the mean gradients of records.
 func (l *Learner) stepByRecords(mean []float64) ([]float64, error) {
+	if m, moments := l.momentsOf(); moments {
+		return slices.Clone(l.Weights), l.addMoments(mean[:m.Moments()])
+	}
 	if lambda := l.Records.Lambda; lambda > 0 {
 		for j, x := range l.Weights {
 			mean[j] -= lambda * x

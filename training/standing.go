@@ -42,6 +42,11 @@ func (t *Training) Flat(s *Standing) []float64 {
 				copy(sums[k*len(s.Model):], e.Sum)
 			}
 			out = append(out, sums...)
+		case job.TensorStandard:
+			found := make([]float64, one.Shape[0])
+			found[0] = float64(s.Standard.Sums)
+			copy(found[1:], s.Standard.Mean)
+			out = append(out, found...)
 		case job.TensorMean:
 			mean := make([]float64, one.Shape[0])
 			copy(mean, s.Mean)
@@ -110,16 +115,32 @@ func (t *Training) Standing(model []float64) (*Standing, error) {
 			for k := range s.Earlier {
 				s.Earlier[k].Sum = part[k*d : (k+1)*d : (k+1)*d]
 			}
+		case job.TensorStandard:
+			sums, err := number(part[0], 0, t.standardises())
+			if err != nil {
+				return nil, err
+			}
+			if s.Standard.Sums = sums; sums > 0 {
+				s.Standard.Mean = part[1:]
+			}
 		case job.TensorMean:
 			s.Mean = part
 		case job.TensorFirst, job.TensorSecond:
 			s.Moments = append(s.Moments, part)
 		}
 	}
-	if s.Round == 1 { // the rule has made no step
+	if s.Round <= 1+t.standardises() { // the rule has made no step
 		s.Moments = nil
 	}
 	return s, nil
+}
+
+// standardises returns how many of the first rounds sum moments.
+func (t *Training) standardises() int {
+	if r := t.options.Records; r != nil {
+		return r.Standardise
+	}
+	return 0
 }
 
 // number reads a whole number of a model.

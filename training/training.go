@@ -38,6 +38,7 @@ type Standing struct {
 	Counted  []int
 	Gradient []float64 // mean of the parties', in exchange 2
 	Mean     []float64 // of the models of the last rounds, where that is the last model
+	Standard Standard  // of features, where records standardise
 	// Earlier are the last decoded sums, of a job whose noise is correlated, the latest first. With
 	// Number, the round's in the job, which is the caller's to say as Public is, they tell
 	// parties which of theirs go on.
@@ -111,7 +112,7 @@ func OptionsOf(declared *job.Job) (o Options, err error) {
 	}
 	if p := &j.Privacy; j.PerRecord() {
 		o.Records = &Records{Coins: *j.Records(), Clip: p.Clip, Batch: j.Batch(), Lambda: t.Lambda,
-			Persons: p.Group != ""}
+			Persons: p.Group != "", Standardise: t.Standardise}
 	} else if j.Noisy() {
 		o.NoiseClip = p.Clip
 	} else if p.Clip > 0 {
@@ -152,6 +153,16 @@ func (t *Training) Options() Options { return t.options }
 // Model returns what is trained.
 func (t *Training) Model() learning.Model { return t.options.Model }
 
+// Judged returns the model of a standing, which judges rows as its training does: of features that
+// are standardised, if they are. It fails with errors of aggregation.
+func (t *Training) Judged(s *Standing) (learning.Model, error) {
+	l, err := t.learner(s, 0, nil)
+	if err != nil {
+		return nil, err
+	}
+	return l.Model, nil
+}
+
 // Exchanges returns how many sums a step of the model takes.
 func (t *Training) Exchanges() int { return t.options.Client.Sums() }
 
@@ -172,15 +183,15 @@ func (t *Training) First() *Standing {
 }
 
 // learner returns one that stands where s does, with the rows of one party.
-func (t *Training) learner(s *Standing, party int, rows *learning.Dataset) *Learner {
+func (t *Training) learner(s *Standing, party int, rows *learning.Dataset) (*Learner, error) {
 	of := make([]*learning.Dataset, t.parties)
 	if rows != nil {
 		of[party] = rows
 	}
 	l := NewLearner(t.options, of)
 	l.Weights, l.Variate = s.Model, s.Variate
-	l.Earlier, l.Number = s.Earlier, s.Number
-	return l
+	l.Earlier, l.Number, l.Standard = s.Earlier, s.Number, s.Standard
+	return l, l.standardise()
 }
 
 // Fits returns a [job.ConfigError] if rows are not of the job's form, or more records than all
@@ -204,7 +215,10 @@ func (t *Training) Fits(rows *learning.Dataset) error {
 func (t *Training) message(
 	ctx context.Context, s *Standing, party int, rows *learning.Dataset, kept *variates,
 ) (w Work, err error) {
-	l := t.learner(s, party, rows)
+	l, err := t.learner(s, party, rows)
+	if err != nil {
+		return w, err
+	}
 	if t.Stored() {
 		l.Variates[party] = kept.Own
 	}
@@ -241,7 +255,10 @@ func (t *Training) Advance(
 		after.Gradient, after.Exchange = total.Mean, s.Exchange+1
 		return &after, nil
 	}
-	l := t.learner(s, 0, nil)
+	l, err := t.learner(s, 0, nil)
+	if err != nil {
+		return nil, err
+	}
 	l.Optimizer = *optimizer
 	l.Decode(&total)
 	after.Earlier = l.Earlier
@@ -257,7 +274,7 @@ func (t *Training) Advance(
 	if err := l.settleMean(s.Round); err != nil {
 		return nil, err
 	}
-	after.Model, after.Mean = l.Weights, l.Mean
+	after.Model, after.Mean, after.Standard = l.Weights, l.Mean, l.Standard
 	if total.Control != nil {
 		if after.Variate, err = aggregation.AdvanceVariate(s.Variate, total.Control, len(included),
 			t.parties); err != nil {

@@ -302,6 +302,9 @@ class Job(Declared):
             submit: Says what parties submit. Values: updates, weights. Default:
                 "updates".
             restart: Has parties train from the first model in each round. Default: false.
+            standardise: Has this many first rounds sum the moments of scattering
+                features, which later rounds are standardised by. Range: 0 or more (rounds).
+                Default: 0.
         """
 
         epochs: int = 0
@@ -319,6 +322,7 @@ class Job(Declared):
         mask_threshold: float = 0.4
         submit: Literal["updates", "weights"] = "updates"
         restart: bool = False
+        standardise: int = 0
 
     @dataclass(frozen=True, kw_only=True)
     class Server:
@@ -545,6 +549,9 @@ class Job(Declared):
                     fixed, new, growing, anew. Default: by the split.
                 test: Keeps this share of the rows to evaluate models on, if a set has no
                     test rows. Range: above 0, below 1 (share of the rows). Default: 0.25.
+                final: Judges models on the set's own test rows, once all else is chosen:
+                    otherwise the last of the training rows, up to 10,000, judge, and train
+                    nothing. Default: false.
                 most: Uses this many rows of a set, drawn by seed. Range: 0 or more
                     (rows). Default: 0: all.
             """
@@ -560,6 +567,7 @@ class Job(Declared):
             concentration: float = 0.5
             draw: Literal["", "fixed", "new", "growing", "anew"] = ""
             test: float = 0.25
+            final: bool = False
             most: int = 0
 
         @dataclass(frozen=True, kw_only=True)

@@ -89,7 +89,7 @@ func tell(t *testing.T, out *bytes.Buffer, name string, f *federation.Federation
 		}
 	}
 	fmt.Fprintln(out)
-	if f.Learner() != nil { // parties submit what a training makes
+	if f.Learner(nil) != nil { // parties submit what a training makes
 		tellTrained(t, out, f)
 		return
 	}

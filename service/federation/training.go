@@ -39,10 +39,16 @@ func (f *Federation) Exchanges() int {
 // Exact reports whether models are sent exactly as computed, without rounding.
 func (f *Federation) Exact() bool { return f.Spec.DType == tensor.Float64 }
 
-// Learner returns the model whose training is declared, nil if none is.
-func (f *Federation) Learner() learning.Model {
+// Learner returns what judges rows by a model whose training is declared, nil if none is: of
+// features that are standardised, if the model says how.
+func (f *Federation) Learner(model []float64) learning.Model {
 	if f.training == nil {
 		return nil
+	}
+	if s, err := f.training.Standing(model); err == nil {
+		if judged, err := f.training.Judged(s); err == nil {
+			return judged
+		}
 	}
 	return f.training.Model()
 }

@@ -97,8 +97,8 @@ func scores() {
 	RET()
 }
 
-// add adds to the lines from to what four rows have times the numbers in a: of each row one for each
-// class, in all lanes.
+// add adds to lines what four rows have times the numbers in a: of each row one for each class, in
+// all lanes.
 func add() {
 	const rows = 4
 	TEXT("addAVX2", NOSPLIT,

@@ -41,6 +41,7 @@ type World struct {
 	Concentration float64
 	Test          float64 // share of the rows, where a set has no test rows of its own; 0: a fourth
 	Seed          uint64
+	Final         bool // rows of the set's own test set judge, and not some of those to train on
 }
 
 // Of returns the world that a job declares.
@@ -49,7 +50,7 @@ func Of(declared *job.Job) World {
 	data := &j.World.Data
 	w := World{Set: data.Set, Parties: j.Size(), Rows: data.Rows, Split: cmp.Or(data.Split, "iid"),
 		Concentration: data.Concentration, Test: declared.World.Data.Test,
-		Seed: cmp.Or(j.World.Seed, j.Seed)}
+		Seed: cmp.Or(j.World.Seed, j.Seed), Final: data.Final}
 	if w.Rows == 0 && !data.All && !w.Images() {
 		w.Rows = ofParty
 	}
@@ -105,7 +106,10 @@ func (w *World) Load() (train, test *learning.Dataset, err error) {
 	case w.Set == Digits || Holds(dir, DigitsFile):
 		all, err = learning.ReadDigits(dir)
 	case w.Images():
-		return readImages(dir)
+		if train, test, err = readImages(dir); err == nil && !w.Final {
+			return holdOut(train)
+		}
+		return train, test, err
 	default:
 		all, err = learning.ReadAdult(dir)
 	}
@@ -113,6 +117,33 @@ func (w *World) Load() (train, test *learning.Dataset, err error) {
 		return nil, nil, err
 	}
 	return all.Split(cmp.Or(w.Test, 0.25), w.Seed)
+}
+
+// Rows that are held out are the last of those to train on: a sixth of them, at most mostHeldOut.
+const (
+	heldOut     = 6
+	mostHeldOut = 10_000
+)
+
+// holdOut takes apart what trains and what judges, so that no choice is made on test rows.
+func holdOut(all *learning.Dataset) (train, judging *learning.Dataset, err error) {
+	first := make([]int, all.Len())
+	for i := range first {
+		first[i] = i
+	}
+	n := len(first) - min(mostHeldOut, len(first)/heldOut)
+	if train, err = all.Subset(first[:n]); err == nil {
+		judging, err = all.Subset(first[n:])
+	}
+	return train, judging, err
+}
+
+// Judged says what models of the rows are judged on: "hold-out" or "test".
+func (w *World) Judged() string {
+	if w.OwnTest() && !w.Final {
+		return "hold-out"
+	}
+	return "test"
 }
 
 // readImages reads MNIST or Fashion-MNIST, with the writers if there are files about them next to

@@ -57,3 +57,34 @@ func TestTooMany(t *testing.T) {
 		}
 	}
 }
+
+// The last of the rows to train on judge, and train nothing, up to 10,000 of them. What judges is
+// said as it is.
+func TestHoldOut(t *testing.T) {
+	for n, held := range map[int]int{30: 5, 31: 5, 66_000: 10_000} {
+		all := &learning.Dataset{Features: 1}
+		for i := range n {
+			all.X, all.Labels = append(all.X, float64(i)), append(all.Labels, i%2)
+		}
+		train, judging, err := holdOut(all)
+		if err != nil || train.Len() != n-held || judging.Len() != held {
+			t.Fatalf("of %d rows %d judge: %v", n, judging.Len(), err)
+		}
+		if train.X[n-held-1] != float64(n-held-1) || judging.X[0] != float64(n-held) {
+			t.Errorf("of %d rows, row %v is the first that judges", n, judging.X[0])
+		}
+	}
+	for _, c := range []struct {
+		w    World
+		want string
+	}{
+		{World{Set: MNIST}, "hold-out"},
+		{World{Set: MNIST, Final: true}, "test"},
+		{World{Set: Synthetic}, "test"},
+		{World{Set: Adult}, "test"},
+	} {
+		if got := c.w.Judged(); got != c.want {
+			t.Errorf("%+v is judged on %s rows", c.w, got)
+		}
+	}
+}

@@ -40,7 +40,7 @@ func (s *devSeen) judge(model []float64) float64 {
 	s.mutex.Lock()
 	s.last = w
 	s.mutex.Unlock()
-	judged, err := learning.Evaluate(s.federation.Learner(), w, s.test)
+	judged, err := learning.Evaluate(s.federation.Learner(model), w, s.test)
 	if err != nil {
 		return 0
 	}

@@ -31,6 +31,8 @@ func (v *Dealing) Read() (train, test *learning.Dataset, about string, err error
 	switch {
 	case v.Images():
 		return v.loadImages()
+	case v.Final:
+		return nil, nil, "", noTest
 	case v.Set == rows.Synthetic:
 		about = "synthetic census"
 		train, test, err = v.makeCensus()
@@ -144,9 +146,16 @@ var dataNames = []string{rows.Synthetic, rows.Adult, rows.Digits, rows.MNIST, ro
 var ownTest = &cli.Problem{Cause: "world.data.test: the set has test rows of its own",
 	Advice: "Leave it out."}
 
+// noTest refuses test rows of a set that has none of its own.
+var noTest = &cli.Problem{Cause: "--final: the set has no test rows of its own",
+	Advice: "Leave it out: a share of the rows, drawn by seed, tests."}
+
 func (v *Dealing) loadImages() (train, test *learning.Dataset, about string, err error) {
 	if v.OwnTest() && v.Test > 0 {
 		return nil, nil, "", ownTest
+	}
+	if v.Final && !v.OwnTest() {
+		return nil, nil, "", noTest
 	}
 	if train, test, err = v.Load(); err != nil {
 		return nil, nil, "", v.imageProblem(err)

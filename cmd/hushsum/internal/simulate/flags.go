@@ -193,10 +193,12 @@ func (v *jobFlags) recordsPreset() (*job.Job, error) {
 	}
 	if data, _ := v.set.Of("world.data.set"); (&rows.World{Set: data}).Images() {
 		j.World.Data = job.Data{Set: data} // all rows, dealt alike
-		if data == "digits" {              // too few rows for anything but a small perceptron
+		model, named := v.set.Of("model.name")
+		// Digits are too few rows for anything but a small perceptron.
+		if data == "digits" || named && model != "scattering" {
 			j.Model.Name, j.Privacy.Clip, j.Server.Rate, j.Server.Tau = "mlp:64", 1, 0.015, 1e-5
 		} else {
-			j.Model.Name, j.Privacy.Clip, j.Training.Batch = "scattering", 0.5, 6000
+			j.Model.Name, j.Privacy.Clip, j.Training.Standardise = "scattering", 0.5, 4
 			j.Server = job.Server{Rule: "fedavgm", Rate: 60, Beta1: 0.9}
 		}
 	}

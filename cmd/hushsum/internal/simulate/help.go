@@ -110,6 +110,9 @@ const simulateModels = `Other data, models and rules. With any flag of this part
 census, parties submit updates of equal weight:
   --data     adult, digits, mnist or fashion-mnist, found in the folder
              HUSHSUM_DATA or in ../shared/data; or the folder with its files
+  --final    test rows of mnist or fashion-mnist judge. Without it the last 10,000
+             of their training rows do, which then train nothing: choose models
+             and rates on these, and read the test rows once
   --model    softmax (multinomial logistic regression), mlp:N,N,... with N units
              in each hidden layer, lenet or lenet-norm (with batch norm) for
              images, or logistic for two classes
@@ -169,6 +172,7 @@ no round was completed. It adds:
   alone_accuracy, alone_mcc  of the model that a party trains without the others,
                              without noise, a mean; null for over 100 parties
   data, model, split, rule   as the flags say
+  chosen_on                  "hold-out" or "test": which rows judge
   rows_per_client            training rows of each party, a mean
   parameters                 weights of the model
   ring_bits, count_bits      bits on the wire of a coordinate, and of the number

@@ -89,6 +89,7 @@ type jsonSummary struct {
 	jsonRound
 	jsonWhole
 
+	ChosenOn      string  `json:"chosen_on"` // "hold-out" or "test": the rows that judge
 	Split         string  `json:"split"`
 	Rule          string  `json:"rule"`
 	Mask          string  `json:"mask"` // replaces a round's
@@ -180,6 +181,7 @@ func (s *summed) last() []any {
 		Summary:        true,
 		jsonRound:      s.newRound(&last),
 		jsonWhole:      newWhole(s.outcome(s.took)),
+		ChosenOn:       s.judged,
 		Split:          s.split,
 		Rule:           s.rule,
 		Mask:           s.mask,

@@ -196,8 +196,11 @@ func (v *jobFlags) setRule(j *job.Job) error {
 	return nil
 }
 
-// presetRate is the probability of a record's coin in the preset.
-const presetRate = 0.3
+// The probability of a record's coin in the preset, and in that of images.
+const (
+	presetRate = 0.3
+	imagesRate = 0.1
+)
 
 // fill fills in the fields that flags leave to the rows and their owners.
 func (v *jobFlags) fill(j *job.Job, parties []*learning.Dataset) error {
@@ -205,9 +208,13 @@ func (v *jobFlags) fill(j *job.Job, parties []*learning.Dataset) error {
 	if j.Size() == 0 {
 		j.Parties.Count = n
 	}
-	if j.PerRecord() && v.file == "" && !v.given["batch"] {
+	if j.PerRecord() && v.file == "" && j.Training.Batch == 0 && !v.given["batch"] {
 		training.CountRecords(j, parties)
-		j.Training.Batch = max(1, int(math.Round(presetRate*float64(j.Privacy.Records))))
+		rate := presetRate
+		if j.Model.Name == "scattering" {
+			rate = imagesRate
+		}
+		j.Training.Batch = max(1, int(math.Round(rate*float64(j.Privacy.Records))))
 	}
 	if v.byRows || v.file == "" && j.Sum.MaxWeight > 0 && j.World.Data.All {
 		j.Sum.MaxWeight = 0

@@ -26,6 +26,7 @@ type summed struct {
 	job       *job.Job // with its defaults
 	start     time.Time
 	data      string // a line about the data
+	judged    string // which rows judge models
 	settled   *job.Settled
 	world     simulation.World
 	layout    masking.Layout
@@ -68,7 +69,7 @@ func (v *jobFlags) readySummed(ctx context.Context, j *job.Job) (runner, error) 
 	if err := j.Validate(); err != nil || v.print {
 		return nil, err
 	}
-	s := &summed{job: j.WithDefaults(), start: start, data: about}
+	s := &summed{job: j.WithDefaults(), start: start, data: about, judged: d.Judged()}
 	settle := func() (err error) {
 		s.settled, s.world, err = simulation.Settle(j, parties, test)
 		return err

@@ -116,6 +116,7 @@ func (t sheet) begin() {
 	}
 	t.Printf("%s\n\n", title)
 	t.Field("data", "%s", t.data)
+	t.Field("chosen on", "%s", t.judged)
 	t.fieldParties()
 	t.fieldTraining()
 	if o.Mask.Kind != aggregation.NoMask {
