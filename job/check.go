@@ -149,8 +149,13 @@ func (p *Parties) most(n int) int {
 	return n
 }
 
-// fewest is Fewest of those that a round takes.
+// fewest is Fewest of those that a round takes or, with groups, that are in one of them: by chance
+// a group may miss twice the share that all do.
 func (j *Job) fewest(n int) int {
+	if groups := j.Sum.Groups; groups > 0 {
+		size := n / groups
+		return max(j.Parties.Colluders+2, size-int(math.Ceil(2*j.Parties.DropOut*float64(size)-1e-9)))
+	}
 	least := j.Parties.Fewest(n)
 	if j.Sum.Buffer > 0 {
 		least = min(least, j.Sum.Buffer)
@@ -249,8 +254,9 @@ func (c *checker) sum() {
 	s, n := &c.Sum, c.Size()
 	c.takes(c.Oneshot(), "pairwise sums have no committee", `leave it out, or write sum.protocol = "oneshot"`,
 		"sum.committee", "sum.members", "sum.faults", "sum.disputes", "sum.covered", "sum.bounded",
-		"sum.buffer")
+		"sum.buffer", "sum.groups")
 	c.bounded()
+	c.groups(n)
 	c.buffer(n)
 	c.refuse(c.Oneshot() && !c.cheating(), "sum.adversary", "leave it out, and see sum.covered",
 		"one-message sums assume a server that cheats")
@@ -278,6 +284,26 @@ func (c *checker) bounded() {
 	b := c.Sum.Bounded
 	c.refuse(b && !c.Noisy(), "sum.bounded", `write privacy.noise = "discrete-gaussian" and a clip`,
 		"what is proved is that a clipped vector and its noise are short")
+}
+
+// groups checks medians of groups.
+func (c *checker) groups(n int) {
+	s := &c.Sum
+	if s.Groups == 0 || !c.Oneshot() {
+		return
+	}
+	least := c.Parties.Colluders + 2
+	c.refuse(s.Groups == 1 || n > 0 && n/s.Groups < least, "sum.groups",
+		within(2, n/least, "write 0 for one sum of all"),
+		"each group has %d parties or more, so that of those that pool what they know at least two are "+
+			"left, and there are %d groups of %d parties", least, s.Groups, n)
+	c.refuse(c.Noisy(), "sum.groups", "leave it out, or privacy.noise",
+		"noise that hides a party in its group hides a cheat there too, whatever is taken of the groups")
+	c.takes(false, "a median of groups is of vectors alone, of all that submit", "leave it out, or "+
+		"sum.groups", "sum.covered", "sum.buffer", "sum.max_weight", "privacy.clip_quantile")
+	c.refuse(c.masked(), "training.mask", "leave it out, or sum.groups",
+		"signs are counted, and the median of groups counts nothing")
+	c.refuse(c.Asks(), "sum.groups", "leave it out", "answers are about the rows of all parties")
 }
 
 // buffer checks rounds that take a given number of submissions, the first to come.
