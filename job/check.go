@@ -297,8 +297,6 @@ func (c *checker) groups(n int) {
 		within(2, n/least, "write 0 for one sum of all"),
 		"each group has %d parties or more, so that of those that pool what they know at least two are "+
 			"left, and there are %d groups of %d parties", least, s.Groups, n)
-	c.refuse(c.Noisy(), "sum.groups", "leave it out, or privacy.noise",
-		"noise that hides a party in its group hides a cheat there too, whatever is taken of the groups")
 	c.takes(false, "a median of groups is of vectors alone, of all that submit", "leave it out, or "+
 		"sum.groups", "sum.covered", "sum.buffer", "sum.max_weight", "privacy.clip_quantile")
 	c.refuse(c.masked(), "training.mask", "leave it out, or sum.groups",
