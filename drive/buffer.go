@@ -15,7 +15,7 @@ import (
 // bound lets no party submit more often than its budget allows, or than there are rounds. It
 // returns how many fewer times each may submit than others, where parties have spent before.
 func (c *Settings) bound() (less []uint64, err error) {
-	least, most := c.Sums.MinSurvivors, c.Sums.Roster.Len()
+	least, most := c.Sums.Least(), c.Sums.Roster.Len()
 	switch {
 	case c.Buffer == 0 && c.Sums.Stale == 0:
 		return nil, nil
@@ -73,7 +73,7 @@ func (s *committee) fullAt() Time {
 		return s.now
 	case slices.ContainsFunc(s.uploads, func(i int) bool { return !s.roomless(i) }):
 		return s.step.recheck
-	case s.server.Taken() < s.sums.MinSurvivors && s.still(s.sums.MinSurvivors):
+	case s.server.Taken() < s.sums.Least() && s.still(s.sums.Least()):
 		return Never
 	}
 	return max(s.step.since, s.step.heard).after(s.config.StepTime)

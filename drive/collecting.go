@@ -45,14 +45,14 @@ func (s *committee) collect() (again bool, err error) {
 	}
 	closing, err := s.server.Close()
 	switch {
-	case errors.Is(err, oneshot.ErrTooFew) && s.still(s.sums.MinSurvivors):
+	case errors.Is(err, oneshot.ErrTooFew) && s.still(s.sums.Least()):
 		s.step.stuck = true // some may still come, at no cost
 		return false, nil
 	case errors.Is(err, oneshot.ErrTooFew):
 		unpaid := s.chargeReceived()
 		// To a server that was loaded within the round parties may still be on their way.
 		mute := s.server.Taken() == 0 && s.server.Settled() == 0 && s.opened == s.round
-		if mute && s.enough(s.sums.MinSurvivors) {
+		if mute && s.enough(s.sums.Least()) {
 			err = muted{err}
 		}
 		s.lose(err)

@@ -71,7 +71,7 @@ func (s *committee) start() (err error) {
 	for _, r := range []*room{&s.parties, &s.members} {
 		r.expect(s.now, r.learned.back(&s.config))
 	}
-	s.parties.arm(s.sums.MinSurvivors)
+	s.parties.arm(s.sums.Least())
 	s.mark() // members may come before anything is decided
 	return nil
 }
@@ -198,7 +198,7 @@ func (s *committee) begin() (again bool, err error) {
 	if s.paused {
 		return false, nil
 	}
-	if s.config.Buffer > 0 && !s.left(s.sums.MinSurvivors) {
+	if s.config.Buffer > 0 && !s.left(s.sums.Least()) {
 		s.end(BudgetSpent)
 		return false, nil
 	}

@@ -333,7 +333,7 @@ func (s *committee) take(in *committeeState) error {
 		s.sendBatch(envelopes)
 	}
 	if s.round == 0 || s.round == 1 && s.stage == Submitting {
-		s.parties.arm(s.sums.MinSurvivors)
+		s.parties.arm(s.sums.Least())
 	}
 	s.step.since, s.answers.since = s.now, s.now
 	s.mark()

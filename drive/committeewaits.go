@@ -172,7 +172,7 @@ func (c crowd) stall(party int) {
 func (crowd) share() Time { return 8 }
 
 func (c crowd) enough() (is, soon bool) {
-	is = len(c.step.delays) >= c.sums.MinSurvivors
+	is = len(c.step.delays) >= c.sums.Least()
 	return is, is
 }
 

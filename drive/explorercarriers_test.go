@@ -146,7 +146,7 @@ func (e *explorer) exact(n *node, a *drive.Apply) {
 	if e.member == nil {
 		got, want = int64(a.Sum.Values()[0][0]), want&0xffff
 	} else {
-		got, least = a.Values[0], e.config.Sums.MinSurvivors
+		got, least = a.Values[0], e.config.Sums.Least()
 	}
 	if got != want || len(a.Parties) < least {
 		e.fail("the sum of %v is %d, want %d", a.Parties, got, want)

@@ -149,8 +149,13 @@ func (p *Parties) most(n int) int {
 	return n
 }
 
-// fewest is Fewest of those that a round takes.
+// fewest is Fewest of those that a round takes or, with groups, that are in one of them: by chance
+// a group may miss twice the share that all do.
 func (j *Job) fewest(n int) int {
+	if groups := j.Sum.Groups; groups > 0 {
+		size := n / groups
+		return max(j.Parties.Colluders+2, size-int(math.Ceil(2*j.Parties.DropOut*float64(size)-1e-9)))
+	}
 	least := j.Parties.Fewest(n)
 	if j.Sum.Buffer > 0 {
 		least = min(least, j.Sum.Buffer)
@@ -249,9 +254,10 @@ func (c *checker) sum() {
 	s, n := &c.Sum, c.Size()
 	c.takes(c.Oneshot(), "pairwise sums have no committee", `leave it out, or write sum.protocol = "oneshot"`,
 		"sum.committee", "sum.members", "sum.faults", "sum.disputes", "sum.covered", "sum.bounded",
-		"sum.buffer")
+		"sum.buffer", "sum.groups")
 	c.bounded()
 	c.weights(n)
+	c.groups(n)
 	c.buffer(n)
 	c.refuse(c.Oneshot() && !c.cheating(), "sum.adversary", "leave it out, and see sum.covered",
 		"one-message sums assume a server that cheats")
@@ -289,6 +295,26 @@ func (c *checker) weights(n int) {
 	c.refuse(w > 0 && n > 0 && w != n, "parties.weights", fmt.Sprintf("write %d", n),
 		"there are %d weights for %d parties", w, n)
 	c.refuse(w > 0 && c.Asks(), "parties.weights", "leave it out", "queries count rows")
+}
+
+// groups checks medians of groups.
+func (c *checker) groups(n int) {
+	s := &c.Sum
+	if s.Groups == 0 || !c.Oneshot() {
+		return
+	}
+	least := c.Parties.Colluders + 2
+	c.refuse(s.Groups == 1 || n > 0 && n/s.Groups < least, "sum.groups",
+		within(2, n/least, "write 0 for one sum of all"),
+		"each group has %d parties or more, so that of those that pool what they know at least two are "+
+			"left, and there are %d groups of %d parties", least, s.Groups, n)
+	c.takes(false, "a median of groups is of vectors alone, of all that submit", "leave it out, or "+
+		"sum.groups", "sum.covered", "sum.buffer", "sum.max_weight", "privacy.clip_quantile")
+	c.refuse(c.masked(), "training.mask", "leave it out, or sum.groups",
+		"signs are counted, and the median of groups counts nothing")
+	c.refuse(len(c.Parties.Weights) > 0, "parties.weights", "leave it out, or sum.groups",
+		"the median counts the means of all groups alike")
+	c.refuse(c.Asks(), "sum.groups", "leave it out", "answers are about the rows of all parties")
 }
 
 // buffer checks rounds that take a given number of submissions, the first to come.

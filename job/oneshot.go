@@ -32,6 +32,7 @@ func (j *Job) Terms() oneshot.Terms {
 		Disputes:       j.Sum.Disputes,
 		Covered:        j.Sum.Covered,
 		Stale:          j.Sum.Stale,
+		Groups:         j.Sum.Groups,
 	}
 	if j.Sum.Classical {
 		t.KEM = oneshot.KEMX25519
@@ -101,8 +102,11 @@ func (s *Settled) Oneshot() *oneshot.Config {
 // Robustness says in sentences what parties and members that lie can still do to a job with a bound
 // on norms; nil without.
 func (s *Settled) Robustness() []string {
-	if s.oneshot == nil || s.oneshot.Norm == 0 {
+	if s.oneshot == nil {
 		return nil
+	}
+	if s.oneshot.Norm == 0 {
+		return s.medians()
 	}
 	f, err := s.oneshot.Parameters()
 	if err != nil {
@@ -114,11 +118,23 @@ func (s *Settled) Robustness() []string {
 	if f.MemberAdds > 0 {
 		text += fmt.Sprintf("; a member that lies about its noise adds at most %.3g", f.MemberAdds)
 	}
-	return []string{text + fmt.Sprintf(". While the server is honest and at most %s, no number of "+
+	return append(s.medians(), text+fmt.Sprintf(". While the server is honest and at most %s, no number of "+
 		"parties that lie keeps the others' sum from coming out; those members keep out %d honest "+
 		"parties at most. Nobody is named for messages that the committee cannot open: it takes more "+
 		"than %d of the %d parties to lose a round by such.", count(faults, "member lies or is silent",
-		"members lie or are silent"), faults*(f.Disputes+1), f.Spoilers, n)}
+		"members lie or are silent"), faults*(f.Disputes+1), f.Spoilers, n))
+}
+
+// medians says what medians of groups hold off.
+func (s *Settled) medians() []string {
+	groups, n := s.oneshot.Groups, s.oneshot.Roster.Len()
+	if groups == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("Each round deals the %d parties to %d groups and takes the median of "+
+		"their means: have four groups for each party that may cheat, so that these hold off %s. A "+
+		"group with fewer than %d parties is left out, and a round needs %d groups.", n, groups,
+		count(groups/4, "such party", "such parties"), s.oneshot.MinSurvivors, groups/2+1)}
 }
 
 // quantumBits is the exponent of 2 in the cost of ML-KEM-768 to a quantum computer, as its authors

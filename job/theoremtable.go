@@ -109,6 +109,8 @@ var theSums = []theorem{
 				advice: "leave it out, or privacy.noise"},
 			{fields: "privacy.unit", at: "sum.protocol",
 				why: "one-message sums add up parties' vectors", advice: `write "pairwise"`},
+			{fields: "sum.groups", why: "noise that hides a party in its group hides a cheat there too, " +
+				"whatever is taken of the groups", advice: "leave it out, or privacy.noise"},
 			{fields: "privacy.factorise", why: "the noise of one-message sums is in their masks",
 				advice: `write sum.protocol = "pairwise"`},
 		},

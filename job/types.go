@@ -108,6 +108,10 @@ type Sum struct {
 	// Has each party prove that what it adds, with its noise, is no longer than honest vectors; a
 	// party that cannot is refused, with evidence. job check prints the factor. Default: false.
 	Bounded bool
+	// Deals the parties to this many groups in each round, and takes the median of the groups' means,
+	// so that a party that cheats spoils one group; have four for each party that may. Range: 0, or 2
+	// to 1,024 (groups). Default: 0: one sum of all.
+	Groups int
 	// Has a round take this many submissions, while slower parties continue training. Range: 0, or 2
 	// to parties.count (parties). Default: 0: all that arrive.
 	Buffer int

@@ -121,6 +121,10 @@ class Job(Declared):
             bounded: Has each party prove that what it adds, with its noise, is no longer
                 than honest vectors; a party that cannot is refused, with evidence. job check
                 prints the factor. Default: false.
+            groups: Deals the parties to this many groups in each round, and takes the
+                median of the groups' means, so that a party that cheats spoils one group;
+                have four for each party that may. Range: 0, or 2 to 1,024 (groups). Default:
+                0: one sum of all.
             buffer: Has a round take this many submissions, while slower parties continue
                 training. Range: 0, or 2 to parties.count (parties). Default: 0: all that
                 arrive.
@@ -147,6 +151,7 @@ class Job(Declared):
         disputes: int = 0
         covered: bool = False
         bounded: bool = False
+        groups: int = 0
         buffer: int = 0
         stale: int = 0
         max_weight: int = 0
