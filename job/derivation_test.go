@@ -264,7 +264,7 @@ var flattering = map[string]int{
 	"l2_squared": -1, "l1": -1, "coefficients": -1, "noise": 1, "mu": -1, "shift": -1,
 	"records": 1, "batch": -1, "rate": -1, "overrun": -1, "overlong": -1, "advantage": -1,
 	"submissions": -1, "heaviest": -1,
-	"charges":     -1, "parties": -1, "coordinates": -1, "distance": -1, "probability": -1,
+	"charges": -1, "parties": -1, "coordinates": -1, "distance": -1, "probability": -1,
 	"degree": 1, "epsilon": -1, "delta": -1, "in_league": 1,
 }
 
