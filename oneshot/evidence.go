@@ -78,11 +78,13 @@ const (
 	aboutCover  uint8 = 2
 )
 
-// Flags added to the KEM of evidence: for rounds in which members deal noise, and for covered
+// Flags added to the KEM of evidence: for rounds in which members deal noise, for covered ones,
+// and for those of which the configuration has another number of members in league than of faulty
 // ones.
 const (
 	byMembers  uint8 = 1 << 7
 	underCover uint8 = 1 << 6
+	inLeague   uint8 = 1 << 5
 )
 
 // AppendBinary appends the form that [ParseEvidence] reads:
@@ -93,8 +95,10 @@ const (
 //	    opaque roster<…>, committee<…>;     // as text, lengths in uint32
 //	    uint32 length, bits, survivors, colluders, faults, perPolynomial;
 //	    opaque noise<1..255>;               // as in the configuration's digest, length in uint8
-//	    uint8 kem;                          // plus 128 if members deal noise, 64 if covered
+//	    uint8 kem;                          // plus 128 if members deal noise, 64 if covered,
+//	                                        // 32 if t is not f
 //	    uint32 stale;
+//	    uint32 inLeague;                    // only if t is not f
 //	    uint64 norm, round;
 //	    opaque opening<…>;                  // body, length in uint32
 //	    uint8 about;                        // 0 the proof, 1 the shares of a member, 2 a cover
@@ -138,8 +142,14 @@ func (e *Evidence) AppendBinary(b []byte) ([]byte, error) {
 	if s.Covered {
 		kem |= underCover
 	}
+	if s.Figures.InLeague != s.Faults {
+		kem |= inLeague
+	}
 	w.AddUint8(kem)
 	w.AddUint32(uint32(s.Stale))
+	if kem&inLeague != 0 {
+		w.AddUint32(uint32(s.Figures.InLeague))
+	}
 	w.AddUint64(uint64(s.Norm))
 	w.AddUint64(e.round)
 	w.AddUint32(uint32(len(e.opening)))
@@ -201,9 +211,12 @@ func ParseEvidence(b []byte) (*Evidence, error) {
 		return nil, err
 	}
 	kem := r.uint8()
-	t.KEM, t.CommitteeNoise, t.Covered = KEM(kem&^byMembers&^underCover), kem&byMembers != 0,
-		kem&underCover != 0
+	t.KEM, t.CommitteeNoise, t.Covered = KEM(kem&^byMembers&^underCover&^inLeague),
+		kem&byMembers != 0, kem&underCover != 0
 	t.Stale = int(r.uint32() & (1<<31 - 1))
+	if kem&inLeague != 0 {
+		t.InLeague = int(r.uint32() & (1<<31 - 1))
+	}
 	t.Norm = int64(r.uint64() & (1<<63 - 1))
 	e.round = r.uint64()
 	e.opening = r.bytes(int(r.uint32()))
