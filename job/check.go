@@ -253,8 +253,8 @@ func (c *checker) cheating() bool { return c.Sum.Adversary == "" || c.Sum.Advers
 func (c *checker) sum() {
 	s, n := &c.Sum, c.Size()
 	c.takes(c.Oneshot(), "pairwise sums have no committee", `leave it out, or write sum.protocol = "oneshot"`,
-		"sum.committee", "sum.members", "sum.faults", "sum.disputes", "sum.covered", "sum.bounded",
-		"sum.buffer", "sum.groups")
+		"sum.committee", "sum.members", "sum.faults", "sum.colluders", "sum.disputes", "sum.covered",
+		"sum.bounded", "sum.buffer", "sum.groups")
 	c.bounded()
 	c.weights(n)
 	c.groups(n)
@@ -266,6 +266,13 @@ func (c *checker) sum() {
 	c.refuse(s.Faults > (max(defaultMembers, s.Members)-1)/3 && s.Members == 0 ||
 		s.Members > 0 && s.Faults > (s.Members-1)/3, "sum.faults", "write at most a third of the others",
 		"a committee outvotes fewer than %d faults", s.Faults)
+	if members, f := cmp.Or(s.Members, defaultMembers), s.Faults; s.Colluders > 0 {
+		f = cmp.Or(f, defaultFaults(members))
+		c.refuse((s.Members > 0 || s.Committee == "") && (s.Colluders < f || s.Colluders > members-2*f-1),
+			"sum.colluders", within(f, members-2*f-1, "leave it out"),
+			"of %d members, of whom %d may be silent, %d in league are too few or too many", members, f,
+			s.Colluders)
+	}
 	c.refuse(n > 0 && s.Disputes > n, "sum.disputes", within(1, n, "leave it out"),
 		"there are %d parties", n)
 	c.takes(s.Sparse, "all parties share keys", "write sum.sparse = true", "sum.degree")

@@ -40,7 +40,7 @@ func derivationOf(t *testing.T, file string, text []byte) *job.Derivation {
 	}
 	with := job.Files{Roster: job.RosterOf(t, n)}
 	if j.Oneshot() {
-		with.Committee = job.RosterOf(t, j.WithDefaults().Sum.Members)
+		with.Committee = job.CommitteeOf(t, j.WithDefaults().Sum.Members)
 	}
 	s, err := j.Settle(with)
 	if err != nil {
@@ -219,7 +219,7 @@ privacy = { noise = "skellam", multiplier = 2.0, clip = 1.0, bits = 20 }
 privacy = { noise = "discrete-laplace", multiplier = 9.0, clip = 1.0, bits = 20 }
 `, `
 parties.drop_out = 0.2
-sum = { protocol = "oneshot", faults = 2 }
+sum = { protocol = "oneshot", faults = 2, colluders = 3 }
 privacy = { noise = "discrete-gaussian", noise_by = "committee", epsilon = 4.0, clip = 1.0 }
 `, `
 parties.hidden = 0.3
@@ -263,7 +263,7 @@ var flattering = map[string]int{
 	"clip": -1, "scale": -1, "dimension": -1, "kappa": -1, "units": -1, "share": -1,
 	"l2_squared": -1, "l1": -1, "coefficients": -1, "noise": 1, "mu": -1, "shift": -1,
 	"records": 1, "batch": -1, "rate": -1, "overrun": -1, "overlong": -1, "advantage": -1,
-	"submissions": -1, "heaviest": -1,
+	"submissions": -1, "heaviest": -1, "league": -1,
 	"charges": -1, "parties": -1, "coordinates": -1, "distance": -1, "probability": -1,
 	"degree": 1, "epsilon": -1, "delta": -1, "in_league": 1,
 }

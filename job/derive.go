@@ -68,9 +68,10 @@ func (x *deriving) sums() {
 	if o := x.oneshot; o != nil {
 		t, members := o.Terms, o.Committee.Len()
 		x.add("sum", "one-message", values{"survivors": t.MinSurvivors, "colluders": t.Colluders,
-			"members": members, "faults": t.Faults}, values{"honest": t.MinSurvivors - t.Colluders},
-			"%d − %d parties of a sum are honest, %d of %d members may be at fault", t.MinSurvivors,
-			t.Colluders, t.Faults, members)
+			"members": members, "league": t.InLeague},
+			values{"honest": t.MinSurvivors - t.Colluders},
+			"%d − %d parties of a sum are honest, %d of %d members may be in league", t.MinSurvivors,
+			t.Colluders, t.InLeague, members)
 		if t.Covered {
 			x.add("sum", "covered", nil, nil, "who is in a sum is settled first")
 		}
@@ -78,8 +79,9 @@ func (x *deriving) sums() {
 			x.add("sum", "bounded", nil, nil, "who proves no bound is in no sum")
 		}
 		if t.CommitteeNoise {
-			x.add("sum", "dealt", values{"members": members, "faults": t.Faults},
-				values{"honest": members - 2*t.Faults}, "%d − 2·%d shares of members", members, t.Faults)
+			x.add("sum", "dealt", values{"members": members, "faults": t.Faults, "league": t.InLeague},
+				values{"honest": members - t.Faults - t.InLeague}, "%d − %d − %d shares of members", members,
+				t.Faults, t.InLeague)
 		}
 		return
 	}

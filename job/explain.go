@@ -223,7 +223,7 @@ func (j *Job) sayServer() string {
 		text += ", as long as no party tells it what it knows"
 	}
 	if j.Oneshot() {
-		text += fmt.Sprintf("; with %d members it may read single inputs", j.faults()+1)
+		text += fmt.Sprintf("; with %d members it may read single inputs", j.inLeague()+1)
 	}
 	text += ". "
 	if learns.Server() == accounting.CuriousServer {
@@ -316,7 +316,7 @@ func (j *Job) sayNoise(s *Settled) []string {
 		members, f := j.Sum.Members, j.faults()
 		text += fmt.Sprintf(" The committee adds it, %s of %d members in any sum; epsilon rests on %d "+
 			"honest ones among these, and on no party.", count(members-f, "share", "shares"), members,
-			members-2*f)
+			members-f-j.inLeague())
 	}
 	if j.Asks() {
 		text += j.sayRows()

@@ -111,6 +111,10 @@ var theJob = tableOf(
 	whole("sum.faults", func(j *Job) *int { return &j.Sum.Faults }, from(1),
 		"Counts the members that may lie or stay silent.").says("1 to a third of the others").
 		unit("members").means("a sixth of them").flag("faults", "N"),
+	whole("sum.colluders", func(j *Job) *int { return &j.Sum.Colluders }, from(1),
+		"Counts the members that may pool what they know with the server; those that lie or stay silent "+
+			"are among them.").says("sum.faults to sum.members − 2·sum.faults − 1").unit("members").
+		means("sum.faults"),
 	whole("sum.disputes", func(j *Job) *int { return &j.Sum.Disputes }, from(1),
 		"Counts the parties whose messages a member of the committee may refuse alone before the round "+
 			"goes on without it.").says("1 to parties.count").unit("parties").

@@ -11,7 +11,7 @@ import (
 // Noise that counts ten shares is none for sums of three, nor a committee's for parties: whatever
 // takes sums is completed by noise that was settled for as many.
 func TestNoiseOfOtherSums(t *testing.T) {
-	parties, members := job.RosterOf(t, 12), job.RosterOf(t, 7)
+	parties, members := job.RosterOf(t, 12), job.CommitteeOf(t, 7)
 	settled := func(parties12, by string) *job.Settled {
 		j, err := job.Parse("job.toml", []byte("name = \"sums\"\nrounds = 2\nmodel.length = 10\n"+
 			"parties = { count = 12, "+parties12+" }\nsum = { protocol = \"oneshot\", committee = \"c\" }\n"+

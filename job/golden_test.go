@@ -85,7 +85,7 @@ model.length = 2
 // submission of a vector without noise. All sides of a job must find the same.
 func TestGolden(t *testing.T) {
 	var out bytes.Buffer
-	roster, committee := job.RosterOf(t, 10), job.RosterOf(t, 13)
+	roster, committee := job.RosterOf(t, 10), job.CommitteeOf(t, 13)
 	for _, text := range goldenJobs {
 		j, err := job.Parse("job.toml", []byte(text+"parties.count = 10\n"))
 		if err != nil {

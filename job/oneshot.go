@@ -14,6 +14,9 @@ import (
 // faults is how many members of a job with defaults may lie or be silent.
 func (j *Job) faults() int { return cmp.Or(j.Sum.Faults, defaultFaults(j.Sum.Members)) }
 
+// inLeague is how many members of a job with defaults may pool what they know with the server.
+func (j *Job) inLeague() int { return cmp.Or(j.Sum.Colluders, j.faults()) }
+
 // defaultFaults is how many members of a committee may lie or be silent unless it is declared: a
 // sixth, so that boxes of bad parties that do not open rarely cost a round.
 func defaultFaults(members int) int { return max(1, members/6) }
@@ -29,6 +32,7 @@ func (j *Job) Terms() oneshot.Terms {
 		MinSurvivors:   j.fewest(j.Parties.Count),
 		Colluders:      j.Parties.Colluders,
 		Faults:         j.faults(),
+		InLeague:       j.inLeague(),
 		Disputes:       j.Sum.Disputes,
 		Covered:        j.Sum.Covered,
 		Stale:          j.Sum.Stale,

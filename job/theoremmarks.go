@@ -29,7 +29,7 @@ var theGroups = []FieldGroup{
 	{"people", strings.Fields(`parties.count parties.group[].name parties.group[].count parties.roster
 		parties.drop_out parties.colluders sum.adversary sum.recovery sum.classical`)},
 	{"graph", strings.Fields("sum.sparse sum.degree")},
-	{"committee", strings.Fields(`sum.protocol sum.committee sum.members sum.faults sum.disputes
+	{"committee", strings.Fields(`sum.protocol sum.committee sum.members sum.faults sum.colluders sum.disputes
 		sum.covered sum.bounded privacy.noise_by parties.weights`)},
 	{"buffer", strings.Fields("sum.buffer sum.stale")},
 	{"budget", strings.Fields(`privacy.epsilon privacy.multiplier privacy.delta privacy.before

@@ -298,7 +298,7 @@ func TestTheoremsOfWhatRuns(t *testing.T) {
 		}
 		x := &settling{Job: j.WithDefaults(), declared: j, files: Files{Roster: RosterOf(t, j.Size())}}
 		if j.Oneshot() {
-			x.files.Committee = RosterOf(t, 13)
+			x.files.Committee = CommitteeOf(t, 13)
 		}
 		var err error
 		for _, step := range []func() error{x.who, x.sums, x.noise, x.lanes, x.sessions} {
@@ -403,7 +403,7 @@ model.length = 5
 sum = { protocol = "oneshot", committee = "c.txt", bounded = true }
 privacy = { noise = "discrete-gaussian", epsilon = 8.0, delta = 1e-13, clip = 1.0 }
 `)
-	files := Files{Roster: RosterOf(t, 12), Committee: RosterOf(t, 13)}
+	files := Files{Roster: RosterOf(t, 12), Committee: CommitteeOf(t, 13)}
 	if s, err := j.Settle(files); err == nil {
 		t.Errorf("delta 1e-13 is kept with overrun %g a round", s.Round().Overrun)
 	} else if !strings.Contains(err.Error(), "privacy.") {

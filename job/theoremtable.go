@@ -93,6 +93,10 @@ var theSums = []theorem{
 				return fmt.Sprintf("%d of %d members", f.terms.Faults, f.members),
 					f.terms.Faults >= 1 && f.members > 3*f.terms.Faults
 			}},
+			{"polynomials that members in league cannot read, and others can", func(f *figures) (string, bool) {
+				return fmt.Sprintf("%d of %d members", f.terms.InLeague, f.members),
+					f.terms.InLeague >= f.terms.Faults && f.members > 2*f.terms.Faults+f.terms.InLeague
+			}},
 			{"a charge for what keys and proofs show by themselves", func(f *figures) (string, bool) {
 				least := oneshot.Distance(f.parties, f.members, f.terms.Length, f.bounded)
 				return fmt.Sprintf("%.3g of %.3g", f.charged.Overrun, least), f.charged.Overrun >= least
@@ -117,11 +121,11 @@ var theSums = []theorem{
 	},
 	{
 		id: "dealt", of: "sum", by: "privacy.noise_by", where: "SPEC-ONESHOT.md §15.4",
-		words:  "a sum has the noise of all members but twice the faulty ones, whoever the parties are",
+		words:  "a sum has the noise of all members but the faulty ones and those in league, whoever the parties are",
 		about:  func(r *run) bool { return r.dealt },
 		admits: besideOneMessage,
 		needs: []need{{"shares of as many members", func(f *figures) (string, bool) {
-			least := f.members - 2*f.terms.Faults
+			least := f.members - f.terms.Faults - f.terms.InLeague
 			return fmt.Sprintf("%d are counted of %d", f.charged.Shares, least),
 				f.terms.CommitteeNoise && f.charged.Shares == least
 		}}},

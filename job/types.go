@@ -99,6 +99,10 @@ type Sum struct {
 	// Counts the members that may lie or stay silent. Range: 1 to a third of the others (members).
 	// Default: a sixth of them.
 	Faults int
+	// Counts the members that may pool what they know with the server; those that lie or stay silent
+	// are among them. Range: sum.faults to sum.members − 2·sum.faults − 1 (members). Default:
+	// sum.faults.
+	Colluders int
 	// Counts the parties whose messages a member of the committee may refuse alone before the round
 	// goes on without it. Range: 1 to parties.count (parties). Default: a tenth of parties.count,
 	// divided by sum.faults.

@@ -23,7 +23,7 @@ func TestBoundedUnits(t *testing.T) {
 		crowds = []int{8, 30, 100, 1000, 10_000, 100_000, 1_000_000}
 		lengths = []int{1000, 10_000, 70_000, 100_000, 1_000_000, 10_000_000}
 	}
-	members, refused := job.RosterOf(t, 40), 0
+	members, refused := job.CommitteeOf(t, 40), 0
 	for _, n := range crowds {
 		parties := job.RosterOf(t, n)
 		settle := func(length int, by, noise, bits string) (*job.Settled, error) {

@@ -24,7 +24,7 @@ sum = { protocol = "oneshot", committee = "c", bounded = true%s }
 	if err != nil {
 		return nil, err
 	}
-	return j.Settle(job.Files{Roster: job.RosterOf(t, 8), Committee: job.RosterOf(t, 13)})
+	return j.Settle(job.Files{Roster: job.RosterOf(t, 8), Committee: job.CommitteeOf(t, 13)})
 }
 
 // The mean of a sum counts each party as often as its weight says, the heaviest is what noise is

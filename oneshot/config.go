@@ -28,7 +28,7 @@ type Config struct {
 	// see [Terms.Norm].
 	Roster *keyexchange.Roster
 	// Committee lists the members. It must not come from the server, and the server and those who
-	// collude with it may control at most Faults members.
+	// collude with it may control at most InLeague members.
 	Committee *keyexchange.Roster
 	Terms
 }
@@ -55,7 +55,25 @@ func (c *Config) derive() (*derived, error) {
 	case c.Committee.Weight(0) > 0:
 		return nil, fmt.Errorf("%w: members of a committee have no weights", ErrConfig)
 	}
-	return weighed(c.Roster.Len(), c.Committee.Len(), &c.Terms, weightsOf(c.Roster))
+	d, err := weighed(c.Roster.Len(), c.Committee.Len(), &c.Terms, weightsOf(c.Roster))
+	if err != nil {
+		return nil, err
+	}
+	return d, c.bothRoles()
+}
+
+// bothRoles checks that members in league are counted as colluding parties, where they are parties.
+func (c *Config) bothRoles() error {
+	if c.Colluders >= c.inLeague() {
+		return nil
+	}
+	for k := range c.Committee.Len() {
+		if _, both := c.Roster.Index(c.Committee.Key(k)); both {
+			return fmt.Errorf("%w: %s is a member and a party, so that %d members in league are as many "+
+				"colluding parties; Colluders is %d", ErrConfig, c.Committee.Name(k), c.inLeague(), c.Colluders)
+		}
+	}
+	return nil
 }
 
 // weightsOf counts the parties of each weight, nil if they have none.
@@ -140,7 +158,7 @@ func (c *Config) newSettled() (*settled, error) {
 		s.depth++
 	}
 	s.length = s.Length + s.Spare
-	s.packing = shamir.Packing{PerPolynomial: s.Figures.PerPolynomial, Privacy: s.Faults}
+	s.packing = shamir.Packing{PerPolynomial: s.Figures.PerPolynomial, Privacy: s.Figures.InLeague}
 	s.ring = ring.New(degree, s.Modulus)
 	s.packed = s.ring.PackedSize(s.length)
 	if s.keys, err = noise.NewTable(keyLaw()); err != nil {
@@ -199,8 +217,12 @@ func (s *settled) computeDigest() [32]byte {
 			b.AddUint64(s.memberBound)
 		}
 	}
-	if s.groups() > 1 {
+	if t := s.Figures.InLeague; t != s.Faults {
 		b.AddUint8(3)
+		b.AddUint32(uint32(t))
+	}
+	if s.groups() > 1 {
+		b.AddUint8(4)
 		b.AddUint32(uint32(s.Groups))
 	}
 	return hash(labelConfig, b.BytesOrPanic())

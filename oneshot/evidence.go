@@ -78,12 +78,14 @@ const (
 	aboutCover  uint8 = 2
 )
 
-// Flags added to the KEM of evidence: for rounds in which members deal noise, for covered ones, and
+// Flags added to the KEM of evidence: for rounds in which members deal noise, for covered ones, for
+// those of which the configuration has another number of members in league than of faulty ones, and
 // for those in groups.
 const (
 	byMembers  uint8 = 1 << 7
 	underCover uint8 = 1 << 6
-	inGroups   uint8 = 1 << 5
+	inLeague   uint8 = 1 << 5
+	inGroups   uint8 = 1 << 4
 )
 
 // AppendBinary appends the form that [ParseEvidence] reads:
@@ -94,9 +96,10 @@ const (
 //	    opaque roster<…>, committee<…>;     // as text, lengths in uint32
 //	    uint32 length, bits, survivors, colluders, faults, perPolynomial;
 //	    opaque noise<1..255>;               // as in the configuration's digest, length in uint8
-//	    uint8 kem;                          // plus 128 if members deal noise, 64 if covered, 32
-//	                                        // with groups
+//	    uint8 kem;                          // plus 128 if members deal noise, 64 if covered,
+//	                                        // 32 if t is not f, 16 with groups
 //	    uint32 stale;
+//	    uint32 inLeague;                    // only if t is not f
 //	    uint32 groups;                      // if there are several
 //	    uint64 norm, round;
 //	    opaque opening<…>;                  // body, length in uint32
@@ -141,12 +144,18 @@ func (e *Evidence) AppendBinary(b []byte) ([]byte, error) {
 	if s.Covered {
 		kem |= underCover
 	}
+	if s.Figures.InLeague != s.Faults {
+		kem |= inLeague
+	}
 	if s.groups() > 1 {
 		kem |= inGroups
 	}
 	w.AddUint8(kem)
 	w.AddUint32(uint32(s.Stale))
-	if s.groups() > 1 {
+	if kem&inLeague != 0 {
+		w.AddUint32(uint32(s.Figures.InLeague))
+	}
+	if kem&inGroups != 0 {
 		w.AddUint32(uint32(s.Groups))
 	}
 	w.AddUint64(uint64(s.Norm))
@@ -210,9 +219,12 @@ func ParseEvidence(b []byte) (*Evidence, error) {
 		return nil, err
 	}
 	kem := r.uint8()
-	t.KEM, t.CommitteeNoise, t.Covered = KEM(kem&^byMembers&^underCover&^inGroups),
+	t.KEM, t.CommitteeNoise, t.Covered = KEM(kem&^(byMembers|underCover|inLeague|inGroups)),
 		kem&byMembers != 0, kem&underCover != 0
 	t.Stale = int(r.uint32() & (1<<31 - 1))
+	if kem&inLeague != 0 {
+		t.InLeague = int(r.uint32() & (1<<31 - 1))
+	}
 	if kem&inGroups != 0 {
 		t.Groups = int(r.uint32() & (1<<31 - 1))
 	}

@@ -24,7 +24,7 @@ type Terms struct {
 	// more a value.
 	Noise noise.Law
 	// CommitteeNoise has the members deal the noise, each in a message of its own without an input.
-	// Noise is then the law that the noise of C − 2·Faults members of a committee of C adds up to:
+	// Noise is then the law that the noise of C − Faults − InLeague members of a committee of C adds up to:
 	// every sum has the noise of at least that many honest members, no matter who the parties are.
 	// Parties add only the noise that hides their keys, with a standard deviation of 6.4. Needs
 	// Noise. With Norm members prove that the norm of their noise is not larger than that of honest
@@ -35,16 +35,20 @@ type Terms struct {
 	// Colluders is c, how many parties may collude with the server. MinSurvivors − Colluders must be
 	// at least 2, or the colluders could read the input of a single honest party.
 	Colluders int
-	// Faults is f, how many members may collude with the server, lie or be silent: at least 1.
+	// Faults is f, how many members may lie or be silent without a sum being lost or false: at least 1.
 	Faults int
+	// InLeague is t, how many members, those that lie among them, may pool what they know with the
+	// server: Faults to C − 2·Faults − 1 for a committee of C. Zero stands for Faults. A party may be a
+	// member too, with one key for both; InLeague is then Colluders at most.
+	InLeague int
 	// Disputes is Δ, how many parties' boxes a member may dispute alone before it is out of the round:
 	// 1 to the number n of parties; zero stands for ⌈n/(10·Faults)⌉. Members that lie keep out
 	// Faults·(Δ + 1) honest parties at most.
 	Disputes int
 	// PerPolynomial is ρ, how many secrets each of the members' polynomials carries: 1 to C −
-	// 3·Faults for a committee of C. Zero stands for the most for which a sum needs no more members
-	// than sign who is in it: ⌊(C + Faults)/2⌋ + 1 − 2·Faults. More make messages shorter, and leave
-	// fewer members to lose: see [Figures.Spoilers].
+	// 2·Faults − InLeague for a committee of C. Zero stands for the most for which a sum needs no more
+	// members than sign who is in it, and at least 1: ⌊(C + InLeague)/2⌋ + 1 − Faults − InLeague. More
+	// make messages shorter, and leave fewer members to lose: see [Figures.Spoilers].
 	PerPolynomial int
 	// Covered hides submissions from the server until the committee has agreed on which parties are
 	// in the sum. Covered removes the assumption that the set is chosen independently of the
@@ -81,7 +85,8 @@ type Figures struct {
 
 	PerPolynomial int // ρ
 	Polynomials   int // that carry the key
-	Threshold     int // r = f + ρ: parts that determine it
+	InLeague      int // t
+	Threshold     int // r = t + ρ: parts that determine it
 	Answers       int // r + f: parts that are needed when none is wrong
 	Quorum        int // signatures on who is in the sum
 	Keys          int // of members, that a round opens with: it needs as many answers
@@ -196,9 +201,9 @@ func weighed(n, members int, t *Terms, weights map[int]int) (*derived, error) {
 		return nil, fmt.Errorf("%w: Length %d, want 1 to 2^26", ErrConfig, t.Length)
 	case t.Bits < 1 || t.Bits > maxBits:
 		return nil, fmt.Errorf("%w: Bits %d, want 1 to %d", ErrConfig, t.Bits, maxBits)
-	case t.PerPolynomial < 0 || t.PerPolynomial > members-3*t.Faults:
+	case t.PerPolynomial < 0 || t.PerPolynomial > members-2*t.Faults-t.inLeague():
 		return nil, fmt.Errorf("%w: PerPolynomial %d, want 1 to %d", ErrConfig, t.PerPolynomial,
-			members-3*t.Faults)
+			members-2*t.Faults-t.inLeague())
 	case t.Disputes < 0 || t.Disputes > n:
 		return nil, fmt.Errorf("%w: Disputes %d, want 1 to the %d parties", ErrConfig, t.Disputes, n)
 	case t.Stale < 0 || t.Stale > maxStale:
@@ -262,7 +267,7 @@ func (d *derived) shareOf(n, members int, t *Terms) error {
 	shares := noise.Shares{Parties: n, MinHonest: t.MinSurvivors - t.Colluders, Law: t.Noise}
 	who, share := "party", &d.share
 	if t.CommitteeNoise {
-		shares.Parties, shares.MinHonest = members, members-2*t.Faults
+		shares.Parties, shares.MinHonest = members, members-t.Faults-t.inLeague()
 		who, share = "member", &d.member
 	}
 	law, err := shares.Party()
@@ -325,17 +330,18 @@ func (d *derived) modulus(n int, exact bool) error {
 }
 
 func (d *derived) committee(n, members int, t *Terms) {
-	d.Quorum = (members+t.Faults)/2 + 1
+	d.InLeague = t.inLeague()
+	d.Quorum = (members+d.InLeague)/2 + 1
 	d.PerPolynomial = t.PerPolynomial
 	if d.PerPolynomial == 0 {
-		d.PerPolynomial = d.Quorum - 2*t.Faults
+		d.PerPolynomial = max(1, d.Quorum-t.Faults-d.InLeague)
 	}
 	scalars := d.lanes.scalars()
 	if t.Norm != 0 {
 		scalars++ // the blind of the commitment to the key
 	}
 	d.Polynomials = (scalars + d.PerPolynomial - 1) / d.PerPolynomial
-	d.Threshold = t.Faults + d.PerPolynomial
+	d.Threshold = d.InLeague + d.PerPolynomial
 	d.Answers = d.Threshold + t.Faults
 	d.Keys = max(d.Answers, d.Quorum)
 	d.Disputes = t.Disputes

@@ -312,7 +312,7 @@ func (p *submitter) cover(
 		return nil, nil, err
 	}
 	defer clear(key[:])
-	shares, err := shamir.Split(random, key, p.config.Faults+1, indices)
+	shares, err := shamir.Split(random, key, p.config.Figures.InLeague+1, indices)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -3,16 +3,17 @@ package oneshot
 import "fmt"
 
 // Promise says what can be read of a round, by a server that cheats with Colluders parties and
-// Faults of the Members of a committee: one sum, of at least Honest honest parties.
+// InLeague of the Members of a committee: one sum, of at least Honest honest parties.
 type Promise struct {
 	Colluders int      // how many parties may pool what they know with the server
 	Parties   int      // the most in a sum
 	Honest    int      // the fewest honest parties in a sum
 	Committee [32]byte // digest of the list of members
 	Members   int
-	Faults    int
-	// Dealt says that the noise of a sum is that of Members − 2·Faults members at least, no matter how
-	// many parties collude.
+	Faults    int // members that may lie or be silent
+	InLeague  int
+	// Dealt says that the noise of a sum is that of Members − Faults − InLeague members at least, no
+	// matter how many parties collude.
 	Dealt bool
 }
 
@@ -26,6 +27,9 @@ func (c *Config) Promise() (Promise, error) {
 	if err := c.count(n, members); err != nil {
 		return Promise{}, err
 	}
+	if err := c.bothRoles(); err != nil {
+		return Promise{}, err
+	}
 	return Promise{
 		Colluders: c.Colluders,
 		Parties:   c.largest(n),
@@ -33,8 +37,17 @@ func (c *Config) Promise() (Promise, error) {
 		Committee: c.Committee.Digest(),
 		Members:   members,
 		Faults:    c.Faults,
+		InLeague:  c.inLeague(),
 		Dealt:     c.CommitteeNoise,
 	}, nil
+}
+
+// inLeague is InLeague with its default.
+func (t *Terms) inLeague() int {
+	if t.InLeague == 0 {
+		return t.Faults
+	}
+	return t.InLeague
 }
 
 // count checks how many there are, and how many of them may be missing or collude.
@@ -55,6 +68,9 @@ func (t *Terms) count(n, members int) error {
 	case f < 1 || c > maxMembers || c < 3*f+1:
 		return fmt.Errorf("%w: %d members of whom %d may be faulty; want 1 or more, 3·Faults + 1 "+
 			"members or more and at most %d", ErrConfig, c, f, maxMembers)
+	case t.inLeague() < f || t.inLeague() > c-2*f-1:
+		return fmt.Errorf("%w: InLeague is %d of %d members of whom %d may be faulty, want %d to %d",
+			ErrConfig, t.inLeague(), c, f, f, c-2*f-1)
 	}
 	return nil
 }

@@ -111,7 +111,7 @@ func (s *settled) paths(levels [][][32]byte, member int) [][32]byte {
 //	} Guilty;
 func (s *settled) guiltySize() int {
 	return 4 + keyexchange.SignatureSize + s.extraSize() + s.dealingSize() + s.packed + s.proofSize() +
-		(s.Faults+1)*(4+coverPlainSize+32*s.depth)
+		(s.Figures.InLeague+1)*(4+coverPlainSize+32*s.depth)
 }
 
 // appendSigned appends what a claim begins with.
@@ -152,7 +152,7 @@ func (s *settled) parseOpened(c *claim, members wire.Set, r *reader) error {
 	c.Member = -1
 	c.Packed, c.Proof = r.bytes(s.packed), r.bytes(s.proofSize())
 	last := -1
-	for range s.Faults + 1 {
+	for range s.Figures.InLeague + 1 {
 		one := openedCover{Member: int(r.uint32()), Plain: r.bytes(coverPlainSize), Path: r.path(s.depth)}
 		if !r.ok {
 			return ErrTruncated
@@ -193,7 +193,7 @@ func (s *settled) uncovers(
 			Index: uint32(opened[i].Member) + 1, Value: [32]byte(opened[i].Plain),
 		})
 	}
-	key, err := shamir.Combine(s.Faults+1, shares)
+	key, err := shamir.Combine(s.Figures.InLeague+1, shares)
 	if err != nil {
 		return nil, err
 	}
@@ -336,7 +336,7 @@ func (s *Server) judge(dealer, place int, m *submission) error {
 	}
 	var opened []openedCover
 	for k := range c.c {
-		if r.opened[k] == nil || r.excluded.Has(k) || len(opened) > c.Faults {
+		if r.opened[k] == nil || r.excluded.Has(k) || len(opened) > c.Figures.InLeague {
 			continue
 		}
 		plain, at := r.opened[k][place*coverPlainSize:][:coverPlainSize], c.coverPlace(k)
@@ -346,9 +346,9 @@ func (s *Server) judge(dealer, place int, m *submission) error {
 		}
 		opened = append(opened, openedCover{k, plain, path(levels, at)})
 	}
-	if len(opened) <= c.Faults {
+	if len(opened) <= c.Figures.InLeague {
 		return fmt.Errorf("%w: %d members have opened a cover, want %d", ErrTooFew, len(opened),
-			c.Faults+1)
+			c.Figures.InLeague+1)
 	}
 	masked, err := c.uncovers(&r.context, dealer, root, m, opened, quickly)
 	if err != nil {

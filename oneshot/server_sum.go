@@ -245,7 +245,7 @@ func (s *Server) unlock() error {
 				indices = append(indices, shares[i].Index)
 			}
 		}
-		if u.covers, err = shamir.NewCombiner(c.Faults+1, indices); err != nil {
+		if u.covers, err = shamir.NewCombiner(c.Figures.InLeague+1, indices); err != nil {
 			return fmt.Errorf("%w: %w", ErrParts, err)
 		}
 	}
@@ -284,9 +284,9 @@ func (s *Server) ready() error {
 		return s.unlock()
 	case s.open == nil || s.open.step != stepCovers:
 		return fmt.Errorf("%w: covers are not opened", ErrPhase)
-	case s.Parts() <= s.config.Faults:
+	case s.Parts() <= s.config.Figures.InLeague:
 		return fmt.Errorf("%w: %d members have opened covers, want %d", ErrTooFew, s.Parts(),
-			s.config.Faults+1)
+			s.config.Figures.InLeague+1)
 	}
 	return nil
 }
@@ -302,7 +302,7 @@ func (s *Server) ready() error {
 // party's. Until enough members have sent their parts that Faults of them cannot hide a good cover,
 // a submission that does not open gives [ErrParts], which names nobody.
 //
-// With [Terms.Norm] call Uncover once Faults + 1 members or more have opened covers. A submission
+// With [Terms.Norm] call Uncover once InLeague + 1 members or more have opened covers. A submission
 // that does not open, or whose proof does not hold, is then no error: the party is among
 // [Server.Convicted], and [Server.Reduce] has it left out of the sum. Uncover fails with
 // [ErrTooFew] while members' values fit too few of the party's leaves.
@@ -400,7 +400,7 @@ func (s *Server) uncoverOne(party int, body []byte) error {
 // sure reports whether a cover that does not open is its party's fault: as many of the parts in
 // use as may be wrong still, Faults but for those that were found wrong, would be corrected.
 func (u *unlocked) sure(c *settled) bool {
-	corrected := (len(u.covers.Indices()) - c.Faults - 1) / 2
+	corrected := (len(u.covers.Indices()) - c.Figures.InLeague - 1) / 2
 	return corrected >= c.Faults-len(u.wrong)
 }
 

@@ -86,10 +86,10 @@ func OfOneshot(c *oneshot.Config) (Promise, error) {
 	if err != nil {
 		return Promise{}, because("Promise", err)
 	}
-	committee := accounting.Committee{List: p.Committee, Members: p.Members, InLeague: p.Faults}
+	committee := accounting.Committee{List: p.Committee, Members: p.Members, InLeague: p.InLeague}
 	if p.Dealt {
-		return Promise{parties: p.Parties, shares: p.Members, honest: p.Members - 2*p.Faults,
-			colluders: p.Faults, members: true, server: accounting.CheatingServer,
+		return Promise{parties: p.Parties, shares: p.Members, honest: p.Members - p.Faults - p.InLeague,
+			colluders: p.InLeague, members: true, server: accounting.CheatingServer,
 			committee: committee}, nil
 	}
 	return Promise{parties: p.Parties, shares: p.Parties, honest: p.Honest, colluders: p.Colluders,

@@ -290,5 +290,26 @@ func runRamp(r *runner) error {
 			Defended: attacks.Exactly(learnt, 1, 0), Note: "undefended: coefficients that are known"},
 		attacks.Row{Case: "f + 1 parts", Metric: metric, Defended: attacks.Exactly(more, 1, 1),
 			Limit: true, Note: "a ramp: each part beyond f tells something"})
+	return r.league(metric)
+}
+
+// league has more members pool their parts than may be faulty: four of eight, of which one may.
+func (r *runner) league(metric string) error {
+	const pool, faults, committee = 4, 1, 8
+	var known [2]float64
+	for i, inLeague := range []int{faults, pool} {
+		f, err := oneshot.Parameters(committee, committee, oneshot.Terms{Length: length, Bits: 8,
+			MinSurvivors: pool + 2, Colluders: pool, Faults: faults, InLeague: inLeague})
+		if err != nil {
+			return err
+		}
+		p := shamir.Packing{PerPolynomial: f.PerPolynomial, Privacy: f.InLeague}
+		if known[i], err = equations(p, pool, nil); err != nil {
+			return err
+		}
+	}
+	r.rows = append(r.rows, attacks.Row{Case: "4 parts of 8, f = 1", Metric: metric,
+		Undefended: attacks.Exactly(known[0], 1, pool-faults), Defended: attacks.Exactly(known[1], 1, 0),
+		Note: "undefended: t is f; with: t is 4"})
 	return nil
 }

@@ -43,7 +43,7 @@ func Attacks() []attacks.Attack {
 			"opens a recorded round with the states of all members",
 			"round keys and parts are erased with the answer", runStolen),
 		attack("OneshotRamp", "colluding members", "pool the parts of a party",
-			"f parts reveal nothing; from f + 1 on, a documented limit", runRamp),
+			"t parts reveal nothing; from t + 1 on, a documented limit", runRamp),
 		attack("OneshotNoise", "cheating server",
 			"withholds noise of members, so that the sum has too little",
 			"a member counts the noise of C − f members before it signs", runNoise),

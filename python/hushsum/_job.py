@@ -113,6 +113,9 @@ class Job(Declared):
                 255 (members). Default: 13.
             faults: Counts the members that may lie or stay silent. Range: 1 to a third of
                 the others (members). Default: a sixth of them.
+            colluders: Counts the members that may pool what they know with the server;
+                those that lie or stay silent are among them. Range: sum.faults to sum.members
+                − 2·sum.faults − 1 (members). Default: sum.faults.
             disputes: Counts the parties whose messages a member of the committee may
                 refuse alone before the round goes on without it. Range: 1 to parties.count
                 (parties). Default: a tenth of parties.count, divided by sum.faults.
@@ -148,6 +151,7 @@ class Job(Declared):
         committee: str = ""
         members: int = 13
         faults: int = 0
+        colluders: int = 0
         disputes: int = 0
         covered: bool = False
         bounded: bool = False

@@ -137,7 +137,7 @@ class Derivation:
         self.promise("curious", c, integer(r["honest"]), m - c)
 
     def sum_one_message(self, step):
-        g, r = self.numbers(step, "survivors colluders members faults", "honest")
+        g, r = self.numbers(step, "survivors colluders members league", "honest")
         m, c = integer(g["survivors"]), integer(g["colluders"])
         self.members(g)
         self.survivors = m
@@ -145,16 +145,19 @@ class Derivation:
         self.promise("cheating", c, integer(r["honest"]), m - c)
 
     def members(self, g):
-        members, faults = integer(g["members"]), integer(g["faults"], 1)
-        hold(members >= 3 * faults + 1, "{} of {} members are at fault", faults, members)
-        hold(self.committee in (None, (members, faults)), "there are two committees")
-        self.committee = members, faults
-        return members, faults
+        members, league = integer(g["members"]), integer(g["league"], 1)
+        hold(league + 2 < members, "{} of {} members are in league", league, members)
+        hold(self.committee in (None, (members, league)), "there are two committees")
+        self.committee = members, league
+        return members, league
 
     def sum_dealt(self, step):
-        g, r = self.numbers(step, "members faults", "honest")
-        members, faults = self.members(g)
-        self.promise("cheating", "any", integer(r["honest"]), members - 2 * faults)
+        g, r = self.numbers(step, "members faults league", "honest")
+        members, league = self.members(g)
+        faults = integer(g["faults"], 1)
+        hold(faults <= league < members - 2 * faults, "{} of {} members are at fault, {} in league",
+             faults, members, league)
+        self.promise("cheating", "any", integer(r["honest"]), members - faults - league)
 
     def sum_assumed(self, step):
         g, r = self.numbers(step, "shares", "honest")
