@@ -178,11 +178,12 @@ func TestConfigErrors(t *testing.T) {
 // TestDigest: every number that counts is in the digest.
 func TestDigest(t *testing.T) {
 	base := *newWorld(6, 8, small(Terms{Noise: gaussian(10, 3)})).config
-	other, _ := people("other", 8)
+	others, _ := people("other", 6)
+	committee, _ := people("another", 8)
 	digests := map[[32]byte]string{must(base.Digest()): "base"}
 	for name, change := range map[string]func(*Config){
-		"label": func(c *Config) { c.Label = "another" }, "roster": func(c *Config) { c.Roster = other },
-		"committee": func(c *Config) { c.Committee = other }, "length": func(c *Config) { c.Length++ },
+		"label": func(c *Config) { c.Label = "another" }, "roster": func(c *Config) { c.Roster = others },
+		"committee": func(c *Config) { c.Committee = committee }, "length": func(c *Config) { c.Length++ },
 		"bits": func(c *Config) { c.Bits++ }, "survivors": func(c *Config) { c.MinSurvivors++ },
 		"colluders": func(c *Config) { c.Colluders++ }, "faults": func(c *Config) { c.Faults++ },
 		"per":      func(c *Config) { c.PerPolynomial = 2 },
