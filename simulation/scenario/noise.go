@@ -45,7 +45,7 @@ func (r *run) newCodec(parties []*party, files job.Files) (*codec, error) {
 
 // newOpenCodec is newCodec of parties that need no keys of their own.
 func (r *run) newOpenCodec(parties []*party) (*codec, error) {
-	roster, err := trialRoster(len(parties))
+	roster, err := job.Nobody(len(parties))
 	if err != nil {
 		return nil, err
 	}

@@ -385,7 +385,7 @@ func TestSessionsKeepPromises(t *testing.T) {
 						recovers(j, 0.25, adversary)
 					}
 					j.Model.Features, j.Model.Classes = 3, 2
-					names, err := trialRoster(roster)
+					names, err := job.Nobody(roster)
 					if err != nil {
 						t.Fatal(err)
 					}
