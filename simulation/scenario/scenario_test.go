@@ -24,7 +24,7 @@ func census(t testing.TB) Rows {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Rows{train, test}
+	return Rows{Train: train, Test: test}
 }
 
 func simulate(t *testing.T, s *job.Job, rows Rows) *Result {
