@@ -175,6 +175,8 @@ func (c *checker) worldParties() {
 		seen[p.Name] = true
 		c.refuse(c.Parties.Roster == "" && c.groupSize(groups, p.Name) == 0, at+".name",
 			"name one of parties.group, or a party such as party-1", "there is no party %q", p.Name)
+		c.refuse(p.Rows > 0 && c.World.Data.Split != "", at+".rows", "leave it out, or world.data.split",
+			"the split says how many rows it has")
 		joins := max(1, p.Joins)
 		c.refuse(joins > c.Rounds, at+".joins", within(1, c.Rounds),
 			"round %d is never held", joins)

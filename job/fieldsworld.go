@@ -27,8 +27,7 @@ var theWorld = inWorld(tableOf(
 	truth("world.data.all", func(j *Job) *bool { return &j.World.Data.All },
 		"Deals all rows of the set, as is always done with images."),
 	word("world.data.split", func(j *Job) *string { return &j.World.Data.Split },
-		splits, "Says how the rows are dealt to the parties, once.").means("iid").flag("split", "NAME").
-		lacks(Timed, "virtual time deals rows by world.data.draw"),
+		splits, "Says how the rows are dealt to the parties, once.").means("iid").flag("split", "NAME"),
 	number("world.data.concentration", func(j *Job) *float64 { return &j.World.Data.Concentration },
 		positive, "Sets the concentration of the Dirichlet splits.").or(0.5).flag("concentration", "X"),
 	word("world.data.draw", func(j *Job) *string { return &j.World.Data.Draw },

@@ -64,8 +64,8 @@ func withTables(present []byte) ([]byte, error) {
 	if told != 0 {
 		return nil, errors.New("fields of a section that the page does not have")
 	}
-	b.WriteString("\n## What does not run everywhere\n\nA job is simulated without time if it can be, " +
-		"and else in virtual time. What only some of the ways to run a job have:\n\n" +
+	b.WriteString("\n## What does not run everywhere\n\nA job is simulated without time if it can " +
+		"be, and else in virtual time. What only some of the ways to run a job have:\n\n" +
 		"| field | values | not with | because |\n|---|---|---|---|\n")
 	for _, e := range theJob.entries {
 		for _, l := range e.missing() {

@@ -1,12 +1,14 @@
 package job
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"encoding/binary"
 	"fmt"
 	"strings"
 
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/protocol"
 )
 
@@ -76,13 +78,7 @@ const mostMore = 5
 func (x *settling) possible(n int, change func(*Job)) bool {
 	j := x.Job.Clone()
 	change(j)
-	entries := make([]keyexchange.Entry, n)
-	for i := range entries {
-		seed := binary.BigEndian.AppendUint64(make([]byte, 24), uint64(i))
-		key, _ := ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey)
-		entries[i] = keyexchange.Entry{Name: fmt.Sprint("p", i), Key: key}
-	}
-	roster, err := keyexchange.NewRoster(entries)
+	roster, err := Nobody(n)
 	if err != nil {
 		return false
 	}
@@ -91,4 +87,50 @@ func (x *settling) possible(n int, change func(*Job)) bool {
 	s.Recovery = &protocol.Recovery{Adversary: adversaries[j.Sum.Adversary],
 		Threshold: j.Threshold(n), MinSurvivors: s.MinMembers}
 	return s.Recovery.Threshold > 0 && s.Validate() == nil
+}
+
+// Nobody returns a roster of parties whose keys anybody knows, to find out what that many can have.
+func Nobody(parties int) (*keyexchange.Roster, error) {
+	entries := make([]keyexchange.Entry, parties)
+	for i := range entries {
+		seed := binary.BigEndian.AppendUint64(make([]byte, 24), uint64(i))
+		key, _ := ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey)
+		entries[i] = keyexchange.Entry{Name: fmt.Sprint("party-", i+1), Key: key}
+	}
+	return keyexchange.NewRoster(entries)
+}
+
+// Least returns the fewest of n parties whose sum withstands the server and the colluders that a
+// job declares. It fails with a [ConfigError] if n parties do not withstand as many colluders.
+func (j *Job) Least(n int) (int, error) {
+	roster, err := Nobody(n)
+	if err != nil {
+		return 0, err
+	}
+	against := adversaries[cmp.Or(j.Sum.Adversary, "cheating")]
+	least := func(colluders int) (int, error) {
+		r, err := (&protocol.Config{Roster: roster, Layout: masking.Layout{{Length: 1, Bits: 1}},
+			Colluders: colluders, Recovery: &protocol.Recovery{Adversary: against}}).EffectiveRecovery()
+		if err != nil {
+			return 0, err
+		}
+		return r.MinSurvivors, nil
+	}
+	found, err := least(j.Parties.Colluders)
+	if err == nil {
+		return found, nil
+	}
+	most := -1
+	for most+1 < n {
+		if _, failed := least(most + 1); failed != nil {
+			break
+		}
+		most++
+	}
+	if most < 0 {
+		return 0, j.Mistake("parties.drop_out", "have more parties", "%v", err)
+	}
+	return 0, j.Mistake("parties.colluders",
+		fmt.Sprintf("use 0 to %d, with which %d parties withstand a %v", most, n, against),
+		"%d is outside 0 to %d", j.Parties.Colluders, most)
 }

@@ -3,7 +3,6 @@ package scenario
 import (
 	"bytes"
 	"crypto/ed25519"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -122,17 +121,6 @@ func rosterOf(kind string, keys []ed25519.PrivateKey) (*keyexchange.Roster, erro
 			Key: key.Public().(ed25519.PublicKey)}
 	}
 	return keyexchange.NewRoster(list)
-}
-
-// trialRoster returns a roster of nobody's keys, for sums that take none.
-func trialRoster(parties int) (*keyexchange.Roster, error) {
-	keys := make([]ed25519.PrivateKey, parties)
-	for i := range keys {
-		var seed [ed25519.SeedSize]byte
-		binary.BigEndian.PutUint64(seed[:], uint64(i))
-		keys[i] = ed25519.NewKeyFromSeed(seed[:])
-	}
-	return rosterOf("party", keys)
 }
 
 // memberOf returns what the world says of a member, with defaults.

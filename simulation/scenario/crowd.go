@@ -135,7 +135,7 @@ func (r *run) timeCrowd(out RoundResult, active []*party) RoundResult {
 		}
 		work, ok := r.given(p)
 		if !ok {
-			work = load.Round() + r.training(p.Rows)
+			work = load.Round() + r.training(r.rowsNow(p))
 		}
 		p.worked = time.Duration(float64(work) * r.slowness(p))
 		p.sent, p.got = int(bytes.RoundSent), int(bytes.RoundReceived)+8*len(r.first)

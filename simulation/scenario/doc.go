@@ -8,6 +8,10 @@
 // crowd (package crowd). The time that parties and servers work is given in the job,
 // or what package cost says that they would need in places of their own.
 //
+// How parties train, and what follows from a sum, is package training's, as in a simulation without
+// time. Sums, noise and their encoding are the settled job's: for each session the job is settled
+// for the parties that are there, of the roster.
+//
 // Package drive decides what happens next in a private sum, as in a deployment: each server
 // leads a job among all parties that it ever has, a session forms among those that are in the
 // scenario so far, and another is set up during the rounds for parties that join

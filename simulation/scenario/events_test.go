@@ -32,7 +32,7 @@ func changed(rows Rows, s *job.Job, party int, change func(x []float64, label in
 		x := train.X[i*train.Features : (i+1)*train.Features]
 		train.Labels[i] = change(x, train.Labels[i])
 	}
-	return Rows{&train, rows.Test}
+	return Rows{Train: &train, Test: rows.Test}
 }
 
 // visible tells what all but the party itself see of a run: who was there, what was sent and when,

@@ -21,7 +21,7 @@ func digits(t testing.TB) Rows {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Rows{train, test}
+	return Rows{Train: train, Test: test}
 }
 
 // latencies is the thesis's experiment with latencies (§5.3.4).

@@ -53,6 +53,16 @@ var images = []string{"digits", "mnist", "fashion-mnist"}
 
 // deal gives every party its rows.
 func (r *run) deal() error {
+	if r.World.Data.Split != "" {
+		if len(r.dealt) != len(r.parties) {
+			return r.Mistake("world.data.split", "deal rows to each party", "%d of %d parties have rows",
+				len(r.dealt), len(r.parties))
+		}
+		for i, p := range r.parties {
+			p.fixed = r.dealt[i]
+		}
+		return nil
+	}
 	data, have, rounds := &r.World.Data, r.train.Len(), 1
 	if data.Draw == drawNew || data.Draw == drawGrowing {
 		rounds = r.Rounds
@@ -101,8 +111,11 @@ func (r *run) tooManyRows(path string, rows int) error {
 
 // rowsNow returns how many rows a party trains on in this round.
 func (r *run) rowsNow(p *party) int {
-	if r.World.Data.Draw == drawGrowing {
-		return p.Rows * r.round
+	switch {
+	case p.fixed != nil:
+		return p.fixed.Len()
+	case r.World.Data.Draw == drawGrowing:
+		return p.Rows * max(1, r.round)
 	}
 	return p.Rows
 }

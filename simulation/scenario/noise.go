@@ -45,7 +45,7 @@ func (r *run) newCodec(parties []*party, files job.Files) (*codec, error) {
 
 // newOpenCodec is newCodec of parties that need no keys of their own.
 func (r *run) newOpenCodec(parties []*party) (*codec, error) {
-	roster, err := trialRoster(len(parties))
+	roster, err := job.Nobody(len(parties))
 	if err != nil {
 		return nil, err
 	}
@@ -143,11 +143,7 @@ func (c *codec) ownNoise(made *submission) ([]float64, error) {
 // sensitivity returns what the papers state for a party's own weights, 2/(rows·α) for as many
 // rows as it has so far; in the mean of n parties it is an n-th of that.
 func (r *run) sensitivity(p *party) float64 {
-	rows := p.Rows
-	if r.World.Data.Draw == drawGrowing {
-		rows *= max(1, r.round)
-	}
-	return 2 / (float64(rows) * r.World.Reference.Alpha)
+	return 2 / (float64(r.rowsNow(p)) * r.World.Reference.Alpha)
 }
 
 // referenceLaw is a party's noise by a law of the papers, in its own vector.

@@ -1,6 +1,8 @@
 package scenario
 
 import (
+	"errors"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -64,6 +66,36 @@ func TestRulesAgree(t *testing.T) {
 				t.Errorf("%s, %s: another model", name, fidelity)
 			}
 		}
+	}
+}
+
+// Parties train on the rows that a split has dealt to them.
+func TestDealtRows(t *testing.T) {
+	rows, j := census(t), small()
+	want, err := newRun(t.Context(), j, rows, Hooks{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range want.parties {
+		d, err := rows.Train.Subset(p.rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows.Parties = append(rows.Parties, d)
+	}
+	first := simulate(t, j, rows)
+	j.World.Data = job.Data{Split: "iid"}
+	if dealt := simulate(t, j, rows); !reflect.DeepEqual(dealt.Rounds, first.Rounds) {
+		t.Error("the split's rows lead to another model")
+	}
+	slices.Reverse(rows.Parties)
+	rows.Parties[0] = rows.Parties[1]
+	if dealt := simulate(t, j, rows); reflect.DeepEqual(dealt.Rounds, first.Rounds) {
+		t.Error("other rows lead to the same model")
+	}
+	rows.Parties = rows.Parties[1:]
+	if _, err := Run(t.Context(), j, rows, Hooks{}); !errors.Is(err, job.ErrConfig) {
+		t.Errorf("rows of 4 of 5 parties: %v", err)
 	}
 }
 

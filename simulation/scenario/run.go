@@ -25,6 +25,9 @@ import (
 // Rows are the rows of a data set, of one shape.
 type Rows struct {
 	Train, Test *learning.Dataset
+	// Parties has the training rows of each party, of a job with world.data.split; nil: Run deals
+	// them, by world.data.draw.
+	Parties []*learning.Dataset
 }
 
 // Hooks hold what a caller may see or decide of a run. The zero value does nothing.
@@ -86,6 +89,7 @@ type run struct {
 	net     *clock.Network
 	train   *learning.Dataset
 	test    *learning.Dataset
+	dealt   []*learning.Dataset // rows by party, nil: none are yet
 	learner *training.Learner
 	parties []*party
 	loads   map[int]cost.Load
@@ -163,7 +167,7 @@ func newRun(ctx context.Context, j *job.Job, rows Rows, hooks Hooks) (*run, erro
 		return nil, err
 	}
 	r := &run{world: w, hooks: hooks, ctx: ctx, train: rows.Train, test: rows.Test,
-		loads: map[int]cost.Load{}, noted: map[string]bool{}, units: hooks.Units}
+		dealt: rows.Parties, loads: map[int]cost.Load{}, noted: map[string]bool{}, units: hooks.Units}
 	if r.units == (cost.Units{}) {
 		r.units = cost.Reference()
 	}

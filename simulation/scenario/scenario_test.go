@@ -24,7 +24,7 @@ func census(t testing.TB) Rows {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Rows{train, test}
+	return Rows{Train: train, Test: test}
 }
 
 func simulate(t *testing.T, s *job.Job, rows Rows) *Result {
@@ -385,7 +385,7 @@ func TestSessionsKeepPromises(t *testing.T) {
 						recovers(j, 0.25, adversary)
 					}
 					j.Model.Features, j.Model.Classes = 3, 2
-					names, err := trialRoster(roster)
+					names, err := job.Nobody(roster)
 					if err != nil {
 						t.Fatal(err)
 					}

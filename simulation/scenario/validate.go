@@ -80,7 +80,7 @@ func (w *world) checkParties() error {
 	if w.Oneshot() {
 		return w.checkFirst(first)
 	}
-	roster, err := trialRoster(w.Size())
+	roster, err := job.Nobody(w.Size())
 	if err != nil {
 		return err
 	}

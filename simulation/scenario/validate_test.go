@@ -19,9 +19,11 @@ func TestRefused(t *testing.T) {
 	}{
 		"secret coins":     {func(s *job.Job) { s.Parties.Hidden = 0.5 }, "parties.hidden"},
 		"two sums a round": {func(s *job.Job) { s.Training.Rule = "fedga" }, "training.rule"},
-		"a split":          {func(s *job.Job) { s.World.Data.Split = "label-skew" }, "world.data.split"},
 		"floating point":   {func(s *job.Job) { s.World.Fidelity = "clear" }, "world.fidelity"},
 		"a first model":    {func(s *job.Job) { s.Model.File = "model.npz" }, "model.file"},
+		"rows of one, and a split": {func(s *job.Job) {
+			s.World.Data, s.World.Party[0].Rows = job.Data{Split: "label-skew"}, 5
+		}, "world.party.0.rows"},
 		"signs in a crowd": {func(s *job.Job) {
 			s.World.Fidelity, s.Training.Mask = crowded, "soft"
 		}, "training.mask"},

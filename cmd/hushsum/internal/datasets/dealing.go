@@ -24,6 +24,14 @@ type Dealing struct {
 	Named string // what names the data set to a user; empty: --data
 }
 
+// split names what deals the rows to a user.
+func (v *Dealing) split() string {
+	if v.Named != "" {
+		return "world.data.split"
+	}
+	return "--split"
+}
+
 func (v *Dealing) shuffled() bool { return v.Split == rows.Shuffled }
 
 // Read returns training and test rows, and a line that describes them.
@@ -190,7 +198,7 @@ func (v *Dealing) DealOut(
 	}
 	parties, unseen, err := v.Deal(train, test)
 	if err != nil && !v.shuffled() {
-		p := &cli.Problem{Cause: "--split: " + cli.Plain(err), Err: err}
+		p := &cli.Problem{Cause: v.split() + ": " + cli.Plain(err), Err: err}
 		if errors.Is(err, learning.ErrTooFewRows) {
 			p.Advice = "Lower --clients."
 		}
@@ -203,12 +211,12 @@ func (v *Dealing) DealOut(
 func (v *Dealing) splitFits(train *learning.Dataset) error {
 	switch {
 	case v.Split == "writers" && train.Writers == nil:
-		return &cli.Problem{Cause: "--split writers: the data does not record who wrote which row",
+		return &cli.Problem{Cause: v.split() + ": the data does not record who wrote which row",
 			Advice: "Use --data mnist, with the folder qmnist-writers next to it, or another split."}
 	case (strings.Contains(v.Split, "colour") || strings.Contains(v.Split, "rotation")) &&
 		train.Pixels == nil:
 		return &cli.Problem{
-			Cause:  fmt.Sprintf("--split %s: it needs images such as those of mnist", v.Split),
+			Cause:  fmt.Sprintf("%s: %s needs images such as those of mnist", v.split(), v.Split),
 			Advice: "Use --data mnist or fashion-mnist, or another split.",
 		}
 	}

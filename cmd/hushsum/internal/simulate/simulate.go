@@ -21,7 +21,6 @@ import (
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/learning"
-	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/simulation"
 	"github.com/hushsum/hushsum/simulation/scenario"
 	"github.com/hushsum/hushsum/training"
@@ -252,23 +251,16 @@ func (v *jobFlags) fillSums(j *job.Job, n int) error {
 		}
 		return nil
 	}
-	adversary := map[string]protocol.Adversary{"semi-malicious": protocol.SemiMaliciousServer,
-		"curious": protocol.CuriousServer}[j.Sum.Adversary]
-	r, err := effectiveRecovery(n, protocol.Recovery{Adversary: adversary, MinSurvivors: v.survivors},
-		j.Parties.Colluders)
-	var wrong *job.ConfigError
-	if errors.As(err, &wrong) {
-		name := flagOf(wrong.Path)
-		if name == "drop-out" {
-			name = map[bool]string{true: "min-survivors", false: "recovery"}[v.given["min-survivors"]]
-		}
-		return &cli.Problem{Cause: fmt.Sprintf("--%s: %s", cmp.Or(name, "recovery"), wrong.Reason),
-			Advice: cli.Sentence(wrong.Advice), Err: err}
-	}
+	least, err := j.Least(n)
 	if err != nil {
 		return err
 	}
-	j.Parties.DropOut = float64(n-r.MinSurvivors) / float64(n)
+	if s := v.survivors; s != 0 && (s < least || s > n) {
+		return &cli.Problem{Cause: fmt.Sprintf("--min-survivors: %d is outside %d to %d", s, least, n),
+			Advice: fmt.Sprintf("Use 0 for the least that withstands the server and %d colluders.",
+				j.Parties.Colluders)}
+	}
+	j.Parties.DropOut = float64(n-max(least, v.survivors)) / float64(n)
 	j.Sum.Recovery = !j.Oneshot() && j.Parties.DropOut == 0
 	return nil
 }

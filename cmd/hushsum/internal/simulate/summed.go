@@ -51,10 +51,7 @@ type described struct {
 
 // readySummed makes a runner of sums, by any rules of training, on rows that are dealt once.
 func (v *jobFlags) readySummed(ctx context.Context, j *job.Job) (runner, error) {
-	start, d := time.Now(), &datasets.Dealing{World: rows.Of(j)}
-	if v.file != "" && !v.given["data"] {
-		d.Named = "world.data.set"
-	}
+	start, d := time.Now(), &datasets.Dealing{World: rows.Of(j), Named: v.namedSet()}
 	train, test, about, err := d.Read()
 	if err != nil {
 		return nil, &unread{err}
@@ -83,6 +80,14 @@ func (v *jobFlags) readySummed(ctx context.Context, j *job.Job) (runner, error) 
 		return nil, err
 	}
 	return s, s.describe()
+}
+
+// namedSet returns what names the data in a file, empty if a flag does.
+func (v *jobFlags) namedSet() string {
+	if v.file != "" && !v.given["data"] {
+		return "world.data.set"
+	}
+	return ""
 }
 
 func (s *summed) declared() *job.Job          { return s.job }

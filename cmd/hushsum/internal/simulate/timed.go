@@ -13,6 +13,7 @@ import (
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/simulation/scenario"
+	"github.com/hushsum/hushsum/training/rows"
 )
 
 // kddRows is the data set that only virtual time supports.
@@ -37,8 +38,12 @@ func (v *jobFlags) readyTimed(j *job.Job) (runner, error) {
 	if err := scenario.Validate(j); err != nil || v.print {
 		return &timed{job: j}, err
 	}
-	rows, err := v.loaded(j)
-	return &timed{job: j, rows: rows}, err
+	found, err := v.loaded(j)
+	if err == nil && j.World.Data.Split != "" {
+		d := &datasets.Dealing{World: rows.Of(j), Named: v.namedSet()}
+		found.Parties, found.Test, err = d.DealOut(found.Train, found.Test)
+	}
+	return &timed{job: j, rows: found}, err
 }
 
 // loaded returns the rows of a job in virtual time. All combinations of a sweep that name the same
