@@ -406,8 +406,8 @@ func (j *Job) sayWorld() (lines []string) {
 			fmt.Sprintf("In a simulation the rows are those of world.data.set = %q.", w.Data.Set))
 	}
 	if w.Data.Final {
-		lines = append(lines, "In a simulation the set's own test rows judge: what is chosen by looking at "+
-			"them is chosen on test rows.")
+		lines = append(lines, "In a simulation the set's own test rows judge: what is chosen by looking "+
+			"at them is chosen on test rows.")
 	}
 	if w.Drop > 0 {
 		lines = append(lines, fmt.Sprintf("In a simulation %s %% of the parties drop out of each round.",

@@ -63,13 +63,21 @@ func squarePortable(x []float32, mean, scale []float64) (sum float64) {
 	return sum
 }
 
-// scoresOf sets out, rows × lines, to the products of rows with the lines of w, of stride numbers
-// each; lines is a multiple of productClasses.
-func (p *products) scoresOf(out []float64, x [][]float32, w []float64, stride, lines int) {
+// scoresOf sets out, rows × lines, to the products of rows with the lines of w, as many numbers as
+// mean and scale have, and squares to the squared norms of rows that mean and scale standardise;
+// lines is a multiple of productClasses.
+func (p *products) scoresOf(
+	out, squares []float64, x [][]float32, w, mean, scale []float64, lines int,
+) {
+	stride := len(mean)
 	clear(out)
+	clear(squares)
 	var two [2 * productClasses]float64
 	for lo := 0; lo < stride; lo += productBlock {
 		hi := min(lo+productBlock, stride)
+		for i, row := range x {
+			squares[i] += p.square(row[lo:hi], mean[lo:hi], scale[lo:hi])
+		}
 		for k := 0; k < lines; k += productClasses {
 			for i := 0; i < len(x); i += 2 {
 				next := min(i+1, len(x)-1)

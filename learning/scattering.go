@@ -138,7 +138,7 @@ func (s *scatterBatch) begin(m Scattering, w []float64) {
 // forward returns the scores of the named rows.
 func (m Scattering) forward(ws *workspace, w []float64, d *Dataset, rows []int) []float64 {
 	s, transform := &ws.scatter, scatterOf(m.Side)
-	padding, wide := m.padding(), m.wide()
+	wide := m.wide()
 	s.begin(m, w)
 	s.rows = s.rows[:0]
 	for _, row := range rows {
@@ -147,10 +147,10 @@ func (m Scattering) forward(ws *workspace, w []float64, d *Dataset, rows []int) 
 	s.scores = grown(s.scores, len(rows)*wide)
 	s.norms, s.shrinks = grown(s.norms, len(rows)), grown(s.shrinks, len(rows))
 	s.outputs = grown(s.outputs, len(rows)*m.Outputs)
-	multiply.scoresOf(s.scores, s.rows, s.lines, padding, wide)
+	multiply.scoresOf(s.scores, s.norms, s.rows, s.lines, s.mean, s.scale, wide)
 	bias := w[m.numFeatures()*m.Outputs:]
-	for i, x := range s.rows {
-		s.norms[i], s.shrinks[i] = multiply.square(x, s.mean, s.scale), 1
+	for i := range s.rows {
+		s.shrinks[i] = 1
 		if m.Standard != nil && s.norms[i] > 1 {
 			s.shrinks[i] = 1 / math.Sqrt(s.norms[i])
 			s.norms[i] = 1

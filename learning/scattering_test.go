@@ -229,6 +229,17 @@ func TestMoments(t *testing.T) {
 			t.Fatalf("moments %d: %v and %v", j, sum[j], sum[n+j])
 		}
 	}
+	for _, size := range []float32{0.1, 1, 3} { // in a single feature, as no image has it
+		clear(sum)
+		spike := make([]float32, m.padding())
+		spike[7] = size
+		m.addMoments(sum, spike)
+		for name, half := range map[string][]float64{"first": sum[:n], "second": sum[n:]} {
+			if norm := blas64.Nrm2(vector(half)); !(norm <= 1+1e-12) {
+				t.Errorf("%s moments of norm %v", name, norm)
+			}
+		}
+	}
 	sum[4] = math.NaN()
 	if _, err := m.Standardised(sum, clip); !errors.Is(err, ErrValue) {
 		t.Errorf("a moment that is no number: %v", err)

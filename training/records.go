@@ -61,8 +61,9 @@ func (l *Learner) takeRecords(round, i int, w *Work) error {
 	}
 	w.Message.Vector, w.Message.Samples = sum, 1
 	for _, x := range sum {
-		w.Norm = math.Hypot(w.Norm, x)
+		w.Norm += x * x
 	}
+	w.Norm = math.Sqrt(w.Norm)
 	return nil
 }
 
