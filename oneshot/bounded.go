@@ -322,19 +322,24 @@ func parseDealing(b []byte) *normproof.Dealing {
 }
 
 // bind returns what a statement has of dealing and proof, nothing without a bound.
-func (s *settled) bind(m *submission) []byte {
+func (s *settled) bind(context *[32]byte, party int, m *submission) []byte {
 	if s.scheme == nil {
 		return nil
 	}
-	return bindDigest(m.dealing, proofDigest(m.proof))
+	return s.bindDigest(context, party, m.dealing, proofDigest(m.proof))
 }
 
 // bindDigest is bind with the digest of the proof.
-func bindDigest(dealing, proofDigest []byte) []byte {
+func (s *settled) bindDigest(context *[32]byte, party int, dealing, proofDigest []byte) []byte {
 	if len(dealing) == 0 {
 		return nil
 	}
 	d := hash(labelDealing, dealing)
+	if s.byPath() {
+		if p := s.pointsOf(context, party, dealing); p != nil {
+			d = hash(labelDealing, dealing[:64], p.root())
+		} // else the server refuses the dealing, and nobody is judged by it
+	}
 	return append(d[:], proofDigest...)
 }
 
@@ -435,15 +440,10 @@ var (
 func (s *settled) fits(
 	context *[32]byte, party, member int, root, masked [32]byte, extra, dealing, plain []byte,
 ) bool {
-	var values []*edwards25519.Scalar
-	for range 1 + s.Polynomials {
-		v, err := edwards25519.NewScalar().SetCanonicalBytes(plain[:scalarSize])
-		if err != nil {
-			return false
-		}
-		values, plain = append(values, v), plain[scalarSize:]
+	values, ok := s.values(plain)
+	if !ok {
+		return false
 	}
-	values = append(values[s.Polynomials:], values[:s.Polynomials]...)
 	t := s.proofStatement(context, party, root, masked, extra, nil)
 	ok, err := s.prover(party).Fits(t, parseDealing(dealing), uint32(member)+1, values)
 	// A dealing that is no encoding is the server's to refuse, and convicts nobody here.

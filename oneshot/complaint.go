@@ -116,7 +116,8 @@ func (s *settled) convicts(context *[32]byte, c *claim) bool {
 			return false
 		}
 	}
-	signed := statement(context, c.Party, root, masked, c.Extra, bindDigest(c.Dealing, digest[:]))
+	signed := statement(context, c.Party, root, masked, c.Extra,
+		s.bindDigest(context, c.Party, c.Dealing, digest[:]))
 	if keyexchange.Verify(s.identity(c.Party), s.statementLabel(c.Party), signed,
 		&c.Signature) != nil {
 		return false

@@ -155,7 +155,8 @@ func (w *world) deal(i int, d dealer) []byte {
 			stream.XORKeyStream(m.proof, m.proof)
 		}
 	}
-	signed := statement(&inner, i, root, hash(labelMasked, m.masked), m.extra, s.bind(m))
+	signed := statement(&inner, i, root, hash(labelMasked, m.masked), m.extra,
+		s.bind(&inner, i, m))
 	if d.signed != nil {
 		d.signed(signed)
 	}

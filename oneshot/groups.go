@@ -116,9 +116,9 @@ func (w *words) below(n int) int {
 
 // MedianOfMeans returns, for each coordinate, the median of the groups' means, times the number of
 // parties in all groups, as if each party had submitted the median. sums has one sum for each group,
-// and parties the number of parties in each, at least one. A mean times the number is rounded to the
-// nearest integer, halves away from zero, and the median of an even number of groups is the mean of
-// the two in the middle, rounded down. Means times the number are below 2^62.
+// and parties the number of parties in each, at least one. A mean times the number of all is rounded
+// to the nearest integer, halves away from zero, and is below 2^62. The median of an even number of
+// groups is the mean of the two in the middle, rounded down.
 func MedianOfMeans(sums [][]int64, parties []int) []int64 {
 	all := 0
 	for _, n := range parties {

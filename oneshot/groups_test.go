@@ -91,7 +91,7 @@ func grouped(groups int, t Terms) Terms {
 	return t
 }
 
-// median is what the round should return of the values of those in the sum, in their groups.
+// median returns the median of means of those in the sum, by their groups.
 func (w *world) median(vectors map[int][]int64, in []int) []int64 {
 	context := w.server.open.context
 	of := Groups(&context, len(w.keys), w.config.Groups)
@@ -193,9 +193,9 @@ func (w *world) restore() {
 	}
 }
 
-// TestGroupsFilled: where colluders are all of a victim's group but one, members do not sign for that
-// group what they would for a sum of as many parties, and nobody opens it. Without MinSurvivors of a
-// group the sum of the victim's would be its input.
+// TestGroupsFilled: where a server leaves a victim alone with colluders in its group, members reveal
+// nothing of that group. Without MinSurvivors of each group the sum of the victim's would be its
+// input.
 func TestGroupsFilled(t *testing.T) {
 	terms := grouped(3, Terms{})
 	terms.MinSurvivors, terms.Colluders = 3, 1

@@ -25,6 +25,7 @@ const (
 	labelProofDigest = "hushsum/oneshot/2 proof digest"
 	labelCoverLeaf   = "hushsum/oneshot/2 cover leaf"
 	labelEvidence    = "hushsum/oneshot/2 evidence" // in front of it
+	labelPoint       = "hushsum/oneshot/2 point"
 	labelGroups      = "hushsum/oneshot/2 groups"
 
 	// Of signatures:

@@ -336,13 +336,14 @@ func (m *Member) check(e *entry) (pendingPart, []byte) {
 		s.coverPlace(m.self), e.path[s.depth:]) != root {
 		return pendingPart{}, nil
 	}
-	signed := statement(&r.context, e.party, root, e.masked, e.extra, bindDigest(e.dealing, e.proof))
+	signed := statement(&r.context, e.party, root, e.masked, e.extra,
+		s.entryDigest(&r.context, e, m.self))
 	if keyexchange.Verify(s.identity(e.party), s.statementLabel(e.party), signed,
 		&e.signature) != nil {
 		return pendingPart{}, nil
 	}
 	if s.scheme != nil &&
-		!s.fits(&r.context, e.party, m.self, root, e.masked, e.extra, e.dealing, part) {
+		!s.entryFits(&r.context, e, m.self, root, part) {
 		return pendingPart{}, slices.Clone(part)
 	}
 	p := pendingPart{

@@ -268,15 +268,16 @@ func (s *settled) checkExtra(extra []byte, round uint64) error {
 //	        opaque masked[32];              // H(y)
 //	        opaque commitment[32];          // only if covered
 //	        uint64 made;                    // only with Stale
-//	        opaque dealing[2 + r][32];      // only with Norm
+//	        opaque dealing[2 + r][32];      // only with Norm: C_s, C_0, P; or, if that is shorter,
+//	                                        // C_s, C_0, P(k + 1), its path[⌈log₂ C⌉]
 //	        opaque proof[32];               // its digest, only with Norm
 //	        opaque path[⌈log₂ C⌉][32];      // two of them, each one longer, if covered with Norm
 //	        opaque box[box size];
 //	    } entries[…];                       // by ascending party
 //	} Batch;
 func (s *settled) entrySize() int {
-	return 4 + keyexchange.SignatureSize + 32 + s.extraSize() + s.dealingSize() + s.proofDigestSize() +
-		32*s.pathLength() + s.boxSize()
+	return 4 + keyexchange.SignatureSize + 32 + s.extraSize() + s.entryDealingSize() +
+		s.proofDigestSize() + 32*s.pathLength() + s.boxSize()
 }
 
 // entry is one party in a batch.
@@ -285,7 +286,7 @@ type entry struct {
 	signature [keyexchange.SignatureSize]byte
 	masked    [32]byte
 	extra     []byte // as in a submission
-	dealing   []byte
+	dealing   []byte // as entryDealingSize has it
 	proof     []byte // its digest
 	path      [][32]byte
 	box       []byte
@@ -333,7 +334,7 @@ func (s *settled) parseBatch(body []byte) (int, []entry, error) {
 		e.signature, one = [keyexchange.SignatureSize]byte(one), one[keyexchange.SignatureSize:]
 		e.masked, one = [32]byte(one), one[32:]
 		e.extra, one = one[:s.extraSize()], one[s.extraSize():]
-		e.dealing, one = one[:s.dealingSize()], one[s.dealingSize():]
+		e.dealing, one = one[:s.entryDealingSize()], one[s.entryDealingSize():]
 		e.proof, one = one[:s.proofDigestSize()], one[s.proofDigestSize():]
 		for range s.pathLength() {
 			e.path, one = append(e.path, [32]byte(one)), one[32:]
@@ -412,9 +413,9 @@ func extend(chain *[32]byte, statement []byte) [32]byte {
 	return hash(labelChain, chain[:], statement)
 }
 
-// partSize is the length of the body of typePart for sums of the given numbers of groups and parties:
-// for each group a value of each polynomial and, if covered, of each party's cover in the order of
-// the chain.
+// partSize is the length of the body of typePart for sums of the given numbers of groups and
+// parties: for each group a value of each polynomial and, if covered, of each party's cover in the
+// order of the chain.
 func (s *settled) partSize(groups, parties int) int {
 	size := groups * s.Polynomials * scalarSize
 	if s.Covered && !s.reduces {

@@ -246,7 +246,7 @@ func (p *submitter) submission(
 		if s.Covered {
 			stream.XORKeyStream(m.proof, m.proof)
 		}
-		bound = s.bind(m)
+		bound = s.bind(context, p.self, m)
 	}
 	signed := statement(context, p.self, root, hash(labelMasked, m.masked), m.extra, bound)
 	if m.signature, err = keyexchange.Sign(p.signer, s.statementLabel(p.self), signed); err != nil {

@@ -330,7 +330,8 @@ func (s *Server) judge(dealer, place int, m *submission) error {
 	c, r := s.config, s.open
 	levels := tree(c.parseLeaves(m.leaves, r.members), c.depth)
 	root := levels[c.depth][0]
-	signed := statement(&r.context, dealer, root, r.covers[place].masked, m.extra, c.bind(m))
+	signed := statement(&r.context, dealer, root, r.covers[place].masked, m.extra,
+		c.bind(&r.context, dealer, m))
 	if hash(labelChain, signed) != r.covers[place].stated {
 		return c.partyError(dealer, ErrContext)
 	}

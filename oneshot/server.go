@@ -86,6 +86,7 @@ type submitted struct {
 	masked    [32]byte // digest of y
 	statement []byte   // what the party signed
 	levels    [][][32]byte
+	points    *points // of P, made when first asked for; nil where members get P
 }
 
 // cover holds what the server keeps of a party in the sum until it is given its submission
@@ -444,7 +445,7 @@ func (s *settled) checkSubmission(
 	}
 	levels := tree(s.parseLeaves(m.leaves, members), s.depth)
 	masked := hash(labelMasked, m.masked)
-	signed := statement(context, party, levels[s.depth][0], masked, m.extra, s.bind(m))
+	signed := statement(context, party, levels[s.depth][0], masked, m.extra, s.bind(context, party, m))
 	if err := keyexchange.Verify(s.identity(party), s.statementLabel(party), signed,
 		&m.signature); err != nil {
 		return nil, err
@@ -502,7 +503,7 @@ func (s *Server) Batch() ([]Envelope, error) {
 				signature: m.signature,
 				masked:    sub.masked,
 				extra:     m.extra,
-				dealing:   m.dealing,
+				dealing:   c.entryDealing(&r.context, sub, m.dealing, k),
 				proof:     proofDigest(m.proof),
 				path:      c.paths(sub.levels, k),
 				box:       m.boxes[box*c.boxSize():][:c.boxSize()],

@@ -146,3 +146,31 @@ func TestFalseSum(t *testing.T) {
 		}
 	}
 }
+
+// TestLongKeys: n parties whose proofs hold of keys that are all in one coefficient, the longest
+// that passes in every proof, do not leave lanes of a configuration of n parties. They do leave
+// lanes without a bound.
+func TestLongKeys(t *testing.T) {
+	const n = 300
+	terms := bounded(Terms{})
+	w := newWorld(n, 7, terms)
+	s := must(w.config.settle())
+	for _, c := range []struct {
+		lanes lanes
+		holds bool
+	}{{s.lanes, true}, {narrow, false}} {
+		key := make([]int64, degree)
+		key[degree/2] = -longKey
+		secrets := c.lanes.pack(key)
+		for i := range secrets {
+			x := must(edwards25519.NewScalar().SetCanonicalBytes(secrets[i][:]))
+			x.Multiply(x, scalarOf(n))
+			secrets[i] = [32]byte(x.Bytes())
+		}
+		sum, ok := c.lanes.unpackVarTime(secrets)
+		right := ok && sum[degree/2] == -n*longKey
+		if right != c.holds {
+			t.Errorf("lanes of %d bits: right %v, want %v", c.lanes, right, c.holds)
+		}
+	}
+}

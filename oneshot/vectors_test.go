@@ -311,7 +311,7 @@ func (r *recorded) dealing(t *testing.T, s *settled, i int, message []byte) vect
 	d.Root = root[:]
 	var bound []byte
 	if s.scheme != nil {
-		bound = s.bind(m)
+		bound = s.bind(&context, i, m)
 	}
 	d.Statement = statement(&context, i, root, hash(labelMasked, m.masked), m.extra, bound)
 	return d

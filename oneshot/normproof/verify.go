@@ -21,9 +21,16 @@ func (s *Scheme) Fits(
 	if err != nil {
 		return false, err
 	}
-	h0 := s.dealingHash(t, d.Key[:], d.Mask[:])
-	got := horner(values, challenge(&h0, labelGamma))
-	return got.Equal(horner(combined, small(uint64(x)))) == 1, nil
+	return s.FitsAt(t, &d.Key, &d.Mask, horner(combined, small(uint64(x))), values), nil
+}
+
+// FitsAt is [Scheme.Fits] for whoever has the value of P at x, and the commitments of the dealing,
+// by another way. There are as many values as Fits takes.
+func (s *Scheme) FitsAt(
+	t *Statement, key, mask *[32]byte, want *edwards25519.Scalar, values []*edwards25519.Scalar,
+) bool {
+	h0 := s.dealingHash(t, key[:], mask[:])
+	return horner(values, challenge(&h0, labelGamma)).Equal(want) == 1
 }
 
 // Opens reports whether a sum of commitments to keys, each of [Dealing.Key], is one to the sum of
