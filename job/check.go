@@ -118,12 +118,12 @@ func (j *Job) Names() (list []string) {
 
 // Noisy reports whether sums have noise, for release.
 func (j *Job) Noisy() bool {
-	return j.Privacy.Noise != "" && j.Privacy.Noise != "none" && !j.KeyNoise()
+	return j.Privacy.Noise != "" && j.Privacy.Noise != "none" && !j.ofKeys()
 }
 
-// KeyNoise reports whether sums have no noise but what hides the parties' keys, which protects no
+// ofKeys reports whether sums have no noise but what hides the parties' keys, which protects no
 // party and no record.
-func (j *Job) KeyNoise() bool { return j.Privacy.Noise == "key" }
+func (j *Job) ofKeys() bool { return j.Privacy.Noise == "key" }
 
 // Oneshot reports whether sums are one-message sums, which a committee takes.
 func (j *Job) Oneshot() bool { return j.Sum.Protocol == "oneshot" }
@@ -254,8 +254,8 @@ func (c *checker) cheating() bool { return c.Sum.Adversary == "" || c.Sum.Advers
 func (c *checker) sum() {
 	s, n := &c.Sum, c.Size()
 	c.takes(c.Oneshot(), "pairwise sums have no committee", `leave it out, or write sum.protocol = "oneshot"`,
-		"sum.committee", "sum.members", "sum.faults", "sum.colluders", "sum.disputes", "sum.covered", "sum.bounded",
-		"sum.buffer")
+		"sum.committee", "sum.members", "sum.faults", "sum.colluders", "sum.disputes", "sum.covered",
+		"sum.bounded", "sum.buffer")
 	c.bounded()
 	c.weights(n)
 	c.buffer(n)
@@ -290,7 +290,7 @@ func (c *checker) sum() {
 // bounded checks proofs of norms.
 func (c *checker) bounded() {
 	b := c.Sum.Bounded
-	c.refuse(b && !c.Noisy() && !c.KeyNoise(), "sum.bounded",
+	c.refuse(b && !c.Noisy() && !c.ofKeys(), "sum.bounded",
 		`write privacy.noise = "discrete-gaussian" or "key", and a clip`,
 		"what is proved is that a clipped vector and its noise are short")
 }
@@ -332,18 +332,18 @@ func (c *checker) privacy() {
 		`write privacy.noise = "discrete-gaussian", or leave it out`, "there is no noise to add")
 	c.refuse(p.NoiseBy == "committee" && !c.Oneshot(), "privacy.noise_by",
 		`leave it out, or write sum.protocol = "oneshot"`, "pairwise sums have no committee")
-	c.refuse(c.KeyNoise() && !c.Oneshot(), "privacy.noise",
+	c.refuse(c.ofKeys() && !c.Oneshot(), "privacy.noise",
 		`write sum.protocol = "oneshot", or "none"`, "pairwise sums hide keys without noise")
-	c.refuse(c.KeyNoise() && c.Asks(), "privacy.noise", `write "discrete-gaussian"`,
+	c.refuse(c.ofKeys() && c.Asks(), "privacy.noise", `write "discrete-gaussian"`,
 		"answers to queries are for release")
-	c.refuse(c.KeyNoise() && p.Clip == 0, "privacy.clip",
+	c.refuse(c.ofKeys() && p.Clip == 0, "privacy.clip",
 		"write the L2 norm to which a party's vector is clipped, such as 1.0",
 		"nothing says how large a vector is against the noise")
-	c.refuse(c.KeyNoise() && (c.masked() || p.ClipQuantile > 0 || c.Training.stored() ||
+	c.refuse(c.ofKeys() && (c.masked() || p.ClipQuantile > 0 || c.Training.stored() ||
 		c.Training.sums() > 1 || c.Sum.MaxWeight > 0 && len(c.Parties.Weights) == 0), "privacy.noise",
 		`write "none" for exact sums`,
 		"vectors alone are summed with it: no mask, votes, control variates or weights of parties' own")
-	c.refuse(c.KeyNoise() && c.Training.Submit == "weights", "training.submit", `write "updates"`,
+	c.refuse(c.ofKeys() && c.Training.Submit == "weights", "training.submit", `write "updates"`,
 		"updates are clipped, and weights are not")
 	c.refuse(c.Noisy() && p.Clip == 0 && !c.Asks(), "privacy.clip",
 		"write the L2 norm to which what a unit adds is clipped, such as 1.0",

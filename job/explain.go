@@ -285,7 +285,7 @@ func (j *Job) studied(s *Settled) *accounting.Budget {
 // sayNoise says what noise hides, and what that assumes.
 func (j *Job) sayNoise(s *Settled) []string {
 	p := &j.Privacy
-	if j.KeyNoise() {
+	if j.ofKeys() {
 		return []string{s.sayKeyed()}
 	}
 	if !j.Noisy() {

@@ -1,20 +1,18 @@
 package job
 
 import (
+	"fmt"
 	"math"
-	"math/big"
 	"math/bits"
 	"slices"
-	"strconv"
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
-	"github.com/hushsum/hushsum/noise"
 	"github.com/hushsum/hushsum/oneshot"
 )
 
-// keyed settles the encoding of sums whose only noise is what hides keys: a clip is long in units
-// against that noise and its own rounding.
+// keyed settles the encoding of sums whose only noise hides keys: a clip is long in units against
+// that noise and its own rounding.
 func (x *settling) keyed() {
 	counted := x.Parties.Count
 	units := math.Max(math.Exp2(leastUnits), unitsByRoot*math.Sqrt(float64(x.length())))
@@ -40,11 +38,7 @@ func (x *settling) fillKeyed(c *oneshot.Config) error {
 	if err != nil {
 		return err
 	}
-	// A party's share deviates by 6.4.
-	honest := int64(t.MinSurvivors - t.Colluders)
-	if t.Noise, err = noise.DiscreteGaussian(big.NewRat(1024*honest, 25)); err != nil {
-		return err
-	}
+	t.Noise = oneshot.KeyNoise(t.MinSurvivors - t.Colluders)
 	norm := int64(math.Ceil(s.L2 * (1 + 0x1p-50)))
 	t.Length, t.Bits = x.encoder.Dimension, bits.Len64(uint64(norm))+1
 	if x.Sum.Bounded {
@@ -53,14 +47,14 @@ func (x *settling) fillKeyed(c *oneshot.Config) error {
 	return nil
 }
 
-// sayKeyed says what noise of keys alone is and is not.
+// sayKeyed says what noise of keys alone protects.
 func (s *Settled) sayKeyed() string {
-	text := "The only noise is what hides the parties' keys: it protects no party and no record, sums may " +
+	text := "The only noise hides the parties' keys: it protects no party and no record, sums may " +
 		"reveal something about a party, and no epsilon holds"
 	if s == nil || s.lanes.keyed == nil {
 		return text + "."
 	}
 	e := s.lanes.keyed
-	return text + ". It moves a sum of all parties by " +
-		strconv.FormatFloat(e.NoiseStdDev*math.Sqrt(float64(e.Dimension))/(e.Scale*e.Clip), 'g', 2, 64) + " clips in L2 norm."
+	moves := e.NoiseStdDev * math.Sqrt(float64(e.Dimension)) / (e.Scale * e.Clip)
+	return fmt.Sprintf("%s. It moves a sum of all parties by %.2g clips in L2 norm.", text, moves)
 }

@@ -183,7 +183,7 @@ func (x *settling) noise() error {
 		return x.noLength()
 	}
 	before, err := x.before()
-	if err == nil && x.KeyNoise() {
+	if err == nil && x.ofKeys() {
 		x.keyed()
 	}
 	if err != nil || !x.Noisy() {
@@ -389,7 +389,7 @@ func (x *settling) messages() error {
 	}
 	switch _, err := own.Parameters(); {
 	case errors.Is(err, oneshot.ErrLong) && x.encoder != nil:
-		return x.Mistake("sum.max_weight", "write a smaller number, so that the heaviest party counts less",
+		return x.Mistake("sum.max_weight", "write a smaller number, so that the heaviest counts less",
 			"%v", err)
 	case errors.Is(err, oneshot.ErrLong), errors.Is(err, oneshot.ErrQuiet) && x.Noisy():
 		return x.otherBits(err)

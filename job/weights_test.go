@@ -27,8 +27,8 @@ sum = { protocol = "oneshot", committee = "c", bounded = true%s }
 	return j.Settle(job.Files{Roster: job.RosterOf(t, 8), Committee: job.CommitteeOf(t, 13)})
 }
 
-// The mean of a sum counts each party as often as its weight says, the heaviest is what noise is
-// charged for, and sum.max_weight caps what is declared.
+// The mean of a sum counts each party as often as its weight says, noise is charged for the
+// heaviest, and sum.max_weight caps declared weights.
 func TestDeclaredWeights(t *testing.T) {
 	s, err := weighedJob(t, "")
 	if err != nil {
@@ -118,7 +118,7 @@ sum = { protocol = "oneshot", committee = "c", bounded = true, faults = 1, collu
 }
 
 // Eight parties are their own committee, with noise of keys alone: a party may add little more than
-// its weight, no epsilon is claimed, and what the noise does to a sum is said.
+// its weight, no epsilon is claimed, and Explain says how far the noise moves a sum.
 func TestKeyNoise(t *testing.T) {
 	s, err := hospitalsJob(t, "")
 	if err != nil {
