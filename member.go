@@ -12,7 +12,8 @@ import (
 )
 
 // Member is one member of the committee of a job with one-message sums. Set the fields, then
-// call Run.
+// call Run. A party that is in the committee too runs a [Participant] and a Member in one process,
+// with one identity, and a Store for each.
 type Member struct {
 	Job      *Settled
 	Identity crypto.Signer // Ed25519, of the committee

@@ -117,7 +117,13 @@ func (j *Job) Names() (list []string) {
 }
 
 // Noisy reports whether sums have noise, for release.
-func (j *Job) Noisy() bool { return j.Privacy.Noise != "" && j.Privacy.Noise != "none" }
+func (j *Job) Noisy() bool {
+	return j.Privacy.Noise != "" && j.Privacy.Noise != "none" && !j.ofKeys()
+}
+
+// ofKeys reports whether sums have no noise but what hides the parties' keys, which protects no
+// party and no record.
+func (j *Job) ofKeys() bool { return j.Privacy.Noise == "key" }
 
 // Oneshot reports whether sums are one-message sums, which a committee takes.
 func (j *Job) Oneshot() bool { return j.Sum.Protocol == "oneshot" }
@@ -290,7 +296,8 @@ func (c *checker) sum() {
 // bounded checks proofs of norms.
 func (c *checker) bounded() {
 	b := c.Sum.Bounded
-	c.refuse(b && !c.Noisy(), "sum.bounded", `write privacy.noise = "discrete-gaussian" and a clip`,
+	c.refuse(b && !c.Noisy() && !c.ofKeys(), "sum.bounded",
+		`write privacy.noise = "discrete-gaussian" or "key", and a clip`,
 		"what is proved is that a clipped vector and its noise are short")
 }
 
@@ -353,6 +360,19 @@ func (c *checker) privacy() {
 		`write privacy.noise = "discrete-gaussian", or leave it out`, "there is no noise to add")
 	c.refuse(p.NoiseBy == "committee" && !c.Oneshot(), "privacy.noise_by",
 		`leave it out, or write sum.protocol = "oneshot"`, "pairwise sums have no committee")
+	c.refuse(c.ofKeys() && !c.Oneshot(), "privacy.noise",
+		`write sum.protocol = "oneshot", or "none"`, "pairwise sums hide keys without noise")
+	c.refuse(c.ofKeys() && c.Asks(), "privacy.noise", `write "discrete-gaussian"`,
+		"answers to queries are for release")
+	c.refuse(c.ofKeys() && p.Clip == 0, "privacy.clip",
+		"write the L2 norm to which a party's vector is clipped, such as 1.0",
+		"nothing says how large a vector is against the noise")
+	c.refuse(c.ofKeys() && (c.masked() || p.ClipQuantile > 0 || c.Training.stored() ||
+		c.Training.sums() > 1 || c.Sum.MaxWeight > 0 && len(c.Parties.Weights) == 0), "privacy.noise",
+		`write "none" for exact sums`,
+		"vectors alone are summed with it: no mask, votes, control variates or weights of parties' own")
+	c.refuse(c.ofKeys() && c.Training.Submit == "weights", "training.submit", `write "updates"`,
+		"updates are clipped, and weights are not")
 	c.refuse(c.Noisy() && p.Clip == 0 && !c.Asks(), "privacy.clip",
 		"write the L2 norm to which what a unit adds is clipped, such as 1.0",
 		"noise hides only what is bounded")

@@ -285,6 +285,9 @@ func (j *Job) studied(s *Settled) *accounting.Budget {
 // sayNoise says what noise hides, and what that assumes.
 func (j *Job) sayNoise(s *Settled) []string {
 	p := &j.Privacy
+	if j.ofKeys() {
+		return []string{s.sayKeyed()}
+	}
 	if !j.Noisy() {
 		return []string{"There is no noise: sums may reveal something about a party, and no epsilon " +
 			"holds."}

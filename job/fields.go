@@ -163,8 +163,11 @@ var theJob = tableOf(
 		"Counts the records of all parties, or with privacy.group the groups, as far as that is public.").
 		unit("records").means("in a simulation as in the data").flag("records", "N"),
 	word("privacy.noise", func(j *Job) *string { return &j.Privacy.Noise },
-		"none discrete-gaussian discrete-laplace skellam",
-		"Names the law of the noise.").or("none").flag("noise", "NAME"),
+		"none key discrete-gaussian discrete-laplace skellam",
+		"Names the law of the noise. With key one-message sums have only the little that hides keys, "+
+			"which protects nobody's data, and no epsilon.").or("none").flag("noise", "NAME").
+		lacksOnly(Sums, "key", "simulated sums without epsilon are exact").
+		lacksOnly(Timed, "key", "simulated sums without epsilon are exact"),
 	word("privacy.noise_by", func(j *Job) *string { return &j.Privacy.NoiseBy }, "parties committee",
 		"Says who adds the noise: each party a share, or each member of the committee of one-message "+
 			"sums; epsilon then rests on the honest members.").

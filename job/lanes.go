@@ -63,7 +63,8 @@ type Total struct {
 // lanes lay out the parts of a party's message next to each other in one submission, and read the
 // sum. A lane that a job does not use is missing. They are safe for concurrent use.
 type lanes struct {
-	noisy   *privacy.Mechanism // all that is sent with noise, else the others
+	noisy   *privacy.Mechanism   // all that is sent with noise, or
+	keyed   *aggregation.Encoder // with noise of keys alone, else the others
 	shape   laneOptions
 	mean    meanLane
 	signs   *aggregation.Signs
@@ -84,6 +85,8 @@ type laneOptions struct {
 	// Noise is the mechanism of all lanes, nil for none, and Clip the norm of a vector in it.
 	Noise *privacy.Mechanism
 	Clip  float64
+	// Keyed encodes a vector that has only the noise that hides keys, in its masks; nil: another lane.
+	Keyed *aggregation.Encoder
 	// Hidden is the probability that a party's secret coin lets it take part; otherwise it sends
 	// zeros, and means are over the expected number of parties that take part. 0: there is no coin.
 	Hidden float64
@@ -95,8 +98,8 @@ type laneOptions struct {
 
 // newLanes settles what a submission contains. Only [lanes.Layout] finds whether it fits the ring.
 func newLanes(o laneOptions) *lanes {
-	l := &lanes{noisy: o.Noise, shape: o}
-	if l.noisy != nil {
+	l := &lanes{noisy: o.Noise, keyed: o.Keyed, shape: o}
+	if l.noisy != nil || l.keyed != nil {
 		return l
 	}
 	plain := aggregation.Mean{Parties: o.Parties, Dimension: o.Dimension, Range: o.Range,
@@ -149,6 +152,9 @@ func (l *lanes) list() aggregation.Lanes {
 	if l.noisy != nil {
 		return aggregation.Lanes{l.noisy}
 	}
+	if l.keyed != nil {
+		return aggregation.Lanes{*l.keyed}
+	}
 	all := aggregation.Lanes{l.mean}
 	for _, s := range []*aggregation.Signs{l.signs, l.votes} {
 		if s != nil {
@@ -170,6 +176,11 @@ func (l *lanes) Layout() (masking.Layout, error) { return l.list().Layout() }
 func (l *lanes) Encode(rotation [32]byte, m Update[float64], random io.Reader) ([][]uint64, error) {
 	if l.noisy != nil {
 		return l.encodeNoisy(rotation, m, random)
+	}
+	if l.keyed != nil {
+		rounded := *l.keyed
+		rounded.Rotate = &rotation
+		return rounded.Encode(m.Vector, make([]int64, rounded.Dimension), random)
 	}
 	var parts [][][]uint64
 	add := func(part [][]uint64, err error) error {
@@ -234,6 +245,13 @@ func (l *lanes) Decode(rotation [32]byte, sum [][]uint64, parties int) (t Total,
 	}
 	if l.noisy != nil {
 		return l.decodeNoisy(rotation, sum, parties)
+	}
+	if l.keyed != nil {
+		rounded := *l.keyed
+		rounded.Rotate = &rotation
+		t.Parties = parties
+		t.Mean, err = rounded.Decode(sum, parties)
+		return t, err
 	}
 	parts, err := l.list().Split(sum)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/oneshot"
@@ -147,7 +148,8 @@ type settling struct {
 	files    Files
 	out      *Settled
 	released releaseOptions
-	weights  []int // declared, and capped; nil: none
+	weights  []int                // declared, and capped; nil: none
+	encoder  *aggregation.Encoder // of sums with noise of keys alone, else nil
 }
 
 // who finds out how many parties there are.
@@ -206,6 +208,9 @@ func (x *settling) noise() error {
 		return x.noLength()
 	}
 	before, err := x.before()
+	if err == nil && x.ofKeys() {
+		x.keyed()
+	}
 	if err != nil || !x.Noisy() {
 		return err
 	}
@@ -265,6 +270,7 @@ func (x *settling) lanes() error {
 		Votes:        x.Privacy.ClipQuantile > 0,
 		Control:      x.Training.stored(),
 		Noise:        x.out.mechanism,
+		Keyed:        x.encoder,
 		Clip:         x.Privacy.Clip,
 		Masked:       x.Oneshot(),
 		Hidden:       x.Parties.Hidden,
@@ -399,10 +405,17 @@ func (x *settling) messages() error {
 	x.out.digest = sha256.Sum256(fmt.Appendf(nil, "hushsum/3 settled with a committee\n%x\n%x",
 		x.out.digest, members))
 	own.Label = label(x.Name, x.out.digest)
-	if err := Fill(own, x.out.layout, x.out.mechanism, x.Sum.Bounded); err != nil {
+	if x.encoder != nil {
+		if err := x.fillKeyed(own); err != nil {
+			return err
+		}
+	} else if err := Fill(own, x.out.layout, x.out.mechanism, x.Sum.Bounded); err != nil {
 		return err
 	}
 	switch _, err := own.Parameters(); {
+	case errors.Is(err, oneshot.ErrLong) && x.encoder != nil:
+		return x.Mistake("sum.max_weight", "write a smaller number, so that the heaviest counts less",
+			"%v", err)
 	case errors.Is(err, oneshot.ErrLong), errors.Is(err, oneshot.ErrQuiet) && x.Noisy():
 		return x.otherBits(err)
 	case err != nil:

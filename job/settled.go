@@ -3,6 +3,7 @@ package job
 import (
 	"crypto/sha256"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -215,20 +216,28 @@ func (s *Settled) Label() string { return s.session.Label }
 // means are over the records that a round expects; where parties have declared weights, it is that
 // of parties of the mean weight.
 func (s *Settled) StdDev(parties int) float64 {
+	if e := s.lanes.keyed; e != nil {
+		return keyNoise * math.Sqrt(float64(parties)) / e.Scale / s.over(parties)
+	}
 	if s.mechanism == nil {
 		return 0
 	}
 	if s.job.PerRecord() {
 		return s.mechanism.SumStdDev(parties) / float64(s.job.Batch())
 	}
-	over := float64(parties)
-	if s.weights != nil { // of any of them, as if each had the mean weight
-		over *= float64(sum(s.weights)) / float64(len(s.weights))
-	}
+	over := s.over(parties)
 	if q := s.Hidden(); q > 0 {
 		over *= q
 	}
 	return s.mechanism.SumStdDev(parties) / over
+}
+
+// over is how many vectors the mean of any parties is over, as if each had the mean weight.
+func (s *Settled) over(parties int) float64 {
+	if s.weights == nil {
+		return float64(parties)
+	}
+	return float64(parties) * float64(sum(s.weights)) / float64(len(s.weights))
 }
 
 // Blur returns the number of rows that all answers to the job's queries together cannot tell from

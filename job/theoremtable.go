@@ -93,7 +93,7 @@ var theSums = []theorem{
 				return fmt.Sprintf("%d of %d members", f.terms.Faults, f.members),
 					f.terms.Faults >= 1 && f.members > 3*f.terms.Faults
 			}},
-			{"polynomials that members in league cannot read, and others can", func(f *figures) (string, bool) {
+			{"polynomials that members in league cannot read", func(f *figures) (string, bool) {
 				return fmt.Sprintf("%d of %d members", f.terms.InLeague, f.members),
 					f.terms.InLeague >= f.terms.Faults && f.members > 2*f.terms.Faults+f.terms.InLeague
 			}},
@@ -121,7 +121,8 @@ var theSums = []theorem{
 	},
 	{
 		id: "dealt", of: "sum", by: "privacy.noise_by", where: "SPEC-ONESHOT.md §15.4",
-		words:  "a sum has the noise of all members but the faulty ones and those in league, whoever the parties are",
+		words: "a sum has the noise of all members but the faulty ones and those in league, whoever " +
+			"the parties are",
 		about:  func(r *run) bool { return r.dealt },
 		admits: besideOneMessage,
 		needs: []need{{"shares of as many members", func(f *figures) (string, bool) {

@@ -142,8 +142,9 @@ type Privacy struct {
 	// Counts the records of all parties, or with privacy.group the groups, as far as that is public.
 	// Range: 1 to 1,073,741,824 (records). Default: in a simulation as in the data.
 	Records int
-	// Names the law of the noise. Values: none, discrete-gaussian, discrete-laplace, skellam.
-	// Default: "none".
+	// Names the law of the noise. With key one-message sums have only the little that hides keys,
+	// which protects nobody's data, and no epsilon. Values: none, key, discrete-gaussian,
+	// discrete-laplace, skellam. Default: "none".
 	Noise string
 	// Says who adds the noise: each party a share, or each member of the committee of one-message
 	// sums; epsilon then rests on the honest members. Values: parties, committee. Default: "parties".

@@ -9,9 +9,9 @@ func (j *Job) MaxRows() int {
 	return j.Sum.MaxWeight
 }
 
-// Weights returns how often each party's vector counts in a sum, by the job's declaration: the
-// parties in the order of the roster, none above sum.max_weight. It is nil if all count alike.
-func (j *Job) Weights() []int {
+// declaredWeights returns how often each party's vector counts in a sum, by the job's declaration:
+// the parties in the order of the roster, none above sum.max_weight. It is nil if all count alike.
+func (j *Job) declaredWeights() []int {
 	var out []int
 	for _, w := range j.Parties.Weights {
 		if most := j.Sum.MaxWeight; most > 0 {
@@ -29,7 +29,7 @@ func (x *settling) weigh() error {
 		return x.Mistake("parties.roster", "leave them out, and write parties.weights",
 			"its lines have weights, and what parties consent to is the job")
 	}
-	x.weights = x.Weights()
+	x.weights = x.declaredWeights()
 	if n := len(x.weights); n > 0 && n != roster.Len() {
 		return x.Mistake("parties.weights", "write one for each line of the roster, in its order",
 			"there are %d weights for %d parties", n, roster.Len())

@@ -225,8 +225,8 @@ func (r *Roster) Index(key ed25519.PublicKey) (int, bool) {
 	return i, ok
 }
 
-// Digest returns SHA-256 over the names, keys and weights in order: two rosters with the same digest are
-// the same list.
+// Digest returns SHA-256 over the names, keys and weights in order: two rosters with the same
+// digest are the same list.
 func (r *Roster) Digest() [32]byte { return r.digest }
 
 func (r *Roster) computeDigest() [32]byte {

@@ -23,9 +23,9 @@ type Config struct {
 	// Label names the deployment, at most 255 bytes. Round numbers go up within a configuration;
 	// give every new start a label of its own.
 	Label string
-	// Roster lists the parties. It must not come from the server. If it has weights, the sum is that of
-	// each party's values multiplied by its weight, and a party proves that it has used no larger one:
-	// see [Terms.Norm].
+	// Roster lists the parties. It must not come from the server. If it has weights, the sum is that
+	// of each party's values multiplied by its weight, and a party proves that it has used no larger
+	// one: see [Terms.Norm].
 	Roster *keyexchange.Roster
 	// Committee lists the members. It must not come from the server, and the server and those who
 	// collude with it may control at most InLeague members.
@@ -218,7 +218,7 @@ func (s *settled) computeDigest() [32]byte {
 		}
 	}
 	if t := s.Figures.InLeague; t != s.Faults {
-		b.AddUint8(3)
+		b.AddUint8(4)
 		b.AddUint32(uint32(t))
 	}
 	if s.groups() > 1 {

@@ -96,8 +96,8 @@ var (
 	// ErrExactNorm: a bound was set for exact sums. The proof covers noise too: set Noise, or leave
 	// Norm out.
 	ErrExactNorm = errors.New("oneshot: exact sums have no proof of a norm; set Noise, or no Norm")
-	// ErrFreeWeight: the roster has weights, and nothing keeps a party to its own. Set [Terms.Norm], or
-	// use a roster without weights.
+	// ErrFreeWeight: the roster has weights, and nothing keeps a party to its own. Set [Terms.Norm],
+	// or use a roster without weights.
 	ErrFreeWeight = errors.New("oneshot: weights of a roster need proofs of norms; set Norm")
 	// ErrLong: values and noise within [Terms.Norm] are too long for a proof, or their sum for the
 	// largest modulus. It comes with [ErrConfig].

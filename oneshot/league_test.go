@@ -13,8 +13,8 @@ func TestLeagueFigures(t *testing.T) {
 	for members := 4; members <= 40; members++ {
 		for faults := 1; faults <= (members-1)/3; faults++ {
 			for league := 0; league <= members; league++ {
-				d, err := derive(6, members, &Terms{Length: 10, Bits: 10, MinSurvivors: 2, Faults: faults,
-					InLeague: league})
+				d, err := derive(6, members, &Terms{Length: 10, Bits: 10, MinSurvivors: 2,
+					Faults: faults, InLeague: league})
 				t1 := league
 				if t1 == 0 {
 					t1 = faults
@@ -73,8 +73,8 @@ func bare(values []int64) {
 	}
 }
 
-// TestHospitals: eight parties who are each other's committee take a sum of those whose proofs hold,
-// without one that lies about its vector.
+// TestHospitals: eight parties who are each other's committee take a sum of those whose proofs
+// hold, without one that lies about its vector.
 func TestHospitals(t *testing.T) {
 	for _, terms := range []Terms{{}, {Covered: true}} {
 		w := hospitals(terms)

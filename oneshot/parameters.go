@@ -24,8 +24,9 @@ type Terms struct {
 	// more a value.
 	Noise noise.Law
 	// CommitteeNoise has the members deal the noise, each in a message of its own without an input.
-	// Noise is then the law that the noise of C − Faults − InLeague members of a committee of C adds up to:
-	// every sum has the noise of at least that many honest members, no matter who the parties are.
+	// Noise is then the law that the noise of C − Faults − InLeague members of a committee of C adds
+	// up to: every sum has the noise of at least that many honest members, no matter who the parties
+	// are.
 	// Parties add only the noise that hides their keys, with a standard deviation of 6.4. Needs
 	// Noise. With Norm members prove that the norm of their noise is not larger than that of honest
 	// noise.
@@ -35,11 +36,11 @@ type Terms struct {
 	// Colluders is c, how many parties may collude with the server. MinSurvivors − Colluders must be
 	// at least 2, or the colluders could read the input of a single honest party.
 	Colluders int
-	// Faults is f, how many members may lie or be silent without a sum being lost or false: at least 1.
+	// Faults is f, how many members may lie or be silent and cost no sum: at least 1.
 	Faults int
 	// InLeague is t, how many members, those that lie among them, may pool what they know with the
-	// server: Faults to C − 2·Faults − 1 for a committee of C. Zero stands for Faults. A party may be a
-	// member too, with one key for both; InLeague is then Colluders at most.
+	// server: Faults to C − 2·Faults − 1 for a committee of C. Zero stands for Faults. A party may be
+	// a member too, with one key for both; InLeague is then Colluders at most.
 	InLeague int
 	// Disputes is Δ, how many parties' boxes a member may dispute alone before it is out of the round:
 	// 1 to the number n of parties; zero stands for ⌈n/(10·Faults)⌉. Members that lie keep out
@@ -144,6 +145,18 @@ func keyLaw() noise.Law {
 	law, err := noise.DiscreteGaussian(minVariance)
 	if err != nil {
 		panic("oneshot: " + err.Error()) // a constant
+	}
+	return law
+}
+
+// KeyNoise returns the law of [Terms.Noise] of as many parties as a sum has honest ones at least,
+// MinSurvivors − Colluders, each of which adds the least that hides its key, and nothing more. It
+// protects no vector.
+func KeyNoise(honest int) noise.Law {
+	variance := new(big.Rat).SetInt64(int64(max(1, honest)))
+	law, err := noise.DiscreteGaussian(variance.Mul(variance, minVariance))
+	if err != nil {
+		panic("oneshot: " + err.Error()) // of any number of parties that a configuration takes
 	}
 	return law
 }

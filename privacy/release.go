@@ -34,10 +34,10 @@ type Release struct {
 	// Overrun is a probability that δ of a round is charged for, as accounting.Round has it, and that
 	// Records do not know of: for one-message sums that is oneshot.Distance.
 	Overrun float64
-	// Heaviest and Total are the largest weight of a party and the sum of all weights where each party's
-	// vector counts as often as its declared weight says, as in a roster with weights; 0: all count
-	// once. Noise.Clip is then the norm of a vector before it is multiplied. Not with Signs, Records
-	// and Band.
+	// Heaviest and Total are the largest weight of a party and the sum of all weights where each
+	// party's vector counts as often as its declared weight says, as in a roster with weights; 0: all
+	// count once. Noise.Clip is then the norm of a vector before it is multiplied. Not with Signs,
+	// Records and Band.
 	Heaviest, Total int
 	// Band, if not nil, correlates the noise of as many rounds as it has coefficients: see [Band].
 	// One round of the accountant is then a band, and the multiplier is relative to the norm of a

@@ -293,7 +293,7 @@ func runRamp(r *runner) error {
 	return r.league(metric)
 }
 
-// league has more members pool their parts than may be faulty: four of eight, of which one may.
+// league has more members pool their parts than may be faulty: four of eight, where f is 1.
 func (r *runner) league(metric string) error {
 	const pool, faults, committee = 4, 1, 8
 	var known [2]float64

@@ -9,8 +9,8 @@ import (
 // heaviest is the largest weight of the parties of weightAbove.
 const heaviest = 4
 
-// weightAbove has a party of weight 1 count as the heaviest does. Without weights in the roster there
-// is one bound for all, which has to be that of the heaviest.
+// weightAbove has a party of weight 1 count as the heaviest does. Without weights in the roster
+// there is one bound for all, which has to be that of the heaviest.
 func (r *runner) weightAbove() error {
 	var in [2]bool
 	for i, weighed := range []bool{false, true} {

@@ -175,8 +175,9 @@ class Job(Declared):
             records: Counts the records of all parties, or with privacy.group the groups,
                 as far as that is public. Range: 1 to 1,073,741,824 (records). Default: in a
                 simulation as in the data.
-            noise: Names the law of the noise. Values: none, discrete-gaussian,
-                discrete-laplace, skellam. Default: "none".
+            noise: Names the law of the noise. With key one-message sums have only the
+                little that hides keys, which protects nobody's data, and no epsilon. Values:
+                none, key, discrete-gaussian, discrete-laplace, skellam. Default: "none".
             noise_by: Says who adds the noise: each party a share, or each member of the
                 committee of one-message sums; epsilon then rests on the honest members.
                 Values: parties, committee. Default: "parties".
@@ -217,7 +218,7 @@ class Job(Declared):
         unit: Literal["party", "record"] = "party"
         group: str = ""
         records: int = 0
-        noise: Literal["none", "discrete-gaussian", "discrete-laplace", "skellam"] = "none"
+        noise: Literal["none", "key", "discrete-gaussian", "discrete-laplace", "skellam"] = "none"
         noise_by: Literal["parties", "committee"] = "parties"
         epsilon: float = 0.0
         before: str = ""

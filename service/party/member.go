@@ -12,7 +12,7 @@ import (
 )
 
 // Member is one member of the committee of a federation whose sums are of one message. Set the
-// fields, then call Run.
+// fields, then call Run. A [Party] that is in the committee needs none: its Run does both.
 type Member struct {
 	Federation *federation.Federation // worked out from what was accepted
 	Identity   crypto.Signer          // Ed25519, of the committee

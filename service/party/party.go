@@ -122,11 +122,13 @@ type running struct {
 var ErrAbsent = errors.New("party: this party had nothing to submit in any round")
 
 // Run takes part until the federation ends, and returns the last model's file: at once, if the
-// federation has already ended according to the party's book. It fails with the context's error;
-// with the errors of [consent.Book.Accept], [ErrStored] or [ErrLocked] before anything is sent;
-// with [ErrServer] if it is another server; with [ErrAbsent]; and with errors of the folder. A
-// round in which the party has already submitted, or that would exceed what the party agreed to, is
-// not an error: the party declines the round, logs that, and tells the server that it is absent.
+// federation has already ended according to the party's book. A party that is in the committee too
+// does both, and keeps what it needs as a member in the folder "committee" inside its own. It fails
+// with the context's error; with the errors of [consent.Book.Accept], [ErrStored] or [ErrLocked]
+// before anything is sent; with [ErrServer] if it is another server; with [ErrAbsent]; and with
+// errors of the folder. A round in which the party has already submitted, or that would exceed what
+// the party agreed to, is not an error: the party declines the round, logs that, and tells the
+// server that it is absent.
 func (p *Party) Run(ctx context.Context) (model []byte, err error) {
 	if err := p.checkLost(); err != nil {
 		return nil, err
@@ -143,7 +145,7 @@ func (p *Party) Run(ctx context.Context) (model []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	absent, err := r.run(ctx, kindParty, settings)
+	absent, err := r.both(ctx, settings)
 	if err != nil {
 		return nil, err
 	}
