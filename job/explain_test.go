@@ -52,6 +52,10 @@ func TestExplainCounts(t *testing.T) {
 		{1, oneshot + noisy, []string{league, shares, spends + "a server that cheats with any 1 party " +
 			"and up to 2 of the 13 members of committee "}, []string{alone, sparse, curious}},
 		{0, oneshot, []string{alone}, []string{league}},
+		{1, "sum = { protocol = \"oneshot\", committee = \"c\", colluders = 4 }\n" + noisy, []string{
+			"a server that cheats with any 1 party and up to 4 of the 13 members of the committee; with 5 " +
+				"members it may read single inputs.", spends + "a server that cheats with any 1 party and " +
+				"up to 4 of the 13 members of committee "}, []string{league}},
 		{1, oneshot + noisy + "noise_by = \"committee\"\n",
 			[]string{league, spends + "a server that cheats with any number of parties and up to 2 of the " +
 				"13 members of committee ", "epsilon rests on 9 honest ones"}, []string{shares, "79"}},
@@ -63,7 +67,7 @@ func TestExplainCounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		files := job.Files{Roster: roster}
-		if strings.Contains(c.text, oneshot) {
+		if strings.Contains(c.text, "committee = ") {
 			files.Committee = committee
 		}
 		s, err := j.Settle(files)

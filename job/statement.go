@@ -31,7 +31,7 @@ func (j *Job) learns() accounting.Terms {
 	t := accounting.Terms{Unit: j.Unit(), Server: servers[j.Adversary()],
 		Colluders: accounting.Colluders(j.Parties.Colluders)}
 	if j.Oneshot() {
-		t.Committees = []accounting.Committee{{Members: j.Sum.Members, InLeague: j.faults()}}
+		t.Committees = []accounting.Committee{{Members: j.Sum.Members, InLeague: j.inLeague()}}
 	}
 	return t
 }
