@@ -54,7 +54,7 @@ type Terms struct {
 	// Norm, if it is not zero, has every party prove that the Euclidean norm of its values with their
 	// noise is not above what honest values within Norm have. No number of parties can then spoil a
 	// sum, and a party that cheats adds a vector of [Figures.Factor] times Norm at most, or is named,
-	// with [Evidence]. Needs Noise, and costs some 70 kB a party. 1 to 2^32 − 1.
+	// with [Evidence]. Needs Noise, and costs some 95 kB a party. 1 to 2^32 − 1.
 	Norm int64
 	// Groups, if it is more than 1, has a round take a sum of each of that many groups, to which the
 	// parties are dealt anew in each round, and return the median of the groups' means: a party that
