@@ -10,8 +10,8 @@ import (
 )
 
 // Groups returns the group of each of n parties in a round with a given context (SPEC-ONESHOT.md
-// §17): a permutation of the roster that nobody chooses, dealt to groups in turn, so that their sizes
-// differ by one at most. groups is 1 to n.
+// §17): a permutation of the roster that nobody chooses, dealt to groups in turn, so that their
+// sizes differ by one at most. groups is 1 to n.
 func Groups(context *[32]byte, n, groups int) []int {
 	words := newWords(hash(labelGroups, context[:]))
 	order := make([]int, n)
@@ -115,10 +115,10 @@ func (w *words) below(n int) int {
 }
 
 // MedianOfMeans returns, for each coordinate, the median of the groups' means, times the number of
-// parties in all groups, as if each party had submitted the median. sums has one sum for each group,
-// and parties the number of parties in each, at least one. A mean times the number of all is rounded
-// to the nearest integer, halves away from zero, and is below 2^62. The median of an even number of
-// groups is the mean of the two in the middle, rounded down.
+// parties in all groups, as if each party had submitted the median. sums has one sum for each
+// group, and parties the number of parties in each, at least one. A mean times the number of all is
+// rounded to the nearest integer, halves away from zero, and is below 2^62. The median of an even
+// number of groups is the mean of the two in the middle, rounded down.
 func MedianOfMeans(sums [][]int64, parties []int) []int64 {
 	all := 0
 	for _, n := range parties {

@@ -193,9 +193,9 @@ func (w *world) restore() {
 	}
 }
 
-// TestGroupsFilled: where a server leaves a victim alone with colluders in its group, members reveal
-// nothing of that group. Without MinSurvivors of each group the sum of the victim's would be its
-// input.
+// TestGroupsFilled: where a server leaves a victim alone with colluders in its group, members
+// reveal nothing of that group. Without MinSurvivors of each group the sum of the victim's would be
+// its input.
 func TestGroupsFilled(t *testing.T) {
 	terms := grouped(3, Terms{})
 	terms.MinSurvivors, terms.Colluders = 3, 1

@@ -59,7 +59,7 @@ type Terms struct {
 	// Norm, if it is not zero, has every party prove that the Euclidean norm of its values with their
 	// noise is not above what honest values within Norm have. No number of parties can then spoil a
 	// sum, and a party that cheats adds a vector of [Figures.Factor] times Norm at most, or is named,
-	// with [Evidence]. Needs Noise, and costs some 70 kB a party. 1 to 2^32 − 1. If the roster has
+	// with [Evidence]. Needs Noise, and costs some 95 kB a party. 1 to 2^32 − 1. If the roster has
 	// weights, a party of weight w proves that its values multiplied by w are within w·Norm, which is
 	// 2^32 − 1 at most.
 	Norm int64

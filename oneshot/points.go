@@ -6,8 +6,8 @@ import (
 	"filippo.io/edwards25519"
 )
 
-// With a bound a member needs one value of P. Where a path to it is shorter than P, dealers sign the
-// root of a tree over P(1) … P(C), and members get their value with its path (SPEC-ONESHOT.md
+// With a bound a member needs one value of P. Where a path to it is shorter than P, dealers sign
+// the root of a tree over P(1) … P(C), and members get their value with its path (SPEC-ONESHOT.md
 // §14.2).
 
 // byPath reports whether members do.

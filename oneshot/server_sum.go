@@ -424,8 +424,8 @@ func (r *serverRound) uncover(c *settled, place int, masked []byte) error {
 }
 
 // Sum removes the key and returns the sum of the inputs, with its noise unless the sum is exact.
-// With [Terms.Groups] Sum returns the sum that there would be if each party in [Server.Included] had
-// submitted the median of the groups' means: see [MedianOfMeans].
+// With [Terms.Groups] Sum returns the sum that there would be if each party in [Server.Included]
+// had submitted the median of the groups' means: see [MedianOfMeans].
 // Call it when enough members have sent parts; if the round is covered, after [Server.Uncover] of
 // every party in the sum, and with [Terms.Norm] after [Server.Reduce]. A sum ends the round; after
 // an error the caller may wait for more parts and try again.
