@@ -227,7 +227,7 @@ func TestSchema(t *testing.T) {
 		{`{"name": "x", "rounds": 1, "privacy": {"delta": 1}}`,
 			"privacy.delta: 1 is outside: exclusiveMaximum 1"},
 		{`{"name": "x", "rounds": 1, "privacy": {"noise": "loud"}}`,
-			"privacy.noise: loud is none of [none discrete-gaussian discrete-laplace skellam]"},
+			"privacy.noise: loud is none of [none key discrete-gaussian discrete-laplace skellam]"},
 		{`{"name": "x", "rounds": 1, "world": {"party": [{"name": "a", "crash": [{"at": "noon"}]}]}}`,
 			"world.party.0.crash.0.at: noon is none of [begin submit sign reveal]"},
 		{`{"name": "x", "rounds": 1, "time": {"pace": "an hour"}}`,

@@ -14,13 +14,14 @@ import (
 	"github.com/hushsum/hushsum/protocol"
 )
 
-// listOf is a roster of n.
+// listOf makes a list of n identities. Lists of other lengths have none of them.
 func listOf(t *testing.T, n int) *keyexchange.Roster {
 	t.Helper()
 	members := make([]keyexchange.Entry, n)
 	for i := range members {
 		seed := make([]byte, ed25519.SeedSize)
 		binary.BigEndian.PutUint64(seed, uint64(i))
+		binary.BigEndian.PutUint64(seed[8:], uint64(n))
 		key, _ := ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey)
 		members[i] = keyexchange.Entry{Name: fmt.Sprint(i), Key: key}
 	}

@@ -86,7 +86,7 @@ func TestMistakes(t *testing.T) {
 		{"simulate --recovery true", 2, `hushsum simulate: unexpected argument "true"`,
 			"Write true after an equals sign, as in --recovery=true."},
 		{"simulate --noise skelam", 2,
-			`hushsum simulate: --noise "skelam": want none, discrete-gaussian,`,
+			`hushsum simulate: --noise "skelam": want none, key, discrete-gaussian,`,
 			"discrete-laplace or skellam"},
 		{"simulate --adversary cheting --drop .1", 2,
 			`hushsum simulate: --adversary "cheting": want cheating, semi-malicious or`,

@@ -97,7 +97,7 @@ func TestNoiseUsage(t *testing.T) {
 		code int
 		says string
 	}{
-		{"--noise loud", 2, `--noise "loud": want none, discrete-gaussian,`},
+		{"--noise loud", 2, `--noise "loud": want none, key,`},
 		{"--clip 2", 2, "training.submit: updates are clipped, and weights are not"},
 		{"--noise none --bits 16", 2, "--bits: it has no effect: there is no noise"},
 		{"--noise skellam --range 3", 2, "--range: sums with noise use --bits"},
