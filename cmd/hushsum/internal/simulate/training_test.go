@@ -173,6 +173,7 @@ func TestTrainingUsage(t *testing.T) {
 		{"--model softmax --rate 1e5", 1, "round 1, party-1: a coordinate of the update is larger than"},
 		{"--model mlp:16384,16384", 2, "--model: mlp:16384,16384 is too large: sums take up to\n268,435,456 weights"},
 		{"--split writers", 2, "--split writers: the data does not record who wrote which row"},
+		{"--final", 2, "--final: the set has no test rows of its own"},
 		{"--split colour", 2, "--split colour: it needs images such as those of mnist"},
 		{"--split dirichlet-labels --concentration 1e9", 2, "--split: concentration 1e+09, want"},
 		{"--model softmax --recovery --colluders 4", 2, "--colluders: "},
