@@ -39,8 +39,6 @@ func (v *Dealing) Read() (train, test *learning.Dataset, about string, err error
 	switch {
 	case v.Images():
 		return v.loadImages()
-	case v.Final:
-		return nil, nil, "", noTest
 	case v.Set == rows.Synthetic:
 		about = "synthetic census"
 		train, test, err = v.makeCensus()
@@ -154,16 +152,9 @@ var dataNames = []string{rows.Synthetic, rows.Adult, rows.Digits, rows.MNIST, ro
 var ownTest = &cli.Problem{Cause: "world.data.test: the set has test rows of its own",
 	Advice: "Leave it out."}
 
-// noTest refuses test rows of a set that has none of its own.
-var noTest = &cli.Problem{Cause: "--final: the set has no test rows of its own",
-	Advice: "Leave it out: a share of the rows, drawn by seed, tests."}
-
 func (v *Dealing) loadImages() (train, test *learning.Dataset, about string, err error) {
 	if v.OwnTest() && v.Test > 0 {
 		return nil, nil, "", ownTest
-	}
-	if v.Final && !v.OwnTest() {
-		return nil, nil, "", noTest
 	}
 	if train, test, err = v.Load(); err != nil {
 		return nil, nil, "", v.imageProblem(err)
@@ -207,9 +198,12 @@ func (v *Dealing) DealOut(
 	return parties, unseen, err
 }
 
-// splitFits checks that the data has what the split requires.
+// splitFits checks that the data has what the split, and --final, require.
 func (v *Dealing) splitFits(train *learning.Dataset) error {
 	switch {
+	case v.Final && !v.OwnTest():
+		return &cli.Problem{Cause: "--final: the set has no test rows of its own",
+			Advice: "Leave it out: a share of the rows, drawn by seed, tests."}
 	case v.Split == "writers" && train.Writers == nil:
 		return &cli.Problem{Cause: v.split() + ": the data does not record who wrote which row",
 			Advice: "Use --data mnist, with the folder qmnist-writers next to it, or another split."}

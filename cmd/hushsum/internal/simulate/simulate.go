@@ -215,6 +215,9 @@ func (v *jobFlags) fill(j *job.Job, parties []*learning.Dataset) error {
 		}
 		j.Training.Batch = max(1, int(math.Round(rate*float64(j.Privacy.Records))))
 	}
+	if _, set := v.set.Of("training.standardise"); v.file == "" && !set && j.Rounds > 0 {
+		j.Training.Standardise = min(j.Training.Standardise, j.Rounds-1)
+	}
 	if v.byRows || v.file == "" && j.Sum.MaxWeight > 0 && j.World.Data.All {
 		j.Sum.MaxWeight = 0
 		for _, d := range parties {

@@ -174,6 +174,7 @@ func TestTrainingUsage(t *testing.T) {
 		{"--model mlp:16384,16384", 2, "--model: mlp:16384,16384 is too large: sums take up to\n268,435,456 weights"},
 		{"--split writers", 2, "--split: the data does not record who wrote which row"},
 		{"--split colour", 2, "--split: colour needs images such as those of mnist"},
+		{"--final", 2, "--final: the set has no test rows of its own"},
 		{"--split dirichlet-labels --concentration 1e9", 2, "--split: concentration 1e+09, want"},
 		{"--model softmax --recovery --colluders 4", 2, "--colluders: "},
 		{"--model softmax --noise skellam --delta 0", 2, "--delta: 0 is outside its range"},
