@@ -49,7 +49,8 @@ func (d *Dealer) Submit(message []byte) ([]byte, error) {
 	members := c.Committee.Len()
 	set := 32 + (members+7)/8
 	if err != nil || c.Norm == 0 || c.Covered || c.CommitteeNoise || c.Stale > 0 ||
-		c.KEM != oneshot.KEMX25519 || figures.Threshold > bits.Len(uint(members-1))+3 || len(body) != set+members*(32+keyexchange.SignatureSize) {
+		c.KEM != oneshot.KEMX25519 || figures.Threshold > bits.Len(uint(members-1))+3 || // P by path
+		len(body) != set+members*(32+keyexchange.SignatureSize) {
 		return nil, errShape
 	}
 	var public [][]byte
