@@ -270,7 +270,7 @@ func value(r *rand.Rand, e *row) any {
 
 // A job runs as it was declared, and each hypothesis holds of that; each coordinate is in a lane.
 func TestTheoremsOfWhatRuns(t *testing.T) {
-	r, from := rand.New(rand.NewPCG(11, 61)), begun(t)
+	r, from := rand.New(rand.NewPCG(11, 67)), begun(t)
 	used, wrong, assumed := map[string]int{}, map[string]int{}, map[string]bool{}
 	for settled := 0; settled < suite.Size(30, 60, 1000, 30000); {
 		j := random(r, from[settled%len(from)])
