@@ -85,8 +85,12 @@ func (s *Settled) sayMean() string {
 	}
 	missing = s.sayGraph() + missing
 	if s.job.Asks() {
-		return fmt.Sprintf("In one sum the server and all parties learn the answers that the rows of at "+
-			"least %d of the %d parties of the roster give together%s.", s.survivors, n, missing)
+		sums := "In one sum"
+		if s.Rounds() > 1 {
+			sums = fmt.Sprintf("In %d sums", s.Rounds())
+		}
+		return fmt.Sprintf("%s the server and all parties learn the answers that the rows of at least "+
+			"%d of the %d parties of the roster give together%s.", sums, s.survivors, n, missing)
 	}
 	if s.job.PerRecord() {
 		return fmt.Sprintf("In each of %s the server and all parties learn the sum of what the records "+
@@ -190,8 +194,12 @@ func (j *Job) sayQueries() string {
 	for i, q := range j.Query {
 		names[i] = q.Name + " (" + q.Kind + ")"
 	}
-	text := fmt.Sprintf(" answer %s about rows of their own, all in one round of one sum of %s: %s.",
-		count(len(names), "query", "queries"), count(j.Model.Length, "number", "numbers"),
+	rounds := "one round of one sum"
+	if j.Rounds > 1 {
+		rounds = fmt.Sprintf("%d rounds, each of one sum", j.Rounds)
+	}
+	text := fmt.Sprintf(" answer %s about rows of their own, all in %s of %s: %s.",
+		count(len(names), "query", "queries"), rounds, count(j.Model.Length, "number", "numbers"),
 		strings.Join(names, ", "))
 	for _, t := range j.Together() {
 		var together []string

@@ -108,6 +108,8 @@ type row struct {
 	in     limits
 	preset any // what a zero value means; nil: zero, or worked out
 	fits   func(text string) bool
+	// refused has the reason, and what to do, of words that people expect and that there are not.
+	refused map[string][2]string
 	// missing lists the runners that do not do what the field declares.
 	missing []lack
 }
@@ -262,6 +264,12 @@ func (r *row) or(v any) *row {
 }
 
 func (r *row) required() *row { r.Required, r.Default = true, "required"; return r }
+
+// refuses says why a word is none, and what to do.
+func (r *row) refuses(word, why, advice string) *row {
+	r.refused = map[string][2]string{word: {why, advice}}
+	return r
+}
 
 // flag names the command's flag that sets the field.
 func (r *row) flag(name, arg string) *row { r.Flag, r.Arg = name, arg; return r }

@@ -119,7 +119,7 @@ func (c *Column) leaves(declared int) int {
 }
 
 // fillQueries fills in what queries leave to their columns, and what of the job follows from them:
-// one round of a vector whose L2 norm is 1 for what a unit adds.
+// rounds of a vector whose L2 norm is 1 for what a unit adds.
 func (j *Job) fillQueries() {
 	if !j.Asks() {
 		return
@@ -172,7 +172,7 @@ func (j *Job) fillQueries() {
 			q.Top = cmp.Or(q.Top, defaultTop)
 		}
 	}
-	j.Rounds = 1
+	j.Rounds = j.queryRounds()
 	j.Model.Length = int(min(j.queryNumbers(), MaxLength))
 	if j.Parties.Rows == 0 {
 		j.Parties.Rows = 1
@@ -217,8 +217,9 @@ func (j *Job) queryNumbers() (n float64) {
 
 // numbers is how many numbers of the vector are a query's: of a mean also the count, of a variance
 // also the sum, of quantiles all levels of a binary tree, of a linear model all products of two of
-// 1 and its columns, of a logistic one moments of its columns, of frequent words the signs of all
-// bytes in each bucket. Queries that are answered together have others.
+// 1 and its columns, of a logistic one moments of its columns, of a model by steps the numbers that
+// its fit keeps between rounds, of frequent words the signs of all bytes in each bucket. Queries
+// that are answered together have others.
 func (q *Query) numbers(j *Job) float64 {
 	column, by := j.columnNamed(q.Column), j.columnNamed(q.By)
 	switch q.Kind {
@@ -241,6 +242,8 @@ func (q *Query) numbers(j *Job) float64 {
 		return k * (k + 1) / 2
 	case "logistic":
 		return j.modelNumbers(q)
+	case "cox", "poisson":
+		return j.stepNumbers(q)
 	case "histogram":
 		return float64(column.cells(q.Bins))
 	case "crosstab":
@@ -283,7 +286,7 @@ func (c *checker) queries() {
 		"it has no effect: queries train nothing")
 	c.takes(false, "it follows from columns and queries", "leave it out", "rounds", "privacy.clip",
 		"sum.range")
-	c.takes(false, "queries are asked of all parties, in one round", "leave it out",
+	c.takes(false, "queries are asked of all parties at once", "leave it out",
 		"parties.per_round", "parties.participations", "parties.hidden", "sum.buffer",
 		"sum.max_weight", "privacy.factorise", "privacy.clip_quantile", "privacy.clip_rate",
 		"privacy.submit_after", "privacy.sign_share")
@@ -401,12 +404,13 @@ func (c *checker) query(q *Query, at string) {
 		"name a column of numbers, or ask for a histogram", "%q has words, which have no %s", q.Column,
 		q.Kind)
 	ranked, scored := q.Kind == "logrank", q.Kind == "evaluation"
-	timed := q.Kind == "survival" || ranked
+	timed := q.Kind == "survival" || ranked || q.Kind == "cox"
 	refuse(scored && column != nil && (column.Type != "number" || len(column.Range) == 2 &&
 		(column.Range[0] != 0 || column.Range[1] != 1)), "column",
 		`name a column of type "number" whose range is [0, 1]`, "%q has no probabilities", q.Column)
 	joint := q.Kind == "covariance" || q.Kind == "correlation"
-	refuse(q.Kind != "crosstab" && !joint && !ranked && !scored && q.By != "", "by",
+	strata := q.Kind == "cox"
+	refuse(q.Kind != "crosstab" && !joint && !ranked && !scored && !strata && q.By != "", "by",
 		`leave it out, or write kind = "crosstab"`, "it does not take two columns")
 	refuse((q.Kind == "crosstab" || joint || ranked) && q.By == "", "by", "name the other column",
 		"it is missing")
@@ -415,7 +419,7 @@ func (c *checker) query(q *Query, at string) {
 		"there is no other column %q", q.By)
 	refuse(joint && by != nil && !by.Numeric(), "by", "name a column of numbers",
 		"%q has words, which have no %s", q.By, q.Kind)
-	refuse((ranked || scored) && by != nil && by.Type != "category", "by",
+	refuse((ranked || scored || strata) && by != nil && by.Type != "category", "by",
 		"name a column of categories", "%q has no groups", q.By)
 	c.predictors(q, at)
 	_, wrong := c.Event(q)
@@ -427,9 +431,10 @@ func (c *checker) query(q *Query, at string) {
 		`write it as in "status = dead"`, "it is missing: the model predicts how likely it is")
 	refuse(!timed && !logistic && !scored && q.Event != "", "event",
 		`leave it out, or write kind = "survival"`, "it applies to survival curves, log-rank tests, "+
-			"evaluations and logistic models only")
+			"evaluations, Cox and logistic models only")
 	refuse(wrong != nil, "event", `write it as in "status = dead"`, "%v", wrong)
-	c.bins(q.Bins, at+".bins", numeric && (tabled || q.Kind == "quantiles" || timed || scored),
+	c.bins(q.Bins, at+".bins",
+		numeric && (tabled || q.Kind == "quantiles" || timed && !strata || scored),
 		column, q.Kind == "quantiles")
 	c.bins(q.ByBins, at+".by_bins", q.Kind == "crosstab" && by != nil && by.Numeric(), by, false)
 	refuse(q.Kind != "quantiles" && !scored && q.At != nil, "at",
@@ -449,9 +454,9 @@ const mostPredictors = 20
 // predictors checks the columns of a model.
 func (c *checker) predictors(q *Query, at string) {
 	at += ".on"
-	model := q.Kind == "linear" || q.Kind == "logistic"
+	model := q.Kind == "linear" || q.Kind == "logistic" || q.Steps()
 	c.refuse(!model && q.On != nil, at, `leave it out, or write kind = "linear"`,
-		"it applies to linear and logistic models only")
+		"it applies to models only")
 	c.refuse(model && len(q.On) == 0, at, "list the columns that it predicts from",
 		"it is missing")
 	if len(q.On) > mostPredictors {
@@ -459,6 +464,7 @@ func (c *checker) predictors(q *Query, at string) {
 		return
 	}
 	c.logistic(q, at)
+	c.steps(q, strings.TrimSuffix(at, ".on"))
 	seen := map[string]bool{q.Column: true}
 	for _, name := range q.On {
 		column := c.columnNamed(name)

@@ -130,6 +130,9 @@ func (r *row) keep(set func(), holds bool, v any) *ConfigError {
 		set()
 		return nil
 	}
+	if why, found := r.refused[fmt.Sprint(v)]; found {
+		return &ConfigError{Reason: why[0], Advice: why[1]}
+	}
 	if r.Kind == Word {
 		advice := "write one of " + r.Range
 		for _, w := range r.Words {

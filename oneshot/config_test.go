@@ -183,8 +183,9 @@ func TestDigest(t *testing.T) {
 	digests := map[[32]byte]string{must(base.Digest()): "base"}
 	for name, change := range map[string]func(*Config){
 		"label": func(c *Config) { c.Label = "another" }, "roster": func(c *Config) { c.Roster = others },
-		"committee": func(c *Config) { c.Committee = committee }, "length": func(c *Config) { c.Length++ },
-		"bits": func(c *Config) { c.Bits++ }, "survivors": func(c *Config) { c.MinSurvivors++ },
+		"committee": func(c *Config) { c.Committee = committee },
+		"length":    func(c *Config) { c.Length++ },
+		"bits":      func(c *Config) { c.Bits++ }, "survivors": func(c *Config) { c.MinSurvivors++ },
 		"colluders": func(c *Config) { c.Colluders++ }, "faults": func(c *Config) { c.Faults++ },
 		"per":      func(c *Config) { c.PerPolynomial = 2 },
 		"disputes": func(c *Config) { c.Disputes = 2 },

@@ -79,8 +79,7 @@ const (
 )
 
 // Flags added to the KEM of evidence: for rounds in which members deal noise, for covered ones, for
-// those of which the configuration has another number of members in league than of faulty ones, and
-// for those in groups.
+// a number of members in league that is not that of faulty ones, and for groups.
 const (
 	byMembers  uint8 = 1 << 7
 	underCover uint8 = 1 << 6

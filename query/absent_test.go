@@ -38,7 +38,7 @@ func TestAbsentJoint(t *testing.T) {
 			}
 			mean := make([]float64, p.Length())
 			for _, own := range dealt {
-				for i, x := range p.Vector(own) {
+				for i, x := range mustVector(p, own) {
 					mean[i] += x / 3
 				}
 			}

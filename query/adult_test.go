@@ -189,7 +189,7 @@ func coverAdult(t *testing.T, p *Plan, dealt []*Rows, truth map[string][]float64
 	parties := len(dealt)
 	vectors, exact := make([][]float64, parties), make([]float64, p.Length())
 	for i := range vectors {
-		vectors[i] = p.Vector(dealt[i])
+		vectors[i] = mustVector(p, dealt[i])
 		for k, x := range vectors[i] {
 			exact[k] += x
 		}

@@ -60,7 +60,8 @@ type Answer struct {
 	// for a survival curve one for the end of each bin; for a log-rank test one for each group, the
 	// events that came to it less those that would have if groups did not differ; and for a model the
 	// intercept and then the slopes, in the order of its columns, for a logistic one as logarithms of
-	// odds, with one for each word of a column but the first, relative to that.
+	// odds, with one for each word of a column but the first, relative to that; of Cox's model slopes
+	// are logarithms of ratios of hazards, without an intercept, and of a Poisson model of rates.
 	Cells []Cell
 	// Errors belong to a model and to a log-rank test: the standard errors of cells as estimates for
 	// the population from which the rows were drawn, by chance or what the model does not explain,
@@ -183,7 +184,8 @@ const (
 // form returns that of the answers of a kind.
 func form(kind string) int {
 	switch kind {
-	case "histogram", "quantiles", "survival", "logrank", "evaluation", "linear", "logistic", "heavy":
+	case "histogram", "quantiles", "survival", "logrank", "evaluation", "linear", "logistic", "cox",
+		"poisson", "heavy":
 		return formList
 	case "crosstab":
 		return formTable
@@ -191,18 +193,41 @@ func form(kind string) int {
 	return formNumber
 }
 
-// Answers reads the mean of the given number of parties' vectors, as the job's sum is decoded. It
-// fails with [ErrConfig] if the mean does not belong to this plan.
-func (p *Plan) Answers(mean []float64, parties int) ([]Answer, error) {
+// fits fails if a mean does not belong to this plan.
+func (p *Plan) fits(mean []float64, parties int) error {
 	all := p.settled.Roster().Len()
 	if len(mean) != p.length || parties < 1 || parties > all {
-		return nil, fmt.Errorf("%w: a mean of %d numbers over %d parties, of %d and %d", ErrConfig,
+		return fmt.Errorf("%w: a mean of %d numbers over %d parties, of %d and %d", ErrConfig,
 			len(mean), parties, p.length, all)
 	}
-	over := float64(parties)
+	return nil
+}
+
+// over returns what turns a mean of so many parties back into their sum.
+func (p *Plan) over(parties int) float64 {
 	if p.job.PerRecord() {
-		over = float64(p.job.Batch())
+		return float64(p.job.Batch())
 	}
+	return float64(parties)
+}
+
+// Answers reads the mean of the given number of parties' vectors, as the job's sum is decoded; with
+// several rounds the model that [Plan.Next] has made of the last. It fails with [ErrConfig] if the
+// mean does not belong to this plan, or rounds are missing.
+func (p *Plan) Answers(mean []float64, parties int) ([]Answer, error) {
+	if err := p.fits(mean, parties); err != nil {
+		return nil, err
+	}
+	all := p.settled.Roster().Len()
+	if rounds := p.done(mean); p.Rounds() > 1 {
+		if rounds != p.Rounds() {
+			return nil, fmt.Errorf("%w: %d rounds of %d are done", ErrConfig, rounds, p.Rounds())
+		}
+		if parties = p.inFirst(mean); parties < 1 || parties > all {
+			return nil, fmt.Errorf("%w: %d parties were in the first round, of %d", ErrConfig, parties, all)
+		}
+	}
+	over := p.over(parties)
 	s := &sum{plan: p, values: make([]float64, len(mean)), deviation: p.deviation(parties)}
 	for i, x := range mean {
 		s.values[i] = x * over
@@ -221,6 +246,8 @@ func (p *Plan) Answers(mean []float64, parties int) ([]Answer, error) {
 		var answer Answer
 		if a.group != nil {
 			answer = s.together(a, cells[a.group])
+		} else if a.steps != nil {
+			answer = s.steps(a, fitOf(mean[a.from:a.from+a.length], a.steps.size))
 		} else {
 			answer = s.answer(a)
 		}
@@ -251,6 +278,10 @@ func (a *ask) unit() string {
 		return ""
 	case a.Kind == "logistic":
 		return "log-odds"
+	case a.Kind == "cox":
+		return "log-hazard"
+	case a.Kind == "poisson":
+		return "log-rate"
 	}
 	return a.column.Unit
 }

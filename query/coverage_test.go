@@ -172,7 +172,7 @@ func TestCoverage(t *testing.T) {
 			truth := truths(rows)
 			vectors := make([][]float64, parties)
 			for i := range vectors {
-				vectors[i] = p.Vector(dealt[i])
+				vectors[i] = mustVector(p, dealt[i])
 			}
 			exact := make([]float64, p.Length())
 			for _, v := range vectors {
@@ -297,4 +297,13 @@ func (p *Plan) leastNoise(t *testing.T) float64 {
 		}
 	}
 	return high
+}
+
+// mustVector returns what a party contributes to the first round.
+func mustVector(p *Plan, rows *Rows) []float64 {
+	vector, err := p.Vector(rows, nil)
+	if err != nil {
+		panic(err)
+	}
+	return vector
 }

@@ -1,7 +1,7 @@
 // Package query asks declared questions about the rows of many parties: how many there are, sums,
 // means and variances of columns, covariances and correlations, histograms, cross tables and
 // quantiles, survival curves, log-rank tests, linear and logistic models and the most frequent
-// words, all with one private sum.
+// words, all with one private sum; and Cox and Poisson models, with one in each of several rounds.
 //
 // A job with [[query]] tables (package job) is settled like any other. A [Schema] reads a party's
 // rows and checks them before anything is sent; a [Plan] turns them into the party's vector,
@@ -38,6 +38,11 @@
 // Logistic models maximise the likelihood of the rows, one by one: the equations sum a smooth
 // function of a row, which moments of Chebyshev polynomials give whatever the coefficients are
 // (Huggins et al. 2017 have them without privacy).
+//
+// Cox and Poisson models are fitted in rounds: [Plan.Vector] takes the model that a round begins
+// with, and [Plan.Next] makes the next of its sum. All records take part in all rounds, and the
+// batch is as many Gaussian mechanisms. What a row may add is bounded by its columns and by public
+// coefficients, never by its outcome, so that the bound does not bias the estimate.
 //
 // Frequent words of a vocabulary that nobody has listed are read from the same sum: each adds a
 // code word of norm 1 to one of many buckets, from which it is decoded once noise is on it. A

@@ -56,7 +56,7 @@ func dealScored(p *Plan, rows []scored) (vectors [][]float64) {
 			float64(r.site)})
 	}
 	for _, own := range dealt {
-		vectors = append(vectors, p.Vector(own))
+		vectors = append(vectors, mustVector(p, own))
 	}
 	return vectors
 }

@@ -96,6 +96,11 @@ func (p *Plan) Expected() (all []Expected) {
 			if unit := a.on[0].Unit; unit != "" {
 				e.Of = "each " + unit // odds change by a factor of e to the power of that
 			}
+		case "cox", "poisson": // of the first slope
+			e.Margin = a.steps.evenly(rows, deviation/a.scale, p.Rounds())
+			if e.Of = ""; a.on[0].Unit != "" {
+				e.Of = "each " + a.on[0].Unit
+			}
 		case "quantiles":
 			worst := 0.0
 			for edge := range a.column.bins {

@@ -228,7 +228,7 @@ func TestHeavyAnswers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		vectors = append(vectors, p.Vector(rows))
+		vectors = append(vectors, mustVector(p, rows))
 	}
 	a := p.ask(t, vectors, rand.NewChaCha8([32]byte{1}))[0]
 	var labels []string
@@ -260,7 +260,7 @@ func TestHeavyExact(t *testing.T) {
 	if err != nil || len(report.Findings) != 1 || report.Findings[0].What != missing {
 		t.Fatal(report, err)
 	}
-	mean := p.Vector(rows)
+	mean := mustVector(p, rows)
 	answers, err := p.Answers(mean, 3)
 	if err != nil || len(answers[0].Cells) != 1 && len(answers[0].Cells) != 2 {
 		t.Fatalf("%+v, %v", answers, err)
@@ -294,7 +294,7 @@ func TestHeavyParty(t *testing.T) {
 	for i := range vectors {
 		vectors[i] = make([]float64, p.Length())
 	}
-	vectors[0] = p.Vector(rows)
+	vectors[0] = mustVector(p, rows)
 	random := rand.NewChaCha8([32]byte{2})
 	for range suite.Size(1, 1, 20, 20) {
 		if cells := p.ask(t, vectors, random)[0].Cells; len(cells) != 0 {
@@ -325,7 +325,7 @@ func TestHeavySensitivity(t *testing.T) {
 				own.values = append(own.values, []float64{0, 1})
 			}
 			square := 0.0
-			for _, x := range p.Vector(own) {
+			for _, x := range mustVector(p, own) {
 				square += x * x
 			}
 			if math.Abs(square-1) > 1e-9 {

@@ -104,7 +104,7 @@ func TestCoverageJoint(t *testing.T) {
 			truth := jointTruths(rows)
 			vectors, exact := make([][]float64, parties), make([]float64, p.Length())
 			for i := range vectors {
-				vectors[i] = p.Vector(dealt[i])
+				vectors[i] = mustVector(p, dealt[i])
 				for k, x := range vectors[i] {
 					exact[k] += x
 				}

@@ -33,7 +33,7 @@ func pressureRows(p *Plan) (x [][]float64, y []float64, vectors [][]float64) {
 		dealt[i%4].values = append(dealt[i%4].values, []float64{age, bmi, pressure})
 	}
 	for _, own := range dealt {
-		vectors = append(vectors, p.Vector(own))
+		vectors = append(vectors, mustVector(p, own))
 	}
 	return x, y, vectors
 }

@@ -127,7 +127,7 @@ func TestLogisticExact(t *testing.T) {
 		p := planOf(t, exactOutcomes, "parties.rows=50", "query.0.on="+on)
 		var vectors [][]float64
 		for _, own := range dealt {
-			vectors = append(vectors, p.Vector(own))
+			vectors = append(vectors, mustVector(p, own))
 		}
 		a := p.ask(t, vectors, rand.NewChaCha8([32]byte{}))[0]
 		for i, want := range outcomeTruth(rows, columns...) {
@@ -155,7 +155,7 @@ func TestLogisticCoverage(t *testing.T) {
 		truth := map[string][]float64{"logistic": outcomeTruth(rows, columnsOf[on]...)}
 		vectors, exact := make([][]float64, len(dealt)), make([]float64, p.Length())
 		for i := range vectors {
-			vectors[i] = p.Vector(dealt[i])
+			vectors[i] = mustVector(p, dealt[i])
 			for k, x := range vectors[i] {
 				exact[k] += x
 			}
@@ -205,7 +205,7 @@ func TestLogisticSteep(t *testing.T) {
 			row := []float64{x, months, 0, dead}
 			rows, own.values = append(rows, row), append(own.values, row)
 		}
-		a := p.ask(t, [][]float64{p.Vector(own), make([]float64, p.Length()),
+		a := p.ask(t, [][]float64{mustVector(p, own), make([]float64, p.Length()),
 			make([]float64, p.Length())}, rand.NewChaCha8([32]byte{}))[0]
 		if math.IsInf(slope, 1) {
 			if a.Cells[1].Unknown == "" || !math.IsNaN(a.Errors[1]) {
@@ -250,7 +250,7 @@ func TestLogisticNothing(t *testing.T) {
 			p := planOf(t, text, "parties.rows=10")
 			var vectors [][]float64
 			for _, own := range rows {
-				vectors = append(vectors, p.Vector(own))
+				vectors = append(vectors, mustVector(p, own))
 			}
 			a := p.ask(t, vectors, rand.NewChaCha8([32]byte{2}))[0]
 			for i, c := range a.Cells {
@@ -282,7 +282,7 @@ func TestLogisticSensitivity(t *testing.T) {
 				row[0], row[1] = float64(40*random.IntN(2)-10), float64(1+23*random.IntN(2))
 			}
 			square := 0.0
-			for _, x := range p.Vector(&Rows{values: [][]float64{row}}) {
+			for _, x := range mustVector(p, &Rows{values: [][]float64{row}}) {
 				square += x * x
 			}
 			most = max(most, math.Sqrt(square))
@@ -290,7 +290,7 @@ func TestLogisticSensitivity(t *testing.T) {
 		if most > 1+1e-12 || most < 0.9 {
 			t.Errorf("%s: a row adds up to %v", on, most)
 		}
-		for _, x := range p.Vector(&Rows{values: [][]float64{{3, 4, 1, math.NaN()}}}) {
+		for _, x := range mustVector(p, &Rows{values: [][]float64{{3, 4, 1, math.NaN()}}}) {
 			if x != 0 {
 				t.Fatalf("%s: a row without an outcome adds %v", on, x)
 			}
@@ -311,7 +311,7 @@ func TestLogisticExpected(t *testing.T) {
 		}
 		own.values = append(own.values, []float64{x, months, 0, dead})
 	}
-	vectors := [][]float64{p.Vector(own)}
+	vectors := [][]float64{mustVector(p, own)}
 	for range 29 {
 		vectors = append(vectors, make([]float64, p.Length()))
 	}

@@ -27,10 +27,11 @@ type Plan struct {
 type ask struct {
 	*job.Query
 	conditions []condition
-	event      []condition // of survival and a logistic model
+	event      []condition // of survival, Cox's and a logistic model
 	column, by *axis       // nil: the query has none
 	on         []*axis     // of a model
 	logit      *logit      // of a logistic model
+	steps      *steps      // of a model by steps
 	group      *together   // of which it is a member; nil: it is answered by itself
 	member     int
 	from       int // first coordinate
@@ -167,6 +168,9 @@ func (p *Plan) compile(q *job.Query) (ask, error) {
 	case "logistic":
 		a.logit = newLogit(a.on, p.job.Degree(q), p.job.Noisy())
 		a.length = a.logit.length()
+	case "cox", "poisson":
+		a.steps = newSteps(p.job, q, a.column, a.by, a.on)
+		a.length = a.steps.length()
 	case "histogram":
 		a.length, a.exact = a.column.bins, true
 	case "crosstab":
@@ -219,14 +223,26 @@ func (p *Plan) Check(file string, rows *Rows) error {
 		Advice: "declare that many in the job, or bring fewer, chosen by what each row is by itself"}
 }
 
-// Vector returns what a party contributes to the sum, from rows that a [Schema] of the same job
-// has read: from those that count, see [Plan.Counted]. It is as secret as the rows are.
-func (p *Plan) Vector(rows *Rows) []float64 {
+// Vector returns what a party contributes to the sum of a round, from rows that a [Schema] of the
+// same job has read: from those that count, see [Plan.Counted]. It is as secret as the rows are.
+// The model is that with which the round begins; nil: the first, and there is only one if no query
+// takes several (see [Plan.Rounds]). Queries of one round are asked in the first. It fails with
+// [ErrConfig] if the model is not one that [Plan.Next] has made.
+func (p *Plan) Vector(rows *Rows, model []float64) ([]float64, error) {
+	if err := p.takes(model); err != nil {
+		return nil, err
+	}
 	v := make([]float64, p.length)
+	if p.Rounds() > 1 {
+		p.step(v, rows, model)
+		if p.done(model) > 0 {
+			return v, nil
+		}
+	}
 	bins := make([]int32, len(p.asks))
 	for _, row := range rows.values[:min(len(rows.values), p.Counted())] {
 		for i := range p.asks {
-			if p.asks[i].group == nil {
+			if p.asks[i].group == nil && p.asks[i].steps == nil {
 				p.asks[i].add(v[p.asks[i].from:], row, rows.words)
 			}
 		}
@@ -234,15 +250,58 @@ func (p *Plan) Vector(rows *Rows) []float64 {
 			t.add(v[t.from:], row, p.asks, bins)
 		}
 	}
-	return v
+	return v, nil
+}
+
+// Vectors returns a function that is [Plan.Vector] of these rows, round by round. What does not
+// depend on the model is computed at once, before a round that it would delay.
+func (p *Plan) Vectors(rows *Rows) (func(model []float64) ([]float64, error), error) {
+	if p.Rounds() > 1 {
+		return func(model []float64) ([]float64, error) { return p.Vector(rows, model) }, nil
+	}
+	vector, err := p.Vector(rows, nil)
+	return func([]float64) ([]float64, error) { return slices.Clone(vector), nil }, err
+}
+
+// step adds rows to queries of several rounds.
+func (p *Plan) step(v []float64, rows *Rows, model []float64) {
+	for i := range p.asks {
+		a := &p.asks[i]
+		if a.steps == nil {
+			continue
+		}
+		kept := make([]float64, a.length)
+		if model != nil {
+			copy(kept, model[a.from:])
+		}
+		f := a.steps.begin(kept, p.job.Noisy())
+		scale := a.scale * p.louder(p.done(model))
+		for _, row := range rows.values[:min(len(rows.values), p.Counted())] {
+			if !a.counts(row) {
+				continue
+			}
+			came, known := a.came(row)
+			if known {
+				a.steps.add(v[a.from:], row, came, f, scale)
+			}
+		}
+	}
+}
+
+// counts reports whether all conditions hold for a row.
+func (a *ask) counts(row []float64) bool {
+	for i := range a.conditions {
+		if c := &a.conditions[i]; !c.Holds(row[c.at]) {
+			return false
+		}
+	}
+	return true
 }
 
 // add adds a row to a query's coordinates, if it counts. Its texts are places among words.
 func (a *ask) add(v, row []float64, words []string) {
-	for i := range a.conditions {
-		if c := &a.conditions[i]; !c.Holds(row[c.at]) {
-			return
-		}
+	if !a.counts(row) {
+		return
 	}
 	x, y, bin := 0.0, 0.0, 0
 	if a.column != nil {
@@ -357,7 +416,7 @@ func (p *Plan) Spent() (accounting.Claim, error) {
 		return accounting.NewClaim(accounting.Calculated(p.job.Unit()), accounting.Figures{
 			Bound: accounting.Bound{Upper: math.Inf(1)}}), nil
 	}
-	return p.settled.Round().Spent(accounting.ServerView, 1, p.job.Privacy.Delta)
+	return p.settled.Round().Spent(accounting.ServerView, p.Rounds(), p.job.Privacy.Delta)
 }
 
 // alone bounds what a query would spend if it were the only one, with the noise that it has: by
@@ -398,6 +457,10 @@ func (p *Plan) alone(a *ask) (*accounting.Claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	spent, err := round.Spent(accounting.ServerView, 1, p.job.Privacy.Delta)
+	rounds := 1
+	if a.steps != nil {
+		rounds = p.Rounds()
+	}
+	spent, err := round.Spent(accounting.ServerView, rounds, p.job.Privacy.Delta)
 	return &spent, err
 }

@@ -24,7 +24,7 @@ func TestExact(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		vectors = append(vectors, p.Vector(rows))
+		vectors = append(vectors, mustVector(p, rows))
 	}
 	text, err := json.Marshal(p.ask(t, vectors, rand.NewChaCha8([32]byte{})))
 	if err != nil {
@@ -71,7 +71,7 @@ func TestSensitivity(t *testing.T) {
 		most := 0.0
 		norm := func(rows *Rows) float64 {
 			square := 0.0
-			for _, x := range p.Vector(rows) {
+			for _, x := range mustVector(p, rows) {
 				square += x * x
 			}
 			return math.Sqrt(square)
@@ -136,7 +136,7 @@ func TestMissingParties(t *testing.T) {
 	truth := truths(rows)
 	var vectors [][]float64
 	for _, own := range dealt[:parties-4] {
-		vectors = append(vectors, p.Vector(own))
+		vectors = append(vectors, mustVector(p, own))
 	}
 	held, all := 0, 0
 	random := rand.NewChaCha8([32]byte{3})
@@ -160,7 +160,7 @@ func TestConsistentAnswers(t *testing.T) {
 	_, dealt := manyRows(5, 1)
 	var vectors [][]float64
 	for _, own := range dealt {
-		vectors = append(vectors, p.Vector(own))
+		vectors = append(vectors, mustVector(p, own))
 	}
 	for range 5 { // and of no rows at all
 		vectors = append(vectors, make([]float64, p.Length()))
@@ -228,8 +228,8 @@ func TestRecordsBeyondRows(t *testing.T) {
 		"column = [{ name = \"x\", type = \"number\", range = [-1.0, 1.0] }]\n" +
 		"query = [{ name = \"sum\", kind = \"sum\", column = \"x\" }]\n"
 	s := planOf(t, signed)
-	with := s.Vector(&Rows{values: [][]float64{{1}, {-1}}})
-	without := s.Vector(&Rows{values: [][]float64{{-1}}})
+	with := mustVector(s, &Rows{values: [][]float64{{1}, {-1}}})
+	without := mustVector(s, &Rows{values: [][]float64{{-1}}})
 	if d := math.Abs(with[0] - without[0]); d > 1+1e-12 {
 		t.Errorf("a record moves a sum by %v", d) // by 2, if one row of a party counts
 	}
@@ -244,11 +244,11 @@ func TestRecordsBeyondRows(t *testing.T) {
 				row := []float64{80 * float64(random.IntN(2)), float64(random.IntN(3))}
 				all.values = append(all.values, row)
 			}
-			with := p.Vector(all)
+			with := mustVector(p, all)
 			for left := range all.values {
 				less := &Rows{values: slices.Delete(slices.Clone(all.values), left, left+1)}
 				square := 0.0
-				for i, x := range p.Vector(less) {
+				for i, x := range mustVector(p, less) {
 					square += (x - with[i]) * (x - with[i])
 				}
 				most = max(most, math.Sqrt(square))
@@ -269,7 +269,7 @@ func TestRecordsBeyondRows(t *testing.T) {
 	p := planOf(t, covered, "parties.rows=2")
 	two := &Rows{values: [][]float64{{1, 0}, {2, 1}}}
 	three := &Rows{values: append(slices.Clone(two.values), []float64{3, 2})}
-	if !slices.Equal(p.Vector(two), p.Vector(three)) || p.Check("a.csv", three) != nil {
+	if !slices.Equal(mustVector(p, two), mustVector(p, three)) || p.Check("a.csv", three) != nil {
 		t.Error("of a party all rows count")
 	}
 }

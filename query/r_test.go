@@ -20,8 +20,8 @@ type rSet struct {
 	truth        map[string]map[float64]float64
 }
 
-// rSets runs R, or skips the test without it.
-func rSets(t *testing.T) map[string]*rSet {
+// runR returns what a script prints, or skips the test without R.
+func runR(t *testing.T, script string) string {
 	t.Helper()
 	program, err := exec.LookPath("Rscript")
 	if err == nil {
@@ -33,12 +33,19 @@ func rSets(t *testing.T) map[string]*rSet {
 		}
 		t.Skip("R with its package survival is not here; Debian has r-cran-survival")
 	}
-	text, err := exec.Command(program, "testdata/truth.R").Output()
+	text, err := exec.Command(program, script).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return string(text)
+}
+
+// rSets runs R, or skips the test without it.
+func rSets(t *testing.T) map[string]*rSet {
+	t.Helper()
+	text := runR(t, "testdata/truth.R")
 	sets := map[string]*rSet{}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		f := strings.Split(strings.TrimSpace(line), ",")
 		s := sets[f[1]]
 		if s == nil {
@@ -92,7 +99,7 @@ func dealCompared(p *Plan, rows []life) (vectors [][]float64) {
 			map[bool]float64{true: 1}[r.event], float64(r.group), float64(r.group + 1)})
 	}
 	for _, own := range dealt {
-		vectors = append(vectors, p.Vector(own))
+		vectors = append(vectors, mustVector(p, own))
 	}
 	return vectors
 }

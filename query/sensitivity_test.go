@@ -140,9 +140,9 @@ func TestSensitivityOfAnyJob(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			moved := p.Vector(rows)
+			moved := mustVector(p, rows)
 			if p.job.PerRecord() {
-				for i, x := range p.Vector(&Rows{values: rows.values[1:], words: rows.words}) {
+				for i, x := range mustVector(p, &Rows{values: rows.values[1:], words: rows.words}) {
 					moved[i] -= x
 				}
 			}

@@ -138,8 +138,8 @@ func TestStrategy(t *testing.T) {
 		var vectors, bare [][]float64
 		sum := make([]float64, alone.length)
 		for _, rows := range dealt {
-			vectors, bare = append(vectors, p.Vector(rows)), append(bare, exactly.Vector(rows))
-			for i, x := range alone.Vector(rows) {
+			vectors, bare = append(vectors, mustVector(p, rows)), append(bare, mustVector(exactly, rows))
+			for i, x := range mustVector(alone, rows) {
 				sum[i] += x
 			}
 		}

@@ -66,7 +66,7 @@ func dealLives(p *Plan, rows []life) (vectors [][]float64) {
 		dealt[i%4].values = append(dealt[i%4].values, row)
 	}
 	for _, own := range dealt {
-		vectors = append(vectors, p.Vector(own))
+		vectors = append(vectors, mustVector(p, own))
 	}
 	return vectors
 }

@@ -18,6 +18,7 @@ var queryCalls = map[string]handler{
 	"query.plan":    planQueries,
 	"query.vector":  vectorOfRows,
 	"query.answers": answersOfMean,
+	"query.next":    nextOfMean,
 }
 
 // askedJSON holds the results of queries, or what they would cost.
@@ -180,19 +181,26 @@ func planOf(s *sidecar, settled uint64) (*declared.Settled, *query.Plan, error) 
 	return j, p, err
 }
 
-// vectorOfRows returns the vector that a party contributes to the sum of a networked job.
+// vectorOfRows returns the vector that a party contributes to a sum of a networked job: with a
+// second blob at the model that its round begins with.
 func vectorOfRows(s *sidecar, r *request) (any, [][]byte, error) {
 	var with struct {
 		Settled uint64 `json:"settled"`
 		File    string `json:"file"`  // for messages
 		Table   bool   `json:"table"` // it is no file
 	}
-	if err := r.take(&with, 1); err != nil {
+	if err := r.take(&with, max(1, min(2, len(r.blobs)))); err != nil {
 		return nil, nil, err
 	}
 	j, p, err := planOf(s, with.Settled)
 	if err != nil {
 		return nil, nil, err
+	}
+	var model []float64
+	if len(r.blobs) > 1 {
+		if model, err = floats[float64](r.blobs[1].private()); err != nil {
+			return nil, nil, requestError("", "the model: %v", err)
+		}
 	}
 	file := cmp.Or(with.File, "the rows")
 	rows, found, err := readRows(j.Job(), file, with.Table, r.blobs[0].private())
@@ -202,9 +210,36 @@ func vectorOfRows(s *sidecar, r *request) (any, [][]byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	vector, err := p.Vector(rows, model)
 	return struct {
 		Report report `json:"report"`
-	}{report{found, answers.Told(found)}}, [][]byte{floatBlob(p.Vector(rows))}, nil
+	}{report{found, answers.Told(found)}}, [][]byte{floatBlob(vector)}, err
+}
+
+// nextOfMean returns the model after a round of a networked job.
+func nextOfMean(s *sidecar, r *request) (any, [][]byte, error) {
+	var with struct {
+		Settled uint64 `json:"settled"`
+		Parties int    `json:"parties"` // in the sum
+	}
+	if err := r.take(&with, 2); err != nil {
+		return nil, nil, err
+	}
+	_, p, err := planOf(s, with.Settled)
+	if err != nil {
+		return nil, nil, err
+	}
+	var numbers [2][]float64
+	for i := range numbers {
+		if numbers[i], err = floats[float64](r.blobs[i].private()); err != nil {
+			return nil, nil, requestError("", "the model and the mean: %v", err)
+		}
+	}
+	next, err := p.Next(numbers[0], numbers[1], with.Parties)
+	if err != nil {
+		return nil, nil, err
+	}
+	return struct{}{}, [][]byte{floatBlob(next)}, nil
 }
 
 // answersOfMean reads answers from the mean of a networked job.

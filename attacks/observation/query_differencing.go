@@ -84,7 +84,9 @@ func newSurvey(text string) (*survey, error) {
 		if err != nil {
 			return nil
 		}
-		return s.plan.Vector(rows)
+		var v []float64
+		v, err = s.plan.Vector(rows, nil)
+		return v
 	}
 	const elsewhere = "elsewhere,yes\nelsewhere,no\n"
 	s.first[0] = vector(elsewhere + "there,no\n")

@@ -260,6 +260,16 @@ func ofRows(s *job.Settled, random *rand.Rand) error {
 		lines = append(lines, anyLine(random, j.Column))
 	}
 	broadcast, noise, dither := broadcastOf(random), random.Uint64(), random.Uint64()
+	var model []float64 // of a fit, or of a server that says anything
+	if plan.Rounds() > 1 && random.IntN(3) > 0 {
+		model = make([]float64, plan.Length())
+		for i := range model {
+			model[i] = math.Round(random.ExpFloat64()*4) * math.Exp(random.NormFloat64()*float64(i%4))
+		}
+		if random.IntN(4) == 0 {
+			model[random.IntN(len(model))] = pick(random, math.NaN(), math.Inf(1), -1, -1e300)
+		}
+	}
 	send := func(lines []string) ([][]uint64, error) {
 		text := header(j.Column) + "\n" + strings.Join(lines, "\n") + "\n"
 		rows, _, err := query.NewSchema(j).Read("a.csv", strings.NewReader(text), nil)
@@ -269,7 +279,11 @@ func ofRows(s *job.Settled, random *rand.Rand) error {
 		if err != nil {
 			return nil, refusal(err)
 		}
-		m := job.Update[float64]{Vector: plan.Vector(rows), Samples: 1}
+		vector, err := plan.Vector(rows, model)
+		if err != nil {
+			return nil, err
+		}
+		m := job.Update[float64]{Vector: vector, Samples: 1}
 		return s.Encode(broadcast, m, sourceOf(noise, dither))
 	}
 	with, err := send(lines)

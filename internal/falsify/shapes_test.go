@@ -280,7 +280,7 @@ func question(random *rand.Rand, i, of int) string {
 	}
 	kind := pick(random, "count", "sum", "mean", "variance", "covariance", "correlation", "histogram",
 		"crosstab", "quantiles", "survival", "linear", "logistic", "heavy", "count", "histogram",
-		"crosstab")
+		"crosstab", "cox", "poisson")
 	fmt.Fprintf(&b, "[[query]]\nname = \"q%d\"\nkind = %q\n", i, kind)
 	switch kind {
 	case "sum", "mean", "variance", "quantiles":
@@ -297,6 +297,10 @@ func question(random *rand.Rand, i, of int) string {
 		fmt.Fprintf(&b, "column = %q\non = [%q]\n", number, other)
 	case "logistic":
 		fmt.Fprintf(&b, "on = [%q, \"c\"]\nevent = \"%s >= 1\"\n", number, other)
+	case "cox":
+		fmt.Fprintf(&b, "column = %q\non = [%q]\nevent = \"c = a\"\n", number, other)
+	case "poisson":
+		fmt.Fprintf(&b, "column = %q\non = [%q, \"c\"]\n", number, other)
 	case "heavy":
 		b.WriteString("column = \"t\"\ntop = 2\n")
 	}

@@ -310,13 +310,18 @@ class Queries:
         # Who asks: what run returns is the mean.
         coordinator = hushsum.Coordinator(settled, …)
         answers = asked.answers(coordinator.run(), parties)
+
+    A job with a Cox or a Poisson model has several rounds: a party's vector depends on the round's
+    model, and ``next`` makes the next model of the mean. Answers are read from the last model.
     """
 
     def __init__(self, job: Declared | Settled) -> None:
         self._settled = settled_of(job)
 
-    def vector(self, rows: Any) -> Any:
+    def vector(self, rows: Any, model: Any = None) -> Any:
         """Return what a party with these rows brings to the sum: it is as secret as they are.
+
+        ``model`` is that of the round, in a job of several rounds; ``None``: the first.
 
         Values that are clipped, dropped, unknown or missing cause a ``RuntimeWarning``.
 
@@ -329,14 +334,31 @@ class Queries:
         try:
             result, (vector,) = self._settled._sidecar.call(
                 "query.vector", {"settled": self._settled.identifier, "file": table.name,
-                                 "table": not table.file}, [table.text])
+                                 "table": not table.file},
+                [table.text] if model is None else
+                [table.text, np.ascontiguousarray(model, "<f8").tobytes()])
         except ConfigError as err:
             raise explained(err, [table]) from None
         tell([result["report"]], missing=True)
         return np.frombuffer(vector, "<f8").copy()
 
+    def next(self, model: Any, mean: Any, parties: int) -> Any:
+        """Return the model after a round, from the round's and the mean of this many parties' vectors.
+
+        A job of one round has none but the mean.
+        """
+        import numpy as np
+
+        _, (after,) = self._settled._sidecar.call(
+            "query.next", {"settled": self._settled.identifier, "parties": int(parties)},
+            [np.ascontiguousarray(numbers, "<f8").tobytes() for numbers in (model, mean)])
+        return np.frombuffer(after, "<f8").copy()
+
     def answers(self, mean: Any, parties: int) -> Answers:
-        """Return the answers that the mean of this many parties' vectors gives."""
+        """Return the answers that the mean of this many parties' vectors gives.
+
+        With several rounds it is the model after the last, and of whichever parties were in that.
+        """
         import numpy as np
 
         result, _ = self._settled._sidecar.call(

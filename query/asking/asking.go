@@ -141,16 +141,21 @@ func (w *World) Run(ctx context.Context, rows []*query.Rows) error {
 			continue
 		}
 		all.Go(func() {
-			vector := w.Plan.Vector(rows[i]) // before the round, whose time it is not to take
+			vectors, err := w.Plan.Vectors(rows[i])
+			if err != nil {
+				failed(err)
+				return
+			}
 			party := hushsum.Participant[float64]{Job: w.settled, Identity: identity,
 				Dialer: network.Dialer(i),
-				Work: func(context.Context, hushsum.Round[float64]) (hushsum.Update[float64], error) {
-					return hushsum.Update[float64]{Vector: vector, Samples: 1}, nil
+				Work: func(_ context.Context, r hushsum.Round[float64]) (hushsum.Update[float64], error) {
+					vector, err := vectors(r.Model)
+					return hushsum.Update[float64]{Vector: vector, Samples: 1}, err
 				}}
 			if w.dial != nil {
 				party.Dialer = w.dial(i, party.Dialer)
 			}
-			_, err := party.Run(ctx)
+			_, err = party.Run(ctx)
 			failed(err)
 		})
 	}
@@ -187,6 +192,10 @@ func (w *World) told(e hushsum.Event) {
 // apply reads the sum. What it fails with ends the command.
 func (w *World) apply(d hushsum.Done[float64]) ([]float64, error) {
 	w.Present = len(d.Parties)
-	w.Answers, w.inCallback = w.Plan.Answers(d.Mean, w.Present)
-	return d.Model, nil
+	model, err := w.Plan.Next(d.Model, d.Mean, w.Present)
+	if err == nil && int(d.Number) == w.Plan.Rounds() {
+		w.Answers, err = w.Plan.Answers(model, w.Present)
+	}
+	w.inCallback = err
+	return model, err
 }

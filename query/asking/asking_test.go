@@ -3,6 +3,7 @@ package asking
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -66,6 +67,48 @@ func TestRunWithoutTime(t *testing.T) {
 		}
 		if err := w.Run(context.Background(), rows.Deal(6, 1)); err != nil || w.Present != 6 {
 			t.Errorf("%s: %d parties are in the sum, %v", protocol, w.Present, err)
+		}
+	}
+}
+
+// Queries of several rounds are answered in the last, those of one round in the first, of both
+// protocols.
+func TestRunRounds(t *testing.T) {
+	const rounds = `name = "a"
+parties = { count = 6, rows = 200 }
+column = [
+  { name = "age", type = "whole", range = [0, 100] },
+  { name = "visits", type = "whole", range = [0, 10] },
+]
+query = [
+  { name = "old", kind = "count", where = "age >= 60" },
+  { name = "rate", kind = "poisson", column = "visits", on = ["age"] },
+]
+`
+	for _, protocol := range []string{"pairwise", "oneshot"} {
+		j, err := job.Parse("a.toml", []byte(rounds), "sum.protocol="+protocol)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := New(j, j.Names())
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, _, err := query.NewSchema(j).Read("rows", strings.NewReader("age,visits\n"+
+			strings.Repeat("70,4\n20,1\n", 120)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Run(context.Background(), rows.Deal(6, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if w.Answers[0].Cells[0].Value != 120 {
+			t.Errorf("%s: %+v", protocol, w.Answers[0])
+		}
+		for i, want := range []float64{-math.Log(4) * 20 / 50, math.Log(4) / 50} {
+			if c := w.Answers[1].Cells[i]; math.Abs(c.Value-want) > 1e-4 {
+				t.Errorf("%s: %+v, and log rates are %v", protocol, c, want)
+			}
 		}
 	}
 }

@@ -58,10 +58,14 @@ type Asked struct {
 }
 
 // Asked returns the federation's queries, and the answers that follow from a model made from a sum
-// of the given number of parties; 0: there is no sum yet. It fails with [ErrAsks].
+// of the given number of parties; 0: there is no sum yet. It fails with [ErrAsks]. There
+// are no answers before the last round.
 func (f *Federation) Asked(model []float64, parties int) (*Asked, error) {
 	if f.asks == nil {
 		return nil, ErrAsks
+	}
+	if !f.asks.Answered(model) {
+		parties = 0
 	}
 	out := &Asked{Name: f.Job.Name, ID: f.ID, Parties: parties, Of: f.Settled.Roster().Len()}
 	var err error

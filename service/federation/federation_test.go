@@ -207,6 +207,23 @@ func TestQueries(t *testing.T) {
 	if asked, err = f.Asked(nil, 0); err != nil || asked.Answers != nil {
 		t.Errorf("%+v: %v", asked, err)
 	}
+	steps, err := federation.New(federation.Files{Text: []byte(`name = "a"
+sum.recovery = true
+parties = { count = 10, roster = "roster.txt" }
+column = [
+  { name = "age", type = "whole", range = [0, 100] },
+  { name = "visits", type = "whole", range = [0, 10] },
+]
+query = [{ name = "rate", kind = "poisson", column = "visits", on = ["age"] }]
+`), Roster: rosterOf(t, 10)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := steps.Settled.Rounds()
+	if asked, err = steps.Asked(make([]float64, steps.Spec.Len()), 10); err != nil || n < 2 ||
+		asked.Answers != nil || asked.Parties != 0 {
+		t.Errorf("%d rounds, and before the last %+v: %v", n, asked, err)
+	}
 	trains, err := federation.New(federation.Files{Text: []byte(declared), Roster: rosterOf(t, 10)})
 	if err != nil {
 		t.Fatal(err)

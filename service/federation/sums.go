@@ -38,11 +38,13 @@ func (f *Federation) Next(
 	if err != nil {
 		return nil, nil, err
 	}
-	next = total.Mean
-	if f.asks == nil { // else the answers are read from it
-		if next, err = optimizer.Apply(model, total.Mean, nil); err != nil {
-			return nil, nil, err
-		}
+	if f.asks == nil {
+		next, err = optimizer.Apply(model, total.Mean, nil)
+	} else { // the answers are read from it
+		next, err = f.asks.Next(model, total.Mean, len(parties))
+	}
+	if err != nil {
+		return nil, nil, err
 	}
 	if next, err = f.stored(next); err != nil {
 		return nil, nil, err

@@ -61,7 +61,7 @@ func (n *Node) Answers(ctx context.Context, id string) (*federation.Asked, error
 		}
 	}
 	out, err := e.federation.Asked(model, parties)
-	if err == nil && parties > 0 { // which no longer changes
+	if err == nil && out.Parties > 0 { // which no longer changes
 		n.mutex.Lock()
 		e.asked = out
 		n.mutex.Unlock()

@@ -109,7 +109,10 @@ func answered(is bool) (*federation.Asked, error) {
 	if err != nil {
 		return nil, err
 	}
-	mean := f.Questions().Vector(rows)
+	mean, err := f.Questions().Vector(rows, nil)
+	if err != nil {
+		return nil, err
+	}
 	for i := range mean { // of sums over records, which are divided by all that there are
 		mean[i] *= 3. / 400
 	}

@@ -3,7 +3,6 @@ package party
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/query"
@@ -17,8 +16,12 @@ func NewAsked(f *federation.Federation, rows *query.Rows) (Trainer, error) {
 	if plan == nil {
 		return nil, fmt.Errorf("%w: it asks no queries; write [[query]]", job.ErrConfig)
 	}
-	vector := plan.Vector(rows) // before the round, which it must not delay
-	return TrainerFunc(func(context.Context, *Work) (*Update, error) {
-		return &Update{Vector: slices.Clone(vector)}, nil
+	vectors, err := plan.Vectors(rows)
+	if err != nil {
+		return nil, err
+	}
+	return TrainerFunc(func(_ context.Context, w *Work) (*Update, error) {
+		vector, err := vectors(w.Model)
+		return &Update{Vector: vector}, err
 	}), nil
 }

@@ -159,7 +159,8 @@ func TestConfirm(t *testing.T) {
 	if _, err := l.Status(context.Background()); !errors.Is(err, ErrStopped) {
 		t.Errorf("it still answers: %v", err)
 	}
-	if _, err := l.Next(context.Background(), Peer{}, exchange.Ask{}, time.Hour); !errors.Is(err, ErrStopped) {
+	_, err := l.Next(context.Background(), Peer{}, exchange.Ask{}, time.Hour)
+	if !errors.Is(err, ErrStopped) {
 		t.Errorf("a party is kept waiting: %v", err)
 	}
 	l.Confirm(context.Background()) // says nothing more

@@ -12,7 +12,11 @@ import (
 // head prints which queries are asked of which parties.
 func head(w *asking.World, s *show.Screen) error {
 	j := w.Job
-	s.Field("job", "%s: %s in one sum of %s", j.Name, queries(len(j.Query)),
+	sums := "one sum"
+	if n := w.Plan.Rounds(); n > 1 {
+		sums = fmt.Sprintf("%d rounds, each a sum", n)
+	}
+	s.Field("job", "%s: %s in %s of %s", j.Name, queries(len(j.Query)), sums,
 		show.Plural(w.Plan.Length(), "number"))
 	s.Field("parties", "%s, of each %s at most; protocol %s", show.Grouped(w.Parties),
 		show.Plural(j.Parties.Rows, "row"), j.Sum.Protocol)

@@ -189,16 +189,20 @@ func (c *coordinating) rule(
 	return nil
 }
 
-// answersFile holds the answers of a sum, since a coordinator that is restarted does not read the
-// sum again.
+// answersFile holds the answers of the last sum, since a coordinator that is restarted does not
+// read the sum again.
 const answersFile = "answers.json"
 
-// answers returns the function that reads the sum of a job that asks queries.
+// answers returns the function that reads the sums of a job that asks queries.
 func (c *coordinating) answers(
 	plan *query.Plan,
 ) func(d hushsum.Done[float64]) ([]float64, error) {
 	return func(d hushsum.Done[float64]) ([]float64, error) {
-		all, err := plan.Answers(d.Mean, len(d.Parties))
+		model, err := plan.Next(d.Model, d.Mean, len(d.Parties))
+		if err != nil || int(d.Number) < plan.Rounds() {
+			return model, err
+		}
+		all, err := plan.Answers(model, len(d.Parties))
 		if err != nil {
 			return nil, err
 		}
@@ -206,7 +210,7 @@ func (c *coordinating) answers(
 		if err != nil {
 			return nil, err
 		}
-		return d.Model, hushsum.FileStore(filepath.Join(c.state, answersFile)).Save(text)
+		return model, hushsum.FileStore(filepath.Join(c.state, answersFile)).Save(text)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/hushsum/hushsum"
@@ -231,9 +230,13 @@ func (j *joining) source(
 		if err != nil {
 			return err
 		}
-		vector := plan.Vector(own) // before the round, which it must not delay
-		p.Work = func(context.Context, hushsum.Round[float64]) (hushsum.Update[float64], error) {
-			return hushsum.Update[float64]{Vector: slices.Clone(vector), Samples: 1}, nil
+		vectors, err := plan.Vectors(own)
+		if err != nil {
+			return err
+		}
+		p.Work = func(_ context.Context, r hushsum.Round[float64]) (hushsum.Update[float64], error) {
+			vector, err := vectors(r.Model)
+			return hushsum.Update[float64]{Vector: vector, Samples: 1}, err
 		}
 		return nil
 	case j.rows.Header != "":
