@@ -109,8 +109,8 @@ func (s *Settled) Robustness() []string {
 		text += fmt.Sprintf("; a member that lies about its noise adds at most %.3g", f.MemberAdds)
 	}
 	return append(s.medians(), text+fmt.Sprintf(". While the server is honest and at most %s, no "+
-		"number of parties that lie keeps the others' sum from coming out; those members keep out %d honest "+
-		"parties at most. Nobody is named for messages that the committee cannot open: it takes more "+
+		"number of parties that lie keeps the others' sum from coming out; those members keep out %d "+
+		"honest parties at most. Nobody is named for messages that the committee cannot open: it takes more "+
 		"than %d of the %d parties to lose a round by such.", count(faults, "member lies or is silent",
 		"members lie or are silent"), faults*(f.Disputes+1), f.Spoilers, n))
 }
@@ -121,8 +121,8 @@ func (s *Settled) medians() []string {
 	if groups == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("Each round deals the %d parties to %d groups and takes the median of "+
-		"their means: have four groups for each party that may cheat, so that these hold off %s. A "+
+	return []string{fmt.Sprintf("Each round deals the %d parties to %d groups and takes the median "+
+		"of their means: have four groups for each party that may cheat, so that these hold off %s. A "+
 		"group with fewer than %d parties is left out, and a round needs %d groups.", n, groups,
 		count(groups/4, "such party", "such parties"), s.oneshot.MinSurvivors, groups/2+1)}
 }
