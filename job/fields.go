@@ -115,8 +115,8 @@ var theJob = tableOf(
 			"party that cannot is refused, with evidence. job check prints the factor.").
 		flag("bounded", ""),
 	whole("sum.groups", func(j *Job) *int { return &j.Sum.Groups }, between(0, 1024),
-		"Deals the parties to this many groups in each round, and takes the median of the groups' means, "+
-			"so that a party that cheats spoils one group; have four for each party that may.").
+		"Deals the parties to this many groups in each round, and takes the median of the groups' "+
+			"means, so that a party that cheats spoils one group; have four for each party that may.").
 		says("0, or 2 to 1,024").unit("groups").means("0: one sum of all").
 		lacks(Timed, "in virtual time all parties are in one sum"),
 	whole("sum.buffer", func(j *Job) *int { return &j.Sum.Buffer }, from(0),
