@@ -123,10 +123,11 @@ func (s *Settled) Robustness() []string {
 		text += fmt.Sprintf("; a member that lies about its noise adds at most %.3g", f.MemberAdds)
 	}
 	return append(s.medians(), text+fmt.Sprintf(". While the server is honest and at most %s, no "+
-		"number of parties that lie keeps the others' sum from coming out; those members keep out %d "+
-		"honest parties at most. Nobody is named for messages that the committee cannot open: it takes "+
-		"more than %d of the %d parties to lose a round by such.", count(faults, "member lies or is silent",
-		"members lie or are silent"), faults*(f.Disputes+1), f.Spoilers, n))
+		"number of parties that lie keeps the others' sum from coming out; those members keep "+
+		"out %d honest parties at most. Nobody is named for messages that the committee cannot "+
+		"open: it takes more than %d of the %d parties to lose a round by such.",
+		count(faults, "member lies or is silent", "members lie or are silent"),
+		faults*(f.Disputes+1), f.Spoilers, n))
 }
 
 // medians says what medians of groups hold off.

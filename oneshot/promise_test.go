@@ -14,7 +14,7 @@ func TestPromise(t *testing.T) {
 		Noise: gaussian(20, 6)})
 	whole := *w.config
 	want := Promise{Colluders: 2, Parties: 10, Honest: 6, Committee: whole.Committee.Digest(),
-		Members: 13, Faults: 3}
+		Members: 13, Faults: 3, InLeague: 3}
 	bare := whole
 	bare.Length, bare.Bits, bare.Noise = 0, 0, noise.Law{}
 	for _, c := range []*Config{&whole, &bare} {
