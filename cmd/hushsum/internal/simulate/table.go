@@ -116,7 +116,6 @@ func (t sheet) begin() {
 	}
 	t.Printf("%s\n\n", title)
 	t.Field("data", "%s", t.data)
-	t.Field("chosen on", "%s", t.judged)
 	t.fieldParties()
 	t.fieldTraining()
 	if o.Mask.Kind != aggregation.NoMask {
@@ -175,6 +174,7 @@ func (t sheet) fieldParties() {
 		}
 	}
 	t.Field("parties", "%s with %s each%s", show.Grouped(len(t.world.Parties)), rows, dealt)
+	t.Field("chosen on", "%s", t.judged)
 }
 
 func (t sheet) fieldTraining() {
