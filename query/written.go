@@ -13,11 +13,13 @@ import (
 )
 
 // WriteCSV writes answers as a table with a header line: a line for each number, with what it
-// describes, its interval, and what the query would spend alone, in words. Without noise that is
-// empty; a number that cannot be known is empty too, as are ends that its interval does not have.
+// describes, its interval, why it cannot be known, and what the query would spend alone, in words.
+// Without noise the last is empty; a number that cannot be known is empty too, as are ends that its
+// interval does not have, and the reason of a number that is known.
 func WriteCSV(w io.Writer, answers []Answer) error {
 	out := csv.NewWriter(w)
-	_ = out.Write([]string{"name", "kind", "unit", "label", "by", "value", "low", "high", "spends"})
+	_ = out.Write([]string{"name", "kind", "unit", "label", "by", "value", "low", "high",
+		"unknown", "spends"})
 	number := func(x float64) string {
 		if finite(x) == nil {
 			return ""
@@ -31,7 +33,7 @@ func WriteCSV(w io.Writer, answers []Answer) error {
 		}
 		for _, c := range a.Cells {
 			_ = out.Write([]string{a.Name, a.Kind, a.Unit, c.Label, c.By, number(c.Value), number(c.Low),
-				number(c.High), spends})
+				number(c.High), c.Unknown, spends})
 		}
 	}
 	out.Flush()

@@ -40,12 +40,18 @@ func TestWritten(t *testing.T) {
 	if err := WriteCSV(&b, answers); err != nil {
 		t.Fatal(err)
 	}
-	const want = "name,kind,unit,label,by,value,low,high,spends\n" +
-		"n,count,rows,,,7,6,8,\"epsilon 0.5001 at delta 1e-05 for each record of a party, against a " +
+	const want = "name,kind,unit,label,by,value,low,high,unknown,spends\n" +
+		"n,count,rows,,,7,6,8,,\"epsilon 0.5001 at delta 1e-05 for each record of a party, against a " +
 		"server that is curious; assumes sums\"\n" +
-		"h,histogram,rows,F,,1,0,2,\n"
+		"h,histogram,rows,F,,1,0,2,,\n"
 	if got := b.String(); !strings.HasPrefix(got, want) || strings.Count(got, "\n") != 8 {
 		t.Error(got)
+	}
+	b.Reset()
+	if err := WriteCSV(&b, []Answer{{Name: "m", Kind: "mean", Cells: []Cell{{Value: math.NaN(), Low: 0,
+		High: 1, Unknown: "noise hides it; ask again"}}}}); err != nil ||
+		!strings.HasSuffix(b.String(), "\nm,mean,,,,,0,1,noise hides it; ask again,\n") {
+		t.Error(b.String(), err)
 	}
 	for _, one := range answers {
 		text, err := json.Marshal(one)

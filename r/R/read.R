@@ -64,7 +64,8 @@ words <- function(list, n) {
 
 read_csv <- function(text) {
   in_file <- read.csv(text = text, colClasses = "character", check.names = FALSE, encoding = "UTF-8")
-  needed <- c("name", "kind", "unit", "label", "by", "value", "low", "high", "spends")
+  needed <- c("name", "kind", "unit", "label", "by", "value", "low", "high", "unknown",
+    "spends")
   if (!all(needed %in% names(in_file))) {
     stop("neither the JSON of 'hushsum query --json' nor the CSV of a federation's page: ",
       "no column ", paste(setdiff(needed, names(in_file)), collapse = ", "), call. = FALSE)
@@ -84,7 +85,7 @@ read_csv <- function(text) {
     name = in_file$name, kind = in_file$kind, unit = in_file$unit, label = blank(in_file$label),
     by = blank(in_file$by), value = value, low = given(in_file$low, -Inf),
     high = given(in_file$high, Inf),
-    unknown = ifelse(is.na(value), "it cannot be known; the JSON says why", NA_character_),
+    unknown = blank(in_file$unknown),
     standard_error = rep(NA_real_, n), population_low = rep(NA_real_, n),
     population_high = rep(NA_real_, n), grid = rep(NA_real_, n),
     epsilon = given(epsilon, NA), stringsAsFactors = FALSE

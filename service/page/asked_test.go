@@ -189,7 +189,7 @@ func TestAnswers(t *testing.T) {
 	}
 	lines, err := csv.NewReader(strings.NewReader(get(path+"/answers.csv", 200))).ReadAll()
 	if err != nil || len(lines) != 1+1+8+4+3+4+2+2+60+2 || lines[2][0] != "decades" ||
-		lines[2][8] == "" {
+		lines[2][9] == "" {
 		t.Errorf("%d lines: %v", len(lines), err)
 	}
 }
