@@ -90,8 +90,9 @@ func counted(x *tried, want reference, round accounting.Round) error {
 	}
 	if dealt {
 		c := s.Oneshot()
-		return errors.Join(same("honest shares", round.Shares, want.honest),
-			same("members", c.Committee.Len()-2*c.Faults, want.honest))
+		figures, err := c.Parameters()
+		return errors.Join(err, same("honest shares", round.Shares, want.honest),
+			same("members", c.Committee.Len()-c.Faults-figures.InLeague, want.honest))
 	}
 	least := 0
 	if c := s.Oneshot(); c != nil {

@@ -53,7 +53,7 @@ func referenceOf(j *job.Job, n, members int) (r reference) {
 	r.honest = r.fewest - p.Colluders
 	if j.Privacy.NoiseBy == "committee" {
 		// "members that may lie or stay silent": as many are missing as are known to the server.
-		r.honest = members - 2*faultsOf(j, members)
+		r.honest = members - faultsOf(j, members) - leagueOf(j, members)
 	}
 	r.sums = max(1, j.Rounds)
 	if t := &j.Training; t.Rule == "fedga" || t.Rule == "scaffold" && t.Variates == "fresh" {
@@ -94,9 +94,9 @@ func (r *reference) state(x *tried) (err error) {
 			t.Unit = accounting.RecordsOf(j.Privacy.Group)
 		}
 	}
-	if c := x.settled.Oneshot(); c != nil { // "the members that may lie or stay silent"
+	if c := x.settled.Oneshot(); c != nil { // "the members that pool what they know with the server"
 		t.Committees = []accounting.Committee{{List: c.Committee.Digest(), Members: c.Committee.Len(),
-			InLeague: faultsOf(j, c.Committee.Len())}}
+			InLeague: leagueOf(j, c.Committee.Len())}}
 		if j.Privacy.NoiseBy == "committee" { // "epsilon then rests on the honest members"
 			t.Colluders = accounting.AnyColluders
 		}
@@ -124,6 +124,14 @@ func faultsOf(j *job.Job, members int) int {
 		return j.Sum.Faults
 	}
 	return max(1, members/6) // "a sixth of them"
+}
+
+// leagueOf is how many of some members may pool what they know with the server.
+func leagueOf(j *job.Job, members int) int {
+	if j.Sum.Colluders > 0 {
+		return j.Sum.Colluders
+	}
+	return faultsOf(j, members) // "sum.faults, or a sixth of them"
 }
 
 // releasable is the fewest parties of whom a session lets its server have a sum: by the conditions

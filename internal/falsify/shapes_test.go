@@ -109,7 +109,11 @@ func oneMessage(random *rand.Rand) draft {
 	d.put("model.length", lengthOf(random))
 	d.put("sum.members", pick(random, 4, 5, 7, 10, 13, 16))
 	if random.IntN(2) == 0 {
-		d.put("sum.faults", 1+random.IntN(4))
+		faults := 1 + random.IntN(4)
+		d.put("sum.faults", faults)
+		if random.IntN(2) == 0 {
+			d.put("sum.colluders", faults+random.IntN(3))
+		}
 	}
 	d.put("sum.covered", random.IntN(2) == 0)
 	d.put("sum.bounded", random.IntN(4) == 0)

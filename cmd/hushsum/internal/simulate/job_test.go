@@ -196,12 +196,10 @@ func TestShareOfRows(t *testing.T) {
 	const start = "name = \"x\"\nrounds = 1\nparties.count = 4\nmodel.name = \"softmax\"\n" +
 		"world.fidelity = \"ring\"\nworld.data = "
 	for data, want := range map[string]string{
-		`{ rows = 50, test = 0.5 }`: "15,000 rows; tested on 15,000 others chosen on test parties " +
-			"4 with 50 rows each",
-		`{ all = true }`: "20,000 rows; tested on 10,000 others chosen on test parties 4 with " +
-			"5,000 rows each",
-		`{ all = true, split = "shuffled", test = 0.25 }`: "22,500 rows; tested on 7,500 others chosen on " +
-			"test parties 4 with 5,625 rows each",
+		`{ rows = 50, test = 0.5 }`: "15,000 rows; tested on 15,000 others parties 4 with 50 rows each",
+		`{ all = true }`:            "20,000 rows; tested on 10,000 others parties 4 with 5,000 rows each",
+		`{ all = true, split = "shuffled", test = 0.25 }`: "22,500 rows; tested on 7,500 others parties " +
+			"4 with 5,625 rows each",
 		`{ set = "digits", test = 0.1 }`: "1,617 rows; tested on 180 others",
 	} {
 		code, out, errs := call(t.Context(), "simulate", clitest.Written(t, start+data))
