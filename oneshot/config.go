@@ -222,7 +222,7 @@ func (s *settled) computeDigest() [32]byte {
 		b.AddUint32(uint32(t))
 	}
 	if s.groups() > 1 {
-		b.AddUint8(4)
+		b.AddUint8(3)
 		b.AddUint32(uint32(s.Groups))
 	}
 	return hash(labelConfig, b.BytesOrPanic())

@@ -193,6 +193,8 @@ func TestDigest(t *testing.T) {
 		"exact":    func(c *Config) { c.Noise = noise.Law{} },
 		"covered":  func(c *Config) { c.Covered = true },
 		"kem":      func(c *Config) { c.KEM = KEMHybrid },
+		"league":   func(c *Config) { c.InLeague, c.PerPolynomial = 2, 1 },
+		"groups":   func(c *Config) { c.Groups, c.PerPolynomial = 2, 1 },
 	} {
 		config := base
 		change(&config)
