@@ -360,7 +360,13 @@ func (x *settling) committee() error {
 			return x.Mistake("parties.weights", "", "%v", err)
 		}
 	}
-	if x.out.promise, err = privacy.OfOneshot(x.out.oneshot); err != nil {
+	x.out.promise, err = privacy.OfOneshot(x.out.oneshot)
+	switch t := x.inLeague(); {
+	case errors.Is(err, oneshot.ErrRoles):
+		return x.Mistake("parties.colluders", fmt.Sprintf("write %d or more", t), "a party is a member "+
+			"of the committee too, so that %s in league are as many parties",
+			count(t, "member", "members"))
+	case err != nil:
 		return x.Mistake("sum.protocol", "", "%v", err)
 	}
 	if x.files.MadeUp {

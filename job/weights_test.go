@@ -100,6 +100,23 @@ func TestDeclaredWeights(t *testing.T) {
 	}
 }
 
+// Members in league who are parties too are as many parties in league.
+func TestBothRolesRefused(t *testing.T) {
+	j, err := job.Parse("job.toml", []byte("name = \"x\"\nrounds = 1\nmodel.length = 5\n"+
+		"parties = { count = 8, colluders = 1 }\nsum = { protocol = \"oneshot\", committee = \"c\", "+
+		"faults = 1, colluders = 2 }\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	roster := job.RosterOf(t, 8)
+	var mistake *job.ConfigError
+	_, err = j.Settle(job.Files{Roster: roster, Committee: roster})
+	if !errors.As(err, &mistake) || mistake.Path != "parties.colluders" ||
+		mistake.Advice != "write 2 or more" {
+		t.Error(err)
+	}
+}
+
 // hospitalsJob is a bounded job of eight parties with weights, who are the committee too.
 func hospitalsJob(t *testing.T, more string) (*job.Settled, error) {
 	t.Helper()

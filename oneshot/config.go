@@ -69,8 +69,8 @@ func (c *Config) bothRoles() error {
 	}
 	for k := range c.Committee.Len() {
 		if _, both := c.Roster.Index(c.Committee.Key(k)); both {
-			return fmt.Errorf("%w: %s is a member and a party, so that %d members in league are as many "+
-				"colluding parties; Colluders is %d", ErrConfig, c.Committee.Name(k), c.inLeague(), c.Colluders)
+			return fmt.Errorf("%w: %w: %s; %d members in league are then as many colluding parties, and "+
+				"Colluders is %d", ErrConfig, ErrRoles, c.Committee.Name(k), c.inLeague(), c.Colluders)
 		}
 	}
 	return nil

@@ -96,6 +96,9 @@ var (
 	// ErrExactNorm: a bound was set for exact sums. The proof covers noise too: set Noise, or leave
 	// Norm out.
 	ErrExactNorm = errors.New("oneshot: exact sums have no proof of a norm; set Noise, or no Norm")
+	// ErrRoles: a member is a party too, and fewer parties than members may be in league. Raise
+	// Colluders.
+	ErrRoles = errors.New("oneshot: a member is a party too")
 	// ErrFreeWeight: the roster has weights, and nothing keeps a party to its own. Set [Terms.Norm],
 	// or use a roster without weights.
 	ErrFreeWeight = errors.New("oneshot: weights of a roster need proofs of norms; set Norm")

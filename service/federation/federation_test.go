@@ -14,14 +14,19 @@ import (
 	"github.com/hushsum/hushsum/service/tensor"
 )
 
-func rosterOf(t testing.TB, n int) []byte {
+func rosterOf(t testing.TB, n int) []byte { return listOf(t, "p", 0, n) }
+
+// committeeOf is a list of members, of whom none is a party.
+func committeeOf(t testing.TB, n int) []byte { return listOf(t, "m", 1, n) }
+
+func listOf(t testing.TB, name string, kind byte, n int) []byte {
 	t.Helper()
 	var members []keyexchange.Entry
 	for i := range n {
 		seed := make([]byte, 32)
-		seed[0], seed[1] = byte(i), byte(i>>8)
+		seed[0], seed[1], seed[2] = byte(i), byte(i>>8), kind
 		key := ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey)
-		members = append(members, keyexchange.Entry{Name: fmt.Sprint("p", i), Key: key})
+		members = append(members, keyexchange.Entry{Name: fmt.Sprint(name, i), Key: key})
 	}
 	roster, err := keyexchange.NewRoster(members)
 	if err != nil {

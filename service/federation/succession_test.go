@@ -1,7 +1,6 @@
 package federation_test
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
@@ -76,7 +75,7 @@ privacy = { noise = "discrete-gaussian", epsilon = 8.0, clip = 1.0 }
 	} {
 		files := federation.Files{Text: []byte(c.text), Roster: rosterOf(t, 10)}
 		if strings.Contains(c.text, "committee") {
-			files.Committee = bytes.ReplaceAll(rosterOf(t, 15), []byte("p"), []byte("m"))
+			files.Committee = committeeOf(t, 15)
 		}
 		f, err := federation.New(files)
 		if err != nil {
@@ -89,7 +88,7 @@ privacy = { noise = "discrete-gaussian", epsilon = 8.0, clip = 1.0 }
 		edited := strings.Replace(string(text), c.edit, c.by, 1)
 		files.Text, files.Roster = []byte(edited), rosterOf(t, 11)
 		if files.Committee != nil {
-			files.Committee = bytes.ReplaceAll(rosterOf(t, 17), []byte("p"), []byte("m"))
+			files.Committee = committeeOf(t, 17)
 		}
 		if files.Model, err = f.Spec.Append(nil, make([]float64, f.Spec.Len()), nil); err != nil {
 			t.Fatal(err)
