@@ -218,6 +218,7 @@ func childServer() {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		began := time.Now()
 		s, err := n.Status(ctx, fed.ID)
+		took := time.Since(began)
 		cancel()
 		if err == nil {
 			leave(folder, "status", s)
@@ -231,7 +232,7 @@ func childServer() {
 		case <-stop:
 			n.Close()
 			return
-		case <-time.After(max(100*time.Millisecond, 50*time.Since(began))): // of thousands, seldom
+		case <-time.After(min(max(100*time.Millisecond, 50*took), time.Second)): // of thousands, seldom
 		}
 	}
 }

@@ -31,7 +31,7 @@ privacy = { noise = "discrete-gaussian", epsilon = 1.0 }
 		t.Fatal(err)
 	}
 	for range 2 {
-		u, err := trainer.Train(context.Background(), nil)
+		u, err := trainer.Train(context.Background(), &Work{})
 		if err != nil || len(u.Vector) != 3 || u.Vector[0] <= 0 {
 			t.Fatalf("%+v: %v", u, err)
 		}
