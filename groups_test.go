@@ -41,17 +41,7 @@ func TestGroups(t *testing.T) {
 					}
 				})
 			}
-			for k := range j.members {
-				wait.Go(func() {
-					select {
-					case <-all:
-					case <-ctx.Done():
-					}
-					if err := j.member(k, nil).Run(ctx); err != nil {
-						t.Errorf("member %d: %v", k, err)
-					}
-				})
-			}
+			j.help(ctx, &wait, all)
 			result, err := coordinator.Run(ctx)
 			if err != nil || result.Lost != 0 {
 				t.Fatal(err, result, j.events)

@@ -86,6 +86,21 @@ func (j *committeeJob) gathered(c *Coordinator[float64]) <-chan struct{} {
 	return all
 }
 
+// help has the members run once all are there, until the job is over.
+func (j *committeeJob) help(ctx context.Context, wait *sync.WaitGroup, all <-chan struct{}) {
+	for k := range j.members {
+		wait.Go(func() {
+			select {
+			case <-all:
+			case <-ctx.Done():
+			}
+			if err := j.member(k, nil).Run(ctx); err != nil {
+				j.Errorf("member %d: %v", k, err)
+			}
+		})
+	}
+}
+
 // Parties and members that stay: every round has a sum, of all; with noise, no more is
 // spent than the job allows. Members come last, so that no round begins without a party that is
 // slow to start.
@@ -134,17 +149,7 @@ func TestOneshotJob(t *testing.T) {
 						}
 					})
 				}
-				for k := range j.members {
-					wait.Go(func() {
-						select {
-						case <-all:
-						case <-ctx.Done():
-						}
-						if err := j.member(k, nil).Run(ctx); err != nil {
-							t.Errorf("member %d: %v", k, err)
-						}
-					})
-				}
+				j.help(ctx, &wait, all)
 				result, err := coordinator.Run(ctx)
 				if err != nil {
 					t.Fatal(err, j.events)

@@ -248,7 +248,11 @@ parties.drop_out = 0.4
 sum = { adversary = "curious", sparse = true }
 privacy = { noise = "discrete-gaussian", epsilon = 4.0, clip = 1.0 }
 `, `
-parties.weights = [1, 2, 3, 4, 5, 6, 7, 1, 2, 3, 4, 5, 6, 7, 1, 2, 3, 4, 5, 6, 7, 1, 2, 3, 4, 5, 6, 7, 1, 2, 3, 4, 5, 6, 7, 1, 2, 3, 4, 5, 6, 7, 1, 2, 3, 4, 5, 6, 7, 1, 2, 3, 4, 5, 6, 7, 1, 2, 3, 4]
+parties.weights = [
+1, 2, 3, 4, 5, 6, 7, 1, 2, 3, 4, 5, 6, 7, 1, 2, 3, 4, 5, 6, 7,
+1, 2, 3, 4, 5, 6, 7, 1, 2, 3, 4, 5, 6, 7, 1, 2, 3, 4, 5, 6, 7,
+1, 2, 3, 4, 5, 6, 7, 1, 2, 3, 4, 5, 6, 7, 1, 2, 3, 4,
+]
 sum = { protocol = "oneshot", bounded = true }
 privacy = { noise = "discrete-gaussian", multiplier = 2.0, clip = 1.0, noise_by = "committee" }
 `, `

@@ -22,11 +22,9 @@ const (
 	poisonTarget = 0
 )
 
-// poisoning trains a network on private sums in which some parties cheat, with what bounds them:
-// nothing, a server that clips the sum, and proofs of each party's norm.
-func poisoning(ctx context.Context, o Options) (*Table, error) {
-	rounds := pick(o, 30, 100, 3)
-	hidden := pick(o, 32, 200, 4)
+// newPoison returns what the experiments with parties that cheat share, for a network with so many
+// hidden units.
+func newPoison(o Options, hidden int) (*poison, error) {
 	d, err := newDealer(o, "mnist", pick(o, 6000, 60000, 600), pick(o, 2000, 10000, 200))
 	if err != nil {
 		return nil, err
@@ -34,7 +32,18 @@ func poisoning(ctx context.Context, o Options) (*Table, error) {
 	if o.made == nil && !o.Long {
 		d.smaller(o, 14)
 	}
-	p := &poison{dealer: d, model: d.network(hidden), rounds: rounds}
+	return &poison{dealer: d, model: d.network(hidden), rounds: pick(o, 30, 100, 3)}, nil
+}
+
+// poisoning trains a network on private sums in which some parties cheat, with what bounds them:
+// nothing, a server that clips the sum, and proofs of each party's norm.
+func poisoning(ctx context.Context, o Options) (*Table, error) {
+	hidden := pick(o, 32, 200, 4)
+	p, err := newPoison(o, hidden)
+	if err != nil {
+		return nil, err
+	}
+	d, rounds := p.dealer, p.rounds
 	t := &Table{
 		Title:    fmt.Sprintf("Parties that cheat: MLP %d-%d-10 on MNIST", d.train.Features, hidden),
 		Labels:   []string{"attack", "cheats", "bound"},

@@ -23,16 +23,12 @@ const (
 // poisoningGroups trains a network on sums with proofs of norms, in which some parties cheat as far
 // as a proof passes, by one sum a round and by the median of groups.
 func poisoningGroups(ctx context.Context, o Options) (*Table, error) {
-	rounds := pick(o, 30, 100, 3)
 	hidden := pick(o, 32, 200, 4)
-	d, err := newDealer(o, "mnist", pick(o, 6000, 60000, 600), pick(o, 2000, 10000, 200))
+	p, err := newPoison(o, hidden)
 	if err != nil {
 		return nil, err
 	}
-	if o.made == nil && !o.Long {
-		d.smaller(o, 14)
-	}
-	p := &poison{dealer: d, model: d.network(hidden), rounds: rounds}
+	d, rounds := p.dealer, p.rounds
 	t := &Table{
 		Title:    fmt.Sprintf("Medians of groups: MLP %d-%d-10 on MNIST", d.train.Features, hidden),
 		Labels:   []string{"rows", "cheats", "groups"},
