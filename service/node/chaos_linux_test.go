@@ -24,47 +24,36 @@ var chaosFor = flag.Duration("chaos.for", 0,
 
 // Servers and parties meet with whatever happens to machines, one event after the other, each
 // followed by rounds that go on by themselves, and no sum is wrong: of a node that is alone, of
-// two on an operator's NATS, and, given time, of a cluster of three. It tells how many events and
-// sums there were: -chaos.for 1h -timeout 2h.
-func TestChaos(t *testing.T) {
-	t.Parallel()
-	settings := []func(*testing.T) *chaos{chaosAlone, chaosOnNATS}
-	if *chaosFor > 0 {
-		settings = append(settings, chaosInCluster)
+// two on an operator's NATS, and, given time, of a cluster of three. Each tells how many events and
+// sums there were: -run TestChaos -chaos.for 1h -timeout 2h. They are no parts of one test: a part
+// starts only when all tests that wait have had a place.
+func TestChaosAlone(t *testing.T) { testChaos(t, chaosAlone) }
+
+func TestChaosOnNATS(t *testing.T) { testChaos(t, chaosOnNATS) }
+
+func TestChaosInCluster(t *testing.T) {
+	if *chaosFor == 0 {
+		t.Skip("it takes time: give -chaos.for")
 	}
+	testChaos(t, chaosInCluster)
+}
+
+func testChaos(t *testing.T, start func(*testing.T) *chaos) {
+	t.Parallel()
 	seed := *killSeed
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())
 	}
 	t.Logf("-kill.seed %d", seed)
-	outcomes := make([]outcome, len(settings))
-	t.Run("settings", func(t *testing.T) {
-		for k, start := range settings {
-			t.Run(strconv.Itoa(k), func(t *testing.T) {
-				t.Parallel()
-				c := start(t)
-				c.random = rand.New(rand.NewPCG(seed, uint64(k)))
-				c.run()
-				outcomes[k] = c.finish()
-			})
-		}
-	})
-	var all outcome
-	for _, o := range outcomes {
-		t.Logf("%+v", o)
-		all.Events += o.Events
-		all.Sums += o.Sums
-		all.Wrong += o.Wrong
-		all.Lost += o.Lost
-		all.Ended += o.Ended
-		all.Leaderless = max(all.Leaderless, o.Leaderless)
-		all.Without = max(all.Without, o.Without)
-	}
-	tell(fmt.Sprintf("%d events, %d sums, %d wrong", all.Events, all.Sums, all.Wrong))
-	tell(fmt.Sprintf("%d rounds lost, %d processes ended by themselves; after the cause had gone a "+
-		"decision came within %.1f s, a sum within %.1f s", all.Lost, all.Ended,
-		all.Leaderless.Seconds(), all.Without.Seconds()))
-	killed.Add(int64(all.Events))
+	c := start(t)
+	c.random = rand.New(rand.NewPCG(seed, 0))
+	c.run()
+	o := c.finish()
+	tell(fmt.Sprintf("%s: %d events, %d sums, %d wrong, %d rounds lost, %d processes ended by "+
+		"themselves; after the cause had gone a decision came within %.1f s, a sum within %.1f s",
+		o.Setting, o.Events, o.Sums, o.Wrong, o.Lost, o.Ended, o.Leaderless.Seconds(),
+		o.Without.Seconds()))
+	killed.Add(int64(o.Events))
 }
 
 // outcome counts the events of a setting, and what followed.

@@ -58,7 +58,7 @@ const roleVariable = "HUSHSUM_TEST_ROLE"
 func TestMain(m *testing.M) {
 	switch role := os.Getenv(roleVariable); role {
 	case "":
-		suite.AtOnce(6) // of other processes that wait for each other
+		suite.AtOnce(8) // of other processes that wait for each other
 		code := m.Run()
 		if n := killed.Load(); n > 0 && code == 0 {
 			tell(fmt.Sprintf("%d kills survived", n))
