@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -315,16 +313,11 @@ func (h *hub) refuse(a arrival, r *link.Refusal) {
 // greetingOf returns how somebody with the job begins.
 func greetingOf(s *Settled) link.Hello {
 	roster, digest := s.Roster().Digest(), s.Digest()
-	h := link.Hello{
-		Job:    s.Job().Lines(),
+	return link.Hello{
+		Job:    s.Job().Greeting(link.MaxText / 2),
 		Roster: hex.EncodeToString(roster[:]),
 		Digest: hex.EncodeToString(digest[:]),
 	}
-	if size := len(strings.Join(h.Job, "")); size+16*len(h.Job) > link.MaxText/2 {
-		digest := s.Job().Digest()
-		h.Job = []string{"digest = " + hex.EncodeToString(digest[:])}
-	}
-	return h
 }
 
 // checkGreeting reads a greeting, and returns a refusal if it is of another job.
@@ -335,15 +328,7 @@ func checkGreeting(s *Settled, body []byte) (link.Hello, *link.Refusal) {
 	}
 	var differs *DifferenceError
 	ours := greetingOf(s)
-	if slices.Equal(h.Job, ours.Job) {
-		// They declare the same.
-	} else if len(h.Job) == 0 {
-		differs = &DifferenceError{Field: "job", Ours: fmt.Sprintf("of %d lines", len(ours.Job)),
-			Theirs: fmt.Sprintf("of %d lines", len(h.Job))}
-	} else {
-		errors.As(s.Job().Compare(h.Job), &differs)
-	}
-	if differs != nil {
+	if errors.As(s.Job().Compare(h.Job), &differs) {
 		short := func(text string) string { return fmt.Sprintf("%.200s", text) }
 		return h, &link.Refusal{Field: short(differs.Field), Ours: short(differs.Ours),
 			Theirs: short(differs.Theirs)}

@@ -370,14 +370,15 @@ func TestNumbersBelieved(t *testing.T) {
 	for _, c := range []believed{
 		{0, 0, []uint64{0}, 1},
 		{0, 4, []uint64{0, 0, 3}, 5},
-		{0, 4, []uint64{9, 7, 3}, 9},
+		{0, 4, []uint64{9, 7, 3}, 7}, // one party alone is never followed
 		{1, 4, []uint64{9, 7, 3}, 7},
 		{2, 4, []uint64{9, 7, 3}, 5},
 		{3, 4, []uint64{9, 7, 3}, 5},
-		{0, 4, []uint64{1, math.MaxUint64, 3}, 5 + numberJump},
-		{1, 4, []uint64{1, math.MaxUint64, 3}, 5},
+		{0, 4, []uint64{1, math.MaxUint64, 3}, 5},
+		{0, 4, []uint64{far, math.MaxUint64, 3}, 5 + numberJump},
+		{2, 4, []uint64{far, math.MaxUint64, 3}, 5},
 		{1, 4, []uint64{far, math.MaxUint64, 3}, 5 + numberJump},
-		{0, 1<<62 - 2, []uint64{math.MaxUint64}, 1<<62 - 1},
+		{0, 1<<62 - 2, []uint64{math.MaxUint64, math.MaxUint64}, 1<<62 - 1},
 	} {
 		c.check(t, j)
 	}

@@ -20,8 +20,12 @@ func (s *server) number() uint64 {
 
 // leastTold is the least number of a session that more parties than may lie tell they may join.
 func (s *server) leastTold() uint64 {
-	return s.beyond(s.config.Colluders, func(p *peer) uint64 { return p.least })
+	return s.beyond(s.liars(), func(p *peer) uint64 { return p.least })
 }
+
+// liars is how many parties may tell falsely what they know of numbers: as many as may collude, and
+// one at least, since a server must not follow one party alone (SPEC.md §10.5).
+func (s *server) liars() int { return max(s.config.Colluders, 1) }
 
 // overtaken reports whether parties have used the number of the session that forms, by their
 // word, and may join the next. A number that the next does not reach is no reason to give one up:

@@ -28,7 +28,7 @@ func (s *server) catchUp() (again bool, err error) {
 		return false, nil
 	}
 	s.counted = false
-	known := s.beyond(max(s.config.Colluders, 1), func(p *peer) uint64 { return p.told })
+	known := s.beyond(s.liars(), func(p *peer) uint64 { return p.told })
 	if known = s.lastBegun(known); known <= s.round && !s.behind {
 		return false, nil
 	}

@@ -2,6 +2,9 @@ package job
 
 import (
 	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -21,5 +24,50 @@ sum.classical = true
 		if got := hex.EncodeToString(digest[:]); got != want {
 			t.Errorf("%s, want %s, of\n%q", got, want, j.Lines())
 		}
+	}
+}
+
+// A job too long for a greeting is told apart table by table, from a short job and from another
+// long one: what is said to differ does.
+func TestGreetingsOfLongJobs(t *testing.T) {
+	long := func(change string) *Job {
+		var queries strings.Builder
+		for k := range 400 {
+			fmt.Fprintf(&queries, "  { name = \"q%d\", kind = \"count\", where = \"age >= %d\" },\n", k, k%80+18)
+		}
+		text := strings.Replace(asked, "query = [\n", "query = [\n"+queries.String(), 1)
+		for was, is := range map[string]string{"rows": "rows = 3", "age": "age >= 97", "unit": "years"} {
+			if was == change {
+				text = strings.Replace(text, is, is[:len(is)-1]+"9", 1)
+			}
+		}
+		return parse(t, text)
+	}
+	const most = 32 << 10
+	whole := long("")
+	said := whole.Greeting(most)
+	if size := len(strings.Join(said, "")); size > 1<<10 || len(whole.Lines()) < 1000 {
+		t.Fatalf("%d lines are greeted with %d bytes", len(whole.Lines()), size)
+	}
+	if err := long("").Compare(said); err != nil {
+		t.Errorf("the same job: %v", err)
+	}
+	for change, field := range map[string]string{"rows": "parties", "age": "query", "unit": "column"} {
+		for _, pair := range [][2]*Job{{long(change), whole}, {whole, long(change)}} {
+			var differs *DifferenceError
+			if err := pair[0].Compare(pair[1].Greeting(most)); !errors.As(err, &differs) ||
+				differs.Field != field || differs.Ours == differs.Theirs {
+				t.Errorf("another %s: %v", field, err)
+			}
+		}
+	}
+	short := parse(t, asked) // with fewer answers, and so a shorter model
+	var differs *DifferenceError
+	if err := short.Compare(said); !errors.As(err, &differs) || differs.Field != "model" {
+		t.Errorf("a long job greets a short one: %v", err)
+	}
+	if err := whole.Compare(short.Greeting(most)); !errors.As(err, &differs) ||
+		differs.Field != "model.length" {
+		t.Errorf("a short job greets a long one: %v", err)
 	}
 }

@@ -140,22 +140,28 @@ func lied(r *runner, colluders int, lie func(p *party), liars ...int) (*world, e
 	return w, err
 }
 
-// runNumber has a party say that it may join no session but the last that there can be.
+// runNumber has parties say that they may join no session but the last that there can be.
 func runNumber(r *runner) error {
 	far := func(p *party) { p.least = math.MaxUint64 }
-	without, err := lied(r, 0, far, bad)
+	without, err := lied(r, 0, far, bad-1, bad)
 	if err != nil {
 		return err
 	}
-	with, err := lied(r, 1, far, bad)
+	with, err := lied(r, 2, far, bad-1, bad)
 	if err != nil {
 		return err
 	}
-	const name, jump = "one of a session's number", 1 << 20
+	alone, err := lied(r, 0, far, bad)
+	if err != nil {
+		return err
+	}
+	const name, metric, jump = "two of a session's number", "numbers passed over", 1 << 20
 	passed := func(w *world) float64 { return float64(w.number) - float64(w.forms) }
-	r.measured(name, "numbers passed over", jump, count{passed(without), jump, math.Inf(1)},
+	r.measured(name, metric, jump, count{passed(without), jump, math.Inf(1)},
 		count{passed(with), 0, 0})
 	r.measured(name, "rounds lost, of 6", 6, unmeasured, exactly(with.lost, 0))
+	r.measured("one of a session's number, c = 0", metric, jump, unmeasured,
+		count{passed(alone), 0, 0})
 	return nil
 }
 
