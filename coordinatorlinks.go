@@ -100,16 +100,23 @@ func (c *coordinator[F]) arrived(h *hub, a arrival, lead drive.Lead, now drive.T
 		} else {
 			lead.Connected(now, p, drive.Hello{Sessions: hello.Sessions, Least: hello.Least})
 		}
-		h.admit(a)
-		c.comes(p, Event{Kind: host.Connected, Party: a.party})
+		e := Event{Kind: host.Connected, Party: a.party, Member: p.Member}
+		if h.admit(a) {
+			e.Err = errTwice
+		}
+		c.comes(p, e)
 	case h.there[a.party] == a.from:
 		c.refuses(p, lead.Status(), c.takes(p, a, lead, now))
 	}
 }
 
-// comes reports that a party comes or goes.
+// errTwice: the new connection ended an older one of the same identity.
+var errTwice = errors.New("its earlier connection was still open: it broke unnoticed or, if this " +
+	"comes again and again, two processes have one identity; stop one of them")
+
+// comes reports that a party comes or goes, and of a member that it came twice.
 func (c *coordinator[F]) comes(p drive.Peer, e Event) {
-	if !p.Member {
+	if !p.Member || e.Err == errTwice {
 		c.report(e)
 	}
 }

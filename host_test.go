@@ -277,3 +277,43 @@ func frameAfterHello(t *testing.T, plan *job.Job) {
 		}
 	}
 }
+
+// Who is connected and connects again is reported so, since a second process may have the identity:
+// the first connection ends.
+func TestConnectedTwice(t *testing.T) {
+	j, c := newEither(t, testJob(), nil)
+	came := make(chan error, 3)
+	listener, dialer := j.listen()
+	c.Listener = listener
+	c.Progress = func(e Event) {
+		if e.Kind == host.Connected {
+			came <- e.Err
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
+	var wait sync.WaitGroup
+	wait.Go(func() { _, _ = c.Run(ctx) })
+	defer wait.Wait()
+	defer cancel()
+	var conns []Link
+	for _, want := range []error{nil, errTwice} {
+		conn, err := dialer(1).Dial(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		conns = append(conns, conn)
+		if err := conn.Send(ctx, link.JSONFrame(link.KindHello, greetingOf(j.settled))); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-came; !errors.Is(got, want) {
+			t.Errorf("connection %d is reported with %v", len(conns), got)
+		}
+	}
+	for err := error(nil); err == nil; { // what it was sent, and then the end
+		_, err = conns[0].Receive(ctx)
+	}
+	if ctx.Err() != nil {
+		t.Error("the first connection goes on")
+	}
+}

@@ -271,14 +271,16 @@ func (h *hub) receive(
 	}
 }
 
-// admit makes a connection its party's, in place of an older one.
-func (h *hub) admit(a arrival) {
-	if old := h.there[a.party]; old != nil {
+// admit makes a connection its party's, in place of an older one, and reports whether there was one.
+func (h *hub) admit(a arrival) (replaced bool) {
+	old := h.there[a.party]
+	if old != nil {
 		old.cancel()
 	}
 	a.from.greeted = true
 	close(a.from.judged)
 	h.there[a.party] = a.from
+	return old != nil
 }
 
 // gone takes the end of a connection, and reports whether it was its party's.

@@ -172,14 +172,16 @@ func TestWaitingTold(t *testing.T) {
 func TestHubReplaced(t *testing.T) {
 	h := newHub("", 1<<20)
 	ended := make(map[*connection]bool)
-	admit := func() *connection {
+	admit := func(again bool) *connection {
 		c := &connection{judged: make(chan struct{})}
 		c.cancel = func() { ended[c] = true }
-		h.admit(arrival{party: 3, from: c})
+		if replaced := h.admit(arrival{party: 3, from: c}); replaced != again {
+			t.Errorf("there was one before: %v", replaced)
+		}
 		return c
 	}
-	old := admit()
-	now := admit()
+	old := admit(false)
+	now := admit(true)
 	if !ended[old] || ended[now] || h.there[3] != now {
 		t.Errorf("the old one has ended: %v, the new one: %v", ended[old], ended[now])
 	}

@@ -11,7 +11,7 @@ type EventKind int
 
 // The kinds of events, and which fields of an [Event] they have next to Kind.
 const (
-	Connected    EventKind = iota + 1 // Party at the coordinator
+	Connected    EventKind = iota + 1 // Party at the coordinator, Err: it ended an older connection
 	Disconnected                      // Party at the coordinator, Err
 	Joining                           // Session: keys for it are made, or parties are asked to
 	Formed                            // Session, Parties: it is ready to take over
