@@ -304,6 +304,12 @@ func (d *Door) refuse(w http.ResponseWriter, kind, format string, a ...any) {
 		w.Header().Set("Retry-After", retryAfter)
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	flush := func() {}
+	if long, is := w.(interface{ unread() bool }); is && long.unread() {
+		// Package http would first read the rest of the body, for which its sender may wait.
+		w.Header().Set("Connection", "close")
+		flush = func() { _ = http.NewResponseController(w).Flush() }
+	}
 	w.WriteHeader(p.Status)
 	_ = json.NewEncoder(w).Encode(exchange.Problem{
 		Type:   exchange.ProblemPrefix + kind,
@@ -311,4 +317,5 @@ func (d *Door) refuse(w http.ResponseWriter, kind, format string, a ...any) {
 		Status: p.Status,
 		Detail: fmt.Sprintf(format, a...),
 	})
+	flush()
 }

@@ -50,7 +50,27 @@ func (p patient) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = b.control.SetReadDeadline(p.now().Add(p.patience))
 	defer b.end()
 	r.Body = b
-	p.next.ServeHTTP(w, r)
+	p.next.ServeHTTP(patientWriter{w, b, r.ContentLength < 0 || r.ContentLength > shortBody}, r)
+}
+
+// shortBody is how long a body is at most that its sender sends at once, whatever the answer.
+const shortBody = 64 << 10
+
+// patientWriter is the answer to a request with a body.
+type patientWriter struct {
+	http.ResponseWriter
+	body *patientBody
+	long bool
+}
+
+// Unwrap is for [http.ResponseController].
+func (w patientWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// unread reports whether the body is long, and nothing of it was read.
+func (w patientWriter) unread() bool {
+	w.body.mutex.Lock()
+	defer w.body.mutex.Unlock()
+	return w.long && w.body.began.IsZero()
 }
 
 // patientBody sets its connection's deadline before each read. Readers other than the handler, such

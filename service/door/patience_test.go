@@ -1,6 +1,7 @@
 package door_test
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/service/door"
+	"github.com/hushsum/hushsum/service/exchange"
 )
 
 // Whatever says that it has a body, and then sends none, is closed: wherever it goes, and
@@ -47,6 +49,38 @@ func TestBodyThatNeverComes(t *testing.T) {
 			answer, err := io.ReadAll(connection)
 			if errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("%q stays open; answered %q", begun, answer)
+			}
+		})
+	}
+}
+
+// Who sends a long body and is refused hears so before the body is there: a sender may wait for that
+// with the rest of it.
+func TestRefusedBeforeTheBody(t *testing.T) {
+	s := newSite(t, door.Options{Patience: time.Hour})
+	for path, kind := range map[string]string{
+		"/nothing":                   "route",
+		"/v1/federations":            "method",
+		"/v1/federations/x/messages": "unknown",
+		"/v1/federations/" + s.fed.ID + "/messages": "unsigned",
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			connection, err := net.Dial("tcp", strings.TrimPrefix(s.server.URL, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer connection.Close()
+			fmt.Fprintf(connection, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\nabc",
+				path)
+			_ = connection.SetReadDeadline(time.Now().Add(time.Minute))
+			answer, err := http.ReadResponse(bufio.NewReader(connection), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(answer.Body)
+			if err != nil || !strings.Contains(string(text), exchange.ProblemPrefix+kind) {
+				t.Errorf("%d %q, %v", answer.StatusCode, text, err)
 			}
 		})
 	}
