@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/hushsum/hushsum/job"
@@ -28,6 +29,26 @@ type transportVectors struct {
 	Digest     string        `json:"digest"`
 	Broadcast  string        `json:"broadcast"` // digest of that in the frames
 	Frames     []frameVector `json:"frames"`
+	// Jobs have what is declared, in canonical JSON, and their digests; the parties are those above.
+	Jobs []jobVector `json:"jobs"`
+	// Refused are hellos, and the field of the refusal.
+	Refused []refusedVector `json:"refused"`
+}
+
+type jobVector struct {
+	About    string          `json:"about"`
+	Text     string          `json:"text"`                // as in a file
+	Model    string          `json:"model,omitempty"`     // the first one's file, in hexadecimal digits
+	Members  string          `json:"committee,omitempty"` // digest
+	Declared json.RawMessage `json:"declared"`
+	Digest   string          `json:"digest"`  // the job's
+	Settled  string          `json:"settled"` // of what was settled
+}
+
+type refusedVector struct {
+	About string `json:"about"`
+	Hello string `json:"hello"`
+	Field string `json:"field"`
 }
 
 type frameVector struct {
@@ -58,6 +79,7 @@ func makeTransport(t *testing.T) *transportVectors {
 	}
 	greeting := greetingOf(s)
 	out.Job, out.Roster, out.Digest = greeting.Job, greeting.Roster, greeting.Digest
+	out.Jobs, out.Refused = jobVectors(t, roster), refusedVectors(t, s)
 	greeting.Sessions, greeting.Least = []uint64{3}, 4
 	cast := &link.Broadcast{Round: 2, Fresh: [32]byte{1, 2, 3},
 		Model: link.Floats[float64]{0.5, -1}}
@@ -84,6 +106,100 @@ func makeTransport(t *testing.T) *transportVectors {
 	add("absence from none", link.JSONFrame(link.KindAbsent, link.Absence{Told: 2}))
 	add("offer for round 3", link.NumberFrame(link.KindOffer, 3))
 	add("upload in round 3", link.NumberFrame(link.KindUpload, 3))
+	return out
+}
+
+// jobVectors settles jobs of a roster.
+func jobVectors(t *testing.T, roster *keyexchange.Roster) (out []jobVector) {
+	t.Helper()
+	var long strings.Builder
+	for k := range 400 {
+		fmt.Fprintf(&long, "[[query]]\nname = \"q%d\"\nkind = \"count\"\nwhere = \"age >= %d\"\n", k, k%80)
+	}
+	const rest = "parties.count = 4\nname = \"v\"\nrounds = 3\nmodel.length = 2\n"
+	const noise = "privacy = { noise = \"discrete-gaussian\", clip = 0.75, epsilon = 1.0, delta = 1e-6 }\n"
+	for _, v := range []jobVector{
+		{About: "no noise", Text: rest + "privacy.clip = 1.0\n"},
+		{About: "noise, and the parties' number from the roster",
+			Text: "parties.roster = \"roster.txt\"\n" +
+				strings.TrimPrefix(rest, "parties.count = 4\n") + noise},
+		{About: "noise, and a first model", Text: rest + noise, Model: "0102"},
+		{About: "one message, and a committee", Text: rest +
+			"sum = { protocol = \"oneshot\", committee = \"committee.txt\", range = 1.0 }\n"},
+		{About: "a job longer than a hello", Text: "name = \"v\"\nparties = { count = 4, rows = 3 }\n" +
+			"privacy = { noise = \"discrete-gaussian\", epsilon = 1.0 }\n" +
+			"column = [{ name = \"age\", type = \"whole\", range = [0, 100] }]\n" + long.String()},
+	} {
+		j, err := job.Parse("", []byte(v.Text))
+		if err != nil {
+			t.Fatal(v.About, err)
+		}
+		files := job.Files{Roster: roster}
+		if files.Model, err = hex.DecodeString(v.Model); err != nil {
+			t.Fatal(err)
+		}
+		if j.Oneshot() {
+			var members []keyexchange.Entry
+			for k := range 5 {
+				seed := bytes.Repeat([]byte{byte(100 + k)}, ed25519.SeedSize)
+				members = append(members, keyexchange.Entry{Name: fmt.Sprint("member-", k),
+					Key: ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey)})
+			}
+			if files.Committee, err = keyexchange.NewRoster(members); err != nil {
+				t.Fatal(err)
+			}
+			digest := files.Committee.Digest()
+			v.Members = hex.EncodeToString(digest[:])
+		}
+		s, err := j.Settle(files)
+		if err != nil {
+			t.Fatal(v.About, err)
+		}
+		digest, settled := s.Job().Digest(), s.Digest()
+		v.Declared, v.Digest = s.Job().Canonical(), hex.EncodeToString(digest[:])
+		v.Settled = hex.EncodeToString(settled[:])
+		out = append(out, v)
+	}
+	return out
+}
+
+// refusedVectors spoils the hello of a job in each way.
+func refusedVectors(t *testing.T, s *Settled) (out []refusedVector) {
+	t.Helper()
+	g := greetingOf(s)
+	g.Sessions = []uint64{}
+	body := string(link.JSONFrame(link.KindHello, g)[1:])
+	if _, refused := checkGreeting(s, []byte(body)); refused != nil {
+		t.Fatal(refused)
+	}
+	changed := func(was, is string) string {
+		if !strings.Contains(body, was) {
+			t.Fatalf("%s has no %s", body, was)
+		}
+		return strings.Replace(body, was, is, 1)
+	}
+	for _, v := range []refusedVector{
+		{"cut", body[:len(body)-1], ""},
+		{"more behind it", body + " {}", ""},
+		{"a key twice", changed(`"least":0`, `"least":0,"least":0`), ""},
+		{"a key written otherwise", changed(`"least"`, `"Least"`), ""},
+		{"an unknown key", changed(`"least":0`, `"least":0,"more":1`), ""},
+		{"a number below 0", changed(`"least":0`, `"least":-1`), ""},
+		{"a number that is a text", changed(`"least":0`, `"least":"0"`), ""},
+		{"no number but null", changed(`"least":0`, `"least":null`), ""},
+		{"another number of rounds", changed(`rounds = 3`, `rounds = 4`), "rounds"},
+		{"a field less", changed(`"rounds = 3",`, ``), "rounds"},
+		{"no job", strings.Replace(body, body[strings.Index(body, `"job"`):strings.Index(body, `"roster"`)],
+			``, 1), "model.dtype"},
+		{"another roster", changed(g.Roster, g.Digest), "roster"},
+		{"another digest", changed(g.Digest, g.Roster), "digest"},
+	} {
+		_, refused := checkGreeting(s, []byte(v.Hello))
+		if refused == nil || refused.Field != v.Field {
+			t.Errorf("%s: %s is answered %+v, want field %q", v.About, v.Hello, refused, v.Field)
+		}
+		out = append(out, v)
+	}
 	return out
 }
 

@@ -44,7 +44,7 @@ const MaxUnits = 1 << 20
 // with them the sensitivity, are unchanged, and nothing is padded: d numbers go
 // in and d come out.
 //
-// The sign of coordinate k in D is −1 if bit k of SHA-256("hushsum/1 rotation" ‖
+// The sign of coordinate k in D is −1 if bit k of SHA-256("hushsum/1 rotation signs" ‖
 // seed ‖ 0) ‖ SHA-256(… ‖ 1) ‖ … is 1, the numbers being 32-bit big-endian and the
 // bits counted from the lowest of the first byte; those in D′ are the next L bits
 // from a multiple of 256 on, the first that is at least d.

@@ -6,6 +6,8 @@ import (
 	"iter"
 	"math"
 	"math/bits"
+
+	"github.com/hushsum/hushsum/internal/labels"
 )
 
 // maxBlock is the longest block that a rotation mixes, and what an Encoder works on
@@ -95,7 +97,7 @@ func (r rotation) normalize(v []float64) {
 }
 
 // labelRotation separates the stream of signs from other uses of a seed.
-const labelRotation = "hushsum/1 rotation"
+const labelRotation = labels.RotationSigns
 
 // hashBits is how many signs one hash gives.
 const hashBits = 8 * sha256.Size

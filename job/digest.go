@@ -4,44 +4,43 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/hushsum/hushsum/internal/labels"
+	"github.com/hushsum/hushsum/internal/strict"
 )
 
 // Digest names what is declared: it is the same for the same job in a simulation, in the service
-// and from Python. The digest leaves out fields that may change while a job runs, the world of a
-// simulation, comments, the order of lines, and values that equal their defaults. [Settled.Digest]
-// also covers the files that the job names, and the number of parties if only a roster gives it.
+// and from Python. It is over [Job.Canonical]. [Settled.Digest] also covers the files that the job
+// names.
 func (j *Job) Digest() [32]byte {
+	return sha256.Sum256(append([]byte(labels.Job+"\n"), j.Canonical()...))
+}
+
+// Canonical returns what is declared as canonical JSON (RFC 8785): each declared field, with the
+// defaults that follow from other fields filled in, that differs from its own default, under its
+// name in the file. It leaves out fields that may change while a job runs, the world of a
+// simulation, and the number of parties if only a roster says it.
+func (j *Job) Canonical() []byte { return strict.Canonical(j.declared()) }
+
+func (j *Job) declared() map[string]any {
+	own := j.WithDefaults()
 	if j.counted > 0 && j.counted == j.Parties.Count {
-		j = j.Clone()
-		j.Parties.Count = 0
+		own.Parties.Count = 0
 	}
-	return j.digest()
+	return treeOf(own, &theJob, func(r *row) bool { return r.Part == Declared })
 }
 
-// digest is over all Lines.
-func (j *Job) digest() [32]byte {
-	return sha256.Sum256([]byte("hushsum/3 job\n" + strings.Join(j.Lines(), "\n") + "\n"))
-}
-
-// Lines returns the lines that the digest covers, and the number of parties even if only a roster
-// gives that number: each declared field that differs from its default, as "path = value", in the
-// order of [Fields].
-func (j *Job) Lines() (lines []string) {
-	j.WithDefaults().lines(Declared, func(path, value string) {
-		lines = append(lines, path+" = "+value)
-	})
-	return lines
-}
-
-// Greeting returns what tells another side what is declared, in so many bytes at most: [Job.Lines],
-// or where those are longer a line for each table, "query = sha256 …", with the digest of the
-// table's lines.
+// Greeting returns what tells another side what is declared, in so many bytes at most: a line for
+// each value of [Job.Canonical], as "path = value" in the order of paths, or where those are longer
+// a line for each table, as "query = sha256 …", with the digest of its canonical JSON.
 func (j *Job) Greeting(most int) []string {
-	lines := j.Lines()
+	tree := j.declared()
+	lines := linesOf(tree, "")
 	size := 0
 	for _, line := range lines {
 		size += len(line) + perLine
@@ -49,7 +48,7 @@ func (j *Job) Greeting(most int) []string {
 	if size <= most {
 		return lines
 	}
-	return byTable(lines)
+	return tables(tree)
 }
 
 // perLine is what each line takes besides its bytes: quotes, a comma, and escapes of quotes.
@@ -57,31 +56,45 @@ const perLine = 16
 
 const digestOf = "sha256 " // no value of a field begins so: text is in quotes
 
-// byTable returns a line for each table of a job, in their order.
-func byTable(lines []string) (out []string) {
-	table := func(line string) string { return line[:strings.IndexAny(line, ".[ ")] }
-	for len(lines) > 0 {
-		name, n := table(lines[0]), 1
-		for n < len(lines) && table(lines[n]) == name {
-			n++
+func linesOf(tree map[string]any, at string) (lines []string) {
+	for _, name := range slices.Sorted(maps.Keys(tree)) {
+		path := join(at, name)
+		switch v := tree[name].(type) {
+		case map[string]any:
+			lines = append(lines, linesOf(v, path)...)
+		case []any:
+			for i, element := range v {
+				if table, is := element.(map[string]any); is {
+					lines = append(lines, linesOf(table, join(path, strconv.Itoa(i)))...)
+				}
+			}
+		default:
+			lines = append(lines, path+" = "+string(strict.Canonical(v)))
 		}
-		out = append(out, fmt.Sprintf("%s = %s%x", name, digestOf,
-			sha256.Sum256([]byte(strings.Join(lines[:n], "\n")))))
-		lines = lines[n:]
 	}
-	return out
+	return lines
+}
+
+// tables returns a line for each name of a job's tree.
+func tables(tree map[string]any) (lines []string) {
+	for _, name := range slices.Sorted(maps.Keys(tree)) {
+		lines = append(lines, fmt.Sprintf("%s = %s%x", name, digestOf,
+			sha256.Sum256(strict.Canonical(tree[name]))))
+	}
+	return lines
 }
 
 // Compare returns a [DifferenceError] for the first field in which the greeting of another side's
-// job differs, or for the first table where theirs or ours is long; nil if there is none.
+// job differs, or for the first table where theirs is long; nil if there is none.
 func (j *Job) Compare(theirs []string) error {
-	ours := j.Lines()
+	tree := j.declared()
+	ours := linesOf(tree, "")
 	digested := func(line string) bool {
 		_, value, _ := strings.Cut(line, " = ")
 		return strings.HasPrefix(value, digestOf)
 	}
 	if slices.ContainsFunc(theirs, digested) {
-		ours = byTable(ours)
+		ours = tables(tree)
 	}
 	if slices.Equal(ours, theirs) {
 		return nil
@@ -102,7 +115,7 @@ func (j *Job) Compare(theirs []string) error {
 			return &DifferenceError{Field: path, Ours: known(a), Theirs: known(b)}
 		}
 	}
-	return &DifferenceError{Field: "order of the fields", Ours: "that of the table", Theirs: "another"}
+	return &DifferenceError{Field: "order of the fields", Ours: "that of their names", Theirs: "another"}
 }
 
 // WithDefaults returns the job with its defaults filled in, including those worked out from other
@@ -168,27 +181,6 @@ func cloneLists(owner any, t *table) {
 			cloneLists(e.list.of(owner, i), &e.list.rows)
 		}
 	}
-}
-
-// lines tells each field of a part that is not zero, of a job whose defaults are filled in, and
-// that differs from its default.
-func (j *Job) lines(part Part, tell func(path, value string)) {
-	var walk func(owner any, t *table, at string)
-	walk = func(owner any, t *table, at string) {
-		for _, e := range t.entries {
-			path := join(at, e.path())
-			if e.list != nil {
-				for i := range e.list.len(owner) {
-					walk(e.list.of(owner, i), &e.list.rows, join(path, strconv.Itoa(i)))
-				}
-				continue
-			}
-			if r := e.row; r.Part == part && !r.zero(owner) && !reflect.DeepEqual(r.get(owner), r.preset) {
-				tell(path, format(r.get(owner)))
-			}
-		}
-	}
-	walk(j, &theJob, "")
 }
 
 // MarshalText returns the job as a TOML file: the fields that differ from their defaults, in the

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/privacy"
 	"github.com/hushsum/hushsum/protocol"
@@ -16,7 +17,7 @@ import (
 // rotation is the seed of a round's rotation, which follows from the digest of its
 // broadcast.
 func rotation(broadcast [32]byte) [32]byte {
-	return sha256.Sum256(append([]byte("hushsum/2 rotation of a broadcast"), broadcast[:]...))
+	return sha256.Sum256(append([]byte(labels.RotationBroadcast), broadcast[:]...))
 }
 
 // BroadcastDigest returns the digest that names a broadcast, the sum of protocol.NewBroadcastHash.

@@ -8,7 +8,9 @@ import (
 )
 
 // MarshalJSON returns as JSON what [Job.MarshalText] writes.
-func (j *Job) MarshalJSON() ([]byte, error) { return json.Marshal(treeOf(j, &theJob)) }
+func (j *Job) MarshalJSON() ([]byte, error) {
+	return json.Marshal(treeOf(j, &theJob, func(*row) bool { return true }))
+}
 
 // UnmarshalJSON reads what [Parse] reads.
 func (j *Job) UnmarshalJSON(text []byte) error {
@@ -20,8 +22,9 @@ func (j *Job) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// treeOf returns what of a table differs from its defaults, as maps, lists and values.
-func treeOf(owner any, t *table) map[string]any {
+// treeOf returns the rows of a table that are asked for and differ from their defaults, as maps,
+// lists and values.
+func treeOf(owner any, t *table, asked func(r *row) bool) map[string]any {
 	tree := map[string]any{}
 	for _, e := range t.entries {
 		var v any
@@ -29,13 +32,13 @@ func treeOf(owner any, t *table) map[string]any {
 		case e.list != nil:
 			var elements []any
 			for i := range e.list.len(owner) {
-				elements = append(elements, treeOf(e.list.of(owner, i), &e.list.rows))
+				elements = append(elements, treeOf(e.list.of(owner, i), &e.list.rows, asked))
 			}
 			if elements == nil {
 				continue
 			}
 			v = elements
-		case e.row.zero(owner) || reflect.DeepEqual(e.row.get(owner), e.row.preset):
+		case !asked(e.row) || e.row.zero(owner) || reflect.DeepEqual(e.row.get(owner), e.row.preset):
 			continue
 		default:
 			v = plain(e.row.get(owner))

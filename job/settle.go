@@ -9,8 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/internal/labels"
+	"github.com/hushsum/hushsum/internal/strict"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/oneshot"
@@ -383,18 +386,7 @@ var adversaries = map[string]protocol.Adversary{
 
 // sessions settles the rest of the sessions, and the digest.
 func (x *settling) sessions() error {
-	declared := x.digest()
-	roster, model := x.files.Roster.Digest(), sha256.Sum256(x.files.Model)
-	scale := 0.
-	if m := x.out.mechanism; m != nil {
-		scale = m.Encoder.Scale
-	}
-	x.out.digest = sha256.Sum256(fmt.Appendf(nil, "hushsum/3 settled\n%x\n%x\n%x\n%.5e %.5e", declared,
-		roster, model, x.out.multiplier, scale))
-	if x.out.before != nil {
-		before := sha256.Sum256(x.files.Before)
-		x.out.digest = sha256.Sum256(fmt.Appendf(nil, "hushsum/4 settled\n%x\n%x", x.out.digest, before))
-	}
+	x.out.digest = x.digest()
 	x.out.session.Label, x.out.session.Layout = label(x.Name, x.out.digest), x.out.layout
 	if x.Oneshot() {
 		return x.messages()
@@ -405,11 +397,39 @@ func (x *settling) sessions() error {
 	return nil
 }
 
+// digest names all that was settled: what is declared, the files, and what was worked out from
+// them, to six digits, since machines may calibrate differently in the last ones.
+func (x *settling) digest() [32]byte {
+	names := map[string]any{}
+	add := func(name string, digest [32]byte) { names[name] = hex.EncodeToString(digest[:]) }
+	add("job", x.Digest())
+	add("roster", x.files.Roster.Digest())
+	if len(x.files.Model) > 0 {
+		add("model", sha256.Sum256(x.files.Model))
+	}
+	if x.out.before != nil {
+		add("before", sha256.Sum256(x.files.Before))
+	}
+	if x.Oneshot() {
+		add("committee", x.files.Committee.Digest())
+	}
+	if m := x.out.mechanism; m != nil {
+		names["multiplier"], names["scale"] = sixDigits(x.out.multiplier), sixDigits(m.Encoder.Scale)
+	}
+	return sha256.Sum256(append([]byte(labels.SettledJob+"\n"), strict.Canonical(names)...))
+}
+
+func sixDigits(x float64) float64 {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(x, 'e', 5, 64), 64)
+	if err != nil {
+		panic("job: " + err.Error()) // cannot happen
+	}
+	return rounded
+}
+
 // messages settles the rest of one-message sums.
 func (x *settling) messages() error {
-	members, own := x.files.Committee.Digest(), x.out.oneshot
-	x.out.digest = sha256.Sum256(fmt.Appendf(nil, "hushsum/3 settled with a committee\n%x\n%x",
-		x.out.digest, members))
+	own := x.out.oneshot
 	own.Label = label(x.Name, x.out.digest)
 	if x.encoder != nil {
 		if err := x.fillKeyed(own); err != nil {
@@ -432,5 +452,5 @@ func (x *settling) messages() error {
 
 // label names the series of a job's sessions.
 func label(name string, digest [32]byte) string {
-	return name + " plan " + hex.EncodeToString(digest[:])
+	return name + " " + hex.EncodeToString(digest[:])
 }

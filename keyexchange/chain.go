@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"github.com/hushsum/hushsum/internal/labels"
 )
 
 // Errors of chains.
@@ -41,7 +43,7 @@ func (c *Chain) Round() uint64 { return c.round }
 // leads back to it.
 func (c *Chain) Next() PairSecret {
 	var out [64]byte
-	expand(out[:], c.key[:], labelRatchet)
+	expand(out[:], c.key[:], labels.Ratchet)
 	c.key = [32]byte(out[:32])
 	secret := PairSecret(out[32:])
 	clear(out[:])
@@ -81,9 +83,9 @@ func (c *Chain) Erase() { clear(c.key[:]) }
 // two must agree on for the round. Parties that were told different things hold different seeds,
 // so that their masks do not cancel and the sum stays hidden.
 func (s *PairSecret) MaskSeed(context [32]byte) MaskSeed {
-	var info [len(labelMask) + 32]byte
-	copy(info[:], labelMask)
-	copy(info[len(labelMask):], context[:])
+	var info [len(labels.Mask) + 32]byte
+	copy(info[:], labels.Mask)
+	copy(info[len(labels.Mask):], context[:])
 	var seed MaskSeed
 	expand(seed[:], s[:], string(info[:]))
 	return seed
@@ -134,7 +136,7 @@ type Channels struct {
 func (c *Chain) Channels() *Channels {
 	var out [ChannelsSize]byte
 	defer clear(out[:])
-	expand(out[:], c.key[:], labelChannels)
+	expand(out[:], c.key[:], labels.Channels)
 	return newChannels(&out)
 }
 

@@ -33,10 +33,10 @@
 // concatenation):
 //
 //	K            = Extract(salt: session, secret: S ‖ X)
-//	CK_1         = Expand(K, "hushsum/2 chain" ‖ lo ‖ hi ‖ SHA-256(ct), 32)
-//	CK_ℓ+1 ‖ r_ℓ = Expand(CK_ℓ, "hushsum/2 ratchet", 64)
-//	channels of ℓ = Expand(CK_ℓ, "hushsum/2 channels", 128)
-//	mask seed    = Expand(r_ℓ, "hushsum/2 mask" ‖ context, 28)
+//	CK_1         = Expand(K, "hushsum/1 chain" ‖ lo ‖ hi ‖ SHA-256(ct), 32)
+//	CK_ℓ+1 ‖ r_ℓ = Expand(CK_ℓ, "hushsum/1 ratchet", 64)
+//	channels of ℓ = Expand(CK_ℓ, "hushsum/1 channels", 128)
+//	mask seed    = Expand(r_ℓ, "hushsum/1 mask" ‖ context, 28)
 //
 // Classical keys leave S and ct out. The lower party encapsulates to the higher
 // ([Agreement]). The ratchet is the thesis's PRG reseeding, (r', s) = PRG(r): one key

@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"github.com/hushsum/hushsum/internal/entropy"
+	"github.com/hushsum/hushsum/internal/labels"
 )
 
 // Errors of signatures.
@@ -77,7 +78,7 @@ func Verify(
 func SignKey(
 	signer crypto.Signer, config [32]byte, party int, key PublicKey, encapsulation *[32]byte,
 ) ([SignatureSize]byte, error) {
-	return Sign(signer, labelKey, keyStatement(config, party, key, encapsulation))
+	return Sign(signer, labels.AnnouncedKey, keyStatement(config, party, key, encapsulation))
 }
 
 // VerifyKey checks that party of the roster offered these keys for this
@@ -89,7 +90,7 @@ func VerifyKey(
 	if party < 0 || party >= roster.Len() {
 		return ErrSignature
 	}
-	return Verify(roster.Key(party), labelKey, keyStatement(config, party, key, encapsulation),
+	return Verify(roster.Key(party), labels.AnnouncedKey, keyStatement(config, party, key, encapsulation),
 		signature)
 }
 

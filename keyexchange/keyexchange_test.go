@@ -20,6 +20,8 @@ import (
 	"filippo.io/edwards25519"
 	"filippo.io/edwards25519/field"
 	"pgregory.net/rapid"
+
+	"github.com/hushsum/hushsum/internal/labels"
 )
 
 func unhex(t testing.TB, s string) []byte {
@@ -173,13 +175,13 @@ func TestChainSchedule(t *testing.T) {
 	}
 	mac := hmac.New(sha256.New, session[:])
 	mac.Write(agreed.x25519[:])
-	ck := reference(mac.Sum(nil), 32, []byte("hushsum/2 chain"), roster.Key(0), roster.Key(2))
+	ck := reference(mac.Sum(nil), 32, []byte(labels.Chain), roster.Key(0), roster.Key(2))
 
 	for round := uint64(1); round <= 4; round++ {
 		if chainA.Round() != round || chainB.Round() != round {
 			t.Fatalf("chains at rounds %d and %d, want %d", chainA.Round(), chainB.Round(), round)
 		}
-		channels := reference(ck, 128, []byte("hushsum/2 channels"))
+		channels := reference(ck, 128, []byte(labels.Channels))
 		gotA, gotB := chainA.Channels(), chainB.Channels()
 		for i, k := range []struct {
 			purpose  Purpose
@@ -191,7 +193,7 @@ func TestChainSchedule(t *testing.T) {
 				t.Errorf("round %d: channel %d differs from the schedule", round, i)
 			}
 		}
-		next := reference(ck, 64, []byte("hushsum/2 ratchet"))
+		next := reference(ck, 64, []byte(labels.Ratchet))
 		ck = next[:32]
 		secretA, secretB := chainA.Next(), chainB.Next()
 		if !bytes.Equal(secretA[:], next[32:]) || secretA != secretB {
@@ -199,7 +201,7 @@ func TestChainSchedule(t *testing.T) {
 		}
 		context := sha256.Sum256([]byte{byte(round)})
 		seed := secretA.MaskSeed(context)
-		if !bytes.Equal(seed[:], reference(next[32:], 28, []byte("hushsum/2 mask"), context[:])) {
+		if !bytes.Equal(seed[:], reference(next[32:], 28, []byte(labels.Mask), context[:])) {
 			t.Errorf("round %d: mask seed differs from the schedule", round)
 		}
 	}
@@ -453,9 +455,9 @@ func TestSignatures(t *testing.T) {
 		"other config":   VerifyKey(roster, [32]byte{}, 1, public, nil, &signature),
 		"other key":      VerifyKey(roster, config, 1, other, nil, &signature),
 		"flipped bit":    VerifyKey(roster, config, 1, public, nil, &bad),
-		"other label": Verify(roster.Key(1), "hushsum/2 other", keyStatement(config, 1, public, nil),
+		"other label": Verify(roster.Key(1), labels.Session, keyStatement(config, 1, public, nil),
 			&signature),
-		"short identity": Verify(roster.Key(1)[:31], labelKey, keyStatement(config, 1, public, nil),
+		"short identity": Verify(roster.Key(1)[:31], labels.AnnouncedKey, keyStatement(config, 1, public, nil),
 			&signature),
 	} {
 		if !errors.Is(err, ErrSignature) {

@@ -7,6 +7,8 @@ import (
 	"io"
 
 	"github.com/cloudflare/circl/kem/mlkem/mlkem768"
+
+	"github.com/hushsum/hushsum/internal/labels"
 )
 
 // Errors of ML-KEM.
@@ -165,8 +167,8 @@ func (a *Agreement) Chain(session [32]byte, roster *Roster, self, peer int) *Cha
 	defer clear(secret)
 	key := extract(session[:], secret)
 	defer clear(key)
-	info := make([]byte, 0, len(labelChain)+96)
-	info = append(info, labelChain...)
+	info := make([]byte, 0, len(labels.Chain)+96)
+	info = append(info, labels.Chain...)
 	info = append(info, roster.Key(min(self, peer))...)
 	info = append(info, roster.Key(max(self, peer))...)
 	if a.hybrid {

@@ -7,6 +7,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"testing"
+
+	"github.com/hushsum/hushsum/internal/labels"
 )
 
 // Both sides of a pair come to one chain, which is the schedule of SPEC.md §5.1 worked
@@ -63,7 +65,7 @@ func TestHybridChain(t *testing.T) {
 	mac := hmac.New(sha256.New, session[:])
 	mac.Write(append(secret, x[:]...))
 	digest := sha256.Sum256(ct)
-	if want := reference(mac.Sum(nil), 32, []byte("hushsum/2 chain"), roster.Key(0), roster.Key(2),
+	if want := reference(mac.Sum(nil), 32, []byte(labels.Chain), roster.Key(0), roster.Key(2),
 		digest[:]); !bytes.Equal(chain.key[:], want) {
 		t.Errorf("CK_1 is %x, want %x", chain.key, want)
 	}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/crypto/cryptobyte"
 
 	"github.com/hushsum/hushsum/internal/charset"
+	"github.com/hushsum/hushsum/internal/labels"
 )
 
 // maxNameLength is the longest name of a party, in bytes.
@@ -231,7 +232,7 @@ func (r *Roster) Digest() [32]byte { return r.digest }
 
 func (r *Roster) computeDigest() [32]byte {
 	b := cryptobyte.NewBuilder(nil)
-	b.AddBytes([]byte(labelRoster))
+	b.AddBytes([]byte(labels.Roster))
 	b.AddUint32(uint32(len(r.entries)))
 	for _, e := range r.entries {
 		b.AddUint8LengthPrefixed(func(b *cryptobyte.Builder) { b.AddBytes([]byte(e.Name)) })

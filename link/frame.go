@@ -43,6 +43,9 @@ type Hello struct {
 	// number that it has not used.
 	Sessions []uint64 `json:"sessions"`
 	Least    uint64   `json:"least"`
+	// Extensions have what later versions add, by name. A receiver passes over names that it does not
+	// know.
+	Extensions map[string]json.RawMessage `json:"extensions,omitempty"`
 }
 
 // Told returns the last round that somebody knows of: they say which number is the least that they

@@ -23,6 +23,13 @@ import (
 // dials is not in the roster.
 var ErrPeer = errors.New("link: the other side of the connection is not the expected one")
 
+// Protocol names this transport and its version, by which the sides find that they speak the same
+// (ALPN, RFC 7301).
+const Protocol = "hushsum/1"
+
+var errProtocol = fmt.Errorf("%w: it does not speak %s; compare the versions of both programs",
+	ErrPeer, Protocol)
+
 // ErrConfig: there is no roster, or an identity is no Ed25519 key.
 var ErrConfig = errors.New("link: unusable configuration")
 
@@ -75,6 +82,7 @@ func tlsConfig(
 		Certificates:       []tls.Certificate{own},
 		ClientAuth:         tls.RequireAnyClientCert,
 		InsecureSkipVerify: true, // VerifyConnection pins the key instead
+		NextProtos:         []string{Protocol},
 		VerifyConnection: func(state tls.ConnectionState) error {
 			if len(state.PeerCertificates) != 1 {
 				return ErrPeer
@@ -83,7 +91,13 @@ func tlsConfig(
 			if !ok {
 				return ErrPeer
 			}
-			return accept(key)
+			if err := accept(key); err != nil {
+				return err
+			}
+			if state.NegotiatedProtocol != Protocol {
+				return errProtocol
+			}
+			return nil
 		},
 		SessionTicketsDisabled: true,
 	}, nil
@@ -97,8 +111,8 @@ type TCPDialer struct {
 }
 
 // Dial connects to the coordinator. It fails with [ErrConfig] or keyexchange.ErrSigner if Identity
-// is unusable, and with [ErrPeer] if somebody else answers. Only the coordinator's answer tells
-// that it does not know the party: then Receive of the link fails with [ErrPeer].
+// is unusable, and with [ErrPeer] if somebody else answers or another program. Only the coordinator's
+// answer tells that it does not know the party: then Receive of the link fails with [ErrPeer].
 func (d *TCPDialer) Dial(ctx context.Context) (Link, error) {
 	config, err := tlsConfig(d.Identity, func(key ed25519.PublicKey) error {
 		if !key.Equal(d.Coordinator) {
@@ -111,6 +125,10 @@ func (d *TCPDialer) Dial(ctx context.Context) (Link, error) {
 	}
 	dialer := tls.Dialer{Config: config}
 	conn, err := dialer.DialContext(ctx, "tcp", d.Address)
+	var alert tls.AlertError
+	if errors.As(err, &alert) && alert == noApplicationProtocol {
+		err = errProtocol
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -118,6 +136,9 @@ func (d *TCPDialer) Dial(ctx context.Context) (Link, error) {
 	link.dialed = true
 	return link, nil
 }
+
+// noApplicationProtocol is the alert of RFC 7301, section 3.2.
+const noApplicationProtocol = 120
 
 // connLink frames a connection: a length of four bytes before each frame.
 type connLink struct {

@@ -85,6 +85,58 @@ func TestFramesReused(t *testing.T) {
 	}
 }
 
+// Both sides end a connection whose other side has the right key and speaks another version, or does
+// not say which.
+func TestOtherVersions(t *testing.T) {
+	signers, roster := named(t, "party", 2)
+	coordinator := signers[1]
+	listener, err := ListenTCP("127.0.0.1:0", coordinator, roster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	accept := func(ed25519.PublicKey) error { return nil }
+	for _, speaks := range [][]string{nil, {"hushsum/2"}} {
+		config, err := tlsConfig(signers[0], accept)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.NextProtos, config.VerifyConnection = speaks, nil
+		conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", listener.Address())
+		if err == nil {
+			_, err = conn.Read(make([]byte, 1))
+			_ = conn.Close()
+		}
+		var alert tls.AlertError
+		if !errors.As(err, &alert) {
+			t.Errorf("a party that speaks %q: %v", speaks, err)
+		}
+
+		if config, err = tlsConfig(coordinator, accept); err != nil {
+			t.Fatal(err)
+		}
+		config.NextProtos, config.VerifyConnection = speaks, nil
+		other, err := tls.Listen("tcp", "127.0.0.1:0", config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+		go func() {
+			conn, err := other.Accept()
+			if err == nil {
+				_ = conn.(*tls.Conn).HandshakeContext(ctx)
+			}
+		}()
+		d := &TCPDialer{Address: other.Addr().String(), Identity: signers[0],
+			Coordinator: coordinator.Public().(ed25519.PublicKey)}
+		if _, err := d.Dial(ctx); !errors.Is(err, errProtocol) || !errors.Is(err, ErrPeer) {
+			t.Errorf("a coordinator that speaks %q: %v", speaks, err)
+		}
+	}
+}
+
 // Over TCP nobody gets through who is not in the roster, or who is not the coordinator.
 func TestTCP(t *testing.T) {
 	signers, roster := named(t, "party", 3)
@@ -210,7 +262,8 @@ func TestTLSCertificates(t *testing.T) {
 		{}, own.Certificate, slices.Concat(own.Certificate, other.Certificate),
 	} {
 		var tickets puts
-		c := &tls.Config{InsecureSkipVerify: true, ClientSessionCache: &tickets}
+		c := &tls.Config{InsecureSkipVerify: true, ClientSessionCache: &tickets,
+			NextProtos: []string{Protocol}}
 		if count > 0 {
 			c.Certificates = []tls.Certificate{{Certificate: chain, PrivateKey: strangers[0]}}
 		}

@@ -8,6 +8,7 @@ import (
 	"filippo.io/edwards25519"
 
 	"github.com/hushsum/hushsum/internal/entropy"
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/oblivious/internal/ristretto"
 )
 
@@ -140,7 +141,7 @@ func decodePoint(b []byte) (*edwards25519.Point, error) {
 // point is H_c of transfer k.
 func point(context [32]byte, k int, c byte, r []byte) *edwards25519.Point {
 	h := sha512.New()
-	h.Write([]byte(labelPoint))
+	h.Write([]byte(labels.ObliviousPoint))
 	h.Write(context[:])
 	h.Write([]byte{byte(k), c})
 	h.Write(r)
@@ -153,7 +154,7 @@ func baseKey(
 ) [32]byte {
 	s := ristretto.Encode(shared)
 	defer clear(s[:])
-	return digest(labelBaseKey, context[:], []byte{byte(k), c}, message, pair, s[:])
+	return digest(labels.ObliviousBaseKey, context[:], []byte{byte(k), c}, message, pair, s[:])
 }
 
 // draw reads n bytes from random.

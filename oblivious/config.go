@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math"
 	"math/big"
+
+	"github.com/hushsum/hushsum/internal/labels"
 )
 
 // Limits of a [Config].
@@ -114,7 +116,7 @@ func (c *Config) digest() [32]byte {
 	if c.Noise.Scale != nil {
 		b = append(b, c.Noise.Scale.RatString()...)
 	}
-	return digest(labelConfig, b)
+	return digest(labels.ObliviousConfig, b)
 }
 
 // copy is a configuration that its owner cannot change any more.

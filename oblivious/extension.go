@@ -7,6 +7,8 @@ import (
 	"crypto/subtle"
 	"encoding/binary"
 	"io"
+
+	"github.com/hushsum/hushsum/internal/labels"
 )
 
 // Transfers of a round are extended from the base transfers by the protocol of
@@ -62,7 +64,7 @@ func (e *extReceiver) choose(
 	hash := checkKey(context, message)
 	x := hash.hash(choices)
 	proof := sha256.New()
-	proof.Write([]byte(labelProof))
+	proof.Write([]byte(labels.ObliviousProof))
 	proof.Write(context[:])
 	for i := range kappa {
 		proof.Write(hash.hash(columns[i*size : (i+1)*size]).bytes())
@@ -101,7 +103,7 @@ func (e *extSender) pads(
 	x := elementOf(rest)
 	hash := checkKey(context, u)
 	proof := sha256.New()
-	proof.Write([]byte(labelProof))
+	proof.Write([]byte(labels.ObliviousProof))
 	proof.Write(context[:])
 	columns := make([]byte, kappa*size)
 	defer clear(columns)
@@ -130,7 +132,7 @@ func (e *extSender) erase() { *e = extSender{} }
 
 // stream fills a column from its seed: AES-256 in counter mode.
 func stream(column []byte, seed *[32]byte) {
-	key := digest(labelStream, seed[:])
+	key := digest(labels.ObliviousStream, seed[:])
 	defer clear(key[:])
 	block, err := aes.NewCipher(key[:])
 	if err != nil {
@@ -142,13 +144,13 @@ func stream(column []byte, seed *[32]byte) {
 
 func ratchetSeeds(seeds *[kappa][32]byte) {
 	for i := range seeds {
-		seeds[i] = digest(labelSeed, seeds[i][:])
+		seeds[i] = digest(labels.ObliviousSeed, seeds[i][:])
 	}
 }
 
 // checkKey is the key of the hash of the columns, made from what was sent.
 func checkKey(context [32]byte, u []byte) *multiplier {
-	h := digest(labelCheck, context[:], u)
+	h := digest(labels.ObliviousCheck, context[:], u)
 	return newMultiplier(elementOf(h[:]))
 }
 
@@ -164,9 +166,9 @@ func row(columns []byte, size, j int) (r element) {
 // pad is H, a hash that is tweaked by the transfer's place, so that no two inputs
 // of it are related but by the secret Δ.
 func pad(context [32]byte, j int, q element) uint64 {
-	var b [len(labelPad) + 32 + 8 + 16]byte
-	copy(b[:], labelPad)
-	rest := b[len(labelPad):]
+	var b [len(labels.ObliviousPad) + 32 + 8 + 16]byte
+	copy(b[:], labels.ObliviousPad)
+	rest := b[len(labels.ObliviousPad):]
 	copy(rest, context[:])
 	binary.BigEndian.PutUint64(rest[32:], uint64(j))
 	binary.LittleEndian.PutUint64(rest[40:], q[0])

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
@@ -359,7 +360,7 @@ func (c *JointConfig) digest() [32]byte {
 		b = binary.BigEndian.AppendUint32(b, uint32(m))
 	}
 	roster := c.Roster.Digest()
-	return digest(labelJointConfig, roster[:], b, []byte(c.Label))
+	return digest(labels.JointConfig, roster[:], b, []byte(c.Label))
 }
 
 // copy is a configuration that its owner cannot change any more. A roster never changes.

@@ -13,6 +13,7 @@ import (
 	"filippo.io/edwards25519"
 	"pgregory.net/rapid"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/keyexchange"
 )
@@ -198,7 +199,7 @@ func (j *Joint) forge(t testing.TB, body []byte) []byte {
 	t.Helper()
 	m := jointMessage{kind: j.due(), session: j.session, from: uint32(j.party), body: body}
 	var err error
-	m.signature, err = keyexchange.Sign(j.identity, labelJointMessage, m.statement(j.before))
+	m.signature, err = keyexchange.Sign(j.identity, labels.JointMessage, m.statement(j.before))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"filippo.io/edwards25519"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/suite"
 )
 
@@ -120,7 +121,7 @@ func TestJointLies(t *testing.T) {
 		}},
 		{"an input as a turn", stageInputs, func(t *testing.T, parties []*Joint) []byte {
 			turn := parties[1].turnOf(jointInput, 1)
-			turn.label = labelJointTurnProof
+			turn.label = labels.JointProofTurn
 			body, err := turn.make(make([]byte, 4), fresh)
 			if err != nil {
 				t.Fatal(err)
@@ -484,7 +485,7 @@ func TestJointTranscript(t *testing.T) {
 	body := honestBody(t, parties[1])
 	for name, change := range map[string]func(*turn){
 		"as it is": func(*turn) {},
-		"label":    func(c *turn) { c.label = labelJointInputProof },
+		"label":    func(c *turn) { c.label = labels.JointProofInput },
 		"before":   func(c *turn) { c.before[31]++ },
 		"party":    func(c *turn) { c.party++ },
 		"key":      func(c *turn) { c.key = newJointPublic(generator) },

@@ -9,6 +9,7 @@ import (
 
 	"filippo.io/edwards25519"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
@@ -132,7 +133,7 @@ func (j *Joint) Next() ([]byte, error) {
 		return nil, err
 	}
 	message.body = body
-	message.signature, err = keyexchange.Sign(j.identity, labelJointMessage,
+	message.signature, err = keyexchange.Sign(j.identity, labels.JointMessage,
 		message.statement(j.before))
 	if err != nil {
 		return nil, err
@@ -183,10 +184,10 @@ func (j *Joint) makeTurn() ([]byte, error) {
 
 // turnOf is the turn that an input, or a turn, of a party is.
 func (j *Joint) turnOf(kind jointType, party int) *turn {
-	t := &turn{label: labelJointTurnProof, before: j.before, party: party, key: j.key,
+	t := &turn{label: labels.JointProofTurn, before: j.before, party: party, key: j.key,
 		current: j.coins}
 	if kind == jointInput {
-		t.label = labelJointInputProof
+		t.label = labels.JointProofInput
 		t.current = trivials(j.config.Length * len(j.config.inputWeights()))
 	}
 	return t
@@ -222,7 +223,7 @@ func (j *Joint) Receive(message []byte) error {
 	case j.bodies[from] != nil:
 		return ErrDuplicate
 	}
-	if err := keyexchange.Verify(j.config.Roster.Key(from), labelJointMessage,
+	if err := keyexchange.Verify(j.config.Roster.Key(from), labels.JointMessage,
 		m.statement(j.before), &m.signature); err != nil {
 		return fmt.Errorf("%w (party %d)", ErrSignature, from)
 	}
@@ -254,7 +255,7 @@ func (j *Joint) keep(party int, body []byte) error {
 			return err
 		}
 		j.coins = coins
-		bound := digest(labelJointTurn, j.before[:], number(party), body)
+		bound := digest(labels.JointTurn, j.before[:], number(party), body)
 		j.before, j.sent = bound, false
 		if j.turn++; j.turn == len(j.bodies) {
 			j.stage = stageConfirm
@@ -285,9 +286,9 @@ func (j *Joint) advance() {
 			sum.Add(sum, key)
 		}
 		j.key = newJointPublic(sum)
-		j.before = j.digestBodies(labelJointKeys)
+		j.before = j.digestBodies(labels.JointKeys)
 	case stageInputs:
-		j.before = j.digestBodies(labelJointInputs)
+		j.before = j.digestBodies(labels.JointInputs)
 		j.coins = trivials(j.config.Length * j.config.coins())
 	}
 	clear(j.bodies)
@@ -298,7 +299,7 @@ func (j *Joint) advance() {
 func (j *Joint) digestBodies(label string) [32]byte {
 	all := make([]byte, 0, len(j.bodies)*32)
 	for _, body := range j.bodies {
-		d := digest(labelJointBody, body)
+		d := digest(labels.JointBody, body)
 		all = append(all, d[:]...)
 	}
 	return digest(label, j.before[:], all)

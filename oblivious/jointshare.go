@@ -6,6 +6,7 @@ import (
 
 	"filippo.io/edwards25519"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/oblivious/internal/ristretto"
 )
 
@@ -28,7 +29,7 @@ func makeKey(
 	}
 	message = appendElement(nil, new(edwards25519.Point).ScalarBaseMult(secret))
 	k := appendElement(nil, new(edwards25519.Point).ScalarBaseMult(w))
-	c := challenge(labelJointKeyProof, context[:], number(party), message, k)
+	c := challenge(labels.JointProofKey, context[:], number(party), message, k)
 	message = append(message, c.Bytes()...)
 	message = append(message, w.MultiplyAdd(c, secret, w).Bytes()...)
 	*w = edwards25519.Scalar{}
@@ -54,7 +55,7 @@ func takeKey(context [32]byte, party int, message []byte) (*edwards25519.Point, 
 	}
 	k := new(edwards25519.Point).
 		VarTimeDoubleScalarBaseMult(new(edwards25519.Scalar).Negate(c), key, z)
-	if challenge(labelJointKeyProof, context[:], number(party), message[:elementSize],
+	if challenge(labels.JointProofKey, context[:], number(party), message[:elementSize],
 		appendElement(nil, k)).Equal(c) == 0 {
 		return nil, ErrProof
 	}
@@ -75,10 +76,10 @@ func shareSize(length int) int { return length*elementSize + 2*scalarSize }
 func (o *opening) combine(
 	party int, encoded []byte, shares []*edwards25519.Point,
 ) (m, z *edwards25519.Point) {
-	seed := digest(labelJointWeights, o.before[:], number(party), encoded)
+	seed := digest(labels.JointWeightsShare, o.before[:], number(party), encoded)
 	rho, points := make([]*edwards25519.Scalar, len(shares)), make([]*edwards25519.Point, len(shares))
 	for k := range rho {
-		h := digest(labelJointWeights, seed[:], number(k))
+		h := digest(labels.JointWeightsShare, seed[:], number(k))
 		rho[k], points[k] = weight(h[:]), &o.sums[k].a
 	}
 	m = new(edwards25519.Point).VarTimeMultiScalarMult(rho, points)
@@ -91,7 +92,7 @@ func (o *opening) challenge(
 	party int, encoded []byte, k1, k2 *edwards25519.Point,
 ) *edwards25519.Scalar {
 	moves := appendElement(appendElement(nil, k1), k2)
-	return challenge(labelJointShareProof, o.before[:], number(party), moves, encoded)
+	return challenge(labels.JointProofShare, o.before[:], number(party), moves, encoded)
 }
 
 // make makes a share message, with one proof for all coordinates that log_G pk = log_M Z (Chaum,

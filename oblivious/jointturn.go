@@ -10,6 +10,7 @@ import (
 
 	"github.com/hushsum/hushsum/internal/cores"
 	"github.com/hushsum/hushsum/internal/entropy"
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/pedersen"
 )
 
@@ -165,7 +166,7 @@ func (t *turn) take(message []byte) ([]ciphertext, error) {
 	}
 	moves, responses := message[:n*moveSize], message[n*moveSize:]
 	check := turnCheck{turn: t, c: t.challenge(moves), after: make([]ciphertext, n)}
-	check.seed = digest(labelJointCheck, t.before[:], number(t.party), message)
+	check.seed = digest(labels.JointCheck, t.before[:], number(t.party), message)
 	err := cores.Each(context.Background(), (n+turnChunk-1)/turnChunk, func(chunk int) error {
 		return check.chunk(moves, responses, chunk*turnChunk, min(n, (chunk+1)*turnChunk))
 	}, nil)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/hushsum/hushsum/internal/labels"
 )
 
 // reference is multiplication in GF(2^128), bit by bit on big integers.
@@ -211,6 +213,6 @@ func redo(e *extReceiver, message, choices []byte) {
 		stream(t, &e.seeds[0][i])
 		all = append(all, hash.hash(t).bytes()...)
 	}
-	proof := digest(labelProof, make([]byte, 32), all)
+	proof := digest(labels.ObliviousProof, make([]byte, 32), all)
 	copy(message[kappa*size:], append(hash.hash(choices).bytes(), proof[:]...))
 }

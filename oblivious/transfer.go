@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/big"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/noise"
 	"github.com/hushsum/hushsum/protocol"
@@ -69,14 +70,14 @@ type peer struct {
 
 // channel is the key of a message. Each key seals only one message.
 func (p *peer) channel(h header) *keyexchange.SealKey {
-	info := append([]byte(labelChannel), byte(h.kind))
+	info := append([]byte(labels.ObliviousChannel), byte(h.kind))
 	key := keyexchange.SealKey(expand(p.chain, append(info, direction(int(h.from), int(h.to))...)))
 	return &key
 }
 
 // advance moves the keys to the next round.
 func (p *peer) advance() {
-	p.chain = expand(p.chain, []byte(labelRatchet))
+	p.chain = expand(p.chain, []byte(labels.ObliviousRatchet))
 	p.offers.ratchet()
 	p.takes.ratchet()
 }
@@ -270,9 +271,9 @@ func (t *Transfer) toAll(
 // the base transfers.
 func (t *Transfer) context(round uint64, from, to int) [32]byte {
 	if round == 0 {
-		return digest(labelBase, t.digest[:], direction(from, to))
+		return digest(labels.ObliviousBaseTransfer, t.digest[:], direction(from, to))
 	}
-	return digest(labelExtend, t.digest[:], binary.BigEndian.AppendUint64(nil, round),
+	return digest(labels.ObliviousExtend, t.digest[:], binary.BigEndian.AppendUint64(nil, round),
 		direction(from, to))
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hushsum/hushsum/internal/entropy"
 	"github.com/hushsum/hushsum/internal/fault"
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/noise"
 	"github.com/hushsum/hushsum/oneshot/normproof"
 	"github.com/hushsum/hushsum/shamir"
@@ -292,7 +293,7 @@ func proofDigest(proof []byte) []byte {
 	if len(proof) == 0 {
 		return nil
 	}
-	d := hash(labelProofDigest, proof)
+	d := hash(labels.OneshotProofDigest, proof)
 	return d[:]
 }
 
@@ -334,10 +335,10 @@ func (s *settled) bindDigest(context *[32]byte, party int, dealing, proofDigest 
 	if len(dealing) == 0 {
 		return nil
 	}
-	d := hash(labelDealing, dealing)
+	d := hash(labels.OneshotDealing, dealing)
 	if s.byPath() {
 		if p := s.pointsOf(context, party, dealing); p != nil {
-			d = hash(labelDealing, dealing[:64], p.root())
+			d = hash(labels.OneshotDealing, dealing[:64], p.root())
 		} // else the server refuses the dealing, and nobody is judged by it
 	}
 	return append(d[:], proofDigest...)
@@ -351,7 +352,7 @@ func (s *settled) proofStatement(
 	t := &normproof.Statement{
 		Config:  s.digest,
 		Context: *context,
-		RingKey: hash(labelRing, context[:]),
+		RingKey: hash(labels.OneshotRing, context[:]),
 		Party:   uint32(party),
 		Role:    s.role(party),
 		Root:    root,
@@ -377,7 +378,7 @@ func (s *settled) prove(
 	random io.Reader, context *[32]byte, party int, root [32]byte, m *submission, y []uint64,
 	w *normproof.Witness,
 ) error {
-	t := s.proofStatement(context, party, root, hash(labelMasked, m.masked), m.extra, y)
+	t := s.proofStatement(context, party, root, hash(labels.OneshotMasked, m.masked), m.extra, y)
 	dealing, proof, err := s.prover(party).Prove(random, t, w)
 	switch {
 	case errors.Is(err, normproof.ErrLimit):
@@ -401,7 +402,7 @@ func (s *settled) claimOf(
 	context *[32]byte, party int, root [32]byte, m *submission, y []uint64, proof []byte,
 ) *normproof.Claim {
 	return &normproof.Claim{
-		Statement: s.proofStatement(context, party, root, hash(labelMasked, m.masked), m.extra, y),
+		Statement: s.proofStatement(context, party, root, hash(labels.OneshotMasked, m.masked), m.extra, y),
 		Dealing:   parseDealing(m.dealing),
 		Proof:     proof,
 	}

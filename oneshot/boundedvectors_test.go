@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 )
@@ -67,7 +68,7 @@ func (r *recorded) boundedRefusals(t *testing.T) (out []vectorRefusal) {
 			leaves[k] = [32]byte(m.leaves[32*k:])
 		}
 		root := tree(leaves, s.depth)[s.depth][0]
-		statement := statement(&context, 0, root, hash(labelMasked, m.masked), m.extra,
+		statement := statement(&context, 0, root, hash(labels.OneshotMasked, m.masked), m.extra,
 			s.bind(&context, 0, m))
 		signature := must(keyexchange.Sign(r.keys[0], s.statementLabel(0), statement))
 		copy(message[len(message)-len(signature):], signature[:])

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -149,7 +150,7 @@ func (c *coalition) attack(t *testing.T, dealings map[int][][]byte) (answered, s
 	}
 	for side, v := range views {
 		for k := honest; k < coalitionMembers; k++ {
-			signature := must(keyexchange.Sign(memberKeys[k], labelClosing,
+			signature := must(keyexchange.Sign(memberKeys[k], labels.OneshotClosing,
 				closingStatement(&r.context, &v.chain, []int{len(v.parties)})))
 			signatures[side] = append(signatures[side], wire.PartySignature{Party: k, Signature: signature})
 		}

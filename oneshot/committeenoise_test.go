@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -225,7 +226,7 @@ func TestMembersNoiseRefused(t *testing.T) {
 	if _, err := s.Batch(); !errors.Is(err, ErrTooFew) {
 		t.Errorf("noise of 4 of 7: %v", err)
 	}
-	if got := s.config.statementLabel(s.config.n); got != "hushsum/oneshot/2 noise" {
+	if got := s.config.statementLabel(s.config.n); got != labels.OneshotNoise {
 		t.Errorf("members sign noise under %q", got)
 	}
 	// Member 0's noise in the name of member 1, of party 0, and with a bit wrong.

@@ -3,6 +3,7 @@ package oneshot
 import (
 	"fmt"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 )
@@ -106,7 +107,7 @@ type claim struct {
 func (s *settled) convicts(context *[32]byte, c *claim) bool {
 	root, masked, digest := c.Root, c.Masked, c.Digest
 	if c.Member < 0 {
-		masked, digest = hash(labelMasked, c.Packed), hash(labelProofDigest, c.Proof)
+		masked, digest = hash(labels.OneshotMasked, c.Packed), hash(labels.OneshotProofDigest, c.Proof)
 	} else {
 		root = rootOf(leaf(context, c.Party, c.Member, c.Plain), c.Member, c.Path)
 	}
@@ -165,7 +166,7 @@ func (s *Server) receiveComplaint(body []byte, member int) error {
 			Extra:     append([]byte(nil), parts.extra...),
 			Dealing:   append([]byte(nil), parts.dealing...),
 			Masked:    sub.masked,
-			Digest:    hash(labelProofDigest, parts.proof),
+			Digest:    hash(labels.OneshotProofDigest, parts.proof),
 			Path:      path(sub.levels, member),
 			Plain:     append([]byte(nil), one.plain...),
 		}

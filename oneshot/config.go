@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/crypto/cryptobyte"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/ring"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -225,7 +226,7 @@ func (s *settled) computeDigest() [32]byte {
 		b.AddUint8(3)
 		b.AddUint32(uint32(s.Groups))
 	}
-	return hash(labelConfig, b.BytesOrPanic())
+	return hash(labels.OneshotConfig, b.BytesOrPanic())
 }
 
 // index returns the place of a signer's key in a list.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/shamir"
@@ -155,7 +156,7 @@ func (w *world) deal(i int, d dealer) []byte {
 			stream.XORKeyStream(m.proof, m.proof)
 		}
 	}
-	signed := statement(&inner, i, root, hash(labelMasked, m.masked), m.extra,
+	signed := statement(&inner, i, root, hash(labels.OneshotMasked, m.masked), m.extra,
 		s.bind(&inner, i, m))
 	if d.signed != nil {
 		d.signed(signed)

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/crypto/cryptobyte"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/noise"
@@ -90,7 +91,7 @@ const (
 // AppendBinary appends the form that [ParseEvidence] reads:
 //
 //	struct {
-//	    opaque label[26] = "hushsum/oneshot/2 evidence";
+//	    opaque label[26] = "hushsum/1 oneshot evidence";
 //	    opaque label<0..255>;               // of the configuration, length in uint8
 //	    opaque roster<…>, committee<…>;     // as text, lengths in uint32
 //	    uint32 length, bits, survivors, colluders, faults, perPolynomial;
@@ -119,7 +120,7 @@ func (e *Evidence) AppendBinary(b []byte) ([]byte, error) {
 	if err != nil {
 		return b, err
 	}
-	w := cryptobyte.NewBuilder(append(b, labelEvidence...))
+	w := cryptobyte.NewBuilder(append(b, labels.OneshotEvidence...))
 	w.AddUint8LengthPrefixed(func(w *cryptobyte.Builder) { w.AddBytes([]byte(s.Label)) })
 	for _, roster := range []*keyexchange.Roster{s.Roster, s.Committee} {
 		text, err := roster.MarshalText()
@@ -196,7 +197,7 @@ func (e *Evidence) AppendBinary(b []byte) ([]byte, error) {
 // configuration is invalid or has no bound.
 func ParseEvidence(b []byte) (*Evidence, error) {
 	r := reader{cryptobyte.String(b), true}
-	if string(r.bytes(len(labelEvidence))) != labelEvidence {
+	if string(r.bytes(len(labels.OneshotEvidence))) != labels.OneshotEvidence {
 		return nil, fmt.Errorf("%w: not evidence", ErrEncoding)
 	}
 	e := &Evidence{config: &Config{Label: string(r.bytes(int(r.uint8())))}}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/noise"
 )
@@ -160,7 +161,7 @@ func TestEvidenceFramesNobody(t *testing.T) {
 	proof := claim{Party: 0, Member: -1, Signature: m.signature, Dealing: m.dealing,
 		Root: sub.levels[c.depth][0], Packed: m.masked, Proof: m.proof}
 	shares := claim{Party: 0, Member: 2, Signature: m.signature, Dealing: m.dealing,
-		Masked: sub.masked, Digest: hash(labelProofDigest, m.proof), Path: path(sub.levels, 2),
+		Masked: sub.masked, Digest: hash(labels.OneshotProofDigest, m.proof), Path: path(sub.levels, 2),
 		Plain: plain}
 	longer := *w.config
 	longer.Norm--

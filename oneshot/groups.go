@@ -7,13 +7,15 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+
+	"github.com/hushsum/hushsum/internal/labels"
 )
 
 // Groups returns the group of each of n parties in a round with a given context (SPEC-ONESHOT.md
 // §17): a permutation of the roster that nobody chooses, dealt to groups in turn, so that their
 // sizes differ by one at most. groups is 1 to n.
 func Groups(context *[32]byte, n, groups int) []int {
-	words := newWords(hash(labelGroups, context[:]))
+	words := newWords(hash(labels.OneshotGroups, context[:]))
 	order := make([]int, n)
 	for i := range order {
 		order[i] = i

@@ -9,6 +9,7 @@ import (
 	"github.com/cloudflare/circl/dh/x25519"
 	"github.com/cloudflare/circl/kem/mlkem/mlkem768"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/shamir"
 )
 
@@ -83,8 +84,8 @@ func (k KEM) parseKey(b []byte) (*publicKey, error) {
 
 // boxInfo binds a box to its context, its dealer and its member.
 func boxInfo(context *[32]byte, party, member int) []byte {
-	b := make([]byte, 0, len(labelBox)+32+8)
-	b = append(b, labelBox...)
+	b := make([]byte, 0, len(labels.OneshotBox)+32+8)
+	b = append(b, labels.OneshotBox...)
 	b = append(b, context[:]...)
 	b = binary.BigEndian.AppendUint32(b, uint32(party))
 	return binary.BigEndian.AppendUint32(b, uint32(member))
@@ -124,5 +125,5 @@ func (s *settled) boxSize() int { return s.KEM.encSize() + s.plainSize() + tagSi
 // leaf commits a party to what is in the box of a member, whatever may be made of the
 // box: one that is authenticated by Poly1305 alone can be made to open under two keys.
 func leaf(context *[32]byte, party, member int, plain []byte) [32]byte {
-	return hash(labelLeaf, context[:], uint32Bytes(party), uint32Bytes(member), plain)
+	return hash(labels.OneshotLeaf, context[:], uint32Bytes(party), uint32Bytes(member), plain)
 }

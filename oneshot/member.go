@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/hushsum/hushsum/internal/entropy"
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/shamir"
@@ -206,7 +207,7 @@ func (m *Member) receiveInvite(h wire.Header, body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRandom, err)
 	}
-	signature, err := keyexchange.Sign(m.signer, labelKey, s.keyStatement(h.Round, m.self, public))
+	signature, err := keyexchange.Sign(m.signer, labels.OneshotKey, s.keyStatement(h.Round, m.self, public))
 	if err != nil {
 		return nil, err
 	}
@@ -444,7 +445,7 @@ func (m *Member) receiveClosing(body []byte) ([]byte, error) {
 	if err := s.enough(r.counts, r.noises); err != nil {
 		return nil, err
 	}
-	signature, err := keyexchange.Sign(m.signer, labelClosing,
+	signature, err := keyexchange.Sign(m.signer, labels.OneshotClosing,
 		closingStatement(&r.context, &r.chain, r.counts))
 	if err != nil {
 		return nil, err
@@ -495,7 +496,7 @@ func (s *settled) checkCertificate(body []byte, members wire.Set, statement []by
 		if !members.Has(one.Party) {
 			return s.memberError(one.Party, ErrCertificate)
 		}
-		if keyexchange.Verify(s.Committee.Key(one.Party), labelClosing, statement,
+		if keyexchange.Verify(s.Committee.Key(one.Party), labels.OneshotClosing, statement,
 			&one.Signature) != nil {
 			return s.memberError(one.Party, ErrCertificate)
 		}

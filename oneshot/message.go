@@ -7,6 +7,7 @@ import (
 	"fmt"
 	gohash "hash"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 )
@@ -114,7 +115,7 @@ func (s *settled) key(entry []byte) []byte { return entry[:s.KEM.keySize()] }
 func (s *settled) checkKey(round uint64, member int, body []byte) error {
 	key := s.key(body)
 	signature := [keyexchange.SignatureSize]byte(body[len(key):])
-	return keyexchange.Verify(s.Committee.Key(member), labelKey, s.keyStatement(round, member, key),
+	return keyexchange.Verify(s.Committee.Key(member), labels.OneshotKey, s.keyStatement(round, member, key),
 		&signature)
 }
 
@@ -133,16 +134,16 @@ func (s *settled) context(round uint64, o *opening) [32]byte {
 	for _, key := range o.keys {
 		parts = append(parts, s.key(key))
 	}
-	return hash(labelContext, parts...)
+	return hash(labels.OneshotContext, parts...)
 }
 
-func broadcastDigest(broadcast []byte) [32]byte { return hash(labelBroadcast, broadcast) }
+func broadcastDigest(broadcast []byte) [32]byte { return hash(labels.OneshotBroadcast, broadcast) }
 
 // NewBroadcastHash returns a hash for a broadcast that is made or arrives in pieces: write the
 // broadcast to the hash, and give its sum to [Server.OpenDigest] and [Party.SubmitDigest].
 func NewBroadcastHash() gohash.Hash {
 	h := sha256.New()
-	h.Write([]byte(labelBroadcast))
+	h.Write([]byte(labels.OneshotBroadcast))
 	return h
 }
 
@@ -230,15 +231,15 @@ func statement(
 // statementLabel is under what dealers sign it.
 func (s *settled) statementLabel(dealer int) string {
 	if dealer >= s.n {
-		return labelNoise
+		return labels.OneshotNoise
 	}
 	if s.scheme != nil {
-		return labelBounded
+		return labels.OneshotBoundedParty
 	}
 	if s.Stale > 0 {
-		return labelStale
+		return labels.OneshotStale
 	}
-	return labelStatement
+	return labels.OneshotParty
 }
 
 // checkMade checks the round of the broadcast that an input was made from, in a round.
@@ -410,7 +411,7 @@ func closingStatement(context, chain *[32]byte, parties []int) []byte {
 
 // extend adds a party's statement to the chain over who is in.
 func extend(chain *[32]byte, statement []byte) [32]byte {
-	return hash(labelChain, chain[:], statement)
+	return hash(labels.OneshotChain, chain[:], statement)
 }
 
 // partSize is the length of the body of typePart for sums of the given numbers of groups and

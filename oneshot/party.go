@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/hushsum/hushsum/internal/entropy"
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/noise"
@@ -248,7 +249,7 @@ func (p *submitter) submission(
 		}
 		bound = s.bind(context, p.self, m)
 	}
-	signed := statement(context, p.self, root, hash(labelMasked, m.masked), m.extra, bound)
+	signed := statement(context, p.self, root, hash(labels.OneshotMasked, m.masked), m.extra, bound)
 	if m.signature, err = keyexchange.Sign(p.signer, s.statementLabel(p.self), signed); err != nil {
 		return nil, err
 	}
@@ -261,7 +262,7 @@ func (p *submitter) submission(
 func (s *settled) mask(
 	sampler *noise.Sampler, context *[32]byte, key, values, noisy []int64,
 ) ([]byte, error) {
-	ringKey := hash(labelRing, context[:])
+	ringKey := hash(labels.OneshotRing, context[:])
 	public := s.ring.NewExpander(&ringKey)
 	factor := s.ring.NewFactor(key)
 	defer clear(factor)
@@ -326,13 +327,13 @@ func (p *submitter) cover(
 // coverCommitment binds a party to the key of its cover, which has 252 bits of
 // entropy.
 func coverCommitment(context *[32]byte, party int, key *shamir.Secret) [32]byte {
-	return hash(labelCommitment, context[:], uint32Bytes(party), key[:])
+	return hash(labels.OneshotCommitment, context[:], uint32Bytes(party), key[:])
 }
 
 // coverStream is the keystream of AES-256-CTR, whose counter begins at zero, under a key derived
 // from the cover's: it covers and uncovers.
 func coverStream(key *shamir.Secret) cipher.Stream {
-	derived, err := hkdf.Key(sha256.New, key[:], nil, labelCover, 32)
+	derived, err := hkdf.Key(sha256.New, key[:], nil, labels.OneshotCoverKey, 32)
 	if err != nil {
 		panic("oneshot: " + err.Error()) // the length is a constant
 	}

@@ -4,6 +4,8 @@ import (
 	"math/bits"
 
 	"filippo.io/edwards25519"
+
+	"github.com/hushsum/hushsum/internal/labels"
 )
 
 // With a bound a member needs one value of P. Where a path to it is shorter than P, dealers sign
@@ -34,7 +36,7 @@ func (p *points) root() []byte { return p.levels[len(p.levels)-1][0][:] }
 
 // pointLeaf binds a member's value of P.
 func pointLeaf(context *[32]byte, party, member int, value []byte) [32]byte {
-	return hash(labelPoint, context[:], uint32Bytes(party), uint32Bytes(member), value)
+	return hash(labels.OneshotPoint, context[:], uint32Bytes(party), uint32Bytes(member), value)
 }
 
 // pointsOf returns those of a dealing, nil for one whose P is no scalars.
@@ -88,7 +90,7 @@ func (s *settled) entryDigest(context *[32]byte, e *entry, member int) []byte {
 		siblings = append(siblings, [32]byte(b))
 	}
 	root := rootOf(pointLeaf(context, e.party, member, e.dealing[64:96]), member, siblings)
-	d := hash(labelDealing, e.dealing[:64], root[:])
+	d := hash(labels.OneshotDealing, e.dealing[:64], root[:])
 	return append(d[:], e.proof...)
 }
 

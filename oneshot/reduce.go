@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/crypto/cryptobyte"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/shamir"
@@ -31,7 +32,7 @@ type openedCover struct {
 
 // coverLeaf commits to a member's value of a cover and to its blind.
 func coverLeaf(context *[32]byte, dealer, member int, plain []byte) [32]byte {
-	return hash(labelCoverLeaf, context[:], uint32Bytes(dealer), uint32Bytes(member), plain)
+	return hash(labels.OneshotCoverLeaf, context[:], uint32Bytes(dealer), uint32Bytes(member), plain)
 }
 
 // leafPlaces is how many places of the tree leaves are in. Those of covers have the right half.
@@ -332,7 +333,7 @@ func (s *Server) judge(dealer, place int, m *submission) error {
 	root := levels[c.depth][0]
 	signed := statement(&r.context, dealer, root, r.covers[place].masked, m.extra,
 		c.bind(&r.context, dealer, m))
-	if hash(labelChain, signed) != r.covers[place].stated {
+	if hash(labels.OneshotChain, signed) != r.covers[place].stated {
 		return c.partyError(dealer, ErrContext)
 	}
 	var opened []openedCover

@@ -9,6 +9,7 @@ import (
 
 	"filippo.io/edwards25519"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/pedersen"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -444,7 +445,7 @@ func (s *settled) checkSubmission(
 		return nil, fmt.Errorf("%w: of dealing or proof", ErrEncoding)
 	}
 	levels := tree(s.parseLeaves(m.leaves, members), s.depth)
-	masked := hash(labelMasked, m.masked)
+	masked := hash(labels.OneshotMasked, m.masked)
 	signed := statement(context, party, levels[s.depth][0], masked, m.extra, s.bind(context, party, m))
 	if err := keyexchange.Verify(s.identity(party), s.statementLabel(party), signed,
 		&m.signature); err != nil {
@@ -631,7 +632,7 @@ func (r *serverRound) add(c *settled, sub *submitted) {
 	if c.Covered {
 		one := cover{party: uint32(sub.party), masked: sub.masked, commitment: [32]byte(m.extra)}
 		if c.reduces {
-			one.stated = hash(labelChain, sub.statement)
+			one.stated = hash(labels.OneshotChain, sub.statement)
 		}
 		r.covers = append(r.covers, one)
 	} else {

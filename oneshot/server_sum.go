@@ -10,6 +10,7 @@ import (
 
 	"filippo.io/edwards25519"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/ring"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -103,7 +104,7 @@ func (s *Server) receiveSigned(body []byte, member int) error {
 	}
 	one := wire.PartySignature{Party: member, Signature: [keyexchange.SignatureSize]byte(body)}
 	signed := closingStatement(&r.context, &r.chain, r.counts)
-	if err := keyexchange.Verify(s.config.Committee.Key(member), labelClosing, signed,
+	if err := keyexchange.Verify(s.config.Committee.Key(member), labels.OneshotClosing, signed,
 		&one.Signature); err != nil {
 		return err
 	}
@@ -379,7 +380,7 @@ func (s *Server) uncoverOne(party int, body []byte) error {
 	if err != nil {
 		return c.partyError(party, err)
 	}
-	if hash(labelMasked, m.masked) != r.covers[place].masked {
+	if hash(labels.OneshotMasked, m.masked) != r.covers[place].masked {
 		return c.partyError(party, ErrContext)
 	}
 	if c.reduces {
@@ -463,7 +464,7 @@ func (s *Server) Sum() ([]int64, error) {
 // sumOf returns the sum of a group.
 func (r *serverRound) sumOf(c *settled, group int, key ring.Factor) ([]int64, error) {
 	sum := slices.Clone(r.sum[group*c.length:][:c.length])
-	ringKey := hash(labelRing, r.context[:])
+	ringKey := hash(labels.OneshotRing, r.context[:])
 	public := c.ring.NewExpander(&ringKey)
 	mask := make([]uint64, degree)
 	values := make([]int64, 0, c.length)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 )
@@ -86,7 +87,7 @@ func TestStaleRefused(t *testing.T) {
 		for k := range leaves {
 			leaves[k] = [32]byte(m.leaves[32*k:])
 		}
-		e := &entry{signature: m.signature, masked: hash(labelMasked, m.masked), extra: m.extra,
+		e := &entry{signature: m.signature, masked: hash(labels.OneshotMasked, m.masked), extra: m.extra,
 			path: path(tree(leaves, s.depth), 0), box: m.boxes[:s.boxSize()]}
 		if one, _ := w.members[0].check(e); one.good {
 			t.Errorf("a member has taken an input made in round %d", made)
@@ -119,7 +120,7 @@ func TestStaleSigned(t *testing.T) {
 	}
 	sub := must(s.checkSubmission(5, &w.server.open.context, w.server.open.members, 1, body))
 	signature := must(s.parseSubmission(body, s.c)).signature
-	for label, want := range map[string]error{labelStale: nil, labelStatement: ErrSignature} {
+	for label, want := range map[string]error{labels.OneshotStale: nil, labels.OneshotParty: ErrSignature} {
 		err := keyexchange.Verify(s.Roster.Key(1), label, sub.statement, &signature)
 		if !errors.Is(err, want) {
 			t.Errorf("%s: %v", label, err)

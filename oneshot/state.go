@@ -9,13 +9,14 @@ import (
 
 	"filippo.io/edwards25519"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/shamir"
 )
 
 // A saved state is sealed under the caller's key, for its owner, the configuration and
-// the version of labelState, which changes with the structures below: whatever opens
+// the version of labels.OneshotState, which changes with the structures below: whatever opens
 // was made by this Save.
 // Save, then send what the step returned; after a crash load, and send Output again. An older
 // state than the last one saved must not be loaded: it would answer a round twice.
@@ -450,7 +451,7 @@ func loadSet(b []byte, n int) (wire.Set, error) {
 
 // stateData binds a saved state to its configuration and its owner.
 func stateData(config *settled, owner byte, at int) []byte {
-	d := hash(labelState, config.digest[:], []byte{owner}, uint32Bytes(at))
+	d := hash(labels.OneshotState, config.digest[:], []byte{owner}, uint32Bytes(at))
 	return d[:]
 }
 

@@ -1,5 +1,7 @@
 package oneshot
 
+import "github.com/hushsum/hushsum/internal/labels"
+
 // A party signs the root of a tree over its leaves, one for each member of the
 // committee by its index, so that a member checks its own with ⌈log₂ C⌉ hashes. Places
 // without a leaf, of members that have no key in the round and beyond the
@@ -21,7 +23,7 @@ func tree(leaves [][32]byte, depth int) [][][32]byte {
 	return levels
 }
 
-func node(left, right *[32]byte) [32]byte { return hash(labelNode, left[:], right[:]) }
+func node(left, right *[32]byte) [32]byte { return hash(labels.OneshotNode, left[:], right[:]) }
 
 // path returns the siblings of a leaf on the way to the root.
 func path(levels [][][32]byte, at int) [][32]byte {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/shamir"
@@ -67,7 +68,7 @@ func TestOpeningWithoutMember(t *testing.T) {
 		copied := min(out, len(o.keys)-1)
 		by := slices.Collect(o.members.All())[copied]
 		own := m.open.public
-		signature := must(keyexchange.Sign(memberKey(by), labelKey, s.keyStatement(1, by, own)))
+		signature := must(keyexchange.Sign(memberKey(by), labels.OneshotKey, s.keyStatement(1, by, own)))
 		o.keys[copied] = slices.Concat(own, signature[:])
 		another := o.append(s.header(typeOpening, &s.digest, 1, wire.ServerIndex))
 		for _, opening := range [][]byte{w.opening, another} {
@@ -138,7 +139,7 @@ func TestCertificateOfRound(t *testing.T) {
 		}
 	}
 	signed := slices.Clone(r.signatures)
-	signature := must(keyexchange.Sign(memberKey(3), labelClosing,
+	signature := must(keyexchange.Sign(memberKey(3), labels.OneshotClosing,
 		closingStatement(&r.context, &r.chain, r.counts)))
 	signed[2] = wire.PartySignature{Party: 3, Signature: signature}
 	message := signed.Append(s.header(typeCertificate, &r.context, 1, wire.ServerIndex))

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"testing/cryptotest"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/noise"
@@ -313,7 +314,7 @@ func (r *recorded) dealing(t *testing.T, s *settled, i int, message []byte) vect
 	if s.scheme != nil {
 		bound = s.bind(&context, i, m)
 	}
-	d.Statement = statement(&context, i, root, hash(labelMasked, m.masked), m.extra, bound)
+	d.Statement = statement(&context, i, root, hash(labels.OneshotMasked, m.masked), m.extra, bound)
 	return d
 }
 
@@ -769,7 +770,7 @@ func (r *recorded) signedKey(t *testing.T, first byte) []byte {
 	s := must(r.config.settle())
 	key := make([]byte, 32)
 	key[0] = first
-	signature, err := keyexchange.Sign(memberKey(0), labelKey, s.keyStatement(1, 0, key))
+	signature, err := keyexchange.Sign(memberKey(0), labels.OneshotKey, s.keyStatement(1, 0, key))
 	if err != nil {
 		t.Fatal(err)
 	}

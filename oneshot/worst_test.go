@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/suite"
 )
 
@@ -18,7 +19,7 @@ func TestWorstFiles(t *testing.T) {
 		Files: map[string]func(n int) []byte{
 			"longer": suite.Repeated(string(honest), "\x00", ""),
 			"roster": func(n int) []byte { // of empty lines
-				head := append([]byte(labelEvidence), 0)
+				head := append([]byte(labels.OneshotEvidence), 0)
 				head = binary.BigEndian.AppendUint32(head, uint32(n-len(head)-4))
 				return suite.Repeated(string(head), "\n", "")(n)
 			},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/noise"
 )
@@ -130,7 +131,7 @@ func (m *Mechanism) secretRate() float64 {
 // randomness that is public now but was unknown when vectors were chosen, such as a digest of the
 // session's keys.
 func Rotation(public [32]byte, round uint64) [32]byte {
-	b := append([]byte("hushsum/1 rotation of a round"), public[:]...)
+	b := append([]byte(labels.RotationRound), public[:]...)
 	return sha256.Sum256(binary.BigEndian.AppendUint64(b, round))
 }
 

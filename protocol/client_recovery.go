@@ -3,6 +3,7 @@ package protocol
 import (
 	"fmt"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/shamir"
@@ -261,7 +262,7 @@ func (c *Client) receiveSurvivors(h wire.Header, body []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %d survivors, the session needs %d", ErrTooFew, n,
 			c.open.terms.minSurvivors)
 	}
-	signature, err := keyexchange.Sign(c.identity, labelSurvivors,
+	signature, err := keyexchange.Sign(c.identity, labels.Survivors,
 		survivorsStatement(c.open.context, m.Survivors))
 	if err != nil {
 		return nil, err
@@ -310,7 +311,7 @@ func (c *Client) receiveCertificate(h wire.Header, body []byte) ([]byte, error) 
 		if !signers.Has(by[i]) {
 			return ErrCertificate
 		}
-		return keyexchange.Verify(c.config.Roster.Key(by[i]), labelSurvivors, statement,
+		return keyexchange.Verify(c.config.Roster.Key(by[i]), labels.Survivors, statement,
 			&certificate[i].Signature)
 	}); err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/hushsum/hushsum/internal/cores"
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 )
@@ -241,7 +242,7 @@ func (c *Client) encapsulated(ciphertexts [][]byte) ([]byte, error) {
 	}
 	m := wire.Encapsulate{Ciphertexts: ciphertexts}
 	var err error
-	m.Signature, err = keyexchange.Sign(c.identity, labelCiphertexts,
+	m.Signature, err = keyexchange.Sign(c.identity, labels.Ciphertexts,
 		ciphertextsStatement(c.topology.keys, c.self, treeRoot(leaves)))
 	if err != nil {
 		return nil, err
@@ -323,7 +324,7 @@ func (c *Client) takeCiphertext(
 	at, of := c.topology.place(peer, c.self)
 	root := climb(leafHash(c.self, e.Ciphertext), at, of, e.Path)
 	statement := ciphertextsStatement(c.topology.keys, peer, root)
-	if err := keyexchange.Verify(c.config.Roster.Key(peer), labelCiphertexts, statement,
+	if err := keyexchange.Verify(c.config.Roster.Key(peer), labels.Ciphertexts, statement,
 		&e.Signature); err != nil {
 		return err
 	}

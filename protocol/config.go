@@ -8,28 +8,6 @@ import (
 	"github.com/hushsum/hushsum/masking"
 )
 
-// Domain separators of hashes, keys and signatures, with the version of the
-// scheme.
-const (
-	labelConfig      = "hushsum/2 config"
-	labelKeys        = "hushsum/2 keys"
-	labelCiphertexts = "hushsum/2 ciphertexts"
-	labelSession     = "hushsum/2 session"
-	labelBroadcast   = "hushsum/2 broadcast"
-	labelHolders     = "hushsum/2 holders"
-	labelContext     = "hushsum/2 context"
-	labelShare       = "hushsum/2 share"
-	labelBlob        = "hushsum/2 blob"
-	labelBlobKey     = "hushsum/2 blob key"
-	labelSelfMask    = "hushsum/2 self mask"
-	labelCommitment  = "hushsum/2 commitment"
-	labelSurvivors   = "hushsum/2 survivors"
-	labelGraph       = "hushsum/2 graph"
-	labelSchedule    = "hushsum/2 schedule"
-	labelState       = "hushsum/2 state"
-	labelSeries      = "hushsum/2 series"
-)
-
 // A zero [Config.MaxSkip] stands for defaultMaxSkip, unless PerRound takes more
 // or the work allows less.
 const defaultMaxSkip = 1000

@@ -10,6 +10,7 @@ import (
 
 	"filippo.io/edwards25519"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
@@ -119,7 +120,7 @@ func edgeSignatures(t *testing.T) []edgeSignature {
 	t.Helper()
 	s := newEdgeSigner(t)
 	statement := make([]byte, 33)
-	message := append([]byte{byte(len(labelSurvivors))}, labelSurvivors...)
+	message := append([]byte{byte(len(labels.Survivors))}, labels.Survivors...)
 	message = append(message, statement...)
 	wide := sha512.Sum512([]byte("hushsum vectors edges r"))
 	r, err := new(edwards25519.Scalar).SetUniformBytes(wide[:])
@@ -143,12 +144,12 @@ func edgeSignatures(t *testing.T) []edgeSignature {
 	right := s.sign(r, bigR.Bytes(), key, message)
 	var out []edgeSignature
 	add := func(about, want string, key, signature []byte) {
-		err := keyexchange.Verify(ed25519.PublicKey(key), labelSurvivors, statement,
+		err := keyexchange.Verify(ed25519.PublicKey(key), labels.Survivors, statement,
 			(*[64]byte)(signature))
 		if want != "either" && (err == nil) != (want == "yes") {
 			t.Errorf("%s: %v", about, err)
 		}
-		out = append(out, edgeSignature{key, labelSurvivors, statement, signature, want, about})
+		out = append(out, edgeSignature{key, labels.Survivors, statement, signature, want, about})
 	}
 	changed := func(at int) []byte {
 		b := append([]byte(nil), right...)

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	gohash "hash"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
@@ -30,39 +31,39 @@ func uint32Bytes(x int) []byte    { return binary.BigEndian.AppendUint32(nil, ui
 func commitment(
 	purpose keyexchange.Purpose, session [32]byte, round uint64, party int, secret shamir.Secret,
 ) [32]byte {
-	return hash(labelCommitment, []byte{byte(purpose)}, session[:], uint64Bytes(round),
+	return hash(labels.Commitment, []byte{byte(purpose)}, session[:], uint64Bytes(round),
 		uint32Bytes(party), secret[:])
 }
 
 // keysDigest returns a hash over the configuration, the parties that announced in time, and what
 // each of them announced.
 func keysDigest(config [32]byte, keys *wire.Keys) [32]byte {
-	return hash(labelKeys, config[:], keys.AppendShared(nil))
+	return hash(labels.Keys, config[:], keys.AppendShared(nil))
 }
 
 // sessionID names the session: a hash over the configuration, the roster in it,
 // all keys, and who is in the session.
 func sessionID(keys [32]byte, members wire.Set) [32]byte {
-	return hash(labelSession, keys[:], members.Bytes())
+	return hash(labels.Session, keys[:], members.Bytes())
 }
 
 // NewBroadcastHash returns a hash for a broadcast that is made or arrives in pieces: write the
 // broadcast to the hash, and give its sum to [Server.BeginDigest] and [Client.SubmitVector].
 func NewBroadcastHash() gohash.Hash {
 	h := sha256.New()
-	h.Write([]byte(labelBroadcast))
+	h.Write([]byte(labels.Broadcast))
 	return h
 }
 
 // broadcastDigest returns the digest of the broadcast that Begin carries.
-func broadcastDigest(broadcast []byte) [32]byte { return hash(labelBroadcast, broadcast) }
+func broadcastDigest(broadcast []byte) [32]byte { return hash(labels.Broadcast, broadcast) }
 
 // holdersDigest names the parties that recovery material is made for.
-func holdersDigest(holders wire.Set) [32]byte { return hash(labelHolders, holders.Bytes()) }
+func holdersDigest(holders wire.Set) [32]byte { return hash(labels.Holders, holders.Bytes()) }
 
 // roundContext is a digest of all that the participants of a round must agree on.
 func roundContext(session [32]byte, round uint64, begin *wire.Begin, holders wire.Set) [32]byte {
-	return hash(labelContext, session[:], uint64Bytes(round), begin.Broadcast[:], holders.Bytes(),
+	return hash(labels.Context, session[:], uint64Bytes(round), begin.Broadcast[:], holders.Bytes(),
 		begin.Participants.Bytes())
 }
 
@@ -73,8 +74,8 @@ func roundContext(session [32]byte, round uint64, begin *wire.Begin, holders wir
 func shareData(
 	purpose keyexchange.Purpose, session [32]byte, round uint64, from, to int, binding [32]byte,
 ) []byte {
-	b := make([]byte, 0, len(labelShare)+32+8+1+4+4+32)
-	b = append(b, labelShare...)
+	b := make([]byte, 0, len(labels.Share)+32+8+1+4+4+32)
+	b = append(b, labels.Share...)
 	b = append(b, session[:]...)
 	b = binary.BigEndian.AppendUint64(b, round)
 	b = append(b, byte(purpose))
@@ -85,21 +86,21 @@ func shareData(
 
 // blobData is the associated data of a party's recovery blob.
 func blobData(session [32]byte, round uint64, party int) []byte {
-	d := hash(labelBlob, session[:], uint64Bytes(round), uint32Bytes(party))
+	d := hash(labels.BlobPlace, session[:], uint64Bytes(round), uint32Bytes(party))
 	return d[:]
 }
 
 // blobKey is the key that a recovery secret opens a blob with.
 func blobKey(secret shamir.Secret) keyexchange.SealKey {
 	var key keyexchange.SealKey
-	derive(key[:], secret, labelBlobKey)
+	derive(key[:], secret, labels.BlobKey)
 	return key
 }
 
 // selfMask is the seed of a party's own mask.
 func selfMask(secret shamir.Secret) masking.Seed {
 	var seed masking.Seed
-	derive(seed[:], secret, labelSelfMask)
+	derive(seed[:], secret, labels.SelfMask)
 	return seed
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/masking"
 )
 
@@ -62,9 +63,9 @@ func TestErrSkipBeforeDraws(t *testing.T) {
 // No label that is hashed together with what follows it begins another (SPEC.md §1): the
 // same bytes are never hashed for two purposes.
 func TestLabelsArePrefixFree(t *testing.T) {
-	labels := []string{labelConfig, labelKeys, labelSession, labelBroadcast, labelHolders,
-		labelContext, labelBlob, labelCommitment, labelGraph, labelSchedule, labelState, labelSeries,
-		"hushsum/2 roster", "hushsum/graph/permutation/v1"}
+	labels := []string{labels.Config, labels.Keys, labels.Session, labels.Broadcast, labels.Holders,
+		labels.Context, labels.BlobPlace, labels.Commitment, labels.Graph, labels.Schedule, labels.State, labels.Series,
+		labels.Roster, labels.Permutation}
 	for i, a := range labels {
 		for _, b := range slices.Delete(slices.Clone(labels), i, i+1) {
 			if strings.HasPrefix(b, a) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
@@ -174,7 +175,7 @@ func setUpOfOne(b *testing.B, config *Config, signers []crypto.Signer) (m toll, 
 		at, of := t.place(i, self)
 		path := make([][32]byte, pathLength(at, of))
 		root := climb(leafHash(self, ct), at, of, path)
-		signature, err := keyexchange.Sign(signers[i], labelCiphertexts,
+		signature, err := keyexchange.Sign(signers[i], labels.Ciphertexts,
 			ciphertextsStatement(t.keys, i, root))
 		must(err)
 		members.Lower = append(members.Lower,
@@ -226,7 +227,7 @@ func roundOfOthers(b *testing.B, client *Client, signers []crypto.Signer, round 
 	}
 	statement = survivorsStatement(context, list.Survivors)
 	for _, i := range signing[:client.topology.terms.quorum] {
-		signature, err := keyexchange.Sign(signers[i], labelSurvivors, statement)
+		signature, err := keyexchange.Sign(signers[i], labels.Survivors, statement)
 		must(err)
 		certificate = append(certificate, wire.PartySignature{Party: i, Signature: signature})
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
@@ -230,10 +231,10 @@ func benchmarkClient(b *testing.B, config *Config) {
 			}
 		})
 		timed(&parts[4], func() {
-			_, err := keyexchange.Sign(signers[0], labelSurvivors, messages[0][:64])
+			_, err := keyexchange.Sign(signers[0], labels.Survivors, messages[0][:64])
 			must(err)
 			for i := range certificate {
-				must(keyexchange.Verify(config.Roster.Key(certificate[i].Party), labelSurvivors, survivors,
+				must(keyexchange.Verify(config.Roster.Key(certificate[i].Party), labels.Survivors, survivors,
 					&certificate[i].Signature))
 			}
 		})

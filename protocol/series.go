@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
@@ -482,6 +483,6 @@ func identityOf(identity crypto.Signer) []byte {
 
 // seriesData binds a saved series to its label and its owner, nil for the server's.
 func seriesData(label string, owner []byte) []byte {
-	d := hash(labelSeries, []byte{byte(len(label))}, []byte(label), owner)
+	d := hash(labels.Series, []byte{byte(len(label))}, []byte(label), owner)
 	return d[:]
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/shamir"
@@ -215,7 +216,7 @@ func (s *Server) receiveSigned(h wire.Header, body []byte, party int) error {
 	}
 	entry := wire.PartySignature{Party: party, Signature: [64]byte(body)}
 	statement := survivorsStatement(s.open.context, s.open.survivors)
-	if err := keyexchange.Verify(s.config.Roster.Key(party), labelSurvivors, statement,
+	if err := keyexchange.Verify(s.config.Roster.Key(party), labels.Survivors, statement,
 		&entry.Signature); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 )
@@ -175,7 +176,7 @@ func (s *Server) receiveEncapsulate(_ wire.Header, body []byte, party int) error
 	}
 	statement := ciphertextsStatement(s.topology.keys, party,
 		treeRoot(leavesOf(higher, m.Ciphertexts)))
-	if err := keyexchange.Verify(s.config.Roster.Key(party), labelCiphertexts, statement,
+	if err := keyexchange.Verify(s.config.Roster.Key(party), labels.Ciphertexts, statement,
 		&m.Signature); err != nil {
 		return err
 	}

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
 // Sessions can be saved after every step and loaded in another process. A saved
 // state is sealed under the caller's key, for the party, the configuration and the
-// version of labelState, which changes with the structures below: whatever opens
+// version of labels.State, which changes with the structures below: whatever opens
 // was made by this Save. Save, then send what the step returned; after a crash load, and
 // send [Client.Output] again. Loading an older state than the last one saved
 // undoes the erasure of keys and may use a round twice: do not.
@@ -270,7 +271,7 @@ func loadRound(s *roundState, config *settled) (*clientRound, error) {
 
 // stateData binds a saved state to its configuration and its owner.
 func stateData(config *settled, party uint32) []byte {
-	d := hash(labelState, config.digest[:], uint32Bytes(int(party)))
+	d := hash(labels.State, config.digest[:], uint32Bytes(int(party)))
 	return d[:]
 }
 

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/crypto/cryptobyte"
 
 	"github.com/hushsum/hushsum/internal/graph"
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 )
@@ -305,7 +306,7 @@ func (c *settled) maxMessage(packed int) int {
 // computeDigest is over every number that parties and server must agree on.
 func (c *settled) computeDigest() [32]byte {
 	b := cryptobyte.NewBuilder(nil)
-	b.AddBytes([]byte(labelConfig))
+	b.AddBytes([]byte(labels.Config))
 	b.AddUint8LengthPrefixed(func(b *cryptobyte.Builder) { b.AddBytes([]byte(c.Label)) })
 	b.AddUint64(c.Number)
 	roster := c.Roster.Digest()

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/hushsum/hushsum/internal/graph"
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 )
 
@@ -61,7 +62,7 @@ func (t *topology) seedOr(other [32]byte) [32]byte {
 
 func (t *topology) newGraph(parties []int, seed [32]byte, number uint64) *graph.Graph {
 	g, err := graph.NewGraph(parties, t.config.Recovery.Degree,
-		hash(labelGraph, seed[:], uint64Bytes(number)))
+		hash(labels.Graph, seed[:], uint64Bytes(number)))
 	if err != nil {
 		panic("protocol: " + err.Error()) // settle has checked the degree
 	}
@@ -144,7 +145,7 @@ func (t *topology) scheduled(round uint64) []int {
 	if chosen := t.schedule[round]; chosen != nil {
 		return chosen
 	}
-	order, err := graph.Permutation(len(t.list), hash(labelSchedule, t.seed[:], uint64Bytes(round)))
+	order, err := graph.Permutation(len(t.list), hash(labels.Schedule, t.seed[:], uint64Bytes(round)))
 	if err != nil {
 		panic("protocol: " + err.Error()) // rosters are smaller than graphs may be
 	}

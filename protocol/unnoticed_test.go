@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/shamir"
@@ -110,7 +111,7 @@ func TestSparseCertificateOfStrangers(t *testing.T) {
 		forged := wire.Certificate{}
 		for i := range 12 {
 			if !slices.Contains(client.open.neighbours, i) && i != to && len(forged) < 3 {
-				signature, err := keyexchange.Sign(signers[i], labelSurvivors, statement)
+				signature, err := keyexchange.Sign(signers[i], labels.Survivors, statement)
 				if err != nil {
 					t.Fatal(err)
 				}

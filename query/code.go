@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"unicode/utf8"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/job"
 )
 
@@ -30,7 +31,7 @@ type code struct {
 
 // newCode draws the hashes from the names of a job and of a query, which all parties know.
 func newCode(job, query string, buckets, longest int) *code {
-	digest := sha256.Sum256([]byte("hushsum/heavy/1\x00" + job + "\x00" + query))
+	digest := sha256.Sum256([]byte(labels.Heavy + "\x00" + job + "\x00" + query))
 	return &code{binary.LittleEndian.Uint64(digest[:]), buckets, longest}
 }
 

@@ -9,6 +9,7 @@ import (
 	"hash"
 
 	"github.com/hushsum/hushsum/internal/fault"
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/protocol"
 )
@@ -19,7 +20,7 @@ import (
 //
 //	u64 last, u64 count, u32 length, the sealed state, the submission, HMAC-SHA256 over all that
 
-const labelState = "hushsum/2 sidecar saved party"
+const labelState = labels.SidecarSavedParty
 
 // savedParty holds the fields of a saved state.
 type savedParty struct {

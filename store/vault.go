@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
@@ -58,7 +59,7 @@ const (
 )
 
 func (v *Vault) associated(head []byte) []byte {
-	return fmt.Appendf(nil, "hushsum/2 store\n%s\n%s", v.owner, head)
+	return fmt.Appendf(nil, labels.Store+"\n%s\n%s", v.owner, head)
 }
 
 // Save seals the state and stores it, then sets the counter. Once Save has failed it fails always:

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hushsum/hushsum/attacks/internal/draw"
 	"github.com/hushsum/hushsum/internal/continuous"
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/noise"
@@ -226,12 +227,12 @@ func (s *transferSession) sealKey(
 		return keyexchange.SealKey{}, err
 	}
 	for range round {
-		chain, err = hkdf.Expand(sha256.New, chain, "hushsum/1 oblivious ratchet", sha256.Size)
+		chain, err = hkdf.Expand(sha256.New, chain, labels.ObliviousRatchet, sha256.Size)
 		if err != nil {
 			return keyexchange.SealKey{}, err
 		}
 	}
-	info := append([]byte("hushsum/1 oblivious channel"), message[1])
+	info := append([]byte(labels.ObliviousChannel), message[1])
 	info = append(info, message[transferHeader-8:transferHeader]...) // from and to
 	key, err := hkdf.Expand(sha256.New, chain, string(info), sha256.Size)
 	if err != nil {
@@ -254,7 +255,7 @@ func (s *transferSession) equalise(
 
 // digest returns the digest of the configuration, to which the keys are bound.
 func (s *transferSession) digest() [32]byte {
-	b := []byte("hushsum/1 oblivious config")
+	b := []byte(labels.ObliviousConfig)
 	for _, v := range []int{
 		s.config.Parties,
 		s.config.Length,

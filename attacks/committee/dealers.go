@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hushsum/hushsum/attacks"
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/shamir"
@@ -47,7 +48,7 @@ func newRound(w *world) (*round, error) {
 	}
 	body := w.opening[wire.HeaderSize:]
 	hashed := [][]byte{w.digest[:], u64(w.round), body[:33]}
-	w.context = [32]byte(h("hushsum/oneshot/1 context", append(hashed, w.keys...)...))
+	w.context = [32]byte(h(labels.OneshotContext, append(hashed, w.keys...)...))
 	for _, m := range out.members {
 		if _, err := m.Receive(w.opening); err != nil {
 			return nil, err

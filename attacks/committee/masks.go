@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/hushsum/hushsum/attacks"
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/ring"
 	"github.com/hushsum/hushsum/noise"
 	"github.com/hushsum/hushsum/oneshot"
@@ -230,7 +231,7 @@ func runBroadcast(r *runner) error {
 		}
 		other := *w
 		other.opening = slices.Clone(w.opening)
-		copy(other.opening[46:], h("hushsum/oneshot/1 broadcast", []byte("another model")))
+		copy(other.opening[46:], h(labels.OneshotBroadcast, []byte("another model")))
 		var set []*dealing
 		for party := range 3 {
 			d, err := w.submit(party)

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/hushsum/hushsum/attacks"
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/ring"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -107,11 +108,11 @@ func (n *normWorld) sign(party int, p *parts, key ed25519.PrivateKey) error {
 	for k := range members {
 		d.leaves = append(d.leaves, p.leaves[32*k:][:32])
 	}
-	label, signed := "hushsum/oneshot/1 party", n.w.statement(d)
+	label, signed := labels.OneshotParty, n.w.statement(d)
 	if n.bounded {
-		label = "hushsum/oneshot/2 party"
-		signed = slices.Concat(signed, h("hushsum/oneshot/2 dealing", p.dealing),
-			h("hushsum/oneshot/2 proof digest", p.proof))
+		label = labels.OneshotBoundedParty
+		signed = slices.Concat(signed, h(labels.OneshotDealing, p.dealing),
+			h(labels.OneshotProofDigest, p.proof))
 	}
 	signature, err := keyexchange.Sign(key, label, signed)
 	copy(p.signature, signature[:])

@@ -5,6 +5,7 @@ import (
 
 	"filippo.io/edwards25519"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/oneshot/crook"
 	"github.com/hushsum/hushsum/oneshot/normproof"
 )
@@ -56,7 +57,7 @@ func (r *runner) frameByDealing() error {
 // its leaf in a complaint.
 func (n *normWorld) complains(party, member int, p *parts, dealing []byte) (bool, error) {
 	b := slices.Concat(n.w.header(typeBatch, &n.w.context), u32(1), u32(party), p.signature,
-		h("hushsum/oneshot/1 masked", p.masked), dealing, h("hushsum/oneshot/2 proof digest", p.proof))
+		h(labels.OneshotMasked, p.masked), dealing, h(labels.OneshotProofDigest, p.proof))
 	at := member
 	for _, level := range p.dealt().level()[:3] {
 		b = append(b, level[at^1]...)
@@ -86,9 +87,9 @@ func (n *normWorld) statement(party int, p *parts) *normproof.Statement {
 	n.ring().AddPacked(y, p.masked)
 	return &normproof.Statement{
 		Config: n.w.digest, Context: n.w.context, Party: uint32(party),
-		RingKey: [32]byte(h("hushsum/oneshot/1 ring", n.w.context[:])),
+		RingKey: [32]byte(h(labels.OneshotRing, n.w.context[:])),
 		Root:    [32]byte(p.dealt().level()[3][0]),
-		Digest:  [32]byte(h("hushsum/oneshot/1 masked", p.masked)), Masked: y,
+		Digest:  [32]byte(h(labels.OneshotMasked, p.masked)), Masked: y,
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/shamir"
@@ -102,7 +103,7 @@ func (m *textbook) invite() ([]byte, error) {
 	}
 	key := m.private.PublicKey().Bytes()
 	statement := slices.Concat(m.world.digest[:], u64(m.world.round), u32(m.self), key)
-	signature, err := keyexchange.Sign(m.signer, "hushsum/oneshot/1 key", statement)
+	signature, err := keyexchange.Sign(m.signer, labels.OneshotKey, statement)
 	return slices.Concat(m.header(typeKey, &m.world.digest), key, signature[:]), err
 }
 
@@ -160,15 +161,15 @@ func (m *textbook) open(entry []byte) *dealt {
 	node, at := w.leaf(m.lacks, party, m.self, plain), m.self
 	for ; len(path) > 0; path = path[32:] {
 		if at%2 == 0 {
-			node = h("hushsum/oneshot/1 node", node, path[:32])
+			node = h(labels.OneshotNode, node, path[:32])
 		} else {
-			node = h("hushsum/oneshot/1 node", path[:32], node)
+			node = h(labels.OneshotNode, path[:32], node)
 		}
 		at /= 2
 	}
 	statement := slices.Concat(w.context[:], u32(party), node, masked)
 	if m.has(signatures) &&
-		keyexchange.Verify(w.config.Roster.Key(party), "hushsum/oneshot/1 party", statement,
+		keyexchange.Verify(w.config.Roster.Key(party), labels.OneshotParty, statement,
 			&signature) != nil {
 		return nil
 	}
@@ -185,14 +186,14 @@ func (w *world) info(lacks defence, party, member int) []byte {
 	if lacks&named != 0 {
 		party = 0
 	}
-	return slices.Concat([]byte("hushsum/oneshot/1 box"), w.context[:], u32(party), u32(member))
+	return slices.Concat([]byte(labels.OneshotBox), w.context[:], u32(party), u32(member))
 }
 
 func (w *world) leaf(lacks defence, party, member int, plain []byte) []byte {
 	if lacks&named != 0 {
 		party = 0
 	}
-	return h("hushsum/oneshot/1 leaf", w.context[:], u32(party), u32(member), plain)
+	return h(labels.OneshotLeaf, w.context[:], u32(party), u32(member), plain)
 }
 
 func (m *textbook) settled() error {
@@ -204,7 +205,7 @@ func (m *textbook) settled() error {
 		if err := m.sum.Add(&d.share); err != nil {
 			return err
 		}
-		m.chain = h("hushsum/oneshot/1 chain", m.chain, d.statement)
+		m.chain = h(labels.OneshotChain, m.chain, d.statement)
 		m.count++
 	}
 	m.pending = nil
@@ -219,7 +220,7 @@ func (m *textbook) closing() ([]byte, error) {
 	if m.has(survivors) && m.count < m.world.config.MinSurvivors {
 		return nil, errRefused
 	}
-	signature, err := keyexchange.Sign(m.signer, "hushsum/oneshot/1 closing", m.statement())
+	signature, err := keyexchange.Sign(m.signer, labels.OneshotClosing, m.statement())
 	return append(m.header(typeSigned, &m.world.context), signature[:]...), err
 }
 
@@ -228,7 +229,7 @@ func (m *textbook) certificate(body []byte) ([]byte, error) {
 	for ; len(body) >= 68; body = body[68:] {
 		signature := [64]byte(body[4:])
 		key := m.world.config.Committee.Key(int(binary.BigEndian.Uint32(body)))
-		if keyexchange.Verify(key, "hushsum/oneshot/1 closing", m.statement(), &signature) == nil {
+		if keyexchange.Verify(key, labels.OneshotClosing, m.statement(), &signature) == nil {
 			good++
 		}
 	}
@@ -273,7 +274,7 @@ func (w *world) deal(
 }
 
 func (w *world) sign(d *dealing, key ed25519.PrivateKey) error {
-	signature, err := keyexchange.Sign(key, "hushsum/oneshot/1 party", w.statement(d))
+	signature, err := keyexchange.Sign(key, labels.OneshotParty, w.statement(d))
 	d.signature = signature[:]
 	return err
 }

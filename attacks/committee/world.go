@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/ring"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -129,7 +130,7 @@ func newWorld(seed uint64, lacks defence, real bool) (*world, error) {
 // open opens the round, the server making the opening itself.
 func (w *world) open(model string) error {
 	set := wire.FullSet(members)
-	body := slices.Concat(h("hushsum/oneshot/1 broadcast", []byte(model)), set.Bytes())
+	body := slices.Concat(h(labels.OneshotBroadcast, []byte(model)), set.Bytes())
 	hashed := [][]byte{w.digest[:], u64(w.round), body}
 	var signed []byte
 	for _, m := range w.members {
@@ -142,7 +143,7 @@ func (w *world) open(model string) error {
 		w.keys = append(w.keys, key[:32])
 		hashed = append(hashed, key[:32])
 	}
-	w.context = [32]byte(h("hushsum/oneshot/1 context", hashed...))
+	w.context = [32]byte(h(labels.OneshotContext, hashed...))
 	w.opening = slices.Concat(w.header(typeOpening, &w.digest), body, signed)
 	for _, m := range w.members {
 		if _, err := m.Receive(w.opening); err != nil {
@@ -199,7 +200,7 @@ func (w *world) parse(party int, body []byte) *dealing {
 // statement returns the bytes that the party signs.
 func (w *world) statement(d *dealing) []byte {
 	root := d.level()[3][0]
-	return slices.Concat(w.context[:], u32(d.party), root, h("hushsum/oneshot/1 masked", d.masked))
+	return slices.Concat(w.context[:], u32(d.party), root, h(labels.OneshotMasked, d.masked))
 }
 
 // level returns the tree over the leaves, of which there are eight.
@@ -209,7 +210,7 @@ func (d *dealing) level() [][][]byte {
 		low := levels[len(levels)-1]
 		var up [][]byte
 		for k := 0; k < len(low); k += 2 {
-			up = append(up, h("hushsum/oneshot/1 node", low[k], low[k+1]))
+			up = append(up, h(labels.OneshotNode, low[k], low[k+1]))
 		}
 		levels = append(levels, up)
 	}
@@ -220,7 +221,7 @@ func (d *dealing) level() [][][]byte {
 func (w *world) batch(number, k int, dealings []*dealing) []byte {
 	b := append(w.header(typeBatch, &w.context), u32(number)...)
 	for _, d := range dealings {
-		b = slices.Concat(b, u32(d.party), d.signature, h("hushsum/oneshot/1 masked", d.masked))
+		b = slices.Concat(b, u32(d.party), d.signature, h(labels.OneshotMasked, d.masked))
 		at := k
 		for _, level := range d.level()[:3] {
 			b = append(b, level[at^1]...)
@@ -247,7 +248,7 @@ func (w *world) answers(who []int, batches ...[]*dealing) (shares []shamir.Packe
 	chain, count := w.context[:], 0
 	for _, batch := range batches {
 		for _, d := range batch {
-			chain = h("hushsum/oneshot/1 chain", chain, w.statement(d))
+			chain = h(labels.OneshotChain, chain, w.statement(d))
 			count++
 		}
 	}
@@ -303,7 +304,7 @@ func (w *world) unmasked(r *ring.Ring, masked []byte, key []int64) []uint64 {
 	y := make([]uint64, length+w.figures.Spare)
 	r.AddPacked(y, masked)
 	mask := make([]uint64, degree)
-	ringKey := [32]byte(h("hushsum/oneshot/1 ring", w.context[:]))
+	ringKey := [32]byte(h(labels.OneshotRing, w.context[:]))
 	r.NewExpander(&ringKey).Expand(mask, 0)
 	r.MulInto(mask, mask, r.NewFactor(key))
 	r.SubFrom(y, mask[:len(y)])

@@ -7,6 +7,7 @@ import (
 	"github.com/hushsum/hushsum/attacks"
 	"github.com/hushsum/hushsum/attacks/internal/textbook"
 	"github.com/hushsum/hushsum/internal/graph"
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/protocol"
@@ -223,7 +224,7 @@ func sparseBegin() (begun bool, refusal, err error) {
 		return false, nil, err
 	}
 	// The one graph of the session, which is public (SPEC.md §7.4).
-	seed := append(append([]byte("hushsum/2 graph"), config.Seed[:]...), make([]byte, 8)...)
+	seed := append(append([]byte(labels.Graph), config.Seed[:]...), make([]byte, 8)...)
 	g, err := graph.NewGraph(upTo(n), degree, sha256.Sum256(seed))
 	if err != nil {
 		return false, nil, err

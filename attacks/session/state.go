@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/hushsum/hushsum/attacks/internal/textbook"
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/protocol"
@@ -59,7 +60,7 @@ func opened(from saver, config [32]byte, party uint32) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	label := append([]byte("hushsum/2 state"), config[:]...)
+	label := append([]byte(labels.State), config[:]...)
 	data := sha256.Sum256(binary.BigEndian.AppendUint32(label, party))
 	return keyexchange.Open(key, sealed, data[:])
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
@@ -221,9 +222,9 @@ func BadCover(w *Council, party int) func(b []byte) []byte {
 	}
 	const head, digest, key, tag = 46, 32, 32, 16
 	box := key + digest*(figures.Polynomials+2) + tag
-	extra, label := digest, "hushsum/oneshot/1 party" // of a submission, after what is masked
+	extra, label := digest, labels.OneshotParty // of a submission, after what is masked
 	if w.options.Stale > 0 {
-		extra, label = digest+8, "hushsum/oneshot/1 stale"
+		extra, label = digest+8, labels.OneshotStale
 	}
 	return func(b []byte) []byte {
 		b = slices.Clone(b)

@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/hushsum/hushsum/internal/labels"
 )
 
 // Errors of entries.
@@ -31,7 +33,7 @@ const (
 	// identifier is the length of a federation's identifier, in digits.
 	identifier = 64
 
-	labelEntry = "hushsum/5 entry 1\n"
+	labelEntry = labels.Entry + "\n"
 )
 
 // Hash is the SHA-256 of a line, or of something that an entry names. Its text is 64 digits.

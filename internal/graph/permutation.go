@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+
+	"github.com/hushsum/hushsum/internal/labels"
 )
 
 // Seed is the public seed of a graph, in practice the hash of a session's
@@ -14,7 +16,7 @@ type Seed [32]byte
 
 // permutationLabel separates this use of SHA-256 from every other, and names the
 // version of the rule in [Permutation].
-const permutationLabel = "hushsum/graph/permutation/v1"
+const permutationLabel = labels.Permutation
 
 // Permutation returns a permutation of 0..n−1 that every party computes alike
 // from the public seed, uniform if SHA-256 is a random function. In full:

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/hushsum/hushsum/internal/chain"
+	"github.com/hushsum/hushsum/internal/labels"
 )
 
 // Errors of comparisons.
@@ -22,7 +23,7 @@ var (
 		"of one, ask the others which key it has")
 )
 
-const labelEvidence = "hushsum/5 evidence 1"
+const labelEvidence = labels.Evidence
 
 // Kinds of evidence.
 const (

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/hushsum/hushsum/internal/chain"
+	"github.com/hushsum/hushsum/internal/labels"
 )
 
 // Errors of receipts that are whole.
@@ -44,7 +45,7 @@ func (r *Receipt) MarshalText() ([]byte, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	b := fmt.Appendf(nil, "%s\n%ssalt %v\nplace %d\npath", labelReceipt, r.text(), chain.Hash(r.Salt),
+	b := fmt.Appendf(nil, "%s\n%ssalt %v\nplace %d\npath", labels.Receipt, r.text(), chain.Hash(r.Salt),
 		r.Place)
 	b = fmt.Appendf(appendHashes(b, r.Path), "\nkey %v\nindex %d\nproof", r.Key, r.Index)
 	b = append(appendHashes(b, r.Proof), "\nentry "...)
@@ -109,7 +110,7 @@ func Parse(b []byte) (*Receipt, error) {
 		return nil, ErrReceipt
 	}
 	l := &lines{rest: string(b)}
-	if l.line() != labelReceipt {
+	if l.line() != labels.Receipt {
 		return nil, ErrReceipt
 	}
 	r := &Receipt{Statement: l.statement()}

@@ -13,15 +13,15 @@ import (
 	"unicode/utf8"
 
 	"github.com/hushsum/hushsum/internal/chain"
+	"github.com/hushsum/hushsum/internal/labels"
 )
 
 // ErrReceipt: the bytes are no receipt as this package writes it.
 var ErrReceipt = errors.New("receipt: this is no receipt, or it was changed; fetch it again")
 
 const (
-	labelReceipt = "hushsum/5 receipt 1"
-	labelLeaf    = "hushsum/5 leaf 1\n"
-	labelSalt    = "hushsum/5 salt of a leaf\n"
+	labelLeaf = labels.Leaf + "\n"
+	labelSalt = labels.SaltLeaf + "\n"
 
 	digits    = 64      // of a digest
 	mostSpent = 1 << 10 // bytes of Spent

@@ -4,13 +4,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/suite"
 )
 
 // Receipts and evidence come from servers and from whoever passes them on.
 func TestWorstFiles(t *testing.T) {
 	hash := strings.Repeat("5e", 32)
-	statement := labelReceipt + "\nfederation " + hash + "\njob " + hash +
+	statement := labels.Receipt + "\nfederation " + hash + "\njob " + hash +
 		"\nparty 0\nround 1 of 1\nsession 0\nsubmission " + hash + "\nsum 1048576: "
 	after := "\nreleased " + hash + "\nspent nothing\nsalt " + hash + "\nplace 0\npath"
 	suite.WorstFiles(t, suite.Worst{Name: "receipt", Most: Most, Try: 1 << 20,

@@ -48,7 +48,8 @@ func wrong(key, format string, a ...any) error {
 }
 
 // JSON reads one JSON value: UTF-8, no key twice in an object, names exactly as declared where a
-// struct is read, none unknown, as many elements as an array of Go has, no nesting beyond 16,
+// struct is read, none unknown, null for lists, maps and pointers alone, as many elements as an array
+// of Go has, no nesting beyond 16,
 // nothing behind the end, no more elements than take 16 times the text. Into a json.RawMessage goes
 // what is to be read later. It fails with an [Error], and into may then have changed.
 func JSON(text []byte, into any) error {
@@ -107,6 +108,16 @@ func opaque(t reflect.Type) bool {
 	return p.Implements(jsonUnmarshaler) || p.Implements(textUnmarshaler)
 }
 
+// nullable reports whether null is a value of a type, and not passed over as package json does where
+// it is none.
+func nullable(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Interface, reflect.Slice, reflect.Map:
+		return true
+	}
+	return opaque(t)
+}
+
 // inner returns the type of a type's values without pointers; nil if that is open.
 func inner(t reflect.Type) reflect.Type {
 	for t != nil && t.Kind() == reflect.Pointer {
@@ -123,6 +134,9 @@ func (r *reader) value(t reflect.Type, path []string) error {
 	token, err := r.Token()
 	if err != nil {
 		return err
+	}
+	if token == nil && t != nil && !nullable(t) {
+		return wrong(strings.Join(path, "."), "it is null, which is no value of it")
 	}
 	delim, nested := token.(json.Delim)
 	if !nested {

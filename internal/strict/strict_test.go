@@ -186,3 +186,30 @@ func FuzzJSON(f *testing.F) {
 		}
 	})
 }
+
+// null is a value of lists, maps and pointers, and of nothing else.
+func TestNull(t *testing.T) {
+	var into struct {
+		Number  int            `json:"number"`
+		Text    string         `json:"text"`
+		Yes     bool           `json:"yes"`
+		Table   struct{}       `json:"table"`
+		Two     [2]int         `json:"two"`
+		List    []int          `json:"list"`
+		Map     map[string]int `json:"map"`
+		Pointer *int           `json:"pointer"`
+		Numbers []int          `json:"numbers"`
+	}
+	for _, name := range []string{"list", "map", "pointer"} {
+		if err := JSON([]byte(`{"`+name+`":null}`), &into); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, text := range []string{`{"number":null}`, `{"text":null}`, `{"yes":null}`, `{"table":null}`,
+		`{"two":null}`, `{"two":[1,null]}`, `{"numbers":[null]}`, `{"map":{"a":null}}`} {
+		var wrong *Error
+		if err := JSON([]byte(text), &into); !errors.As(err, &wrong) || wrong.Key == "" {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

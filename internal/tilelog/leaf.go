@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/internal/chain"
+	"github.com/hushsum/hushsum/internal/labels"
 )
 
 // ErrLeaf: the bytes are no leaf as this package writes it.
@@ -39,7 +40,7 @@ type Leaf struct {
 	Root          chain.Hash
 }
 
-const labelLeaf = "hushsum/5 log 1"
+const labelLeaf = labels.Log
 
 // Day returns the day of a time, as leaves have it.
 func Day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
@@ -48,7 +49,7 @@ func Day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 // secret of the federation.
 func People(secret []byte, roster, committee [32]byte) (out chain.Hash) {
 	mac := hmac.New(sha256.New, secret)
-	mac.Write([]byte("hushsum/5 people\n"))
+	mac.Write([]byte(labels.People + "\n"))
 	mac.Write(append(roster[:], committee[:]...))
 	return chain.Hash(mac.Sum(nil))
 }

@@ -23,7 +23,7 @@ import (
 )
 
 // Version is the first byte of every message.
-const Version = 2
+const Version = 1
 
 // ServerIndex is the sender of the server's messages.
 const ServerIndex = 1<<32 - 1

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/drive"
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/lock"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -68,7 +69,7 @@ type text struct {
 
 const (
 	bookFormat = 3
-	bookOwner  = "hushsum/2 book of jobs"
+	bookOwner  = labels.BookOfJobs
 	year       = 365 * 24 * time.Hour
 	month      = 30 * 24 * time.Hour
 	bookTime   = 5 * time.Second // that another process may hold it

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/strict"
 )
 
@@ -20,7 +21,7 @@ type place struct {
 // hash returns the hash of an entry that follows one of a given hash.
 func (e *Entry) hash(before string) string {
 	digest := sha256.New()
-	for _, part := range []string{"hushsum/5 entry of a book", before, e.ID, e.Name, e.Before,
+	for _, part := range []string{labels.BookEntry, before, e.ID, e.Name, e.Before,
 		e.Accepted.UTC().Format(time.RFC3339Nano), fmt.Sprint(e.Declined)} {
 		fmt.Fprintf(digest, "%d\n%s\n", len(part), part)
 	}

@@ -174,7 +174,7 @@ class Session:
     def __init__(self, v):
         self.keys = [bytes.fromhex(e["key"]) for e in v["roster"]]
         self.n, self.d, self.bound, self.coins = len(self.keys), v["d"], v["bound"], v["coins"]
-        roster = b"hushsum/2 roster" + u32(self.n)
+        roster = b"hushsum/1 roster" + u32(self.n)
         for e in v["roster"]:
             roster += bytes([len(e["name"])]) + e["name"].encode() + bytes.fromhex(e["key"])
         self.t0 = self.t = h(

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/ring"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -74,7 +75,7 @@ func Shift(c *oneshot.Config, key crypto.Signer, message []byte, by []int64) ([]
 	}
 	root := half()
 	if c.Covered {
-		root = hash("hushsum/oneshot/1 node", root, half())
+		root = hash(labels.OneshotNode, root, half())
 	}
 	if c.Covered {
 		masked[0] ^= 1
@@ -90,18 +91,18 @@ func Shift(c *oneshot.Config, key crypto.Signer, message []byte, by []int64) ([]
 		dealer += uint32(c.Roster.Len()) - 1<<31
 	}
 	statement := slices.Concat(h.Session[:], binary.BigEndian.AppendUint32(nil, dealer), root,
-		hash("hushsum/oneshot/1 masked", masked), extra)
-	label := "hushsum/oneshot/1 party"
+		hash(labels.OneshotMasked, masked), extra)
+	label := labels.OneshotParty
 	switch {
 	case c.Norm > 0:
-		label = "hushsum/oneshot/2 party"
-		statement = slices.Concat(statement, hash("hushsum/oneshot/2 dealing", dealing),
-			hash("hushsum/oneshot/2 proof digest", proof))
+		label = labels.OneshotBoundedParty
+		statement = slices.Concat(statement, hash(labels.OneshotDealing, dealing),
+			hash(labels.OneshotProofDigest, proof))
 	case c.Stale > 0:
-		label = "hushsum/oneshot/1 stale"
+		label = labels.OneshotStale
 	}
 	if dealer != h.Sender {
-		label = "hushsum/oneshot/2 noise"
+		label = labels.OneshotNoise
 	}
 	signature, err := keyexchange.Sign(key, label, statement)
 	copy(out[len(out)-len(signature):], signature[:])
@@ -117,7 +118,7 @@ func rootOf(level [][]byte) []byte {
 		}
 		var up [][]byte
 		for k := 0; k < len(level); k += 2 {
-			up = append(up, hash("hushsum/oneshot/1 node", level[k], level[k+1]))
+			up = append(up, hash(labels.OneshotNode, level[k], level[k+1]))
 		}
 		level = up
 	}
@@ -130,7 +131,7 @@ func empty(places int) []byte {
 		return make([]byte, 32)
 	}
 	half := empty(places / 2)
-	return hash("hushsum/oneshot/1 node", half, half)
+	return hash(labels.OneshotNode, half, half)
 }
 
 func hash(label string, parts ...[]byte) []byte {

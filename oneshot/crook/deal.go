@@ -12,6 +12,7 @@ import (
 
 	"filippo.io/edwards25519"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/ring"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -59,7 +60,7 @@ func (d *Dealer) Submit(message []byte) ([]byte, error) {
 		public = append(public, key[:32])
 		context = append(context, key[:32])
 	}
-	x := [32]byte(hash("hushsum/oneshot/1 context", context...))
+	x := [32]byte(hash(labels.OneshotContext, context...))
 	party := binary.BigEndian.AppendUint32(nil, uint32(d.Party))
 
 	// SPEC-ONESHOT.md §4.3: y = a·s + z.
@@ -72,7 +73,7 @@ func (d *Dealer) Submit(message []byte) ([]byte, error) {
 	noisy := make([]int64, c.Length+figures.Spare)
 	copy(noisy, d.Vector)
 	r := ring.New(degree, figures.Modulus)
-	ringKey := [32]byte(hash("hushsum/oneshot/1 ring", x[:]))
+	ringKey := [32]byte(hash(labels.OneshotRing, x[:]))
 	expander, factor := r.NewExpander(&ringKey), r.NewFactor(key)
 	y, block := make([]uint64, len(noisy)), make([]uint64, degree)
 	for at := 0; at < len(y); at += degree {
@@ -86,7 +87,7 @@ func (d *Dealer) Submit(message []byte) ([]byte, error) {
 	// §5 and §14.2: polynomials, leaves and boxes.
 	lanes := LaneBits(c.Roster.Len())
 	polynomials, blind := d.polynomials(key, lanes, &figures)
-	suite := []byte("hushsum/oneshot/1 box")
+	suite := []byte(labels.OneshotBox)
 	var leaves, boxes [][]byte
 	for k := range members {
 		values := valuesAt(polynomials, uint32(k)+1)
@@ -99,7 +100,7 @@ func (d *Dealer) Submit(message []byte) ([]byte, error) {
 			plain = append(plain, values[i][:]...)
 		}
 		plain = append(plain, make([]byte, 32)...) // the blind
-		leaves = append(leaves, hash("hushsum/oneshot/1 leaf", x[:], party, member, plain))
+		leaves = append(leaves, hash(labels.OneshotLeaf, x[:], party, member, plain))
 		to, err := hpke.DHKEM(ecdh.X25519()).NewPublicKey(public[k])
 		if err != nil {
 			return nil, err
@@ -119,7 +120,7 @@ func (d *Dealer) Submit(message []byte) ([]byte, error) {
 	}
 	dealing, proof, err := scheme.Prove(nil, &normproof.Statement{
 		Config: digest, Context: x, RingKey: ringKey, Party: uint32(d.Party), Root: [32]byte(top),
-		Digest: [32]byte(hash("hushsum/oneshot/1 masked", masked)), Masked: y,
+		Digest: [32]byte(hash(labels.OneshotMasked, masked)), Masked: y,
 	}, &normproof.Witness{Key: key, Blind: blind, Noisy: noisy, Polynomials: polynomials})
 	if err != nil {
 		return nil, err
@@ -128,9 +129,9 @@ func (d *Dealer) Submit(message []byte) ([]byte, error) {
 	for i := range dealing.Combined {
 		shown = append(shown, dealing.Combined[i][:]...)
 	}
-	statement := slices.Concat(x[:], party, top, hash("hushsum/oneshot/1 masked", masked),
-		hash("hushsum/oneshot/2 dealing", shown), hash("hushsum/oneshot/2 proof digest", proof))
-	signature, err := keyexchange.Sign(d.Key, "hushsum/oneshot/2 party", statement)
+	statement := slices.Concat(x[:], party, top, hash(labels.OneshotMasked, masked),
+		hash(labels.OneshotDealing, shown), hash(labels.OneshotProofDigest, proof))
+	signature, err := keyexchange.Sign(d.Key, labels.OneshotBoundedParty, statement)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"filippo.io/edwards25519"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/pedersen"
 )
 
@@ -106,7 +107,7 @@ func (c *cheat) prove(t testing.TB, s *Scheme, n *instance) (*Dealing, []byte) {
 		c.afterRows(c)
 	}
 	p.sums = c.commitTo(ofSums, nil)
-	c.h2 = hash(labelTests, c.h1[:], p.sums[:])
+	c.h2 = hash(labels.OneshotProofTau, c.h1[:], p.sums[:])
 	c.tests = s.fold(n.statement, &c.h1, &c.h2)
 	if c.afterFold != nil {
 		c.afterFold(c)
@@ -124,7 +125,7 @@ func (c *cheat) prove(t testing.TB, s *Scheme, n *instance) (*Dealing, []byte) {
 		c.afterTests(c)
 	}
 	p.flood = c.commitTo(ofFlood, c.late)
-	c.h3 = hash(labelFlood, c.h2[:], p.testsEncoded, p.flood[:])
+	c.h3 = hash(labels.OneshotProofFlood, c.h2[:], p.testsEncoded, p.flood[:])
 	for i, x := range c.late {
 		c.w[i] = new(edwards25519.Scalar).Add(c.w[i], x)
 	}
@@ -137,7 +138,7 @@ func (c *cheat) prove(t testing.TB, s *Scheme, n *instance) (*Dealing, []byte) {
 		p.flooded = append(p.flooded, truncated(sum))
 	}
 	p.encodeSums()
-	c.h4 = hash(labelSum, c.h3[:], p.sumsEncoded)
+	c.h4 = hash(labels.OneshotProofSum, c.h3[:], p.sumsEncoded)
 	for i := range p.flooded {
 		c.sums = append(c.sums, p.flooded[i].scalar())
 	}
@@ -175,14 +176,14 @@ func (c *cheat) decoded(
 	}
 	p.points[ofKey], p.points[ofMask] = dealt[0], dealt[1]
 	copy(p.responses, c.proof.responses[:c.Degree]) // which folded ones are made of
-	h5 := hash(labelEnd, c.h4[:], p.firstsEncoded)
-	return p, challenge(&h5, labelChallenge), h5
+	h5 := hash(labels.OneshotProofEnd, c.h4[:], p.firstsEncoded)
+	return p, challenge(&h5, labels.OneshotProofChallenge), h5
 }
 
 // folding returns ψ.
 func folding(p *proof, h5 *[32]byte) *edwards25519.Scalar {
-	h6 := hash(labelHalves, h5[:], p.restEncoded)
-	return challenge(&h6, labelFold)
+	h6 := hash(labels.OneshotProofHalves, h5[:], p.restEncoded)
+	return challenge(&h6, labels.OneshotProofFold)
 }
 
 // failing returns which of the equations that a proof stands for do not hold for the witnesses,

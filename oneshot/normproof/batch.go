@@ -6,6 +6,7 @@ import (
 	"filippo.io/edwards25519"
 
 	"github.com/hushsum/hushsum/internal/cores"
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/pedersen"
 )
 
@@ -53,8 +54,8 @@ func (s *Scheme) together(relations []*relation) *relation {
 			digests = append(digests, r.digest[:])
 		}
 	}
-	all := &relation{digest: hash(labelBatch, digests...), scalars: zeros(firstPoint + s.count)}
-	base := challenge(&all.digest, labelBatch)
+	all := &relation{digest: hash(labels.OneshotProofBatch, digests...), scalars: zeros(firstPoint + s.count)}
+	base := challenge(&all.digest, labels.OneshotProofBatch)
 	weight := small(1)
 	for _, r := range relations {
 		if r == nil {

@@ -7,6 +7,7 @@ import (
 
 	"filippo.io/edwards25519"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/pedersen"
 )
 
@@ -111,7 +112,7 @@ func TestBatchWeights(t *testing.T) {
 	}
 	// Blinds of the first commitment have the weight ψ in a proof, and the first proof's is 1.
 	honest := s.together(both())
-	weight := challenge(&honest.digest, labelBatch)
+	weight := challenge(&honest.digest, labels.OneshotProofBatch)
 	seven := small(7)
 	more := new(edwards25519.Scalar).Multiply(weight, psi[1])
 	proofs[0].blinds[ofKey].MultiplyAdd(more, seven, proofs[0].blinds[ofKey])

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/suite"
 )
 
@@ -82,7 +83,7 @@ func wrongPoint(tb testing.TB, s *Scheme, n *instance) *Claim {
 	p.blinds[ofMask].Add(p.blinds[ofMask], small(1))
 	p.restEncoded = nil
 	s.encodeRest(p)
-	h5 := hash(labelEnd, c.h4[:], p.firstsEncoded)
+	h5 := hash(labels.OneshotProofEnd, c.h4[:], p.firstsEncoded)
 	for i := range p.folded {
 		low, high := p.responses[i], p.responses[s.Degree/2+i]
 		p.folded[i].MultiplyAdd(folding(p, &h5), high, low)

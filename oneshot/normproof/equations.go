@@ -4,6 +4,8 @@ import (
 	"math/bits"
 
 	"filippo.io/edwards25519"
+
+	"github.com/hushsum/hushsum/internal/labels"
 )
 
 // tests are the linear equations of the sums u in the key: ⟨τ_t, u⟩ + ⟨keys[t], s⟩ + q·κ_t =
@@ -82,7 +84,7 @@ func (s *Scheme) equation(
 	gamma *edwards25519.Scalar, combined []*edwards25519.Scalar,
 ) *equation {
 	e := &equation{total: edwards25519.NewScalar(), coefficients: zeros(s.count)}
-	base := challenge(h4, labelWeight)
+	base := challenge(h4, labels.OneshotProofWeight)
 	weight := small(1)
 	next := func() *edwards25519.Scalar {
 		weight = new(edwards25519.Scalar).Multiply(weight, base)

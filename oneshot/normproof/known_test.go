@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"filippo.io/edwards25519"
+
+	"github.com/hushsum/hushsum/internal/labels"
 )
 
 // TestWeightsKnown: were the weights of equations known before the responses, wrong responses would
@@ -14,9 +16,9 @@ func TestWeightsKnown(t *testing.T) {
 	c := new(cheat)
 	d, encoded := c.prove(t, s, n)
 	p, chi, h5 := c.decoded(t, d, encoded)
-	known := hash(labelCombine, h5[:])
+	known := hash(labels.OneshotProofCombine, h5[:])
 	seven := small(7)
-	p.blinds[ofMask].MultiplyAdd(challenge(&known, labelCombine), seven, p.blinds[ofMask])
+	p.blinds[ofMask].MultiplyAdd(challenge(&known, labels.OneshotProofCombine), seven, p.blinds[ofMask])
 	p.blinds[ofSums].Subtract(p.blinds[ofSums], seven)
 	if !s.combined(p, chi, folding(p, &h5), nil, &h5).holds(s) {
 		t.Error("the attack does not work where weights are known")

@@ -9,6 +9,7 @@ import (
 	"filippo.io/edwards25519"
 
 	"github.com/hushsum/hushsum/internal/entropy"
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/pedersen"
 	"github.com/hushsum/hushsum/noise"
 )
@@ -123,7 +124,7 @@ func (v *prover) run() error {
 	p.sums = v.commit(v.blinds[ofSums],
 		v.integers(v.Degree, v.keySums, bound), v.integers(v.keySums, v.squares, keyBound),
 		v.integers(v.squares, v.keySquares, bound), v.integers(v.keySquares, v.quotients, keyBound))
-	v.h2 = hash(labelTests, v.h1[:], p.sums[:])
+	v.h2 = hash(labels.OneshotProofTau, v.h1[:], p.sums[:])
 	tests := v.fold(v.statement, &v.h1, &v.h2)
 	p.testsEncoded = v.encodeTests(tests)
 	v.divide(tests)
@@ -137,9 +138,9 @@ func (v *prover) run() error {
 	p.flood = v.commit(v.blinds[ofFlood],
 		v.integers(v.quotients, v.Scheme.flood, v.quotientBits()),
 		pedersen.Part{At: firstPoint + v.Scheme.flood, Scalars: noise, Bits: floodBits})
-	h3 := hash(labelFlood, v.h2[:], p.testsEncoded, p.flood[:])
+	h3 := hash(labels.OneshotProofFlood, v.h2[:], p.testsEncoded, p.flood[:])
 	v.addSums(&h3)
-	h4 := hash(labelSum, h3[:], p.sumsEncoded)
+	h4 := hash(labels.OneshotProofSum, h3[:], p.sumsEncoded)
 
 	for _, x := range v.small {
 		v.w = append(v.w, signed(x))
@@ -171,7 +172,7 @@ func (v *prover) deal() {
 		At: firstPoint + v.mask, Scalars: f[0][:v.PerPolynomial], Bits: 253,
 	})
 	h0 := v.dealingHash(v.statement, d.Key[:], d.Mask[:])
-	v.gamma = challenge(&h0, labelGamma)
+	v.gamma = challenge(&h0, labels.OneshotProofGamma)
 	for l := range v.Threshold {
 		var column []*edwards25519.Scalar
 		for j := range f {
@@ -300,8 +301,8 @@ func (v *prover) respond(e *equation, h4 *[32]byte) {
 	p.tested = dot(e.coefficients, a)
 	p.tested.MultiplyAdd(e.blind, blinds[ofKey], p.tested)
 	p.encodeFirsts()
-	h5 := hash(labelEnd, h4[:], p.firstsEncoded)
-	chi := challenge(&h5, labelChallenge)
+	h5 := hash(labels.OneshotProofEnd, h4[:], p.firstsEncoded)
+	chi := challenge(&h5, labels.OneshotProofChallenge)
 	for i := range a {
 		p.responses = append(p.responses, a[i].MultiplyAdd(chi, v.w[i], a[i]))
 	}
@@ -330,8 +331,8 @@ func (v *prover) halve(e *equation, h5 *[32]byte) {
 		p.halfTests[i] = dot(part, e.coefficients[other:][:half])
 	}
 	v.encodeRest(p)
-	h6 := hash(labelHalves, h5[:], p.restEncoded)
-	psi := challenge(&h6, labelFold)
+	h6 := hash(labels.OneshotProofHalves, h5[:], p.restEncoded)
+	psi := challenge(&h6, labels.OneshotProofFold)
 	for i := range low {
 		p.folded = append(p.folded, new(edwards25519.Scalar).MultiplyAdd(psi, high[i], low[i]))
 	}

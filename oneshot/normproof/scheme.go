@@ -11,6 +11,7 @@ import (
 	"filippo.io/edwards25519"
 
 	"github.com/hushsum/hushsum/internal/entropy"
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/pedersen"
 	"github.com/hushsum/hushsum/internal/ring"
 )
@@ -154,7 +155,7 @@ func generators(count int) *pedersen.Generators {
 	longest.Lock()
 	defer longest.Unlock()
 	if longest.points == nil || longest.points.Count() < count {
-		longest.points = pedersen.NewGenerators(labelGenerator, count)
+		longest.points = pedersen.NewGenerators(labels.OneshotProofGenerator, count)
 	}
 	return longest.points.First(count)
 }

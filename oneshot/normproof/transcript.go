@@ -9,24 +9,8 @@ import (
 	"math/bits"
 
 	"filippo.io/edwards25519"
-)
 
-// Domain separators, with the version of the page.
-const (
-	labelGenerator = "hushsum/oneshot/2 proof generator"
-	labelDealing   = "hushsum/oneshot/2 proof dealing"
-	labelGamma     = "hushsum/oneshot/2 proof gamma"
-	labelRows      = "hushsum/oneshot/2 proof rows"
-	labelTests     = "hushsum/oneshot/2 proof tau"
-	labelFlood     = "hushsum/oneshot/2 proof flood"
-	labelSum       = "hushsum/oneshot/2 proof sum"
-	labelWeight    = "hushsum/oneshot/2 proof weight"
-	labelEnd       = "hushsum/oneshot/2 proof end"
-	labelChallenge = "hushsum/oneshot/2 proof challenge"
-	labelHalves    = "hushsum/oneshot/2 proof halves"
-	labelFold      = "hushsum/oneshot/2 proof fold"
-	labelCombine   = "hushsum/oneshot/2 proof combine"
-	labelBatch     = "hushsum/oneshot/2 proof batch"
+	"github.com/hushsum/hushsum/internal/labels"
 )
 
 // hash is SHA-256 over a label and parts, whose lengths the label and the parameters fix.
@@ -75,7 +59,7 @@ func (s *Scheme) dealingHash(t *Statement, key, mask []byte) [32]byte {
 	numbers = append(numbers, t.Role)
 	numbers = binary.BigEndian.AppendUint64(numbers, s.Bound)
 	numbers = binary.BigEndian.AppendUint64(numbers, s.KeyBound)
-	return hash(labelDealing, t.Config[:], t.Context[:], numbers, t.Root[:], t.Digest[:],
+	return hash(labels.OneshotProofDealing, t.Config[:], t.Context[:], numbers, t.Root[:], t.Digest[:],
 		t.Commitment, key, mask)
 }
 
@@ -85,7 +69,7 @@ func rowsHash(h0 *[32]byte, combined [][32]byte) [32]byte {
 	for i := range combined {
 		parts = append(parts, combined[i][:])
 	}
-	return hash(labelRows, parts...)
+	return hash(labels.OneshotProofRows, parts...)
 }
 
 // testVectors returns ν vectors of numbers below q, made from h2.

@@ -8,6 +8,8 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"github.com/hushsum/hushsum/internal/labels"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write testdata/proofs.json anew")
@@ -57,21 +59,21 @@ func vectorOf(t *testing.T, name string, s *Scheme, n *instance) *vector {
 	}
 	h0 := s.dealingHash(st, d.Key[:], d.Mask[:])
 	h1 := rowsHash(&h0, d.Combined)
-	h2 := hash(labelTests, h1[:], p.sums[:])
-	h3 := hash(labelFlood, h2[:], p.testsEncoded, p.flood[:])
-	h4 := hash(labelSum, h3[:], p.sumsEncoded)
-	h5 := hash(labelEnd, h4[:], p.firstsEncoded)
-	h6 := hash(labelHalves, h5[:], p.restEncoded)
+	h2 := hash(labels.OneshotProofTau, h1[:], p.sums[:])
+	h3 := hash(labels.OneshotProofFlood, h2[:], p.testsEncoded, p.flood[:])
+	h4 := hash(labels.OneshotProofSum, h3[:], p.sumsEncoded)
+	h5 := hash(labels.OneshotProofEnd, h4[:], p.firstsEncoded)
+	h6 := hash(labels.OneshotProofHalves, h5[:], p.restEncoded)
 	for to, h := range map[*string]*[32]byte{
 		&v.H0: &h0, &v.H1: &h1, &v.H2: &h2, &v.H3: &h3, &v.H4: &h4, &v.H5: &h5,
 		&v.H6: &h6,
 	} {
 		*to = hex.EncodeToString(h[:])
 	}
-	v.Gamma = hex.EncodeToString(challenge(&h0, labelGamma).Bytes())
-	v.Weight = hex.EncodeToString(challenge(&h4, labelWeight).Bytes())
-	v.Response = hex.EncodeToString(challenge(&h5, labelChallenge).Bytes())
-	v.Fold = hex.EncodeToString(challenge(&h6, labelFold).Bytes())
+	v.Gamma = hex.EncodeToString(challenge(&h0, labels.OneshotProofGamma).Bytes())
+	v.Weight = hex.EncodeToString(challenge(&h4, labels.OneshotProofWeight).Bytes())
+	v.Response = hex.EncodeToString(challenge(&h5, labels.OneshotProofChallenge).Bytes())
+	v.Fold = hex.EncodeToString(challenge(&h6, labels.OneshotProofFold).Bytes())
 	return v
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"filippo.io/edwards25519"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/pedersen"
 )
 
@@ -30,7 +31,7 @@ func (s *Scheme) FitsAt(
 	t *Statement, key, mask *[32]byte, want *edwards25519.Scalar, values []*edwards25519.Scalar,
 ) bool {
 	h0 := s.dealingHash(t, key[:], mask[:])
-	return horner(values, challenge(&h0, labelGamma)).Equal(want) == 1
+	return horner(values, challenge(&h0, labels.OneshotProofGamma)).Equal(want) == 1
 }
 
 // Opens reports whether a sum of commitments to keys, each of [Dealing.Key], is one to the sum of
@@ -86,15 +87,15 @@ func (s *Scheme) relate(t *Statement, d *Dealing, encoded []byte, by *probe) (*r
 	p.points[ofKey], p.points[ofMask] = dealt[0], dealt[1]
 
 	h0 := s.dealingHash(t, d.Key[:], d.Mask[:])
-	gamma := challenge(&h0, labelGamma)
+	gamma := challenge(&h0, labels.OneshotProofGamma)
 	h1 := rowsHash(&h0, d.Combined)
-	h2 := hash(labelTests, h1[:], p.sums[:])
-	h3 := hash(labelFlood, h2[:], p.testsEncoded, p.flood[:])
-	h4 := hash(labelSum, h3[:], p.sumsEncoded)
-	h5 := hash(labelEnd, h4[:], p.firstsEncoded)
-	chi := challenge(&h5, labelChallenge)
-	h6 := hash(labelHalves, h5[:], p.restEncoded)
-	psi := challenge(&h6, labelFold)
+	h2 := hash(labels.OneshotProofTau, h1[:], p.sums[:])
+	h3 := hash(labels.OneshotProofFlood, h2[:], p.testsEncoded, p.flood[:])
+	h4 := hash(labels.OneshotProofSum, h3[:], p.sumsEncoded)
+	h5 := hash(labels.OneshotProofEnd, h4[:], p.firstsEncoded)
+	chi := challenge(&h5, labels.OneshotProofChallenge)
+	h6 := hash(labels.OneshotProofHalves, h5[:], p.restEncoded)
+	psi := challenge(&h6, labels.OneshotProofFold)
 
 	sums := make([]*edwards25519.Scalar, floodRows)
 	for i := range sums {
@@ -188,9 +189,9 @@ func (s *Scheme) combined(
 ) *relation {
 	r := &relation{
 		scalars: make([]*edwards25519.Scalar, firstPoint+s.count),
-		digest:  hash(labelCombine, h5[:], encoded),
+		digest:  hash(labels.OneshotProofCombine, h5[:], encoded),
 	}
-	base := challenge(&r.digest, labelCombine)
+	base := challenge(&r.digest, labels.OneshotProofCombine)
 	weight := small(1)
 	blind, norm := edwards25519.NewScalar(), edwards25519.NewScalar()
 	r.scalars[blindPoint], r.scalars[normPoint] = blind, norm

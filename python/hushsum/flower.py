@@ -94,7 +94,7 @@ class _Client:
         self.settled, self.identity, self.context = settled, identity, context
         # What is kept is sealed under a key that follows from the identity, which the
         # application keeps, so that a new process can open it.
-        self.key = hashlib.sha256(b"hushsum/2 flower state" + identity._seed).digest()
+        self.key = hashlib.sha256(b"hushsum/1 flower state" + identity._seed).digest()
         record = configs(context.state).get(RECORD, None)
         self.kept: dict[str, Any] = dict(record) if record is not None else {}
 

@@ -373,7 +373,7 @@ _PIECE = 1 << 20  # numbers that are looked at at a time
 
 def digest_of(broadcast: bytes) -> str:
     """Return what names a broadcast in calls."""
-    digest = hashlib.sha256(b"hushsum/2 broadcast")
+    digest = hashlib.sha256(b"hushsum/1 broadcast")
     digest.update(broadcast)
     return digest.hexdigest()
 

@@ -13,6 +13,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/hushsum/hushsum/internal/labels"
 )
 
 // ErrNext: the present certificate's key has not signed the statement about the next certificate.
@@ -54,7 +56,7 @@ func SignNext(present *tls.Certificate, next [32]byte, until time.Time) (*NextCe
 
 // said returns the bytes that are signed: they begin as no handshake of TLS does.
 func (c *NextCertificate) said() []byte {
-	return fmt.Appendf(nil, "hushsum/2 next certificate 1\n%x\n%s\n%d",
+	return fmt.Appendf(nil, labels.NextCertificate+"\n%x\n%s\n%d",
 		sha256.Sum256(c.Certificate), c.Next, c.Until.Unix())
 }
 

@@ -7,17 +7,18 @@ import (
 	"math/rand/v2"
 	"path"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/service/tensor"
 )
 
 // labelFirst is the prefix of the text that seeds the first model.
-const labelFirst = "hushsum/2 first model"
+const labelFirst = labels.FirstModel
 
 // Uniform returns a first model. A tensor of two or more dimensions is drawn uniformly from ±1/√k,
 // with k the product of its dimensions but for the first, as layers of (outputs, inputs, …) have
 // inputs; a tensor of fewer dimensions is zero. Number j of a tensor is (2u−1)/√k, where u is the
 // j-th number of ChaCha8 of math/rand/v2, its top 53 bits over 2^53, seeded with SHA-256 of
-// "hushsum/2 first model", a line feed, the seed in decimal digits, a line feed, and the tensor's
+// "hushsum/1 first model", a line feed, the seed in decimal digits, a line feed, and the tensor's
 // name. The first model need not be secret.
 func Uniform(spec *tensor.Spec, seed uint64) []float64 {
 	var out []float64

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/tensor"
@@ -20,7 +21,7 @@ import (
 // ErrSuccession: no trusted operator has signed that a federation continues another.
 var ErrSuccession = errors.New("federation: the succession is not signed")
 
-const labelSuccession = "hushsum/4 succession"
+const labelSuccession = labels.Succession
 
 // statement returns the bytes that an operator signs: an identifier covers job, roster, ledger and
 // model, so that the statement is for exactly these.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/record"
 )
@@ -58,7 +59,7 @@ func newBetween(keys *record.Keys, now func() time.Time) *between {
 }
 
 func associatedOf(purpose, id string, question number) []byte {
-	return fmt.Appendf(nil, "hushsum/2 between nodes 1\n%s\n%s\n%x", purpose, id, question)
+	return fmt.Appendf(nil, labels.BetweenNodes+"\n%s\n%s\n%x", purpose, id, question)
 }
 
 // seal seals a message, or the reply to the question with a given number, and returns its own

@@ -12,6 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/service/record"
 )
@@ -154,7 +155,7 @@ func TestRestoreRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want %v", what, err, want)
 		}
 	}
-	small := len("hushsum backup 1\n") + 16
+	small := len(labels.Backup+"\n") + 16
 	for n := 0; n < len(file); n += 1 + len(file)/97 {
 		try(fmt.Sprint("the first ", n), r, file[:n], record.ErrCut)
 	}

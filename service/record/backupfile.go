@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/internal/chain"
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
@@ -39,7 +40,7 @@ var (
 )
 
 const (
-	backupMagic = "hushsum backup 1\n"
+	backupMagic = labels.Backup + "\n"
 	mostFrame   = partSize + 64<<10 // bytes of a box
 )
 
@@ -89,7 +90,7 @@ func newBackupWriter(w io.Writer, key *keyexchange.SealKey) (*backupWriter, erro
 }
 
 func placeOf(number [16]byte, place uint64) []byte {
-	return fmt.Appendf(nil, "hushsum/2 backup 1\n%x\n%d", number, place)
+	return fmt.Appendf(nil, labels.PartBackup+"\n%x\n%d", number, place)
 }
 
 func (b *backupWriter) json(kind byte, v any) error {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
@@ -63,7 +64,7 @@ func (k *Keys) open(sealed, associated []byte) (plain []byte, by *keyexchange.Se
 
 // KeyName names a key without revealing it: 16 hexadecimal digits.
 func KeyName(key *keyexchange.SealKey) string {
-	digest := sha256.Sum256(append([]byte("hushsum/2 name of a seal key 1\n"), key[:]...))
+	digest := sha256.Sum256(append([]byte(labels.NameSealKey+"\n"), key[:]...))
 	return hex.EncodeToString(digest[:8])
 }
 

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/hushsum/hushsum/internal/chain"
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
@@ -39,7 +40,7 @@ func newNames() (k namesKey) {
 // secret derives a secret for a purpose.
 func (k *namesKey) secret(purpose string) []byte {
 	mac := hmac.New(sha256.New, k[:])
-	mac.Write([]byte("hushsum/5 names 1\n" + purpose))
+	mac.Write([]byte(labels.Names + "\n" + purpose))
 	return mac.Sum(nil)
 }
 
@@ -134,7 +135,7 @@ func (k *namesKey) open(e *chain.Entry) (lines []Line, err error) {
 
 // notesOf returns the data that notes are sealed with, so that they open in their own entry only.
 func notesOf(e *chain.Entry) []byte {
-	return fmt.Appendf(nil, "hushsum/5 notes 1\n%s\n%d\n%d\n%s", e.Federation, e.Segment, e.Number,
+	return fmt.Appendf(nil, labels.Notes+"\n%s\n%d\n%d\n%s", e.Federation, e.Segment, e.Number,
 		e.Before)
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/hushsum/hushsum/internal/chain"
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
@@ -136,7 +137,7 @@ func (r *Records) Look(ctx context.Context, id string) error {
 // associated returns the data that a part of an object is sealed with, so that it opens only in its
 // own place.
 func associated(id string, ref *Ref, part int) []byte {
-	return fmt.Appendf(nil, "hushsum/2 record 1\n%s\n%s\n%d of %d", id, ref.Name, part,
+	return fmt.Appendf(nil, labels.Record+"\n%s\n%s\n%d of %d", id, ref.Name, part,
 		max(ref.Parts, 1))
 }
 

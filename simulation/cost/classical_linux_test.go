@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -77,8 +78,8 @@ func measureTable(t testing.TB, config *protocol.Config, signers []ed25519.Priva
 	a.must(err)
 	a.work(func() ([]byte, error) { return a.client.Receive(envelopes[a.self].Message) })
 	m.setUp, a.took = a.took, 0
-	keysDigest := hashed("hushsum/2 keys", a.digest[:], keys.AppendShared(nil))
-	a.session = hashed("hushsum/2 session", keysDigest[:], a.all.Bytes())
+	keysDigest := hashed(labels.Keys, a.digest[:], keys.AppendShared(nil))
+	a.session = hashed(labels.Session, keysDigest[:], a.all.Bytes())
 
 	packed := make([]byte, config.Layout.PackedSize())
 	masked := make([][]byte, n)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/protocol"
@@ -141,7 +142,7 @@ func (a *alone) setUp() {
 	answer := a.take(wire.TypeKeys, 0, keys.Append(nil))
 	sent, err := wire.ParseEncapsulate(answer[wire.HeaderSize:], n-1-a.self)
 	a.must(err)
-	keysDigest := hashed("hushsum/2 keys", a.digest[:], keys.AppendShared(nil))
+	keysDigest := hashed(labels.Keys, a.digest[:], keys.AppendShared(nil))
 
 	peer, err := keyexchange.ParsePublicKey(announced.Key[:])
 	a.must(err)
@@ -156,13 +157,13 @@ func (a *alone) setUp() {
 	leaf := hashed("\x00", number(a.self), ciphertext)
 	for i := range a.self {
 		root, path := branch(leaf, a.self-i-1, n-1-i, zeros)
-		signature, err := keyexchange.Sign(a.signers[i], "hushsum/2 ciphertexts",
+		signature, err := keyexchange.Sign(a.signers[i], labels.Ciphertexts,
 			append(append(keysDigest[:], number(i)...), root[:]...))
 		a.must(err)
 		members.Lower = append(members.Lower,
 			wire.SignedCiphertext{Ciphertext: ciphertext, Path: path, Signature: signature})
 	}
-	session := hashed("hushsum/2 session", keysDigest[:], a.all.Bytes())
+	session := hashed(labels.Session, keysDigest[:], a.all.Bytes())
 	a.take(wire.TypeMembers, 0, members.Append(nil))
 	a.session = session
 	a.chains = make([]*keyexchange.Chain, n)
@@ -184,7 +185,7 @@ func (a *alone) shares(purpose keyexchange.Purpose, binding [32]byte) (out []wir
 		if chain == nil {
 			continue
 		}
-		data := append([]byte("hushsum/2 share"), a.session[:]...)
+		data := append([]byte(labels.Share), a.session[:]...)
 		data = append(append(data, round64(1)...), byte(purpose))
 		data = append(append(append(data, number(i)...), number(a.self)...), binding[:]...)
 		box, err := keyexchange.Seal(new(keyexchange.Nonce), chain.Channels().Key(purpose, i, a.self),
@@ -197,10 +198,10 @@ func (a *alone) shares(purpose keyexchange.Purpose, binding [32]byte) (out []wir
 
 // submit takes the party into the first round, up to its submission.
 func (a *alone) submit(input []uint64) (context [32]byte) {
-	begin := wire.Begin{Broadcast: hashed("hushsum/2 broadcast"), Participants: a.all}
-	context = hashed("hushsum/2 context", a.session[:], round64(1), begin.Broadcast[:], a.all.Bytes(),
+	begin := wire.Begin{Broadcast: hashed(labels.Broadcast), Participants: a.all}
+	context = hashed(labels.Context, a.session[:], round64(1), begin.Broadcast[:], a.all.Bytes(),
 		a.all.Bytes())
-	begin.Shares = a.shares(keyexchange.RecoveryShare, hashed("hushsum/2 holders", a.all.Bytes()))
+	begin.Shares = a.shares(keyexchange.RecoveryShare, hashed(labels.Holders, a.all.Bytes()))
 	a.take(wire.TypeBegin, 1, begin.Append(nil))
 	a.work(func() ([]byte, error) { return a.client.Submit(nil, input) })
 	return context
@@ -215,7 +216,7 @@ func (a *alone) reveal(context [32]byte, quorum int) {
 	a.take(wire.TypeSurvivors, 1, survivors.Append(nil))
 	var certificate wire.Certificate
 	for i, signer := range a.signers[:quorum] {
-		signed, err := keyexchange.Sign(signer, "hushsum/2 survivors",
+		signed, err := keyexchange.Sign(signer, labels.Survivors,
 			append(context[:], a.all.Bytes()...))
 		a.must(err)
 		certificate = append(certificate, wire.PartySignature{Party: i, Signature: signed})

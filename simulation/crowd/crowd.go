@@ -12,15 +12,9 @@ import (
 	"sync/atomic"
 
 	"github.com/hushsum/hushsum/internal/graph"
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
-)
-
-// Domain separators.
-const (
-	labelSession = "hushsum/2 crowd session"
-	labelContext = "hushsum/2 crowd context"
-	labelSum     = "hushsum/2 crowd survivors"
 )
 
 // Crowd is the parties after set-up. It is not safe for concurrent use.
@@ -174,7 +168,7 @@ func (c *Crowd) agree(ctx context.Context) error {
 			digest := keyexchange.EncapsulationDigest(text)
 			statements[i] = append(public[i][:], digest[:]...)
 		}
-		signatures[i], err = keyexchange.Sign(c.identities[i], labelSession, statements[i])
+		signatures[i], err = keyexchange.Sign(c.identities[i], labels.CrowdSession, statements[i])
 		return err
 	})
 	if err != nil {
@@ -184,12 +178,12 @@ func (c *Crowd) agree(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := c.check(ctx, labelSession, func(i int) []byte { return statements[i] }, signatures,
+	if err := c.check(ctx, labels.CrowdSession, func(i int) []byte { return statements[i] }, signatures,
 		nil); err != nil {
 		return err
 	}
 	digest := sha256.New()
-	digest.Write([]byte(labelSession))
+	digest.Write([]byte(labels.CrowdSession))
 	for i := range n {
 		digest.Write(statements[i])
 	}
@@ -241,7 +235,7 @@ func (c *Crowd) Round(
 	c.round++
 	seen := sha256.Sum256(broadcast)
 	agreed := sha256.New()
-	agreed.Write([]byte(labelContext))
+	agreed.Write([]byte(labels.CrowdContext))
 	agreed.Write(c.session[:])
 	agreed.Write(binary.BigEndian.AppendUint64(nil, c.round))
 	agreed.Write(seen[:])

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/keyexchange"
 )
 
@@ -133,7 +134,7 @@ func TestBatch(t *testing.T) {
 				t.Fatal(err)
 			}
 			statement := fmt.Appendf(nil, "statement %d", i)
-			signature, err := keyexchange.Sign(identity, labelSum, statement)
+			signature, err := keyexchange.Sign(identity, labels.CrowdSurvivors, statement)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -141,7 +142,7 @@ func TestBatch(t *testing.T) {
 				statement[0] ^= 1
 			}
 			key := identity.Public().(ed25519.PublicKey)
-			if err := v.add(key, labelled(labelSum, statement), &signature); err != nil {
+			if err := v.add(key, labelled(labels.CrowdSurvivors, statement), &signature); err != nil {
 				t.Fatal(err)
 			}
 		}

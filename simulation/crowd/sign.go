@@ -11,6 +11,7 @@ import (
 
 	"filippo.io/edwards25519"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 )
@@ -50,14 +51,14 @@ func (c *Crowd) signSurvivors(ctx context.Context, digest [32]byte, absent []boo
 	signatures := make([][ed25519.SignatureSize]byte, c.options.Parties)
 	err := c.parallel(ctx, -1, func(w *worker, i int) (err error) {
 		if absent == nil || !absent[i] {
-			signatures[i], err = keyexchange.Sign(c.identities[i], labelSum, statement)
+			signatures[i], err = keyexchange.Sign(c.identities[i], labels.CrowdSurvivors, statement)
 		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return c.check(ctx, labelSum, func(int) []byte { return statement }, signatures, absent)
+	return c.check(ctx, labels.CrowdSurvivors, func(int) []byte { return statement }, signatures, absent)
 }
 
 // check checks the signatures of all parties, but for those absent, in batches.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
@@ -12,7 +13,7 @@ import (
 )
 
 // LabelSurvivors is the label of a survivor's signature (§2.3).
-const LabelSurvivors = "hushsum/2 survivors"
+const LabelSurvivors = labels.Survivors
 
 // hash is H of §1.
 func hash(label string, parts ...[]byte) [32]byte {
@@ -28,15 +29,15 @@ func u64(x uint64) []byte { return binary.BigEndian.AppendUint64(nil, x) }
 
 // SessionID names the session of a list of keys, whose owners are its members (§4).
 func SessionID(config [32]byte, keys *wire.Keys) [32]byte {
-	digest := hash("hushsum/2 keys", config[:], keys.AppendShared(nil))
-	return hash("hushsum/2 session", digest[:], keys.Announced.Bytes())
+	digest := hash(labels.Keys, config[:], keys.AppendShared(nil))
+	return hash(labels.Session, digest[:], keys.Announced.Bytes())
 }
 
 // HoldersDigest names the parties that recovery material is for (§5.2).
-func HoldersDigest(holders wire.Set) [32]byte { return hash("hushsum/2 holders", holders.Bytes()) }
+func HoldersDigest(holders wire.Set) [32]byte { return hash(labels.Holders, holders.Bytes()) }
 
 // BroadcastDigest returns the digest of a broadcast that Begin carries (§5.2).
-func BroadcastDigest(broadcast []byte) [32]byte { return hash("hushsum/2 broadcast", broadcast) }
+func BroadcastDigest(broadcast []byte) [32]byte { return hash(labels.Broadcast, broadcast) }
 
 // Context returns the digest of what the participants of a round agree on (§5.2),
 // except for what is left out.
@@ -54,7 +55,7 @@ func Context(
 	if without.has(ParticipantsAgreed) {
 		set = make([]byte, len(set))
 	}
-	return hash("hushsum/2 context", session[:], u64(round), broadcast[:], holders.Bytes(), set)
+	return hash(labels.Context, session[:], u64(round), broadcast[:], holders.Bytes(), set)
 }
 
 // Statement returns the bytes that a survivor signs (§2.3).
@@ -67,7 +68,7 @@ func ShareData(
 	purpose keyexchange.Purpose, session [32]byte, round uint64, from, to int,
 	binding [32]byte,
 ) []byte {
-	b := append([]byte("hushsum/2 share"), session[:]...)
+	b := append([]byte(labels.Share), session[:]...)
 	b = append(append(b, u64(round)...), byte(purpose))
 	b = append(append(b, u32(from)...), u32(to)...)
 	return append(b, binding[:]...)
@@ -78,7 +79,7 @@ func Commitment(
 	purpose keyexchange.Purpose, session [32]byte, round uint64, owner int,
 	secret shamir.Secret,
 ) [32]byte {
-	return hash("hushsum/2 commitment",
+	return hash(labels.Commitment,
 		[]byte{byte(purpose)}, session[:], u64(round), u32(owner), secret[:])
 }
 
@@ -100,17 +101,17 @@ func OpenBlob(
 }
 
 func blobData(session [32]byte, round uint64, owner int) []byte {
-	d := hash("hushsum/2 blob", session[:], u64(round), u32(owner))
+	d := hash(labels.BlobPlace, session[:], u64(round), u32(owner))
 	return d[:]
 }
 
 func blobKey(secret shamir.Secret) keyexchange.SealKey {
-	return keyexchange.SealKey(derive(secret, "hushsum/2 blob key", 32))
+	return keyexchange.SealKey(derive(secret, labels.BlobKey, 32))
 }
 
 // SelfMaskSeed returns the seed of the mask that a secret makes (§5.4).
 func SelfMaskSeed(secret shamir.Secret) masking.Seed {
-	return masking.Seed(derive(secret, "hushsum/2 self mask", 28))
+	return masking.Seed(derive(secret, labels.SelfMask, 28))
 }
 
 func derive(secret shamir.Secret, label string, n int) []byte {

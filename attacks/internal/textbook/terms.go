@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
@@ -73,7 +74,7 @@ func NewTerms(config *protocol.Config, without Defence) (*Terms, error) {
 		layout = append(append(layout, u32(s.Length)...), byte(s.Bits))
 	}
 	roster := t.Roster.Digest()
-	t.Digest = hash("hushsum/2 config",
+	t.Digest = hash(labels.Config,
 		[]byte{byte(len(config.Label))}, []byte(config.Label), u64(config.Number), roster[:],
 		u32(t.MinMembers), u32(t.Colluders), []byte{0}, u64(t.MaxSkip), u32(n), config.Seed[:],
 		layout, recovery)

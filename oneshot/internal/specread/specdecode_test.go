@@ -18,6 +18,8 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"github.com/hushsum/hushsum/internal/labels"
 )
 
 type octets []byte
@@ -152,7 +154,7 @@ func (c *check) roots() {
 // element returns the coefficients of a_j (§4.1).
 func (c *check) element(j int) []uint64 {
 	q := c.Figures.Modulus
-	block, _ := aes.NewCipher(h("hushsum/oneshot/1 ring", c.Context))
+	block, _ := aes.NewCipher(h(labels.OneshotRing, c.Context))
 	stream := make([]byte, 8*4*degree)
 	cipher.NewCTR(block, append(u64(uint64(j)), make([]byte, 8)...)).XORKeyStream(stream, stream)
 	values := make([]uint64, 0, degree)
@@ -294,7 +296,7 @@ func (c *check) configuration() {
 		for _, p := range list {
 			parts = append(parts, []byte{byte(len(p.Name))}, []byte(p.Name), p.Public)
 		}
-		return h("hushsum/2 roster", parts...)
+		return h(labels.Roster, parts...)
 	}
 	c.want("roster", c.RosterDigest, roster(c.Parties))
 	c.want("committee", c.CommitteeDigest, roster(c.Members))
@@ -308,7 +310,7 @@ func (c *check) configuration() {
 		stale = u32(f.Stale)
 	}
 	c.want("configuration", c.ConfigDigest,
-		h("hushsum/oneshot/1 config", []byte{byte(len(f.Label))}, []byte(f.Label),
+		h(labels.OneshotConfig, []byte{byte(len(f.Label))}, []byte(f.Label),
 			c.RosterDigest, c.CommitteeDigest, u32(f.Length), u32(f.Bits), u32(f.MinSurvivors),
 			u32(f.Colluders), u32(f.Faults), u32(f.Disputes), u32(f.PerPolynomial),
 			[]byte{byte(len(f.Noise))}, []byte(f.Noise), []byte{covered, byte(f.KEM)}, stale))
@@ -351,18 +353,18 @@ func (c *check) present() int { return len(c.Members) - 1 }
 // opening checks keys and the context (§6).
 func (c *check) opening() {
 	body := c.bodies["server 66"]
-	c.want("broadcast", body[:32], h("hushsum/oneshot/1 broadcast", c.Broadcast))
+	c.want("broadcast", body[:32], h(labels.OneshotBroadcast, c.Broadcast))
 	c.want("members", body[32:33], []byte{1<<c.present() - 1})
 	rest := body[33:]
 	parts := [][]byte{c.ConfigDigest, u64(c.Round), body[:33]}
 	for k := range c.present() {
 		c.want("key", rest[:96], c.bodies[fmt.Sprintf("member %d 65", k)])
-		c.signed(c.Members[k].Public, "hushsum/oneshot/1 key",
+		c.signed(c.Members[k].Public, labels.OneshotKey,
 			slices.Concat(c.ConfigDigest, u64(c.Round), u32(k), rest[:32]), rest[32:96])
 		parts = append(parts, rest[:32])
 		rest = rest[96:]
 	}
-	c.want("context", c.Context, h("hushsum/oneshot/1 context", parts...))
+	c.want("context", c.Context, h(labels.OneshotContext, parts...))
 }
 
 // dealings checks what each party made (§§4, 5).
@@ -394,9 +396,9 @@ func (c *check) dealings() {
 		} else {
 			c.want("y", masked, d.Masked)
 		}
-		label, made := "hushsum/oneshot/1 party", []byte(nil)
+		label, made := labels.OneshotParty, []byte(nil)
 		if f.Stale > 0 {
-			label, made, body = "hushsum/oneshot/1 stale", body[:8], body[8:]
+			label, made, body = labels.OneshotStale, body[:8], body[8:]
 			c.want("made", made, u64(d.Made))
 			if d.Made == 0 || d.Made > c.Round || c.Round-d.Made > uint64(f.Stale) {
 				c.Fatalf("made in round %d", d.Made)
@@ -406,19 +408,19 @@ func (c *check) dealings() {
 		for k := range level {
 			level[k] = make([]byte, 32)
 			if k < c.present() {
-				level[k] = h("hushsum/oneshot/1 leaf", c.Context, u32(i), u32(k), d.Plain[k])
+				level[k] = h(labels.OneshotLeaf, c.Context, u32(i), u32(k), d.Plain[k])
 				c.want("leaf", body[32*k:][:32], level[k])
 			}
 		}
 		for len(level) > 1 {
 			var up [][]byte
 			for k := 0; k < len(level); k += 2 {
-				up = append(up, h("hushsum/oneshot/1 node", level[k], level[k+1]))
+				up = append(up, h(labels.OneshotNode, level[k], level[k+1]))
 			}
 			level = up
 		}
 		c.want("root", level[0], d.Root)
-		statement := slices.Concat(c.Context, u32(i), d.Root, h("hushsum/oneshot/1 masked", masked),
+		statement := slices.Concat(c.Context, u32(i), d.Root, h(labels.OneshotMasked, masked),
 			commitment, made)
 		c.want("statement", d.Statement, statement)
 		body = body[32*c.present():]
@@ -428,7 +430,7 @@ func (c *check) dealings() {
 			if err != nil {
 				c.Fatal(err)
 			}
-			info := slices.Concat([]byte("hushsum/oneshot/1 box"), c.Context, u32(i), u32(k))
+			info := slices.Concat([]byte(labels.OneshotBox), c.Context, u32(i), u32(k))
 			plain, err := hpke.Open(private, hpke.HKDFSHA256(), hpke.ChaCha20Poly1305(), info, body[:size])
 			if err != nil {
 				c.Fatal(err)
@@ -478,8 +480,8 @@ func (c *check) cover(party int, plain []octets, covered, masked, commitment []b
 	}
 	key := coefficients[0].FillBytes(make([]byte, 32))
 	slices.Reverse(key)
-	c.want("commitment", commitment, h("hushsum/oneshot/1 commitment", c.Context, u32(party), key))
-	stream, err := hkdf.Key(sha256.New, key, nil, "hushsum/oneshot/1 cover", 32)
+	c.want("commitment", commitment, h(labels.OneshotCommitment, c.Context, u32(party), key))
+	stream, err := hkdf.Key(sha256.New, key, nil, labels.OneshotCoverKey, 32)
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -493,7 +495,7 @@ func (c *check) cover(party int, plain []octets, covered, masked, commitment []b
 func (c *check) rest() {
 	chain := []byte(c.Context)
 	for _, i := range c.Included {
-		chain = h("hushsum/oneshot/1 chain", chain, c.Dealings[i].Statement)
+		chain = h(labels.OneshotChain, chain, c.Dealings[i].Statement)
 	}
 	c.want("chain", c.Chain, chain)
 	c.want("closing", c.bodies["server 71"], slices.Concat(u32(1), u32(len(c.Included)), chain))
@@ -503,7 +505,7 @@ func (c *check) rest() {
 	}
 	for one := range slices.Chunk(certificate, 68) {
 		k := binary.BigEndian.Uint32(one)
-		c.signed(c.Members[k].Public, "hushsum/oneshot/1 closing",
+		c.signed(c.Members[k].Public, labels.OneshotClosing,
 			slices.Concat(c.Context, chain, u32(len(c.Included))), one[4:])
 	}
 	bitset := byte(0)
@@ -532,13 +534,13 @@ func (c *check) rest() {
 				at += 8
 			}
 			c.want("commitment and round", one[100:at], c.Dealings[i].Statement[100:at])
-			node := h("hushsum/oneshot/1 leaf", c.Context, u32(i), u32(k), c.Dealings[i].Plain[k])
+			node := h(labels.OneshotLeaf, c.Context, u32(i), u32(k), c.Dealings[i].Plain[k])
 			place := k
 			for ; at < size-box; at += 32 {
 				if place%2 == 0 {
-					node = h("hushsum/oneshot/1 node", node, one[at:at+32])
+					node = h(labels.OneshotNode, node, one[at:at+32])
 				} else {
-					node = h("hushsum/oneshot/1 node", one[at:at+32], node)
+					node = h(labels.OneshotNode, one[at:at+32], node)
 				}
 				place /= 2
 			}

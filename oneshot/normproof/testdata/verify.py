@@ -15,7 +15,7 @@ P = 2**255 - 19
 L = 2**252 + 27742317777372353535851937790883648493
 D = -121665 * pow(121666, -1, P) % P
 ROOT = pow(2, (P - 1) // 4, P)
-PREFIX = "hushsum/oneshot/2 proof "
+PREFIX = "hushsum/1 oneshot proof "
 
 
 class Refused(Exception):

@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/hushsum/hushsum/internal/labels"
 )
 
 func u32(x int) []byte    { return binary.BigEndian.AppendUint32(nil, uint32(x)) }
@@ -84,7 +86,7 @@ func (v *vector) derive() (*setting, error) {
 	for _, p := range c.Roster {
 		roster = append(roster, []byte{byte(len(p.Name))}, []byte(p.Name), p.Key)
 	}
-	rosterDigest := hash("hushsum/2 roster", roster...)
+	rosterDigest := hash(labels.Roster, roster...)
 	s.rosterDigest = rosterDigest
 	if r := c.Recovery; r != nil {
 		if r.Degree < 0 || r.Threshold < 0 || r.MinSurvivors < 0 || r.Adversary < 0 || r.Adversary > 2 {
@@ -134,7 +136,7 @@ func (v *vector) derive() (*setting, error) {
 			parts = append(parts, u32(r.CorruptNeighbours))
 		}
 	}
-	s.digest = hash("hushsum/2 config", parts...)
+	s.digest = hash(labels.Config, parts...)
 	return s, nil
 }
 
@@ -225,7 +227,7 @@ func permutation(n int, seed []byte) []int {
 	draw := func(m int) int {
 		for {
 			if len(words) == 0 {
-				block := hash("hushsum/graph/permutation/v1", u32(n), seed, u64(counter))
+				block := hash(labels.Permutation, u32(n), seed, u64(counter))
 				counter++
 				for ; len(block) > 0; block = block[4:] {
 					words = append(words, binary.BigEndian.Uint32(block))
@@ -260,7 +262,7 @@ func (s *setting) seedOr(other []byte) []byte {
 // graph returns a party's neighbours in the graph over some parties (§7.4).
 func (s *setting) graph(parties []int, seed []byte, number uint64, party int) []int {
 	n, degree := len(parties), s.Config.Recovery.Degree
-	ring := permutation(n, hash("hushsum/2 graph", seed, u64(number)))
+	ring := permutation(n, hash(labels.Graph, seed, u64(number)))
 	at := slices.Index(ring, slices.Index(parties, party))
 	var out []int
 	for p, rank := range ring {
@@ -295,7 +297,7 @@ func (s *session) schedule(round uint64) []int {
 	}
 	var out []int
 	for _, rank := range permutation(len(members),
-		hash("hushsum/2 schedule", s.seedOr(s.id), u64(round)))[:count] {
+		hash(labels.Schedule, s.seedOr(s.id), u64(round)))[:count] {
 		out = append(out, members[rank])
 	}
 	slices.Sort(out)

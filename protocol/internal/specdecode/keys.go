@@ -9,6 +9,8 @@ import (
 	"math/big"
 
 	"golang.org/x/crypto/chacha20poly1305"
+
+	"github.com/hushsum/hushsum/internal/labels"
 )
 
 // expand is HKDF-Expand (§1).
@@ -58,7 +60,7 @@ func firstChainKey(private, peer []byte, hybrid shared, session, low, high []byt
 	if err != nil {
 		return nil, err
 	}
-	info := "hushsum/2 chain" + string(low) + string(high)
+	info := labels.Chain + string(low) + string(high)
 	if hybrid.mlkem != nil {
 		secret = join(hybrid.mlkem, secret)
 		info += string(hash("", hybrid.ciphertext))

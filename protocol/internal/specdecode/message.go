@@ -73,7 +73,7 @@ func parseHeader(message []byte) (header, *reader, error) {
 	h := header{kind: r.take(1)[0], session: r.take(32)}
 	h.round = binary.BigEndian.Uint64(r.take(8))
 	h.sender = binary.BigEndian.Uint32(r.take(4))
-	if r.broken || version != 2 {
+	if r.broken || version != 1 {
 		return header{}, nil, fail("a header")
 	}
 	return h, r, nil

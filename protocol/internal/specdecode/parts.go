@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"golang.org/x/crypto/chacha20poly1305"
+
+	"github.com/hushsum/hushsum/internal/labels"
 )
 
 // VerifyParts checks the vectors of single steps (§14): permutations, expansions of mask seeds,
@@ -69,7 +71,7 @@ func VerifyParts(data []byte) error {
 		if err != nil {
 			return err
 		}
-		data := bytes.Join([][]byte{[]byte("hushsum/2 share"), v.Session, u64(v.Round), {byte(v.Purpose)},
+		data := bytes.Join([][]byte{[]byte(labels.Share), v.Session, u64(v.Round), {byte(v.Purpose)},
 			u32(v.From), u32(v.To), v.Binding}, nil)
 		if !bytes.Equal(aead.Seal(bytes.Clone(v.Nonce), v.Nonce, v.Share, data), v.Sealed) {
 			return fail("sealed share %d", i)

@@ -3,6 +3,8 @@ package specdecode
 import (
 	"bytes"
 	"slices"
+
+	"github.com/hushsum/hushsum/internal/labels"
 )
 
 // running is a round that is open.
@@ -58,11 +60,11 @@ func (s *session) open(number uint64, broadcast []byte, participants set) error 
 	if s.now.numbers, err = s.numbers(len(s.now.holders.all())); err != nil {
 		return err
 	}
-	s.now.context = hash("hushsum/2 context", s.id, u64(number), broadcast, s.now.holders,
+	s.now.context = hash(labels.Context, s.id, u64(number), broadcast, s.now.holders,
 		participants)
 	all := s.now.holders.of(s.schedule(number))
 	switch {
-	case !bytes.Equal(broadcast, hash("hushsum/2 broadcast", r.Broadcast)):
+	case !bytes.Equal(broadcast, hash(labels.Broadcast, r.Broadcast)):
 		return fail("the digest of the broadcast")
 	case !bytes.Equal(s.now.context, r.Context):
 		return fail("the context of round %d", number)
@@ -113,7 +115,7 @@ func (r *running) near(s *session, party int) []int {
 
 // maskSeed is §5.2.
 func (r *running) maskSeed(secret []byte) []byte {
-	return expand(secret, "hushsum/2 mask"+string(r.context), 28)
+	return expand(secret, labels.Mask+string(r.context), 28)
 }
 
 // masked checks a submission: it must be the input with its masks (§8, §9.6).
@@ -161,7 +163,7 @@ func (r *running) masked(s *session, party int, body *reader, lost bool) error {
 		if !bytes.Equal(b, in.SelfMask) || !bytes.Equal(s.secrets[key(party, r.Round)], in.Recovery) {
 			return fail("the secrets of party %d", party)
 		}
-		add(s.layout, want, mask(s.layout, derive(b, "hushsum/2 self mask", 28)), false)
+		add(s.layout, want, mask(s.layout, derive(b, labels.SelfMask, 28)), false)
 		if err := s.takeUpload(party, r.Round, m); err != nil {
 			return err
 		}
@@ -215,7 +217,7 @@ func (r *running) signature(s *session, party int, body *reader, lost bool) erro
 		return err
 	}
 	if !slices.Contains(r.signers, party) ||
-		!verify(s.Config.Roster[party].Key, signed("hushsum/2 survivors", r.context, r.survivorSet),
+		!verify(s.Config.Roster[party].Key, signed(labels.Survivors, r.context, r.survivorSet),
 			sig) {
 		return fail("the signature of party %d", party)
 	}
@@ -323,11 +325,11 @@ func (s *session) unmask(r *running, sum [][]uint64) error {
 			if !bytes.Equal(secret, r.self[owner]) {
 				return fail("the self mask of party %d", owner)
 			}
-			add(s.layout, sum, mask(s.layout, derive(secret, "hushsum/2 self mask", 28)), true)
+			add(s.layout, sum, mask(s.layout, derive(secret, labels.SelfMask, 28)), true)
 			continue
 		}
-		blob, err := open(derive(secret, "hushsum/2 blob key", 32), s.uploads[key(owner, r.Round)].blob,
-			hash("hushsum/2 blob", s.id, u64(r.Round), u32(owner)))
+		blob, err := open(derive(secret, labels.BlobKey, 32), s.uploads[key(owner, r.Round)].blob,
+			hash(labels.BlobPlace, s.id, u64(r.Round), u32(owner)))
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"github.com/hushsum/hushsum/internal/labels"
 )
 
 // server is the sender of the server's messages.
@@ -131,7 +133,7 @@ func (s *session) chainKey(a, b int, round uint64) ([]byte, error) {
 	}
 	for uint64(len(s.chains[pair])) < round {
 		last := s.chains[pair][len(s.chains[pair])-1]
-		s.chains[pair] = append(s.chains[pair], expand(last, "hushsum/2 ratchet", 64)[:32])
+		s.chains[pair] = append(s.chains[pair], expand(last, labels.Ratchet, 64)[:32])
 	}
 	return s.chains[pair][round-1], nil
 }
@@ -142,7 +144,7 @@ func (s *session) pairSecret(a, b int, round uint64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return expand(chain, "hushsum/2 ratchet", 64)[32:], nil
+	return expand(chain, labels.Ratchet, 64)[32:], nil
 }
 
 // channel returns the key for shares of the given purpose (§5.3).
@@ -155,7 +157,7 @@ func (s *session) channel(purpose, from, to int, round uint64) ([]byte, error) {
 	if from > to {
 		at += 32
 	}
-	return expand(chain, "hushsum/2 channels", 128)[at : at+32], nil
+	return expand(chain, labels.Channels, 128)[at : at+32], nil
 }
 
 // openShare opens a sealed share (§6.3).
@@ -166,7 +168,7 @@ func (s *session) openShare(
 	if err != nil {
 		return nil, err
 	}
-	data := bytes.Join([][]byte{[]byte("hushsum/2 share"), s.id, u64(round), {byte(purpose)},
+	data := bytes.Join([][]byte{[]byte(labels.Share), s.id, u64(round), {byte(purpose)},
 		u32(from), u32(to), binding}, nil)
 	share, err := open(channel, sealed, data)
 	if err != nil {
@@ -194,7 +196,7 @@ func (s *session) rebuild(
 	if err != nil {
 		return nil, nil, err
 	}
-	if !bytes.Equal(hash("hushsum/2 commitment", []byte{byte(purpose)}, s.id, u64(round), u32(owner),
+	if !bytes.Equal(hash(labels.Commitment, []byte{byte(purpose)}, s.id, u64(round), u32(owner),
 		secret), commitment) {
 		return nil, nil, fail("a commitment of party %d", owner)
 	}
@@ -222,8 +224,8 @@ func (s *session) takeUpload(party int, after uint64, m *material) error {
 			return err
 		}
 	}
-	blob, err := open(derive(k, "hushsum/2 blob key", 32), m.blob,
-		hash("hushsum/2 blob", s.id, u64(m.round), u32(party)))
+	blob, err := open(derive(k, labels.BlobKey, 32), m.blob,
+		hash(labels.BlobPlace, s.id, u64(m.round), u32(party)))
 	if err != nil {
 		return err
 	}
@@ -323,7 +325,7 @@ func (s *session) message(from, to int, name string, lost bool, message []byte) 
 	}
 }
 
-func holdersDigest(holders set) []byte { return hash("hushsum/2 holders", holders) }
+func holdersDigest(holders set) []byte { return hash(labels.Holders, holders) }
 
 // degree is the number of a party's neighbours in a round that it is scheduled in,
 // among some holders.
@@ -353,7 +355,7 @@ func (s *session) announce(party int, body *reader) error {
 	if !bytes.Equal(public, s.public[party]) {
 		return fail("the key of party %d", party)
 	}
-	if !verify(s.Config.Roster[party].Key, signed("hushsum/2 key", s.digest, u32(party), entry), sig) {
+	if !verify(s.Config.Roster[party].Key, signed(labels.AnnouncedKey, s.digest, u32(party), entry), sig) {
 		return fail("the signature of party %d", party)
 	}
 	s.announcements[party] = append(entry, sig...)
@@ -374,7 +376,7 @@ func (s *session) keys(party int, body *reader) error {
 			return fail("the entry of party %d", i)
 		}
 	}
-	digest := hash("hushsum/2 keys", append([][]byte{s.digest}, entries...)...)
+	digest := hash(labels.Keys, append([][]byte{s.digest}, entries...)...)
 	if len(announced.all()) < s.minMembers || len(announced.all()) != len(s.announcements) ||
 		!announced.has(party) {
 		return fail("the parties of Keys")
@@ -399,7 +401,7 @@ func (s *session) keys(party int, body *reader) error {
 
 func (s *session) enroll(members set) error {
 	s.members = members
-	s.id = hash("hushsum/2 session", s.keysDigest, members)
+	s.id = hash(labels.Session, s.keysDigest, members)
 	if !bytes.Equal(s.id, s.SessionID) {
 		return fail("session identifier")
 	}
@@ -451,7 +453,7 @@ func (s *session) encapsulate(party int, body *reader) error {
 		return err
 	}
 	if !verify(s.Config.Roster[party].Key,
-		signed("hushsum/2 ciphertexts", s.keysDigest, u32(party), root(leaves)), sig) {
+		signed(labels.Ciphertexts, s.keysDigest, u32(party), root(leaves)), sig) {
 		return fail("the signature of party %d on its ciphertexts", party)
 	}
 	s.signatures[party] = sig

@@ -9,12 +9,14 @@ import (
 
 // Report says whether a file is a job, and what is wrong with it or what it declares.
 type Report struct {
-	File   string   `json:"file"`
-	Valid  bool     `json:"valid"`
-	Digest string   `json:"digest,omitempty"`     // 64 hexadecimal digits
-	Plan   []string `json:"plan,omitempty"`       // sentences
-	Job    *job.Job `json:"job,omitempty"`        // without fields that have their default
-	Worked []Value  `json:"worked_out,omitempty"` // from other fields
+	File   string `json:"file"`
+	Valid  bool   `json:"valid"`
+	Digest string `json:"digest,omitempty"` // 64 hexadecimal digits
+	// Declared is what the digest is over: canonical JSON, after "hushsum/1 job" and a line feed.
+	Declared json.RawMessage `json:"declared,omitempty"`
+	Plan     []string        `json:"plan,omitempty"`       // sentences
+	Job      *job.Job        `json:"job,omitempty"`        // without fields that have their default
+	Worked   []Value         `json:"worked_out,omitempty"` // from other fields
 
 	Mistakes []*job.ConfigError `json:"mistakes,omitempty"`
 	// Simulated says why a valid job can only be simulated.
@@ -40,7 +42,7 @@ func Check(file string, text []byte, set []string) *Report {
 		return r
 	}
 	digest := j.Digest()
-	r.Valid, r.Digest, r.Job = true, hex.EncodeToString(digest[:]), j
+	r.Valid, r.Digest, r.Declared, r.Job = true, hex.EncodeToString(digest[:]), j.Canonical(), j
 	r.Plan, r.Worked, r.Simulated = j.Explain(), worked(j), j.Simulated()
 	if settled != nil {
 		r.Plan = append(r.Plan, settled.Robustness()...)
