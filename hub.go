@@ -271,7 +271,7 @@ func (h *hub) receive(
 	}
 }
 
-// admit makes a connection its party's, in place of an older one, and reports whether there was one.
+// admit makes a connection its party's, and reports whether that ended an older one.
 func (h *hub) admit(a arrival) (replaced bool) {
 	old := h.there[a.party]
 	if old != nil {

@@ -114,10 +114,12 @@ func jobVectors(t *testing.T, roster *keyexchange.Roster) (out []jobVector) {
 	t.Helper()
 	var long strings.Builder
 	for k := range 400 {
-		fmt.Fprintf(&long, "[[query]]\nname = \"q%d\"\nkind = \"count\"\nwhere = \"age >= %d\"\n", k, k%80)
+		fmt.Fprintf(&long, "[[query]]\nname = \"q%d\"\nkind = \"count\"\nwhere = \"age >= %d\"\n", k,
+			k%80)
 	}
 	const rest = "parties.count = 4\nname = \"v\"\nrounds = 3\nmodel.length = 2\n"
-	const noise = "privacy = { noise = \"discrete-gaussian\", clip = 0.75, epsilon = 1.0, delta = 1e-6 }\n"
+	const noise = "privacy = { noise = \"discrete-gaussian\", clip = 0.75, epsilon = 1.0, " +
+		"delta = 1e-6 }\n"
 	for _, v := range []jobVector{
 		{About: "no noise", Text: rest + "privacy.clip = 1.0\n"},
 		{About: "noise, and the parties' number from the roster",

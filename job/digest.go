@@ -51,7 +51,7 @@ func (j *Job) Greeting(most int) []string {
 	return tables(tree)
 }
 
-// perLine is what each line takes besides its bytes: quotes, a comma, and escapes of quotes.
+// perLine bounds what a line takes besides its bytes: quotes, a comma, and escapes of quotes.
 const perLine = 16
 
 const digestOf = "sha256 " // no value of a field begins so: text is in quotes
@@ -115,7 +115,8 @@ func (j *Job) Compare(theirs []string) error {
 			return &DifferenceError{Field: path, Ours: known(a), Theirs: known(b)}
 		}
 	}
-	return &DifferenceError{Field: "order of the fields", Ours: "that of their names", Theirs: "another"}
+	return &DifferenceError{Field: "order of the fields", Ours: "that of their names",
+		Theirs: "another"}
 }
 
 // WithDefaults returns the job with its defaults filled in, including those worked out from other

@@ -34,7 +34,8 @@ func TestGreetingsOfLongJobs(t *testing.T) {
 	long := func(change string) *Job {
 		var queries strings.Builder
 		for k := range 400 {
-			fmt.Fprintf(&queries, "  { name = \"q%d\", kind = \"count\", where = \"age >= %d\" },\n", k, k%80+18)
+			fmt.Fprintf(&queries, "  { name = \"q%d\", kind = \"count\", where = \"age >= %d\" },\n", k,
+				k%80+18)
 		}
 		text := strings.Replace(asked, "query = [\n", "query = [\n"+queries.String(), 1)
 		for was, is := range map[string]string{"rows": "rows = 3", "age": "age >= 97", "unit": "years"} {

@@ -90,7 +90,8 @@ func VerifyKey(
 	if party < 0 || party >= roster.Len() {
 		return ErrSignature
 	}
-	return Verify(roster.Key(party), labels.AnnouncedKey, keyStatement(config, party, key, encapsulation),
+	return Verify(roster.Key(party), labels.AnnouncedKey,
+		keyStatement(config, party, key, encapsulation),
 		signature)
 }
 

@@ -457,7 +457,8 @@ func TestSignatures(t *testing.T) {
 		"flipped bit":    VerifyKey(roster, config, 1, public, nil, &bad),
 		"other label": Verify(roster.Key(1), labels.Session, keyStatement(config, 1, public, nil),
 			&signature),
-		"short identity": Verify(roster.Key(1)[:31], labels.AnnouncedKey, keyStatement(config, 1, public, nil),
+		"short identity": Verify(roster.Key(1)[:31], labels.AnnouncedKey,
+			keyStatement(config, 1, public, nil),
 			&signature),
 	} {
 		if !errors.Is(err, ErrSignature) {

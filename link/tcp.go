@@ -23,12 +23,12 @@ import (
 // dials is not in the roster.
 var ErrPeer = errors.New("link: the other side of the connection is not the expected one")
 
-// Protocol names this transport and its version, by which the sides find that they speak the same
+// alpn names this transport and its version, by which the sides find that they speak the same
 // (ALPN, RFC 7301).
-const Protocol = "hushsum/1"
+const alpn = "hushsum/1"
 
 var errProtocol = fmt.Errorf("%w: it does not speak %s; compare the versions of both programs",
-	ErrPeer, Protocol)
+	ErrPeer, alpn)
 
 // ErrConfig: there is no roster, or an identity is no Ed25519 key.
 var ErrConfig = errors.New("link: unusable configuration")
@@ -82,7 +82,7 @@ func tlsConfig(
 		Certificates:       []tls.Certificate{own},
 		ClientAuth:         tls.RequireAnyClientCert,
 		InsecureSkipVerify: true, // VerifyConnection pins the key instead
-		NextProtos:         []string{Protocol},
+		NextProtos:         []string{alpn},
 		VerifyConnection: func(state tls.ConnectionState) error {
 			if len(state.PeerCertificates) != 1 {
 				return ErrPeer
@@ -94,7 +94,7 @@ func tlsConfig(
 			if err := accept(key); err != nil {
 				return err
 			}
-			if state.NegotiatedProtocol != Protocol {
+			if state.NegotiatedProtocol != alpn {
 				return errProtocol
 			}
 			return nil
@@ -111,8 +111,9 @@ type TCPDialer struct {
 }
 
 // Dial connects to the coordinator. It fails with [ErrConfig] or keyexchange.ErrSigner if Identity
-// is unusable, and with [ErrPeer] if somebody else answers or another program. Only the coordinator's
-// answer tells that it does not know the party: then Receive of the link fails with [ErrPeer].
+// is unusable, and with [ErrPeer] if somebody else answers or another program. Only the
+// coordinator's answer tells that it does not know the party: then Receive of the link fails with
+// [ErrPeer].
 func (d *TCPDialer) Dial(ctx context.Context) (Link, error) {
 	config, err := tlsConfig(d.Identity, func(key ed25519.PublicKey) error {
 		if !key.Equal(d.Coordinator) {

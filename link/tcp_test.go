@@ -85,8 +85,8 @@ func TestFramesReused(t *testing.T) {
 	}
 }
 
-// Both sides end a connection whose other side has the right key and speaks another version, or does
-// not say which.
+// Both sides end a connection whose other side has the right key and speaks another version, or
+// does not say which.
 func TestOtherVersions(t *testing.T) {
 	signers, roster := named(t, "party", 2)
 	coordinator := signers[1]
@@ -263,7 +263,7 @@ func TestTLSCertificates(t *testing.T) {
 	} {
 		var tickets puts
 		c := &tls.Config{InsecureSkipVerify: true, ClientSessionCache: &tickets,
-			NextProtos: []string{Protocol}}
+			NextProtos: []string{alpn}}
 		if count > 0 {
 			c.Certificates = []tls.Certificate{{Certificate: chain, PrivateKey: strangers[0]}}
 		}

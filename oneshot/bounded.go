@@ -402,9 +402,10 @@ func (s *settled) claimOf(
 	context *[32]byte, party int, root [32]byte, m *submission, y []uint64, proof []byte,
 ) *normproof.Claim {
 	return &normproof.Claim{
-		Statement: s.proofStatement(context, party, root, hash(labels.OneshotMasked, m.masked), m.extra, y),
-		Dealing:   parseDealing(m.dealing),
-		Proof:     proof,
+		Statement: s.proofStatement(context, party, root, hash(labels.OneshotMasked, m.masked), m.extra,
+			y),
+		Dealing: parseDealing(m.dealing),
+		Proof:   proof,
 	}
 }
 

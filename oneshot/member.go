@@ -207,7 +207,8 @@ func (m *Member) receiveInvite(h wire.Header, body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRandom, err)
 	}
-	signature, err := keyexchange.Sign(m.signer, labels.OneshotKey, s.keyStatement(h.Round, m.self, public))
+	signature, err := keyexchange.Sign(m.signer, labels.OneshotKey,
+		s.keyStatement(h.Round, m.self, public))
 	if err != nil {
 		return nil, err
 	}

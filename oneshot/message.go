@@ -115,7 +115,8 @@ func (s *settled) key(entry []byte) []byte { return entry[:s.KEM.keySize()] }
 func (s *settled) checkKey(round uint64, member int, body []byte) error {
 	key := s.key(body)
 	signature := [keyexchange.SignatureSize]byte(body[len(key):])
-	return keyexchange.Verify(s.Committee.Key(member), labels.OneshotKey, s.keyStatement(round, member, key),
+	return keyexchange.Verify(s.Committee.Key(member), labels.OneshotKey,
+		s.keyStatement(round, member, key),
 		&signature)
 }
 

@@ -120,7 +120,9 @@ func TestStaleSigned(t *testing.T) {
 	}
 	sub := must(s.checkSubmission(5, &w.server.open.context, w.server.open.members, 1, body))
 	signature := must(s.parseSubmission(body, s.c)).signature
-	for label, want := range map[string]error{labels.OneshotStale: nil, labels.OneshotParty: ErrSignature} {
+	for label, want := range map[string]error{
+		labels.OneshotStale: nil, labels.OneshotParty: ErrSignature,
+	} {
 		err := keyexchange.Verify(s.Roster.Key(1), label, sub.statement, &signature)
 		if !errors.Is(err, want) {
 			t.Errorf("%s: %v", label, err)

@@ -2,11 +2,8 @@ package protocol
 
 import (
 	"errors"
-	"slices"
-	"strings"
 	"testing"
 
-	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/masking"
 )
 
@@ -57,20 +54,5 @@ func TestErrSkipBeforeDraws(t *testing.T) {
 	}
 	if tried == 0 {
 		t.Error("all were in every round")
-	}
-}
-
-// No label that is hashed together with what follows it begins another (SPEC.md §1): the
-// same bytes are never hashed for two purposes.
-func TestLabelsArePrefixFree(t *testing.T) {
-	labels := []string{labels.Config, labels.Keys, labels.Session, labels.Broadcast, labels.Holders,
-		labels.Context, labels.BlobPlace, labels.Commitment, labels.Graph, labels.Schedule, labels.State, labels.Series,
-		labels.Roster, labels.Permutation}
-	for i, a := range labels {
-		for _, b := range slices.Delete(slices.Clone(labels), i, i+1) {
-			if strings.HasPrefix(b, a) {
-				t.Errorf("%q begins %q", a, b)
-			}
-		}
 	}
 }

@@ -31,7 +31,7 @@ type named struct {
 	Use   string `json:"use"`
 }
 
-// registry is what testdata/registry.json has, in the order of the source.
+// registry has the members of testdata/registry.json, in the order of the source.
 type registry struct {
 	Labels   []named `json:"labels"`
 	Messages []named `json:"messages"`
@@ -89,10 +89,12 @@ func kinds(t *testing.T, file, prefix string) []named {
 func read(t *testing.T) *registry {
 	t.Helper()
 	return &registry{
-		Labels:   constants(t, "internal/labels/labels.go", "."),
-		Messages: append(kinds(t, "internal/wire/wire.go", "Type"), kinds(t, "oneshot/message.go", "type")...),
-		Frames:   kinds(t, "link/frame.go", "Kind"),
-		Errors:   faults(t, "keyexchange", "internal/wire", "protocol", "oneshot", "oneshot/normproof", "link"),
+		Labels: constants(t, "internal/labels/labels.go", "."),
+		Messages: append(kinds(t, "internal/wire/wire.go", "Type"),
+			kinds(t, "oneshot/message.go", "type")...),
+		Frames: kinds(t, "link/frame.go", "Kind"),
+		Errors: faults(t, "keyexchange", "internal/wire", "protocol", "oneshot", "oneshot/normproof",
+			"link"),
 	}
 }
 
@@ -109,7 +111,8 @@ func faults(t *testing.T, dirs ...string) (out []named) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			declared := regexp.MustCompile(`(?m)^(?:var|\t)\s*(Err[A-Z]\w*)\s+= errors\.New\(("(?:[^"\n]|" \+\s+")*")\)`)
+			declared := regexp.MustCompile(`(?m)^(?:var|\t)\s*(Err[A-Z]\w*)\s+= ` +
+				`errors\.New\(("(?:[^"\n]|" \+\s+")*")\)`)
 			for _, m := range declared.FindAllStringSubmatch(string(b), -1) {
 				text := regexp.MustCompile(`" \+\s+"`).ReplaceAllString(m[2], "")
 				of, said, _ := strings.Cut(strings.Trim(text, `"`), ": ")
@@ -125,7 +128,8 @@ func faults(t *testing.T, dirs ...string) (out []named) {
 func TestLabels(t *testing.T) {
 	all := read(t).Labels
 	form := regexp.MustCompile(`^hushsum/1 [a-z]+( [a-z]+)*$`)
-	uses := regexp.MustCompile(`^(hash|key|signature|associated data|point|challenge|file|saved state), .`)
+	uses := regexp.MustCompile(
+		`^(hash|key|signature|associated data|point|challenge|file|saved state), .`)
 	for i, a := range all {
 		if !form.MatchString(a.Name) || len(a.Name) >= 64 {
 			t.Errorf("%q is no label", a.Name)
@@ -156,9 +160,10 @@ func TestLabelsAreListed(t *testing.T) {
 		}
 		name := filepath.ToSlash(path)
 		switch {
-		case d.IsDir() && (strings.HasPrefix(d.Name(), ".") && d.Name() != ".." || d.Name() == "testdata"):
+		case d.IsDir() && d.Name() != ".." &&
+			(strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"):
 			return filepath.SkipDir
-		case d.IsDir() || strings.Contains(name, "internal/labels/") || filepath.Base(name) == registryPage:
+		case d.IsDir(), strings.Contains(name, "internal/labels/"), filepath.Base(name) == registryPage:
 			return nil
 		}
 		switch filepath.Ext(name) {

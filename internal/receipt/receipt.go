@@ -45,7 +45,8 @@ func (r *Receipt) MarshalText() ([]byte, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	b := fmt.Appendf(nil, "%s\n%ssalt %v\nplace %d\npath", labels.Receipt, r.text(), chain.Hash(r.Salt),
+	b := fmt.Appendf(nil, "%s\n%ssalt %v\nplace %d\npath", labels.Receipt, r.text(),
+		chain.Hash(r.Salt),
 		r.Place)
 	b = fmt.Appendf(appendHashes(b, r.Path), "\nkey %v\nindex %d\nproof", r.Key, r.Index)
 	b = append(appendHashes(b, r.Proof), "\nentry "...)

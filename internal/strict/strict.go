@@ -48,10 +48,10 @@ func wrong(key, format string, a ...any) error {
 }
 
 // JSON reads one JSON value: UTF-8, no key twice in an object, names exactly as declared where a
-// struct is read, none unknown, null for lists, maps and pointers alone, as many elements as an array
-// of Go has, no nesting beyond 16,
-// nothing behind the end, no more elements than take 16 times the text. Into a json.RawMessage goes
-// what is to be read later. It fails with an [Error], and into may then have changed.
+// struct is read, none unknown, null for lists, maps and pointers alone, as many elements as an
+// array of Go has, no nesting beyond 16, nothing behind the end, no more elements than take 16
+// times the text. Into a json.RawMessage goes what is to be read later. It fails with an [Error],
+// and into may then have changed.
 func JSON(text []byte, into any) error {
 	if !utf8.Valid(text) {
 		return wrong("", "it is not UTF-8")
@@ -108,8 +108,8 @@ func opaque(t reflect.Type) bool {
 	return p.Implements(jsonUnmarshaler) || p.Implements(textUnmarshaler)
 }
 
-// nullable reports whether null is a value of a type, and not passed over as package json does where
-// it is none.
+// nullable reports whether null is a value of a type; package json passes it over where it is
+// none.
 func nullable(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Interface, reflect.Slice, reflect.Map:

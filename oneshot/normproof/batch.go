@@ -54,7 +54,8 @@ func (s *Scheme) together(relations []*relation) *relation {
 			digests = append(digests, r.digest[:])
 		}
 	}
-	all := &relation{digest: hash(labels.OneshotProofBatch, digests...), scalars: zeros(firstPoint + s.count)}
+	all := &relation{digest: hash(labels.OneshotProofBatch, digests...),
+		scalars: zeros(firstPoint + s.count)}
 	base := challenge(&all.digest, labels.OneshotProofBatch)
 	weight := small(1)
 	for _, r := range relations {

@@ -18,7 +18,8 @@ func TestWeightsKnown(t *testing.T) {
 	p, chi, h5 := c.decoded(t, d, encoded)
 	known := hash(labels.OneshotProofCombine, h5[:])
 	seven := small(7)
-	p.blinds[ofMask].MultiplyAdd(challenge(&known, labels.OneshotProofCombine), seven, p.blinds[ofMask])
+	p.blinds[ofMask].MultiplyAdd(challenge(&known, labels.OneshotProofCombine), seven,
+		p.blinds[ofMask])
 	p.blinds[ofSums].Subtract(p.blinds[ofSums], seven)
 	if !s.combined(p, chi, folding(p, &h5), nil, &h5).holds(s) {
 		t.Error("the attack does not work where weights are known")

@@ -54,8 +54,8 @@ func TestBodyThatNeverComes(t *testing.T) {
 	}
 }
 
-// Who sends a long body and is refused hears so before the body is there: a sender may wait for that
-// with the rest of it.
+// Who sends a long body and is refused hears so before the body is there: a sender may wait for
+// that with the rest of it.
 func TestRefusedBeforeTheBody(t *testing.T) {
 	s := newSite(t, door.Options{Patience: time.Hour})
 	for path, kind := range map[string]string{

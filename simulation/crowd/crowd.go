@@ -178,8 +178,8 @@ func (c *Crowd) agree(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := c.check(ctx, labels.CrowdSession, func(i int) []byte { return statements[i] }, signatures,
-		nil); err != nil {
+	said := func(i int) []byte { return statements[i] }
+	if err = c.check(ctx, labels.CrowdSession, said, signatures, nil); err != nil {
 		return err
 	}
 	digest := sha256.New()

@@ -58,7 +58,8 @@ func (c *Crowd) signSurvivors(ctx context.Context, digest [32]byte, absent []boo
 	if err != nil {
 		return err
 	}
-	return c.check(ctx, labels.CrowdSurvivors, func(int) []byte { return statement }, signatures, absent)
+	return c.check(ctx, labels.CrowdSurvivors, func(int) []byte { return statement }, signatures,
+		absent)
 }
 
 // check checks the signatures of all parties, but for those absent, in batches.

@@ -355,7 +355,8 @@ func (s *session) announce(party int, body *reader) error {
 	if !bytes.Equal(public, s.public[party]) {
 		return fail("the key of party %d", party)
 	}
-	if !verify(s.Config.Roster[party].Key, signed(labels.AnnouncedKey, s.digest, u32(party), entry), sig) {
+	if !verify(s.Config.Roster[party].Key,
+		signed(labels.AnnouncedKey, s.digest, u32(party), entry), sig) {
 		return fail("the signature of party %d", party)
 	}
 	s.announcements[party] = append(entry, sig...)

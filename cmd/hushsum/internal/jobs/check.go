@@ -12,7 +12,7 @@ type Report struct {
 	File   string `json:"file"`
 	Valid  bool   `json:"valid"`
 	Digest string `json:"digest,omitempty"` // 64 hexadecimal digits
-	// Declared is what the digest is over: canonical JSON, after "hushsum/1 job" and a line feed.
+	// Declared has what the digest is over: canonical JSON, after "hushsum/1 job" and a line feed.
 	Declared json.RawMessage `json:"declared,omitempty"`
 	Plan     []string        `json:"plan,omitempty"`       // sentences
 	Job      *job.Job        `json:"job,omitempty"`        // without fields that have their default
