@@ -10,6 +10,7 @@ import (
 
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/host"
+	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/link"
 	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/protocol"
@@ -106,13 +107,34 @@ func (c *coordinator[F]) arrived(h *hub, a arrival, lead drive.Lead, now drive.T
 		}
 		c.comes(p, e)
 	case h.there[a.party] == a.from:
-		c.refuses(p, lead.Status(), c.takes(p, a, lead, now))
+		err := c.takes(p, a, lead, now)
+		c.refuses(p, lead.Status(), a.from.judge(a.frame, err))
 	}
 }
 
 // errTwice: the new connection ended an older one of the same identity.
 var errTwice = errors.New("its earlier connection was still open: it broke unnoticed or, if this " +
 	"comes again and again, two processes have one identity; stop one of them")
+
+// errConfiguration: a program works another session out of the same job.
+var errConfiguration = errors.New("it announces keys for sessions of another configuration again " +
+	"and again; its program works sessions out otherwise than SPEC-TRANSPORT.md says")
+
+// judge returns an error that says more of a party's second Announce in a row that belongs to no
+// session. One alone may be of an earlier session.
+func (c *connection) judge(frame []byte, err error) error {
+	const announce = 2 // bytes before the type: the frame's kind and the version
+	switch {
+	case err == nil:
+		c.strange = 0
+	case errors.Is(err, protocol.ErrSession) && len(frame) > announce &&
+		frame[0] == link.KindMessage && frame[announce] == byte(wire.TypeAnnounce):
+		if c.strange++; c.strange >= 2 {
+			return errConfiguration
+		}
+	}
+	return err
+}
 
 // comes reports that a party comes or goes, and of a member that it came twice.
 func (c *coordinator[F]) comes(p drive.Peer, e Event) {

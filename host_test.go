@@ -13,6 +13,7 @@ import (
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/link"
+	"github.com/hushsum/hushsum/protocol"
 )
 
 // This file has what a coordinator promises of its host, whatever takes the sums.
@@ -315,5 +316,47 @@ func TestConnectedTwice(t *testing.T) {
 	}
 	if ctx.Err() != nil {
 		t.Error("the first connection goes on")
+	}
+}
+
+// A party whose program works another session out of the job is reported with that, once it has
+// announced keys for two.
+func TestOtherConfiguration(t *testing.T) {
+	plan := testJob()
+	j, c := newEither(t, plan, nil)
+	refused := make(chan error, 1)
+	listener, dialer := j.listen()
+	c.Listener = listener
+	c.Progress = func(e Event) {
+		if e.Kind == host.Refused {
+			refused <- e.Err
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
+	var wait sync.WaitGroup
+	wait.Go(func() { _, _ = c.Run(ctx) })
+	defer wait.Wait()
+	defer cancel()
+	conn, err := dialer(1).Dial(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.Send(ctx, link.JSONFrame(link.KindHello, greetingOf(j.settled))); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		config := *j.settled.Config(1)
+		config.Label += ", another"
+		client, err := protocol.NewClient(&config, j.signers[1], nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.Send(ctx, link.NewFrame(link.KindMessage, client.Announce())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := <-refused; !errors.Is(err, errConfiguration) {
+		t.Errorf("it is reported with %v", err)
 	}
 }

@@ -75,6 +75,7 @@ type connection struct {
 	refusal []byte        // set before judged is closed; nil: it was let in
 	cancel  context.CancelFunc
 	sending time.Time // since when it sends the same; zero: nothing
+	strange int       // messages Announce in a row that belong to no session
 }
 
 // arrival holds what comes from a party: a frame, or the end of its connection.

@@ -96,9 +96,6 @@ func (r rotation) normalize(v []float64) {
 	}
 }
 
-// labelRotation separates the stream of signs from other uses of a seed.
-const labelRotation = labels.RotationSigns
-
 // hashBits is how many signs one hash gives.
 const hashBits = 8 * sha256.Size
 
@@ -108,9 +105,9 @@ const hashBits = 8 * sha256.Size
 // big-endian numbers; its bit k is bit k mod 8, counted from the lowest, of byte
 // ⌊k/8⌋.
 func flipSigns(v []float64, seed *[32]byte, from int) {
-	var message [len(labelRotation) + len(seed) + 4]byte
-	copy(message[:], labelRotation)
-	copy(message[len(labelRotation):], seed[:])
+	var message [len(labels.RotationSigns) + len(seed) + 4]byte
+	copy(message[:], labels.RotationSigns)
+	copy(message[len(labels.RotationSigns):], seed[:])
 	for i := uint32((from + hashBits - 1) / hashBits); len(v) > 0; i++ {
 		binary.BigEndian.PutUint32(message[len(message)-4:], i)
 		block := sha256.Sum256(message[:])

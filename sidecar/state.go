@@ -20,8 +20,6 @@ import (
 //
 //	u64 last, u64 count, u32 length, the sealed state, the submission, HMAC-SHA256 over all that
 
-const labelState = labels.SidecarSavedParty
-
 // savedParty holds the fields of a saved state.
 type savedParty struct {
 	counted counted
@@ -31,7 +29,7 @@ type savedParty struct {
 
 // stateTag begins a tag under a key derived from the one that seals states.
 func stateTag(key *keyexchange.SealKey) (hash.Hash, error) {
-	derived, err := hkdf.Key(sha256.New, key[:], nil, labelState, sha256.Size)
+	derived, err := hkdf.Key(sha256.New, key[:], nil, labels.SidecarSavedParty, sha256.Size)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/hushsum/hushsum/attacks/internal/textbook"
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/protocol"
@@ -304,7 +305,7 @@ func (c *cheater) certificate(party int, colluders []int) (wire.Certificate, err
 	statement := []byte(v.statement)
 	list := slices.Clone(c.signed[v.statement])
 	for _, i := range colluders {
-		signature, err := keyexchange.Sign(c.signers[i], textbook.LabelSurvivors, statement)
+		signature, err := keyexchange.Sign(c.signers[i], labels.Survivors, statement)
 		if err != nil {
 			return nil, err
 		}

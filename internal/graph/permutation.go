@@ -14,10 +14,6 @@ import (
 // [GrindingBits].
 type Seed [32]byte
 
-// permutationLabel separates this use of SHA-256 from every other, and names the
-// version of the rule in [Permutation].
-const permutationLabel = labels.Permutation
-
 // Permutation returns a permutation of 0..n−1 that every party computes alike
 // from the public seed, uniform if SHA-256 is a random function. In full:
 //
@@ -58,7 +54,7 @@ func Permutation(n int, seed Seed) ([]int, error) {
 
 // words is the stream of 32-bit words of Permutation.
 type words struct {
-	input [len(permutationLabel) + 4 + 32 + 8]byte // the last 8 are the counter
+	input [len(labels.Permutation) + 4 + 32 + 8]byte // the last 8 are the counter
 	block [sha256.Size]byte
 	next  uint64 // number of the next block
 	used  int    // bytes of block that are spent
@@ -66,7 +62,7 @@ type words struct {
 
 func newWords(n int, seed Seed) *words {
 	w := &words{used: sha256.Size}
-	rest := w.input[copy(w.input[:], permutationLabel):]
+	rest := w.input[copy(w.input[:], labels.Permutation):]
 	binary.BigEndian.PutUint32(rest, uint32(n))
 	copy(rest[4:], seed[:])
 	return w

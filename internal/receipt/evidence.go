@@ -23,8 +23,6 @@ var (
 		"of one, ask the others which key it has")
 )
 
-const labelEvidence = labels.Evidence
-
 // Kinds of evidence.
 const (
 	// Heads: two heads of one size have two roots.
@@ -146,7 +144,7 @@ func (e *Evidence) Verify() error {
 
 // MarshalText writes the evidence.
 func (e *Evidence) MarshalText() ([]byte, error) {
-	b := fmt.Appendf(nil, "%s\nkind %s\nfederation %s\nkey %v\nroot %v\nproof", labelEvidence, e.Kind,
+	b := fmt.Appendf(nil, "%s\nkind %s\nfederation %s\nkey %v\nroot %v\nproof", labels.Evidence, e.Kind,
 		e.Federation, e.Key, e.Root)
 	b = append(appendHashes(b, e.Proof), '\n')
 	for _, part := range [][]byte{e.One, e.Another} {
@@ -157,7 +155,7 @@ func (e *Evidence) MarshalText() ([]byte, error) {
 }
 
 // IsEvidence reports whether bytes begin as evidence of this package does.
-func IsEvidence(b []byte) bool { return bytes.HasPrefix(b, []byte(labelEvidence+"\n")) }
+func IsEvidence(b []byte) bool { return bytes.HasPrefix(b, []byte(labels.Evidence+"\n")) }
 
 // ParseEvidence reads evidence. It fails with [ErrEvidence]. See [Evidence.Verify].
 func ParseEvidence(b []byte) (*Evidence, error) {
@@ -165,7 +163,7 @@ func ParseEvidence(b []byte) (*Evidence, error) {
 		return nil, ErrEvidence
 	}
 	l := &lines{rest: string(b)}
-	if l.line() != labelEvidence {
+	if l.line() != labels.Evidence {
 		return nil, ErrEvidence
 	}
 	e := &Evidence{Kind: l.after("kind"), Federation: l.after("federation")}

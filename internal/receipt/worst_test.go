@@ -29,9 +29,9 @@ func TestWorstFiles(t *testing.T) {
 			return err
 		},
 		Files: map[string]func(n int) []byte{
-			"proof": suite.Repeated(labelEvidence+"\nkind heads\nfederation "+hash+"\nkey "+hash+"\nroot "+
+			"proof": suite.Repeated(labels.Evidence+"\nkind heads\nfederation "+hash+"\nkey "+hash+"\nroot "+
 				hash+"\nproof", " "+hash, "\n"),
-			"lines": suite.Repeated(labelEvidence+"\nkind heads\nfederation "+hash+"\nkey "+hash+"\nroot "+
+			"lines": suite.Repeated(labels.Evidence+"\nkind heads\nfederation "+hash+"\nkey "+hash+"\nroot "+
 				hash+"\nproof\nlines 64\n", "\n", ""),
 		}})
 }

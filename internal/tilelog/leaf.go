@@ -40,8 +40,6 @@ type Leaf struct {
 	Root          chain.Hash
 }
 
-const labelLeaf = labels.Log
-
 // Day returns the day of a time, as leaves have it.
 func Day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
@@ -59,7 +57,7 @@ func (l *Leaf) MarshalText() ([]byte, error) {
 	if _, err := time.Parse(time.DateOnly, l.Day); err != nil {
 		return nil, ErrLeaf
 	}
-	b := fmt.Appendf(nil, "%s\n%s %s\nkey %v\n", labelLeaf, l.Kind, l.Day, l.Key)
+	b := fmt.Appendf(nil, "%s\n%s %s\nkey %v\n", labels.Log, l.Kind, l.Day, l.Key)
 	switch l.Kind {
 	case Birth:
 		b = fmt.Appendf(b, "job %v\npeople %v\n", l.Job, l.People)
@@ -76,12 +74,12 @@ func (l *Leaf) MarshalText() ([]byte, error) {
 func ParseLeaf(b []byte) (*Leaf, error) {
 	l := new(Leaf)
 	var key, one, another string
-	_, err := fmt.Sscanf(string(b[:min(len(b), mostLeaf)]), labelLeaf+"\n%s %s\nkey %s\n", &l.Kind,
+	_, err := fmt.Sscanf(string(b[:min(len(b), mostLeaf)]), labels.Log+"\n%s %s\nkey %s\n", &l.Kind,
 		&l.Day, &key)
 	if err != nil {
 		return nil, ErrLeaf
 	}
-	head := len(fmt.Sprintf("%s\n%s %s\nkey %s\n", labelLeaf, l.Kind, l.Day, key))
+	head := len(fmt.Sprintf("%s\n%s %s\nkey %s\n", labels.Log, l.Kind, l.Day, key))
 	rest := string(b[min(head, len(b)):])
 	switch l.Kind {
 	case Birth:

@@ -222,7 +222,7 @@ func TestBodies(t *testing.T) {
 func TestHeader(t *testing.T) {
 	h := Header{Type: TypeReveal, Session: [32]byte{1, 2, 3}, Round: 1<<40 + 5, Sender: 1<<31 + 7}
 	b := h.Append([]byte{9})
-	want := join([]byte{9, 2, 10}, h.Session[:], []byte{0, 0, 1, 0, 0, 0, 0, 5},
+	want := join([]byte{9, 1, 10}, h.Session[:], []byte{0, 0, 1, 0, 0, 0, 0, 5},
 		[]byte{0x80, 0, 0, 7})
 	if !bytes.Equal(b, want) || len(b) != 1+HeaderSize {
 		t.Fatalf("header %x", b)

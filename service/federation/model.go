@@ -11,9 +11,6 @@ import (
 	"github.com/hushsum/hushsum/service/tensor"
 )
 
-// labelFirst is the prefix of the text that seeds the first model.
-const labelFirst = labels.FirstModel
-
 // Uniform returns a first model. A tensor of two or more dimensions is drawn uniformly from ±1/√k,
 // with k the product of its dimensions but for the first, as layers of (outputs, inputs, …) have
 // inputs; a tensor of fewer dimensions is zero. Number j of a tensor is (2u−1)/√k, where u is the
@@ -27,7 +24,8 @@ func Uniform(spec *tensor.Spec, seed uint64) []float64 {
 			out = append(out, make([]float64, t.Len())...)
 			continue
 		}
-		source := rand.NewChaCha8(sha256.Sum256(fmt.Appendf(nil, "%s\n%d\n%s", labelFirst, seed, t.Name)))
+		own := fmt.Appendf(nil, labels.FirstModel+"\n%d\n%s", seed, t.Name)
+		source := rand.NewChaCha8(sha256.Sum256(own))
 		bound := 1 / math.Sqrt(float64(t.Len()/t.Shape[0]))
 		for range t.Len() {
 			u := float64(source.Uint64()>>11) / (1 << 53)

@@ -21,8 +21,6 @@ import (
 // ErrSuccession: no trusted operator has signed that a federation continues another.
 var ErrSuccession = errors.New("federation: the succession is not signed")
 
-const labelSuccession = labels.Succession
-
 // statement returns the bytes that an operator signs: an identifier covers job, roster, ledger and
 // model, so that the statement is for exactly these.
 func (f *Federation) statement() ([]byte, error) {
@@ -41,7 +39,7 @@ func (f *Federation) Sign(operator ed25519.PrivateKey) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	signature, err := keyexchange.Sign(operator, labelSuccession, statement)
+	signature, err := keyexchange.Sign(operator, labels.Succession, statement)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +58,7 @@ func (f *Federation) Signer(succession []byte) (ed25519.PublicKey, error) {
 	}
 	key := ed25519.PublicKey(succession[:ed25519.PublicKeySize])
 	signature := [keyexchange.SignatureSize]byte(succession[ed25519.PublicKeySize:])
-	if err := keyexchange.Verify(key, labelSuccession, statement, &signature); err != nil {
+	if err := keyexchange.Verify(key, labels.Succession, statement, &signature); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSuccession, err)
 	}
 	return key, nil

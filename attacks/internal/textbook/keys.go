@@ -12,9 +12,6 @@ import (
 	"github.com/hushsum/hushsum/shamir"
 )
 
-// LabelSurvivors is the label of a survivor's signature (§2.3).
-const LabelSurvivors = labels.Survivors
-
 // hash is H of §1.
 func hash(label string, parts ...[]byte) [32]byte {
 	b := []byte(label)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/protocol"
@@ -148,7 +149,7 @@ func (c *Client) receiveSurvivors(h wire.Header, body []byte) ([]byte, error) {
 	case survivors.Len() < c.Terms.MinSurvivors:
 		return nil, protocol.ErrTooFew
 	}
-	signature, err := keyexchange.Sign(c.identity, LabelSurvivors, Statement(r.Context, survivors))
+	signature, err := keyexchange.Sign(c.identity, labels.Survivors, Statement(r.Context, survivors))
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +205,7 @@ func (c *Client) checkCertificate(r *Exchange, certificate wire.Certificate) err
 			return fmt.Errorf("%w: party %d", protocol.ErrCertificate, signer)
 		}
 		key := c.Terms.Roster.Key(signer)
-		err := keyexchange.Verify(key, LabelSurvivors, statement, &certificate[i].Signature)
+		err := keyexchange.Verify(key, labels.Survivors, statement, &certificate[i].Signature)
 		if err != nil {
 			return fmt.Errorf("party %d: %w", signer, err)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
@@ -46,7 +47,7 @@ func (s *Server) receiveSigned(body []byte, party int) error {
 	entry := wire.PartySignature{Party: party, Signature: [64]byte(body)}
 	if !s.without.has(Certificates) {
 		key, statement := s.Terms.Roster.Key(party), Statement(r.context, r.received)
-		err := keyexchange.Verify(key, LabelSurvivors, statement, &entry.Signature)
+		err := keyexchange.Verify(key, labels.Survivors, statement, &entry.Signature)
 		if err != nil {
 			return err
 		}
