@@ -21,9 +21,8 @@ type Seed [32]byte
 //
 //	SHA-256( label ‖ n ‖ seed ‖ j )
 //
-// where label is the 28 ASCII bytes "hushsum/graph/permutation/v1" with no
-// terminator, n is 4 bytes and j is 8 bytes, both big-endian and unsigned, and
-// seed is its 32 bytes.
+// where label is the 21 ASCII bytes "hushsum/1 permutation" with no terminator, n is 4
+// bytes and j is 8 bytes, both big-endian and unsigned, and seed is its 32 bytes.
 //
 // Words. Each block gives eight 32-bit words, in order, big-endian. Words are
 // used strictly in sequence, and a rejected word is used up.

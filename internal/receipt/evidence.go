@@ -144,8 +144,8 @@ func (e *Evidence) Verify() error {
 
 // MarshalText writes the evidence.
 func (e *Evidence) MarshalText() ([]byte, error) {
-	b := fmt.Appendf(nil, "%s\nkind %s\nfederation %s\nkey %v\nroot %v\nproof", labels.Evidence, e.Kind,
-		e.Federation, e.Key, e.Root)
+	b := fmt.Appendf(nil, "%s\nkind %s\nfederation %s\nkey %v\nroot %v\nproof", labels.Evidence,
+		e.Kind, e.Federation, e.Key, e.Root)
 	b = append(appendHashes(b, e.Proof), '\n')
 	for _, part := range [][]byte{e.One, e.Another} {
 		text := strings.TrimSuffix(string(part), "\n")
