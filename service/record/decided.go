@@ -114,7 +114,8 @@ func (r *Records) decidedFrom(ctx context.Context, id string, number uint64, las
 }
 
 // decide adds an entry after one of a given sequence, and returns its own. It fails with [ErrLost]
-// if that is not the last. If an answer was lost it finds out by asking again.
+// if that is not the last, and with a [Damage] if the stream contradicts itself, as after a flipped
+// bit: to ask again would go on for ever. If an answer was lost it finds out by asking again.
 func (r *Records) decide(ctx context.Context, id string, line []byte, after uint64,
 ) (sequence uint64, err error) {
 	m := nats.NewMsg(subjectDecided + id)
@@ -138,8 +139,11 @@ func (r *Records) decide(ctx context.Context, id string, line []byte, after uint
 	if failed != nil {
 		return 0, failed
 	}
-	if last.sequence > after && string(last.line) == string(line) {
+	switch {
+	case last.sequence > after && string(last.line) == string(line):
 		return last.sequence, nil
+	case last.sequence <= after && r.replicas == 1: // and so nobody else has decided
+		return 0, damaged("JetStream has lost the last decision of %.16s…, and takes no other", id)
 	}
 	return 0, ErrLost
 }
