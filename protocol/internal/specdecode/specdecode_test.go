@@ -198,7 +198,7 @@ func TestVerifyCalls(t *testing.T) {
 				"least"`},
 		{`"least": 1099511627781`, `"least": 1099511627780`},
 		{`"number": 3`, `"number": 4`},
-		{`"answer": "02`, `"answer": "03`},
+		{`"answer": "01`, `"answer": "03`},
 		{`"from": 0,
 				"message": "0201`, `"from": 0,
 				"message": "0202`},
