@@ -329,7 +329,7 @@ func (c *check) headers() {
 		} else if _, err := fmt.Sscanf(m.From, "member %d", &i); err == nil {
 			sender = binary.BigEndian.AppendUint32(nil, 1<<31+uint32(i))
 		}
-		header := slices.Concat([]byte{2, byte(m.Type)}, session, u64(c.Round), sender)
+		header := slices.Concat([]byte{1, byte(m.Type)}, session, u64(c.Round), sender)
 		c.want("header", m.Message[:len(header)], header)
 		key := fmt.Sprintf("%s %d", m.From, m.Type)
 		if m.Type == 68 {
