@@ -106,7 +106,7 @@ func TestPointsOf(t *testing.T) {
 	}
 	// What is signed is that of a program that was written from the specification.
 	if got := hex.EncodeToString(s.bindDigest(&context, 2, dealing, nil)); got !=
-		"6ffb4438a589dd7218cc62c0c1a44b09b92f5490b0ad62b0bf30e6d2f7421084" {
+		"b9faf45953449abcc8738ad02146819f53ad94860c9a8c446379249a228fd5ee" {
 		t.Error(got)
 	}
 	dealing[95] = 255
