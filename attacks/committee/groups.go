@@ -85,8 +85,8 @@ func (r *runner) movedBeyond(groups int) (bool, error) {
 	return sum[0] > all*value+all*13*7, nil
 }
 
-// filledGroup reports whether a server that leaves a victim alone with a colluder in its group reads
-// the victim's input, if members count so many colluders of a group.
+// filledGroup reports whether a server that leaves a victim alone with a colluder in its group
+// reads the victim's input, if members count so many colluders of a group.
 func (r *runner) filledGroup(colluders int) (bool, error) {
 	const all, groups, victim = 9, 3, 0
 	w, err := newWorld(r.o.Seed, 0, true)
@@ -274,7 +274,8 @@ func (r *runner) keyNoiseHidesNothing() error {
 		known = known && max(v-input[k], input[k]-v) <= 13*20
 	}
 	r.rows = append(r.rows, attacks.Row{Case: "two sums, with a party and without",
-		Metric: "inputs known to a thousandth of their range", Defended: attacks.Exactly(one(known), 1, 1),
-		Limit: true, Note: "key noise protects no vector, and comes with no epsilon"})
+		Metric:   "inputs known to a thousandth of their range",
+		Defended: attacks.Exactly(one(known), 1, 1),
+		Limit:    true, Note: "key noise protects no vector, and comes with no epsilon"})
 	return nil
 }

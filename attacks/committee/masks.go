@@ -343,6 +343,7 @@ func (r *runner) league(metric string) error {
 	}
 	r.counts("4 in league are parties, and 3 parties are to collude", "sums of one honest party",
 		taken[0], taken[1])
-	r.rows[len(r.rows)-1].Note = "without: keys that nobody compares; with: the configuration is refused"
+	r.rows[len(r.rows)-1].Note = "without: keys that nobody compares; with: a configuration that is " +
+		"refused"
 	return nil
 }

@@ -49,8 +49,8 @@ func runNormParts(r *runner) error {
 	again, drawn := orthogonal(random)
 	r.counts("a false test, orthogonal to the coins of the batch before", "false tests that pass",
 		again, drawn)
-	r.rows[len(r.rows)-1].Note = "without: coins that serve again; with: coins of each batch, which it " +
-		"passes with 10^-6 a pair"
+	r.rows[len(r.rows)-1].Note = "without: coins that serve again; with: coins of each batch, which " +
+		"it passes with 10^-6 a pair"
 	single, cofactor := verdicts(r.o.Seed)
 	r.rows = append(r.rows, attacks.Row{Case: "a point of order 8 on C_s, alone and in a batch",
 		Metric:     "proofs with two verdicts",
@@ -281,8 +281,8 @@ func twice(first, second string) bool {
 	return z.Multiply(z, chi.Invert(chi)).Equal(w) == 1
 }
 
-// orthogonal reports whether a test n with another than its numbers is taken by the coins r and w that
-// it is made for, and by fresh ones: whether ⟨n, r⟩ + w·c is as for the true n and c.
+// orthogonal reports whether a test n with other numbers than the true ones is taken by the coins r
+// and w that it is made for, and by fresh ones: whether ⟨n, r⟩ + w·c is as for the true n and c.
 func orthogonal(random *rand.Rand) (known, drawn bool) {
 	const size, q = 16, modulus
 	coins := func() (r [size]int64) {

@@ -102,7 +102,11 @@ func attack(name, adversary, about, defence string, run func(*runner) error) att
 	return attacks.Attack{Name: name, Adversary: adversary, About: about, Defence: defence,
 		Run: func(ctx context.Context, o attacks.Options) (*attacks.Report, error) {
 			r := &runner{o: o, ctx: ctx}
-			if err := run(r); err != nil {
+			err := ctx.Err()
+			if err == nil {
+				err = run(r)
+			}
+			if err != nil {
 				return nil, fmt.Errorf("attacks: %s: %w", name, err)
 			}
 			return &attacks.Report{Rows: r.rows}, nil

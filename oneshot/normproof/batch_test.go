@@ -158,8 +158,9 @@ func TestCoinsOfEachBatch(t *testing.T) {
 	var coins [2][]byte
 	for i := range coins {
 		drawn.Reset()
-		if err := s.VerifyAll(1, func(int) *Claim { return &Claim{n.statement, d, proof} })[0]; err != nil {
-			t.Fatal(err)
+		errs := s.VerifyAll(1, func(int) *Claim { return &Claim{n.statement, d, proof} })
+		if errs[0] != nil {
+			t.Fatal(errs[0])
 		}
 		coins[i] = bytes.Clone(drawn.Bytes())
 	}

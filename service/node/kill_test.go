@@ -39,10 +39,10 @@ import (
 
 // Of the tests of whole federations those run in bubbles (inBubble) that need neither sockets nor
 // processes. With processes, which are killed, stay KillAtRandom, KillCommitteeAtRandom,
-// KillCommitteeServerAtEveryStep, KillHospitalsAtRandom, KillHospitalsAsCommittee,
-// KillAndRestore…, Chaos, Budget, FourWays and OneFile; with sockets, nodes of a cluster or an operator's NATS: Certificate…, CutOffNode,
-// ExternalNATS, FrozenLeader, FullDisk, Hostile, Load, NetworkFaults, Proxies…, Strangers… and
-// TwoClaim.
+// KillCommitteeServerAtEveryStep, KillHospitalsAtRandom, KillHospitalsAsCommittee, KillAndRestore…,
+// Chaos, Budget, FourWays and OneFile; with sockets, nodes of a cluster or an operator's NATS:
+// Certificate…, CutOffNode, ExternalNATS, FrozenLeader, FullDisk, Hostile, Load, NetworkFaults,
+// Proxies…, Strangers… and TwoClaim.
 //
 // Kill tests run servers and parties in processes of their own, which are this test's
 // binary again, and kill them with SIGKILL. Every sum is compared bit for bit with the
@@ -300,7 +300,7 @@ func (j *job) trainer(folder string, fed *federation.Federation, i int) party.Tr
 	})
 }
 
-// vector is what a party submits in a round.
+// vector returns the numbers that a party submits in a round.
 func (j *job) vector(round, i int) []float64 {
 	v := make([]float64, j.Length)
 	for k := range v {
