@@ -71,7 +71,7 @@ func longestNormal(count int, limit, bits float64) float64 {
 }
 
 // TestGrinding computes how long vectors are that pass, by the law of ‖u‖² and not by the lemma's
-// bound: of one coordinate, of few and of many; with 2^-128, and for a cheat that tries 2^40 hashes.
+// bound: of one coordinate, of few and of many; with 2^-128, and for a cheat of 2^40 hashes.
 // None of them is longer than the lemma says, and the law is that of the matrix.
 func TestGrinding(t *testing.T) {
 	for _, c := range []struct{ bits, least, most float64 }{
