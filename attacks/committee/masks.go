@@ -294,13 +294,17 @@ func runRamp(r *runner) error {
 	return r.league(metric)
 }
 
-// league has more members pool their parts than may be faulty: four of eight, where f is 1.
+// league has more members pool their parts than may be faulty: four of eight, where f is 1. A fifth
+// is one more than the committee is made for. Where members are parties, four in league are four
+// parties too.
 func (r *runner) league(metric string) error {
 	const pool, faults, committee = 4, 1, 8
-	var known [2]float64
+	terms := oneshot.Terms{Length: length, Bits: 8, MinSurvivors: pool + 2, Colluders: pool,
+		Faults: faults}
+	var known, more [2]float64
 	for i, inLeague := range []int{faults, pool} {
-		f, err := oneshot.Parameters(committee, committee, oneshot.Terms{Length: length, Bits: 8,
-			MinSurvivors: pool + 2, Colluders: pool, Faults: faults, InLeague: inLeague})
+		terms.InLeague = inLeague
+		f, err := oneshot.Parameters(committee, committee, terms)
 		if err != nil {
 			return err
 		}
@@ -308,9 +312,39 @@ func (r *runner) league(metric string) error {
 		if known[i], err = equations(p, pool, nil); err != nil {
 			return err
 		}
+		if more[i], err = equations(p, pool+1, nil); err != nil {
+			return err
+		}
 	}
 	r.rows = append(r.rows, attacks.Row{Case: "4 parts of 8, f = 1", Metric: metric,
 		Undefended: attacks.Exactly(known[0], 1, pool-faults), Defended: attacks.Exactly(known[1], 1, 0),
-		Note: "undefended: t is f; with: t is 4"})
+		Note: "undefended: t is f; with: t is 4"},
+		attacks.Row{Case: "t + 1 parts of 8, t = 4", Metric: metric,
+			Defended: attacks.Exactly(more[1], 1, 1), Limit: true,
+			Note: "one party more in league than the committee is made for"})
+
+	// With c = 3, sums of five parties are of one honest party for four in league.
+	terms.InLeague, terms.Colluders, terms.MinSurvivors = pool, pool-1, pool+1
+	var taken [2]bool
+	for i, kind := range []byte{'m', 'p'} {
+		_, roster, err := identities('p', committee)
+		if err != nil {
+			return err
+		}
+		_, members, err := identities(kind, committee)
+		if err != nil {
+			return err
+		}
+		c := &oneshot.Config{Label: "attacks", Roster: roster, Committee: members, Terms: terms}
+		_, err = c.Parameters()
+		if err != nil && !errors.Is(err, oneshot.ErrRoles) {
+			return err
+		}
+		taken[i] = err == nil
+	}
+	r.counts("4 in league are parties, and 3 parties are to collude", "sums of one honest party",
+		taken[0], taken[1])
+	r.rows[len(r.rows)-1].Note = "without: keys that nobody compares; with: a configuration that is " +
+		"refused"
 	return nil
 }

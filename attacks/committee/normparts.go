@@ -46,6 +46,11 @@ func runNormParts(r *runner) error {
 		"sums of keys that are lost", lost(19), lost(crook.LaneBits(10_000)))
 	r.counts("first messages that are used twice", "keys found", twice("a", "a"),
 		twice("a", "another"))
+	again, drawn := orthogonal(random)
+	r.counts("a false test, orthogonal to the coins of the batch before", "false tests that pass",
+		again, drawn)
+	r.rows[len(r.rows)-1].Note = "without: coins that serve again; with: coins of each batch, which " +
+		"it passes with 10^-6 a pair"
 	single, cofactor := verdicts(r.o.Seed)
 	r.rows = append(r.rows, attacks.Row{Case: "a point of order 8 on C_s, alone and in a batch",
 		Metric:     "proofs with two verdicts",
@@ -274,6 +279,29 @@ func twice(first, second string) bool {
 	z.Subtract(z, y)
 	chi.Subtract(chi, other)
 	return z.Multiply(z, chi.Invert(chi)).Equal(w) == 1
+}
+
+// orthogonal reports whether a test n with other numbers than the true ones is taken by the coins r
+// and w that it is made for, and by fresh ones: whether ⟨n, r⟩ + w·c is as for the true n and c.
+func orthogonal(random *rand.Rand) (known, drawn bool) {
+	const size, q = 16, modulus
+	coins := func() (r [size]int64) {
+		for i := range r {
+			r[i] = 1 + random.Int64N(q-1)
+		}
+		return r
+	}
+	var off [size]int64 // from the true n; c is the true one
+	passes := func(r [size]int64) bool {
+		sum := int64(0)
+		for i, x := range off {
+			sum = (sum + x*r[i]) % q
+		}
+		return sum == 0
+	}
+	before := coins()
+	off[0], off[1] = before[1], q-before[0]
+	return passes(before), passes(coins())
 }
 
 // twins is how many proofs are checked twice.

@@ -47,10 +47,16 @@ func Attacks() []attacks.Attack {
 		attack("OneshotNoise", "cheating server",
 			"withholds noise of members, so that the sum has too little",
 			"a member counts the noise of C − f members before it signs", runNoise),
+		attack("OneshotGroups", "colluding parties, cheating server",
+			"move the median of groups by a backdoor, or leave a victim alone with a colluder in its group",
+			"the median, groups that nobody chooses; MinSurvivors of each group", runGroups),
 		attack("NormLong", "malicious party",
 			"sends more than it may, or what matches no key",
 			"a proof of a bounded norm under the key that is dealt; the server names the party",
 			runNormLong),
+		attack("NormKeyNoise", "malicious party, or outsider",
+			"hides a long vector under noise, or takes the difference of two sums",
+			"key noise: no more than hides keys; it protects no input, a documented limit", runKeyNoise),
 		attack("NormRubbish", "malicious party",
 			"makes the server check any number of proofs that do not hold",
 			"a party whose signature holds and whose proof does not is out of the round", runNormRubbish),
@@ -96,7 +102,11 @@ func attack(name, adversary, about, defence string, run func(*runner) error) att
 	return attacks.Attack{Name: name, Adversary: adversary, About: about, Defence: defence,
 		Run: func(ctx context.Context, o attacks.Options) (*attacks.Report, error) {
 			r := &runner{o: o, ctx: ctx}
-			if err := run(r); err != nil {
+			err := ctx.Err()
+			if err == nil {
+				err = run(r)
+			}
+			if err != nil {
 				return nil, fmt.Errorf("attacks: %s: %w", name, err)
 			}
 			return &attacks.Report{Rows: r.rows}, nil

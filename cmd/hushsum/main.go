@@ -6,6 +6,7 @@
 //	hushsum account      compute how much privacy rounds of noisy sums spend
 //	hushsum calibrate    find the noise, rounds or sampling for a privacy budget
 //	hushsum attack       attack private sums, with and without each defence
+//	hushsum experiment   rerun a table of the papers, in a clone
 //	hushsum job          check a declared job, and list what there is to declare
 //	hushsum identity     make or show the key of a party or coordinator
 //	hushsum roster       make, change, show and check a list of parties
@@ -34,6 +35,7 @@ import (
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/completion"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/declare"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/describe"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/experiment"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/operate"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/people"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/serve"
@@ -50,6 +52,7 @@ func commands() []cli.Command {
 		account.Command(),
 		account.CalibrateCommand(),
 		attack.Command(),
+		experiment.Command(),
 		declare.Command(),
 		people.Identity(),
 		people.Roster(),

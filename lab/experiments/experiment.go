@@ -115,7 +115,7 @@ func All() []Experiment {
 		{Name: "poisoning", About: "parties that cheat: without a bound, a clipped sum, proofs of norms",
 			Quick: minutes(8), Long: minutes(400), Seeds: 5, Run: poisoning},
 		{Name: "poisoning-groups", About: "parties that cheat within their proofs, and medians of groups",
-			Quick: minutes(10), Long: minutes(500), Seeds: 10, Run: poisoningGroups},
+			Quick: minutes(20), Long: minutes(1000), Seeds: 10, Run: poisoningGroups},
 		{Name: "noise", About: "noise multipliers by the clipping paper's theorem, RDP and PLD",
 			Paper: "clipping", Table: "theorem 3.2", Quick: 5 * time.Second, Long: 15 * time.Second,
 			Run: noise},

@@ -68,7 +68,7 @@ func TestTinyForms(t *testing.T) {
 		"convex": 12, "fashion": 12, "fashion-iid": 12, "writers": 6, "features": 12,
 		"rates": 4, "ablations": 25, "clipping": 6, "clipping-many": 6, "privacy": 10,
 		"noise": 2, "alignment": 7, "tickets": 18, "tickets-many": 13,
-		"poisoning": 28, "poisoning-groups": 16, "rules": 30, "thresholds": 3, "alignment-iid": 6,
+		"poisoning": 28, "poisoning-groups": 32, "rules": 30, "thresholds": 3, "alignment-iid": 6,
 		"alignment-steps": 8, "features-loose": 6, "tickets-dirichlet": 10,
 	}
 	// The same code as others, of other sizes.

@@ -54,9 +54,11 @@ func TestFiguresFromFiles(t *testing.T) {
 	}
 	_, table, _ = strings.Cut(string(text), "\n## Parties that cheat")
 	table, _, _ = strings.Cut(table, "\n## ")
-	for line := range strings.Lines(table) {
+	one, groups, _ := strings.Cut(table, "\n`go -C lab run . poisoning-groups`")
+	for line := range strings.Lines(one) {
 		check("poisoning", line)
 	}
+	check("poisoning-groups", strings.ReplaceAll(groups, "\n", " "))
 	if checked < 80 {
 		t.Errorf("%d intervals were found", checked)
 	}

@@ -244,7 +244,7 @@ func (f *Finding) published(t *testing.T, stated string) *float64 {
 func TestKeptPublished(t *testing.T) {
 	for _, e := range All() {
 		path := keptPath(e.Name)
-		if _, err := os.Stat(path); err != nil || e.Name == "poisoning" {
+		if _, err := os.Stat(path); err != nil || strings.HasPrefix(e.Name, "poisoning") {
 			continue
 		}
 		table, lines := keptTable(t, e.Name), readCSV(t, path)

@@ -1,7 +1,10 @@
 package normproof
 
 import (
+	"bytes"
+	cryptorand "crypto/rand"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"testing"
 
@@ -140,5 +143,31 @@ func TestBatchWeights(t *testing.T) {
 	}
 	if s.together(now).holds(s) {
 		t.Error("the weights of all proofs are the same")
+	}
+}
+
+// TestCoinsOfEachBatch: what is drawn for one batch serves no other, so that nobody who has learnt
+// coins by verdicts can use them.
+func TestCoinsOfEachBatch(t *testing.T) {
+	s := tinyScheme()
+	n := newInstance(s, 41, 500)
+	d, proof := n.prove(t, s, 1)
+	drawn := new(bytes.Buffer)
+	before := cryptorand.Reader
+	cryptorand.Reader = io.TeeReader(before, drawn)
+	defer func() { cryptorand.Reader = before }()
+	var coins [2][]byte
+	for i := range coins {
+		drawn.Reset()
+		errs := s.VerifyAll(1, func(int) *Claim { return &Claim{n.statement, d, proof} })
+		if errs[0] != nil {
+			t.Fatal(errs[0])
+		}
+		coins[i] = bytes.Clone(drawn.Bytes())
+	}
+	// Of each pair, a number of 20 bits for each coefficient of the ring, and one more.
+	if least := 3 * 8 * (s.Degree + 1); len(coins[0]) < least || len(coins[1]) < least ||
+		bytes.Equal(coins[0], coins[1]) {
+		t.Errorf("%d and %d bytes are drawn, want %d others each", len(coins[0]), len(coins[1]), least)
 	}
 }

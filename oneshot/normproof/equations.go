@@ -103,16 +103,16 @@ func (s *Scheme) equation(
 		plus(s.quotients+t, w, small(s.Modulus))
 		e.total.MultiplyAdd(w, small(tests.totals[t]), e.total)
 	}
+	// Of tests, R' and M: ν products below 2^303 and sums of 256 and 128 weights.
+	whole := make([]wide, s.flood)
 	for j := range s.Degree + rows {
-		var sum wide // of ν products below 2^303
 		for t := range wides {
 			if j < s.Degree {
-				sum.addTimes(&wides[t], tests.keys[t][j])
+				whole[j].addTimes(&wides[t], tests.keys[t][j])
 			} else {
-				sum.addTimes(&wides[t], tests.sums[t][j-s.Degree])
+				whole[j].addTimes(&wides[t], tests.sums[t][j-s.Degree])
 			}
 		}
-		add(j, sum.scalar())
 	}
 	weights := make([]*edwards25519.Scalar, rows) // R'·s − u' = 0
 	for i := range weights {
@@ -120,7 +120,7 @@ func (s *Scheme) equation(
 		e.coefficients[s.keySums+i].Subtract(e.coefficients[s.keySums+i], weights[i])
 	}
 	r := matrix{rows: rows, stream: stream(h1, 1)}
-	r.weigh(e.coefficients[:s.Degree], weights)
+	r.weigh(whole[:s.Degree], weights)
 
 	weights = weights[:floodRows] // M·(s, u, u', squares, κ) + m = f
 	for i := range weights {
@@ -129,7 +129,10 @@ func (s *Scheme) equation(
 		e.total.MultiplyAdd(weights[i], sums[i], e.total)
 	}
 	m := matrix{rows: floodRows, stream: stream(h3, 0)}
-	m.weigh(e.coefficients[:s.flood], weights)
+	m.weigh(whole, weights)
+	for j := range whole {
+		add(j, whole[j].scalar())
+	}
 
 	powers := make([]*edwards25519.Scalar, s.PerPolynomial) // f_0 + Σ γ^j·f_j = P
 	for l := range powers {

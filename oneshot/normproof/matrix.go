@@ -66,16 +66,14 @@ func combine[T, W any](weights []W, plus, minus func(*T, *W)) [][256]T {
 // combineInto does so for as many groups as there is room for, whose first entries are zero.
 func combineInto[T, W any](out [][256]T, weights []W, plus, minus func(*T, *W)) {
 	for g := range out {
-		for b := 1; b < 256; b++ {
-			k := (bits.Len(uint(b)) - 1) / 2
-			sum := out[g][b&^(3<<(2*k))]
-			switch b >> (2 * k) {
-			case 1:
-				plus(&sum, &weights[4*g+k])
-			case 2:
-				minus(&sum, &weights[4*g+k])
+		table := &out[g]
+		for k := range 4 {
+			n := 1 << (2 * k) // bytes that say nothing of row k and those after it
+			for b := range n {
+				table[n+b], table[2*n+b], table[3*n+b] = table[b], table[b], table[b]
+				plus(&table[n+b], &weights[4*g+k])
+				minus(&table[2*n+b], &weights[4*g+k])
 			}
-			out[g][b] = sum
 		}
 	}
 }
@@ -162,14 +160,13 @@ func (w *wide) scalar() *edwards25519.Scalar {
 
 // weigh adds to each of sums the next column, its rows times weights. It takes matrices of a
 // multiple of 16 rows.
-func (m *matrix) weigh(sums, weights []*edwards25519.Scalar) {
+func (m *matrix) weigh(sums []wide, weights []*edwards25519.Scalar) {
 	wides := make([]wide, len(weights))
 	for i, c := range weights {
 		wides[i] = wideOf(c)
 	}
 	bytes := make([]byte, len(sums)*m.rows/4)
 	m.stream.XORKeyStream(bytes, bytes)
-	parts := make([]wide, len(sums))
 	// The tables of four groups at a time stay in the fastest caches.
 	const groups = 4
 	table := make([][256]wide, groups)
@@ -177,18 +174,15 @@ func (m *matrix) weigh(sums, weights []*edwards25519.Scalar) {
 		combineInto(table, wides[4*g:], (*wide).add, (*wide).sub)
 		t0, t1, t2, t3 := &table[0], &table[1], &table[2], &table[3]
 		at := g
-		for j := range parts {
+		for j := range sums {
 			b := binary.LittleEndian.Uint32(bytes[at:])
 			at += m.rows / 4
-			sum := &parts[j]
+			sum := &sums[j]
 			sum.add(&t0[b&255])
 			sum.add(&t1[b>>8&255])
 			sum.add(&t2[b>>16&255])
 			sum.add(&t3[b>>24])
 		}
-	}
-	for j := range parts {
-		sums[j].Add(sums[j], parts[j].scalar())
 	}
 }
 

@@ -57,9 +57,9 @@ func TestMatrix(t *testing.T) {
 			func(a *int64, w *uint64) { *a -= int64(*w) })
 		sums := [][]int64{make([]int64, width)}
 		(&matrix{rows: count, stream: stream(&h, 1)}).test(sums, [][][256]int64{table})
-		weighed := make([]*edwards25519.Scalar, width)
+		weighed := make([]wide, width)
 		for j := range weighed {
-			weighed[j] = small(3)
+			weighed[j][0] = 3
 		}
 		(&matrix{rows: count, stream: stream(&h, 1)}).weigh(weighed, scalars)
 		for j := range width {
@@ -70,7 +70,7 @@ func TestMatrix(t *testing.T) {
 			if sums[0][j] != want {
 				t.Fatalf("column %d: %d, want %d", j, sums[0][j], want)
 			}
-			if weighed[j].Equal(signed(3-want)) != 1 {
+			if weighed[j].scalar().Equal(signed(3-want)) != 1 {
 				t.Fatalf("column %d is weighed wrongly", j)
 			}
 		}

@@ -87,13 +87,13 @@ func (p *probe) prepare(key *[32]byte) bool {
 // v = A·r + w·y, ⟨n_t, r⟩ + w·c_t = ⟨τ_t, R·v⟩, since n_t = Aᵀ·Rᵀ·τ_t and c_t = ⟨τ_t, R·y⟩.
 func (p *probe) agrees(t *Statement, h1 *[32]byte, given *tests) bool {
 	q := p.Modulus
-	sums := make([]buckets, len(p.pairs))
+	sums := make([]buckets, (len(p.pairs)+1)/2) // each of two pairs, or of the last
 	for i := range sums {
 		sums[i] = newBuckets(rows)
 	}
 	r := matrix{rows: rows, stream: stream(h1, 0)}
-	var v [columns]uint64
-	// As many values below q as this add up to less than 2^64.
+	var v [columns][2]uint64
+	// As many values below q as this add up to less than 2^64, in all buckets of a group.
 	most := 1 << (64 - bits.Len64(q))
 	since := 0
 	for at := 0; at < p.Length; at += columns {
@@ -103,23 +103,25 @@ func (p *probe) agrees(t *Statement, h1 *[32]byte, given *tests) bool {
 			for i := range sums {
 				sums[i].reduce(q)
 			}
-			since = columns + 1 // what is reduced counts as one more
+			since = 256 + columns // each bucket counts as a value
 		}
 		for i := range p.pairs {
-			c := &p.pairs[i]
+			c, lane := &p.pairs[i], i%2
 			for j, x := range y {
 				high, _ := bits.Mul64(x, c.step) // w·y below 2q (Harvey 2014)
 				x = x*c.w - high*q
 				x += c.moved[at+j]
 				x -= 2 * q & -(1 - (x-2*q)>>63)
 				x -= q & -(1 - (x-q)>>63)
-				v[j] = x
+				v[j][lane] = x
 			}
-			sums[i].add(bytes, v[:len(y)])
+			if lane == 1 || i == len(p.pairs)-1 {
+				sums[i/2].add(bytes, v[:len(y)])
+			}
 		}
 	}
 	for i := range p.pairs {
-		c, u := &p.pairs[i], sums[i].rows(q)
+		c, u := &p.pairs[i], sums[i/2].rows(i%2, q)
 		for k, n := range given.keys {
 			left := product(n, c.r)
 			left.add(bits.Mul64(given.totals[k], c.w))
@@ -149,64 +151,6 @@ func product(a, b []uint64) (sum double) {
 		sum.add(bits.Mul64(a[i], b[i]))
 	}
 	return sum
-}
-
-// buckets add up values by the bytes of a matrix: with four rows to a byte, bucket b of group g has
-// the values of all columns that have b in it. Reading rows off at the end takes as much as some
-// hundred columns do.
-type buckets [][256]uint64
-
-func newBuckets(rows int) buckets { return make(buckets, rows/4) }
-
-// add adds values to the buckets of their columns' bytes. The matrix has a multiple of 32 rows.
-func (b buckets) add(bytes []byte, values []uint64) {
-	// Eight groups at a time stay in the fastest cache.
-	for g := 0; g < len(b); g += 8 {
-		t := (*[8][256]uint64)(b[g:])
-		at := g
-		for _, v := range values {
-			x := binary.LittleEndian.Uint64(bytes[at:])
-			at += len(b)
-			t[0][x&255] += v
-			t[1][x>>8&255] += v
-			t[2][x>>16&255] += v
-			t[3][x>>24&255] += v
-			t[4][x>>32&255] += v
-			t[5][x>>40&255] += v
-			t[6][x>>48&255] += v
-			t[7][x>>56] += v
-		}
-	}
-}
-
-// reduce brings all buckets below q.
-func (b buckets) reduce(q uint64) {
-	for g := range b {
-		for i := range b[g] {
-			b[g][i] %= q
-		}
-	}
-}
-
-// rows returns the sums of rows modulo q.
-func (b buckets) rows(q uint64) []uint64 {
-	b.reduce(q)
-	out := make([]uint64, 0, 4*len(b))
-	for g := range b {
-		for k := range 4 {
-			var plus, minus uint64 // of 64 numbers below 2^50
-			for i, v := range b[g] {
-				switch i >> (2 * k) & 3 {
-				case 1:
-					plus += v
-				case 2:
-					minus += v
-				}
-			}
-			out = append(out, (plus%q+q-minus%q)%q)
-		}
-	}
-	return out
 }
 
 // same reports whether tests are those that a verifier makes.

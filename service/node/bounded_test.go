@@ -13,6 +13,7 @@ import (
 	"github.com/hushsum/hushsum/oneshot"
 	"github.com/hushsum/hushsum/oneshot/crook"
 	"github.com/hushsum/hushsum/service/exchange"
+	"github.com/hushsum/hushsum/service/federation"
 	"github.com/hushsum/hushsum/service/node"
 	"github.com/hushsum/hushsum/service/party"
 	"github.com/hushsum/hushsum/service/runner"
@@ -20,11 +21,17 @@ import (
 
 // cheat submits another vector than it has proved, once, and returns what the node says to that.
 func (s *small) cheat(ctx context.Context, i int) error {
-	p, err := loadParty(s.folder, i, s.fed, s.node.Address)
+	return cheat(ctx, s.folder, i, s.fed, s.node.Address)
+}
+
+func cheat(
+	ctx context.Context, folder string, i int, fed *federation.Federation, address string,
+) error {
+	p, err := loadParty(folder, i, fed, address)
 	if err != nil {
 		return err
 	}
-	sums := s.fed.Settled.Oneshot()
+	sums := fed.Settled.Oneshot()
 	maker, err := oneshot.NewParty(sums, p.Identity, nil)
 	if err != nil {
 		return err
@@ -32,7 +39,7 @@ func (s *small) cheat(ctx context.Context, i int) error {
 	var ask exchange.Ask
 	var bad []byte
 	for ctx.Err() == nil {
-		next, err := p.Server.Next(ctx, s.fed.ID, ask, 1<<20)
+		next, err := p.Server.Next(ctx, fed.ID, ask, 1<<20)
 		var refused *party.RefusalError
 		if errors.As(err, &refused) && refused.Kind == "leader" { // there is none yet
 			time.Sleep(20 * time.Millisecond)
@@ -44,7 +51,7 @@ func (s *small) cheat(ctx context.Context, i int) error {
 		ask.Seen = []string{next.Item}
 		switch next.Kind {
 		case exchange.Message:
-			model, err := p.Server.Model(ctx, s.fed.ID, next.Round, 1<<20)
+			model, err := p.Server.Model(ctx, fed.ID, next.Round, 1<<20)
 			if err != nil {
 				return err
 			}
@@ -57,7 +64,7 @@ func (s *small) cheat(ctx context.Context, i int) error {
 			}
 			ask.Offer = uint64(next.Round)
 		case exchange.Upload:
-			return p.Server.Send(ctx, s.fed.ID, bad)
+			return p.Server.Send(ctx, fed.ID, bad)
 		case exchange.End:
 			return errors.New("the end")
 		}

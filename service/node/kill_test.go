@@ -39,10 +39,10 @@ import (
 
 // Of the tests of whole federations those run in bubbles (inBubble) that need neither sockets nor
 // processes. With processes, which are killed, stay KillAtRandom, KillCommitteeAtRandom,
-// KillCommitteeServerAtEveryStep, KillHospitalsAtRandom, KillAndRestore…, Chaos, Budget, FourWays
-// and OneFile; with sockets, nodes of a cluster or an operator's NATS: Certificate…, CutOffNode,
-// ExternalNATS, FrozenLeader, FullDisk, Hostile, Load, NetworkFaults, Proxies…, Strangers… and
-// TwoClaim.
+// KillCommitteeServerAtEveryStep, KillHospitalsAtRandom, KillHospitalsAsCommittee, KillAndRestore…,
+// Chaos, Budget, FourWays and OneFile; with sockets, nodes of a cluster or an operator's NATS:
+// Certificate…, CutOffNode, ExternalNATS, FrozenLeader, FullDisk, Hostile, Load, NetworkFaults,
+// Proxies…, Strangers… and TwoClaim.
 //
 // Kill tests run servers and parties in processes of their own, which are this test's
 // binary again, and kill them with SIGKILL. Every sum is compared bit for bit with the
@@ -126,6 +126,7 @@ type job struct {
 	DropOut float64
 	Privacy string        // of a job with a committee; empty: no noise
 	Records bool          // parties train on rows, each of which epsilon protects
+	Both    bool          // parties are their own committee, as declareBoth says
 	Train   time.Duration // how long each party trains
 	Resume  bool          // a federation that has paused
 }
@@ -264,8 +265,11 @@ func childParty(role string) {
 			leave(folder, fmt.Sprintf("submissions/%d-%d", round, i), values)
 		},
 	}
-	_, err = p.Run(context.Background())
+	model, err := p.Run(context.Background())
 	child(err)
+	if j.Both {
+		child(os.WriteFile(filepath.Join(folder, fmt.Sprint("model-", i)), model, 0o600))
+	}
 	leave(folder, fmt.Sprint("done-", i), true)
 }
 
@@ -292,12 +296,17 @@ func (j *job) trainer(folder string, fed *federation.Federation, i int) party.Tr
 			time.Sleep(time.Duration(20*(i+1)) * time.Millisecond)
 		}
 		time.Sleep(j.Train)
-		v := make([]float64, j.Length)
-		for k := range v {
-			v[k] = float64((w.Round*31+i*7+k)%11-5) / 50
-		}
-		return &party.Update{Vector: v}, nil
+		return &party.Update{Vector: j.vector(w.Round, i)}, nil
 	})
+}
+
+// vector returns the numbers that a party submits in a round.
+func (j *job) vector(round, i int) []float64 {
+	v := make([]float64, j.Length)
+	for k := range v {
+		v[k] = float64((round*31+i*7+k)%11-5) / 50
+	}
+	return v
 }
 
 // childWay reads secrets, and makes the way to the server.
@@ -374,6 +383,10 @@ func prepareJob(t *testing.T, folder string, rounds int, j job) {
 	}
 	if j.Records {
 		declareHospitals(t, folder, rounds)
+		return
+	}
+	if j.Both {
+		declareBoth(t, folder, rounds, "1m")
 		return
 	}
 	declare(t, folder, rounds, j.Length, cmp.Or(j.Step, "10s"), "parties.drop_out = 0.3",
@@ -563,9 +576,9 @@ func awaitEnd(t *testing.T, folder string, parties []*process) *runner.Status {
 		was := done
 		done = 0
 		if err == nil && s.State == "ended" {
-			for i := range parties {
+			for _, p := range parties {
 				var yes bool
-				if find(folder, fmt.Sprint("done-", i), &yes) == nil {
+				if find(folder, "done-"+p.role, &yes) == nil {
 					done++
 				}
 			}

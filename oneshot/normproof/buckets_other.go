@@ -1,0 +1,5 @@
+//go:build !amd64 || purego
+
+package normproof
+
+func (b buckets) add(bytes []byte, values [][2]uint64) { b.addPortable(bytes, values) }
