@@ -21,8 +21,16 @@ func (j *Job) inLeague() int { return cmp.Or(j.Sum.Colluders, j.faults()) }
 // sixth, so that boxes of bad parties that do not open rarely cost a round.
 func defaultFaults(members int) int { return max(1, members/6) }
 
-// noisyMembers reports whether the committee adds the noise.
-func (j *Job) noisyMembers() bool { return j.Noisy() && j.Privacy.NoiseBy == "committee" }
+// noisyMembers reports whether the committee adds the noise. Where norms are bounded it does unless
+// the job says otherwise: the bound on a party's vector would have to leave room for its noise, and
+// there a party that cheats puts what it likes.
+func (j *Job) noisyMembers() bool {
+	by := j.Privacy.NoiseBy
+	if by == "" && j.Oneshot() && j.Sum.Bounded {
+		by = "committee"
+	}
+	return j.Noisy() && by == "committee"
+}
 
 // Terms returns the terms of the sums of a job with defaults whose parties are counted, but for
 // what is summed: see [Fill].
