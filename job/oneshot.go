@@ -128,7 +128,8 @@ func (s *Settled) Robustness() []string {
 	text := fmt.Sprintf("With its noise a party that lies adds a vector of at most %.3g clips to a "+
 		"sum, or is refused by name", f.Factor)
 	if f.MemberAdds > 0 {
-		text += fmt.Sprintf("; a member that lies about its noise adds at most %.3g", f.MemberAdds)
+		text += fmt.Sprintf("; a member adds at most %.3g by noise that it chose, which goes in once in "+
+			"16 tries: else it is named, or silent and left out of 16 rounds", f.MemberAdds)
 	}
 	return append(s.medians(), text+fmt.Sprintf(". While the server is honest and at most %s, no "+
 		"number of parties that lie keeps the others' sum from coming out; those members keep "+

@@ -27,6 +27,9 @@ const (
 	labelEvidence    = "hushsum/oneshot/2 evidence" // in front of it
 	labelPoint       = "hushsum/oneshot/2 point"
 	labelGroups      = "hushsum/oneshot/2 groups"
+	labelSeed        = "hushsum/oneshot/2 seed"
+	labelCandidate   = "hushsum/oneshot/2 candidate"
+	labelDrawn       = "hushsum/oneshot/2 drawn"
 
 	// Of signatures:
 	labelKey       = "hushsum/oneshot/1 key"
@@ -35,6 +38,7 @@ const (
 	labelBounded   = "hushsum/oneshot/2 party" // in place of both, with dealing and proof
 	labelClosing   = "hushsum/oneshot/1 closing"
 	labelNoise     = "hushsum/oneshot/2 noise" // by a member that deals noise
+	labelAudit     = "hushsum/oneshot/2 audit" // by it, of how it was drawn
 )
 
 // hash is SHA-256 over a label and parts. The label and the configuration fix the lengths of all
