@@ -78,8 +78,30 @@ func (s *committee) deals() bool {
 // a batch.
 func (s *committee) asks() bool { return s.flight || s.deals() }
 
-// deal sends the members' noise to all of them, once all has come that is waited for. Without that
-// of enough members the round is lost.
+const coin = "coin"
+
+// draws reports whether members have still to be told which of their candidates they deal.
+func (s *committee) draws() bool {
+	return s.sums.Norm != 0 &&
+		!slices.ContainsFunc(s.sent, func(x sent) bool { return x.Name == coin })
+}
+
+// toss has each member deal one of its candidates.
+func (s *committee) toss() error {
+	message, err := s.server.Coin(s.random)
+	if err != nil {
+		return err
+	}
+	s.answered(Submitting)
+	s.sent = append(s.sent, sent{Name: coin, All: message})
+	s.answers, s.save = waiting{fresh: true}, true
+	s.members.markAll(&s.answers, s.now, council{s, true})
+	return nil
+}
+
+// deal sends the members' noise to all of them, once all has come that is waited for, and before,
+// where there is a bound, the coin that draws it from their candidates. Without either of enough
+// members the round is lost.
 func (s *committee) deal() (again bool, err error) {
 	over, tell := s.members.over(&s.answers, s.now, council{s, true})
 	if tell {
@@ -90,7 +112,11 @@ func (s *committee) deal() (again bool, err error) {
 	if !over && !late {
 		return false, nil
 	}
-	err = s.dispatch()
+	if s.draws() {
+		err = s.toss()
+	} else {
+		err = s.dispatch()
+	}
 	switch {
 	case !errors.Is(err, oneshot.ErrTooFew):
 		return err == nil, err

@@ -369,13 +369,64 @@ func testCommitteeBoundedNoise(t *testing.T, covered bool) {
 		case drive.Liar:
 			liars++
 			if n.Party != liar || !n.Member || !errors.As(n.Err, &member) || member.Member != liar ||
-				!errors.Is(n.Err, oneshot.ErrProof) || member.Evidence.Verify() != nil {
+				!errors.Is(n.Err, oneshot.ErrAudit) || member.Evidence.Verify() != nil {
 				w.Fatal("%+v", n)
 			}
 		}
 	}
 	if spoilers != 1 || liars != rounds || !w.Hub.Drive().At(aParty(cheat)).Excluded {
 		w.Fatal("%d parties and %d members are named", spoilers, liars)
+	}
+}
+
+// With noise that is drawn under audit, a member that sends no candidates, or no noise after the
+// coin, costs a StepTime and no round; where more than Faults do, rounds are lost and nothing
+// stands still. A server that dies on the way loses none.
+func TestCommitteeDrawnMissing(t *testing.T) {
+	terms := boundedTerms(t)
+	terms.CommitteeNoise = true
+	const candidatesType = 80
+	for _, c := range []struct {
+		name string
+		kind byte
+		who  []int
+		long bool
+	}{
+		{"nobody", 0, nil, false},
+		{"no candidates of one", candidatesType, []int{3}, true},
+		{"no candidates of two", candidatesType, []int{1, 3}, true},
+		{"no noise of one", submissionType, []int{3}, false},
+		{"no noise of two", submissionType, []int{1, 3}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.long {
+				suite.OnlyLong(t)
+			}
+			w := jobtest.NewCouncil(t, 1, jobtest.CouncilOptions{Parties: 4, Members: 4, Survivors: 3,
+				Rounds: 1, Terms: terms})
+			for _, k := range c.who {
+				w.Members[k].Silent = func(b []byte) bool { return b[1] == c.kind }
+			}
+			startAll(w)
+			if len(c.who) == 0 {
+				for range 3 {
+					w.Run(func() bool { return w.Hub.Drive().Status().Stage == drive.Submitting })
+					for range 6 {
+						w.Step()
+					}
+					w.Hub.Kill()
+					w.Hub.Start()
+				}
+			}
+			w.RunFor(100 * drive.Second)
+			lost := 0
+			if len(c.who) > 1 {
+				lost = 1
+			}
+			if !w.Ended() || len(w.Sums) != 1-lost || int(w.Lost()) != lost {
+				w.Fatal("%d sums, %d lost", len(w.Sums), w.Lost())
+			}
+		})
 	}
 }
 

@@ -129,6 +129,9 @@ func (j *Job) WithDefaults() *Job {
 	if p.Bits == 0 && own.Noisy() && !own.Oneshot() {
 		p.Bits = 32
 	}
+	if own.noisyMembers() {
+		p.NoiseBy = "committee"
+	}
 	if own.Sum.Buffer > 0 && own.Sum.Stale == 0 {
 		own.Sum.Stale = staleRounds
 	}

@@ -170,8 +170,9 @@ var theJob = tableOf(
 		lacksOnly(Timed, "key", "simulated sums without epsilon are exact"),
 	word("privacy.noise_by", func(j *Job) *string { return &j.Privacy.NoiseBy }, "parties committee",
 		"Says who adds the noise: each party a share, or each member of the committee of one-message "+
-			"sums; epsilon then rests on the honest members.").
-		or("parties").flag("noise-by", "WHO"),
+			"sums; epsilon then rests on the honest members. With sum.bounded a party then hides no cheat "+
+			"in noise of its own.").
+		means("committee with sum.bounded, else parties").flag("noise-by", "WHO"),
 	number("privacy.epsilon", func(j *Job) *float64 { return &j.Privacy.Epsilon }, positive,
 		"Bounds how much privacy of each unit all rounds together spend, against the server.").
 		means("none: privacy.multiplier sets the noise").flag("epsilon", "E"),

@@ -21,8 +21,16 @@ func (j *Job) inLeague() int { return cmp.Or(j.Sum.Colluders, j.faults()) }
 // sixth, so that boxes of bad parties that do not open rarely cost a round.
 func defaultFaults(members int) int { return max(1, members/6) }
 
-// noisyMembers reports whether the committee adds the noise.
-func (j *Job) noisyMembers() bool { return j.Noisy() && j.Privacy.NoiseBy == "committee" }
+// noisyMembers reports whether the committee adds the noise. Where norms are bounded it does unless
+// the job says otherwise: the bound on a party's vector would have to leave room for its noise, and
+// there a party that cheats puts what it likes.
+func (j *Job) noisyMembers() bool {
+	by := j.Privacy.NoiseBy
+	if by == "" && j.Oneshot() && j.Sum.Bounded {
+		by = "committee"
+	}
+	return j.Noisy() && by == "committee"
+}
 
 // Terms returns the terms of the sums of a job with defaults whose parties are counted, but for
 // what is summed: see [Fill].
@@ -120,7 +128,8 @@ func (s *Settled) Robustness() []string {
 	text := fmt.Sprintf("With its noise a party that lies adds a vector of at most %.3g clips to a "+
 		"sum, or is refused by name", f.Factor)
 	if f.MemberAdds > 0 {
-		text += fmt.Sprintf("; a member that lies about its noise adds at most %.3g", f.MemberAdds)
+		text += fmt.Sprintf("; a member adds at most %.3g by noise that it chose, which goes in once in "+
+			"16 tries: else it is named, or silent and left out of 16 rounds", f.MemberAdds)
 	}
 	return append(s.medians(), text+fmt.Sprintf(". While the server is honest and at most %s, no "+
 		"number of parties that lie keeps the others' sum from coming out; those members keep "+

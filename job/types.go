@@ -147,7 +147,9 @@ type Privacy struct {
 	// discrete-laplace, skellam. Default: "none".
 	Noise string
 	// Says who adds the noise: each party a share, or each member of the committee of one-message
-	// sums; epsilon then rests on the honest members. Values: parties, committee. Default: "parties".
+	// sums; epsilon then rests on the honest members. With sum.bounded a party then hides no cheat in
+	// noise of its own. Values: parties, committee. Default: committee with sum.bounded, else
+	// parties.
 	NoiseBy string
 	// Bounds how much privacy of each unit all rounds together spend, against the server. Range:
 	// above 0. Default: none: privacy.multiplier sets the noise.

@@ -85,3 +85,42 @@ privacy = { noise = "discrete-gaussian", clip = 1.0, noise_by = %q, %s%s }
 		t.Error("nothing was refused")
 	}
 }
+
+// Where a job with a bound does not say who adds the noise, the committee does, and a party that
+// lies has nothing to hide in; what it says is kept, and without a bound parties add it.
+func TestBoundedNoiseBy(t *testing.T) {
+	files := job.Files{Roster: job.RosterOf(t, 12), Committee: job.CommitteeOf(t, 13)}
+	for _, c := range []struct {
+		bounded bool
+		by      string
+		members bool
+	}{
+		{true, "", true},
+		{true, `, noise_by = "parties"`, false},
+		{true, `, noise_by = "committee"`, true},
+		{false, "", false},
+		{false, `, noise_by = "committee"`, true},
+	} {
+		j, err := job.Parse("job.toml", fmt.Appendf(nil, `name = "bound"
+rounds = 1
+model.length = 100
+parties = { count = 12, drop_out = 0.2, colluders = 1 }
+sum = { protocol = "oneshot", committee = "c", bounded = %v }
+privacy = { noise = "discrete-gaussian", clip = 1.0, multiplier = 4.0%s }
+`, c.bounded, c.by))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := j.Settle(files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums := s.Oneshot()
+		f, err := sums.Parameters()
+		if err != nil || sums.CommitteeNoise != c.members ||
+			c.bounded && c.members != (f.Factor < 3.2 && f.MemberAdds > 3) {
+			t.Errorf("bounded %v, by %q: members deal noise: %v, factor %v, a member adds %v (%v)",
+				c.bounded, c.by, sums.CommitteeNoise, f.Factor, f.MemberAdds, err)
+		}
+	}
+}

@@ -36,6 +36,9 @@ func (s *Server) Check(messages [][]byte) {
 		if _, known := r.verdicts[dealer]; !ok || known || taken[dealer] || s.refuses(dealer) != nil {
 			continue
 		}
+		if body, _, err = c.untailed(dealer, body); err != nil {
+			continue
+		}
 		taken[dealer] = true
 		bodies, dealers = append(bodies, body), append(dealers, dealer)
 	}

@@ -455,17 +455,13 @@ func (s *settled) fits(
 // shares deals the key: as [shamir.SplitPacked] does, or with a bound by polynomials that a proof
 // is about, whose witness it begins. Those have the blind of the commitment to the key too.
 func (s *settled) shares(
-	random io.Reader, key []int64, indices []uint32,
+	random io.Reader, key []int64, blind shamir.Secret, indices []uint32,
 ) ([]shamir.PackedShare, *normproof.Witness, error) {
 	secrets := s.lanes.pack(key)
 	if s.scheme == nil {
 		defer clear(secrets)
 		parts, err := shamir.SplitPacked(random, s.packing, secrets, indices)
 		return parts, nil, err
-	}
-	blind, err := shamir.GenerateSecret(random)
-	if err != nil {
-		return nil, nil, err
 	}
 	secrets = append(secrets, blind)
 	clear(blind[:])

@@ -101,10 +101,15 @@ type claim struct {
 	Plain  []byte
 
 	Opened []openedCover // Packed and Proof are under a cover, which these take off
+
+	Drawn []byte // of noise: candidates, coin and seeds; Masked is dealt, and C_s, in Dealing
 }
 
 // convicts reports whether the party signed what a proof or a leaf shows to be false.
 func (s *settled) convicts(context *[32]byte, c *claim) bool {
+	if c.Drawn != nil {
+		return s.convictsDrawn(context, c)
+	}
 	root, masked, digest := c.Root, c.Masked, c.Digest
 	if c.Member < 0 {
 		masked, digest = hash(labels.OneshotMasked, c.Packed), hash(labels.OneshotProofDigest, c.Proof)
@@ -175,6 +180,7 @@ func (s *Server) receiveComplaint(body []byte, member int) error {
 			return ErrComplaint
 		}
 		if !r.claimed(sub.party) {
+			s.doubtCheat(sub.party)
 			claims = append(claims, made)
 		}
 	}
@@ -232,7 +238,11 @@ func (s *Server) convicted(c *claim) error {
 		opening: s.open.opening[wire.HeaderSize:],
 		claim:   *c,
 	}
-	err := s.config.partyError(c.Party, ErrProof)
+	why := ErrProof
+	if c.Drawn != nil {
+		why = ErrAudit
+	}
+	err := s.config.partyError(c.Party, why)
 	switch named := err.(type) {
 	case *PartyError:
 		named.Evidence = evidence

@@ -176,6 +176,9 @@ func (c *Config) newSettled() (*settled, error) {
 	s.digest = s.computeDigest()
 	s.most = wire.HeaderSize + max(s.submissionSize(s.c), s.openingSize(s.c), 4+maxBatch*s.entrySize(),
 		s.partSize(s.groups(), s.dealers()), s.c*(4+64), s.complaintSize(maxBatch, maxBatch))
+	if s.audited() {
+		s.most = max(s.most, wire.HeaderSize+s.submissionSize(s.c)+auditTailSize)
+	}
 	if s.reduces {
 		s.most = max(s.most, wire.HeaderSize+max(s.dealers()*coverPlainSize, s.guiltySize()))
 	}
@@ -216,6 +219,7 @@ func (s *settled) computeDigest() [32]byte {
 		b.AddUint8(2)
 		if s.scheme != nil {
 			b.AddUint64(s.memberBound)
+			b.AddUint32(candidates)
 		}
 	}
 	if t := s.Figures.InLeague; t != s.Faults {

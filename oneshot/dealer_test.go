@@ -76,7 +76,7 @@ func (w *world) deal(i int, d dealer) []byte {
 	if d.key != nil {
 		d.key(key)
 	}
-	parts, witness, err := s.shares(rand.Reader, key, indices)
+	parts, witness, err := s.shares(rand.Reader, key, must(shamir.GenerateSecret(nil)), indices)
 	if err != nil {
 		panic(err)
 	}
@@ -90,8 +90,8 @@ func (w *world) deal(i int, d dealer) []byte {
 	var covers []shamir.Share
 	var stream cipher.Stream
 	if s.Covered {
-		p := &submitter{config: s, self: i}
-		if covers, stream, err = p.cover(rand.Reader, &inner, indices, m); err != nil {
+		p := &submitter{config: s, random: rand.Reader, self: i}
+		if covers, stream, err = p.cover(&inner, indices, m, rand.Reader); err != nil {
 			panic(err)
 		}
 		if d.covers != nil {
@@ -143,7 +143,7 @@ func (w *world) deal(i int, d dealer) []byte {
 			panic(err)
 		}
 		if d.copied != nil {
-			other := must(s.parseSubmission(d.copied[bodyAt:], len(o.keys)))
+			other := must(s.parseSubmission(d.copied[bodyAt:][:s.submissionSize(len(o.keys))], len(o.keys)))
 			m.dealing, m.proof = other.dealing, other.proof
 		}
 		if d.dealing != nil {
@@ -165,7 +165,11 @@ func (w *world) deal(i int, d dealer) []byte {
 	if d.after != nil {
 		d.after(s, m)
 	}
-	return m.append(s.header(typeSubmission, &context, h.Round, sender))
+	message := m.append(s.header(typeSubmission, &context, h.Round, sender))
+	if s.tailSize(i) > 0 {
+		message = w.lucky(i, message, m)
+	}
+	return message
 }
 
 // revise changes a vector and what masks it alike.

@@ -11,6 +11,8 @@
 //	server → members   Invite        make a key for the round
 //	member → server    Key           a fresh HPKE key, signed
 //	server → all       Opening       the members' keys, digest of the broadcast
+//	member → server    Candidates    what it may deal as noise, where members deal it under a bound
+//	server → members   Coin          which of them each deals
 //	party  → server    Submission    the one message: y = a·s + e + v, and shares of s in boxes
 //	server → member    Batch         boxes of some parties, with what they signed
 //	member → server    Disputes      the boxes that are bad
@@ -47,7 +49,8 @@
 // the keys from random.
 //
 // With [Terms.CommitteeNoise] members deal the noise, and the ε is that of C − 2·Faults members
-// of a committee of C, no matter which parties collude.
+// of a committee of C, no matter which parties collude. With [Terms.Norm] the server draws that noise
+// from candidates, by [Server.Coin]: a member that chooses its own is named, but once in 16 times.
 //
 // Sums are right whatever Faults members send. A party can spoil a sum, by a submission that does
 // not fit the key that it deals or by values beyond the range, and without a bound nobody can tell

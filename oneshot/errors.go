@@ -58,6 +58,10 @@ var (
 	// that the party dealt do not fit the proof. The error is a [PartyError] with [Evidence], or a
 	// [MemberError] where members deal noise; the vector is out of the round.
 	ErrProof = errors.New("oneshot: the proof of a bounded norm does not hold")
+	// ErrAudit: the noise that a member deals is not the candidate that the coin has drawn, or one of
+	// the other candidates is not what its seed gives: the member chose its noise. The error is a
+	// [MemberError] with [Evidence]; the noise is out of the round.
+	ErrAudit = errors.New("oneshot: the member has not drawn its noise")
 	// ErrComplaint: the member's complaint does not convict the party that it accuses. The member is
 	// out of the round.
 	ErrComplaint = errors.New("oneshot: the complaint does not convict the party")

@@ -48,7 +48,7 @@ func (e *Evidence) NoiseOf() (int, bool) {
 }
 
 // Member returns the committee index of the member that was dealt shares that do not fit, and false
-// if the evidence is a proof that does not hold.
+// if the evidence is a proof that does not hold, or noise that was not drawn.
 func (e *Evidence) Member() (int, bool) { return e.claim.Member, e.claim.Member >= 0 }
 
 // Verify returns nil if the evidence shows that the party or member cheated, and otherwise
@@ -77,6 +77,7 @@ const (
 	aboutProof  uint8 = 0
 	aboutShares uint8 = 1
 	aboutCover  uint8 = 2
+	aboutDrawn  uint8 = 3
 )
 
 // Flags added to the KEM of evidence: for rounds in which members deal noise, for covered ones, for
@@ -103,14 +104,16 @@ const (
 //	    uint32 groups;                      // if there are several
 //	    uint64 norm, round;
 //	    opaque opening<…>;                  // body, length in uint32
-//	    uint8 about;                        // 0 the proof, 1 the shares of a member, 2 a cover
+//	    uint8 about;                        // 0 the proof, 1 the shares of a member, 2 a cover,
+//	                                        // 3 how noise was drawn
 //	    uint32 party;                       // of a member that dealt noise, after all parties
 //	    opaque signature[64];
-//	    opaque extra[…], dealing[…];        // as in Submission
+//	    opaque extra[…], dealing[…];        // as in Submission; of 3 no extra and C_s alone
 //	    select (about) {
 //	        case 0: opaque root[32], masked[…], proof[…];
 //	        case 1: uint32 member; opaque masked[32], digest[32], path[…][32], plain[…];
 //	        case 2: opaque masked[…], proof[…]; Opened opened[f + 1];   // as in Guilty
+//	        case 3: opaque masked[32], digests[16][32], coin[32], seeds[15][32];
 //	    };
 //	} Evidence;
 //
@@ -165,6 +168,8 @@ func (e *Evidence) AppendBinary(b []byte) ([]byte, error) {
 	c := &e.claim
 	about := aboutShares
 	switch {
+	case c.Drawn != nil:
+		about = aboutDrawn
 	case len(c.Opened) > 0:
 		about = aboutCover
 	case c.Member < 0:
@@ -173,6 +178,10 @@ func (e *Evidence) AppendBinary(b []byte) ([]byte, error) {
 	w.AddUint8(about)
 	w.AddBytes(c.appendSigned(nil))
 	switch about {
+	case aboutDrawn:
+		w.AddBytes(c.Masked[:])
+		w.AddBytes(c.Drawn)
+		return w.Bytes()
 	case aboutCover:
 		w.AddBytes(c.appendOpened(nil))
 		return w.Bytes()
@@ -258,6 +267,9 @@ func ParseEvidence(b []byte) (*Evidence, error) {
 func (e *Evidence) parseClaim(s *settled, members wire.Set, r *reader) error {
 	c := &e.claim
 	about := r.uint8()
+	if about == aboutDrawn {
+		return e.parseDrawn(s, r)
+	}
 	err := s.parseSigned(c, r)
 	switch {
 	case err != nil:
@@ -284,6 +296,20 @@ func (e *Evidence) parseClaim(s *settled, members wire.Set, r *reader) error {
 	case s.ring.CheckPacked(c.Packed, s.length) != nil ||
 		s.scheme.CheckEncoding(parseDealing(c.Dealing), c.Proof) != nil:
 		return fmt.Errorf("%w: of a vector or its proof", ErrEncoding)
+	}
+	return nil
+}
+
+// parseDrawn reads what there is about how noise was drawn.
+func (e *Evidence) parseDrawn(s *settled, r *reader) error {
+	c := &e.claim
+	c.Member, c.Party = -1, int(r.uint32())
+	copy(c.Signature[:], r.bytes(len(c.Signature)))
+	c.Dealing = r.bytes(32)
+	copy(c.Masked[:], r.bytes(32))
+	c.Drawn = r.bytes(drawnSize)
+	if !r.ok || len(r.rest) != 0 || !s.audited() || c.Party < s.n || c.Party >= s.dealers() {
+		return fmt.Errorf("%w: of how noise was drawn", ErrEncoding)
 	}
 	return nil
 }

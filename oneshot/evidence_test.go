@@ -20,22 +20,53 @@ var rewriteEvidence = flag.Bool("evidence", false, "make testdata/*.evidence ane
 // evidenceFiles are vectors of each kind.
 var evidenceFiles = []string{"proof.evidence", "shares.evidence", "cover.evidence"}
 
-// noiseFile is one against a member, which dealt false noise.
-const (
-	noiseFile = "noise.evidence"
-	noiseLiar = 4
-)
+// noiseFiles are those against a member: its noise has a proof that does not hold, and is not what
+// it was to be drawn from.
+var noiseFiles = []string{"noise.evidence", "drawn.evidence"}
 
-// TestNoiseEvidence: the vector convicts a member, and neither another one nor a party.
+const noiseLiar = 4
+
+// TestNoiseEvidence: the vectors convict a member, and neither another one nor a party, nor anybody
+// once they are changed.
 func TestNoiseEvidence(t *testing.T) {
 	if *rewriteEvidence {
-		writeEvidence(t)
+		writeNoiseEvidence(t)
 	}
-	e, err := ParseEvidence(readEvidence(t, noiseFile))
-	if err != nil {
-		t.Fatal(err)
+	for _, name := range noiseFiles {
+		b := readEvidence(t, name)
+		e, err := ParseEvidence(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkNoiseEvidence(t, e, noiseLiar)
+		checkChanged(t, name, b)
 	}
-	checkNoiseEvidence(t, e, noiseLiar)
+}
+
+// writeNoiseEvidence makes the vectors against a member.
+func writeNoiseEvidence(t *testing.T) {
+	for _, name := range noiseFiles {
+		w := newWorld(5, 7, boundedNoise(7, 2))
+		if err := w.begin(nil); err != nil {
+			t.Fatal(err)
+		}
+		w.server.open.received.Remove(5 + noiseLiar)
+		candidates := w.server.open.candidates[noiseLiar]
+		message := w.deal(5+noiseLiar, cheats["uniform y"])
+		if name == "drawn.evidence" {
+			w.server.open.candidates[noiseLiar] = candidates
+			message = w.signedAudit(noiseLiar, message)
+		}
+		var member *MemberError
+		err := w.server.Receive(message)
+		if !errors.As(err, &member) {
+			t.Fatal(err)
+		}
+		b := must(member.Evidence.AppendBinary(nil))
+		if err := os.WriteFile(filepath.Join("testdata", name), b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func readEvidence(t testing.TB, name string) []byte {
@@ -84,20 +115,6 @@ func writeEvidence(t *testing.T) {
 	if err := os.WriteFile(filepath.Join("testdata", evidenceFiles[2]), b, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	w = newWorld(5, 7, boundedNoise(7, 2))
-	if err := w.begin(nil); err != nil {
-		t.Fatal(err)
-	}
-	w.server.open.received.Remove(5 + noiseLiar)
-	var member *MemberError
-	err := w.server.Receive(w.deal(5+noiseLiar, cheats["uniform y"]))
-	if !errors.As(err, &member) {
-		t.Fatal(err)
-	}
-	b = must(member.Evidence.AppendBinary(nil))
-	if err := os.WriteFile(filepath.Join("testdata", noiseFile), b, 0o644); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // TestEvidence: the vectors convict whom they say, and whatever is changed in them is refused, by
@@ -121,23 +138,28 @@ func TestEvidence(t *testing.T) {
 		if err := e.Verify(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		for k := range 24 {
-			at := k * len(b) / 24
-			other := slices.Clone(b)
-			other[at] ^= 1
-			e, err := ParseEvidence(other)
-			if err == nil {
-				err = e.Verify()
-			}
-			if !errors.Is(err, ErrEvidence) && !errors.Is(err, ErrEncoding) &&
-				!errors.Is(err, ErrConfig) {
-				t.Errorf("%s with byte %d of %d changed: %v", name, at, len(b), err)
-			}
+		checkChanged(t, name, b)
+	}
+}
+
+// checkChanged: evidence with a byte changed, or of another length, is none.
+func checkChanged(t *testing.T, name string, b []byte) {
+	t.Helper()
+	for k := range 24 {
+		at := k * len(b) / 24
+		other := slices.Clone(b)
+		other[at] ^= 1
+		e, err := ParseEvidence(other)
+		if err == nil {
+			err = e.Verify()
 		}
-		for _, other := range [][]byte{nil, b[:20], b[:len(b)-1], append(slices.Clone(b), 0)} {
-			if _, err := ParseEvidence(other); !errors.Is(err, ErrEncoding) {
-				t.Errorf("%s, %d of %d bytes: %v", name, len(other), len(b), err)
-			}
+		if !errors.Is(err, ErrEvidence) && !errors.Is(err, ErrEncoding) && !errors.Is(err, ErrConfig) {
+			t.Errorf("%s with byte %d of %d changed: %v", name, at, len(b), err)
+		}
+	}
+	for _, other := range [][]byte{nil, b[:20], b[:len(b)-1], append(slices.Clone(b), 0)} {
+		if _, err := ParseEvidence(other); !errors.Is(err, ErrEncoding) {
+			t.Errorf("%s, %d of %d bytes: %v", name, len(other), len(b), err)
 		}
 	}
 }
@@ -209,7 +231,7 @@ func TestEvidenceFramesNobody(t *testing.T) {
 // FuzzEvidence: there is one form of evidence, and it holds of nobody but those of the vectors.
 func FuzzEvidence(f *testing.F) {
 	signed := make(map[[keyexchange.SignatureSize]byte]bool)
-	for _, name := range evidenceFiles {
+	for _, name := range slices.Concat(evidenceFiles, noiseFiles) {
 		b := readEvidence(f, name)
 		f.Add(b)
 		signed[must(ParseEvidence(b)).claim.Signature] = true

@@ -55,8 +55,10 @@ type world struct {
 	convicted []*PartyError  // by the batch that was settled last
 	liars     []*MemberError // by the noise that they dealt
 
-	// noise, if it is not nil, changes what a member deals; nil keeps it back.
-	noise func(k int, message []byte) []byte
+	// noise, if it is not nil, changes what a member deals; nil keeps it back. Where it is drawn under
+	// audit, candidates, if it is not nil, changes what it was to be drawn from.
+	noise      func(k int, message []byte) []byte
+	candidates func(k int, message []byte) []byte
 
 	anew bool // nothing is replayed
 }
@@ -92,12 +94,13 @@ func (w *world) begin(has func(k int) bool) error {
 	if w.opening, err = w.server.Open([]byte("model")); err != nil {
 		return err
 	}
+	drawn, err := w.drawn(has)
+	if err != nil {
+		return err
+	}
 	for k := range w.members {
 		if has == nil || has(k) {
-			dealt, err := w.opened(k)
-			if err != nil {
-				return err
-			}
+			dealt := drawn[k]
 			if w.noise != nil {
 				dealt = w.noise(k, dealt)
 			}

@@ -2,7 +2,6 @@ package oneshot
 
 import (
 	"crypto"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"github.com/hushsum/hushsum/internal/labels"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/noise"
 	"github.com/hushsum/hushsum/shamir"
 )
 
@@ -47,6 +47,9 @@ type memberRound struct {
 	context [32]byte
 
 	// From the opening on:
+	seeds   [][32]byte // of candidates, with their digests and
+	digests []byte     // the keys to seal to, until the
+	opening *opening   // coin: nil where no noise is drawn
 	members wire.Set
 	seen    wire.Set // the parties of all batches
 	batches int      // that came
@@ -114,6 +117,7 @@ func (m *Member) erase() {
 	if m.open == nil {
 		return
 	}
+	m.forget()
 	clear(m.open.sum.Values)
 	clear(m.open.covers)
 	for i := range m.open.kept {
@@ -153,6 +157,8 @@ func (m *Member) Receive(message []byte) ([]byte, error) {
 	var receive func([]byte) ([]byte, error)
 	var due phase
 	switch h.Type {
+	case typeCoin:
+		receive, due = m.receiveCoin, phaseOpen
 	case typeBatch:
 		receive, due = m.receiveBatch, phaseOpen
 	case typeSettled:
@@ -219,7 +225,8 @@ func (m *Member) receiveInvite(h wire.Header, body []byte) ([]byte, error) {
 	return m.output, nil
 }
 
-// receiveOpening opens the round, and answers with noise if members deal it.
+// receiveOpening opens the round, and answers with noise if members deal it, or with candidates for
+// it if there is a bound.
 func (m *Member) receiveOpening(h wire.Header, body []byte) ([]byte, error) {
 	s := m.config
 	switch {
@@ -240,15 +247,20 @@ func (m *Member) receiveOpening(h wire.Header, body []byte) ([]byte, error) {
 	}
 	r, context := m.open, s.context(h.Round, o)
 	var output []byte
-	if s.CommitteeNoise {
-		d := submitter{s, m.signer, m.random, s.n + m.self, s.dealt}
-		noise, err := d.submission(&context, o, h.Round, make([]int64, s.Length))
-		switch {
-		case err == nil:
-			output = noise.append(m.header(typeSubmission, &context))
-		case !errors.Is(err, ErrMissed): // else it deals none, and is one of the Faults
+	switch {
+	case s.audited():
+		if r.seeds, r.digests, output, err = m.propose(&context); err != nil {
 			return nil, err
 		}
+		r.opening = o
+	case s.CommitteeNoise:
+		random := noise.Expand(m.random)
+		d := submitter{s, m.signer, random, s.n + m.self, s.dealt}
+		dealt, err := d.submission(&context, o, h.Round, make([]int64, s.Length), random)
+		if err != nil {
+			return nil, err
+		}
+		output = dealt.append(m.header(typeSubmission, &context))
 	}
 	m.used = h.Round
 	r.phase, r.context, r.members = phaseOpen, context, o.members
@@ -305,6 +317,7 @@ func (m *Member) receiveBatch(body []byte) ([]byte, error) {
 			disputes.Add(i)
 		}
 	}
+	m.forget() // no coin comes any more
 	r.batches, r.waiting = number, true
 	if len(opened) > 0 {
 		c := complaint{number, disputes, opened}

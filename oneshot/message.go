@@ -34,6 +34,10 @@ const (
 	typeCovers    wire.Type = 77 // member → server: values of covers
 	typeGuilty    wire.Type = 78 // server → members: evidence on a dealer that is in
 	typeReduction wire.Type = 79 // server → members: which parties are out again
+
+	// With Norm where members deal noise, between typeOpening and theirs of typeSubmission:
+	typeCandidates wire.Type = 80 // member → server: digests of what it may deal
+	typeCoin       wire.Type = 81 // server → members: which of them each deals
 )
 
 // memberSender is added to a member's committee index where a header's sender is a
@@ -162,6 +166,13 @@ func NewBroadcastHash() gohash.Hash {
 //	    opaque boxes[…][box size];          // by ascending member
 //	    opaque signature[64];
 //	} Submission;
+//
+// A member's noise under audit has a tail after that:
+//
+//	struct {
+//	    opaque seeds[15][32];               // of all candidates but the one that is dealt, in order
+//	    opaque signature[64];
+//	} Tail;
 func (s *settled) submissionSize(members int) int {
 	return s.packed + s.extraSize() + s.dealingSize() + s.proofSize() + s.leavesSize(members) +
 		members*s.boxSize() + keyexchange.SignatureSize

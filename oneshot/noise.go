@@ -26,6 +26,9 @@ func (s *Server) chooseFlight() error {
 	case len(first) == 0:
 		return fmt.Errorf("%w: no submission waits", ErrPhase)
 	}
+	if noise {
+		s.doubtSilent()
+	}
 	r.flight, r.waiting = first, rest
 	return nil
 }
@@ -49,13 +52,22 @@ func (s *Server) settleNoise(in wire.Set) error {
 			}
 		}
 	}
-	out := wire.NewSet(c.c)
-	for k := range c.c {
-		if !dealt.Has(k) {
-			out.Add(k) // it is one of the Faults: its word against another's costs nobody else
+	var out wire.Set
+	found := false
+	for _, doubting := range []bool{true, false} { // a doubt costs no round
+		out = wire.NewSet(c.c)
+		for k := range c.c {
+			if !dealt.Has(k) || doubting && s.doubted(k) {
+				out.Add(k) // if it dealt none it is one of the Faults: its word costs nobody else
+			}
+		}
+		g.tries = maxTries
+		spare := c.c - out.Len() - c.noises()
+		if found = spare >= 0 && g.withdraw(out, spare); found {
+			break
 		}
 	}
-	if spare := dealt.Len() - c.noises(); spare < 0 || !g.withdraw(out, spare) {
+	if !found {
 		return fmt.Errorf("%w: more than %d members deal bad noise or dispute what is good", ErrTooFew,
 			c.Faults)
 	}

@@ -29,7 +29,7 @@ type Terms struct {
 	// are.
 	// Parties add only the noise that hides their keys, with a standard deviation of 6.4. Needs
 	// Noise. With Norm members prove that the norm of their noise is not larger than that of honest
-	// noise.
+	// noise, and the server draws it: see [Server.Coin].
 	CommitteeNoise bool
 	// MinSurvivors is the least number of parties in a sum.
 	MinSurvivors int
@@ -98,7 +98,7 @@ type Figures struct {
 	Spoilers int
 
 	// With Norm: Factor times Norm bounds the vector that a party that cheats may add, and MemberAdds
-	// that of a member that cheats in its noise, 0 unless members deal it. With weights it is Factor
+	// that of a member that cheats in its noise and has luck, 0 unless members deal it. With weights it is Factor
 	// times w·Norm for a party of weight w, and Factor is that of the lightest party, the largest.
 	Factor, MemberAdds float64
 

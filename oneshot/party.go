@@ -117,8 +117,9 @@ func (p *Party) SubmitDigest(
 		}
 	}
 	context := s.context(h.Round, o)
-	d := submitter{s, p.signer, p.random, p.self, s.noise}
-	m, err := d.submission(&context, o, made, values)
+	random := noise.Expand(p.random)
+	d := submitter{s, p.signer, random, p.self, s.noise}
+	m, err := d.submission(&context, o, made, values, random)
 	if errors.Is(err, ErrMissed) {
 		p.last, p.output = h.Round, nil
 	}
@@ -150,19 +151,19 @@ func (s *settled) checkValues(values []int64) error {
 type submitter struct {
 	config *settled
 	signer crypto.Signer
-	random io.Reader
-	self   int // as in [settled.dealers]
+	random io.Reader // of the key, the noise, the blind of the key and the key of the cover
+	self   int       // as in [settled.dealers]
 	noise  *noise.Table
 }
 
+// submission draws what members share from random, and what they do not know from the submitter's.
 func (p *submitter) submission(
-	context *[32]byte, o *opening, made uint64, values []int64,
+	context *[32]byte, o *opening, made uint64, values []int64, random io.Reader,
 ) (*submission, error) {
 	s := p.config
-	random := noise.Expand(p.random)
 	key := make([]int64, degree)
 	defer clear(key)
-	if err := s.keys.NewSampler(random).Fill(key); err != nil {
+	if err := s.keys.NewSampler(p.random).Fill(key); err != nil {
 		return nil, err
 	}
 	m := &submission{boxes: make([]byte, 0, len(o.keys)*s.boxSize())}
@@ -172,14 +173,21 @@ func (p *submitter) submission(
 		defer clear(noisy)
 	}
 	var err error
-	if m.masked, err = s.mask(p.noise.NewSampler(random), context, key, values, noisy); err != nil {
+	if m.masked, err = s.mask(p.noise.NewSampler(p.random), context, key, values, noisy); err != nil {
 		return nil, err
 	}
 	indices := make([]uint32, 0, len(o.keys))
 	for k := range o.members.All() {
 		indices = append(indices, uint32(k)+1)
 	}
-	parts, witness, err := s.shares(random, key, indices)
+	var blind shamir.Secret
+	if s.scheme != nil {
+		if blind, err = shamir.GenerateSecret(p.random); err != nil {
+			return nil, err
+		}
+		defer clear(blind[:])
+	}
+	parts, witness, err := s.shares(random, key, blind, indices)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +199,7 @@ func (p *submitter) submission(
 	var covers []shamir.Share
 	var stream cipher.Stream
 	if s.Covered {
-		if covers, stream, err = p.cover(random, context, indices, m); err != nil {
+		if covers, stream, err = p.cover(context, indices, m, random); err != nil {
 			return nil, err
 		}
 	}
@@ -306,9 +314,9 @@ func appendBlind(random io.Reader, b []byte) ([]byte, error) {
 // cover draws the key of the cover, shares it, commits to it and hides y under it. The rest of
 // the stream is for a proof.
 func (p *submitter) cover(
-	random io.Reader, context *[32]byte, indices []uint32, m *submission,
+	context *[32]byte, indices []uint32, m *submission, random io.Reader,
 ) ([]shamir.Share, cipher.Stream, error) {
-	key, err := shamir.GenerateSecret(random)
+	key, err := shamir.GenerateSecret(p.random)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -363,6 +363,7 @@ func (s *Server) judge(dealer, place int, m *submission) error {
 			&m.signature) != nil { // it was changed where submissions are kept
 			return c.partyError(dealer, ErrContext)
 		}
+		s.doubtCheat(dealer)
 		r.claims = append(r.claims, made)
 	} else {
 		r.addVector(c, m, 0, masked)

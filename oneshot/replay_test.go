@@ -3,8 +3,11 @@ package oneshot
 import (
 	"bytes"
 	mathrand "math/rand/v2"
+	"slices"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/labels"
+	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/oneshot/normproof"
 )
@@ -19,7 +22,10 @@ var (
 )
 
 // thenOpen is a member that has opened a round.
-type thenOpen struct{ saved, random []byte }
+type thenOpen struct {
+	saved, random []byte
+	digests       []byte // of candidates that it sent before, where noise is drawn under audit
+}
 
 // proofOf is all that the outcome of a proof depends on.
 type proofOf struct {
@@ -54,35 +60,11 @@ func (w *world) once(conduct string, i int, makeIt func() ([]byte, error)) ([]by
 // cheat is deal for a named cheat. Worlds replay what was made under the name: it stands for one
 // dealer alone.
 func (w *world) cheat(i int, name string, d dealer) []byte {
-	return must(w.once("cheat: "+name, i, func() ([]byte, error) { return w.deal(i, d), nil }))
-}
-
-// opened has member k open the round and returns its noise, if members deal it. A member in the
-// state in which another was is loaded from that other's.
-func (w *world) opened(k int) ([]byte, error) {
-	m, key := w.members[k], new(keyexchange.SealKey)
-	random, ok := m.random.(*mathrand.ChaCha8)
-	if w.config.Norm == 0 || !w.config.CommitteeNoise || w.anew || !ok {
-		return m.Receive(w.opening)
+	message := must(w.once("cheat: "+name, i, func() ([]byte, error) { return w.deal(i, d), nil }))
+	if s := w.server.config; s.tailSize(i) > 0 {
+		w.commit(i, message, message[len(message)-auditTailSize:])
 	}
-	place := w.place("member", w.server.config.n+k, must(random.MarshalBinary()))
-	if before, ok := rounds[place]; ok {
-		if err := random.UnmarshalBinary(before.random); err != nil {
-			return nil, err
-		}
-		loaded, err := LoadMember(w.config, m.signer, random, key, before.saved)
-		if err != nil {
-			return nil, err
-		}
-		w.members[k] = loaded
-		return loaded.Output(), nil
-	}
-	dealt, err := m.Receive(w.opening)
-	if err != nil {
-		return nil, err
-	}
-	rounds[place] = thenOpen{must(m.Save(key)), must(random.MarshalBinary())}
-	return dealt, nil
+	return message
 }
 
 // remember has proofs of the test verified once each: its rounds are many, and their proofs few.
@@ -111,4 +93,124 @@ func remembered(before verifier) verifier {
 		}
 		return err
 	}
+}
+
+// drawn opens the round to the members and returns the noise of each, nil if it deals none. Under
+// audit members send candidates for it, and the server its coin.
+func (w *world) drawn(has func(k int) bool) (drawn [][]byte, err error) {
+	s := w.server.config
+	drawn = make([][]byte, s.c)
+	for k, m := range w.members {
+		var digests []byte
+		switch {
+		case has != nil && !has(k):
+			continue
+		case !s.audited():
+			if drawn[k], err = m.Receive(w.opening); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if digests, drawn[k], err = w.drawnOf(k); err != nil {
+			return nil, err
+		}
+		if w.candidates != nil {
+			digests = w.candidates(k, digests)
+		}
+		if digests == nil {
+			continue
+		}
+		if err := w.server.Receive(digests); err != nil {
+			return nil, err
+		}
+	}
+	if s.audited() {
+		_, err = w.server.Coin(bytes.NewReader(testCoin[:]))
+	}
+	return drawn, err
+}
+
+// testCoin is the coin of worlds.
+var testCoin = [coinSize]byte{1, 2, 3}
+
+// drawnOf returns a member's candidates, and its answer to the coin that will be drawn. A
+// member in the state in which another was is loaded from that other's.
+func (w *world) drawnOf(k int) (digests, dealt []byte, err error) {
+	m, key := w.members[k], new(keyexchange.SealKey)
+	r := w.server.open
+	coin := append(w.server.config.header(typeCoin, &r.context, w.server.round, wire.ServerIndex),
+		testCoin[:]...)
+	answers := func() (digests, dealt []byte, err error) {
+		if digests, err = m.Receive(w.opening); err == nil {
+			dealt, err = m.Receive(coin)
+		}
+		return digests, dealt, err
+	}
+	random, ok := m.random.(*mathrand.ChaCha8)
+	if w.anew || !ok {
+		return answers()
+	}
+	place := w.place("member", w.server.config.n+k, must(random.MarshalBinary()))
+	if before, ok := rounds[place]; ok {
+		if err := random.UnmarshalBinary(before.random); err != nil {
+			return nil, nil, err
+		}
+		w.members[k], err = LoadMember(w.config, m.signer, random, key, before.saved)
+		if err != nil {
+			return nil, nil, err
+		}
+		return before.digests, w.members[k].Output(), nil
+	}
+	if digests, dealt, err = answers(); err == nil {
+		rounds[place] = thenOpen{must(m.Save(key)), must(random.MarshalBinary()), digests}
+	}
+	return digests, dealt, err
+}
+
+// lucky completes noise of a dealer that cheats with the audit of one that was lucky: it had
+// committed to this in the place of the candidate that the coin has drawn, and to seeds in the
+// others.
+func (w *world) lucky(dealer int, message []byte, m *submission) []byte {
+	s, r := w.server.config, w.server.open
+	var seeds []byte
+	for t := range candidates - 1 {
+		seeds = append(seeds, bytes.Repeat([]byte{byte(dealer), byte(t)}, seedSize/2)...)
+	}
+	masked := hash(labels.OneshotMasked, m.masked)
+	w.commit(dealer, message, seeds)
+	drawn := slices.Concat(r.candidates[dealer-s.n], testCoin[:], seeds)
+	signature := must(keyexchange.Sign(w.members[dealer-s.n].signer, labels.OneshotAudit,
+		auditStatement(&r.context, dealer, drawn, &masked, m.dealing)))
+	return slices.Concat(message, seeds, signature[:])
+}
+
+// commit has the server hold candidates of a dealer that its noise, and seeds of the others, fit.
+func (w *world) commit(dealer int, message, seeds []byte) {
+	s, r := w.server.config, w.server.open
+	m := must(s.parseSubmission(message[bodyAt:][:s.submissionSize(r.members.Len())], r.members.Len()))
+	masked := hash(labels.OneshotMasked, m.masked)
+	at := dealtBy(&r.context, testCoin[:], dealer)
+	var digests []byte
+	for t := range candidates {
+		d := candidateDigest(&r.context, dealer, &masked, m.dealing[:32])
+		if t < at {
+			d = s.candidate(&r.context, dealer, seeds[seedSize*t:][:seedSize])
+		} else if t > at {
+			d = s.candidate(&r.context, dealer, seeds[seedSize*(t-1):][:seedSize])
+		}
+		digests = append(digests, d[:]...)
+	}
+	r.candidates[dealer-s.n] = digests
+}
+
+// signedAudit signs the end of member k's noise anew, for the candidates that the server holds.
+func (w *world) signedAudit(k int, message []byte) []byte {
+	s, r := w.server.config, w.server.open
+	body, tail := message[bodyAt:len(message)-auditTailSize], message[len(message)-auditTailSize:]
+	m := must(s.parseSubmission(body, r.members.Len()))
+	masked := hash(labels.OneshotMasked, m.masked)
+	drawn := slices.Concat(r.candidates[k], r.coin, tail[:openedSize])
+	signature := must(keyexchange.Sign(w.members[k].signer, labels.OneshotAudit,
+		auditStatement(&r.context, s.n+k, drawn, &masked, m.dealing)))
+	return slices.Concat(message[:len(message)-len(signature)], signature[:])
 }

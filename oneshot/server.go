@@ -33,6 +33,7 @@ type Server struct {
 	round    uint64
 	open     *serverRound
 	included wire.Set // who was in the sum of the round when it was closed
+	doubts   []uint64 // by member, until which round its noise is left out if others' is enough
 }
 
 // step names the message that the server waits for in a round.
@@ -53,6 +54,9 @@ type serverRound struct {
 	opening []byte   // the message, from when it is made
 	context [32]byte
 	members wire.Set // who has a key
+
+	candidates [][]byte // digests, by member, nil where there are none
+	coin       []byte   // that draws from them, nil before
 
 	verdicts map[int]verdict       // by dealer, of proofs that were checked ahead; it is not saved
 	received wire.Set              // the parties that submitted
@@ -152,8 +156,9 @@ func (s *Server) Receive(message []byte) error {
 			return s.config.partyError(party, fmt.Errorf("%w: %d", ErrType, h.Type))
 		}
 		if err := s.receiveSubmission(h, body, party); err != nil {
-			if convicting(err) != nil {
-				return err // it is named, with evidence
+			if convicting(err) != nil { // it is named, with evidence
+				s.doubtCheat(party)
+				return err
 			}
 			return s.config.partyError(party, err)
 		}
@@ -175,6 +180,8 @@ func (s *Server) receiveMember(h wire.Header, body []byte, member int) error {
 	switch h.Type {
 	case typeKey:
 		receive, due = s.receiveKey, stepKeys
+	case typeCandidates:
+		receive, due = s.receiveCandidates, stepSubmissions
 	case typeDisputes:
 		receive, due = s.receiveDisputes, stepSubmissions
 	case typeComplaint:
@@ -249,8 +256,7 @@ func (s *Server) Awaits(member int) bool {
 	case !r.members.Has(member) || r.excluded.Has(member):
 		return false
 	case r.step == stepSubmissions:
-		return r.flight != nil && r.disputes[member].Bytes() == nil || s.config.CommitteeNoise &&
-			r.number == 0 && !r.received.Has(s.config.n+member)
+		return r.flight != nil && r.disputes[member].Bytes() == nil || s.awaitsNoise(member)
 	case r.step == stepSigned:
 		_, found := r.signature(member)
 		return !found
@@ -258,6 +264,18 @@ func (s *Server) Awaits(member int) bool {
 		return r.opened[member] == nil
 	}
 	return r.parts[member] == nil
+}
+
+// awaitsNoise reports whether a member's noise is due, or its candidates are.
+func (s *Server) awaitsNoise(member int) bool {
+	c, r := s.config, s.open
+	switch {
+	case !c.CommitteeNoise || r.number > 0 || r.received.Has(c.n+member):
+		return false
+	case c.audited() && r.coin == nil:
+		return r.candidates[member] == nil
+	}
+	return !c.audited() || r.candidates[member] != nil
 }
 
 // AwaitsParty reports whether a party may still submit in the open round.
@@ -290,10 +308,14 @@ func (s *Server) Taken() int {
 	return taken
 }
 
-// NoiseTaken returns how many members have dealt noise in the open round.
+// NoiseTaken returns how many members have dealt noise in the open round, or have sent candidates
+// for it while a coin is to be drawn.
 func (s *Server) NoiseTaken() int {
-	if s.open == nil {
+	switch {
+	case s.open == nil:
 		return 0
+	case s.config.audited() && s.open.coin == nil:
+		return s.proposed()
 	}
 	return len(s.config.members(s.open.received))
 }
@@ -360,6 +382,7 @@ func (s *Server) OpenDigest(broadcast [32]byte) ([]byte, error) {
 	}
 	r.step = stepSubmissions
 	r.verdicts = make(map[int]verdict)
+	r.candidates = make([][]byte, s.config.c)
 	r.context = s.config.context(s.round, o)
 	r.opening = o.append(s.config.header(typeOpening, &s.config.digest, s.round, wire.ServerIndex))
 	r.chain = r.context
@@ -396,11 +419,24 @@ func (s *Server) receiveSubmission(h wire.Header, body []byte, party int) error 
 	if party < c.n && s.Waiting() == s.batch {
 		return ErrFull
 	}
-	sub, err := c.checkSubmission(h.Round, &r.context, r.members, party, bytes.Clone(body))
+	body, tail, err := c.untailed(party, bytes.Clone(body))
 	if err != nil {
 		return err
 	}
+	sub, err := c.checkSubmission(h.Round, &r.context, r.members, party, body)
+	if err != nil {
+		return err
+	}
+	var unfair *claim
+	if len(tail) > 0 {
+		if unfair, err = s.checkAudit(sub, tail); err != nil {
+			return err
+		}
+	}
 	r.received.Add(party)
+	if unfair != nil {
+		return s.convicted(unfair)
+	}
 	if c.scheme != nil && !c.reduces {
 		if err := s.checkProof(sub); err != nil {
 			return err // and the party is spent: each check takes the server far longer than the party
@@ -418,6 +454,8 @@ func (s *Server) refuses(dealer int) error {
 		return ErrDuplicate
 	case dealer >= c.n && (r.number > 0 || !r.members.Has(dealer-c.n)):
 		return fmt.Errorf("%w: noise of members goes into the first batch", ErrPhase)
+	case dealer >= c.n && c.audited() && (r.coin == nil || r.candidates[dealer-c.n] == nil):
+		return fmt.Errorf("%w: no coin has drawn from candidates", ErrPhase)
 	}
 	return nil
 }
@@ -474,7 +512,7 @@ func (s *Server) Waiting() int {
 //
 // With [Terms.CommitteeNoise] the first batch has all of the members' noise that has arrived: Batch
 // fails with [ErrTooFew] while fewer than C − Faults members have sent noise. Wait for all members
-// as long as that makes sense.
+// as long as that makes sense. With [Terms.Norm] call [Server.Coin] before, and send its message.
 func (s *Server) Batch() ([]Envelope, error) {
 	if s.open == nil || s.open.step != stepSubmissions {
 		return nil, fmt.Errorf("%w: no round is open for submissions", ErrPhase)
@@ -562,7 +600,8 @@ func (s *Server) Answered() int {
 // From the batch of members' noise, with [Terms.CommitteeNoise], Settle takes the noise of at least
 // C − Faults members none of whom disputes the noise of another; any other member that disputes
 // their noise is out of the round. It fails with [ErrTooFew] if there is no such set of members,
-// which means that more than Faults members lie.
+// which means that more than Faults members lie. It takes a set without those that were convicted
+// in noise of an earlier round, or silent after a coin of the last 16 rounds, if there is one.
 func (s *Server) Settle() ([]byte, error) {
 	if s.open == nil || s.open.step != stepSubmissions || s.open.flight == nil {
 		return nil, fmt.Errorf("%w: no batch is with the members", ErrPhase)

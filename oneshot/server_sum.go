@@ -329,6 +329,9 @@ func (s *Server) Uncover(message []byte) error {
 	case h.Round != s.round || h.Session != r.context:
 		return c.partyError(party, ErrContext)
 	}
+	if body, _, err = c.untailed(party, body); err != nil {
+		return c.partyError(party, err)
+	}
 	return s.uncoverOne(party, body)
 }
 

@@ -77,7 +77,7 @@ func TestStaleRefused(t *testing.T) {
 		o := must(s.parseOpening(5, body))
 		context := w.server.open.context
 		of := submitter{s, p.signer, p.random, p.self, s.noise}
-		m := must(of.submission(&context, o, made, w.values(0)))
+		m := must(of.submission(&context, o, made, w.values(0), p.random))
 		message := m.append(s.header(typeSubmission, &context, 5, 0))
 		if err := w.server.Receive(message); !errors.Is(err, ErrStale) {
 			t.Errorf("the server, made %d: %v", made, err)

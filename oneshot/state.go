@@ -68,6 +68,9 @@ type memberRoundState struct {
 	Phase           phase
 	Private, Public []byte
 	Context, Chain  [32]byte
+	Seeds           values // of candidates, and
+	Digests         []byte // theirs; empty where no coin
+	Opening         []byte // of the opening's body is to come
 	Members, Seen   []byte // sets; empty before the opening
 	Batches         int
 	Waiting         bool
@@ -136,6 +139,10 @@ func (m *Member) Save(key *keyexchange.SealKey) ([]byte, error) {
 			Noises:  r.noises,
 			Guilty:  r.guilty.Bytes(),
 		}
+		if r.seeds != nil {
+			out.Open.Seeds, out.Open.Digests = r.seeds, r.digests
+			out.Open.Opening = r.opening.append(nil)
+		}
 		for _, one := range r.kept {
 			out.Open.Kept = append(out.Open.Kept, keptState{one.dealer, one.values})
 		}
@@ -191,6 +198,12 @@ func (m *Member) loadRound(in *memberRoundState) (*memberRound, error) {
 		r.groups = m.config.groupsOf(&r.context)
 	}
 	var err error
+	if len(in.Seeds) > 0 {
+		r.seeds, r.digests = in.Seeds, in.Digests
+		if r.opening, err = m.config.parseOpening(m.round, in.Opening); err != nil {
+			return nil, err
+		}
+	}
 	if len(in.Private) != 0 {
 		if r.private, err = m.config.KEM.newPrivateKey(in.Private); err != nil {
 			return nil, err
@@ -223,7 +236,8 @@ func (m *Member) loadRound(in *memberRoundState) (*memberRound, error) {
 
 type serverState struct {
 	Round    uint64
-	Included []byte // a set
+	Doubts   []uint64 // by member; empty where there is none
+	Included []byte   // a set
 	Open     *serverRoundState
 }
 
@@ -239,6 +253,8 @@ type serverRoundState struct {
 	Waiting, Flight []submittedState
 	OnTheWay        bool // a batch is
 	Number          int
+	Candidates      [][]byte // by member
+	Coin            []byte
 	Disputes        [][]byte
 	Charges         []*big.Rat
 	Claims          []claim
@@ -275,7 +291,7 @@ func (s *Server) Save(key *keyexchange.SealKey) ([]byte, error) {
 
 // state returns all that is saved but submissions.
 func (s *Server) state() *serverState {
-	out := &serverState{Round: s.round, Included: s.included.Bytes()}
+	out := &serverState{Round: s.round, Doubts: s.doubts, Included: s.included.Bytes()}
 	if r := s.open; r != nil {
 		out.Open = &serverRoundState{
 			Step:       r.step,
@@ -292,6 +308,8 @@ func (s *Server) state() *serverState {
 			Counts:     r.counts,
 			OnTheWay:   r.flight != nil,
 			Number:     r.number,
+			Candidates: r.candidates,
+			Coin:       r.coin,
 			Charges:    r.charges,
 			Claims:     r.claims,
 			Sum:        r.sum,
@@ -333,7 +351,7 @@ func LoadServer(
 }
 
 func (s *Server) load(in *serverState) (err error) {
-	s.round = in.Round
+	s.round, s.doubts = in.Round, in.Doubts
 	if s.included, err = loadSet(in.Included, s.config.dealers()); err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)
 	}
@@ -361,6 +379,10 @@ func (s *Server) loadRound(in *serverRoundState) (*serverRound, error) {
 		sum:      in.Sum,
 		disputes: make([]wire.Set, len(in.Disputes)),
 		verdicts: make(map[int]verdict),
+	}
+	r.candidates = loadAnswers(in.Candidates, c.c)
+	if len(in.Coin) > 0 {
+		r.coin = in.Coin
 	}
 	for k, key := range in.Keys {
 		if len(key) != 0 {

@@ -117,9 +117,9 @@ func FuzzCall(f *testing.F) {
 		f.Add(call, []byte(`{"object":4}`), []byte{0xf0})
 		f.Add(call, []byte(`{"object":6}`), []byte{0xf0, 0, 60, 1})
 	}
-	for _, call := range []string{"oneshot.receive", "oneshot.invite", "oneshot.open", "oneshot.batch",
-		"oneshot.settle", "oneshot.close", "oneshot.certificate", "oneshot.uncover", "oneshot.sum",
-		"oneshot.server.save", "oneshot.server.state"} {
+	for _, call := range []string{"oneshot.receive", "oneshot.invite", "oneshot.open", "oneshot.coin",
+		"oneshot.batch", "oneshot.settle", "oneshot.close", "oneshot.certificate", "oneshot.uncover",
+		"oneshot.sum", "oneshot.server.save", "oneshot.server.state"} {
 		for _, server := range []string{`{"object":7}`, `{"object":8}`, `{"object":9}`} {
 			for _, b := range [][]byte{[]byte("model"), {0xf1}, {0xf1, 0, 50, 1}} {
 				f.Add(call, []byte(server), b)

@@ -34,6 +34,7 @@ var oneshotCalls = map[string]handler{
 	"oneshot.receive":       onMachine(1, serverProgress, oneshotReceive),
 	"oneshot.invite":        onMachine(0, serverProgress, oneshotInvite),
 	"oneshot.open":          onMachine(1, serverProgress, oneshotOpen),
+	"oneshot.coin":          onMachine(0, serverProgress, toAll(drawNoise)),
 	"oneshot.batch":         onMachine(0, serverProgress, oneshotBatch),
 	"oneshot.settle":        onMachine(0, serverProgress, toAll((*oneshot.Server).Settle)),
 	"oneshot.close":         onMachine(0, serverProgress, toAll((*oneshot.Server).Close)),
@@ -406,6 +407,9 @@ func toAll(
 		return step{blobs: [][]byte{message}}, err
 	}
 }
+
+// drawNoise tells members which of their candidates for noise they deal.
+func drawNoise(s *oneshot.Server) ([]byte, error) { return s.Coin(nil) }
 
 func oneshotUncover(m *machine[*oneshot.Server], r *request) (step, error) {
 	return step{}, m.of.Uncover(r.blobs[0].private())

@@ -125,6 +125,15 @@ func (s *oneshotSums) play(
 	if err := r.tell(opening); err != nil {
 		return out, err
 	}
+	if s.config.CommitteeNoise && s.config.Norm > 0 {
+		var coin []byte
+		if err := r.serve(func() (err error) { coin, err = s.server.Coin(nil); return err }); err != nil {
+			return out, err
+		}
+		if err := r.tell(coin); err != nil {
+			return out, err
+		}
+	}
 	if s.config.CommitteeNoise {
 		for _, m := range s.members {
 			r.dealt = append(r.dealt, m.Output())

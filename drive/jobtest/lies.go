@@ -108,8 +108,14 @@ func (s *Seat) Shift() {
 	if s.member {
 		key = identities()[w.options.Parties+s.index]
 	}
+	var candidates []byte
 	s.Rewrite = func(b []byte) []byte {
-		if kindOf(b) != 67 {
+		switch kindOf(b) {
+		case 67:
+		case 80:
+			candidates = b
+			return b
+		default:
 			return b
 		}
 		figures, err := w.sums.Parameters()
@@ -117,6 +123,11 @@ func (s *Seat) Shift() {
 			w.Fatal("%v", err)
 		}
 		out, err := crook.Shift(w.sums, key, b, []int64{int64(figures.Modulus / 3)})
+		for item := range w.Hub.Drive().Pending(s.peer()) {
+			if err == nil && candidates != nil && kindOf(item.Own) == 81 {
+				out, err = crook.SignDrawn(w.sums, key, out, candidates, item.Own)
+			}
+		}
 		if err != nil {
 			w.Fatal("party or member %d: %v", s.index, err)
 		}

@@ -63,6 +63,10 @@ const (
 	OneshotNoise        = "hushsum/1 oneshot noise"         // signature, SPEC-ONESHOT.md §15
 	OneshotCoverLeaf    = "hushsum/1 oneshot cover leaf"    // hash, SPEC-ONESHOT.md §16
 	OneshotGroups       = "hushsum/1 oneshot groups"        // key, SPEC-ONESHOT.md §17
+	OneshotSeed         = "hushsum/1 oneshot seed"          // hash, SPEC-ONESHOT.md
+	OneshotCandidate    = "hushsum/1 oneshot candidate"     // hash, SPEC-ONESHOT.md
+	OneshotDrawn        = "hushsum/1 oneshot drawn"         // hash, SPEC-ONESHOT.md
+	OneshotAudit        = "hushsum/1 oneshot audit"         // signature, SPEC-ONESHOT.md
 	OneshotState        = "hushsum/1 oneshot state"         // saved state, of one side alone
 )
 

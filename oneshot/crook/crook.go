@@ -26,19 +26,24 @@ const degree = 2048
 // however much, and signs what comes of it: with a bound the proof then does not hold. All members
 // of the committee must have keys in the round. Under a cover it changes what is there, which makes
 // another vector of it; that takes a bound. The layout is that of SPEC-ONESHOT.md §5, §14.2 and
-// §16.2, and not shared with package oneshot, which cannot be asked to cheat.
+// §16.2, and not shared with package oneshot, which cannot be asked to cheat. After it noise under
+// audit is to be signed by [SignDrawn].
 func Shift(c *oneshot.Config, key crypto.Signer, message []byte, by []int64) ([]byte, error) {
 	figures, err := c.Parameters()
 	if err != nil {
 		return nil, err
 	}
-	if c.Covered && c.Norm == 0 || len(message) != figures.Up || len(by) > c.Length {
-		return nil, errShape
-	}
-	out := bytes.Clone(message)
-	h, body, err := wire.ParseHeader(out)
+	whole := bytes.Clone(message)
+	h, body, err := wire.ParseHeader(whole)
 	if err != nil {
 		return nil, err
+	}
+	out := whole
+	if h.Sender >= 1<<31 && c.Norm > 0 && len(out) > figures.Up {
+		out, body = out[:figures.Up], body[:len(body)-(len(out)-figures.Up)]
+	}
+	if c.Covered && c.Norm == 0 || len(out) != figures.Up || len(by) > c.Length {
+		return nil, errShape
 	}
 	members, values := c.Committee.Len(), figures.Polynomials
 	if c.Norm > 0 {
@@ -106,7 +111,43 @@ func Shift(c *oneshot.Config, key crypto.Signer, message []byte, by []int64) ([]
 	}
 	signature, err := keyexchange.Sign(key, label, statement)
 	copy(out[len(out)-len(signature):], signature[:])
-	return out, err
+	return whole, err
+}
+
+// SignDrawn signs how a member's noise was drawn under audit (SPEC-ONESHOT.md §15.6): candidates is
+// the member's message with these, and coin the server's.
+func SignDrawn(
+	c *oneshot.Config, key crypto.Signer, message, candidates, coin []byte,
+) ([]byte, error) {
+	figures, err := c.Parameters()
+	if err != nil {
+		return nil, err
+	}
+	h, body, err := wire.ParseHeader(message)
+	if err != nil {
+		return nil, err
+	}
+	if len(candidates) != wire.HeaderSize+16*32 || len(coin) != wire.HeaderSize+32 ||
+		len(message) != figures.Up+15*32+keyexchange.SignatureSize {
+		return nil, errShape
+	}
+	masked := body[:((c.Length+figures.Spare)*figures.ModulusBits+7)/8]
+	at := len(masked)
+	if c.Covered {
+		at += 32
+	}
+	if c.Stale > 0 {
+		at += 8
+	}
+	dealer := h.Sender + uint32(c.Roster.Len()) - 1<<31
+	statement := slices.Concat(h.Session[:], binary.BigEndian.AppendUint32(nil, dealer),
+		candidates[wire.HeaderSize:], coin[wire.HeaderSize:], message[figures.Up:][:15*32],
+		hash(labels.OneshotMasked, masked), body[at:][:32])
+	signature, err := keyexchange.Sign(key, labels.OneshotAudit, statement)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(message[:len(message)-len(signature)], signature[:]), nil
 }
 
 // rootOf returns the root of the tree over leaves.

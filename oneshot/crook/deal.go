@@ -25,7 +25,7 @@ import (
 type Dealer struct {
 	Config *oneshot.Config
 	Key    crypto.Signer // the party's
-	Party  int
+	Party  int           // or that of noise of a member: after all parties (SPEC-ONESHOT.md §15.1)
 	// Vector is masked, noise included; zeros are added.
 	Vector []int64
 	// Secret returns coefficient i of the key; nil: small ones.
@@ -49,7 +49,7 @@ func (d *Dealer) Submit(message []byte) ([]byte, error) {
 	h, body, err := wire.ParseHeader(message)
 	members := c.Committee.Len()
 	set := 32 + (members+7)/8
-	if err != nil || c.Norm == 0 || c.Covered || c.CommitteeNoise || c.Stale > 0 ||
+	if err != nil || c.Norm == 0 || c.Covered || c.Stale > 0 ||
 		c.KEM != oneshot.KEMX25519 || figures.Threshold > bits.Len(uint(members-1))+3 || // P by path
 		len(body) != set+members*(32+keyexchange.SignatureSize) {
 		return nil, errShape
@@ -85,7 +85,8 @@ func (d *Dealer) Submit(message []byte) ([]byte, error) {
 	masked := r.AppendPacked(nil, y)
 
 	// §5 and §14.2: polynomials, leaves and boxes.
-	lanes := LaneBits(c.Roster.Len())
+	member := d.Party >= c.Roster.Len()
+	lanes := laneBits(c)
 	polynomials, blind := d.polynomials(key, lanes, &figures)
 	suite := []byte(labels.OneshotBox)
 	var leaves, boxes [][]byte
@@ -94,19 +95,19 @@ func (d *Dealer) Submit(message []byte) ([]byte, error) {
 		if d.Spoil != nil {
 			d.Spoil(k, values)
 		}
-		member := binary.BigEndian.AppendUint32(nil, uint32(k))
+		to := binary.BigEndian.AppendUint32(nil, uint32(k))
 		var plain []byte
 		for i := range values {
 			plain = append(plain, values[i][:]...)
 		}
 		plain = append(plain, make([]byte, 32)...) // the blind
-		leaves = append(leaves, hash(labels.OneshotLeaf, x[:], party, member, plain))
-		to, err := hpke.DHKEM(ecdh.X25519()).NewPublicKey(public[k])
+		leaves = append(leaves, hash(labels.OneshotLeaf, x[:], party, to, plain))
+		sealed, err := hpke.DHKEM(ecdh.X25519()).NewPublicKey(public[k])
 		if err != nil {
 			return nil, err
 		}
-		box, err := hpke.Seal(to, hpke.HKDFSHA256(), hpke.ChaCha20Poly1305(),
-			slices.Concat(suite, x[:], party, member), plain)
+		box, err := hpke.Seal(sealed, hpke.HKDFSHA256(), hpke.ChaCha20Poly1305(),
+			slices.Concat(suite, x[:], party, to), plain)
 		if err != nil {
 			return nil, err
 		}
@@ -114,13 +115,17 @@ func (d *Dealer) Submit(message []byte) ([]byte, error) {
 	}
 	top := rootOf(leaves)
 
-	scheme, err := Scheme(c)
+	scheme, err := schemeOf(c, member)
 	if err != nil {
 		return nil, err
 	}
+	role, label, sender := uint8(0), labels.OneshotBoundedParty, uint32(d.Party)
+	if member {
+		role, label, sender = 1, labels.OneshotNoise, sender-uint32(c.Roster.Len())+1<<31
+	}
 	dealing, proof, err := scheme.Prove(nil, &normproof.Statement{
-		Config: digest, Context: x, RingKey: ringKey, Party: uint32(d.Party), Root: [32]byte(top),
-		Digest: [32]byte(hash(labels.OneshotMasked, masked)), Masked: y,
+		Config: digest, Context: x, RingKey: ringKey, Party: uint32(d.Party), Role: role,
+		Root: [32]byte(top), Digest: [32]byte(hash(labels.OneshotMasked, masked)), Masked: y,
 	}, &normproof.Witness{Key: key, Blind: blind, Noisy: noisy, Polynomials: polynomials})
 	if err != nil {
 		return nil, err
@@ -131,11 +136,11 @@ func (d *Dealer) Submit(message []byte) ([]byte, error) {
 	}
 	statement := slices.Concat(x[:], party, top, hash(labels.OneshotMasked, masked),
 		hash(labels.OneshotDealing, shown), hash(labels.OneshotProofDigest, proof))
-	signature, err := keyexchange.Sign(d.Key, labels.OneshotBoundedParty, statement)
+	signature, err := keyexchange.Sign(d.Key, label, statement)
 	if err != nil {
 		return nil, err
 	}
-	h = wire.Header{Type: 67, Session: x, Round: h.Round, Sender: uint32(d.Party)}
+	h = wire.Header{Type: 67, Session: x, Round: h.Round, Sender: sender}
 	return slices.Concat(h.Append(nil), masked, shown, proof, slices.Concat(leaves...),
 		slices.Concat(boxes...), signature[:]), nil
 }
@@ -215,13 +220,20 @@ func root(x *big.Int) *big.Int {
 	return r
 }
 
-// boundOf returns β² (SPEC-ONESHOT.md §14.1).
-func boundOf(c *oneshot.Config) uint64 {
-	honest := big.NewRat(1, int64(c.MinSurvivors-c.Colluders))
+// boundOf returns β² of a party, or of a member's noise (SPEC-ONESHOT.md §§14.1 and 15.5).
+func boundOf(c *oneshot.Config, member bool) uint64 {
+	shares, of := c.MinSurvivors-c.Colluders, c.Norm
+	if member {
+		shares, of = c.Committee.Len()-c.Faults-max(c.Faults, c.InLeague), 0
+	}
+	honest := big.NewRat(1, int64(shares))
 	share := honest.Mul(honest, c.Noise.Scale())
+	if c.CommitteeNoise && !member {
+		share = big.NewRat(1024, 25)
+	}
 	a := new(big.Int).Add(share.Num(), share.Denom())
 	a.Sub(a, big.NewInt(1)).Quo(a, share.Denom())
-	length, norm := big.NewInt(int64(c.Length)+64), big.NewInt(c.Norm)
+	length, norm := big.NewInt(int64(c.Length)+64), big.NewInt(of)
 	square := new(big.Int).Mul(root(length), big.NewInt(11))
 	square.Add(square, length).Mul(square, a)
 	cross := new(big.Int).Mul(root(a), norm)
@@ -229,18 +241,28 @@ func boundOf(c *oneshot.Config) uint64 {
 	return square.Add(square, norm.Mul(norm, norm)).Uint64()
 }
 
-// Scheme returns the scheme that proves and verifies for parties, where members deal no noise.
-func Scheme(c *oneshot.Config) (*normproof.Scheme, error) {
+// Scheme returns the scheme that proves and verifies for parties.
+func Scheme(c *oneshot.Config) (*normproof.Scheme, error) { return schemeOf(c, false) }
+
+func schemeOf(c *oneshot.Config, member bool) (*normproof.Scheme, error) {
 	figures, err := c.Parameters()
 	if err != nil {
 		return nil, err
 	}
 	return normproof.New(normproof.Parameters{
-		Degree: degree, Modulus: figures.Modulus, Length: c.Length + figures.Spare, Bound: boundOf(c),
+		Degree: degree, Modulus: figures.Modulus, Length: c.Length + figures.Spare,
+		Bound:    boundOf(c, member),
 		KeyBound: 319 * 319, PerPolynomial: figures.PerPolynomial, Threshold: figures.Threshold,
-		LaneBits: LaneBits(c.Roster.Len()),
+		LaneBits: laneBits(c),
 	})
 }
 
-// LaneBits returns b' for the given number of parties (SPEC-ONESHOT.md §14.1).
-func LaneBits(parties int) int { return max(19, 1+bits.Len64(uint64(973*parties-1))) }
+func laneBits(c *oneshot.Config) int {
+	if c.CommitteeNoise {
+		return LaneBits(c.Roster.Len() + c.Committee.Len())
+	}
+	return LaneBits(c.Roster.Len())
+}
+
+// LaneBits returns b' for the given number of dealers (SPEC-ONESHOT.md §14.1).
+func LaneBits(dealers int) int { return max(19, 1+bits.Len64(uint64(973*dealers-1))) }

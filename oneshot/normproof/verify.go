@@ -34,6 +34,14 @@ func (s *Scheme) FitsAt(
 	return horner(values, challenge(&h0, labels.OneshotProofGamma)).Equal(want) == 1
 }
 
+// Commit returns the commitment to a key that [Scheme.Prove] makes of it and of a blind, with
+// |key[i]| ≤ 2^8, in a time that depends on neither.
+func (s *Scheme) Commit(key []int64, blind *edwards25519.Scalar) [32]byte {
+	return [32]byte(s.points().Commit(
+		pedersen.Part{At: firstPoint, Integers: key, Bits: 8},
+		pedersen.Part{At: blindPoint, Scalars: []*edwards25519.Scalar{blind}, Bits: 253}).Bytes())
+}
+
 // Opens reports whether a sum of commitments to keys, each of [Dealing.Key], is one to the sum of
 // the keys and to the sum of their blinds, with |key[i]| ≤ 2^40. It does not if either is of other
 // dealers, or made up.

@@ -179,8 +179,9 @@ class Job(Declared):
                 little that hides keys, which protects nobody's data, and no epsilon. Values:
                 none, key, discrete-gaussian, discrete-laplace, skellam. Default: "none".
             noise_by: Says who adds the noise: each party a share, or each member of the
-                committee of one-message sums; epsilon then rests on the honest members.
-                Values: parties, committee. Default: "parties".
+                committee of one-message sums; epsilon then rests on the honest members. With
+                sum.bounded a party then hides no cheat in noise of its own. Values: parties,
+                committee. Default: committee with sum.bounded, else parties.
             epsilon: Bounds how much privacy of each unit all rounds together spend,
                 against the server. Range: above 0. Default: none: privacy.multiplier sets the
                 noise.
@@ -219,7 +220,7 @@ class Job(Declared):
         group: str = ""
         records: int = 0
         noise: Literal["none", "key", "discrete-gaussian", "discrete-laplace", "skellam"] = "none"
-        noise_by: Literal["parties", "committee"] = "parties"
+        noise_by: Literal["", "parties", "committee"] = ""
         epsilon: float = 0.0
         before: str = ""
         study: float = 0.0

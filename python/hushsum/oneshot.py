@@ -9,7 +9,8 @@ For phones, and for very many parties that appear once and vanish. The job has
 
 A round of the server goes: :meth:`Server.invite`, and members answer with keys;
 :meth:`Server.open`, and parties submit; :meth:`Server.batch` and :meth:`Server.settle` for
-some of them at a time; :meth:`Server.end`, :meth:`Server.certificate` and
+some of them at a time (before, where the committee adds noise and norms are ``bounded``,
+:meth:`Server.coin`); :meth:`Server.end`, :meth:`Server.certificate` and
 :meth:`Server.sum`, with members' answers in between. The transport, which must know the members,
 gives what goes to all members, and what members answer, to :meth:`Member.receive` and
 :meth:`Server.receive`.
@@ -255,6 +256,17 @@ class Server(_Machine):
         opening: bytes = self._call("open", _sidecar.shared(broadcast))[0]
         self._broadcast = broadcast
         return broadcast, opening
+
+    def coin(self) -> bytes:
+        """Draw the noise of members in a job with ``bounded`` whose committee adds it, once members
+        have answered the opening; return the message to all members. Their answers go into the
+        first :meth:`batch`.
+
+        Raises:
+            TooFewError: too few members have answered the opening.
+        """
+        message: bytes = self._call("coin")[0]
+        return message
 
     def batch(self) -> Messages:
         """Return what members check of submissions that wait, by committee index."""
