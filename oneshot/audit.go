@@ -292,8 +292,8 @@ func (s *Server) checkAudit(sub *submitted, tail []byte) (evidence *claim, err e
 		Dealing:   slices.Clone(m.dealing[:32]),
 		Drawn:     drawn,
 	}
-	if keyexchange.Verify(c.identity(sub.party), labels.OneshotAudit, auditStatement(&r.context, sub.party,
-		drawn, &sub.masked, m.dealing), &made.Signature) != nil {
+	if keyexchange.Verify(c.identity(sub.party), labels.OneshotAudit,
+		auditStatement(&r.context, sub.party, drawn, &sub.masked, m.dealing), &made.Signature) != nil {
 		return nil, ErrSignature
 	}
 	if c.drawnFairly(&r.context, sub.party, drawn, &sub.masked, m.dealing) {
@@ -305,8 +305,8 @@ func (s *Server) checkAudit(sub *submitted, tail []byte) (evidence *claim, err e
 // convictsDrawn reports whether a member signed candidates which show that it drew no noise.
 func (s *settled) convictsDrawn(context *[32]byte, c *claim) bool {
 	return s.audited() && c.Party >= s.n &&
-		keyexchange.Verify(s.identity(c.Party), labels.OneshotAudit, auditStatement(context, c.Party, c.Drawn,
-			&c.Masked, c.Dealing), &c.Signature) == nil &&
+		keyexchange.Verify(s.identity(c.Party), labels.OneshotAudit,
+			auditStatement(context, c.Party, c.Drawn, &c.Masked, c.Dealing), &c.Signature) == nil &&
 		!s.drawnFairly(context, c.Party, c.Drawn, &c.Masked, c.Dealing)
 }
 
