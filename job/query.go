@@ -240,10 +240,11 @@ func (q *Query) numbers(j *Job) float64 {
 	case "linear":
 		k := float64(len(q.On) + 2)
 		return k * (k + 1) / 2
-	case "logistic":
+	case "logistic", "cox", "poisson":
+		if j.Steps(q) {
+			return j.stepNumbers(q)
+		}
 		return j.modelNumbers(q)
-	case "cox", "poisson":
-		return j.stepNumbers(q)
 	case "histogram":
 		return float64(column.cells(q.Bins))
 	case "crosstab":
@@ -454,7 +455,7 @@ const mostPredictors = 20
 // predictors checks the columns of a model.
 func (c *checker) predictors(q *Query, at string) {
 	at += ".on"
-	model := q.Kind == "linear" || q.Kind == "logistic" || q.Steps()
+	model := q.Kind == "linear" || q.Kind == "logistic" || c.Steps(q)
 	c.refuse(!model && q.On != nil, at, `leave it out, or write kind = "linear"`,
 		"it applies to models only")
 	c.refuse(model && len(q.On) == 0, at, "list the columns that it predicts from",
@@ -463,7 +464,6 @@ func (c *checker) predictors(q *Query, at string) {
 		c.refuse(true, at, "list fewer", "there are more than %d", mostPredictors)
 		return
 	}
-	c.logistic(q, at)
 	c.steps(q, strings.TrimSuffix(at, ".on"))
 	seen := map[string]bool{q.Column: true}
 	for _, name := range q.On {

@@ -88,18 +88,19 @@ func (p *Plan) Expected() (all []Expected) {
 				e.Margin = math.Inf(1)
 			}
 			e.Of = slopeUnit(a.column, a.on[0])
-		case "logistic": // of the first slope
-			e.Margin = 0
-			if !a.exact {
+		case "logistic", "cox", "poisson": // of the first slope
+			switch {
+			case a.steps != nil:
+				e.Margin = a.steps.evenly(rows, deviation/a.scale, p.Rounds())
+			case a.exact:
+				e.Margin = 0
+			default:
 				e.Margin = a.logit.evenly(rows, deviation/a.scale)
 			}
 			if unit := a.on[0].Unit; unit != "" {
-				e.Of = "each " + unit // odds change by a factor of e to the power of that
-			}
-		case "cox", "poisson": // of the first slope
-			e.Margin = a.steps.evenly(rows, deviation/a.scale, p.Rounds())
-			if e.Of = ""; a.on[0].Unit != "" {
-				e.Of = "each " + a.on[0].Unit
+				e.Of = "each " + unit // odds, or a rate, change by a factor of e to the power of that
+			} else if a.Kind != "logistic" {
+				e.Of = ""
 			}
 		case "quantiles":
 			worst := 0.0

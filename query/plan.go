@@ -165,12 +165,14 @@ func (p *Plan) compile(q *job.Query) (ask, error) {
 	case "linear":
 		a.length = products(len(a.on) + 2)
 		parts = float64(a.length)
-	case "logistic":
+	case "logistic", "cox", "poisson":
+		if p.job.Steps(q) {
+			a.steps = newSteps(p.job, q, a.column, a.by, a.on)
+			a.length = a.steps.length()
+			break
+		}
 		a.logit = newLogit(a.on, p.job.Degree(q), p.job.Noisy())
 		a.length = a.logit.length()
-	case "cox", "poisson":
-		a.steps = newSteps(p.job, q, a.column, a.by, a.on)
-		a.length = a.steps.length()
 	case "histogram":
 		a.length, a.exact = a.column.bins, true
 	case "crosstab":
