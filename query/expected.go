@@ -73,6 +73,8 @@ func (p *Plan) Expected() (all []Expected) {
 			e.Margin, e.Chance = a.rankedEvenly(rows, e.Margin/z95)
 		case "evaluation": // of the AUC
 			e.Margin, e.Of = a.scoredEvenly(rows, e.Margin/z95), "of the AUC"
+		case "cindex":
+			e.Margin, e.Of = a.pairedEvenly(rows, e.Margin/z95), "of the C-index"
 		case "linear": // of a slope, where all columns are evenly spread and independent
 			// The middle of an interval with ends is wide where noise nearly hides the column: a
 			// deviation of √2.5 times the least leaves 40 % of its square.

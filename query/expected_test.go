@@ -32,6 +32,7 @@ query = [
   { name = "survival", kind = "survival", column = "time", bins = 24, event = "status = dead" },
   { name = "logrank", kind = "logrank", column = "time", by = "arm", bins = 12, event = "status = dead" },
   { name = "evaluation", kind = "evaluation", column = "score", event = "status = dead" },
+  { name = "cindex", kind = "cindex", column = "time", by = "x", event = "status = dead" },
   { name = "linear", kind = "linear", column = "y", on = ["x", "time"] },
 ]
 `

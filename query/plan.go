@@ -157,6 +157,8 @@ func (p *Plan) compile(q *job.Query) (ask, error) {
 		a.length, a.exact = 2*a.column.bins, true
 	case "logrank":
 		a.length, a.exact = 2*a.column.bins*a.by.bins, true
+	case "cindex":
+		a.length, a.exact = 2*a.column.bins*a.by.bins, true
 	case "evaluation":
 		a.length, a.exact = 2*q.Bins, true
 		if a.by != nil {
@@ -343,6 +345,11 @@ func (a *ask) add(v, row []float64, words []string) {
 		group := row[a.by.at]
 		if came, known := a.came(row); known && !math.IsNaN(group) {
 			v[2*(a.by.bin(group)*a.column.bins+bin)+came] += a.scale
+		}
+	case "cindex":
+		score := row[a.by.at]
+		if came, known := a.came(row); known && !math.IsNaN(score) {
+			v[2*(bin*a.by.bins+a.by.bin(score))+came] += a.scale
 		}
 	case "evaluation":
 		came, known := a.came(row)

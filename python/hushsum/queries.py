@@ -68,12 +68,13 @@ class Answer:
             drawn from.
         unknown: why a number cannot be known, and what to do about it: a text, or in a list one for
             each number, empty where it is known; ``None``: all numbers are.
-        population_interval: of a survival curve, the 95 % intervals for whomever the rows were
-            drawn from.
+        population_interval: of a survival curve, an evaluation and a C-index, the 95 % intervals for
+            whomever the rows were drawn from.
         tables: of an evaluation, for each group the middles of ``scores``, and the rows with them that
             the event came to, ``events``, and did not, ``others``.
         test: of a log-rank test, ``chi_square``, ``degrees`` of freedom and ``p``.
-        grid: of a survival curve, how much of the width of each interval is due to bins alone.
+        grid: of a survival curve, how much of the width of each interval is due to bins alone; of a
+            C-index, between which values the order of rows within bins leaves it.
     """
 
     name: str
