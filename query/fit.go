@@ -15,8 +15,12 @@ import (
 // that is small.
 
 const (
-	newtonSteps = 3   // rounds before those that count
-	longestStep = 2.0 // of a coefficient, between two rounds
+	newtonSteps = 3 // rounds before those that count, at least
+	// Where the estimate is this far from the coefficients of a round, and by more than the noise of
+	// a round makes it, in deviations, a model's curvature would bias what the round says: the count
+	// begins again, in the first half of all rounds.
+	farStep, farNoise = 0.4, 3.0
+	longestStep       = 2.0 // of a coefficient, between two rounds
 	// cutRow is how many times the events of the average row are expected of rows whose information
 	// counts in full.
 	cutRow = 2.0
@@ -169,7 +173,23 @@ func (s *steps) next(
 	for i := range step {
 		step[i] += f.sum[i]/f.kept - f.theta[i]
 	}
+	far := false
+	for i, x := range step {
+		one := offScore * f.kept * math.Sqrt(dot(inv[i], inv[i])) // by noise, of a round
+		far = far || math.Abs(x) > max(farStep, farNoise*one)
+	}
 	f.move(step, last)
+	if far && 2*int(f.rounds) <= rounds {
+		f.restart()
+	}
+}
+
+// restart forgets what the estimate is made of, but not where it is.
+func (f *progress) restart() {
+	f.kept, f.score, f.information, f.square = 0, 0, 0, 0
+	clear(f.right)
+	clear(f.sum)
+	clear(f.left)
 }
 
 // move makes a step, which is limited unless the fit ends with it.

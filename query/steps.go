@@ -334,13 +334,12 @@ func (s *steps) evenly(rows, deviation float64, rounds int) float64 {
 		for i := range sum {
 			sum[i] *= rows / evenRows
 		}
-		if s.next(f, sum, 0, 1, rounds, true); f.failed() {
+		if s.next(f, sum, deviation, 1, rounds, true); f.failed() {
 			return math.Inf(1)
 		}
 	}
 	byScore, byInformation := s.scales(f)
 	score, off := deviation/byScore, deviation/byInformation
-	f.score, f.information = f.kept*score*score, f.kept*off*off
 	inv := inverted(matrix(f.left, s.size), math.Sqrt(f.information))
 	if inv == nil {
 		return math.Inf(1)

@@ -100,12 +100,20 @@ func patients(n int, random *rand.Rand) (all []patient, dealt []*Rows) {
 	return all, dealt
 }
 
-// oddsLaw has an intercept and slopes, of age in years and of the others as they are.
-var oddsLaw = []float64{-1 - 0.03*55, 0.03, -0.5, 0.8, -0.4, 0, 1.2}
+// Laws of odds have an intercept and slopes, of age in years and of the others as they are. In one
+// the event comes to 3 of 10; in the other odds change by a factor of 400 over the range of d.
+var (
+	oddsLaw  = []float64{-1 - 0.03*55, 0.03, -0.5, 0.8, -0.4, 0, 1.2}
+	steepLaw = []float64{-1 - 0.03*55, 0.03, -0.5, 0.8, -0.4, 0, -3}
+)
 
-// cases draws rows for a logistic model, in whose law the event comes to 3 of 10; b goes with a,
-// and c is near one of its ends in most rows.
-func cases(n int, random *rand.Rand) (truth []float64, dealt []*Rows) {
+// casesOf draws rows for a logistic model of a law; b goes with a, and c is near one of its ends in
+// most rows.
+func casesOf(law []float64) drawn {
+	return func(n int, random *rand.Rand) ([]float64, []*Rows) { return cases(law, n, random) }
+}
+
+func cases(law []float64, n int, random *rand.Rand) (truth []float64, dealt []*Rows) {
 	dealt = []*Rows{{}, {}, {}, {}}
 	var designs [][]float64
 	var came []float64
@@ -114,12 +122,12 @@ func cases(n int, random *rand.Rand) (truth []float64, dealt []*Rows) {
 		a, c, d := 2*random.Float64()-1, 1-2*math.Pow(random.Float64(), 3), 2*random.Float64()-1
 		b := (a + 2*random.Float64() - 1) / 2
 		x := []float64{1, age, arm, a, b, c, d}
-		dead := indicator(random.Float64() < 1/(1+math.Exp(-dot(oddsLaw, x))))
+		dead := indicator(random.Float64() < 1/(1+math.Exp(-dot(law, x))))
 		x[1] -= 55
 		designs, came = append(designs, x), append(came, dead)
 		dealt[i%4].values = append(dealt[i%4].values, []float64{0, age, arm, dead, 0, a, b, c, d})
 	}
-	truth = newton(len(oddsLaw), func(beta, score []float64, information [][]float64) {
+	truth = newton(len(law), func(beta, score []float64, information [][]float64) {
 		for r, x := range designs {
 			p := 1 / (1 + math.Exp(-dot(beta, x)))
 			for i := range x {
@@ -228,7 +236,8 @@ func TestStepsCoverage(t *testing.T) {
 	}{
 		{"cox", coxQuery, 3000, []float64{0.02, -0.5}, ofPatients(partial)},
 		{"poisson", poissonQuery, 3000, []float64{0.2 - 0.55, 0.01, 0.3}, ofPatients(rated)},
-		{"logistic", oddsQuery, 6000, oddsLaw, cases},
+		{"logistic", oddsQuery, 6000, oddsLaw, casesOf(oddsLaw)},
+		{"steep", oddsQuery, 8000, steepLaw, casesOf(steepLaw)},
 	} {
 		for _, epsilon := range []float64{0.5, 1, 2} {
 			if runs < 400 && epsilon != 1 {
@@ -291,7 +300,7 @@ func TestStepsExact(t *testing.T) {
 	}{
 		{coxQuery, ofPatients(partial), 0.15},
 		{poissonQuery, ofPatients(rated), 1e-3},
-		{oddsQuery, cases, 1e-3},
+		{oddsQuery, casesOf(oddsLaw), 1e-3},
 	} {
 		truth, dealt := c.draw(2000, rand.New(rand.NewPCG(6, 6)))
 		p := planOf(t, fmt.Sprintf(stepped+c.query, 2000, ""))
