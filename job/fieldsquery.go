@@ -45,8 +45,9 @@ var theQuery = tableOf(
 			"column's numbers; the covariance or the correlation of two columns; how many rows are in each "+
 			"bin of a column, or of two; how many rows have not had an event yet, over time, and whether "+
 			"groups differ in that; how well scores predict an event, or how soon it comes; a linear "+
-			"model of a column; a logistic model of an event; Cox's model of the time until an event; a Poisson model of a "+
-			"column of counts; or which texts are the most frequent, and how many rows have each.").
+			"model of a column; a logistic model of an event; Cox's model of the time until an event;"+
+			" a Poisson model of a column of counts; or which texts are the most frequent, and how "+
+			"many rows have each.").
 		refuses("gamma", "a gamma model is not offered, since noise is for the largest outcome over the "+
 			"smallest mean, and hides all slopes", "ask for a linear model of a column of "+
 			"logarithms").required(),
@@ -65,8 +66,8 @@ var theQuery = tableOf(
 		means("none; required for a model"),
 	text("event", func(q *Query) *string { return &q.Event },
 		"Says which rows have had the event, in the form of where. In a survival curve, a log-rank "+
-			"test, a C-index and Cox's model it came at the time in the column, which for other rows is how "+
-			"long they are known about; a logistic model and scores predict it.").
+			"test, a C-index and Cox's model it came at the time in the column, which for other rows is "+
+			"how long they are known about; a logistic model and scores predict it.").
 		form("up to 500 characters", atMost(500)).
 		means("none; required for survival curves, log-rank tests, evaluations, C-indices, Cox and "+
 			"logistic models"),

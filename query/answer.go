@@ -69,12 +69,13 @@ type Answer struct {
 	Errors []float64
 	// Tables belong to an evaluation, one for each group.
 	Tables []ScoreTable
-	// Population belongs to a survival curve, an evaluation and a C-index, and Grid to the first and the
-	// last. Population has 95 % intervals for the population from which the rows were drawn. Grid says
-	// how much of the width of each interval of a curve is due to bins alone, whatever the noise: nobody
-	// is told in which order rows leave within one. Of a C-index, whose interval is about rounded times
-	// and scores, it says between which values all orders leave that of the rows. More bins make it
-	// smaller, and it is 0 where each bin is one whole number.
+	// Population belongs to a survival curve, an evaluation and a C-index, and Grid to the first
+	// and the last. Population has 95 % intervals for the population from which the rows were
+	// drawn. Grid says how much of the width of each interval of a curve is due to bins alone,
+	// whatever the noise: nobody is told in which order rows leave within one. Of a C-index, whose
+	// interval is about rounded times and scores, it is the width between the least and the
+	// greatest index that rows may have in these bins. More bins make it smaller, and it is 0
+	// where each bin is one whole number.
 	Population [][2]float64
 	Grid       []float64
 	// Test belongs to a log-rank test.

@@ -138,9 +138,9 @@ func TestCIndexExact(t *testing.T) {
 	}
 }
 
-// Intervals of 6,000 rows at ten hospitals hold the C-index of the rounded rows in 95 ± 2 % of 1,000
-// answers, and intervals for the population that of 400,000 rows of it, rows being drawn anew. In the
-// short form 200 answers and 4.5 points: a right program fails once in 70.
+// Intervals of 6,000 rows at ten hospitals hold the C-index of the rounded rows in 95 ± 2 % of
+// 1,000 answers, and intervals for the population that of 400,000 rows of it, rows being drawn
+// anew. In the short form 200 answers and 4.5 points: a right program fails once in 70.
 func TestCIndexCoverage(t *testing.T) {
 	runs := suite.Size(200, 200, 1000, 1000)
 	off := map[bool]float64{true: 0.02, false: 0.045}[runs == 1000]
@@ -183,8 +183,8 @@ func TestCIndexCoverage(t *testing.T) {
 	}
 }
 
-// The C-index of flchain by age is R's: of rounded rows without noise, and with noise in an interval.
-// R says that of the rows as they are, too, which the grid has to hold.
+// The C-index of flchain by age is R's: of rounded rows without noise, and with noise in an
+// interval. R says that of the rows as they are, too, which the grid has to hold.
 func TestRConcordance(t *testing.T) {
 	var rows []judged
 	truth := map[string]float64{}
