@@ -40,13 +40,14 @@ var theQuery = tableOf(
 		form(columnName, namePattern.MatchString).required(),
 	word("kind", func(q *Query) *string { return &q.Kind },
 		"count sum mean variance covariance correlation histogram crosstab quantiles survival logrank "+
-			"evaluation linear logistic cox poisson heavy",
+			"evaluation cindex linear logistic cox poisson heavy",
 		"Says what is asked: the number of rows; the sum, the mean, the variance or quantiles of a "+
 			"column's numbers; the covariance or the correlation of two columns; how many rows are in each "+
 			"bin of a column, or of two; how many rows have not had an event yet, over time, and whether "+
-			"groups differ in that; how well scores predict an event; a linear model of a column; a "+
-			"logistic model of an event; Cox's model of the time until an event; a Poisson model of a "+
-			"column of counts; or which texts are the most frequent, and how many rows have each.").
+			"groups differ in that; how well scores predict an event, or how soon it comes; a linear "+
+			"model of a column; a logistic model of an event; Cox's model of the time until an event;"+
+			" a Poisson model of a column of counts; or which texts are the most frequent, and how "+
+			"many rows have each.").
 		refuses("gamma", "a gamma model is not offered, since noise is for the largest outcome over the "+
 			"smallest mean, and hides all slopes", "ask for a linear model of a column of "+
 			"logarithms").required(),
@@ -55,8 +56,8 @@ var theQuery = tableOf(
 		form(columnName, namePattern.MatchString).
 		means("none; required except for a count and a logistic model"),
 	text("by", func(q *Query) *string { return &q.By },
-		"Names the other column of a crosstab, a covariance or a correlation, or the groups of a "+
-			"log-rank test or an evaluation, or the strata of Cox's model.").
+		"Names the other column of a crosstab, a covariance or a correlation, the scores of a C-index, "+
+			"or the groups of a log-rank test or an evaluation, or the strata of Cox's model.").
 		form(columnName, namePattern.MatchString).
 		means("none; required for these, except for an evaluation of all rows together and Cox's model"),
 	texts("on", func(q *Query) *[]string { return &q.On },
@@ -65,10 +66,11 @@ var theQuery = tableOf(
 		means("none; required for a model"),
 	text("event", func(q *Query) *string { return &q.Event },
 		"Says which rows have had the event, in the form of where. In a survival curve, a log-rank "+
-			"test and Cox's model it came at the time in the column, which for other rows is how long they "+
-			"are known about; a logistic model and scores predict it.").
+			"test, a C-index and Cox's model it came at the time in the column, which for other rows is "+
+			"how long they are known about; a logistic model and scores predict it.").
 		form("up to 500 characters", atMost(500)).
-		means("none; required for survival curves, log-rank tests, evaluations, Cox and logistic models"),
+		means("none; required for survival curves, log-rank tests, evaluations, C-indices, Cox and "+
+			"logistic models"),
 	text("where", func(q *Query) *string { return &q.Where },
 		"Limits the query to rows for which it holds: conditions such as age >= 65, joined by and.").
 		form("up to 500 characters", atMost(500)).means("none: all rows"),

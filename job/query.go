@@ -156,7 +156,7 @@ func (j *Job) fillQueries() {
 			}
 		case "survival", "logrank":
 			q.Bins = column.times(q.Bins)
-		case "histogram", "crosstab":
+		case "histogram", "crosstab", "cindex":
 			if column != nil && column.Numeric() {
 				q.Bins = column.cells(q.Bins)
 			}
@@ -235,15 +235,18 @@ func (q *Query) numbers(j *Job) float64 {
 		return 2 * float64(column.times(q.Bins))
 	case "evaluation":
 		return 2 * float64(cmp.Or(q.Bins, defaultScores)) * float64(max(1, by.cells(0)))
+	case "cindex":
+		return 2 * float64(column.cells(q.Bins)) * float64(by.cells(q.ByBins))
 	case "logrank":
 		return 2 * float64(column.times(q.Bins)) * float64(by.cells(0))
 	case "linear":
 		k := float64(len(q.On) + 2)
 		return k * (k + 1) / 2
-	case "logistic":
+	case "logistic", "cox", "poisson":
+		if j.Steps(q) {
+			return j.stepNumbers(q)
+		}
 		return j.modelNumbers(q)
-	case "cox", "poisson":
-		return j.stepNumbers(q)
 	case "histogram":
 		return float64(column.cells(q.Bins))
 	case "crosstab":
@@ -396,6 +399,7 @@ func (c *checker) query(q *Query, at string) {
 	refuse(none, "column", c.columnsThere(none), "there is no column %q",
 		q.Column)
 	tabled, heavy := q.Kind == "histogram" || q.Kind == "crosstab", q.Kind == "heavy"
+	paired := q.Kind == "cindex"
 	free := column != nil && column.Type == "text"
 	c.heavy(q, column, at)
 	numeric := column != nil && column.Numeric()
@@ -404,20 +408,21 @@ func (c *checker) query(q *Query, at string) {
 		"name a column of numbers, or ask for a histogram", "%q has words, which have no %s", q.Column,
 		q.Kind)
 	ranked, scored := q.Kind == "logrank", q.Kind == "evaluation"
-	timed := q.Kind == "survival" || ranked || q.Kind == "cox"
+	timed := q.Kind == "survival" || ranked || paired || q.Kind == "cox"
 	refuse(scored && column != nil && (column.Type != "number" || len(column.Range) == 2 &&
 		(column.Range[0] != 0 || column.Range[1] != 1)), "column",
 		`name a column of type "number" whose range is [0, 1]`, "%q has no probabilities", q.Column)
 	joint := q.Kind == "covariance" || q.Kind == "correlation"
 	strata := q.Kind == "cox"
-	refuse(q.Kind != "crosstab" && !joint && !ranked && !scored && !strata && q.By != "", "by",
+	crossed := q.Kind == "crosstab" || joint || ranked || paired
+	refuse(!crossed && !scored && !strata && q.By != "", "by",
 		`leave it out, or write kind = "crosstab"`, "it does not take two columns")
-	refuse((q.Kind == "crosstab" || joint || ranked) && q.By == "", "by", "name the other column",
+	refuse(crossed && q.By == "", "by", "name the other column",
 		"it is missing")
 	none = q.By != "" && (by == nil || q.By == q.Column)
 	refuse(none, "by", c.columnsThere(none),
 		"there is no other column %q", q.By)
-	refuse(joint && by != nil && !by.Numeric(), "by", "name a column of numbers",
+	refuse((joint || paired) && by != nil && !by.Numeric(), "by", "name a column of numbers",
 		"%q has words, which have no %s", q.By, q.Kind)
 	refuse((ranked || scored || strata) && by != nil && by.Type != "category", "by",
 		"name a column of categories", "%q has no groups", q.By)
@@ -431,12 +436,16 @@ func (c *checker) query(q *Query, at string) {
 		`write it as in "status = dead"`, "it is missing: the model predicts how likely it is")
 	refuse(!timed && !logistic && !scored && q.Event != "", "event",
 		`leave it out, or write kind = "survival"`, "it applies to survival curves, log-rank tests, "+
-			"evaluations, Cox and logistic models only")
+			"evaluations, C-indices, Cox and logistic models only")
 	refuse(wrong != nil, "event", `write it as in "status = dead"`, "%v", wrong)
 	c.bins(q.Bins, at+".bins",
 		numeric && (tabled || q.Kind == "quantiles" || timed && !strata || scored),
 		column, q.Kind == "quantiles")
-	c.bins(q.ByBins, at+".by_bins", q.Kind == "crosstab" && by != nil && by.Numeric(), by, false)
+	c.bins(q.ByBins, at+".by_bins", (q.Kind == "crosstab" || paired) && by != nil && by.Numeric(), by,
+		false)
+	refuse(paired && q.numbers(c.Job) > mostPaired, "bins", "use fewer bins, such as 10 and 10",
+		"the bins of times and scores have %.0f numbers, more than %d, and each pair of them counts",
+		q.numbers(c.Job), mostPaired)
 	refuse(q.Kind != "quantiles" && !scored && q.At != nil, "at",
 		`leave it out, or write kind = "quantiles"`, "it applies to quantiles and evaluations only")
 	refuse(q.At != nil && (len(q.At) > 100 || !slices.IsSorted(q.At) ||
@@ -448,13 +457,16 @@ func (c *checker) query(q *Query, at string) {
 	refuse(err != nil, "where", `write it as in "age >= 65 and sex = F"`, "%v", err)
 }
 
+// mostPaired is how many numbers a C-index has, at most: it compares every two.
+const mostPaired = 4096
+
 // mostPredictors is how many columns a model has, at most.
 const mostPredictors = 20
 
 // predictors checks the columns of a model.
 func (c *checker) predictors(q *Query, at string) {
 	at += ".on"
-	model := q.Kind == "linear" || q.Kind == "logistic" || q.Steps()
+	model := q.Kind == "linear" || q.Kind == "logistic" || c.Steps(q)
 	c.refuse(!model && q.On != nil, at, `leave it out, or write kind = "linear"`,
 		"it applies to models only")
 	c.refuse(model && len(q.On) == 0, at, "list the columns that it predicts from",
@@ -463,7 +475,6 @@ func (c *checker) predictors(q *Query, at string) {
 		c.refuse(true, at, "list fewer", "there are more than %d", mostPredictors)
 		return
 	}
-	c.logistic(q, at)
 	c.steps(q, strings.TrimSuffix(at, ".on"))
 	seen := map[string]bool{q.Column: true}
 	for _, name := range q.On {

@@ -219,8 +219,8 @@ func TestSchema(t *testing.T) {
 		{`{"name": "x", "rounds": 1, "colour": 3}`, ": colour is unknown"},
 		{`{"rounds": 1}`, ": name is missing"},
 		{`{"name": "x", "query": [{"name": "a", "kind": "median"}]}`, "query.0.kind: median is none of " +
-			"[count sum mean variance covariance correlation " +
-			"histogram crosstab quantiles survival logrank evaluation linear logistic cox poisson heavy]"},
+			"[count sum mean variance covariance correlation histogram crosstab quantiles survival " +
+			"logrank evaluation cindex linear logistic cox poisson heavy]"},
 		{`{"name": "x", "rounds": "1"}`, "rounds: 1 is no integer"},
 		{`{"name": "x", "rounds": 1.5}`, "rounds: 1.5 is no integer"},
 		{`{"name": "x", "rounds": 0}`, "rounds: 0 is outside: minimum 1"},

@@ -16,13 +16,16 @@ const (
 	stepKept = 7
 )
 
-// Steps reports whether the query takes several rounds.
-func (q *Query) Steps() bool { return q.Kind == "cox" || q.Kind == "poisson" }
+// Steps reports whether a query takes several rounds. A logistic model does if the moments of its
+// columns, which take one, are too many.
+func (j *Job) Steps(q *Query) bool {
+	return q.Kind == "cox" || q.Kind == "poisson" || q.Kind == "logistic" && !j.byMoments(q)
+}
 
 // queryRounds is how many rounds the queries take: those of one round are in the first.
 func (j *Job) queryRounds() int {
 	for i := range j.Query {
-		if j.Query[i].Steps() {
+		if j.Steps(&j.Query[i]) {
 			return stepRounds
 		}
 	}
@@ -58,9 +61,9 @@ func (j *Job) stepNumbers(q *Query) float64 {
 	return n*(n+1)/2 + 3*n + stepKept
 }
 
-// steps checks what only models by steps have, at the path of the query.
+// steps checks what only models by steps, and logistic models, have, at the path of the query.
 func (c *checker) steps(q *Query, at string) {
-	if !q.Steps() {
+	if !c.Steps(q) && q.Kind != "logistic" {
 		return
 	}
 	event, _ := c.Event(q)
@@ -69,8 +72,11 @@ func (c *checker) steps(q *Query, at string) {
 			c.refuse(condition.Column == name, at+".on", "list other columns",
 				"%q decides the event", name)
 		}
-		c.refuse(name == q.By, at+".on", "leave it out", "each word of %q has a baseline of its own",
-			name)
+		c.refuse(q.Kind == "cox" && name == q.By, at+".on", "leave it out",
+			"each word of %q has a baseline of its own", name)
+	}
+	if !c.Steps(q) {
+		return
 	}
 	baseline, slopes := c.Coefficients(q)
 	c.refuse(baseline+slopes > mostSlopes, at+".on", "list fewer columns, or columns with fewer words",

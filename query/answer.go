@@ -69,11 +69,13 @@ type Answer struct {
 	Errors []float64
 	// Tables belong to an evaluation, one for each group.
 	Tables []ScoreTable
-	// Population belongs to a survival curve and an evaluation, and Grid to a survival curve.
-	// Population has 95 % intervals for the
-	// population from which the rows were drawn. Grid says how much of the width of each interval of
-	// the rows is due to bins alone, whatever the noise: nobody is told in which order rows leave
-	// within one. More bins make it smaller, and it is 0 where each bin is one whole number.
+	// Population belongs to a survival curve, an evaluation and a C-index, and Grid to the first
+	// and the last. Population has 95 % intervals for the population from which the rows were
+	// drawn. Grid says how much of the width of each interval of a curve is due to bins alone,
+	// whatever the noise: nobody is told in which order rows leave within one. Of a C-index, whose
+	// interval is about rounded times and scores, it is the width between the least and the
+	// greatest index that rows may have in these bins. More bins make it smaller, and it is 0
+	// where each bin is one whole number.
 	Population [][2]float64
 	Grid       []float64
 	// Test belongs to a log-rank test.
@@ -272,7 +274,7 @@ func (a *ask) unit() string {
 		return "share of rows"
 	case a.Kind == "logrank":
 		return "events"
-	case a.Kind == "evaluation":
+	case a.Kind == "evaluation" || a.Kind == "cindex":
 		return ""
 	case a.Kind == "correlation" || a.Kind == "covariance" || a.Kind == "linear":
 		return ""
@@ -343,6 +345,8 @@ func (s *sum) answer(a *ask) Answer {
 		return s.logrank(a, x, deviation)
 	case "evaluation":
 		return s.evaluation(a, x, deviation)
+	case "cindex":
+		return s.concordance(a, x, deviation)
 	case "linear":
 		return s.linear(a, x, reach)
 	case "logistic":

@@ -73,6 +73,8 @@ func (p *Plan) Expected() (all []Expected) {
 			e.Margin, e.Chance = a.rankedEvenly(rows, e.Margin/z95)
 		case "evaluation": // of the AUC
 			e.Margin, e.Of = a.scoredEvenly(rows, e.Margin/z95), "of the AUC"
+		case "cindex":
+			e.Margin, e.Of = a.pairedEvenly(rows, e.Margin/z95), "of the C-index"
 		case "linear": // of a slope, where all columns are evenly spread and independent
 			// The middle of an interval with ends is wide where noise nearly hides the column: a
 			// deviation of √2.5 times the least leaves 40 % of its square.
@@ -88,18 +90,19 @@ func (p *Plan) Expected() (all []Expected) {
 				e.Margin = math.Inf(1)
 			}
 			e.Of = slopeUnit(a.column, a.on[0])
-		case "logistic": // of the first slope
-			e.Margin = 0
-			if !a.exact {
+		case "logistic", "cox", "poisson": // of the first slope
+			switch {
+			case a.steps != nil:
+				e.Margin = a.steps.evenly(rows, deviation/a.scale, p.Rounds())
+			case a.exact:
+				e.Margin = 0
+			default:
 				e.Margin = a.logit.evenly(rows, deviation/a.scale)
 			}
 			if unit := a.on[0].Unit; unit != "" {
-				e.Of = "each " + unit // odds change by a factor of e to the power of that
-			}
-		case "cox", "poisson": // of the first slope
-			e.Margin = a.steps.evenly(rows, deviation/a.scale, p.Rounds())
-			if e.Of = ""; a.on[0].Unit != "" {
-				e.Of = "each " + a.on[0].Unit
+				e.Of = "each " + unit // odds, or a rate, change by a factor of e to the power of that
+			} else if a.Kind != "logistic" {
+				e.Of = ""
 			}
 		case "quantiles":
 			worst := 0.0

@@ -15,8 +15,12 @@ import (
 // that is small.
 
 const (
-	newtonSteps = 3   // rounds before those that count
-	longestStep = 2.0 // of a coefficient, between two rounds
+	newtonSteps = 3 // rounds before those that count, at least
+	// Where the estimate is this far from the coefficients of a round, and by more than the noise of
+	// a round makes it, in deviations, a model's curvature would bias what the round says: the count
+	// begins again, in the first half of all rounds.
+	farStep, farNoise = 0.4, 3.0
+	longestStep       = 2.0 // of a coefficient, between two rounds
 	// cutRow is how many times the events of the average row are expected of rows whose information
 	// counts in full.
 	cutRow = 2.0
@@ -63,7 +67,7 @@ func (s *steps) begin(v []float64, noisy bool) *progress {
 	if f.rounds != 0 {
 		return f
 	}
-	if f.cut = 1; !noisy {
+	if f.cut = min(1, s.most); !noisy {
 		f.cut = s.most
 	}
 	if s.timed {
@@ -169,7 +173,23 @@ func (s *steps) next(
 	for i := range step {
 		step[i] += f.sum[i]/f.kept - f.theta[i]
 	}
+	far := false
+	for i, x := range step {
+		one := offScore * f.kept * math.Sqrt(dot(inv[i], inv[i])) // by noise, of a round
+		far = far || math.Abs(x) > max(farStep, farNoise*one)
+	}
 	f.move(step, last)
+	if far && 2*int(f.rounds) <= rounds {
+		f.restart()
+	}
+}
+
+// restart forgets what the estimate is made of, but not where it is.
+func (f *progress) restart() {
+	f.kept, f.score, f.information, f.square = 0, 0, 0, 0
+	clear(f.right)
+	clear(f.sum)
+	clear(f.left)
 }
 
 // move makes a step, which is limited unless the fit ends with it.
@@ -205,6 +225,10 @@ func times(a [][]float64, x []float64) []float64 {
 func (s *steps) start(
 	f *progress, score, information []float64, off, offInformation float64, noisy bool,
 ) {
+	if s.odds {
+		s.startOdds(f, score, information, off, noisy)
+		return
+	}
 	width := len(s.terms[0])
 	events, rows := 0.0, 0.0
 	for i := 0; i < s.baseline; i += width {
@@ -228,6 +252,20 @@ func (s *steps) start(
 	}
 }
 
+// startOdds sets the intercept to the logarithm of the odds of all rows together.
+func (s *steps) startOdds(f *progress, score, information []float64, off float64, noisy bool) {
+	rows := 4 * information[0] // with slopes of 0 the variance is 1/4
+	came := rows/2 + score[0]  // which has up to twice the noise of both
+	if !(came > 2*leastPivot*off && rows-came > 2*leastPivot*off) {
+		f.rounds = -1
+		return
+	}
+	f.theta[0] = math.Log(came / (rows - came))
+	if noisy {
+		f.cut = min(s.most, cutRow*came/rows*(1-came/rows))
+	}
+}
+
 // steps reads a model from its fit. Its intervals are for the model of all rows of the parties that
 // are present.
 func (s *sum) steps(a *ask, f *progress) (out Answer) {
@@ -247,31 +285,41 @@ func (s *sum) steps(a *ask, f *progress) (out Answer) {
 	labels := m.labels()
 	for i, row := range m.inUnits() {
 		c := Cell{Label: labels[i]}
-		var weights []float64
-		length, sampling := 0.0, 0.0
-		if inv != nil {
-			weights = times(inv, row)
+		for k, x := range row {
+			c.Value += x * f.theta[k]
 		}
-		for k, w := range weights {
-			c.Value += row[k] * f.theta[k]
-			length += w * w
-			sampling += w * row[k]
-		}
-		if inv == nil || !(sampling > leastKnown*math.Sqrt(f.information)*length) {
+		noise, sampling, known := f.noise(inv, row, variance)
+		if !known {
 			out.Cells = append(out.Cells, hides("how its columns go with the outcome",
 				variance, c.Label, math.Inf(-1), math.Inf(1)))
 			out.Errors = append(out.Errors, math.NaN())
 			continue
 		}
-		// The information of the coefficient is 1/sampling, and may be less by one deviation of its
-		// noise: intervals that ignored that would be too narrow.
-		doubt := math.Sqrt(f.information) * length / sampling
-		noise := math.Sqrt(variance*length) / (1 - doubt)
 		c.Low, c.High = c.Value-z95*noise, c.Value+z95*noise
 		out.Cells = append(out.Cells, c)
 		out.Errors = append(out.Errors, math.Hypot(math.Sqrt(sampling*f.kept), noise))
 	}
 	return out
+}
+
+// noise returns the deviation by noise, and the variance by sampling over the rounds that are kept,
+// of what a row makes of the coefficients. inv is the inverse of all information, nil if there is
+// none, and variance that of the scores; known says that noise does not hide it.
+func (f *progress) noise(inv [][]float64, row []float64, variance float64) (
+	noise, sampling float64, known bool,
+) {
+	if inv == nil {
+		return 0, 0, false
+	}
+	length := 0.0
+	for k, w := range times(inv, row) {
+		length += w * w
+		sampling += w * row[k]
+	}
+	// The information of the coefficient is 1/sampling, and may be less by one deviation of its
+	// noise: intervals that ignored that would be too narrow.
+	doubt := math.Sqrt(f.information) * length / sampling
+	return math.Sqrt(variance*length) / (1 - doubt), sampling, leastKnown*doubt < 1
 }
 
 // Rounds returns how many rounds the queries take: each has a sum, of which [Plan.Next] makes the

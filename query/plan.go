@@ -157,6 +157,8 @@ func (p *Plan) compile(q *job.Query) (ask, error) {
 		a.length, a.exact = 2*a.column.bins, true
 	case "logrank":
 		a.length, a.exact = 2*a.column.bins*a.by.bins, true
+	case "cindex":
+		a.length, a.exact = 2*a.column.bins*a.by.bins, true
 	case "evaluation":
 		a.length, a.exact = 2*q.Bins, true
 		if a.by != nil {
@@ -165,12 +167,14 @@ func (p *Plan) compile(q *job.Query) (ask, error) {
 	case "linear":
 		a.length = products(len(a.on) + 2)
 		parts = float64(a.length)
-	case "logistic":
+	case "logistic", "cox", "poisson":
+		if p.job.Steps(q) {
+			a.steps = newSteps(p.job, q, a.column, a.by, a.on)
+			a.length = a.steps.length()
+			break
+		}
 		a.logit = newLogit(a.on, p.job.Degree(q), p.job.Noisy())
 		a.length = a.logit.length()
-	case "cox", "poisson":
-		a.steps = newSteps(p.job, q, a.column, a.by, a.on)
-		a.length = a.steps.length()
 	case "histogram":
 		a.length, a.exact = a.column.bins, true
 	case "crosstab":
@@ -341,6 +345,11 @@ func (a *ask) add(v, row []float64, words []string) {
 		group := row[a.by.at]
 		if came, known := a.came(row); known && !math.IsNaN(group) {
 			v[2*(a.by.bin(group)*a.column.bins+bin)+came] += a.scale
+		}
+	case "cindex":
+		score := row[a.by.at]
+		if came, known := a.came(row); known && !math.IsNaN(score) {
+			v[2*(bin*a.by.bins+a.by.bin(score))+came] += a.scale
 		}
 	case "evaluation":
 		came, known := a.came(row)

@@ -31,6 +31,8 @@ column = [
   { name = "arm", type = "category", categories = ["a", "b"] },
   { name = "stratum", type = "category", categories = ["s", "t"] },
   { name = "count", type = "whole", range = [0, 20] },
+  { name = "u", type = "whole", range = [0, 10] },
+  { name = "v", type = "whole", range = [0, 12] },
 ]
 query = [%s]
 `
@@ -41,6 +43,8 @@ var modelQueries = map[string]string{
 	"strata": `{ name = "m", kind = "cox", column = "time", event = "status = dead", ` +
 		`by = "stratum", on = ["age", "arm"] }`,
 	"poisson": `{ name = "m", kind = "poisson", column = "count", on = ["age", "arm"] }`,
+	"logistic": `{ name = "m", kind = "logistic", event = "status = dead", ` +
+		`on = ["time", "age", "count", "u", "v", "arm"] }`,
 }
 
 func rModelSets(t *testing.T) map[string]*rModels {
@@ -72,17 +76,17 @@ func rModelSets(t *testing.T) map[string]*rModels {
 	return sets
 }
 
-// Without noise a Poisson model and its standard errors are those of R's glm, and a Cox model, with
-// strata or not, is within a quarter of a standard error of R's coxph, and its errors within 5 %:
-// the latter's baseline has no form, and it follows rows to the end, of which age ends some early
-// in flchain.
+// Without noise Poisson and logistic models and their standard errors are those of R's glm, and a
+// Cox model, with strata or not, is within a quarter of a standard error of R's coxph, and its
+// errors within 5 %: the latter's baseline has no form, and it follows rows to the end, of which
+// age ends some early in flchain.
 func TestRModels(t *testing.T) {
 	for name, s := range rModelSets(t) {
 		for model, query := range modelQueries {
 			p := planOf(t, fmt.Sprintf(modelled, s.rows, "", s.top, query))
 			a := p.askRounds(t, s.dealt, rand.NewChaCha8([32]byte{}))[0]
 			off, wide := 0.25, 0.05
-			if model == "poisson" {
+			if model == "poisson" || model == "logistic" {
 				off, wide = 1e-3, 1e-4
 			}
 			for i, want := range s.truth[model] {

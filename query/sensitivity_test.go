@@ -50,8 +50,8 @@ func anyJob(random *rand.Rand) string {
 			number, other = "z", "x"
 		}
 		kind := pick("count", "sum", "mean", "variance", "covariance", "correlation", "histogram",
-			"crosstab", "quantiles", "survival", "logrank", "evaluation", "linear", "logistic", "heavy",
-			"count", "histogram", "crosstab")
+			"crosstab", "quantiles", "survival", "logrank", "evaluation", "cindex", "linear", "logistic",
+			"heavy", "count", "histogram", "crosstab")
 		fmt.Fprintf(&b, "[[query]]\nname = \"q%d\"\nkind = %q\n", i, kind)
 		switch kind {
 		case "sum", "mean", "variance", "quantiles":
@@ -64,6 +64,8 @@ func anyJob(random *rand.Rand) string {
 			fmt.Fprintf(&b, "column = %q\nby = %q\n", number, pick(other, "c"))
 		case "survival":
 			fmt.Fprintf(&b, "column = %q\nevent = \"c = a\"\n", number)
+		case "cindex":
+			fmt.Fprintf(&b, "column = %q\nby = %q\nevent = \"c = a\"\n", number, other)
 		case "evaluation":
 			fmt.Fprintf(&b, "column = \"p\"\n%sevent = \"c = a\"\n", pick("", "by = \"c\"\n"))
 		case "logrank":

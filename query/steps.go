@@ -12,7 +12,8 @@ import (
 // the follow-up of a row ends where its score could leave the bound, whether or not the event
 // comes then, as censoring that depends on its columns and on public coefficients alone; and a
 // row whose fitted count is above all that a count can be weighs less. Scores then have mean 0
-// where the model is true, whatever the bound is.
+// where the model is true, whatever the bound is. What a logistic model leaves of an outcome is 1
+// at most, and needs no bound.
 
 const (
 	timeCells = 24 // of follow-up: a baseline is constant in each
@@ -32,16 +33,18 @@ type steps struct {
 	baseline int   // coefficients of all strata's baselines
 	size     int   // all coefficients
 	timed    bool
+	odds     bool        // of an event, by a logistic model
 	strata   *axis       // nil: one
 	column   *axis       // of times or counts
 	terms    [][]float64 // of the baseline, in each cell of time; of counts there is one
 	bound    float64     // of a row's score
-	most     float64     // of the expected events of a row
+	most     float64     // of the expected events of a row; of an outcome's variance if odds
 	outer    float64     // norm of the products of the longest row with itself
 }
 
 func newSteps(j *job.Job, q *job.Query, column, by *axis, on []*axis) *steps {
-	s := &steps{on: on, column: column, strata: by, timed: q.Kind == "cox", terms: [][]float64{{1}}}
+	s := &steps{on: on, column: column, strata: by, timed: q.Kind == "cox", odds: q.Kind == "logistic",
+		terms: [][]float64{{1}}}
 	var slopes int
 	s.baseline, slopes = j.Coefficients(q)
 	s.size = s.baseline + slopes
@@ -70,10 +73,13 @@ func newSteps(j *job.Job, q *job.Query, column, by *axis, on []*axis) *steps {
 		fourth += x * x
 	}
 	s.outer = math.Sqrt((sum*sum + fourth) / 2)
-	if s.bound = math.Sqrt(sum); s.timed {
+	switch s.bound = math.Sqrt(sum); {
+	case s.timed:
 		s.bound *= followed
 		s.most = s.bound
-	} else {
+	case s.odds:
+		s.most = 1. / 4 // the variance of an outcome
+	default:
 		s.most = column.Range[1]
 		s.bound *= s.most
 	}
@@ -106,13 +112,16 @@ func (s *steps) design(row, x []float64) bool {
 // part holds the two that a row adds: score, and information.
 type part struct {
 	score, information []float64
-	expected           float64 // events
+	expected           float64 // events, or the variance of an outcome
 }
 
 // add adds a row to the vector, at the coefficients of a fit.
 func (s *steps) add(v, row []float64, came int, f *progress, scale float64) {
 	x := make([]float64, s.size)
-	outcome := row[s.column.at]
+	outcome := float64(came)
+	if s.column != nil {
+		outcome = row[s.column.at]
+	}
 	if f.failed() || !(f.cut > 0) || math.IsNaN(outcome) || !s.design(row, x) {
 		return
 	}
@@ -125,10 +134,20 @@ func (s *steps) add(v, row []float64, came int, f *progress, scale float64) {
 		from = int(stratum) * len(s.terms[0])
 	}
 	p := part{make([]float64, s.size), make([]float64, s.products()), 0}
-	if s.timed {
+	switch {
+	case s.timed:
 		s.follow(&p, x, from, outcome/s.column.Range[1]*timeCells, float64(came), f.theta)
-	} else {
-		s.count(&p, x, outcome, f.theta)
+	case s.odds:
+		mean := 1 / (1 + math.Exp(-predictor(x, f.theta)))
+		p.expected = mean * (1 - mean)
+		s.linear(&p, x, outcome-mean)
+	default:
+		mean, weight := math.Exp(min(predictor(x, f.theta), largestLog)), 1.0
+		if mean > s.most {
+			weight = s.most / mean
+		}
+		p.expected = weight * mean
+		s.linear(&p, x, weight*(outcome-mean))
 	}
 	// The information is cut where more events are expected than of most rows: it then says too
 	// little, and intervals are too wide.
@@ -164,21 +183,20 @@ func (s *steps) scales(f *progress) (score, information float64) {
 	return math.Sqrt(scoreShare) / s.bound, math.Sqrt(1-scoreShare) / (f.cut * s.outer)
 }
 
-// count adds a row with a count.
-func (s *steps) count(p *part, x []float64, count float64, theta []float64) {
+// predictor sets the first column, of the intercept, and returns what a row's columns predict.
+func predictor(x, theta []float64) (eta float64) {
 	x[0] = 1
-	eta := 0.0
 	for i := range x {
 		eta += theta[i] * x[i]
 	}
-	mean, weight := math.Exp(min(eta, largestLog)), 1.0
-	if mean > s.most {
-		weight = s.most / mean
-	}
-	p.expected = weight * mean
+	return eta
+}
+
+// linear adds a row without time, with what is left of its outcome.
+func (s *steps) linear(p *part, x []float64, left float64) {
 	at := 0
 	for i := range x {
-		p.score[i] = weight * (count - mean) * x[i]
+		p.score[i] = left * x[i]
 		for k := i; k < len(x); k++ {
 			p.information[at] = p.expected * x[i] * x[k]
 			at++
@@ -298,52 +316,89 @@ func (s *steps) inUnits() (out [][]float64) {
 	return out
 }
 
+// evenRows is how many made-up rows stand for those that a plan expects.
+const evenRows = 512
+
 // evenly returns half of the interval of the first slope, for the given number of rows that are
-// spread evenly in all columns, half of them with the event at times spread evenly, or with counts
-// of a quarter of the most on average; with the deviation of a vector's number, in the scale of a
-// row.
+// spread evenly in all columns: half of them with the event, at times spread evenly; or with odds
+// that each column of numbers changes by a factor of e over half of its range; or with counts of a
+// quarter of the most on average. It fits the model to made-up rows without noise, and adds the
+// noise that there will be, with the deviation of a vector's number in the scale of a row.
 func (s *steps) evenly(rows, deviation float64, rounds int) float64 {
-	f := &progress{cut: 1}
-	events := rows / 2
-	if !s.timed {
-		events = rows * s.most / 4
-		f.cut = min(s.most, cutRow*s.most/4)
+	f := s.begin(make([]float64, s.length()), true)
+	for range rounds {
+		sum := make([]float64, s.length())
+		for i := range evenRows {
+			s.addEven(sum, i, f)
+		}
+		for i := range sum {
+			sum[i] *= rows / evenRows
+		}
+		if s.next(f, sum, deviation, 1, rounds, true); f.failed() {
+			return math.Inf(1)
+		}
 	}
 	byScore, byInformation := s.scales(f)
-	kept := float64(rounds - newtonSteps)
-	informations := []float64{1}
-	if s.timed {
-		informations = append(informations, timeWeight*timeWeight/3, timeWeight*timeWeight/5)
-	}
-	for _, a := range s.on {
-		if a.Numeric() {
-			informations = append(informations, 1./3)
-			continue
-		}
-		for range a.bins - 1 {
-			informations = append(informations, float64(a.bins-1)/float64(a.bins*a.bins))
-		}
-	}
 	score, off := deviation/byScore, deviation/byInformation
+	inv := inverted(matrix(f.left, s.size), math.Sqrt(f.information))
+	if inv == nil {
+		return math.Inf(1)
+	}
 	// A round that counts is at the estimate of those before it, which n of them make √n times as
 	// good as one.
 	away, one := 0.0, 1.0
-	for _, x := range informations {
-		away += math.Pow(score/(events*x), 2)
-	}
-	for n := 1.0; n < kept; n++ {
+	for n := 1.0; n < f.kept; n++ {
 		one += 1 / n
 	}
-	first := s.on[0]
-	at := len(s.terms[0])
-	all := kept * events * informations[at]
-	if !(all > leastKnown*off*math.Sqrt(kept)) {
+	for i := range inv {
+		for _, x := range inv[i] {
+			away += math.Pow(score*f.kept*x, 2)
+		}
+	}
+	answered := s.inUnits()
+	first := answered[len(answered)-(s.size-s.baseline)]
+	noise, _, known := f.noise(inv, first, f.score+off*off*away*one)
+	if !known {
 		return math.Inf(1)
 	}
-	margin := z95 * math.Sqrt(kept*score*score+off*off*away*one) / all
-	margin /= 1 - off*math.Sqrt(kept)/all
-	if first.Numeric() {
-		margin /= first.half()
+	return z95 * noise
+}
+
+// addEven adds one of the made-up rows, which follow an additive sequence in each column.
+func (s *steps) addEven(sum []float64, i int, f *progress) {
+	places := 1 + len(s.on)
+	for _, a := range append([]*axis{s.column, s.strata}, s.on...) {
+		if a != nil {
+			places = max(places, a.at+1)
+		}
 	}
-	return margin
+	row := make([]float64, places)
+	part := func(k int) float64 { // by roots of k + 2, which go well together
+		_, x := math.Modf(float64(i+1) * math.Sqrt(float64(3*k+2)))
+		return x
+	}
+	eta := 0.0
+	for k, a := range s.on {
+		x := part(k + 1)
+		if !a.Numeric() {
+			row[a.at] = math.Floor(x * float64(a.bins))
+			continue
+		}
+		row[a.at] = a.Range[0] + x*(a.Range[1]-a.Range[0])
+		eta += 2*x - 1
+	}
+	if s.strata != nil {
+		row[s.strata.at] = float64(i % s.strata.bins)
+	}
+	came := 0.5
+	switch {
+	case s.timed:
+		row[s.column.at] = part(0) * s.column.Range[1]
+	case s.odds:
+		came = 1 / (1 + math.Exp(-eta))
+	default:
+		row[s.column.at] = s.most / 4
+	}
+	s.add(sum, row, 1, f, came)
+	s.add(sum, row, 0, f, 1-came)
 }

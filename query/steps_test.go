@@ -59,6 +59,10 @@ column = [
   { name = "arm", type = "category", categories = ["a", "b"] },
   { name = "status", type = "category", categories = ["lost", "dead"] },
   { name = "visits", type = "whole", range = [0, 8] },
+  { name = "a", type = "number", range = [-1.0, 1.0] },
+  { name = "b", type = "number", range = [-1.0, 1.0] },
+  { name = "c", type = "number", range = [-1.0, 1.0] },
+  { name = "d", type = "number", range = [-1.0, 1.0] },
 ]
 `
 
@@ -67,6 +71,8 @@ const (
 		`on = ["age", "arm"] }]` + "\n"
 	poissonQuery = `query = [{ name = "rate", kind = "poisson", column = "visits", ` +
 		`on = ["age", "arm"] }]` + "\n"
+	oddsQuery = `query = [{ name = "odds", kind = "logistic", event = "status = dead", ` +
+		`on = ["age", "arm", "a", "b", "c", "d"] }]` + "\n"
 )
 
 // patient is a row for a reference: months, whether dead, age, whether in arm b, visits.
@@ -93,6 +99,59 @@ func patients(n int, random *rand.Rand) (all []patient, dealt []*Rows) {
 	}
 	return all, dealt
 }
+
+// Laws of odds have an intercept and slopes, of age in years and of the others as they are. In one
+// the event comes to 3 of 10; in the other odds change by a factor of 400 over the range of d.
+var (
+	oddsLaw  = []float64{-1 - 0.03*55, 0.03, -0.5, 0.8, -0.4, 0, 1.2}
+	steepLaw = []float64{-1 - 0.03*55, 0.03, -0.5, 0.8, -0.4, 0, -3}
+)
+
+// casesOf draws rows for a logistic model of a law; b goes with a, and c is near one of its ends in
+// most rows.
+func casesOf(law []float64) drawn {
+	return func(n int, random *rand.Rand) ([]float64, []*Rows) { return cases(law, n, random) }
+}
+
+func cases(law []float64, n int, random *rand.Rand) (truth []float64, dealt []*Rows) {
+	dealt = []*Rows{{}, {}, {}, {}}
+	var designs [][]float64
+	var came []float64
+	for i := range n {
+		age, arm := 20+70*random.Float64(), float64(random.IntN(2))
+		a, c, d := 2*random.Float64()-1, 1-2*math.Pow(random.Float64(), 3), 2*random.Float64()-1
+		b := (a + 2*random.Float64() - 1) / 2
+		x := []float64{1, age, arm, a, b, c, d}
+		dead := indicator(random.Float64() < 1/(1+math.Exp(-dot(law, x))))
+		x[1] -= 55
+		designs, came = append(designs, x), append(came, dead)
+		dealt[i%4].values = append(dealt[i%4].values, []float64{0, age, arm, dead, 0, a, b, c, d})
+	}
+	truth = newton(len(law), func(beta, score []float64, information [][]float64) {
+		for r, x := range designs {
+			p := 1 / (1 + math.Exp(-dot(beta, x)))
+			for i := range x {
+				score[i] += (came[r] - p) * x[i]
+				for k := range x {
+					information[i][k] += p * (1 - p) * x[i] * x[k]
+				}
+			}
+		}
+	})
+	truth[0] -= 55 * truth[1]
+	return truth, dealt
+}
+
+// ofPatients draws patients for a model, with what it is of these rows.
+func ofPatients(truth func([]patient) []float64) drawn {
+	return func(n int, random *rand.Rand) ([]float64, []*Rows) {
+		all, dealt := patients(n, random)
+		return truth(all), dealt
+	}
+}
+
+// drawn draws rows, and says what a model of them is.
+type drawn func(n int, random *rand.Rand) (truth []float64, dealt []*Rows)
 
 // newton solves the equations of a model of n coefficients, whose score and information at some
 // coefficients are given.
@@ -171,19 +230,22 @@ func TestStepsCoverage(t *testing.T) {
 	least := map[bool]float64{true: 0.92, false: 0.83}[runs == 400]
 	for _, c := range []struct {
 		name, query string
+		rows        int
 		law         []float64
-		truth       func([]patient) []float64
+		draw        drawn
 	}{
-		{"cox", coxQuery, []float64{0.02, -0.5}, partial},
-		{"poisson", poissonQuery, []float64{0.2 - 0.55, 0.01, 0.3}, rated},
+		{"cox", coxQuery, 3000, []float64{0.02, -0.5}, ofPatients(partial)},
+		{"poisson", poissonQuery, 3000, []float64{0.2 - 0.55, 0.01, 0.3}, ofPatients(rated)},
+		{"logistic", oddsQuery, 6000, oddsLaw, casesOf(oddsLaw)},
+		{"steep", oddsQuery, 8000, steepLaw, casesOf(steepLaw)},
 	} {
 		for _, epsilon := range []float64{0.5, 1, 2} {
 			if runs < 400 && epsilon != 1 {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/%v", c.name, epsilon), func(t *testing.T) {
-				covers(t, fmt.Sprintf(stepped+c.query, 3000, private(3000, epsilon)), c.truth, c.law, runs,
-					least, epsilon >= 1)
+				covers(t, fmt.Sprintf(stepped+c.query, c.rows, private(c.rows, epsilon)), c.draw, c.rows,
+					c.law, runs, least, epsilon >= 1)
 			})
 		}
 	}
@@ -191,15 +253,14 @@ func TestStepsCoverage(t *testing.T) {
 
 // covers asks about as many sets of rows, and counts the intervals that hold what the rows say, and
 // the law.
-func covers(t *testing.T, text string, rows func([]patient) []float64, law []float64, runs int,
+func covers(t *testing.T, text string, draw drawn, rows int, law []float64, runs int,
 	least float64, sure bool) {
 	p := planOf(t, text)
 	random, source := rand.New(rand.NewPCG(5, 5)), rand.NewChaCha8(sha256.Sum256([]byte(text)))
 	held, lawful, width := make([]int, len(law)), make([]int, len(law)), make([]float64, len(law))
 	known := 0
 	for range runs {
-		all, dealt := patients(3000, random)
-		truth := rows(all)
+		truth, dealt := draw(rows, random)
 		a := p.askRounds(t, dealt, source)[0]
 		if slices.ContainsFunc(a.Cells, func(c Cell) bool { return c.Unknown != "" }) {
 			continue
@@ -229,20 +290,24 @@ func covers(t *testing.T, text string, rows func([]patient) []float64, law []flo
 	}
 }
 
-// Without noise a Poisson model is that of the rows, and a Cox model off by what a parabola of time
-// for the baseline leaves: far less than sampling.
+// Without noise Poisson and logistic models are those of the rows, and a Cox model off by what a
+// parabola of time for the baseline leaves: far less than sampling.
 func TestStepsExact(t *testing.T) {
-	all, dealt := patients(2000, rand.New(rand.NewPCG(6, 6)))
 	for _, c := range []struct {
 		query string
-		truth []float64
+		draw  drawn
 		off   float64 // of standard errors
-	}{{coxQuery, partial(all), 0.15}, {poissonQuery, rated(all), 1e-3}} {
+	}{
+		{coxQuery, ofPatients(partial), 0.15},
+		{poissonQuery, ofPatients(rated), 1e-3},
+		{oddsQuery, casesOf(oddsLaw), 1e-3},
+	} {
+		truth, dealt := c.draw(2000, rand.New(rand.NewPCG(6, 6)))
 		p := planOf(t, fmt.Sprintf(stepped+c.query, 2000, ""))
 		a := p.askRounds(t, dealt, rand.NewChaCha8([32]byte{6}))[0]
 		for i, cell := range a.Cells {
-			if !(math.Abs(cell.Value-c.truth[i]) <= c.off*a.Errors[i]) {
-				t.Errorf("%s: %v ± %v, and the rows have %v", a.Kind, cell, a.Errors[i], c.truth[i])
+			if !(math.Abs(cell.Value-truth[i]) <= c.off*a.Errors[i]) {
+				t.Errorf("%s: %v ± %v, and the rows have %v", a.Kind, cell, a.Errors[i], truth[i])
 			}
 		}
 	}
@@ -251,7 +316,7 @@ func TestStepsExact(t *testing.T) {
 // A row adds norm 1 at most in every round, whatever model a server sends.
 func TestStepsBounded(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
-	for _, query := range []string{coxQuery, poissonQuery} {
+	for _, query := range []string{coxQuery, poissonQuery, oddsQuery} {
 		p := planOf(t, fmt.Sprintf(stepped+query, 1, private(1, 1)))
 		longest := 0.0
 		for i := range 20000 {
@@ -270,6 +335,9 @@ func TestStepsBounded(t *testing.T) {
 			}
 			row := []float64{ends(0, 36), ends(20, 90), float64(random.IntN(2)), float64(random.IntN(2)),
 				math.Round(ends(0, 8))}
+			for range 4 {
+				row = append(row, ends(-1, 1))
+			}
 			v, err := p.Vector(&Rows{values: [][]float64{row}}, model)
 			if err != nil {
 				t.Fatal(err)

@@ -29,6 +29,9 @@ var audited = []struct{ name, set string }{
 		`sum.max_weight=10`},
 	{"secret coins of parties", `privacy.noise=discrete-gaussian model.length=1 ` +
 		`privacy.multiplier=0.8 parties.hidden=0.4 privacy.submit_after=2s`},
+	{"moments of records", `privacy.noise=discrete-gaussian model.name=scattering ` +
+		`model.features=64 model.classes=2 training.standardise=1 privacy.multiplier=0.6 rounds=2 ` +
+		`privacy.unit=record privacy.records=5 training.batch=2 privacy.submit_after=2s`},
 	{"records", `privacy.noise=discrete-gaussian model.name=logistic model.features=1 ` +
 		`model.classes=2 privacy.multiplier=0.8 privacy.unit=record privacy.records=5 ` +
 		`training.batch=2 privacy.submit_after=2s`},
@@ -121,6 +124,10 @@ func refuted(claim, run *job.Settled, trials int) error {
 // much they point to it.
 func score(s *job.Settled, with bool) (total float64, err error) {
 	honest := s.Honest()
+	along, err := direction(s)
+	if err != nil {
+		return 0, err
+	}
 	for round := range s.Rounds() {
 		broadcast := job.BroadcastDigest([]byte{byte(round)})
 		var sum [][]uint64
@@ -146,7 +153,9 @@ func score(s *job.Settled, with bool) (total float64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		total += decoded.Mean[0]
+		for i, x := range along {
+			total += x * decoded.Mean[i]
+		}
 		if s.Job().Sum.MaxWeight > 0 {
 			continue
 		}
@@ -155,6 +164,34 @@ func score(s *job.Settled, with bool) (total float64, err error) {
 		}
 	}
 	return total, nil
+}
+
+// unitRow is the row that is in a sum, or not: a large number, or an image of 8 × 8 pixels of
+// which one is so bright that its moments are as long as may be.
+func unitRow(j *job.Job) *learning.Dataset {
+	row := &learning.Dataset{X: []float64{40}, Features: 1, Labels: []int{1}}
+	if j.Model.Name == "scattering" {
+		row.X, row.Features = make([]float64, 64), 64
+		row.X[27] = 1e6
+	}
+	return row
+}
+
+// direction is that in which the unit moves a sum, which those who look for it know.
+func direction(s *job.Settled) ([]float64, error) {
+	along := make([]float64, s.Length())
+	along[0] = 1
+	if s.Job().Model.Name != "scattering" {
+		return along, nil
+	}
+	o, err := training.OptionsOf(s.Job())
+	if err != nil {
+		return nil, err
+	}
+	m := o.Model.(learning.Scattering)
+	along = make([]float64, m.Moments())
+	err = m.MomentSum(along, unitRow(s.Job()), [][]int{{0}}, 1)
+	return along, err
 }
 
 // part is one party's submission: the unit at most, by the coins of the party's own, if it tosses
@@ -168,8 +205,7 @@ func part(s *job.Settled, broadcast [32]byte, round int, with bool) ([][]uint64,
 		if err != nil {
 			return nil, err
 		}
-		row := &learning.Dataset{X: []float64{40}, Features: 1, Labels: []int{1}}
-		p, err := t.Party(0, row, nil)
+		p, err := t.Party(0, unitRow(j), nil)
 		if err != nil {
 			return nil, err
 		}
@@ -179,8 +215,10 @@ func part(s *job.Settled, broadcast [32]byte, round int, with bool) ([][]uint64,
 		if err != nil {
 			return nil, err
 		}
-		for i := range m.Vector {
-			m.Vector[i] = math.Abs(m.Vector[i])
+		if j.Model.Name != "scattering" {
+			for i := range m.Vector {
+				m.Vector[i] = math.Abs(m.Vector[i])
+			}
 		}
 		return s.Encode(broadcast, m, nil)
 	case s.Hidden() > 0 && !luck(s.Hidden()):

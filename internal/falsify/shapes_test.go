@@ -267,7 +267,9 @@ func questions(random *rand.Rand) draft {
 	}
 	d.lists = append(d.lists, fmt.Sprintf("[[column]]\nname = \"c\"\ntype = \"category\"\n"+
 		"categories = [\"a\", \"b\", \"d\"]\nmissing = %q\n", pick(random, "drop", "category")),
-		"[[column]]\nname = \"t\"\ntype = \"text\"\nmissing = \"drop\"\n")
+		"[[column]]\nname = \"t\"\ntype = \"text\"\nmissing = \"drop\"\n",
+		"[[column]]\nname = \"p\"\ntype = \"number\"\nrange = [0.0, 1.0]\n"+
+			"outside = \"clip\"\nmissing = \"drop\"\n")
 	n := pick(random, 1, 1, 1, 2, 3, 5)
 	for i := range n {
 		d.lists = append(d.lists, question(random, i, n))
@@ -284,11 +286,17 @@ func question(random *rand.Rand, i, of int) string {
 	}
 	kind := pick(random, "count", "sum", "mean", "variance", "covariance", "correlation", "histogram",
 		"crosstab", "quantiles", "survival", "linear", "logistic", "heavy", "count", "histogram",
-		"crosstab", "cox", "poisson")
+		"crosstab", "cox", "poisson", "logrank", "evaluation", "cindex")
 	fmt.Fprintf(&b, "[[query]]\nname = \"q%d\"\nkind = %q\n", i, kind)
 	switch kind {
 	case "sum", "mean", "variance", "quantiles":
 		fmt.Fprintf(&b, "column = %q\n", number)
+	case "logrank":
+		fmt.Fprintf(&b, "column = %q\nby = \"c\"\nevent = \"c = a\"\n", number)
+	case "evaluation":
+		fmt.Fprintf(&b, "column = \"p\"\n%sevent = \"c = a\"\n", pick(random, "", "by = \"c\"\n"))
+	case "cindex":
+		fmt.Fprintf(&b, "column = %q\nby = %q\nevent = \"c = a\"\n", number, other)
 	case "covariance", "correlation":
 		fmt.Fprintf(&b, "column = %q\nby = %q\n", number, other)
 	case "histogram":

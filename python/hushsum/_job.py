@@ -425,28 +425,29 @@ class Job(Declared):
                 or quantiles of a column's numbers; the covariance or the correlation of two
                 columns; how many rows are in each bin of a column, or of two; how many rows
                 have not had an event yet, over time, and whether groups differ in that; how
-                well scores predict an event; a linear model of a column; a logistic model of
-                an event; Cox's model of the time until an event; a Poisson model of a column
-                of counts; or which texts are the most frequent, and how many rows have each.
-                Values: count, sum, mean, variance, covariance, correlation, histogram,
-                crosstab, quantiles, survival, logrank, evaluation, linear, logistic, cox,
-                poisson, heavy. Required.
+                well scores predict an event, or how soon it comes; a linear model of a
+                column; a logistic model of an event; Cox's model of the time until an event;
+                a Poisson model of a column of counts; or which texts are the most frequent,
+                and how many rows have each. Values: count, sum, mean, variance, covariance,
+                correlation, histogram, crosstab, quantiles, survival, logrank, evaluation,
+                cindex, linear, logistic, cox, poisson, heavy. Required.
             column: Names the column that the query is about. Values: 1 to 60 letters,
                 digits, dots, dashes and underscores. Default: none; required except for a
                 count and a logistic model.
-            by: Names the other column of a crosstab, a covariance or a correlation, or
-                the groups of a log-rank test or an evaluation, or the strata of Cox's model.
-                Values: 1 to 60 letters, digits, dots, dashes and underscores. Default: none;
-                required for these, except for an evaluation of all rows together and Cox's
-                model.
+            by: Names the other column of a crosstab, a covariance or a correlation, the
+                scores of a C-index, or the groups of a log-rank test or an evaluation, or the
+                strata of Cox's model. Values: 1 to 60 letters, digits, dots, dashes and
+                underscores. Default: none; required for these, except for an evaluation of
+                all rows together and Cox's model.
             on: Lists the columns that a model predicts from: columns of numbers, and
                 except for a linear model also of words. Values: 1 to 200 characters each.
                 Default: none; required for a model.
             event: Says which rows have had the event, in the form of where. In a survival
-                curve, a log-rank test and Cox's model it came at the time in the column,
-                which for other rows is how long they are known about; a logistic model and
-                scores predict it. Values: up to 500 characters. Default: none; required for
-                survival curves, log-rank tests, evaluations, Cox and logistic models.
+                curve, a log-rank test, a C-index and Cox's model it came at the time in the
+                column, which for other rows is how long they are known about; a logistic
+                model and scores predict it. Values: up to 500 characters. Default: none;
+                required for survival curves, log-rank tests, evaluations, C-indices, Cox and
+                logistic models.
             where: Limits the query to rows for which it holds: conditions such as age >=
                 65, joined by and. Values: up to 500 characters. Default: none: all rows.
             bins: Cuts the range of a column of numbers into this many parts of equal
@@ -468,8 +469,8 @@ class Job(Declared):
         name: str
         kind: Literal[
             "", "count", "sum", "mean", "variance", "covariance", "correlation", "histogram",
-            "crosstab", "quantiles", "survival", "logrank", "evaluation", "linear", "logistic",
-            "cox", "poisson", "heavy",
+            "crosstab", "quantiles", "survival", "logrank", "evaluation", "cindex", "linear",
+            "logistic", "cox", "poisson", "heavy",
         ]
         column: str = ""
         by: str = ""

@@ -68,12 +68,13 @@ class Answer:
             drawn from.
         unknown: why a number cannot be known, and what to do about it: a text, or in a list one for
             each number, empty where it is known; ``None``: all numbers are.
-        population_interval: of a survival curve, the 95 % intervals for whomever the rows were
-            drawn from.
+        population_interval: of a survival curve, an evaluation and a C-index, the 95 % intervals for
+            whomever the rows were drawn from.
         tables: of an evaluation, for each group the middles of ``scores``, and the rows with them that
             the event came to, ``events``, and did not, ``others``.
         test: of a log-rank test, ``chi_square``, ``degrees`` of freedom and ``p``.
-        grid: of a survival curve, how much of the width of each interval is due to bins alone.
+        grid: of a survival curve, how much of the width of each interval is due to bins alone; of a
+            C-index, between which values the order of rows within bins leaves it.
     """
 
     name: str
@@ -183,19 +184,26 @@ class Answers(Sequence[Answer]):
         return len(self._all)
 
     def table(self) -> list[dict[str, Any]]:
-        """Return a dictionary for each number: name, kind, unit, label, by, value, low, high and
-        spends, what the query would spend if it were the only one, in words."""
-        return [
-            {"name": a.name, "kind": a.kind, "unit": a.unit, "label": label, "by": by, "value": value,
-             "low": low, "high": high, "spends": "" if a.spends is None else str(a.spends)}
-            for a in self._all for label, by, value, low, high in a.rows()
-        ]
+        """Return a dictionary for each number: name, kind, unit, label, by, value, low, high, unknown
+        (why it cannot be known, empty if it is), population_low and population_high (``None`` for
+        kinds without), and spends, what the query would spend if it were the only one, in words."""
+        out = []
+        for a in self._all:
+            unknown = [a.unknown] if isinstance(a.unknown, str) else a.unknown or []
+            for i, (label, by, value, low, high) in enumerate(a.rows()):
+                ends = a.population_interval[i] if a.population_interval else (None, None)
+                out.append({
+                    "name": a.name, "kind": a.kind, "unit": a.unit, "label": label, "by": by,
+                    "value": value, "low": low, "high": high, "unknown": unknown[i] if unknown else "",
+                    "population_low": ends[0], "population_high": ends[1],
+                    "spends": "" if a.spends is None else str(a.spends)})
+        return out
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write :meth:`table` to a file."""
         with open(path, "w", newline="", encoding="utf-8") as file:
             out = csv.DictWriter(file, ("name", "kind", "unit", "label", "by", "value", "low", "high",
-                                        "spends"))
+                                        "unknown", "population_low", "population_high", "spends"))
             out.writeheader()
             out.writerows(self.table())
 

@@ -1,6 +1,7 @@
 """Queries: rows of every kind of table, answers, and what is refused."""
 
 import csv
+import math
 import runpy
 import sqlite3
 import threading
@@ -127,6 +128,20 @@ def test_figures(job, tmp_path):
     answers = hushsum.query(job, ROWS)
     answers.plot().savefig(tmp_path / "answers.png")
     assert (tmp_path / "answers.png").stat().st_size > 10_000
+
+
+def test_what_cannot_be_known_is_in_the_table(tmp_path):
+    job = hushsum.Job.parse(TEXT.replace(", rows = 50", "").replace(
+        "column = [", 'privacy = { unit = "record", records = 24, noise = "discrete-gaussian", '
+        "epsilon = 0.01 }\ncolumn = [", 1))
+    answers = hushsum.query(job, ROWS)
+    mean = next(row for row in answers.table() if row["name"] == "age")
+    assert math.isnan(mean["value"]) and mean["unknown"].startswith("noise hides")
+    assert mean["population_low"] is None
+    answers.to_csv(tmp_path / "answers.csv")
+    with open(tmp_path / "answers.csv", newline="") as read:
+        rows = list(csv.DictReader(read))
+    assert [row["unknown"] for row in rows] == [row["unknown"] for row in answers.table()]
 
 
 def test_noise_and_its_price():

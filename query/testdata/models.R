@@ -1,6 +1,7 @@
 # Rows of three data sets of R's package survival, and what coxph and glm say of them, for
-# TestRModels: a line for each row (row,set,time,event,age,arm,stratum,count) and for each
-# coefficient (truth,set,model,number,value,standard error).
+# TestRModels: a line for each row (row,set,time,event,age,arm,stratum,count, and two numbers that
+# follow from the place of the row) and for each coefficient
+# (truth,set,model,number,value,standard error).
 library(survival)
 options(digits = 17)
 sets <- list(
@@ -16,9 +17,12 @@ tell <- function(set, model, fit) {
 }
 for (name in names(sets)) {
   d <- sets[[name]]
-  cat(sprintf("row,%s,%.17g,%d,%.17g,%d,%d,%d\n", name, d$t, as.integer(d$e), d$age, as.integer(d$arm),
-    as.integer(d$s), as.integer(d$n)), sep = "")
+  d$u <- as.integer((seq_len(nrow(d)) * 7) %% 11)
+  d$v <- as.integer((seq_len(nrow(d)) * 5) %% 13)
+  cat(sprintf("row,%s,%.17g,%d,%.17g,%d,%d,%d,%d,%d\n", name, d$t, as.integer(d$e), d$age,
+    as.integer(d$arm), as.integer(d$s), as.integer(d$n), d$u, d$v), sep = "")
   tell(name, "cox", coxph(Surv(t, e) ~ age + arm, d))
   tell(name, "strata", coxph(Surv(t, e) ~ age + arm + strata(s), d))
   tell(name, "poisson", glm(n ~ age + arm, poisson, d))
+  tell(name, "logistic", glm(e ~ t + age + n + u + v + arm, binomial, d))
 }
