@@ -24,8 +24,8 @@ func TestSignStream(t *testing.T) {
 		first int
 		bytes []byte
 	}{
-		{0, []byte{0x34, 0xc9, 0x1f, 0x9d}},
-		{256, []byte{0xd9, 0xe5, 0x18, 0x4f}},
+		{0, []byte{0xce, 0x2c, 0xba, 0xf6}},
+		{256, []byte{0x09, 0x81, 0xe1, 0xb3}},
 	} {
 		for k := range 8 * len(c.bytes) {
 			want := 1 - 2*float64(c.bytes[k/8]>>(k%8)&1)
