@@ -213,7 +213,7 @@ func TestChainSchedule(t *testing.T) {
 
 // The project's own vector: private keys of 32 bytes 01 and 02, session 07 00…,
 // parties 2 and 0 of the test roster, four rounds on.
-const chainKeyAfterFour = "a424243e4ebb5dae54380fa7102550090282ea9cd8e93c84eea577438a00c51d"
+const chainKeyAfterFour = "be6db9ffd14e7ef3c9b459645d3bff40b9aefa4e1a5e35f4b426a3f964f24883"
 
 func TestChainBindings(t *testing.T) {
 	_, roster := identities(t, 3)

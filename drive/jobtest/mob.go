@@ -241,17 +241,17 @@ func BadCover(w *Council, party int) func(b []byte) []byte {
 			}
 		}
 		hash := func(label string, parts ...[]byte) []byte {
-			h := sha256.Sum256(slices.Concat(append([][]byte{[]byte("hushsum/oneshot/1 " + label)},
+			h := sha256.Sum256(slices.Concat(append([][]byte{[]byte(label)},
 				parts...)...))
 			return h[:]
 		}
 		for ; len(level) > 1; level = level[:len(level)/2] {
 			for k := range len(level) / 2 {
-				level[k] = hash("node", level[2*k], level[2*k+1])
+				level[k] = hash(labels.OneshotNode, level[2*k], level[2*k+1])
 			}
 		}
 		context, index := b[2:2+digest], binary.BigEndian.AppendUint32(nil, uint32(party))
-		signed := slices.Concat(context, index, level[0], hash("masked", b[head:at]), b[at:at+extra])
+		signed := slices.Concat(context, index, level[0], hash(labels.OneshotMasked, b[head:at]), b[at:at+extra])
 		signature, err := keyexchange.Sign(identities()[party], label, signed)
 		if err != nil {
 			w.tb.Fatal(err)

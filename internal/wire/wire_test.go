@@ -236,7 +236,7 @@ func TestHeader(t *testing.T) {
 			t.Errorf("%d bytes of a header: %v", n, err)
 		}
 	}
-	for _, version := range []byte{0, 1, 3, 255} {
+	for _, version := range []byte{0, 2, 3, 255} {
 		b[1] = version
 		if _, _, err := ParseHeader(b[1:]); !errors.Is(err, ErrVersion) {
 			t.Errorf("version %d: %v", version, err)
