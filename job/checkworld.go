@@ -40,7 +40,8 @@ func (c *checker) world() {
 	c.refuse(w.Malicious > 0 && c.Sum.Covered && !c.Sum.Bounded, "world.malicious",
 		"leave it out, or sum.covered",
 		"cheats in covered sums are not simulated")
-	c.refuse(w.Malicious > 0 && !c.Noisy(), "world.malicious", "write privacy.noise, or leave it out",
+	c.refuse(w.Malicious > 0 && !c.Noisy() && !c.ofKeys(), "world.malicious",
+		"write privacy.noise, or leave it out",
 		"without noise there is no clip that a cheat could exceed")
 	c.refuse(w.LostRounds > 0 && w.Fidelity != "ring" && w.Fidelity != "clear", "world.lost_rounds",
 		`write world.fidelity = "ring"`, "sums simulated by message are lost through what happens to "+

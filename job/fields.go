@@ -63,8 +63,7 @@ var theJob = tableOf(
 		"Lists how often each party's vector counts in a sum, in the roster's order; all know the "+
 			"weights, and sum.max_weight caps them.").within(between(1, keyexchange.MaxWeight)).
 		means("none: all count alike").
-		lacks(Sums, "simulated parties count alike").
-		lacks(Timed, "simulated parties count alike"),
+		lacks(Timed, "in virtual time parties count alike"),
 	number("parties.drop_out", func(j *Job) *float64 { return &j.Parties.DropOut }, share,
 		"Bounds the share of a round's parties that may be missing from its sum.").
 		unit("share of the parties").or(0.0).flag("drop-out", "F"),
@@ -166,8 +165,7 @@ var theJob = tableOf(
 		"none key discrete-gaussian discrete-laplace skellam",
 		"Names the law of the noise. With key one-message sums have only the little that hides keys, "+
 			"which protects nobody's data, and no epsilon.").or("none").flag("noise", "NAME").
-		lacksOnly(Sums, "key", "simulated sums without epsilon are exact").
-		lacksOnly(Timed, "key", "simulated sums without epsilon are exact"),
+		lacksOnly(Timed, "key", "in virtual time sums without epsilon are exact"),
 	word("privacy.noise_by", func(j *Job) *string { return &j.Privacy.NoiseBy }, "parties committee",
 		"Says who adds the noise: each party a share, or each member of the committee of one-message "+
 			"sums; epsilon then rests on the honest members. With sum.bounded a party then hides no cheat "+

@@ -12,7 +12,8 @@ import (
 // learner is the state of a training, however the parties' vectors are summed.
 type learner struct {
 	*training.Learner
-	factor float64 // of Clipping
+	factor float64                 // of Clipping
+	counts func(party int) float64 // how often a party's vector counts, as is declared
 }
 
 // newLearner makes the first model.
@@ -23,7 +24,11 @@ func (o *setting) learnerOf(t training.Options) *learner {
 	if o.federation != nil { // what a party trains on may differ from round to round
 		parties = make([]*learning.Dataset, o.federation.Size())
 	}
-	return &learner{training.NewLearner(t, parties), t.Clip.Factor}
+	counts := func(int) float64 { return 1 }
+	if o.settled != nil {
+		counts = func(party int) float64 { return float64(o.settled.Counts([]int{party})) }
+	}
+	return &learner{training.NewLearner(t, parties), t.Clip.Factor, counts}
 }
 
 // newBeside makes the learner of the training in the clear next to this one: without
@@ -50,7 +55,7 @@ func (o *setting) newBeside() *learner {
 func (l *learner) total(included []int, works []training.Work) (t job.Total, err error) {
 	included = l.Beginning(included)
 	t.Parties = len(included)
-	weight := func(i int) float64 { return float64(l.Samples(i)) }
+	weight := func(i int) float64 { return float64(l.Samples(i)) * l.counts(i) }
 	t.Mean = meanOf(included, weight, func(i int) []float64 { return works[i].Message.Vector })
 	if l.Records != nil { // what is drawn is divided by what is expected
 		for j := range t.Mean {

@@ -81,6 +81,37 @@ func TestOneshotCommitteeNoise(t *testing.T) {
 	}
 }
 
+// TestOneshotWeights: parties count as often as is declared, with drop-outs, under proofs of bounds
+// of their own and with no noise but what hides keys: the model is near that in the clear, which
+// counts them alike, and not that of equal weights. A cheat is refused.
+func TestOneshotWeights(t *testing.T) {
+	x := small(t)
+	x.oneshot(7)
+	x.Training.Submit, x.Sum.MaxWeight = "updates", 0
+	x.Sum.Bounded, x.Privacy.Noise, x.Privacy.Clip = true, "key", 1
+	x.Parties.DropOut, x.Parties.Colluders, x.World.Drop = 0.4, 1, 0.1
+	equal := train(t, x)
+	x.Parties.Weights = make([]int, len(x.rows))
+	for i := range x.Parties.Weights {
+		x.Parties.Weights[i] = 1 + 7*(i%3)
+	}
+	x.World.Malicious = 0.01
+	weighed := train(t, x)
+	apart := 0.0
+	for j, w := range weighed.Model {
+		apart = max(apart, math.Abs(w-equal.Model[j]))
+	}
+	for _, r := range weighed.Rounds {
+		// Noise deviates by 6.4·√n of 2^14 units and more, in each round and coordinate.
+		if r.Lost != nil || r.MaxAbsDiff == 0 || r.MaxAbsDiff > 0.02*float64(r.Round) || r.Refused != 1 {
+			t.Errorf("round %d is off by %v, %d refused, %v", r.Round, r.MaxAbsDiff, r.Refused, r.Lost)
+		}
+	}
+	if off := weighed.Final().MaxAbsDiff; apart < 3*off {
+		t.Errorf("%v from equal weights, and off by %v", apart, off)
+	}
+}
+
 // TestMalicious: without a bound a cheat is in each sum, and with one it is refused in each round,
 // and the sum is of the others.
 func TestMalicious(t *testing.T) {

@@ -36,6 +36,11 @@ func SignalOf(ctx context.Context, settled *job.Settled, w World) (s Signal, err
 	if o.Records != nil {
 		per = float64(o.Records.Batch)
 	}
+	all := make([]int, len(o.Parties))
+	for i := range all {
+		all[i] = i
+	}
+	per *= float64(settled.Counts(all)) / float64(len(all)) // as if each had the mean weight
 	d := float64(mechanism.Encoder.Dimension)
 	s.Noise = mechanism.SumStdDev(o.perRound) * math.Sqrt(d) / per
 	if b := mechanism.Band(); b != nil {

@@ -30,7 +30,7 @@ type submission struct {
 type outcome struct {
 	sum      [][]uint64 // nil if the round is lost; without messages not yet cut to the rings
 	included []int      // whose submissions are in the sum; with hidden coins, who trained
-	summed   int        // submissions in the sum
+	summed   int        // submissions in the sum, each as often as it counts
 	dropped  int        // of those who were told of the round
 	refused  int        // who cheated
 	lost     error      // too few were left to unmask anything, or too few were drawn
@@ -154,7 +154,7 @@ func (s *summer) sumPrivate(
 		_, submit = s.withBlanks(lucky, submit)
 	}
 	out, err := s.private.play(ctx, round, broadcast, submit)
-	out.summed = len(out.included)
+	out.summed = s.settled.Counts(out.included)
 	if s.hidden() {
 		out.included = slices.DeleteFunc(slices.Clone(out.included), func(i int) bool {
 			_, found := slices.BinarySearch(lucky, i)

@@ -251,7 +251,8 @@ func BadCover(w *Council, party int) func(b []byte) []byte {
 			}
 		}
 		context, index := b[2:2+digest], binary.BigEndian.AppendUint32(nil, uint32(party))
-		signed := slices.Concat(context, index, level[0], hash(labels.OneshotMasked, b[head:at]), b[at:at+extra])
+		signed := slices.Concat(context, index, level[0], hash(labels.OneshotMasked, b[head:at]),
+			b[at:at+extra])
 		signature, err := keyexchange.Sign(identities()[party], label, signed)
 		if err != nil {
 			w.tb.Fatal(err)

@@ -9,9 +9,9 @@ type buckets [][256][2]uint64
 
 func newBuckets(rows int) buckets { return make(buckets, rows/4) }
 
-// addPortable adds values to the buckets of their columns' bytes. The matrix has a multiple of 16
-// rows.
-func (b buckets) addPortable(bytes []byte, values [][2]uint64) {
+// addPortable adds both values of columns, or the first alone, to the buckets of their bytes. The
+// matrix has a multiple of 16 rows.
+func (b buckets) addPortable(bytes []byte, values [][2]uint64, both bool) {
 	// Four groups at a time stay in the fastest cache.
 	for g := 0; g < len(b); g += 4 {
 		t := (*[4][256][2]uint64)(b[g:])
@@ -21,13 +21,15 @@ func (b buckets) addPortable(bytes []byte, values [][2]uint64) {
 			at += len(b)
 			t0, t1, t2, t3 := &t[0][x&255], &t[1][x>>8&255], &t[2][x>>16&255], &t[3][x>>24]
 			t0[0] += v[0]
-			t0[1] += v[1]
 			t1[0] += v[0]
-			t1[1] += v[1]
 			t2[0] += v[0]
-			t2[1] += v[1]
 			t3[0] += v[0]
-			t3[1] += v[1]
+			if both {
+				t0[1] += v[1]
+				t1[1] += v[1]
+				t2[1] += v[1]
+				t3[1] += v[1]
+			}
 		}
 	}
 }

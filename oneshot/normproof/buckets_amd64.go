@@ -2,9 +2,9 @@
 
 package normproof
 
-// add is [buckets.addPortable], which adds both values at once by instructions that every processor
-// of amd64 has.
-func (b buckets) add(bytes []byte, values [][2]uint64) {
+// add is [buckets.addPortable], but always adds both values, at once by instructions that every
+// processor of amd64 has.
+func (b buckets) add(bytes []byte, values [][2]uint64, _ bool) {
 	if len(values) == 0 {
 		return
 	}

@@ -2,4 +2,6 @@
 
 package normproof
 
-func (b buckets) add(bytes []byte, values [][2]uint64) { b.addPortable(bytes, values) }
+func (b buckets) add(bytes []byte, values [][2]uint64, both bool) {
+	b.addPortable(bytes, values, both)
+}

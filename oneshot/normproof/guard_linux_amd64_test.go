@@ -32,9 +32,9 @@ func TestGuardPages(t *testing.T) {
 			for j := range values {
 				values[j] = [2]uint64{uint64(j), 1 << 49}
 			}
-			got.add(bytes, values)
+			got.add(bytes, values, true)
 			want := newBuckets(rows)
-			want.addPortable(bytes, values)
+			want.addPortable(bytes, values, true)
 			if !slices.Equal(got, want) {
 				t.Errorf("%d columns: other buckets", n)
 			}

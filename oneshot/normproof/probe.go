@@ -116,7 +116,7 @@ func (p *probe) agrees(t *Statement, h1 *[32]byte, given *tests) bool {
 				v[j][lane] = x
 			}
 			if lane == 1 || i == len(p.pairs)-1 {
-				sums[i/2].add(bytes, v[:len(y)])
+				sums[i/2].add(bytes, v[:len(y)], lane == 1)
 			}
 		}
 	}

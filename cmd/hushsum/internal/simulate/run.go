@@ -334,7 +334,7 @@ func describeJob(j *job.Job) described {
 	if d.split == rows.Shuffled {
 		d.averaging, d.split = averages(j), "iid"
 	}
-	d.byRows = j.Sum.MaxWeight > 0
+	d.byRows = j.MaxRows() > 0
 	switch rule := j.Server.Rule; {
 	case rule == "fedavg":
 	case d.rule == "fedavg":

@@ -3,6 +3,7 @@ package simulate
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/hushsum/hushsum/aggregation"
@@ -211,6 +212,9 @@ func (t sheet) fieldParties() {
 		}
 	}
 	t.Field("parties", "%s with %s each%s", show.Grouped(len(t.world.Parties)), rows, dealt)
+	if w := t.job.Parties.Weights; len(w) > 0 {
+		t.Field("weights", "%d to %d, as declared", slices.Min(w), slices.Max(w))
+	}
 	t.Field("chosen on", "%s", t.judged)
 }
 
@@ -269,6 +273,10 @@ func (t sheet) fieldRing() {
 			strings.ReplaceAll(p.Noise, "-", " "), show.Short4(t.settled.Multiplier()), clipped, p.Clip,
 			bounds.L2, show.Plural(honest, "honest share"), m.Vector.SumStdDev(honest), m.StdDev(honest))
 		t.Budget(t.settled.Budget(), p.Delta)
+	case t.job.Privacy.Noise == "key":
+		t.Field("ring", "%s for each coordinate of a turned update", bits)
+		t.Field("noise", "no more than hides keys: it protects no party and no record; updates clipped "+
+			"to %v", t.job.Privacy.Clip)
 	case o.Models && o.MaxSamples > 0:
 		t.Field("ring", "%s for weight times rows: weights to %v, %s; %s for the number of rows",
 			bits, sum.Range, show.Plural(sum.FractionBits, "binary place"),
