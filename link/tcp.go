@@ -12,6 +12,7 @@ import (
 	"io"
 	"math/big"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -126,20 +127,17 @@ func (d *TCPDialer) Dial(ctx context.Context) (Link, error) {
 	}
 	dialer := tls.Dialer{Config: config}
 	conn, err := dialer.DialContext(ctx, "tcp", d.Address)
-	var alert tls.AlertError
-	if errors.As(err, &alert) && alert == noApplicationProtocol {
-		err = errProtocol
-	}
 	if err != nil {
+		// The alert of RFC 7301, section 3.2, for which the library has no type.
+		if strings.Contains(err.Error(), "no application protocol") {
+			err = errProtocol
+		}
 		return nil, err
 	}
 	link := newConnLink(conn, MaxFrame)
 	link.dialed = true
 	return link, nil
 }
-
-// noApplicationProtocol is the alert of RFC 7301, section 3.2.
-const noApplicationProtocol = 120
 
 // connLink frames a connection: a length of four bytes before each frame.
 type connLink struct {
