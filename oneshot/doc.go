@@ -49,8 +49,9 @@
 // the keys from random.
 //
 // With [Terms.CommitteeNoise] members deal the noise, and the ε is that of C − 2·Faults members
-// of a committee of C, no matter which parties collude. With [Terms.Norm] the server draws that noise
-// from candidates, by [Server.Coin]: a member that chooses its own is named, but once in 16 times.
+// of a committee of C, no matter which parties collude. With [Terms.Norm] the server draws that
+// noise from candidates, by [Server.Coin]: a member that chooses its own is named, but once in 16
+// times.
 //
 // Sums are right whatever Faults members send. A party can spoil a sum, by a submission that does
 // not fit the key that it deals or by values beyond the range, and without a bound nobody can tell

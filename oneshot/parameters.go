@@ -98,8 +98,9 @@ type Figures struct {
 	Spoilers int
 
 	// With Norm: Factor times Norm bounds the vector that a party that cheats may add, and MemberAdds
-	// that of a member that cheats in its noise and has luck, 0 unless members deal it. With weights it is Factor
-	// times w·Norm for a party of weight w, and Factor is that of the lightest party, the largest.
+	// that of a member that cheats in its noise and has luck, 0 unless members deal it. With weights
+	// it is Factor times w·Norm for a party of weight w, and Factor is that of the lightest party, the
+	// largest.
 	Factor, MemberAdds float64
 
 	// Bytes: what a party sends and receives, and what a member receives and holds for each party.
