@@ -49,6 +49,10 @@ type (
 		KEM           int    `json:"kem"`
 		Stale         int    `json:"stale,omitempty"`
 		Norm          int64  `json:"norm,omitempty"`
+		InLeague      int    `json:"in_league,omitempty"`
+		MembersNoise  bool   `json:"members_noise,omitempty"`
+		Groups        int    `json:"groups,omitempty"`
+		Weights       []int  `json:"weights,omitempty"`
 	}
 	vectorFigures struct {
 		Modulus     uint64 `json:"modulus"`
@@ -63,6 +67,8 @@ type (
 		Identity hexBytes `json:"identity_seed"`
 		Public   hexBytes `json:"identity_key"`
 		Private  hexBytes `json:"private_key,omitempty"` // a member's, as HPKE serializes it
+
+		Seeds []hexBytes `json:"seeds,omitempty"` // of a member's candidates for noise
 	}
 	vectorMessage struct {
 		From    string   `json:"from"`
