@@ -16,6 +16,7 @@ import (
 
 const (
 	newtonSteps = 3 // rounds before those that count, at least
+	newtonOdds  = 5 // of a logistic model, whose odds may be steep
 	// Where the estimate is this far from the coefficients of a round, and by more than the noise of
 	// a round makes it, in deviations, a model's curvature would bias what the round says: the count
 	// begins again, in the first half of all rounds.
@@ -138,6 +139,9 @@ func (s *steps) next(
 	}
 	last := int(f.rounds) == rounds
 	first := newtonSteps
+	if s.odds {
+		first = newtonOdds
+	}
 	if !noisy {
 		first = rounds - 1
 	}

@@ -197,7 +197,7 @@ func (v *jobFlags) setRule(j *job.Job) error {
 // The probability of a record's coin in the preset, and in that of images.
 const (
 	presetRate = 0.3
-	imagesRate = 0.1
+	imagesRate = 0.05
 )
 
 // fill fills in the fields that flags leave to the rows and their owners.
