@@ -101,7 +101,7 @@ func TestCarrierRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.ToServer(2, []byte{2, 2, 3}); !errors.Is(err, ErrTruncated) {
+	if err := l.ToServer(2, []byte{1, 2, 3}); !errors.Is(err, ErrTruncated) {
 		t.Errorf("without hooks: got %v, want ErrTruncated", err)
 	}
 }

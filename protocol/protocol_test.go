@@ -285,7 +285,7 @@ func TestBadInput(t *testing.T) {
 		}},
 		{"server: another version", ErrVersion, func(t *testing.T) (any, func() error) {
 			s, m := newServer(t, config), newClient(t, config, 0).Announce()
-			return s, func() error { return deliver(s, changed(m, 0, 1)) }
+			return s, func() error { return deliver(s, changed(m, 0, 2)) }
 		}},
 		{"server: unknown type", ErrType, func(t *testing.T) (any, func() error) {
 			s, m := newServer(t, config), newClient(t, config, 0).Announce()

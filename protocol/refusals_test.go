@@ -324,7 +324,7 @@ func makeRefusals(t *testing.T) []refusal {
 					r.Party = &party
 				}
 				result := fmt.Sprint(r.To < 0, m.Type, r.Error, r.Party != nil, spoilt.about)
-				if general := []string{"empty", "the version alone", "version 1", "cut in the header",
+				if general := []string{"empty", "the version alone", "version 2", "cut in the header",
 					"longer than any", "another session",
 					"another sender"}; slices.Contains(general, spoilt.about) {
 					result = fmt.Sprint(r.To < 0, r.Error, spoilt.about) // whatever the type
@@ -371,7 +371,7 @@ func (s *vectorSession) spoil(t *testing.T, k int) []spoiltMessage {
 	}
 	add("empty", nil)
 	add("the version alone", []byte{wire.Version})
-	add("version 1", append([]byte{1}, m.Message[1:]...))
+	add("version 2", append([]byte{2}, m.Message[1:]...))
 	add("cut in the header", m.Message[:45])
 	add("longer than any", make([]byte, s.Config.MaxMessage()+1))
 	add("a byte too few", m.Message[:len(m.Message)-1])
