@@ -10,15 +10,16 @@ import sys
 from pathlib import Path
 
 import client as party
+import job
 import primitives
 import session as public
-from primitives import H, sha256, u64
+import transport
+from primitives import H, sha256, u64, unhex
 
 ROOT = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[2])
 VECTORS = ROOT / "protocol" / "testdata"
 SESSIONS = ("plain recovery sparse odd missing some classical scheduled whole "
             "colluders").split()
-unhex = bytes.fromhex
 
 
 class Tally:
@@ -290,10 +291,69 @@ def check_edges():
     return tally
 
 
+class Wire(transport.Connection):
+    """A connection that only keeps what is sent."""
+
+    def __init__(self):
+        self.parts, self.sent = None, b""
+
+    def send_frame(self, frame):
+        self.sent += primitives.u32(len(frame)) + frame
+
+    def made(self, kind, body):
+        """The bytes of a body, as JSON unless it is bytes."""
+        self.sent = b""
+        (self.send if isinstance(body, bytes) else self.send_json)(kind, body)
+        return self.sent.hex()
+
+
+def check_transport():
+    """SPEC-TRANSPORT.md §9: frames, the digests of jobs, and what they say in hello."""
+    tally = Tally("transport.json")
+    f = json.loads((ROOT / "testdata" / tally.name).read_text())
+    roster = public.roster_digest(
+        [(f"party-{i}", primitives.identity_public(unhex(seed)))
+         for i, seed in enumerate(f["identities"])])
+    tally.same(roster.hex(), f["roster"], "roster")
+    for v in f["jobs"]:
+        about, declared = v["about"], v["declared"]
+        tally.same(job.job_digest(declared).hex(), v["digest"], about)
+        settled = job.settled_digest(declared, roster, unhex(v.get("model", "")), None,
+                                     unhex(v.get("committee", "")), v.get("multiplier"),
+                                     v.get("scale"))
+        tally.same(settled.hex(), v["settled"], f"{about}: settled")
+        if "job" in v:
+            tally.same(job.greeting(declared), v["job"], f"{about}: lines")
+    wire = Wire()
+    hello = {"job": f["job"], "roster": f["roster"], "digest": f["digest"]}
+    number, body = primitives.u64, unhex(f["frames"][3]["bytes"])[5:]
+    ours = {"hello of a party in session 3": (1, hello | {"sessions": [3], "least": 4}),
+            "join session 4": (3, number(4)),
+            "broadcast of round 2": (5, body), "end after round 2": (6, body),
+            "absence from round 3": (8, {"told": 2, "absent": 3, "why": "no vector"}),
+            "absence from none": (8, {"told": 2, "absent": 0, "why": ""}),
+            "offer for round 3": (9, number(3)), "upload in round 3": (10, number(3))}
+    for v in f["frames"]:
+        frame = unhex(v["bytes"])[4:]
+        tally.same(len(frame), int(v["bytes"][:8], 16), f"{v['about']}: length")
+        if v["about"] in ours:
+            tally.same(wire.made(*ours[v["about"]]), v["bytes"], v["about"])
+        whole = wire.join(frame, 1000)
+        if frame[0] in (transport.BROADCAST, transport.END):
+            cast = transport.Cast(whole)
+            tally.same((cast.round, cast.digest.hex(), cast.model), (2, f["broadcast"], [0.5, -1]),
+                       v["about"])
+        if frame[0] == transport.REFUSAL:
+            tally.same(str(transport.read_refusal(whole)),
+                       "privacy.epsilon: the coordinator has 8, this party 1", v["about"])
+    tally.passed_over = len(f["refused"])
+    return tally
+
+
 def main():
     tallies = [check_session(f"{name}.json") for name in SESSIONS]
     tallies += [check_refusals(), check_configurations(), check_calls(), check_parts(),
-                check_edges()]
+                check_edges(), check_transport()]
     good = [t.report() for t in tallies]
     print(f"{sum(t.checked for t in tallies)} checked, {sum(len(t.wrong) for t in tallies)} wrong")
     return 0 if all(good) else 1

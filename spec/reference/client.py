@@ -60,7 +60,7 @@ class Client:
         self.entry = entry + signature
         self.material = None  # (round, Q, body)
         self.open = None
-        self.announce = (header(ANNOUNCE, config.digest, 0, self.index) + entry[:32] + self.ek
+        self.output = self.announce = (header(ANNOUNCE, config.digest, 0, self.index) + entry[:32] + self.ek
                          + signature)
 
     def draw(self, k, party=None):
@@ -88,7 +88,13 @@ class Client:
         setting_up = m.type in (KEYS, MEMBERS)
         need(setting_up or self.state not in "AE", "ErrPhase")
         need(m.session == (c.digest if setting_up else self.session), "ErrSession")
-        return handle[m.type](m)
+        return self.sent(handle[m.type](m))
+
+    def sent(self, answer):
+        """Keeps the last message, which is sent again to who connects: end of §11.1."""
+        if answer is not None:
+            self.output = answer
+        return answer
 
     # Set-up: §4.2.
 
@@ -293,7 +299,7 @@ class Client:
             self.pairs[v].move(round + 1)
         self.state = "M" if c.recovery is not None else "I"
         self.material = material
-        return header(MASKED, self.session, round, me) + pack(total, c.layout) + tail
+        return self.sent(header(MASKED, self.session, round, me) + pack(total, c.layout) + tail)
 
     def invite(self, m):
         c, me, round = self.config, self.index, m.round

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 L = 2**252 + 27742317777372353535851937790883648493  # order of the scalar field, §6.1
 LABEL = b"hushsum/1 "
+unhex = bytes.fromhex
 
 
 def u8(x):
@@ -99,7 +100,7 @@ def unseal(key, nonce, sealed, data):
 
 # X25519: §4.4.
 
-LOW_ORDER = {bytes.fromhex(x) for x in (
+LOW_ORDER = {unhex(x) for x in (
     "0000000000000000000000000000000000000000000000000000000000000000",
     "0100000000000000000000000000000000000000000000000000000000000000",
     "e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800",
