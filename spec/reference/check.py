@@ -14,7 +14,8 @@ import job
 import primitives
 import session as public
 import transport
-from primitives import H, sha256, u64, unhex
+from pipe import Stream, frozen, integers
+from primitives import H, u64, unhex
 
 ROOT = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[2])
 VECTORS = ROOT / "protocol" / "testdata"
@@ -46,34 +47,12 @@ def shorten(value):
     return text if len(text) < 90 else f"{text[:80]}… ({len(text)} characters)"
 
 
-def stream(seed):
-    """The stream of §14 that a party of the vectors draws from."""
-    held, block = b"", 0
-
-    def random(k):
-        nonlocal held, block
-        while len(held) < k:
-            held, block = held + sha256(seed + u64(block)), block + 1
-        out, held = held[:k], held[k:]
-        return out
-    return random
-
-
 def outcome(call, *arguments):
     """What a call returns, or the error and whom it names."""
     try:
         return call(*arguments)
     except public.Refused as e:
         return e.name, e.party
-
-
-def frozen(x):
-    """All that an object holds, to compare: functions and sources of randomness aside."""
-    if isinstance(x, dict):
-        return {k: frozen(v) for k, v in x.items() if not callable(v)}
-    if isinstance(x, (list, tuple)):
-        return [frozen(v) for v in x]
-    return frozen(vars(x)) if hasattr(x, "__dict__") else x
 
 
 class Session:
@@ -90,7 +69,7 @@ class Session:
             config = public.config_of_json(self.file["config"])
             config.check()
             self.parties[i] = party.Client(config, unhex(p["identity_seed"]),
-                                           stream(unhex(p["random_seed"])))
+                                           Stream(unhex(p["random_seed"])))
             self.answers[i] = [self.parties[i].announce]
 
     def step(self):
@@ -109,7 +88,7 @@ class Session:
             r = next(r for r in self.file["rounds"] if r["round"] == round)
             values = next(x for x in r["inputs"] if x["party"] == i)["input"]
             return outcome(self.parties[i].submit, unhex(r["broadcast"]),
-                           [[int(x) for x in v] for v in values])
+                           integers(values))
         return self.answers[i].pop(0) if self.answers[i] else None
 
 
@@ -215,7 +194,7 @@ def check_calls():
     tally = Tally("calls.json")
     for script in json.loads((VECTORS / tally.name).read_text()):
         parties = [party.Series(script["label"], unhex(p["identity_seed"]),
-                                stream(unhex(p["random_seed"]))) for p in script["parties"]]
+                                Stream(unhex(p["random_seed"]))) for p in script["parties"]]
         for k, step in enumerate(script["steps"]):
             if step["at"] < 0:
                 tally.passed_over += 1
@@ -229,7 +208,7 @@ def check_calls():
                 got = outcome(p.receive, unhex(step["message"]))
             else:
                 got = outcome(p.submit, step["broadcast"].encode(),
-                              [[int(x) for x in v] for v in step["input"]])
+                              integers(step["input"]))
             want = unhex(step["answer"]) if "answer" in step else None
             if "error" in step:
                 want = step["error"], step.get("names")

@@ -239,7 +239,7 @@ class Client:
         digest = m.body[:32]
         participants, rest = read_set(m.body[32:], n)
         all_neighbours = self.topology.neighbours(me, round)
-        near = [v for v in all_neighbours if v in participants]
+        near = [v for v in all_neighbours if v in participants and v in holders]
         need_length(rest, 72 * len(near) if c.recovery is not None else 0)
         need(me in participants, "ErrParticipants", me)
         due = self.topology.scheduled(round) & holders

@@ -9,7 +9,7 @@ submits in each round. It prints the last model as JSON.
 
     python3 spec/reference/party.py --pipe
 
-reads calls, one JSON object a line, and answers each with a line: see Pipe.
+reads calls, one JSON object a line, and answers each with a line: see pipe.py.
 
 The program is a reference: it keeps no state, is not constant time, and takes no part in jobs with
 noise. A party that is started again for a job takes --least, one more than the number of the last
@@ -23,6 +23,7 @@ import time
 
 import client
 import job
+import pipe
 import session
 import transport
 from primitives import unhex
@@ -173,7 +174,11 @@ def main():
         flags.add_argument("--" + name)
     flags.add_argument("--least", type=int, default=0)
     flags.add_argument("--spent", type=int, default=0)
+    flags.add_argument("--pipe", action="store_true")
     given = flags.parse_args()
+    if given.pipe:
+        pipe.Pipe().run()
+        return
     with open(given.job, encoding="utf-8") as file:
         declared = json.load(file)
     with open(given.roster, encoding="utf-8") as file:
