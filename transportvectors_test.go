@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -41,8 +42,12 @@ type jobVector struct {
 	Model    string          `json:"model,omitempty"`     // the first one's file, in hexadecimal digits
 	Members  string          `json:"committee,omitempty"` // digest
 	Declared json.RawMessage `json:"declared"`
-	Digest   string          `json:"digest"`  // the job's
-	Settled  string          `json:"settled"` // of what was settled
+	Job      []string        `json:"job"`    // its lines in hello
+	Digest   string          `json:"digest"` // the job's
+	// Multiplier and Scale are those of the noise, to six digits; 0: there is none.
+	Multiplier float64 `json:"multiplier,omitempty"`
+	Scale      float64 `json:"scale,omitempty"`
+	Settled    string  `json:"settled"` // digest of what was settled
 }
 
 type refusedVector struct {
@@ -159,10 +164,23 @@ func jobVectors(t *testing.T, roster *keyexchange.Roster) (out []jobVector) {
 		}
 		digest, settled := s.Job().Digest(), s.Digest()
 		v.Declared, v.Digest = s.Job().Canonical(), hex.EncodeToString(digest[:])
-		v.Settled = hex.EncodeToString(settled[:])
+		v.Settled, v.Job = hex.EncodeToString(settled[:]), greetingOf(s).Job
+		if m := s.Mechanism(); m != nil {
+			v.Multiplier, v.Scale = sixDigits(t, s.Multiplier()), sixDigits(t, m.Encoder.Scale)
+		}
 		out = append(out, v)
 	}
 	return out
+}
+
+// sixDigits rounds as the digest of what was settled does: machines may differ in later digits.
+func sixDigits(t *testing.T, x float64) float64 {
+	t.Helper()
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(x, 'e', 5, 64), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rounded
 }
 
 // refusedVectors spoils the hello of a job in each way.

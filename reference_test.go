@@ -1,0 +1,183 @@
+package hushsum
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hushsum/hushsum/keyexchange"
+	"github.com/hushsum/hushsum/keyexchange/keyfile"
+)
+
+// This file runs the party of spec/reference, which is written from the pages alone.
+
+// referencePython returns a Python that can run it. Without one the test skips, unless
+// HUSHSUM_REQUIRE_PYTHON=1.
+func referencePython(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"python3", "/usr/bin/python3"} {
+		if exec.Command(name, "-c", "import cryptography").Run() == nil {
+			return name
+		}
+	}
+	if os.Getenv("HUSHSUM_REQUIRE_PYTHON") == "1" {
+		t.Fatal("there is no python3 with cryptography")
+	}
+	t.Skip("needs python3 with cryptography, which is not there")
+	return ""
+}
+
+// The party of spec/reference computes every vector of a party.
+func TestReferenceVectors(t *testing.T) {
+	python := referencePython(t)
+	out, err := exec.Command(python, "-B", "spec/reference/check.py", ".").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Logf("%s", out)
+}
+
+// Two parties in Python and three in Go take part in a job over TCP, one of which drops out of a
+// round after it has begun: sums are exact, and all are told the same model.
+func TestReferenceParties(t *testing.T) {
+	python := referencePython(t)
+	for _, classical := range []bool{false, true} {
+		t.Run(fmt.Sprintf("classical %v", classical), func(t *testing.T) {
+			liveReference(t, python, classical)
+		})
+	}
+}
+
+func liveReference(t *testing.T, python string, classical bool) {
+	const n, inPython, leaver = 5, 2, 4
+	plan := testJob()
+	plan.Rounds, plan.Parties.DropOut, plan.Parties.Colluders = 3, 0.2, 1
+	plan.Sum.Classical, plan.Time.BeginWith = classical, n
+	j := newJob(t, plan, n)
+	coordinator, err := keyexchange.GenerateIdentity(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := ListenTCP("127.0.0.1:0", coordinator, j.settled.Roster())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	key := coordinator.Public().(ed25519.PublicKey)
+	address := listener.Address()
+
+	folder := t.TempDir()
+	write := func(name string, text []byte, err error) string {
+		name = filepath.Join(folder, name)
+		if err == nil {
+			err = os.WriteFile(name, text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	roster, err := j.settled.Roster().MarshalText()
+	rosterFile := write("roster.txt", roster, err)
+	jobFile := write("declared.json", j.settled.Job().Canonical(), nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	type outcome struct {
+		party int
+		model []float64
+		err   error
+	}
+	ended := make(chan outcome, n)
+	for i := range inPython {
+		vector := []float64{1.5, -2.25, 0.1, float64(i), 1e-9}
+		values, err := j.settled.Encode([32]byte{}, Update[float64]{Vector: vector}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for round := range uint64(plan.Rounds) {
+			if j.submitted[round+1] == nil {
+				j.submitted[round+1] = map[int][][]uint64{}
+			}
+			j.submitted[round+1][i] = values
+		}
+		text, err := json.Marshal(vector)
+		vectorFile := write(fmt.Sprintf("vector-%d.json", i), text, err)
+		identity := filepath.Join(folder, fmt.Sprintf("%d.pem", i))
+		if err := keyfile.WriteIdentity(identity, j.signers[i].(ed25519.PrivateKey)); err != nil {
+			t.Fatal(err)
+		}
+		c := exec.CommandContext(ctx, python, "-B", "spec/reference/party.py", "--job", jobFile,
+			"--roster", rosterFile, "--identity", identity, "--vector", vectorFile,
+			"--coordinator", address, "--key", hex.EncodeToString(key))
+		var stdout, stderr bytes.Buffer
+		c.Stdout, c.Stderr = &stdout, &stderr
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			out := outcome{party: i, err: c.Wait()}
+			if out.err == nil {
+				out.err = json.Unmarshal(stdout.Bytes(), &out.model)
+			}
+			if out.err != nil {
+				out.err = fmt.Errorf("%w: %s", out.err, stderr.Bytes())
+			}
+			ended <- out
+		}()
+	}
+	for i := inPython; i < n; i++ {
+		p := j.participant(i, nil)
+		p.Dialer = &TCPDialer{Address: address, Identity: j.signers[i], Coordinator: key}
+		own, leave := context.WithCancel(ctx)
+		defer leave()
+		if work := p.Work; i == leaver {
+			p.Work = func(ctx context.Context, r Round[float64]) (Update[float64], error) {
+				if r.Number == 2 {
+					leave()
+					<-ctx.Done()
+					return Update[float64]{}, ctx.Err()
+				}
+				return work(ctx, r)
+			}
+		}
+		go func() {
+			model, err := p.Run(own)
+			if i == leaver {
+				model, err = nil, nil
+			}
+			ended <- outcome{i, model, err}
+		}()
+	}
+	c := j.coordinator(nil)
+	c.Listener = listener
+	result, err := c.Run(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range n {
+		switch out := <-ended; {
+		case out.err != nil:
+			t.Errorf("party %d: %v", out.party, out.err)
+		case out.party != leaver && !slices.Equal(out.model, result.Model):
+			t.Errorf("party %d has %v, the coordinator %v", out.party, out.model, result.Model)
+		}
+	}
+	j.check()
+	var parties []string
+	for _, r := range j.rounds {
+		parties = append(parties, fmt.Sprintf("%d: %v", r.Number, r.Parties))
+	}
+	const want = "1: [0 1 2 3 4], 2: [0 1 2 3], 3: [0 1 2 3]"
+	if got := strings.Join(parties, ", "); got != want || result.Lost != 0 {
+		t.Errorf("the sums are of %s, %d lost, want %s", got, result.Lost, want)
+	}
+}
