@@ -212,7 +212,7 @@ func eventJob(t *testing.T, p *job.Job) *Settled {
 // With noise, whoever sees all that goes over a party's link sees the same of one whose rows make
 // no vector and of one whose rows make one: the same frames, as long, in the same order. The
 // coordinator reports the same. Only the party itself learns why. Instants are compared in virtual
-// time: package scenario.
+// time: package simulation.
 func TestEventsOfWork(t *testing.T) {
 	t.Parallel()
 	for name, plan := range eventJobs(t) {

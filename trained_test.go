@@ -153,7 +153,7 @@ func (g *trainees) check(model []float64, rounds int) {
 	g.Helper()
 	j := simulation.Exactly(g.written, len(g.rows))
 	j.Rounds = rounds
-	settled, world, err := simulation.Settle(j, g.rows, g.test)
+	settled, world, err := simulation.Settle(j, simulation.Rows{Parties: g.rows, Test: g.test})
 	if err != nil {
 		g.Fatal(err)
 	}
@@ -382,7 +382,8 @@ func TestTrainedByTurns(t *testing.T) {
 			"privacy = { noise = \"discrete-gaussian\", multiplier = 1e-6, clip = 1.0, bits = 56, "+
 			"factorise = 2 }")
 		g.written.World.Fidelity = simulation.Ring
-		settled, world, err := simulation.Settle(g.written, g.rows, g.test)
+		settled, world, err := simulation.Settle(g.written,
+			simulation.Rows{Parties: g.rows, Test: g.test})
 		if err != nil {
 			t.Fatal(err)
 		}

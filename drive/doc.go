@@ -66,7 +66,7 @@
 // that repeats it (TestWorlds), and for small jobs every possible order (TestExhaustive). They
 // found faults that reading had not, such as an answer of the program that comes after its round,
 // or a server that counted its deadlines from 0 after a restart and lost the round. Without them
-// there is also one place that decides: TCP, HTTPS and virtual time (simulation/scenario) have the
+// there is also one place that decides: TCP, HTTPS and virtual time (simulation) have the
 // same rounds, since none of them has rules of its own. Package simulation alone runs batches of
 // rounds without waiting, and calls protocol itself.
 //

@@ -12,8 +12,7 @@ var theWorld = inWorld(tableOf(
 	seed("world.seed", func(j *Job) *uint64 { return &j.World.Seed },
 		"Seeds rows, losses, delays and drop-outs.").means("seed"),
 	whole("world.evaluate_every", func(j *Job) *int { return &j.World.EvaluateEvery },
-		between(1, MaxRounds), "Evaluates the model once in this many rounds.").unit("rounds").or(1).
-		lacks(Timed, "virtual time judges each round"),
+		between(1, MaxRounds), "Evaluates the model once in this many rounds.").unit("rounds").or(1),
 	truth("world.skip_clear", func(j *Job) *bool { return &j.World.SkipClear },
 		"Skips the same training in the clear.").flag("skip-clear", ""),
 
@@ -67,8 +66,7 @@ var theWorld = inWorld(tableOf(
 		lacks(Timed, "all parties are honest in virtual time"),
 	whole("world.lost_rounds", func(j *Job) *int { return &j.World.LostRounds }, between(0, MaxRounds),
 		"Loses this many rounds, drawn by seed: what parties submit in them is never summed.").
-		unit("rounds").or(0).
-		lacks(Timed, "virtual time loses what its parties do not finish"),
+		unit("rounds").or(0),
 	number("world.tolerance", func(j *Job) *float64 { return &j.World.Tolerance }, from(0),
 		"Lets a party leave once no weight differs from its own by more than this.").
 		means("0: nobody leaves").

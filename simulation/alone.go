@@ -22,12 +22,12 @@ func Alone(ctx context.Context, settled *job.Settled, w World) ([]learning.Matri
 	}
 	all := make([]learning.Matrix, len(o.Parties))
 	for i := range all {
-		x, out, err := newRun(o.alone(i))
+		x, err := newCourse(ctx, o.alone(i))
 		if err != nil {
 			return nil, err
 		}
-		err = x.train(ctx, out, nil)
-		x.erase()
+		err = x.train(ctx, nil)
+		x.rounds.erase()
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()

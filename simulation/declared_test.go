@@ -62,7 +62,7 @@ func TestDeclared(t *testing.T) {
 	} {
 		j := declaredJob()
 		change(j)
-		s, w, err := Settle(j, parties, test)
+		s, w, err := Settle(j, Rows{Parties: parties, Test: test})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -82,11 +82,10 @@ func TestDeclared(t *testing.T) {
 func TestDeclaredRefused(t *testing.T) {
 	parties, test := declaredRows(t)
 	for path, change := range map[string]func(j *job.Job){
-		"model":            func(j *job.Job) { j.Model = job.Model{Length: 3} },
-		"model.features":   func(j *job.Job) { j.Model.Features = 3 },
-		"parties.count":    func(j *job.Job) { j.Parties.Count = 5 },
-		"training.restart": func(j *job.Job) { j.Training.Restart = true },
-		"model.file":       func(j *job.Job) { j.Model.File = "model.npz" },
+		"model":          func(j *job.Job) { j.Model = job.Model{Length: 3} },
+		"model.features": func(j *job.Job) { j.Model.Features = 3 },
+		"parties.count":  func(j *job.Job) { j.Parties.Count = 5 },
+		"model.file":     func(j *job.Job) { j.Model.File = "model.npz" },
 		"privacy.before": func(j *job.Job) {
 			p := &j.Privacy
 			p.Noise, p.Clip, p.Epsilon, p.Before = "skellam", 1, 4, "before.json"
@@ -102,7 +101,7 @@ func TestDeclaredRefused(t *testing.T) {
 	} {
 		j := declaredJob()
 		change(j)
-		_, _, err := Settle(j, parties, test)
+		_, _, err := Settle(j, Rows{Parties: parties, Test: test})
 		var e *job.ConfigError
 		if !errors.As(err, &e) || e.Path != path {
 			t.Errorf("%s: %v", path, err)

@@ -52,12 +52,12 @@ var (
 // streamLost is as streamDrop, for the rounds that are lost.
 const streamLost = 0x6c6f7374
 
-// losses reports which messages of a round, by their place, do not arrive. It draws anew for each
-// round, so that which rounds are lost changes nothing.
-func (o *setting) losses(round, messages int) []bool {
+// losses reports which messages of a round of some parties, by their place, do not arrive. It draws
+// anew for each round, so that which rounds are lost changes nothing.
+func (o *setting) losses(round, parties, messages int) []bool {
 	lost := make([]bool, messages)
 	rng := rand.New(rand.NewPCG(training.DerivedSeed(o.mishaps(), "losses", round, 0), streamDrop))
-	for _, k := range rng.Perm(messages)[:min(o.job.DropOuts(len(o.Parties)), messages)] {
+	for _, k := range rng.Perm(messages)[:min(o.job.DropOuts(parties), messages)] {
 		lost[k] = true
 	}
 	return lost

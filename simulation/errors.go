@@ -1,6 +1,8 @@
 package simulation
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 
 	"github.com/hushsum/hushsum/internal/fault"
@@ -19,10 +21,10 @@ func because(path string, err error) error {
 
 // RoundError says in which round, and with which party, a run failed. It unwraps to the reason.
 type RoundError struct {
-	Round int // from 1; 0 for set-up
-	Party int // roster index, −1 for the server or no party in particular
+	Round int    // from 1; 0 for set-up
+	Party int    // roster index, −1 for the server or no party in particular
+	Name  string // the party's; empty: it has none of its own
 	Err   error
-	Done  *Result // by a Run until then, also what it has spent; nil for other trainings
 }
 
 func (e *RoundError) Error() string {
@@ -31,7 +33,7 @@ func (e *RoundError) Error() string {
 		where = "set-up"
 	}
 	if e.Party >= 0 {
-		where += fmt.Sprintf(", %s", partyName(e.Party))
+		where += ", " + cmp.Or(e.Name, partyName(e.Party))
 	}
 	return fmt.Sprintf("simulation: %s: %v", where, e.Err)
 }
@@ -39,10 +41,12 @@ func (e *RoundError) Error() string {
 // Unwrap returns the reason.
 func (e *RoundError) Unwrap() error { return e.Err }
 
-// failure names the party, or −1, with which a round failed.
+// failure names the party, or −1, with which a round failed, unless the error says that.
 func failure(round, party int, err error) error {
-	if named, ok := err.(*RoundError); ok {
-		return named
+	var named *RoundError
+	var wrong *job.ConfigError
+	if errors.As(err, &named) || errors.As(err, &wrong) {
+		return err
 	}
 	return &RoundError{Round: round, Party: party, Err: err}
 }

@@ -38,7 +38,7 @@ func Example() {
 		Sum:      job.Sum{MaxWeight: 1000},
 		Model:    job.Model{Name: "logistic"},
 		Training: job.Training{Rate: 2, Steps: 50},
-	}, parties, test)
+	}, simulation.Rows{Parties: parties, Test: test})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -75,7 +75,7 @@ func ExampleSettle() {
 		Privacy:  job.Privacy{Noise: "discrete-gaussian", Epsilon: 8, Clip: 1, Bits: 18},
 		Model:    job.Model{Name: "softmax"},
 		Training: job.Training{Rate: 1, Mask: "soft"},
-	}, parties, test)
+	}, simulation.Rows{Parties: parties, Test: test})
 	if err != nil {
 		fmt.Println(err)
 		return

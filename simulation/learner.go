@@ -5,6 +5,7 @@ import (
 
 	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/job"
+	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/training"
 )
 
@@ -18,7 +19,11 @@ type learner struct {
 func (o *setting) newLearner() *learner { return o.learnerOf(*o.Options) }
 
 func (o *setting) learnerOf(t training.Options) *learner {
-	return &learner{training.NewLearner(t, o.Parties), t.Clip.Factor}
+	parties := o.Parties
+	if o.federation != nil { // what a party trains on may differ from round to round
+		parties = make([]*learning.Dataset, o.federation.Size())
+	}
+	return &learner{training.NewLearner(t, parties), t.Clip.Factor}
 }
 
 // newBeside makes the learner of the training in the clear next to this one: without

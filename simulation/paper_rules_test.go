@@ -215,11 +215,11 @@ func TestPaperRulesMaskedScaffold(t *testing.T) {
 		x := brief()
 		x.rule(rules["scaffold I"])
 		x.mask(kind, 1)
-		state, _, err := newRun(x.setting(t))
+		state, err := newCourse(t.Context(), x.setting(t))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := state.play(t.Context(), &RoundResult{Round: 1}); err != nil {
+		if err := state.rounds.play(t.Context(), &RoundResult{Round: 1}); err != nil {
 			t.Fatal(err)
 		}
 		states[kind] = state.learned

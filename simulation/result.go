@@ -1,17 +1,21 @@
 package simulation
 
 import (
+	"math"
 	"slices"
 	"time"
 
 	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/masking"
+	"github.com/hushsum/hushsum/simulation/crowd"
 )
 
 // Cost states what a part of a run took. Bytes and the times of parties are of one party, the mean
 // over all of the round, drop-outs included; the server's time is for all parties together. All
-// figures but Train are for sums by message only.
+// figures but Train are for sums by message only. In virtual time Cost has bytes, and a PartyRound
+// the times.
 type Cost struct {
 	// BytesUp are the bytes of the party's messages to the server. BytesDown are the bytes of the
 	// server's messages to the party, and of the broadcast model, 8 bytes per weight. Bytes that a
@@ -90,6 +94,17 @@ type RoundResult struct {
 	// Exchanges is how many sums the round took: two for FedGA and fresh variates.
 	Exchanges int
 
+	// Began and Took are in virtual time, 0 in a world without: when the round began, after a set-up
+	// before it, and how long it was until the last party that was there had the new model.
+	Began, Took time.Duration
+	Each        []PartyRound // what each party that was there had of it
+	Gone        []string     // who left for good after it
+	Received    int          // bytes, by servers
+	// Of one-message sums in virtual time:
+	Steps   []Step        // in their order
+	Waited  []string      // the parties and members that it waited for, some hundred at most
+	Members []MemberRound // of the committee
+
 	// Server and Public report what the rounds until now, this one included, have
 	// spent of every party's privacy, against the two adversaries, at privacy.delta.
 	// Without noise there is no bound: Upper is +Inf. A lost round counts.
@@ -98,11 +113,75 @@ type RoundResult struct {
 	Cost Cost
 }
 
+// Accuracy returns the accuracy of the model, NaN in a round in which it was not judged.
+func (r *RoundResult) Accuracy() float64 {
+	if r.Test == nil {
+		return math.NaN()
+	}
+	return r.Test.Accuracy()
+}
+
+// Step is a part of a round.
+type Step struct {
+	Name string
+	Took time.Duration
+}
+
+// MemberRound reports what a member of the committee did in a round.
+type MemberRound struct {
+	Member, Place string
+	Work          time.Duration
+	Sent, Got     int // bytes
+}
+
+// PartyRound reports what one party had of a round: in virtual time what it saw, and without time
+// what parties had in the mean.
+type PartyRound struct {
+	Party, Place string
+	Rows         int           // that it trained on
+	Took         time.Duration // from the round's beginning until it had the new model
+	Received     bool          // it has it
+	Included     bool          // in the sum
+	Stale        int           // with sum.buffer, how many rounds before that was begun
+	Left         bool          // for good, after this round
+	Accuracy     float64       // of the model that it holds; of a crowd, of the federated one
+	MCC          float64
+	Local        float64 // accuracy of what it trained in this round
+	// Alone judges a model that it trained on its own rows only, in all its rounds; 0 in crowds and
+	// among more than MostCompared parties, which are not looked at one by one. Without time
+	// [Alone] judges such models.
+	Alone     float64
+	Work      time.Duration
+	Sent, Got int // bytes
+}
+
+// SetUp is an exchange of keys in virtual time.
+type SetUp struct {
+	Round   int // before which it was
+	Parties int
+	Took    time.Duration // virtual, during the rounds; until its last message had arrived
+	Bytes   int           // that parties sent and received
+}
+
+// Promise states what protects one party against the server and colluders.
+type Promise struct {
+	Party string
+	// Asked is the ε that the party asked for; of a reference law it is the claim of
+	// its formula, of one release.
+	Asked float64
+	// Certified bounds what all rounds spend, for the whole vector, or does not where a party leaves
+	// by what its rows are.
+	Certified accounting.Claim
+	Honest    int // parties whose noise protects it, itself among them
+}
+
 // Result is the outcome of a run, as far as it went.
 type Result struct {
-	Layout masking.Layout // of a submission, nil for sums in the clear
-	Setup  Cost           // of sums by message, once: key exchange and, with recovery, first material
-	Rounds []RoundResult  // those that ended, lost ones among them
+	Job     *job.Job       `json:"-"` // with its defaults
+	Weights int            // of the model
+	Layout  masking.Layout // of a submission, nil for sums in the clear
+	Setup   Cost           // of sums by message, once: key exchange and, with recovery, first material
+	Rounds  []RoundResult  // those that ended, lost ones among them
 
 	// Model is the last model, and Clear the last model of the training in the clear, nil with
 	// world.skip_clear. Until a round has a sum they are the first models.
@@ -115,8 +194,39 @@ type Result struct {
 	// party over its budget.
 	Stopped *accounting.OverBudget
 	// Server and Public report what all rounds that began have spent, including a round that failed;
-	// +Inf without noise.
+	// +Inf without noise. In virtual time, where parties are unlike each other, Privacy alone does.
 	Server, Public accounting.Claim
+	Privacy        []Promise // of each party that is unlike others; empty without noise
+
+	SetUps []SetUp       // in virtual time
+	Pairs  *crowd.Counts // of a crowd: what was done once
+	Notes  []string
+	Took   time.Duration // by the simulation itself, if it has a clock
+}
+
+// Certified returns a claim that holds for all parties, nil if nothing protects them.
+func (r *Result) Certified() (out *accounting.Claim, err error) {
+	for _, p := range r.Privacy {
+		if out == nil {
+			out = &p.Certified
+		}
+		c, err := out.Or(p.Certified)
+		if err != nil {
+			return nil, err
+		}
+		out = &c
+	}
+	return out, nil
+}
+
+// Elapsed returns how long all of it took in virtual time, including the exchange of keys before
+// the first round.
+func (r *Result) Elapsed() time.Duration {
+	if len(r.Rounds) == 0 {
+		return 0
+	}
+	last := &r.Rounds[len(r.Rounds)-1]
+	return last.Began + last.Took
 }
 
 // Final returns the last round in which the model was judged, nil if there was none.

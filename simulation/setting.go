@@ -30,6 +30,9 @@ type setting struct {
 // newSetting checks what a world alone can have wrong.
 func newSetting(s *job.Settled, w World) (*setting, error) {
 	j := s.Job()
+	if w.federation != nil {
+		j = w.federation.Job
+	}
 	o := &setting{World: w, job: j, settled: s, perRound: cmp.Or(j.Parties.PerRound, len(w.Parties))}
 	o.Options = &o.Training
 	o.Rounds = j.Rounds
@@ -37,7 +40,7 @@ func newSetting(s *job.Settled, w World) (*setting, error) {
 		o.Now = func() time.Time { return time.Time{} }
 	}
 	switch {
-	case len(w.Parties) != s.Roster().Len():
+	case w.federation == nil && len(w.Parties) != s.Roster().Len():
 		return nil, bad("parties.count", "settle the job for them", "%d parties have rows, and it has %d",
 			len(w.Parties), s.Roster().Len())
 	case w.Training.Model != nil && w.Training.Model.NumParams() != s.Length():
@@ -107,14 +110,6 @@ func (o *setting) hidden() bool { return o.job.Parties.Hidden > 0 }
 // compares reports whether the same training is run in the clear as well: the same seeds, the same
 // parties in every round, updates clipped alike, neither rounding nor noise.
 func (o *setting) compares() bool { return !o.job.World.SkipClear }
-
-// fewest returns how many messages a sum takes at least.
-func (o *setting) fewest() int {
-	if !o.job.Recovers() {
-		return o.perRound
-	}
-	return o.settled.MinSurvivors()
-}
 
 // expected is how many parties take part in a round, by expectation where coins say who does, and
 // by turns where noise is correlated.

@@ -48,7 +48,7 @@ type trial struct {
 
 func (x trial) settle() (*job.Settled, World, error) {
 	x.Parties.Count = len(x.rows)
-	s, w, err := Settle(&x.Job, x.rows, x.test)
+	s, w, err := Settle(&x.Job, Rows{Parties: x.rows, Test: x.test})
 	if err == nil && x.world != nil {
 		x.world(&w)
 	}
@@ -301,8 +301,7 @@ func TestRunFails(t *testing.T) {
 	o := small(t)
 	o.Sum.Range = 1.5
 	o.Rounds = 50
-	_, err := o.run(t.Context(), nil)
-	s := done(t, err)
+	s, err := o.run(t.Context(), nil)
 	var failed *RoundError
 	if !errors.Is(err, aggregation.ErrSaturated) || !errors.As(err, &failed) {
 		t.Fatalf("weights beyond the range: %v, want ErrSaturated", err)
@@ -325,12 +324,11 @@ func TestRunIsCancelled(t *testing.T) {
 
 	// Between rounds.
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := o.run(ctx, func(r RoundResult) {
+	s, err := o.run(ctx, func(r RoundResult) {
 		if r.Round == 2 {
 			cancel()
 		}
 	})
-	s := done(t, err)
 	if !errors.Is(err, context.Canceled) || len(s.Rounds) != 2 {
 		t.Fatalf("cancelled after round 2: %v", err)
 	}
@@ -349,8 +347,8 @@ func TestRunIsCancelled(t *testing.T) {
 				}
 			}
 		}
-		_, err := o.run(ctx, nil)
-		if s := done(t, err); !errors.Is(err, context.Canceled) || len(s.Rounds) != max(round-1, 0) {
+		s, err := o.run(ctx, nil)
+		if !errors.Is(err, context.Canceled) || len(s.Rounds) != max(round-1, 0) {
 			t.Errorf("cancelled in round %d: %v", round, err)
 		}
 	}

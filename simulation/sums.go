@@ -18,6 +18,12 @@ type submission struct {
 	values [][]uint64    // nil for sums in the clear
 	train  time.Duration // of local training
 	aside  time.Duration // of what is no part of the sum, such as a comparison
+
+	// In virtual time also:
+	codec     *codec
+	broadcast [32]byte // digest of the round's
+	work      training.Work
+	rows      int // that it trained on
 }
 
 // outcome holds what a sum came to.
@@ -44,7 +50,7 @@ type privateSums interface {
 type summer struct {
 	*setting
 	private privateSums                // of sums by message, else nil
-	counts  []int                      // rounds that each party was in; nil: as many as there are
+	counts  map[int]int                // rounds that parties were in, of those that are in a number
 	blank   func() ([][]uint64, error) // what a party submits that its hidden coin leaves out
 }
 
@@ -60,13 +66,17 @@ func (s *summer) sum(
 	if s.private != nil {
 		return s.sumPrivate(ctx, round, model, submit)
 	}
+	return s.among(ctx, round, everybody(len(s.Parties)), submit)
+}
+
+// among is sum without messages, of those of some parties that are drawn.
+func (s *summer) among(
+	ctx context.Context, round int, there []int, submit submitter,
+) (outcome, error) {
 	var out outcome
-	parties, err := s.drawn(round)
+	parties, err := s.drawn(round, there)
 	if err != nil {
 		return out, err
-	}
-	if s.job.Parties.Participations > 0 {
-		parties = s.leastOften(round)
 	}
 	out.included = parties
 	if s.hidden() {
@@ -76,7 +86,7 @@ func (s *summer) sum(
 		out.lost = errTooFew
 		return out, nil
 	}
-	lost := s.losses(round, len(parties))
+	lost := s.losses(round, len(there), len(parties))
 	times := make([]time.Duration, len(parties))
 	var adding sync.Mutex
 	err = cores.Each(ctx, len(parties), func(k int) error {
@@ -123,7 +133,7 @@ func (s *summer) arrived(round int, parties []int, lost []bool, out *outcome) {
 	switch {
 	case s.loses(round):
 		out.lost = errLost
-	case out.summed < s.fewest() && s.job.Recovers() || out.summed == 0:
+	case s.job.Recovers() && out.summed < s.settled.MinSurvivors() || out.summed == 0:
 		out.lost = errTooFew
 	}
 }
@@ -190,7 +200,10 @@ func (s *summer) erase() {
 // of two, so that what is above them can be cut off later, once.
 func addRing(sum, values [][]uint64) [][]uint64 {
 	if sum == nil {
-		return values
+		for _, v := range values {
+			sum = append(sum, slices.Clone(v))
+		}
+		return sum
 	}
 	for s := range sum {
 		for j, y := range values[s] {
@@ -200,36 +213,34 @@ func addRing(sum, values [][]uint64) [][]uint64 {
 	return sum
 }
 
-// drawn returns the parties of a round, sorted.
-func (o *setting) drawn(round int) ([]int, error) {
-	n := len(o.Parties)
+// drawn returns the parties of a round, sorted, of those that are there: by parties.per_round some
+// of them, and those who were in the fewest rounds where each is in a number of them.
+func (s *summer) drawn(round int, there []int) ([]int, error) {
+	k := s.job.Parties.PerRound
 	switch {
-	case o.Replay != nil:
-		return o.Replay[round-1], nil
-	case o.hidden():
-		return o.tossed()
-	case o.perRound < n:
-		rng := rand.New(rand.NewPCG(o.derived("parties", round, 0), 0))
-		parties := rng.Perm(n)[:o.perRound]
-		slices.Sort(parties)
-		return parties, nil
+	case s.Replay != nil:
+		return s.Replay[round-1], nil
+	case s.hidden():
+		return s.tossed()
+	case k == 0 || k >= len(there):
+		return there, nil
 	}
-	return everybody(n), nil
-}
-
-// leastOften draws the parties of a round among those who were in the fewest.
-func (s *summer) leastOften(round int) []int {
-	if s.counts == nil {
-		s.counts = make([]int, len(s.Parties))
+	parties := make([]int, len(there))
+	for i, at := range rand.New(rand.NewPCG(s.derived("parties", round, 0), 0)).Perm(len(there)) {
+		parties[i] = there[at]
 	}
-	parties := rand.New(rand.NewPCG(s.derived("parties", round, 0), 0)).Perm(len(s.Parties))
-	slices.SortStableFunc(parties, func(a, b int) int { return s.counts[a] - s.counts[b] })
-	parties = parties[:s.perRound]
+	if s.job.Parties.Participations > 0 {
+		slices.SortStableFunc(parties, func(a, b int) int { return s.counts[a] - s.counts[b] })
+	}
+	parties = parties[:k]
 	slices.Sort(parties)
+	if s.counts == nil {
+		s.counts = map[int]int{}
+	}
 	for _, i := range parties {
 		s.counts[i]++
 	}
-	return parties
+	return parties, nil
 }
 
 // tossed returns the parties whose own coins have luck.

@@ -354,10 +354,11 @@ func TestTrainingHiddenNoise(t *testing.T) {
 			t.Fatal(o.Model.NumParams())
 		}
 		m, bits := o.noise(), x.Privacy.Bits
-		y, _, err := newRun(o)
+		made, err := newCourse(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
+		y := made.rounds.(*plain)
 		var sum [][]uint64
 		for range x.rows {
 			blank, err := y.updates.blank()

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/simulation/cost"
 	"github.com/hushsum/hushsum/training"
 )
 
@@ -24,16 +26,26 @@ const (
 	Ring = "ring"
 	// Clear sums float64 vectors, without rounding.
 	Clear = "clear"
+	// Crowd has thousands of parties in virtual time, whose keys, chains and masks are made once.
+	Crowd = "crowd"
 )
 
 // maxParties is the most parties of pairwise sums by message. Every pair of parties shares keys,
 // so that set-up takes time and memory in proportion to the square.
 const maxParties = 5000
 
+// Rows are the rows of a data set, of one shape.
+type Rows struct {
+	Parties []*learning.Dataset // the training rows of each party
+	// Train has the rows of all if Parties is nil: a run in virtual time then deals them, by
+	// world.data.draw.
+	Train *learning.Dataset
+	Test  *learning.Dataset // what models are judged on
+}
+
 // World holds what a settled job lacks to be simulated. [Settle] makes one.
 type World struct {
-	Parties []*learning.Dataset // the rows of each party
-	Test    *learning.Dataset   // what models are judged on
+	Rows
 	// Training says how parties and server train: as the job does. An experiment may change it to
 	// rules that no job declares, such as another mask. The length of the model has to stay.
 	Training training.Options
@@ -49,29 +61,35 @@ type World struct {
 	// Now is the clock that durations are measured with, such as time.Now; it is
 	// called from several goroutines. Nil: all durations are 0.
 	Now func() time.Time
+	// Units are those of the times in virtual time that the job does not give; the zero value:
+	// cost.Reference.
+	Units cost.Units
 	// Progress, if not nil, is called while parties work, never concurrently: done says how many
 	// parties of the round have finished their part (round 0: set-up). Where sums recover a round has
 	// three parts, and done counts each as a third.
 	Progress func(round, done, of int)
 
 	keys, members []ed25519.PrivateKey // of the parties and of the committee
+	federation    *federation          // of virtual time, else nil
 }
 
-// Settle settles a job for parties with these rows, whose keys it makes, with models judged on
-// other rows. Where the job has a budget and no multiplier the noise is calibrated, which takes a
-// while. It fails with [job.ConfigError], also where the job needs virtual time: see package
-// scenario.
-func Settle(declared *job.Job, parties []*learning.Dataset, test *learning.Dataset) (
-	s *job.Settled, w World, err error,
-) {
-	w = World{Parties: parties, Test: test}
+// Settle settles a job for parties with these rows, whose keys it makes. Where the job has a budget
+// and no multiplier the noise is calibrated, which takes a while. Time is virtual if the job needs
+// that, see [Needs], or rows are to be dealt. Settle fails with [job.ConfigError].
+func Settle(declared *job.Job, rows Rows) (s *job.Settled, w World, err error) {
+	w = World{Rows: rows}
+	if Needs(declared) || rows.Parties == nil {
+		s, err = w.settleFederation(declared)
+		return s, w, err
+	}
 	if err := declared.Validate(); err != nil {
 		return nil, w, err
 	}
 	if err := w.check(declared); err != nil {
 		return nil, w, err
 	}
-	j, err := training.WithRows(declared, append([]*learning.Dataset{test}, parties...)...)
+	parties := rows.Parties
+	j, err := training.WithRows(declared, append([]*learning.Dataset{rows.Test}, parties...)...)
 	if err != nil {
 		return nil, w, err
 	}
@@ -100,15 +118,56 @@ func Settle(declared *job.Job, parties []*learning.Dataset, test *learning.Datas
 	return s, w, nil
 }
 
+// settleFederation settles a job in virtual time for all parties that it ever has, for sums of
+// those who are there at first. Where some are not, or have servers of their own, the job is
+// settled for them as it runs.
+func (w *World) settleFederation(declared *job.Job) (*job.Settled, error) {
+	f, err := newFederation(declared)
+	if err != nil {
+		return nil, err
+	}
+	w.federation = f
+	byRound := slices.Contains([]string{drawNew, drawGrowing, drawAnew}, f.World.Data.Draw)
+	if w.Test == nil || w.Train == nil && (w.Parties == nil || byRound) {
+		return nil, f.Mistake("world.data.set", "load the data", "there are no rows")
+	}
+	rows := append([]*learning.Dataset{w.Test}, w.Parties...)
+	if w.Train != nil {
+		rows = append(rows, w.Train)
+	}
+	if f.declared, err = training.WithRows(declared, rows...); err != nil {
+		return nil, err
+	}
+	if w.Training, err = training.OptionsOf(f.declared); err != nil {
+		return nil, err
+	}
+	own := f.own(f.Size())
+	switch {
+	case f.Oneshot():
+		return w.settle(own, f.Size())
+	case f.World.Fidelity == Messages:
+		return w.settleFor(own, f.Size(), f.atFirst())
+	}
+	nobody, err := job.Nobody(f.atFirst())
+	if err != nil {
+		return nil, err
+	}
+	return f.own(f.atFirst()).Settle(job.Files{Roster: nobody})
+}
+
 // settle settles a job for parties, and a committee, whose keys it makes.
-func (w *World) settle(j *job.Job, parties int) (_ *job.Settled, err error) {
-	files := job.Files{MadeUp: true}
+func (w *World) settle(j *job.Job, parties int) (*job.Settled, error) {
+	return w.settleFor(j, parties, parties)
+}
+
+// settleFor is settle for sessions of those of the parties that are present.
+func (w *World) settleFor(j *job.Job, parties, present int) (_ *job.Settled, err error) {
+	files := job.Files{MadeUp: true, Present: present}
 	if files.Roster, w.keys, err = newRoster(parties, partyName); err != nil {
 		return nil, because("parties.count", err)
 	}
 	if j.Oneshot() {
-		name := func(k int) string { return fmt.Sprintf("member-%d", k+1) }
-		files.Committee, w.members, err = newRoster(j.WithDefaults().Sum.Members, name)
+		files.Committee, w.members, err = newRoster(j.WithDefaults().Sum.Members, memberName)
 		if err != nil {
 			return nil, because("sum.members", err)
 		}
@@ -122,20 +181,30 @@ func (w *World) settle(j *job.Job, parties int) (_ *job.Settled, err error) {
 
 func newRoster(n int, name func(i int) string) (*keyexchange.Roster, []ed25519.PrivateKey, error) {
 	keys := make([]ed25519.PrivateKey, n)
-	list := make([]keyexchange.Entry, n)
-	for i := range list {
+	for i := range keys {
 		key, err := keyexchange.GenerateIdentity(nil)
 		if err != nil {
 			return nil, nil, err
 		}
 		keys[i] = key
-		list[i] = keyexchange.Entry{Name: name(i), Key: key.Public().(ed25519.PublicKey)}
 	}
-	roster, err := keyexchange.NewRoster(list)
+	roster, err := rosterOf(keys, name)
 	return roster, keys, err
 }
 
+// rosterOf returns the roster of some keys. Names of a job's parties may be any text, and are not
+// in it.
+func rosterOf(keys []ed25519.PrivateKey, name func(i int) string) (*keyexchange.Roster, error) {
+	list := make([]keyexchange.Entry, len(keys))
+	for i, key := range keys {
+		list[i] = keyexchange.Entry{Name: name(i), Key: key.Public().(ed25519.PublicKey)}
+	}
+	return keyexchange.NewRoster(list)
+}
+
 func partyName(i int) string { return fmt.Sprintf("party-%d", i+1) }
+
+func memberName(k int) string { return fmt.Sprintf("member-%d", k+1) }
 
 // byMessage reports whether all messages of a job's sums are simulated.
 func byMessage(j *job.Job) bool { return cmp.Or(j.World.Fidelity, Messages) == Messages }
@@ -146,18 +215,20 @@ func Cheats(j *job.Job, parties int) int {
 	return int(math.Ceil(j.World.Malicious * float64(parties)))
 }
 
-// check refuses rows that are not those of a job, and what it may declare and this simulation does
-// not have.
-func (w *World) check(j *job.Job) error {
+// trains refuses a job without a model of its own.
+func trains(j *job.Job) error {
 	if j.Model.Name == "" {
 		return j.Mistake("model", `write model.name = "logistic"`,
 			"a party's own program trains, and a simulation has none")
 	}
-	if e := j.Lacks(job.Sums, "leave it out"); e != nil {
-		if timed := j.Lacks(job.Timed, ""); timed == nil || timed.Path != e.Path {
-			e.Advice += ", or run the job in virtual time: see package scenario"
-		}
-		return e
+	return nil
+}
+
+// check refuses rows that are not those of a job without time, and what that may declare and cannot
+// be simulated.
+func (w *World) check(j *job.Job) error {
+	if err := trains(j); err != nil {
+		return err
 	}
 	parties, messages := len(w.Parties), byMessage(j)
 	for _, c := range []struct {

@@ -99,7 +99,7 @@ func (s *membershipStudy) train(
 		if err != nil {
 			return nil, err
 		}
-		settled, world, err := simulation.Settle(&own, parties, s.test)
+		settled, world, err := simulation.Settle(&own, simulation.Rows{Parties: parties, Test: s.test})
 		if err != nil {
 			return nil, err
 		}

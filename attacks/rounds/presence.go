@@ -14,7 +14,7 @@ import (
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/privacy"
-	"github.com/hushsum/hushsum/simulation/scenario"
+	"github.com/hushsum/hushsum/simulation"
 )
 
 // This file shows what a server learns about a party's rows from who is present, where sums have
@@ -202,7 +202,7 @@ func (l *leaver) leaves(rows *learning.Dataset, seed [32]byte) (bool, error) {
 	return err == nil, err
 }
 
-// scenarios plays the two worlds as package scenario has them, with the same rule, and returns in
+// scenarios plays the two worlds as a simulation has them, with the same rule, and returns in
 // how many runs of each the party leaves: in none if the rule is refused, and does nothing where it
 // is not given.
 func (l *leaver) scenarios(ctx context.Context) (left [2]int, err error) {
@@ -238,14 +238,17 @@ func (l *leaver) scenario(
 			Data: job.Data{Rows: rows.Len() / parties}},
 	}
 	for range presenceRuns {
-		result, err := scenario.Run(ctx, j, scenario.Rows{Train: rows, Test: l.rows[1]},
-			scenario.Hooks{})
+		settled, world, err := simulation.Settle(j, simulation.Rows{Train: rows, Test: l.rows[1]})
+		if err != nil {
+			return 0, err
+		}
+		result, err := simulation.Run(ctx, settled, world, nil)
 		if err != nil {
 			return 0, err
 		}
 		gone := false
 		for _, one := range result.Rounds {
-			gone = gone || len(one.Left) > 0
+			gone = gone || len(one.Gone) > 0
 		}
 		if gone {
 			left++

@@ -52,8 +52,8 @@ func TestLoops(t *testing.T) {
 		arguments int
 		may       string // who may call it
 	}{
-		"Tick":    {1, "host drive/jobtest attacks/rounds simulation/scenario"},
-		"Advance": {0, "host drive/jobtest drive/partytest attacks/rounds simulation/scenario"},
+		"Tick":    {1, "host drive/jobtest attacks/rounds simulation"},
+		"Advance": {0, "host drive/jobtest drive/partytest attacks/rounds simulation"},
 	}
 	seen := make(map[string]string) // folders, by call
 	for _, s := range sources(t) {

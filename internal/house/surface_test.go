@@ -14,9 +14,7 @@ import (
 var kept = []struct{ why, names string }{
 	{"a job of one's own has no file to keep its state in", ".MemoryStore"},
 	{"a word of a file, of which others are used",
-		"simulation/scenario.AtBegin simulation/scenario.AtReveal " +
-			"simulation/scenario.AtSign simulation/scenario.AtSubmit " +
-			"service/federation.Uniform"},
+		"service/federation.Uniform"},
 	{"why a job ended, as its status has it", "drive.BudgetSpent"},
 	{"theorems, to compare the accountant's bounds with",
 		"accounting.DefaultOrders accounting.DistributedGaussianRDP accounting.NewRDP " +
@@ -28,7 +26,7 @@ var kept = []struct{ why, names string }{
 			"attacks/model.Shadows.LiRA attacks/model.Shadows.Regress " +
 			"attacks/observation.Disaggregate"},
 	{"a bound of what is accepted, which messages name",
-		"job.MaxLength simulation/scenario.MaxPrivate"},
+		"job.MaxLength"},
 	{"asked of a model by those who use it", "learning.Logistic.Predict learning.Matrix.Recall"},
 	{"laws that sum up to others, one by one",
 		"noise.FamilyPoisson noise.FamilyPolya noise.FamilyPolyaDifference noise.Poisson " +

@@ -198,7 +198,8 @@ func (x *setting) run(
 	j := x.Job
 	j.Name, j.Parties.Count, j.World.SkipClear = "experiment", len(x.rows.parties), true
 	j.World.Fidelity = cmp.Or(j.World.Fidelity, simulation.Clear)
-	settled, w, err := simulation.Settle(&j, x.rows.parties, x.rows.test)
+	settled, w, err := simulation.Settle(&j,
+		simulation.Rows{Parties: x.rows.parties, Test: x.rows.test})
 	if err != nil {
 		return nil, err
 	}

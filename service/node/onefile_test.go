@@ -111,7 +111,7 @@ func (f *oneFile) same(where string, other *declaration.Job) {
 // simulated returns the model that the messages of a simulation come to.
 func (f *oneFile) simulated() []float64 {
 	f.Helper()
-	settled, world, err := simulation.Settle(f.job, f.rows, f.test)
+	settled, world, err := simulation.Settle(f.job, simulation.Rows{Parties: f.rows, Test: f.test})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func (f *oneFile) expected(simulated []float64, included [][]int) []float64 {
 	}
 	j := simulation.Exactly(f.job, len(f.rows))
 	j.Rounds = len(included)
-	settled, world, err := simulation.Settle(j, f.rows, f.test)
+	settled, world, err := simulation.Settle(j, simulation.Rows{Parties: f.rows, Test: f.test})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -68,7 +68,7 @@ clip = 0.5
 	}
 	j := simulation.Exactly(written, len(own))
 	j.Rounds, j.World.Fidelity, j.Training.Batch = 4, simulation.Clear, 0
-	settled, world, err := simulation.Settle(j, own, test)
+	settled, world, err := simulation.Settle(j, simulation.Rows{Parties: own, Test: test})
 	if err != nil {
 		t.Fatal(err)
 	}

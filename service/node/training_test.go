@@ -168,7 +168,7 @@ func compareTraining(t *testing.T, c trained) {
 	}
 	j := simulation.Exactly(written, len(own))
 	j.Rounds = roundsTrained
-	settled, world, err := simulation.Settle(j, own, test)
+	settled, world, err := simulation.Settle(j, simulation.Rows{Parties: own, Test: test})
 	if err != nil {
 		t.Fatal(err)
 	}

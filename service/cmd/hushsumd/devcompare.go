@@ -30,7 +30,7 @@ func newDevSeen(
 ) (*devSeen, error) {
 	s := &devSeen{federation: fed, test: own.test, noisy: j.Noisy(), own: own,
 		job: simulation.Exactly(j, len(own.parties))}
-	_, _, err := simulation.Settle(s.job, own.parties, own.test)
+	_, _, err := simulation.Settle(s.job, own.dealt())
 	return s, err
 }
 
@@ -82,7 +82,7 @@ func (s *devSeen) simulate(
 	if j.Rounds, j.World.EvaluateEvery = max(rounds, 1), max(rounds, 1); s.noisy {
 		j.World.Fidelity = simulation.Clear
 	}
-	settled, world, err := simulation.Settle(j, s.own.parties, s.own.test)
+	settled, world, err := simulation.Settle(j, s.own.dealt())
 	if err != nil {
 		return nil, false, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
+	"github.com/hushsum/hushsum/simulation"
 	"github.com/hushsum/hushsum/training/rows"
 )
 
@@ -17,6 +18,11 @@ type ownRows struct {
 	parties []*learning.Dataset
 	test    *learning.Dataset
 	about   string
+}
+
+// dealt returns the rows as a simulation takes them.
+func (o *ownRows) dealt() simulation.Rows {
+	return simulation.Rows{Parties: o.parties, Test: o.test}
 }
 
 // dealRows reads or makes the rows of a job's world, and deals them as hushsum simulate does. It

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -49,5 +50,6 @@ func Where(err error) string {
 	if !errors.As(err, &failed) || failed.Party < 0 {
 		return ""
 	}
-	return fmt.Sprintf("round %d, party-%d: ", failed.Round, failed.Party+1)
+	return fmt.Sprintf("round %d, %s: ", failed.Round, cmp.Or(failed.Name,
+		fmt.Sprintf("party-%d", failed.Party+1)))
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
-	"github.com/hushsum/hushsum/simulation/scenario"
+	"github.com/hushsum/hushsum/simulation"
 	"github.com/hushsum/hushsum/training/rows"
 )
 
@@ -33,14 +33,14 @@ func setOf(name string) (set, dir string) {
 }
 
 // LoadRows reads the rows of a job's world.
-func LoadRows(declared *job.Job) (found scenario.Rows, err error) {
+func LoadRows(declared *job.Job) (found simulation.Rows, err error) {
 	j := declared.WithDefaults()
 	data, seed := &j.World.Data, cmp.Or(j.World.Seed, j.Seed)
 	var all *learning.Dataset
 	set, dir := setOf(data.Set)
 	switch set {
 	case "":
-		return scenario.Rows{}, j.Mistake("world.data.set",
+		return simulation.Rows{}, j.Mistake("world.data.set",
 			"use "+strings.Join(append(dataNames, KDD), ", ")+" or the folder of one",
 			"there is no data set %q", data.Set)
 	case rows.Synthetic:
@@ -53,15 +53,15 @@ func LoadRows(declared *job.Job) (found scenario.Rows, err error) {
 		all, err = learning.ReadKDDCup99(dir, data.Most, seed)
 	default:
 		if declared.World.Data.Test > 0 {
-			return scenario.Rows{}, j.Mistake("world.data.test", "leave it out",
+			return simulation.Rows{}, j.Mistake("world.data.test", "leave it out",
 				"the set has test rows of its own")
 		}
 		var train, test *learning.Dataset
 		if train, test, err = learning.ReadMNIST(dir); err == nil {
 			if train, err = atMost(train, data.Most, seed); err != nil {
-				return scenario.Rows{}, err
+				return simulation.Rows{}, err
 			}
-			return scenario.Rows{Train: train, Test: test}, nil
+			return simulation.Rows{Train: train, Test: test}, nil
 		}
 	}
 	if err == nil {
@@ -77,7 +77,7 @@ func LoadRows(declared *job.Job) (found scenario.Rows, err error) {
 				"%s cannot be divided into rows to train on and rows to evaluate models on",
 				show.Plural(all.Len(), "row"))
 			e.Err = err
-			return scenario.Rows{}, e
+			return simulation.Rows{}, e
 		}
 	}
 	if err != nil {
@@ -88,7 +88,7 @@ func LoadRows(declared *job.Job) (found scenario.Rows, err error) {
 		e := j.Mistake("world.data.set", "set HUSHSUM_DATA to the folder that holds the data sets, or "+
 			"use synthetic", "%s", reason)
 		e.Err = err
-		return scenario.Rows{}, e
+		return simulation.Rows{}, e
 	}
 	return found, nil
 }

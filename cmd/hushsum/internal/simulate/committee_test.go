@@ -55,7 +55,7 @@ func TestOneMessageScenario(t *testing.T) {
 	}
 	simulate := func(args ...string) string {
 		var out, errs bytes.Buffer
-		if code := run(t.Context(), &out, &errs, append([]string{"simulate", file}, args...)); code !=
+		if code := called(t.Context(), &out, &errs, append([]string{"simulate", file}, args...)); code !=
 			cli.ExitOK {
 			t.Fatalf("%v: exit %d: %s", args, code, errs.String())
 		}

@@ -163,9 +163,9 @@ func TestHeaderAndCosts(t *testing.T) {
 
 	end := func(s *simulation.Result, took time.Duration) string {
 		var b bytes.Buffer
-		run := &summed{described: described{averaging: true}, result: s, took: took,
+		run := &run{described: described{averaging: true}, result: s, took: took,
 			job:   (&job.Job{}).WithDefaults(),
-			world: simulation.World{Parties: make([]*learning.Dataset, 100)}}
+			world: simulation.World{Rows: simulation.Rows{Parties: make([]*learning.Dataset, 100)}}}
 		run.foot(&grid{Screen: show.Screen{Std: cli.Streams{Out: &b}}})
 		clitest.Width(t, b.String())
 		return b.String()

@@ -38,7 +38,7 @@ type estimate struct {
 
 // estimate times a small session of the same kind and scales by the number of pairs, to which work
 // and memory are proportional.
-func (s *summed) estimate() (estimate, error) {
+func (s *run) estimate() (estimate, error) {
 	setUp, round, err := s.probe(probeParties)
 	if err != nil {
 		return estimate{}, err
@@ -53,7 +53,7 @@ func (s *summed) estimate() (estimate, error) {
 }
 
 // probe times the set-up and a round of a session of a given number of parties, on one core.
-func (s *summed) probe(parties int) (setUp, round time.Duration, err error) {
+func (s *run) probe(parties int) (setUp, round time.Duration, err error) {
 	var identities []crypto.Signer
 	var members []keyexchange.Entry
 	for i := range parties {
@@ -93,7 +93,7 @@ func (s *summed) probe(parties int) (setUp, round time.Duration, err error) {
 }
 
 // tellEstimate prints on standard error what a run will cost, if it is much.
-func (s *summed) tellEstimate(std cli.Streams) error {
+func (s *run) tellEstimate(std cli.Streams) error {
 	n := len(s.world.Parties)
 	if !s.byMessage() || s.job.Oneshot() ||
 		pairs(n) < 300*299 { // these take seconds

@@ -24,9 +24,9 @@ func TestEstimate(t *testing.T) {
 		{100, ""},
 		{5000, "the private sums of 5,000 parties take some "},
 	} {
-		s := &summed{
+		s := &run{
 			job:      (&job.Job{Rounds: 2}).WithDefaults(),
-			world:    simulation.World{Parties: make([]*learning.Dataset, c.parties)},
+			world:    simulation.World{Rows: simulation.Rows{Parties: make([]*learning.Dataset, c.parties)}},
 			layout:   masking.Layout{{Length: 100, Bits: 20}, {Length: 1, Bits: 15}},
 			recovery: &protocol.Recovery{},
 		}

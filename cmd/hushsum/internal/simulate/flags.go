@@ -12,7 +12,7 @@ import (
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/jobs"
 	"github.com/hushsum/hushsum/job"
-	"github.com/hushsum/hushsum/simulation/scenario"
+	"github.com/hushsum/hushsum/simulation"
 	"github.com/hushsum/hushsum/training/rows"
 )
 
@@ -30,8 +30,8 @@ type jobFlags struct {
 	survivors              int
 	given                  map[string]bool
 
-	base *job.Job                 // the job that a sweep varies
-	rows map[string]scenario.Rows // by the data's name: of jobs in virtual time
+	base *job.Job                   // the job that a sweep varies
+	rows map[string]simulation.Rows // by the data's name: of jobs in virtual time
 }
 
 // fieldFlag is a flag that sets a field.

@@ -166,9 +166,9 @@ bytes, times, dropped and refused are totals over all rounds, largest_weight is
 the largest of all, and mask is as the flag says. Keys about a model are null if
 no round was completed. It adds:
   complete                   whether all rounds were run
-  epsilon, delta             what all rounds spend at most, against the server: as
-                             in spent, and in virtual time in certified; null
-                             where nothing bounds it
+  certified                  the largest claim of any party, as in spent, of all
+                             rounds; null without noise
+  epsilon, delta             what it bounds; null where nothing does
   alone_accuracy, alone_mcc  of the model that a party trains without the others,
                              without noise, a mean; null for over 100 parties
   data, model, split, rule   as the flags say
@@ -206,15 +206,14 @@ no round was completed. It adds:
   caution                    of a delta above one in the parties or records; left
                              out if there is none
 
-In virtual time the objects of rounds and the last one have the keys round,
-clients, accuracy, mcc, lost, data, model, parameters, protocol, noise, complete,
-lost_rounds, alone_accuracy, total_ms, epsilon and delta as above, and
+In virtual time the objects are the same, without the keys that begin with clear,
+setup, member_ or spent, without max_abs_diff, refused, train_ms, client_ms,
+server_ms and alone_mcc, and with
   seconds                    of virtual time, until the last party has the model
   why                        the round is lost; left out if it is not
   steps, waited_for          of one-message sums: step and seconds of each, and
                              the parties and members that it waited for
   server_bytes_received      by all servers
-  certified                  in the last: the largest claim of any party
 Before it there is an object for each party, and after it one for each member:
   party or member, place     who, and where
   included, left             in the sum; for good, after this round

@@ -4,65 +4,21 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/accounting"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
 	"github.com/hushsum/hushsum/protocol"
 	"github.com/hushsum/hushsum/simulation"
-	"github.com/hushsum/hushsum/simulation/scenario"
 )
-
-// jsonHeld holds the keys of every round, in virtual time or not.
-type jsonHeld struct {
-	Round    int      `json:"round"`
-	Clients  int      `json:"clients"`
-	Accuracy *float64 `json:"accuracy"`
-	MCC      *float64 `json:"mcc"`
-	Lost     bool     `json:"lost"`
-}
-
-// jsonWhole holds the keys that the last object of every run has.
-type jsonWhole struct {
-	Complete      bool     `json:"complete"`
-	Data          string   `json:"data"`
-	Model         string   `json:"model"`
-	Parameters    int      `json:"parameters"`
-	Protocol      string   `json:"protocol"`
-	Noise         string   `json:"noise"`
-	LostRounds    int      `json:"lost_rounds"`
-	TotalMS       float64  `json:"total_ms"`
-	AloneAccuracy *float64 `json:"alone_accuracy"`
-	// Epsilon is the upper end of the largest claim of any party, against the server, at Delta. Both
-	// are null where nothing bounds what is spent.
-	Epsilon *float64 `json:"epsilon"`
-	Delta   *float64 `json:"delta"`
-}
-
-// newWhole returns it for what came of a run.
-func newWhole(r *scenario.Result) jsonWhole {
-	last := r.Final()
-	w := jsonWhole{
-		Complete:      len(r.Rounds) == r.Job.Rounds,
-		Data:          r.Job.World.Data.Set,
-		Model:         r.Job.Model.Name,
-		Parameters:    r.Weights,
-		Protocol:      r.Job.Sum.Protocol,
-		Noise:         r.Job.Privacy.Noise,
-		LostRounds:    r.Lost(),
-		AloneAccuracy: show.Finite(aloneMean(&last)),
-		TotalMS:       milliseconds(r.Took),
-	}
-	if c, err := worst(r); err == nil && c != nil && c.Bounded() {
-		figures := c.Bare()
-		w.Epsilon, w.Delta = &figures.Upper, &figures.Delta
-	}
-	return w
-}
 
 // jsonRound is the object of one round, and the beginning of the summary's object.
 type jsonRound struct {
-	jsonHeld
-	ClearAccuracy *float64 `json:"clear_accuracy"`
-	ClearMCC      *float64 `json:"clear_mcc"`
-	MaxAbsDiff    *float64 `json:"max_abs_diff"`
+	Round         int      `json:"round"`
+	Clients       int      `json:"clients"`
+	Accuracy      *float64 `json:"accuracy"`
+	MCC           *float64 `json:"mcc"`
+	Lost          bool     `json:"lost"`
+	*jsonVirtual           // nil without time
+	*jsonWork              // nil in virtual time
 	LargestWeight float64  `json:"largest_weight"`
 	MeanNorm      float64  `json:"mean_norm"`
 	MaxNorm       float64  `json:"max_norm"`
@@ -72,14 +28,36 @@ type jsonRound struct {
 	Mask          float64  `json:"mask"`
 	BytesUp       int64    `json:"bytes_up"`
 	BytesDown     int64    `json:"bytes_down"`
+	Dropped       int      `json:"dropped"`
+}
+
+// jsonVirtual holds the keys that only rounds in virtual time have. In one-message sums it says how
+// long the steps took, and which parties the round waited for.
+type jsonVirtual struct {
+	Why     string      `json:"why,omitempty"` // it is lost
+	Seconds float64     `json:"seconds"`
+	Server  int         `json:"server_bytes_received"`
+	Steps   []stepTaken `json:"steps,omitempty"`
+	Waited  []string    `json:"waited_for,omitempty"`
+}
+
+// jsonWork holds the keys that only rounds without time have.
+type jsonWork struct {
+	ClearAccuracy *float64 `json:"clear_accuracy"`
+	ClearMCC      *float64 `json:"clear_mcc"`
+	MaxAbsDiff    *float64 `json:"max_abs_diff"`
 	TrainMS       float64  `json:"train_ms"`
 	ClientMS      float64  `json:"client_ms"`
 	ServerMS      float64  `json:"server_ms"`
-	Dropped       int      `json:"dropped"`
 	Refused       int      `json:"refused"`
 	// Without noise nothing bounds what is spent: null.
 	Spent       *accounting.Claim `json:"spent"`
 	SpentPublic *accounting.Claim `json:"spent_public"`
+}
+
+type stepTaken struct {
+	Step    string  `json:"step"`
+	Seconds float64 `json:"seconds"`
 }
 
 // jsonSummary is the last object. Its costs and drop-outs are totals over all
@@ -87,7 +65,22 @@ type jsonRound struct {
 type jsonSummary struct {
 	Summary bool `json:"summary"`
 	jsonRound
-	jsonWhole
+
+	Complete      bool     `json:"complete"`
+	Data          string   `json:"data"`
+	Model         string   `json:"model"`
+	Parameters    int      `json:"parameters"`
+	Protocol      string   `json:"protocol"`
+	Noise         string   `json:"noise"`
+	LostRounds    int      `json:"lost_rounds"`
+	TotalMS       float64  `json:"total_ms"`
+	AloneAccuracy *float64 `json:"alone_accuracy"`
+	// Epsilon is the upper end of Certified, at Delta. Both are null where nothing bounds what is
+	// spent.
+	Epsilon *float64 `json:"epsilon"`
+	Delta   *float64 `json:"delta"`
+	// Certified is the largest claim of any party; null: nothing is certified.
+	Certified *accounting.Claim `json:"certified"`
 
 	ChosenOn      string  `json:"chosen_on"` // "hold-out" or "test": the rows that judge
 	Split         string  `json:"split"`
@@ -97,16 +90,9 @@ type jsonSummary struct {
 	RingBits      int     `json:"ring_bits"`
 	CountBits     int     `json:"count_bits"`
 
-	SetupBytesUp   int64   `json:"setup_bytes_up"`
-	SetupBytesDown int64   `json:"setup_bytes_down"`
-	SetupClientMS  float64 `json:"setup_client_ms"`
-	SetupServerMS  float64 `json:"setup_server_ms"`
+	*jsonSetup // nil in virtual time
 
-	AloneMCC *float64 `json:"alone_mcc"`
-
-	Members         int     `json:"members"`
-	MemberMS        float64 `json:"member_ms"`
-	MemberBytesDown int64   `json:"member_bytes_down"`
+	Members int `json:"members"`
 
 	Recovery     string  `json:"recovery"`
 	Drop         float64 `json:"drop"`
@@ -127,10 +113,39 @@ type jsonSummary struct {
 	Budget *accounting.Budget `json:"budget"` // null without one
 }
 
+// jsonSetup holds the keys that only the last object of a run without time has.
+type jsonSetup struct {
+	SetupBytesUp    int64    `json:"setup_bytes_up"`
+	SetupBytesDown  int64    `json:"setup_bytes_down"`
+	SetupClientMS   float64  `json:"setup_client_ms"`
+	SetupServerMS   float64  `json:"setup_server_ms"`
+	AloneMCC        *float64 `json:"alone_mcc"`
+	MemberMS        float64  `json:"member_ms"`
+	MemberBytesDown int64    `json:"member_bytes_down"`
+}
+
+// objects returns the objects of a round: in virtual time also those of its parties before it, and
+// after it those of the members of its committee.
+func (s *run) objects(r *simulation.RoundResult) (all []any) {
+	if !s.timed {
+		return []any{s.newRound(r)}
+	}
+	for _, l := range partyLines(r) {
+		all = append(all, l)
+	}
+	all = append(all, s.newRound(r))
+	for _, m := range r.Members {
+		all = append(all, memberLine{r.Round, m.Member, m.Place, m.Work.Seconds(), m.Sent, m.Got})
+	}
+	return all
+}
+
 // newRound returns the object of a round.
-func (s *summed) newRound(r *simulation.RoundResult) jsonRound {
+func (s *run) newRound(r *simulation.RoundResult) jsonRound {
 	o := jsonRound{
-		jsonHeld:      jsonHeld{Round: r.Round, Clients: r.Parties, Lost: r.Lost != nil},
+		Round:         r.Round,
+		Clients:       r.Parties,
+		Lost:          r.Lost != nil,
 		LargestWeight: r.Largest,
 		MeanNorm:      r.MeanNorm,
 		MaxNorm:       r.MaxNorm,
@@ -140,20 +155,37 @@ func (s *summed) newRound(r *simulation.RoundResult) jsonRound {
 		Mask:          r.Masked,
 		BytesUp:       r.Cost.BytesUp,
 		BytesDown:     r.Cost.BytesDown,
-		TrainMS:       milliseconds(r.Cost.Train),
-		ClientMS:      milliseconds(r.Cost.Client),
-		ServerMS:      milliseconds(r.Cost.Server),
 		Dropped:       r.Dropped,
-		Refused:       r.Refused,
 	}
+	if r.Test != nil {
+		private := s.judge(r.Test)
+		o.Accuracy, o.MCC = show.Finite(private.Accuracy()), show.Finite(private.MCC())
+	}
+	if s.timed {
+		o.jsonVirtual = newVirtual(r)
+	} else {
+		o.jsonWork = s.newWork(r)
+	}
+	return o
+}
+
+func newVirtual(r *simulation.RoundResult) *jsonVirtual {
+	o := &jsonVirtual{Seconds: r.Took.Seconds(), Server: r.Received, Waited: r.Waited}
+	if r.Lost != nil {
+		o.Why = cli.Plain(r.Lost)
+	}
+	for _, s := range r.Steps {
+		o.Steps = append(o.Steps, stepTaken{s.Name, s.Took.Seconds()})
+	}
+	return o
+}
+
+func (s *run) newWork(r *simulation.RoundResult) *jsonWork {
+	o := &jsonWork{TrainMS: milliseconds(r.Cost.Train), ClientMS: milliseconds(r.Cost.Client),
+		ServerMS: milliseconds(r.Cost.Server), Refused: r.Refused}
 	if s.mechanism != nil {
 		o.Spent, o.SpentPublic = &r.Server, &r.Public
 	}
-	if r.Test == nil {
-		return o
-	}
-	private := s.judge(r.Test)
-	o.Accuracy, o.MCC = show.Finite(private.Accuracy()), show.Finite(private.MCC())
 	if r.Clear == nil { // see world.skip_clear
 		return o
 	}
@@ -164,51 +196,69 @@ func (s *summed) newRound(r *simulation.RoundResult) jsonRound {
 }
 
 // last returns the object about the whole run.
-func (s *summed) last() []any {
+func (s *run) last() any {
 	r := s.result
-	last := simulation.RoundResult{Parties: s.perRound()}
-	dropped, refused := 0, 0
+	all := simulation.RoundResult{Parties: s.perRound()}
+	dropped, refused, received, took := 0, 0, 0, time.Duration(0)
 	for i := range r.Rounds {
-		last = r.Rounds[i]
-		dropped += last.Dropped
-		refused += last.Refused
+		all = r.Rounds[i]
+		dropped += all.Dropped
+		refused += all.Refused
+		received += all.Received
+		took += all.Took
 	}
-	last.Cost, last.Dropped, last.Largest = r.Total(), dropped, largest(r)
-	last.Refused = refused
-	last.Server, last.Public = r.Server, r.Public
+	all.Cost, all.Dropped, all.Largest, all.Refused = r.Total(), dropped, largest(r), refused
+	all.Server, all.Public = r.Server, r.Public
+	all.Received, all.Took, all.Steps, all.Waited = received, took, nil, nil
 	o, j := &s.world.Training, s.job
 	sum := jsonSummary{
-		Summary:        true,
-		jsonRound:      s.newRound(&last),
-		jsonWhole:      newWhole(s.outcome(s.took)),
-		ChosenOn:       s.judged,
-		Split:          s.split,
-		Rule:           s.rule,
-		Mask:           s.mask,
-		RingBits:       s.layout[0].Bits,
-		SetupBytesUp:   r.Setup.BytesUp,
-		SetupBytesDown: r.Setup.BytesDown,
-		SetupClientMS:  milliseconds(r.Setup.Client),
-		SetupServerMS:  milliseconds(r.Setup.Server),
-		Members:        r.Committee.Members,
-		MemberMS:       milliseconds(r.Committee.Work),
-		Recovery:       "off",
-		Drop:           j.World.Drop,
-		Malicious:      j.World.Malicious,
-		Bounded:        j.Sum.Bounded,
-		MinSurvivors:   s.perRound(),
-		Clip:           o.Clip.Norm,
-		Stopped:        r.Stopped != nil,
-
-		MemberBytesDown: r.Committee.BytesDown,
+		Summary:       true,
+		jsonRound:     s.newRound(&all),
+		Complete:      len(r.Rounds) == j.Rounds,
+		Data:          j.World.Data.Set,
+		Model:         j.Model.Name,
+		Parameters:    r.Weights,
+		Protocol:      j.Sum.Protocol,
+		Noise:         j.Privacy.Noise,
+		LostRounds:    r.Lost(),
+		AloneAccuracy: show.Finite(aloneMean(&all)),
+		TotalMS:       milliseconds(s.took),
+		ChosenOn:      s.judged,
+		Split:         s.split,
+		Rule:          s.rule,
+		Mask:          s.mask,
+		RingBits:      s.layout[0].Bits,
+		Members:       len(all.Members) + r.Committee.Members,
+		Recovery:      "off",
+		Drop:          j.World.Drop,
+		Malicious:     j.World.Malicious,
+		Bounded:       j.Sum.Bounded,
+		MinSurvivors:  s.perRound(),
+		Clip:          o.Clip.Norm,
+		Stopped:       r.Stopped != nil,
 	}
-	if _, mcc := show.Means(s.alone); s.alone != nil {
-		sum.AloneMCC = show.Finite(mcc)
+	if c, err := r.Certified(); err == nil && c != nil {
+		if sum.Certified = c; c.Bounded() {
+			figures := c.Bare()
+			sum.Epsilon, sum.Delta = &figures.Upper, &figures.Delta
+		}
 	}
-	for _, d := range s.world.Parties {
-		sum.RowsPerClient += float64(d.Len())
+	if !s.timed {
+		sum.jsonSetup = &jsonSetup{
+			SetupBytesUp:    r.Setup.BytesUp,
+			SetupBytesDown:  r.Setup.BytesDown,
+			SetupClientMS:   milliseconds(r.Setup.Client),
+			SetupServerMS:   milliseconds(r.Setup.Server),
+			MemberMS:        milliseconds(r.Committee.Work),
+			MemberBytesDown: r.Committee.BytesDown,
+		}
+		if _, mcc := show.Means(s.alone); s.alone != nil {
+			sum.AloneMCC = show.Finite(mcc)
+		}
 	}
-	sum.RowsPerClient /= float64(len(s.world.Parties))
+	for _, p := range all.Each {
+		sum.RowsPerClient += float64(p.Rows) / float64(len(all.Each))
+	}
 	if o.MaxSamples > 0 && s.mechanism == nil {
 		sum.CountBits = s.layout[1].Bits
 	}
@@ -225,7 +275,62 @@ func (s *summed) last() []any {
 		sum.NoiseStdDev, sum.NoiseShares, sum.Sensitivity = m.StdDev(honest), honest, m.MaxNorm()
 		sum.Budget, sum.Caution = s.settled.Budget(), s.caution
 	}
-	return []any{sum}
+	return sum
+}
+
+// partyLine is a line for one party and round.
+type partyLine struct {
+	Round    int      `json:"round"`
+	Party    string   `json:"party"`
+	Place    string   `json:"place"`
+	Seconds  *float64 `json:"seconds"` // until it had the new model; null: it has not
+	Included bool     `json:"included"`
+	Left     bool     `json:"left"`
+	Lost     string   `json:"lost,omitempty"`
+	Accuracy float64  `json:"accuracy"` // of the model that it holds
+	MCC      float64  `json:"mcc"`
+	Alone    float64  `json:"alone,omitempty"` // accuracy of a model of its own rows only
+	Work     float64  `json:"work_seconds"`
+	Sent     int      `json:"bytes_sent"`
+	Got      int      `json:"bytes_received"`
+}
+
+func partyLines(r *simulation.RoundResult) []partyLine {
+	lines := make([]partyLine, len(r.Each))
+	for k, p := range r.Each {
+		l := partyLine{
+			Round:    r.Round,
+			Party:    p.Party,
+			Place:    p.Place,
+			Included: p.Included,
+			Left:     p.Left,
+			Accuracy: p.Accuracy,
+			MCC:      p.MCC,
+			Alone:    p.Alone,
+			Work:     p.Work.Seconds(),
+			Sent:     p.Sent,
+			Got:      p.Got,
+		}
+		if r.Lost != nil {
+			l.Lost = cli.Plain(r.Lost)
+		}
+		if p.Received {
+			seconds := p.Took.Seconds()
+			l.Seconds = &seconds
+		}
+		lines[k] = l
+	}
+	return lines
+}
+
+// memberLine is a line for a member of the committee and a round.
+type memberLine struct {
+	Round  int     `json:"round"`
+	Member string  `json:"member"`
+	Place  string  `json:"place"`
+	Work   float64 `json:"work_seconds"`
+	Sent   int     `json:"bytes_sent"`
+	Got    int     `json:"bytes_received"`
 }
 
 // milliseconds keeps microseconds, which matches the clock's precision.

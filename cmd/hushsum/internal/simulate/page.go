@@ -11,12 +11,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hushsum/hushsum/accounting"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/results"
 	"github.com/hushsum/hushsum/internal/chart"
 	"github.com/hushsum/hushsum/learning"
-	"github.com/hushsum/hushsum/simulation/scenario"
+	"github.com/hushsum/hushsum/simulation"
 )
 
 //go:embed page.html
@@ -55,7 +54,7 @@ func (v *jobFlags) command() string {
 
 // report writes tables, figures and the page of a run.
 func (v *jobFlags) report(
-	run runner, r *scenario.Result, complete bool, std cli.Streams,
+	run *run, r *simulation.Result, complete bool, std cli.Streams,
 ) error {
 	name := v.name()
 	m := results.Manifest{Command: v.command(), Complete: complete}
@@ -73,7 +72,7 @@ func (v *jobFlags) report(
 				return err
 			}
 		}
-		p, err := newPage(r, commonest(run.testRows()), accuracy, seconds)
+		p, err := newPage(r, commonest(run.world.Test), accuracy, seconds)
 		if err != nil {
 			return err
 		}
@@ -88,7 +87,7 @@ func (v *jobFlags) report(
 	return nil
 }
 
-func partyRecords(r *scenario.Result) [][]string {
+func partyRecords(r *simulation.Result) [][]string {
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	records := [][]string{{"round", "party", "place", "seconds", "included", "left", "accuracy", "mcc",
 		"alone", "work_seconds", "bytes_sent", "bytes_received"}}
@@ -107,9 +106,9 @@ func partyRecords(r *scenario.Result) [][]string {
 }
 
 // aloneMean returns the mean accuracy of models trained on own rows only; NaN without them.
-func aloneMean(r *scenario.RoundResult) float64 {
+func aloneMean(r *simulation.RoundResult) float64 {
 	sum, n := 0., 0
-	for _, p := range r.Parties {
+	for _, p := range r.Each {
 		if p.Alone > 0 {
 			sum, n = sum+p.Alone, n+1
 		}
@@ -118,13 +117,16 @@ func aloneMean(r *scenario.RoundResult) float64 {
 }
 
 // drawAccuracy draws the gain of the federated model over the parties' own.
-func drawAccuracy(path string, r *scenario.Result) error {
+func drawAccuracy(path string, r *simulation.Result) error {
 	var together, alone []chart.Point
 	for k := range r.Rounds {
 		round := &r.Rounds[k]
-		together = append(together, chart.Point{X: float64(round.Number), Y: 100 * round.Accuracy})
+		if round.Test == nil {
+			continue // see world.evaluate_every
+		}
+		together = append(together, chart.Point{X: float64(round.Round), Y: 100 * round.Accuracy()})
 		if a := aloneMean(round); !math.IsNaN(a) {
-			alone = append(alone, chart.Point{X: float64(round.Number), Y: 100 * a})
+			alone = append(alone, chart.Point{X: float64(round.Round), Y: 100 * a})
 		}
 	}
 	c := chart.Figure{Title: "Accuracy on rows that nobody has", X: "round", Y: "accuracy, %",
@@ -136,11 +138,11 @@ func drawAccuracy(path string, r *scenario.Result) error {
 }
 
 // drawSeconds draws how long parties wait for the new model, by place.
-func drawSeconds(path string, r *scenario.Result) error {
+func drawSeconds(path string, r *simulation.Result) error {
 	slowest := map[string]map[int]float64{}
 	var places []string
 	for _, round := range r.Rounds {
-		for _, p := range round.Parties {
+		for _, p := range round.Each {
 			if !p.Received {
 				continue
 			}
@@ -149,7 +151,7 @@ func drawSeconds(path string, r *scenario.Result) error {
 				places = append(places, p.Place)
 			}
 			at := slowest[p.Place]
-			at[round.Number] = max(at[round.Number], p.Took.Seconds())
+			at[round.Round] = max(at[round.Round], p.Took.Seconds())
 		}
 	}
 	places = places[:min(len(places), 8)]
@@ -158,8 +160,8 @@ func drawSeconds(path string, r *scenario.Result) error {
 	for _, place := range places {
 		var points []chart.Point
 		for _, round := range r.Rounds {
-			if s, ok := slowest[place][round.Number]; ok {
-				points = append(points, chart.Point{X: float64(round.Number), Y: s})
+			if s, ok := slowest[place][round.Round]; ok {
+				points = append(points, chart.Point{X: float64(round.Round), Y: s})
 			}
 		}
 		c.Series = append(c.Series, chart.Trace(place, points))
@@ -213,30 +215,30 @@ func bytesText(b float64) string {
 
 // newPage answers a manager's questions: what it costs, what it gains, who gains, what is spent,
 // and what could go wrong.
-func newPage(r *scenario.Result, plain float64, accuracy, seconds string) (*page, error) {
+func newPage(r *simulation.Result, plain float64, accuracy, seconds string) (*page, error) {
 	last, total := r.Final(), r.Elapsed().Seconds()
 	sent, work, count := 0., 0., 0.
 	for _, round := range r.Rounds {
-		for _, p := range round.Parties {
+		for _, p := range round.Each {
 			sent, work, count = sent+float64(p.Sent+p.Got), work+p.Work.Seconds(), count+1
 		}
 	}
-	alone := aloneMean(&last)
+	alone := aloneMean(last)
 	p := &page{Title: r.Job.Name, About: r.Job.About}
 	if w := warnings(r.Job); len(w) > 0 {
 		p.Never = strings.Join(w, " ")
 	}
-	p.Headline = []headline{{percentText(last.Accuracy), "of rows that nobody has are classified " +
+	p.Headline = []headline{{percentText(last.Accuracy()), "of rows that nobody has are classified " +
 		"correctly, together"}}
 	if !math.IsNaN(alone) {
 		p.Headline = append(p.Headline, headline{percentText(alone), "by a party that trains alone, " +
 			"mean"})
 	}
-	if inTime(r.Job) && r.Job.World.Fidelity != ringSums {
+	if inTime(r.Job) && r.Job.World.Fidelity != simulation.Ring {
 		p.Headline = append(p.Headline, headline{fmt.Sprintf("%.3g s", total),
 			"for all rounds, key exchange included"})
 	}
-	certified, err := worst(r)
+	certified, err := r.Certified()
 	if err != nil {
 		return nil, err
 	}
@@ -255,29 +257,10 @@ func newPage(r *scenario.Result, plain float64, accuracy, seconds string) (*page
 	}
 	p.Sections = []section{
 		costSection(r, total, sent/count, work/count, secondsFigure),
-		gainSection(&last, alone, plain, accuracyFigure),
-		whoSection(&last),
+		gainSection(last, alone, plain, accuracyFigure),
+		whoSection(last),
 		spentSection(r),
 		riskSection(r),
 	}
 	return p, nil
-}
-
-// ringSums is the fidelity of sums that take no time.
-const ringSums = "ring"
-
-// worst returns what is certified of every party, nil if nothing is.
-func worst(r *scenario.Result) (*accounting.Claim, error) {
-	var out *accounting.Claim
-	for _, p := range r.Privacy {
-		if out == nil {
-			out = &p.Certified
-		}
-		c, err := out.Or(p.Certified)
-		if err != nil {
-			return nil, err
-		}
-		out = &c
-	}
-	return out, nil
 }

@@ -23,7 +23,7 @@ func simulated(t *testing.T, ctx context.Context, args ...string) (out, errs str
 	t.Helper()
 	t.Setenv("HUSHSUM_DATA", filepath.Dir(realdata.Dir(t, "digits")))
 	var stdout, stderr bytes.Buffer
-	code = run(ctx, &stdout, &stderr, append([]string{"simulate", latencyFile}, args...))
+	code = called(ctx, &stdout, &stderr, append([]string{"simulate", latencyFile}, args...))
 	return stdout.String(), stderr.String(), code
 }
 

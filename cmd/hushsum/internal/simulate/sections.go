@@ -10,11 +10,11 @@ import (
 
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
 	"github.com/hushsum/hushsum/job"
-	"github.com/hushsum/hushsum/simulation/scenario"
+	"github.com/hushsum/hushsum/simulation"
 )
 
 func costSection(
-	r *scenario.Result, total, bytes, work float64, drawn template.HTML,
+	r *simulation.Result, total, bytes, work float64, drawn template.HTML,
 ) section {
 	s := section{Title: "What it costs", Figure: drawn}
 	if !inTime(r.Job) {
@@ -22,7 +22,7 @@ func costSection(
 			"on this machine, training included, and sent and received %s, as means. The job has no "+
 			"links, so that messages take no time.", work, bytesText(bytes))}}
 	}
-	if r.Job.World.Fidelity == ringSums {
+	if r.Job.World.Fidelity == simulation.Ring {
 		return section{Title: s.Title, Text: []string{"The cost of messages and work was left out: " +
 			"sums in a ring take no time. Messages and crowds show it."}}
 	}
@@ -43,8 +43,8 @@ func costSection(
 }
 
 // committeeText describes what a committee's members did.
-func committeeText(r *scenario.Result) []string {
-	var most scenario.MemberRound
+func committeeText(r *simulation.Result) []string {
+	var most simulation.MemberRound
 	members := 0
 	for _, round := range r.Rounds {
 		members = max(members, len(round.Members))
@@ -62,50 +62,50 @@ func committeeText(r *scenario.Result) []string {
 }
 
 // stepRows returns how long the steps of each round took, and which parties it waited for.
-func stepRows(r *scenario.Result) (rows [][]string) {
+func stepRows(r *simulation.Result) (rows [][]string) {
 	for _, round := range r.Rounds[:min(len(r.Rounds), mostRows)] {
 		waited := "nobody"
 		if len(round.Waited) > 0 {
 			waited = listed(round.Waited)
 		}
-		rows = append(rows, []string{strconv.Itoa(round.Number),
+		rows = append(rows, []string{strconv.Itoa(round.Round),
 			fmt.Sprintf("%.3g", round.Took.Seconds()), stepsText(round.Steps), waited})
 	}
 	return rows
 }
 
-func gainSection(last *scenario.RoundResult, alone, plain float64, drawn template.HTML) section {
+func gainSection(last *simulation.RoundResult, alone, plain float64, drawn template.HTML) section {
 	s := section{Title: "What it gains", Figure: drawn}
 	least := fmt.Sprintf("Always giving the commonest answer is right about %s.",
 		percentText(plain))
 	if math.IsNaN(alone) {
 		s.Text = []string{fmt.Sprintf("The common model is right about %s of rows that nobody has; its "+
-			"Matthews correlation is %.3f.", percentText(last.Accuracy), last.MCC), least}
+			"Matthews correlation is %.3f.", percentText(last.Accuracy()), last.Test.MCC()), least}
 		return s
 	}
 	word := "more"
-	if last.Accuracy < alone {
+	if last.Accuracy() < alone {
 		word = "fewer"
 	}
 	s.Text = []string{fmt.Sprintf("The common model is right about %s of rows that nobody has. That "+
 		"is %.1f points %s than a party that trains alone, on its own rows for as many rounds: %s, as "+
-		"a mean.", percentText(last.Accuracy),
-		100*math.Abs(last.Accuracy-alone), word, percentText(alone)), least}
+		"a mean.", percentText(last.Accuracy()),
+		100*math.Abs(last.Accuracy()-alone), word, percentText(alone)), least}
 	return s
 }
 
-func whoSection(last *scenario.RoundResult) section {
+func whoSection(last *simulation.RoundResult) section {
 	s := section{
 		Title:  "Who gains",
 		Header: []string{"party", "place", "alone", "together", "gain, points"},
 	}
-	if len(last.Parties) > 0 && last.Parties[0].Alone == 0 {
+	if len(last.Each) > 0 && last.Each[0].Alone == 0 {
 		return section{Title: s.Title, Text: []string{fmt.Sprintf("All have the same model. What each "+
 			"would have alone is computed for up to %d parties that are not a crowd.",
-			scenario.MostCompared)}}
+			simulation.MostCompared)}}
 	}
 	worse := 0
-	for k, p := range last.Parties {
+	for k, p := range last.Each {
 		if p.Accuracy < p.Alone {
 			worse++
 		}
@@ -115,8 +115,8 @@ func whoSection(last *scenario.RoundResult) section {
 		}
 	}
 	s.Text = []string{fmt.Sprintf("In the last round %d of %s would do better alone.", worse,
-		show.Plural(len(last.Parties), "party"))}
-	if len(last.Parties) > mostRows {
+		show.Plural(len(last.Each), "party"))}
+	if len(last.Each) > mostRows {
 		s.Text = append(s.Text, fmt.Sprintf("Here are the first %d; the table next to this page lists "+
 			"all.",
 			mostRows))
@@ -127,7 +127,7 @@ func whoSection(last *scenario.RoundResult) section {
 // mostRows is how many parties get a row each on the page.
 const mostRows = 40
 
-func spentSection(r *scenario.Result) section {
+func spentSection(r *simulation.Result) section {
 	s := section{Title: "How much privacy is spent"}
 	if !anyNoise(r.Job) {
 		s.Text = []string{"Nothing protects what the sums themselves reveal: they contain no noise. " +
@@ -144,7 +144,7 @@ func spentSection(r *scenario.Result) section {
 	}
 	s.Text = []string{"Epsilon bounds what all rounds together reveal; smaller is better, and above " +
 		"10 it is little protection."}
-	if all, err := worst(r); err == nil && all.Bounded() {
+	if all, err := r.Certified(); err == nil && all.Bounded() {
 		s.Text = append(s.Text, fmt.Sprintf("The noise in the sums certifies at most %v.", all))
 	} else if err == nil {
 		s.Text = append(s.Text, all.Explain()...)
@@ -158,12 +158,12 @@ func spentSection(r *scenario.Result) section {
 }
 
 // missing counts the submissions that are missing from the sums, in rounds that were not lost.
-func missing(r *scenario.Result) (missed, of int) {
+func missing(r *simulation.Result) (missed, of int) {
 	for _, round := range r.Rounds {
-		if round.Lost != "" {
+		if round.Lost != nil {
 			continue
 		}
-		for _, p := range round.Parties {
+		for _, p := range round.Each {
 			of++
 			if !p.Included {
 				missed++
@@ -173,7 +173,7 @@ func missing(r *scenario.Result) (missed, of int) {
 	return missed, of
 }
 
-func riskSection(r *scenario.Result) section {
+func riskSection(r *simulation.Result) section {
 	s := section{Title: "What could go wrong"}
 	tell := func(format string, a ...any) { s.Text = append(s.Text, fmt.Sprintf(format, a...)) }
 	if lost := r.Lost(); lost > 0 {

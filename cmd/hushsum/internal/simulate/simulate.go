@@ -1,5 +1,5 @@
 // Package simulate has the command simulate. It makes a job from a file, a preset and flags, runs
-// it in virtual time or as sum after sum, once or for each value of a sweep and each seed, and
+// it in virtual time or without time, once or for each value of a sweep and each seed, and
 // shows rounds as a table, JSON and a page.
 package simulate
 
@@ -22,7 +22,6 @@ import (
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/simulation"
-	"github.com/hushsum/hushsum/simulation/scenario"
 	"github.com/hushsum/hushsum/training"
 )
 
@@ -57,7 +56,7 @@ func simulate(ctx context.Context, args []string, std cli.Streams) int {
 		err := j.Mistake("query", "use hushsum query", "a job with queries trains nothing")
 		return v.refused(flags, err, std)
 	}
-	v.base, v.rows = j, map[string]scenario.Rows{}
+	v.base, v.rows = j, map[string]simulation.Rows{}
 	if v.sweep != "" || v.seeds > 0 {
 		return v.runSweep(ctx, flags, j, std)
 	}
@@ -120,7 +119,7 @@ func (v *jobFlags) declare() (j *job.Job, err error) {
 		j.Privacy.Noise = "discrete-gaussian"
 	}
 	if v.file == "" && inTime(j) { // it deals rows by round, and a crowd has equal weights
-		if j.World.Fidelity == "crowd" && !v.given["max-weight"] {
+		if j.World.Fidelity == simulation.Crowd && !v.given["max-weight"] {
 			j.Sum.MaxWeight = 0
 		}
 		if !v.given["split"] {

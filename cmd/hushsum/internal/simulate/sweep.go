@@ -21,7 +21,7 @@ import (
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
 	"github.com/hushsum/hushsum/internal/kept"
 	"github.com/hushsum/hushsum/job"
-	"github.com/hushsum/hushsum/simulation/scenario"
+	"github.com/hushsum/hushsum/simulation"
 )
 
 // trialOutcome records the result of one run of a sweep, as it is kept.
@@ -96,7 +96,7 @@ func (v *jobFlags) combine(j *job.Job, axes []sweepAxis) ([]*sweepRun, error) {
 			}
 		}
 		if inTime(of) {
-			if err := scenario.Validate(of); err != nil {
+			if err := simulation.Validate(of); err != nil {
 				return nil, &cli.Problem{Cause: fmt.Sprintf("--sweep %s: %s", combination(axes, r), v.why(err)),
 					Err: err}
 			}
@@ -282,7 +282,8 @@ func (v *jobFlags) sweepAll(
 
 // busyJob reports whether a run of a job uses all cores.
 func busyJob(j *job.Job) bool {
-	return !inTime(j) || j.World.Fidelity == "crowd" || j.Oneshot()
+	return !inTime(j) || j.Oneshot() ||
+		j.World.Fidelity != "" && j.World.Fidelity != simulation.Messages
 }
 
 // sweepOne runs one trial, alone in this process or not. A failure of a job or its training is an
@@ -294,7 +295,7 @@ func (v *jobFlags) sweepOne(ctx context.Context, j *job.Job, alone bool) (*trial
 		now = processorTime
 	}
 	r, err := v.ready(ctx, j)
-	var result *scenario.Result
+	var result *simulation.Result
 	if err == nil {
 		result, err = r.play(ctx, watch{now: now})
 	}
@@ -303,11 +304,12 @@ func (v *jobFlags) sweepOne(ctx context.Context, j *job.Job, alone bool) (*trial
 		return nil, err
 	case err != nil:
 		return &trialOutcome{Error: v.why(err)}, nil
-	case len(result.Rounds) == 0:
-		return &trialOutcome{Error: "no round was held"}, nil
 	}
 	last := result.Final()
-	out.Accuracy, out.MCC, out.Took = last.Accuracy, last.MCC, result.Took.Seconds()
+	if last == nil {
+		return &trialOutcome{Error: "no round was held"}, nil
+	}
+	out.Accuracy, out.MCC, out.Took = last.Accuracy(), last.Test.MCC(), result.Took.Seconds()
 	if inTime(j) {
 		seconds := 0.0
 		for _, r := range result.Rounds {
@@ -315,9 +317,9 @@ func (v *jobFlags) sweepOne(ctx context.Context, j *job.Job, alone bool) (*trial
 		}
 		out.Seconds = &seconds
 	}
-	if a := aloneMean(&last); !math.IsNaN(a) {
+	if a := aloneMean(last); !math.IsNaN(a) {
 		out.Alone = a
 	}
-	out.Certified, err = worst(result)
+	out.Certified, err = result.Certified()
 	return out, err
 }

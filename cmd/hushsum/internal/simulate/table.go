@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hushsum/hushsum/aggregation"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/cli"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/show"
 	"github.com/hushsum/hushsum/learning"
 	"github.com/hushsum/hushsum/simulation"
@@ -15,7 +16,7 @@ import (
 // sheet prints what stands above and below the rounds of a run of sums.
 type sheet struct {
 	*grid
-	*summed
+	*run
 }
 
 // column is a column of the table: a heading, a given number of characters wide, above its values
@@ -27,7 +28,7 @@ type column struct {
 }
 
 // newColumns returns the columns of a run: 77 to 80 characters with the space between them.
-func (s *summed) newColumns() []column {
+func (s *run) newColumns() []column {
 	up := func(r *simulation.RoundResult) string { return show.Grouped(int(r.Cost.BytesUp)) }
 	down := func(r *simulation.RoundResult) string { return show.Grouped(int(r.Cost.BytesDown)) }
 	train := func(r *simulation.RoundResult) string { return show.Short(r.Cost.Train) }
@@ -42,16 +43,7 @@ func (s *summed) newColumns() []column {
 	norm := func(r *simulation.RoundResult) string { return fmt.Sprintf("%.3g", r.MeanNorm) }
 	clipped := func(r *simulation.RoundResult) string { return fmt.Sprintf("%.0f%%", 100*r.Clipped) }
 	mask := func(r *simulation.RoundResult) string { return fmt.Sprintf("%.3f", r.Masked) }
-	judged := func(of func(show.Score) float64) func(r *simulation.RoundResult) string {
-		return func(r *simulation.RoundResult) string {
-			if r.Test == nil {
-				return "" // see world.evaluate_every
-			}
-			return fmt.Sprintf("%.4f", of(s.judge(r.Test)))
-		}
-	}
-	correct, coefficient := judged(show.Score.Accuracy), judged(show.Score.MCC)
-
+	correct, coefficient := s.judgedColumns()
 	number := func(r *simulation.RoundResult) string { return fmt.Sprint(r.Round) }
 	all := []column{{"round", 5, number},
 		{"parties", 9, s.included}}
@@ -82,8 +74,21 @@ func (s *summed) newColumns() []column {
 	return all
 }
 
+// judgedColumns return the values of the columns that say how good the model is.
+func (s *run) judgedColumns() (accuracy, mcc func(r *simulation.RoundResult) string) {
+	judged := func(of func(show.Score) float64) func(r *simulation.RoundResult) string {
+		return func(r *simulation.RoundResult) string {
+			if r.Test == nil {
+				return "" // see world.evaluate_every
+			}
+			return fmt.Sprintf("%.4f", of(s.judge(r.Test)))
+		}
+	}
+	return judged(show.Score.Accuracy), judged(show.Score.MCC)
+}
+
 // included prints how many parties are in a round's sum, out of how many.
-func (s *summed) included(r *simulation.RoundResult) string {
+func (s *run) included(r *simulation.RoundResult) string {
 	if r.Lost != nil {
 		return "lost"
 	}
@@ -91,19 +96,51 @@ func (s *summed) included(r *simulation.RoundResult) string {
 }
 
 // head prints what is run, and the headings of its columns.
-func (s *summed) head(g *grid) {
-	s.columns = s.newColumns()
+func (s *run) head(g *grid) {
 	headings := line{}
+	if s.timed {
+		s.columns, headings.text = s.timedColumns(), "left for good, or party"
+		s.headTimed(g)
+	} else {
+		s.columns = s.newColumns()
+		sheet{g, s}.begin()
+	}
 	for i := range s.columns {
 		g.widths = append(g.widths, s.columns[i].width)
 		headings.cells = append(headings.cells, s.columns[i].heading)
 	}
-	sheet{g, s}.begin()
 	g.row(headings)
 }
 
+// round prints a round: its own row, those of its parties in virtual time where there are few, and
+// the steps of a one-message sum.
+func (s *run) round(g *grid, r *simulation.RoundResult) {
+	own := line{text: strings.Join(r.Gone, ", ")}
+	for i := range s.columns {
+		own.cells = append(own.cells, s.columns[i].value(r))
+	}
+	rows := []line{own}
+	if s.timed && r.Lost != nil {
+		rows[0] = line{own.cells[:2], "lost: " + cli.Plain(r.Lost)}
+	} else if s.timed {
+		rows = append(rows, partyRows(r)...)
+	}
+	for _, l := range rows {
+		g.row(l)
+	}
+	for _, text := range stepLines(r) {
+		g.Printf("%s\n", text)
+	}
+}
+
 // foot prints how good the models are, what was spent and what it cost.
-func (s *summed) foot(g *grid) { sheet{g, s}.end() }
+func (s *run) foot(g *grid) {
+	if s.timed {
+		s.footTimed(g)
+		return
+	}
+	sheet{g, s}.end()
+}
 
 func (t sheet) begin() {
 	o := &t.world.Training

@@ -18,11 +18,11 @@ import (
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/clitest"
 	"github.com/hushsum/hushsum/internal/realdata"
 	"github.com/hushsum/hushsum/job"
-	"github.com/hushsum/hushsum/simulation/scenario"
+	"github.com/hushsum/hushsum/simulation"
 )
 
-// run runs a program with simulate.
-func run(ctx context.Context, stdout, stderr io.Writer, args []string) (code int) {
+// called runs a program with simulate.
+func called(ctx context.Context, stdout, stderr io.Writer, args []string) (code int) {
 	return clitest.Run(ctx, stdout, stderr, args, Command())
 }
 
@@ -34,7 +34,7 @@ func TestScenarioJSON(t *testing.T) {
 	t.Setenv("HUSHSUM_DATA", filepath.Dir(realdata.Dir(t, "digits")))
 	var out, errs bytes.Buffer
 	args := []string{"simulate", latencyFile, "--json"}
-	if code := run(t.Context(), &out, &errs, args); code != cli.ExitOK {
+	if code := called(t.Context(), &out, &errs, args); code != cli.ExitOK {
 		t.Fatalf("exit %d: %s", code, &errs)
 	}
 	want := []struct {
@@ -66,7 +66,7 @@ func TestScenarioJSON(t *testing.T) {
 	out.Reset()
 	noisy := append(args, "--rounds", "1", "--set", "privacy.noise=discrete-gaussian", "--set",
 		"privacy.epsilon=8", "--set", "privacy.clip=1.0", "--set", "world.tolerance=0")
-	if code := run(t.Context(), &out, &errs, noisy); code != cli.ExitOK {
+	if code := called(t.Context(), &out, &errs, noisy); code != cli.ExitOK {
 		t.Fatalf("exit %d: %s", code, &errs)
 	}
 	var spent struct {
@@ -164,7 +164,7 @@ func expectBad(t *testing.T, path string, line int, want string) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	args := []string{"simulate", path, "--json"}
-	if code := run(t.Context(), &out, &errs, args); code != cli.ExitFailure {
+	if code := called(t.Context(), &out, &errs, args); code != cli.ExitFailure {
 		t.Errorf("exit %d", code)
 	}
 	said := regexp.MustCompile(`bad\.toml:(\d+): .+; `).FindStringSubmatch(errs.String())
@@ -196,7 +196,7 @@ func TestDocumentedJobs(t *testing.T) {
 	for name, text := range texts {
 		j, err := job.Parse(name, text)
 		if err == nil {
-			err = scenario.Validate(j)
+			err = simulation.Validate(j)
 		}
 		if err != nil {
 			t.Error(err)
@@ -242,7 +242,7 @@ round = 2
 			t.Fatal(err)
 		}
 		var out, errs bytes.Buffer
-		if code := run(t.Context(), &out, &errs, []string{"simulate", path}); code != cli.ExitOK {
+		if code := called(t.Context(), &out, &errs, []string{"simulate", path}); code != cli.ExitOK {
 			t.Fatalf("%s: exit %d: %s", name, code, &errs)
 		}
 		for _, line := range strings.Split(out.String(), "\n") {
@@ -281,7 +281,7 @@ party = [{ name = "clinic", place = "here" }]
 		t.Fatal(err)
 	}
 	var out, errs bytes.Buffer
-	code := run(t.Context(), &out, &errs, []string{"simulate", file})
+	code := called(t.Context(), &out, &errs, []string{"simulate", file})
 	if want := "over 2 of 4 rounds"; code != cli.ExitOK || !strings.Contains(out.String(), want) {
 		t.Errorf("exit %d, no %q: %s%s", code, want, &errs, &out)
 	}

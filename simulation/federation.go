@@ -1,4 +1,4 @@
-package scenario
+package simulation
 
 import (
 	"cmp"
@@ -10,11 +10,11 @@ import (
 	"github.com/hushsum/hushsum/job"
 )
 
-// MaxPrivate is the most parties whose protocol machines run.
-const MaxPrivate = 1_000
+// maxMachines is the most parties whose protocol machines run in virtual time.
+const maxMachines = 1_000
 
-// world is a job to be simulated, with its defaults.
-type world struct {
+// federation is a job to be simulated in virtual time, with its defaults.
+type federation struct {
 	*job.Job
 	declared *job.Job // without defaults
 	seed     uint64   // of rows, losses, delays and drop-outs
@@ -33,9 +33,9 @@ type kind struct {
 	group   int     // in the job's list of parties.group, −1: there are none
 }
 
-// newWorld makes a world of a valid job.
-func newWorld(j *job.Job) *world {
-	w := &world{Job: j.WithDefaults(), declared: j, why: timedBy(j)}
+// federationOf makes a federation of a valid job.
+func federationOf(j *job.Job) *federation {
+	w := &federation{Job: j.WithDefaults(), declared: j, why: timedBy(j)}
 	if w.seed = w.World.Seed; w.seed == 0 {
 		w.seed = w.Seed
 	}
@@ -55,23 +55,23 @@ func newWorld(j *job.Job) *world {
 }
 
 // add adds the parties of a group: those that the world names apart get a kind of their own.
-func (w *world) add(at int, g job.Group) {
+func (w *federation) add(at int, g job.Group) {
 	var rest *kind
 	for i := range g.Count {
 		k := rest
-		if entry := w.entry(member(g, i)); entry >= 0 && g.Count > 1 {
-			k = w.newKind(member(g, i), at, entry)
+		if entry := w.entry(nameIn(g, i)); entry >= 0 && g.Count > 1 {
+			k = w.newKind(nameIn(g, i), at, entry)
 		} else if rest == nil {
 			rest = w.newKind(g.Name, at, w.entry(g.Name))
 			k = rest
 		}
 		k.count++
-		w.of, w.names = append(w.of, k), append(w.names, member(g, i))
+		w.of, w.names = append(w.of, k), append(w.names, nameIn(g, i))
 	}
 }
 
 // most returns how many of n parties a round is held among.
-func (w *world) most(n int) int {
+func (w *federation) most(n int) int {
 	if k := w.Parties.PerRound; k > 0 {
 		return min(n, k)
 	}
@@ -79,10 +79,10 @@ func (w *world) most(n int) int {
 }
 
 // submissions returns how often a party submits at most.
-func (w *world) submissions() int { return cmp.Or(w.Parties.Participations, w.Rounds) }
+func (w *federation) submissions() int { return cmp.Or(w.Parties.Participations, w.Rounds) }
 
-// member names the i-th party of a group.
-func member(g job.Group, i int) string {
+// nameIn names the i-th party of a group.
+func nameIn(g job.Group, i int) string {
 	if g.Count == 1 {
 		return g.Name
 	}
@@ -90,11 +90,11 @@ func member(g job.Group, i int) string {
 }
 
 // entry finds what the world says of a name, −1: nothing.
-func (w *world) entry(name string) int {
+func (w *federation) entry(name string) int {
 	return slices.IndexFunc(w.World.Party, func(p job.WorldParty) bool { return p.Name == name })
 }
 
-func (w *world) newKind(name string, group, entry int) *kind {
+func (w *federation) newKind(name string, group, entry int) *kind {
 	k := &kind{WorldParty: job.WorldParty{Slow: 1, Joins: 1}, entry: entry, group: group}
 	if entry >= 0 {
 		k.WorldParty = w.World.Party[entry]
@@ -139,27 +139,23 @@ func (k *kind) path(field string) string {
 }
 
 // reference reports whether the noise is one that is never for release.
-func (w *world) reference() bool { return w.World.Reference.Law != "" }
+func (w *federation) reference() bool { return w.World.Reference.Law != "" }
 
 // Whatever noise there is.
-func (w *world) anyNoise() bool { return w.Noisy() || w.reference() }
+func (w *federation) anyNoise() bool { return w.Noisy() || w.reference() }
 
-func (w *world) serverless() bool { return w.World.Topology == serverless }
+func (w *federation) serverless() bool { return w.World.Topology == serverless }
 
-// The words of a job that are asked for in several places.
-const (
-	serverless = "serverless"
-	messages   = "messages"
-	crowded    = "crowd"
-)
+// serverless is the topology in which each party adds up for itself.
+const serverless = "serverless"
 
 // The moments of a crash: before the party gets the server's message of that step, but
-// for AtSubmit, when it has been told of the round and does not submit.
+// for atSubmit, when it has been told of the round and does not submit.
 const (
-	AtBegin  = "begin"
-	AtSubmit = "submit"
-	AtSign   = "sign"
-	AtReveal = "reveal"
+	atBegin  = "begin"
+	atSubmit = "submit"
+	atSign   = "sign"
+	atReveal = "reveal"
 )
 
 // maxTime is the longest work of a round.

@@ -1,4 +1,4 @@
-package scenario
+package simulation
 
 import (
 	"errors"
@@ -25,7 +25,7 @@ func TestRefused(t *testing.T) {
 			s.World.Data, s.World.Party[0].Rows = job.Data{Split: "label-skew"}, 5
 		}, "world.party.0.rows"},
 		"signs in a crowd": {func(s *job.Job) {
-			s.World.Fidelity, s.Training.Mask = crowded, "soft"
+			s.World.Fidelity, s.Training.Mask = Crowd, "soft"
 		}, "training.mask"},
 		"no model": {func(s *job.Job) {
 			s.Model, s.Training = job.Model{Length: 3}, job.Training{}
@@ -43,7 +43,7 @@ func TestRefused(t *testing.T) {
 			s.World.Topology, s.World.Party[0].Server = serverless, "server"
 		}, "world.party.0.server"},
 		"more machines than there are": {func(s *job.Job) {
-			s.Parties.Group[0].Count = MaxPrivate + 1
+			s.Parties.Group[0].Count = maxMachines + 1
 		}, "parties.count"},
 		"most join later, and the server may cheat": {func(s *job.Job) {
 			recovers(s, 0.2, "cheating")
@@ -68,7 +68,7 @@ func TestRefused(t *testing.T) {
 			add(s, who{Name: "q", Place: "here"})
 		}, "world.reference.epsilon"},
 	} {
-		s := small()
+		s := smallJob()
 		test.change(s)
 		var e *job.ConfigError
 		if err := Validate(s); !errors.As(err, &e) || e.Path != test.path || e.Advice == "" {
@@ -85,7 +85,7 @@ func TestRefused(t *testing.T) {
 			s.World.Party[0].Leaves, s.World.Party[0].Crash = 2, []job.Crash{{Round: 2}}
 		},
 	} {
-		s := small()
+		s := smallJob()
 		change(s)
 		if err := Validate(s); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -96,15 +96,15 @@ func TestRefused(t *testing.T) {
 // A party of a group for which the world has an entry of its own is of a kind of its own, and a
 // job without groups has party-1 and so on.
 func TestKinds(t *testing.T) {
-	s := small()
+	s := smallJob()
 	s.World.Party = append(s.World.Party, job.WorldParty{Name: "p-3", Place: "there", Rows: 7})
-	w := newWorld(s)
+	w := federationOf(s)
 	if len(w.kinds) != 2 || w.kinds[0].count != 4 || w.of[2].Place != "there" || w.of[2].Rows != 7 ||
 		w.of[3] != w.kinds[0] || w.names[2] != "p-3" || w.of[2].path("rows") != "world.party.1.rows" {
 		t.Errorf("%+v", w)
 	}
 	s.Parties, s.World.Party = job.Parties{Count: 3}, []job.WorldParty{{Name: "party-2", Slow: 3}}
-	if w = newWorld(s); len(w.kinds) != 2 || w.of[1].Slow != 3 || w.of[2].Slow != 1 ||
+	if w = federationOf(s); len(w.kinds) != 2 || w.of[1].Slow != 3 || w.of[2].Slow != 1 ||
 		w.names[2] != "party-3" || w.of[0].Place != "party" {
 		t.Errorf("%+v", w)
 	}
@@ -112,7 +112,7 @@ func TestKinds(t *testing.T) {
 
 // Virtual time ends before it overflows, and links that nobody uses are told.
 func TestTimeEnds(t *testing.T) {
-	s := small()
+	s := smallJob()
 	s.Rounds, s.World.Data.Draw, s.World.Data.Rows = job.MaxRounds, drawAnew, 1
 	s.Training.Steps = 1
 	s.World.Link[0] = job.Link{Between: []string{"here", "server"}, Latency: maxTime, Jitter: maxTime,
@@ -120,7 +120,7 @@ func TestTimeEnds(t *testing.T) {
 	s.World.Link = append(s.World.Link, job.Link{Between: []string{"there", "server"}})
 	s.Time.StepTime = maxTime
 	var e *job.ConfigError
-	result, err := Run(t.Context(), s, census(t), Hooks{})
+	result, err := runJob(t.Context(), s, dataRows(t), nil)
 	if !errors.As(err, &e) || e.Path != "rounds" {
 		t.Fatal(err)
 	}
@@ -130,24 +130,24 @@ func TestTimeEnds(t *testing.T) {
 	}
 	for _, r := range result.Rounds {
 		if r.Took < 0 || r.Began < 0 {
-			t.Errorf("round %d began at %v and took %v", r.Number, r.Began, r.Took)
+			t.Errorf("round %d began at %v and took %v", r.Round, r.Began, r.Took)
 		}
 	}
 }
 
 // What fails on the way names the field that helps, however sums are taken.
 func TestFailuresNameFields(t *testing.T) {
-	rows := census(t)
-	for _, kind := range []string{messages, crowded, "ring"} {
+	rows := dataRows(t)
+	for _, kind := range []string{Messages, Crowd, "ring"} {
 		for path, change := range map[string]func(s *job.Job){
 			"training.rate": func(s *job.Job) { s.Training.Rate, s.Training.Lambda = 1e200, 1 },
 			"sum.range":     func(s *job.Job) { s.Sum.Range = 1e-3 },
 		} {
-			s := small()
+			s := smallJob()
 			s.World.Fidelity = kind
 			change(s)
 			var e *job.ConfigError
-			if _, err := Run(t.Context(), s, rows, Hooks{}); !errors.As(err, &e) || e.Path != path ||
+			if _, err := runJob(t.Context(), s, rows, nil); !errors.As(err, &e) || e.Path != path ||
 				e.Err == nil || e.Advice == "" {
 				t.Errorf("%s, %s: %v", kind, path, err)
 			}
@@ -168,7 +168,7 @@ func TestThresholds(t *testing.T) {
 		{"cheating", 9, 0, false, 5}, {"cheating", 9, 2, false, 6}, {"cheating", 10, 2, false, 6},
 		{"semi-malicious", 9, 2, false, 6}, {"curious", 9, 0, true, 2}, {"curious", 40, 3, true, 4},
 	} {
-		s := small()
+		s := smallJob()
 		recovers(s, 0.2, c.adversary)
 		s.Parties.Colluders, s.Sum.Sparse = c.colluders, c.sparse
 		recovery, err := s.WithDefaults().Recovery(s.Parties.Fewest(c.n), c.n)

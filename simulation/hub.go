@@ -1,4 +1,4 @@
-package scenario
+package simulation
 
 import (
 	"bytes"
@@ -83,7 +83,7 @@ func (g *group) newHub(place string, owner, begin int) (h *hub, err error) {
 }
 
 // draw returns which of the parties that are there a round is held among.
-func (r *run) draw(round uint64, there []int, sample int) []int {
+func (r *timed) draw(round uint64, there []int, sample int) []int {
 	random := rand.New(r.source("draw", int(round)))
 	drawn := slices.Clone(there)
 	random.Shuffle(len(drawn), func(i, j int) { drawn[i], drawn[j] = drawn[j], drawn[i] })
@@ -184,7 +184,7 @@ func (h *hub) notice(n drive.Notice) {
 	case drive.Lost:
 		h.lost, h.done = n.Err, g.run.clock.Now()
 	case drive.Short:
-		g.run.note(n.Err.Error())
+		g.run.course.note("%v", n.Err)
 	case drive.Dropped, drive.Unbegun:
 		if h.tries++; h.tries == mostTries && !h.begun {
 			h.lost = n.Err // and the round is given up

@@ -1,4 +1,4 @@
-package scenario
+package simulation
 
 import (
 	"time"
@@ -6,8 +6,8 @@ import (
 	"github.com/hushsum/hushsum/job"
 )
 
-// small is five parties near a server.
-func small() *job.Job {
+// smallJob is five parties near a server.
+func smallJob() *job.Job {
 	s := &job.Job{
 		Name:     "small",
 		Rounds:   4,

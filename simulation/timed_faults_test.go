@@ -1,4 +1,4 @@
-package scenario
+package simulation
 
 import (
 	"math"
@@ -6,27 +6,26 @@ import (
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
-	"github.com/hushsum/hushsum/simulation/cost"
 )
 
 // A party that always takes longer than a step, and never leaves, has a few of thirty rounds wait
 // for it, fewer and fewer: what it has done is remembered.
 func TestSlowAlways(t *testing.T) {
-	s := small()
+	s := smallJob()
 	s.Rounds = 30
 	s.Time.StepTime = 2 * time.Second
 	s.Parties.DropOut, s.Sum.Adversary = 0.3, "curious"
 	set(s, who{Name: "p", Place: "here", Count: 5},
 		who{Name: "slow", Place: "here", Compute: ms(1000), Slow: 10, Straggle: 1})
 	waited, in := 0, 0
-	for _, r := range simulate(t, s, census(t)).Rounds {
-		if r.Lost != "" {
-			t.Errorf("round %d: %s", r.Number, r.Lost)
+	for _, r := range simulate(t, s, dataRows(t)).Rounds {
+		if r.Lost != nil {
+			t.Errorf("round %d: %s", r.Round, r.Lost)
 		}
 		if r.Took >= 2*time.Second {
 			waited++
 		}
-		if r.Parties[5].Included {
+		if r.Each[5].Included {
 			in++
 		}
 	}
@@ -38,7 +37,7 @@ func TestSlowAlways(t *testing.T) {
 // A scenario has no party that lies. Whoever adds up believes of numbers what more than
 // parties.colluders say, as everywhere.
 func TestHubNumbers(t *testing.T) {
-	rows := census(t)
+	rows := dataRows(t)
 	for _, c := range []struct {
 		colluders int
 		least     []uint64
@@ -48,22 +47,18 @@ func TestHubNumbers(t *testing.T) {
 		{1, []uint64{math.MaxUint64, 5, 0, 0, 0}, 5},
 		{0, []uint64{9, 0, 0, 0, 0}, 9},
 	} {
-		s := small()
+		s := smallJob()
 		s.Parties.DropOut, s.Sum.Adversary, s.Parties.Colluders = 0.3, "curious", c.colluders
-		w, err := settle(s)
+		r, err := newRounds(t.Context(), s, rows)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := &run{world: w, ctx: t.Context(), train: rows.Train, test: rows.Test,
-			loads: map[int]cost.Load{}, noted: map[string]bool{}, units: cost.Reference(), round: 1}
-		if err := r.prepare(); err != nil {
-			t.Fatal(err)
-		}
+		r.round = 1
 		if err := r.makeGroups(); err != nil {
 			t.Fatal(err)
 		}
 		g := r.groups[0]
-		if err := g.settle(r.active()); err != nil {
+		if err := g.settle(r.present()); err != nil {
 			t.Fatal(err)
 		}
 		if err := g.open(nil, false); err != nil {

@@ -1,4 +1,4 @@
-package scenario
+package simulation
 
 import (
 	"fmt"
@@ -8,17 +8,24 @@ import (
 )
 
 // Validate returns what is wrong with a job by itself, or a [job.ConfigError] for the first thing
-// that cannot be simulated in virtual time. Only Run finds whether the data suffice.
+// that cannot be simulated. Only [Settle] and [Run] find whether the rows suffice.
 func Validate(j *job.Job) error {
-	_, err := settle(j)
-	return err
+	if Needs(j) {
+		_, err := newFederation(j)
+		return err
+	}
+	if err := j.Validate(); err != nil {
+		return err
+	}
+	return trains(j)
 }
 
-func settle(j *job.Job) (*world, error) {
+// newFederation checks a job that is to run in virtual time.
+func newFederation(j *job.Job) (*federation, error) {
 	if err := j.Validate(); err != nil {
 		return nil, err
 	}
-	w := newWorld(j)
+	w := federationOf(j)
 	for _, check := range []func() error{w.checkScope, w.checkSize, w.checkParties,
 		w.checkPlaces} {
 		if err := check(); err != nil {
@@ -29,20 +36,19 @@ func settle(j *job.Job) (*world, error) {
 }
 
 // checkScope refuses what a job may declare and virtual time does not have.
-func (w *world) checkScope() error {
+func (w *federation) checkScope() error {
 	const out = "leave it out"
-	j := w.Job
-	if j.Model.Name == "" {
-		return j.Mistake("model", out, "a party that trains in virtual time has a model.name")
+	if err := trains(w.Job); err != nil {
+		return err
 	}
-	if e := j.Lacks(job.Timed, out); e != nil {
+	if e := w.Lacks(job.Timed, out); e != nil {
 		if w.why != "" && w.why != e.Path {
 			e.Advice += ", or " + w.why
 		}
 		return e
 	}
-	if w.World.Fidelity == crowded {
-		if e := j.Lacks(job.Crowd, `leave it out, or write world.fidelity = "messages"`); e != nil {
+	if w.World.Fidelity == Crowd {
+		if e := w.Lacks(job.Crowd, `leave it out, or write world.fidelity = "messages"`); e != nil {
 			return e
 		}
 	}
@@ -50,29 +56,26 @@ func (w *world) checkScope() error {
 }
 
 // checkSize refuses more parties than can be simulated.
-func (w *world) checkSize() error {
+func (w *federation) checkSize() error {
 	n := w.Size()
 	switch {
 	case w.Oneshot() && n > maxOneshot:
 		return w.Mistake("parties.count", fmt.Sprintf("write up to %d", maxOneshot),
 			"each of %d parties would make its message", n)
-	case w.World.Fidelity == messages && n > MaxPrivate && !w.Oneshot():
+	case w.World.Fidelity == Messages && n > maxMachines && !w.Oneshot():
 		return w.Mistake("parties.count", `write fewer, or world.fidelity = "crowd"`,
 			"the machines of %d parties are too many", n)
 	}
 	return nil
 }
 
-func (w *world) checkParties() error {
-	first := 0 // how many there are from the first round on
+func (w *federation) checkParties() error {
 	for _, k := range w.kinds {
 		if err := w.checkKind(k); err != nil {
 			return err
 		}
-		if k.Joins == 1 {
-			first += k.count
-		}
 	}
+	first := w.atFirst()
 	if first < 2 {
 		return w.Mistake("world.party", "have at least two join in round 1",
 			"a sum takes 2, and there are %d at the beginning", first)
@@ -92,9 +95,19 @@ func (w *world) checkParties() error {
 	return nil
 }
 
+// atFirst counts the parties that are there from the first round on.
+func (w *federation) atFirst() (n int) {
+	for _, k := range w.kinds {
+		if k.Joins == 1 {
+			n += k.count
+		}
+	}
+	return n
+}
+
 // checkFirst checks that the parties that are there at first are enough for a one-message sum,
 // whose least number counts all that ever join.
-func (w *world) checkFirst(first int) error {
+func (w *federation) checkFirst(first int) error {
 	if least := w.Parties.Fewest(w.Size()); first < least {
 		return w.Mistake("parties.drop_out", "have more join in round 1, or allow more to drop out",
 			"%d parties are there at the beginning, and no fewer than %d make a sum", first, least)
@@ -104,7 +117,7 @@ func (w *world) checkFirst(first int) error {
 
 // sizes are how many parties there are at one time or another, but for those that
 // converge.
-func (w *world) sizes() (list []int) {
+func (w *federation) sizes() (list []int) {
 	rounds := map[int]bool{1: true}
 	for _, k := range w.kinds {
 		rounds[k.Joins], rounds[k.Leaves+1] = true, true
@@ -124,7 +137,7 @@ func (w *world) sizes() (list []int) {
 	return list
 }
 
-func (w *world) checkKind(k *kind) error {
+func (w *federation) checkKind(k *kind) error {
 	for i, took := range k.Compute {
 		if float64(took)*k.Slow > float64(maxTime) {
 			return w.Mistake(k.path("slow"), fmt.Sprintf("have it work up to %v", maxTime),
@@ -139,7 +152,7 @@ func (w *world) checkKind(k *kind) error {
 }
 
 // checkPlaces checks that parties and servers that exchange messages have a link.
-func (w *world) checkPlaces() error {
+func (w *federation) checkPlaces() error {
 	servers := w.World.Servers
 	if len(w.World.Link) == 0 {
 		return nil // no latency anywhere

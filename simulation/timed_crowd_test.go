@@ -1,4 +1,4 @@
-package scenario
+package simulation
 
 import (
 	"errors"
@@ -12,14 +12,14 @@ import (
 // A crowd drops out as far as its recovery allows, and no further: the noise in its sums
 // is calibrated to those who must be there.
 func TestCrowdDropsOut(t *testing.T) {
-	s := small()
-	s.World.Fidelity = crowded
+	s := smallJob()
+	s.World.Fidelity = Crowd
 	set(s, who{Name: "p", Place: "here", Count: 20})
 	recovers(s, 0.25, "curious")
 	s.World.Drop = 0.25
-	for _, r := range simulate(t, s, census(t)).Rounds {
-		if r.Included != 15 {
-			t.Errorf("round %d is of %d", r.Number, r.Included)
+	for _, r := range simulate(t, s, dataRows(t)).Rounds {
+		if r.Parties != 15 {
+			t.Errorf("round %d is of %d", r.Round, r.Parties)
 		}
 	}
 	for path, test := range map[string][2]float64{"world.drop": {0.3, 0.25}, "": {0.25, 0.25}} {
@@ -35,15 +35,15 @@ func TestCrowdDropsOut(t *testing.T) {
 // In a crowd, as in sessions, the model travels once a round: over a slow link it costs its
 // bytes once.
 func TestCrowdModelTravelsOnce(t *testing.T) {
-	rows := census(t)
+	rows := dataRows(t)
 	took := func(kind string, bandwidth float64) time.Duration {
-		s := small()
+		s := smallJob()
 		s.Rounds, s.World.Fidelity = 2, kind
 		s.World.Link[0] = job.Link{Between: []string{"here", "server"}, Latency: ms(50)[0],
 			Bandwidth: bandwidth}
 		return simulate(t, s, rows).Rounds[1].Took // the end of set-up is on its way in the first
 	}
-	crowd, sessions := took(crowded, 1e4)-took(crowded, 0), took(messages, 1e4)-took(messages, 0)
+	crowd, sessions := took(Crowd, 1e4)-took(Crowd, 0), took(Messages, 1e4)-took(Messages, 0)
 	if ratio := float64(crowd) / float64(sessions); ratio < 0.9 || ratio > 1.1 {
 		t.Errorf("at 10 kB/s a crowd takes %v longer, sessions %v", crowd, sessions)
 	}
@@ -51,8 +51,8 @@ func TestCrowdModelTravelsOnce(t *testing.T) {
 
 // Who drops out of a crowd is waited for, as somebody in a session who is there and silent.
 func TestCrowdWaits(t *testing.T) {
-	rows := census(t)
-	s := small()
+	rows := dataRows(t)
+	s := smallJob()
 	s.Rounds, s.Time.StepTime = 1, 10*time.Second
 	s.World.Link[0].Jitter = 0
 	set(s, who{Name: "p", Place: "here", Count: 8},
@@ -60,10 +60,10 @@ func TestCrowdWaits(t *testing.T) {
 	recovers(s, 0.2, "curious")
 	silent := simulate(t, s, rows).Rounds[0]
 	set(s, who{Name: "p", Place: "here", Count: 10})
-	s.World.Fidelity, s.World.Drop = crowded, 0.2
+	s.World.Fidelity, s.World.Drop = Crowd, 0.2
 	result := simulate(t, s, rows)
 	gone := result.Rounds[0]
-	if d := gone.Took - silent.Took; gone.Included != 8 || silent.Included != 8 ||
+	if d := gone.Took - silent.Took; gone.Parties != 8 || silent.Parties != 8 ||
 		d.Abs() > 50*time.Millisecond {
 		t.Errorf("a crowd took %v, sessions %v", gone.Took, silent.Took)
 	}
@@ -74,13 +74,13 @@ func TestCrowdWaits(t *testing.T) {
 
 // A crowd, and sessions by message, take a degree only if it keeps the survivors together.
 func TestDegree(t *testing.T) {
-	for _, fidelity := range []string{crowded, messages} {
+	for _, fidelity := range []string{Crowd, Messages} {
 		for degree, want := range map[int]string{
 			4:  "sum.degree: 4 neighbours do not keep the survivors of sessions of 38 to 40 parties",
 			0:  "",
 			10: "",
 		} {
-			s := small()
+			s := smallJob()
 			s.Rounds, s.World.Fidelity = 1, fidelity
 			set(s, who{Name: "p", Place: "here", Count: 40})
 			s.World.Data.Draw, s.World.Data.Rows = drawAnew, 10
@@ -100,13 +100,13 @@ func TestCrowdThresholds(t *testing.T) {
 		for n := 3; n <= 9; n++ {
 			for colluders := range n - 1 {
 				for gone := 0; gone < n; gone++ {
-					s := small()
+					s := smallJob()
 					set(s, who{Name: "p", Place: "here", Count: n})
 					s.Parties.Colluders = colluders
 					recovers(s, max(1e-9, float64(gone)/float64(n)), adversary)
-					s.World.Fidelity = messages
+					s.World.Fidelity = Messages
 					want := Validate(s)
-					s.World.Fidelity = crowded
+					s.World.Fidelity = Crowd
 					if got := Validate(s); (got == nil) != (want == nil) {
 						t.Errorf("%s, %d of %d collude, %d gone: a crowd %v, sessions %v", adversary,
 							colluders, n, gone, got, want)

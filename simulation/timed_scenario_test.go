@@ -1,4 +1,4 @@
-package scenario
+package simulation
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"github.com/hushsum/hushsum/learning"
 )
 
-// census are made-up rows of two classes.
-func census(t testing.TB) Rows {
+// dataRows are made-up rows of two classes.
+func dataRows(t testing.TB) Rows {
 	t.Helper()
 	all, _, err := learning.Census(6000, 1)
 	if err != nil {
@@ -29,19 +29,47 @@ func census(t testing.TB) Rows {
 
 func simulate(t *testing.T, s *job.Job, rows Rows) *Result {
 	t.Helper()
-	result, err := Run(t.Context(), s, rows, Hooks{})
+	result, err := runJob(t.Context(), s, rows, nil)
 	if err != nil {
 		t.Fatalf("%s: %v", s.Name, err)
 	}
 	return result
 }
 
+// runJob settles and runs a job.
+func runJob(
+	ctx context.Context, j *job.Job, rows Rows, report func(RoundResult),
+) (*Result, error) {
+	s, w, err := Settle(j, rows)
+	if err != nil {
+		return nil, err
+	}
+	return Run(ctx, s, w, report)
+}
+
+// newRounds settles a job in virtual time whose first round has not begun.
+func newRounds(ctx context.Context, j *job.Job, rows Rows) (*timed, error) {
+	s, w, err := Settle(j, rows)
+	if err != nil {
+		return nil, err
+	}
+	o, err := newSetting(s, w)
+	if err != nil {
+		return nil, err
+	}
+	x, err := newCourse(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return x.rounds.(*timed), nil
+}
+
 // From the same scenario the same comes out, times, models and noise; from another seed
 // something else.
 func TestDeterministic(t *testing.T) {
-	rows := census(t)
-	for _, kind := range []string{messages, crowded, "ring"} {
-		s := small()
+	rows := dataRows(t)
+	for _, kind := range []string{Messages, Crowd, "ring"} {
+		s := smallJob()
 		s.World.Fidelity = kind
 		s.Privacy = job.Privacy{Noise: "skellam", Epsilon: 20, Clip: 1}
 		first, second := simulate(t, s, rows), simulate(t, s, rows)
@@ -57,16 +85,16 @@ func TestDeterministic(t *testing.T) {
 
 // However a sum is taken, the models are the same.
 func TestSumsAgree(t *testing.T) {
-	rows := census(t)
-	s := small()
+	rows := dataRows(t)
+	s := smallJob()
 	s.World.Fidelity = "ring"
 	want := simulate(t, s, rows)
 	for _, change := range []func(s *job.Job){
-		func(s *job.Job) { s.World.Fidelity = messages },
-		func(s *job.Job) { s.World.Fidelity = messages; recovers(s, 0.2, "cheating") },
-		func(s *job.Job) { s.World.Fidelity = crowded },
+		func(s *job.Job) { s.World.Fidelity = Messages },
+		func(s *job.Job) { s.World.Fidelity = Messages; recovers(s, 0.2, "cheating") },
+		func(s *job.Job) { s.World.Fidelity = Crowd },
 		func(s *job.Job) {
-			s.World.Fidelity, s.Sum.Sparse, s.Sum.Degree = crowded, true, 2
+			s.World.Fidelity, s.Sum.Sparse, s.Sum.Degree = Crowd, true, 2
 			recovers(s, 0.1, "curious")
 		},
 		func(s *job.Job) {
@@ -79,14 +107,14 @@ func TestSumsAgree(t *testing.T) {
 			recovers(s, 0.2, "cheating")
 		},
 	} {
-		s := small()
+		s := smallJob()
 		change(s)
 		got := simulate(t, s, rows)
 		for k := range want.Rounds {
-			if g := got.Rounds[k]; g.Accuracy != want.Rounds[k].Accuracy || g.MCC != want.Rounds[k].MCC ||
-				g.Lost != "" || g.Included != 5 {
-				t.Errorf("%+v: round %d: accuracy %v, want %v; %q", s.World, k+1, g.Accuracy,
-					want.Rounds[k].Accuracy, g.Lost)
+			if g := got.Rounds[k]; !reflect.DeepEqual(g.Test, want.Rounds[k].Test) ||
+				g.Lost != nil || g.Parties != 5 {
+				t.Errorf("%+v: round %d: accuracy %v, want %v; %v", s.World, k+1, g.Accuracy(),
+					want.Rounds[k].Accuracy(), g.Lost)
 			}
 		}
 	}
@@ -99,15 +127,15 @@ func TestCrashes(t *testing.T) {
 }
 
 func testCrashes(t *testing.T, topology string) {
-	rows := census(t)
+	rows := dataRows(t)
 	small := func() *job.Job {
-		s := small()
+		s := smallJob()
 		s.World.Topology = topology
 		s.World.Link = append(s.World.Link,
 			job.Link{Between: []string{"here", "here"}, Latency: ms(70)[0]})
 		return s
 	}
-	for _, at := range []string{AtBegin, AtSubmit, AtSign, AtReveal} {
+	for _, at := range []string{atBegin, atSubmit, atSign, atReveal} {
 		s := small()
 		add(s, who{Name: "weak", Place: "here", Crash: []job.Crash{{Round: 2,
 			At: at}}})
@@ -115,13 +143,13 @@ func testCrashes(t *testing.T, topology string) {
 		result := simulate(t, s, rows)
 		for k, r := range result.Rounds {
 			in := 6
-			if k == 1 && (at == AtBegin || at == AtSubmit) {
+			if k == 1 && (at == atBegin || at == atSubmit) {
 				in = 5
 			}
-			if r.Lost != "" || r.Included != in {
-				t.Errorf("%s: round %d has %d, want %d; %q", at, k+1, r.Included, in, r.Lost)
+			if r.Lost != nil || r.Parties != in {
+				t.Errorf("%s: round %d has %d, want %d; %v", at, k+1, r.Parties, in, r.Lost)
 			}
-			weak := r.Parties[5]
+			weak := r.Each[5]
 			if missing := k == 1; weak.Received == missing {
 				t.Errorf("%s: round %d: received %v", at, k+1, weak.Received)
 			}
@@ -139,19 +167,19 @@ func testCrashes(t *testing.T, topology string) {
 	s.World.Party[0].Crash = []job.Crash{{Round: 2}}
 	recovers(s, 0.3, "curious")
 	result := simulate(t, s, rows)
-	if result.Rounds[1].Lost == "" || result.Rounds[2].Lost != "" || result.Lost() != 1 {
+	if result.Rounds[1].Lost == nil || result.Rounds[2].Lost != nil || result.Lost() != 1 {
 		t.Errorf("all gone: %q, then %q", result.Rounds[1].Lost, result.Rounds[2].Lost)
 	}
-	if result.Rounds[1].Accuracy != result.Rounds[0].Accuracy {
+	if result.Rounds[1].Accuracy() != result.Rounds[0].Accuracy() {
 		t.Error("a lost round changed the model")
 	}
 }
 
 // Without a server who joins and who leaves has sums that agree too.
 func TestServerlessJoins(t *testing.T) {
-	rows := census(t)
+	rows := dataRows(t)
 	for _, recovery := range []bool{false, true} {
-		s := small()
+		s := smallJob()
 		s.Rounds = 6
 		s.World.Topology = serverless
 		if recovery {
@@ -180,8 +208,8 @@ func TestServerlessJoins(t *testing.T) {
 			if recovery && (k == 1 || k == 2) {
 				away = 1
 			}
-			if r.Lost != "" || len(r.Parties) != in || r.Included != in-away {
-				t.Errorf("%v: round %d has %d of %d: %q", recovery, k+1, r.Included, in, r.Lost)
+			if r.Lost != nil || len(r.Each) != in || r.Parties != in-away {
+				t.Errorf("%v: round %d has %d of %d: %v", recovery, k+1, r.Parties, in, r.Lost)
 			}
 		}
 	}
@@ -190,8 +218,8 @@ func TestServerlessJoins(t *testing.T) {
 // A straggler is left out when the step's time is up. Who joins is in the next session, which is
 // set up in parallel with the round in which it joined, and who leaves costs none.
 func TestStragglersJoinsLeaves(t *testing.T) {
-	rows := census(t)
-	s := small()
+	rows := dataRows(t)
+	s := smallJob()
 	s.Time.StepTime = ms(2000)[0]
 	recovers(s, 0.3, "curious")
 	add(s, who{Name: "slow", Place: "here", Compute: ms(1000), Slow: 10, Straggle: 0.5},
@@ -202,7 +230,7 @@ func TestStragglersJoinsLeaves(t *testing.T) {
 	slow, in := 0, 0
 	for k, r := range result.Rounds {
 		names := map[string]PartyRound{}
-		for _, p := range r.Parties {
+		for _, p := range r.Each {
 			names[p.Party] = p
 		}
 		if _, there := names["late"]; there != (k >= 2) {
@@ -219,7 +247,7 @@ func TestStragglersJoinsLeaves(t *testing.T) {
 		} else {
 			slow++
 		}
-		if r.Lost != "" {
+		if r.Lost != nil {
 			t.Errorf("round %d: %s", k+1, r.Lost)
 		}
 	}
@@ -235,20 +263,20 @@ func TestStragglersJoinsLeaves(t *testing.T) {
 // With a step_time shorter than a message's way and back every round is tried, and given up when
 // session after session has not formed, also once somebody has left who was to be in the next.
 func TestGivenUp(t *testing.T) {
-	s := small()
+	s := smallJob()
 	s.Time.StepTime = ms(80)[0]
 	add(s, who{Name: "brief", Place: "here", Leaves: 1})
-	for _, r := range simulate(t, s, census(t)).Rounds {
-		if r.Lost == "" || r.Lost == errFew.Error() || r.Took == 0 || r.Took > 10*time.Second {
-			t.Errorf("round %d took %v: %q", r.Number, r.Took, r.Lost)
+	for _, r := range simulate(t, s, dataRows(t)).Rounds {
+		if r.Lost == nil || errors.Is(r.Lost, errFew) || r.Took == 0 || r.Took > 10*time.Second {
+			t.Errorf("round %d took %v: %v", r.Round, r.Took, r.Lost)
 		}
 	}
 }
 
 // Several servers have jobs of their own: what one loses all lose, and no more than that.
 func TestServersApart(t *testing.T) {
-	rows := census(t)
-	s := small()
+	rows := dataRows(t)
+	s := smallJob()
 	s.Rounds = 7
 	recovers(s, 0.3, "curious")
 	s.World.Servers = []string{"server", "other"}
@@ -259,11 +287,11 @@ func TestServersApart(t *testing.T) {
 		who{Name: "q", Place: "there", Count: 3},
 		who{Name: "late", Place: "there", Joins: 3},
 		who{Name: "weak", Place: "there", Crash: []job.Crash{{Round: 2}, {Round: 6, Back: 7}}},
-		who{Name: "too", Place: "there", Crash: []job.Crash{{Round: 6, At: AtBegin}}})
+		who{Name: "too", Place: "there", Crash: []job.Crash{{Round: 6, At: atBegin}}})
 	result := simulate(t, s, rows)
 	for k, in := range []int{9, 8, 9, 10, 10, 0, 10} {
-		if r := result.Rounds[k]; r.Included != in || (r.Lost == "") != (in > 0) {
-			t.Errorf("round %d has %d, want %d: %q", k+1, r.Included, in, r.Lost)
+		if r := result.Rounds[k]; r.Parties != in || (r.Lost == nil) != (in > 0) {
+			t.Errorf("round %d has %d, want %d: %v", k+1, r.Parties, in, r.Lost)
 		}
 	}
 	if s := result.SetUps; len(s) != 2 || s[0].Parties != 9 || s[1].Parties != 6 || s[1].Round != 4 {
@@ -273,16 +301,16 @@ func TestServersApart(t *testing.T) {
 
 // On a sparse graph rounds go on without those who are away, and with them when they are back.
 func TestSparse(t *testing.T) {
-	s := small()
+	s := smallJob()
 	s.Rounds = 5
 	s.Sum.Sparse = true
 	recovers(s, 0.2, "curious")
 	set(s, who{Name: "p", Place: "here", Count: 7},
 		who{Name: "weak", Place: "here", Crash: []job.Crash{{Round: 2, Back: 4}}})
-	result := simulate(t, s, census(t))
+	result := simulate(t, s, dataRows(t))
 	for k, in := range []int{8, 7, 7, 8, 8} {
-		if r := result.Rounds[k]; r.Included != in || r.Lost != "" {
-			t.Errorf("round %d has %d, want %d: %q", k+1, r.Included, in, r.Lost)
+		if r := result.Rounds[k]; r.Parties != in || r.Lost != nil {
+			t.Errorf("round %d has %d, want %d: %v", k+1, r.Parties, in, r.Lost)
 		}
 	}
 	if len(result.SetUps) != 1 {
@@ -293,18 +321,18 @@ func TestSparse(t *testing.T) {
 // With too few there nothing begins, and nothing is lost but the round: it goes on among those
 // who are back, with the keys that they have.
 func TestTooFew(t *testing.T) {
-	s := small()
+	s := smallJob()
 	recovers(s, 0.2, "curious")
 	set(s, who{Name: "p", Place: "here", Count: 3},
 		who{Name: "q", Place: "here", Count: 2, Crash: []job.Crash{{Round: 2, Back: 4}}})
-	result := simulate(t, s, census(t))
+	result := simulate(t, s, dataRows(t))
 	for k, in := range []int{5, 0, 0, 5} {
-		if r := result.Rounds[k]; r.Included != in || (r.Lost == "") != (in > 0) {
-			t.Errorf("round %d has %d, want %d: %q", k+1, r.Included, in, r.Lost)
+		if r := result.Rounds[k]; r.Parties != in || (r.Lost == nil) != (in > 0) {
+			t.Errorf("round %d has %d, want %d: %v", k+1, r.Parties, in, r.Lost)
 		}
 	}
-	if r := result.Rounds[2]; r.Lost != errFew.Error() || r.Took > 2*time.Second {
-		t.Errorf("round 3 took %v: %q", r.Took, r.Lost)
+	if r := result.Rounds[2]; !errors.Is(r.Lost, errFew) || r.Took > 2*time.Second {
+		t.Errorf("round 3 took %v: %v", r.Took, r.Lost)
 	}
 	if len(result.SetUps) != 1 {
 		t.Errorf("set-ups %+v", result.SetUps)
@@ -312,10 +340,10 @@ func TestTooFew(t *testing.T) {
 	// Once too few have stayed for what the session promises, another promises less.
 	set(s, who{Name: "p", Place: "here", Count: 3},
 		who{Name: "q", Place: "here", Count: 4, Leaves: 2})
-	result = simulate(t, s, census(t))
+	result = simulate(t, s, dataRows(t))
 	for k, in := range []int{7, 7, 3, 3} {
-		if r := result.Rounds[k]; r.Included != in || r.Lost != "" {
-			t.Errorf("round %d has %d, want %d: %q", k+1, r.Included, in, r.Lost)
+		if r := result.Rounds[k]; r.Parties != in || r.Lost != nil {
+			t.Errorf("round %d has %d, want %d: %v", k+1, r.Parties, in, r.Lost)
 		}
 	}
 	if s := result.SetUps; len(s) != 2 || s[1].Round != 3 || s[1].Parties != 3 {
@@ -326,8 +354,8 @@ func TestTooFew(t *testing.T) {
 // Several servers: sums of their own parties, the model is the mean over all, and it
 // takes the latency between servers longer.
 func TestServers(t *testing.T) {
-	rows := census(t)
-	s := small()
+	rows := dataRows(t)
+	s := smallJob()
 	want := simulate(t, s, rows)
 	s.World.Servers = []string{"server", "other"}
 	s.World.Link = append(s.World.Link,
@@ -336,26 +364,26 @@ func TestServers(t *testing.T) {
 	set(s, who{Name: "p", Place: "here", Count: 3}, who{Name: "q", Place: "there", Count: 2})
 	got := simulate(t, s, rows)
 	for k := range got.Rounds {
-		if math.Abs(got.Rounds[k].Accuracy-want.Rounds[k].Accuracy) > 0.002 ||
-			got.Rounds[k].Included != 5 {
-			t.Errorf("round %d: %v, want %v", k+1, got.Rounds[k].Accuracy, want.Rounds[k].Accuracy)
+		if math.Abs(got.Rounds[k].Accuracy()-want.Rounds[k].Accuracy()) > 0.002 ||
+			got.Rounds[k].Parties != 5 {
+			t.Errorf("round %d: %v, want %v", k+1, got.Rounds[k].Accuracy(), want.Rounds[k].Accuracy())
 		}
 		if more := got.Rounds[k].Took - want.Rounds[k].Took; more < 650*time.Millisecond {
 			t.Errorf("round %d: %v longer", k+1, more)
 		}
 	}
 	s.Parties.Group[1].Count = 1
-	if _, err := Run(t.Context(), s, rows, Hooks{}); !errors.Is(err, job.ErrConfig) {
+	if _, err := runJob(t.Context(), s, rows, nil); !errors.Is(err, job.ErrConfig) {
 		t.Errorf("a server with one party: %v", err)
 	}
 }
 
 // Whoever drops out or colludes, all get the epsilon of the job, and no more noise than it takes.
 func TestBudgets(t *testing.T) {
-	rows := census(t)
+	rows := dataRows(t)
 	for _, colluders := range []int{0, 1} {
 		for _, dropOut := range []float64{0, 0.2, 0.4} {
-			s := small()
+			s := smallJob()
 			if dropOut > 0 {
 				recovers(s, dropOut, "curious")
 			}
@@ -379,7 +407,7 @@ func TestSessionsKeepPromises(t *testing.T) {
 		for _, sparse := range []bool{false, true} {
 			for roster := 6; roster <= 16; roster++ {
 				for n := 2; n <= roster; n++ {
-					j := small()
+					j := smallJob()
 					j.Sum.Sparse, j.Parties.Colluders = sparse, 1
 					if adversary != "" {
 						recovers(j, 0.25, adversary)
@@ -389,7 +417,7 @@ func TestSessionsKeepPromises(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					settled, err := newWorld(j).own(roster).Settle(job.Files{Roster: names, Present: n})
+					settled, err := federationOf(j).own(roster).Settle(job.Files{Roster: names, Present: n})
 					if errors.Is(err, job.ErrConfig) {
 						continue // too few
 					}
@@ -423,7 +451,7 @@ func TestSessionsKeepPromises(t *testing.T) {
 // settled without it.
 func TestBudgetsOfJoiners(t *testing.T) {
 	for _, recovery := range []bool{false, true} {
-		s := small()
+		s := smallJob()
 		if s.Rounds = 8; recovery {
 			recovers(s, 0.35, "curious")
 		}
@@ -434,7 +462,7 @@ func TestBudgetsOfJoiners(t *testing.T) {
 			who{Name: "late", Place: "here", Joins: 3},
 			who{Name: "last", Place: "here", Joins: 4, Leaves: 7},
 			who{Name: "fifth", Place: "here", Joins: 5})
-		result := simulate(t, s, census(t))
+		result := simulate(t, s, dataRows(t))
 		if len(result.Privacy) != 5 {
 			t.Errorf("%+v", result.Privacy)
 		}
@@ -444,11 +472,11 @@ func TestBudgetsOfJoiners(t *testing.T) {
 			}
 		}
 		for _, r := range result.Rounds {
-			if r.Lost != "" {
-				t.Errorf("round %d: %s", r.Number, r.Lost)
+			if r.Lost != nil {
+				t.Errorf("round %d: %s", r.Round, r.Lost)
 			}
 		}
-		if in := result.Final().Included; in != 7 {
+		if in := result.Final().Parties; in != 7 {
 			t.Errorf("%v: %d at the end", recovery, in)
 		}
 	}
@@ -457,8 +485,8 @@ func TestBudgetsOfJoiners(t *testing.T) {
 // A party that subtracts its own noise has a model nearer to the one without noise, and
 // the federated model is the same.
 func TestSubtractOwn(t *testing.T) {
-	rows := census(t)
-	s := small()
+	rows := dataRows(t)
+	s := smallJob()
 	s.Rounds = 1
 	set(s, who{Name: "p", Place: "here", Count: 2})
 	s.Privacy = job.Privacy{Noise: "discrete-gaussian", Epsilon: 10, Clip: 1}
@@ -466,11 +494,11 @@ func TestSubtractOwn(t *testing.T) {
 	plain := simulate(t, s, rows)
 	s.World.SubtractOwn = true
 	own := simulate(t, s, rows)
-	if plain.Rounds[0].Accuracy != own.Rounds[0].Accuracy {
+	if plain.Rounds[0].Accuracy() != own.Rounds[0].Accuracy() {
 		t.Error("subtracting changed the federated model")
 	}
-	if own.Rounds[0].Parties[0].MCC == plain.Rounds[0].Parties[0].MCC ||
-		own.Rounds[0].Parties[0].MCC == own.Rounds[0].Parties[1].MCC {
+	if own.Rounds[0].Each[0].MCC == plain.Rounds[0].Each[0].MCC ||
+		own.Rounds[0].Each[0].MCC == own.Rounds[0].Each[1].MCC {
 		t.Error("the parties' models are all the same")
 	}
 	if own.Privacy[0].Certified.Bare().Upper != plain.Privacy[0].Certified.Bare().Upper {
@@ -481,9 +509,9 @@ func TestSubtractOwn(t *testing.T) {
 // Reference laws are simulated, and what is certified of discrete noise as wide is worse
 // than what their formula claims of one coordinate and round.
 func TestReferenceLaws(t *testing.T) {
-	rows := census(t)
+	rows := dataRows(t)
 	for _, law := range []string{"staircase", "continuous-laplace", "continuous-gaussian"} {
-		s := small()
+		s := smallJob()
 		s.Training.Lambda = 0.01
 		s.World.Reference = job.Reference{Law: law, Epsilon: 1}
 		result := simulate(t, s, rows)
@@ -491,12 +519,12 @@ func TestReferenceLaws(t *testing.T) {
 		if p.Asked != 1 || !(p.Certified.Bare().Upper > 2) {
 			t.Errorf("%s: claimed %v, certified %v", law, p.Asked, p.Certified.Bare().Upper)
 		}
-		if result.Rounds[3].Accuracy < 0.4 {
-			t.Errorf("%s: accuracy %v", law, result.Rounds[3].Accuracy)
+		if result.Rounds[3].Accuracy() < 0.4 {
+			t.Errorf("%s: accuracy %v", law, result.Rounds[3].Accuracy())
 		}
 	}
 	// So little that δ alone covers it is certified as 0, which is not none.
-	s := small()
+	s := smallJob()
 	s.Training.Lambda = 0.01
 	s.World.Fidelity, s.Sum.Range = "ring", 1e12
 	s.World.Reference = job.Reference{Law: "continuous-laplace", Epsilon: 1e-7}
@@ -509,9 +537,9 @@ func TestReferenceLaws(t *testing.T) {
 // What is certified of a reference law is for all the noise in the sum: one party that
 // claims little among many adds little of it, and colluders add none.
 func TestReferenceShares(t *testing.T) {
-	rows := census(t)
+	rows := dataRows(t)
 	certified := func(law string, colluders int, parties ...who) map[string]float64 {
-		s := small()
+		s := smallJob()
 		s.Rounds = 1
 		s.Training.Lambda = 0.01
 		s.World.Fidelity, s.Sum.Range = "ring", 1e6
@@ -546,7 +574,7 @@ func TestReferenceShares(t *testing.T) {
 
 // Rows are drawn as the scenario says.
 func TestDraws(t *testing.T) {
-	rows := census(t)
+	rows := dataRows(t)
 	for _, test := range []struct {
 		draw string
 		want []int
@@ -554,10 +582,10 @@ func TestDraws(t *testing.T) {
 		{"fixed", []int{10, 10, 10}}, {drawNew, []int{10, 10, 10}}, {drawGrowing, []int{10, 20, 30}},
 		{drawAnew, []int{10, 10, 10}},
 	} {
-		s := small()
+		s := smallJob()
 		s.World.Data.Draw, s.World.Data.Rows = test.draw, 10
-		r := &run{world: newWorld(s), train: rows.Train, test: rows.Test}
-		if err := r.prepare(); err != nil {
+		r, err := newRounds(t.Context(), s, rows)
+		if err != nil {
 			t.Fatal(err)
 		}
 		seen := map[int]int{}
@@ -592,16 +620,16 @@ func TestDraws(t *testing.T) {
 
 // Algorithm 3 of the thesis: a round's models do not depend on the federated one.
 func TestFresh(t *testing.T) {
-	rows := census(t)
-	s := small()
+	rows := dataRows(t)
+	s := smallJob()
 	s.Training = job.Training{Steps: 200, Rate: 4, Lambda: 1e-4, Restart: true, Submit: "weights"}
 	result := simulate(t, s, rows)
-	if first, last := result.Rounds[0], result.Rounds[3]; first.Accuracy != last.Accuracy {
-		t.Errorf("on the same rows: %v, then %v", first.Accuracy, last.Accuracy)
+	if first, last := result.Rounds[0], result.Rounds[3]; first.Accuracy() != last.Accuracy() {
+		t.Errorf("on the same rows: %v, then %v", first.Accuracy(), last.Accuracy())
 	}
 	s.World.Data.Draw, s.World.Data.Rows = drawGrowing, 30
 	result = simulate(t, s, rows)
-	if first, last := result.Rounds[0], result.Rounds[3]; first.Accuracy == last.Accuracy {
+	if first, last := result.Rounds[0], result.Rounds[3]; first.Accuracy() == last.Accuracy() {
 		t.Error("on more rows the model is the same")
 	}
 }
@@ -609,29 +637,29 @@ func TestFresh(t *testing.T) {
 func TestEnds(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Run(ended, small(), census(t), Hooks{}); !errors.Is(err, context.Canceled) {
+	if _, err := runJob(ended, smallJob(), dataRows(t), nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("an ended context: %v", err)
 	}
-	s := small()
+	s := smallJob()
 	s.Privacy = job.Privacy{Noise: "skellam", Epsilon: 8, Clip: 1}
 	ended, cancel = context.WithCancel(t.Context())
-	result, err := Run(ended, s, census(t), Hooks{Round: func(r RoundResult) {
-		if r.Number == 2 {
+	result, err := runJob(ended, s, dataRows(t), func(r RoundResult) {
+		if r.Round == 2 {
 			cancel()
 		}
-	}})
+	})
 	if !errors.Is(err, context.Canceled) || len(result.Rounds) != 2 || len(result.Privacy) != 1 ||
 		!(result.Privacy[0].Certified.Bare().Upper > 7) {
 		t.Errorf("ended after two rounds: %+v, %v", result, err)
 	}
-	s = small()
+	s = smallJob()
 	s.Rounds = 0
-	if _, err := Run(t.Context(), s, census(t), Hooks{}); !errors.Is(err, job.ErrConfig) {
+	if _, err := runJob(t.Context(), s, dataRows(t), nil); !errors.Is(err, job.ErrConfig) {
 		t.Errorf("no rounds: %v", err)
 	}
-	s = small()
+	s = smallJob()
 	s.World.Data.Rows = 5000
-	if _, err := Run(t.Context(), s, census(t), Hooks{}); !errors.Is(err, job.ErrConfig) {
+	if _, err := runJob(t.Context(), s, dataRows(t), nil); !errors.Is(err, job.ErrConfig) {
 		t.Errorf("too many rows: %v", err)
 	}
 }

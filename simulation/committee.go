@@ -1,14 +1,11 @@
-package scenario
+package simulation
 
 import (
 	"bytes"
-	"crypto/ed25519"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -26,7 +23,7 @@ const maxOneshot = 100_000
 // committee is the server of one-message sums and what it leads: it carries in virtual time what
 // package drive decides. As with a hub, rounds follow each other as the scenario has them.
 type committee struct {
-	run     *run
+	run     *timed
 	place   string
 	sums    *oneshot.Config
 	figures oneshot.Figures
@@ -56,29 +53,12 @@ type committee struct {
 }
 
 // newCommittee makes the server and the members of a job in which nobody is yet.
-func (r *run) newCommittee() (c *committee, err error) {
+func (r *timed) newCommittee() (c *committee, err error) {
 	c = &committee{run: r, place: r.World.Servers[0], stored: map[string][]byte{},
 		casts: map[uint64][32]byte{}}
 	c.given = slices.ContainsFunc(r.kinds, func(k *kind) bool { return len(k.Compute) > 0 })
-	identities := make([]ed25519.PrivateKey, len(r.parties))
-	for i, p := range r.parties {
-		identities[i] = p.identity
-	}
-	var files job.Files
-	if files.Roster, err = rosterOf("party", identities); err != nil {
-		return nil, err
-	}
-	signers := make([]ed25519.PrivateKey, r.Sum.Members)
-	for k := range signers {
-		if signers[k], err = keyexchange.GenerateIdentity(nil); err != nil {
-			return nil, err
-		}
-	}
-	if files.Committee, err = rosterOf("member", signers); err != nil {
-		return nil, err
-	}
-	files.MadeUp = true
-	if c.codec, err = r.newCodec(r.parties, files); err != nil {
+	roster := r.course.settled.Roster()
+	if c.codec, err = r.newCodec(r.parties, job.Files{Roster: roster}); err != nil {
 		return nil, err
 	}
 	r.use(c.codec)
@@ -86,9 +66,9 @@ func (r *run) newCommittee() (c *committee, err error) {
 	if c.figures, err = c.sums.Parameters(); err != nil {
 		return nil, r.Mistake("sum.protocol", "", "%v", err)
 	}
-	for k, signer := range signers {
+	for k, signer := range r.course.members {
 		m := &councillor{committee: c, index: k, WorldMember: r.memberOf(k)}
-		m.name = fmt.Sprintf("member-%d", k+1)
+		m.name = memberName(k)
 		if m.machine, err = drive.NewPart(drive.PartSettings{Member: true,
 			Sums: c.sums, Limits: drive.Limits{Rounds: uint64(r.Rounds)}, Identity: signer}); err != nil {
 			return nil, err
@@ -113,20 +93,10 @@ func (r *run) newCommittee() (c *committee, err error) {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// rosterOf returns the roster of some keys. Names of scenarios may be any text, and are not in it.
-func rosterOf(kind string, keys []ed25519.PrivateKey) (*keyexchange.Roster, error) {
-	list := make([]keyexchange.Entry, len(keys))
-	for i, key := range keys {
-		list[i] = keyexchange.Entry{Name: kind + "-" + strconv.Itoa(i+1),
-			Key: key.Public().(ed25519.PublicKey)}
-	}
-	return keyexchange.NewRoster(list)
-}
-
 // memberOf returns what the world says of a member, with defaults.
-func (w *world) memberOf(k int) job.WorldMember {
+func (w *federation) memberOf(k int) job.WorldMember {
 	m := job.WorldMember{Slow: 1}
-	own := fmt.Sprintf("member-%d", k+1)
+	own := memberName(k)
 	for _, name := range []string{"member", own} {
 		i := slices.IndexFunc(w.World.Member, func(m job.WorldMember) bool { return m.Name == name })
 		if i >= 0 {
@@ -264,13 +234,13 @@ func (c *committee) notice(n drive.Notice) {
 	case drive.Stall:
 		wait(n.Party)
 	case drive.Short:
-		c.run.note(n.Err.Error())
+		c.run.course.note("%v", n.Err)
 	case drive.Spoiler:
 		done := "spoilt"
 		if n.Err != nil { // there is evidence
 			done = "cheated in"
 		}
-		c.run.note(fmt.Sprintf("%s has %s round %d, and is left out", name(n.Party), done, n.Round))
+		c.run.course.note("%s has %s round %d, and is left out", name(n.Party), done, n.Round)
 	}
 }
 
@@ -358,7 +328,7 @@ func (c *committee) pump() {
 	c.tell, c.all, c.fresh = false, false, c.fresh[:0]
 }
 
-var errMembers = errors.New("scenario: too few of the committee are there for a round")
+var errMembers = errors.New("simulation: too few of the committee are there for a round")
 
 // stuck returns why nothing happens any more before the round is over.
 func (c *committee) stuck() error {
@@ -385,11 +355,7 @@ func (c *committee) conclude() {
 		return
 	}
 	in := c.included()
-	var parties []*party
-	for _, i := range c.apply.Parties {
-		parties = append(parties, r.parties[i])
-	}
-	if err := r.move([]job.Total{total}, parties); err != nil {
+	if err := r.move([]job.Total{total}, c.apply.Parties); err != nil {
 		r.fail(err)
 		return
 	}
@@ -403,7 +369,7 @@ func (c *committee) conclude() {
 		return
 	}
 	for _, p := range r.parties {
-		if p.up && !p.downAt(r.round, AtReveal) {
+		if p.up && !p.downAt(r.round, atReveal) {
 			r.sendModel(p, c.place, c.done, in[p.index])
 		}
 	}

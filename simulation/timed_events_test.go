@@ -1,4 +1,4 @@
-package scenario
+package simulation
 
 import (
 	"errors"
@@ -16,7 +16,7 @@ import (
 
 // noisyJob is small with noise, in which one of five may be missing.
 func noisyJob() *job.Job {
-	s := small()
+	s := smallJob()
 	s.Privacy = job.Privacy{Noise: "discrete-gaussian", Epsilon: 8, Clip: 1}
 	recovers(s, 0.2, "curious")
 	return s
@@ -43,8 +43,8 @@ func visible(r *Result) string {
 		fmt.Fprintln(&b, up)
 	}
 	for _, one := range r.Rounds {
-		fmt.Fprintln(&b, one.Number, one.Began, one.Took, one.Server, one.Included, one.Lost, one.Left)
-		for _, p := range one.Parties {
+		fmt.Fprintln(&b, one.Round, one.Began, one.Took, one.Received, one.Included, one.Lost, one.Gone)
+		for _, p := range one.Each {
 			fmt.Fprintln(&b, " ", p.Party, p.Received, p.Included, p.Took, p.Work, p.Sent, p.Got, p.Left)
 		}
 	}
@@ -56,9 +56,9 @@ func visible(r *Result) string {
 
 // Federations that differ in what one party's rows are: all messages, their lengths and their
 // instants are the same, whatever training makes of the rows.
-func TestEventsOfRows(t *testing.T) {
-	rows := census(t)
-	for _, fidelity := range []string{messages, "ring"} {
+func TestEventsOfRowsInTime(t *testing.T) {
+	rows := dataRows(t)
+	for _, fidelity := range []string{Messages, "ring"} {
 		s := noisyJob()
 		s.World.Fidelity = fidelity
 		want := simulate(t, s, rows)
@@ -83,18 +83,18 @@ func TestEventsOfRows(t *testing.T) {
 			if diverged != (name == "overflow") {
 				t.Errorf("%s: %q", name, got.Notes)
 			}
-			if got.Rounds[3].MCC == want.Rounds[3].MCC {
+			if got.Rounds[3].Test.MCC() == want.Rounds[3].Test.MCC() {
 				t.Errorf("%s: the rows are not in the model", name)
 			}
 		}
 		// Without noise the run says what is wrong, with whom.
 		s.Privacy, s.World.Fidelity = job.Privacy{}, fidelity
-		_, err := Run(t.Context(), s, changed(rows, s, 2, func(x []float64, label int) int {
+		_, err := runJob(t.Context(), s, changed(rows, s, 2, func(x []float64, label int) int {
 			for i := range x {
 				x[i] = 1.7e308
 			}
 			return label
-		}), Hooks{})
+		}), nil)
 		if !errors.Is(err, learning.ErrDiverged) {
 			t.Errorf("%s, without noise: %v", fidelity, err)
 		}
@@ -107,18 +107,18 @@ func TestEventsOfLeaving(t *testing.T) {
 	s := noisyJob()
 	s.World.Tolerance = 0.4
 	var wrong *job.ConfigError
-	if _, err := Run(t.Context(), s, census(t), Hooks{}); !errors.As(err, &wrong) ||
+	if _, err := runJob(t.Context(), s, dataRows(t), nil); !errors.As(err, &wrong) ||
 		wrong.Path != "world.tolerance" {
 		t.Errorf("%v", err)
 	}
-	s = small()
+	s = smallJob()
 	s.Training.Lambda, s.World.Fidelity = 0.01, "ring"
 	s.World.Reference = job.Reference{Law: "continuous-laplace", Epsilon: 1}
-	if p := simulate(t, s, census(t)).Privacy[0]; math.IsInf(p.Certified.Bare().Upper, 1) {
+	if p := simulate(t, s, dataRows(t)).Privacy[0]; math.IsInf(p.Certified.Bare().Upper, 1) {
 		t.Errorf("nobody may leave, and %v is certified", p.Certified.Bare().Upper)
 	}
 	s.World.Tolerance = 1e-9
-	if p := simulate(t, s, census(t)).Privacy[0]; !math.IsInf(p.Certified.Bare().Upper, 1) {
+	if p := simulate(t, s, dataRows(t)).Privacy[0]; !math.IsInf(p.Certified.Bare().Upper, 1) {
 		t.Errorf("who is there follows from rows, and %v is certified", p.Certified.Bare().Upper)
 	}
 }
@@ -126,13 +126,13 @@ func TestEventsOfLeaving(t *testing.T) {
 // A public schedule, crashes and joiners that are declared are the same whatever rows are: nobody
 // is chosen, or goes, by a loss or a norm.
 func TestEventsOfSchedule(t *testing.T) {
-	rows := census(t)
+	rows := dataRows(t)
 	s := noisyJob()
 	s.World.Data.Rows = 50
 	set(s, who{Name: "p", Place: "here", Count: 4},
 		who{Name: "late", Place: "here", Count: 2, Joins: 2},
 		who{Name: "frail", Place: "here", Count: 1,
-			Crash: []job.Crash{{Round: 3, At: AtSubmit, Back: 4}}})
+			Crash: []job.Crash{{Round: 3, At: atSubmit, Back: 4}}})
 	s.Time.StepTime = 5 * time.Second
 	want := visible(simulate(t, s, rows))
 	got := visible(simulate(t, s, changed(rows, s, 1, func(x []float64, label int) int {

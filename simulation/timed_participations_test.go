@@ -1,4 +1,4 @@
-package scenario
+package simulation
 
 import (
 	"math"
@@ -10,7 +10,7 @@ import (
 
 // turns is ten parties, of which five are in each of eight rounds, and each in four at most.
 func turns() *job.Job {
-	s := small()
+	s := smallJob()
 	s.Rounds = 8
 	s.Parties.Group[0].Count = 10
 	s.Parties.PerRound, s.Parties.Participations = 5, 4
@@ -24,7 +24,7 @@ func turns() *job.Job {
 func submitted(r *Result) (worked, included map[string]int) {
 	worked, included = map[string]int{}, map[string]int{}
 	for _, round := range r.Rounds {
-		for _, p := range round.Parties {
+		for _, p := range round.Each {
 			if p.Local > 0 {
 				worked[p.Party]++
 			}
@@ -39,11 +39,11 @@ func submitted(r *Result) (worked, included map[string]int) {
 // A server draws those who have submitted least often, nobody is in more rounds than was agreed,
 // and each is charged for as many: so noise is smaller than where all rounds are charged.
 func TestParticipations(t *testing.T) {
-	rows := census(t)
+	rows := dataRows(t)
 	result := simulate(t, turns(), rows)
 	for _, round := range result.Rounds {
-		if round.Included != 5 || round.Lost != "" {
-			t.Errorf("round %d has %d parties: %s", round.Number, round.Included, round.Lost)
+		if round.Parties != 5 || round.Lost != nil {
+			t.Errorf("round %d has %d parties: %s", round.Round, round.Parties, round.Lost)
 		}
 	}
 	worked, included := submitted(result)
@@ -69,28 +69,20 @@ func TestParticipations(t *testing.T) {
 // multiplier is of the noise that a job settles on.
 func multiplier(t *testing.T, s *job.Job) float64 {
 	t.Helper()
-	w, err := settle(s)
+	settled, _, err := Settle(s, dataRows(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{world: w, train: census(t).Train, test: census(t).Test}
-	if err := r.chooseTraining(); err != nil {
-		t.Fatal(err)
-	}
-	c, err := r.newOpenCodec(make([]*party, w.Size()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c.settled.Multiplier()
+	return settled.Multiplier()
 }
 
 // Parties that crash and come back have not submitted more often for it, a submission that was lost
 // counts, and where parties leave for good the others end when they have none left.
 func TestParticipationsCrash(t *testing.T) {
-	rows := census(t)
+	rows := dataRows(t)
 	for at, crash := range map[string]job.Crash{
-		"begin": {Round: 3, At: AtBegin, Back: 5}, "submit": {Round: 2, At: AtSubmit},
-		"sign": {Round: 4, At: AtSign}, "reveal": {Round: 5, At: AtReveal, Back: 8},
+		"begin": {Round: 3, At: atBegin, Back: 5}, "submit": {Round: 2, At: atSubmit},
+		"sign": {Round: 4, At: atSign}, "reveal": {Round: 5, At: atReveal, Back: 8},
 	} {
 		s := turns()
 		s.Parties.Group[0].Count = 8
@@ -118,7 +110,7 @@ func TestParticipationsCrash(t *testing.T) {
 	add(s, who{Name: "q", Place: "here", Count: 5})
 	result := simulate(t, s, rows)
 	if worked, _ := submitted(result); worked["q-1"] != 4 || result.Lost() != 1 ||
-		result.Final().Lost == "" {
+		result.Final().Lost == nil {
 		t.Errorf("%v, %d rounds lost: %s", worked, result.Lost(), result.Final().Lost)
 	}
 }
@@ -129,7 +121,7 @@ func TestDrawnRefused(t *testing.T) {
 		change func(s *job.Job)
 		path   string
 	}{
-		"a crowd":     {func(s *job.Job) { s.World.Fidelity = crowded }, "parties.per_round"},
+		"a crowd":     {func(s *job.Job) { s.World.Fidelity = Crowd }, "parties.per_round"},
 		"no server":   {func(s *job.Job) { s.World.Topology = serverless }, "parties.per_round"},
 		"no recovery": {func(s *job.Job) { s.Parties.DropOut = 0 }, "parties.per_round"},
 		"two servers": {func(s *job.Job) {

@@ -1,9 +1,8 @@
-package scenario
+package simulation
 
 import (
 	"crypto/ed25519"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -15,7 +14,7 @@ import (
 // group is the parties of one server, or all if there is none, and who adds up for them: a job
 // as package drive has it.
 type group struct {
-	run     *run
+	run     *timed
 	place   string
 	label   string
 	parties []*party // all that are in it at one time or another, in the order of the roster
@@ -46,15 +45,19 @@ type plan struct {
 }
 
 // newGroup makes the group of the server in a place, in which nobody is yet.
-func (r *run) newGroup(place string, parties []*party) (*group, error) {
+func (r *timed) newGroup(place string, parties []*party) (*group, error) {
 	g := &group{run: r, place: place, label: "hushsum scenario " + place, parties: parties,
 		plans: map[uint64]*plan{}, least: 1}
 	keys := make([]ed25519.PrivateKey, len(parties))
 	for i, p := range parties {
 		p.group, p.seat, keys[i] = g, i, p.identity
 	}
+	if len(parties) == len(r.parties) {
+		g.roster = r.course.settled.Roster()
+		return g, nil
+	}
 	var err error
-	g.roster, err = rosterOf("party", keys)
+	g.roster, err = rosterOf(keys, partyName)
 	return g, err
 }
 
@@ -81,8 +84,8 @@ func (g *group) settle(active []*party) error {
 	config.Label = g.label
 	g.next = terms{config, codec}
 	if g.run.Recovers() && codec.settled.MinSurvivors() == g.run.most(n) {
-		g.run.note(fmt.Sprintf("parties.drop_out %v of %d parties is less than one: "+
-			"nobody may be missing", g.run.Parties.DropOut, n))
+		g.run.course.note("parties.drop_out %v of %d parties is less than one: "+
+			"nobody may be missing", g.run.Parties.DropOut, n)
 	}
 	return nil
 }
@@ -167,7 +170,7 @@ func (g *group) arrived(p *plan) {
 }
 
 // makeGroups puts each party to the server that it names, or the one that is nearest.
-func (r *run) makeGroups() error {
+func (r *timed) makeGroups() error {
 	by := map[string][]*party{}
 	for _, p := range r.parties {
 		at := r.World.Servers[0]
@@ -192,7 +195,7 @@ func (r *run) makeGroups() error {
 	return nil
 }
 
-func (r *run) serverOf(p *party) string {
+func (r *timed) serverOf(p *party) string {
 	at, nearest := p.Server, time.Duration(0)
 	if at != "" {
 		return at
@@ -206,7 +209,7 @@ func (r *run) serverOf(p *party) string {
 	return at
 }
 
-func (r *run) alone(place string) error {
+func (r *timed) alone(place string) error {
 	return r.Mistake("world.servers", "use fewer servers, or more parties near each",
 		"the server in %s has one party, whose vector its sum would show", place)
 }
@@ -279,7 +282,8 @@ func (g *group) sameSum() bool {
 
 // Why a round has no sum.
 var (
-	errStuck = errors.New("scenario: somebody who is not there is waited for; shorten time.step_time")
-	errFew   = errors.New("scenario: too few of the parties are there for a round")
-	errSums  = errors.New("scenario: those who added up have different sums")
+	errStuck = errors.New("simulation: somebody who is not there is waited for; " +
+		"shorten time.step_time")
+	errFew  = errors.New("simulation: too few of the parties are there for a round")
+	errSums = errors.New("simulation: those who added up have different sums")
 )

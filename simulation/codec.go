@@ -1,4 +1,4 @@
-package scenario
+package simulation
 
 import (
 	"io"
@@ -12,13 +12,12 @@ import (
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/privacy"
-	"github.com/hushsum/hushsum/simulation"
 )
 
 // codec is how the vectors of some parties become submissions and a sum their mean, as their job is
 // settled.
 type codec struct {
-	run       *run
+	run       *timed
 	settled   *job.Settled
 	layout    masking.Layout
 	mechanism *privacy.Mechanism // nil without noise, and with a reference law
@@ -32,11 +31,14 @@ type law interface {
 }
 
 // newCodec settles the job for the sums of some parties, of a roster whose others are not there.
-func (r *run) newCodec(parties []*party, files job.Files) (*codec, error) {
-	files.Present = len(parties)
-	s, err := r.own(files.Roster.Len()).Settle(files)
-	if err != nil {
-		return nil, err
+func (r *timed) newCodec(parties []*party, files job.Files) (*codec, error) {
+	s := r.course.settled
+	if files.Roster != s.Roster() || len(parties) != r.atFirst() && !r.Oneshot() {
+		files.Present = len(parties)
+		var err error
+		if s, err = r.own(files.Roster.Len()).Settle(files); err != nil {
+			return nil, err
+		}
 	}
 	c := &codec{run: r, settled: s, layout: s.Layout(), mechanism: s.Mechanism(), parties: parties}
 	r.layout = c.layout
@@ -44,7 +46,10 @@ func (r *run) newCodec(parties []*party, files job.Files) (*codec, error) {
 }
 
 // newOpenCodec is newCodec of parties that need no keys of their own.
-func (r *run) newOpenCodec(parties []*party) (*codec, error) {
+func (r *timed) newOpenCodec(parties []*party) (*codec, error) {
+	if roster := r.course.settled.Roster(); roster.Len() == len(parties) {
+		return r.newCodec(parties, job.Files{Roster: roster})
+	}
 	roster, err := job.Nobody(len(parties))
 	if err != nil {
 		return nil, err
@@ -53,18 +58,18 @@ func (r *run) newOpenCodec(parties []*party) (*codec, error) {
 }
 
 // own returns the job of some of its parties, which have a server, or a sum, of their own.
-func (w *world) own(parties int) *job.Job {
+func (w *federation) own(parties int) *job.Job {
 	j := w.declared.Clone()
 	j.Parties.Count, j.Parties.Group = parties, nil
 	j.World, j.Time = job.World{}, job.Time{StepTime: j.Time.StepTime}
 	if j.Noisy() && j.Oneshot() && !j.Sum.Bounded && j.Privacy.Bits == 0 {
-		j.Privacy.Bits = simulation.OneshotBits(parties)
+		j.Privacy.Bits = OneshotBits(parties)
 	}
 	return j
 }
 
 // use notes that a sum is taken by a codec: what that promises is told at the end.
-func (r *run) use(c *codec) {
+func (r *timed) use(c *codec) {
 	if !slices.Contains(r.codecs, c) {
 		r.codecs = append(r.codecs, c)
 	}
@@ -142,12 +147,12 @@ func (c *codec) ownNoise(made *submission) ([]float64, error) {
 
 // sensitivity returns what the papers state for a party's own weights, 2/(rows·α) for as many
 // rows as it has so far; in the mean of n parties it is an n-th of that.
-func (r *run) sensitivity(p *party) float64 {
+func (r *timed) sensitivity(p *party) float64 {
 	return 2 / (float64(r.rowsNow(p)) * r.World.Reference.Alpha)
 }
 
 // referenceLaw is a party's noise by a law of the papers, in its own vector.
-func (r *run) referenceLaw(p *party, n int) law {
+func (r *timed) referenceLaw(p *party, n int) law {
 	sensitivity := r.sensitivity(p)
 	switch r.World.Reference.Law {
 	case "continuous-laplace": // in the sum n of these make one Laplace variable

@@ -1,8 +1,7 @@
-package scenario
+package simulation
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"time"
 
@@ -20,10 +19,10 @@ const (
 	stepKeys      = "keys"
 	stepMembers   = "members"
 	stepInvite    = "invite"
-	stepBegin     = AtBegin
-	stepSubmit    = AtSubmit
-	stepSurvivors = AtSign
-	stepReveal    = AtReveal
+	stepBegin     = atBegin
+	stepSubmit    = atSubmit
+	stepSurvivors = atSign
+	stepReveal    = atReveal
 )
 
 // stepOf names the step of an item.
@@ -142,8 +141,8 @@ func (p *party) proceed() {
 		}
 		for _, report := range ready.Reports {
 			if report.Kind == drive.Refused {
-				r.note(fmt.Sprintf("%s refused a message of session %d: %v", p.name, report.Session,
-					report.Err))
+				r.course.note("%s refused a message of session %d: %v", p.name, report.Session,
+					report.Err)
 			}
 		}
 		out := p.machine.Advance()

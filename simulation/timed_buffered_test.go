@@ -1,4 +1,4 @@
-package scenario
+package simulation
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 
 // uneven is a job of eighteen parties, of which six take seven times as long as the others.
 func uneven(rounds int) *job.Job {
-	s := council(small(), 0.7)
+	s := council(smallJob(), 0.7)
 	s.Rounds = rounds
 	s.Parties.Group, s.World.Party = nil, nil
 	compute := []time.Duration{time.Second}
@@ -25,19 +25,19 @@ func uneven(rounds int) *job.Job {
 // what they made of earlier models: they come to the accuracy of rounds that wait in a fraction of
 // time. Two runs are the same.
 func TestBuffered(t *testing.T) {
-	rows := census(t)
+	rows := dataRows(t)
 	waits := simulate(t, uneven(8), rows)
 	s := uneven(24)
 	s.Sum.Buffer = 6
 	got := simulate(t, s, rows)
 	old, slow := 0, 0
 	for _, r := range got.Rounds {
-		if r.Lost != "" || r.Included < 6 || r.Included > 18 {
-			t.Errorf("round %d is of %d: %s", r.Number, r.Included, r.Lost)
+		if r.Lost != nil || r.Parties < 6 || r.Parties > 18 {
+			t.Errorf("round %d is of %d: %s", r.Round, r.Parties, r.Lost)
 		}
-		for i, p := range r.Parties {
+		for i, p := range r.Each {
 			if p.Stale > 10 || p.Stale < 0 {
-				t.Errorf("round %d has what was begun %d before", r.Number, p.Stale)
+				t.Errorf("round %d has what was begun %d before", r.Round, p.Stale)
 			}
 			if p.Included {
 				old = max(old, p.Stale)
@@ -50,7 +50,7 @@ func TestBuffered(t *testing.T) {
 	if old == 0 || slow == 0 {
 		t.Errorf("at most %d rounds old, %d submissions of slow parties", old, slow)
 	}
-	if a, b := got.Final().Accuracy, waits.Final().Accuracy; a < b-0.02 {
+	if a, b := got.Final().Accuracy(), waits.Final().Accuracy(); a < b-0.02 {
 		t.Errorf("accuracy %v, of rounds that wait %v", a, b)
 	}
 	if a, b := got.Elapsed(), waits.Elapsed(); a > b {
@@ -72,14 +72,14 @@ func TestBufferedChanges(t *testing.T) {
 	add(s, who{Name: "brief", Place: "here", Count: 6, Leaves: 2,
 		Compute: []time.Duration{time.Second}})
 	add(s, who{Name: "ill", Place: "here", Count: 2, Compute: []time.Duration{time.Second},
-		Crash: []job.Crash{{Round: 3, At: AtBegin, Back: 6}, {Round: 9, At: AtBegin, Back: 10}}})
-	got := simulate(t, s, census(t))
+		Crash: []job.Crash{{Round: 3, At: atBegin, Back: 6}, {Round: 9, At: atBegin, Back: 10}}})
+	got := simulate(t, s, dataRows(t))
 	times := make(map[string]int)
 	for _, r := range got.Rounds {
-		if (r.Lost != "") != (r.Number > 14) { // of who is left nobody may submit once more
-			t.Errorf("round %d: %s", r.Number, r.Lost)
+		if (r.Lost != nil) != (r.Round > 14) { // of who is left nobody may submit once more
+			t.Errorf("round %d: %s", r.Round, r.Lost)
 		}
-		for _, p := range r.Parties {
+		for _, p := range r.Each {
 			if p.Included {
 				times[p.Party]++
 			}
@@ -102,7 +102,7 @@ func TestBufferedChanges(t *testing.T) {
 // in some, and nobody waits for them.
 func TestBufferedThousands(t *testing.T) {
 	n := suite.Size(50, 50, 10_000, 10_000)
-	s := council(small(), 0.9)
+	s := council(smallJob(), 0.9)
 	const rounds, stale, slowest = 12, 10, 20 * time.Second
 	s.Rounds, s.Sum.Buffer, s.Sum.Stale = rounds, n/5, stale
 	s.Sum.Range, s.Sum.FractionBits, s.Training.Rate = 4, 16, 0.5
@@ -112,13 +112,13 @@ func TestBufferedThousands(t *testing.T) {
 	young := n * 7 / 10
 	set(s, who{Name: "phone", Place: "here", Count: young, Compute: compute, Slow: 3, Straggle: 0.5},
 		who{Name: "old", Place: "here", Count: n - young, Compute: compute, Slow: 4})
-	got := simulate(t, s, census(t))
+	got := simulate(t, s, dataRows(t))
 	slow, old := 0, 0
 	for _, r := range got.Rounds {
-		if r.Lost != "" || r.Included != n/5 {
-			t.Errorf("round %d is of %d: %s", r.Number, r.Included, r.Lost)
+		if r.Lost != nil || r.Parties != n/5 {
+			t.Errorf("round %d is of %d: %s", r.Round, r.Parties, r.Lost)
 		}
-		for i, p := range r.Parties {
+		for i, p := range r.Each {
 			if !p.Included {
 				continue
 			}
@@ -131,7 +131,7 @@ func TestBufferedThousands(t *testing.T) {
 		t.Errorf("%v, %d submissions of slow phones, at most %d rounds old", got.Elapsed(), slow, old)
 	}
 	t.Logf("%d phones: %v of virtual time, accuracy %.4f, %d submissions of slow ones", n,
-		got.Elapsed(), got.Final().Accuracy, slow)
+		got.Elapsed(), got.Final().Accuracy(), slow)
 }
 
 func TestBufferedRefused(t *testing.T) {

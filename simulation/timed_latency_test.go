@@ -1,4 +1,4 @@
-package scenario
+package simulation
 
 import (
 	"strings"
@@ -54,7 +54,7 @@ func latencies() *job.Job {
 // Table 5.3 of the thesis to the millisecond: messages of real sessions of package
 // protocol, and Singapore leaves because its model has converged.
 func TestTable53(t *testing.T) {
-	result, err := Run(t.Context(), latencies(), digits(t), Hooks{})
+	result, err := runJob(t.Context(), latencies(), digits(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,10 +67,10 @@ func TestTable53(t *testing.T) {
 		t.Fatalf("%d rounds", len(result.Rounds))
 	}
 	for k, r := range result.Rounds {
-		if len(r.Parties) != len(want[k]) || r.Included != len(want[k]) || r.Lost != "" {
-			t.Errorf("round %d: %d parties, %d in the sum, %q", k+1, len(r.Parties), r.Included, r.Lost)
+		if len(r.Each) != len(want[k]) || r.Parties != len(want[k]) || r.Lost != nil {
+			t.Errorf("round %d: %d parties, %d in the sum, %v", k+1, len(r.Each), r.Parties, r.Lost)
 		}
-		for _, p := range r.Parties {
+		for _, p := range r.Each {
 			if got := p.Took; got != time.Duration(want[k][p.Place])*time.Millisecond {
 				t.Errorf("round %d, %s: %v, want %d ms", k+1, p.Place, got, want[k][p.Place])
 			}

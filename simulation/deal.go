@@ -1,4 +1,4 @@
-package scenario
+package simulation
 
 import (
 	"cmp"
@@ -18,17 +18,8 @@ import (
 	"github.com/hushsum/hushsum/training"
 )
 
-// submission holds what a party makes of a round.
-type submission struct {
-	codec     *codec
-	broadcast [32]byte // digest of the round's
-	values    [][]uint64
-	work      training.Work
-	rows      int // that it trained on
-}
-
 // source is a stream of randomness for one purpose, party and round.
-func (r *run) source(purpose string, party int) *rand.ChaCha8 {
+func (r *timed) source(purpose string, party int) *rand.ChaCha8 {
 	h := fnv.New128a()
 	fmt.Fprintf(h, "%d\x00%s\x00%d\x00%d", r.seed, purpose, r.round, party)
 	var seed [32]byte
@@ -52,18 +43,18 @@ const someRows = 200
 var images = []string{"digits", "mnist", "fashion-mnist"}
 
 // deal gives every party its rows.
-func (r *run) deal() error {
-	if r.World.Data.Split != "" {
-		if len(r.dealt) != len(r.parties) {
+func (r *timed) deal() error {
+	if dealt := r.course.Rows.Parties; r.World.Data.Split != "" || r.course.Train == nil {
+		if len(dealt) != len(r.parties) {
 			return r.Mistake("world.data.split", "deal rows to each party", "%d of %d parties have rows",
-				len(r.dealt), len(r.parties))
+				len(dealt), len(r.parties))
 		}
 		for i, p := range r.parties {
-			p.fixed = r.dealt[i]
+			p.fixed = dealt[i]
 		}
 		return nil
 	}
-	data, have, rounds := &r.World.Data, r.train.Len(), 1
+	data, have, rounds := &r.World.Data, r.course.Train.Len(), 1
 	if data.Draw == drawNew || data.Draw == drawGrowing {
 		rounds = r.Rounds
 	}
@@ -96,7 +87,7 @@ func (r *run) deal() error {
 		return r.Mistake("world.data.rows", advice, "all parties and rounds together take %d rows, and "+
 			"there are %d to train on", need, have)
 	}
-	order := rand.New(rand.NewPCG(r.seed, 1)).Perm(r.train.Len())
+	order := rand.New(rand.NewPCG(r.seed, 1)).Perm(r.course.Train.Len())
 	for _, p := range r.parties {
 		p.rows = order[:p.Rows*rounds]
 		order = order[p.Rows*rounds:]
@@ -104,13 +95,13 @@ func (r *run) deal() error {
 	return nil
 }
 
-func (r *run) tooManyRows(path string, rows int) error {
-	return r.Mistake(path, fmt.Sprintf("write up to %d", r.train.Len()),
+func (r *timed) tooManyRows(path string, rows int) error {
+	return r.Mistake(path, fmt.Sprintf("write up to %d", r.course.Train.Len()),
 		"%d rows are more than there are to train on", rows)
 }
 
 // rowsNow returns how many rows a party trains on in this round.
-func (r *run) rowsNow(p *party) int {
+func (r *timed) rowsNow(p *party) int {
 	switch {
 	case p.fixed != nil:
 		return p.fixed.Len()
@@ -121,24 +112,24 @@ func (r *run) rowsNow(p *party) int {
 }
 
 // rowsOf are the rows that a party trains on in this round.
-func (r *run) rowsOf(p *party) (*learning.Dataset, error) {
+func (r *timed) rowsOf(p *party) (*learning.Dataset, error) {
 	k := p.Rows
 	switch r.World.Data.Draw {
 	case drawAnew:
 		rng := rand.New(r.source("rows", p.index))
 		rows := make([]int, k)
 		for i := range rows {
-			rows[i] = rng.IntN(r.train.Len())
+			rows[i] = rng.IntN(r.course.Train.Len())
 		}
-		return r.train.Subset(rows)
+		return r.course.Train.Subset(rows)
 	case drawNew:
-		return r.train.Subset(p.rows[k*(r.round-1) : k*r.round])
+		return r.course.Train.Subset(p.rows[k*(r.round-1) : k*r.round])
 	case drawGrowing:
-		return r.train.Subset(p.rows[:k*r.round])
+		return r.course.Train.Subset(p.rows[:k*r.round])
 	}
 	if p.fixed == nil {
 		var err error
-		if p.fixed, err = r.train.Subset(p.rows); err != nil {
+		if p.fixed, err = r.course.Train.Subset(p.rows); err != nil {
 			return nil, err
 		}
 	}
@@ -146,7 +137,7 @@ func (r *run) rowsOf(p *party) (*learning.Dataset, error) {
 }
 
 // training returns how long a party needs to train on the given number of rows.
-func (r *run) training(rows int) time.Duration {
+func (r *timed) training(rows int) time.Duration {
 	t, batch := &r.Training, rows
 	if t.Batch > 0 {
 		batch = min(rows, t.Batch)
@@ -160,7 +151,7 @@ func (r *run) training(rows int) time.Duration {
 
 // trained has a party train for a round, and returns what it submits. With noise, what rows do must
 // show in the sum only: where training diverges on them that is zeros.
-func (r *run) trained(p *party) (w training.Work, rows int, err error) {
+func (r *timed) trained(p *party) (w training.Work, rows int, err error) {
 	d, err := r.rowsOf(p)
 	if err != nil {
 		return w, 0, err
@@ -170,10 +161,11 @@ func (r *run) trained(p *party) (w training.Work, rows int, err error) {
 		return w, d.Len(), r.failed(p, err)
 	}
 	if w.Diverged {
-		r.note(fmt.Sprintf("round %d: the training of %s diverged, and it submitted zeros with noise",
-			r.round, p.name))
+		r.course.note("round %d: the training of %s diverged, and it submitted zeros with noise",
+			r.round, p.name)
 	}
-	p.next = w.Own
+	r.works[p.index] = training.Work{Own: w.Own, Norm: w.Norm, Cosine: w.Cosine, Largest: w.Largest,
+		Clipped: w.Clipped}
 	if !r.compares() { // thousands of models are not kept
 		w.Trained = nil
 		return w, d.Len(), nil
@@ -195,7 +187,7 @@ func (r *run) trained(p *party) (w training.Work, rows int, err error) {
 }
 
 // submission makes what a party submits in this round.
-func (r *run) submission(c *codec, p *party) (*submission, error) {
+func (r *timed) submission(c *codec, p *party) (*submission, error) {
 	made := &submission{codec: c, broadcast: r.digest}
 	var err error
 	if made.work, made.rows, err = r.trained(p); err != nil {
@@ -209,7 +201,7 @@ func (r *run) submission(c *codec, p *party) (*submission, error) {
 }
 
 // failed says with whom a round failed, and which field of the job helps.
-func (r *run) failed(p *party, err error) error {
+func (r *timed) failed(p *party, err error) error {
 	switch {
 	case errors.Is(err, learning.ErrDiverged):
 		e := r.Mistake("training.rate", "lower it, or training.lambda",
@@ -223,20 +215,18 @@ func (r *run) failed(p *party, err error) error {
 		e.Err = err
 		return e
 	}
-	return fmt.Errorf("round %d, %s: %w", r.round, p.name, err)
+	return &RoundError{Round: r.round, Party: p.index, Name: p.name, Err: err}
 }
 
 // move makes the next model of the sums of some servers, of these parties.
-func (r *run) move(sums []job.Total, parties []*party) error {
-	included := make([]int, len(parties))
-	for k, p := range parties {
-		included[k] = p.index
+func (r *timed) move(sums []job.Total, included []int) error {
+	all, rows := together(sums), 0
+	included = slices.Sorted(slices.Values(included))
+	for _, i := range included {
+		rows += r.rowsNow(r.parties[i])
 	}
-	slices.Sort(included)
-	_, err := r.learner.Move(r.round, together(sums), included,
-		func(i int) []float64 { return r.parties[i].next })
-	r.summed = len(parties)
-	return err
+	r.summed, r.out.Samples = len(included), cmp.Or(all.Samples, rows)
+	return r.course.learned.move(r.out, all, included, r.works)
 }
 
 // together returns the sum of the parties of several servers, from those of each.
@@ -273,7 +263,7 @@ func near(a, b []float64, tolerance float64) bool {
 }
 
 // slowness returns the factor of the time of a party's work in this round.
-func (r *run) slowness(p *party) float64 {
+func (r *timed) slowness(p *party) float64 {
 	if p.Straggle > 0 && rand.New(r.source("straggle", p.index)).Float64() >= p.Straggle {
 		return 1
 	}
@@ -281,7 +271,7 @@ func (r *run) slowness(p *party) float64 {
 }
 
 // given is the time that the job says a party works in this round.
-func (r *run) given(p *party) (time.Duration, bool) {
+func (r *timed) given(p *party) (time.Duration, bool) {
 	if len(p.Compute) == 0 {
 		return 0, false
 	}
@@ -289,7 +279,7 @@ func (r *run) given(p *party) (time.Duration, bool) {
 }
 
 // workRound returns how long a party trains, encodes and masks.
-func (r *run) workRound(p *party, made *submission, n int) time.Duration {
+func (r *timed) workRound(p *party, made *submission, n int) time.Duration {
 	took, ok := r.given(p)
 	if !ok {
 		took = r.load(n).Submit + r.training(made.rows)
@@ -300,7 +290,7 @@ func (r *run) workRound(p *party, made *submission, n int) time.Duration {
 }
 
 // work returns how long a party needs for another step.
-func (r *run) work(p *party, step string, n int) time.Duration {
+func (r *timed) work(p *party, step string, n int) time.Duration {
 	if len(p.Compute) > 0 {
 		return 0
 	}

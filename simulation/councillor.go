@@ -1,8 +1,7 @@
-package scenario
+package simulation
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -113,15 +112,15 @@ func (m *councillor) take(item drive.Item) {
 	u := &c.run.units
 	switch name {
 	case "invite":
-		moment, took = AtBegin, seconds(u.KeyPair+u.Sign)
+		moment, took = atBegin, seconds(u.KeyPair+u.Sign)
 	case "closing":
-		moment, took = AtSign, seconds(u.Sign)
+		moment, took = atSign, seconds(u.Sign)
 	case "certificate":
-		moment, took = AtReveal, seconds(float64(c.figures.Quorum)*u.Verify)
+		moment, took = atReveal, seconds(float64(c.figures.Quorum)*u.Verify)
 	default:
 		if strings.HasPrefix(name, "batch") {
 			m.batch = len(item.Own) / c.figures.MemberDown // and some bytes
-			moment, took = AtSubmit, time.Duration(m.batch)*c.figures.MemberTime
+			moment, took = atSubmit, time.Duration(m.batch)*c.figures.MemberTime
 		}
 	}
 	if downAt(m.Crash, c.run.round, moment) {
@@ -150,7 +149,7 @@ func (m *councillor) proceed() {
 			return
 		}
 		for _, report := range ready.Reports {
-			m.committee.run.note(fmt.Sprintf("%s refused a message: %v", m.name, report.Err))
+			m.committee.run.course.note("%s refused a message: %v", m.name, report.Err)
 		}
 		for _, message := range m.machine.Advance().Send {
 			m.send(m.says(message.Bytes))

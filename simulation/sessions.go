@@ -1,7 +1,7 @@
-package scenario
+package simulation
 
 import (
-	"math/rand/v2"
+	"context"
 	"slices"
 	"time"
 
@@ -11,58 +11,74 @@ import (
 )
 
 // playSessions plays a round of private sums.
-func (r *run) playSessions(active []*party) (RoundResult, error) {
-	if err := r.gather(active); err != nil {
-		return RoundResult{}, err
+func (r *timed) playSessions(out *RoundResult) error {
+	if err := r.gather(r.active); err != nil {
+		return err
 	}
-	for !r.over && r.clock.Now() < clock.End/2 && r.clock.Step() {
-		if err := r.ctx.Err(); err != nil {
-			return RoundResult{}, err
-		}
+	if err := r.happen(r.stuck); err != nil {
+		return err
 	}
-	if !r.over {
-		r.lost = r.stuck()
-	}
-	if r.failure != nil {
-		return RoundResult{}, r.failure
-	}
-	out := RoundResult{
-		Number: r.round,
-		Began:  r.began,
-		Took:   r.clock.Now() - r.began,
-		Server: r.received,
-	}
-	included := map[*party]bool{}
-	if r.lost != nil {
-		out.Lost = r.lost.Error()
-	} else {
+	in := make([]bool, len(r.parties))
+	if r.lost == nil {
 		for _, g := range r.playing {
 			for _, i := range g.first().apply.Parties {
-				included[g.parties[i]] = true
+				in[g.parties[i].index] = true
 			}
 		}
 	}
-	out.Included = len(included)
-	for _, p := range active {
-		seen := r.seen(p)
-		seen.Included = included[p]
-		if p.has {
-			seen.Received, seen.Took = true, p.arrived-r.began
-		}
-		out.Parties = append(out.Parties, seen)
-	}
+	r.tell(out, in)
 	for _, g := range r.playing {
 		for _, h := range g.hubs {
 			h.answer(r.lost)
 			h.proceed()
 		}
 	}
-	return out, r.failure
+	return r.failure
+}
+
+// happen lets events happen until the round is over; stuck says why it never will be.
+func (r *timed) happen(stuck func() error) error {
+	for !r.over && r.clock.Now() < clock.End/2 && r.clock.Step() {
+		if err := r.ctx.Err(); err != nil {
+			return err
+		}
+	}
+	if !r.over {
+		r.lost = stuck()
+	}
+	return r.failure
+}
+
+// tell says what came of a round; in says, by party, who is in the sum.
+func (r *timed) tell(out *RoundResult, in []bool) {
+	out.Began, out.Took, out.Received = r.began, r.clock.Now()-r.began, r.received
+	if out.Lost = r.lost; r.lost != nil {
+		clear(in)
+	}
+	for _, p := range r.active {
+		seen := PartyRound{Party: p.name, Place: p.Place, Rows: r.rowsNow(p), Work: p.worked,
+			Sent: p.sent, Got: p.got, Included: in[p.index]}
+		out.Cost.BytesUp += int64(p.sent)
+		out.Cost.BytesDown += int64(p.got)
+		out.Largest = max(out.Largest, r.works[p.index].Largest)
+		if r.dropped[p.index] {
+			out.Dropped++
+		}
+		if seen.Included {
+			out.Included = append(out.Included, p.index)
+			seen.Stale = p.sender.stale
+		}
+		if p.has {
+			seen.Received, seen.Took = true, p.arrived-r.began
+		}
+		out.Each = append(out.Each, seen)
+	}
+	out.Parties, out.Cost = len(out.Included), out.Cost.perParty(len(r.active))
 }
 
 // gather has those come who are there in this round, and those go who are not, and the jobs go
 // on to the next round.
-func (r *run) gather(active []*party) error {
+func (r *timed) gather(active []*party) error {
 	if r.groups == nil {
 		if err := r.makeGroups(); err != nil {
 			return err
@@ -118,7 +134,7 @@ func (r *run) gather(active []*party) error {
 }
 
 // stuck returns why nothing happens any more before the round is over.
-func (r *run) stuck() error {
+func (r *timed) stuck() error {
 	for _, g := range r.playing {
 		if !g.begun() {
 			return errFew
@@ -127,12 +143,8 @@ func (r *run) stuck() error {
 	return errStuck
 }
 
-func (r *run) seen(p *party) PartyRound {
-	return PartyRound{Party: p.name, Place: p.Place, Work: p.worked, Sent: p.sent, Got: p.got}
-}
-
 // hubDone goes on when all who add up have a sum, or will have none.
-func (r *run) hubDone() {
+func (r *timed) hubDone() {
 	if r.over || r.pending > 0 {
 		return
 	}
@@ -151,11 +163,11 @@ func (r *run) hubDone() {
 		r.fail(err)
 		return
 	}
-	r.tell()
+	r.spread()
 }
 
 // differ returns why there is no sum of all, nil if there is.
-func (r *run) differ() error {
+func (r *timed) differ() error {
 	for _, g := range r.playing {
 		for _, h := range g.hubs {
 			if h.lost != nil {
@@ -173,9 +185,9 @@ func (r *run) differ() error {
 }
 
 // merge makes the next model of the sums.
-func (r *run) merge() error {
+func (r *timed) merge() error {
 	var sums []job.Total
-	var included []*party
+	var included []int
 	for _, g := range r.playing {
 		h := g.first()
 		values := h.apply.Sum.Values()
@@ -189,14 +201,14 @@ func (r *run) merge() error {
 		}
 		sums = append(sums, sum)
 		for _, i := range h.apply.Parties {
-			included = append(included, g.parties[i])
+			included = append(included, g.parties[i].index)
 		}
 	}
 	return r.move(sums, included)
 }
 
-// tell sends the new model to the parties.
-func (r *run) tell() {
+// spread sends the new model to the parties.
+func (r *timed) spread() {
 	size := 8 * len(r.first)
 	for k, g := range r.playing {
 		from := g.first()
@@ -209,7 +221,7 @@ func (r *run) tell() {
 		}
 		for _, p := range g.active {
 			switch {
-			case p.downAt(r.round, AtReveal):
+			case p.downAt(r.round, atReveal):
 			case r.serverless():
 				p.arrived = g.hubOf(p).done
 				r.give(p, slices.Contains(from.apply.Parties, p.seat))
@@ -224,7 +236,7 @@ func (r *run) tell() {
 }
 
 // sendModel sends a party the new model, at a time; included says that it is in the sum.
-func (r *run) sendModel(p *party, from string, ready time.Duration, included bool) {
+func (r *timed) sendModel(p *party, from string, ready time.Duration, included bool) {
 	size := 8 * len(r.first)
 	p.got += size
 	r.pending++
@@ -238,7 +250,7 @@ func (r *run) sendModel(p *party, from string, ready time.Duration, included boo
 }
 
 // give lets a party have the new model; included says that it is in the sum.
-func (r *run) give(p *party, included bool) {
+func (r *timed) give(p *party, included bool) {
 	p.has, p.model = true, r.weights()
 	if !r.World.SubtractOwn || p.held == nil || !included {
 		return
@@ -254,124 +266,75 @@ func (r *run) give(p *party, included bool) {
 	}
 }
 
-// playRing sums whole numbers without messages: nothing takes time.
-func (r *run) playRing(active []*party) (RoundResult, error) {
-	parties := r.submitting(active)
-	out := RoundResult{Number: r.round, Included: len(parties)}
-	if !slices.Equal(r.inside, active) {
-		c, err := r.newOpenCodec(active)
+// playRing sums without messages: nothing takes time.
+func (r *timed) playRing(out *RoundResult) error {
+	r.course.note(
+		`sums in a ring take no time and send nothing: world.fidelity = "messages" or "crowd" does`)
+	if !slices.Equal(r.inside, r.active) {
+		c, err := r.newOpenCodec(r.active)
 		if err != nil {
-			return out, err
+			return err
 		}
 		r.use(c)
-		r.inside = active
+		r.inside = r.active
 	}
-	r.note(`sums in a ring take no time and send nothing: world.fidelity = "messages" or "crowd" does`)
-	c := r.codecs[len(r.codecs)-1]
-	var sum [][]uint64
-	for _, p := range parties {
-		made, err := r.submission(c, p)
-		if err != nil {
-			return out, err
-		}
-		p.held = made
-		if sum == nil {
-			sum = make([][]uint64, len(made.values))
-			for k := range sum {
-				sum[k] = make([]uint64, len(made.values[k]))
+	c, there := r.codecs[len(r.codecs)-1], make([]int, len(r.active))
+	for k, p := range r.active {
+		there[k] = p.index
+	}
+	r.ring.settled = c.settled
+	sum, err := r.ring.among(r.ctx, r.round, there,
+		func(_ context.Context, i int) (made submission, err error) {
+			p := r.parties[i]
+			if p.held, err = r.submission(c, p); err != nil {
+				return made, err
 			}
-		}
-		for k := range sum {
-			for j, y := range made.values[k] {
-				sum[k][j] += y
-			}
-		}
-	}
-	total, err := c.settled.Decode(r.digest, sum, len(parties))
-	if err != nil {
-		return out, err
-	}
-	if err := r.move([]job.Total{total}, parties); err != nil {
-		return out, err
-	}
-	for _, p := range active {
-		seen := r.seen(p)
-		if !r.dropped[p.index] {
-			seen.Received, seen.Included = true, slices.Contains(parties, p)
-			r.give(p, seen.Included)
-		}
-		out.Parties = append(out.Parties, seen)
-	}
-	return out, r.failure
-}
-
-// submitting draws whose submissions are in a sum without messages, of the parties that are there:
-// with parties.per_round those that have submitted least often, and no drop-outs.
-func (r *run) submitting(active []*party) (parties []*party) {
-	drawn := slices.Clone(active)
-	if k := r.Parties.PerRound; k > 0 {
-		rand.New(r.source("draw", 0)).Shuffle(len(drawn), func(i, j int) {
-			drawn[i], drawn[j] = drawn[j], drawn[i]
+			return *p.held, nil
 		})
-		slices.SortStableFunc(drawn, func(a, b *party) int { return a.submitted - b.submitted })
-		drawn = drawn[:min(k, len(drawn))]
-		slices.SortFunc(drawn, func(a, b *party) int { return a.index - b.index })
+	if err != nil {
+		return err
 	}
-	r.dropped = r.dropOuts(drawn, len(active))
-	for _, p := range drawn {
-		if p.submitted++; !r.dropped[p.index] {
-			parties = append(parties, p)
+	r.began, r.lost = r.clock.Now(), sum.lost
+	if r.lost == nil {
+		total, err := c.settled.Decode(r.digest, sum.sum, sum.summed)
+		if err != nil {
+			return err
+		}
+		if err := r.move([]job.Total{total}, sum.included); err != nil {
+			return err
 		}
 	}
-	return parties
+	in := make([]bool, len(r.parties))
+	for _, i := range sum.included {
+		in[i] = true
+	}
+	for _, p := range r.active {
+		if r.lost == nil && (p.held == nil || in[p.index]) { // it was not drawn, or what it sent arrived
+			p.arrived = r.clock.Now()
+			r.give(p, in[p.index])
+		}
+	}
+	r.tell(out, in)
+	out.Dropped = sum.dropped
+	return r.failure
 }
 
 // playCommittee plays a round of one-message sums.
-func (r *run) playCommittee(active []*party) (RoundResult, error) {
+func (r *timed) playCommittee(out *RoundResult) error {
 	if r.council == nil {
 		var err error
 		if r.council, err = r.newCommittee(); err != nil {
-			return RoundResult{}, err
+			return err
 		}
 	}
 	c := r.council
-	c.next(active)
-	for !r.over && r.clock.Now() < clock.End/2 && r.clock.Step() {
-		if err := r.ctx.Err(); err != nil {
-			return RoundResult{}, err
-		}
-	}
-	if !r.over {
-		r.lost = c.stuck()
-	}
-	if r.failure != nil {
-		return RoundResult{}, r.failure
+	c.next(r.active)
+	if err := r.happen(c.stuck); err != nil {
+		return err
 	}
 	c.passed(c.stage())
-	out := RoundResult{
-		Number: r.round,
-		Began:  r.began,
-		Took:   r.clock.Now() - r.began,
-		Server: r.received,
-		Steps:  c.steps,
-		Waited: c.waited,
-	}
-	in := c.included()
-	if r.lost != nil {
-		out.Lost = r.lost.Error()
-		clear(in)
-	}
-	for _, p := range active {
-		seen := r.seen(p)
-		if seen.Included = in[p.index]; seen.Included {
-			out.Included++
-			seen.Stale = p.sender.stale
-		}
-		if p.has {
-			seen.Received, seen.Took = true, p.arrived-r.began
-		}
-		out.Parties = append(out.Parties, seen)
-	}
+	r.tell(out, c.included())
+	out.Steps, out.Waited = c.steps, c.waited
 	for _, m := range c.members {
 		out.Members = append(out.Members, MemberRound{m.name, m.Place, m.worked, m.sent, m.got})
 	}
@@ -379,7 +342,7 @@ func (r *run) playCommittee(active []*party) (RoundResult, error) {
 		c.server.Applied(r.now(), c.apply.Round, r.lost)
 		c.proceed()
 	}
-	return out, r.failure
+	return r.failure
 }
 
 // next has those come who are there in the scenario's next round, and those go who are not, and

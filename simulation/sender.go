@@ -1,9 +1,8 @@
-package scenario
+package simulation
 
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"runtime"
 	"slices"
 	"time"
@@ -142,7 +141,7 @@ func (c *committee) take(p *party, item drive.Item) {
 		c.receive(p, item)
 		return
 	}
-	if p.downAt(c.run.round, AtBegin) {
+	if p.downAt(c.run.round, atBegin) {
 		c.crash(p, c.run.clock.Now())
 		return
 	}
@@ -176,7 +175,7 @@ func (c *committee) follow(p *party) {
 		}
 		for _, report := range ready.Reports {
 			if report.Kind == drive.Refused || report.Kind == drive.Declined {
-				r.note(fmt.Sprintf("%s did not answer round %d: %v", p.name, report.Round, report.Err))
+				r.course.note("%s did not answer round %d: %v", p.name, report.Round, report.Err)
 			}
 		}
 		out := s.machine.Advance()
@@ -222,7 +221,7 @@ func (c *committee) arrived(p *party, message []byte) {
 			}
 		case errors.Is(err, oneshot.ErrFull), errors.Is(err, oneshot.ErrPhase):
 		default:
-			r.note(fmt.Sprintf("a message of %s was refused: %v", p.name, err))
+			r.course.note("a message of %s was refused: %v", p.name, err)
 		}
 		c.proceed()
 	})

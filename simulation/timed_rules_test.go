@@ -1,4 +1,4 @@
-package scenario
+package simulation
 
 import (
 	"errors"
@@ -8,13 +8,12 @@ import (
 
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/learning"
-	"github.com/hushsum/hushsum/simulation"
 )
 
 // Virtual time trains by the rules of a simulation without time: by all of them both come to the
 // same model, to the bit.
 func TestRulesAgree(t *testing.T) {
-	rows := census(t)
+	rows := dataRows(t)
 	for name, change := range map[string]func(j *job.Job){
 		"plain":    func(*job.Job) {},
 		"batches":  func(j *job.Job) { j.Training.Batch = 16 },
@@ -31,34 +30,34 @@ func TestRulesAgree(t *testing.T) {
 		"clip":           func(j *job.Job) { j.Privacy.Clip = 0.5 },
 		"quantile":       func(j *job.Job) { j.Privacy = job.Privacy{Clip: 0.5, ClipQuantile: 0.5} },
 	} {
-		for _, fidelity := range []string{messages, "ring"} {
-			j := small()
+		for _, fidelity := range []string{Messages, "ring"} {
+			j := smallJob()
 			set(j, who{Name: "p", Place: "here", Count: 4}, who{Name: "q", Place: "here", Rows: 40})
 			j.World.Fidelity = fidelity
 			change(j)
-			r, err := newRun(t.Context(), j, rows, Hooks{})
+			r, err := newRounds(t.Context(), j, rows)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
 			var own []*learning.Dataset
 			for _, p := range r.parties {
-				d, err := r.train.Subset(p.rows)
+				d, err := rows.Train.Subset(p.rows)
 				if err != nil {
 					t.Fatal(err)
 				}
 				own = append(own, d)
 			}
-			for r.round = 1; r.round <= j.Rounds; r.round++ {
-				if _, err := r.play(); err != nil || r.lost != nil {
+			for round := 1; round <= j.Rounds; round++ {
+				if err := r.play(t.Context(), &RoundResult{Round: round}); err != nil || r.lost != nil {
 					t.Fatalf("%s: %v, %v", name, err, r.lost)
 				}
 			}
 			j.Parties, j.World = job.Parties{Count: 5}, job.World{Fidelity: "ring", SkipClear: true}
-			s, w, err := simulation.Settle(j, own, rows.Test)
+			s, w, err := Settle(j, Rows{Parties: own, Test: rows.Test})
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, err := simulation.Run(t.Context(), s, w, nil)
+			want, err := Run(t.Context(), s, w, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -71,8 +70,8 @@ func TestRulesAgree(t *testing.T) {
 
 // Parties train on the rows that a split has dealt to them.
 func TestDealtRows(t *testing.T) {
-	rows, j := census(t), small()
-	want, err := newRun(t.Context(), j, rows, Hooks{})
+	rows, j := dataRows(t), smallJob()
+	want, err := newRounds(t.Context(), j, rows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +93,7 @@ func TestDealtRows(t *testing.T) {
 		t.Error("other rows lead to the same model")
 	}
 	rows.Parties = rows.Parties[1:]
-	if _, err := Run(t.Context(), j, rows, Hooks{}); !errors.Is(err, job.ErrConfig) {
+	if _, err := runJob(t.Context(), j, rows, nil); !errors.Is(err, job.ErrConfig) {
 		t.Errorf("rows of 4 of 5 parties: %v", err)
 	}
 }
@@ -102,10 +101,10 @@ func TestDealtRows(t *testing.T) {
 // However sums are taken, world.drop leaves as many out of each, and parties.per_round has as many
 // in each, of which none submits more often than it agreed to.
 func TestDropsAndDraws(t *testing.T) {
-	rows := census(t)
-	for _, fidelity := range []string{messages, "ring", crowded} {
+	rows := dataRows(t)
+	for _, fidelity := range []string{Messages, "ring", Crowd} {
 		for _, draws := range []bool{false, true} {
-			j := small()
+			j := smallJob()
 			j.World.Fidelity = fidelity
 			set(j, who{Name: "p", Place: "here", Count: 10})
 			recovers(j, 0.3, "curious")
@@ -115,15 +114,15 @@ func TestDropsAndDraws(t *testing.T) {
 			} else {
 				j.World.Drop = 0.2
 			}
-			if draws && fidelity == crowded {
+			if draws && fidelity == Crowd {
 				continue // all of them are in each round
 			}
 			included := map[string]int{}
 			for _, r := range simulate(t, j, rows).Rounds {
-				if r.Lost != "" || r.Included != want {
-					t.Errorf("%s: round %d has %d: %q", fidelity, r.Number, r.Included, r.Lost)
+				if r.Lost != nil || r.Parties != want {
+					t.Errorf("%s: round %d has %d: %v", fidelity, r.Round, r.Parties, r.Lost)
 				}
-				for _, p := range r.Parties {
+				for _, p := range r.Each {
 					if p.Included {
 						included[p.Party]++
 					}

@@ -1,4 +1,4 @@
-package scenario
+package simulation
 
 import (
 	"crypto/sha256"
@@ -13,11 +13,11 @@ import (
 
 // playCrowd plays a round of a crowd: real keys, chains and masks, each made once, and
 // the times that real parties would need, from what package cost says.
-func (r *run) playCrowd(active []*party) (RoundResult, error) {
-	out := RoundResult{Number: r.round}
+func (r *timed) playCrowd(out *RoundResult) error {
+	active := r.active
 	if r.crowd == nil {
 		if err := r.gatherCrowd(active); err != nil {
-			return out, err
+			return err
 		}
 	}
 	c := r.codecs[0]
@@ -31,29 +31,31 @@ func (r *run) playCrowd(active []*party) (RoundResult, error) {
 		return nil
 	})
 	if err != nil {
-		return out, err
+		return err
 	}
-	var included []*party
+	in := make([]bool, len(r.parties))
+	var included []int
 	for _, p := range active {
-		if !r.dropped[p.index] {
-			included = append(included, p)
+		if in[p.index] = !r.dropped[p.index]; in[p.index] {
+			included = append(included, p.index)
 		}
 	}
-	out.Included = len(included)
-	total, err := c.settled.Decode(r.digest, [][]uint64{sum}, out.Included)
+	total, err := c.settled.Decode(r.digest, [][]uint64{sum}, len(included))
 	if err != nil {
-		return out, err
+		return err
 	}
 	if err := r.move([]job.Total{total}, included); err != nil {
-		return out, err
+		return err
 	}
 	counts := r.crowd.Counts()
 	r.result.Pairs = &counts
-	return r.timeCrowd(out, active), nil
+	r.timeCrowd(len(included))
+	r.tell(out, in)
+	return nil
 }
 
 // gatherCrowd sets the crowd up.
-func (r *run) gatherCrowd(active []*party) error {
+func (r *timed) gatherCrowd(active []*party) error {
 	n := len(active)
 	c, err := r.newOpenCodec(active)
 	if err != nil {
@@ -72,7 +74,7 @@ func (r *run) gatherCrowd(active []*party) error {
 		Classical: r.Recovers() && r.Sum.Classical,
 		SelfMasks: r.Recovers(),
 		Seed:      sha256.Sum256(fmt.Appendf(nil, "hushsum scenario graph %d", r.seed)),
-		Progress:  r.hooks.Progress,
+		Progress:  r.course.Progress,
 	})
 	if err != nil {
 		return err
@@ -96,14 +98,14 @@ func (r *run) gatherCrowd(active []*party) error {
 	return nil
 }
 
-func (r *run) crowdCosts(n int) cost.Session {
+func (r *timed) crowdCosts(n int) cost.Session {
 	s := r.costs(n)
 	s.Dropped = r.DropOuts(n)
 	return s
 }
 
 // crowdDropped returns who drops out, of a crowd in which somebody can.
-func (r *run) crowdDropped() []bool {
+func (r *timed) crowdDropped() []bool {
 	if r.World.Drop == 0 {
 		return nil
 	}
@@ -111,7 +113,7 @@ func (r *run) crowdDropped() []bool {
 }
 
 // dropOuts draws which parties, of some of a round's n, drop out of it, by their numbers.
-func (r *run) dropOuts(of []*party, n int) []bool {
+func (r *timed) dropOuts(of []*party, n int) []bool {
 	dropped := make([]bool, len(r.parties))
 	for _, i := range rand.New(r.source("drop", 0)).Perm(len(of))[:r.DropOuts(n)] {
 		dropped[of[i].index] = true
@@ -120,7 +122,8 @@ func (r *run) dropOuts(of []*party, n int) []bool {
 }
 
 // timeCrowd works out when everybody is done.
-func (r *run) timeCrowd(out RoundResult, active []*party) RoundResult {
+func (r *timed) timeCrowd(included int) {
+	active := r.active
 	n := len(active)
 	costs := r.crowdCosts(n)
 	load, server, bytes := costs.Party(r.units), costs.Server(r.units), costs.Wire()
@@ -149,25 +152,23 @@ func (r *run) timeCrowd(out RoundResult, active []*party) RoundResult {
 		}
 		last = max(last, arrival)
 	}
-	if out.Included < n { // nobody tells the server that somebody is gone
+	if included < n { // nobody tells the server that somebody is gone
 		last += max(0, r.Time.StepTime-submitted)
 	}
 	if limit := r.Time.StepTime; limit > 0 && last > limit*time.Duration(trips) {
-		r.note(fmt.Sprintf("the slowest of the crowd takes %v, longer than step_time allows", last))
+		r.course.note("the slowest of the crowd takes %v, longer than step_time allows", last)
 	}
 	last += server.Round()
-	out.Began = r.clock.Now()
+	r.began = r.clock.Now()
+	took := time.Duration(0)
 	for _, p := range active {
-		seen := r.seen(p)
 		if !r.dropped[p.index] {
-			seen.Received, seen.Included = true, true
-			seen.Took = last + r.transit(place, p.Place, 8*len(r.first))
-			out.Took = max(out.Took, seen.Took)
-			out.Server += p.sent
+			own := last + r.transit(place, p.Place, 8*len(r.first))
+			p.has, p.arrived = true, r.began+own
+			took = max(took, own)
+			r.received += p.sent
 		}
-		out.Parties = append(out.Parties, seen)
 	}
-	r.clock.After(out.Took, func() {})
+	r.clock.After(took, func() {})
 	r.clock.Run()
-	return out
 }
