@@ -39,10 +39,10 @@ func (c *committee) askBuffered(p *party, ask *drive.Ask) {
 		took = r.training(rows)
 	}
 	c.works(p, took)
-	line := p.line
+	number := s.number
 	r.at(p.busy, func() {
 		s.working = false
-		if r.failure == nil && p.line != line {
+		if r.failure == nil && s.number != number {
 			c.revive(p)
 			return
 		}

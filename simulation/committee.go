@@ -14,39 +14,29 @@ import (
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/masking"
 	"github.com/hushsum/hushsum/oneshot"
-	"github.com/hushsum/hushsum/simulation/clock"
 )
 
 // maxOneshot is the most parties of one-message sums: each makes its message.
 const maxOneshot = 100_000
 
-// committee is the server of one-message sums and what it leads: it carries in virtual time what
-// package drive decides. As with a hub, rounds follow each other as the scenario has them.
+// committee is the server of one-message sums and what it leads.
 type committee struct {
-	run     *timed
-	place   string
+	lead
 	sums    *oneshot.Config
 	figures oneshot.Figures
 	codec   *codec
-	server  drive.Lead
 	members []*councillor
 	stored  map[string][]byte // batches of covered submissions
 	todo    []*task           // of machines, in the order in which it was given
 
 	given bool // all times are
-	busy  bool // with what was decided
 	fresh []*party
 	tell  bool          // members
 	all   bool          // parties: a stage has begun
 	free  time.Duration // when it has read what has arrived
-	wake  *clock.Event
 
 	// Of the round.
 	casts   map[uint64][32]byte // with sum.buffer, the digest of what each round began with
-	begun   bool
-	apply   *drive.Apply
-	lost    error
-	done    time.Duration // when it had the sum
 	steps   []Step
 	entered time.Duration // the stage
 	waited  []string
@@ -54,8 +44,9 @@ type committee struct {
 
 // newCommittee makes the server and the members of a job in which nobody is yet.
 func (r *timed) newCommittee() (c *committee, err error) {
-	c = &committee{run: r, place: r.World.Servers[0], stored: map[string][]byte{},
+	c = &committee{lead: lead{run: r, place: r.World.Servers[0]}, stored: map[string][]byte{},
 		casts: map[uint64][32]byte{}}
+	c.as = c
 	c.given = slices.ContainsFunc(r.kinds, func(k *kind) bool { return len(k.Compute) > 0 })
 	roster := r.course.settled.Roster()
 	if c.codec, err = r.newCodec(r.parties, job.Files{Roster: roster}); err != nil {
@@ -65,15 +56,6 @@ func (r *timed) newCommittee() (c *committee, err error) {
 	c.sums = c.codec.settled.Oneshot()
 	if c.figures, err = c.sums.Parameters(); err != nil {
 		return nil, r.Mistake("sum.protocol", "", "%v", err)
-	}
-	for k, signer := range r.course.members {
-		m := &councillor{committee: c, index: k, WorldMember: r.memberOf(k)}
-		m.name = memberName(k)
-		if m.machine, err = drive.NewPart(drive.PartSettings{Member: true,
-			Sums: c.sums, Limits: drive.Limits{Rounds: uint64(r.Rounds)}, Identity: signer}); err != nil {
-			return nil, err
-		}
-		c.members = append(c.members, m)
 	}
 	c.server, err = drive.NewLead(drive.Settings{
 		Rounds: uint64(r.Rounds),
@@ -88,7 +70,27 @@ func (r *timed) newCommittee() (c *committee, err error) {
 		Buffer:      r.Sum.Buffer,
 		Stored:      c.open,
 	}, r.now())
-	return c, err
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range r.parties {
+		p.sender.line = c.line(drive.Peer{Index: p.index}, p.Place)
+	}
+	for k, signer := range r.course.members {
+		m := &councillor{committee: c, WorldMember: r.memberOf(k), name: memberName(k)}
+		if m.machine, err = drive.NewPart(drive.PartSettings{Member: true,
+			Sums: c.sums, Limits: drive.Limits{Rounds: uint64(r.Rounds)}, Identity: signer}); err != nil {
+			return nil, err
+		}
+		m.line = c.line(drive.Peer{Index: k, Member: true}, m.Place)
+		c.members = append(c.members, m)
+	}
+	return c, nil
+}
+
+// line returns the line of somebody in a place.
+func (c *committee) line(peer drive.Peer, place string) line {
+	return line{run: c.run, lead: c.server, proceed: c.proceed, peer: peer, from: place, to: c.place}
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
@@ -137,72 +139,33 @@ func (c *committee) keep() error {
 	return nil
 }
 
-// over reports whether there is a sum of the round, or will be none.
-func (c *committee) over() bool { return c.apply != nil || c.lost != nil }
-
-// proceed does what is due, as a carrier does.
-func (c *committee) proceed() {
-	r := c.run
-	for !c.busy && r.failure == nil {
-		was := c.server.Status().Stage
-		if err := c.server.Tick(r.now()); err != nil {
-			r.fail(err)
-			return
+// work stores what the server has to read again, and says how long it works to take the key off.
+func (c *committee) work(was, is drive.Status, ready drive.Prepared) (time.Duration, error) {
+	if ready.Save && c.sums.Covered {
+		if err := c.keep(); err != nil {
+			return 0, err
 		}
-		ready, decided := c.server.Ready()
-		if !decided {
-			c.pump()
-			c.sleep()
-			return
-		}
-		if ready.Save && c.sums.Covered {
-			if err := c.keep(); err != nil {
-				r.fail(err)
-				return
-			}
-		}
-		is := c.server.Status().Stage
-		took := time.Duration(0)
-		if was == drive.Revealing && is == drive.Applying {
-			took = c.summing()
-		}
-		if took == 0 {
-			c.advance(ready.Notices, is != was)
-			continue
-		}
-		c.busy = true
-		r.clock.After(took, func() {
-			c.busy = false
-			c.advance(ready.Notices, true)
-			c.proceed()
-		})
-		return
 	}
+	if was.Stage != drive.Revealing || is.Stage != drive.Applying {
+		return 0, nil
+	}
+	return c.summing(), nil
 }
 
-// advance lets go what was decided. next says that a stage has begun.
-func (c *committee) advance(notices []drive.Notice, next bool) {
-	r := c.run
-	open, was := !c.begun && !c.over(), c.stage()
-	orders := c.server.Advance(r.now())
-	for _, n := range notices {
-		c.notice(n)
-	}
+// decided takes orders.
+func (c *committee) decided(orders drive.Orders, next bool) {
 	if next {
-		c.passed(was)
+		c.passed(c.stage())
 	}
 	c.tell, c.all = c.tell || orders.Tell, c.all || next
 	for _, i := range orders.Upload {
-		c.fresh = append(c.fresh, r.parties[i])
+		c.fresh = append(c.fresh, c.run.parties[i])
 	}
-	c.pump()
-	if open && (c.begun || c.over()) {
-		c.server.Order(r.now(), untilNext)
-	}
-	if orders.Apply != nil {
-		c.apply, c.done = orders.Apply, r.clock.Now()
-	}
-	if c.over() && !r.over && r.pending == 0 {
+}
+
+// after makes the next model once the round is over.
+func (c *committee) after() {
+	if c.over() && !c.run.over && c.run.pending == 0 {
 		c.conclude()
 	}
 }
@@ -223,8 +186,6 @@ func (c *committee) notice(n drive.Notice) {
 	switch n.Kind {
 	case drive.Begun:
 		c.begun = true
-	case drive.Lost:
-		c.lost, c.done = n.Err, c.run.clock.Now()
 	case drive.Awaited:
 		for _, i := range n.Parties {
 			if n.Member { // of thousands of parties that are on their way it says little
@@ -233,8 +194,6 @@ func (c *committee) notice(n drive.Notice) {
 		}
 	case drive.Stall:
 		wait(n.Party)
-	case drive.Short:
-		c.run.course.note("%v", n.Err)
 	case drive.Spoiler:
 		done := "spoilt"
 		if n.Err != nil { // there is evidence
@@ -299,16 +258,6 @@ func (c *committee) reading(size int) time.Duration {
 	return seconds(u.Verify + float64(size)*(u.Hash+u.Copy) + 2*length*u.Add)
 }
 
-// sleep has something happen when it is due.
-func (c *committee) sleep() {
-	r := c.run
-	r.clock.Cancel(c.wake)
-	c.wake = nil
-	if wake := c.server.Wake(); wake != drive.Never {
-		c.wake = r.clock.After(max(time.Duration(wake-r.now()), 1), c.proceed)
-	}
-}
-
 // pump sends what is new: to parties where a stage has begun, they have come, or may upload.
 func (c *committee) pump() {
 	if c.busy {
@@ -369,7 +318,7 @@ func (c *committee) conclude() {
 		return
 	}
 	for _, p := range r.parties {
-		if p.up && !p.downAt(r.round, atReveal) {
+		if p.sender.up && !p.downAt(r.round, atReveal) {
 			r.sendModel(p, c.place, c.done, in[p.index])
 		}
 	}

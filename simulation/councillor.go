@@ -14,16 +14,12 @@ import (
 // councillor is a member of the committee, or what carries messages to and from it.
 type councillor struct {
 	job.WorldMember
+	line
 	committee *committee
-	index     int
 	name      string
 	machine   drive.Part
-	up        bool
-	line      int      // counts its connections
-	had       []string // items that are pending for it, and were sent
-	way       [2]time.Duration
 	busy      time.Duration // until when it works
-	last      *task
+	task      *task
 	batch     int // parties in the last that it checked
 
 	// Of the round.
@@ -37,71 +33,22 @@ const (
 	typePart     wire.Type = 74
 )
 
-func (m *councillor) peer() drive.Peer { return drive.Peer{Index: m.index, Member: true} }
-
 // come has a member connect.
 func (m *councillor) come() {
 	c := m.committee
-	m.up, m.had = true, nil
-	m.line++
-	c.finish(m.last)
-	c.server.Connected(c.run.now(), m.peer(), m.machine.Hello())
+	c.finish(m.task)
+	m.line.come(m.machine.Hello())
 	c.tell = true
 	m.machine.Connected()
 	m.proceed()
 }
 
-// leaves breaks its connection; the server hears of that at once.
-func (m *councillor) leaves() {
-	m.up = false
-	m.line++
-	m.committee.server.Gone(m.committee.run.now(), m.peer())
-}
-
-// crash has it go; the server hears of that by the network.
-func (m *councillor) crash() {
-	c, line := m.committee, m.line+1
-	m.up, m.line = false, line
-	m.upward(c.run.clock.Now(), 0, func() {
-		if m.line == line {
-			c.server.Gone(c.run.now(), m.peer())
-			c.proceed()
-		}
-	})
-}
-
-// upward has something arrive at the server, after all that it sent before.
-func (m *councillor) upward(at time.Duration, size int, arrives func()) {
-	r := m.committee.run
-	m.way[0] = max(m.way[0], max(at, r.clock.Now())+r.transit(m.Place, m.committee.place, size))
-	r.at(m.way[0], arrives)
-}
-
 // pump sends it what is pending.
 func (m *councillor) pump() {
-	if !m.up {
-		return
-	}
-	c := m.committee
-	r, line := c.run, m.line
-	var pending []string
-	for item := range c.server.Pending(m.peer()) {
-		if item.Kind == drive.Last {
-			return
-		}
-		pending = append(pending, item.Name)
-		if slices.Contains(m.had, item.Name) {
-			continue
-		}
+	m.line.pump(func(item drive.Item) (int, func()) {
 		m.got += len(item.Own)
-		m.way[1] = max(m.way[1], r.clock.Now()+r.transit(c.place, m.Place, len(item.Own)))
-		r.at(m.way[1], func() {
-			if m.up && m.line == line {
-				m.take(item)
-			}
-		})
-	}
-	m.had = pending
+		return len(item.Own), func() { m.take(item) }
+	})
 }
 
 // take works on what it was sent, unless that is the moment of its crash.
@@ -124,17 +71,17 @@ func (m *councillor) take(item drive.Item) {
 		}
 	}
 	if downAt(m.Crash, c.run.round, moment) {
-		m.crash()
+		m.crash(c.run.clock.Now())
 		return
 	}
 	took = time.Duration(float64(took) * m.Slow)
 	m.worked += took
 	m.busy = max(m.busy, c.run.clock.Now()) + took
-	c.finish(m.last)
-	m.last = c.later(func() error {
+	c.finish(m.task)
+	m.task = c.later(func() error {
 		return m.machine.Receive(item)
 	})
-	own := m.last
+	own := m.task
 	c.run.at(m.busy, func() {
 		c.finish(own)
 		m.proceed()
@@ -166,7 +113,7 @@ func (m *councillor) send(message []byte) {
 	m.upward(m.busy, len(message), func() {
 		c.run.received += len(message)
 		// What is refused is a lie, or late.
-		_ = c.server.Receive(c.run.now(), m.peer(), bytes.NewBuffer(message))
+		_ = c.server.Receive(c.run.now(), m.peer, bytes.NewBuffer(message))
 		c.proceed()
 	})
 }

@@ -10,34 +10,20 @@ import (
 	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/internal/wire"
 	"github.com/hushsum/hushsum/protocol"
-	"github.com/hushsum/hushsum/simulation/clock"
 )
 
-// hub is a server, or the server's part that a party takes for itself: it carries in virtual
-// time what package drive decides. Rounds follow each other as the scenario has them: the job
-// is paused from when a round has begun until the scenario's next, and a sum is applied when
-// everybody has the model that it makes.
+// hub is a server, or the server's part that a party takes for itself.
 type hub struct {
-	group  *group
-	place  string
-	owner  int // in the group, −1 for a server
-	server drive.Lead
-
-	busy   bool // with what was decided
-	closed bool
-	tell   bool // somebody has come, and may have to be told something
-	wake   *clock.Event
-	had    [][]string      // by party: items that are pending for it, and were sent
-	down   []time.Duration // by party: when the last that was sent arrives
-	early  []letter        // that are not due yet, where parties are told by several hubs
+	lead
+	group *group
+	owner int      // in the group, −1 for a server
+	tell  bool     // somebody has come, and may have to be told something
+	lines []line   // by party
+	early []letter // that are not due yet, where parties are told by several hubs
 
 	// Of the round.
-	begun bool
 	plan  *plan
-	apply *drive.Apply
-	lost  error
-	done  time.Duration // when it had the sum
-	tries int           // to begin
+	tries int // to begin
 }
 
 // letter is a message to a hub.
@@ -46,12 +32,6 @@ type letter struct {
 	session uint64
 	message []byte
 }
-
-// Rounds follow each other as the scenario has them.
-var (
-	untilNext = drive.Order{Do: drive.Pause, Why: "until the scenario's next round"}
-	toNext    = drive.Order{Do: drive.Resume, Why: "the scenario's next round"}
-)
 
 // mostTries is how often sessions and rounds may fail to begin before a round is given up.
 const mostTries = 5
@@ -63,8 +43,8 @@ func (g *group) newHub(place string, owner, begin int) (h *hub, err error) {
 	if r.Recovers() && r.Threshold(n) == 0 {
 		survivors = max(2, g.next.codec.settled.MinSurvivors())
 	}
-	h = &hub{group: g, place: place, owner: owner, had: make([][]string, n),
-		down: make([]time.Duration, n)}
+	h = &hub{lead: lead{run: r, place: place}, group: g, owner: owner}
+	h.as = h
 	h.server, err = drive.NewLead(drive.Settings{
 		Session:   g.propose,
 		Label:     g.label,
@@ -79,6 +59,10 @@ func (g *group) newHub(place string, owner, begin int) (h *hub, err error) {
 
 		Submissions: uint64(r.Parties.Participations),
 	}, r.now())
+	for i, p := range g.parties {
+		h.lines = append(h.lines, line{run: r, lead: h.server, proceed: h.proceed,
+			peer: drive.Peer{Index: i}, from: p.Place, to: place, near: owner == i})
+	}
 	return h, err
 }
 
@@ -92,77 +76,24 @@ func (r *timed) draw(round uint64, there []int, sample int) []int {
 	return drawn
 }
 
-// close has nothing happen any more.
-func (h *hub) close() {
-	h.group.run.clock.Cancel(h.wake)
-	h.closed = true
-}
-
-// over reports whether this hub has a sum of the round, or will have none.
-func (h *hub) over() bool { return h.apply != nil || h.lost != nil }
-
-// next has the job go on to the scenario's next round.
+// next has the job go on to the federation's next round.
 func (h *hub) next() {
-	h.begun, h.apply, h.lost, h.done, h.tries = false, nil, nil, 0, 0
-	if h.server.Status().Paused {
-		h.server.Order(h.group.run.now(), toNext)
-	}
+	h.begun, h.tries = false, 0
+	h.lead.next()
 }
 
-// proceed does what is due, as a carrier does. What a decision takes the server to work is
-// between the decision and what follows from it.
-func (h *hub) proceed() {
-	r := h.group.run
-	for !h.busy && !h.closed && r.failure == nil {
-		was := h.server.Status()
-		if err := h.server.Tick(r.now()); err != nil {
-			r.fail(err)
-			return
-		}
-		ready, decided := h.server.Ready()
-		if !decided {
-			h.pump()
-			h.sleep()
-			return
-		}
-		if took := h.work(was, h.server.Status()); took > 0 {
-			h.busy = true
-			r.clock.After(took, func() {
-				h.busy = false
-				if !h.closed {
-					h.advance(ready.Notices)
-					h.proceed()
-				}
-			})
-			return
-		}
-		h.advance(ready.Notices)
-	}
-}
+// decided takes orders.
+func (h *hub) decided(orders drive.Orders, _ bool) { h.tell = h.tell || orders.Tell }
 
-// advance lets go what was decided.
-func (h *hub) advance(notices []drive.Notice) {
-	r := h.group.run
-	open := !h.begun && !h.over()
-	orders := h.server.Advance(r.now())
-	for _, n := range notices {
-		h.notice(n)
-	}
-	h.tell = h.tell || orders.Tell
-	h.pump() // before the pause, which nothing leaves in
-	if open && (h.begun || h.over()) {
-		h.server.Order(r.now(), untilNext)
-	}
-	if orders.Apply != nil {
-		h.apply, h.done = orders.Apply, r.clock.Now()
-	}
+// after reads what is due now, and goes on if the round is over.
+func (h *hub) after() {
 	early := h.early
 	h.early = nil
 	for _, l := range early {
 		h.read(l)
 	}
 	if h.over() {
-		r.hubDone()
+		h.run.hubDone()
 	}
 }
 
@@ -181,10 +112,6 @@ func (h *hub) notice(n drive.Notice) {
 	case drive.Begun:
 		h.begun, h.plan = true, g.plans[n.Session]
 		g.run.use(h.plan.codec)
-	case drive.Lost:
-		h.lost, h.done = n.Err, g.run.clock.Now()
-	case drive.Short:
-		g.run.course.note("%v", n.Err)
 	case drive.Dropped, drive.Unbegun:
 		if h.tries++; h.tries == mostTries && !h.begun {
 			h.lost = n.Err // and the round is given up
@@ -192,25 +119,8 @@ func (h *hub) notice(n drive.Notice) {
 	}
 }
 
-// answer tells the server that the round's sum is applied, or why it is not.
-func (h *hub) answer(err error) {
-	if h.apply != nil {
-		h.server.Applied(h.group.run.now(), h.apply.Round, err)
-	}
-}
-
-// sleep has something happen when it is due.
-func (h *hub) sleep() {
-	r := h.group.run
-	r.clock.Cancel(h.wake)
-	h.wake = nil
-	if wake := h.server.Wake(); wake != drive.Never {
-		h.wake = r.clock.After(max(time.Duration(wake-r.now()), 1), h.proceed)
-	}
-}
-
 // work returns how long the server works for what it has decided.
-func (h *hub) work(was, is drive.Status) (took time.Duration) {
+func (h *hub) work(was, is drive.Status, _ drive.Prepared) (took time.Duration, _ error) {
 	n := h.group.run.most(len(h.group.active)) // of a round
 	if f := was.Next; f.Number > 0 && f.Stage < drive.Preparing {
 		still := is.Next.Number == f.Number
@@ -219,7 +129,7 @@ func (h *hub) work(was, is drive.Status) (took time.Duration) {
 		}
 	}
 	if was.Session == was.Next.Number || was.Session != is.Session || was.Stage == is.Stage {
-		return took
+		return took, nil
 	}
 	step := ""
 	switch {
@@ -230,7 +140,7 @@ func (h *hub) work(was, is drive.Status) (took time.Duration) {
 	case was.Stage == drive.Revealing, was.Stage == drive.Submitting && !h.group.run.Recovers():
 		step = "sum"
 	}
-	return took + h.group.run.serverWork(step, h.group.parties, n)
+	return took + h.group.run.serverWork(step, h.group.parties, n), nil
 }
 
 // pump sends the parties what is new for them.
@@ -240,46 +150,31 @@ func (h *hub) pump() {
 	}
 	h.tell = false
 	for i, p := range h.group.parties {
-		if p.up && (h.owner < 0 || h.owner == i) {
+		if h.owner < 0 || h.owner == i {
 			h.send(i, p)
 		}
 	}
 }
 
+// send sends a party what is new for it.
 func (h *hub) send(i int, p *party) {
-	var pending []string
-	for item := range h.server.Pending(drive.Peer{Index: i}) {
-		if item.Kind == drive.Last {
-			return
-		}
-		pending = append(pending, item.Name)
-		if slices.Contains(h.had[i], item.Name) {
-			continue
-		}
+	h.lines[i].pump(func(item drive.Item) (int, func()) {
 		message := slices.Concat(item.Shared, item.Own)
-		r, took := h.group.run, time.Duration(0)
 		plan, setUp := h.group.setUp(item.Session, message)
-		if h.owner < 0 {
-			took = r.transit(h.place, p.Place, len(message))
-			if setUp {
-				h.group.carried(plan, len(message))
-			} else {
-				p.got += len(message)
-			}
+		switch {
+		case h.owner >= 0:
+		case setUp:
+			h.group.carried(plan, len(message))
+		default:
+			p.got += len(message)
 		}
-		h.down[i] = max(r.clock.Now()+took, h.down[i])
-		line := p.line
-		r.at(h.down[i], func() {
-			if !p.up || p.line != line {
-				return
-			}
+		return len(message), func() {
 			if setUp {
 				h.group.arrived(plan)
 			}
 			p.take(item, message)
-		})
-	}
-	h.had[i] = pending
+		}
+	})
 }
 
 // setUp returns the plan of a session, and whether a message is of its set-up.

@@ -58,55 +58,35 @@ func (p *party) come() error {
 		}); err != nil {
 			return err
 		}
-		p.sending = map[*hub]time.Duration{}
 	}
-	p.up = true
-	p.line++
 	hello := p.machine.Hello()
 	for _, h := range g.hubs {
-		h.server.Gone(r.now(), p.peer()) // if it has not heard of that yet
-		h.server.Connected(r.now(), p.peer(), hello)
-		h.had[p.seat], h.tell = nil, true
+		l := &h.lines[p.seat]
+		l.gone() // if it has not heard of that yet
+		l.come(hello)
+		h.tell = true
 	}
 	return nil
 }
 
-// peer is the party as its group knows it.
-func (p *party) peer() drive.Peer { return drive.Peer{Index: p.seat} }
+// up reports whether the party is connected, to all who add up for it.
+func (p *party) up() bool {
+	hubs := p.group.hubs
+	return len(hubs) > 0 && hubs[0].lines[p.seat].up
+}
 
-// leaves breaks a party's connections, of which those who add up hear at once.
+// leaves breaks a party's connections, and those who add up hear at once.
 func (p *party) leaves() {
-	p.up = false
-	p.line++
 	for _, h := range p.group.hubs {
-		h.server.Gone(p.group.run.now(), p.peer())
+		h.lines[p.seat].leaves()
 	}
 }
 
-// crash has a party go at a time, of which those who add up hear by the network.
+// crash has a party go at a time, and those who add up hear by the network.
 func (p *party) crash(at time.Duration) {
-	p.up = false
-	p.line++
-	line := p.line
 	for _, h := range p.group.hubs {
-		p.upward(h, at, 0, func() {
-			if p.line == line {
-				h.server.Gone(p.group.run.now(), p.peer())
-				h.proceed()
-			}
-		})
+		h.lines[p.seat].crash(at)
 	}
-}
-
-// upward has something arrive at a hub, after all that was sent there before.
-func (p *party) upward(h *hub, at time.Duration, size int, arrives func()) {
-	r := p.group.run
-	at = max(at, r.clock.Now())
-	if h.owner != p.seat {
-		at += r.transit(p.Place, h.place, size)
-	}
-	p.sending[h] = max(p.sending[h], at)
-	r.at(p.sending[h], arrives)
 }
 
 // take takes what the party was sent, unless that is the moment of its crash.
@@ -175,7 +155,7 @@ func (p *party) send(m drive.Message) {
 		default:
 			p.sent += len(message)
 		}
-		p.upward(h, p.busy, len(message), func() {
+		h.lines[p.seat].upward(p.busy, len(message), func() {
 			h.receive(letter{p.seat, m.Session, message}, setUp)
 		})
 	}

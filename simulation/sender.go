@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"runtime"
-	"slices"
 	"time"
 
 	"github.com/hushsum/hushsum/drive"
@@ -20,11 +19,10 @@ import (
 
 // sender holds what a party of a one-message sum has of its own.
 type sender struct {
+	line
 	machine drive.Part // nil: it has none to send
 	spent   uint64     // the last round that it has submitted in
-	had     []string   // items that are pending for it, and were sent
-	way     [2]time.Duration
-	last    *task
+	task    *task
 	asked   uint64 // the round that it trains for
 	stale   int    // rounds before that the last that it submitted was begun
 
@@ -69,70 +67,22 @@ func (c *committee) configOf(p *party) drive.PartSettings {
 // come has a party connect.
 func (c *committee) come(p *party) {
 	s := &p.sender
-	p.up, s.had = true, nil
-	p.line++
-	c.server.Connected(c.run.now(), drive.Peer{Index: p.index}, drive.Hello{Told: s.spent})
+	s.line.come(drive.Hello{Told: s.spent})
 	c.fresh = append(c.fresh, p)
 	if s.machine != nil { // what it sent last may have been lost
-		c.finish(s.last)
+		c.finish(s.task)
 		s.machine.Connected()
 		c.follow(p)
 	}
 }
 
-// leaves breaks a party's connection; the server hears of that at once.
-func (c *committee) leaves(p *party) {
-	if p.up {
-		p.up = false
-		p.line++
-	}
-	c.server.Gone(c.run.now(), drive.Peer{Index: p.index})
-}
-
-// crash has a party go at a time; the server hears of that by the network.
-func (c *committee) crash(p *party, at time.Duration) {
-	line := p.line + 1
-	p.up, p.line = false, line
-	c.upward(p, at, 0, func() {
-		if p.line == line {
-			c.server.Gone(c.run.now(), drive.Peer{Index: p.index})
-			c.proceed()
-		}
-	})
-}
-
-// upward has something arrive at the server, after all that the party sent before.
-func (c *committee) upward(p *party, at time.Duration, size int, arrives func()) {
-	s, r := &p.sender, c.run
-	s.way[0] = max(s.way[0], max(at, r.clock.Now())+r.transit(p.Place, c.place, size))
-	r.at(s.way[0], arrives)
-}
-
 // send sends a party what is pending for it.
 func (c *committee) send(p *party) {
-	if !p.up {
-		return
-	}
-	s, r, line := &p.sender, c.run, p.line
-	var pending []string
-	for item := range c.server.Pending(drive.Peer{Index: p.index}) {
-		if item.Kind == drive.Last {
-			return
-		}
-		pending = append(pending, item.Name)
-		if slices.Contains(s.had, item.Name) {
-			continue
-		}
+	p.sender.pump(func(item drive.Item) (int, func()) {
 		size := len(item.Own) + 8 // the number of a round, where that is all
 		p.got += size
-		s.way[1] = max(s.way[1], r.clock.Now()+r.transit(c.place, p.Place, size))
-		r.at(s.way[1], func() {
-			if p.up && p.line == line {
-				c.take(p, item)
-			}
-		})
-	}
-	s.had = pending
+		return size, func() { c.take(p, item) }
+	})
 }
 
 // take takes what a party was sent, unless that is the moment of its crash.
@@ -142,7 +92,7 @@ func (c *committee) take(p *party, item drive.Item) {
 		return
 	}
 	if p.downAt(c.run.round, atBegin) {
-		c.crash(p, c.run.clock.Now())
+		p.sender.crash(c.run.clock.Now())
 		return
 	}
 	if p.sender.working {
@@ -180,18 +130,18 @@ func (c *committee) follow(p *party) {
 		}
 		out := s.machine.Advance()
 		if out.Offer != 0 {
-			c.upward(p, p.busy, offerSize, func() {
-				c.server.Said(r.now(), drive.Peer{Index: p.index}, drive.Said{Offer: out.Offer})
+			s.upward(p.busy, offerSize, func() {
+				c.server.Said(r.now(), p.sender.peer, drive.Said{Offer: out.Offer})
 				c.proceed()
 			})
 		}
 		for _, m := range out.Send {
 			p.sent += len(m.Bytes)
-			c.upward(p, r.clock.Now(), len(m.Bytes), func() { c.arrived(p, m.Bytes) })
+			s.upward(r.clock.Now(), len(m.Bytes), func() { c.arrived(p, m.Bytes) })
 		}
 		for _, away := range out.Away {
-			c.upward(p, p.busy, offerSize, func() {
-				c.server.Said(r.now(), drive.Peer{Index: p.index}, drive.Said{Absent: away.Number})
+			s.upward(p.busy, offerSize, func() {
+				c.server.Said(r.now(), p.sender.peer, drive.Said{Absent: away.Number})
 				c.proceed()
 			})
 		}
@@ -210,7 +160,7 @@ func (c *committee) arrived(p *party, message []byte) {
 	r.received += len(message)
 	c.free = max(c.free, r.clock.Now()) + c.reading(len(message))
 	r.at(c.free, func() {
-		err := c.server.Receive(r.now(), drive.Peer{Index: p.index}, bytes.NewBuffer(message))
+		err := c.server.Receive(r.now(), p.sender.peer, bytes.NewBuffer(message))
 		switch {
 		case err == nil, errors.Is(err, oneshot.ErrDuplicate):
 			if s := &p.sender; s.machine != nil && s.asked <= s.machine.Hello().Told {
@@ -231,10 +181,10 @@ func (c *committee) arrived(p *party, message []byte) {
 func (c *committee) ask(p *party, ask *drive.Ask) {
 	s, r := &p.sender, c.run
 	switch {
-	case s.asked == ask.Round && s.last != nil && !s.last.told:
+	case s.asked == ask.Round && s.task != nil && !s.task.told:
 		return // it is at work for it
 	case p.downAt(r.round, stepSubmit) || r.dropped[p.index]:
-		c.crash(p, r.clock.Now())
+		s.crash(r.clock.Now())
 		return
 	}
 	if c.buffered() {
@@ -259,7 +209,7 @@ func (c *committee) ask(p *party, ask *drive.Ask) {
 		}
 		return machine.Answer(answerOf(ask.ID, cast, values))
 	})
-	s.last = own
+	s.task = own
 	r.at(p.busy, func() {
 		c.finish(own)
 		own.told = true

@@ -90,7 +90,7 @@ func (r *timed) gather(active []*party) error {
 	for _, g := range r.groups {
 		own := slices.DeleteFunc(slices.Clone(active), func(p *party) bool { return p.group != g })
 		for _, p := range g.parties {
-			if !p.up || p.away(r.round) || !slices.Contains(own, p) {
+			if !p.up() || p.away(r.round) || !slices.Contains(own, p) {
 				p.leaves() // also if not all have heard of its crash yet
 			}
 		}
@@ -109,7 +109,7 @@ func (r *timed) gather(active []*party) error {
 			return err
 		}
 		for _, p := range there {
-			if p.up {
+			if p.up() {
 				continue
 			}
 			if err := p.come(); err != nil {
@@ -339,7 +339,7 @@ func (r *timed) playCommittee(out *RoundResult) error {
 		out.Members = append(out.Members, MemberRound{m.name, m.Place, m.worked, m.sent, m.got})
 	}
 	if c.apply != nil {
-		c.server.Applied(r.now(), c.apply.Round, r.lost)
+		c.answer(r.lost)
 		c.proceed()
 	}
 	return r.failure
@@ -351,7 +351,7 @@ func (c *committee) next(active []*party) {
 	r := c.run
 	r.over, r.pending, r.lost, r.began = false, 0, nil, r.clock.Now()
 	c.begun = c.server.Status().Stage >= drive.Submitting // one that waits for parties is still open
-	c.apply, c.lost, c.done, c.steps, c.waited = nil, nil, 0, nil, nil
+	c.steps, c.waited = nil, nil
 	c.entered = r.clock.Now()
 	if name := stages[c.server.Status().Stage]; name != "" {
 		c.steps = []Step{{Name: name}}
@@ -362,25 +362,23 @@ func (c *committee) next(active []*party) {
 	}
 	for _, p := range r.parties {
 		switch {
-		case !p.up && there[p.index]:
-			c.server.Gone(r.now(), drive.Peer{Index: p.index}) // if it has not heard of that yet
+		case !p.sender.up && there[p.index]:
+			p.sender.gone() // if it has not heard of that yet
 			c.come(p)
 		case !there[p.index]:
-			c.leaves(p)
+			p.sender.leaves()
 		}
 	}
 	for _, m := range c.members {
 		m.worked, m.sent, m.got = 0, 0, 0
 		switch away := awayIn(m.Crash, r.round); {
 		case !m.up && !away:
-			c.server.Gone(r.now(), m.peer())
+			m.gone()
 			m.come()
 		case m.up && away:
 			m.leaves()
 		}
 	}
-	if c.server.Status().Paused {
-		c.server.Order(r.now(), toNext)
-	}
+	c.lead.next()
 	c.proceed()
 }

@@ -35,12 +35,9 @@ type party struct {
 
 	// In private sums.
 	group   *group
-	seat    int        // in the group
-	machine drive.Part // nil: it has never been there
-	up      bool
-	line    int                    // counts its connections
-	sending map[*hub]time.Duration // until when
-	begun   time.Duration          // its work on what it was sent last
+	seat    int           // in the group
+	machine drive.Part    // nil: it has never been there
+	begun   time.Duration // its work on what it was sent last
 
 	sender sender // in one-message sums
 
