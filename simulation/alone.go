@@ -14,8 +14,12 @@ import (
 // draws each record as often as in the sum. A party whose training diverges is judged by the last
 // model before.
 //
-// It fails with a [job.ConfigError] for a world that Run refuses, and with ctx.Err() if ctx ends.
+// It fails with a [job.ConfigError] for a world that Run refuses or in which time is virtual, and
+// with ctx.Err() if ctx ends.
 func Alone(ctx context.Context, settled *job.Settled, w World) ([]learning.Matrix, error) {
+	if err := w.notTimed(); err != nil {
+		return nil, err
+	}
 	o, err := newSetting(settled, w)
 	if err != nil {
 		return nil, err

@@ -139,6 +139,70 @@ func (c *committee) keep() error {
 	return nil
 }
 
+// playCommittee plays a round of one-message sums.
+func (r *timed) playCommittee(out *RoundResult) error {
+	if r.council == nil {
+		var err error
+		if r.council, err = r.newCommittee(); err != nil {
+			return err
+		}
+	}
+	c := r.council
+	c.next(r.active)
+	if err := r.happen(c.stuck); err != nil {
+		return err
+	}
+	c.passed(c.stage())
+	r.tell(out, c.included())
+	out.Steps, out.Waited = c.steps, c.waited
+	for _, m := range c.members {
+		out.Members = append(out.Members, MemberRound{m.name, m.Place, m.worked, m.sent, m.got})
+	}
+	if c.apply != nil {
+		c.answer(r.lost)
+		c.proceed()
+	}
+	return r.failure
+}
+
+// next has those come who are there in the scenario's next round, and those go who are not, and
+// the job go on.
+func (c *committee) next(active []*party) {
+	r := c.run
+	r.over, r.pending, r.lost, r.began = false, 0, nil, r.clock.Now()
+	c.begun = c.server.Status().Stage >= drive.Submitting // one that waits for parties is still open
+	c.steps, c.waited = nil, nil
+	c.entered = r.clock.Now()
+	if name := stages[c.server.Status().Stage]; name != "" {
+		c.steps = []Step{{Name: name}}
+	}
+	there := make([]bool, len(r.parties))
+	for _, p := range active {
+		there[p.index] = !p.away(r.round)
+	}
+	for _, p := range r.parties {
+		switch {
+		case !p.sender.up && there[p.index]:
+			p.sender.gone() // if it has not heard of that yet
+			c.come(p)
+		case !there[p.index]:
+			p.sender.leaves()
+		}
+	}
+	for _, m := range c.members {
+		m.worked, m.sent, m.got = 0, 0, 0
+		switch away := awayIn(m.Crash, r.round); {
+		case !m.up && !away:
+			m.gone()
+			m.come()
+		case m.up && away:
+			m.leaves()
+		}
+	}
+	c.lead.next()
+	c.proceed()
+}
+
 // work stores what the server has to read again, and says how long it works to take the key off.
 func (c *committee) work(was, is drive.Status, ready drive.Prepared) (time.Duration, error) {
 	if ready.Save && c.sums.Covered {

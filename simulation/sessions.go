@@ -1,11 +1,9 @@
 package simulation
 
 import (
-	"context"
 	"slices"
 	"time"
 
-	"github.com/hushsum/hushsum/drive"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/simulation/clock"
 )
@@ -264,121 +262,4 @@ func (r *timed) give(p *party, included bool) {
 	for k := range noise {
 		p.model[k] -= noise[k] / float64(r.summed)
 	}
-}
-
-// playRing sums without messages: nothing takes time.
-func (r *timed) playRing(out *RoundResult) error {
-	r.course.note(
-		`sums in a ring take no time and send nothing: world.fidelity = "messages" or "crowd" does`)
-	if !slices.Equal(r.inside, r.active) {
-		c, err := r.newOpenCodec(r.active)
-		if err != nil {
-			return err
-		}
-		r.use(c)
-		r.inside = r.active
-	}
-	c, there := r.codecs[len(r.codecs)-1], make([]int, len(r.active))
-	for k, p := range r.active {
-		there[k] = p.index
-	}
-	r.ring.settled = c.settled
-	sum, err := r.ring.among(r.ctx, r.round, there,
-		func(_ context.Context, i int) (made submission, err error) {
-			p := r.parties[i]
-			if p.held, err = r.submission(c, p); err != nil {
-				return made, err
-			}
-			return *p.held, nil
-		})
-	if err != nil {
-		return err
-	}
-	r.began, r.lost = r.clock.Now(), sum.lost
-	if r.lost == nil {
-		total, err := c.settled.Decode(r.digest, sum.sum, sum.summed)
-		if err != nil {
-			return err
-		}
-		if err := r.move([]job.Total{total}, sum.included); err != nil {
-			return err
-		}
-	}
-	in := make([]bool, len(r.parties))
-	for _, i := range sum.included {
-		in[i] = true
-	}
-	for _, p := range r.active {
-		if r.lost == nil && (p.held == nil || in[p.index]) { // it was not drawn, or what it sent arrived
-			p.arrived = r.clock.Now()
-			r.give(p, in[p.index])
-		}
-	}
-	r.tell(out, in)
-	out.Dropped = sum.dropped
-	return r.failure
-}
-
-// playCommittee plays a round of one-message sums.
-func (r *timed) playCommittee(out *RoundResult) error {
-	if r.council == nil {
-		var err error
-		if r.council, err = r.newCommittee(); err != nil {
-			return err
-		}
-	}
-	c := r.council
-	c.next(r.active)
-	if err := r.happen(c.stuck); err != nil {
-		return err
-	}
-	c.passed(c.stage())
-	r.tell(out, c.included())
-	out.Steps, out.Waited = c.steps, c.waited
-	for _, m := range c.members {
-		out.Members = append(out.Members, MemberRound{m.name, m.Place, m.worked, m.sent, m.got})
-	}
-	if c.apply != nil {
-		c.answer(r.lost)
-		c.proceed()
-	}
-	return r.failure
-}
-
-// next has those come who are there in the scenario's next round, and those go who are not, and
-// the job go on.
-func (c *committee) next(active []*party) {
-	r := c.run
-	r.over, r.pending, r.lost, r.began = false, 0, nil, r.clock.Now()
-	c.begun = c.server.Status().Stage >= drive.Submitting // one that waits for parties is still open
-	c.steps, c.waited = nil, nil
-	c.entered = r.clock.Now()
-	if name := stages[c.server.Status().Stage]; name != "" {
-		c.steps = []Step{{Name: name}}
-	}
-	there := make([]bool, len(r.parties))
-	for _, p := range active {
-		there[p.index] = !p.away(r.round)
-	}
-	for _, p := range r.parties {
-		switch {
-		case !p.sender.up && there[p.index]:
-			p.sender.gone() // if it has not heard of that yet
-			c.come(p)
-		case !there[p.index]:
-			p.sender.leaves()
-		}
-	}
-	for _, m := range c.members {
-		m.worked, m.sent, m.got = 0, 0, 0
-		switch away := awayIn(m.Crash, r.round); {
-		case !m.up && !away:
-			m.gone()
-			m.come()
-		case m.up && away:
-			m.leaves()
-		}
-	}
-	c.lead.next()
-	c.proceed()
 }

@@ -58,8 +58,11 @@ func newSetting(s *job.Settled, w World) (*setting, error) {
 
 // checkReplay checks who is listed in each round.
 func (o *setting) checkReplay() error {
-	if o.Replay == nil {
+	switch {
+	case o.Replay == nil:
 		return nil
+	case o.federation != nil:
+		return bad("Replay", "leave it out", "in virtual time who is in a sum follows from the job")
 	}
 	if o.messages() || o.noise() != nil || len(o.Replay) < o.Rounds {
 		return bad("Replay", "use Clear or Ring, without noise, and a list for each round", "%d lists",
@@ -74,6 +77,15 @@ func (o *setting) checkReplay() error {
 		}
 	}
 	return nil
+}
+
+// notTimed refuses a world in virtual time.
+func (w *World) notTimed() error {
+	if w.federation == nil {
+		return nil
+	}
+	return bad("Parties", "run it: a PartyRound says what a party has alone",
+		"time is virtual, and rows may be dealt by round")
 }
 
 // alone returns the setting of the same training by one party.

@@ -24,9 +24,12 @@ const signalParties = 50
 
 // SignalOf returns how large the noise is next to the first updates, which it computes as parties
 // would in the first round. It is for an experimenter, who has all rows: nothing protects Update.
-// Without noise all fields are 0. It fails with a [job.ConfigError], and with the errors of
-// training.
+// Without noise all fields are 0. It fails with a [job.ConfigError], also in virtual time, and with
+// the errors of training.
 func SignalOf(ctx context.Context, settled *job.Settled, w World) (s Signal, err error) {
+	if err := w.notTimed(); err != nil {
+		return s, err
+	}
 	o, err := newSetting(settled, w)
 	if err != nil || o.noise() == nil {
 		return s, err

@@ -349,47 +349,5 @@ func (r *timed) transit(from, to string, bytes int) time.Duration {
 	return took
 }
 
-// load is the work of a party in a session of n.
-func (r *timed) load(n int) cost.Load {
-	l, ok := r.loads[n]
-	if !ok {
-		l = r.costs(n).Party(r.units)
-		r.loads[n] = l
-	}
-	return l
-}
-
-// costs is a session of n parties as package cost has it.
-func (r *timed) costs(n int) cost.Session {
-	s := cost.Session{Parties: n, Bits: r.layout[0].Bits}
-	for _, segment := range r.layout {
-		s.Length += segment.Length
-	}
-	if !r.Recovers() {
-		return s
-	}
-	s.Recovery, s.Classical = true, r.Sum.Classical
-	// So few may be left of a session on a sparse graph that none could be set up among them.
-	if recovery, err := r.Recovery(r.Parties.Fewest(n), n); err == nil {
-		s.Neighbours, s.Threshold = recovery.Degree, recovery.Threshold
-	}
-	return s
-}
-
-// serverWork returns how long a server of some parties needs for a step of a session of n.
-func (r *timed) serverWork(step string, parties []*party, n int) time.Duration {
-	given := func(p *party) bool { return len(p.Compute) > 0 }
-	if step == "" || slices.ContainsFunc(parties, given) {
-		return 0 // all times are given
-	}
-	l := r.costs(n).Server(r.units)
-	return map[string]time.Duration{
-		stepMembers:   l.SetUp,
-		stepSurvivors: l.Submissions,
-		stepReveal:    l.Certify,
-		"sum":         l.Sum,
-	}[step]
-}
-
 // now is the time as package drive has it.
 func (r *timed) now() drive.Time { return drive.Time(r.clock.Now()) }

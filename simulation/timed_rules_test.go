@@ -68,6 +68,83 @@ func TestRulesAgree(t *testing.T) {
 	}
 }
 
+// What is for worlds without time is refused in others.
+func TestNotTimed(t *testing.T) {
+	s, w, err := Settle(smallJob(), dataRows(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var e *job.ConfigError
+	if _, err := Alone(t.Context(), s, w); !errors.As(err, &e) || e.Path != "Parties" {
+		t.Errorf("Alone: %v", err)
+	}
+	if _, err := SignalOf(t.Context(), s, w); !errors.As(err, &e) || e.Path != "Parties" {
+		t.Errorf("SignalOf: %v", err)
+	}
+	w.Replay = make([][]int, s.Rounds())
+	if _, err := Run(t.Context(), s, w, nil); !errors.As(err, &e) || e.Path != "Replay" {
+		t.Errorf("Replay: %v", err)
+	}
+}
+
+// A ring in virtual time draws parties, drop-outs and lost rounds as one without: from the same
+// rows both have the same parties in each sum, judge the same rounds and come to the same model.
+func TestRingsAgree(t *testing.T) {
+	rows := dataRows(t)
+	for name, change := range map[string]func(j *job.Job){
+		"drop":           func(j *job.Job) { j.World.Drop = 0.2 },
+		"per round":      func(j *job.Job) { j.Parties.PerRound = 6 },
+		"participations": func(j *job.Job) { j.Parties.PerRound, j.Parties.Participations = 5, 4 },
+		"lost":           func(j *job.Job) { j.World.LostRounds = 3 },
+	} {
+		j := smallJob()
+		set(j, who{Name: "p", Count: 10})
+		j.Rounds, j.World.Fidelity, j.World.Link = 8, Ring, nil
+		j.World.EvaluateEvery, j.World.SkipClear = 3, true
+		recovers(j, 0.4, "curious")
+		change(j)
+		timed := simulate(t, j, rows)
+		r, err := newRounds(t.Context(), j, rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := Rows{Test: rows.Test}
+		for _, p := range r.parties {
+			d, err := rows.Train.Subset(p.rows)
+			if err != nil {
+				t.Fatal(err)
+			}
+			own.Parties = append(own.Parties, d)
+		}
+		j.Parties.Group, j.Parties.Count, j.World.Party = nil, 10, nil
+		if Needs(j) {
+			t.Fatalf("%s: the job needs time", name)
+		}
+		plain := simulate(t, j, own)
+		if !slices.Equal(timed.Model, plain.Model) {
+			t.Errorf("%s: another model", name)
+		}
+		lost := 0
+		for k := range plain.Rounds {
+			a, b := &timed.Rounds[k], &plain.Rounds[k]
+			if !slices.Equal(a.Included, b.Included) || (a.Lost == nil) != (b.Lost == nil) ||
+				!reflect.DeepEqual(a.Test, b.Test) || (a.Test != nil) != (k%3 == 2 || k == 7) {
+				t.Errorf("%s, round %d: %v and %v, %v and %v", name, k+1, a.Included, b.Included, a.Lost,
+					b.Lost)
+			}
+			if a.Lost != nil {
+				lost++
+			}
+			if a.Each[0].Alone != 0 {
+				t.Errorf("%s: a party trained alone, despite world.skip_clear", name)
+			}
+		}
+		if lost != j.World.LostRounds {
+			t.Errorf("%s: %d rounds are lost", name, lost)
+		}
+	}
+}
+
 // Parties train on the rows that a split has dealt to them.
 func TestDealtRows(t *testing.T) {
 	rows, j := dataRows(t), smallJob()
