@@ -28,6 +28,9 @@ type plain struct {
 func newPlain(x *course) (*plain, error) {
 	o := x.setting
 	p := &plain{course: x, encoded: !o.inClear(), updates: &summer{setting: o}}
+	for _, d := range o.Parties {
+		x.out.rows = append(x.out.rows, d.Len())
+	}
 	if o.compares() {
 		p.beside = o.newBeside()
 		x.out.Clear = p.beside.Weights
@@ -171,30 +174,13 @@ func (x *plain) play(ctx context.Context, r *RoundResult) error {
 			r.MaxAbsDiff = max(r.MaxAbsDiff, math.Abs(w-x.beside.Weights[j]))
 		}
 	}
-	x.each(r)
 	return nil
-}
-
-// each says what each party had of a round: its cost is a mean.
-func (x *plain) each(r *RoundResult) {
-	r.Each = make([]PartyRound, len(x.Parties))
-	for i := range r.Each {
-		r.Each[i] = PartyRound{Party: partyName(i), Place: partyName(i), Rows: x.Parties[i].Len(),
-			Received: true, Work: r.Cost.Train + r.Cost.Client, Sent: int(r.Cost.BytesUp),
-			Got: int(r.Cost.BytesDown)}
-	}
-	for _, i := range r.Included {
-		r.Each[i].Included = true
-	}
 }
 
 // judge evaluates the models.
 func (x *plain) judge(r *RoundResult) (err error) {
 	if r.Test, err = x.score(x.learned.Weights); err != nil {
 		return err
-	}
-	for i := range r.Each {
-		r.Each[i].Accuracy, r.Each[i].MCC = r.Test.Accuracy(), r.Test.MCC()
 	}
 	if x.beside != nil {
 		r.Clear, err = x.score(x.beside.Weights)

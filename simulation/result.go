@@ -97,7 +97,7 @@ type RoundResult struct {
 	// Began and Took are in virtual time, 0 in a world without: when the round began, after a set-up
 	// before it, and how long it was until the last party that was there had the new model.
 	Began, Took time.Duration
-	Each        []PartyRound // what each party that was there had of it
+	Each        []PartyRound // what each party that was there had of it; without time see Result.Seen
 	Gone        []string     // who left for good after it
 	Received    int          // bytes, by servers
 	// Of one-message sums in virtual time:
@@ -202,6 +202,35 @@ type Result struct {
 	Pairs  *crowd.Counts // of a crowd: what was done once
 	Notes  []string
 	Took   time.Duration // by the simulation itself, if it has a clock
+
+	rows []int // of each party, without time
+}
+
+// Seen returns what each party had of a round, which is given by its place in Rounds. Without time
+// costs are means, and nothing is kept of each round: thousands of them may be of thousands of
+// parties.
+func (r *Result) Seen(k int) []PartyRound {
+	one := &r.Rounds[k]
+	if one.Each != nil {
+		return one.Each
+	}
+	var accuracy, mcc float64 // of the model that was judged last
+	for i := range slices.Backward(r.Rounds[:k+1]) {
+		if m := r.Rounds[i].Test; m != nil {
+			accuracy, mcc = m.Accuracy(), m.MCC()
+			break
+		}
+	}
+	all := make([]PartyRound, len(r.rows))
+	for i := range all {
+		all[i] = PartyRound{Party: partyName(i), Place: partyName(i), Rows: r.rows[i], Received: true,
+			Accuracy: accuracy, MCC: mcc, Work: one.Cost.Train + one.Cost.Client,
+			Sent: int(one.Cost.BytesUp), Got: int(one.Cost.BytesDown)}
+	}
+	for _, i := range one.Included {
+		all[i].Included = true
+	}
+	return all
 }
 
 // Certified returns a claim that holds for all parties, nil if nothing protects them.

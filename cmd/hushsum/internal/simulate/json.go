@@ -130,7 +130,7 @@ func (s *run) objects(r *simulation.RoundResult) (all []any) {
 	if !s.timed {
 		return []any{s.newRound(r)}
 	}
-	for _, l := range partyLines(r) {
+	for _, l := range partyLines(r, r.Each) {
 		all = append(all, l)
 	}
 	all = append(all, s.newRound(r))
@@ -243,7 +243,11 @@ func (s *run) last() any {
 			sum.Epsilon, sum.Delta = &figures.Upper, &figures.Delta
 		}
 	}
+	for _, p := range all.Each {
+		sum.RowsPerClient += float64(p.Rows) / float64(len(all.Each))
+	}
 	if !s.timed {
+		sum.RowsPerClient = s.meanRows()
 		sum.jsonSetup = &jsonSetup{
 			SetupBytesUp:    r.Setup.BytesUp,
 			SetupBytesDown:  r.Setup.BytesDown,
@@ -256,9 +260,7 @@ func (s *run) last() any {
 			sum.AloneMCC = show.Finite(mcc)
 		}
 	}
-	for _, p := range all.Each {
-		sum.RowsPerClient += float64(p.Rows) / float64(len(all.Each))
-	}
+
 	if o.MaxSamples > 0 && s.mechanism == nil {
 		sum.CountBits = s.layout[1].Bits
 	}
@@ -278,6 +280,14 @@ func (s *run) last() any {
 	return sum
 }
 
+// meanRows returns how many rows a party has, in the mean.
+func (s *run) meanRows() (mean float64) {
+	for _, d := range s.world.Parties {
+		mean += float64(d.Len())
+	}
+	return mean / float64(len(s.world.Parties))
+}
+
 // partyLine is a line for one party and round.
 type partyLine struct {
 	Round    int      `json:"round"`
@@ -295,9 +305,9 @@ type partyLine struct {
 	Got      int      `json:"bytes_received"`
 }
 
-func partyLines(r *simulation.RoundResult) []partyLine {
-	lines := make([]partyLine, len(r.Each))
-	for k, p := range r.Each {
+func partyLines(r *simulation.RoundResult, each []simulation.PartyRound) []partyLine {
+	lines := make([]partyLine, len(each))
+	for k, p := range each {
 		l := partyLine{
 			Round:    r.Round,
 			Party:    p.Party,

@@ -92,7 +92,7 @@ func partyRecords(r *simulation.Result) [][]string {
 	records := [][]string{{"round", "party", "place", "seconds", "included", "left", "accuracy", "mcc",
 		"alone", "work_seconds", "bytes_sent", "bytes_received"}}
 	for k := range r.Rounds {
-		for _, l := range partyLines(&r.Rounds[k]) {
+		for _, l := range partyLines(&r.Rounds[k], r.Seen(k)) {
 			seconds := ""
 			if l.Seconds != nil && inTime(r.Job) {
 				seconds = number(*l.Seconds)
@@ -218,8 +218,8 @@ func bytesText(b float64) string {
 func newPage(r *simulation.Result, plain float64, accuracy, seconds string) (*page, error) {
 	last, total := r.Final(), r.Elapsed().Seconds()
 	sent, work, count := 0., 0., 0.
-	for _, round := range r.Rounds {
-		for _, p := range round.Each {
+	for k := range r.Rounds {
+		for _, p := range r.Seen(k) {
 			sent, work, count = sent+float64(p.Sent+p.Got), work+p.Work.Seconds(), count+1
 		}
 	}

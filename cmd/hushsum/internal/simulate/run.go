@@ -187,11 +187,16 @@ func (s *run) trainAlone(ctx context.Context) error {
 		return nil
 	}
 	found, err := simulation.Alone(ctx, s.settled, s.world)
+	if err != nil {
+		return err
+	}
+	each := s.result.Seen(n - 1)
 	for i := range found {
 		s.alone = append(s.alone, s.judge(&found[i]))
-		s.result.Rounds[n-1].Each[i].Alone = s.alone[i].Accuracy()
+		each[i].Alone = s.alone[i].Accuracy()
 	}
-	return err
+	s.result.Rounds[n-1].Each = each
+	return nil
 }
 
 // runOne runs a job, shows it and writes what --out asks for.

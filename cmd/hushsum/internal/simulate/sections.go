@@ -99,7 +99,7 @@ func whoSection(last *simulation.RoundResult) section {
 		Title:  "Who gains",
 		Header: []string{"party", "place", "alone", "together", "gain, points"},
 	}
-	if len(last.Each) > 0 && last.Each[0].Alone == 0 {
+	if len(last.Each) == 0 || last.Each[0].Alone == 0 {
 		return section{Title: s.Title, Text: []string{fmt.Sprintf("All have the same model. What each "+
 			"would have alone is computed for up to %d parties that are not a crowd.",
 			simulation.MostCompared)}}
@@ -159,11 +159,11 @@ func spentSection(r *simulation.Result) section {
 
 // missing counts the submissions that are missing from the sums, in rounds that were not lost.
 func missing(r *simulation.Result) (missed, of int) {
-	for _, round := range r.Rounds {
-		if round.Lost != nil {
+	for k := range r.Rounds {
+		if r.Rounds[k].Lost != nil {
 			continue
 		}
-		for _, p := range round.Each {
+		for _, p := range r.Seen(k) {
 			of++
 			if !p.Included {
 				missed++
