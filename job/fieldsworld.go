@@ -14,7 +14,8 @@ var theWorld = inWorld(tableOf(
 	whole("world.evaluate_every", func(j *Job) *int { return &j.World.EvaluateEvery },
 		between(1, MaxRounds), "Evaluates the model once in this many rounds.").unit("rounds").or(1),
 	truth("world.skip_clear", func(j *Job) *bool { return &j.World.SkipClear },
-		"Skips the same training in the clear.").flag("skip-clear", ""),
+		"Skips what is compared: the same training in the clear, and those of each party alone.").
+		flag("skip-clear", ""),
 
 	text("world.data.set", func(j *Job) *string { return &j.World.Data.Set },
 		"Names the data: a set, or the folder of one.").

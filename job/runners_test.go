@@ -25,8 +25,9 @@ func TestLacks(t *testing.T) {
 		{"world.servers=a,b", Sums, "world.servers"},
 		{"training.mask=soft", Programs, "training.mask"},
 		{"privacy.clip_quantile=0.5", Machines, "privacy.clip_quantile"},
-		{"world.evaluate_every=1", Timed, ""},
 		{"world.evaluate_every=2", Timed, ""},
+		{"world.malicious=0", Timed, ""},
+		{"world.malicious=0.1", Timed, "world.malicious"},
 		{"world.tolerance=0.5", Crowd, "world.tolerance"},
 	} {
 		j, err := Parse("", []byte("name = \"x\"\nrounds = 2\nparties.count = 3\n"+

@@ -9,7 +9,8 @@ type World struct {
 	Seed uint64
 	// Evaluates the model once in this many rounds. Range: 1 to 1,000,000 (rounds). Default: 1.
 	EvaluateEvery int
-	// Skips the same training in the clear. Default: false.
+	// Skips what is compared: the same training in the clear, and those of each party alone. Default:
+	// false.
 	SkipClear bool
 	Data      Data
 	// Says how much of a sum is simulated. Values: messages, crowd, ring, clear. Default: "messages".

@@ -515,7 +515,8 @@ class Job(Declared):
                 seed.
             evaluate_every: Evaluates the model once in this many rounds. Range: 1 to
                 1,000,000 (rounds). Default: 1.
-            skip_clear: Skips the same training in the clear. Default: false.
+            skip_clear: Skips what is compared: the same training in the clear, and those
+                of each party alone. Default: false.
             data: See :class:`Data`.
             fidelity: Says how much of a sum is simulated. Values: messages, crowd, ring,
                 clear. Default: "messages".
