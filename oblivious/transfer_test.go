@@ -476,7 +476,7 @@ func TestTransferTranscript(t *testing.T) {
 			pending = append(pending, deliver(t, parties[pending[0].To], pending[0].Message)...)
 		}
 	}
-	const want = "b878f501029b8db9e913ce58e6fbc4b54289488134110afc61982f486325606f"
+	const want = "df831272f7000a4ddd7df14b553526f84948ddccd93ca987916ba1bc171f3e6b"
 	if got := hex.EncodeToString(h.Sum(nil)); got != want {
 		t.Errorf("transcript %s, want %s", got, want)
 	}
