@@ -14,6 +14,7 @@
 //	hushsum join         take part in a job across machines
 //	hushsum member       help in a job as a member of its committee
 //	hushsum verify       check evidence of cheating, receipts, and a record's entries
+//	hushsum conform      test another implementation by the pages
 //	hushsum completion   print what completes this command in a shell
 //	hushsum man          print a manual page
 //	hushsum sidecar      serve a program in another language
@@ -40,6 +41,7 @@ import (
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/people"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/serve"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/simulate"
+	"github.com/hushsum/hushsum/cmd/hushsum/internal/twin"
 	"github.com/hushsum/hushsum/cmd/hushsum/internal/verify"
 )
 
@@ -60,6 +62,7 @@ func commands() []cli.Command {
 		operate.Join(),
 		operate.Member(),
 		verify.Command(),
+		twin.Command(),
 		completion.Command(commands),
 		completion.ManCommand(commands),
 		serve.Command(),

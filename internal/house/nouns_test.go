@@ -15,8 +15,8 @@ var nouns = []struct{ noun, means, folders string }{
 	{"Member", "one of the committee: of its process, of its protocol",
 		". oneshot service/party"},
 	{"Options", "what one side may choose for itself",
-		"attacks drive/jobtest host service/door service/node service/page service/runner " +
-			"simulation/crowd training"},
+		"attacks drive/jobtest host protocol/conform service/door service/node service/page " +
+			"service/runner simulation/crowd training"},
 	{"Party", "one whose vectors are summed: of its process, of its protocol",
 		"drive/jobtest oneshot protocol service/party"},
 	{"Round", "one round of a job: what it gave; what it spends", "accounting job"},
