@@ -1,7 +1,7 @@
-// Package conform tests another implementation of a party of pairwise sums against SPEC.md: it plays
-// the sessions of the vectors with that implementation, behind a pipe, and with a [protocol.Client],
-// and gives both the same messages, as they were recorded and as they were altered. Both must give
-// the same answers, byte for byte, and refuse with the same errors.
+// Package conform tests another implementation of a party of pairwise sums against SPEC.md: it
+// plays the sessions of the vectors with that implementation, behind a pipe, and with a
+// [protocol.Client], and gives both the same messages, as they were recorded and as they were
+// altered. Both must give the same answers, byte for byte, and refuse with the same errors.
 //
 // The pipe has a line of JSON for each call and for each answer; spec/reference/pipe.py describes
 // it, and answers for the party of spec/reference. Randomness is that of SPEC.md §14.

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// twin starts the party of spec/reference, which is written from SPEC.md alone, behind a pipe. Without
-// a Python that can run it the test skips, unless HUSHSUM_REQUIRE_PYTHON=1.
+// twin starts the party of spec/reference, which is written from SPEC.md alone, behind a pipe.
+// Without a Python that can run it the test skips, unless HUSHSUM_REQUIRE_PYTHON=1.
 func twin(t *testing.T) pipe {
 	t.Helper()
 	python := ""

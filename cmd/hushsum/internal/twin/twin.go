@@ -28,12 +28,14 @@ PROGRAM reads a call from each line of its standard input, a JSON object, and
 writes an answer to a line of its standard output. Bytes are in hexadecimal
 digits; values of the ring are decimal texts, as in the vectors.
 
-  {"call": "new", "party": NAME, "config": {…}, "identity_seed": …,
-   "random_seed": …}               make a party; it answers with its Announce
+  {"call": "new", "party": NAME, "config": {…},
+   "identity_seed": …, "random_seed": …}
+                         make a party; it answers with its Announce
   {"call": "receive", "party": NAME, "message": …}
   {"call": "try", "party": NAME, "message": …}
-                                   the same of a copy, which is then dropped
-  {"call": "submit", "party": NAME, "broadcast": …, "input": [["1", …], …]}
+                         the same of a copy, which is then dropped
+  {"call": "submit", "party": NAME, "broadcast": …,
+   "input": [["1", …], …]}
 
 An answer is {"answer": …}, with the message that the party sends or null, or
 {"error": NAME, "party": NUMBER}, with the error's name in SPEC.md §11.1 and the
