@@ -121,7 +121,7 @@ func (b *backedUp) goOn(nodes ...*node.Node) {
 // A backup that was taken while rounds went on is restored to a new node, and the parties, which
 // are ahead of it, go on; files that are of no use change nothing.
 func TestBackup(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	inBubble(t, backup)
 }
 
@@ -171,7 +171,7 @@ func backup(t *testing.T, in *network) {
 // A node that restored a backup of an earlier key does not start once that key's line is gone, and
 // names the key, although it has sealed nothing itself.
 func TestRestoredKeyGone(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	inBubble(t, restoredKeyGone)
 }
 
@@ -227,7 +227,7 @@ func restoredKeyGone(t *testing.T, in *network) {
 
 // A node whose folder has a record, and no key, makes none: it would open nothing.
 func TestKeyFileGone(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	config := plainNode(t.TempDir())
 	n, err := node.Start(t.Context(), config)
 	if err != nil {
@@ -253,7 +253,7 @@ func TestKeyFileGone(t *testing.T) {
 // TestBackup with three nodes of a cluster, from the backup of one.
 func TestBackupToThree(t *testing.T) {
 	suite.OnlyLong(t) // a cluster takes its time
-	t.Parallel()
+	inTurn(t)
 	b := takeBackup(t, nil)
 	folder := t.TempDir()
 	if err := os.Link(b.sealKey(), filepath.Join(folder, "shared.key")); err != nil {
@@ -299,13 +299,13 @@ func TestBackupToThree(t *testing.T) {
 // A node whose newest state is gone goes back to the one before, says so, counts the rounds in
 // between as spent, and rounds go on.
 func TestMissingState(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	inBubble(t, func(t *testing.T, in *network) { missingState(t, in.start(t, backupRounds), 0) })
 }
 
 // The same with sums of one message.
 func TestMissingStateOfCommittee(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	inBubble(t, func(t *testing.T, in *network) {
 		missingState(t, startCommittee(t, in, backupRounds, ""), jobMembers)
 	})

@@ -46,7 +46,7 @@ sum = { protocol = "oneshot", committee = "roster.txt", bounded = true, faults =
 // and one may fail. One lies about its vector and is named; later another one is gone, in both
 // roles. The rounds go on, and the model is the weighted mean of those who are in.
 func TestHospitalsAsCommittee(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	const rounds, parties, cheat, gone = 3, 8, 1, 5
 	folder := t.TempDir()
 	prepareRoster(t, folder, "roster.txt", "hospital-", "secret-", parties)
@@ -127,7 +127,7 @@ func TestHospitalsAsCommittee(t *testing.T) {
 // the round is not yet over. The lie is named, no round is lost, and the model is the weighted mean
 // of those who are in each.
 func TestKillHospitalsAsCommittee(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	const liar = 1
 	rounds := suite.Size(4, 4, 16, 16)
 	folder := t.TempDir()

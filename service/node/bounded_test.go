@@ -81,7 +81,7 @@ func TestBoundedOverHTTP(t *testing.T) {
 }
 
 func testBoundedOverHTTP(t *testing.T, covered bool) {
-	t.Parallel()
+	inTurn(t)
 	const rounds, cheat = 3, 1
 	folder := t.TempDir()
 	j := job{Parties: smallParties, Members: jobMembers}

@@ -247,7 +247,7 @@ func randomQuery(random *rand.Rand) string {
 // messages were sent. Then nobody takes part in more: not the operator's program, the server, nor a
 // party, whatever it is told.
 func TestBudget(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	count := suite.Size(2, 3, 200, 200)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(3+count/2)*time.Minute)
 	defer cancel()

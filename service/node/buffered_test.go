@@ -17,7 +17,7 @@ import (
 // no round is lost, some of what is summed was made of earlier models, the status says how many are
 // in, and the server charges what parties have sent.
 func TestBuffered(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	inBubble(t, buffered)
 }
 

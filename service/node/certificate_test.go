@@ -53,7 +53,7 @@ func madeCertificate(t *testing.T) []byte {
 //
 // They are three with -long, which are started again, and else one at a time, which is not.
 func TestCertificatesChange(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	if suite.Long() {
 		changeCertificates(t, 3, true)
 		return

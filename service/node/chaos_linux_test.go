@@ -39,7 +39,7 @@ func TestChaosInCluster(t *testing.T) {
 }
 
 func testChaos(t *testing.T, start func(*testing.T) *chaos) {
-	t.Parallel()
+	t.Parallel() // it mostly waits
 	seed := *killSeed
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())

@@ -27,7 +27,7 @@ var changes = flag.Int("changes", 20,
 // before its time is over until as long after it: no party ends, and no round is lost.
 func TestCertificatesByOtherClocks(t *testing.T) {
 	suite.OnlyLong(t) // it takes minutes
-	t.Parallel()
+	inTurn(t)
 	const each = 2 * time.Minute // between two connections
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	defer cancel()

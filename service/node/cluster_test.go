@@ -114,7 +114,7 @@ func TestKillCommitteeNodes(t *testing.T) { killNodes(t, jobMembers) }
 
 func killNodes(t *testing.T, members int) {
 	suite.OnlyLong(t) // a cluster takes a minute
-	t.Parallel()
+	inTurn(t)
 	folder := t.TempDir()
 	j := job{Parties: jobParties, Length: 20, Silence: 3 * time.Second, Members: members}
 	for range 3 {

@@ -104,7 +104,7 @@ func startCommittee(t *testing.T, in *network, rounds int, step string) *small {
 // Who of the committee is waited for is seen. With too few members no round opens, and none is
 // paid for; with one missing rounds go on; each party sends each submission once.
 func TestCommitteeMissing(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	inBubble(t, committeeMissing)
 }
 
@@ -168,7 +168,7 @@ func committeeMissing(t *testing.T, in *network) {
 // a committee: keys, opening, batch, settled, closing, certificate, sum, model. Every sum is exact,
 // and everybody is in it.
 func TestKillCommitteeServerAtEveryStep(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	folder := t.TempDir()
 	j := job{Address: "http://" + freePort(t), Parties: jobParties, Length: 3000, Members: jobMembers}
 	prepareJob(t, folder, *killRounds, j)
@@ -206,7 +206,7 @@ func TestKillCommitteeServerAtEveryStep(t *testing.T) {
 
 // Server, members and parties are killed at random moments.
 func TestKillCommitteeAtRandom(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	for name, j := range map[string]job{
 		"all that come": {},
 		"the first":     {Buffer: 4, DropOut: 0.5},

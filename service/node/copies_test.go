@@ -20,7 +20,7 @@ import (
 // A proxy that ends TLS can read and copy signed questions. It sends each again while later ones
 // are open: the copies are refused, and make no session form and no round fail.
 func TestCopiedQuestions(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	rounds := 15
 	if suite.Long() {
 		rounds = 40

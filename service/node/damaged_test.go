@@ -20,7 +20,7 @@ import (
 // says that it is damaged, where people and machines look.
 // It begins nothing anew: neither the model, nor what was spent.
 func TestDamagedRecord(t *testing.T) {
-	t.Parallel()
+	t.Parallel() // it mostly waits
 	ctx := context.Background()
 	s := startSmall(t, 1000, "", node.Options{})
 	_, stop := s.inRounds()

@@ -17,7 +17,7 @@ import (
 // The disk of a node's folder is full for a while: nothing is recorded and the node is not ready;
 // once there is room, rounds go on by themselves.
 func TestFullDisk(t *testing.T) {
-	t.Parallel()
+	t.Parallel() // it mostly waits
 	folder := t.TempDir()
 	disk := filepath.Join(folder, "node")
 	if err := os.Mkdir(disk, 0o700); err != nil {

@@ -57,7 +57,7 @@ func trouble(ctx context.Context, f *harness.Proxy, calm *atomic.Bool) {
 // ends, every sum is that of its parties, and whoever was cut off comes back. A federation
 // pauses when five rounds in a row are lost, so the network has a rest after the third.
 func TestNetworkFaults(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	folder := t.TempDir()
 	address := freePort(t)
 	j := job{Address: "http://" + address, Parties: *soakParties, Length: 50}

@@ -51,7 +51,7 @@ func followed(
 // Parties and the members of their committee go on by themselves in a federation that goes on from
 // theirs: its sums are of all parties, and no round is lost.
 func TestCommitteeFollows(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	inBubble(t, committeeFollows)
 }
 

@@ -20,7 +20,7 @@ import (
 // parties are told, its audit log can be read and its job declared again; without names neither has
 // one.
 func TestForgotten(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	ctx := context.Background()
 	s := startSmall(t, 2, "", node.Options{Admin: "127.0.0.1:0", Open: true})
 	s.await("a leader", func(*runner.Status) bool { return true })

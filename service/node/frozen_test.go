@@ -97,7 +97,7 @@ func freezeLeader(t *testing.T, folder string, nodes []*process, hold time.Durat
 // answers. Another node leads, parties come to it while the first is still frozen, and no round is
 // lost, neither then nor once the first goes on.
 func TestFrozenLeader(t *testing.T) {
-	t.Parallel()
+	t.Parallel() // it mostly waits
 	folder := t.TempDir()
 	at := startNATS(t)("a pass-word")
 	j := frozenJob(t, 2)
@@ -129,7 +129,7 @@ func thawed(t *testing.T, folder string) {
 // freeze.
 func TestFrozenLeaders(t *testing.T) {
 	suite.OnlyLong(t) // it takes minutes
-	t.Parallel()
+	inTurn(t)
 	const groups = 2
 	settings := []string{"a cluster of three", "two nodes on NATS"}
 	took, lost := make([][]float64, len(settings)*groups), make([]int, len(settings)*groups)

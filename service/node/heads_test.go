@@ -65,7 +65,7 @@ func copyAll(t *testing.T, to, from string) {
 // An old copy of the whole folder of a node, put back: nothing on its disks says so. The head of
 // one party does. What had been begun is spent, the loss is named, and all parties go on.
 func TestOldCopy(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	s := startSmall(t, 1000, "", node.Options{})
 	s.rounds(smallParties, 2)
 	s.node.Close()

@@ -91,7 +91,7 @@ func childLog(folder string, i int) *slog.Logger {
 // least what was summed and at most what was made, the server's has at least as much, and no round
 // is lost but one in which, or in the one before, somebody was killed.
 func TestKillHospitalsAtRandom(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	folder := t.TempDir()
 	rounds, by := 4, strikes{4, 1, 500 * time.Millisecond, 100 * time.Millisecond}
 	if suite.Long() {

@@ -275,7 +275,7 @@ func (h *hostile) shut(message []byte) []byte {
 // stopped in the middle of two rounds.
 func TestHostile(t *testing.T) {
 	suite.OnlyLong(t) // who is silent is waited for
-	t.Parallel()
+	inTurn(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
 	defer cancel()
 	h := &hostile{

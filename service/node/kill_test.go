@@ -55,10 +55,22 @@ var (
 
 const roleVariable = "HUSHSUM_TEST_ROLE"
 
+// places are how many tests run at a time, next to those that mostly wait.
+var places = make(chan struct{}, 6)
+
+// inTurn has a test run next to others, when there is a place. Tests that mostly wait are parallel
+// without a place: they start at once, and the others fill what they leave of the processor.
+func inTurn(t *testing.T) {
+	t.Helper()
+	t.Parallel()
+	places <- struct{}{}
+	t.Cleanup(func() { <-places })
+}
+
 func TestMain(m *testing.M) {
 	switch role := os.Getenv(roleVariable); role {
 	case "":
-		suite.AtOnce(8) // of other processes that wait for each other
+		suite.AtOnce(100) // see inTurn
 		code := m.Run()
 		if n := killed.Load(); n > 0 && code == 0 {
 			tell(fmt.Sprintf("%d kills survived", n))
@@ -668,7 +680,7 @@ func wrongSums(t *testing.T, folder string) (rounds int, wrong []string) {
 // long that each is stored next to the states that follow it. In a bubble a kill ends all
 // connections, and leaves of the server what its record has acknowledged.
 func TestKillServerAtEveryStep(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	inBubble(t, killAtEveryStep)
 }
 
@@ -773,7 +785,7 @@ const killedAddress = "127.0.0.1:8440"
 // The same with processes, which a signal kills in every third of these places.
 func TestKillServerProcess(t *testing.T) {
 	suite.OnlyLong(t)
-	t.Parallel()
+	inTurn(t)
 	folder := t.TempDir()
 	j := job{Address: "http://" + freePort(t), Parties: jobParties, Length: 20_000}
 	prepareJob(t, folder, *killRounds, j)
@@ -804,7 +816,7 @@ func TestKillAndRestoreBackup(t *testing.T) { killAndRestore(t, 0) }
 func TestKillAndRestoreCommitteeBackup(t *testing.T) { killAndRestore(t, jobMembers) }
 
 func killAndRestore(t *testing.T, members int) {
-	t.Parallel()
+	inTurn(t)
 	folder := t.TempDir()
 	rounds := 12
 	j := job{Address: "http://" + freePort(t), Parties: jobParties, Length: 20, Members: members}
@@ -872,7 +884,7 @@ func lastSum(t *testing.T, folder string) (last int) {
 
 // Parties and the server are killed at random moments.
 func TestKillAtRandom(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	rounds, kills := atRandom()
 	j := job{Address: "http://" + freePort(t), Parties: jobParties, Length: 20}
 	killAtRandom(t, t.TempDir(), rounds, j, strikes{kills, 1, 500 * time.Millisecond, 0})

@@ -44,7 +44,7 @@ func startTwo(
 // Two nodes claim a federation at once, as when a third that led it hands it over. The one that
 // lost finds out though it has nothing to decide, and follows the other.
 func TestTwoClaim(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
 	address := startNATS(t)("a pass-word")
@@ -93,7 +93,7 @@ func TestTwoClaim(t *testing.T) {
 
 // Once a federation is declared every node that is here knows of it: parties may ask any.
 func TestDeclaredEverywhere(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
 	nodes := startTwo(ctx, t, startNATS(t)("a pass-word"), 5*time.Second)
@@ -178,7 +178,7 @@ func TestTokensOfFailedStart(t *testing.T) {
 // An operator gets the status of thousands of parties, and a model longer than a message of
 // NATS, of any node, and the model where nobody leads too.
 func TestLargeReplies(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
 	address := startNATS(t)("a pass-word")

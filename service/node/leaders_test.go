@@ -223,7 +223,7 @@ func (w *several) even(nodes, more int, gone string, seen func() []runner.Status
 // All federations are declared at one of three nodes, which hands them over until all lead as
 // many; then one ends, and the others lead its own. Rounds go on meanwhile, and none is lost.
 func TestLeadersSpread(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	w := severalIn(t, 4, 4, "100ms")
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()

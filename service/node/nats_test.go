@@ -22,7 +22,7 @@ import (
 // Whoever may publish and read at the operator's NATS, without the seal key, neither orders nor
 // redirects: messages of its own are not taken, nor copies of what nodes have sent.
 func TestStrangerAtNATS(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
 	address := startNATS(t)("a pass-word")
@@ -102,7 +102,7 @@ func TestStrangerAtNATS(t *testing.T) {
 
 // A node that starts before NATS waits for it.
 func TestWaitsForNATS(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	through, err := net.Listen("tcp", "127.0.0.1:0")
@@ -158,7 +158,7 @@ func TestWaitsForNATS(t *testing.T) {
 // the federation goes on to its end with a round lost at most. A party may name a node first that
 // does not run.
 func TestCutOffNode(t *testing.T) {
-	t.Parallel()
+	t.Parallel() // it mostly waits
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
 	_, host, _ := strings.Cut(startNATS(t)("a pass-word"), "@")

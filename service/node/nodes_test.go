@@ -87,7 +87,7 @@ func (c *cluster) whole(which, members int) *page.Nodes {
 
 // A node that is away leads nothing, whatever it said last.
 func TestNodeAwayLeadsNothing(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	n, err := node.Start(t.Context(), plainNode(t.TempDir()))
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func TestNodeAwayLeadsNothing(t *testing.T) {
 // back.
 func TestNodesComeAndGo(t *testing.T) {
 	suite.OnlyLong(t) // a cluster takes a minute
-	t.Parallel()
+	inTurn(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	c := startCluster(ctx, t, 3, 2)

@@ -240,13 +240,13 @@ func (f *oneFile) expected(simulated []float64, included [][]int) []float64 {
 // Participants within a process and over TCP. All have the digest and the words that the file has,
 // and so has Python. Without noise all come to the same model to the last bit.
 func TestOneFile(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	newOneFile(t, oneFileTraining).everywhere()
 }
 
 // TestOneFileOneshot is TestOneFile, with a committee and one message of each party a round.
 func TestOneFileOneshot(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	newOneFile(t, oneFileOneshot).everywhere()
 }
 
@@ -321,13 +321,13 @@ func (f *oneFile) near(models [][]float64) {
 
 // With little noise they run, and come to models that differ, by less than what was learnt.
 func TestOneFileWithNoise(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	newOneFile(t, oneFileNoise).alike()
 }
 
 // With noise by the members of a committee they come to models as like.
 func TestOneFileMembersNoise(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	newOneFile(t, oneFileMembersNoise).alike()
 }
 

@@ -99,7 +99,7 @@ func (o *outages) away(s runner.Status, during func()) {
 // The record is away in the middle of a round, for longer than the door keeps parties: they come
 // back once the record has, and the round has its sum.
 func TestOutage(t *testing.T) {
-	t.Parallel()
+	t.Parallel() // it mostly waits
 	o := newOutages(t, 1, job{Train: 2 * time.Second, Probe: 500 * time.Millisecond}, "20s")
 	s := o.begins()
 	o.away(s, func() {
@@ -124,7 +124,7 @@ func TestOutage(t *testing.T) {
 // seconds, of a node alone and of two: no round is lost.
 func TestOutages(t *testing.T) {
 	suite.OnlyLong(t) // it takes minutes
-	t.Parallel()
+	inTurn(t)
 	for nodes := 1; nodes <= 2; nodes++ {
 		t.Run(fmt.Sprint(nodes), func(t *testing.T) {
 			t.Parallel()

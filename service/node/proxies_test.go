@@ -102,7 +102,7 @@ func (s *small) refusesWhole(client *http.Client, address string) {
 // Behind a proxy that takes bodies of 1 MB, and behind networks that cut each connection after
 // fewer bytes than a piece has, every party submits, though its submission has more.
 func TestProxyLimits(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	s, target := startLong(t, true)
 	var longest atomic.Int64
 	proxy := httputil.NewSingleHostReverseProxy(target)

@@ -24,7 +24,7 @@ import (
 // A node publishes a federation's birth, how far it has come, and its end; names nobody; and goes
 // on with the same log when it is started again.
 func TestPublicLog(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	options := node.Options{PublicLog: "sums.example.org/log", LogRounds: true}
 	options.Hooks().Probe = 100 * time.Millisecond
 	s := startSmall(t, 2, "", options)
@@ -105,7 +105,7 @@ func TestPublicLog(t *testing.T) {
 // A party that is a witness cosigns the checkpoint under a key of its own, once it has seen that
 // the log continues what it knows, and refuses a log that does not.
 func TestWitness(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	options := node.Options{PublicLog: "sums.example.org/log"}
 	options.Hooks().Probe = 100 * time.Millisecond
 	s := startSmall(t, 2, "", options)
@@ -150,7 +150,7 @@ func TestWitness(t *testing.T) {
 // All nodes of a cluster publish one log under one key, whichever adds to it.
 func TestPublicLogOfCluster(t *testing.T) {
 	suite.OnlyLong(t) // a cluster takes a minute
-	t.Parallel()
+	inTurn(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	c := startClusterWith(ctx, t, 3, 0, node.Options{PublicLog: "sums.example.org/log",

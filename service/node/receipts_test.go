@@ -16,7 +16,7 @@ import (
 // Each party has a receipt of each round, which verifies without the node, and no two contradict
 // each other.
 func TestReceipts(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	const rounds = 3
 	s := startSmall(t, rounds, "", node.Options{})
 	var all []*party.Party

@@ -301,7 +301,7 @@ func startNATS(t *testing.T) (address func(password string) string) {
 // Two nodes on a NATS of the operator's, reached by its URL with a password: one leads,
 // and when it stops the other goes on. A wrong password is told at once.
 func TestExternalNATS(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	address := startNATS(t)

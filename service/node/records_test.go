@@ -34,7 +34,7 @@ func census(t *testing.T, parties int) (own []*learning.Dataset, test *learning.
 // Ten hospitals train over HTTP, and epsilon protects each record of theirs: the model is
 // that of the same steps in the clear, where next to no noise is added and all records are drawn.
 func TestRecordsBetweenMachines(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	own, test := census(t, 10)
 	text := fmt.Sprintf(jobForm, 4, 0, test.Features) + fmt.Sprintf(`model.name = "logistic"
 training.lambda = 0.01

@@ -118,7 +118,7 @@ func (s *steps) eventually(what string, is func() bool) {
 //
 // They are three with -long, which take seconds to have a leader and to miss one, and else one.
 func TestSealKeyRotation(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	several := []string{""} // the NATS of each
@@ -242,7 +242,7 @@ func TestSealKeyRotation(t *testing.T) {
 // of keys first, however long ago it did: with the old line gone afterwards it opens everything. If
 // the file cannot be read it refuses both, since the key that it has may be on no disk.
 func TestRewriteReadsKeys(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	c := plainNode(t.TempDir())

@@ -10,7 +10,7 @@ import (
 // on the way: sums are of five or six, which could hold both colluders, nobody submits more often
 // than was agreed, and the noise is that of three.
 func TestSampledBetweenMachines(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	const parties, rounds = 30, 6
 	own, test := census(t, parties)
 	text := fmt.Sprintf(`name = "training"

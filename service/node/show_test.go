@@ -48,7 +48,7 @@ func (s *small) inRounds() (status *runner.Status, stop func()) {
 
 // For whom a step waits is seen, with since when, and until when at the latest.
 func TestShownWaiting(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	s := startSmall(t, 1000, "", node.Options{Admin: "127.0.0.1:0", Open: true})
 	defer s.node.Close()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -83,7 +83,7 @@ func TestShownWaiting(t *testing.T) {
 // While nobody leads, the page and metrics have what was recorded, and not a federation without
 // noise in round 0.
 func TestShownWithoutLeader(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	s := startSmall(t, 1000, "", node.Options{Admin: "127.0.0.1:0", Open: true})
 	defer s.node.Close()
 	had, stop := s.inRounds()
@@ -126,7 +126,7 @@ func epsilonOf(s *runner.Status) float64 {
 
 // Where the record cannot be opened the page says why, and shows no figures in place of its own.
 func TestShownUnopened(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	s := startSmall(t, 1000, "", node.Options{})
 	_, stop := s.inRounds()
 	stop()
@@ -173,7 +173,7 @@ func TestShownUnopened(t *testing.T) {
 // Of two federations the leader of one does not answer: metrics have both, the one with its last
 // figures.
 func TestShownWithSlowLeader(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	var mutex sync.Mutex
 	slow, free := false, make(chan struct{})
 	s := startSmall(t, 1000, "", node.With(node.Options{Admin: "127.0.0.1:0", Open: true},
@@ -233,7 +233,7 @@ func TestShownWithSlowLeader(t *testing.T) {
 
 // Parties that were there under an earlier leader are gone under the next, and not never seen.
 func TestSeenUnderAnotherLeader(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	s := startSmall(t, 1000, "", node.Options{})
 	_, stop := s.inRounds()
 	stop()

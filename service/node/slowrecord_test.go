@@ -76,7 +76,7 @@ func (w *lateWire) Read(b []byte) (int, error) {
 // A record answers so slowly that a node reads it for longer than others wait for a leader that is
 // silent. The node says all the while that it is about to lead: no other claims the federation.
 func TestSlowRecord(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	inBubble(t, slowRecord)
 }
 

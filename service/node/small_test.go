@@ -148,7 +148,7 @@ func trains() error { return nil }
 // The node's clock is an hour off: nobody is let in, everybody hears both times and asks
 // again, and once the clock is right all rounds are held.
 func TestClockOfServer(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	inBubble(t, clockOfServer)
 }
 
@@ -194,7 +194,7 @@ func clockOfServer(t *testing.T, in *network) {
 // One party's clock is an hour off: rounds go on without it, and it joins once its clock
 // is right.
 func TestClockOfParty(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	inBubble(t, clockOfParty)
 }
 
@@ -232,7 +232,7 @@ func clockOfParty(t *testing.T, in *network) {
 // All parties fail in training, without noise: they say so and are not waited for, rounds are
 // lost, and after five the federation pauses and says why; resumed, it goes on.
 func TestAllFailInTraining(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	inBubble(t, allFailInTraining)
 }
 
@@ -284,7 +284,7 @@ func allFailInTraining(t *testing.T, in *network) {
 // A party that hangs is left out by an operator's order, in the audit log: the round ends without
 // it, and so do those that follow, until it is readmitted. Who is not in the roster is refused.
 func TestExclude(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	inBubble(t, exclude)
 }
 

@@ -86,7 +86,7 @@ const patient = 10 * time.Second
 // Strangers have all connections of the door, and may keep them for an hour: the parties
 // get in all the same, and no round is lost.
 func TestStrangersKeepNobodyOut(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	const rounds, room = 5, 4*smallParties + 4
 	s := startSmall(t, rounds, "", node.With(node.Options{},
 		node.Hooks{Connections: room, Patience: time.Hour, Grace: patient}))
@@ -114,7 +114,7 @@ func TestStrangersKeepNobodyOut(t *testing.T) {
 
 // Strangers have all connections of the page: an operator's stays.
 func TestOperatorsConnectionStays(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	s := startSmall(t, 1, "", node.With(node.Options{Admin: "127.0.0.1:0"},
 		node.Hooks{Patience: time.Hour}))
 	defer s.node.Close()
@@ -217,7 +217,7 @@ func TestFilesOfTheRecord(t *testing.T) {
 // There are more parties than the door may have connections, and a sum takes all but one: they
 // take turns, and rounds are held. The log says what to do about it.
 func TestMorePartiesThanConnections(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	const parties, room, rounds = 12, 8, 3
 	folder := t.TempDir()
 	prepareJob(t, folder, rounds, job{Address: "http://127.0.0.1:1", Parties: parties, Length: 5})

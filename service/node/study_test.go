@@ -178,7 +178,7 @@ func (w *asking) asked(f *federation.Federation) *federation.Asked {
 // Ten sites are asked over HTTP, by both protocols, with noise and without: answers are those of
 // the rows of all.
 func TestStudyAnswers(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	for name, more := range map[string]string{
 		"pairwise": "",
 		"oneshot":  "sum = { protocol = \"oneshot\", committee = \"committee.txt\" }\n",
@@ -244,7 +244,7 @@ func studyAnswers(t *testing.T, in *network, more string) {
 // the first, and does not read that column: the site that refused takes part, and what both batches
 // spend is within the budget of their study. A question that was answered is known again.
 func TestStudy(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	inBubble(t, study)
 }
 
@@ -391,7 +391,7 @@ func study(t *testing.T, in *network) {
 
 // A study trains, asks, and trains again: one ledger has all three, and the budget is of all.
 func TestStudyTrains(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	inBubble(t, studyTrains)
 }
 

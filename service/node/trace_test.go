@@ -74,7 +74,7 @@ func traced(t *testing.T, members int) (rounds []tracetest.SpanStub, in map[stri
 // Each round is a span; in it are its steps, each party's submission, by name and nothing else, and
 // the sum.
 func TestTraces(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	for _, members := range []int{0, jobMembers} {
 		rounds, in, all := traced(t, members)
 		parties := smallParties
@@ -118,7 +118,7 @@ func TestTraces(t *testing.T) {
 
 // A round that an operator ends is a span that has failed, and so is one whose node stops.
 func TestTracesOfNoSum(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	for what, stop := range map[string]func(s *small) error{
 		"the federation is ended": func(s *small) error {
 			_, err := s.node.Do(context.Background(), s.fed.ID, page.Order{What: "end", Who: "ann"})

@@ -43,7 +43,7 @@ type trained struct {
 // rule, mask and model, over real HTTP: parties hold their own rows, and what rules keep
 // travels with the model.
 func TestTrainingEqualsSimulation(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	list := []trained{
 		{name: "scaffold, hard mask, mlp", file: `model.name = "mlp:6"
 training = { rule = "scaffold", mask = "hard", batch = 8 }

@@ -51,7 +51,7 @@ func earlier(t *testing.T) (binary string) {
 func TestRollingUpgrade(t *testing.T) {
 	suite.OnlyLong(t)
 	binary := earlier(t)
-	t.Parallel()
+	inTurn(t)
 	folder := t.TempDir()
 	j := job{Parties: jobParties, Length: 20, Silence: 3 * time.Second}
 	for range 3 {

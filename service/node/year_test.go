@@ -268,7 +268,7 @@ func (w *yearWorld) restored(f *federation.Federation) {
 // the model goes on, no round is lost, and what each hospital has spent is the same by the server's
 // ledger, by its own book, and to an accountant that sees messages only.
 func TestYear(t *testing.T) {
-	t.Parallel()
+	inTurn(t)
 	inBubble(t, year)
 }
 
