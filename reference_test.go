@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/keyexchange/keyfile"
 )
@@ -50,18 +51,21 @@ func TestReferenceVectors(t *testing.T) {
 // round after it has begun: sums are exact, and all are told the same model.
 func TestReferenceParties(t *testing.T) {
 	python := referencePython(t)
-	for _, classical := range []bool{false, true} {
-		t.Run(fmt.Sprintf("classical %v", classical), func(t *testing.T) {
-			liveReference(t, python, classical)
-		})
-	}
+	t.Run("hybrid keys", func(t *testing.T) {
+		plan := testJob()
+		liveReference(t, python, plan)
+	})
+	t.Run("noise", func(t *testing.T) {
+		plan := testJob()
+		plan.Sum.Classical, plan.Privacy.Noise, plan.Privacy.Epsilon = true, "discrete-gaussian", 4
+		liveReference(t, python, plan)
+	})
 }
 
-func liveReference(t *testing.T, python string, classical bool) {
+func liveReference(t *testing.T, python string, plan *job.Job) {
 	const n, inPython, leaver = 5, 2, 4
-	plan := testJob()
 	plan.Rounds, plan.Parties.DropOut, plan.Parties.Colluders = 3, 0.2, 1
-	plan.Sum.Classical, plan.Time.BeginWith = classical, n
+	plan.Time.BeginWith = n
 	j := newJob(t, plan, n)
 	coordinator, err := keyexchange.GenerateIdentity(nil)
 	if err != nil {
@@ -88,7 +92,12 @@ func liveReference(t *testing.T, python string, classical bool) {
 	}
 	roster, err := j.settled.Roster().MarshalText()
 	rosterFile := write("roster.txt", roster, err)
-	jobFile := write("declared.json", j.settled.Job().Canonical(), nil)
+	declared := map[string]any{"declared": json.RawMessage(j.settled.Job().Canonical())}
+	if j.settled.Mechanism() != nil {
+		declared["settled"] = j.settled.Numbers()
+	}
+	text, err := json.Marshal(declared)
+	jobFile := write("job.json", text, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	type outcome struct {
@@ -97,19 +106,10 @@ func liveReference(t *testing.T, python string, classical bool) {
 		err   error
 	}
 	ended := make(chan outcome, n)
+	vectorOf := func(i int) []float64 { return []float64{1.5, -2.25, 0.1, float64(i), 60.00000001} }
+	submitted := func(i int) string { return filepath.Join(folder, fmt.Sprint("submitted-", i)) }
 	for i := range inPython {
-		vector := []float64{1.5, -2.25, 0.1, float64(i), 1e-9}
-		values, err := j.settled.Encode([32]byte{}, Update[float64]{Vector: vector}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for round := range uint64(plan.Rounds) {
-			if j.submitted[round+1] == nil {
-				j.submitted[round+1] = map[int][][]uint64{}
-			}
-			j.submitted[round+1][i] = values
-		}
-		text, err := json.Marshal(vector)
+		text, err := json.Marshal(vectorOf(i))
 		vectorFile := write(fmt.Sprintf("vector-%d.json", i), text, err)
 		identity := filepath.Join(folder, fmt.Sprintf("%d.pem", i))
 		if err := keyfile.WriteIdentity(identity, j.signers[i].(ed25519.PrivateKey)); err != nil {
@@ -117,7 +117,8 @@ func liveReference(t *testing.T, python string, classical bool) {
 		}
 		c := exec.CommandContext(ctx, python, "-B", "spec/reference/party.py", "--job", jobFile,
 			"--roster", rosterFile, "--identity", identity, "--vector", vectorFile,
-			"--coordinator", address, "--key", hex.EncodeToString(key))
+			"--coordinator", address, "--key", hex.EncodeToString(key),
+			"--submitted", submitted(i))
 		var stdout, stderr bytes.Buffer
 		c.Stdout, c.Stderr = &stdout, &stderr
 		if err := c.Start(); err != nil {
@@ -169,6 +170,28 @@ func liveReference(t *testing.T, python string, classical bool) {
 			t.Errorf("party %d: %v", out.party, out.err)
 		case out.party != leaver && !slices.Equal(out.model, result.Model):
 			t.Errorf("party %d has %v, the coordinator %v", out.party, out.model, result.Model)
+		}
+	}
+	for i := range inPython {
+		text, err := os.ReadFile(submitted(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range bytes.Lines(text) {
+			var of struct {
+				Round  uint64
+				Values [][]uint64
+			}
+			if err := json.Unmarshal(line, &of); err != nil {
+				t.Fatal(err)
+			}
+			if j.settled.Mechanism() == nil {
+				want, err := j.settled.Encode([32]byte{}, Update[float64]{Vector: vectorOf(i)}, nil)
+				if err != nil || !slices.EqualFunc(of.Values, want, slices.Equal) {
+					t.Errorf("party %d submits %v, want %v, %v", i, of.Values, want, err)
+				}
+			}
+			j.submitted[of.Round][i] = of.Values
 		}
 	}
 	j.check()

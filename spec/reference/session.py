@@ -1,4 +1,4 @@
-"""The public side of a session: configuration, numbers, schedule, graph, packing. SPEC.md §2 to §8."""
+"""The public side of a session: configuration, schedule, graph, packing. SPEC.md §2 to §9."""
 
 from dataclasses import dataclass, field
 from functools import lru_cache
