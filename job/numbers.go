@@ -36,8 +36,8 @@ type noiseNumbers struct {
 	Shares int    `json:"shares"` // that make up the promised noise
 }
 
-// Numbers returns the numbers of a job with pairwise sums, in which parties send a vector alone, nil
-// for any other.
+// Numbers returns the numbers of a job with pairwise sums in which parties send a vector alone, nil
+// for other jobs.
 func (s *Settled) Numbers() *SessionNumbers {
 	m := s.mechanism
 	if s.oneshot != nil || !s.Alone() || s.Trains() || s.job.Metrics.Share > 0 || s.Hidden() > 0 {

@@ -60,8 +60,9 @@ class Client:
         self.entry = entry + signature
         self.material = None  # (round, Q, body)
         self.open = None
-        self.output = self.announce = (header(ANNOUNCE, config.digest, 0, self.index) + entry[:32] + self.ek
+        self.announce = (header(ANNOUNCE, config.digest, 0, self.index) + entry[:32] + self.ek
                          + signature)
+        self.output = self.announce
 
     def draw(self, k, party=None):
         try:
@@ -352,7 +353,8 @@ class Client:
             before = party
         need(len(entries) >= r.numbers.q, "ErrCertificate")
         for party, signature in entries:
-            need(party in r.survivors and (not c.sparse or party in r.near), "ErrCertificate", party)
+            known = party in r.survivors and (not c.sparse or party in r.near)
+            need(known, "ErrCertificate", party)
             need(verify(c.roster[party][1], b"survivors", r.statement, signature), "ErrSignature",
                  party)
         shares = {v: self.open_share(r.channels[v][0, False], v, 0, r.sealed[v], r.context)

@@ -192,7 +192,8 @@ def main():
     if given.model:
         with open(given.model, "rb") as file:
             model = file.read()
-    settled = job.Settled(declared.get("declared", declared), roster, model, declared.get("settled"))
+    settled = job.Settled(declared.get("declared", declared), roster, model,
+                          declared.get("settled"))
 
     def shown(round, values):
         if given.submitted:
