@@ -98,7 +98,8 @@ class Settled:
         need(self.get("parties.count", n) == n, "ErrConfig")
         noise = self.get("privacy.noise", "none")
         beyond = ["sum.committee", "sum.max_weight", "metrics.share", "model.name",
-                  "parties.hidden", "parties.weights", "privacy.before"]
+                  "parties.hidden", "parties.weights", "privacy.before",
+                  "privacy.submit_after", "privacy.factorise", "privacy.clip_quantile"]
         if noise != "discrete-gaussian" or numbers is None:
             beyond.append("privacy.noise")
         if numbers is None:

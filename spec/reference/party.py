@@ -37,7 +37,7 @@ class Party:
                  shown=lambda round, values: None):
         self.settled, self.identity, self.vector = settled, identity, vector
         self.series = client.Series(settled.label, identity, os.urandom, least)
-        self.told = self.guarded = spent  # the last round that has a submission, or may have
+        self.told, self.guarded = 0, spent  # the last round submitted in for sure, or perhaps
         self.count = spent  # of submissions
         self.casts = []  # the last two
         self.report, self.shown = report, shown
@@ -165,12 +165,9 @@ class Party:
 
 
 def read_vector(path):
-    """A list of numbers, as JSON or separated by commas and white space."""
+    """A list of numbers, as JSON."""
     with open(path, encoding="utf-8") as file:
-        text = file.read()
-    if text.lstrip().startswith("["):
-        return [float(x) for x in json.loads(text)]
-    return [float(x) for x in text.replace(",", " ").split()]
+        return [float(x) for x in json.load(file)]
 
 
 def main():

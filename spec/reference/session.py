@@ -187,7 +187,7 @@ class Config:
     def max_message(self):
         """MaxMessage of §12."""
         n, p, s = self.n, self.most_peers, set_size(self.n)
-        x, packed = self.numbers(n), packed_size(self.layout)
+        x, packed = self.numbers(n), sum(-(-x * b // 8) for x, b in self.layout)
         lengths = [s + 96 * n, 32 + s + 72 * x.h, 68 * x.N, packed]
         if self.recovery is not None:
             lengths.append(packed + 136 + 128 * x.h)
@@ -299,10 +299,6 @@ class Topology:
 
 
 # §8
-
-
-def packed_size(layout):
-    return sum(-(-length * bits // 8) for length, bits in layout)
 
 
 def pack(values, layout):
