@@ -6,14 +6,16 @@ import (
 	"crypto/ed25519"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
+	"github.com/hushsum/hushsum/internal/suite"
+	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
 	"github.com/hushsum/hushsum/keyexchange/keyfile"
 )
@@ -47,21 +49,36 @@ func TestReferenceVectors(t *testing.T) {
 }
 
 // Two parties in Python and three in Go take part in a job over TCP, one of which drops out of a
-// round after it has begun: sums are exact, and all are told the same model.
+// round after it has begun: sums are exact, and all are told the same model. In the long form the
+// coordinator is stopped after the first round, and runs again.
 func TestReferenceParties(t *testing.T) {
 	python := referencePython(t)
-	for _, classical := range []bool{false, true} {
-		t.Run(fmt.Sprintf("classical %v", classical), func(t *testing.T) {
-			liveReference(t, python, classical)
-		})
-	}
+	t.Run("hybrid keys", func(t *testing.T) {
+		plan := testJob()
+		plan.Parties.DropOut = 0.2
+		liveReference(t, python, plan, 5)
+	})
+	t.Run("noise", func(t *testing.T) {
+		plan := testJob()
+		plan.Sum.Classical, plan.Privacy.Noise, plan.Privacy.Epsilon = true, "discrete-gaussian", 4
+		plan.Parties.DropOut = 0.2
+		liveReference(t, python, plan, 5)
+	})
+	t.Run("sparse graph", func(t *testing.T) {
+		suite.OnlyLong(t)
+		plan := testJob()
+		plan.Sum.Sparse, plan.Sum.Adversary, plan.Parties.DropOut = true, "curious", 0.05
+		liveReference(t, python, plan, 60)
+	})
 }
 
-func liveReference(t *testing.T, python string, classical bool) {
-	const n, inPython, leaver = 5, 2, 4
-	plan := testJob()
-	plan.Rounds, plan.Parties.DropOut, plan.Parties.Colluders = 3, 0.2, 1
-	plan.Sum.Classical, plan.Time.BeginWith = classical, n
+func liveReference(t *testing.T, python string, plan *job.Job, n int) {
+	const inPython = 2
+	leaver := n - 1
+	plan.Rounds, plan.Parties.Colluders, plan.Time.BeginWith = 3, 1, n
+	if suite.Long() {
+		plan.Rounds = 30
+	}
 	j := newJob(t, plan, n)
 	coordinator, err := keyexchange.GenerateIdentity(nil)
 	if err != nil {
@@ -88,7 +105,12 @@ func liveReference(t *testing.T, python string, classical bool) {
 	}
 	roster, err := j.settled.Roster().MarshalText()
 	rosterFile := write("roster.txt", roster, err)
-	jobFile := write("declared.json", j.settled.Job().Canonical(), nil)
+	declared := map[string]any{"declared": json.RawMessage(j.settled.Job().Canonical())}
+	if j.settled.Mechanism() != nil || plan.Sum.Sparse {
+		declared["settled"] = j.settled.Numbers()
+	}
+	text, err := json.Marshal(declared)
+	jobFile := write("job.json", text, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	type outcome struct {
@@ -97,19 +119,10 @@ func liveReference(t *testing.T, python string, classical bool) {
 		err   error
 	}
 	ended := make(chan outcome, n)
+	vectorOf := func(i int) []float64 { return []float64{1.5, -2.25, 0.1, float64(i), 60.00000001} }
+	submitted := func(i int) string { return filepath.Join(folder, fmt.Sprint("submitted-", i)) }
 	for i := range inPython {
-		vector := []float64{1.5, -2.25, 0.1, float64(i), 1e-9}
-		values, err := j.settled.Encode([32]byte{}, Update[float64]{Vector: vector}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for round := range uint64(plan.Rounds) {
-			if j.submitted[round+1] == nil {
-				j.submitted[round+1] = map[int][][]uint64{}
-			}
-			j.submitted[round+1][i] = values
-		}
-		text, err := json.Marshal(vector)
+		text, err := json.Marshal(vectorOf(i))
 		vectorFile := write(fmt.Sprintf("vector-%d.json", i), text, err)
 		identity := filepath.Join(folder, fmt.Sprintf("%d.pem", i))
 		if err := keyfile.WriteIdentity(identity, j.signers[i].(ed25519.PrivateKey)); err != nil {
@@ -117,7 +130,8 @@ func liveReference(t *testing.T, python string, classical bool) {
 		}
 		c := exec.CommandContext(ctx, python, "-B", "spec/reference/party.py", "--job", jobFile,
 			"--roster", rosterFile, "--identity", identity, "--vector", vectorFile,
-			"--coordinator", address, "--key", hex.EncodeToString(key))
+			"--coordinator", address, "--key", hex.EncodeToString(key),
+			"--submitted", submitted(i))
 		var stdout, stderr bytes.Buffer
 		c.Stdout, c.Stderr = &stdout, &stderr
 		if err := c.Start(); err != nil {
@@ -157,9 +171,25 @@ func liveReference(t *testing.T, python string, classical bool) {
 			ended <- outcome{i, model, err}
 		}()
 	}
-	c := j.coordinator(nil)
-	c.Listener = listener
+	c, stopped := j.coordinator(new(MemoryStore)), errors.New("stopped")
+	c.Listener, c.StepTime = listener, 0
+	c.Round = func(d Done[float64]) (bool, error) {
+		if d.Number == 1 && suite.Long() {
+			return false, stopped
+		}
+		return false, nil
+	}
 	result, err := c.Run(ctx)
+	if errors.Is(err, stopped) {
+		if err := listener.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if c.Listener, err = ListenTCP(address, coordinator, j.settled.Roster()); err != nil {
+			t.Fatal(err)
+		}
+		j.rounds, c.Round = nil, nil // the first round is told of again
+		result, err = c.Run(ctx)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,13 +201,43 @@ func liveReference(t *testing.T, python string, classical bool) {
 			t.Errorf("party %d has %v, the coordinator %v", out.party, out.model, result.Model)
 		}
 	}
+	for i := range inPython {
+		text, err := os.ReadFile(submitted(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range bytes.Lines(text) {
+			var of struct {
+				Round  uint64
+				Values [][]uint64
+			}
+			if err := json.Unmarshal(line, &of); err != nil {
+				t.Fatal(err)
+			}
+			if j.settled.Mechanism() == nil {
+				want, err := j.settled.Encode([32]byte{}, Update[float64]{Vector: vectorOf(i)}, nil)
+				if err != nil || !slices.EqualFunc(of.Values, want, slices.Equal) {
+					t.Errorf("party %d submits %v, want %v, %v", i, of.Values, want, err)
+				}
+			}
+			j.submitted[of.Round][i] = of.Values
+		}
+	}
 	j.check()
-	var parties []string
-	for _, r := range j.rounds {
-		parties = append(parties, fmt.Sprintf("%d: %v", r.Number, r.Parties))
+	for k, r := range j.rounds {
+		want := make([]int, n)
+		for i := range want {
+			want[i] = i
+		}
+		if k > 0 {
+			want = want[:leaver]
+		}
+		if r.Number != uint64(k+1) || !slices.Equal(r.Parties, want) {
+			t.Errorf("the sum of round %d has %v, want %v", r.Number, r.Parties, want)
+		}
 	}
-	const want = "1: [0 1 2 3 4], 2: [0 1 2 3], 3: [0 1 2 3]"
-	if got := strings.Join(parties, ", "); got != want || result.Lost != 0 {
-		t.Errorf("the sums are of %s, %d lost, want %s", got, result.Lost, want)
+	if len(j.rounds) != plan.Rounds || result.Lost != 0 {
+		t.Errorf("%d sums in %d rounds, %d lost", len(j.rounds), plan.Rounds, result.Lost)
 	}
+	t.Logf("%d exact sums", len(j.rounds))
 }

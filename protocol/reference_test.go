@@ -171,6 +171,9 @@ func (s *vectorSession) alter(rng *rand.Rand, k int) []byte {
 func TestReferenceTwin(t *testing.T) {
 	perMessage := 4
 	if suite.Long() {
+		perMessage = 60
+	}
+	if suite.Longest() {
 		perMessage = 300
 	}
 	w, rng := newTwin(t), rand.New(rand.NewPCG(1, 2))

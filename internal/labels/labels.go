@@ -94,9 +94,9 @@ const (
 	SettledJob        = "hushsum/1 settled job"             // hash, SPEC-TRANSPORT.md §3
 	FirstModel        = "hushsum/1 first model"             // hash, SPEC-RECORD.md
 	Succession        = "hushsum/1 succession"              // signature, SPEC-RECORD.md
-	RotationSigns     = "hushsum/1 rotation signs"          // key, docs/job.md
+	RotationSigns     = "hushsum/1 rotation signs"          // key, SPEC-TRANSPORT.md §4
 	RotationRound     = "hushsum/1 rotation of a round"     // hash, docs/job.md
-	RotationBroadcast = "hushsum/1 rotation of a broadcast" // hash, docs/job.md
+	RotationBroadcast = "hushsum/1 rotation of a broadcast" // hash, SPEC-TRANSPORT.md §4
 	Heavy             = "hushsum/1 heavy"                   // hash, docs/analytics.md
 	BookOfJobs        = "hushsum/1 book of jobs"            // saved state, of one side alone
 	BookEntry         = "hushsum/1 book entry"              // hash, SPEC-RECORD.md

@@ -112,7 +112,7 @@ func faults(t *testing.T, dirs ...string) (out []named) {
 				t.Fatal(err)
 			}
 			declared := regexp.MustCompile(`(?m)^(?:var|\t)\s*(Err[A-Z]\w*)\s+= ` +
-				`errors\.New\(("(?:[^"\n]|" \+\s+")*")\)`)
+				`errors\.New\(\s*("(?:[^"\n]|" \+\s+")*")\)`)
 			for _, m := range declared.FindAllStringSubmatch(string(b), -1) {
 				text := regexp.MustCompile(`" \+\s+"`).ReplaceAllString(m[2], "")
 				of, said, _ := strings.Cut(strings.Trim(text, `"`), ": ")

@@ -286,13 +286,16 @@ class Wire(transport.Connection):
         return self.sent.hex()
 
 
+def roster_of(file):
+    return [(f"party-{i}", primitives.identity_public(unhex(seed)))
+            for i, seed in enumerate(file["identities"])]
+
+
 def check_transport():
     """SPEC-TRANSPORT.md §9: frames, the digests of jobs, and what they say in hello."""
     tally = Tally("transport.json")
     f = json.loads((ROOT / "testdata" / tally.name).read_text())
-    roster = public.roster_digest(
-        [(f"party-{i}", primitives.identity_public(unhex(seed)))
-         for i, seed in enumerate(f["identities"])])
+    roster = public.roster_digest(roster_of(f))
     tally.same(roster.hex(), f["roster"], "roster")
     for v in f["jobs"]:
         about, declared = v["about"], v["declared"]
@@ -301,8 +304,17 @@ def check_transport():
                                      unhex(v.get("committee", "")), v.get("multiplier"),
                                      v.get("scale"))
         tally.same(settled.hex(), v["settled"], f"{about}: settled")
-        if "job" in v:
-            tally.same(job.greeting(declared), v["job"], f"{about}: lines")
+        tally.same(job.greeting(declared), v["job"], f"{about}: lines")
+        if "numbers" in v:
+            worked = job.Settled(declared, roster_of(f), unhex(v.get("model", "")))
+            tally.same(worked.digest.hex(), v["settled"], f"{about}: digest")
+            tally.same({"min_members": worked.members, "noise": None,
+                        "recovery": worked.recovery and vars(worked.recovery),
+                        "layout": [{"length": x, "bits": b} for x, b in worked.layout]},
+                       v["numbers"], f"{about}: numbers")
+            tally.same(worked.config(7).digest,
+                       job.Settled(declared, roster_of(f), unhex(v.get("model", "")),
+                                   v["numbers"]).config(7).digest, f"{about}: configuration")
     wire = Wire()
     hello = {"job": f["job"], "roster": f["roster"], "digest": f["digest"]}
     number, body = primitives.u64, unhex(f["frames"][3]["bytes"])[5:]

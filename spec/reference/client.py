@@ -1,6 +1,7 @@
 """A party of SPEC.md: the state machine of §11.1 and the series of §10.5."""
 
 import copy
+from types import SimpleNamespace
 
 from primitives import (H, LABEL, L, expand, extract, hkdf, identity_public, kem_acceptable,
                         kem_decapsulate, kem_encapsulate, kem_keys, mask, seal, sha256, sign, u8,
@@ -60,8 +61,9 @@ class Client:
         self.entry = entry + signature
         self.material = None  # (round, Q, body)
         self.open = None
-        self.output = self.announce = (header(ANNOUNCE, config.digest, 0, self.index) + entry[:32] + self.ek
+        self.announce = (header(ANNOUNCE, config.digest, 0, self.index) + entry[:32] + self.ek
                          + signature)
+        self.output = self.announce
 
     def draw(self, k, party=None):
         try:
@@ -253,7 +255,7 @@ class Client:
         for pair in self.pairs.values():
             pair.move(round)
         self.state, self.last = "B", round
-        r = self.open = Open()
+        r = self.open = SimpleNamespace()
         r.digest, r.participants, r.holders, r.near = digest, participants, holders, near
         r.neighbours, r.numbers = all_neighbours, numbers
         r.context = H(b"context", self.session, u64(round), digest, make_set(holders, n),
@@ -352,7 +354,8 @@ class Client:
             before = party
         need(len(entries) >= r.numbers.q, "ErrCertificate")
         for party, signature in entries:
-            need(party in r.survivors and (not c.sparse or party in r.near), "ErrCertificate", party)
+            known = party in r.survivors and (not c.sparse or party in r.near)
+            need(known, "ErrCertificate", party)
             need(verify(c.roster[party][1], b"survivors", r.statement, signature), "ErrSignature",
                  party)
         shares = {v: self.open_share(r.channels[v][0, False], v, 0, r.sealed[v], r.context)
@@ -360,10 +363,6 @@ class Client:
         self.state, self.open = "I", None
         return header(REVEAL, self.session, round, me) + b"".join(
             u32(v) + share for v, share in shares.items() if share is not None)
-
-
-class Open:
-    """What a party knows of the open round."""
 
 
 class Series:

@@ -4,6 +4,7 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 
+import encoding
 from primitives import LABEL, sha256
 from session import CHEATING, CURIOUS, SEMI_MALICIOUS, Config, Recovery, need, roster_digest
 
@@ -88,16 +89,24 @@ def settled_digest(declared, roster, model=None, before=None, committee=None, mu
 
 
 class Settled:
-    """A job of pairwise sums without noise, worked out for a roster: §4."""
+    """A job of pairwise sums, worked out for a roster: §4. numbers is what "hushsum job check
+    --json" prints as settled, or None: then noise and sparse graphs are beyond this program."""
 
-    def __init__(self, declared, roster, model=None):
+    def __init__(self, declared, roster, model=None, numbers=None):
         self.declared, self.roster = declared, roster
         n, c = len(roster), self.get("parties.colluders", 0)
         need(self.get("parties.count", n) == n, "ErrConfig")
-        for path in ("sum.committee", "privacy.noise", "sum.max_weight", "metrics.share",
-                     "model.name", "sum.sparse"):  # not in this program
+        noise = self.get("privacy.noise", "none")
+        beyond = ["sum.committee", "sum.max_weight", "metrics.share", "model.name",
+                  "parties.hidden", "parties.weights", "privacy.before",
+                  "privacy.submit_after", "privacy.factorise", "privacy.clip_quantile"]
+        if noise != "discrete-gaussian" or numbers is None:
+            beyond.append("privacy.noise")
+        if numbers is None:
+            beyond.append("sum.sparse")
+        for path in beyond:
             if self.get(path, "none") != "none":
-                raise SystemExit(f"this party knows no {path}")
+                raise SystemExit(f"this party takes part in no job with {path}")
         self.rounds = declared["rounds"]
         self.submissions = self.get("parties.participations", 0) or self.rounds
         self.clip = self.get("privacy.clip", 0)
@@ -105,14 +114,20 @@ class Settled:
         self.fraction_bits = self.get("sum.fraction_bits", 20)
         self.length = declared["model"].get("length") or sum(
             math.prod(t["shape"]) for t in declared["model"]["tensor"])
-        self.digest = settled_digest(declared, roster_digest(roster), model)
+        self.noise = None
+        if numbers is None:
+            self.work_out(n, c)
+        else:
+            self.members = numbers["min_members"]
+            self.recovery = numbers["recovery"] and Recovery(**numbers["recovery"])
+            self.layout = [(s["length"], s["bits"]) for s in numbers["layout"]]
+            self.noise = numbers["noise"]
+        multiplier = scale = None
+        if self.noise:
+            multiplier, scale = self.noise["multiplier"], self.noise["scale"]
+        self.digest = settled_digest(declared, roster_digest(roster), model, None, None, multiplier,
+                                     scale)
         self.label = f"{declared['name']} {self.digest.hex()}"
-        peak = math.ceil(Fraction(self.range) * 2**self.fraction_bits)
-        self.layout = [(self.length, (peak * n).bit_length() + 1)]
-        need(self.layout[0][1] <= 64, "ErrConfig")
-        self.members, self.recovery = n, None
-        if self.get("parties.drop_out", 0) > 0 or self.get("sum.recovery", False):
-            self.settle_recovery(n, c)
 
     def get(self, path, default):
         *tables, name = path.split(".")
@@ -121,8 +136,14 @@ class Settled:
             table = table.get(part, {})
         return table.get(name, default)
 
-    def settle_recovery(self, n, c):
-        """The numbers of sessions that recover: §4.2."""
+    def work_out(self, n, c):
+        """The numbers of sessions on complete graphs, without noise: §4.2 and §4.3."""
+        peak = math.ceil(Fraction(self.range) * 2**self.fraction_bits)
+        self.layout = [(self.length, (peak * n).bit_length() + 1)]
+        need(self.layout[0][1] <= 64, "ErrConfig")
+        self.members, self.recovery = n, None
+        if self.get("parties.drop_out", 0) == 0 and not self.get("sum.recovery", False):
+            return
         adversary = {"cheating": CHEATING, "semi-malicious": SEMI_MALICIOUS,
                      "curious": CURIOUS}[self.get("sum.adversary", "cheating")]
         per_round = self.get("parties.per_round", 0)
@@ -142,14 +163,16 @@ class Settled:
         config.check()
         return config
 
-    def encode(self, vector):
-        """A party's vector as a submission: §4.3."""
+    def encode(self, vector, broadcast_digest):
+        """A party's vector as a submission: §4.3, §4.4."""
         if len(vector) != self.length or not all(map(math.isfinite, vector)):
             raise ValueError(f"a vector of {len(vector)} numbers, want {self.length} finite ones")
-        norm = math.sqrt(math.fsum(x * x for x in vector))
-        if self.clip and norm > self.clip * (1 - 2**-44):
-            vector = [x * (self.clip * (1 - 2**-44) / norm) for x in vector]
+        bits = self.layout[0][1]
+        if self.noise:
+            return [encoding.with_noise(vector, broadcast_digest, self.clip, self.noise["scale"],
+                                        Fraction(self.noise["share"]), bits)]
+        if self.clip:
+            vector = encoding.clipped(vector, self.clip)
         if any(abs(x) > self.range for x in vector):
             raise ValueError(f"a number beyond the range of {self.range}")
-        bits = self.layout[0][1]
-        return [[round(Fraction(x) * 2**self.fraction_bits) % 2**bits for x in vector]]
+        return [encoding.fixed_point(vector, self.fraction_bits, bits)]

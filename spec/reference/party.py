@@ -3,16 +3,17 @@
     python3 spec/reference/party.py --job declared.json --roster roster.txt \
         --identity north.pem --coordinator HOST:PORT --key KEY --vector vector.json
 
---job is what "hushsum job check --json" prints of a job, or its declared alone; --key is the
-coordinator's, 64 hexadecimal digits; --vector is a file with a list of numbers, which the party
-submits in each round. It prints the last model as JSON.
+--job is what "hushsum job check --json" prints of a job, or its declared alone, which does for a
+job without noise and sparse graphs; --key is the coordinator's, 64 hexadecimal digits; --vector is
+a file with a list of numbers, which the party submits in each round. It prints the last model as
+JSON. --submitted is a file to which it writes what it submits, before it is masked, for tests.
 
     python3 spec/reference/party.py --pipe
 
 reads calls, one JSON object a line, and answers each with a line: see pipe.py.
 
-The program is a reference: it keeps no state, is not constant time, and takes no part in jobs with
-noise. A party that is started again for a job takes --least, one more than the number of the last
+The program is a reference: it keeps no state and no account of epsilon, and is not constant time. A
+party that is started again for a job takes --least, one more than the number of the last
 session that it was in, and --spent, the last round in which it submitted."""
 
 import argparse
@@ -32,13 +33,14 @@ from primitives import unhex
 class Party:
     """A party of a job, over one connection after another: SPEC-TRANSPORT.md §5."""
 
-    def __init__(self, settled, identity, vector, least=0, spent=0, report=lambda text: None):
+    def __init__(self, settled, identity, vector, least=0, spent=0, report=lambda text: None,
+                 shown=lambda round, values: None):
         self.settled, self.identity, self.vector = settled, identity, vector
         self.series = client.Series(settled.label, identity, os.urandom, least)
-        self.told = self.guarded = spent  # the last round that has a submission, or may have
+        self.told, self.guarded = 0, spent  # the last round submitted in for sure, or perhaps
         self.count = spent  # of submissions
         self.casts = []  # the last two
-        self.report = report
+        self.report, self.shown = report, shown
 
     def sessions(self):
         return [c for c in (self.series.present, self.series.successor) if c is not None]
@@ -143,16 +145,19 @@ class Party:
         if cast is None:
             self.report("no broadcast has the digest of Begin")
             return
-        s = self.settled
+        s, zeros = self.settled, [0.0] * self.settled.length
         if not self.guarded < cast.round <= s.rounds or self.count >= s.submissions:
             self.absent(connection, cast.round, "guarded")
             return
         try:
-            values = s.encode(self.vector(cast))
-        except ValueError as e:
+            values = s.encode(self.vector(cast), cast.digest)
+        except (ValueError, OSError) as e:
             self.report(f"no vector: {e}")
-            self.absent(connection, cast.round, "no vector")
-            return
+            if not s.noise:
+                self.absent(connection, cast.round, "no vector")
+                return
+            values = s.encode(zeros, cast.digest)  # an absence would tell of the party's rows
+        self.shown(cast.round, values)
         masked = c.submit_digest(cast.digest, values)
         self.told = self.guarded = cast.round
         self.count += 1
@@ -160,17 +165,14 @@ class Party:
 
 
 def read_vector(path):
-    """A list of numbers, as JSON or separated by commas and white space."""
+    """A list of numbers, as JSON."""
     with open(path, encoding="utf-8") as file:
-        text = file.read()
-    if text.lstrip().startswith("["):
-        return [float(x) for x in json.loads(text)]
-    return [float(x) for x in text.replace(",", " ").split()]
+        return [float(x) for x in json.load(file)]
 
 
 def main():
     flags = argparse.ArgumentParser(description="A party of a job with pairwise sums.")
-    for name in "job roster identity coordinator key vector model".split():
+    for name in "job roster identity coordinator key vector model submitted".split():
         flags.add_argument("--" + name)
     flags.add_argument("--least", type=int, default=0)
     flags.add_argument("--spent", type=int, default=0)
@@ -187,10 +189,17 @@ def main():
     if given.model:
         with open(given.model, "rb") as file:
             model = file.read()
-    settled = job.Settled(declared.get("declared", declared), roster, model)
+    settled = job.Settled(declared.get("declared", declared), roster, model,
+                          declared.get("settled"))
+
+    def shown(round, values):
+        if given.submitted:
+            with open(given.submitted, "a", encoding="utf-8") as out:
+                print(json.dumps({"round": round, "values": values}), file=out)
+
     party = Party(settled, transport.read_identity(given.identity),
                   lambda cast: read_vector(given.vector), given.least, given.spent,
-                  lambda text: print(text, file=sys.stderr, flush=True))
+                  lambda text: print(text, file=sys.stderr, flush=True), shown)
     try:
         last = party.run(given.coordinator, unhex(given.key))
     except transport.RefusalError as e:

@@ -4,8 +4,8 @@ Each line of the input is a call, a JSON object, and each line of the output its
 in hexadecimal digits, ring values decimal texts, as in the vectors of SPEC.md §14.
 
     {"call": "new", "party": NAME, "config": {…}, "identity_seed": …, "random_seed": …}
-    {"call": "receive", "party": NAME, "message": …}      the party takes a message of the server
-    {"call": "try", "party": NAME, "message": …}          a copy of it does; the party stays as it is
+    {"call": "receive", "party": NAME, "message": …}     the party takes a message of the server
+    {"call": "try", "party": NAME, "message": …}         a copy of it does, the party stays as it is
     {"call": "submit", "party": NAME, "broadcast": …, "input": [["1", …], …]}
 
 The answer is {"answer": …} with the message that the party sends, or null, or {"error": …, "party":

@@ -219,12 +219,9 @@ def mask(seed, layout):
 Q, K = 3329, 3
 
 
-def _reverse7(i):
-    return int(f"{i:07b}"[::-1], 2)
-
-
-ZETAS = [pow(17, _reverse7(i), Q) for i in range(128)]
-GAMMAS = [pow(17, 2 * _reverse7(i) + 1, Q) for i in range(128)]
+REVERSED = [int(f"{i:07b}"[::-1], 2) for i in range(128)]
+ZETAS = [pow(17, r, Q) for r in REVERSED]
+GAMMAS = [pow(17, 2 * r + 1, Q) for r in REVERSED]
 
 
 def byte_encode(f, d):

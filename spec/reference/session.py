@@ -1,4 +1,4 @@
-"""The public side of a session: configuration, numbers, schedule, graph, packing. SPEC.md §2 to §8."""
+"""The public side of a session: configuration, schedule, graph, packing. SPEC.md §2 to §9."""
 
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -132,7 +132,8 @@ class Config:
             N = min(self.per_round, n)
             r.degree = r.degree or N - 1
             need(r.degree == N - 1 or 2 <= r.degree <= N - 2, "ErrConfig")
-            need(r.adversary in (0, 1, 2) and r.threshold >= 0 and r.min_survivors >= 0, "ErrConfig")
+            need(r.adversary in (0, 1, 2), "ErrConfig")
+            need(r.threshold >= 0 and r.min_survivors >= 0, "ErrConfig")
             need(r.corrupt_neighbours == 0
                  or self.sparse and 1 <= r.corrupt_neighbours <= self.colluders, "ErrConfig")
             need(not self.sparse or r.adversary != CHEATING, "ErrConfig")
@@ -140,8 +141,9 @@ class Config:
         most = 2**27 // self.most_peers
         self.max_skip = self.max_skip or max(least, min(1000, most))
         need(least <= self.max_skip <= most, "ErrConfig")
-        for size in {self.min_members, min(self.min_members + 1, n), max(n - 1, self.min_members), n}:
-            self.check_size(size)
+        for size in range(self.min_members, n + 1):  # four would do, see annex A.1
+            if size < self.min_members + 2 or size > n - 2:
+                self.check_size(size)
         self.digest = self.config_digest()
 
     def check_size(self, size):
@@ -185,7 +187,7 @@ class Config:
     def max_message(self):
         """MaxMessage of §12."""
         n, p, s = self.n, self.most_peers, set_size(self.n)
-        x, packed = self.numbers(n), packed_size(self.layout)
+        x, packed = self.numbers(n), sum(-(-x * b // 8) for x, b in self.layout)
         lengths = [s + 96 * n, 32 + s + 72 * x.h, 68 * x.N, packed]
         if self.recovery is not None:
             lengths.append(packed + 136 + 128 * x.h)
@@ -297,10 +299,6 @@ class Topology:
 
 
 # §8
-
-
-def packed_size(layout):
-    return sum(-(-length * bits // 8) for length, bits in layout)
 
 
 def pack(values, layout):

@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import math
 import os
 import socket
 import ssl
@@ -150,18 +151,18 @@ class Cast:
             raise FrameError("no broadcast")
         self.round = int.from_bytes(body[:8], "big")
         self.model = list(struct.unpack(f">{len(body) // 8 - 5}d", body[40:]))
+        if not all(map(math.isfinite, self.model)):
+            raise FrameError("a model that is not finite")
         self.digest = H(b"broadcast", body)
 
 
 def read_number(body):
-    """The number of a session or a round, in a frame."""
     if len(body) != 8:
         raise FrameError("no number")
     return int.from_bytes(body, "big")
 
 
 def read_refusal(body):
-    """What a refusal says: §3."""
     value = strict_json(body) if len(body) <= MOST_TEXT else None
     if not isinstance(value, dict) or set(value) - {"field", "ours", "theirs"}:
         raise FrameError("a refusal that does not parse")

@@ -56,6 +56,9 @@ and which program checks them.
 const checkJSON = `With --json there is one object:
   file, valid   as called, and whether it is a job
   digest        64 hexadecimal digits
+  declared      what the digest is over
+  settled       if it counts its parties, the numbers of its sessions and noise
+                that a party's own program needs: SPEC-TRANSPORT.md, section 4
   plan          sentences
   job           what it declares and is not the default, nested as in a file
   worked_out    of each field that other fields decide, path and value

@@ -12,11 +12,13 @@ type Report struct {
 	File   string `json:"file"`
 	Valid  bool   `json:"valid"`
 	Digest string `json:"digest,omitempty"` // 64 hexadecimal digits
-	// Declared has what the digest is over: canonical JSON, after "hushsum/1 job" and a line feed.
+	// Declared has what the digest is of: canonical JSON, after "hushsum/1 job" and a line feed.
 	Declared json.RawMessage `json:"declared,omitempty"`
-	Plan     []string        `json:"plan,omitempty"`       // sentences
-	Job      *job.Job        `json:"job,omitempty"`        // without fields that have their default
-	Worked   []Value         `json:"worked_out,omitempty"` // from other fields
+	// Settled has the numbers of a job that says how many parties it has.
+	Settled *job.SessionNumbers `json:"settled,omitempty"`
+	Plan    []string            `json:"plan,omitempty"`       // sentences
+	Job     *job.Job            `json:"job,omitempty"`        // without fields that have their default
+	Worked  []Value             `json:"worked_out,omitempty"` // from other fields
 
 	Mistakes []*job.ConfigError `json:"mistakes,omitempty"`
 	// Simulated says why a valid job can only be simulated.
@@ -46,6 +48,7 @@ func Check(file string, text []byte, set []string) *Report {
 	r.Plan, r.Worked, r.Simulated = j.Explain(), worked(j), j.Simulated()
 	if settled != nil {
 		r.Plan = append(r.Plan, settled.Robustness()...)
+		r.Settled = settled.Numbers()
 	}
 	return r
 }
