@@ -38,9 +38,9 @@ func TestAudit(t *testing.T) {
 		deal   func(w *world, m []byte) []byte
 		passes bool
 	}{
-		"noise of its own": {deal: func(w *world, m []byte) []byte {
+		"noise of its own": {deal: func(w *world, _ []byte) []byte {
 			committed := w.server.open.candidates[liar]
-			m = w.deal(5+liar, dealer{vector: along})
+			m := w.deal(5+liar, dealer{vector: along})
 			w.server.open.candidates[liar] = committed
 			return w.signedAudit(liar, m)
 		}},
