@@ -279,40 +279,57 @@ func frameAfterHello(t *testing.T, plan *job.Job) {
 	}
 }
 
-// Who is connected and connects again is reported so, since a second process may have the identity:
-// the first connection ends.
-func TestConnectedTwice(t *testing.T) {
+// coordinated runs a coordinator whose events of a kind go to a channel, and returns how to connect
+// to it as party 1 with a hello.
+func coordinated(t *testing.T, kind host.EventKind) (
+	j *committeeJob, events chan error, connect func() Link,
+) {
+	t.Helper()
 	j, c := newEither(t, testJob(), nil)
-	came := make(chan error, 3)
+	events = make(chan error, 3)
 	listener, dialer := j.listen()
 	c.Listener = listener
 	c.Progress = func(e Event) {
-		if e.Kind == host.Connected {
-			came <- e.Err
+		if e.Kind == kind {
+			events <- e.Err
 		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
 	var wait sync.WaitGroup
 	wait.Go(func() { _, _ = c.Run(ctx) })
-	defer wait.Wait()
-	defer cancel()
-	var conns []Link
-	for _, want := range []error{nil, errTwice} {
+	t.Cleanup(func() {
+		cancel()
+		wait.Wait()
+	})
+	return j, events, func() Link {
 		conn, err := dialer(1).Dial(ctx)
+		if err == nil {
+			t.Cleanup(func() { _ = conn.Close() })
+			err = conn.Send(ctx, link.JSONFrame(link.KindHello, greetingOf(j.settled)))
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer conn.Close()
-		conns = append(conns, conn)
-		if err := conn.Send(ctx, link.JSONFrame(link.KindHello, greetingOf(j.settled))); err != nil {
-			t.Fatal(err)
-		}
-		if got := <-came; !errors.Is(got, want) {
-			t.Errorf("connection %d is reported with %v", len(conns), got)
-		}
+		return conn
 	}
+}
+
+// Who is connected and connects again is reported so, since a second process may have the identity:
+// the first connection ends.
+func TestConnectedTwice(t *testing.T) {
+	_, came, connect := coordinated(t, host.Connected)
+	first := connect()
+	if err := <-came; err != nil {
+		t.Errorf("the first connection is reported with %v", err)
+	}
+	connect()
+	if err := <-came; !errors.Is(err, errTwice) {
+		t.Errorf("the second connection is reported with %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
+	defer cancel()
 	for err := error(nil); err == nil; { // what it was sent, and then the end
-		_, err = conns[0].Receive(ctx)
+		_, err = first.Receive(ctx)
 	}
 	if ctx.Err() != nil {
 		t.Error("the first connection goes on")
@@ -322,29 +339,8 @@ func TestConnectedTwice(t *testing.T) {
 // A party whose program works another session out of the job is reported with that, once it has
 // announced keys for two.
 func TestOtherConfiguration(t *testing.T) {
-	plan := testJob()
-	j, c := newEither(t, plan, nil)
-	refused := make(chan error, 1)
-	listener, dialer := j.listen()
-	c.Listener = listener
-	c.Progress = func(e Event) {
-		if e.Kind == host.Refused {
-			refused <- e.Err
-		}
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
-	var wait sync.WaitGroup
-	wait.Go(func() { _, _ = c.Run(ctx) })
-	defer wait.Wait()
-	defer cancel()
-	conn, err := dialer(1).Dial(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	if err := conn.Send(ctx, link.JSONFrame(link.KindHello, greetingOf(j.settled))); err != nil {
-		t.Fatal(err)
-	}
+	j, refused, connect := coordinated(t, host.Refused)
+	conn := connect()
 	for range 2 {
 		config := *j.settled.Config(1)
 		config.Label += ", another"
@@ -352,7 +348,8 @@ func TestOtherConfiguration(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := conn.Send(ctx, link.NewFrame(link.KindMessage, client.Announce())); err != nil {
+		if err := conn.Send(t.Context(),
+			link.NewFrame(link.KindMessage, client.Announce())); err != nil {
 			t.Fatal(err)
 		}
 	}
