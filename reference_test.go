@@ -8,12 +8,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
 
+	"github.com/hushsum/hushsum/aggregation"
 	"github.com/hushsum/hushsum/internal/suite"
 	"github.com/hushsum/hushsum/job"
 	"github.com/hushsum/hushsum/keyexchange"
@@ -60,7 +62,8 @@ func TestReferenceParties(t *testing.T) {
 	})
 	t.Run("noise", func(t *testing.T) {
 		plan := testJob()
-		plan.Sum.Classical, plan.Privacy.Noise, plan.Privacy.Epsilon = true, "discrete-gaussian", 4
+		plan.Sum.Classical, plan.Privacy.Noise = true, "discrete-gaussian"
+		plan.Privacy.Multiplier = 1e-3 // so little that means show what was encoded
 		plan.Parties.DropOut = 0.2
 		liveReference(t, python, plan, 5)
 	})
@@ -119,7 +122,10 @@ func liveReference(t *testing.T, python string, plan *job.Job, n int) {
 		err   error
 	}
 	ended := make(chan outcome, n)
-	vectorOf := func(i int) []float64 { return []float64{1.5, -2.25, 0.1, float64(i), 60.00000001} }
+	vectorOf := func(i int) []float64 { // of which the second is longer than the clip
+		y := 60 * float64(i)
+		return []float64{1.5 + y, -2.25 - y, 0.1, y, y}
+	}
 	submitted := func(i int) string { return filepath.Join(folder, fmt.Sprint("submitted-", i)) }
 	for i := range inPython {
 		text, err := json.Marshal(vectorOf(i))
@@ -234,6 +240,25 @@ func liveReference(t *testing.T, python string, plan *job.Job, n int) {
 		}
 		if r.Number != uint64(k+1) || !slices.Equal(r.Parties, want) {
 			t.Errorf("the sum of round %d has %v, want %v", r.Number, r.Parties, want)
+		}
+		for x, mean := range r.Mean {
+			sum := 0.0
+			for _, i := range r.Parties {
+				of := slices.Repeat([]float64{float64(i + 1)}, len(r.Mean))
+				if i < inPython {
+					of = vectorOf(i)
+				}
+				clipped, _, err := aggregation.Clip(of, plan.Privacy.Clip)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sum += clipped[x]
+			}
+			// With noise a mean deviates by some 0.03, so that this fails by chance less than once in
+			// 10^60 runs.
+			if want := sum / float64(len(r.Parties)); math.Abs(mean-want) > 0.6 {
+				t.Errorf("round %d has the mean %v at %d, want %v", r.Number, mean, x, want)
+			}
 		}
 	}
 	if len(j.rounds) != plan.Rounds || result.Lost != 0 {

@@ -1,4 +1,4 @@
-"""Checks the party against the vectors of SPEC.md §14 and SPEC-TRANSPORT.md §9.
+"""Checks the party against the vectors of SPEC.md §14 and SPEC-TRANSPORT.md §10.
 
     python3 spec/reference/check.py [folder of the project]
 
@@ -292,7 +292,7 @@ def roster_of(file):
 
 
 def check_transport():
-    """SPEC-TRANSPORT.md §9: frames, the digests of jobs, and what they say in hello."""
+    """SPEC-TRANSPORT.md §10: frames, the digests of jobs, and what they say in hello."""
     tally = Tally("transport.json")
     f = json.loads((ROOT / "testdata" / tally.name).read_text())
     roster = public.roster_digest(roster_of(f))

@@ -27,7 +27,7 @@ class Pair:
             self.round += 1
         return self
 
-    def ahead(self, round):
+    def ahead(self, round):  # §5.6
         return copy.copy(self).move(round)
 
     def secret(self):
@@ -65,13 +65,13 @@ class Client:
                          + signature)
         self.output = self.announce
 
-    def draw(self, k, party=None):
+    def draw(self, k, party=None):  # §11
         try:
             return self.random(k)
         except OSError:
             raise Refused("ErrRandom", party) from None
 
-    def draw_scalar(self):
+    def draw_scalar(self):  # §6.1
         return int.from_bytes(self.draw(64), "little") % L
 
     def receive(self, data):
@@ -100,7 +100,7 @@ class Client:
 
     # Set-up: §4.2.
 
-    def keys(self, m):
+    def keys(self, m):  # §4.2, §11.1
         c, me, n = self.config, self.index, self.config.n
         need(self.state == "A", "ErrPhase")
         need(m.round == 0, "ErrEncoding")
@@ -138,7 +138,7 @@ class Client:
         self.secrets, self.encapsulated, self.private = secrets, encapsulated, None
         return header(ENCAPSULATE, c.digest, 0, me) + b"".join(ciphertexts) + signature
 
-    def members(self, m):
+    def members(self, m):  # §4.2, §4.3, §11.1
         c, me, topology = self.config, self.index, getattr(self, "topology", None)
         need(self.state == "E", "ErrPhase")
         need(m.round == 0, "ErrEncoding")
@@ -192,7 +192,7 @@ class Client:
 
     # Recovery material: §6.5.
 
-    def make_material(self, after, holders, topology, session, pairs):
+    def make_material(self, after, holders, topology, session, pairs):  # §6.5, "material" of §11.1
         c, me = self.config, self.index
         round = topology.next_round(me, after)
         k, nonce = self.draw_scalar(), self.draw(24)
@@ -228,7 +228,7 @@ class Client:
 
     # A round: §10.
 
-    def begin(self, m):
+    def begin(self, m):  # §10, §11.1
         c, me, round, n = self.config, self.index, m.round, self.config.n
         need(not (round == self.last and round >= 1), "ErrReplay")
         need(round > self.last, "ErrStale")
@@ -269,7 +269,7 @@ class Client:
         """Masks the party's input: submit of §11.1, and §8.4."""
         return self.submit_digest(H(b"broadcast", broadcast), values)
 
-    def submit_digest(self, digest, values):
+    def submit_digest(self, digest, values):  # §8.4, §11.1
         c, me, r, round = self.config, self.index, self.open, self.last
         need(self.state == "B", "ErrPhase")
         need(digest == r.digest, "ErrBroadcast")
@@ -303,7 +303,7 @@ class Client:
         self.material = material
         return self.sent(header(MASKED, self.session, round, me) + pack(total, c.layout) + tail)
 
-    def invite(self, m):
+    def invite(self, m):  # §10.2, §11.1
         c, me, round = self.config, self.index, m.round
         need_length(m.body, set_size(c.n))
         holders, _ = read_set(m.body, c.n)
@@ -324,7 +324,7 @@ class Client:
             pair.move(round + 1)
         return header(UPLOAD, self.session, round, me) + material[2]
 
-    def survivors(self, m):
+    def survivors(self, m):  # §10.2, §11.1
         c, me, round, r = self.config, self.index, m.round, self.open
         need(round >= self.last, "ErrStale")
         need(round == self.last and self.state not in "IB", "ErrPhase")
@@ -341,7 +341,7 @@ class Client:
         return (header(SIGNED, self.session, round, me)
                 + sign(self.identity, b"survivors", r.statement))
 
-    def certificate(self, m):
+    def certificate(self, m):  # §10.2, §11.1
         c, me, round, r = self.config, self.index, m.round, self.open
         need(round >= self.last, "ErrStale")
         need(round == self.last and self.state == "G", "ErrPhase")
@@ -372,7 +372,7 @@ class Series:
         self.label, self.identity, self.random, self.least = label, identity_seed, random, least
         self.present = self.successor = None
 
-    def succeed(self, config):
+    def succeed(self, config):  # §10.5
         need(config.label == self.label, "ErrConfig")
         need(self.least <= config.number < 2**62, "ErrNumber")
         need(config.number - self.least <= 2**40, "ErrNumber")

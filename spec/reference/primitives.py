@@ -31,7 +31,7 @@ def u64(x):
     return x.to_bytes(8, "big")
 
 
-def sha256(data):
+def sha256(data):  # §1
     return hashlib.sha256(data).digest()
 
 
@@ -43,11 +43,11 @@ def H(label, *parts):
 # HKDF-SHA256 of RFC 5869.
 
 
-def extract(salt, secret):
+def extract(salt, secret):  # §1
     return hmac.new(salt, secret, hashlib.sha256).digest()
 
 
-def expand(key, info, length):
+def expand(key, info, length):  # §1
     out, block = b"", b""
     for i in range(1, -(-length // 32) + 1):
         block = hmac.new(key, block + info + u8(i), hashlib.sha256).digest()
@@ -63,7 +63,7 @@ def hkdf(secret, label, length):
 # XChaCha20-Poly1305: draft-irtf-cfrg-xchacha-03, §2.2 and §2.3.
 
 
-def hchacha20(key, nonce):
+def hchacha20(key, nonce):  # §2.2 of the draft
     def words(b):
         return [int.from_bytes(b[i:i + 4], "little") for i in range(0, len(b), 4)]
 
@@ -114,7 +114,7 @@ def x25519_acceptable(key):
             and key not in LOW_ORDER)
 
 
-def x25519_public(private):
+def x25519_public(private):  # RFC 7748 §5
     return X25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()
 
 
@@ -149,7 +149,7 @@ def edwards_decode(key):
     return (x if x & 1 == sign else P25519 - x), y
 
 
-def edwards_double(point):
+def edwards_double(point):  # RFC 8032 §5.1.4
     x, y = point
     t = D25519 * x * x * y * y
     return (2 * x * y * pow(1 + t, -1, P25519) % P25519,
@@ -171,7 +171,7 @@ def signed_bytes(label, statement):
     return u8(len(LABEL + label)) + LABEL + label + statement
 
 
-def sign(identity_seed, label, statement):
+def sign(identity_seed, label, statement):  # §2.3
     key = Ed25519PrivateKey.from_private_bytes(identity_seed)
     return key.sign(signed_bytes(label, statement))
 
@@ -189,7 +189,7 @@ def verify_raw(key, message, signature):
     return True
 
 
-def identity_public(identity_seed):
+def identity_public(identity_seed):  # RFC 8032 §5.1.5
     return Ed25519PrivateKey.from_private_bytes(identity_seed).public_key().public_bytes_raw()
 
 
@@ -241,7 +241,7 @@ def compress(f, d):
     return [((x << d) + Q // 2) // Q & (1 << d) - 1 for x in f]
 
 
-def decompress(f, d):
+def decompress(f, d):  # Decompress_d of §4.2.1
     return [(x * Q + (1 << d - 1)) >> d for x in f]
 
 

@@ -19,7 +19,7 @@ class Refused(Exception):
         self.name, self.party = name, party
 
 
-def need(condition, name, party=None):
+def need(condition, name, party=None):  # §11
     if not condition:
         raise Refused(name, party)
 
@@ -34,7 +34,7 @@ def roster_digest(roster):
     return H(b"roster", u32(len(roster)), *parts, *weights)
 
 
-def check_roster(roster):
+def check_roster(roster):  # §2.1, §2.2
     need(2 <= len(roster) <= 2**20, "ErrRosterSize")
     for name, key, *_ in roster:
         need(1 <= len(name) <= 64 and all("!" <= c <= "~" and c != "#" for c in name), "ErrName")
@@ -63,7 +63,7 @@ def read_roster(text):
 
 
 @dataclass
-class Recovery:
+class Recovery:  # §3.1
     adversary: int = CHEATING
     threshold: int = 0
     min_survivors: int = 0
@@ -265,7 +265,7 @@ class Topology:
             return sorted(self.graph[u])
         return [v for v in self.announced if v != u]
 
-    def higher_peers(self, u):
+    def higher_peers(self, u):  # §4.1
         return [v for v in self.possible_peers(u) if v > u]
 
     def _scheduled(self, round):
@@ -371,11 +371,11 @@ def cut(data, size):
 # The tree of §4.3: RFC 9162 §2.1.1 and §2.1.3.
 
 
-def tree_split(n):
+def tree_split(n):  # §4.3
     return 1 << (n - 1).bit_length() - 1
 
 
-def tree_root(leaves):
+def tree_root(leaves):  # §4.3
     if not leaves:
         return sha256(b"")
     if len(leaves) == 1:
@@ -384,7 +384,7 @@ def tree_root(leaves):
     return sha256(b"\1" + tree_root(leaves[:k]) + tree_root(leaves[k:]))
 
 
-def tree_path(i, leaves):
+def tree_path(i, leaves):  # §4.3
     if len(leaves) == 1:
         return []
     k = tree_split(len(leaves))
@@ -393,7 +393,7 @@ def tree_path(i, leaves):
     return tree_path(i - k, leaves[k:]) + [tree_root(leaves[:k])]
 
 
-def path_length(i, n):
+def path_length(i, n):  # §4.3
     if n == 1:
         return 0
     k = tree_split(n)
@@ -419,7 +419,7 @@ def read_scalar(data):
     return value if value < L else None
 
 
-def write_scalar(x):
+def write_scalar(x):  # §6.1
     return x.to_bytes(32, "little")
 
 

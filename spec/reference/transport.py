@@ -1,4 +1,4 @@
-"""The connection of a party to a coordinator: SPEC-TRANSPORT.md §1 to §3 and §7."""
+"""The connection of a party to a coordinator: SPEC-TRANSPORT.md §1 to §3, §7 and §8."""
 
 import datetime
 import json
@@ -18,8 +18,8 @@ from primitives import H
 
 (HELLO, REFUSAL, JOIN, MESSAGE, BROADCAST, END, PART, ABSENCE, OFFER,
  UPLOAD_NOW) = range(1, 11)  # §2
-PIECE = 1 << 20  # of a body in parts, §6
-MOST_TEXT = 64 << 10  # of a frame that is JSON, §7
+PIECE = 1 << 20  # of a body in parts, §7
+MOST_TEXT = 64 << 10  # of a frame that is JSON, §8
 
 
 class FrameError(Exception):
@@ -91,7 +91,7 @@ class Connection:
         self.socket.close()
 
     def send(self, kind, body):
-        """A body, in parts if it is long: §6."""
+        """A body, in parts if it is long: §7."""
         pieces = [body[i:i + PIECE] for i in range(0, len(body), PIECE)] or [b""]
         for piece in pieces[:-1]:
             self.send_frame(bytes((PART, kind)) + piece)
@@ -124,7 +124,7 @@ class Connection:
                 return frame[0], body
 
     def join(self, frame, longest):
-        """The body that a frame ends, or None: §6."""
+        """The body that a frame ends, or None: §7."""
         kind, body = frame[0], frame[1:]
         if kind == PART:
             if not body or body[0] not in (MESSAGE, BROADCAST, END):
@@ -144,7 +144,7 @@ class Connection:
 
 
 class Cast:
-    """A Broadcast: §4."""
+    """A Broadcast: §5."""
 
     def __init__(self, body):
         if len(body) < 40 or len(body) % 8:
