@@ -150,9 +150,9 @@ func TestCandidateKnown(t *testing.T) {
 		covered bool
 		want    string
 	}{
-		{20, 5, false, "934d85fb39048955cba52af20e635fd891c7f84c19d18fb078f9c3464f3ad15a"},
-		{20, 5, true, "80aaa2096b8d6864ab0acdf7845f0af5c6b53f4e3a7ff4cc4b871ef411738d25"},
-		{3000, 5000, false, "9edad20781c50bac535b811e810901ef0c81dd62df1042a3a52b25faff136d1b"},
+		{20, 5, false, "2f75bcebd1e79bcd9ebb575e772f4ec18ebde5487722032baedaec9ea1031518"},
+		{20, 5, true, "2036d10c0f9e7d93d34137a1f4b712cb7c10d0c94ac3868a1e40ddaf8bfbef8e"},
+		{3000, 5000, false, "938f042f189811e7e532d4babbb68030b4ae63f8075fc9dd3acce288f59c584a"},
 	} {
 		terms := boundedNoise(7, 2)
 		terms.Noise, terms.Length, terms.Covered = gaussian(c.sigma, 3), c.length, c.covered
