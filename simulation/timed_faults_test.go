@@ -35,7 +35,7 @@ func TestSlowAlways(t *testing.T) {
 }
 
 // A scenario has no party that lies. Whoever adds up believes of numbers what more than
-// parties.colluders say, as everywhere.
+// parties.colluders say, and never one party alone, as everywhere.
 func TestHubNumbers(t *testing.T) {
 	rows := dataRows(t)
 	for _, c := range []struct {
@@ -45,7 +45,8 @@ func TestHubNumbers(t *testing.T) {
 	}{
 		{1, []uint64{math.MaxUint64, 0, 0, 0, 0}, 1},
 		{1, []uint64{math.MaxUint64, 5, 0, 0, 0}, 5},
-		{0, []uint64{9, 0, 0, 0, 0}, 9},
+		{0, []uint64{9, 0, 0, 0, 0}, 1},
+		{0, []uint64{9, 9, 0, 0, 0}, 9},
 	} {
 		s := smallJob()
 		s.Parties.DropOut, s.Sum.Adversary, s.Parties.Colluders = 0.3, "curious", c.colluders
