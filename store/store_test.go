@@ -657,7 +657,7 @@ func TestVaultParts(t *testing.T) {
 // box under the key 0 for "party 01".
 func TestStoredBytes(t *testing.T) {
 	const stored = "01000000000000000264ed7083285576eaa5b8f36173b348624e1a3fc5b1" +
-		"3279cbb0145acd4b8d6a5591babff541642b454be518"
+		"3279cbb0145ae7af5a04568368539802662ae3fd8d97"
 	b, err := hex.DecodeString(stored)
 	if err != nil {
 		t.Fatal(err)
