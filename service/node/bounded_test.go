@@ -75,6 +75,7 @@ func cheat(
 // A party whose proof does not hold is told so, left out and named, with a file that convinces
 // others; the others' sums come out, of that round too.
 func TestBoundedOverHTTP(t *testing.T) {
+	inTurn(t)
 	for name, covered := range map[string]bool{"open": false, "covered": true} {
 		t.Run(name, func(t *testing.T) { testBoundedOverHTTP(t, covered) })
 	}

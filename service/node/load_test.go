@@ -112,6 +112,7 @@ func loadVector(i, d int) []float64 {
 // train. The mean is compared with that of those who stayed. It reports times, bytes and
 // memory, and the ratio to the same without HTTP, record and files.
 func TestLoad(t *testing.T) {
+	inTurn(t)
 	for _, size := range strings.Split(*load, ",") {
 		t.Run(size, func(t *testing.T) {
 			n, d, rounds := 0, 0, 1

@@ -12,6 +12,7 @@ import (
 // on the way: the federation ends, nobody submits more often than was agreed, nobody is left out
 // but who was late, and epsilon stays within what was declared.
 func TestWaysToPayLess(t *testing.T) {
+	inTurn(t)
 	const parties, rounds = 5, 6
 	own, test := census(t, parties)
 	for _, c := range []struct {

@@ -155,6 +155,7 @@ func TestOperatorsConnectionStays(t *testing.T) {
 // A process may open 256 files, and 400 strangers begin a body each. What the record needs is
 // there: rounds go on, and none is lost.
 func TestFilesOfTheRecord(t *testing.T) {
+	inTurn(t)
 	const rounds, length = 5, 5
 	folder := t.TempDir()
 	address := freePort(t)
