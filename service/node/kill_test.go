@@ -56,7 +56,7 @@ var (
 const roleVariable = "HUSHSUM_TEST_ROLE"
 
 // places are how many tests run at a time, next to those that mostly wait.
-var places = make(chan struct{}, 8)
+var places = make(chan struct{}, 6)
 
 // inTurn has a test run next to others, when there is a place. Tests that mostly wait are parallel
 // without a place: they start at once, and the others fill what they leave of the processor.
